@@ -1,0 +1,149 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/certs"
+	"howdah/internal/testkit"
+)
+
+func issue(t *testing.T, ca *certs.CA, name string) (certs.Pair, string) {
+	t.Helper()
+	pair, err := ca.Issue(certs.Subject{CommonName: name, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := pair.Write(dir, -1, -1); err != nil {
+		t.Fatal(err)
+	}
+	return pair, dir
+}
+
+func newConfig(t *testing.T, ca *certs.CA, name string) (Config, certs.Pair) {
+	pair, certDir := issue(t, ca, name)
+	return Config{
+		Name: name, Dir: t.TempDir(), CertDir: certDir,
+		ClientAddr: testkit.FreeAddr(t), PeerAddr: testkit.FreeAddr(t), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}, pair
+}
+
+func start(t *testing.T, cfg Config) *Member {
+	t.Helper()
+	m, err := Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+func TestMemberKeepsItsDataOverARestart(t *testing.T) {
+	ca, err := certs.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, _ := newConfig(t, ca, "s1")
+	m, err := Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Client.Put(t.Context(), "/k", "v"); err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+	m = start(t, cfg)
+	got, err := m.Client.Get(t.Context(), "/k")
+	if err != nil || len(got.Kvs) != 1 || string(got.Kvs[0].Value) != "v" {
+		t.Fatalf("after a restart: %v, %v", got, err)
+	}
+}
+
+func TestClientsNeedACertificateOfOurAuthority(t *testing.T) {
+	ca, _ := certs.New("test")
+	cfg, pair := newConfig(t, ca, "s1")
+	start(t, cfg)
+	put := func(pair certs.Pair) error {
+		client, err := Dial(t.Context(), []string{"https://" + cfg.ClientAddr}, pair)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err = client.Put(ctx, "/k", "v")
+		return err
+	}
+	if err := put(pair); err != nil {
+		t.Errorf("our own client: %v", err)
+	}
+	other, _ := certs.New("other")
+	stranger, _ := issue(t, other, "s1")
+	stranger.CAPEM = ca.CertPEM
+	if err := put(stranger); err == nil {
+		t.Error("a client with a stranger's certificate wrote")
+	}
+}
+
+func TestThreeMembersSurviveTheLossOfAnyOne(t *testing.T) {
+	ca, _ := certs.New("test")
+	var members []*Member
+	var urls []string
+	var pair certs.Pair
+	for i := range 3 {
+		cfg, p := newConfig(t, ca, fmt.Sprintf("s%d", i+1))
+		pair = p
+		if i > 0 {
+			peers, err := Add(t.Context(), members[0].Client, cfg.Name, cfg.PeerAddr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := Add(t.Context(), members[0].Client, cfg.Name, cfg.PeerAddr)
+			if err != nil || again != peers {
+				t.Fatalf("adding twice: %q then %q, %v", peers, again, err)
+			}
+			if strings.Count(peers, "=") != i+1 {
+				t.Fatalf("initial cluster %q", peers)
+			}
+			cfg.Peers, cfg.Join = peers, true
+		}
+		m := start(t, cfg)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		if err := m.Promote(ctx); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		members, urls = append(members, m), append(urls, "https://"+cfg.ClientAddr)
+	}
+	known, err := ClientURLs(t.Context(), members[2].Client)
+	if err != nil || len(known) != 3 {
+		t.Fatalf("known client URLs %v, %v", known, err)
+	}
+	client, err := Dial(t.Context(), urls, pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	put(t, client, "/before")
+	members[0].Close()
+	put(t, client, "/after")
+}
+
+func put(t *testing.T, client *clientv3.Client, key string) {
+	t.Helper()
+	testkit.Eventually(t, 15*time.Second, func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := client.Put(ctx, key, "v")
+		return err
+	})
+}

@@ -1,0 +1,280 @@
+// Package home is the directory that one installation of Howdah lives in: its
+// identity, its secrets, its part of the loopback network, and the locks that
+// keep two supervisors apart. Several homes run side by side on one machine;
+// nothing of one depends on another.
+package home
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+var (
+	// ErrNone says that a directory holds no home yet.
+	ErrNone = errors.New("no Howdah home here: run `howdah up` first")
+	// ErrLocked says that another process has the role already.
+	ErrLocked = errors.New("already running")
+)
+
+// APIPort is where a home serves its API, on the first address of its network.
+const APIPort = 7443
+
+// Config is what a home remembers for good. It holds no secrets.
+type Config struct {
+	ID      string `json:"id"`      // eight hex digits; in names of cgroups, kernel tables and sockets
+	Network string `json:"network"` // the home's part of 127.0.0.0/8, as "127.93"
+	Region  string `json:"region"`
+	Account string `json:"account"` // of the first credential
+	Listen  string `json:"listen"`  // host:port of the API
+	// Disposable homes may be wiped in one call: test rigs. Never set later.
+	Disposable bool      `json:"disposable"`
+	DataRoot   string    `json:"data_root"` // where database files live; usually inside the home
+	Created    time.Time `json:"created"`
+}
+
+// Home is an opened home.
+type Home struct {
+	Dir string
+	Config
+}
+
+// Options are the choices a user has when a home is made. They are ignored,
+// save for Listen, for a home that exists.
+type Options struct {
+	Listen     string
+	Region     string
+	Disposable bool
+	Credential *Credential // generated when nil
+}
+
+// DefaultDir is the home of a user who names none: $HOWDAH_HOME, or
+// /var/lib/howdah for root and ~/.howdah for others.
+func DefaultDir() string {
+	if dir := os.Getenv("HOWDAH_HOME"); dir != "" {
+		return dir
+	}
+	if os.Geteuid() == 0 {
+		return "/var/lib/howdah"
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return ".howdah"
+	}
+	return filepath.Join(user, ".howdah")
+}
+
+// Open reads a home that exists; it answers ErrNone where there is none.
+func Open(dir string) (*Home, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find home: %w", err)
+	}
+	h := &Home{Dir: dir}
+	if err := readJSON(h.path(configFile), &h.Config); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", dir, ErrNone)
+		}
+		return nil, fmt.Errorf("open home: %w", err)
+	}
+	return h, nil
+}
+
+const configFile = "howdah.json"
+
+// Ensure opens the home in dir, making it first if there is none.
+func Ensure(dir string, options Options) (*Home, error) {
+	h, err := Open(dir)
+	if errors.Is(err, ErrNone) {
+		return create(dir, options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if options.Listen != "" && options.Listen != h.Listen {
+		h.Listen = options.Listen
+		if err := writeJSON(h.path(configFile), h.Config, 0o644); err != nil {
+			return nil, fmt.Errorf("change listen address: %w", err)
+		}
+	}
+	if options.Credential != nil {
+		return h, h.addCredential(*options.Credential)
+	}
+	return h, nil
+}
+
+// create writes the configuration last: a home without it does not exist yet,
+// and a creation that was interrupted begins again.
+func create(dir string, options Options) (*Home, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("make home: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make home: %w", err)
+	}
+	// Search permission only: the databases' own user passes through, and
+	// everything inside has a mode of its own.
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return nil, fmt.Errorf("make home: %w", err)
+	}
+	id := randomHex(4)
+	network, err := chooseNetwork(id)
+	if err != nil {
+		return nil, err
+	}
+	h := &Home{Dir: dir, Config: Config{
+		ID: id, Network: network, Region: options.Region, Listen: options.Listen,
+		Disposable: options.Disposable, DataRoot: dataRoot(dir, id), Created: time.Now().UTC(),
+	}}
+	if h.Region == "" {
+		h.Region = "us-east-1"
+	}
+	if h.Listen == "" {
+		h.Listen = fmt.Sprintf("%s:%d", h.Address(0, 1), APIPort)
+	}
+	if err := h.makeSecrets(options.Credential); err != nil {
+		return nil, err
+	}
+	return h, writeJSON(h.path(configFile), h.Config, 0o644)
+}
+
+// dataRoot is inside the home unless the user that runs PostgreSQL could not
+// reach it there, as below /root or a private temporary directory.
+func dataRoot(dir, id string) string {
+	if os.Geteuid() != 0 || reachable(dir) {
+		return filepath.Join(dir, "hosts")
+	}
+	return filepath.Join("/var/lib/howdah-data", id)
+}
+
+// reachable reports whether every directory above dir lets others pass.
+func reachable(dir string) bool {
+	for parent := filepath.Dir(dir); ; parent = filepath.Dir(parent) {
+		info, err := os.Stat(parent)
+		if err != nil || info.Mode().Perm()&0o001 == 0 {
+			return false
+		}
+		if parent == "/" {
+			return true
+		}
+	}
+}
+
+// Address is the host-th address of the home's block-th /24: block 0 is the
+// control plane, 1 the hosts of `howdah up`, 8 and up the endpoints.
+func (h *Home) Address(block, host int) string {
+	return fmt.Sprintf("%s.%d.%d", h.Network, block, host)
+}
+
+// EndpointPool is the range that database endpoints get their addresses from.
+func (h *Home) EndpointPool() string { return h.Network + ".8.0/21" }
+
+// CertDir holds the authority and the control plane's own certificate.
+func (h *Home) CertDir() string { return h.path("pki") }
+
+// EtcdDir holds the state of the home.
+func (h *Home) EtcdDir() string { return h.path("etcd") }
+
+// EdgeDir belongs to the edge.
+func (h *Home) EdgeDir() string { return h.path("edge") }
+
+// HostDir is where the files of one host of `howdah up` live.
+func (h *Home) HostDir(name string) string { return filepath.Join(h.DataRoot, name) }
+
+// LogFile is where a part writes its log.
+func (h *Home) LogFile(part string) string { return h.path("log", part+".log") }
+
+// CAFile is the authority's certificate: what clients of the API and of the
+// databases trust.
+func (h *Home) CAFile() string { return h.path("pki", "ca.crt") }
+
+// DemoPassFile is a libpq password file for the databases that `make up` made.
+func (h *Home) DemoPassFile() string { return h.path("pgpass") }
+
+// RunDir is a short path for sockets, private to the user that runs Howdah.
+func (h *Home) RunDir() string { return RunDir(h.ID) }
+
+// RunDir is where sockets of the home with this id live. Socket paths may have
+// only 107 bytes, which a home deep in a tree would exceed.
+func RunDir(id string) string {
+	if os.Geteuid() == 0 {
+		return "/run/howdah/" + id
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		return filepath.Join(dir, "howdah-"+id)
+	}
+	return fmt.Sprintf("/tmp/howdah-%d-%s", os.Getuid(), id)
+}
+
+func (h *Home) path(parts ...string) string {
+	return filepath.Join(append([]string{h.Dir}, parts...)...)
+}
+
+// Purge deletes everything of the home. Nothing may be running.
+func (h *Home) Purge() error {
+	errs := []error{os.RemoveAll(h.RunDir())}
+	if h.DataRoot != h.path("hosts") {
+		errs = append(errs, os.RemoveAll(h.DataRoot))
+	}
+	// Only what Howdah makes: a home may have been put into a directory with other files.
+	for _, name := range []string{"hosts", "etcd", "edge", "pki", "log", "run", "pgpass", secretFile, joinFile, configFile} {
+		errs = append(errs, os.RemoveAll(h.path(name)))
+	}
+	os.Remove(h.Dir) // stays when something else is in it
+	return errors.Join(errs...)
+}
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	if _, err := rand.Read(b); err != nil {
+		panic("home: no randomness: " + err.Error())
+	}
+	return hex.EncodeToString(b)
+}
+
+func randomInt(limit int64) int64 {
+	n, err := rand.Int(rand.Reader, big.NewInt(limit))
+	if err != nil {
+		panic("home: no randomness: " + err.Error())
+	}
+	return n.Int64()
+}
+
+func readJSON(path string, value any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, value); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// writeJSON replaces a file in one step and makes it durable.
+func writeJSON(path string, value any, mode os.FileMode) error {
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", path, err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer os.Remove(tmp.Name())
+	_, writeErr := tmp.Write(append(data, '\n'))
+	if err := errors.Join(writeErr, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package home
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Lock is held by the one process that plays a role in a home, until it ends.
+type Lock struct{ file *os.File }
+
+// Lock takes a role. It answers ErrLocked while another process has it.
+func (h *Home) Lock(role string) (*Lock, error) {
+	return LockFile(h.path("run", role+".lock"))
+}
+
+// LockFile takes a lock on a file, which then holds our process id.
+func LockFile(path string) (*Lock, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%s: %w", strings.TrimSuffix(filepath.Base(path), ".lock"), ErrLocked)
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if err := file.Truncate(0); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if _, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return &Lock{file: file}, nil
+}
+
+// Release gives the role up; the end of the process does so too.
+func (l *Lock) Release() { l.file.Close() }
+
+// Holder is the process that plays a role now, or 0. A role without a living
+// holder can be locked, so a stale number is never believed.
+func (h *Home) Holder(role string) int {
+	path := h.path("run", role+".lock")
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		return 0
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}

@@ -1,0 +1,182 @@
+// Package state is the typed, durable state of a home, kept in etcd. It builds
+// all keys (keys.go), reads and writes JSON values with compare-and-swap
+// (store.go), and mirrors the whole state in memory for those who watch it
+// (cache.go).
+//
+// Every key has one writer; keys.go says which.
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+var (
+	// ErrNotFound says that a key does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict says that a key changed since it was read: read again and retry.
+	ErrConflict = errors.New("changed meanwhile")
+)
+
+// Record is a value with the revision at which it was last written.
+type Record[T any] struct {
+	Key      string
+	Value    T
+	Revision int64
+}
+
+// Store reads and writes values as JSON.
+type Store struct {
+	Client *clientv3.Client
+}
+
+// Get reads one value. It answers ErrNotFound when there is none.
+func Get[T any](ctx context.Context, s *Store, key string) (Record[T], error) {
+	answer, err := s.Client.Get(ctx, key)
+	if err != nil {
+		return Record[T]{}, fmt.Errorf("read %s: %w", key, err)
+	}
+	if len(answer.Kvs) == 0 {
+		return Record[T]{}, fmt.Errorf("read %s: %w", key, ErrNotFound)
+	}
+	return decode[T](string(answer.Kvs[0].Key), answer.Kvs[0].Value, answer.Kvs[0].ModRevision)
+}
+
+// List reads all values below a prefix, ordered by key.
+func List[T any](ctx context.Context, s *Store, prefix string) ([]Record[T], error) {
+	answer, err := s.Client.Get(ctx, prefix, clientv3.WithPrefix())
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", prefix, err)
+	}
+	records := make([]Record[T], 0, len(answer.Kvs))
+	for _, kv := range answer.Kvs {
+		r, err := decode[T](string(kv.Key), kv.Value, kv.ModRevision)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+func decode[T any](key string, value []byte, revision int64) (Record[T], error) {
+	r := Record[T]{Key: key, Revision: revision}
+	if err := json.Unmarshal(value, &r.Value); err != nil {
+		return r, fmt.Errorf("decode %s: %w", key, err)
+	}
+	return r, nil
+}
+
+// Op is one change of a transaction, with the condition under which it may happen.
+type Op struct {
+	key   string
+	cmp   *clientv3.Cmp
+	apply *clientv3.Op
+	err   error
+}
+
+// Put writes a value whatever was there before: for keys of which the caller is
+// the only writer.
+func Put(key string, value any, opts ...clientv3.OpOption) Op {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return Op{key: key, err: err}
+	}
+	op := clientv3.OpPut(key, string(data), opts...)
+	return Op{key: key, apply: &op}
+}
+
+// Swap writes a value if the key is still at the revision that was read; zero
+// means that the key must not exist yet.
+func Swap(key string, revision int64, value any) Op {
+	op := Put(key, value)
+	op.cmp = at(key, revision)
+	return op
+}
+
+// Delete removes a key, also one that does not exist.
+func Delete(key string) Op {
+	op := clientv3.OpDelete(key)
+	return Op{key: key, apply: &op}
+}
+
+// DeletePrefix removes all keys below a prefix.
+func DeletePrefix(prefix string) Op {
+	op := clientv3.OpDelete(prefix, clientv3.WithPrefix())
+	return Op{key: prefix, apply: &op}
+}
+
+// Remove deletes a key if it is still at the revision that was read.
+func Remove(key string, revision int64) Op {
+	op := Delete(key)
+	op.cmp = at(key, revision)
+	return op
+}
+
+// Unchanged only states a condition: the key is still at the given revision.
+func Unchanged(key string, revision int64) Op {
+	return Op{key: key, cmp: at(key, revision)}
+}
+
+func at(key string, revision int64) *clientv3.Cmp {
+	cmp := clientv3.Compare(clientv3.ModRevision(key), "=", revision)
+	return &cmp
+}
+
+// Commit applies all changes or none. It answers ErrConflict when a condition
+// does not hold, and the revision of the commit when all do.
+func (s *Store) Commit(ctx context.Context, ops ...Op) (int64, error) {
+	var conditions []clientv3.Cmp
+	var changes []clientv3.Op
+	for _, op := range ops {
+		if op.err != nil {
+			return 0, fmt.Errorf("encode %s: %w", op.key, op.err)
+		}
+		if op.cmp != nil {
+			conditions = append(conditions, *op.cmp)
+		}
+		if op.apply != nil {
+			changes = append(changes, *op.apply)
+		}
+	}
+	answer, err := s.Client.Txn(ctx).If(conditions...).Then(changes...).Commit()
+	if err != nil {
+		return 0, fmt.Errorf("write %s: %w", firstKey(ops), err)
+	}
+	if !answer.Succeeded {
+		return 0, fmt.Errorf("write %s: %w", firstKey(ops), ErrConflict)
+	}
+	return answer.Header.Revision, nil
+}
+
+func firstKey(ops []Op) string {
+	if len(ops) == 0 {
+		return "nothing"
+	}
+	return ops[0].key
+}
+
+// Update reads a value, lets change alter it, and swaps it in, again and again
+// while someone else was quicker. An error of change ends it and is returned as
+// it is. It is for writers that share a key; change must not have side effects.
+func Update[T any](ctx context.Context, s *Store, key string, change func(*T) error) (Record[T], error) {
+	for {
+		r, err := Get[T](ctx, s, key)
+		if err != nil {
+			return r, err
+		}
+		if err := change(&r.Value); err != nil {
+			return r, err
+		}
+		revision, err := s.Commit(ctx, Swap(key, r.Revision, r.Value))
+		if errors.Is(err, ErrConflict) {
+			continue
+		}
+		r.Revision = revision
+		return r, err
+	}
+}
