@@ -1,0 +1,207 @@
+// Package patroni knows Patroni 4.1, which alone decides who is primary: it
+// renders a member's configuration and reads what Patroni keeps in etcd. It does no
+// I/O, so that the planner may use its types.
+package patroni
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Timings of the HA loop in seconds. Patroni raises smaller values silently:
+// ttl >= 20, loop_wait >= 1, retry_timeout >= 3 (its config.py).
+const (
+	TTL          = 20
+	LoopWait     = 1
+	RetryTimeout = 3
+)
+
+// SelfDemotion is after how many seconds without a refreshed lease a primary that
+// lost etcd has stepped down for certain, by Patroni's own rule that
+// loop_wait + 2*retry_timeout fit into the ttl.
+const SelfDemotion = LoopWait + 2*RetryTimeout + 1
+
+// Member is all that a member's configuration is made of.
+type Member struct {
+	Scope, Name string
+	// Dir is the member's directory: data, certificates, logs and Patroni's own
+	// files are below it.
+	Dir       string
+	Address   string // IP to listen on and to be reached at
+	Port      int    // of PostgreSQL
+	RESTPort  int
+	BinDir    string   // of PostgreSQL's programs
+	InitDB    string   // program called in place of initdb
+	SocketDir string   // short path, private to the database's user
+	EtcdHosts []string // host:port
+	OSUsers   []string // operating-system users that may be rdsadmin on the socket
+
+	Parameters map[string]string // PostgreSQL settings of this member alone
+	Cluster    Cluster           // used when the member bootstraps the database
+	Tier       int               // promotion tier, 0 (first) to 15
+	Boost      bool              // the wanted winner of the next election
+	NoFailover bool              // never to be promoted
+	RequireTLS bool
+	// Generation comes back in the member's tags once Patroni has taken this
+	// configuration over: the proof that it was applied.
+	Generation int64
+}
+
+// Names of files and directories below Member.Dir.
+const (
+	DataDir    = "data"
+	CertDir    = "tls"
+	LogDir     = "log"
+	ConfigFile = "patroni.json"
+
+	certFile, keyFile, caFile = "tls.crt", "tls.key", "ca.crt" // as package certs writes them
+)
+
+// ConfigPath is where the agent puts the rendered configuration.
+func (m Member) ConfigPath() string { return filepath.Join(m.Dir, ConfigFile) }
+
+// DataPath is PostgreSQL's data directory.
+func (m Member) DataPath() string { return filepath.Join(m.Dir, DataDir) }
+
+type object = map[string]any
+
+// Render is the member's configuration, as JSON, which Patroni reads as YAML.
+// The output depends on nothing but m, byte for byte.
+func Render(m Member) ([]byte, error) {
+	text, err := json.MarshalIndent(m.document(), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("render configuration of %s/%s: %w", m.Scope, m.Name, err)
+	}
+	return append(text, '\n'), nil
+}
+
+func (m Member) document() object {
+	tls := m.tls()
+	rest := fmt.Sprintf("%s:%d", m.Address, m.RESTPort)
+	return object{
+		"scope": m.Scope,
+		"name":  m.Name,
+		"log": object{
+			"dir": filepath.Join(m.Dir, LogDir), "file_num": 4, "file_size": 5 << 20, "mode": "0600",
+		},
+		"restapi": object{
+			"listen": rest, "connect_address": rest, "verify_client": "required",
+			"certfile": tls.cert, "keyfile": tls.key, "cafile": tls.ca,
+		},
+		"ctl": object{"certfile": tls.cert, "keyfile": tls.key, "cacert": tls.ca},
+		"etcd3": object{
+			"hosts": m.EtcdHosts, "protocol": "https", "cacert": tls.ca, "cert": tls.cert, "key": tls.key,
+		},
+		"bootstrap": object{
+			"dcs":    m.Cluster.document(),
+			"initdb": []any{"data-checksums"},
+		},
+		"postgresql": m.postgresql(tls),
+		"tags":       m.tags(),
+	}
+}
+
+func (m Member) postgresql(tls tlsFiles) object {
+	listen := fmt.Sprintf("%s:%d", m.Address, m.Port)
+	// Replication and rewind log in by certificate: there is no password to leak.
+	byCertificate := object{
+		"username": "rdsrepladmin", "sslmode": "verify-ca",
+		"sslcert": tls.cert, "sslkey": tls.key, "sslrootcert": tls.ca,
+	}
+	parameters := object{
+		"unix_socket_directories":  m.SocketDir,
+		"ssl":                      "on",
+		"ssl_cert_file":            tls.cert,
+		"ssl_key_file":             tls.key,
+		"ssl_ca_file":              tls.ca,
+		"ssl_min_protocol_version": "TLSv1.2",
+	}
+	for name, value := range m.Parameters {
+		parameters[name] = value
+	}
+	return object{
+		"listen": listen, "connect_address": listen,
+		"data_dir": m.DataPath(), "bin_dir": m.BinDir, "bin_name": object{"initdb": m.InitDB},
+		"database": "rdsadmin", "use_unix_socket": true,
+		"pgpass": filepath.Join(m.Dir, "pgpass"),
+		"authentication": object{
+			"superuser":   object{"username": "rdsadmin"},
+			"replication": byCertificate,
+			"rewind":      byCertificate,
+		},
+		"parameters": parameters,
+		"pg_hba":     m.hba(),
+		"pg_ident":   m.ident(),
+		"basebackup": []any{object{"checkpoint": "fast"}},
+		// What a rewind has to throw away was never acknowledged: whoever lost an
+		// election was fenced before it, or stood outside the synchronous set.
+		"remove_data_directory_on_rewind_failure":     true,
+		"remove_data_directory_on_diverged_timelines": true,
+	}
+}
+
+// hba lets three kinds of callers in: the platform on the private socket, the
+// platform's own roles by certificate, and users by password. The order matters:
+// the first line that fits decides.
+func (m Member) hba() []string {
+	lines := []string{
+		"local   all         rdsadmin                    peer map=platform",
+		"local   all         all                         reject",
+		"hostssl replication rdsrepladmin        all     cert map=platform",
+		"hostssl all         rdsrepladmin,rdsmon all     cert map=platform",
+		"host    all         rdsadmin,rdsrepladmin,rdsmon all reject",
+		"host    rdsadmin    all                 all     reject",
+	}
+	if m.RequireTLS {
+		lines = append(lines, "hostnossl all       all                 all     reject")
+	}
+	return append(lines, "host    all         all                 all     scram-sha-256")
+}
+
+func (m Member) ident() []string {
+	var lines []string
+	for _, user := range m.OSUsers {
+		lines = append(lines, fmt.Sprintf("platform %s rdsadmin", user))
+	}
+	return append(lines,
+		"platform /^agent:.*$ rdsrepladmin",
+		"platform /^(agent|edge|serve):.*$ rdsmon",
+	)
+}
+
+// tags rank the members. In priority mode the synchronous standby alone may win,
+// so sync_priority decides; in quorum mode failover_priority breaks the tie of
+// equal positions.
+func (m Member) tags() object {
+	if m.NoFailover {
+		return object{"nofailover": true, "nosync": true, "generation": m.Generation}
+	}
+	priority := 16 - m.Tier
+	tags := object{"failover_priority": priority, "sync_priority": priority, "generation": m.Generation}
+	if m.Boost {
+		tags["failover_priority"] = 100
+	}
+	return tags
+}
+
+type tlsFiles struct{ cert, key, ca string }
+
+func (m Member) tls() tlsFiles {
+	dir := filepath.Join(m.Dir, CertDir)
+	return tlsFiles{
+		cert: filepath.Join(dir, certFile),
+		key:  filepath.Join(dir, keyFile),
+		ca:   filepath.Join(dir, caFile),
+	}
+}
+
+// EtcdHosts turns etcd's client URLs into what Patroni's configuration takes.
+func EtcdHosts(urls []string) []string {
+	hosts := make([]string, len(urls))
+	for i, u := range urls {
+		hosts[i] = strings.TrimPrefix(u, "https://")
+	}
+	return hosts
+}

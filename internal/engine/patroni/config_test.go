@@ -1,0 +1,128 @@
+package patroni
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+func exampleMember() Member {
+	return Member{
+		Scope: "db-TEST", Name: "m1", Dir: "/home/hosts/a/members/db-TEST.m1",
+		Address: "127.93.1.1", Port: 15432, RESTPort: 18008,
+		BinDir: "/usr/lib/postgresql/15/bin", InitDB: "/home/hosts/a/members/db-TEST.m1/initdb",
+		SocketDir: "/run/howdah/3f9a1c22/a", EtcdHosts: []string{"127.93.0.1:2379"},
+		OSUsers: []string{"postgres", "root"}, RequireTLS: true,
+		Parameters: map[string]string{"shared_buffers": "262144kB", "work_mem": "4MB"},
+		Cluster: Cluster{
+			Sync: SyncSingle, Parameters: map[string]string{"max_connections": "112", "wal_level": "replica"},
+		},
+		Tier: 1,
+	}
+}
+
+func TestRenderMember(t *testing.T) {
+	text, err := Render(exampleMember())
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "member.json", text)
+}
+
+func TestRenderVariants(t *testing.T) {
+	cases := map[string]struct {
+		change   func(*Member)
+		has, not string
+	}{
+		"never promoted": {func(m *Member) { m.NoFailover = true }, `"nosync": true`, "failover_priority"},
+		"boosted":        {func(m *Member) { m.Boost = true }, `"failover_priority": 100`, "nofailover"},
+		"plain allowed":  {func(m *Member) { m.RequireTLS = false }, "scram-sha-256", "hostnossl"},
+	}
+	for name, c := range cases {
+		m := exampleMember()
+		c.change(&m)
+		text, err := Render(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), c.has) || strings.Contains(string(text), c.not) {
+			t.Errorf("%s: wants %q and not %q in\n%s", name, c.has, c.not, text)
+		}
+	}
+}
+
+func TestClusterDocument(t *testing.T) {
+	cluster := Cluster{
+		Sync: SyncQuorum, WaitForStandby: true, Parameters: map[string]string{"max_connections": "112"},
+		Slots: []string{"db_child"}, Upstream: &Upstream{Host: "127.93.8.1", Port: 5432, Slot: "db_me"},
+	}
+	text, err := cluster.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "cluster.json", append(text, '\n'))
+}
+
+func TestParseSync(t *testing.T) {
+	cases := []struct {
+		name, in string
+		want     Sync
+		cuts     int
+	}{
+		{"no key", "", Sync{}, 0},
+		{"alone", `{"leader":"m1","sync_standby":null}`, Sync{Leader: "m1"}, 0},
+		{"one standby", `{"leader":"m1","sync_standby":"m2"}`, Sync{Leader: "m1", Standbys: []string{"m2"}}, 1},
+		{"any one of two", `{"leader":"m1","quorum":1,"sync_standby":"m2,m3"}`,
+			Sync{Leader: "m1", Standbys: []string{"m2", "m3"}, Quorum: 1}, 2},
+		{"any one of three", `{"leader":"m1","quorum":2,"sync_standby":"m2,m3,m4"}`,
+			Sync{Leader: "m1", Standbys: []string{"m2", "m3", "m4"}, Quorum: 2}, 3},
+	}
+	for _, c := range cases {
+		got, err := ParseSync([]byte(c.in))
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+		if got.CutsNeeded() != c.cuts {
+			t.Errorf("%s: %d cuts needed, want %d", c.name, got.CutsNeeded(), c.cuts)
+		}
+	}
+	if _, err := ParseSync([]byte("{")); err == nil {
+		t.Error("half a value was read")
+	}
+}
+
+func TestSplitKey(t *testing.T) {
+	scope, rest, ok := SplitKey(MemberKey("db-X", "m1"))
+	if scope != "db-X" || rest != "members/m1" || !ok {
+		t.Errorf("%q %q %v", scope, rest, ok)
+	}
+	if _, _, ok := SplitKey("/howdah/x"); ok {
+		t.Error("a foreign key was split")
+	}
+}

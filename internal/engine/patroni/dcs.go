@@ -1,0 +1,124 @@
+package patroni
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Namespace is where Patroni keeps its keys in etcd.
+const Namespace = "/service/"
+
+// Keys of one scope in etcd.
+func prefix(scope string) string { return Namespace + scope + "/" }
+
+// Prefix is what all keys of a scope begin with.
+func Prefix(scope string) string { return prefix(scope) }
+
+// LeaderKey holds the name of the primary, under its lease.
+func LeaderKey(scope string) string { return prefix(scope) + "leader" }
+
+// SyncKey holds the synchronous standbys: see Sync.
+func SyncKey(scope string) string { return prefix(scope) + "sync" }
+
+// ConfigKey holds the configuration that all members share.
+func ConfigKey(scope string) string { return prefix(scope) + "config" }
+
+// InitializeKey holds the system identifier of a database that was bootstrapped.
+func InitializeKey(scope string) string { return prefix(scope) + "initialize" }
+
+// HistoryKey holds the timelines of a database.
+func HistoryKey(scope string) string { return prefix(scope) + "history" }
+
+// MemberKey holds what a member says of itself: see MemberState.
+func MemberKey(scope, member string) string { return prefix(scope) + "members/" + member }
+
+// MembersPrefix is what the member keys of a scope begin with.
+func MembersPrefix(scope string) string { return prefix(scope) + "members/" }
+
+// SplitKey finds the scope that a key in Patroni's namespace belongs to, and the
+// rest of the key.
+func SplitKey(key string) (scope, rest string, ok bool) {
+	tail, ok := strings.CutPrefix(key, Namespace)
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(tail, "/")
+}
+
+// Sync is the synchronous state of a scope. A standby in it is known to have
+// every acknowledged commit, alone (priority mode) or together with others.
+type Sync struct {
+	Leader string
+	// Standbys that may confirm commits.
+	Standbys []string
+	// Quorum is how many of the standbys, besides a candidate, have to be asked
+	// before it is sure to have everything; 0 in priority mode.
+	Quorum int
+}
+
+// ParseSync reads the value of the sync key; an absent key is an empty state.
+func ParseSync(value []byte) (Sync, error) {
+	if len(value) == 0 {
+		return Sync{}, nil
+	}
+	var raw struct {
+		Leader  *string `json:"leader"`
+		Standby *string `json:"sync_standby"`
+		Quorum  *int    `json:"quorum"`
+	}
+	if err := json.Unmarshal(value, &raw); err != nil {
+		return Sync{}, fmt.Errorf("read sync state: %w", err)
+	}
+	var s Sync
+	if raw.Leader != nil {
+		s.Leader = *raw.Leader
+	}
+	if raw.Standby != nil && *raw.Standby != "" {
+		s.Standbys = strings.Split(*raw.Standby, ",")
+	}
+	if raw.Quorum != nil {
+		s.Quorum = *raw.Quorum
+	}
+	return s, nil
+}
+
+// CutsNeeded is how many of the standbys have to be cut off from the leader
+// before it can no longer acknowledge a commit: one more than may be missing
+// from k of n. It is 0 when the leader needs no standby at all.
+func (s Sync) CutsNeeded() int {
+	if len(s.Standbys) == 0 {
+		return 0
+	}
+	// With n standbys and quorum q, a commit waits for n-q of them, so it is
+	// impossible once q+1 are cut off. In priority mode all of them confirm.
+	return s.Quorum + 1
+}
+
+// MemberState is what a member publishes in its key.
+type MemberState struct {
+	ConnURL        string         `json:"conn_url"`
+	APIURL         string         `json:"api_url"`
+	State          string         `json:"state"` // running, starting, stopped, …
+	Role           string         `json:"role"`  // primary, replica, standby_leader, …
+	ReplicaState   string         `json:"replication_state"`
+	Timeline       int            `json:"timeline"`
+	Location       int64          `json:"xlog_location"` // absent (0) when not running
+	PendingRestart bool           `json:"pending_restart"`
+	Tags           map[string]any `json:"tags"`
+}
+
+// Generation is the one of the configuration that the member runs with.
+func (m MemberState) Generation() int64 {
+	n, _ := m.Tags["generation"].(float64)
+	return int64(n)
+}
+
+// ParseMember reads the value of a member key.
+func ParseMember(value []byte) (MemberState, error) {
+	var m MemberState
+	if err := json.Unmarshal(value, &m); err != nil {
+		return m, fmt.Errorf("read member state: %w", err)
+	}
+	return m, nil
+}

@@ -1,0 +1,70 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// ErrNoData says that a directory holds no PostgreSQL cluster.
+var ErrNoData = errors.New("no PostgreSQL data here")
+
+// State is the state a cluster was left in, from its control file
+// (PostgreSQL's catalog/pg_control.h, enum DBState; the same in 15 to 18).
+type State int32
+
+// The states.
+const (
+	StartingUp State = iota
+	ShutDown
+	ShutDownInRecovery
+	ShuttingDown
+	InCrashRecovery
+	InArchiveRecovery
+	InProduction
+)
+
+func (s State) String() string {
+	names := []string{"starting up", "shut down", "shut down in recovery", "shutting down", "in crash recovery",
+		"in archive recovery", "in production"}
+	if s < 0 || int(s) >= len(names) {
+		return fmt.Sprintf("unknown state %d", int32(s))
+	}
+	return names[s]
+}
+
+// Clean reports whether the server stopped in good order.
+func (s State) Clean() bool { return s == ShutDown || s == ShutDownInRecovery }
+
+// Control is the part of the control file whose place has not changed since
+// PostgreSQL 8: it is read directly because a failover waits for it.
+type Control struct {
+	SystemID uint64
+	State    State
+}
+
+// ReadControl reads the control file of a data directory. It answers ErrNoData
+// where there is none.
+func ReadControl(dataDir string) (Control, error) {
+	file, err := os.Open(filepath.Join(dataDir, "global", "pg_control"))
+	if errors.Is(err, os.ErrNotExist) {
+		return Control{}, fmt.Errorf("%s: %w", dataDir, ErrNoData)
+	}
+	if err != nil {
+		return Control{}, fmt.Errorf("read control file: %w", err)
+	}
+	defer file.Close()
+	// system_identifier uint64, pg_control_version uint32, catalog_version_no
+	// uint32, state int32, in the machine's own byte order.
+	var head [20]byte
+	if _, err := io.ReadFull(file, head[:]); err != nil {
+		return Control{}, fmt.Errorf("read control file: %w", err)
+	}
+	return Control{
+		SystemID: binary.NativeEndian.Uint64(head[0:8]),
+		State:    State(binary.NativeEndian.Uint32(head[16:20])),
+	}, nil
+}

@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/engine/postgres/lsn"
+)
+
+// Facts are what a running server says of itself.
+type Facts struct {
+	InRecovery bool
+	Timeline   int
+	// LSN is the end of what was written, or received by a replica.
+	LSN       lsn.LSN
+	Streaming bool
+	// LagSeconds is how old the newest replayed commit of a replica is, 0 when
+	// everything that was received is replayed.
+	LagSeconds float64
+	// LostSlots are replication slots whose WAL was given up.
+	LostSlots []string
+}
+
+// The timeline of a primary is in the name of the WAL file that it writes; that
+// of a replica is what it receives.
+const observeSQL = `
+SELECT r.recovery,
+  CASE WHEN r.recovery THEN coalesce((SELECT received_tli FROM pg_stat_wal_receiver), 0)
+       ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int END,
+  CASE WHEN r.recovery THEN greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
+       ELSE pg_current_wal_lsn() END::text,
+  r.recovery AND EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming'),
+  CASE WHEN NOT r.recovery OR pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
+       ELSE coalesce(extract(epoch FROM now() - pg_last_xact_replay_timestamp()), 0) END::float8,
+  ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE wal_status = 'lost')
+FROM (SELECT pg_is_in_recovery() AS recovery) r`
+
+// Observe asks a server for its facts. Any role with pg_monitor may.
+func Observe(ctx context.Context, conn *pgx.Conn) (Facts, error) {
+	var f Facts
+	var position *string
+	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &f.Streaming, &f.LagSeconds, &f.LostSlots)
+	if err != nil {
+		return Facts{}, fmt.Errorf("observe server: %w", err)
+	}
+	if position != nil {
+		if f.LSN, err = lsn.Parse(*position); err != nil {
+			return Facts{}, fmt.Errorf("observe server: %w", err)
+		}
+	}
+	return f, nil
+}

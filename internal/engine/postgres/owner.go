@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Owner is the master user of a database.
+type Owner struct {
+	Name     string
+	Verifier string // SCRAM-SHA-256, as pg_authid keeps it
+	Serial   int64
+	Database string // to make for the owner; "" for none
+}
+
+// ownerMark is the row of the settings table that remembers the serial.
+const ownerMark = "master-user"
+
+// OwnerSerial is the serial of the owner that was set last, 0 for none. It reads
+// the platform's database, as rdsadmin or rdsmon.
+func OwnerSerial(ctx context.Context, conn *pgx.Conn) (int64, error) {
+	var serial int64
+	err := conn.QueryRow(ctx, "SELECT serial FROM public.howdah_done WHERE what = $1", ownerMark).Scan(&serial)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read serial of the master user: %w", err)
+	}
+	return serial, nil
+}
+
+// SetOwner makes the master user, or gives it a new password, once for each
+// serial: a password that its holder changed in SQL meanwhile stays. conn is
+// rdsadmin's on the platform's database of a primary. It is idempotent, and safe
+// to break off anywhere.
+func SetOwner(ctx context.Context, conn *pgx.Conn, o Owner) error {
+	done, err := OwnerSerial(ctx, conn)
+	if err != nil || done >= o.Serial {
+		return err
+	}
+	if err := setRole(ctx, conn, o); err != nil {
+		return err
+	}
+	// Databases cannot be made in a transaction: each step stands alone.
+	if done == 0 {
+		if err := setDatabases(ctx, conn, o); err != nil {
+			return err
+		}
+	}
+	_, err = conn.Exec(ctx, `INSERT INTO public.howdah_done (what, serial) VALUES ($1, $2)
+		ON CONFLICT (what) DO UPDATE SET serial = excluded.serial, at = now()`, ownerMark, o.Serial)
+	if err != nil {
+		return fmt.Errorf("remember the master user: %w", err)
+	}
+	return nil
+}
+
+func setRole(ctx context.Context, conn *pgx.Conn, o Owner) error {
+	name := pgx.Identifier{o.Name}.Sanitize()
+	var exists bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", o.Name).Scan(&exists); err != nil {
+		return fmt.Errorf("look for the master user: %w", err)
+	}
+	verb := "CREATE"
+	if exists {
+		verb = "ALTER"
+	}
+	// A verifier is letters, digits, and $:+/= only; it is no secret that would
+	// log anyone in, and is kept out of the server's log all the same.
+	statements := []string{
+		"SET log_statement TO none", "SET log_min_duration_statement TO -1", "SET log_min_error_statement TO panic",
+		fmt.Sprintf("%s ROLE %s LOGIN CREATEROLE CREATEDB INHERIT PASSWORD '%s' VALID UNTIL 'infinity'", verb, name, o.Verifier),
+		fmt.Sprintf("GRANT rds_superuser TO %s WITH ADMIN OPTION", name),
+	}
+	for _, sql := range statements {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("set the master user up: %w", err)
+		}
+	}
+	return nil
+}
+
+func setDatabases(ctx context.Context, conn *pgx.Conn, o Owner) error {
+	name := pgx.Identifier{o.Name}.Sanitize()
+	for _, database := range []string{"postgres", "template1"} {
+		if _, err := conn.Exec(ctx, fmt.Sprintf("ALTER DATABASE %s OWNER TO %s", database, name)); err != nil {
+			return fmt.Errorf("give database %s to the master user: %w", database, err)
+		}
+	}
+	if o.Database == "" {
+		return nil
+	}
+	var exists bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", o.Database).Scan(&exists); err != nil {
+		return fmt.Errorf("look for database %s: %w", o.Database, err)
+	}
+	sql := fmt.Sprintf("CREATE DATABASE %s OWNER %s", pgx.Identifier{o.Database}.Sanitize(), name)
+	if exists {
+		sql = fmt.Sprintf("ALTER DATABASE %s OWNER TO %s", pgx.Identifier{o.Database}.Sanitize(), name)
+	}
+	if _, err := conn.Exec(ctx, sql); err != nil {
+		return fmt.Errorf("make database %s: %w", o.Database, err)
+	}
+	return nil
+}

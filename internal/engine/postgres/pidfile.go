@@ -1,0 +1,30 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Postmaster reads the process number of the server that runs, or ran, on a data
+// directory. It answers 0 when there is no pid file. The number says nothing
+// about whether the process lives, or is still the same: check its identity.
+func Postmaster(dataDir string) (pid int, err error) {
+	data, err := os.ReadFile(filepath.Join(dataDir, "postmaster.pid"))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read pid file: %w", err)
+	}
+	first, _, _ := strings.Cut(string(data), "\n")
+	pid, err = strconv.Atoi(strings.TrimSpace(first))
+	if err != nil {
+		return 0, fmt.Errorf("read pid file: %w", err)
+	}
+	// A single-user server writes its number negated.
+	return max(pid, -pid), nil
+}

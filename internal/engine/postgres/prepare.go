@@ -1,0 +1,67 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"howdah/extensions"
+)
+
+// prepareTimeout covers initdb on a slow, busy disk.
+const prepareTimeout = 2 * time.Minute
+
+// errBootstrap says that the platform's SQL failed in a new cluster.
+var errBootstrap = errors.New("the platform's SQL failed")
+
+// Prepare makes a new cluster in dir, which must not exist, ready to be moved to
+// where a database needs it: with checksums, UTF-8 in the C collation, the
+// superuser rdsadmin, the platform's roles and its database. Every call makes a
+// cluster with a system identifier of its own, so that no two databases can ever
+// be taken for one another.
+func Prepare(ctx context.Context, install Install, user *User, dir string) error {
+	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
+	defer cancel()
+	// Sorting by byte is fast and never changes with the C library; the character
+	// classes are Unicode's.
+	_, err := run(ctx, user, nil, install.Program("initdb"),
+		"--pgdata="+dir, "--username=rdsadmin", "--encoding=UTF8", "--lc-collate=C", "--lc-ctype=C.UTF-8",
+		"--lc-messages=C", "--lc-monetary=C", "--lc-numeric=C", "--lc-time=C",
+		"--data-checksums", "--auth-local=peer", "--auth-host=scram-sha-256")
+	if err != nil {
+		return fmt.Errorf("make a cluster: %w", err)
+	}
+	if err := single(ctx, install, user, dir, "template1", "CREATE DATABASE rdsadmin;\n"); err != nil {
+		return err
+	}
+	for _, database := range []string{"template1", "postgres", "rdsadmin"} {
+		if err := single(ctx, install, user, dir, database, extensions.Bootstrap); err != nil {
+			return err
+		}
+	}
+	return single(ctx, install, user, dir, "rdsadmin", settingsTable)
+}
+
+// settingsTable remembers what was done once to a database, with the database:
+// a copy or a promoted replica remembers it too.
+const settingsTable = `CREATE TABLE IF NOT EXISTS public.howdah_done (what text PRIMARY KEY, serial bigint NOT NULL, at timestamptz NOT NULL DEFAULT now());
+
+`
+
+// single runs SQL in a cluster that no server uses. A single-user server exits
+// with 0 whatever happened: errors are found in what it printed.
+func single(ctx context.Context, install Install, user *User, dir, database, sql string) error {
+	out, err := run(ctx, user, strings.NewReader(sql), install.Program("postgres"),
+		"--single", "-j", "-D", dir, "-c", "exit_on_error=on", "-c", "log_min_messages=error", database)
+	if err != nil {
+		return fmt.Errorf("prepare database %s: %w", database, err)
+	}
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "ERROR:") || strings.Contains(line, "FATAL:") {
+			return fmt.Errorf("prepare database %s: %w: %s", database, errBootstrap, strings.TrimSpace(line))
+		}
+	}
+	return nil
+}

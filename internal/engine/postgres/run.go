@@ -1,0 +1,43 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// User is the operating-system user that PostgreSQL runs as; nil is our own.
+type User struct {
+	Name     string
+	UID, GID int
+}
+
+// run executes one of PostgreSQL's programs as user and answers what it printed.
+func run(ctx context.Context, user *User, stdin io.Reader, program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"}
+	cmd.Dir = "/"
+	cmd.Stdin = stdin
+	if user != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user.UID), Gid: uint32(user.GID)}}
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("run %s: %w: %s", filepath.Base(program), err, tail(out.String()))
+	}
+	return out.String(), nil
+}
+
+// tail is the end of a program's output: where the reason is.
+func tail(text string) string {
+	const most = 400
+	if len(text) > most {
+		text = "…" + text[len(text)-most:]
+	}
+	return text
+}

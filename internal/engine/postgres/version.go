@@ -1,0 +1,90 @@
+// Package postgres drives PostgreSQL's own programs on one host: which versions
+// are installed, prepared data directories, the control file, settings, and what
+// a running server says of itself. It never starts a server that Patroni owns.
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// ErrNoVersion says that the major version asked for is not installed here.
+var ErrNoVersion = errors.New("this PostgreSQL version is not installed")
+
+// Install is one major version's programs, as Debian lays them out.
+type Install struct {
+	Major  int
+	BinDir string
+	Full   string // as "15.18"
+}
+
+// SupportedMajors are the versions Howdah knows the settings of.
+var SupportedMajors = []int{15, 16, 17, 18}
+
+const debianRoot = "/usr/lib/postgresql"
+
+// Installed lists the installed major versions, newest first.
+func Installed() ([]Install, error) {
+	dirs, err := filepath.Glob(filepath.Join(debianRoot, "*", "bin", "postgres"))
+	if err != nil {
+		return nil, fmt.Errorf("find PostgreSQL: %w", err)
+	}
+	var found []Install
+	for _, program := range dirs {
+		bin := filepath.Dir(program)
+		major, err := strconv.Atoi(filepath.Base(filepath.Dir(bin)))
+		if err != nil || !slices.Contains(SupportedMajors, major) {
+			continue
+		}
+		full, err := fullVersion(program)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, Install{Major: major, BinDir: bin, Full: full})
+	}
+	slices.SortFunc(found, func(a, b Install) int { return b.Major - a.Major })
+	return found, nil
+}
+
+// Find is the installation of one major version; it answers ErrNoVersion.
+func Find(major int) (Install, error) {
+	all, err := Installed()
+	if err != nil {
+		return Install{}, err
+	}
+	for _, i := range all {
+		if i.Major == major {
+			return i, nil
+		}
+	}
+	return Install{}, fmt.Errorf("PostgreSQL %d: %w", major, ErrNoVersion)
+}
+
+var versionForm = regexp.MustCompile(`\(PostgreSQL\) ([0-9]+\.[0-9]+)`)
+
+func fullVersion(program string) (string, error) {
+	out, err := exec.Command(program, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask %s for its version: %w", program, err)
+	}
+	match := versionForm.FindSubmatch(out)
+	if match == nil {
+		return "", fmt.Errorf("ask %s for its version: answered %q", program, out)
+	}
+	return string(match[1]), nil
+}
+
+// Program is the path of one of the version's programs.
+func (i Install) Program(name string) string { return filepath.Join(i.BinDir, name) }
+
+// Extension reports whether a loadable module of this name is installed.
+func (i Install) Extension(module string) bool {
+	_, err := os.Stat(filepath.Join(filepath.Dir(i.BinDir), "lib", module+".so"))
+	return err == nil
+}

@@ -1,0 +1,168 @@
+// Package member is the contract between the control plane and the agents: what
+// a host is told about each database member that it runs (Assignment, Task), and
+// what its agent says of it (Report, Result). It does no I/O.
+package member
+
+import (
+	"time"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/postgres/lsn"
+)
+
+// Want is the state a member should be in.
+type Want string
+
+// The wanted states. Absent deletes the member's data: the control plane says so
+// only after an explicit request, or when a newer copy has replaced this one.
+const (
+	Running Want = "running"
+	Stopped Want = "stopped"
+	Absent  Want = "absent"
+)
+
+// Assignment tells a host everything about one member: it leaves the agent
+// nothing to choose. Written by reconcile only.
+type Assignment struct {
+	ID         string `json:"id"`         // Scope.Name
+	Generation int64  `json:"generation"` // grows with every change; an agent refuses an older one
+	Want       Want   `json:"want"`
+
+	Scope    string `json:"scope"`
+	Name     string `json:"name"`
+	Address  string `json:"address"`
+	Port     int    `json:"port"`
+	RESTPort int    `json:"rest_port"`
+	Major    int    `json:"major"`
+
+	Tier       int  `json:"tier"`
+	Boost      bool `json:"boost,omitempty"`
+	NoFailover bool `json:"no_failover,omitempty"`
+	RequireTLS bool `json:"require_tls"`
+
+	Parameters map[string]string `json:"parameters"`
+	Cluster    patroni.Cluster   `json:"cluster"`
+	Limits     Limits            `json:"limits"`
+	// ServerIPs are the addresses that the server's certificate must name.
+	ServerIPs []string `json:"server_ips"`
+	Owner     Owner    `json:"owner"`
+}
+
+// Limits are those of an instance class. Zero means no limit.
+type Limits struct {
+	CPUs         float64 `json:"cpus"`
+	MemoryBytes  int64   `json:"memory_bytes"`
+	IOPS         int64   `json:"iops"`
+	StorageBytes int64   `json:"storage_bytes"`
+}
+
+// Owner is the database's master user, which the agent of the primary creates.
+type Owner struct {
+	Name string `json:"name"`
+	// Verifier is the SCRAM-SHA-256 verifier of the password, never the password.
+	Verifier string `json:"verifier"`
+	// Serial grows when the verifier changes: it is set once for each serial, so
+	// that a password that users changed in SQL stays theirs.
+	Serial   int64  `json:"serial"`
+	Database string `json:"database"` // to create for the master user, or ""
+}
+
+// Problem is a code that `howdah status` explains.
+type Problem string
+
+// Problems that an agent sees.
+const (
+	None           Problem = ""
+	BadAssignment  Problem = "bad-assignment"  // refused: not usable as it is
+	NoVersion      Problem = "no-version"      // PostgreSQL of this major version is missing
+	PortTaken      Problem = "port-taken"      // someone else listens on the member's port
+	DiskFull       Problem = "disk-full"       // PostgreSQL cannot write
+	StorageFull    Problem = "storage-full"    // the allocated storage is used up
+	StorageLow     Problem = "storage-low"     // less than a tenth of it is left
+	SlotLost       Problem = "slot-lost"       // a replica fell behind the WAL kept for it
+	StartFails     Problem = "start-fails"     // processes end again and again
+	NotReplicating Problem = "not-replicating" // a replica without a stream
+	CannotContain  Problem = "cannot-contain"  // processes could not be killed
+)
+
+// Report is what an agent sees of one member. Written by that agent only.
+type Report struct {
+	ID         string `json:"id"`
+	Host       string `json:"host"`
+	Generation int64  `json:"generation"` // of the assignment that is in force
+
+	Patroni  bool `json:"patroni"`  // its process lives
+	Postgres bool `json:"postgres"` // its process lives
+	// Gone: nothing of the member is left on the host, neither process nor data.
+	Gone bool `json:"gone,omitempty"`
+	// Ready: a client logged in with TLS and ran SELECT 1 a moment ago.
+	Ready      bool `json:"ready"`
+	InRecovery bool `json:"in_recovery"`
+	Timeline   int  `json:"timeline,omitempty"`
+	// LSN is the end of what was written (primary) or received (replica).
+	LSN        lsn.LSN `json:"lsn,omitempty"`
+	Streaming  bool    `json:"streaming,omitempty"` // a replica that receives from its upstream
+	LagSeconds float64 `json:"lag_seconds,omitempty"`
+
+	OwnerSerial int64 `json:"owner_serial,omitempty"` // of the owner that exists in the database
+
+	StorageBytes int64     `json:"storage_bytes,omitempty"`
+	Problem      Problem   `json:"problem,omitempty"`
+	Detail       string    `json:"detail,omitempty"`
+	At           time.Time `json:"at"`
+}
+
+// TaskKind names something that an agent does once.
+type TaskKind string
+
+// The tasks.
+const (
+	// Restart restarts PostgreSQL through Patroni.
+	Restart TaskKind = "restart"
+	// Handover gives the primary role away in an orderly way (spec/ha.md A4.5).
+	Handover TaskKind = "handover"
+	// Reinit throws a replica's data away and copies them again.
+	Reinit TaskKind = "reinit"
+)
+
+// Task asks a host's agent for one deed. It is done at most once for each ID,
+// also if the agent dies in the middle. Written by reconcile only.
+type Task struct {
+	ID       string    `json:"id"`
+	Kind     TaskKind  `json:"kind"`
+	Host     string    `json:"host"`
+	Member   string    `json:"member"` // Assignment.ID
+	Deadline time.Time `json:"deadline"`
+}
+
+// Result is the outcome of a task. Written by the agent that did it.
+type Result struct {
+	ID     string    `json:"id"`
+	Member string    `json:"member"`
+	Done   bool      `json:"done"`
+	Failed bool      `json:"failed"` // it did not happen, and nothing is half done
+	Detail string    `json:"detail,omitempty"`
+	Began  time.Time `json:"began"`
+	Ended  time.Time `json:"ended"`
+}
+
+// Host is what an agent says of its machine. Written by that agent only.
+type Host struct {
+	Name     string `json:"name"`
+	Zone     string `json:"zone"`
+	Address  string `json:"address"`
+	CPUs     int    `json:"cpus"`
+	Memory   int64  `json:"memory"` // bytes
+	Disk     int64  `json:"disk"`   // bytes, of the filesystem with the data
+	DiskFree int64  `json:"disk_free"`
+	// Majors are the PostgreSQL versions that are installed, with their full text.
+	Majors map[int]string `json:"majors"`
+	// Containment, Limits and Cut say how members are held, limited and cut off
+	// here: in words, for `howdah status`.
+	Containment string    `json:"containment"`
+	Limits      string    `json:"limits"`
+	Cut         string    `json:"cut"` // "kernel", "receiver"
+	Warnings    []string  `json:"warnings,omitempty"`
+	Started     time.Time `json:"started"`
+	Version     string    `json:"version"`
+}

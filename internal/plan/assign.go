@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"howdah/internal/engine/patroni"
+	"howdah/internal/member"
+	"howdah/internal/spec"
+)
+
+// SyncMode is how commits are confirmed with the members that there are now:
+// quorum with two standbys or more, the one standby with one.
+func (w *work) SyncMode() patroni.SyncMode { return SyncMode(w.Want, w.out.Layout) }
+
+// SyncMode is how commits are confirmed with the members of a layout.
+func SyncMode(want Database, layout Layout) patroni.SyncMode {
+	if want.Upstream != nil {
+		return patroni.SyncOff
+	}
+	voters := 0
+	for _, m := range layout.Members {
+		if !m.Leaving && m.Going != Surplus && !seatFor(want, m).NoFailover {
+			voters++
+		}
+	}
+	switch {
+	case voters <= 1:
+		return patroni.SyncOff
+	case voters == 2:
+		return patroni.SyncSingle
+	default:
+		return patroni.SyncQuorum
+	}
+}
+
+// ClusterConfig is the configuration that all members of a database share.
+func ClusterConfig(want Database, layout Layout) patroni.Cluster {
+	return patroni.Cluster{
+		Sync:           SyncMode(want, layout),
+		WaitForStandby: want.WaitForStandby,
+		Parameters:     want.Parameters,
+		Slots:          want.Slots,
+		Upstream:       want.Upstream,
+	}
+}
+
+// Assign is the complete assignment of one member, without its generation.
+// hostMemory, in bytes, bounds what PostgreSQL is told to use.
+func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Assignment {
+	seat := seatFor(want, m)
+	a := member.Assignment{
+		ID: ID(want.ID, m.Name), Want: member.Running,
+		Scope: want.ID, Name: m.Name, Address: m.Address, Port: m.Port, RESTPort: m.RESTPort, Major: want.Major,
+		Tier: seat.Tier, Boost: m.Boost, NoFailover: seat.NoFailover, RequireTLS: want.RequireTLS,
+		Parameters: spec.MemberParameters(usable(seat.Limits.MemoryBytes, hostMemory)), Cluster: ClusterConfig(want, layout), Limits: seat.Limits,
+		ServerIPs: append([]string{m.Address}, want.ServerIPs...),
+		Owner:     want.Owner,
+	}
+	switch {
+	case m.Leaving:
+		a.Want = member.Absent
+	case m.Stopped:
+		a.Want = member.Stopped
+	}
+	return a
+}
+
+func usable(class, host int64) int64 {
+	if host > 0 && (class == 0 || host < class) {
+		return host
+	}
+	return class
+}
+
+// seatFor is the seat of a member; of one whose seat is gone, any seat: it keeps
+// running with some settings until it leaves.
+func seatFor(want Database, m Placed) Seat {
+	for _, s := range want.Seats {
+		if s.Key == m.Seat {
+			return s
+		}
+	}
+	if len(want.Seats) > 0 {
+		s := want.Seats[0]
+		s.NoFailover = false
+		return s
+	}
+	return Seat{}
+}

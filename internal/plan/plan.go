@@ -1,0 +1,305 @@
+// Package plan decides what hosts do for each database. It is pure: the same
+// input gives the same output, nothing is read or written, and no clock is asked.
+// One call of Next takes one step towards what is wanted, from any state that a
+// crash, a lost host or a changed mind may have left; reconcile calls it again
+// whenever something changed.
+//
+// A database is one Patroni cluster. Patroni decides who is primary; the planner
+// only chooses where members live, and asks for restarts and orderly handovers.
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/member"
+)
+
+// Database is what is wanted of one Patroni cluster.
+type Database struct {
+	ID    string // resource id, and Patroni's scope
+	Major int
+	// State is running, stopped or absent.
+	State member.Want
+	Seats []Seat
+	// Zone, if set, is where the first member of a database without keyed seats goes.
+	Zone string
+	// SpreadZones forbids two members in one zone.
+	SpreadZones bool
+
+	WaitForStandby bool
+	RequireTLS     bool
+	Owner          member.Owner
+	Parameters     map[string]string // the same for all members
+	Slots          []string
+	Upstream       *patroni.Upstream
+	ServerIPs      []string
+
+	// Change, Reboot and Failover count requests: see Layout for those done.
+	Change, Reboot, Failover int64
+	FailoverSeat             string
+	// ChangeStatus is the status to show until Change is done, such as modifying.
+	ChangeStatus string
+}
+
+// Seat is one wanted member.
+type Seat struct {
+	// Key is the resource id of the DB instance that this member is, in a cluster;
+	// "" where members are interchangeable.
+	Key        string
+	Zone       string
+	Limits     member.Limits
+	Tier       int
+	NoFailover bool
+	// Reboot counts requests to restart this very member; Restart counts changes
+	// that need a restart, which is rolled with a handover where there is a standby.
+	Reboot, Restart int64
+}
+
+// Layout is what was decided for a database so far. Written by reconcile only.
+type Layout struct {
+	ID      string   `json:"id"`
+	Members []Placed `json:"members"`
+	Next    int      `json:"next"` // number of the next member
+	// Created: it has been available once.
+	Created bool `json:"created"`
+	// Changed, Rebooted and FailedOver are the last requests that are done.
+	Changed    int64 `json:"changed"`
+	Rebooted   int64 `json:"rebooted"`
+	FailedOver int64 `json:"failed_over"`
+	// Steps are those of what is going on, oldest first; none when all is done.
+	Steps []Step `json:"steps,omitempty"`
+}
+
+// Step is one named stage of what is going on.
+type Step struct {
+	Name  string    `json:"name"`
+	Began time.Time `json:"began"`
+}
+
+// Going says why a member is to be removed.
+type Going string
+
+// The reasons.
+const (
+	Staying  Going = ""
+	Replaced Going = "replaced" // another member takes its seat
+	Surplus  Going = "surplus"  // its seat is gone
+)
+
+// Placed is a member with its place.
+type Placed struct {
+	Name     string `json:"name"` // m1, m2, …: never used again
+	Seat     string `json:"seat,omitempty"`
+	Host     string `json:"host"`
+	Zone     string `json:"zone"`
+	Address  string `json:"address"`
+	Port     int    `json:"port"`
+	RESTPort int    `json:"rest_port"`
+
+	Stopped bool  `json:"stopped,omitempty"`
+	Boost   bool  `json:"boost,omitempty"`
+	Going   Going `json:"going,omitempty"`
+	// Leaving: its host has been told to delete it.
+	Leaving bool `json:"leaving,omitempty"`
+	// Rebooted and Restarted are the last of the seat's requests that are done.
+	Rebooted  int64 `json:"rebooted,omitempty"`
+	Restarted int64 `json:"restarted,omitempty"`
+}
+
+// ID names a member of a database everywhere: "<scope>.<name>".
+func ID(database, name string) string { return database + "." + name }
+
+// Host is a place for members.
+type Host struct {
+	Name, Zone, Address string
+	Alive               bool
+	LostSince           time.Time // when not alive
+	Draining            bool
+	Majors              []int
+	CPUs                int
+	Memory              int64 // bytes
+	Committed           int64 // bytes of the members that live there, of all databases
+	UsedPorts           []int
+}
+
+// Input is everything that a decision depends on.
+type Input struct {
+	Now    time.Time
+	Want   Database
+	Layout Layout
+	Hosts  []Host
+	// Reports and Applied (the generation that Patroni runs with) are by member
+	// id; Assigned is the generation that the host was given last.
+	Reports  map[string]member.Report
+	Applied  map[string]int64
+	Assigned map[string]int64
+	Results  map[string]member.Result // by task id
+	Leader   string                   // name of the member with Patroni's leader key
+	Sync     patroni.Sync
+	Policy   Policy
+}
+
+// Policy is set by the operator.
+type Policy struct {
+	// Overcommit places members whatever the classes add up to.
+	Overcommit bool
+	// ReplaceAfter is how long a host may be lost before its members are rebuilt elsewhere.
+	ReplaceAfter time.Duration
+}
+
+// Output is a decision.
+type Output struct {
+	Layout Layout
+	Tasks  []member.Task
+	// Gone: nothing of a deleted database is left on any living host.
+	Gone bool
+	// Problems hold the work up, or are worth a person's attention.
+	Problems []string
+}
+
+// TaskDeadline is how long a task may take before it counts as failed.
+const TaskDeadline = 2 * time.Minute
+
+// Next decides the next step.
+func Next(in Input) Output {
+	w := &work{Input: in, out: Output{Layout: in.Layout}}
+	w.out.Layout.Members = slices.Clone(in.Layout.Members)
+	w.out.Layout.Steps = slices.Clone(in.Layout.Steps)
+	w.out.Layout.ID = in.Want.ID
+	w.forgetGone()
+	switch in.Want.State {
+	case member.Absent:
+		w.delete()
+	case member.Stopped:
+		w.stop()
+	default:
+		w.run()
+	}
+	if w.step == "" {
+		w.out.Layout.Steps = nil
+	}
+	return w.out
+}
+
+// work is one decision in the making.
+type work struct {
+	Input
+	out  Output
+	step string
+}
+
+// doing names the current step; the first name of a decision counts.
+func (w *work) doing(step string) {
+	if w.step != "" {
+		return
+	}
+	w.step = step
+	steps := w.out.Layout.Steps
+	if len(steps) == 0 || steps[len(steps)-1].Name != step {
+		w.out.Layout.Steps = append(steps, Step{Name: step, Began: w.Now})
+	}
+}
+
+func (w *work) problem(text string) {
+	if !slices.Contains(w.out.Problems, text) {
+		w.out.Problems = append(w.out.Problems, text)
+	}
+}
+
+// members are those that are not being deleted, to be changed in place.
+func (w *work) members() []*Placed {
+	var all []*Placed
+	for i := range w.out.Layout.Members {
+		if m := &w.out.Layout.Members[i]; !m.Leaving {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func (w *work) report(m *Placed) member.Report { return w.Reports[ID(w.Want.ID, m.Name)] }
+
+func (w *work) host(name string) Host {
+	for _, h := range w.Hosts {
+		if h.Name == name {
+			return h
+		}
+	}
+	return Host{Name: name}
+}
+
+// ready: it serves clients now, and its host can tell.
+func (w *work) ready(m *Placed) bool {
+	r := w.report(m)
+	return w.host(m.Host).Alive && r.Ready && (m.Name == w.Leader || r.Streaming)
+}
+
+// applied: Patroni runs with what the host was assigned last.
+func (w *work) applied(m *Placed) bool {
+	id := ID(w.Want.ID, m.Name)
+	return w.Assigned[id] > 0 && w.Applied[id] >= w.Assigned[id]
+}
+
+func (w *work) leader() *Placed {
+	for _, m := range w.members() {
+		if m.Name == w.Leader {
+			return m
+		}
+	}
+	return nil
+}
+
+// inSync: the member has every acknowledged commit, and Patroni may promote it.
+func (w *work) inSync(m *Placed) bool {
+	return w.Sync.Leader == w.Leader && slices.Contains(w.Sync.Standbys, m.Name)
+}
+
+// forgetGone drops deleted members of which nothing is left. Of a lost host
+// nobody can know; its assignment stays and tells it to clean up when it returns.
+func (w *work) forgetGone() {
+	w.out.Layout.Members = slices.DeleteFunc(w.out.Layout.Members, func(m Placed) bool {
+		return m.Leaving && (w.report(&m).Gone || !w.host(m.Host).Alive)
+	})
+}
+
+// delete removes everything, whatever else was wanted.
+func (w *work) delete() {
+	for _, m := range w.members() {
+		m.Leaving = true
+	}
+	if len(w.out.Layout.Members) > 0 {
+		w.doing("deleting data")
+		return
+	}
+	w.out.Gone = true
+}
+
+// stop ends the replicas first and the primary last, so that nobody takes over
+// from a primary that is only being stopped.
+func (w *work) stop() {
+	leader := w.leader()
+	waiting := false
+	for _, m := range w.members() {
+		if m == leader {
+			continue
+		}
+		m.Stopped = true
+		waiting = waiting || !w.down(m)
+	}
+	if leader != nil && !waiting {
+		leader.Stopped = true
+		waiting = !w.down(leader)
+	}
+	if waiting {
+		w.doing("stopping")
+		return
+	}
+	w.out.Layout.Changed = w.Want.Change
+}
+
+func (w *work) down(m *Placed) bool {
+	r := w.report(m)
+	return !w.host(m.Host).Alive || (!r.Patroni && !r.Postgres)
+}

@@ -1,0 +1,254 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"howdah/internal/member"
+)
+
+// firstPort and firstRESTPort begin the ranges from which members get the ports
+// of their host; both lie below the range of ephemeral ports.
+const (
+	firstPort     = 15432
+	firstRESTPort = 25432
+)
+
+// seat gives every wanted seat a member, and marks members without a seat.
+func (w *work) seat() {
+	w.adoptParked()
+	w.markSurplus()
+	for _, s := range w.vacant() {
+		m, err := w.place(s)
+		if err != nil {
+			w.doing("waiting for a host")
+			w.problem(err.Error())
+			return
+		}
+		w.out.Layout.Members = append(w.out.Layout.Members, m)
+		w.out.Layout.Next++
+	}
+}
+
+// vacant are the seats that no staying member has.
+func (w *work) vacant() []Seat {
+	var free []Seat
+	anonymous := w.staying("")
+	for _, s := range w.Want.Seats {
+		taken := w.staying(s.Key) > 0
+		if s.Key == "" {
+			taken = anonymous > 0
+			anonymous--
+		}
+		if !taken {
+			free = append(free, s)
+		}
+	}
+	return free
+}
+
+func (w *work) staying(key string) int {
+	n := 0
+	for _, m := range w.members() {
+		if m.Seat == key && m.Going == Staying {
+			n++
+		}
+	}
+	return n
+}
+
+// markSurplus finds members whose seat is gone. Of interchangeable ones those
+// go that are of the least use: never the primary while there is another.
+func (w *work) markSurplus() {
+	wanted := map[string]int{}
+	for _, s := range w.Want.Seats {
+		wanted[s.Key]++
+	}
+	candidates := w.members()
+	slices.SortStableFunc(candidates, func(a, b *Placed) int { return w.worth(a) - w.worth(b) })
+	for _, m := range candidates {
+		if m.Going == Staying && w.staying(m.Seat) > wanted[m.Seat] {
+			m.Going = Surplus
+		}
+	}
+}
+
+func (w *work) worth(m *Placed) int {
+	switch {
+	case m.Name == w.Leader:
+		return 3
+	case w.inSync(m):
+		return 2
+	case w.ready(m):
+		return 1
+	default:
+		return 0
+	}
+}
+
+// parked reports whether the member is the last copy of a cluster that has no
+// instances just now: its data are kept for the next one.
+func (w *work) parked(m *Placed) bool {
+	return len(w.Want.Seats) == 0 && m.Going == Surplus && len(w.members()) == 1
+}
+
+// adoptParked gives a kept copy to the first seat that is wanted again.
+func (w *work) adoptParked() {
+	all := w.members()
+	if len(all) != 1 || all[0].Going != Surplus || !all[0].Stopped || len(w.Want.Seats) == 0 {
+		return
+	}
+	all[0].Going, all[0].Seat = Staying, w.Want.Seats[0].Key
+}
+
+// place finds a host for a seat.
+func (w *work) place(s Seat) (Placed, error) {
+	hosts := w.candidates(s)
+	if len(hosts) == 0 {
+		return Placed{}, fmt.Errorf("no host for a member%s: %s", zoneText(w.zoneFor(s)), w.whyNot(s))
+	}
+	h := slices.MinFunc(hosts, func(a, b Host) int {
+		return cmp.Or(
+			cmp.Compare(w.inZone(a.Zone), w.inZone(b.Zone)),
+			cmp.Compare(w.onHost(a.Name), w.onHost(b.Name)),
+			cmp.Compare(a.Committed, b.Committed),
+			strings.Compare(a.Name, b.Name))
+	})
+	return Placed{
+		Name: "m" + strconv.Itoa(w.out.Layout.Next+1), Seat: s.Key,
+		Host: h.Name, Zone: h.Zone, Address: h.Address,
+		Port:     w.freePort(h, firstPort),
+		RESTPort: w.freePort(h, firstRESTPort),
+		// A new member starts with the newest settings: nothing to restart for.
+		Rebooted: s.Reboot, Restarted: s.Restart,
+	}, nil
+}
+
+func zoneText(zone string) string {
+	if zone == "" {
+		return ""
+	}
+	return " in zone " + zone
+}
+
+// zoneFor is the zone a seat must be in, or "".
+func (w *work) zoneFor(s Seat) string {
+	if s.Zone == "" && s.Key == "" && len(w.members()) == 0 {
+		return w.Want.Zone
+	}
+	return s.Zone
+}
+
+func (w *work) candidates(s Seat) []Host {
+	var fit []Host
+	for _, h := range w.Hosts {
+		if w.unfit(h, s) == "" {
+			fit = append(fit, h)
+		}
+	}
+	return fit
+}
+
+// unfit says why a host cannot take a seat, or "".
+func (w *work) unfit(h Host, s Seat) string {
+	zone := w.zoneFor(s)
+	switch {
+	case !h.Alive:
+		return "is lost"
+	case h.Draining:
+		return "is being drained"
+	case zone != "" && h.Zone != zone:
+		return "is in another zone"
+	case !slices.Contains(h.Majors, w.Want.Major):
+		return fmt.Sprintf("has no PostgreSQL %d", w.Want.Major)
+	case w.Want.SpreadZones && w.inZone(h.Zone) > 0:
+		return "has its zone taken by another member"
+	case !w.Policy.Overcommit && s.Limits.CPUs > float64(h.CPUs):
+		return "has too few CPUs for the class"
+	case !w.Policy.Overcommit && h.Committed+s.Limits.MemoryBytes > h.Memory:
+		return "has too little memory left for the class"
+	}
+	return ""
+}
+
+func (w *work) whyNot(s Seat) string {
+	if len(w.Hosts) == 0 {
+		return "no host has joined"
+	}
+	var reasons []string
+	for _, h := range w.Hosts {
+		reasons = append(reasons, h.Name+" "+w.unfit(h, s))
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// inZone counts members that stay, or whose replacement is not there yet but
+// whose host lives: a lost one does not keep its zone from being used.
+func (w *work) inZone(zone string) int {
+	n := 0
+	for _, m := range w.members() {
+		if m.Zone == zone && m.Going == Staying {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *work) onHost(name string) int {
+	n := 0
+	for _, m := range w.members() {
+		if m.Host == name {
+			n++
+		}
+	}
+	return n
+}
+
+// freePort is the lowest port of a range that no member of the host has. Those of
+// this decision count too: they are not in UsedPorts yet.
+func (w *work) freePort(h Host, first int) int {
+	for port := first; ; port++ {
+		if !slices.Contains(h.UsedPorts, port) && !w.portInLayout(h.Name, port) {
+			return port
+		}
+	}
+}
+
+func (w *work) portInLayout(host string, port int) bool {
+	return slices.ContainsFunc(w.out.Layout.Members, func(m Placed) bool {
+		return m.Host == host && (m.Port == port || m.RESTPort == port)
+	})
+}
+
+// CanPlace says whether a database with these seats would find hosts now; the
+// error names what is missing. The API asks before it accepts a request.
+func CanPlace(in Input) error {
+	w := &work{Input: in, out: Output{Layout: in.Layout}}
+	w.out.Layout.Members = slices.Clone(in.Layout.Members)
+	for _, s := range w.vacant() {
+		m, err := w.place(s)
+		if err != nil {
+			return err
+		}
+		w.out.Layout.Members = append(w.out.Layout.Members, m)
+		w.out.Layout.Next++
+	}
+	return nil
+}
+
+// mendPorts moves a member to other ports when something else has taken its own.
+func (w *work) mendPorts() {
+	for _, m := range w.members() {
+		r := w.report(m)
+		id := ID(w.Want.ID, m.Name)
+		if r.Problem != member.PortTaken || r.Generation < w.Assigned[id] {
+			continue
+		}
+		h := w.host(m.Host)
+		h.UsedPorts = append(slices.Clone(h.UsedPorts), m.Port, m.RESTPort)
+		m.Port, m.RESTPort = w.freePort(h, m.Port), w.freePort(h, m.RESTPort)
+	}
+}

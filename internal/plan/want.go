@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/member"
+	"howdah/internal/spec"
+)
+
+// Links are a database's relations to others.
+type Links struct {
+	// Upstream is the endpoint of the database that this one follows, if it does
+	// and that one exists.
+	Upstream *patroni.Upstream
+	// Followers are the resource ids of the databases that follow this one.
+	Followers []string
+}
+
+// SlotName is the replication slot of a database that follows another one.
+func SlotName(resourceID string) string {
+	return "follow_" + strings.ReplaceAll(strings.ToLower(resourceID), "-", "_")
+}
+
+// ForInstance is what is wanted for an instance that is no member of a cluster.
+func ForInstance(i spec.Instance, links Links) Database {
+	seats := []Seat{instanceSeat(i)}
+	if i.MultiAZ {
+		seats = append(seats, instanceSeat(i))
+	}
+	d := common(i.Common, links)
+	d.Seats, d.Zone, d.SpreadZones = seats, i.Zone, true
+	d.Parameters = spec.ClusterParameters(classOf(i.Class).Memory, int64(i.Storage)<<30)
+	return d
+}
+
+// ForCluster is what is wanted for a cluster with its instances.
+func ForCluster(c spec.Cluster, instances []spec.Instance, links Links) Database {
+	d := common(c.Common, links)
+	d.SpreadZones = c.MultiAZ()
+	var memory, storage int64
+	for _, i := range instances {
+		if i.Deleting {
+			continue
+		}
+		seat := instanceSeat(i)
+		seat.Key, seat.Zone, seat.Tier = i.ResourceID, i.Zone, i.Tier
+		seat.NoFailover = spec.Setting(i.Tags, spec.Promotable) == "false"
+		seat.Reboot, seat.Restart = i.Reboot, max(i.Restart, c.Restart)
+		d.Seats = append(d.Seats, seat)
+		memory, storage = max(memory, classOf(i.Class).Memory), max(storage, int64(i.Storage)<<30)
+	}
+	slices.SortFunc(d.Seats, func(a, b Seat) int { return strings.Compare(a.Key, b.Key) })
+	// The first instance becomes the writer: it must be one that may be.
+	slices.SortStableFunc(d.Seats, func(a, b Seat) int { return boolRank(a.NoFailover) - boolRank(b.NoFailover) })
+	d.Parameters = spec.ClusterParameters(memory, storage)
+	return d
+}
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func common(c spec.Common, links Links) Database {
+	d := Database{
+		ID: c.ResourceID, Major: c.Major, State: member.Running,
+		WaitForStandby: spec.Setting(c.Tags, spec.WaitForStandby) == "true",
+		RequireTLS:     true,
+		Owner:          member.Owner{Name: c.MasterUser, Verifier: c.Verifier, Serial: c.PasswordSerial, Database: c.DBName},
+		Upstream:       links.Upstream,
+		Change:         c.Change, Reboot: c.Reboot, Failover: c.Failover, FailoverSeat: c.FailoverTarget,
+		ChangeStatus: c.ChangeStatus,
+	}
+	for _, f := range links.Followers {
+		d.Slots = append(d.Slots, SlotName(f))
+	}
+	slices.Sort(d.Slots)
+	switch {
+	case c.Deleting:
+		d.State = member.Absent
+	case c.Stopped:
+		d.State = member.Stopped
+	}
+	return d
+}
+
+func instanceSeat(i spec.Instance) Seat {
+	class := classOf(i.Class)
+	return Seat{
+		Restart: i.Restart,
+		Limits: member.Limits{
+			CPUs: float64(class.CPUs), MemoryBytes: class.Memory,
+			IOPS: int64(i.IOPS), StorageBytes: int64(i.Storage) << 30,
+		},
+	}
+}
+
+// classOf is the class of a validated record.
+func classOf(name string) spec.Class {
+	c, _ := spec.LookupClass(name)
+	return c
+}

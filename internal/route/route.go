@@ -1,0 +1,87 @@
+// Package route says where each database endpoint leads, as a pure decision: the
+// control plane writes which members an endpoint may lead to, and an edge, which
+// sees Patroni's leader key and the members' state change, derives the targets.
+package route
+
+// Kind is how an endpoint chooses among members.
+type Kind string
+
+// The kinds.
+const (
+	Leader  Kind = "leader"  // the primary, or the leader of a database that follows
+	Readers Kind = "readers" // all replicas; the primary when there is none
+	Seats   Kind = "seats"   // the members of certain seats
+)
+
+// Route is what an edge needs to know of an endpoint. Written by reconcile.
+type Route struct {
+	ID       string   `json:"id"`
+	Database string   `json:"database"`
+	Kind     Kind     `json:"kind"`
+	Listen   string   `json:"listen"` // ip:port that clients use
+	Members  []Member `json:"members"`
+	Seats    []string `json:"seats,omitempty"`
+	// ReadersOnly leaves the primary out of a Seats route.
+	ReadersOnly bool `json:"readers_only,omitempty"`
+	// Follows: the leader is a replica of another database, and never writable.
+	Follows bool `json:"follows,omitempty"`
+}
+
+// Member is a member that an endpoint may lead to.
+type Member struct {
+	Name    string `json:"name"`
+	Seat    string `json:"seat,omitempty"`
+	Host    string `json:"host"`
+	Address string `json:"address"` // ip:port of its PostgreSQL
+}
+
+// View is what an edge knows of a database now.
+type View struct {
+	// Leader is the member with the leader key that was seen to serve in its role;
+	// "" while there is none.
+	Leader string
+	// Serving are the members that serve clients.
+	Serving map[string]bool
+}
+
+// Targets are the addresses that new connections go to; none: refuse them.
+func (r Route) Targets(v View) []string {
+	switch r.Kind {
+	case Leader:
+		return r.pick(func(m Member) bool { return m.Name == v.Leader })
+	case Readers:
+		readers := r.pick(func(m Member) bool { return m.Name != v.Leader && v.Serving[m.Name] })
+		if len(readers) > 0 {
+			return readers
+		}
+		return r.pick(func(m Member) bool { return m.Name == v.Leader })
+	default:
+		return r.pick(func(m Member) bool { return r.hasSeat(m) && r.eligible(m, v) })
+	}
+}
+
+func (r Route) eligible(m Member, v View) bool {
+	if m.Name == v.Leader {
+		return !r.ReadersOnly
+	}
+	return v.Serving[m.Name]
+}
+
+func (r Route) hasSeat(m Member) bool {
+	for _, s := range r.Seats {
+		if s == m.Seat {
+			return true
+		}
+	}
+	return false
+}
+
+func (r Route) pick(fits func(Member) bool) []string {
+	var addresses []string
+	for _, m := range r.Members {
+		if fits(m) {
+			addresses = append(addresses, m.Address)
+		}
+	}
+	return addresses
+}

@@ -1,0 +1,72 @@
+package spec
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// MemberParameters are the PostgreSQL settings that follow from an instance's
+// memory and storage. RDS's formulas are in the comments. memory is what the
+// member may really use, in bytes: a class larger than the machine does not
+// make PostgreSQL ask for more than there is.
+func MemberParameters(memory int64) map[string]string {
+	return map[string]string{
+		// {DBInstanceClassMemory/32768} blocks of 8 kB: a quarter.
+		"shared_buffers": kilobytes(memory / 4),
+		// {DBInstanceClassMemory/16384} blocks of 8 kB: half.
+		"effective_cache_size": kilobytes(memory / 2),
+		// GREATEST({DBInstanceClassMemory*1024/63963136},65536) kB.
+		"maintenance_work_mem": fmt.Sprintf("%dkB", max(memory*1024/63963136/1024, 65536)),
+		// GREATEST({DBInstanceClassMemory/64371566592},3).
+		"autovacuum_max_workers": strconv.FormatInt(max(memory/64371566592, 3), 10),
+	}
+}
+
+func kilobytes(n int64) string { return fmt.Sprintf("%dkB", n/1024) }
+
+// ClusterParameters are the settings that must be the same on all members: those
+// that a standby has to have at least as high as its primary, and what
+// replication and safety need. memory is that of the largest member, storage the
+// allocated storage, both in bytes.
+func ClusterParameters(memory, storage int64) map[string]string {
+	return map[string]string{
+		// LEAST({DBInstanceClassMemory/9531392},5000).
+		"max_connections":           strconv.FormatInt(max(min(memory/9531392, 5000), 30), 10),
+		"max_worker_processes":      "16",
+		"max_wal_senders":           "35",
+		"max_replication_slots":     "30",
+		"max_prepared_transactions": "0",
+		"max_locks_per_transaction": "64",
+		"wal_level":                 "replica",
+		"hot_standby":               "on",
+		"wal_log_hints":             "on",
+		"wal_keep_size":             "128MB",
+		// A replica that is gone cannot fill the disk: its slot is given up first.
+		"max_slot_wal_keep_size": fmt.Sprintf("%dMB", slotCap(storage)>>20),
+		"max_wal_size":           "2GB",
+		// A standby that answers nothing stalls commits no longer than this.
+		"wal_sender_timeout":                  "5s",
+		"wal_receiver_timeout":                "5s",
+		"wal_retrieve_retry_interval":         "1s",
+		"checkpoint_timeout":                  "5min",
+		"checkpoint_completion_target":        "0.9",
+		"password_encryption":                 "scram-sha-256",
+		"idle_in_transaction_session_timeout": "1d",
+		"tcp_keepalives_idle":                 "300",
+		"tcp_keepalives_interval":             "30",
+		"tcp_keepalives_count":                "2",
+		"logging_collector":                   "on",
+		"log_filename":                        "postgresql.log.%Y-%m-%d-%H",
+		"log_file_mode":                       "0600",
+		"log_rotation_age":                    "60",
+		"log_rotation_size":                   "100MB",
+		"log_truncate_on_rotation":            "on",
+		"log_line_prefix":                     "%t:%r:%u@%d:[%p]:",
+		"log_checkpoints":                     "on",
+		"log_timezone":                        "UTC",
+		"timezone":                            "UTC",
+	}
+}
+
+// slotCap is a fifth of the storage, between 1 and 64 GiB.
+func slotCap(storage int64) int64 { return min(max(storage/5, 1<<30), 64<<30) }

@@ -1,0 +1,84 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// SettingPrefix marks tags that are settings of Howdah, for what RDS has no
+// parameter: any client can set them, also when it creates a resource.
+const SettingPrefix = "howdah:"
+
+// The settings.
+const (
+	// WaitForStandby ("true") makes writes wait while no standby can confirm them,
+	// in place of going on without one as RDS does.
+	WaitForStandby = SettingPrefix + "wait-for-standby"
+	// Promotable ("false") keeps an instance of a cluster from ever becoming the writer.
+	Promotable = SettingPrefix + "promotable"
+)
+
+var settings = map[string][]string{
+	WaitForStandby: {"true", "false"},
+	Promotable:     {"true", "false"},
+}
+
+// Setting is the value of a setting among tags, or "".
+func Setting(tags []Tag, key string) string {
+	for _, t := range tags {
+		if t.Key == key {
+			return t.Value
+		}
+	}
+	return ""
+}
+
+func checkSetting(t Tag) error {
+	if !strings.HasPrefix(t.Key, SettingPrefix) {
+		return nil
+	}
+	allowed, known := settings[t.Key]
+	if !known {
+		return invalidValue("Unknown setting %s. Known: %s, %s.", t.Key, WaitForStandby, Promotable)
+	}
+	if !slices.Contains(allowed, t.Value) {
+		return invalidValue("Invalid value %q of the setting %s: use %s.", t.Value, t.Key, strings.Join(allowed, " or "))
+	}
+	return nil
+}
+
+// MergeTags adds tags to others, replacing those with the same key.
+func MergeTags(tags, added []Tag) []Tag {
+	merged := slices.Clone(tags)
+	for _, t := range added {
+		i := slices.IndexFunc(merged, func(m Tag) bool { return m.Key == t.Key })
+		if i >= 0 {
+			merged[i] = t
+			continue
+		}
+		merged = append(merged, t)
+	}
+	return merged
+}
+
+// RemoveTags takes away the tags with the given keys; others stay in order.
+func RemoveTags(tags []Tag, keys []string) []Tag {
+	return slices.DeleteFunc(slices.Clone(tags), func(t Tag) bool { return slices.Contains(keys, t.Key) })
+}
+
+// Invalid is a request that breaks a rule of the API.
+type Invalid struct {
+	Code    string // the API's error code
+	Message string
+}
+
+func (e *Invalid) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message) }
+
+func invalidValue(format string, args ...any) error {
+	return &Invalid{"InvalidParameterValue", fmt.Sprintf(format, args...)}
+}
+
+func invalidCombination(format string, args ...any) error {
+	return &Invalid{"InvalidParameterCombination", fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,192 @@
+// Package spec is the desired state, as users asked for it through the API: DB
+// instances, DB clusters and custom endpoints, their defaults and the rules that
+// a request must keep. It does no I/O and knows nothing of hosts.
+package spec
+
+import (
+	"strings"
+	"time"
+)
+
+// Engines that Howdah runs.
+const (
+	Postgres = "postgres"
+	Aurora   = "aurora-postgresql"
+)
+
+// Scope is where a name is unique.
+type Scope struct {
+	Account string `json:"account"`
+	Region  string `json:"region"`
+}
+
+// ARN is the resource name of something in this scope.
+func (s Scope) ARN(kind, name string) string {
+	return strings.Join([]string{"arn:aws:rds", s.Region, s.Account, kind, name}, ":")
+}
+
+// Tag is a user's label. Tags with the prefix "howdah:" are settings: see Setting.
+type Tag struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Common is what instances and clusters share.
+type Common struct {
+	Scope
+	Name string `json:"name"` // lower case
+	// ResourceID never changes, also when the resource is renamed. Databases on
+	// hosts are named by it.
+	ResourceID string    `json:"resource_id"`
+	Created    time.Time `json:"created"`
+	// Generation grows with every change of the record.
+	Generation int64 `json:"generation"`
+
+	Engine  string `json:"engine"`
+	Version string `json:"version"` // as asked for or resolved: "15.18"
+	Major   int    `json:"major"`
+	Port    int    `json:"port"`
+	// Address is the endpoint's own: the writer endpoint of a cluster.
+	Address string `json:"address"`
+
+	MasterUser string `json:"master_user"`
+	Verifier   string `json:"verifier"` // SCRAM-SHA-256; the password itself is never kept
+	// PasswordSerial grows when the verifier changes.
+	PasswordSerial int64  `json:"password_serial"`
+	DBName         string `json:"db_name"`
+
+	ParameterGroup      string   `json:"parameter_group"`
+	SubnetGroup         string   `json:"subnet_group"`
+	SecurityGroups      []string `json:"security_groups"`
+	BackupRetention     int      `json:"backup_retention"` // days
+	BackupWindow        string   `json:"backup_window"`
+	MaintenanceWindow   string   `json:"maintenance_window"`
+	DeletionProtection  bool     `json:"deletion_protection"`
+	CopyTagsToSnapshot  bool     `json:"copy_tags_to_snapshot"`
+	IAMAuth             bool     `json:"iam_auth"`
+	Encrypted           bool     `json:"encrypted"` // as asked for: see the guide
+	KMSKey              string   `json:"kms_key,omitempty"`
+	LogExports          []string `json:"log_exports,omitempty"`
+	MonitoringInterval  int      `json:"monitoring_interval"`
+	MonitoringRole      string   `json:"monitoring_role,omitempty"`
+	PerformanceInsights bool     `json:"performance_insights"`
+	CACertificate       string   `json:"ca_certificate"`
+	NetworkType         string   `json:"network_type"`
+	Tags                []Tag    `json:"tags"`
+
+	// Stopped: its processes shall not run; data stay.
+	Stopped bool `json:"stopped"`
+	// Deleting is final.
+	Deleting bool `json:"deleting"`
+
+	// Change counts modifications that the planner has to carry out; until the
+	// newest is done the status is ChangeStatus, and then Events are raised.
+	Change       int64    `json:"change"`
+	ChangeStatus string   `json:"change_status,omitempty"`
+	ChangeEvents []string `json:"change_events,omitempty"` // ids of package event
+	// Reboot and Failover count requests; the planner does each of them once.
+	Reboot         int64  `json:"reboot"`
+	Failover       int64  `json:"failover"`
+	FailoverTarget string `json:"failover_target,omitempty"` // resource id of an instance, or ""
+}
+
+// Instance is a DB instance: a database of its own, or a member of a cluster.
+type Instance struct {
+	Common
+	Class       string `json:"class"`
+	Storage     int    `json:"storage"`     // GiB
+	MaxStorage  int    `json:"max_storage"` // GiB, 0: does not grow by itself
+	StorageType string `json:"storage_type"`
+	IOPS        int    `json:"iops"`
+	Throughput  int    `json:"throughput"` // MiB/s
+	MultiAZ     bool   `json:"multi_az"`
+	Zone        string `json:"zone"` // asked for, or ""
+	OptionGroup string `json:"option_group"`
+	License     string `json:"license"`
+	AutoMinor   bool   `json:"auto_minor"`
+	Public      bool   `json:"public"`
+	// Restart counts changes that need a restart to take effect, such as the class.
+	Restart int64 `json:"restart"`
+
+	Cluster string `json:"cluster,omitempty"` // resource id of its cluster
+	Tier    int    `json:"tier"`
+	// Auto: made by a Multi-AZ DB cluster, which also deletes it.
+	Auto bool `json:"auto,omitempty"`
+
+	// Source is the resource id of the database that this one follows.
+	Source string `json:"source,omitempty"`
+	// Promoted: it followed a source and shall not any more.
+	Promoted bool `json:"promoted,omitempty"`
+
+	// Pending waits for the maintenance window.
+	Pending *Pending `json:"pending,omitempty"`
+}
+
+// Pending are modifications that wait for the maintenance window or a reboot.
+// Zero values mean: no change.
+type Pending struct {
+	Class           string `json:"class,omitempty"`
+	Storage         int    `json:"storage,omitempty"`
+	StorageType     string `json:"storage_type,omitempty"`
+	IOPS            int    `json:"iops,omitempty"`
+	Verifier        string `json:"verifier,omitempty"`
+	Port            int    `json:"port,omitempty"`
+	MultiAZ         *bool  `json:"multi_az,omitempty"`
+	BackupRetention *int   `json:"backup_retention,omitempty"`
+	ParameterGroup  string `json:"parameter_group,omitempty"`
+	Name            string `json:"name,omitempty"`
+	IAMAuth         *bool  `json:"iam_auth,omitempty"`
+}
+
+// Cluster is a DB cluster: Aurora's writer with readers, or a Multi-AZ DB cluster.
+type Cluster struct {
+	Common
+	Zones         []string `json:"zones"`
+	ReaderAddress string   `json:"reader_address"`
+	// Class, Storage and IOPS belong to a Multi-AZ DB cluster (engine postgres),
+	// whose three instances Howdah makes itself.
+	Class           string `json:"class,omitempty"`
+	Storage         int    `json:"storage,omitempty"`
+	StorageType     string `json:"storage_type,omitempty"`
+	IOPS            int    `json:"iops,omitempty"`
+	AutoMinor       bool   `json:"auto_minor"`
+	HTTPEndpoint    bool   `json:"http_endpoint,omitempty"`
+	Restart         int64  `json:"restart"`
+	PendingVerifier string `json:"pending_verifier,omitempty"`
+}
+
+// MultiAZ reports whether Howdah makes the cluster's instances itself.
+func (c Cluster) MultiAZ() bool { return c.Engine == Postgres }
+
+// Endpoint is a custom endpoint of a cluster.
+type Endpoint struct {
+	Scope
+	Name       string    `json:"name"`
+	ResourceID string    `json:"resource_id"`
+	Address    string    `json:"address"`
+	Cluster    string    `json:"cluster"` // resource id
+	Type       string    `json:"type"`    // READER or ANY
+	Static     []string  `json:"static"`  // resource ids of instances, none: all
+	Excluded   []string  `json:"excluded"`
+	Generation int64     `json:"generation"`
+	Deleting   bool      `json:"deleting"`
+	Tags       []Tag     `json:"tags"`
+	Created    time.Time `json:"created"`
+}
+
+// Follows reports whether the instance replicates from another database.
+func (i Instance) Follows() bool { return i.Source != "" && !i.Promoted }
+
+// ZoneName is the API's name of a zone: region and letter.
+func (s Scope) ZoneName(zone string) string {
+	if zone == "" {
+		return ""
+	}
+	return s.Region + zone
+}
+
+// ParseZone is the zone of an API name in this scope, or false.
+func (s Scope) ParseZone(name string) (string, bool) {
+	zone, ok := strings.CutPrefix(name, s.Region)
+	return zone, ok && zone != ""
+}
