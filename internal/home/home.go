@@ -23,6 +23,11 @@ var (
 	ErrLocked = errors.New("already running")
 )
 
+// DefaultRegion is that of a new home. It is not us-east-1 because the AWS CLI 1
+// has an endpoint of its own for RDS in that region, which wins over
+// AWS_ENDPOINT_URL (awscli/customizations/overridesslcommonname.py).
+const DefaultRegion = "us-west-2"
+
 // APIPort is where a home serves its API, on the first address of its network.
 const APIPort = 7443
 
@@ -134,7 +139,7 @@ func create(dir string, options Options) (*Home, error) {
 		Disposable: options.Disposable, DataRoot: dataRoot(dir, id), Created: time.Now().UTC(),
 	}}
 	if h.Region == "" {
-		h.Region = "us-east-1"
+		h.Region = DefaultRegion
 	}
 	if h.Listen == "" {
 		h.Listen = fmt.Sprintf("%s:%d", h.Address(0, 1), APIPort)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -192,4 +193,25 @@ func TokenFingerprint(token string) (string, error) {
 		return "", errors.New("not a join token: copy it from `howdah status --join` of the running home")
 	}
 	return parts[2], nil
+}
+
+// Copy makes the home of a further control plane, with what the first one gave
+// it. Like any new home, it exists once its configuration is written.
+func Copy(dir string, config Config, join Join, credentials []Credential, ca *certs.CA) (*Home, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("make home: %w", err)
+	}
+	config.DataRoot = dataRoot(dir, config.ID)
+	h := &Home{Dir: dir, Config: config}
+	for _, d := range []string{dir, h.path("pki"), h.path("log"), h.path("run")} {
+		if err := os.MkdirAll(d, 0o711); err != nil {
+			return nil, fmt.Errorf("make home: %w", err)
+		}
+	}
+	err = errors.Join(h.StoreCA(ca), writeJSON(h.path(joinFile), join, 0o600), writeJSON(h.path(secretFile), credentials, 0o600))
+	if err != nil {
+		return nil, err
+	}
+	return h, writeJSON(h.path(configFile), h.Config, 0o644)
 }

@@ -33,6 +33,8 @@ func ClusterParameters(memory, storage int64) map[string]string {
 		// LEAST({DBInstanceClassMemory/9531392},5000).
 		"max_connections":           strconv.FormatInt(max(min(memory/9531392, 5000), 30), 10),
 		"max_worker_processes":      "16",
+		// howdah keeps master users within their rights: extensions/howdah.
+		"shared_preload_libraries": "pg_stat_statements,howdah",
 		"max_wal_senders":           "35",
 		"max_replication_slots":     "30",
 		"max_prepared_transactions": "0",

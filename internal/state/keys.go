@@ -42,6 +42,8 @@ const (
 	IncidentRoot = Root + "incident/"
 	// FailoverRoot: post-mortems. Written by reconcile.
 	FailoverRoot = Root + "failover/"
+	// LeadRoot: who led each database when reconcile looked last. Written by it.
+	LeadRoot = Root + "lead/"
 	// AddressRoot: endpoint addresses in use. Written by server.
 	AddressRoot = Root + "address/"
 	// RouteRoot: where each endpoint leads. Written by reconcile.
@@ -121,6 +123,9 @@ func Incident(database, id string) string { return IncidentRoot + database + "/"
 
 // Failover is the key of a post-mortem; ids sort by time.
 func Failover(database, id string) string { return FailoverRoot + database + "/" + id }
+
+// Lead is the key of a database's last known leader.
+func Lead(database string) string { return LeadRoot + database }
 
 // Address is the key that claims an endpoint address.
 func Address(ip string) string { return AddressRoot + ip }

@@ -34,6 +34,7 @@ type Member struct {
 	RESTPort  int
 	BinDir    string   // of PostgreSQL's programs
 	InitDB    string   // program called in place of initdb
+	Modules   string   // directory with our own loadable modules
 	SocketDir string   // short path, private to the database's user
 	EtcdHosts []string // host:port
 	OSUsers   []string // operating-system users that may be rdsadmin on the socket
@@ -112,6 +113,7 @@ func (m Member) postgresql(tls tlsFiles) object {
 	}
 	parameters := object{
 		"unix_socket_directories":  m.SocketDir,
+		"dynamic_library_path":     "$libdir:" + m.Modules,
 		"ssl":                      "on",
 		"ssl_cert_file":            tls.cert,
 		"ssl_key_file":             tls.key,

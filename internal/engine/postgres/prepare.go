@@ -48,6 +48,8 @@ func Prepare(ctx context.Context, install Install, user *User, dir string) error
 // a copy or a promoted replica remembers it too.
 const settingsTable = `CREATE TABLE IF NOT EXISTS public.howdah_done (what text PRIMARY KEY, serial bigint NOT NULL, at timestamptz NOT NULL DEFAULT now());
 
+GRANT SELECT ON public.howdah_done TO rdsmon;
+
 `
 
 // single runs SQL in a cluster that no server uses. A single-user server exits

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"howdah/internal/agent"
+	"howdah/internal/etcd"
+	"howdah/internal/home"
+	"howdah/internal/hostapi"
+)
+
+// agentFlags are the agent's own.
+type agentFlags struct {
+	join, token, tokenFile, zone, name, address string
+}
+
+func newAgent(o *options) *cobra.Command {
+	var f agentFlags
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Run a host: the databases that the control plane puts on this machine",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runAgent(cmd.Context(), o, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.join, "join", "", "URL of the control plane, as `howdah status --join` prints it")
+	flags.StringVar(&f.token, "token", "", "join token; better in a file: an argument is seen by everyone on the machine")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file with the join token")
+	flags.StringVar(&f.zone, "az", "", "Availability Zone of this host: a, b, c, …")
+	flags.StringVar(&f.name, "name", "", "name of this host, unique in the home (default: zone-ZONE)")
+	flags.StringVar(&f.address, "address", "", "IP address of this host, as others reach it")
+	cmd.MarkFlagRequired("az")
+	return cmd
+}
+
+func runAgent(ctx context.Context, o *options, f agentFlags) error {
+	if f.name == "" {
+		f.name = "zone-" + f.zone
+	}
+	if !hostapi.ValidName(f.zone) || !hostapi.ValidName(f.name) {
+		return fmt.Errorf("names of zones and hosts have lower-case letters, digits and hyphens: %w", errUsage)
+	}
+	log := newLog("agent").With("host", f.name)
+	dir, options, err := agentPlace(o.home, &f)
+	if err != nil {
+		return err
+	}
+	if net.ParseIP(f.address) == nil {
+		return fmt.Errorf("--address: %q is no IP address: %w", f.address, errUsage)
+	}
+	lock, err := home.LockFile(filepath.Join(dir, "agent.lock"))
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	raisePriority(log)
+	m, pair, err := ensureMember(ctx, options, log)
+	if err != nil {
+		return err
+	}
+	a, err := agent.New(ctx, agent.Config{
+		Name: f.name, Zone: f.zone, Address: f.address, Dir: dir, HomeID: m.HomeID, Version: version,
+		Etcd: m.Etcd, Control: m.Control, Pair: pair, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	client, err := etcd.Dial(ctx, m.Etcd, pair)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return a.Run(ctx, client)
+}
+
+// agentPlace is where an agent keeps its files and how it joins. Without --join it
+// is one of the hosts of `howdah up`, whose home it finds on disk.
+func agentPlace(dir string, f *agentFlags) (string, joinOptions, error) {
+	o := joinOptions{dir: dir, kind: hostapi.Agent, name: f.name, url: f.join, token: f.token}
+	if f.join != "" {
+		if f.token != "" {
+			return dir, o, nil
+		}
+		token, err := readToken(f.tokenFile)
+		o.token = token
+		return dir, o, err
+	}
+	h, err := home.Open(dir)
+	if errors.Is(err, home.ErrNone) {
+		return dir, o, nil // a member already, if it has joined before
+	}
+	if err != nil {
+		return "", o, err
+	}
+	o.dir = h.HostDir(f.zone)
+	if f.address == "" {
+		f.address = h.Address(1, 1+slices.Index(zones, f.zone))
+	}
+	return o.dir, o, errors.Join(mkdirAll(o.dir), localJoin(h, &o))
+}

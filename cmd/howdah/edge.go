@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"howdah/internal/edge"
+	"howdah/internal/endpoint"
+	"howdah/internal/endpoint/driver"
+	"howdah/internal/etcd"
+	"howdah/internal/home"
+	"howdah/internal/hostapi"
+	"howdah/internal/state"
+)
+
+// edgeFlags are the edge's own.
+type edgeFlags struct {
+	join, tokenFile, name, driver, pool string
+	masquerade                          bool
+}
+
+func newEdge(o *options) *cobra.Command {
+	var f edgeFlags
+	cmd := &cobra.Command{
+		Use:   "edge",
+		Short: "Run an edge: it leads clients of database endpoints to the right member",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runEdge(cmd.Context(), o, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.join, "join", "", "URL of the control plane")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file with the join token")
+	flags.StringVar(&f.name, "name", "edge", "name of this edge, unique in the home")
+	flags.StringVar(&f.driver, "driver", "", "nft or haproxy (default: the kernel's nftables where that is allowed)")
+	flags.StringVar(&f.pool, "endpoint-pool", "", "addresses outside 127.0.0.0/8 that endpoints may have, as CIDR")
+	flags.BoolVar(&f.masquerade, "masquerade", false, "let members see this machine's address in place of the client's: where their answers would not come back this way")
+	return cmd
+}
+
+func runEdge(ctx context.Context, o *options, f edgeFlags) error {
+	log := newLog("edge")
+	options := joinOptions{dir: o.home, kind: hostapi.Edge, name: f.name, url: f.join}
+	if f.join != "" {
+		token, err := readToken(f.tokenFile)
+		if err != nil {
+			return err
+		}
+		options.token = token
+	} else if h, err := home.Open(o.home); err == nil {
+		options.dir = h.EdgeDir()
+		if err := errors.Join(mkdirAll(options.dir), localJoin(h, &options)); err != nil {
+			return err
+		}
+	}
+	raisePriority(log)
+	m, pair, err := ensureMember(ctx, options, log)
+	if err != nil {
+		return err
+	}
+	forwarder, info, err := openForwarder(ctx, f, m.HomeID, log)
+	if err != nil {
+		return err
+	}
+	config, err := pair.ClientTLS()
+	if err != nil {
+		return err
+	}
+	client, err := etcd.Dial(ctx, m.Etcd, pair)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return edge.New(edge.Config{
+		Name: f.name, Store: &state.Store{Client: client}, Forwarder: forwarder, Info: info, TLS: config, Log: log,
+	}).Run(ctx)
+}
+
+func openForwarder(ctx context.Context, f edgeFlags, homeID string, log *slog.Logger) (endpoint.Forwarder, endpoint.Info, error) {
+	cfg := endpoint.Config{
+		Home: homeID, RunDir: home.RunDir(homeID) + "/ep", Driver: f.driver, Masquerade: f.masquerade, Log: log,
+	}
+	if f.pool != "" {
+		pool, err := netip.ParsePrefix(f.pool)
+		if err != nil {
+			return nil, endpoint.Info{}, fmt.Errorf("--endpoint-pool: %w", err)
+		}
+		cfg.Pool = pool
+	}
+	if err := mkdirAll(home.RunDir(homeID)); err != nil {
+		return nil, endpoint.Info{}, err
+	}
+	return driver.Open(ctx, cfg)
+}
+
+func mkdirAll(dir string) error {
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	return nil
+}
+
+// raisePriority lets the part that guards databases run before the load that they
+// carry: a busy machine must not look like a lost one. Only root may.
+func raisePriority(log *slog.Logger) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, -10); err != nil {
+		log.Info("priority not raised", "error", err)
+	}
+}

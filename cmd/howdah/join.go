@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"howdah/internal/certs"
+	"howdah/internal/home"
+	"howdah/internal/hostapi"
+)
+
+// membership is what a host or an edge keeps of its joining: with it, it starts
+// without the control plane.
+type membership struct {
+	HomeID  string   `json:"home_id"`
+	Name    string   `json:"name"`
+	Etcd    []string `json:"etcd"`
+	Control []string `json:"control"`
+}
+
+const membershipFile = "member.json"
+
+// joinOptions say how to become a member.
+type joinOptions struct {
+	dir   string // where certificate and membership are kept
+	kind  hostapi.Kind
+	name  string
+	url   string
+	token string
+}
+
+// ensureMember reads an earlier membership, or joins, again and again until a
+// control plane answers. A membership whose certificate ages is renewed.
+func ensureMember(ctx context.Context, o joinOptions, log *slog.Logger) (membership, certs.Pair, error) {
+	m, pair, err := loadMember(o.dir)
+	if err == nil && m.Name == o.name && pair.Fresh(certs.Subject{CommonName: string(o.kind) + ":" + o.name}, time.Now()) {
+		return m, pair, nil
+	}
+	if o.url == "" || o.token == "" {
+		return m, pair, fmt.Errorf("not a member of a home yet: --join and a token are needed: %w", errUsage)
+	}
+	for said := false; ; said = true {
+		m, pair, err = join(ctx, o)
+		if err == nil || errors.Is(err, hostapi.ErrRefused) || errors.Is(err, certs.ErrNotOurs) {
+			return m, pair, err
+		}
+		if !said {
+			log.Info("waiting for the control plane", "url", o.url, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return m, pair, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func loadMember(dir string) (membership, certs.Pair, error) {
+	var m membership
+	text, err := os.ReadFile(filepath.Join(dir, membershipFile))
+	if err != nil {
+		return m, certs.Pair{}, fmt.Errorf("read membership: %w", err)
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, certs.Pair{}, fmt.Errorf("read membership: %w", err)
+	}
+	pair, err := certs.Load(filepath.Join(dir, "tls"))
+	return m, pair, err
+}
+
+func join(ctx context.Context, o joinOptions) (membership, certs.Pair, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	answer, pair, err := hostapi.Join(ctx, o.url, o.token, o.kind, o.name)
+	if err != nil {
+		return membership{}, certs.Pair{}, err
+	}
+	m := membership{HomeID: answer.HomeID, Name: o.name, Etcd: answer.Etcd, Control: answer.Control}
+	dir := filepath.Join(o.dir, "tls")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return m, pair, fmt.Errorf("keep membership: %w", err)
+	}
+	if err := pair.Write(dir, -1, -1); err != nil {
+		return m, pair, err
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return m, pair, fmt.Errorf("keep membership: %w", err)
+	}
+	// Written last: it makes the rest count.
+	if err := os.WriteFile(filepath.Join(o.dir, membershipFile), text, 0o600); err != nil {
+		return m, pair, fmt.Errorf("keep membership: %w", err)
+	}
+	return m, pair, nil
+}
+
+// localJoin fills in how the parts of `howdah up` join: the home on disk knows.
+func localJoin(h *home.Home, o *joinOptions) error {
+	tokens, err := h.Join()
+	if err != nil {
+		return err
+	}
+	o.url, o.token = "https://"+clientAddr(h.Listen), tokens.AgentToken
+	return nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"howdah/internal/certs"
+	"howdah/internal/home"
+	"howdah/internal/hostapi"
+	"howdah/internal/judge"
+	"howdah/internal/plan"
+	"howdah/internal/serve"
+)
+
+func newServe(o *options) *cobra.Command {
+	var name, address, listen, join, tokenFile, pool, stonith string
+	var detection, replaceAfter time.Duration
+	var noOvercommit bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a control plane: the API and the state",
+		Long: "Runs a control plane. The first one makes the home; with --join, further ones become part of it, " +
+			"and with three of them any one may die.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg := serve.Config{
+				Name: name, Address: address, Pool: pool, Detection: detection, Stonith: stonith, Version: version,
+				Policy: plan.Policy{Overcommit: !noOvercommit, ReplaceAfter: replaceAfter}, Log: newLog("serve"),
+			}
+			return runServe(cmd.Context(), o, cfg, listen, join, tokenFile)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&name, "name", "s1", "name of this control plane, unique among them")
+	flags.StringVar(&address, "address", "", "IP address for etcd and for hosts (default: the home's own on loopback)")
+	flags.StringVar(&listen, "listen", "", "address of the API, as HOST:PORT")
+	flags.StringVar(&join, "join", "", "URL of a running control plane to join")
+	flags.StringVar(&tokenFile, "token-file", "", "file with the control plane's join token")
+	flags.StringVar(&pool, "endpoint-pool", "", "addresses of database endpoints, as CIDR (default: the home's own on loopback)")
+	flags.DurationVar(&detection, "detection", judge.DefaultDetection, "after how long a silent host counts as lost")
+	flags.DurationVar(&replaceAfter, "replace-after", time.Minute, "after how long the members of a lost host are rebuilt elsewhere")
+	flags.StringVar(&stonith, "stonith", "", "command that kills a host, given its name; exit code 0 is taken as proof")
+	flags.BoolVar(&noOvercommit, "no-overcommit", false, "refuse instance classes that do not fit into the hosts")
+	return cmd
+}
+
+func runServe(ctx context.Context, o *options, cfg serve.Config, listen, join, tokenFile string) error {
+	h, err := home.Open(o.home)
+	if errors.Is(err, home.ErrNone) && join == "" {
+		h, err = home.Ensure(o.home, home.Options{Listen: listen})
+	}
+	if errors.Is(err, home.ErrNone) {
+		h, cfg.Peers, err = joinHome(ctx, o.home, cfg, listen, join, tokenFile)
+	}
+	if err != nil {
+		return err
+	}
+	cfg.Join = join != ""
+	lock, err := h.Lock("serve")
+	if err != nil {
+		return fmt.Errorf("control plane of this home: %w", err)
+	}
+	defer lock.Release()
+	cfg.Home = h
+	if cfg.Address == "" {
+		cfg.Address = h.Address(0, 1)
+	}
+	if cfg.Pool == "" {
+		cfg.Pool = h.EndpointPool()
+	}
+	return serve.Run(ctx, cfg)
+}
+
+// joinHome makes a home that is a copy of the one it joins.
+func joinHome(ctx context.Context, dir string, cfg serve.Config, listen, join, tokenFile string) (*home.Home, string, error) {
+	if cfg.Address == "" || net.ParseIP(cfg.Address) == nil {
+		return nil, "", fmt.Errorf("--join needs --address, the IP that the others reach: %w", errUsage)
+	}
+	token, err := readToken(tokenFile)
+	if err != nil {
+		return nil, "", err
+	}
+	answer, err := hostapi.JoinServer(ctx, join, token, cfg.Name, serve.PeerAddr(cfg.Address))
+	if err != nil {
+		return nil, "", err
+	}
+	ca, err := certs.ParseCA(answer.CACert, answer.CAKey)
+	if err != nil {
+		return nil, "", err
+	}
+	if listen == "" {
+		listen = net.JoinHostPort(cfg.Address, fmt.Sprint(home.APIPort))
+	}
+	answer.Home.Listen = listen
+	h, err := home.Copy(dir, answer.Home, answer.Join, answer.Credentials, ca)
+	return h, answer.Peers, err
+}
+
+// readToken reads a join token from a file: in an argument everyone could see it.
+func readToken(path string) (string, error) {
+	if path == "" {
+		return "", fmt.Errorf("--token-file is needed: %w", errUsage)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read join token: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}

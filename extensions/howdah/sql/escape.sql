@@ -1,0 +1,112 @@
+-- Ways out that PostgreSQL itself closes, and that must stay closed.
+\set VERBOSITY sqlstate
+\c - master
+-- files and programs
+\getenv builddir PG_ABS_BUILDDIR
+\set target :builddir '/escaped'
+COPY (SELECT 1) TO PROGRAM 'id';
+CREATE TABLE t (l text);
+COPY t FROM PROGRAM 'id';
+COPY t FROM '/etc/passwd';
+COPY t TO :'target';
+SELECT pg_read_file('PG_VERSION');
+SELECT pg_read_binary_file('PG_VERSION');
+SELECT pg_stat_file('PG_VERSION');
+SELECT pg_ls_dir('.');
+SELECT lo_import('/etc/passwd');
+SELECT lo_export(1, :'target');
+SELECT pg_hba_file_rules();
+SELECT pg_switch_wal();
+SELECT pg_promote();
+SELECT pg_create_restore_point('x');
+SELECT pg_rotate_logfile();
+SELECT pg_create_physical_replication_slot('x');
+SELECT pg_create_logical_replication_slot('x', 'pgoutput');
+SELECT pg_drop_replication_slot('x');
+SELECT pg_replication_origin_create('x');
+SELECT pg_wal_replay_pause();
+SELECT pg_log_backend_memory_contexts(pg_backend_pid());
+SELECT count(*) FROM pg_authid;
+SELECT count(*) FROM pg_shadow;
+SELECT count(*) FROM pg_file_settings;
+SELECT count(*) FROM pg_subscription WHERE subconninfo <> '';
+-- code
+LOAD 'dblink';
+LOAD '/nonexistent/x.so';
+CREATE FUNCTION sys(cstring) RETURNS int LANGUAGE c AS '/lib/x86_64-linux-gnu/libc.so.6', 'system';
+CREATE FUNCTION sys(text) RETURNS text LANGUAGE internal AS 'pg_read_file';
+CREATE LANGUAGE mine HANDLER plpgsql_call_handler;
+CREATE TRUSTED LANGUAGE mine HANDLER plpgsql_call_handler;
+ALTER LANGUAGE c OWNER TO master;
+UPDATE pg_language SET lanpltrusted = true;
+UPDATE pg_proc SET prosecdef = true;
+UPDATE pg_authid SET rolsuper = true WHERE rolname = 'master';
+UPDATE pg_auth_members SET member = 'master'::regrole;
+DELETE FROM pg_parameter_acl;
+CREATE ACCESS METHOD mine TYPE index HANDLER bthandler;
+CREATE FOREIGN DATA WRAPPER mine;
+CREATE TYPE base (INPUT = int4in, OUTPUT = int4out);
+CREATE OPERATOR CLASS mine FOR TYPE int USING btree AS STORAGE int;
+CREATE OPERATOR FAMILY mine USING btree;
+CREATE CAST (text AS oid) WITHOUT FUNCTION;
+CREATE TEXT SEARCH PARSER mine (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype);
+CREATE TEXT SEARCH TEMPLATE mine (LEXIZE = dsimple_lexize);
+CREATE FUNCTION leak(int) RETURNS boolean LANGUAGE sql LEAKPROOF AS 'SELECT true';
+CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1';
+ALTER FUNCTION mine() LEAKPROOF;
+ALTER FUNCTION mine() SUPPORT array_unnest_support;
+ALTER FUNCTION pg_read_file(text) OWNER TO master;
+CREATE FUNCTION pg_catalog.mine() RETURNS int LANGUAGE sql AS 'SELECT 1';
+ALTER FUNCTION mine() SET SCHEMA pg_catalog;
+-- becoming somebody else
+ALTER FUNCTION mine() SECURITY DEFINER;
+ALTER FUNCTION mine() OWNER TO rdsadmin;
+ALTER FUNCTION mine() OWNER TO pg_execute_server_program;
+ALTER TABLE t OWNER TO rdsadmin;
+ALTER SCHEMA public OWNER TO rdsadmin;
+ALTER DATABASE contrib_regression OWNER TO rdsadmin;
+SET ROLE rdsadmin;
+SET ROLE rdsrepladmin;
+SET ROLE pg_execute_server_program;
+SET SESSION AUTHORIZATION rdsadmin;
+SET SESSION AUTHORIZATION rdsmon;
+SELECT set_config('role', 'rdsadmin', false);
+SELECT set_config('session_authorization', 'rdsadmin', false);
+SET SESSION AUTHORIZATION DEFAULT;
+CREATE FUNCTION become() RETURNS name LANGUAGE sql SET role = rdsadmin AS 'SELECT current_user';
+CREATE POLICY p ON pg_authid;
+CREATE RULE r AS ON UPDATE TO pg_authid DO ALSO SELECT 1;
+CREATE TRIGGER tr BEFORE INSERT ON pg_authid EXECUTE FUNCTION on_row();
+ALTER DEFAULT PRIVILEGES FOR ROLE rdsadmin GRANT ALL ON TABLES TO master;
+GRANT ALL ON pg_authid TO master;
+GRANT EXECUTE ON FUNCTION pg_read_file(text) TO master;
+-- replication
+SET client_min_messages = error;
+CREATE PUBLICATION p FOR ALL TABLES;
+CREATE PUBLICATION p FOR TABLES IN SCHEMA public;
+CREATE PUBLICATION p FOR TABLE t;
+DROP PUBLICATION p;
+RESET client_min_messages;
+BEGIN;
+LOCK TABLE pg_authid IN ACCESS EXCLUSIVE MODE;
+ROLLBACK;
+REINDEX TABLE pg_class;
+REINDEX SYSTEM contrib_regression;
+CLUSTER pg_class USING pg_class_oid_index;
+-- back in through the back door
+CREATE EXTENSION dblink;
+SELECT dblink_connect('dbname=contrib_regression user=rdsadmin');
+SELECT dblink_connect('dbname=contrib_regression user=rdsadmin password=x');
+SELECT dblink_connect('dbname=contrib_regression user=rdsadmin passfile=/nonexistent/x');
+SELECT dblink_exec('dbname=contrib_regression user=rdsadmin password=x', 'ALTER ROLE master SUPERUSER');
+DROP EXTENSION dblink;
+CREATE EXTENSION postgres_fdw;
+CREATE SERVER self FOREIGN DATA WRAPPER postgres_fdw OPTIONS (dbname 'contrib_regression');
+CREATE USER MAPPING FOR master SERVER self OPTIONS (user 'rdsadmin', password 'x');
+CREATE FOREIGN TABLE authid (rolname name, rolsuper boolean) SERVER self OPTIONS (schema_name 'pg_catalog', table_name 'pg_authid');
+SELECT * FROM authid;
+SET client_min_messages = warning;
+DROP EXTENSION postgres_fdw CASCADE;
+DROP FUNCTION mine;
+DROP TABLE t;
+SELECT rolsuper, rolreplication, rolbypassrls FROM pg_roles WHERE rolname = 'master';

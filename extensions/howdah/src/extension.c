@@ -1,0 +1,462 @@
+/*-------------------------------------------------------------------------
+ *
+ * extension.c
+ *		Guard of extensions.
+ *
+ * Users may create the extensions of an allow-list. What PostgreSQL lets a
+ * user create (a trusted extension) takes PostgreSQL's way. For master users
+ * the rest runs as the admin role and ends as a trusted extension does: the
+ * user owns the extension, and a schema that the command had to create, and
+ * may drop, update and move it; the admin role owns what the script made.
+ *
+ * The script of an extension is trusted, its surroundings are not: the target
+ * schema must be the user's to create in, and trust.c lets no function of a
+ * user run meanwhile. Extensions that CASCADE pulls in are checked as they
+ * are created, by the object access hook.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "howdah.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_namespace.h"
+#include "commands/defrem.h"
+#include "commands/extension.h"
+#include "commands/schemacmds.h"
+#include "executor/spi.h"
+#include "extension_grant.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+/* what a user's statement has created so far */
+typedef struct Creation
+{
+	List	   *extensions;		/* OIDs of extensions */
+	List	   *schemas;		/* OIDs of schemas that are not members of one */
+	MemoryContext context;		/* where the lists live */
+	Oid			user;			/* who is to own them */
+	Oid			updated;		/* extension that the statement changes, if any */
+	UtilityCall *call;
+} Creation;
+
+/* what matters of an extension's control file, and of those it requires */
+typedef struct ControlFile
+{
+	bool		needs_superuser;	/* it, or a missing required one, is not trusted */
+	char	   *schema;			/* where it insists to be, or NULL */
+} ControlFile;
+
+/* the user's statement on extensions under way, or NULL */
+static Creation *creation = NULL;
+
+static object_access_hook_type next_object_access;
+
+static void object_access(ObjectAccessType access, Oid class, Oid object,
+						  int sub_id, void *arg);
+static char *new_extension_name(Oid extension);
+static void check_allowed(const char *name);
+static void check_owner(const char *name);
+static void check_not_system_schema(const char *name);
+static void check_create_in_schema(const char *name);
+static void check_target_schema(CreateExtensionStmt *stmt,
+								const ControlFile *control, bool elevated);
+static void check_database(const char *name);
+static DefElem *find_option(List *options, const char *name);
+static const char *string_option(List *options, const char *name);
+static ControlFile read_control_file(const char *name, const char *version);
+static void guard_create(UtilityCall *call, CreateExtensionStmt *stmt);
+static void guard_update(UtilityCall *call, AlterExtensionStmt *stmt);
+static void guard_move(UtilityCall *call, AlterObjectSchemaStmt *stmt);
+static void run_watched(UtilityCall *call, Oid updated, bool elevated);
+static void run_and_hand_over(void *arg);
+static void hand_over_extension(Oid extension, Oid owner);
+
+/* install the hook that sees extensions being created */
+void
+howdah_extension_init(void)
+{
+	next_object_access = object_access_hook;
+	object_access_hook = object_access;
+}
+
+/* guard: see the head of this file */
+bool
+howdah_guard_extension(UtilityCall *call)
+{
+	Node	   *node = call->pstmt->utilityStmt;
+
+	switch (nodeTag(node))
+	{
+		case T_CreateExtensionStmt:
+			guard_create(call, (CreateExtensionStmt *) node);
+			return true;
+		case T_AlterExtensionStmt:
+			guard_update(call, (AlterExtensionStmt *) node);
+			return true;
+		case T_AlterExtensionContentsStmt:
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("permission denied to change the members of extension \"%s\"",
+							((AlterExtensionContentsStmt *) node)->extname)));
+			return true;
+		case T_AlterObjectSchemaStmt:
+			if (((AlterObjectSchemaStmt *) node)->objectType != OBJECT_EXTENSION)
+				return false;
+			guard_move(call, (AlterObjectSchemaStmt *) node);
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* CREATE EXTENSION */
+static void
+guard_create(UtilityCall *call, CreateExtensionStmt *stmt)
+{
+	ControlFile control;
+	bool		elevated;
+
+	/* PostgreSQL says that it exists, and has no privilege to check for that */
+	if (OidIsValid(get_extension_oid(stmt->extname, true)))
+	{
+		howdah_run(call);
+		return;
+	}
+	check_allowed(stmt->extname);
+	control = read_control_file(stmt->extname,
+								string_option(stmt->options, "new_version"));
+	elevated = control.needs_superuser && howdah_has_superuser_role();
+	check_target_schema(stmt, &control, elevated);
+	if (elevated)
+		check_database(stmt->extname);
+	run_watched(call, InvalidOid, elevated);
+}
+
+/* ALTER EXTENSION ... UPDATE */
+static void
+guard_update(UtilityCall *call, AlterExtensionStmt *stmt)
+{
+	Oid			extension = get_extension_oid(stmt->extname, true);
+	ControlFile control;
+	bool		elevated;
+
+	check_allowed(stmt->extname);
+	control = read_control_file(stmt->extname,
+								string_option(stmt->options, "new_version"));
+	elevated = control.needs_superuser && howdah_has_superuser_role() &&
+		OidIsValid(extension);
+	if (elevated)
+	{
+		check_owner(stmt->extname);
+		check_database(stmt->extname);
+	}
+	run_watched(call, extension, elevated);
+}
+
+/* ALTER EXTENSION ... SET SCHEMA: the members belong to the admin role */
+static void
+guard_move(UtilityCall *call, AlterObjectSchemaStmt *stmt)
+{
+	const char *name = strVal(stmt->object);
+
+	check_allowed(name);
+	if (!howdah_has_superuser_role() ||
+		!OidIsValid(get_extension_oid(name, true)))
+	{
+		run_watched(call, InvalidOid, false);
+		return;
+	}
+	check_owner(name);
+	check_not_system_schema(stmt->newschema);
+	check_create_in_schema(stmt->newschema);
+	run_watched(call, InvalidOid, true);
+}
+
+/* refuse extensions that are not in the list */
+static void
+check_allowed(const char *name)
+{
+	if (!howdah_listed(howdah_extensions, name))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("extension \"%s\" is not supported on this instance", name),
+				 errdetail("It is not in the list of extensions that users may create."),
+				 errhint("For the list, see SHOW howdah.extensions.")));
+}
+
+static void
+check_owner(const char *name)
+{
+	if (!object_ownercheck(ExtensionRelationId, get_extension_oid(name, false),
+						   GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_EXTENSION, name);
+}
+
+/* as PostgreSQL asks of users who create trusted extensions */
+static void
+check_database(const char *name)
+{
+	if (object_aclcheck(DatabaseRelationId, MyDatabaseId, GetUserId(),
+						ACL_CREATE) != ACLCHECK_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for extension \"%s\"", name),
+				 errhint("Must have CREATE privilege on current database.")));
+}
+
+/*
+ * The system's schemas are searched before all others by everyone, superusers
+ * included, so nothing is added there for users.
+ */
+static void
+check_not_system_schema(const char *name)
+{
+	if (strncmp(name, "pg_", 3) == 0 || strcmp(name, "information_schema") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to place an extension in schema \"%s\"",
+						name)));
+}
+
+/* may the user create there? public is everybody's as far as extensions go */
+static void
+check_create_in_schema(const char *name)
+{
+	Oid			schema = get_namespace_oid(name, true);
+
+	if (OidIsValid(schema) && strcmp(name, "public") != 0 &&
+		object_aclcheck(NamespaceRelationId, schema, GetUserId(),
+						ACL_CREATE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, name);
+}
+
+/*
+ * Check the schema that the command names or defaults to. It does not matter
+ * to an extension with a schema of its own, but to what CASCADE adds.
+ */
+static void
+check_target_schema(CreateExtensionStmt *stmt, const ControlFile *control,
+					bool elevated)
+{
+	const char *name = string_option(stmt->options, "schema");
+
+	if (control->schema != NULL && find_option(stmt->options, "cascade") == NULL)
+		return;
+	if (name == NULL)
+	{
+		List	   *path = fetch_search_path(false);
+
+		if (path != NIL)
+			name = get_namespace_name(linitial_oid(path));
+		list_free(path);
+	}
+	if (name == NULL)
+		return;
+	check_not_system_schema(name);
+	if (elevated)
+		check_create_in_schema(name);
+}
+
+/* an option, or NULL; that it is given twice is for PostgreSQL to say */
+static DefElem *
+find_option(List *options, const char *name)
+{
+	ListCell   *lc;
+
+	foreach(lc, options)
+		if (strcmp(lfirst_node(DefElem, lc)->defname, name) == 0)
+			return lfirst_node(DefElem, lc);
+	return NULL;
+}
+
+/* value of an option, or NULL */
+static const char *
+string_option(List *options, const char *name)
+{
+	DefElem    *option = find_option(options, name);
+
+	return option != NULL && option->arg != NULL ? defGetString(option) : NULL;
+}
+
+/*
+ * What the control files say about creating this version, or the default one.
+ * All false for an extension that there is not, which PostgreSQL will say.
+ */
+static ControlFile
+read_control_file(const char *name, const char *version)
+{
+	static const char query[] =
+	"WITH RECURSIVE needed (name, version) AS ("
+	" SELECT a.name, coalesce($2, a.default_version)"
+	"  FROM pg_catalog.pg_available_extensions a WHERE a.name = $1::name"
+	" UNION"
+	" SELECT a.name, a.default_version"
+	"  FROM needed n"
+	"  JOIN pg_catalog.pg_available_extension_versions v"
+	"   ON v.name = n.name AND v.version = n.version"
+	"  JOIN pg_catalog.pg_available_extensions a"
+	"   ON a.name = ANY (v.requires) AND a.installed_version IS NULL)"
+	"SELECT coalesce(bool_or(v.superuser AND NOT v.trusted), false),"
+	"  max(v.schema::text) FILTER (WHERE v.name = $1::name)"
+	" FROM needed n"
+	" JOIN pg_catalog.pg_available_extension_versions v"
+	"  ON v.name = n.name AND v.version = n.version";
+	Oid			types[] = {TEXTOID, TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(name),
+	version ? CStringGetTextDatum(version) : (Datum) 0};
+	int			save_settings = NewGUCNestLevel();
+	MemoryContext context = CurrentMemoryContext;
+	ControlFile control;
+	char	   *schema;
+
+	/* the user's search_path must not choose the query's operators */
+	(void) set_config_option("search_path", "pg_catalog, pg_temp",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	SPI_connect();
+	if (SPI_execute_with_args(query, lengthof(types), types, values,
+							  version ? "  " : " n", true, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not look up extension \"%s\"", name);
+	control.needs_superuser =
+		strcmp(SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1), "t") == 0;
+	schema = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
+	control.schema = schema ? MemoryContextStrdup(context, schema) : NULL;
+	SPI_finish();
+	AtEOXact_GUC(true, save_settings);
+	return control;
+}
+
+/* run the statement and see what it creates */
+static void
+run_watched(UtilityCall *call, Oid updated, bool elevated)
+{
+	Creation	mine = {NIL, NIL, CurrentMemoryContext, GetUserId(), updated, call};
+	Creation   *outer = creation;
+
+	creation = &mine;
+	PG_TRY();
+	{
+		if (elevated)
+			howdah_run_as_admin(run_and_hand_over, &mine);
+		else
+			howdah_run(call);
+	}
+	PG_FINALLY();
+	{
+		creation = outer;
+	}
+	PG_END_TRY();
+}
+
+/* as the admin role: create, then give the user what a trusted extension would */
+static void
+run_and_hand_over(void *arg)
+{
+	Creation   *mine = arg;
+	ListCell   *lc;
+
+	howdah_run(mine->call);
+	CommandCounterIncrement();
+	foreach(lc, mine->schemas)
+		AlterSchemaOwner_oid(lfirst_oid(lc), mine->user);
+	foreach(lc, mine->extensions)
+	{
+		hand_over_extension(lfirst_oid(lc), mine->user);
+		howdah_grant_extension(lfirst_oid(lc));
+	}
+	if (OidIsValid(mine->updated))
+		howdah_grant_extension(mine->updated);
+	CommandCounterIncrement();
+}
+
+/* change the owner of an extension, for which there is no command */
+static void
+hand_over_extension(Oid extension, Oid owner)
+{
+	Relation	rel = table_open(ExtensionRelationId, RowExclusiveLock);
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(extension));
+	scan = systable_beginscan(rel, ExtensionOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "could not find extension %u", extension);
+	tuple = heap_copytuple(tuple);
+	systable_endscan(scan);
+
+	((Form_pg_extension) GETSTRUCT(tuple))->extowner = owner;
+	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	changeDependencyOnOwner(ExtensionRelationId, extension, owner);
+	table_close(rel, RowExclusiveLock);
+}
+
+/*
+ * object_access_hook: check each extension that a user's statement creates,
+ * the ones that CASCADE adds too, before its script runs.
+ */
+static void
+object_access(ObjectAccessType access, Oid class, Oid object, int sub_id,
+			  void *arg)
+{
+	if (next_object_access)
+		next_object_access(access, class, object, sub_id, arg);
+	if (creation == NULL || access != OAT_POST_CREATE)
+		return;
+
+	if (class == ExtensionRelationId)
+	{
+		MemoryContext save = MemoryContextSwitchTo(creation->context);
+
+		check_allowed(new_extension_name(object));
+		creation->extensions = lappend_oid(creation->extensions, object);
+		MemoryContextSwitchTo(save);
+	}
+	else if (class == NamespaceRelationId && !creating_extension)
+	{
+		MemoryContext save = MemoryContextSwitchTo(creation->context);
+
+		creation->schemas = lappend_oid(creation->schemas, object);
+		MemoryContextSwitchTo(save);
+	}
+}
+
+/* name of an extension whose row this very command has just inserted */
+static char *
+new_extension_name(Oid extension)
+{
+	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	char	   *name;
+
+	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(extension));
+	scan = systable_beginscan(rel, ExtensionOidIndexId, true, SnapshotSelf,
+							  1, &key);
+	tuple = systable_getnext(scan);
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "could not find extension %u", extension);
+	name = pstrdup(NameStr(((Form_pg_extension) GETSTRUCT(tuple))->extname));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return name;
+}

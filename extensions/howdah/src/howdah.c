@@ -1,0 +1,214 @@
+/*-------------------------------------------------------------------------
+ *
+ * howdah.c
+ *		Settings, hooks, and the way of a statement through the guards.
+ *
+ * The module gives the master user of a database service what Amazon RDS
+ * gives rds_superuser, without superuser rights. Every statement of a user
+ * who is not a superuser passes the guards (role.c, extension.c, database.c,
+ * tablespace.c, event_trigger.c) on its way to standard_ProcessUtility; a few
+ * that the user may have done are run as the admin role (elevate.c); and no
+ * function of such a user ever runs with superuser rights (trust.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "howdah.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/varlena.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+char	   *howdah_admin_role;
+char	   *howdah_superuser_role;
+char	   *howdah_protected_roles;
+char	   *howdah_protected_databases;
+char	   *howdah_extensions;
+bool		howdah_tablespaces;
+bool		howdah_superuser_runs_user_code;
+
+/*
+ * Roles that would make their holder the operating-system user, that keep
+ * connections or logins of the platform, or that are the platform itself.
+ */
+static const char default_protected_roles[] =
+"rdsadmin, rdsrepladmin, rdsmon, "
+"rds_superuser, rds_replication, rds_iam, rds_password, "
+"pg_execute_server_program, pg_read_server_files, pg_write_server_files, "
+"pg_use_reserved_connections, pg_maintain";
+
+/*
+ * Extensions of PostgreSQL's own that give no way to files, programs, raw
+ * pages or other users' rights. README.md says what is left out, and why.
+ */
+static const char default_extensions[] =
+"amcheck, autoinc, bloom, bool_plperl, btree_gin, btree_gist, citext, cube, "
+"dblink, dict_int, dict_xsyn, earthdistance, fuzzystrmatch, hstore, "
+"hstore_plperl, insert_username, intagg, intarray, isn, jsonb_plperl, lo, "
+"ltree, moddatetime, pg_buffercache, pg_freespacemap, pg_prewarm, "
+"pg_stat_statements, pg_trgm, pg_visibility, pgcrypto, pgrowlocks, "
+"pgstattuple, plperl, plpgsql, pltcl, postgres_fdw, refint, seg, sslinfo, "
+"tablefunc, tcn, tsm_system_rows, tsm_system_time, unaccent, uuid-ossp";
+
+static ProcessUtility_hook_type next_process_utility;
+
+static void define_settings(void);
+static bool check_name_list(char **newval, void **extra, GucSource source);
+static void process_utility(PlannedStmt *pstmt, const char *query,
+							bool read_only_tree, ProcessUtilityContext context,
+							ParamListInfo params, QueryEnvironment *query_env,
+							DestReceiver *dest, QueryCompletion *qc);
+static bool guard(UtilityCall *call);
+
+/* module entry point */
+void
+_PG_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("howdah must be loaded via shared_preload_libraries")));
+
+	define_settings();
+
+	/*
+	 * A standby panics at a tablespace of tablespace.c unless this is on. It
+	 * must stay on when howdah.tablespaces is turned off again, and it lets
+	 * nobody but superusers create any.
+	 */
+	SetConfigOption("allow_in_place_tablespaces", "on", PGC_POSTMASTER,
+					PGC_S_OVERRIDE);
+
+	next_process_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+	howdah_extension_init();
+	howdah_trust_init();
+}
+
+/* define the settings; none of them is for users to change */
+static void
+define_settings(void)
+{
+	DefineCustomStringVariable("howdah.admin_role",
+							   "Superuser as whom the platform acts.",
+							   NULL, &howdah_admin_role, "rdsadmin",
+							   PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("howdah.superuser_role",
+							   "Role whose members have the rights of a master user.",
+							   NULL, &howdah_superuser_role, "rds_superuser",
+							   PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("howdah.protected_roles",
+							   "Roles that only superusers may change or hand out.",
+							   NULL, &howdah_protected_roles,
+							   default_protected_roles,
+							   PGC_SIGHUP, GUC_LIST_INPUT,
+							   check_name_list, NULL, NULL);
+	DefineCustomStringVariable("howdah.protected_databases",
+							   "Databases that only superusers may change or copy.",
+							   NULL, &howdah_protected_databases, "rdsadmin",
+							   PGC_SIGHUP, GUC_LIST_INPUT,
+							   check_name_list, NULL, NULL);
+	DefineCustomStringVariable("howdah.extensions",
+							   "Extensions that users may create.",
+							   NULL, &howdah_extensions, default_extensions,
+							   PGC_SIGHUP, GUC_LIST_INPUT,
+							   check_name_list, NULL, NULL);
+	DefineCustomBoolVariable("howdah.tablespaces",
+							 "Lets master users create tablespaces, inside the data directory.",
+							 "pgBackRest refuses to back up an instance that has any.",
+							 &howdah_tablespaces, false,
+							 PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("howdah.superuser_runs_user_code",
+							 "Lets superusers run functions that other users own.",
+							 NULL, &howdah_superuser_runs_user_code, false,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
+	MarkGUCPrefixReserved("howdah");
+}
+
+/* check hook: a list of names, read as search_path is */
+static bool
+check_name_list(char **newval, void **extra, GucSource source)
+{
+	char	   *copy = pstrdup(*newval);
+	List	   *names;
+	bool		valid = SplitIdentifierString(copy, ',', &names);
+
+	if (!valid)
+		GUC_check_errdetail("List syntax is invalid.");
+	list_free(names);
+	pfree(copy);
+	return valid;
+}
+
+/* is this name in that setting's list? */
+bool
+howdah_listed(const char *list, const char *name)
+{
+	char	   *copy = pstrdup(list);
+	List	   *names;
+	ListCell   *lc;
+	bool		found = false;
+
+	if (!SplitIdentifierString(copy, ',', &names))
+		elog(ERROR, "invalid list \"%s\"", list);
+	foreach(lc, names)
+		found = found || strcmp(lfirst(lc), name) == 0;
+	list_free(names);
+	pfree(copy);
+	return found;
+}
+
+/* ProcessUtility_hook */
+static void
+process_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *query_env, DestReceiver *dest,
+				QueryCompletion *qc)
+{
+	UtilityCall call = {pstmt, query, read_only_tree, context, params,
+	query_env, dest, qc};
+
+	if (!guard(&call))
+		howdah_run(&call);
+}
+
+/*
+ * Pass a statement through the guards; true if one of them has run it.
+ * Transaction statements are left alone: they also come in aborted
+ * transactions, where no catalog may be read.
+ */
+static bool
+guard(UtilityCall *call)
+{
+	if (IsA(call->pstmt->utilityStmt, TransactionStmt) || superuser())
+		return false;
+	return howdah_guard_role(call) ||
+		howdah_guard_extension(call) ||
+		howdah_guard_database(call) ||
+		howdah_guard_tablespace(call) ||
+		howdah_guard_event_trigger(call);
+}
+
+/* run a statement as PostgreSQL, or the next module, would have */
+void
+howdah_run(UtilityCall *call)
+{
+	ProcessUtility_hook_type run = next_process_utility ?
+		next_process_utility : standard_ProcessUtility;
+
+	run(call->pstmt, call->query, call->read_only_tree, call->context,
+		call->params, call->query_env, call->dest, call->qc);
+}
+
+/* give the call a statement of its own, which may be changed, and return it */
+Node *
+howdah_private_copy(UtilityCall *call)
+{
+	call->pstmt = copyObject(call->pstmt);
+	call->read_only_tree = false;
+	return call->pstmt->utilityStmt;
+}

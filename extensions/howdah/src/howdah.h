@@ -1,0 +1,73 @@
+/*-------------------------------------------------------------------------
+ *
+ * howdah.h
+ *		What the files of the module share.
+ *
+ * The rule that all of them keep: a superuser is never restricted, and
+ * nobody else becomes one, runs a program as the operating-system user, or
+ * changes what belongs to the platform.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HOWDAH_H
+#define HOWDAH_H
+
+#include "postgres.h"
+
+#include "compat.h"
+#include "nodes/parsenodes.h"
+#include "tcop/utility.h"
+
+/* The arguments of ProcessUtility, to be handed on as they are. */
+typedef struct UtilityCall
+{
+	PlannedStmt *pstmt;
+	const char *query;
+	bool		read_only_tree;
+	ProcessUtilityContext context;
+	ParamListInfo params;
+	QueryEnvironment *query_env;
+	DestReceiver *dest;
+	QueryCompletion *qc;
+} UtilityCall;
+
+/* GUCs, described where they are defined (howdah.c) */
+extern char *howdah_admin_role;
+extern char *howdah_superuser_role;
+extern char *howdah_protected_roles;
+extern char *howdah_protected_databases;
+extern char *howdah_extensions;
+extern bool howdah_tablespaces;
+extern bool howdah_superuser_runs_user_code;
+
+/* howdah.c */
+extern void howdah_run(UtilityCall *call);
+extern Node *howdah_private_copy(UtilityCall *call);
+extern bool howdah_listed(const char *list, const char *name);
+
+/* elevate.c: running something as the admin role */
+extern void howdah_run_as_admin(void (*run) (void *arg), void *arg);
+extern void howdah_run_call_as_admin(UtilityCall *call);
+extern bool howdah_elevated(void);
+extern bool howdah_has_superuser_role(void);
+
+/*
+ * The guards. Each is called for statements of users who are not
+ * superusers, raises an error for what they may not do, and returns true if
+ * it has run the statement itself.
+ */
+extern bool howdah_guard_role(UtilityCall *call);
+extern bool howdah_guard_extension(UtilityCall *call);
+extern bool howdah_guard_database(UtilityCall *call);
+extern bool howdah_guard_tablespace(UtilityCall *call);
+extern bool howdah_guard_event_trigger(UtilityCall *call);
+
+/* role.c */
+extern bool howdah_role_is_protected(Oid role);
+
+/* extension.c, trust.c: further hooks */
+extern void howdah_extension_init(void);
+extern void howdah_trust_init(void);
+extern bool howdah_is_user_code(Oid function, Oid *rettype);
+
+#endif							/* HOWDAH_H */

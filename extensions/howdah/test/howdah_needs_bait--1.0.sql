@@ -1,0 +1,1 @@
+CREATE TABLE needs_bait (i int);

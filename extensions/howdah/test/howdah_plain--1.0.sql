@@ -1,0 +1,1 @@
+CREATE TABLE plain_made (i int);

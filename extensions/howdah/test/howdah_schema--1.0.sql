@@ -1,0 +1,1 @@
+CREATE TABLE own_made (i int); CREATE SCHEMA howdah_own2;

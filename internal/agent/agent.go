@@ -1,0 +1,306 @@
+// Package agent converges one host: it makes the members that the host was
+// assigned run as assigned, and reports what it sees. It decides nothing about
+// databases. What it does on its own is to keep its members safe: no PostgreSQL
+// runs without its Patroni, a primary whose PostgreSQL died is fenced, proved
+// dead and replaced at once, and a Patroni that hangs is started again.
+//
+// Everything that must outlive the agent is in processes and files of its own:
+// an agent that starts finds its members running and takes them over.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	"howdah/internal/certs"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/postgres"
+	"howdah/internal/home"
+	"howdah/internal/hostapi"
+	"howdah/internal/member"
+	"howdah/internal/proc"
+	"howdah/internal/state"
+)
+
+// Config is what an agent is started with. All fields are required.
+type Config struct {
+	Name, Zone string
+	Address    string // of this host, as others reach it
+	Dir        string // everything of the host is below it
+	HomeID     string
+	Version    string
+	Etcd       []string // client URLs
+	Control    []string // URLs of the control planes
+	Pair       certs.Pair
+	Log        *slog.Logger
+}
+
+// Agent runs one host.
+type Agent struct {
+	Config
+	store   *state.Store
+	procs   *proc.Host
+	patroni string // program
+	user    *postgres.User
+	cut     cutter
+	control *controls
+	spares  *spares
+
+	mu      sync.Mutex
+	runners map[string]*runner // by member id, guarded by mu
+}
+
+// New prepares an agent: it looks for the programs and finds out what this host
+// can do. Run starts it.
+func New(ctx context.Context, cfg Config) (*Agent, error) {
+	program, err := FindPatroni()
+	if err != nil {
+		return nil, err
+	}
+	user, err := databaseUser()
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{Config: cfg, patroni: program, user: user, runners: map[string]*runner{}}
+	if err := a.makeDirs(); err != nil {
+		return nil, err
+	}
+	a.procs, err = proc.Open(proc.Config{
+		Parent:   processParent(cfg.HomeID, cfg.Name),
+		StateDir: a.path("proc"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open process host: %w", err)
+	}
+	if a.control, err = newControls(cfg); err != nil {
+		return nil, err
+	}
+	a.cut = chooseCutter(ctx, a)
+	a.spares = &spares{agent: a}
+	return a, nil
+}
+
+// Run works until ctx ends. Its members go on without it.
+func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
+	a.store = &state.Store{Client: client}
+	a.adopt(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.control.run(ctx, a.Log) })
+	group.Go(func() error { return a.describe(ctx) })
+	group.Go(func() error { return a.followAssignments(ctx) })
+	group.Go(func() error { return a.followTasks(ctx) })
+	group.Go(func() error { return a.followFences(ctx) })
+	group.Go(func() error { return a.spares.run(ctx) })
+	<-ctx.Done()
+	err := group.Wait()
+	a.stopRunners()
+	return err
+}
+
+func (a *Agent) path(parts ...string) string {
+	return filepath.Join(append([]string{a.Dir}, parts...)...)
+}
+
+// runDir is where the sockets of this host's members are.
+func (a *Agent) runDir() string { return filepath.Join(home.RunDir(a.HomeID), a.Name) }
+
+func (a *Agent) memberDir(id string) string { return a.path("members", id) }
+
+// makeDirs makes the host's directories. The database's user passes through the
+// host's directory and owns only what is its own.
+func (a *Agent) makeDirs() error {
+	for _, dir := range []string{a.Dir, a.path("members"), a.path("spares"), a.path("trash")} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return fmt.Errorf("make directories of the host: %w", err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(a.runDir()), 0o711); err != nil {
+		return fmt.Errorf("make directories of the host: %w", err)
+	}
+	if err := a.ownedDir(a.path("spares")); err != nil {
+		return err
+	}
+	return a.ownedDir(a.runDir())
+}
+
+// ownedDir makes a directory that only the database's user may enter.
+func (a *Agent) ownedDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	return a.giveToUser(dir)
+}
+
+func (a *Agent) giveToUser(path string) error {
+	if a.user == nil {
+		return nil
+	}
+	if err := os.Chown(path, a.user.UID, a.user.GID); err != nil {
+		return fmt.Errorf("give %s to user %s: %w", path, a.user.Name, err)
+	}
+	return nil
+}
+
+// osUsers may be rdsadmin on the private socket: whoever runs PostgreSQL, and
+// whoever runs the agent.
+func (a *Agent) osUsers() []string {
+	if a.user != nil {
+		return []string{a.user.Name, "root"}
+	}
+	return []string{currentUserName()}
+}
+
+// runner finds or starts the runner of a member.
+func (a *Agent) runner(ctx context.Context, id string) *runner {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r, ok := a.runners[id]
+	if !ok {
+		r = newRunner(a, id)
+		a.runners[id] = r
+		r.start(ctx)
+	}
+	return r
+}
+
+func (a *Agent) forget(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.runners, id)
+}
+
+func (a *Agent) allRunners() []*runner {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Collect(maps.Values(a.runners))
+}
+
+func (a *Agent) stopRunners() {
+	for _, r := range a.allRunners() {
+		r.wait()
+	}
+}
+
+// describe publishes what this host is, again and again: disks fill up, and
+// PostgreSQL is upgraded.
+func (a *Agent) describe(ctx context.Context) error {
+	started := time.Now().UTC()
+	var last member.Host
+	for {
+		h, err := a.hostFacts(started)
+		if err != nil {
+			a.Log.Warn("describe host", "error", err)
+		} else if !sameHost(h, last) {
+			if _, err := a.store.Commit(ctx, state.Put(state.Host(a.Name), h)); err == nil {
+				last = h
+			}
+		}
+		if !sleep(ctx, 5*time.Second) {
+			return nil
+		}
+	}
+}
+
+// followAssignments brings the runners what the control plane wants, in order.
+func (a *Agent) followAssignments(ctx context.Context) error {
+	cache := state.NewCache(a.store.Client, a.Log, state.AssignPrefix(a.Name))
+	cache.OnChange(func(keys []string) {
+		for _, key := range keys {
+			a.deliver(ctx, cache, key)
+		}
+	})
+	return cache.Run(ctx)
+}
+
+// deliver hands an assignment to its runner. One that vanished changes nothing:
+// data are deleted only where an assignment says so.
+func (a *Agent) deliver(ctx context.Context, cache *state.Cache, key string) {
+	id := state.Tail(key, state.AssignPrefix(a.Name))
+	record, err := state.Load[member.Assignment](cache, key)
+	if errors.Is(err, state.ErrNotFound) {
+		return
+	}
+	if err == nil {
+		err = checkAssignment(record.Value, id)
+	}
+	r := a.runner(ctx, id)
+	if err != nil {
+		a.Log.Error("assignment refused", "member", id, "error", err)
+		r.refuse(err)
+		return
+	}
+	r.assign(record.Value)
+}
+
+var errAssignment = errors.New("the assignment cannot be used")
+
+// checkAssignment keeps a damaged record from doing harm: nothing of it may lead
+// outside the member's own directory, and nothing may be missing.
+func checkAssignment(a member.Assignment, id string) error {
+	switch {
+	case a.ID != id || a.ID != a.Scope+"."+a.Name || !memberIDForm.MatchString(id):
+		return fmt.Errorf("%w: it is for %q", errAssignment, a.ID)
+	case a.Generation <= 0:
+		return fmt.Errorf("%w: it has no generation", errAssignment)
+	case !slices.Contains([]member.Want{member.Running, member.Stopped, member.Absent}, a.Want):
+		return fmt.Errorf("%w: it wants %q", errAssignment, a.Want)
+	case a.Want == member.Running && (a.Port <= 1024 || a.RESTPort <= 1024 || a.Port == a.RESTPort || a.Port > 65535 || a.RESTPort > 65535):
+		return fmt.Errorf("%w: ports %d and %d", errAssignment, a.Port, a.RESTPort)
+	case a.Want == member.Running && (a.Address == "" || a.Major == 0):
+		return fmt.Errorf("%w: address or version is missing", errAssignment)
+	}
+	return nil
+}
+
+// restURL is where a member's Patroni answers.
+func restURL(a member.Assignment) string {
+	return "https://" + a.Address + ":" + strconv.Itoa(a.RESTPort)
+}
+
+// patroniMember turns an assignment into Patroni's configuration.
+func (a *Agent) patroniMember(as member.Assignment, install postgres.Install, hosts []string) patroni.Member {
+	dir := a.memberDir(as.ID)
+	return patroni.Member{
+		Scope: as.Scope, Name: as.Name, Dir: dir,
+		Address: as.Address, Port: as.Port, RESTPort: as.RESTPort,
+		BinDir: install.BinDir, InitDB: filepath.Join(dir, initdbScript),
+		SocketDir: a.runDir(), EtcdHosts: hosts, OSUsers: a.osUsers(),
+		Parameters: as.Parameters, Cluster: as.Cluster,
+		Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover,
+		RequireTLS: as.RequireTLS, Generation: as.Generation,
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// certificate gets a certificate from whichever control plane answers.
+func (a *Agent) certificate(ctx context.Context, id string) (certs.Pair, error) {
+	var last error = hostapi.ErrRefused
+	for _, c := range a.control.all() {
+		pair, err := c.Certificate(ctx, id, a.Pair.CAPEM)
+		if err == nil {
+			return pair, nil
+		}
+		last = err
+	}
+	return certs.Pair{}, last
+}

@@ -1,0 +1,197 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/fence"
+	"howdah/internal/member"
+	"howdah/internal/proc"
+	"howdah/internal/state"
+)
+
+// etcdTimeout bounds a call of which a failover waits.
+const etcdTimeout = 2 * time.Second
+
+// postmasterDied decides what the end of a PostgreSQL means. An orderly stop is
+// Patroni's doing. The crash of a primary that a standby can replace is not
+// waited out: fence, prove, revoke, and start again as a replica.
+func (r *runner) postmasterDied(ctx context.Context, exit proc.Exit) {
+	if r.want.Want != member.Running {
+		return
+	}
+	control, err := postgres.ReadControl(r.dataDir())
+	if err == nil && control.State.Clean() {
+		return
+	}
+	r.log.Warn("PostgreSQL died", "exit", exit.String())
+	r.replacePrimary(ctx, "PostgreSQL of the primary died: "+exit.String(), exit.At)
+}
+
+// patroniDied is followed by a start at once, in converge; see orphan for the
+// PostgreSQL that it may have left.
+func (r *runner) patroniDied(exit proc.Exit) {
+	if r.want.Want == member.Running {
+		r.log.Warn("Patroni died", "exit", exit.String())
+	}
+}
+
+// orphan deals with a PostgreSQL that runs without Patroni. Nobody renews the
+// lease of such a primary, and another one may be elected while it still serves;
+// so it goes, at once where a standby can replace it. Where nobody could, a new
+// Patroni may take it over untouched, if it comes soon.
+func (r *runner) orphan(ctx context.Context) {
+	switch {
+	case !r.postmaster.alive():
+		r.orphaned = time.Time{}
+	case r.orphaned.IsZero():
+		r.orphaned = time.Now()
+		r.replacePrimary(ctx, "Patroni of the primary died", r.orphaned)
+	case time.Since(r.orphaned) > orphanGrace:
+		r.killAll(ctx, "PostgreSQL runs without Patroni")
+	}
+}
+
+// replacePrimary fences this member and revokes its leadership, if it is a
+// primary that loses nothing by it. It answers whether it did.
+func (r *runner) replacePrimary(ctx context.Context, cause string, detected time.Time) bool {
+	leadership, err := r.leadership(ctx)
+	if err != nil {
+		r.log.Warn("ask who leads", "error", err)
+		return false
+	}
+	if leadership.Leader != r.want.Name || !leadership.Replaceable() {
+		return false
+	}
+	incident := fence.Incident{
+		Kind: fence.Failover, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name, Cause: cause, Detected: detected,
+	}
+	if !r.fenceAndRevoke(ctx, leadership, &incident) {
+		return false
+	}
+	r.record(ctx, incident)
+	return true
+}
+
+func (r *runner) leadership(ctx context.Context) (fence.Leadership, error) {
+	if r.agent.store == nil {
+		return fence.Leadership{}, errors.New("etcd is not connected yet")
+	}
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	return fence.Read(ctx, r.agent.store.Client, r.want.Scope)
+}
+
+// fenceAndRevoke kills what is left of the member and takes its leader key away.
+// The member is started again by the next converge.
+func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, incident *fence.Incident) bool {
+	proof, err := r.group.Kill(ctx)
+	if err != nil {
+		r.problem, r.detail = member.CannotContain, err.Error()
+		r.log.Error("fence member", "error", err)
+		return false
+	}
+	r.patroni.clear()
+	r.postmaster.clear()
+	incident.Fenced = proof.At
+	incident.Proof = fence.Proof{Method: "killed", Text: proof.Evidence, At: proof.At}
+	call, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	if err := fence.Revoke(call, r.agent.store.Client, l, incident.Proof); err != nil {
+		// The member is dead all the same: Patroni sorts the rest out by its lease.
+		r.log.Warn("revoke leadership", "error", err)
+		return false
+	}
+	incident.Revoked = time.Now()
+	r.retry = backoff{}
+	if !incident.Planned {
+		incident.OldEnd = r.walEnd(ctx)
+	}
+	r.log.Info("primary fenced and revoked", "cause", incident.Cause, "after", incident.Revoked.Sub(incident.Detected).String())
+	return true
+}
+
+// record keeps an incident for the post-mortem. It is told in the background: the
+// failover does not wait.
+func (r *runner) record(ctx context.Context, incident fence.Incident) {
+	id := fmt.Sprintf("%016x", incident.Detected.UnixNano())
+	store, log := r.agent.store, r.log
+	r.done.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		if _, err := store.Commit(ctx, state.Put(state.Incident(incident.Database, id), incident)); err != nil {
+			log.Warn("record incident", "error", err)
+		}
+	})
+}
+
+// killAll ends every process of the member, proved.
+func (r *runner) killAll(ctx context.Context, why string) bool {
+	proof, err := r.group.Kill(ctx)
+	if err != nil {
+		r.problem, r.detail = member.CannotContain, err.Error()
+		r.log.Error("kill member", "why", why, "error", err)
+		return false
+	}
+	if proof.Found > 0 {
+		r.log.Info("killed", "why", why, "processes", proof.Found)
+	}
+	r.patroni.clear()
+	r.postmaster.clear()
+	return true
+}
+
+// checkHang starts a Patroni again that has neither a PostgreSQL nor a child that
+// is making one (spec/ha.md A5). No data are at risk: nothing runs on them.
+func (r *runner) checkHang(ctx context.Context) {
+	now := time.Now()
+	if r.postmaster.alive() || r.patroniIsBusy() {
+		r.idleSince = time.Time{}
+		return
+	}
+	if r.idleSince.IsZero() {
+		r.idleSince = now
+		return
+	}
+	if now.Sub(r.idleSince) < hangAfter {
+		return
+	}
+	r.log.Warn("Patroni hangs without PostgreSQL, restarting it")
+	if r.killAll(ctx, "Patroni hangs") {
+		r.retry = backoff{}
+		r.idleSince = time.Time{}
+		r.record(ctx, fence.Incident{
+			Kind: fence.Hang, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name, Detected: now,
+			Cause: "it ran for " + hangAfter.String() + " without PostgreSQL and without working on it",
+		})
+	}
+}
+
+// patroniIsBusy: there is nothing to run yet, or a child of Patroni works.
+// Python's resource tracker is a child that never ends and never works.
+func (r *runner) patroniIsBusy() bool {
+	if _, err := postgres.ReadControl(r.dataDir()); errors.Is(err, postgres.ErrNoData) {
+		return true
+	}
+	all, err := r.group.Processes()
+	if err != nil {
+		return true
+	}
+	for _, p := range all {
+		if p != r.patroni.process && !isResourceTracker(p.PID) {
+			return true
+		}
+	}
+	return false
+}
+
+func isResourceTracker(pid int) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	// A process that ended meanwhile does not work either.
+	return err != nil || bytes.Contains(line, []byte("multiprocessing.resource_tracker"))
+}

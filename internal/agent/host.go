@@ -1,0 +1,127 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/member"
+)
+
+// PatroniVersion is the release that Howdah installs and knows.
+const PatroniVersion = "4.1.5"
+
+var (
+	errNoPatroni = errors.New("Patroni " + PatroniVersion + " is not installed: run scripts/install")
+	errNoModule  = errors.New("the module howdah is not installed for it: run scripts/install")
+	errNoUser    = errors.New("the user postgres is missing: run scripts/install")
+)
+
+// memberIDForm fits into names of files, control groups and etcd keys.
+var memberIDForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}\.m[0-9]{1,9}$`)
+
+// prefixes are where scripts/install puts things: for the user who ran it, or for
+// everyone.
+func prefixes() []string {
+	var places []string
+	if dir, err := os.UserHomeDir(); err == nil && os.Geteuid() != 0 {
+		places = append(places, filepath.Join(dir, ".local/share/howdah"))
+	}
+	return append(places, "/opt/howdah")
+}
+
+// FindPatroni finds the program, or answers what to do.
+func FindPatroni() (string, error) {
+	places := []string{os.Getenv("HOWDAH_PATRONI")}
+	for _, prefix := range prefixes() {
+		places = append(places, filepath.Join(prefix, "patroni-"+PatroniVersion, "bin/patroni"))
+	}
+	for _, p := range places {
+		if info, err := os.Stat(p); err == nil && info.Mode()&0o111 != 0 {
+			return p, nil
+		}
+	}
+	return "", errNoPatroni
+}
+
+// findModules is the directory with our PostgreSQL modules for a major version.
+func findModules(major int) (string, error) {
+	for _, prefix := range prefixes() {
+		dir := filepath.Join(prefix, "lib", strconv.Itoa(major))
+		if _, err := os.Stat(filepath.Join(dir, "howdah.so")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("PostgreSQL %d: %w", major, errNoModule)
+}
+
+// databaseUser is whom PostgreSQL runs as: it refuses to run as root.
+func databaseUser() (*postgres.User, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, errNoUser
+	}
+	uid, errUID := strconv.Atoi(u.Uid)
+	gid, errGID := strconv.Atoi(u.Gid)
+	if err := errors.Join(errUID, errGID); err != nil {
+		return nil, fmt.Errorf("look up user postgres: %w", err)
+	}
+	return &postgres.User{Name: "postgres", UID: uid, GID: gid}, nil
+}
+
+func currentUserName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Getuid())
+}
+
+// hostFacts looks at the machine.
+func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
+	installs, err := postgres.Installed()
+	if err != nil {
+		return member.Host{}, err
+	}
+	majors := map[int]string{}
+	for _, i := range installs {
+		majors[i.Major] = i.Full
+	}
+	var memory unix.Sysinfo_t
+	if err := unix.Sysinfo(&memory); err != nil {
+		return member.Host{}, fmt.Errorf("read memory of the host: %w", err)
+	}
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(a.Dir, &disk); err != nil {
+		return member.Host{}, fmt.Errorf("read disk of the host: %w", err)
+	}
+	can := a.procs.Describe()
+	return member.Host{
+		Name: a.Name, Zone: a.Zone, Address: a.Address,
+		CPUs: runtime.NumCPU(), Memory: int64(memory.Totalram) * int64(memory.Unit),
+		Disk: int64(disk.Blocks) * disk.Bsize, DiskFree: int64(disk.Bavail) * disk.Bsize,
+		Majors: majors, Containment: string(can.Containment), Limits: can.String(), Cut: a.cut.name(),
+		Warnings: can.Notes, Started: started, Version: a.Version,
+	}, nil
+}
+
+// sameHost: nothing changed that would be worth a write. Free disk space counts
+// in steps of a hundredth of the disk.
+func sameHost(a, b member.Host) bool {
+	step := max(a.Disk/100, 1)
+	a.DiskFree, b.DiskFree = a.DiskFree/step, b.DiskFree/step
+	return reflect.DeepEqual(a, b)
+}

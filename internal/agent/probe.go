@@ -1,0 +1,234 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"howdah/internal/certs"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/postgres"
+	"howdah/internal/member"
+)
+
+const (
+	probeEvery = time.Second
+	// probeSoon is the pace until a member serves: a new database is not kept
+	// waiting by its probe.
+	probeSoon = 100 * time.Millisecond
+	// loginEvery is how long a login proves that one can log in.
+	loginEvery   = 10 * time.Second
+	probeTimeout = 2 * time.Second
+)
+
+// prober looks at a member's database as a client would: it logs in over TCP with
+// TLS, by certificate, and asks. Its word is the truth about "available".
+type prober struct {
+	agent *Agent
+	id    string
+
+	mu       sync.Mutex
+	target   member.Assignment // guarded by mu; Running only when it should serve
+	sight    sight             // guarded by mu
+	conn     *pgx.Conn         // belongs to the goroutine
+	loggedIn time.Time         // belongs to the goroutine
+}
+
+// sight is what was seen last.
+type sight struct {
+	ready       bool
+	facts       postgres.Facts
+	ownerSerial int64
+	size        int64
+	detail      string
+	at          time.Time
+}
+
+func newProber(a *Agent, id string) *prober { return &prober{agent: a, id: id} }
+
+// aim tells the prober which server to look at; the zero assignment: none.
+func (p *prober) aim(a member.Assignment) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = a
+}
+
+// last is what was seen last.
+func (p *prober) last() sight {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sight
+}
+
+func (p *prober) run(ctx context.Context) {
+	defer p.drop()
+	for {
+		p.mu.Lock()
+		target := p.target
+		p.mu.Unlock()
+		var s sight
+		if target.ID != "" {
+			s = p.look(ctx, target)
+		} else {
+			p.drop()
+		}
+		p.mu.Lock()
+		news := s.detail != "" && s.detail != p.sight.detail
+		p.sight = s
+		p.mu.Unlock()
+		if news && ctx.Err() == nil {
+			p.agent.Log.Info("database does not answer as it should", "member", p.id, "error", s.detail)
+		}
+		pause := probeEvery
+		if !s.ready {
+			pause = probeSoon
+		}
+		if !sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+func (p *prober) drop() {
+	if p.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	p.conn.Close(ctx)
+	p.conn = nil
+}
+
+func (p *prober) look(ctx context.Context, target member.Assignment) sight {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	s := sight{at: time.Now()}
+	if err := p.login(ctx, target); err != nil {
+		s.detail = err.Error()
+		// Full of clients is not out of service.
+		s.ready = hasCode(err, "53300") && p.last().ready
+		s.facts, s.ownerSerial, s.size = p.last().facts, p.last().ownerSerial, p.last().size
+		return s
+	}
+	facts, err := postgres.Observe(ctx, p.conn)
+	if err != nil {
+		p.drop()
+		s.detail = err.Error()
+		return s
+	}
+	s.facts, s.ready = facts, true
+	if s.ownerSerial, err = p.owner(ctx, target, facts); err != nil {
+		s.detail = err.Error()
+	}
+	s.size = p.size(ctx)
+	return s
+}
+
+func hasCode(err error, code string) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == code
+}
+
+// login makes a new connection now and then, and keeps it in between: a server
+// that answers old sessions but lets nobody in is not available.
+func (p *prober) login(ctx context.Context, target member.Assignment) error {
+	if p.conn != nil && !p.conn.IsClosed() && time.Since(p.loggedIn) < loginEvery {
+		return nil
+	}
+	p.drop()
+	config, err := p.agent.monitorConfig(target)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("log in to %s: %w", p.id, err)
+	}
+	p.conn, p.loggedIn = conn, time.Now()
+	return nil
+}
+
+// monitorConfig is for a connection as rdsmon, over TCP and TLS, with the server's
+// certificate verified for its address.
+func (a *Agent) monitorConfig(target member.Assignment) (*pgx.ConnConfig, error) {
+	pair, err := certs.Load(filepath.Join(a.memberDir(target.ID), patroni.CertDir))
+	if err != nil {
+		return nil, err
+	}
+	config, err := pair.ClientTLS()
+	if err != nil {
+		return nil, err
+	}
+	return connConfig(target.Address, target.Port, "rdsmon", config)
+}
+
+func connConfig(host string, port int, user string, tls *tls.Config) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig("sslmode=disable database=rdsadmin application_name=howdah")
+	if err != nil {
+		return nil, fmt.Errorf("configure connection: %w", err)
+	}
+	config.Host, config.Port, config.User = host, uint16(port), user
+	if tls != nil {
+		tls = tls.Clone()
+		tls.ServerName = host
+	}
+	config.TLSConfig = tls
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	return config, nil
+}
+
+// admin connects as rdsadmin through the private socket.
+func (a *Agent) admin(ctx context.Context, target member.Assignment) (*pgx.Conn, error) {
+	config, err := connConfig(a.runDir(), target.Port, "rdsadmin", nil)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect as administrator: %w", err)
+	}
+	return conn, nil
+}
+
+// owner sets the master user up on a primary, once for each serial.
+func (p *prober) owner(ctx context.Context, target member.Assignment, facts postgres.Facts) (int64, error) {
+	serial, err := postgres.OwnerSerial(ctx, p.conn)
+	if err != nil || facts.InRecovery || serial >= target.Owner.Serial || target.Owner.Name == "" {
+		return serial, err
+	}
+	conn, err := p.agent.admin(ctx, target)
+	if err != nil {
+		return serial, err
+	}
+	defer conn.Close(ctx)
+	owner := postgres.Owner{
+		Name: target.Owner.Name, Verifier: target.Owner.Verifier,
+		Serial: target.Owner.Serial, Database: target.Owner.Database,
+	}
+	if err := postgres.SetOwner(ctx, conn, owner); err != nil {
+		return serial, err
+	}
+	return owner.Serial, nil
+}
+
+// size is how many bytes all databases have, asked for rarely: it looks at every
+// file.
+func (p *prober) size(ctx context.Context) int64 {
+	last := p.last()
+	if last.size > 0 && time.Since(p.loggedIn) > probeEvery {
+		return last.size
+	}
+	var bytes int64
+	const sql = "SELECT coalesce(sum(pg_database_size(oid)), 0)::bigint + coalesce((SELECT sum(size) FROM pg_ls_waldir()), 0)::bigint FROM pg_database"
+	if err := p.conn.QueryRow(ctx, sql).Scan(&bytes); err != nil {
+		return last.size
+	}
+	return bytes
+}

@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"howdah/internal/member"
+	"howdah/internal/state"
+)
+
+// publisher writes a member's reports beside the runner, which must never wait
+// for a slow etcd: it has to see a crash. Of reports that pile up only the
+// newest is written.
+type publisher struct {
+	agent *Agent
+	wake  chan struct{}
+
+	mu   sync.Mutex
+	next member.Report // guarded by mu; to be written
+	last member.Report // guarded by mu; written
+}
+
+func newPublisher(a *Agent) *publisher { return &publisher{agent: a, wake: make(chan struct{}, 1)} }
+
+// publish hands a report over.
+func (p *publisher) publish(r member.Report) {
+	p.mu.Lock()
+	p.next = r
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// published is the report that was written last.
+func (p *publisher) published() member.Report {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
+}
+
+func (p *publisher) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.wake:
+		}
+		for !p.write(ctx) {
+			if !sleep(ctx, 200*time.Millisecond) {
+				return
+			}
+		}
+	}
+}
+
+// write writes the newest report, and answers whether that worked.
+func (p *publisher) write(ctx context.Context) bool {
+	p.mu.Lock()
+	r := p.next
+	p.mu.Unlock()
+	store := p.agent.store
+	if store == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	if _, err := store.Commit(ctx, state.Put(state.Report(p.agent.Name, r.ID), r)); err != nil {
+		p.agent.Log.Debug("report", "member", r.ID, "error", err)
+		return false
+	}
+	p.mu.Lock()
+	p.last = r
+	p.mu.Unlock()
+	return true
+}

@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"howdah/internal/member"
+)
+
+// softEvery bounds how often a report is written for positions and sizes alone:
+// nobody decides anything by them.
+const softEvery = 10 * time.Second
+
+// report publishes what is known of the member, when something that matters
+// changed, and now and then otherwise.
+func (r *runner) report() {
+	r.aimProbe()
+	now := r.describe()
+	if sameFacts(now, r.reported) && (now.At.Sub(r.reported.At) < softEvery || sameAll(now, r.reported)) {
+		return
+	}
+	r.reported = now
+	r.publisher.publish(now)
+}
+
+// aimProbe has the prober look at a server that should serve.
+func (r *runner) aimProbe() {
+	if r.want.Want == member.Running && r.postmaster.alive() {
+		r.probe.aim(r.want)
+		return
+	}
+	r.probe.aim(member.Assignment{})
+}
+
+func (r *runner) describe() member.Report {
+	s := r.probe.last()
+	report := member.Report{
+		ID: r.id, Host: r.agent.Name, Generation: r.rendered,
+		Patroni: r.patroni.alive(), Postgres: r.postmaster.alive(),
+		Problem: r.problem, Detail: r.detail, At: time.Now().UTC(),
+		Timeline: r.reported.Timeline, LSN: r.reported.LSN, OwnerSerial: r.reported.OwnerSerial,
+		StorageBytes: r.reported.StorageBytes,
+	}
+	if r.want.Want == member.Absent {
+		_, err := os.Stat(r.dir())
+		left, groupErr := r.group.Processes()
+		report.Gone = errors.Is(err, os.ErrNotExist) && groupErr == nil && len(left) == 0
+	}
+	if r.postmaster.alive() && s.ready {
+		report.Ready, report.InRecovery, report.Streaming = true, s.facts.InRecovery, s.facts.Streaming
+		report.Timeline, report.LSN, report.LagSeconds = s.facts.Timeline, s.facts.LSN, s.facts.LagSeconds
+		report.OwnerSerial, report.StorageBytes = s.ownerSerial, s.size
+	}
+	r.addProblem(&report, s)
+	return report
+}
+
+// addProblem judges what was seen; a problem of the processes comes first.
+func (r *runner) addProblem(report *member.Report, s sight) {
+	limit := r.want.Limits.StorageBytes
+	switch {
+	case report.Problem != member.None:
+	case len(s.facts.LostSlots) > 0 && report.Ready:
+		report.Problem, report.Detail = member.SlotLost, strings.Join(s.facts.LostSlots, ", ")
+	case limit > 0 && report.StorageBytes >= limit:
+		report.Problem = member.StorageFull
+	case limit > 0 && report.StorageBytes >= limit-limit/10:
+		report.Problem = member.StorageLow
+	case report.Ready && report.InRecovery && !report.Streaming:
+		report.Problem = member.NotReplicating
+	case !report.Ready && s.detail != "":
+		report.Detail = s.detail
+	}
+}
+
+// sameFacts: nothing that decisions depend on differs.
+func sameFacts(a, b member.Report) bool {
+	a.At, a.LSN, a.LagSeconds, a.StorageBytes, a.Detail = b.At, b.LSN, b.LagSeconds, b.StorageBytes, b.Detail
+	return a == b
+}
+
+func sameAll(a, b member.Report) bool {
+	a.At = b.At
+	return a == b
+}
+
+// target is the assignment that the prober looks at, for other goroutines.
+func (r *runner) target() member.Assignment {
+	r.probe.mu.Lock()
+	defer r.probe.mu.Unlock()
+	return r.probe.target
+}

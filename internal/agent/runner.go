@@ -1,0 +1,272 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/member"
+	"howdah/internal/proc"
+)
+
+// Periods of a runner.
+const (
+	// lookEvery bounds how late a new postmaster is found; its death is told by the
+	// kernel at once.
+	lookEvery = 100 * time.Millisecond
+	// hangAfter is how long a Patroni may run without a PostgreSQL, and without a
+	// child that is making one, before it counts as hanging (spec/ha.md A5).
+	hangAfter = 15 * time.Second
+	// orphanGrace is how long a PostgreSQL that nobody could replace may go on
+	// while its Patroni is started again.
+	orphanGrace = 5 * time.Second
+)
+
+// runner keeps one member as it was assigned. All of its work is done by one
+// goroutine, so that no two deeds on a member ever overlap; looking at the
+// database (prober) and telling about it (publisher) go on beside it.
+type runner struct {
+	agent *Agent
+	id    string
+	log   *slog.Logger
+	group *proc.Group
+
+	probe     *prober
+	publisher *publisher
+
+	inbox chan func(context.Context) // work for the goroutine
+	done  sync.WaitGroup
+
+	// All below belongs to the goroutine.
+	want       member.Assignment
+	patroni    watched
+	postmaster watched
+	retry      backoff // of starts
+	reloads    backoff
+	idleSince  time.Time // Patroni runs without PostgreSQL since
+	orphaned   time.Time // PostgreSQL runs without Patroni since
+	stopping   time.Time // Patroni was asked to stop at
+	problem    member.Problem
+	detail     string
+	gone       bool
+	limited    proc.Process // the postmaster that the limits were set for
+	rendered   int64        // generation of the configuration on disk
+	reported   member.Report
+}
+
+// watched is a process whose end will be told.
+type watched struct {
+	process proc.Process
+	exit    <-chan proc.Exit
+	cancel  context.CancelFunc
+}
+
+func (w *watched) alive() bool { return w.exit != nil }
+
+func (w *watched) clear() {
+	if w.cancel != nil {
+		w.cancel()
+	}
+	*w = watched{}
+}
+
+func newRunner(a *Agent, id string) *runner {
+	log := a.Log.With("member", id)
+	r := &runner{agent: a, id: id, log: log, inbox: make(chan func(context.Context), 16)}
+	r.probe, r.publisher = newProber(a, id), newPublisher(a)
+	return r
+}
+
+func (r *runner) start(ctx context.Context) {
+	r.done.Go(func() { r.run(ctx) })
+}
+
+func (r *runner) wait() { r.done.Wait() }
+
+// do hands work to the runner's goroutine; it is dropped when the agent ends.
+func (r *runner) do(ctx context.Context, work func(context.Context)) {
+	select {
+	case r.inbox <- work:
+	case <-ctx.Done():
+	}
+}
+
+func (r *runner) assign(a member.Assignment) {
+	r.inbox <- func(ctx context.Context) { r.accept(ctx, a) }
+}
+
+func (r *runner) refuse(err error) {
+	r.inbox <- func(context.Context) { r.problem, r.detail = member.BadAssignment, err.Error() }
+}
+
+// run is the goroutine of the member.
+func (r *runner) run(ctx context.Context) {
+	var err error
+	if r.group, err = r.agent.procs.Group(groupName(r.id)); err != nil {
+		r.log.Error("open process group", "error", err)
+		return
+	}
+	defer r.patroni.clear()
+	defer r.postmaster.clear()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.done.Go(func() { r.probe.run(ctx) })
+	r.done.Go(func() { r.publisher.run(ctx) })
+	timer := time.NewTicker(lookEvery)
+	defer timer.Stop()
+	for !r.gone {
+		select {
+		case <-ctx.Done():
+			return
+		case work := <-r.inbox:
+			work(ctx)
+		case exit := <-r.patroni.exit:
+			r.patroni.clear()
+			r.patroniDied(exit)
+		case exit := <-r.postmaster.exit:
+			r.postmaster.clear()
+			r.postmasterDied(ctx, exit)
+		case <-timer.C:
+		}
+		r.converge(ctx)
+		r.report()
+	}
+	r.agent.forget(r.id)
+}
+
+// accept takes a newer assignment, and refuses an older one: several deciders,
+// even stale ones, can only move a member forward.
+func (r *runner) accept(ctx context.Context, a member.Assignment) {
+	if a.Generation < r.want.Generation {
+		r.log.Warn("stale assignment refused", "generation", a.Generation, "have", r.want.Generation)
+		return
+	}
+	r.want = a
+	r.retry = backoff{}
+	if r.problem == member.BadAssignment {
+		r.problem, r.detail = member.None, ""
+	}
+	if err := r.remember(); err != nil {
+		r.log.Error("keep assignment", "error", err)
+	}
+}
+
+// converge makes one step towards what is wanted.
+func (r *runner) converge(ctx context.Context) {
+	r.findPostmaster(ctx)
+	switch r.want.Want {
+	case member.Running:
+		r.keepRunning(ctx)
+	case member.Stopped:
+		r.keepStopped(ctx)
+	case member.Absent:
+		r.remove(ctx)
+	}
+}
+
+const assignmentFile = "assignment.json"
+
+// remember keeps the assignment on disk, for a start without a control plane.
+func (r *runner) remember() error {
+	if r.want.Want == member.Absent {
+		return nil
+	}
+	if err := r.agent.ownedDir(r.dir()); err != nil {
+		return err
+	}
+	text, err := json.Marshal(r.want)
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(r.dir(), assignmentFile), text, 0o600, nil)
+}
+
+// adopt starts runners for the members that are on disk, with what they were
+// assigned last, so that they are guarded before any control plane answers.
+func (a *Agent) adopt(ctx context.Context) {
+	entries, err := os.ReadDir(a.path("members"))
+	if err != nil {
+		a.Log.Error("look for members", "error", err)
+		return
+	}
+	for _, e := range entries {
+		if !memberIDForm.MatchString(e.Name()) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(a.memberDir(e.Name()), assignmentFile))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		var last member.Assignment
+		if err == nil {
+			err = json.Unmarshal(text, &last)
+		}
+		if err == nil {
+			err = checkAssignment(last, e.Name())
+		}
+		if err != nil {
+			a.Log.Error("kept assignment is unusable, waiting for a new one", "member", e.Name(), "error", err)
+			continue
+		}
+		a.runner(ctx, last.ID).assign(last)
+	}
+}
+
+func (r *runner) dir() string { return r.agent.memberDir(r.id) }
+
+func (r *runner) dataDir() string { return filepath.Join(r.dir(), "data") }
+
+// findPostmaster notices a PostgreSQL that Patroni started.
+func (r *runner) findPostmaster(ctx context.Context) {
+	if r.postmaster.alive() {
+		return
+	}
+	pid, err := postgres.Postmaster(r.dataDir())
+	if err != nil || pid == 0 {
+		return
+	}
+	process, err := r.agent.procs.Find(pid)
+	if err != nil {
+		return
+	}
+	if own, err := inGroup(r.group, process); err != nil || !own {
+		return
+	}
+	r.watch(ctx, &r.postmaster, process)
+}
+
+func (r *runner) watch(ctx context.Context, w *watched, p proc.Process) {
+	ctx, cancel := context.WithCancel(ctx)
+	exit, err := r.agent.procs.Watch(ctx, p)
+	if err != nil {
+		cancel()
+		r.log.Warn("watch process", "pid", p.PID, "error", err)
+		return
+	}
+	*w = watched{process: p, exit: exit, cancel: cancel}
+}
+
+// backoff spaces attempts that fail soon: at once, then after 1, 2, 4, … up to 30
+// seconds. An attempt whose result lasted a minute starts the count again.
+type backoff struct {
+	failures int
+	last     time.Time
+}
+
+func (b *backoff) ready(now time.Time) bool {
+	if now.Sub(b.last) > time.Minute {
+		b.failures = 0
+	}
+	return b.failures == 0 || now.Sub(b.last) >= min(time.Second<<min(b.failures-1, 5), 30*time.Second)
+}
+
+func (b *backoff) attempt(now time.Time) {
+	b.failures++
+	b.last = now
+}

@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"howdah/internal/engine/postgres"
+)
+
+// sparesKept is how many prepared data directories wait for each version.
+const sparesKept = 2
+
+// initdbScript stands for initdb in a member's Patroni configuration.
+const initdbScript = "initdb"
+
+// spares keeps data directories ready, so that a new database need not wait for
+// initdb. Each is a cluster of its own.
+type spares struct{ agent *Agent }
+
+func (s *spares) dir(major int) string { return s.agent.path("spares", fmt.Sprint(major)) }
+
+// script takes a spare for a new database; it waits while none is ready. Renaming
+// is atomic, so two that start at once take two.
+func (s *spares) script(install postgres.Install) []byte {
+	return fmt.Appendf(nil, `#!/bin/sh
+# Called by Patroni in place of initdb: moves a prepared data directory to the
+# place that the last argument names.
+for data; do :; done
+tries=0
+while [ $tries -lt 600 ]; do
+	for spare in '%s'/ready-*; do
+		mv -T "$spare" "$data" 2>/dev/null && exit 0
+	done
+	tries=$((tries + 1))
+	sleep 0.1
+done
+echo "no prepared data directory came up within a minute" >&2
+exit 1
+`, s.dir(install.Major))
+}
+
+// run refills the spares and empties the trash until ctx ends.
+func (s *spares) run(ctx context.Context) error {
+	s.dropHalfMade()
+	for {
+		if err := s.refill(ctx); err != nil && ctx.Err() == nil {
+			s.agent.Log.Warn("prepare data directory", "error", err)
+		}
+		s.emptyTrash()
+		if !sleep(ctx, time.Second) {
+			return nil
+		}
+	}
+}
+
+// dropHalfMade removes what a killed agent left.
+func (s *spares) dropHalfMade() {
+	left, err := filepath.Glob(s.agent.path("spares", "*", "making-*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range left {
+		os.RemoveAll(dir)
+	}
+}
+
+func (s *spares) refill(ctx context.Context) error {
+	installs, err := postgres.Installed()
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, install := range installs {
+		failed = append(failed, s.refillVersion(ctx, install))
+	}
+	return errors.Join(failed...)
+}
+
+func (s *spares) refillVersion(ctx context.Context, install postgres.Install) error {
+	dir := s.dir(install.Major)
+	if err := s.agent.ownedDir(dir); err != nil {
+		return err
+	}
+	ready, err := filepath.Glob(filepath.Join(dir, "ready-*"))
+	if err != nil {
+		return err
+	}
+	for n := len(ready); n < sparesKept && ctx.Err() == nil; n++ {
+		making := filepath.Join(dir, fmt.Sprintf("making-%d", time.Now().UnixNano()))
+		if err := postgres.Prepare(ctx, install, s.agent.user, making); err != nil {
+			os.RemoveAll(making)
+			return fmt.Errorf("PostgreSQL %d: %w", install.Major, err)
+		}
+		if err := os.Rename(making, strings.Replace(making, "making-", "ready-", 1)); err != nil {
+			return fmt.Errorf("keep data directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// emptyTrash deletes what members left. It may take long; nobody waits for it.
+func (s *spares) emptyTrash() {
+	entries, err := os.ReadDir(s.agent.path("trash"))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(s.agent.path("trash", e.Name())); err != nil {
+			s.agent.Log.Warn("empty trash", "error", err)
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"howdah/internal/certs"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/postgres"
+	"howdah/internal/member"
+	"howdah/internal/proc"
+)
+
+// groupName names the processes of a member: control groups want lower case.
+func groupName(id string) string { return strings.ToLower(id) }
+
+// keepRunning has Patroni run with the newest configuration, and limits hold.
+func (r *runner) keepRunning(ctx context.Context) {
+	r.stopping = time.Time{}
+	if !r.patroni.alive() && !r.findPatroni(ctx) {
+		r.orphan(ctx)
+		r.startPatroni(ctx)
+		return
+	}
+	r.orphaned = time.Time{}
+	if r.rendered != r.want.Generation {
+		r.reload(ctx)
+	}
+	r.limit()
+	r.checkHang(ctx)
+}
+
+// findPatroni takes over a Patroni that an earlier agent started.
+func (r *runner) findPatroni(ctx context.Context) bool {
+	process, err := r.group.Leader()
+	if err != nil {
+		return false
+	}
+	r.watch(ctx, &r.patroni, process)
+	if r.patroni.alive() {
+		r.log.Info("took a running Patroni over", "pid", process.PID)
+	}
+	return r.patroni.alive()
+}
+
+// startPatroni starts Patroni, after everything that it needs is in place.
+func (r *runner) startPatroni(ctx context.Context) {
+	now := time.Now()
+	if !r.retry.ready(now) {
+		return
+	}
+	r.retry.attempt(now)
+	process, err := r.launch(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return
+		}
+		r.problem, r.detail = problemOf(err), err.Error()
+		r.log.Warn("start Patroni", "attempt", r.retry.failures, "error", err)
+		return
+	}
+	r.log.Info("started Patroni", "pid", process.PID, "generation", r.want.Generation)
+	r.problem, r.detail = member.None, ""
+	r.idleSince = time.Time{}
+	r.rendered = r.want.Generation
+	r.watch(ctx, &r.patroni, process)
+}
+
+var errPort = errors.New("the port is taken")
+
+func problemOf(err error) member.Problem {
+	switch {
+	case errors.Is(err, postgres.ErrNoVersion):
+		return member.NoVersion
+	case errors.Is(err, errPort):
+		return member.PortTaken
+	case errors.Is(err, syscall.ENOSPC):
+		return member.DiskFull
+	default:
+		return member.StartFails
+	}
+}
+
+func (r *runner) launch(ctx context.Context) (proc.Process, error) {
+	config, err := r.render(ctx)
+	if err != nil {
+		return proc.Process{}, err
+	}
+	// A PostgreSQL that still runs holds its own port.
+	if !r.postmaster.alive() {
+		if err := r.portsFree(); err != nil {
+			return proc.Process{}, err
+		}
+	}
+	command := proc.Command{
+		Path: r.agent.patroni, Args: []string{config}, Dir: r.dir(), DataDir: r.dataDir(),
+		LogFile: filepath.Join(r.dir(), patroni.LogDir, "patroni.out"),
+		Env: []string{
+			"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=" + r.dir(), "PYTHONUNBUFFERED=1",
+		},
+	}
+	if u := r.agent.user; u != nil {
+		command.User = &proc.User{UID: uint32(u.UID), GID: uint32(u.GID)}
+	}
+	return r.group.Start(ctx, command)
+}
+
+// portsFree finds out whether someone else listens where the member shall.
+func (r *runner) portsFree() error {
+	for _, port := range []int{r.want.Port, r.want.RESTPort} {
+		l, err := net.Listen("tcp", net.JoinHostPort(r.want.Address, fmt.Sprint(port)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("%s:%d: %w", r.want.Address, port, errPort)
+		}
+		if err != nil {
+			return fmt.Errorf("try %s:%d: %w", r.want.Address, port, err)
+		}
+		l.Close()
+	}
+	return nil
+}
+
+// render writes what Patroni needs: certificates, the script that stands for
+// initdb, and the configuration, whose path it answers.
+func (r *runner) render(ctx context.Context) (config string, err error) {
+	install, err := postgres.Find(r.want.Major)
+	if err != nil {
+		return "", err
+	}
+	for _, dir := range []string{r.dir(), filepath.Join(r.dir(), patroni.CertDir), filepath.Join(r.dir(), patroni.LogDir)} {
+		if err := r.agent.ownedDir(dir); err != nil {
+			return "", err
+		}
+	}
+	if err := r.ensureCertificate(ctx); err != nil {
+		return "", err
+	}
+	script := filepath.Join(r.dir(), initdbScript)
+	if err := replaceFile(script, r.agent.spares.script(install), 0o755, r.agent.user); err != nil {
+		return "", err
+	}
+	modules, err := findModules(install.Major)
+	if err != nil {
+		return "", err
+	}
+	m := r.agent.patroniMember(r.want, install, patroni.EtcdHosts(r.agent.etcdURLs()))
+	m.Modules = modules
+	text, err := patroni.Render(m)
+	if err != nil {
+		return "", err
+	}
+	return m.ConfigPath(), replaceFile(m.ConfigPath(), text, 0o600, r.agent.user)
+}
+
+// etcdURLs are where etcd is known to serve: the client keeps the list current.
+func (a *Agent) etcdURLs() []string {
+	if a.store == nil || len(a.store.Client.Endpoints()) == 0 {
+		return a.Etcd
+	}
+	urls := slices.Clone(a.store.Client.Endpoints())
+	slices.Sort(urls)
+	return urls
+}
+
+// ensureCertificate has the member's server certificate name all its addresses.
+func (r *runner) ensureCertificate(ctx context.Context) error {
+	dir := filepath.Join(r.dir(), patroni.CertDir)
+	if pair, err := certs.Load(dir); err == nil && pair.Fresh(r.subject(), time.Now()) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	pair, err := r.agent.certificate(ctx, r.id)
+	if err != nil {
+		return fmt.Errorf("get a certificate for %s: %w", r.id, err)
+	}
+	uid, gid := -1, -1
+	if u := r.agent.user; u != nil {
+		uid, gid = u.UID, u.GID
+	}
+	return pair.Write(dir, uid, gid)
+}
+
+func (r *runner) subject() certs.Subject {
+	s := certs.Subject{CommonName: "agent:" + r.agent.Name}
+	for _, ip := range r.want.ServerIPs {
+		s.IPs = append(s.IPs, net.ParseIP(ip))
+	}
+	return s
+}
+
+// reload brings a running Patroni a newer configuration.
+func (r *runner) reload(ctx context.Context) {
+	now := time.Now()
+	if !r.reloads.ready(now) {
+		return
+	}
+	r.reloads.attempt(now)
+	_, err := r.render(ctx)
+	if err == nil {
+		err = r.agent.procs.Signal(r.patroni.process, syscall.SIGHUP)
+	}
+	if err != nil {
+		r.problem, r.detail = problemOf(err), err.Error()
+		r.log.Warn("reload Patroni", "error", err)
+		return
+	}
+	r.reloads = backoff{}
+	r.rendered = r.want.Generation
+	r.limited = proc.Process{}
+	if r.problem == member.StartFails || r.problem == member.PortTaken {
+		r.problem, r.detail = member.None, ""
+	}
+}
+
+// limit puts the database, not its Patroni, under the limits of its class.
+func (r *runner) limit() {
+	if !r.postmaster.alive() || r.limited == r.postmaster.process {
+		return
+	}
+	limits := proc.Limits{CPUs: r.want.Limits.CPUs, MemoryBytes: r.want.Limits.MemoryBytes, IOPS: r.want.Limits.IOPS}
+	if device, err := proc.DeviceOf(r.dir()); err == nil {
+		limits.Device = device
+	}
+	warnings, err := r.group.Limit(limits)
+	if err == nil {
+		err = r.group.MoveDatabase(r.postmaster.process)
+	}
+	if errors.Is(err, proc.ErrMoving) {
+		return // again at the next look
+	}
+	if err != nil && !errors.Is(err, proc.ErrGone) {
+		r.log.Warn("limit database", "error", err)
+	}
+	for _, w := range warnings {
+		r.log.Info("limit not applied", "limit", w.String())
+	}
+	r.limited = r.postmaster.process
+}
+
+// keepStopped ends the member's processes in good order: Patroni stops
+// PostgreSQL and gives its keys back.
+func (r *runner) keepStopped(ctx context.Context) {
+	if !r.patroni.alive() && !r.findPatroni(ctx) {
+		if r.postmaster.alive() {
+			r.killAll(ctx, "PostgreSQL of a stopped member runs without Patroni")
+		}
+		return
+	}
+	if r.stopping.IsZero() {
+		r.stopping = time.Now()
+		r.log.Info("stopping", "pid", r.patroni.process.PID)
+		if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGTERM); err != nil && !errors.Is(err, proc.ErrGone) {
+			r.log.Warn("stop Patroni", "error", err)
+		}
+		return
+	}
+	if time.Since(r.stopping) > stopTimeout {
+		r.killAll(ctx, "did not stop in time")
+	}
+}
+
+// stopTimeout is how long an orderly stop may take: a checkpoint, and standbys
+// that receive the rest.
+const stopTimeout = 60 * time.Second
+
+// remove deletes the member: first its processes, then its data, by a rename out
+// of the way that a crash cannot leave half done.
+func (r *runner) remove(ctx context.Context) {
+	if _, err := os.Stat(r.dir()); errors.Is(err, os.ErrNotExist) {
+		if err := r.group.Remove(); err != nil {
+			r.killAll(ctx, "member is being deleted")
+			return
+		}
+		r.report()
+		// The runner ends only when everyone can know why.
+		r.gone = r.publisher.published().Gone
+		return
+	}
+	if !r.killAll(ctx, "member is being deleted") {
+		return
+	}
+	trash := r.agent.path("trash", fmt.Sprintf("%s-%d", r.id, time.Now().UnixNano()))
+	if err := os.Rename(r.dir(), trash); err != nil {
+		r.problem, r.detail = member.StartFails, err.Error()
+		r.log.Error("delete member", "error", err)
+		return
+	}
+	r.log.Info("member deleted")
+}
+
+// replaceFile writes a file by a rename, so that nobody reads half of it.
+func replaceFile(path string, text []byte, mode os.FileMode, owner *postgres.User) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer os.Remove(tmp.Name())
+	_, writeErr := tmp.Write(text)
+	err = errors.Join(writeErr, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
+	if err == nil && owner != nil {
+		err = os.Chown(tmp.Name(), owner.UID, owner.GID)
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"howdah/internal/certs"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/patroni/rest"
+	"howdah/internal/fence"
+	"howdah/internal/member"
+	"howdah/internal/proc"
+	"howdah/internal/state"
+)
+
+// followTasks does what the control plane asks for, each task once.
+func (a *Agent) followTasks(ctx context.Context) error {
+	prefix := state.TaskPrefix(a.Name)
+	cache := state.NewCache(a.store.Client, a.Log, prefix)
+	cache.OnChange(func(keys []string) {
+		for _, key := range keys {
+			if task, err := state.Load[member.Task](cache, key); err == nil {
+				a.begin(ctx, task.Value)
+			}
+		}
+	})
+	return cache.Run(ctx)
+}
+
+// begin claims a task by writing that it began, in a transaction that fails when
+// it was begun before: of a task that an agent died in the middle of, the next
+// one only finds out how it ended.
+func (a *Agent) begin(ctx context.Context, task member.Task) {
+	result := member.Result{ID: task.ID, Member: task.Member, Began: time.Now().UTC()}
+	_, err := a.store.Commit(ctx, state.Swap(state.Result(task.ID), 0, result))
+	r := a.runner(ctx, task.Member)
+	switch {
+	case err == nil:
+		r.do(ctx, func(ctx context.Context) { r.perform(ctx, task, result) })
+	case errors.Is(err, state.ErrConflict):
+		old, err := state.Get[member.Result](ctx, a.store, state.Result(task.ID))
+		if err == nil && !old.Value.Done && !old.Value.Failed {
+			r.do(ctx, func(ctx context.Context) { r.conclude(ctx, task, old.Value) })
+		}
+	default:
+		a.Log.Warn("begin task", "task", task.ID, "error", err)
+	}
+}
+
+var errTask = errors.New("not done")
+
+// perform does a task. The restart goes on beside the runner, which must stay
+// able to see a crash; the handover is the runner's own work.
+func (r *runner) perform(ctx context.Context, task member.Task, result member.Result) {
+	ctx, cancel := context.WithDeadline(ctx, task.Deadline)
+	switch task.Kind {
+	case member.Restart:
+		client, err := r.rest()
+		if err != nil {
+			defer cancel()
+			r.finish(ctx, result, err)
+			return
+		}
+		r.done.Go(func() {
+			defer cancel()
+			defer client.HTTP.CloseIdleConnections()
+			r.finish(ctx, result, client.Restart(ctx))
+		})
+	case member.Handover:
+		defer cancel()
+		r.finish(ctx, result, r.handOver(ctx))
+	default:
+		defer cancel()
+		r.finish(ctx, result, fmt.Errorf("task %q is unknown to this agent: %w", task.Kind, errTask))
+	}
+}
+
+// conclude finds out how a task ended that an earlier agent began.
+func (r *runner) conclude(ctx context.Context, task member.Task, result member.Result) {
+	l, err := r.leadership(ctx)
+	if err != nil {
+		return // asked again when the watch is renewed
+	}
+	if task.Kind == member.Handover && l.Leader != "" && l.Leader != r.want.Name {
+		r.finish(ctx, result, nil)
+		return
+	}
+	r.finish(ctx, result, fmt.Errorf("the agent was restarted in the middle: %w", errTask))
+}
+
+func (r *runner) finish(ctx context.Context, result member.Result, err error) {
+	result.Ended = time.Now().UTC()
+	result.Done, result.Failed = err == nil, err != nil
+	if err != nil {
+		result.Detail = err.Error()
+	}
+	r.log.Info("task ended", "task", result.ID, "done", result.Done, "detail", result.Detail)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if _, err := r.agent.store.Commit(ctx, state.Put(state.Result(result.ID), result)); err != nil {
+		r.log.Warn("report task", "task", result.ID, "error", err)
+	}
+}
+
+func (r *runner) rest() (rest.Member, error) {
+	pair, err := certs.Load(filepath.Join(r.dir(), patroni.CertDir))
+	if err != nil {
+		return rest.Member{}, err
+	}
+	tls, err := pair.ClientTLS()
+	if err != nil {
+		return rest.Member{}, err
+	}
+	return rest.Member{
+		HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: tls}},
+		URL:  restURL(r.want),
+	}, nil
+}
+
+// Times of a handover.
+const (
+	checkpointTimeout = 30 * time.Second
+	fastStopTimeout   = 10 * time.Second
+)
+
+// handOver gives the primary role to a standby in the orderly way of spec/ha.md
+// A4.5: a clean stop sends everything to the standbys first, so nothing is lost
+// and nothing has to be rewound. Until the stop it can be called off.
+func (r *runner) handOver(ctx context.Context) error {
+	began := time.Now()
+	l, err := r.leadership(ctx)
+	if err != nil {
+		return err
+	}
+	if l.Leader != r.want.Name {
+		return fmt.Errorf("%s is not the primary: %w", r.want.Name, errTask)
+	}
+	if !l.Replaceable() {
+		return fmt.Errorf("%w: %w", fence.ErrNotSafe, errTask)
+	}
+	if !r.patroni.alive() || !r.postmaster.alive() {
+		return fmt.Errorf("the primary does not run: %w", errTask)
+	}
+	if err := r.checkpoint(ctx); err != nil {
+		return err
+	}
+	incident := fence.Incident{
+		Kind: fence.Failover, Planned: true, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name,
+		Cause: "planned", Detected: time.Now(),
+	}
+	if err := r.stopDatabase(ctx); err != nil {
+		return err
+	}
+	if !r.fenceAndRevoke(ctx, l, &incident) {
+		// Patroni is started again by converge, and leads on if nobody else does.
+		return fmt.Errorf("leadership could not be revoked: %w", errTask)
+	}
+	r.record(ctx, incident)
+	r.log.Info("handed over", "took", time.Since(began).String())
+	return nil
+}
+
+// checkpoint shortens the stop that follows.
+func (r *runner) checkpoint(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkpointTimeout)
+	defer cancel()
+	conn, err := r.agent.admin(ctx, r.want)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "CHECKPOINT"); err != nil {
+		return fmt.Errorf("checkpoint before handing over: %w", err)
+	}
+	return nil
+}
+
+// stopDatabase ends Patroni, so that it does not interfere, and then PostgreSQL
+// in good order. A PostgreSQL that does not end in time is killed by the fence
+// that follows: it had sent its commits to the standby before acknowledging them.
+func (r *runner) stopDatabase(ctx context.Context) error {
+	if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
+		return fmt.Errorf("stop Patroni: %w", err)
+	}
+	<-r.patroni.exit
+	r.patroni.clear()
+	// SIGINT is PostgreSQL's fast shutdown.
+	if err := r.agent.procs.Signal(r.postmaster.process, syscall.SIGINT); err != nil && !errors.Is(err, proc.ErrGone) {
+		return fmt.Errorf("stop PostgreSQL: %w", err)
+	}
+	select {
+	case <-r.postmaster.exit:
+		r.postmaster.clear()
+	case <-time.After(fastStopTimeout):
+		r.log.Warn("PostgreSQL did not stop in time")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+// Package edge leads clients to databases. It follows Patroni's leader keys and
+// the hosts' reports by watch, sees for itself that a new primary serves, points
+// the endpoints there, and cuts the sessions that hang on the old one.
+package edge
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"howdah/internal/edge/seen"
+	"howdah/internal/endpoint"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/route"
+	"howdah/internal/state"
+)
+
+// syncEvery is how often everything is compared with what it should be.
+const syncEvery = time.Second
+
+// Config is what an edge is started with. All fields are required.
+type Config struct {
+	Name      string
+	Store     *state.Store
+	Forwarder endpoint.Forwarder
+	Info      endpoint.Info
+	TLS       *tls.Config // shows the edge's certificate to databases
+	Log       *slog.Logger
+}
+
+// Edge is one edge.
+type Edge struct {
+	Config
+	cache     *state.Cache
+	wake      chan struct{}
+	confirmed chan switching
+	tasks     sync.WaitGroup
+
+	// These belong to Run's goroutine.
+	leads  leads                        // by database
+	points map[string]endpoint.Endpoint // by route: where each leads now
+	lost   map[string]bool              // hosts that were lost at the last look
+}
+
+// New makes an edge.
+func New(cfg Config) *Edge {
+	e := &Edge{
+		Config: cfg, wake: make(chan struct{}, 1), confirmed: make(chan switching),
+		leads: leads{}, points: map[string]endpoint.Endpoint{}, lost: map[string]bool{},
+	}
+	e.cache = state.NewCache(cfg.Store.Client, cfg.Log,
+		patroni.Namespace, state.RouteRoot, state.ReportRoot, state.LiveRoot)
+	e.cache.OnChange(func([]string) { e.nudge() })
+	return e
+}
+
+func (e *Edge) nudge() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run leads clients until ctx ends. What it made stays: sessions survive it.
+func (e *Edge) Run(ctx context.Context) error {
+	defer e.tasks.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.tasks.Go(func() { e.cache.Run(ctx) })
+	e.tasks.Go(func() {
+		if err := e.Forwarder.Run(ctx); err != nil {
+			e.Log.Error("watch endpoints", "error", err)
+		}
+	})
+	if e.cache.Loaded(ctx) != nil {
+		return nil
+	}
+	e.introduce(ctx)
+	timer := time.NewTicker(syncEvery)
+	defer timer.Stop()
+	for full := true; ; {
+		e.update(ctx, full)
+		select {
+		case <-ctx.Done():
+			return nil
+		case s := <-e.confirmed:
+			e.settle(ctx, s)
+			full = false
+		case <-e.wake:
+			full = false
+		case <-timer.C:
+			full = true
+		}
+	}
+}
+
+func (e *Edge) introduce(ctx context.Context) {
+	status := seen.Status{Name: e.Name, Info: e.Info, Started: time.Now().UTC()}
+	if _, err := e.Store.Commit(ctx, state.Put(state.Edge(e.Name), status)); err != nil {
+		e.Log.Warn("introduce the edge", "error", err)
+	}
+}
+
+// update brings the endpoints up to date with what is known: those that changed
+// at once, and all of them now and then. Only then sessions are cut: a client
+// that comes back at once must not meet the old way again.
+func (e *Edge) update(ctx context.Context, full bool) []route.Route {
+	var routes []route.Route
+	for _, r := range state.LoadAll[route.Route](e.cache, state.RouteRoot) {
+		routes = append(routes, r.Value)
+	}
+	elections := e.followLeaders(routes)
+	wanted := map[string]endpoint.Endpoint{}
+	for _, r := range routes {
+		point, err := e.resolve(r)
+		if err != nil {
+			e.Log.Error("route is unusable", "route", r.ID, "error", err)
+			continue
+		}
+		wanted[r.ID] = point
+		if now, known := e.points[r.ID]; known && !reflect.DeepEqual(now, point) {
+			e.move(ctx, now, point)
+		}
+	}
+	if full || len(wanted) != len(e.points) {
+		e.syncAll(ctx, wanted)
+	}
+	for _, s := range elections {
+		e.takeOver(ctx, s, routes)
+	}
+	e.cutLostHosts(ctx, routes)
+	return routes
+}
+
+// syncAll makes all endpoints what they should be, and mends what others broke.
+func (e *Edge) syncAll(ctx context.Context, wanted map[string]endpoint.Endpoint) {
+	mended, err := e.Forwarder.Sync(ctx, slices.Collect(maps.Values(wanted)))
+	for _, line := range mended {
+		e.Log.Warn("endpoint mended", "what", line)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			e.Log.Error("sync endpoints", "error", err)
+		}
+		return
+	}
+	e.points = wanted
+}
+
+// move points an endpoint elsewhere. Open sessions stay where they are.
+func (e *Edge) move(ctx context.Context, from, to endpoint.Endpoint) {
+	if from.Listen != to.Listen {
+		return // the full sync cuts what used the old address
+	}
+	if err := e.Forwarder.Point(ctx, to); err != nil {
+		e.Log.Error("point endpoint", "endpoint", to.ID, "error", err)
+		return
+	}
+	e.points[to.ID] = to
+	e.Log.Info("endpoint moved", "endpoint", to.ID, "listen", to.Listen.String(), "targets", fmt.Sprint(to.Targets))
+}
+
+// resolve is where a route leads now.
+func (e *Edge) resolve(r route.Route) (endpoint.Endpoint, error) {
+	point := endpoint.Endpoint{ID: r.ID}
+	var err error
+	if point.Listen, err = netip.ParseAddrPort(r.Listen); err != nil {
+		return point, fmt.Errorf("listen address: %w", err)
+	}
+	for _, target := range r.Targets(e.view(r)) {
+		address, err := netip.ParseAddrPort(target)
+		if err != nil {
+			return point, fmt.Errorf("target: %w", err)
+		}
+		point.Targets = append(point.Targets, address)
+	}
+	return point, nil
+}
+
+// view is what is known of the database of a route.
+func (e *Edge) view(r route.Route) route.View {
+	v := route.View{Serving: map[string]bool{}}
+	if l := e.leads[r.Database]; l != nil {
+		v.Leader = l.serving
+	}
+	for _, m := range r.Members {
+		v.Serving[m.Name] = e.serving(r, m)
+	}
+	return v
+}

@@ -1,0 +1,134 @@
+package edge
+
+import (
+	"context"
+	"time"
+
+	"howdah/internal/edge/seen"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/route"
+	"howdah/internal/state"
+)
+
+// lead is who leads a database.
+type lead struct {
+	elected string // has the leader key, or ""
+	serving string // was seen to serve in that role: clients are led there
+	last    string // served last
+	cancel  context.CancelFunc
+}
+
+// followLeaders looks who has each leader key, and answers the changes. Without a
+// leader, new connections are refused and open ones stay: the primary may win
+// its key back. Another leader means that the old one must not be used any more.
+func (e *Edge) followLeaders(routes []route.Route) []seen.Switch {
+	var changes []seen.Switch
+	known := map[string]bool{}
+	for _, r := range routes {
+		if r.Kind != route.Leader {
+			continue
+		}
+		known[r.Database] = true
+		value, _, _ := e.cache.Raw(patroni.LeaderKey(r.Database))
+		if s, changed := e.elect(r.Database, string(value)); changed {
+			changes = append(changes, s)
+		}
+	}
+	for database, l := range e.leads {
+		if !known[database] {
+			l.cancel()
+			delete(e.leads, database)
+		}
+	}
+	return changes
+}
+
+// elect notes who has the leader key; a change to a leader is answered.
+func (e *Edge) elect(database, elected string) (seen.Switch, bool) {
+	l := e.leads[database]
+	if l == nil {
+		l = &lead{cancel: func() {}}
+		e.leads[database] = l
+	}
+	if l.elected == elected {
+		return seen.Switch{}, false
+	}
+	l.cancel()
+	l.elected, l.serving, l.cancel = elected, "", func() {}
+	return seen.Switch{Database: database, From: l.last, To: elected, Elected: time.Now().UTC()}, elected != ""
+}
+
+// switching is a switch under way.
+type switching struct {
+	seen.Switch
+	cut chan int // how many sessions of the old primary were cut, once done
+}
+
+// takeOver cuts the sessions of the old primary, and has the new one watched until
+// it serves. The two go on beside each other: clients are cut off whether or not
+// the new primary serves yet.
+func (e *Edge) takeOver(ctx context.Context, s seen.Switch, routes []route.Route) {
+	ctx, e.leads[s.Database].cancel = context.WithCancel(ctx)
+	change := switching{Switch: s, cut: make(chan int, 1)}
+	e.tasks.Go(func() {
+		sessions := 0
+		if s.From != "" && s.From != s.To {
+			sessions = e.cutMember(ctx, routes, s.Database, s.From)
+		}
+		change.cut <- sessions
+	})
+	leader := leaderRoute(routes, s.Database)
+	e.tasks.Go(func() {
+		if !e.confirm(ctx, leader, s.To) {
+			return
+		}
+		change.Serving = time.Now().UTC()
+		select {
+		case e.confirmed <- change:
+		case <-ctx.Done():
+		}
+	})
+}
+
+func leaderRoute(routes []route.Route, database string) route.Route {
+	for _, r := range routes {
+		if r.Database == database && r.Kind == route.Leader {
+			return r
+		}
+	}
+	return route.Route{}
+}
+
+// settle leads clients to a new primary that was seen to serve.
+func (e *Edge) settle(ctx context.Context, s switching) {
+	l := e.leads[s.Database]
+	if l == nil || l.elected != s.To {
+		return // elected away again meanwhile
+	}
+	l.serving, l.last = s.To, s.To
+	routes := e.update(ctx, false)
+	s.Switched = time.Now().UTC()
+	if s.From == s.To {
+		return
+	}
+	leader := leaderRoute(routes, s.Database)
+	e.tasks.Go(func() { e.finish(ctx, s, leader) })
+}
+
+// finish proves that writes work through the new primary, and keeps the times of
+// the switch for the post-mortem.
+func (e *Edge) finish(ctx context.Context, s switching, leader route.Route) {
+	if !leader.Follows {
+		s.FirstWrite = e.firstWrite(ctx, leader, s.To)
+	}
+	select {
+	case s.Sessions = <-s.cut:
+	case <-ctx.Done():
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := e.Store.Commit(ctx, state.Put(state.Switch(e.Name, s.Database), s.Switch)); err != nil {
+		e.Log.Warn("record switch", "database", s.Database, "error", err)
+	}
+}

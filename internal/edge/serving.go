@@ -1,0 +1,28 @@
+package edge
+
+import (
+	"howdah/internal/engine/patroni"
+	"howdah/internal/member"
+	"howdah/internal/plan"
+	"howdah/internal/reconcile"
+	"howdah/internal/route"
+	"howdah/internal/state"
+)
+
+// serving: a replica that clients may read from. Its agent logged in a moment
+// ago, it receives, its Patroni vouches for it, and its host is not lost.
+func (e *Edge) serving(r route.Route, m route.Member) bool {
+	report, err := state.Load[member.Report](e.cache, state.Report(m.Host, plan.ID(r.Database, m.Name)))
+	if err != nil || !report.Value.Ready || !report.Value.Streaming {
+		return false
+	}
+	if live, err := state.Load[reconcile.Liveness](e.cache, state.Live(m.Host)); err != nil || !live.Value.Alive {
+		return false
+	}
+	value, _, ok := e.cache.Raw(patroni.MemberKey(r.Database, m.Name))
+	if !ok {
+		return false
+	}
+	s, err := patroni.ParseMember(value)
+	return err == nil && s.State == "running"
+}

@@ -1,0 +1,91 @@
+package fence
+
+import (
+	"time"
+
+	"howdah/internal/engine/postgres/lsn"
+)
+
+// Phase is how far a case is.
+type Phase string
+
+// The phases. A case that is over is deleted.
+const (
+	// Suspected: the primary's host is silent; the standbys' hosts look whether
+	// they reach the primary.
+	Suspected Phase = "suspected"
+	// Cutting: the standbys' hosts cut themselves off from the primary.
+	Cutting Phase = "cutting"
+	// Revoked: the leader key was taken away; the cut lasts until the old primary
+	// is known to be down or to follow.
+	Revoked Phase = "revoked"
+)
+
+// Case is a primary that is suspected, or proved, to be lost. Written by the
+// judge only.
+type Case struct {
+	ID         string     `json:"id"`
+	Phase      Phase      `json:"phase"`
+	Leadership Leadership `json:"leadership"`
+	Host       string     `json:"host"`     // of the primary
+	Postgres   string     `json:"postgres"` // its address and port
+	Patroni    string     `json:"patroni"`  // address and port of its Patroni
+	Opened     time.Time  `json:"opened"`
+	Evidence   []string   `json:"evidence"`
+	Cut        time.Time  `json:"cut"`
+	Proof      Proof      `json:"proof"`
+	RevokedAt  time.Time  `json:"revoked_at"`
+}
+
+// Wanted reports whether the primary has to be cut off.
+func (c Case) Wanted() bool { return c.Phase == Cutting || c.Phase == Revoked }
+
+// Witness is what a standby's host sees of the suspected primary. Written by
+// that host's agent.
+type Witness struct {
+	Case     string    `json:"case"`
+	Host     string    `json:"host"`
+	Patroni  bool      `json:"patroni"`  // it answered
+	Postgres bool      `json:"postgres"` // it answered
+	At       time.Time `json:"at"`
+}
+
+// CutReport says that a standby is cut off from the primary: it confirms nothing
+// to it any more. Written by the standby's agent, after the fact.
+type CutReport struct {
+	Case   string    `json:"case"`
+	Host   string    `json:"host"`
+	Member string    `json:"member"` // name of the standby
+	How    string    `json:"how"`
+	LSN    lsn.LSN   `json:"lsn"` // what it has received
+	At     time.Time `json:"at"`
+}
+
+// Kind tells incidents apart.
+type Kind string
+
+// The kinds of incidents.
+const (
+	// Failover: a primary was replaced. The first half of a post-mortem.
+	Failover Kind = "failover"
+	// Hang: a Patroni had to be restarted.
+	Hang Kind = "hang"
+)
+
+// Incident is a failure as those saw it who dealt with it: the agent of the
+// member's host, or the judge when that host was lost. Written once.
+type Incident struct {
+	Kind     Kind      `json:"kind"`
+	Database string    `json:"database"`
+	Member   string    `json:"member"` // member name
+	Host     string    `json:"host"`
+	Cause    string    `json:"cause"`
+	Planned  bool      `json:"planned"`
+	Detected time.Time `json:"detected"`
+	Fenced   time.Time `json:"fenced"`
+	Revoked  time.Time `json:"revoked"`
+	Proof    Proof     `json:"proof"`
+	Evidence []string  `json:"evidence,omitempty"`
+	// OldEnd is where the old primary's WAL ended, if it could be read.
+	OldEnd lsn.LSN `json:"old_end,omitempty"`
+}

@@ -1,0 +1,126 @@
+// Package postmortem puts together what several processes saw of one failover:
+// the agent or the judge that ended the old primary, the edge that led clients to
+// the new one, and PostgreSQL's own timelines. It is pure.
+package postmortem
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"howdah/internal/edge/seen"
+	"howdah/internal/engine/postgres/lsn"
+	"howdah/internal/fence"
+)
+
+// Record is the post-mortem of one failover. It grows while facts come in.
+type Record struct {
+	ID       string `json:"id"` // sorts by time
+	Database string `json:"database"`
+	Name     string `json:"name"` // of the DB instance or cluster, at the time
+	Cause    string `json:"cause"`
+	Planned  bool   `json:"planned"`
+
+	From     string `json:"from"` // member names
+	FromHost string `json:"from_host"`
+	To       string `json:"to"`
+	ToHost   string `json:"to_host"`
+
+	// The phases. A zero time was not seen.
+	Detected   time.Time `json:"detected"`
+	Fenced     time.Time `json:"fenced"`
+	Revoked    time.Time `json:"revoked"`
+	Elected    time.Time `json:"elected"`
+	Promoted   time.Time `json:"promoted"` // the new primary accepts writes
+	Switched   time.Time `json:"switched"` // the endpoint leads there
+	FirstWrite time.Time `json:"first_write"`
+	Recorded   time.Time `json:"recorded"`
+
+	Method   string   `json:"method"` // how the old primary was fenced
+	Proof    string   `json:"proof"`
+	Evidence []string `json:"evidence,omitempty"`
+	Sessions int      `json:"sessions"` // client sessions that were cut
+
+	Timeline int     `json:"timeline"`
+	Fork     lsn.LSN `json:"fork"`    // where the new timeline began
+	OldEnd   lsn.LSN `json:"old_end"` // where the old primary's WAL ended; 0: not known
+	// Discarded is how many bytes of WAL the old primary had beyond the fork: they
+	// were never acknowledged, and are gone. Negative: not known (yet).
+	Discarded int64 `json:"discarded"`
+}
+
+// window is how far apart the facts of one failover may lie.
+const window = 2 * time.Minute
+
+// Open reports whether more facts may still come in.
+func (r Record) Open(now time.Time) bool { return now.Sub(r.Recorded) < window }
+
+// Outage is from when the failure was noticed until a write worked again; 0 if
+// either was not seen.
+func (r Record) Outage() time.Duration {
+	if r.Detected.IsZero() || r.FirstWrite.IsZero() {
+		return 0
+	}
+	return r.FirstWrite.Sub(r.Detected)
+}
+
+// AddIncident takes over what was seen of the old primary's end, if the incident
+// belongs to this failover.
+func (r *Record) AddIncident(i fence.Incident) {
+	apart := r.Recorded.Sub(i.Detected)
+	if i.Kind != fence.Failover || i.Member != r.From || apart > window || apart < -window {
+		return
+	}
+	if i.Detected.Before(r.Detected) && !r.Detected.IsZero() && !i.Revoked.IsZero() && i.Revoked.Before(r.Detected) {
+		return // an earlier one of the same member
+	}
+	r.Cause, r.Planned = i.Cause, i.Planned
+	r.Detected, r.Fenced, r.Revoked = i.Detected, i.Fenced, i.Revoked
+	r.Method, r.Proof, r.Evidence = i.Proof.Method, i.Proof.Text, i.Evidence
+	if i.OldEnd > 0 {
+		r.OldEnd = i.OldEnd
+	}
+}
+
+// AddSwitch takes over what an edge saw, if it is this change of primaries.
+func (r *Record) AddSwitch(s seen.Switch) {
+	apart := r.Recorded.Sub(s.Elected)
+	if s.To != r.To || s.From != r.From || apart > window || apart < -window {
+		return
+	}
+	r.Elected, r.Promoted, r.Switched, r.FirstWrite, r.Sessions = s.Elected, s.Serving, s.Switched, s.FirstWrite, s.Sessions
+}
+
+// AddHistory finds where the new timeline began, in Patroni's history: a list of
+// [timeline, position, reason, …], the timeline being the one that ended there.
+func (r *Record) AddHistory(history []byte) {
+	var lines [][]any
+	if json.Unmarshal(history, &lines) != nil || len(lines) == 0 {
+		return
+	}
+	last := lines[len(lines)-1]
+	if len(last) < 2 {
+		return
+	}
+	ended, _ := last[0].(float64)
+	at, _ := last[1].(float64)
+	if int(ended) != r.Timeline-1 {
+		return // not written yet
+	}
+	r.Fork = lsn.LSN(at)
+	if r.OldEnd > 0 {
+		r.Discarded = max(int64(r.OldEnd)-int64(r.Fork), 0)
+	}
+	if r.Planned {
+		r.Discarded = 0
+	}
+}
+
+// Summary is one line for lists.
+func (r Record) Summary() string {
+	outage := "not measured"
+	if d := r.Outage(); d > 0 {
+		outage = d.Round(time.Millisecond).String()
+	}
+	return fmt.Sprintf("%s: %s -> %s, %s, first write after %s", r.Name, r.FromHost, r.ToHost, r.Cause, outage)
+}

@@ -1,0 +1,170 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"howdah/internal/edge/seen"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/fence"
+	"howdah/internal/member"
+	"howdah/internal/plan"
+	"howdah/internal/postmortem"
+	"howdah/internal/state"
+)
+
+// Lead is who led a database when it was looked at last.
+type Lead struct {
+	Member string `json:"member"`
+	Host   string `json:"host"`
+	// Failover is the id of the newest post-mortem.
+	Failover string `json:"failover,omitempty"`
+}
+
+// followLeader notices that another member leads than before, and keeps the
+// post-mortem of that failover up to date while facts come in.
+func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) error {
+	leader := leaderOf(w.cache, d.want.ID)
+	last, err := state.Load[Lead](w.cache, state.Lead(d.want.ID))
+	known := err == nil
+	placed, exists := find(d.layout.Value, leader)
+	if leader == "" || !exists || !d.layout.Value.Created {
+		return nil
+	}
+	if known && last.Value.Member == leader {
+		return r.updatePostmortem(ctx, w, d, last.Value)
+	}
+	report, err := state.Load[member.Report](w.cache, state.Report(placed.Host, plan.ID(d.want.ID, leader)))
+	if err != nil || !report.Value.Ready || (report.Value.InRecovery && d.want.Upstream == nil) {
+		return nil // elected, and not serving yet
+	}
+	now := Lead{Member: leader, Host: placed.Host}
+	ops := []state.Op{}
+	if known {
+		record := w.postmortem(d, last.Value, now, report.Value.Timeline)
+		now.Failover = record.ID
+		events, err := failoverEvents(d, last.Value, placed, w.now)
+		if err != nil {
+			return err
+		}
+		ops = append(events, state.Put(state.Failover(d.want.ID, record.ID), record))
+	}
+	ops = append(ops, state.Swap(state.Lead(d.want.ID), last.Revision, now))
+	revision, err := r.Store.Commit(ctx, ops...)
+	if err != nil {
+		return err
+	}
+	return r.Cache.WaitRevision(ctx, revision)
+}
+
+// postmortem begins the record of a failover that was just noticed.
+func (w *world) postmortem(d *database, from, to Lead, timeline int) postmortem.Record {
+	record := postmortem.Record{
+		ID: fmt.Sprintf("%016x", w.now.UnixNano()), Database: d.want.ID, Name: d.owner.Name,
+		Cause: "Patroni elected another leader", From: from.Member, FromHost: from.Host, To: to.Member, ToHost: to.Host,
+		Recorded: w.now.UTC(), Timeline: timeline, Discarded: -1,
+	}
+	w.gather(&record)
+	return record
+}
+
+// gather adds all facts that are there now.
+func (w *world) gather(record *postmortem.Record) {
+	for _, i := range state.LoadAll[fence.Incident](w.cache, state.IncidentRoot+record.Database+"/") {
+		record.AddIncident(i.Value)
+	}
+	for _, s := range state.LoadAll[seen.Switch](w.cache, state.SwitchRoot) {
+		if s.Value.Database == record.Database {
+			record.AddSwitch(s.Value)
+		}
+	}
+	history, _, _ := w.cache.Raw(patroni.HistoryKey(record.Database))
+	record.AddHistory(history)
+}
+
+func (r *Reconciler) updatePostmortem(ctx context.Context, w *world, d *database, last Lead) error {
+	if last.Failover == "" {
+		return nil
+	}
+	old, err := state.Load[postmortem.Record](w.cache, state.Failover(d.want.ID, last.Failover))
+	if err != nil || !old.Value.Open(w.now) {
+		return nil
+	}
+	record := old.Value
+	record.Evidence = append([]string(nil), record.Evidence...)
+	w.gather(&record)
+	if reflect.DeepEqual(normalRecord(record), normalRecord(old.Value)) {
+		return nil
+	}
+	_, err = r.Store.Commit(ctx, state.Swap(old.Key, old.Revision, record))
+	return err
+}
+
+// normalRecord drops what JSON does not keep: an empty list is none, and times
+// have no monotonic part.
+func normalRecord(r postmortem.Record) postmortem.Record {
+	if len(r.Evidence) == 0 {
+		r.Evidence = nil
+	}
+	for _, t := range []*time.Time{&r.Detected, &r.Fenced, &r.Revoked, &r.Elected, &r.Promoted, &r.Switched, &r.FirstWrite, &r.Recorded} {
+		*t = t.UTC().Round(0)
+	}
+	return r
+}
+
+// failoverEvents are RDS's own: of an instance, or of a cluster, which names the
+// instance that took over.
+func failoverEvents(d *database, from Lead, to plan.Placed, now time.Time) ([]state.Op, error) {
+	src := d.source()
+	if !d.owner.cluster {
+		return puts(d, []note{{src, "0013", nil}, {src, "0049", nil}}, now)
+	}
+	name := to.Seat
+	if seat, ok := d.seatSource(to.Seat); ok {
+		name = seat.Name
+	}
+	started := "0073"
+	for _, m := range d.layout.Value.Members {
+		if m.Name == from.Member && m.Zone == to.Zone {
+			started = "0072"
+		}
+	}
+	return puts(d, []note{{src, started, []any{name}}, {src, "0071", []any{name}}}, now)
+}
+
+// hangs raises the events of Patronis that agents had to restart; each incident
+// is told once, and then forgotten.
+func (r *Reconciler) hangs(ctx context.Context, w *world) error {
+	for _, i := range state.LoadAll[fence.Incident](w.cache, state.IncidentRoot) {
+		database, _, _ := strings.Cut(state.Tail(i.Key, state.IncidentRoot), "/")
+		d := w.database(database)
+		old := w.now.Sub(i.Value.Detected) > 24*time.Hour
+		if i.Value.Kind != fence.Hang && !old && d != nil {
+			continue
+		}
+		var ops []state.Op
+		if i.Value.Kind == fence.Hang && d != nil && !d.owner.cluster {
+			events, err := puts(d, []note{{d.source(), "H005", []any{i.Value.Cause}}}, w.now)
+			if err != nil {
+				return err
+			}
+			ops = events
+		}
+		if _, err := r.Store.Commit(ctx, append(ops, state.Remove(i.Key, i.Revision))...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) database(id string) *database {
+	for _, d := range w.databases {
+		if d.want.ID == id {
+			return d
+		}
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+// Package serve is a control plane: embedded etcd, the API, and, in the one of
+// them that leads, the reconciler and the judge. Databases do not need it to
+// serve; they need it to change.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+	"golang.org/x/sync/errgroup"
+
+	"howdah/internal/certs"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/etcd"
+	"howdah/internal/home"
+	"howdah/internal/hostapi"
+	"howdah/internal/judge"
+	"howdah/internal/plan"
+	"howdah/internal/reconcile"
+	"howdah/internal/server"
+	"howdah/internal/state"
+)
+
+const (
+	etcdClientPort = 2379
+	etcdPeerPort   = 2380
+	// electionTTL is after how many seconds another control plane takes over from
+	// one that died.
+	electionTTL = 3
+)
+
+// Config is what a control plane is started with.
+type Config struct {
+	Home *home.Home
+	Name string // among the control planes; etcd's member name
+	// Address is the IP for etcd and for hosts; the API listens on Home.Listen.
+	Address string
+	Peers   string // etcd's initial cluster, of one that joins
+	Join    bool
+	Policy  plan.Policy
+	Pool    string // CIDR of endpoint addresses
+	// Detection and Stonith: see judge.Config.
+	Detection time.Duration
+	Stonith   string
+	Version   string
+	Log       *slog.Logger
+}
+
+// Run serves until ctx ends. The steps are in the order in which each needs the
+// one before: identity, state, the mirror of the state, then those who answer.
+func Run(ctx context.Context, cfg Config) error {
+	ca, err := cfg.identity()
+	if err != nil {
+		return err
+	}
+	member, err := etcd.Start(ctx, cfg.etcd())
+	if err != nil {
+		return err
+	}
+	defer member.Close()
+	if err := member.Promote(ctx); err != nil {
+		return err
+	}
+	store := &state.Store{Client: member.Client}
+	cache := state.NewCache(member.Client, cfg.Log, state.Root, patroni.Namespace)
+	pulse := judge.NewPulse()
+	reconciler := &reconcile.Reconciler{Store: store, Cache: cache, Policy: cfg.Policy, Log: cfg.Log.With("component", "reconcile")}
+	reconciler.Watch()
+	if err := cfg.introduce(ctx, store); err != nil {
+		return err
+	}
+	api, err := server.New(server.Config{
+		Home: cfg.Home, Store: store, Cache: cache, Policy: cfg.Policy, Pool: cfg.Pool,
+		Version: cfg.Version, Log: cfg.Log.With("component", "api"),
+	})
+	if err != nil {
+		return err
+	}
+	hosts := &hostapi.Server{
+		Home: cfg.Home, CA: ca, Store: store, Etcd: member.Client, Beat: pulse.Beat, Log: cfg.Log.With("component", "hosts"),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return cache.Run(ctx) })
+	group.Go(func() error { return watchEtcd(ctx, member) })
+	group.Go(func() error { return cfg.listen(ctx, routes(api, hosts.Handler())) })
+	group.Go(func() error {
+		return lead(ctx, member.Client, cfg.Name, cfg.Log, func(ctx context.Context) error {
+			j := judge.New(judge.Config{
+				Store: store, Cache: cache, Pulse: pulse, Detection: cfg.Detection, Stonith: cfg.Stonith,
+				Log: cfg.Log.With("component", "judge"),
+			})
+			leading, ctx := errgroup.WithContext(ctx)
+			leading.Go(func() error { return reconciler.Run(ctx) })
+			leading.Go(func() error { return j.Run(ctx) })
+			leading.Go(func() error { return api.RunWindows(ctx) })
+			return leading.Wait()
+		})
+	})
+	return group.Wait()
+}
+
+// identity reads the authority, and renews the control plane's certificate when
+// it ages or its addresses changed.
+func (cfg Config) identity() (*certs.CA, error) {
+	ca, err := cfg.Home.CA()
+	if err != nil {
+		return nil, err
+	}
+	extra := []net.IP{net.ParseIP(cfg.Address)}
+	pair, err := certs.Load(cfg.Home.CertDir())
+	if err == nil && pair.Fresh(cfg.Home.ServerSubject(extra), time.Now()) {
+		return ca, nil
+	}
+	return ca, cfg.Home.IssueServerCert(ca, extra)
+}
+
+func (cfg Config) etcd() etcd.Config {
+	return etcd.Config{
+		Name: cfg.Name, Dir: cfg.Home.EtcdDir(), CertDir: cfg.Home.CertDir(),
+		ClientAddr: fmt.Sprintf("%s:%d", cfg.Address, etcdClientPort),
+		PeerAddr:   fmt.Sprintf("%s:%d", cfg.Address, etcdPeerPort),
+		Peers:      cfg.Peers, Join: cfg.Join && !exists(filepath.Join(cfg.Home.EtcdDir(), "member")),
+		Log: cfg.Log.With("component", "etcd"),
+	}
+}
+
+// PeerAddr is where the etcd of a control plane at this address talks to others.
+func PeerAddr(address string) string { return fmt.Sprintf("%s:%d", address, etcdPeerPort) }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// introduce tells hosts where this control plane answers.
+func (cfg Config) introduce(ctx context.Context, store *state.Store) error {
+	me := hostapi.ControlMember{Name: cfg.Name, URL: "https://" + cfg.hostAddr()}
+	_, err := store.Commit(ctx, state.Put(state.Control(cfg.Name), me))
+	return err
+}
+
+// hostAddr is the API's address as hosts reach it.
+func (cfg Config) hostAddr() string {
+	host, port, err := net.SplitHostPort(cfg.Home.Listen)
+	if err != nil {
+		return cfg.Home.Listen
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		return net.JoinHostPort(cfg.Address, port)
+	}
+	return net.JoinHostPort(host, port)
+}
+
+func watchEtcd(ctx context.Context, member *etcd.Member) error {
+	select {
+	case err := <-member.Err():
+		return fmt.Errorf("etcd stopped: %w", err)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// routes sends hosts' calls to one handler and everything else to the API.
+func routes(api, hosts http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, hostapi.Path) {
+			hosts.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
+}
+
+// listen serves the API until ctx ends, with TLS, and without on loopback, where
+// nobody listens in: there SigV4 alone decides who may call.
+func (cfg Config) listen(ctx context.Context, handler http.Handler) error {
+	pair, err := certs.Load(cfg.Home.CertDir())
+	if err != nil {
+		return err
+	}
+	config, err := pair.ServerTLS()
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", cfg.Home.Listen)
+	if err != nil {
+		return fmt.Errorf("listen for the API: %w: choose another address with --listen", err)
+	}
+	srv := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+		defer cancel()
+		srv.Shutdown(end)
+	}()
+	cfg.Log.Info("API listens", "address", cfg.Home.Listen)
+	err = srv.Serve(newSniffer(l, config))
+	<-stopped
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// lead runs work while this control plane is the elected one, again and again.
+func lead(ctx context.Context, client *clientv3.Client, name string, log *slog.Logger, work func(context.Context) error) error {
+	for ctx.Err() == nil {
+		err := leadOnce(ctx, client, name, log, work)
+		if err != nil && ctx.Err() == nil {
+			log.Warn("leadership ended", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+func leadOnce(ctx context.Context, client *clientv3.Client, name string, log *slog.Logger, work func(context.Context) error) error {
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(electionTTL), concurrency.WithContext(ctx))
+	if err != nil {
+		return fmt.Errorf("begin election: %w", err)
+	}
+	defer session.Close()
+	election := concurrency.NewElection(session, strings.TrimSuffix(state.ElectionRoot, "/"))
+	if err := election.Campaign(ctx, name); err != nil {
+		return fmt.Errorf("campaign: %w", err)
+	}
+	log.Info("leading")
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-session.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return work(ctx)
+}

@@ -1,0 +1,106 @@
+package serve
+
+import (
+	"bufio"
+	"crypto/tls"
+	"net"
+	"time"
+)
+
+// sniffTimeout is how long a client may take to send its first byte.
+const sniffTimeout = 10 * time.Second
+
+// sniffer accepts TLS, and plain HTTP from loopback, on one port: clients that
+// cannot be given a certificate bundle work on the machine itself, and no secret
+// crosses a network in the clear.
+type sniffer struct {
+	net.Listener
+	config *tls.Config
+	conns  chan net.Conn
+	errs   chan error
+	done   chan struct{}
+}
+
+func newSniffer(l net.Listener, config *tls.Config) *sniffer {
+	config = config.Clone()
+	// Heartbeats are small and many: HTTP/1.1 on a kept connection is enough.
+	config.NextProtos = []string{"http/1.1"}
+	s := &sniffer{Listener: l, config: config, conns: make(chan net.Conn), errs: make(chan error, 1), done: make(chan struct{})}
+	go s.accept()
+	return s
+}
+
+// Accept delivers connections whose first byte has been seen.
+func (s *sniffer) Accept() (net.Conn, error) {
+	select {
+	case conn := <-s.conns:
+		return conn, nil
+	case err := <-s.errs:
+		return nil, err
+	case <-s.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept.
+func (s *sniffer) Close() error {
+	select {
+	case <-s.done:
+	default:
+		close(s.done)
+	}
+	return s.Listener.Close()
+}
+
+// accept ends when the listener is closed.
+func (s *sniffer) accept() {
+	for {
+		conn, err := s.Listener.Accept()
+		if err != nil {
+			s.errs <- err
+			return
+		}
+		go s.sort(conn)
+	}
+}
+
+// sort finds out what a client speaks.
+func (s *sniffer) sort(conn net.Conn) {
+	if conn.SetReadDeadline(time.Now().Add(sniffTimeout)) != nil {
+		conn.Close()
+		return
+	}
+	buffered := bufio.NewReader(conn)
+	first, err := buffered.Peek(1)
+	if err != nil || conn.SetReadDeadline(time.Time{}) != nil {
+		conn.Close()
+		return
+	}
+	peeked := net.Conn(&peekedConn{Conn: conn, reader: buffered})
+	const handshake = 0x16 // first byte of a TLS record that opens a connection
+	switch {
+	case first[0] == handshake:
+		peeked = tls.Server(peeked, s.config)
+	case !fromLoopback(conn):
+		conn.Close()
+		return
+	}
+	select {
+	case s.conns <- peeked:
+	case <-s.done:
+		conn.Close()
+	}
+}
+
+func fromLoopback(conn net.Conn) bool {
+	a, ok := conn.RemoteAddr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
+}
+
+// peekedConn reads what was peeked at first.
+type peekedConn struct {
+	net.Conn
+	reader *bufio.Reader
+}
+
+func (c *peekedConn) Read(p []byte) (int, error) { return c.reader.Read(p) }

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"howdah/internal/engine/patroni"
+	"howdah/internal/member"
+	"howdah/internal/plan"
+	"howdah/internal/reconcile"
+	"howdah/internal/spec"
+	"howdah/internal/state"
+)
+
+// facts gathers what is known of a database now: nothing that is shown as a
+// status was stored as one.
+func (s *Server) facts(want plan.Database) plan.Facts {
+	f := plan.Facts{Want: want, Reports: map[string]member.Report{}, Alive: map[string]bool{}}
+	if layout, err := state.Load[plan.Layout](s.Cache, state.Layout(want.ID)); err == nil {
+		f.Layout = layout.Value
+	}
+	for _, m := range f.Layout.Members {
+		id := plan.ID(want.ID, m.Name)
+		if report, err := state.Load[member.Report](s.Cache, state.Report(m.Host, id)); err == nil {
+			f.Reports[id] = report.Value
+		}
+		if live, err := state.Load[reconcile.Liveness](s.Cache, state.Live(m.Host)); err == nil {
+			f.Alive[m.Host] = live.Value.Alive
+		}
+	}
+	leader, _, _ := s.Cache.Raw(patroni.LeaderKey(want.ID))
+	f.Leader = string(leader)
+	return f
+}
+
+// instanceFacts are those of an instance with a database of its own.
+func (s *Server) instanceFacts(i spec.Instance) plan.Facts {
+	return s.facts(plan.ForInstance(i, followLinks(i)))
+}
+
+// followLinks says only that an instance follows another one: whom does not
+// matter for its status.
+func followLinks(i spec.Instance) plan.Links {
+	if i.Follows() {
+		return plan.Links{Upstream: &patroni.Upstream{}}
+	}
+	return plan.Links{}
+}
+
+// clusterFacts are those of a cluster with its instances.
+func (s *Server) clusterFacts(c spec.Cluster) (plan.Facts, []spec.Instance) {
+	var own []spec.Instance
+	for _, i := range s.instances(c.Scope) {
+		if i.Value.Cluster == c.ResourceID {
+			own = append(own, i.Value)
+		}
+	}
+	return s.facts(plan.ForCluster(c, own, plan.Links{})), own
+}
+
+// instances of a scope, by name.
+func (s *Server) instances(scope spec.Scope) []state.Record[spec.Instance] {
+	return state.LoadAll[spec.Instance](s.Cache, state.Instance(scope.Account, scope.Region, ""))
+}
+
+// clusters of a scope, by name.
+func (s *Server) clusters(scope spec.Scope) []state.Record[spec.Cluster] {
+	return state.LoadAll[spec.Cluster](s.Cache, state.Cluster(scope.Account, scope.Region, ""))
+}
+
+// instanceStatus is the status word of any instance.
+func (s *Server) instanceStatus(i spec.Instance) string {
+	if i.Cluster == "" {
+		status := s.instanceFacts(i).DatabaseStatus()
+		if status == plan.FailingOver {
+			return plan.Rebooting // an instance has no such status
+		}
+		return status
+	}
+	for _, c := range s.clusters(i.Scope) {
+		if c.Value.ResourceID == i.Cluster {
+			f, _ := s.clusterFacts(c.Value)
+			return f.SeatStatus(seatOf(f, i), i.Deleting)
+		}
+	}
+	return plan.Deleting
+}
+
+func seatOf(f plan.Facts, i spec.Instance) plan.Seat {
+	for _, seat := range f.Want.Seats {
+		if seat.Key == i.ResourceID {
+			return seat
+		}
+	}
+	return plan.Seat{Key: i.ResourceID}
+}

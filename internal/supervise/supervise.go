@@ -1,0 +1,88 @@
+// Package supervise runs the parts of a home that live on one machine, as
+// `howdah up` does: a control plane, an edge and three agents, each a process of
+// its own that is started again when it ends. It knows nothing of what they do.
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// stopTimeout is how long a part may take to end in good order.
+const stopTimeout = 10 * time.Second
+
+// Part is a process to keep running.
+type Part struct {
+	Name string
+	Args []string // of our own program
+	Log  string   // file that stdout and stderr are appended to
+}
+
+// Run keeps the parts running, started in order, until ctx ends; then it stops
+// them in the opposite order. Program is the path of our own binary.
+func Run(ctx context.Context, program string, parts []Part, log *slog.Logger) error {
+	stops := make([]context.CancelFunc, len(parts))
+	var all sync.WaitGroup
+	ended := make([]chan struct{}, len(parts))
+	for i, part := range parts {
+		partCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		stops[i], ended[i] = cancel, make(chan struct{})
+		all.Go(func() {
+			defer close(ended[i])
+			keep(partCtx, program, part, log.With("part", part.Name))
+		})
+	}
+	<-ctx.Done()
+	for i := len(parts) - 1; i >= 0; i-- {
+		stops[i]()
+		<-ended[i]
+	}
+	all.Wait()
+	return nil
+}
+
+// keep runs one part again and again; one that ends soon is waited with.
+func keep(ctx context.Context, program string, part Part, log *slog.Logger) {
+	pause := 100 * time.Millisecond
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := once(ctx, program, part)
+		if ctx.Err() != nil {
+			return
+		}
+		log.Warn("part ended, starting it again", "error", err, "after", time.Since(began).Round(time.Millisecond).String())
+		if time.Since(began) > 10*time.Second {
+			pause = 100 * time.Millisecond
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, 5*time.Second)
+	}
+}
+
+func once(ctx context.Context, program string, part Part) error {
+	logFile, err := os.OpenFile(part.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open log: %w", err)
+	}
+	defer logFile.Close()
+	cmd := exec.CommandContext(ctx, program, part.Args...)
+	cmd.Stdout, cmd.Stderr = logFile, logFile
+	// Parts are not hit by a Ctrl-C meant for us: they are stopped in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopTimeout
+	if err := cmd.Run(); err != nil {
+		return err
+	}
+	return errors.New("exited by itself")
+}
