@@ -161,7 +161,8 @@ DO $$
 BEGIN
 	IF EXISTS (SELECT FROM pg_catalog.pg_database WHERE datname = 'rdsadmin') THEN
 		REVOKE ALL ON DATABASE rdsadmin FROM PUBLIC, rds_superuser;
-		GRANT CONNECT ON DATABASE rdsadmin TO rdsmon;
+		-- pg_rewind and its checks log in here.
+		GRANT CONNECT ON DATABASE rdsadmin TO rdsmon, rdsrepladmin;
 	END IF;
 END
 $$;

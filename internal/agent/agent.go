@@ -60,6 +60,7 @@ type Agent struct {
 
 	mu      sync.Mutex
 	runners map[string]*runner // by member id, guarded by mu
+	begun   map[string]bool    // tasks that this agent began, guarded by mu
 }
 
 // New prepares an agent: it looks for the programs and finds out what this host
@@ -73,7 +74,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Config: cfg, patroni: program, user: user, runners: map[string]*runner{}}
+	a := &Agent{Config: cfg, patroni: program, user: user, runners: map[string]*runner{}, begun: map[string]bool{}}
 	if err := a.makeDirs(); err != nil {
 		return nil, err
 	}

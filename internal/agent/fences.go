@@ -145,7 +145,7 @@ func (f *fences) follow(ctx context.Context, c fence.Case, cuts []fence.Case) {
 func (f *fences) giveIn(ctx context.Context, c fence.Case) {
 	id := c.Leadership.Database + "." + c.Leadership.Leader
 	r := f.agent.runner(ctx, id)
-	r.do(ctx, func(ctx context.Context) {
+	r.do(func(ctx context.Context) {
 		l, err := r.leadership(ctx)
 		if err == nil && l.Leader == c.Leadership.Leader {
 			return // it was elected again

@@ -40,8 +40,9 @@ type runner struct {
 	probe     *prober
 	publisher *publisher
 
-	inbox chan func(context.Context) // work for the goroutine
-	done  sync.WaitGroup
+	inbox  chan func(context.Context) // work for the goroutine
+	closed chan struct{}              // the goroutine takes no more work
+	done   sync.WaitGroup
 
 	// All below belongs to the goroutine.
 	want       member.Assignment
@@ -57,6 +58,7 @@ type runner struct {
 	gone       bool
 	limited    proc.Process // the postmaster that the limits were set for
 	rendered   int64        // generation of the configuration on disk
+	certLooked time.Time    // when the certificate was looked at last
 	reported   member.Report
 }
 
@@ -78,7 +80,7 @@ func (w *watched) clear() {
 
 func newRunner(a *Agent, id string) *runner {
 	log := a.Log.With("member", id)
-	r := &runner{agent: a, id: id, log: log, inbox: make(chan func(context.Context), 16)}
+	r := &runner{agent: a, id: id, log: log, inbox: make(chan func(context.Context), 16), closed: make(chan struct{})}
 	r.probe, r.publisher = newProber(a, id), newPublisher(a)
 	return r
 }
@@ -89,24 +91,25 @@ func (r *runner) start(ctx context.Context) {
 
 func (r *runner) wait() { r.done.Wait() }
 
-// do hands work to the runner's goroutine; it is dropped when the agent ends.
-func (r *runner) do(ctx context.Context, work func(context.Context)) {
+// do hands work to the runner's goroutine; it is dropped when that has ended.
+func (r *runner) do(work func(context.Context)) {
 	select {
 	case r.inbox <- work:
-	case <-ctx.Done():
+	case <-r.closed:
 	}
 }
 
 func (r *runner) assign(a member.Assignment) {
-	r.inbox <- func(ctx context.Context) { r.accept(ctx, a) }
+	r.do(func(context.Context) { r.accept(a) })
 }
 
 func (r *runner) refuse(err error) {
-	r.inbox <- func(context.Context) { r.problem, r.detail = member.BadAssignment, err.Error() }
+	r.do(func(context.Context) { r.problem, r.detail = member.BadAssignment, err.Error() })
 }
 
 // run is the goroutine of the member.
 func (r *runner) run(ctx context.Context) {
+	defer close(r.closed)
 	var err error
 	if r.group, err = r.agent.procs.Group(groupName(r.id)); err != nil {
 		r.log.Error("open process group", "error", err)
@@ -142,7 +145,7 @@ func (r *runner) run(ctx context.Context) {
 
 // accept takes a newer assignment, and refuses an older one: several deciders,
 // even stale ones, can only move a member forward.
-func (r *runner) accept(ctx context.Context, a member.Assignment) {
+func (r *runner) accept(a member.Assignment) {
 	if a.Generation < r.want.Generation {
 		r.log.Warn("stale assignment refused", "generation", a.Generation, "have", r.want.Generation)
 		return

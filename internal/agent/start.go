@@ -31,6 +31,7 @@ func (r *runner) keepRunning(ctx context.Context) {
 		return
 	}
 	r.orphaned = time.Time{}
+	r.renewCertificate()
 	if r.rendered != r.want.Generation {
 		r.reload(ctx)
 	}
@@ -189,6 +190,19 @@ func (r *runner) ensureCertificate(ctx context.Context) error {
 	return pair.Write(dir, uid, gid)
 }
 
+// renewCertificate has a certificate that ages written anew, with everything
+// else, by the reload that follows.
+func (r *runner) renewCertificate() {
+	if time.Since(r.certLooked) < time.Hour {
+		return
+	}
+	r.certLooked = time.Now()
+	pair, err := certs.Load(filepath.Join(r.dir(), patroni.CertDir))
+	if err != nil || !pair.Fresh(r.subject(), time.Now()) {
+		r.rendered = 0
+	}
+}
+
 func (r *runner) subject() certs.Subject {
 	s := certs.Subject{CommonName: "agent:" + r.agent.Name}
 	for _, ip := range r.want.ServerIPs {
@@ -207,6 +221,10 @@ func (r *runner) reload(ctx context.Context) {
 	_, err := r.render(ctx)
 	if err == nil {
 		err = r.agent.procs.Signal(r.patroni.process, syscall.SIGHUP)
+	}
+	if err == nil && r.postmaster.alive() {
+		// Patroni does not tell PostgreSQL of a certificate that was renewed.
+		err = r.agent.procs.Signal(r.postmaster.process, syscall.SIGHUP)
 	}
 	if err != nil {
 		r.problem, r.detail = problemOf(err), err.Error()

@@ -25,7 +25,7 @@ func processParent(homeID, host string) string { return "howdah-" + homeID + "-"
 // or at once when kill is set, because their data are to be deleted anyway. Nothing
 // is left running when it returns nil. It is idempotent.
 func StopHost(ctx context.Context, homeID, host, dir string, kill bool) error {
-	procs, err := proc.Open(proc.Config{Parent: processParent(homeID, host), StateDir: filepath.Join(dir, "proc")})
+	procs, err := OpenProcesses(homeID, host, dir)
 	if err != nil {
 		return fmt.Errorf("open host %s: %w", host, err)
 	}
@@ -134,4 +134,10 @@ func killRest(ctx context.Context, procs *proc.Host) error {
 		}
 	}
 	return nil
+}
+
+// OpenProcesses sees the processes of a host's members, for those who look at a
+// host from outside its agent.
+func OpenProcesses(homeID, host, dir string) (*proc.Host, error) {
+	return proc.Open(proc.Config{Parent: processParent(homeID, host), StateDir: filepath.Join(dir, "proc")})
 }

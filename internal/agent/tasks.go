@@ -24,9 +24,12 @@ func (a *Agent) followTasks(ctx context.Context) error {
 	cache := state.NewCache(a.store.Client, a.Log, prefix)
 	cache.OnChange(func(keys []string) {
 		for _, key := range keys {
-			if task, err := state.Load[member.Task](cache, key); err == nil {
-				a.begin(ctx, task.Value)
+			task, err := state.Load[member.Task](cache, key)
+			if err != nil {
+				a.forgetTask(state.Tail(key, prefix))
+				continue
 			}
+			a.begin(ctx, task.Value)
 		}
 	})
 	return cache.Run(ctx)
@@ -36,20 +39,43 @@ func (a *Agent) followTasks(ctx context.Context) error {
 // it was begun before: of a task that an agent died in the middle of, the next
 // one only finds out how it ended.
 func (a *Agent) begin(ctx context.Context, task member.Task) {
+	if a.doing(task.ID) {
+		return
+	}
 	result := member.Result{ID: task.ID, Member: task.Member, Began: time.Now().UTC()}
 	_, err := a.store.Commit(ctx, state.Swap(state.Result(task.ID), 0, result))
 	r := a.runner(ctx, task.Member)
 	switch {
 	case err == nil:
-		r.do(ctx, func(ctx context.Context) { r.perform(ctx, task, result) })
+		a.note(task.ID)
+		r.do(func(ctx context.Context) { r.perform(ctx, task, result) })
 	case errors.Is(err, state.ErrConflict):
 		old, err := state.Get[member.Result](ctx, a.store, state.Result(task.ID))
 		if err == nil && !old.Value.Done && !old.Value.Failed {
-			r.do(ctx, func(ctx context.Context) { r.conclude(ctx, task, old.Value) })
+			r.do(func(ctx context.Context) { r.conclude(ctx, task, old.Value) })
 		}
-	default:
+	case !errors.Is(err, state.ErrConflict):
 		a.Log.Warn("begin task", "task", task.ID, "error", err)
 	}
+}
+
+// doing reports whether this very agent began a task: then it will end it too.
+func (a *Agent) doing(id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.begun[id]
+}
+
+func (a *Agent) forgetTask(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.begun, id)
+}
+
+func (a *Agent) note(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.begun[id] = true
 }
 
 var errTask = errors.New("not done")

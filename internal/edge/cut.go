@@ -64,7 +64,7 @@ func (e *Edge) cutLostHosts(ctx context.Context, routes []route.Route) {
 		}
 		for _, r := range routes {
 			for _, m := range r.Members {
-				if m.Host == host && !e.leads.serves(r.Database, m.Name) {
+				if m.Host == host && !e.leads.led(r.Database, m.Name) {
 					e.tasks.Go(func() { e.cut(ctx, r.Listen, m.Address) })
 				}
 			}
@@ -76,7 +76,8 @@ func (e *Edge) cutLostHosts(ctx context.Context, routes []route.Route) {
 // leads are the leaders of all databases.
 type leads map[string]*lead
 
-// serves reports whether a member is the leader that clients are led to.
-func (l leads) serves(database, name string) bool {
-	return l[database] != nil && l[database].serving == name
+// led reports whether a member served as leader last: its sessions are cut when
+// another one is elected, and not before.
+func (l leads) led(database, name string) bool {
+	return l[database] != nil && l[database].last == name
 }

@@ -1,0 +1,205 @@
+// Package ack writes rows and remembers every acknowledgement, to prove
+// afterwards that none was lost and to measure how long nobody could write. It
+// works against any PostgreSQL.
+package ack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Ack is one row that the server said it has.
+type Ack struct {
+	Writer int       `json:"w"`
+	Seq    int64     `json:"n"`
+	At     time.Time `json:"t"`
+}
+
+// Load is a number of writers on one table, each with a session of its own that
+// it makes anew whenever it is lost.
+type Load struct {
+	Config  *pgx.ConnConfig
+	Table   string // made if it is not there
+	Writers int
+	Pause   time.Duration // between a writer's rows; 0: as fast as it goes
+
+	// First is the number of the first writer: loads on one table must not overlap.
+	First int
+	// OnAck, if set, is told of each acknowledgement from the writer's goroutine.
+	OnAck func(Ack)
+
+	mu     sync.Mutex
+	acks   []Ack    // guarded by mu
+	errors []string // guarded by mu; distinct ones
+	lost   int      // sessions lost, guarded by mu
+}
+
+// Timeouts of the writers. A statement that waits for a standby is not given up:
+// the server may still acknowledge it.
+const (
+	connectTimeout = time.Second
+	retryPause     = 5 * time.Millisecond
+)
+
+// Prepare makes the table.
+func (l *Load) Prepare(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, l.Config.Copy())
+	if err != nil {
+		return fmt.Errorf("connect to prepare the load: %w", err)
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+l.Table+" (writer int, seq bigint, PRIMARY KEY (writer, seq))")
+	if err != nil {
+		return fmt.Errorf("make table %s: %w", l.Table, err)
+	}
+	return nil
+}
+
+// Run writes until ctx ends.
+func (l *Load) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for i := range l.Writers {
+		all.Go(func() { l.write(ctx, l.First+i) })
+	}
+	all.Wait()
+}
+
+func (l *Load) write(ctx context.Context, writer int) {
+	var conn *pgx.Conn
+	defer func() {
+		if conn != nil {
+			end, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			conn.Close(end)
+		}
+	}()
+	for seq := int64(1); ctx.Err() == nil; seq++ {
+		var err error
+		if conn == nil || conn.IsClosed() {
+			conn, err = l.connect(ctx)
+		}
+		if err == nil {
+			_, err = conn.Exec(ctx, "INSERT INTO "+l.Table+" VALUES ($1, $2)", writer, seq)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			l.acknowledged(Ack{Writer: writer, Seq: seq, At: time.Now()})
+			pause(ctx, l.Pause)
+		default:
+			// A row without an answer may be there or not: its number is not used again.
+			l.failed(err)
+			if conn != nil {
+				conn.Close(ctx)
+				conn = nil
+			}
+			pause(ctx, retryPause)
+		}
+	}
+}
+
+func (l *Load) connect(ctx context.Context) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	return pgx.ConnectConfig(ctx, l.Config.Copy())
+}
+
+func (l *Load) acknowledged(a Ack) {
+	l.mu.Lock()
+	l.acks = append(l.acks, a)
+	l.mu.Unlock()
+	if l.OnAck != nil {
+		l.OnAck(a)
+	}
+}
+
+func (l *Load) failed(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost++
+	text := err.Error()
+	if !slices.Contains(l.errors, text) && len(l.errors) < 20 {
+		l.errors = append(l.errors, text)
+	}
+}
+
+// Acks are all acknowledgements so far, in the order of their times.
+func (l *Load) Acks() []Ack {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.acks)
+}
+
+// Errors are the different errors that writers met.
+func (l *Load) Errors() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.errors)
+}
+
+// Outage is the longest time between two acknowledgements of one writer, the
+// worst of the writers, that ended after since.
+func Outage(acks []Ack, since time.Time) time.Duration {
+	last := map[int]time.Time{}
+	var worst time.Duration
+	for _, a := range acks {
+		before, ok := last[a.Writer]
+		if ok && a.At.After(since) {
+			worst = max(worst, a.At.Sub(before))
+		}
+		last[a.Writer] = a.At
+	}
+	return worst
+}
+
+// Missing are the acknowledged rows that the table does not hold.
+func Missing(ctx context.Context, config *pgx.ConnConfig, table string, acks []Ack) ([]Ack, error) {
+	conn, err := pgx.ConnectConfig(ctx, config.Copy())
+	if err != nil {
+		return nil, fmt.Errorf("connect to check the rows: %w", err)
+	}
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, "SELECT writer, seq FROM "+table)
+	if err != nil {
+		return nil, fmt.Errorf("read the rows: %w", err)
+	}
+	defer rows.Close()
+	type key struct {
+		writer int
+		seq    int64
+	}
+	there := map[key]bool{}
+	for rows.Next() {
+		var k key
+		if err := rows.Scan(&k.writer, &k.seq); err != nil {
+			return nil, fmt.Errorf("read the rows: %w", err)
+		}
+		there[k] = true
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the rows: %w", err)
+	}
+	var missing []Ack
+	for _, a := range acks {
+		if !there[key{a.Writer, a.Seq}] {
+			missing = append(missing, a)
+		}
+	}
+	return missing, nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,115 @@
+package rig
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/api/rds"
+	"howdah/internal/certs"
+	"howdah/internal/wire"
+	"howdah/internal/wire/shape"
+	"howdah/internal/wire/sigv4"
+)
+
+// Password of every master user in a rig.
+const Password = "rig-password-1"
+
+// Call calls an action of the API; every answer passes the strict shape checker.
+func (r *Rig) Call(ctx context.Context, action string, in, out any) error {
+	body := []byte(wire.EncodeForm(action, rds.Service.Version, in).Encode())
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+r.Home.Listen+"/", bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("call %s: %w", action, err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	creds := sigv4.Credentials{AccessKeyID: r.key.AccessKey, SecretAccessKey: r.key.Secret}
+	sigv4.Sign(request, body, creds, r.Home.Region, "rds", time.Now())
+	answer, err := r.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("call %s: %w", action, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return fmt.Errorf("call %s: %w", action, err)
+	}
+	if answer.StatusCode == http.StatusOK {
+		if err := shape.Check(action, text); err != nil {
+			return fmt.Errorf("call %s: %w", action, err)
+		}
+	}
+	return wire.DecodeResult(text, action, out)
+}
+
+// Instance describes one DB instance.
+func (r *Rig) Instance(ctx context.Context, name string) (rds.DBInstance, error) {
+	var out rds.DBInstanceMessage
+	err := r.Call(ctx, "DescribeDBInstances", &rds.DescribeDBInstancesMessage{DBInstanceIdentifier: &name}, &out)
+	if err != nil {
+		return rds.DBInstance{}, err
+	}
+	return out.DBInstances[0], nil
+}
+
+// WaitStatus waits for an instance to have a status.
+func (r *Rig) WaitStatus(ctx context.Context, name, status string, within time.Duration) error {
+	return r.Wait(within, func() error {
+		i, err := r.Instance(ctx, name)
+		if err == nil && *i.DBInstanceStatus != status {
+			err = fmt.Errorf("%s is %s", name, *i.DBInstanceStatus)
+		}
+		return err
+	})
+}
+
+// Create makes an instance and waits until it is available.
+func (r *Rig) Create(ctx context.Context, name string, multiAZ bool) error {
+	in := &rds.CreateDBInstanceMessage{
+		DBInstanceIdentifier: &name, Engine: ptr("postgres"), DBInstanceClass: ptr("db.t3.micro"),
+		AllocatedStorage: ptr(int32(20)), MasterUsername: ptr("app"), MasterUserPassword: ptr(Password), MultiAZ: &multiAZ,
+	}
+	if err := r.Call(ctx, "CreateDBInstance", in, &rds.CreateDBInstanceResult{}); err != nil {
+		return err
+	}
+	return r.WaitStatus(ctx, name, "available", time.Minute)
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// Config is for connections through the endpoint of an instance, with TLS
+// verified in full.
+func (r *Rig) Config(ctx context.Context, name string) (*pgx.ConnConfig, error) {
+	i, err := r.Instance(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if i.Endpoint == nil {
+		return nil, fmt.Errorf("%s has no endpoint yet", name)
+	}
+	return r.ConfigAt(*i.Endpoint.Address, int(*i.Endpoint.Port))
+}
+
+// ConfigAt is for connections to an address.
+func (r *Rig) ConfigAt(host string, port int) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig("sslmode=disable database=postgres user=app password=" + Password)
+	if err != nil {
+		return nil, fmt.Errorf("configure connection: %w", err)
+	}
+	pair, err := certs.Load(r.Home.CertDir())
+	if err != nil {
+		return nil, err
+	}
+	tls, err := pair.ClientTLS()
+	if err != nil {
+		return nil, err
+	}
+	tls.Certificates, tls.ServerName = nil, host
+	config.Host, config.Port, config.TLSConfig = host, uint16(port), tls
+	return config, nil
+}

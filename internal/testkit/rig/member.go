@@ -1,0 +1,205 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"howdah/internal/agent"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/postgres"
+	"howdah/internal/fence"
+	"howdah/internal/plan"
+	"howdah/internal/postmortem"
+	"howdah/internal/proc"
+	"howdah/internal/state"
+)
+
+// Member is one member of a database, with its place.
+type Member struct {
+	Database string
+	plan.Placed
+	rig *Rig
+}
+
+// Database is the resource id of an instance.
+func (r *Rig) Database(ctx context.Context, name string) (string, error) {
+	i, err := r.Instance(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return *i.DbiResourceId, nil
+}
+
+// Members lists the members of a database.
+func (r *Rig) Members(ctx context.Context, database string) ([]Member, error) {
+	layout, err := state.Get[plan.Layout](ctx, r.Store, state.Layout(database))
+	if err != nil {
+		return nil, err
+	}
+	var all []Member
+	for _, m := range layout.Value.Members {
+		all = append(all, Member{Database: database, Placed: m, rig: r})
+	}
+	return all, nil
+}
+
+var errNoLeader = errors.New("no leader")
+
+// Leader is the member with the leader key.
+func (r *Rig) Leader(ctx context.Context, database string) (Member, error) {
+	l, err := fence.Read(ctx, r.Store.Client, database)
+	if err != nil {
+		return Member{}, err
+	}
+	all, err := r.Members(ctx, database)
+	if err != nil {
+		return Member{}, err
+	}
+	for _, m := range all {
+		if m.Name == l.Leader {
+			return m, nil
+		}
+	}
+	return Member{}, fmt.Errorf("%s: %w", database, errNoLeader)
+}
+
+// InSync answers nil when the database could lose its primary now: as many
+// standbys as wanted are in sync.
+func (r *Rig) InSync(ctx context.Context, database string, standbys int) error {
+	l, err := fence.Read(ctx, r.Store.Client, database)
+	if err != nil {
+		return err
+	}
+	if !l.Replaceable() || len(l.Sync.Standbys) < standbys {
+		return fmt.Errorf("leader %q, in sync %v", l.Leader, l.Sync.Standbys)
+	}
+	return nil
+}
+
+// Failovers lists the post-mortems of a database, oldest first.
+func (r *Rig) Failovers(ctx context.Context, database string) ([]postmortem.Record, error) {
+	records, err := state.List[postmortem.Record](ctx, r.Store, state.FailoverRoot+database+"/")
+	var all []postmortem.Record
+	for _, record := range records {
+		all = append(all, record.Value)
+	}
+	return all, err
+}
+
+// ZoneLetter is the zone of the member's host in this rig.
+func (m Member) ZoneLetter() string { return strings.TrimPrefix(m.Host, "zone-") }
+
+func (m Member) group() (*proc.Host, *proc.Group, error) {
+	host, err := agent.OpenProcesses(m.rig.Home.ID, m.Host, m.rig.HostDir(m.ZoneLetter()))
+	if err != nil {
+		return nil, nil, err
+	}
+	group, err := host.Group(strings.ToLower(plan.ID(m.Database, m.Name)))
+	return host, group, err
+}
+
+// DataDir is PostgreSQL's data directory.
+func (m Member) DataDir() string {
+	return filepath.Join(m.rig.HostDir(m.ZoneLetter()), "members", plan.ID(m.Database, m.Name), patroni.DataDir)
+}
+
+// Signal sends a signal to every process of the member, Patroni and PostgreSQL.
+func (m Member) Signal(sig syscall.Signal) error {
+	host, group, err := m.group()
+	if err != nil {
+		return err
+	}
+	all, err := group.Processes()
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if err := host.Signal(p, sig); err != nil && !errors.Is(err, proc.ErrGone) {
+			return err
+		}
+	}
+	return nil
+}
+
+// KillPostgres kills the postmaster and all its backends, as the OOM killer or a
+// crash would. Patroni lives.
+func (m Member) KillPostgres() error {
+	host, group, err := m.group()
+	if err != nil {
+		return err
+	}
+	patroniProcess, err := group.Leader()
+	if err != nil {
+		return err
+	}
+	all, err := group.Processes()
+	if err != nil {
+		return err
+	}
+	pid, err := postgres.Postmaster(m.DataDir())
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if p != patroniProcess && (p.PID == pid || parentOf(p.PID) == pid) {
+			if err := host.Signal(p, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// KillPatroni kills Patroni alone.
+func (m Member) KillPatroni() error {
+	host, group, err := m.group()
+	if err != nil {
+		return err
+	}
+	p, err := group.Leader()
+	if err != nil {
+		return err
+	}
+	return host.Signal(p, syscall.SIGKILL)
+}
+
+// Freeze stops the host of a member: its agent, and all processes of the member.
+func (m Member) Freeze() error {
+	return errors.Join(syscall.Kill(m.rig.PID("agent-"+m.ZoneLetter()), syscall.SIGSTOP), m.Signal(syscall.SIGSTOP))
+}
+
+// Thaw undoes Freeze.
+func (m Member) Thaw() error {
+	return errors.Join(m.Signal(syscall.SIGCONT), syscall.Kill(m.rig.PID("agent-"+m.ZoneLetter()), syscall.SIGCONT))
+}
+
+// Lose kills the host of a member: its agent for good, and all processes of the
+// member.
+func (m Member) Lose() error {
+	m.rig.KillPart("agent-" + m.ZoneLetter())
+	return m.Signal(syscall.SIGKILL)
+}
+
+func parentOf(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// The name in parentheses may hold anything: fields are counted behind it.
+	_, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')'):]), " ")
+	fields := strings.Fields(rest)
+	if len(fields) < 2 {
+		return 0
+	}
+	ppid, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	return ppid
+}

@@ -1,0 +1,307 @@
+// Package rig runs a whole Howdah for tests and benchmarks: a control plane, an
+// edge and three hosts as processes of the real program, which can be killed,
+// frozen and cut off. On loopback all are on one network; with Netns every host
+// is in a network namespace of its own, behind a link that can be cut.
+//
+// A rig needs a network namespace to itself: see Isolate.
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"howdah/internal/agent"
+	"howdah/internal/certs"
+	"howdah/internal/endpoint"
+	"howdah/internal/endpoint/driver"
+	"howdah/internal/etcd"
+	"howdah/internal/home"
+	"howdah/internal/state"
+)
+
+// Options say what a rig is like.
+type Options struct {
+	Binary string   // path of howdah
+	Dir    string   // for everything; must be reachable for the user postgres
+	Netns  bool     // hosts in network namespaces of their own; needs root
+	User   *Account // run as this ordinary user; nil: as we are
+	Edge   []string // more arguments of the edge
+	Serve  []string // more arguments of the control plane
+	Log    func(format string, args ...any)
+}
+
+// Account is an ordinary user.
+type Account struct{ UID, GID uint32 }
+
+// Zones of a rig.
+var Zones = []string{"a", "b", "c"}
+
+// Rig is a running Howdah.
+type Rig struct {
+	Options
+	Home  *home.Home
+	Store *state.Store
+	http  *http.Client
+	key   home.Credential
+	parts map[string]*part
+	net   *network
+	stop  context.CancelFunc
+}
+
+// Start starts a rig and waits until all hosts are there.
+func Start(ctx context.Context, o Options) (*Rig, error) {
+	r := &Rig{Options: o, parts: map[string]*part{}}
+	key := home.Credential{AccessKey: "RIG", Secret: "rig-secret", Account: "123456789012"}
+	options := home.Options{Disposable: true, Credential: &key}
+	if o.Netns {
+		options.Listen = controlIP + ":7443"
+	}
+	if err := r.makeHome(options); err != nil {
+		return nil, err
+	}
+	r.key = key
+	if o.Netns {
+		n, err := makeNetwork()
+		if err != nil {
+			return nil, err
+		}
+		r.net = n
+	}
+	if err := r.start(ctx); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// makeHome makes the home as the user that will run it.
+func (r *Rig) makeHome(options home.Options) error {
+	dir := filepath.Join(r.Dir, "home")
+	h, err := home.Ensure(dir, options)
+	if err != nil {
+		return err
+	}
+	r.Home = h
+	if r.User == nil {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chown(path, int(r.User.UID), int(r.User.GID))
+	})
+}
+
+func (r *Rig) start(ctx context.Context) error {
+	pair, err := certs.Load(r.Home.CertDir())
+	if err != nil {
+		return err
+	}
+	config, err := pair.ClientTLS()
+	if err != nil {
+		return err
+	}
+	r.http = &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: 30 * time.Second}
+	for _, name := range r.Parts() {
+		if err := r.StartPart(name); err != nil {
+			return err
+		}
+	}
+	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+	client, err := etcd.Dial(ctx, []string{"https://" + net.JoinHostPort(r.controlIP(), "2379")}, pair)
+	if err != nil {
+		return err
+	}
+	r.Store = &state.Store{Client: client}
+	return r.Wait(30*time.Second, func() error {
+		live, err := r.aliveHosts(ctx)
+		if err == nil && live < len(Zones) {
+			err = fmt.Errorf("%d hosts are alive", live)
+		}
+		return err
+	})
+}
+
+func (r *Rig) controlIP() string {
+	if r.Netns {
+		return controlIP
+	}
+	return r.Home.Address(0, 1)
+}
+
+func (r *Rig) aliveHosts(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	records, err := state.List[struct {
+		Alive bool `json:"alive"`
+	}](ctx, r.Store, state.LiveRoot)
+	n := 0
+	for _, live := range records {
+		if live.Value.Alive {
+			n++
+		}
+	}
+	return n, err
+}
+
+// Parts are the names of the processes, in the order of their start.
+func (r *Rig) Parts() []string {
+	names := []string{"serve", "edge"}
+	for _, z := range Zones {
+		names = append(names, "agent-"+z)
+	}
+	return names
+}
+
+// command is what runs a part.
+func (r *Rig) command(name string) ([]string, error) {
+	switch {
+	case name == "serve":
+		args := []string{r.Binary, "serve", "--home", r.Home.Dir}
+		if r.Netns {
+			args = append(args, "--address", controlIP, "--endpoint-pool", endpointPool)
+		}
+		return append(args, r.Serve...), nil
+	case name == "edge":
+		args := []string{r.Binary, "edge", "--home", r.Home.Dir}
+		if r.Netns {
+			args = append(args, "--endpoint-pool", endpointPool)
+		}
+		return append(args, r.Edge...), nil
+	}
+	zone := strings.TrimPrefix(name, "agent-")
+	if !r.Netns {
+		return []string{r.Binary, "agent", "--home", r.Home.Dir, "--az", zone}, nil
+	}
+	token := filepath.Join(r.Dir, "token")
+	tokens, err := r.Home.Join()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(token, []byte(tokens.AgentToken), 0o600); err != nil {
+		return nil, fmt.Errorf("write token: %w", err)
+	}
+	return []string{"ip", "netns", "exec", r.net.host(zone), r.Binary, "agent", "--home", r.HostDir(zone),
+		"--join", "https://" + r.Home.Listen, "--token-file", token, "--az", zone, "--address", hostIP(zone)}, nil
+}
+
+// HostDir is where a host keeps its files.
+func (r *Rig) HostDir(zone string) string {
+	if r.Netns {
+		return filepath.Join(r.Dir, "host-"+zone)
+	}
+	return r.Home.HostDir(zone)
+}
+
+// Close stops everything and leaves nothing behind but files.
+func (r *Rig) Close() error {
+	var errs []error
+	for _, name := range r.Parts() {
+		if p := r.parts[name]; p != nil {
+			p.kill()
+		}
+	}
+	if r.stop != nil {
+		r.stop()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, z := range Zones {
+		errs = append(errs, r.as(func() error {
+			return agent.StopHost(ctx, r.Home.ID, "zone-"+z, r.HostDir(z), true)
+		}))
+	}
+	cfg := endpoint.Config{Home: r.Home.ID, RunDir: r.runDir() + "/ep"}
+	forwarder, _, err := driver.Open(ctx, cfg)
+	if err == nil {
+		err = forwarder.Remove(ctx)
+	}
+	errs = append(errs, err, os.RemoveAll(r.runDir()))
+	if r.net != nil {
+		errs = append(errs, r.net.remove())
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Rig) runDir() string {
+	if r.User != nil {
+		return fmt.Sprintf("/tmp/howdah-%d-%s", r.User.UID, r.Home.ID)
+	}
+	return home.RunDir(r.Home.ID)
+}
+
+// as runs f; what an ordinary user started, root may stop as well.
+func (r *Rig) as(f func() error) error { return f() }
+
+// Wait calls check until it returns nil.
+func (r *Rig) Wait(within time.Duration, check func() error) error {
+	deadline := time.Now().Add(within)
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("not within %s: %w", within, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// part is one process.
+type part struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// StartPart starts a part that does not run.
+func (r *Rig) StartPart(name string) error {
+	args, err := r.command(name)
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(r.Dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("open log of %s: %w", name, err)
+	}
+	defer log.Close()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Dir = "/"
+	// A rig that dies takes its parts with it; the databases are Close's.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if r.User != nil {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: r.User.UID, Gid: r.User.GID}
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.Dir}
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	p := &part{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		cmd.Wait()
+	}()
+	r.parts[name] = p
+	return nil
+}
+
+// PID is the process of a part.
+func (r *Rig) PID(name string) int { return r.parts[name].cmd.Process.Pid }
+
+// KillPart kills a part for good and waits for its end.
+func (r *Rig) KillPart(name string) { r.parts[name].kill() }
+
+func (p *part) kill() {
+	p.cmd.Process.Kill()
+	<-p.done
+}
