@@ -1,0 +1,77 @@
+package haproxy
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"howdah/internal/endpoint"
+)
+
+// slots is how many targets a proxy can know at a time: those it leads to, and
+// old ones whose sessions still live. It costs a few kilobytes each.
+const slots = 32
+
+// nowhere is the address of a slot that was never used.
+var nowhere = netip.MustParseAddrPort("127.0.0.1:1")
+
+const (
+	frontend = "clients"
+	backend  = "targets"
+)
+
+// render is the configuration of the proxy of one endpoint. Targets are in it, so
+// that a proxy which has to be started again leads to the right place from the
+// first connection on; while it runs they are changed through its socket only.
+//
+// Client and server timeouts are 0, which is none: a session of a database may be
+// idle for days, and any number would cut one some day (haproxy warns of it). That
+// a peer is gone without a word is noticed by TCP keepalive instead, after 30 s of
+// silence and 3 unanswered probes 10 s apart; a frozen server still answers those,
+// as it does without a proxy. The only sessions that end by time are those which
+// one side has closed already.
+//
+// retries 0: a target that refuses is the client's to know at once.
+func render(e endpoint.Endpoint, socket string, maxConn int) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("global")
+	line("\tnbthread 1")
+	line("\tmaxconn %d", maxConn)
+	line("\tstats socket %s mode 600 level admin", socket)
+	line("\tstats timeout 10s")
+	line("\thttpclient.ssl.verify none") // never used; saves loading the machine's certificates, 1 MB
+	line("")
+	line("defaults")
+	line("\tmode tcp")
+	line("\ttimeout connect 10s")
+	line("\ttimeout client 0")
+	line("\ttimeout server 0")
+	line("\ttimeout client-fin 60s")
+	line("\ttimeout server-fin 60s")
+	line("\tretries 0")
+	for _, side := range []string{"clitcpka", "srvtcpka"} {
+		line("\toption %s", side)
+		line("\t%s-idle 30s", side)
+		line("\t%s-intvl 10s", side)
+		line("\t%s-cnt 3", side)
+	}
+	line("")
+	line("frontend %s", frontend)
+	line("\tbind %s", e.Listen)
+	line("\tdefault_backend %s", backend)
+	line("")
+	line("backend %s", backend)
+	line("\tbalance roundrobin")
+	line("\tdefault-server init-addr none") // no look-up of names, ever
+	for i := range slots {
+		addr, state := nowhere, " disabled"
+		if i < len(e.Targets) {
+			addr, state = e.Targets[i], ""
+		}
+		line("\tserver %s %s%s", slotName(i), addr, state)
+	}
+	return b.String()
+}
+
+func slotName(i int) string { return fmt.Sprintf("s%d", i+1) }

@@ -1,0 +1,62 @@
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tick is how soon Run watches a proxy that was started after it looked.
+const tick = 250 * time.Millisecond
+
+// Run implements endpoint.Forwarder. It hears at once when a proxy ends; a proxy
+// that leads elsewhere is found by Sync.
+func (f *Forwarder) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		fds := f.watched()
+		_, err := unix.Poll(fds, int(tick.Milliseconds()))
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("watch proxies: %w", err)
+		}
+		if !someEnded(fds) {
+			continue
+		}
+		if err := f.mend(ctx); err != nil && ctx.Err() == nil {
+			f.log.Warn("endpoints are not as they should be, trying again", "error", err)
+		}
+	}
+	return nil
+}
+
+// watched are the descriptors of all proxies. One that is closed meanwhile wakes
+// Run once more than needed, at worst.
+func (f *Forwarder) watched() []unix.PollFd {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fds := make([]unix.PollFd, 0, len(f.proxies))
+	for _, p := range f.proxies {
+		fds = append(fds, unix.PollFd{Fd: int32(p.fd), Events: unix.POLLIN})
+	}
+	return fds
+}
+
+func someEnded(fds []unix.PollFd) bool {
+	for _, fd := range fds {
+		if fd.Revents != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Forwarder) mend(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.synced {
+		return nil
+	}
+	return f.converge(ctx, f.have)
+}
