@@ -89,7 +89,7 @@ const (
 type Report struct {
 	ID         string `json:"id"`
 	Host       string `json:"host"`
-	Generation int64  `json:"generation"` // of the assignment that is in force
+	Generation int64  `json:"generation"` // newest assignment that was acted on, with success or not
 
 	Patroni  bool `json:"patroni"`  // its process lives
 	Postgres bool `json:"postgres"` // its process lives

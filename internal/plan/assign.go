@@ -6,31 +6,6 @@ import (
 	"howdah/internal/spec"
 )
 
-// SyncMode is how commits are confirmed with the members that there are now:
-// quorum with two standbys or more, the one standby with one.
-func (w *work) SyncMode() patroni.SyncMode { return SyncMode(w.Want, w.out.Layout) }
-
-// SyncMode is how commits are confirmed with the members of a layout.
-func SyncMode(want Database, layout Layout) patroni.SyncMode {
-	if want.Upstream != nil {
-		return patroni.SyncOff
-	}
-	voters := 0
-	for _, m := range layout.Members {
-		if !m.Leaving && m.Going != Surplus && !seatFor(want, m).NoFailover {
-			voters++
-		}
-	}
-	switch {
-	case voters <= 1:
-		return patroni.SyncOff
-	case voters == 2:
-		return patroni.SyncSingle
-	default:
-		return patroni.SyncQuorum
-	}
-}
-
 // ClusterConfig is the configuration that all members of a database share.
 func ClusterConfig(want Database, layout Layout) patroni.Cluster {
 	return patroni.Cluster{
@@ -49,7 +24,7 @@ func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Ass
 	a := member.Assignment{
 		ID: ID(want.ID, m.Name), Want: member.Running,
 		Scope: want.ID, Name: m.Name, Address: m.Address, Port: m.Port, RESTPort: m.RESTPort, Major: want.Major,
-		Tier: seat.Tier, Boost: m.Boost, NoFailover: seat.NoFailover, RequireTLS: want.RequireTLS,
+		Tier: seat.Tier, Boost: m.Boost, NoFailover: m.Barred, RequireTLS: want.RequireTLS,
 		Parameters: spec.MemberParameters(usable(seat.Limits.MemoryBytes, hostMemory)), Cluster: ClusterConfig(want, layout), Limits: seat.Limits,
 		ServerIPs: append([]string{m.Address}, want.ServerIPs...),
 		Owner:     want.Owner,
@@ -79,9 +54,7 @@ func seatFor(want Database, m Placed) Seat {
 		}
 	}
 	if len(want.Seats) > 0 {
-		s := want.Seats[0]
-		s.NoFailover = false
-		return s
+		return want.Seats[0]
 	}
 	return Seat{}
 }

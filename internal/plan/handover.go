@@ -1,50 +1,95 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-	"time"
 
+	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
 )
 
-// retryAfter is the pause before a task that failed is tried again.
-const retryAfter = 5 * time.Second
+// failover hands the primary role over once for each request.
+func (w *work) failover() bool {
+	if w.Want.Failover <= w.out.Layout.FailedOver {
+		return true
+	}
+	request, target := w.request("failover", "", w.Want.Failover), w.Want.FailoverSeat
+	switch {
+	case w.exhausted(request):
+		w.problem("the failover was given up: " + w.progress(request).detail)
+	case w.Want.Upstream != nil && w.leader() != nil:
+		// A database that follows another one has acknowledged nothing of its own.
+		if !w.reboot(request, w.leader()) {
+			return false
+		}
+	case w.progress(request).stage == unasked && w.leadsFrom(target):
+	case w.progress(request).stage != waiting && !w.possible(target):
+		w.problem("the failover was given up: there is no member that could take over")
+	case !w.handOver(request, target):
+		return false
+	}
+	w.out.Layout.FailedOver = w.Want.Failover
+	return true
+}
+
+func (w *work) leadsFrom(target string) bool {
+	leader := w.primary()
+	return target != "" && leader != nil && leader.Seat == target
+}
+
+// possible: somebody may take over, if not now.
+func (w *work) possible(target string) bool {
+	if w.SyncMode() == patroni.SyncOff {
+		return false
+	}
+	return target == "" || slices.ContainsFunc(w.Want.Seats, func(s Seat) bool { return s.Key == target && !s.NoFailover })
+}
 
 // handOver gives the primary role to a standby, in the orderly way of
-// spec/ha.md A4.5, for the request of this name, and answers true once the new
+// spec/ha.md A4.5, for the request of this name, and answers true once another
 // primary serves. target is the seat that shall win, or "".
 func (w *work) handOver(request, target string) bool {
-	if result, ok := w.lastResult(request); ok && result.Done {
-		return w.afterHandover(result)
+	p, leader := w.progress(request), w.primary()
+	moved := p.stage != unasked && leader != nil && leader.Name != p.member
+	switch {
+	case moved && (target == "" || leader.Seat == target || w.tries(request) >= userTries):
+		return true
+	case p.stage == waiting && !moved:
+		w.keepBoost()
+		w.doing("handing over from " + p.member)
+		return false
+	case p.stage == done && p.ended < retryAfter:
+		w.keepBoost()
+		w.doing("waiting for the new primary")
+		return false
+	case p.stage == failed:
+		w.problem("handing over from " + p.member + " failed and is tried again: " + p.detail)
 	}
-	leader := w.leader()
-	if leader == nil || !w.ready(leader) {
+	if p.stage == failed && p.ended < retryAfter {
+		w.doing("handing over from " + p.member)
+		return false
+	}
+	if leader == nil {
 		w.doing("waiting for a primary")
 		return false
 	}
+	w.askHandover(request, target, leader)
+	return false
+}
+
+// askHandover asks for it once the successor is known to Patroni as such.
+func (w *work) askHandover(request, target string, leader *Placed) {
 	next := w.successor(target)
 	if next == nil {
 		w.doing("waiting for a standby in sync")
-		return false
+		return
 	}
-	if target != "" && leader.Seat == target {
-		return true
-	}
-	for _, m := range w.members() {
-		m.Boost = m == next
-	}
-	if !w.applied(next) || !w.boosted(next) {
+	next.Boost = true
+	if !w.boosted(next) || !w.applied(next) {
 		w.doing("preparing " + next.Name + " to take over")
-		return false
+		return
 	}
-	w.doing("handing over to " + next.Name)
-	_, failed := w.task(member.Handover, request, leader)
-	if failed != "" {
-		w.problem("handing over from " + leader.Name + " failed and is tried again: " + failed)
-	}
-	return false
+	w.doing("handing over from " + leader.Name)
+	w.ask(member.Handover, request, leader)
 }
 
 // boosted: the boost of this decision was in the layout before, so that what was
@@ -53,19 +98,10 @@ func (w *work) boosted(m *Placed) bool {
 	return slices.ContainsFunc(w.Layout.Members, func(before Placed) bool { return before.Name == m.Name && before.Boost })
 }
 
-func (w *work) afterHandover(result member.Result) bool {
-	leader := w.leader()
-	if leader == nil || ID(w.Want.ID, leader.Name) == result.Member || !w.ready(leader) {
-		// The old primary may win its role back when the new one fails meanwhile.
-		if leader == nil || w.Now.Sub(result.Ended) < TaskDeadline {
-			w.doing("waiting for the new primary")
-			return false
-		}
-	}
+func (w *work) keepBoost() {
 	for _, m := range w.members() {
-		m.Boost = false
+		m.Boost = w.boosted(m)
 	}
-	return true
 }
 
 // successor is the standby that would take over: that of the wanted seat, or the
@@ -73,11 +109,10 @@ func (w *work) afterHandover(result member.Result) bool {
 func (w *work) successor(target string) *Placed {
 	var best *Placed
 	for _, m := range w.members() {
-		if m.Name == w.Leader || !w.ready(m) || !w.inSync(m) || m.Going == Surplus {
+		if m.Name == w.Leader || !w.ready(m) || !w.inSync(m) || m.Going == Surplus || m.Barred {
 			continue
 		}
-		seat, _ := w.seatOf(m)
-		if seat.NoFailover || (target != "" && m.Seat != target) {
+		if target != "" && m.Seat != target {
 			continue
 		}
 		if best == nil || w.preferred(m, best) {
@@ -94,49 +129,4 @@ func (w *work) preferred(a, b *Placed) bool {
 	seatA, _ := w.seatOf(a)
 	seatB, _ := w.seatOf(b)
 	return seatA.Tier < seatB.Tier
-}
-
-// task asks a member's host for something once. It answers done, or why it
-// failed; a failed task is asked for again after a pause, under a new id.
-func (w *work) task(kind member.TaskKind, request string, m *Placed) (done bool, failed string) {
-	attempt := 1
-	if last, ok := w.lastResult(request); ok {
-		if last.Done {
-			return true, ""
-		}
-		if last.Failed {
-			failed = last.Detail
-			attempt = w.attempts(request) + 1
-			if w.Now.Sub(last.Ended) < retryAfter {
-				return false, failed
-			}
-		}
-	}
-	w.out.Tasks = append(w.out.Tasks, member.Task{
-		ID: fmt.Sprintf("%s#%d", request, attempt), Kind: kind, Host: m.Host,
-		Member: ID(w.Want.ID, m.Name), Deadline: w.Now.Add(TaskDeadline),
-	})
-	return false, failed
-}
-
-// began: a task of this request was asked for in an earlier decision.
-func (w *work) began(request string) bool { return w.attempts(request) > 0 }
-
-func (w *work) attempts(request string) int {
-	n := 0
-	for id := range w.Results {
-		if strings.HasPrefix(id, request+"#") {
-			n++
-		}
-	}
-	return n
-}
-
-func (w *work) lastResult(request string) (member.Result, bool) {
-	n := w.attempts(request)
-	if n == 0 {
-		return member.Result{}, false
-	}
-	r, ok := w.Results[fmt.Sprintf("%s#%d", request, n)]
-	return r, ok
 }

@@ -68,6 +68,8 @@ type Layout struct {
 	Changed    int64 `json:"changed"`
 	Rebooted   int64 `json:"rebooted"`
 	FailedOver int64 `json:"failed_over"`
+	// Asked is the task that was asked for last.
+	Asked *Asked `json:"asked,omitempty"`
 	// Steps are those of what is going on, oldest first; none when all is done.
 	Steps []Step `json:"steps,omitempty"`
 }
@@ -101,8 +103,15 @@ type Placed struct {
 	Stopped bool  `json:"stopped,omitempty"`
 	Boost   bool  `json:"boost,omitempty"`
 	Going   Going `json:"going,omitempty"`
+	// Barred: Patroni may neither promote it nor have it confirm commits. Votes: it
+	// counts when it is chosen how commits are confirmed. See ballot.
+	Barred bool `json:"barred,omitempty"`
+	Votes  bool `json:"votes,omitempty"`
 	// Leaving: its host has been told to delete it.
 	Leaving bool `json:"leaving,omitempty"`
+	// Served: its seat was filled once, by it or by the one that it replaces. When
+	// it fails after that it is mended, but holds no change up.
+	Served bool `json:"served,omitempty"`
 	// Rebooted and Restarted are the last of the seat's requests that are done.
 	Rebooted  int64 `json:"rebooted,omitempty"`
 	Restarted int64 `json:"restarted,omitempty"`
@@ -130,8 +139,9 @@ type Input struct {
 	Want   Database
 	Layout Layout
 	Hosts  []Host
-	// Reports and Applied (the generation that Patroni runs with) are by member
-	// id; Assigned is the generation that the host was given last.
+	// Reports are by member id, as are Applied, the generation that Patroni runs
+	// with, which is there only while Patroni lives, and Assigned, the generation
+	// that the host was given last.
 	Reports  map[string]member.Report
 	Applied  map[string]int64
 	Assigned map[string]int64
@@ -157,24 +167,26 @@ type Output struct {
 	Gone bool
 	// Problems hold the work up, or are worth a person's attention.
 	Problems []string
+	// Exposed: no standby is in sync where there was one: the next failure of the
+	// primary cannot be survived without a loss.
+	Exposed bool
 }
 
-// TaskDeadline is how long a task may take before it counts as failed.
-const TaskDeadline = 2 * time.Minute
+// maxSteps bounds what is kept of a story that goes round in circles.
+const maxSteps = 40
 
 // Next decides the next step.
 func Next(in Input) Output {
-	w := &work{Input: in, out: Output{Layout: in.Layout}}
-	w.out.Layout.Members = slices.Clone(in.Layout.Members)
-	w.out.Layout.Steps = slices.Clone(in.Layout.Steps)
-	w.out.Layout.ID = in.Want.ID
+	w := begin(in)
 	w.forgetGone()
 	switch in.Want.State {
 	case member.Absent:
 		w.delete()
 	case member.Stopped:
+		w.rescue()
 		w.stop()
 	default:
+		w.rescue()
 		w.run()
 	}
 	if w.step == "" {
@@ -186,8 +198,22 @@ func Next(in Input) Output {
 // work is one decision in the making.
 type work struct {
 	Input
-	out  Output
-	step string
+	out       Output
+	step      string
+	departing map[string]bool // names of members whose turn to leave it is
+}
+
+// begin starts from what was decided before, save for a boost, which lasts only as
+// long as a handover wants it; in an election nothing may change.
+func begin(in Input) *work {
+	w := &work{Input: in, out: Output{Layout: in.Layout}, departing: map[string]bool{}}
+	w.out.Layout.ID = in.Want.ID
+	w.out.Layout.Members = slices.Clone(in.Layout.Members)
+	w.out.Layout.Steps = slices.Clone(in.Layout.Steps)
+	for _, m := range w.members() {
+		m.Boost = m.Boost && w.primary() == nil
+	}
+	return w
 }
 
 // doing names the current step; the first name of a decision counts.
@@ -197,9 +223,11 @@ func (w *work) doing(step string) {
 	}
 	w.step = step
 	steps := w.out.Layout.Steps
-	if len(steps) == 0 || steps[len(steps)-1].Name != step {
-		w.out.Layout.Steps = append(steps, Step{Name: step, Began: w.Now})
+	if len(steps) > 0 && steps[len(steps)-1].Name == step {
+		return
 	}
+	steps = append(steps, Step{Name: step, Began: w.Now})
+	w.out.Layout.Steps = steps[max(0, len(steps)-maxSteps):]
 }
 
 func (w *work) problem(text string) {
@@ -208,7 +236,8 @@ func (w *work) problem(text string) {
 	}
 }
 
-// members are those that are not being deleted, to be changed in place.
+// members are those that are not being deleted, to be changed in place. Placing
+// another one may move them: ask again after it.
 func (w *work) members() []*Placed {
 	var all []*Placed
 	for i := range w.out.Layout.Members {
@@ -219,27 +248,49 @@ func (w *work) members() []*Placed {
 	return all
 }
 
-func (w *work) report(m *Placed) member.Report { return w.Reports[ID(w.Want.ID, m.Name)] }
+func (w *work) id(m *Placed) string { return ID(w.Want.ID, m.Name) }
 
-func (w *work) host(name string) Host {
+func (w *work) report(m *Placed) member.Report { return w.Reports[w.id(m)] }
+
+// host is a host by name; a host that was forgotten is not known, and not alive.
+func (w *work) host(name string) (h Host, known bool) {
 	for _, h := range w.Hosts {
 		if h.Name == name {
-			return h
+			return h, true
 		}
 	}
-	return Host{Name: name}
+	return Host{Name: name}, false
 }
 
-// ready: it serves clients now, and its host can tell.
+func (w *work) alive(m *Placed) bool {
+	h, _ := w.host(m.Host)
+	return h.Alive
+}
+
+// ready: it serves clients now in its role, and its host can tell.
 func (w *work) ready(m *Placed) bool {
 	r := w.report(m)
-	return w.host(m.Host).Alive && r.Ready && (m.Name == w.Leader || r.Streaming)
+	switch {
+	case !w.alive(m) || !r.Ready:
+		return false
+	case m.Name != w.Leader:
+		return r.Streaming
+	default:
+		// One that was elected a moment ago still takes no writes.
+		return !r.InRecovery || w.Want.Upstream != nil
+	}
+}
+
+// runs: its Patroni lives, whatever its agent can say.
+func (w *work) runs(m *Placed) bool {
+	_, runs := w.Applied[w.id(m)]
+	return runs
 }
 
 // applied: Patroni runs with what the host was assigned last.
 func (w *work) applied(m *Placed) bool {
-	id := ID(w.Want.ID, m.Name)
-	return w.Assigned[id] > 0 && w.Applied[id] >= w.Assigned[id]
+	id := w.id(m)
+	return w.runs(m) && w.Assigned[id] > 0 && w.Applied[id] >= w.Assigned[id]
 }
 
 func (w *work) leader() *Placed {
@@ -251,17 +302,31 @@ func (w *work) leader() *Placed {
 	return nil
 }
 
-// inSync: the member has every acknowledged commit, and Patroni may promote it.
-func (w *work) inSync(m *Placed) bool {
-	return w.Sync.Leader == w.Leader && slices.Contains(w.Sync.Standbys, m.Name)
+// primary is the leader, if it serves; or nil.
+func (w *work) primary() *Placed {
+	if leader := w.leader(); leader != nil && w.ready(leader) {
+		return leader
+	}
+	return nil
 }
 
 // forgetGone drops deleted members of which nothing is left. Of a lost host
 // nobody can know; its assignment stays and tells it to clean up when it returns.
+// A Patroni that lives without its agent is not forgotten: it might lead.
 func (w *work) forgetGone() {
 	w.out.Layout.Members = slices.DeleteFunc(w.out.Layout.Members, func(m Placed) bool {
-		return m.Leaving && (w.report(&m).Gone || !w.host(m.Host).Alive)
+		return m.Leaving && (w.report(&m).Gone || !w.alive(&m) && !w.runs(&m))
 	})
+}
+
+// rescue takes the order to delete a member back that was elected before its host
+// got the order: it is the best copy now.
+func (w *work) rescue() {
+	for i := range w.out.Layout.Members {
+		if m := &w.out.Layout.Members[i]; m.Leaving && m.Name == w.Leader {
+			m.Leaving, m.Votes, m.Barred = false, true, false
+		}
+	}
 }
 
 // delete removes everything, whatever else was wanted.
@@ -274,32 +339,4 @@ func (w *work) delete() {
 		return
 	}
 	w.out.Gone = true
-}
-
-// stop ends the replicas first and the primary last, so that nobody takes over
-// from a primary that is only being stopped.
-func (w *work) stop() {
-	leader := w.leader()
-	waiting := false
-	for _, m := range w.members() {
-		if m == leader {
-			continue
-		}
-		m.Stopped = true
-		waiting = waiting || !w.down(m)
-	}
-	if leader != nil && !waiting {
-		leader.Stopped = true
-		waiting = !w.down(leader)
-	}
-	if waiting {
-		w.doing("stopping")
-		return
-	}
-	w.out.Layout.Changed = w.Want.Change
-}
-
-func (w *work) down(m *Placed) bool {
-	r := w.report(m)
-	return !w.host(m.Host).Alive || (!r.Patroni && !r.Postgres)
 }

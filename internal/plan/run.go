@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
+	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
 )
 
@@ -12,138 +14,109 @@ import (
 // order is that of urgency: first places, then replacing what is lost, then
 // removing, and only then what users asked for.
 func (w *work) run() {
+	w.tellLost()
+	w.adoptParked()
 	w.wake()
-	w.seat()
+	seated := w.seat()
 	w.replaceLost()
 	w.drain()
 	w.mendPorts()
 	if !w.retire() {
 		return
 	}
+	if len(w.Want.Seats) == 0 {
+		w.out.Layout.requestsDone(w.Want)
+		return
+	}
 	if !w.rebootDatabase() || !w.failover() || !w.rebootSeats() || !w.restart() {
 		return
 	}
-	w.settle()
+	w.settle(seated)
 }
 
-// wake lets stopped members run again, save for a copy that is only kept.
-func (w *work) wake() {
+// requestsDone: there is nobody to do them, and they shall not come true later.
+func (l *Layout) requestsDone(want Database) {
+	l.Changed, l.Rebooted, l.FailedOver = want.Change, want.Reboot, want.Failover
+}
+
+func (w *work) tellLost() {
 	for _, m := range w.members() {
-		m.Stopped = w.parked(m)
+		if m.Going == Staying && !w.alive(m) {
+			w.problem("host " + m.Host + " is lost, with " + m.Name)
+		}
 	}
 }
 
-// replaceLost rebuilds what was on a lost host, as long as there is a primary to
-// copy from. The lost copy is deleted only when the host returns and others have
-// taken its place.
-func (w *work) replaceLost() {
-	if leader := w.leader(); leader == nil || !w.ready(leader) {
+// settle ends what is going on once everything is as wanted.
+func (w *work) settle(seated bool) {
+	leader := w.primary()
+	if leader == nil {
+		w.doing("waiting for a primary")
 		return
 	}
-	for _, m := range w.members() {
-		h := w.host(m.Host)
-		if m.Going != Staying || h.Alive || w.Now.Sub(h.LostSince) < w.Policy.ReplaceAfter {
-			continue
-		}
-		w.replace(m, "host "+m.Host+" is lost")
-	}
-}
-
-// drain moves members away from hosts that are being emptied.
-func (w *work) drain() {
-	for _, m := range w.members() {
-		if m.Going == Staying && w.host(m.Host).Draining {
-			w.replace(m, "host "+m.Host+" is being drained")
-		}
-	}
-}
-
-// replace puts a second member beside one, for the same seat.
-func (w *work) replace(m *Placed, why string) {
-	seat, ok := w.seatOf(m)
-	if !ok {
+	if w.Want.Owner.Serial > w.report(leader).OwnerSerial && w.Want.Upstream == nil {
+		w.doing("setting up the master user")
 		return
 	}
-	name := m.Name
-	m.Going = Replaced
-	added, err := w.place(seat)
-	if err != nil {
-		m.Going = Staying
-		w.problem(why + ", and its member cannot be rebuilt: " + err.Error())
-		return
+	filled := w.fillSeats() && seated
+	w.checkSync()
+	// Instances of a cluster come and go one by one; all else is made as a whole.
+	if (filled || !w.Want.SpreadZones) && w.tidy() {
+		w.out.Layout.Created = true
+		w.out.Layout.Changed = w.Want.Change
 	}
-	// Appending may move the array: m must not be used after it.
-	w.out.Layout.Members = append(w.out.Layout.Members, added)
-	w.out.Layout.Next++
-	w.doing(fmt.Sprintf("building %s on %s in place of %s", added.Name, added.Host, name))
 }
 
-func (w *work) seatOf(m *Placed) (Seat, bool) {
-	for _, s := range w.Want.Seats {
-		if s.Key == m.Seat {
-			return s, true
-		}
-	}
-	return Seat{}, false
-}
-
-// retire removes the members that go, once they are not needed any more. It
-// answers false while the database must not be touched otherwise.
-func (w *work) retire() bool {
+// fillSeats finds out whether all seats were filled once. It names what is not as
+// it should be.
+func (w *work) fillSeats() bool {
+	filled := true
 	for _, m := range w.members() {
-		if m.Going == Staying {
-			continue
-		}
-		if w.parked(m) {
-			m.Stopped = true
-			continue
-		}
-		if !w.dispensable(m) {
-			w.doing("waiting for a replacement of " + m.Name)
-			continue
-		}
-		if m.Name == w.Leader && !w.handOver(w.request("retire", m.Name, 0), "") {
-			return false
-		}
-		if m.Name != w.Leader {
-			m.Leaving = true
-			w.doing("removing " + m.Name)
+		switch {
+		case m.Going != Staying:
+		case !w.ready(m):
+			w.doing("waiting for " + m.Name + " on " + m.Host)
+			filled = filled && m.Served
+		case w.confirms(m) && m.Name != w.Leader && !w.inSync(m):
+			w.doing("waiting for " + m.Name + " to be in sync")
+			filled = filled && m.Served
+		default:
+			m.Served = true
 		}
 	}
+	return filled
+}
+
+// tidy: the settings are in force wherever they can be, and no member is left over.
+func (w *work) tidy() bool {
+	tidy := true
 	for _, m := range w.out.Layout.Members {
-		if m.Leaving && w.host(m.Host).Alive {
-			w.doing("removing " + m.Name)
+		tidy = tidy && !m.Leaving && m.Going != Surplus
+	}
+	for _, m := range w.members() {
+		if m.Going == Staying && w.ready(m) && !w.applied(m) {
+			w.doing("waiting for " + m.Name + " to take its settings over")
+			tidy = false
 		}
 	}
-	return true
+	return tidy
 }
 
-// dispensable: the others do without it. A lost host is waited for: what it holds
-// is deleted when it returns, not behind its back.
-func (w *work) dispensable(m *Placed) bool {
-	if m.Going == Surplus {
-		return m.Name != w.Leader || len(w.members()) > 1
+// checkSync tells when there is no standby in sync where there was one.
+func (w *work) checkSync() {
+	if w.SyncMode() == patroni.SyncOff || slices.ContainsFunc(w.members(), w.inSync) {
+		return
 	}
-	if !w.host(m.Host).Alive {
-		return false
-	}
-	ready := 0
-	for _, other := range w.members() {
-		if other.Going == Staying && other.Seat == m.Seat && w.ready(other) {
-			ready++
-		}
-	}
-	return ready >= w.seatsLike(m)
-}
-
-func (w *work) seatsLike(m *Placed) int {
-	n := 0
+	w.doing("waiting for a standby in sync")
+	voters := 0
 	for _, s := range w.Want.Seats {
-		if s.Key == m.Seat {
-			n++
-		}
+		voters += 1 - boolRank(s.NoFailover)
 	}
-	return n
+	served := slices.ContainsFunc(w.members(), func(m *Placed) bool { return m.Served && m.Name != w.Leader && w.confirms(m) })
+	if voters > 1 && served {
+		w.out.Exposed = true
+		w.problem("no standby is in sync: the next failure of the primary cannot be survived")
+	}
 }
 
 // rebootDatabase restarts the primary once for each request.
@@ -152,47 +125,27 @@ func (w *work) rebootDatabase() bool {
 		return true
 	}
 	leader := w.leader()
-	if leader == nil {
+	// One that hangs is what a reboot is for; one that is being promoted is not.
+	if leader == nil || !w.alive(leader) || (w.report(leader).InRecovery && w.Want.Upstream == nil) {
 		w.doing("waiting for a primary")
 		return false
 	}
-	done, failed := w.task(member.Restart, w.request("reboot", "", w.Want.Reboot), leader)
-	if failed != "" {
-		w.problem("the reboot failed: " + failed)
-	}
-	if !done && failed == "" {
-		w.doing("restarting " + leader.Name)
+	if !w.reboot(w.request("reboot", "", w.Want.Reboot), leader) {
 		return false
 	}
 	w.out.Layout.Rebooted = w.Want.Reboot
 	return true
 }
 
-// failover hands the primary role over once for each request.
-func (w *work) failover() bool {
-	if w.Want.Failover <= w.out.Layout.FailedOver {
-		return true
-	}
-	if !w.handOver(w.request("failover", "", w.Want.Failover), w.Want.FailoverSeat) {
-		return false
-	}
-	w.out.Layout.FailedOver = w.Want.Failover
-	return true
-}
-
 // rebootSeats restarts single members of a cluster as asked, without a failover.
+// One on a lost host is restarted when it returns; the others do not wait.
 func (w *work) rebootSeats() bool {
 	for _, m := range w.members() {
 		seat, ok := w.seatOf(m)
-		if !ok || m.Rebooted >= seat.Reboot {
+		if !ok || m.Rebooted >= seat.Reboot || !w.alive(m) {
 			continue
 		}
-		done, failed := w.task(member.Restart, w.request("reboot", m.Name, seat.Reboot), m)
-		if failed != "" {
-			w.problem("the reboot of " + m.Name + " failed: " + failed)
-		}
-		if !done && failed == "" {
-			w.doing("restarting " + m.Name)
+		if !w.reboot(w.request("reboot", m.Name, seat.Reboot), m) {
 			return false
 		}
 		m.Rebooted = seat.Reboot
@@ -200,20 +153,30 @@ func (w *work) rebootSeats() bool {
 	return true
 }
 
+// reboot restarts a member because a user asked for it: after some failures the
+// request is given up, so that it does not come true when nobody expects it any more.
+func (w *work) reboot(request string, m *Placed) bool {
+	if w.exhausted(request) {
+		w.problem(fmt.Sprintf("the reboot of %s was given up: %s", m.Name, w.progress(request).detail))
+		return true
+	}
+	isDone, failed := w.task(member.Restart, request, m)
+	if failed != "" {
+		w.problem(fmt.Sprintf("the reboot of %s failed and is tried again: %s", m.Name, failed))
+	}
+	if !isDone {
+		w.doing("restarting " + m.Name)
+	}
+	return isDone
+}
+
 // restart rolls a change that needs one: replicas first, then the primary, which
 // hands over first if a standby can take over.
 func (w *work) restart() bool {
 	for _, m := range w.oldFirst() {
 		seat, ok := w.seatOf(m)
-		if !ok || m.Restarted >= seat.Restart {
+		if !ok || m.Restarted >= seat.Restart || m.Going == Surplus || !w.alive(m) {
 			continue
-		}
-		if !w.host(m.Host).Alive {
-			continue
-		}
-		if !w.applied(m) {
-			w.doing("waiting for " + m.Name + " to take its settings over")
-			return false
 		}
 		if !w.restartOne(m, seat) {
 			return false
@@ -225,21 +188,43 @@ func (w *work) restart() bool {
 
 func (w *work) restartOne(m *Placed, seat Seat) bool {
 	// A handover restarts the old primary with its new settings.
-	handover := w.request("change", m.Name, seat.Restart)
-	if w.began(handover) || (m.Name == w.Leader && w.successor("") != nil) {
+	of := strings.TrimSuffix(m.Name+"/"+seat.Key, "/")
+	handover, restart := w.request("change", of, seat.Restart), w.request("restart", of, seat.Restart)
+	given, begun := w.progress(handover).stage, w.progress(restart).stage != unasked
+	successor := w.successor("") != nil
+	switch {
+	case given == done:
+		return w.back(m)
+	case given == waiting || given == failed && successor:
+		return w.handOver(handover, "") && w.back(m)
+	case !begun && w.primary() == nil:
+		w.doing("waiting for a primary")
+		return false
+	case !begun && !w.applied(m):
+		w.doing("waiting for " + m.Name + " to take its settings over")
+		return false
+	case !begun && m.Name == w.Leader && successor:
 		return w.handOver(handover, "")
 	}
-	done, failed := w.task(member.Restart, w.request("restart", m.Name, seat.Restart), m)
+	isDone, failed := w.task(member.Restart, restart, m)
 	if failed != "" {
-		w.problem("the restart of " + m.Name + " failed: " + failed)
-		return false
+		w.problem(fmt.Sprintf("the restart of %s failed and is tried again: %s", m.Name, failed))
 	}
-	if !done {
+	if !isDone {
 		w.doing("restarting " + m.Name)
 		return false
 	}
-	if !w.ready(m) {
+	return w.back(m)
+}
+
+// back: it serves again, and so does the primary, after a restart.
+func (w *work) back(m *Placed) bool {
+	switch {
+	case !w.ready(m):
 		w.doing("waiting for " + m.Name)
+		return false
+	case w.primary() == nil:
+		w.doing("waiting for the new primary")
 		return false
 	}
 	return true
@@ -257,52 +242,6 @@ func rank(m *Placed, leader string) int {
 		return 1
 	}
 	return 0
-}
-
-// settle ends what is going on once everything is as wanted.
-func (w *work) settle() {
-	if len(w.Want.Seats) == 0 {
-		w.out.Layout.Changed = w.Want.Change
-		return
-	}
-	leader := w.leader()
-	if leader == nil || !w.ready(leader) {
-		w.doing("waiting for a primary")
-		return
-	}
-	if w.Want.Owner.Serial > w.report(leader).OwnerSerial && w.Want.Upstream == nil {
-		w.doing("setting up the master user")
-		return
-	}
-	for _, m := range w.members() {
-		if m.Going != Staying {
-			continue
-		}
-		if !w.ready(m) {
-			w.unready(m)
-			return
-		}
-		if !w.applied(m) {
-			w.doing("waiting for " + m.Name + " to take its settings over")
-			return
-		}
-	}
-	if w.SyncMode() != "off" && len(w.Sync.Standbys) == 0 {
-		w.problem("no standby is in sync: the next failure of the primary cannot be survived")
-		w.doing("waiting for a standby in sync")
-		return
-	}
-	w.out.Layout.Created = true
-	w.out.Layout.Changed = w.Want.Change
-}
-
-// unready holds a new database or a change up. A standby that is gone later is a
-// problem, and being mended, but not an unfinished request.
-func (w *work) unready(m *Placed) {
-	if !w.host(m.Host).Alive {
-		w.problem("host " + m.Host + " is lost, with " + m.Name)
-	}
-	w.doing("waiting for " + m.Name + " on " + m.Host)
 }
 
 // request names a request in task ids.

@@ -17,20 +17,29 @@ const (
 	firstRESTPort = 25432
 )
 
-// seat gives every wanted seat a member, and marks members without a seat.
-func (w *work) seat() {
-	w.adoptParked()
+// seat gives every wanted seat a member, and marks members without a seat. It
+// answers whether all seats are taken.
+func (w *work) seat() bool {
+	w.reconsider()
 	w.markSurplus()
+	complete := true
 	for _, s := range w.vacant() {
 		m, err := w.place(s)
 		if err != nil {
-			w.doing("waiting for a host")
+			w.doing(stepNoHost)
 			w.problem(err.Error())
-			return
+			complete = false
+			continue
 		}
-		w.out.Layout.Members = append(w.out.Layout.Members, m)
-		w.out.Layout.Next++
+		w.add(m)
 	}
+	return complete
+}
+
+// add may move the members in memory.
+func (w *work) add(m Placed) {
+	w.out.Layout.Members = append(w.out.Layout.Members, m)
+	w.out.Layout.Next++
 }
 
 // vacant are the seats that no staying member has.
@@ -61,31 +70,42 @@ func (w *work) staying(key string) int {
 }
 
 // markSurplus finds members whose seat is gone. Of interchangeable ones those
-// go that are of the least use: never the primary while there is another.
+// go that are of the least use: which they are shows only beside a primary, and
+// is judged anew until they are told to go.
 func (w *work) markSurplus() {
-	wanted := map[string]int{}
-	for _, s := range w.Want.Seats {
-		wanted[s.Key]++
-	}
-	candidates := w.members()
-	slices.SortStableFunc(candidates, func(a, b *Placed) int { return w.worth(a) - w.worth(b) })
-	for _, m := range candidates {
-		if m.Going == Staying && w.staying(m.Seat) > wanted[m.Seat] {
+	for _, m := range w.members() {
+		switch wanted := w.seatsLike(m); {
+		case wanted == 0:
 			m.Going = Surplus
+		case m.Going == Surplus && w.primary() != nil:
+			m.Going = Staying
 		}
+	}
+	for w.primary() != nil {
+		over := slices.DeleteFunc(w.members(), func(m *Placed) bool {
+			return m.Going != Staying || w.staying(m.Seat) <= w.seatsLike(m)
+		})
+		if len(over) == 0 {
+			return
+		}
+		slices.MinFunc(over, func(a, b *Placed) int { return w.worth(a) - w.worth(b) }).Going = Surplus
 	}
 }
 
 func (w *work) worth(m *Placed) int {
 	switch {
 	case m.Name == w.Leader:
+		return 4
+	case w.Want.SpreadZones && w.inZone(m.Zone) > 1:
+		return -1
+	case m.Barred && !seatFor(w.Want, *m).NoFailover:
+		return 0 // chosen before
+	case w.inSync(m) && w.alive(m):
 		return 3
-	case w.inSync(m):
-		return 2
 	case w.ready(m):
-		return 1
+		return 2
 	default:
-		return 0
+		return 1
 	}
 }
 
@@ -95,13 +115,20 @@ func (w *work) parked(m *Placed) bool {
 	return len(w.Want.Seats) == 0 && m.Going == Surplus && len(w.members()) == 1
 }
 
-// adoptParked gives a kept copy to the first seat that is wanted again.
+// adoptParked gives the only copy, whose own seat is gone, to the first seat that
+// is wanted instead: no data are copied where none need be.
 func (w *work) adoptParked() {
 	all := w.members()
-	if len(all) != 1 || all[0].Going != Surplus || !all[0].Stopped || len(w.Want.Seats) == 0 {
+	if len(all) != 1 || len(w.Want.Seats) == 0 || w.seatsLike(all[0]) > 0 {
 		return
 	}
-	all[0].Going, all[0].Seat = Staying, w.Want.Seats[0].Key
+	m, s := all[0], w.Want.Seats[0]
+	if !m.Stopped && s.Zone != "" && s.Zone != m.Zone {
+		return
+	}
+	m.Going, m.Seat, m.Rebooted = Staying, s.Key, s.Reboot
+	// It runs with the settings of another seat.
+	m.Restarted = s.Restart - 1
 }
 
 // place finds a host for a seat.
@@ -124,6 +151,7 @@ func (w *work) place(s Seat) (Placed, error) {
 		RESTPort: w.freePort(h, firstRESTPort),
 		// A new member starts with the newest settings: nothing to restart for.
 		Rebooted: s.Reboot, Restarted: s.Restart,
+		Barred: s.NoFailover, Votes: !s.NoFailover,
 	}, nil
 }
 
@@ -168,10 +196,22 @@ func (w *work) unfit(h Host, s Seat) string {
 		return "has its zone taken by another member"
 	case !w.Policy.Overcommit && s.Limits.CPUs > float64(h.CPUs):
 		return "has too few CPUs for the class"
-	case !w.Policy.Overcommit && h.Committed+s.Limits.MemoryBytes > h.Memory:
+	case !w.Policy.Overcommit && h.Committed+w.promised(h)+s.Limits.MemoryBytes > h.Memory:
 		return "has too little memory left for the class"
 	}
 	return ""
+}
+
+// promised is what this decision has given of the host's memory so far.
+func (w *work) promised(h Host) int64 {
+	var bytes int64
+	for _, m := range w.out.Layout.Members {
+		known := slices.ContainsFunc(w.Layout.Members, func(before Placed) bool { return before.Name == m.Name })
+		if !known && m.Host == h.Name {
+			bytes += seatFor(w.Want, m).Limits.MemoryBytes
+		}
+	}
+	return bytes
 }
 
 func (w *work) whyNot(s Seat) string {
@@ -226,15 +266,13 @@ func (w *work) portInLayout(host string, port int) bool {
 // CanPlace says whether a database with these seats would find hosts now; the
 // error names what is missing. The API asks before it accepts a request.
 func CanPlace(in Input) error {
-	w := &work{Input: in, out: Output{Layout: in.Layout}}
-	w.out.Layout.Members = slices.Clone(in.Layout.Members)
+	w := begin(in)
 	for _, s := range w.vacant() {
 		m, err := w.place(s)
 		if err != nil {
 			return err
 		}
-		w.out.Layout.Members = append(w.out.Layout.Members, m)
-		w.out.Layout.Next++
+		w.add(m)
 	}
 	return nil
 }
@@ -243,11 +281,10 @@ func CanPlace(in Input) error {
 func (w *work) mendPorts() {
 	for _, m := range w.members() {
 		r := w.report(m)
-		id := ID(w.Want.ID, m.Name)
-		if r.Problem != member.PortTaken || r.Generation < w.Assigned[id] {
+		if r.Problem != member.PortTaken || r.Generation < w.Assigned[w.id(m)] {
 			continue
 		}
-		h := w.host(m.Host)
+		h, _ := w.host(m.Host)
 		h.UsedPorts = append(slices.Clone(h.UsedPorts), m.Port, m.RESTPort)
 		m.Port, m.RESTPort = w.freePort(h, m.Port), w.freePort(h, m.RESTPort)
 	}

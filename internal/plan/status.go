@@ -17,6 +17,9 @@ const (
 	Capacity    = "insufficient-capacity"
 )
 
+// stepNoHost names the step of a decision that found no place for a member.
+const stepNoHost = "waiting for a host"
+
 // Facts are what a status is judged by.
 type Facts struct {
 	Want     Database
@@ -25,6 +28,8 @@ type Facts struct {
 	Alive    map[string]bool // hosts
 	Leader   string
 	Problems []string
+	// Known are the seats whose instances have been available once.
+	Known map[string]bool
 }
 
 func (f Facts) ready(m Placed) bool {
@@ -32,11 +37,12 @@ func (f Facts) ready(m Placed) bool {
 	return !m.Leaving && f.Alive[m.Host] && r.Ready && (m.Name == f.Leader || r.Streaming || f.Want.Upstream != nil)
 }
 
-// Primary is the member with the leader key, if it serves.
+// Primary is the member with the leader key, if it serves: in its role, so that a
+// replica that is being promoted does not serve before it takes writes.
 func (f Facts) Primary() (Placed, bool) {
 	for _, m := range f.Layout.Members {
 		if m.Name == f.Leader && f.ready(m) {
-			return m, true
+			return m, f.Want.Upstream != nil || !f.Reports[ID(f.Want.ID, m.Name)].InRecovery
 		}
 	}
 	return Placed{}, false
@@ -68,8 +74,10 @@ func (f Facts) DatabaseStatus() string {
 			return Stopping
 		}
 		return StoppedWord
+	case len(f.Want.Seats) == 0:
+		return f.change(Available) // a cluster without instances: its data are kept
 	case !f.Layout.Created:
-		if len(f.Layout.Members) == 0 && len(f.Problems) > 0 {
+		if len(f.Layout.Members) == 0 && (len(f.Problems) > 0 || f.waitsForHost()) {
 			return Capacity
 		}
 		return Creating
@@ -82,41 +90,58 @@ func (f Facts) DatabaseStatus() string {
 		return Rebooting
 	case f.Want.Failover > f.Layout.FailedOver:
 		return FailingOver
-	case f.Want.Change > f.Layout.Changed:
-		return f.Want.ChangeStatus
 	case !serving:
-		// Nobody asked for it: the platform is bringing it back.
-		return Rebooting
+		// Unless it was asked for, the platform is bringing the database back.
+		return f.change(Rebooting)
 	}
-	return Available
+	return f.change(Available)
+}
+
+// change is the status of a change that is not done yet, or else the given one.
+func (f Facts) change(otherwise string) string {
+	if f.Want.Change > f.Layout.Changed && f.Want.ChangeStatus != "" {
+		return f.Want.ChangeStatus
+	}
+	return otherwise
+}
+
+// waitsForHost: the planner found no place for a member.
+func (f Facts) waitsForHost() bool {
+	steps := f.Layout.Steps
+	return len(steps) > 0 && steps[len(steps)-1].Name == stepNoHost
 }
 
 // SeatStatus is the status of one instance of a cluster.
 func (f Facts) SeatStatus(seat Seat, deleting bool) string {
 	m, ready, found := f.Member(seat.Key)
+	known := f.Known[seat.Key]
 	switch {
 	case deleting:
 		return Deleting
-	case !found:
-		return Creating
 	case f.Want.State != member.Running:
 		return f.DatabaseStatus()
+	case !found && !known && f.waitsForHost():
+		return Capacity
+	case !known:
+		if found && ready && f.Layout.Created {
+			return Available
+		}
+		return Creating
+	case !found:
+		return Rebooting
+	case f.full(m):
+		return StorageFull
 	case seat.Reboot > m.Rebooted:
 		return Rebooting
 	case seat.Restart > m.Restarted:
 		return Modifying
 	case ready:
 		return Available
-	case f.Layout.Created && f.everReady(m):
-		return Rebooting
 	}
-	return Creating
-}
-
-// everReady: the member has data of its own already.
-func (f Facts) everReady(m Placed) bool {
-	r := f.Reports[ID(f.Want.ID, m.Name)]
-	return r.Timeline > 0
+	if f.Want.Change > f.Layout.Changed && f.Want.ChangeStatus == Starting {
+		return Starting
+	}
+	return Rebooting
 }
 
 func (f Facts) anyProcess() bool {
@@ -131,10 +156,14 @@ func (f Facts) anyProcess() bool {
 
 func (f Facts) storageFull() bool {
 	for _, m := range f.Layout.Members {
-		r := f.Reports[ID(f.Want.ID, m.Name)]
-		if m.Name == f.Leader && (r.Problem == member.StorageFull || r.Problem == member.DiskFull) {
+		if m.Name == f.Leader && f.full(m) {
 			return true
 		}
 	}
 	return false
+}
+
+func (f Facts) full(m Placed) bool {
+	problem := f.Reports[ID(f.Want.ID, m.Name)].Problem
+	return problem == member.StorageFull || problem == member.DiskFull
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -31,31 +32,49 @@ func ForInstance(i spec.Instance, links Links) Database {
 	}
 	d := common(i.Common, links)
 	d.Seats, d.Zone, d.SpreadZones = seats, i.Zone, true
-	d.Parameters = spec.ClusterParameters(classOf(i.Class).Memory, int64(i.Storage)<<30)
+	d.Parameters = spec.ClusterParameters(max(classOf(i.Class).Memory, i.SharedMemory), int64(i.Storage)<<30)
 	return d
 }
 
-// ForCluster is what is wanted for a cluster with its instances.
+// ForCluster is what is wanted for a cluster with its instances. Both the cluster
+// and an instance count changes that need a restart: a seat's are their sum.
 func ForCluster(c spec.Cluster, instances []spec.Instance, links Links) Database {
 	d := common(c.Common, links)
 	d.SpreadZones = c.MultiAZ()
-	var memory, storage int64
-	for _, i := range instances {
+	memory, storage := c.SharedMemory, int64(0)
+	for _, i := range byAge(instances) {
 		if i.Deleting {
 			continue
 		}
 		seat := instanceSeat(i)
 		seat.Key, seat.Zone, seat.Tier = i.ResourceID, i.Zone, i.Tier
 		seat.NoFailover = spec.Setting(i.Tags, spec.Promotable) == "false"
-		seat.Reboot, seat.Restart = i.Reboot, max(i.Restart, c.Restart)
+		seat.Reboot, seat.Restart = i.Reboot, i.Restart+c.Restart
 		d.Seats = append(d.Seats, seat)
 		memory, storage = max(memory, classOf(i.Class).Memory), max(storage, int64(i.Storage)<<30)
 	}
-	slices.SortFunc(d.Seats, func(a, b Seat) int { return strings.Compare(a.Key, b.Key) })
-	// The first instance becomes the writer: it must be one that may be.
+	allowOne(d.Seats)
+	// The oldest instance becomes the writer, but it must be one that may be.
 	slices.SortStableFunc(d.Seats, func(a, b Seat) int { return boolRank(a.NoFailover) - boolRank(b.NoFailover) })
 	d.Parameters = spec.ClusterParameters(memory, storage)
 	return d
+}
+
+func byAge(instances []spec.Instance) []spec.Instance {
+	return slices.SortedFunc(slices.Values(instances), func(a, b spec.Instance) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name), strings.Compare(a.ResourceID, b.ResourceID))
+	})
+}
+
+// allowOne lets all seats be promoted where none may be: a cluster without a writer
+// serves nobody.
+func allowOne(seats []Seat) {
+	if slices.ContainsFunc(seats, func(s Seat) bool { return !s.NoFailover }) {
+		return
+	}
+	for i := range seats {
+		seats[i].NoFailover = false
+	}
 }
 
 func boolRank(b bool) int {

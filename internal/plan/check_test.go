@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+
+	"howdah/internal/member"
+)
+
+// decide asks the planner, and checks what must hold of every decision.
+func (s *sim) decide(in Input) Output {
+	s.decisions++
+	var out Output
+	if s.decisions%s.checkEvery == 0 {
+		out = s.twice(in)
+	} else {
+		out = Next(in)
+	}
+	s.checkLeaving(in, out)
+	s.checkPlaces(in, out)
+	for _, t := range out.Tasks {
+		if t.Kind == member.Handover {
+			s.checkHandover(in, out)
+		}
+	}
+	return out
+}
+
+// twice: the same input gives the same output, and is not changed.
+func (s *sim) twice(in Input) Output {
+	before := text(in)
+	out := Next(in)
+	if text(in) != before {
+		s.fail("the planner changed its input")
+	}
+	var same Input
+	if err := json.Unmarshal([]byte(before), &same); err != nil {
+		s.fail("copy input: %v", err)
+	}
+	if again := Next(same); text(again) != text(out) {
+		s.fail("the planner is not deterministic:\n%s\n%s", text(out), text(again))
+	}
+	return out
+}
+
+// checkLeaving: only what others have is deleted, and never the primary.
+func (s *sim) checkLeaving(in Input, out Output) {
+	if in.Want.State == member.Absent {
+		return
+	}
+	w := begin(in)
+	for _, m := range out.Layout.Members {
+		old := find(in.Layout, m.Name)
+		if !m.Leaving || (old != nil && old.Leaving) {
+			continue
+		}
+		if m.Name == in.Leader {
+			s.fail("%s is removed while it leads", m.Name)
+		}
+		if w.primary() == nil {
+			s.fail("%s is removed without a primary", m.Name)
+		}
+		if h, known := w.host(m.Host); known && !h.Alive && m.Going == Replaced {
+			s.fail("%s is removed behind the back of its lost host", m.Name)
+		}
+	}
+	for _, old := range in.Layout.Members {
+		if find(out.Layout, old.Name) == nil && !old.Leaving {
+			s.fail("%s was forgotten without being deleted", old.Name)
+		}
+	}
+}
+
+func find(l Layout, name string) *Placed {
+	for i := range l.Members {
+		if l.Members[i].Name == name {
+			return &l.Members[i]
+		}
+	}
+	return nil
+}
+
+// checkPlaces: names and ports are never used twice, zones only once.
+func (s *sim) checkPlaces(in Input, out Output) {
+	zones := map[string]string{}
+	for _, m := range out.Layout.Members {
+		if find(in.Layout, m.Name) == nil && s.names[m.Name] {
+			s.fail("the name %s is used again", m.Name)
+		}
+		for key, a := range s.assigned {
+			if host, id := splitKey(key); host == m.Host && id != ID(in.Want.ID, m.Name) && overlap(a, m) {
+				s.fail("%s on %s has a port of %s", m.Name, m.Host, id)
+			}
+		}
+		if in.Want.SpreadZones && m.Going == Staying && !m.Leaving {
+			if other, taken := zones[m.Zone]; taken {
+				s.fail("%s and %s are both in zone %s", other, m.Name, m.Zone)
+			}
+			zones[m.Zone] = m.Name
+		}
+	}
+	for i, a := range out.Layout.Members {
+		for _, b := range out.Layout.Members[:i] {
+			if a.Name == b.Name || a.Host == b.Host && overlap(member.Assignment{Port: b.Port, RESTPort: b.RESTPort}, a) {
+				s.fail("%s and %s share a name or a port", a.Name, b.Name)
+			}
+		}
+	}
+}
+
+func overlap(a member.Assignment, m Placed) bool {
+	return slices.Contains([]int{a.Port, a.RESTPort}, m.Port) || slices.Contains([]int{a.Port, a.RESTPort}, m.RESTPort)
+}
+
+// checkHandover: somebody is ready to take over with everything.
+func (s *sim) checkHandover(in Input, out Output) {
+	w := begin(in)
+	for _, m := range w.members() {
+		if m.Name != in.Leader && w.ready(m) && w.inSync(m) && !seatFor(in.Want, *m).NoFailover {
+			return
+		}
+	}
+	s.fail("a handover was asked for without a standby in sync")
+}
+
+// checkDeletion: data are deleted only if others have every acknowledged write.
+func (s *sim) checkDeletion(gone *simMember, id string) {
+	if s.want.State == member.Absent || !gone.data || s.want.Upstream != nil {
+		return
+	}
+	for _, m := range s.all() {
+		if m != gone && m.data && m.lsn >= s.acked && m.have.Want != member.Absent {
+			return
+		}
+	}
+	s.fail("the data of %s were the last with all acknowledged writes", id)
+}

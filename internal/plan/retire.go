@@ -1,0 +1,193 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+)
+
+// replaceLost rebuilds what was on a lost host, as long as there is a primary to
+// copy from. The lost copy is deleted only when the host returns and others have
+// taken its place.
+func (w *work) replaceLost() {
+	if w.primary() == nil {
+		return
+	}
+	for i := range w.members() {
+		m := w.members()[i]
+		if m.Going == Staying && w.lostTooLong(m) {
+			w.replace(m, "host "+m.Host+" is lost")
+		}
+	}
+}
+
+// lostTooLong: a host that was forgotten will not return. One of which nobody
+// knows since when it is lost was never judged.
+func (w *work) lostTooLong(m *Placed) bool {
+	h, known := w.host(m.Host)
+	if !known {
+		return true
+	}
+	return !h.Alive && !h.LostSince.IsZero() && w.Now.Sub(h.LostSince) >= w.Policy.ReplaceAfter
+}
+
+// drain moves members away from hosts that are being emptied.
+func (w *work) drain() {
+	for i := range w.members() {
+		m := w.members()[i]
+		if h, _ := w.host(m.Host); h.Draining && m.Going == Staying {
+			w.replace(m, "host "+m.Host+" is being drained")
+		}
+	}
+}
+
+// replace puts a second member beside one, for the same seat. It may move the
+// members in memory.
+func (w *work) replace(m *Placed, why string) {
+	seat, ok := w.seatOf(m)
+	if !ok {
+		return
+	}
+	name, served := m.Name, m.Served
+	m.Going = Replaced
+	added, err := w.place(seat)
+	if err != nil {
+		m.Going = Staying
+		w.problem(why + ", and its member cannot be rebuilt: " + err.Error())
+		return
+	}
+	added.Served = served
+	w.add(added)
+	w.doing(fmt.Sprintf("building %s on %s in place of %s", added.Name, added.Host, name))
+}
+
+// reconsider keeps a member after all whose host is back before its replacement
+// was ready: the copy that is there is better than one in the making.
+func (w *work) reconsider() {
+	if w.primary() == nil {
+		return
+	}
+	for _, m := range w.members() {
+		h, _ := w.host(m.Host)
+		zoneTaken := w.Want.SpreadZones && w.inZone(m.Zone) > 0
+		if m.Going == Replaced && !h.Draining && !zoneTaken && w.ready(m) && !w.replaced(m) {
+			m.Going = Staying
+		}
+	}
+}
+
+// retire removes the members that go, once they are not needed any more: never
+// without a primary, for then nobody knows which copy is the best. It answers
+// false while a handover is under way, which nothing else may disturb.
+func (w *work) retire() bool {
+	for _, m := range w.members() {
+		switch {
+		case m.Going == Staying:
+		case w.parked(m):
+			m.Stopped = true
+		case w.primary() == nil:
+			w.doing("waiting for a primary")
+		case !w.dispensable(m):
+		case m.Name != w.Leader:
+			w.remove(m)
+		case !w.stepAside(m):
+			return false
+		}
+	}
+	w.ballot()
+	for _, m := range w.out.Layout.Members {
+		if m.Leaving {
+			w.doing("removing " + m.Name)
+		}
+	}
+	return true
+}
+
+// remove deletes a replica, once the primary does not wait for its confirmations
+// any more and nobody can elect it meanwhile.
+func (w *work) remove(m *Placed) {
+	w.doing("removing " + m.Name)
+	w.departing[m.Name] = true
+	if !m.Votes && m.Barred || !w.alive(m) && !w.runs(m) {
+		m.Leaving = true
+	}
+}
+
+// stepAside has a leader that goes give its role away. It answers whether other
+// work may go on beside it.
+func (w *work) stepAside(m *Placed) bool {
+	if len(w.Want.Seats) == 0 {
+		return true // it is the copy that is kept, once the others are gone
+	}
+	request := w.request("retire", m.Name, 0)
+	switch {
+	case w.Want.Upstream != nil && w.heir(m):
+		// Nothing is acknowledged here: whoever is left follows the source as well.
+		m.Stopped = true
+		w.doing("handing over from " + m.Name)
+		return false
+	case w.Want.Upstream != nil, w.successor("") == nil && !w.outstanding(request):
+		w.doing("waiting for a standby in sync")
+		return true
+	}
+	w.handOver(request, "")
+	return false
+}
+
+// heir: somebody else has data and may lead a database that follows.
+func (w *work) heir(m *Placed) bool {
+	return slices.ContainsFunc(w.members(), func(other *Placed) bool {
+		return other != m && other.Going == Staying && !other.Barred && w.alive(other) && w.report(other).Ready
+	})
+}
+
+// dispensable: the others do without it. A lost host is waited for: what it holds
+// is deleted when it returns, not behind its back.
+func (w *work) dispensable(m *Placed) bool {
+	if m.Going == Surplus {
+		return m.Name != w.Leader || len(w.members()) > 1
+	}
+	if !w.replaced(m) {
+		w.doing("waiting for a replacement of " + m.Name)
+		return false
+	}
+	if h, known := w.host(m.Host); known && !h.Alive {
+		w.problem("host " + m.Host + " is lost: what it holds of " + m.Name + " is deleted when it returns")
+		return false
+	}
+	return true
+}
+
+// replaced: as many others as there are seats like its own do its work.
+func (w *work) replaced(m *Placed) bool {
+	n := 0
+	for _, other := range w.members() {
+		if other.Going == Staying && other.Seat == m.Seat && w.ready(other) && w.asGood(other) {
+			n++
+		}
+	}
+	return n >= w.seatsLike(m)
+}
+
+// asGood: nothing is missing if it has to take over.
+func (w *work) asGood(m *Placed) bool {
+	return m.Name == w.Leader || w.inSync(m) || !w.confirms(m)
+}
+
+func (w *work) seatOf(m *Placed) (Seat, bool) {
+	for _, s := range w.Want.Seats {
+		if s.Key == m.Seat {
+			return s, true
+		}
+	}
+	return Seat{}, false
+}
+
+func (w *work) seatsLike(m *Placed) int {
+	n := 0
+	for _, s := range w.Want.Seats {
+		if s.Key == m.Seat {
+			n++
+		}
+	}
+	return n
+}

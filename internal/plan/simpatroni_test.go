@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"slices"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/member"
+)
+
+// patroni is what the Patronis of the members do in a round.
+func (s *sim) patroni() {
+	if m := s.named(s.leader); m == nil || !m.running {
+		// The old leader's lease ends, or its agent revoked it.
+		elected := s.leader == ""
+		s.leader = ""
+		if elected {
+			s.elect()
+		}
+	} else {
+		m.promoted = true
+	}
+	s.replicate()
+	s.updateSync()
+	s.write()
+	for _, m := range s.all() {
+		if m.running {
+			m.applied = m.have.Generation
+		}
+		m.restarting = max(0, m.restarting-1)
+	}
+}
+
+func (s *sim) named(name string) *simMember {
+	for _, m := range s.all() {
+		if m.have.Name == name && !m.gone {
+			return m
+		}
+	}
+	return nil
+}
+
+// serving: there is a primary that takes writes.
+func (s *sim) serving() bool {
+	m := s.named(s.leader)
+	return m != nil && m.running && m.promoted
+}
+
+// elect makes a leader where there is none: the first member of a new database,
+// or the best of those that may be.
+func (s *sim) elect() {
+	var best *simMember
+	for _, m := range s.all() {
+		if !m.running || !s.eligible(m) {
+			continue
+		}
+		if best == nil || s.better(m, best) {
+			best = m
+		}
+	}
+	if best == nil {
+		return
+	}
+	if !s.initialized {
+		s.initialized, best.data, best.promoted = true, true, true
+	}
+	s.leader = best.have.Name
+	best.applied = best.have.Generation
+	if best.lsn < s.acked && s.want.State != member.Absent {
+		s.fail("%s was elected without acknowledged writes: it has %d of %d", s.leader, best.lsn, s.acked)
+	}
+	if s.sync.Leader != "" {
+		s.sync = patroni.Sync{Leader: s.leader}
+	}
+}
+
+func (s *sim) eligible(m *simMember) bool {
+	switch {
+	case !s.initialized:
+		return !m.have.NoFailover
+	case !m.data:
+		return false
+	case s.sync.Leader == "":
+		return !m.have.NoFailover
+	case m.have.Name == s.sync.Leader:
+		return true
+	default:
+		return !m.have.NoFailover && slices.Contains(s.sync.Standbys, m.have.Name) && s.asked(m) >= s.sync.Quorum
+	}
+}
+
+// asked is how many other voters a candidate can ask how far they are.
+func (s *sim) asked(candidate *simMember) int {
+	n := 0
+	for _, m := range s.all() {
+		if m != candidate && m.running && m.data && slices.Contains(s.sync.Standbys, m.have.Name) && m.lsn <= candidate.lsn {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *sim) better(a, b *simMember) bool {
+	switch {
+	case a.lsn != b.lsn:
+		return a.lsn > b.lsn
+	case a.have.Boost != b.have.Boost:
+		return a.have.Boost
+	default:
+		return a.have.Tier < b.have.Tier
+	}
+}
+
+// replicate has replicas receive, and empty ones copy.
+func (s *sim) replicate() {
+	leader := s.named(s.leader)
+	if !s.serving() {
+		return
+	}
+	for _, m := range s.all() {
+		switch {
+		case m == leader || !m.running:
+		case !m.data && m.copying == 0:
+			m.copying = copyTime
+		case !m.data:
+			if m.copying--; m.copying == 0 {
+				m.data, m.lsn, m.owner = true, leader.lsn, leader.owner
+			}
+		case slices.Contains(s.sync.Standbys, m.have.Name):
+			m.lsn, m.owner = leader.lsn, leader.owner
+		default:
+			// One out of sync is a commit behind.
+			m.lsn, m.owner = max(min(m.lsn, leader.lsn), leader.lsn-1), leader.owner
+		}
+	}
+}
+
+// updateSync is what the leader writes to the sync key.
+func (s *sim) updateSync() {
+	if !s.serving() {
+		return
+	}
+	if s.config.Sync == patroni.SyncOff || s.config.Sync == "" {
+		s.sync = patroni.Sync{}
+		return
+	}
+	var able []string
+	for _, m := range s.all() {
+		if m.have.Name != s.leader && m.running && m.data && !m.have.NoFailover && m.restarting == 0 {
+			able = append(able, m.have.Name)
+		}
+	}
+	if s.config.Sync == patroni.SyncSingle && len(able) > 1 {
+		kept := slices.DeleteFunc(slices.Clone(able), func(n string) bool { return !slices.Contains(s.sync.Standbys, n) })
+		able = append(kept, able...)[:1]
+	}
+	next := patroni.Sync{Leader: s.leader, Standbys: able}
+	if s.config.Sync == patroni.SyncQuorum {
+		next.Quorum = max(0, len(able)-1)
+	}
+	s.sync = next
+	for _, name := range able { // a standby is in sync once it has everything
+		s.named(name).lsn = s.named(s.leader).lsn
+	}
+}
+
+// write is a client that commits once in a round: acknowledged if as many
+// standbys have it as must.
+func (s *sim) write() {
+	leader := s.named(s.leader)
+	if !s.serving() || leader.restarting > 0 {
+		return
+	}
+	leader.lsn++
+	leader.owner = leader.have.Owner.Serial
+	confirmed := 0
+	for _, name := range s.sync.Standbys {
+		if m := s.named(name); m != nil && m.running {
+			m.lsn = leader.lsn
+			confirmed++
+		}
+	}
+	// One that follows another database acknowledges nothing of its own.
+	if confirmed >= len(s.sync.Standbys)-s.sync.Quorum && s.config.Upstream == nil {
+		s.acked = leader.lsn
+	}
+}
