@@ -36,6 +36,7 @@ var catalog = map[SourceType]map[string]kind{
 		"0051": {"failover", "Multi-AZ instance activation completed."},
 		"0052": {"recovery", "Multi-AZ instance recovery started."},
 		"0053": {"recovery", "Multi-AZ instance recovery completed."},
+		"0057": {"read replica", "Replication streaming has been terminated."},
 		"0062": {"read replica", "Replication for the Read Replica was manually stopped."},
 		"0065": {"failover", "Recovered from partial failover."},
 		"0087": {"notification", "DB instance stopped."},

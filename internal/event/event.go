@@ -75,3 +75,6 @@ func Put(scope spec.Scope, e Event, key string) state.Op {
 	id := fmt.Sprintf("%016x-%s-%s", e.At.UnixNano(), e.ID, key)
 	return state.Put(state.Event(scope.Account, scope.Region, id), e)
 }
+
+// ARNKind is the kind of resource in the ARN of an event's source.
+func ARNKind(t SourceType) string { return arnKinds[t] }

@@ -7,6 +7,7 @@ import (
 
 	"howdah/internal/event"
 	"howdah/internal/plan"
+	"howdah/internal/spec"
 	"howdah/internal/state"
 )
 
@@ -34,6 +35,10 @@ func eventsBetween(d *database, before, after plan.Layout, now time.Time) ([]sta
 	if after.Created && !before.Created && !d.owner.cluster {
 		add("0005")
 	}
+	// An Aurora cluster exists, and is told of, before it has instances.
+	if after.Created && !before.Created && d.cluster != nil && d.cluster.Value.MultiAZ() {
+		add("0170")
+	}
 	if after.Changed > before.Changed && before.Created {
 		for _, number := range d.owner.ChangeEvents {
 			add(number)
@@ -55,10 +60,8 @@ func memberNotes(d *database, before, after plan.Layout) []note {
 	var notes []note
 	for _, m := range after.Members {
 		old, known := find(before, m.Name)
-		if known && m.Rebooted > old.Rebooted {
-			if src, ok := d.seatSource(m.Seat); ok {
-				notes = append(notes, note{src, "0006", nil})
-			}
+		if known {
+			notes = append(notes, seatNotes(d, old, m)...)
 		}
 		if known && m.Going == plan.Replaced && old.Going == plan.Staying && !d.owner.cluster {
 			notes = append(notes, note{d.source(), "0361", nil})
@@ -67,6 +70,26 @@ func memberNotes(d *database, before, after plan.Layout) []note {
 	for _, m := range before.Members {
 		if _, stays := find(after, m.Name); !stays && m.Going == plan.Replaced && !d.owner.cluster {
 			notes = append(notes, note{d.source(), "0362", nil})
+		}
+	}
+	return notes
+}
+
+// seatNotes tell of requests that an instance of a cluster is done with. Its Change
+// is the restart that carried its newest change out.
+func seatNotes(d *database, old, m plan.Placed) []note {
+	i, ok := d.instance(m.Seat)
+	if !ok || d.cluster == nil {
+		return nil
+	}
+	src := event.Source{Scope: i.Scope, Type: event.Instance, Name: i.Name}
+	var notes []note
+	if m.Restarted > old.Restarted || m.Rebooted > old.Rebooted {
+		notes = append(notes, note{src, "0006", nil})
+	}
+	if old.Restarted < i.Change && i.Change <= m.Restarted {
+		for _, number := range i.ChangeEvents {
+			notes = append(notes, note{src, number, nil})
 		}
 	}
 	return notes
@@ -81,14 +104,20 @@ func find(l plan.Layout, name string) (plan.Placed, bool) {
 	return plan.Placed{}, false
 }
 
-// seatSource is the DB instance of a seat.
-func (d *database) seatSource(seat string) (event.Source, bool) {
+// instance is the DB instance of a seat.
+func (d *database) instance(seat string) (spec.Instance, bool) {
 	for _, s := range d.specs {
 		if s.Value.ResourceID == seat {
-			return event.Source{Scope: s.Value.Scope, Type: event.Instance, Name: s.Value.Name}, true
+			return s.Value, true
 		}
 	}
-	return event.Source{}, false
+	return spec.Instance{}, false
+}
+
+// seatSource is the DB instance of a seat, as what an event is about.
+func (d *database) seatSource(seat string) (event.Source, bool) {
+	i, ok := d.instance(seat)
+	return event.Source{Scope: i.Scope, Type: event.Instance, Name: i.Name}, ok
 }
 
 func deletionEvents(d *database, now time.Time) ([]state.Op, error) {

@@ -87,21 +87,26 @@ func with(base route.Route, id string, kind route.Kind, address string, port int
 	return base
 }
 
-// custom resolves an endpoint's lists: a static one names its instances, an
-// exclusion list takes all others.
+// custom is the route of a custom endpoint.
 func custom(base route.Route, e spec.Endpoint, c spec.Cluster, instances []spec.Instance) route.Route {
 	r := with(base, e.ResourceID, route.Seats, e.Address, c.Port)
-	r.ReadersOnly = e.Type == "READER"
+	r.Seats, r.ReadersOnly = EndpointSeats(e, instances)
+	return r
+}
+
+// EndpointSeats resolves the lists of a custom endpoint of a cluster with these
+// instances: a static one names its instances, an exclusion list takes all others.
+func EndpointSeats(e spec.Endpoint, instances []spec.Instance) (seats []string, readersOnly bool) {
 	for _, i := range instances {
 		listed := slices.Contains(e.Static, i.ResourceID)
 		if len(e.Static) == 0 {
 			listed = !slices.Contains(e.Excluded, i.ResourceID)
 		}
 		if listed && !i.Deleting {
-			r.Seats = append(r.Seats, i.ResourceID)
+			seats = append(seats, i.ResourceID)
 		}
 	}
-	return r
+	return seats, e.Type == "READER"
 }
 
 // departed removes the records of a cluster's instances and custom endpoints that
