@@ -19,6 +19,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"golang.org/x/sync/errgroup"
 
+	"howdah/internal/admin"
 	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/etcd"
@@ -92,7 +93,7 @@ func Run(ctx context.Context, cfg Config) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cache.Run(ctx) })
 	group.Go(func() error { return watchEtcd(ctx, member) })
-	group.Go(func() error { return cfg.listen(ctx, routes(api, hosts.Handler())) })
+	group.Go(func() error { return cfg.listen(ctx, routes(api, api.Admin(), hosts.Handler())) })
 	group.Go(func() error {
 		return lead(ctx, member.Client, cfg.Name, cfg.Log, func(ctx context.Context) error {
 			j := judge.New(judge.Config{
@@ -129,7 +130,7 @@ func (cfg Config) etcd() etcd.Config {
 		Name: cfg.Name, Dir: cfg.Home.EtcdDir(), CertDir: cfg.Home.CertDir(),
 		ClientAddr: fmt.Sprintf("%s:%d", cfg.Address, etcdClientPort),
 		PeerAddr:   fmt.Sprintf("%s:%d", cfg.Address, etcdPeerPort),
-		Peers:      cfg.Peers, Join: cfg.Join && !exists(filepath.Join(cfg.Home.EtcdDir(), "member")),
+		Peers:      cfg.Peers, Join: cfg.Join && !HasState(cfg.Home),
 		Log: cfg.Log.With("component", "etcd"),
 	}
 }
@@ -137,8 +138,10 @@ func (cfg Config) etcd() etcd.Config {
 // PeerAddr is where the etcd of a control plane at this address talks to others.
 func PeerAddr(address string) string { return fmt.Sprintf("%s:%d", address, etcdPeerPort) }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
+// HasState reports whether the control plane of a home has state on disk: then it
+// starts from that, and joins nobody.
+func HasState(h *home.Home) bool {
+	_, err := os.Stat(filepath.Join(h.EtcdDir(), "member"))
 	return err == nil
 }
 
@@ -170,14 +173,18 @@ func watchEtcd(ctx context.Context, member *etcd.Member) error {
 	}
 }
 
-// routes sends hosts' calls to one handler and everything else to the API.
-func routes(api, hosts http.Handler) http.Handler {
+// routes sends hosts' calls and those of the admin API to handlers of their own,
+// and everything else to the API.
+func routes(api, admins, hosts http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, hostapi.Path) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, hostapi.Path):
 			hosts.ServeHTTP(w, r)
-			return
+		case strings.HasPrefix(r.URL.Path, admin.Path):
+			admins.ServeHTTP(w, r)
+		default:
+			api.ServeHTTP(w, r)
 		}
-		api.ServeHTTP(w, r)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"net/url"
 
 	"howdah/api"
-	"howdah/api/rds"
 	"howdah/internal/wire"
 )
 
@@ -15,11 +14,39 @@ type action func(ctx context.Context, s *Server, c call, values url.Values) (any
 // actions are all that Howdah does, by service and name.
 var actions = map[string]map[string]action{
 	"rds": {
-		"CreateDBInstance":    on((*Server).createDBInstance),
-		"DescribeDBInstances": on((*Server).describeDBInstances),
-		"DeleteDBInstance":    on((*Server).deleteDBInstance),
+		"AddTagsToResource":           on((*Server).addTagsToResource),
+		"CreateDBCluster":             on((*Server).createDBCluster),
+		"CreateDBClusterEndpoint":     on((*Server).createDBClusterEndpoint),
+		"CreateDBInstance":            on((*Server).createDBInstance),
+		"CreateDBInstanceReadReplica": on((*Server).createDBInstanceReadReplica),
+		"DeleteDBCluster":             on((*Server).deleteDBCluster),
+		"DeleteDBClusterEndpoint":     on((*Server).deleteDBClusterEndpoint),
+		"DeleteDBInstance":            on((*Server).deleteDBInstance),
+		"DescribeDBClusterEndpoints":  on((*Server).describeDBClusterEndpoints),
+		"DescribeDBClusters":          on((*Server).describeDBClusters),
+		"DescribeDBInstances":         on((*Server).describeDBInstances),
+		"DescribeEvents":              on((*Server).describeEvents),
+		"FailoverDBCluster":           on((*Server).failoverDBCluster),
+		"ListTagsForResource":         on((*Server).listTagsForResource),
+		"ModifyDBCluster":             on((*Server).modifyDBCluster),
+		"ModifyDBClusterEndpoint":     on((*Server).modifyDBClusterEndpoint),
+		"ModifyDBInstance":            on((*Server).modifyDBInstance),
+		"PromoteReadReplica":          on((*Server).promoteReadReplica),
+		"RebootDBCluster":             on((*Server).rebootDBCluster),
+		"RebootDBInstance":            on((*Server).rebootDBInstance),
+		"RemoveTagsFromResource":      on((*Server).removeTagsFromResource),
+		"StartDBCluster":              on((*Server).startDBCluster),
+		"StartDBInstance":             on((*Server).startDBInstance),
+		"StopDBCluster":               on((*Server).stopDBCluster),
+		"StopDBInstance":              on((*Server).stopDBInstance),
+	},
+	"sts": {
+		"GetCallerIdentity": on((*Server).getCallerIdentity),
 	},
 }
+
+// void is the output of actions that have none: handlers answer a nil pointer.
+type void struct{}
 
 // on makes an action of a handler with typed input and output.
 func on[In, Out any](handler func(*Server, context.Context, call, *In) (*Out, error)) action {
@@ -32,7 +59,7 @@ func on[In, Out any](handler func(*Server, context.Context, call, *In) (*Out, er
 			return nil, err
 		}
 		out, err := handler(s, ctx, c, in)
-		if err != nil {
+		if err != nil || out == nil {
 			return nil, err
 		}
 		return out, nil
@@ -49,8 +76,10 @@ func find(service, name string) (action, error) {
 	if do, ok := known[name]; ok {
 		return do, nil
 	}
-	if _, exists := rds.Service.Action(name); service == "rds" && exists {
-		return nil, wire.NewError(api.ErrInvalidAction, "The action %s is not available in this version of Howdah.", name)
+	for _, s := range wire.Services() {
+		if _, exists := s.Action(name); exists && s.Name == service {
+			return nil, wire.NewError(api.ErrInvalidAction, "The action %s is not available in this version of Howdah.", name)
+		}
 	}
 	return nil, wire.NewError(api.ErrInvalidAction, "The action %s is not valid for this web service.", name)
 }

@@ -4,10 +4,10 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/binary"
+	"hash/fnv"
 	"net/netip"
 
 	"howdah/api"
-	"howdah/internal/spec"
 	"howdah/internal/state"
 	"howdah/internal/wire"
 )
@@ -23,7 +23,9 @@ func newResourceID(prefix string) string {
 }
 
 // claim is a free endpoint address, with the write that takes it. Two who pick
-// the same conflict, and the loser tries again.
+// the same conflict, and the loser tries again. Where the search begins depends
+// on the resource: an address that was just given up goes to a newcomer, whom old
+// clients would take for the one that they know, only when there is no other.
 func (s *Server) claim(resourceID string, but ...string) (string, state.Op, error) {
 	taken := map[string]bool{}
 	for _, key := range s.Cache.Keys(state.AddressRoot) {
@@ -32,24 +34,19 @@ func (s *Server) claim(resourceID string, but ...string) (string, state.Op, erro
 	for _, a := range but {
 		taken[a] = true
 	}
-	size := uint32(1) << (32 - s.pool.Bits())
-	base := binary.BigEndian.Uint32(s.pool.Addr().AsSlice())
 	// Neither the network's own address nor the last one.
-	for n := uint32(1); n < size-1; n++ {
+	size := uint32(1)<<(32-s.pool.Bits()) - 2
+	base := binary.BigEndian.Uint32(s.pool.Addr().AsSlice()) + 1
+	hash := fnv.New32a()
+	hash.Write([]byte(resourceID))
+	start := hash.Sum32() % size
+	for n := range size {
 		var b [4]byte
-		binary.BigEndian.PutUint32(b[:], base+n)
+		binary.BigEndian.PutUint32(b[:], base+(start+n)%size)
 		address := netip.AddrFrom4(b).String()
 		if !taken[address] {
 			return address, state.Swap(state.Address(address), 0, resourceID), nil
 		}
 	}
 	return "", state.Op{}, wire.NewError(api.ErrServiceUnavailable, "All endpoint addresses of %s are in use.", s.pool)
-}
-
-// nameFree answers the error for a name that is taken.
-func (s *Server) nameFree(scope spec.Scope, name string) error {
-	if _, _, taken := s.Cache.Raw(state.Instance(scope.Account, scope.Region, name)); taken {
-		return wire.NewError("DBInstanceAlreadyExists", "DB instance already exists")
-	}
-	return nil
 }

@@ -52,7 +52,18 @@ func (s *Server) clusterFacts(c spec.Cluster) (plan.Facts, []spec.Instance) {
 			own = append(own, i.Value)
 		}
 	}
-	return s.facts(plan.ForCluster(c, own, plan.Links{})), own
+	f := s.facts(plan.ForCluster(c, own, plan.Links{}))
+	f.Known = announced(own)
+	return f, own
+}
+
+// announced are the instances of a cluster that have been available once.
+func announced(own []spec.Instance) map[string]bool {
+	known := map[string]bool{}
+	for _, i := range own {
+		known[i.ResourceID] = i.Announced
+	}
+	return known
 }
 
 // instances of a scope, by name.
@@ -66,23 +77,9 @@ func (s *Server) clusters(scope spec.Scope) []state.Record[spec.Cluster] {
 }
 
 // instanceStatus is the status word of any instance.
-func (s *Server) instanceStatus(i spec.Instance) string {
-	if i.Cluster == "" {
-		status := s.instanceFacts(i).DatabaseStatus()
-		if status == plan.FailingOver {
-			return plan.Rebooting // an instance has no such status
-		}
-		return status
-	}
-	for _, c := range s.clusters(i.Scope) {
-		if c.Value.ResourceID == i.Cluster {
-			f, _ := s.clusterFacts(c.Value)
-			return f.SeatStatus(seatOf(f, i), i.Deleting)
-		}
-	}
-	return plan.Deleting
-}
+func (s *Server) instanceStatus(i spec.Instance) string { return s.look(i.Account).status(i) }
 
+// seatOf is the seat of an instance of a cluster.
 func seatOf(f plan.Facts, i spec.Instance) plan.Seat {
 	for _, seat := range f.Want.Seats {
 		if seat.Key == i.ResourceID {

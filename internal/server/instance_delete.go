@@ -2,97 +2,83 @@ package server
 
 import (
 	"context"
-	"strings"
 
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 	"howdah/internal/wire"
 )
 
-// instance finds an instance by name or ARN.
-func (s *Server) instance(scope spec.Scope, identifier string) (state.Record[spec.Instance], error) {
-	name := nameOf(identifier, "db")
-	record, err := state.Load[spec.Instance](s.Cache, state.Instance(scope.Account, scope.Region, name))
-	if err != nil {
-		return record, wire.NewError(rds.ErrDBInstanceNotFound, "DBInstance %s not found.", name)
-	}
-	return record, nil
-}
-
-// nameOf is the name in an ARN of a kind, or the identifier itself, in lower case.
-func nameOf(identifier, kind string) string {
-	identifier = strings.ToLower(strings.TrimSpace(identifier))
-	if parts := strings.Split(identifier, ":"); len(parts) == 7 && parts[0] == "arn" && parts[5] == kind {
-		return parts[6]
-	}
-	return identifier
-}
-
-// deleteDBInstance marks an instance as being deleted: from the answer on its
-// status is "deleting", and it cannot be taken back.
+// deleteDBInstance marks an instance as being deleted, in whatever state it is:
+// from the answer on its status is "deleting", and it cannot be taken back.
 func (s *Server) deleteDBInstance(ctx context.Context, c call, in *rds.DeleteDBInstanceMessage) (*rds.DeleteDBInstanceResult, error) {
 	var deleted spec.Instance
 	err := s.retry(ctx, func() error {
-		record, err := s.instance(c.Scope, or(in.DBInstanceIdentifier, ""))
+		l := s.look(c.Account)
+		record, err := l.findInstance(c.Scope, or(in.DBInstanceIdentifier, ""))
 		if err != nil {
 			return err
 		}
 		i := record.Value
-		if err := s.mayDelete(i, in); err != nil {
+		if err := l.mayDelete(i, in); err != nil {
+			return err
+		}
+		ops, err := l.letGo(i.Common)
+		if err != nil {
 			return err
 		}
 		i.Deleting = true
 		i.Generation++
 		deleted = i
-		ops := []state.Op{state.Swap(record.Key, record.Revision, i)}
-		for _, follower := range s.followers(i.ResourceID) {
-			promoted := follower.Value
-			promoted.Promoted = true
-			promoted.Generation++
-			ops = append(ops, state.Swap(follower.Key, follower.Revision, promoted))
-		}
-		return s.commit(ctx, ops...)
+		return s.commit(ctx, append(ops, state.Swap(record.Key, record.Revision, i))...)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &rds.DeleteDBInstanceResult{DBInstance: s.instanceOut(deleted)}, nil
+	return &rds.DeleteDBInstanceResult{DBInstance: s.look(c.Account).instanceOut(deleted)}, nil
 }
 
-// followers of a database go on as databases of their own when it is deleted.
-func (s *Server) followers(resourceID string) []state.Record[spec.Instance] {
-	var all []state.Record[spec.Instance]
-	for _, i := range state.LoadAll[spec.Instance](s.Cache, state.InstanceRoot) {
-		if i.Value.Follows() && i.Value.Source == resourceID && !i.Value.Deleting {
-			all = append(all, i)
+// letGo makes the databases that follow one that is being deleted independent.
+// One that has not copied its source yet would be left with nothing.
+func (l *look) letGo(c spec.Common) ([]state.Op, error) {
+	var ops []state.Op
+	for _, f := range l.followers[c.ResourceID] {
+		i := f.Value
+		if !l.instanceFacts(i).Layout.Created {
+			return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "The read replica %s of %s is still being created: wait for it, or delete it first.", i.Name, c.Name)
 		}
+		l.promote(&i)
+		ops = append(ops, state.Swap(f.Key, f.Revision, i))
 	}
-	return all
+	return ops, nil
 }
 
 // mayDelete asks for the explicit word that the data may go: in this version that
 // is SkipFinalSnapshot, since there are no snapshots yet.
-func (s *Server) mayDelete(i spec.Instance, in *rds.DeleteDBInstanceMessage) error {
+func (l *look) mayDelete(i spec.Instance, in *rds.DeleteDBInstanceMessage) error {
 	switch {
+	case i.Deleting || l.status(i) == plan.Deleting:
+		return wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is already being deleted.", i.Name)
 	case i.DeletionProtection:
 		return wire.NewError(api.ErrInvalidParameterCombination, "Cannot delete protected DB Instance, please disable deletion protection and try again.")
-	case i.Deleting:
-		return wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is already being deleted.", i.Name)
 	case i.Auto:
 		return wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s belongs to a Multi-AZ DB cluster: delete the cluster.", i.Name)
-	}
-	if i.Cluster != "" || i.Follows() {
-		// Nothing is lost: the cluster, or the source, has the data.
-		if in.FinalDBSnapshotIdentifier != nil {
-			return wire.NewError(api.ErrInvalidParameterCombination, "FinalDBSnapshotIdentifier can not be specified when deleting a cluster or replica instance.")
+	case i.Cluster != "":
+		cluster := l.cluster[i.Cluster]
+		if status := l.clusterStatus(cluster); status == plan.StoppedWord || status == plan.Stopping {
+			return clusterState(cluster, status, plan.Available)
 		}
-		return nil
 	}
-	return finalSnapshot(or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
+	if i.Cluster == "" && !i.Follows() {
+		return finalSnapshot(or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
+	}
+	// Nothing is lost: the cluster, or the source, has the data.
+	if in.FinalDBSnapshotIdentifier != nil {
+		return wire.NewError(api.ErrInvalidParameterCombination, "FinalDBSnapshotIdentifier can not be specified when deleting a cluster or replica instance.")
+	}
+	return nil
 }
 
 func finalSnapshot(skip bool, name *string, parameter string) error {
@@ -105,9 +91,4 @@ func finalSnapshot(skip bool, name *string, parameter string) error {
 		return wire.NewError(api.ErrInvalidParameterCombination, "%s is required unless SkipFinalSnapshot is specified.", parameter)
 	}
 	return nil
-}
-
-// hosts are the places that a new database could go to now.
-func (s *Server) hosts() []plan.Host {
-	return reconcile.Hosts(s.Cache, s.now())
 }

@@ -42,6 +42,8 @@ type Config struct {
 	Log     *slog.Logger
 }
 
+var errPool = errors.New("it must be an IPv4 network of at least four addresses")
+
 // Server is an http.Handler.
 type Server struct {
 	Config
@@ -54,6 +56,9 @@ func New(cfg Config) (*Server, error) {
 	pool, err := netip.ParsePrefix(cfg.Pool)
 	if err != nil {
 		return nil, fmt.Errorf("endpoint pool: %w", err)
+	}
+	if !pool.Addr().Is4() || pool.Bits() > 30 {
+		return nil, fmt.Errorf("endpoint pool %s: %w", cfg.Pool, errPool)
 	}
 	return &Server{Config: cfg, pool: pool.Masked(), now: time.Now}, nil
 }

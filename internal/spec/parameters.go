@@ -31,10 +31,10 @@ func kilobytes(n int64) string { return fmt.Sprintf("%dkB", n/1024) }
 func ClusterParameters(memory, storage int64) map[string]string {
 	return map[string]string{
 		// LEAST({DBInstanceClassMemory/9531392},5000).
-		"max_connections":           strconv.FormatInt(max(min(memory/9531392, 5000), 30), 10),
-		"max_worker_processes":      "16",
+		"max_connections":      strconv.FormatInt(max(min(memory/9531392, 5000), 30), 10),
+		"max_worker_processes": "16",
 		// howdah keeps master users within their rights: extensions/howdah.
-		"shared_preload_libraries": "pg_stat_statements,howdah",
+		"shared_preload_libraries":  "pg_stat_statements,howdah",
 		"max_wal_senders":           "35",
 		"max_replication_slots":     "30",
 		"max_prepared_transactions": "0",
@@ -72,3 +72,9 @@ func ClusterParameters(memory, storage int64) map[string]string {
 
 // slotCap is a fifth of the storage, between 1 and 64 GiB.
 func slotCap(storage int64) int64 { return min(max(storage/5, 1<<30), 64<<30) }
+
+// SharedDiffer reports whether the settings that a standby must not have less of
+// than its primary differ between two sizes of memory, in bytes.
+func SharedDiffer(before, after int64) bool {
+	return ClusterParameters(before, 0)["max_connections"] != ClusterParameters(after, 0)["max_connections"]
+}

@@ -80,7 +80,9 @@ type Common struct {
 	Deleting bool `json:"deleting"`
 
 	// Change counts modifications that the planner has to carry out; until the
-	// newest is done the status is ChangeStatus, and then Events are raised.
+	// newest is done the status is ChangeStatus, and then ChangeEvents are raised.
+	// Of a member of a cluster it is the value of the seat's Restart that ends the
+	// change: see plan.ForCluster.
 	Change       int64    `json:"change"`
 	ChangeStatus string   `json:"change_status,omitempty"`
 	ChangeEvents []string `json:"change_events,omitempty"` // ids of package event
@@ -88,6 +90,16 @@ type Common struct {
 	Reboot         int64  `json:"reboot"`
 	Failover       int64  `json:"failover"`
 	FailoverTarget string `json:"failover_target,omitempty"` // resource id of an instance, or ""
+
+	// Before holds what the newest Change replaces, to be shown until it is done.
+	Before *Values `json:"before,omitempty"`
+	// Pending waits for the maintenance window.
+	Pending *Values `json:"pending,omitempty"`
+	// SharedMemory, in bytes, is what the settings are made for that a standby must
+	// not have less of than its primary, where that is more than the own class: of
+	// a cluster the largest class that it ever had, of a replica its source's. It
+	// never shrinks.
+	SharedMemory int64 `json:"shared_memory,omitempty"`
 }
 
 // Instance is a DB instance: a database of its own, or a member of a cluster.
@@ -117,43 +129,58 @@ type Instance struct {
 	Source string `json:"source,omitempty"`
 	// Promoted: it followed a source and shall not any more.
 	Promoted bool `json:"promoted,omitempty"`
-
-	// Pending waits for the maintenance window.
-	Pending *Pending `json:"pending,omitempty"`
+	// Announced: it has been available once, as a member of a cluster.
+	Announced bool `json:"announced,omitempty"`
 }
 
-// Pending are modifications that wait for the maintenance window or a reboot.
-// Zero values mean: no change.
-type Pending struct {
-	Class           string `json:"class,omitempty"`
-	Storage         int    `json:"storage,omitempty"`
-	StorageType     string `json:"storage_type,omitempty"`
-	IOPS            int    `json:"iops,omitempty"`
-	Verifier        string `json:"verifier,omitempty"`
-	Port            int    `json:"port,omitempty"`
-	MultiAZ         *bool  `json:"multi_az,omitempty"`
-	BackupRetention *int   `json:"backup_retention,omitempty"`
-	ParameterGroup  string `json:"parameter_group,omitempty"`
-	Name            string `json:"name,omitempty"`
-	IAMAuth         *bool  `json:"iam_auth,omitempty"`
+// Values are what a modification changes, or what it replaces. Zero values mean:
+// no change.
+type Values struct {
+	Class           string   `json:"class,omitempty"`
+	Disk            *Storage `json:"disk,omitempty"`
+	MultiAZ         *bool    `json:"multi_az,omitempty"`
+	BackupRetention *int     `json:"backup_retention,omitempty"`
+	IAMAuth         *bool    `json:"iam_auth,omitempty"`
+	Name            string   `json:"name,omitempty"`
+	Port            int      `json:"port,omitempty"`
+	// Password: the master user's password changes. No form of it is kept here.
+	Password bool `json:"password,omitempty"`
+}
+
+// Disk is the instance's storage.
+func (i Instance) Disk() Storage {
+	return Storage{Type: i.StorageType, GiB: i.Storage, IOPS: i.IOPS, MiBps: i.Throughput}
+}
+
+// SetDisk changes the instance's storage.
+func (i *Instance) SetDisk(s Storage) {
+	i.StorageType, i.Storage, i.IOPS, i.Throughput = s.Type, s.GiB, s.IOPS, s.MiBps
 }
 
 // Cluster is a DB cluster: Aurora's writer with readers, or a Multi-AZ DB cluster.
 type Cluster struct {
 	Common
-	Zones         []string `json:"zones"`
+	Zones         []string `json:"zones"` // asked for; none: any
 	ReaderAddress string   `json:"reader_address"`
 	// Class, Storage and IOPS belong to a Multi-AZ DB cluster (engine postgres),
 	// whose three instances Howdah makes itself.
-	Class           string `json:"class,omitempty"`
-	Storage         int    `json:"storage,omitempty"`
-	StorageType     string `json:"storage_type,omitempty"`
-	IOPS            int    `json:"iops,omitempty"`
-	AutoMinor       bool   `json:"auto_minor"`
-	HTTPEndpoint    bool   `json:"http_endpoint,omitempty"`
-	Restart         int64  `json:"restart"`
-	PendingVerifier string `json:"pending_verifier,omitempty"`
+	Class       string `json:"class,omitempty"`
+	Storage     int    `json:"storage,omitempty"`
+	StorageType string `json:"storage_type,omitempty"`
+	IOPS        int    `json:"iops,omitempty"`
+	Public      bool   `json:"public,omitempty"`
+	AutoMinor   bool   `json:"auto_minor"`
+	// Restart counts changes that need a restart of all members.
+	Restart int64 `json:"restart"`
 }
+
+// Disk is the storage of each instance of a Multi-AZ DB cluster.
+func (c Cluster) Disk() Storage {
+	return Storage{Type: c.StorageType, GiB: c.Storage, IOPS: c.IOPS}
+}
+
+// SetDisk changes the storage of a Multi-AZ DB cluster.
+func (c *Cluster) SetDisk(s Storage) { c.StorageType, c.Storage, c.IOPS = s.Type, s.GiB, s.IOPS }
 
 // MultiAZ reports whether Howdah makes the cluster's instances itself.
 func (c Cluster) MultiAZ() bool { return c.Engine == Postgres }

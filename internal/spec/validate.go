@@ -102,10 +102,13 @@ func CheckClass(name string) (Class, error) {
 	return c, nil
 }
 
-// Storage is a request for storage, with zero for what was not given.
+// Storage is what an instance stores its data on; in a request, zero is what was
+// not given.
 type Storage struct {
-	Type             string
-	GiB, IOPS, MiBps int
+	Type  string `json:"type"`
+	GiB   int    `json:"gib"`
+	IOPS  int    `json:"iops,omitempty"`
+	MiBps int    `json:"mibps,omitempty"`
 }
 
 var storageTypes = []string{"standard", "gp2", "gp3", "io1", "io2"}

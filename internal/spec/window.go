@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"hash/fnv"
 	"regexp"
 	"strconv"
@@ -22,12 +23,37 @@ var weekdays = map[string]int{"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, 
 
 // CheckBackupWindow checks a daily window, hh24:mi-hh24:mi in UTC.
 func CheckBackupWindow(window string) error {
-	m := dailyForm.FindStringSubmatch(window)
-	if m == nil {
+	_, length, ok := parseDaily(window)
+	if !ok {
 		return invalidValue("Invalid backup window %q: it has the form hh24:mi-hh24:mi.", window)
 	}
-	if length := (minutes(m[3], m[4]) - minutes(m[1], m[2]) + day) % day; length < 30 {
+	if length < 30 {
 		return invalidValue("The backup window must be at least 30 minutes.")
+	}
+	return nil
+}
+
+func parseDaily(window string) (start, length int, ok bool) {
+	m := dailyForm.FindStringSubmatch(window)
+	if m == nil {
+		return 0, 0, false
+	}
+	start = minutes(m[1], m[2])
+	return start, (minutes(m[3], m[4]) - start + day) % day, true
+}
+
+// CheckWindows checks that a daily and a weekly window have no minute in common.
+func CheckWindows(backup, maintenance string) error {
+	daily, dailyLength, ok := parseDaily(backup)
+	weekly, weeklyLength, also := parseWeekly(maintenance)
+	if !ok || !also {
+		return nil // told by the windows' own checks
+	}
+	for d := range 7 {
+		start := d*day + daily
+		if (start-weekly+week)%week < weeklyLength || (weekly-start+week)%week < dailyLength {
+			return invalidValue("The backup window and maintenance window must not overlap.")
+		}
 	}
 	return nil
 }
@@ -36,14 +62,13 @@ func CheckBackupWindow(window string) error {
 // and answers it in lower case.
 func CheckMaintenanceWindow(window string) (string, error) {
 	window = strings.ToLower(window)
-	start, length, ok := parseWeekly(window)
+	_, length, ok := parseWeekly(window)
 	if !ok {
 		return "", invalidValue("Invalid maintenance window %q: it has the form ddd:hh24:mi-ddd:hh24:mi.", window)
 	}
-	if length < 30 || length > day {
+	if length < 30 || length >= day {
 		return "", invalidValue("The maintenance window must be at least 30 minutes and less than 24 hours.")
 	}
-	_ = start
 	return window, nil
 }
 
@@ -75,16 +100,30 @@ func minutes(hours, mins string) int {
 	return h*60 + m
 }
 
-// DefaultWindows spreads resources over the night and the week, always in the
-// same way for the same resource.
-func DefaultWindows(resourceID string) (backup, maintenance string) {
+// FillWindows chooses the windows that were not given. It spreads resources over
+// the night and the week, always in the same way for the same resource, and keeps
+// the two apart.
+func FillWindows(resourceID, backup, maintenance string) (string, string) {
 	hash := fnv.New32a()
 	hash.Write([]byte(resourceID))
 	n := int(hash.Sum32() % (8 * 60))
 	names := []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
 	d := names[int(hash.Sum32()/480)%len(names)]
-	clock := func(at int) string {
-		return time.Date(2000, 1, 1, 0, at%day, 0, 0, time.UTC).Format("15:04")
+	askedBackup, askedMaintenance := backup, maintenance
+	// At most 22:30: a window ends on the day that it begins on.
+	for hours := range 14 {
+		at := n + hours*60
+		if askedBackup == "" {
+			backup = clock(at) + "-" + clock(at+30)
+		}
+		if askedMaintenance == "" {
+			maintenance = d + ":" + clock(at+60) + "-" + d + ":" + clock(at+90)
+		}
+		if CheckWindows(backup, maintenance) == nil {
+			break
+		}
 	}
-	return clock(n) + "-" + clock(n+30), d + ":" + clock(n+60) + "-" + d + ":" + clock(n+90)
+	return backup, maintenance
 }
+
+func clock(minute int) string { return fmt.Sprintf("%02d:%02d", minute/60, minute%60) }

@@ -1,0 +1,155 @@
+// Package admin is the contract of the admin API: what `howdah status` and the
+// other commands need and RDS has no action for. A call is POST Path+verb with
+// JSON in and out, signed with SigV4 for Service by any access key of the home. It
+// holds no code beyond its own types.
+//
+// Invariants: no answer holds a secret; names in JSON are stable.
+package admin
+
+import (
+	"net/http"
+	"time"
+
+	"howdah/internal/postmortem"
+)
+
+const (
+	// Path is what all paths of this API begin with.
+	Path = "/howdah/admin/"
+	// Service is the service name that calls are signed for.
+	Service = "howdah"
+)
+
+// The verbs.
+const (
+	VerbStatus     = "status"      // Nothing, Status
+	VerbDatabase   = "database"    // DatabaseRequest, DatabaseAnswer
+	VerbFailovers  = "failovers"   // FailoversRequest, FailoversAnswer
+	VerbDrain      = "drain"       // DrainRequest, DrainAnswer
+	VerbUndrain    = "undrain"     // HostRequest, Nothing
+	VerbForgetHost = "forget-host" // HostRequest, Nothing
+	VerbWipe       = "wipe"        // Nothing, WipeAnswer
+)
+
+// Error is the body of every answer that is not 200.
+type Error struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	// Hint says what the user can do about it, or is empty.
+	Hint string `json:"hint,omitempty"`
+	// Status is the HTTP status; it is not part of the body.
+	Status int `json:"-"`
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// Codes of errors that are this API's own.
+const (
+	CodeUnknownVerb    = "UnknownVerb"
+	CodeInvalidRequest = "InvalidRequest"
+	CodeWrongService   = "WrongService"
+	CodeHostNotFound   = "HostNotFound"
+	CodeHostAlive      = "HostAlive"
+	CodeOnlyCopy       = "OnlyCopy"
+	CodeNotDisposable  = "NotDisposable"
+	CodeUnavailable    = "ServiceUnavailable"
+	CodeInternal       = "InternalFailure"
+)
+
+// statuses of the codes above; any other is the caller's fault.
+var statuses = map[string]int{
+	CodeUnknownVerb: http.StatusNotFound, CodeHostNotFound: http.StatusNotFound,
+	CodeHostAlive: http.StatusConflict, CodeOnlyCopy: http.StatusConflict,
+	CodeNotDisposable: http.StatusForbidden, CodeWrongService: http.StatusForbidden,
+	CodeUnavailable: http.StatusServiceUnavailable, CodeInternal: http.StatusInternalServerError,
+}
+
+// NewError is the error of a code, with the HTTP status that belongs to it.
+func NewError(code, message, hint string) *Error {
+	status, known := statuses[code]
+	if !known {
+		status = http.StatusBadRequest
+	}
+	return &Error{Code: code, Message: message, Hint: hint, Status: status}
+}
+
+// Nothing is the request or the answer of verbs that have none.
+type Nothing struct{}
+
+// DatabaseRequest asks for the databases of this name in the caller's account and
+// region: an instance and a cluster may share one.
+type DatabaseRequest struct {
+	Name string `json:"name"`
+}
+
+// DatabaseAnswer is empty when there is none.
+type DatabaseAnswer struct {
+	Databases []Database `json:"databases"`
+	Problems  []Problem  `json:"problems"`
+}
+
+// FailoversRequest asks for post-mortems, newest first.
+type FailoversRequest struct {
+	Name  string `json:"name,omitempty"`  // of an instance or a cluster, or a resource id; "": all
+	Limit int    `json:"limit,omitempty"` // 0: all
+}
+
+// FailoversAnswer holds them.
+type FailoversAnswer struct {
+	Failovers []postmortem.Record `json:"failovers"`
+}
+
+// HostRequest names a host.
+type HostRequest struct {
+	Host string `json:"host"`
+}
+
+// DrainRequest asks for a host to be emptied, or only what that would move.
+type DrainRequest struct {
+	Host   string `json:"host"`
+	DryRun bool   `json:"dry_run,omitempty"`
+}
+
+// DrainAnswer says what is on the host and where it goes.
+type DrainAnswer struct {
+	Draining bool   `json:"draining"`
+	Moves    []Move `json:"moves"`
+}
+
+// Move is one member that has to leave a host.
+type Move struct {
+	Database   string `json:"database"`
+	ResourceID string `json:"resource_id"`
+	Member     string `json:"member"`
+	Role       string `json:"role"`
+	To         string `json:"to,omitempty"`      // host
+	Step       string `json:"step,omitempty"`    // what is going on
+	Problem    string `json:"problem,omitempty"` // why it cannot move now
+}
+
+// WipeAnswer says what was deleted.
+type WipeAnswer struct {
+	Instances int     `json:"instances"`
+	Clusters  int     `json:"clusters"`
+	Members   int     `json:"members"`
+	Seconds   float64 `json:"seconds"`
+	// Pending are members on lost hosts, as HOST/MEMBER: deleted when those return.
+	Pending []string `json:"pending,omitempty"`
+}
+
+// Step is a stage of what is going on.
+type Step struct {
+	Name  string    `json:"name"`
+	Began time.Time `json:"began"`
+}
+
+// Problem is something that is wrong.
+type Problem struct {
+	Code    string `json:"code"`
+	Subject string `json:"subject"` // "host zone-b", "db demo", …
+	// ResourceID is that of the database, if it is about one.
+	ResourceID string `json:"resource_id,omitempty"`
+	Text       string `json:"text"`
+	// Command mends it, or shows more; empty where Howdah mends it by itself.
+	Command string `json:"command,omitempty"`
+}

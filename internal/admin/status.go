@@ -1,0 +1,196 @@
+package admin
+
+import (
+	"time"
+
+	"howdah/internal/engine/postgres/lsn"
+	"howdah/internal/postmortem"
+)
+
+// Status is the whole truth about a home at one moment.
+type Status struct {
+	Home       string    `json:"home"` // id
+	Version    string    `json:"version"`
+	Account    string    `json:"account"` // the caller's
+	Region     string    `json:"region"`  // the caller's
+	Disposable bool      `json:"disposable"`
+	Time       time.Time `json:"time"`
+
+	Control   []Control    `json:"control"`
+	Etcd      []EtcdMember `json:"etcd"`
+	Edges     []Edge       `json:"edges"`
+	Hosts     []Host       `json:"hosts"`
+	Databases []Database   `json:"databases"` // of all accounts and regions
+	Fences    []Fence      `json:"fences"`    // cases that are open
+
+	LastFailover *postmortem.Record `json:"last_failover,omitempty"`
+	Problems     []Problem          `json:"problems"`
+}
+
+// Control is a control plane.
+type Control struct {
+	Name    string `json:"name"`
+	URL     string `json:"url"`
+	Running bool   `json:"running"`
+	Leading bool   `json:"leading"`
+}
+
+// EtcdMember is a member of the state store.
+type EtcdMember struct {
+	Name    string `json:"name"`
+	ID      string `json:"id"`
+	URL     string `json:"url"` // for clients
+	Healthy bool   `json:"healthy"`
+	Leader  bool   `json:"leader"`
+	Learner bool   `json:"learner"`
+	Bytes   int64  `json:"bytes"` // of its database
+	Error   string `json:"error,omitempty"`
+}
+
+// Edge leads clients to databases.
+type Edge struct {
+	Name                 string    `json:"name"`
+	Driver               string    `json:"driver"`
+	ClientAddressVisible bool      `json:"client_address_visible"`
+	Cost                 string    `json:"cost"`
+	Started              time.Time `json:"started"`
+}
+
+// States of a host.
+const (
+	HostAlive   = "alive"
+	HostLost    = "lost"
+	HostUnknown = "unknown" // not judged yet
+)
+
+// Host is a place for members.
+type Host struct {
+	Name     string    `json:"name"`
+	Zone     string    `json:"zone"`
+	Address  string    `json:"address"`
+	State    string    `json:"state"`
+	Since    time.Time `json:"since"` // of that state
+	Draining bool      `json:"draining"`
+
+	CPUs      int   `json:"cpus"`
+	Memory    int64 `json:"memory"`    // bytes
+	Committed int64 `json:"committed"` // bytes of memory that the classes of its members promise
+	Disk      int64 `json:"disk"`      // bytes
+	DiskFree  int64 `json:"disk_free"`
+
+	Postgres    []string  `json:"postgres"` // installed versions
+	Containment string    `json:"containment"`
+	Limits      string    `json:"limits"`
+	Cut         string    `json:"cut"` // how a lost primary is cut off here
+	Warnings    []string  `json:"warnings,omitempty"`
+	Members     []string  `json:"members"` // DATABASE/MEMBER
+	Version     string    `json:"version"`
+	Started     time.Time `json:"started"`
+}
+
+// Kinds of databases.
+const (
+	KindInstance = "instance"
+	KindCluster  = "cluster"
+)
+
+// Database is a DB instance that is no member of a cluster, or a DB cluster.
+type Database struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Account    string `json:"account"`
+	Region     string `json:"region"`
+	ResourceID string `json:"resource_id"`
+	Status     string `json:"status"` // RDS's word
+
+	Engine      string    `json:"engine"`
+	Version     string    `json:"version"`
+	Class       string    `json:"class,omitempty"`
+	MultiAZ     bool      `json:"multi_az"`
+	StorageGiB  int       `json:"storage_gib,omitempty"`
+	StorageType string    `json:"storage_type,omitempty"`
+	IOPS        int       `json:"iops,omitempty"`
+	MasterUser  string    `json:"master_user"`
+	DBName      string    `json:"db_name,omitempty"`
+	Created     time.Time `json:"created"`
+	Protected   bool      `json:"deletion_protection"`
+	// Follows is the name of the database that this one replicates.
+	Follows string `json:"follows,omitempty"`
+	// Waiting: modifications wait for the maintenance window.
+	Waiting bool `json:"waiting,omitempty"`
+
+	SyncMode  string     `json:"sync_mode"` // off, on, quorum
+	Endpoints []Endpoint `json:"endpoints"`
+	Members   []Member   `json:"members"`
+	Steps     []Step     `json:"steps"` // of what is going on, oldest first
+}
+
+// Kinds of endpoints.
+const (
+	EndpointWriter   = "writer" // also an instance's only one
+	EndpointReader   = "reader"
+	EndpointInstance = "instance"
+	EndpointCustom   = "custom"
+)
+
+// Endpoint is an address that clients use.
+type Endpoint struct {
+	Kind    string   `json:"kind"`
+	Name    string   `json:"name"`    // of the instance, cluster or custom endpoint
+	Address string   `json:"address"` // ip:port
+	LeadsTo []string `json:"leads_to"`
+}
+
+// Roles of members.
+const (
+	RolePrimary = "primary"
+	RoleStandby = "standby"
+	RoleReplica = "replica" // first of a database that follows another one
+)
+
+// Sync states of members that are not the primary.
+const (
+	SyncSync   = "sync"   // confirms every commit
+	SyncQuorum = "quorum" // one of several of which any confirms
+	SyncAsync  = "async"
+)
+
+// Member is one copy of a database.
+type Member struct {
+	Name     string `json:"name"`
+	Instance string `json:"instance,omitempty"` // in a cluster
+	Host     string `json:"host"`
+	Zone     string `json:"zone"`
+	Address  string `json:"address"` // ip:port of its PostgreSQL
+	Role     string `json:"role"`
+	Sync     string `json:"sync,omitempty"`
+	// State is a word for people: ready, starting, down, stopped, host lost, …
+	State    string `json:"state"`
+	Ready    bool   `json:"ready"`
+	Patroni  bool   `json:"patroni"`
+	Postgres bool   `json:"postgres"`
+	Timeline int    `json:"timeline"`
+
+	LSN lsn.LSN `json:"lsn"` // written (primary) or received
+	// LagBytes is how far it is behind the primary; absent when not known.
+	LagBytes     *int64   `json:"lag_bytes,omitempty"`
+	LagSeconds   *float64 `json:"lag_seconds,omitempty"`
+	StorageBytes int64    `json:"storage_bytes"`
+
+	// Going says why it is to be removed: replaced or surplus.
+	Going   string `json:"going,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	Detail  string `json:"detail,omitempty"`
+}
+
+// Fence is an open case of a primary that may be lost.
+type Fence struct {
+	Database string    `json:"database"` // name
+	Phase    string    `json:"phase"`
+	Host     string    `json:"host"`
+	Member   string    `json:"member"`
+	Opened   time.Time `json:"opened"`
+	Evidence []string  `json:"evidence,omitempty"`
+	Method   string    `json:"method,omitempty"` // of the proof
+	Proof    string    `json:"proof,omitempty"`
+}
