@@ -44,7 +44,9 @@ type Config struct {
 	Etcd       []string // client URLs
 	Control    []string // URLs of the control planes
 	Pair       certs.Pair
-	Log        *slog.Logger
+	// Remember is told of the control planes when they change, for the next start.
+	Remember func(control []string)
+	Log      *slog.Logger
 }
 
 // Agent runs one host.
@@ -98,7 +100,10 @@ func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	a.store = &state.Store{Client: client}
 	a.adopt(ctx)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.control.run(ctx, a.Log) })
+	group.Go(func() error {
+		a.control.run(ctx, state.NewCache(client, a.Log, state.ControlRoot), a.Log)
+		return nil
+	})
 	group.Go(func() error { return a.describe(ctx) })
 	group.Go(func() error { return a.followAssignments(ctx) })
 	group.Go(func() error { return a.followTasks(ctx) })
@@ -123,9 +128,12 @@ func (a *Agent) memberDir(id string) string { return a.path("members", id) }
 // host's directory and owns only what is its own.
 func (a *Agent) makeDirs() error {
 	for _, dir := range []string{a.Dir, a.path("members"), a.path("spares"), a.path("trash")} {
-		if err := os.MkdirAll(dir, 0o711); err != nil {
+		if err := errors.Join(os.MkdirAll(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
 			return fmt.Errorf("make directories of the host: %w", err)
 		}
+	}
+	if err := a.checkReachable(); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(a.runDir()), 0o711); err != nil {
 		return fmt.Errorf("make directories of the host: %w", err)
@@ -134,6 +142,25 @@ func (a *Agent) makeDirs() error {
 		return err
 	}
 	return a.ownedDir(a.runDir())
+}
+
+// checkReachable finds out early whether the database's user can get to its data.
+func (a *Agent) checkReachable() error {
+	if a.user == nil {
+		return nil
+	}
+	for dir := filepath.Dir(a.Dir); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return fmt.Errorf("look at %s: %w", dir, err)
+		}
+		if info.Mode().Perm()&0o001 == 0 {
+			return fmt.Errorf("user %s cannot pass through %s: choose a directory that it can reach, or chmod o+x", a.user.Name, dir)
+		}
+		if dir == "/" {
+			return nil
+		}
+	}
 }
 
 // ownedDir makes a directory that only the database's user may enter.

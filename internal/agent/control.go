@@ -3,49 +3,116 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"howdah/internal/hostapi"
+	"howdah/internal/state"
 )
 
 // Beat is how often a host says that it is alive.
 const Beat = 400 * time.Millisecond
 
-// controls are the control planes of the home.
-type controls struct{ clients []*hostapi.Client }
+// controls are the control planes of the home. They come and go: etcd knows them.
+type controls struct {
+	cfg Config
+
+	mu      sync.Mutex
+	clients map[string]*hostapi.Client // by URL, guarded by mu
+}
 
 func newControls(cfg Config) (*controls, error) {
-	c := &controls{}
-	for _, url := range cfg.Control {
-		client, err := hostapi.NewClient(url, cfg.Pair)
-		if err != nil {
-			return nil, err
-		}
-		c.clients = append(c.clients, client)
-	}
-	return c, nil
+	c := &controls{cfg: cfg, clients: map[string]*hostapi.Client{}}
+	return c, c.set(cfg.Control)
 }
 
-func (c *controls) all() []*hostapi.Client { return c.clients }
+// set keeps exactly these control planes.
+func (c *controls) set(urls []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, url := range urls {
+		if c.clients[url] != nil {
+			continue
+		}
+		client, err := hostapi.NewClient(url, c.cfg.Pair)
+		if err != nil {
+			return err
+		}
+		c.clients[url] = client
+	}
+	for url, client := range c.clients {
+		if !slices.Contains(urls, url) {
+			client.Close()
+			delete(c.clients, url)
+		}
+	}
+	return nil
+}
+
+func (c *controls) all() []*hostapi.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*hostapi.Client
+	for _, client := range c.clients {
+		all = append(all, client)
+	}
+	return all
+}
+
+func (c *controls) knows(client *hostapi.Client) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clients[client.URL] == client
+}
 
 // run beats to every control plane, each on its own: a slow one does not delay
-// the others.
-func (c *controls) run(ctx context.Context, log *slog.Logger) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, client := range c.clients {
-		group.Go(func() error {
-			beat(ctx, client, log)
-			return nil
-		})
+// the others. It follows who they are in the cache.
+func (c *controls) run(ctx context.Context, cache *state.Cache, log *slog.Logger) {
+	changed := make(chan struct{}, 1)
+	cache.OnChange(func([]string) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { cache.Run(ctx) })
+	beating := map[*hostapi.Client]bool{}
+	for {
+		for _, client := range c.all() {
+			if !beating[client] {
+				beating[client] = true
+				all.Go(func() { c.beat(ctx, client, log) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+		if urls := controlURLs(cache); len(urls) > 0 {
+			if err := c.set(urls); err != nil {
+				log.Error("follow control planes", "error", err)
+			}
+			c.cfg.Remember(urls)
+		}
 	}
-	return group.Wait()
 }
 
-func beat(ctx context.Context, client *hostapi.Client, log *slog.Logger) {
+func controlURLs(cache *state.Cache) []string {
+	var urls []string
+	for _, m := range state.LoadAll[hostapi.ControlMember](cache, state.ControlRoot) {
+		urls = append(urls, m.Value.URL)
+	}
+	return urls
+}
+
+// beat tells one control plane that this host is alive, until it is one no more.
+func (c *controls) beat(ctx context.Context, client *hostapi.Client, log *slog.Logger) {
 	silent := false
-	for {
+	for c.knows(client) {
 		call, cancel := context.WithTimeout(ctx, 2*Beat)
 		err := client.Heartbeat(call)
 		cancel()

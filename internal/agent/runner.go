@@ -58,6 +58,7 @@ type runner struct {
 	gone       bool
 	limited    proc.Process // the postmaster that the limits were set for
 	rendered   int64        // generation of the configuration on disk
+	acted      int64        // newest generation that was acted on, with success or not
 	certLooked time.Time    // when the certificate was looked at last
 	reported   member.Report
 }
@@ -152,7 +153,7 @@ func (r *runner) accept(a member.Assignment) {
 	}
 	r.want = a
 	r.retry = backoff{}
-	if r.problem == member.BadAssignment {
+	if r.problem == member.BadAssignment || r.problem == member.PortTaken {
 		r.problem, r.detail = member.None, ""
 	}
 	if err := r.remember(); err != nil {

@@ -59,6 +59,7 @@ func (r *runner) startPatroni(ctx context.Context) {
 		return
 	}
 	r.retry.attempt(now)
+	r.acted = r.want.Generation
 	process, err := r.launch(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -218,6 +219,7 @@ func (r *runner) reload(ctx context.Context) {
 		return
 	}
 	r.reloads.attempt(now)
+	r.acted = r.want.Generation
 	_, err := r.render(ctx)
 	if err == nil {
 		err = r.agent.procs.Signal(r.patroni.process, syscall.SIGHUP)

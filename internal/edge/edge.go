@@ -33,6 +33,11 @@ type Config struct {
 	Info      endpoint.Info
 	TLS       *tls.Config // shows the edge's certificate to databases
 	Log       *slog.Logger
+	// Own, if set, makes this edge serve only endpoints whose primary lives on the
+	// host of this name, so that an address moves from edge to edge with the
+	// primary; Announce tells the network that it is here now. Both or neither.
+	Own      string
+	Announce func(netip.Addr) error
 }
 
 // Edge is one edge.
@@ -124,12 +129,15 @@ func (e *Edge) update(ctx context.Context, full bool) []route.Route {
 			e.Log.Error("route is unusable", "route", r.ID, "error", err)
 			continue
 		}
+		if !e.owned(r) {
+			continue
+		}
 		wanted[r.ID] = point
 		if now, known := e.points[r.ID]; known && !reflect.DeepEqual(now, point) {
 			e.move(ctx, now, point)
 		}
 	}
-	if full || len(wanted) != len(e.points) {
+	if full || !sameKeys(wanted, e.points) {
 		e.syncAll(ctx, wanted)
 	}
 	for _, s := range elections {
@@ -151,7 +159,37 @@ func (e *Edge) syncAll(ctx context.Context, wanted map[string]endpoint.Endpoint)
 		}
 		return
 	}
+	for id, point := range wanted {
+		if _, had := e.points[id]; !had && e.Own != "" {
+			if err := e.Announce(point.Listen.Addr()); err != nil {
+				e.Log.Error("announce endpoint", "endpoint", id, "error", err)
+			}
+		}
+	}
 	e.points = wanted
+}
+
+func sameKeys(a, b map[string]endpoint.Endpoint) bool {
+	return maps.EqualFunc(a, b, func(endpoint.Endpoint, endpoint.Endpoint) bool { return true })
+}
+
+// owned: this edge serves the endpoint. Where edges share an address, it is at
+// the host of the primary; while there is none it stays where it was.
+func (e *Edge) owned(r route.Route) bool {
+	if e.Own == "" {
+		return true
+	}
+	leader := ""
+	if l := e.leads[r.Database]; l != nil {
+		leader = l.serving
+	}
+	for _, m := range r.Members {
+		if m.Name == leader {
+			return m.Host == e.Own
+		}
+	}
+	_, had := e.points[r.ID]
+	return had
 }
 
 // move points an endpoint elsewhere. Open sessions stay where they are.

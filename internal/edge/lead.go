@@ -108,10 +108,10 @@ func (e *Edge) settle(ctx context.Context, s switching) {
 	l.serving, l.last = s.To, s.To
 	routes := e.update(ctx, false)
 	s.Switched = time.Now().UTC()
-	if s.From == s.To {
+	leader := leaderRoute(routes, s.Database)
+	if s.From == s.To || !e.owned(leader) {
 		return
 	}
-	leader := leaderRoute(routes, s.Database)
 	e.tasks.Go(func() { e.finish(ctx, s, leader) })
 }
 
