@@ -26,8 +26,11 @@ func newAgent(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Run a host: the databases that the control plane puts on this machine",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runAgent(cmd.Context(), o, f) },
+		Args:  args(cobra.NoArgs),
+		Long: "Runs the databases that the control plane puts on this machine. They go on when the agent ends. A machine joins " +
+			"once, with a token; then it starts without.",
+		Example: "  howdah agent --join https://10.0.0.1:7443 --token-file token --az a --name db1 --address 10.0.0.2",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runAgent(cmd.Context(), o, f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.join, "join", "", "URL of the control plane, as `howdah status --join` prints it")
@@ -36,11 +39,13 @@ func newAgent(o *options) *cobra.Command {
 	flags.StringVar(&f.zone, "az", "", "Availability Zone of this host: a, b, c, …")
 	flags.StringVar(&f.name, "name", "", "name of this host, unique in the home (default: zone-ZONE)")
 	flags.StringVar(&f.address, "address", "", "IP address of this host, as others reach it")
-	cmd.MarkFlagRequired("az")
 	return cmd
 }
 
 func runAgent(ctx context.Context, o *options, f agentFlags) error {
+	if f.zone == "" {
+		return fmt.Errorf("--az is needed: %w", errUsage)
+	}
 	if f.name == "" {
 		f.name = "zone-" + f.zone
 	}
@@ -55,7 +60,7 @@ func runAgent(ctx context.Context, o *options, f agentFlags) error {
 	if net.ParseIP(f.address) == nil {
 		return fmt.Errorf("--address: %q is no IP address: %w", f.address, errUsage)
 	}
-	lock, err := home.LockFile(filepath.Join(dir, "agent.lock"))
+	lock, err := home.LockFile(filepath.Join(dir, agentLock))
 	if err != nil {
 		return err
 	}
@@ -68,6 +73,16 @@ func runAgent(ctx context.Context, o *options, f agentFlags) error {
 	a, err := agent.New(ctx, agent.Config{
 		Name: f.name, Zone: f.zone, Address: f.address, Dir: dir, HomeID: m.HomeID, Version: version,
 		Etcd: m.Etcd, Control: m.Control, Pair: pair, Log: log,
+		Remember: func(control []string) {
+			kept, _, err := loadMember(options.dir)
+			if err == nil {
+				kept.Control = control
+				err = kept.keep(options.dir)
+			}
+			if err != nil {
+				log.Warn("remember control planes", "error", err)
+			}
+		},
 	})
 	if err != nil {
 		return err
@@ -77,6 +92,7 @@ func runAgent(ctx context.Context, o *options, f agentFlags) error {
 		return err
 	}
 	defer client.Close()
+	go followEtcd(ctx, options.dir, client, log)
 	return a.Run(ctx, client)
 }
 

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,34 +16,52 @@ import (
 	"howdah/internal/endpoint"
 	"howdah/internal/endpoint/driver"
 	"howdah/internal/home"
-	"howdah/internal/proc"
 )
 
-// supervisorTimeout is how long the supervisor and its parts get to end.
+// supervisorTimeout is how long the supervisor gets to end its parts, one after
+// the other.
 const supervisorTimeout = 60 * time.Second
 
 func newDown(o *options) *cobra.Command {
 	var purge bool
 	cmd := &cobra.Command{
-		Use:   "down",
-		Short: "Stop everything of a home on this machine, databases too; data stay unless --purge",
-		Args:  cobra.NoArgs,
+		Use: "down", Short: "Stop everything of a home on this machine, databases too; data stay unless --purge",
+		Args: args(cobra.NoArgs), Example: "  howdah down\n  howdah down --home ~/test --purge",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := home.Open(o.home)
 			if err != nil {
 				return err
 			}
-			return down(cmd.Context(), h, purge)
+			if err := down(cmd.Context(), h, purge); err != nil {
+				return err
+			}
+			return o.print(downView{Home: h.Dir, Purged: purge}, func() error {
+				if purge {
+					o.say("Howdah is down, and %s is gone", h.Dir)
+					return nil
+				}
+				o.say("Howdah is down; its data are kept in %s", h.Dir)
+				return nil
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&purge, "purge", false, "delete the home with all databases in it")
 	return cmd
 }
 
-// down ends the supervisor with its parts first, so that nobody starts anything
-// again, then the databases, then what is left in the kernel.
+// downView is what `howdah down` answers as JSON.
+type downView struct {
+	Home   string `json:"home"`
+	Purged bool   `json:"purged"`
+}
+
+// down ends the supervisor first, and all parts, so that nobody starts anything
+// again; then the databases; then what is left in the kernel. It is idempotent.
 func down(ctx context.Context, h *home.Home, purge bool) error {
-	if err := stopSupervisor(ctx, h); err != nil {
+	if err := endHolder(ctx, filepath.Join(h.Dir, "run", "up.lock"), supervisorTimeout); err != nil {
+		return err
+	}
+	if err := endParts(ctx, h); err != nil {
 		return err
 	}
 	hosts, err := filepath.Glob(filepath.Join(h.DataRoot, "*", "proc"))
@@ -60,45 +79,22 @@ func down(ctx context.Context, h *home.Home, purge bool) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if !purge {
-		fmt.Println("Howdah is down; its data are kept in", h.Dir)
-		return nil
-	}
-	if err := h.Purge(); err != nil {
-		return fmt.Errorf("purge: %w", err)
-	}
-	fmt.Println("Howdah is down, and", h.Dir, "is gone")
-	return nil
-}
-
-func stopSupervisor(ctx context.Context, h *home.Home) error {
-	pid := h.Holder("up")
-	if pid == 0 {
-		return nil
-	}
-	process, err := proc.Find(pid)
-	if err != nil {
-		return nil
-	}
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("stop the supervisor: %w", err)
-	}
-	deadline := time.Now().Add(supervisorTimeout)
-	for h.Holder("up") == process.PID {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("the supervisor (process %d) does not end: see %s", pid, h.LogFile("up"))
+	if purge {
+		if err := h.Purge(); err != nil {
+			return fmt.Errorf("purge: %w", err)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
+		return nil
+	}
+	// Only sockets are in there, of processes that have ended.
+	if err := os.RemoveAll(h.RunDir()); err != nil {
+		return fmt.Errorf("remove sockets: %w", err)
 	}
 	return nil
 }
 
 func removeEndpoints(ctx context.Context, h *home.Home) error {
-	forwarder, _, err := driver.Open(ctx, endpoint.Config{Home: h.ID, RunDir: h.RunDir() + "/ep", Log: newLog("down")})
+	// What it mends on the way is of no interest: all of it goes.
+	forwarder, _, err := driver.Open(ctx, endpoint.Config{Home: h.ID, RunDir: h.RunDir() + "/ep", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return fmt.Errorf("open endpoints: %w", err)
 	}

@@ -2,17 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"howdah/internal/edge"
 	"howdah/internal/endpoint"
+	"howdah/internal/endpoint/announce"
 	"howdah/internal/endpoint/driver"
 	"howdah/internal/etcd"
 	"howdah/internal/home"
@@ -22,8 +23,8 @@ import (
 
 // edgeFlags are the edge's own.
 type edgeFlags struct {
-	join, tokenFile, name, driver, pool string
-	masquerade                          bool
+	join, tokenFile, name, driver, pool, own string
+	masquerade                               bool
 }
 
 func newEdge(o *options) *cobra.Command {
@@ -31,8 +32,11 @@ func newEdge(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edge",
 		Short: "Run an edge: it leads clients of database endpoints to the right member",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runEdge(cmd.Context(), o, f) },
+		Args:  args(cobra.NoArgs),
+		Long: "Gives each database its address, in the kernel where that is allowed. It follows every change of primaries. What " +
+			"it made works on while it does not run.",
+		Example: "  howdah edge --join https://10.0.0.1:7443 --token-file token --endpoint-pool 10.0.1.0/24",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runEdge(cmd.Context(), o, f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.join, "join", "", "URL of the control plane")
@@ -40,6 +44,7 @@ func newEdge(o *options) *cobra.Command {
 	flags.StringVar(&f.name, "name", "edge", "name of this edge, unique in the home")
 	flags.StringVar(&f.driver, "driver", "", "nft or haproxy (default: the kernel's nftables where that is allowed)")
 	flags.StringVar(&f.pool, "endpoint-pool", "", "addresses outside 127.0.0.0/8 that endpoints may have, as CIDR")
+	flags.StringVar(&f.own, "own", "", "name of the host that this edge is on: it then serves only endpoints whose primary is there, and their addresses move with the primary (one edge on every host, and a pool in the hosts' own network)")
 	flags.BoolVar(&f.masquerade, "masquerade", false, "let members see this machine's address in place of the client's: where their answers would not come back this way")
 	return cmd
 }
@@ -55,10 +60,18 @@ func runEdge(ctx context.Context, o *options, f edgeFlags) error {
 		options.token = token
 	} else if h, err := home.Open(o.home); err == nil {
 		options.dir = h.EdgeDir()
-		if err := errors.Join(mkdirAll(options.dir), localJoin(h, &options)); err != nil {
+		if err := localJoin(h, &options); err != nil {
 			return err
 		}
 	}
+	if err := mkdirAll(options.dir); err != nil {
+		return err
+	}
+	lock, err := home.LockFile(filepath.Join(options.dir, edgeLock))
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
 	raisePriority(log)
 	m, pair, err := ensureMember(ctx, options, log)
 	if err != nil {
@@ -77,8 +90,10 @@ func runEdge(ctx context.Context, o *options, f edgeFlags) error {
 		return err
 	}
 	defer client.Close()
+	go followEtcd(ctx, options.dir, client, log)
 	return edge.New(edge.Config{
 		Name: f.name, Store: &state.Store{Client: client}, Forwarder: forwarder, Info: info, TLS: config, Log: log,
+		Own: f.own, Announce: announce.Address,
 	}).Run(ctx)
 }
 

@@ -2,61 +2,68 @@ package main
 
 import (
 	"fmt"
-	"net"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"howdah/internal/client"
 	"howdah/internal/home"
 )
 
 func newEnv(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "env",
-		Short: "Print what the AWS CLI and SDKs need: eval \"$(howdah env)\"",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use: "env", Short: "Print what the AWS CLI and SDKs need: eval \"$(howdah env)\"", Args: args(cobra.NoArgs),
+		Long: "Prints shell commands that point the AWS CLI, the AWS SDKs and psql at this home. They hold the secret of its " +
+			"access key.",
+		Example: "  eval \"$(howdah env)\"\n  aws rds describe-db-instances",
+		RunE: func(*cobra.Command, []string) error {
 			h, err := home.Open(o.home)
 			if err != nil {
 				return err
 			}
-			credentials, err := h.Credentials()
+			vars, err := variables(h)
 			if err != nil {
 				return err
 			}
-			c := credentials[0]
-			for _, pair := range [][2]string{
-				{"AWS_ENDPOINT_URL", "https://" + clientAddr(h.Listen)},
-				{"AWS_ACCESS_KEY_ID", c.AccessKey},
-				{"AWS_SECRET_ACCESS_KEY", c.Secret},
-				{"AWS_DEFAULT_REGION", h.Region},
-				{"AWS_REGION", h.Region},
-				{"AWS_CA_BUNDLE", h.CAFile()},
-				{"AWS_PAGER", ""},
-				{"PGSSLROOTCERT", h.CAFile()},
-				{"HOWDAH_HOME", h.Dir},
-			} {
-				fmt.Fprintf(cmd.OutOrStdout(), "export %s=%s\n", pair[0], shellQuote(pair[1]))
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), "unset AWS_PROFILE AWS_SESSION_TOKEN")
-			return nil
+			return o.print(asMap(vars), func() error {
+				for _, v := range vars {
+					o.say("export %s=%s", v.name, shellQuote(v.value))
+				}
+				o.say("unset AWS_PROFILE AWS_SESSION_TOKEN")
+				return nil
+			})
 		},
 	}
 }
 
-// clientAddr is where clients on this machine reach a listening address.
-func clientAddr(listen string) string {
-	host, port, err := net.SplitHostPort(listen)
+type variable struct{ name, value string }
+
+// variables are those that AWS's programs and libpq read.
+func variables(h *home.Home) ([]variable, error) {
+	credentials, err := h.Credentials()
 	if err != nil {
-		return listen
+		return nil, err
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
+	if len(credentials) == 0 {
+		return nil, fmt.Errorf("home %s has no access key", h.Dir)
 	}
-	return net.JoinHostPort(host, port)
+	c := credentials[0]
+	return []variable{
+		{"AWS_ENDPOINT_URL", "https://" + client.Address(h.Listen)},
+		{"AWS_ACCESS_KEY_ID", c.AccessKey},
+		{"AWS_SECRET_ACCESS_KEY", c.Secret},
+		{"AWS_DEFAULT_REGION", h.Region},
+		{"AWS_REGION", h.Region},
+		{"AWS_CA_BUNDLE", h.CAFile()},
+		{"AWS_PAGER", ""},
+		{"PGSSLROOTCERT", h.CAFile()},
+		{"HOWDAH_HOME", h.Dir},
+	}, nil
 }
 
-// shellQuote makes a word that every POSIX shell reads back as it is.
-func shellQuote(word string) string {
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+func asMap(vars []variable) map[string]string {
+	all := map[string]string{}
+	for _, v := range vars {
+		all[v.name] = v.value
+	}
+	return all
 }

@@ -8,9 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"howdah/internal/certs"
+	"howdah/internal/client"
 	"howdah/internal/home"
 	"howdah/internal/hostapi"
 )
@@ -89,15 +93,45 @@ func join(ctx context.Context, o joinOptions) (membership, certs.Pair, error) {
 	if err := pair.Write(dir, -1, -1); err != nil {
 		return m, pair, err
 	}
+	// Written last: it makes the rest count.
+	return m, pair, m.keep(o.dir)
+}
+
+// keep writes the membership, in one step.
+func (m membership) keep(dir string) error {
 	text, err := json.Marshal(m)
 	if err != nil {
-		return m, pair, fmt.Errorf("keep membership: %w", err)
+		return fmt.Errorf("keep membership: %w", err)
 	}
-	// Written last: it makes the rest count.
-	if err := os.WriteFile(filepath.Join(o.dir, membershipFile), text, 0o600); err != nil {
-		return m, pair, fmt.Errorf("keep membership: %w", err)
+	path := filepath.Join(dir, membershipFile)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return fmt.Errorf("keep membership: %w", err)
 	}
-	return m, pair, nil
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("keep membership: %w", err)
+	}
+	return nil
+}
+
+// followEtcd remembers where etcd serves, so that the next start does not depend
+// on the member that was there at the first.
+func followEtcd(ctx context.Context, dir string, client *clientv3.Client, log *slog.Logger) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * time.Second):
+		}
+		urls := slices.Sorted(slices.Values(client.Endpoints()))
+		m, _, err := loadMember(dir)
+		if err != nil || len(urls) == 0 || slices.Equal(urls, m.Etcd) {
+			continue
+		}
+		m.Etcd = urls
+		if err := m.keep(dir); err != nil {
+			log.Warn("remember etcd", "error", err)
+		}
+	}
 }
 
 // localJoin fills in how the parts of `howdah up` join: the home on disk knows.
@@ -106,6 +140,6 @@ func localJoin(h *home.Home, o *joinOptions) error {
 	if err != nil {
 		return err
 	}
-	o.url, o.token = "https://"+clientAddr(h.Listen), tokens.AgentToken
+	o.url, o.token = "https://"+client.Address(h.Listen), tokens.AgentToken
 	return nil
 }

@@ -11,9 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
-	"howdah/internal/home"
+	"howdah/cmd/howdah/screen"
 )
 
 // version is set when the program is built.
@@ -23,40 +21,38 @@ var version = "dev"
 // good order then.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := newRoot().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "howdah: "+oneLine(err))
-		os.Exit(exitCode(err))
+	code := run(ctx, newOptions(screen.Std()), os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// run runs one command line and answers the exit code.
+func run(ctx context.Context, o *options, words []string) int {
+	root := newRoot(o)
+	root.SetArgs(words)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
 	}
+	fmt.Fprintln(o.screen.Stderr, "howdah: "+oneLine(err))
+	return exitCode(err)
 }
 
-// options are those of every command.
-type options struct {
-	home string
-}
+var (
+	// errUsage marks a mistake in the command line.
+	errUsage = errors.New("see --help")
+	// errWrong ends `howdah status --check` when something is wrong.
+	errWrong = errors.New("something is wrong")
+)
 
-func newRoot() *cobra.Command {
-	o := &options{}
-	root := &cobra.Command{
-		Use:   "howdah",
-		Short: "Your own Amazon RDS and Aurora for PostgreSQL, on your own machines",
-		// Errors are printed once, in one line, by main.
-		SilenceErrors: true, SilenceUsage: true,
-		Version: version,
-	}
-	root.PersistentFlags().StringVar(&o.home, "home", home.DefaultDir(), "directory of the Howdah home")
-	root.AddCommand(
-		newUp(o), newDown(o), newEnv(o), newServe(o), newAgent(o), newEdge(o),
-	)
-	return root
-}
-
-// errUsage marks a mistake in the command line.
-var errUsage = errors.New("see --help")
-
+// exitCode is 2 for a mistake in the command line, 3 for a check that failed, and
+// 1 for anything else that went wrong.
 func exitCode(err error) int {
-	if errors.Is(err, errUsage) {
+	switch {
+	case errors.Is(err, errUsage):
 		return 2
+	case errors.Is(err, errWrong):
+		return 3
 	}
 	return 1
 }

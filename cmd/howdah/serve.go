@@ -28,7 +28,9 @@ func newServe(o *options) *cobra.Command {
 		Short: "Run a control plane: the API and the state",
 		Long: "Runs a control plane. The first one makes the home; with --join, further ones become part of it, " +
 			"and with three of them any one may die.",
-		Args: cobra.NoArgs,
+		Args: args(cobra.NoArgs),
+		Example: "  howdah serve --address 10.0.0.1 --listen 10.0.0.1:7443\n" +
+			"  howdah serve --name s2 --join https://10.0.0.1:7443 --token-file token --address 10.0.0.2",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg := serve.Config{
 				Name: name, Address: address, Pool: pool, Detection: detection, Stonith: stonith, Version: version,
@@ -53,11 +55,11 @@ func newServe(o *options) *cobra.Command {
 
 func runServe(ctx context.Context, o *options, cfg serve.Config, listen, join, tokenFile string) error {
 	h, err := home.Open(o.home)
-	if errors.Is(err, home.ErrNone) && join == "" {
-		h, err = home.Ensure(o.home, home.Options{Listen: listen})
-	}
-	if errors.Is(err, home.ErrNone) {
+	switch {
+	case join != "" && (errors.Is(err, home.ErrNone) || err == nil && !serve.HasState(h)):
 		h, cfg.Peers, err = joinHome(ctx, o.home, cfg, listen, join, tokenFile)
+	case errors.Is(err, home.ErrNone):
+		h, err = home.Ensure(o.home, home.Options{Listen: listen})
 	}
 	if err != nil {
 		return err
@@ -78,7 +80,8 @@ func runServe(ctx context.Context, o *options, cfg serve.Config, listen, join, t
 	return serve.Run(ctx, cfg)
 }
 
-// joinHome makes a home that is a copy of the one it joins.
+// joinHome makes a home that is a copy of the one it joins. It may be called
+// again until the new control plane has state of its own.
 func joinHome(ctx context.Context, dir string, cfg serve.Config, listen, join, tokenFile string) (*home.Home, string, error) {
 	if cfg.Address == "" || net.ParseIP(cfg.Address) == nil {
 		return nil, "", fmt.Errorf("--join needs --address, the IP that the others reach: %w", errUsage)

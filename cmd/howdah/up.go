@@ -4,20 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"howdah/internal/admin"
+	"howdah/internal/client"
 	"howdah/internal/home"
 	"howdah/internal/supervise"
 )
 
 // startTimeout is how long --detach waits for the API.
 const startTimeout = 60 * time.Second
+
+// hostsTimeout is how long --detach waits for the hosts and the edge after that.
+const hostsTimeout = 20 * time.Second
 
 // zones are the hosts of `howdah up`, each an Availability Zone of its own.
 var zones = []string{"a", "b", "c"}
@@ -26,17 +32,16 @@ func newUp(o *options) *cobra.Command {
 	var listen, region, credential string
 	var detach, disposable bool
 	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "Run a whole Howdah on this machine: control plane, edge and three zones",
+		Use: "up", Short: "Run a whole Howdah on this machine: control plane, edge and three zones", Args: args(cobra.NoArgs),
 		Long: "Runs one control plane, one edge and three agents that stand for the zones a, b and c, and starts again " +
-			"what ends. The first call makes the home. Databases go on when this command ends by a crash; `howdah down` stops them.",
-		Args: cobra.NoArgs,
+			"what ends. The first call makes the home. Databases go on when this command ends; `howdah down` stops them.",
+		Example: "  howdah up --detach\n  howdah up --home ~/test --detach --disposable",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts := home.Options{Listen: listen, Region: region, Disposable: disposable}
 			if credential != "" {
 				c, err := home.ParseCredential(credential)
 				if err != nil {
-					return fmt.Errorf("--credential: %w", err)
+					return fmt.Errorf("--credential: %w: %w", err, errUsage)
 				}
 				opts.Credential = &c
 			}
@@ -44,10 +49,11 @@ func newUp(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			o.at = h
 			if detach {
-				return upDetached(cmd.Context(), h)
+				return upDetached(cmd.Context(), o, h)
 			}
-			return up(cmd.Context(), h)
+			return up(cmd.Context(), o, h)
 		},
 	}
 	flags := cmd.Flags()
@@ -59,9 +65,16 @@ func newUp(o *options) *cobra.Command {
 	return cmd
 }
 
+// upView is what `howdah up --detach` answers as JSON.
+type upView struct {
+	Home     string `json:"home"`
+	Endpoint string `json:"endpoint"`
+	PID      int    `json:"pid"` // of the supervisor
+}
+
 // up supervises the parts until it is told to end. The parts end with it; the
 // databases do not: `howdah down` stops those.
-func up(ctx context.Context, h *home.Home) error {
+func up(ctx context.Context, o *options, h *home.Home) error {
 	lock, err := h.Lock("up")
 	if errors.Is(err, home.ErrLocked) {
 		return fmt.Errorf("this home is up already (process %d)", h.Holder("up"))
@@ -70,6 +83,10 @@ func up(ctx context.Context, h *home.Home) error {
 		return err
 	}
 	defer lock.Release()
+	// Parts of a supervisor that was killed go on without one: ours take over.
+	if err := endParts(ctx, h); err != nil {
+		return err
+	}
 	release, err := home.Claim(h.Network)
 	if err != nil {
 		return err
@@ -79,51 +96,150 @@ func up(ctx context.Context, h *home.Home) error {
 	if err != nil {
 		return fmt.Errorf("find own program: %w", err)
 	}
-	parts := []supervise.Part{
+	supervised := []supervise.Part{
 		{Name: "serve", Args: []string{"serve", "--home", h.Dir}, Log: h.LogFile("serve")},
 		{Name: "edge", Args: []string{"edge", "--home", h.Dir}, Log: h.LogFile("edge")},
 	}
 	for _, zone := range zones {
-		parts = append(parts, supervise.Part{
+		supervised = append(supervised, supervise.Part{
 			Name: "agent-" + zone, Args: []string{"agent", "--home", h.Dir, "--az", zone}, Log: h.LogFile("agent-" + zone),
 		})
 	}
-	return supervise.Run(ctx, program, parts, newLog("up"))
+	o.say("Howdah runs at https://%s (home %s). Ctrl-C ends it; databases go on until %s.",
+		client.Address(h.Listen), h.Dir, o.pasteable("howdah down"))
+	return supervise.Run(ctx, program, supervised, newLog("up"))
 }
 
 // upDetached starts a supervisor that outlives us, unless there is one, and waits
 // until the API answers.
-func upDetached(ctx context.Context, h *home.Home) error {
+func upDetached(ctx context.Context, o *options, h *home.Home) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	var ended <-chan error
 	if h.Holder("up") == 0 {
-		if err := startDetached(h); err != nil {
+		var err error
+		if ended, err = startDetached(h); err != nil {
 			return err
 		}
 	}
+	if err := waitAPI(ctx, h, ended); err != nil {
+		return err
+	}
+	if err := waitHosts(ctx, h); err != nil {
+		return err
+	}
+	v := upView{Home: h.Dir, Endpoint: "https://" + client.Address(h.Listen), PID: h.Holder("up")}
+	return o.print(v, func() error {
+		o.say("Howdah is up: %s (home %s)", v.Endpoint, v.Home)
+		return nil
+	})
+}
+
+// waitAPI waits until the API of this very home answers, of a control plane that
+// the supervisor runs: one that a killed supervisor left is about to be replaced.
+func waitAPI(ctx context.Context, h *home.Home, ended <-chan error) error {
+	api, err := client.FromHome(h)
+	if err != nil {
+		return err
+	}
 	for {
-		conn, err := net.DialTimeout("tcp", h.Listen, time.Second)
-		if err == nil {
-			conn.Close()
-			fmt.Printf("Howdah is up: https://%s (home %s)\n", h.Listen, h.Dir)
+		var status admin.Status
+		if err := api.Admin(ctx, admin.VerbStatus, admin.Nothing{}, &status); err == nil && status.Home == h.ID && adopted(h) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the API did not come up within %s: see %s", startTimeout, h.LogFile("serve"))
+			return fmt.Errorf("the API did not come up%s: see %s", lastWords(h.LogFile("serve")), h.LogFile("serve"))
+		case <-ended:
+			// Somebody else may have started one at the same moment.
+			if h.Holder("up") == 0 {
+				return fmt.Errorf("the supervisor ended%s: see %s", lastWords(h.LogFile("up")), h.LogFile("up"))
+			}
+			ended = nil
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-func startDetached(h *home.Home) error {
+// waitHosts waits until all hosts and the edge are there, so that a database can be
+// created at once.
+func waitHosts(ctx context.Context, h *home.Home) error {
+	api, err := client.FromHome(h)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, hostsTimeout)
+	defer cancel()
+	for {
+		var status admin.Status
+		missing := append([]string{"edge"}, agentNames()...)
+		if err := api.Admin(ctx, admin.VerbStatus, admin.Nothing{}, &status); err == nil {
+			missing = absent(status)
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			log := h.LogFile(missing[0])
+			return fmt.Errorf("the API answers, but %s did not come up%s: see %s", strings.Join(missing, ", "), lastWords(log), log)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func agentNames() []string {
+	var names []string
+	for _, zone := range zones {
+		names = append(names, "agent-"+zone)
+	}
+	return names
+}
+
+// absent are the parts that do not show in a status.
+func absent(s admin.Status) []string {
+	var missing []string
+	if len(s.Edges) == 0 {
+		missing = append(missing, "edge")
+	}
+	for _, zone := range zones {
+		if !slices.ContainsFunc(s.Hosts, func(h admin.Host) bool { return h.Zone == zone && h.State == admin.HostAlive }) {
+			missing = append(missing, "agent-"+zone)
+		}
+	}
+	return missing
+}
+
+// adopted: the control plane is a child of the supervisor.
+func adopted(h *home.Home) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.Holder("serve")))
+	return err == nil && strings.Contains(string(text), fmt.Sprintf("\nPPid:\t%d\n", h.Holder("up")))
+}
+
+// lastWords is the error that a program ended with, by its log.
+func lastWords(log string) string {
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return ""
+	}
+	words := ""
+	for line := range strings.Lines(string(text)) {
+		if message, ok := strings.CutPrefix(line, "howdah: "); ok {
+			words = ": " + strings.TrimSpace(message)
+		}
+	}
+	return words
+}
+
+// startDetached starts a supervisor; the channel tells when it ends while we wait.
+func startDetached(h *home.Home) (<-chan error, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find own program: %w", err)
+		return nil, fmt.Errorf("find own program: %w", err)
 	}
 	log, err := os.OpenFile(h.LogFile("up"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("open log: %w", err)
+		return nil, fmt.Errorf("open log: %w", err)
 	}
 	defer log.Close()
 	cmd := exec.Command(program, "up", "--home", h.Dir)
@@ -131,7 +247,9 @@ func startDetached(h *home.Home) error {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start in the background: %w", err)
+		return nil, fmt.Errorf("start in the background: %w", err)
 	}
-	return cmd.Process.Release()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return ended, nil
 }

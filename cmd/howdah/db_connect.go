@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+
+	"howdah/internal/home"
+)
+
+var errNoPsql = errors.New("psql is not installed: apt-get install postgresql-client")
+
+func newDBConnect(o *options) *cobra.Command {
+	var reader bool
+	cmd := &cobra.Command{
+		Use: "connect NAME [psql arguments]", Short: "Open psql at a database, with TLS verified in full",
+		Aliases: []string{"psql"}, ValidArgsFunction: o.completeNames,
+		Args: args(cobra.MinimumNArgs(1)),
+		Long: "Runs psql at the endpoint of a database as its master user, with sslmode=verify-full and the password that the " +
+			"home keeps. What follows the name goes to psql.",
+		Example: "  howdah db connect orders\n  howdah db connect orders -c 'SELECT version()'\n  howdah db connect --reader shop",
+		RunE:    func(cmd *cobra.Command, args []string) error { return runDBConnect(cmd, o, args, reader) },
+	}
+	// What follows the name is psql's.
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().BoolVar(&reader, "reader", false, "of a cluster: the endpoint of its readers")
+	return cmd
+}
+
+func runDBConnect(cmd *cobra.Command, o *options, args []string, reader bool) error {
+	ctx := cmd.Context()
+	api, h, err := o.connect(cmd)
+	if err != nil {
+		return err
+	}
+	t, err := find(ctx, api, args[0])
+	if err != nil {
+		return err
+	}
+	c, err := connection(&t, h, reader)
+	if err != nil {
+		return err
+	}
+	if h != nil {
+		if err := prunePasswords(ctx, api, h); err != nil {
+			return err
+		}
+	} else {
+		c.rootCert = o.getenv("AWS_CA_BUNDLE")
+	}
+	psql, err := exec.LookPath("psql")
+	if err != nil {
+		return errNoPsql
+	}
+	return o.exec(psql, append([]string{"psql"}, args[1:]...), append(o.environ(), c.env(o.getenv)...))
+}
+
+// conn is how psql reaches a database.
+type conn struct {
+	host, port, user, database string
+	rootCert, passFile         string // "": psql's own
+}
+
+// connection is the connection of the master user through an endpoint.
+func connection(t *target, h *home.Home, reader bool) (conn, error) {
+	v := viewOf(t)
+	endpoint := v.Endpoint
+	if reader {
+		if endpoint = v.ReaderEndpoint; endpoint == "" {
+			return conn{}, fmt.Errorf("%s has no endpoint for readers: %w", t.name, errUsage)
+		}
+	}
+	if endpoint == "" {
+		return conn{}, fmt.Errorf("%s has no endpoint yet: it is %s", t.name, v.Status)
+	}
+	c := conn{user: v.MasterUser, database: v.DBName}
+	if c.database == "" {
+		c.database = "postgres"
+	}
+	var err error
+	if c.host, c.port, err = net.SplitHostPort(endpoint); err != nil {
+		return conn{}, fmt.Errorf("endpoint of %s: %w", t.name, err)
+	}
+	if h != nil {
+		c.rootCert, c.passFile = h.CAFile(), h.DemoPassFile()
+	}
+	return c, nil
+}
+
+// env are libpq's variables: the arguments of psql, which count for more, stay the
+// user's.
+func (c conn) env(getenv func(string) string) []string {
+	vars := []string{
+		"PGHOST=" + c.host, "PGPORT=" + c.port, "PGUSER=" + c.user, "PGDATABASE=" + c.database, "PGSSLMODE=verify-full",
+	}
+	if c.rootCert != "" {
+		vars = append(vars, "PGSSLROOTCERT="+c.rootCert)
+	}
+	if c.passFile != "" && getenv("PGPASSFILE") == "" && getenv("PGPASSWORD") == "" {
+		vars = append(vars, "PGPASSFILE="+c.passFile)
+	}
+	return vars
+}
+
+// line is a command that works when pasted.
+func (c conn) line() string {
+	info := fmt.Sprintf("host=%s port=%s user=%s dbname=%s sslmode=verify-full", c.host, c.port, c.user, c.database)
+	prefix := ""
+	if c.rootCert != "" {
+		info += " sslrootcert=" + infoValue(c.rootCert)
+	}
+	if c.passFile != "" {
+		prefix = "PGPASSFILE=" + shellWord(c.passFile) + " "
+	}
+	return prefix + `psql ` + shellQuoteDouble(info)
+}
+
+// sayConnect says where a new database is and how to get in.
+func (o *options) sayConnect(t *target, h *home.Home) {
+	v := viewOf(t)
+	o.say("%s is %s at %s", v.Name, v.Status, v.Endpoint)
+	o.say("  %s", o.pasteable("howdah db connect "+v.Name))
+	c, err := connection(t, h, false)
+	if err == nil && h != nil && passwords(h).Has(t.resourceID()) {
+		o.say("  %s", c.line())
+	}
+}

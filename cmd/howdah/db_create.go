@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"howdah/api/rds"
+	"howdah/cmd/howdah/pgpass"
+	"howdah/internal/client"
+	"howdah/internal/home"
+	"howdah/internal/spec"
+)
+
+// createFlags are those of `howdah db create`.
+type createFlags struct {
+	class, version, user, dbname, storageType, zone string
+	storage, iops, port                             int32
+	multiAZ, protect, noWait, dryRun                bool
+	tags                                            []string
+	password                                        passwordFlags
+}
+
+func newDBCreate(o *options) *cobra.Command {
+	var f createFlags
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Create a DB instance", Args: oneName,
+		Aliases: []string{"new", "add"},
+		Long: "Creates a DB instance and waits until it is available. Without --password-file or --password-stdin a password " +
+			"is made and kept in the file pgpass of the home, which `howdah db connect` and psql read.",
+		Example: "  howdah db create orders --multi-az\n" +
+			"  howdah db create orders --class db.m7g.large --storage 100 --iops 3000 --dbname shop --tag team=sales\n" +
+			"  pass show orders | howdah db create orders --user app --password-stdin",
+		RunE: func(cmd *cobra.Command, args []string) error { return runDBCreate(cmd, o, args[0], &f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.class, "class", "db.t3.micro", "DB instance class: how many CPUs and how much memory")
+	flags.Int32Var(&f.storage, "storage", 20, "allocated storage in GiB")
+	flags.StringVar(&f.storageType, "storage-type", "", "gp2, gp3, io1 or io2")
+	flags.Int32Var(&f.iops, "iops", 0, "provisioned I/O operations a second")
+	flags.BoolVar(&f.multiAZ, "multi-az", false, "with a synchronous standby in another zone")
+	flags.StringVar(&f.zone, "az", "", "zone of an instance without --multi-az: a, b, c, …")
+	flags.StringVar(&f.version, "engine-version", "", "version of PostgreSQL (default: the newest that is installed)")
+	flags.StringVar(&f.user, "user", "postgres", "name of the master user")
+	flags.StringVar(&f.dbname, "dbname", "", "database to create (default: only postgres)")
+	flags.Int32Var(&f.port, "port", 5432, "port of the endpoint")
+	flags.StringArrayVar(&f.tags, "tag", nil, "a tag as KEY=VALUE; may be given again")
+	flags.BoolVar(&f.protect, "deletion-protection", false, "refuse to delete it")
+	flags.BoolVar(&f.noWait, "no-wait", false, "return as soon as the request is accepted")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be created")
+	f.password.add(cmd)
+	return cmd
+}
+
+func runDBCreate(cmd *cobra.Command, o *options, name string, f *createFlags) error {
+	in, err := f.input(cmd, name)
+	if err != nil {
+		return err
+	}
+	api, h, err := o.connect(cmd)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return o.dryCreate(cmd.Context(), api, in)
+	}
+	password, err := f.password.read(o, cmd)
+	if err != nil {
+		return err
+	}
+	made := password == ""
+	if made {
+		if h == nil {
+			return fmt.Errorf("there is no home here to keep a password in: give --password-file or --password-stdin: %w", errUsage)
+		}
+		password = pgpass.Generate()
+	}
+	in.MasterUserPassword = &password
+	t, err := create(cmd.Context(), api, in)
+	if err != nil {
+		return err
+	}
+	if err := keepPassword(cmd.Context(), &t, h, f.user, password, made); err != nil {
+		return err
+	}
+	return o.finish(cmd.Context(), &t, !f.noWait, "available", func() { o.sayConnect(&t, h) })
+}
+
+func (f *createFlags) input(cmd *cobra.Command, name string) (*rds.CreateDBInstanceMessage, error) {
+	if f.multiAZ && f.zone != "" {
+		return nil, fmt.Errorf("--multi-az and --az exclude each other: %w", errUsage)
+	}
+	tags, err := parseTags(f.tags)
+	if err != nil {
+		return nil, err
+	}
+	engine := spec.Postgres
+	return &rds.CreateDBInstanceMessage{
+		DBInstanceIdentifier: &name, Engine: &engine, DBInstanceClass: &f.class, AllocatedStorage: &f.storage,
+		StorageType: given(cmd, "storage-type", f.storageType), Iops: given(cmd, "iops", f.iops), MultiAZ: &f.multiAZ,
+		EngineVersion: given(cmd, "engine-version", f.version), MasterUsername: &f.user,
+		DBName: given(cmd, "dbname", f.dbname), Port: &f.port, Tags: tags,
+		AvailabilityZone: given(cmd, "az", f.zone), DeletionProtection: given(cmd, "deletion-protection", f.protect),
+	}, nil
+}
+
+func parseTags(texts []string) ([]rds.Tag, error) {
+	var tags []rds.Tag
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("--tag: %q is not KEY=VALUE: %w", text, errUsage)
+		}
+		tags = append(tags, rds.Tag{Key: &key, Value: &value})
+	}
+	return tags, nil
+}
+
+// create sends the request. A zone is known by its letter here, and by the name of
+// the region with the letter in the API.
+func create(ctx context.Context, api *client.Client, in *rds.CreateDBInstanceMessage) (target, error) {
+	if in.AvailabilityZone != nil {
+		full := spec.Scope{Region: api.Region}.ZoneName(*in.AvailabilityZone)
+		in.AvailabilityZone = &full
+	}
+	var out rds.CreateDBInstanceResult
+	if err := api.RDS(ctx, "CreateDBInstance", in, &out); err != nil {
+		return target{}, err
+	}
+	return target{api: api, name: value(out.DBInstance.DBInstanceIdentifier), instance: out.DBInstance}, nil
+}
+
+// keepPassword writes a password that was made into the home's file, and removes
+// what an earlier database at the same address may have left there.
+func keepPassword(ctx context.Context, t *target, h *home.Home, user, password string, made bool) error {
+	if h == nil {
+		return nil
+	}
+	truth, _, err := t.truth(ctx)
+	if err == nil && (truth == nil || len(truth.Endpoints) == 0) {
+		err = fmt.Errorf("%s has no address", t.name)
+	}
+	if err == nil {
+		err = storePassword(ctx, t, h, truth.Endpoints[0].Address, pgpass.Entry{
+			ResourceID: t.resourceID(), User: user, Password: password,
+		}, made)
+	}
+	if err != nil && made {
+		return fmt.Errorf("%s is being created, but its password could not be kept: "+
+			"set another one with howdah db modify %s --password-stdin: %w", t.name, t.name, err)
+	}
+	return err
+}
+
+func storePassword(ctx context.Context, t *target, h *home.Home, address string, e pgpass.Entry, made bool) error {
+	if err := prunePasswords(ctx, t.api, h); err != nil {
+		return err
+	}
+	if !made {
+		return nil
+	}
+	var err error
+	if e.Host, e.Port, err = net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("endpoint of %s: %w", t.name, err)
+	}
+	return passwords(h).Put(e)
+}
+
+// dryCreate says what would be created, and that the name is free.
+func (o *options) dryCreate(ctx context.Context, api *client.Client, in *rds.CreateDBInstanceMessage) error {
+	taken, err := describeInstance(ctx, api, strings.ToLower(*in.DBInstanceIdentifier))
+	if err != nil {
+		return err
+	}
+	if taken != nil {
+		return fmt.Errorf("there is an instance %s already", value(taken.DBInstanceIdentifier))
+	}
+	view := plannedView{
+		Name: strings.ToLower(*in.DBInstanceIdentifier), Class: *in.DBInstanceClass, StorageGiB: int(*in.AllocatedStorage),
+		StorageType: value(in.StorageType), IOPS: int(value(in.Iops)), MultiAZ: *in.MultiAZ, Zone: value(in.AvailabilityZone),
+		EngineVersion: value(in.EngineVersion), User: *in.MasterUsername, DBName: value(in.DBName), Port: int(*in.Port),
+		Tags: tagView(in.Tags),
+	}
+	return o.print(view, func() error {
+		o.say("would create the instance %s: %s, %d GiB, %s, master user %s, port %d",
+			view.Name, view.Class, view.StorageGiB, azText(view.MultiAZ), view.User, view.Port)
+		return nil
+	})
+}
+
+// plannedView is what --dry-run answers as JSON.
+type plannedView struct {
+	Name          string            `json:"name"`
+	Class         string            `json:"class"`
+	StorageGiB    int               `json:"storage_gib"`
+	StorageType   string            `json:"storage_type,omitempty"`
+	IOPS          int               `json:"iops,omitempty"`
+	MultiAZ       bool              `json:"multi_az"`
+	Zone          string            `json:"zone,omitempty"`
+	EngineVersion string            `json:"engine_version,omitempty"`
+	User          string            `json:"user"`
+	DBName        string            `json:"dbname,omitempty"`
+	Port          int               `json:"port"`
+	Tags          map[string]string `json:"tags,omitempty"`
+}
+
+func tagView(tags []rds.Tag) map[string]string {
+	view := map[string]string{}
+	for _, t := range tags {
+		view[value(t.Key)] = value(t.Value)
+	}
+	return view
+}
+
+func azText(multi bool) string {
+	if multi {
+		return "Multi-AZ"
+	}
+	return "single-AZ"
+}
+
+// finish waits for a status if wanted, and then shows the target.
+func (o *options) finish(ctx context.Context, t *target, wait bool, status string, after func()) error {
+	if wait {
+		if err := o.waitFor(ctx, t, status); err != nil {
+			return err
+		}
+	} else if err := t.refresh(ctx); err != nil {
+		return err
+	}
+	return o.print(viewOf(t), func() error {
+		if !wait {
+			o.say("%s is %s", t.name, t.status())
+			return nil
+		}
+		after()
+		return nil
+	})
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"howdah/api/rds"
+	"howdah/cmd/howdah/screen"
+	"howdah/internal/admin"
+	"howdah/internal/client"
+)
+
+func newDBList(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List DB instances and DB clusters", Args: args(cobra.NoArgs), Aliases: []string{"ls"},
+		Example: "  howdah db list\n  howdah db list -o json | jq -r '.[].endpoint'",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			api, err := o.api(cmd)
+			if err != nil {
+				return err
+			}
+			views, err := listDatabases(cmd.Context(), api)
+			if err != nil {
+				return err
+			}
+			return o.print(views, func() error { return o.listText(views) })
+		},
+	}
+}
+
+// dbView is an instance or a cluster in lists and as the result of commands.
+type dbView struct {
+	Kind           string    `json:"kind"`
+	Name           string    `json:"name"`
+	Status         string    `json:"status"`
+	Engine         string    `json:"engine"`
+	EngineVersion  string    `json:"engine_version"`
+	Class          string    `json:"class,omitempty"`
+	StorageGiB     int       `json:"storage_gib,omitempty"`
+	MultiAZ        bool      `json:"multi_az"`
+	Endpoint       string    `json:"endpoint,omitempty"` // ip:port
+	ReaderEndpoint string    `json:"reader_endpoint,omitempty"`
+	Cluster        string    `json:"cluster,omitempty"` // that an instance is in
+	Writer         bool      `json:"writer,omitempty"`  // of its cluster
+	Follows        string    `json:"follows,omitempty"`
+	MasterUser     string    `json:"master_user,omitempty"`
+	DBName         string    `json:"db_name,omitempty"`
+	ARN            string    `json:"arn"`
+	ResourceID     string    `json:"resource_id"`
+	Created        time.Time `json:"created"`
+}
+
+// viewOf shows what a command has worked on.
+func viewOf(t *target) dbView {
+	switch {
+	case t.instance != nil:
+		return instanceView(*t.instance)
+	case t.cluster != nil:
+		return clusterView(*t.cluster)
+	}
+	return dbView{Name: t.name, Status: gone}
+}
+
+func instanceView(i rds.DBInstance) dbView {
+	v := dbView{
+		Kind: admin.KindInstance, Name: value(i.DBInstanceIdentifier), Status: value(i.DBInstanceStatus),
+		Engine: value(i.Engine), EngineVersion: value(i.EngineVersion), Class: value(i.DBInstanceClass),
+		StorageGiB: int(value(i.AllocatedStorage)), MultiAZ: value(i.MultiAZ), Cluster: value(i.DBClusterIdentifier),
+		Follows:    cmp.Or(value(i.ReadReplicaSourceDBInstanceIdentifier), value(i.ReadReplicaSourceDBClusterIdentifier)),
+		MasterUser: value(i.MasterUsername), DBName: value(i.DBName),
+		ARN: value(i.DBInstanceArn), ResourceID: value(i.DbiResourceId), Created: value(i.InstanceCreateTime),
+	}
+	if i.Endpoint != nil {
+		v.Endpoint = fmt.Sprintf("%s:%d", value(i.Endpoint.Address), value(i.Endpoint.Port))
+	}
+	return v
+}
+
+func clusterView(c rds.DBCluster) dbView {
+	v := dbView{
+		Kind: admin.KindCluster, Name: value(c.DBClusterIdentifier), Status: value(c.Status),
+		Engine: value(c.Engine), EngineVersion: value(c.EngineVersion), Class: value(c.DBClusterInstanceClass),
+		StorageGiB: int(value(c.AllocatedStorage)), MultiAZ: value(c.MultiAZ),
+		MasterUser: value(c.MasterUsername), DBName: value(c.DatabaseName),
+		ARN: value(c.DBClusterArn), ResourceID: value(c.DbClusterResourceId), Created: value(c.ClusterCreateTime),
+	}
+	if c.Endpoint != nil {
+		v.Endpoint = fmt.Sprintf("%s:%d", *c.Endpoint, value(c.Port))
+	}
+	if c.ReaderEndpoint != nil {
+		v.ReaderEndpoint = fmt.Sprintf("%s:%d", *c.ReaderEndpoint, value(c.Port))
+	}
+	return v
+}
+
+// listDatabases lists clusters, each followed by its instances, and the other
+// instances, all by name.
+func listDatabases(ctx context.Context, api *client.Client) ([]dbView, error) {
+	clusters, err := allClusters(ctx, api)
+	if err != nil {
+		return nil, err
+	}
+	instances, err := allInstances(ctx, api)
+	if err != nil {
+		return nil, err
+	}
+	writers := map[string]bool{}
+	views := []dbView{}
+	for _, c := range clusters {
+		views = append(views, clusterView(c))
+		for _, m := range c.DBClusterMembers {
+			if value(m.IsClusterWriter) {
+				writers[value(m.DBInstanceIdentifier)] = true
+			}
+		}
+	}
+	for _, i := range instances {
+		v := instanceView(i)
+		v.Writer = v.Cluster != "" && writers[v.Name]
+		views = append(views, v)
+	}
+	slices.SortStableFunc(views, func(a, b dbView) int {
+		return cmp.Or(cmp.Compare(a.top(), b.top()), cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Name, b.Name))
+	})
+	return views, nil
+}
+
+// top is the name that an entry is listed by.
+func (v dbView) top() string { return cmp.Or(v.Cluster, v.Name) }
+
+// rank puts a cluster before its instances, and an instance of the same name
+// before both.
+func (v dbView) rank() int {
+	switch {
+	case v.Cluster != "":
+		return 2
+	case v.Kind == admin.KindCluster:
+		return 1
+	}
+	return 0
+}
+
+func allInstances(ctx context.Context, api *client.Client) ([]rds.DBInstance, error) {
+	var all []rds.DBInstance
+	in := &rds.DescribeDBInstancesMessage{}
+	for {
+		var out rds.DBInstanceMessage
+		if err := api.RDS(ctx, "DescribeDBInstances", in, &out); err != nil {
+			return nil, err
+		}
+		all = append(all, out.DBInstances...)
+		if value(out.Marker) == "" {
+			return all, nil
+		}
+		in.Marker = out.Marker
+	}
+}
+
+func allClusters(ctx context.Context, api *client.Client) ([]rds.DBCluster, error) {
+	var all []rds.DBCluster
+	in := &rds.DescribeDBClustersMessage{}
+	for {
+		var out rds.DBClusterMessage
+		if err := api.RDS(ctx, "DescribeDBClusters", in, &out); err != nil {
+			return nil, err
+		}
+		all = append(all, out.DBClusters...)
+		if value(out.Marker) == "" {
+			return all, nil
+		}
+		in.Marker = out.Marker
+	}
+}
+
+func (o *options) listText(views []dbView) error {
+	if len(views) == 0 {
+		o.say("There are no databases: create one with %s", o.pasteable("howdah db create NAME"))
+		return nil
+	}
+	var t screen.Table
+	t.Head("NAME", "KIND", "STATUS", "ENGINE", "CLASS", "STORAGE", "AZ", "ENDPOINT", "READER")
+	for _, v := range views {
+		name, storage := v.Name, ""
+		if v.Cluster != "" {
+			name = "  " + name
+		}
+		if v.StorageGiB > 0 && v.Cluster == "" {
+			storage = fmt.Sprintf("%d GiB", v.StorageGiB)
+		}
+		t.Row(name, v.role(), statusCell(v.Status), v.Engine+" "+v.EngineVersion, v.Class, storage, v.az(), v.Endpoint, v.ReaderEndpoint)
+	}
+	return t.Write(o.screen.Stdout, o.screen.Color())
+}
+
+// role is the kind, or what an instance is in its cluster or to another database.
+func (v dbView) role() string {
+	switch {
+	case v.Writer:
+		return "writer"
+	case v.Cluster != "":
+		return "reader"
+	case v.Follows != "":
+		return "replica of " + v.Follows
+	}
+	return v.Kind
+}
+
+func (v dbView) az() string {
+	if v.Cluster != "" || v.Kind == admin.KindCluster && !v.MultiAZ {
+		return ""
+	}
+	return azText(v.MultiAZ)
+}
+
+// statusCell colours RDS's status words: rest, work, trouble.
+func statusCell(status string) screen.Cell {
+	style := screen.Yellow
+	switch status {
+	case "available":
+		style = screen.Green
+	case "stopped":
+		style = screen.Dim
+	case "storage-full", "insufficient-capacity", "failed":
+		style = screen.Red
+	}
+	return screen.Cell{Text: status, Style: style}
+}

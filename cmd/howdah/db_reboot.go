@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"howdah/api/rds"
+)
+
+func newDBReboot(o *options) *cobra.Command {
+	var force, noWait bool
+	cmd := &cobra.Command{
+		Use: "reboot NAME", Short: "Restart a database", Args: oneName, Aliases: []string{"restart"}, ValidArgsFunction: o.completeNames,
+		Example: "  howdah db reboot orders\n  howdah db reboot orders --force-failover",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			api, err := o.api(cmd)
+			if err != nil {
+				return err
+			}
+			t, err := find(ctx, api, args[0])
+			if err != nil {
+				return err
+			}
+			began := o.now()
+			if err := t.reboot(ctx, given(cmd, "force-failover", force)); err != nil {
+				return err
+			}
+			return o.finish(ctx, &t, !noWait, "available", func() {
+				if force {
+					o.sayFailover(ctx, &t, began)
+					return
+				}
+				o.say("%s is available again", t.name)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force-failover", false, "of a Multi-AZ instance: let the standby take over instead of restarting the primary")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the request is accepted")
+	return cmd
+}
+
+func (t *target) reboot(ctx context.Context, force *bool) error {
+	if t.cluster == nil {
+		return t.api.RDS(ctx, "RebootDBInstance", &rds.RebootDBInstanceMessage{
+			DBInstanceIdentifier: &t.name, ForceFailover: force,
+		}, &rds.RebootDBInstanceResult{})
+	}
+	if force != nil {
+		return fmt.Errorf("--force-failover is for instances: use howdah db failover %s: %w", t.name, errUsage)
+	}
+	return t.api.RDS(ctx, "RebootDBCluster", &rds.RebootDBClusterMessage{DBClusterIdentifier: &t.name}, &rds.RebootDBClusterResult{})
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"howdah/api/rds"
+	"howdah/cmd/howdah/pgpass"
+	"howdah/internal/client"
+	"howdah/internal/home"
+	"howdah/internal/spec"
+)
+
+const demoName = "demo"
+
+// newDemo is the last step of `make up`: something to play with, and what to do
+// with it. Run again it changes nothing and says the same.
+func newDemo(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "demo", Short: "Create the Multi-AZ instance demo, if there is none, and say how to use it",
+		Hidden: true, Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := home.Open(o.home)
+			if err != nil {
+				return err
+			}
+			o.at = h
+			api, err := client.FromHome(h)
+			if err != nil {
+				return err
+			}
+			t, err := ensureDemo(cmd.Context(), api, h)
+			if err != nil {
+				return err
+			}
+			if err := o.waitFor(cmd.Context(), t, "available"); err != nil {
+				return err
+			}
+			return o.print(viewOf(t), func() error { return o.demoText(t, h) })
+		},
+	}
+}
+
+func ensureDemo(ctx context.Context, api *client.Client, h *home.Home) (*target, error) {
+	instance, err := describeInstance(ctx, api, demoName)
+	if err != nil {
+		return nil, err
+	}
+	if instance != nil {
+		t := &target{api: api, name: demoName, instance: instance}
+		if t.status() == "stopped" {
+			return t, fmt.Errorf("the instance %s is stopped: howdah db start %s", demoName, demoName)
+		}
+		return t, nil
+	}
+	password := pgpass.Generate()
+	t, err := create(ctx, api, demoInput(password))
+	if err != nil {
+		return nil, err
+	}
+	return &t, keepPassword(ctx, &t, h, *demoInput("").MasterUsername, password, true)
+}
+
+func demoInput(password string) *rds.CreateDBInstanceMessage {
+	name, engine, class, user, multiAZ, storage := demoName, spec.Postgres, "db.t3.micro", "postgres", true, int32(20)
+	return &rds.CreateDBInstanceMessage{
+		DBInstanceIdentifier: &name, Engine: &engine, DBInstanceClass: &class, AllocatedStorage: &storage,
+		MasterUsername: &user, MasterUserPassword: &password, MultiAZ: &multiAZ,
+	}
+}
+
+func (o *options) demoText(t *target, h *home.Home) error {
+	c, err := connection(t, h, false)
+	if err != nil {
+		return err
+	}
+	o.say("The Multi-AZ PostgreSQL %s is available at %s:%s. Connect:", t.name, c.host, c.port)
+	o.say("\n  %s\n", c.line())
+	if !passwords(h).Has(t.resourceID()) {
+		o.say("Its password is not kept here. Set another one: %s\n", o.pasteable("howdah db modify "+t.name+" --password-stdin"))
+	}
+	o.say("For boto3, the AWS CLI and the AWS SDKs:")
+	o.say("\n  eval \"$(%s)\"", o.pasteable("howdah env"))
+	o.say("  aws rds describe-db-instances\n")
+	o.say("Next:")
+	for _, line := range [][2]string{
+		{"howdah status", "everything on one screen"},
+		{"howdah db failover " + t.name, "a failover, in good order"},
+		{"howdah failovers", "how it went"},
+		{"howdah db create NAME", "a database of your own"},
+		{"howdah down", "stop everything; data stay"},
+	} {
+		o.say("  %-40s  %s", o.pasteable(line[0]), line[1])
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"time"
+
+	"howdah/api/rds"
+	"howdah/internal/admin"
+	"howdah/internal/engine/postgres/lsn"
+	"howdah/internal/postmortem"
+)
+
+// noon is the time in all fixtures, and that of the command's clock.
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func ptr[T any](v T) *T { return &v }
+
+// fixtures by the name that golden files call them by.
+var fixtures = map[string]func(*fake){
+	"empty": func(f *fake) { f.status = home3() },
+	"two":   two,
+	"trouble": func(f *fake) {
+		two(f)
+		trouble(f)
+	},
+	"creating": func(f *fake) {
+		f.status = home3()
+		f.later["new"] = []string{"creating", "creating", "available"}
+	},
+	"stopping":         func(f *fake) { two(f); f.later["orders"] = []string{"available", "stopping", "stopped"} },
+	"starting":         func(f *fake) { two(f); f.later["orders"] = []string{"stopped", "starting", "available"} },
+	"deleting":         func(f *fake) { two(f); f.later["orders"] = []string{"available", "deleting", ""} },
+	"deleting cluster": func(f *fake) { two(f); f.later["shop"] = []string{"available", "deleting", ""} },
+	"rebooting":        func(f *fake) { two(f); f.later["orders"] = []string{"available", "rebooting", "available"} },
+	"failing over": func(f *fake) {
+		two(f)
+		f.later["orders"] = []string{"available", "rebooting", "available"}
+		f.failovers = []postmortem.Record{failover("orders", noon.Add(time.Minute))}
+	},
+	"pending": func(f *fake) {
+		two(f)
+		f.instances[0].PendingModifiedValues = &rds.PendingModifiedValues{DBInstanceClass: ptr("db.m7g.large")}
+	},
+	"draining": func(f *fake) {
+		two(f)
+		m := admin.Move{Database: "orders", ResourceID: "db-1", Member: "m1", Role: "primary", To: "zone-c"}
+		going := m
+		going.Step = "building m3 on zone-c in place of m1"
+		f.moves = [][]admin.Move{{m}, {going}, {going}, {}}
+	},
+	"stuck": func(f *fake) {
+		two(f)
+		m := admin.Move{Database: "orders", ResourceID: "db-1", Member: "m1", Role: "primary", Problem: "no host for a member: zone-c is being drained"}
+		f.moves = [][]admin.Move{{m}}
+	},
+	"refusing": func(f *fake) {
+		two(f)
+		f.refuse["CreateDBInstance"] = admin.NewError("DBInstanceAlreadyExists", "DB instance already exists", "")
+		f.refuse[admin.VerbForgetHost] = admin.NewError(admin.CodeHostAlive, "The host zone-a is alive.", "empty it first")
+		f.refuse[admin.VerbWipe] = admin.NewError(admin.CodeNotDisposable, "This home is not disposable: nothing was deleted.", "use another one")
+	},
+	"same name": func(f *fake) { two(f); f.clusters[0].DBClusterIdentifier = ptr("orders") },
+}
+
+// home3 is a home with three hosts and nothing in them.
+func home3() admin.Status {
+	s := admin.Status{
+		Home: "1a2b3c4d", Version: "1.0", Account: "123456789012", Region: "us-west-2", Time: noon,
+		Control:   []admin.Control{{Name: "s1", URL: "https://127.31.0.1:7443", Running: true, Leading: true}},
+		Etcd:      []admin.EtcdMember{{Name: "s1", ID: "43aac72ede6b8129", URL: "https://127.31.0.1:2379", Healthy: true, Leader: true, Bytes: 57344}},
+		Databases: []admin.Database{}, Fences: []admin.Fence{}, Problems: []admin.Problem{},
+		Edges: []admin.Edge{{Name: "edge", Driver: "nft", ClientAddressVisible: true, Cost: "in the kernel", Started: noon}},
+	}
+	for n, zone := range zones {
+		s.Hosts = append(s.Hosts, admin.Host{
+			Name: "zone-" + zone, Zone: zone, Address: "127.31.1." + string(rune('1'+n)), State: admin.HostAlive, Since: noon.Add(-time.Hour),
+			CPUs: 4, Memory: 16 << 30, Disk: 200 << 30, DiskFree: 150 << 30, Postgres: []string{"15.18"}, Containment: "cgroup2",
+			Members: []string{}, Version: "1.0",
+		})
+	}
+	return s
+}
+
+func instance(name, status string) rds.DBInstance {
+	return rds.DBInstance{
+		DBInstanceIdentifier: ptr(name), DBInstanceStatus: ptr(status), Engine: ptr("postgres"), EngineVersion: ptr("15.18"),
+		DBInstanceClass: ptr("db.t3.micro"), AllocatedStorage: ptr(int32(20)), MultiAZ: ptr(true), MasterUsername: ptr("postgres"),
+		DBInstanceArn: ptr("arn:aws:rds:us-west-2:123456789012:db:" + name), DbiResourceId: ptr("db-NEW"), InstanceCreateTime: ptr(noon.Add(-time.Hour)),
+		Endpoint: &rds.Endpoint{Address: ptr("127.31.8.1"), Port: ptr(int32(5432))}, PreferredMaintenanceWindow: ptr("sun:03:00-sun:03:30"),
+	}
+}
+
+func database(name, id string) admin.Database {
+	lag, seconds := int64(1536), 0.25
+	return admin.Database{
+		Kind: admin.KindInstance, Name: name, Account: "123456789012", Region: "us-west-2", ResourceID: id, Status: "available",
+		Engine: "postgres", Version: "15.18", Class: "db.t3.micro", MultiAZ: true, StorageGiB: 20, MasterUser: "postgres",
+		Created: noon.Add(-time.Hour), SyncMode: "on",
+		Endpoints: []admin.Endpoint{{Kind: admin.EndpointWriter, Name: name, Address: "127.31.8.1:5432", LeadsTo: []string{"m1"}}},
+		Members: []admin.Member{
+			{Name: "m1", Host: "zone-a", Zone: "a", Address: "127.31.1.1:15432", Role: admin.RolePrimary, State: "ready", Ready: true, Timeline: 3, LSN: lsn.LSN(0x3000660)},
+			{Name: "m2", Host: "zone-b", Zone: "b", Address: "127.31.1.2:15432", Role: admin.RoleStandby, Sync: admin.SyncSync, State: "ready", Ready: true, Timeline: 3, LSN: lsn.LSN(0x3000060), LagBytes: &lag, LagSeconds: &seconds},
+		},
+		Steps: []admin.Step{},
+	}
+}
+
+// two has a Multi-AZ instance and a cluster with a writer and a reader.
+func two(f *fake) {
+	f.status = home3()
+	orders := instance("orders", "available")
+	orders.DbiResourceId, orders.DBName = ptr("db-1"), ptr("shop")
+	writer, reader := instance("shop-1", "available"), instance("shop-2", "available")
+	for _, i := range []*rds.DBInstance{&writer, &reader} {
+		i.DBClusterIdentifier, i.MultiAZ, i.Engine = ptr("shop"), ptr(false), ptr("aurora-postgresql")
+	}
+	f.instances = []rds.DBInstance{orders, writer, reader}
+	f.clusters = []rds.DBCluster{{
+		DBClusterIdentifier: ptr("shop"), Status: ptr("available"), Engine: ptr("aurora-postgresql"), EngineVersion: ptr("15.18"),
+		DbClusterResourceId: ptr("cluster-1"), DBClusterArn: ptr("arn:aws:rds:us-west-2:123456789012:cluster:shop"), MasterUsername: ptr("app"),
+		Endpoint: ptr("127.31.8.2"), ReaderEndpoint: ptr("127.31.8.3"), Port: ptr(int32(5432)), ClusterCreateTime: ptr(noon),
+		DBClusterMembers: []rds.DBClusterMember{
+			{DBInstanceIdentifier: ptr("shop-1"), IsClusterWriter: ptr(true)}, {DBInstanceIdentifier: ptr("shop-2"), IsClusterWriter: ptr(false)},
+		},
+	}}
+	shop := database("shop", "cluster-1")
+	shop.Kind, shop.Engine, shop.Class, shop.MultiAZ = admin.KindCluster, "aurora-postgresql", "", false
+	shop.Members[0].Instance, shop.Members[1].Instance = "shop-1", "shop-2"
+	shop.Endpoints = []admin.Endpoint{
+		{Kind: admin.EndpointWriter, Name: "shop", Address: "127.31.8.2:5432", LeadsTo: []string{"m1"}},
+		{Kind: admin.EndpointReader, Name: "shop", Address: "127.31.8.3:5432", LeadsTo: []string{"m2"}},
+		{Kind: admin.EndpointInstance, Name: "shop-2", Address: "127.31.8.4:5432", LeadsTo: []string{"m2"}},
+	}
+	f.status.Databases = []admin.Database{database("orders", "db-1"), shop}
+	f.status.Hosts[0].Members = []string{"orders/m1", "shop/m1"}
+	f.status.Hosts[0].Committed = 2 << 30
+	f.failovers = []postmortem.Record{failover("orders", noon.Add(-time.Minute))}
+	f.status.LastFailover = &f.failovers[0]
+	f.events = []rds.Event{
+		{SourceIdentifier: ptr("orders"), SourceType: ptr("db-instance"), Message: ptr("DB instance created."), Date: ptr(noon.Add(-time.Hour)), EventCategories: []string{"creation"}, SourceArn: ptr("arn:1")},
+		{SourceIdentifier: ptr("shop"), SourceType: ptr("db-cluster"), Message: ptr("Completed failover to DB instance: shop-1."), Date: ptr(noon.Add(-time.Minute)), EventCategories: []string{"failover"}, SourceArn: ptr("arn:2")},
+	}
+	f.moves = [][]admin.Move{{}}
+}
+
+// trouble makes everything go wrong at once.
+func trouble(f *fake) {
+	s := &f.status
+	s.Hosts[1].State, s.Hosts[1].Members = admin.HostLost, []string{"orders/m2"}
+	s.Hosts[2].Draining = true
+	s.Control = append(s.Control, admin.Control{Name: "s2", URL: "https://10.0.0.2:7443"})
+	s.Etcd = append(s.Etcd, admin.EtcdMember{Name: "s2", Error: "no answer within 1s"})
+	d := &s.Databases[0]
+	d.Status = "modifying"
+	m := &d.Members[1]
+	m.State, m.Ready, m.Sync, m.Going, m.LagBytes, m.LagSeconds = "host lost", false, admin.SyncAsync, "replaced", nil, nil
+	d.Steps = []admin.Step{{Name: "building m3 on zone-c in place of m2", Began: noon.Add(-90 * time.Second)}}
+	d.Endpoints[0].LeadsTo = []string{}
+	s.Fences = []admin.Fence{{Database: "orders", Phase: "cutting", Host: "zone-a", Member: "m1", Opened: noon, Evidence: []string{"no heartbeat of zone-a for 2s"}}}
+	s.Problems = []admin.Problem{
+		{Code: "host-lost", Subject: "host zone-b", Text: "silent since 11:58:00Z, with orders/m2", Command: "howdah up --detach"},
+		{Code: "no-standby-in-sync", Subject: "db orders", ResourceID: "db-1", Text: "no standby is in sync"},
+		{Code: "no-version", Subject: "db orders", ResourceID: "db-1", Text: "PostgreSQL 15 is not installed", Command: "scripts/install"},
+	}
+}
+
+func failover(name string, at time.Time) postmortem.Record {
+	return postmortem.Record{
+		ID: "18ea0aced5ccc38f", Database: "db-1", Name: name, Cause: "PostgreSQL of the primary died: killed by signal 9",
+		From: "m2", FromHost: "zone-b", To: "m1", ToHost: "zone-a", Method: "killed", Proof: "the group is empty",
+		Detected: at, Fenced: at.Add(31 * time.Millisecond), Revoked: at.Add(40 * time.Millisecond), Elected: at.Add(120 * time.Millisecond),
+		Promoted: at.Add(300 * time.Millisecond), Switched: at.Add(301 * time.Millisecond), FirstWrite: at.Add(310 * time.Millisecond),
+		Recorded: at.Add(400 * time.Millisecond), Evidence: []string{"it was there", "and then it was not"}, Sessions: 40,
+		Timeline: 3, Fork: lsn.LSN(0x3000200), OldEnd: lsn.LSN(0x3000300), Discarded: 256,
+	}
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"howdah/internal/admin"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/home"
+)
+
+// parts are those of `howdah up`.
+func parts() []string {
+	return append([]string{"up", "serve", "edge"}, agentNames()...)
+}
+
+func newLogs(o *options) *cobra.Command {
+	var follow, patroniToo bool
+	var lines int
+	cmd := &cobra.Command{
+		Use: "logs PART|NAME", Short: "Show the log of a part of Howdah, or of a database's primary", Args: oneName,
+		Aliases: []string{"log"},
+		Long: "Shows the end of a log on this machine: of a part of `howdah up` (" + strings.Join(parts(), ", ") + "), or of the " +
+			"PostgreSQL of a database's primary.",
+		Example: "  howdah logs serve -f\n  howdah logs orders -n 100\n  howdah logs orders --patroni",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			names, directive := o.completeNames(cmd, args, word)
+			return append(names, parts()...), directive
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if lines < 0 {
+				return fmt.Errorf("--lines cannot be negative: %w", errUsage)
+			}
+			path, err := o.logFile(cmd, args[0], patroniToo)
+			if err != nil {
+				return err
+			}
+			return o.tail(cmd.Context(), path, lines, follow)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as it grows, until Ctrl-C")
+	cmd.Flags().IntVarP(&lines, "lines", "n", 40, "how many lines from the end")
+	cmd.Flags().BoolVar(&patroniToo, "patroni", false, "of a database: Patroni's log in place of PostgreSQL's")
+	return cmd
+}
+
+// logFile finds the log of a part, or of the primary of a database.
+func (o *options) logFile(cmd *cobra.Command, name string, ofPatroni bool) (string, error) {
+	h, err := home.Open(o.home)
+	if err != nil {
+		return "", err
+	}
+	if slices.Contains(parts(), name) {
+		return h.LogFile(name), nil
+	}
+	api, err := o.api(cmd)
+	if err != nil {
+		return "", err
+	}
+	t, err := find(cmd.Context(), api, name)
+	if err != nil {
+		return "", err
+	}
+	d, _, err := t.truth(cmd.Context())
+	if err != nil {
+		return "", err
+	}
+	if d == nil || len(d.Members) == 0 {
+		return "", fmt.Errorf("%s has no members yet", t.name)
+	}
+	m := memberToRead(d, t.name)
+	dir := filepath.Join(h.HostDir(m.Zone), "members", d.ResourceID+"."+m.Name)
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("%s is on the host %s: look there", t.name, m.Host)
+	}
+	if ofPatroni {
+		return newest(filepath.Join(dir, patroni.LogDir, "patroni.log"))
+	}
+	return newest(filepath.Join(dir, patroni.DataDir, "log", "postgresql.log*"))
+}
+
+// memberToRead is that of an instance of a cluster, or the primary, or any.
+func memberToRead(d *admin.Database, name string) admin.Member {
+	for _, m := range d.Members {
+		if m.Instance == name && name != d.Name || m.Role != admin.RoleStandby {
+			return m
+		}
+	}
+	return d.Members[0]
+}
+
+// newest is the file that was written last, of those that match.
+func newest(pattern string) (string, error) {
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		return "", fmt.Errorf("there is no log %s yet", pattern)
+	}
+	var path string
+	var at time.Time
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil && info.ModTime().After(at) {
+			path, at = f, info.ModTime()
+		}
+	}
+	return path, nil
+}
+
+// tailBlock is how much of the end of a file is looked through for lines.
+const tailBlock = 1 << 20
+
+// tail writes the last lines of a file, and with follow what is added.
+func (o *options) tail(ctx context.Context, path string, lines int, follow bool) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read log: %w", err)
+	}
+	defer file.Close()
+	if err := seekLines(file, lines); err != nil {
+		return fmt.Errorf("read log: %w", err)
+	}
+	for {
+		if _, err := io.Copy(o.screen.Stdout, file); err != nil {
+			return fmt.Errorf("read log: %w", err)
+		}
+		if !follow {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(o.every):
+		}
+	}
+}
+
+// seekLines goes to where the last lines of a file begin.
+func seekLines(file *os.File, lines int) error {
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	from := max(size-tailBlock, 0)
+	text := make([]byte, size-from)
+	if _, err := file.ReadAt(text, from); err != nil && err != io.EOF {
+		return err
+	}
+	start := len(text)
+	for n := 0; start > 0 && n <= lines; start-- {
+		if text[start-1] == '\n' && start < len(text) {
+			if n++; n == lines {
+				break
+			}
+		}
+	}
+	if lines == 0 {
+		start = len(text)
+	}
+	_, err = file.Seek(from+int64(start), io.SeekStart)
+	return err
+}

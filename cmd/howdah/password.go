@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"howdah/cmd/howdah/pgpass"
+	"howdah/internal/admin"
+	"howdah/internal/client"
+	"howdah/internal/home"
+)
+
+// maxPassword bounds what is read; RDS takes 128 characters.
+const maxPassword = 4096
+
+// passwordFlags are the ways to give a password: never as an argument, which
+// everyone on the machine could see.
+type passwordFlags struct {
+	file  string
+	stdin bool
+}
+
+func (f *passwordFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.file, "password-file", "", "file with the master user's password")
+	cmd.Flags().BoolVar(&f.stdin, "password-stdin", false, "read the master user's password from standard input")
+}
+
+func (f *passwordFlags) given() bool { return f.file != "" || f.stdin }
+
+// read reads the password; "" if none was given.
+func (f *passwordFlags) read(o *options, cmd *cobra.Command) (string, error) {
+	if err := exclusive(cmd, "password-file", "password-stdin"); err != nil {
+		return "", err
+	}
+	if !f.given() {
+		return "", nil
+	}
+	var source io.Reader = o.screen.Stdin
+	if f.file != "" {
+		file, err := os.Open(f.file)
+		if err != nil {
+			return "", fmt.Errorf("read password: %w", err)
+		}
+		defer file.Close()
+		source = file
+	}
+	text, err := io.ReadAll(io.LimitReader(source, maxPassword))
+	if err != nil {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	password := strings.TrimRight(string(text), "\r\n")
+	if password == "" {
+		return "", fmt.Errorf("the password is empty: %w", errUsage)
+	}
+	return password, nil
+}
+
+// passwords is the home's password file.
+func passwords(h *home.Home) pgpass.File {
+	return pgpass.File{Path: h.DemoPassFile(), Lock: filepath.Join(h.Dir, "run", "pgpass.lock")}
+}
+
+// prunePasswords drops the passwords of databases that are no more: their
+// addresses are used again.
+func prunePasswords(ctx context.Context, api *client.Client, h *home.Home) error {
+	var status admin.Status
+	if err := api.Admin(ctx, admin.VerbStatus, admin.Nothing{}, &status); err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, d := range status.Databases {
+		known[d.ResourceID] = true
+	}
+	return passwords(h).Keep(func(id string) bool { return known[id] })
+}

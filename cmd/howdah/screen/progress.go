@@ -1,0 +1,130 @@
+package screen
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// spin is how often the running line is drawn again on a terminal.
+const spin = 100 * time.Millisecond
+
+var wheel = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// Progress shows the steps of something that is waited for, on standard error. A
+// terminal has one running line with the time it takes; elsewhere each step is a
+// line with the time since the beginning.
+type Progress struct {
+	out   io.Writer
+	live  bool
+	color bool
+	width int // of the terminal; a longer line would not be erased
+	began time.Time
+	now   func() time.Time
+
+	mu    sync.Mutex
+	step  string    // guarded by mu
+	since time.Time // guarded by mu
+	turn  int       // guarded by mu
+	told  map[string]bool
+	end   chan struct{}
+	over  sync.WaitGroup
+}
+
+// Begin starts to show progress. Call End.
+func (s *Screen) Begin(now func() time.Time) *Progress {
+	p := &Progress{
+		out: s.Stderr, live: s.Terminal.Err(), color: !s.Plain && s.Terminal.Err(), width: s.Terminal.Width(),
+		began: now(), now: now, told: map[string]bool{}, end: make(chan struct{}),
+	}
+	if p.live {
+		p.over.Go(p.run)
+	}
+	return p
+}
+
+func (p *Progress) run() {
+	timer := time.NewTicker(spin)
+	defer timer.Stop()
+	for {
+		select {
+		case <-p.end:
+			return
+		case <-timer.C:
+			p.mu.Lock()
+			p.draw()
+			p.mu.Unlock()
+		}
+	}
+}
+
+// Step says what is going on now; the same again changes nothing.
+func (p *Progress) Step(name string, since time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if name == p.step {
+		return
+	}
+	p.finish()
+	p.step, p.since = name, since
+	switch {
+	case name == "":
+	case p.live:
+		p.draw()
+	default:
+		fmt.Fprintf(p.out, "%8s  %s\n", Span(p.now().Sub(p.began)), name)
+	}
+}
+
+// Note tells something once.
+func (p *Progress) Note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.told[text] {
+		return
+	}
+	p.told[text] = true
+	p.erase()
+	fmt.Fprintln(p.out, paint(p.color, Yellow, "          "+text))
+}
+
+// End ends the display; the last step counts as done.
+func (p *Progress) End() {
+	p.Step("", time.Time{})
+	select {
+	case <-p.end:
+	default:
+		close(p.end)
+	}
+	p.over.Wait()
+}
+
+// finish leaves the line of a step that is over. It must be called with mu held.
+func (p *Progress) finish() {
+	if !p.live || p.step == "" {
+		return
+	}
+	p.erase()
+	fmt.Fprintf(p.out, "%8s  %s %s\n", Span(p.now().Sub(p.since)), paint(p.color, Green, "✓"), p.step)
+}
+
+// draw must be called with mu held.
+func (p *Progress) draw() {
+	if p.step == "" {
+		return
+	}
+	p.turn++
+	p.erase()
+	line := []rune(fmt.Sprintf("%8s  %c %s", Span(p.now().Sub(p.since)), wheel[p.turn%len(wheel)], p.step))
+	if p.width > 0 && len(line) >= p.width {
+		line = line[:p.width-1]
+	}
+	fmt.Fprint(p.out, string(line))
+}
+
+func (p *Progress) erase() {
+	if p.live {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}

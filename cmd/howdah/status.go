@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"howdah/internal/admin"
+	"howdah/internal/home"
+)
+
+// watchEvery is how often --watch looks.
+const watchEvery = time.Second
+
+// statusFlags are those of `howdah status`.
+type statusFlags struct {
+	watch, check, join, showToken bool
+	writeToken                    string
+}
+
+func newStatus(o *options) *cobra.Command {
+	var f statusFlags
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show everything: hosts, databases, what is going on and what is wrong", Args: args(cobra.NoArgs),
+		Long: "Shows control planes, hosts and databases with all their members, what is going on, and what is wrong with the " +
+			"command that mends it. The exit code is 0 also when something is wrong, unless --check is given: then it is 3.",
+		Example: "  howdah status\n  howdah status --watch\n  howdah status --check -o json\n" +
+			"  howdah status --join --write-token /root/token",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.join || f.showToken || f.writeToken != "" {
+				return runJoin(cmd, o, f)
+			}
+			return runStatus(cmd, o, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.watch, "watch", "w", false, "show it again every second, until Ctrl-C")
+	flags.BoolVar(&f.check, "check", false, "exit with code 3 if something is wrong")
+	flags.BoolVar(&f.join, "join", false, "show how another machine joins as a host")
+	flags.StringVar(&f.writeToken, "write-token", "", "with --join: write the join token to this file, mode 0600")
+	flags.BoolVar(&f.showToken, "show-token", false, "with --join: print the join token")
+	return cmd
+}
+
+func runStatus(cmd *cobra.Command, o *options, f statusFlags) error {
+	if err := exclusive(cmd, "watch", "check"); err != nil {
+		return err
+	}
+	for {
+		status, err := o.askStatus(cmd)
+		if err != nil && (!f.watch || cmd.Context().Err() != nil) {
+			return stopped(cmd.Context(), err)
+		}
+		if f.watch {
+			fmt.Fprint(o.screen.Stdout, o.screen.Clear())
+		}
+		if err != nil {
+			o.say("%s", oneLine(err))
+		} else if err := o.print(status, func() error { return o.statusText(status) }); err != nil {
+			return err
+		}
+		if !f.watch {
+			return checked(f, status)
+		}
+		select {
+		case <-cmd.Context().Done():
+			return nil
+		case <-time.After(watchEvery):
+		}
+	}
+}
+
+// stopped: Ctrl-C is the way to end --watch.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func checked(f statusFlags, s admin.Status) error {
+	if !f.check || len(s.Problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d problems: %w", len(s.Problems), errWrong)
+}
+
+// joinView is what `howdah status --join` answers as JSON.
+type joinView struct {
+	URLs      []string `json:"urls"`
+	TokenFile string   `json:"token_file,omitempty"`
+	Token     string   `json:"token,omitempty"` // only if asked for
+	Command   string   `json:"command"`
+	// Reachable: other machines can reach one of the URLs.
+	Reachable bool `json:"reachable"`
+}
+
+// runJoin shows how another machine joins. The token is shown only if asked for:
+// whoever has it may run a host.
+func runJoin(cmd *cobra.Command, o *options, f statusFlags) error {
+	status, err := o.askStatus(cmd)
+	if err != nil {
+		return err
+	}
+	view := joinView{TokenFile: f.writeToken}
+	for _, c := range status.Control {
+		view.URLs = append(view.URLs, c.URL)
+		view.Reachable = view.Reachable || !onLoopback(c.URL)
+	}
+	if f.writeToken != "" || f.showToken {
+		token, err := joinToken(o.home)
+		if err != nil {
+			return err
+		}
+		if f.showToken {
+			view.Token = token
+		}
+		if f.writeToken != "" {
+			if err := writeSecret(f.writeToken, token); err != nil {
+				return err
+			}
+		}
+	}
+	url := "URL"
+	if len(view.URLs) > 0 {
+		url = view.URLs[0]
+	}
+	view.Command = "howdah agent --join " + url + " --token-file FILE --az d --name HOST --address IP"
+	return o.print(view, func() error { return o.joinText(view) })
+}
+
+func (o *options) joinText(v joinView) error {
+	if !v.Reachable {
+		o.say("This home listens on loopback only, which other machines cannot reach. Start its control plane so that they can:")
+		o.say("  howdah serve --home DIR --address IP --listen IP:7443")
+		return nil
+	}
+	if v.TokenFile != "" {
+		o.say("The join token is in %s: copy it to the other machine, readable for its user only.", v.TokenFile)
+	} else if v.Token == "" {
+		o.say("Write the join token to a file, and copy that to the other machine:")
+		o.say("  %s", o.pasteable("howdah status --join --write-token FILE"))
+	}
+	if v.Token != "" {
+		o.say("token  %s", v.Token)
+	}
+	o.say("On the other machine, after scripts/install:")
+	o.say("  %s", v.Command)
+	return nil
+}
+
+func joinToken(dir string) (string, error) {
+	h, err := home.Open(dir)
+	if err != nil {
+		return "", fmt.Errorf("the join token is in the home of a control plane: run this there: %w", err)
+	}
+	tokens, err := h.Join()
+	return tokens.AgentToken, err
+}

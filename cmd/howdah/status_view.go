@@ -1,0 +1,234 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"howdah/cmd/howdah/screen"
+	"howdah/internal/admin"
+)
+
+// statusText is the one screen that tells everything.
+func (o *options) statusText(s admin.Status) error {
+	o.say("%s  %s  %s  version %s", o.screen.Paint(screen.Bold, "Howdah "+s.Home), s.Region,
+		s.Time.UTC().Format(time.DateTime)+"Z", s.Version)
+	if err := o.controlText(s); err != nil {
+		return err
+	}
+	o.say("")
+	if err := o.hostsTable(s.Hosts); err != nil {
+		return err
+	}
+	if err := o.databasesText(s); err != nil {
+		return err
+	}
+	for _, f := range s.Fences {
+		o.say("\n%s %s", o.screen.Paint(screen.Red, "fence case"), fenceLine(f))
+	}
+	if s.LastFailover != nil {
+		o.say("\nlast failover  %s", failoverLine(*s.LastFailover))
+	}
+	if len(s.Problems) > 0 {
+		o.say("")
+	}
+	o.problemsText(s.Problems, "")
+	if len(s.Problems) == 0 {
+		o.say("\n%s", o.screen.Paint(screen.Green, "all is well"))
+	}
+	return nil
+}
+
+func (o *options) controlText(s admin.Status) error {
+	o.say("")
+	var t screen.Table
+	t.Head("CONTROL PLANE", "URL", "STATE", "ETCD")
+	etcd := map[string]admin.EtcdMember{}
+	for _, m := range s.Etcd {
+		etcd[m.Name] = m
+	}
+	for _, c := range s.Control {
+		t.Row(c.Name, c.URL, controlCell(c), etcdCell(etcd[c.Name]))
+		delete(etcd, c.Name)
+	}
+	for _, m := range s.Etcd {
+		if _, left := etcd[m.Name]; left {
+			t.Row(m.Name, m.URL, "", etcdCell(m))
+		}
+	}
+	if err := t.Write(o.screen.Stdout, o.screen.Color()); err != nil {
+		return err
+	}
+	var edges screen.Table
+	edges.Head("EDGE", "DRIVER", "CLIENT ADDRESS", "COST")
+	for _, e := range s.Edges {
+		seen := "the edge's"
+		if e.ClientAddressVisible {
+			seen = "visible"
+		}
+		edges.Row(e.Name, e.Driver, seen, e.Cost)
+	}
+	o.say("")
+	return edges.Write(o.screen.Stdout, o.screen.Color())
+}
+
+func controlCell(c admin.Control) screen.Cell {
+	switch {
+	case c.Leading:
+		return screen.Cell{Text: "leading", Style: screen.Green}
+	case c.Running:
+		return screen.Cell{Text: "running", Style: screen.Green}
+	}
+	return screen.Cell{Text: "down", Style: screen.Red}
+}
+
+func etcdCell(m admin.EtcdMember) screen.Cell {
+	if !m.Healthy {
+		return screen.Cell{Text: joinTexts(": ", "down", m.Error), Style: screen.Red}
+	}
+	text := joinTexts(", ", "healthy", yes(m.Leader, "leader"), yes(m.Learner, "learner"), screen.Bytes(m.Bytes))
+	return screen.Cell{Text: text, Style: screen.Green}
+}
+
+// hostsTable is one line a host.
+func (o *options) hostsTable(hosts []admin.Host) error {
+	var t screen.Table
+	t.Head("HOST", "ZONE", "ADDRESS", "STATE", "MEMBERS", "CPUS", "MEMORY", "DISK FREE", "POSTGRESQL", "CONTAINMENT")
+	for _, h := range hosts {
+		t.Row(h.Name, h.Zone, h.Address, hostCell(h), fmt.Sprint(len(h.Members)), fmt.Sprint(h.CPUs),
+			share(h.Committed, h.Memory), share(h.DiskFree, h.Disk), strings.Join(h.Postgres, " "), h.Containment)
+	}
+	return t.Write(o.screen.Stdout, o.screen.Color())
+}
+
+// share is "PART of WHOLE".
+func share(part, whole int64) string { return screen.Bytes(part) + " of " + screen.Bytes(whole) }
+
+func hostCell(h admin.Host) screen.Cell {
+	text, style := h.State, screen.Green
+	switch {
+	case h.State == admin.HostLost:
+		style = screen.Red
+	case h.State != admin.HostAlive:
+		style = screen.Yellow
+	}
+	if h.Draining {
+		text += ", draining"
+		if style == screen.Green {
+			style = screen.Yellow
+		}
+	}
+	return screen.Cell{Text: text, Style: style}
+}
+
+func (o *options) databasesText(s admin.Status) error {
+	if len(s.Databases) == 0 {
+		o.say("\nno databases: create one with %s", o.pasteable("howdah db create NAME"))
+		return nil
+	}
+	for _, d := range s.Databases {
+		cell := statusCell(d.Status)
+		o.say("\n%s  %s  %s", o.screen.Paint(screen.Bold, d.Name), o.screen.Paint(cell.Style, cell.Text), databaseLine(s, d))
+		for _, e := range d.Endpoints {
+			o.say("  %s %s%s", endpointTitle(e), e.Address, leadsText(e))
+		}
+		if err := o.membersText(d, "  "); err != nil {
+			return err
+		}
+		o.stepsText(d, "  ")
+	}
+	return nil
+}
+
+func databaseLine(s admin.Status, d admin.Database) string {
+	az := yes(d.MultiAZ, "Multi-AZ")
+	scope := ""
+	if d.Account != s.Account || d.Region != s.Region {
+		scope = "account " + d.Account + " in " + d.Region
+	}
+	follows := ""
+	if d.Follows != "" {
+		follows = "replica of " + d.Follows
+	}
+	kind := yes(d.Kind == admin.KindCluster, "cluster")
+	return joinTexts(", ", kind, d.Engine+" "+d.Version, d.Class, az, follows, scope)
+}
+
+// membersText is the table of a database's members.
+func (o *options) membersText(d admin.Database, indent string) error {
+	t := screen.Table{Indent: indent}
+	t.Head("MEMBER", "INSTANCE", "ROLE", "HOST", "ZONE", "STATE", "SYNC", "LAG", "TIMELINE", "LSN", "ADDRESS")
+	for _, m := range d.Members {
+		timeline, position := "", ""
+		if m.Timeline > 0 {
+			timeline, position = fmt.Sprint(m.Timeline), m.LSN.String()
+		}
+		t.Row(m.Name, m.Instance, roleCell(m), m.Host, m.Zone, stateCell(m), syncCell(m), lagText(m), timeline, position, m.Address)
+	}
+	if t.Rows() == 1 {
+		return nil
+	}
+	return t.Write(o.screen.Stdout, o.screen.Color())
+}
+
+func roleCell(m admin.Member) screen.Cell {
+	if m.Role == admin.RolePrimary {
+		return screen.Cell{Text: m.Role, Style: screen.Bold}
+	}
+	return screen.Cell{Text: m.Role}
+}
+
+func stateCell(m admin.Member) screen.Cell {
+	text := joinTexts(", ", m.State, m.Problem, m.Going)
+	style := screen.Yellow
+	switch {
+	case m.Problem != "" || m.State == "host lost" || m.State == "down":
+		style = screen.Red
+	case m.Ready && m.Going == "":
+		style = screen.Green
+	}
+	return screen.Cell{Text: text, Style: style}
+}
+
+func syncCell(m admin.Member) screen.Cell {
+	if m.Sync == admin.SyncAsync {
+		return screen.Cell{Text: m.Sync, Style: screen.Yellow}
+	}
+	return screen.Cell{Text: m.Sync}
+}
+
+// lagText is how far a standby is behind: in bytes, and in time if that tells more.
+func lagText(m admin.Member) string {
+	bytes, seconds := "", ""
+	if m.LagBytes != nil {
+		bytes = screen.Bytes(*m.LagBytes)
+	}
+	if m.LagSeconds != nil && *m.LagSeconds >= 0.1 {
+		seconds = screen.Span(time.Duration(*m.LagSeconds * float64(time.Second)))
+	}
+	return joinTexts(", ", bytes, seconds)
+}
+
+// stepsText says what is going on, and since when.
+func (o *options) stepsText(d admin.Database, indent string) {
+	if len(d.Steps) == 0 {
+		return
+	}
+	last := d.Steps[len(d.Steps)-1]
+	o.say("%s%s %s, for %s", indent, o.screen.Paint(screen.Yellow, "going on:"), last.Name, screen.Span(o.now().Sub(last.Began)))
+}
+
+// problemsText says what is wrong, each with the command that mends it.
+func (o *options) problemsText(problems []admin.Problem, indent string) {
+	for _, p := range problems {
+		o.say("%s%s %s: %s", indent, o.screen.Paint(screen.Red, "wrong:"), p.Subject, p.Text)
+		if p.Command != "" {
+			o.say("%s       %s", indent, o.screen.Paint(screen.Bold, o.pasteable(p.Command)))
+		}
+	}
+}
+
+func fenceLine(f admin.Fence) string {
+	return joinTexts(", ", f.Database+"/"+f.Member+" on "+f.Host+" is "+f.Phase,
+		"since "+f.Opened.UTC().Format(time.TimeOnly)+"Z", f.Proof, strings.Join(f.Evidence, "; "))
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"howdah/api/rds"
+	"howdah/internal/admin"
+	"howdah/internal/client"
+)
+
+// target is the instance or the cluster that a command is about.
+type target struct {
+	api      *client.Client
+	name     string
+	instance *rds.DBInstance // or
+	cluster  *rds.DBCluster
+}
+
+// find finds what has a name. "instance/NAME" and "cluster/NAME" tell two apart
+// that share one.
+func find(ctx context.Context, api *client.Client, name string) (target, error) {
+	kind, bare, qualified := strings.Cut(name, "/")
+	if !qualified {
+		kind, bare = "", name
+	}
+	if qualified && kind != admin.KindInstance && kind != admin.KindCluster {
+		return target{}, fmt.Errorf("%q is neither NAME, instance/NAME nor cluster/NAME: %w", name, errUsage)
+	}
+	t := target{api: api, name: strings.ToLower(bare)}
+	var err error
+	if kind != admin.KindCluster {
+		if t.instance, err = describeInstance(ctx, api, t.name); err != nil {
+			return t, err
+		}
+	}
+	if kind != admin.KindInstance {
+		if t.cluster, err = describeCluster(ctx, api, t.name); err != nil {
+			return t, err
+		}
+	}
+	switch {
+	case t.instance == nil && t.cluster == nil:
+		return t, fmt.Errorf("there is no instance and no cluster %q: see howdah db list", t.name)
+	case t.instance != nil && t.cluster != nil:
+		return t, fmt.Errorf("an instance and a cluster are called %q: say instance/%s or cluster/%s: %w", t.name, t.name, t.name, errUsage)
+	}
+	return t, nil
+}
+
+// findInstance finds an instance, for what clusters do not have.
+func findInstance(ctx context.Context, api *client.Client, name string) (target, error) {
+	t, err := find(ctx, api, name)
+	if err == nil && t.instance == nil {
+		err = fmt.Errorf("%s is a cluster, and this is for instances: %w", t.name, errUsage)
+	}
+	return t, err
+}
+
+// describeInstance answers nil when there is none.
+func describeInstance(ctx context.Context, api *client.Client, name string) (*rds.DBInstance, error) {
+	var out rds.DBInstanceMessage
+	err := api.RDS(ctx, "DescribeDBInstances", &rds.DescribeDBInstancesMessage{DBInstanceIdentifier: &name}, &out)
+	if client.IsCode(err, rds.ErrDBInstanceNotFound) {
+		return nil, nil
+	}
+	if err != nil || len(out.DBInstances) == 0 {
+		return nil, err
+	}
+	return &out.DBInstances[0], nil
+}
+
+// describeCluster answers nil when there is none.
+func describeCluster(ctx context.Context, api *client.Client, name string) (*rds.DBCluster, error) {
+	var out rds.DBClusterMessage
+	err := api.RDS(ctx, "DescribeDBClusters", &rds.DescribeDBClustersMessage{DBClusterIdentifier: &name}, &out)
+	if client.IsCode(err, rds.ErrDBClusterNotFound) {
+		return nil, nil
+	}
+	if err != nil || len(out.DBClusters) == 0 {
+		return nil, err
+	}
+	return &out.DBClusters[0], nil
+}
+
+// refresh reads the target again; it is neither afterwards if it is gone.
+func (t *target) refresh(ctx context.Context) error {
+	instance, cluster := t.instance != nil, t.cluster != nil
+	var err error
+	if instance {
+		t.instance, err = describeInstance(ctx, t.api, t.name)
+	}
+	if cluster {
+		t.cluster, err = describeCluster(ctx, t.api, t.name)
+	}
+	return err
+}
+
+func (t *target) kind() string {
+	if t.cluster != nil {
+		return admin.KindCluster
+	}
+	return admin.KindInstance
+}
+
+func (t *target) status() string {
+	switch {
+	case t.instance != nil:
+		return value(t.instance.DBInstanceStatus)
+	case t.cluster != nil:
+		return value(t.cluster.Status)
+	}
+	return ""
+}
+
+// truth is what the admin API knows of the target's database: nil if nothing. For
+// an instance of a cluster it is the cluster.
+func (t *target) truth(ctx context.Context) (*admin.Database, []admin.Problem, error) {
+	var out admin.DatabaseAnswer
+	if err := t.api.Admin(ctx, admin.VerbDatabase, admin.DatabaseRequest{Name: t.name}, &out); err != nil {
+		return nil, nil, err
+	}
+	wanted := t.resourceID()
+	for i := range out.Databases {
+		d := &out.Databases[i]
+		if d.ResourceID != wanted && !hasInstance(d, t.name) {
+			continue
+		}
+		var own []admin.Problem
+		for _, p := range out.Problems {
+			if p.ResourceID == d.ResourceID {
+				own = append(own, p)
+			}
+		}
+		return d, own, nil
+	}
+	return nil, nil, nil
+}
+
+func (t *target) resourceID() string {
+	switch {
+	case t.instance != nil:
+		return value(t.instance.DbiResourceId)
+	case t.cluster != nil:
+		return value(t.cluster.DbClusterResourceId)
+	}
+	return ""
+}
+
+func hasInstance(d *admin.Database, name string) bool {
+	for _, m := range d.Members {
+		if m.Instance == name {
+			return true
+		}
+	}
+	return false
+}
+
+// value is what a pointer of an answer points to, or the zero value.
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// completeNames completes the names of instances and clusters.
+func (o *options) completeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	status, err := o.askStatus(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, d := range status.Databases {
+		names = append(names, d.Name)
+		for _, m := range d.Members {
+			if m.Instance != "" {
+				names = append(names, m.Instance)
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeHosts completes the names of hosts.
+func (o *options) completeHosts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	status, err := o.askStatus(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, h := range status.Hosts {
+		names = append(names, h.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (o *options) askStatus(cmd *cobra.Command) (admin.Status, error) {
+	var out admin.Status
+	api, err := o.api(cmd)
+	if err != nil {
+		return out, err
+	}
+	return out, api.Admin(cmd.Context(), admin.VerbStatus, admin.Nothing{}, &out)
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"howdah/cmd/howdah/screen"
+	"howdah/internal/admin"
+	"howdah/internal/client"
+)
+
+const (
+	// waitTimeout is how long a command waits for what it asked for. It goes on
+	// being done after that.
+	waitTimeout = 15 * time.Minute
+	// waitLook is how often it looks.
+	waitLook = 200 * time.Millisecond
+	// absence is for how long the API may be gone meanwhile.
+	absence = time.Minute
+)
+
+// lasting is after how long a problem is told to someone who waits.
+const lasting = 5 * time.Second
+
+// gone is the status of what no longer exists.
+const gone = "deleted"
+
+// waitFor waits until the target has a status, and shows the server's steps.
+func (o *options) waitFor(ctx context.Context, t *target, status string) error {
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
+	defer cancel()
+	p := o.screen.Begin(o.now)
+	defer p.End()
+	w := waiter{target: t, progress: p, status: status, now: o.now, since: map[string]time.Time{}}
+	return o.poll(ctx, t.name+" to be "+status, func() (bool, error) { return w.look(ctx) })
+}
+
+// waiter waits for a target to have a status.
+type waiter struct {
+	target   *target
+	progress *screen.Progress
+	status   string
+	now      func() time.Time
+	since    map[string]time.Time // when each problem was seen first
+}
+
+// look reads the target once, shows what is going on, and answers whether it has
+// the status.
+func (w *waiter) look(ctx context.Context) (bool, error) {
+	truth, problems, err := w.target.truth(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := w.target.refresh(ctx); err != nil {
+		return false, err
+	}
+	now := w.target.status()
+	switch {
+	case now == "" && w.status == gone:
+		return true, nil
+	case now == "":
+		return false, fmt.Errorf("%s was deleted meanwhile", w.target.name)
+	case now == w.status:
+		return true, nil
+	}
+	showSteps(w.progress, truth, now, w.now())
+	w.tell(problems)
+	return false, nil
+}
+
+// tell tells of problems that last: others are part of what is going on.
+func (w *waiter) tell(problems []admin.Problem) {
+	for _, p := range problems {
+		if w.since[p.Text].IsZero() {
+			w.since[p.Text] = w.now()
+		}
+		if w.now().Sub(w.since[p.Text]) >= lasting {
+			w.progress.Note(p.Text)
+		}
+	}
+}
+
+// showSteps shows what the server says that it does, or else the status word.
+func showSteps(p *screen.Progress, d *admin.Database, status string, now time.Time) {
+	if d == nil || len(d.Steps) == 0 {
+		p.Step(status, now)
+		return
+	}
+	last := d.Steps[len(d.Steps)-1]
+	p.Step(last.Name, last.Began)
+}
+
+// poll calls look until it answers true. An API that is away for a while, as when
+// it is started again, is waited for.
+func (o *options) poll(ctx context.Context, what string, look func() (bool, error)) error {
+	var since time.Time
+	for {
+		done, err := look()
+		switch {
+		case errors.Is(err, client.ErrUnreachable) && (since.IsZero() || o.now().Sub(since) < absence) && ctx.Err() == nil:
+			if since.IsZero() {
+				since = o.now()
+			}
+		case err != nil:
+			return interrupted(ctx, what, err)
+		case done:
+			return nil
+		default:
+			since = time.Time{}
+		}
+		select {
+		case <-ctx.Done():
+			return interrupted(ctx, what, ctx.Err())
+		case <-time.After(o.every):
+		}
+	}
+}
+
+// interrupted says that what is waited for goes on.
+func interrupted(ctx context.Context, what string, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("waited %s for %s: it goes on: see howdah status", waitTimeout, what)
+	case ctx.Err() != nil:
+		return fmt.Errorf("no longer waiting for %s: it goes on: see howdah status", what)
+	}
+	return err
+}
