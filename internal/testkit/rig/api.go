@@ -113,3 +113,17 @@ func (r *Rig) ConfigAt(host string, port int) (*pgx.ConnConfig, error) {
 	config.Host, config.Port, config.TLSConfig = host, uint16(port), tls
 	return config, nil
 }
+
+// Events are the messages about an instance in the last hour.
+func (r *Rig) Events(ctx context.Context, name string) ([]string, error) {
+	var out rds.EventsMessage
+	in := &rds.DescribeEventsMessage{SourceIdentifier: &name, SourceType: ptr("db-instance")}
+	if err := r.Call(ctx, "DescribeEvents", in, &out); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, e := range out.Events {
+		all = append(all, *e.Message)
+	}
+	return all, nil
+}

@@ -203,3 +203,9 @@ func parentOf(pid int) int {
 	}
 	return ppid
 }
+
+// MemberOnDisk is a member as its directory names it, for when nothing else runs.
+func (r *Rig) MemberOnDisk(zone, id string) Member {
+	database, name, _ := strings.Cut(id, ".")
+	return Member{Database: database, Placed: plan.Placed{Name: name, Host: "zone-" + zone}, rig: r}
+}

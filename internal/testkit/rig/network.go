@@ -14,6 +14,7 @@ import (
 const (
 	controlIP    = "10.99.0.1"
 	endpointPool = "10.99.8.0/24"
+	movingPool   = "10.99.0.128/25"
 )
 
 func hostIP(zone string) string { return fmt.Sprintf("10.99.0.%d", 11+strings.Index("abc", zone)) }

@@ -35,7 +35,11 @@ type Options struct {
 	Netns  bool     // hosts in network namespaces of their own; needs root
 	User   *Account // run as this ordinary user; nil: as we are
 	Edge   []string // more arguments of the edge
-	Serve  []string // more arguments of the control plane
+	Serve  []string // more arguments of the control planes
+	Serves int      // how many control planes; 0: one
+	// Moving has an edge on every host, and addresses that move with the primary;
+	// with Netns only.
+	Moving bool
 	Log    func(format string, args ...any)
 }
 
@@ -115,9 +119,18 @@ func (r *Rig) start(ctx context.Context) error {
 		if err := r.StartPart(name); err != nil {
 			return err
 		}
+		if strings.HasPrefix(name, "serve") && r.Serves > 1 {
+			if err := r.waitServe(ctx, pair, name); err != nil {
+				return err
+			}
+		}
+	}
+	var urls []string
+	for n := range max(r.Serves, 1) {
+		urls = append(urls, "https://"+net.JoinHostPort(r.serveIP(n+1), "2379"))
 	}
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	client, err := etcd.Dial(ctx, []string{"https://" + net.JoinHostPort(r.controlIP(), "2379")}, pair)
+	client, err := etcd.Dial(ctx, urls, pair)
 	if err != nil {
 		return err
 	}
@@ -131,11 +144,38 @@ func (r *Rig) start(ctx context.Context) error {
 	})
 }
 
-func (r *Rig) controlIP() string {
+// serveIP is the address of the n-th control plane; only one has namespaces.
+func (r *Rig) serveIP(n int) string {
 	if r.Netns {
 		return controlIP
 	}
-	return r.Home.Address(0, 1)
+	return r.Home.Address(0, n)
+}
+
+// waitServe waits for a control plane to be a full member: joining is one at a time.
+func (r *Rig) waitServe(ctx context.Context, pair certs.Pair, name string) error {
+	client, err := etcd.Dial(ctx, []string{"https://" + net.JoinHostPort(r.serveIP(1), "2379")}, pair)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return r.Wait(60*time.Second, func() error {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		urls, err := etcd.ClientURLs(ctx, client)
+		if err == nil && len(urls) < r.serveNumber(name) {
+			err = fmt.Errorf("%s has not joined: %v", name, urls)
+		}
+		return err
+	})
+}
+
+// serveNumber is n of the n-th control plane: "serve", "serve2", "serve3".
+func (r *Rig) serveNumber(name string) int {
+	if name == "serve" {
+		return 1
+	}
+	return int(name[len("serve")] - '0')
 }
 
 func (r *Rig) aliveHosts(ctx context.Context) (int, error) {
@@ -155,7 +195,17 @@ func (r *Rig) aliveHosts(ctx context.Context) (int, error) {
 
 // Parts are the names of the processes, in the order of their start.
 func (r *Rig) Parts() []string {
-	names := []string{"serve", "edge"}
+	names := []string{"serve"}
+	for n := 2; n <= r.Serves; n++ {
+		names = append(names, fmt.Sprintf("serve%d", n))
+	}
+	if r.Moving {
+		for _, z := range Zones {
+			names = append(names, "edge-"+z)
+		}
+	} else {
+		names = append(names, "edge")
+	}
 	for _, z := range Zones {
 		names = append(names, "agent-"+z)
 	}
@@ -168,9 +218,13 @@ func (r *Rig) command(name string) ([]string, error) {
 	case name == "serve":
 		args := []string{r.Binary, "serve", "--home", r.Home.Dir}
 		if r.Netns {
-			args = append(args, "--address", controlIP, "--endpoint-pool", endpointPool)
+			args = append(args, "--address", controlIP, "--endpoint-pool", r.pool())
 		}
 		return append(args, r.Serve...), nil
+	case strings.HasPrefix(name, "serve"):
+		return r.furtherServe(r.serveNumber(name))
+	case strings.HasPrefix(name, "edge-"):
+		return r.hostEdge(strings.TrimPrefix(name, "edge-"))
 	case name == "edge":
 		args := []string{r.Binary, "edge", "--home", r.Home.Dir}
 		if r.Netns {
@@ -182,16 +236,58 @@ func (r *Rig) command(name string) ([]string, error) {
 	if !r.Netns {
 		return []string{r.Binary, "agent", "--home", r.Home.Dir, "--az", zone}, nil
 	}
-	token := filepath.Join(r.Dir, "token")
-	tokens, err := r.Home.Join()
+	token, err := r.tokenFile("agent")
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(token, []byte(tokens.AgentToken), 0o600); err != nil {
-		return nil, fmt.Errorf("write token: %w", err)
-	}
 	return []string{"ip", "netns", "exec", r.net.host(zone), r.Binary, "agent", "--home", r.HostDir(zone),
 		"--join", "https://" + r.Home.Listen, "--token-file", token, "--az", zone, "--address", hostIP(zone)}, nil
+}
+
+// pool is where endpoint addresses come from: reached through us, or in the
+// hosts' own network.
+func (r *Rig) pool() string {
+	if r.Moving {
+		return movingPool
+	}
+	return endpointPool
+}
+
+// hostEdge is an edge on a host, that shares addresses with those on the others.
+func (r *Rig) hostEdge(zone string) ([]string, error) {
+	token, err := r.tokenFile("agent")
+	if err != nil {
+		return nil, err
+	}
+	return r.HostCommand(zone, r.Binary, "edge", "--home", filepath.Join(r.Dir, "edge-"+zone), "--name", "edge-"+zone,
+		"--join", "https://"+r.Home.Listen, "--token-file", token, "--endpoint-pool", movingPool, "--own", "zone-"+zone), nil
+}
+
+// furtherServe is a control plane that joins the first one.
+func (r *Rig) furtherServe(n int) ([]string, error) {
+	token, err := r.tokenFile("server")
+	if err != nil {
+		return nil, err
+	}
+	args := []string{r.Binary, "serve", "--home", filepath.Join(r.Dir, fmt.Sprintf("home%d", n)), "--name", fmt.Sprintf("s%d", n),
+		"--address", r.serveIP(n), "--join", "https://" + r.Home.Listen, "--token-file", token, "--endpoint-pool", r.Home.EndpointPool()}
+	return append(args, r.Serve...), nil
+}
+
+func (r *Rig) tokenFile(kind string) (string, error) {
+	tokens, err := r.Home.Join()
+	if err != nil {
+		return "", err
+	}
+	token := tokens.AgentToken
+	if kind == "server" {
+		token = tokens.ServerToken
+	}
+	path := filepath.Join(r.Dir, "token-"+kind)
+	if err := os.WriteFile(path, []byte(token), 0o600); err != nil {
+		return "", fmt.Errorf("write token: %w", err)
+	}
+	return path, nil
 }
 
 // HostDir is where a host keeps its files.

@@ -1,0 +1,226 @@
+// Package fault breaks things on purpose: real hosts, real Patroni and PostgreSQL,
+// in a network namespace of their own. Each test reads as a story with deadlines;
+// writers remember every acknowledgement, and all of them must be there at the
+// end.
+package fault
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/lab/ack"
+	"howdah/internal/testkit"
+	"howdah/internal/testkit/rig"
+)
+
+var binary string
+
+func TestMain(m *testing.M) {
+	if !rig.Isolate() {
+		fmt.Fprintln(os.Stderr, "the fault tests need root: they make network namespaces")
+		os.Exit(1)
+	}
+	dir, err := os.MkdirTemp("", "howdah-fault-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binary = filepath.Join(dir, "howdah")
+	build := exec.Command("go", "build", "-o", binary, "howdah/cmd/howdah")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// story is one test on a rig of its own.
+type story struct {
+	*testing.T
+	rig *rig.Rig
+}
+
+// begin starts a rig that is gone when the test ends; its logs are shown when the
+// test fails.
+func begin(t *testing.T, change func(*rig.Options)) *story {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "howdah-fault-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o := rig.Options{Binary: binary, Dir: dir}
+	// What a test adds to the directory goes after the rig and before its files.
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove the rig: %v", err)
+		}
+	})
+	if change != nil {
+		change(&o)
+	}
+	r, err := rig.Start(t.Context(), o)
+	if err != nil {
+		t.Fatalf("start the rig (logs in %s): %v", dir, err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			showLogs(t, dir)
+		}
+		if err := r.Close(); err != nil {
+			t.Errorf("close the rig: %v", err)
+		}
+	})
+	return &story{T: t, rig: r}
+}
+
+// showLogs prints the end of every log of a rig.
+func showLogs(t *testing.T, dir string) {
+	patterns := []string{"*.log", "home/hosts/*/members/*/log/patroni.log", "host-*/members/*/log/patroni.log"}
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			continue
+		}
+		for _, f := range files {
+			out, err := exec.Command("tail", "-n", "40", f).Output()
+			if err == nil {
+				t.Logf("---- %s\n%s", f, out)
+			}
+		}
+	}
+}
+
+// must ends the test when a step of the story failed.
+func (s *story) must(err error, step string) {
+	s.Helper()
+	if err != nil {
+		s.Fatalf("%s: %v", step, err)
+	}
+}
+
+// given makes an instance and answers its database id.
+func (s *story) given(name string, multiAZ bool) string {
+	s.Helper()
+	s.must(s.rig.Create(s.Context(), name, multiAZ), "create "+name)
+	id, err := s.rig.Database(s.Context(), name)
+	s.must(err, "find "+name)
+	if multiAZ {
+		s.eventually(30*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
+	}
+	return id
+}
+
+func (s *story) eventually(within time.Duration, check func() error) {
+	s.Helper()
+	testkit.Eventually(s.T, within, check)
+}
+
+// leader is the member with the leader key.
+func (s *story) leader(database string) rig.Member {
+	s.Helper()
+	m, err := s.rig.Leader(s.Context(), database)
+	s.must(err, "find the leader")
+	return m
+}
+
+// writers write through the endpoint of an instance until stopped; then every
+// acknowledged row must be there.
+type writers struct {
+	s    *story
+	load *ack.Load
+	stop func()
+}
+
+func (s *story) writing(name string) *writers {
+	s.Helper()
+	config, err := s.rig.Config(s.Context(), name)
+	s.must(err, "find the endpoint")
+	l := &ack.Load{Config: config, Table: fmt.Sprintf("acks_%d", time.Now().UnixNano()), Writers: 3, Pause: 5 * time.Millisecond}
+	s.must(l.Prepare(s.Context()), "prepare the load")
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { l.Run(ctx) })
+	w := &writers{s: s, load: l, stop: func() { cancel(); done.Wait() }}
+	s.Cleanup(w.stop)
+	w.works(10 * time.Second)
+	return w
+}
+
+// works waits until every writer is acknowledged again.
+func (w *writers) works(within time.Duration) {
+	w.s.Helper()
+	from := time.Now()
+	w.s.eventually(within, func() error {
+		seen := map[int]bool{}
+		for _, a := range w.load.Acks() {
+			if a.At.After(from) {
+				seen[a.Writer] = true
+			}
+		}
+		if len(seen) < w.load.Writers {
+			return fmt.Errorf("%d of %d writers are acknowledged: %v", len(seen), w.load.Writers, w.load.Errors())
+		}
+		return nil
+	})
+}
+
+// nothingLost ends the writers and checks every acknowledgement.
+func (w *writers) nothingLost() {
+	w.s.Helper()
+	w.stop()
+	acks := w.load.Acks()
+	var missing []ack.Ack
+	w.s.eventually(20*time.Second, func() (err error) {
+		missing, err = ack.Missing(w.s.Context(), w.load.Config, w.load.Table, acks)
+		return err
+	})
+	if len(missing) > 0 {
+		w.s.Errorf("%d of %d acknowledged rows are lost, the first %+v", len(missing), len(acks), missing[0])
+	}
+}
+
+// query runs one query through the endpoint of an instance.
+func (s *story) query(name, sql string) (string, error) {
+	config, err := s.rig.Config(s.Context(), name)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Second)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	var text string
+	err = conn.QueryRow(ctx, sql).Scan(&text)
+	return text, err
+}
+
+// hasEvent answers nil once an event about an instance says so.
+func (s *story) hasEvent(name, part string) error {
+	all, err := s.rig.Events(s.Context(), name)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if strings.Contains(e, part) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no event says %q: %q", part, all)
+}

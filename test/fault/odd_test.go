@@ -1,0 +1,95 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"howdah/internal/testkit/rig"
+)
+
+// Someone else listens where a member should: it gets another port.
+func TestAPortThatIsTaken(t *testing.T) {
+	s := begin(t, nil)
+	for i := 1; i <= 3; i++ {
+		l, err := net.Listen("tcp", s.rig.Home.Address(1, i)+":15432")
+		s.must(err, "take the port")
+		defer l.Close()
+	}
+	s.given("orders", false)
+	if out, err := s.query("orders", "SELECT 'works'"); err != nil || out != "works" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// Someone flushes the kernel's rules: sessions survive, and new ones get through.
+func TestTheKernelsRulesAreFlushed(t *testing.T) {
+	s := begin(t, nil)
+	s.given("orders", true)
+	w := s.writing("orders")
+	s.must(exec.Command("nft", "flush", "ruleset").Run(), "flush the rules")
+	w.works(3 * time.Second)
+	if out, err := s.query("orders", "SELECT 'works'"); err != nil || out != "works" {
+		t.Errorf("a new session: %q, %v", out, err)
+	}
+	w.nothingLost()
+}
+
+// The disk of the primary's host is full: PostgreSQL stops there, the standby
+// takes over, and the member comes back when there is room again.
+func TestADiskThatIsFull(t *testing.T) {
+	small := ""
+	s := begin(t, func(o *rig.Options) {
+		small = filepath.Join(o.Dir, "home", "hosts", "a")
+		mountSmall(t, small)
+	})
+	id := s.given("orders", true)
+	w := s.writing("orders")
+	if old := s.leader(id); old.ZoneLetter() != "a" {
+		s.must(old.KillPostgres(), "make the primary the one on the small disk")
+		s.eventually(20*time.Second, func() error {
+			m, err := s.rig.Leader(s.Context(), id)
+			if err == nil && m.ZoneLetter() != "a" {
+				err = fmt.Errorf("the primary is in zone %s", m.Zone)
+			}
+			return err
+		})
+		s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
+	}
+	ballast := filepath.Join(small, "ballast")
+	exec.Command("dd", "if=/dev/zero", "of="+ballast, "bs=1M").Run() // ends when the disk is full
+	s.eventually(60*time.Second, func() error {
+		// WAL that finds no room stops a server.
+		s.query("orders", "SELECT pg_logical_emit_message(false, 'fill', repeat('x', 4000000))::text")
+		m, err := s.rig.Leader(s.Context(), id)
+		if err == nil && m.ZoneLetter() == "a" {
+			err = errors.New("the primary is still on the full disk")
+		}
+		return err
+	})
+	w.works(10 * time.Second)
+	s.must(os.Remove(ballast), "make room")
+	s.eventually(90*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
+	w.nothingLost()
+}
+
+// mountSmall puts a disk of 400 MB where a host keeps its files.
+func mountSmall(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=400M,mode=755", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Fatalf("mount: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+}
