@@ -1,0 +1,45 @@
+# Howdah. `make` alone lists what there is.
+.DEFAULT_GOAL := help
+
+GO      ?= go
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+HOME_DIR ?=
+HOWDAH   = bin/howdah
+# Only given when asked for: howdah knows its default home itself.
+HOME_FLAG = $(if $(HOME_DIR),--home $(HOME_DIR))
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: install build ## install what is missing, build, run Howdah, and make a Multi-AZ instance "demo"
+	@$(HOWDAH) up $(HOME_FLAG) --detach
+	@$(HOWDAH) demo $(HOME_FLAG)
+
+down: ## stop everything of the home on this machine; data stay
+	@$(HOWDAH) down $(HOME_FLAG)
+
+install: ## install what Howdah needs and is missing; changes nothing when all is there
+	@scripts/install
+
+build: ## build the one program, bin/howdah
+	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(HOWDAH) ./cmd/howdah
+
+test: ## all tests: unit, engines, faults, journeys (20 minutes at most; as root on Debian 12)
+	@scripts/test
+
+check: ## format, vet and lint: before every commit
+	@scripts/check
+
+bench-ha: build ## measure failovers, endpoints and memory on real processes (about two hours; as root)
+	@$(GO) build -o bin/bench-ha ./test/bench/ha
+	@bin/bench-ha -howdah $(HOWDAH) $(BENCH_FLAGS)
+
+generate: ## rewrite api/ from the public service models, and docs/cli.md
+	@scripts/install --test
+	@HOWDAH_BOTOCORE=$$(scripts/install --print-botocore) $(GO) generate ./api
+	@$(GO) run ./cmd/howdah gen-docs docs/cli.md
+
+clean: ## remove what was built
+	@rm -rf bin
+
+.PHONY: help up down install build test check bench-ha generate clean
