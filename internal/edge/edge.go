@@ -48,6 +48,8 @@ type Edge struct {
 	confirmed chan switching
 	tasks     sync.WaitGroup
 
+	told chan map[string]route.Way
+
 	// These belong to Run's goroutine.
 	leads  leads                        // by database
 	points map[string]endpoint.Endpoint // by route: where each leads now
@@ -58,10 +60,11 @@ type Edge struct {
 func New(cfg Config) *Edge {
 	e := &Edge{
 		Config: cfg, wake: make(chan struct{}, 1), confirmed: make(chan switching),
+		told:  make(chan map[string]route.Way, 1),
 		leads: leads{}, points: map[string]endpoint.Endpoint{}, lost: map[string]bool{},
 	}
 	e.cache = state.NewCache(cfg.Store.Client, cfg.Log,
-		patroni.Namespace, state.RouteRoot, state.ReportRoot, state.LiveRoot)
+		patroni.Namespace, state.RouteRoot, state.WayRoot, state.ReportRoot, state.LiveRoot)
 	e.cache.OnChange(func([]string) { e.nudge() })
 	return e
 }
@@ -88,6 +91,7 @@ func (e *Edge) Run(ctx context.Context) error {
 		return nil
 	}
 	e.introduce(ctx)
+	e.tasks.Go(func() { e.tellWays(ctx) })
 	timer := time.NewTicker(syncEvery)
 	defer timer.Stop()
 	for full := true; ; {
@@ -144,6 +148,7 @@ func (e *Edge) update(ctx context.Context, full bool) []route.Route {
 		e.takeOver(ctx, s, routes)
 	}
 	e.cutLostHosts(ctx, routes)
+	e.noteWays()
 	return routes
 }
 

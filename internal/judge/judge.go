@@ -143,7 +143,7 @@ func (j *Judge) try(ctx context.Context, layout plan.Layout, m plan.Placed) {
 	c := fence.Case{
 		ID: fmt.Sprintf("%s-%016x", layout.ID, now.UnixNano()), Phase: fence.Suspected,
 		Leadership: leadership, Host: m.Host, Opened: now,
-		Postgres: fmt.Sprintf("%s:%d", m.Address, m.Port),
+		Postgres: m.Listen(),
 		Patroni:  fmt.Sprintf("%s:%d", m.Address, m.RESTPort),
 	}
 	t := &trial{judge: j, c: c, layout: layout, done: make(chan struct{})}

@@ -9,6 +9,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -120,6 +121,9 @@ type Placed struct {
 // ID names a member of a database everywhere: "<scope>.<name>".
 func ID(database, name string) string { return database + "." + name }
 
+// Listen is where the member's PostgreSQL listens.
+func (m Placed) Listen() string { return fmt.Sprintf("%s:%d", m.Address, m.Port) }
+
 // Host is a place for members.
 type Host struct {
 	Name, Zone, Address string
@@ -148,7 +152,9 @@ type Input struct {
 	Results  map[string]member.Result // by task id
 	Leader   string                   // name of the member with Patroni's leader key
 	Sync     patroni.Sync
-	Policy   Policy
+	// Ways are the addresses that edges lead clients to, by seat; "": the writer's.
+	Ways   map[string][]string
+	Policy Policy
 }
 
 // Policy is set by the operator.

@@ -58,6 +58,10 @@ func (w *work) settle(seated bool) {
 		w.doing("setting up the master user")
 		return
 	}
+	if !slices.Contains(w.Ways[""], leader.Listen()) {
+		w.doing("waiting for the endpoint")
+		return
+	}
 	filled := w.fillSeats() && seated
 	w.checkSync()
 	// Instances of a cluster come and go one by one; all else is made as a whole.

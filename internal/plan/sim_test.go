@@ -300,7 +300,7 @@ func (s *sim) input() Input {
 	in := Input{
 		Now: s.now, Want: s.want, Layout: s.layout, Policy: s.policy, Leader: s.leader, Sync: s.sync,
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
-		Results: maps.Clone(s.results),
+		Results: maps.Clone(s.results), Ways: map[string][]string{},
 	}
 	for _, h := range s.hosts {
 		host := h.Host
@@ -312,6 +312,9 @@ func (s *sim) input() Input {
 		key := m.Host + "/" + id
 		if r, ok := s.reports[id]; ok {
 			in.Reports[id] = r
+		}
+		if m.Name == s.leader {
+			in.Ways[""] = []string{m.Listen()}
 		}
 		if a, ok := s.assigned[key]; ok {
 			in.Assigned[id] = a.Generation

@@ -1,6 +1,10 @@
 package plan
 
-import "howdah/internal/member"
+import (
+	"slices"
+
+	"howdah/internal/member"
+)
 
 // Status words of DB instances (RDS user guide, "Viewing DB instance status").
 const (
@@ -28,6 +32,8 @@ type Facts struct {
 	Alive    map[string]bool // hosts
 	Leader   string
 	Problems []string
+	// Ways are the addresses that edges lead clients to, by seat; "": the writer's.
+	Ways map[string][]string
 	// Known are the seats whose instances have been available once.
 	Known map[string]bool
 }
@@ -82,7 +88,8 @@ func (f Facts) DatabaseStatus() string {
 		}
 		return Creating
 	}
-	_, serving := f.Primary()
+	primary, serving := f.Primary()
+	serving = serving && f.reached("", primary)
 	switch {
 	case f.storageFull():
 		return StorageFull
@@ -114,6 +121,7 @@ func (f Facts) waitsForHost() bool {
 // SeatStatus is the status of one instance of a cluster.
 func (f Facts) SeatStatus(seat Seat, deleting bool) string {
 	m, ready, found := f.Member(seat.Key)
+	ready = ready && f.reached(seat.Key, m)
 	known := f.Known[seat.Key]
 	switch {
 	case deleting:
@@ -143,6 +151,9 @@ func (f Facts) SeatStatus(seat Seat, deleting bool) string {
 	}
 	return Rebooting
 }
+
+// reached: an edge leads the clients of a seat to this member.
+func (f Facts) reached(seat string, m Placed) bool { return slices.Contains(f.Ways[seat], m.Listen()) }
 
 func (f Facts) anyProcess() bool {
 	for _, m := range f.Layout.Members {

@@ -78,6 +78,10 @@ func databaseOf(key string) (id string, ok bool) {
 	case strings.HasPrefix(key, state.ResultRoot):
 		database, _, _ := strings.Cut(state.Tail(key, state.ResultRoot), "/")
 		return database, true
+	case strings.HasPrefix(key, state.WayRoot):
+		routeID, _, _ := strings.Cut(state.Tail(key, state.WayRoot), "/")
+		// Only the writer's way decides anything.
+		return strings.TrimSuffix(routeID, writerSuffix), true
 	case strings.HasPrefix(key, state.LayoutRoot):
 		return state.Tail(key, state.LayoutRoot), true
 	}

@@ -12,6 +12,9 @@ import (
 	"howdah/internal/state"
 )
 
+// writerSuffix ends the id of a cluster's writer route.
+const writerSuffix = "-writer"
+
 // routes are the endpoints of a database whose record must change.
 func (w *world) routes(d *database, layout plan.Layout) []state.Op {
 	var ops []state.Op
@@ -49,7 +52,7 @@ func (w *world) wantedRoutes(d *database, layout plan.Layout) []route.Route {
 	for _, m := range layout.Members {
 		if !m.Leaving {
 			base.Members = append(base.Members, route.Member{
-				Name: m.Name, Seat: m.Seat, Host: m.Host, Address: fmt.Sprintf("%s:%d", m.Address, m.Port),
+				Name: m.Name, Seat: m.Seat, Host: m.Host, Address: m.Listen(),
 			})
 		}
 	}
@@ -63,7 +66,7 @@ func (w *world) wantedRoutes(d *database, layout plan.Layout) []route.Route {
 func (w *world) clusterRoutes(d *database, base route.Route) []route.Route {
 	c := d.cluster.Value
 	all := []route.Route{
-		with(base, c.ResourceID+"-writer", route.Leader, c.Address, c.Port),
+		with(base, c.ResourceID+writerSuffix, route.Leader, c.Address, c.Port),
 		with(base, c.ResourceID+"-reader", route.Readers, c.ReaderAddress, c.Port),
 	}
 	for _, s := range d.specs {

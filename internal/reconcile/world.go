@@ -210,6 +210,7 @@ func (w *world) input(d *database, policy plan.Policy) plan.Input {
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
 		Results: map[string]member.Result{},
 		Leader:  leaderOf(w.cache, d.want.ID), Sync: syncOf(w.cache, d.want.ID),
+		Ways: Ways(w.cache, w.wantedRoutes(d, d.layout.Value)),
 	}
 	for _, m := range d.layout.Value.Members {
 		id := plan.ID(d.want.ID, m.Name)

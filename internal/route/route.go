@@ -35,6 +35,15 @@ type Member struct {
 	Address string `json:"address"` // ip:port of its PostgreSQL
 }
 
+// Way is where an edge leads new clients of a route now. Written by that edge,
+// after the fact.
+type Way struct {
+	Route   string   `json:"route"`
+	Edge    string   `json:"edge"`
+	Listen  string   `json:"listen"`
+	Targets []string `json:"targets"`
+}
+
 // View is what an edge knows of a database now.
 type View struct {
 	// Leader is the member with the leader key that was seen to serve in its role;
@@ -58,6 +67,15 @@ func (r Route) Targets(v View) []string {
 	default:
 		return r.pick(func(m Member) bool { return r.hasSeat(m) && r.eligible(m, v) })
 	}
+}
+
+// Seat is the seat whose clients take this route: "" for the writer's. Routes that
+// choose among several members belong to none.
+func (r Route) Seat() (key string, ok bool) {
+	if r.Kind == Leader {
+		return "", true
+	}
+	return r.ID, r.Kind == Seats && len(r.Seats) == 1 && r.Seats[0] == r.ID
 }
 
 func (r Route) eligible(m Member, v View) bool {

@@ -152,7 +152,7 @@ func (s *Server) memberOut(d subject, m plan.Placed, primary lsn.LSN) admin.Memb
 	report := d.Reports[plan.ID(d.Want.ID, m.Name)]
 	out := admin.Member{
 		Name: m.Name, Instance: d.seatName(m.Seat), Host: m.Host, Zone: m.Zone,
-		Address: fmt.Sprintf("%s:%d", m.Address, m.Port), Role: d.role(m), Sync: d.syncState(m),
+		Address: m.Listen(), Role: d.role(m), Sync: d.syncState(m),
 		Patroni: report.Patroni, Postgres: report.Postgres, Timeline: report.Timeline, LSN: report.LSN,
 		StorageBytes: report.StorageBytes, Going: string(m.Going), Problem: string(report.Problem), Detail: report.Detail,
 	}

@@ -7,6 +7,7 @@ import (
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
 	"howdah/internal/plan"
+	"howdah/internal/route"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 )
@@ -112,8 +113,31 @@ func (u *user) layOut(want plan.Database, change func(*scene)) {
 	for id, r := range s.reports {
 		ops = append(ops, state.Put(state.Report(r.Host, id), r))
 	}
-	u.put(ops...)
+	u.put(append(ops, s.ways(want)...)...)
 	u.lead(want.ID, s.leader)
+}
+
+// ways are the endpoints of a database, and the edge's word that they lead to its
+// leader and to the members of its seats.
+func (s *scene) ways(want plan.Database) []state.Op {
+	leader := route.Route{ID: want.ID, Kind: route.Leader}
+	var ops []state.Op
+	for _, m := range s.layout.Members {
+		if m.Name == s.leader {
+			ops = append(ops, way(leader, m)...)
+		}
+		if m.Seat != "" {
+			ops = append(ops, way(route.Route{ID: m.Seat, Kind: route.Seats, Seats: []string{m.Seat}}, m)...)
+		}
+	}
+	return ops
+}
+
+func way(r route.Route, m plan.Placed) []state.Op {
+	return []state.Op{
+		state.Put(state.Route(r.ID), r),
+		state.Put(state.Way(r.ID, "edge"), route.Way{Route: r.ID, Edge: "edge", Targets: []string{m.Listen()}}),
+	}
 }
 
 // lead writes Patroni's leader key, whose value is no JSON.

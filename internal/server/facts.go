@@ -5,6 +5,7 @@ import (
 	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/reconcile"
+	"howdah/internal/route"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 )
@@ -25,9 +26,25 @@ func (s *Server) facts(want plan.Database) plan.Facts {
 			f.Alive[m.Host] = live.Value.Alive
 		}
 	}
+	f.Ways = reconcile.Ways(s.Cache, s.routes(want))
 	leader, _, _ := s.Cache.Raw(patroni.LeaderKey(want.ID))
 	f.Leader = string(leader)
 	return f
+}
+
+// routes are those of a database that belong to its writer or to one seat.
+func (s *Server) routes(want plan.Database) []route.Route {
+	ids := []string{want.ID, want.ID + "-writer"}
+	for _, seat := range want.Seats {
+		ids = append(ids, seat.Key)
+	}
+	var routes []route.Route
+	for _, id := range ids {
+		if r, err := state.Load[route.Route](s.Cache, state.Route(id)); err == nil {
+			routes = append(routes, r.Value)
+		}
+	}
+	return routes
 }
 
 // instanceFacts are those of an instance with a database of its own.

@@ -48,6 +48,8 @@ const (
 	AddressRoot = Root + "address/"
 	// RouteRoot: where each endpoint leads. Written by reconcile.
 	RouteRoot = Root + "route/"
+	// WayRoot: where each edge leads the clients of a route now. Written by them.
+	WayRoot = Root + "way/"
 	// SwitchRoot: what the edges saw when a route moved. Written by them.
 	SwitchRoot = Root + "switch/"
 	// EventRoot: events of the API. Written with the change that they tell of.
@@ -132,6 +134,13 @@ func Address(ip string) string { return AddressRoot + ip }
 
 // Route is the key of an endpoint's route.
 func Route(id string) string { return RouteRoot + id }
+
+// Way is the key of where an edge leads the clients of a route; WayPrefix those of
+// all edges.
+func Way(route, edge string) string { return WayPrefix(route) + edge }
+
+// WayPrefix is what the ways of a route begin with.
+func WayPrefix(route string) string { return WayRoot + route + "/" }
 
 // Switch is the key of what an edge saw last of a route.
 func Switch(edge, route string) string { return SwitchRoot + edge + "/" + route }

@@ -22,6 +22,7 @@ import (
 	"howdah/internal/hostapi"
 	"howdah/internal/member"
 	"howdah/internal/plan"
+	"howdah/internal/route"
 	"howdah/internal/state"
 )
 
@@ -166,6 +167,31 @@ func (p *pretend) round(ctx context.Context) {
 		p.serve(ctx, scope, members)
 	}
 	p.expire(ctx)
+	p.leadClients(ctx)
+}
+
+// leadClients is the edge: clients of every route get where they belong.
+func (p *pretend) leadClients(ctx context.Context) {
+	routes, err := state.List[route.Route](ctx, p.store, state.RouteRoot)
+	if err != nil {
+		return
+	}
+	wanted := map[string]bool{}
+	for _, r := range routes {
+		view := route.View{Leader: p.leaders[r.Value.Database], Serving: map[string]bool{}}
+		for _, m := range r.Value.Members {
+			view.Serving[m.Name] = true
+		}
+		key := state.Way(r.Value.ID, "edge")
+		wanted[key] = true
+		p.put(ctx, key, route.Way{Route: r.Value.ID, Edge: "edge", Listen: r.Value.Listen, Targets: r.Value.Targets(view)})
+	}
+	for key := range p.written {
+		if strings.HasPrefix(key, state.WayRoot) && !wanted[key] {
+			p.store.Commit(ctx, state.Delete(key))
+			delete(p.written, key)
+		}
+	}
 }
 
 // expire removes what the Patronis of lost hosts keep under a lease.
