@@ -36,7 +36,7 @@ bench-ha: build ## measure failovers, endpoints and memory on real processes (ab
 
 generate: ## rewrite api/ from the public service models, and docs/cli.md
 	@scripts/install --test
-	@HOWDAH_BOTOCORE=$$(scripts/install --print-botocore) $(GO) generate ./api
+	@HOWDAH_BOTOCORE=$$(echo $$(scripts/install --print-test-dir)/botocore-*.whl) $(GO) generate ./api
 	@$(GO) run ./cmd/howdah gen-docs docs/cli.md
 
 clean: ## remove what was built

@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"howdah/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -19,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func TestGenerated(t *testing.T) {
 	source := os.Getenv("HOWDAH_BOTOCORE")
 	if source == "" {
-		t.Skip("needs the path of a botocore wheel in HOWDAH_BOTOCORE")
+		testkit.Missing(t, "the path of a botocore wheel in HOWDAH_BOTOCORE: see CONTRIBUTING.md")
 	}
 	data, err := openData(source)
 	if err != nil {

@@ -30,17 +30,28 @@ func Eventually(t testing.TB, within time.Duration, check func() error) {
 	}
 }
 
-// NeedRoot skips the test with a clear line when it is not run as root.
+// Missing ends a test that cannot run because something is not installed, or not
+// permitted, here: it is skipped, or it fails where the environment says that
+// nothing may be missing, as scripts/test does. What the machine itself cannot do,
+// such as a kernel without a feature, is for t.Skip.
+func Missing(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("HOWDAH_TEST_COMPLETE") != "" {
+		t.Fatalf("needs %s", what)
+	}
+	t.Skipf("needs %s", what)
+}
+
+// NeedRoot ends the test when it is not run as root.
 func NeedRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root")
+		Missing(t, "root")
 	}
 }
 
-// NeedProgram returns the path of the named program, and skips the test with a
-// clear line when it is not installed. Debian keeps daemons in sbin, which is
-// not on every PATH.
+// NeedProgram returns the path of the named program, and ends the test when it is
+// not installed. Debian keeps daemons in sbin, which is not on every PATH.
 func NeedProgram(t testing.TB, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
@@ -52,7 +63,7 @@ func NeedProgram(t testing.TB, name string) string {
 			return path
 		}
 	}
-	t.Skipf("needs the program %s: run scripts/install", name)
+	Missing(t, "the program "+name+": run scripts/install --test")
 	return ""
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"howdah/internal/testkit"
 )
 
 // testUser is whom PostgreSQL runs as in tests: it refuses to run as root.
@@ -20,7 +22,7 @@ func testUser(t *testing.T) *User {
 	}
 	u, err := user.Lookup("postgres")
 	if err != nil {
-		t.Skip("needs the user postgres: run scripts/install")
+		testkit.Missing(t, "the user postgres: run scripts/install")
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
@@ -51,7 +53,7 @@ func newestInstall(t *testing.T) Install {
 		t.Fatal(err)
 	}
 	if len(all) == 0 {
-		t.Skip("needs PostgreSQL: run scripts/install")
+		testkit.Missing(t, "PostgreSQL: run scripts/install")
 	}
 	return all[0]
 }
