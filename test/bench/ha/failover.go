@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"howdah/api/rds"
 	"howdah/internal/lab/ack"
 	"howdah/internal/testkit/rig"
@@ -17,6 +19,32 @@ const (
 	before   = time.Second     // of load before the fault
 	after    = 2 * time.Second // of load after the service is back
 	patience = 60 * time.Second
+)
+
+// subject is a database that faults happen to.
+type subject struct {
+	create   func(ctx context.Context, r *rig.Rig) error
+	database func(ctx context.Context, r *rig.Rig) (string, error) // its resource id
+	config   func(ctx context.Context, r *rig.Rig) (*pgx.ConnConfig, error)
+}
+
+var (
+	multiAZ = subject{
+		create:   func(ctx context.Context, r *rig.Rig) error { return r.Create(ctx, instance, true) },
+		database: func(ctx context.Context, r *rig.Rig) (string, error) { return r.Database(ctx, instance) },
+		config:   func(ctx context.Context, r *rig.Rig) (*pgx.ConnConfig, error) { return r.Config(ctx, instance) },
+	}
+	auroraCluster = subject{
+		create: func(ctx context.Context, r *rig.Rig) error { return r.CreateCluster(ctx, instance, 2) },
+		database: func(ctx context.Context, r *rig.Rig) (string, error) {
+			c, err := r.Cluster(ctx, instance)
+			if err != nil {
+				return "", err
+			}
+			return *c.DbClusterResourceId, nil
+		},
+		config: func(ctx context.Context, r *rig.Rig) (*pgx.ConnConfig, error) { return r.ClusterConfig(ctx, instance) },
+	}
 )
 
 // fault is something that happens to the primary.
@@ -50,21 +78,26 @@ var (
 			return r.Call(ctx, "RebootDBInstance", in, &rds.RebootDBInstanceResult{})
 		},
 	}
+	clusterFailover = fault{
+		name: "planned failover: FailoverDBCluster", target: "1",
+		strike: func(ctx context.Context, r *rig.Rig, _ rig.Member) error {
+			in := &rds.FailoverDBClusterMessage{DBClusterIdentifier: ptr(instance)}
+			return r.Call(ctx, "FailoverDBCluster", in, &rds.FailoverDBClusterResult{})
+		},
+	}
 )
 
 func ptr[T any](v T) *T { return &v }
 
-// failovers measures one fault again and again on one instance.
-func failovers(faults ...fault) func(context.Context, *bench, *rig.Rig) error {
+// failovers measures one fault again and again on one database.
+func failovers(s subject, f fault) func(context.Context, *bench, *rig.Rig) error {
 	return func(ctx context.Context, b *bench, r *rig.Rig) error {
-		if err := r.Create(ctx, instance, true); err != nil {
+		if err := s.create(ctx, r); err != nil {
 			return err
 		}
-		for _, f := range faults {
-			for i := range b.runs {
-				if err := b.failover(ctx, r, f, i); err != nil {
-					return fmt.Errorf("%s, run %d: %w", f.name, i+1, err)
-				}
+		for i := range b.runs {
+			if err := b.failover(ctx, r, s, f); err != nil {
+				return fmt.Errorf("%s, run %d: %w", f.name, i+1, err)
 			}
 		}
 		return nil
@@ -73,8 +106,8 @@ func failovers(faults ...fault) func(context.Context, *bench, *rig.Rig) error {
 
 // failover is one run: load, strike, wait for writes to work again, mend, check
 // every row.
-func (b *bench) failover(ctx context.Context, r *rig.Rig, f fault, run int) error {
-	database, err := r.Database(ctx, instance)
+func (b *bench) failover(ctx context.Context, r *rig.Rig, s subject, f fault) error {
+	database, err := s.database(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -85,7 +118,7 @@ func (b *bench) failover(ctx context.Context, r *rig.Rig, f fault, run int) erro
 	if err != nil {
 		return err
 	}
-	l, stop, err := startLoad(ctx, r, fmt.Sprintf("acks_%d", time.Now().UnixNano()))
+	l, stop, err := startLoad(ctx, r, s, fmt.Sprintf("acks_%d", time.Now().UnixNano()))
 	if err != nil {
 		return err
 	}
@@ -117,8 +150,8 @@ func (b *bench) failover(ctx context.Context, r *rig.Rig, f fault, run int) erro
 }
 
 // startLoad begins to write; stop ends it, and may be called again.
-func startLoad(ctx context.Context, r *rig.Rig, table string) (*ack.Load, func(), error) {
-	config, err := r.Config(ctx, instance)
+func startLoad(ctx context.Context, r *rig.Rig, s subject, table string) (*ack.Load, func(), error) {
+	config, err := s.config(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -149,7 +149,7 @@ func (b *bench) linkCut(ctx context.Context, r *rig.Rig) error {
 		return err
 	}
 	table := fmt.Sprintf("acks_%d", time.Now().UnixNano())
-	l, stop, err := startLoad(ctx, r, table)
+	l, stop, err := startLoad(ctx, r, multiAZ, table)
 	if err != nil {
 		return err
 	}

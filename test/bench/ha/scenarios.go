@@ -4,13 +4,14 @@ import "howdah/internal/testkit/rig"
 
 // scenarios are all rows of the table, in its order.
 var scenarios = []scenario{
-	{name: "crash", run: failovers(postgresKilled)},
+	{name: "crash", run: failovers(multiAZ, postgresKilled)},
 	{name: "cut", rig: namespaces, run: linkCut},
-	{name: "frozen", run: failovers(frozen)},
-	{name: "killed", run: failovers(allKilled)},
-	{name: "user", rig: ordinaryUser, run: failovers(asUser(frozen))},
+	{name: "frozen", run: failovers(multiAZ, frozen)},
+	{name: "killed", run: failovers(multiAZ, allKilled)},
+	{name: "user", rig: ordinaryUser, run: failovers(multiAZ, asUser(frozen))},
 	{name: "alarms", run: falseAlarms},
-	{name: "reboot", run: failovers(rebooted)},
+	{name: "reboot", run: failovers(multiAZ, rebooted)},
+	{name: "cluster", run: failovers(auroraCluster, clusterFailover)},
 	{name: "etcd", run: etcdDead},
 	{name: "create", run: createTimes},
 	{name: "throughput", run: throughput("kernel")},

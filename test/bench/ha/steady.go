@@ -48,7 +48,7 @@ func etcdDead(ctx context.Context, b *bench, r *rig.Rig) error {
 		return err
 	}
 	for range max(b.runs/5, 1) {
-		l, stop, err := startLoad(ctx, r, fmt.Sprintf("acks_%d", time.Now().UnixNano()))
+		l, stop, err := startLoad(ctx, r, multiAZ, fmt.Sprintf("acks_%d", time.Now().UnixNano()))
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func falseAlarms(ctx context.Context, b *bench, r *rig.Rig) error {
 	if err != nil {
 		return err
 	}
-	l, stop, err := startLoad(ctx, r, "acks_busy")
+	l, stop, err := startLoad(ctx, r, multiAZ, "acks_busy")
 	if err != nil {
 		return err
 	}
