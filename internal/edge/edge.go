@@ -81,7 +81,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	defer e.tasks.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	e.tasks.Go(func() { e.cache.Run(ctx) })
+	e.tasks.Go(func() { _ = e.cache.Run(ctx) })
 	e.tasks.Go(func() {
 		if err := e.Forwarder.Run(ctx); err != nil {
 			e.Log.Error("watch endpoints", "error", err)

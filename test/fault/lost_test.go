@@ -36,8 +36,11 @@ func (s *story) toldWhy(database, cause, method string) {
 	s.Helper()
 	s.eventually(20*time.Second, func() error {
 		all, err := s.rig.Failovers(s.Context(), database)
-		if err != nil || len(all) == 0 {
-			return fmt.Errorf("%d post-mortems, %v", len(all), err)
+		if err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			return errors.New("no post-mortem")
 		}
 		r := all[len(all)-1]
 		switch {

@@ -1,12 +1,14 @@
 package rig
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Addresses of a rig with namespaces: the control plane, the edge and the clients
@@ -62,7 +64,9 @@ func (n *network) remove() error {
 
 func run(command string) error {
 	words := strings.Fields(command)
-	out, err := exec.Command(words[0], words[1:]...).CombinedOutput()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", command, err, out)
 	}
@@ -100,7 +104,7 @@ func Isolate() bool {
 		}
 		return true
 	}
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd := exec.CommandContext(context.Background(), "/proc/self/exe", os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), isolatedMark+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -312,9 +312,7 @@ func (r *Rig) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, z := range Zones {
-		errs = append(errs, r.as(func() error {
-			return agent.StopHost(ctx, r.Home.ID, "zone-"+z, r.HostDir(z), true)
-		}))
+		errs = append(errs, agent.StopHost(ctx, r.Home.ID, "zone-"+z, r.HostDir(z), true))
 	}
 	cfg := endpoint.Config{Home: r.Home.ID, RunDir: r.runDir() + "/ep"}
 	forwarder, _, err := driver.Open(ctx, cfg)
@@ -334,9 +332,6 @@ func (r *Rig) runDir() string {
 	}
 	return home.RunDir(r.Home.ID)
 }
-
-// as runs f; what an ordinary user started, root may stop as well.
-func (r *Rig) as(f func() error) error { return f() }
 
 // Wait calls check until it returns nil.
 func (r *Rig) Wait(within time.Duration, check func() error) error {
@@ -370,7 +365,7 @@ func (r *Rig) StartPart(name string) error {
 		return fmt.Errorf("open log of %s: %w", name, err)
 	}
 	defer log.Close()
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = "/"
 	// A rig that dies takes its parts with it; the databases are Close's.
@@ -385,7 +380,7 @@ func (r *Rig) StartPart(name string) error {
 	p := &part{cmd: cmd, done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
-		cmd.Wait()
+		_ = cmd.Wait() // its log says why it ended
 	}()
 	r.parts[name] = p
 	return nil
@@ -398,6 +393,6 @@ func (r *Rig) PID(name string) int { return r.parts[name].cmd.Process.Pid }
 func (r *Rig) KillPart(name string) { r.parts[name].kill() }
 
 func (p *part) kill() {
-	p.cmd.Process.Kill()
+	_ = p.cmd.Process.Kill() // it may have ended by itself
 	<-p.done
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -47,7 +48,7 @@ func waitIdle(conn *pgx.Conn) {
 	one := make([]byte, 1)
 	for {
 		_, err := raw.Read(one)
-		if ne, ok := err.(net.Error); ok && ne.Timeout() {
+		if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
 			continue
 		}
 		if err != nil {
