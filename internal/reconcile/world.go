@@ -36,6 +36,7 @@ type database struct {
 	assigned map[string]state.Record[member.Assignment] // by member id
 	specs    []state.Record[spec.Instance]              // instances: itself, or those of the cluster
 	cluster  *state.Record[spec.Cluster]
+	custom   []spec.Endpoint // of the cluster
 }
 
 // owner is the API resource that a database belongs to.
@@ -63,6 +64,10 @@ func (w *world) findDatabases() {
 	instances := state.LoadAll[spec.Instance](w.cache, state.InstanceRoot)
 	clusters := state.LoadAll[spec.Cluster](w.cache, state.ClusterRoot)
 	links := relations(instances, clusters)
+	custom := map[string][]spec.Endpoint{}
+	for _, e := range state.LoadAll[spec.Endpoint](w.cache, state.EndpointRoot) {
+		custom[e.Value.Cluster] = append(custom[e.Value.Cluster], e.Value)
+	}
 	members := map[string][]state.Record[spec.Instance]{}
 	for _, i := range instances {
 		if i.Value.Cluster != "" {
@@ -79,12 +84,13 @@ func (w *world) findDatabases() {
 		w.add(&database{
 			want:  plan.ForCluster(c.Value, values(own), links[c.Value.ResourceID]),
 			owner: owner{Common: c.Value.Common, cluster: true}, specs: own, cluster: &c,
+			custom: custom[c.Value.ResourceID],
 		})
 	}
 }
 
 func (w *world) add(d *database) {
-	d.want.ServerIPs = addresses(d)
+	d.want.ServerIPs = served(d)
 	d.layout = w.layouts[d.want.ID]
 	d.assigned = map[string]state.Record[member.Assignment]{}
 	for _, m := range d.layout.Value.Members {
@@ -98,7 +104,19 @@ func (w *world) add(d *database) {
 	w.databases = append(w.databases, d)
 }
 
-// addresses are those that clients may verify in the server's certificate.
+// served are the addresses that clients may verify in the server's certificate.
+func served(d *database) []string {
+	all := addresses(d)
+	for _, e := range d.custom {
+		if !e.Deleting {
+			all = append(all, e.Address)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// addresses are those of the database's own records, which go with it.
 func addresses(d *database) []string {
 	var all []string
 	for _, s := range d.specs {

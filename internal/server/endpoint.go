@@ -3,9 +3,11 @@ package server
 import (
 	"context"
 	"slices"
+	"time"
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/reconcile"
 	"howdah/internal/route"
@@ -190,13 +192,36 @@ func (l *look) namesOf(ids []string) []string {
 	return names
 }
 
+// newEndpoint is how long an endpoint waits for agents to renew certificates;
+// later on it is not their generation that says whether its address is named.
+const newEndpoint = time.Minute
+
+// certified: the certificates of all members that run name the endpoint's address,
+// so that clients who verify it can connect.
+func (l *look) certified(e spec.Endpoint) bool {
+	fresh := l.now().Sub(e.Created) < newEndpoint
+	for _, m := range l.factsOfCluster(l.cluster[e.Cluster]).Layout.Members {
+		id := plan.ID(e.Cluster, m.Name)
+		a, err := state.Load[member.Assignment](l.Cache, state.Assign(m.Host, id))
+		if err != nil || a.Value.Want != member.Running {
+			continue
+		}
+		report, err := state.Load[member.Report](l.Cache, state.Report(m.Host, id))
+		late := fresh && err == nil && report.Value.Ready && report.Value.Generation < a.Value.Generation
+		if late || !slices.Contains(a.Value.ServerIPs, e.Address) {
+			return false
+		}
+	}
+	return true
+}
+
 // endpointStatus compares what is wanted with where the endpoint leads now.
 func (l *look) endpointStatus(e spec.Endpoint) string {
 	if e.Deleting || l.cluster[e.Cluster].Deleting {
 		return plan.Deleting
 	}
 	now, err := state.Load[route.Route](l.Cache, state.Route(e.ResourceID))
-	if err != nil {
+	if err != nil || !l.certified(e) {
 		return plan.Creating
 	}
 	seats, readersOnly := reconcile.EndpointSeats(e, l.instancesOf(e.Cluster))
