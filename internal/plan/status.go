@@ -131,7 +131,7 @@ func (f Facts) SeatStatus(seat Seat, deleting bool) string {
 	case !found && !known && f.waitsForHost():
 		return Capacity
 	case !known:
-		if found && ready && f.Layout.Created {
+		if found && ready && f.Layout.Created && seat.Restart <= m.Restarted {
 			return Available
 		}
 		return Creating

@@ -19,7 +19,6 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"golang.org/x/sync/errgroup"
 
-	"howdah/internal/admin"
 	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/etcd"
@@ -93,7 +92,7 @@ func Run(ctx context.Context, cfg Config) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cache.Run(ctx) })
 	group.Go(func() error { return watchEtcd(ctx, member) })
-	group.Go(func() error { return cfg.listen(ctx, routes(api, api.Admin(), hosts.Handler())) })
+	group.Go(func() error { return cfg.listen(ctx, routes(api, api.Admin(), hosts.Handler(), ca.CertPEM)) })
 	group.Go(func() error {
 		return lead(ctx, member.Client, cfg.Name, cfg.Log, func(ctx context.Context) error {
 			j := judge.New(judge.Config{
@@ -171,21 +170,6 @@ func watchEtcd(ctx context.Context, member *etcd.Member) error {
 	case <-ctx.Done():
 		return nil
 	}
-}
-
-// routes sends hosts' calls and those of the admin API to handlers of their own,
-// and everything else to the API.
-func routes(api, admins, hosts http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case strings.HasPrefix(r.URL.Path, hostapi.Path):
-			hosts.ServeHTTP(w, r)
-		case strings.HasPrefix(r.URL.Path, admin.Path):
-			admins.ServeHTTP(w, r)
-		default:
-			api.ServeHTTP(w, r)
-		}
-	})
 }
 
 // listen serves the API until ctx ends, with TLS, and without on loopback, where
