@@ -89,6 +89,17 @@ func (s *scene) each(change func(*member.Report)) {
 	}
 }
 
+// promote makes a member the leader, and the one that led a standby in sync.
+func (s *scene) promote(name string) {
+	old := s.leader
+	s.leader, s.sync = name, []string{old}
+	for id, r := range s.reports {
+		leads := id == plan.ID(s.layout.ID, name)
+		r.InRecovery, r.Streaming = !leads, !leads
+		s.reports[id] = r
+	}
+}
+
 // down: no process runs.
 func (s *scene) down() {
 	s.leader, s.sync = "", nil
@@ -156,8 +167,11 @@ func (u *user) lead(database, leader string) {
 func (s *scene) place(want plan.Database, seat plan.Seat, n int) {
 	zones := []string{"a", "b", "c"}
 	zone := zones[n%len(zones)]
-	if seat.Zone != "" {
+	switch {
+	case seat.Zone != "":
 		zone = seat.Zone
+	case want.Zone != "" && n == 0:
+		zone = want.Zone
 	}
 	m := plan.Placed{
 		Name: "m" + strconv.Itoa(n+1), Seat: seat.Key, Host: "host-" + zone, Zone: zone, Address: "127.0.0.1",

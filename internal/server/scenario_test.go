@@ -89,6 +89,7 @@ func (u *user) check(call, action string, status int, body []byte) *answer {
 	if status != http.StatusOK {
 		a.code = a.root.text("Error/Code")
 	}
+	u.world.answered(action, status)
 	if strings.Contains(a.body, marked) {
 		u.Errorf("%s: the answer holds a password", call)
 	}

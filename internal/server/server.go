@@ -17,6 +17,10 @@ import (
 	"runtime/debug"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/api/sts"
@@ -170,11 +174,23 @@ func translate(err error) *wire.Error {
 	switch {
 	case errors.As(err, &invalid):
 		return wire.NewError(invalid.Code, "%s", invalid.Message)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case storeIsSilent(err):
 		return wire.NewError(api.ErrServiceUnavailable, "The state store did not answer in time: see `howdah status`, and try again.")
 	default:
 		return nil
 	}
+}
+
+// storeIsSilent: etcd did not answer in time, or has no leader just now.
+func storeIsSilent(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
+	code := status.Code(err)
+	if e, ok := errors.AsType[rpctypes.EtcdError](err); ok {
+		code = e.Code()
+	}
+	return code == codes.Unavailable || code == codes.DeadlineExceeded || code == codes.Canceled
 }
 
 func requestID() string {

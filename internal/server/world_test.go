@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -51,6 +52,16 @@ type world struct {
 	mu      sync.Mutex
 	clock   time.Time // guarded by mu; zero: the real time
 	account int       // guarded by mu: of the newest user
+
+	succeeded map[string]bool // guarded by mu: actions
+}
+
+func (w *world) answered(action string, status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if status == http.StatusOK {
+		w.succeeded[action] = true
+	}
 }
 
 // lockedBuffer may be written to and read at the same time.
@@ -80,7 +91,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, log: &lockedBuffer{}}
+	w := &world{T: t, log: &lockedBuffer{}, succeeded: map[string]bool{}}
 	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	cache := state.NewCache(client, log, state.Root, patroni.Namespace)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -258,4 +269,19 @@ func routesOf(w *world, l *look, c spec.Cluster) []state.Op {
 		ops = append(ops, state.Put(state.Route(r.ID), r))
 	}
 	return ops
+}
+
+// unhost takes a zone's host out of the home.
+func (w *world) unhost(zone string) {
+	w.Helper()
+	w.put(state.Delete(state.Host("host-"+zone)), state.Delete(state.Live("host-"+zone)))
+}
+
+func mustPool(t *testing.T, cidr string) netip.Prefix {
+	t.Helper()
+	pool, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pool
 }
