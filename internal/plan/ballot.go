@@ -74,7 +74,7 @@ func (w *work) inSync(m *Placed) bool {
 	return false
 }
 
-// confirms: it may confirm commits and be promoted, once it is in sync.
+// confirms: it is to confirm commits, and to be promoted once it is in sync.
 func (w *work) confirms(m *Placed) bool {
-	return m.Votes && !m.Barred && w.SyncMode() != patroni.SyncOff
+	return m.Votes && w.SyncMode() != patroni.SyncOff
 }

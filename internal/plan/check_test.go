@@ -19,6 +19,7 @@ func (s *sim) decide(in Input) Output {
 	s.checkLeaving(in, out)
 	s.checkPlaces(in, out)
 	for _, t := range out.Tasks {
+		s.checkAlone(in, out, t)
 		if t.Kind == member.Handover {
 			s.checkHandover(in, out)
 		}
@@ -49,6 +50,9 @@ func (s *sim) checkLeaving(in Input, out Output) {
 		return
 	}
 	w := begin(in)
+	decided := in
+	decided.Layout = out.Layout
+	after := begin(decided)
 	for _, m := range out.Layout.Members {
 		old := find(in.Layout, m.Name)
 		if !m.Leaving || (old != nil && old.Leaving) {
@@ -56,6 +60,9 @@ func (s *sim) checkLeaving(in Input, out Output) {
 		}
 		if m.Name == in.Leader {
 			s.fail("%s is removed while it leads", m.Name)
+		}
+		if _, known := w.host(m.Host); m.Going == Replaced && known && !after.replaced(&m) {
+			s.fail("%s is removed before others do its work", m.Name)
 		}
 		if w.primary() == nil {
 			s.fail("%s is removed without a primary", m.Name)
@@ -112,11 +119,27 @@ func overlap(a member.Assignment, m Placed) bool {
 	return slices.Contains([]int{a.Port, a.RESTPort}, m.Port) || slices.Contains([]int{a.Port, a.RESTPort}, m.RESTPort)
 }
 
+// checkAlone: nothing is asked for while the last task is under way on a host that
+// can tell how it ends.
+func (s *sim) checkAlone(in Input, out Output, t member.Task) {
+	last := in.Layout.Asked
+	if last == nil || last.ID() == t.ID {
+		return
+	}
+	if asked := find(out.Layout, last.Member); asked == nil || asked.Leaving {
+		return
+	}
+	r := in.Results[last.ID()]
+	if !r.Done && !r.Failed && begin(in).answers(last.Member) && in.Now.Sub(last.At) <= TaskDeadline+taskGrace {
+		s.fail("%s is asked for while %s is under way", t.ID, last.ID())
+	}
+}
+
 // checkHandover: somebody is ready to take over with everything.
 func (s *sim) checkHandover(in Input, out Output) {
 	w := begin(in)
 	for _, m := range w.members() {
-		if m.Name != in.Leader && w.ready(m) && w.inSync(m) && !seatFor(in.Want, *m).NoFailover {
+		if m.Name != in.Leader && w.ready(m) && w.inSync(m) && !seatFor(in.Want, *m).NoFailover && !w.diskFull(m) {
 			return
 		}
 	}

@@ -31,6 +31,46 @@ func (w *work) failover() bool {
 	return true
 }
 
+// flee hands the primary role over from a host whose disk is full, before
+// PostgreSQL has to stop there: once for each time that this is so. It answers
+// false while it does.
+func (w *work) flee() bool {
+	request := w.request("flee", "", w.out.Layout.Fled+1)
+	p, leader := w.progress(request), w.primary()
+	full := leader != nil && w.diskFull(leader)
+	stays := p.stage == unasked || p.stage == failed || p.stage == done && leader != nil && leader.Name == p.member && p.ended >= retryAfter
+	switch {
+	case stays && full && w.successor("") == nil:
+		w.problem("the disk of host " + leader.Host + " is full, and no standby can take over from " + leader.Name)
+		return true
+	case stays && full && w.exhausted(request):
+		w.problem("the disk of host " + leader.Host + " is full, and handing over from " + leader.Name + " fails: " + p.detail)
+		return true
+	case stays && !full:
+		w.fled(p.stage != unasked)
+		return true
+	case !w.handOver(request, ""):
+		return false
+	}
+	w.fled(true)
+	if w.Want.FailoverSeat == "" {
+		// Who asked for a failover meanwhile has got one.
+		w.out.Layout.FailedOver = w.Want.Failover
+	}
+	return true
+}
+
+// fled ends the request, if there was one: the next full disk is another.
+func (w *work) fled(begun bool) {
+	if begun {
+		w.out.Layout.Fled++
+	}
+}
+
+func (w *work) diskFull(m *Placed) bool {
+	return w.alive(m) && w.report(m).Problem == member.DiskFull
+}
+
 func (w *work) leadsFrom(target string) bool {
 	leader := w.primary()
 	return target != "" && leader != nil && leader.Seat == target
@@ -89,7 +129,9 @@ func (w *work) askHandover(request, target string, leader *Placed) {
 		return
 	}
 	w.doing("handing over from " + leader.Name)
-	w.ask(member.Handover, request, leader)
+	if !w.busy(request) {
+		w.ask(member.Handover, request, leader)
+	}
 }
 
 // boosted: the boost of this decision was in the layout before, so that what was
@@ -109,7 +151,7 @@ func (w *work) keepBoost() {
 func (w *work) successor(target string) *Placed {
 	var best *Placed
 	for _, m := range w.members() {
-		if m.Name == w.Leader || !w.ready(m) || !w.inSync(m) || m.Going == Surplus || m.Barred {
+		if m.Name == w.Leader || !w.ready(m) || !w.inSync(m) || m.Going == Surplus || m.Barred || w.diskFull(m) {
 			continue
 		}
 		if target != "" && m.Seat != target {

@@ -69,6 +69,8 @@ type Layout struct {
 	Changed    int64 `json:"changed"`
 	Rebooted   int64 `json:"rebooted"`
 	FailedOver int64 `json:"failed_over"`
+	// Fled counts the handovers away from full disks.
+	Fled int64 `json:"fled,omitempty"`
 	// Asked is the task that was asked for last.
 	Asked *Asked `json:"asked,omitempty"`
 	// Steps are those of what is going on, oldest first; none when all is done.
@@ -130,6 +132,7 @@ type Host struct {
 	Alive               bool
 	LostSince           time.Time // when not alive
 	Draining            bool
+	DiskFull            bool
 	Majors              []int
 	CPUs                int
 	Memory              int64 // bytes
@@ -198,6 +201,7 @@ func Next(in Input) Output {
 	if w.step == "" {
 		w.out.Layout.Steps = nil
 	}
+	w.out.Exposed = w.exposed()
 	return w.out
 }
 

@@ -128,6 +128,9 @@ func (st *story) event() {
 		func() { st.do(fmt.Sprintf("foreign %s %d", h, 15432+st.rnd.IntN(4))) },
 		func() { st.do(fmt.Sprintf("tasks fail %d", 1+st.rnd.IntN(2))) },
 		func() { st.do("task-kills-agent") },
+		func() { st.do("host " + h + " full") },
+		func() { st.do("host " + h + " emptied") },
+		func() { st.do(fmt.Sprintf("patroni-late %d", st.rnd.IntN(5))) },
 		func() { st.do("reboot") },
 		func() { st.do("failover") },
 		func() { st.do("password") },
@@ -190,9 +193,9 @@ func (st *story) end() error {
 func (st *story) heal() {
 	s := st.sim
 	for _, h := range s.hosts {
-		h.up, h.agent, h.Draining, h.slow, h.foreign = true, true, false, 0, nil
+		h.up, h.agent, h.Draining, h.slow, h.foreign, h.full = true, true, false, 0, nil, false
 	}
-	s.failTasks, s.killAgents = 0, 0
+	s.failTasks, s.killAgents, s.lag, s.late = 0, 0, 0, 0
 	st.log("%s > everything comes back", s.ran)
 	if s.want.SpreadZones && s.want.State == member.Running {
 		st.fitZones()

@@ -107,7 +107,8 @@ func (w *work) retire() bool {
 func (w *work) remove(m *Placed) {
 	w.doing("removing " + m.Name)
 	w.departing[m.Name] = true
-	if !m.Votes && m.Barred || !w.alive(m) && !w.runs(m) {
+	released := m.Barred && !m.Votes && !w.inSync(m)
+	if released || !w.alive(m) && !w.runs(m) {
 		m.Leaving = true
 	}
 }

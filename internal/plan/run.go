@@ -28,7 +28,7 @@ func (w *work) run() {
 		w.out.Layout.requestsDone(w.Want)
 		return
 	}
-	if !w.rebootDatabase() || !w.failover() || !w.rebootSeats() || !w.restart() {
+	if !w.flee() || !w.rebootDatabase() || !w.failover() || !w.rebootSeats() || !w.restart() {
 		return
 	}
 	w.settle(seated)
@@ -39,9 +39,11 @@ func (l *Layout) requestsDone(want Database) {
 	l.Changed, l.Rebooted, l.FailedOver = want.Change, want.Reboot, want.Failover
 }
 
+// tellLost tells of lost hosts with members that count: without a primary, any may
+// be the copy that is needed.
 func (w *work) tellLost() {
 	for _, m := range w.members() {
-		if m.Going == Staying && !w.alive(m) {
+		if (m.Going == Staying || w.primary() == nil) && !w.alive(m) {
 			w.problem("host " + m.Host + " is lost, with " + m.Name)
 		}
 	}
@@ -112,15 +114,20 @@ func (w *work) checkSync() {
 		return
 	}
 	w.doing("waiting for a standby in sync")
+	if w.exposed() {
+		w.problem("no standby is in sync: the next failure of the primary cannot be survived")
+	}
+}
+
+// exposed: the primary serves alone, where a standby was in sync once and shall be.
+func (w *work) exposed() bool {
 	voters := 0
 	for _, s := range w.Want.Seats {
 		voters += 1 - boolRank(s.NoFailover)
 	}
 	served := slices.ContainsFunc(w.members(), func(m *Placed) bool { return m.Served && m.Name != w.Leader && w.confirms(m) })
-	if voters > 1 && served {
-		w.out.Exposed = true
-		w.problem("no standby is in sync: the next failure of the primary cannot be survived")
-	}
+	return w.Want.State == member.Running && voters > 1 && served && w.primary() != nil &&
+		w.SyncMode() != patroni.SyncOff && !slices.ContainsFunc(w.members(), w.inSync)
 }
 
 // rebootDatabase restarts the primary once for each request.

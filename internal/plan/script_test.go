@@ -100,6 +100,9 @@ func (p *player) play(words []string) error {
 		s.failTasks, _ = strconv.Atoi(rest[1])
 	case "task-kills-agent":
 		s.killAgents = 1
+	case "patroni-late":
+		s.lag, _ = strconv.Atoi(rest[0])
+		s.late = s.lag
 	case "no-overcommit":
 		s.policy.Overcommit = false
 	default:
@@ -141,6 +144,8 @@ func hostState(h *simHost, words []string) error {
 			h.up = false
 		case "back":
 			h.up, h.agent = true, true
+		case "full", "emptied":
+			h.full = name == "full"
 		case "zone":
 			h.Zone = value
 		case "memory":
@@ -170,6 +175,11 @@ func (p *player) wish(verb string, rest []string) error {
 		want.Seats = slices.DeleteFunc(slices.Clone(want.Seats), func(s Seat) bool { return s.Key == rest[0] })
 	case "class":
 		p.changeClass(rest)
+	case "promotable":
+		want.Seats = slices.Clone(want.Seats)
+		for i := range want.Seats {
+			want.Seats[i].NoFailover = want.Seats[i].NoFailover && want.Seats[i].Key != rest[0] || want.Seats[i].Key == rest[0] && rest[1] == "off"
+		}
 	case "password":
 		want.Owner.Serial++
 		want.Change++

@@ -151,8 +151,16 @@ func (w *work) place(s Seat) (Placed, error) {
 		RESTPort: w.freePort(h, firstRESTPort),
 		// A new member starts with the newest settings: nothing to restart for.
 		Rebooted: s.Reboot, Restarted: s.Restart,
-		Barred: s.NoFailover, Votes: !s.NoFailover,
+		Barred: s.NoFailover || w.unguarded(), Votes: !s.NoFailover,
 	}, nil
+}
+
+// unguarded: there are data, and Patroni does not know yet that only standbys in
+// sync may be promoted: a newcomer could win an election without what was
+// acknowledged while it copied. See ballot for when it is let in.
+func (w *work) unguarded() bool {
+	served := slices.ContainsFunc(w.members(), func(m *Placed) bool { return m.Served })
+	return w.Want.Upstream == nil && (served || w.Leader != "") && (w.Sync.Leader == "" || w.Sync.Leader != w.Leader && w.Leader != "")
 }
 
 func zoneText(zone string) string {
@@ -194,6 +202,8 @@ func (w *work) unfit(h Host, s Seat) string {
 		return fmt.Sprintf("has no PostgreSQL %d", w.Want.Major)
 	case w.Want.SpreadZones && w.inZone(h.Zone) > 0:
 		return "has its zone taken by another member"
+	case h.DiskFull:
+		return "has a full disk"
 	case !w.Policy.Overcommit && s.Limits.CPUs > float64(h.CPUs):
 		return "has too few CPUs for the class"
 	case !w.Policy.Overcommit && h.Committed+w.promised(h)+s.Limits.MemoryBytes > h.Memory:

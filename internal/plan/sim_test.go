@@ -37,6 +37,8 @@ type sim struct {
 	leader      string
 	sync        patroni.Sync
 	config      patroni.Cluster
+	inForce     patroni.Cluster // the config that the leader's Patroni has heard
+	lag, late   int             // rounds until it hears of a change, and rounds left
 	initialized bool
 	acked       int
 	ran         time.Duration
@@ -53,6 +55,7 @@ type simHost struct {
 	Host
 	up, agent bool // powered, and its agent running
 	slow      int  // rounds until its agent obeys
+	full      bool // its disk
 	foreign   []int
 }
 
@@ -256,6 +259,9 @@ func (s *sim) report() {
 		if !m.running && (slices.Contains(h.foreign, m.have.Port) || slices.Contains(h.foreign, m.have.RESTPort)) && !m.gone {
 			r.Problem = member.PortTaken
 		}
+		if h.full && !m.gone {
+			r.Problem = member.DiskFull
+		}
 		s.reports[id] = r
 	}
 	s.sweep()
@@ -304,6 +310,7 @@ func (s *sim) input() Input {
 	}
 	for _, h := range s.hosts {
 		host := h.Host
+		host.DiskFull = h.full
 		host.UsedPorts, host.Committed = s.inUse(h.Name)
 		in.Hosts = append(in.Hosts, host)
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"reflect"
 	"slices"
 
 	"howdah/internal/engine/patroni"
@@ -19,6 +20,7 @@ func (s *sim) patroni() {
 	} else {
 		m.promoted = true
 	}
+	s.hear()
 	s.replicate()
 	s.updateSync()
 	s.write()
@@ -27,6 +29,18 @@ func (s *sim) patroni() {
 			m.applied = m.have.Generation
 		}
 		m.restarting = max(0, m.restarting-1)
+	}
+}
+
+// hear has the leader's Patroni take a new configuration over, now or late. The end
+// of following is never late: Patroni claims the sync key before it promotes.
+func (s *sim) hear() {
+	switch {
+	case reflect.DeepEqual(s.inForce, s.config):
+	case s.late > 0 && s.initialized && s.inForce.Upstream == nil:
+		s.late--
+	default:
+		s.inForce, s.late = s.config, s.lag
 	}
 }
 
@@ -139,7 +153,7 @@ func (s *sim) updateSync() {
 	if !s.serving() {
 		return
 	}
-	if s.config.Sync == patroni.SyncOff || s.config.Sync == "" {
+	if s.inForce.Sync == patroni.SyncOff || s.inForce.Sync == "" {
 		s.sync = patroni.Sync{}
 		return
 	}
@@ -149,12 +163,12 @@ func (s *sim) updateSync() {
 			able = append(able, m.have.Name)
 		}
 	}
-	if s.config.Sync == patroni.SyncSingle && len(able) > 1 {
+	if s.inForce.Sync == patroni.SyncSingle && len(able) > 1 {
 		kept := slices.DeleteFunc(slices.Clone(able), func(n string) bool { return !slices.Contains(s.sync.Standbys, n) })
 		able = append(kept, able...)[:1]
 	}
 	next := patroni.Sync{Leader: s.leader, Standbys: able}
-	if s.config.Sync == patroni.SyncQuorum {
+	if s.inForce.Sync == patroni.SyncQuorum {
 		next.Quorum = max(0, len(able)-1)
 	}
 	s.sync = next
@@ -180,7 +194,7 @@ func (s *sim) write() {
 		}
 	}
 	// One that follows another database acknowledges nothing of its own.
-	if confirmed >= len(s.sync.Standbys)-s.sync.Quorum && s.config.Upstream == nil {
+	if confirmed >= len(s.sync.Standbys)-s.sync.Quorum && s.inForce.Upstream == nil {
 		s.acked = leader.lsn
 	}
 }

@@ -111,8 +111,17 @@ func (w *work) task(kind member.TaskKind, request string, m *Placed) (isDone boo
 	case p.stage == failed && p.ended < retryAfter:
 		return false, p.detail
 	}
-	w.ask(kind, request, m)
+	if !w.busy(request) {
+		w.ask(kind, request, m)
+	}
 	return false, p.detail
+}
+
+// busy: a task of another request is under way, and its end can be told. Two deeds
+// on one database never overlap.
+func (w *work) busy(request string) bool {
+	a := w.out.Layout.Asked
+	return a != nil && a.Request != request && w.progress(a.Request).stage == waiting && w.answers(a.Member)
 }
 
 func (w *work) ask(kind member.TaskKind, request string, m *Placed) {
