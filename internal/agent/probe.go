@@ -48,6 +48,7 @@ type sight struct {
 	ownerSerial int64
 	size        int64
 	detail      string
+	noRoom      bool // PostgreSQL refused to write
 	at          time.Time
 }
 
@@ -111,7 +112,7 @@ func (p *prober) look(ctx context.Context, target member.Assignment) sight {
 	defer cancel()
 	s := sight{at: time.Now()}
 	if err := p.login(ctx, target); err != nil {
-		s.detail = err.Error()
+		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
 		// Full of clients is not out of service.
 		s.ready = hasCode(err, "53300") && p.last().ready
 		s.facts, s.ownerSerial, s.size = p.last().facts, p.last().ownerSerial, p.last().size
@@ -120,16 +121,19 @@ func (p *prober) look(ctx context.Context, target member.Assignment) sight {
 	facts, err := postgres.Observe(ctx, p.conn)
 	if err != nil {
 		p.drop()
-		s.detail = err.Error()
+		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
 		return s
 	}
 	s.facts, s.ready = facts, true
 	if s.ownerSerial, err = p.owner(ctx, target, facts); err != nil {
-		s.detail = err.Error()
+		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
 	}
 	s.size = p.size(ctx)
 	return s
 }
+
+// diskFullCode is PostgreSQL's disk_full (its documentation, appendix A).
+const diskFullCode = "53100"
 
 func hasCode(err error, code string) bool {
 	var pgErr *pgconn.PgError

@@ -17,6 +17,7 @@ const softEvery = 10 * time.Second
 // changed, and now and then otherwise.
 func (r *runner) report() {
 	r.aimProbe()
+	r.disk.look(r.agent.Dir, time.Now())
 	now := r.describe()
 	if sameFacts(now, r.reported) && (now.At.Sub(r.reported.At) < softEvery || sameAll(now, r.reported)) {
 		return
@@ -60,8 +61,14 @@ func (r *runner) describe() member.Report {
 // addProblem judges what was seen; a problem of the processes comes first.
 func (r *runner) addProblem(report *member.Report, s sight) {
 	limit := r.want.Limits.StorageBytes
+	full := r.want.Want == member.Running && (r.disk.full || s.noRoom)
 	switch {
+	case full && (report.Problem == member.None || report.Problem == member.StartFails):
+		// It is also why nothing starts.
+		report.Problem, report.Detail = member.DiskFull, r.disk.detail
 	case report.Problem != member.None:
+	case r.refused != "":
+		report.Problem, report.Detail = member.BadAssignment, r.refused
 	case len(s.facts.LostSlots) > 0 && report.Ready:
 		report.Problem, report.Detail = member.SlotLost, strings.Join(s.facts.LostSlots, ", ")
 	case limit > 0 && report.StorageBytes >= limit:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -55,6 +56,8 @@ type runner struct {
 	stopping   time.Time // Patroni was asked to stop at
 	problem    member.Problem
 	detail     string
+	refused    string // why the newest assignment was not taken, or ""
+	disk       disk
 	gone       bool
 	limited    proc.Process // the postmaster that the limits were set for
 	rendered   int64        // generation of the configuration on disk
@@ -105,7 +108,7 @@ func (r *runner) assign(a member.Assignment) {
 }
 
 func (r *runner) refuse(err error) {
-	r.do(func(context.Context) { r.problem, r.detail = member.BadAssignment, err.Error() })
+	r.do(func(context.Context) { r.refused = err.Error() })
 }
 
 // run is the goroutine of the member.
@@ -149,11 +152,12 @@ func (r *runner) run(ctx context.Context) {
 func (r *runner) accept(a member.Assignment) {
 	if a.Generation < r.want.Generation {
 		r.log.Warn("stale assignment refused", "generation", a.Generation, "have", r.want.Generation)
+		r.refused = fmt.Sprintf("generation %d is older than %d, which it has", a.Generation, r.want.Generation)
 		return
 	}
-	r.want = a
+	r.want, r.refused = a, ""
 	r.retry = backoff{}
-	if r.problem == member.BadAssignment || r.problem == member.PortTaken {
+	if r.problem == member.PortTaken {
 		r.problem, r.detail = member.None, ""
 	}
 	if err := r.remember(); err != nil {

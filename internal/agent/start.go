@@ -269,6 +269,7 @@ func (r *runner) limit() {
 // keepStopped ends the member's processes in good order: Patroni stops
 // PostgreSQL and gives its keys back.
 func (r *runner) keepStopped(ctx context.Context) {
+	r.acted = r.want.Generation
 	if !r.patroni.alive() && !r.findPatroni(ctx) {
 		if r.postmaster.alive() {
 			r.killAll(ctx, "PostgreSQL of a stopped member runs without Patroni")
@@ -295,6 +296,7 @@ const stopTimeout = 60 * time.Second
 // remove deletes the member: first its processes, then its data, by a rename out
 // of the way that a crash cannot leave half done.
 func (r *runner) remove(ctx context.Context) {
+	r.acted = r.want.Generation
 	if _, err := os.Stat(r.dir()); errors.Is(err, os.ErrNotExist) {
 		if err := r.group.Remove(); err != nil {
 			r.killAll(ctx, "member is being deleted")

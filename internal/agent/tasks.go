@@ -172,7 +172,8 @@ func (r *runner) handOver(ctx context.Context) error {
 	if !r.patroni.alive() || !r.postmaster.alive() {
 		return fmt.Errorf("the primary does not run: %w", errTask)
 	}
-	if err := r.checkpoint(ctx); err != nil {
+	// On a full disk there may be no room for a checkpoint: the more reason to go.
+	if err := r.checkpoint(ctx); err != nil && !r.disk.full {
 		return err
 	}
 	incident := fence.Incident{

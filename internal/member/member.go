@@ -76,7 +76,7 @@ const (
 	BadAssignment  Problem = "bad-assignment"  // refused: not usable as it is
 	NoVersion      Problem = "no-version"      // PostgreSQL of this major version is missing
 	PortTaken      Problem = "port-taken"      // someone else listens on the member's port
-	DiskFull       Problem = "disk-full"       // PostgreSQL cannot write
+	DiskFull       Problem = "disk-full"       // the host's disk is nearly full, or PostgreSQL cannot write
 	StorageFull    Problem = "storage-full"    // the allocated storage is used up
 	StorageLow     Problem = "storage-low"     // less than a tenth of it is left
 	SlotLost       Problem = "slot-lost"       // a replica fell behind the WAL kept for it
@@ -145,6 +145,13 @@ type Result struct {
 	Began  time.Time `json:"began"`
 	Ended  time.Time `json:"ended"`
 }
+
+// minFree is what a disk of any size must have free, in bytes: four files of WAL.
+const minFree = 64 << 20
+
+// NearlyFull reports whether a disk of size bytes with this many free ones is no
+// place to write to any more: below 64 MiB or a hundredth of it, whichever is more.
+func NearlyFull(size, free int64) bool { return size > 0 && free < max(minFree, size/100) }
 
 // Host is what an agent says of its machine. Written by that agent only.
 type Host struct {

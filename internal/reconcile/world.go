@@ -167,7 +167,7 @@ func (w *world) findHosts() {
 	for _, h := range state.LoadAll[member.Host](w.cache, state.HostRoot) {
 		host := plan.Host{
 			Name: h.Value.Name, Zone: h.Value.Zone, Address: h.Value.Address,
-			CPUs: h.Value.CPUs, Memory: h.Value.Memory,
+			CPUs: h.Value.CPUs, Memory: h.Value.Memory, DiskFull: member.NearlyFull(h.Value.Disk, h.Value.DiskFree),
 			Committed: w.promised[h.Value.Name], UsedPorts: w.ports[h.Value.Name],
 		}
 		if live, err := state.Load[Liveness](w.cache, state.Live(host.Name)); err == nil {
