@@ -151,7 +151,9 @@ func (f *fences) giveIn(ctx context.Context, c fence.Case) {
 			return // it was elected again
 		}
 		r.log.Warn("this primary was replaced while the host was silent", "case", c.ID)
-		r.killAll(ctx, "primary was replaced")
+		if r.killAll(ctx, "primary was replaced") {
+			r.tellWALEnd(ctx, c)
+		}
 		r.retry = backoff{}
 	})
 }

@@ -7,10 +7,35 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/engine/postgres/lsn"
+	"howdah/internal/fence"
 )
 
 // walEndTimeout bounds how long reading the WAL may delay the member's return.
 const walEndTimeout = 3 * time.Second
+
+// tellWALEnd records where the WAL of this member ended, which was a primary until
+// the case took its role away. One that ran since, and followed its successor, has
+// nothing to tell any more.
+func (r *runner) tellWALEnd(ctx context.Context, c fence.Case) {
+	control, err := postgres.ReadControl(r.dataDir())
+	if err != nil || !wasPrimary(control.State) {
+		return
+	}
+	end := r.walEnd(ctx)
+	if end == 0 {
+		return
+	}
+	r.record(ctx, fence.Incident{
+		Kind: fence.WALEnd, Database: c.Leadership.Database, Member: c.Leadership.Leader, Host: r.agent.Name,
+		Cause: "its host came back", Detected: time.Now().UTC(), Revoked: c.RevokedAt, OldEnd: end,
+	})
+}
+
+// wasPrimary: these are the states that only a primary leaves its data in, whether
+// it crashed or was stopped.
+func wasPrimary(s postgres.State) bool {
+	return s == postgres.InProduction || s == postgres.ShuttingDown || s == postgres.InCrashRecovery || s == postgres.ShutDown
+}
 
 // walEnd is where the WAL of a server that does not run ends: what it has beyond
 // the place where its successor began was never acknowledged. 0 if it cannot be

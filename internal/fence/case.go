@@ -70,6 +70,9 @@ const (
 	Failover Kind = "failover"
 	// Hang: a Patroni had to be restarted.
 	Hang Kind = "hang"
+	// WALEnd: where the WAL of a primary ended that was replaced while its host was
+	// lost, as that host found out when it came back. Revoked is the failover's own.
+	WALEnd Kind = "wal-end"
 )
 
 // Incident is a failure as those saw it who dealt with it: the agent of the

@@ -49,11 +49,19 @@ type Record struct {
 	Discarded int64 `json:"discarded"`
 }
 
-// window is how far apart the facts of one failover may lie.
-const window = 2 * time.Minute
+const (
+	// window is how far apart the facts of one failover may lie.
+	window = 2 * time.Minute
+	// patience is how long the old primary's host is waited for, which alone knows
+	// what was discarded.
+	patience = 24 * time.Hour
+)
 
 // Open reports whether more facts may still come in.
-func (r Record) Open(now time.Time) bool { return now.Sub(r.Recorded) < window }
+func (r Record) Open(now time.Time) bool {
+	age := now.Sub(r.Recorded)
+	return age < window || r.Discarded < 0 && age < patience
+}
 
 // Outage is from when the failure was noticed until a write worked again; 0 if
 // either was not seen.
@@ -67,8 +75,25 @@ func (r Record) Outage() time.Duration {
 // AddIncident takes over what was seen of the old primary's end, if the incident
 // belongs to this failover.
 func (r *Record) AddIncident(i fence.Incident) {
+	if i.Member != r.From {
+		return
+	}
+	switch i.Kind {
+	case fence.Failover:
+		r.addFailover(i)
+	case fence.WALEnd:
+		// It may come in much later, and names the revocation that it is about.
+		if i.OldEnd > 0 && !r.Revoked.IsZero() && i.Revoked.Equal(r.Revoked) {
+			r.OldEnd = i.OldEnd
+		}
+	case fence.Hang:
+	}
+	r.weigh()
+}
+
+func (r *Record) addFailover(i fence.Incident) {
 	apart := r.Recorded.Sub(i.Detected)
-	if i.Kind != fence.Failover || i.Member != r.From || apart > window || apart < -window {
+	if apart > window || apart < -window {
 		return
 	}
 	if i.Detected.Before(r.Detected) && !r.Detected.IsZero() && !i.Revoked.IsZero() && i.Revoked.Before(r.Detected) {
@@ -95,24 +120,31 @@ func (r *Record) AddSwitch(s seen.Switch) {
 // [timeline, position, reason, …], the timeline being the one that ended there.
 func (r *Record) AddHistory(history []byte) {
 	var lines [][]any
-	if json.Unmarshal(history, &lines) != nil || len(lines) == 0 {
+	if json.Unmarshal(history, &lines) != nil {
 		return
 	}
-	last := lines[len(lines)-1]
-	if len(last) < 2 {
-		return
+	for _, line := range lines {
+		if len(line) < 2 {
+			continue
+		}
+		ended, _ := line[0].(float64)
+		at, _ := line[1].(float64)
+		if int(ended) == r.Timeline-1 {
+			r.Fork = lsn.LSN(at)
+		}
 	}
-	ended, _ := last[0].(float64)
-	at, _ := last[1].(float64)
-	if int(ended) != r.Timeline-1 {
-		return // not written yet
-	}
-	r.Fork = lsn.LSN(at)
-	if r.OldEnd > 0 {
-		r.Discarded = max(int64(r.OldEnd)-int64(r.Fork), 0)
-	}
-	if r.Planned {
+	r.weigh()
+}
+
+// weigh finds out what was discarded, once both ends are known. One that was
+// stopped in good order had sent everything before.
+func (r *Record) weigh() {
+	switch {
+	case r.Fork == 0:
+	case r.Planned:
 		r.Discarded = 0
+	case r.OldEnd > 0:
+		r.Discarded = max(int64(r.OldEnd)-int64(r.Fork), 0)
 	}
 }
 

@@ -35,7 +35,7 @@ func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) er
 		return nil
 	}
 	if known && last.Value.Member == leader {
-		return r.updatePostmortem(ctx, w, d, last.Value)
+		return r.updatePostmortems(ctx, w, d)
 	}
 	report, err := state.Load[member.Report](w.cache, state.Report(placed.Host, plan.ID(d.want.ID, leader)))
 	if err != nil || !report.Value.Ready || (report.Value.InRecovery && d.want.Upstream == nil) {
@@ -85,21 +85,25 @@ func (w *world) gather(record *postmortem.Record) {
 	record.AddHistory(history)
 }
 
-func (r *Reconciler) updatePostmortem(ctx context.Context, w *world, d *database, last Lead) error {
-	if last.Failover == "" {
+// updatePostmortems adds what came in to the records that are open: of one failover
+// facts may be missing when the next one happens.
+func (r *Reconciler) updatePostmortems(ctx context.Context, w *world, d *database) error {
+	var ops []state.Op
+	for _, old := range state.LoadAll[postmortem.Record](w.cache, state.FailoverRoot+d.want.ID+"/") {
+		if !old.Value.Open(w.now) {
+			continue
+		}
+		record := old.Value
+		record.Evidence = append([]string(nil), record.Evidence...)
+		w.gather(&record)
+		if !reflect.DeepEqual(normalRecord(record), normalRecord(old.Value)) {
+			ops = append(ops, state.Swap(old.Key, old.Revision, record))
+		}
+	}
+	if len(ops) == 0 {
 		return nil
 	}
-	old, err := state.Load[postmortem.Record](w.cache, state.Failover(d.want.ID, last.Failover))
-	if err != nil || !old.Value.Open(w.now) {
-		return nil
-	}
-	record := old.Value
-	record.Evidence = append([]string(nil), record.Evidence...)
-	w.gather(&record)
-	if reflect.DeepEqual(normalRecord(record), normalRecord(old.Value)) {
-		return nil
-	}
-	_, err = r.Store.Commit(ctx, state.Swap(old.Key, old.Revision, record))
+	_, err := r.Store.Commit(ctx, ops...)
 	return err
 }
 
