@@ -48,12 +48,13 @@ var catalog = map[SourceType]map[string]kind{
 		"0362": {"recovery", "Recovery of standby DB instance has completed."},
 		"0385": {"notification", "Cluster topology is updated."},
 		// What RDS has no event for.
-		"H001": {"notification", "The standby of the DB instance is not in sync: writes go on without one."},
+		"H001": {"notification", "The standby of the DB instance is not in sync: %s."},
 		"H002": {"notification", "The standby of the DB instance is in sync again."},
 		"H003": {"read replica", "A replication slot was given up because its replica fell too far behind: %s."},
 		"H004": {"notification", "Automated backups were asked for and are not available in this version of Howdah: nothing is backed up."},
 		"H005": {"notification", "A hanging Patroni was restarted: %s."},
 		"H006": {"notification", "Renamed DB instance from %s to %s."},
+		"H007": {"low storage", "The disk of host %s is nearly full: the primary leaves it if a standby with room on its disk is in sync."},
 	},
 	Cluster: {
 		"0016": {"configuration change", "Reset master credentials."},
@@ -66,7 +67,7 @@ var catalog = map[SourceType]map[string]kind{
 		"0170": {"creation", "DB cluster created."},
 		"0171": {"deletion", "DB cluster deleted."},
 		"0172": {"notification", "Renamed cluster from %s to %s."},
-		"H001": {"notification", "No standby of the DB cluster is in sync: writes go on without one."},
+		"H001": {"notification", "No standby of the DB cluster is in sync: %s."},
 		"H002": {"notification", "A standby of the DB cluster is in sync again."},
 		"H004": {"notification", "Automated backups were asked for and are not available in this version of Howdah: nothing is backed up."},
 	},

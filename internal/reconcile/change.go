@@ -3,6 +3,7 @@ package reconcile
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
@@ -33,8 +34,12 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 	ops = append(ops, config...)
 	ops = append(ops, w.tasks(out.Tasks)...)
 	ops = append(ops, w.routes(d, out.Layout)...)
+	notices, err := w.notices(d, out)
+	if err != nil {
+		return nil, err
+	}
 	departed, err := w.departed(d, out.Layout)
-	return append(ops, departed...), err
+	return slices.Concat(ops, notices, departed), err
 }
 
 // assignments of members whose wanted state differs from what was assigned last.
@@ -115,7 +120,8 @@ func (r *Reconciler) farewell(w *world, d *database) ([]state.Op, error) {
 	if d.layout.Revision > 0 {
 		ops = append(ops, state.Remove(state.Layout(d.want.ID), d.layout.Revision))
 	}
-	ops = append(ops, state.DeletePrefix(patroni.Prefix(d.want.ID)), state.DeletePrefix(state.ResultRoot+d.want.ID+"/"))
+	ops = append(ops, state.DeletePrefix(patroni.Prefix(d.want.ID)), state.DeletePrefix(state.ResultRoot+d.want.ID+"/"),
+		state.Delete(state.Lead(d.want.ID)), state.Delete(state.Notice(d.want.ID)))
 	for _, s := range d.specs {
 		ops = append(ops, state.Remove(s.Key, s.Revision))
 	}

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -95,7 +96,7 @@ func (w *world) add(d *database) {
 	d.assigned = map[string]state.Record[member.Assignment]{}
 	for _, m := range d.layout.Value.Members {
 		id := plan.ID(d.want.ID, m.Name)
-		if a, err := state.Load[member.Assignment](w.cache, state.Assign(m.Host, id)); err == nil {
+		if a, ok := w.lastAssigned(m.Host, id); ok {
 			d.assigned[id] = a
 		}
 		w.ports[m.Host] = append(w.ports[m.Host], m.Port, m.RESTPort)
@@ -114,6 +115,29 @@ func served(d *database) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// lastAssigned is what a host was told last of a member. Where that is of no use,
+// because it does not decode or is older than what the agent has, it is empty, so
+// that it is written again, with a generation that the agent takes: above what it
+// reports, or above the record's revision, which no generation ever exceeds.
+func (w *world) lastAssigned(host, id string) (last state.Record[member.Assignment], ok bool) {
+	key := state.Assign(host, id)
+	last, err := state.Load[member.Assignment](w.cache, key)
+	if errors.Is(err, state.ErrNotFound) {
+		return last, false
+	}
+	// Without a report there is nothing that the agent is known to have.
+	report, _ := state.Load[member.Report](w.cache, state.Report(host, id))
+	switch {
+	case err != nil:
+		_, revision, _ := w.cache.Raw(key)
+		last = state.Record[member.Assignment]{Key: key, Revision: revision}
+		last.Value.Generation = max(revision, report.Value.Generation)
+	case report.Value.Generation > last.Value.Generation:
+		last.Value = member.Assignment{Generation: report.Value.Generation}
+	}
+	return last, true
 }
 
 // addresses are those of the database's own records, which go with it.

@@ -44,6 +44,9 @@ const (
 	FailoverRoot = Root + "failover/"
 	// LeadRoot: who led each database when reconcile looked last. Written by it.
 	LeadRoot = Root + "lead/"
+	// NoticeRoot: what events have told of each database that lasts. Written by
+	// reconcile.
+	NoticeRoot = Root + "notice/"
 	// AddressRoot: endpoint addresses in use. Written by server.
 	AddressRoot = Root + "address/"
 	// RouteRoot: where each endpoint leads. Written by reconcile.
@@ -128,6 +131,9 @@ func Failover(database, id string) string { return FailoverRoot + database + "/"
 
 // Lead is the key of a database's last known leader.
 func Lead(database string) string { return LeadRoot + database }
+
+// Notice is the key of what events have told of a database.
+func Notice(database string) string { return NoticeRoot + database }
 
 // Address is the key that claims an endpoint address.
 func Address(ip string) string { return AddressRoot + ip }

@@ -233,7 +233,7 @@ func (p *pretend) serve(ctx context.Context, scope string, members []placed) {
 	}
 	var standbys []string
 	for _, m := range members {
-		if m.Name != leader {
+		if m.Name != leader && !m.NoFailover {
 			standbys = append(standbys, m.Name)
 		}
 	}
