@@ -52,6 +52,9 @@ type Record struct {
 const (
 	// window is how far apart the facts of one failover may lie.
 	window = 2 * time.Minute
+	// skew is how far the clocks of hosts may be apart: what began later than this
+	// after the record belongs to another failover.
+	skew = 10 * time.Second
 	// patience is how long the old primary's host is waited for, which alone knows
 	// what was discarded.
 	patience = 24 * time.Hour
@@ -92,8 +95,7 @@ func (r *Record) AddIncident(i fence.Incident) {
 }
 
 func (r *Record) addFailover(i fence.Incident) {
-	apart := r.Recorded.Sub(i.Detected)
-	if apart > window || apart < -window {
+	if !r.near(i.Detected) {
 		return
 	}
 	if i.Detected.Before(r.Detected) && !r.Detected.IsZero() && !i.Revoked.IsZero() && i.Revoked.Before(r.Detected) {
@@ -107,10 +109,16 @@ func (r *Record) addFailover(i fence.Incident) {
 	}
 }
 
+// near: something that happened then may be part of this failover, whose record
+// begins when the new primary serves.
+func (r *Record) near(then time.Time) bool {
+	apart := r.Recorded.Sub(then)
+	return apart < window && apart > -skew
+}
+
 // AddSwitch takes over what an edge saw, if it is this change of primaries.
 func (r *Record) AddSwitch(s seen.Switch) {
-	apart := r.Recorded.Sub(s.Elected)
-	if s.To != r.To || s.From != r.From || apart > window || apart < -window {
+	if s.To != r.To || s.From != r.From || !r.near(s.Elected) {
 		return
 	}
 	r.Elected, r.Promoted, r.Switched, r.FirstWrite, r.Sessions = s.Elected, s.Serving, s.Switched, s.FirstWrite, s.Sessions

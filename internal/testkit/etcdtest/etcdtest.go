@@ -1,0 +1,73 @@
+// Package etcdtest gives tests a real etcd of their own, on loopback, which is gone
+// when the test ends.
+package etcdtest
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+
+	"howdah/internal/certs"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/etcd"
+	"howdah/internal/state"
+	"howdah/internal/testkit"
+)
+
+// Store starts an etcd with one member.
+func Store(t testing.TB) *state.Store {
+	t.Helper()
+	ca, err := certs.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := ca.Issue(certs.Subject{CommonName: "s1", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := pair.Write(dir, -1, -1); err != nil {
+		t.Fatal(err)
+	}
+	m, err := etcd.Start(t.Context(), etcd.Config{
+		Name: "s1", Dir: t.TempDir(), CertDir: dir, ClientAddr: testkit.FreeAddr(t), PeerAddr: testkit.FreeAddr(t),
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return &state.Store{Client: m.Client}
+}
+
+// Cache mirrors the state and Patroni's keys until the test ends. Prepare, if not
+// nil, sees it before it runs.
+func Cache(t testing.TB, s *state.Store, prepare func(*state.Cache)) *state.Cache {
+	t.Helper()
+	c := state.NewCache(s.Client, slog.New(slog.DiscardHandler), state.Root, patroni.Namespace)
+	if prepare != nil {
+		prepare(c)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { c.Run(ctx) })
+	t.Cleanup(func() { cancel(); done.Wait() })
+	if err := c.Loaded(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Put writes values, and waits until the cache, if there is one, has them.
+func Put(t testing.TB, s *state.Store, c *state.Cache, ops ...state.Op) {
+	t.Helper()
+	revision, err := s.Commit(t.Context(), ops...)
+	if err == nil && c != nil {
+		err = c.WaitRevision(t.Context(), revision)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
