@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -68,6 +69,7 @@ func (s *stonith) Fence(ctx context.Context, l fence.Leadership, host string) (f
 	ctx, cancel := context.WithTimeout(ctx, stonithTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.command, host)
+	cmd.WaitDelay = time.Second // what it leaves running may keep its output open
 	cmd.Env = append(os.Environ(), "HOWDAH_HOST="+host, "HOWDAH_DATABASE="+l.Database, "HOWDAH_MEMBER="+l.Leader)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -93,16 +95,28 @@ func (f *lease) Fence(ctx context.Context, l fence.Leadership, _ string) (fence.
 		if answer.TTL < 0 {
 			return fence.Proof{}, fmt.Errorf("the lease ended by itself: %w", fence.ErrMoved)
 		}
+		if err := f.doubt(); err != nil {
+			return fence.Proof{}, fmt.Errorf("%w: %w", err, fence.ErrRefused)
+		}
 		if age := answer.GrantedTTL - answer.TTL; age >= patroni.SelfDemotion {
 			text := fmt.Sprintf("its lease was not renewed for %d s, after which Patroni has stepped down", age)
 			return fence.Proof{Method: f.Name(), Text: text, At: time.Now().UTC()}, nil
-		}
-		if f.trial.judge.Pulse.Silence(f.trial.c.Host) < f.trial.judge.suspicion() {
-			return fence.Proof{}, fmt.Errorf("%w: %w", errAlive, fence.ErrRefused)
 		}
 		if !pauseFor(ctx, 100*time.Millisecond) {
 			return fence.Proof{}, ctx.Err()
 		}
 	}
 	return fence.Proof{}, fmt.Errorf("the lease is being renewed: %w", fence.ErrRefused)
+}
+
+// doubt is what stands against a proof by time: the host is heard, or somebody still
+// reaches the primary. A PostgreSQL without a Patroni does not step down.
+func (f *lease) doubt() error {
+	if f.trial.judge.Pulse.Silence(f.trial.c.Host) < f.trial.judge.suspicion() {
+		return errAlive
+	}
+	if _, verdict := f.trial.evidence(); errors.Is(verdict, errHeadless) || errors.Is(verdict, errAnswers) {
+		return verdict
+	}
+	return nil
 }

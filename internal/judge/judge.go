@@ -156,10 +156,11 @@ func (j *Judge) resume(ctx context.Context) {
 	for _, c := range state.LoadAll[fence.Case](j.Cache, state.FenceRoot) {
 		database := c.Value.Leadership.Database
 		layout, err := state.Load[plan.Layout](j.Cache, state.Layout(database))
-		if err != nil {
+		t := &trial{judge: j, c: c.Value, layout: layout.Value, done: make(chan struct{})}
+		if errors.Is(err, state.ErrNotFound) {
+			t.end(ctx) // the database was deleted meanwhile
 			continue
 		}
-		t := &trial{judge: j, c: c.Value, layout: layout.Value, done: make(chan struct{})}
 		j.open[database] = t
 		go t.run(ctx)
 	}

@@ -179,7 +179,8 @@ func (t *trial) fence(ctx context.Context) error {
 			continue
 		}
 		t.c.Proof = proof
-		if err := fence.Revoke(ctx, t.judge.Store.Client, t.c.Leadership, proof); err != nil {
+		err = fence.Revoke(ctx, t.judge.Store.Client, t.c.Leadership, proof)
+		if err != nil && !t.overtaken(ctx, err) {
 			return err
 		}
 		t.c.Phase, t.c.RevokedAt = fence.Revoked, time.Now().UTC()
@@ -187,6 +188,16 @@ func (t *trial) fence(ctx context.Context) error {
 		return t.record(ctx)
 	}
 	return fence.ErrRefused
+}
+
+// overtaken: the key is gone already, because the lease ended by itself or the judge
+// before revoked it and could not write that down. The cut has to last all the same.
+func (t *trial) overtaken(ctx context.Context, err error) bool {
+	if !errors.Is(err, fence.ErrMoved) {
+		return false
+	}
+	now, err := fence.Read(ctx, t.judge.Store.Client, t.c.Leadership.Database)
+	return err == nil && now.Leader != t.c.Leadership.Leader
 }
 
 // record makes the revocation durable, for the agents and for the post-mortem.

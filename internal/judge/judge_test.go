@@ -1,0 +1,209 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/fence"
+	"howdah/internal/plan"
+	"howdah/internal/state"
+	"howdah/internal/testkit"
+)
+
+func TestALostPrimaryIsFencedProvedAndRevoked(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("a", silent)
+	of := c.phase(fence.Revoked)
+	if leader, _ := c.leader(); leader != "" {
+		t.Errorf("%s leads after the revocation", leader)
+	}
+	c.knows("a", false)
+	c.knows("b", true)
+	all := c.incidents()
+	if len(all) != 1 {
+		t.Fatalf("%d incidents", len(all))
+	}
+	i := all[0]
+	if i.Kind != fence.Failover || i.Member != "m1" || i.Host != "a" || i.Proof.Method != "quorum" || len(i.Evidence) != 3 || !i.Revoked.Equal(of.RevokedAt) {
+		t.Errorf("incident %+v", i)
+	}
+	if i.Fenced.Before(i.Detected) || i.Revoked.Before(i.Fenced) {
+		t.Errorf("the order is not detected, fenced, revoked: %s, %s, %s", i.Detected, i.Fenced, i.Revoked)
+	}
+	c.raw(patroni.LeaderKey(database), "m2")
+	// The cut lasts as long as the old primary may write.
+	c.host("a", heard)
+	c.report(true, false)
+	c.knows("a", true)
+	c.phase(fence.Revoked)
+	c.report(true, true)
+	c.phase("")
+	for _, prefix := range []string{state.WitnessRoot, state.CutRoot} {
+		testkit.Eventually(t, 5*time.Second, func() error {
+			if left := c.cache.Keys(prefix + database + "/"); len(left) > 0 {
+				return fmt.Errorf("left: %q", left)
+			}
+			return nil
+		})
+	}
+}
+
+func TestAHostThatIsHeardAgainIsLetGo(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	_, before := c.leader()
+	// Its standbys' hosts still reach the primary, so that the case stays open.
+	for _, h := range []string{"b", "c"} {
+		c.host(h, func(h *fakeHost) { h.patroni, h.postgres = true, true })
+	}
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("a", silent)
+	c.phase(fence.Suspected)
+	c.knows("a", false)
+	c.host("a", heard)
+	c.phase("")
+	if leader, after := c.leader(); leader != "m1" || after != before {
+		t.Errorf("%s leads since revision %d, want m1 since %d", leader, after, before)
+	}
+	if all := c.incidents(); len(all) > 0 {
+		t.Errorf("incidents %+v", all)
+	}
+}
+
+func TestAPrimaryThatNobodyCanReplaceIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, `{"leader":"m1","sync_standby":"","quorum":0}`)
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("a", silent)
+	c.knows("a", false)
+	// The case would be opened before the host counts as lost.
+	if _, _, open := c.cache.Raw(state.Fence(database)); open {
+		t.Error("a case was opened for a primary without a standby in sync")
+	}
+	if leader, _ := c.leader(); leader != "m1" {
+		t.Errorf("%q leads", leader)
+	}
+}
+
+func TestOneWitnessThatIsSilentItselfDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, `{"leader":"m1","sync_standby":"m2","quorum":0}`)
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("c", silent)
+	c.host("a", silent)
+	c.phase(fence.Revoked)
+	if all := c.incidents(); len(all) != 1 || !strings.Contains(all[0].Proof.Text, "m2 on b") {
+		t.Errorf("incidents %+v", all)
+	}
+}
+
+func TestANewJudgeListensBeforeItJudges(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	c.host("a", silent)
+	j, _ := c.judge(nil)
+	c.knows("b", true)
+	if time.Since(j.started) >= warmUp {
+		t.Skip("this machine is too slow for this test")
+	}
+	if _, err := state.Load[struct{}](c.cache, state.Live("a")); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("a host that was not heard yet was judged: %v", err)
+	}
+	c.phase(fence.Revoked)
+	if since := time.Since(j.started); since < warmUp {
+		t.Errorf("judged after %s", since)
+	}
+}
+
+func TestTheNextJudgeGoesOnWithACase(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	for _, h := range []string{"b", "c"} {
+		c.host(h, func(h *fakeHost) { h.cuts = false })
+	}
+	_, stop := c.judge(nil)
+	c.knows("a", true)
+	c.host("a", silent)
+	first := c.phase(fence.Cutting)
+	stop()
+	for _, h := range []string{"b", "c"} {
+		c.host(h, func(h *fakeHost) { h.cuts = true })
+	}
+	c.judge(nil)
+	if second := c.phase(fence.Revoked); second.ID != first.ID {
+		t.Errorf("case %s, want %s", second.ID, first.ID)
+	}
+	c.host("a", heard)
+	c.report(false, false)
+	c.phase("")
+}
+
+func TestARevocationThatWasNotWrittenDownKeepsTheCut(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	tr := c.trial()
+	tr.c.Cut = time.Now().UTC()
+	c.host("a", silent)
+	c.put(state.Put(state.Fence(database), tr.c))
+	// The judge before revoked, and died.
+	if err := fence.Revoke(t.Context(), c.store.Client, tr.c.Leadership, fence.Proof{Method: "quorum"}); err != nil {
+		t.Fatal(err)
+	}
+	c.raw(patroni.LeaderKey(database), "m2")
+	c.judge(nil)
+	if of := c.phase(fence.Revoked); of.RevokedAt.IsZero() {
+		t.Error("the time of the revocation is not there")
+	}
+	if leader, _ := c.leader(); leader != "m2" {
+		t.Errorf("%q leads: the new primary was revoked", leader)
+	}
+}
+
+func TestACaseOfADeletedDatabaseIsClosed(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	tr := c.trial()
+	tr.c.Phase = fence.Revoked
+	c.put(state.Put(state.Fence(database), tr.c), state.Delete(state.Layout(database)))
+	c.judge(nil)
+	c.phase("")
+}
+
+func TestAPrimaryThatWonItsKeyBackIsLetGo(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("a", silent)
+	c.phase(fence.Revoked)
+	c.raw(patroni.LeaderKey(database), "m1")
+	c.phase("")
+}
+
+func TestTheCutEndsWithItsMember(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("a", silent)
+	c.phase(fence.Revoked)
+	layout, err := state.Load[plan.Layout](c.cache, state.Layout(database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its host was forgotten, and the member with it.
+	rest := layout.Value
+	rest.Members = rest.Members[1:]
+	c.put(state.Put(state.Layout(database), rest))
+	c.phase("")
+}

@@ -1,0 +1,48 @@
+package judge
+
+import (
+	"testing"
+	"time"
+
+	"howdah/internal/member"
+)
+
+func TestPulse(t *testing.T) {
+	p := NewPulse()
+	p.since = time.Now().Add(-time.Minute)
+	if s := p.Silence("a"); s < time.Minute || p.Heard("a") {
+		t.Errorf("a host that was never heard is silent since we listen: %s", s)
+	}
+	p.Beat("a")
+	if s := p.Silence("a"); s > time.Second || !p.Heard("a") || p.Heard("b") {
+		t.Errorf("silent for %s after a beat", s)
+	}
+	p.last["a"] = time.Now().Add(-10 * time.Second)
+	p.Stall(8 * time.Second)
+	if s := p.Silence("a"); s < 2*time.Second || s > 3*time.Second {
+		t.Errorf("silent for %s: the time that we stood still ourselves does not count", s)
+	}
+	if s := p.Silence("b"); s < 52*time.Second || s > 53*time.Second {
+		t.Errorf("silent for %s", s)
+	}
+}
+
+func TestHarmless(t *testing.T) {
+	revoked := time.Now()
+	later := revoked.Add(time.Second)
+	for _, c := range []struct {
+		name string
+		r    member.Report
+		want bool
+	}{
+		{"seen before the revocation", member.Report{At: revoked.Add(-time.Second)}, false},
+		{"down", member.Report{At: later}, true},
+		{"runs, in no known role", member.Report{At: later, Postgres: true}, false},
+		{"takes writes", member.Report{At: later, Postgres: true, Ready: true}, false},
+		{"follows", member.Report{At: later, Postgres: true, Ready: true, InRecovery: true}, true},
+	} {
+		if got := harmless(c.r, revoked); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
