@@ -39,7 +39,12 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 		return nil, err
 	}
 	departed, err := w.departed(d, out.Layout)
-	return slices.Concat(ops, notices, departed), err
+	ops = slices.Concat(ops, notices, departed)
+	if len(ops) > 0 && d.layout.Revision > 0 {
+		// All of it follows from this layout, also where that stays as it is.
+		ops = append(ops, state.Unchanged(state.Layout(d.want.ID), d.layout.Revision))
+	}
+	return ops, err
 }
 
 // assignments of members whose wanted state differs from what was assigned last.

@@ -158,6 +158,6 @@ func (r *Reconciler) advance(ctx context.Context, w *world, d *database) error {
 		return err
 	}
 	// The next database's decision must see the ports and the memory of this one.
-	w.remember(out.Layout)
+	w.remember(d, out.Layout)
 	return r.Cache.WaitRevision(ctx, revision)
 }

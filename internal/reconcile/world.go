@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -117,27 +116,25 @@ func served(d *database) []string {
 	return slices.Compact(all)
 }
 
-// lastAssigned is what a host was told last of a member. Where that is of no use,
-// because it does not decode or is older than what the agent has, it is empty, so
-// that it is written again, with a generation that the agent takes: above what it
-// reports, or above the record's revision, which no generation ever exceeds.
+// lastAssigned is what a host was told last of a member, if it was told anything.
+// Where the record is of no use, because it is gone, does not decode or is older
+// than what the agent has, it is empty, so that it is written again, with a
+// generation that the agent takes: above what it reports, or above the record's
+// revision, which no generation ever exceeds.
 func (w *world) lastAssigned(host, id string) (last state.Record[member.Assignment], ok bool) {
 	key := state.Assign(host, id)
 	last, err := state.Load[member.Assignment](w.cache, key)
-	if errors.Is(err, state.ErrNotFound) {
-		return last, false
+	var known int64
+	if report, err := state.Load[member.Report](w.cache, state.Report(host, id)); err == nil {
+		known = report.Value.Generation
 	}
-	// Without a report there is nothing that the agent is known to have.
-	report, _ := state.Load[member.Report](w.cache, state.Report(host, id))
-	switch {
-	case err != nil:
-		_, revision, _ := w.cache.Raw(key)
-		last = state.Record[member.Assignment]{Key: key, Revision: revision}
-		last.Value.Generation = max(revision, report.Value.Generation)
-	case report.Value.Generation > last.Value.Generation:
-		last.Value = member.Assignment{Generation: report.Value.Generation}
+	if err == nil && known <= last.Value.Generation {
+		return last, true
 	}
-	return last, true
+	_, revision, found := w.cache.Raw(key)
+	last = state.Record[member.Assignment]{Key: key, Revision: revision}
+	last.Value.Generation = max(revision, known)
+	return last, found || known > 0
 }
 
 // addresses are those of the database's own records, which go with it.
@@ -216,12 +213,17 @@ func memoryOfSeat(want plan.Database, m plan.Placed) int64 {
 	return 0
 }
 
-// remember lets later decisions of the same pass see a layout that was just made.
-func (w *world) remember(l plan.Layout) {
+// remember lets later decisions of the same pass see what a layout that was just
+// made takes of the hosts.
+func (w *world) remember(d *database, l plan.Layout) {
 	for i := range w.hosts {
 		for _, m := range l.Members {
-			if m.Host == w.hosts[i].Name {
-				w.hosts[i].UsedPorts = append(w.hosts[i].UsedPorts, m.Port, m.RESTPort)
+			if m.Host != w.hosts[i].Name {
+				continue
+			}
+			w.hosts[i].UsedPorts = append(w.hosts[i].UsedPorts, m.Port, m.RESTPort)
+			if _, known := find(d.layout.Value, m.Name); !known {
+				w.hosts[i].Committed += memoryOfSeat(d.want, m)
 			}
 		}
 	}

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/member"
+	"howdah/internal/plan"
+	"howdah/internal/state"
 	"howdah/internal/testkit/rig"
 )
 
@@ -73,6 +76,7 @@ func TestADiskThatIsFull(t *testing.T) {
 		return err
 	})
 	w.works(10 * time.Second)
+	s.must(s.hasEvent("orders", "is nearly full"), "be told of it")
 	s.must(os.Remove(ballast), "make room")
 	s.eventually(90*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
 	w.nothingLost()
@@ -92,4 +96,40 @@ func mountSmall(t *testing.T, dir string) {
 			t.Errorf("umount: %v: %s", err, out)
 		}
 	})
+}
+
+// The record of what a host shall run is damaged: the member goes on as it was, the
+// record is written again and taken.
+func TestADamagedAssignment(t *testing.T) {
+	s := begin(t, nil)
+	id := s.given("orders", true)
+	w := s.writing("orders")
+	members, err := s.rig.Members(s.Context(), id)
+	s.must(err, "find the members")
+	for _, m := range members {
+		key := state.Assign(m.Host, plan.ID(id, m.Name))
+		before, err := state.Get[member.Assignment](s.Context(), s.rig.Store, key)
+		s.must(err, "read the assignment")
+		_, err = s.rig.Store.Client.Put(s.Context(), key, `{"id": "`)
+		s.must(err, "damage the assignment")
+		s.eventually(5*time.Second, func() error {
+			now, err := state.Get[member.Assignment](s.Context(), s.rig.Store, key)
+			if err == nil && now.Value.Generation <= before.Value.Generation {
+				err = fmt.Errorf("generation %d, was %d", now.Value.Generation, before.Value.Generation)
+			}
+			return err
+		})
+		s.eventually(20*time.Second, func() error {
+			now, err := state.Get[member.Report](s.Context(), s.rig.Store, state.Report(m.Host, plan.ID(id, m.Name)))
+			if err == nil && (now.Value.Problem != member.None || now.Value.Generation <= before.Value.Generation) {
+				err = fmt.Errorf("the agent says %q of generation %d", now.Value.Problem, now.Value.Generation)
+			}
+			return err
+		})
+	}
+	w.works(3 * time.Second)
+	if failovers, err := s.rig.Failovers(s.Context(), id); err != nil || len(failovers) > 0 {
+		t.Errorf("it cost %d failovers, %v", len(failovers), err)
+	}
+	w.nothingLost()
 }

@@ -1,0 +1,99 @@
+// Package shape holds the import rules of ARCHITECTURE.md: what is said to be pure
+// reads no file, opens no connection and starts no program.
+package shape
+
+import (
+	"go/build"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "howdah/"
+
+// impure are the packages that do I/O, or start what does; a name that ends in a
+// slash stands for all below it.
+var impure = []string{
+	"os", "os/", "net", "net/http", "net/http/", "syscall", "io/ioutil", "log/slog", "database/sql", "sync", "context",
+	"go.etcd.io/", "github.com/jackc/", "golang.org/x/sys/",
+}
+
+// allowed are imports of pure packages that are not pure themselves, for their
+// types only, by importer.
+var allowed = map[string][]string{
+	// What the parts of a post-mortem look like is said by those who write them.
+	"internal/postmortem": {module + "internal/fence", module + "internal/edge/seen"},
+}
+
+func TestPurePackagesDoNoIO(t *testing.T) {
+	for _, pkg := range []string{
+		"internal/plan", "internal/spec", "internal/member", "internal/route", "internal/postmortem",
+		"internal/engine/patroni", "internal/engine/postgres/lsn",
+	} {
+		t.Run(pkg, func(t *testing.T) {
+			for _, path := range reaches(t, pkg, map[string]bool{}) {
+				if !strings.HasPrefix(path, module) && isImpure(path) {
+					t.Errorf("it reaches %s", path)
+				}
+			}
+		})
+	}
+}
+
+// reaches are all imports of a package and of those of ours that it imports.
+func reaches(t *testing.T, pkg string, seen map[string]bool) []string {
+	t.Helper()
+	p, err := build.ImportDir(filepath.Join("..", "..", pkg), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, path := range p.Imports {
+		if seen[path] || slices.Contains(allowed[pkg], path) {
+			continue
+		}
+		seen[path] = true
+		all = append(all, path)
+		if own, ok := strings.CutPrefix(path, module); ok {
+			all = append(all, reaches(t, own, seen)...)
+		}
+	}
+	return all
+}
+
+func isImpure(path string) bool {
+	return slices.ContainsFunc(impure, func(p string) bool {
+		return path == p || strings.HasSuffix(p, "/") && strings.HasPrefix(path, p)
+	})
+}
+
+// The rule must be able to fail.
+func TestWhatDoesIOIsNoticed(t *testing.T) {
+	for _, pkg := range []string{"internal/judge", "internal/agent", "internal/engine/patroni/rest", "internal/engine/postgres"} {
+		if !slices.ContainsFunc(reaches(t, pkg, map[string]bool{}), isImpure) {
+			t.Errorf("%s does I/O, and that is not seen", pkg)
+		}
+	}
+}
+
+// Layers: the pure planner knows nothing of those who carry it out, and agents
+// nothing of those who decide.
+func TestLayers(t *testing.T) {
+	forbidden := map[string][]string{
+		"internal/plan":     {"reconcile", "agent", "state", "fence", "judge", "server"},
+		"internal/agent":    {"plan", "reconcile", "judge", "server", "spec"},
+		"internal/edge":     {"plan", "reconcile", "judge", "server", "agent"},
+		"internal/fence":    {"plan", "reconcile", "judge", "server", "agent"},
+		"internal/endpoint": {"plan", "reconcile", "state", "agent", "edge"},
+	}
+	for pkg, names := range forbidden {
+		for _, path := range reaches(t, pkg, map[string]bool{}) {
+			for _, name := range names {
+				if path == module+"internal/"+name {
+					t.Errorf("%s reaches %s", pkg, path)
+				}
+			}
+		}
+	}
+}
