@@ -39,6 +39,7 @@ func newAgent(o *options) *cobra.Command {
 	flags.StringVar(&f.zone, "az", "", "Availability Zone of this host: a, b, c, …")
 	flags.StringVar(&f.name, "name", "", "name of this host, unique in the home (default: zone-ZONE)")
 	flags.StringVar(&f.address, "address", "", "IP address of this host, as others reach it")
+	completeFiles(cmd, "token-file")
 	return cmd
 }
 

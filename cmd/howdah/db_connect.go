@@ -40,6 +40,9 @@ func runDBConnect(cmd *cobra.Command, o *options, args []string, reader bool) er
 	if err != nil {
 		return err
 	}
+	if t.status() == "stopped" {
+		return fmt.Errorf("%s is stopped: start it: %s", t.name, o.pasteable("howdah db start "+t.name))
+	}
 	c, err := connection(&t, h, reader)
 	if err != nil {
 		return err

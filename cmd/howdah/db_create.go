@@ -52,6 +52,7 @@ func newDBCreate(o *options) *cobra.Command {
 	flags.BoolVar(&f.noWait, "no-wait", false, "return as soon as the request is accepted")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be created")
 	f.password.add(cmd)
+	completeClasses(cmd)
 	return cmd
 }
 
@@ -163,9 +164,10 @@ func storePassword(ctx context.Context, t *target, h *home.Home, address string,
 		return nil
 	}
 	var err error
-	if e.Host, e.Port, err = net.SplitHostPort(address); err != nil {
+	if e.Host, _, err = net.SplitHostPort(address); err != nil {
 		return fmt.Errorf("endpoint of %s: %w", t.name, err)
 	}
+	e.Port = "*" // the address is the database's own, and its port may change
 	return passwords(h).Put(e)
 }
 

@@ -50,6 +50,9 @@ func runDBDelete(cmd *cobra.Command, o *options, name string, f *deleteFlags) er
 	if err != nil {
 		return err
 	}
+	if err := f.check(cmd, &t); err != nil {
+		return err
+	}
 	if !f.yes {
 		question := fmt.Sprintf("This deletes the %s %s and all its data. Type its name to go on: ", t.kind(), t.name)
 		if err := o.confirm(question, t.name); err != nil {
@@ -73,6 +76,19 @@ func runDBDelete(cmd *cobra.Command, o *options, name string, f *deleteFlags) er
 	}
 	v := viewOf(&t)
 	return o.print(v, func() error { o.say("%s is %s", v.Name, v.Status); return nil })
+}
+
+// check says in words of the command line what RDS wants to be told, before
+// anyone is asked to confirm.
+func (f *deleteFlags) check(cmd *cobra.Command, t *target) error {
+	if err := exclusive(cmd, "skip-final-snapshot", "final-snapshot"); err != nil {
+		return err
+	}
+	v := viewOf(t)
+	if v.Cluster != "" || v.Follows != "" || f.skipSnapshot || f.snapshot != "" {
+		return nil
+	}
+	return fmt.Errorf("the data of %s go for good: give --skip-final-snapshot, or --final-snapshot NAME: %w", t.name, errUsage)
 }
 
 func (t *target) delete(ctx context.Context, f *deleteFlags, snapshot *string) error {

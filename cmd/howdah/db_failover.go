@@ -43,6 +43,7 @@ func newDBFailover(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&destination, "target", "", "of a cluster: the instance that shall be the writer")
+	complete(cmd, "target", o.completeTargets)
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the request is accepted")
 	return cmd
 }

@@ -50,6 +50,7 @@ type dbView struct {
 	Follows        string    `json:"follows,omitempty"`
 	MasterUser     string    `json:"master_user,omitempty"`
 	DBName         string    `json:"db_name,omitempty"`
+	Pending        []string  `json:"pending,omitempty"` // what waits for the maintenance window
 	ARN            string    `json:"arn"`
 	ResourceID     string    `json:"resource_id"`
 	Created        time.Time `json:"created"`
@@ -75,6 +76,7 @@ func instanceView(i rds.DBInstance) dbView {
 		MasterUser: value(i.MasterUsername), DBName: value(i.DBName),
 		ARN: value(i.DBInstanceArn), ResourceID: value(i.DbiResourceId), Created: value(i.InstanceCreateTime),
 	}
+	v.Pending = pendingNames(&i)
 	if i.Endpoint != nil {
 		v.Endpoint = fmt.Sprintf("%s:%d", value(i.Endpoint.Address), value(i.Endpoint.Port))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -43,6 +44,7 @@ func newDBModify(o *options) *cobra.Command {
 	flags.BoolVar(&f.now, "apply-immediately", false, "do not wait for the maintenance window")
 	flags.BoolVar(&f.noWait, "no-wait", false, "return as soon as the request is accepted")
 	f.password.add(cmd)
+	completeClasses(cmd)
 	return cmd
 }
 
@@ -121,7 +123,13 @@ func (o *options) sayModified(i *rds.DBInstance) {
 	o.say("%s is modified", value(i.DBInstanceIdentifier))
 }
 
-// pendingNames are the API's names of the changes that wait.
+// plainNames of what is modified, as flags have them.
+var plainNames = map[string]string{
+	"DBInstanceClass": "class", "AllocatedStorage": "storage", "StorageType": "storage-type", "Iops": "iops", "MultiAZ": "multi-az",
+	"EngineVersion": "engine-version", "DBInstanceIdentifier": "new-name", "Port": "port", "MasterUserPassword": "password",
+}
+
+// pendingNames are the names of the changes that wait.
 func pendingNames(i *rds.DBInstance) []string {
 	if i.PendingModifiedValues == nil {
 		return nil
@@ -131,7 +139,7 @@ func pendingNames(i *rds.DBInstance) []string {
 	for n := range v.NumField() {
 		field := v.Field(n)
 		if field.Kind() == reflect.Pointer && !field.IsNil() || field.Kind() == reflect.Slice && field.Len() > 0 {
-			names = append(names, v.Type().Field(n).Name)
+			names = append(names, cmp.Or(plainNames[v.Type().Field(n).Name], v.Type().Field(n).Name))
 		}
 	}
 	return names

@@ -93,7 +93,7 @@ func factsOf(v showView) [][2]string {
 	}
 	if v.Database != nil && r.Cluster == "" {
 		for _, e := range v.Database.Endpoints {
-			add(endpointTitle(e), e.Address+leadsText(e))
+			add(endpointTitle(e), e.Address+leadsText(*v.Database, e))
 		}
 	} else {
 		add("endpoint", r.Endpoint)
@@ -112,7 +112,7 @@ func factsOf(v showView) [][2]string {
 	add("resource id", r.ResourceID)
 	if d := v.Database; d != nil {
 		add("protection", yes(d.Protected, "it cannot be deleted"))
-		add("pending", yes(d.Waiting, "modifications wait for the maintenance window"))
+		add("pending", yes(d.Waiting, joinTexts(" ", cmp.Or(strings.Join(r.Pending, ", "), "modifications"), "at the maintenance window")))
 	}
 	return facts
 }
@@ -145,9 +145,16 @@ func endpointTitle(e admin.Endpoint) string {
 	return cmp.Or(e.Name, e.Kind) + " endpoint"
 }
 
-func leadsText(e admin.Endpoint) string {
-	if len(e.LeadsTo) == 0 {
-		return " (leads nowhere now)"
+// leadsText says where an endpoint leads. While a host is silent, what was led to
+// it still is, until its members are fenced.
+func leadsText(d admin.Database, e admin.Endpoint) string {
+	if len(e.LeadsTo) > 0 {
+		return " -> " + strings.Join(e.LeadsTo, ", ")
 	}
-	return " -> " + strings.Join(e.LeadsTo, ", ")
+	for _, m := range d.Members {
+		if m.Role == admin.RolePrimary && m.State == "host lost" && e.Kind != admin.EndpointReader {
+			return " -> " + m.Name + ", if its host is not dead but silent"
+		}
+	}
+	return " (leads nowhere now)"
 }

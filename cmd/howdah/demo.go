@@ -8,6 +8,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/cmd/howdah/pgpass"
+	"howdah/cmd/howdah/screen"
 	"howdah/internal/client"
 	"howdah/internal/home"
 	"howdah/internal/spec"
@@ -71,28 +72,29 @@ func demoInput(password string) *rds.CreateDBInstanceMessage {
 	}
 }
 
-func (o *options) demoText(t *target, h *home.Home) error {
-	c, err := connection(t, h, false)
+func (o *options) demoText(demo *target, h *home.Home) error {
+	c, err := connection(demo, h, false)
 	if err != nil {
 		return err
 	}
-	o.say("The Multi-AZ PostgreSQL %s is available at %s:%s. Connect:", t.name, c.host, c.port)
+	o.say("The Multi-AZ PostgreSQL %s is available at %s:%s. Connect:", demo.name, c.host, c.port)
 	o.say("\n  %s\n", c.line())
-	if !passwords(h).Has(t.resourceID()) {
-		o.say("Its password is not kept here. Set another one: %s\n", o.pasteable("howdah db modify "+t.name+" --password-stdin"))
+	if !passwords(h).Has(demo.resourceID()) {
+		o.say("Its password is not kept here. Set another one: %s\n", o.pasteable("howdah db modify "+demo.name+" --password-stdin"))
 	}
 	o.say("For boto3, the AWS CLI and the AWS SDKs:")
 	o.say("\n  eval \"$(%s)\"", o.pasteable("howdah env"))
 	o.say("  aws rds describe-db-instances\n")
 	o.say("Next:")
+	t := screen.Table{Indent: "  "}
 	for _, line := range [][2]string{
 		{"howdah status", "everything on one screen"},
-		{"howdah db failover " + t.name, "a failover, in good order"},
+		{"howdah db failover " + demo.name, "a failover, in good order"},
 		{"howdah failovers", "how it went"},
 		{"howdah db create NAME", "a database of your own"},
 		{"howdah down", "stop everything; data stay"},
 	} {
-		o.say("  %-40s  %s", o.pasteable(line[0]), line[1])
+		t.Row(o.pasteable(line[0]), line[1])
 	}
-	return nil
+	return t.Write(o.screen.Stdout, o.screen.Color())
 }

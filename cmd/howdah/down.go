@@ -23,14 +23,23 @@ import (
 const supervisorTimeout = 60 * time.Second
 
 func newDown(o *options) *cobra.Command {
-	var purge bool
+	var purge, sure bool
 	cmd := &cobra.Command{
 		Use: "down", Short: "Stop everything of a home on this machine, databases too; data stay unless --purge",
 		Args: args(cobra.NoArgs), Example: "  howdah down\n  howdah down --home ~/test --purge",
+		Long: "Stops control plane, edge, agents and databases of a home on this machine, and takes what it put into the kernel out " +
+			"again. With --purge it also deletes the home with all databases in it, for good: on a terminal it asks for the name of " +
+			"the directory, anywhere else it needs --yes, unless the home was made by `howdah up --disposable`.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := home.Open(o.home)
 			if err != nil {
 				return err
+			}
+			if purge && !sure && !h.Disposable {
+				question := fmt.Sprintf("This deletes %s with all databases in it. Type that name to go on: ", h.Dir)
+				if err := o.confirm(question, h.Dir); err != nil {
+					return err
+				}
 			}
 			if err := down(cmd.Context(), h, purge); err != nil {
 				return err
@@ -46,6 +55,7 @@ func newDown(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&purge, "purge", false, "delete the home with all databases in it")
+	cmd.Flags().BoolVar(&sure, "yes", false, "with --purge: do not ask")
 	return cmd
 }
 

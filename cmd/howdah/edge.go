@@ -46,6 +46,8 @@ func newEdge(o *options) *cobra.Command {
 	flags.StringVar(&f.pool, "endpoint-pool", "", "addresses outside 127.0.0.0/8 that endpoints may have, as CIDR")
 	flags.StringVar(&f.own, "own", "", "name of the host that this edge is on: it then serves only endpoints whose primary is there, and their addresses move with the primary (one edge on every host, and a pool in the hosts' own network)")
 	flags.BoolVar(&f.masquerade, "masquerade", false, "let members see this machine's address in place of the client's: where their answers would not come back this way")
+	completeFiles(cmd, "token-file")
+	complete(cmd, "driver", cobra.FixedCompletions([]string{"nft", "haproxy"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

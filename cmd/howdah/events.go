@@ -40,7 +40,7 @@ func newEvents(o *options) *cobra.Command {
 		Example: "  howdah events --since 24h\n  howdah events orders --follow",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if since <= 0 || since > maxSince {
-				return fmt.Errorf("--since is up to %s, for which events are kept: %w", screen.Span(maxSince), errUsage)
+				return fmt.Errorf("--since is more than 0 and up to %dh: events are kept for 14 days: %w", int(maxSince.Hours()), errUsage)
 			}
 			api, err := o.api(cmd)
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -94,6 +95,15 @@ type fakeTerminal string
 func (f fakeTerminal) In() bool  { return strings.Contains(string(f), "in") }
 func (f fakeTerminal) Out() bool { return strings.Contains(string(f), "out") }
 func (f fakeTerminal) Err() bool { return strings.Contains(string(f), "err") }
+
+// Secret is what a person types who is not shown it.
+func (f fakeTerminal) Secret() (string, error) {
+	if strings.Contains(string(f), "hangs up") {
+		return "", io.EOF
+	}
+	return "a-password-of-a-user", nil
+}
+
 func (f fakeTerminal) Width() int {
 	if f.Out() {
 		return 100

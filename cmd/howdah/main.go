@@ -9,9 +9,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
+	"howdah/api/rds"
 	"howdah/cmd/howdah/screen"
+	"howdah/internal/client"
 )
 
 // version is set when the program is built.
@@ -30,12 +35,33 @@ func main() {
 func run(ctx context.Context, o *options, words []string) int {
 	root := newRoot(o)
 	root.SetArgs(words)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(o.screen.Stderr, "howdah: "+oneLine(err))
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return codeInterrupted
+	}
+	fmt.Fprintln(o.screen.Stderr, "howdah: "+o.advise(cmd, err))
 	return exitCode(err)
+}
+
+// advise is an error in one line that ends with what to do next.
+func (o *options) advise(cmd *cobra.Command, err error) string {
+	text := oneLine(err)
+	if rest, ok := strings.CutSuffix(text, ": "+errUsage.Error()); ok {
+		return rest + ": see " + cmd.CommandPath() + " --help"
+	}
+	if client.IsCode(err, rds.ErrInvalidDBInstanceState) || client.IsCode(err, rds.ErrInvalidDBClusterState) {
+		return text + " See " + o.pasteable("howdah db show "+cmd.Flags().Arg(0))
+	}
+	if !errors.Is(err, client.ErrUnreachable) || o.at == nil {
+		return text
+	}
+	if _, err := os.Stat(o.at.LogFile("up")); err == nil {
+		return text + ": databases go on without it; start it: " + o.pasteable("howdah up --detach")
+	}
+	return text + ": databases go on without it; start its howdah serve again"
 }
 
 var (
@@ -44,6 +70,9 @@ var (
 	// errWrong ends `howdah status --check` when something is wrong.
 	errWrong = errors.New("something is wrong")
 )
+
+// codeInterrupted is what shells answer for a program that SIGINT ended.
+const codeInterrupted = 130
 
 // exitCode is 2 for a mistake in the command line, 3 for a check that failed, and
 // 1 for anything else that went wrong.

@@ -28,7 +28,8 @@ type passwordFlags struct {
 
 func (f *passwordFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.file, "password-file", "", "file with the master user's password")
-	cmd.Flags().BoolVar(&f.stdin, "password-stdin", false, "read the master user's password from standard input")
+	cmd.Flags().BoolVar(&f.stdin, "password-stdin", false, "read the master user's password from standard input; a terminal does not show it")
+	completeFiles(cmd, "password-file")
 }
 
 func (f *passwordFlags) given() bool { return f.file != "" || f.stdin }
@@ -42,7 +43,16 @@ func (f *passwordFlags) read(o *options, cmd *cobra.Command) (string, error) {
 		return "", nil
 	}
 	var source io.Reader = o.screen.Stdin
-	if f.file != "" {
+	switch {
+	case f.stdin && o.screen.Terminal.In():
+		fmt.Fprint(o.screen.Stderr, "Password of the master user: ")
+		line, err := o.screen.Terminal.Secret()
+		fmt.Fprintln(o.screen.Stderr)
+		if err != nil {
+			return "", fmt.Errorf("read password: %w", err)
+		}
+		source = strings.NewReader(line)
+	case f.file != "":
 		file, err := os.Open(f.file)
 		if err != nil {
 			return "", fmt.Errorf("read password: %w", err)

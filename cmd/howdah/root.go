@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/client"
@@ -49,7 +51,7 @@ func newRoot(o *options) *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.Version = version
 	root.SetVersionTemplate("howdah {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", err, errUsage) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", flagError(err), errUsage) })
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return o.checkOutput() }
 	root.SetIn(o.screen.Stdin)
 	root.SetOut(o.screen.Stdout)
@@ -58,9 +60,27 @@ func newRoot(o *options) *cobra.Command {
 	flags.StringVar(&o.home, "home", home.DefaultDir(), "directory of the Howdah home")
 	flags.Lookup("home").DefValue = "$HOWDAH_HOME, or /var/lib/howdah for root and ~/.howdah for others"
 	flags.StringVarP(&o.output, "output", "o", "text", "format of the output: text or json")
-	root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(root, "output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(root, "home", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	})
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.InitDefaultCompletionCmd()
 	return root
+}
+
+// kinds of values that flags take, in words.
+var kinds = map[string]string{
+	"int": "a whole number", "int32": "a whole number", "bool": "true or false", "duration": "a time such as 90s, 10m or 24h",
+}
+
+// flagError says what a flag takes in place of what parsing it found.
+func flagError(err error) error {
+	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok || kinds[bad.GetFlag().Value.Type()] == "" {
+		return err
+	}
+	return fmt.Errorf("--%s takes %s, not %q", bad.GetFlag().Name, kinds[bad.GetFlag().Value.Type()], bad.GetValue())
 }
 
 // group makes a command that only holds others.
@@ -100,7 +120,8 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 // oneName checks that there is one argument, a name.
 func oneName(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
-		return fmt.Errorf("%s takes one name: %w", cmd.CommandPath(), errUsage)
+		_, words, _ := strings.Cut(cmd.CommandPath(), " ")
+		return fmt.Errorf("%s takes one name: %w", words, errUsage)
 	}
 	return nil
 }

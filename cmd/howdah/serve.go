@@ -50,6 +50,7 @@ func newServe(o *options) *cobra.Command {
 	flags.DurationVar(&replaceAfter, "replace-after", time.Minute, "after how long the members of a lost host are rebuilt elsewhere")
 	flags.StringVar(&stonith, "stonith", "", "command that kills a host, given its name; exit code 0 is taken as proof")
 	flags.BoolVar(&noOvercommit, "no-overcommit", false, "refuse instance classes that do not fit into the hosts")
+	completeFiles(cmd, "token-file")
 	return cmd
 }
 

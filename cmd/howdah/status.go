@@ -41,6 +41,7 @@ func newStatus(o *options) *cobra.Command {
 	flags.BoolVar(&f.join, "join", false, "show how another machine joins as a host")
 	flags.StringVar(&f.writeToken, "write-token", "", "with --join: write the join token to this file, mode 0600")
 	flags.BoolVar(&f.showToken, "show-token", false, "with --join: print the join token")
+	completeFiles(cmd, "write-token")
 	return cmd
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,12 +95,51 @@ func etcdCell(m admin.EtcdMember) screen.Cell {
 // hostsTable is one line a host.
 func (o *options) hostsTable(hosts []admin.Host) error {
 	var t screen.Table
-	t.Head("HOST", "ZONE", "ADDRESS", "STATE", "MEMBERS", "CPUS", "MEMORY", "DISK FREE", "POSTGRESQL", "CONTAINMENT")
+	t.Head("HOST", "ZONE", "ADDRESS", "STATE", "MEMBERS", "CPUS", "MEMORY", "DISK FREE", "POSTGRESQL", "CONTAINMENT", "LIMITS")
+	unlimited := map[string][]string{} // hosts by what is not limited there
 	for _, h := range hosts {
+		held, missing := limitsOf(h)
+		if missing != "" {
+			unlimited[missing] = append(unlimited[missing], h.Name)
+		}
 		t.Row(h.Name, h.Zone, h.Address, hostCell(h), fmt.Sprint(len(h.Members)), fmt.Sprint(h.CPUs),
-			share(h.Committed, h.Memory), share(h.DiskFree, h.Disk), strings.Join(h.Postgres, " "), h.Containment)
+			share(h.Committed, h.Memory), share(h.DiskFree, h.Disk), strings.Join(h.Postgres, " "), h.Containment, limitsCell(held, missing))
 	}
-	return t.Write(o.screen.Stdout, o.screen.Color())
+	if err := t.Write(o.screen.Stdout, o.screen.Color()); err != nil {
+		return err
+	}
+	for _, missing := range slices.Sorted(maps.Keys(unlimited)) {
+		o.say("%s instance classes do not limit %s on %s: control groups are missing there (docs/runbook/no-limits.md)",
+			o.screen.Paint(screen.Yellow, "note:"), missing, strings.Join(unlimited[missing], ", "))
+	}
+	return nil
+}
+
+// limitsOf is what instance classes limit on a host, and what they do not, by the
+// lines "cpu limits: v2", "io limits: none (why)" that its agent wrote.
+func limitsOf(h admin.Host) (held, missing string) {
+	var yes, no []string
+	for line := range strings.Lines(h.Limits) {
+		name, version, ok := strings.Cut(strings.TrimSpace(line), " limits: ")
+		switch {
+		case !ok || strings.Contains(name, " "):
+		case strings.HasPrefix(version, "none"):
+			no = append(no, name)
+		default:
+			yes = append(yes, name)
+		}
+	}
+	return strings.Join(yes, " "), strings.Join(no, ", ")
+}
+
+func limitsCell(held, missing string) screen.Cell {
+	switch {
+	case held == "" && missing != "":
+		return screen.Cell{Text: "none", Style: screen.Yellow}
+	case missing != "":
+		return screen.Cell{Text: held, Style: screen.Yellow}
+	}
+	return screen.Cell{Text: held}
 }
 
 // share is "PART of WHOLE".
@@ -130,7 +171,7 @@ func (o *options) databasesText(s admin.Status) error {
 		cell := statusCell(d.Status)
 		o.say("\n%s  %s  %s", o.screen.Paint(screen.Bold, d.Name), o.screen.Paint(cell.Style, cell.Text), databaseLine(s, d))
 		for _, e := range d.Endpoints {
-			o.say("  %s %s%s", endpointTitle(e), e.Address, leadsText(e))
+			o.say("  %s %s%s", endpointTitle(e), e.Address, leadsText(d, e))
 		}
 		if err := o.membersText(d, "  "); err != nil {
 			return err
@@ -203,7 +244,9 @@ func lagText(m admin.Member) string {
 	if m.LagBytes != nil {
 		bytes = screen.Bytes(*m.LagBytes)
 	}
-	if m.LagSeconds != nil && *m.LagSeconds >= 0.1 {
+	// A standby that has everything is not behind, however old the last commit is.
+	caughtUp := m.LagBytes != nil && *m.LagBytes == 0
+	if m.LagSeconds != nil && *m.LagSeconds >= 0.1 && !caughtUp {
 		seconds = screen.Span(time.Duration(*m.LagSeconds * float64(time.Second)))
 	}
 	return joinTexts(", ", bytes, seconds)

@@ -168,43 +168,6 @@ func value[T any](p *T) T {
 	return *p
 }
 
-// completeNames completes the names of instances and clusters.
-func (o *options) completeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	status, err := o.askStatus(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, d := range status.Databases {
-		names = append(names, d.Name)
-		for _, m := range d.Members {
-			if m.Instance != "" {
-				names = append(names, m.Instance)
-			}
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeHosts completes the names of hosts.
-func (o *options) completeHosts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	status, err := o.askStatus(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, h := range status.Hosts {
-		names = append(names, h.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
 func (o *options) askStatus(cmd *cobra.Command) (admin.Status, error) {
 	var out admin.Status
 	api, err := o.api(cmd)

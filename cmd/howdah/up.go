@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -45,6 +46,9 @@ func newUp(o *options) *cobra.Command {
 				}
 				opts.Credential = &c
 			}
+			if err := checkUp(o.home, opts); err != nil {
+				return err
+			}
 			h, err := home.Ensure(o.home, opts)
 			if err != nil {
 				return err
@@ -57,7 +61,7 @@ func newUp(o *options) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&listen, "listen", "", "address of the API, as HOST:PORT (default: port 7443 on an address of the home's own)")
+	flags.StringVar(&listen, "listen", "", "address of the API, as IP:PORT (default: port 7443 on an address of the home's own)")
 	flags.StringVar(&region, "region", "", "region of a new home (default "+home.DefaultRegion+")")
 	flags.BoolVar(&detach, "detach", false, "go on in the background, and return when the API answers")
 	flags.BoolVar(&disposable, "disposable", false, "a new home may be wiped by `howdah admin wipe`: for test rigs")
@@ -107,7 +111,7 @@ func up(ctx context.Context, o *options, h *home.Home) error {
 	}
 	o.say("Howdah runs at https://%s (home %s). Ctrl-C ends it; databases go on until %s.",
 		client.Address(h.Listen), h.Dir, o.pasteable("howdah down"))
-	return supervise.Run(ctx, program, supervised, newLog("up"))
+	return supervise.Run(ctx, program, supervised, newLog("up").With("logs", filepath.Dir(h.LogFile("up"))))
 }
 
 // upDetached starts a supervisor that outlives us, unless there is one, and waits

@@ -18,6 +18,8 @@ func (e ends) Out() bool  { return e.width > 0 }
 func (e ends) Err() bool  { return e.err }
 func (e ends) Width() int { return e.width }
 
+func (e ends) Secret() (string, error) { return "", nil }
+
 func TestPlainProgressIsALineAStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

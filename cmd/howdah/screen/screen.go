@@ -18,6 +18,8 @@ type Terminal interface {
 	Err() bool
 	// Width of the output in characters; 0 where there is no terminal.
 	Width() int
+	// Secret reads a line from the terminal without showing it.
+	Secret() (string, error)
 }
 
 // Screen is where a command reads and writes.
@@ -49,6 +51,11 @@ func (std) Width() int {
 		return 0
 	}
 	return width
+}
+
+func (std) Secret() (string, error) {
+	line, err := term.ReadPassword(int(os.Stdin.Fd()))
+	return string(line), err
 }
 
 // Style is how a text looks where colour is possible.

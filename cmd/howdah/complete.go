@@ -1,0 +1,87 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"howdah/internal/spec"
+)
+
+// completeNames completes the names of instances and clusters.
+func (o *options) completeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	status, err := o.askStatus(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, d := range status.Databases {
+		names = append(names, d.Name)
+		for _, m := range d.Members {
+			if m.Instance != "" {
+				names = append(names, m.Instance)
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeHosts completes the names of hosts.
+func (o *options) completeHosts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	status, err := o.askStatus(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, h := range status.Hosts {
+		names = append(names, h.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeTargets completes the instances of the cluster that was named.
+func (o *options) completeTargets(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	status, err := o.askStatus(cmd)
+	if err != nil || len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, d := range status.Databases {
+		for _, m := range d.Members {
+			if d.Name == args[0] && m.Instance != "" {
+				names = append(names, m.Instance)
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeClasses completes the flag --class, and --storage-type beside it.
+func completeClasses(cmd *cobra.Command) {
+	var names []string
+	for _, c := range spec.Classes() {
+		names = append(names, c.Name)
+	}
+	complete(cmd, "class", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "storage-type", cobra.FixedCompletions([]string{"gp2", "gp3", "io1", "io2"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeFiles completes flags that name files.
+func completeFiles(cmd *cobra.Command, flags ...string) {
+	for _, f := range flags {
+		complete(cmd, f, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		})
+	}
+}
+
+// complete has a flag completed. That it exists is the caller's promise.
+func complete(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
+		panic("howdah: " + err.Error())
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+
+	"howdah/internal/home"
+)
+
+// regionForm is how AWS's regions look: SDKs refuse others.
+var regionForm = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`)
+
+// checkUp refuses options that a home could not be run with, before they are
+// kept, and those that an existing home would ignore.
+func checkUp(dir string, o home.Options) error {
+	if o.Listen != "" {
+		if err := checkListen(o.Listen); err != nil {
+			return err
+		}
+	}
+	if o.Region != "" && !regionForm.MatchString(o.Region) {
+		return fmt.Errorf("--region: %q is not in the form of us-west-2: %w", o.Region, errUsage)
+	}
+	h, err := home.Open(dir)
+	if errors.Is(err, home.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return checkExisting(h, o)
+}
+
+func checkListen(listen string) error {
+	host, port, err := net.SplitHostPort(listen)
+	number, portErr := strconv.ParseUint(port, 10, 16)
+	if err != nil || portErr != nil || number == 0 || net.ParseIP(host) == nil {
+		return fmt.Errorf("--listen: %q is not IP:PORT, such as 127.0.0.1:7443: %w", listen, errUsage)
+	}
+	return nil
+}
+
+// checkExisting: what a home is, it stays; where it listens changes when it starts.
+func checkExisting(h *home.Home, o home.Options) error {
+	switch {
+	case o.Disposable && !h.Disposable:
+		return fmt.Errorf("the home %s was made without --disposable and stays so: use another --home", h.Dir)
+	case o.Region != "" && o.Region != h.Region:
+		return fmt.Errorf("the home %s is in the region %s and stays there: use another --home", h.Dir, h.Region)
+	case o.Listen != "" && o.Listen != h.Listen && h.Holder("up") != 0:
+		return fmt.Errorf("the home %s is up already, and listens on %s: stop it with howdah down first", h.Dir, h.Listen)
+	}
+	return nil
+}
