@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"howdah/internal/spec"
@@ -62,11 +64,15 @@ func (o *options) completeTargets(cmd *cobra.Command, args []string, _ string) (
 
 // completeClasses completes the flag --class, and --storage-type beside it.
 func completeClasses(cmd *cobra.Command) {
-	var names []string
-	for _, c := range spec.Classes() {
-		names = append(names, c.Name)
-	}
-	complete(cmd, "class", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "class", func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, c := range spec.Classes() {
+			if strings.HasPrefix(c.Name, word) {
+				names = append(names, c.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
 	complete(cmd, "storage-type", cobra.FixedCompletions([]string{"gp2", "gp3", "io1", "io2"}, cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -152,7 +152,7 @@ func leadsText(d admin.Database, e admin.Endpoint) string {
 		return " -> " + strings.Join(e.LeadsTo, ", ")
 	}
 	for _, m := range d.Members {
-		if m.Role == admin.RolePrimary && m.State == "host lost" && e.Kind != admin.EndpointReader {
+		if m.Role == admin.RolePrimary && m.State == "host lost" && e.Kind == admin.EndpointWriter {
 			return " -> " + m.Name + ", if its host is not dead but silent"
 		}
 	}

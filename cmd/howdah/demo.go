@@ -32,7 +32,7 @@ func newDemo(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := ensureDemo(cmd.Context(), api, h)
+			t, err := o.ensureDemo(cmd.Context(), api, h)
 			if err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ func newDemo(o *options) *cobra.Command {
 	}
 }
 
-func ensureDemo(ctx context.Context, api *client.Client, h *home.Home) (*target, error) {
+func (o *options) ensureDemo(ctx context.Context, api *client.Client, h *home.Home) (*target, error) {
 	instance, err := describeInstance(ctx, api, demoName)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func ensureDemo(ctx context.Context, api *client.Client, h *home.Home) (*target,
 	if instance != nil {
 		t := &target{api: api, name: demoName, instance: instance}
 		if t.status() == "stopped" {
-			return t, fmt.Errorf("the instance %s is stopped: howdah db start %s", demoName, demoName)
+			return t, fmt.Errorf("the instance %s is stopped: start it: %s", demoName, o.pasteable("howdah db start "+demoName))
 		}
 		return t, nil
 	}

@@ -70,12 +70,13 @@ func (o *options) failoversText(records []postmortem.Record) error {
 
 // happened is when a failover was noticed first by anyone.
 func happened(r postmortem.Record) time.Time {
-	for _, at := range []time.Time{r.Detected, r.Elected} {
-		if !at.IsZero() {
-			return at
+	first := r.Recorded
+	for _, at := range []time.Time{r.Detected, r.Fenced, r.Revoked, r.Elected, r.Promoted} {
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
 		}
 	}
-	return r.Recorded
+	return first
 }
 
 // autopsy are the lines of a post-mortem: name and text.

@@ -204,7 +204,10 @@ func (f *fake) action(action string, get func(string) string) (any, *wire.Error)
 	case "DescribeDBClusters":
 		return f.describeClusters(get("DBClusterIdentifier"))
 	case "DescribeEvents":
-		return &rds.EventsMessage{Events: f.events}, nil
+		since := slices.DeleteFunc(slices.Clone(f.events), func(e rds.Event) bool {
+			return e.Date.UTC().Format(time.RFC3339) < get("StartTime")
+		})
+		return &rds.EventsMessage{Events: since}, nil
 	case "CreateDBInstance":
 		i := instance(name, "creating")
 		f.instances = append(f.instances, i)

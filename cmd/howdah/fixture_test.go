@@ -54,9 +54,51 @@ var fixtures = map[string]func(*fake){
 	},
 	"refusing": func(f *fake) {
 		two(f)
+		busy := &admin.Error{Code: "InvalidDBInstanceState", Message: "The DB instance orders is not available.", Status: 400}
+		f.refuse["RebootDBInstance"], f.refuse["StopDBInstance"] = busy, busy
 		f.refuse["CreateDBInstance"] = admin.NewError("DBInstanceAlreadyExists", "DB instance already exists", "")
 		f.refuse[admin.VerbForgetHost] = admin.NewError(admin.CodeHostAlive, "The host zone-a is alive.", "empty it first")
 		f.refuse[admin.VerbWipe] = admin.NewError(admin.CodeNotDisposable, "This home is not disposable: nothing was deleted.", "use another one")
+	},
+	"stopped": func(f *fake) { two(f); f.later["orders"] = []string{"stopped"} },
+	"unlimited": func(f *fake) {
+		f.status = home3()
+		f.status.Hosts[0].Limits = "containment: cgroup2 in /x\ncpu limits: v2\nmemory limits: v2\nio limits: none (no device)\nnote: reads and writes each\n"
+		f.status.Hosts[1].Limits = "containment: tree\ncpu limits: none (no)\nmemory limits: none (no)\nio limits: none (no)\n"
+		f.status.Hosts[2].Limits = f.status.Hosts[1].Limits
+	},
+	"silent": func(f *fake) {
+		two(f)
+		f.status.Hosts[0].State = admin.HostLost
+		for i := range f.status.Databases {
+			d := &f.status.Databases[i]
+			d.Members[0].State, d.Members[0].Ready = "host lost", false
+			for n := range d.Endpoints {
+				d.Endpoints[n].LeadsTo = nil
+			}
+		}
+	},
+	"reachable": func(f *fake) { f.status = home3(); f.status.Control[0].URL = "https://10.0.0.1:7443" },
+	"demo": func(f *fake) {
+		f.status = home3()
+		f.later["demo"] = []string{"creating", "available"}
+	},
+	"two demos": func(f *fake) {
+		f.status = home3()
+		f.instances = []rds.DBInstance{instance("demo", "available")}
+		f.status.Databases = []admin.Database{database("demo", "db-NEW")}
+	},
+	"demo stopped": func(f *fake) { f.status = home3(); f.instances = []rds.DBInstance{instance("demo", "stopped")} },
+	"failovers of all kinds": func(f *fake) {
+		two(f)
+		planned := failover("shop", noon)
+		planned.Planned, planned.Cause = true, "planned"
+		unknown := failover("shop", noon.Add(-time.Hour))
+		unknown.Discarded, unknown.Detected, unknown.Fenced, unknown.Proof, unknown.OldEnd = -1, time.Time{}, time.Time{}, "", 0
+		nothing := failover("shop", noon.Add(-2*time.Hour))
+		nothing.Discarded, nothing.Timeline, nothing.Evidence = 0, 0, nil
+		nothing.Detected, nothing.Elected = time.Time{}, time.Time{}
+		f.failovers = []postmortem.Record{planned, unknown, nothing}
 	},
 	"same name": func(f *fake) { two(f); f.clusters[0].DBClusterIdentifier = ptr("orders") },
 }

@@ -49,6 +49,9 @@ func ensureMember(ctx context.Context, o joinOptions, log *slog.Logger) (members
 	if o.url == "" || o.token == "" {
 		return m, pair, fmt.Errorf("not a member of a home yet: --join and a token are needed: %w", errUsage)
 	}
+	if _, err := home.TokenFingerprint(o.token); err != nil {
+		return m, pair, err
+	}
 	for said := false; ; said = true {
 		m, pair, err = join(ctx, o)
 		if err == nil || errors.Is(err, hostapi.ErrRefused) || errors.Is(err, certs.ErrNotOurs) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -119,6 +120,9 @@ const tailBlock = 1 << 20
 // tail writes the last lines of a file, and with follow what is added.
 func (o *options) tail(ctx context.Context, path string, lines int, follow bool) error {
 	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("there is no log %s yet", path)
+	}
 	if err != nil {
 		return fmt.Errorf("read log: %w", err)
 	}

@@ -268,6 +268,7 @@ func (o *options) problemsText(problems []admin.Problem, indent string) {
 		if p.Command != "" {
 			o.say("%s       %s", indent, o.screen.Paint(screen.Bold, o.pasteable(p.Command)))
 		}
+		o.say("%s       more in docs/runbook/%s.md", indent, p.Code)
 	}
 }
 
