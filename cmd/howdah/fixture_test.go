@@ -79,6 +79,7 @@ var fixtures = map[string]func(*fake){
 		}
 	},
 	"reachable": func(f *fake) { f.status = home3(); f.status.Control[0].URL = "https://10.0.0.1:7443" },
+	"alone":     func(f *fake) { f.status = home3(); f.status.Hosts, f.status.Edges = nil, nil },
 	"demo": func(f *fake) {
 		f.status = home3()
 		f.later["demo"] = []string{"creating", "available"}

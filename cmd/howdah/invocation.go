@@ -36,10 +36,12 @@ func sameFile(a, b string) bool {
 }
 
 // pasteable makes a command that works when pasted of one that begins with
-// "howdah": it gets our path, and the home if it is not the usual one.
+// "howdah": it gets our path, and the home if it is not the usual one. Parts run
+// on machines of their own, where neither is known.
 func (o *options) pasteable(command string) string {
 	rest, ours := strings.CutPrefix(command, "howdah ")
-	if !ours {
+	part, _, _ := strings.Cut(rest, " ")
+	if !ours || part == "serve" || part == "agent" || part == "edge" {
 		return command
 	}
 	prefix := shellWord(o.program)

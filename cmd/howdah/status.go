@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,8 @@ const watchEvery = time.Second
 
 // statusFlags are those of `howdah status`.
 type statusFlags struct {
-	watch, check, join, showToken bool
-	writeToken                    string
+	watch, check, join, showToken, control bool
+	writeToken                             string
 }
 
 func newStatus(o *options) *cobra.Command {
@@ -27,9 +28,9 @@ func newStatus(o *options) *cobra.Command {
 		Long: "Shows control planes, hosts and databases with all their members, what is going on, and what is wrong with the " +
 			"command that mends it. The exit code is 0 also when something is wrong, unless --check is given: then it is 3.",
 		Example: "  howdah status\n  howdah status --watch\n  howdah status --check -o json\n" +
-			"  howdah status --join --write-token /root/token",
+			"  howdah status --join --write-token /root/token\n  howdah status --join --control-plane --write-token /root/server-token",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.join || f.showToken || f.writeToken != "" {
+			if f.join || f.control || f.showToken || f.writeToken != "" {
 				return runJoin(cmd, o, f)
 			}
 			return runStatus(cmd, o, f)
@@ -39,6 +40,7 @@ func newStatus(o *options) *cobra.Command {
 	flags.BoolVarP(&f.watch, "watch", "w", false, "show it again every second, until Ctrl-C")
 	flags.BoolVar(&f.check, "check", false, "exit with code 3 if something is wrong")
 	flags.BoolVar(&f.join, "join", false, "show how another machine joins as a host")
+	flags.BoolVar(&f.control, "control-plane", false, "with --join: as a control plane; its token gives the key of the home's authority")
 	flags.StringVar(&f.writeToken, "write-token", "", "with --join: write the join token to this file, mode 0600")
 	flags.BoolVar(&f.showToken, "show-token", false, "with --join: print the join token")
 	completeFiles(cmd, "write-token")
@@ -82,8 +84,11 @@ func stopped(ctx context.Context, err error) error {
 }
 
 func checked(f statusFlags, s admin.Status) error {
-	if !f.check || len(s.Problems) == 0 {
+	switch {
+	case !f.check || len(s.Problems) == 0:
 		return nil
+	case len(s.Problems) == 1:
+		return fmt.Errorf("1 problem: %w", errWrong)
 	}
 	return fmt.Errorf("%d problems: %w", len(s.Problems), errWrong)
 }
@@ -96,6 +101,8 @@ type joinView struct {
 	Command   string   `json:"command"`
 	// Reachable: other machines can reach one of the URLs.
 	Reachable bool `json:"reachable"`
+
+	control bool // it joins as a control plane
 }
 
 // runJoin shows how another machine joins. The token is shown only if asked for:
@@ -105,13 +112,13 @@ func runJoin(cmd *cobra.Command, o *options, f statusFlags) error {
 	if err != nil {
 		return err
 	}
-	view := joinView{TokenFile: f.writeToken}
+	view := joinView{TokenFile: f.writeToken, control: f.control}
 	for _, c := range status.Control {
 		view.URLs = append(view.URLs, c.URL)
 		view.Reachable = view.Reachable || !onLoopback(c.URL)
 	}
 	if f.writeToken != "" || f.showToken {
-		token, err := joinToken(o.home)
+		token, err := joinToken(o.home, f.control)
 		if err != nil {
 			return err
 		}
@@ -129,20 +136,33 @@ func runJoin(cmd *cobra.Command, o *options, f statusFlags) error {
 		url = view.URLs[0]
 	}
 	view.Command = "howdah agent --join " + url + " --token-file FILE --az d --name HOST --address IP"
+	if f.control {
+		view.Command = "howdah serve --join " + url + " --token-file FILE --name " + nextControl(status.Control) + " --address IP"
+	}
 	return o.print(view, func() error { return o.joinText(view) })
+}
+
+// nextControl is a name that no control plane has.
+func nextControl(all []admin.Control) string {
+	for n := len(all) + 1; ; n++ {
+		name := fmt.Sprintf("s%d", n)
+		if !slices.ContainsFunc(all, func(c admin.Control) bool { return c.Name == name }) {
+			return name
+		}
+	}
 }
 
 func (o *options) joinText(v joinView) error {
 	if !v.Reachable {
-		o.say("This home listens on loopback only, which other machines cannot reach. Start its control plane so that they can:")
-		o.say("  howdah serve --home DIR --address IP --listen IP:7443")
-		return nil
+		o.say("This home listens on loopback only, which other machines cannot reach. A home that they reach begins with:")
+		o.say("  howdah serve --home DIR --address IP --listen IP:7443 --endpoint-pool CIDR")
+		o.say("")
 	}
 	if v.TokenFile != "" {
 		o.say("The join token is in %s: copy it to the other machine, readable for its user only.", v.TokenFile)
 	} else if v.Token == "" {
 		o.say("Write the join token to a file, and copy that to the other machine:")
-		o.say("  %s", o.pasteable("howdah status --join --write-token FILE"))
+		o.say("  %s", o.pasteable("howdah status --join"+yes(v.control, " --control-plane")+" --write-token FILE"))
 	}
 	if v.Token != "" {
 		o.say("token  %s", v.Token)
@@ -152,11 +172,14 @@ func (o *options) joinText(v joinView) error {
 	return nil
 }
 
-func joinToken(dir string) (string, error) {
+func joinToken(dir string, control bool) (string, error) {
 	h, err := home.Open(dir)
 	if err != nil {
 		return "", fmt.Errorf("the join token is in the home of a control plane: run this there: %w", err)
 	}
 	tokens, err := h.Join()
+	if control {
+		return tokens.ServerToken, err
+	}
 	return tokens.AgentToken, err
 }

@@ -18,9 +18,11 @@ func (o *options) statusText(s admin.Status) error {
 	if err := o.controlText(s); err != nil {
 		return err
 	}
-	o.say("")
-	if err := o.hostsTable(s.Hosts); err != nil {
-		return err
+	if len(s.Hosts) > 0 {
+		o.say("")
+		if err := o.hostsTable(s.Hosts); err != nil {
+			return err
+		}
 	}
 	if err := o.databasesText(s); err != nil {
 		return err
@@ -60,6 +62,9 @@ func (o *options) controlText(s admin.Status) error {
 	}
 	if err := t.Write(o.screen.Stdout, o.screen.Color()); err != nil {
 		return err
+	}
+	if len(s.Edges) == 0 {
+		return nil
 	}
 	var edges screen.Table
 	edges.Head("EDGE", "DRIVER", "CLIENT ADDRESS", "COST")

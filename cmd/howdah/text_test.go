@@ -159,6 +159,7 @@ func TestPasteable(t *testing.T) {
 		{usual, "howdah status", "./bin/howdah status"},
 		{other, "howdah status", "./bin/howdah --home '/srv/my home' status"},
 		{other, "scripts/install", "scripts/install"},
+		{other, "howdah agent --az d", "howdah agent --az d"},
 	} {
 		o := &options{program: "./bin/howdah", at: c.at}
 		if got := o.pasteable(c.command); got != c.want {
