@@ -91,7 +91,12 @@ func (o *options) logFile(cmd *cobra.Command, name string, ofPatroni bool) (stri
 // memberToRead is that of an instance of a cluster, or the primary, or any.
 func memberToRead(d *admin.Database, name string) admin.Member {
 	for _, m := range d.Members {
-		if m.Instance == name && name != d.Name || m.Role != admin.RoleStandby {
+		if m.Instance == name && name != d.Name {
+			return m
+		}
+	}
+	for _, m := range d.Members {
+		if m.Role != admin.RoleStandby {
 			return m
 		}
 	}

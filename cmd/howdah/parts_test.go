@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"howdah/cmd/howdah/screen"
+	"howdah/internal/admin"
 	"howdah/internal/certs"
 	"howdah/internal/client/testserver"
 	"howdah/internal/home"
@@ -310,5 +311,21 @@ func TestNewest(t *testing.T) {
 	}
 	if path, err := newest(filepath.Join(dir, "*.log")); err != nil || filepath.Base(path) != "a.log" {
 		t.Errorf("the newest is %s: %v", path, err)
+	}
+}
+
+func TestMemberToRead(t *testing.T) {
+	d := &admin.Database{Name: "shop", Members: []admin.Member{
+		{Name: "m1", Instance: "shop-1", Role: admin.RoleStandby}, {Name: "m2", Instance: "shop-2", Role: admin.RolePrimary},
+		{Name: "m3", Instance: "shop-3", Role: admin.RoleStandby},
+	}}
+	for name, want := range map[string]string{"shop": "m2", "shop-1": "m1", "shop-2": "m2", "shop-3": "m3"} {
+		if m := memberToRead(d, name); m.Name != want {
+			t.Errorf("%s: %s, not %s", name, m.Name, want)
+		}
+	}
+	d.Members = d.Members[:1]
+	if m := memberToRead(d, "shop"); m.Name != "m1" {
+		t.Errorf("without a primary: %s", m.Name)
 	}
 }
