@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"howdah/internal/agent"
+	"howdah/internal/certs"
 	"howdah/internal/etcd"
 	"howdah/internal/home"
 	"howdah/internal/hostapi"
@@ -71,9 +72,13 @@ func runAgent(ctx context.Context, o *options, f agentFlags) error {
 	if err != nil {
 		return err
 	}
+	identity, err := certs.NewIdentity(pair)
+	if err != nil {
+		return err
+	}
 	a, err := agent.New(ctx, agent.Config{
 		Name: f.name, Zone: f.zone, Address: f.address, Dir: dir, HomeID: m.HomeID, Version: version,
-		Etcd: m.Etcd, Control: m.Control, Pair: pair, Log: log,
+		Etcd: m.Etcd, Control: m.Control, Identity: identity, Log: log,
 		Remember: func(control []string) {
 			kept, _, err := loadMember(options.dir)
 			if err == nil {
@@ -88,12 +93,13 @@ func runAgent(ctx context.Context, o *options, f agentFlags) error {
 	if err != nil {
 		return err
 	}
-	client, err := etcd.Dial(ctx, m.Etcd, pair)
+	client, err := etcd.Dial(ctx, m.Etcd, identity)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	go followEtcd(ctx, options.dir, client, log)
+	go keepIdentity(ctx, options, identity, client, log)
 	return a.Run(ctx, client)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"howdah/internal/certs"
 	"howdah/internal/edge"
 	"howdah/internal/endpoint"
 	"howdah/internal/endpoint/announce"
@@ -83,16 +84,21 @@ func runEdge(ctx context.Context, o *options, f edgeFlags) error {
 	if err != nil {
 		return err
 	}
-	config, err := pair.ClientTLS()
+	identity, err := certs.NewIdentity(pair)
 	if err != nil {
 		return err
 	}
-	client, err := etcd.Dial(ctx, m.Etcd, pair)
+	config, err := identity.ClientTLS()
+	if err != nil {
+		return err
+	}
+	client, err := etcd.Dial(ctx, m.Etcd, identity)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	go followEtcd(ctx, options.dir, client, log)
+	go keepIdentity(ctx, options, identity, client, log)
 	return edge.New(edge.Config{
 		Name: f.name, Store: &state.Store{Client: client}, Forwarder: forwarder, Info: info, TLS: config, Log: log,
 		Own: f.own, Announce: announce.Address,

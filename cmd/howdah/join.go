@@ -17,6 +17,7 @@ import (
 	"howdah/internal/client"
 	"howdah/internal/home"
 	"howdah/internal/hostapi"
+	"howdah/internal/state"
 )
 
 // membership is what a host or an edge keeps of its joining: with it, it starts
@@ -39,14 +40,26 @@ type joinOptions struct {
 	token string
 }
 
+func (o joinOptions) subject() certs.Subject {
+	return certs.Subject{CommonName: string(o.kind) + ":" + o.name}
+}
+
+// tlsDir is where the certificate is kept.
+func (o joinOptions) tlsDir() string { return filepath.Join(o.dir, "tls") }
+
 // ensureMember reads an earlier membership, or joins, again and again until a
-// control plane answers. A membership whose certificate ages is renewed.
+// control plane answers. One who has a token joins again when the certificate ages;
+// others have it renewed while they run.
 func ensureMember(ctx context.Context, o joinOptions, log *slog.Logger) (membership, certs.Pair, error) {
 	m, pair, err := loadMember(o.dir)
-	if err == nil && m.Name == o.name && pair.Fresh(certs.Subject{CommonName: string(o.kind) + ":" + o.name}, time.Now()) {
+	canJoin := o.url != "" && o.token != ""
+	if err == nil && m.Name == o.name && (pair.Fresh(o.subject(), time.Now()) || !canJoin && pair.Valid(time.Now())) {
 		return m, pair, nil
 	}
-	if o.url == "" || o.token == "" {
+	if err == nil && !canJoin && m.Name == o.name {
+		return m, pair, fmt.Errorf("the certificate of this membership is too old: --join and a token are needed: %w", errUsage)
+	}
+	if !canJoin {
 		return m, pair, fmt.Errorf("not a member of a home yet: --join and a token are needed: %w", errUsage)
 	}
 	if _, err := home.TokenFingerprint(o.token); err != nil {
@@ -89,7 +102,7 @@ func join(ctx context.Context, o joinOptions) (membership, certs.Pair, error) {
 		return membership{}, certs.Pair{}, err
 	}
 	m := membership{HomeID: answer.HomeID, Name: o.name, Etcd: answer.Etcd, Control: answer.Control}
-	dir := filepath.Join(o.dir, "tls")
+	dir := o.tlsDir()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return m, pair, fmt.Errorf("keep membership: %w", err)
 	}
@@ -134,6 +147,13 @@ func followEtcd(ctx context.Context, dir string, client *clientv3.Client, log *s
 		if err := m.keep(dir); err != nil {
 			log.Warn("remember etcd", "error", err)
 		}
+	}
+}
+
+// keepIdentity renews the certificate of a member while it runs.
+func keepIdentity(ctx context.Context, o joinOptions, identity *certs.Identity, client *clientv3.Client, log *slog.Logger) {
+	if err := hostapi.KeepIdentity(ctx, identity, o.tlsDir(), &state.Store{Client: client}, log); err != nil {
+		log.Error("keep certificate fresh", "error", err)
 	}
 }
 

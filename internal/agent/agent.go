@@ -43,7 +43,7 @@ type Config struct {
 	Version    string
 	Etcd       []string // client URLs
 	Control    []string // URLs of the control planes
-	Pair       certs.Pair
+	Identity   *certs.Identity
 	// Remember is told of the control planes when they change, for the next start.
 	Remember func(control []string)
 	Log      *slog.Logger
@@ -324,7 +324,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func (a *Agent) certificate(ctx context.Context, id string) (certs.Pair, error) {
 	var last error = hostapi.ErrRefused
 	for _, c := range a.control.all() {
-		pair, err := c.Certificate(ctx, id, a.Pair.CAPEM)
+		pair, err := c.Certificate(ctx, id, a.Identity.Pair().CAPEM)
 		if err == nil {
 			return pair, nil
 		}

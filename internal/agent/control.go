@@ -35,7 +35,7 @@ func (c *controls) set(urls []string) error {
 		if c.clients[url] != nil {
 			continue
 		}
-		client, err := hostapi.NewClient(url, c.cfg.Pair)
+		client, err := hostapi.NewClient(url, c.cfg.Identity)
 		if err != nil {
 			return err
 		}

@@ -198,7 +198,7 @@ func (f *fences) witness(ctx context.Context, c fence.Case) {
 // patroniAnswers: it completes a request, which a frozen one does not, although
 // its kernel still accepts connections.
 func (f *fences) patroniAnswers(ctx context.Context, address string) bool {
-	config, err := f.agent.Pair.ClientTLS()
+	config, err := f.agent.Identity.ClientTLS()
 	if err != nil {
 		return false
 	}

@@ -6,6 +6,7 @@ package certs
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -35,7 +36,9 @@ var ErrNotOurs = errors.New("not signed by this home's authority")
 type CA struct {
 	Cert    *x509.Certificate
 	CertPEM []byte
-	key     *ecdsa.PrivateKey
+	// Lifetime is that of the certificates it signs; zero is a year.
+	Lifetime time.Duration
+	key      *ecdsa.PrivateKey
 }
 
 // New makes a fresh authority whose subject carries name.
@@ -138,11 +141,13 @@ func (ca *CA) Issue(subject Subject) (Pair, error) {
 }
 
 func (ca *CA) sign(public any, subject Subject) ([]byte, error) {
+	life := cmp.Or(ca.Lifetime, leafLifetime)
 	template := &x509.Certificate{
-		SerialNumber:          serial(),
-		Subject:               pkix.Name{CommonName: subject.CommonName, Organization: []string{"Howdah"}},
-		NotBefore:             time.Now().Add(-backdate),
-		NotAfter:              time.Now().Add(leafLifetime),
+		SerialNumber: serial(),
+		Subject:      pkix.Name{CommonName: subject.CommonName, Organization: []string{"Howdah"}},
+		// A certificate that lives shortly is not old from the start.
+		NotBefore:             time.Now().Add(-min(backdate, life/10)),
+		NotAfter:              time.Now().Add(life),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true,

@@ -1,7 +1,6 @@
 package certs
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -24,44 +23,49 @@ const (
 	CAFile   = "ca.crt"
 )
 
-// Write puts the pair into dir as tls.crt, tls.key and ca.crt, each by a rename,
-// so that a reader never sees half a file. The key is 0600, of uid and gid
-// (negative: whoever runs).
+// Write puts the pair into dir as tls.crt, tls.key and ca.crt. A reader never sees
+// half a file: all are written beside their places first and then renamed, key and
+// certificate directly after each other. The key is 0600, of uid and gid (negative:
+// whoever runs).
 func (p Pair) Write(dir string, uid, gid int) error {
 	files := []struct {
 		name string
 		data []byte
 		mode os.FileMode
 	}{{CAFile, p.CAPEM, 0o644}, {KeyFile, p.KeyPEM, 0o600}, {CertFile, p.CertPEM, 0o644}}
+	var staged []string
 	for _, f := range files {
-		if err := writeFile(filepath.Join(dir, f.name), f.data, f.mode, uid, gid); err != nil {
+		tmp, err := stage(filepath.Join(dir, f.name), f.data, f.mode, uid, gid)
+		if err != nil {
 			return err
+		}
+		defer os.Remove(tmp)
+		staged = append(staged, tmp)
+	}
+	for i, f := range files {
+		if err := os.Rename(staged[i], filepath.Join(dir, f.name)); err != nil {
+			return fmt.Errorf("write %s: %w", f.name, err)
 		}
 	}
 	return nil
 }
 
-func writeFile(path string, data []byte, mode os.FileMode, uid, gid int) error {
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
-		return nil
-	}
+// stage writes what path shall hold to a file beside it.
+func stage(path string, data []byte, mode os.FileMode, uid, gid int) (string, error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return "", fmt.Errorf("write %s: %w", path, err)
 	}
-	defer os.Remove(tmp.Name())
 	_, writeErr := tmp.Write(data)
 	err = errors.Join(writeErr, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
 	if err == nil && uid >= 0 {
 		err = os.Chown(tmp.Name(), uid, gid)
 	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		os.Remove(tmp.Name())
+		return "", fmt.Errorf("write %s: %w", path, err)
 	}
-	return nil
+	return tmp.Name(), nil
 }
 
 // Load reads what Write wrote.
@@ -100,8 +104,7 @@ func (p Pair) Fresh(subject Subject, now time.Time) bool {
 	if err != nil {
 		return false
 	}
-	life := cert.NotAfter.Sub(cert.NotBefore)
-	if now.After(cert.NotBefore.Add(life * 2 / 3)) {
+	if now.After(due(cert)) {
 		return false
 	}
 	for _, ip := range subject.IPs {
@@ -115,6 +118,17 @@ func (p Pair) Fresh(subject Subject, now time.Time) bool {
 		}
 	}
 	return cert.Subject.CommonName == subject.CommonName
+}
+
+// due is when two thirds of a certificate's life are over.
+func due(cert *x509.Certificate) time.Time {
+	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) * 2 / 3)
+}
+
+// Valid reports whether servers still accept the certificate, fresh or not.
+func (p Pair) Valid(now time.Time) bool {
+	cert, err := p.Leaf()
+	return err == nil && now.Before(cert.NotAfter)
 }
 
 func (p Pair) pool() (*x509.CertPool, error) {

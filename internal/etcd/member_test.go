@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -146,4 +147,51 @@ func put(t *testing.T, client *clientv3.Client, key string) {
 		_, err := client.Put(ctx, key, "v")
 		return err
 	})
+}
+
+// The certificate in the member's files is replaced: new connections are shown the
+// new one, and a client that was there before goes on.
+func TestARenewedCertificateIsShownWithoutARestart(t *testing.T) {
+	ca, _ := certs.New("test")
+	cfg, pair := newConfig(t, ca, "s1")
+	start(t, cfg)
+	before, err := Dial(t.Context(), []string{"https://" + cfg.ClientAddr}, pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { before.Close() })
+	put(t, before, "/before")
+	old := shown(t, cfg, pair)
+	next, err := ca.Issue(certs.Subject{CommonName: "s1", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Write(cfg.CertDir, -1, -1); err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := next.Leaf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := shown(t, cfg, pair); got != leaf.SerialNumber.String() || got == old {
+		t.Errorf("shows %s, before the renewal %s, want %s", got, old, leaf.SerialNumber)
+	}
+	if _, err := before.Put(t.Context(), "/after", "v"); err != nil {
+		t.Errorf("the client of before: %v", err)
+	}
+}
+
+// shown is the serial number of the certificate that a member shows.
+func shown(t *testing.T, cfg Config, pair certs.Pair) string {
+	t.Helper()
+	config, err := pair.ClientTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", cfg.ClientAddr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.String()
 }

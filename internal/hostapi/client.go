@@ -25,9 +25,15 @@ type Client struct {
 	http *http.Client
 }
 
-// NewClient makes a client that shows pair's certificate.
-func NewClient(url string, pair certs.Pair) (*Client, error) {
-	config, err := pair.ClientTLS()
+// Credentials are what a client shows: a certs.Pair, or a certs.Identity where the
+// client may outlive one.
+type Credentials interface {
+	ClientTLS() (*tls.Config, error)
+}
+
+// NewClient makes a client that shows these credentials.
+func NewClient(url string, credentials Credentials) (*Client, error) {
+	config, err := credentials.ClientTLS()
 	if err != nil {
 		return nil, err
 	}

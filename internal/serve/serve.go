@@ -59,7 +59,7 @@ type Config struct {
 // Run serves until ctx ends. The steps are in the order in which each needs the
 // one before: identity, state, the mirror of the state, then those who answer.
 func Run(ctx context.Context, cfg Config) error {
-	ca, err := cfg.identity()
+	ca, identity, err := cfg.identity()
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,8 @@ func Run(ctx context.Context, cfg Config) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cache.Run(ctx) })
 	group.Go(func() error { return watchEtcd(ctx, member) })
-	group.Go(func() error { return cfg.listen(ctx, routes(api, api.Admin(), hosts.Handler(), ca.CertPEM)) })
+	group.Go(func() error { return identity.Keep(ctx, cfg.renewal(ca)) })
+	group.Go(func() error { return cfg.listen(ctx, identity, routes(api, api.Admin(), hosts.Handler(), ca.CertPEM)) })
 	group.Go(func() error {
 		return lead(ctx, member.Client, cfg.Name, cfg.Log, func(ctx context.Context) error {
 			j := judge.New(judge.Config{
@@ -109,19 +110,38 @@ func Run(ctx context.Context, cfg Config) error {
 	return group.Wait()
 }
 
-// identity reads the authority, and renews the control plane's certificate when
-// it ages or its addresses changed.
-func (cfg Config) identity() (*certs.CA, error) {
+// identity reads the authority and the control plane's certificate, which is made
+// anew when it ages or its addresses changed.
+func (cfg Config) identity() (*certs.CA, *certs.Identity, error) {
 	ca, err := cfg.Home.CA()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	extra := []net.IP{net.ParseIP(cfg.Address)}
+	renewal := cfg.renewal(ca)
 	pair, err := certs.Load(cfg.Home.CertDir())
-	if err == nil && pair.Fresh(cfg.Home.ServerSubject(extra), time.Now()) {
-		return ca, nil
+	if err != nil || !pair.Fresh(renewal.Subject, time.Now()) {
+		if pair, err = renewal.Get(context.Background()); err != nil {
+			return nil, nil, err
+		}
 	}
-	return ca, cfg.Home.IssueServerCert(ca, extra)
+	identity, err := certs.NewIdentity(pair)
+	return ca, identity, err
+}
+
+// renewal makes the control plane's own certificate. Embedded etcd reads it from
+// its file for each connection that begins.
+func (cfg Config) renewal(ca *certs.CA) certs.Renewal {
+	extra := []net.IP{net.ParseIP(cfg.Address)}
+	return certs.Renewal{
+		Subject: cfg.Home.ServerSubject(extra),
+		Get: func(context.Context) (certs.Pair, error) {
+			if err := cfg.Home.IssueServerCert(ca, extra); err != nil {
+				return certs.Pair{}, err
+			}
+			return certs.Load(cfg.Home.CertDir())
+		},
+		Log: cfg.Log.With("component", "certificate"),
+	}
 }
 
 func (cfg Config) etcd() etcd.Config {
@@ -174,12 +194,8 @@ func watchEtcd(ctx context.Context, member *etcd.Member) error {
 
 // listen serves the API until ctx ends, with TLS, and without on loopback, where
 // nobody listens in: there SigV4 alone decides who may call.
-func (cfg Config) listen(ctx context.Context, handler http.Handler) error {
-	pair, err := certs.Load(cfg.Home.CertDir())
-	if err != nil {
-		return err
-	}
-	config, err := pair.ServerTLS()
+func (cfg Config) listen(ctx context.Context, identity *certs.Identity, handler http.Handler) error {
+	config, err := identity.ServerTLS()
 	if err != nil {
 		return err
 	}
