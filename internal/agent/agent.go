@@ -59,6 +59,9 @@ type Agent struct {
 	cut     cutter
 	control *controls
 	spares  *spares
+	// hangAfter is how long a Patroni may run without a PostgreSQL, and without a
+	// child that is making one, before it counts as hanging (spec/ha.md A5).
+	hangAfter time.Duration
 
 	mu      sync.Mutex
 	runners map[string]*runner // by member id, guarded by mu
@@ -76,7 +79,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Config: cfg, patroni: program, user: user, runners: map[string]*runner{}, begun: map[string]bool{}}
+	a := &Agent{Config: cfg, patroni: program, user: user, hangAfter: hangAfter, runners: map[string]*runner{}, begun: map[string]bool{}}
 	if err := a.makeDirs(); err != nil {
 		return nil, err
 	}
@@ -91,7 +94,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a.cut = chooseCutter(ctx, a)
-	a.spares = &spares{agent: a}
+	a.spares = &spares{agent: a, keep: sparesKept}
 	return a, nil
 }
 
@@ -322,7 +325,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // certificate gets a certificate from whichever control plane answers.
 func (a *Agent) certificate(ctx context.Context, id string) (certs.Pair, error) {
-	var last error = hostapi.ErrRefused
+	last := hostapi.ErrRefused
 	for _, c := range a.control.all() {
 		pair, err := c.Certificate(ctx, id, a.Identity.Pair().CAPEM)
 		if err == nil {

@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/fence"
 	"howdah/internal/member"
@@ -33,12 +37,59 @@ func (r *runner) postmasterDied(ctx context.Context, exit proc.Exit) {
 	r.replacePrimary(ctx, "PostgreSQL of the primary died: "+exit.String(), exit.At)
 }
 
-// patroniDied is followed by a start at once, in converge; see orphan for the
-// PostgreSQL that it may have left.
+// crashLoop is how many starts in a row have to end soon to be a problem.
+const crashLoop = 3
+
+// settleAfter is how long a Patroni that ended again and again must run to count
+// as mended.
+const settleAfter = 5 * time.Second
+
+// patroniDied is followed by a start, at once or after a pause, in converge; see
+// orphan for the PostgreSQL that it may have left.
 func (r *runner) patroniDied(exit proc.Exit) {
-	if r.want.Want == member.Running {
-		r.log.Warn("Patroni died", "exit", exit.String())
+	if r.want.Want != member.Running {
+		return
 	}
+	r.log.Warn("Patroni died", "exit", exit.String())
+	if r.retry.failures >= crashLoop && time.Since(r.started) < settleAfter {
+		r.crashing = true
+		r.problem = member.StartFails
+		r.detail = strings.TrimSpace(fmt.Sprintf("Patroni ended soon, %d times: %s %s",
+			r.retry.failures, exit, lastLine(filepath.Join(r.dir(), patroni.LogDir, patroniOutput))))
+	}
+}
+
+// settle takes note that a Patroni which ended again and again stays.
+func (r *runner) settle() {
+	if !r.crashing || time.Since(r.started) < settleAfter {
+		return
+	}
+	r.crashing = false
+	if r.problem == member.StartFails {
+		r.problem, r.detail = member.None, ""
+	}
+}
+
+// lastLine is the end of a program's output, where it says why it ended; "" if it
+// cannot be read.
+func lastLine(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	const most = 500
+	if info, err := file.Stat(); err == nil && info.Size() > most {
+		if _, err := file.Seek(-most, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(file, most))
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 // orphan deals with a PostgreSQL that runs without Patroni. Nobody renews the
@@ -58,24 +109,22 @@ func (r *runner) orphan(ctx context.Context) {
 }
 
 // replacePrimary fences this member and revokes its leadership, if it is a
-// primary that loses nothing by it. It answers whether it did.
-func (r *runner) replacePrimary(ctx context.Context, cause string, detected time.Time) bool {
+// primary that loses nothing by it.
+func (r *runner) replacePrimary(ctx context.Context, cause string, detected time.Time) {
 	leadership, err := r.leadership(ctx)
 	if err != nil {
 		r.log.Warn("ask who leads", "error", err)
-		return false
+		return
 	}
 	if leadership.Leader != r.want.Name || !leadership.Replaceable() {
-		return false
+		return
 	}
 	incident := fence.Incident{
 		Kind: fence.Failover, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name, Cause: cause, Detected: detected,
 	}
-	if !r.fenceAndRevoke(ctx, leadership, &incident) {
-		return false
+	if r.fenceAndRevoke(ctx, leadership, &incident) {
+		r.record(ctx, incident)
 	}
-	r.record(ctx, incident)
-	return true
 }
 
 func (r *runner) leadership(ctx context.Context) (fence.Leadership, error) {
@@ -158,7 +207,7 @@ func (r *runner) checkHang(ctx context.Context) {
 		r.idleSince = now
 		return
 	}
-	if now.Sub(r.idleSince) < hangAfter {
+	if now.Sub(r.idleSince) < r.agent.hangAfter {
 		return
 	}
 	r.log.Warn("Patroni hangs without PostgreSQL, restarting it")
@@ -167,7 +216,7 @@ func (r *runner) checkHang(ctx context.Context) {
 		r.idleSince = time.Time{}
 		r.record(ctx, fence.Incident{
 			Kind: fence.Hang, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name, Detected: now,
-			Cause: "it ran for " + hangAfter.String() + " without PostgreSQL and without working on it",
+			Cause: "it ran for " + r.agent.hangAfter.String() + " without PostgreSQL and without working on it",
 		})
 	}
 }

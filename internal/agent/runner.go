@@ -21,8 +21,7 @@ const (
 	// lookEvery bounds how late a new postmaster is found; its death is told by the
 	// kernel at once.
 	lookEvery = 100 * time.Millisecond
-	// hangAfter is how long a Patroni may run without a PostgreSQL, and without a
-	// child that is making one, before it counts as hanging (spec/ha.md A5).
+	// hangAfter: see Agent.
 	hangAfter = 15 * time.Second
 	// orphanGrace is how long a PostgreSQL that nobody could replace may go on
 	// while its Patroni is started again.
@@ -49,7 +48,9 @@ type runner struct {
 	want       member.Assignment
 	patroni    watched
 	postmaster watched
-	retry      backoff // of starts
+	retry      backoff   // of starts
+	started    time.Time // Patroni was started, or taken over, at
+	crashing   bool      // it ends again and again
 	reloads    backoff
 	idleSince  time.Time // Patroni runs without PostgreSQL since
 	orphaned   time.Time // PostgreSQL runs without Patroni since

@@ -20,7 +20,10 @@ const initdbScript = "initdb"
 
 // spares keeps data directories ready, so that a new database need not wait for
 // initdb. Each is a cluster of its own.
-type spares struct{ agent *Agent }
+type spares struct {
+	agent *Agent
+	keep  int // of each version
+}
 
 func (s *spares) dir(major int) string { return s.agent.path("spares", fmt.Sprint(major)) }
 
@@ -90,7 +93,7 @@ func (s *spares) refillVersion(ctx context.Context, install postgres.Install) er
 	if err != nil {
 		return err
 	}
-	for n := len(ready); n < sparesKept && ctx.Err() == nil; n++ {
+	for n := len(ready); n < s.keep && ctx.Err() == nil; n++ {
 		making := filepath.Join(dir, fmt.Sprintf("making-%d", time.Now().UnixNano()))
 		if err := postgres.Prepare(ctx, install, s.agent.user, making); err != nil {
 			os.RemoveAll(making)

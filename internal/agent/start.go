@@ -19,6 +19,9 @@ import (
 	"howdah/internal/proc"
 )
 
+// patroniOutput is what Patroni prints besides its log: why it could not start.
+const patroniOutput = "patroni.out"
+
 // groupName names the processes of a member: control groups want lower case.
 func groupName(id string) string { return strings.ToLower(id) }
 
@@ -31,6 +34,7 @@ func (r *runner) keepRunning(ctx context.Context) {
 		return
 	}
 	r.orphaned = time.Time{}
+	r.settle()
 	r.renewCertificate()
 	if r.rendered != r.want.Generation {
 		r.reload(ctx)
@@ -47,6 +51,7 @@ func (r *runner) findPatroni(ctx context.Context) bool {
 	}
 	r.watch(ctx, &r.patroni, process)
 	if r.patroni.alive() {
+		r.started = time.Now()
 		r.log.Info("took a running Patroni over", "pid", process.PID)
 	}
 	return r.patroni.alive()
@@ -70,7 +75,10 @@ func (r *runner) startPatroni(ctx context.Context) {
 		return
 	}
 	r.log.Info("started Patroni", "pid", process.PID, "generation", r.want.Generation)
-	r.problem, r.detail = member.None, ""
+	if !r.crashing {
+		r.problem, r.detail = member.None, ""
+	}
+	r.started = now
 	r.idleSince = time.Time{}
 	r.rendered = r.want.Generation
 	r.watch(ctx, &r.patroni, process)
@@ -104,7 +112,7 @@ func (r *runner) launch(ctx context.Context) (proc.Process, error) {
 	}
 	command := proc.Command{
 		Path: r.agent.patroni, Args: []string{config}, Dir: r.dir(), DataDir: r.dataDir(),
-		LogFile: filepath.Join(r.dir(), patroni.LogDir, "patroni.out"),
+		LogFile: filepath.Join(r.dir(), patroni.LogDir, patroniOutput),
 		Env: []string{
 			"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=" + r.dir(), "PYTHONUNBUFFERED=1",
 		},

@@ -1,0 +1,227 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/fence"
+	"howdah/internal/member"
+	"howdah/internal/state"
+	"howdah/internal/testkit"
+)
+
+// knife remembers which cuts it was asked for.
+type knife struct {
+	mu   sync.Mutex
+	cuts []string // ids of the cases, guarded by mu
+	err  error    // guarded by mu
+}
+
+func (k *knife) name() string { return "knife" }
+
+func (k *knife) sync(_ context.Context, cuts []fence.Case) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err != nil {
+		return k.err
+	}
+	k.cuts = nil
+	for _, c := range cuts {
+		k.cuts = append(k.cuts, c.ID)
+	}
+	return nil
+}
+
+func (k *knife) fail(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.err = err
+}
+
+func (k *knife) holds(ids ...string) func() error {
+	return func() error {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if !slices.Equal(k.cuts, ids) {
+			return fmt.Errorf("cuts %v, want %v", k.cuts, ids)
+		}
+		return nil
+	}
+}
+
+// suspect is a case against m2 on another host, of which our m1 is a standby.
+func suspect(postgres, rest string) fence.Case {
+	return fence.Case{
+		ID: "case-1", Phase: fence.Suspected, Host: "zone-lost", Postgres: postgres, Patroni: rest, Opened: time.Now(),
+		Leadership: fence.Leadership{Database: "db-1", Leader: "m2", Sync: patroni.Sync{Leader: "m2", Standbys: []string{"m1"}}},
+	}
+}
+
+// standbyWorld has an agent with the standby db-1.m1.
+func standbyWorld(t *testing.T) (*world, *knife) {
+	t.Helper()
+	w, k := newWorld(t, waits), &knife{}
+	w.run(func(a *Agent) { a.cut = k })
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	w.awaits(a.ID, soon, running(1))
+	return w, k
+}
+
+// half is a server that accepts and answers the first bytes of a client with what
+// it was given, or never.
+func half(t *testing.T, answer string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				buffer := make([]byte, 8)
+				if _, err := io.ReadFull(conn, buffer); err == nil && answer != "" {
+					conn.Write([]byte(answer))
+				}
+				io.Copy(io.Discard, conn) // until the client goes
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// A witness tells apart who answers and who only accepts, as a frozen server does.
+func TestWitness(t *testing.T) {
+	w, k := standbyWorld(t)
+	a := w.assignment("db-1", 1)
+	w.answers(a, func(http.ResponseWriter, *http.Request) {})
+	alive := fmt.Sprintf("127.0.0.1:%d", a.RESTPort)
+	cases := []struct {
+		name, postgres, rest string
+		wantPG, wantPatroni  bool
+	}{
+		{"both answer", half(t, "S"), alive, true, true},
+		{"frozen", half(t, ""), half(t, ""), false, false},
+		{"nobody listens", testkit.FreeAddr(t), testkit.FreeAddr(t), false, false},
+		{"Patroni alone", half(t, ""), alive, false, true},
+	}
+	for i, c := range cases {
+		s := suspect(c.postgres, c.rest)
+		s.ID = fmt.Sprintf("case-%d", i)
+		w.put(state.Fence("db-1"), s)
+		testkit.Eventually(t, soon, func() error {
+			seen, err := state.Get[fence.Witness](t.Context(), w.store, state.Witness("db-1", hostName))
+			if err != nil || seen.Value.Case != s.ID {
+				return fmt.Errorf("no testimony: %+v, %w", seen.Value, err)
+			}
+			if seen.Value.Postgres != c.wantPG || seen.Value.Patroni != c.wantPatroni || seen.Value.Host != hostName {
+				return fmt.Errorf("%s: %+v", c.name, seen.Value)
+			}
+			return nil
+		})
+	}
+	if err := k.holds()(); err != nil {
+		t.Errorf("a suspicion alone: %v", err)
+	}
+}
+
+// The report of a cut comes after the cut, never before, and the cut is lifted when
+// the case is over.
+func TestCutting(t *testing.T) {
+	w, k := standbyWorld(t)
+	reported := func() error {
+		r, err := state.Get[fence.CutReport](t.Context(), w.store, state.Cut("db-1", hostName))
+		if err != nil {
+			return err
+		}
+		if r.Value.Case != "case-1" || r.Value.Member != "m1" || r.Value.How != "knife" {
+			return fmt.Errorf("report %+v", r.Value)
+		}
+		return nil
+	}
+	k.fail(errors.New("blunt"))
+	c := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	c.Phase = fence.Cutting
+	w.put(state.Fence("db-1"), c)
+	w.passed("db-2")
+	w.passed("db-3")
+	if err := reported(); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("reported a cut that failed: %v", err)
+	}
+	k.fail(nil)
+	testkit.Eventually(t, soon, reported)
+	testkit.Eventually(t, soon, k.holds("case-1"))
+
+	c.Phase = fence.Revoked
+	w.put(state.Fence("db-1"), c)
+	w.passed("db-4")
+	testkit.Eventually(t, soon, k.holds("case-1"))
+	_, err := w.store.Commit(t.Context(), state.Delete(state.Fence("db-1")))
+	w.must(err)
+	testkit.Eventually(t, soon, k.holds())
+}
+
+// A case against a primary of which we have no synchronous standby is not ours.
+func TestACaseOfOthers(t *testing.T) {
+	w, k := standbyWorld(t)
+	c := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	c.Phase, c.Leadership.Sync.Standbys = fence.Cutting, []string{"m3"}
+	w.put(state.Fence("db-1"), c)
+	w.passed("db-2")
+	if _, err := state.Get[fence.CutReport](t.Context(), w.store, state.Cut("db-1", hostName)); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("reported a cut: %v", err)
+	}
+	if err := k.holds()(); err != nil {
+		t.Error(err)
+	}
+}
+
+// This host was silent, and its primary was replaced meanwhile: it gives in. If the
+// primary was elected again, it serves on.
+func TestGivingIn(t *testing.T) {
+	for _, leader := range []string{"m2", "m1"} {
+		t.Run(leader+" leads", func(t *testing.T) {
+			w := newWorld(t, serves)
+			w.run(nil)
+			a := w.startPrimary()
+			w.leads("db-1", leader, "m3")
+			pid := w.lines(a.ID, "data/postmaster.pid")[0]
+			c := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+			c.Phase, c.Host, c.Leadership.Leader = fence.Revoked, hostName, "m1"
+			w.put(state.Fence("db-1"), c)
+			if leader == "m1" {
+				w.passed("db-2")
+				w.passed("db-3")
+				w.awaits(a.ID, soon, serving)
+				if len(w.lines(a.ID, "starts")) != 1 || w.lines(a.ID, "data/postmaster.pid")[0] != pid {
+					t.Error("a primary that was elected again gave in")
+				}
+				return
+			}
+			w.restarted(a.ID, 2)
+			if w.lines(a.ID, "data/postmaster.pid")[0] == pid {
+				w.awaits(a.ID, soon, func(r member.Report) error {
+					if w.lines(a.ID, "data/postmaster.pid")[0] == pid {
+						return fmt.Errorf("the old PostgreSQL goes on: %+v", r)
+					}
+					return nil
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"howdah/internal/member"
+	"howdah/internal/state"
+	"howdah/internal/testkit"
+)
+
+func (w *world) ask(id string, kind member.TaskKind, of string, deadline time.Duration) member.Task {
+	w.Helper()
+	task := member.Task{ID: id, Kind: kind, Host: hostName, Member: of, Deadline: time.Now().Add(deadline)}
+	w.put(state.Task(hostName, id), task)
+	return task
+}
+
+// ended waits for the end of a task.
+func (w *world) ended(id string) member.Result {
+	w.Helper()
+	var got member.Result
+	testkit.Eventually(w.T, soon, func() error {
+		record, err := state.Get[member.Result](w.Context(), w.store, state.Result(id))
+		if err != nil {
+			return err
+		}
+		if got = record.Value; got.Ended.IsZero() {
+			return errors.New("not ended")
+		}
+		return nil
+	})
+	return got
+}
+
+// answers stands for the REST API of a member's Patroni.
+func (w *world) answers(a member.Assignment, handler http.HandlerFunc) {
+	w.Helper()
+	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", a.Address, a.RESTPort))
+	w.must(err)
+	server := &httptest.Server{Listener: w.secure(l), Config: &http.Server{Handler: handler, ReadHeaderTimeout: soon}}
+	server.Start()
+	w.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+}
+
+func TestARestartIsPatronisWork(t *testing.T) {
+	w := newWorld(t, waits)
+	w.run(nil)
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	w.awaits(a.ID, soon, running(1))
+	var calls atomic.Int32
+	w.answers(a, func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.URL.Path != "/restart" {
+			rw.WriteHeader(http.StatusNotFound)
+			return
+		}
+		if calls.Add(1) > 1 {
+			rw.WriteHeader(http.StatusServiceUnavailable)
+			rw.Write([]byte("postgres is still starting"))
+		}
+	})
+	w.ask("db-1/restart-1", member.Restart, a.ID, soon)
+	if r := w.ended("db-1/restart-1"); !r.Done || r.Failed || r.Member != a.ID || r.Began.After(r.Ended) {
+		t.Errorf("result %+v", r)
+	}
+	w.ask("db-1/restart-2", member.Restart, a.ID, soon)
+	if r := w.ended("db-1/restart-2"); r.Done || !r.Failed || !strings.Contains(r.Detail, "still starting") {
+		t.Errorf("result of a refusal: %+v", r)
+	}
+	// The task is written again, as by a control plane that forgot that it did.
+	w.ask("db-1/restart-1", member.Restart, a.ID, soon)
+	w.passed("db-2")
+	if n := calls.Load(); n != 2 {
+		t.Errorf("Patroni was asked %d times, want 2", n)
+	}
+}
+
+// The agent is killed in the middle of a restart: the next one does not do it
+// again, and says that it does not know.
+func TestADeedIsDoneOnceAlthoughTheAgentDies(t *testing.T) {
+	w := newWorld(t, waits)
+	kill := w.runProcess()
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	w.awaits(a.ID, soon, running(1))
+	asked, release := make(chan struct{}, 10), make(chan struct{})
+	w.answers(a, func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-release
+	})
+	t.Cleanup(func() { close(release) }) // before the server's end, which waits for its answers
+	w.ask("db-1/restart", member.Restart, a.ID, 5*time.Minute)
+	select {
+	case <-asked:
+	case <-time.After(soon):
+		t.Fatal("the restart does not begin")
+	}
+	kill()
+	w.run(nil)
+	if r := w.ended("db-1/restart"); r.Done || !r.Failed || !strings.Contains(r.Detail, "in the middle") {
+		t.Errorf("result %+v", r)
+	}
+	w.passed("db-2")
+	if len(asked) > 0 {
+		t.Error("the restart was asked for again")
+	}
+}
+
+// A handover that its agent died in is known to have worked when another member
+// leads, and not to have when the same one does.
+func TestAHandoverIsConcludedByWhoLeads(t *testing.T) {
+	for leader, done := range map[string]bool{"m2": true, "m1": false} {
+		w := newWorld(t, waits)
+		a := w.assignment("db-1", 1)
+		w.assign(a)
+		w.leads("db-1", leader, "m1")
+		w.put(state.Result("db-1/handover"), member.Result{ID: "db-1/handover", Member: a.ID, Began: time.Now()})
+		w.ask("db-1/handover", member.Handover, a.ID, soon)
+		w.run(nil)
+		if r := w.ended("db-1/handover"); r.Done != done || r.Failed == done {
+			t.Errorf("%s leads: result %+v", leader, r)
+		}
+	}
+}
+
+func TestAHandoverIsRefusedWhereItCouldLose(t *testing.T) {
+	w := newWorld(t, serves)
+	w.run(nil)
+	a := w.startPrimary()
+	pid := w.lines(a.ID, "data/postmaster.pid")[0]
+	cases := []struct{ name, leader, standbys, want string }{
+		{"nobody in sync", "m1", "", "no standby has every acknowledged write"},
+		{"not the primary", "m2", "m1", "not the primary"},
+	}
+	for i, c := range cases {
+		w.leads("db-1", c.leader, c.standbys)
+		id := fmt.Sprintf("db-1/handover-%d", i)
+		w.ask(id, member.Handover, a.ID, soon)
+		if r := w.ended(id); !r.Failed || !strings.Contains(r.Detail, c.want) {
+			t.Errorf("%s: result %+v", c.name, r)
+		}
+		if leader := w.leader("db-1"); leader != c.leader {
+			t.Errorf("%s: %q leads", c.name, leader)
+		}
+	}
+	if now := w.lines(a.ID, "data/postmaster.pid")[0]; now != pid || len(w.lines(a.ID, "starts")) != 1 {
+		t.Error("a refused handover touched the member")
+	}
+}
+
+func TestATaskOfANewerControlPlane(t *testing.T) {
+	w := newWorld(t, waits)
+	w.run(nil)
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	w.ask("db-1/polish", "polish", a.ID, soon)
+	if r := w.ended("db-1/polish"); !r.Failed || !strings.Contains(r.Detail, "polish") {
+		t.Errorf("result %+v", r)
+	}
+}
