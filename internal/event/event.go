@@ -72,8 +72,12 @@ func Make(src Source, number string, at time.Time, args ...any) (Event, error) {
 // the same key twice is the same event. Events older than Keep are removed by
 // reconcile.
 func Put(scope spec.Scope, e Event, key string) state.Op {
-	id := fmt.Sprintf("%016x-%s-%s", e.At.UnixNano(), e.ID, key)
-	return state.Put(state.Event(scope.Account, scope.Region, id), e)
+	return state.Put(address(scope, e, key), e)
+}
+
+// address is the key of an event in the state: it begins with the time.
+func address(scope spec.Scope, e Event, key string) string {
+	return state.Event(scope.Account, scope.Region, fmt.Sprintf("%016x-%s-%s", e.At.UnixNano(), e.ID, key))
 }
 
 // ARNKind is the kind of resource in the ARN of an event's source.

@@ -16,7 +16,7 @@ func MemberParameters(memory int64) map[string]string {
 		// {DBInstanceClassMemory/16384} blocks of 8 kB: half.
 		"effective_cache_size": kilobytes(memory / 2),
 		// GREATEST({DBInstanceClassMemory*1024/63963136},65536) kB.
-		"maintenance_work_mem": fmt.Sprintf("%dkB", max(memory*1024/63963136/1024, 65536)),
+		"maintenance_work_mem": fmt.Sprintf("%dkB", max(memory*1024/63963136, 65536)),
 		// GREATEST({DBInstanceClassMemory/64371566592},3).
 		"autovacuum_max_workers": strconv.FormatInt(max(memory/64371566592, 3), 10),
 	}
