@@ -159,7 +159,7 @@ func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, inciden
 	incident.Revoked = time.Now()
 	r.retry = backoff{}
 	if !incident.Planned {
-		incident.OldEnd = r.walEnd(ctx)
+		incident.OldEnd, incident.Timeline = r.walEnd(ctx)
 	}
 	r.log.Info("primary fenced and revoked", "cause", incident.Cause, "after", incident.Revoked.Sub(incident.Detected).String())
 	return true

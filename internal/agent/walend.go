@@ -14,43 +14,32 @@ import (
 const walEndTimeout = 3 * time.Second
 
 // tellWALEnd records where the WAL of this member ended, which was a primary until
-// the case took its role away. One that ran since, and followed its successor, has
-// nothing to tell any more.
+// the case took its role away. The cut keeps it from being rewound before.
 func (r *runner) tellWALEnd(ctx context.Context, c fence.Case) {
-	control, err := postgres.ReadControl(r.dataDir())
-	if err != nil || !wasPrimary(control.State) {
-		return
-	}
-	end := r.walEnd(ctx)
+	end, timeline := r.walEnd(ctx)
 	if end == 0 {
 		return
 	}
 	r.record(ctx, fence.Incident{
 		Kind: fence.WALEnd, Database: c.Leadership.Database, Member: c.Leadership.Leader, Host: r.agent.Name,
-		Cause: "its host came back", Detected: time.Now().UTC(), Revoked: c.RevokedAt, OldEnd: end,
+		Cause: "its host came back", Detected: time.Now().UTC(), Revoked: c.RevokedAt, OldEnd: end, Timeline: timeline,
 	})
-}
-
-// wasPrimary: these are the states that only a primary leaves its data in, whether
-// it crashed or was stopped.
-func wasPrimary(s postgres.State) bool {
-	return s == postgres.InProduction || s == postgres.ShuttingDown || s == postgres.InCrashRecovery || s == postgres.ShutDown
 }
 
 // walEnd is where the WAL of a server that does not run ends: what it has beyond
 // the place where its successor began was never acknowledged. 0 if it cannot be
 // read in time.
-func (r *runner) walEnd(ctx context.Context) lsn.LSN {
+func (r *runner) walEnd(ctx context.Context) (end lsn.LSN, timeline int) {
 	ctx, cancel := context.WithTimeout(ctx, walEndTimeout)
 	defer cancel()
 	install, err := postgres.Find(r.want.Major)
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	end, err := postgres.WALEnd(ctx, install, r.agent.user, filepath.Clean(r.dataDir()))
+	end, timeline, err = postgres.WALEnd(ctx, install, r.agent.user, filepath.Clean(r.dataDir()))
 	if err != nil {
 		r.log.Info("read end of WAL", "error", err)
-		return 0
+		return 0, 0
 	}
-	return end
+	return end, timeline
 }

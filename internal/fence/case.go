@@ -91,4 +91,6 @@ type Incident struct {
 	Evidence []string  `json:"evidence,omitempty"`
 	// OldEnd is where the old primary's WAL ended, if it could be read.
 	OldEnd lsn.LSN `json:"old_end,omitempty"`
+	// Timeline is the one that OldEnd is on.
+	Timeline int `json:"timeline,omitempty"`
 }

@@ -176,10 +176,13 @@ func (c *court) phase(want fence.Phase) fence.Case {
 	testkit.Eventually(c, 15*time.Second, func() error {
 		r, err := state.Load[fence.Case](c.cache, state.Fence(database))
 		last = r.Value
-		if err != nil && want == "" || err == nil && last.Phase == want {
+		switch {
+		case err != nil && want == "" || err == nil && last.Phase == want:
 			return nil
+		case err != nil:
+			return fmt.Errorf("want %q: %w", want, err)
 		}
-		return fmt.Errorf("the case is %q, want %q (%v)", last.Phase, want, err)
+		return fmt.Errorf("the case is %q, want %q", last.Phase, want)
 	})
 	return last
 }

@@ -20,6 +20,9 @@ const (
 	// verdictWithin bounds a trial before the revocation: longer, and Patroni's own
 	// lease has decided.
 	verdictWithin = 60 * time.Second
+	// giveInWithin is how long the agent of a host that is back may take to see the
+	// case and to end what it finds.
+	giveInWithin = 5 * time.Second
 )
 
 // trial is one case from suspicion to its end. It runs beside the judge.
@@ -227,8 +230,9 @@ func (t *trial) fencers() []fence.Fencer {
 func (t *trial) waitForOldPrimary(ctx context.Context) error {
 	database, old := t.c.Leadership.Database, t.c.Leadership.Leader
 	id := plan.ID(database, old)
+	var since time.Time // it is harmless
 	for {
-		if _, err := state.Load[plan.Layout](t.judge.Cache, state.Layout(database)); err != nil {
+		if _, _, exists := t.judge.Cache.Raw(state.Layout(database)); !exists {
 			return nil // the database was deleted
 		}
 		leader, revision, _ := t.judge.Cache.Raw(patroni.LeaderKey(database))
@@ -237,13 +241,29 @@ func (t *trial) waitForOldPrimary(ctx context.Context) error {
 		}
 		report, err := state.Load[member.Report](t.judge.Cache, state.Report(t.c.Host, id))
 		gone := errors.Is(err, state.ErrNotFound) && !t.placed(id)
-		if gone || err == nil && t.judge.Pulse.Silence(t.c.Host) < t.judge.Detection && harmless(report.Value, t.c.RevokedAt) {
+		switch calm := err == nil && t.judge.Pulse.Silence(t.c.Host) < t.judge.Detection && harmless(report.Value, t.c.RevokedAt); {
+		case gone:
+			return nil
+		case !calm:
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		case t.toldWALEnd() || time.Since(since) > giveInWithin:
 			return nil
 		}
 		if !pauseFor(ctx, 10*pace) {
 			return ctx.Err()
 		}
 	}
+}
+
+// toldWALEnd: the old primary's host said where its WAL ended, for the post-mortem.
+// Until then the cut keeps it from being rewound.
+func (t *trial) toldWALEnd() bool {
+	incidents := state.LoadAll[fence.Incident](t.judge.Cache, state.IncidentRoot+t.c.Leadership.Database+"/")
+	return slices.ContainsFunc(incidents, func(i state.Record[fence.Incident]) bool {
+		return i.Value.Kind == fence.WALEnd && i.Value.Revoked.Equal(t.c.RevokedAt)
+	})
 }
 
 // harmless: seen after the revocation, it neither runs nor takes writes.

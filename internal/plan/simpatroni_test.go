@@ -8,7 +8,7 @@ import (
 	"howdah/internal/member"
 )
 
-// patroni is what the Patronis of the members do in a round.
+// patroni is what Patroni does on every member in a round.
 func (s *sim) patroni() {
 	if m := s.named(s.leader); m == nil || !m.running {
 		// The old leader's lease ends, or its agent revoked it.

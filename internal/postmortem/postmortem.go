@@ -85,8 +85,9 @@ func (r *Record) AddIncident(i fence.Incident) {
 	case fence.Failover:
 		r.addFailover(i)
 	case fence.WALEnd:
-		// It may come in much later, and names the revocation that it is about.
-		if i.OldEnd > 0 && !r.Revoked.IsZero() && i.Revoked.Equal(r.Revoked) {
+		// It may come in much later, and names the revocation that it is about. On a
+		// later timeline the member has followed somebody already.
+		if i.OldEnd > 0 && !r.Revoked.IsZero() && i.Revoked.Equal(r.Revoked) && i.Timeline == r.Timeline-1 {
 			r.OldEnd = i.OldEnd
 		}
 	case fence.Hang:

@@ -28,7 +28,7 @@ var (
 		Kind: fence.Failover, Member: "m1", Host: "a", Cause: "host a was lost", Detected: at(1), Fenced: at(1.1), Revoked: at(1.2),
 		Proof: fence.Proof{Method: "quorum", Text: "cut"}, Evidence: []string{"silent"},
 	}
-	walEnd  = fence.Incident{Kind: fence.WALEnd, Member: "m1", Host: "a", Detected: at(7200), Revoked: at(1.2), OldEnd: 0x5000100}
+	walEnd  = fence.Incident{Kind: fence.WALEnd, Member: "m1", Host: "a", Detected: at(7200), Revoked: at(1.2), OldEnd: 0x5000100, Timeline: 1}
 	history = []byte(`[[1,83886080,"no recovery target specified","2026-11-01T12:00:02+00:00","m2"]]`) // 0x5000000
 	moved   = seen.Switch{Database: "db-1", From: "m1", To: "m2", Elected: at(1.3), Serving: at(1.5), Switched: at(1.6), Sessions: 7, FirstWrite: at(1.7)}
 )
@@ -85,6 +85,9 @@ func TestWhatIsOfAnotherFailoverIsLeftOut(t *testing.T) {
 		}},
 		{"where the WAL of another failover ended", func(r *Record) {
 			r.AddIncident(with(walEnd, func(i *fence.Incident) { i.Revoked = at(0); i.OldEnd = 0x9000000 }))
+		}},
+		{"where the WAL of one that has followed ends", func(r *Record) {
+			r.AddIncident(with(walEnd, func(i *fence.Incident) { i.Timeline = 2 }))
 		}},
 		{"where nobody could read it", func(r *Record) {
 			r.AddIncident(with(walEnd, func(i *fence.Incident) { i.OldEnd = 0 }))

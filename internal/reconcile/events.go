@@ -31,7 +31,7 @@ type note struct {
 func eventsBetween(d *database, before, after plan.Layout, now time.Time) ([]state.Op, error) {
 	src := d.source()
 	var notes []note
-	add := func(number string, args ...any) { notes = append(notes, note{src, number, args}) }
+	add := func(number string) { notes = append(notes, note{src, number, nil}) }
 	if after.Created && !before.Created && !d.owner.cluster {
 		add("0005")
 	}

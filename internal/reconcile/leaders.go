@@ -37,9 +37,10 @@ func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) er
 	if known && last.Value.Member == leader {
 		return r.updatePostmortems(ctx, w, d)
 	}
-	report, err := state.Load[member.Report](w.cache, state.Report(placed.Host, plan.ID(d.want.ID, leader)))
-	if err != nil || !report.Value.Ready || (report.Value.InRecovery && d.want.Upstream == nil) {
-		return nil // elected, and not serving yet
+	// Of one that has not reported nothing is known: it does not serve yet.
+	report, _ := state.Load[member.Report](w.cache, state.Report(placed.Host, plan.ID(d.want.ID, leader)))
+	if !report.Value.Ready || (report.Value.InRecovery && d.want.Upstream == nil) {
+		return nil
 	}
 	now := Lead{Member: leader, Host: placed.Host}
 	ops := []state.Op{}
@@ -50,7 +51,8 @@ func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) er
 		if err != nil {
 			return err
 		}
-		ops = append(events, state.Put(state.Failover(d.want.ID, record.ID), record))
+		ops = append(ops, events...)
+		ops = append(ops, state.Put(state.Failover(d.want.ID, record.ID), record))
 	}
 	ops = append(ops, state.Swap(state.Lead(d.want.ID), last.Revision, now))
 	revision, err := r.Store.Commit(ctx, ops...)
@@ -139,7 +141,7 @@ func failoverEvents(d *database, from Lead, to plan.Placed, now time.Time) ([]st
 	return puts(d, []note{{src, started, []any{name}}, {src, "0071", []any{name}}}, now)
 }
 
-// hangs raises the events of Patronis that agents had to restart; each incident
+// hangs raises the events of each Patroni that its agent had to restart; an incident
 // is told once, and then forgotten.
 func (r *Reconciler) hangs(ctx context.Context, w *world) error {
 	for _, i := range state.LoadAll[fence.Incident](w.cache, state.IncidentRoot) {

@@ -87,7 +87,7 @@ func TestARecordLearnsLateWhatWasDiscarded(t *testing.T) {
 	b.gather()
 	b.later(3 * time.Hour)
 	b.takeOver("m1")
-	b.put(state.Put(state.Incident(dbID, "2"), fence.Incident{Kind: fence.WALEnd, Member: "m1", Host: "a", Detected: b.now.UTC(), Revoked: revoked, OldEnd: 0x5000100}))
+	b.put(state.Put(state.Incident(dbID, "2"), fence.Incident{Kind: fence.WALEnd, Member: "m1", Host: "a", Detected: b.now.UTC(), Revoked: revoked, OldEnd: 0x5000100, Timeline: 1}))
 	b.gather()
 	all := b.records()
 	if len(all) != 2 || all[0].OldEnd != 0x5000100 || all[0].Discarded != 0x100 || all[1].OldEnd != 0 {

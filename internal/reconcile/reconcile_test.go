@@ -227,9 +227,9 @@ func TestNothingIsLeftOfADeletedDatabase(t *testing.T) {
 			left = append(left, r.Key)
 		}
 	}
-	patronis, err := state.List[any](t.Context(), b.store, patroni.Namespace)
-	if err != nil || len(patronis) > 0 || len(left) > 0 {
-		t.Errorf("left are %q, %+v, %v", left, patronis, err)
+	scopes, err := state.List[any](t.Context(), b.store, patroni.Namespace)
+	if err != nil || len(scopes) > 0 || len(left) > 0 {
+		t.Errorf("left are %q, %+v, %v", left, scopes, err)
 	}
 	if diff := cmp.Diff([]string{"0005", "0003"}, b.events()); diff != "" {
 		t.Errorf("events (-want +got)\n%s", diff)

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"howdah/internal/engine/patroni"
 	"howdah/internal/event"
 	"howdah/internal/member"
@@ -66,22 +64,6 @@ func (b *bench) reconciler() *Reconciler {
 func (b *bench) put(ops ...state.Op) {
 	b.Helper()
 	etcdtest.Put(b, b.store, b.cache, ops...)
-}
-
-func (b *bench) raw(key, value string) {
-	b.Helper()
-	b.txn(clientv3.OpPut(key, value))
-}
-
-func (b *bench) txn(op clientv3.Op) {
-	b.Helper()
-	answer, err := b.store.Client.Do(b.Context(), op)
-	if err == nil {
-		err = b.cache.WaitRevision(b.Context(), answer.Txn().Header.Revision)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
 }
 
 // instance is a Multi-AZ or single instance as the API writes it.

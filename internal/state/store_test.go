@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -49,7 +48,7 @@ func newStore(t *testing.T) *Store {
 	return &Store{Client: m.Client}
 }
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func TestSwapAndRemoveGuardAgainstLostUpdates(t *testing.T) {
 	s, ctx := newStore(t), t.Context()

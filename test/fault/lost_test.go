@@ -75,6 +75,14 @@ func TestAPartitionedPrimaryAcknowledgesNothing(t *testing.T) {
 		t.Error("the partitioned primary acknowledged a write after another one was promoted")
 	}
 	s.toldWhy(id, "was lost", "quorum")
+	// Only the host that was cut off knows where its WAL ended.
+	s.eventually(20*time.Second, func() error {
+		all, err := s.rig.Failovers(s.Context(), id)
+		if err == nil && (len(all) == 0 || all[len(all)-1].Discarded < 0) {
+			err = errors.New("it is not known what was discarded")
+		}
+		return err
+	})
 }
 
 // localInsert writes on a host itself, past the endpoint.

@@ -52,7 +52,11 @@ func Cache(t testing.TB, s *state.Store, prepare func(*state.Cache)) *state.Cach
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
-	done.Go(func() { c.Run(ctx) })
+	done.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			t.Errorf("run the cache: %v", err)
+		}
+	})
 	t.Cleanup(func() { cancel(); done.Wait() })
 	if err := c.Loaded(t.Context()); err != nil {
 		t.Fatal(err)
