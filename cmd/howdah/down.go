@@ -85,8 +85,7 @@ func down(ctx context.Context, h *home.Home, purge bool) error {
 		all.Go(func() { errs[i] = agent.StopHost(ctx, h.ID, "zone-"+filepath.Base(dir), dir, purge) })
 	}
 	all.Wait()
-	errs = append(errs, removeEndpoints(ctx, h))
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(errors.Join(errs...), removeEndpoints(ctx, h)); err != nil {
 		return err
 	}
 	if purge {

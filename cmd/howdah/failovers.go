@@ -88,9 +88,7 @@ func autopsy(r postmortem.Record) [][2]string {
 	if r.Proof != "" {
 		lines = append(lines, [2]string{"fenced by", joinTexts(": ", r.Method, r.Proof)})
 	}
-	for _, p := range phases(r) {
-		lines = append(lines, p)
-	}
+	lines = append(lines, phases(r)...)
 	lines = append(lines, [2]string{"sessions", fmt.Sprintf("%d were cut", r.Sessions)})
 	if r.Timeline > 0 {
 		lines = append(lines, [2]string{"timeline", timelineText(r)})

@@ -63,12 +63,12 @@ func holdElsewhere(t *testing.T, path string, stubborn bool) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	// A process that ended but was not waited for has given its locks up all the same.
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	said := make([]byte, 5)
 	if _, err := out.Read(said); err != nil || string(said) != "held\n" {
 		t.Fatalf("the holder said %q: %v", said, err)
 	}
-	go cmd.Wait() // a process that ended but was not waited for has given its locks up all the same
 	return cmd
 }
 

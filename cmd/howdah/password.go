@@ -42,7 +42,7 @@ func (f *passwordFlags) read(o *options, cmd *cobra.Command) (string, error) {
 	if !f.given() {
 		return "", nil
 	}
-	var source io.Reader = o.screen.Stdin
+	source := o.screen.Stdin
 	switch {
 	case f.stdin && o.screen.Terminal.In():
 		fmt.Fprint(o.screen.Stderr, "Password of the master user: ")

@@ -78,7 +78,7 @@ func runStatus(cmd *cobra.Command, o *options, f statusFlags) error {
 // stopped: Ctrl-C is the way to end --watch.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // it was asked for
 	}
 	return err
 }

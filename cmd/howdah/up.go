@@ -119,10 +119,10 @@ func up(ctx context.Context, o *options, h *home.Home) error {
 func upDetached(ctx context.Context, o *options, h *home.Home) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	var ended <-chan error
+	var ended <-chan struct{}
 	if h.Holder("up") == 0 {
 		var err error
-		if ended, err = startDetached(h); err != nil {
+		if ended, err = startDetached(ctx, h); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func upDetached(ctx context.Context, o *options, h *home.Home) error {
 
 // waitAPI waits until the API of this very home answers, of a control plane that
 // the supervisor runs: one that a killed supervisor left is about to be replaced.
-func waitAPI(ctx context.Context, h *home.Home, ended <-chan error) error {
+func waitAPI(ctx context.Context, h *home.Home, ended <-chan struct{}) error {
 	api, err := client.FromHome(h)
 	if err != nil {
 		return err
@@ -236,7 +236,7 @@ func lastWords(log string) string {
 }
 
 // startDetached starts a supervisor; the channel tells when it ends while we wait.
-func startDetached(h *home.Home) (<-chan error, error) {
+func startDetached(ctx context.Context, h *home.Home) (<-chan struct{}, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find own program: %w", err)
@@ -246,14 +246,17 @@ func startDetached(h *home.Home) (<-chan error, error) {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(program, "up", "--home", h.Dir)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "up", "--home", h.Dir)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start in the background: %w", err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // its log says why it ended
+		close(ended)
+	}()
 	return ended, nil
 }

@@ -121,7 +121,7 @@ func (p *pretend) run(ctx context.Context) {
 func (p *pretend) beat(ctx context.Context) {
 	for _, h := range p.living() {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		h.client.Heartbeat(ctx) // a beat that is missed counts like a host's
+		_ = h.client.Heartbeat(ctx) // a beat that is missed counts like a host's
 		cancel()
 	}
 }
@@ -188,13 +188,13 @@ func (p *pretend) leadClients(ctx context.Context) {
 	}
 	for key := range p.written {
 		if strings.HasPrefix(key, state.WayRoot) && !wanted[key] {
-			p.store.Commit(ctx, state.Delete(key))
+			_, _ = p.store.Commit(ctx, state.Delete(key))
 			delete(p.written, key)
 		}
 	}
 }
 
-// expire removes what the Patronis of lost hosts keep under a lease.
+// expire removes what Patroni of lost hosts keeps under a lease.
 func (p *pretend) expire(ctx context.Context) {
 	p.mu.Lock()
 	var lost []string
@@ -210,7 +210,7 @@ func (p *pretend) expire(ctx context.Context) {
 			return
 		}
 		for _, a := range assigned {
-			p.store.Commit(ctx, state.Delete(patroni.MemberKey(a.Value.Scope, a.Value.Name)))
+			_, _ = p.store.Commit(ctx, state.Delete(patroni.MemberKey(a.Value.Scope, a.Value.Name)))
 		}
 	}
 }
@@ -275,7 +275,7 @@ func (p *pretend) work(ctx context.Context, name string) {
 		if t.Value.Kind == member.Handover {
 			p.handOver(ctx, t.Value)
 		}
-		p.store.Commit(ctx, state.Swap(state.Result(t.Value.ID), 0, result))
+		_, _ = p.store.Commit(ctx, state.Swap(state.Result(t.Value.ID), 0, result))
 	}
 }
 

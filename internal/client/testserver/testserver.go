@@ -112,7 +112,7 @@ func newHome(t testing.TB, o Options) *home.Home {
 const Secret = "verysecretaccesskey"
 
 func quiet() *slog.Logger {
-	var out io.Writer = io.Discard
+	out := io.Discard
 	if os.Getenv("HOWDAH_DEBUG") != "" {
 		out = os.Stderr
 	}
