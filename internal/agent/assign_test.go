@@ -36,7 +36,7 @@ func TestAssignmentsMoveForwardOnly(t *testing.T) {
 	stale.Generation, stale.Want = 1, member.Stopped
 	w.assign(stale)
 	w.passed("db-2")
-	w.awaits(a.ID, soon, running(2))
+	w.awaits(a.ID, soon, refusing(2))
 	if starts := w.lines(a.ID, "starts"); len(starts) != 1 {
 		t.Errorf("an older assignment led to %d starts", len(starts))
 	}
@@ -71,7 +71,7 @@ func TestWhatWasDoneLastIsRememberedOnDisk(t *testing.T) {
 	w.assign(older)
 	w.run(nil)
 	w.passed("db-2")
-	w.awaits(a.ID, soon, running(7))
+	w.awaits(a.ID, soon, refusing(7))
 	if _, err := os.Stat(filepath.Join(w.Dir, "members", a.ID)); err != nil {
 		t.Errorf("the data of the member: %v", err)
 	}
@@ -119,7 +119,7 @@ func TestAStoppedMemberStaysStopped(t *testing.T) {
 	a.Generation, a.Want = 2, member.Stopped
 	w.assign(a)
 	w.awaits(a.ID, soon, func(r member.Report) error {
-		if r.Patroni || r.Generation != 1 {
+		if r.Patroni || r.Generation != 2 {
 			return fmt.Errorf("report %+v", r)
 		}
 		return nil

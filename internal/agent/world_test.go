@@ -300,6 +300,17 @@ func running(generation int64) func(member.Report) error {
 	}
 }
 
+// refusing: it runs with a generation, and says that what it was given since is
+// of no use.
+func refusing(generation int64) func(member.Report) error {
+	return func(r member.Report) error {
+		if !r.Patroni || r.Generation != generation || r.Problem != member.BadAssignment {
+			return fmt.Errorf("report %+v", r)
+		}
+		return nil
+	}
+}
+
 // lines are those of a file in the member's directory.
 func (w *world) lines(id, name string) []string {
 	w.Helper()
