@@ -186,6 +186,8 @@ func TestAPrimaryThatWonItsKeyBackIsLetGo(t *testing.T) {
 	c.knows("a", true)
 	c.host("a", silent)
 	c.phase(fence.Revoked)
+	c.host("a", heard)
+	c.knows("a", true)
 	c.raw(patroni.LeaderKey(database), "m1")
 	c.phase("")
 }
