@@ -213,7 +213,9 @@ func (cfg Config) listen(ctx context.Context, identity *certs.Identity, handler 
 		<-ctx.Done()
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 		defer cancel()
-		srv.Shutdown(end)
+		if srv.Shutdown(end) != nil {
+			srv.Close() // who did not end in time is told so
+		}
 	}()
 	cfg.Log.Info("API listens", "address", cfg.Home.Listen)
 	err = srv.Serve(newSniffer(l, config))

@@ -3,7 +3,9 @@ package serve
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -17,15 +19,15 @@ type sniffer struct {
 	net.Listener
 	config *tls.Config
 	conns  chan net.Conn
-	errs   chan error
 	done   chan struct{}
+	once   sync.Once // closes done
 }
 
 func newSniffer(l net.Listener, config *tls.Config) *sniffer {
 	config = config.Clone()
 	// Heartbeats are small and many: HTTP/1.1 on a kept connection is enough.
 	config.NextProtos = []string{"http/1.1"}
-	s := &sniffer{Listener: l, config: config, conns: make(chan net.Conn), errs: make(chan error, 1), done: make(chan struct{})}
+	s := &sniffer{Listener: l, config: config, conns: make(chan net.Conn), done: make(chan struct{})}
 	go s.accept()
 	return s
 }
@@ -35,8 +37,6 @@ func (s *sniffer) Accept() (net.Conn, error) {
 	select {
 	case conn := <-s.conns:
 		return conn, nil
-	case err := <-s.errs:
-		return nil, err
 	case <-s.done:
 		return nil, net.ErrClosed
 	}
@@ -44,23 +44,30 @@ func (s *sniffer) Accept() (net.Conn, error) {
 
 // Close ends Accept.
 func (s *sniffer) Close() error {
-	select {
-	case <-s.done:
-	default:
-		close(s.done)
-	}
+	s.once.Do(func() { close(s.done) })
 	return s.Listener.Close()
 }
 
-// accept ends when the listener is closed.
+// acceptPause is how long a listener that could not accept is left alone.
+const acceptPause = 50 * time.Millisecond
+
+// accept ends when the listener is closed. Any other error passes: too many open
+// files, or a client that left while it waited.
 func (s *sniffer) accept() {
 	for {
 		conn, err := s.Listener.Accept()
-		if err != nil {
-			s.errs <- err
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
+		case err != nil:
+			select {
+			case <-s.done:
+				return
+			case <-time.After(acceptPause):
+			}
+		default:
+			go s.sort(conn)
 		}
-		go s.sort(conn)
 	}
 }
 

@@ -1,0 +1,80 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"howdah/internal/testkit"
+	"howdah/internal/testkit/hometest"
+)
+
+// contender campaigns until it is stopped, and counts how often it led.
+type contender struct {
+	leading atomic.Bool
+	terms   atomic.Int32
+	fail    chan error // ends a term
+	stop    func()
+}
+
+func campaign(t *testing.T, h *hometest.Home, name string, leaders *atomic.Int32) *contender {
+	t.Helper()
+	c := &contender{fail: make(chan error)}
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		lead(ctx, h.Store.Client, name, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+			if n := leaders.Add(1); n != 1 {
+				t.Errorf("%d lead at the same time", n)
+			}
+			defer leaders.Add(-1)
+			c.terms.Add(1)
+			c.leading.Store(true)
+			defer c.leading.Store(false)
+			select {
+			case <-ctx.Done():
+				return nil
+			case err := <-c.fail:
+				return err
+			}
+		})
+	})
+	c.stop = func() { cancel(); done.Wait() }
+	t.Cleanup(c.stop)
+	return c
+}
+
+func leads(c *contender) func() error {
+	return func() error {
+		if !c.leading.Load() {
+			return fmt.Errorf("does not lead, after %d terms", c.terms.Load())
+		}
+		return nil
+	}
+}
+
+// One leads; when it stops the other one does; a term that fails is followed by
+// another one, of either.
+func TestLeadership(t *testing.T) {
+	h, leaders := hometest.New(t), &atomic.Int32{}
+	first := campaign(t, h, "s1", leaders)
+	testkit.Eventually(t, 10*time.Second, leads(first))
+	second := campaign(t, h, "s2", leaders)
+	first.stop()
+	testkit.Eventually(t, 10*time.Second, leads(second))
+	if second.terms.Load() != 1 || first.terms.Load() != 1 {
+		t.Errorf("terms %d and %d, want 1 and 1", first.terms.Load(), second.terms.Load())
+	}
+	second.fail <- errors.New("the work failed")
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if second.terms.Load() < 2 {
+			return errors.New("no second term")
+		}
+		return leads(second)()
+	})
+}

@@ -1,0 +1,202 @@
+// Package pgtest runs plain PostgreSQL servers for tests, without Patroni: for
+// what needs a real server and no more.
+package pgtest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/certs"
+	"howdah/internal/engine/postgres"
+	"howdah/internal/testkit"
+	"howdah/internal/testkit/hometest"
+)
+
+// startTime covers a start on a busy machine.
+const startTime = 30 * time.Second
+
+// Server is a running server that trusts everybody on loopback. It is gone when
+// the test ends.
+type Server struct {
+	t        testing.TB
+	dir      string
+	program  string
+	user     *syscall.Credential
+	cmd      *exec.Cmd
+	Addr     string // host:port
+	Database string // to connect to, as User
+	User     string
+}
+
+// Options say what a server is like; the zero value is a plain one.
+type Options struct {
+	Pair    *certs.Pair // with TLS, by this certificate
+	Standby bool        // in recovery until it is promoted
+}
+
+// Start makes a cluster with the database rdsadmin and the superuser rdsmon, and
+// starts a server on it.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	install, err := postgres.Find(15)
+	if err != nil {
+		testkit.Missing(t, "PostgreSQL 15")
+	}
+	s := &Server{
+		t: t, dir: filepath.Join(hometest.Dir(t), "pg"), program: install.Program("postgres"), user: owner(t),
+		Addr: testkit.FreeAddr(t), Database: "rdsadmin", User: "rdsmon",
+	}
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.give(s.dir)
+	s.run("", install.Program("initdb"), "-D", s.data(), "-U", s.User, "-A", "trust", "--no-sync", "-E", "UTF8")
+	s.run("CREATE DATABASE rdsadmin;\n", s.program, "--single", "-D", s.data(), "postgres")
+	s.configure(o)
+	s.Up()
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// owner is whom a server runs as: it refuses to run as root.
+func owner(t testing.TB) *syscall.Credential {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		testkit.Missing(t, "the user postgres")
+	}
+	uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
+	gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
+	if errUID != nil || errGID != nil {
+		t.Fatal(errUID, errGID)
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *Server) give(path string) {
+	s.t.Helper()
+	if s.user == nil {
+		return
+	}
+	if err := os.Chown(path, int(s.user.Uid), int(s.user.Gid)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *Server) run(stdin, program string, args ...string) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), program, args...)
+	cmd.Dir, cmd.Stdin = "/", strings.NewReader(stdin)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.user}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("%s: %v\n%s", filepath.Base(program), err, out)
+	}
+}
+
+func (s *Server) configure(o Options) {
+	s.t.Helper()
+	host, port, err := net.SplitHostPort(s.Addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	lines := fmt.Sprintf("listen_addresses = '%s'\nport = %s\nunix_socket_directories = '%s'\nfsync = off\n", host, port, s.dir)
+	if o.Pair != nil {
+		uid, gid := -1, -1
+		if s.user != nil {
+			uid, gid = int(s.user.Uid), int(s.user.Gid)
+		}
+		if err := o.Pair.Write(s.dir, uid, gid); err != nil {
+			s.t.Fatal(err)
+		}
+		lines += fmt.Sprintf("ssl = on\nssl_cert_file = '%[1]s/tls.crt'\nssl_key_file = '%[1]s/tls.key'\nssl_ca_file = '%[1]s/ca.crt'\n", s.dir)
+	}
+	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString(lines); err != nil {
+		s.t.Fatal(err)
+	}
+	if o.Standby {
+		signal := filepath.Join(s.data(), "standby.signal")
+		if err := os.WriteFile(signal, nil, 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+		s.give(signal)
+	}
+}
+
+// Up starts a server that does not run, and waits until it answers.
+func (s *Server) Up() {
+	s.t.Helper()
+	// It is not the context of the test that ends it, but Kill, which waits.
+	s.cmd = exec.CommandContext(context.WithoutCancel(s.t.Context()), s.program, "-D", s.data())
+	s.cmd.Dir = "/"
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.user, Pdeathsig: syscall.SIGQUIT}
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	testkit.Eventually(s.t, startTime, func() error {
+		ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
+		defer cancel()
+		conn, err := pgx.ConnectConfig(ctx, s.Config())
+		if err != nil {
+			return err
+		}
+		return conn.Close(ctx)
+	})
+}
+
+// Kill ends the server without mercy, and waits for its end. It is idempotent.
+func (s *Server) Kill() {
+	if s.cmd == nil {
+		return
+	}
+	// The postmaster's immediate shutdown ends its children too; a SIGKILL would
+	// leave them for a moment.
+	_ = s.cmd.Process.Signal(syscall.SIGQUIT)
+	_ = s.cmd.Wait() // it says that it was told to end
+	s.cmd = nil
+}
+
+// Config is for connections without TLS.
+func (s *Server) Config() *pgx.ConnConfig {
+	config, err := pgx.ParseConfig(fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", s.User, s.Addr, s.Database))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return config
+}
+
+// Exec runs one statement.
+func (s *Server) Exec(sql string, args ...any) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), startTime)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, s.Config())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, sql, args...); err != nil {
+		s.t.Fatal(err)
+	}
+}
