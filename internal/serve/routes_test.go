@@ -53,7 +53,7 @@ func TestBundleHasNoKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := httptest.NewRecorder()
-	routes(nil, nil, nil, ca.CertPEM).ServeHTTP(answer, httptest.NewRequest("GET", caPath, nil))
+	routes(nil, nil, nil, ca.CertPEM).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, caPath, nil))
 	if body := answer.Body.String(); strings.Contains(body, "KEY") || strings.Count(body, "BEGIN CERTIFICATE") != 1 {
 		t.Errorf("the bundle is %s", body)
 	}

@@ -199,7 +199,7 @@ func (cfg Config) listen(ctx context.Context, identity *certs.Identity, handler 
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", cfg.Home.Listen)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Home.Listen)
 	if err != nil {
 		return fmt.Errorf("listen for the API: %w: choose another address with --listen", err)
 	}
@@ -246,7 +246,8 @@ func leadOnce(ctx context.Context, client *clientv3.Client, name string, log *sl
 	if err != nil {
 		return fmt.Errorf("begin election: %w", err)
 	}
-	defer session.Close()
+	// A session that cannot be ended ends by itself, after electionTTL.
+	defer func() { _ = session.Close() }()
 	election := concurrency.NewElection(session, strings.TrimSuffix(state.ElectionRoot, "/"))
 	if err := election.Campaign(ctx, name); err != nil {
 		return fmt.Errorf("campaign: %w", err)

@@ -262,6 +262,7 @@ func (s *Server) endpointName(d subject, r route.Route) (kind, name string) {
 		return admin.EndpointWriter, d.common.Name
 	case route.Readers:
 		return admin.EndpointReader, d.common.Name
+	case route.Seats:
 	}
 	if instance := d.seatName(r.ID); instance != "" {
 		return admin.EndpointInstance, instance

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"howdah/internal/event"
+	"howdah/internal/member"
 	"howdah/internal/plan"
+	"howdah/internal/state"
 )
 
 const (
@@ -198,6 +200,37 @@ var tagScenarios = []scenario{
 }
 
 var waitsForHost = []plan.Step{{Name: "waiting for a host"}}
+
+// TestEndpointWaitsForCertificates: a custom endpoint is available when clients can
+// verify its address, on all members that run.
+func TestEndpointWaitsForCertificates(t *testing.T) {
+	u := newWorld(t).user(t)
+	having(newCluster, newMember, second, addEndpoint)(u)
+	is := func(status string) {
+		t.Helper()
+		u.do("DescribeDBClusterEndpoints?DBClusterEndpointIdentifier=reports").has("DBClusterEndpoints/DBClusterEndpointList/Status=" + status)
+	}
+	is("available")
+	l := u.server.look(u.account)
+	cluster := u.clusterRecord("aura")
+	address := l.endpointsOf(cluster.ResourceID)[0].Value.Address
+	told := func(generation int64, ips ...string) {
+		for _, m := range l.factsOfCluster(cluster).Layout.Members {
+			id := plan.ID(cluster.ResourceID, m.Name)
+			u.put(state.Put(state.Assign(m.Host, id), member.Assignment{ID: id, Generation: generation, Want: member.Running, ServerIPs: ips}))
+		}
+	}
+	told(0, "127.0.0.9")
+	is("creating") // not assigned yet
+	told(1, "127.0.0.9", address)
+	is("creating") // assigned, and not acted on
+	u.see("aura", func(s *scene) { s.each(func(r *member.Report) { r.Generation = 1 }) })
+	is("available")
+	told(2, "127.0.0.9", address)
+	is("creating")
+	u.at(u.now().Add(2 * newEndpoint))
+	is("available") // some other change is on its way
+}
 
 // TestOldEvents: an event is not shown after 14 days, also before it is swept.
 func TestOldEvents(t *testing.T) {

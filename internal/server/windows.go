@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"howdah/internal/event"
@@ -58,7 +59,7 @@ func (s *Server) keepHouse(ctx context.Context, failed map[string]string) {
 			// Someone changed the record: the next round sees it as it is then.
 		case failed[chore.key] != err.Error():
 			failed[chore.key] = err.Error()
-			s.Log.Warn(chore.name, "key", chore.key, "error", err)
+			s.Log.Warn("keep house", "chore", chore.name, "key", chore.key, "error", err)
 		}
 	}
 }
@@ -89,7 +90,7 @@ func (s *Server) windowChores(now time.Time) []chore {
 // applyToInstance carries out what waits, once the instance is available.
 func (s *Server) applyToInstance(ctx context.Context, l *look, c call, r state.Record[spec.Instance]) error {
 	i := r.Value
-	if inState(l.status(i), errNotNow, usable...) != nil {
+	if !slices.Contains(usable, l.status(i)) {
 		return nil
 	}
 	m := &modification{look: l, call: c, kind: event.Instance}
@@ -107,12 +108,9 @@ func (s *Server) applyToInstance(ctx context.Context, l *look, c call, r state.R
 	return s.commit(ctx, ops...)
 }
 
-// errNotNow only stands for a state that is not the right one.
-var errNotNow = errors.New("not available now")
-
 func (s *Server) applyToCluster(ctx context.Context, l *look, c call, r state.Record[spec.Cluster]) error {
 	cluster := r.Value
-	if inState(l.clusterStatus(cluster), errNotNow, usable...) != nil {
+	if !slices.Contains(usable, l.clusterStatus(cluster)) {
 		return nil
 	}
 	m := &modification{look: l, call: c, kind: event.Cluster}

@@ -263,7 +263,7 @@ func TestDisks(t *testing.T) {
 func TestBackupWindow(t *testing.T) {
 	for window, code := range map[string]string{
 		"03:00-03:30": "", "23:45-00:15": "", "00:00-23:59": "", "03:00-03:29": value, "03:00-03:00": value, "24:00-24:30": value,
-		"3:00-4:00": value, "03:00": value, "": value, "03:60-04:30": value, "03:00-03:30 ": value,
+		"3:00-4:00": value, "03:00": value, "": value, "03:60-04:30": value, "03:00-03:30\n": value,
 	} {
 		if err := CheckBackupWindow(window); !refusedWith(err, code) {
 			t.Errorf("%q: %v", window, err)

@@ -61,6 +61,8 @@ func (f *filler) member(v reflect.Value, member api.Member) {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		f.scalar(v.Elem(), f.limit[member.Check])
+	default:
+		f.t.Fatalf("a member is a %s", v.Type())
 	}
 }
 

@@ -119,8 +119,9 @@ func (d formDecoder) nested(f *field, v reflect.Value, names []string, prefix, d
 			return err
 		}
 		return d.list(f, v, items, depth)
+	default: // names do not go on behind a scalar's
+		return nil
 	}
-	return nil
 }
 
 // chooseElements returns the names of the list's elements. The names that old
@@ -185,6 +186,7 @@ func (d formDecoder) list(f *field, v reflect.Value, items []item, depth int) er
 		}
 		v.Set(reflect.ValueOf(texts))
 		return nil
+	default: // structures
 	}
 	slice := reflect.MakeSlice(v.Type(), len(items), len(items))
 	for i, it := range items {

@@ -52,16 +52,15 @@ func (e formEncoder) member(f *field, v reflect.Value, prefix string) {
 	switch f.kind {
 	case kindStruct:
 		e.structure(v.Elem(), prefix+f.Name)
-		return
 	case kindStructs, kindStrings, kindMap:
 		if v.Len() == 0 {
 			e.values.Set(prefix+f.Name, "")
 			return
 		}
 		e.elements(f, v, prefix+f.paramElem)
-		return
+	default:
+		e.values.Set(prefix+f.Name, formText(f, v.Elem()))
 	}
-	e.values.Set(prefix+f.Name, formText(f, v.Elem()))
 }
 
 func (e formEncoder) elements(f *field, v reflect.Value, prefix string) {
@@ -94,6 +93,7 @@ func formText(f *field, v reflect.Value) string {
 		return strconv.FormatBool(v.Bool())
 	case kindTime:
 		return v.Interface().(time.Time).UTC().Format(time.RFC3339Nano)
+	default:
+		return v.String()
 	}
-	return v.String()
 }

@@ -104,20 +104,18 @@ func (f *field) classify(t reflect.Type) bool {
 		return f.classifyPointer(t.Elem())
 	case reflect.Slice:
 		f.inner = t.Elem()
-		switch f.inner.Kind() {
-		case reflect.Struct:
+		f.kind = kindStrings
+		if f.inner.Kind() == reflect.Struct {
 			f.kind = kindStructs
-			return true
-		case reflect.String:
-			f.kind = kindStrings
-			return true
 		}
+		return f.kind == kindStructs || f.inner.Kind() == reflect.String
 	case reflect.Map:
 		f.kind = kindMap
 		f.Element = mapElement
 		return t == reflect.TypeFor[map[string]string]()
+	default:
+		return false
 	}
-	return false
 }
 
 func (f *field) classifyPointer(t reflect.Type) bool {

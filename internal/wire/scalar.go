@@ -39,10 +39,11 @@ func parseScalar(f *field, v reflect.Value, text string) bool {
 	case kindBool:
 		v.SetBool(strings.EqualFold(text, "true"))
 		return v.Bool() || strings.EqualFold(text, "false")
+	default:
+		t, ok := parseTime(text)
+		v.Set(reflect.ValueOf(t))
+		return ok
 	}
-	t, ok := parseTime(text)
-	v.Set(reflect.ValueOf(t))
-	return ok
 }
 
 // timeLayouts are the forms of ISO 8601 that clients send. The RDS reference
@@ -71,8 +72,9 @@ func wanted(f *field) string {
 		return "a finite number"
 	case kindBool:
 		return "true or false"
+	default:
+		return "a time like 2006-01-02T15:04:05Z"
 	}
-	return "a time like 2006-01-02T15:04:05Z"
 }
 
 // notShown returns ", not <text>" for a message, shortened so that a message

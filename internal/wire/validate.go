@@ -83,6 +83,7 @@ func validateMember(f *field, v reflect.Value) *fault {
 		if f.check != nil && !f.check.holds(v.Elem().Int()) {
 			return &fault{what: fmt.Sprintf("must be %s, not %d", f.check.bounds(), v.Elem().Int())}
 		}
+	default: // the models limit nothing else
 	}
 	return nil
 }

@@ -138,7 +138,12 @@ func (d xmlDecoder) member(f *field, v reflect.Value) error {
 		return d.list(f, v)
 	case kindMap:
 		return d.entries(v)
+	default:
+		return d.scalar(f, v)
 	}
+}
+
+func (d xmlDecoder) scalar(f *field, v reflect.Value) error {
 	text, err := d.text()
 	if err != nil {
 		return err

@@ -37,7 +37,8 @@ func EncodeResult(w io.Writer, action, requestID string, out any) error {
 		return err
 	}
 	buffer := buffers.Get().(*[]byte)
-	b := append((*buffer)[:0], "<"...)
+	b := (*buffer)[:0]
+	b = append(b, "<"...)
 	b = append(b, action...)
 	b = append(b, `Response xmlns="`...)
 	b = append(b, s.XMLNS...)
@@ -111,8 +112,9 @@ func appendMember(b []byte, f *field, v reflect.Value) ([]byte, error) {
 		return b, nil
 	case kindMap:
 		return appendEntries(b, v.Interface().(map[string]string)), nil
+	default:
+		return appendScalar(b, f, v.Elem())
 	}
-	return appendScalar(b, f, v.Elem())
 }
 
 func appendStructs(b []byte, f *field, v reflect.Value) ([]byte, error) {
@@ -164,8 +166,9 @@ func appendScalar(b []byte, f *field, v reflect.Value) ([]byte, error) {
 			return b, fmt.Errorf("year %d has not four digits: %w", t.Year(), ErrShape)
 		}
 		return t.AppendFormat(b, timeLayout), nil
+	default:
+		return appendText(b, v.String()), nil
 	}
-	return appendText(b, v.String()), nil
 }
 
 func appendElement(b []byte, name, text string) []byte {

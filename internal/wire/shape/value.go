@@ -79,6 +79,8 @@ func (c *checker) member(n *node, t reflect.Type, member api.Member) {
 		}
 		c.leaf(n)
 		c.scalar(n, t.Elem(), member.Check)
+	default:
+		c.fault(n, "is of a type that no model has: %s", t)
 	}
 }
 

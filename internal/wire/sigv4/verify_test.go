@@ -296,7 +296,7 @@ func TestVerifyGoSDK(t *testing.T) {
 	signer := v4.NewSigner()
 	creds := aws.Credentials{AccessKeyID: testCreds.AccessKeyID, SecretAccessKey: testCreds.SecretAccessKey, SessionToken: "made-up"}
 	for _, body := range []string{string(testBody), "", "\x00\xff"} {
-		var verified error = errors.New("not reached")
+		verified := errors.New("not reached")
 		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			raw, err := io.ReadAll(r.Body)
 			if err != nil {
