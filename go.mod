@@ -3,13 +3,49 @@ module howdah
 go 1.26.0
 
 require (
-	github.com/aws/aws-sdk-go-v2 v1.47.6 // indirect
+	// tests: the API must work with the Go SDK, unmodified.
+	github.com/aws/aws-sdk-go-v2 v1.47.6
+	// tests: the SDK's RDS client.
+	github.com/aws/aws-sdk-go-v2/service/rds v1.132.0
+	// tests: the SDK's typed errors.
+	github.com/aws/smithy-go v1.28.8
+	// tests: differences that a person can read.
+	github.com/google/go-cmp v0.7.0
+	// PostgreSQL client: logins, probes, acknowledged writers.
+	github.com/jackc/pgx/v5 v5.12.0
+	// command line with help, completion and generated docs.
+	github.com/spf13/cobra v1.10.2
+	// flags of cobra's commands, walked for docs and completion.
+	github.com/spf13/pflag v1.0.10
+	// nftables' sockets and sessions to cut, without a process each.
+	github.com/vishvananda/netlink v1.3.1
+	// network namespaces of tests of endpoints.
+	github.com/vishvananda/netns v0.0.5
+	// etcd's error codes and versions.
+	go.etcd.io/etcd/api/v3 v3.7.3
+	// etcd's URL types, for its embedded server.
+	go.etcd.io/etcd/client/pkg/v3 v3.7.3
+	// state and consensus: the client.
+	go.etcd.io/etcd/client/v3 v3.7.3
+	// state and consensus: the embedded server.
+	go.etcd.io/etcd/server/v3 v3.7.3
+	// etcd logs through it: its log joins ours.
+	go.uber.org/zap v1.27.1
+	// errgroup: parts that end together.
+	golang.org/x/sync v0.24.0
+	// pidfd, cgroup and freezer calls that syscall lacks.
+	golang.org/x/sys v0.49.0
+	// passwords that are typed are not echoed.
+	golang.org/x/term v0.47.0
+	// dial options and status codes of etcd's client.
+	google.golang.org/grpc v1.83.2
+)
+
+require (
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.9 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.9 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.9 // indirect
-	github.com/aws/aws-sdk-go-v2/service/rds v1.132.0 // indirect
-	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -20,7 +56,6 @@ require (
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
-	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/gorilla/websocket v1.5.3 // indirect
 	github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus v1.1.0 // indirect
@@ -29,7 +64,6 @@ require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
-	github.com/jackc/pgx/v5 v5.12.0 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/client_golang v1.23.2 // indirect
@@ -38,18 +72,10 @@ require (
 	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
 	github.com/soheilhy/cmux v0.1.5 // indirect
-	github.com/spf13/cobra v1.10.2 // indirect
-	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/tmc/grpc-websocket-proxy v0.0.0-20220101234140-673ab2c3ae75 // indirect
-	github.com/vishvananda/netlink v1.3.1 // indirect
-	github.com/vishvananda/netns v0.0.5 // indirect
 	github.com/xiang90/probing v0.0.0-20221125231312-a49e3df8f510 // indirect
 	go.etcd.io/bbolt v1.5.0 // indirect
-	go.etcd.io/etcd/api/v3 v3.7.3 // indirect
-	go.etcd.io/etcd/client/pkg/v3 v3.7.3 // indirect
-	go.etcd.io/etcd/client/v3 v3.7.3 // indirect
 	go.etcd.io/etcd/pkg/v3 v3.7.3 // indirect
-	go.etcd.io/etcd/server/v3 v3.7.3 // indirect
 	go.etcd.io/raft/v3 v3.7.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.68.0 // indirect
@@ -61,18 +87,13 @@ require (
 	go.opentelemetry.io/otel/trace v1.45.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
-	go.uber.org/zap v1.27.1 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.61.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260803160001-6ac0973c030d // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d // indirect
-	google.golang.org/grpc v1.83.2 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	k8s.io/utils v0.0.0-20260108192941-914a6e750570 // indirect
