@@ -103,7 +103,7 @@ func TestOnlyAbsentDeletes(t *testing.T) {
 	testkit.Eventually(t, soon, func() error {
 		for _, dir := range []string{"members/" + a.ID, "trash/*"} {
 			if left, err := filepath.Glob(filepath.Join(w.Dir, dir)); err != nil || len(left) > 0 {
-				return fmt.Errorf("left: %v, %v", left, err)
+				return fmt.Errorf("left: %v, %w", left, err)
 			}
 		}
 		return nil

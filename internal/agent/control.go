@@ -78,7 +78,7 @@ func (c *controls) run(ctx context.Context, cache *state.Cache, log *slog.Logger
 	})
 	var all sync.WaitGroup
 	defer all.Wait()
-	all.Go(func() { cache.Run(ctx) })
+	all.Go(func() { _ = cache.Run(ctx) })
 	beating := map[*hostapi.Client]bool{}
 	for {
 		for _, client := range c.all() {

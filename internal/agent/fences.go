@@ -49,7 +49,7 @@ func (a *Agent) followFences(ctx context.Context) error {
 		}
 	})
 	var follow sync.WaitGroup
-	follow.Go(func() { cache.Run(ctx) })
+	follow.Go(func() { _ = cache.Run(ctx) })
 	defer follow.Wait()
 	if cache.Loaded(ctx) != nil {
 		return nil

@@ -126,7 +126,7 @@ func (r *runner) launch(ctx context.Context) (proc.Process, error) {
 // portsFree finds out whether someone else listens where the member shall.
 func (r *runner) portsFree() error {
 	for _, port := range []int{r.want.Port, r.want.RESTPort} {
-		l, err := net.Listen("tcp", net.JoinHostPort(r.want.Address, fmt.Sprint(port)))
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(r.want.Address, fmt.Sprint(port)))
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return fmt.Errorf("%s:%d: %w", r.want.Address, port, errPort)
 		}

@@ -27,9 +27,9 @@ func TestBackoff(t *testing.T) {
 			at = append(at, now.Sub(begin))
 		}
 	}
-	want := []time.Duration{0, 1, 3, 7, 15, 31, 61, 91}
-	for i := range want {
-		want[i] *= time.Second
+	var want []time.Duration
+	for _, seconds := range []int{0, 1, 3, 7, 15, 31, 61, 91} {
+		want = append(want, time.Duration(seconds)*time.Second)
 	}
 	if fmt.Sprint(at) != fmt.Sprint(want) {
 		t.Errorf("attempts at %v, want %v", at, want)

@@ -46,7 +46,7 @@ func (c *slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	if entry.Level >= zapcore.ErrorLevel {
 		level = slog.LevelError
 	}
-	c.log.Log(context.Background(), level, entry.Message, args...)
+	c.log.Log(context.Background(), level, entry.Message, args...) //nolint:sloglint // the message is etcd's
 	return nil
 }
 

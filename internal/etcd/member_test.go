@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -34,7 +33,7 @@ func newConfig(t *testing.T, ca *certs.CA, name string) (Config, certs.Pair) {
 	pair, certDir := issue(t, ca, name)
 	return Config{
 		Name: name, Dir: t.TempDir(), CertDir: certDir,
-		ClientAddr: testkit.FreeAddr(t), PeerAddr: testkit.FreeAddr(t), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		ClientAddr: testkit.FreeAddr(t), PeerAddr: testkit.FreeAddr(t), Log: slog.New(slog.DiscardHandler),
 	}, pair
 }
 

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"net"
@@ -10,7 +11,7 @@ import (
 // socket: it ends with the process that holds it, however that ends, and every
 // user of the machine sees it.
 func Claim(network string) (release func(), err error) {
-	l, err := net.Listen("unix", "@howdah/net/"+network)
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", "@howdah/net/"+network)
 	if err != nil {
 		return nil, fmt.Errorf("network %s.0.0/16 is in use by another running home: stop it, or give this home another "+
 			"\"network\" in its howdah.json while it has no databases: %w", network, ErrLocked)

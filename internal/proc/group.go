@@ -53,8 +53,9 @@ func (g *Group) limitDir(controller cgroup.Controller) string {
 		return g.below(controller.Top)
 	case cgroup.V2:
 		return g.database()
+	default:
+		return ""
 	}
-	return ""
 }
 
 // databaseDirs lists every group that PostgreSQL is to be moved to.
@@ -116,8 +117,9 @@ func (g *Group) containedDir() string {
 		return g.below(g.host.layout.Unified)
 	case Freezer:
 		return g.below(g.host.layout.Freezer)
+	default:
+		return ""
 	}
-	return ""
 }
 
 // Processes lists all live processes of the member: those that the kernel has in

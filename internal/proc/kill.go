@@ -125,7 +125,7 @@ func (g *Group) kill(ctx context.Context) (Proof, error) {
 		return Proof{}, &SurvivorError{Group: g.name, After: time.Since(proof.Began), Survivors: g.survivors(scan), Cause: err}
 	}
 	proof.At = time.Now()
-	dead := append(inside, scans.killed...)
+	dead := slices.Concat(inside, scans.killed)
 	proof.Found = len(dead)
 	proof.Evidence = g.evidence(scans)
 	g.host.reaped(ctx, g.name)

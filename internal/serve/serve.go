@@ -214,7 +214,7 @@ func (cfg Config) listen(ctx context.Context, identity *certs.Identity, handler 
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 		defer cancel()
 		if srv.Shutdown(end) != nil {
-			srv.Close() // who did not end in time is told so
+			_ = srv.Close() // who did not end in time is told so
 		}
 	}()
 	cfg.Log.Info("API listens", "address", cfg.Home.Listen)

@@ -72,7 +72,7 @@ func (c *Cache) Run(ctx context.Context) error {
 	for {
 		err := c.follow(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it was told to end
 		}
 		c.log.Warn("state watch interrupted, reloading", "error", err)
 		select {

@@ -28,7 +28,10 @@ func Main(open func(ctx context.Context, home, runDir string) (endpoint.Forwarde
 	if part == "" {
 		return
 	}
-	_, err := bufio.NewReader(os.Stdin).ReadString('\n') // the parent says go
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+		os.Exit(1) // the parent died before it said go
+	}
+	var err error
 	switch part {
 	case "server":
 		err = playServer(args)
@@ -48,7 +51,7 @@ func Main(open func(ctx context.Context, home, runDir string) (endpoint.Forwarde
 
 // playServer serves on an address until it is killed.
 func playServer(addr string) error {
-	l, err := net.Listen("tcp4", addr)
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", addr)
 	if err != nil {
 		return err
 	}
@@ -97,7 +100,7 @@ func start(t testing.TB, part string) *Child {
 // Prepare starts a child, in new namespaces if flags say so, that waits for Go.
 func Prepare(t testing.TB, flags uintptr, part string) *Child {
 	t.Helper()
-	cmd := exec.Command("/proc/self/exe")
+	cmd := exec.CommandContext(context.Background(), "/proc/self/exe")
 	cmd.Env = append(os.Environ(), role+"="+part)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags, Pdeathsig: syscall.SIGKILL}
@@ -137,8 +140,8 @@ func (c *Child) Line(t testing.TB) string {
 // kill is kill -9; a stopped process dies of it too.
 func (c *Child) kill() {
 	if c.ProcessState == nil {
-		c.Process.Kill()
-		c.Wait()
+		_ = c.Process.Kill() // it may be dead already
+		_ = c.Wait()
 	}
 }
 

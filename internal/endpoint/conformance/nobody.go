@@ -38,7 +38,7 @@ func AsNobody(t *testing.T) bool {
 	if testing.Verbose() {
 		args = append(args, "-test.v")
 	}
-	cmd := exec.Command(binary, args...)
+	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Credential: &syscall.Credential{Uid: nobody, Gid: nobody},

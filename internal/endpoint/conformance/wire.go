@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -46,7 +47,7 @@ func answer(c net.Conn) {
 // NewServer is a database member of the suite.
 func NewServer(t testing.TB) netip.AddrPort {
 	t.Helper()
-	l, err := net.Listen("tcp4", netip.AddrPortFrom(SomeAddr(), 0).String())
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", netip.AddrPortFrom(SomeAddr(), 0).String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ const answerTime = 3 * time.Second
 
 // Dial fails where a client would: refused, or no answer in time.
 func Dial(to netip.AddrPort) (*Session, error) {
-	c, err := net.DialTimeout("tcp4", to.String(), answerTime)
+	c, err := (&net.Dialer{Timeout: answerTime}).DialContext(context.Background(), "tcp4", to.String())
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +182,7 @@ func AllEnded(t testing.TB, sessions []*Session) time.Time {
 func Refuses(t testing.TB, listen netip.AddrPort) {
 	t.Helper()
 	begin := time.Now()
-	c, err := net.DialTimeout("tcp4", listen.String(), answerTime)
+	c, err := (&net.Dialer{Timeout: answerTime}).DialContext(t.Context(), "tcp4", listen.String())
 	if err == nil {
 		c.Close()
 		t.Fatalf("%s took a connection, but leads nowhere", listen)

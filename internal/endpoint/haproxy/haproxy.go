@@ -326,5 +326,5 @@ func (f *Forwarder) Remove(_ context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return clear(f.dir)
+	return clearDir(f.dir)
 }

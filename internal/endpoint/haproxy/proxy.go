@@ -44,8 +44,8 @@ func listenOf(config string) (netip.AddrPort, error) {
 	return netip.ParseAddrPort(strings.Replace(name, "-", ":", 1))
 }
 
-// clear removes what proxies that are gone have left in dir, and dir.
-func clear(dir string) error {
+// clearDir removes what proxies that are gone have left in dir, and dir.
+func clearDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -88,7 +88,7 @@ func (f files) ask(ctx context.Context, commands ...string) (string, error) {
 		return "", fmt.Errorf("%w: %w", errMute, err)
 	}
 	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Now()) })
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })
 	defer stop()
 	if _, err := fmt.Fprintln(c, strings.Join(commands, "; ")); err != nil {
 		return "", fmt.Errorf("%w: %w", errMute, err)

@@ -131,8 +131,9 @@ func element(e endpoint.Endpoint) string {
 		return joined(e.Listen) + " : " + joined(e.Targets[0])
 	case several:
 		return joined(e.Listen) + " : goto " + chainName(e.Listen)
+	default:
+		return joined(e.Listen)
 	}
-	return joined(e.Listen)
 }
 
 func joined(a netip.AddrPort) string { return fmt.Sprintf("%s . %d", a.Addr(), a.Port()) }

@@ -4,6 +4,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // ErrNoVersion says that the major version asked for is not installed here.
@@ -69,7 +71,9 @@ func Find(major int) (Install, error) {
 var versionForm = regexp.MustCompile(`\(PostgreSQL\) ([0-9]+\.[0-9]+)`)
 
 func fullVersion(program string) (string, error) {
-	out, err := exec.Command(program, "--version").Output()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("ask %s for its version: %w", program, err)
 	}

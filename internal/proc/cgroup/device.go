@@ -81,7 +81,7 @@ func (s System) whole(device Device) (Device, error) {
 		return Device{}, fmt.Errorf("find the disk of device %s: %w", device, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "partition")); err != nil {
-		return device, nil
+		return device, nil //nolint:nilerr // not a partition: the disk itself
 	}
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "dev"))
 	if err != nil {

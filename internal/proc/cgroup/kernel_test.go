@@ -14,9 +14,9 @@ import (
 	"howdah/internal/testkit"
 )
 
-// real detects this machine under a name of the test's own, and has the groups
+// detected detects this machine under a name of the test's own, and has the groups
 // of that name removed at the end.
-func real(t *testing.T) (Layout, string) {
+func detected(t *testing.T) (Layout, string) {
 	t.Helper()
 	testkit.NeedRoot(t)
 	name := fmt.Sprintf("howdah-proc-test-%d-%d", os.Getpid(), time.Now().UnixNano())
@@ -45,7 +45,7 @@ func sleeper(t *testing.T) int {
 }
 
 func TestDetectLeavesNothingBehind(t *testing.T) {
-	layout, name := real(t)
+	layout, name := detected(t)
 	for _, top := range []string{layout.Unified, layout.Freezer, layout.CPU.Top, layout.Memory.Top, layout.IO.Top} {
 		if top == "" {
 			continue
@@ -60,7 +60,7 @@ func TestDetectLeavesNothingBehind(t *testing.T) {
 }
 
 func TestGroupOfVersion2(t *testing.T) {
-	layout, _ := real(t)
+	layout, _ := detected(t)
 	if layout.Unified == "" {
 		t.Skip("needs cgroup version 2: " + layout.UnifiedReason)
 	}
@@ -104,7 +104,7 @@ func TestGroupOfVersion2(t *testing.T) {
 }
 
 func TestFreezerRemovesOnlyWhatIsEmpty(t *testing.T) {
-	layout, _ := real(t)
+	layout, _ := detected(t)
 	if layout.Freezer == "" {
 		t.Skip("needs the freezer of version 1: " + layout.FreezerReason)
 	}
@@ -133,7 +133,7 @@ func TestFreezerRemovesOnlyWhatIsEmpty(t *testing.T) {
 // The kernel's rule that a group with processes cannot have controllers for its
 // children, tried with the one controller that version 2 has on a hybrid host.
 func TestEnable(t *testing.T) {
-	layout, _ := real(t)
+	layout, _ := detected(t)
 	base := filepath.Dir(layout.Unified)
 	if layout.Unified == "" || !strings.Contains(read(base, "cgroup.controllers"), "hugetlb") {
 		t.Skip("needs cgroup version 2 with the controller hugetlb")

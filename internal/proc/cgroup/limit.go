@@ -139,6 +139,7 @@ func Lift(cpu Version, cpuDir string, io Version, ioDir string) (restore func() 
 		lift(cpuDir, cpuQuotaFile, unlimitedV1)
 	case V2:
 		lift(cpuDir, cpuMaxFile, unlimitedV2)
+	case None:
 	}
 	for _, file := range ioFiles(io) {
 		for line := range strings.Lines(read(ioDir, file)) {
@@ -163,8 +164,9 @@ func ioFiles(version Version) []string {
 		return []string{readIOPSFile, writeIOPSFile}
 	case V2:
 		return []string{ioMaxFile}
+	default:
+		return nil
 	}
-	return nil
 }
 
 func noLimit(version Version) string {

@@ -9,7 +9,7 @@ import (
 // Positions in /proc/PID/stat after the name, which is the second field and may
 // hold spaces and parentheses; proc_pid_stat(5) counts from 1 with the id.
 const (
-	statState   = 3 - 3
+	statState   = 0 // 3 - 3
 	statParent  = 4 - 3
 	statGroup   = 5 - 3
 	statSession = 6 - 3

@@ -129,7 +129,7 @@ func TestAllListsTheLiveAndNotTheZombies(t *testing.T) {
 	testkit.Eventually(t, 10*time.Second, func() error {
 		entry, err := System.Get(zombie.Process.Pid)
 		if err != nil || !entry.Dead() {
-			return fmt.Errorf("not a zombie yet: %+v, %v", entry, err)
+			return fmt.Errorf("not a zombie yet: %+v, %w", entry, err)
 		}
 		return nil
 	})
