@@ -23,7 +23,7 @@ const (
 )
 
 // journeys of api_journey.py, the longest first.
-var journeys = []string{"cluster", "instance", "replica", "multi-az-cluster", "deleting"}
+var journeys = []string{"cluster", "instance", "replica", "multi-az-cluster", "deleting", "refusals"}
 
 func TestJourneys(t *testing.T) {
 	python, aws := program(t, "HOWDAH_TEST_PYTHON", "python3"), program(t, "HOWDAH_TEST_AWS", "aws")
