@@ -118,10 +118,11 @@ func (w *work) task(kind member.TaskKind, request string, m *Placed) (isDone boo
 }
 
 // busy: a task of another request is under way, and its end can be told. Two deeds
-// on one database never overlap.
+// on one database never overlap. The result of one whose end was noticed may be
+// swept by now: it is not waited for again.
 func (w *work) busy(request string) bool {
 	a := w.out.Layout.Asked
-	return a != nil && a.Request != request && w.progress(a.Request).stage == waiting && w.answers(a.Member)
+	return a != nil && a.Request != request && a.Ended.IsZero() && w.progress(a.Request).stage == waiting && w.answers(a.Member)
 }
 
 func (w *work) ask(kind member.TaskKind, request string, m *Placed) {
