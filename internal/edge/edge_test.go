@@ -1,0 +1,294 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"howdah/internal/edge/seen"
+	"howdah/internal/reconcile"
+	"howdah/internal/route"
+	"howdah/internal/state"
+	"howdah/internal/testkit"
+)
+
+// switched waits for what the edge saw when a member took over.
+func (w *world) switched(to string) seen.Switch {
+	w.Helper()
+	var s seen.Switch
+	testkit.Eventually(w.T, soon, func() error {
+		record, err := state.Get[seen.Switch](w.Context(), w.home.Store, state.Switch("edge", "db-1"))
+		if err != nil {
+			return err
+		}
+		if s = record.Value; s.To != to {
+			return fmt.Errorf("%+v", s)
+		}
+		return nil
+	})
+	return s
+}
+
+// Another leader key: the endpoint follows, the old primary's sessions are cut
+// whatever endpoint they came through, and the times are kept.
+func TestTheEndpointFollowsTheLeader(t *testing.T) {
+	w := newWorld(t)
+	w.putRoute(w.route("writer", route.Leader, w.listen))
+	w.putRoute(w.route("readers", route.Readers, "127.201.0.2:5432"))
+	w.elect("m1")
+	w.run(nil)
+	w.leadsTo("writer", "m1")
+	first := w.switched("m1")
+	if first.From != "" || first.Sessions != 0 {
+		t.Errorf("the first leader: %+v", first)
+	}
+	w.elect("m2")
+	w.leadsTo("writer", "m2")
+	s := w.switched("m2")
+	if s.From != "m1" || s.Database != "db-1" || s.Sessions != 6 {
+		t.Errorf("switch %+v, want 3 sessions cut of each of two endpoints", s)
+	}
+	if s.Elected.After(s.Serving) || s.Serving.After(s.Switched) || s.Switched.After(s.FirstWrite) || s.FirstWrite.IsZero() {
+		t.Errorf("times %+v", s)
+	}
+	for _, listen := range []string{w.listen, "127.201.0.2:5432"} {
+		if line := fmt.Sprintf("cut %s %s", listen, w.servers["m1"].Addr); !w.paths.seen(line) {
+			t.Errorf("no %q in %q", line, w.paths.lines())
+		}
+		if line := fmt.Sprintf("cut %s %s", listen, w.servers["m2"].Addr); w.paths.seen(line) {
+			t.Errorf("sessions of the new primary were cut: %q", line)
+		}
+	}
+}
+
+// While nobody has the key, new connections are refused and open ones stay; the
+// primary that wins it back loses no session.
+func TestAPrimaryThatWinsItsKeyBack(t *testing.T) {
+	w := newWorld(t)
+	w.putRoute(w.route("writer", route.Leader, w.listen))
+	w.elect("m1")
+	w.run(nil)
+	w.leadsTo("writer", "m1")
+	w.elect("")
+	w.leadsTo("writer")
+	w.elect("m1")
+	w.leadsTo("writer", "m1")
+	w.passed()
+	if slices.ContainsFunc(w.paths.lines(), func(l string) bool { return l[:3] == "cut" }) {
+		t.Errorf("sessions were cut: %q", w.paths.lines())
+	}
+}
+
+// A member that was elected and is still in recovery gets no client; once it takes
+// writes it does.
+func TestNobodyIsLedToAPrimaryInRecovery(t *testing.T) {
+	w := newWorld(t)
+	w.putRoute(w.route("writer", route.Leader, w.listen))
+	w.elect("m1")
+	w.run(nil)
+	w.leadsTo("writer", "m1")
+	w.elect("m3")
+	w.leadsTo("writer")
+	line := fmt.Sprintf("cut %s %s", w.listen, w.servers["m1"].Addr)
+	testkit.Eventually(t, soon, func() error {
+		if !w.paths.seen(line) {
+			return errors.New("the old sessions wait for the new primary")
+		}
+		return nil
+	})
+	w.passed()
+	if err := w.leadsNow("writer"); err != nil {
+		t.Error(err)
+	}
+	w.servers["m3"].Exec("SELECT pg_promote()")
+	w.leadsTo("writer", "m3")
+	if s := w.switched("m3"); s.FirstWrite.IsZero() {
+		t.Errorf("switch %+v", s)
+	}
+}
+
+// The leader of a database that follows another one is in recovery for ever: it is
+// enough that it answers, and nothing is written through it.
+func TestTheLeaderOfAFollower(t *testing.T) {
+	w := newWorld(t)
+	r := w.route("writer", route.Leader, w.listen)
+	r.Follows = true
+	w.putRoute(r)
+	w.elect("m3")
+	w.run(nil)
+	w.leadsTo("writer", "m3")
+	if s := w.switched("m3"); !s.FirstWrite.IsZero() {
+		t.Errorf("a write through a replica: %+v", s)
+	}
+}
+
+// One that is elected and dead keeps nobody from the next one.
+func TestAnElectionIsGivenUpForTheNext(t *testing.T) {
+	w := newWorld(t)
+	w.putRoute(w.route("writer", route.Leader, w.listen))
+	w.servers["m2"].Kill()
+	w.elect("m2")
+	w.run(nil)
+	w.leadsTo("writer")
+	w.elect("m1")
+	w.leadsTo("writer", "m1")
+	w.servers["m2"].Up()
+	w.passed()
+	if err := w.leadsNow("writer", "m1"); err != nil {
+		t.Errorf("the election that was given up is settled: %v", err)
+	}
+}
+
+// Readers: replicas that stream, on hosts that live; without any, the primary.
+func TestReaders(t *testing.T) {
+	w := newWorld(t)
+	w.putRoute(w.route("writer", route.Leader, w.listen))
+	w.putRoute(w.route("readers", route.Readers, "127.201.0.2:5432"))
+	w.elect("m1")
+	w.run(nil)
+	w.leadsTo("readers", "m1")
+	w.serves("m2", true, true)
+	w.leadsTo("readers", "m2")
+	w.serves("m3", true, true)
+	w.leadsTo("readers", "m2", "m3")
+	w.serves("m2", false, true)
+	w.leadsTo("readers", "m3")
+	w.passed()
+	if slices.ContainsFunc(w.paths.lines(), func(l string) bool { return l[:3] == "cut" }) {
+		t.Errorf("a reader that only lags lost its sessions: %q", w.paths.lines())
+	}
+	// A lost host answers nobody: its sessions are cut, but not those of the
+	// primary, whose fate is an election's.
+	w.serves("m3", true, false)
+	w.leadsTo("readers", "m1")
+	line := fmt.Sprintf("cut 127.201.0.2:5432 %s", w.servers["m3"].Addr)
+	testkit.Eventually(t, soon, func() error {
+		if !w.paths.seen(line) {
+			return fmt.Errorf("no %q in %q", line, w.paths.lines())
+		}
+		return nil
+	})
+	w.put(state.Live("host-m1"), reconcile.Liveness{Alive: false})
+	w.passed()
+	if slices.Contains(w.paths.lines(), fmt.Sprintf("cut %s %s", w.listen, w.servers["m1"].Addr)) {
+		t.Error("sessions of the primary were cut without an election")
+	}
+}
+
+// Endpoints come and go with their routes; a route that cannot be used harms no
+// other one.
+func TestRoutesComeAndGo(t *testing.T) {
+	w := newWorld(t)
+	w.putRoute(w.route("writer", route.Leader, w.listen))
+	broken := w.route("broken", route.Leader, "nonsense")
+	w.putRoute(broken)
+	w.elect("m1")
+	w.run(nil)
+	w.leadsTo("writer", "m1")
+	if _, ok := w.paths.leading("broken"); ok {
+		t.Error("a route without an address has an endpoint")
+	}
+	broken.Listen = "127.201.0.3:5432"
+	w.putRoute(broken)
+	w.leadsTo("broken", "m1")
+	if _, err := w.home.Store.Commit(t.Context(), state.Delete(state.Route("writer"))); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, soon, func() error {
+		if _, ok := w.paths.leading("writer"); ok {
+			return errors.New("the endpoint is still there")
+		}
+		return nil
+	})
+}
+
+// Where edges share addresses, an endpoint is on the edge beside its primary, which
+// announces it; while there is no primary it stays.
+func TestAnOwnedEndpointMovesWithThePrimary(t *testing.T) {
+	w := newWorld(t)
+	w.putRoute(w.route("writer", route.Leader, w.listen))
+	w.elect("m1")
+	var mu sync.Mutex
+	announced := 0
+	w.run(func(c *Config) {
+		c.Own = "host-m1"
+		c.Announce = func(a netip.Addr) error {
+			mu.Lock()
+			defer mu.Unlock()
+			announced++
+			if a.String() != "127.201.0.1" {
+				t.Errorf("announced %s", a)
+			}
+			return nil
+		}
+	})
+	w.leadsTo("writer", "m1")
+	w.elect("")
+	w.leadsTo("writer")
+	w.elect("m2")
+	testkit.Eventually(t, soon, func() error {
+		if _, ok := w.paths.leading("writer"); ok {
+			return errors.New("the address is still here")
+		}
+		return nil
+	})
+	w.elect("m1")
+	w.leadsTo("writer", "m1")
+	testkit.Eventually(t, soon, func() error {
+		if s := w.switched("m1"); s.From != "m2" {
+			return fmt.Errorf("switch %+v", s)
+		}
+		return nil
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if announced != 2 {
+		t.Errorf("announced %d times, want 2", announced)
+	}
+}
+
+// Where clients are led is written down after the fact, and the edge says who it is.
+func TestWaysAreTold(t *testing.T) {
+	w := newWorld(t)
+	w.putRoute(w.route("writer", route.Leader, w.listen))
+	w.elect("m1")
+	stop := w.run(nil)
+	way := func(want string) func() error {
+		return func() error {
+			got, err := state.Get[route.Way](t.Context(), w.home.Store, state.Way("writer", "edge"))
+			if err != nil {
+				return err
+			}
+			if text := fmt.Sprint(got.Value.Targets); text != want || got.Value.Listen != w.listen {
+				return fmt.Errorf("%+v, want %s", got.Value, want)
+			}
+			return nil
+		}
+	}
+	testkit.Eventually(t, soon, way("["+w.servers["m1"].Addr+"]"))
+	w.elect("m2")
+	testkit.Eventually(t, soon, way("["+w.servers["m2"].Addr+"]"))
+	status, err := state.Get[seen.Status](t.Context(), w.home.Store, state.Edge("edge"))
+	if err != nil || status.Value.Name != "edge" || status.Value.Info.Driver != "paths" || time.Since(status.Value.Started) > time.Minute {
+		t.Errorf("%+v, %v", status.Value, err)
+	}
+	stop()
+	if err := w.leadsNow("writer", "m2"); err != nil {
+		t.Errorf("what the edge made went with it: %v", err)
+	}
+	if _, err := w.home.Store.Commit(t.Context(), state.Delete(state.Route("writer"))); err != nil {
+		t.Fatal(err)
+	}
+	w.run(nil)
+	testkit.Eventually(t, soon, func() error {
+		_, err := state.Get[route.Way](t.Context(), w.home.Store, state.Way("writer", "edge"))
+		if !errors.Is(err, state.ErrNotFound) {
+			return fmt.Errorf("the way of a route that is gone: %w", err)
+		}
+		return nil
+	})
+}
