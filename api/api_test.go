@@ -16,12 +16,14 @@ func TestMemberOf(t *testing.T) {
 		List   []string `wire:"Lists,list=item,each=E"`
 		All    *string  `wire:"All,required,sensitive,check=C"`
 		NoTag  *string
-		Absent *string `json:"Absent"`
+		Absent *string  `json:"Absent"`
+		Two    []string `wire:"two,param=Two,flat,list=item"`
 	}
 	want := map[string]api.Member{
-		"Plain": {Name: "Plain"},
-		"List":  {Name: "Lists", Element: "item", Each: "E"},
-		"All":   {Name: "All", Required: true, Sensitive: true, Check: "C"},
+		"Plain": {Name: "Plain", Param: "Plain"},
+		"List":  {Name: "Lists", Param: "Lists", Element: "item", Each: "E"},
+		"All":   {Name: "All", Param: "All", Required: true, Sensitive: true, Check: "C"},
+		"Two":   {Name: "two", Param: "Two", Flat: true, Element: "item"},
 	}
 	got := map[string]api.Member{}
 	for field := range reflect.TypeFor[shape]().Fields() {

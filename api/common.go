@@ -4,7 +4,8 @@ import "net/http"
 
 // The codes that any action may answer and that the service models leave out.
 // Codes and statuses are those of the RDS API reference, "Common Errors", but
-// for the last three, which the reference leaves to the HTTP front end.
+// for Throttled, which is SNS's, and the last three, which the reference leaves to
+// the HTTP front end.
 const (
 	ErrAccessDenied                = "AccessDenied"
 	ErrAccessDeniedException       = "AccessDeniedException"
@@ -23,6 +24,7 @@ const (
 	ErrRequestExpired              = "RequestExpired"
 	ErrServiceUnavailable          = "ServiceUnavailable"
 	ErrSignatureDoesNotMatch       = "SignatureDoesNotMatch"
+	ErrThrottled                   = "Throttled"
 	ErrThrottlingException         = "ThrottlingException"
 	ErrValidationError             = "ValidationError"
 
@@ -50,6 +52,7 @@ var CommonErrors = map[string]int{
 	ErrRequestExpired:              http.StatusBadRequest,
 	ErrServiceUnavailable:          http.StatusServiceUnavailable,
 	ErrSignatureDoesNotMatch:       http.StatusForbidden,
+	ErrThrottled:                   http.StatusTooManyRequests,
 	ErrThrottlingException:         http.StatusBadRequest,
 	ErrValidationError:             http.StatusBadRequest,
 	ErrMethodNotAllowed:            http.StatusMethodNotAllowed,

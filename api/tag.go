@@ -7,8 +7,12 @@ import (
 
 // Member is what the struct tag of a field says of a member on the wire.
 type Member struct {
-	// Name is the member's name in a query parameter and as an XML element.
+	// Name is the member's name as an XML element.
 	Name string
+	// Param is its name in a query parameter: Name, unless the protocol has two.
+	Param string
+	// Flat lists are numbered right behind Param in a request.
+	Flat bool
 	// Element is the name of a list's elements; "" where the member is no list.
 	Element string
 	// Required members must be given.
@@ -30,10 +34,14 @@ func MemberOf(field reflect.StructField) (Member, bool) {
 		return Member{}, false
 	}
 	name, rest, _ := strings.Cut(tag, ",")
-	member := Member{Name: name}
+	member := Member{Name: name, Param: name}
 	for option := range strings.SplitSeq(rest, ",") {
 		key, value, _ := strings.Cut(option, "=")
 		switch key {
+		case "param":
+			member.Param = value
+		case "flat":
+			member.Flat = true
 		case "list":
 			member.Element = value
 		case "required":

@@ -103,11 +103,10 @@ func list(files map[string][]byte) string {
 func TestRenderRefuses(t *testing.T) {
 	const head = `{"operations":{"A":{"name":"A","input":{"shape":"In"},"errors":[`
 	tests := []struct{ name, model, want string }{
-		{"blob", head + `]}},"shapes":{"In":{"type":"structure","members":{"B":{"shape":"Blob"}}},"Blob":{"type":"blob"}}}`, "type blob is not supported"},
 		{"flattened list", head + `]}},"shapes":{"In":{"type":"structure","members":{"B":{"shape":"L"}}},"L":{"type":"list","flattened":true,"member":{"shape":"S"}},"S":{"type":"string"}}}`, "flattened"},
 		{"attribute", head + `]}},"shapes":{"In":{"type":"structure","members":{"B":{"shape":"S","xmlAttribute":true}}},"S":{"type":"string"}}}`, "attributes"},
 		{"list of numbers", head + `]}},"shapes":{"In":{"type":"structure","members":{"B":{"shape":"L"}}},"L":{"type":"list","member":{"shape":"I"}},"I":{"type":"integer"}}}`, "list of integer"},
-		{"map of structures", head + `]}},"shapes":{"In":{"type":"structure","members":{"B":{"shape":"M"}}},"M":{"type":"map","key":{"shape":"S"},"value":{"shape":"In"}},"S":{"type":"string"}}}`, "map of S to In"},
+		{"map of lists", head + `]}},"shapes":{"In":{"type":"structure","members":{"B":{"shape":"M"}}},"M":{"type":"map","key":{"shape":"S"},"value":{"shape":"L"}},"L":{"type":"list","member":{"shape":"S"}},"S":{"type":"string"}}}`, "map of S to L"},
 		{"unknown shape", head + `]}},"shapes":{"In":{"type":"structure","members":{"B":{"shape":"Lost"}}}}}`, "unknown shape Lost"},
 		{"lower-case structure", `{"operations":{"A":{"name":"A","input":{"shape":"in"}}},"shapes":{"in":{"type":"structure"}}}`, "not a Go name"},
 		{"no input", `{"operations":{"A":{"name":"A"}}}`, "no input"},

@@ -1,4 +1,4 @@
-// Command gen writes the packages api/rds and api/sts from the service models
+// Command gen writes the packages api/rds, api/sts, api/sns and api/ec2 from the service models
 // that botocore ships:
 //
 //	go run ./api/gen -botocore botocore-1.44.5-py3-none-any.whl
@@ -30,6 +30,16 @@ type target struct {
 var targets = []target{
 	{Package: "rds", Model: "rds/2014-10-31"},
 	{Package: "sts", Model: "sts/2011-06-15", Actions: []string{"GetCallerIdentity"}},
+	{Package: "sns", Model: "sns/2010-03-31", Actions: []string{
+		"AddPermission", "ConfirmSubscription", "CreateTopic", "DeleteTopic", "GetDataProtectionPolicy", "GetSubscriptionAttributes",
+		"GetTopicAttributes", "ListSubscriptions", "ListSubscriptionsByTopic", "ListTagsForResource", "ListTopics", "Publish", "PublishBatch",
+		"PutDataProtectionPolicy", "RemovePermission", "SetSubscriptionAttributes", "SetTopicAttributes", "Subscribe", "TagResource",
+		"Unsubscribe", "UntagResource",
+	}},
+	{Package: "ec2", Model: "ec2/2016-11-15", Actions: []string{
+		"AuthorizeSecurityGroupIngress", "CreateSecurityGroup", "DeleteSecurityGroup", "DescribeSecurityGroupRules", "DescribeSecurityGroups",
+		"DescribeSubnets", "DescribeVpcs", "RevokeSecurityGroupIngress",
+	}},
 }
 
 func main() {

@@ -20,6 +20,7 @@ type model struct {
 		EndpointPrefix string `json:"endpointPrefix"`
 		SigningName    string `json:"signingName"`
 		XMLNamespace   string `json:"xmlNamespace"`
+		Protocol       string `json:"protocol"`
 	} `json:"metadata"`
 	Operations map[string]operation `json:"operations"`
 	Shapes     map[string]shape     `json:"shapes"`
@@ -36,24 +37,26 @@ type shapeRef struct {
 	Shape         string `json:"shape"`
 	ResultWrapper string `json:"resultWrapper"`
 	LocationName  string `json:"locationName"`
+	QueryName     string `json:"queryName"`
 	Flattened     bool   `json:"flattened"`
 	XMLAttribute  bool   `json:"xmlAttribute"`
 }
 
 type shape struct {
-	Type      string    `json:"type"`
-	Members   members   `json:"members"`
-	Required  []string  `json:"required"`
-	Member    *shapeRef `json:"member"`
-	Key       *shapeRef `json:"key"`
-	Value     *shapeRef `json:"value"`
-	Enum      []string  `json:"enum"`
-	Min       *int64    `json:"min"`
-	Max       *int64    `json:"max"`
-	Pattern   string    `json:"pattern"`
-	Sensitive bool      `json:"sensitive"`
-	Flattened bool      `json:"flattened"`
-	Exception bool      `json:"exception"`
+	Type     string    `json:"type"`
+	Members  members   `json:"members"`
+	Required []string  `json:"required"`
+	Member   *shapeRef `json:"member"`
+	Key      *shapeRef `json:"key"`
+	Value    *shapeRef `json:"value"`
+	Enum     []string  `json:"enum"`
+	// Min and Max are whole numbers in all shapes that the output needs.
+	Min       *json.Number `json:"min"`
+	Max       *json.Number `json:"max"`
+	Pattern   string       `json:"pattern"`
+	Sensitive bool         `json:"sensitive"`
+	Flattened bool         `json:"flattened"`
+	Exception bool         `json:"exception"`
 	Error     struct {
 		Code           string `json:"code"`
 		HTTPStatusCode int    `json:"httpStatusCode"`
@@ -86,6 +89,9 @@ func (m *members) UnmarshalJSON(data []byte) error {
 	}
 	return nil
 }
+
+// ec2 reports whether the service speaks EC2's variant of the query protocol.
+func (m *model) ec2() bool { return m.Metadata.Protocol == "ec2" }
 
 // openData returns the data directory inside a botocore wheel, an unpacked
 // wheel, or the data directory itself.

@@ -28,7 +28,7 @@ func (r *renderer) group() (map[string][]string, error) {
 			verb = "other"
 		}
 		if op.Output != nil {
-			if op.Output.ResultWrapper == "" {
+			if op.Output.ResultWrapper == "" && !r.m.ec2() {
 				return nil, fmt.Errorf("action %s has an output without a wrapper", name)
 			}
 			queue = append(queue, op.Output.Shape)
@@ -47,7 +47,7 @@ func (r *renderer) group() (map[string][]string, error) {
 		}
 		seen[name] = true
 		sh := r.m.Shapes[name]
-		if sh.Type == "structure" {
+		if sh.Type == "structure" || r.entries(sh) {
 			files[name] = cmp.Or(files[name], shapeFile(name))
 		}
 		queue = append(queue, sh.refs()...)
@@ -97,12 +97,12 @@ func (r *renderer) structure(s *source, name string) error {
 		return fmt.Errorf("shape %s: not a Go name", name)
 	}
 	sh := r.m.Shapes[name]
-	if len(sh.Members) == 0 {
+	if len(sh.Members) == 0 && sh.Type == "structure" {
 		s.printf("type %s struct{}\n\n", name)
 		return nil
 	}
 	s.printf("type %s struct {\n", name)
-	for _, m := range sh.Members {
+	for _, m := range r.entryMembers(sh) {
 		typ, err := r.goType(m.shapeRef)
 		if err != nil {
 			return fmt.Errorf("member %s of %s: %w", m.Name, name, err)
@@ -110,7 +110,8 @@ func (r *renderer) structure(s *source, name string) error {
 		if strings.Contains(typ, "time.") {
 			s.use("time")
 		}
-		s.printf("%s %s `wire:%q`\n", goName(m.Name), typ, r.tag(m, slices.Contains(sh.Required, m.Name)))
+		required := sh.Type == "map" || slices.Contains(sh.Required, m.Name)
+		s.printf("%s %s `wire:%q`\n", goName(m.Name), typ, r.tag(m, required))
 	}
 	s.printf("}\n\n")
 	return nil
@@ -131,8 +132,13 @@ func (r *renderer) goType(ref shapeRef) (string, error) {
 	switch sh.Type {
 	case "structure":
 		return "*" + ref.Shape, nil
-	case "list", "map":
-		return r.goContainer(sh)
+	case "list":
+		return r.goList(sh)
+	case "map":
+		if r.entries(sh) {
+			return "[]" + ref.Shape, nil
+		}
+		return r.goMap(sh)
 	}
 	scalar, ok := scalars[sh.Type]
 	if !ok {
@@ -141,18 +147,39 @@ func (r *renderer) goType(ref shapeRef) (string, error) {
 	return "*" + scalar, nil
 }
 
+// scalars are the types of single values; a blob is its text in base64, as on the
+// wire.
 var scalars = map[string]string{
-	"string": "string", "integer": "int32", "long": "int64",
+	"string": "string", "blob": "string", "integer": "int32", "long": "int64",
 	"double": "float64", "boolean": "bool", "timestamp": "time.Time",
 }
 
-func (r *renderer) goContainer(sh shape) (string, error) {
-	if sh.Type == "map" {
-		if r.m.Shapes[sh.Key.Shape].Type != "string" || r.m.Shapes[sh.Value.Shape].Type != "string" {
-			return "", fmt.Errorf("map of %s to %s is not supported", sh.Key.Shape, sh.Value.Shape)
-		}
-		return "map[string]string", nil
+// entries reports whether a map has structures as its values. On the wire it is a
+// list of entries, each with a key and a value, and that is what it becomes here.
+func (r *renderer) entries(sh shape) bool {
+	return sh.Type == "map" && r.m.Shapes[sh.Value.Shape].Type == "structure"
+}
+
+// entryMembers are the members of a structure, or of an entry of a map.
+func (r *renderer) entryMembers(sh shape) members {
+	if !r.entries(sh) {
+		return sh.Members
 	}
+	key, value := *sh.Key, *sh.Value
+	return members{
+		{Name: goName(cmp.Or(key.LocationName, "key")), shapeRef: key},
+		{Name: goName(cmp.Or(value.LocationName, "value")), shapeRef: value},
+	}
+}
+
+func (r *renderer) goMap(sh shape) (string, error) {
+	if r.m.Shapes[sh.Key.Shape].Type != "string" || r.m.Shapes[sh.Value.Shape].Type != "string" {
+		return "", fmt.Errorf("map of %s to %s is not supported", sh.Key.Shape, sh.Value.Shape)
+	}
+	return "map[string]string", nil
+}
+
+func (r *renderer) goList(sh shape) (string, error) {
 	element := r.m.Shapes[sh.Member.Shape]
 	switch element.Type {
 	case "structure":
@@ -167,6 +194,15 @@ func (r *renderer) goContainer(sh shape) (string, error) {
 func (r *renderer) tag(m member, required bool) string {
 	sh := r.m.Shapes[m.Shape]
 	parts := []string{cmp.Or(m.LocationName, m.Name)}
+	if param := r.param(m); param != parts[0] {
+		parts = append(parts, "param="+param)
+	}
+	if r.m.ec2() && sh.Type == "list" {
+		parts = append(parts, "flat")
+	}
+	if r.entries(sh) {
+		parts = append(parts, "list=entry")
+	}
 	if sh.Type == "list" {
 		parts = append(parts, "list="+cmp.Or(sh.Member.LocationName, "member"))
 		if r.limited(sh.Member.Shape) {
@@ -183,6 +219,16 @@ func (r *renderer) tag(m member, required bool) string {
 		parts = append(parts, "check="+m.Shape)
 	}
 	return strings.Join(parts, ",")
+}
+
+// param is the name of a member in a request. In EC2's protocol it is that of the
+// answer with a capital letter, unless the model gives it one of its own.
+func (r *renderer) param(m member) string {
+	name := cmp.Or(m.LocationName, m.Name)
+	if !r.m.ec2() {
+		return name
+	}
+	return cmp.Or(m.QueryName, goName(name))
 }
 
 // limited reports whether a shape's values have limits, and if so remembers it

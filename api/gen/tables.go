@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -19,7 +20,10 @@ func (r *renderer) service() {
 	s.doc = fmt.Sprintf("// Package %s holds the shapes, actions, error codes and limits of the service %s.\n", r.pkg, r.pkg)
 	s.printf("// Service is the contract of %s, version %s.\n", r.pkg, meta.APIVersion)
 	s.printf("var Service = api.Service{\n")
-	s.printf("Name: %q,\nVersion: %q,\nXMLNS: %q,\n", cmp.Or(meta.SigningName, meta.EndpointPrefix), meta.APIVersion, meta.XMLNamespace)
+	s.printf("Name: %q,\nVersion: %q,\nXMLNS: %q,\n", cmp.Or(meta.SigningName, meta.EndpointPrefix), meta.APIVersion, r.namespace())
+	if r.m.ec2() {
+		s.printf("Protocol: api.EC2,\n")
+	}
 	s.printf("Actions: actions,\nErrors: statuses,\nChecks: checks,\n}\n\n")
 	s.printf("var actions = []api.Action{\n")
 	for _, name := range slices.Sorted(maps.Keys(r.m.Operations)) {
@@ -28,10 +32,21 @@ func (r *renderer) service() {
 	s.printf("}\n")
 }
 
+// namespace is that of answers; EC2 writes a slash behind the one of its model.
+func (r *renderer) namespace() string {
+	if r.m.ec2() {
+		return r.m.Metadata.XMLNamespace + "/"
+	}
+	return r.m.Metadata.XMLNamespace
+}
+
 func (r *renderer) action(s *source, op operation) {
 	s.printf("{Name: %q, Input: api.New[%s]", op.Name, op.Input.Shape)
 	if op.Output != nil {
-		s.printf(", Output: api.New[%s], Wrapper: %q", op.Output.Shape, op.Output.ResultWrapper)
+		s.printf(", Output: api.New[%s]", op.Output.Shape)
+		if op.Output.ResultWrapper != "" {
+			s.printf(", Wrapper: %q", op.Output.ResultWrapper)
+		}
 	}
 	if len(op.Errors) > 0 {
 		s.printf(", Errors: []string{")
@@ -68,7 +83,11 @@ func (r *renderer) nameErrors() error {
 }
 
 // errors writes the constants of the error codes and the table of their statuses.
+// The model of EC2 has none: that package's own file holds them.
 func (r *renderer) errors() {
+	if r.m.ec2() {
+		return
+	}
 	s := r.file("errors")
 	names := slices.SortedFunc(maps.Keys(r.errorNames), func(a, b string) int {
 		return strings.Compare(r.errorNames[a], r.errorNames[b])
@@ -98,11 +117,18 @@ func (r *renderer) checkTable() error {
 		if sh.Enum != nil {
 			fields = append(fields, fmt.Sprintf("Enum: %#v", sh.Enum))
 		}
-		if sh.Min != nil {
-			fields = append(fields, fmt.Sprintf("Min: api.Bound(%d)", *sh.Min))
-		}
-		if sh.Max != nil {
-			fields = append(fields, fmt.Sprintf("Max: api.Bound(%d)", *sh.Max))
+		for _, limit := range []struct {
+			name  string
+			value *json.Number
+		}{{"Min", sh.Min}, {"Max", sh.Max}} {
+			if limit.value == nil {
+				continue
+			}
+			n, err := limit.value.Int64()
+			if err != nil {
+				return fmt.Errorf("limit of %s: %w", name, err)
+			}
+			fields = append(fields, fmt.Sprintf("%s: api.Bound(%d)", limit.name, n))
 		}
 		pattern, err := patternFields(sh.Pattern)
 		if err != nil {
