@@ -1,0 +1,143 @@
+// Package logfile reads the log files that PostgreSQL's collector writes, one an
+// hour, and keeps them from filling the disk. Only plain files with the names that
+// PostgreSQL was told to use are ever touched, in the one directory of a Dir.
+//
+// A place in a file is a byte offset that stays right for ever: files grow at their
+// end only, and what is given up at the beginning of one leaves a hole.
+package logfile
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoFile says that there is no log file of this name.
+var ErrNoFile = errors.New("there is no such log file")
+
+// nameForm is that of the files, by the setting log_filename.
+var nameForm = regexp.MustCompile(`^postgresql\.log\.[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}$`)
+
+// Dir is where a member's log files are.
+type Dir struct {
+	// Root is a directory that only the platform can replace; nothing outside is
+	// reached, whatever links lie in it.
+	Root string
+	// Sub is the directory of the files, below Root.
+	Sub string
+	// Owner names the member: a marker of one leads nowhere in another's files.
+	Owner string
+}
+
+// File is one log file.
+type File struct {
+	Name    string    `json:"name"`
+	Size    int64     `json:"size"` // bytes
+	Written time.Time `json:"written"`
+}
+
+// List are the files, the oldest first. A directory that is not there has none.
+func (d Dir) List() ([]File, error) {
+	root, found, err := d.look()
+	if err != nil || root == nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	files := make([]File, len(found))
+	for i, info := range found {
+		files[i] = File{info.Name(), info.Size(), info.ModTime().UTC()}
+	}
+	return files, nil
+}
+
+// look opens the root and finds the files below it, by name and so by age. Without
+// a directory it answers nil.
+func (d Dir) look() (*os.Root, []fs.FileInfo, error) {
+	root, err := os.OpenRoot(d.Root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("look for logs: %w", err)
+	}
+	entries, err := fs.ReadDir(root.FS(), d.Sub)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		_ = root.Close()
+		return nil, nil, fmt.Errorf("look for logs: %w", err)
+	}
+	var found []fs.FileInfo
+	for _, e := range entries {
+		if !nameForm.MatchString(e.Name()) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			found = append(found, info)
+		}
+	}
+	slices.SortFunc(found, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+	return root, found, nil
+}
+
+// open opens a file that is a plain one, and neither a link nor a pipe.
+func (d Dir) open(root *os.Root, name string, flag int) (*os.File, fs.FileInfo, error) {
+	if !nameForm.MatchString(name) {
+		return nil, nil, ErrNoFile
+	}
+	path := filepath.Join(d.Sub, name)
+	named, err := root.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !named.Mode().IsRegular() {
+		return nil, nil, ErrNoFile
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("look at log %s: %w", name, err)
+	}
+	file, err := root.OpenFile(path, flag|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, ErrNoFile
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("open log %s: %w", name, err)
+	}
+	info, err := file.Stat()
+	if err == nil && !os.SameFile(named, info) {
+		err = ErrNoFile // exchanged meanwhile
+	}
+	if err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return file, info, nil
+}
+
+// identity tells a file from all others of its name: that of another member, and
+// the one that was here before the member was copied anew.
+func (d Dir) identity(info fs.FileInfo) string {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s/%s/%d", d.Owner, info.Name(), inode(info))
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+func inode(info fs.FileInfo) uint64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Ino
+	}
+	return 0
+}
+
+// used are the bytes that a file takes on disk.
+func used(info fs.FileInfo) int64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Blocks * 512
+	}
+	return info.Size()
+}

@@ -1,0 +1,114 @@
+package param
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Effect is what values of groups mean for PostgreSQL.
+type Effect struct {
+	// Settings are PostgreSQL's own.
+	Settings map[string]string
+	// ForceTLS and Logical are nil where no group says anything.
+	ForceTLS, Logical *bool
+}
+
+// platformLibraries are preloaded whatever a group says.
+var platformLibraries = []string{"pg_stat_statements", "howdah"}
+
+// Apply turns values into settings, for one machine. Values were checked when they
+// were set; a formula that a machine has no number for is left out, so that the
+// default is in force rather than a database down.
+func Apply(values map[string]string, m Machine) Effect {
+	e := Effect{Settings: map[string]string{}}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value := values[name]
+		if IsFormula(value) {
+			n, err := Evaluate(value, m)
+			if err != nil {
+				continue
+			}
+			value = strconv.FormatInt(n, 10)
+		}
+		switch name {
+		case forceSSL:
+			e.ForceTLS = boolOf(value)
+			e.Settings[name] = value
+		case logicalReplication:
+			e.Logical = boolOf(value)
+			e.Settings[name] = value
+		case ccm, rdsExtensions, allowedExtensions:
+		case "shared_preload_libraries":
+			e.Settings[name] = preload(value)
+		default:
+			e.Settings[name] = value
+		}
+	}
+	e.extensions(values)
+	return e
+}
+
+// extensions are those that users may create.
+func (e Effect) extensions(values map[string]string) {
+	all, listed := values[rdsExtensions]
+	allowed, narrowed := values[allowedExtensions]
+	names := Names(all)
+	switch only := Names(allowed); {
+	case !narrowed || slices.Contains(only, "*"):
+		if !listed {
+			return
+		}
+	case listed:
+		names = slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(only, n) })
+	default:
+		names = only
+	}
+	text := strings.Join(names, ",")
+	e.Settings["howdah.extensions"] = quoted(names)
+	e.Settings[rdsExtensions] = text
+	if narrowed {
+		e.Settings[allowedExtensions] = allowed
+	}
+}
+
+// quoted is a list of names as PostgreSQL reads identifiers.
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, n := range names {
+		all[i] = `"` + strings.ReplaceAll(n, `"`, `""`) + `"`
+	}
+	return strings.Join(all, ",")
+}
+
+func boolOf(value string) *bool {
+	on, ok := parseBool(value)
+	if !ok {
+		return nil
+	}
+	return &on
+}
+
+func preload(value string) string {
+	libraries := slices.Clone(platformLibraries)
+	for _, name := range Names(value) {
+		if !slices.Contains(libraries, name) {
+			libraries = append(libraries, name)
+		}
+	}
+	return strings.Join(libraries, ",")
+}
+
+// Split parts values into those of a whole database and those of a member.
+func Split(values map[string]string) (database, member map[string]string) {
+	database, member = map[string]string{}, map[string]string{}
+	for name, value := range values {
+		if Shared(name) {
+			database[name] = value
+			continue
+		}
+		member[name] = value
+	}
+	return database, member
+}

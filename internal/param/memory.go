@@ -1,0 +1,126 @@
+package param
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What PostgreSQL asks for of each thing that it has room for in shared memory, in
+// bytes: a little more than any of its versions from 15 does.
+const (
+	bytesPerLock      = 430
+	bytesPerPredicate = 280 // a lock of serializable transactions
+	bytesPerProcess   = 8 << 10
+	bytesPerSlot      = 512
+	bytesPerWorker    = 256 // of logical replication
+	bytesPerStatement = 450 // of pg_stat_statements
+	bytesPerPage      = 8<<10 + 256
+	// Whatever is always there, and processes of PostgreSQL's own.
+	bytesAtLeast    = 8 << 20
+	ownProcesses    = 12
+	slruBytes       = 32 << 20 // of buffers that follow from shared_buffers, from 17 on
+	bytesPerRequest = 700      // of asynchronous I/O, from 18 on
+	requests        = 64
+)
+
+// sizes are the settings that shared memory depends on, with their units and
+// PostgreSQL's defaults, in that unit.
+var sizes = map[string]struct {
+	unit     string
+	fallback int64
+}{
+	"shared_buffers": {"8kB", 16384}, "wal_buffers": {"8kB", -1}, "min_dynamic_shared_memory": {"MB", 0},
+	"max_connections": {"", 100}, "max_worker_processes": {"", 8}, "max_wal_senders": {"", 10}, "max_prepared_transactions": {"", 0},
+	"autovacuum_max_workers": {"", 3}, "autovacuum_worker_slots": {"", 16},
+	"max_locks_per_transaction": {"", 64}, "max_pred_locks_per_transaction": {"", 64},
+	"track_activity_query_size": {"B", 1024}, "max_replication_slots": {"", 10}, "max_logical_replication_workers": {"", 4}, "max_active_replication_origins": {"", 10},
+	"pg_stat_statements.max":   {"", 5000},
+	"commit_timestamp_buffers": {"8kB", 0}, "multixact_member_buffers": {"8kB", 32}, "multixact_offset_buffers": {"8kB", 16}, "notify_buffers": {"8kB", 16},
+	"serializable_buffers": {"8kB", 32}, "subtransaction_buffers": {"8kB", 0}, "transaction_buffers": {"8kB", 0},
+	"io_max_concurrency": {"", -1}, "io_max_combine_limit": {"8kB", 16},
+}
+
+// SharedMemory is how many bytes of shared memory PostgreSQL of a major version asks
+// for when it starts with the given settings: never less than it does, and up to a
+// quarter more. What is not given is PostgreSQL's default.
+func SharedMemory(settings map[string]string, major int) int64 {
+	n := func(name string) int64 { return size(settings, name) }
+	backends := n("max_connections") + n("max_worker_processes") + n("max_wal_senders") + 1
+	if major >= 18 {
+		backends += n("autovacuum_worker_slots")
+	} else {
+		backends += n("autovacuum_max_workers")
+	}
+	processes := backends + ownProcesses
+	transactions := processes + n("max_prepared_transactions")
+	perTransaction := n("max_locks_per_transaction")*bytesPerLock + n("max_pred_locks_per_transaction")*bytesPerPredicate + bytesPerProcess
+	wal := n("wal_buffers")
+	if wal < 0 {
+		wal = min(n("shared_buffers")/32, 2048)
+	}
+	total := bytesAtLeast + (n("shared_buffers")+wal)*bytesPerPage + n("min_dynamic_shared_memory")<<20 +
+		transactions*perTransaction + processes*n("track_activity_query_size") +
+		(n("max_replication_slots")+n("max_active_replication_origins"))*bytesPerSlot + n("max_logical_replication_workers")*bytesPerWorker +
+		n("pg_stat_statements.max")*bytesPerStatement
+	if major >= 17 {
+		total += slruBytes
+		for name := range sizes {
+			if strings.HasSuffix(name, "_buffers") && name != "shared_buffers" && name != "wal_buffers" {
+				total += n(name) * bytesPerPage
+			}
+		}
+	}
+	if major >= 18 {
+		concurrent := n("io_max_concurrency")
+		if concurrent < 0 {
+			concurrent = requests
+		}
+		total += processes * concurrent * (bytesPerRequest + 24*n("io_max_combine_limit"))
+	}
+	return total
+}
+
+// size is a setting that shared memory depends on, in the unit that it has there.
+func size(settings map[string]string, name string) int64 {
+	s := sizes[name]
+	n, err := (Parameter{Type: "integer", Unit: s.unit}).Number(settings[name])
+	if err != nil {
+		return s.fallback
+	}
+	return int64(n)
+}
+
+// Heaviest names the setting without which the least shared memory would be asked for.
+func Heaviest(settings map[string]string, major int) string {
+	heaviest, least := "shared_buffers", SharedMemory(settings, major)
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if _, counts := sizes[name]; !counts {
+			continue
+		}
+		without := maps.Clone(settings)
+		delete(without, name)
+		if n := SharedMemory(without, major); n < least {
+			heaviest, least = name, n
+		}
+	}
+	return heaviest
+}
+
+// Plain is a setting in the form that RDS shows: numbers in the parameter's own unit.
+func (p Parameter) Plain(value string) string {
+	switch p.Type {
+	case "bool":
+		if on, ok := parseBool(value); ok && on {
+			return "1"
+		}
+		return "0"
+	case "integer", "real":
+		p.Min, p.Max = "", ""
+		if n, err := p.Number(value); err == nil {
+			return strconv.FormatFloat(n, 'f', -1, 64)
+		}
+	}
+	return value
+}
