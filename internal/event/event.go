@@ -23,10 +23,12 @@ type SourceType string
 const (
 	Instance SourceType = "db-instance"
 	Cluster  SourceType = "db-cluster"
+	// ParameterGroup is of both kinds: RDS has one word.
+	ParameterGroup SourceType = "db-parameter-group"
 )
 
 // arnKinds are the resource types in the names of sources.
-var arnKinds = map[SourceType]string{Instance: "db", Cluster: "cluster"}
+var arnKinds = map[SourceType]string{Instance: "db", Cluster: "cluster", ParameterGroup: "pg"}
 
 // Event is one event.
 type Event struct {

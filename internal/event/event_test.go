@@ -51,16 +51,6 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// categories are those that RDS has for a source (RDS user guide, "Amazon RDS event
-// categories and event messages").
-var categories = map[SourceType][]string{
-	Instance: {
-		"availability", "backup", "configuration change", "creation", "deletion", "failover", "failure", "low storage", "maintenance",
-		"notification", "read replica", "recovery", "restoration", "security", "security patching",
-	},
-	Cluster: {"configuration change", "creation", "deletion", "failover", "failure", "global failover", "maintenance", "notification", "read replica"},
-}
-
 var numberForm = regexp.MustCompile(`^([0-9]{4}|H[0-9]{3})$`)
 
 func TestCatalogIsWellFormed(t *testing.T) {
@@ -69,7 +59,7 @@ func TestCatalogIsWellFormed(t *testing.T) {
 			if !numberForm.MatchString(number) {
 				t.Errorf("%s %s: not a number of an event", kind, number)
 			}
-			if !slices.Contains(categories[kind], k.category) {
+			if !slices.Contains(Categories(kind), k.category) {
 				t.Errorf("%s %s: %s has no category %q", kind, number, kind, k.category)
 			}
 			if gaps := strings.Count(k.message, "%"); gaps != strings.Count(k.message, "%s") {
@@ -146,5 +136,19 @@ func TestAddress(t *testing.T) {
 func TestARNKind(t *testing.T) {
 	if ARNKind(Instance) != "db" || ARNKind(Cluster) != "cluster" {
 		t.Error(ARNKind(Instance), ARNKind(Cluster))
+	}
+}
+
+func TestCategories(t *testing.T) {
+	if len(SourceTypes) != len(categories) {
+		t.Errorf("%d source types, and categories of %d", len(SourceTypes), len(categories))
+	}
+	for _, kind := range SourceTypes {
+		if all := Categories(kind); len(all) == 0 || !slices.IsSorted(all) {
+			t.Errorf("categories of %s: %q", kind, all)
+		}
+	}
+	if Categories("db-toaster") != nil {
+		t.Error("a toaster has categories")
 	}
 }

@@ -22,6 +22,18 @@ func MemberParameters(memory int64) map[string]string {
 	}
 }
 
+// DefaultFormulas are the same in the form that parameter groups show, with that of
+// max_connections.
+func DefaultFormulas() map[string]string {
+	return map[string]string{
+		"shared_buffers":         "{DBInstanceClassMemory/32768}",
+		"effective_cache_size":   "{DBInstanceClassMemory/16384}",
+		"maintenance_work_mem":   "GREATEST({DBInstanceClassMemory*1024/63963136},65536)",
+		"autovacuum_max_workers": "GREATEST({DBInstanceClassMemory/64371566592},3)",
+		"max_connections":        "GREATEST(LEAST({DBInstanceClassMemory/9531392},5000),30)",
+	}
+}
+
 func kilobytes(n int64) string { return fmt.Sprintf("%dkB", n/1024) }
 
 // ClusterParameters are the settings that must be the same on all members: those
@@ -61,12 +73,14 @@ func ClusterParameters(memory, storage int64) map[string]string {
 		"log_filename":                        "postgresql.log.%Y-%m-%d-%H",
 		"log_file_mode":                       "0600",
 		"log_rotation_age":                    "60",
-		"log_rotation_size":                   "100MB",
-		"log_truncate_on_rotation":            "on",
-		"log_line_prefix":                     "%t:%r:%u@%d:[%p]:",
-		"log_checkpoints":                     "on",
-		"log_timezone":                        "UTC",
-		"timezone":                            "UTC",
+		// A file is an hour's: by size PostgreSQL would only open the same one again. The
+		// agent bounds what the files take.
+		"log_rotation_size":        "0",
+		"log_truncate_on_rotation": "on",
+		"log_line_prefix":          "%t:%r:%u@%d:[%p]:",
+		"log_checkpoints":          "on",
+		"log_timezone":             "UTC",
+		"timezone":                 "UTC",
 	}
 }
 

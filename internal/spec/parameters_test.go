@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"howdah/internal/param"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -71,5 +73,26 @@ func TestSharedSettingsDoNotShrink(t *testing.T) {
 			t.Errorf("SharedDiffer(%d, %d)", before, memory)
 		}
 		before = memory
+	}
+}
+
+// TestFormulasSayWhatIsSet: what parameter groups show of the defaults is what
+// instances get.
+func TestFormulasSayWhatIsSet(t *testing.T) {
+	units := map[string]int64{"shared_buffers": 8, "effective_cache_size": 8, "maintenance_work_mem": 1, "autovacuum_max_workers": 1, "max_connections": 1}
+	for _, class := range Classes() {
+		all := MemberParameters(class.Memory)
+		all["max_connections"] = ClusterParameters(class.Memory, 0)["max_connections"]
+		for name, formula := range DefaultFormulas() {
+			n, err := param.Evaluate(formula, param.Machine{Memory: class.Memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var set int64
+			fmt.Sscan(all[name], &set) // in kB where it has a unit
+			if set/units[name] != n {
+				t.Errorf("%s of %s: %s gives %d, and %s is set", name, class.Name, formula, n, all[name])
+			}
+		}
 	}
 }

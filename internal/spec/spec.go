@@ -48,6 +48,10 @@ type Common struct {
 	Port    int    `json:"port"`
 	// Address is the endpoint's own: the writer endpoint of a cluster.
 	Address string `json:"address"`
+	// Former are addresses that it had before and that are still taken for it: clients
+	// are served there until all certificates name the new one. While there are any,
+	// the endpoint is being moved.
+	Former []string `json:"former_addresses,omitempty"`
 
 	MasterUser string `json:"master_user"`
 	Verifier   string `json:"verifier"` // SCRAM-SHA-256; the password itself is never kept
@@ -56,6 +60,7 @@ type Common struct {
 	DBName         string `json:"db_name"`
 
 	ParameterGroup      string   `json:"parameter_group"`
+	Taken               Taken    `json:"taken,omitzero"` // of ParameterGroup
 	SubnetGroup         string   `json:"subnet_group"`
 	SecurityGroups      []string `json:"security_groups"`
 	BackupRetention     int      `json:"backup_retention"` // days
@@ -72,6 +77,7 @@ type Common struct {
 	PerformanceInsights bool     `json:"performance_insights"`
 	CACertificate       string   `json:"ca_certificate"`
 	NetworkType         string   `json:"network_type"`
+	Roles               []Role   `json:"roles,omitempty"`
 	Tags                []Tag    `json:"tags"`
 
 	// Stopped: its processes shall not run; data stay.
@@ -93,6 +99,12 @@ type Common struct {
 
 	// Before holds what the newest Change replaces, to be shown until it is done.
 	Before *Values `json:"before,omitempty"`
+	// OptIns are the maintenance actions that users want in the next window, and Offered
+	// is the newest version that an event told of.
+	OptIns  []OptIn `json:"opt_ins,omitempty"`
+	Offered string  `json:"offered,omitempty"`
+	// OfferedAuthority is the newest authority that an event told of.
+	OfferedAuthority string `json:"offered_authority,omitempty"`
 	// Pending waits for the maintenance window.
 	Pending *Values `json:"pending,omitempty"`
 	// SharedMemory, in bytes, is what the settings are made for that a standby must
@@ -122,6 +134,8 @@ type Instance struct {
 
 	Cluster string `json:"cluster,omitempty"` // resource id of its cluster
 	Tier    int    `json:"tier"`
+	// ClusterTaken is of the cluster's parameter group.
+	ClusterTaken Taken `json:"cluster_taken,omitzero"`
 	// Auto: made by a Multi-AZ DB cluster, which also deletes it.
 	Auto bool `json:"auto,omitempty"`
 
@@ -143,6 +157,10 @@ type Values struct {
 	IAMAuth         *bool    `json:"iam_auth,omitempty"`
 	Name            string   `json:"name,omitempty"`
 	Port            int      `json:"port,omitempty"`
+	// CACertificate is the authority of the server's certificate, and RotationRestart
+	// asks for a restart with it.
+	CACertificate   string `json:"ca_certificate,omitempty"`
+	RotationRestart bool   `json:"rotation_restart,omitempty"`
 	// Password: the master user's password changes. No form of it is kept here.
 	Password bool `json:"password,omitempty"`
 }
@@ -162,6 +180,7 @@ type Cluster struct {
 	Common
 	Zones         []string `json:"zones"` // asked for; none: any
 	ReaderAddress string   `json:"reader_address"`
+	ReaderFormer  []string `json:"former_reader_addresses,omitempty"` // see Former
 	// Class, Storage and IOPS belong to a Multi-AZ DB cluster (engine postgres),
 	// whose three instances Howdah makes itself.
 	Class       string `json:"class,omitempty"`
@@ -170,6 +189,7 @@ type Cluster struct {
 	IOPS        int    `json:"iops,omitempty"`
 	Public      bool   `json:"public,omitempty"`
 	AutoMinor   bool   `json:"auto_minor"`
+	OptionGroup string `json:"option_group,omitempty"` // asked for, or ""
 	// Restart counts changes that need a restart of all members.
 	Restart int64 `json:"restart"`
 }
@@ -191,9 +211,10 @@ type Endpoint struct {
 	Name       string    `json:"name"`
 	ResourceID string    `json:"resource_id"`
 	Address    string    `json:"address"`
-	Cluster    string    `json:"cluster"` // resource id
-	Type       string    `json:"type"`    // READER or ANY
-	Static     []string  `json:"static"`  // resource ids of instances, none: all
+	Former     []string  `json:"former_addresses,omitempty"` // see Common
+	Cluster    string    `json:"cluster"`                    // resource id
+	Type       string    `json:"type"`                       // READER or ANY
+	Static     []string  `json:"static"`                     // resource ids of instances, none: all
 	Excluded   []string  `json:"excluded"`
 	Generation int64     `json:"generation"`
 	Deleting   bool      `json:"deleting"`
@@ -203,6 +224,32 @@ type Endpoint struct {
 
 // Follows reports whether the instance replicates from another database.
 func (i Instance) Follows() bool { return i.Source != "" && !i.Promoted }
+
+// Moving reports whether the endpoint, or of a cluster the writer's, is on its way to
+// another address.
+func (c Common) Moving() bool { return len(c.Former) > 0 }
+
+// Moving reports whether the writer's or the readers' endpoint is on its way to another
+// address.
+func (c Cluster) Moving() bool { return c.Common.Moving() || len(c.ReaderFormer) > 0 }
+
+// GroupKey names a group of an account and region.
+type GroupKey struct {
+	Scope
+	Name string
+}
+
+// SubnetGroupKey names the subnet group that it is in.
+func (c Common) SubnetGroupKey() GroupKey { return GroupKey{c.Scope, c.SubnetGroup} }
+
+// ServedAt is the address at which the endpoint of a database is served for certain:
+// the one before, as long as it is being moved.
+func (c Common) ServedAt() string {
+	if c.Moving() {
+		return c.Former[0]
+	}
+	return c.Address
+}
 
 // ZoneName is the API's name of a zone: region and letter.
 func (s Scope) ZoneName(zone string) string {

@@ -151,8 +151,9 @@ func TestCheckStorage(t *testing.T) {
 		code     string
 	}{
 		{"the default", Storage{GiB: 20}, Storage{Type: "gp2", GiB: 20}, ""},
-		{"the smallest", Storage{GiB: 5}, Storage{Type: "gp2", GiB: 5}, ""},
-		{"too small", Storage{GiB: 4}, Storage{}, value},
+		{"too small", Storage{GiB: 19}, Storage{}, value},
+		{"gp3, the smallest", Storage{Type: "gp3", GiB: 20}, Storage{Type: "gp3", GiB: 20}, ""},
+		{"gp3, too small", Storage{Type: "gp3", GiB: 19}, Storage{}, value},
 		{"none", Storage{}, Storage{}, value},
 		{"the largest", Storage{GiB: 65536}, Storage{Type: "gp2", GiB: 65536}, ""},
 		{"too large", Storage{GiB: 65537}, Storage{}, value},
@@ -165,7 +166,11 @@ func TestCheckStorage(t *testing.T) {
 		{"gp2 with iops", Storage{Type: "gp2", GiB: 100, IOPS: 1000}, Storage{}, mix},
 		{"gp3 with both", Storage{Type: "gp3", GiB: 400, IOPS: 12000, MiBps: 500}, Storage{Type: "gp3", GiB: 400, IOPS: 12000, MiBps: 500}, ""},
 		{"throughput elsewhere", Storage{Type: "gp2", GiB: 100, MiBps: 500}, Storage{}, mix},
-		{"standard", Storage{Type: "standard", GiB: 10}, Storage{Type: "standard", GiB: 10}, ""},
+		{"io2, too small", Storage{Type: "io2", GiB: 99, IOPS: 1000}, Storage{}, value},
+		{"standard, the smallest", Storage{Type: "standard", GiB: 5}, Storage{Type: "standard", GiB: 5}, ""},
+		{"standard, too small", Storage{Type: "standard", GiB: 4}, Storage{}, value},
+		{"standard, the largest", Storage{Type: "standard", GiB: 3072}, Storage{Type: "standard", GiB: 3072}, ""},
+		{"standard, too large", Storage{Type: "standard", GiB: 3073}, Storage{}, value},
 		{"another type", Storage{Type: "aurora", GiB: 10}, Storage{}, value},
 	}
 	for _, c := range cases {

@@ -57,7 +57,7 @@ func CheckDBName(name string) error {
 	}
 	lower := strings.ToLower(name)
 	if !dbNameForm.MatchString(name) || slices.Contains([]string{"rdsadmin", "template0", "template1", "db"}, lower) {
-		return invalidValue("Database name %s cannot be used: it must begin with a letter or an underscore, contain only letters, digits and underscores, and not be reserved.", name)
+		return invalidValue("Database name %s cannot be used: DBName, or DatabaseName of a cluster, must begin with a letter or an underscore, contain only letters, digits and underscores, and not be reserved.", name)
 	}
 	return nil
 }
@@ -65,10 +65,16 @@ func CheckDBName(name string) error {
 // CheckPort checks the port of a PostgreSQL endpoint.
 func CheckPort(port int) error {
 	if port < 1150 || port > 65535 {
-		return invalidValue("Invalid database port %d: it must be between 1150 and 65535.", port)
+		return invalidValue("Invalid database port %d: Port, or DBPortNumber, must be between 1150 and 65535.", port)
 	}
 	return nil
 }
+
+// MostStorage is the largest storage of any type, in GiB.
+const MostStorage = 65536
+
+// tagForm is what RDS lets tags have.
+var tagForm = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
 
 // CheckTags checks the tags of one resource.
 func CheckTags(tags []Tag) error {
@@ -79,9 +85,11 @@ func CheckTags(tags []Tag) error {
 	for _, t := range tags {
 		switch {
 		case t.Key == "" || len(t.Key) > 128 || len(t.Value) > 256:
-			return invalidValue("Tag keys have 1 to 128 characters and values 0 to 256.")
+			return invalidValue("The Key of a tag has 1 to 128 characters, the Value 0 to 256.")
 		case strings.HasPrefix(strings.ToLower(t.Key), "aws:") || strings.HasPrefix(t.Key, "rds:"):
 			return invalidValue("Tag keys cannot begin with aws: or rds:, as %s does.", t.Key)
+		case !tagForm.MatchString(t.Key) || !tagForm.MatchString(t.Value):
+			return invalidValue("The Key and the Value of a tag can have letters, digits, spaces and _.:/=+-@ only, unlike %q=%q.", t.Key, t.Value)
 		case seen[t.Key]:
 			return invalidValue("Duplicate tag key %s.", t.Key)
 		}
@@ -111,7 +119,14 @@ type Storage struct {
 	MiBps int    `json:"mibps,omitempty"`
 }
 
-var storageTypes = []string{"standard", "gp2", "gp3", "io1", "io2"}
+// storageSizes are the smallest and the largest storage of each type for PostgreSQL,
+// in GiB (RDS API reference, CreateDBInstance).
+var storageSizes = map[string][2]int{
+	"standard": {5, 3072}, "gp2": {20, 65536}, "gp3": {20, 65536}, "io1": {100, 65536}, "io2": {100, 65536},
+}
+
+// StorageSizes are the smallest and the largest storage of a type, in GiB.
+func StorageSizes(kind string) (low, high int) { return storageSizes[kind][0], storageSizes[kind][1] }
 
 // CheckStorage fills in what a storage request leaves open and checks it.
 func CheckStorage(s Storage) (Storage, error) {
@@ -121,16 +136,16 @@ func CheckStorage(s Storage) (Storage, error) {
 			s.Type = "io1"
 		}
 	}
-	if !slices.Contains(storageTypes, s.Type) {
+	if s.IOPS < 0 || s.MiBps < 0 {
+		return s, invalidValue("Iops and StorageThroughput cannot be negative.")
+	}
+	sizes, known := storageSizes[s.Type]
+	if !known {
 		return s, invalidValue("Invalid storage type: %s", s.Type)
 	}
 	provisioned := s.Type == "io1" || s.Type == "io2"
-	low := 5
-	if provisioned {
-		low = 100
-	}
-	if s.GiB < low || s.GiB > 65536 {
-		return s, invalidValue("Invalid storage size for engine name postgres and storage type %s: %d", s.Type, s.GiB)
+	if s.GiB < sizes[0] || s.GiB > sizes[1] {
+		return s, invalidValue("Invalid storage size for engine name postgres and storage type %s: %d. AllocatedStorage must be between %d and %d GiB.", s.Type, s.GiB, sizes[0], sizes[1])
 	}
 	switch {
 	case provisioned && s.IOPS == 0:

@@ -25,7 +25,7 @@ var weekdays = map[string]int{"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, 
 func CheckBackupWindow(window string) error {
 	_, length, ok := parseDaily(window)
 	if !ok {
-		return invalidValue("Invalid backup window %q: it has the form hh24:mi-hh24:mi.", window)
+		return invalidValue("Invalid backup window %q: PreferredBackupWindow has the form hh24:mi-hh24:mi.", window)
 	}
 	if length < 30 {
 		return invalidValue("The backup window must be at least 30 minutes.")
@@ -64,7 +64,7 @@ func CheckMaintenanceWindow(window string) (string, error) {
 	window = strings.ToLower(window)
 	_, length, ok := parseWeekly(window)
 	if !ok {
-		return "", invalidValue("Invalid maintenance window %q: it has the form ddd:hh24:mi-ddd:hh24:mi.", window)
+		return "", invalidValue("Invalid maintenance window %q: PreferredMaintenanceWindow has the form ddd:hh24:mi-ddd:hh24:mi.", window)
 	}
 	if length < 30 || length >= day {
 		return "", invalidValue("The maintenance window must be at least 30 minutes and less than 24 hours.")

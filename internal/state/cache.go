@@ -7,10 +7,22 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
+)
+
+const (
+	// pulseEvery is how often a watch is asked whether it is still there, and
+	// deadAfter how long it may owe the answer. gRPC itself finds out after 12 s, it
+	// allows no shorter keepalive: too long for a host that shall cut a primary off.
+	pulseEvery = time.Second
+	deadAfter  = 2500 * time.Millisecond
+	// loadWithin is how long the first attempt to read everything may take. Each
+	// further one may take twice as long, up to loadMost.
+	loadWithin = 2 * time.Second
+	loadMost   = 32 * time.Second
 )
 
 // Cache mirrors everything below some prefixes in memory, by etcd's watch. Reads
@@ -21,42 +33,21 @@ type Cache struct {
 	log      *slog.Logger
 
 	mu       sync.RWMutex
-	buckets  map[string]bucket // guarded by mu; by the first two parts of the key
-	revision int64             // guarded by mu: all changes up to here are in values
-	moved    chan struct{}     // guarded by mu: closed and replaced when revision grows
+	buckets  map[string]*bucket // guarded by mu; by the first two parts of the key
+	changes  int64              // guarded by mu: counts them
+	journal  journal            // guarded by mu
+	revision int64              // guarded by mu: all changes up to here are in values
+	moved    chan struct{}      // guarded by mu: closed and replaced when revision grows
+	stream   string             // guarded by mu: names the connection of the watches
 
 	listeners []func(keys []string)
-}
-
-type bucket map[string]*entry
-
-// entry is one value. It is decoded once, for the type that is asked for first:
-// a key has one type.
-type entry struct {
-	raw      []byte
-	revision int64
-	decoded  atomic.Pointer[any]
-}
-
-// bucketOf is the part of a key or prefix up to its third slash.
-func bucketOf(key string) string {
-	n := 0
-	for i := range len(key) {
-		if key[i] == '/' {
-			n++
-			if n == 3 {
-				return key[:i+1]
-			}
-		}
-	}
-	return key
 }
 
 // NewCache makes a cache of the given prefixes; Run fills it.
 func NewCache(client *clientv3.Client, log *slog.Logger, prefixes ...string) *Cache {
 	return &Cache{
 		client: client, prefixes: prefixes, log: log,
-		buckets: map[string]bucket{}, moved: make(chan struct{}),
+		buckets: map[string]*bucket{}, moved: make(chan struct{}),
 	}
 }
 
@@ -67,10 +58,20 @@ func (c *Cache) OnChange(listener func(keys []string)) {
 	c.listeners = append(c.listeners, listener)
 }
 
-// Run mirrors until ctx ends. A lost or compacted watch is followed by a reload.
+// Run mirrors until ctx ends. A watch that is lost, compacted, or silent, as one
+// is to a member of etcd whose host is gone, is followed by a reload.
 func (c *Cache) Run(ctx context.Context) error {
-	for {
-		err := c.follow(ctx)
+	for patience := loadWithin; ; {
+		revision, err := c.load(ctx, patience)
+		patience = min(2*patience, loadMost)
+		if err == nil {
+			patience = loadWithin
+			stream := streamOf(c.client)
+			c.onStream(stream.name())
+			err = c.follow(ctx, revision)
+			c.onStream("")
+			stream.leave()
+		}
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it was told to end
 		}
@@ -83,41 +84,42 @@ func (c *Cache) Run(ctx context.Context) error {
 	}
 }
 
-func (c *Cache) follow(ctx context.Context) error {
-	revision, err := c.load(ctx)
-	if err != nil {
-		return err
-	}
+// onStream names the connection of the watches; "": there are none.
+func (c *Cache) onStream(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stream = name
+}
+
+// watching is the context of the watches of one attempt: see stream.
+func (c *Cache) watching(ctx context.Context) context.Context {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(ctx), "howdah-watch", c.stream)
+}
+
+// batch is what one watch said.
+type batch struct {
+	watch  int
+	answer clientv3.WatchResponse
+}
+
+// follow mirrors what happens after the given revision.
+func (c *Cache) follow(ctx context.Context, revision int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type batch struct {
-		watch  int
-		answer clientv3.WatchResponse
-	}
 	batches := make(chan batch)
 	for i, prefix := range c.prefixes {
-		watch := c.client.Watch(clientv3.WithRequireLeader(ctx), prefix, clientv3.WithPrefix(),
-			clientv3.WithRev(revision+1), clientv3.WithProgressNotify())
-		go func() {
-			for answer := range watch {
-				select {
-				case batches <- batch{i, answer}:
-				case <-ctx.Done():
-					return
-				}
-			}
-			// A closed channel without an answer ends the follow too.
-			select {
-			case batches <- batch{i, clientv3.WatchResponse{Canceled: true}}:
-			case <-ctx.Done():
-			}
-		}()
+		go c.watch(ctx, i, prefix, revision, batches)
 	}
 	// Each watch tells how far it is; together they are as far as the last of them.
 	reached := make([]int64, len(c.prefixes))
 	for i := range reached {
 		reached[i] = revision
 	}
+	pulse := time.NewTicker(pulseEvery)
+	defer pulse.Stop()
+	heard, ticked := time.Now(), time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -126,14 +128,65 @@ func (c *Cache) follow(ctx context.Context) error {
 			if b.answer.Canceled {
 				return fmt.Errorf("watch %s: %w", c.prefixes[b.watch], b.answer.Err())
 			}
+			heard = time.Now()
 			reached[b.watch] = max(reached[b.watch], b.answer.Header.Revision)
 			c.apply(b.answer.Events, slices.Min(reached))
+		case <-pulse.C:
+			// The time that this process stood still itself does not count.
+			if stall := time.Since(ticked) - pulseEvery; stall > pulseEvery/2 {
+				heard = heard.Add(stall)
+			}
+			ticked = time.Now()
+			if silence := time.Since(heard); silence > deadAfter {
+				return fmt.Errorf("watch: nothing was heard for %s", silence.Round(time.Millisecond))
+			}
+			if time.Since(heard) > pulseEvery/2 {
+				go c.ask(ctx)
+			}
 		}
 	}
 }
 
+// ask has the watches tell how far they are. It may block while nobody answers.
+func (c *Cache) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, deadAfter)
+	defer cancel()
+	if err := c.progress(ctx); err != nil && ctx.Err() == nil {
+		c.log.Debug("ask for the progress of a watch", "error", err)
+	}
+}
+
+// progress asks on the stream of the watches. Where there is none the client would
+// open one that nobody closes.
+func (c *Cache) progress(ctx context.Context) error {
+	c.mu.RLock()
+	watches := c.stream != ""
+	c.mu.RUnlock()
+	if !watches || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return c.client.RequestProgress(c.watching(ctx))
+}
+
+// watch passes on what one watch says, until ctx ends.
+func (c *Cache) watch(ctx context.Context, i int, prefix string, revision int64, batches chan<- batch) {
+	for answer := range c.client.Watch(c.watching(ctx), prefix, clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithProgressNotify()) {
+		select {
+		case batches <- batch{i, answer}:
+		case <-ctx.Done():
+		}
+	}
+	// A closed channel without an answer ends the follow too.
+	select {
+	case batches <- batch{i, clientv3.WatchResponse{Canceled: true}}:
+	case <-ctx.Done():
+	}
+}
+
 // load replaces the mirror by one consistent snapshot.
-func (c *Cache) load(ctx context.Context) (int64, error) {
+func (c *Cache) load(ctx context.Context, patience time.Duration) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	ops := make([]clientv3.Op, len(c.prefixes))
 	for i, prefix := range c.prefixes {
 		ops[i] = clientv3.OpGet(prefix, clientv3.WithPrefix())
@@ -142,14 +195,25 @@ func (c *Cache) load(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("load state: %w", err)
 	}
-	buckets := map[string]bucket{}
+	buckets := map[string]*bucket{}
 	for _, response := range answer.Responses {
 		for _, kv := range response.GetResponseRange().Kvs {
-			put(buckets, string(kv.Key), &entry{raw: kv.Value, revision: kv.ModRevision})
+			key := string(kv.Key)
+			bucketFor(buckets, key).put(key, &entry{raw: kv.Value, revision: kv.ModRevision})
 		}
 	}
 	c.mu.Lock()
 	changed := differences(c.buckets, buckets)
+	c.changes++
+	c.journal.forget(c.changes)
+	for _, b := range buckets {
+		b.changed = c.changes
+	}
+	for name := range c.buckets {
+		if buckets[name] == nil {
+			buckets[name] = &bucket{changed: c.changes}
+		}
+	}
 	c.buckets = buckets
 	c.advance(answer.Header.Revision)
 	c.mu.Unlock()
@@ -157,27 +221,28 @@ func (c *Cache) load(ctx context.Context) (int64, error) {
 	return answer.Header.Revision, nil
 }
 
-func put(buckets map[string]bucket, key string, e *entry) {
+// bucketFor is the bucket of a key, made if need be.
+func bucketFor(buckets map[string]*bucket, key string) *bucket {
 	name := bucketOf(key)
 	if buckets[name] == nil {
-		buckets[name] = bucket{}
+		buckets[name] = &bucket{}
 	}
-	buckets[name][key] = e
+	return buckets[name]
 }
 
-func differences(before, after map[string]bucket) []string {
+func differences(before, after map[string]*bucket) []string {
 	var keys []string
-	for name, values := range after {
-		for key, e := range values {
-			if old := before[name][key]; old == nil || old.revision != e.revision {
-				keys = append(keys, key)
+	for name, b := range after {
+		for _, i := range b.items {
+			if old := before[name].get(i.key); old == nil || old.revision != i.revision {
+				keys = append(keys, i.key)
 			}
 		}
 	}
-	for name, values := range before {
-		for key := range values {
-			if after[name][key] == nil {
-				keys = append(keys, key)
+	for name, b := range before {
+		for _, i := range b.items {
+			if after[name].get(i.key) == nil {
+				keys = append(keys, i.key)
 			}
 		}
 	}
@@ -187,14 +252,18 @@ func differences(before, after map[string]bucket) []string {
 func (c *Cache) apply(events []*clientv3.Event, revision int64) {
 	keys := make([]string, 0, len(events))
 	c.mu.Lock()
+	c.changes++
 	for _, e := range events {
 		key := string(e.Kv.Key)
 		keys = append(keys, key)
+		c.journal.add(c.changes, key)
+		b := bucketFor(c.buckets, key)
+		b.changed = c.changes
 		if e.Type == clientv3.EventTypeDelete {
-			delete(c.buckets[bucketOf(key)], key)
-			continue
+			b.remove(key)
+		} else {
+			b.put(key, &entry{raw: e.Kv.Value, revision: e.Kv.ModRevision})
 		}
-		put(c.buckets, key, &entry{raw: e.Kv.Value, revision: e.Kv.ModRevision})
 	}
 	c.advance(revision)
 	c.mu.Unlock()
@@ -230,7 +299,7 @@ func (c *Cache) WaitRevision(ctx context.Context, revision int64) error {
 			return nil
 		}
 		// Only a write below our prefixes, or this request, moves a watch on.
-		if err := c.client.RequestProgress(clientv3.WithRequireLeader(ctx)); err != nil {
+		if err := c.progress(ctx); err != nil {
 			return fmt.Errorf("wait for revision %d: %w", revision, err)
 		}
 		select {
@@ -250,39 +319,75 @@ func (c *Cache) Loaded(ctx context.Context) error {
 // Load reads one value from the mirror. Values are shared between all who read
 // them: what they point to must not be changed.
 func Load[T any](c *Cache, key string) (Record[T], error) {
+	r, err := View[T](c, key)
+	return Copy(r), err
+}
+
+// View is Load without a copy: the value itself must not be changed either.
+func View[T any](c *Cache, key string) (Record[*T], error) {
 	c.mu.RLock()
-	e := c.buckets[bucketOf(key)][key]
+	e := c.buckets[bucketOf(key)].get(key)
 	c.mu.RUnlock()
 	if e == nil {
-		return Record[T]{}, fmt.Errorf("read %s: %w", key, ErrNotFound)
+		return Record[*T]{}, fmt.Errorf("read %s: %w", key, ErrNotFound)
 	}
 	return decodeEntry[T](key, e)
 }
 
-func decodeEntry[T any](key string, e *entry) (Record[T], error) {
+// Copy makes a record of a shared one that may be altered, save for what it points to.
+func Copy[T any](shared Record[*T]) Record[T] {
+	r := Record[T]{Key: shared.Key, Revision: shared.Revision}
+	if shared.Value != nil {
+		r.Value = *shared.Value
+	}
+	return r
+}
+
+// Copies is Copy of all of them.
+func Copies[T any](shared []Record[*T]) []Record[T] {
+	records := make([]Record[T], len(shared))
+	for n, r := range shared {
+		records[n] = Copy(r)
+	}
+	return records
+}
+
+func decodeEntry[T any](key string, e *entry) (Record[*T], error) {
 	if known := e.decoded.Load(); known != nil {
-		if value, ok := (*known).(T); ok {
-			return Record[T]{Key: key, Value: value, Revision: e.revision}, nil
+		if value, ok := (*known).(*T); ok {
+			return Record[*T]{Key: key, Value: value, Revision: e.revision}, nil
 		}
 	}
 	r, err := decode[T](key, e.raw, e.revision)
 	if err == nil {
-		var value any = r.Value
+		var value any = &r.Value
 		e.decoded.Store(&value)
 	}
-	return r, err
+	return Record[*T]{Key: key, Value: &r.Value, Revision: e.revision}, err
 }
 
 // LoadAll reads all values below a prefix from the mirror, ordered by key. A
 // value that does not decode is left out and logged: one bad record must not
 // hide the others. Values are shared, as with Load.
 func LoadAll[T any](c *Cache, prefix string) []Record[T] {
-	keys, entries := c.below(prefix)
-	records := make([]Record[T], 0, len(keys))
-	for i, key := range keys {
-		r, err := decodeEntry[T](key, entries[i])
+	return Copies(ViewAll[T](c, prefix))
+}
+
+// ViewAll is LoadAll without copies, for where there are thousands: the values
+// themselves must not be changed either.
+func ViewAll[T any](c *Cache, prefix string) []Record[*T] { return view[T](c, c.below(prefix)) }
+
+// ViewNewer is ViewAll of what was written after a revision.
+func ViewNewer[T any](c *Cache, prefix string, revision int64) []Record[*T] {
+	return view[T](c, slices.DeleteFunc(c.below(prefix), func(i item) bool { return i.revision <= revision }))
+}
+
+func view[T any](c *Cache, items []item) []Record[*T] {
+	records := make([]Record[*T], 0, len(items))
+	for _, i := range items {
+		r, err := decodeEntry[T](i.key, i.entry)
 		if err != nil {
-			c.log.Error("state record is corrupt", "key", key, "error", err)
+			c.log.Error("state record is corrupt", "key", i.key, "error", err)
 			continue
 		}
 		records = append(records, r)
@@ -290,29 +395,31 @@ func LoadAll[T any](c *Cache, prefix string) []Record[T] {
 	return records
 }
 
-func (c *Cache) below(prefix string) ([]string, []*entry) {
-	var keys []string
+func (c *Cache) below(prefix string) []item {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	values := c.buckets[bucketOf(prefix)]
-	for key := range values {
-		if strings.HasPrefix(key, prefix) {
-			keys = append(keys, key)
+	return c.buckets[bucketOf(prefix)].below(prefix)
+}
+
+// Changes is a number that grows whenever something changes that shares its first two
+// parts with one of the prefixes: what was made of it all can be kept until then.
+func (c *Cache) Changes(prefixes ...string) int64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	newest := int64(0)
+	for _, prefix := range prefixes {
+		if b := c.buckets[bucketOf(prefix)]; b != nil {
+			newest = max(newest, b.changed)
 		}
 	}
-	slices.Sort(keys)
-	entries := make([]*entry, len(keys))
-	for i, key := range keys {
-		entries[i] = values[key]
-	}
-	return keys, entries
+	return newest
 }
 
 // Raw reads one value as it is stored, for keys that others own (Patroni's).
 func (c *Cache) Raw(key string) (value []byte, revision int64, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	e := c.buckets[bucketOf(key)][key]
+	e := c.buckets[bucketOf(key)].get(key)
 	if e == nil {
 		return nil, 0, false
 	}
@@ -321,7 +428,11 @@ func (c *Cache) Raw(key string) (value []byte, revision int64, ok bool) {
 
 // Keys lists the keys below a prefix of at least two parts, in order.
 func (c *Cache) Keys(prefix string) []string {
-	keys, _ := c.below(prefix)
+	items := c.below(prefix)
+	keys := make([]string, len(items))
+	for n, i := range items {
+		keys[n] = i.key
+	}
 	return keys
 }
 
@@ -331,8 +442,8 @@ func (c *Cache) Children(prefix string) []string {
 	var names []string
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for name, values := range c.buckets {
-		if rest, ok := strings.CutPrefix(name, prefix); ok && len(values) > 0 {
+	for name, b := range c.buckets {
+		if rest, ok := strings.CutPrefix(name, prefix); ok && len(b.items) > 0 {
 			names = append(names, strings.TrimSuffix(rest, "/"))
 		}
 	}

@@ -16,6 +16,26 @@ const (
 	InstanceRoot = SpecRoot + "instance/"
 	ClusterRoot  = SpecRoot + "cluster/"
 	EndpointRoot = SpecRoot + "endpoint/"
+	// ParameterGroupRoot is below SpecRoot, by kind of group, account, region and name.
+	ParameterGroupRoot = SpecRoot + "parameter-group/"
+	// CatalogueRoot: the parameters of a version of PostgreSQL. Written once, by the
+	// agent that has it first.
+	CatalogueRoot = Root + "catalogue/"
+	// SubnetGroupRoot and OptionGroupRoot: groups that users made, by account, region
+	// and name. Written by server.
+	SubnetGroupRoot = Root + "subnet-group/"
+	OptionGroupRoot = Root + "option-group/"
+	// SecurityGroupRoot: groups with rules on who may connect to databases, by
+	// account, region and id. Written by server. The default group of an account and
+	// region has a record only once it was changed.
+	SecurityGroupRoot = Root + "security-group/"
+	// KeyRoot: access keys, their secrets sealed. Written by server.
+	KeyRoot = Root + "key/"
+	// AuthorityRoot: authorities that sign certificates of databases' servers, their keys
+	// sealed; and DefaultAuthorityRoot: which one new databases of an account and region
+	// get. Written by server.
+	AuthorityRoot        = Root + "authority/"
+	DefaultAuthorityRoot = Root + "default-authority/"
 	// LayoutRoot: what was decided for each database. Written by reconcile.
 	LayoutRoot = Root + "layout/"
 	// AssignRoot: what each host shall run. Written by reconcile.
@@ -57,10 +77,30 @@ const (
 	SwitchRoot = Root + "switch/"
 	// EventRoot: events of the API. Written with the change that they tell of.
 	EventRoot = Root + "event/"
+	// EventSubRoot: which events go to which topic. Written by server.
+	EventSubRoot = Root + "eventsub/"
+	// TopicRoot and SubscriptionRoot: topics of SNS and who receives them. Written by
+	// server; subscriptions that nobody confirmed in time are removed by notify.
+	TopicRoot        = Root + "topic/"
+	SubscriptionRoot = Root + "subscription/"
+	// MessageRoot: messages that were published. Written by server, and removed by
+	// notify in the transaction that writes their deliveries.
+	MessageRoot = Root + "message/"
+	// DeliveryRoot: messages on their way to a subscription. Written by notify.
+	DeliveryRoot = Root + "delivery/"
+	// NotifyRoot: up to where events were published, the certificates of those who
+	// sign, and, below GivenUpRoot, how much was given up. Written by notify.
+	NotifyRoot  = Root + "notify/"
+	GivenUpRoot = NotifyRoot + "given-up/"
 	// ControlRoot: the control plane's members. Each writes its own.
 	ControlRoot = Root + "control/"
 	// EdgeRoot: the edges. Each writes its own.
 	EdgeRoot = Root + "edge/"
+	// BetweenRoot: the addresses that members see in place of clients', of each edge that
+	// hides them. Each writes its own, and leaves it when it ends: what it made works on.
+	BetweenRoot = Root + "between/"
+	// RunsRoot: which edges run now, by a lease of theirs. Each writes its own.
+	RunsRoot = Root + "runs/"
 	// MetaRoot: identity of the home. Written once, at the first start.
 	MetaRoot = Root + "meta/"
 	// ElectionRoot: who of the control plane leads.
@@ -82,6 +122,40 @@ func Cluster(account, region, name string) string { return scoped(ClusterRoot, a
 // Endpoint is the key of a custom cluster endpoint.
 func Endpoint(account, region, name string) string {
 	return scoped(EndpointRoot, account, region, name)
+}
+
+// ParameterGroup is the key of a parameter group.
+func ParameterGroup(kind, account, region, name string) string {
+	return scoped(ParameterGroupRoot+kind+"/", account, region, name)
+}
+
+// Catalogue is the key of the parameters of a version of PostgreSQL, such as 15.18.
+func Catalogue(version string) string { return CatalogueRoot + version }
+
+// SubnetGroup is the key of a subnet group.
+func SubnetGroup(account, region, name string) string {
+	return scoped(SubnetGroupRoot, account, region, name)
+}
+
+// OptionGroup is the key of an option group.
+func OptionGroup(account, region, name string) string {
+	return scoped(OptionGroupRoot, account, region, name)
+}
+
+// SecurityGroup is the key of a security group, by its id.
+func SecurityGroup(account, region, id string) string {
+	return scoped(SecurityGroupRoot, account, region, id)
+}
+
+// Key is the key of an access key.
+func Key(id string) string { return KeyRoot + id }
+
+// Authority is the key of an authority, by its name.
+func Authority(id string) string { return AuthorityRoot + id }
+
+// DefaultAuthority is the key of an account's choice in a region.
+func DefaultAuthority(account, region string) string {
+	return DefaultAuthorityRoot + account + "/" + region
 }
 
 // Layout is the key of a database's layout.
@@ -114,14 +188,26 @@ func Live(host string) string { return LiveRoot + host }
 // Drain is the key that asks for a host to be emptied.
 func Drain(host string) string { return DrainRoot + host }
 
-// Fence is the key of the fence case of a database.
-func Fence(database string) string { return FenceRoot + database }
+// Fence is the key of the fence case of a primary, by its member name: the one
+// before may still be away when its successor is lost too.
+func Fence(database, leader string) string { return FencePrefix(database) + leader }
 
-// Witness is the key of what a host saw of a suspected primary.
-func Witness(database, host string) string { return WitnessRoot + database + "/" + host }
+// FencePrefix is what the fence cases of a database begin with.
+func FencePrefix(database string) string { return FenceRoot + database + "/" }
 
-// Cut is the key of a host's proof that a primary was cut off.
-func Cut(database, host string) string { return CutRoot + database + "/" + host }
+// Witness is the key of what a host saw of a suspected primary, by the case's id;
+// WitnessPrefix those of the case.
+func Witness(id, host string) string { return WitnessPrefix(id) + host }
+
+// WitnessPrefix is what the witnesses of a fence case begin with.
+func WitnessPrefix(id string) string { return WitnessRoot + id + "/" }
+
+// Cut is the key of a standby's proof that it is cut off from a primary, by the
+// case's id; CutPrefix those of the case.
+func Cut(id, member string) string { return CutPrefix(id) + member }
+
+// CutPrefix is what the cuts of a fence case begin with.
+func CutPrefix(id string) string { return CutRoot + id + "/" }
 
 // Incident is the key of a failure that a host dealt with.
 func Incident(database, id string) string { return IncidentRoot + database + "/" + id }
@@ -154,11 +240,55 @@ func Switch(edge, route string) string { return SwitchRoot + edge + "/" + route 
 // Event is the key of an event; ids sort by time.
 func Event(account, region, id string) string { return scoped(EventRoot, account, region, id) }
 
+// EventSub is the key of an event subscription; names differ in more than case.
+func EventSub(account, region, name string) string {
+	return scoped(EventSubRoot, account, region, strings.ToLower(name))
+}
+
+// Topic is the key of a topic of SNS.
+func Topic(account, region, name string) string { return scoped(TopicRoot, account, region, name) }
+
+// Subscription is the key of a subscription; SubscriptionPrefix those of a topic.
+func Subscription(account, region, topic, id string) string {
+	return SubscriptionPrefix(account, region, topic) + id
+}
+
+// SubscriptionPrefix is what the subscriptions of a topic begin with.
+func SubscriptionPrefix(account, region, topic string) string {
+	return scoped(SubscriptionRoot, account, region, topic) + "/"
+}
+
+// Message is the key of a published message; ids sort by time.
+func Message(id string) string { return MessageRoot + id }
+
+// Delivery is the key of a message on its way; DeliveryPrefix those to a
+// subscription, named by the tail of its key.
+func Delivery(subscription, message string) string { return DeliveryPrefix(subscription) + message }
+
+// DeliveryPrefix is what the deliveries to a subscription begin with.
+func DeliveryPrefix(subscription string) string { return DeliveryRoot + subscription + "/" }
+
+// GivenUp is the key of what was given up for a subscription, named by the tail of
+// its key.
+func GivenUp(subscription string) string { return GivenUpRoot + subscription }
+
+// NotifyCursor is the key of the revision up to which events were published.
+func NotifyCursor() string { return NotifyRoot + "cursor" }
+
+// Signer is the key of a certificate that messages are signed with.
+func Signer(fingerprint string) string { return NotifyRoot + "signer/" + fingerprint }
+
 // Control is the key of a member of the control plane.
 func Control(name string) string { return ControlRoot + name }
 
 // Edge is the key of an edge.
 func Edge(name string) string { return EdgeRoot + name }
+
+// Between is the key of the addresses that members see of an edge.
+func Between(edge string) string { return BetweenRoot + edge }
+
+// Runs is the key that exists as long as an edge runs.
+func Runs(edge string) string { return RunsRoot + edge }
 
 // Tail is the part of a key after its family's root.
 func Tail(key, root string) string { return strings.TrimPrefix(key, root) }

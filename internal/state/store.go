@@ -7,10 +7,12 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -82,12 +84,23 @@ type Op struct {
 // Put writes a value whatever was there before: for keys of which the caller is
 // the only writer.
 func Put(key string, value any, opts ...clientv3.OpOption) Op {
-	data, err := json.Marshal(value)
-	if err != nil {
+	var data bytes.Buffer
+	text := json.NewEncoder(&data)
+	text.SetEscapeHTML(false) // nobody reads it as HTML, and it would take six bytes for one
+	if err := text.Encode(value); err != nil {
 		return Op{key: key, err: err}
 	}
-	op := clientv3.OpPut(key, string(data), opts...)
+	op := clientv3.OpPut(key, strings.TrimSuffix(data.String(), "\n"), opts...)
 	return Op{key: key, apply: &op}
+}
+
+// Size is how many bytes of a transaction the change takes, about: etcd takes
+// transactions of 1.5 MiB.
+func (o Op) Size() int {
+	if o.apply == nil {
+		return len(o.key)
+	}
+	return len(o.key) + len(o.apply.ValueBytes())
 }
 
 // Swap writes a value if the key is still at the revision that was read; zero
@@ -122,6 +135,13 @@ func Unchanged(key string, revision int64) Op {
 	return Op{key: key, cmp: at(key, revision)}
 }
 
+// Held only states a condition: the key is the one that was created at the given
+// revision, as the key of an election that was won.
+func Held(key string, createRevision int64) Op {
+	cmp := clientv3.Compare(clientv3.CreateRevision(key), "=", createRevision)
+	return Op{key: key, cmp: &cmp}
+}
+
 func at(key string, revision int64) *clientv3.Cmp {
 	cmp := clientv3.Compare(clientv3.ModRevision(key), "=", revision)
 	return &cmp
@@ -130,18 +150,9 @@ func at(key string, revision int64) *clientv3.Cmp {
 // Commit applies all changes or none. It answers ErrConflict when a condition
 // does not hold, and the revision of the commit when all do.
 func (s *Store) Commit(ctx context.Context, ops ...Op) (int64, error) {
-	var conditions []clientv3.Cmp
-	var changes []clientv3.Op
-	for _, op := range ops {
-		if op.err != nil {
-			return 0, fmt.Errorf("encode %s: %w", op.key, op.err)
-		}
-		if op.cmp != nil {
-			conditions = append(conditions, *op.cmp)
-		}
-		if op.apply != nil {
-			changes = append(changes, *op.apply)
-		}
+	conditions, changes, err := Split(ops)
+	if err != nil {
+		return 0, err
 	}
 	answer, err := s.Client.Txn(ctx).If(conditions...).Then(changes...).Commit()
 	if err != nil {
@@ -151,6 +162,22 @@ func (s *Store) Commit(ctx context.Context, ops ...Op) (int64, error) {
 		return 0, fmt.Errorf("write %s: %w", firstKey(ops), ErrConflict)
 	}
 	return answer.Header.Revision, nil
+}
+
+// Split is what the operations are for etcd, for a transaction with others' keys.
+func Split(ops []Op) (conditions []clientv3.Cmp, changes []clientv3.Op, err error) {
+	for _, op := range ops {
+		if op.err != nil {
+			return nil, nil, fmt.Errorf("encode %s: %w", op.key, op.err)
+		}
+		if op.cmp != nil {
+			conditions = append(conditions, *op.cmp)
+		}
+		if op.apply != nil {
+			changes = append(changes, *op.apply)
+		}
+	}
+	return conditions, changes, nil
 }
 
 func firstKey(ops []Op) string {

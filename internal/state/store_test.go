@@ -39,7 +39,7 @@ func newStore(t *testing.T) *Store {
 	}
 	m, err := etcd.Start(t.Context(), etcd.Config{
 		Name: "s1", Dir: t.TempDir(), CertDir: certDir,
-		ClientAddr: testkit.FreeAddr(t), PeerAddr: testkit.FreeAddr(t), Log: quiet(),
+		ClientAddr: testkit.FreeAddr(t), PeerAddr: testkit.FreeAddr(t), Tick: 10 * time.Millisecond, Log: quiet(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +77,16 @@ func TestSwapAndRemoveGuardAgainstLostUpdates(t *testing.T) {
 	last, err := Get[thing](ctx, s, "/x")
 	if err != nil || last.Value.Count != 2 {
 		t.Errorf("left %+v, %v", last.Value, err)
+	}
+}
+
+func TestSizeIsThatOfWhatIsWritten(t *testing.T) {
+	op := Put("/k", thing{Name: strings.Repeat("<", 1000)})
+	if n := op.Size(); n < 1000 || n > 1100 {
+		t.Errorf("%d bytes: a value takes about what it is long", n)
+	}
+	if n := Delete("/k").Size(); n != 2 {
+		t.Errorf("a deletion takes %d bytes", n)
 	}
 }
 

@@ -1,0 +1,43 @@
+package event
+
+// The source types of RDS that Howdah raises no events of, or not yet.
+const (
+	SecurityGroup   SourceType = "db-security-group"
+	Snapshot        SourceType = "db-snapshot"
+	ClusterSnapshot SourceType = "db-cluster-snapshot"
+	EngineVersion   SourceType = "custom-engine-version"
+	Proxy           SourceType = "db-proxy"
+	BlueGreen       SourceType = "blue-green-deployment"
+	ShardGroup      SourceType = "db-shard-group"
+	ZeroETL         SourceType = "zero-etl"
+)
+
+// categories are those of each source type (RDS user guide, "Amazon RDS event
+// categories and event messages"), in order.
+var categories = map[SourceType][]string{
+	Instance: {
+		"availability", "backtrack", "backup", "configuration change", "creation", "deletion", "failover", "failure", "low storage",
+		"maintenance", "notification", "read replica", "recovery", "restoration", "security", "security patching",
+	},
+	Cluster: {
+		"configuration change", "creation", "deletion", "failover", "failure", "global failover", "maintenance", "notification", "read replica",
+	},
+	ParameterGroup:  {"configuration change"},
+	SecurityGroup:   {"configuration change", "failure"},
+	Snapshot:        {"creation", "deletion", "failure", "notification", "restoration"},
+	ClusterSnapshot: {"backup", "failure", "notification"},
+	EngineVersion:   {"creation", "deletion", "failure"},
+	Proxy:           {"configuration change", "creation", "deletion", "failure"},
+	BlueGreen:       {"creation", "deletion", "failure", "notification"},
+	ShardGroup:      {"failure", "maintenance", "notification"},
+	ZeroETL:         {"creation", "deletion", "failure", "notification"},
+}
+
+// SourceTypes are all that RDS has, in the order of its model.
+var SourceTypes = []SourceType{
+	Instance, ParameterGroup, SecurityGroup, Snapshot, Cluster, ClusterSnapshot, EngineVersion, Proxy, BlueGreen, ShardGroup, ZeroETL,
+}
+
+// Categories are those of a source type, in order; none for one that does not
+// exist. They must not be changed.
+func Categories(t SourceType) []string { return categories[t] }
