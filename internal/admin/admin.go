@@ -3,7 +3,8 @@
 // JSON in and out, signed with SigV4 for Service by any access key of the home. It
 // holds no code beyond its own types.
 //
-// Invariants: no answer holds a secret; names in JSON are stable.
+// Invariants: no answer holds a secret, but for that of a new access key; names in
+// JSON are stable.
 package admin
 
 import (
@@ -29,6 +30,12 @@ const (
 	VerbUndrain    = "undrain"     // HostRequest, Nothing
 	VerbForgetHost = "forget-host" // HostRequest, Nothing
 	VerbWipe       = "wipe"        // Nothing, WipeAnswer
+	VerbKeyCreate  = "key-create"  // KeyCreateRequest, KeyCreateAnswer
+	VerbKeyList    = "key-list"    // Nothing, KeyListAnswer
+	VerbKeyDelete  = "key-delete"  // KeyRequest, Nothing
+
+	VerbAuthorityCreate = "authority-create" // AuthorityRequest, Authority
+	VerbAuthorityList   = "authority-list"   // Nothing, AuthorityListAnswer
 )
 
 // Error is the body of every answer that is not 200.
@@ -49,6 +56,8 @@ const (
 	CodeInvalidRequest = "InvalidRequest"
 	CodeWrongService   = "WrongService"
 	CodeHostNotFound   = "HostNotFound"
+	CodeKeyNotFound    = "KeyNotFound"
+	CodeKeyOfHome      = "KeyOfHome"
 	CodeHostAlive      = "HostAlive"
 	CodeOnlyCopy       = "OnlyCopy"
 	CodeNotDisposable  = "NotDisposable"
@@ -58,8 +67,8 @@ const (
 
 // statuses of the codes above; any other is the caller's fault.
 var statuses = map[string]int{
-	CodeUnknownVerb: http.StatusNotFound, CodeHostNotFound: http.StatusNotFound,
-	CodeHostAlive: http.StatusConflict, CodeOnlyCopy: http.StatusConflict,
+	CodeUnknownVerb: http.StatusNotFound, CodeHostNotFound: http.StatusNotFound, CodeKeyNotFound: http.StatusNotFound,
+	CodeKeyOfHome: http.StatusConflict, CodeHostAlive: http.StatusConflict, CodeOnlyCopy: http.StatusConflict,
 	CodeNotDisposable: http.StatusForbidden, CodeWrongService: http.StatusForbidden,
 	CodeUnavailable: http.StatusServiceUnavailable, CodeInternal: http.StatusInternalServerError,
 }

@@ -50,6 +50,7 @@ type EtcdMember struct {
 // Edge leads clients to databases.
 type Edge struct {
 	Name                 string    `json:"name"`
+	Running              bool      `json:"running"` // it said so within the last seconds
 	Driver               string    `json:"driver"`
 	ClientAddressVisible bool      `json:"client_address_visible"`
 	Cost                 string    `json:"cost"`

@@ -7,9 +7,10 @@ package certs
 import (
 	"bytes"
 	"cmp"
+	"crypto"
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -20,6 +21,8 @@ import (
 	"math/big"
 	"net"
 	"time"
+
+	"howdah/internal/certs/kind"
 )
 
 const (
@@ -36,32 +39,39 @@ var ErrNotOurs = errors.New("not signed by this home's authority")
 type CA struct {
 	Cert    *x509.Certificate
 	CertPEM []byte
-	// Lifetime is that of the certificates it signs; zero is a year.
+	// Lifetime is that of the certificates it signs; zero is a year. None lives longer
+	// than its authority.
 	Lifetime time.Duration
-	key      *ecdsa.PrivateKey
+	chain    []byte    // what follows a certificate of this authority, in PEM
+	until    time.Time // its end, and that of its chain
+	key      crypto.Signer
 }
 
 // New makes a fresh authority whose subject carries name.
 func New(name string) (*CA, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := generate(kind.EC256)
 	if err != nil {
-		return nil, fmt.Errorf("generate authority key: %w", err)
+		return nil, err
 	}
-	template := &x509.Certificate{
-		SerialNumber:          serial(),
-		Subject:               pkix.Name{CommonName: name, Organization: []string{"Howdah"}},
-		NotBefore:             time.Now().Add(-backdate),
-		NotAfter:              time.Now().Add(caLifetime),
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-		MaxPathLenZero:        true,
-	}
+	template := authorityTemplate(pkix.Name{CommonName: name, Organization: []string{"Howdah"}}, caLifetime)
+	template.MaxPathLen = 1 // the authorities of databases: see NewAuthority
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return nil, fmt.Errorf("sign authority certificate: %w", err)
 	}
 	return newCA(der, key)
+}
+
+func authorityTemplate(subject pkix.Name, life time.Duration) *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber:          serial(),
+		Subject:               subject,
+		NotBefore:             time.Now().Add(-backdate),
+		NotAfter:              time.Now().Add(life),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
 }
 
 // ParseCA reads an authority from the PEM texts that CertPEM and KeyPEM gave.
@@ -71,19 +81,22 @@ func ParseCA(certPEM, keyPEM []byte) (*CA, error) {
 	if certBlock == nil || keyBlock == nil {
 		return nil, errors.New("parse authority: no PEM block")
 	}
-	key, err := x509.ParseECPrivateKey(keyBlock.Bytes)
+	key, err := parseKey(keyBlock)
 	if err != nil {
 		return nil, fmt.Errorf("parse authority key: %w", err)
 	}
 	return newCA(certBlock.Bytes, key)
 }
 
-func newCA(der []byte, key *ecdsa.PrivateKey) (*CA, error) {
+func newCA(der []byte, key crypto.Signer) (*CA, error) {
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
 		return nil, fmt.Errorf("parse authority certificate: %w", err)
 	}
-	return &CA{Cert: cert, CertPEM: pemBlock("CERTIFICATE", der), key: key}, nil
+	text := pemBlock("CERTIFICATE", der)
+	// The chain carries the authority, so that a joining agent can check its
+	// fingerprint in the handshake.
+	return &CA{Cert: cert, CertPEM: text, chain: text, until: cert.NotAfter, key: key}, nil
 }
 
 // KeyPEM is the authority's private key: keep it in files of mode 0600 only.
@@ -125,9 +138,9 @@ func (ca *CA) Sign(csrPEM []byte, subject Subject) ([]byte, error) {
 
 // Issue makes a key and a certificate for it in one go.
 func (ca *CA) Issue(subject Subject) (Pair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := generate(kind.EC256)
 	if err != nil {
-		return Pair{}, fmt.Errorf("generate key: %w", err)
+		return Pair{}, err
 	}
 	cert, err := ca.sign(key.Public(), subject)
 	if err != nil {
@@ -141,14 +154,18 @@ func (ca *CA) Issue(subject Subject) (Pair, error) {
 }
 
 func (ca *CA) sign(public any, subject Subject) ([]byte, error) {
-	life := cmp.Or(ca.Lifetime, leafLifetime)
+	life := min(cmp.Or(ca.Lifetime, leafLifetime), time.Until(ca.until))
+	usage := x509.KeyUsageDigitalSignature
+	if _, ok := public.(*rsa.PublicKey); ok {
+		usage |= x509.KeyUsageKeyEncipherment // TLS 1.2 without Diffie-Hellman
+	}
 	template := &x509.Certificate{
 		SerialNumber: serial(),
 		Subject:      pkix.Name{CommonName: subject.CommonName, Organization: []string{"Howdah"}},
 		// A certificate that lives shortly is not old from the start.
 		NotBefore:             time.Now().Add(-min(backdate, life/10)),
 		NotAfter:              time.Now().Add(life),
-		KeyUsage:              x509.KeyUsageDigitalSignature,
+		KeyUsage:              usage,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true,
 		IPAddresses:           subject.IPs,
@@ -158,31 +175,37 @@ func (ca *CA) sign(public any, subject Subject) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign certificate for %s: %w", subject.CommonName, err)
 	}
-	// The chain carries the authority, so that a joining agent can check its
-	// fingerprint in the handshake.
-	return append(pemBlock("CERTIFICATE", der), ca.CertPEM...), nil
+	return append(pemBlock("CERTIFICATE", der), ca.chain...), nil
 }
 
-// NewRequest makes a key and a signing request for it, both in PEM.
-func NewRequest() (csrPEM, keyPEM []byte, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// NewRequest makes a key of a kind, and a signing request
+// for it, both in PEM.
+func NewRequest(key string) (csrPEM, keyPEM []byte, err error) {
+	private, err := generate(key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("generate key: %w", err)
+		return nil, nil, err
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, private)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make signing request: %w", err)
 	}
-	keyPEM, err = marshalKey(key)
+	keyPEM, err = marshalKey(private)
 	return pemBlock("CERTIFICATE REQUEST", der), keyPEM, err
 }
 
-func marshalKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
+func marshalKey(key crypto.Signer) ([]byte, error) {
+	if ec, ok := key.(*ecdsa.PrivateKey); ok {
+		der, err := x509.MarshalECPrivateKey(ec)
+		if err != nil {
+			return nil, fmt.Errorf("encode key: %w", err)
+		}
+		return pemBlock("EC PRIVATE KEY", der), nil
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("encode key: %w", err)
 	}
-	return pemBlock("EC PRIVATE KEY", der), nil
+	return pemBlock("PRIVATE KEY", der), nil
 }
 
 func pemBlock(kind string, der []byte) []byte {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"howdah/internal/certs/kind"
 )
 
 func newCATest(t *testing.T) *CA {
@@ -54,7 +56,7 @@ func TestAuthoritySurvivesItsFiles(t *testing.T) {
 
 func TestSignIgnoresTheRequestsSubject(t *testing.T) {
 	ca := newCATest(t)
-	csr, key, err := NewRequest()
+	csr, key, err := NewRequest(kind.EC256)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestSignIgnoresTheRequestsSubject(t *testing.T) {
 
 func TestSignRefusesGarbage(t *testing.T) {
 	ca := newCATest(t)
-	csr, _, err := NewRequest()
+	csr, _, err := NewRequest(kind.EC256)
 	if err != nil {
 		t.Fatal(err)
 	}

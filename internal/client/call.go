@@ -58,17 +58,18 @@ func (c *Client) RDS(ctx context.Context, action string, in, out any) error {
 }
 
 func readsOnly(action string) bool {
-	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List")
+	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Download")
 }
 
 // repeatable are the verbs that change nothing when they are done twice.
 var repeatable = map[string]bool{
 	admin.VerbStatus: true, admin.VerbDatabase: true, admin.VerbFailovers: true,
 	admin.VerbDrain: true, admin.VerbUndrain: true, admin.VerbWipe: true,
+	admin.VerbKeyList: true, admin.VerbAuthorityList: true,
 }
 
 // longVerbs take their time.
-var longVerbs = map[string]time.Duration{admin.VerbWipe: 70 * time.Second}
+var longVerbs = map[string]time.Duration{admin.VerbWipe: 70 * time.Second, admin.VerbAuthorityCreate: 130 * time.Second}
 
 // Admin calls a verb with the structures of package admin.
 func (c *Client) Admin(ctx context.Context, verb string, in, out any) error {

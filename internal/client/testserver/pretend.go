@@ -104,6 +104,7 @@ func (p *pretend) add(t testing.TB, name, zone, address string) {
 	p.put(t.Context(), state.Edge("edge"), seen.Status{Name: "edge", Info: endpoint.Info{
 		Driver: "pretended", ClientAddressVisible: true, Cost: "nothing",
 	}})
+	p.put(t.Context(), state.Runs("edge"), true)
 }
 
 // run pretends until ctx ends.
@@ -149,18 +150,22 @@ func (p *pretend) round(ctx context.Context) {
 	}
 	alive := p.living()
 	running := map[string][]placed{}
+	// All at one moment: the first member of a database leads it.
+	assigned, err := state.List[member.Assignment](ctx, p.store, state.AssignRoot)
+	if err != nil {
+		return
+	}
+	for _, a := range assigned {
+		name, _, _ := strings.Cut(state.Tail(a.Key, state.AssignRoot), "/")
+		switch {
+		case alive[name] == nil:
+		case a.Value.Want == member.Running:
+			running[a.Value.Scope] = append(running[a.Value.Scope], placed{a.Value, name})
+		default:
+			p.report(ctx, name, member.Report{ID: a.Value.ID, Host: name, Generation: a.Value.Generation, Gone: a.Value.Want == member.Absent})
+		}
+	}
 	for name := range alive {
-		assigned, err := state.List[member.Assignment](ctx, p.store, state.AssignPrefix(name))
-		if err != nil {
-			return
-		}
-		for _, a := range assigned {
-			if a.Value.Want == member.Running {
-				running[a.Value.Scope] = append(running[a.Value.Scope], placed{a.Value, name})
-			} else {
-				p.report(ctx, name, member.Report{ID: a.Value.ID, Host: name, Generation: a.Value.Generation, Gone: a.Value.Want == member.Absent})
-			}
-		}
 		p.work(ctx, name)
 	}
 	for scope, members := range running {
@@ -233,7 +238,7 @@ func (p *pretend) serve(ctx context.Context, scope string, members []placed) {
 	}
 	var standbys []string
 	for _, m := range members {
-		if m.Name != leader && !m.NoFailover {
+		if m.Name != leader && !m.NoFailover && !m.NoSync {
 			standbys = append(standbys, m.Name)
 		}
 	}

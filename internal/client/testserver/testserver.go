@@ -5,6 +5,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -36,6 +37,9 @@ const Version = "test"
 type Options struct {
 	Permanent bool // not disposable
 	NoHosts   bool
+	// Detection and ReplaceAfter are as long as tests that lose hosts like them when
+	// they are 0.
+	Detection, ReplaceAfter time.Duration
 }
 
 // Server is a running control plane with pretended hosts.
@@ -64,8 +68,8 @@ func Start(t testing.TB, o Options) *Server {
 	t.Cleanup(func() { cancel(); running.Wait() })
 	running.Go(func() {
 		err := serve.Run(ctx, serve.Config{
-			Home: s.Home, Name: "s1", Address: s.Home.Address(0, 1), Pool: s.Home.EndpointPool(), Detection: Detection,
-			Policy: plan.Policy{Overcommit: true, ReplaceAfter: time.Second}, Version: Version, Log: quiet(),
+			Home: s.Home, Name: "s1", Address: s.Home.Address(0, 1), Pool: s.Home.EndpointPool(), Detection: cmp.Or(o.Detection, Detection),
+			Policy: plan.Policy{Overcommit: true, ReplaceAfter: cmp.Or(o.ReplaceAfter, time.Second)}, Version: Version, Log: quiet(),
 		})
 		if err != nil && ctx.Err() == nil {
 			t.Errorf("the control plane ended: %v", err)
@@ -79,7 +83,9 @@ func Start(t testing.TB, o Options) *Server {
 			s.hosts.add(t, "zone-"+zone, zone, s.Home.Address(1, i+1))
 		}
 	}
-	running.Go(func() { s.hosts.run(ctx) })
+	if !o.NoHosts {
+		running.Go(func() { s.hosts.run(ctx) })
+	}
 	testkit.Eventually(t, 20*time.Second, s.allAlive)
 	return s
 }

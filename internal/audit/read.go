@@ -1,0 +1,158 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Read gives every record from a moment on to each, the oldest first, and ends at
+// the newest. A line that is no record is left out: a crash may cut one short.
+func Read(dir string, from time.Time, each func(Record) error) error {
+	files, err := older(dir)
+	if err != nil {
+		return err
+	}
+	for _, path := range append(files, filepath.Join(dir, File)) {
+		err := readFile(path, from, each)
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // rotated away, or none yet
+			return err
+		}
+	}
+	return nil
+}
+
+func readFile(path string, from time.Time, each func(Record) error) error {
+	if info, err := os.Stat(path); err == nil && info.ModTime().Before(from) {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read audit log: %w", err)
+	}
+	defer f.Close()
+	return give(bufio.NewReader(f), from, each)
+}
+
+func give(lines *bufio.Reader, from time.Time, each func(Record) error) error {
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read audit log: %w", err)
+		}
+		if err := one(line, from, each); err != nil {
+			return err
+		}
+	}
+}
+
+func one(line []byte, from time.Time, each func(Record) error) error {
+	var r Record
+	whole := json.Unmarshal(line, &r) == nil
+	if !whole || r.Time.Before(from) {
+		return nil
+	}
+	return each(r)
+}
+
+// Follow gives every record that is written from now on to each, also over
+// rotations, until ctx ends. It looks again at the given interval.
+func Follow(ctx context.Context, dir string, every time.Duration, each func(Record) error) error {
+	t := &tail{path: filepath.Join(dir, File)}
+	defer t.close()
+	t.open()
+	if t.file != nil {
+		if _, err := t.file.Seek(0, io.SeekEnd); err != nil {
+			return fmt.Errorf("follow audit log: %w", err)
+		}
+	}
+	for {
+		if err := t.look(each); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
+		}
+	}
+}
+
+// tail is a file that grows and is replaced.
+type tail struct {
+	path string
+	file *os.File
+	rest []byte // of a line without its end
+}
+
+func (t *tail) open() {
+	f, err := os.Open(t.path)
+	if err == nil {
+		t.file, t.rest = f, nil
+	}
+}
+
+func (t *tail) close() {
+	if t.file != nil {
+		t.file.Close()
+		t.file = nil
+	}
+}
+
+// look gives what is new. A file that was rotated away is read to its end before
+// the next one is opened.
+func (t *tail) look(each func(Record) error) error {
+	for {
+		replaced := t.replaced()
+		if err := t.drain(each); err != nil || !replaced {
+			return err
+		}
+		t.close()
+		if t.open(); t.file == nil {
+			return nil
+		}
+	}
+}
+
+func (t *tail) replaced() bool {
+	now, err := os.Stat(t.path)
+	if err != nil {
+		return false
+	}
+	if t.file == nil {
+		return true
+	}
+	then, err := t.file.Stat()
+	return err == nil && !os.SameFile(now, then)
+}
+
+func (t *tail) drain(each func(Record) error) error {
+	if t.file == nil {
+		return nil
+	}
+	text, err := io.ReadAll(t.file)
+	if err != nil {
+		return fmt.Errorf("follow audit log: %w", err)
+	}
+	t.rest = append(t.rest, text...)
+	for {
+		line, rest, whole := bytes.Cut(t.rest, []byte{'\n'})
+		if !whole {
+			return nil
+		}
+		t.rest = rest
+		if err := one(line, time.Time{}, each); err != nil {
+			return err
+		}
+	}
+}
