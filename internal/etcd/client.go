@@ -8,7 +8,16 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 )
+
+// retry is how soon a client tries again to connect. gRPC's own backoff grows to two
+// minutes, with which an agent would be that late to hear of an etcd that is back.
+var retry = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+	MinConnectTimeout: 5 * time.Second,
+}
 
 // Credentials are what a client shows: a certs.Pair, or a certs.Identity where the
 // client may outlive one.
@@ -17,7 +26,8 @@ type Credentials interface {
 }
 
 // Dial makes a client for other processes than the member's own. It returns at
-// once; calls wait for a connection until their context ends.
+// once; calls wait for a connection until their context ends. A connection that is
+// lost or refused is tried again within about a second, however long etcd was away.
 func Dial(ctx context.Context, urls []string, credentials Credentials) (*clientv3.Client, error) {
 	config, err := credentials.ClientTLS()
 	if err != nil {
@@ -32,6 +42,7 @@ func Dial(ctx context.Context, urls []string, credentials Credentials) (*clientv
 		DialKeepAliveTime:    2 * time.Second,
 		DialKeepAliveTimeout: 2 * time.Second,
 		AutoSyncInterval:     30 * time.Second,
+		DialOptions:          []grpc.DialOption{grpc.WithConnectParams(retry)},
 		Logger:               zap.NewNop(),
 	})
 	if err != nil {

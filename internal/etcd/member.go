@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 
 	"howdah/internal/certs"
@@ -37,7 +39,10 @@ type Config struct {
 	// Peers, with Join, is etcd's initial-cluster text: name=url,name=url.
 	Peers string
 	Join  bool
-	Log   *slog.Logger
+	// Tick is how often raft's clock ticks, in whole milliseconds; 0: etcd's default of
+	// 100 ms. An election takes up to twenty of them, that of a member that is alone, too.
+	Tick time.Duration
+	Log  *slog.Logger
 }
 
 // Member is a running etcd member.
@@ -103,9 +108,13 @@ func (cfg Config) embed() (*embed.Config, error) {
 	conf.AutoCompactionMode = embed.CompactorModePeriodic
 	conf.AutoCompactionRetention = "10m"
 	// Raft's log is kept in memory up to the snapshot: a small one is enough here.
-	conf.SnapshotCount = 5000
+	conf.SnapshotCount = 2000
 	conf.SnapshotCatchUpEntries = 1000
 	conf.QuotaBackendBytes = 4 << 30
+	if cfg.Tick != 0 {
+		conf.TickMs = uint(cfg.Tick.Milliseconds())
+		conf.ElectionMs = 10 * conf.TickMs
+	}
 	conf.ZapLoggerBuilder = zapTo(cfg.Log)
 	return conf, nil
 }
@@ -116,6 +125,30 @@ func (m *Member) Err() <-chan error { return m.server.Err() }
 // Leading reports whether this member is etcd's raft leader now.
 func (m *Member) Leading() bool {
 	return m.server.Server.Leader() == m.server.Server.MemberID()
+}
+
+// Newest answers a revision that no write which was acknowledged before the call is
+// above. The members of a cluster have to agree on it. One that votes alone knows it,
+// and does not wait for the disk, on which it may be writing what others ask for.
+func (m *Member) Newest(ctx context.Context) (int64, error) {
+	if m.alone() {
+		answer, err := m.Client.Get(ctx, "/", clientv3.WithSerializable())
+		// Another one votes only once this one has counted it, and decides nothing before.
+		if err == nil && m.alone() {
+			return answer.Header.Revision, nil
+		}
+	}
+	answer, err := m.Client.Get(ctx, "/")
+	if err != nil {
+		return 0, fmt.Errorf("ask etcd for the newest revision: %w", err)
+	}
+	return answer.Header.Revision, nil
+}
+
+// alone: it is the only member that votes.
+func (m *Member) alone() bool {
+	voters := slices.DeleteFunc(m.server.Server.Cluster().Members(), func(o *membership.Member) bool { return o.IsLearner })
+	return len(voters) == 1 && voters[0].ID == m.server.Server.MemberID()
 }
 
 // Close stops the member; its data stay. It is idempotent.

@@ -117,6 +117,9 @@ func TestThreeMembersSurviveTheLossOfAnyOne(t *testing.T) {
 			cfg.Peers, cfg.Join = peers, true
 		}
 		m := start(t, cfg)
+		if i > 0 && m.alone() {
+			t.Error("one that learns of others believes to be alone")
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		if err := m.Promote(ctx); err != nil {
 			t.Fatal(err)
@@ -134,8 +137,49 @@ func TestThreeMembersSurviveTheLossOfAnyOne(t *testing.T) {
 	}
 	t.Cleanup(func() { client.Close() })
 	put(t, client, "/before")
+	for _, m := range members {
+		if m.alone() {
+			t.Error("one of three believes to be alone")
+		}
+		seesAll(t, client, m)
+	}
 	members[0].Close()
 	put(t, client, "/after")
+	seesAll(t, client, members[1])
+}
+
+// seesAll: Newest is not below what another client just wrote.
+func seesAll(t *testing.T, client *clientv3.Client, m *Member) {
+	t.Helper()
+	for n := range 20 {
+		written, err := client.Put(t.Context(), "/seen", fmt.Sprint(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		newest, err := m.Newest(t.Context())
+		if err != nil || newest < written.Header.Revision {
+			t.Fatalf("the newest is %d (%v), and %d was written", newest, err, written.Header.Revision)
+		}
+	}
+}
+
+// TestOneAloneIsAskedAlone: the newest revision does not depend on anybody else.
+func TestOneAloneIsAskedAlone(t *testing.T) {
+	ca, err := certs.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, pair := newConfig(t, ca, "s1")
+	m := start(t, cfg)
+	if !m.alone() {
+		t.Error("it is alone, and does not know")
+	}
+	client, err := Dial(t.Context(), []string{"https://" + cfg.ClientAddr}, pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	seesAll(t, client, m)
 }
 
 func put(t *testing.T, client *clientv3.Client, key string) {

@@ -42,6 +42,19 @@ type Config struct {
 	Disposable bool      `json:"disposable"`
 	DataRoot   string    `json:"data_root"` // where database files live; usually inside the home
 	Created    time.Time `json:"created"`
+	// PublicPool is the range, as CIDR, that publicly accessible endpoints get their
+	// addresses from; "": there is none.
+	PublicPool string `json:"public_pool,omitempty"`
+	// SMTP is who takes mail to subscribers; nil: there is no mail.
+	SMTP *SMTP `json:"smtp,omitempty"`
+}
+
+// SMTP is a relay for mail. Its password stays in a file of the user's.
+type SMTP struct {
+	Relay        string `json:"relay"` // host:port
+	From         string `json:"from"`
+	User         string `json:"user,omitempty"`
+	PasswordFile string `json:"password_file,omitempty"`
 }
 
 // Home is an opened home.
@@ -51,12 +64,14 @@ type Home struct {
 }
 
 // Options are the choices a user has when a home is made. They are ignored,
-// save for Listen, for a home that exists.
+// save for Listen, PublicPool, Credential and SMTP, for a home that exists.
 type Options struct {
 	Listen     string
 	Region     string
 	Disposable bool
 	Credential *Credential // generated when nil
+	SMTP       *SMTP       // one with no relay takes the home's away
+	PublicPool *string     // nil: as the home has it; "" takes it away
 }
 
 // DefaultDir is the home of a user who names none: $HOWDAH_HOME, or
@@ -102,16 +117,37 @@ func Ensure(dir string, options Options) (*Home, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.Listen != "" && options.Listen != h.Listen {
-		h.Listen = options.Listen
+	if h.change(options) {
 		if err := writeJSON(h.path(configFile), h.Config, 0o644); err != nil {
-			return nil, fmt.Errorf("change listen address: %w", err)
+			return nil, fmt.Errorf("change the home: %w", err)
 		}
 	}
 	if options.Credential != nil {
 		return h, h.addCredential(*options.Credential)
 	}
 	return h, nil
+}
+
+// change takes over what may be changed of a home, and reports whether any was.
+func (h *Home) change(options Options) bool {
+	changed := false
+	if options.Listen != "" && options.Listen != h.Listen {
+		h.Listen, changed = options.Listen, true
+	}
+	if options.PublicPool != nil && *options.PublicPool != h.PublicPool {
+		h.PublicPool, changed = *options.PublicPool, true
+	}
+	if options.SMTP != nil {
+		h.SMTP, changed = options.SMTP.orNone(), true
+	}
+	return changed
+}
+
+func (s *SMTP) orNone() *SMTP {
+	if s == nil || s.Relay == "" {
+		return nil
+	}
+	return s
 }
 
 // create writes the configuration last: a home without it does not exist yet,
@@ -137,7 +173,11 @@ func create(dir string, options Options) (*Home, error) {
 	h := &Home{Dir: dir, Config: Config{
 		ID: id, Network: network, Region: options.Region, Listen: options.Listen,
 		Disposable: options.Disposable, DataRoot: dataRoot(dir, id), Created: time.Now().UTC(),
+		SMTP: options.SMTP.orNone(),
 	}}
+	if options.PublicPool != nil {
+		h.PublicPool = *options.PublicPool
+	}
 	if h.Region == "" {
 		h.Region = DefaultRegion
 	}
@@ -184,6 +224,9 @@ func (h *Home) EndpointPool() string { return h.Network + ".8.0/21" }
 // CertDir holds the authority and the control plane's own certificate.
 func (h *Home) CertDir() string { return h.path("pki") }
 
+// SignerDir holds the key that this control plane signs notifications with.
+func (h *Home) SignerDir() string { return h.path("pki", "sns") }
+
 // EtcdDir holds the state of the home.
 func (h *Home) EtcdDir() string { return h.path("etcd") }
 
@@ -195,6 +238,9 @@ func (h *Home) HostDir(name string) string { return filepath.Join(h.DataRoot, na
 
 // LogFile is where a part writes its log.
 func (h *Home) LogFile(part string) string { return h.path("log", part+".log") }
+
+// AuditDir is where the control plane keeps its audit log.
+func (h *Home) AuditDir() string { return h.path("log") }
 
 // CAFile is the authority's certificate: what clients of the API and of the
 // databases trust.

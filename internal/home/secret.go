@@ -56,6 +56,8 @@ func ParseCredential(text string) (Credential, error) {
 type Join struct {
 	AgentToken  string `json:"agent_token"`
 	ServerToken string `json:"server_token"` // gives the authority's key: a new control plane
+	// SealKey is for control planes only: see Home.SealKey. Empty: not made yet.
+	SealKey []byte `json:"seal_key,omitempty"`
 }
 
 // Credentials reads the access keys of the home.
@@ -139,6 +141,10 @@ func (h *Home) StoreCA(ca *certs.CA) error {
 	return nil
 }
 
+// ServerName is the common name of control planes' certificates: nobody who joins
+// can have it.
+const ServerName = "howdah-serve"
+
 // ServerSubject is whom the control plane's certificate names.
 func (h *Home) ServerSubject(extra []net.IP) certs.Subject {
 	ips := append([]net.IP{net.ParseIP(h.Address(0, 1)), net.IPv4(127, 0, 0, 1)}, extra...)
@@ -147,7 +153,7 @@ func (h *Home) ServerSubject(extra []net.IP) certs.Subject {
 			ips = append(ips, ip)
 		}
 	}
-	return certs.Subject{CommonName: "howdah-serve", IPs: ips, DNSNames: []string{"localhost"}}
+	return certs.Subject{CommonName: ServerName, IPs: ips, DNSNames: []string{"localhost"}}
 }
 
 // IssueServerCert makes the control plane's certificate, or renews it when it

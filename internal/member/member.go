@@ -38,14 +38,25 @@ type Assignment struct {
 	Tier       int  `json:"tier"`
 	Boost      bool `json:"boost,omitempty"`
 	NoFailover bool `json:"no_failover,omitempty"`
+	NoSync     bool `json:"no_sync,omitempty"`
 	RequireTLS bool `json:"require_tls"`
+	// Allow are the networks that users may connect from, in CIDR notation: as the
+	// server sees them, so with the addresses of edges that stand between. nil:
+	// everyone; none: nobody. The platform's own connections pass all the same.
+	Allow []string `json:"allow,omitzero"`
+	// IAMAuth: users of the role rds_iam log in with tokens, and with nothing else.
+	IAMAuth bool `json:"iam_auth,omitempty"`
 
 	Parameters map[string]string `json:"parameters"`
 	Cluster    patroni.Cluster   `json:"cluster"`
 	Limits     Limits            `json:"limits"`
 	// ServerIPs are the addresses that the server's certificate must name.
 	ServerIPs []string `json:"server_ips"`
-	Owner     Owner    `json:"owner"`
+	// Authority signs it, and ServerKey is the kind of its key; "": the home's own, and
+	// what that has.
+	Authority string `json:"authority,omitempty"`
+	ServerKey string `json:"server_key,omitempty"`
+	Owner     Owner  `json:"owner"`
 }
 
 // Limits are those of an instance class. Zero means no limit.
@@ -90,6 +101,9 @@ type Report struct {
 	ID         string `json:"id"`
 	Host       string `json:"host"`
 	Generation int64  `json:"generation"` // newest assignment that was acted on, with success or not
+	// Rendered is the newest assignment that configuration and certificate follow, which
+	// a running server was told. 0: not known, or of an older agent.
+	Rendered int64 `json:"rendered,omitempty"`
 
 	Patroni  bool `json:"patroni"`  // its process lives
 	Postgres bool `json:"postgres"` // its process lives
@@ -103,8 +117,15 @@ type Report struct {
 	LSN        lsn.LSN `json:"lsn,omitempty"`
 	Streaming  bool    `json:"streaming,omitempty"` // a replica that receives from its upstream
 	LagSeconds float64 `json:"lag_seconds,omitempty"`
+	// Paused: a replica that receives, and does not replay any more.
+	Paused bool `json:"paused,omitempty"`
 
 	OwnerSerial int64 `json:"owner_serial,omitempty"` // of the owner that exists in the database
+
+	// Authority signed the certificate that the server showed at the newest login, and
+	// CertUntil is that certificate's end.
+	Authority string    `json:"authority,omitempty"`
+	CertUntil time.Time `json:"cert_until,omitzero"`
 
 	StorageBytes int64     `json:"storage_bytes,omitempty"`
 	Problem      Problem   `json:"problem,omitempty"`
@@ -121,6 +142,9 @@ const (
 	Restart TaskKind = "restart"
 	// Handover gives the primary role away in an orderly way (spec/ha.md A4.5).
 	Handover TaskKind = "handover"
+	// Revive ends Patroni and PostgreSQL of a member at once, for Patroni to start anew.
+	// It is refused where there is a primary, or this PostgreSQL may be one.
+	Revive TaskKind = "revive"
 	// Reinit throws a replica's data away and copies them again.
 	Reinit TaskKind = "reinit"
 )
@@ -128,11 +152,30 @@ const (
 // Task asks a host's agent for one deed. It is done at most once for each ID,
 // also if the agent dies in the middle. Written by reconcile only.
 type Task struct {
-	ID       string    `json:"id"`
-	Kind     TaskKind  `json:"kind"`
-	Host     string    `json:"host"`
-	Member   string    `json:"member"` // Assignment.ID
+	ID     string   `json:"id"`
+	Kind   TaskKind `json:"kind"`
+	Host   string   `json:"host"`
+	Member string   `json:"member"` // Assignment.ID
+	// Within is how long it may take from its beginning, whenever that is by anyone's
+	// clock; 0, of an older control plane: until Deadline.
+	Within time.Duration `json:"within,omitempty"`
+	// Deadline is when the control plane gives it up, by its own clock.
 	Deadline time.Time `json:"deadline"`
+}
+
+// Limit is how long a task may take that begins now, by the clock of the host that
+// does it; nothing when it is to be refused. Clocks may differ by as much as the task
+// may take before a task that was asked for just now counts as forgotten.
+func (t Task) Limit(now time.Time) time.Duration {
+	left := t.Deadline.Sub(now)
+	switch {
+	case t.Within == 0:
+		return max(left, 0)
+	case left < -t.Within:
+		return 0
+	default:
+		return t.Within
+	}
 }
 
 // Result is the outcome of a task. Written by the agent that did it.
@@ -153,6 +196,12 @@ const minFree = 64 << 20
 // place to write to any more: below 64 MiB or a hundredth of it, whichever is more.
 func NearlyFull(size, free int64) bool { return size > 0 && free < max(minFree, size/100) }
 
+// Agents listen on their host's address, on ports from the first to the last of these.
+const (
+	FirstAgentPort = 7444
+	LastAgentPort  = 7483
+)
+
 // Host is what an agent says of its machine. Written by that agent only.
 type Host struct {
 	Name     string `json:"name"`
@@ -172,4 +221,7 @@ type Host struct {
 	Warnings    []string  `json:"warnings,omitempty"`
 	Started     time.Time `json:"started"`
 	Version     string    `json:"version"`
+	// Listen is where the agent answers control planes, as host:port; "" where it does
+	// not.
+	Listen string `json:"listen,omitempty"`
 }

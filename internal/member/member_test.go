@@ -1,6 +1,9 @@
 package member
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestNearlyFull(t *testing.T) {
 	const mib, gib = int64(1 << 20), int64(1 << 30)
@@ -18,6 +21,29 @@ func TestNearlyFull(t *testing.T) {
 	} {
 		if got := NearlyFull(c.size, c.free); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestTheLimitOfATask(t *testing.T) {
+	now := time.Now()
+	cases := []struct {
+		name   string
+		within time.Duration
+		left   time.Duration // until the deadline, by the clock of the host
+		want   time.Duration
+	}{
+		{"clocks agree", 2 * time.Minute, 2 * time.Minute, 2 * time.Minute},
+		{"the host's clock is ahead", 2 * time.Minute, -time.Minute, 2 * time.Minute},
+		{"the host's clock is behind", 2 * time.Minute, time.Hour, 2 * time.Minute},
+		{"forgotten", 2 * time.Minute, -3 * time.Minute, 0},
+		{"of an older control plane", 0, time.Minute, time.Minute},
+		{"of an older control plane, forgotten", 0, -time.Minute, 0},
+	}
+	for _, c := range cases {
+		task := Task{Within: c.within, Deadline: now.Add(c.left)}
+		if got := task.Limit(now); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 }

@@ -47,6 +47,12 @@ func (h *Host) Alive(process Process) bool {
 	return err == nil
 }
 
+// Survives reports whether exactly this process handles or ignores a signal, which
+// may end it otherwise; ErrGone when it has ended.
+func (h *Host) Survives(process Process, signal syscall.Signal) (bool, error) {
+	return h.processes.Survives(process, signal)
+}
+
 // Signal sends a signal to exactly this process; ErrGone when it has ended.
 func (h *Host) Signal(process Process, signal syscall.Signal) error {
 	fd, err := h.open(process)

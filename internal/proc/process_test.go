@@ -108,6 +108,37 @@ func TestFindAndSignal(t *testing.T) {
 	}
 }
 
+func TestSurvives(t *testing.T) {
+	host := &Host{processes: table.System, children: map[Process]*child{}}
+	for script, want := range map[string]bool{
+		"exec sleep 1000": false, "trap '' HUP; exec sleep 1000": true, "trap 'x=1' HUP; while :; do sleep 1000 & wait; done": true,
+	} {
+		command := exec.Command("sh", "-c", script)
+		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+			_ = command.Wait()
+		})
+		process, err := Find(command.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, 10*time.Second, func() error {
+			if got, err := host.Survives(process, syscall.SIGHUP); got != want || err != nil {
+				return fmt.Errorf("%s: %t, %w", script, got, err)
+			}
+			return nil
+		})
+		process.Start++
+		if _, err := host.Survives(process, syscall.SIGHUP); !errors.Is(err, ErrGone) {
+			t.Errorf("another process of this id: %v", err)
+		}
+	}
+}
+
 // A session's number that belongs to another process now finds nobody.
 func TestScanDoesNotFollowARecycledSession(t *testing.T) {
 	uid := os.Getuid()
