@@ -13,6 +13,7 @@ func ClusterConfig(want Database, layout Layout) patroni.Cluster {
 		WaitForStandby: want.WaitForStandby,
 		Parameters:     want.Parameters,
 		Slots:          want.Slots,
+		LogicalSlots:   want.LogicalSlots,
 		Upstream:       want.Upstream,
 	}
 }
@@ -24,10 +25,16 @@ func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Ass
 	a := member.Assignment{
 		ID: ID(want.ID, m.Name), Want: member.Running,
 		Scope: want.ID, Name: m.Name, Address: m.Address, Port: m.Port, RESTPort: m.RESTPort, Major: want.Major,
-		Tier: seat.Tier, Boost: m.Boost, NoFailover: m.Barred, RequireTLS: want.RequireTLS,
-		Parameters: spec.MemberParameters(usable(seat.Limits.MemoryBytes, hostMemory)), Cluster: ClusterConfig(want, layout), Limits: seat.Limits,
+		Tier: seat.Tier, Boost: m.Boost, NoFailover: m.Barred, NoSync: m.NoSync, RequireTLS: want.RequireTLS, IAMAuth: want.IAMAuth,
+		Parameters: memberParameters(want, seat, usable(seat.Limits.MemoryBytes, hostMemory)), Cluster: ClusterConfig(want, layout), Limits: seat.Limits,
 		ServerIPs: append([]string{m.Address}, want.ServerIPs...),
 		Owner:     want.Owner,
+	}
+	if want.Allow != nil {
+		a.Allow = append(append([]string{}, want.Allow...), want.Between...) // never nil
+	}
+	if line, _, ok := spec.ParseAuthority(seat.Authority); ok && seat.Authority != spec.HomeAuthority {
+		a.Authority, a.ServerKey = seat.Authority, line.ServerKey
 	}
 	switch {
 	case m.Leaving:

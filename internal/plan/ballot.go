@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"howdah/internal/engine/patroni"
 )
 
@@ -19,11 +21,16 @@ func (w *work) ballot() {
 			m.Votes = true
 			m.Barred = m.Barred && w.Sync.Leader != w.Leader && w.Want.Upstream == nil
 		case !m.Barred:
-			m.Barred = true
+			// As long as it confirms commits, it may be the only one that has the newest.
+			m.Barred = m.NoSync && !w.named(m)
+		case w.named(m):
+			// With one fewer to count, Patroni may stop asking for votes: each that the
+			// sync key names could then be elected alone.
 		case w.applied(m) || w.alive(m) && !w.runs(m):
 			m.Votes = false
 		}
 	}
+	w.spread()
 }
 
 // mayLead: it shall be allowed to be promoted. One whose seat is gone goes on as
@@ -64,17 +71,13 @@ func SyncMode(want Database, layout Layout) patroni.SyncMode {
 	}
 }
 
+// named: the sync key names it, be it of this leader or of the one before.
+func (w *work) named(m *Placed) bool { return slices.Contains(w.Sync.Standbys, m.Name) }
+
 // inSync: the member has every acknowledged commit, and Patroni may promote it.
-func (w *work) inSync(m *Placed) bool {
-	for _, name := range w.Sync.Standbys {
-		if name == m.Name {
-			return w.Sync.Leader == w.Leader
-		}
-	}
-	return false
-}
+func (w *work) inSync(m *Placed) bool { return w.named(m) && w.Sync.Leader == w.Leader }
 
 // confirms: it is to confirm commits, and to be promoted once it is in sync.
 func (w *work) confirms(m *Placed) bool {
-	return m.Votes && w.SyncMode() != patroni.SyncOff
+	return m.Votes && !m.NoSync && w.SyncMode() != patroni.SyncOff
 }

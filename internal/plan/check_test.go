@@ -17,6 +17,7 @@ func (s *sim) decide(in Input) Output {
 		out = Next(in)
 	}
 	s.checkLeaving(in, out)
+	s.checkCount(in, out)
 	s.checkPlaces(in, out)
 	for _, t := range out.Tasks {
 		s.checkAlone(in, out, t)
@@ -67,6 +68,9 @@ func (s *sim) checkLeaving(in Input, out Output) {
 		if w.primary() == nil {
 			s.fail("%s is removed without a primary", m.Name)
 		}
+		if w.alive(&m) && s.alone(after) {
+			s.fail("%s is removed before another one is in sync", m.Name)
+		}
 		if h, known := w.host(m.Host); known && !h.Alive && m.Going == Replaced {
 			s.fail("%s is removed behind the back of its lost host", m.Name)
 		}
@@ -74,6 +78,30 @@ func (s *sim) checkLeaving(in Input, out Output) {
 	for _, old := range in.Layout.Members {
 		if find(out.Layout, old.Name) == nil && !old.Leaving {
 			s.fail("%s was forgotten without being deleted", old.Name)
+		}
+	}
+}
+
+// alone: none is in sync, although one that shall be replicates, and Patroni went by
+// what was decided before.
+func (s *sim) alone(w *work) bool {
+	up := slices.ContainsFunc(w.members(), func(m *Placed) bool {
+		return m.Name != w.Leader && m.Going == Staying && w.confirms(m) && w.ready(m)
+	})
+	return up && !slices.ContainsFunc(w.members(), w.inSync)
+}
+
+// checkCount: nobody leaves the count of those that confirm commits while the sync
+// key names it.
+func (s *sim) checkCount(in Input, out Output) {
+	if in.Want.State != member.Running || in.Want.Upstream != nil {
+		return
+	}
+	for _, old := range in.Layout.Members {
+		m := find(out.Layout, old.Name)
+		counted := m != nil && m.Votes && !m.Leaving
+		if old.Votes && !old.Leaving && !counted && slices.Contains(in.Sync.Standbys, old.Name) {
+			s.fail("%s does not count any more, and %v are in sync", old.Name, in.Sync.Standbys)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func (w *work) failover() bool {
 	request, target := w.request("failover", "", w.Want.Failover), w.Want.FailoverSeat
 	switch {
 	case w.exhausted(request):
-		w.problem("the failover was given up: " + w.progress(request).detail)
+		w.giveUp(w.progress(request).detail)
 	case w.Want.Upstream != nil && w.leader() != nil:
 		// A database that follows another one has acknowledged nothing of its own.
 		if !w.reboot(request, w.leader()) {
@@ -23,12 +23,20 @@ func (w *work) failover() bool {
 		}
 	case w.progress(request).stage == unasked && w.leadsFrom(target):
 	case w.progress(request).stage != waiting && !w.possible(target):
-		w.problem("the failover was given up: there is no member that could take over")
-	case !w.handOver(request, target):
+		w.giveUp("there is no member that could take over")
+	case w.progress(again(request)).stage == unasked && (!w.failoverFirst(request) || !w.handOver(request, target)):
+		return false
+	case !w.failoverLast(request):
 		return false
 	}
 	w.out.Layout.FailedOver = w.Want.Failover
 	return true
+}
+
+// giveUp ends a failover that cannot be.
+func (w *work) giveUp(why string) {
+	w.problem("the failover was given up: " + why)
+	w.out.GaveUp = true
 }
 
 // flee hands the primary role over from a host whose disk is full, before
@@ -124,7 +132,7 @@ func (w *work) askHandover(request, target string, leader *Placed) {
 		return
 	}
 	next.Boost = true
-	if !w.boosted(next) || !w.applied(next) {
+	if !w.mayPause(next) || !w.boosted(next) || !w.applied(next) {
 		w.doing("preparing " + next.Name + " to take over")
 		return
 	}
@@ -142,7 +150,9 @@ func (w *work) boosted(m *Placed) bool {
 
 func (w *work) keepBoost() {
 	for _, m := range w.members() {
-		m.Boost = w.boosted(m)
+		if m.Boost = w.boosted(m); m.Boost {
+			w.mayPause(m)
+		}
 	}
 }
 

@@ -21,21 +21,29 @@ import (
 type Database struct {
 	ID    string // resource id, and Patroni's scope
 	Major int
+	Port  int // of the endpoint
 	// State is running, stopped or absent.
 	State member.Want
 	Seats []Seat
 	// Zone, if set, is where the first member of a database without keyed seats goes.
 	Zone string
+	// Zones are where new members may go; none: anywhere. Those that are elsewhere stay.
+	Zones []string
 	// SpreadZones forbids two members in one zone.
 	SpreadZones bool
 
 	WaitForStandby bool
 	RequireTLS     bool
+	IAMAuth        bool // users of rds_iam log in with tokens
 	Owner          member.Owner
 	Parameters     map[string]string // the same for all members
+	LogicalSlots   bool              // users may have logical replication slots
 	Slots          []string
 	Upstream       *patroni.Upstream
 	ServerIPs      []string
+	// Allow are the networks that users may connect from, and Between the addresses of
+	// edges that members see in place of a client's; nil Allow: everyone may.
+	Allow, Between []string
 
 	// Change, Reboot and Failover count requests: see Layout for those done.
 	Change, Reboot, Failover int64
@@ -48,11 +56,15 @@ type Database struct {
 type Seat struct {
 	// Key is the resource id of the DB instance that this member is, in a cluster;
 	// "" where members are interchangeable.
-	Key        string
-	Zone       string
-	Limits     member.Limits
+	Key    string
+	Zone   string
+	Limits member.Limits
+	// Authority signs the server's certificate; "": the home's.
+	Authority  string
 	Tier       int
 	NoFailover bool
+	// Values are those of parameter groups for this member alone, formulas and all.
+	Values map[string]string
 	// Reboot counts requests to restart this very member; Restart counts changes
 	// that need a restart, which is rolled with a handover where there is a standby.
 	Reboot, Restart int64
@@ -110,6 +122,9 @@ type Placed struct {
 	// counts when it is chosen how commits are confirmed. See ballot.
 	Barred bool `json:"barred,omitempty"`
 	Votes  bool `json:"votes,omitempty"`
+	// NoSync: it is to confirm no commits, as one that is lost with the primary. See
+	// spread.
+	NoSync bool `json:"no_sync,omitempty"`
 	// Leaving: its host has been told to delete it.
 	Leaving bool `json:"leaving,omitempty"`
 	// Served: its seat was filled once, by it or by the one that it replaces. When
@@ -146,15 +161,28 @@ type Input struct {
 	Want   Database
 	Layout Layout
 	Hosts  []Host
+	// HostAt are the places in Hosts, by name; nil: they are searched for.
+	HostAt map[string]int
 	// Reports are by member id, as are Applied, the generation that Patroni runs
 	// with, which is there only while Patroni lives, and Assigned, the generation
 	// that the host was given last.
 	Reports  map[string]member.Report
 	Applied  map[string]int64
 	Assigned map[string]int64
-	Results  map[string]member.Result // by task id
-	Leader   string                   // name of the member with Patroni's leader key
-	Sync     patroni.Sync
+	// PendingRestart, by member id: PostgreSQL runs with settings older than its files.
+	PendingRestart map[string]bool
+	// Growing, by member id: those of them that get more of what a standby needs.
+	Growing map[string]bool
+	Results map[string]member.Result // by task id
+	Leader  string                   // name of the member with Patroni's leader key
+	Sync    patroni.Sync
+	// Unborn: Patroni's initialize key is there and names no data yet: a member
+	// bootstraps, or did. Making, by member id: its Patroni makes a data directory.
+	Unborn bool
+	Making map[string]bool
+	// Positions are the ends of what members wrote or received, in bytes of WAL, as
+	// Patroni said a moment ago.
+	Positions map[string]int64
 	// Ways are the addresses that edges lead clients to, by seat; "": the writer's.
 	Ways   map[string][]string
 	Policy Policy
@@ -172,6 +200,9 @@ type Policy struct {
 type Output struct {
 	Layout Layout
 	Tasks  []member.Task
+	// Rebirth: nobody bootstraps although Patroni's initialize key says so. It is to be
+	// deleted as it is, if there is still no leader.
+	Rebirth bool
 	// Gone: nothing of a deleted database is left on any living host.
 	Gone bool
 	// Problems hold the work up, or are worth a person's attention.
@@ -179,6 +210,8 @@ type Output struct {
 	// Exposed: no standby is in sync where there was one: the next failure of the
 	// primary cannot be survived without a loss.
 	Exposed bool
+	// GaveUp: a failover that was asked for ends without one.
+	GaveUp bool
 }
 
 // maxSteps bounds what is kept of a story that goes round in circles.
@@ -211,12 +244,13 @@ type work struct {
 	out       Output
 	step      string
 	departing map[string]bool // names of members whose turn to leave it is
+	pausing   map[string]bool // and of those whose turn to restart it is
 }
 
 // begin starts from what was decided before, save for a boost, which lasts only as
 // long as a handover wants it; in an election nothing may change.
 func begin(in Input) *work {
-	w := &work{Input: in, out: Output{Layout: in.Layout}, departing: map[string]bool{}}
+	w := &work{Input: in, out: Output{Layout: in.Layout}, departing: map[string]bool{}, pausing: map[string]bool{}}
 	w.out.Layout.ID = in.Want.ID
 	w.out.Layout.Members = slices.Clone(in.Layout.Members)
 	w.out.Layout.Steps = slices.Clone(in.Layout.Steps)
@@ -264,6 +298,12 @@ func (w *work) report(m *Placed) member.Report { return w.Reports[w.id(m)] }
 
 // host is a host by name; a host that was forgotten is not known, and not alive.
 func (w *work) host(name string) (h Host, known bool) {
+	if w.HostAt != nil {
+		if at, ok := w.HostAt[name]; ok {
+			return w.Hosts[at], true
+		}
+		return Host{Name: name}, false
+	}
 	for _, h := range w.Hosts {
 		if h.Name == name {
 			return h, true
@@ -334,7 +374,7 @@ func (w *work) forgetGone() {
 func (w *work) rescue() {
 	for i := range w.out.Layout.Members {
 		if m := &w.out.Layout.Members[i]; m.Leaving && m.Name == w.Leader {
-			m.Leaving, m.Votes, m.Barred = false, true, false
+			m.Leaving, m.Votes, m.Barred, m.NoSync = false, true, false, false
 		}
 	}
 }

@@ -186,8 +186,35 @@ func (st *story) end() error {
 	}
 	if why := st.settled(); why != "" {
 		st.sim.fail("it does not settle: %s\n%s", why, st.sim.table())
+	} else {
+		st.survive()
 	}
 	return st.sim.errors()
+}
+
+// survive loses the primary's host: whoever is elsewhere and may take over does.
+func (st *story) survive() {
+	s := st.sim
+	leader := find(s.layout, s.leader)
+	if s.want.State != member.Running || s.want.Upstream != nil || leader == nil || !st.elsewhere(leader.Host) {
+		return
+	}
+	old := leader.Name
+	for range 3 {
+		st.second() // what was published last is heard
+	}
+	st.do("host " + leader.Host + " lost")
+	for range 5 {
+		st.second()
+	}
+	if !s.serving() || s.leader == old {
+		s.fail("nobody took over from %s on %s\n%s", old, leader.Host, s.table())
+	}
+}
+
+// elsewhere: a member on another host may be promoted.
+func (st *story) elsewhere(host string) bool {
+	return slices.ContainsFunc(st.sim.layout.Members, func(m Placed) bool { return m.Host != host && !m.Barred })
 }
 
 func (st *story) heal() {
@@ -255,6 +282,10 @@ func (st *story) filled() string {
 		seat := seatFor(s.want, m)
 		if m.Going != Staying || m.Stopped || m.Boost || m.Barred != (seat.NoFailover && m.Name != s.leader) || m.Votes == m.Barred || m.Restarted != seat.Restart || m.Rebooted != seat.Reboot {
 			return m.Name + " is not at rest"
+		}
+		leader := find(l, s.leader)
+		if apart := leader != nil && m.Name != s.leader && m.Host == leader.Host && s.want.Upstream == nil && st.elsewhere(m.Host); !m.Barred && m.NoSync != apart {
+			return m.Name + " is in the wrong set"
 		}
 		have[m.Seat]++
 	}

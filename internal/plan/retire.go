@@ -103,15 +103,20 @@ func (w *work) retire() bool {
 }
 
 // remove deletes a replica, once the primary does not wait for its confirmations
-// any more and nobody can elect it meanwhile.
+// any more, nobody can elect it meanwhile, and another one is in sync instead, also
+// by the way of confirming that is left without it.
 func (w *work) remove(m *Placed) {
 	w.doing("removing " + m.Name)
 	w.departing[m.Name] = true
-	released := m.Barred && !m.Votes && !w.inSync(m)
-	if released || !w.alive(m) && !w.runs(m) {
+	lost := !w.alive(m) && !w.runs(m)
+	heard := w.primary() != nil && w.applied(w.primary())
+	if !w.named(m) && (lost || w.released(m) && heard && !w.awaited(m)) {
 		m.Leaving = true
 	}
 }
+
+// released: it is out of the count, and was out of the sync key for that.
+func (w *work) released(m *Placed) bool { return m.Barred && !m.Votes }
 
 // stepAside has a leader that goes give its role away. It answers whether other
 // work may go on beside it.
@@ -158,11 +163,13 @@ func (w *work) dispensable(m *Placed) bool {
 	return true
 }
 
-// replaced: as many others as there are seats like its own do its work.
+// replaced: as many others as there are seats like its own do its work. One that is
+// released has been replaced: it comes back only if the others are not there, for
+// Patroni empties the sync key for a moment when it counts anew.
 func (w *work) replaced(m *Placed) bool {
 	n := 0
 	for _, other := range w.members() {
-		if other.Going == Staying && other.Seat == m.Seat && w.ready(other) && w.asGood(other) {
+		if other.Going == Staying && other.Seat == m.Seat && w.ready(other) && (w.asGood(other) || w.released(m)) {
 			n++
 		}
 	}

@@ -28,7 +28,7 @@ func (w *work) run() {
 		w.out.Layout.requestsDone(w.Want)
 		return
 	}
-	if !w.flee() || !w.rebootDatabase() || !w.failover() || !w.rebootSeats() || !w.restart() {
+	if !w.flee() || !w.rebootDatabase() || !w.failover() || !w.rebootSeats() || !w.resume() || !w.restart() {
 		return
 	}
 	w.settle(seated)
@@ -53,7 +53,9 @@ func (w *work) tellLost() {
 func (w *work) settle(seated bool) {
 	leader := w.primary()
 	if leader == nil {
-		w.doing("waiting for a primary")
+		if !w.unstick() {
+			w.doing(awaitPrimary)
+		}
 		return
 	}
 	if w.Want.Owner.Serial > w.report(leader).OwnerSerial && w.Want.Upstream == nil {
@@ -141,7 +143,8 @@ func (w *work) rebootDatabase() bool {
 		w.doing("waiting for a primary")
 		return false
 	}
-	if !w.reboot(w.request("reboot", "", w.Want.Reboot), leader) {
+	request := w.request("reboot", "", w.Want.Reboot)
+	if !w.restartFirst(request, leader, w.Growing) || !w.reboot(request, leader) || !w.restartLast(request, leader) {
 		return false
 	}
 	w.out.Layout.Rebooted = w.Want.Reboot
@@ -156,7 +159,8 @@ func (w *work) rebootSeats() bool {
 		if !ok || m.Rebooted >= seat.Reboot || !w.alive(m) {
 			continue
 		}
-		if !w.reboot(w.request("reboot", m.Name, seat.Reboot), m) {
+		request := w.request("reboot", m.Name, seat.Reboot)
+		if m.Name == w.Leader && !w.restartFirst(request, m, w.Growing) || !w.reboot(request, m) {
 			return false
 		}
 		m.Rebooted = seat.Reboot
@@ -170,6 +174,14 @@ func (w *work) reboot(request string, m *Placed) bool {
 	if w.exhausted(request) {
 		w.problem(fmt.Sprintf("the reboot of %s was given up: %s", m.Name, w.progress(request).detail))
 		return true
+	}
+	if !w.mayPause(m) && w.progress(request).stage == unasked {
+		w.doing("waiting for another standby in sync")
+		return false
+	}
+	if w.progress(request).stage == unasked && w.ready(m) && w.runs(m) && !w.applied(m) {
+		w.doing("waiting for " + m.Name + " to take its settings over")
+		return false
 	}
 	isDone, failed := w.task(member.Restart, request, m)
 	if failed != "" {
@@ -216,6 +228,10 @@ func (w *work) restartOne(m *Placed, seat Seat) bool {
 		return false
 	case !begun && m.Name == w.Leader && successor:
 		return w.handOver(handover, "")
+	}
+	if !w.mayPause(m) && !begun {
+		w.doing("waiting for another standby in sync")
+		return false
 	}
 	isDone, failed := w.task(member.Restart, restart, m)
 	if failed != "" {

@@ -167,6 +167,8 @@ func (p *player) wish(verb string, rest []string) error {
 		return p.wantInstance(rest)
 	case "cluster":
 		want.SpreadZones = slices.Contains(rest, "spread")
+	case "zones":
+		want.Zones = rest
 	case "add":
 		seat := seatWith(rest[1:])
 		seat.Key = rest[0]

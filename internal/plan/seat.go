@@ -24,6 +24,10 @@ func (w *work) seat() bool {
 	w.markSurplus()
 	complete := true
 	for _, s := range w.vacant() {
+		if w.awaitsFirst(s) {
+			complete = false
+			continue
+		}
 		m, err := w.place(s)
 		if err != nil {
 			w.doing(stepNoHost)
@@ -34,6 +38,18 @@ func (w *work) seat() bool {
 		w.add(m)
 	}
 	return complete
+}
+
+// awaitsFirst: it is the seat of a later instance of a cluster that has never had a
+// writer. Patroni has whoever is quickest prepare the data and lead, so that the
+// oldest instance becomes the writer only if it starts alone.
+func (w *work) awaitsFirst(s Seat) bool {
+	if s.Key == "" || w.Want.SpreadZones || w.Leader != "" || w.out.Layout.Created {
+		return false
+	}
+	members := w.members()
+	served := slices.ContainsFunc(members, func(m *Placed) bool { return m.Served })
+	return !served && slices.ContainsFunc(members, func(m *Placed) bool { return m.Going == Staying && w.alive(m) })
 }
 
 // add may move the members in memory.
@@ -141,7 +157,7 @@ func (w *work) place(s Seat) (Placed, error) {
 		return cmp.Or(
 			cmp.Compare(w.inZone(a.Zone), w.inZone(b.Zone)),
 			cmp.Compare(w.onHost(a.Name), w.onHost(b.Name)),
-			cmp.Compare(a.Committed, b.Committed),
+			cmp.Compare(a.Committed+w.promised(a), b.Committed+w.promised(b)),
 			strings.Compare(a.Name, b.Name))
 	})
 	return Placed{
@@ -198,6 +214,8 @@ func (w *work) unfit(h Host, s Seat) string {
 		return "is being drained"
 	case zone != "" && h.Zone != zone:
 		return "is in another zone"
+	case len(w.Want.Zones) > 0 && !slices.Contains(w.Want.Zones, h.Zone):
+		return "is in a zone that the subnet group does not cover"
 	case !slices.Contains(h.Majors, w.Want.Major):
 		return fmt.Sprintf("has no PostgreSQL %d", w.Want.Major)
 	case w.Want.SpreadZones && w.inZone(h.Zone) > 0:
@@ -224,15 +242,22 @@ func (w *work) promised(h Host) int64 {
 	return bytes
 }
 
+// maxReasons is how many hosts are named that cannot take a seat.
+const maxReasons = 10
+
 func (w *work) whyNot(s Seat) string {
 	if len(w.Hosts) == 0 {
 		return "no host has joined"
 	}
 	var reasons []string
-	for _, h := range w.Hosts {
+	for _, h := range w.Hosts[:min(maxReasons, len(w.Hosts))] {
 		reasons = append(reasons, h.Name+" "+w.unfit(h, s))
 	}
-	return strings.Join(reasons, "; ")
+	text := strings.Join(reasons, "; ")
+	if more := len(w.Hosts) - maxReasons; more > 0 {
+		text += fmt.Sprintf("; and %d more hosts cannot take it either", more)
+	}
+	return text
 }
 
 // inZone counts members that stay, or whose replacement is not there yet but

@@ -38,7 +38,10 @@ type sim struct {
 	sync        patroni.Sync
 	config      patroni.Cluster
 	inForce     patroni.Cluster // the config that the leader's Patroni has heard
-	lag, late   int             // rounds until it hears of a change, and rounds left
+	mode        patroni.SyncMode
+	confirming  []string // what the leader's PostgreSQL waits for, one of them
+	blank       int      // rounds left in which Patroni finds out who is in sync
+	lag, late   int      // rounds until it hears of a change, and rounds left
 	initialized bool
 	acked       int
 	ran         time.Duration
@@ -69,6 +72,7 @@ type simMember struct {
 	lsn            int
 	copying        int // rounds left
 	applied        int64
+	tags           member.Assignment // what its Patroni has published
 	owner          int64
 	restarting     int
 	task           string // that is being done
@@ -215,6 +219,11 @@ func (s *sim) work(t member.Task) {
 	default:
 		m.running, m.promoted, m.handover = false, false, true
 		s.leader = ""
+		for _, name := range s.confirming { // a PostgreSQL that is stopped waits for its standbys
+			if to := s.named(name); to != nil && to.running {
+				to.lsn = m.lsn
+			}
+		}
 	}
 	if s.killAgents > 0 {
 		s.killAgents--
@@ -306,7 +315,7 @@ func (s *sim) input() Input {
 	in := Input{
 		Now: s.now, Want: s.want, Layout: s.layout, Policy: s.policy, Leader: s.leader, Sync: s.sync,
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
-		Results: maps.Clone(s.results), Ways: map[string][]string{},
+		Results: maps.Clone(s.results), Ways: map[string][]string{}, Positions: map[string]int64{},
 	}
 	for _, h := range s.hosts {
 		host := h.Host
@@ -327,7 +336,7 @@ func (s *sim) input() Input {
 			in.Assigned[id] = a.Generation
 		}
 		if sm := s.members[key]; sm != nil && sm.running {
-			in.Applied[id] = sm.applied
+			in.Applied[id], in.Positions[id] = sm.applied, int64(sm.lsn)
 		}
 	}
 	return in

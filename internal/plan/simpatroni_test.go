@@ -26,7 +26,7 @@ func (s *sim) patroni() {
 	s.write()
 	for _, m := range s.all() {
 		if m.running {
-			m.applied = m.have.Generation
+			m.applied, m.tags = m.have.Generation, m.have
 		}
 		m.restarting = max(0, m.restarting-1)
 	}
@@ -78,16 +78,21 @@ func (s *sim) elect() {
 		s.initialized, best.data, best.promoted = true, true, true
 	}
 	s.leader = best.have.Name
-	best.applied = best.have.Generation
+	best.applied, best.tags = best.have.Generation, best.have
 	if best.lsn < s.acked && s.want.State != member.Absent {
 		s.fail("%s was elected without acknowledged writes: it has %d of %d", s.leader, best.lsn, s.acked)
 	}
 	if s.sync.Leader != "" {
-		s.sync = patroni.Sync{Leader: s.leader}
+		s.sync, s.confirming = patroni.Sync{Leader: s.leader}, nil
 	}
 }
 
+// eligible is Patroni's rule. In quorum mode votes decide, also about one that the
+// sync key does not name; in priority mode each that it names wins alone. The mode
+// is what the config key says now, whatever the last leader has heard of it.
 func (s *sim) eligible(m *simMember) bool {
+	quorum := s.config.Sync == patroni.SyncQuorum
+	named := slices.Contains(s.sync.Standbys, m.have.Name)
 	switch {
 	case !s.initialized:
 		return !m.have.NoFailover
@@ -97,12 +102,18 @@ func (s *sim) eligible(m *simMember) bool {
 		return !m.have.NoFailover
 	case m.have.Name == s.sync.Leader:
 		return true
+	case m.have.NoFailover || !named && !quorum:
+		return false
+	case !quorum:
+		return true
+	case !named:
+		return s.asked(m) > s.sync.Quorum
 	default:
-		return !m.have.NoFailover && slices.Contains(s.sync.Standbys, m.have.Name) && s.asked(m) >= s.sync.Quorum
+		return s.asked(m) >= s.sync.Quorum
 	}
 }
 
-// asked is how many other voters a candidate can ask how far they are.
+// asked is how many other voters a candidate can ask, that are not ahead of it.
 func (s *sim) asked(candidate *simMember) int {
 	n := 0
 	for _, m := range s.all() {
@@ -139,7 +150,7 @@ func (s *sim) replicate() {
 			if m.copying--; m.copying == 0 {
 				m.data, m.lsn, m.owner = true, leader.lsn, leader.owner
 			}
-		case slices.Contains(s.sync.Standbys, m.have.Name):
+		case slices.Contains(s.confirming, m.have.Name):
 			m.lsn, m.owner = leader.lsn, leader.owner
 		default:
 			// One out of sync is a commit behind.
@@ -148,37 +159,55 @@ func (s *sim) replicate() {
 	}
 }
 
-// updateSync is what the leader writes to the sync key.
+// updateSync is what the leader writes to the sync key, and tells its PostgreSQL.
+// It goes by the tags that members had a moment ago.
 func (s *sim) updateSync() {
 	if !s.serving() {
 		return
 	}
-	if s.inForce.Sync == patroni.SyncOff || s.inForce.Sync == "" {
-		s.sync = patroni.Sync{}
+	before := s.mode
+	s.mode = s.inForce.Sync
+	if s.mode == patroni.SyncOff || s.mode == "" {
+		s.sync, s.confirming = patroni.Sync{}, nil
 		return
 	}
-	var able []string
-	for _, m := range s.all() {
-		if m.have.Name != s.leader && m.running && m.data && !m.have.NoFailover && m.restarting == 0 {
-			able = append(able, m.have.Name)
-		}
+	able := s.able()
+	s.sync, s.confirming = patroni.Sync{Leader: s.leader}, able
+	if before == patroni.SyncQuorum && s.mode == patroni.SyncSingle {
+		// Patroni believes in no standby for two seconds, until PostgreSQL says of the
+		// one that it is in sync by the new rule.
+		s.blank = 2
 	}
-	if s.inForce.Sync == patroni.SyncSingle && len(able) > 1 {
-		kept := slices.DeleteFunc(slices.Clone(able), func(n string) bool { return !slices.Contains(s.sync.Standbys, n) })
-		able = append(kept, able...)[:1]
+	if s.blank--; s.blank >= 0 && s.mode == patroni.SyncSingle {
+		return
 	}
-	next := patroni.Sync{Leader: s.leader, Standbys: able}
-	if s.inForce.Sync == patroni.SyncQuorum {
-		next.Quorum = max(0, len(able)-1)
+	s.sync.Standbys = able
+	if s.mode == patroni.SyncQuorum {
+		s.sync.Quorum = max(0, len(able)-1)
 	}
-	s.sync = next
 	for _, name := range able { // a standby is in sync once it has everything
 		s.named(name).lsn = s.named(s.leader).lsn
 	}
 }
 
-// write is a client that commits once in a round: acknowledged if as many
-// standbys have it as must.
+// able are the standbys that may confirm commits; in priority mode the one that
+// does so already is kept.
+func (s *sim) able() []string {
+	var able []string
+	for _, m := range s.all() {
+		if m.have.Name != s.leader && m.running && m.data && m.applied > 0 && !m.tags.NoFailover && !m.tags.NoSync && m.restarting == 0 {
+			able = append(able, m.have.Name)
+		}
+	}
+	if s.mode == patroni.SyncSingle && len(able) > 1 {
+		kept := slices.DeleteFunc(slices.Clone(able), func(n string) bool { return !slices.Contains(s.confirming, n) })
+		able = append(kept, able...)[:1]
+	}
+	return able
+}
+
+// write is a client that commits once in a round: acknowledged once one of the
+// standbys that confirm has it. The others have it a round later.
 func (s *sim) write() {
 	leader := s.named(s.leader)
 	if !s.serving() || leader.restarting > 0 {
@@ -186,15 +215,17 @@ func (s *sim) write() {
 	}
 	leader.lsn++
 	leader.owner = leader.have.Owner.Serial
-	confirmed := 0
-	for _, name := range s.sync.Standbys {
+	var up []*simMember
+	for _, name := range s.confirming {
 		if m := s.named(name); m != nil && m.running {
-			m.lsn = leader.lsn
-			confirmed++
+			up = append(up, m)
 		}
 	}
+	if len(up) > 0 {
+		up[leader.lsn%len(up)].lsn = leader.lsn
+	}
 	// One that follows another database acknowledges nothing of its own.
-	if confirmed >= len(s.sync.Standbys)-s.sync.Quorum && s.inForce.Upstream == nil {
+	if (len(up) > 0 || len(s.confirming) == 0) && s.inForce.Upstream == nil {
 		s.acked = leader.lsn
 	}
 }

@@ -117,6 +117,7 @@ func flags(m Placed) string {
 	}
 	add(m.Going != Staying, string(m.Going))
 	add(m.Barred, "barred")
+	add(m.NoSync, "nosync")
 	add(m.Boost, "boost")
 	add(m.Stopped, "stop")
 	add(m.Leaving, "DELETE")

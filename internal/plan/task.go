@@ -129,7 +129,7 @@ func (w *work) ask(kind member.TaskKind, request string, m *Placed) {
 	a := Asked{Request: request, Attempt: w.tries(request) + 1, Member: m.Name, At: w.Now}
 	w.out.Layout.Asked = &a
 	w.out.Tasks = append(w.out.Tasks, member.Task{
-		ID: a.ID(), Kind: kind, Host: m.Host, Member: w.id(m), Deadline: w.Now.Add(TaskDeadline),
+		ID: a.ID(), Kind: kind, Host: m.Host, Member: w.id(m), Within: TaskDeadline, Deadline: w.Now.Add(TaskDeadline),
 	})
 }
 

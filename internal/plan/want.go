@@ -7,6 +7,7 @@ import (
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
+	"howdah/internal/param"
 	"howdah/internal/spec"
 )
 
@@ -17,6 +18,8 @@ type Links struct {
 	Upstream *patroni.Upstream
 	// Followers are the resource ids of the databases that follow this one.
 	Followers []string
+	// Groups are all parameter groups.
+	Groups Groups
 }
 
 // SlotName is the replication slot of a database that follows another one.
@@ -26,13 +29,26 @@ func SlotName(resourceID string) string {
 
 // ForInstance is what is wanted for an instance that is no member of a cluster.
 func ForInstance(i spec.Instance, links Links) Database {
+	d := ShapeOf(i, links)
+	memory := max(classOf(i.Class).Memory, i.SharedMemory)
+	d.Parameters = spec.ClusterParameters(memory, int64(i.Storage)<<30)
+	database, own := param.Split(links.Groups.inForce(param.Instance, i.Common))
+	d.configure(database, param.Machine{Memory: memory, Storage: int64(i.Storage) << 30, CPUs: classOf(i.Class).CPUs, Port: i.Port, Replica: i.Follows()})
+	for n := range d.Seats {
+		d.Seats[n].Values = own
+	}
+	return d
+}
+
+// ShapeOf is ForInstance without any settings of PostgreSQL, on which no status depends:
+// a page of instances would have them made a hundred times.
+func ShapeOf(i spec.Instance, links Links) Database {
 	seats := []Seat{instanceSeat(i)}
 	if i.MultiAZ {
 		seats = append(seats, instanceSeat(i))
 	}
 	d := common(i.Common, links)
 	d.Seats, d.Zone, d.SpreadZones = seats, i.Zone, true
-	d.Parameters = spec.ClusterParameters(max(classOf(i.Class).Memory, i.SharedMemory), int64(i.Storage)<<30)
 	return d
 }
 
@@ -41,7 +57,7 @@ func ForInstance(i spec.Instance, links Links) Database {
 func ForCluster(c spec.Cluster, instances []spec.Instance, links Links) Database {
 	d := common(c.Common, links)
 	d.SpreadZones = c.MultiAZ()
-	memory, storage := c.SharedMemory, int64(0)
+	memory, storage, cpus := c.SharedMemory, int64(0), 0
 	for _, i := range byAge(instances) {
 		if i.Deleting {
 			continue
@@ -50,13 +66,18 @@ func ForCluster(c spec.Cluster, instances []spec.Instance, links Links) Database
 		seat.Key, seat.Zone, seat.Tier = i.ResourceID, i.Zone, i.Tier
 		seat.NoFailover = spec.Setting(i.Tags, spec.Promotable) == "false"
 		seat.Reboot, seat.Restart = i.Reboot, i.Restart+c.Restart
+		seat.Values = links.Groups.ofMember(c, i)
 		d.Seats = append(d.Seats, seat)
 		memory, storage = max(memory, classOf(i.Class).Memory), max(storage, int64(i.Storage)<<30)
+		cpus = max(cpus, classOf(i.Class).CPUs)
 	}
 	allowOne(d.Seats)
 	// The oldest instance becomes the writer, but it must be one that may be.
 	slices.SortStableFunc(d.Seats, func(a, b Seat) int { return boolRank(a.NoFailover) - boolRank(b.NoFailover) })
 	d.Parameters = spec.ClusterParameters(memory, storage)
+	c.Taken = newestTaken(c, instances)
+	database, _ := param.Split(links.Groups.inForce(param.Cluster, c.Common))
+	d.configure(database, param.Machine{Memory: memory, Storage: storage, CPUs: cpus, Port: c.Port})
 	return d
 }
 
@@ -86,12 +107,12 @@ func boolRank(b bool) int {
 
 func common(c spec.Common, links Links) Database {
 	d := Database{
-		ID: c.ResourceID, Major: c.Major, State: member.Running,
+		ID: c.ResourceID, Major: c.Major, Port: c.Port, State: member.Running,
 		WaitForStandby: spec.Setting(c.Tags, spec.WaitForStandby) == "true",
-		RequireTLS:     true,
-		Owner:          member.Owner{Name: c.MasterUser, Verifier: c.Verifier, Serial: c.PasswordSerial, Database: c.DBName},
-		Upstream:       links.Upstream,
-		Change:         c.Change, Reboot: c.Reboot, Failover: c.Failover, FailoverSeat: c.FailoverTarget,
+		RequireTLS:     true, IAMAuth: c.IAMAuth,
+		Owner:    member.Owner{Name: c.MasterUser, Verifier: c.Verifier, Serial: c.PasswordSerial, Database: c.DBName},
+		Upstream: links.Upstream,
+		Change:   c.Change, Reboot: c.Reboot, Failover: c.Failover, FailoverSeat: c.FailoverTarget,
 		ChangeStatus: c.ChangeStatus,
 	}
 	for _, f := range links.Followers {
@@ -110,7 +131,7 @@ func common(c spec.Common, links Links) Database {
 func instanceSeat(i spec.Instance) Seat {
 	class := classOf(i.Class)
 	return Seat{
-		Restart: i.Restart,
+		Restart: i.Restart, Authority: i.CACertificate,
 		Limits: member.Limits{
 			CPUs: float64(class.CPUs), MemoryBytes: class.Memory,
 			IOPS: int64(i.IOPS), StorageBytes: int64(i.Storage) << 30,

@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/member"
+)
+
+// newborn is a database of two members whose first bootstrap began and never ended.
+func newborn() Input {
+	now := time.Date(2026, 11, 22, 0, 1, 0, 0, time.UTC)
+	in := Input{
+		Now: now, Unborn: true,
+		Want: Database{ID: "db-1", Major: 15, State: member.Running, Seats: []Seat{{}, {}}},
+		Layout: Layout{
+			ID: "db-1", Next: 2, Steps: []Step{{Name: awaitPrimary, Began: now.Add(-bornWithin)}},
+			Members: []Placed{{Name: "m1", Host: "a", Zone: "a", Votes: true}, {Name: "m2", Host: "b", Zone: "b", Votes: true}},
+		},
+		Reports: map[string]member.Report{"db-1.m1": {Patroni: true}, "db-1.m2": {Patroni: true}},
+		Applied: map[string]int64{"db-1.m1": 1, "db-1.m2": 1}, Making: map[string]bool{},
+	}
+	for _, name := range []string{"a", "b"} {
+		in.Hosts = append(in.Hosts, Host{Name: name, Zone: name, Alive: true, Majors: []int{15}, Memory: 8 << 30, CPUs: 4})
+	}
+	return in
+}
+
+// standby is a primary that became one before it was known to anyone.
+var standby = member.Report{Patroni: true, Postgres: true, Ready: true, InRecovery: true}
+
+// TestABootstrapThatStopped: it is begun again when nobody can be at it any more, and
+// not before.
+func TestABootstrapThatStopped(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		change  func(*Input)
+		rebirth bool
+		revive  string
+	}{
+		{name: "nobody works on it", change: func(*Input) {}, rebirth: true},
+		{name: "it is young", change: func(in *Input) { in.Layout.Steps[0].Began = in.Now.Add(-bornWithin + time.Second) }},
+		{name: "something else went on until now", change: func(in *Input) { in.Layout.Steps[0].Name = "another step" }},
+		{name: "Patroni's key names data, or is not there", change: func(in *Input) { in.Unborn = false }},
+		{name: "a member leads", change: func(in *Input) { in.Leader = "m1" }},
+		{name: "it was available once", change: func(in *Input) { in.Layout.Created = true }},
+		{name: "a member makes data", change: func(in *Input) { in.Making["db-1.m2"] = true }},
+		{name: "a Patroni does not run", change: func(in *Input) { in.Reports["db-1.m2"] = member.Report{} }},
+		{name: "a Patroni is not seen", change: func(in *Input) { delete(in.Applied, "db-1.m2") }},
+		{name: "a host is lost, whose Patroni may be at it", change: func(in *Input) { in.Hosts[1].Alive = false }},
+		{name: "a PostgreSQL starts", change: func(in *Input) { in.Reports["db-1.m1"] = member.Report{Patroni: true, Postgres: true} }},
+		{name: "a PostgreSQL became a standby", change: func(in *Input) { in.Reports["db-1.m1"] = standby }, revive: "db-1.m1"},
+		{name: "a PostgreSQL is a primary already", change: func(in *Input) {
+			in.Reports["db-1.m1"] = member.Report{Patroni: true, Postgres: true, Ready: true}
+		}},
+		{name: "a replica of another database is a standby by right", change: func(in *Input) {
+			in.Reports["db-1.m1"], in.Want.Upstream = standby, &patroni.Upstream{}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := newborn()
+			tt.change(&in)
+			out := Next(in)
+			if out.Rebirth != tt.rebirth {
+				t.Errorf("begun again: %v", out.Rebirth)
+			}
+			revived := ""
+			for _, task := range out.Tasks {
+				if task.Kind == member.Revive {
+					revived = task.Member
+				}
+			}
+			if revived != tt.revive {
+				t.Errorf("revived %q, want %q", revived, tt.revive)
+			}
+		})
+	}
+}
+
+// TestABootstrapIsGivenTimeAgain: what was begun again is not old at once.
+func TestABootstrapIsGivenTimeAgain(t *testing.T) {
+	in := newborn()
+	out := Next(in)
+	for range 3 {
+		in.Layout, in.Now = out.Layout, in.Now.Add(bornWithin/4)
+		if out = Next(in); out.Rebirth {
+			t.Fatalf("begun again after %s: %+v", in.Now, out.Layout.Steps)
+		}
+	}
+	in.Layout, in.Now = out.Layout, in.Now.Add(2*bornWithin)
+	if out = Next(in); !out.Rebirth {
+		t.Errorf("it is not begun a third time: %+v", out.Layout.Steps)
+	}
+}
+
+// TestARevivalIsAskedForOnce, and again when it did not help.
+func TestARevivalIsAskedForOnce(t *testing.T) {
+	in := newborn()
+	in.Reports["db-1.m1"] = standby
+	out := Next(in)
+	if len(out.Tasks) != 1 || !strings.HasPrefix(out.Tasks[0].ID, "db-1/birth/m1/") {
+		t.Fatalf("tasks %+v", out.Tasks)
+	}
+	id := out.Tasks[0].ID
+	in.Layout, in.Now = out.Layout, in.Now.Add(time.Second)
+	if out = Next(in); len(out.Tasks) != 0 {
+		t.Errorf("asked for twice: %+v", out.Tasks)
+	}
+	in.Results = map[string]member.Result{id: {ID: id, Member: "db-1.m1", Done: true}}
+	in.Layout, in.Now = out.Layout, in.Now.Add(time.Second)
+	out = Next(in)
+	in.Layout, in.Now = out.Layout, in.Now.Add(2*bornWithin)
+	if out = Next(in); len(out.Tasks) != 1 || out.Tasks[0].ID == id {
+		t.Errorf("not tried again: %+v", out.Tasks)
+	}
+}
