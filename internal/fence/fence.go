@@ -12,10 +12,10 @@ import (
 	"fmt"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/engine/patroni"
+	"howdah/internal/state"
 )
 
 var (
@@ -85,11 +85,14 @@ type Fencer interface {
 
 // Revoke takes the leader key of a fenced primary away, so that Patroni's
 // standbys race for it at once. It is one transaction: if leadership is still
-// what the proof is about, the key goes, and the sync key is written again
-// unchanged, so that no compare-and-swap of the old leader can shrink the
-// synchronous set behind the back of the new one. It answers ErrMoved if
-// anything changed, and ErrNotSafe if nobody could take over.
-func Revoke(ctx context.Context, client *clientv3.Client, l Leadership, proof Proof) error {
+// what the proof is about, and the conditions among also hold, the key goes, the
+// changes among also are made, and the sync key is written again unchanged, so
+// that no compare-and-swap of the old leader can shrink the synchronous set
+// behind the back of the new one. It answers ErrMoved if anything changed, and
+// ErrNotSafe if nobody could take over; after any other error it may have
+// happened all the same. The old primary's lease is ended too; where that fails it
+// ends by itself, which is no error.
+func Revoke(ctx context.Context, client *clientv3.Client, l Leadership, proof Proof, also ...state.Op) error {
 	if proof.Method == "" {
 		return fmt.Errorf("revoke %s of %s without a proof: %w", l.Leader, l.Database, ErrRefused)
 	}
@@ -104,11 +107,15 @@ func Revoke(ctx context.Context, client *clientv3.Client, l Leadership, proof Pr
 	if len(sync.Kvs) == 0 || sync.Kvs[0].ModRevision != l.SyncRevision {
 		return fmt.Errorf("revoke %s of %s: %w", l.Leader, l.Database, ErrMoved)
 	}
+	conditions, changes, err := state.Split(also)
+	if err != nil {
+		return fmt.Errorf("revoke %s of %s: %w", l.Leader, l.Database, err)
+	}
 	answer, err := client.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(leaderKey), "=", l.LeaderRevision),
+		If(append(conditions, clientv3.Compare(clientv3.ModRevision(leaderKey), "=", l.LeaderRevision),
 			clientv3.Compare(clientv3.Value(leaderKey), "=", l.Leader),
-			clientv3.Compare(clientv3.ModRevision(syncKey), "=", l.SyncRevision)).
-		Then(clientv3.OpDelete(leaderKey), clientv3.OpPut(syncKey, string(sync.Kvs[0].Value))).
+			clientv3.Compare(clientv3.ModRevision(syncKey), "=", l.SyncRevision))...).
+		Then(append(changes, clientv3.OpDelete(leaderKey), clientv3.OpPut(syncKey, string(sync.Kvs[0].Value)))...).
 		Commit()
 	if err != nil {
 		return fmt.Errorf("revoke %s of %s: %w", l.Leader, l.Database, err)
@@ -116,18 +123,15 @@ func Revoke(ctx context.Context, client *clientv3.Client, l Leadership, proof Pr
 	if !answer.Succeeded {
 		return fmt.Errorf("revoke %s of %s: %w", l.Leader, l.Database, ErrMoved)
 	}
-	return dropLease(ctx, client, l)
+	dropLease(ctx, client, l)
+	return nil
 }
 
 // dropLease also removes the old primary's member key, which hangs on the same
-// lease: the standbys then do not ask it for its opinion.
-func dropLease(ctx context.Context, client *clientv3.Client, l Leadership) error {
-	if l.Lease == 0 {
-		return nil
+// lease: the standbys then do not ask it for its opinion. An error is none: left
+// alone the lease ends by itself.
+func dropLease(ctx context.Context, client *clientv3.Client, l Leadership) {
+	if l.Lease != 0 {
+		_, _ = client.Revoke(ctx, l.Lease)
 	}
-	_, err := client.Revoke(ctx, l.Lease)
-	if err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		return fmt.Errorf("revoke the lease of %s of %s: %w", l.Leader, l.Database, err)
-	}
-	return nil
 }

@@ -59,17 +59,23 @@ func newCourt(t *testing.T, sync string) *court {
 		layout.Members = append(layout.Members, plan.Placed{Name: fmt.Sprintf("m%d", i+1), Host: host, Address: "127.0.0.1", Port: 5432, RESTPort: 8008})
 	}
 	c.put(state.Put(state.Layout(database), layout))
-	lease, err := c.store.Client.Grant(t.Context(), patroni.TTL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.lease = lease.ID
-	c.raw(patroni.LeaderKey(database), "m1", clientv3.WithLease(lease.ID))
+	c.lease = c.leads("m1")
 	if sync != "" {
 		c.raw(patroni.SyncKey(database), sync)
 	}
 	c.background(c.live)
 	return c
+}
+
+// leads gives a member the leader key, by a lease of its own.
+func (c *court) leads(member string) clientv3.LeaseID {
+	c.Helper()
+	lease, err := c.store.Client.Grant(c.Context(), patroni.TTL)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.raw(patroni.LeaderKey(database), member, clientv3.WithLease(lease.ID))
+	return lease.ID
 }
 
 func (c *court) put(ops ...state.Op) {
@@ -106,8 +112,10 @@ func (c *court) live(ctx context.Context) {
 			if h.beats {
 				c.pulse.Beat(name)
 			}
-			if r, err := state.Load[fence.Case](c.cache, state.Fence(database)); err == nil && name != r.Value.Host {
-				c.answer(ctx, name, h, r.Value)
+			for _, r := range state.LoadAll[fence.Case](c.cache, state.FencePrefix(database)) {
+				if name != r.Value.Host {
+					c.answer(ctx, name, h, r.Value)
+				}
 			}
 		}
 		c.mu.Unlock()
@@ -116,14 +124,15 @@ func (c *court) live(ctx context.Context) {
 
 func (c *court) answer(ctx context.Context, name string, h *fakeHost, of fence.Case) {
 	if of.Phase == fence.Suspected && h.witnesses {
-		c.store.Commit(ctx, state.Put(state.Witness(database, name), fence.Witness{
+		c.store.Commit(ctx, state.Put(state.Witness(of.ID, name), fence.Witness{
 			Case: of.ID, Host: name, Patroni: h.patroni, Postgres: h.postgres, At: time.Now(),
 		}))
 	}
-	last, err := state.Load[fence.CutReport](c.cache, state.Cut(database, name))
-	if of.Wanted() && h.cuts && (err != nil || last.Value.Case != of.ID) {
-		c.store.Commit(ctx, state.Put(state.Cut(database, name), fence.CutReport{
-			Case: of.ID, Host: name, Member: "m" + string(rune('1'+name[0]-'a')), How: "kernel", At: time.Now(),
+	member := "m" + string(rune('1'+name[0]-'a'))
+	_, _, told := c.cache.Raw(state.Cut(of.ID, member))
+	if of.Wanted() && h.cuts && !told && slices.Contains(of.Leadership.Sync.Standbys, member) {
+		c.store.Commit(ctx, state.Put(state.Cut(of.ID, member), fence.CutReport{
+			Case: of.ID, Host: name, Member: member, How: "kernel", At: time.Now(),
 		}))
 	}
 }
@@ -169,12 +178,17 @@ func (c *court) leader() (name string, revision int64) {
 	return string(value), revision
 }
 
-// phase waits until the case is in a phase; "" is no case.
+// phase waits until the case of m1 is in a phase; "" is no case.
 func (c *court) phase(want fence.Phase) fence.Case {
+	c.Helper()
+	return c.phaseOf("m1", want)
+}
+
+func (c *court) phaseOf(leader string, want fence.Phase) fence.Case {
 	c.Helper()
 	var last fence.Case
 	testkit.Eventually(c, 15*time.Second, func() error {
-		r, err := state.Load[fence.Case](c.cache, state.Fence(database))
+		r, err := state.Load[fence.Case](c.cache, state.Fence(database, leader))
 		last = r.Value
 		switch {
 		case err != nil && want == "" || err == nil && last.Phase == want:
@@ -216,5 +230,7 @@ func (c *court) trial() *trial {
 		c.Fatal(err)
 	}
 	j := New(Config{Store: c.store, Cache: c.cache, Pulse: c.pulse, Detection: detection, Log: slog.New(slog.DiscardHandler)})
-	return &trial{judge: j, layout: layout.Value, done: make(chan struct{}), c: fence.Case{ID: "case-1", Phase: fence.Cutting, Leadership: l, Host: "a"}}
+	return &trial{judge: j, layout: layout.Value, done: make(chan struct{}), c: fence.Case{
+		ID: "case-1", Phase: fence.Cutting, Leadership: l, Host: "a", Cut: time.Now().UTC(), Proof: fence.Proof{Method: "quorum"},
+	}}
 }

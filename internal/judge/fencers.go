@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"howdah/internal/engine/patroni"
@@ -21,6 +22,46 @@ const (
 	// stonithTimeout is how long the operator's command may take.
 	stonithTimeout = 30 * time.Second
 )
+
+func (t *trial) fencers() []fence.Fencer {
+	all := []fence.Fencer{&quorum{trial: t}, &lease{trial: t}}
+	if t.judge.Stonith != "" {
+		all = append(all, &stonith{command: t.judge.Stonith, patience: stonithTimeout})
+	}
+	return all
+}
+
+// prove asks all fencers at once: the first proof counts. It refuses when all do.
+// The others are told to end, except for the operator's command, which is left to
+// end by itself: a host half switched off helps nobody.
+func (t *trial) prove(ctx context.Context) (fence.Proof, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type verdict struct {
+		proof fence.Proof
+		err   error
+	}
+	fencers := t.fencers()
+	verdicts := make(chan verdict, len(fencers))
+	for _, f := range fencers {
+		go func() {
+			proof, err := f.Fence(ctx, t.c.Leadership, t.c.Host)
+			if err != nil && ctx.Err() == nil {
+				t.judge.Log.Warn("fencer refused", "case", t.c.ID, "method", f.Name(), "reason", err)
+			}
+			verdicts <- verdict{proof, err}
+		}()
+	}
+	var refused []error
+	for range fencers {
+		v := <-verdicts
+		if v.err == nil {
+			return v.proof, nil
+		}
+		refused = append(refused, v.err)
+	}
+	return fence.Proof{}, errors.Join(refused...)
+}
 
 // quorum proves by the standbys' own cuts: a primary under synchronous
 // replication acknowledges nothing without them (spec/ha.md A4.2).
@@ -50,8 +91,8 @@ func (q *quorum) Fence(ctx context.Context, l fence.Leadership, _ string) (fence
 // cuts are the synchronous standbys that reported theirs, with how.
 func (q *quorum) cuts(l fence.Leadership) []string {
 	var cut []string
-	for _, r := range state.LoadAll[fence.CutReport](q.trial.judge.Cache, state.CutRoot+l.Database+"/") {
-		if r.Value.Case == q.trial.c.ID && slices.Contains(l.Sync.Standbys, r.Value.Member) {
+	for _, r := range state.LoadAll[fence.CutReport](q.trial.judge.Cache, state.CutPrefix(q.trial.c.ID)) {
+		if slices.Contains(l.Sync.Standbys, r.Value.Member) {
 			cut = append(cut, fmt.Sprintf("%s on %s (%s)", r.Value.Member, r.Value.Host, r.Value.How))
 		}
 	}
@@ -59,17 +100,23 @@ func (q *quorum) cuts(l fence.Leadership) []string {
 }
 
 // stonith asks the operator's command to kill the host for certain.
-type stonith struct{ command string }
+type stonith struct {
+	command  string
+	patience time.Duration
+}
 
 func (s *stonith) Name() string { return "stonith" }
 
 // Fence runs the command with the host's name as its argument: exit code 0 is
-// the operator's word that the host does not run any more.
+// the operator's word that the host does not run any more. The command goes on when
+// ctx ends, for as long as its patience; then everything that it started is killed.
 func (s *stonith) Fence(ctx context.Context, l fence.Leadership, host string) (fence.Proof, error) {
-	ctx, cancel := context.WithTimeout(ctx, stonithTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.command, host)
-	cmd.WaitDelay = time.Second // what it leaves running may keep its output open
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second // what has left the group may keep its output open
 	cmd.Env = append(os.Environ(), "HOWDAH_HOST="+host, "HOWDAH_DATABASE="+l.Database, "HOWDAH_MEMBER="+l.Leader)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -115,7 +162,7 @@ func (f *lease) doubt() error {
 	if f.trial.judge.Pulse.Silence(f.trial.c.Host) < f.trial.judge.suspicion() {
 		return errAlive
 	}
-	if _, verdict := f.trial.evidence(); errors.Is(verdict, errHeadless) || errors.Is(verdict, errAnswers) {
+	if _, verdict := f.trial.evidence(); errors.Is(verdict, errHalf) || errors.Is(verdict, errAnswers) {
 		return verdict
 	}
 	return nil

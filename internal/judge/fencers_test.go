@@ -18,7 +18,7 @@ import (
 
 func (c *court) cut(host, member, of string) {
 	c.Helper()
-	c.put(state.Put(state.Cut(database, host), fence.CutReport{Case: of, Host: host, Member: member, How: "kernel", At: time.Now()}))
+	c.put(state.Put(state.Cut(of, member), fence.CutReport{Case: of, Host: host, Member: member, How: "kernel", At: time.Now()}))
 }
 
 func TestQuorumCounts(t *testing.T) {
@@ -82,7 +82,7 @@ func TestStonithTakesTheExitCodeForProof(t *testing.T) {
 	t.Parallel()
 	l := fence.Leadership{Database: database, Leader: "m1"}
 	seen := filepath.Join(t.TempDir(), "seen")
-	f := &stonith{command: program(t, `echo "$1 $HOWDAH_HOST $HOWDAH_DATABASE $HOWDAH_MEMBER" > `+seen)}
+	f := &stonith{patience: 5 * time.Second, command: program(t, `echo "$1 $HOWDAH_HOST $HOWDAH_DATABASE $HOWDAH_MEMBER" > `+seen)}
 	proof, err := f.Fence(t.Context(), l, "a")
 	if err != nil || proof.Method != "stonith" || !strings.Contains(proof.Text, "a is off") {
 		t.Errorf("%+v, %v", proof, err)
@@ -95,10 +95,8 @@ func TestStonithTakesTheExitCodeForProof(t *testing.T) {
 		"it does not end": program(t, "sleep 60 & sleep 60"),
 		"there is none":   "/nowhere/stonith",
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		began := time.Now()
-		_, err := (&stonith{command: command}).Fence(ctx, l, "a")
-		cancel()
+		_, err := (&stonith{command: command, patience: time.Second}).Fence(t.Context(), l, "a")
 		if !errors.Is(err, fence.ErrRefused) {
 			t.Errorf("%s: %v, want a refusal", name, err)
 		}
@@ -111,9 +109,12 @@ func TestStonithTakesTheExitCodeForProof(t *testing.T) {
 	}
 }
 
-func TestStonithComesFirst(t *testing.T) {
+func TestStonithProvesWhereNobodyCuts(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, quorum3)
+	for _, h := range []string{"b", "c"} {
+		c.host(h, func(h *fakeHost) { h.cuts = false })
+	}
 	c.judge(func(cfg *Config) { cfg.Stonith = program(t, "exit 0") })
 	c.knows("a", true)
 	c.host("a", silent)
@@ -161,12 +162,12 @@ func TestLeaseRefuses(t *testing.T) {
 	c.host("a", silent)
 	untilSuspected(c, "a")
 	for _, h := range []string{"b", "c"} {
-		c.put(state.Put(state.Witness(database, h), fence.Witness{Case: tr.c.ID, Host: h, Postgres: h == "c"}))
+		c.put(state.Put(state.Witness(tr.c.ID, h), fence.Witness{Case: tr.c.ID, Host: h, Postgres: h == "c"}))
 	}
-	if _, err := f.Fence(t.Context(), tr.c.Leadership, "a"); !errors.Is(err, fence.ErrRefused) || !errors.Is(err, errHeadless) {
+	if _, err := f.Fence(t.Context(), tr.c.Leadership, "a"); !errors.Is(err, fence.ErrRefused) || !errors.Is(err, errHalf) {
 		t.Errorf("of a PostgreSQL without a Patroni: %v", err)
 	}
-	c.put(state.Put(state.Witness(database, "c"), fence.Witness{Case: tr.c.ID, Host: "c"}))
+	c.put(state.Put(state.Witness(tr.c.ID, "c"), fence.Witness{Case: tr.c.ID, Host: "c"}))
 	if _, err := c.store.Client.Revoke(t.Context(), c.lease); err != nil {
 		t.Fatal(err)
 	}
@@ -190,8 +191,9 @@ func TestEvidence(t *testing.T) {
 		{name: "one did not speak", witnesses: []fence.Witness{{Host: "b"}}, want: errNobody},
 		{name: "one that is silent itself did not speak", witnesses: []fence.Witness{{Host: "b"}}, silent: "c", texts: 1},
 		{name: "both reach nothing", witnesses: []fence.Witness{{Host: "b"}, {Host: "c"}}, texts: 2},
-		{name: "one reaches Patroni", witnesses: []fence.Witness{{Host: "b"}, {Host: "c", Patroni: true}}, want: errAnswers},
-		{name: "one reaches PostgreSQL only", witnesses: []fence.Witness{{Host: "b", Postgres: true}, {Host: "c"}}, want: errHeadless, texts: 2},
+		{name: "one reaches both", witnesses: []fence.Witness{{Host: "b"}, {Host: "c", Patroni: true, Postgres: true}}, want: errAnswers},
+		{name: "one reaches Patroni only", witnesses: []fence.Witness{{Host: "b"}, {Host: "c", Patroni: true}}, want: errHalf, texts: 2},
+		{name: "one reaches PostgreSQL only", witnesses: []fence.Witness{{Host: "b", Postgres: true}, {Host: "c"}}, want: errHalf, texts: 2},
 		{name: "of another case", witnesses: []fence.Witness{{Host: "b", Case: "old"}, {Host: "c", Case: "old"}}, want: errNobody},
 		{name: "of somebody without a standby", witnesses: []fence.Witness{{Host: "d"}}, want: errNobody},
 	} {
@@ -204,12 +206,12 @@ func TestEvidence(t *testing.T) {
 				c.host(v.silent, silent)
 				untilSuspected(c, v.silent)
 			}
-			c.put(state.DeletePrefix(state.WitnessRoot + database + "/"))
+			c.put(state.DeletePrefix(state.WitnessRoot))
 			for _, w := range v.witnesses {
 				if w.Case == "" {
 					w.Case = tr.c.ID
 				}
-				c.put(state.Put(state.Witness(database, w.Host), w))
+				c.put(state.Put(state.Witness(w.Case, w.Host), w))
 			}
 			texts, err := tr.evidence()
 			if !errors.Is(err, v.want) || len(texts) != v.texts {

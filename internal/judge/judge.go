@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"howdah/internal/engine/patroni"
@@ -32,6 +33,9 @@ type Config struct {
 	Detection time.Duration
 	// Stonith is the operator's command that kills a host for certain, or "".
 	Stonith string
+	// Leading is the condition under which this judge may write: its control plane
+	// is still the one that leads.
+	Leading state.Op
 	Log     *slog.Logger
 }
 
@@ -41,9 +45,8 @@ const DefaultDetection = 2 * time.Second
 // Judge is the judge of a home.
 type Judge struct {
 	Config
-	started time.Time
-	open    map[string]*trial // by database; belongs to Run's goroutine
-	closed  chan string       // databases whose trial is over
+	open   map[string]*trial // by the case's key; belongs to Run's goroutine
+	closed chan string       // keys of cases whose trial is over
 }
 
 // New makes a judge.
@@ -56,8 +59,6 @@ func (j *Judge) Run(ctx context.Context) error {
 	if err := j.Cache.Loaded(ctx); err != nil {
 		return nil
 	}
-	j.started = time.Now()
-	j.resume(ctx)
 	timer := time.NewTicker(look)
 	defer timer.Stop()
 	last := time.Now()
@@ -68,8 +69,8 @@ func (j *Judge) Run(ctx context.Context) error {
 				<-t.done
 			}
 			return nil
-		case database := <-j.closed:
-			delete(j.open, database)
+		case key := <-j.closed:
+			delete(j.open, key)
 		case <-timer.C:
 			if pause := time.Since(last) - look; pause > 5*look {
 				j.Pulse.Stall(pause)
@@ -82,14 +83,23 @@ func (j *Judge) Run(ctx context.Context) error {
 
 // round judges every host once.
 func (j *Judge) round(ctx context.Context) {
-	for _, h := range state.LoadAll[member.Host](j.Cache, state.HostRoot) {
+	j.adopt(ctx)
+	suspects := map[string]bool{}
+	var news []state.Op
+	for _, h := range state.ViewAll[member.Host](j.Cache, state.HostRoot) {
 		silence := j.Pulse.Silence(h.Value.Name)
-		if err := j.pronounce(ctx, h.Value.Name, silence); err != nil && ctx.Err() == nil {
-			j.Log.Warn("record judgement", "host", h.Value.Name, "error", err)
+		if op, ok := j.pronounce(h.Value.Name, silence); ok {
+			news = append(news, op)
 		}
-		if silence > j.suspicion() && time.Since(j.started) > warmUp {
-			j.suspect(ctx, h.Value.Name)
+		if silence > j.suspicion() && j.Pulse.Listening() > warmUp {
+			suspects[h.Value.Name] = true
 		}
+	}
+	if err := j.record(ctx, news); err != nil && ctx.Err() == nil {
+		j.Log.Warn("record judgements", "hosts", len(news), "error", err)
+	}
+	if len(suspects) > 0 {
+		j.suspect(ctx, suspects)
 	}
 }
 
@@ -97,36 +107,50 @@ func (j *Judge) round(ctx context.Context) {
 // have answered when the host counts as lost.
 func (j *Judge) suspicion() time.Duration { return j.Detection * 6 / 10 }
 
-// pronounce records a host as alive or lost, when that changed.
-func (j *Judge) pronounce(ctx context.Context, host string, silence time.Duration) error {
+// pronounce answers the record of a host as alive or lost, when that changed.
+func (j *Judge) pronounce(host string, silence time.Duration) (state.Op, bool) {
 	old, err := state.Load[reconcile.Liveness](j.Cache, state.Live(host))
-	if err != nil && !errors.Is(err, state.ErrNotFound) {
-		return err
-	}
 	alive := silence < j.Detection
-	if alive && !j.Pulse.Heard(host) || !alive && time.Since(j.started) < warmUp {
-		return nil // not known yet
-	}
-	if err == nil && old.Value.Alive == alive {
-		return nil
+	switch {
+	case alive && !j.Pulse.Heard(host) || !alive && j.Pulse.Listening() < warmUp:
+		return state.Op{}, false // not known yet
+	case err == nil && old.Value.Alive == alive:
+		return state.Op{}, false
 	}
 	j.Log.Info("host", "host", host, "alive", alive, "silent_for", silence.Round(time.Millisecond).String())
-	revision, err := j.Store.Commit(ctx, state.Put(state.Live(host), reconcile.Liveness{Alive: alive, Since: time.Now().UTC()}))
-	if err != nil {
-		return err
-	}
-	return j.Cache.WaitRevision(ctx, revision)
+	return state.Put(state.Live(host), reconcile.Liveness{Alive: alive, Since: time.Now().UTC()}), true
 }
 
-// suspect opens a trial for every primary on a silent host.
-func (j *Judge) suspect(ctx context.Context, host string) {
-	for _, l := range state.LoadAll[plan.Layout](j.Cache, state.LayoutRoot) {
-		if j.open[l.Value.ID] != nil {
-			continue
+// batch keeps transactions below etcd's limit of 128 operations.
+const batch = 100
+
+// record writes judgements: a zone that is lost has many hosts.
+func (j *Judge) record(ctx context.Context, judgements []state.Op) error {
+	var last int64
+	for chunk := range slices.Chunk(judgements, batch) {
+		revision, err := j.commit(ctx, chunk...)
+		if err != nil {
+			return err
 		}
+		last = revision
+	}
+	if last == 0 {
+		return nil
+	}
+	return j.Cache.WaitRevision(ctx, last)
+}
+
+// commit writes as the judge of the control plane that leads, and only as it.
+func (j *Judge) commit(ctx context.Context, ops ...state.Op) (int64, error) {
+	return j.Store.Commit(ctx, append(ops, j.Leading)...)
+}
+
+// suspect opens a trial for every primary on silent hosts.
+func (j *Judge) suspect(ctx context.Context, hosts map[string]bool) {
+	for _, l := range state.LoadAll[plan.Layout](j.Cache, state.LayoutRoot) {
 		leader, _, _ := j.Cache.Raw(patroni.LeaderKey(l.Value.ID))
 		for _, m := range l.Value.Members {
-			if m.Host == host && m.Name == string(leader) {
+			if hosts[m.Host] && m.Name == string(leader) && j.open[state.Fence(l.Value.ID, m.Name)] == nil {
 				j.try(ctx, l.Value, m)
 			}
 		}
@@ -140,28 +164,30 @@ func (j *Judge) try(ctx context.Context, layout plan.Layout, m plan.Placed) {
 		return // nobody could take over: waiting is all there is
 	}
 	now := time.Now().UTC()
-	c := fence.Case{
+	j.begin(ctx, &trial{judge: j, layout: layout, done: make(chan struct{}), c: fence.Case{
 		ID: fmt.Sprintf("%s-%016x", layout.ID, now.UnixNano()), Phase: fence.Suspected,
 		Leadership: leadership, Host: m.Host, Opened: now,
 		Postgres: m.Listen(),
 		Patroni:  fmt.Sprintf("%s:%d", m.Address, m.RESTPort),
-	}
-	t := &trial{judge: j, c: c, layout: layout, done: make(chan struct{})}
-	j.open[layout.ID] = t
+	}})
+}
+
+func (j *Judge) begin(ctx context.Context, t *trial) {
+	j.open[t.key()] = t
 	go t.run(ctx)
 }
 
-// resume goes on with the cases that a judge before left open.
-func (j *Judge) resume(ctx context.Context) {
+// adopt goes on with the cases that a judge before left open, and with those that
+// could not be closed.
+func (j *Judge) adopt(ctx context.Context) {
 	for _, c := range state.LoadAll[fence.Case](j.Cache, state.FenceRoot) {
-		database := c.Value.Leadership.Database
-		layout, err := state.Load[plan.Layout](j.Cache, state.Layout(database))
-		t := &trial{judge: j, c: c.Value, layout: layout.Value, done: make(chan struct{})}
-		if errors.Is(err, state.ErrNotFound) {
-			t.end(ctx) // the database was deleted meanwhile
+		if j.open[c.Key] != nil {
 			continue
 		}
-		j.open[database] = t
-		go t.run(ctx)
+		layout, err := state.Load[plan.Layout](j.Cache, state.Layout(c.Value.Leadership.Database))
+		if err != nil && !errors.Is(err, state.ErrNotFound) {
+			continue // it is logged by who reads all of them
+		}
+		j.begin(ctx, &trial{judge: j, c: c.Value, revision: c.Revision, layout: layout.Value, done: make(chan struct{})})
 	}
 }

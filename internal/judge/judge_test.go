@@ -9,6 +9,7 @@ import (
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/fence"
+	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
@@ -47,7 +48,7 @@ func TestALostPrimaryIsFencedProvedAndRevoked(t *testing.T) {
 	c.phase("")
 	for _, prefix := range []string{state.WitnessRoot, state.CutRoot} {
 		testkit.Eventually(t, 5*time.Second, func() error {
-			if left := c.cache.Keys(prefix + database + "/"); len(left) > 0 {
+			if left := c.cache.Keys(prefix); len(left) > 0 {
 				return fmt.Errorf("left: %q", left)
 			}
 			return nil
@@ -86,7 +87,7 @@ func TestAPrimaryThatNobodyCanReplaceIsLeftAlone(t *testing.T) {
 	c.host("a", silent)
 	c.knows("a", false)
 	// The case would be opened before the host counts as lost.
-	if _, _, open := c.cache.Raw(state.Fence(database)); open {
+	if _, _, open := c.cache.Raw(state.Fence(database, "m1")); open {
 		t.Error("a case was opened for a primary without a standby in sync")
 	}
 	if leader, _ := c.leader(); leader != "m1" {
@@ -111,16 +112,16 @@ func TestANewJudgeListensBeforeItJudges(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, quorum3)
 	c.host("a", silent)
-	j, _ := c.judge(nil)
+	c.judge(nil)
 	c.knows("b", true)
-	if time.Since(j.started) >= warmUp {
+	if c.pulse.Listening() >= warmUp {
 		t.Skip("this machine is too slow for this test")
 	}
 	if _, err := state.Load[struct{}](c.cache, state.Live("a")); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("a host that was not heard yet was judged: %v", err)
 	}
 	c.phase(fence.Revoked)
-	if since := time.Since(j.started); since < warmUp {
+	if since := c.pulse.Listening(); since < warmUp {
 		t.Errorf("judged after %s", since)
 	}
 }
@@ -154,7 +155,7 @@ func TestARevocationThatWasNotWrittenDownKeepsTheCut(t *testing.T) {
 	tr := c.trial()
 	tr.c.Cut = time.Now().UTC()
 	c.host("a", silent)
-	c.put(state.Put(state.Fence(database), tr.c))
+	c.put(state.Put(state.Fence(database, "m1"), tr.c))
 	// The judge before revoked, and died.
 	if err := fence.Revoke(t.Context(), c.store.Client, tr.c.Leadership, fence.Proof{Method: "quorum"}); err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func TestACaseOfADeletedDatabaseIsClosed(t *testing.T) {
 	c := newCourt(t, quorum3)
 	tr := c.trial()
 	tr.c.Phase = fence.Revoked
-	c.put(state.Put(state.Fence(database), tr.c), state.Delete(state.Layout(database)))
+	c.put(state.Put(state.Fence(database, "m1"), tr.c), state.Delete(state.Layout(database)))
 	c.judge(nil)
 	c.phase("")
 }
@@ -208,4 +209,91 @@ func TestTheCutEndsWithItsMember(t *testing.T) {
 	rest.Members = rest.Members[1:]
 	c.put(state.Put(state.Layout(database), rest))
 	c.phase("")
+}
+
+// The cut of the first lasts, and does not hide that the second is lost too.
+func TestASecondPrimaryIsLostWhileTheFirstIsAway(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("a", silent)
+	first := c.phase(fence.Revoked)
+	c.raw(patroni.SyncKey(database), `{"leader":"m2","sync_standby":"m3","quorum":0}`)
+	c.leads("m2")
+	c.host("b", silent)
+	second := c.phaseOf("m2", fence.Revoked)
+	if second.ID == first.ID || second.Host != "b" || !strings.Contains(second.Proof.Text, "m3 on c") {
+		t.Errorf("case %+v", second)
+	}
+	if again := c.phase(fence.Revoked); again.ID != first.ID {
+		t.Errorf("the first case became %s", again.ID)
+	}
+	c.raw(patroni.LeaderKey(database), "m3")
+	c.host("a", heard)
+	c.report(true, true)
+	c.phase("")
+	c.phaseOf("m2", fence.Revoked)
+}
+
+// A report from before the revocation does not lift the cut, whatever its clock says.
+func TestAnOldReportDoesNotLiftTheCut(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	c.put(state.Put(state.Report("a", database+".m1"), member.Report{
+		ID: database + ".m1", Host: "a", At: time.Now().Add(time.Hour).UTC(),
+	}))
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("a", silent)
+	of := c.phase(fence.Revoked)
+	c.raw(patroni.LeaderKey(database), "m2")
+	c.host("a", heard)
+	c.knows("a", true)
+	c.put(state.Put(state.Incident(database, "told"), fence.Incident{Kind: fence.WALEnd, Database: database, Revoked: of.RevokedAt}))
+	testkit.Always(t, time.Second, func() error {
+		_, err := state.Load[fence.Case](c.cache, state.Fence(database, "m1"))
+		return err
+	})
+	c.report(false, false)
+	c.phase("")
+}
+
+func TestACaseThatWasNotClosedIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	c.judge(nil)
+	c.knows("a", true)
+	left := c.trial().c
+	c.put(state.Put(state.Fence(database, "m1"), left), state.Put(state.Cut(left.ID, "m9"), fence.CutReport{Case: left.ID}))
+	// Its leadership moved: there is no proof of what is now.
+	c.leads("m1")
+	c.phase("")
+	if leader, _ := c.leader(); leader != "m1" {
+		t.Errorf("%q leads", leader)
+	}
+}
+
+func TestAJudgeThatLeadsNoMoreWritesNothing(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	won, err := c.store.Client.Put(t.Context(), state.ElectionRoot+"1", "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.judge(func(cfg *Config) { cfg.Leading = state.Held(state.ElectionRoot+"1", won.Header.Revision) })
+	c.knows("a", true)
+	if _, err := c.store.Client.Delete(t.Context(), state.ElectionRoot+"1"); err != nil {
+		t.Fatal(err)
+	}
+	c.host("a", silent)
+	untilSuspected(c, "a")
+	testkit.Always(t, 2*detection, func() error {
+		live, err := state.Load[struct{ Alive bool }](c.cache, state.Live("a"))
+		leader, _ := c.leader()
+		if _, _, open := c.cache.Raw(state.Fence(database, "m1")); err != nil || !live.Value.Alive || leader != "m1" || open {
+			return fmt.Errorf("alive %v, %w; %q leads; a case is open: %v", live.Value.Alive, err, leader, open)
+		}
+		return nil
+	})
 }

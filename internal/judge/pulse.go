@@ -48,6 +48,13 @@ func (p *Pulse) Heard(host string) bool {
 	return ok
 }
 
+// Listening is for how long hosts could have been heard.
+func (p *Pulse) Listening() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.since)
+}
+
 // Stall widens all silences by the time that this process itself stood still: a
 // frozen judge must not wake up and condemn everyone.
 func (p *Pulse) Stall(d time.Duration) {

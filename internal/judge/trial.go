@@ -27,37 +27,45 @@ const (
 
 // trial is one case from suspicion to its end. It runs beside the judge.
 type trial struct {
-	judge  *Judge
-	c      fence.Case
-	layout plan.Layout
-	done   chan struct{}
+	judge    *Judge
+	c        fence.Case
+	revision int64 // of the case as it was last kept
+	layout   plan.Layout
+	done     chan struct{}
 }
+
+func (t *trial) key() string { return state.Fence(t.c.Leadership.Database, t.c.Leadership.Leader) }
 
 func (t *trial) run(ctx context.Context) {
 	defer close(t.done)
 	err := t.proceed(ctx)
-	if err != nil && ctx.Err() == nil {
-		t.judge.Log.Warn("fence case ended without a verdict", "case", t.c.ID, "host", t.c.Host, "reason", err)
-	}
 	if ctx.Err() != nil {
 		return // the next judge goes on
 	}
-	t.end(ctx)
+	if err != nil {
+		t.judge.Log.Warn("fence case ended without a verdict", "case", t.c.ID, "host", t.c.Host, "reason", err)
+	}
+	if err == nil || t.c.Phase != fence.Revoked {
+		t.end(ctx)
+	}
 	select {
-	case t.judge.closed <- t.c.Leadership.Database:
+	case t.judge.closed <- t.key():
 	case <-ctx.Done():
 	}
 }
 
 var (
-	errAlive    = errors.New("the host is heard again")
-	errAnswers  = errors.New("a witness reaches the primary's Patroni")
-	errHeadless = errors.New("a witness reaches the primary's PostgreSQL, which has no Patroni")
-	errNobody   = errors.New("a witness has not answered")
+	errAlive   = errors.New("the host is heard again")
+	errAnswers = errors.New("a witness reaches the primary's Patroni and its PostgreSQL")
+	errHalf    = errors.New("a witness reaches either the primary's Patroni or its PostgreSQL, not both")
+	errNobody  = errors.New("a witness has not answered")
 )
 
 // proceed takes a case through its phases.
 func (t *trial) proceed(ctx context.Context) error {
+	if _, _, exists := t.judge.Cache.Raw(state.Layout(t.c.Leadership.Database)); !exists {
+		return nil // the database was deleted
+	}
 	if t.c.Phase == fence.Suspected {
 		if err := t.keep(ctx); err != nil {
 			return err
@@ -71,7 +79,12 @@ func (t *trial) proceed(ctx context.Context) error {
 		}
 	}
 	if t.c.Phase == fence.Cutting {
-		if err := t.fence(ctx); err != nil {
+		proof, err := t.prove(ctx)
+		if err != nil {
+			return err
+		}
+		t.c.Proof = proof
+		if err := t.revoke(ctx); err != nil {
 			return err
 		}
 	}
@@ -80,15 +93,21 @@ func (t *trial) proceed(ctx context.Context) error {
 
 // keep makes the case durable, for agents to see and for the next judge.
 func (t *trial) keep(ctx context.Context) error {
-	_, err := t.judge.Store.Commit(ctx, state.Put(state.Fence(t.c.Leadership.Database), t.c))
+	revision, err := t.judge.commit(ctx, state.Put(t.key(), t.c))
+	if err == nil {
+		t.revision = revision
+	}
 	return err
 }
 
-// end closes the case: all cuts are lifted.
+// end closes the case: all cuts are lifted. One that could not be closed is taken
+// up again by the judge.
 func (t *trial) end(ctx context.Context) {
-	database := t.c.Leadership.Database
-	_, err := t.judge.Store.Commit(ctx, state.Delete(state.Fence(database)),
-		state.DeletePrefix(state.WitnessRoot+database+"/"), state.DeletePrefix(state.CutRoot+database+"/"))
+	revision, err := t.judge.commit(ctx, state.Delete(t.key()),
+		state.DeletePrefix(state.WitnessPrefix(t.c.ID)), state.DeletePrefix(state.CutPrefix(t.c.ID)))
+	if err == nil {
+		err = t.judge.Cache.WaitRevision(ctx, revision)
+	}
 	if err != nil && ctx.Err() == nil {
 		t.judge.Log.Error("close fence case", "case", t.c.ID, "error", err)
 	}
@@ -96,8 +115,8 @@ func (t *trial) end(ctx context.Context) {
 
 // hearWitnesses waits until the host counts as lost, and every standby's host that
 // can be heard has said that it reaches neither Patroni nor PostgreSQL there. A
-// primary whose PostgreSQL still answers somebody is left alone, as long as its
-// Patroni may be keeping the lease alive.
+// primary of which one of the two still answers somebody is left alone, as long as
+// its Patroni may be keeping the lease alive.
 func (t *trial) hearWitnesses(ctx context.Context) error {
 	deadline := time.Now().Add(verdictWithin)
 	reason := errNobody
@@ -107,7 +126,7 @@ func (t *trial) hearWitnesses(ctx context.Context) error {
 			return errAlive
 		}
 		evidence, verdict := t.evidence()
-		if errors.Is(verdict, errHeadless) && t.leaseAge(ctx) >= patroni.SelfDemotion {
+		if errors.Is(verdict, errHalf) && t.leaseAge(ctx) >= patroni.SelfDemotion {
 			verdict = nil
 		}
 		if silence >= t.judge.Detection && verdict == nil {
@@ -126,10 +145,8 @@ func (t *trial) hearWitnesses(ctx context.Context) error {
 // the primary is lost, and says what stands against it otherwise.
 func (t *trial) evidence() (texts []string, verdict error) {
 	witnesses := map[string]fence.Witness{}
-	for _, w := range state.LoadAll[fence.Witness](t.judge.Cache, state.WitnessRoot+t.c.Leadership.Database+"/") {
-		if w.Value.Case == t.c.ID {
-			witnesses[w.Value.Host] = w.Value
-		}
+	for _, w := range state.LoadAll[fence.Witness](t.judge.Cache, state.WitnessPrefix(t.c.ID)) {
+		witnesses[w.Value.Host] = w.Value
 	}
 	for _, host := range t.standbyHosts() {
 		w, spoke := witnesses[host]
@@ -138,10 +155,13 @@ func (t *trial) evidence() (texts []string, verdict error) {
 			return nil, errNobody
 		case !spoke:
 			continue // it is silent itself
-		case w.Patroni:
+		case w.Patroni && w.Postgres:
 			return nil, errAnswers
+		case w.Patroni:
+			verdict = errHalf
+			texts = append(texts, host+" reaches its Patroni but not its PostgreSQL")
 		case w.Postgres:
-			verdict = errHeadless
+			verdict = errHalf
 			texts = append(texts, host+" reaches its PostgreSQL but not its Patroni")
 		default:
 			texts = append(texts, host+" reaches neither its Patroni nor its PostgreSQL")
@@ -173,55 +193,75 @@ func (t *trial) leaseAge(ctx context.Context) int64 {
 	return answer.GrantedTTL - answer.TTL
 }
 
-// fence asks the fencers in turn for a proof, and revokes on the first.
-func (t *trial) fence(ctx context.Context) error {
-	for _, f := range t.fencers() {
-		proof, err := f.Fence(ctx, t.c.Leadership, t.c.Host)
-		if err != nil {
-			t.judge.Log.Warn("fencer refused", "case", t.c.ID, "method", f.Name(), "reason", err)
-			continue
-		}
-		t.c.Proof = proof
-		err = fence.Revoke(ctx, t.judge.Store.Client, t.c.Leadership, proof)
-		if err != nil && !t.overtaken(ctx, err) {
+// revoke takes the key away, and writes that down in the same transaction, for the
+// agents and for the post-mortem. While it is not known what became of it, the
+// case and its cuts stay.
+func (t *trial) revoke(ctx context.Context) error {
+	for {
+		err := t.tryRevoke(ctx)
+		switch {
+		case err == nil:
+			t.judge.Log.Info("lost primary revoked", "case", t.c.ID, "host", t.c.Host, "method", t.c.Proof.Method, "proof", t.c.Proof.Text)
+			return nil
+		case errors.Is(err, fence.ErrMoved), errors.Is(err, fence.ErrNotSafe), errors.Is(err, fence.ErrRefused):
 			return err
 		}
-		t.c.Phase, t.c.RevokedAt = fence.Revoked, time.Now().UTC()
-		t.judge.Log.Info("lost primary revoked", "case", t.c.ID, "host", t.c.Host, "method", proof.Method, "proof", proof.Text)
-		return t.record(ctx)
+		t.judge.Log.Warn("revoke a lost primary", "case", t.c.ID, "error", err)
+		if !pauseFor(ctx, 20*pace) {
+			return ctx.Err()
+		}
 	}
-	return fence.ErrRefused
 }
 
-// overtaken: the key is gone already, because the lease ended by itself or the judge
-// before revoked it and could not write that down. The cut has to last all the same.
-func (t *trial) overtaken(ctx context.Context, err error) bool {
-	if !errors.Is(err, fence.ErrMoved) {
-		return false
+// tryRevoke answers nil when the key is gone and that is written down, and ErrMoved
+// when the primary leads on, with a leadership of which nothing is proved. After
+// any other error it has to be asked again: an answer of etcd may have got lost.
+func (t *trial) tryRevoke(ctx context.Context) error {
+	done := t.c
+	done.Phase, done.RevokedAt = fence.Revoked, time.Now().UTC()
+	outcome := fence.Revoke(ctx, t.judge.Store.Client, t.c.Leadership, t.c.Proof,
+		t.judge.Leading, state.Unchanged(t.key(), t.revision), state.Put(t.key(), done), incident(done))
+	if errors.Is(outcome, fence.ErrNotSafe) || errors.Is(outcome, fence.ErrRefused) {
+		return outcome
 	}
+	proof := t.c.Proof
+	if err := t.reread(ctx); err != nil || t.c.Phase == fence.Revoked {
+		return err
+	}
+	t.c.Proof = proof
 	now, err := fence.Read(ctx, t.judge.Store.Client, t.c.Leadership.Database)
-	return err == nil && now.Leader != t.c.Leadership.Leader
+	switch old := t.c.Leadership; {
+	case err != nil:
+		return err
+	case now.Leader != old.Leader:
+		// The lease ended by itself. The cut has to last all the same.
+		if _, err := t.judge.commit(ctx, state.Unchanged(t.key(), t.revision), state.Put(t.key(), done), incident(done)); err != nil {
+			return err
+		}
+		return t.reread(ctx)
+	case now.LeaderRevision != old.LeaderRevision || now.SyncRevision != old.SyncRevision:
+		return fmt.Errorf("%s leads on: %w", old.Leader, fence.ErrMoved)
+	}
+	return fmt.Errorf("revocation refused, although nothing moved: %w", state.ErrConflict)
 }
 
-// record makes the revocation durable, for the agents and for the post-mortem.
-func (t *trial) record(ctx context.Context) error {
-	incident := fence.Incident{
-		Kind: fence.Failover, Database: t.c.Leadership.Database, Member: t.c.Leadership.Leader, Host: t.c.Host,
-		Cause: "host " + t.c.Host + " was lost", Detected: t.c.Cut, Fenced: t.c.Proof.At, Revoked: t.c.RevokedAt,
-		Proof: t.c.Proof, Evidence: t.c.Evidence,
+// reread takes over the case as it is in etcd.
+func (t *trial) reread(ctx context.Context) error {
+	record, err := state.Get[fence.Case](ctx, t.judge.Store, t.key())
+	if err == nil {
+		t.c, t.revision = record.Value, record.Revision
 	}
-	id := fmt.Sprintf("%016x", incident.Detected.UnixNano())
-	_, err := t.judge.Store.Commit(ctx,
-		state.Put(state.Fence(incident.Database), t.c), state.Put(state.Incident(incident.Database, id), incident))
 	return err
 }
 
-func (t *trial) fencers() []fence.Fencer {
-	var all []fence.Fencer
-	if t.judge.Stonith != "" {
-		all = append(all, &stonith{command: t.judge.Stonith})
+// incident is what the post-mortem of a case needs.
+func incident(c fence.Case) state.Op {
+	i := fence.Incident{
+		Kind: fence.Failover, Database: c.Leadership.Database, Member: c.Leadership.Leader, Host: c.Host,
+		Cause: "host " + c.Host + " was lost", Detected: c.Cut, Fenced: c.Proof.At, Revoked: c.RevokedAt,
+		Proof: c.Proof, Evidence: c.Evidence,
 	}
-	return append(all, &quorum{trial: t}, &lease{trial: t})
+	return state.Put(state.Incident(i.Database, fmt.Sprintf("%016x", i.Detected.UnixNano())), i)
 }
 
 // waitForOldPrimary keeps the cut until the old primary can do no harm: its host's
@@ -241,7 +281,7 @@ func (t *trial) waitForOldPrimary(ctx context.Context) error {
 		}
 		report, err := state.Load[member.Report](t.judge.Cache, state.Report(t.c.Host, id))
 		gone := errors.Is(err, state.ErrNotFound) && !t.placed(id)
-		switch calm := err == nil && t.judge.Pulse.Silence(t.c.Host) < t.judge.Detection && harmless(report.Value, t.c.RevokedAt); {
+		switch calm := err == nil && t.judge.Pulse.Silence(t.c.Host) < t.judge.Detection && report.Revision > t.revision && harmless(report.Value); {
 		case gone:
 			return nil
 		case !calm:
@@ -266,10 +306,8 @@ func (t *trial) toldWALEnd() bool {
 	})
 }
 
-// harmless: seen after the revocation, it neither runs nor takes writes.
-func harmless(r member.Report, revoked time.Time) bool {
-	return r.At.After(revoked) && (!r.Postgres || r.Ready && r.InRecovery)
-}
+// harmless: it does not run, or takes no writes.
+func harmless(r member.Report) bool { return !r.Postgres || r.Ready && r.InRecovery }
 
 func (t *trial) placed(id string) bool {
 	layout, err := state.Load[plan.Layout](t.judge.Cache, state.Layout(t.c.Leadership.Database))

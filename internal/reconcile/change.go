@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -20,7 +21,7 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 	var ops []state.Op
 	if !reflect.DeepEqual(out.Layout, d.layout.Value) {
 		ops = append(ops, state.Swap(state.Layout(d.want.ID), d.layout.Revision, out.Layout))
-		events, err := eventsBetween(d, d.layout.Value, out.Layout, w.now)
+		events, err := eventsBetween(d, d.layout.Value, out, w.now)
 		if err != nil {
 			return nil, err
 		}
@@ -33,6 +34,11 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 	}
 	ops = append(ops, config...)
 	ops = append(ops, w.tasks(out.Tasks)...)
+	if out.Rebirth {
+		key := patroni.InitializeKey(d.want.ID)
+		_, revision, _ := w.cache.Raw(key)
+		ops = append(ops, state.Remove(key, revision), state.Unchanged(patroni.LeaderKey(d.want.ID), 0))
+	}
 	ops = append(ops, w.routes(d, out.Layout)...)
 	notices, err := w.notices(d, out)
 	if err != nil {
@@ -96,6 +102,9 @@ func (w *world) clusterConfig(d *database, layout plan.Layout) ([]state.Op, erro
 }
 
 func sameJSON(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
 	var x, y any
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
 		return false

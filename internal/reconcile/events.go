@@ -28,8 +28,8 @@ type note struct {
 }
 
 // eventsBetween are the events that a step of the planner causes.
-func eventsBetween(d *database, before, after plan.Layout, now time.Time) ([]state.Op, error) {
-	src := d.source()
+func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Time) ([]state.Op, error) {
+	src, after := d.source(), out.Layout
 	var notes []note
 	add := func(number string) { notes = append(notes, note{src, number, nil}) }
 	if after.Created && !before.Created && !d.owner.cluster {
@@ -48,7 +48,10 @@ func eventsBetween(d *database, before, after plan.Layout, now time.Time) ([]sta
 		add("0004")
 		add("0006")
 	}
-	if after.FailedOver > before.FailedOver && !d.owner.cluster {
+	switch done := after.FailedOver > before.FailedOver; {
+	case done && d.owner.cluster && out.GaveUp:
+		add("0069")
+	case done && !d.owner.cluster && !out.GaveUp:
 		add("0006")
 	}
 	notes = append(notes, memberNotes(d, before, after)...)
@@ -108,7 +111,7 @@ func find(l plan.Layout, name string) (plan.Placed, bool) {
 func (d *database) instance(seat string) (spec.Instance, bool) {
 	for _, s := range d.specs {
 		if s.Value.ResourceID == seat {
-			return s.Value, true
+			return *s.Value, true
 		}
 	}
 	return spec.Instance{}, false

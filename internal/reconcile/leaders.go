@@ -129,8 +129,10 @@ func failoverEvents(d *database, from Lead, to plan.Placed, now time.Time) ([]st
 		return puts(d, []note{{src, "0013", nil}, {src, "0049", nil}}, now)
 	}
 	name := to.Seat
+	var turned []note
 	if seat, ok := d.seatSource(to.Seat); ok {
 		name = seat.Name
+		turned = append(turned, note{seat, "0385", nil})
 	}
 	started := "0073"
 	for _, m := range d.layout.Value.Members {
@@ -138,7 +140,7 @@ func failoverEvents(d *database, from Lead, to plan.Placed, now time.Time) ([]st
 			started = "0072"
 		}
 	}
-	return puts(d, []note{{src, started, []any{name}}, {src, "0071", []any{name}}}, now)
+	return puts(d, append([]note{{src, started, []any{name}}, {src, "0071", []any{name}}}, turned...), now)
 }
 
 // hangs raises the events of each Patroni that its agent had to restart; an incident
@@ -166,11 +168,5 @@ func (r *Reconciler) hangs(ctx context.Context, w *world) error {
 	return nil
 }
 
-func (w *world) database(id string) *database {
-	for _, d := range w.databases {
-		if d.want.ID == id {
-			return d
-		}
-	}
-	return nil
-}
+// database is nil for one that is not wanted.
+func (w *world) database(id string) *database { return w.byID[id] }

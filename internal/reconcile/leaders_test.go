@@ -9,7 +9,6 @@ import (
 
 	"howdah/internal/edge/seen"
 	"howdah/internal/engine/patroni"
-	"howdah/internal/event"
 	"howdah/internal/fence"
 	"howdah/internal/plan"
 	"howdah/internal/postmortem"
@@ -114,42 +113,6 @@ func TestAHangIsToldAndForgotten(t *testing.T) {
 	}
 	if left := b.cache.Keys(state.IncidentRoot); !slices.Equal(left, []string{state.Incident(dbID, "3")}) {
 		t.Errorf("left are %q", left)
-	}
-}
-
-func TestSweepTakesWhatIsOver(t *testing.T) {
-	b := made(t, false)
-	src := event.Source{Scope: spec.Scope{Account: account, Region: region}, Type: event.Instance, Name: "orders"}
-	old, err := event.Make(src, "0005", b.now.Add(-event.Keep-time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	young, err := event.Make(src, "0005", b.now.Add(-event.Keep+time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	done, waiting := dbID+"/reboot/1#1@m1", dbID+"/reboot/2#1@m1"
-	b.put(event.Put(src.Scope, old, "x"), event.Put(src.Scope, young, "x"),
-		state.Put(state.Task("a", done), map[string]any{"id": done, "deadline": b.now.Add(time.Minute)}), state.Put(state.Result(done), map[string]any{"id": done}),
-		state.Put(state.Task("a", waiting), map[string]any{"id": waiting, "deadline": b.now.Add(time.Minute)}))
-	b.same(patroni.LeaderKey("db-gone"), "m1")
-	if err := b.r.sweep(t.Context(), b.look()); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.cache.WaitRevision(t.Context(), b.revision()); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(b.events()); n != 1 {
-		t.Errorf("%d events are left", n)
-	}
-	if left := b.cache.Keys(state.TaskRoot); !slices.Equal(left, []string{state.Task("a", waiting)}) {
-		t.Errorf("tasks %q", left)
-	}
-	if _, _, there := b.cache.Raw(patroni.LeaderKey("db-gone")); there {
-		t.Error("Patroni's keys of a database that is no more are left")
-	}
-	if _, _, there := b.cache.Raw(patroni.LeaderKey(dbID)); !there {
-		t.Error("those of one that exists are gone")
 	}
 }
 

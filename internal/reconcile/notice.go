@@ -28,6 +28,15 @@ type Notice struct {
 	// Told are the problems that were told and are not known to be over, each with
 	// its subject: see problemKey.
 	Told []string `json:"told,omitempty"`
+	// Down is the time in which an instance serves nobody, Apart that in which a
+	// replica is without its source.
+	Down  Spell `json:"down,omitzero"`
+	Apart Spell `json:"apart,omitzero"`
+}
+
+// waits: something lasts that an event may have to tell of.
+func (n Notice) waits() bool {
+	return !n.Alone.IsZero() || !n.Down.Since.IsZero() || !n.Apart.Since.IsZero()
 }
 
 // notices are the events of what began or ended, with the new Notice.
@@ -39,7 +48,7 @@ func (w *world) notices(d *database, out plan.Output) ([]state.Op, error) {
 	last, _ := state.Load[Notice](w.cache, key) // one that does not decode is begun anew
 	_, revision, _ := w.cache.Raw(key)
 	next := last.Value
-	notes := slices.Concat(w.aloneNotes(d, out, &next), w.problemNotes(d, out.Layout, &next))
+	notes := slices.Concat(w.aloneNotes(d, out, &next), w.problemNotes(d, out.Layout, &next), w.outageNotes(d, out, &next))
 	if reflect.DeepEqual(next, last.Value) {
 		return nil, nil
 	}

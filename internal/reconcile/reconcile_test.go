@@ -251,7 +251,7 @@ func TestTwoDatabasesOfOnePassGetPortsAndMemoryOfTheirOwn(t *testing.T) {
 		}
 		b.want(i)
 	}
-	b.r.pass(t.Context(), true)
+	b.r.pass(t.Context(), atStart)
 	ports := map[int]bool{}
 	for _, l := range state.LoadAll[plan.Layout](b.cache, state.LayoutRoot) {
 		for _, m := range l.Value.Members {
@@ -278,21 +278,23 @@ func TestRunWakesUpForWhatChanges(t *testing.T) {
 
 func TestDatabaseOf(t *testing.T) {
 	for key, want := range map[string]string{
-		patroni.LeaderKey("db-1"):            "db-1",
-		patroni.MemberKey("db-1", "m1"):      "db-1",
-		"/service/db-1/status":               "none",
-		state.Instance("1", "r", "x"):        "",
-		state.Cluster("1", "r", "x"):         "",
-		state.Live("a"):                      "",
-		state.Drain("a"):                     "",
-		state.Report("a", "db-1.m1"):         "db-1",
-		state.Result("db-1/reboot/1#1@m1"):   "db-1",
-		state.Layout("db-1"):                 "db-1",
-		state.Event("1", "r", "x"):           "none",
-		state.Host("a"):                      "none",
-		state.Assign("a", "db-1.m1"):         "none",
-		state.Incident("db-1", "1"):          "none",
-		state.Task("a", "db-1/reboot/1#1@m"): "none",
+		patroni.LeaderKey("db-1"):             "db-1",
+		patroni.MemberKey("db-1", "m1"):       "db-1",
+		"/service/db-1/status":                "none",
+		state.Instance("1", "r", "x"):         "",
+		state.Cluster("1", "r", "x"):          "",
+		state.Live("a"):                       "",
+		state.Drain("a"):                      "",
+		state.SecurityGroup("1", "r", "sg-1"): "",
+		state.Between("e"):                    "",
+		state.Report("a", "db-1.m1"):          "db-1",
+		state.Result("db-1/reboot/1#1@m1"):    "db-1",
+		state.Layout("db-1"):                  "db-1",
+		state.Event("1", "r", "x"):            "none",
+		state.Host("a"):                       "none",
+		state.Assign("a", "db-1.m1"):          "db-1",
+		state.Incident("db-1", "1"):           "none",
+		state.Task("a", "db-1/reboot/1#1@m"):  "none",
 	} {
 		id, ok := databaseOf(key)
 		if !ok {

@@ -145,7 +145,7 @@ func (b *bench) obey() {
 				b.same(patroni.LeaderKey(dbID), a.Value.Name)
 			}
 			leads := a.Value.Name == string(leader)
-			if !leads && !a.Value.NoFailover {
+			if !leads && !a.Value.NoFailover && !a.Value.NoSync {
 				standbys = append(standbys, a.Value.Name)
 			}
 			r.Patroni, r.Postgres, r.Ready, r.InRecovery, r.Streaming, r.OwnerSerial = true, true, true, !leads, !leads, a.Value.Owner.Serial

@@ -12,8 +12,11 @@ import (
 	"howdah/internal/state"
 )
 
-// writerSuffix ends the id of a cluster's writer route.
-const writerSuffix = "-writer"
+// These end the ids of a cluster's routes to its writer and to its readers.
+const (
+	writerSuffix = "-writer"
+	readerSuffix = "-reader"
+)
 
 // routes are the endpoints of a database whose record must change.
 func (w *world) routes(d *database, layout plan.Layout) []state.Op {
@@ -34,21 +37,48 @@ func (w *world) routes(d *database, layout plan.Layout) []state.Op {
 	return ops
 }
 
-func (w *world) routesOf(databaseID string) []string {
-	var ids []string
-	for _, r := range state.LoadAll[route.Route](w.cache, state.RouteRoot) {
-		if r.Value.Database == databaseID {
-			ids = append(ids, r.Value.ID)
+// routed knows the routes that databases have. It follows what changes: a round that
+// makes many databases would otherwise list those of all for each of them.
+type routed struct {
+	seen int64               // see state.Cache.Since
+	of   map[string]string   // the database of a route
+	ids  map[string][]string // the routes of a database
+}
+
+func (r *routed) follow(cache *state.Cache) {
+	keys, now, complete := cache.Since(r.seen, state.RouteRoot)
+	r.seen = now
+	if !complete {
+		r.of, r.ids = map[string]string{}, map[string][]string{}
+		keys = cache.Keys(state.RouteRoot)
+	}
+	for _, key := range keys {
+		id := state.Tail(key, state.RouteRoot)
+		if database, known := r.of[id]; known {
+			r.ids[database] = slices.DeleteFunc(r.ids[database], func(i string) bool { return i == id })
+			delete(r.of, id)
+			if len(r.ids[database]) == 0 {
+				delete(r.ids, database)
+			}
+		}
+		if last, err := state.View[route.Route](cache, key); err == nil {
+			r.of[id] = last.Value.Database
+			r.ids[last.Value.Database] = append(r.ids[last.Value.Database], id)
 		}
 	}
-	return ids
+}
+
+// routesOf are the ids of the routes that a database has.
+func (w *world) routesOf(databaseID string) []string {
+	w.routed.follow(w.cache)
+	return w.routed.ids[databaseID]
 }
 
 func (w *world) wantedRoutes(d *database, layout plan.Layout) []route.Route {
 	if d.want.State == member.Absent {
 		return nil
 	}
-	base := route.Route{Database: d.want.ID, Follows: d.want.Upstream != nil, Members: []route.Member{}}
+	base := route.Route{Database: d.want.ID, Follows: d.want.Upstream != nil, Members: []route.Member{}, Allow: w.passing(d)}
 	for _, m := range layout.Members {
 		if !m.Leaving {
 			base.Members = append(base.Members, route.Member{
@@ -58,7 +88,7 @@ func (w *world) wantedRoutes(d *database, layout plan.Layout) []route.Route {
 	}
 	if d.cluster == nil {
 		i := d.specs[0].Value
-		return []route.Route{with(base, i.ResourceID, route.Leader, i.Address, i.Port)}
+		return []route.Route{with(base, i.ResourceID, route.Leader, w.listen(d, i.ResourceID, i.Address, i.Former), i.Port)}
 	}
 	return w.clusterRoutes(d, base)
 }
@@ -66,20 +96,22 @@ func (w *world) wantedRoutes(d *database, layout plan.Layout) []route.Route {
 func (w *world) clusterRoutes(d *database, base route.Route) []route.Route {
 	c := d.cluster.Value
 	all := []route.Route{
-		with(base, c.ResourceID+writerSuffix, route.Leader, c.Address, c.Port),
-		with(base, c.ResourceID+"-reader", route.Readers, c.ReaderAddress, c.Port),
+		with(base, c.ResourceID+writerSuffix, route.Leader, w.listen(d, c.ResourceID+writerSuffix, c.Address, c.Former), c.Port),
+		with(base, c.ResourceID+readerSuffix, route.Readers, w.listen(d, c.ResourceID+readerSuffix, c.ReaderAddress, c.ReaderFormer), c.Port),
 	}
 	for _, s := range d.specs {
 		if s.Value.Deleting {
 			continue
 		}
-		r := with(base, s.Value.ResourceID, route.Seats, s.Value.Address, c.Port)
+		r := with(base, s.Value.ResourceID, route.Seats, w.listen(d, s.Value.ResourceID, s.Value.Address, s.Value.Former), c.Port)
 		r.Seats = []string{s.Value.ResourceID}
 		all = append(all, r)
 	}
-	for _, e := range state.LoadAll[spec.Endpoint](w.cache, state.EndpointRoot) {
-		if e.Value.Cluster == c.ResourceID && !e.Value.Deleting {
-			all = append(all, custom(base, e.Value, c, values(d.specs)))
+	for _, e := range d.custom {
+		if !e.Deleting {
+			r := with(base, e.ResourceID, route.Seats, w.listen(d, e.ResourceID, e.Address, e.Former), c.Port)
+			r.Seats, r.ReadersOnly = EndpointSeats(e, shared(d.specs))
+			all = append(all, r)
 		}
 	}
 	return all
@@ -88,13 +120,6 @@ func (w *world) clusterRoutes(d *database, base route.Route) []route.Route {
 func with(base route.Route, id string, kind route.Kind, address string, port int) route.Route {
 	base.ID, base.Kind, base.Listen = id, kind, fmt.Sprintf("%s:%d", address, port)
 	return base
-}
-
-// custom is the route of a custom endpoint.
-func custom(base route.Route, e spec.Endpoint, c spec.Cluster, instances []spec.Instance) route.Route {
-	r := with(base, e.ResourceID, route.Seats, e.Address, c.Port)
-	r.Seats, r.ReadersOnly = EndpointSeats(e, instances)
-	return r
 }
 
 // EndpointSeats resolves the lists of a custom endpoint of a cluster with these
@@ -125,12 +150,14 @@ func (w *world) departed(d *database, layout plan.Layout) ([]state.Op, error) {
 			continue
 		}
 		src, _ := d.seatSource(s.Value.ResourceID)
-		notes = append(notes, note{src, "0003", nil})
+		notes = append(notes, note{src, "0003", nil}, note{src, "0385", nil})
 		ops = append(ops, state.Remove(s.Key, s.Revision), state.Delete(state.Address(s.Value.Address)))
+		ops = append(ops, released(s.Value.Former)...)
 	}
 	for _, e := range state.LoadAll[spec.Endpoint](w.cache, state.EndpointRoot) {
 		if e.Value.Cluster == d.want.ID && e.Value.Deleting {
 			ops = append(ops, state.Remove(e.Key, e.Revision), state.Delete(state.Address(e.Value.Address)))
+			ops = append(ops, released(e.Value.Former)...)
 		}
 	}
 	events, err := puts(d, notes, w.now)

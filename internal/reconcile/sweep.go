@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -19,7 +20,16 @@ const batch = 100
 // their reports; tasks and results of databases at rest; Patroni's keys of
 // databases that are no more; and old events. Each removal stands alone.
 func (r *Reconciler) sweep(ctx context.Context, w *world) error {
-	ops := slices.Concat(w.finishedAssignments(), w.finishedTasks(), w.orphanScopes(), w.oldEvents())
+	err := r.remove(ctx, slices.Concat(w.orphanScopes(), w.orphanReports(), w.oldEvents()))
+	return errors.Join(err, r.sweepFinished(ctx, w), r.sweepDamaged(ctx, w))
+}
+
+// sweepFinished is the part of sweep that removes what was done as it should.
+func (r *Reconciler) sweepFinished(ctx context.Context, w *world) error {
+	return r.remove(ctx, slices.Concat(w.finishedAssignments(), w.finishedTasks()))
+}
+
+func (r *Reconciler) remove(ctx context.Context, ops []state.Op) error {
 	for chunk := range slices.Chunk(ops, batch) {
 		if _, err := r.Store.Commit(ctx, chunk...); err != nil {
 			return err
@@ -28,10 +38,45 @@ func (r *Reconciler) sweep(ctx context.Context, w *world) error {
 	return nil
 }
 
+// sweepDamaged has hosts clean up after members that are forgotten, and whose last
+// assignment cannot be read any more: it is written again, as the order to delete
+// that it must have been, and swept like any other once nothing is left.
+func (r *Reconciler) sweepDamaged(ctx context.Context, w *world) error {
+	var failed []error
+	for _, key := range w.cache.Keys(state.AssignRoot) {
+		host, id, _ := strings.Cut(state.Tail(key, state.AssignRoot), "/")
+		a, err := state.Load[member.Assignment](w.cache, key)
+		if err == nil && a.Value.ID == id || errors.Is(err, state.ErrNotFound) || !w.forgotten(id) {
+			continue
+		}
+		last, _ := w.lastAssigned(host, id)
+		_, last.Revision, _ = w.cache.Raw(key)
+		scope, name, _ := strings.Cut(id, ".")
+		_, err = r.Store.Commit(ctx, state.Swap(key, last.Revision, member.Assignment{
+			ID: id, Scope: scope, Name: name, Generation: max(last.Value.Generation, last.Revision) + 1, Want: member.Absent,
+		}))
+		if err != nil && !errors.Is(err, state.ErrConflict) {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// forgotten: it is known for certain that nobody counts on the member. A layout that
+// cannot be read, or is not there although its database is, says nothing.
+func (w *world) forgotten(id string) bool {
+	scope, name, _ := strings.Cut(id, ".")
+	layout, err := state.View[plan.Layout](w.cache, state.Layout(scope))
+	if errors.Is(err, state.ErrNotFound) {
+		return w.database(scope) == nil
+	}
+	return err == nil && !has(layout.Value, name) && layout.Value.Next > 0
+}
+
 func (w *world) finishedAssignments() []state.Op {
 	var ops []state.Op
-	for _, a := range state.LoadAll[member.Assignment](w.cache, state.AssignRoot) {
-		if a.Value.Want != member.Absent || w.placed(a.Value) {
+	for _, a := range state.ViewAll[member.Assignment](w.cache, state.AssignRoot) {
+		if a.Value.Want != member.Absent || w.placed(*a.Value) {
 			continue
 		}
 		host, _, _ := strings.Cut(state.Tail(a.Key, state.AssignRoot), "/")
@@ -45,17 +90,22 @@ func (w *world) finishedAssignments() []state.Op {
 
 // placed: a layout still counts on the member; it must be forgotten there first.
 func (w *world) placed(a member.Assignment) bool {
-	layout, ok := w.layouts[a.Scope]
-	return ok && slices.ContainsFunc(layout.Value.Members, func(m plan.Placed) bool { return m.Name == a.Name })
+	layout, err := state.View[plan.Layout](w.cache, state.Layout(a.Scope))
+	return err == nil && has(layout.Value, a.Name)
+}
+
+func has(l *plan.Layout, name string) bool {
+	_, ok := find(*l, name)
+	return ok
 }
 
 // finishedTasks are tasks of databases that are at rest or gone. While something
 // is going on their results are what the planner knows it by.
 func (w *world) finishedTasks() []state.Op {
 	var ops []state.Op
-	for _, t := range state.LoadAll[member.Task](w.cache, state.TaskRoot) {
+	for _, t := range state.ViewAll[member.Task](w.cache, state.TaskRoot) {
 		database, _, _ := strings.Cut(t.Value.ID, "/")
-		if layout, ok := w.layouts[database]; ok && len(layout.Value.Steps) > 0 {
+		if layout, err := state.View[plan.Layout](w.cache, state.Layout(database)); err == nil && len(layout.Value.Steps) > 0 {
 			continue
 		}
 		_, _, done := w.cache.Raw(state.Result(t.Value.ID))
@@ -73,7 +123,7 @@ func (w *world) orphanScopes() []state.Op {
 	for _, d := range w.databases {
 		known[d.want.ID] = true
 	}
-	for _, a := range state.LoadAll[member.Assignment](w.cache, state.AssignRoot) {
+	for _, a := range state.ViewAll[member.Assignment](w.cache, state.AssignRoot) {
 		known[a.Value.Scope] = true
 	}
 	var ops []state.Op
@@ -85,9 +135,22 @@ func (w *world) orphanScopes() []state.Op {
 	return ops
 }
 
+// orphanReports are those of members that are forgotten: an agent's last word may
+// arrive after its member was swept.
+func (w *world) orphanReports() []state.Op {
+	var ops []state.Op
+	for _, key := range w.cache.Keys(state.ReportRoot) {
+		host, id, _ := strings.Cut(state.Tail(key, state.ReportRoot), "/")
+		if _, _, assigned := w.cache.Raw(state.Assign(host, id)); !assigned && w.forgotten(id) {
+			ops = append(ops, state.Delete(key))
+		}
+	}
+	return ops
+}
+
 func (w *world) oldEvents() []state.Op {
 	var ops []state.Op
-	for _, e := range state.LoadAll[event.Event](w.cache, state.EventRoot) {
+	for _, e := range state.ViewAll[event.Event](w.cache, state.EventRoot) {
 		if w.now.Sub(e.Value.At) > event.Keep {
 			ops = append(ops, state.Delete(e.Key))
 		}

@@ -2,10 +2,13 @@ package reconcile
 
 import (
 	"slices"
+	"strings"
 	"time"
 
+	"howdah/internal/edge/seen"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
+	"howdah/internal/network"
 	"howdah/internal/plan"
 	"howdah/internal/spec"
 	"howdah/internal/state"
@@ -22,19 +25,31 @@ type world struct {
 	cache     *state.Cache
 	now       time.Time
 	hosts     []plan.Host
+	hostAt    map[string]int // places in hosts, by name
 	databases []*database
-	layouts   map[string]state.Record[plan.Layout]
-	ports     map[string][]int // in use, by host
-	promised  map[string]int64 // bytes that the classes of its members promise, by host
+	changed   []*database // those of them that changed since the look before
+	byID      map[string]*database
+	security  network.Book
+	edges     []seen.Between         // that hide clients
+	followers map[string][]*database // of databases, by resource id
+	routed    *routed
+	places    *Places
+	// hostsVersion is that of hosts: see Places.since.
+	hostsVersion int64
+	seen         int64 // how far the mirror was: see state.Cache.Since
+	networks     int64 // when networks changed last: see state.Cache.Changes
 }
 
 // database is one database with the records that it comes from.
 type database struct {
 	want     plan.Database
+	origin   origin
+	changed  bool // since the look before: it is wanted otherwise, or its records are others
 	owner    owner
 	layout   state.Record[plan.Layout]
-	assigned map[string]state.Record[member.Assignment] // by member id
-	specs    []state.Record[spec.Instance]              // instances: itself, or those of the cluster
+	unread   error                                      // why the layout cannot be read: then nothing can be decided
+	assigned map[string]state.Record[member.Assignment] // by member id; see advance
+	specs    []state.Record[*spec.Instance]             // instances, shared: itself, or those of the cluster
 	cluster  *state.Record[spec.Cluster]
 	custom   []spec.Endpoint // of the cluster
 }
@@ -45,63 +60,73 @@ type owner struct {
 	cluster bool
 }
 
-func (r *Reconciler) look() *world { return look(r.Cache, time.Now()) }
+func (r *Reconciler) look() *world {
+	r.last = lookAgain(r.last, r.Cache, time.Now())
+	return r.last
+}
 
-func look(cache *state.Cache, now time.Time) *world {
+func look(cache *state.Cache, now time.Time) *world { return lookAgain(nil, cache, now) }
+
+// lookAgain makes a world, and takes over what did not change since the one before,
+// which must not be used any more. That may be nil.
+func lookAgain(before *world, cache *state.Cache, now time.Time) *world {
+	if before == nil {
+		before = &world{routed: &routed{}, places: &Places{Cache: cache}}
+	}
 	w := &world{
-		cache: cache, now: now, layouts: map[string]state.Record[plan.Layout]{},
-		ports: map[string][]int{}, promised: map[string]int64{},
+		cache: cache, now: now, routed: before.routed, places: before.places,
+		security: before.security, edges: before.edges, networks: cache.Changes(state.SecurityGroupRoot, state.BetweenRoot),
+		databases: before.databases, byID: before.byID, followers: before.followers,
 	}
-	for _, l := range state.LoadAll[plan.Layout](cache, state.LayoutRoot) {
-		w.layouts[l.Value.ID] = l
+	news := w.news(before)
+	for _, d := range before.changed {
+		d.changed = false
 	}
-	w.findDatabases()
-	w.findHosts()
+	if news.networks {
+		w.findNetworks()
+	}
+	if news.more || !w.follow(before, news) {
+		w.findDatabases(before)
+	}
+	w.findHosts(before)
 	return w
 }
 
-func (w *world) findDatabases() {
-	instances := state.LoadAll[spec.Instance](w.cache, state.InstanceRoot)
-	clusters := state.LoadAll[spec.Cluster](w.cache, state.ClusterRoot)
-	links := relations(instances, clusters)
-	custom := map[string][]spec.Endpoint{}
-	for _, e := range state.LoadAll[spec.Endpoint](w.cache, state.EndpointRoot) {
-		custom[e.Value.Cluster] = append(custom[e.Value.Cluster], e.Value)
-	}
-	members := map[string][]state.Record[spec.Instance]{}
-	for _, i := range instances {
-		if i.Value.Cluster != "" {
-			members[i.Value.Cluster] = append(members[i.Value.Cluster], i)
-			continue
-		}
-		w.add(&database{
-			want: plan.ForInstance(i.Value, links[i.Value.ResourceID]), owner: owner{Common: i.Value.Common},
-			specs: []state.Record[spec.Instance]{i},
-		})
-	}
-	for _, c := range clusters {
-		own := members[c.Value.ResourceID]
-		w.add(&database{
-			want:  plan.ForCluster(c.Value, values(own), links[c.Value.ResourceID]),
-			owner: owner{Common: c.Value.Common, cluster: true}, specs: own, cluster: &c,
-			custom: custom[c.Value.ResourceID],
-		})
-	}
+// news is what changed since the world before.
+type news struct {
+	instances, layouts []string // keys
+	networks           bool
+	more               bool // what concerns several databases, or nobody knows what
 }
 
-func (w *world) add(d *database) {
-	d.want.ServerIPs = served(d)
-	d.layout = w.layouts[d.want.ID]
-	d.assigned = map[string]state.Record[member.Assignment]{}
+func (w *world) news(before *world) news {
+	keys, seen, complete := w.cache.Since(before.seen, state.SpecRoot, state.SubnetGroupRoot, state.LayoutRoot)
+	w.seen = seen
+	n := news{networks: w.networks != before.networks || before.byID == nil}
+	n.more = n.networks || !complete // databases name networks
+	for _, key := range keys {
+		switch {
+		case strings.HasPrefix(key, state.InstanceRoot):
+			n.instances = append(n.instances, key)
+		case strings.HasPrefix(key, state.LayoutRoot):
+			n.layouts = append(n.layouts, key)
+		default:
+			n.more = true
+		}
+	}
+	return n
+}
+
+// lastAssignments is what hosts were told last of the members of a database, by id.
+func (w *world) lastAssignments(d *database) map[string]state.Record[member.Assignment] {
+	all := map[string]state.Record[member.Assignment]{}
 	for _, m := range d.layout.Value.Members {
 		id := plan.ID(d.want.ID, m.Name)
 		if a, ok := w.lastAssigned(m.Host, id); ok {
-			d.assigned[id] = a
+			all[id] = a
 		}
-		w.ports[m.Host] = append(w.ports[m.Host], m.Port, m.RESTPort)
-		w.promised[m.Host] += memoryOfSeat(d.want, m)
 	}
-	w.databases = append(w.databases, d)
+	return all
 }
 
 // served are the addresses that clients may verify in the server's certificate.
@@ -109,7 +134,7 @@ func served(d *database) []string {
 	all := addresses(d)
 	for _, e := range d.custom {
 		if !e.Deleting {
-			all = append(all, e.Address)
+			all = append(append(all, e.Address), e.Former...)
 		}
 	}
 	slices.Sort(all)
@@ -137,69 +162,33 @@ func (w *world) lastAssigned(host, id string) (last state.Record[member.Assignme
 	return last, found || known > 0
 }
 
-// addresses are those of the database's own records, which go with it.
+// addresses are those of the database's own records, which go with it, also such as
+// their endpoints are just leaving.
 func addresses(d *database) []string {
 	var all []string
 	for _, s := range d.specs {
-		all = append(all, s.Value.Address)
+		all = append(append(all, s.Value.Address), s.Value.Former...)
 	}
 	if d.cluster != nil {
-		all = append(all, d.cluster.Value.Address, d.cluster.Value.ReaderAddress)
+		c := d.cluster.Value
+		all = slices.Concat(all, []string{c.Address, c.ReaderAddress}, c.Former, c.ReaderFormer)
 	}
 	all = slices.DeleteFunc(all, func(a string) bool { return a == "" })
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-func values[T any](records []state.Record[T]) []T {
-	all := make([]T, len(records))
-	for i, r := range records {
-		all[i] = r.Value
+// findHosts finds what is free on the hosts. What a decision took of those before, see
+// remember, it wrote, too, so that they changed.
+func (w *world) findHosts(before *world) {
+	w.hosts, w.hostAt = before.hosts, before.hostAt
+	hosts, version := w.places.since(before.hostsVersion)
+	if w.hostsVersion = version; hosts == nil {
+		return
 	}
-	return all
-}
-
-// relations finds who follows whom.
-func relations(instances []state.Record[spec.Instance], clusters []state.Record[spec.Cluster]) map[string]plan.Links {
-	sources := map[string]spec.Common{}
-	for _, i := range instances {
-		sources[i.Value.ResourceID] = i.Value.Common
-	}
-	for _, c := range clusters {
-		sources[c.Value.ResourceID] = c.Value.Common
-	}
-	links := map[string]plan.Links{}
-	for _, i := range instances {
-		source, ok := sources[i.Value.Source]
-		if !i.Value.Follows() || !ok || i.Value.Deleting {
-			continue
-		}
-		own := links[i.Value.ResourceID]
-		own.Upstream = &patroni.Upstream{Host: source.Address, Port: source.Port, Slot: plan.SlotName(i.Value.ResourceID)}
-		links[i.Value.ResourceID] = own
-		theirs := links[source.ResourceID]
-		theirs.Followers = append(theirs.Followers, i.Value.ResourceID)
-		links[source.ResourceID] = theirs
-	}
-	return links
-}
-
-func (w *world) findHosts() {
-	for _, h := range state.LoadAll[member.Host](w.cache, state.HostRoot) {
-		host := plan.Host{
-			Name: h.Value.Name, Zone: h.Value.Zone, Address: h.Value.Address,
-			CPUs: h.Value.CPUs, Memory: h.Value.Memory, DiskFull: member.NearlyFull(h.Value.Disk, h.Value.DiskFree),
-			Committed: w.promised[h.Value.Name], UsedPorts: w.ports[h.Value.Name],
-		}
-		if live, err := state.Load[Liveness](w.cache, state.Live(host.Name)); err == nil {
-			host.Alive, host.LostSince = live.Value.Alive, live.Value.Since
-		}
-		_, _, host.Draining = w.cache.Raw(state.Drain(host.Name))
-		for major := range h.Value.Majors {
-			host.Majors = append(host.Majors, major)
-		}
-		slices.Sort(host.Majors)
-		w.hosts = append(w.hosts, host)
+	w.hosts, w.hostAt = hosts, make(map[string]int, len(hosts))
+	for n := range w.hosts {
+		w.hostAt[w.hosts[n].Name] = n
 	}
 }
 
@@ -216,33 +205,35 @@ func memoryOfSeat(want plan.Database, m plan.Placed) int64 {
 // remember lets later decisions of the same pass see what a layout that was just
 // made takes of the hosts.
 func (w *world) remember(d *database, l plan.Layout) {
-	for i := range w.hosts {
-		for _, m := range l.Members {
-			if m.Host != w.hosts[i].Name {
-				continue
-			}
-			w.hosts[i].UsedPorts = append(w.hosts[i].UsedPorts, m.Port, m.RESTPort)
-			if _, known := find(d.layout.Value, m.Name); !known {
-				w.hosts[i].Committed += memoryOfSeat(d.want, m)
-			}
+	for _, m := range l.Members {
+		h := w.host(m.Host)
+		old, known := find(d.layout.Value, m.Name)
+		if h == nil || known && old.Port == m.Port && old.RESTPort == m.RESTPort {
+			continue
+		}
+		h.UsedPorts = append(h.UsedPorts, m.Port, m.RESTPort)
+		if !known {
+			h.Committed += memoryOfSeat(d.want, m)
 		}
 	}
+}
+
+// host is nil for one that is not known.
+func (w *world) host(name string) *plan.Host {
+	if at, ok := w.hostAt[name]; ok {
+		return &w.hosts[at]
+	}
+	return nil
 }
 
 func (w *world) alive(host string) bool {
-	for _, h := range w.hosts {
-		if h.Name == host {
-			return h.Alive
-		}
-	}
-	return false
+	h := w.host(host)
+	return h != nil && h.Alive
 }
 
 func (w *world) memoryOf(host string) int64 {
-	for _, h := range w.hosts {
-		if h.Name == host {
-			return h.Memory
-		}
+	if h := w.host(host); h != nil {
+		return h.Memory
 	}
 	return 0
 }
@@ -250,10 +241,10 @@ func (w *world) memoryOf(host string) int64 {
 // input gathers what the planner needs for one database.
 func (w *world) input(d *database, policy plan.Policy) plan.Input {
 	in := plan.Input{
-		Now: w.now, Want: d.want, Layout: d.layout.Value, Hosts: w.hosts, Policy: policy,
+		Now: w.now, Want: d.want, Layout: d.layout.Value, Hosts: w.hosts, HostAt: w.hostAt, Policy: policy,
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
-		Results: map[string]member.Result{},
-		Leader:  leaderOf(w.cache, d.want.ID), Sync: syncOf(w.cache, d.want.ID),
+		Results: map[string]member.Result{}, Making: map[string]bool{}, Unborn: unborn(w.cache, d.want.ID), Positions: map[string]int64{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
+		Leader: leaderOf(w.cache, d.want.ID), Sync: syncOf(w.cache, d.want.ID),
 		Ways: Ways(w.cache, w.wantedRoutes(d, d.layout.Value)),
 	}
 	for _, m := range d.layout.Value.Members {
@@ -263,10 +254,16 @@ func (w *world) input(d *database, policy plan.Policy) plan.Input {
 		}
 		if a, ok := d.assigned[id]; ok {
 			in.Assigned[id] = a.Value.Generation
+			if outstanding(d, m) && !w.upToDate(d, m, a.Value) {
+				in.Assigned[id]++ // it is about to be told
+			}
 		}
 		if value, _, ok := w.cache.Raw(patroni.MemberKey(d.want.ID, m.Name)); ok {
 			if s, err := patroni.ParseMember(value); err == nil {
-				in.Applied[id] = s.Generation()
+				in.Applied[id], in.Positions[id], in.Making[id] = s.Generation(), s.Location, s.Making()
+				// What a primary said before it was restarted as a standby holds no more.
+				in.PendingRestart[id] = s.PendingRestart && (m.Name == in.Leader || s.Role == "replica")
+				in.Growing[id] = in.PendingRestart[id] && plan.Grows(s.Differences)
 			}
 		}
 	}
@@ -281,6 +278,12 @@ func leaderOf(cache *state.Cache, scope string) string {
 	return string(value)
 }
 
+// unborn: someone began to bootstrap, and no data have been made yet that count.
+func unborn(cache *state.Cache, scope string) bool {
+	value, _, ok := cache.Raw(patroni.InitializeKey(scope))
+	return ok && len(value) == 0
+}
+
 func syncOf(cache *state.Cache, scope string) patroni.Sync {
 	value, _, _ := cache.Raw(patroni.SyncKey(scope))
 	s, err := patroni.ParseSync(value)
@@ -289,6 +292,3 @@ func syncOf(cache *state.Cache, scope string) patroni.Sync {
 	}
 	return s
 }
-
-// Hosts are all hosts with what is free on them, as placing sees them.
-func Hosts(cache *state.Cache, now time.Time) []plan.Host { return look(cache, now).hosts }

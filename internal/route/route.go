@@ -23,6 +23,8 @@ type Route struct {
 	Seats    []string `json:"seats,omitempty"`
 	// ReadersOnly leaves the primary out of a Seats route.
 	ReadersOnly bool `json:"readers_only,omitempty"`
+	// Allow are the networks that may connect, in CIDR notation; nil: everyone.
+	Allow []string `json:"allow,omitzero"`
 	// Follows: the leader is a replica of another database, and never writable.
 	Follows bool `json:"follows,omitempty"`
 }

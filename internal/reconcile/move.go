@@ -1,0 +1,91 @@
+package reconcile
+
+import (
+	"net"
+	"slices"
+
+	"howdah/internal/member"
+	"howdah/internal/plan"
+	"howdah/internal/route"
+	"howdah/internal/state"
+)
+
+// listen is the address of an endpoint's route. One that is being moved stays where it
+// is until the members' certificates name its new address: clients that verify it must
+// not be turned away.
+func (w *world) listen(d *database, id, address string, former []string) string {
+	if len(former) == 0 {
+		return address
+	}
+	last, err := state.Load[route.Route](w.cache, state.Route(id))
+	if err != nil {
+		return address // it is not served yet
+	}
+	now, _, err := net.SplitHostPort(last.Value.Listen)
+	if err != nil || !slices.Contains(former, now) || w.named(d, address) {
+		return address
+	}
+	return now
+}
+
+// named: all servers of a database that run on living hosts have a certificate with
+// this address. One on a lost host gets it before it starts again.
+func (w *world) named(d *database, address string) bool {
+	for _, m := range d.layout.Value.Members {
+		id := plan.ID(d.want.ID, m.Name)
+		last, told := d.assigned[id]
+		switch {
+		case m.Leaving || !w.alive(m.Host) || !told || last.Value.Want != member.Running:
+			continue
+		case !slices.Contains(last.Value.ServerIPs, address):
+			return false
+		}
+		report, err := state.Load[member.Report](w.cache, state.Report(m.Host, id))
+		if err != nil || followed(report.Value) < last.Value.Generation {
+			return false
+		}
+	}
+	return true
+}
+
+// followed is the newest assignment that a member's certificate follows, as far as its
+// agent says.
+func followed(r member.Report) int64 {
+	if r.Rendered == 0 {
+		return r.Generation
+	}
+	return r.Rendered
+}
+
+// Moved reports whether an endpoint with this route is served at its new address: the
+// route has it, and no edge that runs is at another one.
+func Moved(cache *state.Cache, id, address string) bool {
+	r, err := state.Load[route.Route](cache, state.Route(id))
+	if err != nil {
+		return false
+	}
+	if now, _, err := net.SplitHostPort(r.Value.Listen); err != nil || now != address {
+		return false
+	}
+	for _, way := range state.LoadAll[route.Way](cache, state.WayPrefix(id)) {
+		if _, _, runs := cache.Raw(state.Runs(way.Value.Edge)); runs && way.Value.Listen != r.Value.Listen {
+			return false
+		}
+	}
+	return true
+}
+
+// WriterRoute and ReaderRoute are the ids of a cluster's routes, by its resource id.
+func WriterRoute(cluster string) string { return cluster + writerSuffix }
+
+// ReaderRoute: see WriterRoute.
+func ReaderRoute(cluster string) string { return cluster + readerSuffix }
+
+// released gives addresses back.
+func released(addresses []string) []state.Op {
+	var ops []state.Op
+	for _, a := range addresses {
+		ops = append(ops, state.Delete(state.Address(a)))
+	}
+	return ops
+}

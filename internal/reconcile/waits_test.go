@@ -1,0 +1,39 @@
+package reconcile
+
+import (
+	"fmt"
+	"testing"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/plan"
+)
+
+// Who waits for a restart is who says so in the role that it has now: what a primary
+// said last does not hold for the standby that it becomes.
+func TestWhoWaitsForARestart(t *testing.T) {
+	const pending = `{"state":"running","role":%q,"pending_restart":%t,"pending_restart_reason":{%q:{"old_value":"120","new_value":"140"}}}`
+	for _, tt := range []struct {
+		name, member, role, setting string
+		pending, waits, growing     bool
+	}{
+		{"a primary", "m1", "primary", "max_connections", true, true, true},
+		{"a standby", "m2", "replica", "max_connections", true, true, true},
+		{"a standby, for what it may have less of", "m2", "replica", "shared_buffers", true, true, false},
+		{"one that was the primary", "m2", "primary", "max_connections", true, false, false},
+		{"nobody", "m2", "replica", "max_connections", false, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := made(t, true)
+			b.same(patroni.MemberKey(dbID, tt.member), fmt.Sprintf(pending, tt.role, tt.pending, tt.setting))
+			w := b.look()
+			in := w.input(w.databases[0], plan.Policy{})
+			if in.Leader != "m1" {
+				t.Fatalf("%s leads", in.Leader)
+			}
+			id := plan.ID(dbID, tt.member)
+			if in.PendingRestart[id] != tt.waits || in.Growing[id] != tt.growing {
+				t.Errorf("waits %t, growing %t", in.PendingRestart[id], in.Growing[id])
+			}
+		})
+	}
+}
