@@ -2,7 +2,8 @@
 // assigned run as assigned, and reports what it sees. It decides nothing about
 // databases. What it does on its own is to keep its members safe: no PostgreSQL
 // runs without its Patroni, a primary whose PostgreSQL died is fenced, proved
-// dead and replaced at once, and a Patroni that hangs is started again.
+// dead and replaced at once, and a Patroni that hangs is started again, or replaced
+// like a dead one if that is safe.
 //
 // Everything that must outlive the agent is in processes and files of its own:
 // an agent that starts finds its members running and takes them over.
@@ -30,6 +31,7 @@ import (
 	"howdah/internal/home"
 	"howdah/internal/hostapi"
 	"howdah/internal/member"
+	"howdah/internal/network/cidr"
 	"howdah/internal/proc"
 	"howdah/internal/state"
 )
@@ -62,6 +64,12 @@ type Agent struct {
 	// hangAfter is how long a Patroni may run without a PostgreSQL, and without a
 	// child that is making one, before it counts as hanging (spec/ha.md A5).
 	hangAfter time.Duration
+	// leasePatience is the same for one that has a PostgreSQL.
+	leasePatience leasePatience
+	// listen is where control planes are answered, and logins the port where the
+	// PostgreSQLs of this host are; set before anything runs.
+	listen string
+	logins int
 
 	mu      sync.Mutex
 	runners map[string]*runner // by member id, guarded by mu
@@ -79,7 +87,10 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Config: cfg, patroni: program, user: user, hangAfter: hangAfter, runners: map[string]*runner{}, begun: map[string]bool{}}
+	a := &Agent{
+		Config: cfg, patroni: program, user: user, hangAfter: hangAfter, leasePatience: defaultLeasePatience,
+		runners: map[string]*runner{}, begun: map[string]bool{},
+	}
 	if err := a.makeDirs(); err != nil {
 		return nil, err
 	}
@@ -94,19 +105,22 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a.cut = chooseCutter(ctx, a)
-	a.spares = &spares{agent: a, keep: sparesKept}
+	a.spares = newSpares(a)
 	return a, nil
 }
 
 // Run works until ctx ends. Its members go on without it.
 func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	a.store = &state.Store{Client: client}
+	answer, answerLogins := a.listenForControl(ctx), a.listenForLogins(ctx)
 	a.adopt(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		a.control.run(ctx, state.NewCache(client, a.Log, state.ControlRoot), a.Log)
 		return nil
 	})
+	group.Go(func() error { return answer(ctx) })
+	group.Go(func() error { return answerLogins(ctx) })
 	group.Go(func() error { return a.describe(ctx) })
 	group.Go(func() error { return a.followAssignments(ctx) })
 	group.Go(func() error { return a.followTasks(ctx) })
@@ -292,6 +306,9 @@ func checkAssignment(a member.Assignment, id string) error {
 	case a.Want == member.Running && (a.Address == "" || a.Major == 0):
 		return fmt.Errorf("%w: address or version is missing", errAssignment)
 	}
+	if _, err := cidr.Parse(a.Allow); err != nil {
+		return fmt.Errorf("%w: networks: %w", errAssignment, err)
+	}
 	return nil
 }
 
@@ -309,8 +326,8 @@ func (a *Agent) patroniMember(as member.Assignment, install postgres.Install, ho
 		BinDir: install.BinDir, InitDB: filepath.Join(dir, initdbScript),
 		SocketDir: a.runDir(), EtcdHosts: hosts, OSUsers: a.osUsers(),
 		Parameters: as.Parameters, Cluster: as.Cluster,
-		Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover,
-		RequireTLS: as.RequireTLS, Generation: as.Generation,
+		Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,
+		RequireTLS: as.RequireTLS, Allow: as.Allow, Tokens: a.tokens(as), Generation: as.Generation,
 	}
 }
 
@@ -324,10 +341,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // certificate gets a certificate from whichever control plane answers.
-func (a *Agent) certificate(ctx context.Context, id string) (certs.Pair, error) {
+func (a *Agent) certificate(ctx context.Context, id, kind string) (certs.Pair, error) {
 	last := hostapi.ErrRefused
 	for _, c := range a.control.all() {
-		pair, err := c.Certificate(ctx, id, a.Identity.Pair().CAPEM)
+		pair, err := c.Certificate(ctx, id, kind, a.Identity.Pair().CAPEM)
 		if err == nil {
 			return pair, nil
 		}

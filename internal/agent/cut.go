@@ -4,25 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"howdah/internal/fence"
 )
 
 // cutter cuts the standbys of this host off from lost primaries, so that no
 // confirmation of theirs reaches one any more.
 type cutter interface {
 	name() string
-	// sync makes exactly these cuts real and lifts all others. It is idempotent,
-	// and cheap when nothing changes.
-	sync(ctx context.Context, cuts []fence.Case) error
+	// sync makes exactly these cuts real, lifts all others, and answers those that
+	// hold: also when it answers an error, of the rest. It is idempotent, and cheap
+	// when nothing changes.
+	sync(ctx context.Context, cuts []cut) ([]cut, error)
 }
 
 // chooseCutter prefers the kernel: its cut does not depend on any process.
@@ -38,8 +38,14 @@ func chooseCutter(ctx context.Context, a *Agent) cutter {
 var notInTableName = regexp.MustCompile(`[^a-z0-9]`)
 
 func cutTable(homeID, host string) string {
-	return "howdah_" + homeID + "_fence_" + notInTableName.ReplaceAllString(host, "_")
+	return cutPrefix(homeID) + notInTableName.ReplaceAllString(host, "_")
 }
+
+// cutPrefix is what the tables of all hosts of a home begin with.
+func cutPrefix(homeID string) string { return "howdah_" + homeID + "_fence_" }
+
+// trySuffix makes the name of the table that is made to find out whether it can be.
+const trySuffix = "_try"
 
 // kernelCutter drops what comes from a lost primary and refuses what goes there,
 // by rules of its own table.
@@ -55,27 +61,28 @@ func (k *kernelCutter) try(ctx context.Context) error {
 		return errors.New("not root")
 	}
 	// The last address of the loopback network and port 1: nobody's.
-	if err := nft(ctx, cutRules(k.table+"_try", []string{"127.255.255.254:1"})); err != nil {
+	if err := nft(ctx, cutRules(k.table+trySuffix, []string{"127.255.255.254:1"})); err != nil {
 		return err
 	}
-	return nft(ctx, cutRules(k.table+"_try", nil))
+	return nft(ctx, cutRules(k.table+trySuffix, nil))
 }
 
-func (k *kernelCutter) sync(ctx context.Context, cuts []fence.Case) error {
+func (k *kernelCutter) sync(ctx context.Context, cuts []cut) ([]cut, error) {
 	var addresses []string
 	for _, c := range cuts {
-		addresses = append(addresses, c.Postgres, c.Patroni)
+		addresses = append(addresses, c.from.Postgres, c.from.Patroni)
 	}
 	slices.Sort(addresses)
+	addresses = slices.Compact(addresses)
 	if len(addresses) == 0 && k.clear {
-		return nil
+		return nil, nil
 	}
 	// A cut is set again at every look: someone else may have flushed the rules.
 	if err := nft(ctx, cutRules(k.table, addresses)); err != nil {
-		return err
+		return nil, err
 	}
 	k.clear = len(addresses) == 0
-	return nil
+	return cuts, nil
 }
 
 // cutRules is the whole table, replaced in one transaction. Resets pass: a
@@ -111,14 +118,18 @@ func cutRules(table string, addresses []string) string {
 `, table, strings.Join(elements, ", "))
 }
 
+// nftProgram is where Debian keeps it, unless it is on the PATH.
+func nftProgram() string {
+	if found, err := exec.LookPath("nft"); err == nil {
+		return found
+	}
+	return "/usr/sbin/nft"
+}
+
 func nft(ctx context.Context, rules string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	program := "/usr/sbin/nft"
-	if found, err := exec.LookPath("nft"); err == nil {
-		program = found
-	}
-	cmd := exec.CommandContext(ctx, program, "-f", "-")
+	cmd := exec.CommandContext(ctx, nftProgram(), "-f", "-")
 	cmd.Stdin = strings.NewReader(rules)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("set rules in the kernel: %w: %s", err, out)
@@ -133,49 +144,27 @@ type receiverCutter struct{ agent *Agent }
 
 func (c *receiverCutter) name() string { return "receiver" }
 
-func (c *receiverCutter) sync(ctx context.Context, cuts []fence.Case) error {
-	var failed []error
+// sync deals with all standbys at once: one that is sick keeps nobody waiting. A cut
+// is made again at every look, because Patroni tries to undo it.
+func (c *receiverCutter) sync(ctx context.Context, cuts []cut) ([]cut, error) {
+	needed := slices.DeleteFunc(slices.Clone(cuts), func(c cut) bool { return !c.standby.mustBeCut(c.from) })
+	var mu sync.Mutex
+	failed := map[*runner]error{} // guarded by mu
+	var all sync.WaitGroup
 	for _, r := range c.agent.allRunners() {
-		database, _, _ := strings.Cut(r.id, ".")
-		wanted := slices.ContainsFunc(cuts, func(cut fence.Case) bool { return cut.Leadership.Database == database })
-		if wanted != r.isCut() {
-			failed = append(failed, r.cutReceiver(ctx, wanted))
+		wanted := slices.ContainsFunc(needed, func(c cut) bool { return c.standby == r })
+		if !wanted && !r.isCut() {
+			continue
 		}
+		all.Go(func() {
+			if err := r.cutReceiver(ctx, wanted); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed[r] = err
+			}
+		})
 	}
-	return errors.Join(failed...)
-}
-
-// isCut reads the file that ALTER SYSTEM writes: it survives us.
-func (r *runner) isCut() bool {
-	text, err := os.ReadFile(filepath.Join(r.dataDir(), "postgresql.auto.conf"))
-	return err == nil && strings.Contains(string(text), "primary_conninfo")
-}
-
-func (r *runner) cutReceiver(ctx context.Context, cut bool) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	conn, err := r.agent.admin(ctx, r.target())
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	sql := "ALTER SYSTEM RESET primary_conninfo"
-	if cut {
-		sql = "ALTER SYSTEM SET primary_conninfo = ''"
-	}
-	for _, statement := range []string{sql, "SELECT pg_reload_conf()"} {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("cut WAL receiver of %s: %w", r.id, err)
-		}
-	}
-	for receiving := cut; receiving; {
-		err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver)").Scan(&receiving)
-		if err != nil {
-			return fmt.Errorf("cut WAL receiver of %s: %w", r.id, err)
-		}
-		if receiving && !sleep(ctx, 5*time.Millisecond) {
-			return fmt.Errorf("WAL receiver of %s still runs: %w", r.id, fence.ErrRefused)
-		}
-	}
-	return nil
+	all.Wait()
+	made := slices.DeleteFunc(needed, func(c cut) bool { return failed[c.standby] != nil })
+	return made, errors.Join(slices.Collect(maps.Values(failed))...)
 }

@@ -55,7 +55,7 @@ func TestKernelCut(t *testing.T) {
 		t.Skipf("needs rules in the kernel: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := k.sync(context.Background(), nil); err != nil {
+		if _, err := k.sync(context.Background(), nil); err != nil {
 			t.Error(err)
 		}
 		if exec.Command("nft", "list", "table", "inet", k.table).Run() == nil {
@@ -64,9 +64,9 @@ func TestKernelCut(t *testing.T) {
 	})
 	lost, other := listen(t), listen(t)
 	server, client := lost.accept(t)
-	cuts := []fence.Case{{Postgres: lost.Addr().String(), Patroni: testkit.FreeAddr(t)}}
+	cuts := []cut{{from: fence.Case{Postgres: lost.Addr().String(), Patroni: testkit.FreeAddr(t)}}}
 	for range 2 { // the second time it mends what someone flushed
-		if err := k.sync(t.Context(), cuts); err != nil {
+		if _, err := k.sync(t.Context(), cuts); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := net.DialTimeout("tcp", lost.Addr().String(), 5*time.Second); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -76,7 +76,7 @@ func TestKernelCut(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	if err := k.sync(t.Context(), cuts); err != nil {
+	if _, err := k.sync(t.Context(), cuts); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := server.Write([]byte("commit confirmed")); err != nil {
@@ -87,7 +87,7 @@ func TestKernelCut(t *testing.T) {
 		t.Errorf("%d bytes of the lost primary arrived, %v", n, err)
 	}
 	other.accept(t)
-	if err := k.sync(t.Context(), nil); err != nil {
+	if _, err := k.sync(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	lost.accept(t)

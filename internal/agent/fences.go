@@ -27,18 +27,28 @@ const (
 // cutting the own standbys off, and by giving in when the own primary was
 // replaced. It belongs to one goroutine.
 type fences struct {
-	agent *Agent
-	seen  map[string]*watching // by database
+	agent    *Agent
+	seen     map[string]*watching // by the case's id
+	reported map[string]bool      // keys of cuts that were told of
 }
 
 // watching is one case as this host deals with it.
 type watching struct {
-	c      fence.Case
+	phase  fence.Phase
 	cancel context.CancelFunc
 }
 
+// cut is one of the own standbys that has to be cut off from a lost primary.
+type cut struct {
+	from    fence.Case
+	standby *runner
+}
+
+// key is that of the report.
+func (c cut) key() string { return state.Cut(c.from.ID, c.standby.name()) }
+
 func (a *Agent) followFences(ctx context.Context) error {
-	f := &fences{agent: a, seen: map[string]*watching{}}
+	f := &fences{agent: a, seen: map[string]*watching{}, reported: map[string]bool{}}
 	cache := state.NewCache(a.store.Client, a.Log, state.FenceRoot)
 	changed := make(chan struct{}, 1)
 	changed <- struct{}{} // cuts that an earlier agent left are mended at once
@@ -74,71 +84,82 @@ func (f *fences) stop() {
 
 // update makes this host do what the open cases ask for.
 func (f *fences) update(ctx context.Context, open []state.Record[fence.Case]) {
-	var cuts []fence.Case
+	var wanted []cut
 	current := map[string]bool{}
 	for _, record := range open {
 		c := record.Value
-		current[c.Leadership.Database] = true
-		if c.Wanted() && f.ownStandby(c) != nil {
-			cuts = append(cuts, c)
+		current[c.ID] = true
+		if !c.Wanted() {
+			continue
+		}
+		for _, r := range f.ownStandbys(c) {
+			wanted = append(wanted, cut{from: c, standby: r})
 		}
 	}
 	// Cut first: everything else waits for it.
-	if err := f.agent.cut.sync(ctx, cuts); err != nil {
+	made, err := f.agent.cut.sync(ctx, wanted)
+	if err != nil {
 		f.agent.Log.Error("cut off a lost primary", "error", err)
-		cuts = nil
+	}
+	for _, c := range made {
+		f.reportCut(ctx, c)
 	}
 	for _, record := range open {
-		f.follow(ctx, record.Value, cuts)
+		f.follow(ctx, record.Value)
 	}
-	for database, w := range f.seen {
-		if !current[database] {
+	f.forget(current)
+}
+
+// forget drops what is known of cases that are closed.
+func (f *fences) forget(current map[string]bool) {
+	for id, w := range f.seen {
+		if !current[id] {
 			w.cancel()
-			delete(f.seen, database)
+			delete(f.seen, id)
+		}
+	}
+	for key := range f.reported {
+		if id, _, _ := strings.Cut(state.Tail(key, state.CutRoot), "/"); !current[id] {
+			delete(f.reported, key)
 		}
 	}
 }
 
-// ownStandby is this host's member that could confirm commits to the primary.
-func (f *fences) ownStandby(c fence.Case) *runner {
+// ownStandbys are this host's members that could confirm commits to the primary.
+func (f *fences) ownStandbys(c fence.Case) []*runner {
+	var own []*runner
 	for _, r := range f.agent.allRunners() {
-		database, name, _ := strings.Cut(r.id, ".")
-		if database == c.Leadership.Database && slices.Contains(c.Leadership.Sync.Standbys, name) {
-			return r
+		if r.confirms(c.Leadership) {
+			own = append(own, r)
 		}
 	}
-	return nil
+	return own
+}
+
+// confirms: this member could confirm commits to the primary of a leadership.
+func (r *runner) confirms(l fence.Leadership) bool {
+	return r.database() == l.Database && slices.Contains(l.Sync.Standbys, r.name())
 }
 
 // follow reacts to a case that is new or has moved on.
-func (f *fences) follow(ctx context.Context, c fence.Case, cuts []fence.Case) {
-	old, known := f.seen[c.Leadership.Database]
-	if known && old.c.ID == c.ID && old.c.Phase == c.Phase {
+func (f *fences) follow(ctx context.Context, c fence.Case) {
+	old := f.seen[c.ID]
+	if old != nil && old.phase == c.Phase {
 		return
 	}
-	if c.Wanted() && f.ownStandby(c) != nil && !slices.ContainsFunc(cuts, func(cut fence.Case) bool { return cut.ID == c.ID }) {
-		return // the cut failed: tried again at the next look
-	}
-	if known {
+	if old != nil {
 		old.cancel()
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	f.seen[c.Leadership.Database] = &watching{c: c, cancel: cancel}
-	if c.Host == f.agent.Name {
+	f.seen[c.ID] = &watching{phase: c.Phase, cancel: cancel}
+	switch own := f.ownStandbys(c); {
+	case c.Host == f.agent.Name:
 		if c.Phase == fence.Revoked {
 			f.giveIn(ctx, c)
 		}
-		return
+	case c.Phase == fence.Suspected && len(own) > 0:
+		own[0].done.Go(func() { f.witness(ctx, c) })
 	}
-	standby := f.ownStandby(c)
-	if standby == nil {
-		return
-	}
-	if c.Phase == fence.Suspected {
-		standby.done.Go(func() { f.witness(ctx, c) })
-		return
-	}
-	f.reportCut(ctx, c, standby)
 }
 
 // giveIn ends the own primary, which was replaced while this host was silent.
@@ -158,24 +179,27 @@ func (f *fences) giveIn(ctx context.Context, c fence.Case) {
 	})
 }
 
-func (f *fences) reportCut(ctx context.Context, c fence.Case, standby *runner) {
-	_, name, _ := strings.Cut(standby.id, ".")
+// reportCut tells of a cut that was made, once.
+func (f *fences) reportCut(ctx context.Context, c cut) {
+	if f.reported[c.key()] {
+		return
+	}
 	report := fence.CutReport{
-		Case: c.ID, Host: f.agent.Name, Member: name, How: f.agent.cut.name(),
-		LSN: standby.probe.last().facts.LSN, At: time.Now().UTC(),
+		Case: c.from.ID, Host: f.agent.Name, Member: c.standby.name(), How: f.agent.cut.name(),
+		LSN: c.standby.probe.last().facts.LSN, At: time.Now().UTC(),
 	}
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
-	key := state.Cut(c.Leadership.Database, f.agent.Name)
-	if _, err := f.agent.store.Commit(ctx, state.Put(key, report)); err != nil {
-		f.agent.Log.Warn("report cut", "case", c.ID, "error", err)
-		delete(f.seen, c.Leadership.Database) // tried again at the next look
+	if _, err := f.agent.store.Commit(ctx, state.Put(c.key(), report)); err != nil {
+		f.agent.Log.Warn("report cut", "case", c.from.ID, "error", err)
+		return // tried again at the next look
 	}
+	f.reported[c.key()] = true
 }
 
 // witness looks at the suspected primary until the case moves on.
 func (f *fences) witness(ctx context.Context, c fence.Case) {
-	key := state.Witness(c.Leadership.Database, f.agent.Name)
+	key := state.Witness(c.ID, f.agent.Name)
 	for {
 		seen := fence.Witness{Case: c.ID, Host: f.agent.Name}
 		var both sync.WaitGroup
@@ -186,12 +210,18 @@ func (f *fences) witness(ctx context.Context, c fence.Case) {
 		if ctx.Err() != nil {
 			return
 		}
-		if _, err := f.agent.store.Commit(ctx, state.Put(key, seen)); err != nil {
-			f.agent.Log.Warn("bear witness", "case", c.ID, "error", err)
-		}
+		f.testify(ctx, key, seen)
 		if !sleep(ctx, witnessEvery) {
 			return
 		}
+	}
+}
+
+func (f *fences) testify(ctx context.Context, key string, seen fence.Witness) {
+	call, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	if _, err := f.agent.store.Commit(call, state.Put(key, seen)); err != nil && ctx.Err() == nil {
+		f.agent.Log.Warn("bear witness", "case", seen.Case, "error", err)
 	}
 }
 

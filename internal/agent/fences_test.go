@@ -21,30 +21,34 @@ import (
 
 // knife remembers which cuts it was asked for.
 type knife struct {
-	mu   sync.Mutex
-	cuts []string // ids of the cases, guarded by mu
-	err  error    // guarded by mu
+	mu    sync.Mutex
+	cuts  []string // cases and own standbys, guarded by mu
+	err   error    // guarded by mu
+	blunt string   // only for this standby; guarded by mu
 }
 
 func (k *knife) name() string { return "knife" }
 
-func (k *knife) sync(_ context.Context, cuts []fence.Case) error {
+func (k *knife) sync(_ context.Context, cuts []cut) ([]cut, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.err != nil {
-		return k.err
-	}
 	k.cuts = nil
+	var made []cut
 	for _, c := range cuts {
-		k.cuts = append(k.cuts, c.ID)
+		if k.err != nil && (k.blunt == "" || k.blunt == c.standby.name()) {
+			continue
+		}
+		k.cuts = append(k.cuts, c.from.ID+" "+c.standby.name())
+		made = append(made, c)
 	}
-	return nil
+	slices.Sort(k.cuts)
+	return made, k.err
 }
 
-func (k *knife) fail(err error) {
+func (k *knife) fail(err error, only string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.err = err
+	k.err, k.blunt = err, only
 }
 
 func (k *knife) holds(ids ...string) func() error {
@@ -123,9 +127,9 @@ func TestWitness(t *testing.T) {
 	for i, c := range cases {
 		s := suspect(c.postgres, c.rest)
 		s.ID = fmt.Sprintf("case-%d", i)
-		w.put(state.Fence("db-1"), s)
+		w.put(state.Fence("db-1", "m2"), s)
 		testkit.Eventually(t, soon, func() error {
-			seen, err := state.Get[fence.Witness](t.Context(), w.store, state.Witness("db-1", hostName))
+			seen, err := state.Get[fence.Witness](t.Context(), w.store, state.Witness(s.ID, hostName))
 			if err != nil || seen.Value.Case != s.ID {
 				return fmt.Errorf("no testimony: %+v, %w", seen.Value, err)
 			}
@@ -145,7 +149,7 @@ func TestWitness(t *testing.T) {
 func TestCutting(t *testing.T) {
 	w, k := standbyWorld(t)
 	reported := func() error {
-		r, err := state.Get[fence.CutReport](t.Context(), w.store, state.Cut("db-1", hostName))
+		r, err := state.Get[fence.CutReport](t.Context(), w.store, state.Cut("case-1", "m1"))
 		if err != nil {
 			return err
 		}
@@ -154,26 +158,59 @@ func TestCutting(t *testing.T) {
 		}
 		return nil
 	}
-	k.fail(errors.New("blunt"))
+	k.fail(errors.New("blunt"), "")
 	c := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 	c.Phase = fence.Cutting
-	w.put(state.Fence("db-1"), c)
+	w.put(state.Fence("db-1", "m2"), c)
 	w.passed("db-2")
 	w.passed("db-3")
 	if err := reported(); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("reported a cut that failed: %v", err)
 	}
-	k.fail(nil)
+	k.fail(nil, "")
 	testkit.Eventually(t, soon, reported)
-	testkit.Eventually(t, soon, k.holds("case-1"))
+	testkit.Eventually(t, soon, k.holds("case-1 m1"))
 
 	c.Phase = fence.Revoked
-	w.put(state.Fence("db-1"), c)
+	w.put(state.Fence("db-1", "m2"), c)
 	w.passed("db-4")
-	testkit.Eventually(t, soon, k.holds("case-1"))
-	_, err := w.store.Commit(t.Context(), state.Delete(state.Fence("db-1")))
+	testkit.Eventually(t, soon, k.holds("case-1 m1"))
+	_, err := w.store.Commit(t.Context(), state.Delete(state.Fence("db-1", "m2")))
 	w.must(err)
 	testkit.Eventually(t, soon, k.holds())
+}
+
+// Each of the own standbys is cut and told of by itself: one that is sick does not
+// hide the others, and a second lost primary of the same database not the first.
+func TestCutsAreTheStandbysOwn(t *testing.T) {
+	w, k := standbyWorld(t)
+	b := w.assignment("db-1", 1)
+	b.Name = "m3"
+	b.ID = "db-1.m3"
+	w.assign(b)
+	w.awaits(b.ID, soon, running(1))
+	k.fail(errors.New("blunt"), "m1")
+	first := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	first.Phase, first.Leadership.Sync.Standbys = fence.Cutting, []string{"m1", "m3"}
+	w.put(state.Fence("db-1", "m2"), first)
+	told := func(id, member string) func() error {
+		return func() error {
+			_, err := state.Get[fence.CutReport](t.Context(), w.store, state.Cut(id, member))
+			return err
+		}
+	}
+	testkit.Eventually(t, soon, told("case-1", "m3"))
+	if err := told("case-1", "m1")(); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("of a standby that was not cut: %v", err)
+	}
+	k.fail(nil, "")
+	testkit.Eventually(t, soon, told("case-1", "m1"))
+
+	second := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	second.ID, second.Phase, second.Leadership.Leader, second.Leadership.Sync.Leader = "case-2", fence.Cutting, "m4", "m4"
+	w.put(state.Fence("db-1", "m4"), second)
+	testkit.Eventually(t, soon, told("case-2", "m1"))
+	testkit.Eventually(t, soon, k.holds("case-1 m1", "case-1 m3", "case-2 m1"))
 }
 
 // A case against a primary of which we have no synchronous standby is not ours.
@@ -181,9 +218,9 @@ func TestACaseOfOthers(t *testing.T) {
 	w, k := standbyWorld(t)
 	c := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 	c.Phase, c.Leadership.Sync.Standbys = fence.Cutting, []string{"m3"}
-	w.put(state.Fence("db-1"), c)
+	w.put(state.Fence("db-1", "m2"), c)
 	w.passed("db-2")
-	if _, err := state.Get[fence.CutReport](t.Context(), w.store, state.Cut("db-1", hostName)); !errors.Is(err, state.ErrNotFound) {
+	if _, err := state.Get[fence.CutReport](t.Context(), w.store, state.Cut("case-1", "m1")); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("reported a cut: %v", err)
 	}
 	if err := k.holds()(); err != nil {
@@ -203,7 +240,7 @@ func TestGivingIn(t *testing.T) {
 			pid := w.lines(a.ID, "data/postmaster.pid")[0]
 			c := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 			c.Phase, c.Host, c.Leadership.Leader = fence.Revoked, hostName, "m1"
-			w.put(state.Fence("db-1"), c)
+			w.put(state.Fence("db-1", "m1"), c)
 			if leader == "m1" {
 				w.passed("db-2")
 				w.passed("db-3")

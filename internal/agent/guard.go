@@ -99,32 +99,37 @@ func lastLine(path string) string {
 func (r *runner) orphan(ctx context.Context) {
 	switch {
 	case !r.postmaster.alive():
-		r.orphaned = time.Time{}
+		r.orphaned, r.hung = time.Time{}, ""
 	case r.orphaned.IsZero():
 		r.orphaned = time.Now()
-		r.replacePrimary(ctx, "Patroni of the primary died", r.orphaned)
+		if !r.replacePrimary(ctx, r.explainOrphan(), r.orphaned) {
+			r.recordHang(ctx)
+		}
+		r.hung = ""
 	case time.Since(r.orphaned) > orphanGrace:
 		r.killAll(ctx, "PostgreSQL runs without Patroni")
 	}
 }
 
 // replacePrimary fences this member and revokes its leadership, if it is a
-// primary that loses nothing by it.
-func (r *runner) replacePrimary(ctx context.Context, cause string, detected time.Time) {
+// primary that loses nothing by it. It reports whether it did.
+func (r *runner) replacePrimary(ctx context.Context, cause string, detected time.Time) bool {
 	leadership, err := r.leadership(ctx)
 	if err != nil {
 		r.log.Warn("ask who leads", "error", err)
-		return
+		return false
 	}
 	if leadership.Leader != r.want.Name || !leadership.Replaceable() {
-		return
+		return false
 	}
 	incident := fence.Incident{
 		Kind: fence.Failover, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name, Cause: cause, Detected: detected,
 	}
-	if r.fenceAndRevoke(ctx, leadership, &incident) {
-		r.record(ctx, incident)
+	if !r.fenceAndRevoke(ctx, leadership, &incident) {
+		return false
 	}
+	r.record(ctx, incident)
+	return true
 }
 
 func (r *runner) leadership(ctx context.Context) (fence.Leadership, error) {

@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -26,6 +28,9 @@ const (
 	// loginEvery is how long a login proves that one can log in.
 	loginEvery   = 10 * time.Second
 	probeTimeout = 2 * time.Second
+	// restTimeout is how long Patroni may take to show its certificate: one that is
+	// frozen must not make a PostgreSQL look as if it did not answer.
+	restTimeout = 200 * time.Millisecond
 )
 
 // prober looks at a member's database as a client would: it logs in over TCP with
@@ -39,6 +44,7 @@ type prober struct {
 	sight    sight             // guarded by mu
 	conn     *pgx.Conn         // belongs to the goroutine
 	loggedIn time.Time         // belongs to the goroutine
+	restOld  bool              // belongs to the goroutine; as of loggedIn
 }
 
 // sight is what was seen last.
@@ -47,9 +53,17 @@ type sight struct {
 	facts       postgres.Facts
 	ownerSerial int64
 	size        int64
+	shown       shown
+	restOld     bool // Patroni shows another certificate than it should
 	detail      string
 	noRoom      bool // PostgreSQL refused to write
 	at          time.Time
+}
+
+// shown is what the server's certificate said at the newest login.
+type shown struct {
+	authority string
+	until     time.Time
 }
 
 func newProber(a *Agent, id string) *prober { return &prober{agent: a, id: id} }
@@ -115,7 +129,7 @@ func (p *prober) look(ctx context.Context, target member.Assignment) sight {
 		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
 		// Full of clients is not out of service.
 		s.ready = hasCode(err, "53300") && p.last().ready
-		s.facts, s.ownerSerial, s.size = p.last().facts, p.last().ownerSerial, p.last().size
+		s.facts, s.ownerSerial, s.size, s.shown = p.last().facts, p.last().ownerSerial, p.last().size, p.last().shown
 		return s
 	}
 	facts, err := postgres.Observe(ctx, p.conn)
@@ -124,7 +138,7 @@ func (p *prober) look(ctx context.Context, target member.Assignment) sight {
 		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
 		return s
 	}
-	s.facts, s.ready = facts, true
+	s.facts, s.ready, s.shown, s.restOld = facts, true, shownBy(p.conn.PgConn().Conn()), p.restOld
 	if s.ownerSerial, err = p.owner(ctx, target, facts); err != nil {
 		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
 	}
@@ -143,7 +157,7 @@ func hasCode(err error, code string) bool {
 // login makes a new connection now and then, and keeps it in between: a server
 // that answers old sessions but lets nobody in is not available.
 func (p *prober) login(ctx context.Context, target member.Assignment) error {
-	if p.conn != nil && !p.conn.IsClosed() && time.Since(p.loggedIn) < loginEvery {
+	if p.conn != nil && !p.conn.IsClosed() && time.Since(p.loggedIn) < p.patience(target) {
 		return nil
 	}
 	p.drop()
@@ -156,7 +170,55 @@ func (p *prober) login(ctx context.Context, target member.Assignment) error {
 		return fmt.Errorf("log in to %s: %w", p.id, err)
 	}
 	p.conn, p.loggedIn = conn, time.Now()
+	p.restOld = p.agent.restShowsOther(ctx, target)
 	return nil
+}
+
+// patience is how long a login is good for: not long when the server is about to
+// show the certificate of another authority.
+func (p *prober) patience(target member.Assignment) time.Duration {
+	if p.last().shown.authority != target.Authority {
+		return probeEvery / 2
+	}
+	return loginEvery
+}
+
+// shownBy is what the certificate of a connection's server says.
+func shownBy(conn net.Conn) shown {
+	t, ok := conn.(*tls.Conn)
+	if !ok || len(t.ConnectionState().PeerCertificates) == 0 {
+		return shown{}
+	}
+	leaf := t.ConnectionState().PeerCertificates[0]
+	return shown{certs.AuthorityOf(leaf), leaf.NotAfter.UTC()}
+}
+
+// restShowsOther: Patroni's REST API shows another certificate than the one on disk.
+// Patroni looks for a new one only when nothing else changed in its configuration
+// (its __main__.py, reload_config).
+func (a *Agent) restShowsOther(ctx context.Context, target member.Assignment) bool {
+	pair, err := certs.Load(filepath.Join(a.memberDir(target.ID), patroni.CertDir))
+	if err != nil {
+		return false
+	}
+	leaf, err := pair.Leaf()
+	if err != nil {
+		return false
+	}
+	config, err := a.Identity.ClientTLS()
+	if err != nil {
+		return false
+	}
+	config.ClientSessionCache = nil
+	ctx, cancel := context.WithTimeout(ctx, restTimeout)
+	defer cancel()
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", net.JoinHostPort(target.Address, strconv.Itoa(target.RESTPort)))
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	t, ok := conn.(*tls.Conn)
+	return ok && !t.ConnectionState().PeerCertificates[0].Equal(leaf)
 }
 
 // monitorConfig is for a connection as rdsmon, over TCP and TLS, with the server's
@@ -184,6 +246,13 @@ func connConfig(host string, port int, user string, tls *tls.Config) (*pgx.ConnC
 		tls.ServerName = host
 	}
 	config.TLSConfig = tls
+	// What users set for their sessions by a parameter group is not for the platform's.
+	for name, value := range map[string]string{
+		"statement_timeout": "0", "lock_timeout": "0", "idle_session_timeout": "0", "idle_in_transaction_session_timeout": "0",
+		"default_transaction_read_only": "off", "default_transaction_isolation": "read committed", "search_path": `"$user", public`,
+	} {
+		config.RuntimeParams[name] = value
+	}
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	return config, nil
 }

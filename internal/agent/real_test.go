@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
 	"howdah/internal/scram"
 	"howdah/internal/state"
@@ -20,10 +24,11 @@ func TestTheLifeOfARealDatabase(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	_, stop := w.run(func(a *Agent) { a.spares.keep = 1 })
+	host, stop := w.run(func(a *Agent) { a.spares.keep = 1 })
 	a := w.assignment("db-1", 1)
 	verifier, err := scram.Verifier("secret-password")
 	w.must(err)
+	a.Cluster.Parameters = map[string]string{"logging_collector": "on", "log_filename": "postgresql.log.%Y-%m-%d-%H"}
 	a.Owner = member.Owner{Name: "ada", Verifier: verifier, Serial: 3, Database: "works"}
 	w.assign(a)
 	ready := func(r member.Report) error {
@@ -35,6 +40,10 @@ func TestTheLifeOfARealDatabase(t *testing.T) {
 	r := w.awaits(a.ID, time.Minute, ready)
 	if r.InRecovery || r.Timeline != 1 || r.LSN == 0 || r.Host != hostName || r.StorageBytes < 1<<20 || r.Gone {
 		t.Errorf("report of a new primary: %+v", r)
+	}
+	w.catalogues()
+	if files, err := host.logDir(a.ID).List(); err != nil || len(files) == 0 || files[0].Size == 0 {
+		t.Errorf("logs of a new primary: %v, %v", files, err)
 	}
 
 	stop()
@@ -61,7 +70,13 @@ func TestTheLifeOfARealDatabase(t *testing.T) {
 		t.Error("a killed agent cost a PostgreSQL")
 	}
 
-	a.Generation, a.Want = 2, member.Stopped
+	w.rotates(host, &a)
+	a.Generation, a.Allow = 4, []string{"10.1.0.0/16"}
+	w.assign(a)
+	w.awaits(a.ID, time.Minute, running(4))
+	w.admits(a)
+
+	a.Generation, a.Want = 5, member.Stopped
 	w.assign(a)
 	w.awaits(a.ID, time.Minute, func(r member.Report) error {
 		if r.Patroni || r.Postgres || r.Ready {
@@ -69,7 +84,7 @@ func TestTheLifeOfARealDatabase(t *testing.T) {
 		}
 		return nil
 	})
-	a.Generation, a.Want = 3, member.Absent
+	a.Generation, a.Want = 6, member.Absent
 	w.assign(a)
 	w.awaits(a.ID, time.Minute, func(r member.Report) error {
 		if !r.Gone {
@@ -81,6 +96,39 @@ func TestTheLifeOfARealDatabase(t *testing.T) {
 		t.Errorf("the data: %v", err)
 	}
 	stop()
+}
+
+// admits checks that pg_hba.conf lets just those in who may connect, as the agent
+// writes it, and as Patroni does once it has taken the configuration over.
+func (w *world) admits(a member.Assignment) {
+	w.Helper()
+	path := filepath.Join(w.Dir, "members", a.ID, "data", "pg_hba.conf")
+	read := func() string {
+		text, err := os.ReadFile(path)
+		w.must(err)
+		return string(text)
+	}
+	testkit.Eventually(w.T, time.Minute, func() error {
+		if text := read(); !strings.HasSuffix(text, " 10.1.0.0/16 scram-sha-256\n") {
+			return fmt.Errorf("pg_hba.conf is\n%s", text)
+		}
+		return nil
+	})
+	agents := read()
+	testkit.Eventually(w.T, time.Minute, func() error {
+		answer, err := w.home.Store.Client.Get(w.Context(), patroni.MemberKey(a.Scope, a.Name))
+		if err != nil || len(answer.Kvs) == 0 {
+			return fmt.Errorf("no key of the member: %w", err)
+		}
+		m, err := patroni.ParseMember(answer.Kvs[0].Value)
+		if err != nil || m.Generation() != a.Generation {
+			return fmt.Errorf("Patroni runs with %d, %w", m.Generation(), err)
+		}
+		return nil
+	})
+	if diff := cmp.Diff(agents, read()); diff != "" {
+		w.Errorf("pg_hba.conf (-agent +Patroni)\n%s", diff)
+	}
 }
 
 // What a host says of itself is what the machine says.

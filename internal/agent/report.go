@@ -38,11 +38,11 @@ func (r *runner) aimProbe() {
 func (r *runner) describe() member.Report {
 	s := r.probe.last()
 	report := member.Report{
-		ID: r.id, Host: r.agent.Name, Generation: r.acted,
+		ID: r.id, Host: r.agent.Name, Generation: r.acted, Rendered: r.rendered,
 		Patroni: r.patroni.alive(), Postgres: r.postmaster.alive(),
 		Problem: r.problem, Detail: r.detail, At: time.Now().UTC(),
 		Timeline: r.reported.Timeline, LSN: r.reported.LSN, OwnerSerial: r.reported.OwnerSerial,
-		StorageBytes: r.reported.StorageBytes,
+		StorageBytes: r.reported.StorageBytes, Authority: r.reported.Authority, CertUntil: r.reported.CertUntil,
 	}
 	if r.want.Want == member.Absent {
 		_, err := os.Stat(r.dir())
@@ -52,7 +52,9 @@ func (r *runner) describe() member.Report {
 	if r.postmaster.alive() && s.ready {
 		report.Ready, report.InRecovery, report.Streaming = true, s.facts.InRecovery, s.facts.Streaming
 		report.Timeline, report.LSN, report.LagSeconds = s.facts.Timeline, s.facts.LSN, s.facts.LagSeconds
+		report.Paused = s.facts.Paused
 		report.OwnerSerial, report.StorageBytes = s.ownerSerial, s.size
+		report.Authority, report.CertUntil = s.shown.authority, s.shown.until
 	}
 	r.addProblem(&report, s)
 	return report

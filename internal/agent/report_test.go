@@ -57,7 +57,9 @@ func TestWhatIsWorthAReport(t *testing.T) {
 	soft, hard := old, old
 	soft.LSN, soft.LagSeconds, soft.StorageBytes, soft.Detail, soft.At = 6, 1, 7, "d", time.Now()
 	hard.Streaming = true
-	if !sameFacts(soft, old) || sameAll(soft, old) || sameFacts(hard, old) {
+	paused := old
+	paused.Paused = true
+	if !sameFacts(soft, old) || sameAll(soft, old) || sameFacts(hard, old) || sameFacts(paused, old) {
 		t.Errorf("soft: %v %v, hard: %v", sameFacts(soft, old), sameAll(soft, old), sameFacts(hard, old))
 	}
 	later := old

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +40,8 @@ type runner struct {
 
 	probe     *prober
 	publisher *publisher
+	leases    *leaseWatch
+	logs      *logKeeper
 
 	inbox  chan func(context.Context) // work for the goroutine
 	closed chan struct{}              // the goroutine takes no more work
@@ -54,6 +57,7 @@ type runner struct {
 	reloads    backoff
 	idleSince  time.Time // Patroni runs without PostgreSQL since
 	orphaned   time.Time // PostgreSQL runs without Patroni since
+	hung       string    // why Patroni was killed for hanging, until its end is dealt with
 	stopping   time.Time // Patroni was asked to stop at
 	problem    member.Problem
 	detail     string
@@ -64,7 +68,19 @@ type runner struct {
 	rendered   int64        // generation of the configuration on disk
 	acted      int64        // newest generation that was acted on, with success or not
 	certLooked time.Time    // when the certificate was looked at last
+	nudged     time.Time    // when Patroni was told of its certificate last
 	reported   member.Report
+}
+
+// database and name are the two parts of the member's id.
+func (r *runner) database() string {
+	database, _, _ := strings.Cut(r.id, ".")
+	return database
+}
+
+func (r *runner) name() string {
+	_, name, _ := strings.Cut(r.id, ".")
+	return name
 }
 
 // watched is a process whose end will be told.
@@ -86,7 +102,10 @@ func (w *watched) clear() {
 func newRunner(a *Agent, id string) *runner {
 	log := a.Log.With("member", id)
 	r := &runner{agent: a, id: id, log: log, inbox: make(chan func(context.Context), 16), closed: make(chan struct{})}
-	r.probe, r.publisher = newProber(a, id), newPublisher(a)
+	r.probe, r.publisher, r.logs = newProber(a, id), newPublisher(a), newLogKeeper(a.logDir(id), log)
+	r.leases = &leaseWatch{agent: a, tell: func(p proc.Process, look leaseLook) {
+		r.do(func(context.Context) { r.endHung(p, look) })
+	}}
 	return r
 }
 
@@ -126,6 +145,8 @@ func (r *runner) run(ctx context.Context) {
 	defer cancel()
 	r.done.Go(func() { r.probe.run(ctx) })
 	r.done.Go(func() { r.publisher.run(ctx) })
+	r.done.Go(func() { r.leases.run(ctx) })
+	r.done.Go(func() { r.logs.run(ctx) })
 	timer := time.NewTicker(lookEvery)
 	defer timer.Stop()
 	for !r.gone {
@@ -143,6 +164,7 @@ func (r *runner) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		r.converge(ctx)
+		r.aimLeases()
 		r.report()
 	}
 	r.agent.forget(r.id)
@@ -157,6 +179,7 @@ func (r *runner) accept(a member.Assignment) {
 		return
 	}
 	r.want, r.refused = a, ""
+	r.logs.aim(a)
 	r.retry = backoff{}
 	if r.problem == member.PortTaken {
 		r.problem, r.detail = member.None, ""

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/param"
 )
 
 // sparesKept is how many prepared data directories wait for each version.
@@ -23,6 +24,14 @@ const initdbScript = "initdb"
 type spares struct {
 	agent *Agent
 	keep  int // of each version
+
+	// By full version; used by run only.
+	read      map[string]param.Catalogue // not published yet
+	published map[string]bool
+}
+
+func newSpares(a *Agent) *spares {
+	return &spares{agent: a, keep: sparesKept, read: map[string]param.Catalogue{}, published: map[string]bool{}}
 }
 
 func (s *spares) dir(major int) string { return s.agent.path("spares", fmt.Sprint(major)) }
@@ -93,12 +102,17 @@ func (s *spares) refillVersion(ctx context.Context, install postgres.Install) er
 	if err != nil {
 		return err
 	}
-	for n := len(ready); n < s.keep && ctx.Err() == nil; n++ {
+	missing := s.keep - len(ready)
+	if s.keep > 0 && !s.catalogued(ctx, install) {
+		missing = max(missing, 1)
+	}
+	for ; missing > 0 && ctx.Err() == nil; missing-- {
 		making := filepath.Join(dir, fmt.Sprintf("making-%d", time.Now().UnixNano()))
 		if err := postgres.Prepare(ctx, install, s.agent.user, making); err != nil {
 			os.RemoveAll(making)
 			return fmt.Errorf("PostgreSQL %d: %w", install.Major, err)
 		}
+		s.readCatalogue(ctx, install, making)
 		if err := os.Rename(making, strings.Replace(making, "making-", "ready-", 1)); err != nil {
 			return fmt.Errorf("keep data directory: %w", err)
 		}

@@ -36,7 +36,8 @@ func (r *runner) keepRunning(ctx context.Context) {
 	r.orphaned = time.Time{}
 	r.settle()
 	r.renewCertificate()
-	if r.rendered != r.want.Generation {
+	r.nudge()
+	if r.rendered != r.want.Generation && r.hearsReload() {
 		r.reload(ctx)
 	}
 	r.limit()
@@ -100,7 +101,7 @@ func problemOf(err error) member.Problem {
 }
 
 func (r *runner) launch(ctx context.Context) (proc.Process, error) {
-	config, err := r.render(ctx)
+	m, err := r.render(ctx)
 	if err != nil {
 		return proc.Process{}, err
 	}
@@ -111,7 +112,7 @@ func (r *runner) launch(ctx context.Context) (proc.Process, error) {
 		}
 	}
 	command := proc.Command{
-		Path: r.agent.patroni, Args: []string{config}, Dir: r.dir(), DataDir: r.dataDir(),
+		Path: r.agent.patroni, Args: []string{m.ConfigPath()}, Dir: r.dir(), DataDir: r.dataDir(),
 		LogFile: filepath.Join(r.dir(), patroni.LogDir, patroniOutput),
 		Env: []string{
 			"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=" + r.dir(), "PYTHONUNBUFFERED=1",
@@ -139,35 +140,38 @@ func (r *runner) portsFree() error {
 }
 
 // render writes what Patroni needs: certificates, the script that stands for
-// initdb, and the configuration, whose path it answers.
-func (r *runner) render(ctx context.Context) (config string, err error) {
+// initdb, and the configuration, which it answers.
+func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	install, err := postgres.Find(r.want.Major)
 	if err != nil {
-		return "", err
+		return m, err
 	}
 	for _, dir := range []string{r.dir(), filepath.Join(r.dir(), patroni.CertDir), filepath.Join(r.dir(), patroni.LogDir)} {
 		if err := r.agent.ownedDir(dir); err != nil {
-			return "", err
+			return m, err
 		}
 	}
 	if err := r.ensureCertificate(ctx); err != nil {
-		return "", err
+		return m, err
 	}
 	script := filepath.Join(r.dir(), initdbScript)
 	if err := replaceFile(script, r.agent.spares.script(install), 0o755, r.agent.user); err != nil {
-		return "", err
+		return m, err
 	}
 	modules, err := findModules(install.Major)
 	if err != nil {
-		return "", err
+		return m, err
 	}
-	m := r.agent.patroniMember(r.want, install, patroni.EtcdHosts(r.agent.etcdURLs()))
+	if err := r.writeLDAP(); err != nil {
+		return m, err
+	}
+	m = r.agent.patroniMember(r.want, install, patroni.EtcdHosts(r.agent.etcdURLs()))
 	m.Modules = modules
 	text, err := patroni.Render(m)
 	if err != nil {
-		return "", err
+		return m, err
 	}
-	return m.ConfigPath(), replaceFile(m.ConfigPath(), text, 0o600, r.agent.user)
+	return m, replaceFile(m.ConfigPath(), text, 0o600, r.agent.user)
 }
 
 // etcdURLs are where etcd is known to serve: the client keeps the list current.
@@ -180,15 +184,16 @@ func (a *Agent) etcdURLs() []string {
 	return urls
 }
 
-// ensureCertificate has the member's server certificate name all its addresses.
+// ensureCertificate has the member's server certificate name all its addresses, by
+// the authority that it shall be of.
 func (r *runner) ensureCertificate(ctx context.Context) error {
 	dir := filepath.Join(r.dir(), patroni.CertDir)
-	if pair, err := certs.Load(dir); err == nil && pair.Fresh(r.subject(), time.Now()) {
+	if r.certified(dir) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	pair, err := r.agent.certificate(ctx, r.id)
+	pair, err := r.agent.certificate(ctx, r.id, r.want.ServerKey)
 	if err != nil {
 		return fmt.Errorf("get a certificate for %s: %w", r.id, err)
 	}
@@ -206,10 +211,29 @@ func (r *runner) renewCertificate() {
 		return
 	}
 	r.certLooked = time.Now()
-	pair, err := certs.Load(filepath.Join(r.dir(), patroni.CertDir))
-	if err != nil || !pair.Fresh(r.subject(), time.Now()) {
+	if !r.certified(filepath.Join(r.dir(), patroni.CertDir)) {
 		r.rendered = 0
 	}
+}
+
+// nudgeEvery leaves Patroni time to notice that it was told.
+const nudgeEvery = 15 * time.Second
+
+// nudge has Patroni look for a new certificate, when it shows an old one.
+func (r *runner) nudge() {
+	if !r.probe.last().restOld || time.Since(r.nudged) < nudgeEvery || !r.hearsReload() {
+		return
+	}
+	r.nudged = time.Now()
+	if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGHUP); err != nil && !errors.Is(err, proc.ErrGone) {
+		r.log.Warn("tell Patroni of its certificate", "error", err)
+	}
+}
+
+// certified: the certificate in dir is as it shall be, and will be for a while.
+func (r *runner) certified(dir string) bool {
+	pair, err := certs.Load(dir)
+	return err == nil && pair.Fresh(r.subject(), time.Now()) && pair.By(r.want.Authority)
 }
 
 func (r *runner) subject() certs.Subject {
@@ -220,6 +244,17 @@ func (r *runner) subject() certs.Subject {
 	return s
 }
 
+// hearsReload: the signal to read the configuration again does not end Patroni, as
+// it does while Patroni still starts.
+func (r *runner) hearsReload() bool {
+	hears, err := r.agent.procs.Survives(r.patroni.process, syscall.SIGHUP)
+	if err != nil && !errors.Is(err, proc.ErrGone) {
+		r.log.Warn("look whether Patroni can be told", "error", err)
+		return true
+	}
+	return hears
+}
+
 // reload brings a running Patroni a newer configuration.
 func (r *runner) reload(ctx context.Context) {
 	now := time.Now()
@@ -228,12 +263,16 @@ func (r *runner) reload(ctx context.Context) {
 	}
 	r.reloads.attempt(now)
 	r.acted = r.want.Generation
-	_, err := r.render(ctx)
+	m, err := r.render(ctx)
+	if err == nil && r.reported.Ready {
+		err = r.admit(m)
+	}
 	if err == nil {
 		err = r.agent.procs.Signal(r.patroni.process, syscall.SIGHUP)
 	}
 	if err == nil && r.postmaster.alive() {
-		// Patroni does not tell PostgreSQL of a certificate that was renewed.
+		// Patroni does not tell PostgreSQL of a certificate that was renewed, and of who
+		// may log in only in its next round.
 		err = r.agent.procs.Signal(r.postmaster.process, syscall.SIGHUP)
 	}
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,6 +60,42 @@ func TestProblemOf(t *testing.T) {
 		if got := problemOf(c.err); got != c.want {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}
+	}
+}
+
+// slow takes its time until signals do not end it.
+const slow = `echo $$ >> starts
+mkdir -p data
+until [ -e go ]; do sleep 0.05; done
+trap 'echo hup >> hups' HUP
+while :; do sleep 1 & wait; done
+`
+
+// A change while Patroni starts must not end it.
+func TestAStartingPatroniIsNotToldYet(t *testing.T) {
+	w := newWorld(t, slow)
+	w.run(nil)
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	w.awaits(a.ID, 10*time.Second, running(1))
+	a.Generation = 2
+	w.assign(a)
+	testkit.Always(t, 500*time.Millisecond, func() error {
+		if n := len(w.lines(a.ID, "starts")); n != 1 {
+			return fmt.Errorf("%d starts", n)
+		}
+		return nil
+	})
+	w.must(os.WriteFile(filepath.Join(w.Dir, "members", a.ID, "go"), nil, 0o600))
+	w.awaits(a.ID, 10*time.Second, running(2))
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if len(w.lines(a.ID, "hups")) == 0 {
+			return errors.New("it was not told")
+		}
+		return nil
+	})
+	if n := len(w.lines(a.ID, "starts")); n != 1 {
+		t.Errorf("%d starts", n)
 	}
 }
 

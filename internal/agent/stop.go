@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -23,7 +25,7 @@ func processParent(homeID, host string) string { return "howdah-" + homeID + "-"
 
 // StopHost stops all databases of a host whose agent does not run: in good order,
 // or at once when kill is set, because their data are to be deleted anyway. Nothing
-// is left running when it returns nil. It is idempotent.
+// is left running, nor in the kernel, when it returns nil. It is idempotent.
 func StopHost(ctx context.Context, homeID, host, dir string, kill bool) error {
 	procs, err := OpenProcesses(homeID, host, dir)
 	if err != nil {
@@ -41,7 +43,43 @@ func StopHost(ctx context.Context, homeID, host, dir string, kill bool) error {
 		}
 	}
 	all.Wait()
-	return errors.Join(append(errs, killRest(ctx, procs))...)
+	errs = append(errs, killRest(ctx, procs))
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	// Nothing runs any more that a cut would have to hold.
+	table := cutTable(homeID, host)
+	return removeCuts(ctx, func(name string) bool { return name == table || name == table+trySuffix })
+}
+
+// RemoveCuts takes the cuts of all hosts of a home out of this machine's kernel,
+// also of hosts that are gone. No database of the home may run here.
+func RemoveCuts(ctx context.Context, homeID string) error {
+	return removeCuts(ctx, func(name string) bool { return strings.HasPrefix(name, cutPrefix(homeID)) })
+}
+
+// removeCuts removes tables by name. Who may not look has put nothing there.
+func removeCuts(ctx context.Context, which func(name string) bool) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, nftProgram(), "list", "tables", "inet").Output()
+	if err != nil {
+		return nil
+	}
+	var rules strings.Builder
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line) // table inet NAME
+		if len(words) == 3 && which(words[2]) {
+			rules.WriteString(cutRules(words[2], nil))
+		}
+	}
+	if rules.Len() == 0 {
+		return nil
+	}
+	return nft(ctx, rules.String())
 }
 
 // stopMember ends Patroni at once, so that it calls no election for a database

@@ -83,7 +83,13 @@ var errTask = errors.New("not done")
 // perform does a task. The restart goes on beside the runner, which must stay
 // able to see a crash; the handover is the runner's own work.
 func (r *runner) perform(ctx context.Context, task member.Task, result member.Result) {
-	ctx, cancel := context.WithDeadline(ctx, task.Deadline)
+	limit := task.Limit(time.Now())
+	if limit == 0 {
+		r.finish(ctx, result, fmt.Errorf("its deadline was %s, which is long past by the clock of this host: %w",
+			task.Deadline.UTC().Format(time.RFC3339), errTask))
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	switch task.Kind {
 	case member.Restart:
 		client, err := r.rest()
@@ -100,6 +106,9 @@ func (r *runner) perform(ctx context.Context, task member.Task, result member.Re
 	case member.Handover:
 		defer cancel()
 		r.finish(ctx, result, r.handOver(ctx))
+	case member.Revive:
+		defer cancel()
+		r.finish(ctx, result, r.revive(ctx))
 	default:
 		defer cancel()
 		r.finish(ctx, result, fmt.Errorf("task %q is unknown to this agent: %w", task.Kind, errTask))
@@ -152,6 +161,9 @@ func (r *runner) rest() (rest.Member, error) {
 const (
 	checkpointTimeout = 30 * time.Second
 	fastStopTimeout   = 10 * time.Second
+	// killTimeout is how long a process may take to end that was killed: one that waits
+	// for a disk does not before the disk answers.
+	killTimeout = 5 * time.Second
 )
 
 // handOver gives the primary role to a standby in the orderly way of spec/ha.md
@@ -192,6 +204,24 @@ func (r *runner) handOver(ctx context.Context) error {
 	return nil
 }
 
+// revive ends a PostgreSQL that waits to be a primary, with its Patroni; converge
+// starts them again.
+func (r *runner) revive(ctx context.Context) error {
+	l, err := r.leadership(ctx)
+	switch s := r.probe.last(); {
+	case err != nil:
+		return err
+	case l.Leader != "":
+		return fmt.Errorf("%s is the primary: %w", l.Leader, errTask)
+	case !s.ready || !s.facts.InRecovery:
+		return fmt.Errorf("PostgreSQL is not a standby: %w", errTask)
+	case !r.killAll(ctx, "its bootstrap is stuck"):
+		return fmt.Errorf("not all processes ended: %w", errTask)
+	}
+	r.retry = backoff{}
+	return nil
+}
+
 // checkpoint shortens the stop that follows.
 func (r *runner) checkpoint(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkpointTimeout)
@@ -214,8 +244,15 @@ func (r *runner) stopDatabase(ctx context.Context) error {
 	if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
 		return fmt.Errorf("stop Patroni: %w", err)
 	}
-	<-r.patroni.exit
-	r.patroni.clear()
+	select {
+	case <-r.patroni.exit:
+		r.patroni.clear()
+	case <-time.After(killTimeout):
+		// When it ends, PostgreSQL is an orphan, and is dealt with as such.
+		return fmt.Errorf("Patroni was killed and does not end: %w", errTask)
+	case <-ctx.Done():
+		return fmt.Errorf("stop Patroni: %w", ctx.Err())
+	}
 	// SIGINT is PostgreSQL's fast shutdown.
 	if err := r.agent.procs.Signal(r.postmaster.process, syscall.SIGINT); err != nil && !errors.Is(err, proc.ErrGone) {
 		return fmt.Errorf("stop PostgreSQL: %w", err)

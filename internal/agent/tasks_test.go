@@ -1,17 +1,21 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
+	"howdah/internal/proc"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 )
@@ -167,5 +171,90 @@ func TestATaskOfANewerControlPlane(t *testing.T) {
 	w.ask("db-1/polish", "polish", a.ID, soon)
 	if r := w.ended("db-1/polish"); !r.Failed || !strings.Contains(r.Detail, "polish") {
 		t.Errorf("result %+v", r)
+	}
+}
+
+// The clocks of control plane and host differ: what counts is how long a task takes.
+func TestATaskIsNotEndedByClocks(t *testing.T) {
+	w := newWorld(t, waits)
+	w.run(nil)
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	w.awaits(a.ID, soon, running(1))
+	release := make(chan struct{})
+	var hanging atomic.Bool
+	w.answers(a, func(http.ResponseWriter, *http.Request) {
+		if hanging.Load() {
+			<-release
+		}
+	})
+	t.Cleanup(func() { close(release) })
+	give := func(id string, within, left time.Duration) member.Result {
+		w.put(state.Task(hostName, id), member.Task{
+			ID: id, Kind: member.Restart, Host: hostName, Member: a.ID, Within: within, Deadline: time.Now().Add(left),
+		})
+		return w.ended(id)
+	}
+	if r := give("db-1/ahead", soon, -soon/2); !r.Done {
+		t.Errorf("the host's clock is ahead: %+v", r)
+	}
+	if r := give("db-1/forgotten", soon, -2*soon); !r.Failed || !strings.Contains(r.Detail, "long past") {
+		t.Errorf("a task from long ago: %+v", r)
+	}
+	hanging.Store(true)
+	if r := give("db-1/behind", time.Second, time.Hour); !r.Failed || !strings.Contains(r.Detail, "deadline exceeded") {
+		t.Errorf("the host's clock is behind: %+v", r)
+	}
+}
+
+// Patroni was killed and does not end, as when it waits for a dead disk: the handover
+// is given up, PostgreSQL is left alone, and the runner goes on.
+func TestAHandoverDoesNotWaitForeverForPatroni(t *testing.T) {
+	w := newWorld(t, waits)
+	a, _ := w.run(nil)
+	process := func() proc.Process {
+		cmd := exec.Command("sleep", "1000")
+		w.must(cmd.Start())
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		p, err := a.procs.Find(cmd.Process.Pid)
+		w.must(err)
+		return p
+	}
+	r := newRunner(a, "db-1.m1")
+	r.patroni = watched{process: process(), exit: make(chan proc.Exit)}
+	r.postmaster = watched{process: process(), exit: make(chan proc.Exit)}
+	if err := r.stopDatabase(t.Context()); !errors.Is(err, errTask) {
+		t.Errorf("%v, want errTask", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := r.stopDatabase(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("after its deadline: %v", err)
+	}
+	if _, err := a.procs.Find(r.postmaster.process.PID); err != nil {
+		t.Errorf("PostgreSQL was stopped: %v", err)
+	}
+}
+
+// Only a PostgreSQL that is no primary, of a database that has none, is ended to be
+// started anew.
+func TestARevivalIsRefused(t *testing.T) {
+	for name, leader := range map[string]string{"there is a primary": "m2", "it leads itself": "m1", "PostgreSQL does not answer": ""} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, waits)
+			w.run(nil)
+			a := w.assignment("db-1", 1)
+			w.assign(a)
+			w.awaits(a.ID, soon, running(1))
+			if leader != "" {
+				_, err := w.store.Client.Put(t.Context(), patroni.LeaderKey(a.Scope), leader)
+				w.must(err)
+			}
+			w.ask("revive-1", member.Revive, a.ID, time.Minute)
+			if got := w.ended("revive-1"); !got.Failed || got.Done {
+				t.Errorf("ended with %+v", got)
+			}
+			w.awaits(a.ID, soon, running(1))
+		})
 	}
 }

@@ -147,7 +147,7 @@ const (
 	waits = `echo $$ >> starts
 trap 'echo hup >> hups' HUP
 mkdir -p data
-while :; do sleep 1000 & wait; done
+while :; do sleep 1 & wait; done
 `
 	// serves has a PostgreSQL, in production, unless there is one already.
 	serves = `trap '' HUP
@@ -179,7 +179,7 @@ func (w *world) serveHosts() string {
 	w.Helper()
 	server := &hostapi.Server{
 		Home: w.home.Home, CA: w.home.CA, Store: w.store, Etcd: w.store.Client,
-		Beat: func(string) {}, Log: slog.New(slog.DiscardHandler),
+		Beat: func(string) {}, Log: slog.New(slog.DiscardHandler), Authority: w.authority,
 	}
 	listener := httptest.NewUnstartedServer(server.Handler())
 	listener.Listener = w.secure(listener.Listener)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"howdah/internal/certs"
+	keys "howdah/internal/certs/kind"
 	"howdah/internal/home"
 )
 
@@ -57,7 +58,7 @@ func Join(ctx context.Context, url, token string, kind Kind, name string) (JoinA
 		return JoinAnswer{}, certs.Pair{}, err
 	}
 	defer client.Close()
-	csr, key, err := certs.NewRequest()
+	csr, key, err := certs.NewRequest(keys.EC256)
 	if err != nil {
 		return JoinAnswer{}, certs.Pair{}, err
 	}
@@ -89,9 +90,10 @@ func pinned(url, token string) (*Client, error) {
 	return newClient(url, certs.PinnedTLS(fingerprint)), nil
 }
 
-// Certificate gets a certificate for the caller ("") or for one of its members.
-func (c *Client) Certificate(ctx context.Context, member string, ca []byte) (certs.Pair, error) {
-	csr, key, err := certs.NewRequest()
+// Certificate gets a certificate for the caller ("") or for one of its members, with a
+// key of a kind.
+func (c *Client) Certificate(ctx context.Context, member, key string, ca []byte) (certs.Pair, error) {
+	csr, private, err := certs.NewRequest(key)
 	if err != nil {
 		return certs.Pair{}, err
 	}
@@ -99,7 +101,7 @@ func (c *Client) Certificate(ctx context.Context, member string, ca []byte) (cer
 	if err := c.call(ctx, "certificate", CertificateRequest{Member: member, CSR: csr}, &answer); err != nil {
 		return certs.Pair{}, err
 	}
-	return certs.Pair{CertPEM: answer.Certificate, KeyPEM: key, CAPEM: ca}, nil
+	return certs.Pair{CertPEM: answer.Certificate, KeyPEM: private, CAPEM: ca}, nil
 }
 
 // Heartbeat says that the caller's host is alive.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/certs"
+	keys "howdah/internal/certs/kind"
 	"howdah/internal/state"
 )
 
@@ -58,5 +59,5 @@ func renewAt(ctx context.Context, url string, identity *certs.Identity) (certs.P
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout/3)
 	defer cancel()
-	return client.Certificate(ctx, "", identity.Pair().CAPEM)
+	return client.Certificate(ctx, "", keys.EC256, identity.Pair().CAPEM)
 }

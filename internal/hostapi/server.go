@@ -23,12 +23,18 @@ import (
 	"howdah/internal/state"
 )
 
-// Server answers hosts. All fields are required.
+// Server answers hosts. All fields but Login and Authority are required.
 type Server struct {
 	Home  *home.Home
 	CA    *certs.CA
 	Store *state.Store
 	Etcd  *clientv3.Client
+	// Login decides whether a token lets a user into a database: nil, an error of
+	// RefuseToken, or one that says that nobody can tell. Without it nobody is let in.
+	Login func(ctx context.Context, database, user, token string) error
+	// Authority is the authority of databases of this name; without it all certificates
+	// are by the home's own.
+	Authority func(ctx context.Context, name string) (*certs.CA, error)
 	// Beat is told of each heartbeat; it must not block.
 	Beat func(host string)
 	Log  *slog.Logger
@@ -51,6 +57,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST "+Path+"join", handle(s, s.join))
 	mux.HandleFunc("POST "+Path+"join-server", handle(s, s.joinServer))
 	mux.HandleFunc("POST "+Path+"certificate", handle(s, s.certificate))
+	mux.HandleFunc("POST "+Path+"login", handle(s, s.login))
 	mux.HandleFunc("POST "+Path+"heartbeat", s.heartbeat)
 	return mux
 }
@@ -141,6 +148,9 @@ func (s *Server) joinServer(ctx context.Context, _ call, in ServerJoinRequest) (
 	if err != nil {
 		return ServerJoinAnswer{}, err
 	}
+	if tokens.SealKey, err = s.Home.SealKey(); err != nil {
+		return ServerJoinAnswer{}, err
+	}
 	peers, err := etcd.Add(ctx, s.Etcd, in.Name, in.PeerAddr)
 	if err != nil {
 		return ServerJoinAnswer{}, err
@@ -152,13 +162,14 @@ func (s *Server) joinServer(ctx context.Context, _ call, in ServerJoinRequest) (
 }
 
 // certificate signs for the caller's own name only, and for servers of members
-// that are assigned to the caller's host, with the addresses of the assignment.
+// that are assigned to the caller's host, with the addresses of the assignment and by
+// its authority.
 func (s *Server) certificate(ctx context.Context, c call, in CertificateRequest) (CertificateAnswer, error) {
 	kind, host, ok := strings.Cut(c.caller, ":")
 	if !ok {
 		return CertificateAnswer{}, fmt.Errorf("%w: no certificate of this home was shown", errForbidden)
 	}
-	subject := certs.Subject{CommonName: c.caller}
+	subject, named := certs.Subject{CommonName: c.caller}, ""
 	if in.Member != "" {
 		if Kind(kind) != Agent {
 			return CertificateAnswer{}, fmt.Errorf("%w: only an agent has members", errForbidden)
@@ -170,12 +181,25 @@ func (s *Server) certificate(ctx context.Context, c call, in CertificateRequest)
 		for _, ip := range assignment.Value.ServerIPs {
 			subject.IPs = append(subject.IPs, net.ParseIP(ip))
 		}
+		named = assignment.Value.Authority
 	}
-	cert, err := s.CA.Sign(in.CSR, subject)
+	ca, err := s.authority(ctx, named)
+	if err != nil {
+		return CertificateAnswer{}, err
+	}
+	cert, err := ca.Sign(in.CSR, subject)
 	if err != nil {
 		return CertificateAnswer{}, fmt.Errorf("%w: %w", errBad, err)
 	}
 	return CertificateAnswer{Certificate: cert}, nil
+}
+
+// authority is the home's own, or another of databases.
+func (s *Server) authority(ctx context.Context, named string) (*certs.CA, error) {
+	if named == "" || s.Authority == nil {
+		return s.CA, nil
+	}
+	return s.Authority(ctx, named)
 }
 
 // heartbeat is the one call that comes often: no body, no answer.

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"howdah/internal/certs"
+	keys "howdah/internal/certs/kind"
 	"howdah/internal/home"
 	"howdah/internal/member"
 	"howdah/internal/state"
@@ -30,7 +31,8 @@ import (
 // world is a home whose hosts' API answers.
 type world struct {
 	*hometest.Home
-	url string
+	url    string
+	server *Server
 
 	mu    sync.Mutex
 	beats []string // guarded by mu
@@ -40,13 +42,14 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Home: hometest.New(t)}
 	server := &Server{
-		Home: w.Home.Home, CA: w.CA, Store: w.Store, Etcd: w.Store.Client, Log: slog.New(slog.DiscardHandler),
+		Home: w.Home.Home, CA: w.CA, Store: w.Store, Etcd: w.Store.Client, Log: slog.New(slog.DiscardHandler), Login: onlyJane,
 		Beat: func(host string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.beats = append(w.beats, host)
 		},
 	}
+	w.server = server
 	config, err := w.Issue(t, "howdah-serve").ServerTLS()
 	if err != nil {
 		t.Fatal(err)
@@ -170,6 +173,9 @@ func TestJoinServer(t *testing.T) {
 	if err != nil || certs.Fingerprint(ca.Cert) != certs.Fingerprint(w.CA.Cert) {
 		t.Errorf("the authority that was given away: %v", err)
 	}
+	if tokens.SealKey, err = w.Home.SealKey(); err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(tokens, answer.Join); diff != "" {
 		t.Error(diff)
 	}
@@ -187,7 +193,7 @@ func TestCertificatesAreForTheCallersOwnNamesOnly(t *testing.T) {
 	owner, other := w.client(t, w.Issue(t, "agent:db1")), w.client(t, w.Issue(t, "agent:db2"))
 	edge, stranger := w.client(t, w.Issue(t, "edge:db1")), w.client(t, w.Issue(t, "howdah-serve"))
 	certificate := func(c *Client, member string) (string, error) {
-		pair, err := c.Certificate(t.Context(), member, w.CA.CertPEM)
+		pair, err := c.Certificate(t.Context(), member, keys.EC256, w.CA.CertPEM)
 		if err != nil {
 			return "", err
 		}
@@ -222,6 +228,46 @@ func TestCertificatesAreForTheCallersOwnNamesOnly(t *testing.T) {
 	if _, err := certificate(newClient(w.url, certs.PinnedTLS(certs.Fingerprint(w.CA.Cert))), ""); !errors.Is(err, ErrRefused) {
 		t.Errorf("without a certificate: %v, want ErrRefused", err)
 	}
+}
+
+// The server's certificate of a member is by the authority of its assignment; a
+// host's own never is.
+func TestCertificatesAreByTheAuthorityOfTheAssignment(t *testing.T) {
+	w := newWorld(t)
+	ca, _, err := w.CA.NewAuthority("howdah-ca-g2", keys.EC256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := errors.New("no such authority")
+	w.server.Authority = func(_ context.Context, name string) (*certs.CA, error) {
+		if name != "howdah-ca-g2" {
+			return nil, unknown
+		}
+		return ca, nil
+	}
+	for member, authority := range map[string]string{"d1.m1": "howdah-ca-g2", "d1.m2": "", "d1.m3": "strange"} {
+		assignment := assigned(member, authority)
+		if _, err := w.Store.Commit(t.Context(), state.Put(state.Assign("db1", member), assignment)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host := w.client(t, w.Issue(t, "agent:db1"))
+	for member, want := range map[string]string{"d1.m1": "howdah-ca-g2", "d1.m2": "", "": ""} {
+		pair, err := host.Certificate(t.Context(), member, keys.RSA2048, w.CA.CertPEM)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := certs.AuthorityOf(leafOf(t, pair).Leaf); got != want {
+			t.Errorf("of %q: by %q, want %q", member, got, want)
+		}
+	}
+	if _, err := host.Certificate(t.Context(), "d1.m3", keys.EC256, w.CA.CertPEM); err == nil || errors.Is(err, ErrRefused) {
+		t.Errorf("by an authority that nobody knows: %v", err)
+	}
+}
+
+func assigned(id, authority string) member.Assignment {
+	return member.Assignment{ID: id, Scope: "d1", ServerIPs: []string{"127.9.9.1"}, Authority: authority}
 }
 
 func TestHeartbeatsCountForTheHostOfTheCertificate(t *testing.T) {

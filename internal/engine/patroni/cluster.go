@@ -22,6 +22,9 @@ type Cluster struct {
 	Parameters map[string]string
 	// Slots are physical replication slots of databases that follow this one.
 	Slots []string
+	// LogicalSlots leaves users' logical replication slots alone: Patroni drops what it
+	// does not know.
+	LogicalSlots bool `json:",omitempty"`
 	// Upstream makes the whole database follow another one.
 	Upstream *Upstream
 }
@@ -64,6 +67,9 @@ func (c Cluster) document() object {
 			slots[name] = object{"type": "physical"}
 		}
 		doc["slots"] = slots
+	}
+	if c.LogicalSlots {
+		doc["ignore_slots"] = []any{object{"type": "logical"}}
 	}
 	if u := c.Upstream; u != nil {
 		doc["standby_cluster"] = object{

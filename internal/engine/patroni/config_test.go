@@ -58,7 +58,12 @@ func TestRenderVariants(t *testing.T) {
 		has, not string
 	}{
 		"never promoted": {func(m *Member) { m.NoFailover = true }, `"nosync": true`, "failover_priority"},
+		"confirms none":  {func(m *Member) { m.NoSync = true }, `"nosync": true`, "sync_priority"},
+		"promoted last":  {func(m *Member) { m.NoSync = true }, `"failover_priority": 1`, "nofailover"},
+		"neither nor":    {func(m *Member) { m.NoSync, m.NoFailover = true, true }, `"nofailover": true`, "failover_priority"},
 		"boosted":        {func(m *Member) { m.Boost = true }, `"failover_priority": 100`, "nofailover"},
+		"some networks":  {func(m *Member) { m.Allow = []string{"10.1.0.0/16"} }, "host    all         all                 10.1.0.0/16 scram-sha-256", "all     scram"},
+		"nobody":         {func(m *Member) { m.Allow = []string{} }, "rdsrepladmin        all     cert", "scram-sha-256"},
 		"plain allowed":  {func(m *Member) { m.RequireTLS = false }, "scram-sha-256", "hostnossl"},
 	}
 	for name, c := range cases {
@@ -117,6 +122,23 @@ func TestParseSync(t *testing.T) {
 	}
 }
 
+// TestParseMember: a value as Patroni 4.1 writes it.
+func TestParseMember(t *testing.T) {
+	got, err := ParseMember([]byte(`{"conn_url":"postgres://127.9.1.1:15432/postgres","api_url":"https://127.9.1.1:25432/patroni","state":"running",` +
+		`"role":"replica","version":"4.1.5","tags":{"generation":3},"xlog_location":50331648,"replication_state":"streaming","timeline":2,` +
+		`"pending_restart":true,"pending_restart_reason":{"max_connections":{"old_value":"120","new_value":"140"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Difference{"max_connections": {Old: "120", New: "140"}}
+	if diff := cmp.Diff(want, got.Differences); diff != "" || !got.PendingRestart || got.Generation() != 3 || got.Role != "replica" {
+		t.Errorf("%+v %s", got, diff)
+	}
+	if _, err := ParseMember([]byte("{")); err == nil {
+		t.Error("nonsense was read")
+	}
+}
+
 func TestSplitKey(t *testing.T) {
 	scope, rest, ok := SplitKey(MemberKey("db-X", "m1"))
 	if scope != "db-X" || rest != "members/m1" || !ok {
@@ -124,5 +146,38 @@ func TestSplitKey(t *testing.T) {
 	}
 	if _, _, ok := SplitKey("/howdah/x"); ok {
 		t.Error("a foreign key was split")
+	}
+}
+
+// TestLogicalSlotsAreLeftAlone: Patroni drops slots that it does not know.
+func TestLogicalSlotsAreLeftAlone(t *testing.T) {
+	with, err := Cluster{LogicalSlots: true}.Document()
+	if err != nil || !strings.Contains(string(with), `"ignore_slots":[{"type":"logical"}]`) {
+		t.Errorf("%s, %v", with, err)
+	}
+	if without, err := (Cluster{}).Document(); err != nil || strings.Contains(string(without), "ignore_slots") {
+		t.Errorf("%s, %v", without, err)
+	}
+}
+
+// Users of rds_iam come before all others who log in by password: whichever they
+// use, it is looked at as a token.
+func TestTokensInHBA(t *testing.T) {
+	m := exampleMember()
+	if strings.Contains(strings.Join(m.hba(), "\n"), "rds_iam") {
+		t.Error("rds_iam means something without tokens")
+	}
+	m.Tokens = &Tokens{Address: "127.93.1.1", Port: 7464, Prefix: "user=", Suffix: ",member=db-TEST.m1"}
+	want := []string{
+		"hostnossl all       +rds_iam            all     reject",
+		`hostssl all         +rds_iam            all     ldap ldapserver=127.93.1.1 ldapport=7464 ldapscheme=ldaps ldapprefix="user=" ldapsuffix=",member=db-TEST.m1"`,
+		"host    all         all                 all     scram-sha-256",
+	}
+	if diff := cmp.Diff(want, m.hba()[len(m.hba())-3:]); diff != "" {
+		t.Error(diff)
+	}
+	m.Tokens.Port = 0
+	if got := m.hba()[len(m.hba())-2]; !strings.HasSuffix(got, "+rds_iam            all     reject") {
+		t.Errorf("where nobody checks tokens: %s", got)
 	}
 }

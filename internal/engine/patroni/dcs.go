@@ -3,6 +3,7 @@ package patroni
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -97,15 +98,30 @@ func (s Sync) CutsNeeded() int {
 
 // MemberState is what a member publishes in its key.
 type MemberState struct {
-	ConnURL        string         `json:"conn_url"`
-	APIURL         string         `json:"api_url"`
-	State          string         `json:"state"` // running, starting, stopped, …
-	Role           string         `json:"role"`  // primary, replica, standby_leader, …
-	ReplicaState   string         `json:"replication_state"`
-	Timeline       int            `json:"timeline"`
-	Location       int64          `json:"xlog_location"` // absent (0) when not running
-	PendingRestart bool           `json:"pending_restart"`
-	Tags           map[string]any `json:"tags"`
+	ConnURL        string `json:"conn_url"`
+	APIURL         string `json:"api_url"`
+	State          string `json:"state"` // running, starting, stopped, …
+	Role           string `json:"role"`  // primary, replica, standby_leader, …
+	ReplicaState   string `json:"replication_state"`
+	Timeline       int    `json:"timeline"`
+	Location       int64  `json:"xlog_location"` // absent (0) when not running
+	PendingRestart bool   `json:"pending_restart"`
+	// Differences are the settings that a restart changes, by name.
+	Differences map[string]Difference `json:"pending_restart_reason"`
+	Tags        map[string]any        `json:"tags"`
+}
+
+// making are the states in which Patroni makes a data directory, or starts PostgreSQL
+// on one that it made (Patroni 4.1, postgresql/misc.py).
+var making = []string{"initializing new cluster", "running custom bootstrap script", "creating replica", "starting after custom bootstrap", "starting"}
+
+// Making reports whether Patroni makes a data directory, or starts PostgreSQL.
+func (m MemberState) Making() bool { return slices.Contains(making, m.State) }
+
+// Difference is what a setting is, and what it is to be after a restart.
+type Difference struct {
+	Old string `json:"old_value"`
+	New string `json:"new_value"`
 }
 
 // Generation is the one of the configuration that the member runs with.

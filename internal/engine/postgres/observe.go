@@ -19,6 +19,9 @@ type Facts struct {
 	// LagSeconds is how old the newest replayed commit of a replica is, 0 when
 	// everything that was received is replayed.
 	LagSeconds float64
+	// Paused: a replica does not replay. Nobody may have told it so: it has less of some
+	// setting than its primary.
+	Paused bool
 	// LostSlots are replication slots whose WAL was given up.
 	LostSlots []string
 }
@@ -34,6 +37,7 @@ SELECT r.recovery,
   r.recovery AND EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming'),
   CASE WHEN NOT r.recovery OR pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
        ELSE coalesce(extract(epoch FROM now() - pg_last_xact_replay_timestamp()), 0) END::float8,
+  CASE WHEN r.recovery THEN pg_is_wal_replay_paused() ELSE false END,
   ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE wal_status = 'lost')
 FROM (SELECT pg_is_in_recovery() AS recovery) r`
 
@@ -41,7 +45,7 @@ FROM (SELECT pg_is_in_recovery() AS recovery) r`
 func Observe(ctx context.Context, conn *pgx.Conn) (Facts, error) {
 	var f Facts
 	var position *string
-	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &f.Streaming, &f.LagSeconds, &f.LostSlots)
+	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots)
 	if err != nil {
 		return Facts{}, fmt.Errorf("observe server: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -59,6 +60,15 @@ func SetOwner(ctx context.Context, conn *pgx.Conn, o Owner) error {
 	return nil
 }
 
+// discreet has the server keep the text of this session's statements to itself: a
+// verifier logs nobody in, but a password can be guessed with it. The setting of an
+// extension that is not loaded means nothing, and may be set all the same.
+var discreet = []string{
+	"SET track_activities TO off", "SET pg_stat_statements.track_utility TO off",
+	"SET log_statement TO none", "SET log_min_error_statement TO panic", "SET log_transaction_sample_rate TO 0",
+	"SET log_min_duration_statement TO -1", "SET log_min_duration_sample TO -1",
+}
+
 func setRole(ctx context.Context, conn *pgx.Conn, o Owner) error {
 	name := pgx.Identifier{o.Name}.Sanitize()
 	var exists bool
@@ -69,13 +79,11 @@ func setRole(ctx context.Context, conn *pgx.Conn, o Owner) error {
 	if exists {
 		verb = "ALTER"
 	}
-	// A verifier is letters, digits, and $:+/= only; it is no secret that would
-	// log anyone in, and is kept out of the server's log all the same.
-	statements := []string{
-		"SET log_statement TO none", "SET log_min_duration_statement TO -1", "SET log_min_error_statement TO panic",
+	// A verifier is letters, digits, and $:+/= only.
+	statements := append(slices.Clone(discreet),
 		fmt.Sprintf("%s ROLE %s LOGIN CREATEROLE CREATEDB INHERIT PASSWORD '%s' VALID UNTIL 'infinity'", verb, name, o.Verifier),
 		fmt.Sprintf("GRANT rds_superuser TO %s WITH ADMIN OPTION", name),
-	}
+	)
 	for _, sql := range statements {
 		if _, err := conn.Exec(ctx, sql); err != nil {
 			return fmt.Errorf("set the master user up: %w", err)

@@ -1,0 +1,223 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/fence"
+	"howdah/internal/testkit"
+)
+
+// Ages of a lease as they are seen once a second; none is a question that etcd did
+// not answer, and lost a lease that has run out.
+const (
+	none = -1
+	lost = -2
+)
+
+// ageing is n looks at a lease that nobody renews, from an age on.
+func ageing(from, n int) (ages []int) {
+	for i := range n {
+		ages = append(ages, from+i)
+	}
+	return ages
+}
+
+func repeat(age, n int) (ages []int) {
+	for range n {
+		ages = append(ages, age)
+	}
+	return ages
+}
+
+func join(parts ...[]int) (all []int) {
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+func TestLeaseJudge(t *testing.T) {
+	well := repeat(1, 20)
+	cases := []struct {
+		name  string
+		leads bool
+		ages  []int
+		after int // looks until the verdict; 0: none is made
+	}{
+		{"a primary that renews", true, repeat(1, 100), 0},
+		{"a slow loop", true, repeat(7, 100), 0},
+		{"one late renewal", true, join(well, []int{8, 9, 1}, well), 0},
+		{"late again and again", true, join(well, []int{8, 9, 1, 8, 9, 1, 8, 9, 1}), 0},
+		{"a frozen primary", true, join(well, ageing(2, 9)), 29},
+		{"a frozen standby", false, join(well, ageing(2, 18), repeat(lost, 20)), 47},
+		{"a standby that comes back in time", false, join(well, ageing(2, 18), repeat(lost, 5), well), 0},
+		{"etcd is away", true, join(well, repeat(none, 100)), 0},
+		{"etcd was away, and a healthy primary renews", true, join(well, repeat(none, 15), ageing(15, 4), well), 0},
+		{"etcd was away, and it has hung meanwhile", true, join(well, repeat(none, 5), ageing(7, 20)), 34},
+		{"etcd answers now and then", true, join(well, []int{8, none, 9, none, 10, none, 11, none, 12, none, 13}), 0},
+		{"an agent that starts beside an old lease", true, ageing(9, 11), 9},
+		{"no lease at all", false, repeat(lost, 30), 21},
+	}
+	for _, c := range cases {
+		j := leaseJudge{patience: defaultLeasePatience}
+		now, after := time.Now(), 0
+		for i, age := range c.ages {
+			now = now.Add(leaseEvery)
+			if age == none {
+				j.reset()
+				continue
+			}
+			look := leaseLook{at: now, leads: c.leads, gone: age == lost, age: time.Duration(age) * time.Second}
+			if j.hangs(look) && after == 0 {
+				after = i + 1
+			}
+		}
+		if after != c.after {
+			t.Errorf("%s: the verdict is made after %d looks, want %d", c.name, after, c.after)
+		}
+	}
+}
+
+// Looks far from each other are no evidence: the host may have slept, and Patroni
+// with it.
+func TestLeaseJudgeAfterASleep(t *testing.T) {
+	j := leaseJudge{patience: defaultLeasePatience}
+	at := time.Now()
+	for range 20 {
+		at = at.Add(leaseEvery)
+		if j.hangs(leaseLook{at: at, leads: true, age: time.Second}) {
+			t.Fatal("a healthy one hangs")
+		}
+	}
+	for range 3 {
+		at = at.Add(time.Minute)
+		if j.hangs(leaseLook{at: at, leads: true, age: 15 * time.Second}) {
+			t.Error("a verdict at the first look after a sleep")
+		}
+	}
+}
+
+// impatient makes the verdict come sooner.
+func impatient(a *Agent) {
+	a.leasePatience = leasePatience{old: 2 * time.Second, primary: time.Second, standby: 2 * time.Second, settle: time.Second}
+}
+
+// leases has Patroni's keys of m1 hang on a lease that nobody renews.
+func (w *world) leases(scope, leader, standbys string) clientv3.LeaseID {
+	w.Helper()
+	w.leads(scope, leader, standbys)
+	lease, err := w.store.Client.Grant(w.Context(), patroni.TTL)
+	w.must(err)
+	keys := map[string]string{patroni.MemberKey(scope, "m1"): `{"state":"running"}`}
+	if leader == "m1" {
+		keys[patroni.LeaderKey(scope)] = leader
+	}
+	for key, value := range keys {
+		_, err := w.store.Client.Put(w.Context(), key, value, clientv3.WithLease(lease.ID))
+		w.must(err)
+	}
+	return lease.ID
+}
+
+// incident waits for the first incident of a scope.
+func (w *world) incident(scope string) (first fence.Incident) {
+	w.Helper()
+	testkit.Eventually(w.T, soon, func() error {
+		all := w.incidents(scope)
+		if len(all) == 0 {
+			return errors.New("no incident")
+		}
+		first = all[0]
+		return nil
+	})
+	return first
+}
+
+// A Patroni that does not renew its lease, beside a primary that lives: the member is
+// fenced and replaced like one whose Patroni died.
+func TestAHungPatroniOfAPrimaryIsReplaced(t *testing.T) {
+	w := newWorld(t, serves)
+	w.run(impatient)
+	a := w.startPrimary()
+	before := w.lines(a.ID, "data/postmaster.pid")[0]
+	w.leases("db-1", "m1", "m2")
+	i := w.incident("db-1")
+	if i.Kind != fence.Failover || !strings.Contains(i.Cause, "hung") || !strings.Contains(i.Cause, "renew") || i.Proof.Method != "killed" {
+		t.Errorf("incident %+v", i)
+	}
+	if leader := w.leader("db-1"); leader != "" {
+		t.Errorf("%s still leads", leader)
+	}
+	w.restarted(a.ID, 2)
+	testkit.Eventually(t, soon, func() error {
+		if after := w.lines(a.ID, "data/postmaster.pid"); after[0] == before {
+			return errors.New("PostgreSQL was not fenced")
+		}
+		return nil
+	})
+}
+
+// Nobody could replace it, or it does not lead: a new Patroni takes PostgreSQL over.
+func TestAHungPatroniOfAnotherIsStartedAgain(t *testing.T) {
+	cases := []struct{ name, leader, standbys string }{
+		{"a primary alone", "m1", ""},
+		{"a standby", "m2", "m1"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, serves)
+			w.run(impatient)
+			a := w.startPrimary()
+			before := w.lines(a.ID, "data/postmaster.pid")[0]
+			lease := w.leases("db-1", c.leader, c.standbys)
+			i := w.incident("db-1")
+			if i.Kind != fence.Hang || !strings.Contains(i.Cause, "lease") || i.Member != "m1" {
+				t.Errorf("incident %+v", i)
+			}
+			// The new one renews.
+			ended, err := w.store.Client.KeepAlive(t.Context(), lease)
+			w.must(err)
+			go func() {
+				for range ended { // the channel must be read
+				}
+			}()
+			w.restarted(a.ID, 2)
+			w.awaits(a.ID, soon, serving)
+			if after := w.lines(a.ID, "data/postmaster.pid")[0]; after != before {
+				t.Errorf("PostgreSQL is process %s, was %s", after, before)
+			}
+			if leader := w.leader("db-1"); leader != c.leader {
+				t.Errorf("%q leads, want %q", leader, c.leader)
+			}
+		})
+	}
+}
+
+// While etcd does not answer nobody is condemned.
+func TestNoVerdictWithoutEtcd(t *testing.T) {
+	w := newWorld(t, serves)
+	a, _ := w.run(impatient)
+	as := w.startPrimary()
+	w.leases("db-1", "m1", "m2")
+	w.home.StopEtcd()
+	r := a.runner(t.Context(), as.ID)
+	began := time.Now()
+	testkit.Eventually(t, soon, func() error {
+		if time.Since(began) < 5*time.Second {
+			return errors.New("not yet")
+		}
+		if r.leases.aimed() == (leaseTarget{}) {
+			return errors.New("nobody is looked at")
+		}
+		return nil
+	})
+	if starts := w.lines(as.ID, "starts"); len(starts) != 1 {
+		t.Errorf("Patroni was started %d times", len(starts))
+	}
+}

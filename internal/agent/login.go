@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"howdah/internal/certs"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/hostapi"
+	"howdah/internal/login"
+	"howdah/internal/member"
+)
+
+const (
+	// loginPort is where PostgreSQL asks about tokens; see listenFrom.
+	loginPort = controlPort + portTries
+	// loginTry bounds the question to one control plane.
+	loginTry = 4 * time.Second
+	// ldapFile is where the LDAP library that PostgreSQL uses looks, in the directory
+	// that is its HOME.
+	ldapFile = ".ldaprc"
+)
+
+var errNoCertificate = errors.New("no member of this host has a certificate for its address")
+
+// listenForLogins has the agent answer the PostgreSQLs of this host about tokens.
+// Where it cannot listen, users of rds_iam cannot log in, and all else goes on.
+func (a *Agent) listenForLogins(ctx context.Context) (answer func(context.Context) error) {
+	l, err := a.listenFrom(ctx, loginPort)
+	if err != nil {
+		a.Log.Warn("listen for logins: IAM tokens do not work on this host", "error", err)
+		return func(context.Context) error { return nil }
+	}
+	a.logins = l.Addr().(*net.TCPAddr).Port
+	server := &login.Server{Check: a.checkLogin, Log: a.Log}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return a.addressCertificate()
+	}}
+	return func(ctx context.Context) error {
+		if err := server.Serve(ctx, l, config); err != nil {
+			a.Log.Warn("answer logins", "error", err)
+		}
+		return nil
+	}
+}
+
+// addressCertificate is one that names this host's address: the agent's own names
+// none, but those of its members do.
+func (a *Agent) addressCertificate() (*tls.Certificate, error) {
+	for _, r := range a.allRunners() {
+		pair, err := certs.Load(filepath.Join(r.dir(), patroni.CertDir))
+		if err != nil {
+			continue
+		}
+		leaf, err := pair.Leaf()
+		if err != nil || leaf.VerifyHostname(a.Address) != nil || !pair.Valid(time.Now()) {
+			continue
+		}
+		cert, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+		if err == nil {
+			return &cert, nil
+		}
+	}
+	return nil, errNoCertificate
+}
+
+// checkLogin asks the control planes, until one of them has decided.
+func (a *Agent) checkLogin(ctx context.Context, id, user, token string) error {
+	last := hostapi.ErrNoHost
+	for _, c := range a.control.all() {
+		try, cancel := context.WithTimeout(ctx, loginTry)
+		answer, err := c.Login(try, hostapi.LoginRequest{Member: id, User: user, Token: token})
+		cancel()
+		switch {
+		case err != nil:
+			last = err
+		case answer.Allowed:
+			return nil
+		default:
+			return fmt.Errorf("%w: %s", login.ErrRefused, answer.Why)
+		}
+	}
+	return fmt.Errorf("ask control planes: %w", last)
+}
+
+// tokens is how a member's PostgreSQL has tokens checked; nil: it has no such users.
+func (a *Agent) tokens(as member.Assignment) *patroni.Tokens {
+	if !as.IAMAuth {
+		return nil
+	}
+	prefix, suffix := login.Affixes(as.ID)
+	return &patroni.Tokens{Address: a.Address, Port: a.logins, Prefix: prefix, Suffix: suffix}
+}
+
+// writeLDAP tells the library whom to believe, in place of what the host's own
+// configuration says.
+func (r *runner) writeLDAP() error {
+	ca := filepath.Join(r.dir(), patroni.CertDir, certs.CAFile)
+	text := "TLS_CACERT " + ca + "\nTLS_REQCERT demand\nNETWORK_TIMEOUT 5\nTIMEOUT " + strconv.Itoa(ldapPatience) + "\n"
+	return replaceFile(filepath.Join(r.dir(), ldapFile), []byte(text), 0o600, r.agent.user)
+}
+
+// ldapPatience, in seconds, is how long a login waits for an answer.
+const ldapPatience = 15

@@ -1,0 +1,31 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+)
+
+// A Patroni that is frozen accepts connections, and says nothing: what the probe asks
+// PostgreSQL next still has its time.
+func TestAFrozenPatroniDoesNotHoldTheProbeUp(t *testing.T) {
+	w := newWorld(t, waits)
+	host, _ := w.run(nil)
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	w.awaits(a.ID, soon, running(1))
+	silent, err := net.Listen("tcp", fmt.Sprintf("%s:%d", a.Address, a.RESTPort))
+	w.must(err)
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*restTimeout)
+	defer cancel()
+	if host.restShowsOther(ctx, a) {
+		t.Error("it shows another certificate")
+	}
+	left, _ := ctx.Deadline()
+	if time.Until(left) <= 0 {
+		t.Error("no time is left")
+	}
+}

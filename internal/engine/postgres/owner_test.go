@@ -1,0 +1,97 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/testkit/pgtest"
+)
+
+// talkative is a server that tells everything that it is asked to do.
+const talkative = `shared_preload_libraries = 'pg_stat_statements'
+pg_stat_statements.track = 'all'
+track_activity_query_size = '16kB'
+logging_collector = on
+log_statement = 'all'
+log_min_duration_statement = 0
+log_min_duration_sample = 0
+log_transaction_sample_rate = 1
+`
+
+// A new password is nowhere to be read but in pg_authid: not in the server's log, not
+// in the statistics of statements, and not as what a session did last.
+func TestTheVerifierOfAnOwnerIsToldNobody(t *testing.T) {
+	s := pgtest.Start(t, pgtest.Options{Settings: talkative})
+	s.Exec("CREATE EXTENSION pg_stat_statements")
+	s.Exec("CREATE ROLE rds_superuser")
+	s.Exec("CREATE TABLE public.howdah_done (what text PRIMARY KEY, serial bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())")
+	conn, err := pgx.ConnectConfig(t.Context(), s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	for i, secret := range []string{"Zmlyc3Q=", "c2Vjb25k"} {
+		serial := int64(i + 1)
+		o := postgres.Owner{Name: "ada", Serial: serial, Database: "works",
+			Verifier: "SCRAM-SHA-256$4096:" + secret + "$qJ4uM6Ssc9Jgd2xMQsRmjZeKKqkTAWHnGsHrsXEbeJk=:7sGdiXk3mKAVZUq1dH0sHKW4PqvSyMDpxnwTeCJ4kcw="}
+		if err := postgres.SetOwner(t.Context(), conn, o); err != nil {
+			t.Fatal(err)
+		}
+		if got := ask(t, s, "SELECT rolpassword FROM pg_authid WHERE rolname = 'ada'"); got != o.Verifier {
+			t.Fatalf("the role has %q, want %q", got, o.Verifier)
+		}
+		for place, sql := range map[string]string{
+			"statistics": "SELECT string_agg(query, E'\n') FROM pg_stat_statements",
+			"activity":   "SELECT coalesce(string_agg(query, E'\n'), '') FROM pg_stat_activity WHERE pid <> pg_backend_pid()",
+			"log":        "SELECT pg_read_file(pg_current_logfile())",
+		} {
+			if told := ask(t, s, sql); strings.Contains(told, secret) {
+				t.Errorf("the verifier of serial %d is in the %s:\n%s", serial, place, told)
+			}
+		}
+	}
+	// The server would have told.
+	s.Exec("ALTER ROLE ada PASSWORD 'SCRAM-SHA-256$4096:Y2hlY2s=$qJ4uM6Ssc9Jgd2xMQsRmjZeKKqkTAWHnGsHrsXEbeJk=:7sGdiXk3mKAVZUq1dH0sHKW4PqvSyMDpxnwTeCJ4kcw='")
+	if told := ask(t, s, "SELECT string_agg(query, E'\n') FROM pg_stat_statements"); !strings.Contains(told, "Y2hlY2s=") {
+		t.Error("the statistics of statements tell nothing: the test proves nothing")
+	}
+	if told := ask(t, s, "SELECT pg_read_file(pg_current_logfile())"); !strings.Contains(told, "Y2hlY2s=") {
+		t.Error("the log tells nothing: the test proves nothing")
+	}
+}
+
+// A server without the extension takes its setting too.
+func TestAnOwnerWithoutStatistics(t *testing.T) {
+	s := pgtest.Start(t, pgtest.Options{})
+	s.Exec("CREATE ROLE rds_superuser")
+	s.Exec("CREATE TABLE public.howdah_done (what text PRIMARY KEY, serial bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())")
+	conn, err := pgx.ConnectConfig(t.Context(), s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	o := postgres.Owner{Name: "ada", Serial: 7, Verifier: "SCRAM-SHA-256$4096:Zmlyc3Q=$qJ4uM6Ssc9Jgd2xMQsRmjZeKKqkTAWHnGsHrsXEbeJk=:7sGdiXk3mKAVZUq1dH0sHKW4PqvSyMDpxnwTeCJ4kcw="}
+	if err := postgres.SetOwner(t.Context(), conn, o); err != nil {
+		t.Fatal(err)
+	}
+	if serial, err := postgres.OwnerSerial(t.Context(), conn); err != nil || serial != 7 {
+		t.Errorf("serial %d, %v", serial, err)
+	}
+}
+
+// ask asks a server for one text.
+func ask(t *testing.T, s *pgtest.Server, sql string) (text string) {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(t.Context(), s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if err := conn.QueryRow(t.Context(), sql).Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
