@@ -6,9 +6,11 @@ package edge
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -18,12 +20,15 @@ import (
 	"howdah/internal/edge/seen"
 	"howdah/internal/endpoint"
 	"howdah/internal/engine/patroni"
+	"howdah/internal/network/cidr"
 	"howdah/internal/route"
 	"howdah/internal/state"
 )
 
 // syncEvery is how often everything is compared with what it should be.
 const syncEvery = time.Second
+
+var errPools = errors.New("it is in none of the pools that this edge was started with")
 
 // Config is what an edge is started with. All fields are required.
 type Config struct {
@@ -38,6 +43,9 @@ type Config struct {
 	// primary; Announce tells the network that it is here now. Both or neither.
 	Own      string
 	Announce func(netip.Addr) error
+	// Serves reports whether the forwarder takes an address; nil: any. An endpoint with
+	// another one is left out, so that it does not keep the others from their ways.
+	Serves func(netip.Addr) bool
 }
 
 // Edge is one edge.
@@ -54,6 +62,7 @@ type Edge struct {
 	leads  leads                        // by database
 	points map[string]endpoint.Endpoint // by route: where each leads now
 	lost   map[string]bool              // hosts that were lost at the last look
+	broken map[string]string            // by route: why it is unusable
 }
 
 // New makes an edge.
@@ -61,7 +70,7 @@ func New(cfg Config) *Edge {
 	e := &Edge{
 		Config: cfg, wake: make(chan struct{}, 1), confirmed: make(chan switching),
 		told:  make(chan map[string]route.Way, 1),
-		leads: leads{}, points: map[string]endpoint.Endpoint{}, lost: map[string]bool{},
+		leads: leads{}, points: map[string]endpoint.Endpoint{}, lost: map[string]bool{}, broken: map[string]string{},
 	}
 	e.cache = state.NewCache(cfg.Store.Client, cfg.Log,
 		patroni.Namespace, state.RouteRoot, state.WayRoot, state.ReportRoot, state.LiveRoot)
@@ -92,6 +101,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	}
 	e.introduce(ctx)
 	e.tasks.Go(func() { e.tellWays(ctx) })
+	e.tasks.Go(func() { e.tellLife(ctx) })
 	timer := time.NewTicker(syncEvery)
 	defer timer.Stop()
 	for full := true; ; {
@@ -112,9 +122,28 @@ func (e *Edge) Run(ctx context.Context) error {
 
 func (e *Edge) introduce(ctx context.Context) {
 	status := seen.Status{Name: e.Name, Info: e.Info, Started: time.Now().UTC()}
-	if _, err := e.Store.Commit(ctx, state.Put(state.Edge(e.Name), status)); err != nil {
+	between := state.Delete(state.Between(e.Name))
+	if !e.Info.ClientAddressVisible {
+		between = state.Put(state.Between(e.Name), seen.Between{Addresses: ownAddresses()})
+	}
+	if _, err := e.Store.Commit(ctx, state.Put(state.Edge(e.Name), status), between); err != nil {
 		e.Log.Warn("introduce the edge", "error", err)
 	}
+}
+
+// ownAddresses are the machine's, other than loopback.
+func ownAddresses() []string {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var texts []string
+	for _, a := range all {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() && !p.Addr().IsLoopback() {
+			texts = append(texts, p.Addr().String())
+		}
+	}
+	return texts
 }
 
 // update brings the endpoints up to date with what is known: those that changed
@@ -126,22 +155,13 @@ func (e *Edge) update(ctx context.Context, full bool) []route.Route {
 		routes = append(routes, r.Value)
 	}
 	elections := e.followLeaders(routes)
-	wanted := map[string]endpoint.Endpoint{}
-	for _, r := range routes {
-		point, err := e.resolve(r)
-		if err != nil {
-			e.Log.Error("route is unusable", "route", r.ID, "error", err)
-			continue
-		}
-		if !e.owned(r) {
-			continue
-		}
-		wanted[r.ID] = point
-		if now, known := e.points[r.ID]; known && !reflect.DeepEqual(now, point) {
-			e.move(ctx, now, point)
+	wanted := e.wanted(routes)
+	for id, point := range wanted {
+		if now, known := e.points[id]; known && now.Listen == point.Listen && !reflect.DeepEqual(now, point) {
+			e.move(ctx, point)
 		}
 	}
-	if full || !sameKeys(wanted, e.points) {
+	if full || !sameAddresses(wanted, e.points) {
 		e.syncAll(ctx, wanted)
 	}
 	for _, s := range elections {
@@ -150,6 +170,26 @@ func (e *Edge) update(ctx context.Context, full bool) []route.Route {
 	e.cutLostHosts(ctx, routes)
 	e.noteWays()
 	return routes
+}
+
+// wanted is where the routes that this edge serves lead, by route.
+func (e *Edge) wanted(routes []route.Route) map[string]endpoint.Endpoint {
+	points, broken := map[string]endpoint.Endpoint{}, map[string]string{}
+	for _, r := range routes {
+		point, err := e.resolve(r)
+		if err != nil {
+			broken[r.ID] = err.Error()
+			if e.broken[r.ID] != broken[r.ID] {
+				e.Log.Error("route is unusable", "route", r.ID, "error", err)
+			}
+			continue
+		}
+		if e.owned(r) {
+			points[r.ID] = point
+		}
+	}
+	e.broken = broken
+	return points
 }
 
 // syncAll makes all endpoints what they should be, and mends what others broke.
@@ -165,7 +205,7 @@ func (e *Edge) syncAll(ctx context.Context, wanted map[string]endpoint.Endpoint)
 		return
 	}
 	for id, point := range wanted {
-		if _, had := e.points[id]; !had && e.Own != "" {
+		if had, ok := e.points[id]; (!ok || had.Listen.Addr() != point.Listen.Addr()) && e.Own != "" {
 			if err := e.Announce(point.Listen.Addr()); err != nil {
 				e.Log.Error("announce endpoint", "endpoint", id, "error", err)
 			}
@@ -174,8 +214,10 @@ func (e *Edge) syncAll(ctx context.Context, wanted map[string]endpoint.Endpoint)
 	e.points = wanted
 }
 
-func sameKeys(a, b map[string]endpoint.Endpoint) bool {
-	return maps.EqualFunc(a, b, func(endpoint.Endpoint, endpoint.Endpoint) bool { return true })
+// sameAddresses: the same endpoints, each at its place. To move one takes a sync, which
+// cuts what used the old address.
+func sameAddresses(a, b map[string]endpoint.Endpoint) bool {
+	return maps.EqualFunc(a, b, func(x, y endpoint.Endpoint) bool { return x.Listen == y.Listen })
 }
 
 // owned: this edge serves the endpoint. Where edges share an address, it is at
@@ -198,16 +240,13 @@ func (e *Edge) owned(r route.Route) bool {
 }
 
 // move points an endpoint elsewhere. Open sessions stay where they are.
-func (e *Edge) move(ctx context.Context, from, to endpoint.Endpoint) {
-	if from.Listen != to.Listen {
-		return // the full sync cuts what used the old address
-	}
+func (e *Edge) move(ctx context.Context, to endpoint.Endpoint) {
 	if err := e.Forwarder.Point(ctx, to); err != nil {
 		e.Log.Error("point endpoint", "endpoint", to.ID, "error", err)
 		return
 	}
 	e.points[to.ID] = to
-	e.Log.Info("endpoint moved", "endpoint", to.ID, "listen", to.Listen.String(), "targets", fmt.Sprint(to.Targets))
+	e.Log.Info("endpoint moved", "endpoint", to.ID, "listen", to.Listen.String(), "targets", fmt.Sprint(to.Targets), "allow", cidr.Texts(to.Allow))
 }
 
 // resolve is where a route leads now.
@@ -216,6 +255,12 @@ func (e *Edge) resolve(r route.Route) (endpoint.Endpoint, error) {
 	var err error
 	if point.Listen, err = netip.ParseAddrPort(r.Listen); err != nil {
 		return point, fmt.Errorf("listen address: %w", err)
+	}
+	if e.Serves != nil && !e.Serves(point.Listen.Addr()) {
+		return point, fmt.Errorf("listen address %s: %w", point.Listen, errPools)
+	}
+	if point.Allow, err = cidr.Parse(r.Allow); err != nil {
+		return point, fmt.Errorf("networks: %w", err)
 	}
 	for _, target := range r.Targets(e.view(r)) {
 		address, err := netip.ParseAddrPort(target)

@@ -206,6 +206,82 @@ func TestRoutesComeAndGo(t *testing.T) {
 	})
 }
 
+// An endpoint that gets another address is moved there at once, not only by the next
+// full look; one that no pool of the edge has is left out, and harms no other one.
+func TestAnEndpointGetsAnotherAddress(t *testing.T) {
+	w := newWorld(t)
+	w.putRoute(w.route("writer", route.Leader, w.listen))
+	outside := w.route("outside", route.Leader, "192.0.2.1:5432")
+	w.putRoute(outside)
+	w.elect("m1")
+	var mu sync.Mutex
+	announced := []string{}
+	w.run(func(c *Config) {
+		c.Serves = func(a netip.Addr) bool { return a.IsLoopback() }
+		c.Own = "host-m1"
+		c.Announce = func(a netip.Addr) error {
+			mu.Lock()
+			defer mu.Unlock()
+			announced = append(announced, a.String())
+			return nil
+		}
+	})
+	w.leadsTo("writer", "m1")
+	if _, ok := w.paths.leading("outside"); ok {
+		t.Error("an address of no pool has an endpoint")
+	}
+	w.putRoute(w.route("writer", route.Leader, "127.202.0.1:5432"))
+	testkit.Eventually(t, soon, func() error {
+		if got := w.paths.at("writer"); got != "127.202.0.1:5432" {
+			return fmt.Errorf("at %s", got)
+		}
+		return nil
+	})
+	w.leadsTo("writer", "m1")
+	testkit.Eventually(t, soon, func() error {
+		way, err := state.Get[route.Way](t.Context(), w.home.Store, state.Way("writer", "edge"))
+		if err != nil || way.Value.Listen != "127.202.0.1:5432" {
+			return fmt.Errorf("told %+v, %w", way.Value, err)
+		}
+		return nil
+	})
+	mu.Lock()
+	got := slices.Clone(announced)
+	mu.Unlock()
+	if want := []string{"127.201.0.1", "127.202.0.1"}; !slices.Equal(got, want) {
+		t.Errorf("announced %q, want %q", got, want)
+	}
+}
+
+// Who may connect follows the route, and a failover leaves it as it is.
+func TestWhoMayConnectFollowsTheRoute(t *testing.T) {
+	w := newWorld(t)
+	r := w.route("writer", route.Leader, w.listen)
+	w.putRoute(r)
+	w.elect("m1")
+	w.run(nil)
+	w.leadsTo("writer", "m1")
+	allows := func(want string) {
+		t.Helper()
+		testkit.Eventually(t, soon, func() error {
+			if got := w.paths.allows("writer"); got != want {
+				return fmt.Errorf("allows %s, want %s", got, want)
+			}
+			return nil
+		})
+	}
+	allows("[] true")
+	r.Allow = []string{"10.0.0.0/8", "192.168.1.1/32"}
+	w.putRoute(r)
+	allows("[10.0.0.0/8 192.168.1.1/32] false")
+	w.elect("m2")
+	w.leadsTo("writer", "m2")
+	allows("[10.0.0.0/8 192.168.1.1/32] false")
+	r.Allow = []string{}
+	w.putRoute(r)
+	allows("[] false")
+}
+
 // Where edges share addresses, an endpoint is on the edge beside its primary, which
 // announces it; while there is no primary it stays.
 func TestAnOwnedEndpointMovesWithThePrimary(t *testing.T) {
@@ -276,10 +352,41 @@ func TestWaysAreTold(t *testing.T) {
 	if err != nil || status.Value.Name != "edge" || status.Value.Info.Driver != "paths" || time.Since(status.Value.Started) > time.Minute {
 		t.Errorf("%+v, %v", status.Value, err)
 	}
+	if _, err := state.Get[seen.Between](t.Context(), w.home.Store, state.Between("edge")); err != nil {
+		t.Errorf("what members see: %v", err)
+	}
+	runs := func(want bool) func() error {
+		return func() error {
+			_, err := state.Get[bool](t.Context(), w.home.Store, state.Runs("edge"))
+			if (err == nil) != want {
+				return fmt.Errorf("runs: %w, want %v", err, want)
+			}
+			return nil
+		}
+	}
+	testkit.Eventually(t, soon, runs(true))
 	stop()
+	if err := runs(false)(); err != nil {
+		t.Error(err)
+	}
+	if _, err := state.Get[seen.Status](t.Context(), w.home.Store, state.Edge("edge")); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("an edge that was stopped is missed: %v", err)
+	}
 	if err := w.leadsNow("writer", "m2"); err != nil {
 		t.Errorf("what the edge made went with it: %v", err)
 	}
+	// What it made works on, and members must let that in.
+	if _, err := state.Get[seen.Between](t.Context(), w.home.Store, state.Between("edge")); err != nil {
+		t.Errorf("what members see of a stopped edge: %v", err)
+	}
+	w.run(func(c *Config) { c.Info.ClientAddressVisible = true })
+	testkit.Eventually(t, soon, func() error {
+		if _, err := state.Get[seen.Between](t.Context(), w.home.Store, state.Between("edge")); !errors.Is(err, state.ErrNotFound) {
+			return fmt.Errorf("an edge that hides nobody: %w", err)
+		}
+		return nil
+	})
+	w.leadsTo("writer", "m2")
 	if _, err := w.home.Store.Commit(t.Context(), state.Delete(state.Route("writer"))); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"howdah/internal/endpoint"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
+	"howdah/internal/network/cidr"
 	"howdah/internal/reconcile"
 	"howdah/internal/route"
 	"howdah/internal/state"
@@ -27,6 +28,8 @@ const soon = 20 * time.Second
 type paths struct {
 	mu    sync.Mutex
 	leads map[string]string // guarded by mu; targets by endpoint id
+	sits  map[string]string // guarded by mu; listen addresses by endpoint id
+	allow map[string]string // guarded by mu; who may connect, by endpoint id
 	log   []string          // guarded by mu; "point ID TARGETS" and "cut LISTEN TARGET", in order
 }
 
@@ -35,9 +38,10 @@ var _ endpoint.Forwarder = (*paths)(nil)
 func (p *paths) Sync(_ context.Context, all []endpoint.Endpoint) ([]string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.leads = map[string]string{}
+	p.leads, p.allow, p.sits = map[string]string{}, map[string]string{}, map[string]string{}
 	for _, e := range all {
-		p.leads[e.ID] = fmt.Sprint(e.Targets)
+		p.sits[e.ID] = e.Listen.String()
+		p.leads[e.ID], p.allow[e.ID] = fmt.Sprint(e.Targets), fmt.Sprint(cidr.Texts(e.Allow), e.Allow == nil)
 	}
 	return nil, nil
 }
@@ -45,7 +49,7 @@ func (p *paths) Sync(_ context.Context, all []endpoint.Endpoint) ([]string, erro
 func (p *paths) Point(_ context.Context, e endpoint.Endpoint) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.leads[e.ID] = fmt.Sprint(e.Targets)
+	p.leads[e.ID], p.allow[e.ID] = fmt.Sprint(e.Targets), fmt.Sprint(cidr.Texts(e.Allow), e.Allow == nil)
 	p.log = append(p.log, fmt.Sprintf("point %s %v", e.ID, e.Targets))
 	return nil
 }
@@ -66,6 +70,18 @@ func (p *paths) leading(id string) (string, bool) {
 	defer p.mu.Unlock()
 	t, ok := p.leads[id]
 	return t, ok
+}
+
+func (p *paths) at(id string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sits[id]
+}
+
+func (p *paths) allows(id string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.allow[id]
 }
 
 func (p *paths) lines() []string {

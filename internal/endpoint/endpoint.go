@@ -11,7 +11,8 @@
 //   - it touches only what carries the name of its home;
 //   - what it made works on when its process dies, and a later Forwarder of the
 //     same home takes it over without harm to open sessions;
-//   - an endpoint without targets refuses, it never leaves a client hanging.
+//   - an endpoint without targets refuses, it never leaves a client hanging; and so it
+//     does to clients that may not connect.
 package endpoint
 
 import (
@@ -22,6 +23,8 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+
+	"howdah/internal/network/cidr"
 )
 
 var (
@@ -43,6 +46,9 @@ type Endpoint struct {
 	ID      string           // stable name, for logs and errors
 	Listen  netip.AddrPort   // IPv4; what clients connect to; unique among endpoints
 	Targets []netip.AddrPort // IPv4; none: connections are refused at once
+	// Allow are the IPv4 networks whose clients may connect; nil: all. Others are
+	// refused at once. Open sessions stay when it changes.
+	Allow []netip.Prefix
 }
 
 // Forwarder makes endpoints real. There is one a home; several homes on one
@@ -82,12 +88,12 @@ type Info struct {
 
 // Config says how endpoints are made. Zero values are documented per field.
 type Config struct {
-	Home       string       // names what belongs to this home: 1 to 10 of a-z, 0-9, _
-	RunDir     string       // haproxy: directory of this home only, mode 0700, at most 66 bytes; made if missing
-	Pool       netip.Prefix // addresses outside 127.0.0.0/8 that endpoints may have; zero: none
-	Driver     string       // "nft" or "haproxy" forces one; "": nft if possible
-	Masquerade bool         // nft: targets on other machines see this machine's address, not the client's
-	Log        *slog.Logger // nil: slog.Default()
+	Home       string         // names what belongs to this home: 1 to 10 of a-z, 0-9, _
+	RunDir     string         // haproxy: directory of this home only, mode 0700, at most 66 bytes; made if missing
+	Pools      []netip.Prefix // addresses outside 127.0.0.0/8 that endpoints may have
+	Driver     string         // "nft" or "haproxy" forces one; "": nft if possible
+	Masquerade bool           // nft: targets on other machines see this machine's address, not the client's
+	Log        *slog.Logger   // nil: slog.Default()
 }
 
 var homePattern = regexp.MustCompile(`^[a-z0-9_]{1,10}$`)
@@ -123,6 +129,7 @@ func (c Config) Normal(all ...Endpoint) ([]Endpoint, error) {
 		e.Targets = slices.Clone(e.Targets)
 		slices.SortFunc(e.Targets, netip.AddrPort.Compare)
 		e.Targets = slices.Compact(e.Targets)
+		e.Allow = cidr.Minimal(e.Allow)
 		normal = append(normal, e)
 	}
 	slices.SortFunc(normal, func(a, b Endpoint) int { return a.Listen.Compare(b.Listen) })
@@ -147,8 +154,13 @@ func (c Config) check(e Endpoint) error {
 	if !usable(e.Listen) {
 		return fmt.Errorf("%w: %s listens on %s", ErrInvalid, e.ID, e.Listen)
 	}
-	if a := e.Listen.Addr(); !loopback.Contains(a) && !c.Pool.Contains(a) {
-		return fmt.Errorf("%w: %s listens on %s, which is not in the pool %s", ErrInvalid, e.ID, e.Listen, c.Pool)
+	if !c.Serves(e.Listen.Addr()) {
+		return fmt.Errorf("%w: %s listens on %s, which is in no pool (%s)", ErrInvalid, e.ID, e.Listen, cidr.Texts(c.Pools))
+	}
+	for _, p := range e.Allow {
+		if !p.IsValid() || !p.Addr().Is4() {
+			return fmt.Errorf("%w: %s lets %s in, which is no IPv4 network", ErrInvalid, e.ID, p)
+		}
 	}
 	for _, t := range e.Targets {
 		if !usable(t) {
@@ -158,6 +170,11 @@ func (c Config) check(e Endpoint) error {
 	return nil
 }
 
+// Serves reports whether endpoints may have this address.
+func (c Config) Serves(a netip.Addr) bool {
+	return loopback.Contains(a) || slices.ContainsFunc(c.Pools, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
 func usable(a netip.AddrPort) bool {
 	return a.Addr().Is4() && !a.Addr().IsUnspecified() && !a.Addr().IsMulticast() && a.Port() != 0
 }
@@ -165,11 +182,11 @@ func usable(a netip.AddrPort) bool {
 // Local says whether a is an address every machine has anyway (127.0.0.0/8).
 func Local(a netip.Addr) bool { return loopback.Contains(a) }
 
-// Same says whether a and b, both in normal form, lead to the same places.
-// Names don't count.
+// Same says whether a and b, both in normal form, lead the same clients to the same
+// places. Names don't count.
 func Same(a, b []Endpoint) bool {
 	return slices.EqualFunc(a, b, func(x, y Endpoint) bool {
-		return x.Listen == y.Listen && slices.Equal(x.Targets, y.Targets)
+		return x.Listen == y.Listen && slices.Equal(x.Targets, y.Targets) && cidr.Same(x.Allow, y.Allow)
 	})
 }
 

@@ -33,7 +33,7 @@ func TestNormal(t *testing.T) {
 		at("127.0.8.10:5432", "127.0.1.1:5433", "127.0.1.2:5433"),
 	}
 	before := given[0].Targets[0]
-	got, err := Config{Pool: netip.MustParsePrefix("10.9.0.0/16")}.Normal(given...)
+	got, err := Config{Pools: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}}.Normal(given...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,10 +58,30 @@ func TestNormalRefuses(t *testing.T) {
 		"target is IPv6":      {at("127.0.0.1:1", "[::1]:1")},
 		"target without port": {at("127.0.0.1:1", "127.0.0.2:0")},
 		"no address":          {{ID: "empty"}},
+		"lets IPv6 in":        {allowing(at("127.0.0.1:1"), "::/0")},
+		"lets nothing in":     {{Listen: netip.MustParseAddrPort("127.0.0.1:1"), Allow: []netip.Prefix{{}}}},
 	} {
-		if _, err := (Config{Pool: netip.MustParsePrefix("10.9.0.0/16")}).Normal(all...); !errors.Is(err, ErrInvalid) {
+		if _, err := (Config{Pools: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}}).Normal(all...); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+// allowing lets only these networks connect.
+func allowing(e Endpoint, networks ...string) Endpoint {
+	e.Allow = []netip.Prefix{}
+	for _, n := range networks {
+		e.Allow = append(e.Allow, netip.MustParsePrefix(n))
+	}
+	return e
+}
+
+func TestNormalNetworks(t *testing.T) {
+	got, err := Config{}.Normal(
+		allowing(at("127.0.0.1:1"), "10.1.0.0/16", "10.0.0.0/8", "9.0.0.7/8"), allowing(at("127.0.0.2:1")), at("127.0.0.3:1"), allowing(at("127.0.0.4:1"), "0.0.0.0/0", "10.0.0.0/8"))
+	want := []Endpoint{allowing(at("127.0.0.1:1"), "9.0.0.0/8", "10.0.0.0/8"), allowing(at("127.0.0.2:1")), at("127.0.0.3:1"), at("127.0.0.4:1")}
+	if diff := cmp.Diff(want, got, compare, cmpopts.EquateComparable(netip.Prefix{})); diff != "" || err != nil {
+		t.Errorf("error %v, -want +got:\n%s", err, diff)
 	}
 }
 
@@ -98,6 +118,8 @@ func TestSame(t *testing.T) {
 		"other target":  {[]Endpoint{at("127.0.0.1:1", "127.0.9.2:1")}, false},
 		"other address": {[]Endpoint{at("127.0.0.2:1", "127.0.9.1:1")}, false},
 		"none":          {nil, false},
+		"nobody":        {[]Endpoint{allowing(a[0])}, false},
+		"somebody":      {[]Endpoint{allowing(a[0], "10.0.0.0/8")}, false},
 	} {
 		if got := Same(a, c.b); got != c.want {
 			t.Errorf("%s: %v", name, got)

@@ -27,3 +27,11 @@ type Status struct {
 	Info    endpoint.Info `json:"info"`
 	Started time.Time     `json:"started"`
 }
+
+// Between is what members see in place of a client's address where an edge hides it.
+// Written by the edge.
+type Between struct {
+	// Addresses are those of the edge's machine, other than loopback; besides them it
+	// may be the endpoint's own.
+	Addresses []string `json:"addresses"`
+}

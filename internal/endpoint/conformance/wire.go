@@ -65,8 +65,15 @@ type Session struct {
 const answerTime = 3 * time.Second
 
 // Dial fails where a client would: refused, or no answer in time.
-func Dial(to netip.AddrPort) (*Session, error) {
-	c, err := (&net.Dialer{Timeout: answerTime}).DialContext(context.Background(), "tcp4", to.String())
+func Dial(to netip.AddrPort) (*Session, error) { return DialFrom(netip.Addr{}, to) }
+
+// DialFrom is Dial from one of the machine's addresses; the zero one is any.
+func DialFrom(from netip.Addr, to netip.AddrPort) (*Session, error) {
+	dialer := net.Dialer{Timeout: answerTime}
+	if from.IsValid() {
+		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
+	}
+	c, err := dialer.DialContext(context.Background(), "tcp4", to.String())
 	if err != nil {
 		return nil, err
 	}

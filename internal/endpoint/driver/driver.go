@@ -39,6 +39,24 @@ func Open(ctx context.Context, cfg endpoint.Config) (endpoint.Forwarder, endpoin
 	return fw, info, nil
 }
 
+// Remove takes out of this machine what any driver made for a home: an edge may have
+// been started with another one than Open picks. A driver that is not available here
+// has made nothing. No edge of the home may run.
+func Remove(ctx context.Context, cfg endpoint.Config) error {
+	var errs []error
+	for _, cfg.Driver = range []string{nft.Name, haproxy.Name} {
+		fw, _, err := Open(ctx, cfg)
+		if errors.Is(err, endpoint.ErrUnavailable) {
+			continue
+		}
+		if err == nil {
+			err = fw.Remove(ctx)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 func openNft(ctx context.Context, cfg endpoint.Config) (endpoint.Forwarder, endpoint.Info, error) {
 	fw, err := nft.New(ctx, cfg)
 	if err != nil {

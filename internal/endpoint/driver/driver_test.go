@@ -75,6 +75,34 @@ func TestAsNobody(t *testing.T) {
 	}
 }
 
+// What was made by a driver that Open would not pick goes too.
+func TestRemoveOfAnyDriver(t *testing.T) {
+	testkit.NeedRoot(t)
+	testkit.NeedProgram(t, "nft")
+	testkit.NeedProgram(t, "haproxy")
+	for _, name := range []string{nft.Name, haproxy.Name} {
+		cfg := configFor(t, name)
+		fw, _, err := Open(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listen, server := conformance.SomeListen(), conformance.NewServer(t)
+		if _, err := fw.Sync(t.Context(), []endpoint.Endpoint{{ID: "test", Listen: listen, Targets: []netip.AddrPort{server}}}); err != nil {
+			t.Fatal(err)
+		}
+		conformance.Join(t, listen, server)
+		for range 2 { // the second time there is nothing
+			if err := Remove(t.Context(), endpoint.Config{Home: cfg.Home, RunDir: cfg.RunDir}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if c, err := conformance.Dial(listen); err == nil {
+			c.Close()
+			t.Errorf("%s: the endpoint is still there", name)
+		}
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	for name, cfg := range map[string]endpoint.Config{
 		"unknown driver": {Home: "test", RunDir: "/nowhere", Driver: "ipvs"},

@@ -9,7 +9,8 @@ import (
 )
 
 // slots is how many targets a proxy can know at a time: those it leads to, and
-// old ones whose sessions still live. It costs a few kilobytes each.
+// old ones whose sessions still live. It costs a few kilobytes each. Where the
+// endpoint is on loopback, half of them are for targets on loopback.
 const slots = 32
 
 // nowhere is the address of a slot that was never used.
@@ -31,6 +32,8 @@ const (
 // as it does without a proxy. The only sessions that end by time are those which
 // one side has closed already.
 //
+// Who may connect is in a file of networks, and is changed through the socket too.
+//
 // retries 0: a target that refuses is the client's to know at once.
 //
 // Nothing here is tuned for speed because nothing helps: two threads, busy polling,
@@ -39,7 +42,7 @@ const (
 // configuration, or below it (busy polling, which takes a core from PostgreSQL). What
 // a proxy costs a single client is two more wake-ups a query: a relay of 20 lines
 // that does no more than epoll, recv and send was hardly faster.
-func render(e endpoint.Endpoint, socket string, maxConn int) string {
+func render(e endpoint.Endpoint, socket, admitted string, maxConn int) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("global")
@@ -66,19 +69,48 @@ func render(e endpoint.Endpoint, socket string, maxConn int) string {
 	line("")
 	line("frontend %s", frontend)
 	line("\tbind %s", e.Listen)
+	line("\tacl admitted src -f %s", admitted)
+	line("\ttcp-request connection reject unless admitted")
 	line("\tdefault_backend %s", backend)
 	line("")
 	line("backend %s", backend)
 	line("\tbalance roundrobin")
 	line("\tdefault-server init-addr none") // no look-up of names, ever
-	for i := range slots {
-		addr, state := nowhere, " disabled"
-		if i < len(e.Targets) {
-			addr, state = e.Targets[i], ""
-		}
-		line("\tserver %s %s%s", slotName(i), addr, state)
+	for _, x := range seats(e) {
+		line("\tserver %s", x)
 	}
 	return b.String()
 }
 
-func slotName(i int) string { return fmt.Sprintf("s%d", i+1) }
+// nearby begins the names of slots for targets on loopback. A proxy connects to them
+// from the address of its endpoint: so the member can tell its clients from others on
+// the same machine, all of whom come from 127.0.0.1.
+const nearby = "l"
+
+// seats are the slots, with what the configuration says of each.
+func seats(e endpoint.Endpoint) []string {
+	near, far := 0, slots
+	if endpoint.Local(e.Listen.Addr()) {
+		near, far = slots/2, slots/2
+	}
+	var all []string
+	add := func(prefix, tail string, n int, mine func(netip.AddrPort) bool) {
+		var targets []netip.AddrPort
+		for _, t := range e.Targets {
+			if mine(t) {
+				targets = append(targets, t)
+			}
+		}
+		for i := range n {
+			addr, state := nowhere, " disabled"
+			if i < len(targets) {
+				addr, state = targets[i], ""
+			}
+			all = append(all, fmt.Sprintf("%s%d %s%s%s", prefix, i+1, addr, state, tail))
+		}
+	}
+	isNear := func(t netip.AddrPort) bool { return near > 0 && endpoint.Local(t.Addr()) }
+	add(nearby, " source "+e.Listen.Addr().String(), near, isNear)
+	add("s", "", far, func(t netip.AddrPort) bool { return !isNear(t) })
+	return all
+}

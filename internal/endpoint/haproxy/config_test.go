@@ -35,7 +35,7 @@ func TestConfig(t *testing.T) {
 			for _, w := range words[1:] {
 				e.Targets = append(e.Targets, netip.MustParseAddrPort(w))
 			}
-			got := render(e, "/run/howdah/x.sock", 5000)
+			got := render(e, "/run/howdah/x.sock", os.DevNull, 5000)
 			if *update {
 				if err := os.WriteFile(file, []byte(input+"----\n"+got), 0o644); err != nil {
 					t.Fatal(err)

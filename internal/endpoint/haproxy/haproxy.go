@@ -76,7 +76,7 @@ func New(ctx context.Context, cfg endpoint.Config) (*Forwarder, error) {
 		return nil, err
 	}
 	sample := endpoint.Endpoint{Listen: nowhere}
-	if err := run(ctx, program, render(sample, "/sample", maxConn), "-c", "-f", "/dev/stdin"); err != nil {
+	if err := run(ctx, program, render(sample, "/sample", os.DevNull, maxConn), "-c", "-f", "/dev/stdin"); err != nil {
 		return nil, fmt.Errorf("%w: %w", endpoint.ErrUnavailable, err)
 	}
 	return &Forwarder{
@@ -245,9 +245,9 @@ func (f *Forwarder) tryLead(ctx context.Context, e endpoint.Endpoint) error {
 	if p == nil {
 		return f.start(ctx, e)
 	}
-	now, err := files.state(ctx)
+	now, err := files.look(ctx)
 	if errors.Is(err, errMute) && ctx.Err() == nil {
-		now, err = files.state(ctx) // a machine that stood still is no reason to end sessions
+		now, err = files.look(ctx) // a machine that stood still is no reason to end sessions
 	}
 	if errors.Is(err, errMute) && ctx.Err() == nil {
 		f.note("the proxy of %s at %s did not answer: %v", e.ID, e.Listen, err)
@@ -256,13 +256,16 @@ func (f *Forwarder) tryLead(ctx context.Context, e endpoint.Endpoint) error {
 	if err != nil {
 		return err
 	}
-	if now.leads(e.Targets) {
+	if now.leads(e.Targets) && now.admits(e) {
 		return nil
 	}
-	if _, old := endpoint.With(f.have, e); old != nil && !now.leads(old.Targets) {
+	if _, old := endpoint.With(f.have, e); old != nil && !(now.leads(old.Targets) && now.admits(*old)) {
 		f.note("the proxy of %s at %s led elsewhere", e.ID, e.Listen)
 	}
-	return files.lead(ctx, now, e.Targets)
+	if !now.guarded && e.Allow != nil {
+		return f.restart(ctx, e) // it is of a version that could not ask who may connect
+	}
+	return errors.Join(files.admit(ctx, now, e), files.lead(ctx, now.state, e.Targets))
 }
 
 // start leaves no proxy behind that it does not know.

@@ -38,6 +38,9 @@ func filesOf(dir string, listen netip.AddrPort) files {
 func (f files) config() string { return f.base + ".cfg" }
 func (f files) socket() string { return f.base + ".sock" }
 
+// admitted is the list of networks whose clients may connect.
+func (f files) admitted() string { return f.base + ".acl" }
+
 // listenOf is the inverse of filesOf for the path of a configuration.
 func listenOf(config string) (netip.AddrPort, error) {
 	name := strings.TrimSuffix(filepath.Base(config), ".cfg")
@@ -67,7 +70,7 @@ func clearDir(dir string) error {
 }
 
 func (f files) remove() error {
-	for _, path := range []string{f.config(), f.socket()} {
+	for _, path := range []string{f.config(), f.socket(), f.admitted()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove a file of a proxy: %w", err)
 		}
@@ -148,7 +151,10 @@ type process struct{ fd, pid int }
 
 // start runs a proxy for e, which goes on when this process ends.
 func start(ctx context.Context, program string, f files, e endpoint.Endpoint, maxConn int) error {
-	config := render(e, f.socket(), maxConn)
+	if err := os.WriteFile(f.admitted(), []byte(strings.Join(admittedTo(e), "\n")+"\n"), 0o600); err != nil {
+		return fmt.Errorf("write who may connect to a proxy: %w", err)
+	}
+	config := render(e, f.socket(), f.admitted(), maxConn)
 	if err := os.WriteFile(f.config(), []byte(config), 0o600); err != nil {
 		return fmt.Errorf("write the configuration of a proxy: %w", err)
 	}

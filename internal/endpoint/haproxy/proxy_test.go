@@ -151,7 +151,7 @@ func TestMeddling(t *testing.T) {
 	listen, server := conformance.SomeListen(), conformance.NewServer(t)
 	mustSync(t, f, lead(listen, server))
 	s := conformance.Join(t, listen, server)
-	if _, err := filesOf(f.dir, listen).ask(t.Context(), "disable frontend clients", "set server targets/s1 state maint"); err != nil {
+	if _, err := filesOf(f.dir, listen).ask(t.Context(), "disable frontend clients", "set server targets/l1 state maint"); err != nil {
 		t.Fatal(err)
 	}
 	conformance.Refuses(t, listen)

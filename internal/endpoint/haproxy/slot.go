@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"howdah/internal/endpoint"
 )
 
 // slot is one server of the proxy's backend.
@@ -128,16 +130,21 @@ func (s state) commands(targets []netip.AddrPort) ([]string, error) {
 }
 
 // slotFor prefers the slot that has the address already, then one without
-// sessions that no target has.
+// sessions that no target has; for a target on loopback, one of those meant for it.
 func (s state) slotFor(t netip.AddrPort, targets []netip.AddrPort, used map[string]bool) (slot, error) {
 	for _, x := range s.slots {
 		if x.addr == t && !used[x.name] {
 			return x, nil
 		}
 	}
-	for _, x := range s.slots {
-		if x.sessions == 0 && !x.ready && !used[x.name] && !slices.Contains(targets, x.addr) {
-			return x, nil
+	free := func(x slot) bool {
+		return x.sessions == 0 && !x.ready && !used[x.name] && !slices.Contains(targets, x.addr)
+	}
+	for _, near := range []bool{true, false} {
+		for _, x := range s.slots {
+			if strings.HasPrefix(x.name, nearby) == near && (!near || endpoint.Local(t.Addr())) && free(x) {
+				return x, nil
+			}
 		}
 	}
 	return slot{}, fmt.Errorf("lead to %s: %w", t, errSlots)

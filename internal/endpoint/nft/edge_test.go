@@ -24,8 +24,9 @@ var (
 	farServer  = netip.MustParseAddrPort("10.71.2.2:6000")
 )
 
-// cutTime is the promise of the specification.
-const cutTime = 100 * time.Millisecond
+// cutTime is ten times the promise of the specification, which make bench-ha measures:
+// a test shares its machine. Whoever is not cut hangs for minutes.
+const cutTime = time.Second
 
 func edge(t testing.TB, cfg endpoint.Config) *Forwarder {
 	t.Helper()

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { os.Exit(conformance.Isolate(m, open)) }
 var pool = netip.MustParsePrefix("10.99.0.0/16")
 
 func config(home, runDir string) endpoint.Config {
-	return endpoint.Config{Home: home, RunDir: runDir, Pool: pool}
+	return endpoint.Config{Home: home, RunDir: runDir, Pools: []netip.Prefix{pool}}
 }
 
 func open(ctx context.Context, home, runDir string) (endpoint.Forwarder, error) {

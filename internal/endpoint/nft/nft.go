@@ -17,6 +17,9 @@
 // connecting to a dead target is not a session yet: its kernel tries again after a
 // second and is then led to the new one.
 //
+// Who may connect is asked when a connection starts, of a set of endpoints and
+// networks; endpoints that everyone may use are not in it.
+//
 // Invariants: the table of a home is replaced in one transaction or changed in
 // one; an address is only removed if it carries this home's label; rules made by
 // anyone else are never touched.
@@ -33,6 +36,7 @@ import (
 	"sync"
 
 	"howdah/internal/endpoint"
+	"howdah/internal/network/cidr"
 )
 
 // Name is what Config.Driver calls this implementation.
@@ -106,7 +110,7 @@ func (f *Forwarder) probe(ctx context.Context) error {
 	all := []endpoint.Endpoint{
 		{Listen: at(1)},
 		{Listen: at(2), Targets: []netip.AddrPort{at(9)}},
-		{Listen: at(3), Targets: []netip.AddrPort{at(8), at(9)}},
+		{Listen: at(3), Targets: []netip.AddrPort{at(8), at(9)}, Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 	}
 	trial := f.rules
 	trial.table = "howdah_probe"
@@ -330,7 +334,7 @@ func (f *Forwarder) Point(ctx context.Context, e endpoint.Endpoint) error {
 // If somebody has changed any rules since we looked, ours are looked after first.
 // Whatever is more than that, or fails, is written as a whole.
 func (f *Forwarder) step(ctx context.Context, want []endpoint.Endpoint, old *endpoint.Endpoint, e endpoint.Endpoint) error {
-	if old == nil || kindOf(*old) == several || kindOf(e) == several || endpoint.Same(want, f.have) {
+	if old == nil || kindOf(*old) == several || kindOf(e) == several || !cidr.Same(old.Allow, e.Allow) || endpoint.Same(want, f.have) {
 		return f.converge(ctx, want)
 	}
 	if f.move(ctx, want, *old, e) {

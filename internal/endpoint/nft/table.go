@@ -66,8 +66,14 @@ func (d dialect) whole(all []endpoint.Endpoint) string {
 		block("map several", "type "+listenType+" : verdict", list(elements[several])),
 		block("set answered", "type "+clientType, "size 65536", "flags dynamic,timeout", "timeout "+answeredFor),
 	}
+	guarded, admitted := guards(all)
+	if len(guarded) > 0 {
+		parts = append(parts,
+			block("set guarded", "type "+listenType, list(guarded)),
+			block("set admitted", "type "+listenType+" . ipv4_addr", "flags interval", list(admitted)))
+	}
 	parts = append(parts, chains...)
-	parts = append(parts, d.hooks(all)...)
+	parts = append(parts, d.hooks(all, len(guarded) > 0)...)
 	return d.clear() + block("table ip "+d.table, parts...) + "\n"
 }
 
@@ -86,7 +92,11 @@ func (d dialect) clear() string {
 //
 // The SYN-ACK by which Cut makes a client speak is not to be tracked, or a host
 // firewall that drops what conntrack calls invalid would drop it on loopback.
-func (d dialect) hooks(all []endpoint.Endpoint) []string {
+func (d dialect) hooks(all []endpoint.Endpoint, guarded bool) []string {
+	guard := ""
+	if guarded {
+		guard = "ip daddr . tcp dport @guarded ip daddr . tcp dport . ip saddr != @admitted reject with tcp reset"
+	}
 	parts := []string{
 		block("chain nudge",
 			"type filter hook output priority -300; policy accept;",
@@ -94,6 +104,7 @@ func (d dialect) hooks(all []endpoint.Endpoint) []string {
 		block("chain translate",
 			"tcp flags & (fin|syn|rst|ack) != syn ip daddr . tcp dport @listens"+
 				" update @answered { ip saddr . tcp sport . ip daddr . tcp dport } reject with tcp reset",
+			guard,
 			"ip daddr . tcp dport @refused reject with tcp reset",
 			"dnat ip to ip daddr . tcp dport map @single",
 			"ip daddr . tcp dport vmap @several"),
@@ -113,6 +124,21 @@ func (d dialect) hooks(all []endpoint.Endpoint) []string {
 		block("set addresses", "type ipv4_addr", list(addrs)),
 		block("chain leaving", "type nat hook postrouting priority 100; policy accept;",
 			`oifname != "lo" ip protocol tcp ct status dnat ct original ip daddr @addresses masquerade`))
+}
+
+// guards are the elements of two sets: the endpoints that not everyone may use, and
+// with each of those the networks that may.
+func guards(all []endpoint.Endpoint) (guarded, admitted []string) {
+	for _, e := range all {
+		if e.Allow == nil {
+			continue
+		}
+		guarded = append(guarded, joined(e.Listen))
+		for _, p := range e.Allow {
+			admitted = append(admitted, joined(e.Listen)+" . "+p.String())
+		}
+	}
+	return guarded, admitted
 }
 
 // spread sends every new connection to the next target.

@@ -47,7 +47,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// parseInput reads lines "listen target ..." and "masquerade".
+// parseInput reads lines "listen target ... allow=network ..." and "masquerade".
 func parseInput(t *testing.T, input string) (dialect, []endpoint.Endpoint) {
 	t.Helper()
 	d := dialect{table: tableName("golden")}
@@ -61,6 +61,13 @@ func parseInput(t *testing.T, input string) (dialect, []endpoint.Endpoint) {
 		default:
 			e := endpoint.Endpoint{Listen: netip.MustParseAddrPort(words[0])}
 			for _, w := range words[1:] {
+				if network, ok := strings.CutPrefix(w, "allow="); ok {
+					e.Allow = append([]netip.Prefix{}, e.Allow...)
+					if network != "nobody" {
+						e.Allow = append(e.Allow, netip.MustParsePrefix(network))
+					}
+					continue
+				}
 				e.Targets = append(e.Targets, netip.MustParseAddrPort(w))
 			}
 			all = append(all, e)

@@ -1,0 +1,64 @@
+package edge
+
+import (
+	"context"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"howdah/internal/state"
+)
+
+const (
+	// lifeTTL is after how many seconds an edge that died shows as not running.
+	lifeTTL = 5
+	// endWithin is how long an edge that ends may take to say so.
+	endWithin = 2 * time.Second
+)
+
+// tellLife keeps the key that says that this edge runs, until ctx ends. An edge that
+// ends in good order is forgotten; one that dies is missed.
+func (e *Edge) tellLife(ctx context.Context) {
+	defer e.takeLeave(context.WithoutCancel(ctx))
+	for ctx.Err() == nil {
+		if err := e.liveOnce(ctx); err != nil && ctx.Err() == nil {
+			e.Log.Warn("tell that the edge runs", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// liveOnce keeps one lease for as long as etcd knows it.
+func (e *Edge) liveOnce(ctx context.Context) error {
+	// The session outlives ctx, so that its lease can be ended then.
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(endWithin, cancel) })
+	defer stop()
+	session, err := concurrency.NewSession(e.Store.Client, concurrency.WithTTL(lifeTTL), concurrency.WithContext(life))
+	if err != nil {
+		return err
+	}
+	// One that cannot be ended ends by itself.
+	defer func() { _ = session.Close() }()
+	if _, err := e.Store.Commit(life, state.Put(state.Runs(e.Name), true, clientv3.WithLease(session.Lease()))); err != nil {
+		return err
+	}
+	select {
+	case <-session.Done():
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (e *Edge) takeLeave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, endWithin)
+	defer cancel()
+	if _, err := e.Store.Commit(ctx, state.Delete(state.Edge(e.Name))); err != nil {
+		e.Log.Info("take leave", "error", err)
+	}
+}
