@@ -14,32 +14,84 @@ type action func(ctx context.Context, s *Server, c call, values url.Values) (any
 // actions are all that Howdah does, by service and name.
 var actions = map[string]map[string]action{
 	"rds": {
-		"AddTagsToResource":           on((*Server).addTagsToResource),
-		"CreateDBCluster":             on((*Server).createDBCluster),
-		"CreateDBClusterEndpoint":     on((*Server).createDBClusterEndpoint),
-		"CreateDBInstance":            on((*Server).createDBInstance),
-		"CreateDBInstanceReadReplica": on((*Server).createDBInstanceReadReplica),
-		"DeleteDBCluster":             on((*Server).deleteDBCluster),
-		"DeleteDBClusterEndpoint":     on((*Server).deleteDBClusterEndpoint),
-		"DeleteDBInstance":            on((*Server).deleteDBInstance),
-		"DescribeDBClusterEndpoints":  on((*Server).describeDBClusterEndpoints),
-		"DescribeDBClusters":          on((*Server).describeDBClusters),
-		"DescribeDBInstances":         on((*Server).describeDBInstances),
-		"DescribeEvents":              on((*Server).describeEvents),
-		"FailoverDBCluster":           on((*Server).failoverDBCluster),
-		"ListTagsForResource":         on((*Server).listTagsForResource),
-		"ModifyDBCluster":             on((*Server).modifyDBCluster),
-		"ModifyDBClusterEndpoint":     on((*Server).modifyDBClusterEndpoint),
-		"ModifyDBInstance":            on((*Server).modifyDBInstance),
-		"PromoteReadReplica":          on((*Server).promoteReadReplica),
-		"RebootDBCluster":             on((*Server).rebootDBCluster),
-		"RebootDBInstance":            on((*Server).rebootDBInstance),
-		"RemoveTagsFromResource":      on((*Server).removeTagsFromResource),
-		"StartDBCluster":              on((*Server).startDBCluster),
-		"StartDBInstance":             on((*Server).startDBInstance),
-		"StopDBCluster":               on((*Server).stopDBCluster),
-		"StopDBInstance":              on((*Server).stopDBInstance),
+		"AddRoleToDBCluster":                     on((*Server).addRoleToDBCluster),
+		"AddRoleToDBInstance":                    on((*Server).addRoleToDBInstance),
+		"AddSourceIdentifierToSubscription":      on((*Server).addSource),
+		"AddTagsToResource":                      on((*Server).addTagsToResource),
+		"CopyDBClusterParameterGroup":            on((*Server).copyDBClusterParameterGroup),
+		"CopyDBParameterGroup":                   on((*Server).copyDBParameterGroup),
+		"CopyOptionGroup":                        on((*Server).copyOptionGroup),
+		"CreateDBCluster":                        on((*Server).createDBCluster),
+		"CreateDBClusterEndpoint":                on((*Server).createDBClusterEndpoint),
+		"CreateDBClusterParameterGroup":          on((*Server).createDBClusterParameterGroup),
+		"CreateDBInstance":                       on((*Server).createDBInstance),
+		"CreateDBInstanceReadReplica":            on((*Server).createDBInstanceReadReplica),
+		"CreateDBParameterGroup":                 on((*Server).createDBParameterGroup),
+		"CreateDBSubnetGroup":                    on((*Server).createDBSubnetGroup),
+		"CreateEventSubscription":                on((*Server).createEventSubscription),
+		"CreateOptionGroup":                      on((*Server).createOptionGroup),
+		"DeleteDBCluster":                        on((*Server).deleteDBCluster),
+		"DeleteDBClusterEndpoint":                on((*Server).deleteDBClusterEndpoint),
+		"DeleteDBClusterParameterGroup":          on((*Server).deleteDBClusterParameterGroup),
+		"DeleteDBInstance":                       on((*Server).deleteDBInstance),
+		"DeleteDBParameterGroup":                 on((*Server).deleteDBParameterGroup),
+		"DeleteDBSubnetGroup":                    on((*Server).deleteDBSubnetGroup),
+		"DeleteEventSubscription":                on((*Server).deleteEventSubscription),
+		"DeleteOptionGroup":                      on((*Server).deleteOptionGroup),
+		"DescribeAccountAttributes":              on((*Server).describeAccountAttributes),
+		"ApplyPendingMaintenanceAction":          on((*Server).applyPendingMaintenanceAction),
+		"DescribePendingMaintenanceActions":      on((*Server).describePendingMaintenanceActions),
+		"DescribeCertificates":                   on((*Server).describeCertificates),
+		"DescribeDBClusterEndpoints":             on((*Server).describeDBClusterEndpoints),
+		"DescribeDBClusterParameterGroups":       on((*Server).describeDBClusterParameterGroups),
+		"DescribeDBClusterParameters":            on((*Server).describeDBClusterParameters),
+		"DescribeDBClusters":                     on((*Server).describeDBClusters),
+		"DescribeDBEngineVersions":               on((*Server).describeDBEngineVersions),
+		"DescribeDBInstances":                    on((*Server).describeDBInstances),
+		"DescribeDBLogFiles":                     on((*Server).describeDBLogFiles),
+		"DescribeDBMajorEngineVersions":          on((*Server).describeDBMajorEngineVersions),
+		"DescribeDBParameterGroups":              on((*Server).describeDBParameterGroups),
+		"DescribeDBParameters":                   on((*Server).describeDBParameters),
+		"DescribeDBSubnetGroups":                 on((*Server).describeDBSubnetGroups),
+		"DescribeEngineDefaultClusterParameters": on((*Server).describeEngineDefaultClusterParameters),
+		"DescribeEngineDefaultParameters":        on((*Server).describeEngineDefaultParameters),
+		"DescribeEventCategories":                on((*Server).describeEventCategories),
+		"DescribeEventSubscriptions":             on((*Server).describeEventSubscriptions),
+		"DescribeEvents":                         on((*Server).describeEvents),
+		"DescribeOptionGroupOptions":             on((*Server).describeOptionGroupOptions),
+		"DescribeOptionGroups":                   on((*Server).describeOptionGroups),
+		"DescribeOrderableDBInstanceOptions":     on((*Server).describeOrderableDBInstanceOptions),
+		"DescribeServerlessV2PlatformVersions":   on((*Server).describeServerlessV2PlatformVersions),
+		"DescribeSourceRegions":                  on((*Server).describeSourceRegions),
+		"DescribeValidDBInstanceModifications":   on((*Server).describeValidDBInstanceModifications),
+		"DownloadDBLogFilePortion":               on((*Server).downloadDBLogFilePortion),
+		"FailoverDBCluster":                      on((*Server).failoverDBCluster),
+		"ListTagsForResource":                    on((*Server).listTagsForResource),
+		"ModifyCertificates":                     on((*Server).modifyCertificates),
+		"ModifyDBCluster":                        on((*Server).modifyDBCluster),
+		"ModifyDBClusterEndpoint":                on((*Server).modifyDBClusterEndpoint),
+		"ModifyDBClusterParameterGroup":          on((*Server).modifyDBClusterParameterGroup),
+		"ModifyDBInstance":                       on((*Server).modifyDBInstance),
+		"ModifyDBParameterGroup":                 on((*Server).modifyDBParameterGroup),
+		"ModifyDBSubnetGroup":                    on((*Server).modifyDBSubnetGroup),
+		"ModifyEventSubscription":                on((*Server).modifyEventSubscription),
+		"ModifyOptionGroup":                      on((*Server).modifyOptionGroup),
+		"PromoteReadReplica":                     on((*Server).promoteReadReplica),
+		"RebootDBCluster":                        on((*Server).rebootDBCluster),
+		"RebootDBInstance":                       on((*Server).rebootDBInstance),
+		"RemoveRoleFromDBCluster":                on((*Server).removeRoleFromDBCluster),
+		"RemoveRoleFromDBInstance":               on((*Server).removeRoleFromDBInstance),
+		"RemoveSourceIdentifierFromSubscription": on((*Server).removeSource),
+		"RemoveTagsFromResource":                 on((*Server).removeTagsFromResource),
+		"ResetDBClusterParameterGroup":           on((*Server).resetDBClusterParameterGroup),
+		"ResetDBParameterGroup":                  on((*Server).resetDBParameterGroup),
+		"StartDBCluster":                         on((*Server).startDBCluster),
+		"StartDBInstance":                        on((*Server).startDBInstance),
+		"StopDBCluster":                          on((*Server).stopDBCluster),
+		"StopDBInstance":                         on((*Server).stopDBInstance),
 	},
+	"ec2": ec2Actions,
+	"sns": snsActions,
 	"sts": {
 		"GetCallerIdentity": on((*Server).getCallerIdentity),
 	},
@@ -55,7 +107,10 @@ func on[In, Out any](handler func(*Server, context.Context, call, *In) (*Out, er
 		if err := wire.DecodeForm(values, in); err != nil {
 			return nil, err
 		}
-		if err := wire.Validate(in); err != nil {
+		if err := s.authorize(c, in); err != nil {
+			return nil, err
+		}
+		if err := first(wire.Validate(in), checkInput(in)); err != nil {
 			return nil, err
 		}
 		out, err := handler(s, ctx, c, in)
@@ -71,14 +126,17 @@ func on[In, Out any](handler func(*Server, context.Context, call, *In) (*Out, er
 func find(service, name string) (action, error) {
 	known, ok := actions[service]
 	if !ok {
-		return nil, wire.NewError(api.ErrInvalidAction, "The service %s is not available here: Howdah speaks rds and sts.", service)
+		return nil, wire.NewError(api.ErrInvalidAction, "The service %s is not available here: Howdah speaks rds, ec2, sns and sts.", service)
 	}
 	if do, ok := known[name]; ok {
 		return do, nil
 	}
+	if do, ok := nothing[name]; ok && service == "rds" {
+		return do, nil
+	}
 	for _, s := range wire.Services() {
 		if _, exists := s.Action(name); exists && s.Name == service {
-			return nil, wire.NewError(api.ErrInvalidAction, "The action %s is not available in this version of Howdah.", name)
+			return nil, notHere(name)
 		}
 	}
 	return nil, wire.NewError(api.ErrInvalidAction, "The action %s is not valid for this web service.", name)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"net/netip"
+	"slices"
 
 	"howdah/api"
 	"howdah/internal/state"
@@ -26,27 +27,41 @@ func newResourceID(prefix string) string {
 // the same conflict, and the loser tries again. Where the search begins depends
 // on the resource: an address that was just given up goes to a newcomer, whom old
 // clients would take for the one that they know, only when there is no other.
-func (s *Server) claim(resourceID string, but ...string) (string, state.Op, error) {
-	taken := map[string]bool{}
-	for _, key := range s.Cache.Keys(state.AddressRoot) {
-		taken[state.Tail(key, state.AddressRoot)] = true
+func (s *Server) claim(resourceID string, public bool, but ...string) (string, state.Op, error) {
+	pool := s.poolOf(public)
+	taken := func(address string) bool {
+		_, _, inUse := s.Cache.Raw(state.Address(address))
+		return inUse || slices.Contains(but, address)
 	}
-	for _, a := range but {
-		taken[a] = true
+	if a, found := free(pool, resourceID, taken); found {
+		return a, state.Swap(state.Address(a), 0, resourceID), nil
 	}
+	return "", state.Op{}, wire.NewError(api.ErrServiceUnavailable, "All endpoint addresses of %s are in use.", pool)
+}
+
+// poolOf is where an endpoint gets its address from. Without a public pool all have
+// theirs from the private one.
+func (s *Server) poolOf(public bool) netip.Prefix {
+	if public && s.public.IsValid() {
+		return s.public
+	}
+	return s.pool
+}
+
+// free is an address of a pool that is not taken: see claim.
+func free(pool netip.Prefix, resourceID string, taken func(string) bool) (string, bool) {
 	// Neither the network's own address nor the last one.
-	size := uint32(1)<<(32-s.pool.Bits()) - 2
-	base := binary.BigEndian.Uint32(s.pool.Addr().AsSlice()) + 1
+	size := uint32(1)<<(32-pool.Bits()) - 2
+	base := binary.BigEndian.Uint32(pool.Addr().AsSlice()) + 1
 	hash := fnv.New32a()
 	hash.Write([]byte(resourceID))
 	start := hash.Sum32() % size
 	for n := range size {
 		var b [4]byte
 		binary.BigEndian.PutUint32(b[:], base+(start+n)%size)
-		address := netip.AddrFrom4(b).String()
-		if !taken[address] {
-			return address, state.Swap(state.Address(address), 0, resourceID), nil
+		if address := netip.AddrFrom4(b).String(); !taken(address) {
+			return address, true
 		}
 	}
-	return "", state.Op{}, wire.NewError(api.ErrServiceUnavailable, "All endpoint addresses of %s are in use.", s.pool)
+	return "", false
 }

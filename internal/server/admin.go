@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"howdah/internal/admin"
-	"howdah/internal/spec"
 	"howdah/internal/wire"
 )
 
@@ -32,6 +31,12 @@ var adminVerbs = map[string]adminVerb{
 	admin.VerbUndrain:    {callTimeout, verb((*Server).adminUndrain)},
 	admin.VerbForgetHost: {callTimeout, verb((*Server).adminForgetHost)},
 	admin.VerbWipe:       {wipeTimeout, verb((*Server).adminWipe)},
+	admin.VerbKeyCreate:  {callTimeout, verb((*Server).adminKeyCreate)},
+	admin.VerbKeyList:    {callTimeout, verb((*Server).adminKeyList)},
+	admin.VerbKeyDelete:  {callTimeout, verb((*Server).adminKeyDelete)},
+
+	admin.VerbAuthorityCreate: {authorityTimeout, verb((*Server).adminAuthorityCreate)},
+	admin.VerbAuthorityList:   {callTimeout, verb((*Server).adminAuthorityList)},
 }
 
 // verb makes a verb of a handler with typed input and output.
@@ -54,12 +59,14 @@ func verb[In, Out any](handler func(*Server, context.Context, call, In) (Out, er
 func (s *Server) Admin() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := requestID()
-		out, err := s.adminAnswer(r, id)
-		status := http.StatusOK
+		record := s.record(r, id)
+		out, err := s.adminAnswer(r, id, record)
+		status, code := http.StatusOK, ""
 		if err != nil {
 			known := s.adminError(id, err)
-			status, out = known.Status, known
+			status, code, out = known.Status, known.Code, known
 		}
+		record.end(status, code)
 		text, err := json.Marshal(out)
 		if err != nil {
 			s.Log.Error("encode answer", "request", id, "error", err)
@@ -72,7 +79,7 @@ func (s *Server) Admin() http.Handler {
 	})
 }
 
-func (s *Server) adminAnswer(r *http.Request, id string) (out any, err error) {
+func (s *Server) adminAnswer(r *http.Request, id string, record *record) (out any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.Log.Error("handler panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -86,7 +93,7 @@ func (s *Server) adminAnswer(r *http.Request, id string) (out any, err error) {
 	if err != nil {
 		return nil, admin.NewError(admin.CodeInvalidRequest, "The body cannot be read: "+err.Error()+".", "")
 	}
-	identity, account, err := s.authenticate(r, body)
+	identity, who, err := s.authenticate(r, body, record)
 	if err != nil {
 		return nil, err
 	}
@@ -95,16 +102,18 @@ func (s *Server) adminAnswer(r *http.Request, id string) (out any, err error) {
 			"sign it for the service "+admin.Service)
 	}
 	name := strings.TrimPrefix(r.URL.Path, admin.Path)
+	record.asksAdmin(name, body)
 	known, ok := adminVerbs[name]
 	if !ok {
 		return nil, admin.NewError(admin.CodeUnknownVerb, fmt.Sprintf("There is no verb %q.", name), "")
 	}
+	c := s.call(r, identity, who, adminAction(name), id)
+	if err := s.authorizeAdmin(c); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), known.timeout)
 	defer cancel()
-	return known.do(ctx, s, call{
-		Scope:     spec.Scope{Account: account, Region: identity.Region},
-		accessKey: identity.AccessKeyID, id: id, now: s.now().UTC(),
-	}, body)
+	return known.do(ctx, s, c, body)
 }
 
 // adminError turns any error into one of this API. What nobody expected is logged

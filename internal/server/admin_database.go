@@ -31,7 +31,7 @@ func (s *Server) subjects() []subject {
 	var all []subject
 	for _, r := range state.LoadAll[spec.Instance](s.Cache, state.InstanceRoot) {
 		if i := r.Value; i.Cluster == "" {
-			all = append(all, subject{Facts: s.instanceFacts(i), common: i.Common, instance: &i})
+			all = append(all, subject{Facts: s.facts(plan.ForInstance(i, followLinks(i))), common: i.Common, instance: &i})
 		}
 	}
 	for _, r := range state.LoadAll[spec.Cluster](s.Cache, state.ClusterRoot) {

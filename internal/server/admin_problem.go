@@ -17,6 +17,7 @@ import (
 const (
 	problemEtcd     = "etcd-member-down"
 	problemNoEdge   = "no-edge"
+	problemEdge     = "edge-away"
 	problemNoHost   = "no-host"
 	problemHost     = "host-lost"
 	problemMember   = "member-down"
@@ -41,8 +42,16 @@ func homeProblems(s admin.Status) []admin.Problem {
 	}
 	if len(s.Edges) == 0 {
 		all = append(all, admin.Problem{
-			Code: problemNoEdge, Subject: "edge", Text: "no edge has started: endpoints lead nowhere", Command: "howdah edge",
+			Code: problemNoEdge, Subject: "edge", Text: "no edge runs: new endpoints lead nowhere, and the others follow no failover", Command: "howdah edge",
 		})
+	}
+	for _, e := range s.Edges {
+		if !e.Running {
+			all = append(all, admin.Problem{
+				Code: problemEdge, Subject: "edge " + e.Name, Command: "howdah edge --name " + e.Name,
+				Text: "the edge " + e.Name + " does not run: its endpoints lead where they led, and follow no failover",
+			})
+		}
 	}
 	if len(s.Hosts) == 0 {
 		all = append(all, admin.Problem{
@@ -98,7 +107,7 @@ func (s *Server) databaseProblems(d subject) []admin.Problem {
 			Code: code, Subject: d.title(), ResourceID: d.common.ResourceID, Text: fmt.Sprintf(text, args...), Command: command,
 		})
 	}
-	if _, _, open := s.Cache.Raw(state.Fence(d.Want.ID)); open {
+	if len(s.Cache.Keys(state.FencePrefix(d.Want.ID))) > 0 {
 		add(problemFence, "", "its primary may be lost: the standbys' hosts are being asked, and it is fenced if they agree")
 	}
 	for _, m := range d.Layout.Members {
@@ -256,7 +265,7 @@ func growCommand(d subject) string {
 
 // rebuildCommand names the database whose slot was lost, if it is one's.
 func (s *Server) rebuildCommand(d subject, slots string) string {
-	for _, r := range state.LoadAll[spec.Instance](s.Cache, state.InstanceRoot) {
+	for _, r := range state.ViewAll[spec.Instance](s.Cache, state.InstanceRoot) {
 		if i := r.Value; i.Follows() && i.Source == d.common.ResourceID && strings.Contains(slots, plan.SlotName(i.ResourceID)) {
 			return "howdah db delete " + i.Name
 		}

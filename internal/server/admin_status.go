@@ -31,7 +31,7 @@ func (s *Server) adminStatus(ctx context.Context, c call, _ admin.Nothing) (admi
 	subjects := s.subjects()
 	for _, d := range subjects {
 		out.Databases = append(out.Databases, s.databaseOut(d))
-		if open, err := state.Load[fence.Case](s.Cache, state.Fence(d.Want.ID)); err == nil {
+		for _, open := range state.LoadAll[fence.Case](s.Cache, state.FencePrefix(d.Want.ID)) {
 			out.Fences = append(out.Fences, fenceOut(d, open.Value))
 		}
 	}
@@ -86,8 +86,9 @@ func (s *Server) edgesOut() []admin.Edge {
 	all := []admin.Edge{}
 	for _, e := range state.LoadAll[seen.Status](s.Cache, state.EdgeRoot) {
 		info := e.Value.Info
+		_, _, running := s.Cache.Raw(state.Runs(e.Value.Name))
 		all = append(all, admin.Edge{
-			Name: e.Value.Name, Driver: info.Driver, ClientAddressVisible: info.ClientAddressVisible,
+			Name: e.Value.Name, Running: running, Driver: info.Driver, ClientAddressVisible: info.ClientAddressVisible,
 			Cost: info.Cost, Started: e.Value.Started,
 		})
 	}

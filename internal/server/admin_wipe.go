@@ -185,7 +185,9 @@ func (s *Server) alive(host string) bool {
 var remains = []string{
 	state.LayoutRoot, state.AddressRoot, state.RouteRoot, state.TaskRoot, state.ResultRoot, state.ReportRoot,
 	state.DrainRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot, state.IncidentRoot, state.FailoverRoot,
-	state.LeadRoot, state.NoticeRoot, state.SwitchRoot, state.WayRoot, state.EventRoot, patroni.Namespace,
+	state.LeadRoot, state.NoticeRoot, state.SwitchRoot, state.WayRoot, state.EventRoot, state.SubnetGroupRoot, state.OptionGroupRoot,
+	state.SecurityGroupRoot, state.DefaultAuthorityRoot, patroni.Namespace,
+	state.EventSubRoot, state.TopicRoot, state.SubscriptionRoot, state.MessageRoot, state.DeliveryRoot, state.NotifyCursor(),
 }
 
 // clear removes what is left of anything, if there is no resource at this very

@@ -30,7 +30,7 @@ func keys(t *testing.T, s *testserver.Server) []string {
 		}
 		for _, kv := range answer.Kvs {
 			key := string(kv.Key)
-			if !slices.ContainsFunc([]string{state.HostRoot, state.LiveRoot, state.EdgeRoot, state.ControlRoot, state.ElectionRoot, state.MetaRoot},
+			if !slices.ContainsFunc([]string{state.HostRoot, state.LiveRoot, state.EdgeRoot, state.BetweenRoot, state.RunsRoot, state.ControlRoot, state.ElectionRoot, state.MetaRoot, state.AuthorityRoot},
 				func(root string) bool { return strings.HasPrefix(key, root) }) {
 				left = append(left, key)
 			}
@@ -134,7 +134,7 @@ func TestWipeKeepsOrdersToLostHosts(t *testing.T) {
 		t.Fatalf("the order to the lost host is %+v, %v", order.Value.Want, err)
 	}
 	s.Return(m.Host)
-	testkit.Eventually(t, 15*time.Second, func() error {
+	testkit.Eventually(t, time.Minute, func() error {
 		if left := keys(t, s); len(left) != 0 {
 			return fmt.Errorf("left are %q", left)
 		}

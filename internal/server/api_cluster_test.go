@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"howdah/internal/member"
+	"howdah/internal/plan"
 )
 
 const (
@@ -40,7 +41,7 @@ var clusterScenarios = slices.Concat([]scenario{
 				"DBClusters/DBCluster/DBClusterMembers/DBClusterMember[1]/IsClusterWriter=true",
 				"DBClusters/DBCluster/DBClusterMembers/DBClusterMember[2]/IsClusterWriter=false", "DBClusters/DBCluster/MultiAZ=true")
 			u.do(with(showDB, "DBInstanceIdentifier=aura-2")).has("DBInstances/DBInstance/Endpoint/Port=5432", "DBInstances/DBInstance/DBInstanceStatus=available")
-			u.told("DB instance created.")
+			u.told("DB instance created.", "Cluster topology is updated.")
 		},
 	},
 	{name: "a name that is taken", setup: having(newCluster), call: newCluster, code: "DBClusterAlreadyExistsFault"},
@@ -73,6 +74,24 @@ var clusterScenarios = slices.Concat([]scenario{
 			u.do(showAura).has("DBClusters/DBCluster/DBClusterMembers/DBClusterMember[2]/IsClusterWriter=true")
 			u.do(failover)
 		},
+	},
+	{
+		name: "a failover to one on the writer's host, which stands aside", setup: func(u *user) {
+			having(newCluster, newMember, second)(u)
+			u.see("aura", func(s *scene) {
+				s.sync = nil
+				s.layout.Members[1].NoSync = true
+			})
+		}, call: failover + "&TargetDBInstanceIdentifier=aura-2", want: []string{"DBCluster/Status=failing-over"},
+	},
+	{
+		name: "a failover to one that leaves", setup: func(u *user) {
+			having(newCluster, newMember, second)(u)
+			u.see("aura", func(s *scene) {
+				s.sync = nil
+				s.layout.Members[1].NoSync, s.layout.Members[1].Going = true, plan.Replaced
+			})
+		}, call: failover, code: badCluster, message: "no reader",
 	},
 	{name: "a failover without readers", setup: having(newCluster, newMember), call: failover, code: badCluster, message: "no reader"},
 	{name: "a failover without instances", setup: having(newCluster), call: failover, code: badCluster},

@@ -156,7 +156,7 @@ func TestStoreIsSilent(t *testing.T) {
 	}
 	defer client.Close()
 	s := *w.server
-	s.Store = &state.Store{Client: client}
+	s.Store, s.Newest = &state.Store{Client: client}, newest(client)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/", strings.NewReader(listForm))
@@ -196,7 +196,7 @@ func TestTranslate(t *testing.T) {
 func TestInternalFailure(t *testing.T) {
 	w := newWorld(t)
 	answer := httptest.NewRecorder()
-	w.server.refuse(answer, &rds.Service, "the-id", errors.New("disk of host-7 is on fire"))
+	w.server.refuse(answer, &rds.Service, "the-id", w.server.known("the-id", errors.New("disk of host-7 is on fire")))
 	body := answer.Body.String()
 	if answer.Code != http.StatusInternalServerError || strings.Contains(body, "host-7") || !strings.Contains(body, "the-id") {
 		t.Errorf("answered %d %s", answer.Code, body)

@@ -44,7 +44,7 @@ var replicaScenarios = append([]scenario{
 		},
 	},
 	{
-		name: "promotion", setup: having(newDB, newReplica), call: promote + "&BackupRetentionPeriod=3&PreferredBackupWindow=04:00-04:30",
+		name: "promotion", setup: having(newDB, newReplica, "ModifyDBInstance?DBInstanceIdentifier=copy&PreferredMaintenanceWindow=mon:10:00-mon:10:30"), call: promote + "&BackupRetentionPeriod=3&PreferredBackupWindow=04:00-04:30",
 		want: []string{"DBInstance/DBInstanceStatus=modifying", "!DBInstance/ReadReplicaSourceDBInstanceIdentifier", "DBInstance/BackupRetentionPeriod=3"},
 		after: func(u *user) {
 			u.settle()

@@ -18,8 +18,6 @@ import (
 
 const (
 	defaultPort = 5432
-	// caIdentifier names the home's authority in answers, in RDS's form.
-	caIdentifier = "howdah-ca"
 	// maxFollowers is RDS's limit of read replicas of one source, and of readers of
 	// one cluster.
 	maxFollowers = 15
@@ -77,20 +75,9 @@ func setPassword(c *spec.Common, password string) error {
 	return nil
 }
 
-// checkSecurityGroups: groups are only kept and shown in this version; the form
-// of their ids is checked all the same.
-func checkSecurityGroups(ids []string) error {
-	for _, id := range ids {
-		if !strings.HasPrefix(id, "sg-") {
-			return wire.NewError(api.ErrInvalidParameterValue, "Invalid security group, groupId= %s, groupName=.", id)
-		}
-	}
-	return nil
-}
-
 func checkClassicGroups(names []string) error {
 	if len(names) > 0 {
-		return wire.NewError(rds.ErrDBSecurityGroupNotFound, "DBSecurityGroup not found: %s", names[0])
+		return wire.NewError(rds.ErrDBSecurityGroupNotFound, "DBSecurityGroup not found: %s. Take VpcSecurityGroupIds in place of DBSecurityGroups.", names[0])
 	}
 	return nil
 }
@@ -102,7 +89,7 @@ func checkLogExports(types []string, c spec.Common) error {
 	for _, t := range types {
 		if !slices.Contains(known, t) {
 			return wire.NewError(api.ErrInvalidParameterCombination,
-				"You cannot use the log types '%s' with engine version %s %s. For supported log types, see the documentation.", t, c.Engine, c.Version)
+				"You cannot use the log types '%s' with engine version %s %s. For supported log types, see the documentation. EnableCloudwatchLogsExports, EnableLogTypes and DisableLogTypes take %s.", t, c.Engine, c.Version, strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -131,13 +118,6 @@ func checkNetwork(name string) error {
 	return wire.NewError(api.ErrInvalidParameterValue, "Invalid network type: %s", name)
 }
 
-func checkCertificate(name string) error {
-	if name != caIdentifier {
-		return wire.NewError(rds.ErrCertificateNotFound, "Certificate not found: %s. This home has the authority %s.", name, caIdentifier)
-	}
-	return nil
-}
-
 func checkLicense(name string) error {
 	if name != license {
 		return wire.NewError(api.ErrInvalidParameterCombination, "Invalid license model '%s' for engine 'postgres'. Valid license models are: %s.", name, license)
@@ -147,37 +127,17 @@ func checkLicense(name string) error {
 
 const license = "postgresql-license"
 
-// checkOptionGroup: PostgreSQL has no options; the default group is all there is.
-func checkOptionGroup(name string, c spec.Common) error {
-	if name != defaultOptionGroup(c) {
-		return wire.NewError(rds.ErrOptionGroupNotFound, "Specified OptionGroupName: %s not found.", name)
-	}
-	return nil
-}
-
 func defaultOptionGroup(c spec.Common) string {
 	return "default:" + c.Engine + "-" + strconv.Itoa(c.Major)
 }
 
-// defaultParameterGroup is the one group of an engine's version: others cannot be
-// made in this version.
-func defaultParameterGroup(c spec.Common) string {
-	return "default." + c.Engine + strconv.Itoa(c.Major)
-}
-
-func checkSubnetGroup(name string) error {
-	if name != defaultSubnetGroup {
-		return wire.NewError(rds.ErrDBSubnetGroupNotFound, "DB subnet group '%s' does not exist.", name)
-	}
-	return nil
-}
-
-const defaultSubnetGroup = "default"
-
 // checkMaxStorage checks the limit of growth; 0, or the size itself, is none.
 func checkMaxStorage(limit, size int) error {
+	if limit > spec.MostStorage {
+		return wire.NewError(api.ErrInvalidParameterValue, "Invalid MaxAllocatedStorage %d: it must be at most %d.", limit, spec.MostStorage)
+	}
 	if limit != 0 && limit < size {
-		return wire.NewError(api.ErrInvalidParameterCombination, "Max storage size must be greater than storage size")
+		return wire.NewError(api.ErrInvalidParameterCombination, "Max storage size must be greater than storage size: MaxAllocatedStorage is %d, AllocatedStorage %d", limit, size)
 	}
 	return nil
 }
@@ -188,20 +148,13 @@ func sameVersion(c spec.Common, asked *string) error {
 	if asked == nil || *asked == c.Version || *asked == strconv.Itoa(c.Major) {
 		return nil
 	}
-	return wire.NewError(api.ErrInvalidParameterCombination, "Cannot upgrade %s from %s to %s", c.Engine, c.Version, *asked)
+	return wire.NewError(api.ErrInvalidParameterCombination, "Cannot upgrade %s from %s to %s: the EngineVersion stays as it is", c.Engine, c.Version, *asked)
 }
 
 // resolveVersion finds the installed version that a text such as "15" or "15.18"
 // asks for; "" asks for the newest.
 func (s *Server) resolveVersion(engine, asked string) (full string, major int, err error) {
-	installed := map[int]string{}
-	for _, h := range state.LoadAll[member.Host](s.Cache, state.HostRoot) {
-		for m, text := range h.Value.Majors {
-			if installed[m] == "" || newer(text, installed[m]) {
-				installed[m] = text
-			}
-		}
-	}
+	installed := s.installed()
 	for m, text := range installed {
 		if (asked == "" && m > major) || asked == text || asked == strconv.Itoa(m) {
 			full, major = text, m
@@ -211,9 +164,22 @@ func (s *Server) resolveVersion(engine, asked string) (full string, major int, e
 		return "", 0, wire.NewError(api.ErrServiceUnavailable, "No host has joined yet: see `howdah status`, and try again.")
 	}
 	if major == 0 {
-		return "", 0, wire.NewError(api.ErrInvalidParameterCombination, "Cannot find version %s for %s", asked, engine)
+		return "", 0, wire.NewError(api.ErrInvalidParameterCombination, "Cannot find version %s for %s: see EngineVersion of DescribeDBEngineVersions", asked, engine)
 	}
 	return full, major, nil
+}
+
+// installed are the newest versions that the home's hosts have, by major.
+func (s *Server) installed() map[int]string {
+	installed := map[int]string{}
+	for _, h := range state.LoadAll[member.Host](s.Cache, state.HostRoot) {
+		for m, text := range h.Value.Majors {
+			if installed[m] == "" || newer(text, installed[m]) {
+				installed[m] = text
+			}
+		}
+	}
+	return installed
 }
 
 // newer compares versions of one major: "15.9" is older than "15.18".
@@ -243,4 +209,17 @@ var usable = []string{plan.Available, plan.StorageFull}
 // clusterState is the error of a cluster in the wrong state.
 func clusterState(c spec.Cluster, status string, expected ...string) error {
 	return wire.NewError(rds.ErrInvalidDBClusterState, "DbCluster %s is in %s state but expected it to be one of %s.", c.Name, status, strings.Join(expected, ","))
+}
+
+// checkKept checks what has no effect here beyond that it may be given.
+func checkKept(insightsRetention *int32, lifecycle *string) error {
+	days := int(or(insightsRetention, 7))
+	if days != 7 && days != 731 && (days < 31 || days > 23*31 || days%31 != 0) {
+		return wire.NewError(api.ErrInvalidParameterValue, "Invalid PerformanceInsightsRetentionPeriod %d: use 7, 731, or a multiple of 31 up to 713.", days)
+	}
+	known := []string{"open-source-rds-extended-support", "open-source-rds-extended-support-disabled"}
+	if kind := or(lifecycle, known[0]); !slices.Contains(known, kind) {
+		return wire.NewError(api.ErrInvalidParameterValue, "Invalid EngineLifecycleSupport %s: use %s.", kind, strings.Join(known, " or "))
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/event"
+	"howdah/internal/param"
 	"howdah/internal/plan"
 	"howdah/internal/spec"
 	"howdah/internal/state"
@@ -33,6 +34,8 @@ func (s *Server) createDBCluster(ctx context.Context, c call, in *rds.CreateDBCl
 		if err != nil {
 			return err
 		}
+		ops = append(ops, l.holdGroups(cluster.Scope, cluster.SubnetGroup, cluster.OptionGroup)...)
+		ops = append(ops, l.holdSecurityGroups(cluster.Common)...)
 		more, err := l.ownInstances(c, &cluster)
 		if err != nil {
 			return err
@@ -41,8 +44,12 @@ func (s *Server) createDBCluster(ctx context.Context, c call, in *rds.CreateDBCl
 		if err != nil {
 			return err
 		}
+		warning, err := s.warnPublic(c, event.Cluster, cluster.Common, cluster.Public)
+		if err != nil {
+			return err
+		}
 		made = cluster
-		ops = append(append(append(ops, more...), events...), state.Swap(clusterKey(cluster), 0, cluster))
+		ops = append(append(append(append(ops, l.useGroup(param.Cluster, cluster.Common)...), more...), append(events, warning...)...), state.Swap(clusterKey(cluster), 0, cluster))
 		return s.commit(ctx, ops...)
 	})
 	if err != nil {
@@ -57,7 +64,7 @@ func (s *Server) createDBCluster(ctx context.Context, c call, in *rds.CreateDBCl
 func clusterKey(c spec.Cluster) string { return state.Cluster(c.Account, c.Region, c.Name) }
 
 func clusterNotAvailable(in *rds.CreateDBClusterMessage) error {
-	return refuseAsked(map[string]bool{
+	return first(refuseAsked(map[string]bool{
 		"ManageMasterUserPassword":         or(in.ManageMasterUserPassword, false),
 		"MasterUserAuthenticationType":     or(in.MasterUserAuthenticationType, "password") != "password",
 		"ReplicationSourceIdentifier":      in.ReplicationSourceIdentifier != nil,
@@ -75,8 +82,9 @@ func clusterNotAvailable(in *rds.CreateDBClusterMessage) error {
 		"BacktrackWindow":                  or(in.BacktrackWindow, 0) != 0,
 		"CharacterSetName":                 in.CharacterSetName != nil,
 		"Domain":                           in.Domain != nil, "DBSystemId": in.DBSystemId != nil,
+		"DomainIAMRoleName": in.DomainIAMRoleName != nil, "TagSpecifications": len(in.TagSpecifications) > 0, "MasterUserSecretKmsKeyId": in.MasterUserSecretKmsKeyId != nil,
 		"AssociatedRoles": len(in.AssociatedRoles) > 0,
-	})
+	}), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
 // clusterNameFree answers the error for a name that is taken.
@@ -103,7 +111,7 @@ func (l *look) clusterOf(c call, in *rds.CreateDBClusterMessage) (spec.Cluster, 
 		IAMAuth: or(in.EnableIAMDatabaseAuthentication, false), Encrypted: or(in.StorageEncrypted, false), KMSKey: or(in.KmsKeyId, ""),
 		LogExports: in.EnableCloudwatchLogsExports, MonitoringInterval: int(or(in.MonitoringInterval, 0)),
 		MonitoringRole: or(in.MonitoringRoleArn, ""), PerformanceInsights: or(in.EnablePerformanceInsights, false),
-		CACertificate: or(in.CACertificateIdentifier, caIdentifier), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+		CACertificate: or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
 	}, AutoMinor: or(in.AutoMinorVersionUpgrade, true), Public: or(in.PubliclyAccessible, false)}
 	if err := checkClusterName("DBClusterIdentifier", cluster.Name, cluster.MultiAZ()); err != nil {
 		return cluster, err
@@ -111,8 +119,10 @@ func (l *look) clusterOf(c call, in *rds.CreateDBClusterMessage) (spec.Cluster, 
 	if err := l.completeCommon(&cluster.Common, or(in.EngineVersion, ""), rds.ErrDBClusterParameterGroupNotFound); err != nil {
 		return cluster, err
 	}
+	cluster.Taken = l.takes(param.Cluster, cluster.Common)
 	if in.OptionGroupName != nil {
-		if err := checkOptionGroup(*in.OptionGroupName, cluster.Common); err != nil {
+		cluster.OptionGroup = *in.OptionGroupName
+		if err := l.checkOptionGroup(&cluster.OptionGroup, cluster.Common); err != nil {
 			return cluster, err
 		}
 	}
@@ -136,6 +146,7 @@ func (l *look) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessage
 	if !cluster.MultiAZ() {
 		err := refuse(map[string]bool{
 			"DBClusterInstanceClass": in.DBClusterInstanceClass != nil, "AllocatedStorage": in.AllocatedStorage != nil, "Iops": in.Iops != nil,
+			"CACertificateIdentifier": in.CACertificateIdentifier != nil,
 		}, "The parameter %s is only valid for Multi-AZ DB clusters: the engine "+spec.Aurora+" has none.")
 		if err != nil {
 			return err
@@ -155,6 +166,9 @@ func (l *look) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessage
 	cluster.Class = *in.DBClusterInstanceClass
 	class, err := spec.CheckClass(cluster.Class)
 	if err != nil {
+		return err
+	}
+	if err := l.covers(cluster.Common, 3, rds.ErrDBSubnetGroupDoesNotCoverEnoughAZs); err != nil {
 		return err
 	}
 	cluster.SharedMemory = class.Memory
@@ -183,11 +197,11 @@ func (l *look) clusterZones(cluster *spec.Cluster, asked []string) error {
 
 // clusterAddresses takes the addresses of the writer's and the readers' endpoint.
 func (l *look) clusterAddresses(cluster *spec.Cluster) ([]state.Op, error) {
-	writer, takeWriter, err := l.claim(cluster.ResourceID)
+	writer, takeWriter, err := l.claim(cluster.ResourceID, cluster.Public)
 	if err != nil {
 		return nil, err
 	}
-	reader, takeReader, err := l.claim(cluster.ResourceID, writer)
+	reader, takeReader, err := l.claim(cluster.ResourceID, cluster.Public, writer)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +223,7 @@ func (l *look) ownInstances(c call, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := l.nameFree(i.Scope, i.Name); err != nil {
 			return nil, err
 		}
-		address, claim, err := l.claim(i.ResourceID, taken...)
+		address, claim, err := l.claim(i.ResourceID, i.Public, taken...)
 		if err != nil {
 			return nil, err
 		}
@@ -218,7 +232,7 @@ func (l *look) ownInstances(c call, cluster *spec.Cluster) ([]state.Op, error) {
 		own = append(own, i)
 		ops = append(ops, claim, state.Swap(keyOf(i), 0, i))
 	}
-	return ops, l.canPlace(plan.ForCluster(*cluster, own, plan.Links{}))
+	return ops, l.canPlace(cluster.Common, plan.ForCluster(*cluster, own, plan.Links{}))
 }
 
 func ownInstance(cluster spec.Cluster, n int) spec.Instance {
@@ -232,7 +246,7 @@ func ownInstance(cluster spec.Cluster, n int) spec.Instance {
 			PerformanceInsights: cluster.PerformanceInsights, CACertificate: cluster.CACertificate, NetworkType: cluster.NetworkType,
 		},
 		Class: cluster.Class, License: license, AutoMinor: cluster.AutoMinor, Public: cluster.Public, Tier: 1,
-		Cluster: cluster.ResourceID, Auto: true, OptionGroup: defaultOptionGroup(cluster.Common),
+		Cluster: cluster.ResourceID, Auto: true, ClusterTaken: cluster.Taken, OptionGroup: defaultOptionGroup(cluster.Common),
 	}
 	i.SetDisk(cluster.Disk())
 	return i

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"howdah/api/rds"
+	"howdah/internal/param"
 	"howdah/internal/plan"
 	"howdah/internal/reconcile"
 	"howdah/internal/spec"
@@ -61,19 +62,22 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 	out := &rds.DBCluster{
 		AllocatedStorage: number(max(c.Storage, 1)), AvailabilityZones: l.zonesOut(c), BackupRetentionPeriod: number(c.BackupRetention),
 		DatabaseName: text(c.DBName), DBClusterIdentifier: some(c.Name), DBClusterParameterGroup: some(c.ParameterGroup),
-		DBSubnetGroup: some(c.SubnetGroup), Status: some(facts.DatabaseStatus()), Endpoint: some(c.Address),
-		ReaderEndpoint: some(c.ReaderAddress), MultiAZ: some(c.MultiAZ() || spread(facts)), Engine: some(c.Engine),
+		DBSubnetGroup: some(c.SubnetGroup), Status: some(whileMoving(c.Moving(), facts.DatabaseStatus())), Endpoint: some(c.ServedAt()),
+		ReaderEndpoint: some(servedAt(c.ReaderAddress, c.ReaderFormer)), MultiAZ: some(c.MultiAZ() || spread(facts)), Engine: some(c.Engine),
 		EngineVersion: some(c.Version), Port: number(c.Port), MasterUsername: some(c.MasterUser),
 		PreferredBackupWindow: some(c.BackupWindow), PreferredMaintenanceWindow: some(c.MaintenanceWindow),
 		ReadReplicaIdentifiers: l.replicaNames(c.Common, ""), DBClusterMembers: l.clusterMembersOut(c, facts),
 		VpcSecurityGroups: securityGroupsOut(c.SecurityGroups), HostedZoneId: some(hostedZone),
 		StorageEncrypted: some(c.Encrypted), KmsKeyId: text(c.KMSKey), DbClusterResourceId: some(c.ResourceID),
-		DBClusterArn: some(c.ARN("cluster", c.Name)), AssociatedRoles: []rds.DBClusterRole{},
+		DBClusterArn: some(c.ARN("cluster", c.Name)), AssociatedRoles: clusterRolesOut(c.Roles),
 		IAMDatabaseAuthenticationEnabled: some(c.IAMAuth), ClusterCreateTime: moment(c.Created),
 		EngineMode: some("provisioned"), DeletionProtection: some(c.DeletionProtection), HttpEndpointEnabled: some(false),
 		ActivityStreamStatus: some("stopped"), CopyTagsToSnapshot: some(c.CopyTagsToSnapshot), CrossAccountClone: some(false),
 		DomainMemberships: []rds.DomainMembership{}, TagList: tagsOut(c.Tags), NetworkType: some(c.NetworkType),
 		AutoMinorVersionUpgrade: some(c.AutoMinor),
+	}
+	if c.OptionGroup != "" {
+		out.DBClusterOptionGroupMemberships = []rds.DBClusterOptionGroupStatus{{DBClusterOptionGroupName: some(c.OptionGroup), Status: some("in-sync")}}
 	}
 	if len(c.LogExports) > 0 {
 		out.EnabledCloudwatchLogsExports = c.LogExports
@@ -87,9 +91,9 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 		out.PerformanceInsightsEnabled = some(c.PerformanceInsights)
 	}
 	for _, e := range l.endpointsOf(c.ResourceID) {
-		out.CustomEndpoints = append(out.CustomEndpoints, e.Value.Address)
+		out.CustomEndpoints = append(out.CustomEndpoints, servedAt(e.Value.Address, e.Value.Former))
 	}
-	out.PendingModifiedValues = clusterPendingOut(out, c, facts)
+	out.PendingModifiedValues = l.clusterPendingOut(out, c, facts)
 	return out
 }
 
@@ -97,7 +101,8 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 func (l *look) zonesOut(c spec.Cluster) []string {
 	zones := c.Zones
 	if len(zones) == 0 {
-		zones = l.zones[:min(3, len(l.zones))]
+		zones = l.zones()
+		zones = zones[:min(3, len(zones))]
 	}
 	names := []string{}
 	for _, z := range zones {
@@ -124,7 +129,7 @@ func (l *look) clusterMembersOut(c spec.Cluster, facts plan.Facts) []rds.DBClust
 	for _, i := range l.instancesOf(c.ResourceID) {
 		out = append(out, rds.DBClusterMember{
 			DBInstanceIdentifier: some(i.Name), IsClusterWriter: some(i.ResourceID == writer),
-			DBClusterParameterGroupStatus: some("in-sync"), PromotionTier: number(i.Tier),
+			DBClusterParameterGroupStatus: some(l.groupStatus(i, facts, param.Cluster)), PromotionTier: number(i.Tier),
 		})
 	}
 	return out
@@ -152,7 +157,7 @@ func (l *look) writer(c spec.Cluster, facts plan.Facts) string {
 
 // clusterPendingOut are the changes that wait for the maintenance window, or that
 // are being carried out, whose old values are shown meanwhile. Nil: none.
-func clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan.Facts) *rds.ClusterPendingModifiedValues {
+func (l *look) clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan.Facts) *rds.ClusterPendingModifiedValues {
 	pending := &rds.ClusterPendingModifiedValues{}
 	if p := c.Pending; p != nil {
 		pending.DBClusterIdentifier, pending.IAMDatabaseAuthenticationEnabled = text(p.Name), p.IAMAuth
@@ -172,6 +177,7 @@ func clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan.Facts) *rd
 			pending.MasterUserPassword = some("****")
 		}
 	}
+	l.showClusterCertificate(out, pending, c, facts)
 	if !given(pending) {
 		return nil
 	}

@@ -47,7 +47,7 @@ func (s *Server) modifyDBCluster(ctx context.Context, c call, in *rds.ModifyDBCl
 }
 
 func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
-	return refuseAsked(map[string]bool{
+	return first(refuseAsked(map[string]bool{
 		"ManageMasterUserPassword":         or(in.ManageMasterUserPassword, false),
 		"RotateMasterUserPassword":         or(in.RotateMasterUserPassword, false),
 		"MasterUserAuthenticationType":     or(in.MasterUserAuthenticationType, "password") != "password",
@@ -60,8 +60,9 @@ func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
 		"EnableLimitlessDatabase":          or(in.EnableLimitlessDatabase, false),
 		"BacktrackWindow":                  or(in.BacktrackWindow, 0) != 0,
 		"Domain":                           or(in.Domain, "none") != "none",
-		"AwsBackupRecoveryPointArn":        in.AwsBackupRecoveryPointArn != nil,
-	})
+		"DomainIAMRoleName":                in.DomainIAMRoleName != nil, "MasterUserSecretKmsKeyId": in.MasterUserSecretKmsKeyId != nil,
+		"AwsBackupRecoveryPointArn": in.AwsBackupRecoveryPointArn != nil,
+	}), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
 // modifyCluster makes the modification of a cluster that a request asks for.
@@ -76,6 +77,15 @@ func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClus
 	if err := clusterSettings(in).apply(m, &cluster.Common); err != nil {
 		return err
 	}
+	if in.DBClusterParameterGroupName != nil {
+		m.look = m.look.with(*cluster)
+		for _, i := range m.instancesOf(cluster.ResourceID) {
+			if err := m.fits(i); err != nil {
+				return err
+			}
+		}
+	}
+	set(&cluster.OptionGroup, in.OptionGroupName)
 	set(&cluster.AutoMinor, in.AutoMinorVersionUpgrade)
 	wanted, err := m.wantedOfCluster(*cluster, in)
 	err = first(err, m.password(&cluster.Common, in.MasterUserPassword), m.port(&cluster.Common, in.Port))
@@ -101,7 +111,7 @@ func clusterSettings(in *rds.ModifyDBClusterMessage) settings {
 	return settings{
 		parameterGroup: in.DBClusterParameterGroupName, backupWindow: in.PreferredBackupWindow,
 		maintenanceWindow: in.PreferredMaintenanceWindow, monitoringRole: in.MonitoringRoleArn, network: in.NetworkType,
-		certificate: in.CACertificateIdentifier, version: in.EngineVersion, optionGroup: in.OptionGroupName,
+		version: in.EngineVersion, optionGroup: in.OptionGroupName,
 		monitoring: in.MonitoringInterval, deletionProtection: in.DeletionProtection, copyTags: in.CopyTagsToSnapshot,
 		insights: in.EnablePerformanceInsights, securityGroups: in.VpcSecurityGroupIds, logs: in.CloudwatchLogsExportConfiguration,
 		noGroup: rds.ErrDBClusterParameterGroupNotFound,
@@ -111,7 +121,7 @@ func clusterSettings(in *rds.ModifyDBClusterMessage) settings {
 // clusterKindAllows refuses what the other kind of cluster has.
 func clusterKindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
 	if group := in.DBInstanceParameterGroupName; group != nil && *group != defaultParameterGroup(c.Common) {
-		return wire.NewError(rds.ErrDBParameterGroupNotFound, "DBParameterGroup not found: %s", *group)
+		return orBlank(*group, "DBInstanceParameterGroupName", wire.NewError(rds.ErrDBParameterGroupNotFound, "DBParameterGroup not found: %s", *group))
 	}
 	if c.MultiAZ() {
 		return nil
@@ -121,6 +131,7 @@ func clusterKindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
 	}
 	return refuse(map[string]bool{
 		"DBClusterInstanceClass": in.DBClusterInstanceClass != nil, "AllocatedStorage": in.AllocatedStorage != nil, "Iops": in.Iops != nil,
+		"CACertificateIdentifier": in.CACertificateIdentifier != nil,
 	}, "The parameter %s is only valid for Multi-AZ DB clusters.")
 }
 
@@ -128,6 +139,12 @@ func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMe
 	v := spec.Values{IAMAuth: in.EnableIAMDatabaseAuthentication, Class: or(in.DBClusterInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
 	if v.Class != "" {
 		if _, err := spec.CheckClass(v.Class); err != nil {
+			return v, err
+		}
+	}
+	if in.CACertificateIdentifier != nil {
+		v.CACertificate = *in.CACertificateIdentifier
+		if err := m.checkCertificate(v.CACertificate); err != nil {
 			return v, err
 		}
 	}
@@ -156,6 +173,7 @@ func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMe
 func clusterValues(c spec.Cluster) spec.Values {
 	return spec.Values{
 		Class: c.Class, Disk: some(c.Disk()), BackupRetention: some(c.BackupRetention), IAMAuth: some(c.IAMAuth), Name: c.Name,
+		CACertificate: c.CACertificate,
 	}
 }
 
@@ -196,7 +214,12 @@ func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
 		}
 		c.SetDisk(*v.Disk)
 	}
-	if c.MultiAZ() && (v.Class != "" || v.Disk != nil) {
+	if v.CACertificate != "" {
+		c.CACertificate = v.CACertificate
+		c.OptIn(spec.RotateCertificate, false, m.now)
+		m.work(plan.Modifying, "", "")
+	}
+	if c.MultiAZ() && (v.Class != "" || v.Disk != nil || v.CACertificate != "") {
 		if err := m.followCluster(*c, v.Class != ""); err != nil {
 			return err
 		}
@@ -211,13 +234,22 @@ func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
 	return nil
 }
 
-// followCluster gives the instances of a Multi-AZ DB cluster its class and storage.
+// followCluster gives the instances of a Multi-AZ DB cluster its class, its storage and
+// its authority.
 func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
-	for _, r := range m.members[c.ResourceID] {
+	for _, r := range m.membersOf(c.ResourceID) {
 		i := r.Value
 		i.Class = c.Class
 		i.SetDisk(c.Disk())
 		i.Generation++
+		if i.CACertificate != c.CACertificate {
+			i.CACertificate = c.CACertificate
+			began, err := tell(m.call, event.Instance, i.Common, told{"H009", []any{c.CACertificate}})
+			if err != nil {
+				return err
+			}
+			m.ops = append(m.ops, began...)
+		}
 		if restarts {
 			i.Change = i.Restart + c.Restart
 			i.ChangeStatus, i.ChangeEvents = plan.Modifying, []string{"0014"}

@@ -26,6 +26,9 @@ func (s *Server) deleteDBCluster(ctx context.Context, c call, in *rds.DeleteDBCl
 		}
 		for _, e := range l.endpointsOf(cluster.ResourceID) {
 			ops = append(ops, state.Remove(e.Key, e.Revision), state.Delete(state.Address(e.Value.Address)))
+			for _, a := range e.Value.Former {
+				ops = append(ops, state.Delete(state.Address(a)))
+			}
 		}
 		cluster.Deleting = true
 		return ops, nil
@@ -88,7 +91,7 @@ func (s *Server) failoverDBCluster(ctx context.Context, c call, in *rds.Failover
 func (l *look) target(c spec.Cluster, facts plan.Facts, identifier string) (spec.Instance, error) {
 	record, err := l.findInstance(c.Scope, identifier)
 	if err != nil {
-		return spec.Instance{}, err
+		return spec.Instance{}, wire.NewError(rds.ErrDBInstanceNotFound, "DBInstance %s not found: the TargetDBInstanceIdentifier is that of an instance of the DB cluster.", identifier)
 	}
 	i := record.Value
 	_, ready, _ := facts.Member(i.ResourceID)
@@ -125,8 +128,9 @@ func (s *Server) rebootDBCluster(ctx context.Context, c call, in *rds.RebootDBCl
 			return nil, err
 		}
 		var ops []state.Op
-		for _, r := range l.members[cluster.ResourceID] {
+		for _, r := range l.membersOf(cluster.ResourceID) {
 			i := r.Value
+			l.takeGroups(&i)
 			i.Reboot++
 			i.Generation++
 			ops = append(ops, state.Swap(r.Key, r.Revision, i))
@@ -175,8 +179,14 @@ func (s *Server) startDBCluster(ctx context.Context, c call, in *rds.StartDBClus
 			return nil, err
 		}
 		cluster.Stopped = false
+		var ops []state.Op
+		for _, r := range l.membersOf(cluster.ResourceID) {
+			i := r.Value
+			l.takeGroups(&i)
+			ops = append(ops, state.Swap(r.Key, r.Revision, i))
+		}
 		begin(&cluster.Common, plan.Starting, nil, "0151")
-		return nil, nil
+		return ops, nil
 	})
 	if err != nil {
 		return nil, err

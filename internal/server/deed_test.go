@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
@@ -23,7 +24,7 @@ func (u *user) wanted() []plan.Database {
 	l := u.server.look(u.account)
 	var all []plan.Database
 	for _, r := range l.instances {
-		if i := r.Value; i.Cluster == "" {
+		if i := *r.Value; i.Cluster == "" {
 			all = append(all, plan.ForInstance(i, followLinks(i)))
 		}
 	}
@@ -71,7 +72,7 @@ func (u *user) settleMembers() {
 	if len(ops) > 0 {
 		u.put(ops...)
 	}
-	u.server.keepHouse(u.Context(), map[string]string{})
+	u.server.keepHouse(u.Context(), &household{failed: map[string]string{}})
 }
 
 // scene is what is seen of one database.
@@ -163,6 +164,9 @@ func (u *user) lead(database, leader string) {
 	}
 }
 
+// certUntil is when the certificates of all servers end.
+var certUntil = time.Date(2027, 11, 22, 0, 0, 0, 0, time.UTC)
+
 // place adds a member for a seat: the first one leads, the others stream.
 func (s *scene) place(want plan.Database, seat plan.Seat, n int) {
 	zones := []string{"a", "b", "c"}
@@ -178,6 +182,10 @@ func (s *scene) place(want plan.Database, seat plan.Seat, n int) {
 		Port: 15432 + n, RESTPort: 25432 + n, Rebooted: seat.Reboot, Restarted: seat.Restart,
 	}
 	r := member.Report{ID: plan.ID(want.ID, m.Name), Host: m.Host, Patroni: true, Postgres: true, Ready: true, Timeline: 1}
+	r.CertUntil = certUntil
+	if seat.Authority != spec.HomeAuthority {
+		r.Authority = seat.Authority
+	}
 	if n == 0 {
 		s.leader = m.Name
 		r.InRecovery, r.Streaming = want.Upstream != nil, want.Upstream != nil

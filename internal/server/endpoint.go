@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"howdah/api"
@@ -33,7 +34,7 @@ func (l *look) findEndpoint(scope spec.Scope, identifier string) (state.Record[s
 	in, name := locate(scope, identifier, "cluster-endpoint")
 	record, err := state.Load[spec.Endpoint](l.Cache, state.Endpoint(in.Account, in.Region, name))
 	if err != nil || in != scope {
-		return record, wire.NewError(rds.ErrDBClusterEndpointNotFound, "DBClusterEndpoint %s not found.", name)
+		return record, orBlank(name, "DBClusterEndpointIdentifier", wire.NewError(rds.ErrDBClusterEndpointNotFound, "DBClusterEndpoint %s not found.", name))
 	}
 	return record, nil
 }
@@ -59,7 +60,7 @@ func (s *Server) createDBClusterEndpoint(ctx context.Context, c call, in *rds.Cr
 		if err := l.setMembers(cluster, &e, in.StaticMembers, in.ExcludedMembers); err != nil {
 			return err
 		}
-		address, claim, err := s.claim(e.ResourceID)
+		address, claim, err := s.claim(e.ResourceID, cluster.Public)
 		if err != nil {
 			return err
 		}
@@ -116,6 +117,9 @@ func (l *look) setMembers(c spec.Cluster, e *spec.Endpoint, static, excluded []s
 func (l *look) memberIDs(c spec.Cluster, names []string) ([]string, error) {
 	var ids []string
 	for _, name := range names {
+		if strings.TrimSpace(name) == "" {
+			return nil, wire.NewError(api.ErrInvalidParameterValue, "The parameters StaticMembers and ExcludedMembers must not have blank elements.")
+		}
 		r, err := l.findInstance(c.Scope, name)
 		if err != nil {
 			return nil, err
@@ -176,7 +180,7 @@ func (l *look) endpointOut(e spec.Endpoint) *rds.DBClusterEndpoint {
 	c := l.cluster[e.Cluster]
 	return &rds.DBClusterEndpoint{
 		DBClusterEndpointIdentifier: some(e.Name), DBClusterIdentifier: some(c.Name), DBClusterEndpointResourceIdentifier: some(e.ResourceID),
-		Endpoint: some(e.Address), Status: some(l.endpointStatus(e)), EndpointType: some("CUSTOM"), CustomEndpointType: some(e.Type),
+		Endpoint: some(servedAt(e.Address, e.Former)), Status: some(l.endpointStatus(e)), EndpointType: some("CUSTOM"), CustomEndpointType: some(e.Type),
 		StaticMembers: l.namesOf(e.Static), ExcludedMembers: l.namesOf(e.Excluded), DBClusterEndpointArn: some(e.ARN("cluster-endpoint", e.Name)),
 	}
 }
@@ -221,11 +225,11 @@ func (l *look) endpointStatus(e spec.Endpoint) string {
 		return plan.Deleting
 	}
 	now, err := state.Load[route.Route](l.Cache, state.Route(e.ResourceID))
-	if err != nil || !l.certified(e) {
+	if err != nil || len(e.Former) == 0 && !l.certified(e) {
 		return plan.Creating
 	}
 	seats, readersOnly := reconcile.EndpointSeats(e, l.instancesOf(e.Cluster))
-	if !slices.Equal(now.Value.Seats, seats) || now.Value.ReadersOnly != readersOnly {
+	if !slices.Equal(now.Value.Seats, seats) || now.Value.ReadersOnly != readersOnly || len(e.Former) > 0 {
 		return plan.Modifying
 	}
 	return plan.Available
@@ -272,13 +276,13 @@ func (s *Server) describeDBClusterEndpoints(ctx context.Context, c call, in *rds
 // allEndpoints of a cluster, in the order of endpointOrder.
 func (l *look) allEndpoints(c spec.Cluster) []rds.DBClusterEndpoint {
 	status := plan.Available
-	switch word := l.clusterStatus(c); word {
-	case plan.Creating, plan.Deleting:
+	switch word := l.clusterStatus(c); {
+	case word == plan.Creating, word == plan.Deleting, word == plan.Modifying && c.Moving():
 		status = word
 	}
 	all := []rds.DBClusterEndpoint{
-		{DBClusterIdentifier: some(c.Name), Endpoint: some(c.Address), Status: some(status), EndpointType: some("WRITER")},
-		{DBClusterIdentifier: some(c.Name), Endpoint: some(c.ReaderAddress), Status: some(status), EndpointType: some("READER")},
+		{DBClusterIdentifier: some(c.Name), Endpoint: some(c.ServedAt()), Status: some(status), EndpointType: some("WRITER")},
+		{DBClusterIdentifier: some(c.Name), Endpoint: some(servedAt(c.ReaderAddress, c.ReaderFormer)), Status: some(status), EndpointType: some("READER")},
 	}
 	for _, e := range l.endpointsOf(c.ResourceID) {
 		all = append(all, *l.endpointOut(e.Value))

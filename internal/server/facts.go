@@ -34,7 +34,7 @@ func (s *Server) facts(want plan.Database) plan.Facts {
 
 // routes are those of a database that belong to its writer or to one seat.
 func (s *Server) routes(want plan.Database) []route.Route {
-	ids := []string{want.ID, want.ID + "-writer"}
+	ids := []string{want.ID, reconcile.WriterRoute(want.ID)}
 	for _, seat := range want.Seats {
 		ids = append(ids, seat.Key)
 	}
@@ -47,9 +47,10 @@ func (s *Server) routes(want plan.Database) []route.Route {
 	return routes
 }
 
-// instanceFacts are those of an instance with a database of its own.
+// instanceFacts are those of an instance with a database of its own; of what is wanted
+// its shape only.
 func (s *Server) instanceFacts(i spec.Instance) plan.Facts {
-	return s.facts(plan.ForInstance(i, followLinks(i)))
+	return s.facts(plan.ShapeOf(i, followLinks(i)))
 }
 
 // followLinks says only that an instance follows another one: whom does not

@@ -6,10 +6,8 @@ import (
 	"howdah/api/sts"
 )
 
-// getCallerIdentity says whose key signed the call. A key has all rights in its
-// account, as AWS's root user has.
+// getCallerIdentity says whose key signed the call: as AWS's root user for a key
+// of the home, which has all rights in its account, or as the key's own user.
 func (s *Server) getCallerIdentity(_ context.Context, c call, _ *sts.GetCallerIdentityRequest) (*sts.GetCallerIdentityResponse, error) {
-	return &sts.GetCallerIdentityResponse{
-		UserId: some(c.Account), Account: some(c.Account), Arn: some("arn:aws:iam::" + c.Account + ":root"),
-	}, nil
+	return &sts.GetCallerIdentityResponse{UserId: some(c.who.id), Account: some(c.Account), Arn: some(c.who.arn)}, nil
 }

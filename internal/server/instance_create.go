@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/event"
+	"howdah/internal/param"
 	"howdah/internal/plan"
 	"howdah/internal/spec"
 	"howdah/internal/state"
@@ -32,11 +33,15 @@ func (s *Server) createDBInstance(ctx context.Context, c call, in *rds.CreateDBI
 		if err != nil {
 			return err
 		}
-		made, ops, err = s.addInstance(made, ops)
+		made, ops, err = l.addInstance(made, ops)
 		if err != nil {
 			return err
 		}
-		return s.commit(ctx, ops...)
+		warning, err := s.warnPublic(c, event.Instance, made.Common, made.Public)
+		if err != nil {
+			return err
+		}
+		return s.commit(ctx, append(ops, warning...)...)
 	})
 	if err != nil {
 		return nil, err
@@ -44,17 +49,27 @@ func (s *Server) createDBInstance(ctx context.Context, c call, in *rds.CreateDBI
 	return &rds.CreateDBInstanceResult{DBInstance: s.look(c.Account).instanceOut(made)}, nil
 }
 
-// addInstance takes a name and an address for a new instance.
-func (s *Server) addInstance(i spec.Instance, ops []state.Op) (spec.Instance, []state.Op, error) {
-	if err := s.nameFree(i.Scope, i.Name); err != nil {
+// addInstance takes a name for a new instance, and an address unless it has one.
+func (l *look) addInstance(i spec.Instance, ops []state.Op) (spec.Instance, []state.Op, error) {
+	if err := l.nameFree(i.Scope, i.Name); err != nil {
 		return i, nil, err
 	}
-	address, claim, err := s.claim(i.ResourceID)
-	if err != nil {
+	if i.Address == "" {
+		address, claim, err := l.claim(i.ResourceID, i.Public)
+		if err != nil {
+			return i, nil, err
+		}
+		i.Address = address
+		ops = append(ops, claim)
+	}
+	l.takeGroups(&i)
+	if err := l.fits(i); err != nil {
 		return i, nil, err
 	}
-	i.Address = address
-	return i, append(ops, state.Swap(keyOf(i), 0, i), claim), nil
+	ops = append(ops, l.useGroup(param.Instance, i.Common)...)
+	ops = append(ops, l.holdGroups(i.Scope, i.SubnetGroup, i.OptionGroup)...)
+	ops = append(ops, l.holdSecurityGroups(i.Common)...)
+	return i, append(ops, state.Swap(keyOf(i), 0, i)), nil
 }
 
 func keyOf(i spec.Instance) string { return state.Instance(i.Account, i.Region, i.Name) }
@@ -73,19 +88,22 @@ func notAvailable(in *rds.CreateDBInstanceMessage) error {
 		"ManageMasterUserPassword":     or(in.ManageMasterUserPassword, false),
 		"MasterUserAuthenticationType": or(in.MasterUserAuthenticationType, "password") != "password",
 		"Domain":                       in.Domain != nil, "DomainFqdn": in.DomainFqdn != nil,
-		"TdeCredentialArn":                in.TdeCredentialArn != nil,
-		"CustomIamInstanceProfile":        in.CustomIamInstanceProfile != nil,
-		"MultiTenant":                     or(in.MultiTenant, false),
-		"DBSystemId":                      in.DBSystemId != nil,
-		"Timezone":                        in.Timezone != nil,
-		"CharacterSetName":                in.CharacterSetName != nil,
-		"NcharCharacterSetName":           in.NcharCharacterSetName != nil,
-		"AdditionalStorageVolumes":        len(in.AdditionalStorageVolumes) > 0,
-		"DedicatedLogVolume":              or(in.DedicatedLogVolume, false),
-		"ProcessorFeatures":               len(in.ProcessorFeatures) > 0,
-		"EnableCustomerOwnedIp":           or(in.EnableCustomerOwnedIp, false),
+		"TdeCredentialArn":         in.TdeCredentialArn != nil,
+		"CustomIamInstanceProfile": in.CustomIamInstanceProfile != nil,
+		"MultiTenant":              or(in.MultiTenant, false),
+		"DBSystemId":               in.DBSystemId != nil,
+		"Timezone":                 in.Timezone != nil,
+		"CharacterSetName":         in.CharacterSetName != nil,
+		"NcharCharacterSetName":    in.NcharCharacterSetName != nil,
+		"AdditionalStorageVolumes": len(in.AdditionalStorageVolumes) > 0,
+		"DedicatedLogVolume":       or(in.DedicatedLogVolume, false),
+		"ProcessorFeatures":        len(in.ProcessorFeatures) > 0,
+		"EnableCustomerOwnedIp":    or(in.EnableCustomerOwnedIp, false),
+		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
+		"TdeCredentialPassword": in.TdeCredentialPassword != nil, "TagSpecifications": len(in.TagSpecifications) > 0, "BackupTarget": or(in.BackupTarget, "region") != "region",
+		"MasterUserSecretKmsKeyId":        in.MasterUserSecretKmsKeyId != nil,
 		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
-	}), checkClassicGroups(in.DBSecurityGroups))
+	}), checkClassicGroups(in.DBSecurityGroups), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
 // newInstance is the record that a request asks for, with all defaults.
@@ -97,7 +115,7 @@ func (l *look) newInstance(c call, in *rds.CreateDBInstanceMessage) (spec.Instan
 	if err := l.nameFree(c.Scope, i.Name); err != nil {
 		return i, nil, err
 	}
-	if err := l.canPlace(plan.ForInstance(i, plan.Links{})); err != nil {
+	if err := l.canPlace(i.Common, plan.ForInstance(i, plan.Links{})); err != nil {
 		return i, nil, err
 	}
 	ops, err := warnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
@@ -142,9 +160,17 @@ func (l *look) checkInstance(i *spec.Instance, zone *string) error {
 	if i.MultiAZ && i.Zone != "" {
 		return wire.NewError(api.ErrInvalidParameterCombination, "Requesting a specific availability zone is not valid for Multi-AZ instances.")
 	}
+	if err := l.coversZone(i.Common, i.Zone); err != nil {
+		return err
+	}
+	if i.MultiAZ {
+		if err := l.covers(i.Common, 2, rds.ErrDBSubnetGroupDoesNotCoverEnoughAZs); err != nil {
+			return err
+		}
+	}
 	_, err = spec.CheckClass(i.Class)
 	return first(err, spec.CheckTier(i.Tier), checkMaxStorage(i.MaxStorage, i.Storage),
-		checkLicense(i.License), checkOptionGroup(i.OptionGroup, i.Common))
+		checkLicense(i.License), l.checkOptionGroup(&i.OptionGroup, i.Common))
 }
 
 // instanceCommon is the part of a new instance's record that clusters have too.
@@ -160,7 +186,7 @@ func (l *look) instanceCommon(c call, in *rds.CreateDBInstanceMessage) (spec.Com
 		IAMAuth: or(in.EnableIAMDatabaseAuthentication, false), Encrypted: or(in.StorageEncrypted, false), KMSKey: or(in.KmsKeyId, ""),
 		LogExports: in.EnableCloudwatchLogsExports, MonitoringInterval: int(or(in.MonitoringInterval, 0)),
 		MonitoringRole: or(in.MonitoringRoleArn, ""), PerformanceInsights: or(in.EnablePerformanceInsights, false),
-		CACertificate: or(in.CACertificateIdentifier, caIdentifier), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+		CACertificate: or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
 	}
 	if err := spec.CheckName("DBInstanceIdentifier", common.Name); err != nil {
 		return spec.Common{}, err
@@ -187,23 +213,23 @@ func (l *look) completeCommon(c *spec.Common, version, noGroup string) error {
 	if noGroup == rds.ErrDBClusterParameterGroupNotFound {
 		low = 1 // clusters always have backups, on RDS
 	}
-	return first(checkCommon(c, noGroup), spec.CheckDBName(c.DBName), spec.CheckRetention(c.BackupRetention, low))
+	return first(l.checkCommon(c, noGroup), spec.CheckDBName(c.DBName), spec.CheckRetention(c.BackupRetention, low))
 }
 
 // checkCommon checks what can be given at creation and be changed later.
-func checkCommon(c *spec.Common, noGroup string) error {
+func (l *look) checkCommon(c *spec.Common, noGroup string) error {
 	window, err := spec.CheckMaintenanceWindow(c.MaintenanceWindow)
 	if err != nil {
 		return err
 	}
 	c.MaintenanceWindow = window
-	if c.ParameterGroup != defaultParameterGroup(*c) {
-		return wire.NewError(noGroup, "DBParameterGroup not found: %s", c.ParameterGroup)
+	if err := l.checkGroup(c, noGroup); err != nil {
+		return err
 	}
 	return first(
-		checkSubnetGroup(c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
-		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), checkSecurityGroups(c.SecurityGroups), checkLogExports(c.LogExports, *c),
-		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), checkCertificate(c.CACertificate), checkNetwork(c.NetworkType))
+		l.checkSubnetGroup(c.Scope, &c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
+		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), l.checkSecurityGroups(c), checkLogExports(c.LogExports, *c),
+		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.checkCertificate(c.CACertificate), checkNetwork(c.NetworkType))
 }
 
 // warnBackups is an event where backups are asked for, which this version does not

@@ -29,6 +29,11 @@ func (s *Server) deleteDBInstance(ctx context.Context, c call, in *rds.DeleteDBI
 		if err != nil {
 			return err
 		}
+		more, err := l.leaves(i)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, more...)
 		i.Deleting = true
 		i.Generation++
 		deleted = i
@@ -44,7 +49,7 @@ func (s *Server) deleteDBInstance(ctx context.Context, c call, in *rds.DeleteDBI
 // One that has not copied its source yet would be left with nothing.
 func (l *look) letGo(c spec.Common) ([]state.Op, error) {
 	var ops []state.Op
-	for _, f := range l.followers[c.ResourceID] {
+	for _, f := range l.followersOf(c.ResourceID) {
 		i := f.Value
 		if !l.instanceFacts(i).Layout.Created {
 			return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "The read replica %s of %s is still being created: wait for it, or delete it first.", i.Name, c.Name)

@@ -18,40 +18,41 @@ func (s *Server) describeDBInstances(ctx context.Context, c call, in *rds.Descri
 		return nil, err
 	}
 	l := s.look(c.Account)
-	found := l.instances
+	found := l.instancesIn(c.Scope)
 	if in.DBInstanceIdentifier != nil {
 		record, err := l.findInstance(c.Scope, *in.DBInstanceIdentifier)
 		if err != nil {
 			return nil, err
 		}
-		found = []state.Record[spec.Instance]{record}
+		found = []state.Record[*spec.Instance]{{Value: &record.Value}}
 	}
-	var matching []spec.Instance
-	for _, r := range found {
-		if r.Value.Scope == c.Scope && filters.match(l.instanceAttributes(r.Value)) {
-			matching = append(matching, r.Value)
-		}
+	matches := func(r state.Record[*spec.Instance]) bool {
+		return filters.matchBy(func(name string) []string { return l.instanceAttribute(r.Value, name) })
 	}
-	chosen, marker, err := page(matching, func(i spec.Instance) string { return i.Name }, in.MaxRecords, in.Marker)
+	chosen, marker, err := pageOfSome(found, func(r state.Record[*spec.Instance]) string { return r.Value.Name }, matches, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}
 	out := &rds.DBInstanceMessage{Marker: marker, DBInstances: []rds.DBInstance{}}
-	for _, i := range chosen {
-		out.DBInstances = append(out.DBInstances, *l.instanceOut(i))
+	for _, r := range chosen {
+		out.DBInstances = append(out.DBInstances, *l.instanceOut(*r.Value))
 	}
 	return out, nil
 }
 
-// instanceAttributes are what filters compare, by filter name.
-func (l *look) instanceAttributes(i spec.Instance) map[string][]string {
-	attributes := map[string][]string{
-		"db-instance-id":  {i.Name, i.ARN("db", i.Name)},
-		"dbi-resource-id": {i.ResourceID},
-		"engine":          {i.Engine},
+// instanceAttribute is what a filter compares.
+func (l *look) instanceAttribute(i *spec.Instance, filter string) []string {
+	switch filter {
+	case "db-instance-id":
+		return []string{i.Name, i.ARN("db", i.Name)}
+	case "dbi-resource-id":
+		return []string{i.ResourceID}
+	case "engine":
+		return []string{i.Engine}
+	case "db-cluster-id":
+		if c, ok := l.cluster[i.Cluster]; ok {
+			return []string{c.Name, c.ARN("cluster", c.Name)}
+		}
 	}
-	if c, ok := l.cluster[i.Cluster]; ok {
-		attributes["db-cluster-id"] = []string{c.Name, c.ARN("cluster", c.Name)}
-	}
-	return attributes
+	return nil
 }

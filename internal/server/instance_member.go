@@ -27,12 +27,20 @@ func (l *look) newMember(c call, in *rds.CreateDBInstanceMessage) (spec.Instance
 		return i, nil, err
 	}
 	own := append(l.instancesOf(cluster.ResourceID), i)
-	if err := l.canPlace(plan.ForCluster(cluster, own, plan.Links{})); err != nil {
+	if err := l.canPlace(cluster.Common, plan.ForCluster(cluster, own, plan.Links{})); err != nil {
 		return i, nil, err
 	}
 	l.share(&cluster, i.Class)
 	cluster.Generation++
-	ops := l.growFollowers(cluster.ResourceID, cluster.SharedMemory)
+	var address state.Op
+	if i.Address, address, err = l.claim(i.ResourceID, i.Public); err != nil {
+		return i, nil, err
+	}
+	ops, err := l.publishCluster(&cluster, own, i.Address)
+	if err != nil {
+		return i, nil, err
+	}
+	ops = append(append(ops, address), l.growFollowers(cluster.ResourceID, cluster.SharedMemory)...)
 	return i, append(ops, state.Swap(record.Key, record.Revision, cluster)), nil
 }
 
@@ -64,7 +72,7 @@ func (l *look) sharedMemory(resourceID string) int64 {
 // follow them.
 func (l *look) growFollowers(resourceID string, memory int64) []state.Op {
 	var ops []state.Op
-	for _, f := range l.followers[resourceID] {
+	for _, f := range l.followersOf(resourceID) {
 		i := f.Value
 		before := l.sharedMemory(i.ResourceID)
 		if memory > before {
@@ -112,15 +120,15 @@ func (l *look) memberRecord(c call, cluster spec.Cluster, in *rds.CreateDBInstan
 			BackupWindow: cluster.BackupWindow, MaintenanceWindow: or(in.PreferredMaintenanceWindow, ""),
 			CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false), MonitoringInterval: int(or(in.MonitoringInterval, 0)),
 			MonitoringRole: or(in.MonitoringRoleArn, ""), PerformanceInsights: or(in.EnablePerformanceInsights, false),
-			CACertificate: or(in.CACertificateIdentifier, caIdentifier), NetworkType: or(in.NetworkType, cluster.NetworkType),
+			CACertificate: or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, cluster.NetworkType),
 			Tags: tagsIn(in.Tags),
 		},
 		Class: or(in.DBInstanceClass, ""), License: or(in.LicenseModel, license), AutoMinor: or(in.AutoMinorVersionUpgrade, true),
-		Public: or(in.PubliclyAccessible, false), Tier: int(or(in.PromotionTier, 1)), Cluster: cluster.ResourceID,
+		Public: or(in.PubliclyAccessible, cluster.Public), Tier: int(or(in.PromotionTier, 1)), Cluster: cluster.ResourceID,
 		OptionGroup: or(in.OptionGroupName, defaultOptionGroup(cluster.Common)),
 	}
 	_, i.MaintenanceWindow = spec.FillWindows(i.ResourceID, i.BackupWindow, i.MaintenanceWindow)
-	return i, first(spec.CheckName("DBInstanceIdentifier", i.Name), checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
+	return i, first(spec.CheckName("DBInstanceIdentifier", i.Name), l.checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
 		l.checkInstance(&i, l.memberZone(cluster, in.AvailabilityZone)))
 }
 
@@ -134,7 +142,14 @@ func (l *look) memberZone(c spec.Cluster, asked *string) *string {
 	for _, i := range l.instancesOf(c.ResourceID) {
 		used[i.Zone]++
 	}
-	zone := slices.MinFunc(c.Zones, func(a, b string) int { return used[a] - used[b] })
+	zones := c.Zones
+	if covered := l.covered(c.Common); covered != nil {
+		zones = slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return !slices.Contains(covered, z) })
+	}
+	if len(zones) == 0 {
+		return nil
+	}
+	zone := slices.MinFunc(zones, func(a, b string) int { return used[a] - used[b] })
 	return some(c.ZoneName(zone))
 }
 

@@ -56,12 +56,15 @@ func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {
 		"TdeCredentialArn": in.TdeCredentialArn != nil, "MultiTenant": or(in.MultiTenant, false),
 		"ProcessorFeatures": len(in.ProcessorFeatures) > 0, "ReplicaMode": in.ReplicaMode != nil,
 		"AutomationMode": in.AutomationMode != nil, "Engine": in.Engine != nil,
-		"EnableCustomerOwnedIp":           or(in.EnableCustomerOwnedIp, false),
-		"DedicatedLogVolume":              or(in.DedicatedLogVolume, false),
-		"AdditionalStorageVolumes":        len(in.AdditionalStorageVolumes) > 0,
+		"EnableCustomerOwnedIp":    or(in.EnableCustomerOwnedIp, false),
+		"DedicatedLogVolume":       or(in.DedicatedLogVolume, false),
+		"AdditionalStorageVolumes": len(in.AdditionalStorageVolumes) > 0,
+		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
+		"TdeCredentialPassword": in.TdeCredentialPassword != nil, "TagSpecifications": len(in.TagSpecifications) > 0, "MasterUserSecretKmsKeyId": in.MasterUserSecretKmsKeyId != nil,
+		"ResumeFullAutomationModeMinutes": in.ResumeFullAutomationModeMinutes != nil,
 		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
 		"AwsBackupRecoveryPointArn":       in.AwsBackupRecoveryPointArn != nil,
-	}), checkClassicGroups(in.DBSecurityGroups))
+	}), checkClassicGroups(in.DBSecurityGroups), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
 // instance makes the modification of an instance that a request asks for.
@@ -76,13 +79,23 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 	if err := instanceSettings(in).apply(m, &i.Common); err != nil {
 		return err
 	}
+	if in.DBParameterGroupName != nil {
+		if err := m.fits(*i); err != nil {
+			return err
+		}
+	}
+	if i.MultiAZ && in.DBSubnetGroupName != nil {
+		if err := m.covers(i.Common, 2, rds.ErrInvalidVPCNetworkState); err != nil {
+			return err
+		}
+	}
+	set(&i.OptionGroup, in.OptionGroupName)
 	set(&i.AutoMinor, in.AutoMinorVersionUpgrade)
-	set(&i.Public, in.PubliclyAccessible)
 	set(&i.Tier, ints(in.PromotionTier))
 	set(&i.MaxStorage, ints(in.MaxAllocatedStorage))
 	set(&i.License, in.LicenseModel)
 	wanted, err := m.wanted(*i, in)
-	err = first(err, spec.CheckTier(i.Tier), checkLicense(i.License), m.password(&i.Common, in.MasterUserPassword), m.port(&i.Common, in.DBPortNumber))
+	err = first(err, spec.CheckTier(i.Tier), checkLicense(i.License), m.password(&i.Common, in.MasterUserPassword), m.port(&i.Common, in.DBPortNumber), m.publish(i, in.PubliclyAccessible))
 	if err != nil {
 		return err
 	}
@@ -106,7 +119,7 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 func instanceSettings(in *rds.ModifyDBInstanceMessage) settings {
 	return settings{
 		parameterGroup: in.DBParameterGroupName, backupWindow: in.PreferredBackupWindow, maintenanceWindow: in.PreferredMaintenanceWindow,
-		monitoringRole: in.MonitoringRoleArn, network: in.NetworkType, certificate: in.CACertificateIdentifier, version: in.EngineVersion,
+		monitoringRole: in.MonitoringRoleArn, network: in.NetworkType, version: in.EngineVersion,
 		subnetGroup: in.DBSubnetGroupName, optionGroup: in.OptionGroupName, monitoring: in.MonitoringInterval,
 		deletionProtection: in.DeletionProtection, copyTags: in.CopyTagsToSnapshot, insights: in.EnablePerformanceInsights,
 		securityGroups: in.VpcSecurityGroupIds, logs: in.CloudwatchLogsExportConfiguration, noGroup: rds.ErrDBParameterGroupNotFound,
@@ -124,7 +137,7 @@ func (m *modification) allowed(i spec.Instance, in *rds.ModifyDBInstanceMessage)
 	if or(in.MultiAZ, false) {
 		return wire.NewError(api.ErrInvalidParameterCombination, "VPC Multi-AZ DB Instances are not available for engine: %s", i.Engine)
 	}
-	if i.Auto && (in.DBInstanceClass != nil || in.NewDBInstanceIdentifier != nil) {
+	if i.Auto && (in.DBInstanceClass != nil || in.NewDBInstanceIdentifier != nil || in.CACertificateIdentifier != nil) {
 		return wire.NewError(api.ErrInvalidParameterCombination, "The DB instance %s belongs to a Multi-AZ DB cluster: modify the cluster.", i.Name)
 	}
 	return clusterModifies(in)
@@ -147,6 +160,12 @@ func clusterModifies(in *rds.ModifyDBInstanceMessage) error {
 // one. Days of backups wait only when backups begin or end.
 func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) (spec.Values, error) {
 	v := spec.Values{MultiAZ: in.MultiAZ, IAMAuth: in.EnableIAMDatabaseAuthentication, Class: or(in.DBInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
+	if in.CACertificateIdentifier != nil {
+		v.CACertificate, v.RotationRestart = *in.CACertificateIdentifier, or(in.CertificateRotationRestart, false)
+		if err := m.checkCertificate(v.CACertificate); err != nil {
+			return v, err
+		}
+	}
 	if v.Class != "" {
 		if _, err := spec.CheckClass(v.Class); err != nil {
 			return v, err
@@ -178,7 +197,7 @@ func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) 
 func valuesOf(i spec.Instance) spec.Values {
 	return spec.Values{
 		Class: i.Class, Disk: some(i.Disk()), MultiAZ: some(i.MultiAZ), BackupRetention: some(i.BackupRetention),
-		IAMAuth: some(i.IAMAuth), Name: i.Name,
+		IAMAuth: some(i.IAMAuth), Name: i.Name, CACertificate: i.CACertificate,
 	}
 }
 
@@ -197,12 +216,20 @@ func (m *modification) possible(i spec.Instance, v spec.Values) error {
 		if err := m.canGrow(m.factsOf(i), seat, i.Class, v.Class); err != nil {
 			return err
 		}
+		smaller := i
+		smaller.Class = v.Class
+		if err := m.fits(smaller); err != nil {
+			return err
+		}
 	}
 	if !or(v.MultiAZ, false) {
 		return nil
 	}
 	i.MultiAZ = true
-	return m.canPlace(plan.ForInstance(i, followLinks(i)))
+	if err := m.covers(i.Common, 2, rds.ErrInvalidVPCNetworkState); err != nil {
+		return err
+	}
+	return m.canPlace(i.Common, plan.ForInstance(i, followLinks(i)))
 }
 
 // carryOut changes the record to new values, all of which differ from its own.
@@ -227,10 +254,27 @@ func (m *modification) carryOut(i *spec.Instance, v spec.Values) {
 	}
 	m.retention(&i.Common, v.BackupRetention)
 	set(&i.IAMAuth, v.IAMAuth)
+	m.certificate(i, v)
 	if v.Name != "" {
 		m.work(renaming, "", "")
 		m.began = append(m.began, told{"H006", []any{i.Name, v.Name}})
 		i.Name = v.Name
+	}
+}
+
+// certificate has servers show a certificate of another authority. PostgreSQL takes it
+// while it runs; it is restarted only for those who ask for it.
+func (m *modification) certificate(i *spec.Instance, v spec.Values) {
+	if v.CACertificate == "" {
+		return
+	}
+	i.CACertificate = v.CACertificate
+	i.OptIn(spec.RotateCertificate, false, m.now)
+	m.work(plan.Modifying, "", "")
+	m.began = append(m.began, told{"H009", []any{v.CACertificate}})
+	if v.RotationRestart {
+		i.Restart++
+		m.restarts = true
 	}
 }
 
@@ -246,16 +290,13 @@ func (m *modification) class(i *spec.Instance, class string) {
 		m.ops = append(m.ops, m.growFollowers(i.ResourceID, max(known.Memory, i.SharedMemory))...)
 		return
 	}
-	record, ok := m.clusterRecord(i.Cluster)
-	if !ok {
+	cluster := m.clusterOf(*i)
+	if cluster == nil {
 		return
 	}
-	cluster := record.Value
-	m.share(&cluster, class)
-	cluster.Generation++
-	m.ops = append(m.ops, state.Swap(record.Key, record.Revision, cluster))
+	m.share(cluster, class)
 	m.ops = append(m.ops, m.growFollowers(cluster.ResourceID, cluster.SharedMemory)...)
-	m.look.cluster[cluster.ResourceID] = cluster
+	m.look = m.look.with(*cluster)
 }
 
 // finishInstance counts the modification. Of a member, the planner only carries
@@ -266,7 +307,7 @@ func (m *modification) finishInstance(i *spec.Instance) {
 		return
 	}
 	i.Generation++
-	if m.before.Class != "" {
+	if m.before.Class != "" || m.restarts {
 		i.Change = i.Restart + m.look.cluster[i.Cluster].Restart
 		i.ChangeStatus, i.ChangeEvents, i.Before = plan.Modifying, m.done, &m.before
 	}
@@ -278,6 +319,9 @@ func (m *modification) putInstance(record state.Record[spec.Instance], i spec.In
 	ops := []state.Op{state.Swap(record.Key, record.Revision, i)}
 	if key := keyOf(i); key != record.Key {
 		ops = []state.Op{state.Remove(record.Key, record.Revision), state.Swap(key, 0, i)}
+	}
+	if m.owner != nil {
+		ops = append(ops, state.Swap(m.owner.Key, m.owner.Revision, m.owner.Value))
 	}
 	events, err := tell(m.call, m.kind, i.Common, m.began...)
 	return append(append(ops, m.ops...), events...), err

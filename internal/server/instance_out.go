@@ -2,6 +2,7 @@ package server
 
 import (
 	"howdah/api/rds"
+	"howdah/internal/param"
 	"howdah/internal/plan"
 	"howdah/internal/spec"
 )
@@ -16,7 +17,7 @@ func (l *look) instanceOut(i spec.Instance) *rds.DBInstance {
 		AllocatedStorage: number(i.Storage), InstanceCreateTime: moment(i.Created),
 		PreferredBackupWindow: some(i.BackupWindow), BackupRetentionPeriod: number(i.BackupRetention),
 		DBSecurityGroups: []rds.DBSecurityGroupMembership{}, VpcSecurityGroups: securityGroupsOut(i.SecurityGroups),
-		DBParameterGroups:          []rds.DBParameterGroupStatus{{DBParameterGroupName: some(i.ParameterGroup), ParameterApplyStatus: some("in-sync")}},
+		DBParameterGroups:          []rds.DBParameterGroupStatus{{DBParameterGroupName: some(i.ParameterGroup), ParameterApplyStatus: some(l.groupStatus(i, facts, param.Instance))}},
 		DBSubnetGroup:              l.subnetGroupOut(i.Scope, i.SubnetGroup),
 		PreferredMaintenanceWindow: some(i.MaintenanceWindow), PendingModifiedValues: pendingOut(i),
 		MultiAZ: some(i.MultiAZ), EngineVersion: some(i.Version), AutoMinorVersionUpgrade: some(i.AutoMinor),
@@ -29,7 +30,7 @@ func (l *look) instanceOut(i spec.Instance) *rds.DBInstance {
 		CopyTagsToSnapshot: some(i.CopyTagsToSnapshot), MonitoringInterval: number(i.MonitoringInterval),
 		MonitoringRoleArn: text(i.MonitoringRole), DBInstanceArn: some(i.ARN("db", i.Name)),
 		IAMDatabaseAuthenticationEnabled: some(i.IAMAuth), PerformanceInsightsEnabled: some(i.PerformanceInsights),
-		DeletionProtection: some(i.DeletionProtection), AssociatedRoles: []rds.DBInstanceRole{}, TagList: tagsOut(i.Tags),
+		DeletionProtection: some(i.DeletionProtection), AssociatedRoles: instanceRolesOut(i.Roles), TagList: tagsOut(i.Tags),
 		CustomerOwnedIpEnabled: some(false), NetworkType: some(i.NetworkType), ActivityStreamStatus: some("stopped"),
 		BackupTarget: some("region"), DedicatedLogVolume: some(false), IsStorageConfigUpgradeAvailable: some(false),
 	}
@@ -39,6 +40,7 @@ func (l *look) instanceOut(i spec.Instance) *rds.DBInstance {
 	addPlace(out, i, facts)
 	l.addRelations(out, i, facts)
 	showBefore(out, i, facts)
+	showCertificate(out, i, facts)
 	return out
 }
 
@@ -69,7 +71,7 @@ func addPlace(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 		created = i.Announced
 	}
 	if created && !i.Deleting {
-		out.Endpoint = &rds.Endpoint{Address: some(i.Address), Port: number(i.Port), HostedZoneId: some(hostedZone)}
+		out.Endpoint = &rds.Endpoint{Address: some(i.ServedAt()), Port: number(i.Port), HostedZoneId: some(hostedZone)}
 	}
 	for _, m := range facts.Layout.Members {
 		switch {
@@ -199,21 +201,6 @@ func securityGroupsOut(ids []string) []rds.VpcSecurityGroupMembership {
 	out := []rds.VpcSecurityGroupMembership{}
 	for _, id := range ids {
 		out = append(out, rds.VpcSecurityGroupMembership{VpcSecurityGroupId: some(id), Status: some("active")})
-	}
-	return out
-}
-
-// subnetGroupOut is the one network that a home has, with a subnet in each zone.
-func (l *look) subnetGroupOut(scope spec.Scope, name string) *rds.DBSubnetGroup {
-	out := &rds.DBSubnetGroup{
-		DBSubnetGroupName: some(name), DBSubnetGroupDescription: some("The network of this Howdah home"), VpcId: some("vpc-howdah"),
-		SubnetGroupStatus: some("Complete"), Subnets: []rds.Subnet{}, DBSubnetGroupArn: some(scope.ARN("subgrp", name)),
-	}
-	for _, zone := range l.zones {
-		out.Subnets = append(out.Subnets, rds.Subnet{
-			SubnetIdentifier: some("subnet-" + zone), SubnetStatus: some("Active"),
-			SubnetAvailabilityZone: &rds.AvailabilityZone{Name: some(scope.ZoneName(zone))},
-		})
 	}
 	return out
 }

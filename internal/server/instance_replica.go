@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 
 	"howdah/api"
 	"howdah/api/rds"
@@ -29,15 +30,19 @@ func (s *Server) createDBInstanceReadReplica(ctx context.Context, c call, in *rd
 		if err != nil {
 			return err
 		}
-		if err := l.canPlace(plan.ForInstance(i, followLinks(i))); err != nil {
+		if err := l.canPlace(i.Common, plan.ForInstance(i, followLinks(i))); err != nil {
 			return err
 		}
-		i, ops, err := s.addInstance(i, []state.Op{from.touch})
+		i, ops, err := l.addInstance(i, []state.Op{from.touch})
+		if err != nil {
+			return err
+		}
+		warning, err := s.warnPublic(c, event.Instance, i.Common, i.Public)
 		if err != nil {
 			return err
 		}
 		made = i
-		return s.commit(ctx, ops...)
+		return s.commit(ctx, append(ops, warning...)...)
 	})
 	if err != nil {
 		return nil, err
@@ -46,16 +51,18 @@ func (s *Server) createDBInstanceReadReplica(ctx context.Context, c call, in *rd
 }
 
 func replicaNotAvailable(in *rds.CreateDBInstanceReadReplicaMessage) error {
-	return refuseAsked(map[string]bool{
+	return first(refuseAsked(map[string]bool{
 		"Domain": in.Domain != nil, "DomainFqdn": in.DomainFqdn != nil,
-		"CustomIamInstanceProfile":        in.CustomIamInstanceProfile != nil,
-		"ReplicaMode":                     in.ReplicaMode != nil,
-		"AdditionalStorageVolumes":        len(in.AdditionalStorageVolumes) > 0,
-		"DedicatedLogVolume":              or(in.DedicatedLogVolume, false),
-		"ProcessorFeatures":               len(in.ProcessorFeatures) > 0,
-		"EnableCustomerOwnedIp":           or(in.EnableCustomerOwnedIp, false),
+		"CustomIamInstanceProfile": in.CustomIamInstanceProfile != nil,
+		"ReplicaMode":              in.ReplicaMode != nil,
+		"AdditionalStorageVolumes": len(in.AdditionalStorageVolumes) > 0,
+		"DedicatedLogVolume":       or(in.DedicatedLogVolume, false),
+		"ProcessorFeatures":        len(in.ProcessorFeatures) > 0,
+		"EnableCustomerOwnedIp":    or(in.EnableCustomerOwnedIp, false),
+		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
+		"TagSpecifications": len(in.TagSpecifications) > 0, "BackupTarget": or(in.BackupTarget, "region") != "region",
 		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
-	})
+	}), checkKept(in.PerformanceInsightsRetentionPeriod, nil))
 }
 
 // source is the database that a new replica follows.
@@ -79,6 +86,9 @@ func (l *look) source(c call, in *rds.CreateDBInstanceReadReplicaMessage) (sourc
 		return l.sourceCluster(c, *in.SourceDBClusterIdentifier)
 	}
 	r, err := l.findSource(c.Scope, *in.SourceDBInstanceIdentifier)
+	if strings.TrimSpace(*in.SourceDBInstanceIdentifier) == "" {
+		return source{}, blank("SourceDBInstanceIdentifier")
+	}
 	if err != nil {
 		return source{}, err
 	}
@@ -137,7 +147,7 @@ func (l *look) replicaRecord(c call, from source, in *rds.CreateDBInstanceReadRe
 			CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false), IAMAuth: or(in.EnableIAMDatabaseAuthentication, false),
 			Encrypted: from.Encrypted, KMSKey: from.KMSKey, LogExports: in.EnableCloudwatchLogsExports,
 			MonitoringInterval: int(or(in.MonitoringInterval, 0)), MonitoringRole: or(in.MonitoringRoleArn, ""),
-			PerformanceInsights: or(in.EnablePerformanceInsights, false), CACertificate: or(in.CACertificateIdentifier, caIdentifier),
+			PerformanceInsights: or(in.EnablePerformanceInsights, false), CACertificate: or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)),
 			NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
 		},
 		Class: or(in.DBInstanceClass, from.class), MaxStorage: int(or(in.MaxAllocatedStorage, 0)), MultiAZ: or(in.MultiAZ, false),
@@ -153,7 +163,7 @@ func (l *look) replicaRecord(c call, from source, in *rds.CreateDBInstanceReadRe
 	if class, _ := spec.LookupClass(i.Class); class.Memory < from.memory {
 		i.SharedMemory = from.memory
 	}
-	return i, first(spec.CheckName("DBInstanceIdentifier", i.Name), checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
+	return i, first(spec.CheckName("DBInstanceIdentifier", i.Name), l.checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
 		l.checkInstance(&i, in.AvailabilityZone))
 }
 
@@ -170,7 +180,7 @@ func replicaDisk(i *spec.Instance, from spec.Storage, in *rds.CreateDBInstanceRe
 	set(&disk.IOPS, ints(in.Iops))
 	set(&disk.MiBps, ints(in.StorageThroughput))
 	if disk.GiB < from.GiB {
-		return wire.NewError(api.ErrInvalidParameterCombination, "The storage of a read replica must be at least that of its source, %d GiB.", from.GiB)
+		return wire.NewError(api.ErrInvalidParameterCombination, "The AllocatedStorage of a read replica must be at least that of its source, %d GiB.", from.GiB)
 	}
 	disk, err := spec.CheckStorage(disk)
 	i.SetDisk(disk)
@@ -182,6 +192,9 @@ const defaultReplicaStorage = 100
 
 // promoteReadReplica makes a replica a database of its own, at once and for good.
 func (s *Server) promoteReadReplica(ctx context.Context, c call, in *rds.PromoteReadReplicaMessage) (*rds.PromoteReadReplicaResult, error) {
+	if err := refuseAsked(map[string]bool{"TagSpecifications": len(in.TagSpecifications) > 0}); err != nil {
+		return nil, err
+	}
 	var promoted spec.Instance
 	err := s.retry(ctx, func() error {
 		l := s.look(c.Account)

@@ -21,6 +21,7 @@ func (s *Server) rebootDBInstance(ctx context.Context, c call, in *rds.RebootDBI
 			return err
 		}
 		if !or(in.ForceFailover, false) {
+			l.takeGroups(i)
 			i.Reboot++
 			return nil
 		}
@@ -30,6 +31,7 @@ func (s *Server) rebootDBInstance(ctx context.Context, c call, in *rds.RebootDBI
 		if len(l.candidates(l.instanceFacts(*i))) == 0 {
 			return wire.NewError(rds.ErrInvalidDBInstanceState, "Cannot force a failover of the DB instance %s: its standby is not in sync.", i.Name)
 		}
+		l.takeGroups(i)
 		i.Failover++
 		i.FailoverTarget = ""
 		return nil
@@ -47,7 +49,8 @@ func (l *look) candidates(f plan.Facts) []plan.Placed {
 	var all []plan.Placed
 	for _, m := range f.Layout.Members {
 		report := f.Reports[plan.ID(f.Want.ID, m.Name)]
-		inSync := sync.Leader == f.Leader && slices.Contains(sync.Standbys, m.Name) && report.Streaming
+		// One that stands aside is put in sync before it takes over.
+		inSync := sync.Leader == f.Leader && (slices.Contains(sync.Standbys, m.Name) || m.NoSync && !m.Barred && m.Going == plan.Staying) && report.Streaming
 		if m.Name != f.Leader && !m.Leaving && f.Alive[m.Host] && report.Ready && (inSync || f.Want.Upstream != nil) {
 			all = append(all, m)
 		}
@@ -87,6 +90,7 @@ func (s *Server) startDBInstance(ctx context.Context, c call, in *rds.StartDBIns
 		if err := inState(l.status(*i), err, plan.StoppedWord); err != nil {
 			return err
 		}
+		l.takeGroups(i)
 		i.Stopped = false
 		begin(&i.Common, plan.Starting, nil, "0088")
 		return nil

@@ -1,38 +1,131 @@
 package server
 
 import (
+	"errors"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"howdah/api/rds"
 	"howdah/internal/plan"
+	"howdah/internal/reconcile"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 	"howdah/internal/wire"
 )
 
 // look is one look at all resources of an account, taken once a call, so that an
-// answer does not contradict itself.
+// answer does not contradict itself. Calls share what is in it: nothing of that may be
+// altered, but for checked.
 type look struct {
 	*Server
-	zones     []string                      // that the home has hosts in
-	instances []state.Record[spec.Instance] // by region and name
+	instances []state.Record[*spec.Instance] // by region and name; shared, as the next three
+	instance  map[string]*spec.Instance      // by resource id
+	members   map[string][]state.Record[*spec.Instance]
+	followers map[string][]state.Record[*spec.Instance]
 	clusters  []state.Record[spec.Cluster]
-	instance  map[string]spec.Instance // by resource id
 	cluster   map[string]spec.Cluster
-	members   map[string][]state.Record[spec.Instance] // of clusters, by name
-	followers map[string][]state.Record[spec.Instance] // of databases, by name
+	groups    plan.Groups
+	checked   map[string]state.Op // by key of a group that was checked: it is as it was then
+}
+
+// looks are the newest looks at accounts. One is good until users change anything.
+type looks struct {
+	mu        sync.Mutex
+	seen      int64            // guarded by mu: as of when they are, see state.Cache.Since
+	ofAccount map[string]*look // guarded by mu
+
+	hostChanges int64    // guarded by mu: as of when zones are
+	zones       []string // guarded by mu: those that the home has hosts in
 }
 
 func (s *Server) look(account string) *look {
-	l := &look{
-		Server: s, zones: s.zones(),
-		instances: state.LoadAll[spec.Instance](s.Cache, state.InstanceRoot+account+"/"),
-		clusters:  state.LoadAll[spec.Cluster](s.Cache, state.ClusterRoot+account+"/"),
-		instance:  map[string]spec.Instance{}, cluster: map[string]spec.Cluster{},
-		members:   map[string][]state.Record[spec.Instance]{},
-		followers: map[string][]state.Record[spec.Instance]{},
+	s.looks.mu.Lock()
+	defer s.looks.mu.Unlock()
+	s.looks.follow(s.Cache)
+	l := s.looks.ofAccount[account]
+	if l == nil {
+		l = s.newLook(account)
+		s.looks.ofAccount[account] = l
 	}
+	own := *l
+	own.checked = map[string]state.Op{} // which a call notes down
+	return &own
+}
+
+// follow catches up with what users changed: a look that nothing concerns stays.
+func (all *looks) follow(cache *state.Cache) {
+	keys, now, complete := cache.Since(all.seen, state.SpecRoot)
+	all.seen = now
+	if !complete || all.ofAccount == nil {
+		all.ofAccount = map[string]*look{}
+	}
+	for account, l := range all.ofAccount {
+		if next, ok := l.after(account, keys); ok {
+			all.ofAccount[account] = next
+		} else {
+			delete(all.ofAccount, account)
+		}
+	}
+}
+
+// fewKeys is up to how many changes it is cheaper to look for each of them than to look
+// at all.
+const fewKeys = 32
+
+// after is the look at an account after some keys changed; ok is false where it has to
+// be taken anew. Most changes are of one instance that has to do with no other.
+func (l *look) after(account string, keys []string) (next *look, ok bool) {
+	var instances []string
+	for _, key := range keys {
+		switch {
+		case strings.HasPrefix(key, state.InstanceRoot+account+"/"):
+			instances = append(instances, key)
+		case strings.HasPrefix(key, state.ClusterRoot+account+"/"), strings.HasPrefix(key, state.ParameterGroupRoot):
+			return nil, false
+		}
+	}
+	switch {
+	case len(instances) == 0:
+		return l, true
+	case len(instances) > fewKeys:
+		return nil, false
+	}
+	own := *l // calls may still use the other one
+	own.instances, own.instance = slices.Clone(l.instances), maps.Clone(l.instance)
+	related := func(i *spec.Instance) bool { return i.Cluster != "" || i.Follows() }
+	for _, key := range instances {
+		at, found := slices.BinarySearchFunc(own.instances, key, byRecordKey)
+		r, err := state.View[spec.Instance](l.Cache, key)
+		switch {
+		case found && related(own.instances[at].Value), err == nil && related(r.Value), err != nil && !errors.Is(err, state.ErrNotFound):
+			return nil, false
+		case found:
+			// One that was renamed is known by its new record already.
+			if old := own.instances[at].Value; own.instance[old.ResourceID] == old {
+				delete(own.instance, old.ResourceID)
+			}
+			own.instances = slices.Delete(own.instances, at, at+1)
+		}
+		if err == nil {
+			own.instances = slices.Insert(own.instances, at, r)
+			own.instance[r.Value.ResourceID] = r.Value
+		}
+	}
+	return &own, true
+}
+
+func (s *Server) newLook(account string) *look {
+	l := &look{
+		Server:    s,
+		instances: state.ViewAll[spec.Instance](s.Cache, state.InstanceRoot+account+"/"),
+		clusters:  state.LoadAll[spec.Cluster](s.Cache, state.ClusterRoot+account+"/"),
+		cluster:   map[string]spec.Cluster{},
+		members:   map[string][]state.Record[*spec.Instance]{},
+		followers: map[string][]state.Record[*spec.Instance]{}, groups: reconcile.Groups(s.Cache),
+	}
+	l.instance = make(map[string]*spec.Instance, len(l.instances))
 	for _, r := range l.instances {
 		i := r.Value
 		l.instance[i.ResourceID] = i
@@ -49,6 +142,14 @@ func (s *Server) look(account string) *look {
 	return l
 }
 
+// with is the look with a cluster as it is about to be.
+func (l *look) with(c spec.Cluster) *look {
+	next := *l
+	next.cluster = maps.Clone(l.cluster)
+	next.cluster[c.ResourceID] = c
+	return &next
+}
+
 // findInstance finds an instance of the caller's region by name or ARN.
 func (l *look) findInstance(scope spec.Scope, identifier string) (state.Record[spec.Instance], error) {
 	in, name := locate(scope, identifier, "db")
@@ -58,19 +159,29 @@ func (l *look) findInstance(scope spec.Scope, identifier string) (state.Record[s
 	return l.findSource(scope, identifier)
 }
 
+// instancesIn are the instances of a region, by name.
+func (l *look) instancesIn(scope spec.Scope) []state.Record[*spec.Instance] {
+	prefix := state.Instance(scope.Account, scope.Region, "")
+	first, _ := slices.BinarySearchFunc(l.instances, prefix, byRecordKey)
+	end, _ := slices.BinarySearchFunc(l.instances, prefix+"\xff", byRecordKey) // behind every name
+	return l.instances[first:end]
+}
+
+func byRecordKey(r state.Record[*spec.Instance], key string) int { return strings.Compare(r.Key, key) }
+
 // findSource finds an instance of any region, by ARN, or of the caller's by name.
 func (l *look) findSource(scope spec.Scope, identifier string) (state.Record[spec.Instance], error) {
 	in, name := locate(scope, identifier, "db")
-	for _, r := range l.instances {
-		if r.Value.Scope == in && r.Value.Name == name {
-			return r, nil
-		}
+	key := state.Instance(in.Account, in.Region, name)
+	at, found := slices.BinarySearchFunc(l.instances, key, byRecordKey)
+	if !found {
+		return state.Record[spec.Instance]{}, noInstance(name)
 	}
-	return state.Record[spec.Instance]{}, noInstance(name)
+	return state.Copy(l.instances[at]), nil
 }
 
 func noInstance(name string) error {
-	return wire.NewError(rds.ErrDBInstanceNotFound, "DBInstance %s not found.", name)
+	return orBlank(name, "DBInstanceIdentifier", wire.NewError(rds.ErrDBInstanceNotFound, "DBInstance %s not found.", name))
 }
 
 // findCluster finds a cluster of the caller's region by name or ARN.
@@ -81,7 +192,7 @@ func (l *look) findCluster(scope spec.Scope, identifier string) (state.Record[sp
 			return r, nil
 		}
 	}
-	return state.Record[spec.Cluster]{}, wire.NewError(rds.ErrDBClusterNotFound, "DBCluster %s not found.", name)
+	return state.Record[spec.Cluster]{}, orBlank(name, "DBClusterIdentifier", wire.NewError(rds.ErrDBClusterNotFound, "DBCluster %s not found.", name))
 }
 
 // locate takes the ARN of a kind of resource apart, or takes a name to be in the
@@ -94,6 +205,20 @@ func locate(scope spec.Scope, identifier, kind string) (spec.Scope, string) {
 		return spec.Scope{Region: parts[3], Account: parts[4]}, parts[6]
 	}
 	return scope, identifier
+}
+
+// findNamed finds what a user made in the caller's scope, by its name or the ARN of its
+// kind; name is that which was asked for.
+func findNamed[T any](s *Server, scope spec.Scope, identifier, kind string, key func(account, region, name string) string) (r state.Record[T], name string, ok bool) {
+	in, name := locate(scope, identifier, kind)
+	if in != scope || name == "" {
+		return r, name, false
+	}
+	found, err := state.Load[T](s.Cache, key(in.Account, in.Region, name))
+	if err != nil {
+		return r, name, false
+	}
+	return found, name, true
 }
 
 // clusterRecord is the record of a cluster by its resource id.
@@ -109,9 +234,19 @@ func (l *look) clusterRecord(resourceID string) (state.Record[spec.Cluster], boo
 func (l *look) instancesOf(cluster string) []spec.Instance {
 	var all []spec.Instance
 	for _, r := range l.members[cluster] {
-		all = append(all, r.Value)
+		all = append(all, *r.Value)
 	}
 	return all
+}
+
+// membersOf are the records of the instances of a cluster, by name.
+func (l *look) membersOf(cluster string) []state.Record[spec.Instance] {
+	return state.Copies(l.members[cluster])
+}
+
+// followersOf are the records of the databases that follow one, by name.
+func (l *look) followersOf(resourceID string) []state.Record[spec.Instance] {
+	return state.Copies(l.followers[resourceID])
 }
 
 // factsOf are those of the database that an instance is, or is part of.
@@ -138,16 +273,18 @@ func (l *look) statusBy(i spec.Instance, f plan.Facts) string {
 		if status == plan.FailingOver {
 			return plan.Rebooting // an instance has no such status
 		}
-		return status
+		return whileMoving(i.Moving(), status)
 	}
 	if _, exists := l.cluster[i.Cluster]; !exists {
 		return plan.Deleting
 	}
-	return f.SeatStatus(seatOf(f, i), i.Deleting)
+	return whileMoving(i.Moving(), f.SeatStatus(seatOf(f, i), i.Deleting))
 }
 
 // clusterStatus is the status word of a cluster.
-func (l *look) clusterStatus(c spec.Cluster) string { return l.factsOfCluster(c).DatabaseStatus() }
+func (l *look) clusterStatus(c spec.Cluster) string {
+	return whileMoving(c.Moving(), l.factsOfCluster(c).DatabaseStatus())
+}
 
 // root is the database that the data of an instance come from: at the end of the
 // chain of those that follow each other.
@@ -163,7 +300,7 @@ func (l *look) root(i spec.Instance) spec.Common {
 		if c, ok := l.cluster[source.Cluster]; ok {
 			return c.Common
 		}
-		i = source
+		i = *source
 	}
 	return i.Common
 }

@@ -19,7 +19,7 @@ func readMarker(marker string) (string, error) {
 	text, err := base64.RawURLEncoding.DecodeString(marker)
 	name, ours := strings.CutPrefix(string(text), markerSalt)
 	if err != nil || !ours {
-		return "", wire.NewError(api.ErrInvalidParameterValue, "Invalid marker: %s. Use the marker of an earlier answer, unchanged.", marker)
+		return "", wire.NewError(api.ErrInvalidParameterValue, "Invalid marker: %s. Use the Marker or NextToken of an earlier answer, unchanged.", marker)
 	}
 	return name, nil
 }

@@ -23,7 +23,25 @@ type modification struct {
 	done   []string    // events for when it is done
 	words  []string    // statuses that its parts ask for
 	before spec.Values // what it replaces
-	ops    []state.Op  // on other records
+	// restarts: PostgreSQL is restarted for another reason than a new class.
+	restarts bool
+	ops      []state.Op // on other records
+	// owner is the cluster of an instance, once the modification changes it too. Take it
+	// from clusterOf; putInstance writes it.
+	owner *state.Record[spec.Cluster]
+}
+
+// clusterOf is the record of an instance's cluster, to be changed; nil: it has none.
+func (m *modification) clusterOf(i spec.Instance) *spec.Cluster {
+	if m.owner == nil {
+		r, ok := m.clusterRecord(i.Cluster)
+		if !ok {
+			return nil
+		}
+		r.Value.Generation++
+		m.owner = &r
+	}
+	return &m.owner.Value
 }
 
 // work notes something that the planner carries out.
@@ -99,7 +117,7 @@ func (m *modification) retention(c *spec.Common, days *int) {
 // are changed at once. Nil means not given.
 type settings struct {
 	parameterGroup, backupWindow, maintenanceWindow, monitoringRole *string
-	network, certificate, version, subnetGroup, optionGroup         *string
+	network, version, subnetGroup, optionGroup                      *string
 	monitoring                                                      *int32
 	deletionProtection, copyTags, insights                          *bool
 	securityGroups                                                  []string
@@ -110,8 +128,13 @@ type settings struct {
 // apply changes a record, and checks what came out.
 func (in settings) apply(m *modification, c *spec.Common) error {
 	if in.parameterGroup != nil && *in.parameterGroup != c.ParameterGroup {
-		m.began = append(m.began, told{"0011", []any{*in.parameterGroup}})
-		c.ParameterGroup = *in.parameterGroup
+		m.began = append(m.began, told{map[event.SourceType]string{event.Instance: "0011", event.Cluster: "H008"}[m.kind], []any{*in.parameterGroup}})
+		if err := m.switchGroup(c, *in.parameterGroup, in.noGroup); err != nil {
+			return err
+		}
+		if m.kind == event.Instance {
+			m.began = append(m.began, told{"0092", nil})
+		}
 	}
 	set(&c.BackupWindow, in.backupWindow)
 	set(&c.MaintenanceWindow, in.maintenanceWindow)
@@ -121,24 +144,58 @@ func (in settings) apply(m *modification, c *spec.Common) error {
 		c.MonitoringRole = ""
 	}
 	set(&c.NetworkType, in.network)
-	set(&c.CACertificate, in.certificate)
 	set(&c.SubnetGroup, in.subnetGroup)
 	set(&c.DeletionProtection, in.deletionProtection)
 	set(&c.CopyTagsToSnapshot, in.copyTags)
 	set(&c.PerformanceInsights, in.insights)
-	if in.securityGroups != nil {
+	if len(in.securityGroups) > 0 {
 		c.SecurityGroups = in.securityGroups
 	}
 	if in.logs != nil {
+		if err := checkLogExports(in.logs.DisableLogTypes, *c); err != nil {
+			return err
+		}
 		kept := slices.DeleteFunc(slices.Clone(c.LogExports), func(t string) bool { return slices.Contains(in.logs.DisableLogTypes, t) })
 		c.LogExports = slices.Compact(slices.Sorted(slices.Values(append(kept, in.logs.EnableLogTypes...))))
 	}
+	if err := first(sameVersion(*c, in.version), m.checkCommon(c, in.noGroup)); err != nil {
+		return err
+	}
+	return m.groups(c, in)
+}
+
+// groups checks the option group that is asked for, which the caller sets: it is no
+// part of what instances and clusters share. Groups that become used are held.
+func (m *modification) groups(c *spec.Common, in settings) error {
+	subnets, options := "", ""
+	if in.subnetGroup != nil {
+		subnets = c.SubnetGroup
+	}
 	if in.optionGroup != nil {
-		if err := checkOptionGroup(*in.optionGroup, *c); err != nil {
+		if err := m.checkOptionGroup(in.optionGroup, *c); err != nil {
 			return err
 		}
+		options = *in.optionGroup
 	}
-	return first(sameVersion(*c, in.version), checkCommon(c, in.noGroup))
+	m.ops = append(m.ops, m.holdGroups(c.Scope, subnets, options)...)
+	if len(in.securityGroups) > 0 {
+		m.ops = append(m.ops, m.holdSecurityGroups(*c)...)
+	}
+	return nil
+}
+
+// switchGroup assigns another parameter group. Its dynamic parameters take effect
+// with the next reboot, as on RDS; until then the old group is in force.
+func (m *modification) switchGroup(c *spec.Common, name, noGroup string) error {
+	if c.Taken.Group == "" {
+		c.Taken.Group = c.ParameterGroup
+	}
+	c.ParameterGroup = name
+	if err := m.checkGroup(c, noGroup); err != nil {
+		return err
+	}
+	m.ops = append(m.ops, m.useGroup(groupKindOf(noGroup), *c)...)
+	return nil
 }
 
 // merge puts newly wanted values over those that wait already.
@@ -165,6 +222,9 @@ func merge(waiting *spec.Values, wanted spec.Values) spec.Values {
 	if wanted.IAMAuth != nil {
 		v.IAMAuth = wanted.IAMAuth
 	}
+	if wanted.CACertificate != "" {
+		v.CACertificate, v.RotationRestart = wanted.CACertificate, wanted.RotationRestart
+	}
 	return v
 }
 
@@ -179,6 +239,9 @@ func differing(v, have spec.Values) spec.Values {
 	}
 	if v.Disk != nil && have.Disk != nil && *v.Disk == *have.Disk {
 		v.Disk = nil
+	}
+	if v.CACertificate == have.CACertificate {
+		v.CACertificate, v.RotationRestart = "", false
 	}
 	v.MultiAZ = unlessSame(v.MultiAZ, have.MultiAZ)
 	v.BackupRetention = unlessSame(v.BackupRetention, have.BackupRetention)
@@ -216,7 +279,7 @@ func wantedDisk(have spec.Storage, size, iops, throughput *int32, kind *string) 
 	set(&disk.MiBps, ints(throughput))
 	switch {
 	case disk.GiB < have.GiB:
-		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Invalid storage size for engine name postgres and storage type %s: %d", disk.Type, disk.GiB)
+		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Invalid storage size for engine name postgres and storage type %s: %d. AllocatedStorage can only grow.", disk.Type, disk.GiB)
 	case have.IOPS > 0 && disk.IOPS > 0 && (size == nil) != (iops == nil) && (disk.GiB != have.GiB || disk.IOPS != have.IOPS):
 		return nil, wire.NewError(api.ErrInvalidParameterCombination,
 			"You must specify both the storage size and iops when modifying the storage size or iops on a DB instance that has iops.")

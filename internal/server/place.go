@@ -1,24 +1,25 @@
 package server
 
 import (
+	"maps"
 	"slices"
 
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 	"howdah/internal/wire"
 )
 
 // hosts are the places that a new database could go to now.
-func (s *Server) hosts() []plan.Host { return reconcile.Hosts(s.Cache, s.now()) }
+func (s *Server) hosts() []plan.Host { return s.places.Hosts() }
 
 // canPlace refuses what no host has room for, beside the members that the
-// database has already.
-func (s *Server) canPlace(want plan.Database) error {
+// database has already. It is placed where the subnet group of its record is.
+func (s *Server) canPlace(c spec.Common, want plan.Database) error {
+	want.Zones = s.covered(c)
 	in := plan.Input{Now: s.now(), Want: want, Hosts: s.hosts(), Policy: s.Policy}
 	if layout, err := state.Load[plan.Layout](s.Cache, state.Layout(want.ID)); err == nil {
 		in.Layout = layout.Value
@@ -58,14 +59,20 @@ func (s *Server) canGrow(f plan.Facts, seat, before, after string) error {
 	return nil
 }
 
-// zones are those that the home has hosts in.
+// zones are those that the home has hosts in. The list must not be altered.
 func (s *Server) zones() []string {
-	var all []string
-	for _, h := range state.LoadAll[member.Host](s.Cache, state.HostRoot) {
-		all = append(all, h.Value.Zone)
+	changes := s.Cache.Changes(state.HostRoot)
+	s.looks.mu.Lock()
+	defer s.looks.mu.Unlock()
+	if s.looks.hostChanges == changes {
+		return s.looks.zones
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	all := map[string]bool{}
+	for _, h := range state.LoadAll[member.Host](s.Cache, state.HostRoot) {
+		all[h.Value.Zone] = true
+	}
+	s.looks.hostChanges, s.looks.zones = changes, slices.Sorted(maps.Keys(all))
+	return s.looks.zones
 }
 
 // zoneIn checks an Availability Zone that was asked for.

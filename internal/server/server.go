@@ -14,7 +14,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"runtime/debug"
+	"strings"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -22,12 +25,16 @@ import (
 	"google.golang.org/grpc/status"
 
 	"howdah/api"
+	"howdah/api/ec2"
 	"howdah/api/rds"
-	"howdah/api/sts"
+	"howdah/api/sns"
+	"howdah/internal/audit"
 	"howdah/internal/home"
 	"howdah/internal/plan"
+	"howdah/internal/reconcile"
 	"howdah/internal/spec"
 	"howdah/internal/state"
+	"howdah/internal/topic"
 	"howdah/internal/wire"
 	"howdah/internal/wire/sigv4"
 )
@@ -35,44 +42,91 @@ import (
 // callTimeout bounds a call: all of them only read or write state.
 const callTimeout = 15 * time.Second
 
-// Config is what an API server needs. All fields are required.
+// Config is what an API server needs. All fields but Audit are required.
 type Config struct {
-	Home    *home.Home
-	Store   *state.Store
-	Cache   *state.Cache
-	Policy  plan.Policy
-	Pool    string // CIDR of endpoint addresses
-	Version string
-	Log     *slog.Logger
+	Home   *home.Home
+	Store  *state.Store
+	Cache  *state.Cache
+	Policy plan.Policy
+	Pool   string // CIDR of endpoint addresses
+	// PublicPool is the CIDR of those of publicly accessible endpoints; "": there is none.
+	PublicPool string
+	Version    string
+	Log        *slog.Logger
+	Logs       Logs
+	// Settings may be nil: then nobody is asked but PostgreSQL beside the server.
+	Settings Settings
+	// Audit may be nil: then calls are not recorded.
+	Audit *audit.Log
+	// Newest is etcd.Member.Newest.
+	Newest func(ctx context.Context) (int64, error)
 }
 
-var errPool = errors.New("it must be an IPv4 network of at least four addresses")
+var (
+	errPool    = errors.New("it must be an IPv4 network of at least four addresses")
+	errOverlap = errors.New("it has addresses of the pool of all other endpoints")
+)
 
 // Server is an http.Handler.
 type Server struct {
 	Config
-	pool netip.Prefix
-	now  func() time.Time
+	pool   netip.Prefix
+	public netip.Prefix // not valid: there is none
+	now    func() time.Time
+	keys   *keyring
+	looks  *looks
+	places *reconcile.Places
 }
 
 // New makes a server.
 func New(cfg Config) (*Server, error) {
-	pool, err := netip.ParsePrefix(cfg.Pool)
+	pool, err := parsePool(cfg.Pool)
 	if err != nil {
 		return nil, fmt.Errorf("endpoint pool: %w", err)
 	}
-	if !pool.Addr().Is4() || pool.Bits() > 30 {
-		return nil, fmt.Errorf("endpoint pool %s: %w", cfg.Pool, errPool)
+	var public netip.Prefix
+	if cfg.PublicPool != "" {
+		if public, err = parsePool(cfg.PublicPool); err != nil {
+			return nil, fmt.Errorf("public pool: %w", err)
+		}
+		if public.Overlaps(pool) {
+			return nil, fmt.Errorf("public pool %s: %w (%s)", public, errOverlap, pool)
+		}
 	}
-	return &Server{Config: cfg, pool: pool.Masked(), now: time.Now}, nil
+	return &Server{Config: cfg, pool: pool, public: public, now: time.Now, keys: &keyring{home: cfg.Home, cache: cfg.Cache}, looks: &looks{}, places: &reconcile.Places{Cache: cfg.Cache}}, nil
+}
+
+// parsePool reads a pool of endpoint addresses.
+func parsePool(text string) (netip.Prefix, error) {
+	pool, err := netip.ParsePrefix(text)
+	if err != nil {
+		return pool, err
+	}
+	if !pool.Addr().Is4() || pool.Bits() > 30 {
+		return pool, fmt.Errorf("%s: %w", text, errPool)
+	}
+	return pool.Masked(), nil
 }
 
 // call is one request on its way.
 type call struct {
 	spec.Scope
-	accessKey string
+	who       principal
+	action    string // with its service: "rds:CreateDBInstance"
+	source    string // address of the caller
+	secure    bool   // over TLS
 	id        string // request id
 	now       time.Time
+	anonymous bool // by a link, perhaps one that was sent to the caller
+	record    *record
+}
+
+// sent notes of a call by a link that the caller did know what only the endpoint of
+// a subscription was sent.
+func (c call) sent(sub topic.Subscription) {
+	if c.anonymous {
+		c.record.sent(sub.Scope)
+	}
 }
 
 // ServeHTTP answers one request: read, verify, find the action, decode, do,
@@ -80,17 +134,29 @@ type call struct {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := requestID()
 	service := &rds.Service
-	answer, err := s.answer(r, id, &service)
-	if err != nil {
-		s.refuse(w, service, id, err)
+	record := s.record(r, id)
+	answer := answers.Get().(*bytes.Buffer)
+	defer answers.Put(answer)
+	answer.Reset()
+	if err := s.answer(answer, r, id, &service, record); err != nil {
+		known := s.known(id, err)
+		if service == &ec2.Service {
+			known = ec2Error(known)
+		}
+		record.end(known.Status, known.Code)
+		s.refuse(w, service, id, known)
 		return
 	}
+	record.end(http.StatusOK, "")
 	w.Header().Set("Content-Type", wire.ContentType)
 	w.Header().Set("x-amzn-RequestId", id)
-	w.Write(answer)
+	w.Write(answer.Bytes())
 }
 
-func (s *Server) answer(r *http.Request, id string, service **api.Service) (answer []byte, err error) {
+// answers are used again: a page of instances is of 300 kB.
+var answers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
+
+func (s *Server) answer(text *bytes.Buffer, r *http.Request, id string, service **api.Service, record *record) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.Log.Error("handler panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -99,59 +165,61 @@ func (s *Server) answer(r *http.Request, id string, service **api.Service) (answ
 	}()
 	name, values, body, err := wire.ReadRequest(r, wire.MaxBody)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	identity, account, err := s.authenticate(r, body)
+	// Until it is proved who calls, the answer is at least in the caller's language.
+	*service = serviceNamed(sigv4.ClaimedService(r), *service)
+	speaks, c, err := s.caller(r, name, values, body, id, record)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if identity.Service == "sts" {
-		*service = &sts.Service
-	}
-	do, err := find(identity.Service, name)
+	*service = serviceNamed(speaks, *service)
+	do, err := find(speaks, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
-	c := call{
-		Scope:     spec.Scope{Account: account, Region: identity.Region},
-		accessKey: identity.AccessKeyID, id: id, now: s.now().UTC(),
-	}
 	out, err := do(ctx, s, c, values)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var text bytes.Buffer
-	if err := wire.EncodeResult(&text, name, id, out); err != nil {
-		return nil, err
-	}
-	return text.Bytes(), nil
+	return wire.EncodeResult(text, name, id, out)
 }
 
-// authenticate finds out who calls. Credentials are read for each call: a key
-// that was added counts at once.
-func (s *Server) authenticate(r *http.Request, body []byte) (sigv4.Identity, string, error) {
-	all, err := s.Home.Credentials()
-	if err != nil {
-		return sigv4.Identity{}, "", err
-	}
-	account := ""
-	identity, err := sigv4.Verify(r, body, func(key string) (string, bool) {
-		for _, c := range all {
-			if c.AccessKey == key {
-				account = c.Account
-				return c.Secret, true
-			}
+// serviceNamed is the service of that name, or what stands for one that nobody knows.
+func serviceNamed(name string, otherwise *api.Service) *api.Service {
+	for _, known := range wire.Services() {
+		if known.Name == name {
+			return known
 		}
-		return "", false
-	}, s.now())
-	return identity, account, err
+	}
+	return otherwise
 }
 
-// refuse answers an error. What is not the API's own error is ours: it is logged
-// in full, and the caller gets an id to find it by.
-func (s *Server) refuse(w http.ResponseWriter, service *api.Service, id string, err error) {
+// caller finds out who calls, and which service: a signature says so, or the link
+// of a message. Both are noted in the record of the call.
+func (s *Server) caller(r *http.Request, name string, values url.Values, body []byte, id string, record *record) (service string, c call, err error) {
+	if c, ok := s.withoutSignature(r, name, values); ok {
+		record.asks(sns.Service.Name, name, values)
+		c.record = record
+		c.action, c.source, c.secure, c.id, c.now = sns.Service.Name+":"+name, sourceOf(r), r.TLS != nil, id, s.now().UTC()
+		return sns.Service.Name, c, nil
+	}
+	identity, who, err := s.authenticate(r, body, record)
+	if err != nil {
+		return "", call{}, err
+	}
+	record.asks(identity.Service, name, values)
+	return identity.Service, s.call(r, identity, who, name, id), nil
+}
+
+// mostMessage bounds what an error says: values are shown in it, as long as they are.
+const mostMessage = 2000
+
+// known is the API's own error for any. What is none is ours: it is logged in full,
+// and the caller gets an id to find it by.
+func (s *Server) known(id string, err error) *wire.Error {
 	var known *wire.Error
 	if !errors.As(err, &known) {
 		known = translate(err)
@@ -160,10 +228,20 @@ func (s *Server) refuse(w http.ResponseWriter, service *api.Service, id string, 
 		s.Log.Error("call failed", "request", id, "error", err)
 		known = wire.NewError(api.ErrInternalFailure, "An internal error has occurred; see request %s in the log of howdah serve.", id)
 	}
+	if len(known.Message) > mostMessage {
+		short := *known
+		short.Message = strings.ToValidUTF8(known.Message[:mostMessage], "") + "..."
+		return &short
+	}
+	return known
+}
+
+// refuse answers an error.
+func (s *Server) refuse(w http.ResponseWriter, service *api.Service, id string, known *wire.Error) {
 	w.Header().Set("Content-Type", wire.ContentType)
 	w.Header().Set("x-amzn-RequestId", id)
 	w.WriteHeader(known.Status)
-	if err := known.Encode(w, service.XMLNS, id); err != nil {
+	if err := known.EncodeFor(w, service, id); err != nil {
 		s.Log.Debug("answer error", "error", err)
 	}
 }
@@ -204,11 +282,11 @@ func requestID() string {
 
 // fresh makes reads see all that was written before the call, by anyone.
 func (s *Server) fresh(ctx context.Context) error {
-	answer, err := s.Store.Client.Get(ctx, state.MetaRoot)
+	revision, err := s.Newest(ctx)
 	if err != nil {
-		return fmt.Errorf("ask for the newest state: %w", err)
+		return err
 	}
-	return s.Cache.WaitRevision(ctx, answer.Header.Revision)
+	return s.Cache.WaitRevision(ctx, revision)
 }
 
 // commit writes, and makes later reads of this process see it.

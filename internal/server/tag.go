@@ -6,6 +6,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/param"
 	"howdah/internal/plan"
 	"howdah/internal/spec"
 	"howdah/internal/state"
@@ -86,6 +87,16 @@ func (l *look) tagged(scope spec.Scope, arn string) (tagged, error) {
 		return l.taggedCluster(scope, arn)
 	case "cluster-endpoint":
 		return l.taggedEndpoint(scope, arn)
+	case spec.GroupKind[param.Instance]:
+		return l.taggedGroup(scope, param.Instance, arn)
+	case spec.GroupKind[param.Cluster]:
+		return l.taggedGroup(scope, param.Cluster, arn)
+	case "es":
+		return l.taggedEventSubscription(scope, parts[6])
+	case "subgrp":
+		return l.taggedSubnetGroup(scope, arn)
+	case "og":
+		return l.taggedOptionGroup(scope, arn)
 	}
 	return tagged{}, wire.NewError(api.ErrInvalidParameterValue, "The specified resource name does not match an RDS resource in this region.")
 }
@@ -130,4 +141,24 @@ func (l *look) taggedEndpoint(scope spec.Scope, arn string) (tagged, error) {
 		t.gone = wire.NewError(rds.ErrInvalidDBClusterEndpointState, "The DB cluster endpoint %s is being deleted.", r.Value.Name)
 	}
 	return t, err
+}
+
+func (l *look) taggedSubnetGroup(scope spec.Scope, arn string) (tagged, error) {
+	r, err := l.findSubnetGroup(scope, arn)
+	return tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+		g := r.Value
+		g.Tags = tags
+		g.Generation++
+		return state.Swap(r.Key, r.Revision, g)
+	}}, err
+}
+
+func (l *look) taggedOptionGroup(scope spec.Scope, arn string) (tagged, error) {
+	r, err := l.findOptionGroup(scope, arn)
+	return tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+		g := r.Value
+		g.Tags = tags
+		g.Generation++
+		return state.Swap(r.Key, r.Revision, g)
+	}}, err
 }

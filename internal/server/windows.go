@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,15 +27,56 @@ func (s *Server) RunWindows(ctx context.Context) error {
 	}
 	timer := time.NewTicker(windowEvery)
 	defer timer.Stop()
-	failed := map[string]string{} // by key: told once
+	h := &household{failed: map[string]string{}}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-			s.keepHouse(ctx, failed)
+			s.keepHouse(ctx, h)
 		}
 	}
+}
+
+// household is what RunWindows knows between its rounds.
+type household struct {
+	failed map[string]string // what was told, by key of the record
+	// Records with which something may have to be done, as of changes.
+	changes   int64
+	installed string // PostgreSQL versions of the hosts, and authorities
+	instances []state.Record[spec.Instance]
+	clusters  []state.Record[spec.Cluster]
+	rotates   bool                          // some of them may have a certificate rotated
+	endpoints []state.Record[spec.Endpoint] // custom ones that are being moved
+}
+
+// look finds the records anew when users changed any.
+func (h *household) look(s *Server) {
+	has, authorities := s.installed(), s.authorityNames()
+	changes, installed := s.Cache.Changes(state.SpecRoot), fmt.Sprint(has, authorities)
+	if changes == h.changes && installed == h.installed {
+		return
+	}
+	h.changes, h.installed = changes, installed
+	old := func(c spec.Common) bool { return newer(has[c.Major], c.Version) }
+	h.rotates = false
+	rotates := func(c spec.Common) bool {
+		_, ok := spec.NewerAuthority(c.CACertificate, authorities)
+		h.rotates = h.rotates || ok
+		return ok
+	}
+	h.instances = state.Copies(slices.DeleteFunc(state.ViewAll[spec.Instance](s.Cache, state.InstanceRoot), func(r state.Record[*spec.Instance]) bool {
+		i := r.Value
+		rotates := !i.Auto && rotates(i.Common)
+		return i.Deleting || !i.Moving() && i.Pending == nil && (i.Cluster == "" || i.Announced) && (i.Cluster != "" || !old(i.Common)) && !rotates
+	}))
+	h.clusters = slices.DeleteFunc(state.LoadAll[spec.Cluster](s.Cache, state.ClusterRoot), func(r state.Record[spec.Cluster]) bool {
+		rotates := r.Value.MultiAZ() && rotates(r.Value.Common)
+		return r.Value.Deleting || !r.Value.Moving() && r.Value.Pending == nil && !old(r.Value.Common) && !rotates
+	})
+	h.endpoints = slices.DeleteFunc(state.LoadAll[spec.Endpoint](s.Cache, state.EndpointRoot), func(r state.Record[spec.Endpoint]) bool {
+		return r.Value.Deleting || len(r.Value.Former) == 0
+	})
 }
 
 // chore is something that the platform does to one record by itself.
@@ -44,8 +86,10 @@ type chore struct {
 	do        func(ctx context.Context, l *look, c call) error
 }
 
-func (s *Server) keepHouse(ctx context.Context, failed map[string]string) {
-	for _, chore := range append(s.windowChores(s.now().UTC()), s.newcomers()...) {
+func (s *Server) keepHouse(ctx context.Context, h *household) {
+	h.look(s)
+	now := s.now().UTC()
+	for _, chore := range slices.Concat(s.windowChores(h, now), s.newcomers(h), s.upgradeChores(h, now), s.rotationChores(h, now), s.movers(h)) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -54,11 +98,11 @@ func (s *Server) keepHouse(ctx context.Context, failed map[string]string) {
 		cancel()
 		switch {
 		case err == nil:
-			delete(failed, chore.key)
+			delete(h.failed, chore.key)
 		case errors.Is(err, state.ErrConflict) || ctx.Err() != nil:
 			// Someone changed the record: the next round sees it as it is then.
-		case failed[chore.key] != err.Error():
-			failed[chore.key] = err.Error()
+		case h.failed[chore.key] != err.Error():
+			h.failed[chore.key] = err.Error()
 			s.Log.Warn("keep house", "chore", chore.name, "key", chore.key, "error", err)
 		}
 	}
@@ -68,17 +112,17 @@ func (s *Server) keepHouse(ctx context.Context, failed map[string]string) {
 func (s *Server) ownCall() call { return call{now: s.now().UTC()} }
 
 // windowChores are the modifications whose window is now.
-func (s *Server) windowChores(now time.Time) []chore {
+func (s *Server) windowChores(h *household, now time.Time) []chore {
 	var all []chore
-	for _, r := range state.LoadAll[spec.Instance](s.Cache, state.InstanceRoot) {
-		if i := r.Value; i.Pending != nil && !i.Deleting && spec.InMaintenanceWindow(i.MaintenanceWindow, now) {
+	for _, r := range h.instances {
+		if i := r.Value; i.Pending != nil && spec.InMaintenanceWindow(i.MaintenanceWindow, now) {
 			all = append(all, chore{"apply a waiting modification", r.Key, i.Account, func(ctx context.Context, l *look, c call) error {
 				return s.applyToInstance(ctx, l, c, r)
 			}})
 		}
 	}
-	for _, r := range state.LoadAll[spec.Cluster](s.Cache, state.ClusterRoot) {
-		if c := r.Value; c.Pending != nil && !c.Deleting && spec.InMaintenanceWindow(c.MaintenanceWindow, now) {
+	for _, r := range h.clusters {
+		if c := r.Value; c.Pending != nil && spec.InMaintenanceWindow(c.MaintenanceWindow, now) {
 			all = append(all, chore{"apply a waiting modification", r.Key, c.Account, func(ctx context.Context, l *look, c call) error {
 				return s.applyToCluster(ctx, l, c, r)
 			}})
@@ -99,13 +143,7 @@ func (s *Server) applyToInstance(ctx context.Context, l *look, c call, r state.R
 		return err
 	}
 	i.Pending = nil
-	m.carryOut(&i, values)
-	m.finishInstance(&i)
-	ops, err := m.putInstance(r, i)
-	if err != nil {
-		return err
-	}
-	return s.commit(ctx, ops...)
+	return m.applyInstance(ctx, r, i, values)
 }
 
 func (s *Server) applyToCluster(ctx context.Context, l *look, c call, r state.Record[spec.Cluster]) error {
@@ -119,6 +157,22 @@ func (s *Server) applyToCluster(ctx context.Context, l *look, c call, r state.Re
 		return err
 	}
 	cluster.Pending = nil
+	return m.applyCluster(ctx, r, cluster, values)
+}
+
+// applyInstance carries values out on the record of an instance, and writes it.
+func (m *modification) applyInstance(ctx context.Context, r state.Record[spec.Instance], i spec.Instance, values spec.Values) error {
+	m.carryOut(&i, values)
+	m.finishInstance(&i)
+	ops, err := m.putInstance(r, i)
+	if err != nil {
+		return err
+	}
+	return m.commit(ctx, ops...)
+}
+
+// applyCluster is applyInstance for a cluster.
+func (m *modification) applyCluster(ctx context.Context, r state.Record[spec.Cluster], cluster spec.Cluster, values spec.Values) error {
 	if err := m.carryOutCluster(&cluster, values); err != nil {
 		return err
 	}
@@ -127,14 +181,14 @@ func (s *Server) applyToCluster(ctx context.Context, l *look, c call, r state.Re
 	if err != nil {
 		return err
 	}
-	return s.commit(ctx, ops...)
+	return m.commit(ctx, ops...)
 }
 
 // newcomers are the instances of clusters that serve for the first time.
-func (s *Server) newcomers() []chore {
+func (s *Server) newcomers(h *household) []chore {
 	var all []chore
-	for _, r := range state.LoadAll[spec.Instance](s.Cache, state.InstanceRoot) {
-		if i := r.Value; i.Cluster != "" && !i.Announced && !i.Deleting {
+	for _, r := range h.instances {
+		if i := r.Value; i.Cluster != "" && !i.Announced {
 			all = append(all, chore{"announce a new instance", r.Key, i.Account, func(ctx context.Context, l *look, c call) error {
 				return s.announce(ctx, l, c, r)
 			}})
@@ -150,7 +204,7 @@ func (s *Server) announce(ctx context.Context, l *look, c call, r state.Record[s
 	}
 	i.Announced = true
 	i.Generation++
-	ops, err := tell(c, event.Instance, i.Common, told{"0005", nil})
+	ops, err := tell(c, event.Instance, i.Common, told{"0005", nil}, told{"0385", nil})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"howdah/internal/audit"
 	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/etcd"
@@ -50,8 +51,9 @@ type world struct {
 	log    *lockedBuffer
 
 	mu      sync.Mutex
-	clock   time.Time // guarded by mu; zero: the real time
-	account int       // guarded by mu: of the newest user
+	shift   time.Duration // of the clock, unless it was set
+	clock   time.Time     // guarded by mu; zero: the real time
+	account int           // guarded by mu: of the newest user
 
 	succeeded map[string]bool // guarded by mu: actions
 }
@@ -98,9 +100,12 @@ func newWorld(t *testing.T) *world {
 	var done sync.WaitGroup
 	done.Go(func() { cache.Run(ctx) })
 	t.Cleanup(func() { cancel(); done.Wait() })
+	calls := audit.Open(h.AuditDir(), log)
+	t.Cleanup(calls.Close)
 	w.server, err = New(Config{
 		Home: h, Store: &state.Store{Client: client}, Cache: cache, Policy: plan.Policy{Overcommit: true},
-		Pool: "127.77.0.0/21", Version: "test", Log: log,
+		Pool: "127.77.0.0/21", Version: "test", Log: log, Audit: calls,
+		Logs: hostLogs{t.TempDir()}, Newest: newest(client),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -109,10 +114,21 @@ func newWorld(t *testing.T) *world {
 	for _, zone := range []string{"a", "b", "c"} {
 		w.host(zone)
 	}
+	w.catalogue()
 	w.http = httptest.NewServer(w.server)
 	t.Cleanup(w.http.Close)
 	t.Cleanup(w.checkSecrecy)
 	return w
+}
+
+func newest(client *clientv3.Client) func(context.Context) (int64, error) {
+	return func(ctx context.Context) (int64, error) {
+		answer, err := client.Get(ctx, "/")
+		if err != nil {
+			return 0, err
+		}
+		return answer.Header.Revision, nil
+	}
 }
 
 func startEtcd(t *testing.T) *clientv3.Client {
@@ -131,7 +147,7 @@ func startEtcd(t *testing.T) *clientv3.Client {
 	}
 	m, err := etcd.Start(t.Context(), etcd.Config{
 		Name: "s1", Dir: t.TempDir(), CertDir: dir, ClientAddr: testkit.FreeAddr(t), PeerAddr: testkit.FreeAddr(t),
-		Log: slog.New(slog.DiscardHandler),
+		Tick: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -144,9 +160,15 @@ func (w *world) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.clock.IsZero() {
-		return time.Now()
+		return time.Now().Add(w.shift)
 	}
 	return w.clock
+}
+
+// toAfternoon is how far it is to three o'clock of this day: no maintenance window is
+// then that was not asked for.
+func toAfternoon() time.Duration {
+	return time.Until(time.Now().UTC().Truncate(24 * time.Hour).Add(15 * time.Hour))
 }
 
 // at sets the clock of the server and of its users.
@@ -173,6 +195,15 @@ func (w *world) checkSecrecy() {
 	if strings.Contains(w.log.String(), marked) {
 		w.Error("a password is in the log")
 	}
+	err = audit.Read(w.server.Home.AuditDir(), time.Time{}, func(r audit.Record) error {
+		if strings.Contains(fmt.Sprint(r), marked) {
+			w.Errorf("a password is in the audit log: %+v", r)
+		}
+		return nil
+	})
+	if err != nil {
+		w.Error(err)
+	}
 }
 
 // put writes what someone else would write, and waits until the server sees it.
@@ -186,7 +217,7 @@ func (w *world) put(ops ...state.Op) {
 // host makes a zone's only host, or brings it back to life.
 func (w *world) host(zone string) {
 	w.Helper()
-	h := member.Host{Name: "host-" + zone, Zone: zone, Address: "127.0.0.1", CPUs: 2, Memory: 8 << 30, Majors: map[int]string{15: "15.18"}}
+	h := member.Host{Name: "host-" + zone, Zone: zone, Address: "127.0.0.1", CPUs: 2, Memory: 8 << 30, Majors: map[int]string{15: "15.18"}, Listen: agentOf("host-" + zone)}
 	w.put(state.Put(state.Host(h.Name), h), state.Put(state.Live(h.Name), reconcile.Liveness{Alive: true, Since: w.now()}))
 }
 
@@ -203,6 +234,7 @@ type user struct {
 	*testing.T
 	account string
 	key     string
+	secret  string
 	region  string
 }
 
@@ -210,7 +242,7 @@ func (w *world) user(t *testing.T) *user {
 	t.Helper()
 	w.mu.Lock()
 	w.account++
-	u := &user{world: w, T: t, account: fmt.Sprintf("%012d", w.account), key: fmt.Sprintf("KEY%d", w.account), region: testRegion}
+	u := &user{world: w, T: t, account: fmt.Sprintf("%012d", w.account), key: fmt.Sprintf("KEY%d", w.account), secret: "secret", region: testRegion}
 	w.mu.Unlock()
 	c, err := home.ParseCredential(u.key + ":secret:" + u.account)
 	if err != nil {
@@ -235,7 +267,7 @@ func (u *user) send(form, service string, change func(*http.Request)) (int, []by
 		u.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-	sigv4.Sign(r, body, sigv4.Credentials{AccessKeyID: u.key, SecretAccessKey: "secret"}, u.region, service, u.now())
+	sigv4.Sign(r, body, sigv4.Credentials{AccessKeyID: u.key, SecretAccessKey: u.secret}, u.region, service, u.now())
 	if change != nil {
 		change(r)
 	}

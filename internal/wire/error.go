@@ -68,6 +68,21 @@ func (e *Error) Encode(w io.Writer, xmlns, requestID string) error {
 	return err
 }
 
+// EncodeFor writes the error as the service writes its own.
+func (e *Error) EncodeFor(w io.Writer, s *api.Service, requestID string) error {
+	if s.Protocol != api.EC2 {
+		return e.Encode(w, s.XMLNS, requestID)
+	}
+	b := append([]byte(nil), "<Response><Errors><Error>"...)
+	b = appendElement(b, "Code", e.Code)
+	b = appendElement(b, "Message", e.Message)
+	b = append(b, "</Error></Errors>"...)
+	b = appendElement(b, "RequestID", requestID)
+	b = append(b, "</Response>"...)
+	_, err := w.Write(b)
+	return err
+}
+
 func statusOf(code string) int {
 	if status, ok := api.CommonErrors[code]; ok {
 		return status

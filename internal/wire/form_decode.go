@@ -49,7 +49,7 @@ func (d formDecoder) structure(v reflect.Value, names []string, prefix, depth in
 		name := names[0]
 		nested := len(name) > prefix+len(segment)
 		names = names[len(run):]
-		f, ok := p.byName[segment]
+		f, ok := p.byParam[segment]
 		if !ok {
 			continue
 		}
@@ -110,11 +110,15 @@ func (d formDecoder) nested(f *field, v reflect.Value, names []string, prefix, d
 		v.Set(reflect.New(f.inner))
 		return d.structure(v.Elem(), names, prefix, depth+1)
 	case kindStructs, kindStrings, kindMap:
-		run, element := chooseElements(f, names, prefix)
-		if run == nil {
-			return nil
+		run := names
+		if !f.Flat {
+			var element string
+			if run, element = chooseElements(f, names, prefix); run == nil {
+				return nil
+			}
+			prefix += len(element) + 1
 		}
-		items, err := numbered(run, prefix+len(element)+1)
+		items, err := numbered(run, prefix)
 		if err != nil {
 			return err
 		}

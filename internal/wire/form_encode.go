@@ -51,15 +51,15 @@ func (e formEncoder) structure(v reflect.Value, name string) {
 func (e formEncoder) member(f *field, v reflect.Value, prefix string) {
 	switch f.kind {
 	case kindStruct:
-		e.structure(v.Elem(), prefix+f.Name)
+		e.structure(v.Elem(), prefix+f.Param)
 	case kindStructs, kindStrings, kindMap:
 		if v.Len() == 0 {
-			e.values.Set(prefix+f.Name, "")
+			e.values.Set(prefix+f.Param, "")
 			return
 		}
 		e.elements(f, v, prefix+f.paramElem)
 	default:
-		e.values.Set(prefix+f.Name, formText(f, v.Elem()))
+		e.values.Set(prefix+f.Param, formText(f, v.Elem()))
 	}
 }
 

@@ -33,8 +33,9 @@ const mapElement = "entry"
 
 // plan is what a structure's tags say, read once a type.
 type plan struct {
-	fields []field
-	byName map[string]*field
+	fields  []field
+	byName  map[string]*field // by the name of the element
+	byParam map[string]*field // by the name of the parameter
 }
 
 // field is one member of a structure.
@@ -73,7 +74,7 @@ func planOf(t reflect.Type) *plan {
 }
 
 func newPlan(t reflect.Type) *plan {
-	p := &plan{fields: make([]field, 0, t.NumField()), byName: make(map[string]*field, t.NumField())}
+	p := &plan{fields: make([]field, 0, t.NumField()), byName: make(map[string]*field, t.NumField()), byParam: make(map[string]*field, t.NumField())}
 	checks := map[string]api.Check{}
 	if s, ok := servicesByPackage[t.PkgPath()]; ok {
 		checks = s.Checks
@@ -93,6 +94,7 @@ func newPlan(t reflect.Type) *plan {
 	}
 	for i := range p.fields {
 		p.byName[p.fields[i].Name] = &p.fields[i]
+		p.byParam[p.fields[i].Param] = &p.fields[i]
 	}
 	return p
 }
@@ -144,7 +146,10 @@ func (f *field) classifyPointer(t reflect.Type) bool {
 func (f *field) name() {
 	f.start, f.end, f.empty = "<"+f.Name+">", "</"+f.Name+">", "<"+f.Name+"/>"
 	f.elemStart, f.elemEnd, f.elemEmpty = "<"+f.Element+">", "</"+f.Element+">", "<"+f.Element+"/>"
-	f.paramElem = f.Name + "." + f.Element + "."
+	f.paramElem = f.Param + "." + f.Element + "."
+	if f.Flat {
+		f.paramElem = f.Param + "."
+	}
 }
 
 func compile(checks map[string]api.Check, name string) *check {

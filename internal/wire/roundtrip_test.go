@@ -70,7 +70,7 @@ func TestEmptyOutput(t *testing.T) {
 		if diff := cmp.Diff(a.Output(), got); diff != "" {
 			t.Errorf("an empty output gained members:\n%s", diff)
 		}
-		if !bytes.Contains(body, []byte("<"+a.Wrapper+">")) {
+		if a.Wrapper != "" && !bytes.Contains(body, []byte("<"+a.Wrapper+">")) {
 			t.Errorf("no wrapper %s in %s", a.Wrapper, body)
 		}
 	})

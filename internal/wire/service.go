@@ -6,11 +6,13 @@ import (
 	"reflect"
 
 	"howdah/api"
+	"howdah/api/ec2"
 	"howdah/api/rds"
+	"howdah/api/sns"
 	"howdah/api/sts"
 )
 
-var services = []*api.Service{&rds.Service, &sts.Service}
+var services = []*api.Service{&rds.Service, &sts.Service, &sns.Service, &ec2.Service}
 
 // Services returns the contracts of all services that this package can encode
 // and decode. The caller must not change them.

@@ -57,12 +57,12 @@ func validate(v reflect.Value) *fault {
 		value := v.Field(f.index)
 		if value.IsNil() {
 			if f.Required {
-				return &fault{path: f.Name, missing: true}
+				return &fault{path: f.Param, missing: true}
 			}
 			continue
 		}
 		if found := validateMember(f, value); found != nil {
-			return found.under(f.Name)
+			return found.under(f.Param)
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func validateElements(f *field, v reflect.Value) *fault {
 			found = validate(v.Index(i))
 		}
 		if found != nil {
-			return found.under(f.Element + "." + strconv.Itoa(i+1))
+			return found.under(strings.TrimPrefix(f.paramElem, f.Param+".") + strconv.Itoa(i+1))
 		}
 	}
 	return nil

@@ -29,6 +29,8 @@ func DecodeResult(body []byte, action string, out any) error {
 	case err != nil:
 	case root == "ErrorResponse":
 		return d.errorDocument()
+	case root == "Response":
+		return d.errorsDocument()
 	case root != action+"Response":
 		err = fmt.Errorf("element %s", root)
 	case out != nil:
@@ -103,6 +105,9 @@ func (d xmlDecoder) result(wrapper string, out any) error {
 	v, err := structOf(out)
 	if err != nil {
 		return err
+	}
+	if wrapper == "" {
+		return d.structure(v)
 	}
 	found := false
 	err = d.children(func(name string) error {
@@ -213,6 +218,29 @@ func (d xmlDecoder) errorDocument() error {
 		parts, err = d.texts()
 		return err
 	})
+	return errorOf(parts, err)
+}
+
+// errorsDocument reads the rest of a Response: the first of EC2's Errors.
+func (d xmlDecoder) errorsDocument() error {
+	var parts map[string]string
+	err := d.children(func(name string) error {
+		if name != "Errors" {
+			return d.Skip()
+		}
+		return d.children(func(name string) (err error) {
+			if name != "Error" || parts != nil {
+				return d.Skip()
+			}
+			parts, err = d.texts()
+			return err
+		})
+	})
+	return errorOf(parts, err)
+}
+
+// errorOf is the error that was read, or why it could not be.
+func errorOf(parts map[string]string, err error) error {
 	if err == nil && parts["Code"] == "" {
 		err = errors.New("no element Code")
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"howdah/api"
 )
 
 // timeLayout is how the services write times, always in UTC.
@@ -43,16 +45,20 @@ func EncodeResult(w io.Writer, action, requestID string, out any) error {
 	b = append(b, `Response xmlns="`...)
 	b = append(b, s.XMLNS...)
 	b = append(b, `">`...)
+	if s.Protocol == api.EC2 {
+		b = appendElement(b, "requestId", requestID)
+	}
 	if out != nil {
 		if b, err = appendOutput(b, a.Wrapper, out); err != nil {
 			return fmt.Errorf("encode the answer of %s: %w", action, err)
 		}
 	}
-	b = append(b, "<ResponseMetadata>"...)
-	b = appendElement(b, "RequestId", requestID)
-	b = append(b, "</ResponseMetadata></"...)
-	b = append(b, action...)
-	b = append(b, "Response>"...)
+	if s.Protocol == api.Query {
+		b = append(b, "<ResponseMetadata>"...)
+		b = appendElement(b, "RequestId", requestID)
+		b = append(b, "</ResponseMetadata>"...)
+	}
+	b = append(append(append(b, "</"...), action...), "Response>"...)
 	_, err = w.Write(b)
 	if cap(b) <= largestKept {
 		*buffer = b
@@ -65,6 +71,9 @@ func appendOutput(b []byte, wrapper string, out any) ([]byte, error) {
 	v, err := structOf(out)
 	if err != nil {
 		return b, err
+	}
+	if wrapper == "" {
+		return appendStruct(b, v)
 	}
 	b = append(append(append(b, '<'), wrapper...), '>')
 	if b, err = appendStruct(b, v); err != nil {

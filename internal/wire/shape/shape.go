@@ -34,6 +34,10 @@ func Check(action string, body []byte) error {
 	}
 	c := newChecker(s)
 	c.document(root, action+"Response", s.XMLNS)
+	if s.Protocol == api.EC2 {
+		c.answerOfEC2(root, a)
+		return c.result("the answer of " + action)
+	}
 	known := []string{"ResponseMetadata"}
 	if a.Output != nil {
 		known = append(known, a.Wrapper)
@@ -57,6 +61,10 @@ func CheckError(body []byte) error {
 		return fmt.Errorf("check an error document: %w", err)
 	}
 	c := newChecker(nil)
+	if root.name == "Response" {
+		c.errorOfEC2(root)
+		return c.result("an error document")
+	}
 	c.document(root, "ErrorResponse", root.space)
 	if !knownNamespace(root.space) {
 		c.fault(root, "has the unknown namespace %q", root.space)

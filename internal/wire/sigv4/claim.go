@@ -49,6 +49,16 @@ func readClaim(r *http.Request) (claim, error) {
 	return c, nil
 }
 
+// ClaimedService is the service that a request says it is for, or "". Nothing of it is
+// proved: it may only decide in which form a refusal is written.
+func ClaimedService(r *http.Request) string {
+	c, err := readClaim(r)
+	if err != nil {
+		return ""
+	}
+	return c.scope.service
+}
+
 // parseAuthorization reads the value of the header Authorization.
 func parseAuthorization(header string) (claim, error) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(header), " ")

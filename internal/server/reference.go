@@ -1,0 +1,91 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+
+	"howdah/api/rds"
+)
+
+// notes say what users have to know of an action that differs from RDS's.
+var notes = map[string]string{
+	"AddRoleToDBCluster":                   "kept and shown",
+	"AddRoleToDBInstance":                  "kept and shown",
+	"CopyOptionGroup":                      "kept and shown: PostgreSQL has no options",
+	"CreateDBCluster":                      "Aurora PostgreSQL, and Multi-AZ DB clusters; see [clusters](replicas-and-clusters.md)",
+	"CreateDBInstance":                     "see [instances](instances.md)",
+	"CreateDBInstanceReadReplica":          "of an instance, a replica or a cluster; see [replicas](replicas-and-clusters.md)",
+	"CreateDBSubnetGroup":                  "decides in which zones databases are; see [groups](groups.md)",
+	"CreateOptionGroup":                    "kept and shown: PostgreSQL has no options",
+	"DeleteDBCluster":                      "with SkipFinalSnapshot: there are no snapshots yet",
+	"DeleteDBInstance":                     "with SkipFinalSnapshot: there are no snapshots yet",
+	"DescribeAccountAttributes":            "the quotas that hold here, with what is used of them",
+	"DescribeCertificates":                 "the authorities of the home; see [certificates](certificates.md)",
+	"DescribeDBEngineVersions":             "what is installed on the hosts",
+	"DescribeDBMajorEngineVersions":        "with the time in which the PostgreSQL project mends them",
+	"DescribeEvents":                       "kept for 14 days",
+	"DescribeOptionGroupOptions":           "an empty list: PostgreSQL has none",
+	"DescribeOrderableDBInstanceOptions":   "installed versions; with --no-overcommit only classes that some host is large enough for",
+	"DescribeServerlessV2PlatformVersions": "an empty list: serverless capacity is not available",
+	"DescribeSourceRegions":                "the regions in which the account has instances, and the home's",
+	"FailoverDBCluster":                    "see [availability](availability.md)",
+	"ModifyCertificates":                   "the authority that new databases get; see [certificates](certificates.md)",
+	"ModifyOptionGroup":                    "there are no options to add",
+	"RebootDBCluster":                      "of Multi-AZ DB clusters",
+}
+
+// What Howdah does about an action.
+const (
+	does       = "yes"
+	doesEmpty  = "an empty list"
+	doesNot    = "no"
+	doesNotYet = "not yet"
+)
+
+// coverage is what Howdah does about an action of RDS, and what there is to say.
+func coverage(name string) (word, note string) {
+	if _, ok := actions["rds"][name]; ok {
+		return does, notes[name]
+	}
+	if _, ok := nothing[name]; ok {
+		return doesEmpty, skipped[name]
+	}
+	if why, ok := skipped[name]; ok {
+		return doesNot, why
+	}
+	return doesNotYet, ""
+}
+
+const referenceIntro = `# Actions of the API
+
+Written by ` + "`howdah gen-api`" + ` from the table of actions and the model of RDS: do not edit.
+
+What Howdah does about each action of RDS: **%s** does it, **%s** answers that there is nothing of the kind, which is so; **%s** and **%s** answer
+` + "`InvalidAction`" + ` with a message that says so. Parameters that would silently have no effect are refused by name.
+
+| | actions |
+| --- | --- |
+%s
+Of other services there are GetCallerIdentity of STS, the part of SNS that [notifications](notifications.md) need, and the part of EC2 that decides
+[who may connect](networks.md).
+
+| action | does Howdah do it? | |
+| --- | --- | --- |
+`
+
+// Reference is docs/guide/api.md.
+func Reference() string {
+	count := map[string]int{}
+	var table strings.Builder
+	for _, a := range rds.Service.Actions {
+		word, note := coverage(a.Name)
+		count[word]++
+		fmt.Fprintf(&table, "| %s | %s | %s |\n", a.Name, word, note)
+	}
+	var sums strings.Builder
+	for _, word := range []string{does, doesEmpty, doesNot, doesNotYet} {
+		fmt.Fprintf(&sums, "| %s | %d |\n", word, count[word])
+	}
+	fmt.Fprintf(&sums, "| of RDS | %d |\n", len(rds.Service.Actions))
+	return fmt.Sprintf(referenceIntro, does, doesEmpty, doesNot, doesNotYet, sums.String()) + table.String()
+}
