@@ -7,6 +7,10 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	// tests: the SDK's RDS client.
 	github.com/aws/aws-sdk-go-v2/service/rds v1.132.0
+	// tests: the SDK's client of notifications.
+	github.com/aws/aws-sdk-go-v2/service/sns v1.47.8
+	// tests: the SDK's client of who one is.
+	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7
 	// tests: the SDK's typed errors.
 	github.com/aws/smithy-go v1.28.8
 	// tests: differences that a person can read.
@@ -44,6 +48,7 @@ require (
 require (
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.9 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.9 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.9 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.9 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -8,14 +8,26 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"howdah/internal/server"
 )
 
 // newDocs writes the reference of the command line, docs/cli.md.
 func newDocs() *cobra.Command {
+	return generator("gen-docs", "Write the reference of all commands", reference)
+}
+
+// newAPIDocs writes the reference of the API, docs/guide/api.md.
+func newAPIDocs() *cobra.Command {
+	return generator("gen-api", "Write the reference of all actions", func(*cobra.Command) string { return server.Reference() })
+}
+
+// generator is a command that writes a page of the documentation.
+func generator(name, short string, page func(root *cobra.Command) string) *cobra.Command {
 	return &cobra.Command{
-		Use: "gen-docs [FILE]", Short: "Write the reference of all commands", Hidden: true, Args: args(cobra.MaximumNArgs(1)),
+		Use: name + " [FILE]", Short: short, Hidden: true, Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			text := reference(cmd.Root())
+			text := page(cmd.Root())
 			if len(files) == 0 {
 				_, err := io.WriteString(cmd.OutOrStdout(), text)
 				return err

@@ -89,7 +89,7 @@ func down(ctx context.Context, h *home.Home, purge bool) error {
 		return err
 	}
 	if purge {
-		if err := h.Purge(); err != nil {
+		if err := errors.Join(agent.RemoveCuts(ctx, h.ID), h.Purge()); err != nil {
 			return fmt.Errorf("purge: %w", err)
 		}
 		return nil
@@ -103,9 +103,9 @@ func down(ctx context.Context, h *home.Home, purge bool) error {
 
 func removeEndpoints(ctx context.Context, h *home.Home) error {
 	// What it mends on the way is of no interest: all of it goes.
-	forwarder, _, err := driver.Open(ctx, endpoint.Config{Home: h.ID, RunDir: h.RunDir() + "/ep", Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return fmt.Errorf("open endpoints: %w", err)
+	cfg := endpoint.Config{Home: h.ID, RunDir: h.RunDir() + "/ep", Log: slog.New(slog.DiscardHandler)}
+	if err := driver.Remove(ctx, cfg); err != nil {
+		return fmt.Errorf("remove endpoints: %w", err)
 	}
-	return forwarder.Remove(ctx)
+	return nil
 }

@@ -24,8 +24,8 @@ import (
 
 // edgeFlags are the edge's own.
 type edgeFlags struct {
-	join, tokenFile, name, driver, pool, own string
-	masquerade                               bool
+	join, tokenFile, name, driver, pool, public, own string
+	masquerade                                       bool
 }
 
 func newEdge(o *options) *cobra.Command {
@@ -45,6 +45,7 @@ func newEdge(o *options) *cobra.Command {
 	flags.StringVar(&f.name, "name", "edge", "name of this edge, unique in the home")
 	flags.StringVar(&f.driver, "driver", "", "nft or haproxy (default: the kernel's nftables where that is allowed)")
 	flags.StringVar(&f.pool, "endpoint-pool", "", "addresses outside 127.0.0.0/8 that endpoints may have, as CIDR")
+	flags.StringVar(&f.public, "public-pool", "", "addresses outside 127.0.0.0/8 of endpoints that are publicly accessible, as CIDR (default: the home's, where the edge belongs to one on this machine)")
 	flags.StringVar(&f.own, "own", "", "name of the host that this edge is on: it then serves only endpoints whose primary is there, and their addresses move with the primary (one edge on every host, and a pool in the hosts' own network)")
 	flags.BoolVar(&f.masquerade, "masquerade", false, "let members see this machine's address in place of the client's: where their answers would not come back this way")
 	completeFiles(cmd, "token-file")
@@ -63,6 +64,9 @@ func runEdge(ctx context.Context, o *options, f edgeFlags) error {
 		options.token = token
 	} else if h, err := home.Open(o.home); err == nil {
 		options.dir = h.EdgeDir()
+		if f.public == "" {
+			f.public = h.PublicPool
+		}
 		if err := localJoin(h, &options); err != nil {
 			return err
 		}
@@ -80,7 +84,14 @@ func runEdge(ctx context.Context, o *options, f edgeFlags) error {
 	if err != nil {
 		return err
 	}
-	forwarder, info, err := openForwarder(ctx, f, m.HomeID, log)
+	settings, err := f.endpoints(m.HomeID, log)
+	if err != nil {
+		return err
+	}
+	if err := mkdirAll(home.RunDir(m.HomeID)); err != nil {
+		return err
+	}
+	forwarder, info, err := driver.Open(ctx, settings)
 	if err != nil {
 		return err
 	}
@@ -101,25 +112,26 @@ func runEdge(ctx context.Context, o *options, f edgeFlags) error {
 	go keepIdentity(ctx, options, identity, client, log)
 	return edge.New(edge.Config{
 		Name: f.name, Store: &state.Store{Client: client}, Forwarder: forwarder, Info: info, TLS: config, Log: log,
-		Own: f.own, Announce: announce.Address,
+		Own: f.own, Announce: announce.Address, Serves: settings.Serves,
 	}).Run(ctx)
 }
 
-func openForwarder(ctx context.Context, f edgeFlags, homeID string, log *slog.Logger) (endpoint.Forwarder, endpoint.Info, error) {
+// endpoints is how this edge makes endpoints real.
+func (f edgeFlags) endpoints(homeID string, log *slog.Logger) (endpoint.Config, error) {
 	cfg := endpoint.Config{
 		Home: homeID, RunDir: home.RunDir(homeID) + "/ep", Driver: f.driver, Masquerade: f.masquerade, Log: log,
 	}
-	if f.pool != "" {
-		pool, err := netip.ParsePrefix(f.pool)
-		if err != nil {
-			return nil, endpoint.Info{}, fmt.Errorf("--endpoint-pool: %w", err)
+	for _, p := range []struct{ flag, value string }{{"--endpoint-pool", f.pool}, {"--public-pool", f.public}} {
+		if p.value == "" {
+			continue
 		}
-		cfg.Pool = pool
+		pool, err := netip.ParsePrefix(p.value)
+		if err != nil {
+			return cfg, fmt.Errorf("%s: %w", p.flag, err)
+		}
+		cfg.Pools = append(cfg.Pools, pool)
 	}
-	if err := mkdirAll(home.RunDir(homeID)); err != nil {
-		return nil, endpoint.Info{}, err
-	}
-	return driver.Open(ctx, cfg)
+	return cfg, nil
 }
 
 func mkdirAll(dir string) error {

@@ -38,6 +38,7 @@ type fake struct {
 	instances []rds.DBInstance
 	clusters  []rds.DBCluster
 	events    []rds.Event
+	logs      fakeLogs
 	// later are the statuses that a resource has next, one at each look; "" means
 	// that it is gone.
 	later map[string][]string
@@ -129,6 +130,14 @@ func (f *fake) verb(verb string, body []byte) any {
 			f.moves = f.moves[1:]
 		}
 		return admin.DrainAnswer{Draining: true, Moves: moves}
+	case admin.VerbKeyCreate:
+		return admin.KeyCreateAnswer{Key: fakeKeys[1], Secret: "shown-this-once"}
+	case admin.VerbKeyList:
+		return admin.KeyListAnswer{Keys: fakeKeys}
+	case admin.VerbAuthorityCreate:
+		return fakeAuthorities[1]
+	case admin.VerbAuthorityList:
+		return admin.AuthorityListAnswer{Authorities: fakeAuthorities}
 	case admin.VerbWipe:
 		return admin.WipeAnswer{Instances: 2, Clusters: 1, Members: 5, Seconds: 0.42, Pending: []string{"zone-b/db-1.m2"}}
 	}
@@ -203,6 +212,10 @@ func (f *fake) action(action string, get func(string) string) (any, *wire.Error)
 		return f.describeInstances(name)
 	case "DescribeDBClusters":
 		return f.describeClusters(get("DBClusterIdentifier"))
+	case "DescribeDBLogFiles":
+		return f.logs.list(name)
+	case "DownloadDBLogFilePortion":
+		return f.logs.portion(name, get("LogFileName"), get("Marker"), get("NumberOfLines"))
 	case "DescribeEvents":
 		since := slices.DeleteFunc(slices.Clone(f.events), func(e rds.Event) bool {
 			return e.Date.UTC().Format(time.RFC3339) < get("StartTime")

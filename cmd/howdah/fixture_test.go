@@ -14,6 +14,13 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func ptr[T any](v T) *T { return &v }
 
+// fakeKeys are the access keys of the fake.
+var fakeKeys = []admin.Key{
+	{AccessKey: "TESTKEY", Account: "123456789012", Name: "root", OfHome: true},
+	{AccessKey: "HOWDAH0123456789ABCD", Account: "123456789012", Name: "ci", Policy: `{"Version":"2012-10-17"}`, Created: ptr(noon), CreatedBy: "TESTKEY"},
+	{AccessKey: "HOWDAH00000000000001", Account: "000000000001", Name: "looker", ReadOnly: true, Created: ptr(noon), CreatedBy: "TESTKEY"},
+}
+
 // fixtures by the name that golden files call them by.
 var fixtures = map[string]func(*fake){
 	"empty": func(f *fake) { f.status = home3() },
@@ -57,6 +64,8 @@ var fixtures = map[string]func(*fake){
 		busy := &admin.Error{Code: "InvalidDBInstanceState", Message: "The DB instance orders is not available.", Status: 400}
 		f.refuse["RebootDBInstance"], f.refuse["StopDBInstance"] = busy, busy
 		f.refuse["CreateDBInstance"] = admin.NewError("DBInstanceAlreadyExists", "DB instance already exists", "")
+		f.refuse[admin.VerbKeyCreate] = admin.NewError(admin.CodeInvalidRequest, "The access key cannot be made: invalid access key: an account is twelve digits, not \"12\".", "")
+		f.refuse[admin.VerbKeyDelete] = admin.NewError(admin.CodeKeyOfHome, "The access key TESTKEY is the home's own.", "delete it there")
 		f.refuse[admin.VerbForgetHost] = admin.NewError(admin.CodeHostAlive, "The host zone-a is alive.", "empty it first")
 		f.refuse[admin.VerbWipe] = admin.NewError(admin.CodeNotDisposable, "This home is not disposable: nothing was deleted.", "use another one")
 	},
@@ -111,7 +120,7 @@ func home3() admin.Status {
 		Control:   []admin.Control{{Name: "s1", URL: "https://127.31.0.1:7443", Running: true, Leading: true}},
 		Etcd:      []admin.EtcdMember{{Name: "s1", ID: "43aac72ede6b8129", URL: "https://127.31.0.1:2379", Healthy: true, Leader: true, Bytes: 57344}},
 		Databases: []admin.Database{}, Fences: []admin.Fence{}, Problems: []admin.Problem{},
-		Edges: []admin.Edge{{Name: "edge", Driver: "nft", ClientAddressVisible: true, Cost: "in the kernel", Started: noon}},
+		Edges: []admin.Edge{{Name: "edge", Running: true, Driver: "nft", ClientAddressVisible: true, Cost: "in the kernel", Started: noon}},
 	}
 	for n, zone := range zones {
 		s.Hosts = append(s.Hosts, admin.Host{
@@ -165,6 +174,11 @@ func two(f *fake) {
 			{DBInstanceIdentifier: ptr("shop-1"), IsClusterWriter: ptr(true)}, {DBInstanceIdentifier: ptr("shop-2"), IsClusterWriter: ptr(false)},
 		},
 	}}
+	f.logs.owner = "m1"
+	f.logs.files = map[string][]fakeLog{
+		"orders": {{"error/postgresql.log.2026-11-21-11", "earlier\n"}, {"error/postgresql.log.2026-11-21-12", "one\ntwo\nthree\n"}},
+		"shop-1": {{"error/postgresql.log.2026-11-21-12", "of the writer\n"}},
+	}
 	shop := database("shop", "cluster-1")
 	shop.Kind, shop.Engine, shop.Class, shop.MultiAZ = admin.KindCluster, "aurora-postgresql", "", false
 	shop.Members[0].Instance, shop.Members[1].Instance = "shop-1", "shop-2"
@@ -199,6 +213,7 @@ func trouble(f *fake) {
 	d.Steps = []admin.Step{{Name: "building m3 on zone-c in place of m2", Began: noon.Add(-90 * time.Second)}}
 	d.Endpoints[0].LeadsTo = []string{}
 	s.Fences = []admin.Fence{{Database: "orders", Phase: "cutting", Host: "zone-a", Member: "m1", Opened: noon, Evidence: []string{"no heartbeat of zone-a for 2s"}}}
+	s.Edges = append(s.Edges, admin.Edge{Name: "edge-b", Driver: "haproxy", Cost: "a hop"})
 	s.Problems = []admin.Problem{
 		{Code: "host-lost", Subject: "host zone-b", Text: "silent since 11:58:00Z, with orders/m2", Command: "howdah up --detach"},
 		{Code: "no-standby-in-sync", Subject: "db orders", ResourceID: "db-1", Text: "no standby is in sync"},

@@ -162,6 +162,10 @@ func (c goldenCase) prepare(t *testing.T, f *fake) []string {
 	if err := os.WriteFile(filepath.Join(f.home.Dir, "password"), []byte(password+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(f.home.Dir, "policy.json"), []byte(fakeKeys[1].Policy), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	writeAudit(t, f.home)
 	tokens, err := f.home.Join()
 	if err != nil {
 		t.Fatal(err)

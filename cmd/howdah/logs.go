@@ -29,8 +29,8 @@ func newLogs(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs PART|NAME", Short: "Show the log of a part of Howdah, or of a database's primary", Args: oneName,
 		Aliases: []string{"log"},
-		Long: "Shows the end of a log on this machine: of a part of `howdah up` (" + strings.Join(parts(), ", ") + "), or of the " +
-			"PostgreSQL of a database's primary.",
+		Long: "Shows the end of a log: of a part of `howdah up` on this machine (" + strings.Join(parts(), ", ") + "), or of the " +
+			"PostgreSQL of an instance, or of a cluster's writer, on whichever machine that is.",
 		Example: "  howdah logs serve -f\n  howdah logs orders -n 100\n  howdah logs orders --patroni",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			names, directive := o.completeNames(cmd, args, word)
@@ -40,37 +40,63 @@ func newLogs(o *options) *cobra.Command {
 			if lines < 0 {
 				return fmt.Errorf("--lines cannot be negative: %w", errUsage)
 			}
-			path, err := o.logFile(cmd, args[0], patroniToo)
-			if err != nil {
-				return err
-			}
-			return o.tail(cmd.Context(), path, lines, follow)
+			return o.showLog(cmd, args[0], logOptions{follow: follow, patroni: patroniToo, lines: lines})
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as it grows, until Ctrl-C")
 	cmd.Flags().IntVarP(&lines, "lines", "n", 40, "how many lines from the end")
-	cmd.Flags().BoolVar(&patroniToo, "patroni", false, "of a database: Patroni's log in place of PostgreSQL's")
+	cmd.Flags().BoolVar(&patroniToo, "patroni", false, "of a database that is on this machine: Patroni's log in place of PostgreSQL's")
 	return cmd
 }
 
-// logFile finds the log of a part, or of the primary of a database.
-func (o *options) logFile(cmd *cobra.Command, name string, ofPatroni bool) (string, error) {
+// logOptions are what a log is shown with.
+type logOptions struct {
+	follow, patroni bool
+	lines           int
+}
+
+// showLog shows a file of this machine, or the log of a database over the API.
+func (o *options) showLog(cmd *cobra.Command, name string, as logOptions) error {
+	ctx := cmd.Context()
+	if slices.Contains(parts(), name) {
+		h, err := home.Open(o.home)
+		if err != nil {
+			return err
+		}
+		return o.tail(ctx, h.LogFile(name), as.lines, as.follow)
+	}
+	api, err := o.api(cmd)
+	if err != nil {
+		return err
+	}
+	t, err := find(ctx, api, name)
+	if err != nil {
+		return err
+	}
+	if as.patroni {
+		path, err := o.patroniLog(ctx, t)
+		if err != nil {
+			return err
+		}
+		return o.tail(ctx, path, as.lines, as.follow)
+	}
+	l, err := ofDatabase(api, t)
+	if err != nil {
+		return err
+	}
+	if err := l.tail(ctx, o.screen.Stdout, as.lines); err != nil || !as.follow {
+		return err
+	}
+	return o.followDatabase(ctx, l, as.lines)
+}
+
+// patroniLog finds the log of Patroni of the primary of a database, on this machine.
+func (o *options) patroniLog(ctx context.Context, t target) (string, error) {
 	h, err := home.Open(o.home)
 	if err != nil {
 		return "", err
 	}
-	if slices.Contains(parts(), name) {
-		return h.LogFile(name), nil
-	}
-	api, err := o.api(cmd)
-	if err != nil {
-		return "", err
-	}
-	t, err := find(cmd.Context(), api, name)
-	if err != nil {
-		return "", err
-	}
-	d, _, err := t.truth(cmd.Context())
+	d, _, err := t.truth(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -82,10 +108,7 @@ func (o *options) logFile(cmd *cobra.Command, name string, ofPatroni bool) (stri
 	if _, err := os.Stat(dir); err != nil {
 		return "", fmt.Errorf("%s is on the host %s: look there", t.name, m.Host)
 	}
-	if ofPatroni {
-		return newest(filepath.Join(dir, patroni.LogDir, "patroni.log"))
-	}
-	return newest(filepath.Join(dir, patroni.DataDir, "log", "postgresql.log*"))
+	return newest(filepath.Join(dir, patroni.LogDir, "patroni.log"))
 }
 
 // memberToRead is that of an instance of a cluster, or the primary, or any.

@@ -23,6 +23,8 @@ func newServe(o *options) *cobra.Command {
 	var name, address, listen, join, tokenFile, pool, stonith string
 	var detection, replaceAfter time.Duration
 	var noOvercommit bool
+	var relay relayFlags
+	var public publicFlag
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a control plane: the API and the state",
@@ -36,7 +38,15 @@ func newServe(o *options) *cobra.Command {
 				Name: name, Address: address, Pool: pool, Detection: detection, Stonith: stonith, Version: version,
 				Policy: plan.Policy{Overcommit: !noOvercommit, ReplaceAfter: replaceAfter}, Log: newLog("serve"),
 			}
-			return runServe(cmd.Context(), o, cfg, listen, join, tokenFile)
+			smtp, err := relay.smtp()
+			if err != nil {
+				return err
+			}
+			pool, err := public.asked()
+			if err != nil {
+				return err
+			}
+			return runServe(cmd.Context(), o, cfg, home.Options{Listen: listen, SMTP: smtp, PublicPool: pool}, join, tokenFile)
 		},
 	}
 	flags := cmd.Flags()
@@ -50,17 +60,22 @@ func newServe(o *options) *cobra.Command {
 	flags.DurationVar(&replaceAfter, "replace-after", time.Minute, "after how long the members of a lost host are rebuilt elsewhere")
 	flags.StringVar(&stonith, "stonith", "", "command that kills a host, given its name; exit code 0 is taken as proof")
 	flags.BoolVar(&noOvercommit, "no-overcommit", false, "refuse instance classes that do not fit into the hosts")
+	relay.add(cmd)
+	public.add(cmd)
 	completeFiles(cmd, "token-file")
 	return cmd
 }
 
-func runServe(ctx context.Context, o *options, cfg serve.Config, listen, join, tokenFile string) error {
+func runServe(ctx context.Context, o *options, cfg serve.Config, opts home.Options, join, tokenFile string) error {
 	h, err := home.Open(o.home)
 	switch {
 	case join != "" && (errors.Is(err, home.ErrNone) || err == nil && !serve.HasState(h)):
-		h, cfg.Peers, err = joinHome(ctx, o.home, cfg, listen, join, tokenFile)
+		h, cfg.Peers, err = joinHome(ctx, o.home, cfg, opts.Listen, join, tokenFile)
 	case errors.Is(err, home.ErrNone):
-		h, err = home.Ensure(o.home, home.Options{Listen: listen})
+		h, err = home.Ensure(o.home, opts)
+	}
+	if err == nil && (opts.SMTP != nil || opts.PublicPool != nil) {
+		h, err = home.Ensure(o.home, home.Options{SMTP: opts.SMTP, PublicPool: opts.PublicPool})
 	}
 	if err != nil {
 		return err
@@ -78,6 +93,7 @@ func runServe(ctx context.Context, o *options, cfg serve.Config, listen, join, t
 	if cfg.Pool == "" {
 		cfg.Pool = h.EndpointPool()
 	}
+	serve.SaveMemory()
 	return serve.Run(ctx, cfg)
 }
 

@@ -67,16 +67,23 @@ func (o *options) controlText(s admin.Status) error {
 		return nil
 	}
 	var edges screen.Table
-	edges.Head("EDGE", "DRIVER", "CLIENT ADDRESS", "COST")
+	edges.Head("EDGE", "STATE", "DRIVER", "CLIENT ADDRESS", "COST")
 	for _, e := range s.Edges {
 		seen := "the edge's"
 		if e.ClientAddressVisible {
 			seen = "visible"
 		}
-		edges.Row(e.Name, e.Driver, seen, e.Cost)
+		edges.Row(e.Name, edgeCell(e), e.Driver, seen, e.Cost)
 	}
 	o.say("")
 	return edges.Write(o.screen.Stdout, o.screen.Color())
+}
+
+func edgeCell(e admin.Edge) screen.Cell {
+	if e.Running {
+		return screen.Cell{Text: "running", Style: screen.Green}
+	}
+	return screen.Cell{Text: "away", Style: screen.Red}
 }
 
 func controlCell(c admin.Control) screen.Cell {

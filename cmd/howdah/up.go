@@ -32,13 +32,23 @@ var zones = []string{"a", "b", "c"}
 func newUp(o *options) *cobra.Command {
 	var listen, region, credential string
 	var detach, disposable bool
+	var relay relayFlags
+	var public publicFlag
 	cmd := &cobra.Command{
 		Use: "up", Short: "Run a whole Howdah on this machine: control plane, edge and three zones", Args: args(cobra.NoArgs),
 		Long: "Runs one control plane, one edge and three agents that stand for the zones a, b and c, and starts again " +
 			"what ends. The first call makes the home. Databases go on when this command ends; `howdah down` stops them.",
 		Example: "  howdah up --detach\n  howdah up --home ~/test --detach --disposable",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			opts := home.Options{Listen: listen, Region: region, Disposable: disposable}
+			smtp, err := relay.smtp()
+			if err != nil {
+				return err
+			}
+			pool, err := public.asked()
+			if err != nil {
+				return err
+			}
+			opts := home.Options{Listen: listen, Region: region, Disposable: disposable, SMTP: smtp, PublicPool: pool}
 			if credential != "" {
 				c, err := home.ParseCredential(credential)
 				if err != nil {
@@ -66,6 +76,8 @@ func newUp(o *options) *cobra.Command {
 	flags.BoolVar(&detach, "detach", false, "go on in the background, and return when the API answers")
 	flags.BoolVar(&disposable, "disposable", false, "a new home may be wiped by `howdah admin wipe`: for test rigs")
 	flags.StringVar(&credential, "credential", "", "access key of the API, as KEY:SECRET[:ACCOUNT] (default: one is made)")
+	relay.add(cmd)
+	public.add(cmd)
 	return cmd
 }
 
@@ -203,7 +215,7 @@ func agentNames() []string {
 // absent are the parts that do not show in a status.
 func absent(s admin.Status) []string {
 	var missing []string
-	if len(s.Edges) == 0 {
+	if !slices.ContainsFunc(s.Edges, func(e admin.Edge) bool { return e.Running }) {
 		missing = append(missing, "edge")
 	}
 	for _, zone := range zones {

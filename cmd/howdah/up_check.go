@@ -52,6 +52,16 @@ func checkExisting(h *home.Home, o home.Options) error {
 		return fmt.Errorf("the home %s is in the region %s and stays there: use another --home", h.Dir, h.Region)
 	case o.Listen != "" && o.Listen != h.Listen && h.Holder("up") != 0:
 		return fmt.Errorf("the home %s is up already, and listens on %s: stop it with howdah down first", h.Dir, h.Listen)
+	case o.SMTP != nil && h.Holder("up") != 0 && !sameRelay(o.SMTP, h.SMTP):
+		return fmt.Errorf("the home %s is up already, with another relay for mail: stop it with howdah down first", h.Dir)
 	}
-	return nil
+	return checkPublicPool(h, o.PublicPool)
+}
+
+// sameRelay: no relay is the one without an address.
+func sameRelay(asked, has *home.SMTP) bool {
+	if has == nil {
+		has = &home.SMTP{}
+	}
+	return *asked == *has
 }

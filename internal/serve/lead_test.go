@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"
 )
@@ -18,7 +19,8 @@ import (
 type contender struct {
 	leading atomic.Bool
 	terms   atomic.Int32
-	fail    chan error // ends a term
+	held    atomic.Pointer[state.Op] // of the last term
+	fail    chan error               // ends a term
 	stop    func()
 }
 
@@ -28,7 +30,11 @@ func campaign(t *testing.T, h *hometest.Home, name string, leaders *atomic.Int32
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	done.Go(func() {
-		lead(ctx, h.Store.Client, name, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+		lead(ctx, h.Store.Client, name, slog.New(slog.DiscardHandler), func(ctx context.Context, held state.Op) error {
+			if _, err := h.Store.Commit(ctx, held, state.Put(state.Live(name), true)); err != nil {
+				t.Errorf("the leader may not write: %v", err)
+			}
+			c.held.Store(&held)
 			if n := leaders.Add(1); n != 1 {
 				t.Errorf("%d lead at the same time", n)
 			}
@@ -67,6 +73,9 @@ func TestLeadership(t *testing.T) {
 	second := campaign(t, h, "s2", leaders)
 	first.stop()
 	testkit.Eventually(t, 10*time.Second, leads(second))
+	if _, err := h.Store.Commit(t.Context(), *first.held.Load(), state.Put(state.Live("s1"), false)); !errors.Is(err, state.ErrConflict) {
+		t.Errorf("one that led before may write: %v", err)
+	}
 	if second.terms.Load() != 1 || first.terms.Load() != 1 {
 		t.Errorf("terms %d and %d, want 1 and 1", first.terms.Load(), second.terms.Load())
 	}

@@ -6,9 +6,10 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/hostapi"
+	"howdah/internal/notify"
 )
 
-// Where the certificate of the home's authority can be had: one path of our own,
+// Where the certificates of the home's authorities can be had: one path of our own,
 // and the one that RDS's bundle has on its download site.
 const (
 	caPath     = "/howdah/ca.pem"
@@ -16,10 +17,10 @@ const (
 )
 
 // routes sends hosts' calls and those of the admin API to handlers of their own,
-// and everything else to the API. The authority's certificate is for everyone:
-// clients need it before they can check anything else.
-func routes(api, admins, hosts http.Handler, ca []byte) http.Handler {
-	bundle := serveBundle(ca)
+// and everything else to the API. The authorities' certificates are for
+// everyone: clients need them before they can check anything else.
+func routes(api, admins, hosts, signers http.Handler, trusted func() []byte) http.Handler {
+	bundle := serveBundle(trusted)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == caPath || r.URL.Path == bundlePath:
@@ -28,14 +29,16 @@ func routes(api, admins, hosts http.Handler, ca []byte) http.Handler {
 			hosts.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, admin.Path):
 			admins.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, notify.CertPath):
+			signers.ServeHTTP(w, r)
 		default:
 			api.ServeHTTP(w, r)
 		}
 	})
 }
 
-// serveBundle answers the certificate, in PEM, to GET and HEAD.
-func serveBundle(pem []byte) http.Handler {
+// serveBundle answers the certificates, in PEM, to GET and HEAD.
+func serveBundle(trusted func() []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -43,6 +46,6 @@ func serveBundle(pem []byte) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/x-pem-file")
-		w.Write(pem)
+		w.Write(trusted())
 	})
 }

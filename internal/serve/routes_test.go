@@ -21,7 +21,7 @@ func TestRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := routes(named("api"), named("admin"), named("hosts"), ca.CertPEM)
+	handler := routes(named("api"), named("admin"), named("hosts"), named("signers"), func() []byte { return ca.CertPEM })
 	cases := []struct {
 		method, path string
 		status       int
@@ -32,6 +32,7 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/howdah/ca.pem", 405, "use the method GET\n"},
 		{"POST", hostapi.Path + "heartbeat", 200, "hosts"},
 		{"GET", admin.Path + "status", 200, "admin"},
+		{"GET", "/SimpleNotificationService-abc.pem", 200, "signers"},
 		{"POST", "/", 200, "api"},
 		{"GET", "/howdah/ca.pem/", 200, "api"},
 		{"GET", "/global/", 200, "api"},
@@ -53,7 +54,7 @@ func TestBundleHasNoKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := httptest.NewRecorder()
-	routes(nil, nil, nil, ca.CertPEM).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, caPath, nil))
+	routes(nil, nil, nil, nil, func() []byte { return ca.CertPEM }).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, caPath, nil))
 	if body := answer.Body.String(); strings.Contains(body, "KEY") || strings.Count(body, "BEGIN CERTIFICATE") != 1 {
 		t.Errorf("the bundle is %s", body)
 	}

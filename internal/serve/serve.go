@@ -19,12 +19,15 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"golang.org/x/sync/errgroup"
 
+	"howdah/internal/audit"
+	"howdah/internal/authority"
 	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/etcd"
 	"howdah/internal/home"
 	"howdah/internal/hostapi"
 	"howdah/internal/judge"
+	"howdah/internal/notify"
 	"howdah/internal/plan"
 	"howdah/internal/reconcile"
 	"howdah/internal/server"
@@ -76,34 +79,48 @@ func Run(ctx context.Context, cfg Config) error {
 	pulse := judge.NewPulse()
 	reconciler := &reconcile.Reconciler{Store: store, Cache: cache, Policy: cfg.Policy, Log: cfg.Log.With("component", "reconcile")}
 	reconciler.Watch()
+	notifier := notify.New(notify.Config{
+		Store: store, Cache: cache, Base: "https://" + cfg.hostAddr(), CA: ca, Dir: cfg.Home.SignerDir(), SMTP: cfg.Home.SMTP,
+		Own: cfg.own(cache).listens, Retry: notify.DefaultRetry, Log: cfg.Log.With("component", "notify"),
+	})
 	if err := cfg.introduce(ctx, store); err != nil {
 		return err
 	}
+	calls := audit.Open(cfg.Home.AuditDir(), cfg.Log.With("component", "audit"))
+	defer calls.Close()
 	api, err := server.New(server.Config{
-		Home: cfg.Home, Store: store, Cache: cache, Policy: cfg.Policy, Pool: cfg.Pool,
-		Version: cfg.Version, Log: cfg.Log.With("component", "api"),
+		Home: cfg.Home, Store: store, Cache: cache, Policy: cfg.Policy, Pool: cfg.Pool, PublicPool: cfg.Home.PublicPool,
+		Version: cfg.Version, Log: cfg.Log.With("component", "api"), Audit: calls, Newest: member.Newest,
+		Logs: &hostapi.LogReader{Identity: identity}, Settings: &hostapi.SettingChecker{Identity: identity},
 	})
 	if err != nil {
 		return err
 	}
 	hosts := &hostapi.Server{
 		Home: cfg.Home, CA: ca, Store: store, Etcd: member.Client, Beat: pulse.Beat, Log: cfg.Log.With("component", "hosts"),
+		Login: api.Login,
+		Authority: func(ctx context.Context, name string) (*certs.CA, error) {
+			return authority.Get(ctx, store, ca, cfg.Home.SealKey, name)
+		},
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cache.Run(ctx) })
 	group.Go(func() error { return watchEtcd(ctx, member) })
 	group.Go(func() error { return identity.Keep(ctx, cfg.renewal(ca)) })
-	group.Go(func() error { return cfg.listen(ctx, identity, routes(api, api.Admin(), hosts.Handler(), ca.CertPEM)) })
+	handler := routes(api, api.Admin(), hosts.Handler(), http.HandlerFunc(notifier.ServeCert), api.Bundle)
+	group.Go(func() error { return cfg.listen(ctx, identity, handler) })
 	group.Go(func() error {
-		return lead(ctx, member.Client, cfg.Name, cfg.Log, func(ctx context.Context) error {
+		return lead(ctx, member.Client, cfg.Name, cfg.Log, func(ctx context.Context, held state.Op) error {
 			j := judge.New(judge.Config{
 				Store: store, Cache: cache, Pulse: pulse, Detection: cfg.Detection, Stonith: cfg.Stonith,
-				Log: cfg.Log.With("component", "judge"),
+				Leading: held, Log: cfg.Log.With("component", "judge"),
 			})
 			leading, ctx := errgroup.WithContext(ctx)
 			leading.Go(func() error { return reconciler.Run(ctx) })
 			leading.Go(func() error { return j.Run(ctx) })
 			leading.Go(func() error { return api.RunWindows(ctx) })
+			leading.Go(func() error { return api.RunAuthorities(ctx) })
+			leading.Go(func() error { return notifier.Run(ctx) })
 			return leading.Wait()
 		})
 	})
@@ -226,8 +243,9 @@ func (cfg Config) listen(ctx context.Context, identity *certs.Identity, handler 
 	return err
 }
 
-// lead runs work while this control plane is the elected one, again and again.
-func lead(ctx context.Context, client *clientv3.Client, name string, log *slog.Logger, work func(context.Context) error) error {
+// lead runs work while this control plane is the elected one, again and again. held
+// is the condition of a commit that only the elected one may make.
+func lead(ctx context.Context, client *clientv3.Client, name string, log *slog.Logger, work func(ctx context.Context, held state.Op) error) error {
 	for ctx.Err() == nil {
 		err := leadOnce(ctx, client, name, log, work)
 		if err != nil && ctx.Err() == nil {
@@ -241,7 +259,7 @@ func lead(ctx context.Context, client *clientv3.Client, name string, log *slog.L
 	return nil
 }
 
-func leadOnce(ctx context.Context, client *clientv3.Client, name string, log *slog.Logger, work func(context.Context) error) error {
+func leadOnce(ctx context.Context, client *clientv3.Client, name string, log *slog.Logger, work func(ctx context.Context, held state.Op) error) error {
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(electionTTL), concurrency.WithContext(ctx))
 	if err != nil {
 		return fmt.Errorf("begin election: %w", err)
@@ -262,5 +280,5 @@ func leadOnce(ctx context.Context, client *clientv3.Client, name string, log *sl
 		case <-ctx.Done():
 		}
 	}()
-	return work(ctx)
+	return work(ctx, state.Held(election.Key(), election.Rev()))
 }

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"howdah/cmd/howdah/screen"
+	"howdah/internal/admin"
+)
+
+func newCA(o *options) *cobra.Command {
+	return group("ca", "List the authorities that sign the certificates of databases, and make newer ones",
+		"Clients verify the certificates of databases by authorities that come in lines: howdah-ca, which is the home's own, and those that "+
+			"have RDS's names. A newer authority of a line is in the bundle of clients at once. Databases have the rotation to it as a "+
+			"pending maintenance action.",
+		newCAList(o), newCACreate(o),
+	)
+}
+
+func newCAList(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List authorities", Args: args(cobra.NoArgs), Aliases: []string{"ls"}, Example: "  howdah ca list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			api, err := o.api(cmd)
+			if err != nil {
+				return err
+			}
+			var out admin.AuthorityListAnswer
+			if err := api.Admin(cmd.Context(), admin.VerbAuthorityList, admin.Nothing{}, &out); err != nil {
+				return err
+			}
+			return o.print(out.Authorities, func() error {
+				var t screen.Table
+				t.Head("NAME", "VALID TILL", "DATABASES", "NEWER")
+				for _, a := range out.Authorities {
+					t.Row(a.Name, a.ValidTill.Format(time.DateOnly), strconv.Itoa(a.Databases), a.Newer)
+				}
+				return t.Write(o.screen.Stdout, o.screen.Color())
+			})
+		},
+	}
+}
+
+func newCACreate(o *options) *cobra.Command {
+	var in admin.AuthorityRequest
+	cmd := &cobra.Command{
+		Use: "create", Short: "Make a newer authority, to which databases can be rotated", Args: args(cobra.NoArgs),
+		Long: "Makes the next authority of a line. Nothing changes for databases and clients until a rotation is applied: at once or in the " +
+			"maintenance window, by ApplyPendingMaintenanceAction or ModifyDBInstance. Clients with an older bundle go on working.",
+		Example: "  howdah ca create\n  howdah ca create --line rds-ca-rsa2048",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			api, err := o.api(cmd)
+			if err != nil {
+				return err
+			}
+			var out admin.Authority
+			if err := api.Admin(cmd.Context(), admin.VerbAuthorityCreate, in, &out); err != nil {
+				return err
+			}
+			return o.print(out, func() error {
+				o.say("authority   %s\nvalid till  %s", out.Name, out.ValidTill.Format(time.DateOnly))
+				o.say("\nDatabases of the line have ca-certificate-rotation pending now.")
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&in.Line, "line", "", "line of authorities, such as rds-ca-rsa2048 (default: howdah-ca, the home's own)")
+	return cmd
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"howdah/cmd/howdah/screen"
+	"howdah/internal/admin"
+)
+
+func newKey(o *options) *cobra.Command {
+	key := group("key", "Make, list and delete access keys of the API",
+		"Access keys are what clients sign their calls with. Each belongs to an account, and may be limited: to reading, or by a policy "+
+			"in IAM's JSON form.",
+		newKeyCreate(o), newKeyList(o), newKeyDelete(o),
+	)
+	key.Aliases = []string{"keys"}
+	return key
+}
+
+func newKeyCreate(o *options) *cobra.Command {
+	var in admin.KeyCreateRequest
+	var policy string
+	cmd := &cobra.Command{
+		Use: "create", Short: "Make an access key, and show its secret this once", Args: args(cobra.NoArgs),
+		Long: "Makes an access key. Its secret is shown now and never again. Without limits the key may do everything in its account; " +
+			"with --read-only and --policy, both must allow.",
+		Example: "  howdah key create --name ci --policy ci.json\n  howdah key create --account 123456789012 --read-only -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if policy != "" {
+				text, err := os.ReadFile(policy)
+				if err != nil {
+					return fmt.Errorf("read policy: %w", err)
+				}
+				in.Policy = string(text)
+			}
+			return o.createKey(cmd, in)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&in.Account, "account", "", "account that the key is for, twelve digits (default: the home's)")
+	flags.StringVar(&in.Name, "name", "", "name of the key's user, for messages and the audit log (default: the access key)")
+	flags.BoolVar(&in.ReadOnly, "read-only", false, "the key may only look")
+	flags.StringVar(&policy, "policy", "", "file with a policy in IAM's JSON form")
+	completeFiles(cmd, "policy")
+	return cmd
+}
+
+func (o *options) createKey(cmd *cobra.Command, in admin.KeyCreateRequest) error {
+	api, err := o.api(cmd)
+	if err != nil {
+		return err
+	}
+	var out admin.KeyCreateAnswer
+	if err := api.Admin(cmd.Context(), admin.VerbKeyCreate, in, &out); err != nil {
+		return err
+	}
+	return o.print(out, func() error {
+		o.say("access key  %s\nsecret      %s\naccount     %s\nname        %s", out.AccessKey, out.Secret, out.Account, out.Name)
+		o.say("\nKeep the secret now: it cannot be shown again.")
+		return nil
+	})
+}
+
+func newKeyList(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List access keys, without their secrets", Args: args(cobra.NoArgs), Aliases: []string{"ls"}, Example: "  howdah key list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			keys, err := o.keys(cmd)
+			if err != nil {
+				return err
+			}
+			return o.print(keys, func() error {
+				var t screen.Table
+				t.Head("ACCESS KEY", "ACCOUNT", "NAME", "MAY", "CREATED")
+				for _, k := range keys {
+					t.Row(k.AccessKey, k.Account, k.Name, mayOf(k), createdOf(k))
+				}
+				return t.Write(o.screen.Stdout, o.screen.Color())
+			})
+		},
+	}
+}
+
+func (o *options) keys(cmd *cobra.Command) ([]admin.Key, error) {
+	api, err := o.api(cmd)
+	if err != nil {
+		return nil, err
+	}
+	var out admin.KeyListAnswer
+	return out.Keys, api.Admin(cmd.Context(), admin.VerbKeyList, admin.Nothing{}, &out)
+}
+
+func mayOf(k admin.Key) string {
+	switch {
+	case k.OfHome:
+		return "everything, also to the home"
+	case k.ReadOnly && k.Policy != "":
+		return "read, by its policy"
+	case k.ReadOnly:
+		return "read"
+	case k.Policy != "":
+		return "by its policy"
+	}
+	return "everything"
+}
+
+func createdOf(k admin.Key) string {
+	if k.Created == nil {
+		return "with the home"
+	}
+	return k.Created.UTC().Format(time.DateTime) + "Z"
+}
+
+func newKeyDelete(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete ACCESS-KEY", Short: "Delete an access key", Args: oneName, Aliases: []string{"rm"}, ValidArgsFunction: o.completeKeys,
+		Long:    "Deletes an access key: calls that it signs are refused from then on. The home's own keys are in its file credentials.json.",
+		Example: "  howdah key delete HOWDAH0123456789ABCD",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, err := o.api(cmd)
+			if err != nil {
+				return err
+			}
+			if err := api.Admin(cmd.Context(), admin.VerbKeyDelete, admin.KeyRequest{AccessKey: args[0]}, &admin.Nothing{}); err != nil {
+				return err
+			}
+			return o.print(keyView{AccessKey: args[0], Deleted: true}, func() error { o.say("%s is deleted", args[0]); return nil })
+		},
+	}
+}
+
+// keyView is the answer of key delete.
+type keyView struct {
+	AccessKey string `json:"access_key"`
+	Deleted   bool   `json:"deleted"`
+}
+
+// completeKeys completes the access keys that can be deleted.
+func (o *options) completeKeys(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, err := o.keys(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, k := range all {
+		if !k.OfHome {
+			names = append(names, k.AccessKey)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
