@@ -34,12 +34,17 @@ bench-ha: build ## measure failovers, endpoints and memory on real processes (ab
 	@$(GO) build -o bin/bench-ha ./test/bench/ha
 	@bin/bench-ha -howdah $(HOWDAH) $(BENCH_FLAGS)
 
-generate: ## rewrite api/ from the public service models, and docs/cli.md
+bench-scale: ## measure a control plane with 100, 1,000 and 10,000 instances on pretended hosts (six minutes)
+	@$(GO) build -o bin/bench-scale ./test/bench/scale
+	@bin/bench-scale $(BENCH_FLAGS)
+
+generate: ## rewrite api/ from the public service models, docs/cli.md and docs/guide/api.md
 	@scripts/install --test
 	@HOWDAH_BOTOCORE=$$(echo $$(scripts/install --print-test-dir)/botocore-*.whl) $(GO) generate ./api
 	@$(GO) run ./cmd/howdah gen-docs docs/cli.md
+	@$(GO) run ./cmd/howdah gen-api docs/guide/api.md
 
 clean: ## remove what was built
 	@rm -rf bin
 
-.PHONY: help up down install build test check bench-ha generate clean
+.PHONY: help up down install build test check bench-ha bench-scale generate clean

@@ -14,7 +14,7 @@ import (
 const pollEvery = 20 * time.Millisecond
 
 // Eventually calls check until it returns nil, and fails the test with the last
-// error once within has passed. It is the only way tests wait.
+// error once within has passed. It is how tests wait.
 func Eventually(t testing.TB, within time.Duration, check func() error) {
 	t.Helper()
 	deadline := time.Now().Add(within)
@@ -27,6 +27,17 @@ func Eventually(t testing.TB, within time.Duration, check func() error) {
 			t.Fatalf("not within %s: %v", within, err)
 		}
 		time.Sleep(pollEvery)
+	}
+}
+
+// Always calls check for as long as the given time and fails the test with its
+// first error: for what must not happen, where nothing tells that it had its chance.
+func Always(t testing.TB, during time.Duration, check func() error) {
+	t.Helper()
+	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(pollEvery) {
+		if err := check(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -36,10 +36,10 @@ class Refused(Exception):
     """psql could not log in, or its statement failed."""
 
 
-def sql(address, statement, password=PASSWORD, user="boss", database="postgres", port=5432):
+def sql(address, statement, password=PASSWORD, user="boss", database="postgres", port=5432, sslmode="verify-full"):
     """Runs one statement over TLS with the server's certificate verified, and answers its output."""
     environment = dict(os.environ, PGPASSWORD=password, PGCONNECT_TIMEOUT="3")
-    target = f"host={address} port={port} user={user} dbname={database} sslmode=verify-full"
+    target = f"host={address} port={port} user={user} dbname={database} sslmode={sslmode}"
     done = subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statement, target],
                           env=environment, capture_output=True, text=True, timeout=30, check=False)
     if done.returncode != 0:
@@ -111,9 +111,15 @@ def told(source_type, name, *texts):
     eventually(10, all_there, f"events of {name}")
 
 
+def far_window():
+    """A maintenance window that does not open while a journey goes on."""
+    day = time.strftime("%a", time.gmtime(BEGAN + 3 * 24 * 3600)).lower()
+    return f"{day}:20:00-{day}:20:30"
+
+
 def create(name, **more):
     parameters = dict(DBInstanceIdentifier=name, DBInstanceClass="db.t3.micro", Engine="postgres", AllocatedStorage=20,
-                      MasterUsername="boss", MasterUserPassword=PASSWORD)
+                      MasterUsername="boss", MasterUserPassword=PASSWORD, PreferredMaintenanceWindow=far_window())
     return rds.create_db_instance(**{**parameters, **more})["DBInstance"]
 
 

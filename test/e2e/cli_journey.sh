@@ -24,6 +24,7 @@ fail() {
 }
 
 rds() { "$aws" rds "$@" --output text; }
+ec2() { "$aws" ec2 "$@" --output text; }
 
 # is WANT COMMAND...: the command prints exactly this.
 is() {
@@ -79,7 +80,9 @@ clean() {
 }
 trap clean EXIT
 
-create=(create-db-instance --db-instance-class db.t3.micro --engine postgres --allocated-storage 20
+# A window that does not open while the journey goes on.
+day=$(LC_ALL=C date -u -d '+3 days' +%a | tr A-Z a-z)
+create=(create-db-instance --preferred-maintenance-window "$day:20:00-$day:20:30" --db-instance-class db.t3.micro --engine postgres --allocated-storage 20
 	--master-username boss --master-user-password "$password")
 
 step "the key belongs to an account"
@@ -105,6 +108,13 @@ endpoint=$(instance cli Endpoint.Address)
 is t sql "$endpoint" "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
 if PGPASSWORD=wrong-Secret-1 sql "$endpoint" "SELECT 1" 2>/dev/null; then fail "a wrong password logs in"; fi
 if PGSSLMODE=disable sql "$endpoint" "SELECT 1" 2>/dev/null; then fail "a login without TLS"; fi
+
+step "the log of an instance of the cluster is read from the beginning"
+eventually 60 status_is cli-1 available
+file=$(rds describe-db-log-files --db-instance-identifier cli-1 --query 'DescribeDBLogFiles[0].LogFileName')
+rds download-db-log-file-portion --db-instance-identifier cli-1 --log-file-name "$file" --starting-token 0 >"$work/log"
+grep -q "database system is ready to accept connections" "$work/log" || fail "the log $file: $(head -3 "$work/log")"
+refused DBLogFileNotFoundFault rds download-db-log-file-portion --db-instance-identifier cli-1 --log-file-name error/none
 
 step "a reboot with failover under load loses nothing that was acknowledged"
 sql "$endpoint" "CREATE TABLE kept (n int PRIMARY KEY)"
@@ -167,7 +177,7 @@ is CUSTOM rds create-db-cluster-endpoint --db-cluster-identifier cli-cluster --d
 endpoint_is() { [[ $(rds describe-db-cluster-endpoints --db-cluster-endpoint-identifier cli-reports --query 'DBClusterEndpoints[0].Status') == "$1" ]]; }
 eventually 20 endpoint_is available
 custom=$(rds describe-db-cluster-endpoints --db-cluster-endpoint-identifier cli-reports --query 'DBClusterEndpoints[0].Endpoint')
-is 1 sql "$custom" "SELECT n FROM t"
+eventually 20 sql_is "$custom" "SELECT n FROM t" 1
 
 step "lists come in pages and by filters"
 rds create-db-instance --db-instance-identifier cli-other --db-instance-class db.t3.micro --engine postgres --allocated-storage 20 \
@@ -189,6 +199,22 @@ rds add-tags-to-resource --resource-name "$arn" --tags Key=cost,Value=7
 rds remove-tags-from-resource --resource-name "$arn" --tag-keys team
 is "cost	7" rds list-tags-for-resource --resource-name "$arn" --query 'TagList[].[Key,Value]'
 
+step "a security group lets in whom it says"
+group=$(ec2 create-security-group --group-name cli --description "made by the command line" --query GroupId)
+is "True	10.0.0.0/8	5432" ec2 authorize-security-group-ingress --group-id "$group" --protocol tcp --port 5432 --cidr 10.0.0.0/8 \
+	--query '[Return,SecurityGroupRules[0].CidrIpv4,SecurityGroupRules[0].ToPort]'
+is active rds modify-db-instance --db-instance-identifier cli-other --vpc-security-group-ids "$group" --query 'DBInstance.VpcSecurityGroups[0].Status'
+eventually 60 status_is cli-other available
+other=$(instance cli-other Endpoint.Address)
+shut() { ! sql "$other" "SELECT 1"; }
+eventually 5 shut
+is True ec2 authorize-security-group-ingress --group-name cli --ip-permissions \
+	'IpProtocol=tcp,FromPort=5432,ToPort=5432,IpRanges=[{CidrIp=127.0.0.0/8,Description=this machine}]' --query Return
+eventually 5 sql_is "$other" "SELECT 1" 1
+is "$group	cli" ec2 describe-security-groups --filters Name=group-name,Values='cl*' --query 'SecurityGroups[].[GroupId,GroupName]'
+refused DependencyViolation ec2 delete-security-group --group-id "$group"
+refused InvalidGroup.NotFound ec2 describe-security-groups --group-ids sg-0123
+
 step "deleted, all is gone"
 refused InvalidParameterCombination rds delete-db-instance --db-instance-identifier cli
 refused InvalidDBClusterStateFault rds delete-db-cluster --db-cluster-identifier cli-cluster --skip-final-snapshot
@@ -201,4 +227,5 @@ is deleting rds delete-db-cluster --db-cluster-identifier cli-cluster --skip-fin
 eventually 30 cluster_gone cli-cluster
 rds wait db-cluster-deleted --db-cluster-identifier cli-cluster
 if sql "$endpoint" "SELECT 1" 2>/dev/null; then fail "the endpoint still answers"; fi
+ec2 delete-security-group --group-id "$group" >/dev/null
 step "done"

@@ -183,6 +183,7 @@ func (c *cli) primary(name string) string {
 
 // TestCommandLine is the life of a home by its commands alone.
 func TestCommandLine(t *testing.T) {
+	t.Parallel()
 	c := newCLI(t)
 	c.refuses(1, "no Howdah home here", "status")
 	c.refuses(2, "--listen", "up", "--listen", "nowhere", "--detach")
@@ -347,6 +348,7 @@ func (c *cli) holder(lock string) int {
 
 // TestHomesSideBySide: two homes on one machine do not touch each other.
 func TestHomesSideBySide(t *testing.T) {
+	t.Parallel()
 	one := newCLI(t)
 	two := &cli{T: t, program: one.program, home: one.home + "-2"}
 	t.Cleanup(two.tidy)

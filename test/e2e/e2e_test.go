@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/home"
 	"howdah/internal/testkit"
+	"howdah/test/script"
 )
 
 const (
@@ -23,29 +25,68 @@ const (
 )
 
 // journeys of api_journey.py, the longest first.
-var journeys = []string{"cluster", "instance", "replica", "multi-az-cluster", "deleting", "refusals"}
+var journeys = []string{"cluster", "instance", "replica", "multi-az-cluster", "deleting", "refusals", "parameter-groups", "cluster-parameter-groups"}
 
 func TestJourneys(t *testing.T) {
-	python, aws := program(t, "HOWDAH_TEST_PYTHON", "python3"), program(t, "HOWDAH_TEST_AWS", "aws")
+	t.Parallel()
+	python, aws, aws2 := program(t, "HOWDAH_TEST_PYTHON", "python3"), program(t, "HOWDAH_TEST_AWS", "aws"), program(t, "HOWDAH_TEST_AWS2", "aws")
 	testkit.NeedProgram(t, "psql")
 	needModule(t, python, "boto3")
+	needCLI(t, aws, "aws-cli/1.")
+	needCLI(t, aws2, "aws-cli/2.")
 	h := start(t)
+	h.checked(t)
 	t.Run("all", func(t *testing.T) {
-		for n, name := range journeys {
+		h.walks(t, python, aws, aws2)
+		regions := 0
+		// journey runs one beside the others, in the next region that is nobody's yet.
+		journey := func(name string, take func(t *testing.T, region int)) {
+			region := regions
+			regions++
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				h.run(t, n, "", python, "api_journey.py", name)
+				take(t, region)
 			})
 		}
-		t.Run("cli", func(t *testing.T) {
-			t.Parallel()
-			h.run(t, len(journeys), "HOWDAH_TEST_AWS="+aws, "./cli_journey.sh")
-		})
-		t.Run("go", func(t *testing.T) {
-			t.Parallel()
-			goJourney(t, h.in(len(journeys)+1))
-		})
+		script := func(name, extra, program string, arguments ...string) {
+			journey(name, func(t *testing.T, region int) { h.run(t, region, extra, program, arguments...) })
+		}
+		for _, name := range journeys {
+			script(name, "", python, "api_journey.py", name)
+		}
+		script("cli", "HOWDAH_TEST_AWS="+aws, "./cli_journey.sh")
+		script("notifications", "", python, "notify_journey.py")
+		script("networks", "HOWDAH_TEST_HOME="+h.home, python, "network_journey.py")
+		script("public", "HOWDAH_TEST_HOME="+h.home, python, "public_journey.py")
+		journey("go", func(t *testing.T, region int) { goJourney(t, h.in(region)) })
+		script("logs", "HOWDAH_TEST_BINARY="+h.binary, python, "logs_journey.py")
+		script("tokens", "HOWDAH_TEST_BINARY="+h.binary, python, "tokens_journey.py")
+		script("access", "HOWDAH_TEST_BINARY="+h.binary, python, "access_journey.py")
+		script("certificates", "HOWDAH_TEST_BINARY="+h.binary, python, "certificates_journey.py")
 	})
+}
+
+// walks are those over every action, by all clients.
+func (h *howdah) walks(t *testing.T, python, aws, aws2 string) {
+	const first = 100 // of their regions
+	for n, name := range script.Clients {
+		t.Run("actions-"+name, func(t *testing.T) {
+			t.Parallel()
+			env := h.in(first + n)
+			var client script.Client
+			switch name {
+			case script.Boto3:
+				client = newBoto3(t, env, python)
+			case script.CLI1:
+				client = newCommandLine(t, env, aws)
+			case script.CLI2:
+				client = newCommandLine(t, env, aws2)
+			case script.GoSDK:
+				client = newGoSDK(t, env)
+			}
+			walkActions(t, env, name, client)
+		})
+	}
 }
 
 // program is that of an environment variable, or the one in the PATH.
@@ -63,6 +104,15 @@ func needModule(t *testing.T, python, module string) {
 	defer cancel()
 	if err := exec.CommandContext(ctx, python, "-c", "import "+module).Run(); err != nil {
 		t.Skipf("needs the module %s of %s: install it, or set HOWDAH_TEST_PYTHON", module, python)
+	}
+}
+
+func needCLI(t *testing.T, program, version string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, program, "--version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), version) {
+		t.Skipf("needs %s to be %s*, it is %q: set HOWDAH_TEST_AWS and HOWDAH_TEST_AWS2", program, version, out)
 	}
 }
 
@@ -94,6 +144,10 @@ func start(t *testing.T) *howdah {
 		must(t, upTimeout, h.binary, "down", "--purge", "--home", h.home)
 	})
 	must(t, upTimeout, h.binary, "up", "--home", h.home, "--detach", "--disposable", "--credential", "AKID:secret:123456789012")
+	// Its network is known now, and what is free in it.
+	must(t, upTimeout, h.binary, "down", "--home", h.home)
+	must(t, upTimeout, h.binary, "up", "--home", h.home, "--detach", "--public-pool", network(t, h.home)+".16.0/24")
+	h.env["HOWDAH_TEST_STATUS"] = h.binary + " status --home " + h.home // for a journey that fails
 	lines := bufio.NewScanner(strings.NewReader(must(t, upTimeout, h.binary, "env", "--home", h.home)))
 	for lines.Scan() {
 		if name, value, ok := strings.Cut(strings.TrimPrefix(lines.Text(), "export "), "="); ok {
@@ -101,6 +155,16 @@ func start(t *testing.T) *howdah {
 		}
 	}
 	return h
+}
+
+// network is the home's part of the loopback network, as "127.93".
+func network(t *testing.T, dir string) string {
+	t.Helper()
+	h, err := home.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.Network
 }
 
 // must runs a command that has to succeed, and answers what it printed.
@@ -136,10 +200,7 @@ func (h *howdah) run(t *testing.T, n int, more, name string, args ...string) {
 	// A journey that is too late still deletes what it created.
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 30 * time.Second
-	command.Env = append(os.Environ(), more)
-	for name, value := range h.in(n) {
-		command.Env = append(command.Env, name+"="+value)
-	}
+	command.Env = append(environ(h.in(n)), more)
 	out, err := command.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %v\n%s", name, err, out)
@@ -148,7 +209,8 @@ func (h *howdah) run(t *testing.T, n int, more, name string, args ...string) {
 	t.Logf("%s", out)
 }
 
-// showLogs prints the end of every log of a home.
+// showLogs prints the beginning and the end of every log of a home: why a database
+// never came up stands at the beginning.
 func showLogs(t *testing.T, home string) {
 	for _, pattern := range []string{"log/*.log", "hosts/*/members/*/log/patroni.log"} {
 		files, err := filepath.Glob(filepath.Join(home, pattern))
@@ -156,7 +218,7 @@ func showLogs(t *testing.T, home string) {
 			continue
 		}
 		for _, f := range files {
-			if out, err := exec.Command("tail", "-n", "40", f).Output(); err == nil {
+			if out, err := exec.Command("sh", "-c", `head -n 25 "$1"; echo …; tail -n 40 "$1"`, "sh", f).Output(); err == nil {
 				t.Logf("---- %s\n%s", f, out)
 			}
 		}

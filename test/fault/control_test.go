@@ -2,9 +2,12 @@ package fault
 
 import (
 	"errors"
+	"syscall"
 	"testing"
 	"time"
 
+	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/postgres"
 	"howdah/internal/testkit/rig"
 )
 
@@ -58,5 +61,45 @@ func TestTheLeadingControlPlaneDiesWithAHost(t *testing.T) {
 	s.must(old.Thaw(), "thaw it")
 	s.must(s.rig.StartPart("serve"), "start serve")
 	s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
+	w.nothingLost()
+}
+
+// etcd is away for longer than any lease lasts, and comes back with all of them old.
+// The agents see that too, and must not take a healthy Patroni for one that hangs.
+func TestEtcdIsAwayForLongerThanALease(t *testing.T) {
+	s := begin(t, nil)
+	id := s.given("orders", true)
+	w := s.writing("orders")
+	old := s.leader(id)
+	pid := must(postgres.Postmaster(old.DataDir()))
+	serve := s.rig.PID("serve")
+	s.must(syscall.Kill(serve, syscall.SIGSTOP), "freeze the control plane")
+	frozen := time.Now()
+	s.eventually(60*time.Second, func() error {
+		if time.Since(frozen) < (patroni.TTL+5)*time.Second {
+			return errors.New("the leases have not run out yet")
+		}
+		return nil
+	})
+	w.works(3 * time.Second)
+	s.must(syscall.Kill(serve, syscall.SIGCONT), "thaw it")
+	s.must(s.rig.WaitStatus(s.Context(), "orders", "available", 30*time.Second), "after the return of etcd")
+	// For as long as a verdict would take.
+	thawed := time.Now()
+	s.eventually(60*time.Second, func() error {
+		if time.Since(thawed) < 2*patroni.SelfDemotion*time.Second {
+			return errors.New("an agent could still make a verdict")
+		}
+		return s.rig.InSync(s.Context(), id, 1)
+	})
+	if m := s.leader(id); m.Name != old.Name || must(postgres.Postmaster(m.DataDir())) != pid {
+		t.Errorf("%s leads, with process %d; before: %s, %d", m.Name, must(postgres.Postmaster(m.DataDir())), old.Name, pid)
+	}
+	if n := len(must(s.rig.Failovers(s.Context(), id))); n != 0 {
+		t.Errorf("%d failovers, for nothing", n)
+	}
+	if s.hasEvent("orders", "hanging Patroni") == nil {
+		t.Error("a healthy Patroni was restarted")
+	}
 	w.nothingLost()
 }

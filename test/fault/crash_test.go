@@ -109,7 +109,7 @@ func TestAHangingPatroniIsMended(t *testing.T) {
 	standby := s.standby(id)
 	caught := make(chan bool, 1)
 	stop := make(chan struct{})
-	go func() { caught <- killStartHelper(stop) }()
+	go func() { caught <- s.killStartHelper(stop) }()
 	s.must(standby.KillPostgres(), "kill the standby's PostgreSQL")
 	select {
 	case <-caught:
@@ -139,8 +139,9 @@ func (s *story) standby(database string) rig.Member {
 	return rig.Member{}
 }
 
-// killStartHelper kills the first multiprocessing child that starts a postmaster.
-func killStartHelper(stop chan struct{}) bool {
+// killStartHelper kills the first multiprocessing child of this rig that starts a
+// postmaster.
+func (s *story) killStartHelper(stop chan struct{}) bool {
 	for {
 		select {
 		case <-stop:
@@ -150,7 +151,7 @@ func killStartHelper(stop chan struct{}) bool {
 		out, _ := exec.Command("pgrep", "-f", "multiprocessing.spawn").Output()
 		for _, pid := range strings.Fields(string(out)) {
 			cgroup, err := os.ReadFile("/proc/" + pid + "/cgroup")
-			if err == nil && strings.Contains(string(cgroup), "howdah-") {
+			if err == nil && strings.Contains(string(cgroup), "howdah-"+s.rig.Home.ID) {
 				if exec.Command("kill", "-9", pid).Run() == nil {
 					return true
 				}
@@ -178,4 +179,49 @@ func TestNoPostgreSQLWithoutPatroni(t *testing.T) {
 		t.Error("the old primary leads still")
 	}
 	w.nothingLost()
+}
+
+// Patroni of the primary is frozen, and nothing else: PostgreSQL and its host look
+// healthy, while the lease runs out. It is fenced before another one is elected.
+func TestAFrozenPatroniIsReplaced(t *testing.T) {
+	s := begin(t, nil)
+	id := s.given("orders", true)
+	w := s.writing("orders")
+	old := s.leader(id)
+	pid := must(postgres.Postmaster(old.DataDir()))
+	s.must(old.FreezePatroni(), "freeze Patroni of the primary")
+	s.eventually(25*time.Second, func() error {
+		m, err := s.rig.Leader(s.Context(), id)
+		if err == nil && m.Name == old.Name {
+			err = errors.New("it leads still")
+		}
+		return err
+	})
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid)); err == nil {
+		t.Error("another one was elected while the old primary served")
+	}
+	w.works(10 * time.Second)
+	s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
+	w.nothingLost()
+	s.toldWhy(id, "lease", "killed")
+}
+
+// Patroni of the standby is frozen: it is started again, and costs no failover.
+func TestAFrozenPatroniOfAStandbyIsMended(t *testing.T) {
+	s := begin(t, nil)
+	id := s.given("orders", true)
+	w := s.writing("orders")
+	standby := s.standby(id)
+	pid := must(postgres.Postmaster(standby.DataDir()))
+	s.must(standby.FreezePatroni(), "freeze Patroni of the standby")
+	s.eventually(60*time.Second, func() error { return s.hasEvent("orders", "hanging Patroni") })
+	s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
+	w.works(3 * time.Second)
+	w.nothingLost()
+	if now := must(postgres.Postmaster(standby.DataDir())); now != pid {
+		t.Errorf("PostgreSQL of the standby is process %d, was %d", now, pid)
+	}
+	if n := len(must(s.rig.Failovers(s.Context(), id))); n != 0 {
+		t.Errorf("%d failovers, for nothing", n)
+	}
 }

@@ -14,15 +14,26 @@ import (
 // A primary whose host answers nothing is replaced in seconds, without STONITH;
 // when it wakes up it follows.
 func TestAFrozenPrimaryIsReplaced(t *testing.T) {
-	s := begin(t, nil)
+	begin(t, nil).replacesAFrozenPrimary(8 * time.Second)
+}
+
+// The same where nobody may change the kernel's rules: the standby's host ends the WAL
+// receiver instead, and the standby's own Patroni does not bring it back.
+func TestAFrozenPrimaryOfAnOrdinaryUserIsReplaced(t *testing.T) {
+	s := begin(t, func(o *rig.Options) { o.User = &rig.Account{UID: 65534, GID: 65534} })
+	s.replacesAFrozenPrimary(20 * time.Second)
+}
+
+func (s *story) replacesAFrozenPrimary(within time.Duration) {
+	s.Helper()
 	id := s.given("orders", true)
 	w := s.writing("orders")
 	old := s.leader(id)
 	s.must(old.Freeze(), "freeze the primary's host")
 	defer old.Thaw()
-	w.works(8 * time.Second)
+	w.works(within)
 	if s.leader(id).Name == old.Name {
-		t.Fatal("the frozen primary leads still")
+		s.Fatal("the frozen primary leads still")
 	}
 	s.must(old.Thaw(), "thaw it")
 	s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
@@ -60,7 +71,7 @@ func (s *story) toldWhy(database, cause, method string) {
 // The network of the primary's host is cut; its own clients still reach it. It
 // must acknowledge nothing that is lost later.
 func TestAPartitionedPrimaryAcknowledgesNothing(t *testing.T) {
-	s := begin(t, func(o *rig.Options) { o.Netns = true })
+	s := alone(t, func(o *rig.Options) { o.Netns = true })
 	id := s.given("orders", true)
 	w := s.writing("orders")
 	old := s.leader(id)

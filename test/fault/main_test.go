@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	dir, err := os.MkdirTemp("", "howdah-fault-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // some stories run as an ordinary user
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -51,9 +54,17 @@ type story struct {
 	rig *rig.Rig
 }
 
-// begin starts a rig that is gone when the test ends; its logs are shown when the
-// test fails.
+// begin starts a rig that is gone when the test ends, beside the rigs of other
+// stories; its logs are shown when the test fails.
 func begin(t *testing.T, change func(*rig.Options)) *story {
+	t.Helper()
+	t.Parallel()
+	return alone(t, change)
+}
+
+// alone is begin for a story that changes what rigs share: it has namespaces, whose
+// addresses are the same in each rig, or changes the kernel's rules.
+func alone(t *testing.T, change func(*rig.Options)) *story {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "howdah-fault-")
 	if err != nil {
@@ -74,7 +85,8 @@ func begin(t *testing.T, change func(*rig.Options)) *story {
 	}
 	r, err := rig.Start(t.Context(), o)
 	if err != nil {
-		t.Fatalf("start the rig (logs in %s): %v", dir, err)
+		showLogs(t, dir)
+		t.Fatalf("start the rig: %v", err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {

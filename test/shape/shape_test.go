@@ -28,7 +28,8 @@ var allowed = map[string][]string{
 
 func TestPurePackagesDoNoIO(t *testing.T) {
 	for _, pkg := range []string{
-		"internal/plan", "internal/spec", "internal/member", "internal/route", "internal/postmortem",
+		"internal/param", "internal/plan", "internal/spec", "internal/iam", "internal/member", "internal/route", "internal/postmortem",
+		"internal/network", "internal/network/cidr",
 		"internal/engine/patroni", "internal/engine/postgres/lsn",
 	} {
 		t.Run(pkg, func(t *testing.T) {

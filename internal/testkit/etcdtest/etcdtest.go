@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
@@ -33,7 +34,7 @@ func Store(t testing.TB) *state.Store {
 	}
 	m, err := etcd.Start(t.Context(), etcd.Config{
 		Name: "s1", Dir: t.TempDir(), CertDir: dir, ClientAddr: testkit.FreeAddr(t), PeerAddr: testkit.FreeAddr(t),
-		Log: slog.New(slog.DiscardHandler),
+		Tick: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"howdah/internal/certs"
 	"howdah/internal/etcd"
@@ -46,7 +47,7 @@ func New(t testing.TB) *Home {
 	client := testkit.FreeAddr(t)
 	m, err := etcd.Start(t.Context(), etcd.Config{
 		Name: "s1", Dir: h.EtcdDir(), CertDir: h.CertDir(), ClientAddr: client, PeerAddr: testkit.FreeAddr(t),
-		Log: slog.New(slog.DiscardHandler),
+		Tick: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

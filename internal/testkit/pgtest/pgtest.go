@@ -42,8 +42,9 @@ type Server struct {
 
 // Options say what a server is like; the zero value is a plain one.
 type Options struct {
-	Pair    *certs.Pair // with TLS, by this certificate
-	Standby bool        // in recovery until it is promoted
+	Pair     *certs.Pair // with TLS, by this certificate
+	Standby  bool        // in recovery until it is promoted
+	Settings string      // more lines of postgresql.conf
 }
 
 // Start makes a cluster with the database rdsadmin and the superuser rdsmon, and
@@ -116,7 +117,7 @@ func (s *Server) configure(o Options) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	lines := fmt.Sprintf("listen_addresses = '%s'\nport = %s\nunix_socket_directories = '%s'\nfsync = off\n", host, port, s.dir)
+	lines := fmt.Sprintf("listen_addresses = '%s'\nport = %s\nunix_socket_directories = '%s'\nfsync = off\n", host, port, s.dir) + o.Settings
 	if o.Pair != nil {
 		uid, gid := -1, -1
 		if s.user != nil {

@@ -70,14 +70,19 @@ func (r *Rig) WaitStatus(ctx context.Context, name, status string, within time.D
 
 // Create makes an instance and waits until it is available.
 func (r *Rig) Create(ctx context.Context, name string, multiAZ bool) error {
+	if err := r.Ask(ctx, name, multiAZ); err != nil {
+		return err
+	}
+	return r.WaitStatus(ctx, name, "available", time.Minute)
+}
+
+// Ask asks for an instance, and does not wait for it.
+func (r *Rig) Ask(ctx context.Context, name string, multiAZ bool) error {
 	in := &rds.CreateDBInstanceMessage{
 		DBInstanceIdentifier: &name, Engine: ptr("postgres"), DBInstanceClass: ptr("db.t3.micro"),
 		AllocatedStorage: ptr(int32(20)), MasterUsername: ptr("app"), MasterUserPassword: ptr(Password), MultiAZ: &multiAZ,
 	}
-	if err := r.Call(ctx, "CreateDBInstance", in, &rds.CreateDBInstanceResult{}); err != nil {
-		return err
-	}
-	return r.WaitStatus(ctx, name, "available", time.Minute)
+	return r.Call(ctx, "CreateDBInstance", in, &rds.CreateDBInstanceResult{})
 }
 
 func ptr[T any](v T) *T { return &v }

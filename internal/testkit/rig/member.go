@@ -157,7 +157,12 @@ func (m Member) KillPostgres() error {
 }
 
 // KillPatroni kills Patroni alone.
-func (m Member) KillPatroni() error {
+func (m Member) KillPatroni() error { return m.signalPatroni(syscall.SIGKILL) }
+
+// FreezePatroni stops Patroni alone: PostgreSQL and the host's agent go on.
+func (m Member) FreezePatroni() error { return m.signalPatroni(syscall.SIGSTOP) }
+
+func (m Member) signalPatroni(sig syscall.Signal) error {
 	host, group, err := m.group()
 	if err != nil {
 		return err
@@ -166,7 +171,7 @@ func (m Member) KillPatroni() error {
 	if err != nil {
 		return err
 	}
-	return host.Signal(p, syscall.SIGKILL)
+	return host.Signal(p, sig)
 }
 
 // Freeze stops the host of a member: its agent, and all processes of the member.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -21,11 +22,15 @@ const (
 
 func hostIP(zone string) string { return fmt.Sprintf("10.99.0.%d", 11+strings.Index("abc", zone)) }
 
+// networks counts those of this process: the kernel takes the links of a namespace
+// away some time after it was removed.
+var networks atomic.Int32
+
 // network is a bridge with a namespace for each host.
 type network struct{ id string }
 
 func makeNetwork() (*network, error) {
-	n := &network{id: fmt.Sprintf("hd%d", os.Getpid())}
+	n := &network{id: fmt.Sprintf("hd%d-%d", os.Getpid(), networks.Add(1))}
 	commands := []string{
 		"ip link add " + n.bridge() + " type bridge",
 		"ip addr add " + controlIP + "/24 dev " + n.bridge(),

@@ -1,0 +1,24 @@
+package script
+
+import (
+	"regexp"
+	"strings"
+)
+
+// renamed are actions that the AWS CLI has in parts, under other names: that which
+// the script uses.
+var renamed = map[string]string{"ModifyOptionGroup": "add-option-to-option-group"}
+
+var (
+	wordBegins = regexp.MustCompile(`(.)([A-Z][a-z]+)`)
+	wordEnds   = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+)
+
+// Command is what the AWS CLI calls an action: "describe-db-instances".
+func Command(action string) string {
+	if name, ok := renamed[action]; ok {
+		return name
+	}
+	name := wordBegins.ReplaceAllString(action, "${1}-${2}")
+	return strings.ToLower(wordEnds.ReplaceAllString(name, "${1}-${2}"))
+}
