@@ -88,7 +88,7 @@ func runEdge(ctx context.Context, o *options, f edgeFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := mkdirAll(home.RunDir(m.HomeID)); err != nil {
+	if err := home.MakeRunDir(m.HomeID); err != nil {
 		return err
 	}
 	forwarder, info, err := driver.Open(ctx, settings)

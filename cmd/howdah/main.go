@@ -25,6 +25,9 @@ var version = "dev"
 // main runs one command. SIGINT and SIGTERM end its context; commands return in
 // good order then.
 func main() {
+	// Whatever is private is made so by its own mode; the user that PostgreSQL runs as
+	// has to get through the rest, also where the umask hides all that is new.
+	syscall.Umask(0o022)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	code := run(ctx, newOptions(screen.Std()), os.Args[1:])
 	stop()

@@ -152,8 +152,8 @@ func (a *Agent) makeDirs() error {
 	if err := a.checkReachable(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(a.runDir()), 0o711); err != nil {
-		return fmt.Errorf("make directories of the host: %w", err)
+	if err := home.MakeRunDir(a.HomeID); err != nil {
+		return err
 	}
 	if err := a.ownedDir(a.path("spares")); err != nil {
 		return err

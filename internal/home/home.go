@@ -264,6 +264,25 @@ func RunDir(id string) string {
 	return fmt.Sprintf("/tmp/howdah-%d-%s", os.Getuid(), id)
 }
 
+// MakeRunDir makes it, so that the databases' user passes through, whatever the umask
+// is and whoever made a part of it before.
+func MakeRunDir(id string) error {
+	dir := RunDir(id)
+	if os.Geteuid() != 0 {
+		return openWay(dir)
+	}
+	return openWay(filepath.Dir(dir), dir)
+}
+
+func openWay(dirs ...string) error {
+	for _, dir := range dirs {
+		if err := errors.Join(os.MkdirAll(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
+			return fmt.Errorf("make the directory of sockets: %w", err)
+		}
+	}
+	return nil
+}
+
 func (h *Home) path(parts ...string) string {
 	return filepath.Join(append([]string{h.Dir}, parts...)...)
 }

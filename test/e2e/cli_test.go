@@ -25,7 +25,7 @@ type cli struct {
 	program, home string
 }
 
-// newCLI builds the program. The home is purged when the test ends, and its logs
+// newCLI prepares a home. It is purged when the test ends, and its logs
 // are shown when the test has failed.
 func newCLI(t *testing.T) *cli {
 	t.Helper()
@@ -40,11 +40,7 @@ func newCLI(t *testing.T) *cli {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	c := &cli{T: t, program: filepath.Join(dir, "howdah"), home: filepath.Join(dir, "home")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", c.program, "howdah/cmd/howdah")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	c := &cli{T: t, program: binary, home: filepath.Join(dir, "home")}
 	t.Cleanup(c.tidy)
 	return c
 }
@@ -262,10 +258,13 @@ func (c *cli) databaseJourney() {
 	if n := c.sql("orders", "SELECT n FROM t"); n != "42" {
 		c.Errorf("the row is %q", n)
 	}
-	records := reads[[]struct{ Cause, Method string }](c, "failovers", "orders")
-	if len(records) != 1 || records[0].Method != "killed" {
-		c.Errorf("post-mortems: %+v", records)
-	}
+	testkit.Eventually(c, 10*time.Second, func() error {
+		records := reads[[]struct{ Cause, Method string }](c, "failovers", "orders")
+		if len(records) != 1 || records[0].Method != "killed" {
+			return fmt.Errorf("post-mortems: %+v", records)
+		}
+		return nil
+	})
 	c.well(30 * time.Second)
 	c.does(60*time.Second, "db", "reboot", "orders")
 	c.does(60*time.Second, "db", "modify", "orders", "--port", "6000", "--apply-immediately")

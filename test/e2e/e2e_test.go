@@ -135,8 +135,7 @@ func start(t *testing.T) *howdah {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	h := &howdah{binary: filepath.Join(dir, "howdah"), home: filepath.Join(dir, "home"), env: map[string]string{}}
-	must(t, upTimeout, "go", "build", "-o", h.binary, "howdah/cmd/howdah")
+	h := &howdah{binary: binary, home: filepath.Join(dir, "home"), env: map[string]string{}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			showLogs(t, h.home)

@@ -103,7 +103,12 @@ func prepare(dir string) error {
 	if dir == "" || len(dir) > maxDir || dir[0] != '/' {
 		return fmt.Errorf("%w: run directory %q is not an absolute path of at most %d bytes", endpoint.ErrInvalid, dir, maxDir)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	// What is above it is others' way, too: to the sockets of PostgreSQL.
+	err := os.MkdirAll(filepath.Dir(dir), 0o711)
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("make the run directory: %w", err)
 	}
 	var st unix.Stat_t

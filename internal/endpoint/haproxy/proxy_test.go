@@ -45,6 +45,18 @@ func runDir(t testing.TB) string {
 	return filepath.Join(dir, "run")
 }
 
+// Only its own directory is closed to others: what is above it leads to the sockets of
+// PostgreSQL, too, whoever of the home comes first.
+func TestTheDirectoryAboveStaysOpen(t *testing.T) {
+	above := filepath.Join(filepath.Dir(runDir(t)), "howdah", "0123abcd")
+	newForwarder(t, filepath.Join(above, "ep"))
+	for dir, want := range map[string]os.FileMode{filepath.Dir(above): 0o711, above: 0o711, filepath.Join(above, "ep"): 0o700} {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v; want %v", dir, info.Mode().Perm(), err, want)
+		}
+	}
+}
+
 func lead(listen netip.AddrPort, targets ...netip.AddrPort) endpoint.Endpoint {
 	return endpoint.Endpoint{ID: "test", Listen: listen, Targets: targets}
 }

@@ -1,0 +1,30 @@
+package home
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Another user passes through, although the directory was made before by somebody who
+// thought of nobody else, and the umask hides all that is new.
+func TestTheWayToSocketsIsOpen(t *testing.T) {
+	before := syscall.Umask(0o077)
+	defer syscall.Umask(before)
+	parent := filepath.Join(t.TempDir(), "howdah")
+	if err := os.Mkdir(parent, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(parent, "0123abcd")
+	for range 2 {
+		if err := openWay(parent, dir); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []string{parent, dir} {
+			if info, err := os.Stat(d); err != nil || info.Mode().Perm() != 0o711 {
+				t.Errorf("%s: %v, %v; want mode 0711", d, info.Mode(), err)
+			}
+		}
+	}
+}
