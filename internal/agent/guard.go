@@ -170,18 +170,9 @@ func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, inciden
 	return true
 }
 
-// record keeps an incident for the post-mortem. It is told in the background: the
-// failover does not wait.
+// record keeps an incident for the post-mortem.
 func (r *runner) record(ctx context.Context, incident fence.Incident) {
-	id := fmt.Sprintf("%016x", incident.Detected.UnixNano())
-	store, log := r.agent.store, r.log
-	r.done.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		if _, err := store.Commit(ctx, state.Put(state.Incident(incident.Database, id), incident)); err != nil {
-			log.Warn("record incident", "error", err)
-		}
-	})
+	r.tell(ctx, state.Put(state.Incident(incident.Database, fmt.Sprintf("%016x", incident.Detected.UnixNano())), incident))
 }
 
 // killAll ends every process of the member, proved.

@@ -76,3 +76,25 @@ func (p *publisher) write(ctx context.Context) bool {
 	p.mu.Unlock()
 	return true
 }
+
+// tell writes what somebody waits for: beside the runner, which must not wait, until
+// etcd has taken it or the runner ends, and once at least.
+func (r *runner) tell(ctx context.Context, op state.Op) {
+	ctx = context.WithoutCancel(ctx) // what is told of may have used up its time
+	r.done.Go(func() {
+		for {
+			call, cancel := context.WithTimeout(ctx, etcdTimeout)
+			_, err := r.agent.store.Commit(call, op)
+			cancel()
+			if err == nil {
+				return
+			}
+			r.log.Warn("tell", "error", err)
+			select {
+			case <-r.closed:
+				return
+			case <-time.After(writeAgain):
+			}
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,8 +19,13 @@ import (
 	"howdah/internal/state"
 )
 
+// writeAgain is the pause before a write that etcd did not take is tried again.
+const writeAgain = 200 * time.Millisecond
+
 // followTasks does what the control plane asks for, each task once.
 func (a *Agent) followTasks(ctx context.Context) error {
+	var claims sync.WaitGroup
+	defer claims.Wait()
 	prefix := state.TaskPrefix(a.Name)
 	cache := state.NewCache(a.store.Client, a.Log, prefix)
 	cache.OnChange(func(keys []string) {
@@ -29,7 +35,9 @@ func (a *Agent) followTasks(ctx context.Context) error {
 				a.forgetTask(state.Tail(key, prefix))
 				continue
 			}
-			a.begin(ctx, task.Value)
+			if a.note(task.Value.ID) {
+				claims.Go(func() { a.begin(ctx, task.Value) })
+			}
 		}
 	})
 	return cache.Run(ctx)
@@ -37,29 +45,44 @@ func (a *Agent) followTasks(ctx context.Context) error {
 
 // begin claims a task by writing that it began, in a transaction that fails when
 // it was begun before: of a task that an agent died in the middle of, the next
-// one only finds out how it ended.
+// one only finds out how it ended. It tries until etcd answers, or the task is gone.
 func (a *Agent) begin(ctx context.Context, task member.Task) {
-	if a.doing(task.ID) {
-		return
-	}
 	result := member.Result{ID: task.ID, Member: task.Member, Began: time.Now().UTC()}
-	_, err := a.store.Commit(ctx, state.Swap(state.Result(task.ID), 0, result))
 	r := a.runner(ctx, task.Member)
-	switch {
-	case err == nil:
-		a.note(task.ID)
-		r.do(func(ctx context.Context) { r.perform(ctx, task, result) })
-	case errors.Is(err, state.ErrConflict):
-		old, err := state.Get[member.Result](ctx, a.store, state.Result(task.ID))
-		if err == nil && !old.Value.Done && !old.Value.Failed {
-			r.do(func(ctx context.Context) { r.conclude(ctx, task, old.Value) })
+	for a.doing(task.ID) {
+		began, err := a.claim(ctx, result)
+		switch {
+		case err != nil:
+			a.Log.Warn("begin task", "task", task.ID, "error", err)
+		case began.Began.Equal(result.Began):
+			r.do(func(ctx context.Context) { r.perform(ctx, task, result) })
+			return
+		default:
+			if !began.Done && !began.Failed {
+				r.do(func(ctx context.Context) { r.conclude(ctx, task, began) })
+			}
+			return
 		}
-	case !errors.Is(err, state.ErrConflict):
-		a.Log.Warn("begin task", "task", task.ID, "error", err)
+		if !sleep(ctx, writeAgain) {
+			return
+		}
 	}
 }
 
-// doing reports whether this very agent began a task: then it will end it too.
+// claim writes that a task began, and answers with what is written: by this call, by
+// one whose answer was lost, or by an earlier agent.
+func (a *Agent) claim(ctx context.Context, result member.Result) (member.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	_, err := a.store.Commit(ctx, state.Swap(state.Result(result.ID), 0, result))
+	if !errors.Is(err, state.ErrConflict) {
+		return result, err
+	}
+	old, err := state.Get[member.Result](ctx, a.store, state.Result(result.ID))
+	return old.Value, err
+}
+
+// doing reports whether this very agent deals with a task.
 func (a *Agent) doing(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,10 +95,13 @@ func (a *Agent) forgetTask(id string) {
 	delete(a.begun, id)
 }
 
-func (a *Agent) note(id string) {
+// note answers false when this agent deals with the task already.
+func (a *Agent) note(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	known := a.begun[id]
 	a.begun[id] = true
+	return !known
 }
 
 var errTask = errors.New("not done")
@@ -89,7 +115,7 @@ func (r *runner) perform(ctx context.Context, task member.Task, result member.Re
 			task.Deadline.UTC().Format(time.RFC3339), errTask))
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	switch task.Kind {
 	case member.Restart:
 		client, err := r.rest()
@@ -101,14 +127,14 @@ func (r *runner) perform(ctx context.Context, task member.Task, result member.Re
 		r.done.Go(func() {
 			defer cancel()
 			defer client.HTTP.CloseIdleConnections()
-			r.finish(ctx, result, client.Restart(ctx))
+			r.finish(ctx, result, client.Restart(limited))
 		})
 	case member.Handover:
 		defer cancel()
-		r.finish(ctx, result, r.handOver(ctx))
+		r.finish(ctx, result, r.handOver(limited))
 	case member.Revive:
 		defer cancel()
-		r.finish(ctx, result, r.revive(ctx))
+		r.finish(ctx, result, r.revive(limited))
 	default:
 		defer cancel()
 		r.finish(ctx, result, fmt.Errorf("task %q is unknown to this agent: %w", task.Kind, errTask))
@@ -119,7 +145,12 @@ func (r *runner) perform(ctx context.Context, task member.Task, result member.Re
 func (r *runner) conclude(ctx context.Context, task member.Task, result member.Result) {
 	l, err := r.leadership(ctx)
 	if err != nil {
-		return // asked again when the watch is renewed
+		r.done.Go(func() {
+			if sleep(ctx, writeAgain) {
+				r.do(func(ctx context.Context) { r.conclude(ctx, task, result) })
+			}
+		})
+		return
 	}
 	if task.Kind == member.Handover && l.Leader != "" && l.Leader != r.want.Name {
 		r.finish(ctx, result, nil)
@@ -128,6 +159,7 @@ func (r *runner) conclude(ctx context.Context, task member.Task, result member.R
 	r.finish(ctx, result, fmt.Errorf("the agent was restarted in the middle: %w", errTask))
 }
 
+// finish tells how a task ended.
 func (r *runner) finish(ctx context.Context, result member.Result, err error) {
 	result.Ended = time.Now().UTC()
 	result.Done, result.Failed = err == nil, err != nil
@@ -135,11 +167,7 @@ func (r *runner) finish(ctx context.Context, result member.Result, err error) {
 		result.Detail = err.Error()
 	}
 	r.log.Info("task ended", "task", result.ID, "done", result.Done, "detail", result.Detail)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	if _, err := r.agent.store.Commit(ctx, state.Put(state.Result(result.ID), result)); err != nil {
-		r.log.Warn("report task", "task", result.ID, "error", err)
-	}
+	r.tell(ctx, state.Put(state.Result(result.ID), result))
 }
 
 func (r *runner) rest() (rest.Member, error) {

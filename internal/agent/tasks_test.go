@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
 	"howdah/internal/proc"
@@ -87,6 +89,76 @@ func TestARestartIsPatronisWork(t *testing.T) {
 	w.passed("db-2")
 	if n := calls.Load(); n != 2 {
 		t.Errorf("Patroni was asked %d times, want 2", n)
+	}
+}
+
+// shaky is an etcd whose disk stalls: of each three writes of a result it refuses the
+// first, and does the second without an answer.
+type shaky struct {
+	clientv3.KV
+	writes *atomic.Int32
+}
+
+func (s shaky) Txn(ctx context.Context) clientv3.Txn {
+	return &shakyTxn{Txn: s.KV.Txn(ctx), writes: s.writes}
+}
+
+type shakyTxn struct {
+	clientv3.Txn
+	writes  *atomic.Int32
+	results bool
+}
+
+func (t *shakyTxn) If(conditions ...clientv3.Cmp) clientv3.Txn {
+	t.Txn = t.Txn.If(conditions...)
+	return t
+}
+
+func (t *shakyTxn) Then(changes ...clientv3.Op) clientv3.Txn {
+	t.Txn = t.Txn.Then(changes...)
+	t.results = strings.HasPrefix(string(changes[0].KeyBytes()), state.ResultRoot)
+	return t
+}
+
+func (t *shakyTxn) Commit() (*clientv3.TxnResponse, error) {
+	timeout := errors.New("etcdserver: request timed out")
+	if !t.results {
+		return t.Txn.Commit()
+	}
+	switch t.writes.Add(1) % 3 {
+	case 1:
+		return nil, timeout
+	case 2:
+		if _, err := t.Txn.Commit(); err != nil {
+			return nil, err
+		}
+		return nil, timeout
+	}
+	return t.Txn.Commit()
+}
+
+func TestATaskIsDoneAndToldOfAlthoughEtcdStalls(t *testing.T) {
+	w := newWorld(t, waits)
+	var writes, calls atomic.Int32
+	w.etcd = func(kv clientv3.KV) clientv3.KV { return shaky{KV: kv, writes: &writes} }
+	w.run(nil)
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	w.awaits(a.ID, soon, running(1))
+	w.answers(a, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
+	w.ask("db-1/restart", member.Restart, a.ID, time.Minute)
+	if r := w.ended("db-1/restart"); !r.Done || r.Failed {
+		t.Errorf("result %+v", r)
+	}
+	// Its beginning took three writes, and so does its end.
+	testkit.Eventually(t, soon, func() error {
+		if n := writes.Load(); n != 6 {
+			return fmt.Errorf("%d writes, want 6", n)
+		}
+		return nil
+	})
+	if n := calls.Load(); n != 1 {
+		t.Errorf("Patroni was asked %d times, want once", n)
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/etcd"
@@ -94,6 +96,8 @@ type world struct {
 	place
 	home  *hometest.Home
 	store *state.Store
+	// etcd may stand between an agent of run and etcd.
+	etcd func(clientv3.KV) clientv3.KV
 }
 
 // newWorld has the named shell script stand for Patroni; "" is the real one. No
@@ -211,6 +215,9 @@ func (w *world) run(change func(*Agent)) (a *Agent, stop func()) {
 	}
 	client, err := etcd.Dial(ctx, w.Etcd, pair)
 	w.must(err)
+	if w.etcd != nil {
+		client.KV = w.etcd(client.KV)
+	}
 	var done sync.WaitGroup
 	done.Go(func() {
 		if err := a.Run(ctx, client); err != nil {
