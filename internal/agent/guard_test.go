@@ -43,6 +43,7 @@ func (w *world) restarted(id string, times int) {
 // PostgreSQL of a primary dies while a standby has everything: the member is
 // fenced and proved dead, its key is taken away, and it starts again.
 func TestADeadPrimaryIsFencedAndRevoked(t *testing.T) {
+	t.Parallel()
 	for _, died := range []string{"PostgreSQL", "Patroni"} {
 		t.Run(died, func(t *testing.T) {
 			w := newWorld(t, serves)
@@ -148,6 +149,7 @@ func TestAnOrphanWithoutAStandbyGetsANewPatroni(t *testing.T) {
 
 // No Patroni comes up again: a PostgreSQL whose lease nobody renews must go.
 func TestAnOrphanForGoodIsKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, serves)
 	w.run(nil)
 	a := w.startPrimary()

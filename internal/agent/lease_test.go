@@ -142,6 +142,7 @@ func (w *world) incident(scope string) (first fence.Incident) {
 // A Patroni that does not renew its lease, beside a primary that lives: the member is
 // fenced and replaced like one whose Patroni died.
 func TestAHungPatroniOfAPrimaryIsReplaced(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, serves)
 	w.run(impatient)
 	a := w.startPrimary()
@@ -165,6 +166,7 @@ func TestAHungPatroniOfAPrimaryIsReplaced(t *testing.T) {
 
 // Nobody could replace it, or it does not lead: a new Patroni takes PostgreSQL over.
 func TestAHungPatroniOfAnotherIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ name, leader, standbys string }{
 		{"a primary alone", "m1", ""},
 		{"a standby", "m2", "m1"},
@@ -201,6 +203,7 @@ func TestAHungPatroniOfAnotherIsStartedAgain(t *testing.T) {
 
 // While etcd does not answer nobody is condemned.
 func TestNoVerdictWithoutEtcd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, serves)
 	a, _ := w.run(impatient)
 	as := w.startPrimary()

@@ -20,6 +20,7 @@ import (
 // A database from nothing to nothing, with the real Patroni and PostgreSQL: what is
 // reported of it, what a killed agent means to it, a restart, a stop and its end.
 func TestTheLifeOfARealDatabase(t *testing.T) {
+	t.Parallel()
 	if _, err := FindPatroni(); err != nil {
 		testkit.Missing(t, err.Error())
 	}

@@ -111,6 +111,7 @@ func has(problem member.Problem, detail string) func(member.Report) error {
 // A Patroni that ends again and again is started ever more seldom, and the report
 // says why. Once it stays, all is well again.
 func TestACrashLoopIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ends)
 	w.run(nil)
 	a := w.assignment("db-1", 1)
@@ -171,6 +172,7 @@ func TestAMemberWaitsForItsCertificate(t *testing.T) {
 // Patroni has data, but neither a PostgreSQL nor a child that makes one: it is
 // started again, and that is recorded. One that works is left alone.
 func TestAPatroniThatHangsIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, hangs)
 	w.run(func(a *Agent) { a.hangAfter = time.Second })
 	a := w.assignment("db-1", 1)
@@ -202,6 +204,7 @@ func TestAPatroniThatHangsIsStartedAgain(t *testing.T) {
 
 // A Patroni without data is busy making them; so is one with a child.
 func TestAPatroniThatWorksIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(func(a *Agent) { a.hangAfter = 300 * time.Millisecond })
 	a := w.assignment("db-1", 1)

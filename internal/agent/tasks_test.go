@@ -282,6 +282,7 @@ func TestATaskIsNotEndedByClocks(t *testing.T) {
 // Patroni was killed and does not end, as when it waits for a dead disk: the handover
 // is given up, PostgreSQL is left alone, and the runner goes on.
 func TestAHandoverDoesNotWaitForeverForPatroni(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	a, _ := w.run(nil)
 	process := func() proc.Process {

@@ -52,6 +52,7 @@ func TestMain(m *testing.M) {
 type place struct {
 	HomeID, Dir, CertDir string
 	Etcd, Control        []string
+	Patroni              string // program; "": the real one
 }
 
 func (p place) open(ctx context.Context) (*Agent, certs.Pair, error) {
@@ -69,6 +70,9 @@ func (p place) open(ctx context.Context) (*Agent, certs.Pair, error) {
 		Etcd: p.Etcd, Control: p.Control, Identity: identity, Remember: func([]string) {},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	})
+	if err == nil && p.Patroni != "" {
+		a.patroni = p.Patroni
+	}
 	return a, pair, err
 }
 
@@ -114,8 +118,8 @@ func newWorld(t *testing.T, script string) *world {
 	w.must(h.Issue(t, "agent:"+hostName).Write(w.CertDir, -1, -1))
 	w.Control = []string{w.serveHosts()}
 	if script != "" {
+		w.Patroni = filepath.Join(h.Dir, "patroni")
 		w.setPatroni(script)
-		t.Setenv("HOWDAH_PATRONI", w.program())
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -134,14 +138,12 @@ func (w *world) must(err error) {
 	}
 }
 
-func (w *world) program() string { return filepath.Join(w.home.Dir, "patroni") }
-
 // setPatroni replaces the script in one step: it may be started at any moment.
 func (w *world) setPatroni(script string) {
 	w.Helper()
-	next := w.program() + ".new"
+	next := w.Patroni + ".new"
 	w.must(os.WriteFile(next, []byte("#!/bin/sh\n"+script), 0o755))
-	w.must(os.Rename(next, w.program()))
+	w.must(os.Rename(next, w.Patroni))
 }
 
 // Scripts that stand for Patroni. Each start adds a line to the file starts in the
