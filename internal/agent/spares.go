@@ -13,7 +13,8 @@ import (
 	"howdah/internal/param"
 )
 
-// sparesKept is how many prepared data directories wait for each version.
+// sparesKept is how many prepared data directories wait for each version; only one
+// does until the first was taken, as not every host gets new databases.
 const sparesKept = 2
 
 // initdbScript stands for initdb in a member's Patroni configuration.
@@ -25,13 +26,19 @@ type spares struct {
 	agent *Agent
 	keep  int // of each version
 
-	// By full version; used by run only.
+	// Used by run only.
+	ready map[int]int  // how many there were, by major version
+	taken map[int]bool // one was taken
+	// By full version.
 	read      map[string]param.Catalogue // not published yet
 	published map[string]bool
 }
 
 func newSpares(a *Agent) *spares {
-	return &spares{agent: a, keep: sparesKept, read: map[string]param.Catalogue{}, published: map[string]bool{}}
+	return &spares{
+		agent: a, keep: sparesKept, ready: map[int]int{}, taken: map[int]bool{},
+		read: map[string]param.Catalogue{}, published: map[string]bool{},
+	}
 }
 
 func (s *spares) dir(major int) string { return s.agent.path("spares", fmt.Sprint(major)) }
@@ -102,7 +109,7 @@ func (s *spares) refillVersion(ctx context.Context, install postgres.Install) er
 	if err != nil {
 		return err
 	}
-	missing := s.keep - len(ready)
+	missing := s.wanted(install.Major, len(ready)) - len(ready)
 	if s.keep > 0 && !s.catalogued(ctx, install) {
 		missing = max(missing, 1)
 	}
@@ -116,8 +123,19 @@ func (s *spares) refillVersion(ctx context.Context, install postgres.Install) er
 		if err := os.Rename(making, strings.Replace(making, "making-", "ready-", 1)); err != nil {
 			return fmt.Errorf("keep data directory: %w", err)
 		}
+		s.ready[install.Major]++
 	}
 	return nil
+}
+
+// wanted is how many spares of a version there should be, where so many are.
+func (s *spares) wanted(major, ready int) int {
+	s.taken[major] = s.taken[major] || ready < s.ready[major]
+	s.ready[major] = ready
+	if s.taken[major] {
+		return s.keep
+	}
+	return min(s.keep, 1)
 }
 
 // emptyTrash deletes what members left. It may take long; nobody waits for it.

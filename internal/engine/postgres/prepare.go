@@ -33,15 +33,16 @@ func Prepare(ctx context.Context, install Install, user *User, dir string) error
 	if err != nil {
 		return fmt.Errorf("make a cluster: %w", err)
 	}
-	if err := single(ctx, install, user, dir, "template1", "CREATE DATABASE rdsadmin;\n"); err != nil {
-		return err
-	}
-	for _, database := range []string{"template1", "postgres", "rdsadmin"} {
-		if err := single(ctx, install, user, dir, database, extensions.Bootstrap); err != nil {
+	for _, step := range []struct{ database, sql string }{
+		{"template1", "CREATE DATABASE rdsadmin;\n\n" + extensions.Bootstrap},
+		{"postgres", extensions.Bootstrap},
+		{"rdsadmin", extensions.Bootstrap + settingsTable},
+	} {
+		if err := single(ctx, install, user, dir, step.database, step.sql); err != nil {
 			return err
 		}
 	}
-	return single(ctx, install, user, dir, "rdsadmin", settingsTable)
+	return nil
 }
 
 // settingsTable remembers what was done once to a database, with the database:
