@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
@@ -85,7 +87,16 @@ func TestTheLifeOfARealDatabase(t *testing.T) {
 		}
 		return nil
 	})
-	a.Generation, a.Want = 6, member.Absent
+	a.Generation, a.Want = 6, member.Running
+	w.assign(a)
+	w.awaits(a.ID, time.Minute, func(r member.Report) error {
+		if !r.Ready {
+			return fmt.Errorf("report %+v", r)
+		}
+		return nil
+	})
+	shared := w.shared(a.ID)
+	a.Generation, a.Want = 7, member.Absent
 	w.assign(a)
 	w.awaits(a.ID, time.Minute, func(r member.Report) error {
 		if !r.Gone {
@@ -96,7 +107,25 @@ func TestTheLifeOfARealDatabase(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(w.Dir, "members", a.ID)); !os.IsNotExist(err) {
 		t.Errorf("the data: %v", err)
 	}
+	// It was killed, and nobody will start on its data again.
+	testkit.Eventually(t, soon, func() error {
+		if _, err := unix.SysvShmCtl(shared, unix.IPC_STAT, new(unix.SysvShmDesc)); err == nil {
+			return fmt.Errorf("its shared memory %d is left", shared)
+		}
+		return nil
+	})
 	stop()
+}
+
+// shared is the shared memory of a member's server, by its pid file.
+func (w *world) shared(id string) int {
+	w.Helper()
+	segment, err := strconv.Atoi(w.lines(id, "data/postmaster.pid")[7]) // after its key
+	w.must(err)
+	if _, err := unix.SysvShmCtl(segment, unix.IPC_STAT, new(unix.SysvShmDesc)); err != nil {
+		w.Fatalf("shared memory %d: %v", segment, err)
+	}
+	return segment
 }
 
 // admits checks that pg_hba.conf lets just those in who may connect, as the agent

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/param"
 )
@@ -145,7 +146,8 @@ func (s *spares) emptyTrash() {
 		return
 	}
 	for _, e := range entries {
-		if err := os.RemoveAll(s.agent.path("trash", e.Name())); err != nil {
+		dir := s.agent.path("trash", e.Name())
+		if err := errors.Join(postgres.RemoveShared(filepath.Join(dir, patroni.DataDir)), os.RemoveAll(dir)); err != nil {
 			s.agent.Log.Warn("empty trash", "error", err)
 		}
 	}

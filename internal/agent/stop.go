@@ -103,6 +103,8 @@ func stopMember(ctx context.Context, procs *proc.Host, dir string, kill bool) er
 	if _, err := group.Kill(ctx); err != nil {
 		return fmt.Errorf("stop %s: %w", id, err)
 	}
+	// What it does not know it leaves: that costs memory, and nothing else.
+	_ = postgres.RemoveShared(filepath.Join(dir, patroni.DataDir))
 	return group.Remove()
 }
 
