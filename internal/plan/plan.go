@@ -257,6 +257,9 @@ func begin(in Input) *work {
 	for _, m := range w.members() {
 		m.Boost = m.Boost && w.primary() == nil
 	}
+	if a := w.out.Layout.Asked; a != nil {
+		w.progress(a.Request) // notes its end, whoever asks for it: the result may be swept from then on
+	}
 	return w
 }
 

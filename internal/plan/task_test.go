@@ -40,3 +40,32 @@ func TestATaskThatEndedIsNotWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// The planner went on to something else before a task ended: its end is noted all the
+// same, while the result is there.
+func TestTheEndOfATaskIsNoted(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	asked := Asked{Request: "db-1/failover/1/last/m2", Attempt: 1, Member: "m2", At: now.Add(-10 * time.Second)}
+	for name, c := range map[string]struct {
+		result *member.Result
+		now    time.Time
+		noted  bool
+	}{
+		"under way": {nil, now, false},
+		"done":      {&member.Result{Done: true}, now, true},
+		"failed":    {&member.Result{Failed: true}, now, true},
+		"lost":      {nil, now.Add(TaskDeadline + taskGrace), true},
+	} {
+		results := map[string]member.Result{}
+		if c.result != nil {
+			results[asked.ID()] = *c.result
+		}
+		out := Next(Input{Now: c.now, Want: Database{ID: "db-1"}, Results: results, Layout: Layout{ID: "db-1", Asked: &asked}})
+		if ended := out.Layout.Asked.Ended; ended.Equal(c.now) != c.noted || ended.IsZero() == c.noted {
+			t.Errorf("%s: ended at %s", name, ended)
+		}
+		if !asked.Ended.IsZero() {
+			t.Fatalf("%s: the input was changed", name)
+		}
+	}
+}

@@ -100,16 +100,19 @@ func has(l *plan.Layout, name string) bool {
 }
 
 // finishedTasks are tasks of databases that are at rest or gone. While something
-// is going on their results are what the planner knows it by.
+// is going on their results are what the planner knows it by; one whose end it has not
+// noticed it would wait for.
 func (w *world) finishedTasks() []state.Op {
 	var ops []state.Op
 	for _, t := range state.ViewAll[member.Task](w.cache, state.TaskRoot) {
 		database, _, _ := strings.Cut(t.Value.ID, "/")
-		if layout, err := state.View[plan.Layout](w.cache, state.Layout(database)); err == nil && len(layout.Value.Steps) > 0 {
+		layout, err := state.View[plan.Layout](w.cache, state.Layout(database))
+		if err == nil && len(layout.Value.Steps) > 0 {
 			continue
 		}
 		_, _, done := w.cache.Raw(state.Result(t.Value.ID))
-		if done || w.now.After(t.Value.Deadline) {
+		awaited := err == nil && layout.Value.Asked != nil && layout.Value.Asked.Ended.IsZero() && layout.Value.Asked.ID() == t.Value.ID
+		if done && !awaited || w.now.After(t.Value.Deadline) {
 			ops = append(ops, state.Delete(t.Key), state.Delete(state.Result(t.Value.ID)))
 		}
 	}

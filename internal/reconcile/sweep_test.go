@@ -127,6 +127,31 @@ func TestReportsOfForgottenMembersAreSwept(t *testing.T) {
 	}
 }
 
+// The result of a task whose end the planner has not noticed is what it waits for.
+func TestAResultThatIsAwaitedStays(t *testing.T) {
+	b := made(t, false)
+	l := b.layout()
+	l.Asked = &plan.Asked{Request: dbID + "/reboot/1", Attempt: 1, Member: "m1", At: b.now}
+	id, earlier := l.Asked.ID(), dbID+"/reboot/1#0@m1"
+	ops := []state.Op{state.Put(state.Layout(dbID), l)}
+	for _, task := range []string{id, earlier} {
+		ops = append(ops, state.Put(state.Task("a", task), member.Task{ID: task, Deadline: b.now.Add(time.Minute)}),
+			state.Put(state.Result(task), member.Result{ID: task, Done: true}))
+	}
+	b.put(ops...)
+	left := func(want ...string) {
+		t.Helper()
+		b.sweep()
+		if got := b.cache.Keys(state.ResultRoot); !slices.Equal(got, want) {
+			t.Errorf("results %q, want %q", got, want)
+		}
+	}
+	left(state.Result(id))
+	l.Asked.Ended = b.now
+	b.put(state.Put(state.Layout(dbID), l))
+	left()
+}
+
 func (b *bench) sweep() {
 	b.Helper()
 	if err := b.r.sweep(b.Context(), b.look()); err != nil {
