@@ -8,15 +8,18 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"howdah/internal/testkit/patience"
 )
 
 // pollEvery is short enough that a test's time is that of the thing it waits for.
 const pollEvery = 20 * time.Millisecond
 
 // Eventually calls check until it returns nil, and fails the test with the last
-// error once within has passed. It is how tests wait.
+// error once within has passed, by patience.For. It is how tests wait.
 func Eventually(t testing.TB, within time.Duration, check func() error) {
 	t.Helper()
+	within = patience.For(within)
 	deadline := time.Now().Add(within)
 	for {
 		err := check()

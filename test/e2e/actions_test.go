@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
+	"howdah/internal/testkit/patience"
 	"howdah/test/script"
 )
 
@@ -31,7 +32,7 @@ const (
 
 // walkActions has a client walk the script of all actions.
 func walkActions(t *testing.T, env map[string]string, name string, client script.Client) {
-	ctx, cancel := context.WithTimeout(t.Context(), walkTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.For(walkTimeout))
 	defer cancel()
 	steps, err := script.Steps()
 	if err != nil {
@@ -57,7 +58,7 @@ type dialogue struct {
 func startPython(t *testing.T, env map[string]string, python string, args ...string) *dialogue {
 	t.Helper()
 	// Not the test's context: the end of its input ends it.
-	ctx, cancel := context.WithTimeout(context.Background(), walkTimeout+time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.For(walkTimeout)+time.Minute)
 	command := exec.CommandContext(ctx, python, args...)
 	command.Env = append(environ(env), "AWS_PAGER=", "AWS_MAX_ATTEMPTS=1")
 	var said bytes.Buffer

@@ -42,9 +42,9 @@ refused() {
 	[[ $said == *"($code)"* ]] || fail "$* said '$said', not $code"
 }
 
-# eventually SECONDS COMMAND...: the command succeeds within that time.
+# eventually SECONDS COMMAND...: the command succeeds within that time, or HOWDAH_TEST_PATIENCE times that.
 eventually() {
-	local until=$((SECONDS + $1))
+	local until=$((SECONDS + $1 * ${HOWDAH_TEST_PATIENCE:-1}))
 	shift
 	until "$@" >"$work/last" 2>&1; do
 		((SECONDS < until)) || fail "not in time: $*: $(cat "$work/last")"

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 )
 
 // cli is a person at a shell with a home of its own.
@@ -68,7 +69,7 @@ type said struct {
 // try runs a command without anyone at the terminal.
 func (c *cli) try(ctx context.Context, within time.Duration, words ...string) said {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(ctx, patience.For(within))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.program, append(words[:len(words):len(words)], "--home", c.home)...)
 	if words[0] == "db" && words[1] == "connect" { // what follows the name is psql's

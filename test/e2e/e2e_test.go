@@ -16,6 +16,7 @@ import (
 
 	"howdah/internal/home"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 	"howdah/test/script"
 )
 
@@ -170,7 +171,7 @@ func network(t *testing.T, dir string) string {
 func must(t *testing.T, within time.Duration, name string, args ...string) string {
 	t.Helper()
 	// Not the test's context: that has ended when a test cleans up.
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.For(within))
 	defer cancel()
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {
@@ -193,7 +194,7 @@ func (h *howdah) in(n int) map[string]string {
 // run runs a journey, and shows its steps when it fails.
 func (h *howdah) run(t *testing.T, n int, more, name string, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), journeyTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.For(journeyTimeout))
 	defer cancel()
 	command := exec.CommandContext(ctx, name, args...)
 	// A journey that is too late still deletes what it created.

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from api_steps import address, available, create, delete, eventually, fails, instance, rds, sql, step
+from api_steps import PATIENCE, address, available, create, delete, eventually, fails, instance, rds, sql, step
 
 NAME = re.compile(r"error/postgresql\.log\.\d{4}-\d\d-\d\d-\d\d$")
 
@@ -83,7 +83,7 @@ def journey_logs():
     writer = threading.Thread(target=lambda: [write(at, 1000 * n, 1000 * n + 999) for n in range(1, 9)])
     writer.start()
     text, most = "", 0
-    deadline = time.time() + 60
+    deadline = time.time() + 60 * PATIENCE
     while 8999 not in numbers(text[-4000:]) and time.time() < deadline:
         p = portion("logged", file, Marker=marker, NumberOfLines=700)
         text, marker = text + (p.get("LogFileData") or ""), p["Marker"]

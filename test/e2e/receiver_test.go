@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"howdah/internal/testkit/patience"
 )
 
 // receiver is an endpoint of notifications.
@@ -45,7 +47,7 @@ func (r *receiver) token(ctx context.Context) (any, error) { return first(ctx, r
 func (r *receiver) message(ctx context.Context) (any, error) { return first(ctx, r.messages) }
 
 func first(ctx context.Context, arriving <-chan string) (any, error) {
-	const within = 20 * time.Second
+	within := patience.For(20 * time.Second)
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	select {

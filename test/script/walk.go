@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"howdah/internal/testkit/patience"
 )
 
 // callTimeout bounds one call.
@@ -73,7 +75,7 @@ func (w Walk) supply(ctx context.Context, s Step, values Variables) error {
 
 // take tries a step until it has what it wants, or its time is over.
 func (w Walk) take(ctx context.Context, s Step, values Variables) error {
-	deadline := time.Now().Add(time.Duration(s.Within) * time.Second)
+	deadline := time.Now().Add(patience.For(time.Duration(s.Within) * time.Second))
 	for {
 		err := w.try(ctx, s, values)
 		if err == nil || time.Now().After(deadline) {

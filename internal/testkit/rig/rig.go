@@ -26,6 +26,7 @@ import (
 	"howdah/internal/etcd"
 	"howdah/internal/home"
 	"howdah/internal/state"
+	"howdah/internal/testkit/patience"
 )
 
 // Options say what a rig is like.
@@ -339,6 +340,7 @@ func (r *Rig) runDir() string {
 
 // Wait calls check until it returns nil.
 func (r *Rig) Wait(within time.Duration, check func() error) error {
+	within = patience.For(within)
 	deadline := time.Now().Add(within)
 	for {
 		err := check()

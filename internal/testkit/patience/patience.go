@@ -1,0 +1,19 @@
+// Package patience says how long tests wait on a machine that they share.
+package patience
+
+import (
+	"os"
+	"strconv"
+	"time"
+)
+
+// For is how long to wait for what takes so long on a machine that does nothing else:
+// HOWDAH_TEST_PATIENCE times that, which scripts/test sets. It is for what shall come to
+// pass, not for how soon.
+func For(alone time.Duration) time.Duration {
+	times, err := strconv.Atoi(os.Getenv("HOWDAH_TEST_PATIENCE"))
+	if err != nil {
+		return alone
+	}
+	return alone * time.Duration(max(times, 1))
+}
