@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"howdah/internal/testkit/patience"
-
 	"github.com/google/go-cmp/cmp"
+
+	"howdah/internal/testkit/patience"
 )
 
 // fake answers what is next in its list, and the last answer again and again.
