@@ -202,7 +202,8 @@ func (g *Group) contained() ([]Process, error) {
 }
 
 // Leader is the process that was started last and still runs, in this life of
-// ours or an earlier one; ErrGone when there is none.
+// ours or an earlier one, also one that was killed in the middle of a Start; ErrGone
+// when there is none.
 func (g *Group) Leader() (Process, error) {
 	r, err := g.record()
 	if err != nil {
@@ -212,6 +213,9 @@ func (g *Group) Leader() (Process, error) {
 		if g.host.Alive(process) {
 			return process, nil
 		}
+	}
+	if process, err := g.adoptBegun(); !errors.Is(err, ErrGone) {
+		return process, err
 	}
 	return Process{}, fmt.Errorf("leader of %s: %w", g.name, ErrGone)
 }

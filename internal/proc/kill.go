@@ -131,7 +131,7 @@ func (g *Group) kill(ctx context.Context) (Proof, error) {
 	g.host.reaped(ctx, g.name)
 	// So that the numbers of the sessions mean nothing any more, and the next
 	// start knows whom to wait for.
-	noted.Sessions, noted.Dead = nil, dead
+	noted.Sessions, noted.Begun, noted.Dead = nil, nil, dead
 	g.remember(noted)
 	return proof, nil
 }

@@ -18,6 +18,8 @@ type record struct {
 	// Sessions are the processes that we started, oldest first. Each leads the
 	// session and the process group that bear its id.
 	Sessions []Process `json:"sessions"`
+	// Begun is the command that is being started, until its process is noted.
+	Begun []string `json:"begun,omitempty"`
 	// Dead are those that the last Kill found, which may be zombies still.
 	Dead []Process `json:"dead"`
 	// UID is whose processes they are; nil when nothing was ever started.
@@ -60,7 +62,7 @@ func (g *Group) load() (record, error) {
 		return record{}, err
 	}
 	if r.Era != era {
-		r.Sessions, r.Dead = nil, nil
+		r.Sessions, r.Begun, r.Dead = nil, nil, nil
 	}
 	return r, nil
 }

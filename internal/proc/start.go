@@ -52,9 +52,13 @@ var starting sync.Mutex
 // It outlives us, and ctx means nothing to it once it is started. When Start
 // returns an error the command does not run. After a Kill it first waits, up to
 // five seconds, until the dead are gone from the process table, as PostgreSQL
-// would take them for alive. A goroutine waits for the child until it ends.
+// would take them for alive. It answers ErrRuns where an earlier life of ours started a
+// command that still runs, and was killed before it could tell. A goroutine waits for the child until it ends.
 func (g *Group) Start(ctx context.Context, command Command) (Process, error) {
 	g.awaitReaped(ctx) // before the lock, which a Kill must not wait for
+	if process, err := g.awaitBegun(ctx); !errors.Is(err, ErrGone) {
+		return Process{}, errors.Join(err, fmt.Errorf("start in %s: process %d: %w", g.name, process.PID, ErrRuns))
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -74,7 +78,9 @@ func (g *Group) Start(ctx context.Context, command Command) (Process, error) {
 		return Process{}, err
 	}
 	handle, err := g.launch(command)
+	noted.Begun = nil
 	if err != nil {
+		g.remember(noted)
 		return Process{}, fmt.Errorf("start %s in %s: %w", command.Path, g.name, err)
 	}
 	return g.keep(handle, noted)
@@ -122,7 +128,7 @@ func (g *Group) note(command Command) (record, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Dead = nil
+	r.Dead, r.Begun = nil, append([]string{command.Path}, command.Args...)
 	dir, err := resolve(command.DataDir)
 	if err != nil {
 		return r, fmt.Errorf("find data directory: %w", err)

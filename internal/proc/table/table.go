@@ -140,6 +140,16 @@ func (r Root) Dir(pid int) (string, error) {
 	return dir, nil
 }
 
+// Arguments are the program and its arguments, as the process was started; none of one
+// that is gone or dead.
+func (r Root) Arguments(pid int) []string {
+	text, err := os.ReadFile(r.path(pid, "cmdline"))
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+}
+
 // HasEnv says whether the environment that the process was started with holds
 // exactly name=value. A program may have overwritten that area.
 func (r Root) HasEnv(pid int, assignment string) bool {
