@@ -144,10 +144,8 @@ func (a *Agent) memberDir(id string) string { return a.path("members", id) }
 // makeDirs makes the host's directories. The database's user passes through the
 // host's directory and owns only what is its own.
 func (a *Agent) makeDirs() error {
-	for _, dir := range []string{a.Dir, a.path("members"), a.path("spares"), a.path("trash")} {
-		if err := errors.Join(os.MkdirAll(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
-			return fmt.Errorf("make directories of the host: %w", err)
-		}
+	if err := home.OpenWay(a.Dir, a.path("members"), a.path("spares"), a.path("trash")); err != nil {
+		return fmt.Errorf("make directories of the host: %w", err)
 	}
 	if err := a.checkReachable(); err != nil {
 		return err

@@ -269,15 +269,17 @@ func RunDir(id string) string {
 func MakeRunDir(id string) error {
 	dir := RunDir(id)
 	if os.Geteuid() != 0 {
-		return openWay(dir)
+		return OpenWay(dir)
 	}
-	return openWay(filepath.Dir(dir), dir)
+	return OpenWay(filepath.Dir(dir), dir)
 }
 
-func openWay(dirs ...string) error {
+// OpenWay makes directories that every user may pass through and only the owner may
+// list, also of those that are there with another mode. It is idempotent.
+func OpenWay(dirs ...string) error {
 	for _, dir := range dirs {
 		if err := errors.Join(os.MkdirAll(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
-			return fmt.Errorf("make the directory of sockets: %w", err)
+			return fmt.Errorf("make a directory to pass through: %w", err)
 		}
 	}
 	return nil

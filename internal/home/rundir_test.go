@@ -18,7 +18,7 @@ func TestTheWayToSocketsIsOpen(t *testing.T) {
 	}
 	dir := filepath.Join(parent, "0123abcd")
 	for range 2 {
-		if err := openWay(parent, dir); err != nil {
+		if err := OpenWay(parent, dir); err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range []string{parent, dir} {

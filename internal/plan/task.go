@@ -33,6 +33,12 @@ type Asked struct {
 // ID is the task's.
 func (a Asked) ID() string { return fmt.Sprintf("%s#%d@%s", a.Request, a.Attempt, a.Member) }
 
+// Awaits reports whether the planner has not noticed the end of a task yet: its result
+// is what it waits for.
+func (l Layout) Awaits(task string) bool {
+	return l.Asked != nil && l.Asked.Ended.IsZero() && l.Asked.ID() == task
+}
+
 type stage int
 
 const (

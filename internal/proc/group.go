@@ -214,8 +214,10 @@ func (g *Group) Leader() (Process, error) {
 			return process, nil
 		}
 	}
-	if process, err := g.adoptBegun(); !errors.Is(err, ErrGone) {
-		return process, err
+	if r.Begun != nil {
+		if process, err := g.adoptBegun(); !errors.Is(err, ErrGone) {
+			return process, err
+		}
 	}
 	return Process{}, fmt.Errorf("leader of %s: %w", g.name, ErrGone)
 }

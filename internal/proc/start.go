@@ -53,7 +53,8 @@ var starting sync.Mutex
 // returns an error the command does not run. After a Kill it first waits, up to
 // five seconds, until the dead are gone from the process table, as PostgreSQL
 // would take them for alive. It answers ErrRuns where an earlier life of ours started a
-// command that still runs, and was killed before it could tell. A goroutine waits for the child until it ends.
+// command that still runs, and was killed before it could tell. A goroutine waits for
+// the child until it ends.
 func (g *Group) Start(ctx context.Context, command Command) (Process, error) {
 	g.awaitReaped(ctx) // before the lock, which a Kill must not wait for
 	if process, err := g.awaitBegun(ctx); !errors.Is(err, ErrGone) {

@@ -111,7 +111,7 @@ func (w *world) finishedTasks() []state.Op {
 			continue
 		}
 		_, _, done := w.cache.Raw(state.Result(t.Value.ID))
-		awaited := err == nil && layout.Value.Asked != nil && layout.Value.Asked.Ended.IsZero() && layout.Value.Asked.ID() == t.Value.ID
+		awaited := err == nil && layout.Value.Awaits(t.Value.ID)
 		if done && !awaited || w.now.After(t.Value.Deadline) {
 			ops = append(ops, state.Delete(t.Key), state.Delete(state.Result(t.Value.ID)))
 		}
