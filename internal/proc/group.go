@@ -187,6 +187,11 @@ func (g *Group) contained() ([]Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	return g.identify(pids)
+}
+
+// identify makes processes of process ids, without those that ended.
+func (g *Group) identify(pids []int) ([]Process, error) {
 	var processes []Process
 	for _, pid := range pids {
 		process, err := g.host.Find(pid)

@@ -108,7 +108,7 @@ func (g *Group) kill(ctx context.Context) (Proof, error) {
 	scan := g.scanner(noted)
 	layout := g.host.layout
 	restore := cgroup.Lift(layout.CPU.Version, g.limitDir(layout.CPU), layout.IO.Version, g.limitDir(layout.IO))
-	inside, err := g.killContained(ctx)
+	ran, inside, err := g.killContained(ctx)
 	var scans scanned
 	if err == nil {
 		scans, err = g.killScanned(ctx, scan)
@@ -125,13 +125,12 @@ func (g *Group) kill(ctx context.Context) (Proof, error) {
 		return Proof{}, &SurvivorError{Group: g.name, After: time.Since(proof.Began), Survivors: g.survivors(scan), Cause: err}
 	}
 	proof.At = time.Now()
-	dead := slices.Concat(inside, scans.killed)
-	proof.Found = len(dead)
+	proof.Found = ran + len(scans.killed)
 	proof.Evidence = g.evidence(scans)
 	g.host.reaped(ctx, g.name)
 	// So that the numbers of the sessions mean nothing any more, and the next
 	// start knows whom to wait for.
-	noted.Sessions, noted.Begun, noted.Dead = nil, nil, dead
+	noted.Sessions, noted.Begun, noted.Dead = nil, nil, slices.Concat(inside, scans.killed)
 	g.remember(noted)
 	return proof, nil
 }
@@ -184,16 +183,18 @@ func (g *Group) survivors(scan *scanner) []Survivor {
 }
 
 // killContained empties the group that contains all and proves it empty; it
-// returns what it found there.
-func (g *Group) killContained(ctx context.Context) ([]Process, error) {
+// returns how many ran there, and those of them that did not end before it could
+// be seen which they were.
+func (g *Group) killContained(ctx context.Context) (ran int, found []Process, err error) {
 	dir := g.containedDir()
 	if dir == "" {
-		return nil, nil
+		return 0, nil, nil
 	}
-	found, _ := g.contained() // only to be counted
+	pids, _ := cgroup.Processes(dir) // only to be counted
+	found, _ = g.identify(pids)
 	strike, empty := g.means(dir)
 	var last time.Time
-	err := until(ctx, func() (bool, error) {
+	err = until(ctx, func() (bool, error) {
 		if time.Since(last) >= strikeEvery {
 			if err := strike(); err != nil {
 				return false, err
@@ -202,7 +203,7 @@ func (g *Group) killContained(ctx context.Context) ([]Process, error) {
 		}
 		return empty()
 	})
-	return found, err
+	return len(pids), found, err
 }
 
 // means are how to hit everything in a control group and how to know that
@@ -284,17 +285,11 @@ func (g *Group) killScanned(ctx context.Context, scan *scanner) (scanned, error)
 			return false, err
 		case len(found.members) > 0:
 			result = scanned{}
-			refused = g.stopAndKill(scan, found.members)
+			refused = g.stopAndKill(scan, found.members, counted)
 		case found.clear:
 			result.clear++
 		default:
 			result.unclear++
-		}
-		for _, entry := range found.members {
-			// What was just killed in a control group may be seen ending here.
-			if !entry.Ending() {
-				counted[entry.ID] = true
-			}
 		}
 		return result.clear >= wanted || result.unclear >= unclearWanted, nil
 	})
@@ -316,9 +311,9 @@ func refusedIf(err, refused error) error {
 }
 
 // stopAndKill stops members until no scan finds a new one, so that no fork
-// escapes from between two scans, and kills them all. The error is that of the
-// last signal that was not allowed.
-func (g *Group) stopAndKill(scan *scanner, members []table.Entry) (refused error) {
+// escapes from between two scans, and kills them all; killed gets whom it kills.
+// The error is that of the last signal that was not allowed.
+func (g *Group) stopAndKill(scan *scanner, members []table.Entry, killed map[Process]bool) (refused error) {
 	stopped := map[Process]bool{}
 	for range stopRounds {
 		fresh := false
@@ -338,6 +333,10 @@ func (g *Group) stopAndKill(scan *scanner, members []table.Entry) (refused error
 		members = next.members
 	}
 	for _, member := range members {
+		// What was just killed in a control group may be seen ending here.
+		if !member.Ending() {
+			killed[member.ID] = true
+		}
 		if err := g.host.Signal(member.ID, syscall.SIGKILL); err != nil && !errors.Is(err, ErrGone) {
 			refused = err
 		}
