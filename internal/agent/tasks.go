@@ -22,6 +22,9 @@ import (
 // writeAgain is the pause before a write that etcd did not take is tried again.
 const writeAgain = 200 * time.Millisecond
 
+// askAgain is the pause before a Patroni that was busy is asked again.
+const askAgain = 200 * time.Millisecond
+
 // followTasks does what the control plane asks for, each task once.
 func (a *Agent) followTasks(ctx context.Context) error {
 	var claims sync.WaitGroup
@@ -127,7 +130,7 @@ func (r *runner) perform(ctx context.Context, task member.Task, result member.Re
 		r.done.Go(func() {
 			defer cancel()
 			defer client.HTTP.CloseIdleConnections()
-			r.finish(ctx, result, client.Restart(limited))
+			r.finish(ctx, result, restart(limited, client))
 		})
 	case member.Handover:
 		defer cancel()
@@ -138,6 +141,17 @@ func (r *runner) perform(ctx context.Context, task member.Task, result member.Re
 	default:
 		defer cancel()
 		r.finish(ctx, result, fmt.Errorf("task %q is unknown to this agent: %w", task.Kind, errTask))
+	}
+}
+
+// restart asks Patroni until it is not at something else any more: a new primary
+// serves before its Patroni has ended the bootstrap.
+func restart(ctx context.Context, patroni rest.Member) error {
+	for {
+		err := patroni.Restart(ctx)
+		if !errors.Is(err, rest.ErrBusy) || !sleep(ctx, askAgain) {
+			return err
+		}
 	}
 }
 

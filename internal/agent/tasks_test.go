@@ -92,6 +92,32 @@ func TestARestartIsPatronisWork(t *testing.T) {
 	}
 }
 
+// A database that was just made serves before its Patroni has ended the bootstrap.
+func TestARestartWaitsForABusyPatroni(t *testing.T) {
+	w := newWorld(t, waits)
+	w.run(nil)
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	w.awaits(a.ID, soon, running(1))
+	var calls atomic.Int32
+	var always atomic.Bool
+	w.answers(a, func(rw http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) < 3 || always.Load() {
+			rw.WriteHeader(http.StatusServiceUnavailable)
+			rw.Write([]byte("bootstrap already in progress"))
+		}
+	})
+	w.ask("db-1/restart-1", member.Restart, a.ID, soon)
+	if r := w.ended("db-1/restart-1"); !r.Done || calls.Load() != 3 {
+		t.Errorf("after %d requests, want 3: %+v", calls.Load(), r)
+	}
+	always.Store(true)
+	w.ask("db-1/restart-2", member.Restart, a.ID, 2*time.Second)
+	if r := w.ended("db-1/restart-2"); !r.Failed || r.Done {
+		t.Errorf("of a Patroni that stays busy until the deadline: %+v", r)
+	}
+}
+
 // shaky is an etcd whose disk stalls: of each three writes of a result it refuses the
 // first, and does the second without an answer.
 type shaky struct {

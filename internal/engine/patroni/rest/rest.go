@@ -15,6 +15,14 @@ import (
 // ErrRefused says that Patroni answered, and would not do what it was asked.
 var ErrRefused = errors.New("refused by Patroni")
 
+// ErrBusy is an ErrRefused for as long as Patroni is at something else, such as the
+// end of a bootstrap: the same may be asked again soon.
+var ErrBusy = fmt.Errorf("busy: %w", ErrRefused)
+
+// busy ends the answer of a Patroni 4.1 that does one of its longer works (patroni/ha.py,
+// restart and reinitialize; patronictl knows it by the same words).
+const busy = " already in progress"
+
 // Member asks one member's API. The client must show a certificate of the home.
 type Member struct {
 	HTTP *http.Client
@@ -65,8 +73,12 @@ func (m Member) call(ctx context.Context, method, path string, body any) error {
 	}
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, 1000))
-	if answer.StatusCode/100 != 2 {
-		return fmt.Errorf("patroni %s: %d %s: %w", path, answer.StatusCode, bytes.TrimSpace(text), ErrRefused)
+	if answer.StatusCode/100 == 2 {
+		return nil
 	}
-	return nil
+	text, refused := bytes.TrimSpace(text), ErrRefused
+	if bytes.HasSuffix(text, []byte(busy)) {
+		refused = ErrBusy
+	}
+	return fmt.Errorf("patroni %s: %d %s: %w", path, answer.StatusCode, text, refused)
 }

@@ -63,13 +63,32 @@ func TestCalls(t *testing.T) {
 		}
 		for _, status = range []int{http.StatusPreconditionFailed, http.StatusServiceUnavailable} {
 			err := c.call(t.Context(), m)
-			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no leader") {
+			if !errors.Is(err, ErrRefused) || errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "no leader") {
 				t.Errorf("%s answered with %d: %v, want ErrRefused with the reason", c.name, status, err)
 			}
 		}
 		server.Close()
 		if err := c.call(t.Context(), m); err == nil || errors.Is(err, ErrRefused) {
 			t.Errorf("%s without an answer: %v", c.name, err)
+		}
+	}
+}
+
+// The words are those of Patroni 4.1.5, asked for a restart in its bootstrap.
+func TestBusyIsARefusalForNow(t *testing.T) {
+	for answer, want := range map[string]bool{
+		"bootstrap already in progress":        true,
+		"bootstrap already in progress\n":      true,
+		"no action is already in progress now": false,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, answer)
+		}))
+		err := Member{HTTP: server.Client(), URL: server.URL}.Restart(t.Context())
+		server.Close()
+		if !errors.Is(err, ErrRefused) || errors.Is(err, ErrBusy) != want {
+			t.Errorf("%q: %v, busy should be %t", answer, err, want)
 		}
 	}
 }
