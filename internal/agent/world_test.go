@@ -244,7 +244,7 @@ func (w *world) runProcess() (kill func()) {
 	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	w.must(cmd.Start())
+	testkit.Start(w.T, cmd)
 	kill = sync.OnceFunc(func() {
 		cmd.Process.Kill()
 		cmd.Wait()

@@ -3,9 +3,13 @@
 package testkit
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 	"time"
 
@@ -81,13 +85,57 @@ func NeedProgram(t testing.TB, name string) string {
 	return ""
 }
 
-// FreeAddr is a loopback host:port that was free a moment ago.
-func FreeAddr(t testing.TB) string {
+// Start starts a command whose Pdeathsig is set, for as long as the test runs. That
+// signal comes when the thread ends that started it, so the thread is kept: starting a
+// process in a control group throws threads away, and it may be any of ours.
+func Start(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		started <- cmd.Start()
+		<-ended
+	}()
+	t.Cleanup(func() { close(ended) })
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+}
+
+// Ports for tests: below those that Linux gives to whoever asks for any.
+const (
+	firstPort = 12000
+	lastPort  = 32000
+	portTries = 1000
+)
+
+// FreeAddr is a loopback host:port that nobody listens on, and that no other test on
+// this machine gets before this one has ended.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	var err error
+	for range portTries {
+		var addr string
+		if addr, err = reserve(t, firstPort+rand.IntN(lastPort-firstPort)); err == nil {
+			return addr
+		}
+	}
+	t.Fatalf("no free port: %v", err)
+	return ""
+}
+
+// reserve takes a port by a name that the kernel gives to one process at a time, and
+// takes back when that dies: what will listen on the port may be started much later.
+func reserve(t testing.TB, port int) (addr string, err error) {
+	hold, err := new(net.ListenConfig).Listen(t.Context(), "unix", fmt.Sprintf("@howdah/test/port/%d", port))
+	if err != nil {
+		return "", err
+	}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return "", errors.Join(err, hold.Close())
+	}
+	t.Cleanup(func() { _ = hold.Close() })
+	return l.Addr().String(), l.Close()
 }

@@ -152,15 +152,20 @@ func (s *Server) Up() {
 	s.cmd = exec.CommandContext(context.WithoutCancel(s.t.Context()), s.program, "-D", s.data())
 	s.cmd.Dir = "/"
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.user, Pdeathsig: syscall.SIGQUIT}
-	if err := s.cmd.Start(); err != nil {
+	log, err := os.Create(filepath.Join(s.dir, "log"))
+	if err != nil {
 		s.t.Fatal(err)
 	}
+	defer log.Close()
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	testkit.Start(s.t, s.cmd)
 	testkit.Eventually(s.t, startTime, func() error {
 		ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
 		defer cancel()
 		conn, err := pgx.ConnectConfig(ctx, s.Config())
 		if err != nil {
-			return err
+			said, _ := os.ReadFile(log.Name())
+			return fmt.Errorf("%w; it said:\n%s", err, said)
 		}
 		return conn.Close(ctx)
 	})
