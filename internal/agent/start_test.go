@@ -78,6 +78,7 @@ func TestAStartingPatroniIsNotToldYet(t *testing.T) {
 	a := w.assignment("db-1", 1)
 	w.assign(a)
 	w.awaits(a.ID, 10*time.Second, running(1))
+	w.restarted(a.ID, 1)
 	a.Generation = 2
 	w.assign(a)
 	testkit.Always(t, 500*time.Millisecond, func() error {
