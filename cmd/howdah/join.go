@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,17 +66,32 @@ func ensureMember(ctx context.Context, o joinOptions, log *slog.Logger) (members
 	if _, err := home.TokenFingerprint(o.token); err != nil {
 		return m, pair, err
 	}
-	for said := false; ; said = true {
+	err = untilAnswered(ctx, o.url, log, func(ctx context.Context) error {
 		m, pair, err = join(ctx, o)
+		return err
+	})
+	return m, pair, err
+}
+
+// untilAnswered asks the control plane of --join until it answers with a yes or a no: it
+// may be starting itself.
+func untilAnswered(ctx context.Context, address string, log *slog.Logger, ask func(context.Context) error) error {
+	if u, err := url.Parse(address); err != nil || u.Scheme != "https" || u.Hostname() == "" {
+		return fmt.Errorf("--join needs the URL of a control plane, as https://10.0.0.1:7443, not %q: %w", address, errUsage)
+	}
+	for said := false; ; said = true {
+		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+		err := ask(limited)
+		cancel()
 		if err == nil || errors.Is(err, hostapi.ErrRefused) || errors.Is(err, certs.ErrNotOurs) {
-			return m, pair, err
+			return err
 		}
 		if !said {
-			log.Info("waiting for the control plane", "url", o.url, "error", err)
+			log.Info("waiting for the control plane", "url", address, "error", err)
 		}
 		select {
 		case <-ctx.Done():
-			return m, pair, ctx.Err()
+			return ctx.Err()
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -95,8 +111,6 @@ func loadMember(dir string) (membership, certs.Pair, error) {
 }
 
 func join(ctx context.Context, o joinOptions) (membership, certs.Pair, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
 	answer, pair, err := hostapi.Join(ctx, o.url, o.token, o.kind, o.name)
 	if err != nil {
 		return membership{}, certs.Pair{}, err

@@ -20,6 +20,7 @@ import (
 	"howdah/internal/client/testserver"
 	"howdah/internal/home"
 	"howdah/internal/hostapi"
+	"howdah/internal/serve"
 )
 
 // TestMain lets this program play a part that holds a lock.
@@ -245,12 +246,63 @@ func TestJoining(t *testing.T) {
 	if _, _, err := ensureMember(t.Context(), bad, newLog("test")); err == nil || !strings.Contains(err.Error(), "not a join token") {
 		t.Errorf("error %v", err)
 	}
+	for _, nowhere := range []string{"127.0.0.1:7443", "http://127.0.0.1:7443", "https://", "https://:7443", "%"} {
+		bad := o
+		bad.dir, bad.url = t.TempDir(), nowhere
+		if _, _, err := ensureMember(t.Context(), bad, newLog("test")); !errors.Is(err, errUsage) {
+			t.Errorf("--join %s: %v", nowhere, err)
+		}
+	}
 	// The control plane that is not there is waited for, until the context ends.
 	o.name = "edge-2"
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, _, err := ensureMember(ctx, o, newLog("test")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Hosts and further control planes may be started before the first one answers.
+func TestAControlPlaneThatStartsIsWaitedFor(t *testing.T) {
+	for _, end := range []error{nil, hostapi.ErrRefused, certs.ErrNotOurs} {
+		asked := 0
+		err := untilAnswered(t.Context(), "https://127.0.0.1:7443", newLog("test"), func(context.Context) error {
+			if asked++; asked < 3 {
+				return syscall.ECONNREFUSED
+			}
+			return end
+		})
+		if !errors.Is(err, end) || asked != 3 {
+			t.Errorf("asked %d times, want 3: %v, want %v", asked, err, end)
+		}
+	}
+}
+
+func TestAControlPlaneThatCannotJoin(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(home.NewToken(strings.Repeat("0", 64))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("not one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ address, join, file, want string }{
+		{"", "https://127.0.0.1:1", file, "--address"},
+		{"db1", "https://127.0.0.1:1", file, "--address"},
+		{"127.0.0.1", "https://127.0.0.1:1", "", "--token-file"},
+		{"127.0.0.1", "https://127.0.0.1:1", other, "not a join token"},
+		{"127.0.0.1", "127.0.0.1:1", file, "--join needs the URL"},
+	} {
+		dir := filepath.Join(t.TempDir(), "home")
+		cfg := serve.Config{Name: "s2", Address: c.address, Log: newLog("test")}
+		_, _, err := joinHome(t.Context(), dir, cfg, "", c.join, c.file)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%+v left a home: %v", c, err)
+		}
 	}
 }
 
