@@ -172,14 +172,15 @@ func (s *story) writing(name string) *writers {
 	return w
 }
 
-// works waits until every writer is acknowledged again.
+// works waits until every writer is acknowledged again, by who serves from now on: what a
+// writer sent before may have been answered before, and is only read now.
 func (w *writers) works(within time.Duration) {
 	w.s.Helper()
 	from := time.Now()
 	w.s.eventually(within, func() error {
 		seen := map[int]bool{}
 		for _, a := range w.load.Acks() {
-			if a.At.After(from) {
+			if a.Began.After(from) {
 				seen[a.Writer] = true
 			}
 		}

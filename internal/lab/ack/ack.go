@@ -18,6 +18,8 @@ type Ack struct {
 	Writer int       `json:"w"`
 	Seq    int64     `json:"n"`
 	At     time.Time `json:"t"`
+	// Began is when its statement was sent: an answer may have lain there for a while.
+	Began time.Time `json:"b"`
 }
 
 // Load is a number of writers on one table, each with a session of its own that
@@ -83,6 +85,7 @@ func (l *Load) write(ctx context.Context, writer int) {
 		if conn == nil || conn.IsClosed() {
 			conn, err = l.connect(ctx)
 		}
+		began := time.Now()
 		if err == nil {
 			_, err = conn.Exec(ctx, "INSERT INTO "+l.Table+" VALUES ($1, $2)", writer, seq)
 		}
@@ -90,7 +93,7 @@ func (l *Load) write(ctx context.Context, writer int) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			l.acknowledged(Ack{Writer: writer, Seq: seq, At: time.Now()})
+			l.acknowledged(Ack{Writer: writer, Seq: seq, At: time.Now(), Began: began})
 			pause(ctx, l.Pause)
 		default:
 			// A row without an answer may be there or not: its number is not used again.
