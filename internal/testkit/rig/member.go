@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -154,6 +155,55 @@ func (m Member) KillPostgres() error {
 		}
 	}
 	return nil
+}
+
+// RunsPostgres: the member has a postmaster.
+func (m Member) RunsPostgres() (bool, error) {
+	_, found, err := m.find(func(args []string) bool {
+		return filepath.Base(args[0]) == "postgres" && slices.Contains(args, m.DataDir())
+	})
+	return len(found) > 0, err
+}
+
+var (
+	errNoHelper = errors.New("no start helper")
+	errTooLate  = errors.New("the start helper had started PostgreSQL")
+)
+
+// KillStartHelper kills the helper through which Patroni starts PostgreSQL before that
+// runs; it is there for a fraction of a second.
+func (m Member) KillStartHelper() error {
+	host, found, err := m.find(func(args []string) bool {
+		return slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "multiprocessing.spawn") })
+	})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return errNoHelper
+	}
+	for _, p := range found {
+		if err := host.Signal(p, syscall.SIGKILL); err != nil {
+			return err
+		}
+	}
+	if late, err := m.RunsPostgres(); late || err != nil {
+		return errors.Join(errTooLate, err)
+	}
+	return nil
+}
+
+// find are the member's processes with such arguments.
+func (m Member) find(is func(args []string) bool) (*proc.Host, []proc.Process, error) {
+	host, group, err := m.group()
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := group.Processes()
+	return host, slices.DeleteFunc(all, func(p proc.Process) bool {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
+		return err != nil || !is(strings.Split(string(line), "\x00"))
+	}), err
 }
 
 // KillPatroni kills Patroni alone.
