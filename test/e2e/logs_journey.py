@@ -21,8 +21,13 @@ def files(name, **more):
     return [f for page in pages for f in page["DescribeDBLogFiles"]]
 
 
+def names(name, **more):
+    """Without sizes and times: PostgreSQL may write at any moment."""
+    return [f["LogFileName"] for f in files(name, **more)]
+
+
 def newest(name):
-    return files(name)[-1]["LogFileName"]
+    return names(name)[-1]
 
 
 def whole(name, file):
@@ -37,8 +42,8 @@ def portion(name, file, **more):
 
 
 def logged(name, text):
-    """The text is in one of the files: the hour may have ended meanwhile."""
-    return any(text in whole(name, f["LogFileName"]) for f in files(name)[-2:])
+    """The file with the text: not the newest one where the hour has ended meanwhile."""
+    return next((file for file in names(name)[-2:] if text in whole(name, file)), None)
 
 
 def write(at, first, last):
@@ -65,50 +70,53 @@ def journey_logs():
 
     step("its files are an hour's each, and can be chosen by name, size and time")
     listed = files("logged")
-    assert listed and all(NAME.match(f["LogFileName"]) and f["Size"] > 0 for f in listed), listed
+    assert all(NAME.match(f["LogFileName"]) for f in listed) and listed[0]["Size"] > 0, listed
     assert all(abs(time.time() - f["LastWritten"] / 1000) < 600 for f in listed), listed
-    assert files("logged", FilenameContains="postgresql.log") == files("logged", FileSize=1)
+    # Where the hour ends just now, there is one more, and the newest one is empty.
+    assert names("logged", FilenameContains="postgresql.log")[:len(listed)] == [f["LogFileName"] for f in listed]
+    assert {f["LogFileName"] for f in listed if f["Size"] > 1} <= set(names("logged", FileSize=1)) <= set(names("logged"))
     assert not files("logged", FilenameContains="slowquery") and not files("logged", FileSize=1 << 40)
     assert not files("logged", FileLastWritten=int(time.time() + 3600) * 1000)
 
     step("what PostgreSQL logs is there, from the beginning and at the end")
     write(at, 1, 20)
-    eventually(10, lambda: logged("logged", "line <20> & é"), "the line in the log")
-    end = portion("logged", newest("logged"), NumberOfLines=4)
+    file = eventually(10, lambda: logged("logged", "line <20> & é"), "the line in the log")
+    end = portion("logged", file, NumberOfLines=4)
     assert len(end["LogFileData"].splitlines()) == 4 and not end["AdditionalDataPending"], end
 
     step("who goes on with each marker reads every line once, while the log grows")
-    file = newest("logged")
     marker = portion("logged", file, NumberOfLines=1)["Marker"]
     writer = threading.Thread(target=lambda: [write(at, 1000 * n, 1000 * n + 999) for n in range(1, 9)])
     writer.start()
     text, most = "", 0
     deadline = time.time() + 60 * PATIENCE
     while 8999 not in numbers(text[-4000:]) and time.time() < deadline:
+        # Looked at first: a file that was not the newest one then has all of its lines.
+        later = newest("logged")
         p = portion("logged", file, Marker=marker, NumberOfLines=700)
         text, marker = text + (p.get("LogFileData") or ""), p["Marker"]
         most = max(most, len((p.get("LogFileData") or "").splitlines()))
-        if not p["AdditionalDataPending"] and newest("logged") != file:
-            file, marker = newest("logged"), "0"
+        if not p["AdditionalDataPending"] and later != file:
+            file, marker = later, "0"
     writer.join()
     assert numbers(text) == list(range(1000, 9000)), (len(numbers(text)), numbers(text)[:3])
     assert most == 700, most
 
     step("a paginator reads all of it, in portions")
-    assert set(range(1000, 9000)) <= set(n for f in files("logged")[-2:] for n in numbers(whole("logged", f["LogFileName"])))
+    assert set(range(1000, 9000)) <= set(n for f in names("logged")[-2:] for n in numbers(whole("logged", f)))
 
     step("the command line shows the end, and follows")
     binary = os.environ["HOWDAH_TEST_BINARY"]
     # By the environment as any client, not by the home: journeys have a region of their own.
     region = {name: value for name, value in os.environ.items() if name != "HOWDAH_HOME"}
-    shown = subprocess.run([binary, "logs", "logged", "-n", "3"], env=region, capture_output=True, text=True, timeout=30, check=True).stdout
+    shown = subprocess.run([binary, "logs", "logged", "-n", "3"], env=region, capture_output=True, text=True, timeout=30 * PATIENCE, check=True).stdout
     assert len(shown.splitlines()) == 3, shown
     follower = subprocess.Popen([binary, "logs", "logged", "-f", "-n", "1"], env=region, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
+        stop = threading.Timer(30 * PATIENCE, follower.kill)
+        stop.start()
         follower.stdout.readline()
         write(at, 9000, 9000)
-        stop = threading.Timer(30, follower.kill)
-        stop.start()
         assert any("line <9000>" in line for line in follower.stdout), "it ended"
         stop.cancel()
     finally:
