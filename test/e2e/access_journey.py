@@ -14,12 +14,12 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from api_steps import PASSWORD, available, create, delete, fails, instance, rds, step, wait
+from api_steps import PASSWORD, PATIENCE, available, create, delete, fails, instance, rds, step, wait
 
 
 def howdah(*words):
     """Runs a command of Howdah, and answers its JSON."""
-    done = subprocess.run([os.environ["HOWDAH_TEST_BINARY"], *words, "-o", "json"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([os.environ["HOWDAH_TEST_BINARY"], *words, "-o", "json"], capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()] if words[0] == "audit" else json.loads(done.stdout)
 

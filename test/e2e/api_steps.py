@@ -22,16 +22,18 @@ def step(sentence):
 def eventually(seconds, check, what):
     """Calls check until it is true; an exception of psql or the API counts as not yet."""
     deadline = time.time() + seconds * PATIENCE
-    last = None
-    while time.time() < deadline:
+    while True:
+        # The last look is one at the end: we may have slept for longer than we said.
+        late = time.time() >= deadline
         try:
             last = check()
             if last:
                 return last
         except (ClientError, Refused) as e:
             last = e
+        if late:
+            raise AssertionError(f"not within {seconds} s: {what}; last: {last}")
         time.sleep(0.2)
-    raise AssertionError(f"not within {seconds} s: {what}; last: {last}")
 
 
 class Refused(Exception):
@@ -40,10 +42,10 @@ class Refused(Exception):
 
 def sql(address, statement, password=PASSWORD, user="boss", database="postgres", port=5432, sslmode="verify-full"):
     """Runs one statement over TLS with the server's certificate verified, and answers its output."""
-    environment = dict(os.environ, PGPASSWORD=password, PGCONNECT_TIMEOUT="3")
+    environment = dict(os.environ, PGPASSWORD=password, PGCONNECT_TIMEOUT=str(3 * PATIENCE))
     target = f"host={address} port={port} user={user} dbname={database} sslmode={sslmode}"
     done = subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statement, target],
-                          env=environment, capture_output=True, text=True, timeout=30, check=False)
+                          env=environment, capture_output=True, text=True, timeout=30 * PATIENCE, check=False)
     if done.returncode != 0:
         raise Refused(done.stderr.strip())
     return done.stdout.strip()

@@ -14,7 +14,7 @@ import urllib.request
 
 from botocore.exceptions import ClientError
 
-from api_steps import Refused, address, available, create, delete, eventually, fails, instance, rds, sql, step, told, wait
+from api_steps import PATIENCE, Refused, address, available, create, delete, eventually, fails, instance, rds, sql, step, told, wait
 
 LINE = "rds-ca-rsa2048"
 FIRST = LINE + "-g1"
@@ -24,7 +24,7 @@ NAME = "sealed"
 def bundle():
     """The certificates that clients are to trust, as they download them."""
     trust = ssl.create_default_context(cafile=os.environ["AWS_CA_BUNDLE"])
-    with urllib.request.urlopen(os.environ["AWS_ENDPOINT_URL"] + "/global/global-bundle.pem", context=trust, timeout=10) as answer:
+    with urllib.request.urlopen(os.environ["AWS_ENDPOINT_URL"] + "/global/global-bundle.pem", context=trust, timeout=10 * PATIENCE) as answer:
         return re.findall("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n", answer.read().decode(), re.S)
 
 
@@ -63,7 +63,7 @@ class Clients(threading.Thread):
 
     def stop(self):
         self.ended.set()
-        self.join(60)
+        self.join(60 * PATIENCE)
         assert not self.failures, self.failures
 
 
@@ -89,7 +89,7 @@ def journey(folder):
     assert len(first) == 2, f"{len(first)} certificates lead to it: the home's and {FIRST}"
 
     step("a newer one is made: it is in the bundle, and the rotation is pending")
-    made = subprocess.run([os.environ["HOWDAH_TEST_BINARY"], "ca", "create", "--line", LINE, "-o", "json"], capture_output=True, text=True, timeout=150, check=True)
+    made = subprocess.run([os.environ["HOWDAH_TEST_BINARY"], "ca", "create", "--line", LINE, "-o", "json"], capture_output=True, text=True, timeout=150 * PATIENCE, check=True)
     newer = json.loads(made.stdout)["name"]
     assert newer != FIRST and rds.describe_certificates(CertificateIdentifier=newer)["Certificates"]
     added = [c for c in bundle() if c not in old]

@@ -10,7 +10,7 @@ set -euo pipefail
 aws=${HOWDAH_TEST_AWS:-aws}
 password=first-Secret-1
 work=$(mktemp -d)
-export AWS_PAGER= AWS_MAX_ATTEMPTS=1 PGCONNECT_TIMEOUT=3 PGPASSWORD=$password PGSSLMODE=verify-full
+export AWS_PAGER= AWS_MAX_ATTEMPTS=1 PGCONNECT_TIMEOUT=$((3 * ${HOWDAH_TEST_PATIENCE:-1})) PGPASSWORD=$password PGSSLMODE=verify-full
 # Where the CLI finds our authority, psql does too.
 export PGSSLROOTCERT=${AWS_CA_BUNDLE:?run: eval "\$(howdah env)"}
 writer=

@@ -16,14 +16,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import boto3
 from botocore.config import Config
 
-from api_steps import available, create, delete, eventually, fails, rds, step, wait
+from api_steps import PATIENCE, available, create, delete, eventually, fails, rds, step, wait
 
 sns = boto3.client("sns", config=Config(retries={"total_max_attempts": 1}))
 TRUST = ssl.create_default_context(cafile=os.environ["AWS_CA_BUNDLE"])
 
 
 def follow(url):
-    with urllib.request.urlopen(url, context=TRUST, timeout=10) as answer:
+    with urllib.request.urlopen(url, context=TRUST, timeout=10 * PATIENCE) as answer:
         return answer.read().decode()
 
 

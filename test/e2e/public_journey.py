@@ -15,7 +15,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from api_steps import PASSWORD, Refused, address, available, create, delete, eventually, fails, instance, rds, refused, sql, status_was, step, wait
+from api_steps import PASSWORD, PATIENCE, Refused, address, available, create, delete, eventually, fails, instance, rds, refused, sql, status_was, step, wait
 
 ec2 = boto3.client("ec2", config=Config(retries={"total_max_attempts": 1}))
 with open(os.path.join(os.environ["HOWDAH_TEST_HOME"], "howdah.json"), encoding="utf-8") as file:
@@ -55,7 +55,7 @@ def session(at):
 
 def cut(client):
     """The next thing that the client says must fail."""
-    out, errors = client.communicate("SELECT 'still here';\n", timeout=10)
+    out, errors = client.communicate("SELECT 'still here';\n", timeout=10 * PATIENCE)
     assert "still here" not in out and client.returncode != 0, (out, errors)
 
 

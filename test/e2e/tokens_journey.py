@@ -12,7 +12,7 @@ import tempfile
 
 import boto3
 
-from api_steps import address, available, create, delete, eventually, instance, rds, refused, sql, step
+from api_steps import PATIENCE, address, available, create, delete, eventually, instance, rds, refused, sql, step
 
 
 def token(at, user, port=5432, by=rds):
@@ -30,7 +30,7 @@ def limited(resource):
         json.dump(policy, file)
         file.flush()
         made = subprocess.run([os.environ["HOWDAH_TEST_BINARY"], "key", "create", "--name", "app", "--policy", file.name, "-o", "json"],
-                              capture_output=True, text=True, timeout=60, check=True).stdout
+                              capture_output=True, text=True, timeout=60 * PATIENCE, check=True).stdout
     key = json.loads(made)
     return boto3.client("rds", aws_access_key_id=key["access_key"], aws_secret_access_key=key["secret"])
 
@@ -51,7 +51,7 @@ def journey_tokens():
     made = token(at, "O'Brien, é")
     os.environ["PGUSER"] = "O'Brien, é"
     try:
-        assert subprocess.run(["psql", "-XAtqc", "SELECT current_user", "-h", at, "-d", "postgres"], capture_output=True, text=True, timeout=30,
+        assert subprocess.run(["psql", "-XAtqc", "SELECT current_user", "-h", at, "-d", "postgres"], capture_output=True, text=True, timeout=30 * PATIENCE,
                               env=dict(os.environ, PGPASSWORD=made, PGSSLMODE="verify-full"), check=True).stdout.strip() == "O'Brien, é"
     finally:
         del os.environ["PGUSER"]
