@@ -249,7 +249,7 @@ func (c *cli) pastes(told string) {
 		if !strings.HasPrefix(line, "PGPASSFILE=") {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(c.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(c.Context(), patience.For(20*time.Second))
 		defer cancel()
 		shell := exec.CommandContext(ctx, "sh", "-c", line+" -XAtc 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'")
 		shell.Env = []string{"PATH=" + os.Getenv("PATH")}

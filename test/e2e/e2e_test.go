@@ -101,19 +101,19 @@ func program(t *testing.T, variable, name string) string {
 
 func needModule(t *testing.T, python, module string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.For(30*time.Second))
 	defer cancel()
 	if err := exec.CommandContext(ctx, python, "-c", "import "+module).Run(); err != nil {
-		t.Skipf("needs the module %s of %s: install it, or set HOWDAH_TEST_PYTHON", module, python)
+		testkit.Missing(t, fmt.Sprintf("the module %s of %s: install it, or set HOWDAH_TEST_PYTHON", module, python))
 	}
 }
 
 func needCLI(t *testing.T, program, version string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.For(30*time.Second))
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, program, "--version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), version) {
-		t.Skipf("needs %s to be %s*, it is %q: set HOWDAH_TEST_AWS and HOWDAH_TEST_AWS2", program, version, out)
+		testkit.Missing(t, fmt.Sprintf("%s to be %s*, it is %q: set HOWDAH_TEST_AWS and HOWDAH_TEST_AWS2", program, version, out))
 	}
 }
 

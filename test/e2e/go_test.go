@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/rds/types"
 	"github.com/aws/smithy-go"
 	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/testkit/patience"
 )
 
 const goPassword = "first-Secret-1"
@@ -42,7 +44,7 @@ func goJourney(t *testing.T, env map[string]string) {
 	waiter := rds.NewDBInstanceAvailableWaiter(client, func(o *rds.DBInstanceAvailableWaiterOptions) {
 		o.MinDelay, o.MaxDelay = time.Second, time.Second
 	})
-	shown, err := waiter.WaitForOutput(ctx, &rds.DescribeDBInstancesInput{DBInstanceIdentifier: aws.String("gone-1")}, time.Minute)
+	shown, err := waiter.WaitForOutput(ctx, &rds.DescribeDBInstancesInput{DBInstanceIdentifier: aws.String("gone-1")}, patience.For(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +172,7 @@ func goDelete(t *testing.T, client *rds.Client, names ...string) {
 		o.MinDelay, o.MaxDelay = time.Second, time.Second
 	})
 	for _, name := range names {
-		if err := waiter.Wait(t.Context(), &rds.DescribeDBInstancesInput{DBInstanceIdentifier: &name}, time.Minute); err != nil {
+		if err := waiter.Wait(t.Context(), &rds.DescribeDBInstancesInput{DBInstanceIdentifier: &name}, patience.For(time.Minute)); err != nil {
 			t.Error(err)
 		}
 	}

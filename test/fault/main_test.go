@@ -19,6 +19,7 @@ import (
 
 	"howdah/internal/lab/ack"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 	"howdah/internal/testkit/rig"
 )
 
@@ -212,7 +213,7 @@ func (s *story) query(name, sql string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(s.Context(), patience.For(5*time.Second))
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

@@ -90,7 +90,7 @@ func (w Walk) take(ctx context.Context, s Step, values Variables) error {
 }
 
 func (w Walk) try(ctx context.Context, s Step, values Variables) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, patience.For(callTimeout))
 	defer cancel()
 	with, err := values.fill(s.With)
 	if err != nil {

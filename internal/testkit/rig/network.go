@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"howdah/internal/testkit/patience"
 )
 
 // Addresses of a rig with namespaces: the control plane, the edge and the clients
@@ -69,7 +71,7 @@ func (n *network) remove() error {
 
 func run(command string) error {
 	words := strings.Fields(command)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.For(10*time.Second))
 	defer cancel()
 	out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
 	if err != nil {

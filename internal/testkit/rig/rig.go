@@ -66,7 +66,7 @@ type Rig struct {
 	stop  context.CancelFunc
 }
 
-// Start starts a rig and waits until all hosts are there, or 90 s.
+// Start starts a rig and waits until all hosts are there, or startWithin.
 func Start(ctx context.Context, o Options) (*Rig, error) {
 	r := &Rig{Options: o, parts: map[string]*part{}}
 	key := home.Credential{AccessKey: "RIG", Secret: "rig-secret", Account: "123456789012"}
@@ -119,7 +119,7 @@ func (r *Rig) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.http = &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: 30 * time.Second}
+	r.http = &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: patience.For(30 * time.Second)}
 	for _, name := range r.Parts() {
 		if err := r.StartPart(name); err != nil {
 			return err
@@ -314,7 +314,7 @@ func (r *Rig) Close() error {
 	if r.stop != nil {
 		r.stop()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.For(time.Minute))
 	defer cancel()
 	for _, z := range Zones {
 		errs = append(errs, agent.StopHost(ctx, r.Home.ID, "zone-"+z, r.HostDir(z), true))
