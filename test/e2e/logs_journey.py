@@ -131,7 +131,7 @@ def journey_logs():
 
     step("after a failover the log is that of the new primary, and a marker of the old one is told to be")
     before = instance("logged")["AvailabilityZone"]
-    rds.reboot_db_instance(DBInstanceIdentifier="logged", ForceFailover=True)
+    eventually(30, lambda: rds.reboot_db_instance(DBInstanceIdentifier="logged", ForceFailover=True), "a standby in sync")
     available("logged")
     eventually(30, lambda: instance("logged")["AvailabilityZone"] != before, "the other zone")
     write(at, 9500, 9500)

@@ -81,7 +81,7 @@ def journey_tokens():
 
     step("after a failover tokens are good as before")
     before = instance("tokened")["AvailabilityZone"]
-    rds.reboot_db_instance(DBInstanceIdentifier="tokened", ForceFailover=True)
+    eventually(30, lambda: rds.reboot_db_instance(DBInstanceIdentifier="tokened", ForceFailover=True), "a standby in sync")
     available("tokened")
     eventually(30, lambda: instance("tokened")["AvailabilityZone"] != before, "the other zone")
     eventually(15, lambda: enters(at, "jane"), "jane logged in")
