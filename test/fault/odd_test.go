@@ -46,31 +46,21 @@ func TestTheKernelsRulesAreFlushed(t *testing.T) {
 // The disk of the primary's host is full: PostgreSQL stops there, the standby
 // takes over, and the member comes back when there is room again.
 func TestADiskThatIsFull(t *testing.T) {
-	small := ""
 	s := begin(t, func(o *rig.Options) {
-		small = filepath.Join(o.Dir, "home", "hosts", "a")
-		mountSmall(t, small)
+		for _, zone := range rig.Zones {
+			mountSmall(t, smallDisk(o.Dir, zone))
+		}
 	})
 	id := s.given("orders", true)
 	w := s.writing("orders")
-	if old := s.leader(id); old.ZoneLetter() != "a" {
-		s.must(old.KillPostgres(), "make the primary the one on the small disk")
-		s.eventually(20*time.Second, func() error {
-			m, err := s.rig.Leader(s.Context(), id)
-			if err == nil && m.ZoneLetter() != "a" {
-				err = fmt.Errorf("the primary is in zone %s", m.Zone)
-			}
-			return err
-		})
-		s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
-	}
-	ballast := filepath.Join(small, "ballast")
+	zone := s.leader(id).ZoneLetter()
+	ballast := filepath.Join(smallDisk(s.rig.Dir, zone), "ballast")
 	exec.Command("dd", "if=/dev/zero", "of="+ballast, "bs=1M").Run() // ends when the disk is full
 	s.eventually(60*time.Second, func() error {
 		// WAL that finds no room stops a server.
 		s.query("orders", "SELECT pg_logical_emit_message(false, 'fill', repeat('x', 4000000))::text")
 		m, err := s.rig.Leader(s.Context(), id)
-		if err == nil && m.ZoneLetter() == "a" {
+		if err == nil && m.ZoneLetter() == zone {
 			err = errors.New("the primary is still on the full disk")
 		}
 		return err
@@ -82,6 +72,8 @@ func TestADiskThatIsFull(t *testing.T) {
 	s.eventually(90*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
 	w.nothingLost()
 }
+
+func smallDisk(dir, zone string) string { return filepath.Join(dir, "home", "hosts", zone) }
 
 // mountSmall puts a disk of 400 MB where a host keeps its files.
 func mountSmall(t *testing.T, dir string) {
