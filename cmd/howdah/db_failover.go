@@ -13,8 +13,8 @@ import (
 )
 
 // postmortemPatience is how long the record of a failover is waited for: it is
-// complete a little after the database serves again.
-const postmortemPatience = 5 * time.Second
+// complete a little after the database serves again, and later on a busy machine.
+const postmortemPatience = 30 * time.Second
 
 func newDBFailover(o *options) *cobra.Command {
 	var destination string
