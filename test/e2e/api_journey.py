@@ -291,6 +291,8 @@ def journey_cluster():
     fails("InvalidDBInstanceState", rds.failover_db_cluster, DBClusterIdentifier="aura", TargetDBInstanceIdentifier="aura-2")
 
     step("without a target it goes to the lowest tier")
+    # Of those in sync: the one of the lowest tier must be back, too.
+    eventually(60, lambda: sql(shown["Endpoint"], "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'") == "2", "both readers in sync")
     eventually(30, lambda: rds.failover_db_cluster(DBClusterIdentifier="aura"), "a reader in sync")
     cluster_available("aura")
     assert writer("aura") == "aura-3", members("aura")
