@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -18,15 +19,23 @@ import (
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/etcdtest"
+	"howdah/internal/testkit/patience"
 )
 
 const (
 	database = "db-1"
 	quorum3  = `{"leader":"m1","sync_standby":"m2,m3","quorum":1}`
-	// detection is short: the fake hosts beat every 20 ms.
-	detection = 400 * time.Millisecond
-	beatEvery = 20 * time.Millisecond
+
+	beatEvery  = 20 * time.Millisecond
+	renewEvery = 200 * time.Millisecond
+	// leaseTTL is so long that no lease ends because a machine is slow: what counts is
+	// for how long it was not renewed.
+	leaseTTL = 60 * patroni.TTL
 )
+
+// detection is short, for fake hosts that beat so often. One that is heard must be heard
+// on a busy machine, too.
+var detection = patience.For(400 * time.Millisecond)
 
 // court is a judge with a real etcd and fake hosts: m1, the primary, is on host a,
 // its standbys m2 and m3 on b and c.
@@ -38,7 +47,7 @@ type court struct {
 	lease clientv3.LeaseID
 
 	mu    sync.Mutex
-	hosts map[string]*fakeHost // guarded by mu
+	hosts map[string]fakeHost // guarded by mu
 }
 
 // fakeHost is what an agent does.
@@ -50,11 +59,11 @@ type fakeHost struct {
 
 func newCourt(t *testing.T, sync string) *court {
 	t.Helper()
-	c := &court{T: t, store: etcdtest.Store(t), pulse: NewPulse(), hosts: map[string]*fakeHost{}}
+	c := &court{T: t, store: etcdtest.Store(t), pulse: NewPulse(), hosts: map[string]fakeHost{}}
 	c.cache = etcdtest.Cache(t, c.store, nil)
 	layout := plan.Layout{ID: database, Created: true}
 	for i, host := range []string{"a", "b", "c"} {
-		c.hosts[host] = &fakeHost{beats: true, witnesses: true, cuts: true}
+		c.hosts[host] = fakeHost{beats: true, witnesses: true, cuts: true}
 		c.put(state.Put(state.Host(host), member.Host{Name: host, Zone: host, Address: "127.0.0.1"}))
 		layout.Members = append(layout.Members, plan.Placed{Name: fmt.Sprintf("m%d", i+1), Host: host, Address: "127.0.0.1", Port: 5432, RESTPort: 8008})
 	}
@@ -63,17 +72,27 @@ func newCourt(t *testing.T, sync string) *court {
 	if sync != "" {
 		c.raw(patroni.SyncKey(database), sync)
 	}
+	c.background(c.beat)
 	c.background(c.live)
 	return c
 }
 
-// leads gives a member the leader key, by a lease of its own.
+// leads gives a member the leader key, by a lease of its own, which its Patroni renews
+// as long as its host beats.
 func (c *court) leads(member string) clientv3.LeaseID {
 	c.Helper()
-	lease, err := c.store.Client.Grant(c.Context(), patroni.TTL)
+	lease, err := c.store.Client.Grant(c.Context(), leaseTTL)
 	if err != nil {
 		c.Fatal(err)
 	}
+	host := string(rune('a' + member[1] - '1'))
+	c.background(func(ctx context.Context) {
+		for pauseFor(ctx, renewEvery) {
+			if c.snapshot()[host].beats {
+				_, _ = c.store.Client.KeepAliveOnce(ctx, lease.ID) // a test may have ended it
+			}
+		}
+	})
 	c.raw(patroni.LeaderKey(database), member, clientv3.WithLease(lease.ID))
 	return lease.ID
 }
@@ -104,25 +123,40 @@ func (c *court) background(run func(context.Context)) (stop func()) {
 	return stop
 }
 
-// live is the life of the fake hosts: they beat, bear witness, and cut.
-func (c *court) live(ctx context.Context) {
+// beat is the heartbeats of the fake hosts. They wait for nothing: a disk that is busy
+// delays what a host writes, and not that it is heard.
+func (c *court) beat(ctx context.Context) {
 	for pauseFor(ctx, beatEvery) {
 		c.mu.Lock()
 		for name, h := range c.hosts {
 			if h.beats {
 				c.pulse.Beat(name)
 			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+// live is what else the fake hosts do: they bear witness, and cut.
+func (c *court) live(ctx context.Context) {
+	for pauseFor(ctx, beatEvery) {
+		for name, h := range c.snapshot() {
 			for _, r := range state.LoadAll[fence.Case](c.cache, state.FencePrefix(database)) {
 				if name != r.Value.Host {
 					c.answer(ctx, name, h, r.Value)
 				}
 			}
 		}
-		c.mu.Unlock()
 	}
 }
 
-func (c *court) answer(ctx context.Context, name string, h *fakeHost, of fence.Case) {
+func (c *court) snapshot() map[string]fakeHost {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.hosts)
+}
+
+func (c *court) answer(ctx context.Context, name string, h fakeHost, of fence.Case) {
 	if of.Phase == fence.Suspected && h.witnesses {
 		c.store.Commit(ctx, state.Put(state.Witness(of.ID, name), fence.Witness{
 			Case: of.ID, Host: name, Patroni: h.patroni, Postgres: h.postgres, At: time.Now(),
@@ -141,7 +175,9 @@ func (c *court) answer(ctx context.Context, name string, h *fakeHost, of fence.C
 func (c *court) host(name string, change func(*fakeHost)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	change(c.hosts[name])
+	h := c.hosts[name]
+	change(&h)
+	c.hosts[name] = h
 }
 
 func silent(h *fakeHost) { h.beats, h.witnesses, h.cuts = false, false, false }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"howdah/internal/fence"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 )
 
 func (c *court) cut(host, member, of string) {
@@ -53,7 +55,7 @@ func TestQuorumRefusesInTime(t *testing.T) {
 	if !errors.Is(err, fence.ErrRefused) || !strings.Contains(err.Error(), "0 of 2 needed") {
 		t.Errorf("%v, want a refusal", err)
 	}
-	if took := time.Since(began); took > cutTimeout+time.Second {
+	if took := time.Since(began); took > cutTimeout+patience.For(time.Second) {
 		t.Errorf("it took %s", took)
 	}
 }
@@ -68,10 +70,14 @@ func TestQuorumProvesNothingOfAPrimaryThatNeedsNobody(t *testing.T) {
 	}
 }
 
-// program writes a program of the operator's.
+// program writes a program of the operator's. No other test may start a process
+// meanwhile: it would have the file open for writing, too, and until it has become
+// another program nobody could run this one.
 func program(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stonith")
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +88,7 @@ func TestStonithTakesTheExitCodeForProof(t *testing.T) {
 	t.Parallel()
 	l := fence.Leadership{Database: database, Leader: "m1"}
 	seen := filepath.Join(t.TempDir(), "seen")
-	f := &stonith{patience: 5 * time.Second, command: program(t, `echo "$1 $HOWDAH_HOST $HOWDAH_DATABASE $HOWDAH_MEMBER" > `+seen)}
+	f := &stonith{patience: patience.For(5 * time.Second), command: program(t, `echo "$1 $HOWDAH_HOST $HOWDAH_DATABASE $HOWDAH_MEMBER" > `+seen)}
 	proof, err := f.Fence(t.Context(), l, "a")
 	if err != nil || proof.Method != "stonith" || !strings.Contains(proof.Text, "a is off") {
 		t.Errorf("%+v, %v", proof, err)
@@ -90,20 +96,23 @@ func TestStonithTakesTheExitCodeForProof(t *testing.T) {
 	if text, err := os.ReadFile(seen); err != nil || string(text) != "a a db-1 m1\n" {
 		t.Errorf("the command saw %q, %v", text, err)
 	}
-	for name, command := range map[string]string{
-		"it fails":        program(t, "echo no power switch >&2; exit 3"),
-		"it does not end": program(t, "sleep 60 & sleep 60"),
-		"there is none":   "/nowhere/stonith",
+	for name, c := range map[string]struct {
+		command string
+		most    time.Duration
+	}{
+		"it fails":        {program(t, "echo no power switch >&2; exit 3"), patience.For(5 * time.Second)},
+		"it does not end": {program(t, "sleep 60 & sleep 60"), time.Second},
+		"there is none":   {"/nowhere/stonith", time.Second},
 	} {
 		began := time.Now()
-		_, err := (&stonith{command: command, patience: time.Second}).Fence(t.Context(), l, "a")
+		_, err := (&stonith{command: c.command, patience: c.most}).Fence(t.Context(), l, "a")
 		if !errors.Is(err, fence.ErrRefused) {
 			t.Errorf("%s: %v, want a refusal", name, err)
 		}
 		if name == "it fails" && !strings.Contains(err.Error(), "no power switch") {
 			t.Errorf("the refusal hides what the command said: %v", err)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > patience.For(5*time.Second) {
 			t.Errorf("%s: it took %s", name, took)
 		}
 	}
@@ -212,6 +221,11 @@ func TestEvidence(t *testing.T) {
 					w.Case = tr.c.ID
 				}
 				c.put(state.Put(state.Witness(w.Case, w.Host), w))
+			}
+			for _, h := range []string{"b", "c"} {
+				if h != v.silent {
+					c.pulse.Beat(h) // just now, however busy the machine is
+				}
 			}
 			texts, err := tr.evidence()
 			if !errors.Is(err, v.want) || len(texts) != v.texts {

@@ -2,6 +2,8 @@ package judge
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"howdah/internal/engine/patroni"
@@ -88,11 +90,16 @@ func (c *court) incidentsNow() []state.Record[fence.Incident] {
 func TestTheQuorumDoesNotWaitForStonith(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, quorum3)
-	c.judge(func(cfg *Config) { cfg.Stonith = program(t, "sleep 3; exit 1") })
+	// It has no answer before the test ends.
+	gate := filepath.Join(t.TempDir(), "gate")
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.judge(func(cfg *Config) { cfg.Stonith = program(t, "while [ -e "+gate+" ]; do sleep 0.1; done; exit 1") })
 	c.knows("a", true)
 	c.host("a", silent)
 	c.phase(fence.Revoked)
-	if all := c.incidents(); len(all) != 1 || all[0].Proof.Method != "quorum" || all[0].Revoked.Sub(all[0].Detected).Seconds() > 2 {
+	if all := c.incidents(); len(all) != 1 || all[0].Proof.Method != "quorum" || all[0].Revoked.Sub(all[0].Detected) >= stonithTimeout {
 		t.Errorf("incidents %+v", all)
 	}
 }
