@@ -283,8 +283,17 @@ func (f *Forwarder) start(ctx context.Context, e endpoint.Endpoint) error {
 	if err != nil {
 		return errors.Join(err, f.adopt())
 	}
-	return f.take(e.Listen, pid, files.config())
+	if err := f.take(e.Listen, pid, files.config()); err != nil {
+		return err
+	}
+	if f.proxies[e.Listen] == nil {
+		return errEnded
+	}
+	return nil
 }
+
+// errEnded means that a proxy did not outlive its start.
+var errEnded = errors.New("the proxy ended at once")
 
 func (f *Forwarder) restart(ctx context.Context, e endpoint.Endpoint) error {
 	if err := f.stop(e.Listen); err != nil {

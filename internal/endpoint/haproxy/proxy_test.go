@@ -157,6 +157,47 @@ func TestLostInStart(t *testing.T) {
 	conformance.Join(t, listen, server)
 }
 
+// TestRunTriesAgain: a proxy that could not be started again is started once it can be.
+func TestRunTriesAgain(t *testing.T) {
+	dir := runDir(t)
+	f := newForwarder(t, dir)
+	listen, server := conformance.SomeListen(), conformance.NewServer(t)
+	mustSync(t, f, lead(listen, server))
+	config := filesOf(f.dir, listen).config()
+	obstacle := filepath.Join(config, "obstacle")
+	if err := errors.Join(os.Remove(config), os.MkdirAll(obstacle, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- f.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	killAll(t, "", dir)
+	testkit.Eventually(t, answerTime, func() error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if len(f.proxies) > 0 {
+			return errors.New("it has not seen that the proxy ended")
+		}
+		return nil
+	})
+	if err := errors.Join(os.Remove(obstacle), os.Remove(config)); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, startTime, func() error {
+		s, err := conformance.Dial(listen)
+		if err == nil {
+			err = s.Close()
+		}
+		return err
+	})
+}
+
 // TestMeddling: what someone does through the socket of a proxy is put right.
 func TestMeddling(t *testing.T) {
 	f := newForwarder(t, runDir(t))

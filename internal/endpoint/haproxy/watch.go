@@ -9,22 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tick is how soon Run watches a proxy that was started after it looked.
+// tick is how soon Run watches a proxy that was started after it looked, and tries again
+// what it could not mend.
 const tick = 250 * time.Millisecond
 
 // Run implements endpoint.Forwarder. It hears at once when a proxy ends; a proxy
 // that leads elsewhere is found by Sync.
 func (f *Forwarder) Run(ctx context.Context) error {
+	// A proxy that could not be started is none whose end would be heard.
+	again := false
 	for ctx.Err() == nil {
 		fds := f.watched()
 		_, err := unix.Poll(fds, int(tick.Milliseconds()))
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("watch proxies: %w", err)
 		}
-		if !someEnded(fds) {
+		if !again && !someEnded(fds) {
 			continue
 		}
-		if err := f.mend(ctx); err != nil && ctx.Err() == nil {
+		err = f.mend(ctx)
+		if again = err != nil; again && ctx.Err() == nil {
 			f.log.Warn("endpoints are not as they should be, trying again", "error", err)
 		}
 	}
