@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"howdah/internal/endpoint"
+	"howdah/internal/testkit/patience"
 )
 
 // Driver is what the suite must know of an implementation.
@@ -29,10 +30,10 @@ type Driver struct {
 	Traces func(t *testing.T, home, runDir string) string
 }
 
-// cutTime is ten times the promise of the specification, which make bench-ha measures:
+// CutTime is ten times the promise of the specification, which make bench-ha measures:
 // from the call of Cut until the last client has seen its reset. A test shares its
 // machine with others; whoever is not cut hangs for minutes.
-const cutTime = time.Second
+var CutTime = patience.For(time.Second)
 
 // bench is one test's home: a Forwarder that is removed when the test ends.
 type bench struct {

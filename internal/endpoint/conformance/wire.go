@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"howdah/internal/testkit/patience"
 )
 
 // The protocol of the suite's servers, a line each way:
@@ -62,7 +64,7 @@ type Session struct {
 	reader *bufio.Reader
 }
 
-const answerTime = 3 * time.Second
+var answerTime = patience.For(3 * time.Second)
 
 // Dial fails where a client would: refused, or no answer in time.
 func Dial(to netip.AddrPort) (*Session, error) { return DialFrom(netip.Addr{}, to) }
@@ -194,7 +196,7 @@ func Refuses(t testing.TB, listen netip.AddrPort) {
 		c.Close()
 		t.Fatalf("%s took a connection, but leads nowhere", listen)
 	}
-	if took := time.Since(begin); took > cutTime || !errors.Is(err, syscall.ECONNREFUSED) {
+	if took := time.Since(begin); took > CutTime || !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Fatalf("%s answered after %s: %v, want connection refused", listen, took, err)
 	}
 }

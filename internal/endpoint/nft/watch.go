@@ -12,7 +12,7 @@ import (
 
 // tick is how often Run looks even if it heard nothing: it hears of rules, not
 // of addresses, and the kernel drops notices when too many come at once.
-const tick = time.Second
+var tick = time.Second
 
 // Run implements endpoint.Forwarder.
 func (f *Forwarder) Run(ctx context.Context) error {
