@@ -25,10 +25,11 @@ import (
 	"howdah/internal/serve"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 )
 
 // Detection is after how long a pretended host that falls silent is lost.
-const Detection = 500 * time.Millisecond
+var Detection = patience.For(500 * time.Millisecond)
 
 // Version of the control plane and of the hosts.
 const Version = "test"
