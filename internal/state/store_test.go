@@ -16,6 +16,7 @@ import (
 	"howdah/internal/certs"
 	"howdah/internal/etcd"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 )
 
 type thing struct {
@@ -187,7 +188,7 @@ func TestCacheWaitsForRevisionsElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience.For(5*time.Second))
 	defer cancel()
 	if err := c.WaitRevision(ctx, revision); err != nil {
 		t.Error(err)
