@@ -290,7 +290,8 @@ func (p *pretend) work(ctx context.Context, name string) {
 		if t.Value.Kind == member.Handover {
 			p.handOver(ctx, t.Value)
 		}
-		_, _ = p.store.Commit(ctx, state.Swap(state.Result(t.Value.ID), 0, result))
+		// A task that was taken back meanwhile has no result.
+		_, _ = p.store.Commit(ctx, state.Unchanged(t.Key, t.Revision), state.Swap(state.Result(t.Value.ID), 0, result))
 	}
 }
 
