@@ -14,6 +14,7 @@ import (
 	"howdah/internal/route"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/hometest"
 )
 
 // switched waits for what the edge saw when a member took over.
@@ -108,6 +109,26 @@ func TestNobodyIsLedToAPrimaryInRecovery(t *testing.T) {
 	w.leadsTo("writer", "m3")
 	if s := w.switched("m3"); s.FirstWrite.IsZero() {
 		t.Errorf("switch %+v", s)
+	}
+}
+
+// The first write of a switch may hang for so long that the next switch is proved before.
+func TestALaterSwitchStaysRecorded(t *testing.T) {
+	h := hometest.New(t)
+	e := &Edge{Config: Config{Store: h.Store, Name: "edge"}}
+	began := time.Now().UTC()
+	for _, c := range []struct {
+		to   string
+		at   time.Duration
+		want string
+	}{{"m2", time.Minute, "m2"}, {"m3", 0, "m2"}, {"m1", 2 * time.Minute, "m1"}} {
+		if err := e.record(t.Context(), seen.Switch{Database: "db-1", To: c.to, Elected: began.Add(c.at)}); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := state.Get[seen.Switch](t.Context(), h.Store, state.Switch("edge", "db-1"))
+		if err != nil || kept.Value.To != c.want {
+			t.Errorf("after the switch to %s: %+v, %v, want that to %s", c.to, kept.Value, err, c.want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"howdah/internal/edge/seen"
@@ -126,9 +127,28 @@ func (e *Edge) finish(ctx context.Context, s switching, leader route.Route) {
 	case <-ctx.Done():
 		return
 	}
+	if err := e.record(ctx, s.Switch); err != nil {
+		e.Log.Warn("record switch", "database", s.Database, "error", err)
+	}
+}
+
+// record keeps a switch, unless a later one of the database was kept: the first write of
+// an earlier one may have hung for long.
+func (e *Edge) record(ctx context.Context, s seen.Switch) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if _, err := e.Store.Commit(ctx, state.Put(state.Switch(e.Name, s.Database), s.Switch)); err != nil {
-		e.Log.Warn("record switch", "database", s.Database, "error", err)
+	key := state.Switch(e.Name, s.Database)
+	for {
+		last, err := state.Get[seen.Switch](ctx, e.Store, key)
+		if err != nil && !errors.Is(err, state.ErrNotFound) {
+			return err
+		}
+		if last.Value.Elected.After(s.Elected) {
+			return nil
+		}
+		_, err = e.Store.Commit(ctx, state.Swap(key, last.Revision, s))
+		if !errors.Is(err, state.ErrConflict) {
+			return err
+		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"
@@ -72,6 +74,15 @@ func TestLeadership(t *testing.T) {
 	testkit.Eventually(t, 10*time.Second, leads(first))
 	second := campaign(t, h, "s2", leaders)
 	first.stop()
+	left, err := h.Store.Client.Get(t.Context(), state.ElectionRoot, clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, candidate := range left.Kvs {
+		if string(candidate.Value) == "s1" {
+			t.Error("one that stopped is waited for until its lease ends")
+		}
+	}
 	testkit.Eventually(t, 10*time.Second, leads(second))
 	if _, err := h.Store.Commit(t.Context(), *first.held.Load(), state.Put(state.Live("s1"), false)); !errors.Is(err, state.ErrConflict) {
 		t.Errorf("one that led before may write: %v", err)

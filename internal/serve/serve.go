@@ -40,6 +40,8 @@ const (
 	// electionTTL is after how many seconds another control plane takes over from
 	// one that died.
 	electionTTL = 3
+	// handOverWithin is how long one that stops may take to say so.
+	handOverWithin = 2 * time.Second
 )
 
 // Config is what a control plane is started with.
@@ -260,7 +262,12 @@ func lead(ctx context.Context, client *clientv3.Client, name string, log *slog.L
 }
 
 func leadOnce(ctx context.Context, client *clientv3.Client, name string, log *slog.Logger, work func(ctx context.Context, held state.Op) error) error {
-	session, err := concurrency.NewSession(client, concurrency.WithTTL(electionTTL), concurrency.WithContext(ctx))
+	// The session outlives ctx, so that whoever stops hands over at once.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(handOverWithin, end) })
+	defer stop()
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(electionTTL), concurrency.WithContext(life))
 	if err != nil {
 		return fmt.Errorf("begin election: %w", err)
 	}
