@@ -38,7 +38,7 @@ const Version = "test"
 type Options struct {
 	Permanent bool // not disposable
 	NoHosts   bool
-	// Detection and ReplaceAfter are as long as tests that lose hosts like them when
+	// Detection, by patience.For, and ReplaceAfter are as long as tests that lose hosts like them when
 	// they are 0.
 	Detection, ReplaceAfter time.Duration
 }
@@ -69,7 +69,7 @@ func Start(t testing.TB, o Options) *Server {
 	t.Cleanup(func() { cancel(); running.Wait() })
 	running.Go(func() {
 		err := serve.Run(ctx, serve.Config{
-			Home: s.Home, Name: "s1", Address: s.Home.Address(0, 1), Pool: s.Home.EndpointPool(), Detection: cmp.Or(o.Detection, Detection),
+			Home: s.Home, Name: "s1", Address: s.Home.Address(0, 1), Pool: s.Home.EndpointPool(), Detection: cmp.Or(patience.For(o.Detection), Detection),
 			Policy: plan.Policy{Overcommit: true, ReplaceAfter: cmp.Or(o.ReplaceAfter, time.Second)}, Version: Version, Log: quiet(),
 		})
 		if err != nil && ctx.Err() == nil {
