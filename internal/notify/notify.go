@@ -87,7 +87,7 @@ type Cursor struct {
 // New makes a notifier. Call it before the cache runs.
 func New(cfg Config) *Notifier {
 	n := &Notifier{Config: cfg, wake: make(chan struct{}, 1), slots: newSlots(), news: true}
-	n.signer = &signer{dir: cfg.Dir, ca: cfg.CA, store: cfg.Store, base: cfg.Base}
+	n.signer = &signer{dir: cfg.Dir, ca: cfg.CA, base: cfg.Base, commit: n.commit}
 	n.web = newWeb(cfg.CA, cfg.Own)
 	cfg.Cache.OnChange(n.changed)
 	return n

@@ -465,7 +465,8 @@ func TestSignatures(t *testing.T) {
 func TestSigningCertificateIsRenewed(t *testing.T) {
 	w := newWorld(t)
 	w.ca.Lifetime = time.Second
-	s := &signer{dir: t.TempDir(), ca: w.ca, store: w.store, base: base}
+	n, _ := w.lead()
+	s := &signer{dir: t.TempDir(), ca: w.ca, base: base, commit: n.commit}
 	urls := map[string]bool{}
 	testkit.Eventually(t, 10*time.Second, func() error {
 		e := topic.Envelope{Type: topic.Notification, Message: "m"}

@@ -36,10 +36,12 @@ const keyBits = 2048
 // home's authority. The certificate is kept for all control planes to serve: a
 // message may be read long after it was signed, when another one leads.
 type signer struct {
-	dir   string
-	ca    *certs.CA
-	store *state.Store
-	base  string
+	dir  string
+	ca   *certs.CA
+	base string
+	// commit writes, and makes later reads see it: receivers ask for the certificate
+	// at once.
+	commit func(context.Context, ...state.Op) error
 
 	mu   sync.Mutex
 	key  *rsa.PrivateKey // guarded by mu, as are the following
@@ -96,7 +98,7 @@ func (s *signer) ready(ctx context.Context) error {
 	}
 	sum := sha256.Sum256(pair.CertPEM)
 	name := hex.EncodeToString(sum[:16])
-	if _, err := s.store.Commit(ctx, state.Put(state.Signer(name), string(pair.CertPEM))); err != nil {
+	if err := s.commit(ctx, state.Put(state.Signer(name), string(pair.CertPEM))); err != nil {
 		return fmt.Errorf("publish signing certificate: %w", err)
 	}
 	s.key, s.pair, s.url = key, pair, s.base+CertPath+name+".pem"
