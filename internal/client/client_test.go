@@ -5,7 +5,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -17,20 +16,22 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/admin"
 	"howdah/internal/home"
+	"howdah/internal/testkit"
 	"howdah/internal/wire"
 	"howdah/internal/wire/sigv4"
 )
 
 const secret = "verysecretaccesskey"
 
-// serve answers with a handler, and makes a client of it.
+// serve answers with a handler, and makes a client of it, which is more patient than
+// a machine is slow.
 func serve(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewTLSServer(handler)
 	t.Cleanup(s.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	c, err := New(Config{
-		Endpoint: s.URL + "/", Region: "us-west-2", CA: ca, Source: "a test", Patience: 300 * time.Millisecond,
+		Endpoint: s.URL + "/", Region: "us-west-2", CA: ca, Source: "a test", Patience: time.Hour,
 		Credentials: sigv4.Credentials{AccessKeyID: "KEY", SecretAccessKey: secret},
 	})
 	if err != nil {
@@ -99,6 +100,8 @@ func TestWhatIsSentAgain(t *testing.T) {
 					w.WriteHeader(http.StatusServiceUnavailable)
 					io.WriteString(w, `{"code":"ServiceUnavailable","message":"Not now."}`)
 				})
+				// Its patience ends with the second call.
+				client.now = func() time.Time { return time.Now().Add(time.Duration(calls.Load()/2) * 2 * client.Patience) }
 				if err := c.call(client); err == nil {
 					t.Error("no error")
 				}
@@ -177,13 +180,8 @@ func TestUnknownAuthority(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
 	c, err := New(Config{
-		Endpoint: "https://" + l.Addr().String(), Region: "us-west-2", Source: "home /x", Patience: 100 * time.Millisecond,
+		Endpoint: "https://" + testkit.FreeAddr(t), Region: "us-west-2", Source: "home /x", Patience: 100 * time.Millisecond,
 		Credentials: sigv4.Credentials{AccessKeyID: "KEY", SecretAccessKey: secret},
 	})
 	if err != nil {
