@@ -93,7 +93,7 @@ func (l *Load) write(ctx context.Context, writer int) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			l.acknowledged(Ack{Writer: writer, Seq: seq, At: time.Now(), Began: began})
+			l.acknowledged(Ack{Writer: writer, Seq: seq, Began: began})
 			pause(ctx, l.Pause)
 		default:
 			// A row without an answer may be there or not: its number is not used again.
@@ -113,8 +113,10 @@ func (l *Load) connect(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, l.Config.Copy())
 }
 
+// acknowledged notes the moment while nobody else can: acks are in its order.
 func (l *Load) acknowledged(a Ack) {
 	l.mu.Lock()
+	a.At = time.Now()
 	l.acks = append(l.acks, a)
 	l.mu.Unlock()
 	if l.OnAck != nil {

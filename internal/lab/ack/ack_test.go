@@ -71,12 +71,7 @@ func TestALostRowIsFound(t *testing.T) {
 		t.Errorf("writers: %s", diff)
 	}
 	if !slices.IsSortedFunc(acks, func(a, b Ack) int { return a.At.Compare(b.At) }) {
-		// Two writers may note the same moment in either order, not more.
-		for i := 1; i < len(acks); i++ {
-			if acks[i-1].At.Sub(acks[i].At) > 100*time.Millisecond {
-				t.Errorf("acknowledgement %d is %s before its predecessor", i, acks[i-1].At.Sub(acks[i].At))
-			}
-		}
+		t.Error("the acknowledgements are not in the order of their times")
 	}
 	victim := acks[len(acks)/2]
 	server.Exec("DELETE FROM acked WHERE writer = $1 AND seq = $2", victim.Writer, victim.Seq)
