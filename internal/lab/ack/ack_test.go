@@ -3,6 +3,7 @@ package ack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -29,10 +30,20 @@ func begin(t *testing.T, l *Load) (end func()) {
 	return end
 }
 
-func enough(l *Load, n int) func() error {
+// enough: each writer has so many acknowledgements of after a moment. One alone may
+// have hundreds before the others have a session.
+func enough(l *Load, n int, since time.Time) func() error {
 	return func() error {
-		if len(l.Acks()) < n {
-			return errors.New("few acknowledgements")
+		of := map[int]int{}
+		for _, a := range l.Acks() {
+			if a.At.After(since) {
+				of[a.Writer]++
+			}
+		}
+		for i := range l.Writers {
+			if got := of[l.First+i]; got < n {
+				return fmt.Errorf("writer %d has %d acknowledgements", l.First+i, got)
+			}
 		}
 		return nil
 	}
@@ -54,7 +65,7 @@ func TestALostRowIsFound(t *testing.T) {
 	told := 0
 	l := &Load{Config: server.Config(), Table: "acked", Writers: 3, First: 10, OnAck: func(Ack) { mu.Lock(); told++; mu.Unlock() }}
 	end := begin(t, l)
-	testkit.Eventually(t, 20*time.Second, enough(l, 300))
+	testkit.Eventually(t, 20*time.Second, enough(l, 100, time.Time{}))
 	end()
 	if lost := missing(t, l); len(lost) != 0 {
 		t.Fatalf("nothing was lost, but these are missing: %v", lost)
@@ -91,10 +102,9 @@ func TestWritersSurviveACrash(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{})
 	l := &Load{Config: server.Config(), Table: "acked", Writers: 2, Pause: time.Millisecond}
 	end := begin(t, l)
-	testkit.Eventually(t, 20*time.Second, enough(l, 50))
+	testkit.Eventually(t, 20*time.Second, enough(l, 25, time.Time{}))
 	server.Kill()
 	down := time.Now()
-	before := len(l.Acks())
 	testkit.Eventually(t, 5*time.Second, func() error {
 		if time.Since(down) < 500*time.Millisecond || len(l.Errors()) == 0 {
 			return errors.New("wait")
@@ -102,7 +112,7 @@ func TestWritersSurviveACrash(t *testing.T) {
 		return nil
 	})
 	server.Up()
-	testkit.Eventually(t, 20*time.Second, enough(l, before+50))
+	testkit.Eventually(t, 20*time.Second, enough(l, 25, down))
 	end()
 	if lost := missing(t, l); len(lost) != 0 {
 		t.Errorf("lost: %v", lost)
