@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"howdah/internal/certs/kind"
+	"howdah/internal/testkit/patience"
 )
 
 func newCATest(t *testing.T) *CA {
@@ -164,7 +165,7 @@ func startServer(t *testing.T, pair Pair) *httptest.Server {
 }
 
 func get(config *tls.Config, url string) (string, error) {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: 5 * time.Second}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: patience.For(5 * time.Second)}
 	defer client.CloseIdleConnections()
 	response, err := client.Get(url)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 )
 
 func newIdentity(t *testing.T, ca *CA, subject Subject) *Identity {
@@ -110,11 +111,11 @@ func TestReplaceRefusesAnotherAuthority(t *testing.T) {
 	}
 }
 
-// Both sides of a connection live three certificates of two seconds: no call
-// fails, and the connection of the first moment is still the same at the end.
+// Both sides of a connection live three certificates of two seconds, by patience.For:
+// no call fails, and the connection of the first moment is still the same at the end.
 func TestNothingIsDroppedByARenewal(t *testing.T) {
 	ca := newCATest(t)
-	ca.Lifetime = 2 * time.Second
+	ca.Lifetime = patience.For(2 * time.Second)
 	serverName, clientName := loopback("server"), Subject{CommonName: "agent:a"}
 	server, client := newIdentity(t, ca, serverName), newIdentity(t, ca, clientName)
 	for _, k := range []struct {
@@ -190,7 +191,7 @@ func clientConfig(t *testing.T, i *Identity) *tls.Config {
 func fresh(config *tls.Config, url string) (string, error) {
 	config = config.Clone()
 	config.ClientSessionCache = nil
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: 5 * time.Second}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: patience.For(5 * time.Second)}
 	defer client.CloseIdleConnections()
 	response, err := client.Get(url)
 	if err != nil {

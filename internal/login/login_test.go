@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"howdah/internal/certs"
+	"howdah/internal/testkit/patience"
 )
 
 // world is a server whose Check knows one good token.
@@ -92,12 +93,12 @@ func newWorld(t *testing.T) *world {
 // server ends the connection, or one message.
 func (w *world) say(t *testing.T, message []byte) []byte {
 	t.Helper()
-	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", w.address, w.roots)
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: patience.For(5 * time.Second)}, "tcp", w.address, w.roots)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	conn.SetDeadline(time.Now().Add(patience.For(5 * time.Second)))
 	// A server that ends the connection before it has read all resets it.
 	if _, err := conn.Write(message); err != nil && !ended(err) {
 		t.Fatal(err)
@@ -193,12 +194,12 @@ func TestWhatIsNoBindEndsTheConnection(t *testing.T) {
 
 func TestWithoutTLSNothingIsAnswered(t *testing.T) {
 	w := newWorld(t)
-	conn, err := net.DialTimeout("tcp", w.address, 5*time.Second)
+	conn, err := net.DialTimeout("tcp", w.address, patience.For(5*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	conn.SetDeadline(time.Now().Add(patience.For(5 * time.Second)))
 	if _, err := conn.Write(bind(nameOf("jane", "db-1.m1"), tagSimple, token)); err != nil {
 		t.Fatal(err)
 	}
