@@ -127,7 +127,7 @@ func TestPublic(t *testing.T) {
 	}
 	// Once more is nothing to do.
 	u.do(publishDB).has("DBInstance/DBInstanceStatus=available")
-	u.do(with(modifyDB, "PreferredBackupWindow=01:00-01:30")).has("DBInstance/PubliclyAccessible=true")
+	u.do(with(modifyDB, "PreferredBackupWindow=01:00-01:30", "PreferredMaintenanceWindow=sun:02:00-sun:02:30")).has("DBInstance/PubliclyAccessible=true")
 	u.are(id)
 	u.do(unpublishDB).has("DBInstance/PubliclyAccessible=false", "DBInstance/DBInstanceStatus=modifying", "DBInstance/Endpoint/Address="+public)
 	u.arrive()
