@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -116,6 +117,19 @@ func TestNobodyHolds(t *testing.T) {
 	if err := endHolder(t.Context(), stale, time.Second); err != nil {
 		t.Error(err)
 	}
+	// Those who ask at the same time are no holders either.
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() {
+			for range 500 {
+				if pid := holder(stale); pid != 0 {
+					t.Errorf("a number of long ago is believed while others ask: %d", pid)
+					return
+				}
+			}
+		})
+	}
+	asking.Wait()
 }
 
 func TestLastWords(t *testing.T) {

@@ -57,7 +57,8 @@ func (h *Home) Holder(role string) int {
 		return 0
 	}
 	defer file.Close()
-	if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+	// Shared: whoever asks at the same time must not look like a holder.
+	if syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
 		return 0
 	}
 	data, err := os.ReadFile(path)
