@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"howdah/cmd/howdah/screen"
+	"howdah/internal/testkit/patience"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -140,7 +141,7 @@ func (c goldenCase) run(t *testing.T) string {
 		},
 	}
 	secrets := c.prepare(t, f)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.For(10*time.Second))
 	defer cancel()
 	out.code = run(ctx, o, append([]string{"--home", f.home.Dir}, split(t, c.expand(f))...))
 	text := out.text(f)

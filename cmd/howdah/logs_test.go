@@ -16,6 +16,7 @@ import (
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/client"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 	"howdah/internal/wire"
 )
 
@@ -100,7 +101,7 @@ func TestFollowDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.For(20*time.Second))
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {

@@ -18,6 +18,7 @@ import (
 	"howdah/internal/client"
 	"howdah/internal/client/testserver"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 	"howdah/internal/wire/sigv4"
 )
 
@@ -312,7 +313,7 @@ func TestCallsThatAreRefused(t *testing.T) {
 // raw makes a call that the client would not make.
 func raw(t *testing.T, s *testserver.Server, method, path, service, body, secret string) (int, admin.Error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.For(10*time.Second))
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+s.Home.Listen+admin.Path+path, bytes.NewReader([]byte(body)))
 	if err != nil {

@@ -30,6 +30,7 @@ import (
 	"howdah/internal/spec"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 	"howdah/internal/wire/sigv4"
 )
 
@@ -180,7 +181,7 @@ func (w *world) at(t time.Time) {
 
 // checkSecrecy looks for passwords in everything that is kept or told.
 func (w *world) checkSecrecy() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.For(10*time.Second))
 	defer cancel()
 	all, err := w.server.Store.Client.Get(ctx, "", clientv3.WithPrefix())
 	if err != nil {
