@@ -132,13 +132,15 @@ func (r *runner) replacePrimary(ctx context.Context, cause string, detected time
 	return true
 }
 
+// leadership is asked for by the member's id: a runner may be asked to do something
+// before its assignment has come.
 func (r *runner) leadership(ctx context.Context) (fence.Leadership, error) {
 	if r.agent.store == nil {
 		return fence.Leadership{}, errors.New("etcd is not connected yet")
 	}
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
-	return fence.Read(ctx, r.agent.store.Client, r.want.Scope)
+	return fence.Read(ctx, r.agent.store.Client, r.database())
 }
 
 // fenceAndRevoke kills what is left of the member and takes its leader key away.

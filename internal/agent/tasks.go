@@ -166,7 +166,7 @@ func (r *runner) conclude(ctx context.Context, task member.Task, result member.R
 		})
 		return
 	}
-	if task.Kind == member.Handover && l.Leader != "" && l.Leader != r.want.Name {
+	if task.Kind == member.Handover && l.Leader != "" && l.Leader != r.name() {
 		r.finish(ctx, result, nil)
 		return
 	}

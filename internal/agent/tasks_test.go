@@ -220,18 +220,24 @@ func TestADeedIsDoneOnceAlthoughTheAgentDies(t *testing.T) {
 }
 
 // A handover that its agent died in is known to have worked when another member
-// leads, and not to have when the same one does.
+// leads, and not to have when the same one does. The task may come before the
+// assignment: it is another watch that brings it.
 func TestAHandoverIsConcludedByWhoLeads(t *testing.T) {
-	for leader, done := range map[string]bool{"m2": true, "m1": false} {
+	for _, c := range []struct {
+		leader         string
+		assigned, done bool
+	}{{"m2", true, true}, {"m1", true, false}, {"m2", false, true}, {"m1", false, false}} {
 		w := newWorld(t, waits)
 		a := w.assignment("db-1", 1)
-		w.assign(a)
-		w.leads("db-1", leader, "m1")
+		if c.assigned {
+			w.assign(a)
+		}
+		w.leads("db-1", c.leader, "m1")
 		w.put(state.Result("db-1/handover"), member.Result{ID: "db-1/handover", Member: a.ID, Began: time.Now()})
 		w.ask("db-1/handover", member.Handover, a.ID, soon)
 		w.run(nil)
-		if r := w.ended("db-1/handover"); r.Done != done || r.Failed == done {
-			t.Errorf("%s leads: result %+v", leader, r)
+		if r := w.ended("db-1/handover"); r.Done != c.done || r.Failed == c.done {
+			t.Errorf("%+v: result %+v", c, r)
 		}
 	}
 }
