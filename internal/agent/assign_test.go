@@ -117,6 +117,7 @@ func TestAStoppedMemberStaysStopped(t *testing.T) {
 	a := w.assignment("db-1", 1)
 	w.assign(a)
 	w.awaits(a.ID, soon, running(1))
+	w.restarted(a.ID, 1) // before it is ended
 	a.Generation, a.Want = 2, member.Stopped
 	w.assign(a)
 	w.awaits(a.ID, soon, func(r member.Report) error {

@@ -30,8 +30,8 @@ func (w *world) startPrimary() member.Assignment {
 	return a
 }
 
-// restarted waits until a member's Patroni was started so many times in all: a process
-// that runs has not always said so yet.
+// restarted waits until the script has noted so many starts: a Patroni is reported to
+// run before its first line is read.
 func (w *world) restarted(id string, times int) {
 	w.Helper()
 	testkit.Eventually(w.T, soon, func() error {
