@@ -262,13 +262,13 @@ func (w *world) startByAnother(k kind, script string) Process {
 func TestKillAfterAChangeOfContainment(t *testing.T) {
 	testkit.NeedRoot(t)
 	dir := sharedDir(t)
-	config := Config{Parent: "howdah-proc-test-change", StateDir: filepath.Join(dir, "state"), only: Tree}
+	config := Config{Parent: parentName(), StateDir: filepath.Join(dir, "state"), only: Tree}
 	before := openWorld(t, config, dir)
 	if err := os.MkdirAll(before.data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	before.start(`(cd $DATA; env -i setsid sleep 1000 &); exec sleep 1001`)
-	before.running(2)
+	before.start(`(cd $DATA; env -i setsid sleep 1000 &); echo two; exec sleep 1001`)
+	before.writes(1)
 	config.only = ""
 	after := openWorld(t, config, dir)
 	if after.host.containment == Tree {

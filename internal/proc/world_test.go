@@ -60,7 +60,7 @@ func kinds() []kind {
 func newWorld(t *testing.T, k kind) *world {
 	t.Helper()
 	dir := sharedDir(t)
-	k.config.Parent = "howdah-proc-test-" + strings.ToLower(rand.Text()[:10])
+	k.config.Parent = parentName()
 	k.config.StateDir = filepath.Join(dir, "state")
 	w := openWorld(t, k.config, dir)
 	if got := w.host.Describe().Containment; k.want != "" && got != k.want {
@@ -71,6 +71,9 @@ func newWorld(t *testing.T, k kind) *world {
 	}
 	return w
 }
+
+// parentName is no other test's, nor that of another run on this machine.
+func parentName() string { return "howdah-proc-test-" + strings.ToLower(rand.Text()[:10]) }
 
 // sharedDir is a temporary directory that other users may enter too.
 func sharedDir(t *testing.T) string {
