@@ -56,25 +56,40 @@ func TestCPULimitHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	began := time.Now()
 	w.touch("go")
-	w.watch(process)
+	took := w.watch(process).At.Sub(began)
 	after, err := w.group.Usage()
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := after.CPU - before.CPU
-	t.Logf("used %s of CPU", used)
-	if used < 250*time.Millisecond || used > 1300*time.Millisecond { // less where others keep the machine busy
-		t.Errorf("used %s of CPU, where half of 2 s was allowed", used)
+	used, throttled := after.CPU-before.CPU, w.throttled()
+	t.Logf("used %s of CPU in %s, throttled in %d periods", used, took, throttled)
+	if used > took/2+300*time.Millisecond {
+		t.Errorf("used %s of CPU in %s, where half of that was allowed", used, took)
+	}
+	// It has less where others keep the machine busy, but then it is not the limit that
+	// keeps it from more: that holds it when it has had half of a period, which is 0.1 s.
+	if used < 250*time.Millisecond && used < time.Duration(throttled)*40*time.Millisecond {
+		t.Errorf("used %s of CPU, and was held back in %d periods", used, throttled)
 	}
 }
 
-// Patroni is not limited with its database: two loops, of which one may have a tenth.
+// throttled is in how many periods the limit of CPU held the database back.
+func (w *world) throttled() int {
+	w.t.Helper()
+	text := read(w.t, filepath.Join(w.group.limitDir(w.host.layout.CPU), "cpu.stat"))
+	_, after, _ := strings.Cut(text, "nr_throttled ")
+	return number(w.t, strings.Fields(after + " ?")[0])
+}
+
+// Patroni is not limited with its database: two loops, of which one may have a fiftieth,
+// so that there is more for Patroni on a machine that others keep busy.
 func TestCPULimitSparesPatroni(t *testing.T) {
 	needs(t, describeHere(t).CPU)
 	testkit.NeedRoot(t)
 	w := newWorld(t, best)
-	if _, err := w.group.Limit(Limits{CPUs: 0.1}); err != nil {
+	if _, err := w.group.Limit(Limits{CPUs: 0.02}); err != nil {
 		t.Fatal(err)
 	}
 	process := w.start(`sh -c 'echo $$ >$DATA/pid.new; mv $DATA/pid.new $DATA/pid; while [ ! -e go ]; do sleep 0.01; done; exec timeout 1 sh -c "while :; do :; done"' &
@@ -97,8 +112,8 @@ cat /proc/$$/stat | cut -d' ' -f16`)
 		t.Fatal(err)
 	}
 	t.Logf("Patroni used %s of CPU, its database %s", patroni, usage.CPU)
-	if usage.CPU > 300*time.Millisecond || patroni < 2*usage.CPU {
-		t.Errorf("Patroni used %s of CPU, its database %s with a limit of a tenth", patroni, usage.CPU)
+	if usage.CPU > 100*time.Millisecond || patroni < 2*usage.CPU {
+		t.Errorf("Patroni used %s of CPU, its database %s with a limit of a fiftieth", patroni, usage.CPU)
 	}
 }
 
