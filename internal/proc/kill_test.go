@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 )
 
 // scenarios are what a member's processes may do to get away. The script plays
@@ -96,11 +97,11 @@ func TestKillAsAnOrdinaryUser(t *testing.T) {
 	if err := os.WriteFile(binary, text, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.For(2*time.Minute))
 	defer cancel()
 	command := exec.CommandContext(ctx, binary, "-test.v", "-test.run=^(TestKillProvesDead|TestKillOfNothing|TestAdopt|TestWatch|TestUsage)")
 	command.Dir = dir
-	command.Env = []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	command.Env = []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOWDAH_TEST_PATIENCE=" + os.Getenv("HOWDAH_TEST_PATIENCE")}
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := command.CombinedOutput()
 	if err != nil {

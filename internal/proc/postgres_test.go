@@ -17,6 +17,7 @@ import (
 
 	"howdah/internal/proc/cgroup"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 )
 
 // postgresBin is the directory of the newest PostgreSQL of this machine.
@@ -44,7 +45,7 @@ func TestPostgreSQL(t *testing.T) {
 	if err := os.Chown(data, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.For(time.Minute))
 	defer cancel()
 	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "admin", "-A", "trust", "--no-sync")
 	initdb.Dir = "/"
@@ -70,7 +71,7 @@ func TestPostgreSQL(t *testing.T) {
 					t.Errorf("%s holds %v, %v; PostgreSQL has %d processes", dir, inside, err, len(family))
 				}
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), patience.For(20*time.Second))
 			defer cancel()
 			exits, err := w.host.Watch(ctx, postmaster)
 			if err != nil {

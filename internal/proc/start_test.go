@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 )
 
 // The child tells about itself; every line is one thing that Start promises.
@@ -201,7 +202,7 @@ func TestAdopt(t *testing.T) {
 			if err != nil || !slices.Contains(processes, started) || len(processes) < 2 {
 				t.Errorf("processes %v, %v", processes, err)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), patience.For(20*time.Second))
 			defer cancel()
 			exits, err := w.host.Watch(ctx, started)
 			if err != nil {

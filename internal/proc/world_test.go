@@ -17,6 +17,7 @@ import (
 	"howdah/internal/proc/cgroup"
 	"howdah/internal/proc/table"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 )
 
 // nobody is the ordinary user of these tests.
@@ -212,7 +213,7 @@ func (w *world) touch(name string) {
 // kill kills the member and checks what may be believed afterwards.
 func (w *world) kill() Proof {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.For(20*time.Second))
 	defer cancel()
 	proof, err := w.group.Kill(ctx)
 	if err != nil {
@@ -233,7 +234,7 @@ func (w *world) kill() Proof {
 // watch returns the exit of a process, or fails when it does not end in time.
 func (w *world) watch(process Process) Exit {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.For(30*time.Second))
 	defer cancel()
 	exits, err := w.host.Watch(ctx, process)
 	if err != nil {
