@@ -1,12 +1,15 @@
 package postgres_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/testkit"
 	"howdah/internal/testkit/pgtest"
 )
 
@@ -19,6 +22,7 @@ log_statement = 'all'
 log_min_duration_statement = 0
 log_min_duration_sample = 0
 log_transaction_sample_rate = 1
+log_rotation_age = 0
 `
 
 // A new password is nowhere to be read but in pg_authid: not in the server's log, not
@@ -43,10 +47,11 @@ func TestTheVerifierOfAnOwnerIsToldNobody(t *testing.T) {
 		if got := ask(t, s, "SELECT rolpassword FROM pg_authid WHERE rolname = 'ada'"); got != o.Verifier {
 			t.Fatalf("the role has %q, want %q", got, o.Verifier)
 		}
+		awaitLogged(t, s, fmt.Sprintf("mark %d", serial))
 		for place, sql := range map[string]string{
 			"statistics": "SELECT string_agg(query, E'\n') FROM pg_stat_statements",
 			"activity":   "SELECT coalesce(string_agg(query, E'\n'), '') FROM pg_stat_activity WHERE pid <> pg_backend_pid()",
-			"log":        "SELECT pg_read_file(pg_current_logfile())",
+			"log":        logSQL,
 		} {
 			if told := ask(t, s, sql); strings.Contains(told, secret) {
 				t.Errorf("the verifier of serial %d is in the %s:\n%s", serial, place, told)
@@ -58,9 +63,25 @@ func TestTheVerifierOfAnOwnerIsToldNobody(t *testing.T) {
 	if told := ask(t, s, "SELECT string_agg(query, E'\n') FROM pg_stat_statements"); !strings.Contains(told, "Y2hlY2s=") {
 		t.Error("the statistics of statements tell nothing: the test proves nothing")
 	}
-	if told := ask(t, s, "SELECT pg_read_file(pg_current_logfile())"); !strings.Contains(told, "Y2hlY2s=") {
+	awaitLogged(t, s, "another mark")
+	if told := ask(t, s, logSQL); !strings.Contains(told, "Y2hlY2s=") {
 		t.Error("the log tells nothing: the test proves nothing")
 	}
+}
+
+const logSQL = "SELECT pg_read_file(pg_current_logfile())"
+
+// awaitLogged returns when the log has all that the server was asked to do before: it is
+// another process that writes it, in order.
+func awaitLogged(t *testing.T, s *pgtest.Server, mark string) {
+	t.Helper()
+	s.Exec("COMMENT ON DATABASE rdsadmin IS '" + mark + "'")
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if !strings.Contains(ask(t, s, logSQL), mark) {
+			return fmt.Errorf("%q is not in the log yet", mark)
+		}
+		return nil
+	})
 }
 
 // A server without the extension takes its setting too.
