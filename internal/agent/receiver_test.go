@@ -20,6 +20,7 @@ import (
 	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 )
 
 func TestNamesUpstream(t *testing.T) {
@@ -143,7 +144,7 @@ func (p *pair) inSync(leader, standby string) (l fence.Leadership) {
 
 // ask asks a member for one text, past Patroni.
 func (p *pair) ask(of member.Assignment, sql string) (text string, err error) {
-	ctx, cancel := context.WithTimeout(p.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(p.Context(), patience.For(5*time.Second))
 	defer cancel()
 	conn, err := p.agent.admin(ctx, of)
 	if err != nil {
@@ -154,15 +155,19 @@ func (p *pair) ask(of member.Assignment, sql string) (text string, err error) {
 	return text, err
 }
 
-// cuts has the standby cut off in these cases, as the agent does at each look.
+// cuts has the standby cut off in these cases, as the agent does at each look: again,
+// where the server did not answer in time.
 func (p *pair) cuts(cutter *receiverCutter, cases ...fence.Case) {
 	p.Helper()
 	var wanted []cut
 	for _, c := range cases {
 		wanted = append(wanted, cut{from: c, standby: p.agent.runner(p.Context(), p.standby.ID)})
 	}
-	made, err := cutter.sync(p.Context(), wanted)
-	p.must(err)
+	var made []cut
+	testkit.Eventually(p.T, soon, func() (err error) {
+		made, err = cutter.sync(p.Context(), wanted)
+		return err
+	})
 	for _, c := range cases {
 		if c.Phase == fence.Cutting && len(made) == 0 {
 			p.Error("a cut that was asked for does not hold")
