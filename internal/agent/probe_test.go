@@ -6,6 +6,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"howdah/internal/testkit/patience"
 )
 
 // A Patroni that is frozen accepts connections, and says nothing: what the probe asks
@@ -19,7 +21,7 @@ func TestAFrozenPatroniDoesNotHoldTheProbeUp(t *testing.T) {
 	silent, err := net.Listen("tcp", fmt.Sprintf("%s:%d", a.Address, a.RESTPort))
 	w.must(err)
 	defer silent.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*restTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.For(20*restTimeout))
 	defer cancel()
 	if host.restShowsOther(ctx, a) {
 		t.Error("it shows another certificate")

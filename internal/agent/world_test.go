@@ -30,6 +30,7 @@ import (
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"
+	"howdah/internal/testkit/patience"
 )
 
 const hostName = "zone-t"
@@ -122,7 +123,7 @@ func newWorld(t *testing.T, script string) *world {
 		w.setPatroni(script)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience.For(30*time.Second))
 		defer cancel()
 		if err := StopHost(ctx, w.HomeID, hostName, w.Dir, true); err != nil {
 			t.Error(err)
