@@ -138,13 +138,14 @@ func (w *world) admits(a member.Assignment) {
 		w.must(err)
 		return string(text)
 	}
+	var agents string
 	testkit.Eventually(w.T, time.Minute, func() error {
-		if text := read(); !strings.HasSuffix(text, " 10.1.0.0/16 scram-sha-256\n") {
-			return fmt.Errorf("pg_hba.conf is\n%s", text)
+		// Patroni writes it in place: a second look may see half of it.
+		if agents = read(); !strings.HasSuffix(agents, " 10.1.0.0/16 scram-sha-256\n") {
+			return fmt.Errorf("pg_hba.conf is\n%s", agents)
 		}
 		return nil
 	})
-	agents := read()
 	testkit.Eventually(w.T, time.Minute, func() error {
 		answer, err := w.home.Store.Client.Get(w.Context(), patroni.MemberKey(a.Scope, a.Name))
 		if err != nil || len(answer.Kvs) == 0 {
