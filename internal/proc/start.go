@@ -259,10 +259,11 @@ func (g *Group) enter() (leave func() error, err error) {
 }
 
 // onThrowawayThread runs f on a thread that ends with it, whatever f has done to
-// it, and returns when f has. The main thread cannot be thrown away, so it is
-// kept busy while another one is found.
+// it, and returns when f has and the thread is gone. The main thread cannot be thrown
+// away, so it is kept busy while another one is found.
 func onThrowawayThread(f func()) {
 	done := make(chan struct{})
+	var thread int
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
@@ -271,9 +272,27 @@ func onThrowawayThread(f func()) {
 			runtime.UnlockOSThread()
 			return
 		}
+		thread = unix.Gettid()
 		f()
 	}()
 	<-done
+	if thread != 0 {
+		awaitThread(thread)
+	}
+}
+
+// threadWithin is how long a thread may take to end that has nothing more to do.
+const threadWithin = time.Second
+
+// awaitThread waits until a thread of ours is gone: while it is in the top group, that
+// cannot be removed, and nobody comes back to do it.
+func awaitThread(thread int) {
+	ctx, cancel := context.WithTimeout(context.Background(), threadWithin)
+	defer cancel()
+	_ = until(ctx, func() (bool, error) {
+		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread))
+		return err != nil, nil
+	})
 }
 
 // credential is nil when nothing is to change, which an ordinary user may ask for too.
