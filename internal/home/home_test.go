@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"howdah/internal/certs"
@@ -181,6 +182,35 @@ func TestOneHolderOfALock(t *testing.T) {
 	lock.Release()
 	if pid := h.Holder("up"); pid != 0 {
 		t.Errorf("still held by %d", pid)
+	}
+}
+
+// Whoever looks who has a role keeps nobody from taking it.
+func TestALookDoesNotTakeTheLock(t *testing.T) {
+	h, err := Ensure(filepath.Join(t.TempDir(), "h"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	ended := make(chan struct{})
+	defer close(ended)
+	looking.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+				h.Holder("up")
+			}
+		}
+	})
+	for range 1000 {
+		lock, err := h.Lock("up")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock.Release()
 	}
 }
 

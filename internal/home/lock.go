@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Lock is held by the one process that plays a role in a home, until it ends.
@@ -27,7 +28,7 @@ func LockFile(path string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock(file); err != nil {
 		file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("%s: %w", strings.TrimSuffix(filepath.Base(path), ".lock"), ErrLocked)
@@ -43,6 +44,23 @@ func LockFile(path string) (*Lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return &Lock{file: file}, nil
+}
+
+// A look at who has a role takes the lock for some microseconds: only one that is
+// taken for longer is a holder's.
+const (
+	lockTries = 50
+	lockPause = 2 * time.Millisecond
+)
+
+func flock(file *os.File) error {
+	for try := 1; ; try++ {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) || try == lockTries {
+			return err
+		}
+		time.Sleep(lockPause)
+	}
 }
 
 // Release gives the role up; the end of the process does so too.
