@@ -29,18 +29,21 @@ func sysFor(t *testing.T, f fake, path, place string) {
 }
 
 func TestDeviceOfAPartitionIsItsDisk(t *testing.T) {
+	rootOnDisk(t)
 	f := newFake(t)
 	f.file("sys/devices/sda/dev", "8:0\n")
 	f.file("sys/devices/sda/sda3/dev", "8:3\n")
 	f.file("sys/devices/sda/sda3/partition", "3\n")
-	sysFor(t, f, f.root, "sys/devices/sda/sda3")
-	got, err := System{Proc: "/proc", Sys: f.path("sys")}.DeviceOf(f.root)
+	sysFor(t, f, "/", "sys/devices/sda/sda3")
+	got, err := System{Proc: "/proc", Sys: f.path("sys")}.DeviceOf("/")
 	if err != nil || got != (Device{Major: 8, Minor: 0}) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
 
-func TestDeviceOfAWholeDisk(t *testing.T) {
+// rootOnDisk answers the device of the root file system; temporary files may be in memory.
+func rootOnDisk(t *testing.T) Device {
+	t.Helper()
 	var stat unix.Stat_t
 	if err := unix.Stat("/", &stat); err != nil {
 		t.Fatal(err)
@@ -48,11 +51,16 @@ func TestDeviceOfAWholeDisk(t *testing.T) {
 	if unix.Major(stat.Dev) == 0 {
 		t.Skip("needs a root file system on a disk")
 	}
+	return Device{Major: unix.Major(stat.Dev), Minor: unix.Minor(stat.Dev)}
+}
+
+func TestDeviceOfAWholeDisk(t *testing.T) {
+	want := rootOnDisk(t)
 	f := newFake(t)
 	f.file("sys/devices/vda/dev", "?")
 	sysFor(t, f, "/", "sys/devices/vda")
 	got, err := System{Sys: f.path("sys")}.DeviceOf("/")
-	if want := (Device{Major: unix.Major(stat.Dev), Minor: unix.Minor(stat.Dev)}); err != nil || got != want {
+	if err != nil || got != want {
 		t.Errorf("got %s, want %s, %v", got, want, err)
 	}
 }
