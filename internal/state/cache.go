@@ -289,9 +289,16 @@ func (c *Cache) tell(keys []string) {
 	}
 }
 
+// Pauses before a mirror that is behind asks again how far it is: the more seldom the
+// longer that takes, as every answer is work for one that is busy.
+const (
+	leastPause   = 10 * time.Millisecond
+	longestPause = 200 * time.Millisecond
+)
+
 // WaitRevision blocks until everything up to the given revision can be read.
 func (c *Cache) WaitRevision(ctx context.Context, revision int64) error {
-	for {
+	for pause := leastPause; ; pause = min(2*pause, longestPause) {
 		c.mu.RLock()
 		reached, moved := c.revision >= revision, c.moved
 		c.mu.RUnlock()
@@ -304,7 +311,7 @@ func (c *Cache) WaitRevision(ctx context.Context, revision int64) error {
 		}
 		select {
 		case <-moved:
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return fmt.Errorf("wait for revision %d: %w", revision, ctx.Err())
 		}
