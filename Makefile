@@ -27,6 +27,9 @@ build: ## build the one program, bin/howdah
 test: ## all tests: unit, engines, faults, journeys (20 minutes at most; as root on Debian 12)
 	@scripts/test
 
+soak: ## failovers while random processes stand still for moments, for 20 minutes or SOAK=2h (as root)
+	@HOWDAH_TEST_PAUSES=$(or $(SOAK),20m) scripts/test soak
+
 check: ## format, vet and lint: before every commit
 	@scripts/check
 
@@ -47,4 +50,4 @@ generate: ## rewrite api/ from the public service models, docs/cli.md and docs/g
 clean: ## remove what was built
 	@rm -rf bin
 
-.PHONY: help up down install build test check bench-ha bench-scale generate clean
+.PHONY: help up down install build test soak check bench-ha bench-scale generate clean

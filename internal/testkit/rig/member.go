@@ -264,3 +264,36 @@ func (r *Rig) MemberOnDisk(zone, id string) Member {
 	database, name, _ := strings.Cut(id, ".")
 	return Member{Database: database, Placed: plan.Placed{Name: name, Host: "zone-" + zone}, rig: r}
 }
+
+// Process is one of a rig: of a part, or of a member of a database.
+type Process struct {
+	Name   string
+	Signal func(syscall.Signal) error
+}
+
+// Processes are all that a database depends on: the parts of the rig, and Patroni and
+// PostgreSQL of each member.
+func (r *Rig) Processes(ctx context.Context, database string) ([]Process, error) {
+	var all []Process
+	for _, name := range r.Parts() {
+		all = append(all, Process{Name: name, Signal: func(s syscall.Signal) error { return syscall.Kill(r.PID(name), s) }})
+	}
+	members, err := r.Members(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		host, group, err := m.group()
+		if err != nil {
+			return nil, err
+		}
+		running, err := group.Processes()
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range running {
+			all = append(all, Process{Name: m.Name, Signal: func(s syscall.Signal) error { return host.Signal(p, s) }})
+		}
+	}
+	return all, nil
+}
