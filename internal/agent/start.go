@@ -110,6 +110,10 @@ func (r *runner) launch(ctx context.Context) (proc.Process, error) {
 		if err := r.portsFree(); err != nil {
 			return proc.Process{}, err
 		}
+		// The next server would do it, if Patroni did not throw the data away before.
+		if err := postgres.RemoveShared(r.dataDir()); err != nil {
+			r.log.Warn("remove what a killed PostgreSQL left in memory", "error", err)
+		}
 	}
 	command := proc.Command{
 		Path: r.agent.patroni, Args: []string{m.ConfigPath()}, Dir: r.dir(), DataDir: r.dataDir(),

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/fence"
 	"howdah/internal/hostapi"
@@ -98,6 +102,41 @@ func TestAStartingPatroniIsNotToldYet(t *testing.T) {
 	if n := len(w.lines(a.ID, "starts")); n != 1 {
 		t.Errorf("%d starts", n)
 	}
+}
+
+// Patroni may throw the data of a killed server away, and with them what tells where its
+// shared memory is.
+func TestAStartRemovesTheMemoryOfAKilledServer(t *testing.T) {
+	w := newWorld(t, waits)
+	a := w.assignment("db-1", 1)
+	data := filepath.Join(w.Dir, "members", a.ID, patroni.DataDir)
+	w.must(os.MkdirAll(data, 0o700))
+	segment := w.sharedMemory(data)
+	w.must(os.WriteFile(filepath.Join(data, "postmaster.pid"), fmt.Appendf(nil, "0\n%s\n0\n5432\n\n\n  1 %d\n", data, segment), 0o600))
+	w.run(nil)
+	w.assign(a)
+	w.awaits(a.ID, soon, running(1))
+	if _, err := unix.SysvShmCtl(segment, unix.IPC_STAT, &unix.SysvShmDesc{}); !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EIDRM) {
+		t.Errorf("the segment is still there: %v", err)
+	}
+}
+
+// sharedMemory makes a segment as PostgreSQL does of a data directory, and answers its number.
+func (w *world) sharedMemory(data string) int {
+	w.Helper()
+	const magic, size = 679834894, 4096
+	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, size, unix.IPC_CREAT|0o600)
+	w.must(err)
+	w.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+	header, err := unix.SysvShmAttach(id, 0, 0)
+	w.must(err)
+	var directory syscall.Stat_t
+	w.must(syscall.Stat(data, &directory))
+	binary.NativeEndian.PutUint32(header, magic)
+	binary.NativeEndian.PutUint64(header[40:], directory.Dev)
+	binary.NativeEndian.PutUint64(header[48:], directory.Ino)
+	w.must(unix.SysvShmDetach(header))
+	return id
 }
 
 func has(problem member.Problem, detail string) func(member.Report) error {
