@@ -144,7 +144,7 @@ func (a *Agent) memberDir(id string) string { return a.path("members", id) }
 // makeDirs makes the host's directories. The database's user passes through the
 // host's directory and owns only what is its own.
 func (a *Agent) makeDirs() error {
-	if err := home.OpenWay(a.Dir, a.path("members"), a.path("spares"), a.path("trash")); err != nil {
+	if err := home.OpenWay(a.Dir, a.path("members"), a.path("spares"), a.path(trashDir)); err != nil {
 		return fmt.Errorf("make directories of the host: %w", err)
 	}
 	if err := a.checkReachable(); err != nil {

@@ -139,14 +139,17 @@ func (s *spares) wanted(major, ready int) int {
 	return min(s.keep, 1)
 }
 
+// trashDir has the files of members that were deleted, until somebody has the time.
+const trashDir = "trash"
+
 // emptyTrash deletes what members left. It may take long; nobody waits for it.
 func (s *spares) emptyTrash() {
-	entries, err := os.ReadDir(s.agent.path("trash"))
+	entries, err := os.ReadDir(s.agent.path(trashDir))
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		dir := s.agent.path("trash", e.Name())
+		dir := s.agent.path(trashDir, e.Name())
 		if err := errors.Join(postgres.RemoveShared(filepath.Join(dir, patroni.DataDir)), os.RemoveAll(dir)); err != nil {
 			s.agent.Log.Warn("empty trash", "error", err)
 		}

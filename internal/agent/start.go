@@ -361,7 +361,7 @@ func (r *runner) remove(ctx context.Context) {
 	if !r.killAll(ctx, "member is being deleted") {
 		return
 	}
-	trash := r.agent.path("trash", fmt.Sprintf("%s-%d", r.id, time.Now().UnixNano()))
+	trash := r.agent.path(trashDir, fmt.Sprintf("%s-%d", r.id, time.Now().UnixNano()))
 	if err := os.Rename(r.dir(), trash); err != nil {
 		r.problem, r.detail = member.StartFails, err.Error()
 		r.log.Error("delete member", "error", err)

@@ -110,33 +110,44 @@ func TestAStartRemovesTheMemoryOfAKilledServer(t *testing.T) {
 	w := newWorld(t, waits)
 	a := w.assignment("db-1", 1)
 	data := filepath.Join(w.Dir, "members", a.ID, patroni.DataDir)
-	w.must(os.MkdirAll(data, 0o700))
-	segment := w.sharedMemory(data)
-	w.must(os.WriteFile(filepath.Join(data, "postmaster.pid"), fmt.Appendf(nil, "0\n%s\n0\n5432\n\n\n  1 %d\n", data, segment), 0o600))
+	left := leaveMemory(t, data)
 	w.run(nil)
 	w.assign(a)
 	w.awaits(a.ID, soon, running(1))
-	if _, err := unix.SysvShmCtl(segment, unix.IPC_STAT, &unix.SysvShmDesc{}); !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EIDRM) {
-		t.Errorf("the segment is still there: %v", err)
+	if left() {
+		t.Error("the segment is still there")
 	}
 }
 
-// sharedMemory makes a segment as PostgreSQL does of a data directory, and answers its number.
-func (w *world) sharedMemory(data string) int {
-	w.Helper()
+// leaveMemory leaves a data directory and a segment as a PostgreSQL that was killed does,
+// and answers how to find out whether that is still there.
+func leaveMemory(t *testing.T, data string) (left func() bool) {
+	t.Helper()
 	const magic, size = 679834894, 4096
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(data, 0o700))
 	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, size, unix.IPC_CREAT|0o600)
-	w.must(err)
-	w.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+	must(err)
+	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
 	header, err := unix.SysvShmAttach(id, 0, 0)
-	w.must(err)
+	must(err)
 	var directory syscall.Stat_t
-	w.must(syscall.Stat(data, &directory))
+	must(syscall.Stat(data, &directory))
 	binary.NativeEndian.PutUint32(header, magic)
 	binary.NativeEndian.PutUint64(header[40:], directory.Dev)
 	binary.NativeEndian.PutUint64(header[48:], directory.Ino)
-	w.must(unix.SysvShmDetach(header))
-	return id
+	must(unix.SysvShmDetach(header))
+	pidFile := fmt.Appendf(nil, "0\n%s\n0\n5432\n\n\n  1 %d\n", data, id)
+	must(os.WriteFile(filepath.Join(data, "postmaster.pid"), pidFile, 0o600))
+	return func() bool {
+		_, err := unix.SysvShmCtl(id, unix.IPC_STAT, &unix.SysvShmDesc{})
+		return !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EIDRM)
+	}
 }
 
 func has(problem member.Problem, detail string) func(member.Report) error {

@@ -44,6 +44,7 @@ func StopHost(ctx context.Context, homeID, host, dir string, kill bool) error {
 	}
 	all.Wait()
 	errs = append(errs, killRest(ctx, procs))
+	forgetTrash(filepath.Join(dir, trashDir))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -106,6 +107,18 @@ func stopMember(ctx context.Context, procs *proc.Host, dir string, kill bool) er
 	// What it does not know it leaves: that costs memory, and nothing else.
 	_ = postgres.RemoveShared(filepath.Join(dir, patroni.DataDir))
 	return group.Remove()
+}
+
+// forgetTrash frees the shared memory of members that were deleted, and whose files the
+// agent had no time to remove: they may be removed by whoever does not know of it.
+func forgetTrash(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // nothing was deleted yet
+	}
+	for _, e := range entries {
+		_ = postgres.RemoveShared(filepath.Join(dir, e.Name(), patroni.DataDir))
+	}
 }
 
 // stopServer asks a server for a fast shutdown and waits for its end; one that

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 
+	"howdah/internal/engine/patroni"
 	"howdah/internal/testkit"
 )
 
@@ -51,6 +53,23 @@ func TestStoppingRemovesCuts(t *testing.T) {
 		}
 		if got := left(); !slices.Equal(got, tables[4:]) {
 			t.Errorf("after the end of the home: %v, want %v", got, tables[4:])
+		}
+	}
+}
+
+// A home that is purged leaves nothing in memory, neither of its members nor of those that
+// were deleted just before.
+func TestStoppingForgetsWhatWasKilled(t *testing.T) {
+	dir := t.TempDir()
+	for name, path := range map[string]string{"a member": "members/db-1.m1", "a deleted one": trashDir + "/db-2.m1-1"} {
+		left := leaveMemory(t, filepath.Join(dir, path, patroni.DataDir))
+		for range 2 {
+			if err := StopHost(t.Context(), fmt.Sprintf("%08x", rand.Uint32()), "zone-a", dir, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left() {
+			t.Errorf("the segment of %s is still there", name)
 		}
 	}
 }
