@@ -64,6 +64,8 @@ type Rig struct {
 	parts map[string]*part
 	net   *network
 	stop  context.CancelFunc
+	// release gives the home's part of the loopback network back.
+	release func()
 }
 
 // Start starts a rig and waits until all hosts are there, or startWithin.
@@ -99,6 +101,10 @@ func (r *Rig) makeHome(options home.Options) error {
 		return err
 	}
 	r.Home = h
+	// A rig runs the parts by themselves, and not howdah up, which keeps the network.
+	if r.release, err = home.Claim(h.Network); err != nil {
+		return err
+	}
 	if r.User == nil {
 		return nil
 	}
@@ -328,6 +334,7 @@ func (r *Rig) Close() error {
 	if r.net != nil {
 		errs = append(errs, r.net.remove())
 	}
+	r.release()
 	return errors.Join(errs...)
 }
 
