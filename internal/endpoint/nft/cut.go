@@ -35,23 +35,26 @@ func (f *Forwarder) Cut(ctx context.Context, listen, target netip.AddrPort) (int
 // cut takes sessions out of conntrack, from when on all that their clients send
 // is answered with a reset, and makes the clients send something. It looks twice:
 // a connection that was translated just before Point may be entered just after
-// the first look.
+// the first look. One that the kernel enters again, for a packet that was under way,
+// counts once.
 func (f *Forwarder) cut(ctx context.Context, listen netip.AddrPort, keep func(flow) bool, rounds []time.Duration) (int, error) {
-	n := 0
+	cut := map[pair]bool{}
 	var silence error
 	for range 2 {
 		sessions, err := f.sessions.take(ctx, listen, keep)
-		n += len(sessions)
+		for _, s := range sessions {
+			cut[s] = true
+		}
 		if err == nil {
 			err = f.reset(ctx, sessions, rounds)
 		}
 		if errors.Is(err, endpoint.ErrSilent) {
 			silence = err
 		} else if err != nil {
-			return n, err
+			return len(cut), err
 		}
 	}
-	return n, silence
+	return len(cut), silence
 }
 
 // reset nudges clients until each was answered with a reset, or until none more

@@ -3,6 +3,7 @@ package nft
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"testing"
@@ -193,6 +194,13 @@ func TestConnecting(t *testing.T) {
 	near := conformance.NewServer(t)
 	mustSync(t, f, lead(edgeListen, far))
 	conformance.Join(t, edgeListen, far).Close() // the machines know each other
+	testkit.Eventually(t, time.Second, func() error {
+		open, err := f.sessions.list(t.Context(), edgeListen, flow.open)
+		if err == nil && len(open) > 0 {
+			err = fmt.Errorf("%d sessions are being closed", len(open))
+		}
+		return err
+	})
 	cutLink(t, wire)
 	type result struct {
 		session *conformance.Session
