@@ -63,10 +63,7 @@ func ensureMember(ctx context.Context, o joinOptions, log *slog.Logger) (members
 	if !canJoin {
 		return m, pair, fmt.Errorf("not a member of a home yet: --join and a token are needed: %w", errUsage)
 	}
-	if _, err := home.TokenFingerprint(o.token); err != nil {
-		return m, pair, err
-	}
-	err = untilAnswered(ctx, o.url, log, func(ctx context.Context) error {
+	err = untilAnswered(ctx, o.url, o.token, log, func(ctx context.Context) error {
 		m, pair, err = join(ctx, o)
 		return err
 	})
@@ -75,7 +72,10 @@ func ensureMember(ctx context.Context, o joinOptions, log *slog.Logger) (members
 
 // untilAnswered asks the control plane of --join until it answers with a yes or a no: it
 // may be starting itself.
-func untilAnswered(ctx context.Context, address string, log *slog.Logger, ask func(context.Context) error) error {
+func untilAnswered(ctx context.Context, address, token string, log *slog.Logger, ask func(context.Context) error) error {
+	if _, err := home.TokenFingerprint(token); err != nil {
+		return err
+	}
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" || u.Hostname() == "" {
 		return fmt.Errorf("--join needs the URL of a control plane, as https://10.0.0.1:7443, not %q: %w", address, errUsage)
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -44,7 +41,7 @@ const (
 // endHolder ends the process that holds a lock and waits for that. One that does
 // not end in good order is killed.
 func endHolder(ctx context.Context, lock string, patience time.Duration) error {
-	pid := holder(lock)
+	pid := home.FileHolder(lock)
 	if pid == 0 {
 		return nil
 	}
@@ -55,7 +52,7 @@ func endHolder(ctx context.Context, lock string, patience time.Duration) error {
 			return fmt.Errorf("end process %d, which holds %s: %w", pid, lock, err)
 		}
 		for range 50 {
-			if holder(lock) != pid {
+			if home.FileHolder(lock) != pid {
 				return nil
 			}
 			select {
@@ -68,26 +65,4 @@ func endHolder(ctx context.Context, lock string, patience time.Duration) error {
 			signal = syscall.SIGKILL
 		}
 	}
-}
-
-// holder is the process that holds a lock, or 0.
-func holder(lock string) int {
-	file, err := os.OpenFile(lock, os.O_RDWR, 0)
-	if err != nil {
-		return 0
-	}
-	defer file.Close()
-	// Shared: whoever asks at the same time must not look like a holder.
-	if syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
-		return 0
-	}
-	text, err := os.ReadFile(lock)
-	if err != nil {
-		return 0
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0
-	}
-	return pid
 }

@@ -79,13 +79,13 @@ func TestEndHolder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lock := filepath.Join(t.TempDir(), "part.lock")
 			cmd := holdElsewhere(t, lock, stubborn)
-			if pid := holder(lock); pid != cmd.Process.Pid {
+			if pid := home.FileHolder(lock); pid != cmd.Process.Pid {
 				t.Fatalf("the holder is %d, not %d", pid, cmd.Process.Pid)
 			}
 			if err := endHolder(t.Context(), lock, 100*time.Millisecond); err != nil {
 				t.Fatal(err)
 			}
-			if pid := holder(lock); pid != 0 {
+			if pid := home.FileHolder(lock); pid != 0 {
 				t.Errorf("%d holds the lock still", pid)
 			}
 		})
@@ -104,14 +104,14 @@ func TestEndHolderGivesUpWithItsContext(t *testing.T) {
 
 func TestNobodyHolds(t *testing.T) {
 	dir := t.TempDir()
-	if pid := holder(filepath.Join(dir, "none.lock")); pid != 0 {
+	if pid := home.FileHolder(filepath.Join(dir, "none.lock")); pid != 0 {
 		t.Errorf("%d holds a lock that is not there", pid)
 	}
 	stale := filepath.Join(dir, "stale.lock")
 	if err := os.WriteFile(stale, []byte("1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if pid := holder(stale); pid != 0 {
+	if pid := home.FileHolder(stale); pid != 0 {
 		t.Errorf("a number of long ago is believed: %d", pid)
 	}
 	if err := endHolder(t.Context(), stale, time.Second); err != nil {
@@ -122,7 +122,7 @@ func TestNobodyHolds(t *testing.T) {
 	for range 4 {
 		asking.Go(func() {
 			for range 500 {
-				if pid := holder(stale); pid != 0 {
+				if pid := home.FileHolder(stale); pid != 0 {
 					t.Errorf("a number of long ago is believed while others ask: %d", pid)
 					return
 				}
@@ -280,7 +280,7 @@ func TestJoining(t *testing.T) {
 func TestAControlPlaneThatStartsIsWaitedFor(t *testing.T) {
 	for _, end := range []error{nil, hostapi.ErrRefused, certs.ErrNotOurs} {
 		asked := 0
-		err := untilAnswered(t.Context(), "https://127.0.0.1:7443", newLog("test"), func(context.Context) error {
+		err := untilAnswered(t.Context(), "https://127.0.0.1:7443", home.NewToken(strings.Repeat("0", 64)), newLog("test"), func(context.Context) error {
 			if asked++; asked < 3 {
 				return syscall.ECONNREFUSED
 			}

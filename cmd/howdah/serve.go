@@ -107,11 +107,8 @@ func joinHome(ctx context.Context, dir string, cfg serve.Config, listen, join, t
 	if err != nil {
 		return nil, "", err
 	}
-	if _, err := home.TokenFingerprint(token); err != nil {
-		return nil, "", err
-	}
 	var answer hostapi.ServerJoinAnswer
-	err = untilAnswered(ctx, join, cfg.Log, func(ctx context.Context) (err error) {
+	err = untilAnswered(ctx, join, token, cfg.Log, func(ctx context.Context) (err error) {
 		answer, err = hostapi.JoinServer(ctx, join, token, cfg.Name, serve.PeerAddr(cfg.Address))
 		return err
 	})

@@ -82,9 +82,7 @@ func TestWhatWasDoneLastIsRememberedOnDisk(t *testing.T) {
 func TestOnlyAbsentDeletes(t *testing.T) {
 	w := newWorld(t, waits)
 	w.run(nil)
-	a := w.assignment("db-1", 1)
-	w.assign(a)
-	w.awaits(a.ID, soon, running(1))
+	a := w.start(running(1))
 	_, err := w.store.Commit(t.Context(), state.Delete(state.Assign(hostName, a.ID)))
 	w.must(err)
 	w.passed("db-2")
@@ -114,9 +112,7 @@ func TestOnlyAbsentDeletes(t *testing.T) {
 func TestAStoppedMemberStaysStopped(t *testing.T) {
 	w := newWorld(t, waits)
 	w.run(nil)
-	a := w.assignment("db-1", 1)
-	w.assign(a)
-	w.awaits(a.ID, soon, running(1))
+	a := w.start(running(1))
 	w.restarted(a.ID, 1) // before it is ended
 	a.Generation, a.Want = 2, member.Stopped
 	w.assign(a)

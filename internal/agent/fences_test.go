@@ -75,9 +75,7 @@ func standbyWorld(t *testing.T) (*world, *knife) {
 	t.Helper()
 	w, k := newWorld(t, waits), &knife{}
 	w.run(func(a *Agent) { a.cut = k })
-	a := w.assignment("db-1", 1)
-	w.assign(a)
-	w.awaits(a.ID, soon, running(1))
+	w.start(running(1))
 	return w, k
 }
 

@@ -24,9 +24,15 @@ func serving(r member.Report) error {
 // startPrimary has a member run whose PostgreSQL is in production.
 func (w *world) startPrimary() member.Assignment {
 	w.Helper()
+	return w.start(serving)
+}
+
+// start has a member run, and waits for what it shall report.
+func (w *world) start(until func(member.Report) error) member.Assignment {
+	w.Helper()
 	a := w.assignment("db-1", 1)
 	w.assign(a)
-	w.awaits(a.ID, soon, serving)
+	w.awaits(a.ID, soon, until)
 	return a
 }
 

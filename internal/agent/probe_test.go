@@ -15,9 +15,7 @@ import (
 func TestAFrozenPatroniDoesNotHoldTheProbeUp(t *testing.T) {
 	w := newWorld(t, waits)
 	host, _ := w.run(nil)
-	a := w.assignment("db-1", 1)
-	w.assign(a)
-	w.awaits(a.ID, soon, running(1))
+	a := w.start(running(1))
 	silent, err := net.Listen("tcp", fmt.Sprintf("%s:%d", a.Address, a.RESTPort))
 	w.must(err)
 	defer silent.Close()

@@ -62,9 +62,7 @@ func (w *world) answers(a member.Assignment, handler http.HandlerFunc) {
 func TestARestartIsPatronisWork(t *testing.T) {
 	w := newWorld(t, waits)
 	w.run(nil)
-	a := w.assignment("db-1", 1)
-	w.assign(a)
-	w.awaits(a.ID, soon, running(1))
+	a := w.start(running(1))
 	var calls atomic.Int32
 	w.answers(a, func(rw http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.URL.Path != "/restart" {
@@ -96,9 +94,7 @@ func TestARestartIsPatronisWork(t *testing.T) {
 func TestARestartWaitsForABusyPatroni(t *testing.T) {
 	w := newWorld(t, waits)
 	w.run(nil)
-	a := w.assignment("db-1", 1)
-	w.assign(a)
-	w.awaits(a.ID, soon, running(1))
+	a := w.start(running(1))
 	var calls atomic.Int32
 	var always atomic.Bool
 	w.answers(a, func(rw http.ResponseWriter, _ *http.Request) {
@@ -168,9 +164,7 @@ func TestATaskIsDoneAndToldOfAlthoughEtcdStalls(t *testing.T) {
 	var writes, calls atomic.Int32
 	w.etcd = func(kv clientv3.KV) clientv3.KV { return shaky{KV: kv, writes: &writes} }
 	w.run(nil)
-	a := w.assignment("db-1", 1)
-	w.assign(a)
-	w.awaits(a.ID, soon, running(1))
+	a := w.start(running(1))
 	w.answers(a, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
 	w.ask("db-1/restart", member.Restart, a.ID, time.Minute)
 	if r := w.ended("db-1/restart"); !r.Done || r.Failed {
@@ -193,9 +187,7 @@ func TestATaskIsDoneAndToldOfAlthoughEtcdStalls(t *testing.T) {
 func TestADeedIsDoneOnceAlthoughTheAgentDies(t *testing.T) {
 	w := newWorld(t, waits)
 	kill := w.runProcess()
-	a := w.assignment("db-1", 1)
-	w.assign(a)
-	w.awaits(a.ID, soon, running(1))
+	a := w.start(running(1))
 	asked, release := make(chan struct{}, 10), make(chan struct{})
 	w.answers(a, func(http.ResponseWriter, *http.Request) {
 		asked <- struct{}{}
@@ -282,9 +274,7 @@ func TestATaskOfANewerControlPlane(t *testing.T) {
 func TestATaskIsNotEndedByClocks(t *testing.T) {
 	w := newWorld(t, waits)
 	w.run(nil)
-	a := w.assignment("db-1", 1)
-	w.assign(a)
-	w.awaits(a.ID, soon, running(1))
+	a := w.start(running(1))
 	release := make(chan struct{})
 	var hanging atomic.Bool
 	w.answers(a, func(http.ResponseWriter, *http.Request) {
@@ -348,9 +338,7 @@ func TestARevivalIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, waits)
 			w.run(nil)
-			a := w.assignment("db-1", 1)
-			w.assign(a)
-			w.awaits(a.ID, soon, running(1))
+			a := w.start(running(1))
 			if leader != "" {
 				_, err := w.store.Client.Put(t.Context(), patroni.LeaderKey(a.Scope), leader)
 				w.must(err)

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/client/v3/concurrency"
 
+	"howdah/internal/etcd"
 	"howdah/internal/state"
 )
 
@@ -34,18 +34,12 @@ func (e *Edge) tellLife(ctx context.Context) {
 
 // liveOnce keeps one lease for as long as etcd knows it.
 func (e *Edge) liveOnce(ctx context.Context) error {
-	// The session outlives ctx, so that its lease can be ended then.
-	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(endWithin, cancel) })
-	defer stop()
-	session, err := concurrency.NewSession(e.Store.Client, concurrency.WithTTL(lifeTTL), concurrency.WithContext(life))
+	session, end, err := etcd.Session(ctx, e.Store.Client, lifeTTL, endWithin)
 	if err != nil {
 		return err
 	}
-	// One that cannot be ended ends by itself.
-	defer func() { _ = session.Close() }()
-	if _, err := e.Store.Commit(life, state.Put(state.Runs(e.Name), true, clientv3.WithLease(session.Lease()))); err != nil {
+	defer end()
+	if _, err := e.Store.Commit(session.Ctx(), state.Put(state.Runs(e.Name), true, clientv3.WithLease(session.Lease()))); err != nil {
 		return err
 	}
 	select {

@@ -68,8 +68,10 @@ func (l *Lock) Release() { l.file.Close() }
 
 // Holder is the process that plays a role now, or 0. A role without a living
 // holder can be locked, so a stale number is never believed.
-func (h *Home) Holder(role string) int {
-	path := h.path("run", role+".lock")
+func (h *Home) Holder(role string) int { return FileHolder(h.path("run", role+".lock")) }
+
+// FileHolder is the process that holds the lock at a path, or 0.
+func FileHolder(path string) int {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return 0

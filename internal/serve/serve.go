@@ -262,17 +262,11 @@ func lead(ctx context.Context, client *clientv3.Client, name string, log *slog.L
 }
 
 func leadOnce(ctx context.Context, client *clientv3.Client, name string, log *slog.Logger, work func(ctx context.Context, held state.Op) error) error {
-	// The session outlives ctx, so that whoever stops hands over at once.
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(handOverWithin, end) })
-	defer stop()
-	session, err := concurrency.NewSession(client, concurrency.WithTTL(electionTTL), concurrency.WithContext(life))
+	session, end, err := etcd.Session(ctx, client, electionTTL, handOverWithin)
 	if err != nil {
 		return fmt.Errorf("begin election: %w", err)
 	}
-	// A session that cannot be ended ends by itself, after electionTTL.
-	defer func() { _ = session.Close() }()
+	defer end() // whoever stops hands over at once
 	election := concurrency.NewElection(session, strings.TrimSuffix(state.ElectionRoot, "/"))
 	if err := election.Campaign(ctx, name); err != nil {
 		return fmt.Errorf("campaign: %w", err)

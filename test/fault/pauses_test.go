@@ -37,12 +37,12 @@ func TestFailoversAmongPauses(t *testing.T) {
 	for began := time.Now(); time.Since(began) < length; rounds++ {
 		connections := 100 + rounds%100
 		s.asks(60*time.Second, "ModifyDBParameterGroup", &rds.ModifyDBParameterGroupMessage{
-			DBParameterGroupName: ptr("settings"), Parameters: []rds.Parameter{{
-				ParameterName: ptr("max_connections"), ParameterValue: ptr(fmt.Sprint(connections)), ApplyMethod: ptr("pending-reboot"),
+			DBParameterGroupName: new("settings"), Parameters: []rds.Parameter{{
+				ParameterName: new("max_connections"), ParameterValue: new(fmt.Sprint(connections)), ApplyMethod: new("pending-reboot"),
 			}},
 		}, &rds.DBParameterGroupNameMessage{})
 		s.asks(90*time.Second, "RebootDBInstance", &rds.RebootDBInstanceMessage{
-			DBInstanceIdentifier: ptr("orders"), ForceFailover: ptr(true),
+			DBInstanceIdentifier: new("orders"), ForceFailover: new(true),
 		}, &rds.RebootDBInstanceResult{})
 		s.must(s.rig.WaitStatus(s.Context(), "orders", "available", 60*time.Second), "available after a failover")
 		s.eventually(60*time.Second, func() error {
@@ -63,10 +63,10 @@ func TestFailoversAmongPauses(t *testing.T) {
 func (s *story) ownParameters(instance, group string) {
 	s.Helper()
 	s.asks(30*time.Second, "CreateDBParameterGroup", &rds.CreateDBParameterGroupMessage{
-		DBParameterGroupName: &group, DBParameterGroupFamily: ptr("postgres15"), Description: ptr("of a story"),
+		DBParameterGroupName: &group, DBParameterGroupFamily: new("postgres15"), Description: new("of a story"),
 	}, &rds.CreateDBParameterGroupResult{})
 	s.asks(30*time.Second, "ModifyDBInstance", &rds.ModifyDBInstanceMessage{
-		DBInstanceIdentifier: &instance, DBParameterGroupName: &group, ApplyImmediately: ptr(true),
+		DBInstanceIdentifier: &instance, DBParameterGroupName: &group, ApplyImmediately: new(true),
 	}, &rds.ModifyDBInstanceResult{})
 	s.must(s.rig.WaitStatus(s.Context(), instance, "available", 30*time.Second), "available with its own parameters")
 }
@@ -120,5 +120,3 @@ func passes(ctx context.Context, most time.Duration) bool {
 		return true
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -79,13 +79,11 @@ func (r *Rig) Create(ctx context.Context, name string, multiAZ bool) error {
 // Ask asks for an instance, and does not wait for it.
 func (r *Rig) Ask(ctx context.Context, name string, multiAZ bool) error {
 	in := &rds.CreateDBInstanceMessage{
-		DBInstanceIdentifier: &name, Engine: ptr("postgres"), DBInstanceClass: ptr("db.t3.micro"),
-		AllocatedStorage: ptr(int32(20)), MasterUsername: ptr("app"), MasterUserPassword: ptr(Password), MultiAZ: &multiAZ,
+		DBInstanceIdentifier: &name, Engine: new("postgres"), DBInstanceClass: new("db.t3.micro"),
+		AllocatedStorage: new(int32(20)), MasterUsername: new("app"), MasterUserPassword: new(Password), MultiAZ: &multiAZ,
 	}
 	return r.Call(ctx, "CreateDBInstance", in, &rds.CreateDBInstanceResult{})
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // Config is for connections through the endpoint of an instance, with TLS
 // verified in full.
@@ -122,7 +120,7 @@ func (r *Rig) ConfigAt(host string, port int) (*pgx.ConnConfig, error) {
 // Events are the messages about an instance in the last hour.
 func (r *Rig) Events(ctx context.Context, name string) ([]string, error) {
 	var out rds.EventsMessage
-	in := &rds.DescribeEventsMessage{SourceIdentifier: &name, SourceType: ptr("db-instance")}
+	in := &rds.DescribeEventsMessage{SourceIdentifier: &name, SourceType: new("db-instance")}
 	if err := r.Call(ctx, "DescribeEvents", in, &out); err != nil {
 		return nil, err
 	}

@@ -23,8 +23,8 @@ func (r *Rig) Cluster(ctx context.Context, name string) (rds.DBCluster, error) {
 // and waits until all of them are available.
 func (r *Rig) CreateCluster(ctx context.Context, name string, instances int) error {
 	in := &rds.CreateDBClusterMessage{
-		DBClusterIdentifier: &name, Engine: ptr("aurora-postgresql"),
-		MasterUsername: ptr("app"), MasterUserPassword: ptr(Password),
+		DBClusterIdentifier: &name, Engine: new("aurora-postgresql"),
+		MasterUsername: new("app"), MasterUserPassword: new(Password),
 	}
 	if err := r.Call(ctx, "CreateDBCluster", in, &rds.CreateDBClusterResult{}); err != nil {
 		return err
@@ -32,8 +32,8 @@ func (r *Rig) CreateCluster(ctx context.Context, name string, instances int) err
 	for n := range instances {
 		member := fmt.Sprintf("%s-%d", name, n+1)
 		in := &rds.CreateDBInstanceMessage{
-			DBInstanceIdentifier: &member, DBClusterIdentifier: &name, Engine: ptr("aurora-postgresql"),
-			DBInstanceClass: ptr("db.t3.micro"),
+			DBInstanceIdentifier: &member, DBClusterIdentifier: &name, Engine: new("aurora-postgresql"),
+			DBInstanceClass: new("db.t3.micro"),
 		}
 		if err := r.Call(ctx, "CreateDBInstance", in, &rds.CreateDBInstanceResult{}); err != nil {
 			return err

@@ -105,6 +105,16 @@ func (m Member) group() (*proc.Host, *proc.Group, error) {
 	return host, group, err
 }
 
+// processes are all of the member, Patroni and PostgreSQL, and their host to signal them.
+func (m Member) processes() (*proc.Host, []proc.Process, error) {
+	host, group, err := m.group()
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := group.Processes()
+	return host, all, err
+}
+
 // DataDir is PostgreSQL's data directory.
 func (m Member) DataDir() string {
 	return filepath.Join(m.rig.HostDir(m.ZoneLetter()), "members", plan.ID(m.Database, m.Name), patroni.DataDir)
@@ -112,11 +122,7 @@ func (m Member) DataDir() string {
 
 // Signal sends a signal to every process of the member, Patroni and PostgreSQL.
 func (m Member) Signal(sig syscall.Signal) error {
-	host, group, err := m.group()
-	if err != nil {
-		return err
-	}
-	all, err := group.Processes()
+	host, all, err := m.processes()
 	if err != nil {
 		return err
 	}
@@ -195,11 +201,7 @@ func (m Member) KillStartHelper() error {
 
 // find are the member's processes with such arguments.
 func (m Member) find(is func(args []string) bool) (*proc.Host, []proc.Process, error) {
-	host, group, err := m.group()
-	if err != nil {
-		return nil, nil, err
-	}
-	all, err := group.Processes()
+	host, all, err := m.processes()
 	return host, slices.DeleteFunc(all, func(p proc.Process) bool {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
 		return err != nil || !is(strings.Split(string(line), "\x00"))
@@ -283,11 +285,7 @@ func (r *Rig) Processes(ctx context.Context, database string) ([]Process, error)
 		return nil, err
 	}
 	for _, m := range members {
-		host, group, err := m.group()
-		if err != nil {
-			return nil, err
-		}
-		running, err := group.Processes()
+		host, running, err := m.processes()
 		if err != nil {
 			return nil, err
 		}
