@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/home"
+	"howdah/internal/supervise"
 )
 
 // parts are those of `howdah up`.
@@ -145,7 +147,8 @@ func newest(pattern string) (string, error) {
 // tailBlock is how much of the end of a file is looked through for lines.
 const tailBlock = 1 << 20
 
-// tail writes the last lines of a file, and with follow what is added.
+// tail writes the last lines of a file, and with follow what is added: also to the
+// file that takes its place when it is put aside.
 func (o *options) tail(ctx context.Context, path string, lines int, follow bool) error {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -154,16 +157,27 @@ func (o *options) tail(ctx context.Context, path string, lines int, follow bool)
 	if err != nil {
 		return fmt.Errorf("read log: %w", err)
 	}
-	defer file.Close()
-	if err := seekLines(file, lines); err != nil {
+	defer func() { file.Close() }()
+	found, err := seekLines(file, lines)
+	if err != nil {
 		return fmt.Errorf("read log: %w", err)
 	}
+	if err := o.tailAside(supervise.Aside(path, 1), lines-found); err != nil {
+		return err
+	}
 	for {
+		// Whatever was put aside gets no more lines a moment later.
+		next := successor(file, path)
 		if _, err := io.Copy(o.screen.Stdout, file); err != nil {
 			return fmt.Errorf("read log: %w", err)
 		}
 		if !follow {
 			return nil
+		}
+		if next != nil {
+			file.Close()
+			file = next
+			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -173,28 +187,57 @@ func (o *options) tail(ctx context.Context, path string, lines int, follow bool)
 	}
 }
 
-// seekLines goes to where the last lines of a file begin.
-func seekLines(file *os.File, lines int) error {
-	size, err := file.Seek(0, io.SeekEnd)
+// tailAside writes the last lines of a log that was put aside, if there is one.
+func (o *options) tailAside(path string, lines int) error {
+	file, err := os.Open(path)
+	if err != nil || lines <= 0 {
+		return nil
+	}
+	defer file.Close()
+	if _, err := seekLines(file, lines); err != nil {
+		return fmt.Errorf("read log: %w", err)
+	}
+	if _, err := io.Copy(o.screen.Stdout, file); err != nil {
+		return fmt.Errorf("read log: %w", err)
+	}
+	return nil
+}
+
+// successor opens the file that is at path by now in place of this one, if there is
+// one with lines in it: until then the old one may get more.
+func successor(file *os.File, path string) *os.File {
+	old, err := file.Stat()
 	if err != nil {
-		return err
+		return nil
+	}
+	next, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	if info, err := next.Stat(); err != nil || info.Size() == 0 || os.SameFile(old, info) {
+		next.Close()
+		return nil
+	}
+	return next
+}
+
+// seekLines goes to where the last lines of a file begin, and answers how many lines
+// there are from there on.
+func seekLines(file *os.File, lines int) (int, error) {
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil || lines == 0 {
+		return 0, err
 	}
 	from := max(size-tailBlock, 0)
 	text := make([]byte, size-from)
 	if _, err := file.ReadAt(text, from); err != nil && err != io.EOF {
-		return err
+		return 0, err
 	}
-	start := len(text)
-	for n := 0; start > 0 && n <= lines; start-- {
-		if text[start-1] == '\n' && start < len(text) {
-			if n++; n == lines {
-				break
-			}
-		}
-	}
-	if lines == 0 {
-		start = len(text)
+	start, found := len(text), 0
+	for start > 0 && found < lines {
+		start = bytes.LastIndexByte(text[:start-1], '\n') + 1
+		found++
 	}
 	_, err = file.Seek(from+int64(start), io.SeekStart)
-	return err
+	return found, err
 }

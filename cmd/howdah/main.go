@@ -17,6 +17,7 @@ import (
 	"howdah/api/rds"
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/client"
+	"howdah/internal/supervise"
 )
 
 // version is set when the program is built.
@@ -29,6 +30,9 @@ func main() {
 	// has to get through the rest, also where the umask hides all that is new.
 	syscall.Umask(0o022)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	if path := supervise.OwnLog(); path != "" {
+		go supervise.KeepLog(ctx, path, newLog("log"))
+	}
 	code := run(ctx, newOptions(screen.Std()), os.Args[1:])
 	stop()
 	os.Exit(code)

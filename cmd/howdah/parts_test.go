@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,6 +23,7 @@ import (
 	"howdah/internal/home"
 	"howdah/internal/hostapi"
 	"howdah/internal/serve"
+	"howdah/internal/supervise"
 )
 
 // TestMain lets this program play a part that holds a lock.
@@ -334,6 +336,22 @@ func TestTail(t *testing.T) {
 	}
 }
 
+func TestTailOfALogThatWasPutAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.log")
+	for name, text := range map[string]string{supervise.Aside(path, 1): "one\ntwo\n", path: "three\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for lines, want := range map[int]string{0: "", 1: "three\n", 2: "two\nthree\n", 9: "one\ntwo\nthree\n"} {
+		var out bytes.Buffer
+		o := &options{screen: &screen.Screen{Stdout: &out}, every: time.Millisecond}
+		if err := o.tail(t.Context(), path, lines, false); err != nil || out.String() != want {
+			t.Errorf("%d lines: %q, %v", lines, out.String(), err)
+		}
+	}
+}
+
 func TestTailFollows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.log")
 	file, err := os.Create(path)
@@ -356,6 +374,20 @@ func TestTailFollows(t *testing.T) {
 	text := make([]byte, 100)
 	if n, err := reader.Read(text); err != nil || string(text[:n]) != "later\n" {
 		t.Errorf("%q, %v", text[:n], err)
+	}
+	// It is put aside; its last line comes before the first one of the next file.
+	if err := os.Rename(path, supervise.Aside(path, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString("last\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("next\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := make([]byte, len("last\nnext\n"))
+	if _, err := io.ReadFull(reader, all); err != nil || string(all) != "last\nnext\n" {
+		t.Errorf("%q, %v", all, err)
 	}
 	cancel()
 	if err := <-ended; err != nil {

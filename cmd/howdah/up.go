@@ -260,6 +260,7 @@ func startDetached(ctx context.Context, h *home.Home) (<-chan struct{}, error) {
 	defer log.Close()
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "up", "--home", h.Dir)
 	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), supervise.LogVariable+"="+h.LogFile("up"))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

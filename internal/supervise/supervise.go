@@ -6,7 +6,6 @@ package supervise
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -22,7 +21,9 @@ const stopTimeout = 10 * time.Second
 type Part struct {
 	Name string
 	Args []string // of our own program
-	Log  string   // file that stdout and stderr are appended to
+	// Log is the file that stdout and stderr are appended to. A part that calls KeepLog
+	// keeps it within bounds.
+	Log string
 }
 
 // Run keeps the parts running, started in order, until ctx ends; then it stops
@@ -70,12 +71,13 @@ func keep(ctx context.Context, program string, part Part, log *slog.Logger) {
 }
 
 func once(ctx context.Context, program string, part Part) error {
-	logFile, err := os.OpenFile(part.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	logFile, err := openLog(part.Log)
 	if err != nil {
-		return fmt.Errorf("open log: %w", err)
+		return err
 	}
 	defer logFile.Close()
 	cmd := exec.CommandContext(ctx, program, part.Args...)
+	cmd.Env = append(os.Environ(), LogVariable+"="+part.Log)
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	// Parts are not hit by a Ctrl-C meant for us: they are stopped in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -1,0 +1,134 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// LogVariable tells a process in which file its output goes, so that it keeps that
+	// file within bounds: see OwnLog.
+	LogVariable = "HOWDAH_LOG"
+
+	// logSize is the size in bytes from which a log is put aside, and oldLogs how many
+	// of those put aside are kept: path.1 is the youngest.
+	logSize, oldLogs = 10 << 20, 4
+	// logLook is how often the size is looked at.
+	logLook = 5 * time.Second
+)
+
+// OwnLog answers in which file the output of this process goes, or "" where it is not
+// for us to keep. Programs that this one starts are not told: they have output of
+// their own.
+func OwnLog() string {
+	path := os.Getenv(LogVariable)
+	_ = os.Unsetenv(LogVariable)
+	return path
+}
+
+// KeepLog keeps the log of this process, at OwnLog's path, within bounds until ctx
+// ends: standard output and standard error are led to a new file when the old one has
+// grown too large. No line is lost, as the kernel switches each in one step.
+func KeepLog(ctx context.Context, path string, log *slog.Logger) {
+	output{path: path, descriptors: []int{unix.Stdout, unix.Stderr}, size: logSize}.look(ctx, logLook, log)
+}
+
+// output is where a process writes its log.
+type output struct {
+	path        string
+	descriptors []int
+	size        int64
+}
+
+// look keeps the file within bounds until ctx ends.
+func (o output) look(ctx context.Context, every time.Duration, log *slog.Logger) {
+	for {
+		if err := o.keep(); err != nil {
+			log.Warn("keep the log within bounds", "path", o.path, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(every):
+		}
+	}
+}
+
+// keep puts the file aside if it is too large, and has the descriptors write to the
+// file at path if they do not yet: the step between may have been the last one of an
+// earlier call.
+func (o output) keep() error {
+	info, err := os.Stat(o.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("look at the log: %w", err)
+	case info.Size() >= o.size:
+		if err := putAside(o.path); err != nil {
+			return err
+		}
+	case o.written(info):
+		return nil
+	}
+	return o.lead()
+}
+
+// written: the last of the descriptors writes to this file.
+func (o output) written(file os.FileInfo) bool {
+	var own unix.Stat_t
+	if err := unix.Fstat(o.descriptors[len(o.descriptors)-1], &own); err != nil {
+		return false
+	}
+	other, ok := file.Sys().(*syscall.Stat_t)
+	return ok && own.Dev == other.Dev && own.Ino == other.Ino
+}
+
+// putAside gives each old file the next number; the oldest is overwritten.
+func putAside(path string) error {
+	for n := oldLogs; n >= 1; n-- {
+		err := os.Rename(Aside(path, n-1), Aside(path, n))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("put the log aside: %w", err)
+		}
+	}
+	return nil
+}
+
+// Aside is the path of a log that was put aside n times; 0 is the log itself.
+func Aside(path string, n int) string {
+	if n == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s.%d", path, n)
+}
+
+// lead makes the descriptors write to the file at path.
+func (o output) lead() error {
+	file, err := openLog(o.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for _, fd := range o.descriptors {
+		if err := unix.Dup3(int(file.Fd()), fd, 0); err != nil {
+			return fmt.Errorf("write to a new log: %w", err)
+		}
+	}
+	return nil
+}
+
+func openLog(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	return file, nil
+}
