@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ import (
 // agentFlags are the agent's own.
 type agentFlags struct {
 	join, token, tokenFile, zone, name, address string
+	hang                                        agent.HangPatience
 }
 
 func newAgent(o *options) *cobra.Command {
@@ -40,9 +42,16 @@ func newAgent(o *options) *cobra.Command {
 	flags.StringVar(&f.zone, "az", "", "Availability Zone of this host: a, b, c, …")
 	flags.StringVar(&f.name, "name", "", "name of this host, unique in the home (default: zone-ZONE)")
 	flags.StringVar(&f.address, "address", "", "IP address of this host, as others reach it")
+	flags.DurationVar(&f.hang.Silence, "silence", agent.DefaultHangPatience.Silence,
+		"after how long a PostgreSQL counts as hanging that answers nobody while none of its processes does anything")
+	flags.DurationVar(&f.hang.Stall, "stall", agent.DefaultHangPatience.Stall,
+		"after how long a small write that waits for the disk makes a PostgreSQL count as hanging")
 	completeFiles(cmd, "token-file")
 	return cmd
 }
+
+// leastPatience leaves a PostgreSQL that is asked once a second the time to answer.
+const leastPatience = 2 * time.Second
 
 func runAgent(ctx context.Context, o *options, f agentFlags) error {
 	if f.zone == "" {
@@ -58,6 +67,9 @@ func runAgent(ctx context.Context, o *options, f agentFlags) error {
 	dir, options, err := agentPlace(o.home, &f)
 	if err != nil {
 		return err
+	}
+	if f.hang.Silence < leastPatience || f.hang.Stall < f.hang.Silence {
+		return fmt.Errorf("--silence is %s at least, and --stall no less than it: %w", leastPatience, errUsage)
 	}
 	if net.ParseIP(f.address) == nil {
 		return fmt.Errorf("--address: %q is no IP address: %w", f.address, errUsage)
@@ -78,7 +90,7 @@ func runAgent(ctx context.Context, o *options, f agentFlags) error {
 	}
 	a, err := agent.New(ctx, agent.Config{
 		Name: f.name, Zone: f.zone, Address: f.address, Dir: dir, HomeID: m.HomeID, Version: version,
-		Etcd: m.Etcd, Control: m.Control, Identity: identity, Log: log,
+		Etcd: m.Etcd, Control: m.Control, Identity: identity, Log: log, Hang: f.hang,
 		Remember: func(control []string) {
 			kept, _, err := loadMember(options.dir)
 			if err == nil {

@@ -36,7 +36,7 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what an agent is started with. All fields are required.
+// Config is what an agent is started with. All fields but Hang are required.
 type Config struct {
 	Name, Zone string
 	Address    string // of this host, as others reach it
@@ -46,6 +46,8 @@ type Config struct {
 	Etcd       []string // client URLs
 	Control    []string // URLs of the control planes
 	Identity   *certs.Identity
+	// Hang says when a PostgreSQL counts as hanging; zero is DefaultHangPatience.
+	Hang HangPatience
 	// Remember is told of the control planes when they change, for the next start.
 	Remember func(control []string)
 	Log      *slog.Logger
@@ -90,6 +92,9 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	a := &Agent{
 		Config: cfg, patroni: program, user: user, hangAfter: hangAfter, leasePatience: defaultLeasePatience,
 		runners: map[string]*runner{}, begun: map[string]bool{},
+	}
+	if a.Hang == (HangPatience{}) {
+		a.Hang = DefaultHangPatience
 	}
 	if err := a.makeDirs(); err != nil {
 		return nil, err

@@ -204,7 +204,7 @@ func (f *fences) witness(ctx context.Context, c fence.Case) {
 		seen := fence.Witness{Case: c.ID, Host: f.agent.Name}
 		var both sync.WaitGroup
 		both.Go(func() { seen.Patroni = f.patroniAnswers(ctx, c.Patroni) })
-		both.Go(func() { seen.Postgres = postgresAnswers(ctx, c.Postgres) })
+		both.Go(func() { seen.Postgres = postgresAnswers(ctx, c.Postgres, witnessPatience) })
 		both.Wait()
 		seen.At = time.Now().UTC()
 		if ctx.Err() != nil {
@@ -249,14 +249,14 @@ func withoutSessions(config *tls.Config) *tls.Config {
 
 // postgresAnswers asks a server whether it speaks TLS: the first message of the
 // protocol, which the postmaster answers with one byte before any login.
-func postgresAnswers(ctx context.Context, address string) bool {
-	dialer := net.Dialer{Timeout: witnessPatience}
+func postgresAnswers(ctx context.Context, address string, patience time.Duration) bool {
+	dialer := net.Dialer{Timeout: patience}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return false
 	}
 	defer conn.Close()
-	if conn.SetDeadline(time.Now().Add(witnessPatience)) != nil {
+	if conn.SetDeadline(time.Now().Add(patience)) != nil {
 		return false
 	}
 	// SSLRequest: length 8, code 80877103 (PostgreSQL protocol documentation, 55.7).

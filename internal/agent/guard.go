@@ -26,7 +26,7 @@ const etcdTimeout = 2 * time.Second
 // Patroni's doing. The crash of a primary that a standby can replace is not
 // waited out: fence, prove, revoke, and start again as a replica.
 func (r *runner) postmasterDied(ctx context.Context, exit proc.Exit) {
-	if r.want.Want != member.Running {
+	if r.want.Want != member.Running || r.fencing.Load() || r.doomed.Load() {
 		return
 	}
 	control, err := postgres.ReadControl(r.dataDir())
@@ -125,7 +125,8 @@ func (r *runner) replacePrimary(ctx context.Context, cause string, detected time
 	incident := fence.Incident{
 		Kind: fence.Failover, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name, Cause: cause, Detected: detected,
 	}
-	if !r.fenceAndRevoke(ctx, leadership, &incident) {
+	if err := r.fenceAndRevoke(ctx, leadership, &incident); err != nil {
+		r.log.Error("replace the primary", "error", err)
 		return false
 	}
 	r.record(ctx, incident)
@@ -145,31 +146,28 @@ func (r *runner) leadership(ctx context.Context) (fence.Leadership, error) {
 
 // fenceAndRevoke kills what is left of the member and takes its leader key away.
 // The member is started again by the next converge.
-func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, incident *fence.Incident) bool {
-	proof, err := r.group.Kill(ctx)
+func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, incident *fence.Incident) error {
+	proof, err := r.endAll(ctx)
 	if err != nil {
 		r.problem, r.detail = member.CannotContain, err.Error()
-		r.log.Error("fence member", "error", err)
-		return false
+		return err
 	}
 	r.patroni.clear()
 	r.postmaster.clear()
-	incident.Fenced = proof.At
-	incident.Proof = fence.Proof{Method: "killed", Text: proof.Evidence, At: proof.At}
+	incident.Fenced, incident.Proof = proof.At, proof
 	call, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
 	if err := fence.Revoke(call, r.agent.store.Client, l, incident.Proof); err != nil {
 		// The member is dead all the same: Patroni sorts the rest out by its lease.
-		r.log.Warn("revoke leadership", "error", err)
-		return false
+		return fmt.Errorf("leadership could not be revoked: %w", err)
 	}
 	incident.Revoked = time.Now()
 	r.retry = backoff{}
-	if !incident.Planned {
-		incident.OldEnd, incident.Timeline = r.walEnd(ctx)
+	if !incident.Planned && !r.doomed.Load() {
+		incident.OldEnd, incident.Timeline = r.walEnd(ctx, r.want.Major)
 	}
 	r.log.Info("primary fenced and revoked", "cause", incident.Cause, "after", incident.Revoked.Sub(incident.Detected).String())
-	return true
+	return nil
 }
 
 // record keeps an incident for the post-mortem.

@@ -42,6 +42,7 @@ type prober struct {
 	mu       sync.Mutex
 	target   member.Assignment // guarded by mu; Running only when it should serve
 	sight    sight             // guarded by mu
+	answered time.Time         // guarded by mu: the server said anything last
 	conn     *pgx.Conn         // belongs to the goroutine
 	loggedIn time.Time         // belongs to the goroutine
 	restOld  bool              // belongs to the goroutine; as of loggedIn
@@ -80,6 +81,23 @@ func (p *prober) last() sight {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sight
+}
+
+// answeredAt is when the server said anything last, be it a refusal.
+func (p *prober) answeredAt() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.answered
+}
+
+// hears notes whether the server said something: err is what came of a question.
+func (p *prober) hears(err error) {
+	if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answered = time.Now()
 }
 
 func (p *prober) run(ctx context.Context) {
@@ -133,6 +151,7 @@ func (p *prober) look(ctx context.Context, target member.Assignment) sight {
 		return s
 	}
 	facts, err := postgres.Observe(ctx, p.conn)
+	p.hears(err)
 	if err != nil {
 		p.drop()
 		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
@@ -166,6 +185,7 @@ func (p *prober) login(ctx context.Context, target member.Assignment) error {
 		return err
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
+	p.hears(err)
 	if err != nil {
 		return fmt.Errorf("log in to %s: %w", p.id, err)
 	}

@@ -34,6 +34,19 @@ func (p *publisher) publish(r member.Report) {
 	}
 }
 
+// amend tells of a PostgreSQL that hangs, should the runner wait for its disk and not
+// come to report it.
+func (p *publisher) amend(h hanging) {
+	p.mu.Lock()
+	r := p.next
+	p.mu.Unlock()
+	if r.ID == "" || r.Problem == member.Hangs {
+		return
+	}
+	r.Ready, r.Problem, r.Detail, r.At = false, member.Hangs, h.why, time.Now().UTC()
+	p.publish(r)
+}
+
 // published is the report that was written last.
 func (p *publisher) published() member.Report {
 	p.mu.Lock()

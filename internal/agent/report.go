@@ -57,6 +57,9 @@ func (r *runner) describe() member.Report {
 		report.Authority, report.CertUntil = s.shown.authority, s.shown.until
 	}
 	r.addProblem(&report, s)
+	if h := r.hangs.last(); h.why != "" && h.postmaster == r.postmaster.process {
+		report.Ready, report.Problem, report.Detail = false, member.Hangs, h.why
+	}
 	return report
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"howdah/internal/engine/postgres"
@@ -42,6 +43,11 @@ type runner struct {
 	publisher *publisher
 	leases    *leaseWatch
 	logs      *logKeeper
+	hangs     *hangWatch
+
+	starting sync.Mutex  // held while Patroni is started, or while a member that hangs is ended
+	fencing  atomic.Bool // the latter
+	doomed   atomic.Bool // it was killed, and not everything is proved gone
 
 	inbox  chan func(context.Context) // work for the goroutine
 	closed chan struct{}              // the goroutine takes no more work
@@ -70,6 +76,7 @@ type runner struct {
 	certLooked time.Time    // when the certificate was looked at last
 	nudged     time.Time    // when Patroni was told of its certificate last
 	reported   member.Report
+	dug        time.Time // it was looked last whether everything is gone
 }
 
 // database and name are the two parts of the member's id.
@@ -106,6 +113,7 @@ func newRunner(a *Agent, id string) *runner {
 	r.leases = &leaseWatch{agent: a, tell: func(p proc.Process, look leaseLook) {
 		r.do(func(context.Context) { r.endHung(p, look) })
 	}}
+	r.hangs = newHangWatch(a, r)
 	return r
 }
 
@@ -146,6 +154,7 @@ func (r *runner) run(ctx context.Context) {
 	r.done.Go(func() { r.probe.run(ctx) })
 	r.done.Go(func() { r.publisher.run(ctx) })
 	r.done.Go(func() { r.leases.run(ctx) })
+	r.done.Go(func() { r.hangs.run(ctx) })
 	r.done.Go(func() { r.logs.run(ctx) })
 	timer := time.NewTicker(lookEvery)
 	defer timer.Stop()
@@ -165,6 +174,7 @@ func (r *runner) run(ctx context.Context) {
 		}
 		r.converge(ctx)
 		r.aimLeases()
+		r.aimHangs()
 		r.report()
 	}
 	r.agent.forget(r.id)
@@ -192,6 +202,9 @@ func (r *runner) accept(a member.Assignment) {
 // converge makes one step towards what is wanted.
 func (r *runner) converge(ctx context.Context) {
 	r.findPostmaster(ctx)
+	if r.fencing.Load() {
+		return
+	}
 	switch r.want.Want {
 	case member.Running:
 		r.keepRunning(ctx)

@@ -28,6 +28,9 @@ func groupName(id string) string { return strings.ToLower(id) }
 // keepRunning has Patroni run with the newest configuration, and limits hold.
 func (r *runner) keepRunning(ctx context.Context) {
 	r.stopping = time.Time{}
+	if !r.buried(ctx) {
+		return
+	}
 	if !r.patroni.alive() && !r.findPatroni(ctx) {
 		r.orphan(ctx)
 		r.startPatroni(ctx)
@@ -125,6 +128,8 @@ func (r *runner) launch(ctx context.Context) (proc.Process, error) {
 	if u := r.agent.user; u != nil {
 		command.User = &proc.User{UID: uint32(u.UID), GID: uint32(u.GID)}
 	}
+	r.starting.Lock()
+	defer r.starting.Unlock()
 	return r.group.Start(ctx, command)
 }
 

@@ -134,7 +134,7 @@ func (r *runner) perform(ctx context.Context, task member.Task, result member.Re
 		})
 	case member.Handover:
 		defer cancel()
-		r.finish(ctx, result, r.handOver(limited))
+		r.finish(ctx, result, r.handOver(limited, task.Force))
 	case member.Revive:
 		defer cancel()
 		r.finish(ctx, result, r.revive(limited))
@@ -202,7 +202,9 @@ func (r *runner) rest() (rest.Member, error) {
 // Times of a handover.
 const (
 	checkpointTimeout = 30 * time.Second
-	fastStopTimeout   = 10 * time.Second
+	// forcedTimeout is the same for a handover that goes on without it.
+	forcedTimeout   = 5 * time.Second
+	fastStopTimeout = 10 * time.Second
 	// killTimeout is how long a process may take to end that was killed: one that waits
 	// for a disk does not before the disk answers.
 	killTimeout = 5 * time.Second
@@ -210,8 +212,9 @@ const (
 
 // handOver gives the primary role to a standby in the orderly way of spec/ha.md
 // A4.5: a clean stop sends everything to the standbys first, so nothing is lost
-// and nothing has to be rewound. Until the stop it can be called off.
-func (r *runner) handOver(ctx context.Context) error {
+// and nothing has to be rewound. Until the stop it can be called off. A forced one goes
+// on where that cannot be had: then PostgreSQL is killed, like one that died.
+func (r *runner) handOver(ctx context.Context, force bool) error {
 	began := time.Now()
 	l, err := r.leadership(ctx)
 	if err != nil {
@@ -227,19 +230,28 @@ func (r *runner) handOver(ctx context.Context) error {
 		return fmt.Errorf("the primary does not run: %w", errTask)
 	}
 	// On a full disk there may be no room for a checkpoint: the more reason to go.
-	if err := r.checkpoint(ctx); err != nil && !r.disk.full {
-		return err
+	if err := r.checkpoint(ctx, force); err != nil {
+		if !r.disk.full && !force {
+			return err
+		}
+		r.log.Warn("handing over without a checkpoint", "error", err)
 	}
 	incident := fence.Incident{
 		Kind: fence.Failover, Planned: true, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name,
 		Cause: "planned", Detected: time.Now(),
 	}
-	if err := r.stopDatabase(ctx); err != nil {
+	if err := r.stopDatabase(ctx); err != nil && !force {
 		return err
+	} else if err != nil {
+		r.log.Warn("handing over without an orderly stop", "error", err)
+		incident.Planned, incident.Cause = false, "planned, but it could not be stopped in good order: "+err.Error()
 	}
-	if !r.fenceAndRevoke(ctx, l, &incident) {
+	if err := r.fenceAndRevoke(ctx, l, &incident); err != nil {
+		if now, lookErr := r.leadership(ctx); lookErr == nil && now.Leader != "" && now.Leader != r.want.Name {
+			return nil // somebody else was quicker
+		}
 		// Patroni is started again by converge, and leads on if nobody else does.
-		return fmt.Errorf("leadership could not be revoked: %w", errTask)
+		return fmt.Errorf("%w: %w", err, errTask)
 	}
 	r.record(ctx, incident)
 	r.log.Info("handed over", "took", time.Since(began).String())
@@ -265,8 +277,12 @@ func (r *runner) revive(ctx context.Context) error {
 }
 
 // checkpoint shortens the stop that follows.
-func (r *runner) checkpoint(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, checkpointTimeout)
+func (r *runner) checkpoint(ctx context.Context, force bool) error {
+	within := checkpointTimeout
+	if force {
+		within = forcedTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	conn, err := r.agent.admin(ctx, r.want)
 	if err != nil {

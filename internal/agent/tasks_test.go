@@ -351,3 +351,11 @@ func TestARevivalIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// force asks for a handover as somebody who insists on it does.
+func (w *world) force(id, of string) {
+	w.Helper()
+	w.put(state.Task(hostName, id), member.Task{
+		ID: id, Kind: member.Handover, Host: hostName, Member: of, Deadline: time.Now().Add(time.Minute), Force: true,
+	})
+}

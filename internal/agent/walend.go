@@ -16,7 +16,7 @@ const walEndTimeout = 3 * time.Second
 // tellWALEnd records where the WAL of this member ended, which was a primary until
 // the case took its role away. The cut keeps it from being rewound before.
 func (r *runner) tellWALEnd(ctx context.Context, c fence.Case) {
-	end, timeline := r.walEnd(ctx)
+	end, timeline := r.walEnd(ctx, r.want.Major)
 	if end == 0 {
 		return
 	}
@@ -29,10 +29,10 @@ func (r *runner) tellWALEnd(ctx context.Context, c fence.Case) {
 // walEnd is where the WAL of a server that does not run ends: what it has beyond
 // the place where its successor began was never acknowledged. 0 if it cannot be
 // read in time.
-func (r *runner) walEnd(ctx context.Context) (end lsn.LSN, timeline int) {
+func (r *runner) walEnd(ctx context.Context, major int) (end lsn.LSN, timeline int) {
 	ctx, cancel := context.WithTimeout(ctx, walEndTimeout)
 	defer cancel()
-	install, err := postgres.Find(r.want.Major)
+	install, err := postgres.Find(major)
 	if err != nil {
 		return 0, 0
 	}

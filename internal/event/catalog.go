@@ -65,6 +65,7 @@ var catalog = map[SourceType]map[string]kind{
 		"H006": {"notification", "Renamed DB instance from %s to %s."},
 		"H007": {"low storage", "The disk of host %s is nearly full: the primary leaves it if a standby with room on its disk is in sync."},
 		"H009": {"maintenance", "The server certificate is replaced by one of authority %s, without a restart unless one was asked for."},
+		"H011": {"failure", "PostgreSQL on host %s hangs: %s. It is replaced if a standby in sync can take over."},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	Cluster: {

@@ -94,6 +94,7 @@ const (
 	StartFails     Problem = "start-fails"     // processes end again and again
 	NotReplicating Problem = "not-replicating" // a replica without a stream
 	CannotContain  Problem = "cannot-contain"  // processes could not be killed
+	Hangs          Problem = "hangs"           // PostgreSQL does not answer, or its disk does not
 )
 
 // Report is what an agent sees of one member. Written by that agent only.
@@ -156,6 +157,9 @@ type Task struct {
 	Kind   TaskKind `json:"kind"`
 	Host   string   `json:"host"`
 	Member string   `json:"member"` // Assignment.ID
+	// Force: a handover that somebody asked for as such goes on where a checkpoint or an
+	// orderly stop fails. Other ones are called off, and tried again.
+	Force bool `json:"force,omitempty"`
 	// Within is how long it may take from its beginning, whenever that is by anyone's
 	// clock; 0, of an older control plane: until Deadline.
 	Within time.Duration `json:"within,omitempty"`

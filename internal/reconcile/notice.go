@@ -90,7 +90,7 @@ func (w *world) standbyInSync(d *database) bool {
 
 // told are the problems that events tell of, the most urgent first: an agent
 // reports the first of a member's that it finds.
-var told = []member.Problem{member.DiskFull, member.SlotLost, member.StorageFull, member.StorageLow}
+var told = []member.Problem{member.Hangs, member.DiskFull, member.SlotLost, member.StorageFull, member.StorageLow}
 
 // urgency is the place of a problem in that order. One that is not in it hides all
 // others, save for those that an agent only sees when there is none of them.
@@ -154,6 +154,8 @@ func (w *world) problemNote(d *database, m plan.Placed, r member.Report) (note, 
 		src = seat
 	}
 	switch r.Problem {
+	case member.Hangs:
+		return note{src, "H011", []any{m.Host, r.Detail}}, true
 	case member.DiskFull:
 		return note{src, "H007", []any{m.Host}}, true
 	case member.SlotLost:

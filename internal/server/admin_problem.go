@@ -248,6 +248,8 @@ func (s *Server) explain(d subject, m plan.Placed, r member.Report) (command, te
 		return "howdah logs " + name, "it does not start" + inBrackets(r.Detail)
 	case member.CannotContain:
 		return "", "its processes could not be killed" + inBrackets(r.Detail) + ": end them by hand on the host, or reboot it"
+	case member.Hangs:
+		return "howdah host drain " + m.Host, "its PostgreSQL hangs" + inBrackets(r.Detail) + ": look at the disk of the host; a standby that is in sync takes over"
 	case member.BadAssignment:
 		return "", "the agent refused its assignment" + inBrackets(r.Detail) + ": please report this"
 	default:

@@ -14,7 +14,9 @@ type Facts struct {
 	InRecovery bool
 	Timeline   int
 	// LSN is the end of what was written, or received by a replica.
-	LSN       lsn.LSN
+	LSN lsn.LSN
+	// Position is that of a primary.
+	Position  Position
 	Streaming bool
 	// LagSeconds is how old the newest replayed commit of a replica is, 0 when
 	// everything that was received is replayed.
@@ -26,6 +28,11 @@ type Facts struct {
 	LostSlots []string
 }
 
+// Position is how far a primary has written: to memory, and to its disk.
+type Position struct {
+	Inserted, Flushed lsn.LSN
+}
+
 // The timeline of a primary is in the name of the WAL file that it writes; that
 // of a replica is what it receives.
 const observeSQL = `
@@ -34,6 +41,8 @@ SELECT r.recovery,
        ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int END,
   CASE WHEN r.recovery THEN greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
        ELSE pg_current_wal_lsn() END::text,
+  CASE WHEN r.recovery THEN '0/0' ELSE pg_current_wal_insert_lsn() END::text,
+  CASE WHEN r.recovery THEN '0/0' ELSE pg_current_wal_flush_lsn() END::text,
   r.recovery AND EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming'),
   CASE WHEN NOT r.recovery OR pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
        ELSE coalesce(extract(epoch FROM now() - pg_last_xact_replay_timestamp()), 0) END::float8,
@@ -45,14 +54,32 @@ FROM (SELECT pg_is_in_recovery() AS recovery) r`
 func Observe(ctx context.Context, conn *pgx.Conn) (Facts, error) {
 	var f Facts
 	var position *string
-	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots)
+	var inserted, flushed string
+	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &inserted, &flushed, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots)
 	if err != nil {
 		return Facts{}, fmt.Errorf("observe server: %w", err)
 	}
 	if position != nil {
-		if f.LSN, err = lsn.Parse(*position); err != nil {
-			return Facts{}, fmt.Errorf("observe server: %w", err)
-		}
+		f.LSN, err = lsn.Parse(*position)
+	}
+	if err == nil {
+		f.Position.Inserted, err = lsn.Parse(inserted)
+	}
+	if err == nil {
+		f.Position.Flushed, err = lsn.Parse(flushed)
+	}
+	if err != nil {
+		return Facts{}, fmt.Errorf("observe server: %w", err)
 	}
 	return f, nil
+}
+
+// Stroke commits a write that changes nothing: some bytes of WAL that say nothing to
+// anybody. It answers once they are where the session's synchronous_commit wants them.
+// conn is rdsadmin's on the platform's database, in which nobody decodes WAL.
+func Stroke(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, "SELECT pg_logical_emit_message(true, 'howdah', '')"); err != nil {
+		return fmt.Errorf("commit a small write: %w", err)
+	}
+	return nil
 }

@@ -136,7 +136,10 @@ func (m Member) Signal(sig syscall.Signal) error {
 
 // KillPostgres kills the postmaster and all its backends, as the OOM killer or a
 // crash would. Patroni lives.
-func (m Member) KillPostgres() error {
+func (m Member) KillPostgres() error { return m.SignalPostgres(syscall.SIGKILL) }
+
+// SignalPostgres sends a signal to the postmaster and all its backends.
+func (m Member) SignalPostgres(sig syscall.Signal) error {
 	host, group, err := m.group()
 	if err != nil {
 		return err
@@ -155,7 +158,7 @@ func (m Member) KillPostgres() error {
 	}
 	for _, p := range all {
 		if p != patroniProcess && (p.PID == pid || parentOf(p.PID) == pid) {
-			if err := host.Signal(p, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
+			if err := host.Signal(p, sig); err != nil && !errors.Is(err, proc.ErrGone) {
 				return err
 			}
 		}

@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"testing"
+	"time"
+)
+
+// seen is what a PostgreSQL does between two looks, which are a quarter of a second apart.
+type seen struct {
+	looks   int
+	answers bool // somebody
+	works   bool // a child of the postmaster uses a processor
+	head    bool // the postmaster does
+	waits   bool // a process waits for a disk or a processor
+	writing bool // a small write is under way
+	disk    bool // the disk completes writes
+	pause   time.Duration
+}
+
+func TestHangJudge(t *testing.T) {
+	patience := HangPatience{Silence: 2500 * time.Millisecond, Stall: 8 * time.Second}
+	well := seen{looks: 40, answers: true, works: true, head: true}
+	still := seen{looks: 200}
+	cases := []struct {
+		name  string
+		story []seen
+		want  time.Duration // after the last one's beginning; 0: no verdict
+	}{
+		{"all is well", []seen{well, well}, 0},
+		{"an idle server", []seen{well, {looks: 400, answers: true}}, 0},
+		{"stopped", []seen{well, still}, 2500 * time.Millisecond},
+		{"stopped for two seconds", []seen{well, {looks: 8}, well}, 0},
+		{"never seen to answer", []seen{still}, 2500 * time.Millisecond},
+		{"answers nobody, and works", []seen{well, {looks: 400, works: true, head: true}}, 0},
+		{"answers nobody, its children work, the postmaster does nothing", []seen{well, {looks: 200, works: true}}, 8 * time.Second},
+		{"waits for a processor for seven seconds", []seen{well, {looks: 28, waits: true}, well}, 0},
+		{"waits for a disk, and answers nobody", []seen{well, {looks: 200, waits: true}}, 8 * time.Second},
+		{"a disk of three seconds", []seen{well, {looks: 12, answers: true, writing: true}, well, {looks: 12, answers: true, writing: true}, well}, 0},
+		{"a disk that hangs", []seen{well, {looks: 200, answers: true, works: true, writing: true}}, 8 * time.Second},
+		{"a disk that is slow and works", []seen{well, {looks: 120, answers: true, writing: true, disk: true}, well}, 0},
+		{"a disk that works, and not for us", []seen{well, {looks: 200, answers: true, writing: true, disk: true}}, 32 * time.Second},
+		{"we stood still ourselves", []seen{well, {looks: 9}, {looks: 9, pause: 20 * time.Second}, well}, 0},
+		{"we stand still again and again", []seen{well, {looks: 9, pause: 2 * time.Second}, {looks: 9, pause: 2 * time.Second}, {looks: 9, pause: 2 * time.Second}}, 0},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := verdictAfter(hangJudge{patience: patience}, c.story); got != c.want {
+				t.Errorf("a verdict after %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// verdictAfter plays a story, and answers when the verdict came, counted from the last
+// answer or the beginning of the write; 0: there was none.
+func verdictAfter(j hangJudge, story []seen) time.Duration {
+	now := time.Unix(1_000_000, 0)
+	l := hangLook{activity: activity{all: map[int]int64{1: 1, 2: 1}, postmaster: 1}}
+	began := now.Add(hangEvery)
+	for _, s := range story {
+		now = now.Add(s.pause)
+		for range s.looks {
+			now = now.Add(hangEvery)
+			l = after(l, s, now)
+			switch {
+			case !l.writing.IsZero():
+				began = l.writing
+			case s.answers:
+				began = now
+			}
+			if why := j.verdict(l); why != "" {
+				return now.Sub(began)
+			}
+		}
+	}
+	return 0
+}
+
+// after is the next look at a server.
+func after(l hangLook, s seen, now time.Time) hangLook {
+	l.at = now
+	all := map[int]int64{1: l.activity.all[1], 2: l.activity.all[2]}
+	if s.answers {
+		l.answered = now
+	}
+	if s.works {
+		all[2] += 1000
+	}
+	if s.head {
+		all[1] += 1000
+	}
+	if s.disk {
+		l.writes++
+	}
+	switch {
+	case !s.writing:
+		l.writing = time.Time{}
+	case l.writing.IsZero():
+		l.writing = now
+	}
+	l.activity = activity{all: all, postmaster: all[1], waits: s.waits}
+	return l
+}
