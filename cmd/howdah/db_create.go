@@ -87,7 +87,7 @@ func runDBCreate(cmd *cobra.Command, o *options, name string, f *createFlags) er
 	if err := keepPassword(cmd.Context(), &t, h, f.user, password, made); err != nil {
 		return err
 	}
-	return o.finish(cmd.Context(), &t, !f.noWait, "available", func() { o.sayConnect(&t, h) })
+	return o.finish(cmd.Context(), &t, !f.noWait, "available", func() error { o.sayConnect(&t, h); return nil })
 }
 
 func (f *createFlags) input(cmd *cobra.Command, name string) (*rds.CreateDBInstanceMessage, error) {
@@ -225,7 +225,7 @@ func azText(multi bool) string {
 }
 
 // finish waits for a status if wanted, and then shows the target.
-func (o *options) finish(ctx context.Context, t *target, wait bool, status string, after func()) error {
+func (o *options) finish(ctx context.Context, t *target, wait bool, status string, after func() error) error {
 	if wait {
 		if err := o.waitFor(ctx, t, status); err != nil {
 			return err
@@ -238,7 +238,6 @@ func (o *options) finish(ctx context.Context, t *target, wait bool, status strin
 			o.say("%s is %s", t.name, t.status())
 			return nil
 		}
-		after()
-		return nil
+		return after()
 	})
 }

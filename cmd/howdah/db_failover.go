@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/cmd/howdah/screen"
+	"howdah/internal/admin"
 	"howdah/internal/postmortem"
 )
 
@@ -35,11 +37,11 @@ func newDBFailover(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			began := o.now()
+			began, before := o.now(), t.primary(ctx)
 			if err := t.failover(ctx, given(cmd, "target", destination)); err != nil {
 				return err
 			}
-			return o.finish(ctx, &t, !noWait, "available", func() { o.sayFailover(ctx, &t, began) })
+			return o.finish(ctx, &t, !noWait, "available", func() error { return o.sayFailover(ctx, &t, before, began) })
 		},
 	}
 	cmd.Flags().StringVar(&destination, "target", "", "of a cluster: the instance that shall be the writer")
@@ -63,21 +65,48 @@ func (t *target) failover(ctx context.Context, destination *string) error {
 	}, &rds.RebootDBInstanceResult{})
 }
 
-// sayFailover tells how a failover went, by its post-mortem.
-func (o *options) sayFailover(ctx context.Context, t *target, began time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, postmortemPatience)
+// primary is the host of the primary, "" where nobody knows it.
+func (t *target) primary(ctx context.Context) string {
+	d, _, err := t.truth(ctx)
+	if err != nil || d == nil {
+		return ""
+	}
+	for _, m := range d.Members {
+		if m.Role == admin.RolePrimary {
+			return m.Host
+		}
+	}
+	return ""
+}
+
+var errNoFailover = errors.New("the failover did not take place")
+
+// sayFailover tells how a failover went, by its post-mortem, and fails if there was none.
+// before is the host of the primary when it was asked for.
+func (o *options) sayFailover(ctx context.Context, t *target, before string, began time.Time) error {
+	if d, _, err := t.truth(ctx); err == nil && d != nil && d.Abandoned != "" {
+		return fmt.Errorf("%w: %s; %s is still the primary of %s: howdah status", errNoFailover, d.Abandoned, t.primary(ctx), t.name)
+	}
+	limited, cancel := context.WithTimeout(ctx, postmortemPatience)
 	defer cancel()
 	var last postmortem.Record
-	err := o.poll(ctx, "the post-mortem", func() (bool, error) {
-		records, err := failovers(ctx, t.api, t.resourceID(), 1)
+	err := o.poll(limited, "the post-mortem", func() (bool, error) {
+		records, err := failovers(limited, t.api, t.resourceID(), 1)
 		if err == nil && len(records) > 0 {
 			last = records[0]
 		}
 		return !last.FirstWrite.IsZero() && last.Recorded.After(began), err
 	})
-	if err != nil {
-		o.say("%s is available; its post-mortem is not complete yet: howdah failovers %s", t.name, t.name)
-		return
+	now := t.primary(ctx)
+	switch {
+	case err == nil:
+		o.say("%s: %s -> %s, writes again after %s", t.name, last.FromHost, last.ToHost, screen.Span(last.Outage()))
+	case before == "" || now == "":
+		return fmt.Errorf("%s is available, and nobody can say whether the failover took place: howdah failovers %s", t.name, t.name)
+	case before == now:
+		return fmt.Errorf("%w: %s is still the primary of %s: howdah events, howdah status", errNoFailover, now, t.name)
+	default:
+		o.say("%s: %s -> %s; the post-mortem is not complete yet: howdah failovers %s", t.name, before, now, t.name)
 	}
-	o.say("%s: %s -> %s, writes again after %s", t.name, last.FromHost, last.ToHost, screen.Span(last.Outage()))
+	return nil
 }

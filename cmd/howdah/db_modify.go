@@ -87,7 +87,7 @@ func runDBModify(cmd *cobra.Command, o *options, name string, f *modifyFlags) er
 	if f.now && f.newName != "" {
 		t.name = f.newName
 	}
-	return o.finish(ctx, &t, !f.noWait && settles(&t), "available", func() { o.sayModified(t.instance) })
+	return o.finish(ctx, &t, !f.noWait && settles(&t), "available", func() error { o.sayModified(t.instance); return nil })
 }
 
 func anyChanged(cmd *cobra.Command, flags []string) bool {

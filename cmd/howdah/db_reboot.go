@@ -24,16 +24,19 @@ func newDBReboot(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			began := o.now()
+			began, before := o.now(), ""
+			if force {
+				before = t.primary(ctx)
+			}
 			if err := t.reboot(ctx, given(cmd, "force-failover", force)); err != nil {
 				return err
 			}
-			return o.finish(ctx, &t, !noWait, "available", func() {
+			return o.finish(ctx, &t, !noWait, "available", func() error {
 				if force {
-					o.sayFailover(ctx, &t, began)
-					return
+					return o.sayFailover(ctx, &t, before, began)
 				}
 				o.say("%s is available again", t.name)
+				return nil
 			})
 		},
 	}

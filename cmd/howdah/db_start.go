@@ -26,7 +26,7 @@ func deed(o *options, cmd cobra.Command, status string, do func(context.Context,
 		if err := do(ctx, &t); err != nil {
 			return err
 		}
-		return o.finish(ctx, &t, !noWait, status, func() { o.say("%s is %s", t.name, t.status()) })
+		return o.finish(ctx, &t, !noWait, status, func() error { o.say("%s is %s", t.name, t.status()); return nil })
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the request is accepted")
 	return &cmd

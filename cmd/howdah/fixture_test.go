@@ -43,6 +43,11 @@ var fixtures = map[string]func(*fake){
 		f.later["orders"] = []string{"available", "rebooting", "available"}
 		f.failovers = []postmortem.Record{failover("orders", noon.Add(time.Minute))}
 	},
+	"a failover given up": func(f *fake) {
+		two(f)
+		f.later["orders"] = []string{"available", "rebooting", "available"}
+		f.status.Databases[0].Abandoned = "checkpoint before handing over: the disk does not answer"
+	},
 	"pending": func(f *fake) {
 		two(f)
 		f.instances[0].PendingModifiedValues = &rds.PendingModifiedValues{DBInstanceClass: ptr("db.m7g.large")}

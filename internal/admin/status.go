@@ -120,6 +120,9 @@ type Database struct {
 	// Waiting: modifications wait for the maintenance window.
 	Waiting bool `json:"waiting,omitempty"`
 
+	// Abandoned is why the last failover that was asked for did not take place; "" if it did.
+	Abandoned string `json:"abandoned,omitempty"`
+
 	SyncMode  string     `json:"sync_mode"` // off, on, quorum
 	Endpoints []Endpoint `json:"endpoints"`
 	Members   []Member   `json:"members"`

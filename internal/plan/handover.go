@@ -12,9 +12,10 @@ func (w *work) failover() bool {
 	if w.Want.Failover <= w.out.Layout.FailedOver {
 		return true
 	}
-	request, target := w.request("failover", "", w.Want.Failover), w.Want.FailoverSeat
+	request, target := w.failoverRequest(), w.Want.FailoverSeat
+	w.out.Layout.Abandoned = ""
 	switch {
-	case w.exhausted(request):
+	case w.exhausted(request) && !w.moved(request):
 		w.giveUp(w.progress(request).detail)
 	case w.Want.Upstream != nil && w.leader() != nil:
 		// A database that follows another one has acknowledged nothing of its own.
@@ -33,8 +34,18 @@ func (w *work) failover() bool {
 	return true
 }
 
+// forced: a user asked for this failover, or the primary cannot stay.
+func (w *work) forced(request string) bool {
+	return request == w.failoverRequest() || request == w.fleeRequest()
+}
+
+func (w *work) failoverRequest() string { return w.request("failover", "", w.Want.Failover) }
+
+func (w *work) fleeRequest() string { return w.request("flee", "", w.out.Layout.Fled+1) }
+
 // giveUp ends a failover that cannot be.
 func (w *work) giveUp(why string) {
+	w.out.Layout.Abandoned = why
 	w.problem("the failover was given up: " + why)
 	w.out.GaveUp = true
 }
@@ -43,7 +54,7 @@ func (w *work) giveUp(why string) {
 // PostgreSQL has to stop there: once for each time that this is so. It answers
 // false while it does.
 func (w *work) flee() bool {
-	request := w.request("flee", "", w.out.Layout.Fled+1)
+	request := w.fleeRequest()
 	p, leader := w.progress(request), w.primary()
 	full := leader != nil && w.diskFull(leader)
 	stays := p.stage == unasked || p.stage == failed || p.stage == done && leader != nil && leader.Name == p.member && p.ended >= retryAfter
@@ -63,9 +74,15 @@ func (w *work) flee() bool {
 	w.fled(true)
 	if w.Want.FailoverSeat == "" {
 		// Who asked for a failover meanwhile has got one.
-		w.out.Layout.FailedOver = w.Want.Failover
+		w.out.Layout.FailedOver, w.out.Layout.Abandoned = w.Want.Failover, ""
 	}
 	return true
+}
+
+// moved: another member leads than the one that was asked to hand over, whoever did it.
+func (w *work) moved(request string) bool {
+	p, leader := w.progress(request), w.primary()
+	return p.stage != unasked && leader != nil && leader.Name != p.member
 }
 
 // fled ends the request, if there was one: the next full disk is another.
@@ -97,7 +114,7 @@ func (w *work) possible(target string) bool {
 // primary serves. target is the seat that shall win, or "".
 func (w *work) handOver(request, target string) bool {
 	p, leader := w.progress(request), w.primary()
-	moved := p.stage != unasked && leader != nil && leader.Name != p.member
+	moved := w.moved(request)
 	switch {
 	case moved && (target == "" || leader.Seat == target || w.tries(request) >= userTries):
 		return true

@@ -81,6 +81,8 @@ type Layout struct {
 	Changed    int64 `json:"changed"`
 	Rebooted   int64 `json:"rebooted"`
 	FailedOver int64 `json:"failed_over"`
+	// Abandoned is why the last failover that was asked for did not take place; "" if it did.
+	Abandoned string `json:"abandoned,omitempty"`
 	// Fled counts the handovers away from full disks.
 	Fled int64 `json:"fled,omitempty"`
 	// Asked is the task that was asked for last.

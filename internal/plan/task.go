@@ -136,6 +136,7 @@ func (w *work) ask(kind member.TaskKind, request string, m *Placed) {
 	w.out.Layout.Asked = &a
 	w.out.Tasks = append(w.out.Tasks, member.Task{
 		ID: a.ID(), Kind: kind, Host: m.Host, Member: w.id(m), Within: TaskDeadline, Deadline: w.Now.Add(TaskDeadline),
+		Force: kind == member.Handover && w.forced(request),
 	})
 }
 

@@ -69,3 +69,41 @@ func TestTheEndOfATaskIsNoted(t *testing.T) {
 		}
 	}
 }
+
+// A failover that somebody asked for goes on where a checkpoint fails, and so does one
+// away from a full disk; what Howdah does for its own reasons is called off.
+func TestWhichHandoversAreForced(t *testing.T) {
+	m := Placed{Name: "m1", Host: "a"}
+	for request, force := range map[string]bool{
+		"db-1/failover/3": true, "db-1/failover/2": false, "db-1/flee/8": true, "db-1/restart/m1/1/handover": false,
+	} {
+		w := begin(Input{Want: Database{ID: "db-1", Failover: 3}, Layout: Layout{ID: "db-1", Fled: 7, Members: []Placed{m}}})
+		w.ask(member.Handover, request, &m)
+		if got := w.out.Tasks[0].Force; got != force {
+			t.Errorf("%s: %v, want %v", request, got, force)
+		}
+	}
+}
+
+// The primary was replaced, although its host said that it could not hand over: who asked
+// for a failover has got one.
+func TestAFailoverThatWasGivenUpAndHappened(t *testing.T) {
+	asked := Asked{Request: "db-1/failover/1", Attempt: userTries, Member: "m1", At: time.Now()}
+	for leader, abandoned := range map[string]string{"m1": "the disk hangs", "m2": ""} {
+		in := Input{
+			Now: time.Now(), Want: Database{ID: "db-1", State: member.Running, Failover: 1, Seats: []Seat{{}, {Key: "2"}}}, Leader: leader,
+			Hosts:   []Host{{Name: "a", Alive: true}, {Name: "b", Alive: true}},
+			Results: map[string]member.Result{asked.ID(): {Failed: true, Detail: "the disk hangs"}},
+			Reports: map[string]member.Report{
+				"db-1.m1": {Ready: true, Postgres: true, InRecovery: leader != "m1", Streaming: leader != "m1"},
+				"db-1.m2": {Ready: true, Postgres: true, InRecovery: leader != "m2", Streaming: leader != "m2"},
+			},
+			Layout: Layout{ID: "db-1", Created: true, Asked: &asked, Members: []Placed{{Name: "m1", Host: "a", Votes: true}, {Name: "m2", Host: "b", Seat: "2", Votes: true}}},
+		}
+		w := begin(in)
+		w.failover()
+		if got := w.out.Layout.Abandoned; got != abandoned || w.out.GaveUp != (abandoned != "") {
+			t.Errorf("%s leads: abandoned %q, given up %v", leader, got, w.out.GaveUp)
+		}
+	}
+}

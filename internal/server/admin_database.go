@@ -97,7 +97,7 @@ func (s *Server) databaseOut(d subject) admin.Database {
 		Kind: admin.KindInstance, Name: d.common.Name, Account: d.common.Account, Region: d.common.Region,
 		ResourceID: d.common.ResourceID, Engine: d.common.Engine, Version: d.common.Version,
 		MasterUser: d.common.MasterUser, DBName: d.common.DBName, Created: d.common.Created,
-		Protected: d.common.DeletionProtection, SyncMode: string(plan.SyncMode(d.Want, d.Layout)),
+		Protected: d.common.DeletionProtection, Abandoned: d.Layout.Abandoned, SyncMode: string(plan.SyncMode(d.Want, d.Layout)),
 		Endpoints: s.endpointsOut(d), Members: []admin.Member{}, Steps: stepsOut(d.Layout.Steps),
 	}
 	if i := d.instance; i != nil {
