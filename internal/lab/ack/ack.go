@@ -25,8 +25,8 @@ type Ack struct {
 // Load is a number of writers on one table, each with a session of its own that
 // it makes anew whenever it is lost.
 type Load struct {
-	Config  *pgx.ConnConfig
-	Table   string // made if it is not there
+	Config  *pgx.ConnConfig // where to write, until Turn
+	Table   string          // made if it is not there
 	Writers int
 	Pause   time.Duration // between a writer's rows; 0: as fast as it goes
 
@@ -36,9 +36,10 @@ type Load struct {
 	OnAck func(Ack)
 
 	mu     sync.Mutex
-	acks   []Ack    // guarded by mu
-	errors []string // guarded by mu; distinct ones
-	lost   int      // sessions lost, guarded by mu
+	acks   []Ack           // guarded by mu
+	errors []string        // guarded by mu; distinct ones
+	lost   int             // sessions lost, guarded by mu
+	turned *pgx.ConnConfig // guarded by mu
 }
 
 // Timeouts of the writers. A statement that waits for a standby is not given up:
@@ -110,7 +111,24 @@ func (l *Load) write(ctx context.Context, writer int) {
 func (l *Load) connect(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	return pgx.ConnectConfig(ctx, l.Config.Copy())
+	return pgx.ConnectConfig(ctx, l.Target())
+}
+
+// Turn has all sessions that begin from now on go elsewhere, or with another password.
+func (l *Load) Turn(config *pgx.ConnConfig) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.turned = config.Copy()
+}
+
+// Target is where sessions go that begin now.
+func (l *Load) Target() *pgx.ConnConfig {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.turned != nil {
+		return l.turned.Copy()
+	}
+	return l.Config.Copy()
 }
 
 // acknowledged notes the moment while nobody else can: acks are in its order.
@@ -139,6 +157,13 @@ func (l *Load) Acks() []Ack {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.acks)
+}
+
+// AcksFrom are the acknowledgements after the first n.
+func (l *Load) AcksFrom(n int) []Ack {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.acks[min(n, len(l.acks)):])
 }
 
 // Errors are the different errors that writers met.
