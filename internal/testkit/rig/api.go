@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"howdah/api/ec2"
 	"howdah/api/rds"
 	"howdah/internal/certs"
 	"howdah/internal/wire"
@@ -22,14 +23,23 @@ const Password = "rig-password-1"
 
 // Call calls an action of the API; every answer passes the strict shape checker.
 func (r *Rig) Call(ctx context.Context, action string, in, out any) error {
-	body := []byte(wire.EncodeForm(action, rds.Service.Version, in).Encode())
+	return r.call(ctx, "rds", rds.Service.Version, action, in, out)
+}
+
+// CallEC2 is Call for security groups.
+func (r *Rig) CallEC2(ctx context.Context, action string, in, out any) error {
+	return r.call(ctx, "ec2", ec2.Service.Version, action, in, out)
+}
+
+func (r *Rig) call(ctx context.Context, service, version, action string, in, out any) error {
+	body := []byte(wire.EncodeForm(action, version, in).Encode())
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+r.Home.Listen+"/", bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("call %s: %w", action, err)
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 	creds := sigv4.Credentials{AccessKeyID: r.key.AccessKey, SecretAccessKey: r.key.Secret}
-	sigv4.Sign(request, body, creds, r.Home.Region, "rds", time.Now())
+	sigv4.Sign(request, body, creds, r.Home.Region, service, time.Now())
 	answer, err := r.http.Do(request)
 	if err != nil {
 		return fmt.Errorf("call %s: %w", action, err)
