@@ -43,6 +43,8 @@ require (
 	golang.org/x/term v0.47.0
 	// dial options and status codes of etcd's client.
 	google.golang.org/grpc v1.83.2
+	// tests: sequences of operations and faults, drawn from a model, and shrunk.
+	pgregory.net/rapid v1.3.0
 )
 
 require (

@@ -13,6 +13,9 @@ import (
 	"howdah/internal/state"
 )
 
+// batch keeps transactions below etcd's limit of 128 operations.
+const batch = 100
+
 // sweep removes what is left over: assignments of members that are gone, with
 // their reports; tasks and results of databases at rest; Patroni's keys of
 // databases that are no more; and old events. Each removal stands alone.
@@ -27,8 +30,12 @@ func (r *Reconciler) sweepFinished(ctx context.Context, w *world) error {
 }
 
 func (r *Reconciler) remove(ctx context.Context, ops []state.Op) error {
-	_, err := r.Store.CommitEach(ctx, ops)
-	return err
+	for chunk := range slices.Chunk(ops, batch) {
+		if _, err := r.Store.Commit(ctx, chunk...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sweepDamaged has hosts clean up after members that are forgotten, and whose last

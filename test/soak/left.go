@@ -1,0 +1,152 @@
+package soak
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/state"
+)
+
+// stay are families of keys that outlive the databases that they tell of, with the reason.
+var stay = map[string]string{
+	state.FailoverRoot:  "post-mortems are for after a failure, also of what was deleted since",
+	state.SwitchRoot:    "known: it is never deleted",
+	state.EventRoot:     "events are kept for a fortnight",
+	state.AuthorityRoot: "signs the certificates of databases to come, too",
+	state.CatalogueRoot: "what a version of PostgreSQL can be set to",
+	state.ControlRoot:   "a control plane's own",
+	state.EdgeRoot:      "an edge's own",
+	state.RunsRoot:      "an edge's own",
+	state.BetweenRoot:   "an edge's own",
+	state.ElectionRoot:  "one for each start of a control plane",
+	state.NotifyRoot:    "up to where events were published",
+	state.HostRoot:      "a host's own",
+	state.LiveRoot:      "a host's own",
+}
+
+// leftWithin is how long what belongs to a deleted database may stay after the answers.
+const leftWithin = 30 * time.Second
+
+// keys are all that etcd has.
+func (s *Soak) keys(ctx context.Context) ([]string, error) {
+	answer, err := s.Rig.Store.Client.Get(ctx, "/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		return nil, fmt.Errorf("list etcd's keys: %w", err)
+	}
+	var all []string
+	for _, kv := range answer.Kvs {
+		all = append(all, string(kv.Key))
+	}
+	return all, nil
+}
+
+func stays(key string) bool {
+	for root := range stay {
+		if strings.HasPrefix(key, root) {
+			return true
+		}
+	}
+	return false
+}
+
+// nothingOf answers nil once nothing is left of a database: no keys, processes, control
+// groups, files or rules.
+func (s *Soak) nothingOf(ctx context.Context, id string) error {
+	keys, err := s.keys(ctx)
+	keys = slices.DeleteFunc(keys, func(key string) bool { return stays(key) || !strings.Contains(key, id) })
+	if len(keys) > 0 {
+		err = errors.Join(err, fmt.Errorf("etcd has %s", keys))
+	}
+	return errors.Join(err, noFiles(filepath.Join(s.Rig.Dir), id), noFiles("/sys/fs/cgroup", id), noProcess(id), s.noSlot(ctx, id))
+}
+
+// noFiles: none below a directory is named after a database.
+func noFiles(dir, id string) error {
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // it went meanwhile
+		case err != nil:
+			return err
+		case strings.Contains(strings.ToLower(e.Name()), strings.ToLower(id)):
+			found = append(found, path)
+			return fs.SkipAll
+		case e.IsDir() && e.Name() == "data" && filepath.Base(filepath.Dir(filepath.Dir(path))) == "members":
+			return fs.SkipDir // PostgreSQL's own, of another database
+		}
+		return nil
+	})
+	if len(found) > 0 {
+		err = errors.Join(err, fmt.Errorf("there is %s", found[0]))
+	}
+	return err
+}
+
+// noProcess: none has a database in its arguments.
+func noProcess(id string) error {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return fmt.Errorf("list processes: %w", err)
+	}
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err == nil && bytes.Contains(bytes.ToLower(line), []byte(strings.ToLower(id))) {
+			return fmt.Errorf("process %s is there: %s", e.Name(), bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+		}
+	}
+	return nil
+}
+
+// noSlot: no source keeps WAL for a replica that is gone.
+func (s *Soak) noSlot(ctx context.Context, id string) error {
+	name := strings.ReplaceAll(strings.ToLower(id), "-", "_")
+	for _, d := range s.databases() {
+		d.mu.Lock()
+		load := d.load
+		d.mu.Unlock()
+		if load == nil {
+			continue
+		}
+		text, err := query(ctx, load.Target(), "SELECT coalesce(string_agg(slot_name, ' '), '') FROM pg_replication_slots")
+		if err == nil && strings.Contains(text, name) {
+			return fmt.Errorf("%s has the slots %s", d.id, text)
+		}
+	}
+	return nil
+}
+
+// nothingLeft: with every database deleted, etcd has what it had before the first one, and
+// no address of an endpoint is in the kernel's rules.
+func (s *Soak) nothingLeft(ctx context.Context) error {
+	return failed("something is left when all is deleted", s.Rig.Wait(leftWithin, func() error {
+		keys, err := s.keys(ctx)
+		if err != nil {
+			return err
+		}
+		keys = slices.DeleteFunc(keys, func(key string) bool { return stays(key) || slices.Contains(s.begun, key) })
+		if len(keys) > 0 {
+			err = fmt.Errorf("etcd has %s", keys)
+		}
+		rules, listed := exec.CommandContext(ctx, "nft", "list", "ruleset").CombinedOutput()
+		if listed == nil && bytes.Contains(rules, []byte("elements")) {
+			err = errors.Join(err, fmt.Errorf("the kernel has rules: %s", rules))
+		}
+		return errors.Join(err, listed)
+	}))
+}

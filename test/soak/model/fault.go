@@ -1,0 +1,185 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"pgregory.net/rapid"
+)
+
+// What there is one of, and a step has to itself in its round. Names of databases have
+// no spaces.
+const (
+	theHosts = "the hosts"
+	theParts = "the parts"
+)
+
+var (
+	roles = []string{"primary", "standby"}
+	// Parts of Howdah, as a rig names them.
+	parts = []string{"serve", "edge", "agent-a", "agent-b", "agent-c"}
+)
+
+// Networks that hosts are on.
+const (
+	Loopback = "loopback" // all on one
+	Apart    = "apart"    // each behind a link that can be cut
+	Moving   = "moving"   // the same, with an edge on each host and addresses that move
+)
+
+var networks = []string{Loopback, Apart, Moving}
+
+// Sides of a host's network that it can be cut off from.
+var Sides = []string{
+	"all", "control", "clients", "peers", "control+peers", "control+clients",
+	"control-deaf", "control-mute", "peers-deaf", "peers-mute",
+}
+
+// longest is how many seconds a fault lasts at most: longer than a lease of Patroni's
+// counts (8 s), and than its time to live (20 s).
+const longest = 24
+
+// faults break something, and mend it again in the same round. The fleet is as it was.
+var faults = map[string]verb{
+	// Of the processes of one member.
+	"kill-postgres":   ofMember(false),
+	"kill-patroni":    ofMember(false),
+	"freeze-postgres": ofMember(true),
+	"freeze-patroni":  ofMember(true),
+	// Of a host with all that it runs.
+	"freeze-host": ofHost(),
+	"lose-host":   ofHost(),
+	"part": {
+		draw: func(t *rapid.T, f *Fleet) []string {
+			return append(memberOf(t, f), rapid.SampledFrom(Sides).Draw(t, "side"), seconds(t))
+		},
+		apply: func(f *Fleet, s Step) error {
+			if f.Network != Apart && f.Network != Moving {
+				return errState
+			}
+			return errors.Join(isMember(f, s), among(Sides, s.Word(2)), isSeconds(s.Word(3)))
+		},
+		touches: only(theHosts),
+	},
+	"drain": {
+		draw:    func(t *rapid.T, _ *Fleet) []string { return []string{rapid.SampledFrom(zones).Draw(t, "zone")} },
+		apply:   func(_ *Fleet, s Step) error { return among(zones, s.Word(0)) },
+		touches: only(theHosts),
+	},
+	// Of Howdah's own processes: databases go on.
+	"kill-part":   ofPart(),
+	"freeze-part": ofPart(),
+	"upgrade":     {draw: func(*rapid.T, *Fleet) []string { return nil }, apply: nothing, touches: only(theHosts, theParts)},
+	// Of clients: commits under way are cancelled, their sessions ended.
+	"cancel":    ofSessions(),
+	"terminate": ofSessions(),
+}
+
+// setting is the first step: what the fleet is on.
+var setting = map[string]verb{
+	"network": {
+		draw: func(t *rapid.T, _ *Fleet) []string { return []string{rapid.SampledFrom(networks).Draw(t, "network")} },
+		apply: func(f *Fleet, s Step) error {
+			if f.Network != "" || f.Serials > 0 {
+				return errState
+			}
+			f.Network = s.Word(0)
+			return among(networks, s.Word(0))
+		},
+		touches: only(theHosts, theParts),
+	},
+}
+
+func nothing(*Fleet, Step) error { return nil }
+
+func only(touched ...string) func(*Fleet, Step) []string {
+	return func(*Fleet, Step) []string { return append([]string(nil), touched...) }
+}
+
+// ofMember is a fault of a database's primary, or of a standby of it.
+func ofMember(lasts bool) verb {
+	v := verb{
+		draw: func(t *rapid.T, f *Fleet) []string {
+			words := memberOf(t, f)
+			if lasts {
+				words = append(words, seconds(t))
+			}
+			return words
+		},
+		apply: func(f *Fleet, s Step) error {
+			if lasts {
+				if err := isSeconds(s.Word(2)); err != nil {
+					return err
+				}
+			}
+			return isMember(f, s)
+		},
+	}
+	v.touches = func(_ *Fleet, s Step) []string { return []string{"a process of " + s.Word(1)} }
+	return v
+}
+
+func memberOf(t *rapid.T, f *Fleet) []string {
+	role := rapid.SampledFrom(roles).Draw(t, "role")
+	return []string{role, one(t, f, func(f *Fleet, d Database) bool { return has(d, role) })}
+}
+
+// has: the database has such a member now.
+func has(d Database, role string) bool { return !d.Stopped && (role == roles[0] || d.Members() > 1) }
+
+func isMember(f *Fleet, s Step) error {
+	d, ok := f.Databases[s.Word(1)]
+	switch {
+	case !ok:
+		return errNone
+	case !has(d, s.Word(0)):
+		return errState
+	}
+	return among(roles, s.Word(0))
+}
+
+func ofHost() verb {
+	v := ofMember(true)
+	v.touches = only(theHosts)
+	return v
+}
+
+func ofPart() verb {
+	return verb{
+		draw: func(t *rapid.T, _ *Fleet) []string {
+			return []string{rapid.SampledFrom(parts).Draw(t, "part"), seconds(t)}
+		},
+		apply: func(_ *Fleet, s Step) error {
+			if err := among(parts, s.Word(0)); err != nil {
+				return err
+			}
+			return isSeconds(s.Word(1))
+		},
+		touches: only(theParts),
+	}
+}
+
+func ofSessions() verb {
+	return verb{
+		draw:    func(t *rapid.T, f *Fleet) []string { return []string{one(t, f, own), seconds(t)} },
+		apply:   change(own, func(_ *Database, s Step) error { return isSeconds(s.Word(1)) }),
+		touches: func(_ *Fleet, s Step) []string { return []string{"sessions of " + s.Word(0)} },
+	}
+}
+
+// seconds draws how long a fault lasts: mostly few.
+func seconds(t *rapid.T) string {
+	return strconv.Itoa(rapid.OneOf(rapid.IntRange(1, 6), rapid.IntRange(1, longest)).Draw(t, "seconds"))
+}
+
+func isSeconds(text string) error {
+	var n int
+	if err := number(&n, text); err != nil {
+		return err
+	}
+	if n > longest {
+		return fmt.Errorf("%d s are more than %d", n, longest)
+	}
+	return nil
+}
