@@ -302,6 +302,8 @@ func checkAssignment(a member.Assignment, id string) error {
 		return fmt.Errorf("%w: it is for %q", errAssignment, a.ID)
 	case a.Generation <= 0:
 		return fmt.Errorf("%w: it has no generation", errAssignment)
+	case len(a.PatroniName()) > patroni.MaxName:
+		return fmt.Errorf("%w: the name %s is too long", errAssignment, a.PatroniName())
 	case !slices.Contains([]member.Want{member.Running, member.Stopped, member.Absent}, a.Want):
 		return fmt.Errorf("%w: it wants %q", errAssignment, a.Want)
 	case a.Want == member.Running && (a.Port <= 1024 || a.RESTPort <= 1024 || a.Port == a.RESTPort || a.Port > 65535 || a.RESTPort > 65535):
@@ -324,7 +326,7 @@ func restURL(a member.Assignment) string {
 func (a *Agent) patroniMember(as member.Assignment, install postgres.Install, hosts []string) patroni.Member {
 	dir := a.memberDir(as.ID)
 	return patroni.Member{
-		Scope: as.Scope, Name: as.Name, Dir: dir,
+		Scope: as.Scope, Name: as.PatroniName(), Dir: dir,
 		Address: as.Address, Port: as.Port, RESTPort: as.RESTPort,
 		BinDir: install.BinDir, InitDB: filepath.Join(dir, initdbScript),
 		SocketDir: a.runDir(), EtcdHosts: hosts, OSUsers: a.osUsers(),

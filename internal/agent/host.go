@@ -114,7 +114,7 @@ func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
 		CPUs: runtime.NumCPU(), Memory: int64(memory.Totalram) * int64(memory.Unit),
 		Disk: int64(disk.Blocks) * disk.Bsize, DiskFree: int64(disk.Bavail) * disk.Bsize,
 		Majors: majors, Containment: string(can.Containment), Limits: can.String(), Cut: a.cut.name(),
-		Warnings: can.Notes, Started: started, Version: a.Version, Listen: a.listen,
+		Warnings: can.Notes, Started: started, Version: a.Version, Listen: a.listen, OwnNames: true,
 	}, nil
 }
 

@@ -182,7 +182,7 @@ func askLease(ctx context.Context, client *clientv3.Client, t leaseTarget) (leas
 // aimLeases has the lease looked after while there is both a Patroni and a PostgreSQL.
 func (r *runner) aimLeases() {
 	if r.want.Want == member.Running && r.patroni.alive() && r.postmaster.alive() {
-		r.leases.aim(leaseTarget{r.want.Scope, r.want.Name, r.patroni.process})
+		r.leases.aim(leaseTarget{r.want.Scope, r.named, r.patroni.process})
 		return
 	}
 	r.leases.aim(leaseTarget{})

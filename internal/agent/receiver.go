@@ -20,6 +20,9 @@ import (
 // and survives us.
 const autoConfFile = "postgresql.auto.conf"
 
+// standbySignal is in the data directory of whoever is no primary.
+const standbySignal = "standby.signal"
+
 // Modes of that file. Patroni takes settings of recovery out of it whenever it
 // writes its own, by opening it for writing: a file that its user may only read
 // stays as it is. PostgreSQL replaces the file by a rename, and is not hindered.
@@ -41,7 +44,7 @@ func (r *runner) mustBeCut(c fence.Case) bool {
 // mayReceiveFrom reads what Patroni has configured: whether a receiver that is not
 // cut could connect to an address. What cannot be read counts as yes.
 func (r *runner) mayReceiveFrom(address string) bool {
-	_, err := os.Stat(filepath.Join(r.dataDir(), "standby.signal"))
+	_, err := os.Stat(filepath.Join(r.dataDir(), standbySignal))
 	if errors.Is(err, os.ErrNotExist) {
 		return false // a primary receives nothing
 	}

@@ -59,6 +59,7 @@ type runner struct {
 	postmaster watched
 	retry      backoff   // of starts
 	started    time.Time // Patroni was started, or taken over, at
+	named      string    // what the running Patroni calls itself
 	crashing   bool      // it ends again and again
 	reloads    backoff
 	idleSince  time.Time // Patroni runs without PostgreSQL since

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,9 @@ func (r *runner) keepRunning(ctx context.Context) {
 	r.settle()
 	r.renewCertificate()
 	r.nudge()
+	if r.rename(ctx) {
+		return
+	}
 	if r.rendered != r.want.Generation && r.hearsReload() {
 		r.reload(ctx)
 	}
@@ -56,6 +60,7 @@ func (r *runner) findPatroni(ctx context.Context) bool {
 	r.watch(ctx, &r.patroni, process)
 	if r.patroni.alive() {
 		r.started = time.Now()
+		r.named = cmp.Or(r.nameOnDisk(), r.want.PatroniName())
 		r.log.Info("took a running Patroni over", "pid", process.PID)
 	}
 	return r.patroni.alive()
@@ -84,7 +89,7 @@ func (r *runner) startPatroni(ctx context.Context) {
 	}
 	r.started = now
 	r.idleSince = time.Time{}
-	r.rendered = r.want.Generation
+	r.rendered, r.named = r.want.Generation, r.want.PatroniName()
 	r.watch(ctx, &r.patroni, process)
 }
 
@@ -104,6 +109,9 @@ func problemOf(err error) member.Problem {
 }
 
 func (r *runner) launch(ctx context.Context) (proc.Process, error) {
+	if err := r.moveKeys(ctx); err != nil {
+		return proc.Process{}, err
+	}
 	m, err := r.render(ctx)
 	if err != nil {
 		return proc.Process{}, err
@@ -176,6 +184,9 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	}
 	m = r.agent.patroniMember(r.want, install, patroni.EtcdHosts(r.agent.etcdURLs()))
 	m.Modules = modules
+	if r.patroni.alive() {
+		m.Name = r.named
+	}
 	text, err := patroni.Render(m)
 	if err != nil {
 		return m, err

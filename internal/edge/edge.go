@@ -121,7 +121,7 @@ func (e *Edge) Run(ctx context.Context) error {
 }
 
 func (e *Edge) introduce(ctx context.Context) {
-	status := seen.Status{Name: e.Name, Info: e.Info, Started: time.Now().UTC()}
+	status := seen.Status{Name: e.Name, Info: e.Info, Started: time.Now().UTC(), OwnNames: true}
 	between := state.Delete(state.Between(e.Name))
 	if !e.Info.ClientAddressVisible {
 		between = state.Put(state.Between(e.Name), seen.Between{Addresses: ownAddresses()})

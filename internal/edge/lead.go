@@ -31,7 +31,7 @@ func (e *Edge) followLeaders(routes []route.Route) []seen.Switch {
 		}
 		known[r.Database] = true
 		value, _, _ := e.cache.Raw(patroni.LeaderKey(r.Database))
-		if s, changed := e.elect(r.Database, string(value)); changed {
+		if s, changed := e.elect(r.Database, patroni.MemberName(string(value))); changed {
 			changes = append(changes, s)
 		}
 	}

@@ -19,10 +19,6 @@ func (e *Edge) serving(r route.Route, m route.Member) bool {
 	if live, err := state.Load[reconcile.Liveness](e.cache, state.Live(m.Host)); err != nil || !live.Value.Alive {
 		return false
 	}
-	value, _, ok := e.cache.Raw(patroni.MemberKey(r.Database, m.Name))
-	if !ok {
-		return false
-	}
-	s, err := patroni.ParseMember(value)
-	return err == nil && s.State == "running"
+	s, ok := patroni.FindMember(e.cache.Raw, r.Database, m.Name)
+	return ok && s.State == "running"
 }

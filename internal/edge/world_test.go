@@ -137,7 +137,7 @@ func (w *world) elect(name string) {
 	if name == "" {
 		_, err = client.Delete(w.Context(), key)
 	} else {
-		_, err = client.Put(w.Context(), key, name)
+		_, err = client.Put(w.Context(), key, patroni.OwnName("db-1", name))
 	}
 	if err != nil {
 		w.Fatal(err)
@@ -150,7 +150,7 @@ func (w *world) serves(name string, streaming, alive bool) {
 	id := "db-1." + name
 	w.put(state.Report("host-"+name, id), member.Report{ID: id, Host: "host-" + name, Ready: true, InRecovery: true, Streaming: streaming})
 	w.put(state.Live("host-"+name), reconcile.Liveness{Alive: alive})
-	_, err := w.home.Store.Client.Put(w.Context(), patroni.MemberKey("db-1", name), `{"state":"running","role":"replica"}`)
+	_, err := w.home.Store.Client.Put(w.Context(), patroni.MemberKey("db-1", patroni.OwnName("db-1", name)), `{"state":"running","role":"replica"}`)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func Read(ctx context.Context, client *clientv3.Client, database string) (Leader
 	}
 	l := Leadership{Database: database}
 	if kvs := answer.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
-		l.Leader, l.LeaderRevision, l.Lease = string(kvs[0].Value), kvs[0].ModRevision, clientv3.LeaseID(kvs[0].Lease)
+		l.Leader, l.LeaderRevision, l.Lease = patroni.MemberName(string(kvs[0].Value)), kvs[0].ModRevision, clientv3.LeaseID(kvs[0].Lease)
 	}
 	if kvs := answer.Responses[1].GetResponseRange().Kvs; len(kvs) > 0 {
 		l.SyncRevision = kvs[0].ModRevision
@@ -113,7 +113,6 @@ func Revoke(ctx context.Context, client *clientv3.Client, l Leadership, proof Pr
 	}
 	answer, err := client.Txn(ctx).
 		If(append(conditions, clientv3.Compare(clientv3.ModRevision(leaderKey), "=", l.LeaderRevision),
-			clientv3.Compare(clientv3.Value(leaderKey), "=", l.Leader),
 			clientv3.Compare(clientv3.ModRevision(syncKey), "=", l.SyncRevision))...).
 		Then(append(changes, clientv3.OpDelete(leaderKey), clientv3.OpPut(syncKey, string(sync.Kvs[0].Value)))...).
 		Commit()

@@ -217,6 +217,8 @@ func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request) {
 type ControlMember struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
+	// OwnNames: it knows members by names that no other database has.
+	OwnNames bool `json:"own_names,omitempty"`
 }
 
 // ControlURLs lists where the control planes answer hosts.

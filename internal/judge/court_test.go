@@ -93,7 +93,7 @@ func (c *court) leads(member string) clientv3.LeaseID {
 			}
 		}
 	})
-	c.raw(patroni.LeaderKey(database), member, clientv3.WithLease(lease.ID))
+	c.raw(patroni.LeaderKey(database), patroni.OwnName(database, member), clientv3.WithLease(lease.ID))
 	return lease.ID
 }
 
@@ -211,7 +211,7 @@ func (c *court) knows(host string, alive bool) {
 
 func (c *court) leader() (name string, revision int64) {
 	value, revision, _ := c.cache.Raw(patroni.LeaderKey(database))
-	return string(value), revision
+	return patroni.MemberName(string(value)), revision
 }
 
 // phase waits until the case of m1 is in a phase; "" is no case.

@@ -150,7 +150,7 @@ func (j *Judge) suspect(ctx context.Context, hosts map[string]bool) {
 	for _, l := range state.LoadAll[plan.Layout](j.Cache, state.LayoutRoot) {
 		leader, _, _ := j.Cache.Raw(patroni.LeaderKey(l.Value.ID))
 		for _, m := range l.Value.Members {
-			if hosts[m.Host] && m.Name == string(leader) && j.open[state.Fence(l.Value.ID, m.Name)] == nil {
+			if hosts[m.Host] && m.Name == patroni.MemberName(string(leader)) && j.open[state.Fence(l.Value.ID, m.Name)] == nil {
 				j.try(ctx, l.Value, m)
 			}
 		}

@@ -276,7 +276,7 @@ func (t *trial) waitForOldPrimary(ctx context.Context) error {
 			return nil // the database was deleted
 		}
 		leader, revision, _ := t.judge.Cache.Raw(patroni.LeaderKey(database))
-		if string(leader) == old && revision > t.c.Leadership.LeaderRevision {
+		if patroni.MemberName(string(leader)) == old && revision > t.c.Leadership.LeaderRevision {
 			return nil
 		}
 		report, err := state.Load[member.Report](t.judge.Cache, state.Report(t.c.Host, id))

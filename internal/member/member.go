@@ -28,8 +28,10 @@ type Assignment struct {
 	Generation int64  `json:"generation"` // grows with every change; an agent refuses an older one
 	Want       Want   `json:"want"`
 
-	Scope    string `json:"scope"`
-	Name     string `json:"name"`
+	Scope string `json:"scope"`
+	Name  string `json:"name"`
+	// OwnName: Patroni knows the member by a name that no other database has.
+	OwnName  bool   `json:"own_name,omitempty"`
 	Address  string `json:"address"`
 	Port     int    `json:"port"`
 	RESTPort int    `json:"rest_port"`
@@ -57,6 +59,14 @@ type Assignment struct {
 	Authority string `json:"authority,omitempty"`
 	ServerKey string `json:"server_key,omitempty"`
 	Owner     Owner  `json:"owner"`
+}
+
+// PatroniName is what Patroni calls the member.
+func (a Assignment) PatroniName() string {
+	if a.OwnName {
+		return patroni.OwnName(a.Scope, a.Name)
+	}
+	return a.Name
 }
 
 // Limits are those of an instance class. Zero means no limit.
@@ -225,6 +235,8 @@ type Host struct {
 	Warnings    []string  `json:"warnings,omitempty"`
 	Started     time.Time `json:"started"`
 	Version     string    `json:"version"`
+	// OwnNames: its agent can give members names that no other database has.
+	OwnNames bool `json:"own_names,omitempty"`
 	// Listen is where the agent answers control planes, as host:port; "" where it does
 	// not.
 	Listen string `json:"listen,omitempty"`

@@ -19,6 +19,7 @@ func (s *sim) decide(in Input) Output {
 	s.checkLeaving(in, out)
 	s.checkCount(in, out)
 	s.checkPlaces(in, out)
+	s.checkNames(in, out)
 	for _, t := range out.Tasks {
 		s.checkAlone(in, out, t)
 		if t.Kind == member.Handover {
@@ -140,6 +141,27 @@ func (s *sim) checkPlaces(in Input, out Output) {
 				s.fail("%s and %s share a name or a port", a.Name, b.Name)
 			}
 		}
+	}
+}
+
+// checkNames: a name of its own is kept for good, and given later only to who follows
+// another database, to one at a time of those who serve.
+func (s *sim) checkNames(in Input, out Output) {
+	given, w := 0, begin(in)
+	for _, old := range in.Layout.Members {
+		m := find(out.Layout, old.Name)
+		switch {
+		case m == nil || m.OwnName == old.OwnName:
+		case !m.OwnName:
+			s.fail("%s lost its name", m.Name)
+		case in.Want.Upstream == nil || !in.OwnNames:
+			s.fail("%s was renamed", m.Name)
+		case w.ready(&old):
+			given++
+		}
+	}
+	if given > 1 {
+		s.fail("%d members are renamed at once", given)
 	}
 }
 

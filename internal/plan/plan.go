@@ -109,7 +109,9 @@ const (
 
 // Placed is a member with its place.
 type Placed struct {
-	Name     string `json:"name"` // m1, m2, …: never used again
+	Name string `json:"name"` // m1, m2, …: never used again
+	// OwnName: Patroni knows it by a name that no other database has: see names.
+	OwnName  bool   `json:"own_name,omitempty"`
 	Seat     string `json:"seat,omitempty"`
 	Host     string `json:"host"`
 	Zone     string `json:"zone"`
@@ -176,8 +178,10 @@ type Input struct {
 	// Growing, by member id: those of them that get more of what a standby needs.
 	Growing map[string]bool
 	Results map[string]member.Result // by task id
-	Leader  string                   // name of the member with Patroni's leader key
-	Sync    patroni.Sync
+	// OwnNames: every part of the home knows members by names of their own.
+	OwnNames bool
+	Leader   string // name of the member with Patroni's leader key
+	Sync     patroni.Sync
 	// Unborn: Patroni's initialize key is there and names no data yet: a member
 	// bootstraps, or did. Making, by member id: its Patroni makes a data directory.
 	Unborn bool

@@ -146,6 +146,7 @@ func (st *story) event() {
 			}
 		},
 		func() { st.do("promote") },
+		func() { st.do("upgrade") },
 	}
 	if st.sim.want.State != member.Absent {
 		events[st.rnd.IntN(len(events))]()
@@ -187,9 +188,20 @@ func (st *story) end() error {
 	if why := st.settled(); why != "" {
 		st.sim.fail("it does not settle: %s\n%s", why, st.sim.table())
 	} else {
+		st.allNamed()
 		st.survive()
 	}
 	return st.sim.errors()
+}
+
+// allNamed: none of a database that follows another one has a name that members of that
+// one may have.
+func (st *story) allNamed() {
+	s := st.sim
+	unnamed := slices.ContainsFunc(s.layout.Members, func(m Placed) bool { return !m.OwnName && !m.Leaving })
+	if s.want.State == member.Running && s.want.Upstream != nil && unnamed {
+		s.fail("a member has no name of its own\n%s", s.table())
+	}
 }
 
 // survive loses the primary's host: whoever is elsewhere and may take over does.
@@ -222,7 +234,7 @@ func (st *story) heal() {
 	for _, h := range s.hosts {
 		h.up, h.agent, h.Draining, h.slow, h.foreign, h.full = true, true, false, 0, nil, false
 	}
-	s.failTasks, s.killAgents, s.lag, s.late = 0, 0, 0, 0
+	s.failTasks, s.killAgents, s.lag, s.late, s.ownNames = 0, 0, 0, 0, true
 	st.log("%s > everything comes back", s.ran)
 	if s.want.SpreadZones && s.want.State == member.Running {
 		st.fitZones()

@@ -21,6 +21,7 @@ func (w *work) run() {
 	w.replaceLost()
 	w.drain()
 	w.mendPorts()
+	w.mendNames()
 	if !w.retire() {
 		return
 	}

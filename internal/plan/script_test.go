@@ -100,6 +100,8 @@ func (p *player) play(words []string) error {
 		s.failTasks, _ = strconv.Atoi(rest[1])
 	case "task-kills-agent":
 		s.killAgents = 1
+	case "upgrade":
+		s.ownNames = true
 	case "patroni-late":
 		s.lag, _ = strconv.Atoi(rest[0])
 		s.late = s.lag

@@ -168,6 +168,7 @@ func (w *work) place(s Seat) (Placed, error) {
 		// A new member starts with the newest settings: nothing to restart for.
 		Rebooted: s.Reboot, Restarted: s.Restart,
 		Barred: s.NoFailover || w.unguarded(), Votes: !s.NoFailover,
+		OwnName: w.OwnNames,
 	}, nil
 }
 

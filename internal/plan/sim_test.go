@@ -21,6 +21,7 @@ type sim struct {
 	start, now time.Time
 	want       Database
 	policy     Policy
+	ownNames   bool // every part of the home knows them
 	layout     Layout
 	gone       bool
 	out        Output   // the last decision
@@ -315,7 +316,7 @@ func (s *sim) input() Input {
 	in := Input{
 		Now: s.now, Want: s.want, Layout: s.layout, Policy: s.policy, Leader: s.leader, Sync: s.sync,
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
-		Results: maps.Clone(s.results), Ways: map[string][]string{}, Positions: map[string]int64{},
+		Results: maps.Clone(s.results), OwnNames: s.ownNames, Ways: map[string][]string{}, Positions: map[string]int64{},
 	}
 	for _, h := range s.hosts {
 		host := h.Host

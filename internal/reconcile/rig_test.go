@@ -43,7 +43,7 @@ func newBench(t *testing.T) *bench {
 	for i, zone := range []string{"a", "b", "c"} {
 		h := member.Host{
 			Name: zone, Zone: zone, Address: fmt.Sprintf("127.0.0.%d", i+1), CPUs: 2, Memory: 8 << 30,
-			Disk: 100 << 30, DiskFree: 50 << 30, Majors: map[int]string{15: "15.18"},
+			Disk: 100 << 30, DiskFree: 50 << 30, Majors: map[int]string{15: "15.18"}, OwnNames: true,
 		}
 		b.put(state.Put(state.Host(zone), h), state.Put(state.Live(zone), Liveness{Alive: true, Since: b.now}))
 	}
@@ -131,7 +131,8 @@ func (b *bench) revision() int64 {
 // obey is what agents and Patroni do: the first member leads, the others are in sync.
 func (b *bench) obey() {
 	b.Helper()
-	leader, _, led := b.cache.Raw(patroni.LeaderKey(dbID))
+	_, _, led := b.cache.Raw(patroni.LeaderKey(dbID))
+	leader := leaderOf(b.cache, dbID)
 	var standbys []string
 	for _, a := range state.LoadAll[member.Assignment](b.cache, state.AssignRoot) {
 		host, _, _ := strings.Cut(state.Tail(a.Key, state.AssignRoot), "/")
@@ -141,15 +142,15 @@ func (b *bench) obey() {
 		r := member.Report{ID: a.Value.ID, Host: host, Generation: a.Value.Generation, Timeline: 2, At: b.now}
 		if a.Value.Want == member.Running {
 			if !led {
-				leader, led = []byte(a.Value.Name), true
-				b.same(patroni.LeaderKey(dbID), a.Value.Name)
+				leader, led = a.Value.Name, true
+				b.same(patroni.LeaderKey(dbID), a.Value.PatroniName())
 			}
-			leads := a.Value.Name == string(leader)
+			leads := a.Value.Name == leader
 			if !leads && !a.Value.NoFailover && !a.Value.NoSync {
-				standbys = append(standbys, a.Value.Name)
+				standbys = append(standbys, a.Value.PatroniName())
 			}
 			r.Patroni, r.Postgres, r.Ready, r.InRecovery, r.Streaming, r.OwnerSerial = true, true, true, !leads, !leads, a.Value.Owner.Serial
-			b.same(patroni.MemberKey(dbID, a.Value.Name), fmt.Sprintf(`{"state":"running","tags":{"generation":%d}}`, a.Value.Generation))
+			b.same(patroni.MemberKey(dbID, a.Value.PatroniName()), fmt.Sprintf(`{"state":"running","tags":{"generation":%d}}`, a.Value.Generation))
 		}
 		r.Gone = a.Value.Want == member.Absent
 		b.report(r)
@@ -157,7 +158,7 @@ func (b *bench) obey() {
 	if led {
 		b.same(patroni.SyncKey(dbID), fmt.Sprintf(`{"leader":%q,"sync_standby":%q}`, leader, strings.Join(standbys, ",")))
 	}
-	b.lead(string(leader))
+	b.lead(leader)
 }
 
 // lead is what an edge does: endpoints lead to the leader.

@@ -24,7 +24,7 @@ func TestWhoWaitsForARestart(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := made(t, true)
-			b.same(patroni.MemberKey(dbID, tt.member), fmt.Sprintf(pending, tt.role, tt.pending, tt.setting))
+			b.same(patroni.MemberKey(dbID, patroni.OwnName(dbID, tt.member)), fmt.Sprintf(pending, tt.role, tt.pending, tt.setting))
 			w := b.look()
 			in := w.input(w.databases[0], plan.Policy{})
 			if in.Leader != "m1" {

@@ -38,6 +38,7 @@ type world struct {
 	hostsVersion int64
 	seen         int64 // how far the mirror was: see state.Cache.Since
 	networks     int64 // when networks changed last: see state.Cache.Changes
+	parts        parts
 }
 
 // database is one database with the records that it comes from.
@@ -76,7 +77,7 @@ func lookAgain(before *world, cache *state.Cache, now time.Time) *world {
 	w := &world{
 		cache: cache, now: now, routed: before.routed, places: before.places,
 		security: before.security, edges: before.edges, networks: cache.Changes(state.SecurityGroupRoot, state.BetweenRoot),
-		databases: before.databases, byID: before.byID, followers: before.followers,
+		databases: before.databases, byID: before.byID, followers: before.followers, parts: before.parts.as(cache),
 	}
 	news := w.news(before)
 	for _, d := range before.changed {
@@ -245,7 +246,7 @@ func (w *world) input(d *database, policy plan.Policy) plan.Input {
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
 		Results: map[string]member.Result{}, Making: map[string]bool{}, Unborn: unborn(w.cache, d.want.ID), Positions: map[string]int64{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
 		Leader: leaderOf(w.cache, d.want.ID), Sync: syncOf(w.cache, d.want.ID),
-		Ways: Ways(w.cache, w.wantedRoutes(d, d.layout.Value)),
+		Ways: Ways(w.cache, w.wantedRoutes(d, d.layout.Value)), OwnNames: w.parts.ownNames,
 	}
 	for _, m := range d.layout.Value.Members {
 		id := plan.ID(d.want.ID, m.Name)
@@ -258,13 +259,11 @@ func (w *world) input(d *database, policy plan.Policy) plan.Input {
 				in.Assigned[id]++ // it is about to be told
 			}
 		}
-		if value, _, ok := w.cache.Raw(patroni.MemberKey(d.want.ID, m.Name)); ok {
-			if s, err := patroni.ParseMember(value); err == nil {
-				in.Applied[id], in.Positions[id], in.Making[id] = s.Generation(), s.Location, s.Making()
-				// What a primary said before it was restarted as a standby holds no more.
-				in.PendingRestart[id] = s.PendingRestart && (m.Name == in.Leader || s.Role == "replica")
-				in.Growing[id] = in.PendingRestart[id] && plan.Grows(s.Differences)
-			}
+		if s, ok := patroni.FindMember(w.cache.Raw, d.want.ID, m.Name); ok {
+			in.Applied[id], in.Positions[id], in.Making[id] = s.Generation(), s.Location, s.Making()
+			// What a primary said before it was restarted as a standby holds no more.
+			in.PendingRestart[id] = s.PendingRestart && (m.Name == in.Leader || s.Role == "replica")
+			in.Growing[id] = in.PendingRestart[id] && plan.Grows(s.Differences)
 		}
 	}
 	for _, result := range state.LoadAll[member.Result](w.cache, state.ResultRoot+d.want.ID+"/") {
@@ -275,7 +274,7 @@ func (w *world) input(d *database, policy plan.Policy) plan.Input {
 
 func leaderOf(cache *state.Cache, scope string) string {
 	value, _, _ := cache.Raw(patroni.LeaderKey(scope))
-	return string(value)
+	return patroni.MemberName(string(value))
 }
 
 // unborn: someone began to bootstrap, and no data have been made yet that count.

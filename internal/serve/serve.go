@@ -185,7 +185,7 @@ func HasState(h *home.Home) bool {
 
 // introduce tells hosts where this control plane answers.
 func (cfg Config) introduce(ctx context.Context, store *state.Store) error {
-	me := hostapi.ControlMember{Name: cfg.Name, URL: "https://" + cfg.hostAddr()}
+	me := hostapi.ControlMember{Name: cfg.Name, URL: "https://" + cfg.hostAddr(), OwnNames: true}
 	_, err := store.Commit(ctx, state.Put(state.Control(cfg.Name), me))
 	return err
 }

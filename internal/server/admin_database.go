@@ -137,14 +137,7 @@ func (s *Server) sourceName(i spec.Instance) string {
 // position is where a member's WAL ends, as its Patroni said a second ago; 0 if
 // it is not known. Reports of agents tell positions less often.
 func (s *Server) position(database, name string) lsn.LSN {
-	value, _, ok := s.Cache.Raw(patroni.MemberKey(database, name))
-	if !ok {
-		return 0
-	}
-	m, err := patroni.ParseMember(value)
-	if err != nil {
-		return 0
-	}
+	m, _ := patroni.FindMember(s.Cache.Raw, database, name)
 	return lsn.LSN(m.Location)
 }
 

@@ -215,8 +215,7 @@ func (s *Server) planInput(d subject) plan.Input {
 		if a, err := state.Load[member.Assignment](s.Cache, state.Assign(m.Host, id)); err == nil {
 			in.Assigned[id] = a.Value.Generation
 		}
-		value, _, _ := s.Cache.Raw(patroni.MemberKey(d.Want.ID, m.Name))
-		if m, err := patroni.ParseMember(value); err == nil {
+		if m, ok := patroni.FindMember(s.Cache.Raw, d.Want.ID, m.Name); ok {
 			in.Applied[id] = m.Generation()
 		}
 	}

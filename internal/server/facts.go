@@ -28,7 +28,7 @@ func (s *Server) facts(want plan.Database) plan.Facts {
 	}
 	f.Ways = reconcile.Ways(s.Cache, s.routes(want))
 	leader, _, _ := s.Cache.Raw(patroni.LeaderKey(want.ID))
-	f.Leader = string(leader)
+	f.Leader = patroni.MemberName(string(leader))
 	return f
 }
 

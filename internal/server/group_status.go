@@ -61,10 +61,9 @@ func (l *look) groupStatus(i spec.Instance, facts plan.Facts, kind param.Kind) s
 // newest settings yet.
 func (l *look) memberStatus(want plan.Database, facts plan.Facts, m plan.Placed) string {
 	id := plan.ID(want.ID, m.Name)
-	value, _, running := l.Cache.Raw(patroni.MemberKey(want.ID, m.Name))
-	seen, err := patroni.ParseMember(value)
+	seen, running := patroni.FindMember(l.Cache.Raw, want.ID, m.Name)
 	assigned, errAssigned := state.Load[member.Assignment](l.Cache, state.Assign(m.Host, id))
-	if !running || err != nil || errAssigned != nil || !facts.Reports[id].Ready {
+	if !running || errAssigned != nil || !facts.Reports[id].Ready {
 		return inSync // nothing runs that could differ
 	}
 	host, _ := state.Load[member.Host](l.Cache, state.Host(m.Host))

@@ -26,6 +26,8 @@ type Status struct {
 	Name    string        `json:"name"`
 	Info    endpoint.Info `json:"info"`
 	Started time.Time     `json:"started"`
+	// OwnNames: it knows members by names that no other database has.
+	OwnNames bool `json:"own_names,omitempty"`
 }
 
 // Between is what members see in place of a client's address where an edge hides it.

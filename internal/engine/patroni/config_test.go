@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +137,28 @@ func TestParseMember(t *testing.T) {
 	}
 	if _, err := ParseMember([]byte("{")); err == nil {
 		t.Error("nonsense was read")
+	}
+}
+
+// TestNames: a member is found, and read, by whichever of its names Patroni knows it.
+func TestNames(t *testing.T) {
+	own := OwnName("db-X", "m12")
+	if own != "db-X.m12" || MemberName(own) != "m12" || MemberName("m12") != "m12" || MemberName("") != "" {
+		t.Errorf("own name %q, of the member %q", own, MemberName(own))
+	}
+	s, err := ParseSync([]byte(`{"leader":"db-X.m1","sync_standby":"db-X.m2,m3","quorum":1}`))
+	if err != nil || s.Leader != "m1" || !slices.Equal(s.Standbys, []string{"m2", "m3"}) {
+		t.Errorf("sync %+v, %v", s, err)
+	}
+	keys := map[string]string{
+		MemberKey("db-X", "m1"): `{"role":"replica"}`, MemberKey("db-X", "db-X.m2"): `{"role":"primary"}`,
+		MemberKey("db-X", "m2"): `{"role":"replica"}`, MemberKey("db-X", "m3"): `{`,
+	}
+	raw := func(key string) ([]byte, int64, bool) { v, ok := keys[key]; return []byte(v), 1, ok }
+	for name, role := range map[string]string{"m1": "replica", "m2": "primary", "m3": "", "m4": ""} {
+		if m, ok := FindMember(raw, "db-X", name); m.Role != role || ok != (role != "") {
+			t.Errorf("%s: %+v, %v", name, m, ok)
+		}
 	}
 }
 

@@ -31,8 +31,38 @@ func InitializeKey(scope string) string { return prefix(scope) + "initialize" }
 // HistoryKey holds the timelines of a database.
 func HistoryKey(scope string) string { return prefix(scope) + "history" }
 
-// MemberKey holds what a member says of itself: see MemberState.
+// MemberKey holds what a member says of itself: see MemberState and FindMember.
 func MemberKey(scope, member string) string { return prefix(scope) + "members/" + member }
+
+// OwnName is the name that Patroni is given for a member: it begins with the scope, so
+// that no other database has a member of that name. Patroni makes it the member's
+// application_name, by which PostgreSQL tells standbys that confirm commits from all
+// others who stream from it.
+func OwnName(scope, member string) string { return scope + "." + member }
+
+// MaxName is how many bytes PostgreSQL keeps of a name, also of the slot that Patroni
+// names after a member.
+const MaxName = 63
+
+// MemberName is the name of a member among those of its own database, by the one that
+// Patroni has for it: an own name, or, of a member made by an older release, the same.
+func MemberName(patroniName string) string {
+	return patroniName[strings.LastIndexByte(patroniName, '.')+1:]
+}
+
+// FindMember is what a member says of itself, by whichever of its names Patroni knows
+// it. raw reads a key.
+func FindMember(raw func(key string) (value []byte, revision int64, ok bool), scope, member string) (MemberState, bool) {
+	value, _, ok := raw(MemberKey(scope, OwnName(scope, member)))
+	if !ok {
+		value, _, ok = raw(MemberKey(scope, member))
+	}
+	if !ok {
+		return MemberState{}, false
+	}
+	m, err := ParseMember(value)
+	return m, err == nil
+}
 
 // MembersPrefix is what the member keys of a scope begin with.
 func MembersPrefix(scope string) string { return prefix(scope) + "members/" }
@@ -50,8 +80,8 @@ func SplitKey(key string) (scope, rest string, ok bool) {
 // Sync is the synchronous state of a scope. A standby in it is known to have
 // every acknowledged commit, alone (priority mode) or together with others.
 type Sync struct {
-	Leader string
-	// Standbys that may confirm commits.
+	// Leader and Standbys, who may confirm commits, are names of members: see MemberName.
+	Leader   string
 	Standbys []string
 	// Quorum is how many of the standbys, besides a candidate, have to be asked
 	// before it is sure to have everything; 0 in priority mode.
@@ -73,10 +103,12 @@ func ParseSync(value []byte) (Sync, error) {
 	}
 	var s Sync
 	if raw.Leader != nil {
-		s.Leader = *raw.Leader
+		s.Leader = MemberName(*raw.Leader)
 	}
 	if raw.Standby != nil && *raw.Standby != "" {
-		s.Standbys = strings.Split(*raw.Standby, ",")
+		for _, name := range strings.Split(*raw.Standby, ",") {
+			s.Standbys = append(s.Standbys, MemberName(name))
+		}
 	}
 	if raw.Quorum != nil {
 		s.Quorum = *raw.Quorum

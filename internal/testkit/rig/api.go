@@ -95,6 +95,15 @@ func (r *Rig) Ask(ctx context.Context, name string, multiAZ bool) error {
 	return r.Call(ctx, "CreateDBInstance", in, &rds.CreateDBInstanceResult{})
 }
 
+// Replica makes a read replica of an instance and waits until it is available.
+func (r *Rig) Replica(ctx context.Context, name, source string, multiAZ bool) error {
+	in := &rds.CreateDBInstanceReadReplicaMessage{DBInstanceIdentifier: &name, SourceDBInstanceIdentifier: &source, MultiAZ: &multiAZ}
+	if err := r.Call(ctx, "CreateDBInstanceReadReplica", in, &rds.CreateDBInstanceReadReplicaResult{}); err != nil {
+		return err
+	}
+	return r.WaitStatus(ctx, name, "available", time.Minute)
+}
+
 // Config is for connections through the endpoint of an instance, with TLS
 // verified in full.
 func (r *Rig) Config(ctx context.Context, name string) (*pgx.ConnConfig, error) {
