@@ -2,16 +2,11 @@ package fault
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"howdah/internal/testkit/patience"
 	"howdah/internal/testkit/rig"
 )
 
@@ -152,52 +147,29 @@ func (s *story) checkpoints(name string) {
 // mountFreezable puts a disk where a host keeps its files that can be made to hang.
 func mountFreezable(t *testing.T, dir string) {
 	t.Helper()
-	image := filepath.Join(filepath.Dir(dir), filepath.Base(dir)+".img")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	disk, err := rig.MakeDisk(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	command(t, "truncate", "-s", "1G", image)
-	command(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=1,lazy_journal_init=1", image)
-	command(t, "mount", "-o", "loop", image, dir)
 	t.Cleanup(func() {
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v: %s", err, out)
+		if err := disk.Remove(); err != nil {
+			t.Error(err)
 		}
-		os.Remove(image)
 	})
-	command(t, "chmod", "755", dir)
-	command(t, "rm", "-rf", filepath.Join(dir, "lost+found"))
 }
 
-func command(t *testing.T, name string, args ...string) {
-	t.Helper()
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
-	}
-}
-
-// freeze has a disk hang until it is thawed: by the test, by its end, or by a process
-// that outlives a test which dies.
+// freeze has a disk hang until it is thawed, by the test or by its end.
 func freeze(t *testing.T, dir string) (thaw func()) {
 	t.Helper()
-	limit := int(patience.For(90 * time.Second).Seconds())
-	watch := exec.Command("setsid", "sh", "-c", fmt.Sprintf(
-		`for i in $(seq %d); do kill -0 %d 2>/dev/null || break; sleep 1; done; fsfreeze -u "$0"`, limit, os.Getpid()), dir)
-	if err := watch.Start(); err != nil {
+	undo, err := rig.DiskAt(dir).Freeze()
+	if err != nil {
 		t.Fatal(err)
 	}
-	thawed := false
 	thaw = func() {
-		if thawed {
-			return
+		if err := undo(); err != nil {
+			t.Error(err)
 		}
-		thawed = true
-		_ = watch.Process.Kill()
-		_ = watch.Wait()
-		// It may have been thawed already, by the process that watches.
-		_ = exec.Command("fsfreeze", "-u", dir).Run()
 	}
 	t.Cleanup(thaw)
-	command(t, "fsfreeze", "-f", dir)
 	return thaw
 }

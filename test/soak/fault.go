@@ -40,6 +40,13 @@ var faults = map[string]func(context.Context, *Soak, deed) error{
 		err := s.Rig.LoseHost(zone)
 		return errors.Join(err, passes(ctx, d.seconds(2)), s.Rig.ReturnHost(zone))
 	}),
+	"hang-disk": onHost(func(ctx context.Context, s *Soak, d deed, zone string) error {
+		thaw, err := rig.DiskAt(s.Rig.HostDir(zone)).Freeze()
+		if err != nil {
+			return err
+		}
+		return errors.Join(passes(ctx, d.seconds(2)), thaw())
+	}),
 	"part":      part,
 	"drain":     drain,
 	"kill-part": killPart, "freeze-part": freezePart, "upgrade": upgrade,

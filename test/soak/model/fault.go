@@ -21,14 +21,15 @@ var (
 	parts = []string{"serve", "edge", "agent-a", "agent-b", "agent-c"}
 )
 
-// Networks that hosts are on.
+// What hosts are on.
 const (
 	Loopback = "loopback" // all on one
 	Apart    = "apart"    // each behind a link that can be cut
 	Moving   = "moving"   // the same, with an edge on each host and addresses that move
+	Disks    = "disks"    // all on one, each with a disk of its own that can be made to hang
 )
 
-var networks = []string{Loopback, Apart, Moving}
+var networks = []string{Loopback, Apart, Moving, Disks}
 
 // Sides of a host's network that it can be cut off from.
 var Sides = []string{
@@ -59,6 +60,16 @@ var faults = map[string]verb{
 				return errState
 			}
 			return errors.Join(isMember(f, s), among(Sides, s.Word(2)), isSeconds(s.Word(3)))
+		},
+		touches: only(theHosts),
+	},
+	"hang-disk": {
+		draw: func(t *rapid.T, f *Fleet) []string { return append(memberOf(t, f), seconds(t)) },
+		apply: func(f *Fleet, s Step) error {
+			if f.Network != Disks {
+				return errState
+			}
+			return errors.Join(isMember(f, s), isSeconds(s.Word(2)))
 		},
 		touches: only(theHosts),
 	},
