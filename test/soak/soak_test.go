@@ -221,6 +221,10 @@ func run(t *testing.T, sequence model.Sequence, figures *Figures, until time.Tim
 	if len(rounds) > 0 {
 		network := rounds[0].After.Network
 		o.Netns, o.Moving = network == model.Apart || network == model.Moving, network == model.Moving
+		if network == model.Apart {
+			// Hosts are on one network: answers to a replica would not come back by way of the edge.
+			o.Edge = []string{"--masquerade"}
+		}
 		if network == model.Disks {
 			remove, err := makeDisks(dir)
 			defer remove()
