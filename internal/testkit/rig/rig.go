@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -61,7 +62,8 @@ type Rig struct {
 	Store *state.Store
 	http  *http.Client
 	key   home.Credential
-	parts map[string]*part
+	mu    sync.Mutex
+	parts map[string]*part // guarded by mu
 	net   *network
 	stop  context.CancelFunc
 	// release gives the home's part of the loopback network back.
@@ -313,7 +315,7 @@ func (r *Rig) HostDir(zone string) string {
 func (r *Rig) Close() error {
 	var errs []error
 	for _, name := range r.Parts() {
-		if p := r.parts[name]; p != nil {
+		if p := r.part(name); p != nil {
 			p.kill()
 		}
 	}
@@ -395,15 +397,23 @@ func (r *Rig) StartPart(name string) error {
 		defer close(p.done)
 		_ = cmd.Wait() // its log says why it ended
 	}()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.parts[name] = p
 	return nil
 }
 
+func (r *Rig) part(name string) *part {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.parts[name]
+}
+
 // PID is the process of a part.
-func (r *Rig) PID(name string) int { return r.parts[name].cmd.Process.Pid }
+func (r *Rig) PID(name string) int { return r.part(name).cmd.Process.Pid }
 
 // KillPart kills a part for good and waits for its end.
-func (r *Rig) KillPart(name string) { r.parts[name].kill() }
+func (r *Rig) KillPart(name string) { r.part(name).kill() }
 
 func (p *part) kill() {
 	_ = p.cmd.Process.Kill() // it may have ended by itself

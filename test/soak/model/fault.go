@@ -167,7 +167,12 @@ func ofPart() verb {
 			}
 			return isSeconds(s.Word(1))
 		},
-		touches: only(theParts),
+		touches: func(_ *Fleet, s Step) []string {
+			if s.Word(0) == parts[0] {
+				return []string{theParts}
+			}
+			return []string{theParts, theHosts} // it may be on the host that another step breaks
+		},
 	}
 }
 
