@@ -65,9 +65,13 @@ func (d deed) seconds(word int) time.Duration {
 // member finds the primary, or a standby, of the database that a fault names. Another
 // step of the round may be at work on it: there may be none for a while, or not any more.
 func (s *Soak) member(ctx context.Context, d deed) (rig.Member, error) {
-	own := s.database(d.database(1).Serial)
+	serial := d.database(1).Serial
 	var found rig.Member
-	err := s.Rig.Wait(30*time.Second, func() error {
+	err := s.Rig.Wait(memberWithin, func() error {
+		own := s.database(serial)
+		if own == nil {
+			return errNotThere
+		}
 		leader, err := s.Rig.Leader(ctx, own.id)
 		if err != nil || d.Word(0) == "primary" {
 			found = leader
@@ -85,7 +89,13 @@ func (s *Soak) member(ctx context.Context, d deed) (rig.Member, error) {
 	return found, err
 }
 
-var errNoStandby = errors.New("no standby")
+// memberWithin is how long a fault waits for whom it shall hit.
+const memberWithin = 10 * time.Second
+
+var (
+	errNoStandby = errors.New("no standby")
+	errNotThere  = errors.New("no such database yet, or not any more")
+)
 
 // onMember is a fault of a member. Where another step took the member away meanwhile
 // there is nothing left to break.

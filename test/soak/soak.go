@@ -103,8 +103,14 @@ type deed struct {
 	before, after *model.Fleet
 }
 
-// database is the one that a word names.
-func (d deed) database(word int) model.Database { return d.before.Databases[d.Word(word)] }
+// database is the one that a word names: as it was before the round, or as a step of the
+// round makes it.
+func (d deed) database(word int) model.Database {
+	if m, ok := d.before.Databases[d.Word(word)]; ok {
+		return m
+	}
+	return d.after.Databases[d.Word(word)]
+}
 
 // deeds are how the verbs of the model are done.
 var deeds = map[string]func(context.Context, *Soak, deed) error{}
