@@ -18,14 +18,17 @@ up: install build ## install what is missing, build, run Howdah, and make a Mult
 down: ## stop everything of the home on this machine; data stay
 	@$(HOWDAH) down $(HOME_FLAG)
 
-install: ## install what Howdah needs and is missing; changes nothing when all is there
-	@scripts/install
+install: ## install what Howdah needs and is missing; with POSTGRESQL=17,18 these versions of PostgreSQL too
+	@scripts/install $(if $(POSTGRESQL),--postgresql $(POSTGRESQL))
 
 build: ## build the one program, bin/howdah
 	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(HOWDAH) ./cmd/howdah
 
 test: ## all tests: unit, engines, faults, journeys, a soak (35 minutes at most; as root on Debian 12)
 	@scripts/test
+
+test-versions: ## what depends on PostgreSQL's version: engines, extension, faults and journeys on 17 and 18 (as root)
+	@scripts/test versions
 
 soak: ## random operations and faults on a fleet, for 20 minutes or SOAK=2h; SEED=7 REPLAY=file SHRINK=30m (as root)
 	@HOWDAH_SOAK=$(or $(SOAK),20m) HOWDAH_SOAK_SEED=$(SEED) HOWDAH_SOAK_REPLAY=$(abspath $(REPLAY)) HOWDAH_SOAK_SHRINK=$(SHRINK) \
@@ -54,4 +57,4 @@ generate: ## rewrite api/ from the public service models, docs/cli.md and docs/g
 clean: ## remove what was built
 	@rm -rf bin
 
-.PHONY: help up down install build test soak pauses check bench-ha bench-scale generate clean
+.PHONY: help up down install build test test-versions soak pauses check bench-ha bench-scale generate clean

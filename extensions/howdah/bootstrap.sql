@@ -61,6 +61,11 @@ BEGIN
 			' WITH ADMIN TRUE, INHERIT FALSE, SET FALSE';
 		EXECUTE 'GRANT pg_create_subscription TO rds_superuser WITH ADMIN OPTION';
 	END IF;
+	-- From 18 on autovacuum workers, which may stand in the way of DDL, are not
+	-- among the sessions that pg_signal_backend ends.
+	IF pg_catalog.current_setting('server_version_num')::int >= 180000 THEN
+		EXECUTE 'GRANT pg_signal_autovacuum_worker TO rds_superuser WITH ADMIN OPTION';
+	END IF;
 END
 $$;
 
@@ -96,6 +101,7 @@ BEGIN
 		'pgaudit.log_parameter', 'pgaudit.log_relation', 'pgaudit.log_rows',
 		'pgaudit.log_statement', 'pgaudit.log_statement_once',
 		'session_replication_role', 'temp_file_limit', 'track_activities',
+		'track_cost_delay_timing', 'log_lock_failures',
 		'track_counts', 'track_functions', 'track_io_timing',
 		'track_wal_io_timing']
 	LOOP
@@ -144,7 +150,10 @@ BEGIN
 			('standard_conforming_strings', 'on'),
 			('statement_timeout', '0'),
 			('temp_tablespaces', ''''''),
+			('transaction_timeout', '0'),
 			('transform_null_equals', 'off')) AS v (name, setting)
+			-- transaction_timeout is there from 17 on
+			WHERE pg_catalog.current_setting(name, true) IS NOT NULL
 		LOOP
 			EXECUTE pg_catalog.format('ALTER ROLE %I SET %s = %s', login, pin.name, pin.setting);
 		END LOOP;

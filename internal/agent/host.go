@@ -31,20 +31,10 @@ var (
 // memberIDForm fits into names of files, control groups and etcd keys.
 var memberIDForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}\.m[0-9]{1,9}$`)
 
-// prefixes are where scripts/install puts things: for the user who ran it, or for
-// everyone.
-func prefixes() []string {
-	var places []string
-	if dir, err := os.UserHomeDir(); err == nil && os.Geteuid() != 0 {
-		places = append(places, filepath.Join(dir, ".local/share/howdah"))
-	}
-	return append(places, "/opt/howdah")
-}
-
 // FindPatroni finds the program, or answers what to do.
 func FindPatroni() (string, error) {
 	places := []string{os.Getenv("HOWDAH_PATRONI")}
-	for _, prefix := range prefixes() {
+	for _, prefix := range postgres.Prefixes() {
 		places = append(places, filepath.Join(prefix, "patroni-"+PatroniVersion, "bin/patroni"))
 	}
 	for _, p := range places {
@@ -57,7 +47,7 @@ func FindPatroni() (string, error) {
 
 // findModules is the directory with our PostgreSQL modules for a major version.
 func findModules(major int) (string, error) {
-	for _, prefix := range prefixes() {
+	for _, prefix := range postgres.Prefixes() {
 		dir := filepath.Join(prefix, "lib", strconv.Itoa(major))
 		if _, err := os.Stat(filepath.Join(dir, "howdah.so")); err == nil {
 			return dir, nil

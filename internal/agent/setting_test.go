@@ -7,12 +7,13 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/hostapi"
+	"howdah/internal/testkit/pgversion"
 )
 
 func TestCheckSetting(t *testing.T) {
 	a := &Agent{}
 	for value, good := range map[string]bool{"Europe/Berlin": true, "Nowhere": false, "": false, "it's": false} {
-		why, err := a.checkSetting(t.Context(), hostapi.SettingRequest{Major: 15, Name: "TimeZone", Value: value})
+		why, err := a.checkSetting(t.Context(), hostapi.SettingRequest{Major: pgversion.Major(), Name: "TimeZone", Value: value})
 		if err != nil || (why == "") != good || !good && !strings.Contains(why, "TimeZone") {
 			t.Errorf("%q: %q, %v", value, why, err)
 		}

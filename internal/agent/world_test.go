@@ -31,6 +31,7 @@ import (
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"
 	"howdah/internal/testkit/patience"
+	"howdah/internal/testkit/pgversion"
 )
 
 const hostName = "zone-t"
@@ -264,7 +265,7 @@ func (w *world) put(key string, value any) {
 func (w *world) assignment(scope string, generation int64) member.Assignment {
 	w.Helper()
 	return member.Assignment{
-		ID: scope + ".m1", Generation: generation, Want: member.Running, Scope: scope, Name: "m1", Major: 15,
+		ID: scope + ".m1", Generation: generation, Want: member.Running, Scope: scope, Name: "m1", Major: pgversion.Major(),
 		Address: "127.0.0.1", Port: freePort(w.T), RESTPort: freePort(w.T), RequireTLS: true,
 		Cluster: patroni.Cluster{Sync: patroni.SyncOff}, ServerIPs: []string{"127.0.0.1"},
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,19 +14,21 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"howdah/internal/engine/postgres"
 	"howdah/internal/proc/cgroup"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/patience"
+	"howdah/internal/testkit/pgversion"
 )
 
-// postgresBin is the directory of the newest PostgreSQL of this machine.
+// postgresBin is the directory of PostgreSQL's programs.
 func postgresBin(t *testing.T) string {
 	t.Helper()
-	found := glob(t, "/usr/lib/postgresql/*/bin/initdb")
-	if len(found) == 0 {
-		testkit.NeedProgram(t, "initdb")
+	install, err := postgres.Find(pgversion.Major())
+	if err != nil {
+		testkit.Missing(t, err.Error())
 	}
-	return filepath.Dir(slices.Max(found))
+	return install.BinDir
 }
 
 // The real PostgreSQL, started as Patroni does it: by a helper that is gone

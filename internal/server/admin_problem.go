@@ -236,7 +236,7 @@ func (s *Server) explain(d subject, m plan.Placed, r member.Report) (command, te
 	case member.DiskFull:
 		return "howdah host drain " + m.Host, "the disk of the host is full: free some space there, or move the members away"
 	case member.NoVersion:
-		return "scripts/install", fmt.Sprintf("PostgreSQL %d is not installed on the host", d.Want.Major)
+		return fmt.Sprintf("scripts/install --postgresql %d", d.Want.Major), fmt.Sprintf("PostgreSQL %d is not installed on the host", d.Want.Major)
 	case member.PortTaken:
 		return "", "something else listens on its port; it moves to another one"
 	case member.SlotLost:

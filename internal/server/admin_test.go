@@ -189,7 +189,7 @@ func TestStatusExplainsWhatMembersReport(t *testing.T) {
 		{"storage-full", "m1 on " + d.Members[0].Host + ": its storage is used up", "howdah db modify orders --storage 40 --apply-immediately"},
 		{"storage-low", "less than a tenth", "howdah db modify orders --storage 40 --apply-immediately"},
 		{"disk-full", "the disk of the host is full", "howdah host drain " + d.Members[0].Host},
-		{"no-version", "PostgreSQL 15 is not installed", "scripts/install"},
+		{"no-version", "PostgreSQL 15 is not installed", "scripts/install --postgresql 15"},
 		{"start-fails", "it does not start (exit 1)", "howdah logs orders"},
 		{"cannot-contain", "could not be killed", ""},
 		{"hangs", "its PostgreSQL hangs (exit 1)", "howdah host drain " + d.Members[0].Host},

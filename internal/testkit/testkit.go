@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"howdah/internal/testkit/patience"
+	_ "howdah/internal/testkit/pgversion" // for all tests
 )
 
 // pollEvery is short enough that a test's time is that of the thing it waits for.

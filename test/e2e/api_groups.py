@@ -1,5 +1,5 @@
 """Journeys through parameter groups: what is set at the API is what PostgreSQL runs with, and says."""
-from api_steps import (address, available, cluster, cluster_available, create, eventually, fails, instance, rds, refused, sql, step, told, wait, writer, PASSWORD)
+from api_steps import (MAJOR, address, available, cluster, cluster_available, create, eventually, fails, instance, rds, refused, sql, step, told, wait, writer, PASSWORD)
 
 
 def values(*settings):
@@ -36,19 +36,19 @@ def connects(at, mode):
 
 def known():
     """The parameters are read from PostgreSQL when a home starts."""
-    eventually(60, lambda: rds.describe_db_parameters(DBParameterGroupName="default.postgres15")["Parameters"], "the parameters read")
+    eventually(60, lambda: rds.describe_db_parameters(DBParameterGroupName=f"default.postgres{MAJOR}")["Parameters"], "the parameters read")
 
 
 def journey_parameter_groups():
     step("a family's defaults hold every parameter of PostgreSQL, in pages")
     known()
-    pages = rds.get_paginator("describe_engine_default_parameters").paginate(DBParameterGroupFamily="postgres15")
+    pages = rds.get_paginator("describe_engine_default_parameters").paginate(DBParameterGroupFamily=f"postgres{MAJOR}")
     defaults = {p["ParameterName"]: p for page in pages for p in page["EngineDefaults"]["Parameters"]}
     assert len(defaults) > 370 and defaults["shared_buffers"]["ParameterValue"] == "{DBInstanceClassMemory/32768}", len(defaults)
     assert defaults["max_connections"]["ApplyType"] == "static" and not defaults["ssl"]["IsModifiable"]
 
     step("a group, and an instance with a standby that uses it")
-    rds.create_db_parameter_group(DBParameterGroupName="mine", DBParameterGroupFamily="postgres15", Description="a journey")
+    rds.create_db_parameter_group(DBParameterGroupName="mine", DBParameterGroupFamily=f"postgres{MAJOR}", Description="a journey")
     change("mine", "work_mem=8192", "log_min_duration_statement=250ms", "shared_preload_libraries=auto_explain later")
     create("tuned", DBParameterGroupName="mine", MultiAZ=True)
     available("tuned")
@@ -114,7 +114,7 @@ def journey_parameter_groups():
 
     step("a group in use cannot be deleted; another one takes a reboot")
     fails("InvalidDBParameterGroupState", rds.delete_db_parameter_group, DBParameterGroupName="mine")
-    rds.modify_db_instance(DBInstanceIdentifier="tuned", DBParameterGroupName="default.postgres15", ApplyImmediately=True)
+    rds.modify_db_instance(DBInstanceIdentifier="tuned", DBParameterGroupName=f"default.postgres{MAJOR}", ApplyImmediately=True)
     assert status("tuned") == "pending-reboot"
     reboot("tuned")
     shows(at, "log_min_duration_statement", "-1")
@@ -133,9 +133,9 @@ def refusal(setting):
 def journey_cluster_parameter_groups():
     known()
     step("a cluster's group, and a group of one instance over it")
-    rds.create_db_cluster_parameter_group(DBClusterParameterGroupName="ours", DBParameterGroupFamily="aurora-postgresql15", Description="a journey")
+    rds.create_db_cluster_parameter_group(DBClusterParameterGroupName="ours", DBParameterGroupFamily=f"aurora-postgresql{MAJOR}", Description="a journey")
     rds.modify_db_cluster_parameter_group(DBClusterParameterGroupName="ours", Parameters=values("work_mem=8MB", "max_connections=120 later", "apg_ccm_enabled=1 later"))
-    rds.create_db_parameter_group(DBParameterGroupName="own", DBParameterGroupFamily="aurora-postgresql15", Description="a journey")
+    rds.create_db_parameter_group(DBParameterGroupName="own", DBParameterGroupFamily=f"aurora-postgresql{MAJOR}", Description="a journey")
     change("own", "work_mem=9MB")
     fails("InvalidParameterValue", rds.modify_db_parameter_group, DBParameterGroupName="own", Parameters=values("max_connections=10 later"))
     rds.create_db_cluster(DBClusterIdentifier="layers", Engine="aurora-postgresql", MasterUsername="boss", MasterUserPassword=PASSWORD, DBClusterParameterGroupName="ours")

@@ -10,6 +10,8 @@ from botocore.exceptions import ClientError
 rds = boto3.client("rds", config=Config(retries={"total_max_attempts": 1}))
 # How much longer to wait than on a machine that does nothing else.
 PATIENCE = int(os.environ.get("HOWDAH_TEST_PATIENCE", "1"))
+# The families of parameter groups are of the version that the tests use.
+MAJOR = os.environ.get("HOWDAH_TEST_POSTGRES") or "15"
 POLL = {"Delay": 1, "MaxAttempts": 120 * PATIENCE}
 PASSWORD = "first-Secret-1"
 BEGAN = time.time()

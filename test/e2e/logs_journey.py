@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from api_steps import PATIENCE, address, available, create, delete, eventually, fails, instance, rds, sql, step
+from api_steps import MAJOR, PATIENCE, address, available, create, delete, eventually, fails, instance, rds, sql, step
 
 NAME = re.compile(r"error/postgresql\.log\.\d{4}-\d\d-\d\d-\d\d$")
 
@@ -57,8 +57,8 @@ def numbers(text):
 
 def journey_logs():
     step("an instance with a standby, whose group keeps logs for a day")
-    eventually(60, lambda: rds.describe_db_parameters(DBParameterGroupName="default.postgres15")["Parameters"], "the parameters read")
-    rds.create_db_parameter_group(DBParameterGroupName="talkative", DBParameterGroupFamily="postgres15", Description="a journey")
+    eventually(60, lambda: rds.describe_db_parameters(DBParameterGroupName=f"default.postgres{MAJOR}")["Parameters"], "the parameters read")
+    rds.create_db_parameter_group(DBParameterGroupName="talkative", DBParameterGroupFamily=f"postgres{MAJOR}", Description="a journey")
     day = {"ParameterName": "rds.log_retention_period", "ParameterValue": "1440", "ApplyMethod": "immediate"}
     rds.modify_db_parameter_group(DBParameterGroupName="talkative", Parameters=[day])
     for value in ("1439", "10081", "a day"):

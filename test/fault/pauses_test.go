@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"howdah/api/rds"
+	"howdah/internal/testkit/pgversion"
 	"howdah/internal/testkit/rig"
 )
 
@@ -63,7 +64,7 @@ func TestFailoversAmongPauses(t *testing.T) {
 func (s *story) ownParameters(instance, group string) {
 	s.Helper()
 	s.asks(30*time.Second, "CreateDBParameterGroup", &rds.CreateDBParameterGroupMessage{
-		DBParameterGroupName: &group, DBParameterGroupFamily: new("postgres15"), Description: new("of a story"),
+		DBParameterGroupName: &group, DBParameterGroupFamily: new(fmt.Sprintf("postgres%d", pgversion.Major())), Description: new("of a story"),
 	}, &rds.CreateDBParameterGroupResult{})
 	s.asks(30*time.Second, "ModifyDBInstance", &rds.ModifyDBInstanceMessage{
 		DBInstanceIdentifier: &instance, DBParameterGroupName: &group, ApplyImmediately: new(true),

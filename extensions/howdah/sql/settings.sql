@@ -63,9 +63,15 @@ ALTER DATABASE contrib_regression SET default_transaction_read_only = on;
 ALTER DATABASE contrib_regression SET session_replication_role = replica;
 ALTER DATABASE contrib_regression SET role = plain;
 ALTER DATABASE contrib_regression SET statement_timeout = 1;
+DO $$ BEGIN
+	IF current_setting('server_version_num')::int >= 170000 THEN
+		ALTER DATABASE contrib_regression SET transaction_timeout = 1;
+	END IF;
+END $$;
 \c - rdsadmin
 SELECT name, setting FROM pg_settings WHERE name IN ('search_path', 'standard_conforming_strings',
 	'default_transaction_read_only', 'session_replication_role', 'role', 'statement_timeout') ORDER BY name;
+SELECT coalesce(current_setting('transaction_timeout', true), '0') AS transaction_timeout;
 SELECT current_user;
 CREATE TEMP TABLE in_default_tablespace (i int);
 ALTER DATABASE contrib_regression RESET ALL;

@@ -21,9 +21,10 @@ import (
 
 	"howdah/internal/param"
 	"howdah/internal/spec"
+	"howdah/internal/testkit/pgversion"
 )
 
-// cluster is a data directory of the real PostgreSQL 15, which is asked what it thinks
+// cluster is a data directory of the real PostgreSQL, which is asked what it thinks
 // of settings.
 type cluster struct {
 	*testing.T
@@ -34,11 +35,11 @@ type cluster struct {
 	catalog param.Catalogue
 }
 
-var family15 = param.Family{Engine: "postgres", Major: 15}
+var family = param.Family{Engine: "postgres", Major: pgversion.Major()}
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	install, err := Find(15)
+	install, err := Find(family.Major)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,12 +48,12 @@ func newCluster(t *testing.T) *cluster {
 	if err := Prepare(t.Context(), install, c.user, c.dir); err != nil {
 		t.Fatal(err)
 	}
-	c.catalog, err = ReadCatalogue(t.Context(), install, c.user, c.dir, modules15)
+	c.catalog, err = ReadCatalogue(t.Context(), install, c.user, c.dir, modules)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.own = fmt.Sprintf("listen_addresses = ''\nunix_socket_directories = '%s'\nfsync = off\ndynamic_library_path = '$libdir:%s'\nshared_preload_libraries = '%s,howdah'\n",
-		c.dir, modules15, strings.Join(c.libraries(), ","))
+		c.dir, modules, strings.Join(c.libraries(), ","))
 	return c
 }
 
@@ -61,7 +62,7 @@ func (c *cluster) libraries() []string {
 	return slices.DeleteFunc(slices.Clone(described), func(name string) bool { return !c.install.Extension(name) })
 }
 
-const modules15 = "/opt/howdah/lib/15"
+var modules = filepath.Join("/opt/howdah/lib", strconv.Itoa(family.Major))
 
 func (c *cluster) configure(settings map[string]string) {
 	c.Helper()
@@ -153,7 +154,7 @@ func (c *cluster) start(settings map[string]string) error {
 	return fmt.Errorf("%w: %s", err, lines)
 }
 
-// TestParameters holds what is known of parameters against the real PostgreSQL 15.
+// TestParameters holds what is known of parameters against the real PostgreSQL.
 func TestParameters(t *testing.T) {
 	c := newCluster(t)
 	for name, test := range map[string]func(*cluster, *testing.T){
@@ -168,10 +169,10 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// changeable are the parameters that groups of PostgreSQL 15 may set.
+// changeable are the parameters that groups may set.
 func (c *cluster) changeable() []param.Parameter {
-	return slices.DeleteFunc(c.catalog.All(family15), func(p param.Parameter) bool {
-		return param.Owned(p, family15, param.Instance) != "" || strings.HasPrefix(p.Name, "rds.")
+	return slices.DeleteFunc(c.catalog.All(family), func(p param.Parameter) bool {
+		return param.Owned(p, family, param.Instance) != "" || strings.HasPrefix(p.Name, "rds.")
 	})
 }
 
@@ -257,7 +258,7 @@ func (c *cluster) postgreSQLAgrees(t *testing.T) {
 func (c *cluster) check(p param.Parameter, value string) error {
 	err := c.catalog.Check(p, value, []param.Machine{oneMachine})
 	if err == nil {
-		err = param.CheckStart(map[string]string{p.Name: value}, 15)
+		err = param.CheckStart(map[string]string{p.Name: value}, family.Major)
 	}
 	if err == nil && !strings.Contains(p.Name, ".") && !strings.HasSuffix(p.Name, "_preload_libraries") && p.Type == "string" {
 		err = CheckSetting(c.Context(), c.install, p.Name, value)
@@ -306,7 +307,7 @@ func (c *cluster) everyLimitStarts(t *testing.T) {
 			}
 			more := maps.Clone(settings)
 			more[p.Name] = value
-			if value != "" && c.catalog.Check(p, value, nil) == nil && param.CheckStart(more, 15) == nil && param.SharedMemory(more, 15) < 1<<30 {
+			if value != "" && c.catalog.Check(p, value, nil) == nil && param.CheckStart(more, family.Major) == nil && param.SharedMemory(more, family.Major) < 1<<30 {
 				settings = more
 			}
 		}
@@ -350,11 +351,11 @@ func (c *cluster) whatDoesNotStart(t *testing.T) {
 // refuses is what the API does with values for a database of 1 GiB.
 func (c *cluster) refuses(values map[string]string) error {
 	for name, value := range values {
-		p, ok := c.catalog.Find(family15, name)
+		p, ok := c.catalog.Find(family, name)
 		if !ok {
 			c.Fatal(name)
 		}
-		if why := param.Owned(p, family15, param.Instance); why != "" {
+		if why := param.Owned(p, family, param.Instance); why != "" {
 			return fmt.Errorf("%w: %s", param.ErrValue, why)
 		}
 		if err := c.check(p, value); err != nil {
@@ -363,10 +364,10 @@ func (c *cluster) refuses(values map[string]string) error {
 	}
 	settings := c.platform(1 << 30)
 	maps.Copy(settings, values)
-	if err := param.CheckStart(settings, 15); err != nil {
+	if err := param.CheckStart(settings, family.Major); err != nil {
 		return err
 	}
-	if n := param.SharedMemory(settings, 15); n > 1<<30 {
+	if n := param.SharedMemory(settings, family.Major); n > 1<<30 {
 		return fmt.Errorf("%w: %d bytes", param.ErrValue, n)
 	}
 	return nil
@@ -395,7 +396,7 @@ func (c *cluster) sharedMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err, out)
 		}
-		ours := param.SharedMemory(settings, 15) >> 20
+		ours := param.SharedMemory(settings, family.Major) >> 20
 		t.Logf("%5d MiB, reckoned as %5d: %v", theirs, ours, values)
 		if ours+1 < theirs || ours > theirs*5/4+16 {
 			t.Errorf("PostgreSQL asks for %d MiB with %v, not for %d", theirs, values, ours)

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -20,7 +21,7 @@ import (
 // ErrNoVersion says that the major version asked for is not installed here.
 var ErrNoVersion = errors.New("this PostgreSQL version is not installed")
 
-// Install is one major version's programs, as Debian lays them out.
+// Install is one major version's programs.
 type Install struct {
 	Major  int
 	BinDir string
@@ -30,28 +31,59 @@ type Install struct {
 // SupportedMajors are the versions Howdah knows the settings of.
 var SupportedMajors = []int{15, 16, 17, 18}
 
-const debianRoot = "/usr/lib/postgresql"
+// Prefixes are where scripts/install puts things: for the user who ran it, or for
+// everyone.
+func Prefixes() []string {
+	var places []string
+	if dir, err := os.UserHomeDir(); err == nil && os.Geteuid() != 0 {
+		places = append(places, filepath.Join(dir, ".local/share/howdah"))
+	}
+	return append(places, "/opt/howdah")
+}
 
-// Installed lists the installed major versions, newest first.
-func Installed() ([]Install, error) {
-	dirs, err := filepath.Glob(filepath.Join(debianRoot, "*", "bin", "postgres"))
-	if err != nil {
-		return nil, fmt.Errorf("find PostgreSQL: %w", err)
+// places are where a major version's programs may be. Packages of Debian and of the
+// PostgreSQL project come before what scripts/install built: they are kept up to date.
+func places(major int) []string {
+	dirs := []string{fmt.Sprintf("/usr/lib/postgresql/%d/bin", major)}
+	for _, prefix := range Prefixes() {
+		dirs = append(dirs, filepath.Join(prefix, fmt.Sprintf("postgresql-%d/bin", major)))
 	}
+	return dirs
+}
+
+// OfferVariable is the environment variable that names the major versions to be
+// offered, as "15,17", where not all that are installed shall be.
+const OfferVariable = "HOWDAH_POSTGRES"
+
+// offered are the supported versions, as far as the environment asks for them.
+func offered() []int {
+	asked := os.Getenv(OfferVariable)
+	if asked == "" {
+		return SupportedMajors
+	}
+	names := strings.FieldsFunc(asked, func(r rune) bool { return r == ',' || r == ' ' })
+	return slices.DeleteFunc(slices.Clone(SupportedMajors), func(major int) bool { return !slices.Contains(names, strconv.Itoa(major)) })
+}
+
+// Installed lists the installed major versions that may be offered, newest first.
+func Installed() ([]Install, error) { return installed(offered(), places) }
+
+func installed(majors []int, places func(major int) []string) ([]Install, error) {
 	var found []Install
-	for _, program := range dirs {
-		bin := filepath.Dir(program)
-		major, err := strconv.Atoi(filepath.Base(filepath.Dir(bin)))
-		if err != nil || !slices.Contains(SupportedMajors, major) {
-			continue
+	for _, major := range majors {
+		for _, bin := range places(major) {
+			full, err := fullVersion(filepath.Join(bin, "postgres"))
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, Install{Major: major, BinDir: bin, Full: full})
+			break
 		}
-		full, err := fullVersion(program)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, Install{Major: major, BinDir: bin, Full: full})
 	}
-	slices.SortFunc(found, func(a, b Install) int { return b.Major - a.Major })
+	slices.Reverse(found)
 	return found, nil
 }
 

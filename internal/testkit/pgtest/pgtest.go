@@ -22,6 +22,7 @@ import (
 	"howdah/internal/engine/postgres"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"
+	"howdah/internal/testkit/pgversion"
 )
 
 // startTime covers a start on a busy machine.
@@ -51,9 +52,9 @@ type Options struct {
 // starts a server on it.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	install, err := postgres.Find(15)
+	install, err := postgres.Find(pgversion.Major())
 	if err != nil {
-		testkit.Missing(t, "PostgreSQL 15")
+		testkit.Missing(t, fmt.Sprintf("PostgreSQL %d", pgversion.Major()))
 	}
 	s := &Server{
 		t: t, dir: filepath.Join(hometest.Dir(t), "pg"), program: install.Program("postgres"), user: owner(t),

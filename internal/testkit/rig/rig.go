@@ -28,6 +28,7 @@ import (
 	"howdah/internal/home"
 	"howdah/internal/state"
 	"howdah/internal/testkit/patience"
+	"howdah/internal/testkit/pgversion" // what a rig starts inherits its choice
 )
 
 // Options say what a rig is like.
@@ -387,7 +388,7 @@ func (r *Rig) StartPart(name string) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if r.User != nil {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: r.User.UID, Gid: r.User.GID}
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.Dir}
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.Dir, pgversion.Offer()}
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
