@@ -15,14 +15,14 @@ const (
 	bytesPerProcess   = 8 << 10
 	bytesPerSlot      = 512
 	bytesPerWorker    = 256 // of logical replication
-	bytesPerStatement = 450 // of pg_stat_statements
+	bytesPerStatement = 480 // of pg_stat_statements
 	bytesPerPage      = 8<<10 + 256
 	// Whatever is always there, and processes of PostgreSQL's own.
 	bytesAtLeast    = 8 << 20
 	ownProcesses    = 12
-	slruBytes       = 32 << 20 // of buffers that follow from shared_buffers, from 17 on
-	bytesPerRequest = 700      // of asynchronous I/O, from 18 on
-	requests        = 64
+	ioWorkers       = 32  // there may be so many, from 18 on
+	bytesPerRequest = 300 // of asynchronous I/O, from 18 on
+	mostRequests    = 64  // of a process, unless it is set
 )
 
 // sizes are the settings that shared memory depends on, with their units and
@@ -55,6 +55,9 @@ func SharedMemory(settings map[string]string, major int) int64 {
 	}
 	processes := backends + ownProcesses
 	transactions := processes + n("max_prepared_transactions")
+	if major >= 18 {
+		processes += ioWorkers
+	}
 	perTransaction := n("max_locks_per_transaction")*bytesPerLock + n("max_pred_locks_per_transaction")*bytesPerPredicate + bytesPerProcess
 	wal := n("wal_buffers")
 	if wal < 0 {
@@ -65,21 +68,29 @@ func SharedMemory(settings map[string]string, major int) int64 {
 		(n("max_replication_slots")+n("max_active_replication_origins"))*bytesPerSlot + n("max_logical_replication_workers")*bytesPerWorker +
 		n("pg_stat_statements.max")*bytesPerStatement
 	if major >= 17 {
-		total += slruBytes
 		for name := range sizes {
 			if strings.HasSuffix(name, "_buffers") && name != "shared_buffers" && name != "wal_buffers" {
-				total += n(name) * bytesPerPage
+				total += statusBuffers(n(name), n("shared_buffers")) * bytesPerPage
 			}
 		}
 	}
 	if major >= 18 {
 		concurrent := n("io_max_concurrency")
 		if concurrent < 0 {
-			concurrent = requests
+			concurrent = min(max(n("shared_buffers")/processes, 1), mostRequests)
 		}
 		total += processes * concurrent * (bytesPerRequest + 24*n("io_max_combine_limit"))
 	}
 	return total
+}
+
+// statusBuffers is how many pages a cache of transactions' states has: where it is not
+// set, PostgreSQL follows shared_buffers.
+func statusBuffers(set, sharedBuffers int64) int64 {
+	if set > 0 {
+		return set
+	}
+	return min(max(sharedBuffers/512, 16), 1024)
 }
 
 // size is a setting that shared memory depends on, in the unit that it has there.
