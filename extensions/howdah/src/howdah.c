@@ -6,7 +6,7 @@
  * The module gives the master user of a database service what Amazon RDS
  * gives rds_superuser, without superuser rights. Every statement of a user
  * who is not a superuser passes the guards (role.c, extension.c, database.c,
- * tablespace.c, event_trigger.c) on its way to standard_ProcessUtility; a few
+ * tablespace.c, event_trigger.c, connection.c) on its way to standard_ProcessUtility; a few
  * that the user may have done are run as the admin role (elevate.c); and no
  * function of such a user ever runs with superuser rights (trust.c).
  *
@@ -190,7 +190,8 @@ guard(UtilityCall *call)
 		howdah_guard_extension(call) ||
 		howdah_guard_database(call) ||
 		howdah_guard_tablespace(call) ||
-		howdah_guard_event_trigger(call);
+		howdah_guard_event_trigger(call) ||
+		howdah_guard_connection(call);
 }
 
 /* run a statement as PostgreSQL, or the next module, would have */

@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "compat.h"
+#include "fmgr.h"
 #include "nodes/parsenodes.h"
 #include "tcop/utility.h"
 
@@ -61,6 +62,7 @@ extern bool howdah_guard_extension(UtilityCall *call);
 extern bool howdah_guard_database(UtilityCall *call);
 extern bool howdah_guard_tablespace(UtilityCall *call);
 extern bool howdah_guard_event_trigger(UtilityCall *call);
+extern bool howdah_guard_connection(UtilityCall *call);
 
 /* role.c */
 extern bool howdah_role_is_protected(Oid role);
@@ -69,5 +71,9 @@ extern bool howdah_role_is_protected(Oid role);
 extern void howdah_extension_init(void);
 extern void howdah_trust_init(void);
 extern bool howdah_is_user_code(Oid function, Oid *rettype);
+
+/* connection.c: what trust.c puts in the place of some functions */
+extern bool howdah_is_connecting(Oid function);
+extern Datum howdah_connect(PG_FUNCTION_ARGS);
 
 #endif							/* HOWDAH_H */

@@ -84,8 +84,10 @@ needs_check(Oid function)
 
 	if (next_needs_fmgr_hook && next_needs_fmgr_hook(function))
 		return true;
-	if (IsBinaryUpgrade || !howdah_is_user_code(function, &rettype))
+	if (IsBinaryUpgrade)
 		return false;
+	if (!howdah_is_user_code(function, &rettype))
+		return howdah_is_connecting(function);
 	return rettype == EVENT_TRIGGEROID || has_superuser_within_reach();
 }
 
@@ -96,7 +98,12 @@ check_call(FmgrHookEventType event, FmgrInfo *flinfo, Datum *arg)
 	Oid			rettype;
 
 	if (event == FHET_START && !IsBinaryUpgrade &&
-		howdah_is_user_code(flinfo->fn_oid, &rettype))
+		!howdah_is_user_code(flinfo->fn_oid, &rettype))
+	{
+		if (howdah_is_connecting(flinfo->fn_oid))
+			flinfo->fn_addr = howdah_connect;
+	}
+	else if (event == FHET_START && !IsBinaryUpgrade)
 	{
 		if (rettype == EVENT_TRIGGEROID && in_platform_session())
 			flinfo->fn_addr = do_nothing;
