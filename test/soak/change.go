@@ -10,6 +10,7 @@ import (
 
 	"howdah/api/ec2"
 	"howdah/api/rds"
+	"howdah/internal/testkit/pgversion"
 	"howdah/test/soak/model"
 )
 
@@ -73,7 +74,7 @@ func (s *Soak) modify(ctx context.Context, d deed, m model.Database, i *rds.Modi
 	return s.ask(ctx, "ModifyDBInstance", i, &rds.ModifyDBInstanceResult{})
 }
 
-const family = "postgres15"
+var family = fmt.Sprintf("postgres%d", pgversion.Major())
 
 // parameter sets a parameter in a group of the database's own; one that acts with a
 // restart is followed by one.
