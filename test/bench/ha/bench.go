@@ -39,7 +39,7 @@ type row struct {
 	Target string    `json:"target"`
 	Unit   string    `json:"unit"`
 	Values []float64 `json:"values"`
-	Note   string    `json:"note,omitempty"`
+	Note   string    `json:"note,omitempty"` // what took the time in the greatest
 	Err    string    `json:"error,omitempty"`
 }
 
@@ -134,16 +134,26 @@ func (b *bench) note(name, text string) {
 	}
 }
 
+// explain says of a row what took the time in the run that was added last, if it was the
+// greatest so far.
+func (b *bench) explain(name, text string) {
+	for i, r := range b.rows {
+		if r.Name == name && r.Values[len(r.Values)-1] == slices.Max(r.Values) {
+			b.rows[i].Note = text
+		}
+	}
+}
+
 func (b *bench) print() {
 	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "what\ttarget\tunit\tn\tmedian\tmin\tmax\t")
+	fmt.Fprintln(w, "what\ttarget\tunit\tn\tmedian\tgreatest\tleast\t")
 	for _, r := range b.rows {
 		if r.Err != "" {
 			fmt.Fprintf(w, "%s\t\t\t\tnot measured: %s\t\t\t\n", r.Name, strings.ReplaceAll(r.Err, "\n", "; "))
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.3f\t%.3f\t%.3f\t%s\n",
-			r.Name, r.Target, r.Unit, len(r.Values), median(r.Values), slices.Min(r.Values), slices.Max(r.Values), r.Note)
+			r.Name, r.Target, r.Unit, len(r.Values), median(r.Values), slices.Max(r.Values), slices.Min(r.Values), r.Note)
 	}
 	fmt.Fprintf(w, "acknowledged writes lost, of %d in %d failovers\t0\trows\t\t%d\t\t\t\n", b.acks, b.failovers, b.lost)
 	w.Flush()

@@ -2,14 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"howdah/api/rds"
+	"howdah/internal/fence"
 	"howdah/internal/lab/ack"
+	"howdah/internal/postmortem"
 	"howdah/internal/testkit/rig"
 )
 
@@ -23,6 +25,8 @@ const (
 
 // subject is a database that faults happen to.
 type subject struct {
+	shape    string
+	standbys int // in sync, before a fault
 	create   func(ctx context.Context, r *rig.Rig) error
 	database func(ctx context.Context, r *rig.Rig) (string, error) // its resource id
 	config   func(ctx context.Context, r *rig.Rig) (*pgx.ConnConfig, error)
@@ -30,12 +34,14 @@ type subject struct {
 
 var (
 	multiAZ = subject{
+		shape: "Multi-AZ", standbys: 1,
 		create:   func(ctx context.Context, r *rig.Rig) error { return r.Create(ctx, instance, true) },
 		database: func(ctx context.Context, r *rig.Rig) (string, error) { return r.Database(ctx, instance) },
 		config:   func(ctx context.Context, r *rig.Rig) (*pgx.ConnConfig, error) { return r.Config(ctx, instance) },
 	}
-	auroraCluster = subject{
-		create: func(ctx context.Context, r *rig.Rig) error { return r.CreateCluster(ctx, instance, 2) },
+	cluster = subject{
+		shape: "cluster of 3", standbys: 2,
+		create: func(ctx context.Context, r *rig.Rig) error { return r.CreateCluster(ctx, instance, 3) },
 		database: func(ctx context.Context, r *rig.Rig) (string, error) {
 			c, err := r.Cluster(ctx, instance)
 			if err != nil {
@@ -46,48 +52,6 @@ var (
 		config: func(ctx context.Context, r *rig.Rig) (*pgx.ConnConfig, error) { return r.ClusterConfig(ctx, instance) },
 	}
 )
-
-// fault is something that happens to the primary.
-type fault struct {
-	name, target string
-	strike       func(ctx context.Context, r *rig.Rig, m rig.Member) error
-	mend         func(ctx context.Context, r *rig.Rig, m rig.Member) error
-}
-
-var (
-	postgresKilled = fault{
-		name: "write outage, PostgreSQL of the primary killed (-9)", target: "1",
-		strike: func(_ context.Context, _ *rig.Rig, m rig.Member) error { return m.KillPostgres() },
-	}
-	frozen = fault{
-		name: "write outage, host lost: frozen", target: "3",
-		strike: func(_ context.Context, _ *rig.Rig, m rig.Member) error { return m.Freeze() },
-		mend:   func(_ context.Context, _ *rig.Rig, m rig.Member) error { return m.Thaw() },
-	}
-	allKilled = fault{
-		name: "write outage, host lost: agent, Patroni and PostgreSQL killed", target: "3",
-		strike: func(_ context.Context, _ *rig.Rig, m rig.Member) error { return m.Lose() },
-		mend: func(_ context.Context, r *rig.Rig, m rig.Member) error {
-			return r.StartPart("agent-" + m.ZoneLetter())
-		},
-	}
-	rebooted = fault{
-		name: "planned failover: reboot with failover", target: "1",
-		strike: func(ctx context.Context, r *rig.Rig, _ rig.Member) error {
-			in := &rds.RebootDBInstanceMessage{DBInstanceIdentifier: ptr(instance), ForceFailover: ptr(true)}
-			return r.Call(ctx, "RebootDBInstance", in, &rds.RebootDBInstanceResult{})
-		},
-	}
-	clusterFailover = fault{
-		name: "planned failover: FailoverDBCluster", target: "1",
-		strike: func(ctx context.Context, r *rig.Rig, _ rig.Member) error {
-			in := &rds.FailoverDBClusterMessage{DBClusterIdentifier: ptr(instance)}
-			return r.Call(ctx, "FailoverDBCluster", in, &rds.FailoverDBClusterResult{})
-		},
-	}
-)
-
-func ptr[T any](v T) *T { return &v }
 
 // failovers measures one fault again and again on one database.
 func failovers(s subject, f fault) func(context.Context, *bench, *rig.Rig) error {
@@ -111,13 +75,14 @@ func (b *bench) failover(ctx context.Context, r *rig.Rig, s subject, f fault) er
 	if err != nil {
 		return err
 	}
-	if err := r.Wait(patience, func() error { return r.InSync(ctx, database, 1) }); err != nil {
+	if err := r.Wait(patience, func() error { return r.InSync(ctx, database, s.standbys) }); err != nil {
 		return err
 	}
-	old, err := r.Leader(ctx, database)
+	hit, err := s.victims(ctx, r, database)
 	if err != nil {
 		return err
 	}
+	known := len(mustFailovers(ctx, r, database))
 	l, stop, err := startLoad(ctx, r, s, fmt.Sprintf("acks_%d", time.Now().UnixNano()))
 	if err != nil {
 		return err
@@ -125,12 +90,12 @@ func (b *bench) failover(ctx context.Context, r *rig.Rig, s subject, f fault) er
 	defer stop()
 	sleep(ctx, before)
 	struck := time.Now()
-	if err := f.strike(ctx, r, old); err != nil {
+	if err := f.strike(ctx, r, hit); err != nil {
 		return err
 	}
 	err = r.Wait(patience, func() error {
 		leader, err := r.Leader(ctx, database)
-		if err != nil || leader.Name == old.Name {
+		if err != nil || (leader.Name == hit.primary.Name) != f.keeps {
 			return fmt.Errorf("leader is %q: %w", leader.Name, err)
 		}
 		return writtenSince(l, struck, after)
@@ -139,14 +104,57 @@ func (b *bench) failover(ctx context.Context, r *rig.Rig, s subject, f fault) er
 		return err
 	}
 	stop()
-	b.failovers++
-	b.add(f.name, f.target, "s", ack.Outage(l.Acks(), struck).Seconds())
+	outage := ack.Outage(l.Acks(), struck)
+	b.add(s.shape+": "+f.name, f.target, "s", outage.Seconds())
+	if !f.keeps {
+		b.failovers++
+		b.explain(s.shape+": "+f.name, phase(struck, struck.Add(outage), newFailover(ctx, r, database, known)))
+	}
 	if f.mend != nil {
-		if err := f.mend(ctx, r, old); err != nil {
+		if err := f.mend(ctx, r, hit); err != nil {
 			return err
 		}
 	}
 	return b.check(ctx, l)
+}
+
+// newFailover waits for the post-mortem of the failover that was the last, for as long as
+// one takes to be complete; a lack of it is no reason to measure nothing.
+func newFailover(ctx context.Context, r *rig.Rig, database string, known int) (last postmortem.Record) {
+	_ = r.Wait(10*time.Second, func() error {
+		all := mustFailovers(ctx, r, database)
+		if len(all) <= known || all[len(all)-1].FirstWrite.IsZero() {
+			return errors.New("it is not complete")
+		}
+		last = all[len(all)-1]
+		return nil
+	})
+	return last
+}
+
+// victims are those of a subject whom a fault may hit now.
+func (s subject) victims(ctx context.Context, r *rig.Rig, database string) (victims, error) {
+	l, err := fence.Read(ctx, r.Store.Client, database)
+	if err != nil {
+		return victims{}, err
+	}
+	all, err := r.Members(ctx, database)
+	if err != nil {
+		return victims{}, err
+	}
+	var hit victims
+	for _, m := range all {
+		switch {
+		case m.Name == l.Leader:
+			hit.primary = m
+		case len(l.Sync.Standbys) > 0 && m.Name == l.Sync.Standbys[0]:
+			hit.standby = m
+		}
+	}
+	if hit.primary.Name == "" || hit.standby.Name == "" {
+		return hit, fmt.Errorf("primary %q, in sync %v", l.Leader, l.Sync.Standbys)
+	}
+	return hit, nil
 }
 
 // startLoad begins to write; stop ends it, and may be called again.

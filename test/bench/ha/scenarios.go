@@ -2,16 +2,28 @@ package main
 
 import "howdah/internal/testkit/rig"
 
-// scenarios are all rows of the table, in its order.
+// scenarios are all rows of the table, in its order. Faults happen to both shapes: to a
+// Multi-AZ instance, and, with a 3 at the end of the name, to a cluster of three members.
 var scenarios = []scenario{
 	{name: "crash", run: failovers(multiAZ, postgresKilled)},
+	{name: "crash3", run: failovers(cluster, postgresKilled)},
+	{name: "patroni", run: failovers(multiAZ, patroniKilled)},
+	{name: "patroni3", run: failovers(cluster, patroniKilled)},
+	{name: "stopped", run: failovers(multiAZ, postgresStopped)},
+	{name: "stopped3", run: failovers(cluster, postgresStopped)},
 	{name: "cut", rig: namespaces, run: linkCut},
 	{name: "frozen", run: failovers(multiAZ, frozen)},
+	{name: "frozen3", run: failovers(cluster, frozen)},
 	{name: "killed", run: failovers(multiAZ, allKilled)},
+	{name: "killed3", run: failovers(cluster, allKilled)},
+	{name: "standby", run: failovers(multiAZ, standbyFrozen)},
+	{name: "standby3", run: failovers(cluster, standbyFrozen)},
+	{name: "both", run: failovers(multiAZ, bothKilled)},
+	{name: "both3", run: failovers(cluster, bothKilled)},
 	{name: "user", rig: ordinaryUser, run: failovers(multiAZ, asUser(frozen))},
 	{name: "alarms", run: falseAlarms},
 	{name: "reboot", run: failovers(multiAZ, rebooted)},
-	{name: "cluster", run: failovers(auroraCluster, clusterFailover)},
+	{name: "cluster", run: failovers(cluster, clusterFailover)},
 	{name: "etcd", run: etcdDead},
 	{name: "create", run: createTimes},
 	{name: "throughput", run: throughput("kernel")},
