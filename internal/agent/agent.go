@@ -130,6 +130,7 @@ func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	group.Go(func() error { return a.followAssignments(ctx) })
 	group.Go(func() error { return a.followTasks(ctx) })
 	group.Go(func() error { return a.followFences(ctx) })
+	group.Go(func() error { return a.followLosses(ctx) })
 	group.Go(func() error { return a.spares.run(ctx) })
 	<-ctx.Done()
 	err := group.Wait()

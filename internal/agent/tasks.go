@@ -184,8 +184,11 @@ func (r *runner) finish(ctx context.Context, result member.Result, err error) {
 	r.tell(ctx, state.Put(state.Result(result.ID), result))
 }
 
-func (r *runner) rest() (rest.Member, error) {
-	pair, err := certs.Load(filepath.Join(r.dir(), patroni.CertDir))
+func (r *runner) rest() (rest.Member, error) { return r.agent.restOf(r.want) }
+
+// restOf asks the Patroni of a member of this host.
+func (a *Agent) restOf(as member.Assignment) (rest.Member, error) {
+	pair, err := certs.Load(filepath.Join(a.memberDir(as.ID), patroni.CertDir))
 	if err != nil {
 		return rest.Member{}, err
 	}
@@ -195,7 +198,7 @@ func (r *runner) rest() (rest.Member, error) {
 	}
 	return rest.Member{
 		HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: tls}},
-		URL:  restURL(r.want),
+		URL:  restURL(as),
 	}, nil
 }
 

@@ -83,3 +83,14 @@ func Stroke(ctx context.Context, conn *pgx.Conn) error {
 	}
 	return nil
 }
+
+// EndSenders ends the WAL senders to these standbys, and answers how many there were. conn
+// is rdsadmin's.
+func EndSenders(ctx context.Context, conn *pgx.Conn, standbys []string) (int, error) {
+	var ended int
+	const sql = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_replication WHERE application_name = ANY ($1)`
+	if err := conn.QueryRow(ctx, sql, standbys).Scan(&ended); err != nil {
+		return 0, fmt.Errorf("end WAL senders: %w", err)
+	}
+	return ended, nil
+}

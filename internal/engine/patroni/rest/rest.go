@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"howdah/internal/engine/patroni"
 )
 
 // ErrRefused says that Patroni answered, and would not do what it was asked.
@@ -47,6 +49,12 @@ func (m Member) Switchover(ctx context.Context, leader, candidate string) error 
 		request["candidate"] = candidate
 	}
 	return m.call(ctx, http.MethodPost, "/switchover", request)
+}
+
+// Wake has the HA loop take its next turn at once. A change of the configuration does
+// that, also one to what is there already, which changes nothing.
+func (m Member) Wake(ctx context.Context) error {
+	return m.call(ctx, http.MethodPatch, "/config", map[string]any{"loop_wait": patroni.LoopWait})
 }
 
 // Alive asks whether Patroni's HA loop runs; the answer says nothing of PostgreSQL.

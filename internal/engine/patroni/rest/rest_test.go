@@ -24,6 +24,7 @@ func TestCalls(t *testing.T) {
 		call func(context.Context, Member) error
 		want seen
 	}{
+		{"wake", func(ctx context.Context, m Member) error { return m.Wake(ctx) }, seen{"PATCH", "/config", map[string]any{"loop_wait": 1.0}}},
 		{"restart", func(ctx context.Context, m Member) error { return m.Restart(ctx) }, seen{"POST", "/restart", map[string]any{}}},
 		{
 			"reinitialize", func(ctx context.Context, m Member) error { return m.Reinitialize(ctx) },
