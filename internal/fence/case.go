@@ -3,6 +3,7 @@ package fence
 import (
 	"time"
 
+	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres/lsn"
 )
 
@@ -35,6 +36,11 @@ type Case struct {
 	Cut        time.Time  `json:"cut"`
 	Proof      Proof      `json:"proof"`
 	RevokedAt  time.Time  `json:"revoked_at"`
+	// Candidates are the standbys that could be promoted by the cuts that the judge
+	// counted. Empty in a case of an older release, or with another proof.
+	Candidates []string `json:"candidates,omitempty"`
+	// Waiting says why there is no proof, and what would help; "" while it is early.
+	Waiting string `json:"waiting,omitempty"`
 }
 
 // Wanted reports whether the primary has to be cut off.
@@ -59,6 +65,54 @@ type CutReport struct {
 	How    string    `json:"how"`
 	LSN    lsn.LSN   `json:"lsn"` // what it has received
 	At     time.Time `json:"at"`
+}
+
+// Death is a primary that does not run any more, proved on its own host. Written by
+// that host's agent, after the fact; taken away by the gate that lets the same member
+// be promoted again.
+type Death struct {
+	Database string    `json:"database"`
+	Member   string    `json:"member"` // name
+	Host     string    `json:"host"`
+	Proof    Proof     `json:"proof"`
+	At       time.Time `json:"at"`
+}
+
+// Plea is a promotion that waits, because it is not certain that the old primary can
+// acknowledge nothing. The judge has the other standbys cut off from it. Written by the
+// gate of the member that waits; taken away by the gate that lets one through, or by
+// the judge when the old primary leads again.
+type Plea struct {
+	Database string       `json:"database"`
+	Member   string       `json:"member"` // that waits
+	Old      patroni.Sync `json:"old"`    // of the old primary
+	Why      string       `json:"why"`
+	Missing  []string     `json:"missing,omitempty"` // standbys that would have to be cut off
+	At       time.Time    `json:"at"`
+}
+
+// Passed is the member of a database that a gate let through last. Written by the gate;
+// taken away by the judge when the primary before it leads on all the same.
+type Passed struct {
+	Database string    `json:"database"`
+	Member   string    `json:"member"`
+	Old      string    `json:"old"` // the primary before it
+	Why      string    `json:"why"`
+	At       time.Time `json:"at"`
+}
+
+// Sworn is an operator's word that a host is off. Written by server; taken away by
+// the judge when the host is heard.
+type Sworn struct {
+	Host string    `json:"host"`
+	By   string    `json:"by"`
+	At   time.Time `json:"at"`
+}
+
+// Off reports whether a proof says that the primary does not run any more, so that none
+// of its standbys has to be cut off.
+func (p Proof) Off() bool {
+	return p.Method == "killed" || p.Method == "stonith" || p.Method == "operator"
 }
 
 // Kind tells incidents apart.

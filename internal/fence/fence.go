@@ -1,6 +1,6 @@
 // Package fence makes sure that a primary can acknowledge nothing any more, and
 // only then takes its leader key away. Patroni promotes; fence never does. The
-// order is always: fence, prove, revoke (spec/ha.md A4).
+// order is always: fence, prove, revoke (docs/design/availability.md).
 //
 // There are several ways to fence, behind one interface: evidence goes in, a
 // proof or a refusal comes out.
@@ -69,7 +69,7 @@ func (l Leadership) Replaceable() bool {
 
 // Proof says how it is known that the leader acknowledges nothing any more.
 type Proof struct {
-	Method string    `json:"method"` // killed, quorum, stonith, lease
+	Method string    `json:"method"` // killed, quorum, stonith, operator; gate if a lease ended by itself
 	Text   string    `json:"text"`
 	At     time.Time `json:"at"`
 }

@@ -184,7 +184,7 @@ func (s *Server) alive(host string) bool {
 // and control planes stay, and so do the orders to lost hosts.
 var remains = []string{
 	state.LayoutRoot, state.AddressRoot, state.RouteRoot, state.TaskRoot, state.ResultRoot, state.ReportRoot,
-	state.DrainRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot, state.IncidentRoot, state.FailoverRoot,
+	state.DrainRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot, state.DeathRoot, state.PleaRoot, state.PassedRoot, state.IncidentRoot, state.FailoverRoot,
 	state.LeadRoot, state.NoticeRoot, state.SwitchRoot, state.WayRoot, state.EventRoot, state.SubnetGroupRoot, state.OptionGroupRoot,
 	state.SecurityGroupRoot, state.DefaultAuthorityRoot, patroni.Namespace,
 	state.EventSubRoot, state.TopicRoot, state.SubscriptionRoot, state.MessageRoot, state.DeliveryRoot, state.NotifyCursor(),

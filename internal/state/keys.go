@@ -58,6 +58,18 @@ const (
 	// by their agents.
 	WitnessRoot = Root + "witness/"
 	CutRoot     = Root + "cut/"
+	// DeathRoot: primaries that were proved dead on their own host. Written by its
+	// agent; removed by the gate that lets the member be promoted again.
+	DeathRoot = Root + "death/"
+	// PleaRoot: promotions that wait for a fence. Written by the gate of the member that
+	// waits; removed by the gate that lets one through, and by the judge.
+	PleaRoot = Root + "plea/"
+	// PassedRoot: whom a gate let through last. Written by gates; removed by the judge
+	// where the primary before leads on.
+	PassedRoot = Root + "passed/"
+	// SwornRoot: hosts of which an operator swore that they are off. Written by server;
+	// removed by the judge when the host is heard.
+	SwornRoot = Root + "sworn/"
 	// IncidentRoot: failures that an agent dealt with by itself. Written by it.
 	IncidentRoot = Root + "incident/"
 	// FailoverRoot: post-mortems. Written by reconcile.
@@ -208,6 +220,25 @@ func Cut(id, member string) string { return CutPrefix(id) + member }
 
 // CutPrefix is what the cuts of a fence case begin with.
 func CutPrefix(id string) string { return CutRoot + id + "/" }
+
+// Cuts is what the cuts of all fence cases of a database begin with: the id of a case
+// begins with that of its database.
+func Cuts(database string) string { return CutRoot + database + "-" }
+
+// Death is the key of a member that was proved dead; DeathPrefix those of a database.
+func Death(database, member string) string { return DeathPrefix(database) + member }
+
+// DeathPrefix is what the deaths of a database begin with.
+func DeathPrefix(database string) string { return DeathRoot + database + "/" }
+
+// Plea is the key of a database's promotion that waits.
+func Plea(database string) string { return PleaRoot + database }
+
+// Passed is the key of whom a gate of a database let through last.
+func Passed(database string) string { return PassedRoot + database }
+
+// Sworn is the key of an operator's word on a host.
+func Sworn(host string) string { return SwornRoot + host }
 
 // Incident is the key of a failure that a host dealt with.
 func Incident(database, id string) string { return IncidentRoot + database + "/" + id }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -33,10 +34,14 @@ type Member struct {
 	Address   string // IP to listen on and to be reached at
 	Port      int    // of PostgreSQL
 	RESTPort  int
-	BinDir    string   // of PostgreSQL's programs
-	InitDB    string   // program called in place of initdb
-	Modules   string   // directory with our own loadable modules
-	SocketDir string   // short path, private to the database's user
+	BinDir    string // of PostgreSQL's programs
+	InitDB    string // program called in place of initdb
+	Modules   string // directory with our own loadable modules
+	SocketDir string // short path, private to the database's user
+	// Gate is the program, with its arguments, that is asked before each promotion: it
+	// gets the path of the configuration, and its exit code 0 lets the member through. nil:
+	// none.
+	Gate      []string
 	EtcdHosts []string // host:port
 	OSUsers   []string // operating-system users that may be rdsadmin on the socket
 
@@ -139,7 +144,7 @@ func (m Member) postgresql(tls tlsFiles) object {
 	for name, value := range m.Parameters {
 		parameters[name] = value
 	}
-	return object{
+	document := object{
 		"listen": listen, "connect_address": listen,
 		"data_dir": m.DataPath(), "bin_dir": m.BinDir, "bin_name": object{"initdb": m.InitDB},
 		"database": "rdsadmin", "use_unix_socket": true,
@@ -158,6 +163,19 @@ func (m Member) postgresql(tls tlsFiles) object {
 		"remove_data_directory_on_rewind_failure":     true,
 		"remove_data_directory_on_diverged_timelines": true,
 	}
+	if m.Gate != nil {
+		document["pre_promote"] = shellWords(append(slices.Clone(m.Gate), m.ConfigPath()))
+	}
+	return document
+}
+
+// shellWords joins words so that Patroni takes them apart again as they were.
+func shellWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'"'"'`) + "'"
+	}
+	return strings.Join(quoted, " ")
 }
 
 // hba lets three kinds of callers in: the platform on the private socket, the

@@ -35,7 +35,7 @@ func exampleMember() Member {
 		Scope: "db-TEST", Name: "m1", Dir: "/home/hosts/a/members/db-TEST.m1",
 		Address: "127.93.1.1", Port: 15432, RESTPort: 18008,
 		BinDir: "/usr/lib/postgresql/15/bin", InitDB: "/home/hosts/a/members/db-TEST.m1/initdb",
-		Modules: "/opt/howdah/lib/15", SocketDir: "/run/howdah/3f9a1c22/a", EtcdHosts: []string{"127.93.0.1:2379"},
+		Gate: []string{"/home/hosts/a/gate", "gate"}, Modules: "/opt/howdah/lib/15", SocketDir: "/run/howdah/3f9a1c22/a", EtcdHosts: []string{"127.93.0.1:2379"},
 		OSUsers: []string{"postgres", "root"}, RequireTLS: true,
 		Parameters: map[string]string{"shared_buffers": "262144kB", "work_mem": "4MB"},
 		Cluster: Cluster{
@@ -58,14 +58,16 @@ func TestRenderVariants(t *testing.T) {
 		change   func(*Member)
 		has, not string
 	}{
-		"never promoted": {func(m *Member) { m.NoFailover = true }, `"nosync": true`, "failover_priority"},
-		"confirms none":  {func(m *Member) { m.NoSync = true }, `"nosync": true`, "sync_priority"},
-		"promoted last":  {func(m *Member) { m.NoSync = true }, `"failover_priority": 1`, "nofailover"},
-		"neither nor":    {func(m *Member) { m.NoSync, m.NoFailover = true, true }, `"nofailover": true`, "failover_priority"},
-		"boosted":        {func(m *Member) { m.Boost = true }, `"failover_priority": 100`, "nofailover"},
-		"some networks":  {func(m *Member) { m.Allow = []string{"10.1.0.0/16"} }, "host    all         all                 10.1.0.0/16 scram-sha-256", "all     scram"},
-		"nobody":         {func(m *Member) { m.Allow = []string{} }, "rdsrepladmin        all     cert", "scram-sha-256"},
-		"plain allowed":  {func(m *Member) { m.RequireTLS = false }, "scram-sha-256", "hostnossl"},
+		"never promoted":  {func(m *Member) { m.NoFailover = true }, `"nosync": true`, "failover_priority"},
+		"confirms none":   {func(m *Member) { m.NoSync = true }, `"nosync": true`, "sync_priority"},
+		"promoted last":   {func(m *Member) { m.NoSync = true }, `"failover_priority": 1`, "nofailover"},
+		"neither nor":     {func(m *Member) { m.NoSync, m.NoFailover = true, true }, `"nofailover": true`, "failover_priority"},
+		"boosted":         {func(m *Member) { m.Boost = true }, `"failover_priority": 100`, "nofailover"},
+		"some networks":   {func(m *Member) { m.Allow = []string{"10.1.0.0/16"} }, "host    all         all                 10.1.0.0/16 scram-sha-256", "all     scram"},
+		"a path to quote": {func(m *Member) { m.Gate = []string{"/it's here/gate"} }, `"pre_promote": "'/it'\"'\"'s here/gate' '/home/`, "nofailover"},
+		"no gate":         {func(m *Member) { m.Gate = nil }, `"pgpass"`, "pre_promote"},
+		"nobody":          {func(m *Member) { m.Allow = []string{} }, "rdsrepladmin        all     cert", "scram-sha-256"},
+		"plain allowed":   {func(m *Member) { m.RequireTLS = false }, "scram-sha-256", "hostnossl"},
 	}
 	for name, c := range cases {
 		m := exampleMember()

@@ -1,0 +1,186 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/fence"
+	"howdah/internal/state"
+)
+
+// facts is what etcd says at one moment.
+type facts struct {
+	leader         string
+	leaderRevision int64
+	sync           []byte // the key as it is
+	syncRevision   int64
+	// old is the synchronous state as the primary before left it, and oldSync its text.
+	old     patroni.Sync
+	oldSync []byte
+	// overwritten: Patroni wrote /sync anew for the own member already.
+	overwritten bool
+	cases       []record[fence.Case]
+	cuts        []record[fence.CutReport]
+	deaths      []record[fence.Death]
+	// passed is whom a gate let through last.
+	passed   *record[fence.Passed]
+	patronis map[string]string // URLs, by member
+}
+
+type record[T any] struct {
+	key      string
+	value    T
+	revision int64
+}
+
+// read takes one look at everything.
+func (g *gate) read(ctx context.Context) (facts, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := g.Client.Txn(ctx).Then(
+		clientv3.OpGet(patroni.LeaderKey(g.Database)),
+		clientv3.OpGet(patroni.SyncKey(g.Database)),
+		clientv3.OpGet(state.FencePrefix(g.Database), clientv3.WithPrefix()),
+		clientv3.OpGet(state.Cuts(g.Database), clientv3.WithPrefix()),
+		clientv3.OpGet(state.DeathPrefix(g.Database), clientv3.WithPrefix()),
+		clientv3.OpGet(state.Passed(g.Database)),
+		clientv3.OpGet(patroni.MembersPrefix(g.Database), clientv3.WithPrefix()),
+	).Commit()
+	if err != nil {
+		return facts{}, fmt.Errorf("ask etcd who led %s: %w", g.Database, err)
+	}
+	kvs := func(i int) *clientv3.GetResponse {
+		return (*clientv3.GetResponse)(answer.Responses[i].GetResponseRange())
+	}
+	f := facts{patronis: map[string]string{}}
+	if leader := kvs(0).Kvs; len(leader) > 0 {
+		f.leader, f.leaderRevision = string(leader[0].Value), leader[0].ModRevision
+	}
+	if sync := kvs(1).Kvs; len(sync) > 0 {
+		f.sync, f.syncRevision = sync[0].Value, sync[0].ModRevision
+	}
+	if f.cases, err = decode[fence.Case](kvs(2)); err != nil {
+		return facts{}, err
+	}
+	if f.cuts, err = decode[fence.CutReport](kvs(3)); err != nil {
+		return facts{}, err
+	}
+	if f.deaths, err = decode[fence.Death](kvs(4)); err != nil {
+		return facts{}, err
+	}
+	passed, err := decode[fence.Passed](kvs(5))
+	if err != nil {
+		return facts{}, err
+	}
+	if len(passed) > 0 {
+		f.passed = &passed[0]
+	}
+	for _, kv := range kvs(6).Kvs {
+		var m patroni.MemberState
+		if m, err = patroni.ParseMember(kv.Value); err == nil {
+			f.patronis[state.Tail(string(kv.Key), patroni.MembersPrefix(g.Database))] = m.APIURL
+		}
+	}
+	return f, g.findOld(ctx, &f)
+}
+
+func decode[T any](answer *clientv3.GetResponse) ([]record[T], error) {
+	var all []record[T]
+	for _, kv := range answer.Kvs {
+		r := record[T]{key: string(kv.Key), revision: kv.ModRevision}
+		if err := json.Unmarshal(kv.Value, &r.value); err != nil {
+			return nil, fmt.Errorf("decode %s: %w", kv.Key, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// mostSteps bounds how far back a synchronous state is looked for: one step for each
+// time that Patroni wrote its own before a gate which was killed.
+const mostSteps = 64
+
+// findOld finds the synchronous state that the primary before left. In priority mode
+// Patroni has put its own in its place by now, without a standby (ha.py,
+// process_sync_replication_prepromote): what was there before is in etcd's history.
+func (g *gate) findOld(ctx context.Context, f *facts) error {
+	text, revision := f.sync, f.syncRevision
+	for range mostSteps {
+		s, err := patroni.ParseSync(text)
+		if err != nil {
+			return fmt.Errorf("synchronous state of %s: %w", g.Database, err)
+		}
+		if s.Leader != g.Name || len(s.Standbys) > 0 {
+			f.old, f.oldSync = s, text
+			f.overwritten = revision != f.syncRevision
+			return nil
+		}
+		f.old, f.oldSync = s, text
+		if f.passed != nil && f.passed.value.Member == g.Name && revision < f.passed.revision {
+			return nil // it was let through with this state: it is the primary that left it
+		}
+		before, err := g.Client.Get(ctx, patroni.SyncKey(g.Database), clientv3.WithRev(revision-1))
+		if err != nil || len(before.Kvs) == 0 {
+			// There was none, or it is so long ago that this is the member's own state since.
+			return historyError(err)
+		}
+		text, revision = before.Kvs[0].Value, before.Kvs[0].ModRevision
+	}
+	return fmt.Errorf("the synchronous state before that of %s is not to be found", g.Name)
+}
+
+// fenced are the synchronous standbys of the old primary that confirm nothing to it any
+// more, and what must still be true for that when the promotion is let through.
+func (f facts) fenced(old patroni.Sync) (members []string, conditions []clientv3.Cmp) {
+	for _, d := range f.deaths {
+		if d.value.Member == old.Leader && d.value.Proof.Off() {
+			return slices.Clone(old.Standbys), []clientv3.Cmp{unchanged(d.key, d.revision)}
+		}
+	}
+	for _, c := range f.cases {
+		if c.value.Leadership.Leader != old.Leader {
+			continue
+		}
+		conditions = append(conditions, unchanged(c.key, c.revision))
+		if c.value.Proof.Off() {
+			return slices.Clone(old.Standbys), conditions
+		}
+		for _, cut := range f.cuts {
+			if cut.value.Case == c.value.ID && slices.Contains(old.Standbys, cut.value.Member) {
+				members = append(members, cut.value.Member)
+			}
+		}
+	}
+	slices.Sort(members)
+	return slices.Compact(members), conditions
+}
+
+// unsettled is a member that a gate let through after the old primary, and of which
+// nobody has heard since: it may have become a primary, and have acknowledged writes
+// that nobody else has. In quorum mode consent writes the synchronous state anew, and so
+// do a new primary, once it has standbys, and an old one that leads on and changes it.
+func (f facts) unsettled(name string) string {
+	if f.passed == nil || f.overwritten || f.passed.revision != f.syncRevision || f.passed.value.Member == name || f.passed.value.Member == f.old.Leader {
+		return ""
+	}
+	return f.passed.value.Member
+}
+
+// another: the judge found that others may be promoted, and not this one.
+func (f facts) another(name string) bool {
+	for _, c := range f.cases {
+		if c.value.Leadership.Leader == f.old.Leader && len(c.value.Candidates) > 0 && !slices.Contains(c.value.Candidates, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func unchanged(key string, revision int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(key), "=", revision)
+}

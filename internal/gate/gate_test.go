@@ -1,0 +1,378 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/fence"
+	"howdah/internal/state"
+	"howdah/internal/testkit/etcdtest"
+	"howdah/internal/testkit/patience"
+)
+
+const (
+	anyOfTwo = `{"leader":"m1","sync_standby":"m2,m3","quorum":1}`
+	onlyM2   = `{"leader":"m1","sync_standby":"m2"}`
+	nobody   = `{"leader":"m1","sync_standby":null}`
+	// own is what Patroni of m2 writes in priority mode before it asks its gate.
+	own = `{"leader":"m2","sync_standby":null}`
+)
+
+// stage is a real etcd, in which m2 has the leader key and wants to be promoted, and
+// members that answer with their positions.
+type stage struct {
+	*testing.T
+	store *state.Store
+	at    map[string]Position // by URL
+	asked func(url string)    // when a member is asked
+}
+
+func newStage(t *testing.T, sync ...string) *stage {
+	t.Helper()
+	s := &stage{T: t, store: etcdtest.Store(t), at: map[string]Position{}}
+	for _, m := range []string{"m1", "m2", "m3"} {
+		s.raw(patroni.MemberKey("db-1", m), `{"api_url":"`+m+`","role":"replica"}`)
+		s.at[m] = Position{LSN: 100, Timeline: 1, Recovery: true}
+	}
+	for _, text := range sync {
+		s.raw(patroni.SyncKey("db-1"), text)
+	}
+	s.raw(patroni.LeaderKey("db-1"), "m2")
+	return s
+}
+
+func (s *stage) raw(key, value string) {
+	s.Helper()
+	if _, err := s.store.Client.Put(s.Context(), key, value); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) put(ops ...state.Op) {
+	s.Helper()
+	if _, err := s.store.Commit(s.Context(), ops...); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// get answers a key, and its revision.
+func (s *stage) get(key string) (string, int64) {
+	s.Helper()
+	answer, err := s.store.Client.Get(s.Context(), key)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if len(answer.Kvs) == 0 {
+		return "", 0
+	}
+	return string(answer.Kvs[0].Value), answer.Kvs[0].ModRevision
+}
+
+// pass has m2 go through its gate, which waits for nothing.
+func (s *stage) pass(change ...func(*Config)) error {
+	s.Helper()
+	cfg := Config{
+		Database: "db-1", Name: "m2", Own: "m2", Client: s.store.Client, Log: slog.New(slog.DiscardHandler),
+		Ask: func(_ context.Context, url string) (Position, error) {
+			if s.asked != nil {
+				s.asked(url)
+			}
+			at, ok := s.at[url]
+			if !ok {
+				return Position{}, fmt.Errorf("nobody at %q", url)
+			}
+			return at, nil
+		},
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	return Pass(s.Context(), cfg)
+}
+
+func against(leader string, change func(*fence.Case)) state.Op {
+	c := fence.Case{ID: "db-1-" + leader, Phase: fence.Revoked, Leadership: fence.Leadership{Database: "db-1", Leader: leader}}
+	if change != nil {
+		change(&c)
+	}
+	return state.Put(state.Fence("db-1", leader), c)
+}
+
+func cutOf(of, member string) state.Op {
+	return state.Put(state.Cut("db-1-"+of, member), fence.CutReport{Case: "db-1-" + of, Member: member, How: "kernel"})
+}
+
+func dead(member string) state.Op {
+	return state.Put(state.Death("db-1", member), fence.Death{Database: "db-1", Member: member, Proof: fence.Proof{Method: "killed"}})
+}
+
+func proved(method string) func(*fence.Case) {
+	return func(c *fence.Case) { c.Proof.Method = method }
+}
+
+// Who may be promoted, by what is in etcd and where the others are.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		sync    []string // the synchronous states, one after the other
+		prepare func(s *stage)
+		refused string // why; "": it passes
+		after   string // the synchronous state afterwards; "": the last one of sync
+	}{
+		{name: "no synchronous state: a first promotion, an asynchronous instance"},
+		{name: "no primary yet", sync: []string{`{"leader":null,"sync_standby":null}`}},
+		{name: "its own, in quorum mode", sync: []string{`{"leader":"m2","sync_standby":"m1,m3","quorum":1}`}},
+		{name: "its own, in priority mode, overwritten", sync: []string{`{"leader":"m2","sync_standby":"m1"}`, own}},
+		{name: "its own, when nobody else was there", sync: []string{own, own}},
+		{name: "the one standby", sync: []string{onlyM2, own}},
+		{name: "the one standby, whose gate was killed twice", sync: []string{onlyM2, own, own, own}},
+		{name: "one of two that both confirm", sync: []string{`{"leader":"m1","sync_standby":"m2,m3"}`, own}},
+		{name: "taken out of the set in the last moment", sync: []string{onlyM2, nobody, own}, refused: "m1, which alone has", after: nobody},
+		{name: "… and its gate was killed before", sync: []string{onlyM2, nobody, own, own}, refused: "m1, which alone has", after: nobody},
+		{name: "replaced in the set in the last moment", sync: []string{onlyM2, `{"leader":"m1","sync_standby":"m3"}`, own},
+			refused: "m3 confirms", after: `{"leader":"m1","sync_standby":"m3"}`},
+		{name: "never in the set", sync: []string{nobody}, refused: "m1, which alone has"},
+		{name: "another one has the key", sync: []string{anyOfTwo}, refused: "leader key is m3's",
+			prepare: func(s *stage) { s.raw(patroni.LeaderKey("db-1"), "m3") }},
+		{name: "any of two, nobody cut off", sync: []string{anyOfTwo}, refused: "m1 may still acknowledge writes that m3 confirms"},
+		{name: "… itself cut off alone", sync: []string{anyOfTwo}, refused: "m3 confirms",
+			prepare: func(s *stage) { s.put(against("m1", nil), cutOf("m1", "m2")) }},
+		{name: "… the other one cut off", sync: []string{anyOfTwo}, prepare: func(s *stage) { s.put(against("m1", nil), cutOf("m1", "m3")) }},
+		{name: "… in a case that is closed", sync: []string{anyOfTwo}, refused: "m3 confirms", prepare: func(s *stage) { s.put(cutOf("m1", "m3")) }},
+		{name: "… from another primary", sync: []string{anyOfTwo}, refused: "m3 confirms",
+			prepare: func(s *stage) { s.put(against("m4", nil), cutOf("m4", "m3")) }},
+		{name: "… by the age of a lease, as older releases have it", sync: []string{anyOfTwo}, refused: "m3 confirms",
+			prepare: func(s *stage) { s.put(against("m1", proved("lease"))) }},
+		{name: "… and ahead", sync: []string{anyOfTwo}, refused: "m3 is ahead", prepare: func(s *stage) {
+			s.put(against("m1", nil), cutOf("m1", "m3"))
+			s.at["m3"] = Position{LSN: 101, Timeline: 1, Recovery: true}
+		}},
+		{name: "… and on a newer timeline", sync: []string{anyOfTwo}, refused: "m3 is ahead", prepare: func(s *stage) {
+			s.put(against("m1", nil), cutOf("m1", "m3"))
+			s.at["m3"] = Position{LSN: 90, Timeline: 2, Recovery: true}
+		}},
+		{name: "… and a primary itself", sync: []string{anyOfTwo}, refused: "m3 takes writes", prepare: func(s *stage) {
+			s.put(against("m1", nil), cutOf("m1", "m3"))
+			s.at["m3"] = Position{Timeline: 1}
+		}},
+		{name: "… and does not say where it is", sync: []string{anyOfTwo}, refused: "m3 does not answer", prepare: func(s *stage) {
+			s.put(against("m1", nil), cutOf("m1", "m3"))
+			delete(s.at, "m3")
+		}},
+		{name: "… and the own position is not known", sync: []string{anyOfTwo}, refused: "its own position", prepare: func(s *stage) {
+			s.put(against("m1", nil), cutOf("m1", "m3"))
+			delete(s.at, "m2")
+		}},
+		{name: "the old primary is dead", sync: []string{anyOfTwo}, prepare: func(s *stage) { s.put(dead("m1")) }},
+		{name: "… and another standby ahead", sync: []string{anyOfTwo}, refused: "m3 is ahead", prepare: func(s *stage) {
+			s.put(dead("m1"))
+			s.at["m3"] = Position{LSN: 101, Timeline: 1, Recovery: true}
+		}},
+		{name: "another member is dead", sync: []string{anyOfTwo}, refused: "m3 confirms", prepare: func(s *stage) { s.put(dead("m4")) }},
+		{name: "its host was switched off", sync: []string{anyOfTwo}, prepare: func(s *stage) { s.put(against("m1", proved("stonith"))) }},
+		{name: "an operator swore that", sync: []string{anyOfTwo}, prepare: func(s *stage) { s.put(against("m1", proved("operator"))) }},
+		{name: "a member that confirms no commits", sync: []string{`{"leader":"m1","sync_standby":"m3,m4","quorum":1}`}, refused: "m4 confirms",
+			prepare: func(s *stage) { s.put(against("m1", nil), cutOf("m1", "m3")) }},
+		{name: "… when all who do are cut off", sync: []string{`{"leader":"m1","sync_standby":"m3","quorum":0}`},
+			prepare: func(s *stage) { s.put(against("m1", nil), cutOf("m1", "m3")) }},
+		{name: "another one was let through, and was not heard of since", sync: []string{anyOfTwo}, refused: "m3 was let through last",
+			prepare: func(s *stage) {
+				sync := clientv3.OpPut(patroni.SyncKey("db-1"), anyOfTwo)
+				passed := clientv3.OpPut(state.Passed("db-1"), `{"member":"m3","old":"m1"}`)
+				if _, err := s.store.Client.Txn(s.Context()).Then(sync, passed).Commit(); err != nil {
+					s.Fatal(err)
+				}
+				s.put(dead("m1"))
+			}},
+		{name: "… but the old primary has led on", sync: []string{anyOfTwo}, prepare: func(s *stage) {
+			s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: "m3", Old: "m1"}), dead("m1"))
+			s.raw(patroni.SyncKey("db-1"), anyOfTwo)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, c.sync...)
+			if c.prepare != nil {
+				c.prepare(s)
+			}
+			err := s.pass()
+			switch {
+			case c.refused == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case c.refused != "" && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.refused)):
+				t.Errorf("%v, want a refusal that says %q", err, c.refused)
+			}
+			want := c.after
+			if want == "" && len(c.sync) > 0 {
+				want = c.sync[len(c.sync)-1]
+			}
+			if now, _ := s.get(patroni.SyncKey("db-1")); now != want {
+				t.Errorf("the synchronous state is %s, want %s", now, want)
+			}
+			if plea, _ := s.get(state.Plea("db-1")); (plea != "") != (c.refused != "" && !strings.Contains(c.refused, "leader key")) {
+				t.Errorf("the plea is %q", plea)
+			}
+		})
+	}
+}
+
+// With its consent the gate takes the old primary's last word away, forgets that its own
+// member was ever dead, and remembers whom it let through.
+func TestWhatConsentWrites(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, anyOfTwo)
+	s.put(dead("m1"), dead("m2"), state.Put(state.Plea("db-1"), fence.Plea{Member: "m2"}))
+	_, before := s.get(patroni.SyncKey("db-1"))
+	if err := s.pass(); err != nil {
+		t.Fatal(err)
+	}
+	_, after := s.get(patroni.SyncKey("db-1"))
+	if after == before {
+		t.Error("a compare-and-swap of the old primary would still succeed")
+	}
+	passed, revision := s.get(state.Passed("db-1"))
+	if !strings.Contains(passed, `"member":"m2","old":"m1"`) || revision != after {
+		t.Errorf("let through: %s at %d, want it at %d", passed, revision, after)
+	}
+	if text, _ := s.get(state.Death("db-1", "m2")); text != "" {
+		t.Error("who is promoted is dead still")
+	}
+	if text, _ := s.get(state.Death("db-1", "m1")); text == "" {
+		t.Error("the old primary's death is forgotten")
+	}
+	if text, _ := s.get(state.Plea("db-1")); text != "" {
+		t.Error("it still waits")
+	}
+}
+
+// Whatever was counted and changes before consent is given takes the consent away.
+func TestConsentHoldsOnlyForWhatWasCounted(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(s *stage){
+		"the case is closed, and its cuts lifted":   func(s *stage) { s.put(state.Delete(state.Fence("db-1", "m1"))) },
+		"the old primary changes its standbys":      func(s *stage) { s.raw(patroni.SyncKey("db-1"), `{"leader":"m1","sync_standby":"m2,m3,m4","quorum":2}`) },
+		"the leader key ends, and is another one's": func(s *stage) { s.raw(patroni.LeaderKey("db-1"), "m3") },
+		"… or is its own again": func(s *stage) {
+			s.raw(patroni.LeaderKey("db-1"), "m2")
+			s.put(state.Delete(state.Cut("db-1-m1", "m3")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, anyOfTwo)
+			s.put(against("m1", nil), cutOf("m1", "m3"))
+			done := false
+			s.asked = func(url string) {
+				if url == "m3" && !done {
+					done = true
+					change(s)
+				}
+			}
+			if err := s.pass(); err == nil {
+				t.Error("it passes")
+			}
+			if text, _ := s.get(state.Passed("db-1")); text != "" {
+				t.Errorf("consent was written: %s", text)
+			}
+		})
+	}
+}
+
+// A member that was let through, led alone and crashed finds its own state in history, not
+// that of the primary before it.
+func TestAPrimaryThatWasLetThroughFindsItsOwnState(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, anyOfTwo, own)
+	s.put(dead("m1"))
+	if err := s.pass(); err != nil {
+		t.Fatal(err)
+	}
+	s.put(state.Delete(state.Death("db-1", "m1")))
+	s.raw(patroni.SyncKey("db-1"), own) // Patroni of m2, when it comes back
+	if err := s.pass(); err != nil {
+		t.Errorf("the primary itself is refused: %v", err)
+	}
+}
+
+// History ends where etcd was compacted; what is left is the member's own.
+func TestCompactedHistory(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nobody, own)
+	_, revision := s.get(patroni.SyncKey("db-1"))
+	if _, err := s.store.Client.Compact(t.Context(), revision); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.pass(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A gate that waits tells who is missing, and lets its member through once the cut is made.
+func TestAGateWaitsForTheCut(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, anyOfTwo)
+	done := make(chan error, 1)
+	go func() { done <- s.pass(func(c *Config) { c.Patience = patience.For(30 * time.Second) }) }()
+	plea := awaitPlea(s)
+	if plea.Member != "m2" || plea.Old.Leader != "m1" || fmt.Sprint(plea.Missing) != "[m3]" || !strings.Contains(plea.Why, "m3") {
+		t.Errorf("the plea is %+v", plea)
+	}
+	s.put(against("m1", nil), cutOf("m1", "m3"))
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func awaitPlea(s *stage) fence.Plea {
+	s.Helper()
+	watch := s.store.Client.Watch(s.Context(), state.Plea("db-1"), clientv3.WithRev(1))
+	select {
+	case <-watch:
+	case <-time.After(patience.For(10 * time.Second)):
+		s.Fatal("it does not say that it waits")
+	}
+	r, err := state.Get[fence.Plea](s.Context(), s.store, state.Plea("db-1"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return r.Value
+}
+
+// The judge found that only m3 may be promoted: m2 makes room for it at once.
+func TestAGateMakesRoom(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, anyOfTwo)
+	s.put(against("m1", func(c *fence.Case) { c.Candidates = []string{"m3"} }), cutOf("m1", "m2"))
+	began := time.Now()
+	err := s.pass(func(c *Config) { c.Patience = time.Hour })
+	if !errors.Is(err, ErrRefused) || time.Since(began) > patience.For(10*time.Second) {
+		t.Errorf("%v after %s", err, time.Since(began))
+	}
+}
+
+func TestAGateWithoutEtcdRefuses(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, onlyM2, own)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := Pass(ctx, Config{Database: "db-1", Name: "m2", Client: s.store.Client, Log: slog.New(slog.DiscardHandler)})
+	if err == nil || errors.Is(err, ErrRefused) {
+		t.Errorf("%v, want an error that is no verdict", err)
+	}
+	for _, damaged := range []string{patroni.SyncKey("db-1"), state.Fence("db-1", "m1"), state.Cut("db-1-x", "m3"), state.Death("db-1", "m1"), state.Passed("db-1")} {
+		s := newStage(t, onlyM2, own)
+		s.raw(damaged, "{")
+		if err := s.pass(); err == nil {
+			t.Errorf("%s is damaged, and it passes", damaged)
+		}
+	}
+}
