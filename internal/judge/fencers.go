@@ -11,28 +11,32 @@ import (
 	"syscall"
 	"time"
 
-	"howdah/internal/engine/patroni"
 	"howdah/internal/fence"
 	"howdah/internal/state"
 )
 
 const (
-	// cutTimeout is how long the standbys' hosts may take to cut themselves off.
-	cutTimeout = 3 * time.Second
+	// restOfCuts is how long the remaining cuts are waited for when there are enough: with
+	// all of them any standby may be promoted, and none of them waits for an answer of the
+	// lost host.
+	restOfCuts = 500 * time.Millisecond
 	// stonithTimeout is how long the operator's command may take.
 	stonithTimeout = 30 * time.Second
+	// explainAfter is how long a proof may take before it is said what is missing.
+	explainAfter = 3 * time.Second
 )
 
 func (t *trial) fencers() []fence.Fencer {
-	all := []fence.Fencer{&quorum{trial: t}, &lease{trial: t}}
+	all := []fence.Fencer{&quorum{trial: t}, &sworn{trial: t}}
 	if t.judge.Stonith != "" {
 		all = append(all, &stonith{command: t.judge.Stonith, patience: stonithTimeout})
 	}
 	return all
 }
 
-// prove asks all fencers at once: the first proof counts. It refuses when all do.
-// The others are told to end, except for the operator's command, which is left to
+// prove asks all fencers at once: the first proof counts. It waits for one for as long
+// as the primary leads and its host is silent: no time makes a proof of nothing. The
+// others are told to end, except for the operator's command, which is left to
 // end by itself: a host half switched off helps nobody.
 func (t *trial) prove(ctx context.Context) (fence.Proof, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -53,34 +57,75 @@ func (t *trial) prove(ctx context.Context) (fence.Proof, error) {
 		}()
 	}
 	var refused []error
-	for range fencers {
-		v := <-verdicts
-		if v.err == nil {
-			return v.proof, nil
+	for began := time.Now(); len(refused) < len(fencers); {
+		select {
+		case v := <-verdicts:
+			if v.err == nil {
+				return v.proof, nil
+			}
+			refused = append(refused, v.err)
+		case <-time.After(4 * pace):
+			if err := t.overtaken(); err != nil {
+				return fence.Proof{}, err
+			}
+			if time.Since(began) > explainAfter {
+				t.explain(ctx)
+			}
 		}
-		refused = append(refused, v.err)
 	}
 	return fence.Proof{}, errors.Join(refused...)
 }
 
+// explain says in the case what is missing, and who would help, when that changed.
+func (t *trial) explain(ctx context.Context) {
+	l := t.c.Leadership
+	var open []string
+	for _, name := range fence.Unfenced(l.Sync, "", t.cutMembers()) {
+		open = append(open, name+" on "+t.hostOf(name))
+	}
+	text := "it is not certain that " + l.Leader + " acknowledges nothing: of its standbys have not cut themselves off " + strings.Join(open, ", ")
+	if text == t.c.Waiting {
+		return
+	}
+	t.judge.Log.Warn("no proof", "case", t.c.ID, "reason", text)
+	old := t.c.Waiting
+	t.c.Waiting = text
+	if t.keep(ctx) != nil {
+		t.c.Waiting = old // said again
+	}
+}
+
+func (t *trial) hostOf(name string) string {
+	for _, m := range t.layout.Members {
+		if m.Name == name {
+			return m.Host
+		}
+	}
+	return "no host"
+}
+
 // quorum proves by the standbys' own cuts: a primary under synchronous
-// replication acknowledges nothing without them (spec/ha.md A4.2).
+// replication acknowledges nothing without them (docs/design/availability.md, Fences).
 type quorum struct{ trial *trial }
 
 func (q *quorum) Name() string { return "quorum" }
 
+// Fence answers when one of the standbys could be promoted, and a moment was left to
+// the others.
 func (q *quorum) Fence(ctx context.Context, l fence.Leadership, _ string) (fence.Proof, error) {
-	needed := l.Sync.CutsNeeded()
-	deadline := time.Now().Add(cutTimeout)
+	if len(l.Sync.Standbys) == 0 {
+		return fence.Proof{}, fmt.Errorf("it needs no standby: %w", fence.ErrRefused)
+	}
+	var enough time.Time
 	for {
-		cut := q.cuts(l)
-		if needed > 0 && len(cut) >= needed {
-			text := fmt.Sprintf("%d of the %d synchronous standbys are cut off from it (%d needed): %s",
-				len(cut), len(l.Sync.Standbys), needed, strings.Join(cut, ", "))
-			return fence.Proof{Method: q.Name(), Text: text, At: time.Now().UTC()}, nil
-		}
-		if time.Now().After(deadline) {
-			return fence.Proof{}, fmt.Errorf("%d of %d needed cuts were reported: %w", len(cut), needed, fence.ErrRefused)
+		cut := q.trial.cutMembers()
+		if may := fence.Candidates(l.Sync, cut); len(may) > 0 {
+			if enough.IsZero() {
+				enough = time.Now()
+			}
+			if len(cut) == len(l.Sync.Standbys) || time.Since(enough) > restOfCuts {
+				return fence.Proof{Method: q.Name(), Text: q.text(l, may), At: time.Now().UTC()}, nil
+			}
 		}
 		if !pauseFor(ctx, pace) {
 			return fence.Proof{}, ctx.Err()
@@ -88,15 +133,56 @@ func (q *quorum) Fence(ctx context.Context, l fence.Leadership, _ string) (fence
 	}
 }
 
-// cuts are the synchronous standbys that reported theirs, with how.
-func (q *quorum) cuts(l fence.Leadership) []string {
-	var cut []string
-	for _, r := range state.LoadAll[fence.CutReport](q.trial.judge.Cache, state.CutPrefix(q.trial.c.ID)) {
-		if slices.Contains(l.Sync.Standbys, r.Value.Member) {
-			cut = append(cut, fmt.Sprintf("%s on %s (%s)", r.Value.Member, r.Value.Host, r.Value.How))
+func (q *quorum) text(l fence.Leadership, may []string) string {
+	cut := q.trial.cuts()
+	text := fmt.Sprintf("%d of the %d synchronous standbys are cut off from it: %s", len(cut), len(l.Sync.Standbys), strings.Join(cut, ", "))
+	if len(cut) < len(l.Sync.Standbys) {
+		text += fmt.Sprintf("; whoever of %s is promoted leaves it, and it needs %d to acknowledge anything",
+			strings.Join(may, ", "), len(l.Sync.Standbys)-l.Sync.Quorum)
+	}
+	return text
+}
+
+// cuts are the synchronous standbys that reported theirs, with how; cutMembers their
+// names.
+func (t *trial) cuts() (texts []string) {
+	for _, r := range t.cutReports() {
+		texts = append(texts, fmt.Sprintf("%s on %s (%s)", r.Member, r.Host, r.How))
+	}
+	return texts
+}
+
+func (t *trial) cutMembers() (names []string) {
+	for _, r := range t.cutReports() {
+		names = append(names, r.Member)
+	}
+	return names
+}
+
+func (t *trial) cutReports() (cut []fence.CutReport) {
+	for _, r := range state.LoadAll[fence.CutReport](t.judge.Cache, state.CutPrefix(t.c.ID)) {
+		if slices.Contains(t.c.Leadership.Sync.Standbys, r.Value.Member) {
+			cut = append(cut, r.Value)
 		}
 	}
 	return cut
+}
+
+// sworn takes an operator's word for proof: the host is off.
+type sworn struct{ trial *trial }
+
+func (s *sworn) Name() string { return "operator" }
+
+func (s *sworn) Fence(ctx context.Context, _ fence.Leadership, host string) (fence.Proof, error) {
+	for {
+		if word, err := state.Load[fence.Sworn](s.trial.judge.Cache, state.Sworn(host)); err == nil {
+			text := fmt.Sprintf("%s swore at %s that %s is off", word.Value.By, word.Value.At.Format(time.TimeOnly), host)
+			return fence.Proof{Method: s.Name(), Text: text, At: time.Now().UTC()}, nil
+		}
+		if !pauseFor(ctx, 10*pace) {
+			return fence.Proof{}, ctx.Err()
+		}
+	}
 }
 
 // stonith asks the operator's command to kill the host for certain.
@@ -123,47 +209,4 @@ func (s *stonith) Fence(ctx context.Context, l fence.Leadership, host string) (f
 		return fence.Proof{}, fmt.Errorf("%s %s: %w: %.200s: %w", s.command, host, err, out, fence.ErrRefused)
 	}
 	return fence.Proof{Method: s.Name(), Text: s.command + " said that " + host + " is off", At: time.Now().UTC()}, nil
-}
-
-// lease proves by time: Patroni gives up being primary when it could not renew
-// its lease for a known time (spec/ha.md A4.1). It is the last resort, and far
-// quicker than waiting for the lease to end.
-type lease struct{ trial *trial }
-
-func (f *lease) Name() string { return "lease" }
-
-func (f *lease) Fence(ctx context.Context, l fence.Leadership, _ string) (fence.Proof, error) {
-	deadline := time.Now().Add(patroni.TTL * time.Second)
-	for time.Now().Before(deadline) {
-		answer, err := f.trial.judge.Store.Client.TimeToLive(ctx, l.Lease)
-		if err != nil {
-			return fence.Proof{}, fmt.Errorf("ask for the age of the lease: %w: %w", err, fence.ErrRefused)
-		}
-		if answer.TTL < 0 {
-			return fence.Proof{}, fmt.Errorf("the lease ended by itself: %w", fence.ErrMoved)
-		}
-		if err := f.doubt(); err != nil {
-			return fence.Proof{}, fmt.Errorf("%w: %w", err, fence.ErrRefused)
-		}
-		if age := answer.GrantedTTL - answer.TTL; age >= patroni.SelfDemotion {
-			text := fmt.Sprintf("its lease was not renewed for %d s, after which Patroni has stepped down", age)
-			return fence.Proof{Method: f.Name(), Text: text, At: time.Now().UTC()}, nil
-		}
-		if !pauseFor(ctx, 100*time.Millisecond) {
-			return fence.Proof{}, ctx.Err()
-		}
-	}
-	return fence.Proof{}, fmt.Errorf("the lease is being renewed: %w", fence.ErrRefused)
-}
-
-// doubt is what stands against a proof by time: the host is heard, or somebody still
-// reaches the primary. A PostgreSQL without a Patroni does not step down.
-func (f *lease) doubt() error {
-	if f.trial.judge.Pulse.Silence(f.trial.c.Host) < f.trial.judge.suspicion() {
-		return errAlive
-	}
-	if _, verdict := f.trial.evidence(); errors.Is(verdict, errHalf) || errors.Is(verdict, errAnswers) {
-		return verdict
-	}
-	return nil
 }

@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"howdah/internal/engine/patroni"
 	"howdah/internal/fence"
+	"howdah/internal/member"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/patience"
@@ -23,41 +27,166 @@ func (c *court) cut(host, member, of string) {
 	c.put(state.Put(state.Cut(of, member), fence.CutReport{Case: of, Host: host, Member: member, How: "kernel", At: time.Now()}))
 }
 
+// With any 1 of 2, one cut is enough if the other standby is the one that is promoted;
+// with all cuts any of them may be.
 func TestQuorumCounts(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, quorum3)
 	tr := c.trial()
 	f := &quorum{trial: tr}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	c.cut("b", "m2", tr.c.ID)
 	c.cut("c", "m3", "another-case")
 	c.cut("d", "m4", tr.c.ID) // no synchronous standby
-	if cut := f.cuts(tr.c.Leadership); len(cut) != 1 {
-		t.Errorf("cuts %q, want that of m2", cut)
+	if cut := tr.cuts(); len(cut) != 0 {
+		t.Errorf("cuts %q, want none", cut)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*restOfCuts)
+	defer cancel()
 	if proof, err := f.Fence(ctx, tr.c.Leadership, "a"); err == nil {
-		t.Errorf("proved by one of two cuts: %+v", proof)
+		t.Errorf("proved without a cut: %+v", proof)
+	}
+	c.cut("b", "m2", tr.c.ID)
+	proof, err := f.Fence(t.Context(), tr.c.Leadership, "a")
+	if err != nil || proof.Method != "quorum" || !strings.Contains(proof.Text, "whoever of m3 is promoted") {
+		t.Errorf("with one cut: %+v, %v", proof, err)
 	}
 	c.cut("c", "m3", tr.c.ID)
-	proof, err := f.Fence(t.Context(), tr.c.Leadership, "a")
-	if err != nil || proof.Method != "quorum" || proof.At.IsZero() || !strings.Contains(proof.Text, "2 of the 2") {
+	proof, err = f.Fence(t.Context(), tr.c.Leadership, "a")
+	if err != nil || proof.Method != "quorum" || proof.At.IsZero() || !strings.Contains(proof.Text, "2 of the 2") || strings.Contains(proof.Text, "whoever") {
 		t.Errorf("%+v, %v", proof, err)
 	}
 }
 
-func TestQuorumRefusesInTime(t *testing.T) {
+// The hosts of both standbys are there, and their agents cut nothing: nobody is promoted,
+// however old the lease is, and the case says who would help. When one of them cuts, the
+// other one may be promoted.
+func TestNoProofWithoutACount(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, quorum3)
-	tr := c.trial()
-	began := time.Now()
-	_, err := (&quorum{trial: tr}).Fence(t.Context(), tr.c.Leadership, "a")
-	if !errors.Is(err, fence.ErrRefused) || !strings.Contains(err.Error(), "0 of 2 needed") {
-		t.Errorf("%v, want a refusal", err)
+	for _, h := range []string{"b", "c"} {
+		c.host(h, func(h *fakeHost) { h.cuts = false })
 	}
-	if took := time.Since(began); took > cutTimeout+patience.For(time.Second) {
-		t.Errorf("it took %s", took)
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("a", silent)
+	c.phase(fence.Cutting)
+	testkit.Eventually(t, 10*time.Second, func() error {
+		of, err := state.Load[fence.Case](c.cache, state.Fence(database, "m1"))
+		if err == nil && !strings.Contains(of.Value.Waiting, "m2 on b, m3 on c") {
+			err = fmt.Errorf("it says %q", of.Value.Waiting)
+		}
+		return err
+	})
+	testkit.Eventually(t, 30*time.Second, func() error {
+		answer, err := c.store.Client.TimeToLive(t.Context(), c.lease)
+		if err == nil && answer.GrantedTTL-answer.TTL <= patroni.SelfDemotion {
+			err = errors.New("the lease is young")
+		}
+		return err
+	})
+	if leader, _ := c.leader(); leader != "m1" {
+		t.Fatalf("%q leads: the age of the lease was taken for a proof", leader)
 	}
+	c.host("b", func(h *fakeHost) { h.cuts = true })
+	of := c.phase(fence.Revoked)
+	if diff := cmp.Diff([]string{"m3"}, of.Candidates); diff != "" || of.Waiting != "" {
+		t.Errorf("candidates %s; it still says %q", diff, of.Waiting)
+	}
+}
+
+// With one standby its promotion is the fence: nobody waits for a host that cannot cut.
+func TestOneStandbyNeedsNoCut(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, `{"leader":"m1","sync_standby":"m2"}`)
+	c.host("b", func(h *fakeHost) { h.cuts = false })
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("a", silent)
+	of := c.phase(fence.Revoked)
+	if of.Proof.Method != "quorum" || !slices.Equal(of.Candidates, []string{"m2"}) {
+		t.Errorf("%+v", of)
+	}
+}
+
+// An operator's word is a proof, until the host is heard.
+func TestAnOperatorsWord(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	for _, h := range []string{"b", "c"} {
+		c.host(h, func(h *fakeHost) { h.cuts = false })
+	}
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("a", silent)
+	c.phase(fence.Cutting)
+	c.put(state.Put(state.Sworn("a"), fence.Sworn{Host: "a", By: "ada", At: time.Now()}))
+	if of := c.phase(fence.Revoked); of.Proof.Method != "operator" || !of.Proof.Off() || !strings.Contains(of.Proof.Text, "ada swore") || of.Candidates != nil {
+		t.Errorf("%+v", of)
+	}
+	c.host("a", heard)
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if _, _, sworn := c.cache.Raw(state.Sworn("a")); sworn {
+			return errors.New("the word on a host that is heard stands")
+		}
+		return nil
+	})
+}
+
+// A lease ended by itself, and a promotion waits at its gate: the standbys are cut off for
+// it, without a witness and although the old primary's host is heard.
+func TestAPleaOpensACase(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	c.host("b", func(h *fakeHost) { h.cuts = false })
+	c.judge(nil)
+	c.knows("a", true)
+	c.leads("m2")
+	old := patroni.Sync{Leader: "m1", Standbys: []string{"m2", "m3"}, Quorum: 1}
+	plea := fence.Plea{Database: database, Member: "m2", Old: old, Why: "m3 is not cut off"}
+	c.put(state.Put(state.Plea(database), plea))
+	of := c.phase(fence.Revoked) // whoever waits needs no cut of its own
+	if of.Proof.Method != "gate" || of.Host != "a" || of.Proof.Off() || !strings.Contains(of.Evidence[0], "m2 waits") {
+		t.Errorf("%+v", of)
+	}
+	if _, _, told := c.cache.Raw(state.Cut(of.ID, "m3")); !told {
+		t.Error("m3 is not cut off")
+	}
+	if all := c.incidents(); len(all) != 1 || !strings.Contains(all[0].Cause, "ended by itself") {
+		t.Errorf("incidents %+v", all)
+	}
+	// The old primary leads again: the plea has nothing to say any more.
+	c.leads("m1")
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if _, _, exists := c.cache.Raw(state.Plea(database)); exists {
+			return errors.New("the plea is still there")
+		}
+		return nil
+	})
+	c.phase("")
+}
+
+// Who was let through is remembered until it, or the primary before it, serves.
+func TestWhoWasLetThroughIsRemembered(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	c.judge(nil)
+	c.knows("a", true)
+	c.put(state.Put(state.Passed(database), fence.Passed{Database: database, Member: "m2", Old: "m1"}))
+	c.leads("m2")
+	c.put(state.Put(state.Report("b", database+".m2"), member.Report{ID: database + ".m2", Host: "b", Ready: true}))
+	for range 3 {
+		c.knows("b", true) // some rounds of the judge
+		pauseFor(t.Context(), look)
+	}
+	if _, _, exists := c.cache.Raw(state.Passed(database)); !exists {
+		t.Error("it is forgotten before it has said that it is the primary")
+	}
+	c.raw(patroni.SyncKey(database), `{"leader":"m2","sync_standby":"m3","quorum":0}`)
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if _, _, exists := c.cache.Raw(state.Passed(database)); exists {
+			return errors.New("it is not forgotten")
+		}
+		return nil
+	})
 }
 
 func TestQuorumProvesNothingOfAPrimaryThatNeedsNobody(t *testing.T) {
@@ -133,22 +262,6 @@ func TestStonithProvesWhereNobodyCuts(t *testing.T) {
 	}
 }
 
-func TestLeaseProvesByAge(t *testing.T) {
-	t.Parallel()
-	c := newCourt(t, quorum3)
-	c.host("a", silent)
-	tr := c.trial()
-	untilSuspected(c, "a")
-	proof, err := (&lease{trial: tr}).Fence(t.Context(), tr.c.Leadership, "a")
-	if err != nil || proof.Method != "lease" {
-		t.Fatalf("%+v, %v", proof, err)
-	}
-	answer, err := c.store.Client.TimeToLive(t.Context(), c.lease)
-	if err != nil || answer.GrantedTTL-answer.TTL < patroni.SelfDemotion {
-		t.Errorf("proved when the lease was %d s old: %v", answer.GrantedTTL-answer.TTL, err)
-	}
-}
-
 // untilSuspected waits until a host is silent enough.
 func untilSuspected(c *court, host string) {
 	c.Helper()
@@ -158,31 +271,6 @@ func untilSuspected(c *court, host string) {
 		}
 		return nil
 	})
-}
-
-func TestLeaseRefuses(t *testing.T) {
-	t.Parallel()
-	c := newCourt(t, quorum3)
-	tr := c.trial()
-	f := &lease{trial: tr}
-	if _, err := f.Fence(t.Context(), tr.c.Leadership, "a"); !errors.Is(err, fence.ErrRefused) || !errors.Is(err, errAlive) {
-		t.Errorf("of a host that is heard: %v", err)
-	}
-	c.host("a", silent)
-	untilSuspected(c, "a")
-	for _, h := range []string{"b", "c"} {
-		c.put(state.Put(state.Witness(tr.c.ID, h), fence.Witness{Case: tr.c.ID, Host: h, Postgres: h == "c"}))
-	}
-	if _, err := f.Fence(t.Context(), tr.c.Leadership, "a"); !errors.Is(err, fence.ErrRefused) || !errors.Is(err, errHalf) {
-		t.Errorf("of a PostgreSQL without a Patroni: %v", err)
-	}
-	c.put(state.Put(state.Witness(tr.c.ID, "c"), fence.Witness{Case: tr.c.ID, Host: "c"}))
-	if _, err := c.store.Client.Revoke(t.Context(), c.lease); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Fence(t.Context(), tr.c.Leadership, "a"); !errors.Is(err, fence.ErrMoved) {
-		t.Errorf("of a lease that has ended: %v", err)
-	}
 }
 
 func TestEvidence(t *testing.T) {

@@ -84,6 +84,8 @@ func (j *Judge) Run(ctx context.Context) error {
 // round judges every host once.
 func (j *Judge) round(ctx context.Context) {
 	j.adopt(ctx)
+	j.hearPleas(ctx)
+	j.tidy(ctx)
 	suspects := map[string]bool{}
 	var news []state.Op
 	for _, h := range state.ViewAll[member.Host](j.Cache, state.HostRoot) {
@@ -163,13 +165,17 @@ func (j *Judge) try(ctx context.Context, layout plan.Layout, m plan.Placed) {
 	if err != nil || leadership.Leader != m.Name || !leadership.Replaceable() {
 		return // nobody could take over: waiting is all there is
 	}
-	now := time.Now().UTC()
-	j.begin(ctx, &trial{judge: j, layout: layout, done: make(chan struct{}), c: fence.Case{
+	j.begin(ctx, &trial{judge: j, layout: layout, done: make(chan struct{}), c: caseOf(layout, m, time.Now().UTC(), leadership)})
+}
+
+// caseOf is a new case against a primary.
+func caseOf(layout plan.Layout, m plan.Placed, now time.Time, l fence.Leadership) fence.Case {
+	return fence.Case{
 		ID: fmt.Sprintf("%s-%016x", layout.ID, now.UnixNano()), Phase: fence.Suspected,
-		Leadership: leadership, Host: m.Host, Opened: now,
+		Leadership: l, Host: m.Host, Opened: now,
 		Postgres: m.Listen(),
 		Patroni:  fmt.Sprintf("%s:%d", m.Address, m.RESTPort),
-	}})
+	}
 }
 
 func (j *Judge) begin(ctx context.Context, t *trial) {

@@ -59,6 +59,8 @@ var (
 	errAnswers = errors.New("a witness reaches the primary's Patroni and its PostgreSQL")
 	errHalf    = errors.New("a witness reaches either the primary's Patroni or its PostgreSQL, not both")
 	errNobody  = errors.New("a witness has not answered")
+	// errOvertaken: another member has the leader key.
+	errOvertaken = errors.New("another member has the leader key")
 )
 
 // proceed takes a case through its phases.
@@ -79,16 +81,59 @@ func (t *trial) proceed(ctx context.Context) error {
 		}
 	}
 	if t.c.Phase == fence.Cutting {
-		proof, err := t.prove(ctx)
-		if err != nil {
-			return err
+		if t.revision == 0 { // it was opened by a plea
+			if err := t.keep(ctx); err != nil {
+				return err
+			}
 		}
-		t.c.Proof = proof
-		if err := t.revoke(ctx); err != nil {
+		if err := t.fence(ctx); err != nil {
 			return err
 		}
 	}
 	return t.waitForOldPrimary(ctx)
+}
+
+// fence takes the key away by a proof, or sees that the primary has lost it by itself.
+func (t *trial) fence(ctx context.Context) error {
+	proof, err := t.prove(ctx)
+	if errors.Is(err, errOvertaken) {
+		proof = fence.Proof{Method: "gate", Text: "its lease ended by itself; who takes its place is counted at the gate", At: time.Now().UTC()}
+	} else if err != nil {
+		return err
+	}
+	t.c.Proof, t.c.Waiting = proof, ""
+	if proof.Method == "quorum" {
+		t.c.Candidates = fence.Candidates(t.c.Leadership.Sync, t.cutMembers())
+	}
+	return t.revoke(ctx)
+}
+
+// overtaken answers an error when there is nothing to prove any more: the host is heard
+// while its primary leads, leadership moved, or another member has the key and all help
+// for its gate that can be had.
+func (t *trial) overtaken() error {
+	l := t.c.Leadership
+	leader, revision, _ := t.judge.Cache.Raw(patroni.LeaderKey(l.Database))
+	_, sync, _ := t.judge.Cache.Raw(patroni.SyncKey(l.Database))
+	switch {
+	case string(leader) == "":
+		return nil
+	case string(leader) != l.Leader:
+		if len(fence.Unfenced(l.Sync, string(leader), t.cutMembers())) == 0 || t.serves(string(leader)) {
+			return errOvertaken
+		}
+		return nil
+	case revision != l.LeaderRevision || sync != l.SyncRevision:
+		return fmt.Errorf("%s leads on: %w", l.Leader, fence.ErrMoved)
+	case t.judge.Pulse.Silence(t.c.Host) < t.judge.suspicion():
+		return errAlive
+	}
+	return nil
+}
+
+// serves: this member is the primary by now, as its own host says.
+func (t *trial) serves(name string) bool {
+	return t.judge.serves(t.c.Leadership.Database, name, t.hostOf(name))
 }
 
 // keep makes the case durable, for agents to see and for the next judge.
@@ -254,11 +299,18 @@ func (t *trial) reread(ctx context.Context) error {
 	return err
 }
 
+func cause(c fence.Case) string {
+	if c.Proof.Method == "gate" {
+		return "the lease of " + c.Leadership.Leader + " on " + c.Host + " ended by itself"
+	}
+	return "host " + c.Host + " was lost"
+}
+
 // incident is what the post-mortem of a case needs.
 func incident(c fence.Case) state.Op {
 	i := fence.Incident{
 		Kind: fence.Failover, Database: c.Leadership.Database, Member: c.Leadership.Leader, Host: c.Host,
-		Cause: "host " + c.Host + " was lost", Detected: c.Cut, Fenced: c.Proof.At, Revoked: c.RevokedAt,
+		Cause: cause(c), Detected: c.Cut, Fenced: c.Proof.At, Revoked: c.RevokedAt,
 		Proof: c.Proof, Evidence: c.Evidence,
 	}
 	return state.Put(state.Incident(i.Database, fmt.Sprintf("%016x", i.Detected.UnixNano())), i)

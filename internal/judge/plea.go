@@ -1,0 +1,91 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/fence"
+	"howdah/internal/member"
+	"howdah/internal/plan"
+	"howdah/internal/state"
+)
+
+// hearPleas opens a case for every promotion that waits at its gate, against the primary
+// before: its standbys cut themselves off, and so the count comes together. That primary
+// has lost its key already: nobody has to bear witness.
+func (j *Judge) hearPleas(ctx context.Context) {
+	for _, p := range state.ViewAll[fence.Plea](j.Cache, state.PleaRoot) {
+		plea := p.Value
+		leader, revision, _ := j.Cache.Raw(patroni.LeaderKey(plea.Database))
+		layout, err := state.Load[plan.Layout](j.Cache, state.Layout(plea.Database))
+		if errors.Is(err, state.ErrNotFound) || string(leader) == plea.Old.Leader {
+			j.remove(ctx, p.Key, p.Revision)
+			continue
+		}
+		key := state.Fence(plea.Database, plea.Old.Leader)
+		if _, _, known := j.Cache.Raw(key); err != nil || known || j.open[key] != nil || string(leader) != plea.Member {
+			continue
+		}
+		for _, m := range layout.Value.Members {
+			if m.Name == plea.Old.Leader {
+				now := time.Now().UTC()
+				c := caseOf(layout.Value, m, now, fence.Leadership{
+					Database: plea.Database, Leader: m.Name, LeaderRevision: revision, Sync: plea.Old,
+				})
+				c.Phase, c.Cut, c.Evidence = fence.Cutting, now, []string{fmt.Sprintf("%s waits at its gate: %s", plea.Member, plea.Why)}
+				j.begin(ctx, &trial{judge: j, layout: layout.Value, done: make(chan struct{}), c: c})
+			}
+		}
+	}
+}
+
+// tidy removes what has served its purpose: words on hosts that are heard, and who was
+// let through once it serves, or once the primary before it serves on all the same.
+func (j *Judge) tidy(ctx context.Context) {
+	for _, s := range state.ViewAll[fence.Sworn](j.Cache, state.SwornRoot) {
+		if j.Pulse.Silence(s.Value.Host) < j.suspicion() {
+			j.remove(ctx, s.Key, s.Revision)
+		}
+	}
+	for _, p := range state.ViewAll[fence.Passed](j.Cache, state.PassedRoot) {
+		if _, _, exists := j.Cache.Raw(state.Layout(p.Value.Database)); !exists || j.settled(*p.Value) {
+			j.remove(ctx, p.Key, p.Revision)
+		}
+	}
+}
+
+// settled: the member that was let through is the primary and has said so itself, or the
+// one before it is.
+func (j *Judge) settled(p fence.Passed) bool {
+	leader, _, _ := j.Cache.Raw(patroni.LeaderKey(p.Database))
+	text, _, _ := j.Cache.Raw(patroni.SyncKey(p.Database))
+	sync, err := patroni.ParseSync(text)
+	if err != nil || sync.Leader != string(leader) || sync.Leader != p.Member && sync.Leader != p.Old {
+		return false
+	}
+	layout, err := state.Load[plan.Layout](j.Cache, state.Layout(p.Database))
+	if err != nil {
+		return false
+	}
+	for _, m := range layout.Value.Members {
+		if m.Name == sync.Leader {
+			return j.serves(p.Database, m.Name, m.Host)
+		}
+	}
+	return false
+}
+
+// serves: a member takes writes, as its host says, which is heard.
+func (j *Judge) serves(database, name, host string) bool {
+	report, err := state.Load[member.Report](j.Cache, state.Report(host, plan.ID(database, name)))
+	return err == nil && report.Value.Ready && !report.Value.InRecovery && j.Pulse.Silence(host) < j.suspicion()
+}
+
+func (j *Judge) remove(ctx context.Context, key string, revision int64) {
+	if _, err := j.commit(ctx, state.Remove(key, revision)); err != nil && ctx.Err() == nil && !errors.Is(err, state.ErrConflict) {
+		j.Log.Warn("remove a record", "key", key, "error", err)
+	}
+}
