@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -88,9 +89,13 @@ func runAgent(ctx context.Context, o *options, f agentFlags) error {
 	if err != nil {
 		return err
 	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find own program: %w", err)
+	}
 	a, err := agent.New(ctx, agent.Config{
 		Name: f.name, Zone: f.zone, Address: f.address, Dir: dir, HomeID: m.HomeID, Version: version,
-		Etcd: m.Etcd, Control: m.Control, Identity: identity, Log: log, Hang: f.hang,
+		Etcd: m.Etcd, Control: m.Control, Identity: identity, Log: log, Hang: f.hang, Program: program,
 		Remember: func(control []string) {
 			kept, _, err := loadMember(options.dir)
 			if err == nil {

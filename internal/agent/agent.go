@@ -36,7 +36,7 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what an agent is started with. All fields but Hang are required.
+// Config is what an agent is started with. All fields but Hang and Program are required.
 type Config struct {
 	Name, Zone string
 	Address    string // of this host, as others reach it
@@ -48,6 +48,9 @@ type Config struct {
 	Identity   *certs.Identity
 	// Hang says when a PostgreSQL counts as hanging; zero is DefaultHangPatience.
 	Hang HangPatience
+	// Program is our own program, which members run as their gate (package gate). "":
+	// they have none.
+	Program string
 	// Remember is told of the control planes when they change, for the next start.
 	Remember func(control []string)
 	Log      *slog.Logger
@@ -97,6 +100,9 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		a.Hang = DefaultHangPatience
 	}
 	if err := a.makeDirs(); err != nil {
+		return nil, err
+	}
+	if err := a.placeGate(); err != nil {
 		return nil, err
 	}
 	a.procs, err = proc.Open(proc.Config{
@@ -332,7 +338,7 @@ func (a *Agent) patroniMember(as member.Assignment, install postgres.Install, ho
 		BinDir: install.BinDir, InitDB: filepath.Join(dir, initdbScript),
 		SocketDir: a.runDir(), EtcdHosts: hosts, OSUsers: a.osUsers(),
 		Parameters: as.Parameters, Cluster: as.Cluster,
-		Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,
+		Gate: a.gateCommand(), Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,
 		RequireTLS: as.RequireTLS, Allow: as.Allow, Tokens: a.tokens(as), Generation: as.Generation,
 	}
 }

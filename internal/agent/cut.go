@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -19,10 +18,11 @@ import (
 // confirmation of theirs reaches one any more.
 type cutter interface {
 	name() string
-	// sync makes exactly these cuts real, lifts all others, and answers those that
-	// hold: also when it answers an error, of the rest. It is idempotent, and cheap
-	// when nothing changes.
-	sync(ctx context.Context, cuts []cut) ([]cut, error)
+	// sync makes exactly these cuts real, lifts all others, and tells of those that
+	// hold, as soon as they do: also when it answers an error, of the rest, and also
+	// after it has returned. It is idempotent, cheap when nothing changes, and does not
+	// wait for a standby that is sick.
+	sync(ctx context.Context, cuts []cut, made func(...cut)) error
 }
 
 // chooseCutter prefers the kernel: its cut does not depend on any process.
@@ -67,7 +67,7 @@ func (k *kernelCutter) try(ctx context.Context) error {
 	return nft(ctx, cutRules(k.table+trySuffix, nil))
 }
 
-func (k *kernelCutter) sync(ctx context.Context, cuts []cut) ([]cut, error) {
+func (k *kernelCutter) sync(ctx context.Context, cuts []cut, made func(...cut)) error {
 	var addresses []string
 	for _, c := range cuts {
 		addresses = append(addresses, c.from.Postgres, c.from.Patroni)
@@ -75,14 +75,15 @@ func (k *kernelCutter) sync(ctx context.Context, cuts []cut) ([]cut, error) {
 	slices.Sort(addresses)
 	addresses = slices.Compact(addresses)
 	if len(addresses) == 0 && k.clear {
-		return nil, nil
+		return nil
 	}
 	// A cut is set again at every look: someone else may have flushed the rules.
 	if err := nft(ctx, cutRules(k.table, addresses)); err != nil {
-		return nil, err
+		return err
 	}
 	k.clear = len(addresses) == 0
-	return cuts, nil
+	made(cuts...)
+	return nil
 }
 
 // cutRules is the whole table, replaced in one transaction. Resets pass: a
@@ -140,31 +141,78 @@ func nft(ctx context.Context, rules string) error {
 // receiverCutter ends the WAL receiver of a standby and gives it no address to
 // connect to again, for hosts that may not change the kernel's rules. Patroni
 // may promote such a standby like any other.
-type receiverCutter struct{ agent *Agent }
+type receiverCutter struct {
+	agent *Agent
+
+	mu   sync.Mutex
+	busy map[*runner]*dealing // guarded by mu
+}
+
+// dealing is a standby that is being dealt with, and what is wanted of it next.
+type dealing struct {
+	again bool
+	next  []cut
+}
 
 func (c *receiverCutter) name() string { return "receiver" }
 
-// sync deals with all standbys at once: one that is sick keeps nobody waiting. A cut
-// is made again at every look, because Patroni tries to undo it.
-func (c *receiverCutter) sync(ctx context.Context, cuts []cut) ([]cut, error) {
-	needed := slices.DeleteFunc(slices.Clone(cuts), func(c cut) bool { return !c.standby.mustBeCut(c.from) })
-	var mu sync.Mutex
-	failed := map[*runner]error{} // guarded by mu
-	var all sync.WaitGroup
+// sync deals with all standbys at once, and does not wait for them: one that is sick, or
+// whose disk hangs, delays nobody else. A cut is made again at every look, because
+// Patroni tries to undo it.
+func (c *receiverCutter) sync(ctx context.Context, cuts []cut, made func(...cut)) error {
 	for _, r := range c.agent.allRunners() {
-		wanted := slices.ContainsFunc(needed, func(c cut) bool { return c.standby == r })
-		if !wanted && !r.isCut() {
+		own := slices.DeleteFunc(slices.Clone(cuts), func(c cut) bool { return c.standby != r })
+		if !c.begin(r, own) {
 			continue
 		}
-		all.Go(func() {
-			if err := r.cutReceiver(ctx, wanted); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failed[r] = err
+		r.done.Go(func() {
+			for more := true; more; own, more = c.next(r) {
+				if err := c.deal(ctx, r, own, made); err != nil && ctx.Err() == nil {
+					r.log.Error("cut off a lost primary", "error", err)
+				}
 			}
 		})
 	}
-	all.Wait()
-	made := slices.DeleteFunc(needed, func(c cut) bool { return failed[c.standby] != nil })
-	return made, errors.Join(slices.Collect(maps.Values(failed))...)
+	return nil
+}
+
+// deal makes or lifts the cut of one standby, as the cases want that name it.
+func (c *receiverCutter) deal(ctx context.Context, r *runner, own []cut, made func(...cut)) error {
+	needed := slices.DeleteFunc(own, func(c cut) bool { return !r.mustBeCut(c.from) })
+	if len(needed) == 0 && !r.isCut() {
+		return nil
+	}
+	if err := r.cutReceiver(ctx, len(needed) > 0); err != nil {
+		return err
+	}
+	made(needed...)
+	return nil
+}
+
+// begin reports whether nobody deals with a standby; whoever does is told what is wanted.
+func (c *receiverCutter) begin(r *runner, own []cut) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d := c.busy[r]; d != nil {
+		d.again, d.next = true, own
+		return false
+	}
+	if c.busy == nil {
+		c.busy = map[*runner]*dealing{}
+	}
+	c.busy[r] = &dealing{}
+	return true
+}
+
+// next is what was wanted meanwhile.
+func (c *receiverCutter) next(r *runner) (own []cut, more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.busy[r]
+	if !d.again {
+		delete(c.busy, r)
+		return nil, false
+	}
+	own, d.again, d.next = d.next, false, nil
+	return own, true
 }

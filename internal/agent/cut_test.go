@@ -55,7 +55,7 @@ func TestKernelCut(t *testing.T) {
 		t.Skipf("needs rules in the kernel: %v", err)
 	}
 	t.Cleanup(func() {
-		if _, err := k.sync(context.Background(), nil); err != nil {
+		if err := k.sync(context.Background(), nil, nobody); err != nil {
 			t.Error(err)
 		}
 		if exec.Command("nft", "list", "table", "inet", k.table).Run() == nil {
@@ -66,7 +66,7 @@ func TestKernelCut(t *testing.T) {
 	server, client := lost.accept(t)
 	cuts := []cut{{from: fence.Case{Postgres: lost.Addr().String(), Patroni: testkit.FreeAddr(t)}}}
 	for range 2 { // the second time it mends what someone flushed
-		if _, err := k.sync(t.Context(), cuts); err != nil {
+		if err := k.sync(t.Context(), cuts, nobody); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := net.DialTimeout("tcp", lost.Addr().String(), 5*time.Second); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -76,7 +76,7 @@ func TestKernelCut(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	if _, err := k.sync(t.Context(), cuts); err != nil {
+	if err := k.sync(t.Context(), cuts, nobody); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := server.Write([]byte("commit confirmed")); err != nil {
@@ -87,11 +87,14 @@ func TestKernelCut(t *testing.T) {
 		t.Errorf("%d bytes of the lost primary arrived, %v", n, err)
 	}
 	other.accept(t)
-	if _, err := k.sync(t.Context(), nil); err != nil {
+	if err := k.sync(t.Context(), nil, nobody); err != nil {
 		t.Fatal(err)
 	}
 	lost.accept(t)
 }
+
+// nobody is told of cuts.
+func nobody(...cut) {}
 
 type listener struct{ net.Listener }
 

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,9 +26,9 @@ const (
 // cutting the own standbys off, and by giving in when the own primary was
 // replaced. It belongs to one goroutine.
 type fences struct {
-	agent    *Agent
-	seen     map[string]*watching // by the case's id
-	reported map[string]bool      // keys of cuts that were told of
+	agent   *Agent
+	seen    map[string]*watching // by the case's id
+	reports *cutReports
 }
 
 // watching is one case as this host deals with it.
@@ -48,7 +47,7 @@ type cut struct {
 func (c cut) key() string { return state.Cut(c.from.ID, c.standby.name()) }
 
 func (a *Agent) followFences(ctx context.Context) error {
-	f := &fences{agent: a, seen: map[string]*watching{}, reported: map[string]bool{}}
+	f := &fences{agent: a, seen: map[string]*watching{}, reports: newCutReports(a)}
 	cache := state.NewCache(a.store.Client, a.Log, state.FenceRoot)
 	changed := make(chan struct{}, 1)
 	changed <- struct{}{} // cuts that an earlier agent left are mended at once
@@ -60,6 +59,7 @@ func (a *Agent) followFences(ctx context.Context) error {
 	})
 	var follow sync.WaitGroup
 	follow.Go(func() { _ = cache.Run(ctx) })
+	follow.Go(func() { f.reports.run(ctx) })
 	defer follow.Wait()
 	if cache.Loaded(ctx) != nil {
 		return nil
@@ -97,12 +97,8 @@ func (f *fences) update(ctx context.Context, open []state.Record[fence.Case]) {
 		}
 	}
 	// Cut first: everything else waits for it.
-	made, err := f.agent.cut.sync(ctx, wanted)
-	if err != nil {
+	if err := f.agent.cut.sync(ctx, wanted, f.reports.made); err != nil {
 		f.agent.Log.Error("cut off a lost primary", "error", err)
-	}
-	for _, c := range made {
-		f.reportCut(ctx, c)
 	}
 	for _, record := range open {
 		f.follow(ctx, record.Value)
@@ -118,11 +114,7 @@ func (f *fences) forget(current map[string]bool) {
 			delete(f.seen, id)
 		}
 	}
-	for key := range f.reported {
-		if id, _, _ := strings.Cut(state.Tail(key, state.CutRoot), "/"); !current[id] {
-			delete(f.reported, key)
-		}
-	}
+	f.reports.forget(current)
 }
 
 // ownStandbys are this host's members that could confirm commits to the primary.
@@ -154,7 +146,7 @@ func (f *fences) follow(ctx context.Context, c fence.Case) {
 	f.seen[c.ID] = &watching{phase: c.Phase, cancel: cancel}
 	switch own := f.ownStandbys(c); {
 	case c.Host == f.agent.Name:
-		if c.Phase == fence.Revoked {
+		if c.Wanted() {
 			f.giveIn(ctx, c)
 		}
 	case c.Phase == fence.Suspected && len(own) > 0:
@@ -168,33 +160,21 @@ func (f *fences) giveIn(ctx context.Context, c fence.Case) {
 	r := f.agent.runner(ctx, id)
 	r.do(func(ctx context.Context) {
 		l, err := r.leadership(ctx)
-		if err == nil && l.Leader == c.Leadership.Leader {
-			return // it was elected again
+		switch {
+		case err == nil && l.Leader == c.Leadership.Leader:
+			return // it was elected again, or leads still
+		case c.Phase != fence.Revoked && (err != nil || l.Leader == ""):
+			return // nobody else leads yet: its Patroni may
 		}
 		r.log.Warn("this primary was replaced while the host was silent", "case", c.ID)
-		if r.killAll(ctx, "primary was replaced") {
+		if proof, ok := r.kill(ctx, "primary was replaced"); ok {
+			if err == nil {
+				r.tellDeath(ctx, proof, l)
+			}
 			r.tellWALEnd(ctx, c)
 		}
 		r.retry = backoff{}
 	})
-}
-
-// reportCut tells of a cut that was made, once.
-func (f *fences) reportCut(ctx context.Context, c cut) {
-	if f.reported[c.key()] {
-		return
-	}
-	report := fence.CutReport{
-		Case: c.from.ID, Host: f.agent.Name, Member: c.standby.name(), How: f.agent.cut.name(),
-		LSN: c.standby.probe.last().facts.LSN, At: time.Now().UTC(),
-	}
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
-	defer cancel()
-	if _, err := f.agent.store.Commit(ctx, state.Put(c.key(), report)); err != nil {
-		f.agent.Log.Warn("report cut", "case", c.from.ID, "error", err)
-		return // tried again at the next look
-	}
-	f.reported[c.key()] = true
 }
 
 // witness looks at the suspected primary until the case moves on.

@@ -29,7 +29,7 @@ type knife struct {
 
 func (k *knife) name() string { return "knife" }
 
-func (k *knife) sync(_ context.Context, cuts []cut) ([]cut, error) {
+func (k *knife) sync(_ context.Context, cuts []cut, tell func(...cut)) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.cuts = nil
@@ -42,7 +42,8 @@ func (k *knife) sync(_ context.Context, cuts []cut) ([]cut, error) {
 		made = append(made, c)
 	}
 	slices.Sort(k.cuts)
-	return made, k.err
+	tell(made...)
+	return k.err
 }
 
 func (k *knife) fail(err error, only string) {

@@ -157,7 +157,7 @@ func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, inciden
 	incident.Fenced, incident.Proof = proof.At, proof
 	call, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
-	if err := fence.Revoke(call, r.agent.store.Client, l, incident.Proof); err != nil {
+	if err := fence.Revoke(call, r.agent.store.Client, l, incident.Proof, r.death(incident.Proof)); err != nil {
 		// The member is dead all the same: Patroni sorts the rest out by its lease.
 		return fmt.Errorf("leadership could not be revoked: %w", err)
 	}
@@ -170,6 +170,25 @@ func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, inciden
 	return nil
 }
 
+// death tells gates that this member runs no more.
+func (r *runner) death(p fence.Proof) state.Op {
+	return state.Put(state.Death(r.database(), r.name()), fence.Death{
+		Database: r.database(), Member: r.name(), Host: r.agent.Name, Proof: p, At: time.Now().UTC(),
+	})
+}
+
+// tellDeath does so while the leader key is as it was before the death, which is not
+// told again later: the member may be let through by then.
+func (r *runner) tellDeath(ctx context.Context, p proc.Proof, l fence.Leadership) {
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	_, err := r.agent.store.Commit(ctx, state.Unchanged(patroni.LeaderKey(l.Database), l.LeaderRevision),
+		r.death(fence.Proof{Method: "killed", Text: p.Evidence, At: p.At}))
+	if err != nil {
+		r.log.Warn("tell of a death", "error", err)
+	}
+}
+
 // record keeps an incident for the post-mortem.
 func (r *runner) record(ctx context.Context, incident fence.Incident) {
 	r.tell(ctx, state.Put(state.Incident(incident.Database, fmt.Sprintf("%016x", incident.Detected.UnixNano())), incident))
@@ -177,18 +196,24 @@ func (r *runner) record(ctx context.Context, incident fence.Incident) {
 
 // killAll ends every process of the member, proved.
 func (r *runner) killAll(ctx context.Context, why string) bool {
+	_, ok := r.kill(ctx, why)
+	return ok
+}
+
+// kill is killAll with its proof.
+func (r *runner) kill(ctx context.Context, why string) (proc.Proof, bool) {
 	proof, err := r.group.Kill(ctx)
 	if err != nil {
 		r.problem, r.detail = member.CannotContain, err.Error()
 		r.log.Error("kill member", "why", why, "error", err)
-		return false
+		return proof, false
 	}
 	if proof.Found > 0 {
 		r.log.Info("killed", "why", why, "processes", proof.Found)
 	}
 	r.patroni.clear()
 	r.postmaster.clear()
-	return true
+	return proof, true
 }
 
 // checkHang starts a Patroni again that has neither a PostgreSQL nor a child that

@@ -104,7 +104,7 @@ func (r *runner) tell(ctx context.Context, op state.Op) {
 			}
 			r.log.Warn("tell", "error", err)
 			select {
-			case <-r.closed:
+			case <-r.inbox.gone:
 				return
 			case <-time.After(writeAgain):
 			}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -93,8 +94,8 @@ func TestMustBeCut(t *testing.T) {
 // noCutter leaves cutting to the test.
 type noCutter struct{}
 
-func (noCutter) name() string                               { return "none" }
-func (noCutter) sync(context.Context, []cut) ([]cut, error) { return nil, nil }
+func (noCutter) name() string                                    { return "none" }
+func (noCutter) sync(context.Context, []cut, func(...cut)) error { return nil }
 
 // pair is a primary and a synchronous standby, with the real Patroni, on one host.
 type pair struct {
@@ -165,8 +166,8 @@ func (p *pair) cuts(cutter *receiverCutter, cases ...fence.Case) {
 	}
 	var made []cut
 	testkit.Eventually(p.T, soon, func() (err error) {
-		made, err = cutter.sync(p.Context(), wanted)
-		return err
+		made = nil
+		return cutter.deal(p.Context(), p.agent.runner(p.Context(), p.standby.ID), slices.Clone(wanted), func(c ...cut) { made = append(made, c...) })
 	})
 	for _, c := range cases {
 		if c.Phase == fence.Cutting && len(made) == 0 {

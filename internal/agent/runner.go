@@ -49,9 +49,8 @@ type runner struct {
 	fencing  atomic.Bool // the latter
 	doomed   atomic.Bool // it was killed, and not everything is proved gone
 
-	inbox  chan func(context.Context) // work for the goroutine
-	closed chan struct{}              // the goroutine takes no more work
-	done   sync.WaitGroup
+	inbox *inbox // work for the goroutine
+	done  sync.WaitGroup
 
 	// All below belongs to the goroutine.
 	want       member.Assignment
@@ -109,7 +108,7 @@ func (w *watched) clear() {
 
 func newRunner(a *Agent, id string) *runner {
 	log := a.Log.With("member", id)
-	r := &runner{agent: a, id: id, log: log, inbox: make(chan func(context.Context), 16), closed: make(chan struct{})}
+	r := &runner{agent: a, id: id, log: log, inbox: newInbox()}
 	r.probe, r.publisher, r.logs = newProber(a, id), newPublisher(a), newLogKeeper(a.logDir(id), log)
 	r.leases = &leaseWatch{agent: a, tell: func(p proc.Process, look leaseLook) {
 		r.do(func(context.Context) { r.endHung(p, look) })
@@ -124,13 +123,9 @@ func (r *runner) start(ctx context.Context) {
 
 func (r *runner) wait() { r.done.Wait() }
 
-// do hands work to the runner's goroutine; it is dropped when that has ended.
-func (r *runner) do(work func(context.Context)) {
-	select {
-	case r.inbox <- work:
-	case <-r.closed:
-	}
-}
+// do hands work to the runner's goroutine, and does not wait; it is dropped when that
+// has ended.
+func (r *runner) do(work func(context.Context)) { r.inbox.put(work) }
 
 func (r *runner) assign(a member.Assignment) {
 	r.do(func(context.Context) { r.accept(a) })
@@ -142,7 +137,7 @@ func (r *runner) refuse(err error) {
 
 // run is the goroutine of the member.
 func (r *runner) run(ctx context.Context) {
-	defer close(r.closed)
+	defer r.inbox.close()
 	var err error
 	if r.group, err = r.agent.procs.Group(groupName(r.id)); err != nil {
 		r.log.Error("open process group", "error", err)
@@ -163,8 +158,10 @@ func (r *runner) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case work := <-r.inbox:
-			work(ctx)
+		case <-r.inbox.ready:
+			if work := r.inbox.take(); work != nil {
+				work(ctx)
+			}
 		case exit := <-r.patroni.exit:
 			r.patroni.clear()
 			r.patroniDied(exit)
