@@ -130,6 +130,8 @@ func (f *fake) verb(verb string, body []byte) any {
 			f.moves = f.moves[1:]
 		}
 		return admin.DrainAnswer{Draining: true, Moves: moves}
+	case admin.VerbHostOff:
+		return admin.HostOffAnswer{Databases: []string{"billing", "orders"}}
 	case admin.VerbKeyCreate:
 		return admin.KeyCreateAnswer{Key: fakeKeys[1], Secret: "shown-this-once"}
 	case admin.VerbKeyList:

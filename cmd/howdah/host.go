@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,7 @@ import (
 func newHost(o *options) *cobra.Command {
 	host := group("host", "List, drain and forget hosts",
 		"Hosts are the machines that databases run on, each in an Availability Zone. `howdah status --join` shows how one joins.",
-		newHostList(o), newHostDrain(o), newHostUndrain(o), newHostForget(o),
+		newHostList(o), newHostDrain(o), newHostUndrain(o), newHostForget(o), newHostOff(o),
 	)
 	host.Aliases = []string{"hosts"}
 	return host
@@ -66,6 +67,52 @@ func newHostForget(o *options) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
+}
+
+func newHostOff(o *options) *cobra.Command {
+	var yes, dryRun bool
+	cmd := &cobra.Command{
+		Use: "off NAME", Short: "Swear that a lost host is off", Args: oneName, ValidArgsFunction: o.completeHosts,
+		Long: "Says that nothing runs on a host any more, because you switched it off or pulled its plug. That counts as proof: where " +
+			"nothing else proves that a lost primary acknowledges nothing, a standby is promoted by it. Should the host run on, " +
+			"acknowledged writes are lost. It is refused while the host is alive; the word counts until the host is heard again.",
+		Example: "  howdah host off zone-b --dry-run\n  howdah host off zone-b",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !yes && !dryRun {
+				question := fmt.Sprintf("If %s is not off, acknowledged writes will be lost. Type its name to swear that it is: ", args[0])
+				if err := o.confirm(question, args[0]); err != nil {
+					return err
+				}
+			}
+			return o.hostOff(cmd, args[0], dryRun)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show which databases have their primary there")
+	return cmd
+}
+
+func (o *options) hostOff(cmd *cobra.Command, host string, dryRun bool) error {
+	api, err := o.api(cmd)
+	if err != nil {
+		return err
+	}
+	var out admin.HostOffAnswer
+	if err := api.Admin(cmd.Context(), admin.VerbHostOff, admin.HostOffRequest{Host: host, DryRun: dryRun}, &out); err != nil {
+		return err
+	}
+	return o.print(out, func() error {
+		led := strings.Join(out.Databases, ", ")
+		if led == "" {
+			led = "no database"
+		}
+		if dryRun {
+			o.say("%s has the primary of %s; nothing was changed", host, led)
+			return nil
+		}
+		o.say("%s counts as off; it had the primary of %s", host, led)
+		return nil
+	})
 }
 
 // hostView is the answer of commands that change a host.

@@ -29,6 +29,7 @@ const (
 	VerbDrain      = "drain"       // DrainRequest, DrainAnswer
 	VerbUndrain    = "undrain"     // HostRequest, Nothing
 	VerbForgetHost = "forget-host" // HostRequest, Nothing
+	VerbHostOff    = "host-off"    // HostOffRequest, HostOffAnswer
 	VerbWipe       = "wipe"        // Nothing, WipeAnswer
 	VerbKeyCreate  = "key-create"  // KeyCreateRequest, KeyCreateAnswer
 	VerbKeyList    = "key-list"    // Nothing, KeyListAnswer
@@ -111,6 +112,19 @@ type FailoversAnswer struct {
 // HostRequest names a host.
 type HostRequest struct {
 	Host string `json:"host"`
+}
+
+// HostOffRequest is an operator's word that a host is off, or asks only what it would
+// mean.
+type HostOffRequest struct {
+	Host   string `json:"host"`
+	DryRun bool   `json:"dry_run,omitempty"`
+}
+
+// HostOffAnswer names the databases whose primary is on the host: another member may
+// take its place by that word.
+type HostOffAnswer struct {
+	Databases []string `json:"databases"`
 }
 
 // DrainRequest asks for a host to be emptied, or only what that would move.

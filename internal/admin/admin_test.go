@@ -38,7 +38,7 @@ var snake = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 func TestNamesAreSnakeCase(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	for _, v := range []any{
-		Status{}, DatabaseRequest{}, DatabaseAnswer{}, FailoversRequest{}, FailoversAnswer{}, HostRequest{}, DrainRequest{},
+		Status{}, DatabaseRequest{}, DatabaseAnswer{}, FailoversRequest{}, FailoversAnswer{}, HostRequest{}, HostOffRequest{}, HostOffAnswer{}, DrainRequest{},
 		DrainAnswer{}, WipeAnswer{}, Error{},
 	} {
 		names(t, reflect.TypeOf(v), seen)

@@ -30,6 +30,7 @@ var adminVerbs = map[string]adminVerb{
 	admin.VerbDrain:      {callTimeout, verb((*Server).adminDrain)},
 	admin.VerbUndrain:    {callTimeout, verb((*Server).adminUndrain)},
 	admin.VerbForgetHost: {callTimeout, verb((*Server).adminForgetHost)},
+	admin.VerbHostOff:    {callTimeout, verb((*Server).adminHostOff)},
 	admin.VerbWipe:       {wipeTimeout, verb((*Server).adminWipe)},
 	admin.VerbKeyCreate:  {callTimeout, verb((*Server).adminKeyCreate)},
 	admin.VerbKeyList:    {callTimeout, verb((*Server).adminKeyList)},

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"howdah/internal/admin"
 	"howdah/internal/client/testserver"
+	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
@@ -138,5 +140,27 @@ func TestForgottenHostsLeaveNothingButOrders(t *testing.T) {
 	reports, err := state.List[member.Report](t.Context(), s.Store, state.Report(host, ""))
 	if err != nil || len(reports) != 0 {
 		t.Errorf("reports of the forgotten host: %+v, %v", reports, err)
+	}
+}
+
+// A word on a host that is alive is no proof, and one on a lost host names what it is about.
+func TestHostOff(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	create(t, s, "single", false)
+	host := database(t, s, "single").Members[0].Host
+	_, err := call[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: "zone-x"})
+	wantCode(t, err, admin.CodeHostNotFound, http.StatusNotFound)
+	_, err = call[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: host})
+	wantCode(t, err, admin.CodeHostAlive, http.StatusConflict)
+	lose(t, s, host)
+	dry := must[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: host, DryRun: true})
+	_, err = state.Get[fence.Sworn](t.Context(), s.Store, state.Sworn(host))
+	if !slices.Contains(dry.Databases, "single") || !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("a dry run answers %v, and the word: %v", dry.Databases, err)
+	}
+	must[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: host})
+	word, err := state.Get[fence.Sworn](t.Context(), s.Store, state.Sworn(host))
+	if err != nil || word.Value.Host != host || !strings.Contains(word.Value.By, "root") {
+		t.Errorf("%+v, %v", word.Value, err)
 	}
 }

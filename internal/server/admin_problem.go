@@ -7,6 +7,7 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/engine/patroni"
+	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/spec"
@@ -26,6 +27,7 @@ const (
 	problemPlace    = "no-place"
 	problemPlan     = "held-up"
 	problemFence    = "fence-open"
+	problemProof    = "no-proof"
 	problemVersions = "version-differs"
 )
 
@@ -107,7 +109,9 @@ func (s *Server) databaseProblems(d subject) []admin.Problem {
 			Code: code, Subject: d.title(), ResourceID: d.common.ResourceID, Text: fmt.Sprintf(text, args...), Command: command,
 		})
 	}
-	if len(s.Cache.Keys(state.FencePrefix(d.Want.ID))) > 0 {
+	if why := s.unproved(d); why != "" {
+		add(problemProof, "", "nobody is promoted, so that nothing is lost: %s", why)
+	} else if len(s.Cache.Keys(state.FencePrefix(d.Want.ID))) > 0 {
 		add(problemFence, "", "its primary may be lost: the standbys' hosts are being asked, and it is fenced if they agree")
 	}
 	for _, m := range d.Layout.Members {
@@ -121,6 +125,44 @@ func (s *Server) databaseProblems(d subject) []admin.Problem {
 	}
 	d.addMissing(add)
 	return all
+}
+
+// unproved says why nobody takes the place of a lost primary, and what would help; "" if
+// nothing of the kind is known.
+func (s *Server) unproved(d subject) string {
+	for _, open := range state.LoadAll[fence.Case](s.Cache, state.FencePrefix(d.Want.ID)) {
+		if open.Value.Phase == fence.Cutting && open.Value.Waiting != "" {
+			return open.Value.Waiting + helpWithout(open.Value.Host)
+		}
+	}
+	plea, err := state.Load[fence.Plea](s.Cache, state.Plea(d.Want.ID))
+	if err != nil {
+		return ""
+	}
+	return d.pleaText(plea.Value)
+}
+
+// pleaText is what a promotion waits for.
+func (d subject) pleaText(p fence.Plea) string {
+	text := p.Member + " waits to be promoted, and " + p.Why
+	for _, name := range p.Missing {
+		text += "; " + name + " is on " + d.hostOf(name)
+	}
+	return text + helpWithout(d.hostOf(p.Old.Leader))
+}
+
+// helpWithout is what helps where the host of the old primary is lost.
+func helpWithout(host string) string {
+	return "; get the agents there to answer, or " + host + " itself, or switch that off and say so: howdah host off " + host
+}
+
+func (d subject) hostOf(name string) string {
+	for _, m := range d.Layout.Members {
+		if m.Name == name {
+			return m.Host
+		}
+	}
+	return "no host"
 }
 
 // addMissing tells what a running database should have and has not.
