@@ -162,6 +162,12 @@ func (s *story) writing(name string) *writers {
 	s.Helper()
 	config, err := s.rig.Config(s.Context(), name)
 	s.must(err, "find the endpoint")
+	return s.writingTo(config)
+}
+
+// writingTo starts writers at an endpoint.
+func (s *story) writingTo(config *pgx.ConnConfig) *writers {
+	s.Helper()
 	l := &ack.Load{Config: config, Table: fmt.Sprintf("acks_%d", time.Now().UnixNano()), Writers: 3, Pause: 5 * time.Millisecond}
 	s.must(l.Prepare(s.Context()), "prepare the load")
 	ctx, cancel := context.WithCancel(context.Background())

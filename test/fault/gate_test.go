@@ -1,0 +1,251 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/fence"
+	"howdah/internal/state"
+	"howdah/internal/testkit/patience"
+	"howdah/internal/testkit/rig"
+)
+
+// givenThree makes a cluster of three members, any one of two standbys of which confirms
+// each commit, with writers at it.
+func (s *story) givenThree() (database string, w *writers) {
+	s.Helper()
+	s.must(s.rig.CreateCluster(s.Context(), "fleet", 3), "create the cluster")
+	c, err := s.rig.Cluster(s.Context(), "fleet")
+	s.must(err, "find the cluster")
+	database = *c.DbClusterResourceId
+	s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), database, 2) })
+	config, err := s.rig.ClusterConfig(s.Context(), "fleet")
+	s.must(err, "find the endpoint")
+	return database, s.writingTo(config)
+}
+
+// standbys are the members that do not lead.
+func (s *story) standbys(database string) []rig.Member {
+	s.Helper()
+	leader := s.leader(database)
+	all, err := s.rig.Members(s.Context(), database)
+	s.must(err, "list members")
+	return slices.DeleteFunc(all, func(m rig.Member) bool { return m.Name == leader.Name })
+}
+
+// agent sends a signal to the agent of a member's host, and to nothing else there.
+func (s *story) agent(m rig.Member, sig syscall.Signal) {
+	s.Helper()
+	s.must(syscall.Kill(s.rig.PID("agent-"+m.ZoneLetter()), sig), "signal the agent of "+m.Host)
+}
+
+// goesOnAtTheElection has a frozen host go on at the very moment at which another member
+// gets the leader key, and answers which.
+func (s *story) goesOnAtTheElection(old rig.Member, within time.Duration) (next string) {
+	s.Helper()
+	key := patroni.LeaderKey(old.Database)
+	held, err := s.rig.Store.Client.Get(s.Context(), key)
+	s.must(err, "find the leader key")
+	watch := s.rig.Store.Client.Watch(s.Context(), key, clientv3.WithRev(held.Header.Revision+1))
+	deadline := time.After(within)
+	for {
+		select {
+		case answer := <-watch:
+			for _, e := range answer.Events {
+				if e.Type == clientv3.EventTypePut && string(e.Kv.Value) != old.Name {
+					s.must(old.Thaw(), "thaw the primary's host")
+					return string(e.Kv.Value)
+				}
+			}
+		case <-deadline:
+			s.Fatal("nobody was elected")
+		}
+	}
+}
+
+// primary waits until a member is the primary, and takes writes.
+func (s *story) primary(database, name string, within time.Duration) {
+	s.Helper()
+	s.eventually(within, func() error {
+		l, err := fence.Read(s.Context(), s.rig.Store.Client, database)
+		if err == nil && (l.Leader != name || l.Sync.Leader != name) {
+			err = fmt.Errorf("leadership %+v, want %s", l, name)
+		}
+		return err
+	})
+}
+
+// replaced waits until another member is the primary, and takes writes.
+func (s *story) replaced(database, old string, within time.Duration) {
+	s.Helper()
+	s.eventually(within, func() error {
+		l, err := fence.Read(s.Context(), s.rig.Store.Client, database)
+		if err == nil && (l.Sync.Leader != l.Leader || l.Leader == old || l.Leader == "") {
+			err = fmt.Errorf("leadership %+v", l)
+		}
+		return err
+	})
+}
+
+// recovers: a member is a standby, as it says itself.
+func (s *story) recovers(m rig.Member) (recovery bool, err error) {
+	config, err := s.rig.ConfigAt(m.Address, m.Port)
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(s.Context(), patience.For(5*time.Second))
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close(ctx)
+	return recovery, conn.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&recovery)
+}
+
+// patroniLog is what Patroni of a member has logged.
+func (s *story) patroniLog(database, name string) string {
+	s.Helper()
+	all, err := s.rig.Members(s.Context(), database)
+	s.must(err, "list members")
+	for _, m := range all {
+		if m.Name == name {
+			text, err := os.ReadFile(filepath.Join(filepath.Dir(m.DataDir()), patroni.LogDir, "patroni.log"))
+			s.must(err, "read Patroni's log")
+			return string(text)
+		}
+	}
+	return ""
+}
+
+// One standby's agent hangs, and cannot cut it off from a primary whose host only stood
+// still, and goes on at the moment of the election. Only that standby may be promoted,
+// because whoever is promoted leaves the old primary: the other one is cut off.
+func TestTheStandbyThatNobodyCutIsPromoted(t *testing.T) {
+	s := begin(t, nil)
+	id, w := s.givenThree()
+	old, others := s.leader(id), s.standbys(id)
+	hung, cut := others[0], others[1]
+	s.agent(hung, syscall.SIGSTOP)
+	defer s.agent(hung, syscall.SIGCONT)
+	s.must(old.Freeze(), "freeze the primary's host")
+	defer old.Thaw()
+	s.goesOnAtTheElection(old, 60*time.Second)
+	s.primary(id, hung.Name, 60*time.Second)
+	cases, err := state.List[fence.Case](s.Context(), s.rig.Store, state.FencePrefix(id))
+	s.must(err, "read the cases")
+	if len(cases) == 1 && !slices.Equal(cases[0].Value.Candidates, []string{hung.Name}) {
+		s.Errorf("by the judge's count %v may be promoted, want %s alone: %s is cut off", cases[0].Value.Candidates, hung.Name, cut.Name)
+	}
+	s.agent(hung, syscall.SIGCONT)
+	w.works(60 * time.Second)
+	s.eventually(90*time.Second, func() error { return s.rig.InSync(s.Context(), id, 2) })
+	w.nothingLost()
+}
+
+// Nobody can cut either standby off from a primary whose host stands still: nobody is
+// promoted, neither by the judge nor when the lease ends by itself, and status says who
+// would help. As soon as one agent answers, the other standby is promoted.
+func TestNobodyIsPromotedWithoutACount(t *testing.T) {
+	s := begin(t, nil)
+	id, w := s.givenThree()
+	old, others := s.leader(id), s.standbys(id)
+	for _, m := range others {
+		s.agent(m, syscall.SIGSTOP)
+		defer s.agent(m, syscall.SIGCONT)
+	}
+	s.must(old.Freeze(), "freeze the primary's host")
+	defer old.Thaw()
+	// Two leases long: first that of the judge's patience in older releases, then that of
+	// the lease itself, then the first gate's.
+	s.eventually(90*time.Second, func() error {
+		plea, err := state.Get[fence.Plea](s.Context(), s.rig.Store, state.Plea(id))
+		if err == nil && !strings.Contains(plea.Value.Why, "may still acknowledge writes") {
+			err = fmt.Errorf("it waits because %s", plea.Value.Why)
+		}
+		return err
+	})
+	for _, m := range others {
+		recovery, err := s.recovers(m)
+		s.must(err, "ask "+m.Name)
+		if !recovery {
+			s.Fatalf("%s was promoted, while %s may confirm what the old primary writes", m.Name, others[0].Name)
+		}
+	}
+	s.eventually(20*time.Second, func() error {
+		text, err := exec.CommandContext(s.Context(), binary, "status", "--home", s.rig.Home.Dir).Output()
+		if err == nil && !strings.Contains(string(text), "nobody is promoted, so that nothing is lost") {
+			err = fmt.Errorf("status says %s", text)
+		}
+		return err
+	})
+	s.agent(others[0], syscall.SIGCONT)
+	s.replaced(id, old.Name, 90*time.Second)
+	s.must(old.Thaw(), "thaw the primary's host")
+	s.agent(others[1], syscall.SIGCONT)
+	w.works(60 * time.Second)
+	s.eventually(90*time.Second, func() error { return s.rig.InSync(s.Context(), id, 2) })
+	w.nothingLost()
+	s.eventually(60*time.Second, func() error {
+		if plea, err := state.Get[fence.Plea](s.Context(), s.rig.Store, state.Plea(id)); !errors.Is(err, state.ErrNotFound) {
+			return fmt.Errorf("the plea is there still: %+v, %w", plea.Value, err)
+		}
+		return nil
+	})
+}
+
+// The judge notices nothing, and the lease of a primary whose host stands still ends by
+// itself; it goes on at the moment at which another member gets the key. The gate of that
+// member waits until the other standby is cut off.
+func TestTheNaturalEndOfALeaseIsFenced(t *testing.T) {
+	s := begin(t, func(o *rig.Options) { o.Serve = []string{"--detection", "1h"} })
+	id, w := s.givenThree()
+	old := s.leader(id)
+	s.must(old.Freeze(), "freeze the primary's host")
+	defer old.Thaw()
+	s.goesOnAtTheElection(old, 90*time.Second)
+	s.replaced(id, old.Name, 90*time.Second)
+	s.eventually(20*time.Second, func() error {
+		incidents, err := state.List[fence.Incident](s.Context(), s.rig.Store, state.IncidentRoot+id+"/")
+		if err == nil && !slices.ContainsFunc(incidents, func(i state.Record[fence.Incident]) bool { return i.Value.Proof.Method == "gate" }) {
+			err = fmt.Errorf("nobody was cut off for the gate: %+v", incidents)
+		}
+		return err
+	})
+	w.works(60 * time.Second)
+	s.eventually(90*time.Second, func() error { return s.rig.InSync(s.Context(), id, 2) })
+	w.nothingLost()
+}
+
+// With one standby its promotion is the fence, also where the lease ends by itself: the
+// gate lets it through, and waits for nobody.
+func TestTheOneStandbyPassesTheGate(t *testing.T) {
+	s := begin(t, func(o *rig.Options) { o.Serve = []string{"--detection", "1h"} })
+	id := s.given("orders", true)
+	w := s.writing("orders")
+	old := s.leader(id)
+	s.must(old.Freeze(), "freeze the primary's host")
+	defer old.Thaw()
+	next := s.goesOnAtTheElection(old, 90*time.Second)
+	s.primary(id, next, 30*time.Second)
+	w.works(30 * time.Second)
+	s.eventually(90*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
+	w.nothingLost()
+	log := s.patroniLog(id, next)
+	if !strings.Contains(log, "pre_promote script") || !strings.Contains(log, "exited with 0") {
+		s.Errorf("it was promoted without its gate:\n%s", log)
+	}
+}
