@@ -250,6 +250,13 @@ func TestGivingIn(t *testing.T) {
 				return
 			}
 			w.restarted(a.ID, 2)
+			testkit.Eventually(t, soon, func() error {
+				dead, err := state.Get[fence.Death](t.Context(), w.store, state.Death("db-1", "m1"))
+				if err == nil && !dead.Value.Proof.Off() {
+					err = fmt.Errorf("the death is told of as %+v", dead.Value)
+				}
+				return err
+			})
 			if w.lines(a.ID, "data/postmaster.pid")[0] == pid {
 				w.awaits(a.ID, soon, func(r member.Report) error {
 					if w.lines(a.ID, "data/postmaster.pid")[0] == pid {
@@ -260,4 +267,56 @@ func TestGivingIn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The standby of very many primaries that were lost at once tells of all its cuts, in
+// transactions that etcd takes.
+func TestManyCutsAreToldAtOnce(t *testing.T) {
+	w, _ := standbyWorld(t)
+	const many = 150
+	for i := range many {
+		c := suspect("127.0.0.1:1", "127.0.0.1:2")
+		c.ID, c.Phase, c.Leadership.Leader = fmt.Sprintf("case-%03d", i), fence.Cutting, fmt.Sprintf("m%d", 100+i)
+		w.put(state.Fence("db-1", c.Leadership.Leader), c)
+	}
+	testkit.Eventually(t, soon, func() error {
+		told, err := state.List[fence.CutReport](t.Context(), w.store, state.CutRoot)
+		if err == nil && len(told) != many {
+			err = fmt.Errorf("%d cuts are told of", len(told))
+		}
+		return err
+	})
+}
+
+// A runner that hangs in the middle of its work, with as much waiting for it as there may
+// be, delays no cut and no other case of its host.
+func TestARunnerThatHangsDelaysNoFence(t *testing.T) {
+	w, k := newWorld(t, waits), &knife{}
+	a, _ := w.run(func(a *Agent) { a.cut = k })
+	w.start(running(1))
+	hung := w.assignment("db-2", 1)
+	w.assign(hung)
+	w.awaits(hung.ID, soon, running(1))
+	let := make(chan struct{})
+	defer close(let)
+	r := a.runner(t.Context(), hung.ID)
+	for range 100 {
+		r.do(func(context.Context) { <-let })
+	}
+	lost := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	lost.ID, lost.Phase, lost.Host = "case-own", fence.Revoked, hostName
+	lost.Leadership.Database, lost.Leadership.Leader, lost.Leadership.Sync.Standbys = "db-2", "m1", []string{"m2"}
+	w.put(state.Fence("db-2", "m1"), lost)
+	other := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	other.Phase = fence.Cutting
+	w.put(state.Fence("db-1", "m2"), other)
+	testkit.Eventually(t, soon, k.holds("case-1 m1"))
+	testkit.Eventually(t, soon, func() error {
+		_, err := state.Get[fence.CutReport](t.Context(), w.store, state.Cut("case-1", "m1"))
+		return err
+	})
+	// New assignments of other members come through, too.
+	next := w.assignment("db-1", 2)
+	w.assign(next)
+	w.awaits(next.ID, soon, running(2))
 }

@@ -54,7 +54,7 @@ func (r *runner) endHang(ctx context.Context, m member.Assignment, h hanging) {
 	incident.Fenced = incident.Proof.At
 	call, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
-	if err := fence.Revoke(call, r.agent.store.Client, l, incident.Proof); err != nil {
+	if err := fence.Revoke(call, r.agent.store.Client, l, incident.Proof, r.death(incident.Proof)); err != nil {
 		r.log.Warn("revoke leadership", "error", err)
 		return
 	}

@@ -28,8 +28,8 @@ type facts struct {
 	cuts        []record[fence.CutReport]
 	deaths      []record[fence.Death]
 	// passed is whom a gate let through last.
-	passed   *record[fence.Passed]
-	patronis map[string]string // URLs, by member
+	passed *record[fence.Passed]
+	apis   map[string]string // URLs, by member
 }
 
 type record[T any] struct {
@@ -57,7 +57,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 	kvs := func(i int) *clientv3.GetResponse {
 		return (*clientv3.GetResponse)(answer.Responses[i].GetResponseRange())
 	}
-	f := facts{patronis: map[string]string{}}
+	f := facts{apis: map[string]string{}}
 	if leader := kvs(0).Kvs; len(leader) > 0 {
 		f.leader, f.leaderRevision = string(leader[0].Value), leader[0].ModRevision
 	}
@@ -83,7 +83,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 	for _, kv := range kvs(6).Kvs {
 		var m patroni.MemberState
 		if m, err = patroni.ParseMember(kv.Value); err == nil {
-			f.patronis[state.Tail(string(kv.Key), patroni.MembersPrefix(g.Database))] = m.APIURL
+			f.apis[state.Tail(string(kv.Key), patroni.MembersPrefix(g.Database))] = m.APIURL
 		}
 	}
 	return f, g.findOld(ctx, &f)

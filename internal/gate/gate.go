@@ -145,7 +145,7 @@ func (g *gate) compare(ctx context.Context, f facts, members []string) (level, o
 	for i := range at {
 		url := g.Own
 		if i < len(members) {
-			url = f.patronis[members[i]]
+			url = f.apis[members[i]]
 		}
 		all.Go(func() { at[i], errs[i] = g.Ask(ctx, url) })
 	}

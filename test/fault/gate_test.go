@@ -88,8 +88,8 @@ func (s *story) primary(database, name string, within time.Duration) {
 	})
 }
 
-// replaced waits until another member is the primary, and takes writes.
-func (s *story) replaced(database, old string, within time.Duration) {
+// overtaken waits until another member is the primary, and takes writes.
+func (s *story) overtaken(database, old string, within time.Duration) {
 	s.Helper()
 	s.eventually(within, func() error {
 		l, err := fence.Read(s.Context(), s.rig.Store.Client, database)
@@ -193,7 +193,7 @@ func TestNobodyIsPromotedWithoutACount(t *testing.T) {
 		return err
 	})
 	s.agent(others[0], syscall.SIGCONT)
-	s.replaced(id, old.Name, 90*time.Second)
+	s.overtaken(id, old.Name, 90*time.Second)
 	s.must(old.Thaw(), "thaw the primary's host")
 	s.agent(others[1], syscall.SIGCONT)
 	w.works(60 * time.Second)
@@ -217,7 +217,7 @@ func TestTheNaturalEndOfALeaseIsFenced(t *testing.T) {
 	s.must(old.Freeze(), "freeze the primary's host")
 	defer old.Thaw()
 	s.goesOnAtTheElection(old, 90*time.Second)
-	s.replaced(id, old.Name, 90*time.Second)
+	s.overtaken(id, old.Name, 90*time.Second)
 	s.eventually(20*time.Second, func() error {
 		incidents, err := state.List[fence.Incident](s.Context(), s.rig.Store, state.IncidentRoot+id+"/")
 		if err == nil && !slices.ContainsFunc(incidents, func(i state.Record[fence.Incident]) bool { return i.Value.Proof.Method == "gate" }) {
