@@ -61,7 +61,7 @@ func (e *Edge) writeWays(ctx context.Context, ways map[string]route.Way) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	revision, err := e.Store.Commit(ctx, ops...)
+	revision, err := e.Store.CommitEach(ctx, ops)
 	if err != nil {
 		return err
 	}

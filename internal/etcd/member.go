@@ -111,6 +111,10 @@ func (cfg Config) embed() (*embed.Config, error) {
 	conf.SnapshotCount = 2000
 	conf.SnapshotCatchUpEntries = 1000
 	conf.QuotaBackendBytes = 4 << 30
+	// What must happen at once may be more than the 128 changes that are usual: a reset of
+	// all parameters of a group, or a larger class for all that follow a database. What
+	// stands alone goes by state.Batches.
+	conf.MaxTxnOps = 1024
 	if cfg.Tick != 0 {
 		conf.TickMs = uint(cfg.Tick.Milliseconds())
 		conf.ElectionMs = 10 * conf.TickMs

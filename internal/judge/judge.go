@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"howdah/internal/engine/patroni"
@@ -123,21 +122,11 @@ func (j *Judge) pronounce(host string, silence time.Duration) (state.Op, bool) {
 	return state.Put(state.Live(host), reconcile.Liveness{Alive: alive, Since: time.Now().UTC()}), true
 }
 
-// batch keeps transactions below etcd's limit of 128 operations.
-const batch = 100
-
 // record writes judgements: a zone that is lost has many hosts.
 func (j *Judge) record(ctx context.Context, judgements []state.Op) error {
-	var last int64
-	for chunk := range slices.Chunk(judgements, batch) {
-		revision, err := j.commit(ctx, chunk...)
-		if err != nil {
-			return err
-		}
-		last = revision
-	}
-	if last == 0 {
-		return nil
+	last, err := j.Store.CommitEach(ctx, judgements, j.Leading)
+	if err != nil || last == 0 {
+		return err
 	}
 	return j.Cache.WaitRevision(ctx, last)
 }

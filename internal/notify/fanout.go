@@ -14,39 +14,26 @@ import (
 	"howdah/internal/topic"
 )
 
-const (
-	// batchOps and batchBytes keep transactions below etcd's limits.
-	batchOps   = 50
-	batchBytes = 512 << 10
-)
-
 // batch gathers writes, and makes them when they are many or large.
 type batch struct {
-	n     *Notifier
-	room  *room
-	keys  map[string]bool
-	ops   []state.Op
-	bytes int
+	n    *Notifier
+	room *room
+	todo state.Batch
 }
 
-// add adds a write. Of a key a transaction of etcd takes only one.
-func (b *batch) add(ctx context.Context, key string, op state.Op, size int) error {
-	if len(b.ops) >= batchOps || b.bytes+size > batchBytes || b.keys[key] {
+// add adds a write.
+func (b *batch) add(ctx context.Context, op state.Op) error {
+	if !b.todo.Fits(op) {
 		if err := b.flush(ctx); err != nil {
 			return err
 		}
 	}
-	if b.keys == nil {
-		b.keys = map[string]bool{}
-	}
-	b.keys[key] = true
-	b.ops, b.bytes = append(b.ops, op), b.bytes+size
+	b.todo.Add(op)
 	return nil
 }
 
 func (b *batch) flush(ctx context.Context, last ...state.Op) error {
-	ops := slices.Concat(b.ops, last)
-	b.ops, b.bytes, b.keys = nil, 0, nil
+	ops := append(b.todo.Take(), last...)
 	if len(ops) == 0 {
 		return nil
 	}
@@ -185,12 +172,11 @@ func (n *Notifier) queue(ctx context.Context, todo *batch, m topic.Message) erro
 func (n *Notifier) enqueue(ctx context.Context, todo *batch, m topic.Message, subscription string) error {
 	now, key := time.Now().UTC(), state.Delivery(subscription, m.ID)
 	for _, gone := range todo.room.enter(subscription, waiting{key, m.Size()}) {
-		if err := todo.add(ctx, gone, state.Delete(gone), 0); err != nil {
+		if err := todo.add(ctx, state.Delete(gone)); err != nil {
 			return err
 		}
 	}
-	op := state.Put(key, Delivery{Message: m, Subscription: subscription, Begun: now, Next: now})
-	return todo.add(ctx, key, op, op.Size())
+	return todo.add(ctx, state.Put(key, Delivery{Message: m, Subscription: subscription, Begun: now, Next: now}))
 }
 
 // subscriptionTail is the part of a subscription's key that names it.

@@ -13,9 +13,6 @@ import (
 	"howdah/internal/state"
 )
 
-// batch keeps transactions below etcd's limit of 128 operations.
-const batch = 100
-
 // sweep removes what is left over: assignments of members that are gone, with
 // their reports; tasks and results of databases at rest; Patroni's keys of
 // databases that are no more; and old events. Each removal stands alone.
@@ -30,12 +27,8 @@ func (r *Reconciler) sweepFinished(ctx context.Context, w *world) error {
 }
 
 func (r *Reconciler) remove(ctx context.Context, ops []state.Op) error {
-	for chunk := range slices.Chunk(ops, batch) {
-		if _, err := r.Store.Commit(ctx, chunk...); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := r.Store.CommitEach(ctx, ops)
+	return err
 }
 
 // sweepDamaged has hosts clean up after members that are forgotten, and whose last

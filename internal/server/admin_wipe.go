@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +22,6 @@ const (
 	wipeTimeout = 60 * time.Second
 	// wipeLook is how often a wipe looks what is left.
 	wipeLook = 10 * time.Millisecond
-	// wipeBatch keeps transactions below etcd's limit of 128 operations.
-	wipeBatch = 100
 )
 
 // adminWipe deletes every resource of a disposable home, whatever protects it.
@@ -81,7 +78,7 @@ func (w *wipe) answer(took time.Duration) admin.WipeAnswer {
 func (w *wipe) round(ctx context.Context) (done bool, err error) {
 	w.left, w.pending = nil, nil
 	ops := append(w.condemn(), w.stray()...)
-	for batch := range slices.Chunk(ops, wipeBatch) {
+	for batch := range state.Batches(ops) {
 		// Somebody changed one meanwhile: the next round sees it.
 		if _, err := w.server.Store.Commit(ctx, batch...); err != nil && !errors.Is(err, state.ErrConflict) {
 			return false, err

@@ -13,6 +13,7 @@ import (
 	"howdah/internal/member"
 	"howdah/internal/param"
 	"howdah/internal/plan"
+	"howdah/internal/spec"
 	"howdah/internal/state"
 )
 
@@ -374,4 +375,39 @@ func TestCatalogueIsMissing(t *testing.T) {
 	u.try(showMine).is("ServiceUnavailable", "have not been read yet")
 	u.try(values(setGroup, "work_mem=64MB")).is("ServiceUnavailable", "have not been read yet")
 	u.do(with(newDB, withMine))
+}
+
+// All parameters of a group are reset at once, however many were set: each raises an event.
+func TestManyParametersAreReset(t *testing.T) {
+	w := newWorld(t)
+	w.catalogue()
+	u := w.user(t)
+	u.do(newGroup)
+	key := state.ParameterGroup(string(param.Instance), u.account, u.region, "mine")
+	catalogue, err := state.Get[param.Catalogue](t.Context(), w.server.Store, state.Catalogue("15.18"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	family, _ := param.ParseFamily("postgres15")
+	set := 0
+	group, err := state.Update(t.Context(), w.server.Store, key, func(g *spec.ParameterGroup) error {
+		set = 0
+		for _, p := range catalogue.Value.All(family) {
+			g.Values, set = g.Values.Set(p.Name, param.Version{Serial: 1, Value: &p.Default}), set+1
+		}
+		return nil
+	})
+	if err != nil || set < 200 {
+		t.Fatalf("%d parameters are set, %v", set, err)
+	}
+	u.do(resetGroup + "&ResetAllParameters=true").has("DBParameterGroupName=mine")
+	after, err := state.Get[spec.ParameterGroup](t.Context(), w.server.Store, key)
+	if err != nil || after.Revision == group.Revision {
+		t.Fatalf("nothing was written: %v", err)
+	}
+	for name := range after.Value.Values {
+		if v := after.Value.Values.Latest(name); v != nil {
+			t.Errorf("%s is still %v", name, *v)
+		}
+	}
 }
