@@ -18,7 +18,9 @@ const (
 )
 
 // tellLife keeps the key that says that this edge runs, until ctx ends. An edge that
-// ends in good order is forgotten; one that dies is missed.
+// ends in good order is forgotten; one that dies is missed. The key stays for the rest of
+// its lease: one that is only started again leads clients all the time, and databases are
+// available all the time.
 func (e *Edge) tellLife(ctx context.Context) {
 	defer e.takeLeave(context.WithoutCancel(ctx))
 	for ctx.Err() == nil {
@@ -38,13 +40,15 @@ func (e *Edge) liveOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer end()
 	if _, err := e.Store.Commit(session.Ctx(), state.Put(state.Runs(e.Name), true, clientv3.WithLease(session.Lease()))); err != nil {
+		end()
 		return err
 	}
 	select {
 	case <-session.Done():
+		end()
 	case <-ctx.Done():
+		session.Orphan()
 	}
 	return nil
 }

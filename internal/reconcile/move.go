@@ -68,7 +68,7 @@ func Moved(cache *state.Cache, id, address string) bool {
 		return false
 	}
 	for _, way := range state.LoadAll[route.Way](cache, state.WayPrefix(id)) {
-		if _, _, runs := cache.Raw(state.Runs(way.Value.Edge)); runs && way.Value.Listen != r.Value.Listen {
+		if runs(cache, way.Value.Edge) && way.Value.Listen != r.Value.Listen {
 			return false
 		}
 	}

@@ -222,7 +222,7 @@ func TestNothingIsLeftOfADeletedDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range answer {
-		kept := []string{state.HostRoot, state.LiveRoot, state.EventRoot}
+		kept := []string{state.HostRoot, state.LiveRoot, state.EventRoot, state.RunsRoot}
 		if !slices.ContainsFunc(kept, func(root string) bool { return strings.HasPrefix(r.Key, root) }) {
 			left = append(left, r.Key)
 		}

@@ -164,6 +164,7 @@ func (b *bench) obey() {
 // lead is what an edge does: endpoints lead to the leader.
 func (b *bench) lead(leader string) {
 	b.Helper()
+	b.same(state.Runs("edge"), "true")
 	for _, key := range b.cache.Keys(state.WayRoot) {
 		id, _, _ := strings.Cut(state.Tail(key, state.WayRoot), "/")
 		if _, _, exists := b.cache.Raw(state.Route(id)); !exists {

@@ -6,8 +6,9 @@ import (
 )
 
 // Ways are the addresses that edges lead the clients of these routes to, by seat;
-// those of the writer are under "". An edge that still serves another listen
-// address than the route's does not count.
+// those of the writer are under "". An edge that does not run does not count: its machine
+// may be gone, or have forgotten the way; nor does one that still serves another listen
+// address than the route's.
 func Ways(cache *state.Cache, routes []route.Route) map[string][]string {
 	ways := map[string][]string{}
 	for _, r := range routes {
@@ -16,10 +17,16 @@ func Ways(cache *state.Cache, routes []route.Route) map[string][]string {
 			continue
 		}
 		for _, way := range state.LoadAll[route.Way](cache, state.WayPrefix(r.ID)) {
-			if way.Value.Listen == r.Listen {
+			if way.Value.Listen == r.Listen && runs(cache, way.Value.Edge) {
 				ways[seat] = append(ways[seat], way.Value.Targets...)
 			}
 		}
 	}
 	return ways
+}
+
+// runs: the edge was heard within the lease of its key.
+func runs(cache *state.Cache, edge string) bool {
+	_, _, found := cache.Raw(state.Runs(edge))
+	return found
 }

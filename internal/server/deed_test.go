@@ -120,7 +120,7 @@ func (u *user) layOut(want plan.Database, change func(*scene)) {
 		change(s)
 	}
 	ops := []state.Op{
-		state.Put(state.Layout(want.ID), s.layout), state.Put(patroni.SyncKey(want.ID), patroniSync(s.leader, s.sync)),
+		state.Put(state.Runs("edge"), true), state.Put(state.Layout(want.ID), s.layout), state.Put(patroni.SyncKey(want.ID), patroniSync(s.leader, s.sync)),
 	}
 	for id, r := range s.reports {
 		ops = append(ops, state.Put(state.Report(r.Host, id), r))
