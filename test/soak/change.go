@@ -157,8 +157,6 @@ func scale(ctx context.Context, s *Soak, d deed) error {
 	return s.becomes(ctx, m)
 }
 
-const everyone = "0.0.0.0/0"
-
 // shut puts a database into a security group that lets nobody in, and back.
 func shut(ctx context.Context, s *Soak, d deed) (err error) {
 	m := d.database(0)

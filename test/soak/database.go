@@ -34,11 +34,10 @@ type database struct {
 	instances []string
 	groups    []func(context.Context) error // deletes what was made for it, last first
 
-	mu      sync.Mutex
-	load    *ack.Load   // nil: nobody writes; guarded by mu
-	reader  *ack.Reader // guarded by mu
-	stop    func()      // ends both; guarded by mu
-	checked int         // acknowledgements that were there at the last look; guarded by mu
+	mu     sync.Mutex
+	load   *ack.Load   // nil: nobody writes; guarded by mu
+	reader *ack.Reader // guarded by mu
+	stop   func()      // ends both; guarded by mu
 }
 
 func password(n int) string {

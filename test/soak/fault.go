@@ -232,7 +232,7 @@ func sessions(function string) func(context.Context, *Soak, deed) error {
 		defer cancel()
 		config, err := s.config(ctx, d.before, d.database(0))
 		if err != nil {
-			return nil //nolint:nilerr // another step of the round has the database away
+			return nil // another step of the round has the database away
 		}
 		sql := fmt.Sprintf("SELECT %s(pid) FROM pg_stat_activity WHERE application_name = '%s'", function, writerName)
 		for ctx.Err() == nil {

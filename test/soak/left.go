@@ -69,7 +69,7 @@ func (s *Soak) nothingOf(ctx context.Context, id string) error {
 	if len(keys) > 0 {
 		err = errors.Join(err, fmt.Errorf("etcd has %s", keys))
 	}
-	return errors.Join(err, noFiles(filepath.Join(s.Rig.Dir), id), noFiles("/sys/fs/cgroup", id), noProcess(id), s.noSlot(ctx, id))
+	return errors.Join(err, noFiles(s.Rig.Dir, id), noFiles("/sys/fs/cgroup", id), noProcess(id), s.noSlot(ctx, id))
 }
 
 // noFiles: none below a directory is named after a database.

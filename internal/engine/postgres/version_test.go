@@ -71,7 +71,7 @@ func TestInstalled(t *testing.T) {
 }
 
 func TestOffered(t *testing.T) {
-	for asked, want := range map[string][]int{"": SupportedMajors, "15": {15}, "17,15": {15, 17}, " 17, 18 ": {17, 18}, "9": {}, "x": {}} {
+	for asked, want := range map[string][]int{"": SupportedMajors, "15": {15}, "17,15": {15, 17}, "17, 18": {17, 18}, "9": {}, "x": {}} {
 		t.Setenv(OfferVariable, asked)
 		if got := offered(); !slices.Equal(got, want) {
 			t.Errorf("%q: %v", asked, got)
