@@ -105,6 +105,10 @@ BEGIN
 		'track_counts', 'track_functions', 'track_io_timing',
 		'track_wal_io_timing']
 	LOOP
+		-- A setting of PostgreSQL's own that this version has not. It must not come to
+		-- the error: where a program ends at its first error, handled ones count.
+		CONTINUE WHEN pg_catalog.strpos(setting, '.') = 0
+			AND pg_catalog.current_setting(setting, true) IS NULL;
 		BEGIN
 			EXECUTE 'GRANT SET ON PARAMETER ' || setting || ' TO rds_superuser';
 		EXCEPTION WHEN undefined_object OR invalid_name THEN
