@@ -59,7 +59,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 	}
 	f := facts{apis: map[string]string{}}
 	if leader := kvs(0).Kvs; len(leader) > 0 {
-		f.leader, f.leaderRevision = string(leader[0].Value), leader[0].ModRevision
+		f.leader, f.leaderRevision = patroni.MemberName(string(leader[0].Value)), leader[0].ModRevision
 	}
 	if sync := kvs(1).Kvs; len(sync) > 0 {
 		f.sync, f.syncRevision = sync[0].Value, sync[0].ModRevision
@@ -83,7 +83,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 	for _, kv := range kvs(6).Kvs {
 		var m patroni.MemberState
 		if m, err = patroni.ParseMember(kv.Value); err == nil {
-			f.apis[state.Tail(string(kv.Key), patroni.MembersPrefix(g.Database))] = m.APIURL
+			f.apis[patroni.MemberName(state.Tail(string(kv.Key), patroni.MembersPrefix(g.Database)))] = m.APIURL
 		}
 	}
 	return f, g.findOld(ctx, &f)

@@ -39,18 +39,26 @@ func newStage(t *testing.T, sync ...string) *stage {
 	t.Helper()
 	s := &stage{T: t, store: etcdtest.Store(t), at: map[string]Position{}}
 	for _, m := range []string{"m1", "m2", "m3"} {
-		s.raw(patroni.MemberKey("db-1", m), `{"api_url":"`+m+`","role":"replica"}`)
+		s.raw(patroni.MemberKey("db-1", patroni.OwnName("db-1", m)), `{"api_url":"`+m+`","role":"replica"}`)
 		s.at[m] = Position{LSN: 100, Timeline: 1, Recovery: true}
 	}
 	for _, text := range sync {
 		s.raw(patroni.SyncKey("db-1"), text)
 	}
-	s.raw(patroni.LeaderKey("db-1"), "m2")
+	s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", "m2"))
 	return s
+}
+
+// named is a text of Patroni's with the names that it has for members.
+func named(text string) string {
+	return strings.NewReplacer("m1", "db-1.m1", "m2", "db-1.m2", "m3", "db-1.m3", "m4", "db-1.m4").Replace(text)
 }
 
 func (s *stage) raw(key, value string) {
 	s.Helper()
+	if key == patroni.SyncKey("db-1") {
+		value = named(value)
+	}
 	if _, err := s.store.Client.Put(s.Context(), key, value); err != nil {
 		s.Fatal(err)
 	}
@@ -80,7 +88,7 @@ func (s *stage) get(key string) (string, int64) {
 func (s *stage) pass(change ...func(*Config)) error {
 	s.Helper()
 	cfg := Config{
-		Database: "db-1", Name: "m2", Own: "m2", Client: s.store.Client, Log: slog.New(slog.DiscardHandler),
+		Database: "db-1", Name: "m2", PatroniName: patroni.OwnName("db-1", "m2"), Own: "m2", Client: s.store.Client, Log: slog.New(slog.DiscardHandler),
 		Ask: func(_ context.Context, url string) (Position, error) {
 			if s.asked != nil {
 				s.asked(url)
@@ -142,7 +150,7 @@ func TestGate(t *testing.T) {
 			refused: "m3 confirms", after: `{"leader":"m1","sync_standby":"m3"}`},
 		{name: "never in the set", sync: []string{nobody}, refused: "m1, which alone has"},
 		{name: "another one has the key", sync: []string{anyOfTwo}, refused: "leader key is m3's",
-			prepare: func(s *stage) { s.raw(patroni.LeaderKey("db-1"), "m3") }},
+			prepare: func(s *stage) { s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", "m3")) }},
 		{name: "any of two, nobody cut off", sync: []string{anyOfTwo}, refused: "m1 may still acknowledge writes that m3 confirms"},
 		{name: "… itself cut off alone", sync: []string{anyOfTwo}, refused: "m3 confirms",
 			prepare: func(s *stage) { s.put(against("m1", nil), cutOf("m1", "m2")) }},
@@ -186,7 +194,7 @@ func TestGate(t *testing.T) {
 			prepare: func(s *stage) { s.put(against("m1", nil), cutOf("m1", "m3")) }},
 		{name: "another one was let through, and was not heard of since", sync: []string{anyOfTwo}, refused: "m3 was let through last",
 			prepare: func(s *stage) {
-				sync := clientv3.OpPut(patroni.SyncKey("db-1"), anyOfTwo)
+				sync := clientv3.OpPut(patroni.SyncKey("db-1"), named(anyOfTwo))
 				passed := clientv3.OpPut(state.Passed("db-1"), `{"member":"m3","old":"m1"}`)
 				if _, err := s.store.Client.Txn(s.Context()).Then(sync, passed).Commit(); err != nil {
 					s.Fatal(err)
@@ -215,8 +223,8 @@ func TestGate(t *testing.T) {
 			if want == "" && len(c.sync) > 0 {
 				want = c.sync[len(c.sync)-1]
 			}
-			if now, _ := s.get(patroni.SyncKey("db-1")); now != want {
-				t.Errorf("the synchronous state is %s, want %s", now, want)
+			if now, _ := s.get(patroni.SyncKey("db-1")); now != named(want) {
+				t.Errorf("the synchronous state is %s, want %s", now, named(want))
 			}
 			if plea, _ := s.get(state.Plea("db-1")); (plea != "") != (c.refused != "" && !strings.Contains(c.refused, "leader key")) {
 				t.Errorf("the plea is %q", plea)
@@ -260,9 +268,9 @@ func TestConsentHoldsOnlyForWhatWasCounted(t *testing.T) {
 	for name, change := range map[string]func(s *stage){
 		"the case is closed, and its cuts lifted":   func(s *stage) { s.put(state.Delete(state.Fence("db-1", "m1"))) },
 		"the old primary changes its standbys":      func(s *stage) { s.raw(patroni.SyncKey("db-1"), `{"leader":"m1","sync_standby":"m2,m3,m4","quorum":2}`) },
-		"the leader key ends, and is another one's": func(s *stage) { s.raw(patroni.LeaderKey("db-1"), "m3") },
+		"the leader key ends, and is another one's": func(s *stage) { s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", "m3")) },
 		"… or is its own again": func(s *stage) {
-			s.raw(patroni.LeaderKey("db-1"), "m2")
+			s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", "m2"))
 			s.put(state.Delete(state.Cut("db-1-m1", "m3")))
 		},
 	} {

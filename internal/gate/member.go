@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"howdah/internal/certs"
+	"howdah/internal/engine/patroni"
 	"howdah/internal/etcd"
 )
 
@@ -54,9 +55,11 @@ func PassMember(ctx context.Context, path string, log *slog.Logger) error {
 		return err
 	}
 	defer client.Close()
+	name := patroni.MemberName(c.Name)
 	return Pass(ctx, Config{
-		Database: c.Scope, Name: c.Name, Client: client, Own: "https://" + c.RestAPI.Connect + "/patroni", Patience: DefaultPatience,
+		Database: c.Scope, Name: name, PatroniName: c.Name, Client: client,
+		Own: "https://" + c.RestAPI.Connect + "/patroni", Patience: DefaultPatience,
 		Ask: Asker(&http.Client{Transport: &http.Transport{TLSClientConfig: identity, DisableKeepAlives: true}}),
-		Log: log.With("member", c.Scope+"."+c.Name),
+		Log: log.With("member", c.Scope+"."+name),
 	})
 }

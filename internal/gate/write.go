@@ -30,7 +30,7 @@ func historyError(err error) error {
 // member's, and nobody wrote the synchronous state.
 func (g *gate) mine(f facts) []clientv3.Cmp {
 	return []clientv3.Cmp{
-		clientv3.Compare(clientv3.Value(patroni.LeaderKey(g.Database)), "=", g.Name),
+		clientv3.Compare(clientv3.Value(patroni.LeaderKey(g.Database)), "=", g.PatroniName),
 		unchanged(patroni.LeaderKey(g.Database), f.leaderRevision),
 		unchanged(patroni.SyncKey(g.Database), f.syncRevision),
 	}

@@ -139,13 +139,20 @@ func (j *Judge) commit(ctx context.Context, ops ...state.Op) (int64, error) {
 // suspect opens a trial for every primary on silent hosts.
 func (j *Judge) suspect(ctx context.Context, hosts map[string]bool) {
 	for _, l := range state.LoadAll[plan.Layout](j.Cache, state.LayoutRoot) {
-		leader, _, _ := j.Cache.Raw(patroni.LeaderKey(l.Value.ID))
+		leader, _ := j.leader(l.Value.ID)
 		for _, m := range l.Value.Members {
-			if hosts[m.Host] && m.Name == patroni.MemberName(string(leader)) && j.open[state.Fence(l.Value.ID, m.Name)] == nil {
+			if hosts[m.Host] && m.Name == leader && j.open[state.Fence(l.Value.ID, m.Name)] == nil {
 				j.try(ctx, l.Value, m)
 			}
 		}
 	}
+}
+
+// leader is the name of the member that has the leader key, or "", and the key's
+// revision.
+func (j *Judge) leader(database string) (name string, revision int64) {
+	value, revision, _ := j.Cache.Raw(patroni.LeaderKey(database))
+	return patroni.MemberName(string(value)), revision
 }
 
 // try opens the trial of one primary.

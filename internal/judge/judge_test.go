@@ -38,7 +38,7 @@ func TestALostPrimaryIsFencedProvedAndRevoked(t *testing.T) {
 	if i.Fenced.Before(i.Detected) || i.Revoked.Before(i.Fenced) {
 		t.Errorf("the order is not detected, fenced, revoked: %s, %s, %s", i.Detected, i.Fenced, i.Revoked)
 	}
-	c.raw(patroni.LeaderKey(database), "m2")
+	c.raw(patroni.LeaderKey(database), patroni.OwnName(database, "m2"))
 	// The cut lasts as long as the old primary may write.
 	c.host("a", heard)
 	c.report(true, false)
@@ -158,7 +158,7 @@ func TestARevocationThatWasNotWrittenDownKeepsTheCut(t *testing.T) {
 	if err := fence.Revoke(t.Context(), c.store.Client, tr.c.Leadership, fence.Proof{Method: "quorum"}); err != nil {
 		t.Fatal(err)
 	}
-	c.raw(patroni.LeaderKey(database), "m2")
+	c.raw(patroni.LeaderKey(database), patroni.OwnName(database, "m2"))
 	c.judge(nil)
 	if of := c.phase(fence.Revoked); of.RevokedAt.IsZero() {
 		t.Error("the time of the revocation is not there")
@@ -187,7 +187,7 @@ func TestAPrimaryThatWonItsKeyBackIsLetGo(t *testing.T) {
 	c.phase(fence.Revoked)
 	c.host("a", heard)
 	c.knows("a", true)
-	c.raw(patroni.LeaderKey(database), "m1")
+	c.raw(patroni.LeaderKey(database), patroni.OwnName(database, "m1"))
 	c.phase("")
 }
 
@@ -227,7 +227,7 @@ func TestASecondPrimaryIsLostWhileTheFirstIsAway(t *testing.T) {
 	if again := c.phase(fence.Revoked); again.ID != first.ID {
 		t.Errorf("the first case became %s", again.ID)
 	}
-	c.raw(patroni.LeaderKey(database), "m3")
+	c.raw(patroni.LeaderKey(database), patroni.OwnName(database, "m3"))
 	c.host("a", heard)
 	c.report(true, true)
 	c.phase("")
@@ -245,7 +245,7 @@ func TestAnOldReportDoesNotLiftTheCut(t *testing.T) {
 	c.knows("a", true)
 	c.host("a", silent)
 	of := c.phase(fence.Revoked)
-	c.raw(patroni.LeaderKey(database), "m2")
+	c.raw(patroni.LeaderKey(database), patroni.OwnName(database, "m2"))
 	c.host("a", heard)
 	c.knows("a", true)
 	c.put(state.Put(state.Incident(database, "told"), fence.Incident{Kind: fence.WALEnd, Database: database, Revoked: of.RevokedAt}))

@@ -19,14 +19,14 @@ import (
 func (j *Judge) hearPleas(ctx context.Context) {
 	for _, p := range state.ViewAll[fence.Plea](j.Cache, state.PleaRoot) {
 		plea := p.Value
-		leader, revision, _ := j.Cache.Raw(patroni.LeaderKey(plea.Database))
+		leader, revision := j.leader(plea.Database)
 		layout, err := state.Load[plan.Layout](j.Cache, state.Layout(plea.Database))
-		if errors.Is(err, state.ErrNotFound) || string(leader) == plea.Old.Leader {
+		if errors.Is(err, state.ErrNotFound) || leader == plea.Old.Leader {
 			j.remove(ctx, p.Key, p.Revision)
 			continue
 		}
 		key := state.Fence(plea.Database, plea.Old.Leader)
-		if _, _, known := j.Cache.Raw(key); err != nil || known || j.open[key] != nil || string(leader) != plea.Member {
+		if _, _, known := j.Cache.Raw(key); err != nil || known || j.open[key] != nil || leader != plea.Member {
 			continue
 		}
 		for _, m := range layout.Value.Members {
@@ -60,10 +60,10 @@ func (j *Judge) tidy(ctx context.Context) {
 // settled: the member that was let through is the primary and has said so itself, or the
 // one before it is.
 func (j *Judge) settled(p fence.Passed) bool {
-	leader, _, _ := j.Cache.Raw(patroni.LeaderKey(p.Database))
+	leader, _ := j.leader(p.Database)
 	text, _, _ := j.Cache.Raw(patroni.SyncKey(p.Database))
 	sync, err := patroni.ParseSync(text)
-	if err != nil || sync.Leader != string(leader) || sync.Leader != p.Member && sync.Leader != p.Old {
+	if err != nil || sync.Leader != leader || sync.Leader != p.Member && sync.Leader != p.Old {
 		return false
 	}
 	layout, err := state.Load[plan.Layout](j.Cache, state.Layout(p.Database))

@@ -113,13 +113,13 @@ func (t *trial) fence(ctx context.Context) error {
 // for its gate that can be had.
 func (t *trial) overtaken() error {
 	l := t.c.Leadership
-	leader, revision, _ := t.judge.Cache.Raw(patroni.LeaderKey(l.Database))
+	leader, revision := t.judge.leader(l.Database)
 	_, sync, _ := t.judge.Cache.Raw(patroni.SyncKey(l.Database))
 	switch {
-	case string(leader) == "":
+	case leader == "":
 		return nil
-	case string(leader) != l.Leader:
-		if len(fence.Unfenced(l.Sync, string(leader), t.cutMembers())) == 0 || t.serves(string(leader)) {
+	case leader != l.Leader:
+		if len(fence.Unfenced(l.Sync, leader, t.cutMembers())) == 0 || t.serves(leader) {
 			return errOvertaken
 		}
 		return nil
@@ -327,8 +327,8 @@ func (t *trial) waitForOldPrimary(ctx context.Context) error {
 		if _, _, exists := t.judge.Cache.Raw(state.Layout(database)); !exists {
 			return nil // the database was deleted
 		}
-		leader, revision, _ := t.judge.Cache.Raw(patroni.LeaderKey(database))
-		if patroni.MemberName(string(leader)) == old && revision > t.c.Leadership.LeaderRevision {
+		leader, revision := t.judge.leader(database)
+		if leader == old && revision > t.c.Leadership.LeaderRevision {
 			return nil
 		}
 		report, err := state.Load[member.Report](t.judge.Cache, state.Report(t.c.Host, id))
