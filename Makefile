@@ -24,7 +24,7 @@ install: ## install what Howdah needs and is missing; with POSTGRESQL=17,18 thes
 build: ## build the one program, bin/howdah
 	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(HOWDAH) ./cmd/howdah
 
-test: ## all tests: unit, engines, faults, journeys, a soak (35 minutes at most; as root on Debian 12)
+test: ## all tests: unit, engines, faults, journeys (35 minutes at most; as root on Debian 12)
 	@scripts/test
 
 test-versions: ## what depends on PostgreSQL's version: engines, extension, faults and journeys on 17 and 18 (as root)
