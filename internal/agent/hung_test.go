@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -113,16 +114,18 @@ func TestACheckpointThatFailsVetoesNoForcedHandover(t *testing.T) {
 func TestActivity(t *testing.T) {
 	w := newWorld(t, serves)
 	agent, _ := w.run(nil)
-	self, err := agent.procs.Find(os.Getpid())
+	busy := exec.CommandContext(t.Context(), "/bin/sh", "-c", "while :; do :; done")
+	w.must(busy.Start())
+	t.Cleanup(func() { _ = busy.Process.Kill(); _ = busy.Wait() })
+	process, err := agent.procs.Find(busy.Process.Pid)
 	w.must(err)
-	before := lookAtActivity(agent.procs, self)
-	for deadline := time.Now().Add(50 * time.Millisecond); time.Now().Before(deadline); {
-		_ = strconv.Itoa(int(time.Now().UnixNano()))
-	}
-	after := lookAtActivity(agent.procs, self)
-	if after.postmaster <= before.postmaster || len(after.all) == 0 {
-		t.Errorf("before %+v, after %+v", before, after)
-	}
+	before := lookAtActivity(agent.procs, process)
+	testkit.Eventually(t, soon, func() error {
+		if after := lookAtActivity(agent.procs, process); after.postmaster <= before.postmaster || len(after.all) == 0 {
+			return fmt.Errorf("before %+v, after %+v", before, after)
+		}
+		return nil
+	})
 	a := w.startPrimary()
 	pid, err := strconv.Atoi(w.lines(a.ID, "data/postmaster.pid")[0])
 	w.must(err)
