@@ -8,7 +8,9 @@
  * who is not a superuser passes the guards (role.c, extension.c, database.c,
  * tablespace.c, event_trigger.c, connection.c) on its way to standard_ProcessUtility; a few
  * that the user may have done are run as the admin role (elevate.c); and no
- * function of such a user ever runs with superuser rights (trust.c).
+ * function of such a user ever runs with superuser rights (trust.c). What
+ * holds for all users is that no cancel makes a commit look safer than it is
+ * (commit.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +32,7 @@ char	   *howdah_protected_databases;
 char	   *howdah_extensions;
 bool		howdah_tablespaces;
 bool		howdah_superuser_runs_user_code;
+bool		howdah_commit_ignores_cancel;
 
 /*
  * Roles that would make their holder the operating-system user, that keep
@@ -62,6 +65,7 @@ static void process_utility(PlannedStmt *pstmt, const char *query,
 							bool read_only_tree, ProcessUtilityContext context,
 							ParamListInfo params, QueryEnvironment *query_env,
 							DestReceiver *dest, QueryCompletion *qc);
+static void run_guarded(UtilityCall *call);
 static bool guard(UtilityCall *call);
 
 /* module entry point */
@@ -87,6 +91,7 @@ _PG_init(void)
 	ProcessUtility_hook = process_utility;
 	howdah_extension_init();
 	howdah_trust_init();
+	howdah_commit_init();
 }
 
 /* define the settings; none of them is for users to change */
@@ -125,6 +130,10 @@ define_settings(void)
 	DefineCustomBoolVariable("howdah.superuser_runs_user_code",
 							 "Lets superusers run functions that other users own.",
 							 NULL, &howdah_superuser_runs_user_code, false,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("howdah.commit_ignores_cancel",
+							 "A cancel does not end the wait of a commit for synchronous standbys.",
+							 NULL, &howdah_commit_ignores_cancel, true,
 							 PGC_SUSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("howdah");
 }
@@ -172,8 +181,14 @@ process_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	UtilityCall call = {pstmt, query, read_only_tree, context, params,
 	query_env, dest, qc};
 
-	if (!guard(&call))
-		howdah_run(&call);
+	howdah_commit_utility(&call, run_guarded);
+}
+
+static void
+run_guarded(UtilityCall *call)
+{
+	if (!guard(call))
+		howdah_run(call);
 }
 
 /*

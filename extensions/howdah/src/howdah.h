@@ -40,6 +40,7 @@ extern char *howdah_protected_databases;
 extern char *howdah_extensions;
 extern bool howdah_tablespaces;
 extern bool howdah_superuser_runs_user_code;
+extern bool howdah_commit_ignores_cancel;
 
 /* howdah.c */
 extern void howdah_run(UtilityCall *call);
@@ -75,5 +76,10 @@ extern bool howdah_is_user_code(Oid function, Oid *rettype);
 /* connection.c: what trust.c puts in the place of some functions */
 extern bool howdah_is_connecting(Oid function);
 extern Datum howdah_connect(PG_FUNCTION_ARGS);
+
+/* commit.c */
+extern void howdah_commit_init(void);
+extern void howdah_commit_utility(UtilityCall *call,
+								  void (*run) (UtilityCall *call));
 
 #endif							/* HOWDAH_H */
