@@ -46,6 +46,7 @@ type prober struct {
 	conn     *pgx.Conn         // belongs to the goroutine
 	loggedIn time.Time         // belongs to the goroutine
 	restOld  bool              // belongs to the goroutine; as of loggedIn
+	waits    commitWaits       // belongs to the goroutine
 }
 
 // sight is what was seen last.
@@ -58,7 +59,10 @@ type sight struct {
 	restOld     bool // Patroni shows another certificate than it should
 	detail      string
 	noRoom      bool // PostgreSQL refused to write
-	at          time.Time
+	// stuck commits have waited long for standbys, the first of them since then.
+	stuck      int
+	stuckSince time.Time
+	at         time.Time
 }
 
 // shown is what the server's certificate said at the newest login.
@@ -162,7 +166,20 @@ func (p *prober) look(ctx context.Context, target member.Assignment) sight {
 		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
 	}
 	s.size = p.size(ctx)
+	s.stuck, s.stuckSince = p.waits.look(s.at, facts.Waiting)
+	p.tellWaits(s)
 	return s
+}
+
+// tellWaits leaves word in the log of commits that begin to wait long, and of their end.
+func (p *prober) tellWaits(s sight) {
+	before := p.last().stuck
+	switch {
+	case s.stuck > 0 && before == 0:
+		p.agent.Log.Warn("commits wait for a synchronous standby", "member", p.id, "commits", s.stuck, "since", s.stuckSince)
+	case s.stuck == 0 && before > 0:
+		p.agent.Log.Info("no commit waits for a synchronous standby any more", "member", p.id)
+	}
 }
 
 // diskFullCode is PostgreSQL's disk_full (its documentation, appendix A).

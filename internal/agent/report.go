@@ -76,6 +76,8 @@ func (r *runner) addProblem(report *member.Report, s sight) {
 		report.Problem, report.Detail = member.BadAssignment, r.refused
 	case len(s.facts.LostSlots) > 0 && report.Ready:
 		report.Problem, report.Detail = member.SlotLost, strings.Join(s.facts.LostSlots, ", ")
+	case s.stuck > 0 && report.Ready:
+		report.Problem, report.Detail = member.CommitsWait, explainWaits(s.stuck, s.stuckSince)
 	case limit > 0 && report.StorageBytes >= limit:
 		report.Problem = member.StorageFull
 	case limit > 0 && report.StorageBytes >= limit-limit/10:

@@ -101,6 +101,7 @@ const (
 	StorageFull    Problem = "storage-full"    // the allocated storage is used up
 	StorageLow     Problem = "storage-low"     // less than a tenth of it is left
 	SlotLost       Problem = "slot-lost"       // a replica fell behind the WAL kept for it
+	CommitsWait    Problem = "commits-wait"    // commits wait long for standbys
 	StartFails     Problem = "start-fails"     // processes end again and again
 	NotReplicating Problem = "not-replicating" // a replica without a stream
 	CannotContain  Problem = "cannot-contain"  // processes could not be killed

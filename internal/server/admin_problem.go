@@ -285,6 +285,8 @@ func (s *Server) explain(d subject, m plan.Placed, r member.Report) (command, te
 		return s.rebuildCommand(d, r.Detail), "a replica fell further behind than the WAL that is kept for it (" + r.Detail + ")"
 	case member.NotReplicating:
 		return "howdah db show " + name, "it does not receive from the primary"
+	case member.CommitsWait:
+		return "howdah db show " + name, "commits wait for a standby to confirm them" + inBrackets(r.Detail)
 	case member.StartFails:
 		return "howdah logs " + name, "it does not start" + inBrackets(r.Detail)
 	case member.CannotContain:
