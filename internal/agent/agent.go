@@ -69,6 +69,8 @@ type Agent struct {
 	// hangAfter is how long a Patroni may run without a PostgreSQL, and without a
 	// child that is making one, before it counts as hanging (spec/ha.md A5).
 	hangAfter time.Duration
+	// driftEvery is how often members are held against their configuration.
+	driftEvery time.Duration
 	// leasePatience is the same for one that has a PostgreSQL.
 	leasePatience leasePatience
 	// listen is where control planes are answered, and logins the port where the
@@ -93,7 +95,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{
-		Config: cfg, patroni: program, user: user, hangAfter: hangAfter, leasePatience: defaultLeasePatience,
+		Config: cfg, patroni: program, user: user, hangAfter: hangAfter, driftEvery: driftEvery, leasePatience: defaultLeasePatience,
 		runners: map[string]*runner{}, begun: map[string]bool{},
 	}
 	if a.Hang == (HangPatience{}) {

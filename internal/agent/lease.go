@@ -103,6 +103,28 @@ type leaseWatch struct {
 
 	mu     sync.Mutex
 	target leaseTarget // guarded by mu
+	heard  patroniSays // guarded by mu
+}
+
+// patroniSays is what a Patroni keeps in etcd about itself; not known while etcd does not
+// answer.
+type patroniSays struct {
+	known  bool
+	state  string // of its PostgreSQL
+	config string // digest of the configuration that it runs with
+}
+
+// said is what the Patroni that is looked after said last.
+func (w *leaseWatch) said() patroniSays {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.heard
+}
+
+func (w *leaseWatch) hear(s patroniSays) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = s
 }
 
 // leaseTarget is a Patroni that has a PostgreSQL; the zero one is none.
@@ -114,7 +136,9 @@ type leaseTarget struct {
 func (w *leaseWatch) aim(t leaseTarget) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.target = t
+	if w.target != t {
+		w.target, w.heard = t, patroniSays{}
+	}
 }
 
 func (w *leaseWatch) aimed() leaseTarget {
@@ -135,7 +159,8 @@ func (w *leaseWatch) run(ctx context.Context) {
 		if target == (leaseTarget{}) || w.agent.store == nil {
 			continue
 		}
-		look, err := askLease(ctx, w.agent.store.Client, target)
+		look, says, err := askLease(ctx, w.agent.store.Client, target)
+		w.hear(says)
 		if err != nil {
 			j.reset()
 			continue
@@ -149,34 +174,38 @@ func (w *leaseWatch) run(ctx context.Context) {
 
 // askLease asks for the lease under the leader key of a primary, or the member key of
 // a standby: Patroni keeps both under one.
-func askLease(ctx context.Context, client *clientv3.Client, t leaseTarget) (leaseLook, error) {
+func askLease(ctx context.Context, client *clientv3.Client, t leaseTarget) (leaseLook, patroniSays, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseEvery)
 	defer cancel()
 	answer, err := client.Txn(ctx).Then(
 		clientv3.OpGet(patroni.LeaderKey(t.scope)), clientv3.OpGet(patroni.MemberKey(t.scope, t.name))).Commit()
 	if err != nil {
-		return leaseLook{}, fmt.Errorf("ask for the lease of %s.%s: %w", t.scope, t.name, err)
+		return leaseLook{}, patroniSays{}, fmt.Errorf("ask for the lease of %s.%s: %w", t.scope, t.name, err)
 	}
 	var look leaseLook
+	var says patroniSays
 	var lease int64
 	if kvs := answer.Responses[1].GetResponseRange().Kvs; len(kvs) > 0 {
 		lease = kvs[0].Lease
+		if m, err := patroni.ParseMember(kvs[0].Value); err == nil {
+			says = patroniSays{known: true, state: m.State, config: m.Config()}
+		}
 	}
 	if kvs := answer.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 && string(kvs[0].Value) == t.name {
 		look.leads, lease = true, kvs[0].Lease
 	}
 	if lease == 0 {
 		look.at, look.gone = time.Now(), true
-		return look, nil
+		return look, says, nil
 	}
 	left, err := client.TimeToLive(ctx, clientv3.LeaseID(lease))
 	if err != nil {
-		return leaseLook{}, fmt.Errorf("ask for the lease of %s.%s: %w", t.scope, t.name, err)
+		return leaseLook{}, patroniSays{}, fmt.Errorf("ask for the lease of %s.%s: %w", t.scope, t.name, err)
 	}
 	look.at = time.Now()
 	look.gone = left.TTL < 0
 	look.age = time.Duration(left.GrantedTTL-left.TTL) * time.Second
-	return look, nil
+	return look, says, nil
 }
 
 // aimLeases has the lease looked after while there is both a Patroni and a PostgreSQL.

@@ -71,12 +71,15 @@ type runner struct {
 	disk       disk
 	gone       bool
 	limited    proc.Process // the postmaster that the limits were set for
-	rendered   int64        // generation of the configuration on disk
-	acted      int64        // newest generation that was acted on, with success or not
-	certLooked time.Time    // when the certificate was looked at last
-	nudged     time.Time    // when Patroni was told of its certificate last
-	reported   member.Report
-	dug        time.Time // it was looked last whether everything is gone
+	rendered   int64        // generation of the configuration on disk; 0: it is to be brought again
+	told       told         // what that was made of
+	// driftLooked is when the member was held against its configuration last.
+	driftLooked time.Time
+	acted       int64     // newest generation that was acted on, with success or not
+	certLooked  time.Time // when the certificate was looked at last
+	nudged      time.Time // when Patroni was told of its certificate last
+	reported    member.Report
+	dug         time.Time // it was looked last whether everything is gone
 }
 
 // database and name are the two parts of the member's id.
@@ -185,6 +188,9 @@ func (r *runner) accept(a member.Assignment) {
 		r.log.Warn("stale assignment refused", "generation", a.Generation, "have", r.want.Generation)
 		r.refused = fmt.Sprintf("generation %d is older than %d, which it has", a.Generation, r.want.Generation)
 		return
+	}
+	if !sameContent(a, r.want) {
+		r.rendered = 0
 	}
 	r.want, r.refused = a, ""
 	r.logs.aim(a)

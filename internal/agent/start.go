@@ -44,6 +44,7 @@ func (r *runner) keepRunning(ctx context.Context) {
 	if r.rename(ctx) {
 		return
 	}
+	r.checkDrift()
 	if r.rendered != r.want.Generation && r.hearsReload() {
 		r.reload(ctx)
 	}
@@ -175,22 +176,15 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	if err := replaceFile(script, r.agent.spares.script(install), 0o755, r.agent.user); err != nil {
 		return m, err
 	}
-	modules, err := findModules(install.Major)
-	if err != nil {
-		return m, err
-	}
 	if err := r.writeLDAP(); err != nil {
 		return m, err
 	}
-	m = r.agent.patroniMember(r.want, install, patroni.EtcdHosts(r.agent.etcdURLs()))
-	m.Modules = modules
-	if r.patroni.alive() {
-		m.Name = r.named
-	}
-	text, err := patroni.Render(m)
+	hosts := patroni.EtcdHosts(r.agent.etcdURLs())
+	m, text, digest, err := r.intended(hosts)
 	if err != nil {
 		return m, err
 	}
+	r.told = told{hosts: hosts, digest: digest, at: time.Now()}
 	return m, replaceFile(m.ConfigPath(), text, 0o600, r.agent.user)
 }
 

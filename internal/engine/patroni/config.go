@@ -4,6 +4,8 @@
 package patroni
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -89,14 +91,26 @@ func (m Member) DataPath() string { return filepath.Join(m.Dir, DataDir) }
 type object = map[string]any
 
 // Render is the member's configuration, as JSON, which Patroni reads as YAML.
-// The output depends on nothing but m, byte for byte.
-func Render(m Member) ([]byte, error) {
-	text, err := json.MarshalIndent(m.document(), "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("render configuration of %s/%s: %w", m.Scope, m.Name, err)
+// The output depends on nothing but m, byte for byte. digest names its content, and
+// comes back in the member's tags (MemberState.Config): two agents of different releases
+// may make different configurations of one generation.
+func Render(m Member) (text []byte, digest string, err error) {
+	document := m.document()
+	text, err = json.Marshal(document)
+	if err == nil {
+		sum := sha256.Sum256(text)
+		digest = hex.EncodeToString(sum[:4])
+		document["tags"].(object)[configTag] = digest
+		text, err = json.MarshalIndent(document, "", "  ")
 	}
-	return append(text, '\n'), nil
+	if err != nil {
+		return nil, "", fmt.Errorf("render configuration of %s/%s: %w", m.Scope, m.Name, err)
+	}
+	return append(text, '\n'), digest, nil
 }
+
+// configTag is the tag with the digest of a configuration.
+const configTag = "config"
 
 func (m Member) document() object {
 	tls := m.tls()

@@ -46,7 +46,7 @@ func exampleMember() Member {
 }
 
 func TestRenderMember(t *testing.T) {
-	text, err := Render(exampleMember())
+	text, _, err := Render(exampleMember())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestRenderVariants(t *testing.T) {
 	for name, c := range cases {
 		m := exampleMember()
 		c.change(&m)
-		text, err := Render(m)
+		text, _, err := Render(m)
 		if err != nil {
 			t.Fatal(err)
 		}

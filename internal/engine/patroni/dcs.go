@@ -162,6 +162,13 @@ func (m MemberState) Generation() int64 {
 	return int64(n)
 }
 
+// Config is the digest of the configuration that the member runs with; "" if an older
+// agent made it.
+func (m MemberState) Config() string {
+	digest, _ := m.Tags[configTag].(string)
+	return digest
+}
+
 // ParseMember reads the value of a member key.
 func ParseMember(value []byte) (MemberState, error) {
 	var m MemberState
