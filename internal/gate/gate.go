@@ -31,7 +31,7 @@ type Config struct {
 	Database, Name string // whose member wants to be promoted
 	// PatroniName is what Patroni calls the member, and writes into the leader key.
 	PatroniName string
-	Client         *clientv3.Client
+	Client      *clientv3.Client
 	// Ask answers the position of a member by the URL of its Patroni, by asking now.
 	Ask func(ctx context.Context, url string) (Position, error)
 	// Own is the URL of the own member's Patroni.

@@ -65,9 +65,9 @@ func (s *story) goesOnAtTheElection(old rig.Member, within time.Duration) (next 
 		select {
 		case answer := <-watch:
 			for _, e := range answer.Events {
-				if e.Type == clientv3.EventTypePut && string(e.Kv.Value) != old.Name {
+				if name := patroni.MemberName(string(e.Kv.Value)); e.Type == clientv3.EventTypePut && name != old.Name {
 					s.must(old.Thaw(), "thaw the primary's host")
-					return string(e.Kv.Value)
+					return name
 				}
 			}
 		case <-deadline:
