@@ -155,6 +155,16 @@ func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, inciden
 	r.patroni.clear()
 	r.postmaster.clear()
 	incident.Fenced, incident.Proof = proof.At, proof
+	if err := r.revoke(ctx, l, incident, r.want.Major); err != nil {
+		return err
+	}
+	r.retry = backoff{}
+	return nil
+}
+
+// revoke takes the leader key of this member away, whose death incident.Proof proves, and
+// completes the incident. It may be called beside the goroutine of the member.
+func (r *runner) revoke(ctx context.Context, l fence.Leadership, incident *fence.Incident, major int) error {
 	call, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
 	if err := fence.Revoke(call, r.agent.store.Client, l, incident.Proof, r.death(incident.Proof)); err != nil {
@@ -162,11 +172,10 @@ func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, inciden
 		return fmt.Errorf("leadership could not be revoked: %w", err)
 	}
 	incident.Revoked = time.Now()
-	r.retry = backoff{}
 	if !incident.Planned && !r.doomed.Load() {
-		incident.OldEnd, incident.Timeline = r.walEnd(ctx, r.want.Major)
+		incident.OldEnd, incident.Timeline = r.walEnd(ctx, major)
 	}
-	r.log.Info("primary fenced and revoked", "cause", incident.Cause, "after", incident.Revoked.Sub(incident.Detected).String())
+	r.log.Info("primary fenced and revoked", "cause", incident.Cause, "proof", incident.Proof.Text, "after", incident.Revoked.Sub(incident.Detected).String())
 	return nil
 }
 
@@ -183,7 +192,7 @@ func (r *runner) tellDeath(ctx context.Context, p proc.Proof, l fence.Leadership
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
 	_, err := r.agent.store.Commit(ctx, state.Unchanged(patroni.LeaderKey(l.Database), l.LeaderRevision),
-		r.death(fence.Proof{Method: "killed", Text: p.Evidence, At: p.At}))
+		r.death(killed(p)))
 	if err != nil {
 		r.log.Warn("tell of a death", "error", err)
 	}

@@ -52,18 +52,11 @@ func (r *runner) endHang(ctx context.Context, m member.Assignment, h hanging) {
 		return
 	}
 	incident.Fenced = incident.Proof.At
-	call, cancel := context.WithTimeout(ctx, etcdTimeout)
-	defer cancel()
-	if err := fence.Revoke(call, r.agent.store.Client, l, incident.Proof, r.death(incident.Proof)); err != nil {
-		r.log.Warn("revoke leadership", "error", err)
+	if err := r.revoke(ctx, l, &incident, m.Major); err != nil {
+		r.log.Warn("replace a primary that hangs", "error", err)
 		return
 	}
-	incident.Revoked = time.Now()
-	if !r.doomed.Load() {
-		incident.OldEnd, incident.Timeline = r.walEnd(ctx, m.Major)
-	}
 	r.record(ctx, incident)
-	r.log.Info("primary fenced and revoked", "cause", incident.Cause, "proof", incident.Proof.Text, "after", incident.Revoked.Sub(incident.Detected).String())
 }
 
 // endAll ends all processes of the member, proved. Where some wait for a disk, and do not
