@@ -253,9 +253,9 @@ func startDetached(ctx context.Context, h *home.Home) (<-chan struct{}, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find own program: %w", err)
 	}
-	log, err := os.OpenFile(h.LogFile("up"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := supervise.OpenLog(h.LogFile("up"))
 	if err != nil {
-		return nil, fmt.Errorf("open log: %w", err)
+		return nil, err
 	}
 	defer log.Close()
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "up", "--home", h.Dir)

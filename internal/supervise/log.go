@@ -112,7 +112,7 @@ func Aside(path string, n int) string {
 
 // lead makes the descriptors write to the file at path.
 func (o output) lead() error {
-	file, err := openLog(o.path)
+	file, err := OpenLog(o.path)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,8 @@ func (o output) lead() error {
 	return nil
 }
 
-func openLog(path string) (*os.File, error) {
+// OpenLog opens a log for appending, and makes it, private, if it is not there.
+func OpenLog(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open log: %w", err)

@@ -27,7 +27,7 @@ type writer struct {
 func newWriter(t *testing.T, size int64) *writer {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "part.log")
-	file, err := openLog(path)
+	file, err := OpenLog(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestTalker(t *testing.T) {
 
 func TestNoLineIsLost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "talker.log")
-	file, err := openLog(path)
+	file, err := OpenLog(path)
 	if err != nil {
 		t.Fatal(err)
 	}

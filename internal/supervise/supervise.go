@@ -71,7 +71,7 @@ func keep(ctx context.Context, program string, part Part, log *slog.Logger) {
 }
 
 func once(ctx context.Context, program string, part Part) error {
-	logFile, err := openLog(part.Log)
+	logFile, err := OpenLog(part.Log)
 	if err != nil {
 		return err
 	}
