@@ -63,6 +63,7 @@ type runner struct {
 	reloads    backoff
 	idleSince  time.Time // Patroni runs without PostgreSQL since
 	orphaned   time.Time // PostgreSQL runs without Patroni since
+	blind      blindness // Patroni may not see its PostgreSQL
 	hung       string    // why Patroni was killed for hanging, until its end is dealt with
 	stopping   time.Time // Patroni was asked to stop at
 	problem    member.Problem

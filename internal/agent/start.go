@@ -50,6 +50,7 @@ func (r *runner) keepRunning(ctx context.Context) {
 	}
 	r.limit()
 	r.checkHang(ctx)
+	r.checkBlind(ctx)
 }
 
 // findPatroni takes over a Patroni that an earlier agent started.
