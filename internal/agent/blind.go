@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -18,9 +19,9 @@ import (
 )
 
 // Patroni looks at its PostgreSQL through the socket in the host's own directory, clients
-// come by TCP. With the file of the socket gone, or another server behind it, a standby
-// streams and takes logins, and its Patroni says for ever that it is starting: it never
-// counts as in sync, and nobody works on it.
+// come by TCP. A standby whose socket is not there, or belongs to another server, streams
+// and takes logins, and its Patroni says for ever that it is starting: it never counts as
+// in sync, and nobody works on it.
 
 // socketEvery is how often the socket is tried.
 const socketEvery = 5 * time.Second
@@ -29,11 +30,15 @@ const socketEvery = 5 * time.Second
 // postgresql/misc.py).
 var blindStates = []string{"starting", "starting after custom bootstrap", "start failed", "stopped", "crashed"}
 
+// standbyFile is what makes a standby of a server that starts.
+const standbyFile = "standby.signal"
+
 // blindness is what is known of a standby whose Patroni may not see it.
 type blindness struct {
-	since time.Time // it has been so since
-	tried time.Time // the socket was tried last
-	lost  bool      // the socket does not lead to this PostgreSQL
+	postmaster proc.Process
+	since      time.Time // it has been so since
+	tried      time.Time // the socket was tried last
+	lost       bool      // the socket does not lead to this PostgreSQL
 }
 
 // checkBlind starts again what it takes for Patroni to see a standby that takes logins:
@@ -41,8 +46,10 @@ type blindness struct {
 // primary is Patroni's to decide: it has a limit for its own starts.
 func (r *runner) checkBlind(ctx context.Context) {
 	now := time.Now()
-	standby := r.postmaster.alive() && r.reported.Ready && r.reported.InRecovery
-	if !standby {
+	if r.blind.postmaster != r.postmaster.process {
+		r.blind = blindness{postmaster: r.postmaster.process}
+	}
+	if !r.follows() {
 		r.blind = blindness{}
 		return
 	}
@@ -50,7 +57,7 @@ func (r *runner) checkBlind(ctx context.Context) {
 		r.blind.tried = now
 		r.blind.lost = !leadsTo(r.socket(), r.postmaster.process)
 	}
-	why := whyBlind(r.leases.said(), r.blind.lost)
+	why := whyBlind(r.leases.said(), r.reported.Ready, r.blind.lost)
 	switch {
 	case why == "":
 		r.blind.since = time.Time{}
@@ -61,12 +68,26 @@ func (r *runner) checkBlind(ctx context.Context) {
 	}
 }
 
-// whyBlind says why Patroni does not see a standby that takes logins, or "".
-func whyBlind(said patroniSays, lost bool) string {
+// follows: PostgreSQL runs as a standby. One that takes no logins, maybe because nobody
+// told it how, is known by the file that its Patroni made; promotion removes that.
+func (r *runner) follows() bool {
+	if !r.postmaster.alive() {
+		return false
+	}
+	if r.reported.Ready {
+		return r.reported.InRecovery
+	}
+	_, err := os.Stat(filepath.Join(r.dataDir(), standbyFile))
+	return err == nil
+}
+
+// whyBlind says why Patroni does not see a standby, or "". A server opens its socket
+// before it recovers anything; one that recovers is rightly called starting.
+func whyBlind(said patroniSays, ready, lost bool) string {
 	switch {
 	case lost:
-		return "PostgreSQL takes logins, but does not answer on the socket where Patroni looks for it"
-	case said.known && slices.Contains(blindStates, said.state):
+		return "PostgreSQL does not answer on the socket where Patroni looks for it"
+	case ready && said.known && slices.Contains(blindStates, said.state):
 		return fmt.Sprintf("Patroni says of a PostgreSQL that takes logins: %s", said.state)
 	default:
 		return ""

@@ -133,6 +133,7 @@ func (r *runner) launch(ctx context.Context) (proc.Process, error) {
 		LogFile: filepath.Join(r.dir(), patroni.LogDir, patroniOutput),
 		Env: []string{
 			"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=" + r.dir(), "PYTHONUNBUFFERED=1",
+			"PYTHONPATH=" + filepath.Join(r.dir(), patroni.PythonDir),
 		},
 	}
 	if u := r.agent.user; u != nil {
@@ -159,13 +160,14 @@ func (r *runner) portsFree() error {
 }
 
 // render writes what Patroni needs: certificates, the script that stands for
-// initdb, and the configuration, which it answers.
+// initdb, what has it write whole files, and the configuration, which it answers.
 func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	install, err := postgres.Find(r.want.Major)
 	if err != nil {
 		return m, err
 	}
-	for _, dir := range []string{r.dir(), filepath.Join(r.dir(), patroni.CertDir), filepath.Join(r.dir(), patroni.LogDir)} {
+	python := filepath.Join(r.dir(), patroni.PythonDir)
+	for _, dir := range []string{r.dir(), filepath.Join(r.dir(), patroni.CertDir), filepath.Join(r.dir(), patroni.LogDir), python} {
 		if err := r.agent.ownedDir(dir); err != nil {
 			return m, err
 		}
@@ -175,6 +177,9 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	}
 	script := filepath.Join(r.dir(), initdbScript)
 	if err := replaceFile(script, r.agent.spares.script(install), 0o755, r.agent.user); err != nil {
+		return m, err
+	}
+	if err := replaceFile(filepath.Join(python, patroni.WholeFile), patroni.Whole, 0o600, r.agent.user); err != nil {
 		return m, err
 	}
 	if err := r.writeLDAP(); err != nil {
