@@ -115,6 +115,15 @@ var fixtures = map[string]func(*fake){
 		nothing.Detected, nothing.Elected = time.Time{}, time.Time{}
 		f.failovers = []postmortem.Record{planned, unknown, nothing}
 	},
+	"etcd full": func(f *fake) {
+		f.status = home3()
+		m := &f.status.Etcd[0]
+		m.Full, m.Scarce, m.Bytes, m.Size, m.Quota = true, true, 7<<30, 8<<30, 8<<30
+		f.status.Problems = []admin.Problem{{
+			Code: "etcd-full", Subject: "etcd", Command: "howdah etcd mend",
+			Text: "etcd is full and takes no writes: no failover is possible, and no change (s1 has 8192 MiB of 8192 MiB)",
+		}}
+	},
 	"same name": func(f *fake) { two(f); f.clusters[0].DBClusterIdentifier = ptr("orders") },
 }
 

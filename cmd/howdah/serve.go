@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"howdah/internal/certs"
+	"howdah/internal/etcd"
 	"howdah/internal/home"
 	"howdah/internal/hostapi"
 	"howdah/internal/judge"
@@ -19,10 +20,14 @@ import (
 	"howdah/internal/serve"
 )
 
+// leastQuota is how small etcd may be, in MiB: for tests.
+const leastQuota = 16
+
 func newServe(o *options) *cobra.Command {
 	var name, address, listen, join, tokenFile, pool, stonith string
 	var detection, replaceAfter time.Duration
 	var noOvercommit bool
+	var quota int64
 	var relay relayFlags
 	var public publicFlag
 	cmd := &cobra.Command{
@@ -34,8 +39,12 @@ func newServe(o *options) *cobra.Command {
 		Example: "  howdah serve --address 10.0.0.1 --listen 10.0.0.1:7443\n" +
 			"  howdah serve --name s2 --join https://10.0.0.1:7443 --token-file token --address 10.0.0.2",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if quota < leastQuota {
+				return fmt.Errorf("--etcd-quota is at least %d: %w", leastQuota, errUsage)
+			}
 			cfg := serve.Config{
-				Name: name, Address: address, Pool: pool, Detection: detection, Stonith: stonith, Version: version,
+				EtcdQuota: quota << 20,
+				Name:      name, Address: address, Pool: pool, Detection: detection, Stonith: stonith, Version: version,
 				Policy: plan.Policy{Overcommit: !noOvercommit, ReplaceAfter: replaceAfter}, Log: newLog("serve"),
 			}
 			smtp, err := relay.smtp()
@@ -59,6 +68,7 @@ func newServe(o *options) *cobra.Command {
 	flags.DurationVar(&detection, "detection", judge.DefaultDetection, "after how long a silent host counts as lost")
 	flags.DurationVar(&replaceAfter, "replace-after", time.Minute, "after how long the members of a lost host are rebuilt elsewhere")
 	flags.StringVar(&stonith, "stonith", "", "command that kills a host, given its name; exit code 0 is taken as proof")
+	flags.Int64Var(&quota, "etcd-quota", etcd.DefaultQuota>>20, "how large etcd's database may be, in MiB; half of it is kept for failovers")
 	flags.BoolVar(&noOvercommit, "no-overcommit", false, "refuse instance classes that do not fit into the hosts")
 	relay.add(cmd)
 	public.add(cmd)

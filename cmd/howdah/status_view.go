@@ -100,6 +100,9 @@ func etcdCell(m admin.EtcdMember) screen.Cell {
 	if !m.Healthy {
 		return screen.Cell{Text: joinTexts(": ", "down", m.Error), Style: screen.Red}
 	}
+	if m.Full {
+		return screen.Cell{Text: "full: takes no writes", Style: screen.Red}
+	}
 	text := joinTexts(", ", "healthy", yes(m.Leader, "leader"), yes(m.Learner, "learner"), screen.Bytes(m.Bytes))
 	return screen.Cell{Text: text, Style: screen.Green}
 }

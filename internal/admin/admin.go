@@ -37,6 +37,8 @@ const (
 
 	VerbAuthorityCreate = "authority-create" // AuthorityRequest, Authority
 	VerbAuthorityList   = "authority-list"   // Nothing, AuthorityListAnswer
+
+	VerbEtcd = "etcd" // EtcdRequest, EtcdAnswer
 )
 
 // Error is the body of every answer that is not 200.

@@ -43,8 +43,14 @@ type EtcdMember struct {
 	Healthy bool   `json:"healthy"`
 	Leader  bool   `json:"leader"`
 	Learner bool   `json:"learner"`
-	Bytes   int64  `json:"bytes"` // of its database
-	Error   string `json:"error,omitempty"`
+	Bytes   int64  `json:"bytes"` // of its database, in use
+	// Size is that of the database's file, and Quota the size at which nobody can write.
+	Size  int64 `json:"size,omitempty"`
+	Quota int64 `json:"quota,omitempty"`
+	// Scarce: only what failovers need is left of the quota. Full: nobody can write.
+	Scarce bool   `json:"scarce,omitempty"`
+	Full   bool   `json:"full,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
 // Edge leads clients to databases.

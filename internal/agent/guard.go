@@ -106,6 +106,8 @@ func (r *runner) orphan(ctx context.Context) {
 			r.recordHang(ctx)
 		}
 		r.hung = ""
+	case r.owed != nil:
+		// While etcd takes no writes nobody is elected in its place.
 	case time.Since(r.orphaned) > orphanGrace:
 		r.killAll(ctx, "PostgreSQL runs without Patroni")
 	}
@@ -120,6 +122,11 @@ func (r *runner) replacePrimary(ctx context.Context, cause string, detected time
 		return false
 	}
 	if leadership.Leader != r.want.Name || !leadership.Replaceable() {
+		return false
+	}
+	if err := r.writable(ctx); err != nil {
+		r.log.Warn("the primary is not fenced, for its key could not be taken away", "error", err)
+		r.owed = &owed{cause: cause, detected: detected, tried: time.Now()}
 		return false
 	}
 	incident := fence.Incident{

@@ -65,6 +65,7 @@ type runner struct {
 	orphaned   time.Time // PostgreSQL runs without Patroni since
 	blind      blindness // Patroni may not see its PostgreSQL
 	hung       string    // why Patroni was killed for hanging, until its end is dealt with
+	owed       *owed     // a replacement that has to wait
 	stopping   time.Time // Patroni was asked to stop at
 	problem    member.Problem
 	detail     string
@@ -210,6 +211,7 @@ func (r *runner) converge(ctx context.Context) {
 	if r.fencing.Load() {
 		return
 	}
+	r.payOwed(ctx)
 	switch r.want.Want {
 	case member.Running:
 		r.keepRunning(ctx)

@@ -232,6 +232,9 @@ func (r *runner) handOver(ctx context.Context, force bool) error {
 	if !r.patroni.alive() || !r.postmaster.alive() {
 		return fmt.Errorf("the primary does not run: %w", errTask)
 	}
+	if err := r.writable(ctx); err != nil {
+		return fmt.Errorf("%w: %w", err, errTask)
+	}
 	// On a full disk there may be no room for a checkpoint: the more reason to go.
 	if err := r.checkpoint(ctx, force); err != nil {
 		if !r.disk.full && !force {

@@ -110,10 +110,16 @@ type world struct {
 // agent runs yet.
 func newWorld(t *testing.T, script string) *world {
 	t.Helper()
+	return newSmallWorld(t, script, 0)
+}
+
+// newSmallWorld has an etcd that takes no more writes when it is as large as quota.
+func newSmallWorld(t *testing.T, script string, quota int64) *world {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	h := hometest.New(t)
+	h := hometest.NewSmall(t, quota)
 	w := &world{T: t, home: h, store: h.Store}
 	w.place = place{HomeID: h.ID, Dir: filepath.Join(h.Dir, "host"), CertDir: filepath.Join(h.Dir, "agent"), Etcd: h.Etcd}
 	w.must(os.MkdirAll(w.CertDir, 0o700))

@@ -69,7 +69,7 @@ var repeatable = map[string]bool{
 }
 
 // longVerbs take their time.
-var longVerbs = map[string]time.Duration{admin.VerbWipe: 70 * time.Second, admin.VerbAuthorityCreate: 130 * time.Second}
+var longVerbs = map[string]time.Duration{admin.VerbWipe: 70 * time.Second, admin.VerbAuthorityCreate: 130 * time.Second, admin.VerbEtcd: 310 * time.Second}
 
 // Admin calls a verb with the structures of package admin.
 func (c *Client) Admin(ctx context.Context, verb string, in, out any) error {

@@ -4,6 +4,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,9 @@ type Config struct {
 	// Tick is how often raft's clock ticks, in whole milliseconds; 0: etcd's default of
 	// 100 ms. An election takes up to twenty of them, that of a member that is alone, too.
 	Tick time.Duration
-	Log  *slog.Logger
+	// Quota is how large the database may be before nobody can write; 0: DefaultQuota.
+	Quota int64
+	Log   *slog.Logger
 }
 
 // Member is a running etcd member.
@@ -104,13 +107,14 @@ func (cfg Config) embed() (*embed.Config, error) {
 		ClientCertAuth: true,
 	}
 	conf.ClientTLSInfo, conf.PeerTLSInfo = tls, tls
-	// Leases and watches need little history; an old revision is never asked for.
+	// Leases and watches need little history; an old revision is never asked for. Keeper
+	// compacts by size besides.
 	conf.AutoCompactionMode = embed.CompactorModePeriodic
 	conf.AutoCompactionRetention = "10m"
 	// Raft's log is kept in memory up to the snapshot: a small one is enough here.
 	conf.SnapshotCount = 2000
 	conf.SnapshotCatchUpEntries = 1000
-	conf.QuotaBackendBytes = 4 << 30
+	conf.QuotaBackendBytes = cmp.Or(cfg.Quota, DefaultQuota)
 	// What must happen at once may be more than the 128 changes that are usual: a reset of
 	// all parameters of a group, or a larger class for all that follow a database. What
 	// stands alone goes by state.Batches.

@@ -54,6 +54,8 @@ type Config struct {
 	Join    bool
 	Policy  plan.Policy
 	Pool    string // CIDR of endpoint addresses
+	// EtcdQuota is how large etcd's database may be; 0: etcd.DefaultQuota.
+	EtcdQuota int64
 	// Detection and Stonith: see judge.Config.
 	Detection time.Duration
 	Stonith   string
@@ -88,11 +90,15 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.introduce(ctx, store); err != nil {
 		return err
 	}
+	keeper := &etcd.Keeper{
+		Member: member, Credentials: identity, Log: cfg.Log.With("component", "etcd"),
+		Busy: func(context.Context) bool { return len(cache.Keys(state.FenceRoot)) > 0 },
+	}
 	calls := audit.Open(cfg.Home.AuditDir(), cfg.Log.With("component", "audit"))
 	defer calls.Close()
 	api, err := server.New(server.Config{
 		Home: cfg.Home, Store: store, Cache: cache, Policy: cfg.Policy, Pool: cfg.Pool, PublicPool: cfg.Home.PublicPool,
-		Version: cfg.Version, Log: cfg.Log.With("component", "api"), Audit: calls, Newest: member.Newest,
+		Version: cfg.Version, Log: cfg.Log.With("component", "api"), Audit: calls, Newest: member.Newest, Etcd: keeper,
 		Logs: &hostapi.LogReader{Identity: identity}, Settings: &hostapi.SettingChecker{Identity: identity},
 	})
 	if err != nil {
@@ -108,6 +114,7 @@ func Run(ctx context.Context, cfg Config) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cache.Run(ctx) })
 	group.Go(func() error { return watchEtcd(ctx, member) })
+	group.Go(func() error { return keeper.Run(ctx) })
 	group.Go(func() error { return identity.Keep(ctx, cfg.renewal(ca)) })
 	handler := routes(api, api.Admin(), hosts.Handler(), http.HandlerFunc(notifier.ServeCert), api.Bundle)
 	group.Go(func() error { return cfg.listen(ctx, identity, handler) })
@@ -169,7 +176,7 @@ func (cfg Config) etcd() etcd.Config {
 		ClientAddr: fmt.Sprintf("%s:%d", cfg.Address, etcdClientPort),
 		PeerAddr:   fmt.Sprintf("%s:%d", cfg.Address, etcdPeerPort),
 		Peers:      cfg.Peers, Join: cfg.Join && !HasState(cfg.Home),
-		Log: cfg.Log.With("component", "etcd"),
+		Quota: cfg.EtcdQuota, Log: cfg.Log.With("component", "etcd"),
 	}
 }
 

@@ -107,7 +107,7 @@ func on[In, Out any](handler func(*Server, context.Context, call, *In) (*Out, er
 		if err := wire.DecodeForm(values, in); err != nil {
 			return nil, err
 		}
-		if err := s.authorize(c, in); err != nil {
+		if err := first(s.authorize(c, in), s.checkRoom(c)); err != nil {
 			return nil, err
 		}
 		if err := first(wire.Validate(in), checkInput(in)); err != nil {

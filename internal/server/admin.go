@@ -38,6 +38,8 @@ var adminVerbs = map[string]adminVerb{
 
 	admin.VerbAuthorityCreate: {authorityTimeout, verb((*Server).adminAuthorityCreate)},
 	admin.VerbAuthorityList:   {callTimeout, verb((*Server).adminAuthorityList)},
+
+	admin.VerbEtcd: {upkeepTimeout, verb((*Server).adminEtcd)},
 }
 
 // verb makes a verb of a handler with typed input and output.

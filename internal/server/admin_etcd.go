@@ -47,9 +47,19 @@ func (s *Server) etcdOut(ctx context.Context) []admin.EtcdMember {
 }
 
 func describe(out *admin.EtcdMember, answer *clientv3.StatusResponse) {
-	out.Healthy = len(answer.Errors) == 0
 	out.Leader, out.Bytes = answer.Leader == answer.Header.MemberId, answer.DbSizeInUse
-	out.Error = strings.Join(answer.Errors, "; ")
+	out.Size, out.Quota = answer.DbSize, answer.DbSizeQuota
+	out.Scarce = etcd.Condition{Size: out.Size, Quota: out.Quota}.Scarce()
+	// Each member names the alarms of all, which is no fault of its own.
+	var faults []string
+	for _, text := range answer.Errors {
+		if etcd.IsFull(text) {
+			out.Full = true
+		} else {
+			faults = append(faults, text)
+		}
+	}
+	out.Healthy, out.Error = len(faults) == 0, strings.Join(faults, "; ")
 }
 
 // askEtcd asks a member on another machine.

@@ -7,6 +7,7 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/engine/patroni"
+	"howdah/internal/etcd"
 	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/plan"
@@ -29,6 +30,7 @@ const (
 	problemFence    = "fence-open"
 	problemProof    = "no-proof"
 	problemVersions = "version-differs"
+	problemFull     = "etcd-full"
 )
 
 // homeProblems are those of the home's own parts.
@@ -42,6 +44,7 @@ func homeProblems(s admin.Status) []admin.Problem {
 			})
 		}
 	}
+	all = append(all, etcdFull(s.Etcd)...)
 	if len(s.Edges) == 0 {
 		all = append(all, admin.Problem{
 			Code: problemNoEdge, Subject: "edge", Text: "no edge runs: new endpoints lead nowhere, and the others follow no failover", Command: "howdah edge",
@@ -61,6 +64,29 @@ func homeProblems(s admin.Status) []admin.Problem {
 		})
 	}
 	return all
+}
+
+// etcdFull is at most one problem: what is done about it is done to all members.
+func etcdFull(members []admin.EtcdMember) []admin.Problem {
+	var scarce []string
+	full := false
+	for _, m := range members {
+		full = full || m.Full
+		if m.Scarce {
+			scarce = append(scarce, fmt.Sprintf("%s has %s of %s", m.Name, etcd.Bytes(m.Size), etcd.Bytes(m.Quota)))
+		}
+	}
+	p := admin.Problem{Code: problemFull, Subject: "etcd", Command: "howdah etcd mend"}
+	switch {
+	case full:
+		p.Text = "etcd is full and takes no writes: no failover is possible, and no change"
+	case len(scarce) > 0:
+		p.Text = "etcd is nearly full, and what is left is kept for failovers: nothing can be created"
+	default:
+		return nil
+	}
+	p.Text += inBrackets(strings.Join(scarce, ", "))
+	return []admin.Problem{p}
 }
 
 // hostProblems are hosts that are lost, or that run another version than we do.

@@ -178,10 +178,10 @@ func TestTranslate(t *testing.T) {
 		"no leader":     {fmt.Errorf("read: %w", rpctypes.ErrNoLeader), "ServiceUnavailable"},
 		"lost":          {fmt.Errorf("read: %w", status.Error(codes.Unavailable, "connection refused")), "ServiceUnavailable"},
 		"deadline":      {fmt.Errorf("read: %w", context.DeadlineExceeded), "ServiceUnavailable"},
+		"out of space":  {fmt.Errorf("write: %w", rpctypes.ErrNoSpace), "ServiceUnavailable"},
 		"caller left":   {context.Canceled, "ServiceUnavailable"},
 		"a broken rule": {fmt.Errorf("check: %w", &spec.Invalid{Code: badMix, Message: "100%"}), badMix},
 		"anything else": {errors.New("oops"), ""},
-		"out of space":  {fmt.Errorf("write: %w", rpctypes.ErrNoSpace), ""},
 	}
 	for name, c := range cases {
 		got := translate(c.err)

@@ -42,7 +42,7 @@ import (
 // callTimeout bounds a call: all of them only read or write state.
 const callTimeout = 15 * time.Second
 
-// Config is what an API server needs. All fields but Audit are required.
+// Config is what an API server needs. All fields are required that do not say otherwise.
 type Config struct {
 	Home   *home.Home
 	Store  *state.Store
@@ -60,6 +60,8 @@ type Config struct {
 	Audit *audit.Log
 	// Newest is etcd.Member.Newest.
 	Newest func(ctx context.Context) (int64, error)
+	// Etcd may be nil: then nobody asks for room in it.
+	Etcd Upkeep
 }
 
 var (
@@ -252,6 +254,8 @@ func translate(err error) *wire.Error {
 	switch {
 	case errors.As(err, &invalid):
 		return wire.NewError(invalid.Code, "%s", invalid.Message)
+	case errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace), errors.Is(err, rpctypes.ErrNoSpace):
+		return errFull()
 	case storeIsSilent(err):
 		return wire.NewError(api.ErrServiceUnavailable, "The state store did not answer in time: see `howdah status`, and try again.")
 	default:

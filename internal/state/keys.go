@@ -72,6 +72,9 @@ const (
 	SwornRoot = Root + "sworn/"
 	// IncidentRoot: failures that an agent dealt with by itself. Written by it.
 	IncidentRoot = Root + "incident/"
+	// AttemptRoot: the member that a host was about to fence last, written to find out
+	// whether etcd takes writes. Written by the host's agent.
+	AttemptRoot = Root + "attempt/"
 	// FailoverRoot: post-mortems. Written by reconcile.
 	FailoverRoot = Root + "failover/"
 	// LeadRoot: who led each database when reconcile looked last. Written by it.
@@ -242,6 +245,9 @@ func Sworn(host string) string { return SwornRoot + host }
 
 // Incident is the key of a failure that a host dealt with.
 func Incident(database, id string) string { return IncidentRoot + database + "/" + id }
+
+// Attempt is the key of what a host was about to fence last.
+func Attempt(host string) string { return AttemptRoot + host }
 
 // Failover is the key of a post-mortem; ids sort by time.
 func Failover(database, id string) string { return FailoverRoot + database + "/" + id }

@@ -21,15 +21,22 @@ import (
 // Home is a home with a running etcd. Everything is gone when the test ends.
 type Home struct {
 	*home.Home
-	CA    *certs.CA
-	Store *state.Store
-	Etcd  []string // client URLs
+	CA     *certs.CA
+	Store  *state.Store
+	Etcd   []string // client URLs
+	Member *etcd.Member
 	// StopEtcd ends etcd; its data stay. It is idempotent.
 	StopEtcd func()
 }
 
 // New makes a home below a directory that every user can reach.
 func New(t testing.TB) *Home {
+	t.Helper()
+	return NewSmall(t, 0)
+}
+
+// NewSmall makes one whose etcd takes no more writes when it is as large as quota.
+func NewSmall(t testing.TB, quota int64) *Home {
 	t.Helper()
 	h, err := home.Ensure(filepath.Join(Dir(t), "home"), home.Options{Listen: testkit.FreeAddr(t)})
 	if err != nil {
@@ -47,14 +54,14 @@ func New(t testing.TB) *Home {
 	client := testkit.FreeAddr(t)
 	m, err := etcd.Start(t.Context(), etcd.Config{
 		Name: "s1", Dir: h.EtcdDir(), CertDir: h.CertDir(), ClientAddr: client, PeerAddr: testkit.FreeAddr(t),
-		Tick: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Tick: 10 * time.Millisecond, Quota: quota, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.Close)
 	return &Home{
-		Home: h, CA: ca, Store: &state.Store{Client: m.Client}, Etcd: []string{"https://" + client}, StopEtcd: m.Close,
+		Home: h, CA: ca, Member: m, Store: &state.Store{Client: m.Client}, Etcd: []string{"https://" + client}, StopEtcd: m.Close,
 	}
 }
 

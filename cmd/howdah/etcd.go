@@ -1,0 +1,117 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"howdah/cmd/howdah/screen"
+	"howdah/internal/admin"
+)
+
+func newEtcd(o *options) *cobra.Command {
+	return group("etcd", "Look at etcd, which holds the state of the home, and make room in it",
+		"etcd takes no writes once its database is as large as its quota (`howdah serve --etcd-quota`), and then nothing can change and no "+
+			"failover is possible. Howdah keeps it small by itself. These commands do so now: `mend` does all that helps.",
+		newEtcdStatus(o), newEtcdMend(o), newEtcdDeed(o, admin.EtcdCompact, "Forget the history of the state",
+			"Forgets the history, which only those need who fell behind: they read everything again. The room that this frees is used "+
+				"for what is written next; the file stays as large as it is until `howdah etcd defrag`."),
+		newEtcdDefrag(o), newEtcdDeed(o, admin.EtcdDisarm, "End the alarm that stops all writes",
+			"Ends the alarm that etcd raises when its quota is used up. It comes back with the next write unless there is room: "+
+				"`howdah etcd mend` makes some first."),
+	)
+}
+
+func newEtcdStatus(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show how full etcd is", Args: args(cobra.NoArgs), Example: "  howdah etcd status",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			api, err := o.api(cmd)
+			if err != nil {
+				return err
+			}
+			var out admin.Status
+			if err := api.Admin(cmd.Context(), admin.VerbStatus, admin.Nothing{}, &out); err != nil {
+				return err
+			}
+			return o.print(out.Etcd, func() error { return o.etcdTable(out.Etcd) })
+		},
+	}
+}
+
+func newEtcdMend(o *options) *cobra.Command {
+	in := admin.EtcdRequest{Do: admin.EtcdMend}
+	cmd := &cobra.Command{
+		Use: "mend", Short: "Do all that makes room in etcd, one member after the other", Args: args(cobra.NoArgs),
+		Long: "Forgets the history, has one member after the other give back what it does not use, moves the leadership of etcd away from a " +
+			"member before its turn, and ends the alarm once there is room. A member does not answer while it is its turn: about a second " +
+			"for each 100 MB that it holds. Databases go on.",
+		Example: "  howdah etcd mend --dry-run\n  howdah etcd mend",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.etcdDo(cmd, in) },
+	}
+	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "only say what would be done")
+	return cmd
+}
+
+func newEtcdDefrag(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "defrag MEMBER", Short: "Have a member of etcd give back what it does not use", Args: args(cobra.ExactArgs(1)),
+		Long:    "Has a member write its database anew without what is not used. The member does not answer meanwhile.",
+		Example: "  howdah etcd defrag s2",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return o.etcdDo(cmd, admin.EtcdRequest{Do: admin.EtcdDefrag, Member: names[0]})
+		},
+	}
+}
+
+func newEtcdDeed(o *options, do, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: do, Short: short, Long: long, Args: args(cobra.NoArgs), Example: "  howdah etcd " + do,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.etcdDo(cmd, admin.EtcdRequest{Do: do}) },
+	}
+}
+
+func (o *options) etcdDo(cmd *cobra.Command, in admin.EtcdRequest) error {
+	api, err := o.api(cmd)
+	if err != nil {
+		return err
+	}
+	var out admin.EtcdAnswer
+	if err := api.Admin(cmd.Context(), admin.VerbEtcd, in, &out); err != nil {
+		return err
+	}
+	return o.print(out, func() error {
+		word := "done"
+		if in.DryRun {
+			word = "would"
+		}
+		for _, deed := range out.Deeds {
+			o.say("%s  %s", word, deed)
+		}
+		if len(out.Deeds) == 0 {
+			o.say("There is nothing to do.")
+		}
+		o.say("")
+		return o.etcdTable(out.Members)
+	})
+}
+
+func (o *options) etcdTable(members []admin.EtcdMember) error {
+	var t screen.Table
+	t.Head("MEMBER", "STATE", "IN USE", "FILE", "QUOTA")
+	for _, m := range members {
+		t.Row(m.Name, etcdState(m), screen.Bytes(m.Bytes), screen.Bytes(m.Size), screen.Bytes(m.Quota))
+	}
+	return t.Write(o.screen.Stdout, o.screen.Color())
+}
+
+func etcdState(m admin.EtcdMember) screen.Cell {
+	text := joinTexts(", ", yes(m.Leader, "leader"), yes(m.Learner, "learner"))
+	switch {
+	case !m.Healthy:
+		return screen.Cell{Text: joinTexts(": ", "down", m.Error), Style: screen.Red}
+	case m.Full:
+		return screen.Cell{Text: joinTexts(", ", "full: takes no writes", text), Style: screen.Red}
+	case m.Scarce:
+		return screen.Cell{Text: joinTexts(", ", "nearly full", text), Style: screen.Red}
+	}
+	return screen.Cell{Text: joinTexts(", ", "healthy", text), Style: screen.Green}
+}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"encoding/json"
+
+	"howdah/internal/admin"
+)
+
+// etcd is the answer of the fake control plane to whoever makes room in its etcd.
+func (f *fake) etcd(body []byte) admin.EtcdAnswer {
+	var in admin.EtcdRequest
+	json.Unmarshal(body, &in)
+	out := admin.EtcdAnswer{Members: f.status.Etcd, Deeds: []string{}}
+	if in.Do == admin.EtcdMend && f.status.Etcd[0].Full {
+		out.Deeds = []string{"compact the history before revision 9000: 7168 MiB in use", "defragment s1: what the compaction frees of 8192 MiB", "disarm the alarm: there is room again"}
+	}
+	return out
+}
