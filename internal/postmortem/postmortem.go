@@ -50,6 +50,13 @@ type Record struct {
 }
 
 const (
+	// Keep is how long those of a database are kept that is no more, and Most how many of
+	// one that there is: the newest.
+	Keep = 90 * 24 * time.Hour
+	Most = 100
+)
+
+const (
 	// window is how far apart the facts of one failover may lie.
 	window = 2 * time.Minute
 	// skew is how far the clocks of hosts may be apart: what began later than this

@@ -15,9 +15,10 @@ import (
 
 // sweep removes what is left over: assignments of members that are gone, with
 // their reports; tasks and results of databases at rest; Patroni's keys of
-// databases that are no more; and old events. Each removal stands alone.
+// databases that are no more; old events and post-mortems; and what came too late for
+// what it belongs to. Each removal stands alone.
 func (r *Reconciler) sweep(ctx context.Context, w *world) error {
-	err := r.remove(ctx, slices.Concat(w.orphanScopes(), w.orphanReports(), w.oldEvents()))
+	err := r.remove(ctx, slices.Concat(w.orphanScopes(), w.orphanReports(), w.oldEvents(), w.oldPostmortems(), w.lateWords()))
 	return errors.Join(err, r.sweepFinished(ctx, w), r.sweepDamaged(ctx, w))
 }
 

@@ -153,7 +153,7 @@ func (s *Server) adminForgetHost(ctx context.Context, _ call, in admin.HostReque
 		// Not if the host was heard again meanwhile. Assignments stay: they tell a
 		// host that returns what to delete.
 		return s.commit(ctx, state.Unchanged(state.Live(in.Host), live.Revision),
-			state.Delete(state.Host(in.Host)), state.Delete(state.Live(in.Host)), state.Delete(state.Drain(in.Host)),
+			state.Delete(state.Host(in.Host)), state.Delete(state.Live(in.Host)), state.Delete(state.Drain(in.Host)), state.Delete(state.Attempt(in.Host)),
 			state.DeletePrefix(state.Report(in.Host, "")), state.DeletePrefix(state.TaskPrefix(in.Host)))
 	})
 }

@@ -6,7 +6,8 @@ import "strings"
 // patroni.Namespace.
 const Root = "/howdah/"
 
-// The families of keys. Each has one writer, named in its comment.
+// The families of keys. Each has one writer, named in its comment, and a bound, named
+// in Bounds.
 const (
 	// SpecRoot: what users asked for. Written by server (API handlers, and the
 	// maintenance window on behalf of a request made earlier).

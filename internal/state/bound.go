@@ -1,0 +1,82 @@
+package state
+
+import "howdah/internal/engine/patroni"
+
+// Bound says why a family of keys does not grow for ever.
+type Bound string
+
+// The bounds.
+const (
+	// Asked: a record stands for something that users or operators made, and goes when
+	// they delete it.
+	Asked Bound = "as many as were asked for"
+	// PerDatabase: at most a few for each database, or member of one, that there is;
+	// reconcile removes those of databases that are no more.
+	PerDatabase Bound = "a few for each database"
+	// PerPart: one for each host, edge or control plane that ever joined.
+	PerPart Bound = "one for each host, edge or control plane"
+	// PerVersion: one for each version of PostgreSQL that was ever installed.
+	PerVersion Bound = "one for each version of PostgreSQL"
+	// Aged: removed by reconcile when old, as its own constant says.
+	Aged Bound = "until it is old"
+	// UntilDone: removed with what it belongs to: a case, a task, a delivery.
+	UntilDone Bound = "until what it belongs to is over"
+	// Leased: it goes with the lease of whoever wrote it.
+	Leased Bound = "as long as its writer runs"
+)
+
+// Bounds are the bounds of all families. A family below another one has its own line
+// where its bound is its own.
+var Bounds = map[string]Bound{
+	SpecRoot:             Asked,
+	InstanceRoot:         Asked,
+	ClusterRoot:          Asked,
+	EndpointRoot:         Asked,
+	ParameterGroupRoot:   Asked,
+	CatalogueRoot:        PerVersion,
+	SubnetGroupRoot:      Asked,
+	OptionGroupRoot:      Asked,
+	SecurityGroupRoot:    Asked,
+	KeyRoot:              Asked,
+	AuthorityRoot:        Asked, // the home's first, and one for each rotation of a line
+	DefaultAuthorityRoot: Asked,
+	LayoutRoot:           PerDatabase,
+	AssignRoot:           PerDatabase,
+	TaskRoot:             UntilDone,
+	ResultRoot:           UntilDone,
+	ReportRoot:           PerDatabase,
+	HostRoot:             PerPart,
+	LiveRoot:             PerPart,
+	DrainRoot:            PerPart,
+	FenceRoot:            UntilDone,
+	WitnessRoot:          UntilDone,
+	CutRoot:              UntilDone,
+	DeathRoot:            PerDatabase,
+	PleaRoot:             PerDatabase, // removed by the judge, as those of PassedRoot are
+	PassedRoot:           PerDatabase,
+	SwornRoot:            PerPart,
+	IncidentRoot:         Aged,
+	AttemptRoot:          PerPart,
+	FailoverRoot:         Aged, // postmortem.Keep and postmortem.Most
+	LeadRoot:             PerDatabase,
+	NoticeRoot:           PerDatabase,
+	AddressRoot:          PerDatabase,
+	RouteRoot:            PerDatabase,
+	WayRoot:              PerDatabase,
+	SwitchRoot:           PerDatabase,
+	EventRoot:            Aged, // event.Keep
+	EventSubRoot:         Asked,
+	TopicRoot:            Asked,
+	SubscriptionRoot:     Asked,
+	MessageRoot:          UntilDone,
+	DeliveryRoot:         UntilDone, // or given up; their number is limited by account
+	NotifyRoot:           PerPart,   // a certificate for each year that a control plane signs
+	GivenUpRoot:          Asked,
+	ControlRoot:          PerPart,
+	EdgeRoot:             PerPart,
+	BetweenRoot:          PerPart,
+	RunsRoot:             Leased,
+	MetaRoot:             PerPart,
+	ElectionRoot:         Leased,
+	patroni.Namespace:    PerDatabase,
+}
