@@ -18,8 +18,9 @@ const (
 	lookEvery = 250 * time.Millisecond
 	// surveyEvery is how often it asks all members while nothing is the matter.
 	surveyEvery = 15 * time.Second
-	// historyKept is how much history a compaction leaves that is not urgent.
-	historyKept = time.Minute
+	// historyKept is how much history a compaction leaves while no alarm stands: gates
+	// look there for what Patroni has overwritten.
+	historyKept = 3 * time.Minute
 	// deedTimeout bounds a deed; a large database is copied in it.
 	deedTimeout = 2 * time.Minute
 )

@@ -107,7 +107,7 @@ func (cfg Config) embed() (*embed.Config, error) {
 		ClientCertAuth: true,
 	}
 	conf.ClientTLSInfo, conf.PeerTLSInfo = tls, tls
-	// Leases and watches need little history; an old revision is never asked for. Keeper
+	// Leases and watches need little history; gates ask for the last minutes. Keeper
 	// compacts by size besides.
 	conf.AutoCompactionMode = embed.CompactorModePeriodic
 	conf.AutoCompactionRetention = "10m"

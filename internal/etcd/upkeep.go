@@ -69,8 +69,8 @@ type Look struct {
 	Own      uint64
 	Members  []Condition
 	Revision int64 // the newest
-	// Old is a revision that is a minute old, or 0 when none is known: watchers that are
-	// slow may still ask for what came after it.
+	// Old is a revision that is historyKept old, or 0 when none is known: gates and slow
+	// watchers may still ask for what came after it.
 	Old int64
 	// Compacted is the revision that was compacted to last, At when, and Left how much was
 	// in use a moment afterwards.
@@ -168,12 +168,17 @@ func (l Look) disarm() Deed {
 }
 
 // compact goes by size, beside etcd's own compaction by time, which begins only ten
-// minutes after the start of a member. Where it is urgent no history is kept: who
-// watches reads everything again.
+// minutes after the start of a member. With the alarm no history is kept: who watches
+// reads everything again, and a gate whose member had begun to be promoted just before
+// refuses where it cannot know who led (package gate).
 func (l Look) compact() Deed {
 	if l.urgent() || l.Asked {
-		if l.Revision > l.Compacted && l.Now.Sub(l.CompactedAt) >= compactAgain {
-			return Deed{Kind: Compact, Revision: l.Revision, Why: fmt.Sprintf("%s in use", Bytes(l.self().InUse))}
+		revision := l.Old
+		if l.full() || l.Asked {
+			revision = l.Revision
+		}
+		if revision > l.Compacted && l.Now.Sub(l.CompactedAt) >= compactAgain {
+			return Deed{Kind: Compact, Revision: revision, Why: fmt.Sprintf("%s in use", Bytes(l.self().InUse))}
 		}
 		return Deed{}
 	}

@@ -3,9 +3,11 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/engine/patroni"
@@ -19,6 +21,7 @@ type facts struct {
 	leaderRevision int64
 	sync           []byte // the key as it is
 	syncRevision   int64
+	syncVersion    int64
 	// old is the synchronous state as the primary before left it, and oldSync its text.
 	old     patroni.Sync
 	oldSync []byte
@@ -29,7 +32,9 @@ type facts struct {
 	deaths      []record[fence.Death]
 	// passed is whom a gate let through last.
 	passed *record[fence.Passed]
-	apis   map[string]string // URLs, by member
+	// lead is who served as primary when the control plane looked last; "" if nobody did yet.
+	lead string
+	apis map[string]string // URLs, by member
 }
 
 type record[T any] struct {
@@ -50,6 +55,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 		clientv3.OpGet(state.DeathPrefix(g.Database), clientv3.WithPrefix()),
 		clientv3.OpGet(state.Passed(g.Database)),
 		clientv3.OpGet(patroni.MembersPrefix(g.Database), clientv3.WithPrefix()),
+		clientv3.OpGet(state.Lead(g.Database)),
 	).Commit()
 	if err != nil {
 		return facts{}, fmt.Errorf("ask etcd who led %s: %w", g.Database, err)
@@ -62,7 +68,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 		f.leader, f.leaderRevision = patroni.MemberName(string(leader[0].Value)), leader[0].ModRevision
 	}
 	if sync := kvs(1).Kvs; len(sync) > 0 {
-		f.sync, f.syncRevision = sync[0].Value, sync[0].ModRevision
+		f.sync, f.syncRevision, f.syncVersion = sync[0].Value, sync[0].ModRevision, sync[0].Version
 	}
 	if f.cases, err = decode[fence.Case](kvs(2)); err != nil {
 		return facts{}, err
@@ -85,6 +91,16 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 		if m, err = patroni.ParseMember(kv.Value); err == nil {
 			f.apis[patroni.MemberName(state.Tail(string(kv.Key), patroni.MembersPrefix(g.Database)))] = m.APIURL
 		}
+	}
+	// Written by reconcile; this is the part that concerns gates.
+	leads, err := decode[struct {
+		Member string `json:"member"`
+	}](kvs(7))
+	if err != nil {
+		return facts{}, err
+	}
+	if len(leads) > 0 {
+		f.lead = leads[0].value.Member
 	}
 	return f, g.findOld(ctx, &f)
 }
@@ -109,7 +125,7 @@ const mostSteps = 64
 // Patroni has put its own in its place by now, without a standby (ha.py,
 // process_sync_replication_prepromote): what was there before is in etcd's history.
 func (g *gate) findOld(ctx context.Context, f *facts) error {
-	text, revision := f.sync, f.syncRevision
+	text, revision, version := f.sync, f.syncRevision, f.syncVersion
 	for range mostSteps {
 		s, err := patroni.ParseSync(text)
 		if err != nil {
@@ -124,14 +140,47 @@ func (g *gate) findOld(ctx context.Context, f *facts) error {
 		if f.passed != nil && f.passed.value.Member == g.Name && revision < f.passed.revision {
 			return nil // it was let through with this state: it is the primary that left it
 		}
-		before, err := g.Client.Get(ctx, patroni.SyncKey(g.Database), clientv3.WithRev(revision-1))
-		if err != nil || len(before.Kvs) == 0 {
-			// There was none, or it is so long ago that this is the member's own state since.
-			return historyError(err)
+		if version <= 1 {
+			return nil // there was none before
 		}
-		text, revision = before.Kvs[0].Value, before.Kvs[0].ModRevision
+		before, err := g.Client.Get(ctx, patroni.SyncKey(g.Database), clientv3.WithRev(revision-1))
+		if errors.Is(err, rpctypes.ErrCompacted) {
+			return g.guessOld(f)
+		}
+		if err != nil {
+			return fmt.Errorf("ask etcd for the synchronous state before: %w", err)
+		}
+		if len(before.Kvs) == 0 {
+			return nil
+		}
+		kv := before.Kvs[0]
+		text, revision, version = kv.Value, kv.ModRevision, kv.Version
 	}
 	return fmt.Errorf("the synchronous state before that of %s is not to be found", g.Name)
+}
+
+// guessOld is for a history that etcd has forgotten. The state may be the member's own
+// since it led alone, or one that Patroni wrote before a gate which was killed. Who served
+// last tells them apart. Of another primary's standbys nothing is known: the
+// state that lets nobody but itself through is true in any case.
+func (g *gate) guessOld(f *facts) error {
+	switch {
+	case f.lead == "" || f.passed != nil && f.passed.value.Member != f.lead:
+		return fmt.Errorf("etcd has forgotten which primary %s had before %s: %w", g.Database, g.Name, ErrRefused)
+	case f.lead == g.Name:
+		return nil
+	}
+	leader := f.lead
+	if g.PatroniName == patroni.OwnName(g.Database, g.Name) {
+		leader = patroni.OwnName(g.Database, leader)
+	}
+	text, err := json.Marshal(map[string]any{"leader": leader, "sync_standby": nil})
+	if err != nil {
+		return err
+	}
+	f.oldSync, f.overwritten = text, true
+	f.old, err = patroni.ParseSync(text)
+	return err
 }
 
 // fenced are the synchronous standbys of the old primary that confirm nothing to it any

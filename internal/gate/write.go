@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/engine/patroni"
@@ -17,14 +16,6 @@ import (
 
 // errMoved: something that was counted changed meanwhile.
 var errMoved = errors.New("what was counted has changed meanwhile")
-
-// historyError: history that is gone is no error.
-func historyError(err error) error {
-	if err == nil || errors.Is(err, rpctypes.ErrCompacted) {
-		return nil
-	}
-	return fmt.Errorf("ask etcd for the synchronous state before: %w", err)
-}
 
 // mine are the conditions of all that the gate writes: the leader key is still the own
 // member's, and nobody wrote the synchronous state.
