@@ -41,6 +41,10 @@ func (r *runner) endHang(ctx context.Context, m member.Assignment, h hanging) {
 	if l.Leader != m.Name || !l.Replaceable() {
 		return // nobody can take over
 	}
+	if err := r.writable(ctx); err != nil {
+		r.log.Warn("a primary that hangs is not fenced, for its key could not be taken away", "error", err)
+		return
+	}
 	incident := fence.Incident{
 		Kind: fence.Failover, Database: m.Scope, Member: m.Name, Host: r.agent.Name,
 		Cause: "PostgreSQL of the primary hangs: " + h.why, Detected: h.since,

@@ -25,8 +25,8 @@ func (r *runner) rename(ctx context.Context) bool {
 	if r.named == r.want.PatroniName() || !r.mayRename() {
 		return false
 	}
-	if _, err := r.leadership(ctx); err != nil {
-		return false // without etcd the next Patroni could not take over
+	if err := r.writable(ctx); err != nil {
+		return false // the next Patroni could not take over
 	}
 	r.log.Info("starting Patroni again under another name", "from", r.named, "to", r.want.PatroniName())
 	if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {

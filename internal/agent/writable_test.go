@@ -81,6 +81,23 @@ func TestNobodyIsFencedWhileEtcdIsFull(t *testing.T) {
 	}
 }
 
+// One that hangs is left alone, too, until its key can be taken away.
+func TestAPrimaryThatHangsIsLeftWhileEtcdIsFull(t *testing.T) {
+	t.Parallel()
+	w := newSmallWorld(t, serves, 16<<20)
+	agent, _ := w.run(nil)
+	a := w.startPrimary()
+	w.leads("db-1", "m1", "m2")
+	w.fill()
+	if p := w.hang(agent, a, true); !agent.procs.Alive(p) {
+		t.Error("it was killed")
+	}
+	w.mend()
+	if p := w.hang(agent, a, true); agent.procs.Alive(p) || w.leader("db-1") != "" {
+		t.Errorf("%q leads, alive %v", w.leader("db-1"), agent.procs.Alive(p))
+	}
+}
+
 // holds looks for a while that a check goes on to hold.
 func (w *world) holds(within time.Duration, check func() error) {
 	w.Helper()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -35,6 +36,8 @@ type facts struct {
 	// lead is who served as primary when the control plane looked last; "" if nobody did yet.
 	lead string
 	apis map[string]string // URLs, by member
+	// named is what Patroni calls the members.
+	named []string
 }
 
 type record[T any] struct {
@@ -56,6 +59,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 		clientv3.OpGet(state.Passed(g.Database)),
 		clientv3.OpGet(patroni.MembersPrefix(g.Database), clientv3.WithPrefix()),
 		clientv3.OpGet(state.Lead(g.Database)),
+		clientv3.OpGet(patroni.FailsafeKey(g.Database)),
 	).Commit()
 	if err != nil {
 		return facts{}, fmt.Errorf("ask etcd who led %s: %w", g.Database, err)
@@ -87,9 +91,11 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 		f.passed = &passed[0]
 	}
 	for _, kv := range kvs(6).Kvs {
+		name := state.Tail(string(kv.Key), patroni.MembersPrefix(g.Database))
+		f.named = append(f.named, name)
 		var m patroni.MemberState
 		if m, err = patroni.ParseMember(kv.Value); err == nil {
-			f.apis[patroni.MemberName(state.Tail(string(kv.Key), patroni.MembersPrefix(g.Database)))] = m.APIURL
+			f.apis[patroni.MemberName(name)] = m.APIURL
 		}
 	}
 	// Written by reconcile; this is the part that concerns gates.
@@ -101,6 +107,9 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 	}
 	if len(leads) > 0 {
 		f.lead = leads[0].value.Member
+	}
+	if failsafe, err := decode[map[string]string](kvs(8)); err == nil && len(failsafe) > 0 {
+		f.named = slices.AppendSeq(f.named, maps.Keys(failsafe[0].value))
 	}
 	return f, g.findOld(ctx, &f)
 }
@@ -170,17 +179,25 @@ func (g *gate) guessOld(f *facts) error {
 	case f.lead == g.Name:
 		return nil
 	}
-	leader := f.lead
-	if g.PatroniName == patroni.OwnName(g.Database, g.Name) {
-		leader = patroni.OwnName(g.Database, leader)
-	}
-	text, err := json.Marshal(map[string]any{"leader": leader, "sync_standby": nil})
+	text, err := json.Marshal(map[string]any{"leader": f.patroniName(g.Database, f.lead), "sync_standby": nil})
 	if err != nil {
 		return err
 	}
 	f.oldSync, f.overwritten = text, true
 	f.old, err = patroni.ParseSync(text)
 	return err
+}
+
+// patroniName is what Patroni calls a member, which may be down: by its last key, or by what
+// the last primary wrote of all members for the time without etcd. A wrong one lets
+// nobody through.
+func (f facts) patroniName(database, member string) string {
+	for _, name := range f.named {
+		if patroni.MemberName(name) == member {
+			return name
+		}
+	}
+	return patroni.OwnName(database, member)
 }
 
 // fenced are the synchronous standbys of the old primary that confirm nothing to it any

@@ -360,6 +360,32 @@ func TestCompactedHistory(t *testing.T) {
 	}
 }
 
+// Of a primary that an older release named, and that is down, the name is known from what it
+// wrote of all members: Patroni would let nobody come back by a name that nobody has.
+func TestCompactedHistoryNamesTheOldPrimaryAsPatroniDoes(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	for _, m := range []string{"m1", "m3"} {
+		if _, err := s.store.Client.Delete(s.Context(), patroni.MemberKey("db-1", patroni.OwnName("db-1", m))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.put(state.Put(state.Lead("db-1"), map[string]string{"member": "m1"}))
+	s.raw(patroni.FailsafeKey("db-1"), `{"m1":"m1","db-1.m2":"m2"}`)
+	s.raw(patroni.SyncKey("db-1"), nobody)
+	s.raw(patroni.SyncKey("db-1"), own)
+	_, revision := s.get(patroni.SyncKey("db-1"))
+	if _, err := s.store.Client.Compact(t.Context(), revision); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.pass(); !errors.Is(err, ErrRefused) {
+		t.Errorf("%v, want a refusal", err)
+	}
+	if now, _ := s.get(patroni.SyncKey("db-1")); now != `{"leader":"m1","sync_standby":null}` {
+		t.Errorf("the synchronous state is %s", now)
+	}
+}
+
 // A gate that waits tells who is missing, and lets its member through once the cut is made.
 func TestAGateWaitsForTheCut(t *testing.T) {
 	t.Parallel()

@@ -31,6 +31,10 @@ func InitializeKey(scope string) string { return prefix(scope) + "initialize" }
 // HistoryKey holds the timelines of a database.
 func HistoryKey(scope string) string { return prefix(scope) + "history" }
 
+// FailsafeKey holds the URLs of all members, by Patroni's names for them, as the primary
+// knew them last: whom it asks whether it may go on without etcd.
+func FailsafeKey(scope string) string { return prefix(scope) + "failsafe" }
+
 // MemberKey holds what a member says of itself: see MemberState and FindMember.
 func MemberKey(scope, member string) string { return prefix(scope) + "members/" + member }
 
