@@ -12,9 +12,11 @@ import (
 
 	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/postgres"
 	"howdah/internal/hostapi"
 	"howdah/internal/login"
 	"howdah/internal/member"
+	"howdah/internal/scram"
 )
 
 const (
@@ -70,8 +72,46 @@ func (a *Agent) addressCertificate() (*tls.Certificate, error) {
 	return nil, errNoCertificate
 }
 
-// checkLogin asks the control planes, until one of them has decided.
-func (a *Agent) checkLogin(ctx context.Context, id, user, token string) error {
+// checkLogin decides about a user whom PostgreSQL takes for a member of rds_iam. If it
+// only administers members it has a password, and no token lets it in.
+func (a *Agent) checkLogin(ctx context.Context, id, user, secret string) error {
+	how, err := a.loginOf(ctx, id, user)
+	switch {
+	case err != nil: // as a member of rds_iam then: who is none has no token
+		a.Log.Warn("look how a user logs in", "member", id, "error", err)
+	case how.ByPassword && scram.Matches(secret, how.Verifier):
+		return nil
+	case how.ByPassword:
+		return fmt.Errorf("%w: it is not this user's password", login.ErrRefused)
+	}
+	return a.checkToken(ctx, id, user, secret)
+}
+
+// loginOf asks the member's own PostgreSQL, if that is one whose administrators of roles
+// count as their members.
+func (a *Agent) loginOf(ctx context.Context, id, user string) (postgres.Login, error) {
+	a.mu.Lock()
+	r := a.runners[id]
+	a.mu.Unlock()
+	if r == nil || r.target().Major < administratorsAreMembers {
+		return postgres.Login{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginTry)
+	defer cancel()
+	conn, err := a.admin(ctx, r.target())
+	if err != nil {
+		return postgres.Login{}, err
+	}
+	defer conn.Close(ctx)
+	return postgres.LoginOf(ctx, conn, user)
+}
+
+// administratorsAreMembers is the first PostgreSQL in which whoever creates a role is a
+// member of it.
+const administratorsAreMembers = 16
+
+// checkToken asks the control planes, until one of them has decided.
+func (a *Agent) checkToken(ctx context.Context, id, user, token string) error {
 	last := hostapi.ErrNoHost
 	for _, c := range a.control.all() {
 		try, cancel := context.WithTimeout(ctx, loginTry)

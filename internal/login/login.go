@@ -1,11 +1,12 @@
 // Package login answers the question that PostgreSQL asks for users of the role
-// rds_iam: is this token good for this user? PostgreSQL asks as an LDAP client that
+// rds_iam: is this token good for this user? (Or this password: PostgreSQL also takes
+// those for its users who only administer some.) PostgreSQL asks as an LDAP client that
 // makes a simple bind, over TLS: of its ways to have a password checked elsewhere it
 // is the only one that has room for a token, and that needs nothing installed on the
 // host.
 //
 // Nothing else of LDAP is spoken here. The name of a bind says which member asks:
-// see Name. A token is never logged and never kept.
+// see Affixes. A token is never logged and never kept.
 package login
 
 import (
