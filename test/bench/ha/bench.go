@@ -25,6 +25,7 @@ type bench struct {
 	runs   int
 	busy   time.Duration
 	json   string
+	keep   bool // the directories of the homes
 	only   *regexp.Regexp
 
 	rows      []row
@@ -106,9 +107,12 @@ func (b *bench) scenario(ctx context.Context, s scenario) (err error) {
 	}
 	defer func() {
 		err = errors.Join(err, r.Close())
-		if err == nil {
+		switch {
+		case b.keep:
+			fmt.Fprintf(os.Stderr, "   logs are kept in %s\n", dir)
+		case err == nil:
 			os.RemoveAll(dir)
-		} else {
+		default:
 			err = fmt.Errorf("%w (logs are kept in %s)", err, dir)
 		}
 	}()
@@ -117,7 +121,7 @@ func (b *bench) scenario(ctx context.Context, s scenario) (err error) {
 
 // add records one value of a row.
 func (b *bench) add(name, target, unit string, value float64) {
-	fmt.Fprintf(os.Stderr, "   %-60s %8.3f %s\n", name, value, unit)
+	fmt.Fprintf(os.Stderr, "   %s  %-60s %8.3f %s\n", time.Now().UTC().Format(time.TimeOnly), name, value, unit)
 	i := slices.IndexFunc(b.rows, func(r row) bool { return r.Name == name })
 	if i < 0 {
 		b.rows = append(b.rows, row{Name: name, Target: target, Unit: unit})

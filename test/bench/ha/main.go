@@ -32,6 +32,7 @@ func main() {
 	flag.StringVar(&b.binary, "howdah", "bin/howdah", "the program to measure")
 	flag.IntVar(&b.runs, "n", 10, "runs of each row")
 	flag.DurationVar(&b.busy, "busy", defaultBusy, "how long the machine is kept busy to provoke false alarms")
+	flag.BoolVar(&b.keep, "keep", false, "keep the directories of the homes, with all logs")
 	flag.StringVar(&b.json, "json", "", "also write all figures to this file")
 	flag.Parse()
 	if !rig.Isolate() {
