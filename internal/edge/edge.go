@@ -57,6 +57,9 @@ type Edge struct {
 	tasks     sync.WaitGroup
 
 	told chan map[string]route.Way
+	held chan map[netip.Addr][]route.Route
+
+	evidence *evidence
 
 	// These belong to Run's goroutine.
 	leads  leads                        // by database
@@ -69,7 +72,8 @@ type Edge struct {
 func New(cfg Config) *Edge {
 	e := &Edge{
 		Config: cfg, wake: make(chan struct{}, 1), confirmed: make(chan switching),
-		told:  make(chan map[string]route.Way, 1),
+		told: make(chan map[string]route.Way, 1),
+		held: make(chan map[netip.Addr][]route.Route, 1), evidence: newEvidence(),
 		leads: leads{}, points: map[string]endpoint.Endpoint{}, lost: map[string]bool{}, broken: map[string]string{},
 	}
 	e.cache = state.NewCache(cfg.Store.Client, cfg.Log,
@@ -98,6 +102,14 @@ func (e *Edge) Run(ctx context.Context) error {
 	})
 	if e.cache.Loaded(ctx) != nil {
 		return nil
+	}
+	e.tasks.Go(func() { e.hear(ctx) })
+	e.tasks.Go(func() { e.keepVigil(ctx) })
+	if e.Own != "" {
+		e.tasks.Go(func() { e.herald(ctx) })
+	}
+	for e.evidence.silence() >= believedFor && ctx.Err() == nil {
+		wait(ctx, confirmEvery) // what an earlier process made stays as it is until then
 	}
 	e.introduce(ctx)
 	e.tasks.Go(func() { e.tellWays(ctx) })
@@ -169,6 +181,7 @@ func (e *Edge) update(ctx context.Context, full bool) []route.Route {
 	}
 	e.cutLostHosts(ctx, routes)
 	e.noteWays()
+	e.noteHeld(routes)
 	return routes
 }
 
@@ -185,6 +198,9 @@ func (e *Edge) wanted(routes []route.Route) map[string]endpoint.Endpoint {
 			continue
 		}
 		if e.owned(r) {
+			if e.Own != "" && !e.credible(r) {
+				point.Away, point.Targets = true, nil
+			}
 			points[r.ID] = point
 		}
 	}
@@ -204,13 +220,6 @@ func (e *Edge) syncAll(ctx context.Context, wanted map[string]endpoint.Endpoint)
 		}
 		return
 	}
-	for id, point := range wanted {
-		if had, ok := e.points[id]; (!ok || had.Listen.Addr() != point.Listen.Addr()) && e.Own != "" {
-			if err := e.Announce(point.Listen.Addr()); err != nil {
-				e.Log.Error("announce endpoint", "endpoint", id, "error", err)
-			}
-		}
-	}
 	e.points = wanted
 }
 
@@ -220,15 +229,15 @@ func sameAddresses(a, b map[string]endpoint.Endpoint) bool {
 	return maps.EqualFunc(a, b, func(x, y endpoint.Endpoint) bool { return x.Listen == y.Listen })
 }
 
-// owned: this edge serves the endpoint. Where edges share an address, it is at
-// the host of the primary; while there is none it stays where it was.
+// owned: this edge serves the endpoint. Where edges share an address, it is at the host of
+// whoever was elected; while there is nobody it stays where it was.
 func (e *Edge) owned(r route.Route) bool {
 	if e.Own == "" {
 		return true
 	}
 	leader := ""
 	if l := e.leads[r.Database]; l != nil {
-		leader = l.serving
+		leader = l.elected
 	}
 	for _, m := range r.Members {
 		if m.Name == leader {

@@ -21,7 +21,8 @@ type lead struct {
 
 // followLeaders looks who has each leader key, and answers the changes. Without a
 // leader, new connections are refused and open ones stay: the primary may win
-// its key back. Another leader means that the old one must not be used any more.
+// its key back. Another leader means that the old one must not be used any more. Without
+// evidence nobody is known to lead.
 func (e *Edge) followLeaders(routes []route.Route) []seen.Switch {
 	var changes []seen.Switch
 	known := map[string]bool{}
@@ -31,6 +32,12 @@ func (e *Edge) followLeaders(routes []route.Route) []seen.Switch {
 		}
 		known[r.Database] = true
 		value, _, _ := e.cache.Raw(patroni.LeaderKey(r.Database))
+		if !e.credible(r) {
+			value = nil
+			if l := e.leads[r.Database]; l != nil && l.elected != "" {
+				e.Log.Warn("writers are refused: etcd is silent, and the primary acknowledges nothing", "database", r.Database, "member", l.elected)
+			}
+		}
 		if s, changed := e.elect(r.Database, patroni.MemberName(string(value))); changed {
 			changes = append(changes, s)
 		}
@@ -41,7 +48,19 @@ func (e *Edge) followLeaders(routes []route.Route) []seen.Switch {
 			delete(e.leads, database)
 		}
 	}
+	e.evidence.know(e.primaries(routes))
 	return changes
+}
+
+// primaries are who served last, of databases that have writers.
+func (e *Edge) primaries(routes []route.Route) map[string]primary {
+	seats := map[string]primary{}
+	for _, r := range routes {
+		if l := e.leads[r.Database]; r.Kind == route.Leader && !r.Follows && l != nil && l.last != "" {
+			seats[r.Database] = primary{r, l.last}
+		}
+	}
+	return seats
 }
 
 // elect notes who has the leader key; a change to a leader is answered.

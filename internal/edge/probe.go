@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/route"
 )
@@ -26,7 +27,7 @@ const (
 // ctx ended first.
 func (e *Edge) confirm(ctx context.Context, r route.Route, name string) bool {
 	for ctx.Err() == nil {
-		conn, err := e.connect(ctx, r, name)
+		conn, err := e.connect(ctx, r, name, nil)
 		if err == nil {
 			served := e.waitRole(ctx, conn, r.Follows)
 			closeSoon(conn)
@@ -63,7 +64,7 @@ func (e *Edge) firstWrite(ctx context.Context, r route.Route, name string) time.
 	ctx, cancel := context.WithTimeout(ctx, firstWriteTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
-		conn, err := e.connect(ctx, r, name)
+		conn, err := e.connect(ctx, r, name, nil)
 		if err == nil {
 			_, err = conn.Exec(ctx, "SELECT pg_logical_emit_message(true, 'howdah', 'first write after a failover')")
 			closeSoon(conn)
@@ -76,8 +77,9 @@ func (e *Edge) firstWrite(ctx context.Context, r route.Route, name string) time.
 	return time.Time{}
 }
 
-// connect logs in to a member itself, past the endpoint, with TLS both ways.
-func (e *Edge) connect(ctx context.Context, r route.Route, name string) (*pgx.Conn, error) {
+// connect logs in to a member itself, past the endpoint, with TLS both ways. What the
+// server remarks goes to notice, unless that is nil.
+func (e *Edge) connect(ctx context.Context, r route.Route, name string, notice pgconn.NoticeHandler) (*pgx.Conn, error) {
 	address := ""
 	for _, m := range r.Members {
 		if m.Name == name {
@@ -100,6 +102,8 @@ func (e *Edge) connect(ctx context.Context, r route.Route, name string) (*pgx.Co
 	config.TLSConfig = e.TLS.Clone()
 	config.TLSConfig.ServerName = host
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	config.RuntimeParams["synchronous_commit"] = "on" // whatever the database's own default is
+	config.OnNotice = notice
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return pgx.ConnectConfig(ctx, config)

@@ -29,6 +29,7 @@ type paths struct {
 	mu    sync.Mutex
 	leads map[string]string // guarded by mu; targets by endpoint id
 	sits  map[string]string // guarded by mu; listen addresses by endpoint id
+	away  map[string]bool   // guarded by mu; by endpoint id
 	allow map[string]string // guarded by mu; who may connect, by endpoint id
 	log   []string          // guarded by mu; "point ID TARGETS" and "cut LISTEN TARGET", in order
 }
@@ -38,8 +39,9 @@ var _ endpoint.Forwarder = (*paths)(nil)
 func (p *paths) Sync(_ context.Context, all []endpoint.Endpoint) ([]string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.leads, p.allow, p.sits = map[string]string{}, map[string]string{}, map[string]string{}
+	p.leads, p.allow, p.sits, p.away = map[string]string{}, map[string]string{}, map[string]string{}, map[string]bool{}
 	for _, e := range all {
+		p.away[e.ID] = e.Away
 		p.sits[e.ID] = e.Listen.String()
 		p.leads[e.ID], p.allow[e.ID] = fmt.Sprint(e.Targets), fmt.Sprint(cidr.Texts(e.Allow), e.Allow == nil)
 	}
@@ -50,6 +52,7 @@ func (p *paths) Point(_ context.Context, e endpoint.Endpoint) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.leads[e.ID], p.allow[e.ID] = fmt.Sprint(e.Targets), fmt.Sprint(cidr.Texts(e.Allow), e.Allow == nil)
+	p.away[e.ID] = e.Away
 	p.log = append(p.log, fmt.Sprintf("point %s %v", e.ID, e.Targets))
 	return nil
 }
@@ -70,6 +73,12 @@ func (p *paths) leading(id string) (string, bool) {
 	defer p.mu.Unlock()
 	t, ok := p.leads[id]
 	return t, ok
+}
+
+func (p *paths) isAway(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.away[id]
 }
 
 func (p *paths) at(id string) string {

@@ -49,6 +49,10 @@ type Endpoint struct {
 	// Allow are the IPv4 networks whose clients may connect; nil: all. Others are
 	// refused at once. Open sessions stay when it changes.
 	Allow []netip.Prefix
+	// Away: it is not known whether this machine may answer for the address, as that may be
+	// on another one. New connections are refused, and where addresses move (nft) the
+	// machine does not claim it on the network; open sessions stay. It has no targets.
+	Away bool
 }
 
 // Forwarder makes endpoints real. There is one a home; several homes on one
@@ -162,6 +166,9 @@ func (c Config) check(e Endpoint) error {
 			return fmt.Errorf("%w: %s lets %s in, which is no IPv4 network", ErrInvalid, e.ID, p)
 		}
 	}
+	if e.Away && len(e.Targets) > 0 {
+		return fmt.Errorf("%w: %s is away and leads to %v", ErrInvalid, e.ID, e.Targets)
+	}
 	for _, t := range e.Targets {
 		if !usable(t) {
 			return fmt.Errorf("%w: %s leads from %s to %s", ErrInvalid, e.ID, e.Listen, t)
@@ -186,7 +193,7 @@ func Local(a netip.Addr) bool { return loopback.Contains(a) }
 // places. Names don't count.
 func Same(a, b []Endpoint) bool {
 	return slices.EqualFunc(a, b, func(x, y Endpoint) bool {
-		return x.Listen == y.Listen && slices.Equal(x.Targets, y.Targets) && cidr.Same(x.Allow, y.Allow)
+		return x.Listen == y.Listen && x.Away == y.Away && slices.Equal(x.Targets, y.Targets) && cidr.Same(x.Allow, y.Allow)
 	})
 }
 

@@ -21,6 +21,7 @@ func Run(t *testing.T, d Driver) {
 	}{
 		{"a connection reaches the target of its address and port", reaches},
 		{"without targets connections are refused", refusesWithoutTargets},
+		{"an endpoint that is away refuses, and keeps its sessions", goesAway},
 		{"point moves new connections and leaves old ones", points},
 		{"a cut resets the sessions to one target", cuts},
 		{"a cut resets sessions that are sending", cutsSenders},
@@ -69,6 +70,23 @@ func refusesWithoutTargets(b *bench) {
 	Check(b, s, server)
 	b.sync(at(listen, server))
 	Join(b, listen, server)
+}
+
+func goesAway(b *bench) {
+	listen, server := SomeListen(), NewServer(b)
+	b.sync(at(listen, server))
+	s := Join(b, listen, server)
+	away := at(listen)
+	away.Away = true
+	b.change(away)
+	Refuses(b, listen)
+	Check(b, s, server)
+	b.sync(away)
+	Refuses(b, listen)
+	Check(b, s, server)
+	b.point(listen, server)
+	Join(b, listen, server)
+	Check(b, s, server)
 }
 
 func points(b *bench) {

@@ -48,7 +48,7 @@ func readAddresses(label string) (addresses, error) {
 func addressesOf(all []endpoint.Endpoint) []netip.Addr {
 	var need []netip.Addr
 	for _, e := range all {
-		if a := e.Listen.Addr(); !endpoint.Local(a) {
+		if a := e.Listen.Addr(); !endpoint.Local(a) && !e.Away {
 			need = append(need, a)
 		}
 	}

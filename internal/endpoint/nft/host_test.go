@@ -235,6 +235,31 @@ func ourAddresses(t *testing.T) []netip.Addr {
 	return have.ours
 }
 
+// The machine does not answer for the address of an endpoint that is away, nor does a
+// process that takes it over; others stay.
+func TestAnAddressGoesAway(t *testing.T) {
+	f := edge(t, config("edge", ""))
+	other := netip.MustParseAddrPort("10.99.8.3:5432")
+	server := conformance.NewServer(t)
+	mustSync(t, f, lead(edgeListen, server), lead(other, server))
+	s := conformance.Join(t, edgeListen, server)
+	away := lead(edgeListen)
+	away.Away = true
+	mustPoint(t, f, away)
+	if got := ourAddresses(t); !slices.Equal(got, []netip.Addr{other.Addr()}) {
+		t.Errorf("addresses %v, want %s alone", got, other)
+	}
+	second := edge(t, config("edge", ""))
+	mustSync(t, second, away, lead(other, server))
+	if got := ourAddresses(t); !slices.Equal(got, []netip.Addr{other.Addr()}) {
+		t.Errorf("after another process: addresses %v, want %s alone", got, other)
+	}
+	conformance.Join(t, other, server)
+	mustPoint(t, second, lead(edgeListen, server))
+	conformance.Join(t, edgeListen, server)
+	conformance.Check(t, s, server)
+}
+
 func TestAddresses(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	mine, admins := edgeListen.Addr(), netip.MustParseAddr("10.99.8.2")

@@ -334,7 +334,7 @@ func (f *Forwarder) Point(ctx context.Context, e endpoint.Endpoint) error {
 // If somebody has changed any rules since we looked, ours are looked after first.
 // Whatever is more than that, or fails, is written as a whole.
 func (f *Forwarder) step(ctx context.Context, want []endpoint.Endpoint, old *endpoint.Endpoint, e endpoint.Endpoint) error {
-	if old == nil || kindOf(*old) == several || kindOf(e) == several || !cidr.Same(old.Allow, e.Allow) || endpoint.Same(want, f.have) {
+	if old == nil || kindOf(*old) == several || kindOf(e) == several || !cidr.Same(old.Allow, e.Allow) || old.Away != e.Away || endpoint.Same(want, f.have) {
 		return f.converge(ctx, want)
 	}
 	if f.move(ctx, want, *old, e) {

@@ -1,0 +1,116 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/testkit/patience"
+	"howdah/internal/testkit/rig"
+)
+
+// apart is for how long a client may still be led to a primary that was replaced.
+const apart = 5 * time.Second
+
+// freshClient connects as a client that has just come, and answers who took it in: the
+// address of the server's own host.
+func (s *story) freshClient(config *pgx.ConnConfig) (string, error) {
+	ctx, cancel := context.WithTimeout(s.Context(), patience.For(2*time.Second))
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	var member string
+	err = conn.QueryRow(ctx, "SELECT current_setting('port') || ' ' || current_setting('data_directory')").Scan(&member)
+	return member, err
+}
+
+// neverLedBack has fresh clients come until they reach the new primary some times, and
+// checks that none was led to the old one once apart has passed since then.
+func (s *story) neverLedBack(name string, old rig.Member, since time.Time) {
+	s.Helper()
+	config, err := s.rig.Config(s.Context(), name)
+	s.must(err, "find the endpoint")
+	place := fmt.Sprintf("%d %s", old.Port, old.DataDir())
+	reached, late := 0, 0
+	s.eventually(60*time.Second, func() error {
+		came := time.Now()
+		member, err := s.freshClient(config)
+		switch {
+		case err != nil:
+			return err
+		case member == place && came.Sub(since) > patience.For(apart):
+			late++
+			return fmt.Errorf("led to the old primary %s after the partition", came.Sub(since).Round(time.Millisecond))
+		case member == place:
+			return errors.New("led to the old primary")
+		}
+		if reached++; reached < 20 {
+			return fmt.Errorf("%d clients reached the new primary", reached)
+		}
+		return nil
+	})
+	if late > 0 {
+		s.Errorf("%d clients were led to the old primary", late)
+	}
+}
+
+// The primary's host loses etcd and its peers, and keeps its clients, with addresses that
+// move: it gives the address up by what it sees itself, and clients reach the new primary.
+func TestAnAddressLeavesAHostThatIsApart(t *testing.T) {
+	s := alone(t, func(o *rig.Options) { o.Netns, o.Moving = true, true })
+	id := s.given("orders", true)
+	w := s.writing("orders")
+	old := s.leader(id)
+	since := time.Now()
+	s.must(s.rig.Part(old.ZoneLetter(), rig.Control(), rig.Peers()), "part the primary's host")
+	s.eventually(30*time.Second, func() error {
+		if m, err := s.rig.Leader(s.Context(), id); err != nil || m.Name == old.Name {
+			return fmt.Errorf("%s leads still, %w", m.Name, err)
+		}
+		return nil
+	})
+	s.neverLedBack("orders", old, since)
+	w.works(10 * time.Second)
+	s.must(s.rig.Part(old.ZoneLetter()), "heal")
+	s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
+	s.neverLedBack("orders", old, since)
+	w.nothingLost()
+}
+
+// etcd is gone for everyone, with addresses that move: the primary serves at its address,
+// also those who come now.
+func TestAMovingAddressOutlivesEtcd(t *testing.T) {
+	s := alone(t, func(o *rig.Options) { o.Netns, o.Moving = true, true })
+	id := s.given("orders", true)
+	w := s.writing("orders")
+	config, err := s.rig.Config(s.Context(), "orders")
+	s.must(err, "find the endpoint")
+	leader := s.leader(id)
+	s.rig.KillPart("serve")
+	gone, refused := time.Now(), 0
+	s.eventually(60*time.Second, func() error {
+		if _, err := s.freshClient(config); err != nil {
+			refused++
+			return err
+		}
+		if time.Since(gone) < 15*time.Second {
+			return errors.New("it is not gone for long")
+		}
+		return nil
+	})
+	t.Logf("%d clients were refused", refused)
+	w.works(3 * time.Second)
+	s.must(s.rig.StartPart("serve"), "start serve")
+	s.must(s.rig.WaitStatus(s.Context(), "orders", "available", 60*time.Second), "orders")
+	if now := s.leader(id); now.Name != leader.Name {
+		t.Errorf("%s leads, was %s", now.Name, leader.Name)
+	}
+	w.nothingLost()
+}
