@@ -74,6 +74,10 @@ func (r *Rig) Part(zone string, sides ...Side) error {
 	return nil
 }
 
+// ForgetNeighbours has the machine of the clients ask anew who has an address, as one does
+// that has just come to the network.
+func (r *Rig) ForgetNeighbours() error { return run("ip neigh flush dev " + r.net.bridge()) }
+
 // partRules is the whole table that parts a host from sides, replaced in one transaction.
 // It sees packets before any translation of those that come, and after it of those that go.
 func partRules(own string, sides []Side) string {
