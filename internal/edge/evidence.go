@@ -106,12 +106,13 @@ func (e *Edge) credible(r route.Route) bool { return r.Follows || e.evidence.hol
 // hear asks etcd until ctx ends, and keeps when it last said that all is as it is known
 // here.
 func (e *Edge) hear(ctx context.Context) {
-	for ctx.Err() == nil {
+	for before := false; ctx.Err() == nil; {
 		asked := clock()
 		if err := e.upToDate(ctx); err == nil {
-			if silence := e.evidence.silence(); silence >= believedFor {
+			if silence := e.evidence.silence(); before && silence >= believedFor {
 				e.Log.Info("etcd is heard again", "silent_for", silence.Round(time.Millisecond).String())
 			}
+			before = true
 			e.evidence.hear(asked)
 		} else if ctx.Err() == nil {
 			e.Log.Debug("ask etcd", "error", err)

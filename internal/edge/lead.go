@@ -15,7 +15,7 @@ import (
 type lead struct {
 	elected string // has the leader key, or ""
 	serving string // was seen to serve in that role: clients are led there
-	last    string // served last
+	last    string // served last, or was elected on a host whose own edge leads there
 	cancel  context.CancelFunc
 }
 
@@ -34,11 +34,11 @@ func (e *Edge) followLeaders(routes []route.Route) []seen.Switch {
 		value, _, _ := e.cache.Raw(patroni.LeaderKey(r.Database))
 		if !e.credible(r) {
 			value = nil
-			if l := e.leads[r.Database]; l != nil && l.elected != "" {
+			if l := e.leads[r.Database]; l != nil && l.elected != "" && e.owned(r) {
 				e.Log.Warn("writers are refused: etcd is silent, and the primary acknowledges nothing", "database", r.Database, "member", l.elected)
 			}
 		}
-		if s, changed := e.elect(r.Database, patroni.MemberName(string(value))); changed {
+		if s, changed := e.elect(r, patroni.MemberName(string(value))); changed {
 			changes = append(changes, s)
 		}
 	}
@@ -52,11 +52,11 @@ func (e *Edge) followLeaders(routes []route.Route) []seen.Switch {
 	return changes
 }
 
-// primaries are who served last, of databases that have writers.
+// primaries are who served last, of databases whose writers are led by this edge.
 func (e *Edge) primaries(routes []route.Route) map[string]primary {
 	seats := map[string]primary{}
 	for _, r := range routes {
-		if l := e.leads[r.Database]; r.Kind == route.Leader && !r.Follows && l != nil && l.last != "" {
+		if l := e.leads[r.Database]; r.Kind == route.Leader && !r.Follows && l != nil && l.last != "" && e.owned(r) {
 			seats[r.Database] = primary{r, l.last}
 		}
 	}
@@ -64,18 +64,22 @@ func (e *Edge) primaries(routes []route.Route) map[string]primary {
 }
 
 // elect notes who has the leader key; a change to a leader is answered.
-func (e *Edge) elect(database, elected string) (seen.Switch, bool) {
-	l := e.leads[database]
+func (e *Edge) elect(r route.Route, elected string) (seen.Switch, bool) {
+	l := e.leads[r.Database]
 	if l == nil {
 		l = &lead{cancel: func() {}}
-		e.leads[database] = l
+		e.leads[r.Database] = l
 	}
 	if l.elected == elected {
 		return seen.Switch{}, false
 	}
 	l.cancel()
+	s := seen.Switch{Database: r.Database, From: l.last, To: elected, Elected: time.Now().UTC()}
 	l.elected, l.serving, l.cancel = elected, "", func() {}
-	return seen.Switch{Database: database, From: l.last, To: elected, Elected: time.Now().UTC()}, elected != ""
+	if e.Own != "" && elected != "" && !e.owned(r) {
+		l.last = elected // the edge of another host leads there, and sees whether it serves
+	}
+	return s, elected != ""
 }
 
 // switching is a switch under way.
