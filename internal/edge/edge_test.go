@@ -348,6 +348,32 @@ func TestAnOwnedEndpointMovesWithThePrimary(t *testing.T) {
 	}
 }
 
+// The edge of a host need not see a primary elsewhere to know that clients were led there:
+// it keeps the switch when the address comes back.
+func TestAnOwnedEndpointComesBackFromAPrimaryThatWasNotSeen(t *testing.T) {
+	w := newWorld(t)
+	w.putRoute(w.route("writer", route.Leader, w.listen))
+	w.elect("m1")
+	w.run(func(c *Config) { c.Own, c.Announce = "host-m1", func(netip.Addr) error { return nil } })
+	w.leadsTo("writer", "m1")
+	w.servers["m2"].Kill()
+	w.elect("m2")
+	testkit.Eventually(t, soon, func() error {
+		if _, ok := w.paths.leading("writer"); ok {
+			return errors.New("the address is still here")
+		}
+		return nil
+	})
+	w.elect("m1")
+	w.leadsTo("writer", "m1")
+	testkit.Eventually(t, soon, func() error {
+		if s := w.switched("m1"); s.From != "m2" {
+			return fmt.Errorf("switch %+v", s)
+		}
+		return nil
+	})
+}
+
 // Where clients are led is written down after the fact, and the edge says who it is.
 func TestWaysAreTold(t *testing.T) {
 	w := newWorld(t)
