@@ -12,7 +12,16 @@ import (
 // leads a moment later.
 const bornWithin = 15 * time.Second
 
-const awaitPrimary = "waiting for a primary"
+// suspectFor is for how long nobody has to be seen at it before it is begun again. On a
+// slow machine a bootstrap may begin after bornWithin, and Patroni shows it in its state a
+// round after it took its key: a key that is deleted then lets a second member bootstrap,
+// and the first one to be ready is left with data of its own, which nobody can use.
+const suspectFor = 10 * time.Second
+
+const (
+	awaitPrimary = "waiting for a primary"
+	suspectBirth = "looking whether anyone bootstraps"
+)
 
 // unstick has a new database bootstrapped again whose bootstrap stopped half way, and
 // reports whether it had to do something. Patroni 4.1 does not do it by itself: its
@@ -25,15 +34,17 @@ func (w *work) unstick() bool {
 	if !w.Unborn || w.Leader != "" || w.out.Layout.Created || len(steps) == 0 {
 		return false
 	}
-	if last := steps[len(steps)-1]; last.Name != awaitPrimary || w.Now.Sub(last.Began) < bornWithin {
+	last := steps[len(steps)-1]
+	suspected := last.Name == suspectBirth
+	if !suspected && (last.Name != awaitPrimary || w.Now.Sub(last.Began) < bornWithin) {
 		return false
 	}
 	// Who cannot be seen may be at it.
 	all := w.out.Layout.Members
-	if !slices.ContainsFunc(all, func(m Placed) bool { return !w.alive(&m) || w.Making[w.id(&m)] }) {
-		return w.promoteNewborn() || w.beginAgain()
+	if slices.ContainsFunc(all, func(m Placed) bool { return !w.alive(&m) || w.Making[w.id(&m)] }) {
+		return false
 	}
-	return false
+	return w.promoteNewborn() || w.beginAgain(suspected && w.Now.Sub(last.Began) >= suspectFor)
 }
 
 // promoteNewborn restarts a primary that became a standby: with its data Patroni knows
@@ -51,13 +62,18 @@ func (w *work) promoteNewborn() bool {
 	return false
 }
 
-// beginAgain lets whoever is first bootstrap once more.
-func (w *work) beginAgain() bool {
+// beginAgain lets whoever is first bootstrap once more, once it is certain that nobody is
+// at it.
+func (w *work) beginAgain(certain bool) bool {
 	for _, m := range w.members() {
 		r := w.report(m)
 		if _, lives := w.Applied[w.id(m)]; r.Postgres || !r.Patroni || !lives {
 			return false
 		}
+	}
+	if !certain {
+		w.doing(suspectBirth)
+		return true
 	}
 	w.out.Rebirth = true
 	w.doing("beginning the bootstrap again")

@@ -16,7 +16,7 @@ func newborn() Input {
 		Now: now, Unborn: true,
 		Want: Database{ID: "db-1", Major: 15, State: member.Running, Seats: []Seat{{}, {}}},
 		Layout: Layout{
-			ID: "db-1", Next: 2, Steps: []Step{{Name: awaitPrimary, Began: now.Add(-bornWithin)}},
+			ID: "db-1", Next: 2, Steps: []Step{{Name: awaitPrimary, Began: now.Add(-bornWithin)}, {Name: suspectBirth, Began: now.Add(-suspectFor)}},
 			Members: []Placed{{Name: "m1", Host: "a", Zone: "a", Votes: true}, {Name: "m2", Host: "b", Zone: "b", Votes: true}},
 		},
 		Reports: map[string]member.Report{"db-1.m1": {Patroni: true}, "db-1.m2": {Patroni: true}},
@@ -41,8 +41,9 @@ func TestABootstrapThatStopped(t *testing.T) {
 		revive  string
 	}{
 		{name: "nobody works on it", change: func(*Input) {}, rebirth: true},
-		{name: "it is young", change: func(in *Input) { in.Layout.Steps[0].Began = in.Now.Add(-bornWithin + time.Second) }},
-		{name: "something else went on until now", change: func(in *Input) { in.Layout.Steps[0].Name = "another step" }},
+		{name: "it was seen a moment ago", change: func(in *Input) { in.Layout.Steps[1].Began = in.Now.Add(-suspectFor + time.Second) }},
+		{name: "it is old, and nobody looked yet", change: func(in *Input) { in.Layout.Steps = in.Layout.Steps[:1] }},
+		{name: "something else went on until now", change: func(in *Input) { in.Layout.Steps[1].Name = "another step" }},
 		{name: "Patroni's key names data, or is not there", change: func(in *Input) { in.Unborn = false }},
 		{name: "a member leads", change: func(in *Input) { in.Leader = "m1" }},
 		{name: "it was available once", change: func(in *Input) { in.Layout.Created = true }},
@@ -83,15 +84,30 @@ func TestABootstrapThatStopped(t *testing.T) {
 func TestABootstrapIsGivenTimeAgain(t *testing.T) {
 	in := newborn()
 	out := Next(in)
-	for range 3 {
-		in.Layout, in.Now = out.Layout, in.Now.Add(bornWithin/4)
+	began := in.Now
+	for range 100 {
+		in.Layout, in.Now = out.Layout, in.Now.Add(time.Second)
 		if out = Next(in); out.Rebirth {
-			t.Fatalf("begun again after %s: %+v", in.Now, out.Layout.Steps)
+			break
 		}
 	}
-	in.Layout, in.Now = out.Layout, in.Now.Add(2*bornWithin)
-	if out = Next(in); !out.Rebirth {
-		t.Errorf("it is not begun a third time: %+v", out.Layout.Steps)
+	if took := in.Now.Sub(began); !out.Rebirth || took < bornWithin+suspectFor || took > bornWithin+suspectFor+3*time.Second {
+		t.Errorf("begun again %v after %s: %+v", out.Rebirth, took, out.Layout.Steps)
+	}
+}
+
+// TestABootstrapThatBeginsLate: its key is there a moment before its state says so.
+func TestABootstrapThatBeginsLate(t *testing.T) {
+	in := newborn()
+	in.Layout.Steps = in.Layout.Steps[:1] // the machine was slow: nobody began for bornWithin
+	out := Next(in)
+	if out.Rebirth {
+		t.Fatal("begun again beside one that began a moment ago")
+	}
+	in.Layout, in.Now = out.Layout, in.Now.Add(2*time.Second)
+	in.Making["db-1.m2"] = true
+	if out = Next(in); out.Rebirth || out.Layout.Steps[len(out.Layout.Steps)-1].Name != awaitPrimary {
+		t.Errorf("begun again %v: %+v", out.Rebirth, out.Layout.Steps)
 	}
 }
 
