@@ -209,7 +209,7 @@ func (f facts) fenced(old patroni.Sync) (members []string, conditions []clientv3
 		}
 	}
 	for _, c := range f.cases {
-		if c.value.Leadership.Leader != old.Leader {
+		if c.value.Leadership.Leader != old.Leader || f.survived(c) {
 			continue
 		}
 		conditions = append(conditions, unchanged(c.key, c.revision))
@@ -226,10 +226,17 @@ func (f facts) fenced(old patroni.Sync) (members []string, conditions []clientv3
 	return slices.Compact(members), conditions
 }
 
+// survived: the primary that a case is about was let through after it, and is another one
+// since. Where no control plane judges, nobody has closed the case.
+func (f facts) survived(c record[fence.Case]) bool {
+	return f.passed != nil && f.passed.value.Member == c.value.Leadership.Leader && f.passed.revision > c.revision
+}
+
 // unsettled is a member that a gate let through after the old primary, and of which
 // nobody has heard since: it may have become a primary, and have acknowledged writes
-// that nobody else has. In quorum mode consent writes the synchronous state anew, and so
-// do a new primary, once it has standbys, and an old one that leads on and changes it.
+// that the others have not: neither a standby nor the old primary, which comes back with a
+// longer WAL at most. In quorum mode consent writes the synchronous state anew, and so
+// do a new primary, with its first look, and an old one that leads on and changes it.
 func (f facts) unsettled(name string) string {
 	if f.passed == nil || f.overwritten || f.passed.revision != f.syncRevision || f.passed.value.Member == name || f.passed.value.Member == f.old.Leader {
 		return ""

@@ -111,12 +111,12 @@ func (g *gate) count(ctx context.Context, f facts) verdict {
 		return verdict{final: true, why: fmt.Sprintf("the leader key is %s's", quoted(f.leader))}
 	case old.Leader == "":
 		return verdict{may: true, why: "no primary had synchronous standbys"}
+	case f.unsettled(g.Name) != "":
+		return verdict{final: true, why: f.unsettled(g.Name) + " was let through last, and alone may have the newest acknowledged writes"}
 	case old.Leader == g.Name:
 		return verdict{may: true, why: "it was the primary before"}
 	case len(old.Standbys) == 0:
 		return verdict{final: true, why: "no standby was in sync with " + old.Leader + ", which alone has every acknowledged write"}
-	case f.unsettled(g.Name) != "":
-		return verdict{final: true, why: f.unsettled(g.Name) + " was let through last, and alone may have the newest acknowledged writes"}
 	case fence.Enough(old, g.Name, nil):
 		return verdict{may: true, why: "it leaves " + old.Leader + ", which can acknowledge nothing without it"}
 	}

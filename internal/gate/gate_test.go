@@ -201,6 +201,23 @@ func TestGate(t *testing.T) {
 				}
 				s.put(dead("m1"))
 			}},
+		{name: "… nor of the primary before, which wants to lead again", sync: []string{`{"leader":"m2","sync_standby":"m1,m3","quorum":1}`},
+			refused: "m3 was let through last", prepare: func(s *stage) {
+				sync := clientv3.OpPut(patroni.SyncKey("db-1"), named(`{"leader":"m2","sync_standby":"m1,m3","quorum":1}`))
+				passed := clientv3.OpPut(state.Passed("db-1"), `{"member":"m3","old":"m2"}`)
+				if _, err := s.store.Client.Txn(s.Context()).Then(sync, passed).Commit(); err != nil {
+					s.Fatal(err)
+				}
+			}},
+		{name: "an operator swore that, and the primary came back and leads since", sync: []string{anyOfTwo}, refused: "m3 confirms",
+			prepare: func(s *stage) {
+				s.put(against("m1", proved("operator")))
+				s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: "m1", Old: "m1"}))
+			}},
+		{name: "… and was lost again, and switched off", sync: []string{anyOfTwo}, prepare: func(s *stage) {
+			s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: "m1", Old: "m1"}))
+			s.put(against("m1", proved("stonith")))
+		}},
 		{name: "… but the old primary has led on", sync: []string{anyOfTwo}, prepare: func(s *stage) {
 			s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: "m3", Old: "m1"}), dead("m1"))
 			s.raw(patroni.SyncKey("db-1"), anyOfTwo)
