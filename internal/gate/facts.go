@@ -34,11 +34,14 @@ type facts struct {
 	// passed is whom a gate let through last.
 	passed *record[fence.Passed]
 	// lead is who served as primary when the control plane looked last; "" if nobody did yet.
-	lead string
-	apis map[string]string // URLs, by member
+	lead   string
+	places map[string]place // by member
 	// named is what Patroni calls the members.
 	named []string
 }
+
+// place is where a member answers.
+type place struct{ api, postgres string }
 
 type record[T any] struct {
 	key      string
@@ -67,7 +70,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 	kvs := func(i int) *clientv3.GetResponse {
 		return (*clientv3.GetResponse)(answer.Responses[i].GetResponseRange())
 	}
-	f := facts{apis: map[string]string{}}
+	f := facts{places: map[string]place{}}
 	if leader := kvs(0).Kvs; len(leader) > 0 {
 		f.leader, f.leaderRevision = patroni.MemberName(string(leader[0].Value)), leader[0].ModRevision
 	}
@@ -95,7 +98,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 		f.named = append(f.named, name)
 		var m patroni.MemberState
 		if m, err = patroni.ParseMember(kv.Value); err == nil {
-			f.apis[patroni.MemberName(name)] = m.APIURL
+			f.places[patroni.MemberName(name)] = place{api: m.APIURL, postgres: address(m.ConnURL)}
 		}
 	}
 	// Written by reconcile; this is the part that concerns gates.

@@ -34,6 +34,9 @@ type Config struct {
 	Client      *clientv3.Client
 	// Ask answers the position of a member by the URL of its Patroni, by asking now.
 	Ask func(ctx context.Context, url string) (Position, error)
+	// Received answers where the WAL of another member ends, by the address of its
+	// PostgreSQL, by asking now.
+	Received func(ctx context.Context, address string) (int64, error)
 	// Own is the URL of the own member's Patroni.
 	Own string
 	// Patience is for how long a count that is not enough may become enough.
@@ -141,23 +144,24 @@ const ahead = " is ahead of it"
 // compare asks standbys for their positions, all at once, and answers who is not ahead
 // of the own one, and of the others why they do not count.
 func (g *gate) compare(ctx context.Context, f facts, members []string) (level, others []string) {
-	at := make([]Position, len(members)+1)
-	errs := make([]error, len(members)+1)
+	at := make([]Position, len(members))
+	errs := make([]error, len(members))
+	var own Position
+	var ownErr error
 	var all sync.WaitGroup
-	for i := range at {
-		url := g.Own
-		if i < len(members) {
-			url = f.apis[members[i]]
-		}
-		all.Go(func() { at[i], errs[i] = g.Ask(ctx, url) })
+	for i, m := range members {
+		all.Go(func() { at[i], errs[i] = g.askAnother(ctx, f.places[m]) })
 	}
+	// That this one has more than it says does no harm.
+	all.Go(func() { own, ownErr = g.Ask(ctx, g.Own) })
 	all.Wait()
-	own := at[len(members)]
-	if err := errs[len(members)]; err != nil {
-		return nil, []string{"its own position is not known: " + err.Error()}
+	if ownErr != nil {
+		return nil, []string{"its own position is not known: " + ownErr.Error()}
 	}
 	for i, m := range members {
 		switch {
+		case errors.Is(errs[i], errReplays):
+			others = append(others, m+" was started a moment ago, and replays")
 		case errs[i] != nil:
 			others = append(others, m+" does not answer")
 		case !at[i].Recovery:
@@ -169,6 +173,21 @@ func (g *gate) compare(ctx context.Context, f facts, members []string) (level, o
 		}
 	}
 	return level, others
+}
+
+// askAnother asks Patroni and PostgreSQL of another member.
+func (g *gate) askAnother(ctx context.Context, at place) (Position, error) {
+	var received int64
+	var err error
+	var both sync.WaitGroup
+	both.Go(func() { received, err = g.Received(ctx, at.postgres) })
+	p, askErr := g.Ask(ctx, at.api)
+	both.Wait()
+	if askErr != nil || !p.Recovery {
+		return p, askErr
+	}
+	p.LSN = max(p.LSN, received)
+	return p, err
 }
 
 func quoted(name string) string {

@@ -32,14 +32,17 @@ type stage struct {
 	*testing.T
 	store *state.Store
 	at    map[string]Position // by URL
-	asked func(url string)    // when a member is asked
+	// received is by address what PostgreSQL of a member says, or why it does not; of
+	// others the same as their Patroni.
+	received map[string]any
+	asked    func(url string) // when a member is asked
 }
 
 func newStage(t *testing.T, sync ...string) *stage {
 	t.Helper()
 	s := &stage{T: t, store: etcdtest.Store(t), at: map[string]Position{}}
 	for _, m := range []string{"m1", "m2", "m3"} {
-		s.raw(patroni.MemberKey("db-1", patroni.OwnName("db-1", m)), `{"api_url":"`+m+`","role":"replica"}`)
+		s.raw(patroni.MemberKey("db-1", patroni.OwnName("db-1", m)), `{"api_url":"`+m+`","conn_url":"postgres://`+m+`/postgres","role":"replica"}`)
 		s.at[m] = Position{LSN: 100, Timeline: 1, Recovery: true}
 	}
 	for _, text := range sync {
@@ -98,6 +101,15 @@ func (s *stage) pass(change ...func(*Config)) error {
 				return Position{}, fmt.Errorf("nobody at %q", url)
 			}
 			return at, nil
+		},
+		Received: func(_ context.Context, address string) (int64, error) {
+			switch said := s.received[address].(type) {
+			case error:
+				return 0, said
+			case int:
+				return int64(said), nil
+			}
+			return s.at[address].LSN, nil
 		},
 	}
 	for _, c := range change {
@@ -175,6 +187,22 @@ func TestGate(t *testing.T) {
 		{name: "… and does not say where it is", sync: []string{anyOfTwo}, refused: "m3 does not answer", prepare: func(s *stage) {
 			s.put(against("m1", nil), cutOf("m1", "m3"))
 			delete(s.at, "m3")
+		}},
+		{name: "… and received more than its Patroni says", sync: []string{anyOfTwo}, refused: "m3 is ahead", prepare: func(s *stage) {
+			s.put(against("m1", nil), cutOf("m1", "m3"))
+			s.received = map[string]any{"m3": 101}
+		}},
+		{name: "… and was started anew", sync: []string{anyOfTwo}, refused: "m3 was started a moment ago", prepare: func(s *stage) {
+			s.put(against("m1", nil), cutOf("m1", "m3"))
+			s.received = map[string]any{"m3": fmt.Errorf("ask: %w", errReplays)}
+		}},
+		{name: "… and its PostgreSQL does not answer", sync: []string{anyOfTwo}, refused: "m3 does not answer", prepare: func(s *stage) {
+			s.put(against("m1", nil), cutOf("m1", "m3"))
+			s.received = map[string]any{"m3": errNoPosition}
+		}},
+		{name: "… and the own one was started anew", sync: []string{anyOfTwo}, prepare: func(s *stage) {
+			s.put(against("m1", nil), cutOf("m1", "m3"))
+			s.received = map[string]any{"m2": errReplays}
 		}},
 		{name: "… and the own position is not known", sync: []string{anyOfTwo}, refused: "its own position", prepare: func(s *stage) {
 			s.put(against("m1", nil), cutOf("m1", "m3"))

@@ -59,7 +59,8 @@ func PassMember(ctx context.Context, path string, log *slog.Logger) error {
 	return Pass(ctx, Config{
 		Database: c.Scope, Name: name, PatroniName: c.Name, Client: client,
 		Own: "https://" + c.RestAPI.Connect + "/patroni", Patience: DefaultPatience,
-		Ask: Asker(&http.Client{Transport: &http.Transport{TLSClientConfig: identity, DisableKeepAlives: true}}),
-		Log: log.With("member", c.Scope+"."+name),
+		Ask:      Asker(&http.Client{Transport: &http.Transport{TLSClientConfig: identity, DisableKeepAlives: true}}),
+		Received: Receiver(identity),
+		Log:      log.With("member", c.Scope+"."+name),
 	})
 }

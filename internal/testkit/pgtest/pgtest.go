@@ -72,6 +72,41 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
+// Follow makes a standby of a server, that follows it as name, and starts it.
+func (s *Server) Follow(name string, o Options) *Server {
+	s.t.Helper()
+	standby := &Server{
+		t: s.t, dir: filepath.Join(hometest.Dir(s.t), name), program: s.program, user: s.user,
+		Addr: testkit.FreeAddr(s.t), Database: s.Database, User: s.User,
+	}
+	if err := os.Mkdir(standby.dir, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	s.give(standby.dir)
+	config := s.Config()
+	s.run("", filepath.Join(filepath.Dir(s.program), "pg_basebackup"), "-D", standby.data(), "--no-sync", "-c", "fast",
+		"-d", fmt.Sprintf("host=%s port=%d user=%s", config.Host, config.Port, s.User))
+	o.Standby = true
+	o.Settings += fmt.Sprintf("primary_conninfo = 'host=%s port=%d user=%s application_name=%s'\n", config.Host, config.Port, s.User, name)
+	standby.configure(o)
+	standby.Up()
+	s.t.Cleanup(standby.Kill)
+	return standby
+}
+
+// Set adds lines to the configuration, for the next start.
+func (s *Server) Set(lines string) {
+	s.t.Helper()
+	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString(lines + "\n"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // owner is whom a server runs as: it refuses to run as root.
 func owner(t testing.TB) *syscall.Credential {
 	t.Helper()
@@ -129,14 +164,7 @@ func (s *Server) configure(o Options) {
 		}
 		lines += fmt.Sprintf("ssl = on\nssl_cert_file = '%[1]s/tls.crt'\nssl_key_file = '%[1]s/tls.key'\nssl_ca_file = '%[1]s/ca.crt'\n", s.dir)
 	}
-	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer file.Close()
-	if _, err := file.WriteString(lines); err != nil {
-		s.t.Fatal(err)
-	}
+	s.Set(lines)
 	if o.Standby {
 		signal := filepath.Join(s.data(), "standby.signal")
 		if err := os.WriteFile(signal, nil, 0o600); err != nil {
