@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"howdah/internal/fence"
+	"howdah/internal/member"
+	"howdah/internal/plan"
 	"howdah/internal/state"
 )
 
@@ -175,7 +177,7 @@ func (s *sworn) Name() string { return "operator" }
 
 func (s *sworn) Fence(ctx context.Context, _ fence.Leadership, host string) (fence.Proof, error) {
 	for {
-		if word, err := state.Load[fence.Sworn](s.trial.judge.Cache, state.Sworn(host)); err == nil {
+		if word, err := state.Load[fence.Sworn](s.trial.judge.Cache, state.Sworn(host)); err == nil && !s.trial.toldSince(word.Revision) {
 			text := fmt.Sprintf("%s swore at %s that %s is off", word.Value.By, word.Value.At.Format(time.TimeOnly), host)
 			return fence.Proof{Method: s.Name(), Text: text, At: time.Now().UTC()}, nil
 		}
@@ -183,6 +185,14 @@ func (s *sworn) Fence(ctx context.Context, _ fence.Leadership, host string) (fen
 			return fence.Proof{}, ctx.Err()
 		}
 	}
+}
+
+// toldSince: the primary's host has told of it after a revision. Where no control plane ran
+// when that host came back, nobody has taken the word on it away.
+func (t *trial) toldSince(revision int64) bool {
+	id := plan.ID(t.c.Leadership.Database, t.c.Leadership.Leader)
+	report, err := state.Load[member.Report](t.judge.Cache, state.Report(t.c.Host, id))
+	return err == nil && report.Revision > revision
 }
 
 // stonith asks the operator's command to kill the host for certain.

@@ -107,6 +107,28 @@ func TestOneStandbyNeedsNoCut(t *testing.T) {
 	}
 }
 
+// The host that an operator swore to be off came back while no control plane ran, and told
+// of its member, before it was lost again: that takes a new word.
+func TestAnOldWordIsNoProof(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	tr := c.trial()
+	report := state.Put(state.Report("a", database+".m1"), member.Report{ID: database + ".m1", Ready: true})
+	word := state.Put(state.Sworn("a"), fence.Sworn{Host: "a", By: "ada", At: time.Now()})
+	c.put(report)
+	c.put(word)
+	c.put(report)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if proof, err := (&sworn{trial: tr}).Fence(ctx, tr.c.Leadership, "a"); err == nil {
+		t.Errorf("a word that the host outlived is a proof: %+v", proof)
+	}
+	c.put(word)
+	if proof, err := (&sworn{trial: tr}).Fence(t.Context(), tr.c.Leadership, "a"); err != nil || proof.Method != "operator" {
+		t.Errorf("%+v, %v", proof, err)
+	}
+}
+
 // An operator's word is a proof, until the host is heard.
 func TestAnOperatorsWord(t *testing.T) {
 	t.Parallel()
