@@ -24,8 +24,9 @@ type facts struct {
 	syncRevision   int64
 	syncVersion    int64
 	// old is the synchronous state as the primary before left it, and oldSync its text.
-	old     patroni.Sync
-	oldSync []byte
+	old         patroni.Sync
+	oldSync     []byte
+	oldRevision int64
 	// overwritten: Patroni wrote /sync anew for the own member already.
 	overwritten bool
 	cases       []record[fence.Case]
@@ -144,11 +145,11 @@ func (g *gate) findOld(ctx context.Context, f *facts) error {
 			return fmt.Errorf("synchronous state of %s: %w", g.Database, err)
 		}
 		if s.Leader != g.Name || len(s.Standbys) > 0 {
-			f.old, f.oldSync = s, text
+			f.old, f.oldSync, f.oldRevision = s, text, revision
 			f.overwritten = revision != f.syncRevision
 			return nil
 		}
-		f.old, f.oldSync = s, text
+		f.old, f.oldSync, f.oldRevision = s, text, revision
 		if f.passed != nil && f.passed.value.Member == g.Name && revision < f.passed.revision {
 			return nil // it was let through with this state: it is the primary that left it
 		}

@@ -69,6 +69,15 @@ func Pass(ctx context.Context, cfg Config) error {
 			return err
 		}
 		v := g.count(ctx, f)
+		if v.may && f.old.Leader != "" && f.old.Leader != g.Name {
+			why, err := g.whole(ctx, f)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				v = verdict{why: why}
+			}
+		}
 		if v.may {
 			err = g.consent(ctx, f, v)
 			if err == nil {

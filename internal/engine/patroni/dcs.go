@@ -22,6 +22,9 @@ func LeaderKey(scope string) string { return prefix(scope) + "leader" }
 // SyncKey holds the synchronous standbys: see Sync.
 func SyncKey(scope string) string { return prefix(scope) + "sync" }
 
+// StatusKey holds how far the primary has written.
+func StatusKey(scope string) string { return prefix(scope) + "status" }
+
 // ConfigKey holds the configuration that all members share.
 func ConfigKey(scope string) string { return prefix(scope) + "config" }
 
