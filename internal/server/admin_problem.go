@@ -174,6 +174,10 @@ func (d subject) pleaText(p fence.Plea) string {
 	for _, name := range p.Missing {
 		text += "; " + name + " is on " + d.hostOf(name)
 	}
+	if len(p.Missing) == 0 {
+		// That the old primary is off is not what is in question.
+		return text + "; get the members that it names to answer, or " + p.Old.Leader + " on " + d.hostOf(p.Old.Leader)
+	}
 	return text + helpWithout(d.hostOf(p.Old.Leader))
 }
 
@@ -214,6 +218,9 @@ func (d subject) addMissing(add func(code, command, text string, args ...any)) {
 
 func (d subject) withoutSync() string {
 	if d.Want.WaitForStandby {
+		if len(d.Want.Slots) > 0 {
+			return "writes wait until one is, or until a read replica has them"
+		}
 		return "writes wait until one is"
 	}
 	return "writes go on without one, and are lost if the primary is lost now"

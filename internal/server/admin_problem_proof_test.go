@@ -25,3 +25,24 @@ func TestTheTextOfAPlea(t *testing.T) {
 		t.Errorf("of a member that is gone: %q", text)
 	}
 }
+
+// Where it is not in question whether the old primary runs, nobody is told to swear that it
+// does not.
+func TestWhatToDoWhereOthersMayHaveMore(t *testing.T) {
+	d := subject{}
+	text := d.pleaText(fence.Plea{Member: "m2", Old: patroni.Sync{Leader: "m1"}, Why: "m3 confirmed commits until a moment ago"})
+	if strings.Contains(text, "howdah host off") || !strings.Contains(text, "to answer, or m1 on") {
+		t.Errorf("it says %s", text)
+	}
+}
+
+// A read replica ends the wait for a standby.
+func TestWhatWritesWaitFor(t *testing.T) {
+	d := subject{}
+	d.Want.WaitForStandby = true
+	alone := d.withoutSync()
+	d.Want.Slots = []string{"follow_db_1"}
+	if with := d.withoutSync(); alone != "writes wait until one is" || !strings.Contains(with, "a read replica has them") {
+		t.Errorf("%q, and with a read replica %q", alone, with)
+	}
+}
