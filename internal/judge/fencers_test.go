@@ -186,6 +186,20 @@ func TestAPleaOpensACase(t *testing.T) {
 	c.phase("")
 }
 
+// Also where all standbys are cut off at once, it is told that the lease ended by itself.
+func TestAPleaThatAllStandbysHear(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	c.judge(nil)
+	c.knows("a", true)
+	c.leads("m2")
+	old := patroni.Sync{Leader: "m1", Standbys: []string{"m2", "m3"}, Quorum: 1}
+	c.put(state.Put(state.Plea(database), fence.Plea{Database: database, Member: "m2", Old: old, Why: "m3 is not cut off"}))
+	if of := c.phase(fence.Revoked); of.Proof.Method != "gate" {
+		t.Errorf("%+v", of)
+	}
+}
+
 // Who was let through is remembered until it, or the primary before it, serves.
 func TestWhoWasLetThroughIsRemembered(t *testing.T) {
 	t.Parallel()

@@ -96,7 +96,7 @@ func (t *trial) proceed(ctx context.Context) error {
 // fence takes the key away by a proof, or sees that the primary has lost it by itself.
 func (t *trial) fence(ctx context.Context) error {
 	proof, err := t.prove(ctx)
-	if errors.Is(err, errOvertaken) {
+	if errors.Is(err, errOvertaken) || err == nil && proof.Method == "quorum" && t.succeeded() {
 		proof = fence.Proof{Method: "gate", Text: "its lease ended by itself; who takes its place is counted at the gate", At: time.Now().UTC()}
 	} else if err != nil {
 		return err
@@ -129,6 +129,12 @@ func (t *trial) overtaken() error {
 		return errAlive
 	}
 	return nil
+}
+
+// succeeded: another member has the key already, which nobody took away for it.
+func (t *trial) succeeded() bool {
+	leader, _ := t.judge.leader(t.c.Leadership.Database)
+	return leader != "" && leader != t.c.Leadership.Leader
 }
 
 // serves: this member is the primary by now, as its own host says.

@@ -147,6 +147,8 @@ func TestTheStandbyThatNobodyCutIsPromoted(t *testing.T) {
 	s.primary(id, hung.Name, 60*time.Second)
 	cases, err := state.List[fence.Case](s.Context(), s.rig.Store, state.FencePrefix(id))
 	s.must(err, "read the cases")
+	// The new primary's agent hangs, too: there may be a case against that one.
+	cases = slices.DeleteFunc(cases, func(c state.Record[fence.Case]) bool { return c.Value.Leadership.Leader != old.Name })
 	if len(cases) == 1 && !slices.Equal(cases[0].Value.Candidates, []string{hung.Name}) {
 		s.Errorf("by the judge's count %v may be promoted, want %s alone: %s is cut off", cases[0].Value.Candidates, hung.Name, cut.Name)
 	}
