@@ -2,17 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"howdah/internal/certs"
 	"howdah/internal/edge"
+	"howdah/internal/edge/held"
 	"howdah/internal/endpoint"
 	"howdah/internal/endpoint/announce"
 	"howdah/internal/endpoint/driver"
@@ -110,10 +113,35 @@ func runEdge(ctx context.Context, o *options, f edgeFlags) error {
 	defer client.Close()
 	go followEtcd(ctx, options.dir, client, log)
 	go keepIdentity(ctx, options, identity, client, log)
-	return edge.New(edge.Config{
+	settled := edge.Config{
 		Name: f.name, Store: &state.Store{Client: client}, Forwarder: forwarder, Info: info, TLS: config, Log: log,
 		Own: f.own, Announce: announce.Address, Serves: settings.Serves,
-	}).Run(ctx)
+	}
+	if f.own != "" {
+		record := held.RecordOf(m.HomeID, f.own)
+		lock, err := lockHeld(ctx, record)
+		if err != nil {
+			return err
+		}
+		defer lock.Release()
+		settled.Keep = record.Write
+		if settled.Kept, err = record.Read(); err != nil {
+			log.Warn("read what the edge before this one held", "error", err)
+		}
+	}
+	return edge.New(settled).Run(ctx)
+}
+
+// lockHeld takes the addresses of this host over. The agent may be looking at what an edge
+// before this one left, which takes it some seconds at most.
+func lockHeld(ctx context.Context, record held.Record) (*home.Lock, error) {
+	for end := time.Now().Add(30 * time.Second); ; {
+		lock, err := record.Lock()
+		if !errors.Is(err, home.ErrLocked) || time.Now().After(end) || ctx.Err() != nil {
+			return lock, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // endpoints is how this edge makes endpoints real.

@@ -139,6 +139,7 @@ func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	group.Go(func() error { return a.followTasks(ctx) })
 	group.Go(func() error { return a.followFences(ctx) })
 	group.Go(func() error { return a.followLosses(ctx) })
+	group.Go(func() error { return a.followOrphans(ctx) })
 	group.Go(func() error { return a.spares.run(ctx) })
 	<-ctx.Done()
 	err := group.Wait()

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"howdah/internal/edge/held"
 	"howdah/internal/edge/seen"
 	"howdah/internal/endpoint"
 	"howdah/internal/engine/patroni"
@@ -43,6 +44,10 @@ type Config struct {
 	// primary; Announce tells the network that it is here now. Both or neither.
 	Own      string
 	Announce func(netip.Addr) error
+	// Keep, if set, keeps what is held at this host for its agent, before it is made real;
+	// Kept is what the process before this one kept.
+	Keep func([]held.Place) error
+	Kept []held.Place
 	// Serves reports whether the forwarder takes an address; nil: any. An endpoint with
 	// another one is left out, so that it does not keep the others from their ways.
 	Serves func(netip.Addr) bool
@@ -63,6 +68,7 @@ type Edge struct {
 
 	// These belong to Run's goroutine.
 	leads  leads                        // by database
+	synced bool                         // what an earlier process made is no more, or in points
 	points map[string]endpoint.Endpoint // by route: where each leads now
 	lost   map[string]bool              // hosts that were lost at the last look
 	broken map[string]string            // by route: why it is unusable
@@ -133,7 +139,7 @@ func (e *Edge) Run(ctx context.Context) error {
 }
 
 func (e *Edge) introduce(ctx context.Context) {
-	status := seen.Status{Name: e.Name, Info: e.Info, Started: time.Now().UTC(), OwnNames: true}
+	status := seen.Status{Name: e.Name, Info: e.Info, Started: time.Now().UTC(), OwnNames: true, Own: e.Own}
 	between := state.Delete(state.Between(e.Name))
 	if !e.Info.ClientAddressVisible {
 		between = state.Put(state.Between(e.Name), seen.Between{Addresses: ownAddresses()})
@@ -173,6 +179,7 @@ func (e *Edge) update(ctx context.Context, full bool) []route.Route {
 			e.move(ctx, point)
 		}
 	}
+	e.keep(routes, wanted)
 	if full || !sameAddresses(wanted, e.points) {
 		e.syncAll(ctx, wanted)
 	}
@@ -220,7 +227,7 @@ func (e *Edge) syncAll(ctx context.Context, wanted map[string]endpoint.Endpoint)
 		}
 		return
 	}
-	e.points = wanted
+	e.points, e.synced = wanted, true
 }
 
 // sameAddresses: the same endpoints, each at its place. To move one takes a sync, which

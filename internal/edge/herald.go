@@ -1,11 +1,14 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"slices"
 	"time"
 
+	"howdah/internal/edge/held"
+	"howdah/internal/endpoint"
 	"howdah/internal/route"
 )
 
@@ -30,6 +33,39 @@ func (e *Edge) noteHeld(routes []route.Route) {
 	default:
 	}
 	e.held <- held
+}
+
+// keep leaves word of what is held here: of what is wanted before it is made real, and of
+// what was kept until it is no more. What is known of who led last is enough: an endpoint
+// that waits for a primary came with the one before.
+func (e *Edge) keep(routes []route.Route, wanted map[string]endpoint.Endpoint) {
+	if e.Keep == nil {
+		return
+	}
+	places, real := []held.Place{}, map[string]bool{}
+	for _, r := range routes {
+		l := e.leads[r.Database]
+		if point, ok := wanted[r.ID]; ok && l != nil && (l.elected != "" || l.last != "") {
+			places = append(places, held.Place{Database: r.Database, Member: cmp.Or(l.elected, l.last), Listen: point.Listen.String()})
+		}
+	}
+	for _, point := range e.points {
+		real[point.Listen.String()] = true
+	}
+	for _, old := range e.Kept {
+		here := func(p held.Place) bool { return p.Listen == old.Listen }
+		if (!e.synced || real[old.Listen]) && !slices.ContainsFunc(places, here) {
+			places = append(places, old)
+		}
+	}
+	if slices.Equal(places, e.Kept) {
+		return
+	}
+	if err := e.Keep(places); err != nil {
+		e.Log.Error("leave word of what is held", "error", err)
+		return
+	}
+	e.Kept = places
 }
 
 // heralded is an address that is announced.

@@ -86,6 +86,36 @@ func TestAnAddressLeavesAHostThatIsApart(t *testing.T) {
 	w.nothingLost()
 }
 
+// The edge of the primary's host is dead when another primary is elected: the agent takes
+// the address away. Before that, it serves without its edge.
+func TestAnAddressLeavesAHostWithoutAnEdge(t *testing.T) {
+	s := alone(t, func(o *rig.Options) { o.Netns, o.Moving = true, true })
+	id := s.given("orders", true)
+	w := s.writing("orders")
+	old := s.leader(id)
+	s.rig.KillPart("edge-" + old.ZoneLetter())
+	config, err := s.rig.Config(s.Context(), "orders")
+	s.must(err, "find the endpoint")
+	dead := time.Now()
+	s.eventually(60*time.Second, func() error {
+		if _, err := s.freshClient(config); err != nil {
+			t.Fatalf("a client, %s after the edge died: %v", time.Since(dead), err)
+		}
+		if time.Since(dead) < 5*time.Second {
+			return errors.New("the agent may still look")
+		}
+		return nil
+	})
+	since := time.Now()
+	s.must(old.KillPostgres(), "kill PostgreSQL of the primary")
+	s.neverLedBack("orders", old, since)
+	s.must(s.rig.StartPart("edge-"+old.ZoneLetter()), "start the edge")
+	s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
+	s.neverLedBack("orders", old, since)
+	w.works(10 * time.Second)
+	w.nothingLost()
+}
+
 // etcd is gone for everyone, with addresses that move: the primary serves at its address,
 // also those who come now.
 func TestAMovingAddressOutlivesEtcd(t *testing.T) {

@@ -28,6 +28,8 @@ type Status struct {
 	Started time.Time     `json:"started"`
 	// OwnNames: it knows members by names that no other database has.
 	OwnNames bool `json:"own_names,omitempty"`
+	// Own is the host whose endpoints it serves alone; "": it serves those of all hosts.
+	Own string `json:"own,omitempty"`
 }
 
 // Between is what members see in place of a client's address where an edge hides it.

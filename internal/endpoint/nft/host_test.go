@@ -260,6 +260,33 @@ func TestAnAddressGoesAway(t *testing.T) {
 	conformance.Check(t, s, server)
 }
 
+// What a process left that died is taken away by another one, endpoint by endpoint, and the
+// next one to come finds it.
+func TestEndpointsAreAbandoned(t *testing.T) {
+	f := edge(t, config("edge", ""))
+	other, spread := netip.MustParseAddrPort("10.99.8.3:5432"), netip.MustParseAddrPort("10.99.8.4:5432")
+	server, second := conformance.NewServer(t), conformance.NewServer(t)
+	all := []endpoint.Endpoint{lead(edgeListen, server), lead(other, server), lead(spread, server, second)}
+	mustSync(t, f, all...)
+	cut, stays := conformance.Join(t, edgeListen, server), conformance.Join(t, other, server)
+	agent := edge(t, config("edge", ""))
+	for range 2 {
+		if err := agent.Abandon(t.Context(), []netip.AddrPort{edgeListen, spread, netip.MustParseAddrPort("10.99.8.9:1")}); err != nil {
+			t.Fatal(err)
+		}
+		if got := ourAddresses(t); !slices.Equal(got, []netip.Addr{other.Addr()}) {
+			t.Errorf("addresses %v, want %s alone", got, other)
+		}
+	}
+	conformance.AllEnded(t, []*conformance.Session{cut})
+	conformance.Check(t, stays, server)
+	conformance.Join(t, other, server)
+	next := edge(t, config("edge", ""))
+	mustSync(t, next, all...)
+	conformance.Join(t, edgeListen, server)
+	conformance.Check(t, stays, server)
+}
+
 func TestAddresses(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	mine, admins := edgeListen.Addr(), netip.MustParseAddr("10.99.8.2")

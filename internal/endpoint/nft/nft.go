@@ -123,6 +123,13 @@ func (f *Forwarder) probe(ctx context.Context) error {
 	return nudge(nil)
 }
 
+// Close gives back what f needs of the kernel to work. What it made stays.
+func (f *Forwarder) Close() {
+	f.guard.release()
+	f.table.close()
+	f.sessions.close()
+}
+
 // Sync implements endpoint.Forwarder.
 func (f *Forwarder) Sync(ctx context.Context, all []endpoint.Endpoint) ([]string, error) {
 	want, err := f.cfg.Normal(all...)
