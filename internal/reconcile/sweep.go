@@ -106,7 +106,7 @@ func (w *world) finishedTasks() []state.Op {
 		}
 		_, _, done := w.cache.Raw(state.Result(t.Value.ID))
 		awaited := err == nil && layout.Value.Awaits(t.Value.ID)
-		if done && !awaited || w.now.After(t.Value.Deadline) {
+		if done && !awaited || w.now.After(t.Value.Deadline) || w.over(database) {
 			ops = append(ops, state.Delete(t.Key), state.Delete(state.Result(t.Value.ID)))
 		}
 	}

@@ -127,6 +127,23 @@ func TestReportsOfForgottenMembersAreSwept(t *testing.T) {
 	}
 }
 
+// A database is deleted while its planner waits for a task, and an agent tells of its end
+// later still.
+func TestTasksOfDeletedDatabasesAreSwept(t *testing.T) {
+	b := made(t, false)
+	task, result, own := "db-gone/restart/m1/1#1@m1", "db-gone/restart/m1/2#1@m1", dbID+"/restart/m1/1#1@m1"
+	b.put(state.Put(state.Task("a", task), member.Task{ID: task, Deadline: b.now.Add(time.Minute)}),
+		state.Put(state.Result(result), member.Result{ID: result, Done: true}),
+		state.Put(state.Task("a", own), member.Task{ID: own, Deadline: b.now.Add(time.Minute)}))
+	b.sweep()
+	if got, want := b.cache.Keys(state.TaskRoot), []string{state.Task("a", own)}; !slices.Equal(got, want) {
+		t.Errorf("tasks %q, want %q", got, want)
+	}
+	if got := b.cache.Keys(state.ResultRoot); len(got) > 0 {
+		t.Errorf("results %q are left", got)
+	}
+}
+
 // The result of a task whose end the planner has not noticed is what it waits for.
 func TestAResultThatIsAwaitedStays(t *testing.T) {
 	b := made(t, false)
