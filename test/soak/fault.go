@@ -48,6 +48,7 @@ var faults = map[string]func(context.Context, *Soak, deed) error{
 		return errors.Join(passes(ctx, d.seconds(2)), thaw())
 	}),
 	"part":      part,
+	"pause":     pause,
 	"drain":     drain,
 	"kill-part": killPart, "freeze-part": freezePart, "upgrade": upgrade,
 	"cancel": sessions("pg_cancel_backend"), "terminate": sessions("pg_terminate_backend"),

@@ -12,6 +12,9 @@ var (
 // changes are modifications, each with ApplyImmediately.
 var changes = map[string]verb{
 	"class": with(runs, classes, func(d *Database, s Step) error {
+		if s.Word(1) == d.Class {
+			return errSame
+		}
 		d.Class = s.Word(1)
 		return among(classes, d.Class)
 	}),
@@ -22,24 +25,30 @@ var changes = map[string]verb{
 		d.Storage += more
 		return err
 	}),
-	"port": with(own, ports, func(d *Database, s Step) error { return number(&d.Port, s.Word(1)) }),
+	"port": with(own, ports, func(d *Database, s Step) error { return other(&d.Port, s.Word(1)) }),
 	"password": named(own, func(d *Database, _ Step) error {
 		d.Password++
 		return nil
 	}),
 	// work_mem changes at once, max_connections with the next reboot.
-	"memory":      with(func(_ *Fleet, d Database) bool { return !d.Stopped && d.Kind != Aurora && !d.Follows() }, memories, func(d *Database, s Step) error { return number(&d.Memory, s.Word(1)) }),
-	"connections": with(func(f *Fleet, d Database) bool { return !d.Stopped && !d.Cluster() && apart(f, d) }, limits, func(d *Database, s Step) error { return number(&d.Connections, s.Word(1)) }),
+	"memory":      with(func(_ *Fleet, d Database) bool { return !d.Stopped && d.Kind != Aurora && !d.Follows() }, memories, func(d *Database, s Step) error { return other(&d.Memory, s.Word(1)) }),
+	"connections": with(func(f *Fleet, d Database) bool { return !d.Stopped && !d.Cluster() && apart(f, d) }, limits, func(d *Database, s Step) error { return other(&d.Connections, s.Word(1)) }),
 	// Its security group lets nobody in for a moment.
 	"shut": named(runs, nil),
-	"convert": with(func(_ *Fleet, d Database) bool { return !d.Stopped && !d.Cluster() }, kinds[:2], func(d *Database, s Step) error {
+	"convert": with(func(_ *Fleet, d Database) bool { return !d.Stopped && !d.Cluster() }, instances, func(d *Database, s Step) error {
+		if s.Word(1) == string(d.Kind) {
+			return errSame
+		}
 		d.Kind = Kind(s.Word(1))
-		return among(kinds[:2], s.Word(1))
+		return among(instances, s.Word(1))
 	}),
 	"scale": with(func(_ *Fleet, d Database) bool { return !d.Stopped && d.Kind == Aurora }, counts(), func(d *Database, s Step) error {
 		var to int
 		if err := number(&to, s.Word(1)); err != nil {
 			return err
+		}
+		if to == d.Instances {
+			return errSame
 		}
 		d.Made += max(to-d.Instances, 0)
 		d.Instances = to

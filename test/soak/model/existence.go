@@ -10,7 +10,13 @@ import (
 // Names are those that databases have; one is free again after a deletion.
 var Names = []string{"audit", "ledger", "orders", "report", "shop", "stock"}
 
-var kinds = []string{string(Single), string(MultiAZ), string(Three), string(Aurora)}
+var (
+	kinds = []string{string(Single), string(MultiAZ), string(Three), string(Aurora)}
+	// instances are the kinds of those that are no clusters.
+	instances = kinds[:2]
+	// drawn are the kinds of which databases are made: those with standbys have more to lose.
+	drawn = []string{string(MultiAZ), string(MultiAZ), string(Three), string(Three), string(Aurora), string(Single)}
+)
 
 const (
 	firstClass   = "db.t3.micro"
@@ -24,14 +30,14 @@ const (
 var existence = map[string]verb{
 	"create": {
 		draw: func(t *rapid.T, f *Fleet) []string {
-			return []string{freeName(t, f), rapid.SampledFrom(kinds).Draw(t, "kind")}
+			return []string{freeName(t, f), evenly(t, drawn, "kind")}
 		},
 		apply: create,
 	},
 	"replica": {
 		draw: func(t *rapid.T, f *Fleet) []string {
 			source := one(t, f, runs)
-			return []string{freeName(t, f), rapid.SampledFrom(kinds[:2]).Draw(t, "kind"), source}
+			return []string{freeName(t, f), evenly(t, instances, "kind"), source}
 		},
 		apply:   replica,
 		touches: func(_ *Fleet, s Step) []string { return []string{s.Word(0), s.Word(2)} },
@@ -91,7 +97,7 @@ func freeName(t *rapid.T, f *Fleet) string {
 	if len(free) == 0 {
 		return ""
 	}
-	return rapid.SampledFrom(free).Draw(t, "name")
+	return evenly(t, free, "name")
 }
 
 func create(f *Fleet, s Step) error {
@@ -113,7 +119,7 @@ func replica(f *Fleet, s Step) error {
 	case source.Stopped:
 		return errState
 	}
-	if err := among(kinds[:2], s.Word(1)); err != nil {
+	if err := among(instances, s.Word(1)); err != nil {
 		return err
 	}
 	d := Database{Name: s.Word(0), Kind: Kind(s.Word(1)), Source: source.Serial, Class: source.Class, Storage: source.Storage, Port: source.Port}

@@ -37,6 +37,19 @@ var Sides = []string{
 	"control-deaf", "control-mute", "peers-deaf", "peers-mute",
 }
 
+// Phases of a failover, at which a primary's host that stood still goes on: its loss is
+// noticed, its key taken away, another primary elected, and the other one acknowledges
+// writes.
+const (
+	Noticed = "noticed"
+	Revoked = "revoked"
+	Elected = "elected"
+	Served  = "served"
+)
+
+// Phases in their order.
+var Phases = []string{Noticed, Revoked, Elected, Served}
+
 // longest is how many seconds a fault lasts at most: longer than a lease of Patroni's
 // counts (8 s), and than its time to live (20 s).
 const longest = 24
@@ -51,9 +64,17 @@ var faults = map[string]verb{
 	// Of a host with all that it runs.
 	"freeze-host": ofHost(),
 	"lose-host":   ofHost(),
+	// The primary's stands still until the failover has come to a phase.
+	"pause": {
+		draw: func(t *rapid.T, f *Fleet) []string {
+			return []string{one(t, f, replaceable), evenly(t, Phases, "phase")}
+		},
+		apply:   change(replaceable, func(_ *Database, s Step) error { return among(Phases, s.Word(1)) }),
+		touches: only(theHosts),
+	},
 	"part": {
 		draw: func(t *rapid.T, f *Fleet) []string {
-			return append(memberOf(t, f), rapid.SampledFrom(Sides).Draw(t, "side"), seconds(t))
+			return append(memberOf(t, f), evenly(t, Sides, "side"), seconds(t))
 		},
 		apply: func(f *Fleet, s Step) error {
 			if f.Network != Apart && f.Network != Moving {
@@ -74,7 +95,7 @@ var faults = map[string]verb{
 		touches: only(theHosts),
 	},
 	"drain": {
-		draw:    func(t *rapid.T, _ *Fleet) []string { return []string{rapid.SampledFrom(zones).Draw(t, "zone")} },
+		draw:    func(t *rapid.T, _ *Fleet) []string { return []string{evenly(t, zones, "zone")} },
 		apply:   func(_ *Fleet, s Step) error { return among(zones, s.Word(0)) },
 		touches: only(theHosts),
 	},
@@ -90,7 +111,7 @@ var faults = map[string]verb{
 // setting is the first step: what the fleet is on.
 var setting = map[string]verb{
 	"network": {
-		draw: func(t *rapid.T, _ *Fleet) []string { return []string{rapid.SampledFrom(networks).Draw(t, "network")} },
+		draw: func(t *rapid.T, _ *Fleet) []string { return []string{evenly(t, networks, "network")} },
 		apply: func(f *Fleet, s Step) error {
 			if f.Network != "" || f.Serials > 0 {
 				return errState
@@ -132,12 +153,15 @@ func ofMember(lasts bool) verb {
 }
 
 func memberOf(t *rapid.T, f *Fleet) []string {
-	role := rapid.SampledFrom(roles).Draw(t, "role")
+	role := evenly(t, roles, "role")
 	return []string{role, one(t, f, func(f *Fleet, d Database) bool { return has(d, role) })}
 }
 
 // has: the database has such a member now.
 func has(d Database, role string) bool { return !d.Stopped && (role == roles[0] || d.Members() > 1) }
+
+// replaceable: a standby of it takes over when its primary is lost.
+func replaceable(f *Fleet, d Database) bool { return own(f, d) && d.Members() > 1 }
 
 func isMember(f *Fleet, s Step) error {
 	d, ok := f.Databases[s.Word(1)]
@@ -159,7 +183,7 @@ func ofHost() verb {
 func ofPart() verb {
 	return verb{
 		draw: func(t *rapid.T, _ *Fleet) []string {
-			return []string{rapid.SampledFrom(parts).Draw(t, "part"), seconds(t)}
+			return []string{evenly(t, parts, "part"), seconds(t)}
 		},
 		apply: func(_ *Fleet, s Step) error {
 			if err := among(parts, s.Word(0)); err != nil {

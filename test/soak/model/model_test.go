@@ -181,6 +181,12 @@ func TestSequencesThatMakeNoSense(t *testing.T) {
 		"create a single\nreboot a\n& port a 6000":                     `step 3, "port a 6000": it cannot be done at once with what is before it`,
 		"create a three\nfreeze-host primary a 2\n& drain b":           `step 3, "drain b": it cannot be done at once with what is before it`,
 		"create a three\nlose-host primary a 2\n& kill-part agent-b 3": `step 3, "kill-part agent-b 3": it cannot be done at once with what is before it`,
+		"create a single\nport a 5432":                                 `step 2, "port a 5432": it is so already`,
+		"create a single\nclass a db.t3.micro":                         `step 2, "class a db.t3.micro": it is so already`,
+		"create a single\nconvert a single":                            `step 2, "convert a single": it is so already`,
+		"create a aurora\nscale a 2":                                   `step 2, "scale a 2": it is so already`,
+		"create a single\npause a revoked":                             `step 2, "pause a revoked": the database is not in a state for it`,
+		"create a three\npause a over":                                 `step 2, "pause a over": "over" is none of noticed, revoked, elected, served`,
 		"create a single\ncreate a single":                             `step 2, "create a single": there is no room for it`,
 	} {
 		s, err := Parse(strings.NewReader(text))

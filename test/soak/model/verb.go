@@ -71,6 +71,7 @@ var (
 	errNone  = errors.New("there is no such database")
 	errState = errors.New("the database is not in a state for it")
 	errRoom  = errors.New("there is no room for it")
+	errSame  = errors.New("it is so already")
 )
 
 // change makes an apply that changes the database named by the first word, if it may be.
@@ -102,7 +103,7 @@ func one(t *rapid.T, f *Fleet, may func(*Fleet, Database) bool) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return rapid.SampledFrom(names).Draw(t, "database")
+	return evenly(t, names, "database")
 }
 
 // named is a verb of a database's name alone.
@@ -117,7 +118,7 @@ func named(may func(*Fleet, Database) bool, do func(d *Database, s Step) error) 
 func with(may func(*Fleet, Database) bool, words []string, do func(d *Database, s Step) error) verb {
 	return verb{
 		draw: func(t *rapid.T, f *Fleet) []string {
-			return []string{one(t, f, may), rapid.SampledFrom(words).Draw(t, "word")}
+			return []string{one(t, f, may), evenly(t, words, "word")}
 		},
 		apply: change(may, do),
 	}
@@ -130,6 +131,18 @@ func number(to *int, text string) error {
 		return fmt.Errorf("%q is no number above zero", text)
 	}
 	*to = n
+	return nil
+}
+
+// other reads a word that has to change the number.
+func other(to *int, text string) error {
+	before := *to
+	if err := number(to, text); err != nil {
+		return err
+	}
+	if *to == before {
+		return errSame
+	}
 	return nil
 }
 
