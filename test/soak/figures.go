@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,11 +54,18 @@ func (f *Figures) Sequence() {
 const severalAtOnce = "several at once"
 
 // round counts a round that ended well, and the outages of its databases.
-func (f *Figures) round(s *Soak, r model.Round, began time.Time) {
+func (f *Figures) round(ctx context.Context, s *Soak, r model.Round, began time.Time) {
 	longest := time.Duration(0)
 	for _, m := range r.After.Databases {
-		if !m.Stopped && !m.Follows() && r.Before.Databases[m.Name].Serial == m.Serial && !r.Before.Databases[m.Name].Follows() {
-			longest = max(longest, ack.Outage(s.database(m.Serial).acks(), began))
+		before, there := r.Before.BySerial(m.Serial)
+		if !there || !wrote(m) || !wrote(before) {
+			continue
+		}
+		own := s.database(m.Serial)
+		outage := ack.Outage(own.acks(), began)
+		longest = max(longest, outage)
+		if outage > noted {
+			s.Log("  %s: no answer to a writer for %.1f s%s", m.Name, outage.Seconds(), s.failoversSince(ctx, own.id, began))
 		}
 	}
 	f.mu.Lock()
@@ -78,6 +86,37 @@ func (f *Figures) round(s *Soak, r model.Round, began time.Time) {
 	}
 	f.outages[kind] = max(f.outages[kind], longest)
 }
+
+// noted is how long an outage is that is worth a word.
+const noted = 4 * time.Second
+
+// failoversSince tells of a database's failovers in a few words: what led to each, and
+// when its phases were, in seconds from then.
+func (s *Soak) failoversSince(ctx context.Context, id string, began time.Time) string {
+	all, err := s.Rig.Failovers(ctx, id)
+	if err != nil {
+		return "; its failovers are not known: " + err.Error()
+	}
+	var text strings.Builder
+	for _, r := range all {
+		if r.Detected.Before(began) {
+			continue
+		}
+		fmt.Fprintf(&text, "; %s from %s, noticed after %.1f s", r.Cause, r.From, r.Detected.Sub(began).Seconds())
+		for _, phase := range []struct {
+			name string
+			at   time.Time
+		}{{"fenced", r.Fenced}, {"revoked", r.Revoked}, {"elected", r.Elected}, {"promoted", r.Promoted}, {"switched", r.Switched}, {"first write", r.FirstWrite}} {
+			if !phase.at.IsZero() {
+				fmt.Fprintf(&text, ", %s %+.2f", phase.name, phase.at.Sub(r.Detected).Seconds())
+			}
+		}
+	}
+	return text.String()
+}
+
+// wrote: writers wrote to it.
+func wrote(d model.Database) bool { return !d.Stopped && !d.Follows() }
 
 // kindOf is what is done, and to what role, without names and times.
 func kindOf(s model.Step) string {

@@ -17,12 +17,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/state"
+	"howdah/internal/testkit/rig"
 )
 
 // stay are families of keys that outlive the databases that they tell of, with the reason.
 var stay = map[string]string{
 	state.FailoverRoot:  "post-mortems are for after a failure, also of what was deleted since",
 	state.SwitchRoot:    "known: it is never deleted",
+	state.DeathRoot:     "known: it is never deleted",
 	state.EventRoot:     "events are kept for a fortnight",
 	state.AuthorityRoot: "signs the certificates of databases to come, too",
 	state.CatalogueRoot: "what a version of PostgreSQL can be set to",
@@ -131,8 +133,8 @@ func (s *Soak) noSlot(ctx context.Context, id string) error {
 	return nil
 }
 
-// nothingLeft: with every database deleted, etcd has what it had before the first one, and
-// no address of an endpoint is in the kernel's rules.
+// nothingLeft: with every database deleted, etcd and the kernel have what they had before
+// the first one.
 func (s *Soak) nothingLeft(ctx context.Context) error {
 	return failed("something is left when all is deleted", s.Rig.Wait(leftWithin, func() error {
 		keys, err := s.keys(ctx)
@@ -143,10 +145,64 @@ func (s *Soak) nothingLeft(ctx context.Context) error {
 		if len(keys) > 0 {
 			err = fmt.Errorf("etcd has %s", keys)
 		}
-		rules, listed := exec.CommandContext(ctx, "nft", "list", "ruleset").CombinedOutput()
-		if listed == nil && bytes.Contains(rules, []byte("elements")) {
-			err = errors.Join(err, fmt.Errorf("the kernel has rules: %s", rules))
-		}
-		return errors.Join(err, listed)
+		return errors.Join(err, s.noRules(ctx))
 	}))
+}
+
+// places are where rules and addresses may be left: where clients are, and on hosts that
+// have a network of their own.
+func (s *Soak) places() []string {
+	if s.Rig.Netns {
+		return append([]string{""}, rig.Zones...)
+	}
+	return []string{""}
+}
+
+// noRules: the kernel leads no address anywhere, cuts nobody off from a primary, and has
+// no addresses but those of the beginning.
+func (s *Soak) noRules(ctx context.Context) error {
+	var errs []error
+	for _, zone := range s.places() {
+		rules, err := s.at(ctx, zone, "nft", "list", "ruleset")
+		if err == nil && strings.Contains(rules, "elements") {
+			err = fmt.Errorf("the kernel of %q has rules: %s", zone, rules)
+		}
+		errs = append(errs, err)
+	}
+	addresses, err := s.addresses(ctx)
+	addresses = slices.DeleteFunc(addresses, func(a string) bool { return slices.Contains(s.addressed, a) })
+	if len(addresses) > 0 {
+		errs = append(errs, fmt.Errorf("the kernel has %q", addresses))
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// addresses are those of all places, each with its place and device.
+func (s *Soak) addresses(ctx context.Context) ([]string, error) {
+	var all []string
+	for _, zone := range s.places() {
+		text, err := s.at(ctx, zone, "ip", "-brief", "-4", "address")
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(text) {
+			words := strings.Fields(line)
+			for _, a := range words[min(len(words), 2):] {
+				all = append(all, strings.TrimSpace(zone+" "+words[0]+" "+a))
+			}
+		}
+	}
+	return all, nil
+}
+
+// at runs a program at a place.
+func (s *Soak) at(ctx context.Context, zone string, args ...string) (string, error) {
+	if zone != "" {
+		args = s.Rig.HostCommand(zone, args...)
+	}
+	out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
 }

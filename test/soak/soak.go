@@ -22,12 +22,12 @@ type Soak struct {
 	Figures *Figures
 	// Upgrade is another build of the program; without it an upgrade restarts the same one.
 	Upgrade string
-	// Without are checks that are left out, with the reason: a bug that is known.
-	Without map[string]string
 
 	mu    sync.Mutex
 	live  map[int]*database // by serial; guarded by mu
 	begun []string          // etcd's keys before the first step
+	// addressed are the kernel's addresses before the first step.
+	addressed []string
 }
 
 // Run does the rounds one after the other until they or the time are over, deletes
@@ -37,6 +37,9 @@ func (s *Soak) Run(ctx context.Context, rounds []model.Round, until time.Time) (
 	s.live = map[int]*database{}
 	defer s.endWriters()
 	if s.begun, err = s.keys(ctx); err != nil {
+		return err
+	}
+	if s.addressed, err = s.addresses(ctx); err != nil {
 		return err
 	}
 	fleet := model.New(0)
@@ -78,7 +81,7 @@ func (s *Soak) round(ctx context.Context, round model.Round) error {
 	if err := s.nothingLost(ctx, round.After); err != nil {
 		return err
 	}
-	s.Figures.round(s, round, began)
+	s.Figures.round(ctx, s, round, began)
 	return nil
 }
 
