@@ -37,6 +37,8 @@ func makeNetwork() (*network, error) {
 		"ip link add " + n.bridge() + " type bridge",
 		"ip addr add " + controlIP + "/24 dev " + n.bridge(),
 		"ip link set " + n.bridge() + " up",
+		// Hosts reach endpoints, as replicas do, by way of us; and go on to do so.
+		"sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.send_redirects=0 net.ipv4.conf." + n.bridge() + ".send_redirects=0",
 	}
 	for _, z := range Zones {
 		commands = append(commands,
