@@ -25,7 +25,7 @@ const (
 func (s *Soak) settle(ctx context.Context, fleet *model.Fleet) error {
 	for _, name := range fleet.Names() {
 		m := fleet.Databases[name]
-		if err := s.Rig.Wait(settleWithin, func() error { return s.isAsked(ctx, m) }); err != nil {
+		if err := s.await(settleWithin, name+" to be as asked for", func() error { return s.isAsked(ctx, m) }); err != nil {
 			return failed("a database does not become what was asked for", fmt.Errorf("%s: %w", name, err))
 		}
 		if m.Stopped {
@@ -39,7 +39,7 @@ func (s *Soak) settle(ctx context.Context, fleet *model.Fleet) error {
 		m := fleet.Databases[name]
 		if m.Standbys() > 0 {
 			id := s.database(m.Serial).id
-			if err := s.Rig.Wait(syncWithin, func() error { return s.Rig.InSync(ctx, id, m.Standbys()) }); err != nil {
+			if err := s.await(syncWithin, name+" to be in sync", func() error { return s.Rig.InSync(ctx, id, m.Standbys()) }); err != nil {
 				return failed("a standby is not in sync", fmt.Errorf("%s: %w", name, err))
 			}
 		}
@@ -49,7 +49,27 @@ func (s *Soak) settle(ctx context.Context, fleet *model.Fleet) error {
 			}
 		}
 	}
-	return failed("status tells of problems", s.Rig.Wait(settleWithin, func() error { return s.allIsWell(ctx) }))
+	return failed("status tells of problems", s.await(settleWithin, "status to say that all is well", func() error { return s.allIsWell(ctx) }))
+}
+
+// slowWait is how long a wait is that is worth a word.
+const slowWait = 6 * time.Second
+
+// await waits, and tells of what it waited for if that was long.
+func (s *Soak) await(within time.Duration, what string, check func() error) error {
+	began := time.Now()
+	var last error
+	err := s.Rig.Wait(within, func() error {
+		err := check()
+		if err != nil {
+			last = err
+		}
+		return err
+	})
+	if waited := time.Since(began); err == nil && waited > slowWait {
+		s.Log("  waited %.1f s for %s, at last as %v", waited.Seconds(), what, last)
+	}
+	return err
 }
 
 // isAsked answers nil once a database is what was asked for, as the API tells it.
@@ -158,7 +178,7 @@ func (s *Soak) follows(ctx context.Context, fleet *model.Fleet, m model.Database
 	}
 	newest := acks[len(acks)-1]
 	sql := fmt.Sprintf("SELECT count(*)::text FROM acks_%d WHERE writer = %d AND seq = %d", root.Serial, newest.Writer, newest.Seq)
-	return s.Rig.Wait(followWithin, func() error {
+	return s.await(followWithin, m.Name+" to follow", func() error {
 		text, err := query(ctx, config, sql)
 		if err == nil && text != "1" {
 			err = fmt.Errorf("row %d of writer %d, acknowledged at %s, has not come", newest.Seq, newest.Writer, newest.At.Format(time.TimeOnly))

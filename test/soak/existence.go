@@ -59,7 +59,7 @@ func (s *Soak) addInstance(ctx context.Context, m model.Database, name string) e
 
 // becomes waits until a database is what it shall be after a step.
 func (s *Soak) becomes(ctx context.Context, m model.Database) error {
-	return s.Rig.Wait(stepWithin, func() error { return s.isAsked(ctx, m) })
+	return s.await(stepWithin, m.Name+" to become what was asked for", func() error { return s.isAsked(ctx, m) })
 }
 
 func replica(ctx context.Context, s *Soak, d deed) error {

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
+	"howdah/internal/state"
 	"howdah/internal/testkit/rig"
 )
 
@@ -49,6 +51,7 @@ var faults = map[string]func(context.Context, *Soak, deed) error{
 	}),
 	"part":      part,
 	"pause":     pause,
+	"fill-etcd": fillEtcd,
 	"drain":     drain,
 	"kill-part": killPart, "freeze-part": freezePart, "upgrade": upgrade,
 	"cancel": sessions("pg_cancel_backend"), "terminate": sessions("pg_terminate_backend"),
@@ -89,6 +92,9 @@ func (s *Soak) member(ctx context.Context, d deed) (rig.Member, error) {
 	})
 	return found, err
 }
+
+// fillWithin is how long it may take to fill etcd.
+const fillWithin = 20 * time.Second
 
 // memberWithin is how long a fault waits for whom it shall hit.
 const memberWithin = 10 * time.Second
@@ -224,6 +230,35 @@ func upgrade(_ context.Context, s *Soak, _ deed) error {
 		}
 	}
 	return nil
+}
+
+// filler is what etcd is filled with.
+const filler = state.AttemptRoot + "filler"
+
+// fillEtcd has etcd full for as long as the step says, and makes room then.
+func fillEtcd(ctx context.Context, s *Soak, d deed) error {
+	limited, cancel := context.WithTimeout(ctx, d.seconds(0)+fillWithin)
+	defer cancel()
+	value := strings.Repeat("x", 256<<10)
+	var full time.Time
+	for limited.Err() == nil && (full.IsZero() || time.Since(full) < d.seconds(0)) {
+		_, err := s.Rig.Store.Client.Put(limited, filler, value)
+		switch {
+		case errors.Is(err, rpctypes.ErrNoSpace) && full.IsZero():
+			full = time.Now()
+		case err != nil:
+			_ = passes(limited, 10*time.Millisecond)
+		}
+	}
+	if full.IsZero() {
+		s.Log("  %s: it was never full", d.Do())
+	}
+	// It was of one key: what fills etcd is history. What was refused is written when there is room.
+	return s.Rig.Wait(stepWithin, func() error {
+		_, err := s.Rig.Store.Client.Delete(ctx, filler)
+		_, mended := s.howdah(ctx, "etcd", "mend")
+		return errors.Join(err, mended)
+	})
 }
 
 // sessions has the writers' sessions of a database cancelled, or ended, all the time.

@@ -23,8 +23,6 @@ import (
 // stay are families of keys that outlive the databases that they tell of, with the reason.
 var stay = map[string]string{
 	state.FailoverRoot:  "post-mortems are for after a failure, also of what was deleted since",
-	state.SwitchRoot:    "known: it is never deleted",
-	state.DeathRoot:     "known: it is never deleted",
 	state.EventRoot:     "events are kept for a fortnight",
 	state.AuthorityRoot: "signs the certificates of databases to come, too",
 	state.CatalogueRoot: "what a version of PostgreSQL can be set to",
@@ -36,10 +34,15 @@ var stay = map[string]string{
 	state.NotifyRoot:    "up to where events were published",
 	state.HostRoot:      "a host's own",
 	state.LiveRoot:      "a host's own",
+	state.AttemptRoot:   "a host's own",
 }
 
+// late are families of keys that hosts and edges write when they come to it: what is left
+// of them is removed twice a minute, and looked for at the end.
+var late = []string{state.DeathRoot, state.SwitchRoot, state.ResultRoot, state.CutRoot, state.WitnessRoot, state.WayRoot}
+
 // leftWithin is how long what belongs to a deleted database may stay after the answers.
-const leftWithin = 30 * time.Second
+const leftWithin = 60 * time.Second
 
 // keys are all that etcd has.
 func (s *Soak) keys(ctx context.Context) ([]string, error) {
@@ -63,11 +66,15 @@ func stays(key string) bool {
 	return false
 }
 
+func comesLate(key string) bool {
+	return slices.ContainsFunc(late, func(root string) bool { return strings.HasPrefix(key, root) })
+}
+
 // nothingOf answers nil once nothing is left of a database: no keys, processes, control
 // groups, files or rules.
 func (s *Soak) nothingOf(ctx context.Context, id string) error {
 	keys, err := s.keys(ctx)
-	keys = slices.DeleteFunc(keys, func(key string) bool { return stays(key) || !strings.Contains(key, id) })
+	keys = slices.DeleteFunc(keys, func(key string) bool { return stays(key) || comesLate(key) || !strings.Contains(key, id) })
 	if len(keys) > 0 {
 		err = errors.Join(err, fmt.Errorf("etcd has %s", keys))
 	}

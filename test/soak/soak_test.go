@@ -206,6 +206,10 @@ func (c *check) keep(err error) {
 // options of what is drawn: few databases, as two cores run all of them.
 var options = model.Options{Limit: 6, AtOnce: 3, Faults: true}
 
+// etcdQuota is in MiB: so small that it is full in seconds, so large that a soak does not
+// come near half of it by itself.
+const etcdQuota = "32"
+
 // run runs a sequence on a rig of its own.
 func run(t *testing.T, sequence model.Sequence, figures *Figures, until time.Time) error {
 	t.Helper()
@@ -221,7 +225,7 @@ func run(t *testing.T, sequence model.Sequence, figures *Figures, until time.Tim
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
-	o := rig.Options{Binary: binary, Dir: dir, Serve: []string{"--replace-after", "15s"}}
+	o := rig.Options{Binary: binary, Dir: dir, Serve: []string{"--replace-after", "15s", "--etcd-quota", etcdQuota}}
 	if len(rounds) > 0 {
 		network := rounds[0].After.Network
 		o.Netns, o.Moving = network == model.Apart || network == model.Moving, network == model.Moving

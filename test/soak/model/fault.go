@@ -102,7 +102,13 @@ var faults = map[string]verb{
 	// Of Howdah's own processes: databases go on.
 	"kill-part":   ofPart(),
 	"freeze-part": ofPart(),
-	"upgrade":     {draw: func(*rapid.T, *Fleet) []string { return nil }, apply: nothing, touches: only(theHosts, theParts)},
+	// etcd takes no writes, and is then mended.
+	"fill-etcd": {
+		draw:    func(t *rapid.T, _ *Fleet) []string { return []string{seconds(t)} },
+		apply:   func(_ *Fleet, s Step) error { return isSeconds(s.Word(0)) },
+		touches: only(theParts),
+	},
+	"upgrade": {draw: func(*rapid.T, *Fleet) []string { return nil }, apply: nothing, touches: only(theHosts, theParts)},
 	// Of clients: commits under way are cancelled, their sessions ended.
 	"cancel":    ofSessions(),
 	"terminate": ofSessions(),
