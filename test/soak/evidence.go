@@ -2,6 +2,7 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/state"
+	"howdah/internal/testkit/rig"
 )
 
 // secret are families of keys with secrets in them.
@@ -49,4 +51,32 @@ func (s *Soak) contents(ctx context.Context) string {
 		fmt.Fprintf(&text, "%s (%d) %s\n", kv.Key, kv.ModRevision, value)
 	}
 	return text.String()
+}
+
+// keepMembers copies what each Patroni of a database wrote to where it outlives them.
+func (s *Soak) keepMembers(id string) {
+	if s.Keep == "" {
+		return
+	}
+	for _, zone := range rig.Zones {
+		logs, err := filepath.Glob(filepath.Join(s.Rig.HostDir(zone), "members", id+".*", "log", "patroni.log"))
+		for _, name := range logs {
+			member := filepath.Base(filepath.Dir(filepath.Dir(name)))
+			err = errors.Join(err, copyTo(name, filepath.Join(s.Keep, member+".log")))
+		}
+		if err != nil {
+			s.Log("keep the logs of %s: %v", id, err)
+		}
+	}
+}
+
+func copyTo(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return fmt.Errorf("keep a log: %w", err)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, content, 0o600)); err != nil {
+		return fmt.Errorf("keep a log: %w", err)
+	}
+	return nil
 }

@@ -65,6 +65,7 @@ func (f *Figures) round(ctx context.Context, s *Soak, r model.Round, began time.
 		outage := ack.Outage(own.acks(), began)
 		longest = max(longest, outage)
 		if outage > noted {
+			s.keepMembers(own.id)
 			s.Log("  %s: no answer to a writer for %.1f s%s", m.Name, outage.Seconds(), s.failoversSince(ctx, own.id, began))
 		}
 	}

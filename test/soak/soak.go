@@ -22,6 +22,9 @@ type Soak struct {
 	Figures *Figures
 	// Upgrade is another build of the program; without it an upgrade restarts the same one.
 	Upgrade string
+	// Keep is a directory for what the members of a database wrote that was away for long;
+	// without one that is gone with them.
+	Keep string
 
 	mu    sync.Mutex
 	live  map[int]*database // by serial; guarded by mu

@@ -250,6 +250,9 @@ func run(t *testing.T, sequence model.Sequence, figures *Figures, until time.Tim
 	s := &Soak{Rig: r, Figures: figures, Upgrade: upgraded, Log: func(format string, args ...any) {
 		t.Logf("%6.1f %s", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}}
+	if keep := os.Getenv(dirVariable); keep != "" {
+		s.Keep = filepath.Join(keep, "logs", filepath.Base(dir))
+	}
 	figures.Sequence()
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 	defer cancel()
