@@ -4,13 +4,21 @@ Patroni empties postgresql.conf and pg_hba.conf before it writes them. When it i
 reload it does so beside the thread that starts PostgreSQL. A server that reads one of them
 at that moment starts with the defaults: its socket is elsewhere, its modules are not
 loaded. So a file is written beside the one before, and takes its place when it is whole.
+
+A primary that etcd does not answer has its standbys promise to leave it alone (failsafe
+mode). Patroni lets that word count for the time of a lease, 20 s, also when etcd answers
+again a moment later: a primary that died then was not replaced before it was over. Here it
+counts until the key was taken away with a proof, which is seen by /sync being written again
+without a leader, and else for as long as such a primary may take to repeat it.
 """
 import os
 import threading
+import time
 
 os.environ.pop('PYTHONPATH', None)  # it is meant for Patroni alone
 
-from patroni.postgresql import config
+from patroni.postgresql import config  # before ha: they import each other
+from patroni import ha
 
 writing = threading.RLock()
 enter, leave = config.ConfigWriter.__enter__, config.ConfigWriter.__exit__
@@ -36,3 +44,27 @@ def leave_whole(self, kind, error, trace):
 
 
 config.ConfigWriter.__enter__, config.ConfigWriter.__exit__ = enter_beside, leave_whole
+
+# A primary without etcd repeats its word every three to five seconds.
+WORD = 8
+
+load, update = ha.Ha.load_cluster_from_dcs, ha.Failsafe.update_cluster
+
+
+def load_cluster(self):
+    load(self)
+    leader = self.cluster.leader
+    if leader and leader.version:  # etcd has its key; one by its word has none
+        self._failsafe._led = self.cluster.sync.version
+
+
+def update_cluster(self, cluster):
+    if cluster.is_unlocked():
+        led = getattr(self, '_led', None)
+        revoked = led is not None and cluster.sync.version != led
+        if revoked or self._last_update + WORD <= time.time():
+            return cluster
+    return update(self, cluster)
+
+
+ha.Ha.load_cluster_from_dcs, ha.Failsafe.update_cluster = load_cluster, update_cluster

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"howdah/internal/engine/patroni"
+	"howdah/internal/testkit"
+)
+
+// hearsWords is a program with the modules of the real Patroni: a standby that etcd tells
+// who leads, and the primary that it may live without etcd. It prints whom the standby
+// follows.
+const hearsWords = `
+import time
+from types import SimpleNamespace
+from patroni.postgresql import config
+from patroni import ha
+from patroni.dcs import Cluster, Leader, Member, Status, SyncState
+
+clock = [1000.0]
+time.time = lambda: clock[0]
+
+def standby():
+    s = ha.Ha.__new__(ha.Ha)
+    s.cluster = s.old_cluster = None
+    s.dcs = SimpleNamespace(ttl=20)
+    s._failsafe = ha.Failsafe(s.dcs)
+    s.is_failsafe_mode, s.has_lock, s.set_is_leader = lambda: True, lambda info=True: False, lambda value: None
+    return s
+
+def look(s, key, sync):
+    leader = Leader('7', 'lease', Member('7', 'm1', 'lease', {})) if key else None
+    version = sync and str(sync)
+    s.dcs.get_cluster = lambda: Cluster(None, None, leader, Status.empty(), [], None, SyncState(version, 'm1', 'm2', 0), None, None)
+    s.load_cluster_from_dcs()
+    return s.cluster.leader_name or 'nobody'
+
+def word(s):
+    s._failsafe.update({'name': 'm1', 'conn_url': 'postgres://m1', 'api_url': 'https://m1'})
+
+def after(seconds):
+    clock[0] += seconds
+
+for name in ('without a word', 'the key ended by itself', 'and the word is repeated', 'its word is old', 'revoked', 'revoked before a word', 'no standby counts'):
+    s = standby()
+    sync = None if name == 'no standby counts' else 5
+    said = [look(s, True, sync)]
+    if name == 'without a word':
+        said.append(look(s, False, sync))
+    elif name == 'revoked before a word':
+        said.append(look(s, False, 6))
+    else:
+        word(s)
+        said.append(look(s, True, sync))
+        after(3)
+        said.append(look(s, False, 6 if name == 'revoked' else sync))
+        after(4)
+        if name == 'and the word is repeated':
+            word(s)
+        said.append(look(s, False, 6 if name == 'revoked' else sync))
+        after(2)
+        said.append(look(s, False, 6 if name == 'revoked' else sync))
+    print(name + ':', *said)
+`
+
+// A standby keeps its promise to a primary without etcd, and takes over from one that was
+// proved dead.
+func TestTheWordOfAPrimaryWithoutEtcd(t *testing.T) {
+	program, err := FindPatroni()
+	if err != nil {
+		testkit.Missing(t, err.Error())
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, patroni.WholeFile), patroni.Whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(program), "python3"), "-c", hearsWords)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir)
+	out, err := cmd.CombinedOutput()
+	want := strings.TrimPrefix(`
+without a word: m1 nobody
+the key ended by itself: m1 m1 m1 m1 nobody
+and the word is repeated: m1 m1 m1 m1 m1
+its word is old: m1 m1 m1 m1 nobody
+revoked: m1 m1 nobody nobody nobody
+revoked before a word: m1 nobody
+no standby counts: m1 m1 m1 m1 nobody
+`, "\n")
+	if err != nil || string(out) != want {
+		t.Errorf("%v; got\n%s\nwant\n%s", err, out, want)
+	}
+}
