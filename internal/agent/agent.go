@@ -338,7 +338,7 @@ func (a *Agent) patroniMember(as member.Assignment, install postgres.Install, ho
 	return patroni.Member{
 		Scope: as.Scope, Name: as.PatroniName(), Dir: dir,
 		Address: as.Address, Port: as.Port, RESTPort: as.RESTPort,
-		BinDir: install.BinDir, InitDB: filepath.Join(dir, initdbScript),
+		BinDir: install.BinDir, Programs: programs(dir),
 		SocketDir: a.runDir(), EtcdHosts: hosts, OSUsers: a.osUsers(),
 		Parameters: as.Parameters, Cluster: as.Cluster,
 		Gate: a.gateCommand(), Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,

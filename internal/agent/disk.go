@@ -17,6 +17,8 @@ const diskEvery = time.Second
 type disk struct {
 	looked time.Time
 	full   bool
+	size   int64 // bytes
+	free   int64 // bytes
 	detail string
 }
 
@@ -37,6 +39,7 @@ func (d *disk) look(dir string, now time.Time) {
 // judge takes sizes in bytes. A disk that was full is so until twice the minimum
 // is free, so that the primary role does not go to and fro.
 func (d *disk) judge(size, free int64) {
+	d.size, d.free = size, free
 	d.full = member.NearlyFull(size, free) || d.full && member.NearlyFull(size, free/2)
 	d.detail = ""
 	if d.full {

@@ -49,6 +49,7 @@ func (r *runner) keepRunning(ctx context.Context) {
 		r.reload(ctx)
 	}
 	r.limit()
+	r.dropKept(ctx)
 	r.checkHang(ctx)
 	r.checkBlind(ctx)
 }
@@ -159,8 +160,8 @@ func (r *runner) portsFree() error {
 	return nil
 }
 
-// render writes what Patroni needs: certificates, the script that stands for
-// initdb, what has it write whole files, and the configuration, which it answers.
+// render writes what Patroni needs: certificates, the scripts that stand for programs of
+// PostgreSQL, what has it write whole files, and the configuration, which it answers.
 func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	install, err := postgres.Find(r.want.Major)
 	if err != nil {
@@ -175,8 +176,7 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	if err := r.ensureCertificate(ctx); err != nil {
 		return m, err
 	}
-	script := filepath.Join(r.dir(), initdbScript)
-	if err := replaceFile(script, r.agent.spares.script(install), 0o755, r.agent.user); err != nil {
+	if err := r.scripts(install); err != nil {
 		return m, err
 	}
 	if err := replaceFile(filepath.Join(python, patroni.WholeFile), patroni.Whole, 0o600, r.agent.user); err != nil {

@@ -339,6 +339,9 @@ func (s *Server) explain(d subject, m plan.Placed, r member.Report) (command, te
 		return "howdah db show " + name, "commits wait for a standby to confirm them" + inBrackets(r.Detail)
 	case member.StartFails:
 		return "howdah logs " + name, "it does not start" + inBrackets(r.Detail)
+	case member.NoRoom:
+		return "howdah host drain " + m.Host, "it cannot go on with the data that it has, which are kept until a standby is in sync, and there is no room for a copy beside them" +
+			inBrackets(r.Detail) + ": free some space there, or have it built elsewhere"
 	case member.CannotContain:
 		return "", "its processes could not be killed" + inBrackets(r.Detail) + ": end them by hand on the host, or reboot it"
 	case member.Hangs:

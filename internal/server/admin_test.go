@@ -191,6 +191,7 @@ func TestStatusExplainsWhatMembersReport(t *testing.T) {
 		{"disk-full", "the disk of the host is full", "howdah host drain " + d.Members[0].Host},
 		{"no-version", "PostgreSQL 15 is not installed", "scripts/install --postgresql 15"},
 		{"start-fails", "it does not start (exit 1)", "howdah logs orders"},
+		{"no-room", "no room for a copy beside them (exit 1)", "howdah host drain " + d.Members[0].Host},
 		{"cannot-contain", "could not be killed", ""},
 		{"hangs", "its PostgreSQL hangs (exit 1)", "howdah host drain " + d.Members[0].Host},
 		{"port-taken", "moves to another", ""},

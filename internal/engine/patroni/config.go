@@ -32,12 +32,13 @@ type Member struct {
 	// Dir is the member's directory: data, certificates, logs and Patroni's own
 	// files are below it. PostgreSQL's logs are not among the data, so that neither a
 	// copy nor a rewind replaces them.
-	Dir       string
-	Address   string // IP to listen on and to be reached at
-	Port      int    // of PostgreSQL
-	RESTPort  int
-	BinDir    string // of PostgreSQL's programs
-	InitDB    string // program called in place of initdb
+	Dir      string
+	Address  string // IP to listen on and to be reached at
+	Port     int    // of PostgreSQL
+	RESTPort int
+	BinDir   string // of PostgreSQL's programs
+	// Programs are called in place of those of BinDir, by name.
+	Programs  map[string]string
 	Modules   string // directory with our own loadable modules
 	SocketDir string // short path, private to the database's user
 	// Gate is the program, with its arguments, that is asked before each promotion: it
@@ -160,7 +161,7 @@ func (m Member) postgresql(tls tlsFiles) object {
 	}
 	document := object{
 		"listen": listen, "connect_address": listen,
-		"data_dir": m.DataPath(), "bin_dir": m.BinDir, "bin_name": object{"initdb": m.InitDB},
+		"data_dir": m.DataPath(), "bin_dir": m.BinDir, "bin_name": m.Programs,
 		"database": "rdsadmin", "use_unix_socket": true,
 		"pgpass": filepath.Join(m.Dir, "pgpass"),
 		"authentication": object{
@@ -173,9 +174,11 @@ func (m Member) postgresql(tls tlsFiles) object {
 		"pg_ident":   m.ident(),
 		"basebackup": []any{object{"checkpoint": "fast"}},
 		// What a rewind has to throw away was never acknowledged: whoever lost an
-		// election was fenced before it, or stood outside the synchronous set.
+		// election was fenced before it, or stood outside the synchronous set. But what
+		// else is there may be the only other copy of what was: the program that stands
+		// for pg_rewind has put it aside before Patroni removes what it failed on.
 		"remove_data_directory_on_rewind_failure":     true,
-		"remove_data_directory_on_diverged_timelines": true,
+		"remove_data_directory_on_diverged_timelines": false,
 	}
 	if m.Gate != nil {
 		document["pre_promote"] = shellWords(append(slices.Clone(m.Gate), m.ConfigPath()))

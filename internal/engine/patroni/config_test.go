@@ -34,7 +34,7 @@ func exampleMember() Member {
 	return Member{
 		Scope: "db-TEST", Name: "m1", Dir: "/home/hosts/a/members/db-TEST.m1",
 		Address: "127.93.1.1", Port: 15432, RESTPort: 18008,
-		BinDir: "/usr/lib/postgresql/15/bin", InitDB: "/home/hosts/a/members/db-TEST.m1/initdb",
+		BinDir: "/usr/lib/postgresql/15/bin", Programs: map[string]string{"initdb": "/home/hosts/a/members/db-TEST.m1/initdb"},
 		Gate: []string{"/home/hosts/a/gate", "gate"}, Modules: "/opt/howdah/lib/15", SocketDir: "/run/howdah/3f9a1c22/a", EtcdHosts: []string{"127.93.0.1:2379"},
 		OSUsers: []string{"postgres", "root"}, RequireTLS: true,
 		Parameters: map[string]string{"shared_buffers": "262144kB", "work_mem": "4MB"},
