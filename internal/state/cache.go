@@ -129,7 +129,7 @@ func (c *Cache) follow(ctx context.Context, revision int64) error {
 				return fmt.Errorf("watch %s: %w", c.prefixes[b.watch], b.answer.Err())
 			}
 			heard = time.Now()
-			reached[b.watch] = max(reached[b.watch], b.answer.Header.Revision)
+			reached[b.watch] = max(reached[b.watch], upTo(b.answer))
 			c.apply(b.answer.Events, slices.Min(reached))
 		case <-pulse.C:
 			// The time that this process stood still itself does not count.
@@ -145,6 +145,18 @@ func (c *Cache) follow(ctx context.Context, revision int64) error {
 			}
 		}
 	}
+}
+
+// upTo is the revision up to which a watch has told everything with this answer. Where it
+// catches up, etcd sends a thousand revisions at a time, and the header of each answer has
+// the newest revision all the same; an answer never has half of a revision. One without
+// events is that of a watch which has told everything that its member of etcd knows, and
+// has that member's revision: behind the others it is at most too low.
+func upTo(answer clientv3.WatchResponse) int64 {
+	if n := len(answer.Events); n > 0 {
+		return answer.Events[n-1].Kv.ModRevision
+	}
+	return answer.Header.Revision
 }
 
 // ask has the watches tell how far they are. It may block while nobody answers.

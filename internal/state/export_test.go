@@ -1,0 +1,4 @@
+package state
+
+// UpTo is for tests beside the package.
+var UpTo = upTo
