@@ -133,7 +133,7 @@ func (r *runner) dropKept(ctx context.Context) {
 		return
 	}
 	r.keptLooked = now
-	if !r.kept() {
+	if r.lacking = r.lacksRoom(); !r.kept() {
 		return
 	}
 	l, err := r.leadership(ctx)

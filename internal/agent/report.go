@@ -66,14 +66,14 @@ func (r *runner) describe() member.Report {
 // addProblem judges what was seen; a problem of the processes comes first.
 func (r *runner) addProblem(report *member.Report, s sight) {
 	limit := r.want.Limits.StorageBytes
-	full, lacking := r.want.Want == member.Running && (r.disk.full || s.noRoom), r.lacksRoom()
+	full := r.want.Want == member.Running && (r.disk.full || s.noRoom)
 	switch {
 	case full && (report.Problem == member.None || report.Problem == member.StartFails):
 		// It is also why nothing starts.
 		report.Problem, report.Detail = member.DiskFull, r.disk.detail
 	case report.Problem != member.None && report.Problem != member.StartFails:
-	case lacking != "":
-		report.Problem, report.Detail = member.NoRoom, lacking
+	case r.lacking != "" && r.want.Want == member.Running && !report.Postgres:
+		report.Problem, report.Detail = member.NoRoom, r.lacking
 	case report.Problem != member.None:
 	case r.refused != "":
 		report.Problem, report.Detail = member.BadAssignment, r.refused

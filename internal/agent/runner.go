@@ -80,6 +80,7 @@ type runner struct {
 	acted       int64     // newest generation that was acted on, with success or not
 	certLooked  time.Time // when the certificate was looked at last
 	keptLooked  time.Time // for data that were put aside
+	lacking     string    // why there is no room for a copy beside them, or ""
 	nudged      time.Time // when Patroni was told of its certificate last
 	reported    member.Report
 	dug         time.Time // it was looked last whether everything is gone
