@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -15,8 +16,8 @@ type HangPatience struct {
 	// Silence is for how long it may answer nobody while none of its processes does
 	// anything.
 	Silence time.Duration
-	// Stall is for how long a small write may wait for the disk, and a server that waits
-	// for its disk or for a processor may answer nobody.
+	// Stall is for how long a small write may wait while a process of the server waits for
+	// the disk, and a server that waits for its disk or for a processor may answer nobody.
 	Stall time.Duration
 }
 
@@ -49,7 +50,20 @@ type activity struct {
 	all        map[int]int64 // the same of every process, by its number
 	// waits: one of them waits for a disk, or for a processor. It would do something.
 	waits bool
+	// disk are those of all that wait for a disk.
+	disk []int
 }
+
+// diskWait is a process that was seen to wait for a disk at every look.
+type diskWait struct {
+	since, seen time.Time
+	used        int64 // its time on a processor, at since
+}
+
+// idleShare: who used less than this part of a time did nothing in it. A process that
+// waits until less of its memory has to be written to the disk looks five times a second
+// whether it may go on, which takes it some 50 µs.
+const idleShare = 1000
 
 // hangJudge makes a verdict of looks at one PostgreSQL.
 type hangJudge struct {
@@ -60,6 +74,7 @@ type hangJudge struct {
 	headMove time.Time // the postmaster was
 	writing  time.Time // the write that writes is about
 	writes   int64     // what the disk had completed when it was seen first
+	disk     map[int]diskWait
 }
 
 // reset forgets everything: it is another PostgreSQL, or we stood still.
@@ -95,21 +110,56 @@ func (j *hangJudge) follow(l hangLook) {
 	if !l.writing.Equal(j.writing) {
 		j.writing, j.writes = l.writing, l.writes
 	}
+	j.followDisk(l)
 	j.last = l
 }
 
-// stalled judges the small write. A disk that completes what others write is busy, and
-// gets more time.
+// followDisk notes who waits for a disk, and since when without a step. The kernel's list
+// of children may lack one when others come and go, so who is not in it stays for a while.
+func (j *hangJudge) followDisk(l hangLook) {
+	maps.DeleteFunc(j.disk, func(pid int, w diskWait) bool {
+		_, listed := l.activity.all[pid]
+		return listed && !slices.Contains(l.activity.disk, pid) || l.at.Sub(w.seen) > hangGap
+	})
+	for _, pid := range l.activity.disk {
+		w, known := j.disk[pid]
+		used := l.activity.all[pid] - w.used
+		if !known || used < 0 || used > int64(l.at.Sub(w.since))/idleShare {
+			w = diskWait{since: l.at, used: l.activity.all[pid]}
+		}
+		w.seen = l.at
+		if j.disk == nil {
+			j.disk = map[int]diskWait{}
+		}
+		j.disk[pid] = w
+	}
+}
+
+// diskWaiter is the process that has waited longest for a disk; 0: none does.
+func (j *hangJudge) diskWaiter() (pid int, since time.Time) {
+	for p, w := range j.disk {
+		if pid == 0 || w.since.Before(since) || w.since.Equal(since) && p < pid {
+			pid, since = p, w.since
+		}
+	}
+	return pid, since
+}
+
+// stalled judges the small write. It may wait for much that is no disk: for a lock in
+// front of all logins, for a processor, for a place among too many sessions. The disk is
+// to blame only if a process of the server has waited for it all that time. A disk that
+// completes what others write is busy, and gets more time.
 func (j *hangJudge) stalled(l hangLook) string {
-	if l.writing.IsZero() {
+	pid, since := j.diskWaiter()
+	if l.writing.IsZero() || pid == 0 {
 		return ""
 	}
 	patience := j.patience.Stall
 	if l.writes > j.writes {
 		patience *= slowDisk
 	}
-	if waited := l.at.Sub(later(l.writing, j.since)); waited >= patience {
-		return fmt.Sprintf("a small write has waited %s for its disk", round(waited))
+	if waited := l.at.Sub(later(later(l.writing, since), j.since)); waited >= patience {
+		return fmt.Sprintf("a small write has waited %s for its disk, and so has process %d", round(waited), pid)
 	}
 	return ""
 }

@@ -11,7 +11,11 @@ type seen struct {
 	answers bool // somebody
 	works   bool // a child of the postmaster uses a processor
 	head    bool // the postmaster does
-	waits   bool // a process waits for a disk or a processor
+	waits   bool // a process waits for a processor
+	stuck   bool // a child waits for a disk
+	busy    bool // … and is done with it again and again, between two looks
+	spins   bool // … and wakes up now and then, for nothing
+	hidden  bool // the kernel's list of children lacks that child at every second look
 	writing bool // a small write is under way
 	disk    bool // the disk completes writes
 	pause   time.Duration
@@ -34,11 +38,22 @@ func TestHangJudge(t *testing.T) {
 		{"answers nobody, and works", []seen{well, {looks: 400, works: true, head: true}}, 0},
 		{"answers nobody, its children work, the postmaster does nothing", []seen{well, {looks: 200, works: true}}, 8 * time.Second},
 		{"waits for a processor for seven seconds", []seen{well, {looks: 28, waits: true}, well}, 0},
-		{"waits for a disk, and answers nobody", []seen{well, {looks: 200, waits: true}}, 8 * time.Second},
-		{"a disk of three seconds", []seen{well, {looks: 12, answers: true, writing: true}, well, {looks: 12, answers: true, writing: true}, well}, 0},
-		{"a disk that hangs", []seen{well, {looks: 200, answers: true, works: true, writing: true}}, 8 * time.Second},
-		{"a disk that is slow and works", []seen{well, {looks: 120, answers: true, writing: true, disk: true}, well}, 0},
-		{"a disk that works, and not for us", []seen{well, {looks: 200, answers: true, writing: true, disk: true}}, 32 * time.Second},
+		{"waits for a disk, and answers nobody", []seen{well, {looks: 200, stuck: true}}, 8 * time.Second},
+		{"a disk of three seconds", []seen{well, {looks: 12, answers: true, writing: true, stuck: true}, well, {looks: 12, answers: true, writing: true, stuck: true}, well}, 0},
+		{"a disk that hangs", []seen{well, {looks: 200, answers: true, works: true, writing: true, stuck: true}}, 8 * time.Second},
+		{"a disk that hangs, and a machine with too much to do", []seen{well, {looks: 200, answers: true, works: true, waits: true, writing: true, stuck: true}}, 8 * time.Second},
+		{"a disk that hangs, and who waits for it asks now and then", []seen{well, {looks: 200, answers: true, writing: true, stuck: true, spins: true}}, 8 * time.Second},
+		{"a disk that hangs, and sessions that come and go", []seen{well, {looks: 200, answers: true, works: true, writing: true, stuck: true, hidden: true}}, 8 * time.Second},
+		{"a disk that hangs after the write has waited for a lock", []seen{well, {looks: 20, answers: true, writing: true}, {looks: 200, answers: true, writing: true, stuck: true}}, 13 * time.Second},
+		{"a disk that is slow and works", []seen{well, {looks: 120, answers: true, writing: true, disk: true, stuck: true}, well}, 0},
+		{"a disk that works, and not for us", []seen{well, {looks: 200, answers: true, writing: true, disk: true, stuck: true}}, 32 * time.Second},
+		{"a write that waits for a lock", []seen{well, {looks: 400, answers: true, writing: true}}, 0},
+		{"a write that waits for a lock while others work", []seen{well, {looks: 400, answers: true, works: true, head: true, writing: true}}, 0},
+		{"a write that waits for a processor", []seen{well, {looks: 400, answers: true, works: true, waits: true, writing: true}}, 0},
+		{"a write that waits for a lock while another session reads a slow disk", []seen{well, {looks: 400, answers: true, writing: true, stuck: true, busy: true}}, 0},
+		{"a write that waits for a lock, and one short wait for the disk after the other", []seen{well,
+			{looks: 30, answers: true, writing: true, stuck: true}, {looks: 1, answers: true, writing: true},
+			{looks: 30, answers: true, writing: true, stuck: true}, {looks: 1, answers: true, writing: true}}, 0},
 		{"we stood still ourselves", []seen{well, {looks: 9}, {looks: 9, pause: 20 * time.Second}, well}, 0},
 		{"we stand still again and again", []seen{well, {looks: 9, pause: 2 * time.Second}, {looks: 9, pause: 2 * time.Second}, {looks: 9, pause: 2 * time.Second}}, 0},
 	}
@@ -55,7 +70,7 @@ func TestHangJudge(t *testing.T) {
 // answer or the beginning of the write; 0: there was none.
 func verdictAfter(j hangJudge, story []seen) time.Duration {
 	now := time.Unix(1_000_000, 0)
-	l := hangLook{activity: activity{all: map[int]int64{1: 1, 2: 1}, postmaster: 1}}
+	l := hangLook{activity: activity{all: map[int]int64{1: 1, 2: 1, 3: 1}, postmaster: 1}}
 	began := now.Add(hangEvery)
 	for _, s := range story {
 		now = now.Add(s.pause)
@@ -79,7 +94,8 @@ func verdictAfter(j hangJudge, story []seen) time.Duration {
 // after is the next look at a server.
 func after(l hangLook, s seen, now time.Time) hangLook {
 	l.at = now
-	all := map[int]int64{1: l.activity.all[1], 2: l.activity.all[2]}
+	shown := len(l.activity.disk) > 0
+	all := map[int]int64{1: l.activity.all[1], 2: l.activity.all[2], 3: max(l.activity.all[3], 1)}
 	if s.answers {
 		l.answered = now
 	}
@@ -92,12 +108,24 @@ func after(l hangLook, s seen, now time.Time) hangLook {
 	if s.disk {
 		l.writes++
 	}
+	if s.busy {
+		all[3] += (2 * time.Millisecond).Nanoseconds()
+	}
+	if s.spins {
+		all[3] += (60 * time.Microsecond).Nanoseconds()
+	}
 	switch {
 	case !s.writing:
 		l.writing = time.Time{}
 	case l.writing.IsZero():
 		l.writing = now
 	}
-	l.activity = activity{all: all, postmaster: all[1], waits: s.waits}
+	l.activity = activity{all: all, postmaster: all[1], waits: s.waits || s.stuck}
+	switch {
+	case s.hidden && shown:
+		delete(all, 3)
+	case s.stuck:
+		l.activity.disk = []int{3}
+	}
 	return l
 }

@@ -198,6 +198,9 @@ func lookAtActivity(procs *proc.Host, postmaster proc.Process) activity {
 			continue
 		}
 		a.all[pid] = processorTime(pid, entry)
+		if entry.State == 'D' {
+			a.disk = append(a.disk, pid)
+		}
 		a.waits = a.waits || entry.State == 'D' || entry.State == 'R'
 	}
 	a.postmaster = a.all[postmaster.PID]

@@ -20,7 +20,7 @@ func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	agent, _ := w.run(func(a *Agent) { a.spares.keep = 1 })
+	agent, _ := w.run(func(a *Agent) { a.spares.keep, a.Hang.Stall = 1, 3*time.Second })
 	a := w.assignment("db-1", 1)
 	w.assign(a)
 	w.awaits(a.ID, time.Minute, func(r member.Report) error {
@@ -49,7 +49,7 @@ func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 	r := agent.runner(w.Context(), a.ID)
 	var wrote time.Time
 	// A write begins within writeIdle, and would be judged after Stall.
-	for end := time.Now().Add(writeIdle + 3*agent.Hang.Stall); time.Now().Before(end); time.Sleep(hangEvery) {
+	for end := time.Now().Add(writeIdle + 2*agent.Hang.Stall); time.Now().Before(end); time.Sleep(hangEvery) {
 		if since := r.hangs.write.waiting(); !since.IsZero() && wrote.IsZero() {
 			wrote = since
 		}

@@ -22,8 +22,9 @@ const (
 )
 
 // writeProbe commits a small write to a primary, as a user would, and says for how long
-// that has waited. Where users' own writes reach the disk, they are proof enough, and it
-// writes nothing. Waiting for standbys is no part of it: that is not the disk's fault.
+// that has waited, its login included: what it waits for is for hangJudge to find out.
+// Where users' own writes reach the disk, they are proof enough, and it writes nothing.
+// Waiting for standbys is no part of it: that is not the disk's fault.
 type writeProbe struct {
 	agent *Agent
 
@@ -113,7 +114,8 @@ func (p *writeProbe) commit(ctx context.Context, m member.Assignment) error {
 		return err
 	}
 	config.RuntimeParams["synchronous_commit"] = "local"
-	config.ConnectTimeout = slowDisk * p.agent.Hang.Stall
+	// A login may wait for a dead disk too, and that has to be found before this ends.
+	config.ConnectTimeout = 2 * slowDisk * p.agent.Hang.Stall
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err
