@@ -42,8 +42,16 @@ func MakeDisk(dir string) (*Disk, error) {
 	return d, nil
 }
 
-// Remove unmounts the disk, with all that is on it.
-func (d *Disk) Remove() error { return errors.Join(run("umount "+d.dir), os.Remove(d.image)) }
+// Remove unmounts the disk, with all that is on it. A process that was killed keeps its
+// files for a moment longer.
+func (d *Disk) Remove() error {
+	err := run("umount " + d.dir)
+	for end := time.Now().Add(patience.For(5 * time.Second)); err != nil && time.Now().Before(end); {
+		time.Sleep(100 * time.Millisecond)
+		err = run("umount " + d.dir)
+	}
+	return errors.Join(err, os.Remove(d.image))
+}
 
 // thawAfter is how long a disk may hang, whatever happens to who made it so.
 const thawAfter = 90 * time.Second
