@@ -11,9 +11,9 @@ import (
 	"howdah/internal/testkit"
 )
 
-// A user who keeps everybody from logging in makes no disk hang. CREATE RULE asks for its
-// lock of a catalog before it asks whether it may, so any user can have it wait in front
-// of all logins.
+// Who keeps everybody from logging in makes no disk hang. CREATE RULE asks for its lock of
+// a catalog before it asks whether it may, so it can wait in front of all logins. Our
+// module lets no user do that, whoever finds another way might.
 func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 	t.Parallel()
 	if _, err := FindPatroni(); err != nil {
@@ -34,12 +34,10 @@ func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 	defer holder.Close(context.Background())
 	other, err := agent.admin(w.Context(), a)
 	w.must(err)
-	for _, sql := range []string{"CREATE ROLE plain", "SET SESSION AUTHORIZATION plain", "BEGIN", "SELECT count(*) FROM pg_database"} {
+	for _, sql := range []string{"BEGIN", "SELECT count(*) FROM pg_database"} {
 		_, err := holder.Exec(w.Context(), sql)
 		w.must(err)
 	}
-	_, err = other.Exec(w.Context(), "SET SESSION AUTHORIZATION plain")
-	w.must(err)
 	refused := make(chan error, 1)
 	go func() {
 		_, err := other.Exec(context.Background(), "CREATE RULE r AS ON INSERT TO pg_catalog.pg_database DO INSTEAD NOTHING")
@@ -58,12 +56,14 @@ func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("the small write has waited since %v; the lock is waited for: %v", wrote, len(refused) == 0)
+	if wrote.IsZero() || len(refused) > 0 {
+		t.Errorf("the small write began at %v, the lock is waited for: %v", wrote, len(refused) == 0)
+	}
 	if _, err := holder.Exec(context.Background(), "ROLLBACK"); err != nil {
 		t.Error(err)
 	}
 	if err := <-refused; err == nil {
-		t.Error("a plain user made a rule of a catalog")
+		t.Error("somebody made a rule of a catalog")
 	}
 	// The write goes on when it may.
 	conn, err := agent.admin(w.Context(), a)
