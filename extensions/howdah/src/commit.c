@@ -13,7 +13,16 @@
  * SIGINT, which every cancel and timeout of a statement comes as, is blocked
  * from the last moment at which the transaction can still fail until it is
  * committed. Deferred triggers, constraints, cursors and the commits of
- * foreign servers come before that moment and can be cancelled as ever.
+ * foreign servers come before that moment and can be cancelled as ever. Two
+ * waits come after it, and hold cancels too: NOTIFY's for the lock that has
+ * commits with notifications go one after the other (PreCommit_Notify), so
+ * behind one that waits for a standby; and that of ON COMMIT DROP for locks of
+ * its own temporary tables, which others hardly take.
+ *
+ * A cancel in the wait is dropped. So in a string of several statements that
+ * came as one simple query, a cancel in the wait of a COMMIT in it is lost, and
+ * the statements behind it go on.
+ *
  * SIGTERM is left alone: whoever ends a session or the server in the wait gets
  * no answer from it, which promises nothing.
  *

@@ -5,8 +5,9 @@
  *
  * The module gives the master user of a database service what Amazon RDS
  * gives rds_superuser, without superuser rights. Every statement of a user
- * who is not a superuser passes the guards (role.c, extension.c, database.c,
- * tablespace.c, event_trigger.c, connection.c) on its way to standard_ProcessUtility; a few
+ * who is not a superuser passes the guards (catalog.c, role.c, extension.c,
+ * database.c, tablespace.c, event_trigger.c, connection.c) on its way to
+ * standard_ProcessUtility; a few
  * that the user may have done are run as the admin role (elevate.c); and no
  * function of such a user ever runs with superuser rights (trust.c). What
  * holds for all users is that no cancel makes a commit look safer than it is
@@ -201,7 +202,8 @@ guard(UtilityCall *call)
 {
 	if (IsA(call->pstmt->utilityStmt, TransactionStmt) || superuser())
 		return false;
-	return howdah_guard_role(call) ||
+	return howdah_guard_catalog(call) ||
+		howdah_guard_role(call) ||
 		howdah_guard_extension(call) ||
 		howdah_guard_database(call) ||
 		howdah_guard_tablespace(call) ||

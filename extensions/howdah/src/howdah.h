@@ -64,6 +64,7 @@ extern bool howdah_guard_database(UtilityCall *call);
 extern bool howdah_guard_tablespace(UtilityCall *call);
 extern bool howdah_guard_event_trigger(UtilityCall *call);
 extern bool howdah_guard_connection(UtilityCall *call);
+extern bool howdah_guard_catalog(UtilityCall *call);
 
 /* role.c */
 extern bool howdah_role_is_protected(Oid role);
