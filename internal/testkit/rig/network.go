@@ -56,7 +56,24 @@ func makeNetwork() (*network, error) {
 			return nil, errors.Join(err, n.remove())
 		}
 	}
+	if err := plainSwitch(); err != nil {
+		return nil, errors.Join(err, n.remove())
+	}
 	return n, nil
+}
+
+// bridgeTranslates is there where the kernel's bridges translate addresses.
+const bridgeTranslates = "/proc/sys/net/bridge/bridge-nf-call-iptables"
+
+// plainSwitch has our bridge pass on what it gets, as a switch does: one that translates
+// would itself lead a host to an endpoint that is on that very host, and a bridge sends
+// nothing back to where it came from.
+func plainSwitch() error {
+	err := os.WriteFile(bridgeTranslates, []byte("0"), 0o644)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("make a plain switch of the bridge: %w", err)
+	}
+	return nil
 }
 
 func (n *network) bridge() string          { return n.id + "br" }
