@@ -51,7 +51,7 @@ func TestADiskThatHangs(t *testing.T) {
 	thaw := freeze(t, smallDisk(s.rig.Dir, old.ZoneLetter()))
 	s.replaced(id, old)
 	w.works(10 * time.Second)
-	s.toldWhy(id, "disk", "killed")
+	s.toldWhy(id, "for its disk, and so has process", "killed")
 	thaw()
 	s.eventually(90*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
 	s.must(s.rig.WaitStatus(s.Context(), "orders", "available", 60*time.Second), "available at the end")
