@@ -31,6 +31,8 @@ require (
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3
 	// state and consensus: the client.
 	go.etcd.io/etcd/client/v3 v3.7.3
+	// etcd's restoration of snapshots: a home that was lost.
+	go.etcd.io/etcd/etcdutl/v3 v3.7.3
 	// state and consensus: the embedded server.
 	go.etcd.io/etcd/server/v3 v3.7.3
 	// etcd logs through it: its log joins ours.

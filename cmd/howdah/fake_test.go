@@ -136,6 +136,8 @@ func (f *fake) verb(verb string, body []byte) any {
 		return admin.KeyCreateAnswer{Key: fakeKeys[1], Secret: "shown-this-once"}
 	case admin.VerbKeyList:
 		return admin.KeyListAnswer{Keys: fakeKeys}
+	case admin.VerbHeld:
+		return fakeHeld
 	case admin.VerbEtcd:
 		return f.etcd(body)
 	case admin.VerbAuthorityCreate:

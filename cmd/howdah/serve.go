@@ -30,6 +30,7 @@ func newServe(o *options) *cobra.Command {
 	var quota int64
 	var relay relayFlags
 	var public publicFlag
+	var backups backupFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a control plane: the API and the state",
@@ -55,6 +56,9 @@ func newServe(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if cfg.Backups, err = backups.schedule(); err != nil {
+				return err
+			}
 			return runServe(cmd.Context(), o, cfg, home.Options{Listen: listen, SMTP: smtp, PublicPool: pool}, join, tokenFile)
 		},
 	}
@@ -72,6 +76,7 @@ func newServe(o *options) *cobra.Command {
 	flags.BoolVar(&noOvercommit, "no-overcommit", false, "refuse instance classes that do not fit into the hosts")
 	relay.add(cmd)
 	public.add(cmd)
+	backups.add(cmd)
 	completeFiles(cmd, "token-file")
 	return cmd
 }

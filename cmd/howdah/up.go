@@ -34,6 +34,7 @@ func newUp(o *options) *cobra.Command {
 	var detach, disposable bool
 	var relay relayFlags
 	var public publicFlag
+	var backups backupFlags
 	cmd := &cobra.Command{
 		Use: "up", Short: "Run a whole Howdah on this machine: control plane, edge and three zones", Args: args(cobra.NoArgs),
 		Long: "Runs one control plane, one edge and three agents that stand for the zones a, b and c, and starts again " +
@@ -56,6 +57,9 @@ func newUp(o *options) *cobra.Command {
 				}
 				opts.Credential = &c
 			}
+			if _, err := backups.schedule(); err != nil {
+				return err
+			}
 			if err := checkUp(o.home, opts); err != nil {
 				return err
 			}
@@ -65,9 +69,9 @@ func newUp(o *options) *cobra.Command {
 			}
 			o.at = h
 			if detach {
-				return upDetached(cmd.Context(), o, h)
+				return upDetached(cmd.Context(), o, h, backups.args())
 			}
-			return up(cmd.Context(), o, h)
+			return up(cmd.Context(), o, h, backups.args())
 		},
 	}
 	flags := cmd.Flags()
@@ -78,6 +82,7 @@ func newUp(o *options) *cobra.Command {
 	flags.StringVar(&credential, "credential", "", "access key of the API, as KEY:SECRET[:ACCOUNT] (default: one is made)")
 	relay.add(cmd)
 	public.add(cmd)
+	backups.add(cmd)
 	return cmd
 }
 
@@ -90,7 +95,7 @@ type upView struct {
 
 // up supervises the parts until it is told to end. The parts end with it; the
 // databases do not: `howdah down` stops those.
-func up(ctx context.Context, o *options, h *home.Home) error {
+func up(ctx context.Context, o *options, h *home.Home, serveArgs []string) error {
 	lock, err := h.Lock("up")
 	if errors.Is(err, home.ErrLocked) {
 		return fmt.Errorf("this home is up already (process %d)", h.Holder("up"))
@@ -113,7 +118,7 @@ func up(ctx context.Context, o *options, h *home.Home) error {
 		return fmt.Errorf("find own program: %w", err)
 	}
 	supervised := []supervise.Part{
-		{Name: "serve", Args: []string{"serve", "--home", h.Dir}, Log: h.LogFile("serve")},
+		{Name: "serve", Args: append([]string{"serve", "--home", h.Dir}, serveArgs...), Log: h.LogFile("serve")},
 		{Name: "edge", Args: []string{"edge", "--home", h.Dir}, Log: h.LogFile("edge")},
 	}
 	for _, zone := range zones {
@@ -128,13 +133,13 @@ func up(ctx context.Context, o *options, h *home.Home) error {
 
 // upDetached starts a supervisor that outlives us, unless there is one, and waits
 // until the API answers.
-func upDetached(ctx context.Context, o *options, h *home.Home) error {
+func upDetached(ctx context.Context, o *options, h *home.Home, serveArgs []string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var ended <-chan struct{}
 	if h.Holder("up") == 0 {
 		var err error
-		if ended, err = startDetached(ctx, h); err != nil {
+		if ended, err = startDetached(ctx, h, serveArgs); err != nil {
 			return err
 		}
 	}
@@ -248,7 +253,7 @@ func lastWords(log string) string {
 }
 
 // startDetached starts a supervisor; the channel tells when it ends while we wait.
-func startDetached(ctx context.Context, h *home.Home) (<-chan struct{}, error) {
+func startDetached(ctx context.Context, h *home.Home, serveArgs []string) (<-chan struct{}, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find own program: %w", err)
@@ -258,7 +263,7 @@ func startDetached(ctx context.Context, h *home.Home) (<-chan struct{}, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "up", "--home", h.Dir)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, append([]string{"up", "--home", h.Dir}, serveArgs...)...)
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), supervise.LogVariable+"="+h.LogFile("up"))
 	cmd.Stdout, cmd.Stderr = log, log

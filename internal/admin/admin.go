@@ -39,6 +39,9 @@ const (
 	VerbAuthorityList   = "authority-list"   // Nothing, AuthorityListAnswer
 
 	VerbEtcd = "etcd" // EtcdRequest, EtcdAnswer
+
+	VerbHeld     = "held"      // Nothing, Held
+	VerbTakeOver = "take-over" // TakeOverRequest, Nothing
 )
 
 // Error is the body of every answer that is not 200.

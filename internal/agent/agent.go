@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -77,6 +78,9 @@ type Agent struct {
 	// PostgreSQLs of this host are; set before anything runs.
 	listen string
 	logins int
+
+	// undescribed: the state does not know any more what was told of this host.
+	undescribed atomic.Bool
 
 	mu      sync.Mutex
 	runners map[string]*runner // by member id, guarded by mu
@@ -140,6 +144,7 @@ func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	group.Go(func() error { return a.followFences(ctx) })
 	group.Go(func() error { return a.followLosses(ctx) })
 	group.Go(func() error { return a.followOrphans(ctx) })
+	group.Go(func() error { return a.followRestored(ctx) })
 	group.Go(func() error { return a.spares.run(ctx) })
 	<-ctx.Done()
 	err := group.Wait()
@@ -260,9 +265,12 @@ func (a *Agent) describe(ctx context.Context) error {
 		h, err := a.hostFacts(started)
 		if err != nil {
 			a.Log.Warn("describe host", "error", err)
-		} else if !sameHost(h, last) {
+		} else if a.undescribed.Load() || !sameHost(h, last) {
+			a.undescribed.Store(false)
 			if _, err := a.store.Commit(ctx, state.Put(state.Host(a.Name), h)); err == nil {
 				last = h
+			} else {
+				last = member.Host{}
 			}
 		}
 		if !sleep(ctx, 5*time.Second) {

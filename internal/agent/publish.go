@@ -34,6 +34,20 @@ func (p *publisher) publish(r member.Report) {
 	}
 }
 
+// newest is the report that was handed over last.
+func (p *publisher) newest() member.Report {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.next
+}
+
+// again has the newest report written once more.
+func (p *publisher) again() {
+	if r := p.newest(); r.ID != "" {
+		p.publish(r)
+	}
+}
+
 // amend tells of a PostgreSQL that hangs, should the runner wait for its disk and not
 // come to report it.
 func (p *publisher) amend(h hanging) {

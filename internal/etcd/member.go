@@ -45,6 +45,8 @@ type Config struct {
 	Tick time.Duration
 	// Quota is how large the database may be before nobody can write; 0: DefaultQuota.
 	Quota int64
+	// Alone makes the member the only one of its cluster, whatever others there were.
+	Alone bool
 	Log   *slog.Logger
 }
 
@@ -119,6 +121,7 @@ func (cfg Config) embed() (*embed.Config, error) {
 	// all parameters of a group, or a larger class for all that follow a database. What
 	// stands alone goes by state.Batches.
 	conf.MaxTxnOps = 1024
+	conf.ForceNewCluster = cfg.Alone
 	if cfg.Tick != 0 {
 		conf.TickMs = uint(cfg.Tick.Milliseconds())
 		conf.ElectionMs = 10 * conf.TickMs

@@ -13,6 +13,7 @@ import (
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/fence"
+	"howdah/internal/regain"
 	"howdah/internal/state"
 )
 
@@ -37,6 +38,9 @@ type facts struct {
 	// lead is who served as primary when the control plane looked last; "" if nobody did yet.
 	lead   string
 	places map[string]place // by member
+	// strange: the home was restored, and does not know this database, or has not taken it
+	// over yet.
+	strange bool
 	// named is what Patroni calls the members.
 	named []string
 }
@@ -64,6 +68,9 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 		clientv3.OpGet(patroni.MembersPrefix(g.Database), clientv3.WithPrefix()),
 		clientv3.OpGet(state.Lead(g.Database)),
 		clientv3.OpGet(patroni.FailsafeKey(g.Database)),
+		clientv3.OpGet(state.Restored(), clientv3.WithCountOnly()),
+		clientv3.OpGet(state.Layout(g.Database), clientv3.WithCountOnly()),
+		clientv3.OpGet(state.Hold(g.Database), clientv3.WithCountOnly()),
 	).Commit()
 	if err != nil {
 		return facts{}, fmt.Errorf("ask etcd who led %s: %w", g.Database, err)
@@ -112,6 +119,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 	if len(leads) > 0 {
 		f.lead = leads[0].value.Member
 	}
+	f.strange = kvs(9).Count > 0 && kvs(10).Count == 0 || kvs(11).Count > 0
 	if failsafe, err := decode[map[string]string](kvs(8)); err == nil && len(failsafe) > 0 {
 		f.named = slices.AppendSeq(f.named, maps.Keys(failsafe[0].value))
 	}
@@ -143,6 +151,9 @@ func (g *gate) findOld(ctx context.Context, f *facts) error {
 		s, err := patroni.ParseSync(text)
 		if err != nil {
 			return fmt.Errorf("synchronous state of %s: %w", g.Database, err)
+		}
+		if s.Leader == regain.Held && f.old.Leader == g.Name {
+			return nil // the database was taken over, with this member as its primary
 		}
 		if s.Leader != g.Name || len(s.Standbys) > 0 {
 			f.old, f.oldSync, f.oldRevision = s, text, revision

@@ -121,6 +121,8 @@ func (g *gate) count(ctx context.Context, f facts) verdict {
 	switch {
 	case f.leader != g.Name:
 		return verdict{final: true, why: fmt.Sprintf("the leader key is %s's", quoted(f.leader))}
+	case f.strange:
+		return verdict{final: true, why: "the home was restored, and has not taken " + g.Database + " over"}
 	case old.Leader == "":
 		return verdict{may: true, why: "no primary had synchronous standbys"}
 	case f.unsettled(g.Name) != "":

@@ -13,6 +13,7 @@ import (
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/fence"
+	"howdah/internal/regain"
 	"howdah/internal/state"
 	"howdah/internal/testkit/etcdtest"
 	"howdah/internal/testkit/patience"
@@ -428,6 +429,58 @@ func TestCompactedHistoryNamesTheOldPrimaryAsPatroniDoes(t *testing.T) {
 	}
 	if now, _ := s.get(patroni.SyncKey("db-1")); now != `{"leader":"m1","sync_standby":null}` {
 		t.Errorf("the synchronous state is %s", now)
+	}
+}
+
+// After a restoration nobody is promoted of a database that is held, or that the home
+// does not know: what it says of it, or does not say, is of the past.
+func TestAfterARestoration(t *testing.T) {
+	t.Parallel()
+	restored := state.Put(state.Restored(), regain.Home{ID: "1"})
+	known := state.Put(state.Layout("db-1"), map[string]string{"id": "db-1"})
+	for name, c := range map[string]struct {
+		ops []state.Op
+		may bool
+	}{
+		"no restoration": {nil, true},
+		"taken over":     {[]state.Op{restored, known}, true},
+		"not known":      {[]state.Op{restored}, false},
+		"not taken over": {[]state.Op{restored, known, state.Put(state.Hold("db-1"), regain.Hold{})}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.put(append(c.ops, state.Put(state.Notice("db-1"), 1))...)
+			err := s.pass()
+			if (err == nil) != c.may || err != nil && !errors.Is(err, ErrRefused) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The member that a restored home took the database over with has everything, also
+// before it served; another one has not.
+func TestWhoWasTakenOver(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sync    []string
+		refused string
+	}{
+		"the one":            {[]string{regain.NobodyInSync, own}, ""},
+		"… in priority mode": {[]string{regain.NobodyInSync, own, own}, ""},
+		"another one":        {[]string{regain.NobodyInSync, nobody, own}, "m1, which alone has"},
+		"nobody was so far":  {[]string{regain.NobodyInSync}, "held, which alone has"},
+		"with a life before": {[]string{onlyM2, regain.NobodyInSync, own}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, c.sync...)
+			err := s.pass()
+			if c.refused == "" && err != nil || c.refused != "" && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.refused)) {
+				t.Errorf("%v, want %q", err, c.refused)
+			}
+		})
 	}
 }
 

@@ -21,6 +21,10 @@ var (
 	ErrNone = errors.New("no Howdah home here: run `howdah up` first")
 	// ErrLocked says that another process has the role already.
 	ErrLocked = errors.New("already running")
+	// ErrNoState says that the state of a home is gone that had one.
+	ErrNoState = errors.New("the state of this home is gone: restore it from a backup with `howdah home restore`")
+	// ErrRestoring says that a home is half restored.
+	ErrRestoring = errors.New("this home is half restored: run `howdah home restore` again, with the same arguments")
 )
 
 // DefaultRegion is that of a new home. It is not us-east-1 because the AWS CLI 1
@@ -90,8 +94,17 @@ func DefaultDir() string {
 	return filepath.Join(user, ".howdah")
 }
 
-// Open reads a home that exists; it answers ErrNone where there is none.
+// Open reads a home that exists; it answers ErrNone where there is none, and
+// ErrRestoring where one is half restored.
 func Open(dir string) (*Home, error) {
+	if _, err := os.Stat(filepath.Join(dir, RestoringFile)); err == nil {
+		return nil, fmt.Errorf("%s: %w", dir, ErrRestoring)
+	}
+	return OpenAny(dir)
+}
+
+// OpenAny also reads one that is half restored.
+func OpenAny(dir string) (*Home, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find home: %w", err)
@@ -105,6 +118,13 @@ func Open(dir string) (*Home, error) {
 	}
 	return h, nil
 }
+
+// ConfigFile is the file of a home that makes it one.
+const ConfigFile = configFile
+
+// RestoringFile is there while a home is put in place by package restore, also one that
+// was interrupted: such a home does not start.
+const RestoringFile = "restoring.mark"
 
 const configFile = "howdah.json"
 
@@ -230,6 +250,20 @@ func (h *Home) SignerDir() string { return h.path("pki", "sns") }
 // EtcdDir holds the state of the home.
 func (h *Home) EtcdDir() string { return h.path("etcd") }
 
+// bornFile is there once the home had a state.
+const bornFile = "etcd.began"
+
+// Begin notes that the home has a state from now on.
+func (h *Home) Begin() error {
+	return os.WriteFile(h.path(bornFile), nil, 0o644)
+}
+
+// Began reports whether the home ever had a state.
+func (h *Home) Began() bool {
+	_, err := os.Stat(h.path(bornFile))
+	return err == nil
+}
+
 // EdgeDir belongs to the edge.
 func (h *Home) EdgeDir() string { return h.path("edge") }
 
@@ -296,7 +330,7 @@ func (h *Home) Purge() error {
 		errs = append(errs, os.RemoveAll(h.DataRoot))
 	}
 	// Only what Howdah makes: a home may have been put into a directory with other files.
-	for _, name := range []string{"hosts", "etcd", "edge", "pki", "log", "run", "pgpass", secretFile, joinFile, configFile} {
+	for _, name := range []string{"hosts", "etcd", "edge", "pki", "log", "run", "pgpass", secretFile, joinFile, configFile, RestoringFile, bornFile, "restoring"} {
 		errs = append(errs, os.RemoveAll(h.path(name)))
 	}
 	os.Remove(h.Dir) // stays when something else is in it

@@ -179,7 +179,7 @@ func (r *Reconciler) pass(ctx context.Context, why occasion) {
 			return
 		}
 		looked++
-		err := errors.Join(r.followLeader(ctx, world, d), r.advance(ctx, world, d))
+		err := r.work(ctx, world, d)
 		if err != nil {
 			r.awake[d.want.ID] = true
 		}
@@ -195,6 +195,15 @@ func (r *Reconciler) pass(ctx context.Context, why occasion) {
 		r.Log.Warn("sweep", "error", err)
 	}
 	r.Log.Debug("round", "databases", len(world.databases), "looked_at", looked, "took", time.Since(began))
+}
+
+// work does what is to be done about one database now.
+func (r *Reconciler) work(ctx context.Context, w *world, d *database) error {
+	if hold, held := w.held(d.want.ID); held {
+		r.awake[d.want.ID] = true
+		return r.regain(ctx, w, d, hold)
+	}
+	return errors.Join(r.followLeader(ctx, w, d), r.advance(ctx, w, d))
 }
 
 // due are the databases that it is time to look at.

@@ -123,9 +123,13 @@ func (w *world) orphanScopes() []state.Op {
 	for _, a := range state.ViewAll[member.Assignment](w.cache, state.AssignRoot) {
 		known[a.Value.Scope] = true
 	}
+	unknown, all := w.unknown()
+	if all {
+		return nil
+	}
 	var ops []state.Op
 	for _, scope := range w.cache.Children(patroni.Namespace) {
-		if !known[scope] {
+		if !known[scope] && !unknown[scope] {
 			ops = append(ops, state.DeletePrefix(patroni.Prefix(scope)))
 		}
 	}

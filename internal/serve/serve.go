@@ -21,6 +21,7 @@ import (
 
 	"howdah/internal/audit"
 	"howdah/internal/authority"
+	"howdah/internal/backup"
 	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/etcd"
@@ -56,6 +57,8 @@ type Config struct {
 	Pool    string // CIDR of endpoint addresses
 	// EtcdQuota is how large etcd's database may be; 0: etcd.DefaultQuota.
 	EtcdQuota int64
+	// Backups are to be taken of the home; nil: none. Its Dir, Every and Keep are set.
+	Backups *backup.Schedule
 	// Detection and Stonith: see judge.Config.
 	Detection time.Duration
 	Stonith   string
@@ -70,9 +73,16 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	if cfg.Home.Began() && !HasState(cfg.Home) && !cfg.Join {
+		// An empty state would be another home, and hosts would believe it.
+		return home.ErrNoState
+	}
 	member, err := etcd.Start(ctx, cfg.etcd())
 	if err != nil {
 		return err
+	}
+	if err := cfg.Home.Begin(); err != nil {
+		return fmt.Errorf("note that the home has a state: %w", err)
 	}
 	defer member.Close()
 	if err := member.Promote(ctx); err != nil {
@@ -94,11 +104,15 @@ func Run(ctx context.Context, cfg Config) error {
 		Member: member, Credentials: identity, Log: cfg.Log.With("component", "etcd"),
 		Busy: func(context.Context) bool { return len(cache.Keys(state.FenceRoot)) > 0 },
 	}
+	if b := cfg.Backups; b != nil {
+		b.From = backup.Source{Home: cfg.Home, Snapshot: member.Snapshot, Version: cfg.Version}
+		b.Log = cfg.Log.With("component", "backup")
+	}
 	calls := audit.Open(cfg.Home.AuditDir(), cfg.Log.With("component", "audit"))
 	defer calls.Close()
 	api, err := server.New(server.Config{
 		Home: cfg.Home, Store: store, Cache: cache, Policy: cfg.Policy, Pool: cfg.Pool, PublicPool: cfg.Home.PublicPool,
-		Version: cfg.Version, Log: cfg.Log.With("component", "api"), Audit: calls, Newest: member.Newest, Etcd: keeper,
+		Version: cfg.Version, Log: cfg.Log.With("component", "api"), Audit: calls, Newest: member.Newest, Etcd: keeper, Backups: cfg.Backups,
 		Logs: &hostapi.LogReader{Identity: identity}, Settings: &hostapi.SettingChecker{Identity: identity},
 	})
 	if err != nil {
@@ -115,6 +129,9 @@ func Run(ctx context.Context, cfg Config) error {
 	group.Go(func() error { return cache.Run(ctx) })
 	group.Go(func() error { return watchEtcd(ctx, member) })
 	group.Go(func() error { return keeper.Run(ctx) })
+	if cfg.Backups != nil {
+		group.Go(func() error { return cfg.Backups.Run(ctx) })
+	}
 	group.Go(func() error { return identity.Keep(ctx, cfg.renewal(ca)) })
 	handler := routes(api, api.Admin(), hosts.Handler(), http.HandlerFunc(notifier.ServeCert), api.Bundle)
 	group.Go(func() error { return cfg.listen(ctx, identity, handler) })
@@ -179,6 +196,9 @@ func (cfg Config) etcd() etcd.Config {
 		Quota: cfg.EtcdQuota, Log: cfg.Log.With("component", "etcd"),
 	}
 }
+
+// ClientAddr is where the etcd of a control plane at this address serves clients.
+func ClientAddr(address string) string { return fmt.Sprintf("%s:%d", address, etcdClientPort) }
 
 // PeerAddr is where the etcd of a control plane at this address talks to others.
 func PeerAddr(address string) string { return fmt.Sprintf("%s:%d", address, etcdPeerPort) }

@@ -40,6 +40,9 @@ var adminVerbs = map[string]adminVerb{
 	admin.VerbAuthorityList:   {callTimeout, verb((*Server).adminAuthorityList)},
 
 	admin.VerbEtcd: {upkeepTimeout, verb((*Server).adminEtcd)},
+
+	admin.VerbHeld:     {callTimeout, verb((*Server).adminHeld)},
+	admin.VerbTakeOver: {callTimeout, verb((*Server).adminTakeOver)},
 }
 
 // verb makes a verb of a handler with typed input and output.

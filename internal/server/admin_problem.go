@@ -32,6 +32,9 @@ const (
 	problemProof    = "no-proof"
 	problemVersions = "version-differs"
 	problemFull     = "etcd-full"
+	problemHeld     = "held"
+	problemStranger = "unknown-data"
+	problemBackup   = "no-backup"
 )
 
 // homeProblems are those of the home's own parts.
@@ -130,6 +133,12 @@ func (s *Server) startHost(h admin.Host) string {
 // databaseProblems are everything that is wrong with a database: what holds its
 // planner up, what its members report, and what is missing.
 func (s *Server) databaseProblems(d subject) []admin.Problem {
+	if why := s.held(d.Want.ID); why != "" {
+		return []admin.Problem{{
+			Code: problemHeld, Subject: d.title(), ResourceID: d.common.ResourceID, Command: "howdah home held",
+			Text: "the home was restored, and the database is not taken over yet: " + why,
+		}}
+	}
 	all := s.planProblems(d)
 	add := func(code, command, text string, args ...any) {
 		all = append(all, admin.Problem{

@@ -43,6 +43,10 @@ func (s *Server) adminStatus(ctx context.Context, c call, _ admin.Nothing) (admi
 	for _, d := range subjects {
 		out.Problems = append(out.Problems, s.databaseProblems(d)...)
 	}
+	out.Problems = append(out.Problems, s.strangers()...)
+	if why := s.Backups.Failing(); why != "" {
+		out.Problems = append(out.Problems, admin.Problem{Code: problemBackup, Subject: "backup", Text: "no backup of the home could be taken: " + why})
+	}
 	return out, nil
 }
 

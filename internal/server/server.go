@@ -29,6 +29,7 @@ import (
 	"howdah/api/rds"
 	"howdah/api/sns"
 	"howdah/internal/audit"
+	"howdah/internal/backup"
 	"howdah/internal/home"
 	"howdah/internal/plan"
 	"howdah/internal/reconcile"
@@ -62,6 +63,8 @@ type Config struct {
 	Newest func(ctx context.Context) (int64, error)
 	// Etcd may be nil: then nobody asks for room in it.
 	Etcd Upkeep
+	// Backups are those of the home; nil: none are taken.
+	Backups *backup.Schedule
 }
 
 var (

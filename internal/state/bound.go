@@ -76,6 +76,9 @@ var Bounds = map[string]Bound{
 	EdgeRoot:             PerPart,
 	BetweenRoot:          PerPart,
 	RunsRoot:             Leased,
+	RestoredRoot:         PerPart, // one
+	HeldRoot:             UntilDone,
+	HoldingRoot:          PerPart, // with a key for each member there
 	MetaRoot:             PerPart,
 	ElectionRoot:         Leased,
 	patroni.Namespace:    PerDatabase,

@@ -117,6 +117,13 @@ const (
 	BetweenRoot = Root + "between/"
 	// RunsRoot: which edges run now, by a lease of theirs. Each writes its own.
 	RunsRoot = Root + "runs/"
+	// RestoredRoot: that the state was restored. Written by restore, while nothing runs.
+	RestoredRoot = Root + "restored/"
+	// HeldRoot: databases that were not taken over since. Written by restore; removed by
+	// reconcile.
+	HeldRoot = Root + "held/"
+	// HoldingRoot: which data hosts have since. Written by their agents.
+	HoldingRoot = Root + "holding/"
 	// MetaRoot: identity of the home. Written once, at the first start.
 	MetaRoot = Root + "meta/"
 	// ElectionRoot: who of the control plane leads.
@@ -327,6 +334,21 @@ func Between(edge string) string { return BetweenRoot + edge }
 
 // Runs is the key that exists as long as an edge runs.
 func Runs(edge string) string { return RunsRoot + edge }
+
+// Restored is the key of the last restoration of the state.
+func Restored() string { return RestoredRoot + "home" }
+
+// Hold is the key of a database that was not taken over yet.
+func Hold(database string) string { return HeldRoot + database }
+
+// Holding is the key of the list of a host's copies, and HeldCopy that of one of them.
+func Holding(host string) string { return HoldingRoot + host }
+
+// HeldCopy is below HoldingPrefix of its host.
+func HeldCopy(host, member string) string { return HoldingPrefix(host) + member }
+
+// HoldingPrefix is what the copies of a host begin with.
+func HoldingPrefix(host string) string { return HoldingRoot + host + "/" }
 
 // Tail is the part of a key after its family's root.
 func Tail(key, root string) string { return strings.TrimPrefix(key, root) }

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"howdah/cmd/howdah/screen"
+	"howdah/internal/admin"
+	"howdah/internal/backup"
+	"howdah/internal/certs"
+	"howdah/internal/etcd"
+	"howdah/internal/home"
+	"howdah/internal/restore"
+	"howdah/internal/serve"
+)
+
+func newHome(o *options) *cobra.Command {
+	return group("home", "Back the home up, and restore it",
+		"A backup of the home holds its etcd, its authority, keys and tokens: what is needed to manage the databases again after the control "+
+			"plane was lost. It holds no data of databases. Keep it like a private key. `howdah serve --home-backup DIR` takes them by schedule.",
+		newHomeBackup(o), newHomeBackups(o), newHomeRestore(o), newHomeHeld(o), newHomeTakeOver(o),
+	)
+}
+
+func newHomeBackup(o *options) *cobra.Command {
+	var address string
+	cmd := &cobra.Command{
+		Use: "backup DIR", Short: "Take a backup of the home into a directory", Args: args(cobra.ExactArgs(1)),
+		Long: "Takes a backup of the home into a directory, on the machine of a control plane, as the user that runs it. The backup is a " +
+			"directory of its own that appears when it is complete and was read again. Copy it to another machine.",
+		Example: "  howdah home backup /mnt/backups",
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			h, err := home.Open(o.home)
+			if err != nil {
+				return err
+			}
+			if address == "" {
+				address = h.Address(0, 1)
+			}
+			pair, err := certs.Load(h.CertDir())
+			if err != nil {
+				return err
+			}
+			client, err := etcd.Dial(cmd.Context(), []string{"https://" + serve.ClientAddr(address)}, pair)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			b, err := backup.Take(cmd.Context(), dirs[0], backup.Source{Home: h, Snapshot: etcd.Snapshots(client), Version: version})
+			if err != nil {
+				return err
+			}
+			return o.print(backupViewOf(b, nil), func() error {
+				o.say("Backup taken: %s (%d keys).", b.Path, b.Keys)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&address, "address", "", "IP address of the control plane's etcd (default: the home's own on loopback)")
+	return cmd
+}
+
+// backupView is a backup as JSON.
+type backupView struct {
+	Path  string    `json:"path"`
+	Home  string    `json:"home,omitempty"`
+	Taken time.Time `json:"taken,omitzero"`
+	Keys  int       `json:"keys"`
+	Whole bool      `json:"restorable"`
+	Error string    `json:"error,omitempty"`
+}
+
+func backupViewOf(b backup.Backup, err error) backupView {
+	v := backupView{Path: b.Path, Home: b.Home, Taken: b.Taken, Keys: b.Keys, Whole: err == nil}
+	if err != nil {
+		v.Error = err.Error()
+	}
+	return v
+}
+
+func newHomeBackups(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "backups DIR", Short: "List the backups in a directory, and verify each", Args: args(cobra.ExactArgs(1)),
+		Long:    "Lists the backups in a directory. Each is read in full and compared with its checksums before it is called restorable.",
+		Example: "  howdah home backups /mnt/backups",
+		RunE: func(_ *cobra.Command, dirs []string) error {
+			found, err := backup.List(dirs[0], "")
+			if err != nil {
+				return err
+			}
+			views := []backupView{}
+			for _, f := range found {
+				views = append(views, backupViewOf(f.Backup, f.Err))
+			}
+			return o.print(views, func() error {
+				var t screen.Table
+				t.Head("BACKUP", "HOME", "TAKEN", "KEYS", "STATE")
+				for _, v := range views {
+					cell := screen.Cell{Text: "restorable", Style: screen.Green}
+					if !v.Whole {
+						cell = screen.Cell{Text: v.Error, Style: screen.Red}
+					}
+					t.Row(filepath.Base(v.Path), v.Home, v.Taken.UTC().Format(time.RFC3339), fmt.Sprint(v.Keys), cell)
+				}
+				return t.Write(o.screen.Stdout, o.screen.Color())
+			})
+		},
+	}
+}
+
+var errAskRestore = fmt.Errorf("say --dry-run to see what would be done, or --yes to do it: %w", errUsage)
+
+func newHomeRestore(o *options) *cobra.Command {
+	var name, address string
+	var survivor, replace, dryRun, yes bool
+	cmd := &cobra.Command{
+		Use: "restore [BACKUP]", Short: "Make the home again from a backup, or from what one member of etcd has", Args: args(cobra.MaximumNArgs(1)),
+		Long: "Makes the home again from a backup, or, with --survivor, its state from that of this control plane, the others of which are lost " +
+			"for good. No control plane of the home may run, and none of those that are lost may ever come back with its old state. " +
+			"Start `howdah serve` or `howdah up` afterwards: every database is held as it is until all hosts have said what data they have; then " +
+			"the newest copy leads on (`howdah home held`). No data of databases are deleted. A state that is there is put aside with --replace.",
+		Example: "  howdah home restore /mnt/backups/howdah-1f2e3d4c-20261123T000000.000Z --dry-run\n" +
+			"  howdah home restore --survivor --replace --yes",
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			switch {
+			case survivor == (len(paths) == 1):
+				return fmt.Errorf("name a backup, or say --survivor: %w", errUsage)
+			case dryRun == yes:
+				return errAskRestore
+			}
+			cfg := restore.Config{Dir: o.home, Name: name, Replace: replace, Log: newLog("restore")}
+			if !survivor {
+				path, err := filepath.Abs(paths[0])
+				if err != nil {
+					return fmt.Errorf("find the backup: %w", err)
+				}
+				cfg.Backup = path
+			}
+			return o.restore(cmd, cfg, address, dryRun)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&name, "name", "s1", "name of the control plane, as `howdah serve --name` will have it")
+	flags.StringVar(&address, "address", "", "its IP address, as `howdah serve --address` will have it (default: the home's own on loopback)")
+	flags.BoolVar(&survivor, "survivor", false, "restore from the state of this control plane, the others of which are lost for good")
+	flags.BoolVar(&replace, "replace", false, "put the state aside that is there")
+	flags.BoolVar(&dryRun, "dry-run", false, "only say what would be done")
+	flags.BoolVar(&yes, "yes", false, "do it")
+	return cmd
+}
+
+func (o *options) restore(cmd *cobra.Command, cfg restore.Config, address string, dryRun bool) error {
+	p, err := restore.Check(cfg)
+	if errors.Is(err, restore.ErrState) {
+		return fmt.Errorf("%w: say --replace to have it put aside as %s", err, p.Aside)
+	}
+	if err != nil {
+		return err
+	}
+	if address == "" {
+		address = p.Network + ".0.1"
+	}
+	if net.ParseIP(address) == nil {
+		return fmt.Errorf("--address is an IP address: %w", errUsage)
+	}
+	cfg.PeerAddr = serve.PeerAddr(address)
+	word := "would be"
+	if !dryRun {
+		word = "was"
+		if p, err = restore.Run(cmd.Context(), cfg); err != nil {
+			return err
+		}
+	}
+	return o.print(p, func() error {
+		o.say("The home %s %s restored from %s, as it was at %s.", p.Home, word, p.From, p.Taken.UTC().Format(time.RFC3339))
+		if p.Aside != "" {
+			o.say("The state that is there %s put aside as %s.", word, p.Aside)
+		}
+		if !dryRun {
+			o.say("%d databases wait to be taken over. Start the control plane, then see `howdah home held`.", p.Held)
+		}
+		return nil
+	})
+}
+
+func newHomeHeld(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "held", Short: "Show what data hosts have since the home was restored", Args: args(cobra.NoArgs),
+		Long: "Shows what data hosts have since the home was restored: of databases that wait to be taken over, and of those that the home " +
+			"does not know, as they were made after the backup.",
+		Example: "  howdah home held",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			api, err := o.api(cmd)
+			if err != nil {
+				return err
+			}
+			var out admin.Held
+			if err := api.Admin(cmd.Context(), admin.VerbHeld, admin.Nothing{}, &out); err != nil {
+				return err
+			}
+			return o.print(out, func() error { return o.heldTable(out) })
+		},
+	}
+}
+
+func (o *options) heldTable(out admin.Held) error {
+	if !out.Restored {
+		o.say("This home was never restored.")
+		return nil
+	}
+	o.say("Restored from %s, as it was at %s.", out.From, out.Taken)
+	if len(out.Missing) > 0 {
+		o.say("Did not say yet what they have: %s.", joinTexts(", ", out.Missing...))
+	}
+	var t screen.Table
+	t.Head("DATABASE", "STATE", "COPY", "RUNS", "TIMELINE", "LSN", "DETAIL")
+	for _, c := range out.Copies {
+		state := screen.Cell{Text: "taken over", Style: screen.Green}
+		switch {
+		case c.Held:
+			state = screen.Cell{Text: "held: " + c.Why, Style: screen.Red}
+		case !c.Known:
+			state = screen.Cell{Text: "not known", Style: screen.Red}
+		}
+		role := yes(c.Running, "as standby")
+		if c.Primary {
+			role = yes(c.Running, "as primary")
+		}
+		t.Row(c.Database, state, c.Copy, role, fmt.Sprint(c.Timeline), c.LSN, c.Detail)
+	}
+	return t.Write(o.screen.Stdout, o.screen.Color())
+}
+
+func newHomeTakeOver(o *options) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "take-over DATABASE HOST/MEMBER", Short: "Have a copy of a held database lead on, whatever others there are", Args: args(cobra.ExactArgs(2)),
+		Long: "Has a copy of a database lead on that waits to be taken over since the home was restored, without waiting for hosts that did " +
+			"not answer. Acknowledged writes that only another copy has are lost: that one is made a copy of this.",
+		Example: "  howdah home take-over orders zone-b/m2 --yes",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if !yes {
+				return fmt.Errorf("writes that only another copy has are lost by this: say --yes to do it: %w", errUsage)
+			}
+			api, err := o.api(cmd)
+			if err != nil {
+				return err
+			}
+			in := admin.TakeOverRequest{Database: names[0], Copy: names[1]}
+			if err := api.Admin(cmd.Context(), admin.VerbTakeOver, in, &admin.Nothing{}); err != nil {
+				return err
+			}
+			return o.print(in, func() error {
+				o.say("%s is to lead %s: see `howdah status`.", in.Copy, in.Database)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
+	return cmd
+}
+
+// backupFlags are those of commands that have backups taken by schedule.
+type backupFlags struct {
+	dir   string
+	every time.Duration
+	keep  int
+}
+
+func (f *backupFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.dir, "home-backup", "", "directory to take backups of the home into, by schedule; best on another machine's disk")
+	flags.DurationVar(&f.every, "home-backup-every", time.Hour, "how often a backup of the home is taken")
+	flags.IntVar(&f.keep, "home-backup-keep", 48, "how many backups of the home are kept")
+}
+
+func (f *backupFlags) schedule() (*backup.Schedule, error) {
+	switch {
+	case f.dir == "":
+		return nil, nil
+	case !filepath.IsAbs(f.dir):
+		return nil, fmt.Errorf("--home-backup is an absolute path: %w", errUsage)
+	case f.every < time.Second || f.keep < 1:
+		return nil, fmt.Errorf("--home-backup-every is at least 1s, --home-backup-keep at least 1: %w", errUsage)
+	}
+	return &backup.Schedule{Dir: f.dir, Every: f.every, Keep: f.keep}, nil
+}
+
+// args are those for the control plane that `howdah up` runs.
+func (f *backupFlags) args() []string {
+	if f.dir == "" {
+		return nil
+	}
+	return []string{"--home-backup", f.dir, "--home-backup-every", f.every.String(), "--home-backup-keep", fmt.Sprint(f.keep)}
+}

@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/member"
+	"howdah/internal/regain"
+	"howdah/internal/state"
+)
+
+const (
+	// holdingEvery is how often a host says what data it has while a database waits to be
+	// taken over, and holdingSlow how often at other times after a restoration.
+	holdingEvery = time.Second
+	holdingSlow  = 30 * time.Second
+)
+
+// holdings tells what data this host has once the home was restored, and tells all
+// again that was told of the host and its members.
+type holdings struct {
+	agent   *Agent
+	cache   *state.Cache
+	home    string // of what was told; "": of nothing
+	at      time.Time
+	copies  map[string]regain.Copy // told, by member id
+	members []string               // told
+	ends    map[string]end         // of members that do not run
+}
+
+// end is where the WAL of a member ends that does not run. Reading it takes a while.
+type end struct {
+	changed time.Time // of its control file
+	copy    regain.Copy
+}
+
+func (a *Agent) followRestored(ctx context.Context) error {
+	h := &holdings{agent: a, cache: state.NewCache(a.store.Client, a.Log, state.RestoredRoot, state.HeldRoot)}
+	go func() { _ = h.cache.Run(ctx) }()
+	if err := h.cache.Loaded(ctx); err != nil {
+		return nil //nolint:nilerr // it was told to end
+	}
+	for sleep(ctx, holdingEvery) {
+		home, err := state.Load[regain.Home](h.cache, state.Restored())
+		if err != nil {
+			continue
+		}
+		if err := h.tell(ctx, home.Value); err != nil && ctx.Err() == nil {
+			a.Log.Warn("tell the restored home what is here", "error", err)
+		}
+	}
+	return nil
+}
+
+func (h *holdings) tell(ctx context.Context, home regain.Home) error {
+	if h.home != home.ID {
+		h.agent.Log.Info("the home was restored: telling it what is here", "from", home.From, "taken", home.Taken)
+		h.home, h.at, h.copies, h.members, h.ends = home.ID, time.Time{}, map[string]regain.Copy{}, nil, map[string]end{}
+		h.agent.undescribed.Store(true)
+		for _, r := range h.agent.allRunners() {
+			r.publisher.again()
+		}
+	}
+	if len(h.cache.Keys(state.HeldRoot)) == 0 && time.Since(h.at) < holdingSlow {
+		return nil
+	}
+	copies, err := h.look(ctx)
+	if err != nil {
+		return err
+	}
+	ops, members := h.news(home.ID, copies)
+	if len(ops) > 0 || h.at.IsZero() {
+		said := regain.Holding{Home: home.ID, Host: h.agent.Name, Members: members, At: time.Now().UTC()}
+		// The list comes last: what it names is there.
+		if _, err := h.agent.store.CommitEach(ctx, append(ops, state.Put(state.Holding(h.agent.Name), said))); err != nil {
+			h.at = time.Time{}
+			return err
+		}
+	}
+	h.at, h.copies, h.members = time.Now(), copies, members
+	return nil
+}
+
+// news are the changes since it was told last.
+func (h *holdings) news(home string, copies map[string]regain.Copy) (ops []state.Op, members []string) {
+	for id, c := range copies {
+		members = append(members, id)
+		c.Home = home
+		copies[id] = c
+		if old, told := h.copies[id]; !told || !reflect.DeepEqual(old, c) {
+			ops = append(ops, state.Put(state.HeldCopy(h.agent.Name, id), c))
+		}
+	}
+	slices.Sort(members)
+	for id := range h.copies {
+		if _, there := copies[id]; !there {
+			ops = append(ops, state.Delete(state.HeldCopy(h.agent.Name, id)))
+		}
+	}
+	return ops, members
+}
+
+// look finds all members of which data are here.
+func (h *holdings) look(ctx context.Context) (map[string]regain.Copy, error) {
+	entries, err := os.ReadDir(h.agent.path("members"))
+	if err != nil {
+		return nil, fmt.Errorf("look for members: %w", err)
+	}
+	copies := map[string]regain.Copy{}
+	for _, e := range entries {
+		if !memberIDForm.MatchString(e.Name()) {
+			continue
+		}
+		if c, ok := h.copyOf(ctx, e.Name()); ok {
+			copies[e.Name()] = c
+		}
+	}
+	return copies, ctx.Err()
+}
+
+// copyOf is what is here of a member; not ok: no data.
+func (h *holdings) copyOf(ctx context.Context, id string) (c regain.Copy, ok bool) {
+	a := h.agent
+	c = regain.Copy{Host: a.Name}
+	c.Assignment.ID = id
+	c.Assignment.Scope, c.Assignment.Name, _ = strings.Cut(id, ".")
+	dir := filepath.Join(a.memberDir(id), "data")
+	control, err := postgres.ReadControl(dir)
+	if errors.Is(err, postgres.ErrNoData) {
+		return c, false
+	}
+	if err != nil {
+		c.Unsettled = err.Error()
+		return c, true
+	}
+	c.System = strconv.FormatUint(control.SystemID, 10)
+	text, err := os.ReadFile(filepath.Join(a.memberDir(id), assignmentFile))
+	var last member.Assignment
+	if err == nil {
+		err = json.Unmarshal(text, &last)
+	}
+	if err == nil {
+		err = checkAssignment(last, id)
+	}
+	if err != nil {
+		c.Unsettled = "what it was told last cannot be read: " + err.Error()
+		return c, true
+	}
+	c.Assignment = last
+	report, known := a.reportOf(id)
+	switch {
+	case !known:
+		c.Unsettled = "it was not looked at yet"
+	case report.Postgres:
+		delete(h.ends, id)
+		describeRunning(&c, dir, report)
+	default:
+		return h.resting(ctx, c, dir, control)
+	}
+	return c, true
+}
+
+// describeRunning is for a member whose PostgreSQL runs.
+func describeRunning(c *regain.Copy, dir string, report member.Report) {
+	c.Running, c.Primary = true, !report.InRecovery
+	if !report.Ready {
+		c.Primary, c.Unsettled = false, "its PostgreSQL runs, and does not answer"
+		return
+	}
+	newest, _, err := postgres.NewestWAL(dir)
+	if err != nil {
+		c.Unsettled = err.Error()
+	}
+	c.Timeline, c.LSN = max(report.Timeline, newest), report.LSN
+}
+
+// resting is a member whose PostgreSQL does not run.
+func (h *holdings) resting(ctx context.Context, c regain.Copy, dir string, control postgres.Control) (regain.Copy, bool) {
+	if exists(filepath.Join(dir, "backup_label")) {
+		return c, false // it is being copied, and has nothing of its own
+	}
+	info, err := os.Stat(filepath.Join(dir, "global", "pg_control"))
+	if err != nil {
+		c.Unsettled = err.Error()
+		return c, true
+	}
+	if known, ok := h.ends[c.Assignment.ID]; ok && known.changed.Equal(info.ModTime()) {
+		known.copy.Assignment = c.Assignment
+		return known.copy, true
+	}
+	follows := exists(filepath.Join(dir, standbySignal)) || exists(filepath.Join(dir, "recovery.signal"))
+	c.Primary = !follows && slices.Contains([]postgres.State{postgres.InProduction, postgres.ShutDown, postgres.ShuttingDown, postgres.InCrashRecovery}, control.State)
+	install, err := postgres.Find(c.Assignment.Major)
+	if err == nil {
+		c.LSN, c.Timeline, err = postgres.NewestEnd(ctx, install, h.agent.user, dir)
+	}
+	if err != nil {
+		c.Unsettled = "the end of its WAL cannot be found: " + err.Error()
+		return c, true
+	}
+	h.ends[c.Assignment.ID] = end{changed: info.ModTime(), copy: c}
+	return c, true
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// reportOf is what was seen of a member last; not known: nobody looked yet.
+func (a *Agent) reportOf(id string) (r member.Report, known bool) {
+	a.mu.Lock()
+	runner, ok := a.runners[id]
+	a.mu.Unlock()
+	if !ok {
+		return r, false
+	}
+	r = runner.publisher.newest()
+	return r, r.ID != ""
+}

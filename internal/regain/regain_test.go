@@ -1,0 +1,74 @@
+package regain
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"howdah/internal/engine/postgres/lsn"
+	"howdah/internal/member"
+)
+
+func copyOf(host, name string, timeline int, at lsn.LSN, change ...func(*Copy)) Copy {
+	c := Copy{Host: host, Assignment: member.Assignment{Scope: "db-1", Name: name}, System: "7", Timeline: timeline, LSN: at}
+	for _, f := range change {
+		f(&c)
+	}
+	return c
+}
+
+func primary(c *Copy) { c.Primary = true }
+func running(c *Copy) { c.Running, c.Primary = true, true }
+
+// The newest copy leads on, whatever the restored state says of it.
+func TestElect(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		hold   Hold
+		copies []Copy
+		want   string
+		err    error
+	}{
+		{name: "the primary serves on", copies: []Copy{copyOf("a", "m1", 1, 50, running), copyOf("b", "m2", 1, 60)}, want: "a/m1"},
+		{name: "a failover since", copies: []Copy{copyOf("a", "m1", 1, 90, primary), copyOf("b", "m2", 2, 60, running)}, want: "b/m2"},
+		{name: "a primary that was frozen goes on", copies: []Copy{copyOf("a", "m1", 1, 90, running), copyOf("b", "m2", 2, 60, primary)}, want: "b/m2"},
+		{name: "nobody serves, one was primary", copies: []Copy{copyOf("a", "m1", 2, 50), copyOf("b", "m2", 2, 50, primary)}, want: "b/m2"},
+		{name: "only standbys", copies: []Copy{copyOf("a", "m1", 2, 50), copyOf("b", "m2", 2, 51)}, want: "b/m2"},
+		{name: "standbys that are level", copies: []Copy{copyOf("b", "m2", 2, 50), copyOf("a", "m1", 2, 50)}, want: "a/m1"},
+		{name: "one made since", copies: []Copy{copyOf("a", "m1", 1, 50), copyOf("c", "m7", 3, 51, running)}, want: "c/m7"},
+		{name: "two primaries on one timeline", copies: []Copy{copyOf("a", "m1", 2, 50, running), copyOf("b", "m2", 2, 51, primary)}, err: ErrUndecided},
+		{name: "one is starting", copies: []Copy{copyOf("a", "m1", 1, 50, running), copyOf("b", "m2", 1, 0, func(c *Copy) { c.Unsettled = "PostgreSQL is starting" })}, err: ErrUndecided},
+		{name: "none at all", err: ErrNoData},
+		{name: "an empty directory", copies: []Copy{copyOf("a", "m1", 0, 0, func(c *Copy) { c.System = "" })}, err: ErrNoData},
+		{name: "of another database", copies: []Copy{copyOf("a", "m1", 1, 1, func(c *Copy) { c.Assignment.Scope = "db-2" })}, err: ErrNoData},
+		{name: "data that are not its own", hold: Hold{System: "7"}, copies: []Copy{copyOf("a", "m1", 9, 90, func(c *Copy) { c.System = "8" }), copyOf("b", "m2", 1, 10)}, want: "b/m2"},
+		{name: "nobody knows which are its own", copies: []Copy{copyOf("a", "m1", 9, 90, func(c *Copy) { c.System = "8" }), copyOf("b", "m2", 1, 10)}, err: ErrUndecided},
+		{name: "an operator's word", hold: Hold{Chosen: "a/m1"}, copies: []Copy{copyOf("a", "m1", 1, 50), copyOf("b", "m2", 2, 50, running)}, want: "a/m1"},
+		{name: "an operator's word on what is not there", hold: Hold{Chosen: "a/m3"}, copies: []Copy{copyOf("a", "m1", 1, 50)}, err: ErrUndecided},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.hold.Database = "db-1"
+			got, err := Elect(c.hold, c.copies)
+			switch {
+			case !errors.Is(err, c.err):
+				t.Errorf("%v, want %v", err, c.err)
+			case err == nil && got.Name() != c.want:
+				t.Errorf("%s leads, want %s", got.Name(), c.want)
+			}
+			slices.Reverse(c.copies)
+			if again, err := Elect(c.hold, c.copies); again.Name() != got.Name() || !errors.Is(err, c.err) {
+				t.Errorf("in another order %s, %v", again.Name(), err)
+			}
+		})
+	}
+}
+
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	said := map[string]Holding{"a": {Home: "2"}, "b": {Home: "1"}}
+	if got := Missing(Home{ID: "2"}, []string{"c", "b", "a"}, said); !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,145 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"howdah/internal/admin"
+	"howdah/internal/regain"
+	"howdah/internal/state"
+)
+
+// adminHeld tells what hosts have since the home was restored.
+func (s *Server) adminHeld(context.Context, call, admin.Nothing) (admin.Held, error) {
+	home, err := state.Load[regain.Home](s.Cache, state.Restored())
+	if err != nil {
+		return admin.Held{}, nil //nolint:nilerr // it never was
+	}
+	out := admin.Held{Restored: true, From: home.Value.From, Taken: home.Value.Taken.UTC().Format("2006-01-02T15:04:05Z")}
+	copies, said := s.copies(home.Value.ID)
+	var hosts []string
+	for _, key := range s.Cache.Keys(state.HostRoot) {
+		hosts = append(hosts, state.Tail(key, state.HostRoot))
+	}
+	out.Missing = regain.Missing(home.Value, hosts, said)
+	names, seen := s.databaseNames(), map[string]bool{}
+	for _, c := range copies {
+		id := c.Assignment.Scope
+		name, known := names[id]
+		if !known {
+			name = id
+		}
+		hold, err := state.Load[regain.Hold](s.Cache, state.Hold(id))
+		seen[id] = true
+		out.Copies = append(out.Copies, admin.Copy{
+			Database: name, Known: known, Held: err == nil, Why: hold.Value.Why, Copy: c.Name(), Running: c.Running, Primary: c.Primary,
+			Timeline: c.Timeline, LSN: c.LSN.String(), Detail: c.Unsettled,
+		})
+	}
+	for _, hold := range state.LoadAll[regain.Hold](s.Cache, state.HeldRoot) {
+		if id := hold.Value.Database; !seen[id] {
+			out.Copies = append(out.Copies, admin.Copy{Database: names[id], Known: true, Held: true, Why: hold.Value.Why})
+		}
+	}
+	slices.SortStableFunc(out.Copies, func(a, b admin.Copy) int {
+		return strings.Compare(a.Database+" "+a.Copy, b.Database+" "+b.Copy)
+	})
+	return out, nil
+}
+
+// copies are what hosts said since the restoration with this id.
+func (s *Server) copies(id string) (copies []regain.Copy, said map[string]regain.Holding) {
+	said = map[string]regain.Holding{}
+	for _, key := range s.Cache.Keys(state.HoldingRoot) {
+		if strings.Contains(state.Tail(key, state.HoldingRoot), "/") {
+			if c, err := state.Load[regain.Copy](s.Cache, key); err == nil && c.Value.Home == id {
+				copies = append(copies, c.Value)
+			}
+		} else if h, err := state.Load[regain.Holding](s.Cache, key); err == nil {
+			said[h.Value.Host] = h.Value
+		}
+	}
+	return copies, said
+}
+
+// databaseNames are those of all databases, by resource id.
+func (s *Server) databaseNames() map[string]string {
+	names := map[string]string{}
+	for _, d := range s.subjects() {
+		names[d.Want.ID] = d.common.Name
+	}
+	return names
+}
+
+// adminTakeOver takes an operator's word on which copy leads on.
+func (s *Server) adminTakeOver(ctx context.Context, c call, in admin.TakeOverRequest) (admin.Nothing, error) {
+	id := in.Database
+	for known, name := range s.databaseNames() {
+		if name == in.Database {
+			id = known
+		}
+	}
+	hold, err := state.Get[regain.Hold](ctx, s.Store, state.Hold(id))
+	if errors.Is(err, state.ErrNotFound) {
+		return admin.Nothing{}, admin.NewError(admin.CodeInvalidRequest, in.Database+" does not wait to be taken over.", "see `howdah home held`")
+	}
+	if err != nil {
+		return admin.Nothing{}, err
+	}
+	home, err := state.Get[regain.Home](ctx, s.Store, state.Restored())
+	if err != nil {
+		return admin.Nothing{}, err
+	}
+	copies, _ := s.copies(home.Value.ID)
+	if !slices.ContainsFunc(copies, func(c regain.Copy) bool {
+		return c.Name() == in.Copy && c.Assignment.Scope == id && c.System != "" && c.Assignment.Generation > 0
+	}) {
+		return admin.Nothing{}, admin.NewError(admin.CodeInvalidRequest, fmt.Sprintf("There is no copy %s of %s.", in.Copy, in.Database), "see `howdah home held`")
+	}
+	s.Log.Warn("a copy was chosen to lead on", "database", id, "copy", in.Copy, "by", c.who.key)
+	hold.Value.Chosen = in.Copy
+	_, err = s.Store.Commit(ctx, state.Swap(hold.Key, hold.Revision, hold.Value))
+	return admin.Nothing{}, err
+}
+
+// strangers are problems of data of which the home knows no database since it was
+// restored: nothing of them is touched.
+func (s *Server) strangers() []admin.Problem {
+	home, err := state.Load[regain.Home](s.Cache, state.Restored())
+	if err != nil {
+		return nil
+	}
+	copies, _ := s.copies(home.Value.ID)
+	names := s.databaseNames()
+	where := map[string][]string{}
+	for _, c := range copies {
+		if id := c.Assignment.Scope; names[id] == "" {
+			where[id] = append(where[id], fmt.Sprintf("%s (%s:%d)", c.Host, c.Assignment.Address, c.Assignment.Port))
+		}
+	}
+	var all []admin.Problem
+	for id, hosts := range where {
+		slices.Sort(hosts)
+		all = append(all, admin.Problem{
+			Code: problemStranger, Subject: "data of " + id, Command: "howdah home held",
+			Text: "the restored home knows no such database, and leaves its data alone: on " + strings.Join(hosts, ", "),
+		})
+	}
+	slices.SortFunc(all, func(a, b admin.Problem) int { return strings.Compare(a.Subject, b.Subject) })
+	return all
+}
+
+// held says why a database waits to be taken over; "" if it does not.
+func (s *Server) held(id string) string {
+	hold, err := state.Load[regain.Hold](s.Cache, state.Hold(id))
+	switch {
+	case err != nil:
+		return ""
+	case hold.Value.Why == "":
+		return "hosts are asked what data they have"
+	}
+	return hold.Value.Why
+}

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"howdah/internal/admin"
+	"howdah/internal/member"
+	"howdah/internal/regain"
+	"howdah/internal/state"
+)
+
+// After a restoration status says which databases wait and which data nobody knows, and an
+// operator may choose a copy that there is.
+func TestHeldDatabases(t *testing.T) {
+	w := newWorld(t)
+	u := w.user(t)
+	u.do(newDB)
+	d := w.server.subjects()[0]
+	id, name := d.Want.ID, d.common.Name
+	copyOf := func(scope, host string) regain.Copy {
+		return regain.Copy{Home: "r1", Host: host, System: "7", Timeline: 2, Assignment: member.Assignment{
+			ID: scope + ".m1", Scope: scope, Name: "m1", Generation: 3, Address: "10.0.0.1", Port: 15432,
+		}}
+	}
+	w.put(state.Put(state.Restored(), regain.Home{ID: "r1", From: "/b", Taken: time.Unix(0, 0)}), state.Put(state.Host("a"), member.Host{Name: "a"}),
+		state.Put(state.Hold(id), regain.Hold{Database: id, Why: "waits for b"}), state.Put(state.Holding("a"), regain.Holding{Home: "r1", Host: "a"}),
+		state.Put(state.HeldCopy("a", id+".m1"), copyOf(id, "a")), state.Put(state.HeldCopy("a", "db-x.m1"), copyOf("db-x", "a")),
+		state.Put(state.HeldCopy("c", id+".m9"), regain.Copy{Home: "an older one"}))
+	problems := w.server.databaseProblems(d)
+	if len(problems) != 1 || problems[0].Code != problemHeld || !strings.HasSuffix(problems[0].Text, "waits for b") {
+		t.Errorf("%+v", problems)
+	}
+	strange := w.server.strangers()
+	if len(strange) != 1 || strange[0].Subject != "data of db-x" || !strings.Contains(strange[0].Text, "a (10.0.0.1:15432)") {
+		t.Errorf("%+v", strange)
+	}
+	held, err := w.server.adminHeld(t.Context(), call{}, admin.Nothing{})
+	if err != nil || len(held.Copies) != 2 || held.Copies[1].Database != "db-x" || held.Copies[1].Known || !held.Copies[0].Held || held.Copies[0].Copy != "a/m1" {
+		t.Errorf("%+v, %v", held, err)
+	}
+	for _, in := range []admin.TakeOverRequest{{Database: name, Copy: "a/m2"}, {Database: "db-x", Copy: "a/m1"}, {Database: name, Copy: "b/m1"}} {
+		var refused *admin.Error
+		if _, err := w.server.adminTakeOver(t.Context(), call{}, in); !errors.As(err, &refused) {
+			t.Errorf("%+v: %v", in, err)
+		}
+	}
+	if _, err := w.server.adminTakeOver(t.Context(), call{}, admin.TakeOverRequest{Database: name, Copy: "a/m1"}); err != nil {
+		t.Fatal(err)
+	}
+	if hold, err := state.Get[regain.Hold](t.Context(), w.server.Store, state.Hold(id)); err != nil || hold.Value.Chosen != "a/m1" {
+		t.Errorf("%+v, %v", hold, err)
+	}
+}
