@@ -244,9 +244,6 @@ func (s *Server) edgeless(host string) bool {
 
 func (d subject) withoutSync() string {
 	if d.Want.WaitForStandby {
-		if len(d.Want.Slots) > 0 {
-			return "writes wait until one is, or until a read replica has them"
-		}
 		return "writes wait until one is"
 	}
 	return "writes go on without one, and are lost if the primary is lost now"

@@ -35,14 +35,3 @@ func TestWhatToDoWhereOthersMayHaveMore(t *testing.T) {
 		t.Errorf("it says %s", text)
 	}
 }
-
-// A read replica ends the wait for a standby.
-func TestWhatWritesWaitFor(t *testing.T) {
-	d := subject{}
-	d.Want.WaitForStandby = true
-	alone := d.withoutSync()
-	d.Want.Slots = []string{"follow_db_1"}
-	if with := d.withoutSync(); alone != "writes wait until one is" || !strings.Contains(with, "a read replica has them") {
-		t.Errorf("%q, and with a read replica %q", alone, with)
-	}
-}

@@ -11,7 +11,8 @@
  * that the user may have done are run as the admin role (elevate.c); and no
  * function of such a user ever runs with superuser rights (trust.c). What
  * holds for all users is that no cancel makes a commit look safer than it is
- * (commit.c).
+ * (commit.c), and that nobody but a member of the database confirms one
+ * (standby.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -93,6 +94,7 @@ _PG_init(void)
 	howdah_extension_init();
 	howdah_trust_init();
 	howdah_commit_init();
+	howdah_standby_init();
 }
 
 /* define the settings; none of them is for users to change */

@@ -78,6 +78,9 @@ extern bool howdah_is_user_code(Oid function, Oid *rettype);
 extern bool howdah_is_connecting(Oid function);
 extern Datum howdah_connect(PG_FUNCTION_ARGS);
 
+/* standby.c */
+extern void howdah_standby_init(void);
+
 /* commit.c */
 extern void howdah_commit_init(void);
 extern void howdah_commit_utility(UtilityCall *call,

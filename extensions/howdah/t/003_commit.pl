@@ -38,10 +38,11 @@ GRANT rds_superuser TO master WITH ADMIN OPTION;
 GRANT ALL ON t TO master;
 ));
 $primary->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
+# A member's name: others confirm nothing (005).
+my $standby = PostgreSQL::Test::Cluster->new('primary.m2');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
-$primary->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'standby'");
+$primary->safe_psql('postgres', q(ALTER SYSTEM SET synchronous_standby_names = '"primary.m2"'));
 $primary->reload;
 $primary->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')") or die;
 

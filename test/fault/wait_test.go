@@ -1,0 +1,69 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/api/rds"
+	"howdah/internal/engine/patroni"
+	"howdah/internal/fence"
+	"howdah/internal/testkit/patience"
+)
+
+// A database that waits for its standby acknowledges nothing while that one is gone: what
+// somebody else receives, such as a read replica, is no copy that may be promoted.
+func TestWritesWaitForAStandby(t *testing.T) {
+	s := begin(t, nil)
+	id := s.given("orders", true)
+	i, err := s.rig.Instance(s.Context(), "orders")
+	s.must(err, "describe the instance")
+	tag := rds.Tag{Key: new("howdah:wait-for-standby"), Value: new("true")}
+	s.must(s.rig.Call(s.Context(), "AddTagsToResource",
+		&rds.AddTagsToResourceMessage{ResourceName: i.DBInstanceArn, Tags: []rds.Tag{tag}}, nil), "have its writes wait")
+	s.eventually(30*time.Second, func() error {
+		text, err := s.rig.Store.Client.Get(s.Context(), patroni.ConfigKey(id))
+		if err == nil && (len(text.Kvs) == 0 || !strings.Contains(string(text.Kvs[0].Value), `"synchronous_mode_strict":true`)) {
+			err = fmt.Errorf("Patroni is not told: %s", text.Kvs)
+		}
+		return err
+	})
+	s.writesWait("orders", id, "alone")
+	s.must(s.rig.Replica(s.Context(), "orders-read", "orders", false), "make a read replica")
+	s.follows("orders", "orders-read")
+	s.writesWait("orders", id, "beside_a_replica")
+}
+
+// writesWait freezes the standby until Patroni counts on it no more, and tries a write.
+func (s *story) writesWait(name, id, when string) {
+	s.Helper()
+	standby := s.standby(id)
+	s.must(standby.Freeze(), "freeze the standby")
+	defer standby.Thaw()
+	s.eventually(30*time.Second, func() error {
+		l, err := fence.Read(s.Context(), s.rig.Store.Client, id)
+		if err == nil && len(l.Sync.Standbys) > 0 {
+			err = fmt.Errorf("in sync are %v", l.Sync.Standbys)
+		}
+		return err
+	})
+	config, err := s.rig.Config(s.Context(), name)
+	s.must(err, "find the endpoint")
+	ctx, cancel := context.WithTimeout(s.Context(), patience.For(10*time.Second))
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	s.must(err, "connect")
+	defer conn.Close(context.WithoutCancel(ctx))
+	// Patroni is at most a turn of its loop behind.
+	limited, cancelWrite := context.WithTimeout(s.Context(), 5*time.Second)
+	defer cancelWrite()
+	if _, err := conn.Exec(limited, "CREATE TABLE waits_"+when+" ()"); err == nil {
+		s.Errorf("%s: a write was acknowledged without the standby", when)
+	}
+	s.must(standby.Thaw(), "thaw the standby")
+	s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
+}
