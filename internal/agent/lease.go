@@ -38,6 +38,9 @@ type leasePatience struct {
 	// settle is for how long etcd must have answered without a break: when it comes
 	// back, all leases are old, and whoever is well renews them.
 	settle time.Duration
+	// start is for how long a Patroni that was just started is left alone: on a busy
+	// machine it takes many seconds to renew the lease that the one before it left.
+	start time.Duration
 }
 
 var defaultLeasePatience = leasePatience{
@@ -45,6 +48,7 @@ var defaultLeasePatience = leasePatience{
 	primary: 2 * time.Second,
 	standby: patroni.TTL * time.Second,
 	settle:  patroni.SelfDemotion * time.Second,
+	start:   15 * time.Second,
 }
 
 // leaseLook is what etcd answered about the lease of a member's Patroni.
@@ -66,13 +70,14 @@ func (l leaseLook) String() string {
 // a Patroni in failsafe mode is healthy, and its lease is old.
 type leaseJudge struct {
 	patience  leasePatience
+	began     time.Time // this Patroni was first seen
 	answering time.Time // etcd has answered since
 	last      time.Time // answer
 	stale     time.Time // the lease has been seen old since
 }
 
-// reset forgets everything: etcd does not answer, or it is another Patroni.
-func (j *leaseJudge) reset() { *j = leaseJudge{patience: j.patience} }
+// reset forgets all answers: etcd does not answer, or it is another Patroni.
+func (j *leaseJudge) reset() { *j = leaseJudge{patience: j.patience, began: j.began} }
 
 // hangs reports whether Patroni hangs, after one more look.
 func (j *leaseJudge) hangs(l leaseLook) bool {
@@ -92,7 +97,7 @@ func (j *leaseJudge) hangs(l leaseLook) bool {
 	if l.leads {
 		enough = j.patience.primary
 	}
-	return l.at.Sub(j.stale) >= enough && l.at.Sub(j.answering) >= j.patience.settle
+	return l.at.Sub(j.stale) >= enough && l.at.Sub(j.answering) >= j.patience.settle && l.at.Sub(j.began) >= j.patience.start
 }
 
 // leaseWatch looks after the lease of a member's Patroni, beside the runner, which
@@ -154,7 +159,7 @@ func (w *leaseWatch) run(ctx context.Context) {
 		target := w.aimed()
 		if target != last {
 			j.reset()
-			last = target
+			last, j.began = target, time.Now()
 		}
 		if target == (leaseTarget{}) || w.agent.store == nil {
 			continue

@@ -91,6 +91,19 @@ func TestLeaseJudge(t *testing.T) {
 	}
 }
 
+// A Patroni that was just started has not renewed the lease of the one before it.
+func TestLeaseJudgeOfAStart(t *testing.T) {
+	began := time.Now()
+	j := leaseJudge{patience: defaultLeasePatience, began: began}
+	for second := range 20 {
+		at := began.Add(time.Duration(second) * time.Second)
+		look := leaseLook{at: at, leads: true, age: time.Duration(second) * time.Second}
+		if hangs, want := j.hangs(look), second >= 15; hangs != want {
+			t.Errorf("after %d s it hangs: %v", second, hangs)
+		}
+	}
+}
+
 // Looks far from each other are no evidence: the host may have slept, and Patroni
 // with it.
 func TestLeaseJudgeAfterASleep(t *testing.T) {
