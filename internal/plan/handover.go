@@ -197,5 +197,14 @@ func (w *work) preferred(a, b *Placed) bool {
 	}
 	seatA, _ := w.seatOf(a)
 	seatB, _ := w.seatOf(b)
-	return seatA.Tier < seatB.Tier
+	if seatA.Tier != seatB.Tier {
+		return seatA.Tier < seatB.Tier
+	}
+	return edgesFirst(w.edgeless(a), w.edgeless(b)) < 0
+}
+
+// edgeless: clients would not find a primary there.
+func (w *work) edgeless(m *Placed) bool {
+	h, known := w.host(m.Host)
+	return known && h.Edgeless
 }

@@ -152,6 +152,7 @@ type Host struct {
 	LostSince           time.Time // when not alive
 	Draining            bool
 	DiskFull            bool
+	Edgeless            bool // addresses move with the edges of hosts, and none runs here
 	Majors              []int
 	CPUs                int
 	Memory              int64 // bytes

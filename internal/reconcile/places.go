@@ -13,7 +13,7 @@ import (
 
 // hostsOf are all hosts, without what databases take of them.
 func hostsOf(cache *state.Cache) []plan.Host {
-	hosts := []plan.Host{}
+	hosts, edgeless := []plan.Host{}, Edgeless(cache)
 	for _, h := range state.ViewAll[member.Host](cache, state.HostRoot) {
 		host := plan.Host{
 			Name: h.Value.Name, Zone: h.Value.Zone, Address: h.Value.Address,
@@ -23,6 +23,7 @@ func hostsOf(cache *state.Cache) []plan.Host {
 			host.Alive, host.LostSince = live.Value.Alive, live.Value.Since
 		}
 		_, _, host.Draining = cache.Raw(state.Drain(host.Name))
+		host.Edgeless = edgeless(host.Name)
 		for major := range h.Value.Majors {
 			host.Majors = append(host.Majors, major)
 		}
@@ -75,7 +76,7 @@ func (p *Places) since(last int64) (hosts []plan.Host, version int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.follow()
-	if now := p.Cache.Changes(state.HostRoot, state.LiveRoot, state.DrainRoot); p.hosts == nil || now != p.hostsSeen {
+	if now := p.Cache.Changes(state.HostRoot, state.LiveRoot, state.DrainRoot, state.EdgeRoot, state.RunsRoot); p.hosts == nil || now != p.hostsSeen {
 		p.hosts, p.hostsSeen = hostsOf(p.Cache), now
 		p.version++
 	}

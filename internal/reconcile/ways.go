@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"howdah/internal/edge/seen"
 	"howdah/internal/route"
 	"howdah/internal/state"
 )
@@ -23,6 +24,19 @@ func Ways(cache *state.Cache, routes []route.Route) map[string][]string {
 		}
 	}
 	return ways
+}
+
+// Edgeless answers of hosts whether clients would find no primary there: addresses move with
+// the edges of hosts, and neither one of that host runs, nor one that serves all hosts.
+func Edgeless(cache *state.Cache) func(host string) bool {
+	moving, served := false, map[string]bool{}
+	for _, e := range state.ViewAll[seen.Status](cache, state.EdgeRoot) {
+		moving = moving || e.Value.Own != ""
+		if runs(cache, e.Value.Name) {
+			served[e.Value.Own] = true
+		}
+	}
+	return func(host string) bool { return moving && !served[""] && !served[host] }
 }
 
 // runs: the edge was heard within the lease of its key.

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"howdah/internal/admin"
-	"howdah/internal/edge/seen"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/etcd"
 	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/plan"
+	"howdah/internal/reconcile"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 )
@@ -159,7 +159,7 @@ func (s *Server) databaseProblems(d subject) []admin.Problem {
 	if d.Want.State != member.Running || !d.Layout.Created {
 		return all
 	}
-	if primary, serving := d.Primary(); serving && s.edgeless(primary.Host) {
+	if primary, serving := d.Primary(); serving && reconcile.Edgeless(s.Cache)(primary.Host) {
 		add(problemEdge, "howdah edge --own "+primary.Host, "no edge runs on %s, where its primary is: the addresses of its endpoints move with the edges of hosts, and nobody has them", primary.Host)
 	}
 	d.addMissing(add)
@@ -227,19 +227,6 @@ func (d subject) addMissing(add func(code, command, text string, args ...any)) {
 	if serving && mode != patroni.SyncOff && (len(d.sync.Standbys) == 0 || d.sync.Leader != d.Leader) {
 		add(problemSync, "", "no standby is in sync: %s; a standby is brought back as soon as there is a host for it", d.withoutSync())
 	}
-}
-
-// edgeless: addresses move from host to host, and this host has no edge that runs.
-func (s *Server) edgeless(host string) bool {
-	moving := false
-	for _, e := range state.LoadAll[seen.Status](s.Cache, state.EdgeRoot) {
-		_, _, runs := s.Cache.Raw(state.Runs(e.Value.Name))
-		if runs && (e.Value.Own == "" || e.Value.Own == host) {
-			return false
-		}
-		moving = moving || e.Value.Own != ""
-	}
-	return moving
 }
 
 func (d subject) withoutSync() string {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"howdah/internal/edge/seen"
+	"howdah/internal/reconcile"
 	"howdah/internal/state"
 )
 
@@ -28,7 +29,7 @@ func TestAHostWithoutAnEdge(t *testing.T) {
 		{"a gateway runs", []state.Op{state.Put(state.Runs("gate"), true)}, false},
 	} {
 		w.put(step.ops...)
-		if got := w.server.edgeless("zone-a"); got != step.want {
+		if got := reconcile.Edgeless(w.server.Cache)("zone-a"); got != step.want {
 			t.Errorf("%s: %v", step.name, got)
 		}
 	}
