@@ -58,8 +58,8 @@ func (p scripted) rewind(code int, args ...string) {
 	cmd.Dir = p.dir
 	err := cmd.Run()
 	var exit *exec.ExitError
-	if got := 0; errors.As(err, &exit) {
-		if got = exit.ExitCode(); got != code {
+	if errors.As(err, &exit) {
+		if got := exit.ExitCode(); got != code {
 			p.Errorf("exit code %d, want %d", got, code)
 		}
 	} else if code != 0 || err != nil {

@@ -125,7 +125,7 @@ func socketOf(a *Agent, m member.Assignment) string {
 // leadsTo: whoever listens on a socket is this process. A server that is too busy to be
 // asked is given the benefit of the doubt.
 func leadsTo(socket string, server proc.Process) bool {
-	conn, err := net.DialTimeout("unix", socket, restTimeout)
+	conn, err := (&net.Dialer{Timeout: restTimeout}).DialContext(context.Background(), "unix", socket)
 	if err != nil {
 		return !gone(err)
 	}

@@ -42,7 +42,7 @@ func (e *Edge) keep(routes []route.Route, wanted map[string]endpoint.Endpoint) {
 	if e.Keep == nil {
 		return
 	}
-	places, real := []held.Place{}, map[string]bool{}
+	places, standing := []held.Place{}, map[string]bool{}
 	for _, r := range routes {
 		l := e.leads[r.Database]
 		if point, ok := wanted[r.ID]; ok && l != nil && (l.elected != "" || l.last != "") {
@@ -50,11 +50,11 @@ func (e *Edge) keep(routes []route.Route, wanted map[string]endpoint.Endpoint) {
 		}
 	}
 	for _, point := range e.points {
-		real[point.Listen.String()] = true
+		standing[point.Listen.String()] = true
 	}
 	for _, old := range e.Kept {
 		here := func(p held.Place) bool { return p.Listen == old.Listen }
-		if (!e.synced || real[old.Listen]) && !slices.ContainsFunc(places, here) {
+		if (!e.synced || standing[old.Listen]) && !slices.ContainsFunc(places, here) {
 			places = append(places, old)
 		}
 	}

@@ -231,6 +231,7 @@ func (k *Keeper) do(ctx context.Context, deed Deed) error {
 		return k.handOver(ctx, deed.Member)
 	case Disarm:
 		return k.disarm(ctx)
+	case Nothing:
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func StartAside(ctx context.Context, dir, certDir, name string, alone bool, log 
 func freeAddrs() (client, peer string, err error) {
 	var addrs [2]string
 	for i := range addrs {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			return "", "", fmt.Errorf("find a free port: %w", err)
 		}

@@ -44,6 +44,7 @@ func (d Deed) String() string {
 		return fmt.Sprintf("move etcd's leadership to %s: %s", d.Member.Name, d.Why)
 	case Disarm:
 		return "disarm the alarm: " + d.Why
+	case Nothing:
 	}
 	return "nothing to do"
 }

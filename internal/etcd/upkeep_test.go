@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var away = errors.New("away")
+var errAway = errors.New("away")
 
 // at makes the conditions of members with a quota of 1024 MiB, of which the first
 // leads.
@@ -25,9 +25,9 @@ func at(texts ...string) []Condition {
 		case "full":
 			c.Full = true
 		case "away":
-			c = Condition{ID: c.ID, Name: c.Name, Err: away}
+			c = Condition{ID: c.ID, Name: c.Name, Err: errAway}
 		case "away-full":
-			c = Condition{ID: c.ID, Name: c.Name, Err: away, Full: true}
+			c = Condition{ID: c.ID, Name: c.Name, Err: errAway, Full: true}
 		case "learner":
 			c.Learner = true
 		}
