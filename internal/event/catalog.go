@@ -66,6 +66,7 @@ var catalog = map[SourceType]map[string]kind{
 		"H007": {"low storage", "The disk of host %s is nearly full: the primary leaves it if a standby with room on its disk is in sync."},
 		"H009": {"maintenance", "The server certificate is replaced by one of authority %s, without a restart unless one was asked for."},
 		"H011": {"failure", "PostgreSQL on host %s hangs: %s. It is replaced if a standby in sync can take over."},
+		"H012": {"failure", "Nobody is promoted in place of the primary, so that no acknowledged write is lost: %s. howdah status says what helps."},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	Cluster: {
@@ -86,6 +87,7 @@ var catalog = map[SourceType]map[string]kind{
 		"H002": {"notification", "A standby of the DB cluster is in sync again."},
 		"H004": {"notification", "Automated backups were asked for and are not available in this version of Howdah: nothing is backed up."},
 		"H008": {"configuration change", "Updated to use DBClusterParameterGroup %s."},
+		"H012": {"failure", "Nobody is promoted in place of the primary, so that no acknowledged write is lost: %s. howdah status says what helps."},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	ParameterGroup: {

@@ -32,11 +32,14 @@ type Notice struct {
 	// replica is without its source.
 	Down  Spell `json:"down,omitzero"`
 	Apart Spell `json:"apart,omitzero"`
+	// Unproved is the time in which nobody takes a lost primary's place, as it is not
+	// certain that nothing would be lost.
+	Unproved Spell `json:"unproved,omitzero"`
 }
 
 // waits: something lasts that an event may have to tell of.
 func (n Notice) waits() bool {
-	return !n.Alone.IsZero() || !n.Down.Since.IsZero() || !n.Apart.Since.IsZero()
+	return !n.Alone.IsZero() || !n.Down.Since.IsZero() || !n.Apart.Since.IsZero() || !n.Unproved.Since.IsZero()
 }
 
 // notices are the events of what began or ended, with the new Notice.
@@ -48,7 +51,7 @@ func (w *world) notices(d *database, out plan.Output) ([]state.Op, error) {
 	last, _ := state.Load[Notice](w.cache, key) // one that does not decode is begun anew
 	_, revision, _ := w.cache.Raw(key)
 	next := last.Value
-	notes := slices.Concat(w.aloneNotes(d, out, &next), w.problemNotes(d, out.Layout, &next), w.outageNotes(d, out, &next))
+	notes := slices.Concat(w.aloneNotes(d, out, &next), w.problemNotes(d, out.Layout, &next), w.outageNotes(d, out, &next), w.proofNotes(d, &next))
 	if reflect.DeepEqual(next, last.Value) {
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/event"
+	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/state"
@@ -89,6 +90,27 @@ func TestEventsOfAStandbyThatIsNotWantedAnyMore(t *testing.T) {
 	if err != nil || n.Value.AloneTold {
 		t.Errorf("notice %+v, %v", n.Value, err)
 	}
+}
+
+func TestEventsOfAPromotionThatWaits(t *testing.T) {
+	b := made(t, true)
+	plea := fence.Plea{Database: dbID, Member: "m2", Why: "m1 may still acknowledge writes that m3 confirms"}
+	b.put(state.Put(state.Plea(dbID), plea))
+	b.expect("just now")
+	b.later(9 * time.Second)
+	b.expect("for nine seconds")
+	b.put(state.Delete(state.Plea(dbID)))
+	b.expect("over before anyone was told")
+	waits := fence.Case{ID: "c", Phase: fence.Cutting, Waiting: "host c does not answer"}
+	b.put(state.Put(state.Fence(dbID, "c"), waits))
+	b.expect("a case without a proof")
+	b.later(10 * time.Second)
+	b.expect("for ten seconds", "H012")
+	b.put(state.Put(state.Plea(dbID), plea))
+	b.later(time.Minute)
+	b.expect("for another reason too")
+	b.put(state.Delete(state.Plea(dbID)), state.Delete(state.Fence(dbID, "c")))
+	b.expect("over")
 }
 
 func TestEventsOfProblemsAreToldOnce(t *testing.T) {

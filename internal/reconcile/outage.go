@@ -3,6 +3,7 @@ package reconcile
 import (
 	"time"
 
+	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/state"
@@ -15,6 +16,9 @@ const (
 	// apartFor is how long a replica must be without its source before an event tells
 	// of it: a restart of the source is over sooner.
 	apartFor = 10 * time.Second
+	// unprovedFor is how long a promotion must wait for a proof before an event tells of
+	// it: the cuts of a failover that goes well come within a second.
+	unprovedFor = 10 * time.Second
 )
 
 // Spell is something that lasts, and whether an event told of it.
@@ -74,6 +78,30 @@ func (w *world) outageNotes(d *database, out plan.Output, n *Notice) []note {
 		notes = append(notes, note{d.source(), "0046", nil})
 	}
 	return notes
+}
+
+// proofNotes tell that nobody is promoted because that might lose acknowledged writes. That
+// it is over is told by the failover, or by the end of the recovery.
+func (w *world) proofNotes(d *database, n *Notice) []note {
+	why := w.unproved(d.want.ID)
+	if began, _ := n.Unproved.observe(w.now, why != "", why == "", unprovedFor); began {
+		return []note{{d.source(), "H012", []any{why}}}
+	}
+	return nil
+}
+
+// unproved is what a promotion waits for; "" if none does.
+func (w *world) unproved(id string) string {
+	for _, open := range state.LoadAll[fence.Case](w.cache, state.FencePrefix(id)) {
+		if open.Value.Phase == fence.Cutting && open.Value.Waiting != "" {
+			return open.Value.Waiting
+		}
+	}
+	plea, err := state.Load[fence.Plea](w.cache, state.Plea(id))
+	if err != nil {
+		return ""
+	}
+	return plea.Value.Why
 }
 
 // recoveryNumbers are the events of a recovery that begins and ends.
