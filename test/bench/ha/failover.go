@@ -95,7 +95,7 @@ func (b *bench) failover(ctx context.Context, r *rig.Rig, s subject, f fault) er
 	}
 	err = r.Wait(patience, func() error {
 		leader, err := r.Leader(ctx, database)
-		if err != nil || (leader.Name == hit.primary.Name) != f.keeps {
+		if err != nil || !f.either && (leader.Name == hit.primary.Name) != f.keeps {
 			return fmt.Errorf("leader is %q: %w", leader.Name, err)
 		}
 		return writtenSince(l, struck, after)
@@ -106,7 +106,7 @@ func (b *bench) failover(ctx context.Context, r *rig.Rig, s subject, f fault) er
 	stop()
 	outage := ack.Outage(l.Acks(), struck)
 	b.add(s.shape+": "+f.name, f.target, "s", outage.Seconds())
-	if !f.keeps {
+	if !f.keeps && !f.either {
 		b.failovers++
 		b.explain(s.shape+": "+f.name, phase(struck, struck.Add(outage), newFailover(ctx, r, database, known)))
 	}

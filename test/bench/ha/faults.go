@@ -14,7 +14,9 @@ import (
 type fault struct {
 	name, target string
 	// keeps: the primary stays. What is measured is for how long writes stall.
-	keeps  bool
+	keeps bool
+	// either: whoever has every write leads on, and may be the one that was hit.
+	either bool
 	strike func(ctx context.Context, r *rig.Rig, hit victims) error
 	mend   func(ctx context.Context, r *rig.Rig, hit victims) error
 }
@@ -58,7 +60,7 @@ var (
 		mend:   func(_ context.Context, _ *rig.Rig, hit victims) error { return hit.standby.Thaw() },
 	}
 	bothKilled = fault{
-		name: "the standby's PostgreSQL killed, the primary's 0.5 s later", target: "3",
+		name: "the standby's PostgreSQL killed, the primary's 0.5 s later", target: "3", either: true,
 		strike: func(ctx context.Context, _ *rig.Rig, hit victims) error {
 			err := hit.standby.KillPostgres()
 			sleep(ctx, between)
