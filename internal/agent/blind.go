@@ -55,7 +55,7 @@ func (r *runner) checkBlind(ctx context.Context) {
 	}
 	if now.Sub(r.blind.tried) >= socketEvery {
 		r.blind.tried = now
-		r.blind.lost = !leadsTo(r.socket(), r.postmaster.process)
+		r.blind.lost = !leadsTo(ctx, r.socket(), r.postmaster.process)
 	}
 	why := whyBlind(r.leases.said(), r.reported.Ready, r.blind.lost)
 	switch {
@@ -124,8 +124,8 @@ func socketOf(a *Agent, m member.Assignment) string {
 
 // leadsTo: whoever listens on a socket is this process. A server that is too busy to be
 // asked is given the benefit of the doubt.
-func leadsTo(socket string, server proc.Process) bool {
-	conn, err := (&net.Dialer{Timeout: restTimeout}).DialContext(context.Background(), "unix", socket)
+func leadsTo(ctx context.Context, socket string, server proc.Process) bool {
+	conn, err := (&net.Dialer{Timeout: restTimeout}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return !gone(err)
 	}

@@ -51,22 +51,22 @@ func TestWhereASocketLeads(t *testing.T) {
 	defer os.RemoveAll(dir)
 	socket := filepath.Join(dir, ".s.PGSQL.1")
 	self, other := proc.Process{PID: os.Getpid()}, proc.Process{PID: os.Getppid()}
-	if leadsTo(socket, self) {
+	if leadsTo(t.Context(), socket, self) {
 		t.Error("there is no socket")
 	}
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !leadsTo(socket, self) {
+	if !leadsTo(t.Context(), socket, self) {
 		t.Error("it is ours")
 	}
-	if leadsTo(socket, other) {
+	if leadsTo(t.Context(), socket, other) {
 		t.Error("somebody else listens")
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	l.Close()
-	if leadsTo(socket, self) {
+	if leadsTo(t.Context(), socket, self) {
 		t.Error("nobody listens any more")
 	}
 }

@@ -140,7 +140,7 @@ func take(ctx context.Context, dir, at string, from Source) (Backup, error) {
 	}); err != nil {
 		return Backup{}, err
 	}
-	if err := etcd.SyncTree(at); err != nil {
+	if err := home.SyncTree(at); err != nil {
 		return Backup{}, err
 	}
 	if _, err := Verify(at); err != nil {
@@ -150,7 +150,7 @@ func take(ctx context.Context, dir, at string, from Source) (Backup, error) {
 	if err := os.Rename(at, path); err != nil {
 		return Backup{}, err
 	}
-	return Backup{Path: path, Manifest: m}, syncDir(dir)
+	return Backup{Path: path, Manifest: m}, home.SyncDir(dir)
 }
 
 func copyOf(path string) func(io.Writer) error {
@@ -181,15 +181,6 @@ func writeFile(dir, path string, write func(io.Writer) error) (File, error) {
 		return File{}, fmt.Errorf("write %s: %w", path, err)
 	}
 	return File{Path: path, Size: info.Size(), SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
-}
-
-func syncDir(dir string) error {
-	file, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return file.Sync()
 }
 
 // Verify reads all of a backup, and answers what it holds. It answers ErrDamaged where

@@ -8,8 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -87,7 +85,7 @@ func Unpack(path, dir, name, peerAddr string) error {
 func StartAside(ctx context.Context, dir, certDir, name string, alone bool, log *slog.Logger) (*Member, error) {
 	var last error
 	for range 5 { // somebody may take a port that was free
-		client, peer, err := freeAddrs()
+		client, peer, err := freeAddrs(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -102,10 +100,10 @@ func StartAside(ctx context.Context, dir, certDir, name string, alone bool, log 
 	return nil, last
 }
 
-func freeAddrs() (client, peer string, err error) {
+func freeAddrs(ctx context.Context) (client, peer string, err error) {
 	var addrs [2]string
 	for i := range addrs {
-		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return "", "", fmt.Errorf("find a free port: %w", err)
 		}
@@ -113,19 +111,4 @@ func freeAddrs() (client, peer string, err error) {
 		addrs[i] = l.Addr().String()
 	}
 	return addrs[0], addrs[1], nil
-}
-
-// SyncTree makes all files below a directory durable, and their names.
-func SyncTree(dir string) error {
-	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		return file.Sync()
-	})
 }

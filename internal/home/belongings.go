@@ -1,7 +1,6 @@
 package home
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,7 +11,7 @@ import (
 // Belongings are the paths, in the home, of all files that a home cannot be made again
 // without, beside its etcd: its identity, authority, keys and tokens. The first is the configuration.
 func (h *Home) Belongings() ([]string, error) {
-	all := []string{configFile, secretFile, joinFile}
+	all := []string{ConfigFile, secretFile, joinFile}
 	err := filepath.WalkDir(h.CertDir(), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
@@ -65,21 +64,12 @@ func reinstate(from, dir, path string) error {
 		return err
 	}
 	mode := os.FileMode(0o600) // for keys and tokens
-	if path == configFile || filepath.Ext(path) == ".crt" {
+	if path == ConfigFile || filepath.Ext(path) == ".crt" {
 		mode = 0o644
 	}
 	full := filepath.Join(dir, path)
 	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(full), filepath.Base(full)+".")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, writeErr := tmp.Write(text)
-	if err := errors.Join(writeErr, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), full)
+	return replaceFile(full, text, mode)
 }

@@ -110,7 +110,7 @@ func OpenAny(dir string) (*Home, error) {
 		return nil, fmt.Errorf("find home: %w", err)
 	}
 	h := &Home{Dir: dir}
-	if err := readJSON(h.path(configFile), &h.Config); err != nil {
+	if err := readJSON(h.path(ConfigFile), &h.Config); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("%s: %w", dir, ErrNone)
 		}
@@ -120,13 +120,11 @@ func OpenAny(dir string) (*Home, error) {
 }
 
 // ConfigFile is the file of a home that makes it one.
-const ConfigFile = configFile
+const ConfigFile = "howdah.json"
 
 // RestoringFile is there while a home is put in place by package restore, also one that
 // was interrupted: such a home does not start.
 const RestoringFile = "restoring.mark"
-
-const configFile = "howdah.json"
 
 // Ensure opens the home in dir, making it first if there is none.
 func Ensure(dir string, options Options) (*Home, error) {
@@ -138,7 +136,7 @@ func Ensure(dir string, options Options) (*Home, error) {
 		return nil, err
 	}
 	if h.change(options) {
-		if err := writeJSON(h.path(configFile), h.Config, 0o644); err != nil {
+		if err := writeJSON(h.path(ConfigFile), h.Config, 0o644); err != nil {
 			return nil, fmt.Errorf("change the home: %w", err)
 		}
 	}
@@ -207,7 +205,7 @@ func create(dir string, options Options) (*Home, error) {
 	if err := h.makeSecrets(options.Credential); err != nil {
 		return nil, err
 	}
-	return h, writeJSON(h.path(configFile), h.Config, 0o644)
+	return h, writeJSON(h.path(ConfigFile), h.Config, 0o644)
 }
 
 // dataRoot is inside the home unless the user that runs PostgreSQL could not
@@ -330,7 +328,7 @@ func (h *Home) Purge() error {
 		errs = append(errs, os.RemoveAll(h.DataRoot))
 	}
 	// Only what Howdah makes: a home may have been put into a directory with other files.
-	for _, name := range []string{"hosts", "etcd", "edge", "pki", "log", "run", "pgpass", secretFile, joinFile, configFile, RestoringFile, bornFile, "restoring"} {
+	for _, name := range []string{"hosts", "etcd", "edge", "pki", "log", "run", "pgpass", secretFile, joinFile, ConfigFile, RestoringFile, bornFile, "restoring"} {
 		errs = append(errs, os.RemoveAll(h.path(name)))
 	}
 	os.Remove(h.Dir) // stays when something else is in it
@@ -370,17 +368,5 @@ func writeJSON(path string, value any, mode os.FileMode) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer os.Remove(tmp.Name())
-	_, writeErr := tmp.Write(append(data, '\n'))
-	if err := errors.Join(writeErr, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
+	return replaceFile(path, append(data, '\n'), mode)
 }

@@ -219,5 +219,5 @@ func Copy(dir string, config Config, join Join, credentials []Credential, ca *ce
 	if err != nil {
 		return nil, err
 	}
-	return h, writeJSON(h.path(configFile), h.Config, 0o644)
+	return h, writeJSON(h.path(ConfigFile), h.Config, 0o644)
 }

@@ -200,7 +200,7 @@ func (w *work) preferred(a, b *Placed) bool {
 	if seatA.Tier != seatB.Tier {
 		return seatA.Tier < seatB.Tier
 	}
-	return edgesFirst(w.edgeless(a), w.edgeless(b)) < 0
+	return !w.edgeless(a) && w.edgeless(b)
 }
 
 // edgeless: clients would not find a primary there.

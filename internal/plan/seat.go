@@ -157,7 +157,7 @@ func (w *work) place(s Seat) (Placed, error) {
 		return cmp.Or(
 			cmp.Compare(w.inZone(a.Zone), w.inZone(b.Zone)),
 			cmp.Compare(w.onHost(a.Name), w.onHost(b.Name)),
-			edgesFirst(a.Edgeless, b.Edgeless),
+			boolRank(a.Edgeless)-boolRank(b.Edgeless), // never a reason for fewer copies, or for closer ones
 			cmp.Compare(a.Committed+w.promised(a), b.Committed+w.promised(b)),
 			strings.Compare(a.Name, b.Name))
 	})
@@ -171,18 +171,6 @@ func (w *work) place(s Seat) (Placed, error) {
 		Barred: s.NoFailover || w.unguarded(), Votes: !s.NoFailover,
 		OwnName: w.OwnNames,
 	}, nil
-}
-
-// edgesFirst: a primary without an edge has no address. It is never a reason to have fewer
-// copies, or to have them closer together.
-func edgesFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // unguarded: there are data, and Patroni does not know yet that only standbys in

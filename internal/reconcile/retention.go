@@ -43,15 +43,12 @@ func (w *world) lateWords() []state.Op {
 			}
 		}
 	}
-	for _, key := range w.cache.Keys(state.ResultRoot) {
-		if database, _, _ := strings.Cut(state.Tail(key, state.ResultRoot), "/"); w.over(database) {
-			ops = append(ops, state.Delete(key))
-		}
-	}
-	for _, key := range w.cache.Keys(state.DeathRoot) {
-		// One that has left its database counts for as long as /sync may name it.
-		if database, _, _ := strings.Cut(state.Tail(key, state.DeathRoot), "/"); w.over(database) {
-			ops = append(ops, state.Delete(key))
+	// The death of a member that has left its database counts for as long as /sync may name it.
+	for _, root := range []string{state.ResultRoot, state.DeathRoot} {
+		for _, key := range w.cache.Keys(root) {
+			if database, _, _ := strings.Cut(state.Tail(key, root), "/"); w.over(database) {
+				ops = append(ops, state.Delete(key))
+			}
 		}
 	}
 	for _, key := range w.cache.Keys(state.SwitchRoot) {

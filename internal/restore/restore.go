@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"howdah/internal/backup"
@@ -202,7 +201,7 @@ func (cfg Config) stage(ctx context.Context, p Plan, staging string) (held int, 
 		return 0, err
 	}
 	m.Close()
-	return held, etcd.SyncTree(dir)
+	return held, home.SyncTree(dir)
 }
 
 // salvage takes a snapshot of a member whose others are lost. It works on a copy: the
@@ -250,7 +249,7 @@ func (cfg Config) install(p Plan, staging string) error {
 	if err := os.WriteFile(mark, []byte(p.From+"\n"), 0o600); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	if err := syncDir(cfg.Dir); err != nil {
+	if err := home.SyncDir(cfg.Dir); err != nil {
 		return err
 	}
 	at := filepath.Join(cfg.Dir, "etcd")
@@ -267,23 +266,11 @@ func (cfg Config) install(p Plan, staging string) error {
 			return err
 		}
 	}
-	if err := syncDir(cfg.Dir); err != nil {
+	if err := home.SyncDir(cfg.Dir); err != nil {
 		return err
 	}
 	if err := os.Remove(mark); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	return syncDir(cfg.Dir)
-}
-
-func syncDir(dir string) error {
-	file, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("make a directory durable: %w", err)
-	}
-	defer file.Close()
-	if err := file.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
-		return fmt.Errorf("make a directory durable: %w", err)
-	}
-	return nil
+	return home.SyncDir(cfg.Dir)
 }
