@@ -10,6 +10,7 @@ import (
 
 	"howdah/internal/endpoint"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/patience"
 )
 
 // Run is the suite.
@@ -349,10 +350,6 @@ func mends(b *bench) {
 	}
 }
 
-// atOnce is how soon Run mends what broke, on a machine that others leave alone for that long
-// once in ten times.
-const atOnce = 500 * time.Millisecond
-
 func mendsAtOnce(b *bench) {
 	server := NewServer(b)
 	listen := SomeListen()
@@ -368,8 +365,7 @@ func mendsAtOnce(b *bench) {
 	})
 	s := Join(b, listen, server)
 	var mended []string
-	quickest := time.Hour
-	for times := 0; times < 3 || times < 10 && quickest > atOnce; times++ {
+	for range 3 {
 		b.Break(b.T, b.home, b.dir)
 		begin := time.Now()
 		if b.SessionsSurviveBreak {
@@ -383,15 +379,14 @@ func mendsAtOnce(b *bench) {
 			}
 			return err
 		})
-		quickest = min(quickest, time.Since(begin))
+		if took := time.Since(begin); took > patience.For(500*time.Millisecond) {
+			b.Errorf("mended after %s", took)
+		}
 		// It answers before Run is done with it: that is waited for before the next time.
 		mended = append(mended, b.sync(at(listen, server))...)
 	}
 	if len(mended) < 3 {
 		b.Errorf("mended %q, want all three times", mended)
-	}
-	if quickest > atOnce {
-		b.Errorf("mended after %s at the earliest", quickest)
 	}
 }
 
