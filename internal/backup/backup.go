@@ -251,24 +251,53 @@ type Found struct {
 // List finds and verifies the backups in a directory, the newest first. id, if not "",
 // is of the home that they are to be of.
 func List(dir, id string) ([]Found, error) {
+	paths, err := find(dir, id)
+	if err != nil {
+		return nil, err
+	}
+	var all []Found
+	for _, path := range paths {
+		b, err := Verify(path)
+		all = append(all, Found{b, err})
+	}
+	return all, nil
+}
+
+// find is what looks like a backup in a directory, the newest first. Nothing of it is read.
+func find(dir, id string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("look for backups: %w", err)
 	}
-	var all []Found
-	for _, e := range entries {
+	var paths []string
+	for _, e := range slices.Backward(entries) {
 		if e.IsDir() && strings.HasPrefix(e.Name(), "howdah-"+id) {
-			b, err := Verify(filepath.Join(dir, e.Name()))
-			all = append(all, Found{b, err})
+			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Found) int { return strings.Compare(filepath.Base(b.Path), filepath.Base(a.Path)) })
-	return all, nil
+	return paths, nil
+}
+
+// newest is the newest backup of a home that can be restored; not ok: there is none.
+func newest(dir, id string) (b Backup, ok bool) {
+	paths, err := find(dir, id)
+	if err != nil {
+		return Backup{}, false
+	}
+	for _, path := range paths {
+		if b, err := Verify(path); err == nil {
+			return b, true
+		}
+	}
+	return Backup{}, false
 }
 
 // Prune removes the backups of a home but for the newest keep of those that can be
 // restored. What cannot be is left for a person to look at.
 func Prune(dir, id string, keep int) error {
+	if paths, err := find(dir, id); err != nil || len(paths) <= keep {
+		return err // all of them may stay, and each is large to read
+	}
 	all, err := List(dir, id)
 	if err != nil {
 		return err

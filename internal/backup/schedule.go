@@ -54,16 +54,11 @@ func (s *Schedule) Run(ctx context.Context) error {
 
 // untilDue goes by the newest backup that can be restored.
 func (s *Schedule) untilDue() time.Duration {
-	all, err := List(s.Dir, s.From.Home.ID)
-	if err != nil {
+	b, ok := newest(s.Dir, s.From.Home.ID)
+	if !ok {
 		return 0
 	}
-	for _, f := range all {
-		if f.Err == nil {
-			return max(0, min(s.Every, s.Every-time.Since(f.Taken)))
-		}
-	}
-	return 0
+	return max(0, min(s.Every, s.Every-time.Since(b.Taken)))
 }
 
 func (s *Schedule) once(ctx context.Context) error {
