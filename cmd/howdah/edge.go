@@ -140,7 +140,10 @@ func lockHeld(ctx context.Context, record held.Record) (*home.Lock, error) {
 		if !errors.Is(err, home.ErrLocked) || time.Now().After(end) || ctx.Err() != nil {
 			return lock, err
 		}
-		time.Sleep(50 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 }
 

@@ -327,7 +327,18 @@ func TestAnOwnedEndpointMovesWithThePrimary(t *testing.T) {
 	w.elect("")
 	w.leadsTo("writer")
 	w.elect("m2")
-	testkit.Eventually(t, soon, func() error {
+	w.comesBackFromM2()
+	mu.Lock()
+	defer mu.Unlock()
+	if announced < 2 {
+		t.Errorf("announced %d times, want 2 at least", announced)
+	}
+}
+
+// comesBackFromM2: the address goes while m2 leads, and comes back with m1.
+func (w *world) comesBackFromM2() {
+	w.Helper()
+	testkit.Eventually(w.T, soon, func() error {
 		if _, ok := w.paths.leading("writer"); ok {
 			return errors.New("the address is still here")
 		}
@@ -335,17 +346,12 @@ func TestAnOwnedEndpointMovesWithThePrimary(t *testing.T) {
 	})
 	w.elect("m1")
 	w.leadsTo("writer", "m1")
-	testkit.Eventually(t, soon, func() error {
+	testkit.Eventually(w.T, soon, func() error {
 		if s := w.switched("m1"); s.From != "m2" {
 			return fmt.Errorf("switch %+v", s)
 		}
 		return nil
 	})
-	mu.Lock()
-	defer mu.Unlock()
-	if announced < 2 {
-		t.Errorf("announced %d times, want 2 at least", announced)
-	}
 }
 
 // The edge of a host need not see a primary elsewhere to know that clients were led there:
@@ -358,20 +364,7 @@ func TestAnOwnedEndpointComesBackFromAPrimaryThatWasNotSeen(t *testing.T) {
 	w.leadsTo("writer", "m1")
 	w.servers["m2"].Kill()
 	w.elect("m2")
-	testkit.Eventually(t, soon, func() error {
-		if _, ok := w.paths.leading("writer"); ok {
-			return errors.New("the address is still here")
-		}
-		return nil
-	})
-	w.elect("m1")
-	w.leadsTo("writer", "m1")
-	testkit.Eventually(t, soon, func() error {
-		if s := w.switched("m1"); s.From != "m2" {
-			return fmt.Errorf("switch %+v", s)
-		}
-		return nil
-	})
+	w.comesBackFromM2()
 }
 
 // Where clients are led is written down after the fact, and the edge says who it is.

@@ -83,25 +83,26 @@ func (w *world) outageNotes(d *database, out plan.Output, n *Notice) []note {
 // proofNotes tell that nobody is promoted because that might lose acknowledged writes. That
 // it is over is told by the failover, or by the end of the recovery.
 func (w *world) proofNotes(d *database, n *Notice) []note {
-	why := w.unproved(d.want.ID)
+	why, _, _ := Unproved(w.cache, d.want.ID)
 	if began, _ := n.Unproved.observe(w.now, why != "", why == "", unprovedFor); began {
 		return []note{{d.source(), "H012", []any{why}}}
 	}
 	return nil
 }
 
-// unproved is what a promotion waits for; "" if none does.
-func (w *world) unproved(id string) string {
-	for _, open := range state.LoadAll[fence.Case](w.cache, state.FencePrefix(id)) {
-		if open.Value.Phase == fence.Cutting && open.Value.Waiting != "" {
-			return open.Value.Waiting
+// Unproved is what a promotion waits for, and the open case or the plea that says so; "" if
+// none waits.
+func Unproved(cache *state.Cache, id string) (why string, open *fence.Case, plea *fence.Plea) {
+	for _, c := range state.LoadAll[fence.Case](cache, state.FencePrefix(id)) {
+		if c.Value.Phase == fence.Cutting && c.Value.Waiting != "" {
+			return c.Value.Waiting, &c.Value, nil
 		}
 	}
-	plea, err := state.Load[fence.Plea](w.cache, state.Plea(id))
+	waits, err := state.Load[fence.Plea](cache, state.Plea(id))
 	if err != nil {
-		return ""
+		return "", nil, nil
 	}
-	return plea.Value.Why
+	return waits.Value.Why, nil, &waits.Value
 }
 
 // recoveryNumbers are the events of a recovery that begins and ends.

@@ -169,16 +169,14 @@ func (s *Server) databaseProblems(d subject) []admin.Problem {
 // unproved says why nobody takes the place of a lost primary, and what would help; "" if
 // nothing of the kind is known.
 func (s *Server) unproved(d subject) string {
-	for _, open := range state.LoadAll[fence.Case](s.Cache, state.FencePrefix(d.Want.ID)) {
-		if open.Value.Phase == fence.Cutting && open.Value.Waiting != "" {
-			return open.Value.Waiting + helpWithout(open.Value.Host)
-		}
+	why, open, plea := reconcile.Unproved(s.Cache, d.Want.ID)
+	switch {
+	case open != nil:
+		return why + helpWithout(open.Host)
+	case plea != nil:
+		return d.pleaText(*plea)
 	}
-	plea, err := state.Load[fence.Plea](s.Cache, state.Plea(d.Want.ID))
-	if err != nil {
-		return ""
-	}
-	return d.pleaText(plea.Value)
+	return ""
 }
 
 // pleaText is what a promotion waits for.
