@@ -301,7 +301,13 @@ var trioScenarios = slices.Concat([]scenario{
 			u.do("DescribeDBInstances").has("DBInstances/DBInstance#0")
 		},
 	},
-	{name: "an instance has one of its names", setup: having(with(newDB, "DBInstanceIdentifier=trio-instance-2")), call: newTrio, code: "DBInstanceAlreadyExists"},
+	{
+		name: "an instance has one of its names", setup: having(with(newDB, "DBInstanceIdentifier=trio-instance-2")), call: newTrio,
+		after: func(u *user) {
+			u.do("DescribeDBClusters?DBClusterIdentifier=trio").has("DBClusters/DBCluster/DBClusterMembers/DBClusterMember#3",
+				"DBClusters/DBCluster/DBClusterMembers/DBClusterMember[3]/DBInstanceIdentifier=trio-instance-4")
+		},
+	},
 }, refusals(nil, newTrio, []refusal{
 	{"-DBClusterInstanceClass", missing, "DBClusterInstanceClass"},
 	{"-AllocatedStorage", missing, "AllocatedStorage"},

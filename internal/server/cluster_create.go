@@ -218,10 +218,10 @@ func (l *look) ownInstances(c call, cluster *spec.Cluster) ([]state.Op, error) {
 	var own []spec.Instance
 	var ops []state.Op
 	taken := []string{cluster.Address, cluster.ReaderAddress}
-	for n := range 3 {
-		i := ownInstance(*cluster, n+1)
-		if err := l.nameFree(i.Scope, i.Name); err != nil {
-			return nil, err
+	for n := 1; len(own) < 3; n++ {
+		i := ownInstance(*cluster, n)
+		if l.nameFree(i.Scope, i.Name) != nil {
+			continue // of a cluster that had this name before
 		}
 		address, claim, err := l.claim(i.ResourceID, i.Public, taken...)
 		if err != nil {
