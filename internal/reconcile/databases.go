@@ -174,6 +174,12 @@ func relations(instances []state.Record[*spec.Instance], clusters []state.Record
 	for n := range clusters {
 		sources[clusters[n].Value.ResourceID] = &clusters[n].Value.Common
 	}
+	followed := make(map[string]string, len(instances)) // by who follows
+	for _, i := range instances {
+		if i.Value.Follows() && !i.Value.Deleting {
+			followed[i.Value.ResourceID] = i.Value.Source
+		}
+	}
 	links := map[string]plan.Links{}
 	for _, i := range instances {
 		source, ok := sources[i.Value.Source]
@@ -181,11 +187,30 @@ func relations(instances []state.Record[*spec.Instance], clusters []state.Record
 			continue
 		}
 		own := links[i.Value.ResourceID]
-		own.Upstream = &patroni.Upstream{Host: source.ServedAt(), Port: source.Port, Slot: plan.SlotName(i.Value.ResourceID)}
+		own.Upstream = &patroni.Upstream{
+			Host: source.ServedAt(), Port: source.Port, Slot: plan.SlotName(i.Value.ResourceID), Origin: originAbove(source, followed, sources),
+		}
 		links[i.Value.ResourceID] = own
 		theirs := links[source.ResourceID]
 		theirs.Followers = append(theirs.Followers, i.Value.ResourceID)
 		links[source.ResourceID] = theirs
 	}
 	return links
+}
+
+// originAbove is where the data of a read replica come from in the end; nil if it is no
+// read replica.
+func originAbove(replica *spec.Common, followed map[string]string, databases map[string]*spec.Common) *patroni.Address {
+	at := replica
+	for range followed { // a chain is no longer than that
+		above, ok := databases[followed[at.ResourceID]]
+		if !ok {
+			break
+		}
+		at = above
+	}
+	if at == replica {
+		return nil
+	}
+	return &patroni.Address{Host: at.ServedAt(), Port: at.Port}
 }

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -98,12 +99,19 @@ func TestAPartitionedPrimaryAcknowledgesNothing(t *testing.T) {
 
 // localInsert writes on a host itself, past the endpoint.
 func (s *story) localInsert(m rig.Member, what string) error {
-	sql := fmt.Sprintf("CREATE TABLE %s (n int)", what)
+	return s.onHost(m, fmt.Sprintf("CREATE TABLE %s (n int)", what))
+}
+
+// onHost runs one statement on a member's host, past the endpoint.
+func (s *story) onHost(m rig.Member, sql string) error {
 	args := s.rig.HostCommand(m.ZoneLetter(), "timeout", "5", "psql", "-X", "-q", "-c", sql,
 		fmt.Sprintf("host=%s port=%d user=app dbname=postgres sslmode=require connect_timeout=3", m.Address, m.Port))
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(cmd.Environ(), "PGPASSWORD="+rig.Password)
-	return cmd.Run()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s on %s: %w: %s", sql, m.Name, err, bytes.TrimSpace(out))
+	}
+	return nil
 }
 
 // The standby of a lost host is rebuilt in another zone without a person, and the

@@ -34,6 +34,15 @@ type Upstream struct {
 	Host string
 	Port int
 	Slot string
+	// Origin is the database that this one's data come from in the end, where Host is a
+	// read replica itself: what history is, its primary decides.
+	Origin *Address `json:",omitempty"`
+}
+
+// Address is where a database is served.
+type Address struct {
+	Host string
+	Port int
 }
 
 // Document renders the value of the scope's config key. The output depends on
@@ -72,9 +81,13 @@ func (c Cluster) document() object {
 		doc["ignore_slots"] = []any{object{"type": "logical"}}
 	}
 	if u := c.Upstream; u != nil {
-		doc["standby_cluster"] = object{
+		follow := object{
 			"host": u.Host, "port": u.Port, "primary_slot_name": u.Slot, "create_replica_methods": []any{"basebackup"},
 		}
+		if u.Origin != nil { // read by sitecustomize.py
+			follow["origin"] = object{"host": u.Origin.Host, "port": u.Origin.Port}
+		}
+		doc["standby_cluster"] = follow
 	}
 	return doc
 }

@@ -85,7 +85,7 @@ func TestRenderVariants(t *testing.T) {
 func TestClusterDocument(t *testing.T) {
 	cluster := Cluster{
 		Sync: SyncQuorum, WaitForStandby: true, Parameters: map[string]string{"max_connections": "112"},
-		Slots: []string{"db_child"}, Upstream: &Upstream{Host: "127.93.8.1", Port: 5432, Slot: "db_me"},
+		Slots: []string{"db_child"}, Upstream: &Upstream{Host: "127.93.8.1", Port: 5432, Slot: "db_me", Origin: &Address{"127.93.8.2", 5433}},
 	}
 	text, err := cluster.Document()
 	if err != nil {

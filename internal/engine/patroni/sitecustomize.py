@@ -10,6 +10,11 @@ mode). Patroni lets that word count for the time of a lease, 20 s, also when etc
 again a moment later: a primary that died then was not replaced before it was over. Here it
 counts until the key was taken away with a proof, which is seen by /sync being written again
 without a leader, and else for as long as such a primary may take to repeat it.
+
+A read replica may have received what the next primary has not. Patroni rewinds it, but from
+a primary only: not one that follows another replica, and not one beside a standby leader.
+They would wait for ever for WAL that nobody has. Here the history of what is followed counts
+for all of them, and they are rewound from the primary that it comes from.
 """
 import os
 import threading
@@ -18,7 +23,9 @@ import time
 os.environ.pop('PYTHONPATH', None)  # it is meant for Patroni alone
 
 from patroni.postgresql import config  # before ha: they import each other
-from patroni import ha
+from patroni import global_config, ha
+from patroni.dcs import Leader, RemoteMember
+from patroni.postgresql import rewind
 
 writing = threading.RLock()
 enter, leave = config.ConfigWriter.__enter__, config.ConfigWriter.__exit__
@@ -68,3 +75,31 @@ def update_cluster(self, cluster):
 
 
 ha.Ha.load_cluster_from_dcs, ha.Failsafe.update_cluster = load_cluster, update_cluster
+
+conn_kwargs, compare, execute = (
+    rewind.Rewind._conn_kwargs, rewind.Rewind._check_timeline_and_lsn, rewind.Rewind.execute)
+
+
+def standby_cluster():
+    return global_config.get_standby_cluster_config() if global_config.is_standby_cluster else None
+
+
+def followed(leader):
+    """What the whole database follows, for a member beside its standby leader."""
+    cluster = standby_cluster()
+    if not cluster or not isinstance(leader, Leader):
+        return leader
+    return RemoteMember(leader.name, {'conn_kwargs': {k: cluster[k] for k in ('host', 'port')}})
+
+
+def conn_kwargs_of_origin(self, member, auth):
+    kwargs = conn_kwargs(self, member, auth)
+    cluster = standby_cluster()
+    if cluster and isinstance(member, RemoteMember):
+        kwargs.update(cluster.get('origin') or {})
+    return kwargs
+
+
+rewind.Rewind._conn_kwargs = conn_kwargs_of_origin
+rewind.Rewind._check_timeline_and_lsn = lambda self, leader: compare(self, followed(leader))
+rewind.Rewind.execute = lambda self, leader: execute(self, followed(leader))
