@@ -17,6 +17,7 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/client"
 	"howdah/internal/home"
+	"howdah/internal/proc"
 	"howdah/internal/supervise"
 )
 
@@ -125,6 +126,10 @@ func up(ctx context.Context, o *options, h *home.Home, serveArgs []string) error
 		supervised = append(supervised, supervise.Part{
 			Name: "agent-" + zone, Args: []string{"agent", "--home", h.Dir, "--az", zone}, Log: h.LogFile("agent-" + zone),
 		})
+	}
+	// As process 1 of a container it has those of agents that were killed.
+	if err := proc.TakeOrphans(ctx); err != nil {
+		return err
 	}
 	o.say("Howdah runs at https://%s (home %s). Ctrl-C ends it; databases go on until %s.",
 		client.Address(h.Listen), h.Dir, o.pasteable("howdah down"))

@@ -18,6 +18,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVar) {
 	case "starter":
 		exitWith(starter(os.Args[1], os.Args[2]))
+	case "guardian":
+		exitWith(guardian(os.Args[1]))
 	case "holder":
 		exitWith(holder(os.Args[1], os.Args[2]))
 	}
