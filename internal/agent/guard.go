@@ -24,7 +24,8 @@ const etcdTimeout = 2 * time.Second
 
 // postmasterDied decides what the end of a PostgreSQL means. An orderly stop is
 // Patroni's doing. The crash of a primary that a standby can replace is not
-// waited out: fence, prove, revoke, and start again as a replica.
+// waited out: fence, prove, revoke, and start again as a replica. Any other is started
+// again by its Patroni.
 func (r *runner) postmasterDied(ctx context.Context, exit proc.Exit) {
 	if r.want.Want != member.Running || r.fencing.Load() || r.doomed.Load() {
 		return
@@ -34,7 +35,9 @@ func (r *runner) postmasterDied(ctx context.Context, exit proc.Exit) {
 		return
 	}
 	r.log.Warn("PostgreSQL died", "exit", exit.String())
-	r.replacePrimary(ctx, "PostgreSQL of the primary died: "+exit.String(), exit.At)
+	if !r.replacePrimary(ctx, "PostgreSQL of the primary died: "+exit.String(), exit.At) {
+		go r.agent.wakePatroni(ctx, r.target()) // which starts it again
+	}
 }
 
 // crashLoop is how many starts in a row have to end soon to be a problem.

@@ -3,10 +3,12 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/fence"
@@ -87,7 +89,8 @@ func TestADeadPrimaryIsFencedAndRevoked(t *testing.T) {
 	}
 }
 
-// What must not be replaced keeps its key, whoever else could take it.
+// What must not be replaced keeps its key, whoever else could take it, and its Patroni is
+// told at once to start PostgreSQL again.
 func TestNobodyIsRevokedWhoseCommitsCouldBeLost(t *testing.T) {
 	cases := []struct{ name, leader, standbys string }{
 		{"no standby is in sync", "m1", ""},
@@ -98,8 +101,18 @@ func TestNobodyIsRevokedWhoseCommitsCouldBeLost(t *testing.T) {
 			w := newWorld(t, serves)
 			w.run(nil)
 			a := w.startPrimary()
+			woken := make(chan string, 10)
+			w.answers(a, func(_ http.ResponseWriter, r *http.Request) { woken <- r.Method + " " + r.URL.Path })
 			w.leads("db-1", c.leader, c.standbys)
 			w.kill(a.ID, "data/postmaster.pid")
+			select {
+			case call := <-woken:
+				if call != "PATCH /config" {
+					t.Errorf("its Patroni was asked %q", call)
+				}
+			case <-time.After(soon):
+				t.Error("nobody told its Patroni")
+			}
 			w.awaits(a.ID, soon, func(r member.Report) error {
 				if r.Postgres || !r.Patroni {
 					return fmt.Errorf("report %+v", r)

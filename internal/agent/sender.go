@@ -7,6 +7,7 @@ import (
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
+	"howdah/internal/member"
 	"howdah/internal/state"
 )
 
@@ -75,13 +76,20 @@ func (r *runner) endSenders(ctx context.Context, host string) {
 		return
 	}
 	r.log.Info("ended WAL senders to a lost host", "host", host, "members", names)
-	client, err := r.agent.restOf(target)
+	r.agent.wakePatroni(ctx, target)
+}
+
+// wakePatroni has a member's Patroni look at once at what has just changed.
+func (a *Agent) wakePatroni(ctx context.Context, m member.Assignment) {
+	ctx, cancel := context.WithTimeout(ctx, sendersTimeout)
+	defer cancel()
+	client, err := a.restOf(m)
 	if err == nil {
 		defer client.HTTP.CloseIdleConnections()
 		err = client.Wake(ctx)
 	}
 	if err != nil {
-		r.log.Info("wake Patroni", "error", err) // it looks each second by itself
+		a.Log.Info("wake Patroni", "member", m.ID, "error", err) // it looks each second by itself
 	}
 }
 
