@@ -166,17 +166,24 @@ func (g *gate) compare(ctx context.Context, f facts, members []string) (level, o
 	// That this one has more than it says does no harm.
 	all.Go(func() { own, ownErr = g.Ask(ctx, g.Own) })
 	all.Wait()
+	if ownErr == nil && own.Silent {
+		ownErr = errNoPosition
+	}
 	if ownErr != nil {
 		return nil, []string{"its own position is not known: " + ownErr.Error()}
 	}
 	for i, m := range members {
 		switch {
+		case errs[i] == nil && !at[i].Silent && !at[i].Recovery:
+			others = append(others, m+" takes writes")
+		case at[i].OnDisk > 0 && at[i].OnDisk < own.Timeline:
+			// It never had WAL of this timeline. What it has of older ones is in the history
+			// that the own member follows, or was never acknowledged.
+			level = append(level, m)
 		case errors.Is(errs[i], errReplays):
 			others = append(others, m+" was started a moment ago, and replays")
-		case errs[i] != nil:
+		case errs[i] != nil || at[i].Silent:
 			others = append(others, m+" does not answer")
-		case !at[i].Recovery:
-			others = append(others, m+" takes writes")
 		case at[i].Timeline > own.Timeline || at[i].LSN > own.LSN:
 			others = append(others, m+ahead)
 		default:
@@ -194,7 +201,7 @@ func (g *gate) askAnother(ctx context.Context, at place) (Position, error) {
 	both.Go(func() { received, err = g.Received(ctx, at.postgres) })
 	p, askErr := g.Ask(ctx, at.api)
 	both.Wait()
-	if askErr != nil || !p.Recovery {
+	if askErr != nil || p.Silent || !p.Recovery {
 		return p, askErr
 	}
 	p.LSN = max(p.LSN, received)

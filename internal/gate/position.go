@@ -15,6 +15,9 @@ type Position struct {
 	LSN      int64
 	Timeline int  // 0 if it does not know
 	Recovery bool // it takes no writes
+	Silent   bool // its PostgreSQL does not answer
+	// OnDisk is the newest timeline of which it has WAL; 0 if it does not say.
+	OnDisk int
 }
 
 // askTimeout is how long a member may take to answer: as long as Patroni gives it in an
@@ -51,6 +54,7 @@ func Asker(client *http.Client) func(context.Context, string) (Position, error) 
 func parsePosition(text []byte) (Position, error) {
 	var said struct {
 		Timeline int `json:"timeline"`
+		OnDisk   int `json:"data_timeline"` // by patroni.Whole
 		XLog     *struct {
 			Location *int64 `json:"location"`
 			Received int64  `json:"received_location"`
@@ -60,10 +64,13 @@ func parsePosition(text []byte) (Position, error) {
 	if err := json.Unmarshal(text, &said); err != nil {
 		return Position{}, fmt.Errorf("read a position: %w", err)
 	}
+	if said.XLog == nil && said.OnDisk > 0 {
+		return Position{OnDisk: said.OnDisk, Silent: true}, nil
+	}
 	if said.XLog == nil {
 		return Position{}, errNoPosition
 	}
-	p := Position{Timeline: said.Timeline, LSN: max(said.XLog.Received, said.XLog.Replayed), Recovery: said.XLog.Location == nil}
+	p := Position{Timeline: said.Timeline, LSN: max(said.XLog.Received, said.XLog.Replayed), Recovery: said.XLog.Location == nil, OnDisk: said.OnDisk}
 	if p.Recovery && p.LSN == 0 {
 		return Position{}, errNoPosition
 	}

@@ -22,6 +22,9 @@ func TestPositions(t *testing.T) {
 		{"a primary", `{"role":"primary","xlog":{"location":50331984},"timeline":2}`, Position{Timeline: 2}, false},
 		{"one that does not know its timeline", `{"xlog":{"received_location":5,"replayed_location":5},"timeline":null}`, Position{LSN: 5, Recovery: true}, false},
 		{"one whose PostgreSQL does not answer", `{"state":"running","role":"replica"}`, Position{}, true},
+		{"one whose PostgreSQL does not run", `{"state":"stopped","role":"demoted","data_timeline":3}`, Position{OnDisk: 3, Silent: true}, false},
+		{"a standby of our release", `{"xlog":{"received_location":9,"replayed_location":5},"timeline":1,"data_timeline":2}`,
+			Position{LSN: 9, Timeline: 1, Recovery: true, OnDisk: 2}, false},
 		{"one that is not anywhere yet", `{"xlog":{"received_location":0,"replayed_location":0}}`, Position{}, true},
 		{"nonsense", `<html>`, Position{}, true},
 	} {

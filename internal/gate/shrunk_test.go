@@ -19,6 +19,13 @@ func TestWhoIsLeftHasWhatTheOthersConfirmed(t *testing.T) {
 	leads := func(name string) func(s *stage) {
 		return func(s *stage) { s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", name)) }
 	}
+	// other is what m3 says; the own member is on timeline 2.
+	other := func(at Position) func(s *stage) {
+		return func(s *stage) { s.at["m2"], s.at["m3"] = Position{LSN: 100, Timeline: 2, Recovery: true}, at }
+	}
+	neither := func(s *stage) {
+		s.at["m2"], s.at["m3"] = Position{OnDisk: 2, Silent: true}, Position{OnDisk: 1, Silent: true}
+	}
 	wrote := func(n int) func(s *stage) {
 		return func(s *stage) { s.raw(patroni.StatusKey("db-1"), fmt.Sprintf(`{"optime":%d,"slots":{"m2":1}}`, n)) }
 	}
@@ -41,6 +48,17 @@ func TestWhoIsLeftHasWhatTheOthersConfirmed(t *testing.T) {
 		{name: "… and the other one is back, and has no more", sync: []string{anyOfTwo, alone}, after: []func(s *stage){wrote(101)}},
 		{name: "… and has more", sync: []string{anyOfTwo, alone},
 			after: []func(s *stage){func(s *stage) { s.at["m3"] = Position{LSN: 101, Timeline: 1, Recovery: true} }}, refused: "m3 is ahead"},
+		{name: "… and the other one does not run, and never had WAL of this timeline", sync: []string{anyOfTwo, alone},
+			after: []func(s *stage){other(Position{OnDisk: 1, Silent: true})}},
+		{name: "… and the other one does not run, and had some", sync: []string{anyOfTwo, alone},
+			after: []func(s *stage){other(Position{OnDisk: 2, Silent: true})}, refused: "m3 does not answer"},
+		{name: "… and the other one is far on the timeline before", sync: []string{anyOfTwo, alone},
+			after: []func(s *stage){other(Position{LSN: 900, Timeline: 1, OnDisk: 1, Recovery: true})}},
+		{name: "… and received more of this one", sync: []string{anyOfTwo, alone},
+			after: []func(s *stage){other(Position{LSN: 900, Timeline: 1, OnDisk: 2, Recovery: true})}, refused: "m3 is ahead"},
+		{name: "… and takes writes", sync: []string{anyOfTwo, alone},
+			after: []func(s *stage){other(Position{LSN: 900, Timeline: 1, OnDisk: 1})}, refused: "m3 takes writes"},
+		{name: "… and neither runs", sync: []string{anyOfTwo, alone}, after: []func(s *stage){neither}, refused: "its own position is not known"},
 		{name: "the state was written again since", sync: []string{anyOfTwo, alone, alone}, after: []func(s *stage){gone}, refused: "m3 confirmed"},
 		{name: "nobody was left in between", sync: []string{anyOfTwo, nobody, alone}, after: []func(s *stage){gone}},
 		{name: "another primary's", sync: []string{`{"leader":"m3","sync_standby":"m1,m2","quorum":1}`, alone}, after: []func(s *stage){gone}},

@@ -76,6 +76,33 @@ func (s *story) goesOnAtTheElection(old rig.Member, within time.Duration) (next 
 	}
 }
 
+// The next primary is lost a moment after its promotion, while the one before it is back but
+// no standby yet: that one never had WAL of the new timeline, so that the third is promoted.
+func TestTwoPrimariesAreLostOneAfterTheOther(t *testing.T) {
+	// On one network of its own a cut is between two hosts, as between machines.
+	s := alone(t, func(o *rig.Options) { o.Netns, o.Edge = true, []string{"--masquerade"} })
+	id, w := s.givenThree()
+	first := s.leader(id)
+	s.must(first.Freeze(), "freeze the primary's host")
+	var sync patroni.Sync
+	s.eventually(20*time.Second, func() error {
+		l, err := fence.Read(s.Context(), s.rig.Store.Client, id)
+		sync = l.Sync
+		if err == nil && (sync.Leader == first.Name || len(sync.Standbys) != 1) {
+			err = fmt.Errorf("leadership %+v", l)
+		}
+		return err
+	})
+	second := s.leader(id)
+	s.must(second.Freeze(), "freeze the next primary's host")
+	s.must(first.Thaw(), "the first host is back")
+	s.primary(id, sync.Standbys[0], 15*time.Second)
+	w.works(5 * time.Second)
+	s.must(second.Thaw(), "the second host is back")
+	s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 2) })
+	w.nothingLost()
+}
+
 // primary waits until a member is the primary, and takes writes.
 func (s *story) primary(database, name string, within time.Duration) {
 	s.Helper()

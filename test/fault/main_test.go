@@ -102,7 +102,7 @@ func alone(t *testing.T, change func(*rig.Options)) *story {
 
 // showLogs prints the end of every log of a rig.
 func showLogs(t *testing.T, dir string) {
-	patterns := []string{"*.log", "home/hosts/*/members/*/log/patroni.log", "host-*/members/*/log/patroni.log"}
+	patterns := []string{"*.log", "home/hosts/*/members/*/log/patroni.log", "host-*/members/*/log/patroni.log", "home/hosts/*/members/*/log/patroni.out"}
 	for _, pattern := range patterns {
 		files, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {

@@ -15,15 +15,19 @@ A read replica may have received what the next primary has not. Patroni rewinds 
 a primary only: not one that follows another replica, and not one beside a standby leader.
 They would wait for ever for WAL that nobody has. Here the history of what is followed counts
 for all of them, and they are rewound from the primary that it comes from.
+
+A gate before a promotion asks Patroni of other members how far they are. Here it also says what
+the newest timeline is of which there is WAL on its disk: also where PostgreSQL does not run.
 """
 import os
+import re
 import threading
 import time
 
 os.environ.pop('PYTHONPATH', None)  # it is meant for Patroni alone
 
 from patroni.postgresql import config  # before ha: they import each other
-from patroni import global_config, ha
+from patroni import api, global_config, ha
 from patroni.dcs import Leader, RemoteMember
 from patroni.postgresql import rewind
 
@@ -103,3 +107,21 @@ def conn_kwargs_of_origin(self, member, auth):
 rewind.Rewind._conn_kwargs = conn_kwargs_of_origin
 rewind.Rewind._check_timeline_and_lsn = lambda self, leader: compare(self, followed(leader))
 rewind.Rewind.execute = lambda self, leader: execute(self, followed(leader))
+
+status = api.RestApiHandler.get_postgresql_status
+SEGMENT = re.compile('^[0-9A-F]{24}$')
+
+
+def status_with_disk(self, retry=False):
+    result = status(self, retry)
+    try:
+        names = os.listdir(self.server.patroni.postgresql.wal_dir)
+    except OSError:
+        return result
+    timelines = [int(name[:8], 16) for name in names if SEGMENT.match(name.removesuffix('.partial'))]
+    if timelines:
+        result['data_timeline'] = max(timelines)
+    return result
+
+
+api.RestApiHandler.get_postgresql_status = status_with_disk
