@@ -18,7 +18,14 @@ for all of them, and they are rewound from the primary that it comes from.
 
 A gate before a promotion asks Patroni of other members how far they are. Here it also says what
 the newest timeline is of which there is WAL on its disk: also where PostgreSQL does not run.
+
+A primary whose leader key ended while it stood still, or was deleted, takes it again. That
+is no promotion, so no gate is asked. Patroni looks at the timeline that was written last; a
+member that its gate let through, and that stands still before it is promoted, has written
+none yet. So the key is taken in one transaction with what gates write: not at all where
+another member was let through since.
 """
+import json
 import os
 import re
 import threading
@@ -28,7 +35,7 @@ os.environ.pop('PYTHONPATH', None)  # it is meant for Patroni alone
 
 from patroni.postgresql import config  # before ha: they import each other
 from patroni import api, global_config, ha
-from patroni.dcs import Leader, RemoteMember
+from patroni.dcs import Leader, RemoteMember, etcd3
 from patroni.postgresql import rewind
 
 writing = threading.RLock()
@@ -125,3 +132,77 @@ def status_with_disk(self, retry=False):
 
 
 api.RestApiHandler.get_postgresql_status = status_with_disk
+
+
+# Where Howdah keeps, for each database, whom a gate let through last, and who served last.
+PASSED, LEAD = '/howdah/passed/', '/howdah/lead/'
+
+acquire_lock, update_lock = ha.Ha.acquire_lock, ha.Ha.update_lock
+put, txn = etcd3.PatroniEtcd3Client.put, etcd3.PatroniEtcd3Client.txn
+
+
+def leading(take):
+    """Tells the client of etcd whether the own PostgreSQL takes writes."""
+    def wrapped(self, *args, **kwargs):
+        self.dcs._client.serves = self.state_handler.is_primary()
+        return take(self, *args, **kwargs)
+    return wrapped
+
+
+def read(client, key, retry):
+    kvs = client.range(key, serializable=False, retry=retry).get('kvs', [])
+    return (json.loads(etcd3.base64_decode(kvs[0]['value'])), kvs[0]['mod_revision']) if kvs else (None, '0')
+
+
+def may_lead_on(client, retry):
+    """What has to be true when a primary takes its key again. Nothing is enough once another
+    member was let through: it may be a primary at any moment, or have been one."""
+    dcs = client._etcd3
+    own, database = dcs._name.rpartition('.')[2], os.path.basename(dcs._base_path)
+    passed, passed_at = read(client, PASSED + database, retry)
+    sync, sync_at = read(client, dcs.sync_path, retry)
+    served, _ = read(client, LEAD + database, retry)  # last: what was let through is forgotten after it
+    leader = ((sync or {}).get('leader') or '').rpartition('.')[2]
+    other = None
+    if passed and passed['member'] != own:
+        # Only a primary that leads writes its own name there, and so after it was let through.
+        if leader and not (leader == own and int(sync_at) > int(passed_at)):
+            other = passed['member']
+    elif not passed and served and leader not in ('', own) and served['member'] == leader:
+        other = leader
+    if other:
+        etcd3.logger.warning('%s was let through since, and may be the primary: the leader key is left to it', other)
+    compare = [{'key': etcd3.base64_encode(key), 'target': 'MOD', 'mod_revision': at}
+               for key, at in ((PASSED + database, passed_at), (dcs.sync_path, sync_at))]
+    never = {'key': etcd3.base64_encode(dcs.leader_path), 'target': 'CREATE', 'result': 'LESS', 'create_revision': '0'}
+    return compare + [never] * bool(other)
+
+
+def takes_key(client, key):
+    return getattr(client, 'serves', False) and key == client._etcd3.leader_path
+
+
+def put_key(self, key, value, lease=None, create_revision=None, mod_revision=None, *, retry=None):
+    """Creates the leader key, in an attempt to acquire it, and writes all other keys."""
+    if create_revision != '0' or not takes_key(self, key):
+        return put(self, key, value, lease, create_revision, mod_revision, retry=retry)
+    fields = {'key': etcd3.base64_encode(key), 'value': etcd3.base64_encode(value), 'lease': lease}
+    absent = {'key': fields['key'], 'target': 'CREATE', 'create_revision': '0'}
+    answer = self.call_rpc('/kv/txn', {
+        'compare': [absent] + may_lead_on(self, retry), 'success': [{'request_put': fields}]}, retry)
+    if answer.get('succeeded'):
+        return answer
+    self._restart_watcher()  # as after each transaction that fails: what is known may be old
+    return {}
+
+
+def renew_key(self, compare, success, failure=None, *, retry=None):
+    """Creates the leader key where one that is renewed is gone; all else as it was."""
+    again = (failure or {}).get('request_txn')
+    if again and takes_key(self, etcd3.base64_decode(compare['key'])):
+        failure = {'request_txn': {**again, 'compare': again['compare'] + may_lead_on(self, retry)}}
+    return txn(self, compare, success, failure, retry=retry)
+
+
+ha.Ha.acquire_lock, ha.Ha.update_lock = leading(acquire_lock), leading(update_lock)
+etcd3.PatroniEtcd3Client.put, etcd3.PatroniEtcd3Client.txn = put_key, renew_key
