@@ -99,6 +99,21 @@ type Passed struct {
 	Old      string    `json:"old"` // the primary before it
 	Why      string    `json:"why"`
 	At       time.Time `json:"at"`
+	// LeaderRevision is that of the leader key which the member had: what is about an
+	// earlier key of the same member is about the time before. 0 from an older release.
+	LeaderRevision int64 `json:"leader_revision,omitempty"`
+}
+
+// Before reports whether a case is about an earlier time of the member as primary: it was
+// let through anew since. caseAt and passedAt are the revisions of the two records.
+func (p Passed) Before(c Case, caseAt, passedAt int64) bool {
+	if p.Member != c.Leadership.Leader {
+		return false
+	}
+	if p.LeaderRevision == 0 {
+		return caseAt < passedAt
+	}
+	return c.Leadership.LeaderRevision < p.LeaderRevision
 }
 
 // Sworn is an operator's word that a host is off. Written by server; taken away by

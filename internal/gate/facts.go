@@ -242,9 +242,10 @@ func (f facts) fenced(old patroni.Sync) (members []string, conditions []clientv3
 }
 
 // survived: the primary that a case is about was let through after it, and is another one
-// since. Where no control plane judges, nobody has closed the case.
+// since. Where no control plane judges, nobody has closed the case; and a judge that stood
+// still may write a case again that is about the time before.
 func (f facts) survived(c record[fence.Case]) bool {
-	return f.passed != nil && f.passed.value.Member == c.value.Leadership.Leader && f.passed.revision > c.revision
+	return f.passed != nil && f.passed.value.Before(c.value, c.revision, f.passed.revision)
 }
 
 // unsettled is a member that a gate let through after the old primary, and of which

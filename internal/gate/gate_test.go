@@ -247,6 +247,16 @@ func TestGate(t *testing.T) {
 			s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: "m1", Old: "m1"}))
 			s.put(against("m1", proved("stonith")))
 		}},
+		{name: "a judge that stood still writes a case of the time before again", sync: []string{anyOfTwo}, refused: "m3 confirms",
+			prepare: func(s *stage) {
+				s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: "m1", Old: "m1", LeaderRevision: 7}))
+				s.put(against("m1", func(c *fence.Case) { c.Proof.Method, c.Leadership.LeaderRevision = "operator", 3 }))
+			}},
+		{name: "… and a case of the time since says nothing else", sync: []string{anyOfTwo},
+			prepare: func(s *stage) {
+				s.put(against("m1", func(c *fence.Case) { c.Leadership.LeaderRevision = 7 }), cutOf("m1", "m3"))
+				s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: "m1", Old: "m1", LeaderRevision: 7}))
+			}},
 		{name: "… but the old primary has led on", sync: []string{anyOfTwo}, prepare: func(s *stage) {
 			s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: "m3", Old: "m1"}), dead("m1"))
 			s.raw(patroni.SyncKey("db-1"), anyOfTwo)
@@ -305,6 +315,33 @@ func TestWhatConsentWrites(t *testing.T) {
 	}
 	if text, _ := s.get(state.Plea("db-1")); text != "" {
 		t.Error("it still waits")
+	}
+}
+
+// Without a synchronous state nothing is counted. But who was let through before is not the
+// one who was let through last, and of who is promoted no death is true any more.
+func TestAPromotionWithoutStandbysIsRememberedToo(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	if err := s.pass(); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := s.get(state.Passed("db-1")); text != "" {
+		t.Errorf("there was nobody to tell it from: %s", text)
+	}
+	s.put(dead("m2"), state.Put(state.Passed("db-1"), fence.Passed{Member: "m1", Old: "m3"}))
+	if err := s.pass(); err != nil {
+		t.Fatal(err)
+	}
+	_, leads := s.get(patroni.LeaderKey("db-1"))
+	if text, _ := s.get(state.Passed("db-1")); !strings.Contains(text, `"member":"m2"`) || !strings.Contains(text, fmt.Sprintf(`"leader_revision":%d`, leads)) {
+		t.Errorf("let through last: %s", text)
+	}
+	if text, _ := s.get(state.Death("db-1", "m2")); text != "" {
+		t.Error("who is promoted is dead still")
+	}
+	if text, _ := s.get(patroni.SyncKey("db-1")); text != "" {
+		t.Errorf("a synchronous state was written: %s", text)
 	}
 }
 

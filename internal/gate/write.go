@@ -31,10 +31,10 @@ func (g *gate) mine(f facts) []clientv3.Cmp {
 // primary's own state is written again unchanged, so that no compare-and-swap which
 // that one began can change it any more. Where Patroni has written it, that is done.
 func (g *gate) consent(ctx context.Context, f facts, v verdict) error {
-	if f.old.Leader == "" {
-		return nil
+	if f.old.Leader == "" && (f.passed == nil || f.passed.value.Member == g.Name) {
+		return nil // there is nothing to say, and nobody to contradict
 	}
-	passed, err := encode(fence.Passed{Database: g.Database, Member: g.Name, Old: f.old.Leader, Why: v.why, At: time.Now().UTC()})
+	passed, err := encode(fence.Passed{Database: g.Database, Member: g.Name, Old: f.old.Leader, Why: v.why, At: time.Now().UTC(), LeaderRevision: f.leaderRevision})
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (g *gate) consent(ctx context.Context, f facts, v verdict) error {
 		clientv3.OpDelete(state.Death(g.Database, g.Name)),
 		clientv3.OpDelete(state.Plea(g.Database)),
 	}
-	if f.old.Leader != g.Name && !f.overwritten {
+	if f.old.Leader != "" && f.old.Leader != g.Name && !f.overwritten {
 		changes = append(changes, clientv3.OpPut(patroni.SyncKey(g.Database), string(f.sync)))
 	}
 	return g.commit(ctx, append(g.mine(f), v.conditions...), changes)

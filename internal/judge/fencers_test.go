@@ -17,6 +17,7 @@ import (
 	"howdah/internal/engine/patroni"
 	"howdah/internal/fence"
 	"howdah/internal/member"
+	"howdah/internal/reconcile"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/patience"
@@ -209,20 +210,84 @@ func TestWhoWasLetThroughIsRemembered(t *testing.T) {
 	c.put(state.Put(state.Passed(database), fence.Passed{Database: database, Member: "m2", Old: "m1"}))
 	c.leads("m2")
 	c.put(state.Put(state.Report("b", database+".m2"), member.Report{ID: database + ".m2", Host: "b", Ready: true}))
-	for range 3 {
-		c.knows("b", true) // some rounds of the judge
-		pauseFor(t.Context(), look)
+	remembered := func(why string) {
+		t.Helper()
+		for range 3 {
+			c.knows("b", true) // some rounds of the judge
+			pauseFor(t.Context(), look)
+		}
+		if _, _, exists := c.cache.Raw(state.Passed(database)); !exists {
+			t.Error("it is forgotten " + why)
+		}
 	}
-	if _, _, exists := c.cache.Raw(state.Passed(database)); !exists {
-		t.Error("it is forgotten before it has said that it is the primary")
-	}
+	remembered("before it has said that it is the primary")
 	c.raw(patroni.SyncKey(database), `{"leader":"m2","sync_standby":"m3","quorum":0}`)
+	remembered("before it is written down that it serves")
+	// A case of the time before, which is taken up by the judge, stays until its host is heard.
+	c.put(state.Put(state.Fence(database, "m2"), fence.Case{
+		ID: "1", Phase: fence.Revoked, Host: "elsewhere", Leadership: fence.Leadership{Database: database, Leader: "m2", LeaderRevision: 1 << 40},
+	}))
+	c.put(state.Put(state.Lead(database), reconcile.Lead{Member: "m2", Host: "b"}))
+	remembered("while a case is open that is about the time before")
+	c.put(state.Put(state.Report("elsewhere", database+".m2"), member.Report{ID: database + ".m2", Host: "elsewhere"}))
+	c.host("elsewhere", func(h *fakeHost) { h.beats = true })
 	testkit.Eventually(t, 10*time.Second, func() error {
 		if _, _, exists := c.cache.Raw(state.Passed(database)); exists {
 			return errors.New("it is not forgotten")
 		}
 		return nil
 	})
+}
+
+// … and of the primary before only what it wrote since counts: in quorum mode the state that
+// it left is written again, unchanged, when another one is let through.
+func TestThePrimaryBeforeHasToSayThatItLeadsOn(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, quorum3)
+	c.put(state.Put(state.Lead(database), reconcile.Lead{Member: "m1", Host: "a"}))
+	c.put(state.Put(state.Report("a", database+".m1"), member.Report{ID: database + ".m1", Host: "a", Ready: true}))
+	c.put(state.Put(state.Passed(database), fence.Passed{Database: database, Member: "m2", Old: "m1"}))
+	c.judge(nil)
+	for range 3 {
+		c.knows("a", true)
+		pauseFor(t.Context(), look)
+	}
+	if _, _, exists := c.cache.Raw(state.Passed(database)); !exists {
+		t.Error("it is forgotten that another one was let through")
+	}
+	c.raw(patroni.SyncKey(database), quorum3)
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if _, _, exists := c.cache.Raw(state.Passed(database)); exists {
+			return errors.New("it is not forgotten")
+		}
+		return nil
+	})
+}
+
+// A standby that came to be in sync after the case was opened is cut off when a gate asks
+// for it: otherwise that gate would wait until the old primary's host is back.
+func TestAPleaForAStandbyThatTheCaseDoesNotName(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, `{"leader":"m1","sync_standby":"m2","quorum":0}`)
+	c.judge(nil)
+	c.knows("a", true)
+	c.host("a", func(h *fakeHost) { h.beats = false })
+	of := c.phase(fence.Revoked)
+	c.leads("m2")
+	old := patroni.Sync{Leader: "m1", Standbys: []string{"m2", "m3"}, Quorum: 1}
+	c.put(state.Put(state.Plea(database), fence.Plea{Database: database, Member: "m2", Old: old, Why: "m3 is not cut off", Missing: []string{"m3"}}))
+	testkit.Eventually(t, 10*time.Second, func() error {
+		now := c.phase(fence.Revoked)
+		if now.ID != of.ID || !slices.Contains(now.Leadership.Sync.Standbys, "m3") {
+			return fmt.Errorf("m3 is not asked to cut itself off: %+v", now)
+		}
+		return nil
+	})
+	// It is let through, and the cuts end as they always do.
+	c.put(state.Delete(state.Plea(database)))
+	c.host("a", func(h *fakeHost) { h.beats = true })
+	c.report(false, false)
+	c.phase("")
 }
 
 func TestQuorumProvesNothingOfAPrimaryThatNeedsNobody(t *testing.T) {

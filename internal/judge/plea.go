@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/plan"
+	"howdah/internal/reconcile"
 	"howdah/internal/state"
 )
 
@@ -42,6 +44,23 @@ func (j *Judge) hearPleas(ctx context.Context) {
 	}
 }
 
+// hearPlea has standbys cut off, too, that the case does not name: they came to be in sync
+// after it was opened, and a gate counts on them.
+func (t *trial) hearPlea(ctx context.Context) {
+	plea, err := state.Load[fence.Plea](t.judge.Cache, state.Plea(t.c.Leadership.Database))
+	if err != nil || plea.Value.Old.Leader != t.c.Leadership.Leader {
+		return
+	}
+	known := t.c.Leadership.Sync
+	if len(slices.DeleteFunc(slices.Clone(plea.Value.Missing), func(m string) bool { return slices.Contains(known.Standbys, m) })) == 0 {
+		return
+	}
+	t.c.Leadership.Sync = plea.Value.Old
+	if err := t.keep(ctx); err != nil {
+		t.c.Leadership.Sync = known // heard again
+	}
+}
+
 // tidy removes what has served its purpose: words on hosts that are heard, and who was
 // let through once it serves, or once the primary before it serves on all the same.
 func (j *Judge) tidy(ctx context.Context) {
@@ -51,19 +70,28 @@ func (j *Judge) tidy(ctx context.Context) {
 		}
 	}
 	for _, p := range state.ViewAll[fence.Passed](j.Cache, state.PassedRoot) {
-		if _, _, exists := j.Cache.Raw(state.Layout(p.Value.Database)); !exists || j.settled(*p.Value) {
+		if _, _, exists := j.Cache.Raw(state.Layout(p.Value.Database)); !exists || j.settled(*p.Value, p.Revision) {
 			j.remove(ctx, p.Key, p.Revision)
 		}
 	}
 }
 
 // settled: the member that was let through is the primary and has said so itself, or the
-// one before it is.
-func (j *Judge) settled(p fence.Passed) bool {
+// one before it is and wrote so since. Who serves has to be written down by then, as the
+// primary before asks for either when it wants its key again, and no case may be open that
+// is about an earlier time of the same member.
+func (j *Judge) settled(p fence.Passed, revision int64) bool {
 	leader, _ := j.leader(p.Database)
-	text, _, _ := j.Cache.Raw(patroni.SyncKey(p.Database))
+	text, written, _ := j.Cache.Raw(patroni.SyncKey(p.Database))
 	sync, err := patroni.ParseSync(text)
-	if err != nil || sync.Leader != leader || sync.Leader != p.Member && sync.Leader != p.Old {
+	if err != nil || sync.Leader != leader || sync.Leader != p.Member && (sync.Leader != p.Old || written <= revision) {
+		return false
+	}
+	if lead, err := state.Load[reconcile.Lead](j.Cache, state.Lead(p.Database)); err != nil || lead.Value.Member != leader {
+		return false
+	}
+	key := state.Fence(p.Database, p.Member)
+	if _, _, open := j.Cache.Raw(key); open || j.open[key] != nil {
 		return false
 	}
 	layout, err := state.Load[plan.Layout](j.Cache, state.Layout(p.Database))

@@ -328,6 +328,7 @@ func incident(c fence.Case) state.Op {
 func (t *trial) waitForOldPrimary(ctx context.Context) error {
 	database, old := t.c.Leadership.Database, t.c.Leadership.Leader
 	id := plan.ID(database, old)
+	replaced := t.revision
 	var since time.Time // it is harmless
 	for {
 		if _, _, exists := t.judge.Cache.Raw(state.Layout(database)); !exists {
@@ -337,9 +338,10 @@ func (t *trial) waitForOldPrimary(ctx context.Context) error {
 		if leader == old && revision > t.c.Leadership.LeaderRevision {
 			return nil
 		}
+		t.hearPlea(ctx)
 		report, err := state.Load[member.Report](t.judge.Cache, state.Report(t.c.Host, id))
 		gone := errors.Is(err, state.ErrNotFound) && !t.placed(id)
-		switch calm := err == nil && t.judge.Pulse.Silence(t.c.Host) < t.judge.Detection && report.Revision > t.revision && harmless(report.Value); {
+		switch calm := err == nil && t.judge.Pulse.Silence(t.c.Host) < t.judge.Detection && report.Revision > replaced && harmless(report.Value); {
 		case gone:
 			return nil
 		case !calm:
