@@ -85,8 +85,15 @@ func (s *spares) dropHalfMade() {
 		return
 	}
 	for _, dir := range left {
-		os.RemoveAll(dir)
+		removeData(dir)
 	}
+}
+
+// removeData removes a data directory, and what a PostgreSQL that was killed while it worked
+// on it left in memory.
+func removeData(dir string) {
+	_ = postgres.RemoveShared(dir) // what it does not know it leaves: that costs memory, and nothing else
+	os.RemoveAll(dir)
 }
 
 func (s *spares) refill(ctx context.Context) error {
@@ -117,7 +124,7 @@ func (s *spares) refillVersion(ctx context.Context, install postgres.Install) er
 	for ; missing > 0 && ctx.Err() == nil; missing-- {
 		making := filepath.Join(dir, fmt.Sprintf("making-%d", time.Now().UnixNano()))
 		if err := postgres.Prepare(ctx, install, s.agent.user, making); err != nil {
-			os.RemoveAll(making)
+			removeData(making)
 			return fmt.Errorf("PostgreSQL %d: %w", install.Major, err)
 		}
 		s.readCatalogue(ctx, install, making)

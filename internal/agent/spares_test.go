@@ -1,6 +1,22 @@
 package agent
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/testkit"
+	"howdah/internal/testkit/pgversion"
+)
 
 // One spare waits until it is the first that was taken; more of each version from then on.
 func TestSparesWanted(t *testing.T) {
@@ -15,5 +31,54 @@ func TestSparesWanted(t *testing.T) {
 	s.keep = 0
 	if got := s.wanted(17, 0); got != 0 {
 		t.Errorf("where none is kept: %d", got)
+	}
+}
+
+// A preparation that was killed leaves shared memory that nobody would find again without
+// its data directory: it goes with that.
+func TestWhatAKilledPreparationLeavesIsRemoved(t *testing.T) {
+	w := newWorld(t, waits)
+	a, _, err := w.place.open(t.Context())
+	w.must(err)
+	install, err := postgres.Find(pgversion.Major())
+	w.must(err)
+	parent := a.spares.dir(install.Major)
+	w.must(a.ownedDir(parent))
+	dir := filepath.Join(parent, "making-1")
+	w.must(postgres.Prepare(t.Context(), install, a.user, dir))
+	cmd := exec.Command(install.Program("postgres"), "--single", "-D", dir, "rdsadmin")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	if a.user != nil {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(a.user.UID), Gid: uint32(a.user.GID)}
+	}
+	stdin, err := cmd.StdinPipe() // it waits for statements
+	w.must(err)
+	defer stdin.Close()
+	testkit.Start(t, cmd)
+	var segment int
+	testkit.Eventually(t, soon, func() error {
+		text, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(string(text), "\n")
+		if len(lines) < 7 || len(strings.Fields(lines[6])) != 2 {
+			return fmt.Errorf("no shared memory yet: %q", text)
+		}
+		segment, err = strconv.Atoi(strings.Fields(lines[6])[1])
+		return err
+	})
+	w.must(cmd.Process.Kill())
+	_ = cmd.Wait() // it says that it was killed
+	if _, err := unix.SysvShmCtl(segment, unix.IPC_STAT, new(unix.SysvShmDesc)); err != nil {
+		t.Fatalf("shared memory %d: %v", segment, err)
+	}
+	a.spares.dropHalfMade()
+	if _, err := unix.SysvShmCtl(segment, unix.IPC_STAT, new(unix.SysvShmDesc)); err == nil {
+		t.Errorf("shared memory %d is left", segment)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the data: %v", err)
 	}
 }
