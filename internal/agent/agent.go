@@ -129,7 +129,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 // Run works until ctx ends. Its members go on without it.
 func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	a.store = &state.Store{Client: client}
-	if err := a.procs.TakeOrphans(ctx); err != nil {
+	if err := proc.TakeOrphans(ctx); err != nil {
 		a.Log.Warn("a PostgreSQL that dies is seen as late as init takes note of it", "error", err)
 	}
 	answer, answerLogins := a.listenForControl(ctx), a.listenForLogins(ctx)

@@ -56,12 +56,9 @@ type Host struct {
 	containment Containment
 	reason      string // why the containment is no better
 
-	mu       sync.Mutex // guards groups, children and starting
+	mu       sync.Mutex // guards groups and children
 	groups   map[string]*Group
 	children map[Process]*child
-	starting int // commands that are not among the children yet
-
-	started chan struct{} // one of them is
 }
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,99}$`)
@@ -89,7 +86,7 @@ func Open(config Config) (*Host, error) {
 	}
 	host := &Host{
 		config: config, processes: table.Root(config.ProcRoot), layout: layout,
-		groups: map[string]*Group{}, children: map[Process]*child{}, started: make(chan struct{}, 1),
+		groups: map[string]*Group{}, children: map[Process]*child{},
 	}
 	host.choose()
 	return host, nil

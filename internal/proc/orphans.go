@@ -8,12 +8,22 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"howdah/internal/proc/table"
 )
+
+// launched are the processes that the groups of all hosts in this process have started, and
+// that somebody waits for.
+var launched = struct {
+	sync.Mutex
+	children map[Process]bool
+	starting int           // processes that are not among the children yet
+	settled  chan struct{} // one of them is
+}{children: map[Process]bool{}, settled: make(chan struct{}, 1)}
 
 // TakeOrphans has this process take in the processes below it whose parent ends, as init
 // does, and take note at once when one of them is dead; until ctx ends.
@@ -26,16 +36,7 @@ import (
 // What this process itself started is left to whoever waits for it: an orphan is known by
 // a session that is not ours, and by not being a command of a group. So a program that is
 // started beside Group.Start must not be in a session of its own.
-func (h *Host) TakeOrphans(ctx context.Context) error {
-	return takeOrphans(ctx, h.processes, h.reapOrphans, h.started)
-}
-
-// TakeOrphans is the same for a process without groups, such as one that runs agents.
 func TakeOrphans(ctx context.Context) error {
-	return takeOrphans(ctx, table.System, reap, nil)
-}
-
-func takeOrphans(ctx context.Context, processes table.Root, reap func([]Process), again <-chan struct{}) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("take in orphans: %w", err)
 	}
@@ -48,10 +49,10 @@ func takeOrphans(ctx context.Context, processes table.Root, reap func([]Process)
 	go func() {
 		defer signal.Stop(deaths)
 		for {
-			reap(deadOrphans(processes, session))
+			reapOrphans(deadOrphans(table.System, session))
 			select {
 			case <-deaths:
-			case <-again:
+			case <-launched.settled:
 			case <-ctx.Done():
 				return
 			}
@@ -93,37 +94,43 @@ func childrenOf(processes table.Root) (pids []int) {
 }
 
 // reapOrphans leaves alone what a group has started, or starts at this moment.
-func (h *Host) reapOrphans(dead []Process) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func reapOrphans(dead []Process) {
+	launched.Lock()
+	defer launched.Unlock()
 	for _, process := range dead {
-		if h.children[process] == nil && h.starting == 0 {
-			reap([]Process{process})
+		if launched.children[process] || launched.starting > 0 {
+			continue
 		}
+		// It is dead and our child: its number can be nobody else's before this.
+		_, _ = unix.Wait4(process.PID, nil, unix.WNOHANG, nil)
 	}
 }
 
 // startsOne says that a process is about to be started that is not among the children
 // yet; and, with what it answers, that it is.
-func (h *Host) startsOne() (done func()) {
+func startsOne() (done func()) {
 	count := func(n int) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.starting += n
+		launched.Lock()
+		defer launched.Unlock()
+		launched.starting += n
 	}
 	count(1)
 	return func() {
 		count(-1)
 		select {
-		case h.started <- struct{}{}: // orphans that were left alone meanwhile
+		case launched.settled <- struct{}{}: // orphans that were left alone meanwhile
 		default:
 		}
 	}
 }
 
-func reap(dead []Process) {
-	for _, process := range dead {
-		// It is dead and our child: its number can be nobody else's before this.
-		_, _ = unix.Wait4(process.PID, nil, unix.WNOHANG, nil)
+// waitsFor notes whether somebody waits for a child of ours.
+func waitsFor(process Process, waits bool) {
+	launched.Lock()
+	defer launched.Unlock()
+	if waits {
+		launched.children[process] = true
+	} else {
+		delete(launched.children, process)
 	}
 }

@@ -78,7 +78,7 @@ func (g *Group) Start(ctx context.Context, command Command) (Process, error) {
 	if err != nil {
 		return Process{}, err
 	}
-	defer g.host.startsOne()()
+	defer startsOne()()
 	handle, err := g.launch(command)
 	noted.Begun = nil
 	if err != nil {

@@ -111,6 +111,7 @@ func ended(fd uintptr) bool {
 // reap waits for a child of ours, once, so that it leaves no zombie.
 func (h *Host) reap(process Process, handle *os.Process, ours *child) {
 	state, err := handle.Wait()
+	waitsFor(process, false)
 	exit := Exit{Process: process, At: time.Now()}
 	if err == nil {
 		exit.Known, exit.Code = true, state.ExitCode()
@@ -124,6 +125,7 @@ func (h *Host) reap(process Process, handle *os.Process, ours *child) {
 
 // adopt notes a child of ours and forgets those of the same group that are dead.
 func (h *Host) adopt(process Process, ours *child) {
+	waitsFor(process, true)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for other, sibling := range h.children {
