@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"howdah/internal/engine/patroni"
 	"howdah/internal/fence"
-	"howdah/internal/member"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 )
@@ -125,19 +127,37 @@ func TestAPrimaryTakesItsKeyAgain(t *testing.T) {
 }
 
 // The real Patroni of a primary whose leader key was deleted does not take it again when
-// its standby was let through meanwhile: that one leads.
+// its standby was let through meanwhile: it steps down. (Which of the two leads then is up
+// to their gates, which these members have not.)
 func TestAnOvertakenPrimaryLeavesItsKey(t *testing.T) {
 	p := newPair(t)
-	p.inSync("m1", "m2")
-	p.put(state.Passed("db-1"), fence.Passed{Database: "db-1", Member: "m2", Old: "m1"})
-	_, err := p.store.Client.Delete(t.Context(), patroni.LeaderKey("db-1"))
+	passed, err := json.Marshal(fence.Passed{Database: "db-1", Member: "m2", Old: "m1"})
 	p.must(err)
-	p.inSync("m2", "m1")
-	p.awaits(p.standby.ID, time.Minute, func(r member.Report) error {
-		if !r.Ready || r.InRecovery {
-			return errors.New("it does not serve")
+	var before string
+	// As a gate does it: with /sync unchanged, and written again, so that nothing which the
+	// primary has begun can change it any more.
+	testkit.Eventually(t, time.Minute, func() error {
+		l := p.inSync("m1", "m2")
+		if before, err = p.ask(p.primary, "SELECT pg_postmaster_start_time()::text"); err != nil {
+			return err
 		}
-		return nil
+		key := patroni.SyncKey("db-1")
+		sync, _ := p.get(key)
+		answer, err := p.store.Client.Txn(t.Context()).
+			If(clientv3.Compare(clientv3.ModRevision(key), "=", l.SyncRevision)).
+			Then(clientv3.OpPut(state.Passed("db-1"), string(passed)), clientv3.OpPut(key, sync), clientv3.OpDelete(patroni.LeaderKey("db-1"))).
+			Commit()
+		if err == nil && !answer.Succeeded {
+			err = errors.New("/sync has changed")
+		}
+		return err
+	})
+	testkit.Eventually(t, time.Minute, func() error {
+		now, err := p.ask(p.primary, "SELECT pg_postmaster_start_time()::text")
+		if err == nil && now == before {
+			err = errors.New("it serves on")
+		}
+		return err
 	})
 }
 
