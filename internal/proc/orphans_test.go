@@ -111,7 +111,7 @@ func ownChildAnswers(n int) error {
 	err := exec.Command("/bin/sh", "-c", fmt.Sprintf("exit %d", n+1)).Run()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != n+1 {
-		return fmt.Errorf("a program that exited with %d: %v", n+1, err)
+		return errors.Join(fmt.Errorf("a program did not exit with %d", n+1), err)
 	}
 	return nil
 }
