@@ -52,9 +52,9 @@ func (s *story) agent(m rig.Member, sig syscall.Signal) {
 	s.must(syscall.Kill(s.rig.PID("agent-"+m.ZoneLetter()), sig), "signal the agent of "+m.Host)
 }
 
-// goesOnAtTheElection has a frozen host go on at the very moment at which another member
+// goesOnAtTheElection has a frozen primary go on at the very moment at which another member
 // gets the leader key, and answers which.
-func (s *story) goesOnAtTheElection(old rig.Member, within time.Duration) (next string) {
+func (s *story) goesOnAtTheElection(old rig.Member, thaw func() error, within time.Duration) (next string) {
 	s.Helper()
 	key := patroni.LeaderKey(old.Database)
 	held, err := s.rig.Store.Client.Get(s.Context(), key)
@@ -66,7 +66,7 @@ func (s *story) goesOnAtTheElection(old rig.Member, within time.Duration) (next 
 		case answer := <-watch:
 			for _, e := range answer.Events {
 				if name := patroni.MemberName(string(e.Kv.Value)); e.Type == clientv3.EventTypePut && name != old.Name {
-					s.must(old.Thaw(), "thaw the primary's host")
+					s.must(thaw(), "thaw the primary")
 					return name
 				}
 			}
@@ -170,7 +170,8 @@ func TestTheStandbyThatNobodyCutIsPromoted(t *testing.T) {
 	defer s.agent(hung, syscall.SIGCONT)
 	s.must(old.Freeze(), "freeze the primary's host")
 	defer old.Thaw()
-	s.goesOnAtTheElection(old, 60*time.Second)
+	// Its host's agent, which would end it at once, and prove that, stands still.
+	s.goesOnAtTheElection(old, func() error { return old.Signal(syscall.SIGCONT) }, 60*time.Second)
 	s.primary(id, hung.Name, 60*time.Second)
 	cases, err := state.List[fence.Case](s.Context(), s.rig.Store, state.FencePrefix(id))
 	s.must(err, "read the cases")
@@ -179,6 +180,7 @@ func TestTheStandbyThatNobodyCutIsPromoted(t *testing.T) {
 	if len(cases) == 1 && !slices.Equal(cases[0].Value.Candidates, []string{hung.Name}) {
 		s.Errorf("by the judge's count %v may be promoted, want %s alone: %s is cut off", cases[0].Value.Candidates, hung.Name, cut.Name)
 	}
+	s.must(old.Thaw(), "thaw the old primary's host")
 	s.agent(hung, syscall.SIGCONT)
 	w.works(60 * time.Second)
 	s.eventually(90*time.Second, func() error { return s.rig.InSync(s.Context(), id, 2) })
@@ -245,7 +247,7 @@ func TestTheNaturalEndOfALeaseIsFenced(t *testing.T) {
 	old := s.leader(id)
 	s.must(old.Freeze(), "freeze the primary's host")
 	defer old.Thaw()
-	s.goesOnAtTheElection(old, 90*time.Second)
+	s.goesOnAtTheElection(old, old.Thaw, 90*time.Second)
 	s.overtaken(id, old.Name, 90*time.Second)
 	s.eventually(20*time.Second, func() error {
 		incidents, err := state.List[fence.Incident](s.Context(), s.rig.Store, state.IncidentRoot+id+"/")
@@ -268,7 +270,7 @@ func TestTheOneStandbyPassesTheGate(t *testing.T) {
 	old := s.leader(id)
 	s.must(old.Freeze(), "freeze the primary's host")
 	defer old.Thaw()
-	next := s.goesOnAtTheElection(old, 90*time.Second)
+	next := s.goesOnAtTheElection(old, old.Thaw, 90*time.Second)
 	s.primary(id, next, 30*time.Second)
 	w.works(30 * time.Second)
 	s.eventually(90*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
