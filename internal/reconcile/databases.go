@@ -174,21 +174,21 @@ func relations(instances []state.Record[*spec.Instance], clusters []state.Record
 	for n := range clusters {
 		sources[clusters[n].Value.ResourceID] = &clusters[n].Value.Common
 	}
-	followed := make(map[string]string, len(instances)) // by who follows
+	followed := map[string]*spec.Common{} // by who follows
 	for _, i := range instances {
-		if i.Value.Follows() && !i.Value.Deleting {
-			followed[i.Value.ResourceID] = i.Value.Source
+		if source, ok := sources[i.Value.Source]; ok && i.Value.Follows() && !i.Value.Deleting {
+			followed[i.Value.ResourceID] = source
 		}
 	}
 	links := map[string]plan.Links{}
 	for _, i := range instances {
-		source, ok := sources[i.Value.Source]
-		if !i.Value.Follows() || !ok || i.Value.Deleting {
+		source, ok := followed[i.Value.ResourceID]
+		if !ok {
 			continue
 		}
 		own := links[i.Value.ResourceID]
 		own.Upstream = &patroni.Upstream{
-			Host: source.ServedAt(), Port: source.Port, Slot: plan.SlotName(i.Value.ResourceID), Origin: originAbove(source, followed, sources),
+			Host: source.ServedAt(), Port: source.Port, Slot: plan.SlotName(i.Value.ResourceID), Origin: originAbove(source, followed),
 		}
 		links[i.Value.ResourceID] = own
 		theirs := links[source.ResourceID]
@@ -200,10 +200,10 @@ func relations(instances []state.Record[*spec.Instance], clusters []state.Record
 
 // originAbove is where the data of a read replica come from in the end; nil if it is no
 // read replica.
-func originAbove(replica *spec.Common, followed map[string]string, databases map[string]*spec.Common) *patroni.Address {
+func originAbove(replica *spec.Common, followed map[string]*spec.Common) *patroni.Address {
 	at := replica
 	for range followed { // a chain is no longer than that
-		above, ok := databases[followed[at.ResourceID]]
+		above, ok := followed[at.ResourceID]
 		if !ok {
 			break
 		}
