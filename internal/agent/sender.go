@@ -29,8 +29,12 @@ type places struct {
 	} `json:"members"`
 }
 
-// sendersTimeout bounds one attempt to end WAL senders.
-const sendersTimeout = 3 * time.Second
+const (
+	// sendersTimeout bounds one attempt to end WAL senders.
+	sendersTimeout = 3 * time.Second
+	// wakeTimeout bounds one attempt to wake Patroni.
+	wakeTimeout = 3 * time.Second
+)
 
 // followLosses ends the WAL senders of this host's primaries that lead to lost hosts.
 func (a *Agent) followLosses(ctx context.Context) error {
@@ -81,7 +85,7 @@ func (r *runner) endSenders(ctx context.Context, host string) {
 
 // wakePatroni has a member's Patroni look at once at what has just changed.
 func (a *Agent) wakePatroni(ctx context.Context, m member.Assignment) {
-	ctx, cancel := context.WithTimeout(ctx, sendersTimeout)
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
 	client, err := a.restOf(m)
 	if err == nil {
