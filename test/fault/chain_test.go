@@ -1,8 +1,6 @@
 package fault
 
 import (
-	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -32,8 +30,6 @@ func TestReplicasThatWereAheadFollowTheNextPrimary(t *testing.T) {
 	}
 	primary, standby := s.leader(id), s.standby(id)
 	s.must(s.rig.Part(standby.ZoneLetter(), rig.Peers(primary.ZoneLetter())), "part the standby from the primary")
-	ctx, cancel := context.WithCancel(s.Context())
-	defer cancel()
 	go s.exec("orders", "CREATE TABLE ahead ()") // nobody acknowledges that
 	for _, m := range []rig.Member{s.standby(read), s.leader(far), away} {
 		s.eventually(5*time.Second, func() error { return s.has(m, "ahead") })
@@ -43,19 +39,9 @@ func TestReplicasThatWereAheadFollowTheNextPrimary(t *testing.T) {
 	if primary.Zone != away.Zone {
 		s.must(primary.KillPostgres(), "kill the primary")
 	}
-	s.eventually(20*time.Second, func() error {
-		if m, err := s.rig.Leader(ctx, id); err != nil || m.Name == primary.Name {
-			return fmt.Errorf("%s leads still, %w", m.Name, err)
-		}
-		return nil
-	})
+	s.overtaken(id, primary.Name, 20*time.Second)
 	s.must(s.rig.Part(standby.ZoneLetter()), "the network is whole again")
-	s.eventually(30*time.Second, func() error {
-		if m, err := s.rig.Leader(ctx, read); err != nil || m.Name == away.Name {
-			return fmt.Errorf("%s leads still, %w", m.Name, err)
-		}
-		return nil
-	})
+	s.replaced(read, away)
 	w.works(5 * time.Second)
 	s.must(thaw(), "the host is back")
 
