@@ -67,9 +67,9 @@ for name in ('without a word', 'the key ended by itself', 'and the word is repea
     print(name + ':', *said)
 `
 
-// A standby keeps its promise to a primary without etcd, and takes over from one that was
-// proved dead.
-func TestTheWordOfAPrimaryWithoutEtcd(t *testing.T) {
+// inPatroni runs a program with the modules of Patroni as members run it.
+func inPatroni(t *testing.T, text string) (string, error) {
+	t.Helper()
 	program, err := FindPatroni()
 	if err != nil {
 		testkit.Missing(t, err.Error())
@@ -78,9 +78,16 @@ func TestTheWordOfAPrimaryWithoutEtcd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, patroni.WholeFile), patroni.Whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(program), "python3"), "-c", hearsWords)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(program), "python3"), "-c", text)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir)
 	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// A standby keeps its promise to a primary without etcd, and takes over from one that was
+// proved dead.
+func TestTheWordOfAPrimaryWithoutEtcd(t *testing.T) {
+	out, err := inPatroni(t, hearsWords)
 	want := strings.TrimPrefix(`
 without a word: m1 nobody
 the key ended by itself: m1 m1 m1 m1 nobody
@@ -90,7 +97,50 @@ revoked: m1 m1 nobody nobody nobody
 revoked before a word: m1 nobody
 no standby counts: m1 m1 m1 m1 nobody
 `, "\n")
-	if err != nil || string(out) != want {
+	if err != nil || out != want {
+		t.Errorf("%v; got\n%s\nwant\n%s", err, out, want)
+	}
+}
+
+// asksAgain is a program with the modules of the real Patroni: its REST server, whose
+// PostgreSQL answers the fourth question only. It prints how often it was asked, and
+// after what time in all.
+const asksAgain = `
+from types import SimpleNamespace
+from patroni import api, utils
+from patroni.exceptions import PostgresConnectionException
+
+slept = []
+for c in (utils.Retry, api.Retry):
+    make = c.__init__
+    c.__init__ = lambda self, *args, make=make, **kwargs: (make(self, *args, **kwargs), setattr(self, 'sleep_func', slept.append))[0]
+
+def asked(retry):
+    slept.clear()
+    questions = []
+    def query(sql):
+        questions.append(sql)
+        if len(questions) < 4:
+            raise PostgresConnectionException('the database system is starting up')
+        return [('up',)]
+    handler = api.RestApiHandler.__new__(api.RestApiHandler)
+    handler.server = SimpleNamespace(query=query)
+    try:
+        answer = handler.query('SELECT 1', retry=retry)[0][0]
+    except Exception as e:
+        answer = e
+    print(f'{answer}: asked {len(questions)} times, waited {sum(slept):.1f} s')
+
+asked(True)
+asked(False)
+`
+
+// Members that ask each other before one is promoted have an answer as soon as PostgreSQL
+// can give one.
+func TestAServerThatStartsIsAskedSoonAgain(t *testing.T) {
+	out, err := inPatroni(t, asksAgain)
+	want := "up: asked 4 times, waited 0.3 s\nthe database system is starting up: asked 1 times, waited 0.0 s\n"
+	if err != nil || !strings.HasSuffix(out, want) {
 		t.Errorf("%v; got\n%s\nwant\n%s", err, out, want)
 	}
 }

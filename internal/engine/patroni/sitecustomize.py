@@ -19,6 +19,9 @@ for all of them, and they are rewound from the primary that it comes from.
 A gate before a promotion asks Patroni of other members how far they are. Here it also says what
 the newest timeline is of which there is WAL on its disk: also where PostgreSQL does not run.
 
+Members ask each other before one of them is promoted. Where PostgreSQL is just starting, Patroni
+asks it a second time after one to two seconds, and all who asked wait. Here it asks again at once.
+
 A primary whose leader key ended while it stood still, or was deleted, takes it again. That
 is no promotion, so no gate is asked. Patroni looks at the timeline that was written last; a
 member that its gate let through, and that stands still before it is promoted, has written
@@ -36,7 +39,9 @@ os.environ.pop('PYTHONPATH', None)  # it is meant for Patroni alone
 from patroni.postgresql import config  # before ha: they import each other
 from patroni import api, global_config, ha
 from patroni.dcs import Leader, RemoteMember, etcd3
+from patroni.exceptions import PostgresConnectionException
 from patroni.postgresql import rewind
+from patroni.utils import Retry
 
 writing = threading.RLock()
 enter, leave = config.ConfigWriter.__enter__, config.ConfigWriter.__exit__
@@ -132,6 +137,22 @@ def status_with_disk(self, retry=False):
 
 
 api.RestApiHandler.get_postgresql_status = status_with_disk
+
+# A bit less than the two seconds after which those who asked give up.
+ANSWER = 1.8
+
+ask = api.RestApiHandler.query
+
+
+def ask_soon_again(self, sql, *params, retry=False):
+    if not retry:
+        return ask(self, sql, *params)
+    again = Retry(max_tries=-1, delay=0.1, backoff=1, max_jitter=0, deadline=ANSWER,
+                  retry_exceptions=PostgresConnectionException)
+    return again(self.server.query, sql, *params)
+
+
+api.RestApiHandler.query = ask_soon_again
 
 
 # Where Howdah keeps, for each database, whom a gate let through last, and who served last.
