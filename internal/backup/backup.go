@@ -76,6 +76,7 @@ type Backup struct {
 
 const (
 	unfinished = ".unfinished-"
+	removed    = ".removed-"
 	stamp      = "20060102T150405.000Z"
 )
 
@@ -99,6 +100,9 @@ func Take(ctx context.Context, dir string, from Source) (Backup, error) {
 	left := filepath.Join(dir, unfinished+prefix(from.Home.ID))
 	if err := os.RemoveAll(left); err != nil {
 		return Backup{}, fmt.Errorf("remove an unfinished backup: %w", err)
+	}
+	if err := removeLeft(dir, from.Home.ID); err != nil {
+		return Backup{}, err
 	}
 	b, err := take(ctx, dir, left, from)
 	if err != nil {
@@ -317,12 +321,29 @@ func Prune(dir, id string, keep int) error {
 
 // remove has a backup vanish as it came: as a whole.
 func remove(path string) error {
-	gone := filepath.Join(filepath.Dir(path), ".removed-"+filepath.Base(path))
+	gone := filepath.Join(filepath.Dir(path), removed+filepath.Base(path))
 	if err := os.Rename(path, gone); err != nil {
 		return fmt.Errorf("remove a backup: %w", err)
 	}
 	if err := os.RemoveAll(gone); err != nil {
 		return fmt.Errorf("remove a backup: %w", err)
+	}
+	return nil
+}
+
+// removeLeft removes what is left of backups that somebody removed who was killed.
+func removeLeft(dir, id string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("look for backups: %w", err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), removed+prefix(id)) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return fmt.Errorf("remove a backup: %w", err)
+		}
 	}
 	return nil
 }

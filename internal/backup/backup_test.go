@@ -111,7 +111,8 @@ func TestABackupThatFails(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	killed := filepath.Join(dir, unfinished+prefix(h.ID))
-	if err := os.MkdirAll(filepath.Join(killed, "home"), 0o700); err != nil {
+	half := filepath.Join(dir, removed+filepath.Base(b.Path)) // its removal was
+	if err := errors.Join(os.MkdirAll(filepath.Join(killed, "home"), 0o700), os.MkdirAll(filepath.Join(half, "home"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	all, err := List(dir, h.ID)
@@ -127,8 +128,10 @@ func TestABackupThatFails(t *testing.T) {
 		t.Error("a snapshot that cannot be read was kept")
 	}
 	taken(t, h, dir)
-	if _, err := os.Stat(killed); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an unfinished backup is left: %v", err)
+	for _, path := range []string{killed, half} {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left: %v", path, err)
+		}
 	}
 }
 
