@@ -35,12 +35,14 @@ type holdings struct {
 	at      time.Time
 	copies  map[string]regain.Copy // told, by member id
 	members []string               // told
-	ends    map[string]end         // of members that do not run
+	hosts   []string               // told, or to be told
+	listed  time.Time              // hosts were listed
+	ends    map[string]end         // of members that do not run, or receive nothing
 }
 
-// end is where the WAL of a member ends that does not run. Reading it takes a while.
+// end is where the WAL of a member ends. Reading it takes a while.
 type end struct {
-	changed time.Time // of its control file
+	changed time.Time // of its control file; of one that runs, when it was looked at
 	copy    regain.Copy
 }
 
@@ -51,6 +53,9 @@ func (a *Agent) followRestored(ctx context.Context) error {
 		return nil //nolint:nilerr // it was told to end
 	}
 	for sleep(ctx, holdingEvery) {
+		if err := h.list(ctx); err != nil && ctx.Err() == nil {
+			a.Log.Warn("ask which hosts there are", "error", err)
+		}
 		home, err := state.Load[regain.Home](h.cache, state.Restored())
 		if err != nil {
 			continue
@@ -67,6 +72,11 @@ func (h *holdings) tell(ctx context.Context, home regain.Home) error {
 		h.agent.Log.Info("the home was restored: telling it what is here", "from", home.From, "taken", home.Taken)
 		h.home, h.at, h.copies, h.members, h.ends = home.ID, time.Time{}, map[string]regain.Copy{}, nil, map[string]end{}
 		h.agent.undescribed.Store(true)
+		h.listed = time.Time{}
+		if err := h.list(ctx); err != nil {
+			h.home = "" // again
+			return err
+		}
 		for _, r := range h.agent.allRunners() {
 			r.publisher.again()
 		}
@@ -80,7 +90,7 @@ func (h *holdings) tell(ctx context.Context, home regain.Home) error {
 	}
 	ops, members := h.news(home.ID, copies)
 	if len(ops) > 0 || h.at.IsZero() {
-		said := regain.Holding{Home: home.ID, Host: h.agent.Name, Members: members, At: time.Now().UTC()}
+		said := regain.Holding{Home: home.ID, Host: h.agent.Name, Members: members, Hosts: h.hosts, At: time.Now().UTC()}
 		// The list comes last: what it names is there.
 		if _, err := h.agent.store.CommitEach(ctx, append(ops, state.Put(state.Holding(h.agent.Name), said))); err != nil {
 			h.at = time.Time{}
@@ -162,8 +172,12 @@ func (h *holdings) copyOf(ctx context.Context, id string) (c regain.Copy, ok boo
 	case !known:
 		c.Unsettled = "it was not looked at yet"
 	case report.Postgres:
-		delete(h.ends, id)
 		describeRunning(&c, dir, report)
+		if c.Unsettled == "" && !c.Primary && !c.Streaming {
+			h.received(ctx, &c, dir)
+		} else {
+			delete(h.ends, id)
+		}
 	default:
 		return h.resting(ctx, c, dir, control)
 	}
@@ -181,7 +195,32 @@ func describeRunning(c *regain.Copy, dir string, report member.Report) {
 	if err != nil {
 		c.Unsettled = err.Error()
 	}
+	c.Streaming = report.InRecovery && report.Streaming
 	c.Timeline, c.LSN = max(report.Timeline, newest), report.LSN
+}
+
+// receivedEvery is how often the end of the WAL is looked for of a standby that runs.
+const receivedEvery = 10 * time.Second
+
+// received is where the WAL ends of a standby that runs and receives nothing: its
+// PostgreSQL knows of what it received since it was started, and of what it has replayed,
+// and there may be more. What it told may be some seconds old, too.
+func (h *holdings) received(ctx context.Context, c *regain.Copy, dir string) {
+	known, ok := h.ends[c.Assignment.ID]
+	if !ok || !known.copy.Running || time.Since(known.changed) > receivedEvery {
+		known = end{changed: time.Now(), copy: *c}
+		var err error
+		install, err := postgres.Find(c.Assignment.Major)
+		if err == nil {
+			known.copy.LSN, known.copy.Timeline, err = postgres.NewestEnd(ctx, install, h.agent.user, dir)
+		}
+		if err != nil {
+			c.Unsettled = "the end of its WAL cannot be found: " + err.Error()
+			return
+		}
+		h.ends[c.Assignment.ID] = known
+	}
+	c.Timeline, c.LSN = max(c.Timeline, known.copy.Timeline), max(c.LSN, known.copy.LSN)
 }
 
 // resting is a member whose PostgreSQL does not run.
@@ -189,12 +228,16 @@ func (h *holdings) resting(ctx context.Context, c regain.Copy, dir string, contr
 	if exists(filepath.Join(dir, "backup_label")) {
 		return c, false // it is being copied, and has nothing of its own
 	}
+	if link, err := os.Lstat(dir); err == nil && link.Mode()&os.ModeSymlink != 0 {
+		// Half of it may be another primary's, who had all that this one acknowledged.
+		return c, false
+	}
 	info, err := os.Stat(filepath.Join(dir, "global", "pg_control"))
 	if err != nil {
 		c.Unsettled = err.Error()
 		return c, true
 	}
-	if known, ok := h.ends[c.Assignment.ID]; ok && known.changed.Equal(info.ModTime()) {
+	if known, ok := h.ends[c.Assignment.ID]; ok && !known.copy.Running && known.changed.Equal(info.ModTime()) {
 		known.copy.Assignment = c.Assignment
 		return known.copy, true
 	}

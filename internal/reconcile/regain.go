@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -13,6 +14,7 @@ import (
 	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/regain"
+	"howdah/internal/spec"
 	"howdah/internal/state"
 )
 
@@ -92,7 +94,11 @@ func (w *world) copies() (copies []regain.Copy, missing []string, err error) {
 	for _, key := range w.cache.Keys(state.HostRoot) {
 		hosts = append(hosts, state.Tail(key, state.HostRoot))
 	}
-	missing = regain.Missing(home.Value, hosts, said)
+	gone := map[string]bool{}
+	for _, key := range w.cache.Keys(state.GoneRoot) {
+		gone[state.Tail(key, state.GoneRoot)] = true
+	}
+	missing = regain.Missing(home.Value, hosts, said, gone)
 	copies = slices.DeleteFunc(copies, func(c regain.Copy) bool { return c.Home != home.Value.ID })
 	return copies, missing, nil
 }
@@ -105,7 +111,8 @@ func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold s
 	layout, assigned := w.admit(d, elected, copies)
 	configKey, leaderKey := patroni.ConfigKey(id), patroni.LeaderKey(id)
 	config, configRevision, _ := w.cache.Raw(configKey)
-	resumed, err := regain.Resume(config)
+	learned, follows := learn(d, elected, copies)
+	resumed, err := regain.Resume(config, follows)
 	if err != nil {
 		return fmt.Errorf("take %s over: %w", id, err)
 	}
@@ -114,7 +121,9 @@ func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold s
 	if err != nil {
 		return fmt.Errorf("take %s over: %w", id, err)
 	}
-	conditions, changes, err := state.Split(append(assigned,
+	conditions, changes, err := state.Split(append(slices.Concat(assigned, learned),
+		// Who leads is known from now on, also to a gate which finds that etcd has forgotten the rest.
+		state.Put(state.Lead(id), Lead{Member: elected.Assignment.Name, Host: elected.Host}),
 		state.Remove(hold.Key, hold.Revision), state.Swap(state.Layout(id), d.layout.Revision, layout), state.Unchanged(configKey, configRevision)))
 	if err != nil {
 		return fmt.Errorf("take %s over: %w", id, err)
@@ -151,6 +160,9 @@ func (w *world) admit(d *database, elected regain.Copy, copies []regain.Copy) (p
 	var ops []state.Op
 	for _, c := range copies {
 		a := c.Assignment
+		if a.Scope == d.want.ID {
+			layout.Next = max(layout.Next, numberOf(a.Name)) // no name is used twice
+		}
 		if a.Scope != d.want.ID || c.System != elected.System || a.Generation == 0 || has(&layout, a.Name) {
 			continue
 		}
@@ -163,6 +175,57 @@ func (w *world) admit(d *database, elected regain.Copy, copies []regain.Copy) (p
 		}
 	}
 	return layout, ops
+}
+
+// numberOf is the N of a member's name mN.
+func numberOf(name string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "m"))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// learn has the record of a database say what hosts know better than the backup: the
+// master user's newest password, without which a later change would count as one that
+// was made long ago, and that a read replica was promoted. A primary that was made one again would
+// lose what it acknowledged since. follows: it is a replica still.
+func learn(d *database, elected regain.Copy, copies []regain.Copy) (ops []state.Op, follows bool) {
+	replica := d.want.Upstream != nil
+	follows = replica && !elected.Primary && elected.Assignment.Cluster.Upstream != nil
+	if follows {
+		return nil, true
+	}
+	var newest member.Owner
+	for _, c := range copies {
+		if o := c.Assignment.Owner; c.Assignment.Scope == d.want.ID && c.System == elected.System && o.Serial > newest.Serial {
+			newest = o
+		}
+	}
+	change := func(c *spec.Common) bool {
+		if newest.Name == "" || newest.Serial <= c.PasswordSerial && !replica {
+			return false
+		}
+		c.MasterUser, c.Verifier, c.PasswordSerial = newest.Name, newest.Verifier, newest.Serial
+		return true
+	}
+	if d.cluster != nil {
+		c := d.cluster.Value
+		if change(&c.Common) {
+			ops = append(ops, state.Swap(d.cluster.Key, d.cluster.Revision, c))
+		}
+		return ops, false
+	}
+	if len(d.specs) == 0 {
+		return nil, false
+	}
+	i := *d.specs[0].Value
+	if changed := change(&i.Common); changed || replica {
+		i.Promoted = i.Promoted || replica
+		i.Generation++
+		ops = append(ops, state.Swap(d.specs[0].Key, d.specs[0].Revision, i))
+	}
+	return ops, false
 }
 
 // seatOf is the seat of a member that nobody knows: that of one of which no data are

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"howdah/internal/plan"
 	"howdah/internal/regain"
 	"howdah/internal/restore"
+	"howdah/internal/spec"
 	"howdah/internal/state"
 	"howdah/internal/testkit/etcdtest"
 )
@@ -22,6 +24,14 @@ func restored(t *testing.T) *bench {
 	t.Helper()
 	b := made(t, true)
 	b.same(patroni.InitializeKey(dbID), system)
+	b.restore()
+	return b
+}
+
+// restore does to the state what a restoration does.
+func (b *bench) restore() {
+	t := b.T
+	t.Helper()
 	if _, err := restore.Rewrite(t.Context(), b.store, regain.Home{ID: "r1", At: b.now}); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +45,6 @@ func restored(t *testing.T) *bench {
 	for _, zone := range []string{"a", "b", "c"} {
 		b.put(state.Put(state.Live(zone), Liveness{Alive: true, Since: b.now}))
 	}
-	return b
 }
 
 // says has a host say what it has.
@@ -122,6 +131,9 @@ func TestTakeOver(t *testing.T) {
 		if got := b.text(key); got != want {
 			t.Errorf("%s is %s, want %s", key, got, want)
 		}
+	}
+	if lead, err := state.Get[Lead](t.Context(), b.store, state.Lead(dbID)); err != nil || lead.Value != (Lead{Member: "m2", Host: where["m2"]}) {
+		t.Errorf("who led last: %+v, %v", lead.Value, err)
 	}
 	if config := b.text(patroni.ConfigKey(dbID)); strings.Contains(config, "pause") || !strings.Contains(config, "synchronous_mode") {
 		t.Errorf("Patroni's configuration is %s", config)
@@ -212,5 +224,97 @@ func TestUnknownDataAreLeftAlone(t *testing.T) {
 	answer, err := b.store.Client.Get(t.Context(), state.LayoutRoot+"db-later", clientv3.WithPrefix())
 	if err != nil || answer.Count > 0 {
 		t.Errorf("%v, %v", answer, err)
+	}
+}
+
+// Hosts know others that joined after the backup: those are waited for, too, until an
+// operator forgets them.
+func TestAHostThatJoinedSince(t *testing.T) {
+	t.Parallel()
+	b := restored(t)
+	b.says("a", b.copyOf("m1", 1, false, true))
+	b.says("b")
+	b.says("c")
+	b.put(state.Put(state.Holding("c"), regain.Holding{Home: "r1", Host: "c", Hosts: []string{"a", "d", "e"}}), state.Put(state.Gone("e"), b.now))
+	b.work()
+	if hold, _ := b.look().held(dbID); !strings.Contains(hold.Value.Why, "waits for d ") {
+		t.Fatalf("%+v", hold.Value)
+	}
+	newest := b.copyOf("m7", 2, true, true)
+	newest.Assignment.Name, newest.Assignment.ID = "m777", plan.ID(dbID, "m777")
+	b.says("d", newest)
+	b.work()
+	if leader := b.text(patroni.LeaderKey(dbID)); leader != patroni.OwnName(dbID, "m777") {
+		t.Errorf("%q leads", leader)
+	}
+	// Names are not used twice, however many were given out since.
+	if layout, err := state.Load[plan.Layout](b.cache, state.Layout(dbID)); err != nil || layout.Value.Next < 777 {
+		t.Errorf("%+v, %v", layout.Value, err)
+	}
+}
+
+// The newest password is the one that a host was told last: with an older number a later
+// change would count as one that was made.
+func TestANewerPassword(t *testing.T) {
+	t.Parallel()
+	b := restored(t)
+	for host, serial := range map[string]int64{"a": 3, "b": 2, "c": 4} {
+		c := b.copyOf("m"+strconv.FormatInt(serial, 10), 1, host == "b", true)
+		c.Assignment.Owner = member.Owner{Name: "u", Verifier: "v" + strconv.FormatInt(serial, 10), Serial: serial}
+		if host == "c" {
+			c.Assignment.Scope = "db-2"
+		}
+		b.says(host, c)
+	}
+	b.work()
+	i, err := state.Get[spec.Instance](t.Context(), b.store, state.Instance(account, region, "orders"))
+	if _, held := b.look().held(dbID); held || err != nil || i.Value.Verifier != "v3" || i.Value.PasswordSerial != 3 || i.Value.Promoted {
+		t.Errorf("held %v, %+v, %v", held, i.Value, err)
+	}
+}
+
+// A read replica that was promoted after the backup stays what it is: as a replica it would
+// lose what it acknowledged.
+func TestAReplicaThatWasPromotedSince(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ primary, told, promoted bool }{
+		"promoted":                        {true, true, true},
+		"promoted, and its host lags":     {true, false, true},
+		"promoted, and a standby is left": {false, true, true},
+		"a replica still":                 {false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := made(t, false)
+			b.same(patroni.InitializeKey(dbID), system)
+			source := b.instance(false)
+			source.Name, source.ResourceID, source.Address = "source", "db-source", "127.9.0.7"
+			i := b.instance(false)
+			i.Source = source.ResourceID
+			b.want(source)
+			b.want(i)
+			b.same(patroni.ConfigKey(dbID), `{"standby_cluster":{"host":"127.9.0.7"},"failsafe_mode":true}`)
+			b.restore()
+			has, promoted := b.copyOf("m1", 2, c.primary, true), c.promoted
+			has.Assignment.Owner = member.Owner{Name: "u", Verifier: "new", Serial: 1}
+			if !c.told {
+				has.Assignment.Cluster.Upstream = &patroni.Upstream{Host: source.Address}
+			}
+			b.says("a", has)
+			b.says("b")
+			b.says("c")
+			b.work()
+			now, err := state.Get[spec.Instance](t.Context(), b.store, state.Instance(account, region, i.Name))
+			if err != nil || now.Value.Promoted != promoted || (now.Value.Verifier == "new") != promoted {
+				t.Errorf("%+v, %v", now.Value, err)
+			}
+			config := b.text(patroni.ConfigKey(dbID))
+			if strings.Contains(config, "standby_cluster") == promoted || strings.Contains(config, "pause") {
+				t.Errorf("Patroni's configuration is %s", config)
+			}
+			if b.text(patroni.LeaderKey(dbID)) == "" {
+				t.Error("nobody leads")
+			}
+		})
 	}
 }

@@ -17,7 +17,11 @@ const (
 	NobodyInSync = `{"leader":"held","sync_standby":null,"quorum":0}`
 )
 
-const paused = "pause"
+const (
+	paused = "pause"
+	// following is there in a database that follows another one.
+	following = "standby_cluster"
+)
 
 // Pause is Patroni's configuration of a database that is held.
 func Pause(config map[string]any) (string, error) {
@@ -26,8 +30,9 @@ func Pause(config map[string]any) (string, error) {
 	return encode(config)
 }
 
-// Resume is the same without the pause.
-func Resume(text []byte) (string, error) {
+// Resume is the same without the pause. A database that follows no other one is not to
+// do so either, not for a moment: its primary would be made a copy of the other one.
+func Resume(text []byte, follows bool) (string, error) {
 	config := map[string]any{}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &config); err != nil {
@@ -35,6 +40,9 @@ func Resume(text []byte) (string, error) {
 		}
 	}
 	delete(config, paused)
+	if !follows {
+		delete(config, following)
+	}
 	return encode(config)
 }
 

@@ -40,10 +40,13 @@ type Hold struct {
 
 // Holding are the members of which a host has data. It was written after the copies.
 type Holding struct {
-	Home    string    `json:"home"` // Home.ID
-	Host    string    `json:"host"`
-	Members []string  `json:"members"`
-	At      time.Time `json:"at"`
+	Home    string   `json:"home"` // Home.ID
+	Host    string   `json:"host"`
+	Members []string `json:"members"`
+	// Hosts are those that it knows of, also from before the restoration: one that joined
+	// after the backup may have the newest copy.
+	Hosts []string  `json:"hosts,omitempty"`
+	At    time.Time `json:"at"`
 }
 
 // Copy is what a host has of a member.
@@ -55,9 +58,11 @@ type Copy struct {
 	System     string            `json:"system"` // identifier of the data
 	Running    bool              `json:"running,omitempty"`
 	// Primary: it takes writes, or did until it ended.
-	Primary  bool    `json:"primary,omitempty"`
-	Timeline int     `json:"timeline"`
-	LSN      lsn.LSN `json:"lsn"`
+	Primary bool `json:"primary,omitempty"`
+	// Streaming: it is a standby that receives WAL now.
+	Streaming bool    `json:"streaming,omitempty"`
+	Timeline  int     `json:"timeline"`
+	LSN       lsn.LSN `json:"lsn"`
 	// Unsettled is why nothing can be said of it now.
 	Unsettled string `json:"unsettled,omitempty"`
 }
@@ -75,19 +80,18 @@ var (
 // Elect finds the copy that has everything that was acknowledged, among those of all
 // hosts. Whoever was promoted had everything, and began a new timeline: the newest one
 // counts. Of those on it the primary has most, as the others got all they have of it; without it, who received
-// most.
+// most. What nobody can say leaves it undecided.
 func Elect(h Hold, copies []Copy) (Copy, error) {
-	copies, err := ofDatabase(h, copies)
-	if err != nil {
-		return Copy{}, err
-	}
+	copies = slices.DeleteFunc(slices.Clone(copies), func(c Copy) bool { return c.Assignment.Scope != h.Database })
 	if h.Chosen != "" {
 		return chosen(h, copies)
 	}
-	for _, c := range copies {
-		if c.Unsettled != "" {
-			return Copy{}, fmt.Errorf("%w: %s: %s", ErrUndecided, c.Name(), c.Unsettled)
-		}
+	copies = slices.DeleteFunc(copies, func(c Copy) bool { return c.System == "" && c.Unsettled == "" })
+	if len(copies) == 0 {
+		return Copy{}, ErrNoData
+	}
+	if why := doubt(h, copies); why != "" {
+		return Copy{}, fmt.Errorf("%w: %s", ErrUndecided, why)
 	}
 	slices.SortStableFunc(copies, func(a, b Copy) int {
 		return cmp.Or(b.Timeline-a.Timeline, rank(b)-rank(a), cmp.Compare(b.LSN, a.LSN), strings.Compare(a.Name(), b.Name()))
@@ -105,44 +109,50 @@ func rank(c Copy) int {
 	return 0
 }
 
-// ofDatabase are the copies that are data of the database.
-func ofDatabase(h Hold, copies []Copy) ([]Copy, error) {
-	var own []Copy
+// doubt is why it cannot be known which of the copies is the newest, or "".
+func doubt(h Hold, copies []Copy) string {
 	for _, c := range copies {
-		switch {
-		case c.Assignment.Scope != h.Database || c.System == "":
-		case h.System == "" || c.System == h.System:
-			own = append(own, c)
+		if c.Unsettled != "" {
+			return c.Name() + ": " + c.Unsettled
 		}
 	}
-	if len(own) == 0 {
-		return nil, ErrNoData
-	}
-	for _, c := range own {
-		if c.System != own[0].System {
-			return nil, fmt.Errorf("%w: %s and %s have data of two databases", ErrUndecided, own[0].Name(), c.Name())
+	own := cmp.Or(h.System, copies[0].System)
+	for _, c := range copies {
+		if c.System != own {
+			// The data may have been made anew since.
+			return fmt.Sprintf("%s has data of another database: they are %s, and not %s", c.Name(), c.System, own)
 		}
 	}
-	return own, nil
+	for _, c := range copies {
+		sends := func(from Copy) bool { return from.Running && from.Primary && from.Timeline >= c.Timeline }
+		if c.Streaming && c.Assignment.Cluster.Upstream == nil && !slices.ContainsFunc(copies, sends) {
+			return c.Name() + " receives WAL from a primary that no host has told of"
+		}
+	}
+	return ""
 }
 
 func chosen(h Hold, copies []Copy) (Copy, error) {
 	for _, c := range copies {
-		if c.Name() == h.Chosen {
+		if c.Name() == h.Chosen && c.System != "" {
 			return c, nil
 		}
 	}
 	return Copy{}, fmt.Errorf("%w: %s has none of its data", ErrUndecided, h.Chosen)
 }
 
-// Missing are the hosts that did not say what they have since the home was restored.
-func Missing(home Home, hosts []string, said map[string]Holding) []string {
-	var missing []string
-	for _, host := range hosts {
-		if said[host].Home != home.ID {
-			missing = append(missing, host)
+// Missing are the hosts that did not say what they have since the home was restored: of
+// those that the home knows, and of those that hosts know which said it. gone are those
+// that an operator forgot.
+func Missing(home Home, hosts []string, said map[string]Holding, gone map[string]bool) []string {
+	all := slices.Clone(hosts)
+	for _, s := range said {
+		if s.Home == home.ID {
+			all = append(all, s.Hosts...)
 		}
 	}
-	slices.Sort(missing)
-	return missing
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(host string) bool {
+		return said[host].Home == home.ID || gone[host]
+	})
 }

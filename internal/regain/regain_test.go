@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres/lsn"
 	"howdah/internal/member"
 )
@@ -18,6 +19,8 @@ func copyOf(host, name string, timeline int, at lsn.LSN, change ...func(*Copy)) 
 }
 
 func primary(c *Copy) { c.Primary = true }
+func streams(c *Copy) { c.Running, c.Streaming = true, true }
+func follows(c *Copy) { c.Assignment.Cluster.Upstream = &patroni.Upstream{} }
 func running(c *Copy) { c.Running, c.Primary = true, true }
 
 // The newest copy leads on, whatever the restored state says of it.
@@ -42,7 +45,14 @@ func TestElect(t *testing.T) {
 		{name: "none at all", err: ErrNoData},
 		{name: "an empty directory", copies: []Copy{copyOf("a", "m1", 0, 0, func(c *Copy) { c.System = "" })}, err: ErrNoData},
 		{name: "of another database", copies: []Copy{copyOf("a", "m1", 1, 1, func(c *Copy) { c.Assignment.Scope = "db-2" })}, err: ErrNoData},
-		{name: "data that are not its own", hold: Hold{System: "7"}, copies: []Copy{copyOf("a", "m1", 9, 90, func(c *Copy) { c.System = "8" }), copyOf("b", "m2", 1, 10)}, want: "b/m2"},
+		{name: "data that are not its own", hold: Hold{System: "7"}, copies: []Copy{copyOf("a", "m1", 9, 90, func(c *Copy) { c.System = "8" }), copyOf("b", "m2", 1, 10)}, err: ErrUndecided},
+		{name: "only data that are not its own", hold: Hold{System: "7"}, copies: []Copy{copyOf("a", "m1", 9, 90, func(c *Copy) { c.System = "8" })}, err: ErrUndecided},
+		{name: "an operator knows which are its own", hold: Hold{System: "7", Chosen: "a/m1"}, copies: []Copy{copyOf("a", "m1", 9, 90, func(c *Copy) { c.System = "8" })}, want: "a/m1"},
+		{name: "one whose control file cannot be read", copies: []Copy{copyOf("a", "m1", 0, 0, func(c *Copy) { c.System, c.Unsettled = "", "input/output error" }), copyOf("b", "m2", 1, 10)}, err: ErrUndecided},
+		{name: "its primary is on a host that nobody knows", copies: []Copy{copyOf("a", "m1", 2, 50, streams), copyOf("b", "m2", 2, 60)}, err: ErrUndecided},
+		{name: "… and the one before is known", copies: []Copy{copyOf("a", "m1", 2, 50, streams), copyOf("b", "m2", 1, 60, running)}, err: ErrUndecided},
+		{name: "standbys that stream from their primary", copies: []Copy{copyOf("a", "m1", 2, 50, streams), copyOf("b", "m2", 2, 40, running)}, want: "b/m2"},
+		{name: "a read replica streams from another database", copies: []Copy{copyOf("a", "m1", 2, 50, streams, follows)}, want: "a/m1"},
 		{name: "nobody knows which are its own", copies: []Copy{copyOf("a", "m1", 9, 90, func(c *Copy) { c.System = "8" }), copyOf("b", "m2", 1, 10)}, err: ErrUndecided},
 		{name: "an operator's word", hold: Hold{Chosen: "a/m1"}, copies: []Copy{copyOf("a", "m1", 1, 50), copyOf("b", "m2", 2, 50, running)}, want: "a/m1"},
 		{name: "an operator's word on what is not there", hold: Hold{Chosen: "a/m3"}, copies: []Copy{copyOf("a", "m1", 1, 50)}, err: ErrUndecided},
@@ -67,8 +77,13 @@ func TestElect(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	t.Parallel()
-	said := map[string]Holding{"a": {Home: "2"}, "b": {Home: "1"}}
-	if got := Missing(Home{ID: "2"}, []string{"c", "b", "a"}, said); !slices.Equal(got, []string{"b", "c"}) {
+	said := map[string]Holding{"a": {Home: "2"}, "b": {Home: "1", Hosts: []string{"x"}}}
+	if got := Missing(Home{ID: "2"}, []string{"c", "b", "a"}, said, nil); !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("%q", got)
+	}
+	// Hosts know others that joined after the backup.
+	said = map[string]Holding{"a": {Home: "2", Hosts: []string{"a", "b", "d", "e"}}, "d": {Home: "2", Hosts: []string{"f", "g"}}}
+	if got := Missing(Home{ID: "2"}, []string{"a", "b"}, said, map[string]bool{"b": true, "g": true}); !slices.Equal(got, []string{"e", "f"}) {
 		t.Errorf("%q", got)
 	}
 }

@@ -22,7 +22,7 @@ import (
 var past = []string{
 	state.LiveRoot, state.TaskRoot, state.ResultRoot, state.ReportRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot,
 	state.DeathRoot, state.PleaRoot, state.PassedRoot, state.SwornRoot, state.IncidentRoot, state.AttemptRoot, state.LeadRoot,
-	state.SwitchRoot, state.ControlRoot, state.ElectionRoot, state.HeldRoot, state.HoldingRoot,
+	state.SwitchRoot, state.ControlRoot, state.ElectionRoot, state.HeldRoot, state.HoldingRoot, state.GoneRoot,
 }
 
 // namesApart is how far the numbers of new members are above those that were given out:

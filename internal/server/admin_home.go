@@ -20,11 +20,7 @@ func (s *Server) adminHeld(context.Context, call, admin.Nothing) (admin.Held, er
 	}
 	out := admin.Held{Restored: true, From: home.Value.From, Taken: home.Value.Taken.UTC().Format("2006-01-02T15:04:05Z")}
 	copies, said := s.copies(home.Value.ID)
-	var hosts []string
-	for _, key := range s.Cache.Keys(state.HostRoot) {
-		hosts = append(hosts, state.Tail(key, state.HostRoot))
-	}
-	out.Missing = regain.Missing(home.Value, hosts, said)
+	out.Missing = s.missing(home.Value, said)
 	names, seen := s.databaseNames(), map[string]bool{}
 	for _, c := range copies {
 		id := c.Assignment.Scope
@@ -63,6 +59,41 @@ func (s *Server) copies(id string) (copies []regain.Copy, said map[string]regain
 		}
 	}
 	return copies, said
+}
+
+// missing are the hosts that did not say what they have since the home was restored.
+func (s *Server) missing(home regain.Home, said map[string]regain.Holding) []string {
+	var hosts []string
+	for _, key := range s.Cache.Keys(state.HostRoot) {
+		hosts = append(hosts, state.Tail(key, state.HostRoot))
+	}
+	gone := map[string]bool{}
+	for _, key := range s.Cache.Keys(state.GoneRoot) {
+		gone[state.Tail(key, state.GoneRoot)] = true
+	}
+	return regain.Missing(home, hosts, said, gone)
+}
+
+// awaited: databases wait for what a host says that only other hosts know.
+func (s *Server) awaited(host string) bool {
+	home, err := state.Load[regain.Home](s.Cache, state.Restored())
+	if err != nil || len(s.Cache.Keys(state.HeldRoot)) == 0 {
+		return false
+	}
+	_, said := s.copies(home.Value.ID)
+	return slices.Contains(s.missing(home.Value, said), host)
+}
+
+// elsewhere: another host has told of data of a database that is held.
+func (s *Server) elsewhere(database, host string) bool {
+	home, err := state.Load[regain.Home](s.Cache, state.Restored())
+	if err != nil {
+		return false
+	}
+	copies, _ := s.copies(home.Value.ID)
+	return slices.ContainsFunc(copies, func(c regain.Copy) bool {
+		return c.Assignment.Scope == database && c.Host != host && c.System != ""
+	})
 }
 
 // databaseNames are those of all databases, by resource id.

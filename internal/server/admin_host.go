@@ -140,6 +140,9 @@ func replacement(l plan.Layout, old plan.Placed) (plan.Placed, bool) {
 func (s *Server) adminForgetHost(ctx context.Context, _ call, in admin.HostRequest) (admin.Nothing, error) {
 	return admin.Nothing{}, s.retry(ctx, func() error {
 		if err := s.knownHost(in.Host); err != nil {
+			if s.awaited(in.Host) {
+				return s.commit(ctx, state.Put(state.Gone(in.Host), s.now()))
+			}
 			return err
 		}
 		live, err := state.Load[reconcile.Liveness](s.Cache, state.Live(in.Host))
@@ -150,11 +153,15 @@ func (s *Server) adminForgetHost(ctx context.Context, _ call, in admin.HostReque
 		if err := s.onlyCopies(in.Host); err != nil {
 			return err
 		}
+		var gone []state.Op
+		if len(s.Cache.Keys(state.HeldRoot)) > 0 {
+			gone = append(gone, state.Put(state.Gone(in.Host), s.now())) // others know it still
+		}
 		// Not if the host was heard again meanwhile. Assignments stay: they tell a
 		// host that returns what to delete.
-		return s.commit(ctx, state.Unchanged(state.Live(in.Host), live.Revision),
+		return s.commit(ctx, append(gone, state.Unchanged(state.Live(in.Host), live.Revision),
 			state.Delete(state.Host(in.Host)), state.Delete(state.Live(in.Host)), state.Delete(state.Drain(in.Host)), state.Delete(state.Attempt(in.Host)),
-			state.DeletePrefix(state.Report(in.Host, "")), state.DeletePrefix(state.TaskPrefix(in.Host)))
+			state.DeletePrefix(state.Report(in.Host, "")), state.DeletePrefix(state.TaskPrefix(in.Host)))...)
 	})
 }
 
@@ -163,7 +170,18 @@ func (s *Server) adminForgetHost(ctx context.Context, _ call, in admin.HostReque
 func (s *Server) onlyCopies(host string) error {
 	var held []string
 	for _, d := range s.subjects() {
-		if d.Want.State == member.Absent || !d.Layout.Created {
+		if d.Want.State == member.Absent {
+			continue
+		}
+		if _, _, waits := s.Cache.Raw(state.Hold(d.Want.ID)); waits {
+			here := slices.ContainsFunc(d.Layout.Members, func(m plan.Placed) bool { return m.Host == host })
+			if here && !s.elsewhere(d.Want.ID, host) {
+				return admin.NewError(admin.CodeOnlyCopy, "No other host has told of data of "+d.common.Name+" since the home was restored.",
+					"start the agents of the others, and see howdah home held; or bring the host back; or, if the data are lost: howdah db delete "+d.common.Name)
+			}
+			continue
+		}
+		if !d.Layout.Created {
 			continue
 		}
 		here := slices.ContainsFunc(d.Layout.Members, func(m plan.Placed) bool { return m.Host == host && !m.Leaving })

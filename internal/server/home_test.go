@@ -8,6 +8,7 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/member"
+	"howdah/internal/plan"
 	"howdah/internal/regain"
 	"howdah/internal/state"
 )
@@ -52,5 +53,40 @@ func TestHeldDatabases(t *testing.T) {
 	}
 	if hold, err := state.Get[regain.Hold](t.Context(), w.server.Store, state.Hold(id)); err != nil || hold.Value.Chosen != "a/m1" {
 		t.Errorf("%+v, %v", hold, err)
+	}
+}
+
+// A host that will not come back is forgotten while databases wait for it, if another one
+// has data of them; also one that only other hosts know.
+func TestAHostIsForgottenWhileDatabasesWait(t *testing.T) {
+	w := newWorld(t)
+	u := w.user(t)
+	u.do(newDB)
+	id := w.server.subjects()[0].Want.ID
+	w.put(state.Put(state.Restored(), regain.Home{ID: "r1"}), state.Put(state.Hold(id), regain.Hold{Database: id}),
+		state.Put(state.Host("a"), member.Host{Name: "a"}), state.Put(state.Host("b"), member.Host{Name: "b"}),
+		state.Put(state.Layout(id), plan.Layout{ID: id, Created: true, Members: []plan.Placed{{Name: "m1", Host: "a"}, {Name: "m2", Host: "b"}}}),
+		state.Put(state.Holding("b"), regain.Holding{Home: "r1", Host: "b", Hosts: []string{"a", "b", "later"}}))
+	forget := func(host string) error {
+		_, err := w.server.adminForgetHost(t.Context(), call{}, admin.HostRequest{Host: host})
+		return err
+	}
+	var refused *admin.Error
+	if err := forget("a"); !errors.As(err, &refused) || !strings.Contains(refused.Error(), "No other host") {
+		t.Errorf("nobody else has data: %v", err)
+	}
+	if err := forget("nobody"); !errors.As(err, &refused) {
+		t.Errorf("a host that nobody knows: %v", err)
+	}
+	w.put(state.Put(state.HeldCopy("b", id+".m2"), regain.Copy{Home: "r1", Host: "b", System: "7", Assignment: member.Assignment{Scope: id, Name: "m2"}}))
+	for _, host := range []string{"a", "later"} {
+		if err := forget(host); err != nil {
+			t.Errorf("forget %s: %v", host, err)
+		}
+	}
+	w.put(state.Put(state.Notice("round"), 1))
+	held, err := w.server.adminHeld(t.Context(), call{}, admin.Nothing{})
+	if err != nil || len(held.Missing) > 0 {
+		t.Errorf("%+v, %v", held, err)
 	}
 }

@@ -77,6 +77,7 @@ var Bounds = map[string]Bound{
 	BetweenRoot:          PerPart,
 	RunsRoot:             Leased,
 	RestoredRoot:         PerPart, // one
+	GoneRoot:             PerPart,
 	HeldRoot:             UntilDone,
 	HoldingRoot:          PerPart, // with a key for each member there
 	MetaRoot:             PerPart,

@@ -10,7 +10,8 @@ const Root = "/howdah/"
 // in Bounds.
 const (
 	// SpecRoot: what users asked for. Written by server (API handlers, and the
-	// maintenance window on behalf of a request made earlier).
+	// maintenance window on behalf of a request made earlier), and by reconcile when it
+	// takes a database over since the home was restored.
 	SpecRoot = Root + "spec/"
 	// InstanceRoot, ClusterRoot and EndpointRoot are below SpecRoot, by account,
 	// region and name.
@@ -119,6 +120,8 @@ const (
 	RunsRoot = Root + "runs/"
 	// RestoredRoot: that the state was restored. Written by restore, while nothing runs.
 	RestoredRoot = Root + "restored/"
+	// GoneRoot: hosts that an operator forgot since. Written by server.
+	GoneRoot = RestoredRoot + "gone/"
 	// HeldRoot: databases that were not taken over since. Written by restore; removed by
 	// reconcile.
 	HeldRoot = Root + "held/"
@@ -337,6 +340,9 @@ func Runs(edge string) string { return RunsRoot + edge }
 
 // Restored is the key of the last restoration of the state.
 func Restored() string { return RestoredRoot + "home" }
+
+// Gone is the key of a host that was forgotten since.
+func Gone(host string) string { return GoneRoot + host }
 
 // Hold is the key of a database that was not taken over yet.
 func Hold(database string) string { return HeldRoot + database }
