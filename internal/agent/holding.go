@@ -53,9 +53,7 @@ func (a *Agent) followRestored(ctx context.Context) error {
 		return nil //nolint:nilerr // it was told to end
 	}
 	for sleep(ctx, holdingEvery) {
-		if err := h.list(ctx); err != nil && ctx.Err() == nil {
-			a.Log.Warn("ask which hosts there are", "error", err)
-		}
+		_ = h.list(ctx) // again in a second; etcd may be away for long
 		home, err := state.Load[regain.Home](h.cache, state.Restored())
 		if err != nil {
 			continue

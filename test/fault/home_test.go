@@ -14,6 +14,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/admin"
+	"howdah/internal/engine/patroni"
 	"howdah/internal/state"
 	"howdah/internal/testkit/rig"
 )
@@ -193,7 +194,9 @@ func TestALostHomeThatForgot(t *testing.T) {
 	s.given("doomed", false)
 	backup := s.backup()
 	s.removed("doomed")
-	later := s.leader(s.given("later", false))
+	id := s.given("later", false)
+	later := s.leader(id)
+	s.servesOnWithoutEtcd(id)
 	config, err := s.rig.ConfigAt(later.Address, later.Port)
 	s.must(err, "find the member of later")
 	w := s.writingTo(config)
@@ -217,6 +220,19 @@ func TestALostHomeThatForgot(t *testing.T) {
 	w.nothingLost()
 	// What is held and has no data can be deleted.
 	s.removed("doomed")
+}
+
+// servesOnWithoutEtcd waits until the primary of a new database has written whom it would
+// ask without etcd: it steps down where etcd is lost before.
+func (s *story) servesOnWithoutEtcd(id string) {
+	s.Helper()
+	s.eventually(10*time.Second, func() error {
+		found, err := s.rig.Store.Client.Get(s.Context(), patroni.FailsafeKey(id))
+		if err == nil && found.Count == 0 {
+			err = errors.New("no failsafe key")
+		}
+		return err
+	})
 }
 
 // removed deletes an instance, and waits until it is gone.
