@@ -40,8 +40,9 @@ COPY public.trapped FROM stdin;
 1
 \.
 DO $$ BEGIN PERFORM public.lower(1); END $$;
--- what is PostgreSQL's own, or runs as its owner, is no danger
+-- with its owner's rights it would still change the session
 SELECT public.definer();
+-- what is PostgreSQL's own is no danger, nor what maintenance runs as its owner
 SELECT 1 OPERATOR(public.===) 1 AS same;
 VACUUM ANALYZE public.indexed;
 REINDEX TABLE public.indexed;

@@ -1,12 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * elevate.c
- *		Running something as the admin role on behalf of a user.
+ *		Running something with the rights of a superuser on behalf of a user.
  *
- * What the user could have prepared in the session must not matter to what
- * runs elevated: settings that change the meaning of SQL text are pinned,
- * cached plans are thrown away (they may hold a user's function inlined when
- * that was harmless), and trust.c refuses all functions of users meanwhile.
+ * Either this module makes the admin role the current user, or PostgreSQL
+ * itself takes the rights: it runs the scripts of trusted extensions as the
+ * bootstrap superuser. Both are confined: what the user could have prepared in
+ * the session must not matter to what runs so. Settings that change the meaning
+ * of SQL text are pinned, cached plans are thrown away (they may hold a user's
+ * function inlined when that was harmless), and nothing that a user wrote runs
+ * meanwhile (trust.c). Whether that is so is counted here, and not told by the
+ * current user: a SECURITY DEFINER function is another one for as long as it
+ * runs, but what it does to the session stays.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,23 +21,29 @@
 #include "utils/guc.h"
 #include "utils/plancache.h"
 
-/* how many howdah_run_as_admin are under way */
+/* how many confined runs are under way */
 static int	depth = 0;
 
+/* parallel workers would not know of the depth */
 static const char *const pinned_settings[][2] = {
 	{"array_nulls", "on"},
+	{"default_table_access_method", "heap"},
+	{"max_parallel_maintenance_workers", "0"},
+	{"max_parallel_workers_per_gather", "0"},
+	{"row_security", "on"},
 	{"session_replication_role", "origin"},
 	{"standard_conforming_strings", "on"},
 	{"transform_null_equals", "off"},
 };
 
 static Oid	admin_oid(void);
+static void run_confined(Oid user, void (*run) (void *arg), void *arg);
 static void pin_settings(void);
 static void run_call(void *arg);
 
-/* is something running as the admin role on behalf of a user? */
+/* is something running that a user must have no part in? */
 bool
-howdah_elevated(void)
+howdah_confined(void)
 {
 	return depth > 0;
 }
@@ -50,7 +61,20 @@ howdah_has_superuser_role(void)
 void
 howdah_run_as_admin(void (*run) (void *arg), void *arg)
 {
-	Oid			admin = admin_oid();
+	run_confined(admin_oid(), run, arg);
+}
+
+/* run a statement in which PostgreSQL itself takes the rights of a superuser */
+void
+howdah_run_call_confined(UtilityCall *call)
+{
+	run_confined(InvalidOid, run_call, call);
+}
+
+/* call run(arg), as that user if one is given */
+static void
+run_confined(Oid user, void (*run) (void *arg), void *arg)
+{
 	Oid			save_user;
 	int			save_context;
 	int			save_settings;
@@ -61,8 +85,9 @@ howdah_run_as_admin(void (*run) (void *arg), void *arg)
 	depth++;
 	PG_TRY();
 	{
-		SetUserIdAndSecContext(admin,
-							   save_context | SECURITY_LOCAL_USERID_CHANGE);
+		if (OidIsValid(user))
+			SetUserIdAndSecContext(user,
+								   save_context | SECURITY_LOCAL_USERID_CHANGE);
 		pin_settings();
 		run(arg);
 	}

@@ -6,7 +6,8 @@
  * PostgreSQL keeps these to superusers since their functions run in
  * everybody's sessions. Here a master user may create one on a function that
  * a user owns; trust.c sees to it that such a function does nothing in
- * sessions of the platform and while something runs with superuser rights.
+ * sessions of the platform and while something runs with superuser rights,
+ * be it that PostgreSQL gives these to the script of a trusted extension.
  * Only its SET clauses would take effect there, and could fail, since they
  * come before the function manager's hook: such functions may have none.
  *
@@ -22,6 +23,7 @@
 #include "catalog/pg_event_trigger.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "commands/event_trigger.h"
 #include "miscadmin.h"
 #include "parser/parse_func.h"
 #include "parser/parse_type.h"
@@ -72,6 +74,43 @@ howdah_guard_event_trigger(UtilityCall *call)
 		default:
 			return false;
 	}
+}
+
+/*
+ * Run a statement between the event triggers that are for it, where PostgreSQL
+ * would have them inside of what run does with superuser rights. So they run as
+ * the user, who sees CREATE EXTENSION as any other statement: the triggers for
+ * its start before anything is checked, the others when nothing of the rights is
+ * left.
+ */
+void
+howdah_run_between_triggers(UtilityCall *call, void (*run) (UtilityCall *call))
+{
+	Node	   *node = call->pstmt->utilityStmt;
+	UtilityCall inner = *call;
+	bool		has_state;
+
+	if (call->context == PROCESS_UTILITY_SUBCOMMAND)
+	{
+		run(call);
+		return;
+	}
+	/* for PostgreSQL, a part of a statement fires no event triggers */
+	inner.context = PROCESS_UTILITY_SUBCOMMAND;
+	has_state = EventTriggerBeginCompleteQuery();
+	PG_TRY();
+	{
+		EventTriggerDDLCommandStart(node);
+		run(&inner);
+		EventTriggerSQLDrop(node);
+		EventTriggerDDLCommandEnd(node);
+	}
+	PG_FINALLY();
+	{
+		if (has_state)
+			EventTriggerEndCompleteQuery();
+	}
+	PG_END_TRY();
 }
 
 /* run the statement as the admin role, or leave it to PostgreSQL to refuse */

@@ -10,9 +10,9 @@
  * may drop, update and move it; the admin role owns what the script made.
  *
  * The script of an extension is trusted, its surroundings are not: the target
- * schema must be the user's to create in, and trust.c lets no function of a
- * user run meanwhile. Extensions that CASCADE pulls in are checked as they
- * are created, by the object access hook.
+ * schema must be the user's to create in, and trust.c lets nothing of a user run
+ * meanwhile, whoever gives the script its rights. Extensions that CASCADE pulls
+ * in are checked as they are created, by the object access hook.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,8 +57,17 @@ typedef struct Creation
 typedef struct ControlFile
 {
 	bool		needs_superuser;	/* it, or a missing required one, is not trusted */
+	bool		runs_as_superuser;	/* a script of these does, trusted or not */
 	char	   *schema;			/* where it insists to be, or NULL */
 } ControlFile;
+
+/* with which rights a statement runs */
+typedef enum Rights
+{
+	AS_USER,
+	AS_TRUSTED,					/* PostgreSQL switches to the bootstrap superuser */
+	AS_ADMIN
+} Rights;
 
 /* the user's statement on extensions under way, or NULL */
 static Creation *creation = NULL;
@@ -78,10 +87,11 @@ static void check_database(const char *name);
 static DefElem *find_option(List *options, const char *name);
 static const char *string_option(List *options, const char *name);
 static ControlFile read_control_file(const char *name, const char *version);
-static void guard_create(UtilityCall *call, CreateExtensionStmt *stmt);
-static void guard_update(UtilityCall *call, AlterExtensionStmt *stmt);
-static void guard_move(UtilityCall *call, AlterObjectSchemaStmt *stmt);
-static void run_watched(UtilityCall *call, Oid updated, bool elevated);
+static void guard_create(UtilityCall *call);
+static void guard_update(UtilityCall *call);
+static void guard_move(UtilityCall *call);
+static Rights rights_for(const ControlFile *control, bool elevated);
+static void run_watched(UtilityCall *call, Oid updated, Rights rights);
 static void run_and_hand_over(void *arg);
 static void hand_over_extension(Oid extension, Oid owner);
 
@@ -102,10 +112,10 @@ howdah_guard_extension(UtilityCall *call)
 	switch (nodeTag(node))
 	{
 		case T_CreateExtensionStmt:
-			guard_create(call, (CreateExtensionStmt *) node);
+			howdah_run_between_triggers(call, guard_create);
 			return true;
 		case T_AlterExtensionStmt:
-			guard_update(call, (AlterExtensionStmt *) node);
+			howdah_run_between_triggers(call, guard_update);
 			return true;
 		case T_AlterExtensionContentsStmt:
 			ereport(ERROR,
@@ -116,7 +126,7 @@ howdah_guard_extension(UtilityCall *call)
 		case T_AlterObjectSchemaStmt:
 			if (((AlterObjectSchemaStmt *) node)->objectType != OBJECT_EXTENSION)
 				return false;
-			guard_move(call, (AlterObjectSchemaStmt *) node);
+			howdah_run_between_triggers(call, guard_move);
 			return true;
 		default:
 			return false;
@@ -125,8 +135,9 @@ howdah_guard_extension(UtilityCall *call)
 
 /* CREATE EXTENSION */
 static void
-guard_create(UtilityCall *call, CreateExtensionStmt *stmt)
+guard_create(UtilityCall *call)
 {
+	CreateExtensionStmt *stmt = (CreateExtensionStmt *) call->pstmt->utilityStmt;
 	ControlFile control;
 	bool		elevated;
 
@@ -143,13 +154,14 @@ guard_create(UtilityCall *call, CreateExtensionStmt *stmt)
 	check_target_schema(stmt, &control, elevated);
 	if (elevated)
 		check_database(stmt->extname);
-	run_watched(call, InvalidOid, elevated);
+	run_watched(call, InvalidOid, rights_for(&control, elevated));
 }
 
 /* ALTER EXTENSION ... UPDATE */
 static void
-guard_update(UtilityCall *call, AlterExtensionStmt *stmt)
+guard_update(UtilityCall *call)
 {
+	AlterExtensionStmt *stmt = (AlterExtensionStmt *) call->pstmt->utilityStmt;
 	Oid			extension = get_extension_oid(stmt->extname, true);
 	ControlFile control;
 	bool		elevated;
@@ -164,26 +176,35 @@ guard_update(UtilityCall *call, AlterExtensionStmt *stmt)
 		check_owner(stmt->extname);
 		check_database(stmt->extname);
 	}
-	run_watched(call, extension, elevated);
+	run_watched(call, extension, rights_for(&control, elevated));
 }
 
 /* ALTER EXTENSION ... SET SCHEMA: the members belong to the admin role */
 static void
-guard_move(UtilityCall *call, AlterObjectSchemaStmt *stmt)
+guard_move(UtilityCall *call)
 {
+	AlterObjectSchemaStmt *stmt = (AlterObjectSchemaStmt *) call->pstmt->utilityStmt;
 	const char *name = strVal(stmt->object);
 
 	check_allowed(name);
 	if (!howdah_has_superuser_role() ||
 		!OidIsValid(get_extension_oid(name, true)))
 	{
-		run_watched(call, InvalidOid, false);
+		run_watched(call, InvalidOid, AS_USER);
 		return;
 	}
 	check_owner(name);
 	check_not_system_schema(stmt->newschema);
 	check_create_in_schema(stmt->newschema);
-	run_watched(call, InvalidOid, true);
+	run_watched(call, InvalidOid, AS_ADMIN);
+}
+
+static Rights
+rights_for(const ControlFile *control, bool elevated)
+{
+	if (elevated)
+		return AS_ADMIN;
+	return control->runs_as_superuser ? AS_TRUSTED : AS_USER;
 }
 
 /* refuse extensions that are not in the list */
@@ -311,7 +332,9 @@ read_control_file(const char *name, const char *version)
 	"  JOIN pg_catalog.pg_available_extensions a"
 	"   ON a.name = ANY (v.requires) AND a.installed_version IS NULL)"
 	"SELECT coalesce(bool_or(v.superuser AND NOT v.trusted), false),"
-	"  max(v.schema::text) FILTER (WHERE v.name = $1::name)"
+	"  max(v.schema::text) FILTER (WHERE v.name = $1::name),"
+	"  EXISTS (SELECT FROM needed JOIN pg_catalog.pg_available_extension_versions USING (name)"
+	"   WHERE superuser)"
 	" FROM needed n"
 	" JOIN pg_catalog.pg_available_extension_versions v"
 	"  ON v.name = n.name AND v.version = n.version";
@@ -334,6 +357,8 @@ read_control_file(const char *name, const char *version)
 		elog(ERROR, "could not look up extension \"%s\"", name);
 	control.needs_superuser =
 		strcmp(SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1), "t") == 0;
+	control.runs_as_superuser =
+		strcmp(SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 3), "t") == 0;
 	schema = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
 	control.schema = schema ? MemoryContextStrdup(context, schema) : NULL;
 	SPI_finish();
@@ -343,7 +368,7 @@ read_control_file(const char *name, const char *version)
 
 /* run the statement and see what it creates */
 static void
-run_watched(UtilityCall *call, Oid updated, bool elevated)
+run_watched(UtilityCall *call, Oid updated, Rights rights)
 {
 	Creation	mine = {NIL, NIL, CurrentMemoryContext, GetUserId(), updated, call};
 	Creation   *outer = creation;
@@ -351,8 +376,10 @@ run_watched(UtilityCall *call, Oid updated, bool elevated)
 	creation = &mine;
 	PG_TRY();
 	{
-		if (elevated)
+		if (rights == AS_ADMIN)
 			howdah_run_as_admin(run_and_hand_over, &mine);
+		else if (rights == AS_TRUSTED)
+			howdah_run_call_confined(call);
 		else
 			howdah_run(call);
 	}
@@ -418,6 +445,8 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub_id,
 {
 	if (next_object_access)
 		next_object_access(access, class, object, sub_id, arg);
+	if (access == OAT_FUNCTION_EXECUTE)
+		howdah_check_execute(object);
 	if (creation == NULL || access != OAT_POST_CREATE)
 		return;
 

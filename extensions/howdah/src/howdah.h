@@ -47,10 +47,11 @@ extern void howdah_run(UtilityCall *call);
 extern Node *howdah_private_copy(UtilityCall *call);
 extern bool howdah_listed(const char *list, const char *name);
 
-/* elevate.c: running something as the admin role */
+/* elevate.c: running something with the rights of a superuser */
 extern void howdah_run_as_admin(void (*run) (void *arg), void *arg);
 extern void howdah_run_call_as_admin(UtilityCall *call);
-extern bool howdah_elevated(void);
+extern void howdah_run_call_confined(UtilityCall *call);
+extern bool howdah_confined(void);
 extern bool howdah_has_superuser_role(void);
 
 /*
@@ -63,6 +64,8 @@ extern bool howdah_guard_extension(UtilityCall *call);
 extern bool howdah_guard_database(UtilityCall *call);
 extern bool howdah_guard_tablespace(UtilityCall *call);
 extern bool howdah_guard_event_trigger(UtilityCall *call);
+extern void howdah_run_between_triggers(UtilityCall *call,
+										void (*run) (UtilityCall *call));
 extern bool howdah_guard_connection(UtilityCall *call);
 extern bool howdah_guard_catalog(UtilityCall *call);
 
@@ -73,6 +76,7 @@ extern bool howdah_role_is_protected(Oid role);
 extern void howdah_extension_init(void);
 extern void howdah_trust_init(void);
 extern bool howdah_is_user_code(Oid function, Oid *rettype);
+extern void howdah_check_execute(Oid function);
 
 /* connection.c: what trust.c puts in the place of some functions */
 extern bool howdah_is_connecting(Oid function);

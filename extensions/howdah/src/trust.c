@@ -1,19 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * trust.c
- *		No function of a user runs with superuser rights.
+ *		No function of a user runs while something has superuser rights.
  *
  * A user who is not a superuser owns functions, operators, triggers and
  * databases with settings like search_path, all of which can make somebody
  * else's statement call a function of that user. With the function manager's
- * hook such a call is refused when the current user is a superuser, or could
- * be again by giving up a role: in the platform's own sessions, in extension
- * scripts, and in whatever this module runs as the admin role. In the
- * platform's sessions, event triggers of users are passed over instead, so
- * that nobody can hinder the platform.
+ * hook such a call is refused in the platform's own sessions, in what this
+ * module or PostgreSQL runs as a superuser for a user (elevate.c), and inside
+ * of SECURITY DEFINER functions of superusers. Event triggers of users are
+ * passed over there instead, so that nobody can hinder the platform.
  *
- * User code that is confined to its owner's rights (index expressions during
- * maintenance, SECURITY DEFINER functions) is harmless and not touched.
+ * It makes no difference whether the user's function is SECURITY DEFINER. Its
+ * rights would be its owner's alone, but what it sets by set_config, such as
+ * search_path, is there when the caller goes on with all of its rights. So the
+ * current user says nothing about what may run: what is under way does.
+ *
+ * Where PostgreSQL itself confines code to a user (index expressions during
+ * maintenance, materialized views) it undoes what was set: that is not touched.
  *
  * The same file shields the sessions of the platform's logins that are not
  * superusers (replication, monitoring) from pg_terminate_backend.
@@ -29,19 +33,27 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
+#include "utils/memutils.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
+
+/* the calls of SECURITY DEFINER functions of superusers that are under way */
+static List *definers = NIL;
 
 static needs_fmgr_hook_type next_needs_fmgr_hook;
 static fmgr_hook_type next_fmgr_hook;
 
 static bool needs_check(Oid function);
 static void check_call(FmgrHookEventType event, FmgrInfo *flinfo, Datum *arg);
+static void note_definer(FmgrHookEventType event, FmgrInfo *flinfo);
+static bool is_superusers_definer(Oid function);
 static void refuse_call(Oid function);
 static bool in_platform_session(void);
-static bool has_superuser_within_reach(void);
+static bool is_lifted(void);
+static bool refuses(void);
 static Datum do_nothing(PG_FUNCTION_ARGS);
-static void shield_session(XactEvent event, void *arg);
+static void at_transaction_event(XactEvent event, void *arg);
+static void shield_session(void);
 
 /* install the hooks */
 void
@@ -51,7 +63,7 @@ howdah_trust_init(void)
 	needs_fmgr_hook = needs_check;
 	next_fmgr_hook = fmgr_hook;
 	fmgr_hook = check_call;
-	RegisterXactCallback(shield_session, NULL);
+	RegisterXactCallback(at_transaction_event, NULL);
 }
 
 /* is the owner of this function no superuser? Tells its result type too. */
@@ -72,10 +84,12 @@ howdah_is_user_code(Oid function, Oid *rettype)
 /*
  * needs_fmgr_hook: called when a function is looked up, and by the planner
  * before it inlines one. The answer must hold until the call. It does where
- * superuser rights come between statements, or by howdah_run_as_admin, which
+ * superuser rights come between statements, or with what elevate.c runs, which
  * drops cached plans; event triggers are looked up for every call. Inside a
  * SECURITY DEFINER function of a superuser a plan may be older than the
  * rights: such functions must set their search_path, here as anywhere.
+ *
+ * SECURITY DEFINER functions are not asked for: the hook sees all of them.
  */
 static bool
 needs_check(Oid function)
@@ -88,7 +102,7 @@ needs_check(Oid function)
 		return false;
 	if (!howdah_is_user_code(function, &rettype))
 		return howdah_is_connecting(function);
-	return rettype == EVENT_TRIGGEROID || has_superuser_within_reach();
+	return rettype == EVENT_TRIGGEROID || refuses();
 }
 
 /* fmgr_hook: called before and after the calls of these functions */
@@ -105,14 +119,61 @@ check_call(FmgrHookEventType event, FmgrInfo *flinfo, Datum *arg)
 	}
 	else if (event == FHET_START && !IsBinaryUpgrade)
 	{
-		if (rettype == EVENT_TRIGGEROID && in_platform_session())
+		if (rettype == EVENT_TRIGGEROID &&
+			(is_lifted() || in_platform_session()))
 			flinfo->fn_addr = do_nothing;
-		else if (has_superuser_within_reach() &&
-				 (howdah_elevated() || !howdah_superuser_runs_user_code))
+		else if (refuses())
 			refuse_call(flinfo->fn_oid);
 	}
 	if (next_fmgr_hook)
 		next_fmgr_hook(event, flinfo, arg);
+	note_definer(event, flinfo);
+}
+
+/* object_access_hook: what is called without the function manager, as aggregates */
+void
+howdah_check_execute(Oid function)
+{
+	Oid			rettype;
+
+	if (is_lifted() && howdah_is_user_code(function, &rettype))
+		refuse_call(function);
+}
+
+/*
+ * Keep track of the SECURITY DEFINER functions of superusers. Calls end in the
+ * order in which they began, by an error too, and nothing here fails then.
+ */
+static void
+note_definer(FmgrHookEventType event, FmgrInfo *flinfo)
+{
+	if (event == FHET_START)
+	{
+		if (is_superusers_definer(flinfo->fn_oid))
+		{
+			MemoryContext save = MemoryContextSwitchTo(TopMemoryContext);
+
+			definers = lappend(definers, flinfo);
+			MemoryContextSwitchTo(save);
+		}
+	}
+	else if (definers != NIL && llast(definers) == flinfo)
+		definers = list_delete_last(definers);
+}
+
+static bool
+is_superusers_definer(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	bool		found;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	found = form->prosecdef && superuser_arg(form->proowner);
+	ReleaseSysCache(tuple);
+	return found;
 }
 
 static void
@@ -123,7 +184,7 @@ refuse_call(Oid function)
 			 errmsg("function %s may not run with superuser rights",
 					format_procedure_qualified(function)),
 			 errdetail("Its owner is not a superuser."),
-			 howdah_elevated() ? 0 :
+			 is_lifted() ? 0 :
 			 errhint("If you trust it, turn on howdah.superuser_runs_user_code.")));
 }
 
@@ -140,16 +201,23 @@ in_platform_session(void)
 		superuser_arg(MyProc->roleId);
 }
 
+/* has something the rights of a superuser that a user's session lent them to? */
+static bool
+is_lifted(void)
+{
+	return howdah_confined() || definers != NIL;
+}
+
 /*
- * Has the code that runs now superuser rights, or could it get them by RESET
- * ROLE? PostgreSQL refuses that where it has confined code to a user.
+ * Are functions of users refused now? In a security-restricted operation
+ * PostgreSQL undoes what they set, and gives them no way back.
  */
 static bool
-has_superuser_within_reach(void)
+refuses(void)
 {
-	return superuser() ||
-		(!InLocalUserIdChange() && !InSecurityRestrictedOperation() &&
-		 in_platform_session());
+	return is_lifted() ||
+		(!howdah_superuser_runs_user_code && in_platform_session() &&
+		 (superuser() || !InSecurityRestrictedOperation()));
 }
 
 /* stands in for an event trigger's function */
@@ -159,20 +227,31 @@ do_nothing(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* XactCallback */
+static void
+at_transaction_event(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_PRE_COMMIT)
+		shield_session();
+	else if (event == XACT_EVENT_ABORT)
+	{
+		list_free(definers);
+		definers = NIL;
+	}
+}
+
 /*
- * Transaction callback, of use in the transaction in which a session
- * authenticates. pg_signal_backend allows to end any session that is not a
+ * Of use in the transaction in which a session authenticates. pg_signal_backend allows to end any session that is not a
  * superuser's, by PGPROC.roleId; show the admin role there for the platform's
  * other logins, or a master user could keep cutting off the standbys.
  */
 static void
-shield_session(XactEvent event, void *arg)
+shield_session(void)
 {
 	static bool done = false;
 	Oid			admin;
 
-	if (done || event != XACT_EVENT_PRE_COMMIT ||
-		MyProc == NULL || !OidIsValid(MyProc->roleId))
+	if (done || MyProc == NULL || !OidIsValid(MyProc->roleId))
 		return;
 	done = true;
 	if (superuser_arg(MyProc->roleId) || !howdah_role_is_protected(MyProc->roleId))
