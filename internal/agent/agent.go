@@ -79,6 +79,9 @@ type Agent struct {
 	listen string
 	logins int
 
+	// admission says what may be started; nil: it was not asked yet which primaries are lost.
+	admission atomic.Pointer[admission]
+
 	// undescribed: the state does not know any more what was told of this host.
 	undescribed atomic.Bool
 

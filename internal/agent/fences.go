@@ -61,8 +61,10 @@ func (a *Agent) followFences(ctx context.Context) error {
 	follow.Go(func() { _ = cache.Run(ctx) })
 	follow.Go(func() { f.reports.run(ctx) })
 	defer follow.Wait()
-	if cache.Loaded(ctx) != nil {
-		return nil
+	for cache.Loaded(ctx) != nil { // members wait for it
+		if !sleep(ctx, time.Second) {
+			return nil
+		}
 	}
 	for {
 		select {
@@ -85,6 +87,7 @@ func (f *fences) stop() {
 // update makes this host do what the open cases ask for.
 func (f *fences) update(ctx context.Context, open []state.Record[fence.Case]) {
 	var wanted []cut
+	found := &admission{tried: map[*runner]bool{}}
 	current := map[string]bool{}
 	for _, record := range open {
 		c := record.Value
@@ -92,14 +95,18 @@ func (f *fences) update(ctx context.Context, open []state.Record[fence.Case]) {
 		if !c.Wanted() {
 			continue
 		}
+		found.lost = append(found.lost, c)
 		for _, r := range f.ownStandbys(c) {
 			wanted = append(wanted, cut{from: c, standby: r})
+			found.tried[r] = true
 		}
 	}
 	// Cut first: everything else waits for it.
-	if err := f.agent.cut.sync(ctx, wanted, f.reports.made); err != nil {
-		f.agent.Log.Error("cut off a lost primary", "error", err)
+	found.err = f.agent.cut.sync(ctx, wanted, f.reports.made)
+	if found.err != nil {
+		f.agent.Log.Error("cut off a lost primary", "error", found.err)
 	}
+	f.agent.admission.Store(found)
 	for _, record := range open {
 		f.follow(ctx, record.Value)
 	}

@@ -72,7 +72,7 @@ func (r *runner) findPatroni(ctx context.Context) bool {
 // startPatroni starts Patroni, after everything that it needs is in place.
 func (r *runner) startPatroni(ctx context.Context) {
 	now := time.Now()
-	if !r.retry.ready(now) {
+	if !r.retry.ready(now) || !r.mayStart() {
 		return
 	}
 	r.retry.attempt(now)
