@@ -87,6 +87,8 @@ func (r *runner) addProblem(report *member.Report, s sight) {
 		report.Problem = member.StorageLow
 	case report.Ready && report.InRecovery && !report.Streaming:
 		report.Problem = member.NotReplicating
+	case report.Ready && r.lacksModule(s.facts) != "":
+		report.Problem, report.Detail = member.NoModule, r.lacksModule(s.facts)
 	case !report.Ready && s.detail != "":
 		report.Detail = s.detail
 	}

@@ -13,6 +13,10 @@ import (
 func TestAddProblem(t *testing.T) {
 	replica := member.Report{Ready: true, InRecovery: true, Streaming: true}
 	limited := member.Assignment{Limits: member.Limits{StorageBytes: 1000}}
+	guarded, own := limited, limited
+	guarded.Cluster.Parameters = map[string]string{"shared_preload_libraries": "pg_stat_statements, howdah"}
+	own.Parameters = map[string]string{"shared_preload_libraries": "howdah,auto_explain"}
+	loaded := func(libraries string) sight { return sight{facts: postgres.Facts{Libraries: libraries}} }
 	cases := []struct {
 		name   string
 		want   member.Assignment
@@ -35,6 +39,13 @@ func TestAddProblem(t *testing.T) {
 			"a lost slot of a server that is gone", limited, member.Report{},
 			sight{facts: postgres.Facts{LostSlots: []string{"a"}}}, member.None, "",
 		},
+		{"without the module", guarded, member.Report{Ready: true}, loaded("pg_stat_statements"), member.NoModule, "it was started with shared_preload_libraries = 'pg_stat_statements'"},
+		{"without the module that is in settings of its own", own, replica, loaded(""), member.NoModule, "it was started with shared_preload_libraries = ''"},
+		{"with another module of a similar name", guarded, replica, loaded("howdah_too"), member.NoModule, "it was started with shared_preload_libraries = 'howdah_too'"},
+		{"with the module, among others", guarded, replica, loaded(`auto_explain, "howdah", pg_prewarm`), member.None, ""},
+		{"without a module that is not wanted", limited, replica, loaded(""), member.None, ""},
+		{"it is not known what it has loaded", guarded, member.Report{}, loaded(""), member.None, ""},
+		{"without the module, and full", guarded, member.Report{Ready: true, StorageBytes: 1000}, loaded(""), member.StorageFull, ""},
 		{"no login", limited, member.Report{}, sight{detail: "refused"}, member.None, "refused"},
 		{
 			"a problem of the processes comes first", limited,

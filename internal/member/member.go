@@ -104,6 +104,7 @@ const (
 	CommitsWait    Problem = "commits-wait"    // commits wait long for standbys
 	StartFails     Problem = "start-fails"     // processes end again and again
 	NotReplicating Problem = "not-replicating" // a replica without a stream
+	NoModule       Problem = "no-module"       // PostgreSQL runs without our module
 	NoRoom         Problem = "no-room"         // for a copy beside data that are kept until it is there
 	CannotContain  Problem = "cannot-contain"  // processes could not be killed
 	Hangs          Problem = "hangs"           // PostgreSQL does not answer, or its disk does not

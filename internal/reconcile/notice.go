@@ -98,7 +98,7 @@ var told = []member.Problem{member.Hangs, member.DiskFull, member.SlotLost, memb
 // urgency is the place of a problem in that order. One that is not in it hides all
 // others, save for those that an agent only sees when there is none of them.
 func urgency(p member.Problem) int {
-	if p == member.None || p == member.NotReplicating {
+	if p == member.None || p == member.NotReplicating || p == member.NoModule {
 		return len(told)
 	}
 	return slices.Index(told, p)

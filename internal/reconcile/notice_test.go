@@ -209,6 +209,11 @@ func TestUrgencyCoversAllThatIsTold(t *testing.T) {
 	if urgency(member.None) <= urgency(member.StorageLow) || urgency(member.PortTaken) >= 0 {
 		t.Error("none is the least urgent, and others hide all")
 	}
+	for _, p := range []member.Problem{member.NotReplicating, member.NoModule} {
+		if urgency(p) != urgency(member.None) {
+			t.Errorf("%s hides others: %d", p, urgency(p))
+		}
+	}
 	if problemKey(member.StorageFull, plan.Placed{Name: "m1", Seat: "i1"}) == problemKey(member.StorageFull, plan.Placed{Name: "m2", Seat: "i2"}) {
 		t.Error("two seats share a key")
 	}

@@ -337,11 +337,22 @@ func (s *Server) explain(d subject, m plan.Placed, r member.Report) (command, te
 		return "", "its processes could not be killed" + inBrackets(r.Detail) + ": end them by hand on the host, or reboot it"
 	case member.Hangs:
 		return "howdah host drain " + m.Host, "its PostgreSQL hangs" + inBrackets(r.Detail) + ": look at the disk of the host; a standby that is in sync takes over"
+	case member.NoModule:
+		return restartCommand(d, m), "its PostgreSQL runs without the module howdah" + inBrackets(r.Detail) + ": restart it, when that may be"
 	case member.BadAssignment:
 		return "", "the agent refused its assignment" + inBrackets(r.Detail) + ": please report this"
 	default:
 		return "howdah db show " + name, string(r.Problem) + inBrackets(r.Detail)
 	}
+}
+
+// restartCommand restarts a member that lacks what only a start brings: a primary by a
+// failover, where another one may lead. A reboot also restarts standbys that lack it.
+func restartCommand(d subject, m plan.Placed) string {
+	if m.Name == d.Leader && len(d.sync.Standbys) > 0 {
+		return "howdah db failover " + d.common.Name
+	}
+	return "howdah db reboot " + d.common.Name
 }
 
 // growCommand doubles the storage of an instance.

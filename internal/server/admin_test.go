@@ -194,6 +194,7 @@ func TestStatusExplainsWhatMembersReport(t *testing.T) {
 		{"no-room", "no room for a copy beside them (exit 1)", "howdah host drain " + d.Members[0].Host},
 		{"cannot-contain", "could not be killed", ""},
 		{"hangs", "its PostgreSQL hangs (exit 1)", "howdah host drain " + d.Members[0].Host},
+		{"no-module", "without the module howdah (exit 1)", "howdah db reboot orders"},
 		{"port-taken", "moves to another", ""},
 	}
 	for _, c := range cases {
@@ -205,6 +206,27 @@ func TestStatusExplainsWhatMembersReport(t *testing.T) {
 				}
 			}
 			return fmt.Errorf("%s: problems %+v", c.problem, status(t, s).Problems)
+		})
+	}
+}
+
+// Who lacks what only a start brings is restarted: the primary by a failover, where that can be.
+func TestStatusSaysHowAMemberIsRestarted(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	create(t, s, "orders", true)
+	for _, m := range database(t, s, "orders").Members {
+		want := "howdah db reboot orders"
+		if m.Role == "primary" {
+			want = "howdah db failover orders"
+		}
+		s.Break(database(t, s, "orders").ResourceID+"."+m.Name, "no-module", "")
+		testkit.Eventually(t, 5*time.Second, func() error {
+			for _, p := range status(t, s).Problems {
+				if p.Code == "no-module" && strings.HasPrefix(p.Text, m.Name+" ") && p.Command == want {
+					return nil
+				}
+			}
+			return fmt.Errorf("%s: problems %+v", m.Name, status(t, s).Problems)
 		})
 	}
 }

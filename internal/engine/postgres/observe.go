@@ -29,6 +29,9 @@ type Facts struct {
 	// Waiting are the commits that wait for synchronous standbys, each by a name that no
 	// other commit has.
 	Waiting []string
+	// Libraries are those that the server loaded when it was started, whatever its
+	// configuration says by now.
+	Libraries string
 }
 
 // Position is how far a primary has written: to memory, and to its disk.
@@ -51,7 +54,8 @@ SELECT r.recovery,
        ELSE coalesce(extract(epoch FROM now() - pg_last_xact_replay_timestamp()), 0) END::float8,
   CASE WHEN r.recovery THEN pg_is_wal_replay_paused() ELSE false END,
   ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE wal_status = 'lost'),
-  ARRAY(SELECT concat_ws('/', pid, query_start, backend_xid) FROM pg_stat_activity WHERE wait_event = 'SyncRep')
+  ARRAY(SELECT concat_ws('/', pid, query_start, backend_xid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'),
+  current_setting('shared_preload_libraries')
 FROM (SELECT pg_is_in_recovery() AS recovery) r`
 
 // Observe asks a server for its facts. Any role with pg_monitor may.
@@ -59,7 +63,7 @@ func Observe(ctx context.Context, conn *pgx.Conn) (Facts, error) {
 	var f Facts
 	var position *string
 	var inserted, flushed string
-	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &inserted, &flushed, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots, &f.Waiting)
+	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &inserted, &flushed, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots, &f.Waiting, &f.Libraries)
 	if err != nil {
 		return Facts{}, fmt.Errorf("observe server: %w", err)
 	}
