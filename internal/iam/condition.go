@@ -21,6 +21,16 @@ var Keys = []string{
 	"rds:es-tag/", "rds:pg-tag/", "rds:cluster-pg-tag/",
 }
 
+// OfResource are those of Keys whose values depend on what a resource is like, and not
+// on the request alone.
+var OfResource = []string{
+	"aws:ResourceTag/",
+	"rds:DatabaseClass", "rds:DatabaseEngine", "rds:DatabaseName", "rds:MultiAz", "rds:Piops",
+	"rds:StorageEncrypted", "rds:StorageSize",
+	"rds:cluster-endpoint-tag/", "rds:cluster-tag/", "rds:db-tag/", "rds:og-tag/", "rds:subgrp-tag/",
+	"rds:es-tag/", "rds:pg-tag/", "rds:cluster-pg-tag/",
+}
+
 // condition is one operator with one key and the values it is compared with.
 type condition struct {
 	key      string // normal form
@@ -189,8 +199,11 @@ func newCondition(name, key string, values many[scalar]) (condition, error) {
 	return c, nil
 }
 
-func knownKey(key string) bool {
-	return slices.ContainsFunc(Keys, func(known string) bool {
+func knownKey(key string) bool { return isOneOf(Keys, key) }
+
+// isOneOf: a key is in a list such as Keys.
+func isOneOf(list []string, key string) bool {
+	return slices.ContainsFunc(list, func(known string) bool {
 		if strings.HasSuffix(known, "/") {
 			return len(key) > len(known) && strings.EqualFold(key[:len(known)], known)
 		}
@@ -230,6 +243,12 @@ func (c condition) holds(context map[string][]string) bool {
 		return !slices.ContainsFunc(have, func(v string) bool { return !c.one(v) })
 	}
 	return slices.ContainsFunc(have, c.one)
+}
+
+// unknown: the value depends on a resource that nobody could look at.
+func (c condition) unknown(context map[string][]string) bool {
+	_, given := context[c.key]
+	return !given && isOneOf(OfResource, c.key)
 }
 
 // one compares one value of the request with all of the policy.

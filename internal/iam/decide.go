@@ -10,6 +10,10 @@ type Request struct {
 	// Context are the values of condition keys, by name. Names with a variable part,
 	// such as aws:RequestTag/team, count with any case before the slash.
 	Context map[string][]string
+	// Blind says that nobody could find out what the resource is like: the values of
+	// OfResource that Context lacks may be any. A statement that denies by them denies
+	// then, and one that allows by them does not allow.
+	Blind bool
 }
 
 // Decision is the answer to a request.
@@ -27,7 +31,7 @@ func (p *Policy) Decide(r Request) Decision {
 	context := normal(r.Context)
 	decision := NotAllowed
 	for _, s := range p.statements {
-		if !s.actions.matchAction(r.Action) || !s.resources.matchResource(r.Resource, r.AnyCase) || !s.holds(context) {
+		if !s.actions.matchAction(r.Action) || !s.resources.matchResource(r.Resource, r.AnyCase) || !s.holds(context, r.Blind) {
 			continue
 		}
 		if s.deny {
@@ -38,9 +42,13 @@ func (p *Policy) Decide(r Request) Decision {
 	return decision
 }
 
-func (s statement) holds(context map[string][]string) bool {
+func (s statement) holds(context map[string][]string, blind bool) bool {
 	for _, c := range s.conditions {
-		if !c.holds(context) {
+		holds := c.holds(context)
+		if blind && c.unknown(context) {
+			holds = s.deny
+		}
+		if !holds {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package iam
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -146,6 +147,51 @@ func TestAnyCase(t *testing.T) {
 			if got := others.Decide(r); got == want {
 				t.Errorf("all but %s, %s, any case %v: %d too", test.pattern, test.arn, anyCase, got)
 			}
+		}
+	}
+}
+
+// TestBlind: what nobody could look up may be anything. So a statement that denies by it
+// denies, and one that allows by it does not allow.
+func TestBlind(t *testing.T) {
+	deny := func(operator, key, values string) string {
+		return `[` + all + `,` + strings.Replace(when(operator, key, values), "Allow", "Deny", 1) + `]`
+	}
+	for _, test := range []struct {
+		name, statements string
+		context          map[string][]string
+		seen, blind      Decision
+	}{
+		{"a deny by a tag", deny("StringEquals", "aws:ResourceTag/team", `"blue"`), nil, Allowed, Denied},
+		{"a deny unless it has a tag", deny("StringNotEquals", "aws:ResourceTag/team", `"blue"`), nil, Denied, Denied},
+		{"a deny by a tag that there may be", deny("StringEqualsIfExists", "aws:ResourceTag/team", `"blue"`), nil, Denied, Denied},
+		{"a deny by RDS's own name for tags", deny("StringLike", "rds:db-tag/team", `"b*"`), nil, Allowed, Denied},
+		{"a deny without tags", deny("Null", "aws:ResourceTag/team", `"true"`), nil, Denied, Denied},
+		{"a deny with tags", deny("Null", "aws:ResourceTag/team", `"false"`), nil, Allowed, Denied},
+		{"a deny by what it is like", deny("StringEquals", "rds:DatabaseClass", `"db.r5.large"`), nil, Allowed, Denied},
+		{"a deny by what the request says", deny("StringEquals", "rds:DatabaseClass", `"db.r5.large"`), with("rds:DatabaseClass", "db.t3.micro"), Allowed, Allowed},
+		{"a deny by the request's tags", deny("StringEquals", "aws:RequestTag/team", `"blue"`), nil, Allowed, Allowed},
+		{"a deny by a tag and a region", `[` + all + `,{"Effect":"Deny","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:ResourceTag/team":"blue","aws:RequestedRegion":"eu-west-1"}}}]`,
+			with("aws:RequestedRegion", "us-east-1"), Allowed, Allowed},
+		{"an allow unless it has a tag", when("StringNotEquals", "aws:ResourceTag/stage", `"prod"`), nil, Allowed, NotAllowed},
+		{"an allow if there is no tag", when("Null", "rds:cluster-tag/stage", `"true"`), nil, Allowed, NotAllowed},
+		{"an allow without conditions", all, nil, Allowed, Allowed},
+	} {
+		p := mustParse(t, policy(test.statements))
+		for blind, want := range map[bool]Decision{false: test.seen, true: test.blind} {
+			if got := p.Decide(Request{Action: "rds:X", Resource: db + "a", Context: test.context, Blind: blind}); got != want {
+				t.Errorf("%s, blind %v: %d, want %d", test.name, blind, got, want)
+			}
+		}
+	}
+}
+
+// TestKeysOfResources: each key is of the request or of a resource.
+func TestKeysOfResources(t *testing.T) {
+	ofRequest := regexp.MustCompile(`^aws:(CurrentTime|PrincipalAccount|RequestedRegion|RequestTag/|SecureTransport|SourceIp|TagKeys|userid|username)$|^rds:req-tag/$`)
+	for _, key := range Keys {
+		if of := slices.Contains(OfResource, key); of == ofRequest.MatchString(key) {
+			t.Errorf("%s: of a resource: %v", key, of)
 		}
 	}
 }

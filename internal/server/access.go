@@ -141,21 +141,45 @@ func sourceOf(r *http.Request) string {
 	return host
 }
 
-// may asks all policies of the caller about one resource. Names of RDS's resources
-// mean the same in any case, those of topics do not.
-func (c call) may(resource string, context map[string][]string) error {
-	asked := iam.Request{Action: c.action, Resource: resource, AnyCase: strings.HasPrefix(resource, "arn:aws:rds:"), Context: context}
+// about is what policies are asked about one resource. Names of RDS's resources mean
+// the same in any case, those of topics do not. known is false where nobody could find
+// out what the resource is like.
+func (c call) about(resource string, context map[string][]string, known bool) iam.Request {
+	return iam.Request{Action: c.action, Resource: resource, AnyCase: strings.HasPrefix(resource, "arn:aws:rds:"), Context: context, Blind: !known}
+}
+
+// may asks all policies of the caller about one resource.
+func (c call) may(resource string, context map[string][]string, known bool) error {
 	for _, p := range c.who.policies {
-		decision := p.Decide(asked)
+		decision := p.Decide(c.about(resource, context, known))
 		switch decision {
 		case iam.Allowed:
 		case iam.Denied:
-			return c.denied(resource, "with an explicit deny in an identity-based policy")
+			return c.explicitlyDenied(resource)
 		default:
 			return c.denied(resource, "because no identity-based policy allows the "+c.action+" action")
 		}
 	}
 	return nil
+}
+
+// spared refuses what a policy denies of one resource, where the action as such is
+// allowed already.
+func (s *Server) spared(c call, resource string) error {
+	if len(c.who.policies) == 0 {
+		return nil
+	}
+	context, known := s.look(c.Account).contextOf(c, resource, c.context(nil))
+	for _, p := range c.who.policies {
+		if p.Decide(c.about(resource, context, known)) == iam.Denied {
+			return c.explicitlyDenied(resource)
+		}
+	}
+	return nil
+}
+
+func (c call) explicitlyDenied(resource string) error {
+	return c.denied(resource, "with an explicit deny in an identity-based policy")
 }
 
 func (c call) denied(resource, why string) error {
@@ -171,7 +195,8 @@ func (s *Server) authorize(c call, in any) error {
 	l := s.look(c.Account)
 	asked := c.context(in)
 	for _, resource := range s.namedBy(c, in) {
-		if err := c.may(resource, l.contextOf(c, resource, asked)); err != nil {
+		context, known := l.contextOf(c, resource, asked)
+		if err := c.may(resource, context, known); err != nil {
 			return err
 		}
 	}
@@ -200,5 +225,5 @@ func (s *Server) authorizeAdmin(c call) error {
 	if len(c.who.policies) > 0 && (c.action == "howdah:KeyCreate" || c.action == "howdah:KeyDelete") {
 		return c.denied("*", "because a limited access key could make one without its limits")
 	}
-	return c.may("*", c.context(nil))
+	return c.may("*", c.context(nil), true)
 }

@@ -4,16 +4,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"howdah/api/ec2"
-	"howdah/api/rds"
-	"howdah/api/sns"
 	"howdah/internal/network"
-	"howdah/internal/spec"
-	"howdah/internal/state"
 	"howdah/internal/topic"
 )
 
@@ -136,134 +129,5 @@ func each(in any, do func(name string, value reflect.Value)) {
 		if f := v.Field(i); !f.IsNil() {
 			do(v.Type().Field(i).Name, f)
 		}
-	}
-}
-
-// conditionKeys are what parameters are called in conditions.
-var conditionKeys = map[string]string{
-	"DBInstanceClass": "rds:DatabaseClass", "DBClusterInstanceClass": "rds:DatabaseClass", "Engine": "rds:DatabaseEngine",
-	"DBName": "rds:DatabaseName", "DatabaseName": "rds:DatabaseName", "MultiAZ": "rds:MultiAz", "Iops": "rds:Piops",
-	"StorageEncrypted": "rds:StorageEncrypted", "AllocatedStorage": "rds:StorageSize",
-}
-
-// context are the values of condition keys that the request itself has.
-func (c call) context(in any) map[string][]string {
-	all := map[string][]string{
-		"aws:CurrentTime": {c.now.Format(time.RFC3339)}, "aws:PrincipalAccount": {c.Account}, "aws:RequestedRegion": {c.Region},
-		"aws:SecureTransport": {strconv.FormatBool(c.secure)}, "aws:SourceIp": {c.source},
-		"aws:userid": {c.who.id}, "aws:username": {c.who.name},
-	}
-	if c.action == "rds:CreateDBInstance" {
-		all["rds:MultiAz"], all["rds:StorageEncrypted"] = []string{"false"}, []string{"false"}
-	}
-	each(in, func(name string, value reflect.Value) {
-		switch v := value.Interface().(type) {
-		case []rds.Tag:
-			for _, t := range v {
-				key, text := or(t.Key, ""), or(t.Value, "")
-				all["aws:RequestTag/"+key], all["rds:req-tag/"+key] = []string{text}, []string{text}
-				all["aws:TagKeys"] = append(all["aws:TagKeys"], key)
-			}
-		case []sns.Tag:
-			for _, t := range v {
-				all["aws:RequestTag/"+or(t.Key, "")] = []string{or(t.Value, "")}
-				all["aws:TagKeys"] = append(all["aws:TagKeys"], or(t.Key, ""))
-			}
-		case []ec2.TagSpecification:
-			for _, s := range v {
-				for _, t := range s.Tags {
-					all["aws:RequestTag/"+or(t.Key, "")] = []string{or(t.Value, "")}
-					all["aws:TagKeys"] = append(all["aws:TagKeys"], or(t.Key, ""))
-				}
-			}
-		case []string:
-			if name == "TagKeys" {
-				all["aws:TagKeys"] = v
-			}
-		default:
-			if key := conditionKeys[name]; key != "" {
-				all[key] = []string{scalarText(value)}
-			}
-		}
-	})
-	return all
-}
-
-func scalarText(value reflect.Value) string {
-	switch v := value.Interface().(type) {
-	case *string:
-		return *v
-	case *bool:
-		return strconv.FormatBool(*v)
-	case *int32:
-		return strconv.Itoa(int(*v))
-	}
-	return ""
-}
-
-// contextOf adds the values that a resource which exists has: its tags, and what
-// the request does not change of it.
-func (l *look) contextOf(c call, resource string, asked map[string][]string) map[string][]string {
-	all := maps.Clone(asked)
-	add := func(key, value string) {
-		if _, given := all[key]; !given && value != "" {
-			all[key] = []string{value}
-		}
-	}
-	if t, err := l.tagged(c.Scope, resource); err == nil {
-		kind := strings.SplitN(resource, ":", 7)[5]
-		for _, tag := range t.tags {
-			all["aws:ResourceTag/"+tag.Key], all["rds:"+kind+"-tag/"+tag.Key] = []string{tag.Value}, []string{tag.Value}
-		}
-	}
-	if t, ok := l.topicWith(c.Scope, resource); ok {
-		for _, tag := range t.Tags {
-			all["aws:ResourceTag/"+tag.Key] = []string{tag.Value}
-		}
-	}
-	if g, ok := l.securityGroupWith(c.Scope, resource); ok {
-		for _, tag := range g.Tags {
-			all["aws:ResourceTag/"+tag.Key] = []string{tag.Value}
-		}
-	}
-	if i, err := l.findInstance(c.Scope, resource); err == nil && strings.Contains(resource, ":db:") {
-		addInstance(add, l.inherit(i.Value))
-	}
-	if found, err := l.findCluster(c.Scope, resource); err == nil && strings.Contains(resource, ":cluster:") {
-		add("rds:DatabaseEngine", found.Value.Engine)
-		add("rds:DatabaseName", found.Value.DBName)
-		add("rds:DatabaseClass", found.Value.Class)
-	}
-	return all
-}
-
-// topicWith is the topic with an ARN.
-func (s *Server) topicWith(scope spec.Scope, arn string) (topic.Topic, bool) {
-	in, name, ok := topic.ParseARN(arn)
-	if !ok || in != scope {
-		return topic.Topic{}, false
-	}
-	r, err := state.Load[topic.Topic](s.Cache, state.Topic(in.Account, in.Region, name))
-	return r.Value, err == nil
-}
-
-// securityGroupWith is the group with an ARN.
-func (s *Server) securityGroupWith(scope spec.Scope, arn string) (network.Group, bool) {
-	id, ok := strings.CutPrefix(arn, network.ARN(scope, "security-group", ""))
-	if !ok {
-		return network.Group{}, false
-	}
-	return s.securityBook(scope).Find(scope, id)
-}
-
-func addInstance(add func(key, value string), i spec.Instance) {
-	add("rds:DatabaseClass", i.Class)
-	add("rds:DatabaseEngine", i.Engine)
-	add("rds:DatabaseName", i.DBName)
-	add("rds:MultiAz", strconv.FormatBool(i.MultiAZ))
-	add("rds:StorageEncrypted", strconv.FormatBool(i.Encrypted))
-	add("rds:StorageSize", strconv.Itoa(i.Storage))
-	if i.IOPS > 0 {
-		add("rds:Piops", strconv.Itoa(i.IOPS))
 	}
 }

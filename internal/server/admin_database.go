@@ -60,6 +60,21 @@ func (d subject) has(name string) bool {
 	return d.common.Name == name || slices.ContainsFunc(d.own, func(i spec.Instance) bool { return i.Name == name })
 }
 
+// named are the ARNs that policies may mean where the database is asked for by a name:
+// that of an instance of a cluster shows the cluster.
+func (d subject) named(name string) []string {
+	if d.instance != nil {
+		return []string{d.common.ARN("db", d.common.Name)}
+	}
+	all := []string{d.common.ARN("cluster", d.common.Name)}
+	for _, i := range d.own {
+		if i.Name == name {
+			all = append(all, i.ARN("db", name))
+		}
+	}
+	return all
+}
+
 // title is how texts call the database.
 func (d subject) title() string { return "db " + d.common.Name }
 

@@ -57,7 +57,12 @@ func (s *Server) adminDatabase(ctx context.Context, c call, in admin.DatabaseReq
 	}
 	out := admin.DatabaseAnswer{Databases: []admin.Database{}, Problems: []admin.Problem{}}
 	for _, d := range s.subjects() {
-		if d.common.Scope == c.Scope && d.has(strings.ToLower(in.Name)) {
+		if name := strings.ToLower(in.Name); d.common.Scope == c.Scope && d.has(name) {
+			for _, arn := range d.named(name) {
+				if err := s.spared(c, arn); err != nil {
+					return admin.DatabaseAnswer{}, err
+				}
+			}
 			out.Databases = append(out.Databases, s.databaseOut(d))
 			out.Problems = append(out.Problems, s.databaseProblems(d)...)
 		}

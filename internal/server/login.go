@@ -31,6 +31,7 @@ const (
 // loginTarget is a database that tokens may be for.
 type loginTarget struct {
 	spec.Common
+	kind      string   // as in ARNs
 	addresses []string // that its clients use
 }
 
@@ -70,7 +71,7 @@ func (s *Server) loginTarget(database string) (loginTarget, bool) {
 			continue
 		}
 		l := s.look(r.Value.Account)
-		d := loginTarget{r.Value.Common, slices.Concat([]string{r.Value.Address, r.Value.ReaderAddress}, r.Value.Former, r.Value.ReaderFormer)}
+		d := loginTarget{r.Value.Common, "cluster", slices.Concat([]string{r.Value.Address, r.Value.ReaderAddress}, r.Value.Former, r.Value.ReaderFormer)}
 		for _, i := range l.instancesOf(database) {
 			d.addresses = append(append(d.addresses, i.Address), i.Former...)
 		}
@@ -81,7 +82,7 @@ func (s *Server) loginTarget(database string) (loginTarget, bool) {
 	}
 	for _, r := range state.ViewAll[spec.Instance](s.Cache, state.InstanceRoot) {
 		if r.Value.ResourceID == database && r.Value.Cluster == "" {
-			return loginTarget{r.Value.Common, append([]string{r.Value.Address}, r.Value.Former...)}, true
+			return loginTarget{r.Value.Common, "db", append([]string{r.Value.Address}, r.Value.Former...)}, true
 		}
 	}
 	return loginTarget{}, false
@@ -124,7 +125,9 @@ func (s *Server) checkToken(d loginTarget, user, resource, token string, r *reco
 	c := call{Scope: d.Scope, who: who, action: loginService + ":" + loginAction, secure: true, now: s.now().UTC()}
 	asked := c.context(nil)
 	delete(asked, "aws:SourceIp") // PostgreSQL does not tell
-	return c.may(resource, asked)
+	// What the policies say of the database holds for who logs in to it too.
+	context, known := s.look(d.Account).contextOf(c, d.ARN(d.kind, d.Name), asked)
+	return c.may(resource, context, known)
 }
 
 // isFor refuses a token that is for something else, or for longer than a quarter of

@@ -73,8 +73,8 @@ type tagged struct {
 
 // tagged finds a resource by its ARN.
 func (l *look) tagged(scope spec.Scope, arn string) (tagged, error) {
-	parts := strings.Split(strings.TrimSpace(arn), ":")
-	if len(parts) != 7 || parts[0] != "arn" || parts[2] != "rds" {
+	parts := strings.SplitN(strings.TrimSpace(arn), ":", 7)
+	if len(parts) != 7 || parts[0] != "arn" || parts[2] != "rds" || parts[5] != "og" && strings.Contains(parts[6], ":") {
 		return tagged{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid resource name: %s", arn)
 	}
 	if parts[3] != scope.Region || parts[4] != scope.Account {
@@ -96,7 +96,7 @@ func (l *look) tagged(scope spec.Scope, arn string) (tagged, error) {
 	case "subgrp":
 		return l.taggedSubnetGroup(scope, arn)
 	case "og":
-		return l.taggedOptionGroup(scope, arn)
+		return l.taggedOptionGroup(scope, parts[6])
 	}
 	return tagged{}, wire.NewError(api.ErrInvalidParameterValue, "The specified resource name does not match an RDS resource in this region.")
 }
@@ -153,8 +153,8 @@ func (l *look) taggedSubnetGroup(scope spec.Scope, arn string) (tagged, error) {
 	}}, err
 }
 
-func (l *look) taggedOptionGroup(scope spec.Scope, arn string) (tagged, error) {
-	r, err := l.findOptionGroup(scope, arn)
+func (l *look) taggedOptionGroup(scope spec.Scope, name string) (tagged, error) {
+	r, err := l.findOptionGroup(scope, name)
 	return tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
 		g := r.Value
 		g.Tags = tags
