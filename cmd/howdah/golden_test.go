@@ -163,6 +163,9 @@ func (c goldenCase) prepare(t *testing.T, f *fake) []string {
 	if err := os.WriteFile(filepath.Join(f.home.Dir, "password"), []byte(password+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(f.home.Dir, "empty.json"), []byte("\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(f.home.Dir, "policy.json"), []byte(fakeKeys[1].Policy), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,12 +32,12 @@ func newKeyCreate(o *options) *cobra.Command {
 			"with --read-only and --policy, both must allow.",
 		Example: "  howdah key create --name ci --policy ci.json\n  howdah key create --account 123456789012 --read-only -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if policy != "" {
-				text, err := os.ReadFile(policy)
+			if cmd.Flags().Changed("policy") {
+				text, err := readPolicy(policy)
 				if err != nil {
-					return fmt.Errorf("read policy: %w", err)
+					return err
 				}
-				in.Policy = string(text)
+				in.Policy = &text
 			}
 			return o.createKey(cmd, in)
 		},
@@ -47,6 +49,22 @@ func newKeyCreate(o *options) *cobra.Command {
 	flags.StringVar(&policy, "policy", "", "file with a policy in IAM's JSON form")
 	completeFiles(cmd, "policy")
 	return cmd
+}
+
+// readPolicy reads a file that has to say something: a file that was not written yet must
+// not lead to a key that may do everything.
+func readPolicy(file string) (string, error) {
+	if file == "" {
+		return "", errors.New("--policy names no file: name one, or leave --policy away for a key without limits")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read policy: %w", err)
+	}
+	if strings.TrimSpace(string(text)) == "" {
+		return "", fmt.Errorf("read policy: %s is empty, which allows nothing: write a policy to it, or leave --policy away for a key without limits", file)
+	}
+	return string(text), nil
 }
 
 func (o *options) createKey(cmd *cobra.Command, in admin.KeyCreateRequest) error {

@@ -6,9 +6,10 @@ import "time"
 type KeyCreateRequest struct {
 	Account string `json:"account,omitempty"` // twelve digits; "": the home's
 	Name    string `json:"name,omitempty"`    // of the user; "": the access key itself
-	// ReadOnly and Policy, a document in IAM's JSON form, limit the key.
-	ReadOnly bool   `json:"read_only,omitempty"`
-	Policy   string `json:"policy,omitempty"`
+	// ReadOnly and Policy, a document in IAM's JSON form, limit the key. A policy without
+	// text is none that could be kept to: it is refused, and never means that there is none.
+	ReadOnly bool    `json:"read_only,omitempty"`
+	Policy   *string `json:"policy,omitempty"`
 }
 
 // KeyCreateAnswer is the only place where the secret is ever told.

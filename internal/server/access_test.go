@@ -35,7 +35,7 @@ func (u *user) operator() call { return call{now: u.now().UTC(), who: principal{
 
 func (u *user) withPolicy(statements string) *user {
 	u.Helper()
-	return u.limited(admin.KeyCreateRequest{Name: "ci", Policy: `{"Version":"2012-10-17","Statement":` + strings.ReplaceAll(statements, "ACCOUNT", u.account) + `}`})
+	return u.limited(admin.KeyCreateRequest{Name: "ci", Policy: some(`{"Version":"2012-10-17","Statement":` + strings.ReplaceAll(statements, "ACCOUNT", u.account) + `}`)})
 }
 
 const (
@@ -185,11 +185,33 @@ func TestKeyVerbs(t *testing.T) {
 			t.Errorf("delete %q: %v, want %s", key, err, code)
 		}
 	}
-	for _, bad := range []admin.KeyCreateRequest{{Account: "1"}, {Name: "a b"}, {Policy: "{}"}, {Policy: `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:None":"1"}}}}`}} {
+	for _, bad := range []admin.KeyCreateRequest{{Account: "1"}, {Name: "a b"}, {Policy: some("{}")}, {Policy: some(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:None":"1"}}}}`)}} {
 		_, err := s.adminKeyCreate(t.Context(), op, bad)
 		if known, ok := errors.AsType[*admin.Error](err); !ok || known.Code != admin.CodeInvalidRequest {
 			t.Errorf("%+v: %v", bad, err)
 		}
+	}
+}
+
+// TestEmptyPolicy: a policy that says nothing allows nothing, so that no key is made with
+// it: one would have no limits.
+func TestEmptyPolicy(t *testing.T) {
+	u := newWorld(t).user(t)
+	create := adminVerbs[admin.VerbKeyCreate].do
+	before := len(u.server.Cache.Keys(state.KeyRoot))
+	for _, body := range []string{`{"policy":""}`, `{"policy":" \n"}`, `{"policy":"","read_only":true}`, `{"policy":"{}"}`, `{"policy":"null"}`,
+		`{"policy":"{\"Version\":\"2012-10-17\"}"}`, `{"policy":"{\"Version\":\"2012-10-17\",\"Statement\":[]}"}`,
+	} {
+		_, err := create(t.Context(), u.server, u.operator(), []byte(body))
+		if known, ok := errors.AsType[*admin.Error](err); !ok || known.Code != admin.CodeInvalidRequest {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	if after := len(u.server.Cache.Keys(state.KeyRoot)); after != before {
+		t.Errorf("%d keys were made", after-before)
+	}
+	if _, err := create(t.Context(), u.server, u.operator(), []byte(`{}`)); err != nil {
+		t.Errorf("a key without limits: %v", err)
 	}
 }
 

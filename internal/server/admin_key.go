@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"howdah/internal/access"
 	"howdah/internal/admin"
@@ -12,12 +13,16 @@ import (
 
 // adminKeyCreate makes an access key and tells its secret, once.
 func (s *Server) adminKeyCreate(ctx context.Context, c call, in admin.KeyCreateRequest) (admin.KeyCreateAnswer, error) {
+	if in.Policy != nil && strings.TrimSpace(*in.Policy) == "" {
+		return admin.KeyCreateAnswer{}, admin.NewError(admin.CodeInvalidRequest, "The access key cannot be made: its policy is empty, which would allow nothing.",
+			"give a policy that allows something, or none")
+	}
 	sealer, err := s.keys.sealer()
 	if err != nil {
 		return admin.KeyCreateAnswer{}, err
 	}
 	key := access.Key{
-		Account: in.Account, Name: in.Name, Created: c.now, CreatedBy: c.who.key, ReadOnly: in.ReadOnly, Policy: in.Policy,
+		Account: in.Account, Name: in.Name, Created: c.now, CreatedBy: c.who.key, ReadOnly: in.ReadOnly, Policy: or(in.Policy, ""),
 	}
 	if key.Account == "" {
 		key.Account = s.Home.Account
