@@ -207,8 +207,8 @@ func two(f *fake) {
 	f.failovers = []postmortem.Record{failover("orders", noon.Add(-time.Minute))}
 	f.status.LastFailover = &f.failovers[0]
 	f.events = []rds.Event{
-		{SourceIdentifier: ptr("orders"), SourceType: ptr("db-instance"), Message: ptr("DB instance created."), Date: ptr(noon.Add(-time.Hour)), EventCategories: []string{"creation"}, SourceArn: ptr("arn:1")},
-		{SourceIdentifier: ptr("shop"), SourceType: ptr("db-cluster"), Message: ptr("Completed failover to DB instance: shop-1."), Date: ptr(noon.Add(-time.Minute)), EventCategories: []string{"failover"}, SourceArn: ptr("arn:2")},
+		{SourceIdentifier: ptr("orders"), SourceType: ptr("db-instance"), Message: ptr("DB instance created"), Date: ptr(noon.Add(-time.Hour)), EventCategories: []string{"creation"}, SourceArn: ptr("arn:1")},
+		{SourceIdentifier: ptr("shop"), SourceType: ptr("db-cluster"), Message: ptr("Completed failover to DB instance: shop-1"), Date: ptr(noon.Add(-time.Minute)), EventCategories: []string{"failover"}, SourceArn: ptr("arn:2")},
 	}
 	f.moves = [][]admin.Move{{}}
 }

@@ -168,7 +168,7 @@ func TestMail(t *testing.T) {
 	if header.Get("Subject") != "RDS Notification Message" || header.Get("To") != "<ops@example.org>" || header.Get("From") != `"Howdah" <howdah@example.org>` {
 		t.Errorf("header %v", header)
 	}
-	if !strings.Contains(body, "DB instance created.") || !strings.Contains(body, topic.UnsubscribeURL(base, sub)) {
+	if !strings.Contains(body, "DB instance created") || !strings.Contains(body, topic.UnsubscribeURL(base, sub)) {
 		t.Errorf("body %s", body)
 	}
 	w.idle()

@@ -89,7 +89,7 @@ func TestEventReachesItsSubscribers(t *testing.T) {
 	got := plain.gets(t, 2)
 	w.idle()
 	first := opened(t, got[0])
-	if first.Subject != "RDS Notification Message" || !strings.Contains(first.Message, `"Event Message":"DB instance created."`) || first.Type != topic.Notification {
+	if first.Subject != "RDS Notification Message" || !strings.Contains(first.Message, `"Event Message":"DB instance created"`) || first.Type != topic.Notification {
 		t.Errorf("got %+v", first)
 	}
 	if first.MessageAttributes["EventID"] != (topic.Attribute{Type: "String", Value: "RDS-EVENT-0005"}) {

@@ -213,6 +213,11 @@ func names(code, message string, b bad) bool {
 			return true
 		}
 	}
+	for leaf, words := range wordsOfRDS {
+		if slices.Contains(strings.Split(leaf, ","), b.leaf()) && strings.HasPrefix(message, words) {
+			return true
+		}
+	}
 	switch {
 	case b.leaf() == "ParameterValue", b.leaf() == "AttributeValue":
 		return strings.Contains(message, "work_mem") || strings.Contains(message, "DisplayName") // what it is the value of
@@ -220,6 +225,15 @@ func names(code, message string, b bad) bool {
 		return strings.Contains(message, b.value[strings.LastIndexByte(b.value, ':')+1:])
 	}
 	return false
+}
+
+// wordsOfRDS are the beginnings of messages that scripts compare and that do not name the
+// parameter, by parameters.
+var wordsOfRDS = map[string]string{
+	"DBInstanceIdentifier,DBClusterIdentifier,TargetDBInstanceIdentifier": "Invalid database identifier: ",
+	"MaxAllocatedStorage":        "Max storage size must be greater than storage size",
+	"PreferredBackupWindow":      "Invalid backup window format: ",
+	"PreferredMaintenanceWindow": "Invalid maintenance window format: ",
 }
 
 // takes are values that are as good as any: free texts, conditions that nothing meets,

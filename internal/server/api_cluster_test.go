@@ -29,7 +29,7 @@ var clusterScenarios = slices.Concat([]scenario{
 		},
 		after: func(u *user) {
 			u.do(showAura).has("DBClusters/DBCluster/Status=available")
-			u.told("DB cluster created.")
+			u.told("DB cluster created")
 		},
 	},
 	{
@@ -41,7 +41,7 @@ var clusterScenarios = slices.Concat([]scenario{
 				"DBClusters/DBCluster/DBClusterMembers/DBClusterMember[1]/IsClusterWriter=true",
 				"DBClusters/DBCluster/DBClusterMembers/DBClusterMember[2]/IsClusterWriter=false", "DBClusters/DBCluster/MultiAZ=true")
 			u.do(with(showDB, "DBInstanceIdentifier=aura-2")).has("DBInstances/DBInstance/Endpoint/Port=5432", "DBInstances/DBInstance/DBInstanceStatus=available")
-			u.told("DB instance created.", "Cluster topology is updated.")
+			u.told("DB instance created", "Cluster topology is updated.")
 		},
 	},
 	{name: "a name that is taken", setup: having(newCluster), call: newCluster, code: "DBClusterAlreadyExistsFault"},
@@ -162,8 +162,9 @@ var clusterScenarios = slices.Concat([]scenario{
 }, refusals(nil, newCluster, []refusal{
 	{"-DBClusterIdentifier", missing, "DBClusterIdentifier"},
 	{"-Engine", missing, "Engine"},
-	{"-MasterUsername", missing, "MasterUsername"},
-	{"-MasterUserPassword", missing, "MasterUserPassword"},
+	{"-MasterUsername", badValue, "The parameter MasterUsername must be provided and must not be blank."},
+	{"-MasterUserPassword", badValue, "The parameter MasterUserPassword must be provided and must not be blank."},
+	{"Engine=nonsense", badValue, "Invalid DB engine: nonsense"},
 	{"Engine=aurora-mysql", badValue, "aurora-mysql"},
 	{"DBClusterIdentifier=-", badValue, "DBClusterIdentifier"},
 	{"EngineVersion=9.6", badMix, "9.6"},
@@ -228,7 +229,7 @@ var modifyClusterScenarios = slices.Concat([]scenario{
 }, refusals(having(newCluster), modifyAura, []refusal{
 	{"ApplyImmediately=true", badMix, "No modifications"},
 	{"Port=1", badValue, "1150"},
-	{"MasterUserPassword=short", badValue, "8 and 128"},
+	{"MasterUserPassword=short", badValue, "shorter than 8 characters."},
 	{"BackupRetentionPeriod=0", badValue, "0"},
 	{"NewDBClusterIdentifier=a--b", badValue, "NewDBClusterIdentifier"},
 	{"EngineVersion=16.1", badMix, "Cannot upgrade"},

@@ -206,7 +206,7 @@ var groupScenarios = slices.Concat([]scenario{
 		name: "another group takes a reboot", setup: having(newGroup, newDB), call: with(modifyDB, withMine),
 		want: []string{"DBInstance/DBParameterGroups/DBParameterGroup/DBParameterGroupName=mine", "DBInstance/DBParameterGroups/DBParameterGroup/ParameterApplyStatus=pending-reboot"},
 		after: func(u *user) {
-			u.told("Updated to use DBParameterGroup mine.", "Finished updating DB parameter group.")
+			u.told("Updated to use DBParameterGroup mine", "Finished updating DB parameter group")
 			u.do(rebootDB)
 			u.settle()
 			u.do(showDB).has(applyStatus + "in-sync")

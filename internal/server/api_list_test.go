@@ -131,7 +131,7 @@ var listScenarios = []scenario{
 var eventScenarios = []scenario{
 	{
 		name: "events of a source", setup: having(newDB, newCluster), call: "DescribeEvents?SourceType=db-cluster&SourceIdentifier=aura",
-		want: []string{"Events/Event#1", "Events/Event/Message=DB cluster created.", "Events/Event/EventCategories/EventCategory=creation", "Events/Event/SourceType=db-cluster"},
+		want: []string{"Events/Event#1", "Events/Event/Message=DB cluster created", "Events/Event/EventCategories/EventCategory=creation", "Events/Event/SourceType=db-cluster"},
 		after: func(u *user) {
 			u.do("DescribeEvents?SourceType=db-instance&SourceIdentifier=aura").has("Events/Event#0")
 			u.do("DescribeEvents?EventCategories.EventCategory.1=deletion").has("Events/Event#0")
@@ -156,7 +156,7 @@ var eventScenarios = []scenario{
 			u.do("DescribeEvents?MaxRecords=40&Marker="+next).has("Events/Event#20", "!Marker")
 		},
 	},
-	{name: "a source without its type", call: "DescribeEvents?SourceIdentifier=db", code: badMix, message: "SourceType"},
+	{name: "a source without its type", call: "DescribeEvents?SourceIdentifier=db", code: badMix, message: "Cannot specify a source identifier without source type"},
 	{name: "an unknown source type", call: "DescribeEvents?SourceType=db-toaster", code: badValue},
 	{name: "too long", call: "DescribeEvents?Duration=20161", code: badValue, message: "20160"},
 	{name: "too short", call: "DescribeEvents?Duration=0", code: badValue},

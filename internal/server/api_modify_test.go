@@ -19,7 +19,7 @@ var modifyScenarios = slices.Concat(modifyOutcomes, modifyStates, refusals(havin
 	{"Iops=1000", badMix, "Iops"},
 	{"StorageType=io2", badValue, "storage size"},
 	{"MaxAllocatedStorage=10", badMix, "Max storage"},
-	{"MasterUserPassword=short", badValue, "8 and 128"},
+	{"MasterUserPassword=short", badValue, "shorter than 8 characters."},
 	{"DBPortNumber=80", badValue, "1150"},
 	{"NewDBInstanceIdentifier=a--b", badValue, "NewDBInstanceIdentifier"},
 	{"BackupRetentionPeriod=40", badValue, "40"},
@@ -67,7 +67,7 @@ var modifyOutcomes = []scenario{
 			u.settle()
 			u.do(showDB).has("DBInstances/DBInstance/DBInstanceClass=db.t3.small", "DBInstances/DBInstance/AllocatedStorage=40",
 				"!DBInstances/DBInstance/PendingModifiedValues/DBInstanceClass")
-			u.told("Applying modification to database instance class.", "Applying modification to allocated storage.")
+			u.told("Applying modification to database instance class", "Applying modification to allocated storage")
 		},
 	},
 	{
@@ -87,7 +87,7 @@ var modifyOutcomes = []scenario{
 			u.do(with(modifyDB, "MultiAZ=false", "ApplyImmediately=true"))
 			u.settle()
 			u.do(showDB).has("DBInstances/DBInstance/MultiAZ=false", "!DBInstances/DBInstance/SecondaryAvailabilityZone")
-			u.told("Applying modification to convert to a Multi-AZ DB instance.", "Applying modification to convert to a standard (Single-AZ) DB instance.")
+			u.told("Applying modification to convert to a Multi-AZ DB Instance", "Applying modification to convert to a standard (Single-AZ) DB Instance")
 		},
 	},
 	{

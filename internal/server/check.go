@@ -52,10 +52,10 @@ func first(errs ...error) error {
 // setMaster checks the master user of a new database.
 func setMaster(c *spec.Common, name, password *string) error {
 	if or(name, "") == "" {
-		return wire.NewError(api.ErrMissingParameter, "The parameter MasterUsername must be provided and must not be blank.")
+		return blank("MasterUsername")
 	}
 	if or(password, "") == "" {
-		return wire.NewError(api.ErrMissingParameter, "The parameter MasterUserPassword must be provided and must not be blank.")
+		return blank("MasterUserPassword")
 	}
 	c.MasterUser = *name
 	return first(spec.CheckMasterUser(*name), setPassword(c, *password))
@@ -137,7 +137,7 @@ func checkMaxStorage(limit, size int) error {
 		return wire.NewError(api.ErrInvalidParameterValue, "Invalid MaxAllocatedStorage %d: it must be at most %d.", limit, spec.MostStorage)
 	}
 	if limit != 0 && limit < size {
-		return wire.NewError(api.ErrInvalidParameterCombination, "Max storage size must be greater than storage size: MaxAllocatedStorage is %d, AllocatedStorage %d", limit, size)
+		return wire.NewError(api.ErrInvalidParameterCombination, "Max storage size must be greater than storage size")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (s *Server) describeEvents(ctx context.Context, c call, in *rds.DescribeEve
 		return nil, err
 	}
 	if in.SourceIdentifier != nil && in.SourceType == nil {
-		return nil, wire.NewError(api.ErrInvalidParameterCombination, "SourceIdentifier requires the parameter SourceType.")
+		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Cannot specify a source identifier without source type")
 	}
 	from, to, err := period(c.now, in)
 	if err != nil {
@@ -55,7 +55,7 @@ func about(e event.Event, scope spec.Scope, in *rds.DescribeEventsMessage) bool 
 		return false
 	}
 	if in.SourceIdentifier != nil {
-		if _, name := locate(scope, *in.SourceIdentifier, event.ARNKind(e.SourceType)); name != e.Source {
+		if in, name := locate(scope, *in.SourceIdentifier, event.ARNKind(e.SourceType)); in != scope || name != e.Source {
 			return false
 		}
 	}

@@ -126,8 +126,8 @@ func (s *Server) describeDBSubnetGroups(ctx context.Context, c call, in *rds.Des
 	}
 	slices.SortFunc(all, func(a, b rds.DBSubnetGroup) int { return strings.Compare(*a.DBSubnetGroupName, *b.DBSubnetGroupName) })
 	if in.DBSubnetGroupName != nil {
-		_, name := locate(c.Scope, *in.DBSubnetGroupName, "subgrp")
-		if name != defaultSubnetGroup {
+		at, name := locate(c.Scope, *in.DBSubnetGroupName, "subgrp")
+		if at != c.Scope || name != defaultSubnetGroup {
 			if _, err := s.findSubnetGroup(c.Scope, *in.DBSubnetGroupName); err != nil {
 				return nil, err
 			}
@@ -185,7 +185,7 @@ func (s *Server) deleteDBSubnetGroup(ctx context.Context, c call, in *rds.Delete
 }
 
 func notDefault(scope spec.Scope, identifier *string) error {
-	if _, name := locate(scope, or(identifier, ""), "subgrp"); name == defaultSubnetGroup {
+	if in, name := locate(scope, or(identifier, ""), "subgrp"); in == scope && name == defaultSubnetGroup {
 		return wire.NewError(rds.ErrInvalidDBSubnetGroupState, "The DB subnet group 'default' is the home's own network: it cannot be changed or deleted.")
 	}
 	return nil

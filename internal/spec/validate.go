@@ -39,8 +39,11 @@ func CheckMasterUser(name string) error {
 
 // CheckPassword checks a master user's password.
 func CheckPassword(password string) error {
-	if len(password) < 8 || len(password) > 128 {
-		return invalidValue("The parameter MasterUserPassword is not a valid password because it is not between 8 and 128 characters long.")
+	if len(password) < 8 {
+		return invalidValue("The parameter MasterUserPassword is not a valid password because it is shorter than 8 characters.")
+	}
+	if len(password) > 128 {
+		return invalidValue("The parameter MasterUserPassword is not a valid password because it is longer than 128 characters.")
 	}
 	for _, r := range password {
 		if r <= ' ' || r > '~' || r == '/' || r == '"' || r == '@' {

@@ -10,8 +10,10 @@ import (
 )
 
 var (
-	dailyForm  = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
-	weeklyForm = regexp.MustCompile(`^(mon|tue|wed|thu|fri|sat|sun):([01][0-9]|2[0-3]):([0-5][0-9])-(mon|tue|wed|thu|fri|sat|sun):([01][0-9]|2[0-3]):([0-5][0-9])$`)
+	dailyForm = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
+	// weeklyShape is what looks like a weekly window, be its days and times such or not.
+	weeklyShape = regexp.MustCompile(`^[a-z]{3}:[0-9]{2}:[0-9]{2}-[a-z]{3}:[0-9]{2}:[0-9]{2}$`)
+	weeklyForm  = regexp.MustCompile(`^(mon|tue|wed|thu|fri|sat|sun):([01][0-9]|2[0-3]):([0-5][0-9])-(mon|tue|wed|thu|fri|sat|sun):([01][0-9]|2[0-3]):([0-5][0-9])$`)
 )
 
 const (
@@ -25,7 +27,7 @@ var weekdays = map[string]int{"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, 
 func CheckBackupWindow(window string) error {
 	_, length, ok := parseDaily(window)
 	if !ok {
-		return invalidValue("Invalid backup window %q: PreferredBackupWindow has the form hh24:mi-hh24:mi.", window)
+		return invalidValue("Invalid backup window format: %s. Should be specified as a range hh24:mi-hh24:mi (24H Clock UTC). Example: 04:00-04:30", window)
 	}
 	if length < 30 {
 		return invalidValue("The backup window must be at least 30 minutes.")
@@ -61,13 +63,18 @@ func CheckWindows(backup, maintenance string) error {
 // CheckMaintenanceWindow checks a weekly window, ddd:hh24:mi-ddd:hh24:mi in UTC,
 // and answers it in lower case.
 func CheckMaintenanceWindow(window string) (string, error) {
+	asked := window
 	window = strings.ToLower(window)
 	_, length, ok := parseWeekly(window)
-	if !ok {
-		return "", invalidValue("Invalid maintenance window %q: PreferredMaintenanceWindow has the form ddd:hh24:mi-ddd:hh24:mi.", window)
-	}
-	if length < 30 || length >= day {
-		return "", invalidValue("The maintenance window must be at least 30 minutes and less than 24 hours.")
+	switch {
+	case !ok && weeklyShape.MatchString(window):
+		return "", invalidValue("Invalid day:hour:minute value: %s", asked)
+	case !ok:
+		return "", invalidValue("Invalid maintenance window format: %s. Should be specified as a range ddd:hh24:mi-ddd:hh24:mi (24H Clock UTC). Example: Sun:23:45-Mon:00:15", asked)
+	case length < 30:
+		return "", invalidValue("The maintenance window must be at least 30 minutes.")
+	case length >= day:
+		return "", invalidValue("Maintenance window must be less than 24 hours.")
 	}
 	return window, nil
 }

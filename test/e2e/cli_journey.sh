@@ -145,7 +145,7 @@ lost=$(sort "$work/acknowledged" | comm -23 - "$work/found")
 
 step "the events tell of it"
 rds describe-events --source-type db-instance --source-identifier cli --duration 60 --query 'Events[].[Message]' >"$work/events"
-for message in "DB instance created." "Multi-AZ instance failover started." "Multi-AZ instance failover completed."; do
+for message in "DB instance created" "Multi-AZ instance failover started." "Multi-AZ instance failover completed"; do
 	grep -qxF "$message" "$work/events" || fail "no event '$message': $(cat "$work/events")"
 done
 is failover rds describe-events --source-type db-instance --event-categories failover \

@@ -121,7 +121,7 @@ def journey():
     create("watched", Tags=[{"Key": "team", "Value": "blue"}])
     available("watched")
     events = eventually(20, all_of_it.events, "the event of the creation")
-    assert events[0]["Event Message"] == "DB instance created." and events[0]["Source ID"] == "watched", events
+    assert events[0]["Event Message"] == "DB instance created" and events[0]["Source ID"] == "watched", events
     assert events[0]["Event ID"].endswith("#RDS-EVENT-0005") and events[0]["Tags"] == {"team": "blue"}, events
     assert rds.add_source_identifier_to_subscription(SubscriptionName="life", SourceIdentifier="watched")["EventSubscription"]["SourceIdsList"] == ["watched"]
     fails("InvalidParameterCombination", rds.remove_source_identifier_from_subscription, SubscriptionName="life", SourceIdentifier="watched")
