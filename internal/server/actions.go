@@ -110,7 +110,7 @@ func on[In, Out any](handler func(*Server, context.Context, call, *In) (*Out, er
 		if err := first(s.authorize(c, in), s.checkRoom(c)); err != nil {
 			return nil, err
 		}
-		if err := first(wire.Validate(in), checkInput(in), c.checkNames(in)); err != nil {
+		if err := first(wire.Validate(in), checkInput(in), c.checkNames(in), checkLabels(in)); err != nil {
 			return nil, err
 		}
 		out, err := handler(s, ctx, c, in)

@@ -56,15 +56,15 @@ var createScenarios = append(append([]scenario{
 		call: with(newDB, "MultiAZ=true", "EngineVersion=15", "Port=6000", "DBName=shop", "StorageType=gp3", "AllocatedStorage=400", "Iops=12000",
 			"StorageThroughput=500", "MaxAllocatedStorage=1000", "BackupRetentionPeriod=7", "PreferredBackupWindow=03:00-04:00",
 			"PreferredMaintenanceWindow=Mon:05:00-Mon:06:00", "DeletionProtection=true", "CopyTagsToSnapshot=true",
-			"EnableIAMDatabaseAuthentication=true", "StorageEncrypted=true", "KmsKeyId=key", "EnableCloudwatchLogsExports.member.1=postgresql",
-			"MonitoringInterval=60", "MonitoringRoleArn=arn:aws:iam::1:role/m", "EnablePerformanceInsights=true", "PromotionTier=3",
+			"EnableIAMDatabaseAuthentication=true", "StorageEncrypted=true", "KmsKeyId=key",
+			"MonitoringInterval=60", "MonitoringRoleArn=arn:aws:iam::1:role/m", "EnablePerformanceInsights=false", "PromotionTier=3",
 			"VpcSecurityGroupIds.VpcSecurityGroupId.1=sg-1", "Tags.Tag.1.Key=team", "Tags.Tag.1.Value=blue", "PubliclyAccessible=true",
 			"AutoMinorVersionUpgrade=false"),
 		want: []string{
 			"DBInstance/MultiAZ=true", "DBInstance/StorageThroughput=500", "DBInstance/Iops=12000", "DBInstance/DBName=shop",
 			"DBInstance/PreferredMaintenanceWindow=mon:05:00-mon:06:00", "DBInstance/TagList/Tag/Value=blue",
 			"DBInstance/VpcSecurityGroups/VpcSecurityGroupMembership/VpcSecurityGroupId=sg-1", "DBInstance/MaxAllocatedStorage=1000",
-			"DBInstance/EnabledCloudwatchLogsExports/member=postgresql", "DBInstance/AutoMinorVersionUpgrade=false",
+			"!DBInstance/EnabledCloudwatchLogsExports", "DBInstance/PerformanceInsightsEnabled=false", "DBInstance/AutoMinorVersionUpgrade=false",
 		},
 		after: func(u *user) {
 			u.settle()

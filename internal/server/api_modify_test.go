@@ -123,12 +123,12 @@ var modifyOutcomes = []scenario{
 	},
 	{
 		name: "settings at once", setup: having(newDB),
-		call: with(modifyDB, "DeletionProtection=true", "CopyTagsToSnapshot=true", "EnablePerformanceInsights=true", "PubliclyAccessible=true",
+		call: with(modifyDB, "DeletionProtection=true", "CopyTagsToSnapshot=true", "EnablePerformanceInsights=false", "PubliclyAccessible=true",
 			"MonitoringInterval=5", "MonitoringRoleArn=r", "MaxAllocatedStorage=500", "PreferredBackupWindow=01:00-01:30",
-			"PreferredMaintenanceWindow=sun:02:00-sun:02:30", "CloudwatchLogsExportConfiguration.EnableLogTypes.member.1=postgresql"),
+			"PreferredMaintenanceWindow=sun:02:00-sun:02:30"),
 		want: []string{
 			"DBInstance/DBInstanceStatus=available", "DBInstance/DeletionProtection=true", "DBInstance/MaxAllocatedStorage=500",
-			"DBInstance/EnabledCloudwatchLogsExports/member=postgresql", "DBInstance/PreferredBackupWindow=01:00-01:30",
+			"!DBInstance/EnabledCloudwatchLogsExports", "DBInstance/PreferredBackupWindow=01:00-01:30",
 		},
 		after: func(u *user) {
 			u.do(with(modifyDB, "MonitoringInterval=0", "CloudwatchLogsExportConfiguration.DisableLogTypes.member.1=postgresql")).

@@ -239,7 +239,7 @@ func optionOut(o option, region string, zones []rds.AvailabilityZone) rds.Ordera
 		AvailabilityZoneGroup: some(region), AvailabilityZones: zones, MultiAZCapable: some(!aurora && len(zones) > 1), ReadReplicaCapable: some(true),
 		Vpc: some(true), SupportsStorageEncryption: some(true), StorageType: some(o.storage), SupportsIops: some(false),
 		SupportsStorageThroughput: some(false), SupportsEnhancedMonitoring: some(true), SupportsIAMDatabaseAuthentication: some(true),
-		SupportsPerformanceInsights: some(true), AvailableProcessorFeatures: []rds.AvailableProcessorFeature{},
+		SupportsPerformanceInsights: some(false), AvailableProcessorFeatures: []rds.AvailableProcessorFeature{},
 		SupportedEngineModes: []string{"provisioned"}, SupportsStorageAutoscaling: some(false), SupportsKerberosAuthentication: some(false),
 		OutpostCapable: some(false), SupportedActivityStreamModes: []string{}, SupportsGlobalDatabases: some(false),
 		SupportedNetworkTypes: []string{"IPV4"}, SupportsClusters: some(true), SupportsDedicatedLogVolume: some(false),

@@ -82,19 +82,6 @@ func checkClassicGroups(names []string) error {
 	return nil
 }
 
-// checkLogExports: logs are kept with the database in this version; the types are
-// checked all the same.
-func checkLogExports(types []string, c spec.Common) error {
-	known := []string{"postgresql", "upgrade", "iam-db-auth-error", "instance"}
-	for _, t := range types {
-		if !slices.Contains(known, t) {
-			return wire.NewError(api.ErrInvalidParameterCombination,
-				"You cannot use the log types '%s' with engine version %s %s. For supported log types, see the documentation. EnableCloudwatchLogsExports, EnableLogTypes and DisableLogTypes take %s.", t, c.Engine, c.Version, strings.Join(known, ", "))
-		}
-	}
-	return nil
-}
-
 func checkMonitoring(interval int, role string) error {
 	if !slices.Contains([]int{0, 1, 5, 10, 15, 30, 60}, interval) {
 		return wire.NewError(api.ErrInvalidParameterValue, "Invalid MonitoringInterval %d: use 0, 1, 5, 10, 15, 30 or 60.", interval)

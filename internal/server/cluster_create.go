@@ -109,9 +109,9 @@ func (l *look) clusterOf(c call, in *rds.CreateDBClusterMessage) (spec.Cluster, 
 		BackupWindow: or(in.PreferredBackupWindow, ""), MaintenanceWindow: or(in.PreferredMaintenanceWindow, ""),
 		DeletionProtection: or(in.DeletionProtection, false), CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false),
 		IAMAuth: or(in.EnableIAMDatabaseAuthentication, false), Encrypted: or(in.StorageEncrypted, false), KMSKey: or(in.KmsKeyId, ""),
-		LogExports: in.EnableCloudwatchLogsExports, MonitoringInterval: int(or(in.MonitoringInterval, 0)),
-		MonitoringRole: or(in.MonitoringRoleArn, ""), PerformanceInsights: or(in.EnablePerformanceInsights, false),
-		CACertificate: or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+		MonitoringInterval: int(or(in.MonitoringInterval, 0)),
+		MonitoringRole:     or(in.MonitoringRoleArn, ""),
+		CACertificate:      or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
 	}, AutoMinor: or(in.AutoMinorVersionUpgrade, true), Public: or(in.PubliclyAccessible, false)}
 	if err := checkClusterName("DBClusterIdentifier", cluster.Name, cluster.MultiAZ()); err != nil {
 		return cluster, err
@@ -243,7 +243,7 @@ func ownInstance(cluster spec.Cluster, n int) spec.Instance {
 			Port: cluster.Port, ParameterGroup: defaultParameterGroup(cluster.Common), SubnetGroup: cluster.SubnetGroup,
 			BackupRetention: cluster.BackupRetention, BackupWindow: cluster.BackupWindow, MaintenanceWindow: cluster.MaintenanceWindow,
 			MonitoringInterval: cluster.MonitoringInterval, MonitoringRole: cluster.MonitoringRole,
-			PerformanceInsights: cluster.PerformanceInsights, CACertificate: cluster.CACertificate, NetworkType: cluster.NetworkType,
+			CACertificate: cluster.CACertificate, NetworkType: cluster.NetworkType,
 		},
 		Class: cluster.Class, License: license, AutoMinor: cluster.AutoMinor, Public: cluster.Public, Tier: 1,
 		Cluster: cluster.ResourceID, Auto: true, ClusterTaken: cluster.Taken, OptionGroup: defaultOptionGroup(cluster.Common),

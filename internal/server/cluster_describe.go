@@ -79,16 +79,13 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 	if c.OptionGroup != "" {
 		out.DBClusterOptionGroupMemberships = []rds.DBClusterOptionGroupStatus{{DBClusterOptionGroupName: some(c.OptionGroup), Status: some("in-sync")}}
 	}
-	if len(c.LogExports) > 0 {
-		out.EnabledCloudwatchLogsExports = c.LogExports
-	}
 	if c.MultiAZ() || c.StorageType != auroraStorage.Type {
 		out.StorageType = some(c.StorageType)
 	}
 	if c.MultiAZ() {
 		out.DBClusterInstanceClass, out.Iops, out.PubliclyAccessible = some(c.Class), amount(c.IOPS), some(c.Public)
 		out.MonitoringInterval, out.MonitoringRoleArn = number(c.MonitoringInterval), text(c.MonitoringRole)
-		out.PerformanceInsightsEnabled = some(c.PerformanceInsights)
+		out.PerformanceInsightsEnabled = some(false)
 	}
 	for _, e := range l.endpointsOf(c.ResourceID) {
 		out.CustomEndpoints = append(out.CustomEndpoints, servedAt(e.Value.Address, e.Value.Former))

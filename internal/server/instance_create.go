@@ -184,9 +184,9 @@ func (l *look) instanceCommon(c call, in *rds.CreateDBInstanceMessage) (spec.Com
 		BackupWindow: or(in.PreferredBackupWindow, ""), MaintenanceWindow: or(in.PreferredMaintenanceWindow, ""),
 		DeletionProtection: or(in.DeletionProtection, false), CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false),
 		IAMAuth: or(in.EnableIAMDatabaseAuthentication, false), Encrypted: or(in.StorageEncrypted, false), KMSKey: or(in.KmsKeyId, ""),
-		LogExports: in.EnableCloudwatchLogsExports, MonitoringInterval: int(or(in.MonitoringInterval, 0)),
-		MonitoringRole: or(in.MonitoringRoleArn, ""), PerformanceInsights: or(in.EnablePerformanceInsights, false),
-		CACertificate: or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+		MonitoringInterval: int(or(in.MonitoringInterval, 0)),
+		MonitoringRole:     or(in.MonitoringRoleArn, ""),
+		CACertificate:      or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
 	}
 	if err := spec.CheckName("DBInstanceIdentifier", common.Name); err != nil {
 		return spec.Common{}, err
@@ -228,7 +228,7 @@ func (l *look) checkCommon(c *spec.Common, noGroup string) error {
 	}
 	return first(
 		l.checkSubnetGroup(c.Scope, &c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
-		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), l.checkSecurityGroups(c), checkLogExports(c.LogExports, *c),
+		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), l.checkSecurityGroups(c),
 		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.checkCertificate(c.CACertificate), checkNetwork(c.NetworkType))
 }
 

@@ -29,13 +29,10 @@ func (l *look) instanceOut(i spec.Instance) *rds.DBInstance {
 		CACertificateIdentifier: some(i.CACertificate), DomainMemberships: []rds.DomainMembership{},
 		CopyTagsToSnapshot: some(i.CopyTagsToSnapshot), MonitoringInterval: number(i.MonitoringInterval),
 		MonitoringRoleArn: text(i.MonitoringRole), DBInstanceArn: some(i.ARN("db", i.Name)),
-		IAMDatabaseAuthenticationEnabled: some(i.IAMAuth), PerformanceInsightsEnabled: some(i.PerformanceInsights),
+		IAMDatabaseAuthenticationEnabled: some(i.IAMAuth), PerformanceInsightsEnabled: some(false),
 		DeletionProtection: some(i.DeletionProtection), AssociatedRoles: instanceRolesOut(i.Roles), TagList: tagsOut(i.Tags),
 		CustomerOwnedIpEnabled: some(false), NetworkType: some(i.NetworkType), ActivityStreamStatus: some("stopped"),
 		BackupTarget: some("region"), DedicatedLogVolume: some(false), IsStorageConfigUpgradeAvailable: some(false),
-	}
-	if len(i.LogExports) > 0 {
-		out.EnabledCloudwatchLogsExports = i.LogExports
 	}
 	addPlace(out, i, facts)
 	l.addRelations(out, i, facts)
@@ -56,7 +53,7 @@ func (l *look) inherit(i spec.Instance) spec.Instance {
 	}
 	i.MasterUser, i.DBName, i.Port, i.Version = c.MasterUser, c.DBName, c.Port, c.Version
 	i.BackupRetention, i.BackupWindow, i.SecurityGroups = c.BackupRetention, c.BackupWindow, c.SecurityGroups
-	i.IAMAuth, i.Encrypted, i.KMSKey, i.LogExports = c.IAMAuth, c.Encrypted, c.KMSKey, c.LogExports
+	i.IAMAuth, i.Encrypted, i.KMSKey = c.IAMAuth, c.Encrypted, c.KMSKey
 	if !c.MultiAZ() {
 		i.SetDisk(auroraStorage)
 	}

@@ -152,11 +152,10 @@ func (in settings) apply(m *modification, c *spec.Common) error {
 		c.SecurityGroups = in.securityGroups
 	}
 	if in.logs != nil {
-		if err := checkLogExports(in.logs.DisableLogTypes, *c); err != nil {
+		if err := checkLogTypes(in.logs.DisableLogTypes); err != nil {
 			return err
 		}
-		kept := slices.DeleteFunc(slices.Clone(c.LogExports), func(t string) bool { return slices.Contains(in.logs.DisableLogTypes, t) })
-		c.LogExports = slices.Compact(slices.Sorted(slices.Values(append(kept, in.logs.EnableLogTypes...))))
+		c.LogExports = slices.DeleteFunc(slices.Clone(c.LogExports), func(t string) bool { return slices.Contains(in.logs.DisableLogTypes, t) })
 	}
 	if err := first(sameVersion(*c, in.version), m.checkCommon(c, in.noGroup)); err != nil {
 		return err

@@ -71,10 +71,10 @@ type Common struct {
 	IAMAuth             bool     `json:"iam_auth"`
 	Encrypted           bool     `json:"encrypted"` // as asked for: see the guide
 	KMSKey              string   `json:"kms_key,omitempty"`
-	LogExports          []string `json:"log_exports,omitempty"`
+	LogExports          []string `json:"log_exports,omitempty"` // of an earlier release: nothing follows from it
 	MonitoringInterval  int      `json:"monitoring_interval"`
 	MonitoringRole      string   `json:"monitoring_role,omitempty"`
-	PerformanceInsights bool     `json:"performance_insights"`
+	PerformanceInsights bool     `json:"performance_insights"` // as LogExports
 	CACertificate       string   `json:"ca_certificate"`
 	NetworkType         string   `json:"network_type"`
 	Roles               []Role   `json:"roles,omitempty"`

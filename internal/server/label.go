@@ -1,0 +1,55 @@
+package server
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/wire"
+)
+
+// checkLabels refuses what would be shown as on and do nothing: logs that are sent to
+// CloudWatch, and Performance Insights. Records that an earlier release made may have
+// them: they are shown as off, may be turned off, and are in nobody's way.
+func checkLabels(in any) error {
+	var err error
+	each(in, func(name string, value reflect.Value) {
+		switch v := value.Interface().(type) {
+		case []string:
+			if name == "EnableCloudwatchLogsExports" && len(v) > 0 {
+				err = noLogExports(name, v)
+			}
+		case *rds.CloudwatchLogsExportConfiguration:
+			if len(v.EnableLogTypes) > 0 {
+				err = noLogExports("EnableLogTypes", v.EnableLogTypes)
+			}
+		case *bool:
+			if name == "EnablePerformanceInsights" && *v {
+				err = wire.NewError(api.ErrInvalidParameterCombination,
+					"Performance Insights not supported for this configuration. Leave EnablePerformanceInsights away.")
+			}
+		}
+	})
+	return err
+}
+
+func noLogExports(parameter string, types []string) error {
+	return wire.NewError(api.ErrInvalidParameterCombination,
+		"You cannot use the log types '%s' with this engine version. For supported log types, see the documentation. Leave %s away: DescribeDBLogFiles and DownloadDBLogFilePortion read the logs.",
+		strings.Join(types, "','"), parameter)
+}
+
+// logTypes are those that RDS has for PostgreSQL.
+var logTypes = []string{"postgresql", "upgrade", "iam-db-auth-error", "instance"}
+
+// checkLogTypes checks the types of logs that shall be sent no more.
+func checkLogTypes(types []string) error {
+	for _, t := range types {
+		if !slices.Contains(logTypes, t) {
+			return wire.NewError(api.ErrInvalidParameterCombination, "You cannot use the log types '%s': DisableLogTypes takes %s.", t, strings.Join(logTypes, ", "))
+		}
+	}
+	return nil
+}
