@@ -19,31 +19,13 @@ import (
 	"howdah/internal/member"
 )
 
-// PatroniVersion is the release that Howdah installs and knows.
-const PatroniVersion = "4.1.5"
-
 var (
-	errNoPatroni = errors.New("Patroni " + PatroniVersion + " is not installed: run scripts/install")
-	errNoModule  = errors.New("the module howdah is not installed for it: run scripts/install")
-	errNoUser    = errors.New("the user postgres is missing: run scripts/install")
+	errNoModule = errors.New("the module howdah is not installed for it: run scripts/install")
+	errNoUser   = errors.New("the user postgres is missing: run scripts/install")
 )
 
 // memberIDForm fits into names of files, control groups and etcd keys.
 var memberIDForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}\.m[0-9]{1,9}$`)
-
-// FindPatroni finds the program, or answers what to do.
-func FindPatroni() (string, error) {
-	places := []string{os.Getenv("HOWDAH_PATRONI")}
-	for _, prefix := range postgres.Prefixes() {
-		places = append(places, filepath.Join(prefix, "patroni-"+PatroniVersion, "bin/patroni"))
-	}
-	for _, p := range places {
-		if info, err := os.Stat(p); err == nil && info.Mode()&0o111 != 0 {
-			return p, nil
-		}
-	}
-	return "", errNoPatroni
-}
 
 // findModules is the directory with our PostgreSQL modules for a major version.
 func findModules(major int) (string, error) {
