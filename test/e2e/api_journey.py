@@ -103,7 +103,7 @@ def journey_instance():
     rds.modify_db_instance(DBInstanceIdentifier="life", MultiAZ=True, ApplyImmediately=True)
     shown = available("life")
     assert shown["MultiAZ"] and shown["SecondaryAvailabilityZone"], shown
-    told("db-instance", "life", "convert to a Multi-AZ DB instance", "convert to a standard (Single-AZ) DB instance")
+    told("db-instance", "life", "convert to a Multi-AZ DB Instance", "convert to a standard (Single-AZ) DB Instance")
 
     step("a reboot keeps the primary where it is; one with failover swaps the zones")
     zone = instance("life")["AvailabilityZone"]

@@ -134,7 +134,7 @@ def journey():
     eventually(20, lambda: "RDS-EVENT-0003" in some.got[-1][1], "the event at the other endpoint")
     time.sleep(2)
     all_of_it.broken = False
-    eventually(30, lambda: [e for e in all_of_it.events() if e["Event Message"] == "DB instance deleted."], "the event of the deletion")
+    eventually(30, lambda: [e for e in all_of_it.events() if e["Event Message"] == "DB instance deleted"], "the event of the deletion")
     eventually(30, lambda: [n for n in all_of_it.notifications() if n["Message"] == "while it was down"], "the message")
 
     step("mail needs a relay")
