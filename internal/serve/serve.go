@@ -33,6 +33,7 @@ import (
 	"howdah/internal/reconcile"
 	"howdah/internal/server"
 	"howdah/internal/state"
+	"howdah/internal/stranger"
 )
 
 const (
@@ -249,8 +250,11 @@ func (cfg Config) listen(ctx context.Context, identity *certs.Identity, handler 
 	if err != nil {
 		return fmt.Errorf("listen for the API: %w: choose another address with --listen", err)
 	}
+	room := stranger.New(stranger.Default)
 	srv := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: room.Handler(handler), MaxHeaderBytes: stranger.MaxHeader,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return room.Context(ctx, accepted(c)) },
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan struct{})
@@ -264,7 +268,7 @@ func (cfg Config) listen(ctx context.Context, identity *certs.Identity, handler 
 		}
 	}()
 	cfg.Log.Info("API listens", "address", cfg.Home.Listen)
-	err = srv.Serve(newSniffer(l, config))
+	err = srv.Serve(newSniffer(room.Listen(l), config))
 	<-stopped
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

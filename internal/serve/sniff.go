@@ -104,6 +104,17 @@ func fromLoopback(conn net.Conn) bool {
 	return ok && a.IP.IsLoopback()
 }
 
+// accepted is the connection that the sniffer got from its listener.
+func accepted(c net.Conn) net.Conn {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	if peeked, ok := c.(*peekedConn); ok {
+		c = peeked.Conn
+	}
+	return c
+}
+
 // peekedConn reads what was peeked at first.
 type peekedConn struct {
 	net.Conn

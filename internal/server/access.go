@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"howdah/internal/iam"
 	"howdah/internal/spec"
 	"howdah/internal/state"
+	"howdah/internal/stranger"
 	"howdah/internal/wire"
 	"howdah/internal/wire/sigv4"
 )
@@ -122,7 +124,44 @@ func (s *Server) authenticate(r *http.Request, body []byte, record *record) (sig
 		return identity, principal{}, err
 	}
 	record.is(who, identity.Region)
+	stranger.Known(r.Context())
 	return identity, who, nil
+}
+
+// unsignedBody bounds the body of a request without a signature: such a one holds a
+// token and the ARN of a topic.
+const unsignedBody = 8 << 10
+
+// body reads the body of a request, once all that can be checked of it without its body
+// was found to be right: it is signed by a key that there is, not long ago.
+func (s *Server) body(r *http.Request, record *record) ([]byte, error) {
+	if !sigv4.Signed(r) {
+		if r.ContentLength > unsignedBody {
+			_, err := sigv4.Check(r, s.now())
+			return nil, err
+		}
+		return readBody(r, unsignedBody)
+	}
+	key, err := sigv4.Check(r, s.now())
+	if err != nil {
+		return nil, err
+	}
+	record.claims(key)
+	if _, _, ok, err := s.keys.find(key); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, sigv4.NoSuchKey()
+	}
+	return readBody(r, wire.MaxBody)
+}
+
+// readBody leaves what went wrong on the way to who sent it: it is no error of ours.
+func readBody(r *http.Request, limit int64) ([]byte, error) {
+	body, err := wire.ReadBody(r, limit)
+	if _, known := errors.AsType[*wire.Error](err); err == nil || known || errors.Is(err, stranger.ErrFull) {
+		return body, err
+	}
+	return nil, wire.NewError(api.ErrRequestExpired, "The body of the request did not come whole, or not in time.")
 }
 
 // call is what handlers get to know of a request.

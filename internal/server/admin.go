@@ -95,9 +95,9 @@ func (s *Server) adminAnswer(r *http.Request, id string, record *record) (out an
 	if r.Method != http.MethodPost {
 		return nil, &admin.Error{Code: "MethodNotAllowed", Message: "Use the method POST.", Status: http.StatusMethodNotAllowed}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, wire.MaxBody))
+	body, err := s.body(r, record)
 	if err != nil {
-		return nil, admin.NewError(admin.CodeInvalidRequest, "The body cannot be read: "+err.Error()+".", "")
+		return nil, err
 	}
 	identity, who, err := s.authenticate(r, body, record)
 	if err != nil {

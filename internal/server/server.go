@@ -35,6 +35,7 @@ import (
 	"howdah/internal/reconcile"
 	"howdah/internal/spec"
 	"howdah/internal/state"
+	"howdah/internal/stranger"
 	"howdah/internal/topic"
 	"howdah/internal/wire"
 	"howdah/internal/wire/sigv4"
@@ -168,13 +169,13 @@ func (s *Server) answer(text *bytes.Buffer, r *http.Request, id string, service 
 			err = fmt.Errorf("handler panicked: %v", p)
 		}
 	}()
-	name, values, body, err := wire.ReadRequest(r, wire.MaxBody)
+	// Until it is proved who calls, the answer is at least in the caller's language.
+	*service = serviceNamed(sigv4.ClaimedService(r), *service)
+	body, err := s.body(r, record)
 	if err != nil {
 		return err
 	}
-	// Until it is proved who calls, the answer is at least in the caller's language.
-	*service = serviceNamed(sigv4.ClaimedService(r), *service)
-	speaks, c, err := s.caller(r, name, values, body, id, record)
+	speaks, name, values, c, err := s.caller(r, body, id, record)
 	if err != nil {
 		return err
 	}
@@ -202,21 +203,32 @@ func serviceNamed(name string, otherwise *api.Service) *api.Service {
 	return otherwise
 }
 
-// caller finds out who calls, and which service: a signature says so, or the link
-// of a message. Both are noted in the record of the call.
-func (s *Server) caller(r *http.Request, name string, values url.Values, body []byte, id string, record *record) (service string, c call, err error) {
-	if c, ok := s.withoutSignature(r, name, values); ok {
-		record.asks(sns.Service.Name, name, values)
-		c.record = record
-		c.action, c.source, c.secure, c.id, c.now = sns.Service.Name+":"+name, sourceOf(r), r.TLS != nil, id, s.now().UTC()
-		return sns.Service.Name, c, nil
+// caller finds out who calls, what, and of which service: a signature says so, or the
+// link of a message. Both are noted in the record of the call. What is signed is taken
+// apart only when its signature was found to be right.
+func (s *Server) caller(r *http.Request, body []byte, id string, record *record) (service, name string, values url.Values, c call, err error) {
+	if !sigv4.Signed(r) {
+		name, values, err = wire.Parse(r, body)
+		c, ok := s.withoutSignature(name, values)
+		if err == nil && ok {
+			record.asks(sns.Service.Name, name, values)
+			c.record = record
+			c.action, c.source, c.secure, c.id, c.now = sns.Service.Name+":"+name, sourceOf(r), r.TLS != nil, id, s.now().UTC()
+			return sns.Service.Name, name, values, c, nil
+		}
+		if err != nil {
+			return "", "", nil, call{}, err
+		}
 	}
 	identity, who, err := s.authenticate(r, body, record)
 	if err != nil {
-		return "", call{}, err
+		return "", "", nil, call{}, err
+	}
+	if name, values, err = wire.Parse(r, body); err != nil {
+		return "", "", nil, call{}, err
 	}
 	record.asks(identity.Service, name, values)
-	return identity.Service, s.call(r, identity, who, name, id), nil
+	return identity.Service, name, values, s.call(r, identity, who, name, id), nil
 }
 
 // mostMessage bounds what an error says: values are shown in it, as long as they are.
@@ -259,6 +271,8 @@ func translate(err error) *wire.Error {
 		return wire.NewError(invalid.Code, "%s", invalid.Message)
 	case errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace), errors.Is(err, rpctypes.ErrNoSpace):
 		return errFull()
+	case errors.Is(err, stranger.ErrFull):
+		return wire.NewError(api.ErrServiceUnavailable, "The request was not read: too many are at this moment of callers who have not been authenticated yet. Try again.")
 	case storeIsSilent(err):
 		return wire.NewError(api.ErrServiceUnavailable, "The state store did not answer in time: see `howdah status`, and try again.")
 	default:

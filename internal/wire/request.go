@@ -29,27 +29,34 @@ const formType = "application/x-www-form-urlencoded"
 // What the client did wrong is returned as *Error, together with the body unless
 // the fault is the method or the size.
 func ReadRequest(r *http.Request, limit int64) (action string, values url.Values, body []byte, err error) {
-	if r.Method != http.MethodPost && r.Method != http.MethodGet {
-		return "", nil, nil, NewError(api.ErrMethodNotAllowed, "Use the method POST or GET.")
-	}
-	if body, err = readBody(r, limit); err != nil {
+	if body, err = ReadBody(r, limit); err != nil {
 		return "", nil, nil, err
 	}
+	action, values, err = Parse(r, body)
+	return action, values, body, err
+}
+
+// Parse is ReadRequest for a body that was read.
+func Parse(r *http.Request, body []byte) (action string, values url.Values, err error) {
 	if values, err = parseQuery(r.URL.RawQuery); err != nil {
-		return "", nil, body, err
+		return "", nil, err
 	}
 	if r.Method == http.MethodPost {
 		if err := addBody(values, r.Header.Get("Content-Type"), body); err != nil {
-			return "", nil, body, err
+			return "", nil, err
 		}
 	}
 	if action = values.Get("Action"); action == "" {
-		return "", values, body, NewError(api.ErrMissingAction, "The request must contain the parameter Action.")
+		return "", values, NewError(api.ErrMissingAction, "The request must contain the parameter Action.")
 	}
-	return action, values, body, nil
+	return action, values, nil
 }
 
-func readBody(r *http.Request, limit int64) ([]byte, error) {
+// ReadBody reads the body of a request of the Query protocol, as it is.
+func ReadBody(r *http.Request, limit int64) ([]byte, error) {
+	if r.Method != http.MethodPost && r.Method != http.MethodGet {
+		return nil, NewError(api.ErrMethodNotAllowed, "Use the method POST or GET.")
+	}
 	tooLarge := NewError(api.ErrRequestEntityTooLarge, "The request must not be larger than %d bytes.", limit)
 	if r.ContentLength > limit {
 		return nil, tooLarge

@@ -49,6 +49,12 @@ func readClaim(r *http.Request) (claim, error) {
 	return c, nil
 }
 
+// Signed reports whether a request says that it is signed.
+func Signed(r *http.Request) bool {
+	query := r.URL.Query()
+	return len(r.Header.Values("Authorization")) > 0 || query.Has("X-Amz-Algorithm") || query.Has("X-Amz-Signature")
+}
+
 // ClaimedService is the service that a request says it is for, or "". Nothing of it is
 // proved: it may only decide in which form a refusal is written.
 func ClaimedService(r *http.Request) string {

@@ -22,14 +22,8 @@ import (
 // An IAM token for a database is a presigned URL without its scheme: verify
 // http.NewRequest("GET", "https://"+token, nil).
 func Verify(req *http.Request, body []byte, lookup func(accessKeyID string) (secret string, ok bool), now time.Time) (Identity, error) {
-	c, err := readClaim(req)
+	c, err := checkClaim(req, now)
 	if err != nil {
-		return Identity{}, err
-	}
-	if err := c.checkTime(now); err != nil {
-		return Identity{}, err
-	}
-	if err := c.checkHeaders(req); err != nil {
 		return Identity{}, err
 	}
 	bodyHash, err := signedHash(req, body)
@@ -46,13 +40,37 @@ func Verify(req *http.Request, body []byte, lookup func(accessKeyID string) (sec
 	}
 	secret, ok := lookup(c.accessKeyID)
 	if !ok {
-		return Identity{}, wire.NewError(api.ErrInvalidClientTokenID, "The access key of the request does not exist.")
+		return Identity{}, NoSuchKey()
 	}
 	want := c.scope.signature(secret, c.at, canonicalRequest(req, query, c.signed, bodyHash))
 	if subtle.ConstantTimeCompare([]byte(want), []byte(c.signature)) != 1 {
 		return Identity{}, mismatch("The signature is not the one of this request: check the secret access key, the host name and the method of signing.")
 	}
 	return Identity{AccessKeyID: c.accessKeyID, Region: c.scope.region, Service: c.scope.service}, nil
+}
+
+// NoSuchKey is the error for an access key that there is none of.
+func NoSuchKey() *wire.Error {
+	return wire.NewError(api.ErrInvalidClientTokenID, "The access key of the request does not exist.")
+}
+
+// Check refuses a request that Verify would refuse whatever its body is, with the same
+// errors: before the body is read. accessKeyID is claimed, and not proved.
+func Check(req *http.Request, now time.Time) (accessKeyID string, err error) {
+	c, err := checkClaim(req, now)
+	return c.accessKeyID, err
+}
+
+// checkClaim is all that can be checked without the body and the secret.
+func checkClaim(req *http.Request, now time.Time) (claim, error) {
+	c, err := readClaim(req)
+	if err != nil {
+		return claim{}, err
+	}
+	if err := c.checkTime(now); err != nil {
+		return claim{}, err
+	}
+	return c, c.checkHeaders(req)
 }
 
 // checkTime refuses what is too old, comes from the future, or carries a scope
