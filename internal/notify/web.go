@@ -29,7 +29,7 @@ const (
 )
 
 var (
-	errForbidden = errors.New("deliveries to link-local, multicast and unspecified addresses are not allowed")
+	errForbidden = errors.New("deliveries to link-local, multicast and unspecified addresses, and to metadata services, are not allowed")
 	errOwn       = errors.New("deliveries to addresses of this home are not allowed")
 	errRedirect  = errors.New("the endpoint redirects: subscribe the URL that it redirects to")
 )
@@ -64,11 +64,13 @@ func allowed(address string, own func(netip.AddrPort) bool) error {
 		return fmt.Errorf("connect to %s: %w", address, errForbidden)
 	}
 	ip := at.Addr().Unmap()
-	if ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() || ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
-		return fmt.Errorf("connect to %s: %w", address, errForbidden)
-	}
-	if own != nil && own(netip.AddrPortFrom(ip, at.Port())) {
-		return fmt.Errorf("connect to %s: %w", address, errOwn)
+	for _, ip := range append(carried(ip), ip) {
+		if forbidden(ip) {
+			return fmt.Errorf("connect to %s: %w", address, errForbidden)
+		}
+		if own != nil && own(netip.AddrPortFrom(ip, at.Port())) {
+			return fmt.Errorf("connect to %s: %w", address, errOwn)
+		}
 	}
 	return nil
 }
