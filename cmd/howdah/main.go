@@ -40,6 +40,7 @@ func main() {
 
 // run runs one command line and answers the exit code.
 func run(ctx context.Context, o *options, words []string) int {
+	o.arguments = words
 	root := newRoot(o)
 	root.SetArgs(words)
 	cmd, err := root.ExecuteContextC(ctx)

@@ -34,6 +34,8 @@ type options struct {
 	at *home.Home
 	// program is what users type to run us.
 	program string
+	// arguments are those of this command.
+	arguments []string
 }
 
 func newOptions(s *screen.Screen) *options {

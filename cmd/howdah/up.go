@@ -31,7 +31,8 @@ const hostsTimeout = 20 * time.Second
 var zones = []string{"a", "b", "c"}
 
 func newUp(o *options) *cobra.Command {
-	var listen, region, credential string
+	var listen, region string
+	var credential credentialFlags
 	var detach, disposable bool
 	var relay relayFlags
 	var public publicFlag
@@ -51,12 +52,8 @@ func newUp(o *options) *cobra.Command {
 				return err
 			}
 			opts := home.Options{Listen: listen, Region: region, Disposable: disposable, SMTP: smtp, PublicPool: pool}
-			if credential != "" {
-				c, err := home.ParseCredential(credential)
-				if err != nil {
-					return fmt.Errorf("--credential: %w: %w", err, errUsage)
-				}
-				opts.Credential = &c
+			if opts.Credential, err = credential.read(o, cmd); err != nil {
+				return err
 			}
 			if _, err := backups.schedule(); err != nil {
 				return err
@@ -69,6 +66,9 @@ func newUp(o *options) *cobra.Command {
 				return err
 			}
 			o.at = h
+			if credential.inArguments() {
+				return o.forget()
+			}
 			if detach {
 				return upDetached(cmd.Context(), o, h, backups.args())
 			}
@@ -80,7 +80,7 @@ func newUp(o *options) *cobra.Command {
 	flags.StringVar(&region, "region", "", "region of a new home (default "+home.DefaultRegion+")")
 	flags.BoolVar(&detach, "detach", false, "go on in the background, and return when the API answers")
 	flags.BoolVar(&disposable, "disposable", false, "a new home may be wiped by `howdah admin wipe`: for test rigs")
-	flags.StringVar(&credential, "credential", "", "access key of the API, as KEY:SECRET[:ACCOUNT] (default: one is made)")
+	credential.add(cmd)
 	relay.add(cmd)
 	public.add(cmd)
 	backups.add(cmd)

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"howdah/internal/home"
+)
+
+// credentialFlags are the ways to give the access key of a home's operator.
+type credentialFlags struct {
+	text, file string
+	stdin      bool
+}
+
+const credentialFlag = "credential"
+
+func (f *credentialFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.text, credentialFlag, "", "access key of the API, as KEY:SECRET[:ACCOUNT] (default: one is made); others may see it for a moment")
+	flags.StringVar(&f.file, "credential-file", "", "file with the access key, in the same form")
+	flags.BoolVar(&f.stdin, "credential-stdin", false, "read the access key from standard input")
+	completeFiles(cmd, "credential-file")
+}
+
+// read reads the access key; nil if none was given.
+func (f *credentialFlags) read(o *options, cmd *cobra.Command) (*home.Credential, error) {
+	if err := exclusive(cmd, credentialFlag, "credential-file", "credential-stdin"); err != nil {
+		return nil, err
+	}
+	text, name := f.text, "--"+credentialFlag
+	switch {
+	case cmd.Flags().Changed("credential-file"):
+		file, err := os.Open(f.file)
+		if err != nil {
+			return nil, fmt.Errorf("read access key: %w", err)
+		}
+		defer file.Close()
+		if text, err = readLine(file); err != nil {
+			return nil, err
+		}
+		name = "--credential-file"
+	case f.stdin:
+		var err error
+		if text, err = readLine(o.screen.Stdin); err != nil {
+			return nil, err
+		}
+		name = "--credential-stdin"
+	case text == "":
+		return nil, nil
+	}
+	c, err := home.ParseCredential(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", name, err, errUsage)
+	}
+	return &c, nil
+}
+
+func readLine(source io.Reader) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(source, maxPassword))
+	if err != nil {
+		return "", fmt.Errorf("read access key: %w", err)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}
+
+// inArguments: the access key stands where everyone on the machine can read it.
+func (f *credentialFlags) inArguments() bool { return f.text != "" }
+
+// withoutCredential are the arguments of a command without an access key.
+func withoutCredential(arguments []string) []string {
+	var kept []string
+	for i := 0; i < len(arguments); i++ {
+		switch a := arguments[i]; {
+		case a == "--":
+			return append(kept, arguments[i:]...)
+		case a == "--"+credentialFlag:
+			i++ // its value
+		case strings.HasPrefix(a, "--"+credentialFlag+"="):
+		default:
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// forget goes on as the same process with arguments that hold no access key: the home
+// has it now.
+func (o *options) forget() error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find own program: %w", err)
+	}
+	if err := o.exec(program, append([]string{o.program}, withoutCredential(o.arguments)...), o.environ()); err != nil {
+		return fmt.Errorf("go on without the access key in the arguments: %w", err)
+	}
+	return nil
+}
