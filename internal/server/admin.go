@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"howdah/api"
 	"howdah/internal/admin"
 	"howdah/internal/wire"
 )
@@ -96,6 +97,9 @@ func (s *Server) adminAnswer(r *http.Request, id string, record *record) (out an
 		return nil, &admin.Error{Code: "MethodNotAllowed", Message: "Use the method POST.", Status: http.StatusMethodNotAllowed}
 	}
 	body, err := s.body(r, record)
+	if known, ok := errors.AsType[*wire.Error](err); ok && known.Code == api.ErrRequestEntityTooLarge {
+		return nil, admin.NewError(admin.CodeInvalidRequest, "The body cannot be read: "+known.Message, "")
+	}
 	if err != nil {
 		return nil, err
 	}
