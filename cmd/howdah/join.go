@@ -120,7 +120,7 @@ func join(ctx context.Context, o joinOptions) (membership, certs.Pair, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return m, pair, fmt.Errorf("keep membership: %w", err)
 	}
-	if err := pair.Write(dir, -1, -1); err != nil {
+	if err := pair.Write(dir); err != nil {
 		return m, pair, err
 	}
 	// Written last: it makes the rest count.

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"os"
 
 	"howdah/internal/engine/patroni"
 )
@@ -11,9 +10,9 @@ import (
 // same content, but only in its next round, up to a second later: whoever may not
 // connect any more is kept out at once.
 func (r *runner) admit(m patroni.Member) error {
-	now, err := os.ReadFile(m.HBAPath())
+	now, err := r.agent.user.ReadFile(m.HBAPath())
 	if err != nil || bytes.Equal(now, m.HBA()) {
 		return err
 	}
-	return replaceFile(m.HBAPath(), m.HBA(), 0o600, r.agent.user)
+	return r.agent.user.ReplaceFile(m.HBAPath(), m.HBA(), 0o600)
 }

@@ -179,10 +179,13 @@ func (a *Agent) makeDirs() error {
 	if err := home.MakeRunDir(a.HomeID); err != nil {
 		return err
 	}
-	if err := a.ownedDir(a.path("spares")); err != nil {
+	if err := os.MkdirAll(a.path(assignedDir), 0o700); err != nil {
+		return fmt.Errorf("make directories of the host: %w", err)
+	}
+	if err := a.user.GiveDir(a.path("spares")); err != nil {
 		return err
 	}
-	return a.ownedDir(a.runDir())
+	return a.user.GiveDir(a.runDir())
 }
 
 // checkReachable finds out early whether the database's user can get to its data.
@@ -202,24 +205,6 @@ func (a *Agent) checkReachable() error {
 			return nil
 		}
 	}
-}
-
-// ownedDir makes a directory that only the database's user may enter.
-func (a *Agent) ownedDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make %s: %w", dir, err)
-	}
-	return a.giveToUser(dir)
-}
-
-func (a *Agent) giveToUser(path string) error {
-	if a.user == nil {
-		return nil
-	}
-	if err := os.Chown(path, a.user.UID, a.user.GID); err != nil {
-		return fmt.Errorf("give %s to user %s: %w", path, a.user.Name, err)
-	}
-	return nil
 }
 
 // osUsers may be rdsadmin on the private socket: whoever runs PostgreSQL, and

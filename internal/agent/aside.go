@@ -37,7 +37,7 @@ func (r *runner) scripts(install postgres.Install) error {
 		baseBackupScript: baseBackupText(install, r.dir()),
 		postgresScript:   postgresText(install, r.dir()),
 	} {
-		if err := replaceFile(filepath.Join(r.dir(), name), text, 0o755, r.agent.user); err != nil {
+		if err := r.agent.user.ReplaceFile(filepath.Join(r.dir(), name), text, 0o755); err != nil {
 			return err
 		}
 	}
@@ -169,7 +169,7 @@ func (r *runner) lacksRoom() string {
 	if r.postmaster.alive() || !r.kept() {
 		return ""
 	}
-	text, err := os.ReadFile(filepath.Join(r.dir(), keptSize))
+	text, err := r.agent.user.ReadFile(filepath.Join(r.dir(), keptSize))
 	if err != nil {
 		return ""
 	}

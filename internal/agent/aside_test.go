@@ -262,7 +262,7 @@ func TestNoRoomIsReported(t *testing.T) {
 	w.assign(a)
 	w.awaits(a.ID, soon, running(1))
 	dir := filepath.Join(w.Dir, "members", a.ID)
-	w.must(os.WriteFile(filepath.Join(dir, keptSize), []byte("1000000000000\n"), 0o600))
+	w.must(os.WriteFile(filepath.Join(dir, keptSize), []byte("1000000000000\n"), 0o644)) // the database's user reads it
 	w.must(os.Mkdir(filepath.Join(dir, keptDir), 0o700))
 	w.awaits(a.ID, soon, func(r member.Report) error {
 		if r.Problem != member.NoRoom || !strings.Contains(r.Detail, "MiB are needed") {

@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,19 +60,14 @@ func (r *runner) cutAtRest(from []fence.Case) error {
 	if r.isSealed() || !slices.ContainsFunc(from, r.mustBeCut) {
 		return nil
 	}
-	// The database's user owns the directory: no link of theirs may lead out of it.
-	file, err := os.OpenInRoot(r.dataDir(), autoConfFile)
+	text, err := r.agent.user.ReadFile(filepath.Join(r.dataDir(), autoConfFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return errNoData
 	}
 	if err != nil {
 		return fmt.Errorf("cut WAL receiver of %s: %w", r.id, err)
 	}
-	text, err := io.ReadAll(file)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("cut WAL receiver of %s: %w", r.id, err)
-	}
 	// The last line of a name counts.
 	text = append(text, "\nprimary_conninfo = ''\n"...)
-	return replaceFile(filepath.Join(r.dataDir(), autoConfFile), text, sealedMode, r.agent.user)
+	return r.agent.user.ReplaceFile(filepath.Join(r.dataDir(), autoConfFile), text, sealedMode)
 }

@@ -54,7 +54,7 @@ func (r *runner) drift(now time.Time) string {
 	if err != nil {
 		return "" // a start or a reload tells of it
 	}
-	if differs(m.ConfigPath(), text) {
+	if r.differs(m.ConfigPath(), text) {
 		return patroni.ConfigFile + " is another one"
 	}
 	if now.Sub(r.told.at) < r.agent.driftEvery {
@@ -63,15 +63,15 @@ func (r *runner) drift(now time.Time) string {
 	if said := r.leases.said(); said.known && said.config != r.told.digest {
 		return "Patroni has not taken it over"
 	}
-	if r.reported.Ready && differs(m.HBAPath(), m.HBA()) {
+	if r.reported.Ready && r.differs(m.HBAPath(), m.HBA()) {
 		return "pg_hba.conf is another one"
 	}
 	return ""
 }
 
 // differs: the file has other content; one that cannot be read is judged by whoever needs it.
-func differs(path string, content []byte) bool {
-	now, err := os.ReadFile(path)
+func (r *runner) differs(path string, content []byte) bool {
+	now, err := r.agent.user.ReadFile(path)
 	return errors.Is(err, os.ErrNotExist) || err == nil && !bytes.Equal(now, content)
 }
 

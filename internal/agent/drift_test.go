@@ -33,7 +33,7 @@ func (w *world) keep(a member.Assignment, without ...string) {
 	w.must(err)
 	dir := filepath.Join(w.Dir, "members", a.ID)
 	w.must(os.MkdirAll(dir, 0o755))
-	w.must(os.WriteFile(filepath.Join(dir, assignmentFile), text, 0o600))
+	w.must(os.WriteFile(filepath.Join(dir, formerFile), text, 0o600))
 }
 
 // config is the member's configuration on disk.
@@ -88,7 +88,7 @@ func TestFieldsThatAnOlderAgentDroppedAreApplied(t *testing.T) {
 	if starts := w.lines(a.ID, "starts"); len(starts) != 1 {
 		t.Errorf("%d starts, for what needs none", len(starts))
 	}
-	text, err := os.ReadFile(filepath.Join(w.Dir, "members", a.ID, assignmentFile))
+	text, err := os.ReadFile(filepath.Join(w.Dir, assignedDir, a.ID+".json"))
 	w.must(err)
 	if !strings.Contains(string(text), `"require_tls":true`) {
 		t.Errorf("it was not kept: %s", text)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"howdah/internal/engine/postgres"
 	"howdah/internal/fence"
 	"howdah/internal/member"
+	"howdah/internal/plainfile"
 	"howdah/internal/proc"
 	"howdah/internal/state"
 )
@@ -58,7 +58,7 @@ func (r *runner) patroniDied(exit proc.Exit) {
 		r.crashing = true
 		r.problem = member.StartFails
 		r.detail = strings.TrimSpace(fmt.Sprintf("Patroni ended soon, %d times: %s %s",
-			r.retry.failures, exit, lastLine(filepath.Join(r.dir(), patroni.LogDir, patroniOutput))))
+			r.retry.failures, exit, r.lastLine(filepath.Join(r.dir(), patroni.LogDir, patroniOutput))))
 	}
 }
 
@@ -75,19 +75,12 @@ func (r *runner) settle() {
 
 // lastLine is the end of a program's output, where it says why it ended; "" if it
 // cannot be read.
-func lastLine(path string) string {
-	file, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	const most = 500
-	if info, err := file.Stat(); err == nil && info.Size() > most {
-		if _, err := file.Seek(-most, io.SeekEnd); err != nil {
-			return ""
-		}
-	}
-	text, err := io.ReadAll(io.LimitReader(file, most))
+func (r *runner) lastLine(path string) string {
+	var text []byte
+	err := r.agent.user.Do(func() (err error) {
+		text, err = plainfile.Tail(path, 500)
+		return err
+	})
 	if err != nil {
 		return ""
 	}

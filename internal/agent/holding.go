@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -152,14 +151,7 @@ func (h *holdings) copyOf(ctx context.Context, id string) (c regain.Copy, ok boo
 		return c, true
 	}
 	c.System = strconv.FormatUint(control.SystemID, 10)
-	text, err := os.ReadFile(filepath.Join(a.memberDir(id), assignmentFile))
-	var last member.Assignment
-	if err == nil {
-		err = json.Unmarshal(text, &last)
-	}
-	if err == nil {
-		err = checkAssignment(last, id)
-	}
+	last, err := a.remembered(id)
 	if err != nil {
 		c.Unsettled = "what it was told last cannot be read: " + err.Error()
 		return c, true

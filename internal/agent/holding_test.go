@@ -90,8 +90,8 @@ func lying(t *testing.T, report member.Report) (h *holdings, id, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(os.Chmod(host, 0o711), os.Mkdir(a.path("members"), 0o711), a.ownedDir(a.memberDir(told.ID)),
-		os.WriteFile(filepath.Join(a.memberDir(told.ID), assignmentFile), text, 0o600))
+	err = errors.Join(os.Chmod(host, 0o711), os.Mkdir(a.path("members"), 0o711), os.Mkdir(a.path(assignedDir), 0o700), user.GiveDir(a.memberDir(told.ID)),
+		os.WriteFile(a.assignedPath(told.ID), text, 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"howdah/internal/plainfile"
 	"howdah/internal/regain"
 	"howdah/internal/state"
 )
@@ -107,5 +108,5 @@ func (a *Agent) writeKnown(k known) error {
 	if err != nil {
 		return fmt.Errorf("remember hosts: %w", err)
 	}
-	return replaceFile(a.path(knownFile), text, 0o600, nil)
+	return plainfile.Replace(a.path(knownFile), text, 0o600)
 }

@@ -93,11 +93,11 @@ func TestLastLine(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := lastLine(path); got != want {
+		if got := (&runner{agent: &Agent{}}).lastLine(path); got != want {
 			t.Errorf("%.20q: %q, want %q", text, got, want)
 		}
 	}
-	if got := lastLine(filepath.Join(dir, "none")); got != "" {
+	if got := (&runner{agent: &Agent{}}).lastLine(filepath.Join(dir, "none")); got != "" {
 		t.Errorf("no file: %q", got)
 	}
 }

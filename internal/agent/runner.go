@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -224,23 +223,6 @@ func (r *runner) converge(ctx context.Context) {
 	}
 }
 
-const assignmentFile = "assignment.json"
-
-// remember keeps the assignment on disk, for a start without a control plane.
-func (r *runner) remember() error {
-	if r.want.Want == member.Absent {
-		return nil
-	}
-	if err := r.agent.ownedDir(r.dir()); err != nil {
-		return err
-	}
-	text, err := json.Marshal(r.want)
-	if err != nil {
-		return err
-	}
-	return replaceFile(filepath.Join(r.dir(), assignmentFile), text, 0o600, nil)
-}
-
 // adopt starts runners for the members that are on disk, with what they were
 // assigned last, so that they are guarded before any control plane answers.
 func (a *Agent) adopt(ctx context.Context) {
@@ -253,16 +235,9 @@ func (a *Agent) adopt(ctx context.Context) {
 		if !memberIDForm.MatchString(e.Name()) {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(a.memberDir(e.Name()), assignmentFile))
+		last, err := a.remembered(e.Name())
 		if errors.Is(err, os.ErrNotExist) {
 			continue
-		}
-		var last member.Assignment
-		if err == nil {
-			err = json.Unmarshal(text, &last)
-		}
-		if err == nil {
-			err = checkAssignment(last, e.Name())
 		}
 		if err != nil {
 			a.Log.Error("kept assignment is unusable, waiting for a new one", "member", e.Name(), "error", err)

@@ -85,15 +85,15 @@ func (s *spares) dropHalfMade() {
 		return
 	}
 	for _, dir := range left {
-		removeData(dir)
+		s.removeData(dir)
 	}
 }
 
 // removeData removes a data directory, and what a PostgreSQL that was killed while it worked
 // on it left in memory.
-func removeData(dir string) {
+func (s *spares) removeData(dir string) {
 	_ = postgres.RemoveShared(dir) // what it does not know it leaves: that costs memory, and nothing else
-	os.RemoveAll(dir)
+	_ = s.agent.user.Do(func() error { return os.RemoveAll(dir) })
 }
 
 func (s *spares) refill(ctx context.Context) error {
@@ -110,7 +110,7 @@ func (s *spares) refill(ctx context.Context) error {
 
 func (s *spares) refillVersion(ctx context.Context, install postgres.Install) error {
 	dir := s.dir(install.Major)
-	if err := s.agent.ownedDir(dir); err != nil {
+	if err := s.agent.user.MakeDir(dir); err != nil {
 		return err
 	}
 	ready, err := filepath.Glob(filepath.Join(dir, "ready-*"))
@@ -124,11 +124,12 @@ func (s *spares) refillVersion(ctx context.Context, install postgres.Install) er
 	for ; missing > 0 && ctx.Err() == nil; missing-- {
 		making := filepath.Join(dir, fmt.Sprintf("making-%d", time.Now().UnixNano()))
 		if err := postgres.Prepare(ctx, install, s.agent.user, making); err != nil {
-			removeData(making)
+			s.removeData(making)
 			return fmt.Errorf("PostgreSQL %d: %w", install.Major, err)
 		}
 		s.readCatalogue(ctx, install, making)
-		if err := os.Rename(making, strings.Replace(making, "making-", "ready-", 1)); err != nil {
+		err := s.agent.user.Do(func() error { return os.Rename(making, strings.Replace(making, "making-", "ready-", 1)) })
+		if err != nil {
 			return fmt.Errorf("keep data directory: %w", err)
 		}
 		s.ready[install.Major]++

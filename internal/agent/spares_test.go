@@ -43,7 +43,7 @@ func TestWhatAKilledPreparationLeavesIsRemoved(t *testing.T) {
 	install, err := postgres.Find(pgversion.Major())
 	w.must(err)
 	parent := a.spares.dir(install.Major)
-	w.must(a.ownedDir(parent))
+	w.must(a.user.GiveDir(parent))
 	dir := filepath.Join(parent, "making-1")
 	w.must(postgres.Prepare(t.Context(), install, a.user, dir))
 	cmd := exec.Command(install.Program("postgres"), "--single", "-D", dir, "rdsadmin")

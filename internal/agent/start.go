@@ -167,9 +167,11 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	if err != nil {
 		return m, err
 	}
-	python := filepath.Join(r.dir(), patroni.PythonDir)
-	for _, dir := range []string{r.dir(), filepath.Join(r.dir(), patroni.CertDir), filepath.Join(r.dir(), patroni.LogDir), python} {
-		if err := r.agent.ownedDir(dir); err != nil {
+	if err := r.agent.user.GiveDir(r.dir()); err != nil {
+		return m, err
+	}
+	for _, dir := range []string{patroni.CertDir, patroni.LogDir, patroni.PythonDir} {
+		if err := r.agent.user.MakeDir(filepath.Join(r.dir(), dir)); err != nil {
 			return m, err
 		}
 	}
@@ -179,7 +181,7 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	if err := r.scripts(install); err != nil {
 		return m, err
 	}
-	if err := replaceFile(filepath.Join(python, patroni.WholeFile), patroni.Whole, 0o600, r.agent.user); err != nil {
+	if err := r.agent.user.ReplaceFile(filepath.Join(r.dir(), patroni.PythonDir, patroni.WholeFile), patroni.Whole, 0o600); err != nil {
 		return m, err
 	}
 	if err := r.writeLDAP(); err != nil {
@@ -191,7 +193,7 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 		return m, err
 	}
 	r.told = told{hosts: hosts, digest: digest, at: time.Now()}
-	return m, replaceFile(m.ConfigPath(), text, 0o600, r.agent.user)
+	return m, r.agent.user.ReplaceFile(m.ConfigPath(), text, 0o600)
 }
 
 // etcdURLs are where etcd is known to serve: the client keeps the list current.
@@ -217,11 +219,7 @@ func (r *runner) ensureCertificate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("get a certificate for %s: %w", r.id, err)
 	}
-	uid, gid := -1, -1
-	if u := r.agent.user; u != nil {
-		uid, gid = u.UID, u.GID
-	}
-	return pair.Write(dir, uid, gid)
+	return r.agent.user.Do(func() error { return pair.Write(dir) })
 }
 
 // renewCertificate has a certificate that ages written anew, with everything
@@ -252,7 +250,11 @@ func (r *runner) nudge() {
 
 // certified: the certificate in dir is as it shall be, and will be for a while.
 func (r *runner) certified(dir string) bool {
-	pair, err := certs.Load(dir)
+	var pair certs.Pair
+	err := r.agent.user.Do(func() (err error) {
+		pair, err = certs.Load(dir)
+		return err
+	})
 	return err == nil && pair.Fresh(r.subject(), time.Now()) && pair.By(r.want.Authority)
 }
 
@@ -364,8 +366,8 @@ const stopTimeout = 60 * time.Second
 // of the way that a crash cannot leave half done.
 func (r *runner) remove(ctx context.Context) {
 	r.acted = r.want.Generation
-	if _, err := os.Stat(r.dir()); errors.Is(err, os.ErrNotExist) {
-		if err := r.group.Remove(); err != nil {
+	if _, err := os.Lstat(r.dir()); errors.Is(err, os.ErrNotExist) {
+		if err := errors.Join(r.group.Remove(), r.forget()); err != nil {
 			r.killAll(ctx, "member is being deleted")
 			return
 		}
@@ -384,25 +386,4 @@ func (r *runner) remove(ctx context.Context) {
 		return
 	}
 	r.log.Info("member deleted")
-}
-
-// replaceFile writes a file by a rename, so that nobody reads half of it.
-func replaceFile(path string, text []byte, mode os.FileMode, owner *postgres.User) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer os.Remove(tmp.Name())
-	_, writeErr := tmp.Write(text)
-	err = errors.Join(writeErr, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
-	if err == nil && owner != nil {
-		err = os.Chown(tmp.Name(), owner.UID, owner.GID)
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
 }

@@ -123,7 +123,7 @@ func newSmallWorld(t *testing.T, script string, quota int64) *world {
 	w := &world{T: t, home: h, store: h.Store}
 	w.place = place{HomeID: h.ID, Dir: filepath.Join(h.Dir, "host"), CertDir: filepath.Join(h.Dir, "agent"), Etcd: h.Etcd}
 	w.must(os.MkdirAll(w.CertDir, 0o700))
-	w.must(h.Issue(t, "agent:"+hostName).Write(w.CertDir, -1, -1))
+	w.must(h.Issue(t, "agent:"+hostName).Write(w.CertDir))
 	w.Control = []string{w.serveHosts()}
 	if script != "" {
 		w.Patroni = filepath.Join(h.Dir, "patroni")

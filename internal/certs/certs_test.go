@@ -99,7 +99,7 @@ func TestWriteLoadAndModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pair.Write(dir, -1, -1); err != nil {
+	if err := pair.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(filepath.Join(dir, KeyFile))

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"howdah/internal/plainfile"
 )
 
 // Pair is a certificate with its key and its authority, in PEM.
@@ -25,9 +27,8 @@ const (
 
 // Write puts the pair into dir as tls.crt, tls.key and ca.crt. A reader never sees
 // half a file: all are written beside their places first and then renamed, key and
-// certificate directly after each other. The key is 0600, of uid and gid (negative:
-// whoever runs).
-func (p Pair) Write(dir string, uid, gid int) error {
+// certificate directly after each other. The key is 0600.
+func (p Pair) Write(dir string) error {
 	files := []struct {
 		name string
 		data []byte
@@ -35,7 +36,7 @@ func (p Pair) Write(dir string, uid, gid int) error {
 	}{{CAFile, p.CAPEM, 0o644}, {KeyFile, p.KeyPEM, 0o600}, {CertFile, p.CertPEM, 0o644}}
 	var staged []string
 	for _, f := range files {
-		tmp, err := stage(filepath.Join(dir, f.name), f.data, f.mode, uid, gid)
+		tmp, err := stage(filepath.Join(dir, f.name), f.data, f.mode)
 		if err != nil {
 			return err
 		}
@@ -51,16 +52,13 @@ func (p Pair) Write(dir string, uid, gid int) error {
 }
 
 // stage writes what path shall hold to a file beside it.
-func stage(path string, data []byte, mode os.FileMode, uid, gid int) (string, error) {
+func stage(path string, data []byte, mode os.FileMode) (string, error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".")
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", path, err)
 	}
 	_, writeErr := tmp.Write(data)
 	err = errors.Join(writeErr, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
-	if err == nil && uid >= 0 {
-		err = os.Chown(tmp.Name(), uid, gid)
-	}
 	if err != nil {
 		os.Remove(tmp.Name())
 		return "", fmt.Errorf("write %s: %w", path, err)
@@ -72,13 +70,13 @@ func stage(path string, data []byte, mode os.FileMode, uid, gid int) (string, er
 func Load(dir string) (Pair, error) {
 	var p Pair
 	var err error
-	if p.CertPEM, err = os.ReadFile(filepath.Join(dir, CertFile)); err != nil {
+	if p.CertPEM, err = plainfile.Read(filepath.Join(dir, CertFile)); err != nil {
 		return Pair{}, fmt.Errorf("load certificate: %w", err)
 	}
-	if p.KeyPEM, err = os.ReadFile(filepath.Join(dir, KeyFile)); err != nil {
+	if p.KeyPEM, err = plainfile.Read(filepath.Join(dir, KeyFile)); err != nil {
 		return Pair{}, fmt.Errorf("load key: %w", err)
 	}
-	if p.CAPEM, err = os.ReadFile(filepath.Join(dir, CAFile)); err != nil {
+	if p.CAPEM, err = plainfile.Read(filepath.Join(dir, CAFile)); err != nil {
 		return Pair{}, fmt.Errorf("load authority: %w", err)
 	}
 	return p, nil

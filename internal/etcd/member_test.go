@@ -24,7 +24,7 @@ func issue(t *testing.T, ca *certs.CA, name string) (certs.Pair, string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := pair.Write(dir, -1, -1); err != nil {
+	if err := pair.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	return pair, dir
@@ -213,7 +213,7 @@ func TestARenewedCertificateIsShownWithoutARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := next.Write(cfg.CertDir, -1, -1); err != nil {
+	if err := next.Write(cfg.CertDir); err != nil {
 		t.Fatal(err)
 	}
 	leaf, err := next.Leaf()

@@ -164,7 +164,7 @@ func (h *Home) IssueServerCert(ca *certs.CA, extra []net.IP) error {
 	if err != nil {
 		return err
 	}
-	return pair.Write(h.CertDir(), -1, -1)
+	return pair.Write(h.CertDir())
 }
 
 func (h *Home) addCredential(c Credential) error {

@@ -44,7 +44,7 @@ func renew(ctx context.Context, identity *certs.Identity, dir string, store *sta
 	for _, url := range urls {
 		pair, err := renewAt(ctx, url, identity)
 		if err == nil {
-			return pair, pair.Write(dir, -1, -1)
+			return pair, pair.Write(dir)
 		}
 		last = err
 	}

@@ -70,22 +70,32 @@ func (d Dir) look() (*os.Root, []fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("look for logs: %w", err)
 	}
-	entries, err := fs.ReadDir(root.FS(), d.Sub)
+	names, err := namesIn(root, d.Sub)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		_ = root.Close()
 		return nil, nil, fmt.Errorf("look for logs: %w", err)
 	}
 	var found []fs.FileInfo
-	for _, e := range entries {
-		if !nameForm.MatchString(e.Name()) {
+	for _, name := range names {
+		if !nameForm.MatchString(name) {
 			continue
 		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+		if info, err := root.Lstat(filepath.Join(d.Sub, name)); err == nil && info.Mode().IsRegular() {
 			found = append(found, info)
 		}
 	}
 	slices.SortFunc(found, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
 	return root, found, nil
+}
+
+// namesIn are the names in a directory. It does not wait where there is a pipe in its place.
+func namesIn(root *os.Root, dir string) ([]string, error) {
+	file, err := root.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return file.Readdirnames(-1)
 }
 
 // open opens a file that is a plain one, and neither a link nor a pipe.
@@ -109,8 +119,8 @@ func (d Dir) open(root *os.Root, name string, flag int) (*os.File, fs.FileInfo, 
 		return nil, nil, fmt.Errorf("open log %s: %w", name, err)
 	}
 	info, err := file.Stat()
-	if err == nil && !os.SameFile(named, info) {
-		err = ErrNoFile // exchanged meanwhile
+	if err == nil && (!os.SameFile(named, info) || links(info) != 1) {
+		err = ErrNoFile // exchanged meanwhile, or a second name of another file
 	}
 	if err != nil {
 		file.Close()
@@ -140,4 +150,12 @@ func used(info fs.FileInfo) int64 {
 		return s.Blocks * 512
 	}
 	return info.Size()
+}
+
+// links is how many names a file has.
+func links(info fs.FileInfo) uint64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(s.Nlink) //nolint:unconvert // it is shorter on other machines
+	}
+	return 0
 }

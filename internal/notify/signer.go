@@ -127,7 +127,7 @@ func (s *signer) issue() (certs.Pair, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return certs.Pair{}, fmt.Errorf("keep signing key: %w", err)
 	}
-	return pair, pair.Write(s.dir, -1, -1)
+	return pair, pair.Write(s.dir)
 }
 
 // ServeCert answers with a certificate that messages were signed with, to anyone.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"howdah/internal/proc/cgroup"
+	"howdah/internal/thread"
 )
 
 // ErrCommand says that a command lacks something that Start needs.
@@ -26,7 +26,7 @@ type Command struct {
 	Args    []string // without the name of the program
 	Env     []string // the whole environment; nothing is inherited, a marker is added
 	Dir     string   // working directory; "" means /
-	LogFile string   // stdout and stderr are appended to it; made with mode 0600
+	LogFile string   // stdout and stderr are appended to it; opened, and made with mode 0600, as User
 	// DataDir is where PostgreSQL will work, if this command leads to one. It
 	// need not exist yet. It is remembered when a later command names none.
 	DataDir string
@@ -191,7 +191,7 @@ func (g *Group) keep(handle *os.Process, noted record) (Process, error) {
 // launch starts the command on a thread of its own, because the umask and, in
 // version 1, the control group that a child inherits are those of the thread.
 func (g *Group) launch(command Command) (handle *os.Process, err error) {
-	log, err := os.OpenFile(command.LogFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	log, err := openLog(command)
 	if err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
@@ -215,7 +215,7 @@ func (g *Group) launch(command Command) (handle *os.Process, err error) {
 		attributes.Dir = "/"
 	}
 	arguments := append([]string{command.Path}, command.Args...)
-	onThrowawayThread(func() {
+	used := thread.Throwaway(func() {
 		leave, failed := g.enter()
 		if err = failed; err != nil {
 			return
@@ -223,11 +223,32 @@ func (g *Group) launch(command Command) (handle *os.Process, err error) {
 		handle, err = os.StartProcess(command.Path, arguments, attributes)
 		err = errors.Join(err, leave())
 	})
+	awaitThread(used)
 	if err != nil && handle != nil {
 		_ = handle.Kill()
 		_, _ = handle.Wait()
 	}
 	return handle, err
+}
+
+// openLog opens what the command prints into with no more rights than it will have: the
+// log may lie in a directory of its user's.
+func openLog(command Command) (log *os.File, err error) {
+	const flags = os.O_WRONLY | os.O_APPEND | os.O_CREATE | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	open := func() error {
+		log, err = os.OpenFile(command.LogFile, flags, 0o600)
+		if errors.Is(err, os.ErrPermission) && os.Remove(command.LogFile) == nil {
+			// A release before had it belong to root.
+			log, err = os.OpenFile(command.LogFile, flags, 0o600)
+		}
+		return err
+	}
+	if as := credential(command.User); as != nil {
+		err = thread.As(int(as.Uid), int(as.Gid), open)
+	} else {
+		err = open()
+	}
+	return log, err
 }
 
 // enter makes the calling thread one whose children start as members should.
@@ -257,29 +278,6 @@ func (g *Group) enter() (leave func() error, err error) {
 		// The thread ends soon, but a Kill may come sooner and must not meet us there.
 		return cgroup.AddThread(top, unix.Gettid())
 	}, nil
-}
-
-// onThrowawayThread runs f on a thread that ends with it, whatever f has done to
-// it, and returns when f has and the thread is gone. The main thread cannot be thrown
-// away, so it is kept busy while another one is found.
-func onThrowawayThread(f func()) {
-	done := make(chan struct{})
-	var thread int
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() {
-			onThrowawayThread(f)
-			runtime.UnlockOSThread()
-			return
-		}
-		thread = unix.Gettid()
-		f()
-	}()
-	<-done
-	if thread != 0 {
-		awaitThread(thread)
-	}
 }
 
 // threadWithin is how long a thread may take to end that has nothing more to do.

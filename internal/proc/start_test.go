@@ -320,3 +320,50 @@ func TestMemberCalledAsAKernelFile(t *testing.T) {
 		})
 	}
 }
+
+// The log is opened with the rights of whoever will write it: a link leads nowhere that the
+// user may not write itself. One that belongs to root, as of an older release, is replaced.
+func TestTheLogIsTheUsers(t *testing.T) {
+	testkit.NeedRoot(t)
+	dir := sharedDir(t)
+	secret := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, kinds()[0])
+	for name, c := range map[string]struct {
+		make    func(path string) error
+		refused bool
+	}{
+		"none":          {make: func(string) error { return nil }},
+		"root's":        {make: func(path string) error { return os.WriteFile(path, []byte("old"), 0o600) }},
+		"a link":        {make: func(path string) error { return os.Symlink(secret, path) }, refused: true},
+		"a second name": {make: func(path string) error { return os.Link(secret, path) }},
+		"in a linked directory": {make: func(path string) error {
+			return errors.Join(os.Remove(filepath.Dir(path)), os.Symlink("/etc", filepath.Dir(path)))
+		}, refused: true},
+	} {
+		own, err := os.MkdirTemp(dir, "")
+		if err := errors.Join(err, os.Chown(own, nobody, nobody)); err != nil {
+			t.Fatal(err)
+		}
+		command := w.command("true")
+		command.LogFile, command.User = filepath.Join(own, "log"), &User{UID: nobody, GID: nobody}
+		if err := c.make(command.LogFile); err != nil {
+			t.Fatal(err)
+		}
+		log, err := openLog(command)
+		if err == nil {
+			log.Close()
+		}
+		if (err != nil) != c.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+		if text, err := os.ReadFile(secret); err != nil || string(text) != "kept" {
+			t.Errorf("%s: the secret is %q, %v", name, text, err)
+		}
+		if info, err := os.Lstat(command.LogFile); !c.refused && (err != nil || info.Sys().(*syscall.Stat_t).Uid != nobody) {
+			t.Errorf("%s: the log is %v, %v", name, info, err)
+		}
+	}
+}

@@ -143,7 +143,7 @@ func startEtcd(t *testing.T) *clientv3.Client {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := pair.Write(dir, -1, -1); err != nil {
+	if err := pair.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	m, err := etcd.Start(t.Context(), etcd.Config{

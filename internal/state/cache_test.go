@@ -92,7 +92,7 @@ func TestCacheLeavesAMemberThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, addr := t.TempDir(), testkit.FreeAddr(t)
-	if err := pair.Write(dir, -1, -1); err != nil {
+	if err := pair.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	m, err := etcd.Start(t.Context(), etcd.Config{

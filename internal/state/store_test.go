@@ -35,7 +35,7 @@ func newStore(t *testing.T) *Store {
 		t.Fatal(err)
 	}
 	certDir := t.TempDir()
-	if err := pair.Write(certDir, -1, -1); err != nil {
+	if err := pair.Write(certDir); err != nil {
 		t.Fatal(err)
 	}
 	m, err := etcd.Start(t.Context(), etcd.Config{

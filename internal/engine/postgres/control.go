@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrNoData says that a directory holds no PostgreSQL cluster.
@@ -49,7 +51,7 @@ type Control struct {
 // ReadControl reads the control file of a data directory. It answers ErrNoData
 // where there is none.
 func ReadControl(dataDir string) (Control, error) {
-	file, err := os.Open(filepath.Join(dataDir, "global", "pg_control"))
+	file, err := os.OpenFile(filepath.Join(dataDir, "global", "pg_control"), os.O_RDONLY|unix.O_NONBLOCK, 0) // it may be a pipe
 	if errors.Is(err, os.ErrNotExist) {
 		return Control{}, fmt.Errorf("%s: %w", dataDir, ErrNoData)
 	}

@@ -9,11 +9,19 @@ import (
 	"strings"
 )
 
+func readPIDFile(dataDir string) ([]byte, error) {
+	owner, err := ownerOf(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return owner.ReadFile(filepath.Join(dataDir, "postmaster.pid"))
+}
+
 // Postmaster reads the process number of the server that runs, or ran, on a data
 // directory. It answers 0 when there is no pid file. The number says nothing
 // about whether the process lives, or is still the same: check its identity.
 func Postmaster(dataDir string) (pid int, err error) {
-	data, err := os.ReadFile(filepath.Join(dataDir, "postmaster.pid"))
+	data, err := readPIDFile(dataDir)
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
 	}

@@ -10,12 +10,6 @@ import (
 	"syscall"
 )
 
-// User is the operating-system user that PostgreSQL runs as; nil is our own.
-type User struct {
-	Name     string
-	UID, GID int
-}
-
 // run executes one of PostgreSQL's programs as user and answers what it printed.
 func run(ctx context.Context, user *User, stdin io.Reader, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)

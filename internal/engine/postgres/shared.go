@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"howdah/internal/plainfile"
 )
 
 // What a server keeps in shared memory, as PostgreSQL 15 to 18 lay it out: the header
@@ -35,6 +37,17 @@ var errShared = errors.New("unknown shared memory")
 // about a megabyte would stay for good. Nothing is touched that a process uses, or that
 // is not of exactly this directory. It changes nothing when called again.
 func RemoveShared(dataDir string) error {
+	owner, err := ownerOf(dataDir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return owner.Do(func() error { return removeShared(dataDir) })
+}
+
+func removeShared(dataDir string) error {
 	id, err := sharedID(dataDir)
 	if err != nil || id == 0 {
 		return err
@@ -64,7 +77,7 @@ func RemoveShared(dataDir string) error {
 // sharedID is the segment that postmaster.pid names in its seventh line, which holds
 // its key and its number; 0 where there is none.
 func sharedID(dataDir string) (int, error) {
-	text, err := os.ReadFile(filepath.Join(dataDir, "postmaster.pid"))
+	text, err := plainfile.Read(filepath.Join(dataDir, "postmaster.pid"))
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
 	}
@@ -108,7 +121,7 @@ func dynamicTable(id int, dataDir string) (uint32, error) {
 // removeDynamic removes the segments of a table, and then the table.
 func removeDynamic(dir string, table uint32) error {
 	path := func(handle uint32) string { return filepath.Join(dir, fmt.Sprintf("PostgreSQL.%d", handle)) }
-	text, err := os.ReadFile(path(table))
+	text, err := plainfile.Read(path(table))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

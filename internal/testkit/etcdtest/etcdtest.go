@@ -29,7 +29,7 @@ func Store(t testing.TB) *state.Store {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := pair.Write(dir, -1, -1); err != nil {
+	if err := pair.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	m, err := etcd.Start(t.Context(), etcd.Config{

@@ -155,12 +155,11 @@ func (s *Server) configure(o Options) {
 	}
 	lines := fmt.Sprintf("listen_addresses = '%s'\nport = %s\nunix_socket_directories = '%s'\nfsync = off\n", host, port, s.dir) + o.Settings
 	if o.Pair != nil {
-		uid, gid := -1, -1
-		if s.user != nil {
-			uid, gid = int(s.user.Uid), int(s.user.Gid)
-		}
-		if err := o.Pair.Write(s.dir, uid, gid); err != nil {
+		if err := o.Pair.Write(s.dir); err != nil {
 			s.t.Fatal(err)
+		}
+		for _, name := range []string{certs.CertFile, certs.KeyFile, certs.CAFile} {
+			s.give(filepath.Join(s.dir, name))
 		}
 		lines += fmt.Sprintf("ssl = on\nssl_cert_file = '%[1]s/tls.crt'\nssl_key_file = '%[1]s/tls.key'\nssl_ca_file = '%[1]s/ca.crt'\n", s.dir)
 	}
