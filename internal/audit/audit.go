@@ -1,41 +1,41 @@
 // Package audit is the record of every call of the API: who, what, when, from
 // where, and how it ended; one JSON document a line, in files of the home that only
-// its owner may read. Full files are renamed and the oldest deleted, so that the
-// log has a largest size.
+// its owner may read. What changed something, what was only looked at and what was
+// refused are in files apart. Full files, and those of a day that is over, are renamed
+// and the oldest deleted, so that the log has a largest size.
 //
-// Invariants: no record holds a secret (callers give parameters that may be shown);
-// callers without a valid signature cannot push the records of others out: of
+// Invariants: no record holds a secret (callers give parameters that may be shown), nor
+// is it longer than MaxRecord; nobody pushes out what changed something but by changing
+// something. Callers without a valid signature cannot push the records of others out: of
 // theirs only a few a minute are kept, and the rest counted. Those who were sent the
-// link that they call by have a rate of their account's: neither do strangers push
-// their records out, nor they those of others.
+// link that they call by have a rate of their account's, and so has each account for
+// what it looks at and what is refused to it.
 package audit
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 )
 
 const (
-	// File is the newest file's name; older ones are File with a suffix that sorts
-	// by time.
-	File = "audit.jsonl"
 	// MaxFile is the size in bytes at which a file is full.
 	MaxFile = 16 << 20
-	// KeepFiles is how many full ones are kept.
-	KeepFiles = 9
+	// KeepBytes is how much of full files is kept, of each class.
+	KeepBytes = 9 * MaxFile
+	// KeepFiles is how many of them are kept: more than a year of days.
+	KeepFiles = 400
 	// MaxText is how many bytes of a text callers may put into a record.
 	MaxText = 2048
 	// strangers is how many calls without a valid signature are recorded a minute.
 	strangers = 30
 	// guests is how many calls by links are recorded a minute, of each account.
 	guests = 60
+	// share is how many bytes an account may write a minute of what was refused to it, and
+	// of what it looked at. Of more changes than that, the parameters are left out.
+	share = 256 << 10
 )
 
 // Record is one call.
@@ -60,30 +60,34 @@ type Record struct {
 	// ByLink says that the caller proved, in place of a signature, to have been sent
 	// the link of a subscription of Account.
 	ByLink bool `json:"by_link,omitempty"`
-	// Unrecorded counts calls without a valid signature, since the record before this
-	// one, that were too many to record.
+	// Unrecorded counts calls since the record before this one that were too many to
+	// record.
 	Unrecorded int `json:"unrecorded,omitempty"`
+	// Cut counts parameters that were left out, or shortened, for the record's size.
+	Cut int `json:"cut,omitempty"`
 }
 
 // Log writes records. It is safe for concurrent use; a nil Log records nothing.
 type Log struct {
-	dir  string
-	log  *slog.Logger
-	max  int64
-	keep int
+	dir string
+	log *slog.Logger
 
 	mu         sync.Mutex
-	file       *os.File       // guarded by mu
-	size       int64          // guarded by mu
-	minute     time.Time      // guarded by mu: that is counted now
-	heard      map[string]int // guarded by mu: calls in it by account; "": of strangers
-	unrecorded int            // guarded by mu
-	broken     bool           // guarded by mu: the last record could not be written
+	files      map[Class]*file // guarded by mu
+	minute     time.Time       // guarded by mu: that is counted now
+	heard      map[string]int  // guarded by mu: calls in it by account; "": of strangers
+	written    map[string]int  // guarded by mu: bytes in it by class and account
+	unrecorded int             // guarded by mu
+	broken     bool            // guarded by mu: the last record could not be written
 }
 
 // Open makes a log in a directory. Nothing is read; Close ends it.
 func Open(dir string, log *slog.Logger) *Log {
-	return &Log{dir: dir, log: log, max: MaxFile, keep: KeepFiles}
+	l := &Log{dir: dir, log: log, files: map[Class]*file{}}
+	for _, c := range classes {
+		l.files[c] = &file{dir: dir, name: string(c), max: MaxFile, keepBytes: KeepBytes, keepFiles: KeepFiles}
+	}
+	return l
 }
 
 // Write records a call. A record that cannot be written is told in the log of the
@@ -92,14 +96,22 @@ func (l *Log) Write(r Record) {
 	if l == nil {
 		return
 	}
+	r = capped(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r.User == "" && l.tooMany(r) {
+	if minute := r.Time.Truncate(time.Minute); !minute.Equal(l.minute) {
+		l.minute, l.heard, l.written = minute, map[string]int{}, map[string]int{}
+	}
+	class := classOf(r)
+	if r.User == "" && l.tooMany(r) || r.User != "" && class != Changed && l.tooMuch(class, r, size(r)) {
 		l.unrecorded++
 		return
 	}
+	if class == Changed && l.tooMuch(class, r, size(r)) {
+		r.Cut, r.Parameters = r.Cut+len(r.Parameters), nil
+	}
 	r.Unrecorded, l.unrecorded = l.unrecorded, 0
-	err := l.write(r)
+	err := l.write(class, r)
 	if err != nil && !l.broken {
 		l.log.Error("audit log cannot be written", "error", err)
 	}
@@ -108,9 +120,6 @@ func (l *Log) Write(r Record) {
 
 // tooMany must be called with mu held.
 func (l *Log) tooMany(r Record) bool {
-	if minute := r.Time.Truncate(time.Minute); !minute.Equal(l.minute) {
-		l.minute, l.heard = minute, map[string]int{}
-	}
 	who, most := "", strangers
 	if r.ByLink {
 		who, most = r.Account, guests
@@ -119,91 +128,23 @@ func (l *Log) tooMany(r Record) bool {
 	return l.heard[who] > most
 }
 
+// tooMuch must be called with mu held. What is too much is not counted.
+func (l *Log) tooMuch(class Class, r Record, bytes int) bool {
+	who := string(class) + " " + r.Account
+	if l.written[who]+bytes > share {
+		return true
+	}
+	l.written[who] += bytes
+	return false
+}
+
 // write must be called with mu held.
-func (l *Log) write(r Record) error {
+func (l *Log) write(class Class, r Record) error {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode record: %w", err)
 	}
-	line = append(line, '\n')
-	if l.file != nil && l.size > 0 && l.size+int64(len(line)) > l.max {
-		if err := l.rotate(r.Time); err != nil {
-			return err
-		}
-	}
-	if l.file == nil {
-		if err := l.open(); err != nil {
-			return err
-		}
-	}
-	// One write, so that readers see whole lines.
-	n, err := l.file.Write(line)
-	l.size += int64(n)
-	if err != nil {
-		l.file.Close()
-		l.file = nil
-		return fmt.Errorf("write record: %w", err)
-	}
-	return nil
-}
-
-func (l *Log) open() error {
-	if err := os.MkdirAll(l.dir, 0o700); err != nil {
-		return fmt.Errorf("open audit log: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(l.dir, File), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
-	if err != nil {
-		return fmt.Errorf("open audit log: %w", err)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return fmt.Errorf("open audit log: %w", err)
-	}
-	l.file, l.size = f, info.Size()
-	return l.endLine()
-}
-
-// endLine ends a line that a crash, or a full disk, has cut short.
-func (l *Log) endLine() error {
-	if l.size == 0 {
-		return nil
-	}
-	var last [1]byte
-	if _, err := l.file.ReadAt(last[:], l.size-1); err != nil || last[0] == '\n' {
-		return nil //nolint:nilerr // then the next line is the one that is spoilt
-	}
-	n, err := l.file.Write([]byte{'\n'})
-	l.size += int64(n)
-	return err
-}
-
-// rotate must be called with mu held.
-func (l *Log) rotate(now time.Time) error {
-	l.file.Close()
-	l.file = nil
-	current := filepath.Join(l.dir, File)
-	if err := os.Rename(current, current+"."+now.UTC().Format("20060102T150405.000000000")); err != nil {
-		return fmt.Errorf("rotate audit log: %w", err)
-	}
-	old, err := older(l.dir)
-	if err != nil {
-		return err
-	}
-	for _, path := range old[:max(0, len(old)-l.keep)] {
-		err = errors.Join(err, os.Remove(path))
-	}
-	return err
-}
-
-// older are the full files, the oldest first.
-func older(dir string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, File+".*"))
-	if err != nil {
-		return nil, fmt.Errorf("list audit log: %w", err)
-	}
-	slices.Sort(files)
-	return files, nil
+	return l.files[class].write(append(line, '\n'), r.Time)
 }
 
 // Close ends the log; a later Write opens it again.
@@ -213,8 +154,7 @@ func (l *Log) Close() {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.file != nil {
-		l.file.Close()
-		l.file = nil
+	for _, f := range l.files {
+		f.close()
 	}
 }

@@ -51,7 +51,7 @@ func TestWriteAndRead(t *testing.T) {
 	if got := ids(t, l.dir, noon.Add(time.Second)); got != "1 2" {
 		t.Error(got)
 	}
-	info, err := os.Stat(filepath.Join(l.dir, File))
+	info, err := os.Stat(filepath.Join(l.dir, string(Changed)))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("others may read it: %v %v", info.Mode(), err)
 	}
@@ -63,15 +63,16 @@ func TestWriteAndRead(t *testing.T) {
 
 func TestRotates(t *testing.T) {
 	l := open(t)
-	l.max, l.keep = 300, 2
+	changes := l.files[Changed]
+	changes.max, changes.keepFiles = 300, 2
 	for n := range 40 {
 		l.Write(call(n))
 	}
-	old, err := older(l.dir)
+	old, err := older(l.dir, string(Changed))
 	if err != nil || len(old) != 2 {
 		t.Fatalf("%d old files, %v", len(old), err)
 	}
-	for _, path := range append(old, filepath.Join(l.dir, File)) {
+	for _, path := range append(old, filepath.Join(l.dir, string(Changed))) {
 		if info, err := os.Stat(path); err != nil || info.Size() > 300 || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", path, info, err)
 		}
@@ -86,7 +87,7 @@ func TestGoesOnAfterAnEnd(t *testing.T) {
 	l.Write(call(0))
 	l.Close()
 	// A crash has cut the last line short.
-	f, err := os.OpenFile(filepath.Join(l.dir, File), os.O_APPEND|os.O_WRONLY, 0)
+	f, err := os.OpenFile(filepath.Join(l.dir, string(Changed)), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func TestNoLog(t *testing.T) {
 
 func TestFollow(t *testing.T) {
 	l := open(t)
-	l.max = 300
+	l.files[Changed].max = 300
 	l.Write(call(0))
 	ctx, cancel := context.WithCancel(t.Context())
 	var mu sync.Mutex

@@ -8,25 +8,83 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
 // Read gives every record from a moment on to each, the oldest first, and ends at
 // the newest. A line that is no record is left out: a crash may cut one short.
 func Read(dir string, from time.Time, each func(Record) error) error {
-	files, err := older(dir)
-	if err != nil {
-		return err
+	var sources []*source
+	for _, class := range classes {
+		next, stop := iter.Pull2(records(dir, class, from))
+		defer stop()
+		s := &source{next: next}
+		if err := s.advance(); err != nil {
+			return err
+		}
+		sources = append(sources, s)
 	}
-	for _, path := range append(files, filepath.Join(dir, File)) {
-		err := readFile(path, from, each)
-		if err != nil && !errors.Is(err, os.ErrNotExist) { // rotated away, or none yet
+	for {
+		var first *source
+		for _, s := range sources {
+			if s.left && (first == nil || s.record.Time.Before(first.record.Time)) {
+				first = s
+			}
+		}
+		if first == nil {
+			return nil
+		}
+		if err := each(first.record); err != nil {
+			return err
+		}
+		if err := first.advance(); err != nil {
 			return err
 		}
 	}
-	return nil
+}
+
+// source is where the records of a class come from.
+type source struct {
+	next   func() (Record, error, bool)
+	record Record
+	left   bool
+}
+
+func (s *source) advance() (err error) {
+	s.record, err, s.left = s.next()
+	return err
+}
+
+var errEnough = errors.New("enough was read")
+
+// records are those of a class, the oldest first.
+func records(dir string, class Class, from time.Time) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		files, err := older(dir, string(class))
+		for _, path := range append(files, filepath.Join(dir, string(class))) {
+			if err == nil {
+				err = readFile(path, from, func(r Record) error {
+					if !yield(r, nil) {
+						return errEnough
+					}
+					return nil
+				})
+			}
+			switch {
+			case errors.Is(err, errEnough):
+				return
+			case errors.Is(err, os.ErrNotExist): // rotated away, or none yet
+				err = nil
+			case err != nil:
+				yield(Record{}, err)
+				return
+			}
+		}
+	}
 }
 
 func readFile(path string, from time.Time, each func(Record) error) error {
@@ -68,17 +126,30 @@ func one(line []byte, from time.Time, each func(Record) error) error {
 // Follow gives every record that is written from now on to each, also over
 // rotations, until ctx ends. It looks again at the given interval.
 func Follow(ctx context.Context, dir string, every time.Duration, each func(Record) error) error {
-	t := &tail{path: filepath.Join(dir, File)}
-	defer t.close()
-	t.open()
-	if t.file != nil {
-		if _, err := t.file.Seek(0, io.SeekEnd); err != nil {
-			return fmt.Errorf("follow audit log: %w", err)
+	var tails []*tail
+	for _, class := range classes {
+		t := &tail{path: filepath.Join(dir, string(class))}
+		defer t.close()
+		t.open()
+		if t.file != nil {
+			if _, err := t.file.Seek(0, io.SeekEnd); err != nil {
+				return fmt.Errorf("follow audit log: %w", err)
+			}
 		}
+		tails = append(tails, t)
 	}
 	for {
-		if err := t.look(each); err != nil {
-			return err
+		var seen []Record
+		for _, t := range tails {
+			if err := t.look(func(r Record) error { seen = append(seen, r); return nil }); err != nil {
+				return err
+			}
+		}
+		slices.SortStableFunc(seen, func(a, b Record) int { return a.Time.Compare(b.Time) })
+		for _, r := range seen {
+			if err := each(r); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():

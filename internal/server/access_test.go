@@ -327,7 +327,7 @@ func TestAuditLog(t *testing.T) {
 	if all[5].Parameters != nil {
 		t.Errorf("parameters of nobody knows what: %v", all[5].Parameters)
 	}
-	info, err := os.Stat(filepath.Join(w.server.Home.AuditDir(), audit.File))
+	info, err := os.Stat(filepath.Join(w.server.Home.AuditDir(), string(audit.Changed)))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
