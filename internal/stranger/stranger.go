@@ -81,7 +81,7 @@ func (l listener) Accept() (net.Conn, error) {
 	}
 	c := &conn{Conn: accepted, room: l.room, from: source(accepted.RemoteAddr().String())}
 	if loser := l.room.enter(c); loser != nil {
-		loser.Close() // perhaps the new one: whoever uses it finds that out
+		_ = loser.Close() // perhaps the new one: whoever uses it finds that out
 	}
 	return c, nil
 }
