@@ -85,6 +85,21 @@ var clusterScenarios = slices.Concat([]scenario{
 		}, call: failover + "&TargetDBInstanceIdentifier=aura-2", want: []string{"DBCluster/Status=failing-over"},
 	},
 	{
+		name: "a failover just before the reader is in sync", setup: func(u *user) {
+			having(newCluster, newMember, second)(u)
+			u.see("aura", func(s *scene) { s.sync = nil })
+		}, call: failover, want: []string{"DBCluster/Status=failing-over"},
+	},
+	{
+		name: "a failover to a reader that does not receive", setup: func(u *user) {
+			having(newCluster, newMember, second)(u)
+			u.see("aura", func(s *scene) {
+				s.sync = nil
+				s.each(func(r *member.Report) { r.Streaming = false })
+			})
+		}, call: failover, code: badCluster, message: "no reader",
+	},
+	{
 		name: "a failover to one that leaves", setup: func(u *user) {
 			having(newCluster, newMember, second)(u)
 			u.see("aura", func(s *scene) {

@@ -68,11 +68,24 @@ var stateScenarios = []scenario{
 		name: "a failover of a single instance", setup: having(newDB), call: rebootDB + "&ForceFailover=true", code: badMix, message: "not a Multi-AZ",
 	},
 	{
-		name: "a failover without a standby in sync",
+		name: "a failover just before the standby is in sync",
 		setup: func(u *user) {
 			u.do(with(newDB, "MultiAZ=true"))
 			u.settle()
 			u.see("db", func(s *scene) { s.sync = nil })
+			u.do(showDB).has("DBInstances/DBInstance/DBInstanceStatus=available")
+		},
+		call: rebootDB + "&ForceFailover=true", want: []string{"DBInstance/DBInstanceStatus=rebooting"},
+	},
+	{
+		name: "a failover without a standby that receives",
+		setup: func(u *user) {
+			u.do(with(newDB, "MultiAZ=true"))
+			u.settle()
+			u.see("db", func(s *scene) {
+				s.sync = nil
+				s.each(func(r *member.Report) { r.Streaming = false })
+			})
 		},
 		call: rebootDB + "&ForceFailover=true", code: badState, message: "not in sync",
 	},

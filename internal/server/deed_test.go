@@ -179,7 +179,7 @@ func (s *scene) place(want plan.Database, seat plan.Seat, n int) {
 	}
 	m := plan.Placed{
 		Name: "m" + strconv.Itoa(n+1), Seat: seat.Key, Host: "host-" + zone, Zone: zone, Address: "127.0.0.1",
-		Port: 15432 + n, RESTPort: 25432 + n, Rebooted: seat.Reboot, Restarted: seat.Restart,
+		Port: 15432 + n, RESTPort: 25432 + n, Rebooted: seat.Reboot, Restarted: seat.Restart, Votes: !seat.NoFailover,
 	}
 	r := member.Report{ID: plan.ID(want.ID, m.Name), Host: m.Host, Patroni: true, Postgres: true, Ready: true, Timeline: 1}
 	r.CertUntil = certUntil

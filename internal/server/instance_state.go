@@ -6,6 +6,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/engine/patroni"
 	"howdah/internal/plan"
 	"howdah/internal/spec"
 	"howdah/internal/state"
@@ -42,16 +43,20 @@ func (s *Server) rebootDBInstance(ctx context.Context, c call, in *rds.RebootDBI
 	return &rds.RebootDBInstanceResult{DBInstance: i}, nil
 }
 
-// candidates are the members that could take over now without losing anything. A
-// database that follows another one has no synchronous standby, and nothing to lose.
+// candidates are the members that can take over without losing anything: those that are
+// in sync, and those that receive from the primary and are about to be, as when a database
+// has just become available. The planner hands over once one is in sync. A database that
+// follows another one has no synchronous standby, and nothing to lose.
 func (l *look) candidates(f plan.Facts) []plan.Placed {
-	sync := l.syncOf(f.Want.ID)
+	sync, anybody := l.syncOf(f.Want.ID), plan.SyncMode(f.Want, f.Layout) != patroni.SyncOff
 	var all []plan.Placed
 	for _, m := range f.Layout.Members {
 		report := f.Reports[plan.ID(f.Want.ID, m.Name)]
-		// One that stands aside is put in sync before it takes over.
-		inSync := sync.Leader == f.Leader && (slices.Contains(sync.Standbys, m.Name) || m.NoSync && !m.Barred && m.Going == plan.Staying) && report.Streaming
-		if m.Name != f.Leader && !m.Leaving && f.Alive[m.Host] && report.Ready && (inSync || f.Want.Upstream != nil) {
+		inSync := sync.Leader == f.Leader && slices.Contains(sync.Standbys, m.Name)
+		// One that stands aside is put in sync before it takes over, too.
+		soon := anybody && f.Leader != "" && !m.Barred && m.Going == plan.Staying
+		can := report.Streaming && (inSync || soon) || f.Want.Upstream != nil
+		if m.Name != f.Leader && !m.Leaving && f.Alive[m.Host] && report.Ready && can {
 			all = append(all, m)
 		}
 	}
