@@ -130,7 +130,7 @@ sql "$endpoint" "CREATE TABLE kept (n int PRIMARY KEY)"
 writer=$!
 eventually 10 test -s "$work/acknowledged"
 zone=$(instance cli AvailabilityZone)
-is rebooting rds reboot-db-instance --db-instance-identifier cli --force-failover --query DBInstance.DBInstanceStatus
+eventually 30 rds reboot-db-instance --db-instance-identifier cli --force-failover --query DBInstance.DBInstanceStatus
 available cli
 [[ $(instance cli AvailabilityZone) != "$zone" ]] || fail "the primary is still in $zone"
 lines=$(wc -l <"$work/acknowledged")
