@@ -3,11 +3,14 @@
  * connection.c
  *		Guard of the connection strings that the server connects with.
  *
- * The libpq of PostgreSQL 18, which packages give older servers too, appends
- * the keys of a connection to the file that "sslkeylogfile" names: any file
- * of the operating-system user. PostgreSQL keeps the option from foreign
- * servers, but not from what dblink takes as a text, nor from subscriptions.
- * Users who are not superusers may not give it.
+ * Some of libpq's options name files of the operating-system user. The libpq
+ * of PostgreSQL 18, which packages give older servers too, appends the keys of
+ * a connection to the file that "sslkeylogfile" names. "sslkey" and "sslcert"
+ * would log in by the certificate of the server itself, and "passfile" and
+ * "servicefile" read passwords and connections from any file. PostgreSQL keeps
+ * some of them from foreign servers, but not all, and none from what dblink
+ * takes as a text, nor from subscriptions. Users who are not superusers may not
+ * give them.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +32,14 @@ static const char *const connecting[] = {
 	"dblink_connect", "dblink_connect_u", "dblink_exec", "dblink_record"
 };
 
+static const char *const file_options[] = {
+	"passfile", "servicefile", "sslcert", "sslkey", "sslkeylogfile"
+};
+
 static void check_text(const char *text);
+static void check_options(List *options);
+static void refuse_option(const char *option);
+static bool gives_option(const char *text, const char *option);
 static char *percent_decoded(const char *text);
 static bool is_connecting(HeapTuple proc);
 static bool has_library(HeapTuple proc, const char *library);
@@ -45,6 +55,14 @@ howdah_guard_connection(UtilityCall *call)
 		check_text(((CreateSubscriptionStmt *) node)->conninfo);
 	else if (IsA(node, AlterSubscriptionStmt))
 		check_text(((AlterSubscriptionStmt *) node)->conninfo);
+	else if (IsA(node, CreateForeignServerStmt))
+		check_options(((CreateForeignServerStmt *) node)->options);
+	else if (IsA(node, AlterForeignServerStmt))
+		check_options(((AlterForeignServerStmt *) node)->options);
+	else if (IsA(node, CreateUserMappingStmt))
+		check_options(((CreateUserMappingStmt *) node)->options);
+	else if (IsA(node, AlterUserMappingStmt))
+		check_options(((AlterUserMappingStmt *) node)->options);
 	return false;
 }
 
@@ -86,18 +104,55 @@ howdah_connect(PG_FUNCTION_ARGS)
 	return run(fcinfo);
 }
 
-/* refuse a text, or NULL, with the option in it; a URI may hide it by %73sl... */
+/* refuse a text, or NULL, with such an option in it; a URI may hide it by %73sl... */
 static void
 check_text(const char *text)
 {
-	if (text != NULL &&
-		(strstr(text, "sslkeylogfile") != NULL ||
-		 strstr(percent_decoded(text), "sslkeylogfile") != NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to use the connection option \"%s\"",
-						"sslkeylogfile"),
-				 errdetail("It would write to files of the server.")));
+	if (text == NULL)
+		return;
+	for (int i = 0; i < lengthof(file_options); i++)
+		if (gives_option(text, file_options[i]) ||
+			gives_option(percent_decoded(text), file_options[i]))
+			refuse_option(file_options[i]);
+}
+
+/* refuse such options of foreign servers and user mappings; taking one off is no harm */
+static void
+check_options(List *options)
+{
+	ListCell   *lc;
+
+	foreach(lc, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, lc);
+
+		for (int i = 0; i < lengthof(file_options); i++)
+			if (strcmp(option->defname, file_options[i]) == 0 &&
+				option->defaction != DEFELEM_DROP)
+				refuse_option(file_options[i]);
+	}
+}
+
+static void
+refuse_option(const char *option)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied to use the connection option \"%s\"", option),
+			 errdetail("It names a file of the server.")));
+}
+
+/* is the option's name in the text, with a value? "sslcertmode=" is another one */
+static bool
+gives_option(const char *text, const char *option)
+{
+	while ((text = strstr(text, option)) != NULL)
+	{
+		text += strlen(option);
+		if (text[strspn(text, " \t\n\r\f\v")] == '=')
+			return true;
+	}
+	return false;
 }
 
 static char *

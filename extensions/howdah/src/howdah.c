@@ -9,7 +9,8 @@
  * database.c, tablespace.c, event_trigger.c, connection.c) on its way to
  * standard_ProcessUtility; a few
  * that the user may have done are run as the admin role (elevate.c); and no
- * function of such a user ever runs with superuser rights (trust.c). What
+ * function of such a user ever runs with superuser rights (trust.c). The
+ * platform's roles do not log in from inside of a server (login.c). What
  * holds for all users is that no cancel makes a commit look safer than it is
  * (commit.c), and that nobody but a member of the database confirms one
  * (standby.c).
@@ -95,6 +96,7 @@ _PG_init(void)
 	howdah_trust_init();
 	howdah_commit_init();
 	howdah_standby_init();
+	howdah_login_init();
 }
 
 /* define the settings; none of them is for users to change */

@@ -71,6 +71,7 @@ extern bool howdah_guard_catalog(UtilityCall *call);
 
 /* role.c */
 extern bool howdah_role_is_protected(Oid role);
+extern bool howdah_is_protected_name(const char *name);
 
 /* extension.c, trust.c: further hooks */
 extern void howdah_extension_init(void);
@@ -81,6 +82,9 @@ extern void howdah_check_execute(Oid function);
 /* connection.c: what trust.c puts in the place of some functions */
 extern bool howdah_is_connecting(Oid function);
 extern Datum howdah_connect(PG_FUNCTION_ARGS);
+
+/* login.c */
+extern void howdah_login_init(void);
 
 /* standby.c */
 extern void howdah_standby_init(void);

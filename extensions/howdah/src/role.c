@@ -39,7 +39,6 @@ static const char *const marker_roles[] = {
 };
 
 static bool is_marker_role(const char *name);
-static bool is_protected_name(const char *name);
 static bool has_power_of(Oid role, const char *protected_name);
 static const char *power_by_attribute(Oid role);
 static const char *power_beyond_user(Oid role);
@@ -115,11 +114,12 @@ howdah_role_is_protected(Oid role)
 {
 	char	   *name = GetUserNameFromId(role, true);
 
-	return name != NULL && is_protected_name(name);
+	return name != NULL && howdah_is_protected_name(name);
 }
 
-static bool
-is_protected_name(const char *name)
+/* is this the name of one of the platform's roles, be it there or not? */
+bool
+howdah_is_protected_name(const char *name)
 {
 	return strcmp(name, howdah_admin_role) == 0 ||
 		strcmp(name, howdah_superuser_role) == 0 ||
@@ -269,7 +269,7 @@ check_members(List *specs)
 static void
 check_new_name(const char *name)
 {
-	if (is_protected_name(name) ||
+	if (howdah_is_protected_name(name) ||
 		strncmp(name, RESERVED_PREFIX, strlen(RESERVED_PREFIX)) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_RESERVED_NAME),
