@@ -13,7 +13,7 @@ set -euo pipefail
 source_dir=$(cd "$(dirname "$0")" && pwd)
 pg_config=$(command -v "${PG_CONFIG:-pg_config}")
 user=${HOWDAH_TEST_USER:-postgres}
-work=$(mktemp -d /tmp/howdah-test.XXXXXX)
+work=$(mktemp -d "${TMPDIR:-/tmp}/howdah-test.XXXXXX")
 trap 'status=$?; [ $status -eq 0 ] && rm -rf "$work" || echo "kept: $work" >&2; exit $status' EXIT
 
 # run as the unprivileged user, or as oneself if not root

@@ -1,0 +1,135 @@
+-- Catalogs and what guards them.
+
+-- attempt: to write to catalogs
+-- as: master
+UPDATE pg_authid SET rolsuper = true WHERE rolname = 'master';
+UPDATE pg_proc SET prosecdef = true, proowner = 10 WHERE proname = 'f';
+UPDATE pg_class SET relowner = 'master'::regrole WHERE relname = 'pg_authid';
+UPDATE pg_database SET datdba = 'master'::regrole;
+UPDATE pg_language SET lanpltrusted = true;
+INSERT INTO pg_parameter_acl VALUES (1, 'x');
+DELETE FROM pg_db_role_setting;
+UPDATE pg_extension SET extowner = 10;
+-- sees: permission denied for table pg_authid
+-- sees: permission denied for table pg_language
+-- sees: permission denied for table pg_db_role_setting
+
+-- attempt: with catalogs that may be changed
+-- as: master
+SET allow_system_table_mods = on;
+UPDATE pg_settings SET setting = 'on' WHERE name = 'allow_system_table_mods';
+ALTER TABLE pg_authid OWNER TO master;
+ALTER TABLE pg_authid DISABLE TRIGGER ALL;
+TRUNCATE pg_authid;
+-- sees: permission denied to set parameter "allow_system_table_mods"
+-- sees: "pg_authid" is a system catalog
+-- sees: permission denied
+
+-- attempt: to read passwords
+-- as: master
+SELECT rolpassword FROM pg_authid;
+SELECT passwd FROM pg_shadow;
+SELECT subconninfo FROM pg_subscription;
+SELECT umoptions FROM pg_user_mapping;
+SELECT * FROM pg_hba_file_rules;
+SELECT * FROM pg_file_settings;
+SELECT * FROM pg_statistic;
+SELECT * FROM pg_largeobject;
+-- sees: permission denied for table pg_authid
+-- sees: permission denied for view pg_shadow
+-- sees: permission denied for (view|function) pg_hba_file_rules
+-- sees: permission denied for table pg_largeobject
+
+-- attempt: to read passwords by those who may read all
+-- as: master
+CREATE ROLE reader LOGIN;
+GRANT pg_read_all_data TO reader;
+GRANT reader TO plain;
+-- as: plain
+SELECT count(*) FILTER (WHERE rolpassword IS NOT NULL) || ' passwords of the platform' FROM pg_authid WHERE rolname ~ '^rds';
+-- sees: 0 passwords of the platform
+
+-- attempt: to write by those who may write all
+-- as: master
+CREATE ROLE writer LOGIN;
+GRANT pg_write_all_data TO writer;
+GRANT writer TO plain;
+-- as: plain
+UPDATE pg_authid SET rolsuper = true;
+INSERT INTO pg_auth_members VALUES (1, 1, 1, true);
+UPDATE pg_catalog.pg_proc SET prosrc = 'pg_read_file' WHERE proname = 'md5';
+-- sees: permission denied for table pg_authid
+-- sees: permission denied for table pg_proc
+
+-- attempt: functions that set what only pg_upgrade sets
+-- as: master
+SELECT binary_upgrade_set_next_pg_authid_oid(10);
+SELECT binary_upgrade_set_next_pg_type_oid(10);
+SELECT pg_extension_config_dump('pg_authid', '');
+SELECT pg_nextoid('pg_authid', 'oid', 'pg_authid_oid_index');
+-- sees: ERROR:  .*binary upgrade
+-- sees: can only be called from an SQL script
+-- sees: must be superuser|permission denied for function pg_nextoid
+
+-- attempt: a lock that stops all logins
+-- as: master
+BEGIN;
+LOCK TABLE pg_authid IN ACCESS EXCLUSIVE MODE;
+ROLLBACK;
+LOCK TABLE pg_database;
+CREATE INDEX ON pg_authid (rolname);
+VACUUM FULL pg_authid;
+CLUSTER pg_authid USING pg_authid_oid_index;
+REINDEX TABLE pg_authid;
+REINDEX SYSTEM target;
+-- sees: permission denied for table pg_authid|"pg_authid" is a system catalog
+-- not: FATAL
+
+-- attempt: parameters for oneself
+-- as: master
+GRANT SET ON PARAMETER dynamic_library_path TO master;
+GRANT ALTER SYSTEM ON PARAMETER archive_command TO master;
+REVOKE SET ON PARAMETER log_statement FROM rds_superuser;
+-- sees: permission denied for parameter (dynamic_library_path|archive_command)
+
+-- attempt: privileges on functions that are a superuser's
+-- as: master
+GRANT EXECUTE ON FUNCTION pg_read_file(text) TO master;
+GRANT EXECUTE ON FUNCTION lo_import(text) TO PUBLIC;
+GRANT ALL ON pg_authid TO master;
+ALTER FUNCTION pg_read_file(text) OWNER TO master;
+CREATE OR REPLACE FUNCTION pg_catalog.pg_read_file(text) RETURNS text LANGUAGE sql AS 'SELECT $1';
+DROP FUNCTION pg_catalog.pg_read_file(text);
+SELECT 'may: ' || has_function_privilege('pg_read_file(text)', 'EXECUTE');
+-- sees: must be owner of function pg_read_file
+-- sees: may: false
+
+-- attempt: casts, classes, methods and transforms of a superuser's
+-- as: master
+CREATE CAST (text AS oid) WITHOUT FUNCTION;
+CREATE OPERATOR CLASS mine FOR TYPE int USING btree AS STORAGE int;
+CREATE ACCESS METHOD mine TYPE index HANDLER bthandler;
+CREATE TRANSFORM FOR int LANGUAGE plpgsql (FROM SQL WITH FUNCTION prsd_lextype(internal));
+CREATE TYPE base (INPUT = int4in, OUTPUT = int4out);
+CREATE TEXT SEARCH TEMPLATE mine (LEXIZE = dsimple_lexize);
+CREATE TEXT SEARCH PARSER mine (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype);
+-- sees: must be (superuser|owner of type)
+-- sees: permission denied to create access method "mine"
+
+-- attempt: a dictionary that reads any file
+-- as: master
+CREATE TEXT SEARCH DICTIONARY d (TEMPLATE = ispell, DictFile = '../../../../../../etc/passwd', AffFile = 'x');
+CREATE TEXT SEARCH DICTIONARY d (TEMPLATE = simple, StopWords = '../PG_VERSION');
+CREATE EXTENSION unaccent;
+CREATE TEXT SEARCH DICTIONARY d (TEMPLATE = unaccent, RULES = '../../../../../../etc/passwd');
+CREATE EXTENSION dict_xsyn;
+CREATE TEXT SEARCH DICTIONARY d (TEMPLATE = xsyn_template, RULES = '../../../../../../etc/passwd');
+-- sees: invalid text search configuration file name
+
+-- attempt: a collation that reads any file
+-- as: master
+CREATE COLLATION c (LOCALE = '../../../../../tmp/x');
+CREATE COLLATION c (PROVIDER = icu, LOCALE = 'und-u-ks-level2', RULES = '[import ../../x]');
+CREATE CONVERSION c FOR 'UTF8' TO 'LATIN1' FROM pg_read_file;
+-- sees: could not create locale|No such file
+-- sees: ERROR:  .*pg_read_file|function pg_read_file
