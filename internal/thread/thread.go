@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,30 +36,85 @@ func Throwaway(f func()) (id int) {
 // ErrRights says that a thread could not give up its rights.
 var ErrRights = errors.New("the rights of another user were not taken")
 
+// rights are those of a user to files.
+type rights struct{ uid, gid int }
+
+// worker runs one function at a time on a thread that has other rights, for ever: a
+// thread may not end that has started processes which are to end with it.
+type worker struct {
+	work chan func() error
+	done chan error
+}
+
+var (
+	idleMu sync.Mutex
+	idle   = map[rights][]*worker{} // guarded by idleMu
+)
+
 // As runs f, which touches files, with the rights of an unprivileged user and of its group
 // alone. Only root may; anybody else touches files with no more rights than its own, and f is
 // just called. f must start no goroutine that touches files, and no process: those would
-// have all of root's rights.
+// have all of root's rights. It must return, and not end its goroutine.
 func As(uid, gid int, f func() error) error {
 	if os.Geteuid() != 0 {
 		return f()
 	}
-	err := ErrRights
-	Throwaway(func() {
-		if err = become(uid, gid); err == nil {
-			err = f()
-		}
-	})
+	if uid <= 0 || gid <= 0 {
+		return fmt.Errorf("user %d, group %d: %w", uid, gid, ErrRights)
+	}
+	who := rights{uid, gid}
+	w, err := workerFor(who)
+	if err != nil {
+		return err
+	}
+	w.work <- f
+	err = <-w.done
+	idleMu.Lock()
+	defer idleMu.Unlock()
+	idle[who] = append(idle[who], w)
 	return err
+}
+
+// workerFor takes a worker that has nothing to do, or makes one: there are as many as were
+// ever needed at once.
+func workerFor(who rights) (*worker, error) {
+	idleMu.Lock()
+	defer idleMu.Unlock()
+	if all := idle[who]; len(all) > 0 {
+		idle[who] = all[:len(all)-1]
+		return all[len(all)-1], nil
+	}
+	w := &worker{make(chan func() error), make(chan error)}
+	ready := make(chan error)
+	go w.run(who, ready)
+	return w, <-ready
+}
+
+func (w *worker) run(who rights, ready chan<- error) {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		// What the process shows of itself is the main thread's: another one is found
+		// while this one is busy.
+		found := make(chan error)
+		go w.run(who, found)
+		ready <- <-found
+		runtime.UnlockOSThread()
+		return
+	}
+	err := become(who.uid, who.gid)
+	ready <- err
+	if err != nil {
+		return // and the thread ends, as nobody knows what it may
+	}
+	for f := range w.work {
+		w.done <- f()
+	}
 }
 
 // become gives root's rights to files up for this thread: with the number of another user
 // for files Linux takes all capabilities away that concern them. The groups are those of
 // a thread too, as long as the C library, or Go, does not tell the others.
 func become(uid, gid int) error {
-	if uid <= 0 || gid <= 0 {
-		return fmt.Errorf("user %d, group %d: %w", uid, gid, ErrRights)
-	}
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("leave root's groups: %w: %w", errno, ErrRights)
 	}

@@ -2,11 +2,15 @@ package thread
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -109,6 +113,36 @@ func TestThrowaway(t *testing.T) {
 		ran := 0
 		if id := Throwaway(func() { ran = unix.Gettid() }); id != ran || id == unix.Getpid() {
 			t.Errorf("thread %d, and it ran on %d of %d", id, ran, unix.Getpid())
+		}
+	}
+}
+
+// A process that is to end with the thread that started it goes on: threads with other
+// rights are kept, and not thrown away.
+func TestAsEndsNoThread(t *testing.T) {
+	uid, gid, _ := nobody(t)
+	var started []*exec.Cmd
+	for range 20 {
+		cmd := exec.Command("sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		started = append(started, cmd)
+		defer func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}()
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() { _ = As(uid, gid, func() error { _, err := os.ReadDir("/"); return err }) })
+		}
+		all.Wait()
+	}
+	for _, cmd := range started {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			t.Errorf("process %d has ended: %s, %v", cmd.Process.Pid, stat, err)
 		}
 	}
 }
