@@ -13,22 +13,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Throwaway runs f on a thread that ends after it, whatever f has done to it, and
-// answers its number when f has returned: the thread may be there for a moment more. The main
-// thread cannot be thrown away, so it is kept busy while another one is found.
-func Throwaway(f func()) (id int) {
-	done := make(chan struct{})
+// elsewhere runs f on a thread that nothing else runs on, and that ends after it. It returns
+// when that was found. The main thread stays as it is: it cannot end, and what the process
+// shows of itself is the main thread's. It is kept busy while another one is found.
+func elsewhere(f func()) {
+	found := make(chan struct{})
 	go func() {
-		defer close(done)
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			id = Throwaway(f)
+			elsewhere(f)
+			close(found)
 			runtime.UnlockOSThread()
 			return
 		}
-		id = unix.Gettid()
+		close(found)
 		f()
 	}()
+	<-found
+}
+
+// Throwaway runs f on a thread that ends after it, whatever f has done to it, and
+// answers its number when f has returned: the thread may be there for a moment more.
+func Throwaway(f func()) (id int) {
+	done := make(chan struct{})
+	elsewhere(func() {
+		defer close(done)
+		id = unix.Gettid()
+		f()
+	})
 	<-done
 	return id
 }
@@ -86,21 +98,12 @@ func workerFor(who rights) (*worker, error) {
 	}
 	w := &worker{make(chan func() error), make(chan error)}
 	ready := make(chan error)
-	go w.run(who, ready)
+	elsewhere(func() { w.run(who, ready) })
 	return w, <-ready
 }
 
+// run works on the calling thread, which has all of root's rights still.
 func (w *worker) run(who rights, ready chan<- error) {
-	runtime.LockOSThread()
-	if unix.Gettid() == unix.Getpid() {
-		// What the process shows of itself is the main thread's: another one is found
-		// while this one is busy.
-		found := make(chan error)
-		go w.run(who, found)
-		ready <- <-found
-		runtime.UnlockOSThread()
-		return
-	}
 	err := become(who.uid, who.gid)
 	ready <- err
 	if err != nil {
