@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -40,13 +39,13 @@ func (f *credentialFlags) read(o *options, cmd *cobra.Command) (*home.Credential
 			return nil, fmt.Errorf("read access key: %w", err)
 		}
 		defer file.Close()
-		if text, err = readLine(file); err != nil {
+		if text, err = readLine(file, "access key"); err != nil {
 			return nil, err
 		}
 		name = "--credential-file"
 	case f.stdin:
 		var err error
-		if text, err = readLine(o.screen.Stdin); err != nil {
+		if text, err = readLine(o.screen.Stdin, "access key"); err != nil {
 			return nil, err
 		}
 		name = "--credential-stdin"
@@ -58,14 +57,6 @@ func (f *credentialFlags) read(o *options, cmd *cobra.Command) (*home.Credential
 		return nil, fmt.Errorf("%s: %w: %w", name, err, errUsage)
 	}
 	return &c, nil
-}
-
-func readLine(source io.Reader) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(source, maxPassword))
-	if err != nil {
-		return "", fmt.Errorf("read access key: %w", err)
-	}
-	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
 // inArguments: the access key stands where everyone on the machine can read it.

@@ -16,8 +16,8 @@ import (
 	"howdah/internal/home"
 )
 
-// maxPassword bounds what is read; RDS takes 128 characters.
-const maxPassword = 4096
+// maxSecret bounds what is read of one; RDS takes passwords of 128 characters.
+const maxSecret = 4096
 
 // passwordFlags are the ways to give a password: never as an argument, which
 // everyone on the machine could see.
@@ -60,15 +60,20 @@ func (f *passwordFlags) read(o *options, cmd *cobra.Command) (string, error) {
 		defer file.Close()
 		source = file
 	}
-	text, err := io.ReadAll(io.LimitReader(source, maxPassword))
+	password, err := readLine(source, "password")
+	if err == nil && password == "" {
+		err = fmt.Errorf("the password is empty: %w", errUsage)
+	}
+	return password, err
+}
+
+// readLine reads a secret, such as a password, without the end of its line.
+func readLine(source io.Reader, what string) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(source, maxSecret))
 	if err != nil {
-		return "", fmt.Errorf("read password: %w", err)
+		return "", fmt.Errorf("read %s: %w", what, err)
 	}
-	password := strings.TrimRight(string(text), "\r\n")
-	if password == "" {
-		return "", fmt.Errorf("the password is empty: %w", errUsage)
-	}
-	return password, nil
+	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
 // passwords is the home's password file.
