@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"howdah/internal/plainfile"
 )
 
 // Belongings are the paths, in the home, of all files that a home cannot be made again
@@ -71,5 +73,5 @@ func reinstate(from, dir, path string) error {
 	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
 		return err
 	}
-	return replaceFile(full, text, mode)
+	return plainfile.Replace(full, text, mode)
 }

@@ -14,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"howdah/internal/plainfile"
 )
 
 var (
@@ -368,5 +370,5 @@ func writeJSON(path string, value any, mode os.FileMode) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	return replaceFile(path, append(data, '\n'), mode)
+	return plainfile.Replace(path, append(data, '\n'), mode)
 }
