@@ -23,12 +23,11 @@ var Keys = []string{
 
 // OfResource are those of Keys whose values depend on what a resource is like, and not
 // on the request alone.
-var OfResource = []string{
-	"aws:ResourceTag/",
-	"rds:DatabaseClass", "rds:DatabaseEngine", "rds:DatabaseName", "rds:MultiAz", "rds:Piops",
-	"rds:StorageEncrypted", "rds:StorageSize",
-	"rds:cluster-endpoint-tag/", "rds:cluster-tag/", "rds:db-tag/", "rds:og-tag/", "rds:subgrp-tag/",
-	"rds:es-tag/", "rds:pg-tag/", "rds:cluster-pg-tag/",
+var OfResource = slices.DeleteFunc(slices.Clone(Keys), func(key string) bool { return slices.Contains(requestKeys, key) })
+
+var requestKeys = []string{
+	"aws:CurrentTime", "aws:PrincipalAccount", "aws:RequestedRegion", "aws:RequestTag/",
+	"aws:SecureTransport", "aws:SourceIp", "aws:TagKeys", "aws:userid", "aws:username", "rds:req-tag/",
 }
 
 // condition is one operator with one key and the values it is compared with.
