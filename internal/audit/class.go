@@ -50,13 +50,12 @@ const (
 // capped is a record whose texts are no longer than MaxRecord: parameters are kept in the
 // order of their names, as long as there is room, and those that are cut are counted.
 func capped(r Record) Record {
-	for _, text := range []*string{&r.RequestID, &r.AccessKey, &r.User, &r.Account, &r.Region, &r.Service, &r.Action, &r.Source, &r.UserAgent, &r.Code} {
+	for _, text := range r.texts() {
 		*text = short(*text, maxField)
 	}
-	room := MaxRecord - size(Record{
-		RequestID: r.RequestID, AccessKey: r.AccessKey, User: r.User, Account: r.Account, Region: r.Region, Service: r.Service,
-		Action: r.Action, Source: r.Source, UserAgent: r.UserAgent, Code: r.Code,
-	})
+	bare := r
+	bare.Parameters = nil
+	room := MaxRecord - size(bare)
 	kept := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(r.Parameters)) {
 		value := short(r.Parameters[name], min(MaxText, max(0, room-len(name))))
@@ -76,6 +75,11 @@ func capped(r Record) Record {
 	return r
 }
 
+// texts are what callers have a say in, but for the parameters.
+func (r *Record) texts() []*string {
+	return []*string{&r.RequestID, &r.AccessKey, &r.User, &r.Account, &r.Region, &r.Service, &r.Action, &r.Source, &r.UserAgent, &r.Code}
+}
+
 // short is at most so many bytes of a text, in whole characters.
 func short(text string, most int) string {
 	if len(text) <= most {
@@ -91,8 +95,8 @@ func short(text string, most int) string {
 func size(r Record) int {
 	const around = 300 // of names, times and numbers
 	n := around
-	for _, text := range []string{r.RequestID, r.AccessKey, r.User, r.Account, r.Region, r.Service, r.Action, r.Source, r.UserAgent, r.Code} {
-		n += len(text)
+	for _, text := range r.texts() {
+		n += len(*text)
 	}
 	for name, value := range r.Parameters {
 		n += len(name) + len(value)
