@@ -90,15 +90,7 @@ func (w *world) copies() (copies []regain.Copy, missing []string, err error) {
 			copies = append(copies, c.Value)
 		}
 	}
-	var hosts []string
-	for _, key := range w.cache.Keys(state.HostRoot) {
-		hosts = append(hosts, state.Tail(key, state.HostRoot))
-	}
-	gone := map[string]bool{}
-	for _, key := range w.cache.Keys(state.GoneRoot) {
-		gone[state.Tail(key, state.GoneRoot)] = true
-	}
-	missing = regain.Missing(home.Value, hosts, said, gone)
+	missing = regain.Missing(home.Value, w.cache.Names(state.HostRoot), said, w.cache.Names(state.GoneRoot))
 	copies = slices.DeleteFunc(copies, func(c regain.Copy) bool { return c.Home != home.Value.ID })
 	return copies, missing, nil
 }

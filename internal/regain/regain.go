@@ -144,7 +144,7 @@ func chosen(h Hold, copies []Copy) (Copy, error) {
 // Missing are the hosts that did not say what they have since the home was restored: of
 // those that the home knows, and of those that hosts know which said it. gone are those
 // that an operator forgot.
-func Missing(home Home, hosts []string, said map[string]Holding, gone map[string]bool) []string {
+func Missing(home Home, hosts []string, said map[string]Holding, gone []string) []string {
 	all := slices.Clone(hosts)
 	for _, s := range said {
 		if s.Home == home.ID {
@@ -153,6 +153,6 @@ func Missing(home Home, hosts []string, said map[string]Holding, gone map[string
 	}
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(host string) bool {
-		return said[host].Home == home.ID || gone[host]
+		return said[host].Home == home.ID || slices.Contains(gone, host)
 	})
 }

@@ -63,15 +63,7 @@ func (s *Server) copies(id string) (copies []regain.Copy, said map[string]regain
 
 // missing are the hosts that did not say what they have since the home was restored.
 func (s *Server) missing(home regain.Home, said map[string]regain.Holding) []string {
-	var hosts []string
-	for _, key := range s.Cache.Keys(state.HostRoot) {
-		hosts = append(hosts, state.Tail(key, state.HostRoot))
-	}
-	gone := map[string]bool{}
-	for _, key := range s.Cache.Keys(state.GoneRoot) {
-		gone[state.Tail(key, state.GoneRoot)] = true
-	}
-	return regain.Missing(home, hosts, said, gone)
+	return regain.Missing(home, s.Cache.Names(state.HostRoot), said, s.Cache.Names(state.GoneRoot))
 }
 
 // awaited: databases wait for what a host says that only other hosts know.

@@ -56,10 +56,7 @@ func (s *Server) knownHost(name string) error {
 	if _, _, known := s.Cache.Raw(state.Host(name)); known {
 		return nil
 	}
-	var names []string
-	for _, key := range s.Cache.Keys(state.HostRoot) {
-		names = append(names, state.Tail(key, state.HostRoot))
-	}
+	names := s.Cache.Names(state.HostRoot)
 	hint := "no host has joined yet"
 	if len(names) > 0 {
 		hint = "there are " + strings.Join(names, ", ")

@@ -20,10 +20,7 @@ import (
 
 // authorityNames are those of all authorities, in order.
 func (s *Server) authorityNames() []string {
-	names := []string{spec.HomeAuthority}
-	for _, key := range s.Cache.Keys(state.AuthorityRoot) {
-		names = append(names, state.Tail(key, state.AuthorityRoot))
-	}
+	names := append(s.Cache.Names(state.AuthorityRoot), spec.HomeAuthority)
 	slices.Sort(names)
 	return names
 }

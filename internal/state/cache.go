@@ -455,6 +455,15 @@ func (c *Cache) Keys(prefix string) []string {
 	return keys
 }
 
+// Names lists what follows a root in the keys below it, in order.
+func (c *Cache) Names(root string) []string {
+	names := c.Keys(root)
+	for i, key := range names {
+		names[i] = Tail(key, root)
+	}
+	return names
+}
+
 // Children lists the parts that follow a prefix of one part, in order: the
 // databases below Patroni's namespace.
 func (c *Cache) Children(prefix string) []string {
