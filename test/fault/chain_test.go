@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -40,6 +41,7 @@ func TestReplicasThatWereAheadFollowTheNextPrimary(t *testing.T) {
 		s.must(primary.KillPostgres(), "kill the primary")
 	}
 	s.overtaken(id, primary.Name, 20*time.Second)
+	s.eventually(20*time.Second, func() error { return s.promoted(standby) }) // until then it takes what the old primary's kernel sends again
 	s.must(s.rig.Part(standby.ZoneLetter()), "the network is whole again")
 	s.replaced(read, away)
 	w.works(5 * time.Second)
@@ -57,3 +59,12 @@ func TestReplicasThatWereAheadFollowTheNextPrimary(t *testing.T) {
 
 // has answers nil when a member has a table; it asks on the member's host.
 func (s *story) has(m rig.Member, table string) error { return s.onHost(m, "TABLE "+table) }
+
+// promoted answers nil when a member's PostgreSQL is a primary, as it says itself.
+func (s *story) promoted(m rig.Member) error {
+	recovery, err := s.recovers(m)
+	if err == nil && recovery {
+		err = fmt.Errorf("%s of %s is in recovery", m.Name, m.Database)
+	}
+	return err
+}
