@@ -53,6 +53,33 @@ var (
 	}
 )
 
+// healthy answers nil when all standbys are in sync. The word of /sync is not enough: right
+// after a failover it has the standbys that the primary before counted on, and one of them
+// may be the old primary, which does not stream yet.
+func (s subject) healthy(ctx context.Context, r *rig.Rig, database string) error {
+	if err := r.InSync(ctx, database, s.standbys); err != nil {
+		return err
+	}
+	config, err := s.config(ctx, r)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	var streaming int
+	const query = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state IN ('sync', 'quorum')"
+	if err := conn.QueryRow(ctx, query).Scan(&streaming); err != nil {
+		return err
+	}
+	if streaming < s.standbys {
+		return fmt.Errorf("%d of %d standbys are in sync", streaming, s.standbys)
+	}
+	return nil
+}
+
 // failovers measures one fault again and again on one database.
 func failovers(s subject, f fault) func(context.Context, *bench, *rig.Rig) error {
 	return func(ctx context.Context, b *bench, r *rig.Rig) error {
@@ -75,7 +102,7 @@ func (b *bench) failover(ctx context.Context, r *rig.Rig, s subject, f fault) er
 	if err != nil {
 		return err
 	}
-	if err := r.Wait(patience, func() error { return r.InSync(ctx, database, s.standbys) }); err != nil {
+	if err := r.Wait(patience, func() error { return s.healthy(ctx, r, database) }); err != nil {
 		return err
 	}
 	hit, err := s.victims(ctx, r, database)
