@@ -80,6 +80,8 @@ var fixtures = map[string]func(*fake){
 		f.status.Hosts[0].Limits = "containment: cgroup2 in /x\ncpu limits: v2\nmemory limits: v2\nio limits: none (no device)\nnote: reads and writes each\n"
 		f.status.Hosts[1].Limits = "containment: tree\ncpu limits: none (no)\nmemory limits: none (no)\nio limits: none (no)\n"
 		f.status.Hosts[2].Limits = f.status.Hosts[1].Limits
+		f.status.Hosts[1].Shared = "the agent is not root, and all run as user dba"
+		f.status.Hosts[2].Shared = f.status.Hosts[1].Shared
 	},
 	"silent": func(f *fake) {
 		two(f)

@@ -112,10 +112,14 @@ func (o *options) hostsTable(hosts []admin.Host) error {
 	var t screen.Table
 	t.Head("HOST", "ZONE", "ADDRESS", "STATE", "MEMBERS", "CPUS", "MEMORY", "DISK FREE", "POSTGRESQL", "CONTAINMENT", "LIMITS")
 	unlimited := map[string][]string{} // hosts by what is not limited there
+	shared := map[string][]string{}    // hosts by why databases are not kept apart there
 	for _, h := range hosts {
 		held, missing := limitsOf(h)
 		if missing != "" {
 			unlimited[missing] = append(unlimited[missing], h.Name)
+		}
+		if h.Shared != "" {
+			shared[h.Shared] = append(shared[h.Shared], h.Name)
 		}
 		t.Row(h.Name, h.Zone, h.Address, hostCell(h), fmt.Sprint(len(h.Members)), fmt.Sprint(h.CPUs),
 			share(h.Committed, h.Memory), share(h.DiskFree, h.Disk), strings.Join(h.Postgres, " "), h.Containment, limitsCell(held, missing))
@@ -126,6 +130,10 @@ func (o *options) hostsTable(hosts []admin.Host) error {
 	for _, missing := range slices.Sorted(maps.Keys(unlimited)) {
 		o.say("%s instance classes do not limit %s on %s: control groups are missing there (docs/runbook/no-limits.md)",
 			o.screen.Paint(screen.Yellow, "note:"), missing, strings.Join(unlimited[missing], ", "))
+	}
+	for _, why := range slices.Sorted(maps.Keys(shared)) {
+		o.say("%s databases on %s share an operating-system user: %s (docs/runbook/shared-user.md)",
+			o.screen.Paint(screen.Yellow, "note:"), strings.Join(shared[why], ", "), why)
 	}
 	return nil
 }

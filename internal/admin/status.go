@@ -90,7 +90,8 @@ type Host struct {
 	Limits      string    `json:"limits"`
 	Cut         string    `json:"cut"` // how a lost primary is cut off here
 	Warnings    []string  `json:"warnings,omitempty"`
-	Members     []string  `json:"members"` // DATABASE/MEMBER
+	Shared      string    `json:"shared,omitempty"` // why databases here are not kept apart by users; "": they are
+	Members     []string  `json:"members"`          // DATABASE/MEMBER
 	Version     string    `json:"version"`
 	Started     time.Time `json:"started"`
 }

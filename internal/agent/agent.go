@@ -63,7 +63,7 @@ type Agent struct {
 	store   *state.Store
 	procs   *proc.Host
 	patroni string // program
-	user    *postgres.User
+	users   *users // nil: everything runs as our own
 	cut     cutter
 	control *controls
 	spares  *spares
@@ -97,17 +97,14 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, err := databaseUser()
-	if err != nil {
-		return nil, err
-	}
 	a := &Agent{
-		Config: cfg, patroni: program, user: user, hangAfter: hangAfter, driftEvery: driftEvery, leasePatience: defaultLeasePatience,
+		Config: cfg, patroni: program, hangAfter: hangAfter, driftEvery: driftEvery, leasePatience: defaultLeasePatience,
 		runners: map[string]*runner{}, begun: map[string]bool{},
 	}
 	if a.Hang == (HangPatience{}) {
 		a.Hang = DefaultHangPatience
 	}
+	a.users = a.newUsers()
 	if err := a.makeDirs(); err != nil {
 		return nil, err
 	}
@@ -162,15 +159,12 @@ func (a *Agent) path(parts ...string) string {
 	return filepath.Join(append([]string{a.Dir}, parts...)...)
 }
 
-// runDir is where the sockets of this host's members are.
-func (a *Agent) runDir() string { return filepath.Join(home.RunDir(a.HomeID), a.Name) }
-
 func (a *Agent) memberDir(id string) string { return a.path("members", id) }
 
-// makeDirs makes the host's directories. The database's user passes through the
-// host's directory and owns only what is its own.
+// makeDirs makes the host's directories. The databases' users pass through the
+// host's directory and own only what is their own.
 func (a *Agent) makeDirs() error {
-	if err := home.OpenWay(a.Dir, a.path("members"), a.path("spares"), a.path(trashDir)); err != nil {
+	if err := home.OpenWay(a.Dir, a.path("members"), a.path(handedDir), a.path(trashDir)); err != nil {
 		return fmt.Errorf("make directories of the host: %w", err)
 	}
 	if err := a.checkReachable(); err != nil {
@@ -182,15 +176,24 @@ func (a *Agent) makeDirs() error {
 	if err := os.MkdirAll(a.path(assignedDir), 0o700); err != nil {
 		return fmt.Errorf("make directories of the host: %w", err)
 	}
-	if err := a.user.GiveDir(a.path("spares")); err != nil {
+	if err := a.users.keep(); err != nil {
+		a.Log.Error("a database may share its operating-system user with one of another host", "error", err)
+	}
+	if a.users != nil {
+		if err := home.OpenWay(a.ownSockets()); err != nil {
+			return err
+		}
+	}
+	if err := a.makeSpares(); err != nil {
 		return err
 	}
-	return a.user.GiveDir(a.runDir())
+	_, shared := a.sharers()
+	return shared.GiveDir(a.runDir())
 }
 
-// checkReachable finds out early whether the database's user can get to its data.
+// checkReachable finds out early whether the databases' users can get to their data.
 func (a *Agent) checkReachable() error {
-	if a.user == nil {
+	if a.users == nil {
 		return nil
 	}
 	for dir := filepath.Dir(a.Dir); ; dir = filepath.Dir(dir) {
@@ -199,7 +202,7 @@ func (a *Agent) checkReachable() error {
 			return fmt.Errorf("look at %s: %w", dir, err)
 		}
 		if info.Mode().Perm()&0o001 == 0 {
-			return fmt.Errorf("user %s cannot pass through %s: choose a directory that it can reach, or chmod o+x", a.user.Name, dir)
+			return fmt.Errorf("the users of databases cannot pass through %s: choose a directory that they can reach, or chmod o+x", dir)
 		}
 		if dir == "/" {
 			return nil
@@ -209,9 +212,9 @@ func (a *Agent) checkReachable() error {
 
 // osUsers may be rdsadmin on the private socket: whoever runs PostgreSQL, and
 // whoever runs the agent.
-func (a *Agent) osUsers() []string {
-	if a.user != nil {
-		return []string{a.user.Name, "root"}
+func (a *Agent) osUsers(id string) []string {
+	if u := a.userOf(id); u != nil {
+		return []string{u.Name, "root"}
 	}
 	return []string{currentUserName()}
 }
@@ -338,7 +341,7 @@ func (a *Agent) patroniMember(as member.Assignment, install postgres.Install, ho
 		Scope: as.Scope, Name: as.PatroniName(), Dir: dir,
 		Address: as.Address, Port: as.Port, RESTPort: as.RESTPort,
 		BinDir: install.BinDir, Programs: programs(dir),
-		SocketDir: a.runDir(), EtcdHosts: hosts, OSUsers: a.osUsers(),
+		SocketDir: a.socketDir(as.ID), EtcdHosts: hosts, OSUsers: a.osUsers(as.ID),
 		Parameters: as.Parameters, Cluster: as.Cluster,
 		Gate: a.gateCommand(), Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,
 		RequireTLS: as.RequireTLS, Allow: as.Allow, Tokens: a.tokens(as), Generation: as.Generation,

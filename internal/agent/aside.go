@@ -32,12 +32,12 @@ const (
 // scripts writes what Patroni calls in place of PostgreSQL's own programs.
 func (r *runner) scripts(install postgres.Install) error {
 	for name, text := range map[string][]byte{
-		initdbScript:     r.agent.spares.script(install),
+		initdbScript:     initdbText(r.agent.handedPath(r.id)),
 		rewindScript:     rewindText(install, r.dir()),
 		baseBackupScript: baseBackupText(install, r.dir()),
 		postgresScript:   postgresText(install, r.dir()),
 	} {
-		if err := r.agent.user.ReplaceFile(filepath.Join(r.dir(), name), text, 0o755); err != nil {
+		if err := r.user().ReplaceFile(filepath.Join(r.dir(), name), text, 0o755); err != nil {
 			return err
 		}
 	}
@@ -169,7 +169,7 @@ func (r *runner) lacksRoom() string {
 	if r.postmaster.alive() || !r.kept() {
 		return ""
 	}
-	text, err := r.agent.user.ReadFile(filepath.Join(r.dir(), keptSize))
+	text, err := r.user().ReadFile(filepath.Join(r.dir(), keptSize))
 	if err != nil {
 		return ""
 	}

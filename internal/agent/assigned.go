@@ -30,7 +30,7 @@ func (r *runner) remember() error {
 	if r.want.Want == member.Absent {
 		return nil
 	}
-	if err := r.agent.user.GiveDir(r.dir()); err != nil {
+	if err := r.agent.makeMemberDir(r.id); err != nil {
 		return err
 	}
 	text, err := json.Marshal(r.want)

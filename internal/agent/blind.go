@@ -119,7 +119,7 @@ func (r *runner) endBlind(ctx context.Context, why string) {
 func (r *runner) socket() string { return socketOf(r.agent, r.want) }
 
 func socketOf(a *Agent, m member.Assignment) string {
-	return filepath.Join(a.runDir(), fmt.Sprintf(".s.PGSQL.%d", m.Port))
+	return filepath.Join(a.socketDir(m.ID), fmt.Sprintf(".s.PGSQL.%d", m.Port))
 }
 
 // leadsTo: whoever listens on a socket is this process. A server that is too busy to be

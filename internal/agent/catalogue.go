@@ -43,7 +43,7 @@ func (s *spares) readCatalogue(ctx context.Context, install postgres.Install, di
 	}
 	modules, err := findModules(install.Major)
 	if err == nil {
-		s.read[install.Full], err = postgres.ReadCatalogue(ctx, install, s.agent.user, dir, modules)
+		s.read[install.Full], err = postgres.ReadCatalogue(ctx, install, s.user(), dir, modules)
 	}
 	if err == nil || ctx.Err() != nil {
 		return

@@ -60,7 +60,7 @@ func (r *runner) cutAtRest(from []fence.Case) error {
 	if r.isSealed() || !slices.ContainsFunc(from, r.mustBeCut) {
 		return nil
 	}
-	text, err := r.agent.user.ReadFile(filepath.Join(r.dataDir(), autoConfFile))
+	text, err := r.user().ReadFile(filepath.Join(r.dataDir(), autoConfFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return errNoData
 	}
@@ -69,5 +69,5 @@ func (r *runner) cutAtRest(from []fence.Case) error {
 	}
 	// The last line of a name counts.
 	text = append(text, "\nprimary_conninfo = ''\n"...)
-	return r.agent.user.ReplaceFile(filepath.Join(r.dataDir(), autoConfFile), text, sealedMode)
+	return r.user().ReplaceFile(filepath.Join(r.dataDir(), autoConfFile), text, sealedMode)
 }

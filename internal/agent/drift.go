@@ -71,7 +71,7 @@ func (r *runner) drift(now time.Time) string {
 
 // differs: the file has other content; one that cannot be read is judged by whoever needs it.
 func (r *runner) differs(path string, content []byte) bool {
-	now, err := r.agent.user.ReadFile(path)
+	now, err := r.user().ReadFile(path)
 	return errors.Is(err, os.ErrNotExist) || err == nil && !bytes.Equal(now, content)
 }
 

@@ -77,7 +77,7 @@ func (r *runner) settle() {
 // cannot be read.
 func (r *runner) lastLine(path string) string {
 	var text []byte
-	err := r.agent.user.Do(func() (err error) {
+	err := r.user().Do(func() (err error) {
 		text, err = plainfile.Tail(path, 500)
 		return err
 	})

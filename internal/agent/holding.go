@@ -202,7 +202,7 @@ func (h *holdings) received(ctx context.Context, c *regain.Copy, dir string) {
 		var err error
 		install, err := postgres.Find(c.Assignment.Major)
 		if err == nil {
-			known.copy.LSN, known.copy.Timeline, err = postgres.NewestEnd(ctx, install, h.agent.user, dir)
+			known.copy.LSN, known.copy.Timeline, err = postgres.NewestEnd(ctx, install, h.agent.userOf(c.Assignment.ID), dir)
 		}
 		if err != nil {
 			c.Unsettled = "the end of its WAL cannot be found: " + err.Error()
@@ -235,7 +235,7 @@ func (h *holdings) resting(ctx context.Context, c regain.Copy, dir string, contr
 	c.Primary = !follows && slices.Contains([]postgres.State{postgres.InProduction, postgres.ShutDown, postgres.ShuttingDown, postgres.InCrashRecovery}, control.State)
 	install, err := postgres.Find(c.Assignment.Major)
 	if err == nil {
-		c.LSN, c.Timeline, err = postgres.NewestEnd(ctx, install, h.agent.user, dir)
+		c.LSN, c.Timeline, err = postgres.NewestEnd(ctx, install, h.agent.userOf(c.Assignment.ID), dir)
 	}
 	if err != nil {
 		c.Unsettled = "the end of its WAL cannot be found: " + err.Error()

@@ -75,28 +75,25 @@ func lying(t *testing.T, report member.Report) (h *holdings, id, dir string) {
 	if err != nil || len(all) == 0 {
 		testkit.Missing(t, "PostgreSQL: run scripts/install")
 	}
-	user, err := databaseUser()
-	if err != nil {
-		testkit.Missing(t, err.Error())
-	}
 	host, err := os.MkdirTemp("", "howdah-test-") // where PostgreSQL's user can get to
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(host) })
-	a := &Agent{Config: Config{Name: hostName, Dir: host}, user: user, runners: map[string]*runner{}}
+	a := &Agent{Config: Config{Name: hostName, Dir: host}, runners: map[string]*runner{}}
 	told := member.Assignment{ID: "db-1.m1", Scope: "db-1", Name: "m1", Generation: 1, Want: member.Stopped, Major: all[0].Major}
+	a.users = a.newUsers()
 	text, err := json.Marshal(told)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(os.Chmod(host, 0o711), os.Mkdir(a.path("members"), 0o711), os.Mkdir(a.path(assignedDir), 0o700), user.GiveDir(a.memberDir(told.ID)),
+	err = errors.Join(os.Chmod(host, 0o711), os.Mkdir(a.path("members"), 0o711), os.Mkdir(a.path(assignedDir), 0o700), a.users.give(a.memberDir(told.ID)),
 		os.WriteFile(a.assignedPath(told.ID), text, 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(a.memberDir(told.ID), patroni.DataDir)
-	if err := postgres.Prepare(t.Context(), all[0], user, dir); err != nil {
+	if err := postgres.Prepare(t.Context(), all[0], a.userOf(told.ID), dir); err != nil {
 		t.Fatal(err)
 	}
 	r := &runner{id: told.ID, publisher: newPublisher(a)}
@@ -116,7 +113,7 @@ func TestAStandbyIsAsNewAsItsWAL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _, err := postgres.NewestEnd(t.Context(), all[0], h.agent.user, dir)
+	want, _, err := postgres.NewestEnd(t.Context(), all[0], h.agent.userOf(id), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

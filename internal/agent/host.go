@@ -19,10 +19,7 @@ import (
 	"howdah/internal/member"
 )
 
-var (
-	errNoModule = errors.New("the module howdah is not installed for it: run scripts/install")
-	errNoUser   = errors.New("the user postgres is missing: run scripts/install")
-)
+var errNoModule = errors.New("the module howdah is not installed for it: run scripts/install")
 
 // memberIDForm fits into names of files, control groups and etcd keys.
 var memberIDForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}\.m[0-9]{1,9}$`)
@@ -36,23 +33,6 @@ func findModules(major int) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("PostgreSQL %d: %w", major, errNoModule)
-}
-
-// databaseUser is whom PostgreSQL runs as: it refuses to run as root.
-func databaseUser() (*postgres.User, error) {
-	if os.Geteuid() != 0 {
-		return nil, nil
-	}
-	u, err := user.Lookup("postgres")
-	if err != nil {
-		return nil, errNoUser
-	}
-	uid, errUID := strconv.Atoi(u.Uid)
-	gid, errGID := strconv.Atoi(u.Gid)
-	if err := errors.Join(errUID, errGID); err != nil {
-		return nil, fmt.Errorf("look up user postgres: %w", err)
-	}
-	return &postgres.User{Name: "postgres", UID: uid, GID: gid}, nil
 }
 
 func currentUserName() string {
@@ -86,7 +66,7 @@ func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
 		CPUs: runtime.NumCPU(), Memory: int64(memory.Totalram) * int64(memory.Unit),
 		Disk: int64(disk.Blocks) * disk.Bsize, DiskFree: int64(disk.Bavail) * disk.Bsize,
 		Majors: majors, Containment: string(can.Containment), Limits: can.String(), Cut: a.cut.name(),
-		Warnings: can.Notes, Started: started, Version: a.Version, Listen: a.listen, OwnNames: true,
+		Warnings: can.Notes, Shared: a.whyShared(), Started: started, Version: a.Version, Listen: a.listen, OwnNames: true,
 	}, nil
 }
 

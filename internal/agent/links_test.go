@@ -34,7 +34,7 @@ func TestTheAgentFollowsNobodysLinks(t *testing.T) {
 	w := newWorld(t, waits)
 	a, _, err := w.open(t.Context())
 	w.must(err)
-	if a.user == nil {
+	if a.users == nil {
 		testkit.Missing(t, "a user for databases: run it as root")
 	}
 	a.store = w.store
@@ -130,9 +130,10 @@ func (v *victim) plant(path, kind string) {
 	v.Helper()
 	member := filepath.Join(v.agent.Dir, "members", "db-links.m1")
 	v.must(os.RemoveAll(member))
-	v.must(v.agent.user.GiveDir(member))
+	v.must(v.agent.users.give(member))
+	user := v.agent.users.owner(member)
 	for _, dir := range []string{"tls", "python", "log", "data/global"} {
-		v.must(v.agent.user.MakeDir(filepath.Join(member, dir)))
+		v.must(user.MakeDir(filepath.Join(member, dir)))
 	}
 	target := v.file
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -141,12 +142,12 @@ func (v *victim) plant(path, kind string) {
 	v.must(os.RemoveAll(path))
 	switch kind {
 	case "link":
-		v.must(v.agent.user.Do(func() error { return os.Symlink(target, path) }))
+		v.must(user.Do(func() error { return os.Symlink(target, path) }))
 	case "hard link":
 		// The kernel may let the user do it: fs.protected_hardlinks.
 		v.must(os.Link(v.file, path))
 	case "pipe":
-		v.must(v.agent.user.Do(func() error { return unix.Mkfifo(path, 0o666) }))
+		v.must(user.Do(func() error { return unix.Mkfifo(path, 0o666) }))
 	}
 }
 
@@ -200,12 +201,12 @@ func TestWhatAMemberWasToldIsTheAgents(t *testing.T) {
 	w.must(err)
 	told := w.assignment("db-told", 1)
 	dir := a.memberDir(told.ID)
-	w.must(a.user.GiveDir(dir))
+	w.must(a.users.give(dir))
 	text, err := json.Marshal(told)
 	w.must(err)
 	former := filepath.Join(dir, formerFile)
-	w.must(a.user.ReplaceFile(former, text, 0o600))
-	if _, err := a.remembered(told.ID); a.user != nil && err == nil {
+	w.must(a.userOf(told.ID).ReplaceFile(former, text, 0o600))
+	if _, err := a.remembered(told.ID); a.users != nil && err == nil {
 		t.Error("the user's own file counts")
 	}
 	w.must(os.Remove(former))

@@ -143,7 +143,7 @@ func (a *Agent) tokens(as member.Assignment) *patroni.Tokens {
 func (r *runner) writeLDAP() error {
 	ca := filepath.Join(r.dir(), patroni.CertDir, certs.CAFile)
 	text := "TLS_CACERT " + ca + "\nTLS_REQCERT demand\nNETWORK_TIMEOUT 5\nTIMEOUT " + strconv.Itoa(ldapPatience) + "\n"
-	return r.agent.user.ReplaceFile(filepath.Join(r.dir(), ldapFile), []byte(text), 0o600)
+	return r.user().ReplaceFile(filepath.Join(r.dir(), ldapFile), []byte(text), 0o600)
 }
 
 // ldapPatience, in seconds, is how long a login waits for an answer.

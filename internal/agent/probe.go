@@ -296,7 +296,7 @@ func connConfig(host string, port int, user string, tls *tls.Config) (*pgx.ConnC
 
 // admin connects as rdsadmin through the private socket.
 func (a *Agent) admin(ctx context.Context, target member.Assignment) (*pgx.Conn, error) {
-	config, err := connConfig(a.runDir(), target.Port, "rdsadmin", nil)
+	config, err := connConfig(a.socketDir(target.ID), target.Port, "rdsadmin", nil)
 	if err != nil {
 		return nil, err
 	}

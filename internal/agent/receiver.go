@@ -48,7 +48,7 @@ func (r *runner) mayReceiveFrom(address string) bool {
 	if errors.Is(err, os.ErrNotExist) {
 		return false // a primary receives nothing
 	}
-	text, err := r.agent.user.ReadFile(filepath.Join(r.dataDir(), "postgresql.conf"))
+	text, err := r.user().ReadFile(filepath.Join(r.dataDir(), "postgresql.conf"))
 	host, port, splitErr := net.SplitHostPort(address)
 	if err != nil || splitErr != nil {
 		return true
@@ -70,7 +70,7 @@ func namesUpstream(conf, host, port string) bool {
 
 // isCut: there is a cut on disk, which may have to be lifted.
 func (r *runner) isCut() bool {
-	text, err := r.agent.user.ReadFile(filepath.Join(r.dataDir(), autoConfFile))
+	text, err := r.user().ReadFile(filepath.Join(r.dataDir(), autoConfFile))
 	return err == nil && strings.Contains(string(text), "primary_conninfo")
 }
 
@@ -87,7 +87,7 @@ func (r *runner) cutReceiver(ctx context.Context, cut bool) error {
 	defer cancel()
 	if !cut {
 		// Where no server runs Patroni takes the rest of the cut away.
-		if err := r.agent.user.Chmod(filepath.Join(r.dataDir(), autoConfFile), openMode); err != nil {
+		if err := r.user().Chmod(filepath.Join(r.dataDir(), autoConfFile), openMode); err != nil {
 			return fmt.Errorf("lift the cut of %s: %w", r.id, err)
 		}
 	}
@@ -155,7 +155,7 @@ func (r *runner) seal(ctx context.Context, conn *pgx.Conn) error {
 	if err := r.setUpstream(ctx, conn, "ALTER SYSTEM SET primary_conninfo = ''"); err != nil {
 		return err
 	}
-	if err := r.agent.user.Chmod(filepath.Join(r.dataDir(), autoConfFile), sealedMode); err != nil {
+	if err := r.user().Chmod(filepath.Join(r.dataDir(), autoConfFile), sealedMode); err != nil {
 		return fmt.Errorf("cut WAL receiver of %s: %w", r.id, err)
 	}
 	return nil

@@ -53,7 +53,7 @@ func (r *runner) mayRename() bool {
 // nameOnDisk is the name in the configuration that Patroni was started with last, or "".
 // That is written after the keys were moved, so that it says whether they were.
 func (r *runner) nameOnDisk() string {
-	text, err := r.agent.user.ReadFile(filepath.Join(r.dir(), patroni.ConfigFile))
+	text, err := r.user().ReadFile(filepath.Join(r.dir(), patroni.ConfigFile))
 	var last struct {
 		Name string `json:"name"`
 	}

@@ -44,6 +44,7 @@ type runner struct {
 	logs      *logKeeper
 	hangs     *hangWatch
 
+	handing  atomic.Bool // a goroutine hands prepared data over
 	starting sync.Mutex  // held while Patroni is started, or while a member that hangs is ended
 	fencing  atomic.Bool // the latter
 	doomed   atomic.Bool // it was killed, and not everything is proved gone

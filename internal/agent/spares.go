@@ -44,25 +44,8 @@ func newSpares(a *Agent) *spares {
 
 func (s *spares) dir(major int) string { return s.agent.path("spares", fmt.Sprint(major)) }
 
-// script takes a spare for a new database; it waits while none is ready. Renaming
-// is atomic, so two that start at once take two.
-func (s *spares) script(install postgres.Install) []byte {
-	return fmt.Appendf(nil, `#!/bin/sh
-# Called by Patroni in place of initdb: moves a prepared data directory to the
-# place that the last argument names.
-for data; do :; done
-tries=0
-while [ $tries -lt 600 ]; do
-	for spare in '%s'/ready-*; do
-		mv -T "$spare" "$data" 2>/dev/null && exit 0
-	done
-	tries=$((tries + 1))
-	sleep 0.1
-done
-echo "no prepared data directory came up within a minute" >&2
-exit 1
-`, s.dir(install.Major))
-}
+// user is whom they belong to until they are handed over.
+func (s *spares) user() *postgres.User { return s.agent.users.owner(s.agent.path("spares")) }
 
 // run refills the spares and empties the trash until ctx ends.
 func (s *spares) run(ctx context.Context) error {
@@ -93,7 +76,7 @@ func (s *spares) dropHalfMade() {
 // on it left in memory.
 func (s *spares) removeData(dir string) {
 	_ = postgres.RemoveShared(dir) // what it does not know it leaves: that costs memory, and nothing else
-	_ = s.agent.user.Do(func() error { return os.RemoveAll(dir) })
+	_ = s.user().Do(func() error { return os.RemoveAll(dir) })
 }
 
 func (s *spares) refill(ctx context.Context) error {
@@ -110,7 +93,7 @@ func (s *spares) refill(ctx context.Context) error {
 
 func (s *spares) refillVersion(ctx context.Context, install postgres.Install) error {
 	dir := s.dir(install.Major)
-	if err := s.agent.user.MakeDir(dir); err != nil {
+	if err := s.user().MakeDir(dir); err != nil {
 		return err
 	}
 	ready, err := filepath.Glob(filepath.Join(dir, "ready-*"))
@@ -123,12 +106,12 @@ func (s *spares) refillVersion(ctx context.Context, install postgres.Install) er
 	}
 	for ; missing > 0 && ctx.Err() == nil; missing-- {
 		making := filepath.Join(dir, fmt.Sprintf("making-%d", time.Now().UnixNano()))
-		if err := postgres.Prepare(ctx, install, s.agent.user, making); err != nil {
+		if err := postgres.Prepare(ctx, install, s.user(), making); err != nil {
 			s.removeData(making)
 			return fmt.Errorf("PostgreSQL %d: %w", install.Major, err)
 		}
 		s.readCatalogue(ctx, install, making)
-		err := s.agent.user.Do(func() error { return os.Rename(making, strings.Replace(making, "making-", "ready-", 1)) })
+		err := s.user().Do(func() error { return os.Rename(making, strings.Replace(making, "making-", "ready-", 1)) })
 		if err != nil {
 			return fmt.Errorf("keep data directory: %w", err)
 		}

@@ -43,14 +43,15 @@ func TestWhatAKilledPreparationLeavesIsRemoved(t *testing.T) {
 	install, err := postgres.Find(pgversion.Major())
 	w.must(err)
 	parent := a.spares.dir(install.Major)
-	w.must(a.user.GiveDir(parent))
+	user := a.spares.user()
+	w.must(user.GiveDir(parent))
 	dir := filepath.Join(parent, "making-1")
-	w.must(postgres.Prepare(t.Context(), install, a.user, dir))
+	w.must(postgres.Prepare(t.Context(), install, user, dir))
 	cmd := exec.Command(install.Program("postgres"), "--single", "-D", dir, "rdsadmin")
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	if a.user != nil {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(a.user.UID), Gid: uint32(a.user.GID)}
+	if user != nil {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(user.UID), Gid: uint32(user.GID)}
 	}
 	stdin, err := cmd.StdinPipe() // it waits for statements
 	w.must(err)

@@ -38,6 +38,7 @@ func (r *runner) keepRunning(ctx context.Context) {
 		return
 	}
 	r.orphaned = time.Time{}
+	r.offerData(ctx)
 	r.settle()
 	r.renewCertificate()
 	r.nudge()
@@ -137,7 +138,7 @@ func (r *runner) launch(ctx context.Context) (proc.Process, error) {
 			"PYTHONPATH=" + filepath.Join(r.dir(), patroni.PythonDir),
 		},
 	}
-	if u := r.agent.user; u != nil {
+	if u := r.user(); u != nil {
 		command.User = &proc.User{UID: uint32(u.UID), GID: uint32(u.GID)}
 	}
 	r.starting.Lock()
@@ -167,21 +168,21 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	if err != nil {
 		return m, err
 	}
-	if err := r.agent.user.GiveDir(r.dir()); err != nil {
+	if err := r.agent.makeMemberDir(r.id); err != nil {
 		return m, err
 	}
 	for _, dir := range []string{patroni.CertDir, patroni.LogDir, patroni.PythonDir} {
-		if err := r.agent.user.MakeDir(filepath.Join(r.dir(), dir)); err != nil {
+		if err := r.user().MakeDir(filepath.Join(r.dir(), dir)); err != nil {
 			return m, err
 		}
 	}
 	if err := r.ensureCertificate(ctx); err != nil {
 		return m, err
 	}
-	if err := r.scripts(install); err != nil {
+	if err := errors.Join(r.scripts(install), r.openHandover()); err != nil {
 		return m, err
 	}
-	if err := r.agent.user.ReplaceFile(filepath.Join(r.dir(), patroni.PythonDir, patroni.WholeFile), patroni.Whole, 0o600); err != nil {
+	if err := r.user().ReplaceFile(filepath.Join(r.dir(), patroni.PythonDir, patroni.WholeFile), patroni.Whole, 0o600); err != nil {
 		return m, err
 	}
 	if err := r.writeLDAP(); err != nil {
@@ -193,7 +194,7 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 		return m, err
 	}
 	r.told = told{hosts: hosts, digest: digest, at: time.Now()}
-	return m, r.agent.user.ReplaceFile(m.ConfigPath(), text, 0o600)
+	return m, r.user().ReplaceFile(m.ConfigPath(), text, 0o600)
 }
 
 // etcdURLs are where etcd is known to serve: the client keeps the list current.
@@ -219,7 +220,7 @@ func (r *runner) ensureCertificate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("get a certificate for %s: %w", r.id, err)
 	}
-	return r.agent.user.Do(func() error { return pair.Write(dir) })
+	return r.user().Do(func() error { return pair.Write(dir) })
 }
 
 // renewCertificate has a certificate that ages written anew, with everything
@@ -251,7 +252,7 @@ func (r *runner) nudge() {
 // certified: the certificate in dir is as it shall be, and will be for a while.
 func (r *runner) certified(dir string) bool {
 	var pair certs.Pair
-	err := r.agent.user.Do(func() (err error) {
+	err := r.user().Do(func() (err error) {
 		pair, err = certs.Load(dir)
 		return err
 	})
@@ -367,7 +368,7 @@ const stopTimeout = 60 * time.Second
 func (r *runner) remove(ctx context.Context) {
 	r.acted = r.want.Generation
 	if _, err := os.Lstat(r.dir()); errors.Is(err, os.ErrNotExist) {
-		if err := errors.Join(r.group.Remove(), r.forget()); err != nil {
+		if err := errors.Join(r.group.Remove(), r.forget(), r.agent.closeHandover(r.id), os.RemoveAll(filepath.Join(r.agent.ownSockets(), r.id))); err != nil {
 			r.killAll(ctx, "member is being deleted")
 			return
 		}

@@ -36,7 +36,7 @@ func (r *runner) walEnd(ctx context.Context, major int) (end lsn.LSN, timeline i
 	if err != nil {
 		return 0, 0
 	}
-	end, timeline, err = postgres.WALEnd(ctx, install, r.agent.user, filepath.Clean(r.dataDir()))
+	end, timeline, err = postgres.WALEnd(ctx, install, r.user(), filepath.Clean(r.dataDir()))
 	if err != nil {
 		r.log.Info("read end of WAL", "error", err)
 		return 0, 0

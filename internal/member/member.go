@@ -232,12 +232,14 @@ type Host struct {
 	Majors map[int]string `json:"majors"`
 	// Containment, Limits and Cut say how members are held, limited and cut off
 	// here: in words, for `howdah status`.
-	Containment string    `json:"containment"`
-	Limits      string    `json:"limits"`
-	Cut         string    `json:"cut"` // "kernel", "receiver"
-	Warnings    []string  `json:"warnings,omitempty"`
-	Started     time.Time `json:"started"`
-	Version     string    `json:"version"`
+	Containment string   `json:"containment"`
+	Limits      string   `json:"limits"`
+	Cut         string   `json:"cut"` // "kernel", "receiver"
+	Warnings    []string `json:"warnings,omitempty"`
+	// Shared says why databases here are not kept apart by operating-system users; "": they are.
+	Shared  string    `json:"shared,omitempty"`
+	Started time.Time `json:"started"`
+	Version string    `json:"version"`
 	// OwnNames: its agent can give members names that no other database has.
 	OwnNames bool `json:"own_names,omitempty"`
 	// Listen is where the agent answers control planes, as host:port; "" where it does

@@ -220,6 +220,13 @@ func (g *Group) launch(command Command) (handle *os.Process, err error) {
 		if err = failed; err != nil {
 			return
 		}
+		if command.User != nil {
+			// A program that another user left, and that would give its rights away, gives none.
+			if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+				err = errors.Join(fmt.Errorf("give up further rights: %w", err), leave())
+				return
+			}
+		}
 		handle, err = os.StartProcess(command.Path, arguments, attributes)
 		err = errors.Join(err, leave())
 	})

@@ -117,7 +117,7 @@ func (s *Server) hostsOut() []admin.Host {
 			Name: h.Name, Zone: h.Zone, Address: h.Address, State: admin.HostUnknown,
 			CPUs: h.CPUs, Memory: h.Memory, Committed: committed[h.Name], Disk: h.Disk, DiskFree: h.DiskFree,
 			Postgres: versions(h.Majors), Containment: h.Containment, Limits: h.Limits, Cut: h.Cut,
-			Warnings: h.Warnings, Members: members[h.Name], Version: h.Version, Started: h.Started,
+			Warnings: h.Warnings, Shared: h.Shared, Members: members[h.Name], Version: h.Version, Started: h.Started,
 		}
 		if out.Members == nil {
 			out.Members = []string{}
