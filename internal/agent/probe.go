@@ -47,6 +47,7 @@ type prober struct {
 	loggedIn time.Time         // belongs to the goroutine
 	restOld  bool              // belongs to the goroutine; as of loggedIn
 	waits    commitWaits       // belongs to the goroutine
+	gauge    gauge
 }
 
 // sight is what was seen last.
@@ -165,7 +166,8 @@ func (p *prober) look(ctx context.Context, target member.Assignment) sight {
 	if s.ownerSerial, err = p.owner(ctx, target, facts); err != nil {
 		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
 	}
-	s.size = p.size(ctx)
+	s.size = p.size(ctx, target)
+	s.facts.StorageFull = p.holdStorage(ctx, target, facts, s.size)
 	s.stuck, s.stuckSince = p.waits.look(s.at, facts.Waiting)
 	p.tellWaits(s)
 	return s
@@ -326,19 +328,4 @@ func (p *prober) owner(ctx context.Context, target member.Assignment, facts post
 		return serial, err
 	}
 	return owner.Serial, nil
-}
-
-// size is how many bytes all databases have, asked for rarely: it looks at every
-// file.
-func (p *prober) size(ctx context.Context) int64 {
-	last := p.last()
-	if last.size > 0 && time.Since(p.loggedIn) > probeEvery {
-		return last.size
-	}
-	var bytes int64
-	const sql = "SELECT coalesce(sum(pg_database_size(oid)), 0)::bigint + coalesce((SELECT sum(size) FROM pg_ls_waldir()), 0)::bigint FROM pg_database"
-	if err := p.conn.QueryRow(ctx, sql).Scan(&bytes); err != nil {
-		return last.size
-	}
-	return bytes
 }

@@ -27,6 +27,7 @@ func TestAddProblem(t *testing.T) {
 	}{
 		{"nothing", limited, member.Report{Ready: true, StorageBytes: 899}, sight{}, member.None, ""},
 		{"little storage left", limited, member.Report{StorageBytes: 900}, sight{}, member.StorageLow, ""},
+		{"writes are refused still", limited, member.Report{Ready: true, StorageBytes: 985}, sight{facts: postgres.Facts{StorageFull: "on"}}, member.StorageFull, ""},
 		{"no storage left", limited, member.Report{StorageBytes: 1000}, sight{}, member.StorageFull, ""},
 		{"no limit", member.Assignment{}, member.Report{StorageBytes: 1 << 50}, sight{}, member.None, ""},
 		{"a replica without a stream", limited, member.Report{Ready: true, InRecovery: true}, sight{}, member.NotReplicating, ""},

@@ -13,7 +13,8 @@
  * platform's roles do not log in from inside of a server (login.c). What
  * holds for all users is that no cancel makes a commit look safer than it is
  * (commit.c), and that nobody but a member of the database confirms one
- * (standby.c).
+ * (standby.c), and that a database does not take more storage than it was
+ * given (storage.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -97,6 +98,7 @@ _PG_init(void)
 	howdah_commit_init();
 	howdah_standby_init();
 	howdah_login_init();
+	howdah_storage_init();
 }
 
 /* define the settings; none of them is for users to change */
@@ -192,6 +194,7 @@ process_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 static void
 run_guarded(UtilityCall *call)
 {
+	howdah_storage_utility(call);
 	if (!guard(call))
 		howdah_run(call);
 }

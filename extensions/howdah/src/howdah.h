@@ -89,6 +89,10 @@ extern void howdah_login_init(void);
 /* standby.c */
 extern void howdah_standby_init(void);
 
+/* storage.c */
+extern void howdah_storage_init(void);
+extern void howdah_storage_utility(UtilityCall *call);
+
 /* commit.c */
 extern void howdah_commit_init(void);
 extern void howdah_commit_utility(UtilityCall *call,

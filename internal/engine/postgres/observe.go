@@ -32,6 +32,9 @@ type Facts struct {
 	// Libraries are those that the server loaded when it was started, whatever its
 	// configuration says by now.
 	Libraries string
+	// StorageFull is "on" where users may take no more storage, "off" where they may, and ""
+	// where the module is of a release that knows no limit.
+	StorageFull string
 }
 
 // Position is how far a primary has written: to memory, and to its disk.
@@ -55,7 +58,8 @@ SELECT r.recovery,
   CASE WHEN r.recovery THEN pg_is_wal_replay_paused() ELSE false END,
   ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE wal_status = 'lost'),
   ARRAY(SELECT concat_ws('/', pid, query_start, backend_xid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'),
-  current_setting('shared_preload_libraries')
+  current_setting('shared_preload_libraries'),
+  coalesce(current_setting('howdah.storage_full', true), '')
 FROM (SELECT pg_is_in_recovery() AS recovery) r`
 
 // Observe asks a server for its facts. Any role with pg_monitor may.
@@ -63,7 +67,7 @@ func Observe(ctx context.Context, conn *pgx.Conn) (Facts, error) {
 	var f Facts
 	var position *string
 	var inserted, flushed string
-	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &inserted, &flushed, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots, &f.Waiting, &f.Libraries)
+	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &inserted, &flushed, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots, &f.Waiting, &f.Libraries, &f.StorageFull)
 	if err != nil {
 		return Facts{}, fmt.Errorf("observe server: %w", err)
 	}
