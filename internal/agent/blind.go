@@ -130,19 +130,20 @@ func leadsTo(ctx context.Context, socket string, server proc.Process) bool {
 		return !gone(err)
 	}
 	defer conn.Close()
+	peer, err := peerOf(conn)
+	return err != nil || int(peer.Pid) == server.PID
+}
+
+// peerOf is who listens where a connection through a socket leads.
+func peerOf(conn net.Conn) (peer *unix.Ucred, err error) {
 	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {
-		return true
+		return nil, err
 	}
-	pid := server.PID
-	if err := raw.Control(func(fd uintptr) {
-		if peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			pid = int(peer.Pid)
-		}
-	}); err != nil {
-		return true
-	}
-	return pid == server.PID
+	failed := raw.Control(func(fd uintptr) {
+		peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	return peer, errors.Join(failed, err)
 }
 
 // gone: there is no such socket, or nobody behind it.

@@ -73,6 +73,7 @@ func (r *runner) offerData(ctx context.Context) {
 			if _, err := os.Lstat(filepath.Join(place, wantedFile)); err == nil {
 				if err := r.agent.spares.hand(r.id, major); err != nil {
 					r.log.Warn("hand a prepared data directory over", "error", err)
+					return // the next look tries again
 				}
 			}
 			if !sleep(ctx, handEvery) {

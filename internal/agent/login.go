@@ -56,7 +56,7 @@ func (a *Agent) listenForLogins(ctx context.Context) (answer func(context.Contex
 // none, but those of its members do.
 func (a *Agent) addressCertificate() (*tls.Certificate, error) {
 	for _, r := range a.allRunners() {
-		pair, err := certs.Load(filepath.Join(r.dir(), patroni.CertDir))
+		pair, err := r.agent.memberPair(r.id)
 		if err != nil {
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/certs"
-	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/member"
 )
@@ -236,7 +235,7 @@ func shownBy(conn net.Conn) shown {
 // Patroni looks for a new one only when nothing else changed in its configuration
 // (its __main__.py, reload_config).
 func (a *Agent) restShowsOther(ctx context.Context, target member.Assignment) bool {
-	pair, err := certs.Load(filepath.Join(a.memberDir(target.ID), patroni.CertDir))
+	pair, err := a.memberPair(target.ID)
 	if err != nil {
 		return false
 	}
@@ -263,7 +262,7 @@ func (a *Agent) restShowsOther(ctx context.Context, target member.Assignment) bo
 // monitorConfig is for a connection as rdsmon, over TCP and TLS, with the server's
 // certificate verified for its address.
 func (a *Agent) monitorConfig(target member.Assignment) (*pgx.ConnConfig, error) {
-	pair, err := certs.Load(filepath.Join(a.memberDir(target.ID), patroni.CertDir))
+	pair, err := a.memberPair(target.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -296,9 +295,38 @@ func connConfig(host string, port int, user string, tls *tls.Config) (*pgx.ConnC
 	return config, nil
 }
 
+// errOther says that somebody else than the member's PostgreSQL is behind its socket.
+var errOther = errors.New("another user's process is behind the member's socket")
+
+// adminConfig is for a connection as rdsadmin through the private socket. That lies in a
+// directory of the member's user, who may have put a link to another member's in its
+// place: nothing is said to a server of another user.
+func (a *Agent) adminConfig(target member.Assignment) (*pgx.ConnConfig, error) {
+	config, err := connConfig(a.socketDir(target.ID), target.Port, "rdsadmin", nil)
+	if err != nil {
+		return nil, err
+	}
+	uid := os.Geteuid()
+	if u := a.userOf(target.ID); u != nil {
+		uid = u.UID
+	}
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		if peer, err := peerOf(conn); err != nil || int(peer.Uid) != uid {
+			conn.Close()
+			return nil, fmt.Errorf("%s: %w", address, errors.Join(errOther, err))
+		}
+		return conn, nil
+	}
+	return config, nil
+}
+
 // admin connects as rdsadmin through the private socket.
 func (a *Agent) admin(ctx context.Context, target member.Assignment) (*pgx.Conn, error) {
-	config, err := connConfig(a.socketDir(target.ID), target.Port, "rdsadmin", nil)
+	config, err := a.adminConfig(target)
 	if err != nil {
 		return nil, err
 	}

@@ -211,7 +211,7 @@ func (a *Agent) etcdURLs() []string {
 // the authority that it shall be of.
 func (r *runner) ensureCertificate(ctx context.Context) error {
 	dir := filepath.Join(r.dir(), patroni.CertDir)
-	if r.certified(dir) {
+	if r.certified() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -230,7 +230,7 @@ func (r *runner) renewCertificate() {
 		return
 	}
 	r.certLooked = time.Now()
-	if !r.certified(filepath.Join(r.dir(), patroni.CertDir)) {
+	if !r.certified() {
 		r.rendered = 0
 	}
 }
@@ -249,14 +249,19 @@ func (r *runner) nudge() {
 	}
 }
 
-// certified: the certificate in dir is as it shall be, and will be for a while.
-func (r *runner) certified(dir string) bool {
-	var pair certs.Pair
-	err := r.user().Do(func() (err error) {
-		pair, err = certs.Load(dir)
+// certified: the member's certificate is as it shall be, and will be for a while.
+func (r *runner) certified() bool {
+	pair, err := r.agent.memberPair(r.id)
+	return err == nil && pair.Fresh(r.subject(), time.Now()) && pair.By(r.want.Authority)
+}
+
+// memberPair is a member's certificate, which its user may have exchanged.
+func (a *Agent) memberPair(id string) (pair certs.Pair, err error) {
+	err = a.userOf(id).Do(func() error {
+		pair, err = certs.Load(filepath.Join(a.memberDir(id), patroni.CertDir))
 		return err
 	})
-	return err == nil && pair.Fresh(r.subject(), time.Now()) && pair.By(r.want.Authority)
+	return pair, err
 }
 
 func (r *runner) subject() certs.Subject {

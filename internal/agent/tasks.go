@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
-	"howdah/internal/certs"
-	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/patroni/rest"
 	"howdah/internal/fence"
 	"howdah/internal/member"
@@ -188,7 +185,7 @@ func (r *runner) rest() (rest.Member, error) { return r.agent.restOf(r.want) }
 
 // restOf asks the Patroni of a member of this host.
 func (a *Agent) restOf(as member.Assignment) (rest.Member, error) {
-	pair, err := certs.Load(filepath.Join(a.memberDir(as.ID), patroni.CertDir))
+	pair, err := a.memberPair(as.ID)
 	if err != nil {
 		return rest.Member{}, err
 	}

@@ -2,11 +2,15 @@ package agent
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"howdah/internal/certs"
+	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/osuser"
 	"howdah/internal/testkit"
@@ -139,5 +143,71 @@ func TestPreparedDataAreHandedOver(t *testing.T) {
 	w.must(a.userOf(id).GiveDir(a.handedPath(id)))
 	if err := a.spares.hand(id, 15); !errors.Is(err, errHardLink) {
 		t.Errorf("a file of root's among them: %v", err)
+	}
+}
+
+// A member's user may lead root to another database's server: root says nothing to it.
+func TestRootTalksToNoOtherServer(t *testing.T) {
+	w, a := asRoot(t)
+	told := w.assignment("db-thief", 1)
+	w.must(a.makeMemberDir(told.ID))
+	thief := a.userOf(told.ID)
+
+	theirs := filepath.Join(t.TempDir(), "socket") // of a server of root's
+	listener, err := net.Listen("unix", theirs)
+	w.must(err)
+	defer listener.Close()
+	heard := make(chan int, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		n, _ := conn.Read(make([]byte, 1))
+		heard <- n
+	}()
+	socket := socketOf(a, told)
+	w.must(thief.Do(func() error { return os.Symlink(theirs, socket) }))
+	if conn, err := a.admin(t.Context(), told); !errors.Is(err, errOther) {
+		t.Errorf("connection %v, %v", conn, err)
+	}
+	select {
+	case n := <-heard:
+		if n > 0 {
+			t.Error("something was said to it")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("nobody came, so the test shows nothing")
+	}
+}
+
+// What a member's user puts in the place of files that root reads leads to nothing that
+// only root may read.
+func TestRootReadsNothingForAMembersUser(t *testing.T) {
+	w, a := asRoot(t)
+	id := w.assignment("db-reader", 1).ID
+	w.must(a.makeMemberDir(id))
+	user := a.userOf(id)
+	secret := filepath.Join(a.Dir, "secret")
+	w.must(os.MkdirAll(filepath.Join(secret, "global"), 0o700))
+	w.must(os.MkdirAll(filepath.Join(secret, "pg_wal"), 0o700))
+	w.must(os.WriteFile(filepath.Join(secret, "global", "pg_control"), make([]byte, 8192), 0o600))
+	w.must(os.WriteFile(filepath.Join(secret, "pg_wal", "000000010000000000000001"), nil, 0o600))
+	pair, err := certs.Load(w.CertDir)
+	w.must(err)
+	w.must(pair.Write(secret))
+	for _, name := range []string{patroni.DataDir, patroni.CertDir} {
+		w.must(user.Do(func() error { return os.Symlink(secret, filepath.Join(a.memberDir(id), name)) }))
+	}
+	data := filepath.Join(a.memberDir(id), patroni.DataDir)
+	if _, err := postgres.ReadControl(data); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("the control file of another one: %v", err)
+	}
+	if _, _, err := postgres.NewestWAL(data); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("the WAL of another one: %v", err)
+	}
+	if _, err := a.memberPair(id); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("the key of another one: %v", err)
 	}
 }

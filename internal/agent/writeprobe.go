@@ -109,7 +109,7 @@ func (p *writeProbe) write(ctx context.Context, m member.Assignment, round int) 
 
 // commit waits for the disk, for as long as it takes.
 func (p *writeProbe) commit(ctx context.Context, m member.Assignment) error {
-	config, err := connConfig(p.agent.socketDir(m.ID), m.Port, "rdsadmin", nil)
+	config, err := p.agent.adminConfig(m)
 	if err != nil {
 		return err
 	}

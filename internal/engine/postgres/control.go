@@ -50,7 +50,22 @@ type Control struct {
 
 // ReadControl reads the control file of a data directory. It answers ErrNoData
 // where there is none.
-func ReadControl(dataDir string) (Control, error) {
+func ReadControl(dataDir string) (c Control, err error) {
+	owner, err := ownerOf(dataDir)
+	if errors.Is(err, os.ErrNotExist) {
+		return c, fmt.Errorf("%s: %w", dataDir, ErrNoData)
+	}
+	if err != nil {
+		return c, fmt.Errorf("read control file: %w", err)
+	}
+	err = owner.Do(func() error {
+		c, err = readControl(dataDir)
+		return err
+	})
+	return c, err
+}
+
+func readControl(dataDir string) (Control, error) {
 	file, err := os.OpenFile(filepath.Join(dataDir, "global", "pg_control"), os.O_RDONLY|unix.O_NONBLOCK, 0) // it may be a pipe
 	if errors.Is(err, os.ErrNotExist) {
 		return Control{}, fmt.Errorf("%s: %w", dataDir, ErrNoData)

@@ -78,7 +78,14 @@ var segmentForm = regexp.MustCompile(`^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})$`
 // NewestWAL is the newest timeline of which a cluster has WAL, and where the first file
 // of that begins.
 func NewestWAL(dataDir string) (timeline int, first string, err error) {
-	entries, err := os.ReadDir(filepath.Join(dataDir, "pg_wal")) // sorted by name
+	owner, err := ownerOf(dataDir)
+	var entries []os.DirEntry
+	if err == nil {
+		err = owner.Do(func() error {
+			entries, err = os.ReadDir(filepath.Join(dataDir, "pg_wal")) // sorted by name
+			return err
+		})
+	}
 	if err != nil {
 		return 0, "", fmt.Errorf("look for WAL: %w", err)
 	}
