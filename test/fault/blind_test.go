@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
-	"howdah/internal/home"
 )
 
 // The file of a standby's socket is gone: it streams and takes logins, and a Patroni that
@@ -21,7 +20,7 @@ func TestAStandbyThatPatroniDoesNotSeeCountsAgain(t *testing.T) {
 	standby := s.standby(id)
 	before, err := postgres.Postmaster(standby.DataDir())
 	s.must(err, "find the standby's PostgreSQL")
-	socket := filepath.Join(home.RunDir(s.rig.Home.ID), standby.Host, fmt.Sprintf(".s.PGSQL.%d", standby.Port))
+	socket := filepath.Join(standby.SocketDir(), fmt.Sprintf(".s.PGSQL.%d", standby.Port))
 	s.must(os.Remove(socket), "remove the socket")
 	s.must(standby.KillPatroni(), "kill the standby's Patroni")
 	s.eventually(90*time.Second, func() error {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"howdah/internal/home"
 	"howdah/internal/testkit/rig"
 )
 
@@ -54,7 +53,7 @@ func TestTheOldCopyStaysUntilAStandbyIsInSync(t *testing.T) {
 
 // asPlatform runs a statement as the platform does, on a member's private socket.
 func (s *story) asPlatform(m rig.Member, sql string) error {
-	cmd := exec.Command("psql", "-X", "-q", "-c", sql, "-h", filepath.Join(home.RunDir(s.rig.Home.ID), m.Host),
+	cmd := exec.Command("psql", "-X", "-q", "-c", sql, "-h", m.SocketDir(),
 		"-p", strconv.Itoa(m.Port), "-U", "rdsadmin", "-d", "rdsadmin")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
-	"howdah/internal/home"
 	"howdah/internal/testkit/rig"
 )
 
@@ -28,8 +27,7 @@ func TestAShellAsOneDatabasesUserGetsToNoOther(t *testing.T) {
 		return n
 	}
 	attempts := func(m rig.Member) map[string]string {
-		dir, process := filepath.Dir(m.DataDir()), pid(m)
-		sockets := filepath.Join(home.RunDir(s.rig.Home.ID), m.Host+".members", filepath.Base(dir))
+		dir, process, sockets := filepath.Dir(m.DataDir()), pid(m), m.SocketDir()
 		return map[string]string{
 			"list its directory":        "ls " + dir,
 			"list its data":             "ls " + m.DataDir(),

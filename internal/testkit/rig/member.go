@@ -120,6 +120,16 @@ func (m Member) DataDir() string {
 	return filepath.Join(m.rig.HostDir(m.ZoneLetter()), "members", plan.ID(m.Database, m.Name), patroni.DataDir)
 }
 
+// SocketDir is where its PostgreSQL has its socket: a directory of its own, where the rig's
+// agents are root.
+func (m Member) SocketDir() string {
+	host := filepath.Join(m.rig.runDir(), m.Host)
+	if m.rig.User != nil {
+		return host
+	}
+	return filepath.Join(host+".members", plan.ID(m.Database, m.Name))
+}
+
 // Signal sends a signal to every process of the member, Patroni and PostgreSQL.
 func (m Member) Signal(sig syscall.Signal) error {
 	host, all, err := m.processes()
