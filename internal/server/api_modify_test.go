@@ -124,7 +124,7 @@ var modifyOutcomes = []scenario{
 	{
 		name: "settings at once", setup: having(newDB),
 		call: with(modifyDB, "DeletionProtection=true", "CopyTagsToSnapshot=true", "EnablePerformanceInsights=false", "PubliclyAccessible=true",
-			"MonitoringInterval=5", "MonitoringRoleArn=r", "MaxAllocatedStorage=500", "PreferredBackupWindow=01:00-01:30",
+			"MonitoringInterval=0", "MaxAllocatedStorage=500", "PreferredBackupWindow=01:00-01:30",
 			"PreferredMaintenanceWindow=sun:02:00-sun:02:30"),
 		want: []string{
 			"DBInstance/DBInstanceStatus=available", "DBInstance/DeletionProtection=true", "DBInstance/MaxAllocatedStorage=500",

@@ -83,7 +83,7 @@ func checkClassicGroups(names []string) error {
 }
 
 func checkMonitoring(interval int, role string) error {
-	if !slices.Contains([]int{0, 1, 5, 10, 15, 30, 60}, interval) {
+	if !slices.Contains(monitoringIntervals, interval) {
 		return wire.NewError(api.ErrInvalidParameterValue, "Invalid MonitoringInterval %d: use 0, 1, 5, 10, 15, 30 or 60.", interval)
 	}
 	switch {

@@ -68,7 +68,7 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 		PreferredBackupWindow: some(c.BackupWindow), PreferredMaintenanceWindow: some(c.MaintenanceWindow),
 		ReadReplicaIdentifiers: l.replicaNames(c.Common, ""), DBClusterMembers: l.clusterMembersOut(c, facts),
 		VpcSecurityGroups: securityGroupsOut(c.SecurityGroups), HostedZoneId: some(hostedZone),
-		StorageEncrypted: some(c.Encrypted), KmsKeyId: text(c.KMSKey), DbClusterResourceId: some(c.ResourceID),
+		StorageEncrypted: some(false), DbClusterResourceId: some(c.ResourceID),
 		DBClusterArn: some(c.ARN("cluster", c.Name)), AssociatedRoles: clusterRolesOut(c.Roles),
 		IAMDatabaseAuthenticationEnabled: some(c.IAMAuth), ClusterCreateTime: moment(c.Created),
 		EngineMode: some("provisioned"), DeletionProtection: some(c.DeletionProtection), HttpEndpointEnabled: some(false),
@@ -84,8 +84,7 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 	}
 	if c.MultiAZ() {
 		out.DBClusterInstanceClass, out.Iops, out.PubliclyAccessible = some(c.Class), amount(c.IOPS), some(c.Public)
-		out.MonitoringInterval, out.MonitoringRoleArn = number(c.MonitoringInterval), text(c.MonitoringRole)
-		out.PerformanceInsightsEnabled = some(false)
+		out.MonitoringInterval, out.PerformanceInsightsEnabled = number(0), some(false)
 	}
 	for _, e := range l.endpointsOf(c.ResourceID) {
 		out.CustomEndpoints = append(out.CustomEndpoints, servedAt(e.Value.Address, e.Value.Former))

@@ -11,7 +11,7 @@ import (
 )
 
 // checkLabels refuses what would be shown as on and do nothing: logs that are sent to
-// CloudWatch, and Performance Insights. Records that an earlier release made may have
+// CloudWatch, Performance Insights, Enhanced Monitoring, and encrypted storage. Records that an earlier release made may have
 // them: they are shown as off, may be turned off, and are in nobody's way.
 func checkLabels(in any) error {
 	var err error
@@ -30,10 +30,26 @@ func checkLabels(in any) error {
 				err = wire.NewError(api.ErrInvalidParameterCombination,
 					"Performance Insights not supported for this configuration. Leave EnablePerformanceInsights away.")
 			}
+			if name == "StorageEncrypted" && *v {
+				err = wire.NewError(api.ErrInvalidParameterCombination,
+					"Encryption at rest not supported for this configuration: Howdah does not encrypt storage. Leave StorageEncrypted away, and put the directories of the hosts on encrypted disks.")
+			}
+		case *string:
+			if name == "KmsKeyId" {
+				err = wire.NewError(rds.ErrKMSKeyNotAccessible, "The specified KMS key [%s] does not exist, is not enabled or you do not have permissions to access it.", *v)
+			}
+		case *int32:
+			if name == "MonitoringInterval" && slices.Contains(monitoringIntervals, int(*v)) && *v != 0 {
+				err = wire.NewError(api.ErrInvalidParameterCombination,
+					"Enhanced Monitoring not supported for this configuration. Leave MonitoringInterval and MonitoringRoleARN away.")
+			}
 		}
 	})
 	return err
 }
+
+// monitoringIntervals are those of RDS, in seconds.
+var monitoringIntervals = []int{0, 1, 5, 10, 15, 30, 60}
 
 func noLogExports(parameter string, types []string) error {
 	return wire.NewError(api.ErrInvalidParameterCombination,

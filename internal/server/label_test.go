@@ -33,6 +33,22 @@ func TestNoLabelWithoutDeeds(t *testing.T) {
 	} {
 		u.try(call).is("InvalidParameterCombination", "Performance Insights not supported for this configuration.")
 	}
+	const monitoring = "MonitoringInterval=60&MonitoringRoleArn=arn:aws:iam::1:role/m"
+	for _, call := range []string{
+		with(newDB, "DBInstanceIdentifier=other", monitoring), with(multi, monitoring), with(replica, monitoring),
+		with(newMember, "DBInstanceIdentifier=third", monitoring),
+		"ModifyDBInstance?DBInstanceIdentifier=db&" + monitoring, "ModifyDBCluster?DBClusterIdentifier=aura&" + monitoring,
+	} {
+		u.try(call).is("InvalidParameterCombination", "Enhanced Monitoring not supported for this configuration.")
+	}
+	for _, call := range []string{with(newDB, "DBInstanceIdentifier=other"), multi, with(newMember, "DBInstanceIdentifier=third")} {
+		u.try(with(call, "StorageEncrypted=true")).is("InvalidParameterCombination", "Encryption at rest not supported for this configuration")
+	}
+	for _, call := range []string{with(newDB, "DBInstanceIdentifier=other"), multi, replica} {
+		u.try(with(call, "KmsKeyId=alias/mine")).is("KMSKeyNotAccessibleFault", "The specified KMS key [alias/mine] does not exist")
+	}
+	u.do(with(newDB, "DBInstanceIdentifier=plain", "StorageEncrypted=false")).has("DBInstance/StorageEncrypted=false", "!DBInstance/KmsKeyId")
+	u.do(with(newDB, "DBInstanceIdentifier=quiet", "MonitoringInterval=0")).has("DBInstance/MonitoringInterval=0", "!DBInstance/MonitoringRoleArn")
 	u.do(with(newDB, "DBInstanceIdentifier=other", "EnablePerformanceInsights=false")).has("DBInstance/PerformanceInsightsEnabled=false")
 	u.do("DescribeOrderableDBInstanceOptions?Engine=postgres").has("OrderableDBInstanceOptions/OrderableDBInstanceOption[1]/SupportsPerformanceInsights=false")
 }
@@ -47,13 +63,17 @@ func TestLabelsOfAnEarlierRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	record.Value.LogExports, record.Value.PerformanceInsights = []string{"postgresql", "upgrade"}, true
+	record.Value.Encrypted, record.Value.KMSKey = true, "key"
+	record.Value.MonitoringInterval, record.Value.MonitoringRole = 60, "r"
 	cluster, err := state.Load[spec.Cluster](u.server.Cache, state.Cluster(u.account, u.region, "aura"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cluster.Value.LogExports = []string{"postgresql"}
 	u.put(state.Put(record.Key, record.Value), state.Put(cluster.Key, cluster.Value))
-	u.do(showDB).has("!DBInstances/DBInstance/EnabledCloudwatchLogsExports", "DBInstances/DBInstance/PerformanceInsightsEnabled=false")
+	u.do(showDB).has("!DBInstances/DBInstance/EnabledCloudwatchLogsExports", "DBInstances/DBInstance/PerformanceInsightsEnabled=false",
+		"DBInstances/DBInstance/MonitoringInterval=0", "!DBInstances/DBInstance/MonitoringRoleArn",
+		"DBInstances/DBInstance/StorageEncrypted=false", "!DBInstances/DBInstance/KmsKeyId")
 	u.do(showAll + "aura").has("!DBClusters/DBCluster/EnabledCloudwatchLogsExports")
 	u.do("DescribeDBInstances?DBInstanceIdentifier=aura-1").has("!DBInstances/DBInstance/EnabledCloudwatchLogsExports")
 	u.do("ModifyDBInstance?DBInstanceIdentifier=db&DeletionProtection=true").has("DBInstance/DeletionProtection=true")

@@ -69,7 +69,7 @@ type Common struct {
 	DeletionProtection  bool     `json:"deletion_protection"`
 	CopyTagsToSnapshot  bool     `json:"copy_tags_to_snapshot"`
 	IAMAuth             bool     `json:"iam_auth"`
-	Encrypted           bool     `json:"encrypted"` // as asked for: see the guide
+	Encrypted           bool     `json:"encrypted"` // of an earlier release: nothing follows from it
 	KMSKey              string   `json:"kms_key,omitempty"`
 	LogExports          []string `json:"log_exports,omitempty"` // of an earlier release: nothing follows from it
 	MonitoringInterval  int      `json:"monitoring_interval"`
