@@ -67,9 +67,11 @@ if [ -d %[3]s ] && [ ! -L %[3]s ]; then
 	rm -rf %[4]s %[5]s
 	mv -T %[3]s %[4]s && ln -s %[4]s %[3]s || exit 1
 fi
+# A cut receiver leaves it read-only, and pg_rewind writes it: whom it is rewound from leads.
+[ ! -e %[4]s/%[6]s ] || chmod u+w %[4]s/%[6]s || exit 1
 "$program" "$@" || exit
 rm %[3]s && mv -T %[4]s %[3]s
-`, install.BinDir, dir, patroni.DataDir, keptDir, keptSize)
+`, install.BinDir, dir, patroni.DataDir, keptDir, keptSize, autoConfFile)
 }
 
 // postgresText puts data back that Patroni goes on with though they were not rewound, as

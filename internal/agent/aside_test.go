@@ -148,6 +148,21 @@ func TestPostgreSQLNeverWorksOnALink(t *testing.T) {
 	}
 }
 
+// A member whose receiver was cut has a file that its user may only read, and that pg_rewind
+// writes.
+func TestASealedMemberCanBeRewound(t *testing.T) {
+	p := newScripted(t)
+	sealed := filepath.Join(p.dir, "data", autoConfFile)
+	if err := os.WriteFile(sealed, []byte("primary_conninfo = ''"), sealedMode); err != nil {
+		t.Fatal(err)
+	}
+	p.write("bin/pg_rewind", "#!/bin/sh\nstat -c %a data/"+autoConfFile+" > mode\n")
+	cmd := exec.Command(filepath.Join(p.dir, "rewind"), "-D", "data")
+	if out, err := cmd.CombinedOutput(); err != nil || p.read("mode") != "600\n" {
+		t.Errorf("it finds mode %q: %v %s", p.read("mode"), err, out)
+	}
+}
+
 // Whatever is killed during a rewind: what Patroni removes then is a link.
 func TestAKilledRewindLeavesTheData(t *testing.T) {
 	p := newScripted(t)
