@@ -57,6 +57,7 @@ type sight struct {
 	size        int64
 	shown       shown
 	restOld     bool // Patroni shows another certificate than it should
+	follows     bool // nobody can log in, and it says on its socket that it is a standby
 	detail      string
 	noRoom      bool // PostgreSQL refused to write
 	// stuck commits have waited long for standbys, the first of them since then.
@@ -149,6 +150,7 @@ func (p *prober) look(ctx context.Context, target member.Assignment) sight {
 	s := sight{at: time.Now()}
 	if err := p.login(ctx, target); err != nil {
 		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
+		s.follows = p.follows(ctx, target)
 		// Full of clients is not out of service.
 		s.ready = hasCode(err, "53300") && p.last().ready
 		s.facts, s.ownerSerial, s.size, s.shown = p.last().facts, p.last().ownerSerial, p.last().size, p.last().shown
@@ -170,6 +172,17 @@ func (p *prober) look(ctx context.Context, target member.Assignment) sight {
 	s.stuck, s.stuckSince = p.waits.look(s.at, facts.Waiting)
 	p.tellWaits(s)
 	return s
+}
+
+// follows: the server says on its private socket that it is a standby.
+func (p *prober) follows(ctx context.Context, target member.Assignment) (recovery bool) {
+	conn, err := p.agent.admin(ctx, target)
+	if err != nil {
+		return false
+	}
+	defer conn.Close(ctx)
+	err = conn.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&recovery)
+	return err == nil && recovery
 }
 
 // tellWaits leaves word in the log of commits that begin to wait long, and of their end.

@@ -49,6 +49,7 @@ func (r *runner) describe() member.Report {
 		left, groupErr := r.group.Processes()
 		report.Gone = errors.Is(err, os.ErrNotExist) && groupErr == nil && len(left) == 0
 	}
+	report.Follows = r.postmaster.alive() && !s.ready && s.follows
 	if r.postmaster.alive() && s.ready {
 		report.Ready, report.InRecovery, report.Streaming = true, s.facts.InRecovery, s.facts.Streaming
 		report.Timeline, report.LSN, report.LagSeconds = s.facts.Timeline, s.facts.LSN, s.facts.LagSeconds

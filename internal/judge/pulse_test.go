@@ -37,6 +37,7 @@ func TestHarmless(t *testing.T) {
 		{"runs, in no known role", member.Report{Postgres: true}, false},
 		{"takes writes", member.Report{Postgres: true, Ready: true}, false},
 		{"follows", member.Report{Postgres: true, Ready: true, InRecovery: true}, true},
+		{"follows, as its socket says", member.Report{Postgres: true, Follows: true}, true},
 	} {
 		if got := harmless(c.r); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

@@ -126,7 +126,10 @@ type Report struct {
 	// Ready: a client logged in with TLS and ran SELECT 1 a moment ago.
 	Ready      bool `json:"ready"`
 	InRecovery bool `json:"in_recovery"`
-	Timeline   int  `json:"timeline,omitempty"`
+	// Follows: nobody can log in, and its PostgreSQL says on its private socket that it is a
+	// standby.
+	Follows  bool `json:"follows,omitempty"`
+	Timeline int  `json:"timeline,omitempty"`
 	// LSN is the end of what was written (primary) or received (replica).
 	LSN        lsn.LSN `json:"lsn,omitempty"`
 	Streaming  bool    `json:"streaming,omitempty"` // a replica that receives from its upstream
