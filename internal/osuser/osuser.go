@@ -8,6 +8,7 @@
 package osuser
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -243,8 +245,13 @@ func ensure(uid int) error {
 		"--shell", "/usr/sbin/nologin", "--comment", "database of Howdah", name)
 }
 
+// commandTimeout is for how long another program may hold the list of users.
+const commandTimeout = 30 * time.Second
+
 func command(name string, args ...string) error {
-	cmd := exec.Command(name, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8"}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("make an operating-system user for a database: %s: %w: %s", name, err, strings.TrimSpace(string(out)))
