@@ -33,8 +33,9 @@ const (
 
 	prefix = "howdah-"
 
-	// DefaultDir is where the machine's claims are kept, over a reboot too.
-	DefaultDir = "/var/lib/howdah/users"
+	// DefaultDir is where the machine's claims are kept, over a reboot too. It is in no home: a
+	// home may be deleted, and is not the only one.
+	DefaultDir = "/var/lib/howdah-users"
 )
 
 var (
