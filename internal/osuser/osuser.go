@@ -222,28 +222,52 @@ func uids(pid int) (all []int) {
 // ensure makes the user and its group, if they are not there. ErrTaken: the number or
 // the name is somebody else's.
 func ensure(uid int) error {
-	name, number := Name(uid), strconv.Itoa(uid)
-	if g, err := user.LookupGroupId(number); err != nil {
-		if _, err := user.LookupGroup(name); err == nil {
-			return fmt.Errorf("group %s: %w", name, ErrTaken)
-		}
-		if err := command("groupadd", "--system", "--gid", number, name); err != nil {
-			return err
-		}
-	} else if g.Name != name {
-		return fmt.Errorf("group %d is %s: %w", uid, g.Name, ErrTaken)
+	if err := made(uid, groupIs, "groupadd", "--system", "--gid", strconv.Itoa(uid), Name(uid)); err != nil {
+		return err
 	}
-	if u, err := user.LookupId(number); err == nil {
-		if u.Username != name || u.Gid != number {
-			return fmt.Errorf("user %d is %s: %w", uid, u.Username, ErrTaken)
-		}
+	return made(uid, userIs, "useradd", "--system", "--uid", strconv.Itoa(uid), "--gid", strconv.Itoa(uid), "--no-create-home",
+		"--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", "--comment", "database of Howdah", Name(uid))
+}
+
+// made runs a program unless there is what it makes. One that fails because somebody else
+// was faster has not failed.
+func made(uid int, is func(uid int) (bool, error), program string, args ...string) error {
+	there, err := is(uid)
+	if err != nil || there {
+		return err
+	}
+	failed := command(program, args...)
+	if there, err = is(uid); err == nil && there {
 		return nil
 	}
-	if _, err := user.Lookup(name); err == nil {
-		return fmt.Errorf("user %s: %w", name, ErrTaken)
+	return errors.Join(failed, err)
+}
+
+func groupIs(uid int) (bool, error) {
+	if g, err := user.LookupGroupId(strconv.Itoa(uid)); err == nil {
+		if g.Name != Name(uid) {
+			return false, fmt.Errorf("group %d is %s: %w", uid, g.Name, ErrTaken)
+		}
+		return true, nil
 	}
-	return command("useradd", "--system", "--uid", number, "--gid", number, "--no-create-home", "--home-dir", "/nonexistent",
-		"--shell", "/usr/sbin/nologin", "--comment", "database of Howdah", name)
+	if g, err := user.LookupGroup(Name(uid)); err == nil {
+		return false, fmt.Errorf("group %s has the number %s: %w", g.Name, g.Gid, ErrTaken)
+	}
+	return false, nil
+}
+
+func userIs(uid int) (bool, error) {
+	number := strconv.Itoa(uid)
+	if u, err := user.LookupId(number); err == nil {
+		if u.Username != Name(uid) || u.Gid != number {
+			return false, fmt.Errorf("user %d is %s of group %s: %w", uid, u.Username, u.Gid, ErrTaken)
+		}
+		return true, nil
+	}
+	if u, err := user.Lookup(Name(uid)); err == nil {
+		return false, fmt.Errorf("user %s has the number %s: %w", u.Username, u.Uid, ErrTaken)
+	}
+	return false, nil
 }
 
 // commandTimeout is for how long another program may hold the list of users.

@@ -138,3 +138,20 @@ func TestAUserThatAMachineDoesNotKnowIsMade(t *testing.T) {
 		t.Error("names for users that are not of the pool")
 	}
 }
+
+// Several agents begin at once on a machine that has no such user yet.
+func TestManyMakeTheSameUserAtOnce(t *testing.T) {
+	p := pool(t, t.TempDir(), t.TempDir())
+	last := lastUID - 1
+	t.Cleanup(func() { _ = exec.Command("userdel", Name(last)).Run() })
+	results := make(chan error)
+	for range 4 {
+		claims := t.TempDir() // so that no lock of ours keeps them apart
+		go func() { results <- (&Pool{Dir: claims, Owner: p.Owner}).Keep(last) }()
+	}
+	for range 4 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+}
