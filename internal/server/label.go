@@ -36,7 +36,7 @@ func checkLabels(in any) error {
 			}
 		case *string:
 			if name == "KmsKeyId" {
-				err = wire.NewError(rds.ErrKMSKeyNotAccessible, "The specified KMS key [%s] does not exist, is not enabled or you do not have permissions to access it.", *v)
+				err = wire.NewError(rds.ErrKMSKeyNotAccessible, "The specified KMS key [%s] does not exist, is not enabled or you do not have permissions to access it. Leave KmsKeyId away.", *v)
 			}
 		case *int32:
 			if name == "MonitoringInterval" && slices.Contains(monitoringIntervals, int(*v)) && *v != 0 {
