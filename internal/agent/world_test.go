@@ -27,6 +27,7 @@ import (
 	"howdah/internal/fence"
 	"howdah/internal/hostapi"
 	"howdah/internal/member"
+	"howdah/internal/proc"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"
@@ -106,6 +107,10 @@ type world struct {
 	etcd func(clientv3.KV) clientv3.KV
 }
 
+// reaps has the test's process take note of the dead for as long as it lives: an agent that
+// is stopped here leaves its members as children of a process that goes on.
+var reaps = sync.OnceFunc(func() { _ = proc.TakeOrphans(context.Background()) })
+
 // newWorld has the named shell script stand for Patroni; "" is the real one. No
 // agent runs yet.
 func newWorld(t *testing.T, script string) *world {
@@ -119,6 +124,7 @@ func newSmallWorld(t *testing.T, script string, quota int64) *world {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	reaps()
 	h := hometest.NewSmall(t, quota)
 	w := &world{T: t, home: h, store: h.Store}
 	w.place = place{HomeID: h.ID, Dir: filepath.Join(h.Dir, "host"), CertDir: filepath.Join(h.Dir, "agent"), Etcd: h.Etcd}
