@@ -237,8 +237,8 @@ func optionOut(o option, region string, zones []rds.AvailabilityZone) rds.Ordera
 	out := rds.OrderableDBInstanceOption{
 		Engine: some(o.engine), EngineVersion: some(o.version), DBInstanceClass: some(o.class), LicenseModel: some(license),
 		AvailabilityZoneGroup: some(region), AvailabilityZones: zones, MultiAZCapable: some(!aurora && len(zones) > 1), ReadReplicaCapable: some(true),
-		Vpc: some(true), SupportsStorageEncryption: some(true), StorageType: some(o.storage), SupportsIops: some(false),
-		SupportsStorageThroughput: some(false), SupportsEnhancedMonitoring: some(true), SupportsIAMDatabaseAuthentication: some(true),
+		Vpc: some(true), SupportsStorageEncryption: some(false), StorageType: some(o.storage), SupportsIops: some(false),
+		SupportsStorageThroughput: some(false), SupportsEnhancedMonitoring: some(false), SupportsIAMDatabaseAuthentication: some(true),
 		SupportsPerformanceInsights: some(false), AvailableProcessorFeatures: []rds.AvailableProcessorFeature{},
 		SupportedEngineModes: []string{"provisioned"}, SupportsStorageAutoscaling: some(false), SupportsKerberosAuthentication: some(false),
 		OutpostCapable: some(false), SupportedActivityStreamModes: []string{}, SupportsGlobalDatabases: some(false),

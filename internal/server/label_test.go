@@ -50,7 +50,9 @@ func TestNoLabelWithoutDeeds(t *testing.T) {
 	u.do(with(newDB, "DBInstanceIdentifier=plain", "StorageEncrypted=false")).has("DBInstance/StorageEncrypted=false", "!DBInstance/KmsKeyId")
 	u.do(with(newDB, "DBInstanceIdentifier=quiet", "MonitoringInterval=0")).has("DBInstance/MonitoringInterval=0", "!DBInstance/MonitoringRoleArn")
 	u.do(with(newDB, "DBInstanceIdentifier=other", "EnablePerformanceInsights=false")).has("DBInstance/PerformanceInsightsEnabled=false")
-	u.do("DescribeOrderableDBInstanceOptions?Engine=postgres").has("OrderableDBInstanceOptions/OrderableDBInstanceOption[1]/SupportsPerformanceInsights=false")
+	u.do("DescribeOrderableDBInstanceOptions?Engine=postgres").has("OrderableDBInstanceOptions/OrderableDBInstanceOption[1]/SupportsPerformanceInsights=false",
+		"OrderableDBInstanceOptions/OrderableDBInstanceOption[1]/SupportsStorageEncryption=false",
+		"OrderableDBInstanceOptions/OrderableDBInstanceOption[1]/SupportsEnhancedMonitoring=false")
 }
 
 // TestLabelsOfAnEarlierRelease: a record that has them is shown as it is, can be
