@@ -243,19 +243,25 @@ func made(uid int, is func(uid int) (bool, error), program string, args ...strin
 	return errors.Join(failed, err)
 }
 
+// groupIs asks by number and by name. Somebody else may make the group between the two.
 func groupIs(uid int) (bool, error) {
-	if g, err := user.LookupGroupId(strconv.Itoa(uid)); err == nil {
+	number := strconv.Itoa(uid)
+	if g, err := user.LookupGroupId(number); err == nil {
 		if g.Name != Name(uid) {
 			return false, fmt.Errorf("group %d is %s: %w", uid, g.Name, ErrTaken)
 		}
 		return true, nil
 	}
 	if g, err := user.LookupGroup(Name(uid)); err == nil {
+		if g.Gid == number {
+			return true, nil
+		}
 		return false, fmt.Errorf("group %s has the number %s: %w", g.Name, g.Gid, ErrTaken)
 	}
 	return false, nil
 }
 
+// userIs asks as groupIs does.
 func userIs(uid int) (bool, error) {
 	number := strconv.Itoa(uid)
 	if u, err := user.LookupId(number); err == nil {
@@ -265,6 +271,9 @@ func userIs(uid int) (bool, error) {
 		return true, nil
 	}
 	if u, err := user.Lookup(Name(uid)); err == nil {
+		if u.Uid == number && u.Gid == number {
+			return true, nil
+		}
 		return false, fmt.Errorf("user %s has the number %s: %w", u.Username, u.Uid, ErrTaken)
 	}
 	return false, nil
