@@ -144,3 +144,27 @@ func TestAServerThatStartsIsAskedSoonAgain(t *testing.T) {
 		t.Errorf("%v; got\n%s\nwant\n%s", err, out, want)
 	}
 }
+
+// tellsShared is a program with the modules of the real Patroni, and its own tags.
+const tellsShared = `
+from types import SimpleNamespace
+from patroni import ha
+
+for version in (-1, '17'):
+    s = ha.Ha.__new__(ha.Ha)
+    s._disable_sync = 0
+    s.patroni = SimpleNamespace(tags={'generation': 3}, config=SimpleNamespace(_modify_version=version))
+    print(s.get_effective_tags())
+`
+
+// A member tells which revision of the shared settings it runs with, once it has read them.
+func TestAMemberTellsWhatItHasReadOfSharedSettings(t *testing.T) {
+	out, err := inPatroni(t, tellsShared)
+	if want := "{'generation': 3}\n{'generation': 3, 'shared': 17}\n"; err != nil || out != want {
+		t.Errorf("%v; got\n%s\nwant\n%s", err, out, want)
+	}
+	state, err := patroni.ParseMember([]byte(`{"tags":{"generation":3,"shared":17}}`))
+	if err != nil || state.Shared() != 17 {
+		t.Errorf("%d, %v", state.Shared(), err)
+	}
+}

@@ -183,6 +183,11 @@ func TestARebootFindsTheNewestSettings(t *testing.T) {
 	if out := Next(in); asked(out) != "db-1.m1" {
 		t.Errorf("asked for %+v", out.Tasks)
 	}
+	in.Behind = map[string]bool{"db-1.m1": true}
+	if out := Next(in); asked(out) != "" {
+		t.Errorf("restarted before it read what all members share: %+v", out.Tasks)
+	}
+	in.Behind = nil
 	in.Assigned["db-1.m1"] = 6
 	r := in.Reports["db-1.m1"]
 	r.Ready = false

@@ -174,6 +174,8 @@ type Input struct {
 	Reports  map[string]member.Report
 	Applied  map[string]int64
 	Assigned map[string]int64
+	// Behind, by member id: Patroni has not read yet what all members share.
+	Behind map[string]bool
 	// PendingRestart, by member id: PostgreSQL runs with settings older than its files.
 	PendingRestart map[string]bool
 	// Growing, by member id: those of them that get more of what a standby needs.
@@ -347,10 +349,10 @@ func (w *work) runs(m *Placed) bool {
 	return runs
 }
 
-// applied: Patroni runs with what the host was assigned last.
+// applied: Patroni runs with what the host was assigned last, and with what all members share.
 func (w *work) applied(m *Placed) bool {
 	id := w.id(m)
-	return w.runs(m) && w.Assigned[id] > 0 && w.Applied[id] >= w.Assigned[id]
+	return w.runs(m) && w.Assigned[id] > 0 && w.Applied[id] >= w.Assigned[id] && !w.Behind[id]
 }
 
 func (w *work) leader() *Placed {

@@ -37,3 +37,19 @@ func TestWhoWaitsForARestart(t *testing.T) {
 		})
 	}
 }
+
+// A member is behind until its Patroni has read what all members share, if it tells.
+func TestWhoIsBehind(t *testing.T) {
+	b := made(t, true)
+	_, config, _ := b.cache.Raw(patroni.ConfigKey(dbID))
+	if config == 0 {
+		t.Fatal("nothing is shared")
+	}
+	for shared, want := range map[int64]bool{0: false, config - 1: true, config: false} {
+		b.same(patroni.MemberKey(dbID, patroni.OwnName(dbID, "m1")), fmt.Sprintf(`{"state":"running","tags":{"generation":1,"shared":%d}}`, shared))
+		w := b.look()
+		if got := w.input(w.databases[0], plan.Policy{}).Behind[plan.ID(dbID, "m1")]; got != want {
+			t.Errorf("revision %d of %d: behind %t", shared, config, got)
+		}
+	}
+}

@@ -244,10 +244,11 @@ func (w *world) input(d *database, policy plan.Policy) plan.Input {
 	in := plan.Input{
 		Now: w.now, Want: d.want, Layout: d.layout.Value, Hosts: w.hosts, HostAt: w.hostAt, Policy: policy,
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
-		Results: map[string]member.Result{}, Making: map[string]bool{}, Unborn: unborn(w.cache, d.want.ID), Positions: map[string]int64{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
+		Results: map[string]member.Result{}, Making: map[string]bool{}, Unborn: unborn(w.cache, d.want.ID), Positions: map[string]int64{}, Behind: map[string]bool{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
 		Leader: leaderOf(w.cache, d.want.ID), Sync: syncOf(w.cache, d.want.ID),
 		Ways: Ways(w.cache, w.wantedRoutes(d, d.layout.Value)), OwnNames: w.parts.ownNames,
 	}
+	_, config, _ := w.cache.Raw(patroni.ConfigKey(d.want.ID))
 	for _, m := range d.layout.Value.Members {
 		id := plan.ID(d.want.ID, m.Name)
 		if report, err := state.Load[member.Report](w.cache, state.Report(m.Host, id)); err == nil {
@@ -260,6 +261,7 @@ func (w *world) input(d *database, policy plan.Policy) plan.Input {
 			}
 		}
 		if s, ok := patroni.FindMember(w.cache.Raw, d.want.ID, m.Name); ok {
+			in.Behind[id] = s.Shared() > 0 && s.Shared() < config
 			in.Applied[id], in.Positions[id], in.Making[id] = s.Generation(), s.Location, s.Making()
 			// What a primary said before it was restarted as a standby holds no more.
 			in.PendingRestart[id] = s.PendingRestart && (m.Name == in.Leader || s.Role == "replica")

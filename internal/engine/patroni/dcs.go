@@ -169,6 +169,13 @@ func (m MemberState) Generation() int64 {
 	return int64(n)
 }
 
+// Shared is the revision of the shared configuration, at ConfigKey, that the member runs
+// with; 0 if it has not read one, or an older agent started it.
+func (m MemberState) Shared() int64 {
+	n, _ := m.Tags["shared"].(float64)
+	return int64(n)
+}
+
 // Config is the digest of the configuration that the member runs with; "" if an older
 // agent made it.
 func (m MemberState) Config() string {

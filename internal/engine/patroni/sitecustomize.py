@@ -22,6 +22,10 @@ the newest timeline is of which there is WAL on its disk: also where PostgreSQL 
 Members ask each other before one of them is promoted. Where PostgreSQL is just starting, Patroni
 asks it a second time after one to two seconds, and all who asked wait. Here it asks again at once.
 
+A member tells which of its own settings it runs with, but not which of those that all members
+share: it reads these from etcd in its own time. So their revision is told too: who restarts
+it to bring new ones into force can wait for them.
+
 A primary whose leader key ended while it stood still, or was deleted, takes it again. That
 is no promotion, so no gate is asked. Patroni looks at the timeline that was written last; a
 member that its gate let through, and that stands still before it is promoted, has written
@@ -154,6 +158,17 @@ def ask_soon_again(self, sql, *params, retry=False):
 
 api.RestApiHandler.query = ask_soon_again
 
+
+tags = ha.Ha.get_effective_tags
+
+
+def tags_with_shared(self):
+    """The revision of the shared settings is -1 before they are read, and text afterwards."""
+    revision = int(self.patroni.config._modify_version or 0)
+    return {**tags(self), 'shared': revision} if revision > 0 else tags(self)
+
+
+ha.Ha.get_effective_tags = tags_with_shared
 
 # Where Howdah keeps, for each database, whom a gate let through last, and who served last.
 PASSED, LEAD = '/howdah/passed/', '/howdah/lead/'
