@@ -192,6 +192,11 @@ func TestARebootFindsTheNewestSettings(t *testing.T) {
 	r := in.Reports["db-1.m1"]
 	r.Ready = false
 	in.Reports["db-1.m1"] = r
+	out := Next(in)
+	if asked(out) != "" {
+		t.Errorf("restarted in the middle of its restart: %+v", out.Tasks)
+	}
+	in.Layout, in.Now = out.Layout, in.Now.Add(settingsWithin)
 	if out := Next(in); asked(out) != "db-1.m1" {
 		t.Errorf("one that hangs is what a reboot is for: %+v", out.Tasks)
 	}

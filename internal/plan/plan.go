@@ -286,6 +286,15 @@ func (w *work) doing(step string) {
 	w.out.Layout.Steps = steps[max(0, len(steps)-maxSteps):]
 }
 
+// waited is for how long a step has been the current one.
+func (w *work) waited(step string) time.Duration {
+	steps := w.Layout.Steps
+	if len(steps) == 0 || steps[len(steps)-1].Name != step {
+		return 0
+	}
+	return w.Now.Sub(steps[len(steps)-1].Began)
+}
+
 func (w *work) problem(text string) {
 	if !slices.Contains(w.out.Problems, text) {
 		w.out.Problems = append(w.out.Problems, text)

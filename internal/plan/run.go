@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
@@ -169,6 +170,10 @@ func (w *work) rebootSeats() bool {
 	return true
 }
 
+// settingsWithin is for how long a member that serves nobody is given to take its settings
+// over before it is restarted all the same: it may have been restarted a moment ago, or hang.
+const settingsWithin = 5 * time.Second
+
 // reboot restarts a member because a user asked for it: after some failures the
 // request is given up, so that it does not come true when nobody expects it any more.
 func (w *work) reboot(request string, m *Placed) bool {
@@ -180,8 +185,9 @@ func (w *work) reboot(request string, m *Placed) bool {
 		w.doing("waiting for another standby in sync")
 		return false
 	}
-	if w.progress(request).stage == unasked && w.ready(m) && w.runs(m) && !w.applied(m) {
-		w.doing("waiting for " + m.Name + " to take its settings over")
+	if takes := "waiting for " + m.Name + " to take its settings over"; w.progress(request).stage == unasked && w.runs(m) && !w.applied(m) &&
+		(w.ready(m) || w.waited(takes) < settingsWithin) {
+		w.doing(takes)
 		return false
 	}
 	isDone, failed := w.task(member.Restart, request, m)
