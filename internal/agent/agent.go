@@ -149,6 +149,7 @@ func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	group.Go(func() error { return a.followOrphans(ctx) })
 	group.Go(func() error { return a.followRestored(ctx) })
 	group.Go(func() error { return a.spares.run(ctx) })
+	group.Go(func() error { return a.emptyTrash(ctx) })
 	<-ctx.Done()
 	err := group.Wait()
 	a.stopRunners()

@@ -86,8 +86,9 @@ func (r *runner) offerData(ctx context.Context) {
 	}()
 }
 
+// closeHandover does not wait until all is removed: the user may have put anything there.
 func (a *Agent) closeHandover(id string) error {
-	return errors.Join(os.RemoveAll(a.handedPath(id)), os.RemoveAll(a.stagePath(id)))
+	return errors.Join(a.throwAway(a.handedPath(id)), a.throwAway(a.stagePath(id)))
 }
 
 // stagePath is where nobody but the agent gets to, while the data change hands.

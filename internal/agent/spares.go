@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/param"
 )
@@ -47,14 +46,13 @@ func (s *spares) dir(major int) string { return s.agent.path("spares", fmt.Sprin
 // user is whom they belong to until they are handed over.
 func (s *spares) user() *postgres.User { return s.agent.users.owner(s.agent.path("spares")) }
 
-// run refills the spares and empties the trash until ctx ends.
+// run refills the spares until ctx ends.
 func (s *spares) run(ctx context.Context) error {
 	s.dropHalfMade()
 	for {
 		if err := s.refill(ctx); err != nil && ctx.Err() == nil {
 			s.agent.Log.Warn("prepare data directory", "error", err)
 		}
-		s.emptyTrash()
 		if !sleep(ctx, time.Second) {
 			return nil
 		}
@@ -128,21 +126,4 @@ func (s *spares) wanted(major, ready int) int {
 		return s.keep
 	}
 	return min(s.keep, 1)
-}
-
-// trashDir has the files of members that were deleted, until somebody has the time.
-const trashDir = "trash"
-
-// emptyTrash deletes what members left. It may take long; nobody waits for it.
-func (s *spares) emptyTrash() {
-	entries, err := os.ReadDir(s.agent.path(trashDir))
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		dir := s.agent.path(trashDir, e.Name())
-		if err := errors.Join(postgres.RemoveShared(filepath.Join(dir, patroni.DataDir)), os.RemoveAll(dir)); err != nil {
-			s.agent.Log.Warn("empty trash", "error", err)
-		}
-	}
 }
