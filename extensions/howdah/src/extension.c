@@ -446,7 +446,12 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub_id,
 	if (next_object_access)
 		next_object_access(access, class, object, sub_id, arg);
 	if (access == OAT_FUNCTION_EXECUTE)
+	{
 		howdah_check_execute(object);
+		howdah_storage_function(object);
+	}
+	else if (access == OAT_NAMESPACE_SEARCH)
+		howdah_storage_namespace();
 	if (creation == NULL || access != OAT_POST_CREATE)
 		return;
 

@@ -92,6 +92,8 @@ extern void howdah_standby_init(void);
 /* storage.c */
 extern void howdah_storage_init(void);
 extern void howdah_storage_utility(UtilityCall *call);
+extern void howdah_storage_function(Oid function);
+extern void howdah_storage_namespace(void);
 
 /* commit.c */
 extern void howdah_commit_init(void);
