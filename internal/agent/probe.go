@@ -47,6 +47,7 @@ type prober struct {
 	restOld  bool              // belongs to the goroutine; as of loggedIn
 	waits    commitWaits       // belongs to the goroutine
 	gauge    gauge
+	hold     storageHold // belongs to the goroutine
 }
 
 // sight is what was seen last.
@@ -167,8 +168,9 @@ func (p *prober) look(ctx context.Context, target member.Assignment) sight {
 	if s.ownerSerial, err = p.owner(ctx, target, facts); err != nil {
 		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
 	}
-	s.size = p.size(ctx, target)
-	s.facts.StorageFull = p.holdStorage(ctx, target, facts, s.size)
+	usage, measured := p.usage(ctx, target)
+	s.size = usage.Bytes
+	s.facts.StorageFull = p.holdStorage(ctx, target, facts, usage, measured)
 	s.stuck, s.stuckSince = p.waits.look(s.at, facts.Waiting)
 	p.tellWaits(s)
 	return s

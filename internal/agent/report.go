@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"howdah/internal/engine/postgres"
 	"howdah/internal/member"
 )
 
@@ -82,7 +83,7 @@ func (r *runner) addProblem(report *member.Report, s sight) {
 		report.Problem, report.Detail = member.SlotLost, strings.Join(s.facts.LostSlots, ", ")
 	case s.stuck > 0 && report.Ready:
 		report.Problem, report.Detail = member.CommitsWait, explainWaits(s.stuck, s.stuckSince)
-	case limit > 0 && report.StorageBytes >= limit || s.facts.StorageFull == "on":
+	case limit > 0 && report.StorageBytes >= limit || s.facts.StorageFull == postgres.StorageFull || s.facts.StorageFull == postgres.StorageOver:
 		report.Problem = member.StorageFull
 	case limit > 0 && report.StorageBytes >= limit-limit/10:
 		report.Problem = member.StorageLow

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"howdah/internal/engine/postgres"
 	"howdah/internal/member"
 	"howdah/internal/scram"
 	"howdah/internal/testkit"
@@ -58,27 +59,59 @@ func TestWhatIsFullStaysFullForAWhile(t *testing.T) {
 func TestMeasuringHoldsNobodyUp(t *testing.T) {
 	var g gauge
 	began, answer := make(chan struct{}), make(chan int64)
-	slow := func() (int64, error) { began <- struct{}{}; return <-answer, nil }
-	if got := g.last(0, slow); got != 0 {
+	slow := func() (postgres.Usage, error) {
+		began <- struct{}{}
+		return postgres.Usage{Bytes: <-answer}, nil
+	}
+	last := func(measure func() (postgres.Usage, error)) int64 {
+		usage, _ := g.last(0, measure)
+		return usage.Bytes
+	}
+	if got := last(slow); got != 0 {
 		t.Errorf("before the first: %d", got)
 	}
 	<-began
-	if got := g.last(0, func() (int64, error) { t.Error("a second one"); return 0, nil }); got != 0 {
+	if got := last(func() (postgres.Usage, error) { t.Error("a second one"); return postgres.Usage{}, nil }); got != 0 {
 		t.Errorf("while it is measured: %d", got)
 	}
 	answer <- 7
 	testkit.Eventually(t, soon, func() error {
-		if got := g.last(0, slow); got != 7 {
+		if got := last(slow); got != 7 {
 			return fmt.Errorf("it is %d", got)
 		}
 		return nil
 	})
-	g.at = time.Time{}
-	failed := make(chan struct{})
-	g.last(0, func() (int64, error) { defer close(failed); return 0, errors.New("no") })
-	<-failed
-	if got := g.last(0, slow); got != 7 {
-		t.Errorf("after one that failed: %d", got)
+	for _, c := range []struct{ counted, want int64 }{{0, 7}, {6, 7}, {8, 8}} {
+		g.look(func() (postgres.Usage, error) { return postgres.Usage{Bytes: c.counted}, errors.New("no") })
+		if got := last(slow); got != c.want {
+			t.Errorf("after one that failed at %d: %d", c.counted, got)
+		}
+	}
+}
+
+func TestStorageLevels(t *testing.T) {
+	const limit, left, full, over = 100 << 30, postgres.StorageLeft, postgres.StorageFull, postgres.StorageOver
+	for _, c := range []struct {
+		was   string
+		size  int64
+		limit int64
+		want  string
+	}{
+		{left, limit - 1, limit, left},
+		{left, limit, limit, full},
+		{full, limit - 1, limit, full},
+		{full, limit + 11<<30, limit, full},
+		{full, limit + 12<<30, limit, over},
+		{left, limit + 12<<30, limit, over},
+		{over, limit + 11<<30, limit, over},
+		{over, limit + 5<<30, limit, full},
+		{over, limit / 2, limit, left},
+		{over, limit, 0, left},
+		{left, 3 << 30, 1 << 30, full},
+	} {
+		if got := storageLevel(c.was, c.size, c.limit); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
 	}
 }
 
@@ -189,6 +222,67 @@ func TestAStatementThatFillsTheStorageIsCancelled(t *testing.T) {
 	}
 	if _, err := conn.Exec(t.Context(), "SELECT count(*) FROM (SELECT i, random() r FROM generate_series(1, 100000000) i ORDER BY r) s"); err == nil {
 		t.Error("a sort that needs gigabytes of the disk went through")
+	}
+}
+
+// A statement that had written nothing yet when the storage was full gets no further than one
+// that had, also where a function catches the cancel.
+func TestAStatementThatBeganBeforeTheStorageWasFullIsStopped(t *testing.T) {
+	t.Parallel()
+	if _, err := FindPatroni(); err != nil {
+		testkit.Missing(t, err.Error())
+	}
+	w := newWorld(t, "")
+	w.run(func(a *Agent) { a.spares.keep = 1 })
+	a := w.assignment("db-before", 1)
+	verifier, err := scram.Verifier("secret-password")
+	w.must(err)
+	a.Cluster.Parameters = map[string]string{"shared_preload_libraries": "howdah"}
+	a.Owner = member.Owner{Name: "ada", Verifier: verifier, Serial: 1, Database: "works"}
+	a.Limits.StorageBytes = 200 << 20
+	w.assign(a)
+	w.awaits(a.ID, time.Minute, func(r member.Report) error {
+		if !r.Ready || r.OwnerSerial != 1 {
+			return fmt.Errorf("report %+v", r)
+		}
+		return nil
+	})
+	first, early := w.connect(a), w.connect(a)
+	w.exec(first, "CREATE TABLE t (i int, filler text)")
+	w.exec(first, `CREATE FUNCTION stubborn(i int) RETURNS int LANGUAGE plpgsql AS $$BEGIN PERFORM pg_sleep(0.00001); RETURN i; EXCEPTION WHEN query_canceled THEN RETURN i; END$$`)
+	w.exec(first, "SELECT pg_advisory_lock(1)")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := early.Exec(t.Context(), `INSERT INTO t SELECT stubborn(i), repeat('x', 1000)
+			FROM (SELECT pg_advisory_lock(1) OFFSET 0) l CROSS JOIN generate_series(1, 1000000) i`)
+		ended <- err
+	}()
+	testkit.Eventually(t, time.Minute, func() error {
+		var waits bool
+		err := first.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)").Scan(&waits)
+		if err == nil && !waits {
+			err = errors.New("it did not begin yet")
+		}
+		return err
+	})
+	testkit.Eventually(t, time.Minute, func() error {
+		_, err := first.Exec(t.Context(), "INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(1, 20000) i")
+		if err == nil {
+			return errors.New("it writes still")
+		}
+		if hasCode(err, diskFullCode) {
+			return nil
+		}
+		return err
+	})
+	w.exec(first, "SELECT pg_advisory_unlock(1)")
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("it wrote all")
+		}
+	case <-time.After(2 * time.Minute):
+		t.Error("it goes on")
 	}
 }
 
