@@ -116,6 +116,29 @@ type Subject struct {
 	CommonName string
 	IPs        []net.IP
 	DNSNames   []string
+	// For says what the certificate is good for: nobody takes it for anything else.
+	For Purpose
+}
+
+// Purpose is what a certificate is good for; the zero value is both.
+type Purpose int
+
+// Of one alone: that of a server is refused from a client, and the other way round.
+const (
+	Both Purpose = iota
+	ServerOnly
+	ClientOnly
+)
+
+func (p Purpose) usages() []x509.ExtKeyUsage {
+	switch p {
+	case ServerOnly:
+		return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	case ClientOnly:
+		return []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	default:
+		return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	}
 }
 
 // Sign answers a certificate signing request with a certificate, in PEM. The
@@ -166,7 +189,7 @@ func (ca *CA) sign(public any, subject Subject) ([]byte, error) {
 		NotBefore:             time.Now().Add(-min(backdate, life/10)),
 		NotAfter:              time.Now().Add(life),
 		KeyUsage:              usage,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		ExtKeyUsage:           subject.For.usages(),
 		BasicConstraintsValid: true,
 		IPAddresses:           subject.IPs,
 		DNSNames:              subject.DNSNames,

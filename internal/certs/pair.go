@@ -118,6 +118,19 @@ func (p Pair) Fresh(subject Subject, now time.Time) bool {
 	return cert.Subject.CommonName == subject.CommonName
 }
 
+// Trusts reports whether an authority of this fingerprint is among those of the pair.
+func (p Pair) Trusts(fingerprint string) bool {
+	for rest := p.CAPEM; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return false
+		}
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil && Fingerprint(cert) == fingerprint {
+			return true
+		}
+	}
+}
+
 // due is when two thirds of a certificate's life are over.
 func due(cert *x509.Certificate) time.Time {
 	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) * 2 / 3)

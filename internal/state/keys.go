@@ -38,6 +38,9 @@ const (
 	// get. Written by server.
 	AuthorityRoot        = Root + "authority/"
 	DefaultAuthorityRoot = Root + "default-authority/"
+	// MembersAuthority signs the keys of members, its own sealed. Written by whichever
+	// control plane is first.
+	MembersAuthority = Root + "members-authority"
 	// LayoutRoot: what was decided for each database. Written by reconcile.
 	LayoutRoot = Root + "layout/"
 	// AssignRoot: what each host shall run. Written by reconcile.
