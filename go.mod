@@ -43,8 +43,12 @@ require (
 	golang.org/x/sys v0.49.0
 	// passwords that are typed are not echoed.
 	golang.org/x/term v0.47.0
-	// dial options and status codes of etcd's client.
+	// rates of what one database may write to etcd.
+	golang.org/x/time v0.15.0
+	// dial options and status codes of etcd's client; the gate before etcd.
 	google.golang.org/grpc v1.83.2
+	// sizes of etcd's messages.
+	google.golang.org/protobuf v1.36.11
 	// tests: sequences of operations and faults, drawn from a model, and shrunk.
 	pgregory.net/rapid v1.3.0
 )
@@ -100,10 +104,8 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
-	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260803160001-6ac0973c030d // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d // indirect
-	google.golang.org/protobuf v1.36.11 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	k8s.io/utils v0.0.0-20260108192941-914a6e750570 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect

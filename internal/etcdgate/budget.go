@@ -1,0 +1,70 @@
+package etcdgate
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+var errBudget = errors.New("the database writes too much")
+
+// What one database may ask of etcd. Patroni writes a few kilobytes in a second at most,
+// and a member has a handful of requests under way.
+const (
+	bytesEach   = 64 << 10 // a second
+	bytesAtOnce = 2 << 20
+	// mostUnderWay is for all members of a database together.
+	mostUnderWay = 200
+	// overhead is what any change costs beside its text, and leaseCost what a lease does,
+	// which etcd keeps for its time.
+	overhead  = 512
+	leaseCost = 8 << 10
+)
+
+// budget keeps databases from filling etcd, which compacts its history each few minutes,
+// and from taking all of its time.
+type budget struct {
+	mu     sync.Mutex
+	scopes map[string]*account // guarded by mu
+}
+
+type account struct {
+	bytes    *rate.Limiter
+	underWay int
+}
+
+// of is called with the lock held. Certificates name scopes, so that there are few.
+func (b *budget) of(scope string) *account {
+	if b.scopes == nil {
+		b.scopes = map[string]*account{}
+	}
+	if b.scopes[scope] == nil {
+		b.scopes[scope] = &account{bytes: rate.NewLimiter(bytesEach, bytesAtOnce)}
+	}
+	return b.scopes[scope]
+}
+
+// enter begins a request, which ends with leave.
+func (b *budget) enter(scope string) (leave func(), ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := b.of(scope)
+	if a.underWay >= mostUnderWay {
+		return nil, false
+	}
+	a.underWay++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		a.underWay--
+	}, true
+}
+
+// spend takes what a change of this size costs, if it is there.
+func (b *budget) spend(scope string, size int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.of(scope).bytes.AllowN(time.Now(), size+overhead)
+}

@@ -1,0 +1,293 @@
+// Package etcdgate stands between members and etcd. etcd knows who calls by a certificate,
+// and through its JSON gateway, which Patroni uses, lets everybody do everything. Here a
+// member reaches the keys of its own database, its own leases, and nothing else: Patroni by
+// JSON (this file), and the program that is asked before a promotion (package gate) by gRPC
+// (grpc.go).
+//
+// Invariants:
+//   - Only what was checked is passed on: a request is made anew of its parts.
+//   - A lease is kept alive, and put under keys, only by a member of the database that it
+//     was granted to, or whose keys it has: the lease of a primary says that it may write.
+//   - One database cannot fill etcd, nor keep it busy, for others: see budget.
+package etcdgate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+)
+
+// Config is what a gate is made of. All fields are required.
+type Config struct {
+	// Etcd is the URL of an etcd with a JSON gateway. HTTP and Client reach it as somebody
+	// who may do everything; Client by a connection of its own.
+	Etcd   string
+	HTTP   *http.Client
+	Client *clientv3.Client
+	// Member is the id of the member that calls; "": it is none.
+	Member func(r *http.Request) string
+	// Gates are the URLs of all gates, which Patroni takes for those of etcd.
+	Gates func() []string
+	Log   *slog.Logger
+}
+
+// Gate is the handler, of HTTP/1.1 and of HTTP/2.
+type Gate struct {
+	Config
+	grpc    *grpc.Server
+	granted grants
+	budget  budget
+}
+
+// New makes a gate.
+func New(cfg Config) *Gate {
+	g := &Gate{Config: cfg}
+	g.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(mostBody))
+	pb.RegisterKVServer(g.grpc, &kvServer{gate: g, etcd: pb.NewKVClient(cfg.Client.ActiveConnection())})
+	pb.RegisterWatchServer(g.grpc, &watchServer{gate: g, etcd: pb.NewWatchClient(cfg.Client.ActiveConnection())})
+	return g
+}
+
+// Bounds. Patroni's requests are small, all but the history of many timelines.
+const (
+	mostBody    = 256 << 10
+	callTimeout = 10 * time.Second // Patroni gives up earlier
+)
+
+// ServeHTTP answers as etcd does.
+func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := g.Member(r)
+	own, ok := rightsOf(id)
+	if !ok {
+		refuse(w, http.StatusForbidden, permissionDenied, "the certificate is of no member")
+		return
+	}
+	leave, ok := g.budget.enter(own.scope)
+	if !ok {
+		refuse(w, http.StatusTooManyRequests, exhausted, "etcdserver: too many requests")
+		return
+	}
+	defer leave()
+	r = r.WithContext(context.WithValue(r.Context(), caller{}, own))
+	switch {
+	case r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc"):
+		g.grpc.ServeHTTP(w, r)
+	case r.Method == http.MethodGet && r.URL.Path == "/version":
+		g.forward(w, r, "/version", nil)
+	default:
+		g.serveJSON(w, r, own)
+	}
+}
+
+// caller is under which a request's context knows the rights of who calls.
+type caller struct{}
+
+func (g *Gate) serveJSON(w http.ResponseWriter, r *http.Request, own rights) {
+	call, known := calls[strings.TrimPrefix(r.URL.Path, "/v3")]
+	if !known || r.Method != http.MethodPost || !strings.HasPrefix(r.URL.Path, "/v3/") {
+		refuse(w, http.StatusNotFound, notFound, "Patroni asks nothing like that")
+		return
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	var request any
+	if err == nil {
+		request, err = call(g, r.Context(), text, own)
+	}
+	switch {
+	case errors.Is(err, errScope):
+		g.Log.Warn("refused a key that is not the member's", "member", own.scope+"."+own.name, "path", r.URL.Path, "error", err)
+		refuse(w, http.StatusForbidden, permissionDenied, "etcdserver: permission denied")
+	case errors.Is(err, errLease):
+		refuse(w, http.StatusNotFound, notFound, "etcdserver: requested lease not found")
+	case errors.Is(err, errBudget):
+		refuse(w, http.StatusTooManyRequests, exhausted, "etcdserver: too many requests")
+	case err != nil:
+		refuse(w, http.StatusBadRequest, invalidArgument, err.Error())
+	default:
+		g.forward(w, r, r.URL.Path, request)
+	}
+}
+
+// Codes of gRPC, which Patroni looks at.
+const (
+	invalidArgument  = 3
+	notFound         = 5
+	permissionDenied = 7
+	exhausted        = 8
+	unavailable      = 14
+)
+
+func refuse(w http.ResponseWriter, status, code int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": text, "message": text, "code": code}) // whoever hung up needs none
+}
+
+// calls check a request, and answer it as it may be passed on.
+var calls = map[string]func(g *Gate, ctx context.Context, text []byte, own rights) (any, error){
+	"/kv/range":            checked(func(q rangeRequest) ([]need, error) { return []need{{keys: q.keys}}, nil }),
+	"/kv/deleterange":      checked(func(q keys) ([]need, error) { return []need{{keys: q, deed: deletes}}, nil }),
+	"/kv/put":              checked(func(q putRequest) ([]need, error) { return []need{q.need()}, nil }),
+	"/kv/txn":              checked(func(q txnRequest) ([]need, error) { return q.needs(0) }),
+	"/watch":               checked(watchRequest.needs),
+	"/cluster/member/list": checked(func(listRequest) ([]need, error) { return nil, nil }),
+	"/lease/grant": func(g *Gate, _ context.Context, text []byte, own rights) (any, error) {
+		if !g.budget.spend(own.scope, leaseCost) {
+			return nil, errBudget
+		}
+		var q grantRequest
+		return &q, decode(text, &q)
+	},
+	"/lease/keepalive": func(g *Gate, ctx context.Context, text []byte, own rights) (any, error) {
+		var q keepAliveRequest
+		err := decode(text, &q)
+		if err == nil {
+			err = g.mayUse(ctx, q.ID, own)
+		}
+		return q, err
+	},
+}
+
+// checked answers a request of a kind of which it is known what that needs.
+func checked[T any](needs func(T) ([]need, error)) func(*Gate, context.Context, []byte, rights) (any, error) {
+	return func(g *Gate, ctx context.Context, text []byte, own rights) (any, error) {
+		var q T
+		if err := decode(text, &q); err != nil {
+			return nil, err
+		}
+		all, err := needs(q)
+		if err != nil {
+			return nil, err
+		}
+		return q, g.may(ctx, own, all, len(text))
+	}
+}
+
+// may checks what a request of this size needs.
+func (g *Gate) may(ctx context.Context, own rights, all []need, size int) error {
+	changes := false
+	for _, n := range all {
+		if err := own.may(n); err != nil {
+			return err
+		}
+		if n.lease != "" {
+			if err := g.mayUse(ctx, n.lease, own); err != nil {
+				return err
+			}
+		}
+		changes = changes || n.deed != reads
+	}
+	if changes && !g.budget.spend(own.scope, size) {
+		return errBudget
+	}
+	return nil
+}
+
+// forward passes a checked request on, and the answer back as it comes: a watch goes on
+// until one side hangs up.
+func (g *Gate) forward(w http.ResponseWriter, r *http.Request, path string, request any) {
+	ctx := r.Context()
+	if path != "/v3/watch" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+	}
+	var body io.Reader
+	if request != nil {
+		text, err := json.Marshal(request)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, invalidArgument, err.Error())
+			return
+		}
+		body = bytes.NewReader(text)
+	}
+	out, err := http.NewRequestWithContext(ctx, r.Method, g.Etcd+path, body)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, invalidArgument, err.Error())
+		return
+	}
+	out.Header.Set("Content-Type", "application/json")
+	answer, err := g.HTTP.Do(out)
+	if err != nil {
+		refuse(w, http.StatusServiceUnavailable, unavailable, "etcd does not answer")
+		return
+	}
+	defer answer.Body.Close()
+	switch {
+	case path == "/v3/cluster/member/list" && answer.StatusCode == http.StatusOK:
+		g.list(w, answer.Body)
+	case path == "/v3/lease/grant" && answer.StatusCode == http.StatusOK:
+		own, _ := r.Context().Value(caller{}).(rights)
+		g.grant(w, answer.Body, own.scope)
+	default:
+		pass(w, answer)
+	}
+}
+
+func pass(w http.ResponseWriter, answer *http.Response) {
+	w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
+	w.WriteHeader(answer.StatusCode)
+	flusher := http.NewResponseController(w)
+	part := make([]byte, 32<<10)
+	for {
+		n, err := answer.Body.Read(part)
+		if n > 0 {
+			if _, failed := w.Write(part[:n]); failed != nil || flusher.Flush() != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// list names the gates in place of etcd's members: Patroni would go to those next.
+func (g *Gate) list(w http.ResponseWriter, body io.Reader) {
+	var answer struct {
+		Header json.RawMessage `json:"header"`
+	}
+	if err := json.NewDecoder(body).Decode(&answer); err != nil {
+		refuse(w, http.StatusServiceUnavailable, unavailable, "etcd's answer cannot be read")
+		return
+	}
+	type listed struct {
+		URLs []string `json:"clientURLs"`
+	}
+	members := []listed{}
+	for _, url := range g.Gates() {
+		members = append(members, listed{[]string{url}})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"header": answer.Header, "members": members})
+}
+
+// grant remembers whose lease it is.
+func (g *Gate) grant(w http.ResponseWriter, body io.Reader, scope string) {
+	text, err := io.ReadAll(io.LimitReader(body, mostBody))
+	var answer struct {
+		ID string `json:"ID"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &answer)
+	}
+	id, parsed := strconv.ParseInt(answer.ID, 10, 64)
+	if err != nil || parsed != nil {
+		refuse(w, http.StatusServiceUnavailable, unavailable, "etcd's answer cannot be read")
+		return
+	}
+	g.granted.add(clientv3.LeaseID(id), scope)
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
+}

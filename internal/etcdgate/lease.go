@@ -1,0 +1,65 @@
+package etcdgate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+var errLease = errors.New("the lease is not there, or another database's")
+
+// grants are the leases that were granted here, by whose they are. It is only memory: of
+// what it does not know, the keys are asked for.
+type grants struct {
+	mu  sync.Mutex
+	own map[clientv3.LeaseID]string // guarded by mu
+}
+
+// mostGrants bounds it: a member needs one lease at a time.
+const mostGrants = 100_000
+
+func (g *grants) add(id clientv3.LeaseID, of string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.own == nil || len(g.own) >= mostGrants {
+		g.own = map[clientv3.LeaseID]string{}
+	}
+	g.own[id] = of
+}
+
+func (g *grants) of(id clientv3.LeaseID) (string, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	of, known := g.own[id]
+	return of, known
+}
+
+// mayUse: a lease is the database's own. One that was granted elsewhere is, if it has keys,
+// and all of them are; without any nobody can say, and Patroni asks for another one.
+func (g *Gate) mayUse(ctx context.Context, id number, r rights) error {
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: lease %s", errForm, id)
+	}
+	if of, known := g.granted.of(clientv3.LeaseID(n)); known {
+		if of != r.scope {
+			return errLease
+		}
+		return nil
+	}
+	answer, err := g.Client.TimeToLive(ctx, clientv3.LeaseID(n), clientv3.WithAttachedKeys())
+	if err != nil || answer.TTL <= 0 || len(answer.Keys) == 0 {
+		return errors.Join(errLease, err)
+	}
+	for _, key := range answer.Keys {
+		if !r.own().holds(keys{Key: key}) {
+			return errLease
+		}
+	}
+	g.granted.add(clientv3.LeaseID(n), r.scope)
+	return nil
+}
