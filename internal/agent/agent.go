@@ -30,7 +30,6 @@ import (
 	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/home"
-	"howdah/internal/hostapi"
 	"howdah/internal/member"
 	"howdah/internal/network/cidr"
 	"howdah/internal/proc"
@@ -344,7 +343,7 @@ func (a *Agent) patroniMember(as member.Assignment, install postgres.Install, ho
 		BinDir: install.BinDir, Programs: programs(dir),
 		SocketDir: a.socketDir(as.ID), EtcdHosts: hosts, OSUsers: a.osUsers(as.ID),
 		Parameters: as.Parameters, Cluster: as.Cluster,
-		Gate: a.gateCommand(), Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,
+		Keys: keysOf(as), Gate: a.gateCommand(), Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,
 		RequireTLS: as.RequireTLS, Allow: as.Allow, Tokens: a.tokens(as), Generation: as.Generation,
 	}
 }
@@ -356,17 +355,4 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-time.After(d):
 		return true
 	}
-}
-
-// certificate gets a certificate from whichever control plane answers.
-func (a *Agent) certificate(ctx context.Context, id, kind string) (certs.Pair, error) {
-	last := hostapi.ErrRefused
-	for _, c := range a.control.all() {
-		pair, err := c.Certificate(ctx, id, kind, a.Identity.Pair().CAPEM)
-		if err == nil {
-			return pair, nil
-		}
-		last = err
-	}
-	return certs.Pair{}, last
 }

@@ -20,6 +20,7 @@ type controls struct {
 
 	mu      sync.Mutex
 	clients map[string]*hostapi.Client // by URL, guarded by mu
+	gates   []string                   // host:port of those before etcd, guarded by mu
 }
 
 func newControls(cfg Config) (*controls, error) {
@@ -92,7 +93,8 @@ func (c *controls) run(ctx context.Context, cache *state.Cache, log *slog.Logger
 			return
 		case <-changed:
 		}
-		if urls := controlURLs(cache); len(urls) > 0 {
+		if urls, gates := whereTold(cache); len(urls) > 0 {
+			c.setGates(gates)
 			if err := c.set(urls); err != nil {
 				log.Error("follow control planes", "error", err)
 			}
@@ -101,12 +103,30 @@ func (c *controls) run(ctx context.Context, cache *state.Cache, log *slog.Logger
 	}
 }
 
-func controlURLs(cache *state.Cache) []string {
-	var urls []string
+// whereTold is where the control planes say that they answer: hosts, and members that ask
+// for etcd.
+func whereTold(cache *state.Cache) (urls, gates []string) {
 	for _, m := range state.LoadAll[hostapi.ControlMember](cache, state.ControlRoot) {
 		urls = append(urls, m.Value.URL)
+		if m.Value.Gate != "" {
+			gates = append(gates, m.Value.Gate)
+		}
 	}
-	return urls
+	slices.Sort(gates)
+	return urls, gates
+}
+
+func (c *controls) setGates(gates []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gates = gates
+}
+
+// gateHosts are the gates before etcd, as host:port; none if nobody has told yet.
+func (c *controls) gateHosts() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.gates)
 }
 
 // beat tells one control plane that this host is alive, until it is one no more.

@@ -90,6 +90,7 @@ func (r *runner) intended(hosts []string) (m patroni.Member, text []byte, digest
 	if r.patroni.alive() {
 		m.Name = r.named // it takes no other while it runs
 	}
+	m.Keys.Own = r.showsOwn()
 	text, digest, err = patroni.Render(m)
 	return m, text, digest, err
 }

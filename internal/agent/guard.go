@@ -96,6 +96,8 @@ func (r *runner) orphan(ctx context.Context) {
 	switch {
 	case !r.postmaster.alive():
 		r.orphaned, r.hung = time.Time{}, ""
+	case time.Since(r.rekeyed) < rekeyGrace:
+		// The next Patroni is about to be started.
 	case r.orphaned.IsZero():
 		r.orphaned = time.Now()
 		if !r.replacePrimary(ctx, r.explainOrphan(), r.orphaned) {

@@ -66,7 +66,7 @@ func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
 		CPUs: runtime.NumCPU(), Memory: int64(memory.Totalram) * int64(memory.Unit),
 		Disk: int64(disk.Blocks) * disk.Bsize, DiskFree: int64(disk.Bavail) * disk.Bsize,
 		Majors: majors, Containment: string(can.Containment), Limits: can.String(), Cut: a.cut.name(),
-		Warnings: can.Notes, Shared: a.whyShared(), Started: started, Version: a.Version, Listen: a.listen, OwnNames: true,
+		Warnings: can.Notes, Shared: a.whyShared(), Started: started, Version: a.Version, Listen: a.listen, OwnNames: true, OwnKeys: true,
 	}, nil
 }
 

@@ -14,15 +14,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
+	"howdah/internal/member"
 	"howdah/internal/testkit"
 )
 
 // touched are the paths below a member's directory that the agent reads, writes or hands on.
 var touched = []string{
 	formerFile, patroni.ConfigFile, ldapFile, initdbScript, rewindScript, baseBackupScript, postgresScript, keptSize, keptDir,
-	patroni.CertDir, "tls/tls.key", "tls/tls.crt", "tls/ca.crt", patroni.PythonDir, "python/" + patroni.WholeFile,
+	patroni.CertDir, "tls/tls.key", "tls/tls.crt", "tls/ca.crt", patroni.OwnDir, "tls/own/tls.key", "tls/own/tls.crt", "tls/own/ca.crt", patroni.PythonDir, "python/" + patroni.WholeFile,
 	patroni.LogDir, "log/" + patroniOutput, "log/postgresql.log.2026-11-23-07",
 	patroni.DataDir, "data/" + autoConfFile, "data/postgresql.conf", "data/pg_hba.conf", "data/postmaster.pid",
 	"data/" + standbySignal, "data/global", "data/global/pg_control", "data/pg_wal",
@@ -40,6 +42,7 @@ func TestTheAgentFollowsNobodysLinks(t *testing.T) {
 	a.store = w.store
 	told := w.assignment("db-links", 1)
 	told.IAMAuth = true
+	told.Keys = &member.Keys{Authority: certs.Fingerprint(w.members.Cert), Admits: []string{told.Scope}}
 	r := newRunner(a, told.ID)
 	r.want = told
 	r.group, err = a.procs.Group(told.ID)
@@ -132,7 +135,7 @@ func (v *victim) plant(path, kind string) {
 	v.must(os.RemoveAll(member))
 	v.must(v.agent.users.give(member))
 	user := v.agent.users.owner(member)
-	for _, dir := range []string{"tls", "python", "log", "data/global"} {
+	for _, dir := range []string{"tls", "tls/own", "python", "log", "data/global"} {
 		v.must(user.MakeDir(filepath.Join(member, dir)))
 	}
 	target := v.file
@@ -170,7 +173,7 @@ func (v *victim) touchAll(r *runner, launch bool) (launched error) {
 		_, _ = v.agent.remembered(r.id)
 		_, _, _ = r.isCut(), r.isSealed(), r.mayReceiveFrom("127.0.0.1:1")
 		_ = r.cutReceiver(ctx, false)
-		_, _, _ = r.nameOnDisk(), r.kept(), r.lacksRoom()
+		_, _, _ = r.onDisk(), r.kept(), r.lacksRoom()
 		_ = r.lastLine(filepath.Join(r.dir(), patroni.LogDir, patroniOutput))
 		_, _ = postgres.Postmaster(r.dataDir())
 		_, _ = postgres.ReadControl(r.dataDir())

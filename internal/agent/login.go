@@ -3,14 +3,15 @@ package agent
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"howdah/internal/certs"
+	"howdah/internal/certs/kind"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/hostapi"
@@ -29,8 +30,6 @@ const (
 	ldapFile = ".ldaprc"
 )
 
-var errNoCertificate = errors.New("no member of this host has a certificate for its address")
-
 // listenForLogins has the agent answer the PostgreSQLs of this host about tokens.
 // Where it cannot listen, users of rds_iam cannot log in, and all else goes on.
 func (a *Agent) listenForLogins(ctx context.Context) (answer func(context.Context) error) {
@@ -41,8 +40,9 @@ func (a *Agent) listenForLogins(ctx context.Context) (answer func(context.Contex
 	}
 	a.logins = l.Addr().(*net.TCPAddr).Port
 	server := &login.Server{Check: a.checkLogin, Log: a.Log}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		return a.addressCertificate()
+	own := &loginCertificate{agent: a}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return own.get(hello.Context())
 	}}
 	return func(ctx context.Context) error {
 		if err := server.Serve(ctx, l, config); err != nil {
@@ -52,24 +52,36 @@ func (a *Agent) listenForLogins(ctx context.Context) (answer func(context.Contex
 	}
 }
 
-// addressCertificate is one that names this host's address: the agent's own names
-// none, but those of its members do.
-func (a *Agent) addressCertificate() (*tls.Certificate, error) {
-	for _, r := range a.allRunners() {
-		pair, err := r.agent.memberPair(r.id)
-		if err != nil {
-			continue
-		}
-		leaf, err := pair.Leaf()
-		if err != nil || leaf.VerifyHostname(a.Address) != nil || !pair.Valid(time.Now()) {
-			continue
-		}
-		cert, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
-		if err == nil {
-			return &cert, nil
+// loginCertificate is the agent's server's, which names this host's address: its own names
+// none. A member's would do, but its key is a tenant's.
+type loginCertificate struct {
+	agent *Agent
+
+	mu   sync.Mutex
+	pair certs.Pair       // guarded by mu
+	cert *tls.Certificate // guarded by mu; pair's, parsed
+}
+
+func (l *loginCertificate) get(ctx context.Context) (*tls.Certificate, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	subject := certs.Subject{CommonName: hostapi.ServerName(l.agent.Name), IPs: []net.IP{net.ParseIP(l.agent.Address)}}
+	if l.pair.Fresh(subject, time.Now()) {
+		return l.cert, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginTry)
+	defer cancel()
+	pair, err := l.agent.certificate(ctx, "", hostapi.ForServer, kind.EC256)
+	if err == nil {
+		var cert tls.Certificate
+		if cert, err = tls.X509KeyPair(pair.CertPEM, pair.KeyPEM); err == nil {
+			l.pair, l.cert = pair, &cert
 		}
 	}
-	return nil, errNoCertificate
+	if err != nil && l.pair.Valid(time.Now()) {
+		return l.cert, nil
+	}
+	return l.cert, err
 }
 
 // checkLogin decides about a user whom PostgreSQL takes for a member of rds_iam. If it

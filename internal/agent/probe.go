@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/certs"
+	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/member"
 )
@@ -250,7 +251,7 @@ func shownBy(conn net.Conn) shown {
 // Patroni looks for a new one only when nothing else changed in its configuration
 // (its __main__.py, reload_config).
 func (a *Agent) restShowsOther(ctx context.Context, target member.Assignment) bool {
-	pair, err := a.memberPair(target.ID)
+	pair, err := a.memberPair(target.ID, patroni.CertDir)
 	if err != nil {
 		return false
 	}
@@ -277,11 +278,7 @@ func (a *Agent) restShowsOther(ctx context.Context, target member.Assignment) bo
 // monitorConfig is for a connection as rdsmon, over TCP and TLS, with the server's
 // certificate verified for its address.
 func (a *Agent) monitorConfig(target member.Assignment) (*pgx.ConnConfig, error) {
-	pair, err := a.memberPair(target.ID)
-	if err != nil {
-		return nil, err
-	}
-	config, err := pair.ClientTLS()
+	config, err := a.Identity.ClientTLS()
 	if err != nil {
 		return nil, err
 	}

@@ -50,24 +50,31 @@ func (r *runner) mayRename() bool {
 	return err == nil
 }
 
-// nameOnDisk is the name in the configuration that Patroni was started with last, or "".
-// That is written after the keys were moved, so that it says whether they were.
-func (r *runner) nameOnDisk() string {
+// lastConfig is of the configuration that Patroni was started with last what it takes no
+// other of while it runs.
+type lastConfig struct {
+	Name string `json:"name"`
+	Etcd struct {
+		Hosts []string `json:"hosts"`
+		Cert  string   `json:"cert"`
+	} `json:"etcd3"`
+}
+
+// onDisk reads it; it is empty where there is none. The name there is written after the
+// keys were moved, so that it says whether they were.
+func (r *runner) onDisk() (last lastConfig) {
 	text, err := r.user().ReadFile(filepath.Join(r.dir(), patroni.ConfigFile))
-	var last struct {
-		Name string `json:"name"`
-	}
 	if err != nil || json.Unmarshal(text, &last) != nil {
-		return ""
+		return lastConfig{}
 	}
-	return last.Name
+	return last
 }
 
 // moveKeys hands what the member's last Patroni, which has ended, had in etcd under
 // another name to the next one. The leader key is never away: its new lease is as long
 // as Patroni's own, which renews it as soon as it runs.
 func (r *runner) moveKeys(ctx context.Context) error {
-	from, to := r.nameOnDisk(), r.want.PatroniName()
+	from, to := r.onDisk().Name, r.want.PatroniName()
 	if from == "" || from == to {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (r *runner) describe() member.Report {
 	s := r.probe.last()
 	report := member.Report{
 		ID: r.id, Host: r.agent.Name, Generation: r.acted, Rendered: r.rendered,
-		Patroni: r.patroni.alive(), Postgres: r.postmaster.alive(),
+		Patroni: r.patroni.alive(), Postgres: r.postmaster.alive(), OwnKey: r.patroni.alive() && r.ownKey,
 		Problem: r.problem, Detail: r.detail, At: time.Now().UTC(),
 		Timeline: r.reported.Timeline, LSN: r.reported.LSN, OwnerSerial: r.reported.OwnerSerial,
 		StorageBytes: r.reported.StorageBytes, Authority: r.reported.Authority, CertUntil: r.reported.CertUntil,

@@ -59,6 +59,8 @@ type runner struct {
 	retry      backoff   // of starts
 	started    time.Time // Patroni was started, or taken over, at
 	named      string    // what the running Patroni calls itself
+	ownKey     bool      // it shows the member's own key
+	rekeyed    time.Time // the one before was ended for showing another key at
 	crashing   bool      // it ends again and again
 	reloads    backoff
 	idleSince  time.Time // Patroni runs without PostgreSQL since

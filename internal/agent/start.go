@@ -8,12 +8,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/member"
@@ -42,7 +40,7 @@ func (r *runner) keepRunning(ctx context.Context) {
 	r.settle()
 	r.renewCertificate()
 	r.nudge()
-	if r.rename(ctx) {
+	if r.rename(ctx) || r.rekey(ctx) {
 		return
 	}
 	r.checkDrift()
@@ -64,7 +62,8 @@ func (r *runner) findPatroni(ctx context.Context) bool {
 	r.watch(ctx, &r.patroni, process)
 	if r.patroni.alive() {
 		r.started = time.Now()
-		r.named = cmp.Or(r.nameOnDisk(), r.want.PatroniName())
+		last := r.onDisk()
+		r.named, r.ownKey = cmp.Or(last.Name, r.want.PatroniName()), last.ownKey()
 		r.log.Info("took a running Patroni over", "pid", process.PID)
 	}
 	return r.patroni.alive()
@@ -93,7 +92,7 @@ func (r *runner) startPatroni(ctx context.Context) {
 	}
 	r.started = now
 	r.idleSince = time.Time{}
-	r.rendered, r.named = r.want.Generation, r.want.PatroniName()
+	r.rendered, r.named, r.ownKey = r.want.Generation, r.want.PatroniName(), r.want.OwnKey()
 	r.watch(ctx, &r.patroni, process)
 }
 
@@ -171,12 +170,12 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	if err := r.agent.makeMemberDir(r.id); err != nil {
 		return m, err
 	}
-	for _, dir := range []string{patroni.CertDir, patroni.LogDir, patroni.PythonDir} {
+	for _, dir := range []string{patroni.CertDir, patroni.OwnDir, patroni.LogDir, patroni.PythonDir} {
 		if err := r.user().MakeDir(filepath.Join(r.dir(), dir)); err != nil {
 			return m, err
 		}
 	}
-	if err := r.ensureCertificate(ctx); err != nil {
+	if err := r.ensureCertificates(ctx); err != nil {
 		return m, err
 	}
 	if err := errors.Join(r.scripts(install), r.openHandover()); err != nil {
@@ -188,39 +187,16 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	if err := r.writeLDAP(); err != nil {
 		return m, err
 	}
-	hosts := patroni.EtcdHosts(r.agent.etcdURLs())
+	hosts, err := r.etcdHosts()
+	if err != nil {
+		return m, err
+	}
 	m, text, digest, err := r.intended(hosts)
 	if err != nil {
 		return m, err
 	}
 	r.told = told{hosts: hosts, digest: digest, at: time.Now()}
 	return m, r.user().ReplaceFile(m.ConfigPath(), text, 0o600)
-}
-
-// etcdURLs are where etcd is known to serve: the client keeps the list current.
-func (a *Agent) etcdURLs() []string {
-	if a.store == nil || len(a.store.Client.Endpoints()) == 0 {
-		return a.Etcd
-	}
-	urls := slices.Clone(a.store.Client.Endpoints())
-	slices.Sort(urls)
-	return urls
-}
-
-// ensureCertificate has the member's server certificate name all its addresses, by
-// the authority that it shall be of.
-func (r *runner) ensureCertificate(ctx context.Context) error {
-	dir := filepath.Join(r.dir(), patroni.CertDir)
-	if r.certified() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	pair, err := r.agent.certificate(ctx, r.id, r.want.ServerKey)
-	if err != nil {
-		return fmt.Errorf("get a certificate for %s: %w", r.id, err)
-	}
-	return r.user().Do(func() error { return pair.Write(dir) })
 }
 
 // renewCertificate has a certificate that ages written anew, with everything
@@ -247,29 +223,6 @@ func (r *runner) nudge() {
 	if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGHUP); err != nil && !errors.Is(err, proc.ErrGone) {
 		r.log.Warn("tell Patroni of its certificate", "error", err)
 	}
-}
-
-// certified: the member's certificate is as it shall be, and will be for a while.
-func (r *runner) certified() bool {
-	pair, err := r.agent.memberPair(r.id)
-	return err == nil && pair.Fresh(r.subject(), time.Now()) && pair.By(r.want.Authority)
-}
-
-// memberPair is a member's certificate, which its user may have exchanged.
-func (a *Agent) memberPair(id string) (pair certs.Pair, err error) {
-	err = a.userOf(id).Do(func() error {
-		pair, err = certs.Load(filepath.Join(a.memberDir(id), patroni.CertDir))
-		return err
-	})
-	return pair, err
-}
-
-func (r *runner) subject() certs.Subject {
-	s := certs.Subject{CommonName: "agent:" + r.agent.Name}
-	for _, ip := range r.want.ServerIPs {
-		s.IPs = append(s.IPs, net.ParseIP(ip))
-	}
-	return s
 }
 
 // hearsReload: the signal to read the configuration again does not end Patroni, as

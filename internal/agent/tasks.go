@@ -185,11 +185,7 @@ func (r *runner) rest() (rest.Member, error) { return r.agent.restOf(r.want) }
 
 // restOf asks the Patroni of a member of this host.
 func (a *Agent) restOf(as member.Assignment) (rest.Member, error) {
-	pair, err := a.memberPair(as.ID)
-	if err != nil {
-		return rest.Member{}, err
-	}
-	tls, err := pair.ClientTLS()
+	tls, err := a.Identity.ClientTLS()
 	if err != nil {
 		return rest.Member{}, err
 	}

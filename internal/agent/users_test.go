@@ -207,7 +207,7 @@ func TestRootReadsNothingForAMembersUser(t *testing.T) {
 	if _, _, err := postgres.NewestWAL(data); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("the WAL of another one: %v", err)
 	}
-	if _, err := a.memberPair(id); !errors.Is(err, os.ErrPermission) {
+	if _, err := a.memberPair(id, patroni.CertDir); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("the key of another one: %v", err)
 	}
 }

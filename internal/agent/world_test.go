@@ -104,7 +104,8 @@ type world struct {
 	home  *hometest.Home
 	store *state.Store
 	// etcd may stand between an agent of run and etcd.
-	etcd func(clientv3.KV) clientv3.KV
+	etcd    func(clientv3.KV) clientv3.KV
+	members *certs.CA
 }
 
 // reaps has the test's process take note of the dead for as long as it lives: an agent that
@@ -197,8 +198,12 @@ exit 3
 // serveHosts is the part of a control plane that agents talk to.
 func (w *world) serveHosts() string {
 	w.Helper()
+	members, err := certs.New("members")
+	w.must(err)
+	w.members = members
 	server := &hostapi.Server{
-		Home: w.home.Home, CA: w.home.CA, Store: w.store, Etcd: w.store.Client,
+		Members: func(context.Context) (*certs.CA, error) { return members, nil },
+		Home:    w.home.Home, CA: w.home.CA, Store: w.store, Etcd: w.store.Client,
 		Beat: func(string) {}, Log: slog.New(slog.DiscardHandler), Authority: w.authority,
 	}
 	listener := httptest.NewUnstartedServer(server.Handler())

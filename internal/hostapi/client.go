@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"howdah/internal/certs"
@@ -91,17 +92,21 @@ func pinned(url, token string) (*Client, error) {
 }
 
 // Certificate gets a certificate for the caller ("") or for one of its members, with a
-// key of a kind.
-func (c *Client) Certificate(ctx context.Context, member, key string, ca []byte) (certs.Pair, error) {
+// key of a kind. The pair names ca as the authority of those that it talks to, and with
+// ForClient that of members after it.
+func (c *Client) Certificate(ctx context.Context, member string, use Use, key string, ca []byte) (certs.Pair, error) {
 	csr, private, err := certs.NewRequest(key)
 	if err != nil {
 		return certs.Pair{}, err
 	}
 	var answer CertificateAnswer
-	if err := c.call(ctx, "certificate", CertificateRequest{Member: member, CSR: csr}, &answer); err != nil {
+	if err := c.call(ctx, "certificate", CertificateRequest{Member: member, For: use, CSR: csr}, &answer); err != nil {
 		return certs.Pair{}, err
 	}
-	return certs.Pair{CertPEM: answer.Certificate, KeyPEM: private, CAPEM: ca}, nil
+	if use == ForClient && len(answer.Members) == 0 {
+		return certs.Pair{}, fmt.Errorf("%w: this control plane gives members no keys of their own", ErrRefused)
+	}
+	return certs.Pair{CertPEM: answer.Certificate, KeyPEM: private, CAPEM: slices.Concat(ca, answer.Members)}, nil
 }
 
 // Heartbeat says that the caller's host is alive.

@@ -59,5 +59,5 @@ func renewAt(ctx context.Context, url string, identity *certs.Identity) (certs.P
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout/3)
 	defer cancel()
-	return client.Certificate(ctx, "", keys.EC256, identity.Pair().CAPEM)
+	return client.Certificate(ctx, "", ForAll, keys.EC256, identity.Pair().CAPEM)
 }

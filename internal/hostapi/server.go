@@ -19,7 +19,6 @@ import (
 	"howdah/internal/certs"
 	"howdah/internal/etcd"
 	"howdah/internal/home"
-	"howdah/internal/member"
 	"howdah/internal/state"
 )
 
@@ -35,6 +34,8 @@ type Server struct {
 	// Authority is the authority of databases of this name; without it all certificates
 	// are by the home's own.
 	Authority func(ctx context.Context, name string) (*certs.CA, error)
+	// Members is the authority of members.
+	Members func(ctx context.Context) (*certs.CA, error)
 	// Beat is told of each heartbeat; it must not block.
 	Beat func(host string)
 	Log  *slog.Logger
@@ -161,47 +162,6 @@ func (s *Server) joinServer(ctx context.Context, _ call, in ServerJoinRequest) (
 	}, nil
 }
 
-// certificate signs for the caller's own name only, and for servers of members
-// that are assigned to the caller's host, with the addresses of the assignment and by
-// its authority.
-func (s *Server) certificate(ctx context.Context, c call, in CertificateRequest) (CertificateAnswer, error) {
-	kind, host, ok := strings.Cut(c.caller, ":")
-	if !ok {
-		return CertificateAnswer{}, fmt.Errorf("%w: no certificate of this home was shown", errForbidden)
-	}
-	subject, named := certs.Subject{CommonName: c.caller}, ""
-	if in.Member != "" {
-		if Kind(kind) != Agent {
-			return CertificateAnswer{}, fmt.Errorf("%w: only an agent has members", errForbidden)
-		}
-		assignment, err := state.Get[member.Assignment](ctx, s.Store, state.Assign(host, in.Member))
-		if err != nil {
-			return CertificateAnswer{}, fmt.Errorf("%w: %w", errForbidden, err)
-		}
-		for _, ip := range assignment.Value.ServerIPs {
-			subject.IPs = append(subject.IPs, net.ParseIP(ip))
-		}
-		named = assignment.Value.Authority
-	}
-	ca, err := s.authority(ctx, named)
-	if err != nil {
-		return CertificateAnswer{}, err
-	}
-	cert, err := ca.Sign(in.CSR, subject)
-	if err != nil {
-		return CertificateAnswer{}, fmt.Errorf("%w: %w", errBad, err)
-	}
-	return CertificateAnswer{Certificate: cert}, nil
-}
-
-// authority is the home's own, or another of databases.
-func (s *Server) authority(ctx context.Context, named string) (*certs.CA, error) {
-	if named == "" || s.Authority == nil {
-		return s.CA, nil
-	}
-	return s.Authority(ctx, named)
-}
-
 // heartbeat is the one call that comes often: no body, no answer.
 func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request) {
 	kind, host, _ := strings.Cut(certs.Caller(r.TLS), ":")
@@ -219,6 +179,9 @@ type ControlMember struct {
 	URL  string `json:"url"`
 	// OwnNames: it knows members by names that no other database has.
 	OwnNames bool `json:"own_names,omitempty"`
+	// Gate is where members reach etcd with keys of their own, as host:port; "": nowhere,
+	// in an older release.
+	Gate string `json:"gate,omitempty"`
 }
 
 // ControlURLs lists where the control planes answer hosts.

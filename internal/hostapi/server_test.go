@@ -20,9 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"howdah/internal/certs"
-	keys "howdah/internal/certs/kind"
 	"howdah/internal/home"
-	"howdah/internal/member"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"
@@ -32,8 +30,9 @@ import (
 // world is a home whose hosts' API answers.
 type world struct {
 	*hometest.Home
-	url    string
-	server *Server
+	url     string
+	server  *Server
+	members *certs.CA
 
 	mu    sync.Mutex
 	beats []string // guarded by mu
@@ -42,8 +41,14 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Home: hometest.New(t)}
+	members, err := certs.New("members")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.members = members
 	server := &Server{
-		Home: w.Home.Home, CA: w.CA, Store: w.Store, Etcd: w.Store.Client, Log: slog.New(slog.DiscardHandler), Login: onlyJane,
+		Members: func(context.Context) (*certs.CA, error) { return members, nil },
+		Home:    w.Home.Home, CA: w.CA, Store: w.Store, Etcd: w.Store.Client, Log: slog.New(slog.DiscardHandler), Login: onlyJane,
 		Beat: func(host string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -183,92 +188,6 @@ func TestJoinServer(t *testing.T) {
 	if answer.Home.ID != w.ID || !strings.Contains(answer.Peers, "s2=https://"+peer) || !strings.Contains(answer.Peers, "s1=") {
 		t.Errorf("home %s, peers %s", answer.Home.ID, answer.Peers)
 	}
-}
-
-func TestCertificatesAreForTheCallersOwnNamesOnly(t *testing.T) {
-	w := newWorld(t)
-	assignment := member.Assignment{ID: "d1.m1", Scope: "d1", Name: "m1", ServerIPs: []string{"127.9.9.1", "127.9.9.2"}}
-	if _, err := w.Store.Commit(t.Context(), state.Put(state.Assign("db1", "d1.m1"), assignment)); err != nil {
-		t.Fatal(err)
-	}
-	owner, other := w.client(t, w.Issue(t, "agent:db1")), w.client(t, w.Issue(t, "agent:db2"))
-	edge, stranger := w.client(t, w.Issue(t, "edge:db1")), w.client(t, w.Issue(t, "howdah-serve"))
-	certificate := func(c *Client, member string) (string, error) {
-		pair, err := c.Certificate(t.Context(), member, keys.EC256, w.CA.CertPEM)
-		if err != nil {
-			return "", err
-		}
-		leaf := leafOf(t, pair).Leaf
-		text := leaf.Subject.CommonName
-		for _, ip := range leaf.IPAddresses {
-			text += " " + ip.String()
-		}
-		return text, nil
-	}
-	cases := []struct {
-		name   string
-		client *Client
-		member string
-		want   string // or refused
-	}{
-		{"a host its own", owner, "", "agent:db1"},
-		{"a host its member's", owner, "d1.m1", "agent:db1 127.9.9.1 127.9.9.2"},
-		{"an edge its own", edge, "", "edge:db1"},
-		{"another host the member's", other, "d1.m1", ""},
-		{"an edge of that name the member's", edge, "d1.m1", ""},
-		{"a host a member that is nowhere", owner, "d1.m2", ""},
-		{"a host a member by a path", owner, "../db1/d1.m1", ""},
-		{"one who is no host", stranger, "", ""},
-	}
-	for _, c := range cases {
-		got, err := certificate(c.client, c.member)
-		if got != c.want || c.want == "" && !errors.Is(err, ErrRefused) {
-			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.want)
-		}
-	}
-	if _, err := certificate(newClient(w.url, certs.PinnedTLS(certs.Fingerprint(w.CA.Cert))), ""); !errors.Is(err, ErrRefused) {
-		t.Errorf("without a certificate: %v, want ErrRefused", err)
-	}
-}
-
-// The server's certificate of a member is by the authority of its assignment; a
-// host's own never is.
-func TestCertificatesAreByTheAuthorityOfTheAssignment(t *testing.T) {
-	w := newWorld(t)
-	ca, _, err := w.CA.NewAuthority("howdah-ca-g2", keys.EC256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unknown := errors.New("no such authority")
-	w.server.Authority = func(_ context.Context, name string) (*certs.CA, error) {
-		if name != "howdah-ca-g2" {
-			return nil, unknown
-		}
-		return ca, nil
-	}
-	for member, authority := range map[string]string{"d1.m1": "howdah-ca-g2", "d1.m2": "", "d1.m3": "strange"} {
-		assignment := assigned(member, authority)
-		if _, err := w.Store.Commit(t.Context(), state.Put(state.Assign("db1", member), assignment)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	host := w.client(t, w.Issue(t, "agent:db1"))
-	for member, want := range map[string]string{"d1.m1": "howdah-ca-g2", "d1.m2": "", "": ""} {
-		pair, err := host.Certificate(t.Context(), member, keys.RSA2048, w.CA.CertPEM)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := certs.AuthorityOf(leafOf(t, pair).Leaf); got != want {
-			t.Errorf("of %q: by %q, want %q", member, got, want)
-		}
-	}
-	if _, err := host.Certificate(t.Context(), "d1.m3", keys.EC256, w.CA.CertPEM); err == nil || errors.Is(err, ErrRefused) {
-		t.Errorf("by an authority that nobody knows: %v", err)
-	}
-}
-
-func assigned(id, authority string) member.Assignment {
-	return member.Assignment{ID: id, Scope: "d1", ServerIPs: []string{"127.9.9.1"}, Authority: authority}
 }
 
 func TestHeartbeatsCountForTheHostOfTheCertificate(t *testing.T) {

@@ -54,17 +54,36 @@ type ServerJoinAnswer struct {
 	Peers       string            `json:"peers"` // etcd's initial cluster
 }
 
-// CertificateRequest asks for a certificate: without a member for the caller
-// itself (renewal), with one for the PostgreSQL server of that member, which
-// will name the addresses of its assignment.
+// CertificateRequest asks for a certificate: without a member for the caller itself, with
+// one for a member that is assigned to the caller's host.
 type CertificateRequest struct {
 	Member string `json:"member,omitempty"`
+	For    Use    `json:"for,omitempty"`
 	CSR    []byte `json:"csr"`
 }
+
+// Use is what a certificate is to be good for.
+type Use string
+
+// The uses.
+const (
+	// ForAll is for whoever the caller is, as a client and as a server. That of a member
+	// names the addresses of its assignment besides: this is for hosts whose members have
+	// no keys of their own.
+	ForAll Use = ""
+	// ForServer is for a server alone, at the addresses of the member's assignment, or at
+	// that of the caller's host: it opens nothing.
+	ForServer Use = "server"
+	// ForClient is for what a member shows of itself as a client: it is by the authority of
+	// members and names the member.
+	ForClient Use = "client"
+)
 
 // CertificateAnswer is the signed certificate with its chain.
 type CertificateAnswer struct {
 	Certificate []byte `json:"certificate"`
+	// Members is the authority of members, in PEM, of a certificate ForClient.
+	Members []byte `json:"members,omitempty"`
 }
 
 // failure is the body of an answer that is not 200.

@@ -59,7 +59,26 @@ type Assignment struct {
 	Authority string `json:"authority,omitempty"`
 	ServerKey string `json:"server_key,omitempty"`
 	Owner     Owner  `json:"owner"`
+	// Keys is nil where members have no keys of their own: in a home that has parts of an
+	// older release.
+	Keys *Keys `json:"keys,omitempty"`
 }
+
+// Keys says with which keys a member and others know each other.
+type Keys struct {
+	// Authority is the fingerprint of the authority of members.
+	Authority string `json:"authority"`
+	// Admits are the databases whose members may copy this one: its own, and those that
+	// follow it.
+	Admits []string `json:"admits"`
+	// Own: the member shows a key of its own, and not its host's.
+	Own bool `json:"own,omitempty"`
+	// Only: nobody may copy it with a host's key any more.
+	Only bool `json:"only,omitempty"`
+}
+
+// OwnKey reports whether the member is to show a key of its own.
+func (a Assignment) OwnKey() bool { return a.Keys != nil && a.Keys.Own }
 
 // PatroniName is what Patroni calls the member.
 func (a Assignment) PatroniName() string {
@@ -121,6 +140,8 @@ type Report struct {
 
 	Patroni  bool `json:"patroni"`  // its process lives
 	Postgres bool `json:"postgres"` // its process lives
+	// OwnKey: its Patroni runs with a key of the member's own.
+	OwnKey bool `json:"own_key,omitempty"`
 	// Gone: nothing of the member is left on the host, neither process nor data.
 	Gone bool `json:"gone,omitempty"`
 	// Ready: a client logged in with TLS and ran SELECT 1 a moment ago.
@@ -245,6 +266,8 @@ type Host struct {
 	Version string    `json:"version"`
 	// OwnNames: its agent can give members names that no other database has.
 	OwnNames bool `json:"own_names,omitempty"`
+	// OwnKeys: its agent can give members keys of their own.
+	OwnKeys bool `json:"own_keys,omitempty"`
 	// Listen is where the agent answers control planes, as host:port; "" where it does
 	// not.
 	Listen string `json:"listen,omitempty"`

@@ -44,8 +44,9 @@ type Member struct {
 	// Gate is the program, with its arguments, that is asked before each promotion: it
 	// gets the path of the configuration, and its exit code 0 lets the member through. nil:
 	// none.
-	Gate      []string
-	EtcdHosts []string // host:port
+	Gate []string
+	// EtcdHosts are those of etcd, or, with a key of its own, of the gates before it: host:port.
+	EtcdHosts []string
 	OSUsers   []string // operating-system users that may be rdsadmin on the socket
 
 	Parameters map[string]string // PostgreSQL settings of this member alone
@@ -59,9 +60,22 @@ type Member struct {
 	Allow []string
 	// Tokens, if set, is how users of rds_iam log in.
 	Tokens *Tokens
+	Keys   Keys
 	// Generation comes back in the member's tags once Patroni has taken this
 	// configuration over: the proof that it was applied.
 	Generation int64
+}
+
+// Keys says which certificates a member shows and takes. The zero value is for a home whose
+// members have no keys of their own: they show their hosts'.
+type Keys struct {
+	// Admits are the scopes whose members may copy this one: its own, and those of
+	// databases that follow it.
+	Admits []string
+	// Own: the member shows a key of its own, which OwnDir holds.
+	Own bool
+	// Only: hosts may not copy it any more.
+	Only bool
 }
 
 // Tokens says who checks the tokens of users of rds_iam: an LDAP server with TLS on
@@ -77,6 +91,7 @@ type Tokens struct {
 const (
 	DataDir    = "data"
 	CertDir    = "tls"
+	OwnDir     = "tls/own" // what the member shows of itself as a client
 	LogDir     = "log"
 	ConfigFile = "patroni.json"
 
@@ -124,11 +139,11 @@ func (m Member) document() object {
 		},
 		"restapi": object{
 			"listen": rest, "connect_address": rest, "verify_client": "required",
-			"certfile": tls.cert, "keyfile": tls.key, "cafile": tls.ca,
+			"certfile": tls.cert, "keyfile": tls.key, "cafile": tls.clients,
 		},
-		"ctl": object{"certfile": tls.cert, "keyfile": tls.key, "cacert": tls.ca},
+		"ctl": object{"certfile": tls.own, "keyfile": tls.ownKey, "cacert": tls.ca},
 		"etcd3": object{
-			"hosts": m.EtcdHosts, "protocol": "https", "cacert": tls.ca, "cert": tls.cert, "key": tls.key,
+			"hosts": m.EtcdHosts, "protocol": "https", "cacert": tls.ca, "cert": tls.own, "key": tls.ownKey,
 		},
 		"bootstrap": object{
 			"dcs":    m.Cluster.document(),
@@ -144,7 +159,7 @@ func (m Member) postgresql(tls tlsFiles) object {
 	// Replication and rewind log in by certificate: there is no password to leak.
 	byCertificate := object{
 		"username": "rdsrepladmin", "sslmode": "verify-ca",
-		"sslcert": tls.cert, "sslkey": tls.key, "sslrootcert": tls.ca,
+		"sslcert": tls.own, "sslkey": tls.ownKey, "sslrootcert": tls.ca,
 	}
 	parameters := object{
 		"unix_socket_directories":  m.SocketDir,
@@ -152,7 +167,7 @@ func (m Member) postgresql(tls tlsFiles) object {
 		"ssl":                      "on",
 		"ssl_cert_file":            tls.cert,
 		"ssl_key_file":             tls.key,
-		"ssl_ca_file":              tls.ca,
+		"ssl_ca_file":              tls.clients,
 		"ssl_min_protocol_version": "TLSv1.2",
 		"log_directory":            filepath.Join(m.Dir, LogDir),
 	}
@@ -254,11 +269,22 @@ func (m Member) ident() []string {
 	for _, user := range m.OSUsers {
 		lines = append(lines, fmt.Sprintf("platform %s rdsadmin", user))
 	}
-	return append(lines,
-		"platform /^agent:.*$ rdsrepladmin",
-		"platform /^(agent|edge|serve):.*$ rdsmon",
-	)
+	if !m.Keys.Only {
+		lines = append(lines, "platform /^agent:.*$ rdsrepladmin")
+	}
+	lines = append(lines, "platform /^(agent|edge|serve):.*$ rdsmon")
+	for _, scope := range m.Keys.Admits {
+		lines = append(lines, "platform "+memberOf(scope)+" rdsrepladmin")
+	}
+	if len(m.Keys.Admits) > 0 {
+		// A gate asks the other members how far they are.
+		lines = append(lines, "platform "+memberOf(m.Scope)+" rdsmon")
+	}
+	return lines
 }
+
+// memberOf matches what the certificates of a database's members say.
+func memberOf(scope string) string { return "/^member:" + scope + `\.m[0-9]+$` }
 
 // tags rank the members. In priority mode the synchronous standby alone may win,
 // so sync_priority decides; in quorum mode failover_priority breaks the tie of
@@ -280,15 +306,21 @@ func (m Member) tags() object {
 	return tags
 }
 
-type tlsFiles struct{ cert, key, ca string }
+// tlsFiles: cert and key are a server's, own and ownKey a client's. ca is whom the member
+// believes as a client, and clients whom it does as a server.
+type tlsFiles struct{ cert, key, ca, own, ownKey, clients string }
 
 func (m Member) tls() tlsFiles {
-	dir := filepath.Join(m.Dir, CertDir)
-	return tlsFiles{
-		cert: filepath.Join(dir, certFile),
-		key:  filepath.Join(dir, keyFile),
-		ca:   filepath.Join(dir, caFile),
+	dir, own := filepath.Join(m.Dir, CertDir), filepath.Join(m.Dir, OwnDir)
+	f := tlsFiles{cert: filepath.Join(dir, certFile), key: filepath.Join(dir, keyFile), ca: filepath.Join(dir, caFile)}
+	f.own, f.ownKey, f.clients = f.cert, f.key, f.ca
+	if len(m.Keys.Admits) > 0 {
+		f.clients = filepath.Join(own, caFile)
 	}
+	if m.Keys.Own {
+		f.own, f.ownKey = filepath.Join(own, certFile), filepath.Join(own, keyFile)
+	}
+	return f
 }
 
 // EtcdHosts turns etcd's client URLs into what Patroni's configuration takes.

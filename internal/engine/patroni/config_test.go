@@ -53,6 +53,18 @@ func TestRenderMember(t *testing.T) {
 	golden(t, "member.json", text)
 }
 
+// A member with a key of its own shows it to etcd's gates, to other members and to their
+// PostgreSQL, and takes theirs beside those of hosts.
+func TestRenderMemberWithAKeyOfItsOwn(t *testing.T) {
+	m := exampleMember()
+	m.Keys, m.EtcdHosts = Keys{Admits: []string{"db-TEST", "db-FOLLOWER"}, Own: true, Only: true}, []string{"127.93.0.1:2378"}
+	text, _, err := Render(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "own.json", text)
+}
+
 func TestRenderVariants(t *testing.T) {
 	cases := map[string]struct {
 		change   func(*Member)
@@ -67,6 +79,9 @@ func TestRenderVariants(t *testing.T) {
 		"a path to quote": {func(m *Member) { m.Gate = []string{"/it's here/gate"} }, `"pre_promote": "'/it'\"'\"'s here/gate' '/home/`, "nofailover"},
 		"no gate":         {func(m *Member) { m.Gate = nil }, `"pgpass"`, "pre_promote"},
 		"nobody":          {func(m *Member) { m.Allow = []string{} }, "rdsrepladmin        all     cert", "scram-sha-256"},
+		"admits members":  {func(m *Member) { m.Keys.Admits = []string{"db-TEST"} }, `"platform /^agent:.*$ rdsrepladmin",`, "own/tls.crt"},
+		"takes their CA":  {func(m *Member) { m.Keys.Admits = []string{"db-TEST"} }, `"ssl_ca_file": "/home/hosts/a/members/db-TEST.m1/tls/own/ca.crt"`, "own/tls.key"},
+		"hosts no more":   {func(m *Member) { m.Keys = Keys{Admits: []string{"db-TEST"}, Only: true} }, `"platform /^(agent|edge|serve):.*$ rdsmon",`, "agent:.*$ rdsrepladmin"},
 		"plain allowed":   {func(m *Member) { m.RequireTLS = false }, "scram-sha-256", "hostnossl"},
 	}
 	for name, c := range cases {

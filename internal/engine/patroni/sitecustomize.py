@@ -22,6 +22,9 @@ the newest timeline is of which there is WAL on its disk: also where PostgreSQL 
 Members ask each other before one of them is promoted. Where PostgreSQL is just starting, Patroni
 asks it a second time after one to two seconds, and all who asked wait. Here it asks again at once.
 
+Who shows a certificate may ask Patroni for anything, also to restart or to end its
+PostgreSQL. So members of other databases are refused: their keys are other tenants'.
+
 A member tells which of its own settings it runs with, but not which of those that all members
 share: it reads these from etcd in its own time. So their revision is told too: who restarts
 it to bring new ones into force can wait for them.
@@ -158,6 +161,23 @@ def ask_soon_again(self, sql, *params, retry=False):
 
 api.RestApiHandler.query = ask_soon_again
 
+
+parse = api.RestApiHandler.parse_request
+
+
+def parse_of_own(self):
+    if not parse(self):
+        return False
+    peer = self.connection.getpeercert() or {}
+    names = [value for part in peer.get('subject', ()) for key, value in part if key == 'commonName']
+    own = 'member:{0}.'.format(self.server.patroni.config['scope'])
+    if any(name.startswith('member:') and not name.startswith(own) for name in names):
+        self.send_error(403, 'Forbidden')
+        return False
+    return True
+
+
+api.RestApiHandler.parse_request = parse_of_own
 
 tags = ha.Ha.get_effective_tags
 
