@@ -52,7 +52,7 @@ func controlPlane(api string) []netip.AddrPort {
 		return nil
 	}
 	ip := at.Addr().Unmap()
-	return []netip.AddrPort{netip.AddrPortFrom(ip, at.Port()), netip.AddrPortFrom(ip, etcdClientPort), netip.AddrPortFrom(ip, etcdPeerPort)}
+	return []netip.AddrPort{netip.AddrPortFrom(ip, at.Port()), netip.AddrPortFrom(ip, etcdClientPort), netip.AddrPortFrom(ip, etcdPeerPort), netip.AddrPortFrom(ip, etcdGatePort)}
 }
 
 // listens reports whether something of the home's listens there, or may.

@@ -39,6 +39,7 @@ import (
 const (
 	etcdClientPort = 2379
 	etcdPeerPort   = 2380
+	etcdGatePort   = 2378
 	// electionTTL is after how many seconds another control plane takes over from
 	// one that died.
 	electionTTL = 3
@@ -98,6 +99,10 @@ func Run(ctx context.Context, cfg Config) error {
 		Store: store, Cache: cache, Base: "https://" + cfg.hostAddr(), CA: ca, Dir: cfg.Home.SignerDir(), SMTP: cfg.Home.SMTP,
 		Own: cfg.own(cache).listens, Retry: notify.DefaultRetry, Log: cfg.Log.With("component", "notify"),
 	})
+	members, err := cfg.members(ctx, store)
+	if err != nil {
+		return err
+	}
 	if err := cfg.introduce(ctx, store); err != nil {
 		return err
 	}
@@ -125,6 +130,7 @@ func Run(ctx context.Context, cfg Config) error {
 		Authority: func(ctx context.Context, name string) (*certs.CA, error) {
 			return authority.Get(ctx, store, ca, cfg.Home.SealKey, name)
 		},
+		Members: func(context.Context) (*certs.CA, error) { return members, nil },
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cache.Run(ctx) })
@@ -136,6 +142,7 @@ func Run(ctx context.Context, cfg Config) error {
 	group.Go(func() error { return identity.Keep(ctx, cfg.renewal(ca)) })
 	handler := routes(api, api.Admin(), hosts.Handler(), http.HandlerFunc(notifier.ServeCert), api.Bundle)
 	group.Go(func() error { return cfg.listen(ctx, identity, handler) })
+	group.Go(func() error { return cfg.serveGate(ctx, identity, members, cache) })
 	group.Go(func() error {
 		return lead(ctx, member.Client, cfg.Name, cfg.Log, func(ctx context.Context, held state.Op) error {
 			j := judge.New(judge.Config{
@@ -213,7 +220,7 @@ func HasState(h *home.Home) bool {
 
 // introduce tells hosts where this control plane answers.
 func (cfg Config) introduce(ctx context.Context, store *state.Store) error {
-	me := hostapi.ControlMember{Name: cfg.Name, URL: "https://" + cfg.hostAddr(), OwnNames: true}
+	me := hostapi.ControlMember{Name: cfg.Name, URL: "https://" + cfg.hostAddr(), OwnNames: true, Gate: cfg.gateAddr()}
 	_, err := store.Commit(ctx, state.Put(state.Control(cfg.Name), me))
 	return err
 }
