@@ -30,6 +30,9 @@ func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Ass
 		ServerIPs: append([]string{m.Address}, want.ServerIPs...),
 		Owner:     want.Owner,
 	}
+	if layout.KeyAuthority != "" {
+		a.Keys = &member.Keys{Authority: layout.KeyAuthority, Admits: want.Admits, Own: m.OwnKey, Only: layout.OnlyOwnKeys}
+	}
 	if want.Allow != nil {
 		a.Allow = append(append([]string{}, want.Allow...), want.Between...) // never nil
 	}

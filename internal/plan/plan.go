@@ -44,6 +44,9 @@ type Database struct {
 	// Allow are the networks that users may connect from, and Between the addresses of
 	// edges that members see in place of a client's; nil Allow: everyone may.
 	Allow, Between []string
+	// Admits are the databases whose members may copy this one: itself, and whoever
+	// follows it, or one that does.
+	Admits []string
 
 	// Change, Reboot and Failover count requests: see Layout for those done.
 	Change, Reboot, Failover int64
@@ -87,6 +90,10 @@ type Layout struct {
 	Fled int64 `json:"fled,omitempty"`
 	// Asked is the task that was asked for last.
 	Asked *Asked `json:"asked,omitempty"`
+	// KeyAuthority is the fingerprint of the authority of members, and OnlyOwnKeys says that
+	// hosts' keys open the database's members no more: see mendKeys.
+	KeyAuthority string `json:"key_authority,omitempty"`
+	OnlyOwnKeys  bool   `json:"only_own_keys,omitempty"`
 	// Steps are those of what is going on, oldest first; none when all is done.
 	Steps []Step `json:"steps,omitempty"`
 }
@@ -111,7 +118,9 @@ const (
 type Placed struct {
 	Name string `json:"name"` // m1, m2, …: never used again
 	// OwnName: Patroni knows it by a name that no other database has: see names.
-	OwnName  bool   `json:"own_name,omitempty"`
+	OwnName bool `json:"own_name,omitempty"`
+	// OwnKey: it shows a key of its own, and not its host's.
+	OwnKey   bool   `json:"own_key,omitempty"`
 	Seat     string `json:"seat,omitempty"`
 	Host     string `json:"host"`
 	Zone     string `json:"zone"`
@@ -152,6 +161,7 @@ type Host struct {
 	LostSince           time.Time // when not alive
 	Draining            bool
 	DiskFull            bool
+	OwnKeys             bool // its agent can give members keys of their own
 	Edgeless            bool // addresses move with the edges of hosts, and none runs here
 	Majors              []int
 	CPUs                int
@@ -183,8 +193,10 @@ type Input struct {
 	Results map[string]member.Result // by task id
 	// OwnNames: every part of the home knows members by names of their own.
 	OwnNames bool
-	Leader   string // name of the member with Patroni's leader key
-	Sync     patroni.Sync
+	// Keys is what is known of keys of members' own.
+	Keys   Keys
+	Leader string // name of the member with Patroni's leader key
+	Sync   patroni.Sync
 	// Unborn: Patroni's initialize key is there and names no data yet: a member
 	// bootstraps, or did. Making, by member id: its Patroni makes a data directory.
 	Unborn bool
@@ -195,6 +207,22 @@ type Input struct {
 	// Ways are the addresses that edges lead clients to, by seat; "": the writer's.
 	Ways   map[string][]string
 	Policy Policy
+}
+
+// Keys is what is known of keys of members' own.
+type Keys struct {
+	// Authority is the fingerprint of the authority of members; "": some control plane is of
+	// an older release, which has no gate before etcd.
+	Authority string
+	// Everywhere: all hosts can give members such keys.
+	Everywhere bool
+	// Admitted: all members of the database, and of those that it follows, let its own in by
+	// such keys. It is looked at while one has none.
+	Admitted bool
+	// SourceOnly: a database that it follows lets nobody in by a host's key.
+	SourceOnly bool
+	// FollowersOwn: all members of databases that follow it show keys of their own.
+	FollowersOwn bool
 }
 
 // Policy is set by the operator.

@@ -23,6 +23,7 @@ func (w *work) run() {
 	w.drain()
 	w.mendPorts()
 	w.mendNames()
+	w.mendKeys()
 	if !w.retire() {
 		return
 	}

@@ -169,7 +169,7 @@ func (w *work) place(s Seat) (Placed, error) {
 		// A new member starts with the newest settings: nothing to restart for.
 		Rebooted: s.Reboot, Restarted: s.Restart,
 		Barred: s.NoFailover || w.unguarded(), Votes: !s.NoFailover,
-		OwnName: w.OwnNames,
+		OwnName: w.OwnNames, OwnKey: w.newKeys(),
 	}, nil
 }
 
@@ -222,6 +222,8 @@ func (w *work) unfit(h Host, s Seat) string {
 		return fmt.Sprintf("has no PostgreSQL %d", w.Want.Major)
 	case w.Want.SpreadZones && w.inZone(h.Zone) > 0:
 		return "has its zone taken by another member"
+	case w.onlyOwnKeys() && !h.OwnKeys:
+		return "has an agent of an older release, which cannot give members keys of their own"
 	case h.DiskFull:
 		return "has a full disk"
 	case !w.Policy.Overcommit && s.Limits.CPUs > float64(h.CPUs):

@@ -18,6 +18,8 @@ type Links struct {
 	Upstream *patroni.Upstream
 	// Followers are the resource ids of the databases that follow this one.
 	Followers []string
+	// Below are those and the databases that follow them, and so on.
+	Below []string
 	// Groups are all parameter groups.
 	Groups Groups
 }
@@ -119,6 +121,7 @@ func common(c spec.Common, links Links) Database {
 		d.Slots = append(d.Slots, SlotName(f))
 	}
 	slices.Sort(d.Slots)
+	d.Admits = append([]string{c.ResourceID}, slices.Sorted(slices.Values(links.Below))...)
 	switch {
 	case c.Deleting:
 		d.State = member.Absent

@@ -104,7 +104,7 @@ func (w *world) findNamed() named {
 // originOf is the origin of a database by its own record.
 func (w *world) originOf(revision int64, c spec.Common, links plan.Links, n named) origin {
 	return origin{
-		own: revision, followers: strings.Join(links.Followers, " "), groups: n.mark, networks: w.networks,
+		own: revision, followers: strings.Join(links.Followers, " ") + "/" + strings.Join(links.Below, " "), groups: n.mark, networks: w.networks,
 		zones: strings.Join(n.zones[c.SubnetGroupKey()], " "),
 	}
 }
@@ -194,6 +194,11 @@ func relations(instances []state.Record[*spec.Instance], clusters []state.Record
 		theirs := links[source.ResourceID]
 		theirs.Followers = append(theirs.Followers, i.Value.ResourceID)
 		links[source.ResourceID] = theirs
+		for above, n := source, 0; above != nil && n <= len(followed); above, n = followed[above.ResourceID], n+1 {
+			theirs := links[above.ResourceID]
+			theirs.Below = append(theirs.Below, i.Value.ResourceID)
+			links[above.ResourceID] = theirs
+		}
 	}
 	return links
 }

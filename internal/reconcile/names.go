@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"howdah/internal/authority"
+	"howdah/internal/certs"
 	"howdah/internal/edge/seen"
 	"howdah/internal/hostapi"
 	"howdah/internal/member"
@@ -14,6 +16,10 @@ type parts struct {
 	// release, also one that is away just now, would not find them: an edge would lead
 	// nobody there.
 	ownNames bool
+	// authority is the fingerprint of the authority of members, where all control planes
+	// have gates for them; "": not all. ownKeys: all hosts can give members keys of their own.
+	authority string
+	ownKeys   bool
 }
 
 // as answers the parts as they are now.
@@ -22,9 +28,31 @@ func (p parts) as(cache *state.Cache) parts {
 	if now == p.version && now != 0 {
 		return p
 	}
-	return parts{version: now, ownNames: allOf(cache, state.HostRoot, func(h *member.Host) bool { return h.OwnNames }) &&
-		allOf(cache, state.EdgeRoot, func(e *seen.Status) bool { return e.OwnNames }) &&
-		allOf(cache, state.ControlRoot, func(c *hostapi.ControlMember) bool { return c.OwnNames })}
+	p = parts{
+		version: now,
+		ownNames: allOf(cache, state.HostRoot, func(h *member.Host) bool { return h.OwnNames }) &&
+			allOf(cache, state.EdgeRoot, func(e *seen.Status) bool { return e.OwnNames }) &&
+			allOf(cache, state.ControlRoot, func(c *hostapi.ControlMember) bool { return c.OwnNames }),
+		ownKeys: allOf(cache, state.HostRoot, func(h *member.Host) bool { return h.OwnKeys }),
+	}
+	if allOf(cache, state.ControlRoot, func(c *hostapi.ControlMember) bool { return c.Gate != "" }) {
+		p.authority = membersAuthority(cache)
+	}
+	return p
+}
+
+// membersAuthority is the fingerprint of the authority of members. The control plane makes
+// it before it says that it has a gate.
+func membersAuthority(cache *state.Cache) string {
+	r, err := state.Load[authority.Record](cache, state.MembersAuthority)
+	if err != nil {
+		return ""
+	}
+	cert, err := certs.Pair{CertPEM: r.Value.Cert}.Leaf()
+	if err != nil {
+		return ""
+	}
+	return certs.Fingerprint(cert)
 }
 
 // allOf: all records below a root are such ones. One that cannot be read is none.

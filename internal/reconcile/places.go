@@ -18,6 +18,7 @@ func hostsOf(cache *state.Cache) []plan.Host {
 		host := plan.Host{
 			Name: h.Value.Name, Zone: h.Value.Zone, Address: h.Value.Address,
 			CPUs: h.Value.CPUs, Memory: h.Value.Memory, DiskFull: member.NearlyFull(h.Value.Disk, h.Value.DiskFree),
+			OwnKeys: h.Value.OwnKeys,
 		}
 		if live, err := state.View[Liveness](cache, state.Live(host.Name)); err == nil {
 			host.Alive, host.LostSince = live.Value.Alive, live.Value.Since

@@ -150,6 +150,7 @@ func (b *bench) obey() {
 				standbys = append(standbys, a.Value.PatroniName())
 			}
 			r.Patroni, r.Postgres, r.Ready, r.InRecovery, r.Streaming, r.OwnerSerial = true, true, true, !leads, !leads, a.Value.Owner.Serial
+			r.OwnKey = a.Value.OwnKey()
 			b.same(patroni.MemberKey(dbID, a.Value.PatroniName()), fmt.Sprintf(`{"state":"running","tags":{"generation":%d}}`, a.Value.Generation))
 		}
 		r.Gone = a.Value.Want == member.Absent

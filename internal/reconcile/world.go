@@ -247,6 +247,7 @@ func (w *world) input(d *database, policy plan.Policy) plan.Input {
 		Results: map[string]member.Result{}, Making: map[string]bool{}, Unborn: unborn(w.cache, d.want.ID), Positions: map[string]int64{}, Behind: map[string]bool{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
 		Leader: leaderOf(w.cache, d.want.ID), Sync: syncOf(w.cache, d.want.ID),
 		Ways: Ways(w.cache, w.wantedRoutes(d, d.layout.Value)), OwnNames: w.parts.ownNames,
+		Keys: w.keys(d),
 	}
 	_, config, _ := w.cache.Raw(patroni.ConfigKey(d.want.ID))
 	for _, m := range d.layout.Value.Members {
