@@ -58,7 +58,7 @@ func TestEveryProblemHasItsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, code := range append(problemCodes(t), "no-limits", "shared-user", "control-plane-down") {
+	for _, code := range append(problemCodes(t), "no-limits", "shared-user", "host-keys", "control-plane-down") {
 		text, err := os.ReadFile("../../docs/runbook/" + code + ".md")
 		if err != nil {
 			t.Error(err)

@@ -88,7 +88,7 @@ var fixtures = map[string]func(*fake){
 		f.status.Hosts[0].State = admin.HostLost
 		for i := range f.status.Databases {
 			d := &f.status.Databases[i]
-			d.Members[0].State, d.Members[0].Ready = "host lost", false
+			d.Members[0].State, d.Members[0].Ready, d.HostKeys = "host lost", false, true
 			for n := range d.Endpoints {
 				d.Endpoints[n].LeadsTo = nil
 			}

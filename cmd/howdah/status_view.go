@@ -201,7 +201,22 @@ func (o *options) databasesText(s admin.Status) error {
 		}
 		o.stepsText(d, "  ")
 	}
+	o.hostKeysText(s.Databases)
 	return nil
+}
+
+// hostKeysText names the databases that hosts' keys open.
+func (o *options) hostKeysText(all []admin.Database) {
+	var names []string
+	for _, d := range all {
+		if d.HostKeys {
+			names = append(names, d.Name)
+		}
+	}
+	if len(names) > 0 {
+		o.say("\n%s the key of any host copies %s: their members are moved to keys of their own when every part of the home is of this release (docs/runbook/host-keys.md)",
+			o.screen.Paint(screen.Yellow, "note:"), strings.Join(names, ", "))
+	}
 }
 
 func databaseLine(s admin.Status, d admin.Database) string {

@@ -124,6 +124,9 @@ type Database struct {
 	Protected   bool      `json:"deletion_protection"`
 	// Follows is the name of the database that this one replicates.
 	Follows string `json:"follows,omitempty"`
+	// HostKeys: its members may be copied by whoever has the key of a host, too: not all of
+	// them, and of what follows it, have keys of their own yet.
+	HostKeys bool `json:"host_keys,omitempty"`
 	// Waiting: modifications wait for the maintenance window.
 	Waiting bool `json:"waiting,omitempty"`
 

@@ -114,6 +114,7 @@ func (s *Server) databaseOut(d subject) admin.Database {
 		MasterUser: d.common.MasterUser, DBName: d.common.DBName, Created: d.common.Created,
 		Protected: d.common.DeletionProtection, Abandoned: d.Layout.Abandoned, SyncMode: string(plan.SyncMode(d.Want, d.Layout)),
 		Endpoints: s.endpointsOut(d), Members: []admin.Member{}, Steps: stepsOut(d.Layout.Steps),
+		HostKeys: len(d.Layout.Members) > 0 && !d.Layout.OnlyOwnKeys,
 	}
 	if i := d.instance; i != nil {
 		out.Status = s.instanceStatus(*i)
