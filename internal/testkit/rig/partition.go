@@ -23,7 +23,7 @@ type Side struct {
 }
 
 // controlPorts are those of the control plane: etcd's and the API's.
-const controlPorts = "{ 2379, 2380, 7443 }"
+const controlPorts = "{ 2378, 2379, 2380, 7443 }"
 
 // Control is the control plane with its etcd.
 func Control() Side {
