@@ -15,8 +15,11 @@ var errBudget = errors.New("the database writes too much")
 const (
 	bytesEach   = 64 << 10 // a second
 	bytesAtOnce = 2 << 20
-	// mostUnderWay is for all members of a database together.
+	// mostUnderWay and requestsEach, a second, are for all members of a database together.
 	mostUnderWay = 200
+	requestsEach = 400
+	// warnEvery is how often at most a refusal is written to the log: that is on a disk.
+	warnEvery = 10 * time.Second
 	// overhead is what any change costs beside its text, and leaseCost what a lease does,
 	// which etcd keeps for its time.
 	overhead  = 512
@@ -31,8 +34,8 @@ type budget struct {
 }
 
 type account struct {
-	bytes    *rate.Limiter
-	underWay int
+	bytes, requests, warnings *rate.Limiter
+	underWay                  int
 }
 
 // of is called with the lock held. Certificates name scopes, so that there are few.
@@ -41,7 +44,11 @@ func (b *budget) of(scope string) *account {
 		b.scopes = map[string]*account{}
 	}
 	if b.scopes[scope] == nil {
-		b.scopes[scope] = &account{bytes: rate.NewLimiter(bytesEach, bytesAtOnce)}
+		b.scopes[scope] = &account{
+			bytes:    rate.NewLimiter(bytesEach, bytesAtOnce),
+			requests: rate.NewLimiter(requestsEach, 2*requestsEach),
+			warnings: rate.NewLimiter(rate.Every(warnEvery), 5),
+		}
 	}
 	return b.scopes[scope]
 }
@@ -51,7 +58,7 @@ func (b *budget) enter(scope string) (leave func(), ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.of(scope)
-	if a.underWay >= mostUnderWay {
+	if a.underWay >= mostUnderWay || !a.requests.Allow() {
 		return nil, false
 	}
 	a.underWay++
@@ -67,4 +74,11 @@ func (b *budget) spend(scope string, size int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.of(scope).bytes.AllowN(time.Now(), size+overhead)
+}
+
+// warns reports whether a refusal may be written to the log.
+func (b *budget) warns(scope string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.of(scope).warnings.Allow()
 }

@@ -106,7 +106,7 @@ func (g *Gate) serveJSON(w http.ResponseWriter, r *http.Request, own rights) {
 	}
 	switch {
 	case errors.Is(err, errScope):
-		g.Log.Warn("refused a key that is not the member's", "member", own.scope+"."+own.name, "path", r.URL.Path, "error", err)
+		g.warn(own, err)
 		refuse(w, http.StatusForbidden, permissionDenied, "etcdserver: permission denied")
 	case errors.Is(err, errLease):
 		refuse(w, http.StatusNotFound, notFound, "etcdserver: requested lease not found")
@@ -116,6 +116,13 @@ func (g *Gate) serveJSON(w http.ResponseWriter, r *http.Request, own rights) {
 		refuse(w, http.StatusBadRequest, invalidArgument, err.Error())
 	default:
 		g.forward(w, r, r.URL.Path, request)
+	}
+}
+
+// warn tells of a key that is not the member's: its Patroni would not ask for it.
+func (g *Gate) warn(own rights, err error) {
+	if g.budget.warns(own.scope) {
+		g.Log.Warn("refused a key that is not the member's", "member", own.scope+"."+own.name, "error", err)
 	}
 }
 

@@ -108,7 +108,7 @@ func (g *Gate) check(ctx context.Context, all []need, size int) error {
 	}
 	err := g.may(ctx, own, all, size)
 	if errors.Is(err, errScope) {
-		g.Log.Warn("refused a key that is not the member's", "member", own.scope+"."+own.name, "error", err)
+		g.warn(own, err)
 	}
 	return asStatus(err)
 }

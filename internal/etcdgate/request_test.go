@@ -205,4 +205,24 @@ func TestBudget(t *testing.T) {
 	if _, ok := b.enter("db-A"); !ok {
 		t.Error("who has left counts")
 	}
+	refused := 0
+	for range 4 * requestsEach {
+		if leave, ok := b.enter("db-C"); ok {
+			leave()
+		} else {
+			refused++
+		}
+	}
+	if refused < requestsEach {
+		t.Errorf("of %d requests at once %d were refused", 4*requestsEach, refused)
+	}
+	told := 0
+	for range 1000 {
+		if b.warns("db-C") {
+			told++
+		}
+	}
+	if told == 0 || told > 10 {
+		t.Errorf("told %d times of one that goes on and on", told)
+	}
 }
