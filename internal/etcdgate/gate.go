@@ -108,6 +108,8 @@ func (g *Gate) serveJSON(w http.ResponseWriter, r *http.Request, own rights) {
 	case errors.Is(err, errScope):
 		g.warn(own, err)
 		refuse(w, http.StatusForbidden, permissionDenied, "etcdserver: permission denied")
+	case errors.Is(err, errLease) && r.URL.Path == "/v3/lease/keepalive":
+		expired(w, request)
 	case errors.Is(err, errLease):
 		refuse(w, http.StatusNotFound, notFound, "etcdserver: requested lease not found")
 	case errors.Is(err, errBudget):
@@ -124,6 +126,14 @@ func (g *Gate) warn(own rights, err error) {
 	if g.budget.warns(own.scope) {
 		g.Log.Warn("refused a key that is not the member's", "member", own.scope+"."+own.name, "error", err)
 	}
+}
+
+// expired answers as etcd does of a lease that is no more: without its time to live. Patroni
+// asks for another one then; an error it would take for an outage, and go on with the old.
+func expired(w http.ResponseWriter, request any) {
+	q, _ := request.(keepAliveRequest)
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"result": map[string]any{"ID": q.ID}})
 }
 
 // Codes of gRPC, which Patroni looks at.

@@ -183,41 +183,48 @@ func TestNothingOfAnotherDatabaseIsReached(t *testing.T) {
 		path, body string
 		status     int
 	}{
-		"read a key":         {"/v3/kv/range", `{"key":"` + b64("/service/db-B/leader") + `"}`, 403},
-		"read everything":    {"/v3/kv/range", within("\x00", "\x00"), 403},
-		"read beyond":        {"/v3/kv/range", within("/service/db-A/", "/service/db-C"), 403},
-		"read from its own":  {"/v3/kv/range", within("/service/db-A/", "\x00"), 403},
-		"read the state":     {"/v3/kv/range", within("/spec/", "/spec0"), 403},
-		"write a key":        {"/v3/kv/put", put("/service/db-B/leader", "x", ""), 403},
-		"delete a key":       {"/v3/kv/deleterange", `{"key":"` + b64("/service/db-B/leader") + `"}`, 403},
-		"delete all":         {"/v3/kv/deleterange", `{"key":"AA==","range_end":"AA=="}`, 403},
-		"another member's":   {"/v3/kv/put", put("/service/db-A/members/m2", "x", ""), 403},
-		"a key of no use":    {"/v3/kv/put", put("/service/db-A/x", "x", ""), 403},
-		"who served":         {"/v3/kv/put", put("/howdah/lead/db-A", "x", ""), 403},
-		"who passed":         {"/v3/kv/range", `{"key":"` + b64("/howdah/passed/db-B") + `"}`, 403},
-		"a nested txn":       {"/v3/kv/txn", `{"compare":[],"success":[{"request_txn":` + create("/service/db-B/sync", "") + `}]}`, 403},
-		"too deep":           {"/v3/kv/txn", `{"compare":[],"success":[{"request_txn":{"compare":[],"success":[{"request_txn":{"compare":[],"success":[{"request_txn":{"compare":[],"success":[]}}]}}]}}]}`, 400},
-		"a txn":              {"/v3/kv/txn", create("/service/db-B/sync", ""), 403},
-		"a txn that asks":    {"/v3/kv/txn", `{"compare":[{"target":"CREATE","create_revision":"0","key":"` + b64("/service/db-B/leader") + `"}],"success":[]}`, 403},
-		"a txn that fails":   {"/v3/kv/txn", `{"compare":[],"success":[],"failure":[{"request_range":{"key":"` + b64("/service/db-B/leader") + `"}}]}`, 403},
-		"its lease":          {"/v3/lease/keepalive", `{"ID":"` + lease + `"}`, 404},
-		"a lease of no keys": {"/v3/lease/keepalive", `{"ID":"` + idle + `"}`, 404},
-		"put under its":      {"/v3/kv/put", put("/service/db-A/leader", "x", lease), 404},
-		"txn under its":      {"/v3/kv/txn", create("/service/db-A/leader", lease), 404},
-		"revoke its lease":   {"/v3/lease/revoke", `{"ID":"` + lease + `"}`, 404},
-		"look at its lease":  {"/v3/kv/lease/timetolive", `{"ID":"` + lease + `","keys":true}`, 404},
-		"all leases":         {"/v3/lease/leases", `{}`, 404},
-		"compact":            {"/v3/kv/compaction", `{"revision":"1"}`, 404},
-		"add a member":       {"/v3/cluster/member/add", `{"peerURLs":["https://x:1"]}`, 404},
-		"a snapshot":         {"/v3/maintenance/snapshot", `{}`, 404},
-		"users":              {"/v3/auth/user/add", `{"name":"x"}`, 404},
-		"a path around":      {"/v3/kv/range/../put", put("/service/db-A/x", "x", ""), 404},
-		"an older prefix":    {"/v3beta/kv/range", within("/service/db-A/", "/service/db-A0"), 404},
-		"no request":         {"/v3/kv/range", `hello`, 400},
-		"a long one":         {"/v3/kv/put", put("/service/db-A/x", strings.Repeat("x", mostBody), ""), 400},
+		"read a key":        {"/v3/kv/range", `{"key":"` + b64("/service/db-B/leader") + `"}`, 403},
+		"read everything":   {"/v3/kv/range", within("\x00", "\x00"), 403},
+		"read beyond":       {"/v3/kv/range", within("/service/db-A/", "/service/db-C"), 403},
+		"read from its own": {"/v3/kv/range", within("/service/db-A/", "\x00"), 403},
+		"read the state":    {"/v3/kv/range", within("/spec/", "/spec0"), 403},
+		"write a key":       {"/v3/kv/put", put("/service/db-B/leader", "x", ""), 403},
+		"delete a key":      {"/v3/kv/deleterange", `{"key":"` + b64("/service/db-B/leader") + `"}`, 403},
+		"delete all":        {"/v3/kv/deleterange", `{"key":"AA==","range_end":"AA=="}`, 403},
+		"another member's":  {"/v3/kv/put", put("/service/db-A/members/m2", "x", ""), 403},
+		"a key of no use":   {"/v3/kv/put", put("/service/db-A/x", "x", ""), 403},
+		"who served":        {"/v3/kv/put", put("/howdah/lead/db-A", "x", ""), 403},
+		"who passed":        {"/v3/kv/range", `{"key":"` + b64("/howdah/passed/db-B") + `"}`, 403},
+		"a nested txn":      {"/v3/kv/txn", `{"compare":[],"success":[{"request_txn":` + create("/service/db-B/sync", "") + `}]}`, 403},
+		"too deep":          {"/v3/kv/txn", `{"compare":[],"success":[{"request_txn":{"compare":[],"success":[{"request_txn":{"compare":[],"success":[{"request_txn":{"compare":[],"success":[]}}]}}]}}]}`, 400},
+		"a txn":             {"/v3/kv/txn", create("/service/db-B/sync", ""), 403},
+		"a txn that asks":   {"/v3/kv/txn", `{"compare":[{"target":"CREATE","create_revision":"0","key":"` + b64("/service/db-B/leader") + `"}],"success":[]}`, 403},
+		"a txn that fails":  {"/v3/kv/txn", `{"compare":[],"success":[],"failure":[{"request_range":{"key":"` + b64("/service/db-B/leader") + `"}}]}`, 403},
+		"put under its":     {"/v3/kv/put", put("/service/db-A/leader", "x", lease), 404},
+		"txn under its":     {"/v3/kv/txn", create("/service/db-A/leader", lease), 404},
+		"revoke its lease":  {"/v3/lease/revoke", `{"ID":"` + lease + `"}`, 404},
+		"look at its lease": {"/v3/kv/lease/timetolive", `{"ID":"` + lease + `","keys":true}`, 404},
+		"all leases":        {"/v3/lease/leases", `{}`, 404},
+		"compact":           {"/v3/kv/compaction", `{"revision":"1"}`, 404},
+		"add a member":      {"/v3/cluster/member/add", `{"peerURLs":["https://x:1"]}`, 404},
+		"a snapshot":        {"/v3/maintenance/snapshot", `{}`, 404},
+		"users":             {"/v3/auth/user/add", `{"name":"x"}`, 404},
+		"a path around":     {"/v3/kv/range/../put", put("/service/db-A/x", "x", ""), 404},
+		"an older prefix":   {"/v3beta/kv/range", within("/service/db-A/", "/service/db-A0"), 404},
+		"no request":        {"/v3/kv/range", `hello`, 400},
+		"a long one":        {"/v3/kv/put", put("/service/db-A/x", strings.Repeat("x", mostBody), ""), 400},
 	} {
 		for gate := range w.gates {
 			if status, got := w.ask(gate, "db-A.m1", c.path, c.body); status != c.status {
+				t.Errorf("%s: %d %v", name, status, got)
+			}
+		}
+	}
+	// A lease that is not its own is as one that is no more: Patroni asks for another.
+	for name, id := range map[string]string{"its lease": lease, "a lease of no keys": idle, "a lease that never was": "77"} {
+		for gate := range w.gates {
+			status, got := w.ask(gate, "db-A.m1", "/v3/lease/keepalive", `{"ID":"`+id+`"}`)
+			if result, _ := got["result"].(map[string]any); status != http.StatusOK || result["ID"] != id || result["TTL"] != nil {
 				t.Errorf("%s: %d %v", name, status, got)
 			}
 		}
