@@ -9,7 +9,6 @@
 package access
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/base64"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"howdah/internal/iam"
+	"howdah/internal/seal"
 )
 
 // Key is the record of an access key.
@@ -97,13 +97,9 @@ type Sealer struct{ aead cipher.AEAD }
 
 // NewSealer makes a sealer of a key of 32 bytes.
 func NewSealer(key []byte) (*Sealer, error) {
-	block, err := aes.NewCipher(key)
+	aead, err := seal.New(key)
 	if err != nil {
-		return nil, fmt.Errorf("make sealer: %w", err)
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("make sealer: %w", err)
+		return nil, err
 	}
 	return &Sealer{aead}, nil
 }

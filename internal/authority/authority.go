@@ -7,14 +7,13 @@ package authority
 import (
 	"cmp"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"howdah/internal/certs"
+	"howdah/internal/seal"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 )
@@ -41,7 +40,7 @@ var ErrUnknown = errors.New("no such authority")
 
 // New makes an authority of this name, which must be one of package spec's. home is
 // the home's own, and seal the key that only control planes have.
-func New(home *certs.CA, seal []byte, id string, now time.Time) (Record, error) {
+func New(home *certs.CA, sealKey []byte, id string, now time.Time) (Record, error) {
 	line, _, ok := spec.ParseAuthority(id)
 	if !ok || id == spec.HomeAuthority {
 		return Record{}, fmt.Errorf("make authority %s: %w", id, ErrUnknown)
@@ -54,7 +53,7 @@ func New(home *certs.CA, seal []byte, id string, now time.Time) (Record, error) 
 	if err != nil {
 		return Record{}, err
 	}
-	aead, err := newAEAD(seal)
+	aead, err := seal.New(sealKey)
 	if err != nil {
 		return Record{}, err
 	}
@@ -64,8 +63,8 @@ func New(home *certs.CA, seal []byte, id string, now time.Time) (Record, error) 
 }
 
 // Open is the authority with its key.
-func (r Record) Open(seal []byte) (*certs.CA, error) {
-	aead, err := newAEAD(seal)
+func (r Record) Open(sealKey []byte) (*certs.CA, error) {
+	aead, err := seal.New(sealKey)
 	if err != nil {
 		return nil, err
 	}
@@ -79,18 +78,6 @@ func (r Record) Open(seal []byte) (*certs.CA, error) {
 // bound has the key fit this record only: whoever can write the state cannot have
 // one authority sign for another.
 func (r Record) bound() []byte { return fmt.Appendf(nil, "authority %q %q %q", r.ID, r.Cert, r.Cross) }
-
-func newAEAD(seal []byte) (cipher.AEAD, error) {
-	block, err := aes.NewCipher(seal)
-	if err != nil {
-		return nil, fmt.Errorf("seal authority: %w", err)
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("seal authority: %w", err)
-	}
-	return aead, nil
-}
 
 // Get is the authority of this name, "" or the home's included. It asks the store:
 // a mirror may not have a new one yet.

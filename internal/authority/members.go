@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"howdah/internal/certs"
+	"howdah/internal/seal"
 	"howdah/internal/state"
 )
 
@@ -16,16 +17,16 @@ const members = "members"
 // Members is the authority that signs what a member shows of itself: to the gate before
 // etcd, to other members, and to no one else. It is signed by nobody: neither etcd nor what
 // hosts talk to trusts it, so a member's key opens nothing there. The first call makes it.
-func Members(ctx context.Context, store *state.Store, seal []byte, now time.Time) (*certs.CA, error) {
+func Members(ctx context.Context, store *state.Store, sealKey []byte, now time.Time) (*certs.CA, error) {
 	for {
 		r, err := state.Get[Record](ctx, store, state.MembersAuthority)
 		if err == nil {
-			return r.Value.openMembers(seal)
+			return r.Value.openMembers(sealKey)
 		}
 		if !errors.Is(err, state.ErrNotFound) {
 			return nil, err
 		}
-		fresh, err := newMembers(seal, now)
+		fresh, err := newMembers(sealKey, now)
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +37,7 @@ func Members(ctx context.Context, store *state.Store, seal []byte, now time.Time
 	}
 }
 
-func newMembers(seal []byte, now time.Time) (Record, error) {
+func newMembers(sealKey []byte, now time.Time) (Record, error) {
 	ca, err := certs.New("Howdah members")
 	if err != nil {
 		return Record{}, err
@@ -45,7 +46,7 @@ func newMembers(seal []byte, now time.Time) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	aead, err := newAEAD(seal)
+	aead, err := seal.New(sealKey)
 	if err != nil {
 		return Record{}, err
 	}
@@ -54,8 +55,8 @@ func newMembers(seal []byte, now time.Time) (Record, error) {
 	return r, nil
 }
 
-func (r Record) openMembers(seal []byte) (*certs.CA, error) {
-	aead, err := newAEAD(seal)
+func (r Record) openMembers(sealKey []byte) (*certs.CA, error) {
+	aead, err := seal.New(sealKey)
 	if err != nil {
 		return nil, err
 	}
