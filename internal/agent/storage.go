@@ -130,7 +130,7 @@ func (p *prober) holdStorage(ctx context.Context, target member.Assignment, fact
 	}
 	limit := target.Limits.StorageBytes
 	level := storageLevel(said, usage.Bytes, limit)
-	if level == said && level == postgres.StorageLeft {
+	if said == postgres.StorageLeft && level == said {
 		return said
 	}
 	conn, err := p.agent.admin(ctx, target)
