@@ -49,6 +49,7 @@ type dbView struct {
 	Writer         bool      `json:"writer,omitempty"`  // of its cluster
 	Follows        string    `json:"follows,omitempty"`
 	MasterUser     string    `json:"master_user,omitempty"`
+	MasterSecret   string    `json:"master_secret,omitempty"` // ARN of the password, if it is managed
 	DBName         string    `json:"db_name,omitempty"`
 	Pending        []string  `json:"pending,omitempty"` // what waits for the maintenance window
 	ARN            string    `json:"arn"`
@@ -73,7 +74,7 @@ func instanceView(i rds.DBInstance) dbView {
 		Engine: value(i.Engine), EngineVersion: value(i.EngineVersion), Class: value(i.DBInstanceClass),
 		StorageGiB: int(value(i.AllocatedStorage)), MultiAZ: value(i.MultiAZ), Cluster: value(i.DBClusterIdentifier),
 		Follows:    cmp.Or(value(i.ReadReplicaSourceDBInstanceIdentifier), value(i.ReadReplicaSourceDBClusterIdentifier)),
-		MasterUser: value(i.MasterUsername), DBName: value(i.DBName),
+		MasterUser: value(i.MasterUsername), MasterSecret: secretARN(i.MasterUserSecret), DBName: value(i.DBName),
 		ARN: value(i.DBInstanceArn), ResourceID: value(i.DbiResourceId), Created: value(i.InstanceCreateTime),
 	}
 	v.Pending = pendingNames(&i)
@@ -88,7 +89,7 @@ func clusterView(c rds.DBCluster) dbView {
 		Kind: admin.KindCluster, Name: value(c.DBClusterIdentifier), Status: value(c.Status),
 		Engine: value(c.Engine), EngineVersion: value(c.EngineVersion), Class: value(c.DBClusterInstanceClass),
 		StorageGiB: int(value(c.AllocatedStorage)), MultiAZ: value(c.MultiAZ),
-		MasterUser: value(c.MasterUsername), DBName: value(c.DatabaseName),
+		MasterUser: value(c.MasterUsername), MasterSecret: secretARN(c.MasterUserSecret), DBName: value(c.DatabaseName),
 		ARN: value(c.DBClusterArn), ResourceID: value(c.DbClusterResourceId), Created: value(c.ClusterCreateTime),
 	}
 	if c.Endpoint != nil {
@@ -231,4 +232,11 @@ func statusCell(status string) screen.Cell {
 		style = screen.Red
 	}
 	return screen.Cell{Text: status, Style: style}
+}
+
+func secretARN(s *rds.MasterUserSecret) string {
+	if s == nil {
+		return ""
+	}
+	return value(s.SecretArn)
 }

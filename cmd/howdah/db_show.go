@@ -107,6 +107,7 @@ func factsOf(v showView) [][2]string {
 	add("cluster", r.Cluster)
 	add("replica of", r.Follows)
 	add("master user", r.MasterUser)
+	add("password", r.MasterSecret)
 	add("database", r.DBName)
 	add("created", r.Created.UTC().Format(time.DateTime)+"Z")
 	add("resource id", r.ResourceID)

@@ -38,8 +38,9 @@ var modifyScenarios = slices.Concat(modifyOutcomes, modifyStates, refusals(havin
 	{"CloudwatchLogsExportConfiguration.EnableLogTypes.member.1=audit", badMix, "audit"},
 	{"VpcSecurityGroupIds.VpcSecurityGroupId.1=x", badValue, "x"},
 	{"DBSecurityGroups.DBSecurityGroupName.1=x", "DBSecurityGroupNotFound", "x"},
-	{"ManageMasterUserPassword=true", badMix, "ManageMasterUserPassword"},
-	{"RotateMasterUserPassword=true", badMix, "RotateMasterUserPassword"},
+	{"ManageMasterUserPassword=true&MasterUserPassword=another1", badMix, "MasterUserPassword"},
+	{"ManageMasterUserPassword=false", badMix, "not currently managed"},
+	{"RotateMasterUserPassword=true&ApplyImmediately=true", badMix, "not managed"},
 	{"Domain=d-1", badMix, "Domain"},
 	{"ReplicaMode=mounted", badMix, "ReplicaMode"},
 }))

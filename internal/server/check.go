@@ -49,18 +49,6 @@ func first(errs ...error) error {
 	return nil
 }
 
-// setMaster checks the master user of a new database.
-func setMaster(c *spec.Common, name, password *string) error {
-	if or(name, "") == "" {
-		return blank("MasterUsername")
-	}
-	if or(password, "") == "" {
-		return blank("MasterUserPassword")
-	}
-	c.MasterUser = *name
-	return first(spec.CheckMasterUser(*name), setPassword(c, *password))
-}
-
 // setPassword keeps the verifier of a password, never the password.
 func setPassword(c *spec.Common, password string) error {
 	if err := spec.CheckPassword(password); err != nil {

@@ -34,7 +34,11 @@ func (s *Server) createDBCluster(ctx context.Context, c call, in *rds.CreateDBCl
 		if err != nil {
 			return err
 		}
-		ops = append(ops, l.holdGroups(cluster.Scope, cluster.SubnetGroup, cluster.OptionGroup)...)
+		kept, err := l.firstSecret(&cluster.Common, true, c.now)
+		if err != nil {
+			return err
+		}
+		ops = append(append(ops, kept...), l.holdGroups(cluster.Scope, cluster.SubnetGroup, cluster.OptionGroup)...)
 		ops = append(ops, l.holdSecurityGroups(cluster.Common)...)
 		more, err := l.ownInstances(c, &cluster)
 		if err != nil {
@@ -65,7 +69,6 @@ func clusterKey(c spec.Cluster) string { return state.Cluster(c.Account, c.Regio
 
 func clusterNotAvailable(in *rds.CreateDBClusterMessage) error {
 	return first(refuseAsked(map[string]bool{
-		"ManageMasterUserPassword":         or(in.ManageMasterUserPassword, false),
 		"MasterUserAuthenticationType":     or(in.MasterUserAuthenticationType, "password") != "password",
 		"ReplicationSourceIdentifier":      in.ReplicationSourceIdentifier != nil,
 		"EngineMode":                       or(in.EngineMode, "provisioned") != "provisioned",
@@ -82,7 +85,7 @@ func clusterNotAvailable(in *rds.CreateDBClusterMessage) error {
 		"BacktrackWindow":                  or(in.BacktrackWindow, 0) != 0,
 		"CharacterSetName":                 in.CharacterSetName != nil,
 		"Domain":                           in.Domain != nil, "DBSystemId": in.DBSystemId != nil,
-		"DomainIAMRoleName": in.DomainIAMRoleName != nil, "TagSpecifications": len(in.TagSpecifications) > 0, "MasterUserSecretKmsKeyId": in.MasterUserSecretKmsKeyId != nil,
+		"DomainIAMRoleName": in.DomainIAMRoleName != nil, "TagSpecifications": len(in.TagSpecifications) > 0,
 		"AssociatedRoles": len(in.AssociatedRoles) > 0,
 	}), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
@@ -129,7 +132,7 @@ func (l *look) clusterOf(c call, in *rds.CreateDBClusterMessage) (spec.Cluster, 
 	if err := l.clusterKind(&cluster, in); err != nil {
 		return cluster, err
 	}
-	return cluster, setMaster(&cluster.Common, in.MasterUsername, in.MasterUserPassword)
+	return cluster, setMaster(&cluster.Common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
 }
 
 // checkClusterName leaves room for the names of the instances that a Multi-AZ DB

@@ -76,6 +76,7 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 		DomainMemberships: []rds.DomainMembership{}, TagList: tagsOut(c.Tags), NetworkType: some(c.NetworkType),
 		AutoMinorVersionUpgrade: some(c.AutoMinor),
 	}
+	out.MasterUserSecret = l.masterSecretOut(c.Common, facts)
 	if c.OptionGroup != "" {
 		out.DBClusterOptionGroupMemberships = []rds.DBClusterOptionGroupStatus{{DBClusterOptionGroupName: some(c.OptionGroup), Status: some("in-sync")}}
 	}

@@ -48,8 +48,6 @@ func (s *Server) modifyDBCluster(ctx context.Context, c call, in *rds.ModifyDBCl
 
 func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
 	return first(refuseAsked(map[string]bool{
-		"ManageMasterUserPassword":         or(in.ManageMasterUserPassword, false),
-		"RotateMasterUserPassword":         or(in.RotateMasterUserPassword, false),
 		"MasterUserAuthenticationType":     or(in.MasterUserAuthenticationType, "password") != "password",
 		"ScalingConfiguration":             in.ScalingConfiguration != nil,
 		"ServerlessV2ScalingConfiguration": in.ServerlessV2ScalingConfiguration != nil,
@@ -60,8 +58,8 @@ func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
 		"EnableLimitlessDatabase":          or(in.EnableLimitlessDatabase, false),
 		"BacktrackWindow":                  or(in.BacktrackWindow, 0) != 0,
 		"Domain":                           or(in.Domain, "none") != "none",
-		"DomainIAMRoleName":                in.DomainIAMRoleName != nil, "MasterUserSecretKmsKeyId": in.MasterUserSecretKmsKeyId != nil,
-		"AwsBackupRecoveryPointArn": in.AwsBackupRecoveryPointArn != nil,
+		"DomainIAMRoleName":                in.DomainIAMRoleName != nil,
+		"AwsBackupRecoveryPointArn":        in.AwsBackupRecoveryPointArn != nil,
 	}), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
@@ -88,7 +86,9 @@ func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClus
 	set(&cluster.OptionGroup, in.OptionGroupName)
 	set(&cluster.AutoMinor, in.AutoMinorVersionUpgrade)
 	wanted, err := m.wantedOfCluster(*cluster, in)
-	err = first(err, m.password(&cluster.Common, in.MasterUserPassword), m.port(&cluster.Common, in.Port))
+	err = first(err, m.master(&cluster.Common, true, masterAsked{
+		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.factsOfCluster(*cluster),
+	}), m.port(&cluster.Common, in.Port))
 	if err != nil {
 		return err
 	}

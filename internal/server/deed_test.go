@@ -182,7 +182,7 @@ func (s *scene) place(want plan.Database, seat plan.Seat, n int) {
 		Port: 15432 + n, RESTPort: 25432 + n, Rebooted: seat.Reboot, Restarted: seat.Restart, Votes: !seat.NoFailover,
 	}
 	r := member.Report{ID: plan.ID(want.ID, m.Name), Host: m.Host, Patroni: true, Postgres: true, Ready: true, Timeline: 1}
-	r.CertUntil = certUntil
+	r.CertUntil, r.OwnerSerial = certUntil, want.Owner.Serial
 	if seat.Authority != spec.HomeAuthority {
 		r.Authority = seat.Authority
 	}
@@ -201,7 +201,7 @@ func (s *scene) place(want plan.Database, seat plan.Seat, n int) {
 func (u *user) remove(id string) {
 	u.Helper()
 	l := u.server.look(u.account)
-	ops := []state.Op{state.Delete(state.Layout(id)), state.DeletePrefix(patroni.Prefix(id))}
+	ops := []state.Op{state.Delete(state.Layout(id)), state.Delete(state.Secret(id)), state.DeletePrefix(patroni.Prefix(id))}
 	for _, r := range l.instances {
 		if r.Value.ResourceID == id || r.Value.Cluster == id {
 			ops = append(ops, state.Remove(r.Key, r.Revision), state.Delete(state.Address(r.Value.Address)))

@@ -85,7 +85,6 @@ func (s *Server) nameFree(scope spec.Scope, name string) error {
 // notAvailable refuses what would be silently missing otherwise.
 func notAvailable(in *rds.CreateDBInstanceMessage) error {
 	return first(refuseAsked(map[string]bool{
-		"ManageMasterUserPassword":     or(in.ManageMasterUserPassword, false),
 		"MasterUserAuthenticationType": or(in.MasterUserAuthenticationType, "password") != "password",
 		"Domain":                       in.Domain != nil, "DomainFqdn": in.DomainFqdn != nil,
 		"TdeCredentialArn":         in.TdeCredentialArn != nil,
@@ -101,7 +100,6 @@ func notAvailable(in *rds.CreateDBInstanceMessage) error {
 		"EnableCustomerOwnedIp":    or(in.EnableCustomerOwnedIp, false),
 		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
 		"TdeCredentialPassword": in.TdeCredentialPassword != nil, "TagSpecifications": len(in.TagSpecifications) > 0, "BackupTarget": or(in.BackupTarget, "region") != "region",
-		"MasterUserSecretKmsKeyId":        in.MasterUserSecretKmsKeyId != nil,
 		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
 	}), checkClassicGroups(in.DBSecurityGroups), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
@@ -118,8 +116,12 @@ func (l *look) newInstance(c call, in *rds.CreateDBInstanceMessage) (spec.Instan
 	if err := l.canPlace(i.Common, plan.ForInstance(i, plan.Links{})); err != nil {
 		return i, nil, err
 	}
-	ops, err := warnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
-	return i, ops, err
+	ops, err := l.firstSecret(&i.Common, false, c.now)
+	if err != nil {
+		return i, nil, err
+	}
+	events, err := warnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
+	return i, append(ops, events...), err
 }
 
 func (l *look) instanceRecord(c call, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
@@ -194,7 +196,7 @@ func (l *look) instanceCommon(c call, in *rds.CreateDBInstanceMessage) (spec.Com
 	if err := l.completeCommon(&common, or(in.EngineVersion, ""), rds.ErrDBParameterGroupNotFound); err != nil {
 		return spec.Common{}, err
 	}
-	return common, setMaster(&common, in.MasterUsername, in.MasterUserPassword)
+	return common, setMaster(&common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
 }
 
 // completeCommon resolves the version, fills in windows and groups, and checks

@@ -163,7 +163,7 @@ func clustersOwn(c spec.Cluster, in *rds.CreateDBInstanceMessage) error {
 			"The engine version that you requested for your DB instance (%s) does not match the engine version of your DB cluster (%s).", v, c.Version)
 	}
 	return refuse(map[string]bool{
-		"master username": in.MasterUsername != nil, "master user password": in.MasterUserPassword != nil,
+		"master username": in.MasterUsername != nil, "master user password": in.MasterUserPassword != nil || in.ManageMasterUserPassword != nil,
 		"backup retention": in.BackupRetentionPeriod != nil, "backup window": in.PreferredBackupWindow != nil,
 		"database name": in.DBName != nil, "vpc security group": len(in.VpcSecurityGroupIds) > 0,
 		"port":                in.Port != nil && int(*in.Port) != c.Port,

@@ -49,8 +49,6 @@ func (s *Server) modifyDBInstance(ctx context.Context, c call, in *rds.ModifyDBI
 
 func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {
 	return first(refuseAsked(map[string]bool{
-		"ManageMasterUserPassword":     or(in.ManageMasterUserPassword, false),
-		"RotateMasterUserPassword":     or(in.RotateMasterUserPassword, false),
 		"MasterUserAuthenticationType": or(in.MasterUserAuthenticationType, "password") != "password",
 		"Domain":                       or(in.Domain, "none") != "none", "DomainFqdn": in.DomainFqdn != nil,
 		"TdeCredentialArn": in.TdeCredentialArn != nil, "MultiTenant": or(in.MultiTenant, false),
@@ -60,7 +58,7 @@ func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {
 		"DedicatedLogVolume":       or(in.DedicatedLogVolume, false),
 		"AdditionalStorageVolumes": len(in.AdditionalStorageVolumes) > 0,
 		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
-		"TdeCredentialPassword": in.TdeCredentialPassword != nil, "TagSpecifications": len(in.TagSpecifications) > 0, "MasterUserSecretKmsKeyId": in.MasterUserSecretKmsKeyId != nil,
+		"TdeCredentialPassword": in.TdeCredentialPassword != nil, "TagSpecifications": len(in.TagSpecifications) > 0,
 		"ResumeFullAutomationModeMinutes": in.ResumeFullAutomationModeMinutes != nil,
 		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
 		"AwsBackupRecoveryPointArn":       in.AwsBackupRecoveryPointArn != nil,
@@ -95,7 +93,9 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 	set(&i.MaxStorage, ints(in.MaxAllocatedStorage))
 	set(&i.License, in.LicenseModel)
 	wanted, err := m.wanted(*i, in)
-	err = first(err, spec.CheckTier(i.Tier), checkLicense(i.License), m.password(&i.Common, in.MasterUserPassword), m.port(&i.Common, in.DBPortNumber), m.publish(i, in.PubliclyAccessible))
+	err = first(err, spec.CheckTier(i.Tier), checkLicense(i.License), m.master(&i.Common, false, masterAsked{
+		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.factsOf(*i),
+	}), m.port(&i.Common, in.DBPortNumber), m.publish(i, in.PubliclyAccessible))
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func instanceSettings(in *rds.ModifyDBInstanceMessage) settings {
 
 // allowed refuses what an instance of its kind cannot have changed.
 func (m *modification) allowed(i spec.Instance, in *rds.ModifyDBInstanceMessage) error {
-	if i.Follows() && in.MasterUserPassword != nil {
+	if i.Follows() && (in.MasterUserPassword != nil || or(in.ManageMasterUserPassword, false) || or(in.RotateMasterUserPassword, false)) {
 		return wire.NewError(api.ErrInvalidParameterCombination, "The master user of a read replica is that of its source: change the password there.")
 	}
 	if i.Cluster == "" {
@@ -146,7 +146,7 @@ func (m *modification) allowed(i spec.Instance, in *rds.ModifyDBInstanceMessage)
 // clusterModifies refuses what can only be changed on a cluster.
 func clusterModifies(in *rds.ModifyDBInstanceMessage) error {
 	asked := map[string]bool{
-		"master user password": in.MasterUserPassword != nil, "backup retention": in.BackupRetentionPeriod != nil,
+		"master user password": in.MasterUserPassword != nil || in.ManageMasterUserPassword != nil || in.RotateMasterUserPassword != nil, "backup retention": in.BackupRetentionPeriod != nil,
 		"backup window": in.PreferredBackupWindow != nil, "vpc security group": len(in.VpcSecurityGroupIds) > 0,
 		"port": in.DBPortNumber != nil, "engine version": in.EngineVersion != nil, "storage": in.AllocatedStorage != nil,
 		"storage type": in.StorageType != nil, "iops": in.Iops != nil, "iam authentication": in.EnableIAMDatabaseAuthentication != nil,

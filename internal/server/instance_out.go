@@ -34,6 +34,9 @@ func (l *look) instanceOut(i spec.Instance) *rds.DBInstance {
 		CustomerOwnedIpEnabled: some(false), NetworkType: some(i.NetworkType), ActivityStreamStatus: some("stopped"),
 		BackupTarget: some("region"), DedicatedLogVolume: some(false), IsStorageConfigUpgradeAvailable: some(false),
 	}
+	if i.Cluster == "" {
+		out.MasterUserSecret = l.masterSecretOut(i.Common, facts)
+	}
 	addPlace(out, i, facts)
 	l.addRelations(out, i, facts)
 	showBefore(out, i, facts)

@@ -35,8 +35,8 @@ func checkLabels(in any) error {
 					"Encryption at rest not supported for this configuration: Howdah does not encrypt storage. Leave StorageEncrypted away, and put the directories of the hosts on encrypted disks.")
 			}
 		case *string:
-			if name == "KmsKeyId" {
-				err = wire.NewError(rds.ErrKMSKeyNotAccessible, "The specified KMS key [%s] does not exist, is not enabled or you do not have permissions to access it. Leave KmsKeyId away.", *v)
+			if name == "KmsKeyId" || name == "MasterUserSecretKmsKeyId" {
+				err = wire.NewError(rds.ErrKMSKeyNotAccessible, "The specified KMS key [%s] does not exist, is not enabled or you do not have permissions to access it. Leave %s away.", *v, name)
 			}
 		case *int32:
 			if name == "MonitoringInterval" && slices.Contains(monitoringIntervals, int(*v)) && *v != 0 {

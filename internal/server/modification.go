@@ -7,6 +7,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/event"
 	"howdah/internal/plan"
+	"howdah/internal/secret"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 	"howdah/internal/wire"
@@ -25,7 +26,8 @@ type modification struct {
 	before spec.Values // what it replaces
 	// restarts: PostgreSQL is restarted for another reason than a new class.
 	restarts bool
-	ops      []state.Op // on other records
+	ops      []state.Op    // on other records
+	rotated  secret.Secret // with another password
 	// owner is the cluster of an instance, once the modification changes it too. Take it
 	// from clusterOf; putInstance writes it.
 	owner *state.Record[spec.Cluster]

@@ -138,6 +138,10 @@ func (c call) sent(sub topic.Subscription) {
 // ServeHTTP answers one request: read, verify, find the action, decode, do,
 // encode. Whatever goes wrong on the way becomes an error document.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if json, ok := jsonServices[sigv4.ClaimedService(r)]; ok {
+		s.serveJSON(w, r, json)
+		return
+	}
 	id := requestID()
 	service := &rds.Service
 	record := s.record(r, id)

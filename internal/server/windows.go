@@ -9,6 +9,7 @@ import (
 
 	"howdah/internal/event"
 	"howdah/internal/plan"
+	"howdah/internal/secret"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 )
@@ -48,6 +49,9 @@ type household struct {
 	clusters  []state.Record[spec.Cluster]
 	rotates   bool                          // some of them may have a certificate rotated
 	endpoints []state.Record[spec.Endpoint] // custom ones that are being moved
+	// secrets are managed passwords, as of secretChanges.
+	secrets       []state.Record[secret.Secret]
+	secretChanges int64
 }
 
 // look finds the records anew when users changed any.
@@ -89,7 +93,7 @@ type chore struct {
 func (s *Server) keepHouse(ctx context.Context, h *household) {
 	h.look(s)
 	now := s.now().UTC()
-	for _, chore := range slices.Concat(s.windowChores(h, now), s.newcomers(h), s.upgradeChores(h, now), s.rotationChores(h, now), s.movers(h)) {
+	for _, chore := range slices.Concat(s.windowChores(h, now), s.newcomers(h), s.upgradeChores(h, now), s.rotationChores(h, now), s.movers(h), s.secretChores(h, now)) {
 		if ctx.Err() != nil {
 			return
 		}

@@ -58,6 +58,8 @@ type Common struct {
 	// PasswordSerial grows when the verifier changes.
 	PasswordSerial int64  `json:"password_serial"`
 	DBName         string `json:"db_name"`
+	// Managed: Howdah makes the master user's password, and changes it now and then.
+	Managed bool `json:"managed,omitempty"`
 
 	ParameterGroup      string   `json:"parameter_group"`
 	Taken               Taken    `json:"taken,omitzero"` // of ParameterGroup

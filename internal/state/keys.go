@@ -41,6 +41,9 @@ const (
 	// MembersAuthority signs the keys of members, its own sealed. Written by whichever
 	// control plane is first.
 	MembersAuthority = Root + "members-authority"
+	// SecretRoot: passwords of master users that Howdah manages, sealed, by database. Written by
+	// server; reconcile removes those of databases that are gone.
+	SecretRoot = Root + "secret/"
 	// LayoutRoot: what was decided for each database. Written by reconcile.
 	LayoutRoot = Root + "layout/"
 	// AssignRoot: what each host shall run. Written by reconcile.
@@ -186,6 +189,9 @@ func Authority(id string) string { return AuthorityRoot + id }
 func DefaultAuthority(account, region string) string {
 	return DefaultAuthorityRoot + account + "/" + region
 }
+
+// Secret is the key of the password of a database's master user.
+func Secret(database string) string { return SecretRoot + database }
 
 // Layout is the key of a database's layout.
 func Layout(database string) string { return LayoutRoot + database }

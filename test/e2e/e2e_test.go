@@ -62,6 +62,7 @@ func TestJourneys(t *testing.T) {
 		journey("go", func(t *testing.T, region int) { goJourney(t, h.in(region)) })
 		script("logs", "HOWDAH_TEST_BINARY="+h.binary, python, "logs_journey.py")
 		script("tokens", "HOWDAH_TEST_BINARY="+h.binary, python, "tokens_journey.py")
+		script("secrets", "", python, "secrets_journey.py")
 		script("access", "HOWDAH_TEST_BINARY="+h.binary, python, "access_journey.py")
 		script("certificates", "HOWDAH_TEST_BINARY="+h.binary, python, "certificates_journey.py")
 	})

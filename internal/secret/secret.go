@@ -1,0 +1,229 @@
+// Package secret is about passwords of master users that Howdah makes, keeps and changes: the
+// part of Secrets Manager that RDS uses. It does no I/O.
+package secret
+
+import (
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"time"
+
+	"howdah/internal/seal"
+	"howdah/internal/spec"
+)
+
+// Days is how often a password is changed, if nothing else was said; MostDays how seldom.
+const (
+	Days     = 7
+	MostDays = 1000
+)
+
+// Version is one password of a secret.
+type Version struct {
+	ID string `json:"id"`
+	// Sealed is the password.
+	Sealed  []byte    `json:"sealed"`
+	Created time.Time `json:"created"`
+	// Serial is that of the master user's verifier which goes with it.
+	Serial int64 `json:"serial"`
+}
+
+// Secret is the password of a database's master user, with the one before, and the one that
+// the database is about to take. Written by server, with the record that has the verifier.
+type Secret struct {
+	spec.Scope
+	Database string `json:"database"` // resource id
+	Cluster  bool   `json:"cluster,omitempty"`
+	Name     string `json:"name"`
+	Suffix   string `json:"suffix"` // of its ARN
+	User     string `json:"user"`
+
+	Created time.Time `json:"created"`
+	Rotated time.Time `json:"rotated,omitzero"`
+	Days    int       `json:"days"`
+
+	Current  Version  `json:"current"`
+	Previous *Version `json:"previous,omitempty"`
+	Pending  *Version `json:"pending,omitempty"`
+}
+
+// Stages of a version.
+const (
+	Current  = "AWSCURRENT"
+	Previous = "AWSPREVIOUS"
+	Pending  = "AWSPENDING"
+)
+
+// Statuses of a secret, as RDS shows them.
+const (
+	Creating = "creating" // the database has not taken its first password yet
+	Active   = "active"   // what it has works
+	Rotating = "rotating"
+	Impaired = "impaired" // a password was not taken for long
+)
+
+// impairedAfter is for how long a database may take none.
+const impairedAfter = 15 * time.Minute
+
+// New makes the secret of a database's master user, with its first password, which goes with
+// a serial.
+func New(scope spec.Scope, database string, cluster bool, user string, serial int64, now time.Time, sealer *Sealer) (s Secret, password string) {
+	kind := "db"
+	if cluster {
+		kind = "cluster"
+	}
+	s = Secret{
+		Scope: scope, Database: database, Cluster: cluster, User: user, Created: now, Days: Days,
+		Name: "rds!" + kind + "-" + newID(), Suffix: text(6, letters),
+	}
+	s.Current, password = sealer.version(s, serial, now)
+	return s, password
+}
+
+// ARN names the secret.
+func (s Secret) ARN() string {
+	return "arn:aws:secretsmanager:" + s.Region + ":" + s.Account + ":secret:" + s.Name + "-" + s.Suffix
+}
+
+// Rotate gives the secret another password, which goes with a serial: it is pending until
+// the database has taken it.
+func (s Secret) Rotate(serial int64, now time.Time, sealer *Sealer) (next Secret, password string) {
+	next = s
+	var v Version
+	v, password = sealer.version(s, serial, now)
+	next.Pending = &v
+	return next, password
+}
+
+// Taken is the secret as it is once the database has taken the verifier of a serial: what was
+// pending may be current.
+func (s Secret) Taken(serial int64, now time.Time) Secret {
+	if s.Pending == nil || serial < s.Pending.Serial {
+		return s
+	}
+	before := s.Current
+	s.Previous, s.Current, s.Pending, s.Rotated = &before, *s.Pending, nil, now
+	return s
+}
+
+// Newest is the serial of the newest password.
+func (s Secret) Newest() int64 {
+	if s.Pending != nil {
+		return s.Pending.Serial
+	}
+	return s.Current.Serial
+}
+
+// Status is what RDS shows of a secret whose database has taken the verifier of a serial.
+func (s Secret) Status(taken int64, now time.Time) string {
+	awaited := s.Current
+	if s.Pending != nil {
+		awaited = *s.Pending
+	}
+	switch {
+	case taken >= awaited.Serial:
+		return Active
+	case now.Sub(awaited.Created) > impairedAfter && !s.first():
+		return Impaired
+	case s.Pending != nil:
+		return Rotating
+	}
+	return Creating
+}
+
+// first: the database has not had another password.
+func (s Secret) first() bool { return s.Pending == nil && s.Previous == nil }
+
+// Due is when the next password is to be made.
+func (s Secret) Due() time.Time {
+	since := s.Created
+	if s.Rotated.After(since) {
+		since = s.Rotated
+	}
+	return since.AddDate(0, 0, s.Days)
+}
+
+// Versions are those that there are, by stage.
+func (s Secret) Versions() map[string]Version {
+	all := map[string]Version{Current: s.Current}
+	if s.Previous != nil {
+		all[Previous] = *s.Previous
+	}
+	if s.Pending != nil {
+		all[Pending] = *s.Pending
+	}
+	return all
+}
+
+// Sealer seals passwords and opens them.
+type Sealer struct{ aead cipher.AEAD }
+
+// NewSealer makes a sealer of the home's key.
+func NewSealer(key []byte) (*Sealer, error) {
+	aead, err := seal.New(key)
+	return &Sealer{aead}, err
+}
+
+func (s *Sealer) version(of Secret, serial int64, now time.Time) (v Version, password string) {
+	password = text(passwordLength, alphabet)
+	v = Version{ID: newID(), Created: now, Serial: serial}
+	v.Sealed = s.aead.Seal(nil, nil, []byte(password), of.bound(v))
+	return v, password
+}
+
+// Open answers the password of a version.
+func (s *Sealer) Open(of Secret, v Version) (string, error) {
+	password, err := s.aead.Open(nil, nil, v.Sealed, of.bound(v))
+	if err != nil {
+		return "", fmt.Errorf("open version %s of secret %s: %w", v.ID, of.Name, err)
+	}
+	return string(password), nil
+}
+
+// Value is what a version holds, as RDS writes it.
+func (s *Sealer) Value(of Secret, v Version) (string, error) {
+	password, err := s.Open(of, v)
+	if err != nil {
+		return "", err
+	}
+	out, err := json.Marshal(struct {
+		User     string `json:"username"`
+		Password string `json:"password"`
+	}{of.User, password})
+	return string(out), err
+}
+
+// bound is everything that decides who may read the password, and what it is good for.
+func (s Secret) bound(v Version) []byte {
+	return fmt.Appendf(nil, "secret %q %q %q %q %q %q", s.Account, s.Region, s.Database, s.Name, s.User, v.ID)
+}
+
+const (
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	// alphabet is of what needs no quotes in a URL, a shell, a connection string or a file.
+	alphabet       = letters + "0123456789-_.~"
+	passwordLength = 32
+)
+
+func text(n int, of string) string {
+	out := make([]byte, n)
+	for i := range out {
+		at, err := rand.Int(rand.Reader, big.NewInt(int64(len(of))))
+		if err != nil {
+			panic("secret: no randomness: " + err.Error())
+		}
+		out[i] = of[at.Int64()]
+	}
+	return string(out)
+}
+
+func newID() string {
+	var b [16]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic("secret: no randomness: " + err.Error())
+	}
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
