@@ -61,18 +61,21 @@ type Common struct {
 	// Managed: Howdah makes the master user's password, and changes it now and then.
 	Managed bool `json:"managed,omitempty"`
 
-	ParameterGroup      string   `json:"parameter_group"`
-	Taken               Taken    `json:"taken,omitzero"` // of ParameterGroup
-	SubnetGroup         string   `json:"subnet_group"`
-	SecurityGroups      []string `json:"security_groups"`
-	BackupRetention     int      `json:"backup_retention"` // days
-	BackupWindow        string   `json:"backup_window"`
-	MaintenanceWindow   string   `json:"maintenance_window"`
-	DeletionProtection  bool     `json:"deletion_protection"`
-	CopyTagsToSnapshot  bool     `json:"copy_tags_to_snapshot"`
-	IAMAuth             bool     `json:"iam_auth"`
-	Encrypted           bool     `json:"encrypted"` // of an earlier release: nothing follows from it
-	KMSKey              string   `json:"kms_key,omitempty"`
+	ParameterGroup     string   `json:"parameter_group"`
+	Taken              Taken    `json:"taken,omitzero"` // of ParameterGroup
+	SubnetGroup        string   `json:"subnet_group"`
+	SecurityGroups     []string `json:"security_groups"`
+	BackupRetention    int      `json:"backup_retention"` // days
+	BackupWindow       string   `json:"backup_window"`
+	MaintenanceWindow  string   `json:"maintenance_window"`
+	DeletionProtection bool     `json:"deletion_protection"`
+	CopyTagsToSnapshot bool     `json:"copy_tags_to_snapshot"`
+	IAMAuth            bool     `json:"iam_auth"`
+	Encrypted          bool     `json:"encrypted"`         // of an earlier release: nothing follows from it
+	KMSKey             string   `json:"kms_key,omitempty"` // as Encrypted
+	// StorageKey is the id of the KMS key that opens the key of its storage; "": that is not
+	// encrypted. Instances of a cluster have the cluster's.
+	StorageKey          string   `json:"storage_key,omitempty"`
 	LogExports          []string `json:"log_exports,omitempty"` // of an earlier release: nothing follows from it
 	MonitoringInterval  int      `json:"monitoring_interval"`
 	MonitoringRole      string   `json:"monitoring_role,omitempty"`

@@ -40,6 +40,9 @@ var Bounds = map[string]Bound{
 	KeyRoot:              Asked,
 	AuthorityRoot:        Asked, // the home's first, and one for each rotation of a line
 	DefaultAuthorityRoot: Asked,
+	KMSKeyRoot:           Asked,
+	KMSAliasRoot:         Asked,
+	StorageKeyRoot:       PerDatabase,
 	LayoutRoot:           PerDatabase,
 	AssignRoot:           PerDatabase,
 	TaskRoot:             UntilDone,

@@ -44,6 +44,13 @@ const (
 	// SecretRoot: passwords of master users that Howdah manages, sealed, by database. Written by
 	// server; reconcile removes those of databases that are gone.
 	SecretRoot = Root + "secret/"
+	// KMSKeyRoot and KMSAliasRoot: the KMS keys of accounts, sealed, and their other names.
+	// Written by server.
+	KMSKeyRoot   = Root + "kms-key/"
+	KMSAliasRoot = Root + "kms-alias/"
+	// StorageKeyRoot: the keys of databases' storage, sealed. Written by server when a
+	// database is made; removed by reconcile with it.
+	StorageKeyRoot = Root + "storage-key/"
 	// LayoutRoot: what was decided for each database. Written by reconcile.
 	LayoutRoot = Root + "layout/"
 	// AssignRoot: what each host shall run. Written by reconcile.
@@ -192,6 +199,17 @@ func DefaultAuthority(account, region string) string {
 
 // Secret is the key of the password of a database's master user.
 func Secret(database string) string { return SecretRoot + database }
+
+// KMSKey is the key of a KMS key, by its id.
+func KMSKey(account, region, id string) string { return scoped(KMSKeyRoot, account, region, id) }
+
+// KMSAlias is the key of an alias of a KMS key, such as alias/aws/rds.
+func KMSAlias(account, region, alias string) string {
+	return scoped(KMSAliasRoot, account, region, alias)
+}
+
+// StorageKey is the key of the key of a database's storage.
+func StorageKey(database string) string { return StorageKeyRoot + database }
 
 // Layout is the key of a database's layout.
 func Layout(database string) string { return LayoutRoot + database }
