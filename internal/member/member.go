@@ -62,6 +62,8 @@ type Assignment struct {
 	// Keys is nil where members have no keys of their own: in a home that has parts of an
 	// older release.
 	Keys *Keys `json:"keys,omitempty"`
+	// Encrypted: nothing of the member may be on a disk that can be read there.
+	Encrypted bool `json:"encrypted,omitempty"`
 }
 
 // Keys says with which keys a member and others know each other.
@@ -127,6 +129,19 @@ const (
 	NoRoom         Problem = "no-room"         // for a copy beside data that are kept until it is there
 	CannotContain  Problem = "cannot-contain"  // processes could not be killed
 	Hangs          Problem = "hangs"           // PostgreSQL does not answer, or its disk does not
+	NoKey          Problem = "no-key"          // the key of the encrypted storage cannot be had
+	NotEncryptable Problem = "not-encrypted"   // storage that shall be encrypted is not, and cannot be
+)
+
+// Encryption says how storage is encrypted.
+type Encryption string
+
+// The ways. ByKey: each member's directory has a key of its own; ByDisk: the disks of the
+// host are encrypted as a whole.
+const (
+	NotEncrypted Encryption = ""
+	ByKey        Encryption = "fscrypt"
+	ByDisk       Encryption = "dm-crypt"
 )
 
 // Report is what an agent sees of one member. Written by that agent only.
@@ -164,6 +179,9 @@ type Report struct {
 	// CertUntil is that certificate's end.
 	Authority string    `json:"authority,omitempty"`
 	CertUntil time.Time `json:"cert_until,omitzero"`
+
+	// Encryption is how the member's directory is encrypted, as its host sees it.
+	Encryption Encryption `json:"encryption,omitempty"`
 
 	StorageBytes int64     `json:"storage_bytes,omitempty"`
 	Problem      Problem   `json:"problem,omitempty"`
@@ -268,6 +286,9 @@ type Host struct {
 	OwnNames bool `json:"own_names,omitempty"`
 	// OwnKeys: its agent can give members keys of their own.
 	OwnKeys bool `json:"own_keys,omitempty"`
+	// Encrypts is how storage can be encrypted here; WhyPlain says why it cannot.
+	Encrypts Encryption `json:"encrypts,omitempty"`
+	WhyPlain string     `json:"why_plain,omitempty"`
 	// Listen is where the agent answers control planes, as host:port; "" where it does
 	// not.
 	Listen string `json:"listen,omitempty"`

@@ -35,6 +35,7 @@ type Database struct {
 	WaitForStandby bool
 	RequireTLS     bool
 	IAMAuth        bool // users of rds_iam log in with tokens
+	Encrypted      bool // its storage is
 	Owner          member.Owner
 	Parameters     map[string]string // the same for all members
 	LogicalSlots   bool              // users may have logical replication slots
@@ -161,8 +162,9 @@ type Host struct {
 	LostSince           time.Time // when not alive
 	Draining            bool
 	DiskFull            bool
-	OwnKeys             bool // its agent can give members keys of their own
-	Edgeless            bool // addresses move with the edges of hosts, and none runs here
+	OwnKeys             bool   // its agent can give members keys of their own
+	Edgeless            bool   // addresses move with the edges of hosts, and none runs here
+	WhyPlain            string // it cannot encrypt storage; "": it can
 	Majors              []int
 	CPUs                int
 	Memory              int64 // bytes

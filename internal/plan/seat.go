@@ -220,6 +220,8 @@ func (w *work) unfit(h Host, s Seat) string {
 		return "is in a zone that the subnet group does not cover"
 	case !slices.Contains(h.Majors, w.Want.Major):
 		return fmt.Sprintf("has no PostgreSQL %d", w.Want.Major)
+	case w.Want.Encrypted && h.WhyPlain != "":
+		return "cannot encrypt storage: " + h.WhyPlain
 	case w.Want.SpreadZones && w.inZone(h.Zone) > 0:
 		return "has its zone taken by another member"
 	case w.onlyOwnKeys() && !h.OwnKeys:

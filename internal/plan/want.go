@@ -111,7 +111,7 @@ func common(c spec.Common, links Links) Database {
 	d := Database{
 		ID: c.ResourceID, Major: c.Major, Port: c.Port, State: member.Running,
 		WaitForStandby: spec.Setting(c.Tags, spec.WaitForStandby) == "true",
-		RequireTLS:     true, IAMAuth: c.IAMAuth,
+		RequireTLS:     true, IAMAuth: c.IAMAuth, Encrypted: c.StorageKey != "",
 		Owner:    member.Owner{Name: c.MasterUser, Verifier: c.Verifier, Serial: c.PasswordSerial, Database: c.DBName},
 		Upstream: links.Upstream,
 		Change:   c.Change, Reboot: c.Reboot, Failover: c.Failover, FailoverSeat: c.FailoverTarget,

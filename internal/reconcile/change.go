@@ -135,7 +135,7 @@ func (r *Reconciler) farewell(w *world, d *database) ([]state.Op, error) {
 		ops = append(ops, state.Remove(state.Layout(d.want.ID), d.layout.Revision))
 	}
 	ops = append(ops, state.DeletePrefix(patroni.Prefix(d.want.ID)), state.DeletePrefix(state.ResultRoot+d.want.ID+"/"),
-		state.Delete(state.Lead(d.want.ID)), state.Delete(state.Notice(d.want.ID)), state.Delete(state.Secret(d.want.ID)))
+		state.Delete(state.Lead(d.want.ID)), state.Delete(state.Notice(d.want.ID)), state.Delete(state.Secret(d.want.ID)), state.Delete(state.StorageKey(d.want.ID)))
 	for _, s := range d.specs {
 		ops = append(ops, state.Remove(s.Key, s.Revision))
 	}

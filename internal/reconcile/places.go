@@ -25,6 +25,9 @@ func hostsOf(cache *state.Cache) []plan.Host {
 		}
 		_, _, host.Draining = cache.Raw(state.Drain(host.Name))
 		host.Edgeless = edgeless(host.Name)
+		if h.Value.Encrypts == member.NotEncrypted {
+			host.WhyPlain = cmp.Or(h.Value.WhyPlain, "its agent is of an older version")
+		}
 		for major := range h.Value.Majors {
 			host.Majors = append(host.Majors, major)
 		}

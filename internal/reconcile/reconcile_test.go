@@ -205,7 +205,7 @@ func TestADamagedAssignmentHoldsNothingElseUp(t *testing.T) {
 func TestNothingIsLeftOfADeletedDatabase(t *testing.T) {
 	b := newBench(t)
 	b.want(b.instance(true))
-	b.put(state.Put(state.Address("127.9.0.1"), dbID))
+	b.put(state.Put(state.Address("127.9.0.1"), dbID), state.Put(state.StorageKey(dbID), "sealed"))
 	b.settle()
 	b.later(time.Second)
 	i := b.instance(true)
