@@ -78,6 +78,9 @@ type Agent struct {
 	listen string
 	logins int
 
+	// encrypts is used by describe only.
+	encrypts ability
+
 	// admission says what may be started; nil: it was not asked yet which primaries are lost.
 	admission atomic.Pointer[admission]
 

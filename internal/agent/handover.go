@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/fscrypt"
 )
 
 // A new database begins with a prepared data directory. That belongs to the user who
@@ -88,7 +89,7 @@ func (r *runner) offerData(ctx context.Context) {
 
 // closeHandover does not wait until all is removed: the user may have put anything there.
 func (a *Agent) closeHandover(id string) error {
-	return errors.Join(a.throwAway(a.handedPath(id)), a.throwAway(a.stagePath(id)))
+	return errors.Join(a.throwAway(a.handedPath(id)), a.throwAway(a.stagePath(id)), a.throwAway(a.stagePath(id)+partSuffix), a.throwAway(a.takenPath(id)))
 }
 
 // stagePath is where nobody but the agent gets to, while the data change hands.
@@ -103,7 +104,7 @@ func (s *spares) hand(id string, major int) error {
 	}
 	stage := s.agent.stagePath(id)
 	if !exists(stage) {
-		if err := s.takeOne(major, stage); err != nil || !exists(stage) {
+		if err := s.stage(id, major, stage); err != nil || !exists(stage) {
 			return err
 		}
 	}
@@ -113,6 +114,31 @@ func (s *spares) hand(id string, major int) error {
 	}
 	return os.Rename(stage, to)
 }
+
+// stage takes prepared data: by a copy for a member whose directory is encrypted, as data are
+// renamed between directories of one key only.
+func (s *spares) stage(id string, major int, stage string) error {
+	key, encrypted, err := fscrypt.Of(s.agent.memberDir(id))
+	if err != nil {
+		return err
+	}
+	if !encrypted {
+		return s.takeOne(major, stage)
+	}
+	taken := s.agent.takenPath(id)
+	if !exists(taken) {
+		if err := s.takeOne(major, taken); err != nil || !exists(taken) {
+			return err
+		}
+	}
+	if err := copyEncrypted(taken, stage, key); err != nil {
+		return err
+	}
+	return os.RemoveAll(taken)
+}
+
+// takenPath is where data lie that are to be copied to the stage.
+func (a *Agent) takenPath(id string) string { return a.path(assignedDir, id+".taken") }
 
 // takeOne moves a prepared data directory; nothing happens where none is ready. A rename
 // gives it to one taker alone.

@@ -141,6 +141,10 @@ func (h *holdings) copyOf(ctx context.Context, id string) (c regain.Copy, ok boo
 	c = regain.Copy{Host: a.Name}
 	c.Assignment.ID = id
 	c.Assignment.Scope, c.Assignment.Name, _ = strings.Cut(id, ".")
+	if a.locked(id) {
+		c.Unsettled = "its directory is encrypted, and its key is not here"
+		return c, true
+	}
 	dir := filepath.Join(a.memberDir(id), "data")
 	control, err := postgres.ReadControl(dir)
 	if errors.Is(err, postgres.ErrNoData) {

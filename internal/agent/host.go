@@ -61,12 +61,14 @@ func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
 		return member.Host{}, fmt.Errorf("read disk of the host: %w", err)
 	}
 	can := a.procs.Describe()
+	a.encrypts.look(a.Dir, time.Now())
 	return member.Host{
 		Name: a.Name, Zone: a.Zone, Address: a.Address,
 		CPUs: runtime.NumCPU(), Memory: int64(memory.Totalram) * int64(memory.Unit),
 		Disk: int64(disk.Blocks) * disk.Bsize, DiskFree: int64(disk.Bavail) * disk.Bsize,
 		Majors: majors, Containment: string(can.Containment), Limits: can.String(), Cut: a.cut.name(),
 		Warnings: can.Notes, Shared: a.whyShared(), Started: started, Version: a.Version, Listen: a.listen, OwnNames: true, OwnKeys: true,
+		Encrypts: a.encrypts.how, WhyPlain: a.encrypts.why,
 	}, nil
 }
 

@@ -19,6 +19,7 @@ const softEvery = 10 * time.Second
 func (r *runner) report() {
 	r.aimProbe()
 	r.disk.look(r.agent.Dir, time.Now())
+	r.secrecy.look(r.dir(), time.Now())
 	now := r.describe()
 	if sameFacts(now, r.reported) && (now.At.Sub(r.reported.At) < softEvery || sameAll(now, r.reported)) {
 		return
@@ -44,6 +45,7 @@ func (r *runner) describe() member.Report {
 		Problem: r.problem, Detail: r.detail, At: time.Now().UTC(),
 		Timeline: r.reported.Timeline, LSN: r.reported.LSN, OwnerSerial: r.reported.OwnerSerial,
 		StorageBytes: r.reported.StorageBytes, Authority: r.reported.Authority, CertUntil: r.reported.CertUntil,
+		Encryption: r.secrecy.how,
 	}
 	if r.want.Want == member.Absent {
 		_, err := os.Stat(r.dir())
@@ -79,6 +81,8 @@ func (r *runner) addProblem(report *member.Report, s sight) {
 	case report.Problem != member.None:
 	case r.refused != "":
 		report.Problem, report.Detail = member.BadAssignment, r.refused
+	case r.want.Encrypted && report.Postgres && report.Encryption == member.NotEncrypted && !r.secrecy.looked.IsZero():
+		report.Problem, report.Detail = member.NotEncryptable, "its data lie in a directory that is not encrypted"
 	case len(s.facts.LostSlots) > 0 && report.Ready:
 		report.Problem, report.Detail = member.SlotLost, strings.Join(s.facts.LostSlots, ", ")
 	case s.stuck > 0 && report.Ready:

@@ -73,6 +73,7 @@ type runner struct {
 	detail     string
 	refused    string // why the newest assignment was not taken, or ""
 	disk       disk
+	secrecy    secrecy
 	gone       bool
 	limited    proc.Process // the postmaster that the limits were set for
 	rendered   int64        // generation of the configuration on disk; 0: it is to be brought again

@@ -31,6 +31,9 @@ func (r *runner) keepRunning(ctx context.Context) {
 		return
 	}
 	if !r.patroni.alive() && !r.findPatroni(ctx) {
+		if !r.open(ctx) {
+			return
+		}
 		r.orphan(ctx)
 		r.startPatroni(ctx)
 		return
@@ -301,6 +304,8 @@ func (r *runner) keepStopped(ctx context.Context) {
 	if !r.patroni.alive() && !r.findPatroni(ctx) {
 		if r.postmaster.alive() {
 			r.killAll(ctx, "PostgreSQL of a stopped member runs without Patroni")
+		} else {
+			r.lock()
 		}
 		return
 	}

@@ -106,7 +106,11 @@ func stopMember(ctx context.Context, procs *proc.Host, dir string, kill bool) er
 	}
 	// What it does not know it leaves: that costs memory, and nothing else.
 	_ = postgres.RemoveShared(filepath.Join(dir, patroni.DataDir))
-	return group.Remove()
+	// One that is busy stays until the host goes down: nothing of ours can wait for it.
+	if _, err = lockDir(dir); err != nil {
+		err = fmt.Errorf("remove the key of %s: %w", id, err)
+	}
+	return errors.Join(err, group.Remove())
 }
 
 // forgetTrash frees the shared memory of members that were deleted, and whose files the

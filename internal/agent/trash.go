@@ -46,7 +46,7 @@ func (a *Agent) emptyTrashOnce(ctx context.Context) error {
 		if e.IsDir() {
 			errs = append(errs, postgres.RemoveShared(filepath.Join(dir, patroni.DataDir)))
 		}
-		errs = append(errs, removeTree(ctx, dir))
+		errs = append(errs, a.removeThrown(ctx, dir))
 	}
 	return errors.Join(errs...)
 }
@@ -104,8 +104,11 @@ func (t *tree) remove(dir int, name string, depth int) error {
 	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
 		return err
 	}
-	if depth == deepTrash {
-		return t.moveUp(dir, name)
+	if depth >= deepTrash {
+		// What is encrypted, and has no key here, can be removed, but not moved.
+		if err := t.moveUp(dir, name); !errors.Is(err, unix.ENOKEY) {
+			return err
+		}
 	}
 	if err := t.clear(dir, name, depth); err != nil {
 		return err

@@ -59,6 +59,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST "+Path+"join-server", handle(s, s.joinServer))
 	mux.HandleFunc("POST "+Path+"certificate", handle(s, s.certificate))
 	mux.HandleFunc("POST "+Path+"login", handle(s, s.login))
+	mux.HandleFunc("POST "+Path+storageKeyPath, handle(s, s.storageKey))
 	mux.HandleFunc("POST "+Path+"heartbeat", s.heartbeat)
 	return mux
 }
