@@ -183,7 +183,7 @@ func addInstance(add func(key, value string), i spec.Instance) {
 	add("rds:DatabaseEngine", i.Engine)
 	add("rds:DatabaseName", i.DBName)
 	add("rds:MultiAz", strconv.FormatBool(i.MultiAZ))
-	add("rds:StorageEncrypted", "false") // whatever an earlier release took
+	add("rds:StorageEncrypted", strconv.FormatBool(i.StorageKey != ""))
 	add("rds:StorageSize", strconv.Itoa(i.Storage))
 	if i.IOPS > 0 {
 		add("rds:Piops", strconv.Itoa(i.IOPS))

@@ -126,7 +126,7 @@ func on[In, Out any](handler func(*Server, context.Context, call, *In) (*Out, er
 func find(service, name string) (action, error) {
 	known, ok := actions[service]
 	if !ok {
-		return nil, wire.NewError(api.ErrInvalidAction, "The service %s is not available here: Howdah speaks rds, ec2, sns, sts and secretsmanager.", service)
+		return nil, wire.NewError(api.ErrInvalidAction, "The service %s is not available here: Howdah speaks rds, ec2, sns, sts, secretsmanager and kms.", service)
 	}
 	if do, ok := known[name]; ok {
 		return do, nil

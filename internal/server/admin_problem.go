@@ -337,6 +337,10 @@ func (s *Server) explain(d subject, m plan.Placed, r member.Report) (command, te
 		return "", "its processes could not be killed" + inBrackets(r.Detail) + ": end them by hand on the host, or reboot it"
 	case member.Hangs:
 		return "howdah host drain " + m.Host, "its PostgreSQL hangs" + inBrackets(r.Detail) + ": look at the disk of the host; a standby that is in sync takes over"
+	case member.NoKey:
+		return "", "its storage is encrypted, and its host does not get the key" + inBrackets(r.Detail) + ": it starts as soon as a control plane gives it"
+	case member.NotEncryptable:
+		return "howdah host drain " + m.Host, "its storage is to be encrypted, and is not" + inBrackets(r.Detail) + ": have it built on a host that can"
 	case member.NoModule:
 		return restartCommand(d, m), "its PostgreSQL runs without the module howdah" + inBrackets(r.Detail) + ": restart it, when that may be"
 	case member.BadAssignment:

@@ -183,7 +183,7 @@ var remains = []string{
 	state.LayoutRoot, state.AddressRoot, state.RouteRoot, state.TaskRoot, state.ResultRoot, state.ReportRoot,
 	state.DrainRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot, state.DeathRoot, state.PleaRoot, state.PassedRoot, state.IncidentRoot, state.FailoverRoot,
 	state.LeadRoot, state.NoticeRoot, state.SwitchRoot, state.WayRoot, state.EventRoot, state.SubnetGroupRoot, state.OptionGroupRoot,
-	state.SecurityGroupRoot, state.DefaultAuthorityRoot, state.SecretRoot, patroni.Namespace,
+	state.SecurityGroupRoot, state.DefaultAuthorityRoot, state.SecretRoot, state.StorageKeyRoot, state.KMSKeyRoot, state.KMSAliasRoot, patroni.Namespace,
 	state.EventSubRoot, state.TopicRoot, state.SubscriptionRoot, state.MessageRoot, state.DeliveryRoot, state.NotifyCursor(),
 }
 

@@ -195,7 +195,7 @@ func (s *Server) describeOrderableDBInstanceOptions(ctx context.Context, c call,
 		zones = append(zones, rds.AvailabilityZone{Name: some(c.ZoneName(z))})
 	}
 	for _, o := range chosen {
-		out.OrderableDBInstanceOptions = append(out.OrderableDBInstanceOptions, optionOut(o, c.Region, zones))
+		out.OrderableDBInstanceOptions = append(out.OrderableDBInstanceOptions, optionOut(o, c.Region, zones, s.canEncrypt() == nil))
 	}
 	return out, nil
 }
@@ -232,12 +232,12 @@ func (s *Server) hasRoom(class spec.Class) bool {
 	return false
 }
 
-func optionOut(o option, region string, zones []rds.AvailabilityZone) rds.OrderableDBInstanceOption {
+func optionOut(o option, region string, zones []rds.AvailabilityZone, encrypts bool) rds.OrderableDBInstanceOption {
 	aurora := o.engine == spec.Aurora
 	out := rds.OrderableDBInstanceOption{
 		Engine: some(o.engine), EngineVersion: some(o.version), DBInstanceClass: some(o.class), LicenseModel: some(license),
 		AvailabilityZoneGroup: some(region), AvailabilityZones: zones, MultiAZCapable: some(!aurora && len(zones) > 1), ReadReplicaCapable: some(true),
-		Vpc: some(true), SupportsStorageEncryption: some(false), StorageType: some(o.storage), SupportsIops: some(false),
+		Vpc: some(true), SupportsStorageEncryption: some(encrypts), StorageType: some(o.storage), SupportsIops: some(false),
 		SupportsStorageThroughput: some(false), SupportsEnhancedMonitoring: some(false), SupportsIAMDatabaseAuthentication: some(true),
 		SupportsPerformanceInsights: some(false), AvailableProcessorFeatures: []rds.AvailableProcessorFeature{},
 		SupportedEngineModes: []string{"provisioned"}, SupportsStorageAutoscaling: some(false), SupportsKerberosAuthentication: some(false),

@@ -17,7 +17,7 @@ const (
 )
 
 // RunAuthorities makes the authorities that every home has, and a newer one of each
-// line whose newest has less than a quarter of its life left. It runs in the control
+// line whose newest has less than a quarter of its life left, and deletes KMS keys whose time has come. It runs in the control
 // plane that leads, until ctx ends.
 func (s *Server) RunAuthorities(ctx context.Context) error {
 	if err := s.Cache.Loaded(ctx); err != nil {
@@ -25,8 +25,8 @@ func (s *Server) RunAuthorities(ctx context.Context) error {
 	}
 	for {
 		wait := authoritiesEvery
-		if err := s.keepAuthorities(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("keep authorities", "error", err)
+		if err := errors.Join(s.keepAuthorities(ctx), s.deleteKeys(ctx)); err != nil && ctx.Err() == nil {
+			s.Log.Warn("keep authorities, and delete keys", "error", err)
 			wait = time.Minute
 		}
 		select {

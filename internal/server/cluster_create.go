@@ -30,7 +30,11 @@ func (s *Server) createDBCluster(ctx context.Context, c call, in *rds.CreateDBCl
 		if err := l.clusterNameFree(cluster.Scope, cluster.Name); err != nil {
 			return err
 		}
-		ops, err := l.clusterAddresses(&cluster)
+		ops, err := l.encrypt(c, &cluster.Common, in.StorageEncrypted, in.KmsKeyId)
+		if err != nil {
+			return err
+		}
+		addresses, err := l.clusterAddresses(&cluster)
 		if err != nil {
 			return err
 		}
@@ -38,7 +42,7 @@ func (s *Server) createDBCluster(ctx context.Context, c call, in *rds.CreateDBCl
 		if err != nil {
 			return err
 		}
-		ops = append(append(ops, kept...), l.holdGroups(cluster.Scope, cluster.SubnetGroup, cluster.OptionGroup)...)
+		ops = append(append(append(ops, addresses...), kept...), l.holdGroups(cluster.Scope, cluster.SubnetGroup, cluster.OptionGroup)...)
 		ops = append(ops, l.holdSecurityGroups(cluster.Common)...)
 		more, err := l.ownInstances(c, &cluster)
 		if err != nil {
@@ -111,7 +115,7 @@ func (l *look) clusterOf(c call, in *rds.CreateDBClusterMessage) (spec.Cluster, 
 		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(or(in.BackupRetentionPeriod, 1)),
 		BackupWindow: or(in.PreferredBackupWindow, ""), MaintenanceWindow: or(in.PreferredMaintenanceWindow, ""),
 		DeletionProtection: or(in.DeletionProtection, false), CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false),
-		IAMAuth: or(in.EnableIAMDatabaseAuthentication, false), Encrypted: or(in.StorageEncrypted, false), KMSKey: or(in.KmsKeyId, ""),
+		IAMAuth:            or(in.EnableIAMDatabaseAuthentication, false),
 		MonitoringInterval: int(or(in.MonitoringInterval, 0)),
 		MonitoringRole:     or(in.MonitoringRoleArn, ""),
 		CACertificate:      or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),

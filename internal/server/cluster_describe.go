@@ -68,8 +68,8 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 		PreferredBackupWindow: some(c.BackupWindow), PreferredMaintenanceWindow: some(c.MaintenanceWindow),
 		ReadReplicaIdentifiers: l.replicaNames(c.Common, ""), DBClusterMembers: l.clusterMembersOut(c, facts),
 		VpcSecurityGroups: securityGroupsOut(c.SecurityGroups), HostedZoneId: some(hostedZone),
-		StorageEncrypted: some(false), DbClusterResourceId: some(c.ResourceID),
-		DBClusterArn: some(c.ARN("cluster", c.Name)), AssociatedRoles: clusterRolesOut(c.Roles),
+		DbClusterResourceId: some(c.ResourceID),
+		DBClusterArn:        some(c.ARN("cluster", c.Name)), AssociatedRoles: clusterRolesOut(c.Roles),
 		IAMDatabaseAuthenticationEnabled: some(c.IAMAuth), ClusterCreateTime: moment(c.Created),
 		EngineMode: some("provisioned"), DeletionProtection: some(c.DeletionProtection), HttpEndpointEnabled: some(false),
 		ActivityStreamStatus: some("stopped"), CopyTagsToSnapshot: some(c.CopyTagsToSnapshot), CrossAccountClone: some(false),
@@ -77,6 +77,7 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 		AutoMinorVersionUpgrade: some(c.AutoMinor),
 	}
 	out.MasterUserSecret = l.masterSecretOut(c.Common, facts)
+	out.StorageEncrypted, out.KmsKeyId = encryptedOut(c.Common, facts)
 	if c.OptionGroup != "" {
 		out.DBClusterOptionGroupMemberships = []rds.DBClusterOptionGroupStatus{{DBClusterOptionGroupName: some(c.OptionGroup), Status: some("in-sync")}}
 	}

@@ -183,6 +183,9 @@ func (s *scene) place(want plan.Database, seat plan.Seat, n int) {
 	}
 	r := member.Report{ID: plan.ID(want.ID, m.Name), Host: m.Host, Patroni: true, Postgres: true, Ready: true, Timeline: 1}
 	r.CertUntil, r.OwnerSerial = certUntil, want.Owner.Serial
+	if want.Encrypted {
+		r.Encryption = member.ByKey
+	}
 	if seat.Authority != spec.HomeAuthority {
 		r.Authority = seat.Authority
 	}

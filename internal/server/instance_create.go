@@ -113,15 +113,19 @@ func (l *look) newInstance(c call, in *rds.CreateDBInstanceMessage) (spec.Instan
 	if err := l.nameFree(c.Scope, i.Name); err != nil {
 		return i, nil, err
 	}
+	ops, err := l.encrypt(c, &i.Common, in.StorageEncrypted, in.KmsKeyId)
+	if err != nil {
+		return i, nil, err
+	}
 	if err := l.canPlace(i.Common, plan.ForInstance(i, plan.Links{})); err != nil {
 		return i, nil, err
 	}
-	ops, err := l.firstSecret(&i.Common, false, c.now)
+	kept, err := l.firstSecret(&i.Common, false, c.now)
 	if err != nil {
 		return i, nil, err
 	}
 	events, err := warnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
-	return i, append(ops, events...), err
+	return i, append(append(ops, kept...), events...), err
 }
 
 func (l *look) instanceRecord(c call, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
@@ -185,7 +189,7 @@ func (l *look) instanceCommon(c call, in *rds.CreateDBInstanceMessage) (spec.Com
 		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(or(in.BackupRetentionPeriod, 0)),
 		BackupWindow: or(in.PreferredBackupWindow, ""), MaintenanceWindow: or(in.PreferredMaintenanceWindow, ""),
 		DeletionProtection: or(in.DeletionProtection, false), CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false),
-		IAMAuth: or(in.EnableIAMDatabaseAuthentication, false), Encrypted: or(in.StorageEncrypted, false), KMSKey: or(in.KmsKeyId, ""),
+		IAMAuth:            or(in.EnableIAMDatabaseAuthentication, false),
 		MonitoringInterval: int(or(in.MonitoringInterval, 0)),
 		MonitoringRole:     or(in.MonitoringRoleArn, ""),
 		CACertificate:      or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),

@@ -168,6 +168,7 @@ func clustersOwn(c spec.Cluster, in *rds.CreateDBInstanceMessage) error {
 		"database name": in.DBName != nil, "vpc security group": len(in.VpcSecurityGroupIds) > 0,
 		"port":                in.Port != nil && int(*in.Port) != c.Port,
 		"iam authentication":  in.EnableIAMDatabaseAuthentication != nil && *in.EnableIAMDatabaseAuthentication != c.IAMAuth,
+		"storage encryption":  in.StorageEncrypted != nil && *in.StorageEncrypted != (c.StorageKey != "") || in.KmsKeyId != nil,
 		"deletion protection": or(in.DeletionProtection, false), "log exports": len(in.EnableCloudwatchLogsExports) > 0,
 	}, "The requested DB Instance will be a member of a DB Cluster and its %[1]s should not be set directly. Set %[1]s for the DB Cluster.")
 }

@@ -25,7 +25,7 @@ func (l *look) instanceOut(i spec.Instance) *rds.DBInstance {
 		OptionGroupMemberships: []rds.OptionGroupMembership{{OptionGroupName: some(i.OptionGroup), Status: some("in-sync")}},
 		PubliclyAccessible:     some(i.Public), StorageType: some(i.StorageType), DbInstancePort: number(0),
 		Iops: amount(i.IOPS), StorageThroughput: amount(i.Throughput), MaxAllocatedStorage: amount(i.MaxStorage),
-		StorageEncrypted: some(false), DbiResourceId: some(i.ResourceID),
+		DbiResourceId:           some(i.ResourceID),
 		CACertificateIdentifier: some(i.CACertificate), DomainMemberships: []rds.DomainMembership{},
 		CopyTagsToSnapshot: some(i.CopyTagsToSnapshot), MonitoringInterval: number(0),
 		DBInstanceArn:                    some(i.ARN("db", i.Name)),
@@ -37,6 +37,7 @@ func (l *look) instanceOut(i spec.Instance) *rds.DBInstance {
 	if i.Cluster == "" {
 		out.MasterUserSecret = l.masterSecretOut(i.Common, facts)
 	}
+	out.StorageEncrypted, out.KmsKeyId = encryptedOut(i.Common, facts)
 	addPlace(out, i, facts)
 	l.addRelations(out, i, facts)
 	showBefore(out, i, facts)
@@ -56,7 +57,7 @@ func (l *look) inherit(i spec.Instance) spec.Instance {
 	}
 	i.MasterUser, i.DBName, i.Port, i.Version = c.MasterUser, c.DBName, c.Port, c.Version
 	i.BackupRetention, i.BackupWindow, i.SecurityGroups = c.BackupRetention, c.BackupWindow, c.SecurityGroups
-	i.IAMAuth, i.Encrypted, i.KMSKey = c.IAMAuth, c.Encrypted, c.KMSKey
+	i.IAMAuth, i.StorageKey = c.IAMAuth, c.StorageKey
 	if !c.MultiAZ() {
 		i.SetDisk(auroraStorage)
 	}

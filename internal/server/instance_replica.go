@@ -30,10 +30,14 @@ func (s *Server) createDBInstanceReadReplica(ctx context.Context, c call, in *rd
 		if err != nil {
 			return err
 		}
+		ops, err := l.encryptReplica(c, &i.Common, from.Common, in.KmsKeyId)
+		if err != nil {
+			return err
+		}
 		if err := l.canPlace(i.Common, plan.ForInstance(i, followLinks(i))); err != nil {
 			return err
 		}
-		i, ops, err := l.addInstance(i, []state.Op{from.touch})
+		i, ops, err = l.addInstance(i, append(ops, from.touch))
 		if err != nil {
 			return err
 		}
@@ -145,7 +149,6 @@ func (l *look) replicaRecord(c call, from source, in *rds.CreateDBInstanceReadRe
 			SubnetGroup:    or(in.DBSubnetGroupName, defaultSubnetGroup),
 			SecurityGroups: in.VpcSecurityGroupIds, DeletionProtection: or(in.DeletionProtection, false),
 			CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false), IAMAuth: or(in.EnableIAMDatabaseAuthentication, false),
-			Encrypted: from.Encrypted, KMSKey: from.KMSKey,
 			MonitoringInterval: int(or(in.MonitoringInterval, 0)), MonitoringRole: or(in.MonitoringRoleArn, ""),
 			CACertificate: or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)),
 			NetworkType:   or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),

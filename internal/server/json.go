@@ -94,6 +94,9 @@ func (s *Server) answerJSON(r *http.Request, id string, service *jsonService, re
 	if !ok || r.Method != http.MethodPost {
 		return nil, wire.NewError(api.ErrInvalidAction, "Send a POST with the header X-Amz-Target: %s.ACTION.", service.target)
 	}
+	if !signs(r, "x-amz-target") {
+		return nil, wire.NewError(api.ErrIncompleteSignature, "The header X-Amz-Target must be signed.")
+	}
 	record.Service, record.Action = service.name, action[:min(len(action), maxName)]
 	do, ok := service.actions[action]
 	if !ok {
@@ -106,6 +109,18 @@ func (s *Server) answerJSON(r *http.Request, id string, service *jsonService, re
 		return nil, err
 	}
 	return json.Marshal(answer)
+}
+
+// signs reports whether a header is one of those that the signature covers.
+func signs(r *http.Request, header string) bool {
+	_, rest, _ := strings.Cut(r.Header.Get("Authorization"), "SignedHeaders=")
+	list, _, _ := strings.Cut(rest, ",")
+	for name := range strings.SplitSeq(strings.TrimSpace(list), ";") {
+		if name == header {
+			return true
+		}
+	}
+	return false
 }
 
 // decodeJSON reads an input. What it does not know it leaves alone, as AWS does.

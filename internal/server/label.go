@@ -11,8 +11,8 @@ import (
 )
 
 // checkLabels refuses what would be shown as on and do nothing: logs that are sent to
-// CloudWatch, Performance Insights, Enhanced Monitoring, and encrypted storage. Records that an earlier release made may have
-// them: they are shown as off, may be turned off, and are in nobody's way.
+// CloudWatch, Performance Insights and Enhanced Monitoring. Records that an earlier release made
+// may have them: they are shown as off, may be turned off, and are in nobody's way.
 func checkLabels(in any) error {
 	var err error
 	each(in, func(name string, value reflect.Value) {
@@ -30,12 +30,8 @@ func checkLabels(in any) error {
 				err = wire.NewError(api.ErrInvalidParameterCombination,
 					"Performance Insights not supported for this configuration. Leave EnablePerformanceInsights away.")
 			}
-			if name == "StorageEncrypted" && *v {
-				err = wire.NewError(api.ErrInvalidParameterCombination,
-					"Encryption at rest not supported for this configuration: Howdah does not encrypt storage. Leave StorageEncrypted away, and put the directories of the hosts on encrypted disks.")
-			}
 		case *string:
-			if name == "KmsKeyId" || name == "MasterUserSecretKmsKeyId" {
+			if name == "MasterUserSecretKmsKeyId" {
 				err = wire.NewError(rds.ErrKMSKeyNotAccessible, "The specified KMS key [%s] does not exist, is not enabled or you do not have permissions to access it. Leave %s away.", *v, name)
 			}
 		case *int32:

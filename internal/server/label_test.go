@@ -41,17 +41,9 @@ func TestNoLabelWithoutDeeds(t *testing.T) {
 	} {
 		u.try(call).is("InvalidParameterCombination", "Enhanced Monitoring not supported for this configuration.")
 	}
-	for _, call := range []string{with(newDB, "DBInstanceIdentifier=other"), multi, with(newMember, "DBInstanceIdentifier=third")} {
-		u.try(with(call, "StorageEncrypted=true")).is("InvalidParameterCombination", "Encryption at rest not supported for this configuration")
-	}
-	for _, call := range []string{with(newDB, "DBInstanceIdentifier=other"), multi, replica} {
-		u.try(with(call, "KmsKeyId=alias/mine")).is("KMSKeyNotAccessibleFault", "The specified KMS key [alias/mine] does not exist")
-	}
-	u.do(with(newDB, "DBInstanceIdentifier=plain", "StorageEncrypted=false")).has("DBInstance/StorageEncrypted=false", "!DBInstance/KmsKeyId")
 	u.do(with(newDB, "DBInstanceIdentifier=quiet", "MonitoringInterval=0")).has("DBInstance/MonitoringInterval=0", "!DBInstance/MonitoringRoleArn")
 	u.do(with(newDB, "DBInstanceIdentifier=other", "EnablePerformanceInsights=false")).has("DBInstance/PerformanceInsightsEnabled=false")
 	u.do("DescribeOrderableDBInstanceOptions?Engine=postgres").has("OrderableDBInstanceOptions/OrderableDBInstanceOption[1]/SupportsPerformanceInsights=false",
-		"OrderableDBInstanceOptions/OrderableDBInstanceOption[1]/SupportsStorageEncryption=false",
 		"OrderableDBInstanceOptions/OrderableDBInstanceOption[1]/SupportsEnhancedMonitoring=false")
 }
 
