@@ -88,10 +88,16 @@ func (r *Rig) Create(ctx context.Context, name string, multiAZ bool) error {
 
 // Ask asks for an instance, and does not wait for it.
 func (r *Rig) Ask(ctx context.Context, name string, multiAZ bool) error {
+	return r.AskWith(ctx, name, func(in *rds.CreateDBInstanceMessage) { in.MultiAZ = &multiAZ })
+}
+
+// AskWith is Ask for one that change makes another.
+func (r *Rig) AskWith(ctx context.Context, name string, change func(*rds.CreateDBInstanceMessage)) error {
 	in := &rds.CreateDBInstanceMessage{
 		DBInstanceIdentifier: &name, Engine: new("postgres"), DBInstanceClass: new("db.t3.micro"),
-		AllocatedStorage: new(int32(20)), MasterUsername: new("app"), MasterUserPassword: new(Password), MultiAZ: &multiAZ,
+		AllocatedStorage: new(int32(20)), MasterUsername: new("app"), MasterUserPassword: new(Password),
 	}
+	change(in)
 	return r.Call(ctx, "CreateDBInstance", in, &rds.CreateDBInstanceResult{})
 }
 
