@@ -43,6 +43,7 @@ var Bounds = map[string]Bound{
 	KMSKeyRoot:           Asked,
 	KMSAliasRoot:         Asked,
 	StorageKeyRoot:       PerDatabase,
+	SecretRoot:           PerDatabase,
 	LayoutRoot:           PerDatabase,
 	AssignRoot:           PerDatabase,
 	TaskRoot:             UntilDone,
