@@ -26,6 +26,7 @@ import (
 	"howdah/internal/etcd"
 	"howdah/internal/fence"
 	"howdah/internal/hostapi"
+	"howdah/internal/kms"
 	"howdah/internal/member"
 	"howdah/internal/proc"
 	"howdah/internal/state"
@@ -205,6 +206,9 @@ func (w *world) serveHosts() string {
 		Members: func(context.Context) (*certs.CA, error) { return members, nil },
 		Home:    w.home.Home, CA: w.home.CA, Store: w.store, Etcd: w.store.Client,
 		Beat: func(string) {}, Log: slog.New(slog.DiscardHandler), Authority: w.authority,
+		Storage: func(ctx context.Context, database, member string) ([]byte, error) {
+			return kms.Open(ctx, w.store, w.home.SealKey, database, member)
+		},
 	}
 	listener := httptest.NewUnstartedServer(server.Handler())
 	listener.Listener = w.secure(listener.Listener)

@@ -36,6 +36,8 @@ type Server struct {
 	Authority func(ctx context.Context, name string) (*certs.CA, error)
 	// Members is the authority of members.
 	Members func(ctx context.Context) (*certs.CA, error)
+	// Storage opens the key of a member's encrypted directory; without it nobody gets one.
+	Storage func(ctx context.Context, database, member string) ([]byte, error)
 	// Beat is told of each heartbeat; it must not block.
 	Beat func(host string)
 	Log  *slog.Logger

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"howdah/internal/kms"
 	"howdah/internal/member"
 	"howdah/internal/state"
 )
@@ -38,28 +37,11 @@ func (s *Server) storageKey(ctx context.Context, c call, in StorageKeyRequest) (
 		return StorageKeyAnswer{}, err
 	}
 	a := assignment.Value
-	if !a.Encrypted || a.Want != member.Running || a.ID != in.Member {
+	if s.Storage == nil || !a.Encrypted || a.Want != member.Running || a.ID != in.Member {
 		return StorageKeyAnswer{}, fmt.Errorf("%w: the member %s has no key, or is not to run", errForbidden, in.Member)
 	}
-	key, err := s.openStorage(ctx, a)
+	key, err := s.Storage(ctx, a.Scope, a.ID)
 	return StorageKeyAnswer{Key: key}, err
-}
-
-func (s *Server) openStorage(ctx context.Context, a member.Assignment) ([]byte, error) {
-	storage, err := state.Get[kms.Storage](ctx, s.Store, state.StorageKey(a.Scope))
-	if err != nil {
-		return nil, err
-	}
-	k := storage.Value
-	key, err := state.Get[kms.Key](ctx, s.Store, state.KMSKey(k.Account, k.Region, k.Key))
-	if err != nil {
-		return nil, err
-	}
-	seal, err := s.Home.SealKey()
-	if err != nil {
-		return nil, err
-	}
-	return k.ForMember(seal, key.Value, a.ID)
 }
 
 // StorageKey gets the key of one of the caller's members.

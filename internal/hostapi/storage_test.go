@@ -2,6 +2,7 @@ package hostapi
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -39,6 +40,9 @@ func TestStorageKeysAreForTheHostOfTheMember(t *testing.T) {
 	}
 	if _, err := w.Store.Commit(t.Context(), ops...); err != nil {
 		t.Fatal(err)
+	}
+	w.server.Storage = func(ctx context.Context, database, member string) ([]byte, error) {
+		return kms.Open(ctx, w.Store, w.Home.SealKey, database, member)
 	}
 	owner := w.client(t, w.Issue(t, "agent:db1"))
 	got, err := owner.StorageKey(t.Context(), "d1.m1")

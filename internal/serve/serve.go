@@ -28,6 +28,7 @@ import (
 	"howdah/internal/home"
 	"howdah/internal/hostapi"
 	"howdah/internal/judge"
+	"howdah/internal/kms"
 	"howdah/internal/notify"
 	"howdah/internal/plan"
 	"howdah/internal/reconcile"
@@ -129,6 +130,9 @@ func Run(ctx context.Context, cfg Config) error {
 		Login: api.Login,
 		Authority: func(ctx context.Context, name string) (*certs.CA, error) {
 			return authority.Get(ctx, store, ca, cfg.Home.SealKey, name)
+		},
+		Storage: func(ctx context.Context, database, member string) ([]byte, error) {
+			return kms.Open(ctx, store, cfg.Home.SealKey, database, member)
 		},
 		Members: func(context.Context) (*certs.CA, error) { return members, nil },
 	}
