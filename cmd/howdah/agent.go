@@ -139,6 +139,9 @@ func agentPlace(dir string, f *agentFlags) (string, joinOptions, error) {
 	if err != nil {
 		return "", o, err
 	}
+	if err := checkMounted(h); err != nil {
+		return "", o, err
+	}
 	o.dir = h.HostDir(f.zone)
 	if f.address == "" {
 		f.address = h.Address(1, 1+slices.Index(zones, f.zone))

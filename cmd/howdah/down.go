@@ -88,8 +88,11 @@ func down(ctx context.Context, h *home.Home, purge bool) error {
 	if err := errors.Join(errors.Join(errs...), removeEndpoints(ctx, h)); err != nil {
 		return err
 	}
+	if err := unmountStorage(ctx, h); err != nil {
+		return err
+	}
 	if purge {
-		if err := errors.Join(agent.RemoveCuts(ctx, h.ID), h.Purge()); err != nil {
+		if err := errors.Join(agent.RemoveCuts(ctx, h.ID), removeStorage(h), h.Purge()); err != nil {
 			return fmt.Errorf("purge: %w", err)
 		}
 		return nil

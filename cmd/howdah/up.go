@@ -37,6 +37,7 @@ func newUp(o *options) *cobra.Command {
 	var relay relayFlags
 	var public publicFlag
 	var backups backupFlags
+	var storage string
 	cmd := &cobra.Command{
 		Use: "up", Short: "Run a whole Howdah on this machine: control plane, edge and three zones", Args: args(cobra.NoArgs),
 		Long: "Runs one control plane, one edge and three agents that stand for the zones a, b and c, and starts again " +
@@ -58,7 +59,15 @@ func newUp(o *options) *cobra.Command {
 			if _, err := backups.schedule(); err != nil {
 				return err
 			}
+			disk, err := parseStorage(storage)
+			if err != nil {
+				return err
+			}
+			opts.Storage = disk.file
 			if err := checkUp(o.home, opts); err != nil {
+				return err
+			}
+			if err := disk.make(cmd.Context(), o); err != nil {
 				return err
 			}
 			h, err := home.Ensure(o.home, opts)
@@ -79,6 +88,7 @@ func newUp(o *options) *cobra.Command {
 	flags.StringVar(&listen, "listen", "", "address of the API, as IP:PORT (default: port 7443 on an address of the home's own)")
 	flags.StringVar(&region, "region", "", "region of a new home (default "+home.DefaultRegion+")")
 	flags.BoolVar(&detach, "detach", false, "go on in the background, and return when the API answers")
+	flags.StringVar(&storage, "storage", "", "as root, keep a new home's databases in a file system of their own, as FILE:SIZE (disk.img:20G), where they can be encrypted")
 	flags.BoolVar(&disposable, "disposable", false, "a new home may be wiped by `howdah admin wipe`: for test rigs")
 	credential.add(cmd)
 	relay.add(cmd)
@@ -114,6 +124,9 @@ func up(ctx context.Context, o *options, h *home.Home, serveArgs []string) error
 		return err
 	}
 	defer release()
+	if err := mountStorage(ctx, h); err != nil {
+		return err
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find own program: %w", err)

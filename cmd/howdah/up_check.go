@@ -50,6 +50,8 @@ func checkExisting(h *home.Home, o home.Options) error {
 		return fmt.Errorf("the home %s was made without --disposable and stays so: use another --home", h.Dir)
 	case o.Region != "" && o.Region != h.Region:
 		return fmt.Errorf("the home %s is in the region %s and stays there: use another --home", h.Dir, h.Region)
+	case o.Storage != "" && o.Storage != h.Storage:
+		return fmt.Errorf("the home %s was made with its databases %s, and they stay there: use another --home", h.Dir, placeOf(h))
 	case o.Listen != "" && o.Listen != h.Listen && h.Holder("up") != 0:
 		return fmt.Errorf("the home %s is up already, and listens on %s: stop it with howdah down first", h.Dir, h.Listen)
 	case o.SMTP != nil && h.Holder("up") != 0 && !sameRelay(o.SMTP, h.SMTP):

@@ -48,6 +48,9 @@ type Config struct {
 	Disposable bool      `json:"disposable"`
 	DataRoot   string    `json:"data_root"` // where database files live; usually inside the home
 	Created    time.Time `json:"created"`
+	// Storage is the file with the file system that is mounted at DataRoot; "": DataRoot is on
+	// the disk that it lies on.
+	Storage string `json:"storage,omitempty"`
 	// PublicPool is the range, as CIDR, that publicly accessible endpoints get their
 	// addresses from; "": there is none.
 	PublicPool string `json:"public_pool,omitempty"`
@@ -78,6 +81,7 @@ type Options struct {
 	Credential *Credential // generated when nil
 	SMTP       *SMTP       // one with no relay takes the home's away
 	PublicPool *string     // nil: as the home has it; "" takes it away
+	Storage    string      // absolute path of a file with a file system: see package imagefs
 }
 
 // DefaultDir is the home of a user who names none: $HOWDAH_HOME, or
@@ -193,7 +197,7 @@ func create(dir string, options Options) (*Home, error) {
 	h := &Home{Dir: dir, Config: Config{
 		ID: id, Network: network, Region: options.Region, Listen: options.Listen,
 		Disposable: options.Disposable, DataRoot: dataRoot(dir, id), Created: time.Now().UTC(),
-		SMTP: options.SMTP.orNone(),
+		SMTP: options.SMTP.orNone(), Storage: options.Storage,
 	}}
 	if options.PublicPool != nil {
 		h.PublicPool = *options.PublicPool

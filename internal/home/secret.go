@@ -208,7 +208,7 @@ func Copy(dir string, config Config, join Join, credentials []Credential, ca *ce
 	if err != nil {
 		return nil, fmt.Errorf("make home: %w", err)
 	}
-	config.DataRoot = dataRoot(dir, config.ID)
+	config.DataRoot, config.Storage = dataRoot(dir, config.ID), ""
 	h := &Home{Dir: dir, Config: config}
 	for _, d := range []string{dir, h.path("pki"), h.path("log"), h.path("run")} {
 		if err := os.MkdirAll(d, 0o711); err != nil {

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	"howdah/cmd/howdah/screen"
+	"howdah/internal/home"
+	"howdah/internal/imagefs"
+)
+
+// storage is the file system in a file that a home's databases are to lie in; the zero value
+// is none.
+type storage struct {
+	file string
+	size int64
+}
+
+// leastStorage is room for a few small databases.
+const leastStorage = 1 << 30
+
+var storageForm = regexp.MustCompile(`^(.+):([0-9]{1,6})([MGT])$`)
+
+var unitBytes = map[string]int64{"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+// parseStorage reads --storage.
+func parseStorage(text string) (storage, error) {
+	if text == "" {
+		return storage{}, nil
+	}
+	parts := storageForm.FindStringSubmatch(text)
+	if parts == nil {
+		return storage{}, fmt.Errorf("--storage: %q is not FILE:SIZE, such as disk.img:20G: %w", text, errUsage)
+	}
+	number, err := strconv.ParseInt(parts[2], 10, 64)
+	if err != nil || number*unitBytes[parts[3]] < leastStorage {
+		return storage{}, fmt.Errorf("--storage: a file system has 1G at least: %w", errUsage)
+	}
+	if os.Geteuid() != 0 {
+		return storage{}, fmt.Errorf("--storage: only root mounts file systems: %w", errUsage)
+	}
+	file, err := filepath.Abs(parts[1])
+	return storage{file, number * unitBytes[parts[3]]}, err
+}
+
+// make makes the file for a home that is not there yet.
+func (s storage) make(ctx context.Context, o *options) error {
+	if s.file == "" {
+		return nil
+	}
+	if _, err := home.Open(o.home); !errors.Is(err, home.ErrNone) {
+		return nil // it has one: see checkUp
+	}
+	if err := imagefs.Make(ctx, s.file, s.size); err != nil {
+		return err
+	}
+	o.say("Made a file system of %s in %s. The file takes room as it is written to.", screen.Bytes(s.size), s.file)
+	return nil
+}
+
+// placeOf says where a home's databases lie.
+func placeOf(h *home.Home) string {
+	if h.Storage == "" {
+		return "in " + h.DataRoot
+	}
+	return "in the file " + h.Storage
+}
+
+// mountStorage has the file system of a home's databases be there before anything looks for
+// them.
+func mountStorage(ctx context.Context, h *home.Home) error {
+	if h.Storage == "" {
+		return nil
+	}
+	return imagefs.Mount(ctx, h.Storage, h.DataRoot)
+}
+
+// checkMounted: a host that found an empty directory would take its members for gone.
+func checkMounted(h *home.Home) error {
+	if h.Storage == "" {
+		return nil
+	}
+	own, _, err := imagefs.Mounted(h.Storage, h.DataRoot)
+	if err == nil && !own {
+		err = fmt.Errorf("the databases of this home are in %s, which is not mounted at %s: howdah up mounts it", h.Storage, h.DataRoot)
+	}
+	return err
+}
+
+func unmountStorage(ctx context.Context, h *home.Home) error {
+	if h.Storage == "" {
+		return nil
+	}
+	return imagefs.Unmount(ctx, h.Storage, h.DataRoot)
+}
+
+// removeStorage deletes the file, with all databases in it.
+func removeStorage(h *home.Home) error {
+	if h.Storage == "" {
+		return nil
+	}
+	if err := os.Remove(h.Storage); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
