@@ -169,7 +169,7 @@ func TestTheLifeOfAnEncryptedDatabase(t *testing.T) {
 	testkit.Eventually(t, time.Minute, func() error {
 		left, err := os.ReadDir(filepath.Join(w.Dir, trashDir))
 		if err != nil || len(left) > 0 || w.hasKey(id) {
-			return fmt.Errorf("left: %v, %v; its key is in the kernel: %v", left, err, w.hasKey(id))
+			return errors.Join(fmt.Errorf("left: %v; its key is in the kernel: %v", left, w.hasKey(id)), err)
 		}
 		return nil
 	})
@@ -187,7 +187,7 @@ func TestAHostThatCannotEncrypt(t *testing.T) {
 	testkit.Eventually(t, soon, func() error {
 		h, err := state.Get[member.Host](w.Context(), w.store, state.Host(hostName))
 		if err != nil || h.Value.Encrypts != member.NotEncrypted || !strings.Contains(h.Value.WhyPlain, "has no fscrypt") {
-			return fmt.Errorf("%+v, %v", h.Value, err)
+			return errors.Join(fmt.Errorf("the host is %+v", h.Value), err)
 		}
 		return nil
 	})

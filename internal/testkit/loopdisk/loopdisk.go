@@ -2,6 +2,7 @@
 package loopdisk
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,12 +49,12 @@ func (d Disk) Mount(t testing.TB) {
 // uses it still then loses it.
 func (d Disk) Unmount() {
 	for end := time.Now().Add(patience.For(5 * time.Second)); d.mounted() && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if exec.Command("umount", d.Dir).Run() == nil {
+		if exec.CommandContext(context.Background(), "umount", d.Dir).Run() == nil {
 			return
 		}
 	}
 	if d.mounted() {
-		_ = exec.Command("umount", "-l", d.Dir).Run()
+		_ = exec.CommandContext(context.Background(), "umount", "-l", d.Dir).Run()
 	}
 }
 
@@ -64,7 +65,7 @@ func (d Disk) mounted() bool {
 
 func run(t testing.TB, name string, args ...string) {
 	t.Helper()
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(context.Background(), name, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %q: %v: %s", name, args, err, out)
 	}
 }
