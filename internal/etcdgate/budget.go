@@ -1,6 +1,7 @@
 package etcdgate
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -18,6 +19,11 @@ const (
 	// mostUnderWay and requestsEach, a second, are for all members of a database together.
 	mostUnderWay = 200
 	requestsEach = 400
+	// answersEach, a second, and answersAtOnce are bytes of answers. etcd has all answers that
+	// are under way in memory: mostReading is how many requests that read it may have.
+	answersEach   = 8 << 20
+	answersAtOnce = 32 << 20
+	mostReading   = 8
 	// warnEvery is how often at most a refusal is written to the log: that is on a disk.
 	warnEvery = 10 * time.Second
 	// overhead is what any change costs beside its text, and leaseCost what a lease does,
@@ -34,8 +40,9 @@ type budget struct {
 }
 
 type account struct {
-	bytes, requests, warnings *rate.Limiter
-	underWay                  int
+	bytes, requests, warnings, answers *rate.Limiter
+	underWay                           int
+	reading                            chan struct{}
 }
 
 // of is called with the lock held. Certificates name scopes, so that there are few.
@@ -48,6 +55,8 @@ func (b *budget) of(scope string) *account {
 			bytes:    rate.NewLimiter(bytesEach, bytesAtOnce),
 			requests: rate.NewLimiter(requestsEach, 2*requestsEach),
 			warnings: rate.NewLimiter(rate.Every(warnEvery), 5),
+			answers:  rate.NewLimiter(answersEach, answersAtOnce),
+			reading:  make(chan struct{}, mostReading),
 		}
 	}
 	return b.scopes[scope]
@@ -67,6 +76,27 @@ func (b *budget) enter(scope string) (leave func(), ok bool) {
 		defer b.mu.Unlock()
 		a.underWay--
 	}, true
+}
+
+// read begins a request that reads, when there is room for it. It ends with done, which is
+// told how long the answer was: that is paid for afterwards.
+func (b *budget) read(ctx context.Context, scope string) (done func(size int), err error) {
+	b.mu.Lock()
+	a := b.of(scope)
+	b.mu.Unlock()
+	select {
+	case a.reading <- struct{}{}:
+	case <-ctx.Done():
+		return nil, errBudget
+	}
+	if a.answers.Tokens() < 0 {
+		<-a.reading
+		return nil, errBudget
+	}
+	return func(size int) {
+		a.answers.ReserveN(time.Now(), min(size, answersAtOnce))
+		<-a.reading
+	}, nil
 }
 
 // spend takes what a change of this size costs, if it is there.

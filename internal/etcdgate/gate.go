@@ -16,6 +16,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -75,6 +76,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	leave, ok := g.budget.enter(own.scope)
 	if !ok {
+		w.Header().Set("Connection", "close") // what waits on a connection takes memory too
 		refuse(w, http.StatusTooManyRequests, exhausted, "etcdserver: too many requests")
 		return
 	}
@@ -82,6 +84,8 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.WithValue(r.Context(), caller{}, own))
 	switch {
 	case r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc"):
+		// The server of gRPC reads on while it answers, and keeps all that it read.
+		r.Body = http.MaxBytesReader(w, r.Body, mostBody)
 		g.grpc.ServeHTTP(w, r)
 	case r.Method == http.MethodGet && r.URL.Path == "/version":
 		g.forward(w, r, "/version", nil)
@@ -112,6 +116,8 @@ func (g *Gate) serveJSON(w http.ResponseWriter, r *http.Request, own rights) {
 		expired(w, request)
 	case errors.Is(err, errLease):
 		refuse(w, http.StatusNotFound, notFound, "etcdserver: requested lease not found")
+	case errors.Is(err, errUnknown):
+		refuse(w, http.StatusServiceUnavailable, unavailable, "etcd does not answer")
 	case errors.Is(err, errBudget):
 		refuse(w, http.StatusTooManyRequests, exhausted, "etcdserver: too many requests")
 	case err != nil:
@@ -164,7 +170,10 @@ var calls = map[string]func(g *Gate, ctx context.Context, text []byte, own right
 			return nil, errBudget
 		}
 		var q grantRequest
-		return &q, decode(text, &q)
+		if err := decode(text, &q); err != nil {
+			return nil, err
+		}
+		return q.bounded()
 	},
 	"/lease/keepalive": func(g *Gate, ctx context.Context, text []byte, own rights) (any, error) {
 		var q keepAliveRequest
@@ -191,9 +200,24 @@ func checked[T any](needs func(T) ([]need, error)) func(*Gate, context.Context, 
 	}
 }
 
+// What one request may need: package gate looks at four ranges and eight keys at once. etcd
+// puts the answer together in memory, each key as often as it is asked for.
+const (
+	mostNeeds  = 64
+	mostRanges = 8
+)
+
 // may checks what a request of this size needs.
 func (g *Gate) may(ctx context.Context, own rights, all []need, size int) error {
-	changes := false
+	changes, ranges := false, 0
+	for _, n := range all {
+		if len(n.RangeEnd) > 0 {
+			ranges++
+		}
+	}
+	if len(all) > mostNeeds || ranges > mostRanges {
+		return fmt.Errorf("%w: too much at once", errForm)
+	}
 	for _, n := range all {
 		if err := own.may(n); err != nil {
 			return err
@@ -219,6 +243,18 @@ func (g *Gate) forward(w http.ResponseWriter, r *http.Request, path string, requ
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, callTimeout)
 		defer cancel()
+	}
+	size := 0
+	if path == "/v3/kv/range" || path == "/v3/kv/txn" {
+		own, _ := ctx.Value(caller{}).(rights)
+		done, err := g.budget.read(ctx, own.scope)
+		if err != nil {
+			refuse(w, http.StatusTooManyRequests, exhausted, "etcdserver: too many requests")
+			return
+		}
+		defer func() { done(size) }()
+		// Who does not read keeps nobody else from it.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(callTimeout))
 	}
 	var body io.Reader
 	if request != nil {
@@ -248,24 +284,26 @@ func (g *Gate) forward(w http.ResponseWriter, r *http.Request, path string, requ
 		own, _ := r.Context().Value(caller{}).(rights)
 		g.grant(w, answer.Body, own.scope)
 	default:
-		pass(w, answer)
+		size = pass(w, answer)
 	}
 }
 
-func pass(w http.ResponseWriter, answer *http.Response) {
+// pass answers how many bytes came.
+func pass(w http.ResponseWriter, answer *http.Response) (size int) {
 	w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
 	w.WriteHeader(answer.StatusCode)
 	flusher := http.NewResponseController(w)
 	part := make([]byte, 32<<10)
 	for {
 		n, err := answer.Body.Read(part)
+		size += n
 		if n > 0 {
 			if _, failed := w.Write(part[:n]); failed != nil || flusher.Flush() != nil {
-				return
+				return size
 			}
 		}
 		if err != nil {
-			return
+			return size
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"howdah/internal/etcd"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"
@@ -24,6 +26,8 @@ type world struct {
 	*testing.T
 	home  *hometest.Home
 	gates []*httptest.Server
+	// clients are those that the gates ask etcd with.
+	clients []*clientv3.Client
 }
 
 const callerHeader = "X-Member"
@@ -42,6 +46,7 @@ func newWorld(t *testing.T) *world {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { client.Close() })
+		w.clients = append(w.clients, client)
 		gate := New(Config{
 			Etcd: w.home.Etcd[0], HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: tls, ForceAttemptHTTP2: true}},
 			Member: func(r *http.Request) string { return r.Header.Get(callerHeader) },

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -23,7 +24,7 @@ func (s *kvServer) Range(ctx context.Context, q *pb.RangeRequest) (*pb.RangeResp
 	if err := s.gate.check(ctx, []need{{keys: keys{q.Key, q.RangeEnd}}}, proto.Size(q)); err != nil {
 		return nil, err
 	}
-	return s.etcd.Range(ctx, q)
+	return reading(ctx, s.gate, q, s.etcd.Range)
 }
 
 // Txn reads and writes the member's keys.
@@ -35,7 +36,21 @@ func (s *kvServer) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, 
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	return s.etcd.Txn(ctx, q)
+	return reading(ctx, s.gate, q, s.etcd.Txn)
+}
+
+// reading passes a checked request on when there is room for its answer.
+func reading[Q any, A proto.Message](ctx context.Context, g *Gate, q Q, pass func(context.Context, Q, ...grpc.CallOption) (A, error)) (answer A, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	own, _ := ctx.Value(caller{}).(rights)
+	done, err := g.budget.read(ctx, own.scope)
+	if err != nil {
+		return answer, asStatus(err)
+	}
+	answer, err = pass(ctx, q)
+	done(proto.Size(answer))
+	return answer, err
 }
 
 // watchServer answers a watch of the member's keys.
@@ -75,16 +90,23 @@ func (s *watchServer) Watch(down pb.Watch_WatchServer) error {
 	}
 }
 
-// mostWatches is how many watches one stream may have: a gate has one at a time.
-const mostWatches = 16
+// mostWatches is how many watches one stream may have, and mostAsked how many requests of
+// any kind: a gate has one watch at a time, which it begins and ends.
+const (
+	mostWatches = 16
+	mostAsked   = 64
+)
 
 // ask passes requests on. It ends with nil where the caller has no more.
 func (s *watchServer) ask(down pb.Watch_WatchServer, up pb.Watch_WatchClient) error {
 	created := 0
-	for {
+	for asked := 0; ; asked++ {
 		q, err := down.Recv()
 		if err != nil {
 			return nil //nolint:nilerr // the caller has hung up
+		}
+		if asked >= mostAsked {
+			return asStatus(errBudget)
 		}
 		if create := q.GetCreateRequest(); create != nil {
 			if created++; created > mostWatches {
@@ -121,6 +143,8 @@ func asStatus(err error) error {
 		return status.Error(codes.PermissionDenied, "etcdserver: permission denied")
 	case errors.Is(err, errLease):
 		return status.Error(codes.NotFound, "etcdserver: requested lease not found")
+	case errors.Is(err, errUnknown):
+		return status.Error(codes.Unavailable, "etcd does not answer")
 	case errors.Is(err, errBudget):
 		return status.Error(codes.ResourceExhausted, "etcdserver: too many requests")
 	case errors.Is(err, errForm):

@@ -6,11 +6,29 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-var errLease = errors.New("the lease is not there, or another database's")
+var (
+	errLease = errors.New("the lease is not there, or another database's")
+	// errUnknown: a member that took it for the end of its lease would give that up.
+	errUnknown = errors.New("etcd does not say whose the lease is")
+)
+
+// mostTTL bounds for how many seconds etcd keeps a lease that nobody keeps alive. Patroni
+// asks for less.
+const mostTTL = 600
+
+// bounded is the request with a time to live that is no longer than may be.
+func (q grantRequest) bounded() (grantRequest, error) {
+	n, err := strconv.ParseInt(string(q.TTL), 10, 64)
+	if err != nil {
+		return q, fmt.Errorf("%w: time to live %s", errForm, q.TTL)
+	}
+	return grantRequest{number(strconv.FormatInt(min(n, mostTTL), 10))}, nil
+}
 
 // grants are the leases that were granted here, by whose they are. It is only memory: of
 // what it does not know, the keys are asked for.
@@ -38,6 +56,9 @@ func (g *grants) of(id clientv3.LeaseID) (string, bool) {
 	return of, known
 }
 
+// leaseTimeout is shorter than Patroni waits: it asks another gate then.
+const leaseTimeout = time.Second
+
 // mayUse: a lease is the database's own. One that was granted elsewhere is, if it has keys,
 // and all of them are; without any nobody can say, and Patroni asks for another one.
 func (g *Gate) mayUse(ctx context.Context, id number, r rights) error {
@@ -51,9 +72,14 @@ func (g *Gate) mayUse(ctx context.Context, id number, r rights) error {
 		}
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
 	answer, err := g.Client.TimeToLive(ctx, clientv3.LeaseID(n), clientv3.WithAttachedKeys())
-	if err != nil || answer.TTL <= 0 || len(answer.Keys) == 0 {
-		return errors.Join(errLease, err)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnknown, err)
+	}
+	if answer.TTL <= 0 || len(answer.Keys) == 0 {
+		return errLease
 	}
 	for _, key := range answer.Keys {
 		if !r.own().holds(keys{Key: key}) {

@@ -71,8 +71,9 @@ func (cfg Config) serveGate(ctx context.Context, identity *certs.Identity, membe
 	room := stranger.New(stranger.Default)
 	srv := &http.Server{
 		Handler: room.Handler(gate), MaxHeaderBytes: stranger.MaxHeader, TLSConfig: config,
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return room.Context(ctx, accepted(c)) },
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return room.Context(ctx, accepted(c)) },
+		// Patroni asks each second: who asks less often may connect anew, and holds nothing.
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 20 * time.Second,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // members ask another one
