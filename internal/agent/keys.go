@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -56,8 +57,17 @@ func (r *runner) rekey(ctx context.Context) bool {
 	if r.ownKey == r.want.OwnKey() || !quiet || !r.hearsReload() {
 		return false
 	}
-	if r.writable(ctx) != nil || r.prepareKeys(ctx) != nil {
+	if time.Since(r.rekeyTried) < rekeyPause || r.writable(ctx) != nil {
 		return false // the next Patroni could not take over
+	}
+	err := r.prepareKeys(ctx)
+	if errors.Is(err, errNoGates) {
+		return false // they will be heard of soon
+	}
+	r.rekeyTried = time.Now()
+	if err != nil {
+		r.log.Warn("the member keeps the key that it has: look whether its host reaches port 2378 of the control planes", "error", err)
+		return false
 	}
 	r.log.Info("starting Patroni again with another key", "own", r.want.OwnKey())
 	if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
@@ -68,6 +78,13 @@ func (r *runner) rekey(ctx context.Context) bool {
 	return true
 }
 
+const (
+	// gateWithin bounds how long gates are waited for, and rekeyPause is how long a member
+	// goes on as it is where none answers.
+	gateWithin = time.Second
+	rekeyPause = 10 * time.Second
+)
+
 // rekeyGrace is how long the next Patroni may take to be started: until then nobody takes
 // the end of the one before for its death, and has a standby take over.
 const rekeyGrace = 3 * time.Second
@@ -77,7 +94,54 @@ func (r *runner) prepareKeys(ctx context.Context) error {
 	if r.want.OwnKey() && len(r.agent.control.gateHosts()) == 0 {
 		return errNoGates
 	}
-	return r.ensureOwn(ctx)
+	if err := r.ensureOwn(ctx); err != nil || !r.want.OwnKey() {
+		return err
+	}
+	pair, err := r.agent.memberPair(r.id, patroni.OwnDir)
+	if err != nil {
+		return err
+	}
+	pair.CAPEM = r.agent.Identity.Pair().CAPEM
+	return reachGate(ctx, pair, r.agent.control.gateHosts())
+}
+
+// reachGate answers nil if one of the gates answers who shows this pair. A port that is new
+// may be closed on the way to it, and a primary without etcd steps down.
+func reachGate(ctx context.Context, pair certs.Pair, hosts []string) error {
+	config, err := pair.ClientTLS()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, gateWithin)
+	defer cancel()
+	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
+	answers := make(chan error, len(hosts))
+	for _, host := range hosts {
+		go func() { answers <- askGate(ctx, transport, host) }()
+	}
+	last := errNoGates
+	for range hosts {
+		if last = <-answers; last == nil {
+			return nil
+		}
+	}
+	return last
+}
+
+func askGate(ctx context.Context, transport http.RoundTripper, host string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+"/version", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		return fmt.Errorf("reach the gate before etcd: %w", err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the gate before etcd at %s answers %s", host, answer.Status)
+	}
+	return nil
 }
 
 // etcdHosts are where Patroni reaches etcd: at its gates with a key of the member's own, at

@@ -61,6 +61,7 @@ type runner struct {
 	named      string    // what the running Patroni calls itself
 	ownKey     bool      // it shows the member's own key
 	rekeyed    time.Time // the one before was ended for showing another key at
+	rekeyTried time.Time // when that was tried last
 	crashing   bool      // it ends again and again
 	reloads    backoff
 	idleSince  time.Time // Patroni runs without PostgreSQL since
