@@ -103,7 +103,8 @@ func (l *Log) Write(r Record) {
 		l.minute, l.heard, l.written = minute, map[string]int{}, map[string]int{}
 	}
 	class := classOf(r)
-	if r.User == "" && l.tooMany(r) || r.User != "" && class != Changed && l.tooMuch(class, r, size(r)) {
+	bounded := class == Looked || class == Refused
+	if r.User == "" && l.tooMany(r) || r.User != "" && bounded && l.tooMuch(class, r, size(r)) {
 		l.unrecorded++
 		return
 	}

@@ -16,9 +16,12 @@ const (
 	Changed Class = "audit.jsonl"
 	Looked  Class = "audit-looked.jsonl"
 	Refused Class = "audit-refused.jsonl"
+	// Opened: who read a secret. It is apart from both: no number of looks may hide it, and
+	// whoever reads one all the time pushes out nothing that was changed.
+	Opened Class = "audit-opened.jsonl"
 )
 
-var classes = []Class{Changed, Looked, Refused}
+var classes = []Class{Changed, Looked, Refused, Opened}
 
 // readers are the beginnings of the names of actions that change nothing, and readVerbs
 // those of the home that do not; a login to a database changes nothing of the home's.
@@ -31,6 +34,8 @@ func classOf(r Record) Class {
 	switch {
 	case r.Status >= http.StatusBadRequest || r.Code != "":
 		return Refused
+	case r.Service == "secretsmanager" && r.Action == "GetSecretValue":
+		return Opened
 	case r.Service == "howdah" && slices.Contains(readVerbs, r.Action), r.Service == "rds-db",
 		slices.ContainsFunc(readers, func(p string) bool { return strings.HasPrefix(r.Action, p) }):
 		return Looked

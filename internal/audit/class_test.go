@@ -36,6 +36,9 @@ func TestClasses(t *testing.T) {
 		{Record{Service: "howdah", Action: "status", Status: 200}, Looked},
 		{Record{Service: "howdah", Action: "key-create", Status: 200}, Changed},
 		{Record{Code: "SignatureDoesNotMatch", Status: 403}, Refused},
+		{Record{Service: "secretsmanager", Action: "GetSecretValue", Status: 200}, Opened},
+		{Record{Service: "secretsmanager", Action: "GetSecretValue", Status: 400, Code: "AccessDeniedException"}, Refused},
+		{Record{Service: "secretsmanager", Action: "DescribeSecret", Status: 200}, Looked},
 	} {
 		if got := classOf(test.record); got != test.want {
 			t.Errorf("%+v: %s, want %s", test.record, got, test.want)
@@ -192,5 +195,44 @@ func TestLogOfAnEarlierRelease(t *testing.T) {
 	l.Write(call(1))
 	if got := ids(t, l.dir, time.Time{}); got != "old 1 2" {
 		t.Error(got)
+	}
+}
+
+// TestNobodyReadsASecretUnseen: whoever has looked at so much that looks are not recorded any
+// more still cannot read a secret without a record, and reading all the time pushes out no
+// record of a change.
+func TestNobodyReadsASecretUnseen(t *testing.T) {
+	l := open(t)
+	for _, f := range l.files {
+		f.max, f.keepBytes = 64<<10, 256<<10
+	}
+	call := func(id, service, action string) Record {
+		return Record{
+			Time: noon, RequestID: id, User: "arn:aws:iam::1:root", Account: "1", Service: service, Action: action, Status: 200,
+			Parameters: map[string]string{"SecretId": "rds!db-1"},
+		}
+	}
+	l.Write(call("changed", "rds", "DeleteDBInstance"))
+	for range 2 * share / size(call("", "rds", "DescribeDBInstances")) {
+		l.Write(call("look", "rds", "DescribeDBInstances"))
+	}
+	l.Write(call("read", "secretsmanager", "GetSecretValue"))
+	seen := map[string]Record{}
+	err := Read(l.dir, time.Time{}, func(r Record) error {
+		seen[r.RequestID] = r
+		return nil
+	})
+	if err != nil || seen["read"].Parameters["SecretId"] != "rds!db-1" || seen["read"].Unrecorded == 0 {
+		t.Errorf("the read secret is recorded as %+v, %v", seen["read"], err)
+	}
+	for range 2000 {
+		l.Write(call("again", "secretsmanager", "GetSecretValue"))
+	}
+	err = Read(l.dir, time.Time{}, func(r Record) error {
+		seen[r.RequestID+" later"] = r
+		return nil
+	})
+	if err != nil || seen["changed later"].Action == "" || seen["again later"].Action == "" {
+		t.Errorf("pushed out: %v, %v", seen, err)
 	}
 }

@@ -104,7 +104,9 @@ func (s *Server) answerJSON(r *http.Request, id string, service *jsonService, re
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
-	answer, err := do(ctx, s, s.call(r, identity, who, action, id), body)
+	c := s.call(r, identity, who, action, id)
+	c.record = record // actions note in it what they were asked for
+	answer, err := do(ctx, s, c, body)
 	if err != nil {
 		return nil, err
 	}
