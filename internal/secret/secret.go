@@ -44,6 +44,10 @@ type Secret struct {
 	Rotated time.Time `json:"rotated,omitzero"`
 	Days    int       `json:"days"`
 
+	// Known: the database has had the first password. All others are pending until it has
+	// taken them.
+	Known bool `json:"known,omitempty"`
+
 	Current  Version  `json:"current"`
 	Previous *Version `json:"previous,omitempty"`
 	Pending  *Version `json:"pending,omitempty"`
@@ -59,13 +63,22 @@ const (
 // Statuses of a secret, as RDS shows them.
 const (
 	Creating = "creating" // the database has not taken its first password yet
-	Active   = "active"   // what it has works
+	Active   = "active"   // the current password is that of the database
 	Rotating = "rotating"
-	Impaired = "impaired" // a password was not taken for long
+	Impaired = "impaired" // a password was not taken for long, or none goes with the verifier
 )
 
 // impairedAfter is for how long a database may take none.
 const impairedAfter = 15 * time.Minute
+
+// minToken and maxToken are how long the name of a version is that its maker chose.
+const (
+	minToken = 32
+	maxToken = 64
+)
+
+// GoodToken reports whether a version may be called so.
+func GoodToken(token string) bool { return len(token) >= minToken && len(token) <= maxToken }
 
 // New makes the secret of a database's master user, with its first password, which goes with
 // a serial.
@@ -78,33 +91,49 @@ func New(scope spec.Scope, database string, cluster bool, user string, serial in
 		Scope: scope, Database: database, Cluster: cluster, User: user, Created: now, Days: Days,
 		Name: "rds!" + kind + "-" + newID(), Suffix: text(6, letters),
 	}
-	s.Current, password = sealer.version(s, serial, now)
+	s.Current, password = sealer.version(s, newID(), serial, now)
 	return s, password
 }
 
 // ARN names the secret.
-func (s Secret) ARN() string {
-	return "arn:aws:secretsmanager:" + s.Region + ":" + s.Account + ":secret:" + s.Name + "-" + s.Suffix
+func (s Secret) ARN() string { return s.Prefix() + "-" + s.Suffix }
+
+// Prefix is what the ARN begins with, up to the name.
+func (s Secret) Prefix() string {
+	return "arn:aws:secretsmanager:" + s.Region + ":" + s.Account + ":secret:" + s.Name
 }
 
 // Rotate gives the secret another password, which goes with a serial: it is pending until
-// the database has taken it.
-func (s Secret) Rotate(serial int64, now time.Time, sealer *Sealer) (next Secret, password string) {
+// the database has taken it. token is what its version is called; "": it is given a name.
+func (s Secret) Rotate(serial int64, token string, now time.Time, sealer *Sealer) (next Secret, password string) {
 	next = s
+	if token == "" {
+		token = newID()
+	}
 	var v Version
-	v, password = sealer.version(s, serial, now)
+	v, password = sealer.version(s, token, serial, now)
 	next.Pending = &v
 	return next, password
 }
 
-// Taken is the secret as it is once the database has taken the verifier of a serial: what was
-// pending may be current.
+// Made is the version that a call with this token made, while it is pending or current.
+func (s Secret) Made(token string) bool {
+	return token != "" && (s.Current.ID == token || s.Pending != nil && s.Pending.ID == token)
+}
+
+// Taken is the secret as it is once the database has the verifier of a serial: what was
+// pending may be current. A later verifier than that is of another password, which nobody
+// knows.
 func (s Secret) Taken(serial int64, now time.Time) Secret {
-	if s.Pending == nil || serial < s.Pending.Serial {
+	if s.Pending == nil {
+		s.Known = s.Known || serial == s.Current.Serial
+		return s
+	}
+	if serial != s.Pending.Serial {
 		return s
 	}
 	before := s.Current
-	s.Previous, s.Current, s.Pending, s.Rotated = &before, *s.Pending, nil, now
+	s.Previous, s.Current, s.Pending, s.Rotated, s.Known = &before, *s.Pending, nil, now, true
 	return s
 }
 
@@ -116,25 +145,37 @@ func (s Secret) Newest() int64 {
 	return s.Current.Serial
 }
 
-// Status is what RDS shows of a secret whose database has taken the verifier of a serial.
-func (s Secret) Status(taken int64, now time.Time) string {
-	awaited := s.Current
-	if s.Pending != nil {
-		awaited = *s.Pending
-	}
+// Standing is what is known of the database's side.
+type Standing struct {
+	// Verifier is the serial of the verifier that the database shall have.
+	Verifier int64
+	// Taken is the serial of the one that it has, as its primary says; 0: nobody says, as
+	// it is stopped or between two primaries.
+	Taken int64
+}
+
+// Overtaken: the database shall have a verifier that goes with none of the passwords: the
+// home was restored from a backup of before the last change.
+func (s Secret) Overtaken(at Standing) bool { return max(at.Verifier, at.Taken) > s.Newest() }
+
+// Status is what RDS shows of a secret. It speaks of the password: that of a database which
+// is stopped works as soon as there is somebody to log in to.
+func (s Secret) Status(at Standing, now time.Time) string {
+	s = s.Taken(at.Taken, now)
 	switch {
-	case taken >= awaited.Serial:
-		return Active
-	case now.Sub(awaited.Created) > impairedAfter && !s.first():
+	case s.Overtaken(at):
+		return Impaired
+	case s.Pending != nil && now.Sub(s.Pending.Created) > impairedAfter:
 		return Impaired
 	case s.Pending != nil:
 		return Rotating
+	case !s.Known:
+		return Creating
+	case at.Taken != 0 && at.Taken < s.Current.Serial:
+		return Rotating // the next primary has not taken it over, and is given it again
 	}
-	return Creating
+	return Active
 }
-
-// first: the database has not had another password.
-func (s Secret) first() bool { return s.Pending == nil && s.Previous == nil }
 
 // Due is when the next password is to be made.
 func (s Secret) Due() time.Time {
@@ -166,9 +207,9 @@ func NewSealer(key []byte) (*Sealer, error) {
 	return &Sealer{aead}, err
 }
 
-func (s *Sealer) version(of Secret, serial int64, now time.Time) (v Version, password string) {
+func (s *Sealer) version(of Secret, id string, serial int64, now time.Time) (v Version, password string) {
 	password = text(passwordLength, alphabet)
-	v = Version{ID: newID(), Created: now, Serial: serial}
+	v = Version{ID: id, Created: now, Serial: serial}
 	v.Sealed = s.aead.Seal(nil, nil, []byte(password), of.bound(v))
 	return v, password
 }

@@ -24,43 +24,70 @@ func made(t *testing.T) (Secret, string) {
 	return New(spec.Scope{Account: "1", Region: "r"}, "db-1", false, "boss", 4, noon, sealer(t))
 }
 
-// A password has been made with a serial, and counts once the database has that.
+// A password has been made with a serial, and counts once the database has that: exactly
+// that, as a later one goes with another password.
 func TestWhatIsCurrent(t *testing.T) {
 	s, first := made(t)
-	if got := s.Status(3, noon); got != Creating {
-		t.Errorf("new: %s", got)
-	}
-	if got := s.Status(4, noon); got != Active {
-		t.Errorf("taken: %s", got)
-	}
-	next, second := s.Rotate(7, noon.Add(time.Hour), sealer(t))
+	hour := noon.Add(time.Hour)
+	next, second := s.Taken(4, noon).Rotate(7, "", hour, sealer(t))
 	for _, tt := range []struct {
 		name    string
-		taken   int64
+		of      Secret
+		at      Standing
 		after   time.Duration
 		status  string
 		current string
 	}{
-		{"not taken yet", 4, time.Minute, Rotating, first},
-		{"another one was taken meanwhile", 6, time.Minute, Rotating, first},
-		{"not for long", 4, time.Hour, Impaired, first},
-		{"taken", 7, time.Minute, Active, second},
-		{"a later one", 9, time.Hour, Active, second},
+		{"new", s, Standing{4, 0}, time.Minute, Creating, first},
+		{"new for long", s, Standing{4, 0}, 9 * time.Hour, Creating, first},
+		{"it has another one yet", s, Standing{4, 3}, time.Minute, Creating, first},
+		{"taken", s, Standing{4, 4}, time.Minute, Active, first},
+		{"known, and nobody says more", s.Taken(4, noon), Standing{4, 0}, 99 * time.Hour, Active, first},
+		{"known, and the next primary lost it", s.Taken(4, noon), Standing{4, 3}, time.Minute, Rotating, first},
+		{"known, and the home was restored", s.Taken(4, noon), Standing{6, 0}, time.Minute, Impaired, first},
+		{"new, and the home was restored", s, Standing{6, 6}, time.Minute, Impaired, first},
+		{"the database says more than the record", s.Taken(4, noon), Standing{4, 6}, time.Minute, Impaired, first},
+		{"not taken yet", next, Standing{7, 4}, time.Minute, Rotating, first},
+		{"nobody says that it was taken", next, Standing{7, 0}, time.Minute, Rotating, first},
+		{"another one was taken meanwhile", next, Standing{7, 6}, time.Minute, Rotating, first},
+		{"not for long", next, Standing{7, 4}, time.Hour, Impaired, first},
+		{"the next taken", next, Standing{7, 7}, time.Minute, Active, second},
+		{"the next taken late", next, Standing{7, 7}, time.Hour, Active, second},
+		{"a later one, of which nobody knows", next, Standing{9, 9}, time.Minute, Impaired, first},
 	} {
-		now := noon.Add(time.Hour + tt.after)
-		if got := next.Status(tt.taken, now); got != tt.status {
+		now := hour.Add(tt.after)
+		if got := tt.of.Status(tt.at, now); got != tt.status {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.status)
 		}
-		as := next.Taken(tt.taken, now)
+		as := tt.of.Taken(tt.at.Taken, now)
 		if got, err := sealer(t).Open(as, as.Versions()[Current]); err != nil || got != tt.current {
 			t.Errorf("%s: current is %q, %v", tt.name, got, err)
 		}
-		if tt.current == second && (as.Pending != nil || as.Previous == nil || as.Rotated != now || as.Due() != now.AddDate(0, 0, Days)) {
+		if tt.current == second && (as.Pending != nil || as.Previous == nil || !as.Known || as.Rotated != now || as.Due() != now.AddDate(0, 0, Days)) {
 			t.Errorf("%s: %+v", tt.name, as)
 		}
 	}
-	if s.Pending != nil || next.Newest() != 7 || s.Newest() != 4 || s.Due() != noon.AddDate(0, 0, Days) {
+	if s.Pending != nil || s.Known || next.Newest() != 7 || s.Newest() != 4 || s.Due() != noon.AddDate(0, 0, Days) {
 		t.Errorf("%+v, %+v", s, next)
+	}
+}
+
+// A version may be called as a call says, so that the same call is known when it comes again.
+func TestTheSameCallAgain(t *testing.T) {
+	s, _ := made(t)
+	token := strings.Repeat("t", minToken)
+	next, _ := s.Rotate(5, token, noon, sealer(t))
+	if !next.Made(token) || !next.Taken(5, noon).Made(token) || s.Made(token) || s.Made("") || next.Made("") {
+		t.Errorf("%+v", next)
+	}
+	after, _ := next.Taken(5, noon).Rotate(6, "", noon, sealer(t))
+	if after = after.Taken(6, noon); after.Made(token) || after.Previous.ID != token {
+		t.Errorf("%+v", after)
+	}
+	for text, good := range map[string]bool{token: true, token[1:]: false, strings.Repeat("t", maxToken): true, strings.Repeat("t", maxToken+1): false, "": false} {
+		if GoodToken(text) != good {
+			t.Errorf("%q: %v", text, !good)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/event"
 	"howdah/internal/plan"
 	"howdah/internal/secret"
 	"howdah/internal/spec"
@@ -70,6 +71,7 @@ type masterAsked struct {
 	manage, rotate, now *bool
 	facts               plan.Facts // of the database
 	days                int        // how often it is to be changed from now on; 0: as before
+	token               string     // what the next version is called; "": whatever
 }
 
 // master changes the master user's password, or who manages it. It never waits for the
@@ -137,7 +139,14 @@ func (m *modification) rotateMaster(c *spec.Common, in masterAsked) error {
 	if err != nil {
 		return err
 	}
-	next, password := r.Value.Taken(taken(in.facts), m.call.now).Rotate(c.PasswordSerial+1, m.call.now, sealer)
+	// A database that says more than the record is not believed less: what it has already it
+	// does not take.
+	c.PasswordSerial = max(c.PasswordSerial, taken(in.facts))
+	have := r.Value.Taken(taken(in.facts), m.call.now)
+	if have.Pending != nil && !have.Overtaken(standing(*c, in.facts)) {
+		return m.busy(*c) // the database may take that one at any moment
+	}
+	next, password := have.Rotate(c.PasswordSerial+1, in.token, m.call.now, sealer)
 	if in.days > 0 {
 		next.Days = in.days
 	}
@@ -146,19 +155,33 @@ func (m *modification) rotateMaster(c *spec.Common, in masterAsked) error {
 	return m.password(c, &password)
 }
 
+// busy is the error for a database that is taking a password.
+func (m *modification) busy(c spec.Common) error {
+	const text = "%s is taking the password of its last rotation: see the SecretStatus of its MasterUserSecret, and try again when it is active."
+	if m.kind == event.Cluster {
+		return wire.NewError(rds.ErrInvalidDBClusterState, text, c.Name)
+	}
+	return wire.NewError(rds.ErrInvalidDBInstanceState, text, c.Name)
+}
+
 // secretOf is the record of a managed password. One is always there: it is made with the
 // record that says so.
 func (s *Server) secretOf(c spec.Common) (state.Record[secret.Secret], error) {
 	return state.Load[secret.Secret](s.Cache, state.Secret(c.ResourceID))
 }
 
-// taken is the serial of the verifier that a database has, as its primary said last.
+// taken is the serial of the verifier that a database has, as its primary says; 0: it has
+// none that says so.
 func taken(facts plan.Facts) (serial int64) {
 	primary, ok := facts.Primary()
 	if !ok {
 		return 0
 	}
 	return facts.Reports[plan.ID(facts.Want.ID, primary.Name)].OwnerSerial
+}
+
+func standing(c spec.Common, facts plan.Facts) secret.Standing {
+	return secret.Standing{Verifier: c.PasswordSerial, Taken: taken(facts)}
 }
 
 // masterSecretOut shows whose password is managed; nil: its owner chose it.
@@ -170,5 +193,5 @@ func (l *look) masterSecretOut(c spec.Common, facts plan.Facts) *rds.MasterUserS
 	if err != nil {
 		return &rds.MasterUserSecret{SecretStatus: some(secret.Impaired)} // it cannot be read
 	}
-	return &rds.MasterUserSecret{SecretArn: some(r.Value.ARN()), SecretStatus: some(r.Value.Status(taken(facts), l.now()))}
+	return &rds.MasterUserSecret{SecretArn: some(r.Value.ARN()), SecretStatus: some(r.Value.Status(standing(c, facts), l.now()))}
 }

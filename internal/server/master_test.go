@@ -10,7 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"howdah/internal/admin"
+	"howdah/internal/audit"
+	"howdah/internal/member"
 	"howdah/internal/scram"
 	"howdah/internal/secret"
 	"howdah/internal/state"
@@ -120,6 +125,27 @@ func TestAManagedMasterPassword(t *testing.T) {
 	for _, id := range []string{name, arn, arn[:len(arn)-7]} {
 		u.gets("GetSecretValue", fmt.Sprintf(`{"SecretId":%q}`, id))
 	}
+	// Who read it is on record, and what was read is nowhere.
+	var seen []audit.Record
+	err := audit.Read(w.server.Home.AuditDir(), time.Time{}, func(r audit.Record) error {
+		if strings.Contains(fmt.Sprint(r), first) {
+			t.Errorf("the password is in the audit log: %+v", r)
+		}
+		if r.Action == "GetSecretValue" {
+			seen = append(seen, r)
+		}
+		return nil
+	})
+	if err != nil || len(seen) != 4 || seen[0].Parameters["SecretId"] != arn || seen[0].AccessKey != u.key || seen[0].Service != secretService {
+		t.Errorf("%v: %+v", err, seen)
+	}
+	if strings.Contains(w.log.String(), first) {
+		t.Error("the password is in the log")
+	}
+	kept, err := w.server.Store.Client.Get(t.Context(), "/", clientv3.WithPrefix())
+	if err != nil || slices.ContainsFunc(kept.Kvs, func(kv *mvccpb.KeyValue) bool { return strings.Contains(string(kv.Value), first) }) {
+		t.Errorf("the password is in the state: %v", err)
+	}
 	other := w.user(t)
 	other.refused("GetSecretValue", fmt.Sprintf(`{"SecretId":%q}`, arn), errNoSecret)
 	if all := other.gets("ListSecrets", "")["SecretList"].([]any); len(all) != 0 {
@@ -141,7 +167,14 @@ func TestAManagedPasswordIsRotated(t *testing.T) {
 	first := u.passwordAt(arn, secret.Current)
 	u.refused("RotateSecret", fmt.Sprintf(`{"SecretId":%q,"RotationLambdaARN":"arn:aws:lambda:x"}`, arn), errSecretParameter)
 	u.refused("RotateSecret", fmt.Sprintf(`{"SecretId":%q,"RotationRules":{"AutomaticallyAfterDays":0}}`, arn), errSecretParameter)
-	u.gets("RotateSecret", fmt.Sprintf(`{"SecretId":%q,"RotationRules":{"AutomaticallyAfterDays":30}}`, arn))
+	u.refused("RotateSecret", fmt.Sprintf(`{"SecretId":%q,"ClientRequestToken":"short"}`, arn), errSecretParameter)
+	// Whoever did not hear the answer, and sends the call again, has not changed it twice.
+	rotate := fmt.Sprintf(`{"SecretId":%q,"RotationRules":{"AutomaticallyAfterDays":30},"ClientRequestToken":"0123456789abcdef0123456789abcdef"}`, arn)
+	for range 2 {
+		if version := u.gets("RotateSecret", rotate)["VersionId"]; version != "0123456789abcdef0123456789abcdef" {
+			t.Errorf("the version is called %v", version)
+		}
+	}
 	next := u.passwordAt(arn, secret.Pending)
 	if next == "" || next == first || u.passwordAt(arn, secret.Current) != first || u.takes(first) || !u.takes(next) {
 		t.Errorf("at first %q, then %q, is current %q", first, next, u.passwordAt(arn, secret.Current))
@@ -155,6 +188,10 @@ func TestAManagedPasswordIsRotated(t *testing.T) {
 	}
 	u.settle()
 	u.do(showDB).has(shownSecret + "SecretStatus=active")
+	u.gets("RotateSecret", rotate)
+	if u.passwordAt(arn, secret.Current) != next {
+		t.Error("the same call has changed it again")
+	}
 	if r, err := u.server.secretOf(u.instanceRecord("db").Common); err != nil || r.Value.Pending != nil || r.Value.Days != 30 {
 		t.Errorf("%+v, %v", r.Value, err)
 	}
@@ -165,6 +202,32 @@ func TestAManagedPasswordIsRotated(t *testing.T) {
 	}
 	if versions := u.gets("ListSecretVersionIds", fmt.Sprintf(`{"SecretId":%q}`, arn))["Versions"].([]any); len(versions) != 2 {
 		t.Errorf("versions %v", versions)
+	}
+}
+
+// A database whose storage is full may be modified, but takes one password after the other:
+// of two that are under way nobody would know which one it has.
+func TestOneRotationAtATime(t *testing.T) {
+	w := newWorld(t)
+	w.shift = toAfternoon()
+	u := w.user(t)
+	having(newManaged)(u)
+	arn := u.onlySecret()
+	full := func() {
+		u.see("db", func(s *scene) { s.each(func(r *member.Report) { r.Problem, r.OwnerSerial = member.StorageFull, 1 }) })
+	}
+	full()
+	rotate := with(modifyDB, "RotateMasterUserPassword=true", "ApplyImmediately=true")
+	u.do(rotate)
+	full()
+	next := u.passwordAt(arn, secret.Pending)
+	u.try(rotate).is("InvalidDBInstanceState", "taking the password of its last rotation")
+	if u.passwordAt(arn, secret.Pending) != next || !u.takes(next) {
+		t.Error("the password that the database may take at any moment is not kept any more")
+	}
+	u.settle()
+	if u.passwordAt(arn, secret.Current) != next {
+		t.Error("it is not current")
 	}
 }
 
@@ -201,6 +264,50 @@ func TestAManagedPasswordIsRotatedByItself(t *testing.T) {
 	u.settle()
 	if now := u.passwordAt(arn, secret.Current); now == second || !u.takes(now) {
 		t.Errorf("nobody knows the password of the database: current is %q", now)
+	}
+}
+
+// The status of a secret speaks of the password, not of the process: whoever stops a
+// database, or looks in the middle of a failover, has a password that works as soon as there
+// is somebody to log in to. One that goes with no verifier does not.
+func TestTheStatusOfASecretIsThatOfItsPassword(t *testing.T) {
+	w := newWorld(t)
+	w.shift = toAfternoon()
+	u := w.user(t)
+	having(newManaged)(u)
+	arn := u.onlySecret()
+	status := func(when, want string) {
+		t.Helper()
+		if got := u.do(showDB).text(shownSecret + "SecretStatus"); got != want {
+			t.Errorf("%s: %s, want %s", when, got, want)
+		}
+	}
+	status("available", secret.Active)
+	u.see("db", func(s *scene) { s.leader = "" })
+	status("nobody leads", secret.Active)
+	u.settle()
+	u.do("StopDBInstance?DBInstanceIdentifier=db")
+	u.settle()
+	u.do(showDB).has("DBInstances/DBInstance/DBInstanceStatus=stopped")
+	status("stopped", secret.Active)
+	w.shift += time.Hour
+	status("stopped for long", secret.Active)
+	u.do("StartDBInstance?DBInstanceIdentifier=db")
+	for _, zone := range []string{"a", "b", "c"} {
+		w.host(zone)
+	}
+	u.settle()
+	status("started", secret.Active)
+
+	i := u.instanceRecord("db")
+	i.PasswordSerial += 3
+	u.put(state.Put(keyOf(i), i))
+	status("nobody knows the password", secret.Impaired)
+	u.settle()
+	u.settle()
+	status("changed", secret.Active)
+	if now := u.passwordAt(arn, secret.Current); !u.takes(now) {
+		t.Errorf("current is %q", now)
 	}
 }
 

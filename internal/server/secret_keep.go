@@ -17,9 +17,9 @@ var errNotUsable = errors.New("the database is not available")
 // rotateManaged has a database take another password. The verifier and the secret change in
 // one transaction: whatever ends in the middle, the password that goes with each of them is
 // known.
-func (s *Server) rotateManaged(ctx context.Context, c call, m managedSecret, days int) (secret.Secret, error) {
+func (s *Server) rotateManaged(ctx context.Context, c call, m managedSecret, days int, token string) (secret.Secret, error) {
 	yes := true
-	asked := masterAsked{rotate: &yes, now: &yes, facts: m.facts, days: days}
+	asked := masterAsked{rotate: &yes, now: &yes, facts: m.facts, days: days, token: token}
 	l := s.look(m.Account)
 	mod := &modification{look: l, call: c}
 	var ops []state.Op
@@ -64,57 +64,55 @@ func (s *Server) rotateManaged(ctx context.Context, c call, m managedSecret, day
 // secretChores are the passwords that a database has taken, and those that are due.
 func (s *Server) secretChores(h *household, now time.Time) []chore {
 	if changes := s.Cache.Changes(state.SecretRoot); changes != h.secretChanges {
-		h.secretChanges, h.secrets = changes, state.LoadAll[secret.Secret](s.Cache, state.SecretRoot)
+		h.secretChanges, h.secrets = changes, state.ViewAll[secret.Secret](s.Cache, state.SecretRoot)
 	}
 	var all []chore
+	looks := map[string]*look{}
 	for _, r := range h.secrets {
-		if r.Value.Pending == nil && now.Before(r.Value.Due()) && !s.overtaken(r.Value) {
+		account := r.Value.Account
+		if looks[account] == nil {
+			looks[account] = s.look(account)
+		}
+		m, ok := looks[account].managed(r)
+		if !ok || m.Pending == nil && m.Known && now.Before(m.Due()) && !m.Overtaken(secret.Standing{Verifier: m.common.PasswordSerial}) {
 			continue
 		}
-		all = append(all, chore{"keep a managed password", r.Key, r.Value.Account, func(ctx context.Context, _ *look, c call) error {
-			return s.keepSecret(ctx, c, r.Value)
+		all = append(all, chore{"keep a managed password", r.Key, account, func(ctx context.Context, l *look, c call) error {
+			return s.keepSecret(ctx, l, c, r.Key)
 		}})
 	}
 	return all
 }
 
-// overtaken: the database has a verifier that goes with none of the passwords: the home was
-// restored from a backup of before it was changed.
-func (s *Server) overtaken(of secret.Secret) bool {
-	serial, ok := s.passwordSerial(of)
-	return ok && serial > of.Newest()
-}
-
-func (s *Server) passwordSerial(of secret.Secret) (int64, bool) {
-	l := s.look(of.Account)
-	if of.Cluster {
-		c, ok := l.cluster[of.Database]
-		return c.PasswordSerial, ok && c.Managed
+// keepSecret takes the next step with one secret: it notes what the database has taken, and
+// has it take another password when that is due, or when nobody knows the one that it has.
+func (s *Server) keepSecret(ctx context.Context, l *look, c call, key string) error {
+	r, err := state.View[secret.Secret](s.Cache, key)
+	if errors.Is(err, state.ErrNotFound) {
+		return nil
 	}
-	i := l.instance[of.Database]
-	if i == nil {
-		return 0, false
+	if err != nil {
+		return err
 	}
-	return i.PasswordSerial, i.Managed
-}
-
-// keepSecret takes the next step with one secret.
-func (s *Server) keepSecret(ctx context.Context, c call, of secret.Secret) error {
-	all := s.managedSecrets(of.Scope)
-	at := slices.IndexFunc(all, func(m managedSecret) bool { return m.Database == of.Database })
-	if at < 0 {
+	m, ok := l.managed(r)
+	if !ok {
 		return nil // its database is going, or nobody manages it any more
 	}
-	m := all[at]
+	m = m.now(l)
+	// What the database says may be newer than the record that was read before.
+	if again, err := state.View[secret.Secret](s.Cache, key); err != nil || again.Revision != r.Revision {
+		return err // the next round sees both as they are then
+	}
+	due := m.Pending == nil && !c.now.Before(m.Due())
 	switch {
-	case m.record.Value.Pending != nil && m.Pending == nil:
-		return s.commit(ctx, state.Swap(m.record.Key, m.record.Revision, m.Secret))
-	case m.Pending == nil && (!c.now.Before(m.Due()) || s.overtaken(m.Secret)):
-		_, err := s.rotateManaged(ctx, c, m, m.Days)
+	case due && m.Known || m.Overtaken(standing(m.common, m.facts)):
+		_, err := s.rotateManaged(ctx, c, m, m.Days, "")
 		if errors.Is(err, errNotUsable) {
 			return nil // when it is
 		}
 		return err
+	case r.Value.Pending != nil && m.Pending == nil, m.Known && !r.Value.Known:
+		return s.commit(ctx, state.Swap(r.Key, r.Revision, m.Secret))
 	}
 	return nil
 }

@@ -90,7 +90,8 @@ type secretPage struct {
 }
 
 func (s *Server) secretPage(c call, filters []secretFilter, descending bool, after string, most int) secretPage {
-	all := slices.DeleteFunc(s.managedSecrets(c.Scope), func(m managedSecret) bool {
+	l := s.look(c.Account)
+	all := slices.DeleteFunc(l.managedSecrets(c.Scope), func(m managedSecret) bool {
 		return slices.ContainsFunc(filters, func(f secretFilter) bool { return !f.holds(m) })
 	})
 	if descending {
@@ -105,6 +106,7 @@ func (s *Server) secretPage(c call, filters []secretFilter, descending bool, aft
 			page.NextToken = base64.RawURLEncoding.EncodeToString([]byte(page.SecretList[most-1].Name))
 			break
 		}
+		m = m.now(l)
 		out := m.out()
 		out.SecretVersions = m.stagesOf()
 		page.SecretList = append(page.SecretList, out)

@@ -84,9 +84,7 @@ func onSecret(handler func(*Server, context.Context, call, managedSecret, secret
 		if or(in.SecretID, "") == "" {
 			return nil, wire.NewError(errSecretParameter, "You must provide a value for the SecretId parameter.")
 		}
-		if c.record != nil {
-			c.record.Parameters = map[string]string{"SecretId": (*in.SecretID)[:min(len(*in.SecretID), maxName)]}
-		}
+		c.record.Parameters = map[string]string{"SecretId": *in.SecretID} // which cuts what is too long
 		var out any
 		err := s.retry(ctx, func() error {
 			found, ok := s.findSecret(c.Scope, *in.SecretID)
@@ -104,40 +102,53 @@ func onSecret(handler func(*Server, context.Context, call, managedSecret, secret
 	}
 }
 
-// managedSecret is a secret as it is now: what the database has taken since it was written
-// counts.
+// managedSecret is a secret with its database.
 type managedSecret struct {
 	secret.Secret
 	record state.Record[secret.Secret]
 	common spec.Common
-	facts  plan.Facts
-	// taken is the serial of the verifier that the database has.
-	taken int64
+	facts  plan.Facts // see now
 }
 
-// managedSecrets are those of a scope, by name.
-func (s *Server) managedSecrets(scope spec.Scope) []managedSecret {
-	l := s.look(scope.Account)
-	byDatabase := map[string]managedSecret{}
-	for _, r := range s.instances(scope) {
-		if r.Value.Managed && r.Value.Cluster == "" {
-			byDatabase[r.Value.ResourceID] = managedSecret{common: r.Value.Common, facts: l.factsOf(r.Value)}
-		}
+// managed is a secret as it was written; ok is false where nobody manages the database's
+// password any more.
+func (l *look) managed(r state.Record[*secret.Secret]) (m managedSecret, ok bool) {
+	of := r.Value
+	m = managedSecret{Secret: *of, record: state.Copy(r)}
+	if of.Cluster {
+		c, exists := l.cluster[of.Database]
+		m.common = c.Common
+		return m, exists && c.Managed
 	}
-	for _, r := range s.clusters(scope) {
-		if r.Value.Managed {
-			byDatabase[r.Value.ResourceID] = managedSecret{common: r.Value.Common, facts: l.factsOfCluster(r.Value)}
-		}
+	i := l.instance[of.Database]
+	if i == nil {
+		return m, false
 	}
+	m.common = i.Common
+	return m, i.Managed
+}
+
+// now is a secret as it is now: what the database has taken since it was written counts.
+func (m managedSecret) now(l *look) managedSecret {
+	if m.Cluster {
+		m.facts = l.factsOfCluster(l.cluster[m.Database])
+	} else {
+		m.facts = l.factsOf(*l.instance[m.Database])
+	}
+	m.Secret = m.Taken(taken(m.facts), l.Server.now().UTC())
+	return m
+}
+
+// managedSecrets are those of a scope as they were written, by name.
+func (l *look) managedSecrets(scope spec.Scope) []managedSecret {
 	var all []managedSecret
-	for _, m := range byDatabase {
-		r, err := s.secretOf(m.common)
-		if err != nil {
+	for _, r := range state.ViewAll[secret.Secret](l.Cache, state.SecretRoot) {
+		if r.Value.Scope != scope {
 			continue
 		}
-		m.record, m.taken = r, taken(m.facts)
-		m.Secret = r.Value.Taken(m.taken, s.now().UTC())
-		all = append(all, m)
+		if m, ok := l.managed(r); ok {
+			all = append(all, m)
+		}
 	}
 	slices.SortFunc(all, func(a, b managedSecret) int { return cmp.Compare(a.Name, b.Name) })
 	return all
@@ -145,12 +156,26 @@ func (s *Server) managedSecrets(scope spec.Scope) []managedSecret {
 
 // findSecret finds a secret by its name, its ARN, or an ARN without its last characters.
 func (s *Server) findSecret(scope spec.Scope, id string) (managedSecret, bool) {
-	for _, m := range s.managedSecrets(scope) {
-		if id == m.Name || id == m.ARN() || id == strings.TrimSuffix(m.ARN(), "-"+m.Suffix) {
-			return m, true
+	name, isARN := strings.CutPrefix(id, secretARN(scope, ""))
+	l := s.look(scope.Account)
+	for _, r := range state.ViewAll[secret.Secret](s.Cache, state.SecretRoot) {
+		of := r.Value
+		if of.Scope != scope || name != of.Name && (!isARN || name != of.Name+"-"+of.Suffix) {
+			continue
 		}
+		m, ok := l.managed(r)
+		if !ok {
+			return managedSecret{}, false
+		}
+		return m.now(l), true
 	}
 	return managedSecret{}, false
+}
+
+// secretARN is the ARN of a secret with this name, without the characters that every secret
+// has behind it.
+func secretARN(scope spec.Scope, name string) string {
+	return secret.Secret{Scope: scope, Name: name}.Prefix()
 }
 
 // owner is the ARN of the secret's database.
@@ -179,7 +204,7 @@ func (s *Server) mayUse(c call, m managedSecret, exists bool, id string) error {
 	context := c.context(nil)
 	if !exists {
 		if !strings.HasPrefix(id, "arn:") {
-			id = "arn:aws:secretsmanager:" + c.Region + ":" + c.Account + ":secret:" + id
+			id = secretARN(c.Scope, id)
 		}
 		return c.may(id, context, true)
 	}
@@ -302,6 +327,9 @@ func (s *Server) rotateSecret(ctx context.Context, c call, m managedSecret, in s
 	if err != nil {
 		return nil, err
 	}
+	if in.ClientRequestToken != nil && !secret.GoodToken(*in.ClientRequestToken) {
+		return nil, wire.NewError(errSecretParameter, "ClientRequestToken must be 32-64 characters long.")
+	}
 	if days == 0 {
 		days = m.Days
 	}
@@ -313,10 +341,14 @@ func (s *Server) rotateSecret(ctx context.Context, c call, m managedSecret, in s
 		}
 		return rotatedOut{m.ARN(), m.Name, ""}, nil
 	}
+	token := or(in.ClientRequestToken, "")
+	if m.Made(token) {
+		return rotatedOut{m.ARN(), m.Name, token}, nil // the same call again
+	}
 	if m.Pending != nil {
 		return nil, wire.NewError(errSecretRequest, "A previous rotation isn't complete. That rotation will be reattempted.")
 	}
-	next, err := s.rotateManaged(ctx, c, m, days)
+	next, err := s.rotateManaged(ctx, c, m, days, token)
 	if errors.Is(err, errNotUsable) {
 		return nil, wire.NewError(errSecretRequest, "You can't rotate the secret now: its database is not available.")
 	}

@@ -50,7 +50,7 @@ type household struct {
 	rotates   bool                          // some of them may have a certificate rotated
 	endpoints []state.Record[spec.Endpoint] // custom ones that are being moved
 	// secrets are managed passwords, as of secretChanges.
-	secrets       []state.Record[secret.Secret]
+	secrets       []state.Record[*secret.Secret]
 	secretChanges int64
 }
 
