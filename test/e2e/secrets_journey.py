@@ -10,7 +10,7 @@ import threading
 
 import boto3
 
-from api_steps import address, available, delete, eventually, fails, instance, rds, refused, sql, step
+from api_steps import address, available, cluster_available, delete, eventually, fails, instance, rds, refused, sql, step, wait
 
 secrets = boto3.client("secretsmanager")
 
@@ -92,6 +92,16 @@ def journey_secrets():
     assert instance("managed")["MasterUserSecret"]["SecretArn"] != arn
     assert refused(at, password="another-Secret-1")
 
+    step("a stopped instance has its password still")
+    available("managed")
+    rds.stop_db_instance(DBInstanceIdentifier="managed")
+    eventually(60, lambda: instance("managed")["DBInstanceStatus"] == "stopped", "the instance stopped")
+    assert active("managed"), instance("managed")["MasterUserSecret"]
+    arn = instance("managed")["MasterUserSecret"]["SecretArn"]
+    rds.start_db_instance(DBInstanceIdentifier="managed")
+    available("managed")
+    assert sql(at, "SELECT 1", password=password(arn)) == "1"
+
     step("with the instance its secret goes")
     arn = instance("managed")["MasterUserSecret"]["SecretArn"]
     available("managed")
@@ -100,5 +110,34 @@ def journey_secrets():
     fails("ResourceNotFoundException", secrets.get_secret_value, SecretId=arn)
 
 
+def journey_cluster():
+    step("a Multi-AZ DB cluster has one password, which is changed on all its instances")
+    made = rds.create_db_cluster(DBClusterIdentifier="managed-trio", Engine="postgres", DBClusterInstanceClass="db.m5.large", AllocatedStorage=100, Iops=1000,
+                                 MasterUsername="boss", ManageMasterUserPassword=True)["DBCluster"]
+    arn = made["MasterUserSecret"]["SecretArn"]
+    assert ":secret:rds!cluster-" in arn, arn
+    shown = cluster_available("managed-trio")
+    assert shown["MasterUserSecret"] == {"SecretArn": arn, "SecretStatus": "active"}, shown["MasterUserSecret"]
+    assert {"Key": "aws:rds:primaryDBClusterArn", "Value": shown["DBClusterArn"]} in secrets.describe_secret(SecretId=arn)["Tags"]
+    first = password(arn)
+    assert sql(shown["Endpoint"], "SELECT current_user", password=first) == "boss"
+    eventually(30, lambda: sql(shown["ReaderEndpoint"], "SELECT 1", password=first) == "1", "a login at a reader")
+    # RDS's own way and Secrets Manager's.
+    for rotate in (lambda: rds.modify_db_cluster(DBClusterIdentifier="managed-trio", RotateMasterUserPassword=True, ApplyImmediately=True),
+                   lambda: secrets.rotate_secret(SecretId=arn)):
+        before = password(arn)
+        eventually(60, rotate, "a rotation")
+        eventually(30, lambda before=before: password(arn) != before, "another password current")
+        now = password(arn)
+        assert sql(shown["Endpoint"], "SELECT 1", password=now) == "1" and refused(shown["Endpoint"], password=before)
+        eventually(10, lambda now=now: sql(shown["ReaderEndpoint"], "SELECT 1", password=now) == "1", "the password at a reader")
+        assert refused(shown["ReaderEndpoint"], password=before)
+        cluster_available("managed-trio")
+    rds.delete_db_cluster(DBClusterIdentifier="managed-trio", SkipFinalSnapshot=True)
+    wait("db_cluster_deleted", DBClusterIdentifier="managed-trio")
+    fails("ResourceNotFoundException", secrets.describe_secret, SecretId=arn)
+
+
 if __name__ == "__main__":
     journey_secrets()
+    journey_cluster()
