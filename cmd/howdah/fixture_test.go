@@ -181,6 +181,7 @@ func two(f *fake) {
 	for _, i := range []*rds.DBInstance{&writer, &reader} {
 		i.DBClusterIdentifier, i.MultiAZ, i.Engine = ptr("shop"), ptr(false), ptr("aurora-postgresql")
 	}
+	orders.MasterUserSecret = &rds.MasterUserSecret{SecretArn: ptr("arn:aws:secretsmanager:us-west-2:123456789012:secret:rds!db-1-AbCdEf"), SecretStatus: ptr("active")}
 	f.instances = []rds.DBInstance{orders, writer, reader}
 	f.clusters = []rds.DBCluster{{
 		DBClusterIdentifier: ptr("shop"), Status: ptr("available"), Engine: ptr("aurora-postgresql"), EngineVersion: ptr("15.18"),

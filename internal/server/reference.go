@@ -66,8 +66,8 @@ What Howdah does about each action of RDS: **%s** does it, **%s** answers that t
 | | actions |
 | --- | --- |
 %s
-Of other services there are GetCallerIdentity of STS, the part of SNS that [notifications](notifications.md) need, and the part of EC2 that decides
-[who may connect](networks.md).
+Of other services there are GetCallerIdentity of STS, the part of SNS that [notifications](notifications.md) need, the part of EC2 that decides
+[who may connect](networks.md), and the part of Secrets Manager that [managed passwords](secrets.md) need.
 
 | action | does Howdah do it? | |
 | --- | --- | --- |
