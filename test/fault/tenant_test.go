@@ -125,9 +125,10 @@ func TestADeletedDatabasesUserServesAgain(t *testing.T) {
 		m := s.leader(s.given(name, false))
 		info, err := os.Stat(m.DataDir())
 		s.must(err, "find the member's user")
-		if m.Host == first.Host && info.Sys().(*syscall.Stat_t).Uid == uid {
+		// The lowest that is free: one below it may be another home's that has ended meanwhile.
+		if m.Host == first.Host && info.Sys().(*syscall.Stat_t).Uid <= uid {
 			return
 		}
 	}
-	t.Errorf("user %d was not used again", uid)
+	t.Errorf("neither user %d nor one below it was used again", uid)
 }
