@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -290,8 +291,15 @@ func (t thief) login(pair certs.Pair, m rig.Member, user string) error {
 	return conn.Close(ctx)
 }
 
-// refusedLogin: PostgreSQL said no, or took the key for none.
+// refusedLogin: PostgreSQL said no, or took the key for none: then it hangs up, which may be
+// heard of before its reason is.
 func refusedLogin(err error) bool {
 	var said *pgconn.PgError
-	return err != nil && (errors.As(err, &said) && strings.HasPrefix(said.Code, "28") || strings.Contains(err.Error(), "tls:"))
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &said):
+		return strings.HasPrefix(said.Code, "28")
+	}
+	return strings.Contains(err.Error(), "tls:") || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrUnexpectedEOF)
 }
