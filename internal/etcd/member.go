@@ -35,6 +35,9 @@ type Config struct {
 	Name    string // unique among the members, stable over restarts
 	Dir     string // data directory; holds everything that must survive
 	CertDir string // tls.crt, tls.key and ca.crt for clients and peers
+	// PeerName is the common name in the certificates of all members: who shows another one
+	// is no peer, and could otherwise write into raft's log. "": any of the authority is.
+	PeerName string
 	// ClientAddr and PeerAddr are host:port, both to listen on and to advertise.
 	ClientAddr, PeerAddr string
 	// Peers, with Join, is etcd's initial-cluster text: name=url,name=url.
@@ -109,6 +112,9 @@ func (cfg Config) embed() (*embed.Config, error) {
 		ClientCertAuth: true,
 	}
 	conf.ClientTLSInfo, conf.PeerTLSInfo = tls, tls
+	if cfg.PeerName != "" {
+		conf.PeerTLSInfo.AllowedCNs = []string{cfg.PeerName}
+	}
 	// Leases and watches need little history; gates ask for the last minutes. Keeper
 	// compacts by size besides.
 	conf.AutoCompactionMode = embed.CompactorModePeriodic

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -31,9 +32,10 @@ func issue(t *testing.T, ca *certs.CA, name string) (certs.Pair, string) {
 }
 
 func newConfig(t *testing.T, ca *certs.CA, name string) (Config, certs.Pair) {
-	pair, certDir := issue(t, ca, name)
+	const common = "howdah-serve" // all members have it
+	pair, certDir := issue(t, ca, common)
 	return Config{
-		Name: name, Dir: t.TempDir(), CertDir: certDir,
+		Name: name, Dir: t.TempDir(), CertDir: certDir, PeerName: common,
 		ClientAddr: testkit.FreeAddr(t), PeerAddr: testkit.FreeAddr(t), Log: slog.New(slog.DiscardHandler),
 	}, pair
 }
@@ -92,6 +94,42 @@ func TestClientsNeedACertificateOfOurAuthority(t *testing.T) {
 	stranger.CAPEM = ca.CertPEM
 	if err := put(stranger); err == nil {
 		t.Error("a client with a stranger's certificate wrote")
+	}
+}
+
+// TestOnlyMembersArePeers: what a peer says becomes part of the log, and the key of a host is of
+// the same authority.
+func TestOnlyMembersArePeers(t *testing.T) {
+	ca, err := certs.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, member := newConfig(t, ca, "s1")
+	start(t, cfg)
+	host, _ := issue(t, ca, "agent:db1")
+	for _, path := range []string{"/members", "/raft/probing", "/version"} {
+		ask := func(pair certs.Pair) error {
+			config, err := pair.ClientTLS()
+			if err != nil {
+				return err
+			}
+			transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+cfg.PeerAddr+path, nil)
+			if err != nil {
+				return err
+			}
+			answer, err := transport.RoundTrip(q)
+			if err != nil {
+				return err
+			}
+			return answer.Body.Close()
+		}
+		if err := ask(member); err != nil {
+			t.Errorf("a member asks for %s: %v", path, err)
+		}
+		if ask(host) == nil {
+			t.Errorf("a host was answered %s", path)
+		}
 	}
 }
 

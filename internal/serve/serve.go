@@ -201,7 +201,7 @@ func (cfg Config) renewal(ca *certs.CA) certs.Renewal {
 
 func (cfg Config) etcd() etcd.Config {
 	return etcd.Config{
-		Name: cfg.Name, Dir: cfg.Home.EtcdDir(), CertDir: cfg.Home.CertDir(),
+		Name: cfg.Name, Dir: cfg.Home.EtcdDir(), CertDir: cfg.Home.CertDir(), PeerName: home.ServerName,
 		ClientAddr: fmt.Sprintf("%s:%d", cfg.Address, etcdClientPort),
 		PeerAddr:   fmt.Sprintf("%s:%d", cfg.Address, etcdPeerPort),
 		Peers:      cfg.Peers, Join: cfg.Join && !HasState(cfg.Home),
