@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"howdah/internal/endpoint"
-	"howdah/internal/reconcile"
+	"howdah/internal/member"
 	"howdah/internal/route"
 	"howdah/internal/state"
 )
@@ -53,7 +53,7 @@ func (e *Edge) cut(ctx context.Context, listen, target string) int {
 // nobody else would tell those clients.
 func (e *Edge) cutLostHosts(ctx context.Context, routes []route.Route) {
 	lost := map[string]bool{}
-	for _, l := range state.LoadAll[reconcile.Liveness](e.cache, state.LiveRoot) {
+	for _, l := range state.LoadAll[member.Liveness](e.cache, state.LiveRoot) {
 		if !l.Value.Alive {
 			lost[state.Tail(l.Key, state.LiveRoot)] = true
 		}

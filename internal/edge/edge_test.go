@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/edge/seen"
-	"howdah/internal/reconcile"
+	"howdah/internal/member"
 	"howdah/internal/route"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
@@ -193,7 +193,7 @@ func TestReaders(t *testing.T) {
 		}
 		return nil
 	})
-	w.put(state.Live("host-m1"), reconcile.Liveness{Alive: false})
+	w.put(state.Live("host-m1"), member.Liveness{Alive: false})
 	w.passed()
 	if slices.Contains(w.paths.lines(), fmt.Sprintf("cut %s %s", w.listen, w.servers["m1"].Addr)) {
 		t.Error("sessions of the primary were cut without an election")

@@ -3,8 +3,6 @@ package edge
 import (
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
-	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/route"
 	"howdah/internal/state"
 )
@@ -12,11 +10,11 @@ import (
 // serving: a replica that clients may read from. Its agent logged in a moment
 // ago, it receives, its Patroni vouches for it, and its host is not lost.
 func (e *Edge) serving(r route.Route, m route.Member) bool {
-	report, err := state.Load[member.Report](e.cache, state.Report(m.Host, plan.ID(r.Database, m.Name)))
+	report, err := state.Load[member.Report](e.cache, state.Report(m.Host, member.ID(r.Database, m.Name)))
 	if err != nil || !report.Value.Ready || !report.Value.Streaming {
 		return false
 	}
-	if live, err := state.Load[reconcile.Liveness](e.cache, state.Live(m.Host)); err != nil || !live.Value.Alive {
+	if live, err := state.Load[member.Liveness](e.cache, state.Live(m.Host)); err != nil || !live.Value.Alive {
 		return false
 	}
 	s, ok := patroni.FindMember(e.cache.Raw, r.Database, m.Name)

@@ -14,7 +14,6 @@ import (
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
 	"howdah/internal/network/cidr"
-	"howdah/internal/reconcile"
 	"howdah/internal/route"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
@@ -158,7 +157,7 @@ func (w *world) serves(name string, streaming, alive bool) {
 	w.Helper()
 	id := "db-1." + name
 	w.put(state.Report("host-"+name, id), member.Report{ID: id, Host: "host-" + name, Ready: true, InRecovery: true, Streaming: streaming})
-	w.put(state.Live("host-"+name), reconcile.Liveness{Alive: alive})
+	w.put(state.Live("host-"+name), member.Liveness{Alive: alive})
 	_, err := w.home.Store.Client.Put(w.Context(), patroni.MemberKey("db-1", patroni.OwnName("db-1", name)), `{"state":"running","role":"replica"}`)
 	if err != nil {
 		w.Fatal(err)

@@ -13,7 +13,6 @@ import (
 
 	"howdah/internal/fence"
 	"howdah/internal/member"
-	"howdah/internal/plan"
 	"howdah/internal/state"
 )
 
@@ -190,7 +189,7 @@ func (s *sworn) Fence(ctx context.Context, _ fence.Leadership, host string) (fen
 // toldSince: the primary's host has told of it after a revision. Where no control plane ran
 // when that host came back, nobody has taken the word on it away.
 func (t *trial) toldSince(revision int64) bool {
-	id := plan.ID(t.c.Leadership.Database, t.c.Leadership.Leader)
+	id := member.ID(t.c.Leadership.Database, t.c.Leadership.Leader)
 	report, err := state.Load[member.Report](t.judge.Cache, state.Report(t.c.Host, id))
 	return err == nil && report.Revision > revision
 }

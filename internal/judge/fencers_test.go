@@ -17,7 +17,6 @@ import (
 	"howdah/internal/engine/patroni"
 	"howdah/internal/fence"
 	"howdah/internal/member"
-	"howdah/internal/reconcile"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/patience"
@@ -227,7 +226,7 @@ func TestWhoWasLetThroughIsRemembered(t *testing.T) {
 	c.put(state.Put(state.Fence(database, "m2"), fence.Case{
 		ID: "1", Phase: fence.Revoked, Host: "elsewhere", Leadership: fence.Leadership{Database: database, Leader: "m2", LeaderRevision: 1 << 40},
 	}))
-	c.put(state.Put(state.Lead(database), reconcile.Lead{Member: "m2", Host: "b"}))
+	c.put(state.Put(state.Lead(database), member.Lead{Member: "m2", Host: "b"}))
 	remembered("while a case is open that is about the time before")
 	c.put(state.Put(state.Report("elsewhere", database+".m2"), member.Report{ID: database + ".m2", Host: "elsewhere"}))
 	c.host("elsewhere", func(h *fakeHost) { h.beats = true })
@@ -244,7 +243,7 @@ func TestWhoWasLetThroughIsRemembered(t *testing.T) {
 func TestThePrimaryBeforeHasToSayThatItLeadsOn(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, quorum3)
-	c.put(state.Put(state.Lead(database), reconcile.Lead{Member: "m1", Host: "a"}))
+	c.put(state.Put(state.Lead(database), member.Lead{Member: "m1", Host: "a"}))
 	c.put(state.Put(state.Report("a", database+".m1"), member.Report{ID: database + ".m1", Host: "a", Ready: true}))
 	c.put(state.Put(state.Passed(database), fence.Passed{Database: database, Member: "m2", Old: "m1"}))
 	c.judge(nil)

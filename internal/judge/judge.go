@@ -11,7 +11,6 @@ import (
 	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/state"
 )
 
@@ -110,7 +109,7 @@ func (j *Judge) suspicion() time.Duration { return j.Detection * 6 / 10 }
 
 // pronounce answers the record of a host as alive or lost, when that changed.
 func (j *Judge) pronounce(host string, silence time.Duration) (state.Op, bool) {
-	old, err := state.Load[reconcile.Liveness](j.Cache, state.Live(host))
+	old, err := state.Load[member.Liveness](j.Cache, state.Live(host))
 	alive := silence < j.Detection
 	switch {
 	case alive && !j.Pulse.Heard(host) || !alive && j.Pulse.Listening() < warmUp:
@@ -119,7 +118,7 @@ func (j *Judge) pronounce(host string, silence time.Duration) (state.Op, bool) {
 		return state.Op{}, false
 	}
 	j.Log.Info("host", "host", host, "alive", alive, "silent_for", silence.Round(time.Millisecond).String())
-	return state.Put(state.Live(host), reconcile.Liveness{Alive: alive, Since: time.Now().UTC()}), true
+	return state.Put(state.Live(host), member.Liveness{Alive: alive, Since: time.Now().UTC()}), true
 }
 
 // record writes judgements: a zone that is lost has many hosts.

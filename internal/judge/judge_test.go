@@ -10,7 +10,6 @@ import (
 	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 )
@@ -116,7 +115,7 @@ func TestANewJudgeListensBeforeItJudges(t *testing.T) {
 	c.knows("b", true)
 	c.knows("a", false)
 	of := c.phase(fence.Revoked)
-	live, err := state.Load[reconcile.Liveness](c.cache, state.Live("a"))
+	live, err := state.Load[member.Liveness](c.cache, state.Live("a"))
 	// What is written down is by the clock, which may be slewed a little meanwhile.
 	warm := c.pulse.since.Add(warmUp - 10*time.Millisecond)
 	if err != nil || live.Value.Since.Before(warm) || of.Opened.Before(warm) {

@@ -11,7 +11,6 @@ import (
 	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/state"
 )
 
@@ -87,7 +86,7 @@ func (j *Judge) settled(p fence.Passed, revision int64) bool {
 	if err != nil || sync.Leader != leader || sync.Leader != p.Member && (sync.Leader != p.Old || written <= revision) {
 		return false
 	}
-	if lead, err := state.Load[reconcile.Lead](j.Cache, state.Lead(p.Database)); err != nil || lead.Value.Member != leader {
+	if lead, err := state.Load[member.Lead](j.Cache, state.Lead(p.Database)); err != nil || lead.Value.Member != leader {
 		return false
 	}
 	key := state.Fence(p.Database, p.Member)
@@ -108,7 +107,7 @@ func (j *Judge) settled(p fence.Passed, revision int64) bool {
 
 // serves: a member takes writes, as its host says, which is heard.
 func (j *Judge) serves(database, name, host string) bool {
-	report, err := state.Load[member.Report](j.Cache, state.Report(host, plan.ID(database, name)))
+	report, err := state.Load[member.Report](j.Cache, state.Report(host, member.ID(database, name)))
 	return err == nil && report.Value.Ready && !report.Value.InRecovery && j.Pulse.Silence(host) < j.suspicion()
 }
 

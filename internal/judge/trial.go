@@ -327,7 +327,7 @@ func incident(c fence.Case) state.Op {
 // lost, and is let go at once.
 func (t *trial) waitForOldPrimary(ctx context.Context) error {
 	database, old := t.c.Leadership.Database, t.c.Leadership.Leader
-	id := plan.ID(database, old)
+	id := member.ID(database, old)
 	replaced := t.revision
 	var since time.Time // it is harmless
 	for {
@@ -373,7 +373,7 @@ func harmless(r member.Report) bool { return !r.Postgres || r.Ready && r.InRecov
 func (t *trial) placed(id string) bool {
 	layout, err := state.Load[plan.Layout](t.judge.Cache, state.Layout(t.c.Leadership.Database))
 	return err == nil && slices.ContainsFunc(layout.Value.Members, func(m plan.Placed) bool {
-		return plan.ID(layout.Value.ID, m.Name) == id
+		return member.ID(layout.Value.ID, m.Name) == id
 	})
 }
 

@@ -10,6 +10,9 @@ import (
 	"howdah/internal/engine/postgres/lsn"
 )
 
+// ID names a member of a database everywhere: "<scope>.<name>".
+func ID(database, name string) string { return database + "." + name }
+
 // Want is the state a member should be in.
 type Want string
 

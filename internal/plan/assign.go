@@ -23,7 +23,7 @@ func ClusterConfig(want Database, layout Layout) patroni.Cluster {
 func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Assignment {
 	seat := seatFor(want, m)
 	a := member.Assignment{
-		ID: ID(want.ID, m.Name), Want: member.Running,
+		ID: member.ID(want.ID, m.Name), Want: member.Running,
 		Scope: want.ID, Name: m.Name, OwnName: m.OwnName, Address: m.Address, Port: m.Port, RESTPort: m.RESTPort, Major: want.Major,
 		Tier: seat.Tier, Boost: m.Boost, NoFailover: m.Barred, NoSync: m.NoSync, RequireTLS: want.RequireTLS, IAMAuth: want.IAMAuth,
 		Parameters: memberParameters(want, seat, usable(seat.Limits.MemoryBytes, hostMemory)), Cluster: ClusterConfig(want, layout), Limits: seat.Limits,

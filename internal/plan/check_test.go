@@ -124,7 +124,7 @@ func (s *sim) checkPlaces(in Input, out Output) {
 			s.fail("the name %s is used again", m.Name)
 		}
 		for key, a := range s.assigned {
-			if host, id := splitKey(key); host == m.Host && id != ID(in.Want.ID, m.Name) && overlap(a, m) {
+			if host, id := splitKey(key); host == m.Host && id != member.ID(in.Want.ID, m.Name) && overlap(a, m) {
 				s.fail("%s on %s has a port of %s", m.Name, m.Host, id)
 			}
 		}

@@ -35,9 +35,9 @@ func (in *Input) shows(names ...string) {
 	for i, m := range in.Layout.Members {
 		if slices.Contains(names, m.Name) {
 			in.Layout.Members[i].OwnKey = true
-			r := in.Reports[ID("db-1", m.Name)]
+			r := in.Reports[member.ID("db-1", m.Name)]
 			r.OwnKey = true
-			in.Reports[ID("db-1", m.Name)] = r
+			in.Reports[member.ID("db-1", m.Name)] = r
 		}
 	}
 }

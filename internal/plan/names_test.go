@@ -50,7 +50,7 @@ func nameless() Input {
 		m := Placed{Name: fmt.Sprintf("m%d", i+1), Host: host, Zone: host, Address: "10.0.0.1", Port: 15432 + i, RESTPort: 25432 + i, Served: true, Votes: true}
 		in.Layout.Members = append(in.Layout.Members, m)
 		in.Layout.Next++
-		id := ID("db-2", m.Name)
+		id := member.ID("db-2", m.Name)
 		in.Reports[id] = member.Report{Ready: true, InRecovery: true, Streaming: true, Patroni: true, Postgres: true}
 		in.Applied[id], in.Assigned[id] = 3, 3
 	}

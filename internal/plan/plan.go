@@ -149,9 +149,6 @@ type Placed struct {
 	Restarted int64 `json:"restarted,omitempty"`
 }
 
-// ID names a member of a database everywhere: "<scope>.<name>".
-func ID(database, name string) string { return database + "." + name }
-
 // Listen is where the member's PostgreSQL listens.
 func (m Placed) Listen() string { return fmt.Sprintf("%s:%d", m.Address, m.Port) }
 
@@ -343,7 +340,7 @@ func (w *work) members() []*Placed {
 	return all
 }
 
-func (w *work) id(m *Placed) string { return ID(w.Want.ID, m.Name) }
+func (w *work) id(m *Placed) string { return member.ID(w.Want.ID, m.Name) }
 
 func (w *work) report(m *Placed) member.Report { return w.Reports[w.id(m)] }
 

@@ -281,7 +281,7 @@ func (s *sim) report() {
 func (s *sim) sweep() {
 	for key, m := range s.members {
 		_, id := splitKey(key)
-		placed := slices.ContainsFunc(s.layout.Members, func(p Placed) bool { return ID(s.want.ID, p.Name) == id })
+		placed := slices.ContainsFunc(s.layout.Members, func(p Placed) bool { return member.ID(s.want.ID, p.Name) == id })
 		if m.gone && !placed && s.reports[id].Gone {
 			delete(s.members, key)
 			delete(s.assigned, key)
@@ -325,7 +325,7 @@ func (s *sim) input() Input {
 		in.Hosts = append(in.Hosts, host)
 	}
 	for _, m := range s.layout.Members {
-		id := ID(s.want.ID, m.Name)
+		id := member.ID(s.want.ID, m.Name)
 		key := m.Host + "/" + id
 		if r, ok := s.reports[id]; ok {
 			in.Reports[id] = r
@@ -364,7 +364,7 @@ func (s *sim) carryOut(in Input) bool {
 	s.layout = s.out.Layout
 	for _, m := range s.layout.Members {
 		s.names[m.Name] = true
-		id := ID(s.want.ID, m.Name)
+		id := member.ID(s.want.ID, m.Name)
 		key := m.Host + "/" + id
 		a := Assign(s.want, s.layout, m, 0)
 		last := s.assigned[key]

@@ -21,7 +21,7 @@ func trio() Input {
 		in.Hosts = append(in.Hosts, Host{Name: host, Zone: host, Alive: true, Majors: []int{15}})
 		in.Want.Seats = append(in.Want.Seats, Seat{Key: key})
 		in.Layout.Members = append(in.Layout.Members, Placed{Name: name, Seat: key, Host: host, Zone: host, Votes: true, Served: true})
-		id := ID("db-1", name)
+		id := member.ID("db-1", name)
 		in.Reports[id] = member.Report{Patroni: true, Postgres: true, Ready: true, InRecovery: i > 0, Streaming: i > 0}
 		in.Applied[id], in.Assigned[id], in.Positions[id] = 1, 1, 1<<40
 	}
@@ -30,7 +30,9 @@ func trio() Input {
 
 func (in *Input) move(name, host string) { find(in.Layout, name).Host = host }
 
-func (in *Input) behind(name string, bytes int64) { in.Positions[ID("db-1", name)] = 1<<40 - bytes }
+func (in *Input) behind(name string, bytes int64) {
+	in.Positions[member.ID("db-1", name)] = 1<<40 - bytes
+}
 
 func (in *Input) unsync(name string) {
 	in.Sync.Standbys = []string{map[string]string{"m2": "m3", "m3": "m2"}[name]}

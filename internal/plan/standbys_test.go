@@ -87,7 +87,7 @@ func TestGrows(t *testing.T) {
 func ended(in Input, out Output) Input {
 	in.Layout = out.Layout
 	a := out.Layout.Asked
-	in.Results[a.ID()] = member.Result{ID: a.ID(), Member: ID(in.Want.ID, a.Member), Done: true}
+	in.Results[a.ID()] = member.Result{ID: a.ID(), Member: member.ID(in.Want.ID, a.Member), Done: true}
 	return in
 }
 

@@ -39,7 +39,7 @@ type Facts struct {
 }
 
 func (f Facts) ready(m Placed) bool {
-	r := f.Reports[ID(f.Want.ID, m.Name)]
+	r := f.Reports[member.ID(f.Want.ID, m.Name)]
 	return !m.Leaving && f.Alive[m.Host] && r.Ready && (m.Name == f.Leader || r.Streaming || f.Want.Upstream != nil)
 }
 
@@ -48,7 +48,7 @@ func (f Facts) ready(m Placed) bool {
 func (f Facts) Primary() (Placed, bool) {
 	for _, m := range f.Layout.Members {
 		if m.Name == f.Leader && f.ready(m) {
-			return m, f.Want.Upstream != nil || !f.Reports[ID(f.Want.ID, m.Name)].InRecovery
+			return m, f.Want.Upstream != nil || !f.Reports[member.ID(f.Want.ID, m.Name)].InRecovery
 		}
 	}
 	return Placed{}, false
@@ -157,7 +157,7 @@ func (f Facts) reached(seat string, m Placed) bool { return slices.Contains(f.Wa
 
 func (f Facts) anyProcess() bool {
 	for _, m := range f.Layout.Members {
-		r := f.Reports[ID(f.Want.ID, m.Name)]
+		r := f.Reports[member.ID(f.Want.ID, m.Name)]
 		if f.Alive[m.Host] && (r.Patroni || r.Postgres) {
 			return true
 		}
@@ -175,6 +175,6 @@ func (f Facts) storageFull() bool {
 }
 
 func (f Facts) full(m Placed) bool {
-	problem := f.Reports[ID(f.Want.ID, m.Name)].Problem
+	problem := f.Reports[member.ID(f.Want.ID, m.Name)].Problem
 	return problem == member.StorageFull || problem == member.DiskFull
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"howdah/internal/member"
 )
 
 // table is the last decision, and what it was made of, for people.
@@ -74,7 +76,7 @@ func (s *sim) lines(b *strings.Builder) {
 // state is what the member really is.
 func (s *sim) state(m Placed) string {
 	h := s.host(m.Host)
-	r := s.members[m.Host+"/"+ID(s.want.ID, m.Name)]
+	r := s.members[m.Host+"/"+member.ID(s.want.ID, m.Name)]
 	switch {
 	case h == nil:
 		return "host forgotten"

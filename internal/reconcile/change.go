@@ -57,7 +57,7 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 func (w *world) assignments(d *database, layout plan.Layout) []state.Op {
 	var ops []state.Op
 	for _, m := range layout.Members {
-		id := plan.ID(d.want.ID, m.Name)
+		id := member.ID(d.want.ID, m.Name)
 		want := plan.Assign(d.want, layout, m, w.memoryOf(m.Host))
 		last := d.assigned[id]
 		want.Generation = last.Value.Generation

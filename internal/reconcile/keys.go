@@ -36,7 +36,7 @@ func (w *world) source(d *database) *database {
 // stopped, or on a lost host, takes its newest settings over before it serves again.
 func (w *world) admits(d, whom *database) bool {
 	for _, m := range d.layout.Value.Members {
-		id := plan.ID(d.want.ID, m.Name)
+		id := member.ID(d.want.ID, m.Name)
 		if m.Leaving || m.Stopped || !w.alive(m.Host) {
 			continue
 		}
@@ -60,7 +60,7 @@ func (w *world) allOwn(d *database) bool {
 			continue
 		}
 		for _, m := range below.layout.Value.Members {
-			report, err := state.Load[member.Report](w.cache, state.Report(m.Host, plan.ID(id, m.Name)))
+			report, err := state.Load[member.Report](w.cache, state.Report(m.Host, member.ID(id, m.Name)))
 			if !m.OwnKey || m.Served && (err != nil || !report.Value.OwnKey) {
 				return false
 			}

@@ -161,7 +161,7 @@ func (b *bench) obeyAll(does func(id string) bool) {
 func (b *bench) hostOf(id string) string {
 	for _, l := range state.LoadAll[plan.Layout](b.cache, state.LayoutRoot) {
 		for _, m := range l.Value.Members {
-			if plan.ID(l.Value.ID, m.Name) == id {
+			if member.ID(l.Value.ID, m.Name) == id {
 				return m.Host
 			}
 		}

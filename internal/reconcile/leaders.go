@@ -16,19 +16,11 @@ import (
 	"howdah/internal/state"
 )
 
-// Lead is who led a database when it was looked at last.
-type Lead struct {
-	Member string `json:"member"`
-	Host   string `json:"host"`
-	// Failover is the id of the newest post-mortem.
-	Failover string `json:"failover,omitempty"`
-}
-
 // followLeader notices that another member leads than before, and keeps the
 // post-mortem of that failover up to date while facts come in.
 func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) error {
 	leader := leaderOf(w.cache, d.want.ID)
-	last, err := state.Load[Lead](w.cache, state.Lead(d.want.ID))
+	last, err := state.Load[member.Lead](w.cache, state.Lead(d.want.ID))
 	known := err == nil
 	placed, exists := find(d.layout.Value, leader)
 	if leader == "" || !exists || !d.layout.Value.Created {
@@ -38,11 +30,11 @@ func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) er
 		return r.updatePostmortems(ctx, w, d)
 	}
 	// Of one that has not reported nothing is known: it does not serve yet.
-	report, _ := state.Load[member.Report](w.cache, state.Report(placed.Host, plan.ID(d.want.ID, leader)))
+	report, _ := state.Load[member.Report](w.cache, state.Report(placed.Host, member.ID(d.want.ID, leader)))
 	if !report.Value.Ready || (report.Value.InRecovery && d.want.Upstream == nil) {
 		return nil
 	}
-	now := Lead{Member: leader, Host: placed.Host}
+	now := member.Lead{Member: leader, Host: placed.Host}
 	ops := []state.Op{}
 	if known {
 		record := w.postmortem(d, last.Value, now, report.Value.Timeline)
@@ -63,7 +55,7 @@ func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) er
 }
 
 // postmortem begins the record of a failover that was just noticed.
-func (w *world) postmortem(d *database, from, to Lead, timeline int) postmortem.Record {
+func (w *world) postmortem(d *database, from, to member.Lead, timeline int) postmortem.Record {
 	record := postmortem.Record{
 		ID: fmt.Sprintf("%016x", w.now.UnixNano()), Database: d.want.ID, Name: d.owner.Name,
 		Cause: "Patroni elected another leader", From: from.Member, FromHost: from.Host, To: to.Member, ToHost: to.Host,
@@ -123,7 +115,7 @@ func normalRecord(r postmortem.Record) postmortem.Record {
 
 // failoverEvents are RDS's own: of an instance, or of a cluster, which names the
 // instance that took over.
-func failoverEvents(d *database, from Lead, to plan.Placed, now time.Time) ([]state.Op, error) {
+func failoverEvents(d *database, from member.Lead, to plan.Placed, now time.Time) ([]state.Op, error) {
 	src := d.source()
 	if !d.owner.cluster {
 		return puts(d, []note{{src, "0013", nil}, {src, "0049", nil}}, now)

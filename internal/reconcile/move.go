@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"howdah/internal/member"
-	"howdah/internal/plan"
 	"howdah/internal/route"
 	"howdah/internal/state"
 )
@@ -32,7 +31,7 @@ func (w *world) listen(d *database, id, address string, former []string) string 
 // this address. One on a lost host gets it before it starts again.
 func (w *world) named(d *database, address string) bool {
 	for _, m := range d.layout.Value.Members {
-		id := plan.ID(d.want.ID, m.Name)
+		id := member.ID(d.want.ID, m.Name)
 		last, told := d.assigned[id]
 		switch {
 		case m.Leaving || !w.alive(m.Host) || !told || last.Value.Want != member.Running:

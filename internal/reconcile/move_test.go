@@ -27,7 +27,7 @@ func (b *bench) listens(id string) string {
 // certificate follows.
 func (b *bench) acts(host, name string, change func(told int64, r *member.Report)) {
 	b.Helper()
-	key := state.Report(host, plan.ID(dbID, name))
+	key := state.Report(host, member.ID(dbID, name))
 	r, err := state.Load[member.Report](b.cache, key)
 	if err != nil {
 		b.Fatal(err)
@@ -190,7 +190,7 @@ func TestEndpointsOfAClusterMove(t *testing.T) {
 		b.put(state.Put(state.Route(id), route.Route{ID: id, Database: "cl-1", Listen: listen}))
 	}
 	layout := plan.Layout{ID: "cl-1", Members: []plan.Placed{{Name: "m1", Seat: "db-w", Host: "a", Address: "10.0.0.1", Port: 1}}}
-	id := plan.ID("cl-1", "m1")
+	id := member.ID("cl-1", "m1")
 	look := func() map[string]string {
 		w := b.look()
 		d := w.database("cl-1")

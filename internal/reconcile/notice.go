@@ -121,7 +121,7 @@ func (w *world) problemNotes(d *database, layout plan.Layout, n *Notice) []note 
 	var still []string
 	leader := leaderOf(w.cache, d.want.ID)
 	for _, m := range layout.Members {
-		r, err := state.Load[member.Report](w.cache, state.Report(m.Host, plan.ID(d.want.ID, m.Name)))
+		r, err := state.Load[member.Report](w.cache, state.Report(m.Host, member.ID(d.want.ID, m.Name)))
 		known := err == nil && w.alive(m.Host) && !m.Leaving
 		for _, p := range told {
 			key := problemKey(p, m)

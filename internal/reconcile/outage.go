@@ -119,6 +119,6 @@ func (w *world) serving(d *database) (member.Report, bool) {
 	if !exists || !w.alive(leader.Host) {
 		return member.Report{}, false
 	}
-	r, err := state.Load[member.Report](w.cache, state.Report(leader.Host, plan.ID(d.want.ID, leader.Name)))
+	r, err := state.Load[member.Report](w.cache, state.Report(leader.Host, member.ID(d.want.ID, leader.Name)))
 	return r.Value, err == nil && r.Value.Ready && (!r.Value.InRecovery || d.want.Upstream != nil)
 }

@@ -20,7 +20,7 @@ func hostsOf(cache *state.Cache) []plan.Host {
 			CPUs: h.Value.CPUs, Memory: h.Value.Memory, DiskFull: member.NearlyFull(h.Value.Disk, h.Value.DiskFree),
 			OwnKeys: h.Value.OwnKeys,
 		}
-		if live, err := state.View[Liveness](cache, state.Live(host.Name)); err == nil {
+		if live, err := state.View[member.Liveness](cache, state.Live(host.Name)); err == nil {
 			host.Alive, host.LostSince = live.Value.Alive, live.Value.Since
 		}
 		_, _, host.Draining = cache.Raw(state.Drain(host.Name))

@@ -288,7 +288,7 @@ func (w *world) rests(d *database, in plan.Input, out plan.Output) bool {
 		return false
 	}
 	for _, m := range out.Layout.Members {
-		serves := d.want.State != member.Running || in.Reports[plan.ID(d.want.ID, m.Name)].Ready
+		serves := d.want.State != member.Running || in.Reports[member.ID(d.want.ID, m.Name)].Ready
 		if !w.alive(m.Host) || m.Going != plan.Staying || m.Leaving || !serves {
 			return false
 		}

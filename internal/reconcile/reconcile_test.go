@@ -95,7 +95,7 @@ func (b *bench) answerTasks() {
 		}
 		if task.Value.Kind == member.Handover {
 			for _, m := range b.layout().Members {
-				if plan.ID(dbID, m.Name) != task.Value.Member {
+				if member.ID(dbID, m.Name) != task.Value.Member {
 					b.same(patroni.LeaderKey(dbID), m.Name)
 				}
 			}
@@ -147,7 +147,7 @@ func TestADamagedAssignmentIsWrittenAgain(t *testing.T) {
 	b.want(b.instance(true))
 	b.settle()
 	standby := b.layout().Members[1]
-	key := state.Assign(standby.Host, plan.ID(dbID, standby.Name))
+	key := state.Assign(standby.Host, member.ID(dbID, standby.Name))
 	good := b.assigned(standby.Host, standby.Name).Value
 	for name, damage := range map[string]func(){
 		"it does not decode": func() { b.same(key, `{"id": "db-1.m2", "gener`) },
@@ -162,7 +162,7 @@ func TestADamagedAssignmentIsWrittenAgain(t *testing.T) {
 		"it is gone": func() { b.put(state.Delete(key)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			before, err := state.Load[member.Report](b.cache, state.Report(standby.Host, plan.ID(dbID, standby.Name)))
+			before, err := state.Load[member.Report](b.cache, state.Report(standby.Host, member.ID(dbID, standby.Name)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func TestADamagedAssignmentHoldsNothingElseUp(t *testing.T) {
 	b.want(b.instance(false))
 	b.settle()
 	m := b.layout().Members[0]
-	b.same(state.Assign(m.Host, plan.ID(dbID, m.Name)), "torn")
+	b.same(state.Assign(m.Host, member.ID(dbID, m.Name)), "torn")
 	i := b.instance(false)
 	i.PasswordSerial, i.Change = 2, 1
 	b.want(i)

@@ -115,7 +115,7 @@ func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold s
 	}
 	conditions, changes, err := state.Split(append(slices.Concat(assigned, learned),
 		// Who leads is known from now on, also to a gate which finds that etcd has forgotten the rest.
-		state.Put(state.Lead(id), Lead{Member: elected.Assignment.Name, Host: elected.Host}),
+		state.Put(state.Lead(id), member.Lead{Member: elected.Assignment.Name, Host: elected.Host}),
 		state.Remove(hold.Key, hold.Revision), state.Swap(state.Layout(id), d.layout.Revision, layout), state.Unchanged(configKey, configRevision)))
 	if err != nil {
 		return fmt.Errorf("take %s over: %w", id, err)
@@ -225,7 +225,7 @@ func learn(d *database, elected regain.Copy, copies []regain.Copy) (ops []state.
 func (w *world) seatOf(d *database, copies []regain.Copy) string {
 	seat := ""
 	for i, m := range d.layout.Value.Members {
-		left := slices.ContainsFunc(copies, func(c regain.Copy) bool { return c.Assignment.ID == plan.ID(d.want.ID, m.Name) })
+		left := slices.ContainsFunc(copies, func(c regain.Copy) bool { return c.Assignment.ID == member.ID(d.want.ID, m.Name) })
 		if i == 0 || !left {
 			seat = m.Seat
 		}

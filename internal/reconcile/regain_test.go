@@ -43,7 +43,7 @@ func (b *bench) restore() {
 		t.Fatal(err)
 	}
 	for _, zone := range []string{"a", "b", "c"} {
-		b.put(state.Put(state.Live(zone), Liveness{Alive: true, Since: b.now}))
+		b.put(state.Put(state.Live(zone), member.Liveness{Alive: true, Since: b.now}))
 	}
 }
 
@@ -65,7 +65,7 @@ func (b *bench) copyOf(name string, timeline int, primary, running bool) regain.
 	return regain.Copy{
 		System: system, Timeline: timeline, LSN: 100, Primary: primary, Running: running,
 		Assignment: member.Assignment{
-			ID: plan.ID(dbID, name), Scope: dbID, Name: name, OwnName: true, Generation: 900, Want: member.Running,
+			ID: member.ID(dbID, name), Scope: dbID, Name: name, OwnName: true, Generation: 900, Want: member.Running,
 			Address: "127.0.0.3", Port: 15555, RESTPort: 25555, Major: 15,
 		},
 	}
@@ -132,7 +132,7 @@ func TestTakeOver(t *testing.T) {
 			t.Errorf("%s is %s, want %s", key, got, want)
 		}
 	}
-	if lead, err := state.Get[Lead](t.Context(), b.store, state.Lead(dbID)); err != nil || lead.Value != (Lead{Member: "m2", Host: where["m2"]}) {
+	if lead, err := state.Get[member.Lead](t.Context(), b.store, state.Lead(dbID)); err != nil || lead.Value != (member.Lead{Member: "m2", Host: where["m2"]}) {
 		t.Errorf("who led last: %+v, %v", lead.Value, err)
 	}
 	if config := b.text(patroni.ConfigKey(dbID)); strings.Contains(config, "pause") || !strings.Contains(config, "synchronous_mode") {
@@ -142,7 +142,7 @@ func TestTakeOver(t *testing.T) {
 	if err != nil || lease.Kvs[0].Lease == 0 {
 		t.Errorf("the leader key stays for ever: %v", err)
 	}
-	if b.text(state.Assign(free, plan.ID(dbID, "m7"))) == "" {
+	if b.text(state.Assign(free, member.ID(dbID, "m7"))) == "" {
 		t.Error("the host of m7 is told nothing")
 	}
 	b.settle()
@@ -241,7 +241,7 @@ func TestAHostThatJoinedSince(t *testing.T) {
 		t.Fatalf("%+v", hold.Value)
 	}
 	newest := b.copyOf("m7", 2, true, true)
-	newest.Assignment.Name, newest.Assignment.ID = "m777", plan.ID(dbID, "m777")
+	newest.Assignment.Name, newest.Assignment.ID = "m777", member.ID(dbID, "m777")
 	b.says("d", newest)
 	b.work()
 	if leader := b.text(patroni.LeaderKey(dbID)); leader != patroni.OwnName(dbID, "m777") {

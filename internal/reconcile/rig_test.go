@@ -45,7 +45,7 @@ func newBench(t *testing.T) *bench {
 			Name: zone, Zone: zone, Address: fmt.Sprintf("127.0.0.%d", i+1), CPUs: 2, Memory: 8 << 30,
 			Disk: 100 << 30, DiskFree: 50 << 30, Majors: map[int]string{15: "15.18"}, OwnNames: true,
 		}
-		b.put(state.Put(state.Host(zone), h), state.Put(state.Live(zone), Liveness{Alive: true, Since: b.now}))
+		b.put(state.Put(state.Host(zone), h), state.Put(state.Live(zone), member.Liveness{Alive: true, Since: b.now}))
 	}
 	return b
 }
@@ -136,7 +136,7 @@ func (b *bench) obey() {
 	var standbys []string
 	for _, a := range state.LoadAll[member.Assignment](b.cache, state.AssignRoot) {
 		host, _, _ := strings.Cut(state.Tail(a.Key, state.AssignRoot), "/")
-		if live, err := state.Load[Liveness](b.cache, state.Live(host)); err != nil || !live.Value.Alive {
+		if live, err := state.Load[member.Liveness](b.cache, state.Live(host)); err != nil || !live.Value.Alive {
 			continue
 		}
 		r := member.Report{ID: a.Value.ID, Host: host, Generation: a.Value.Generation, Timeline: 2, At: b.now}
@@ -218,7 +218,7 @@ func same(a, b any) bool {
 // problem is what an agent says of a member from now on.
 func (b *bench) problem(host, name string, p member.Problem, change func(*member.Report)) {
 	b.Helper()
-	key := state.Report(host, plan.ID(dbID, name))
+	key := state.Report(host, member.ID(dbID, name))
 	r, err := state.Load[member.Report](b.cache, key)
 	if err != nil {
 		b.Fatal(err)
@@ -242,7 +242,7 @@ func (b *bench) layout() plan.Layout {
 
 func (b *bench) assigned(host, name string) state.Record[member.Assignment] {
 	b.Helper()
-	a, err := state.Load[member.Assignment](b.cache, state.Assign(host, plan.ID(dbID, name)))
+	a, err := state.Load[member.Assignment](b.cache, state.Assign(host, member.ID(dbID, name)))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func (b *bench) later(d time.Duration) { b.now = b.now.Add(d) }
 // lose has the judge say that a host is lost, or back.
 func (b *bench) lose(host string, lost bool) {
 	b.Helper()
-	b.put(state.Put(state.Live(host), Liveness{Alive: !lost, Since: b.now}))
+	b.put(state.Put(state.Live(host), member.Liveness{Alive: !lost, Since: b.now}))
 }
 
 func background(t *testing.T, run func(context.Context) error) {

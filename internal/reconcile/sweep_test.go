@@ -105,8 +105,8 @@ func TestADamagedAssignmentOfAForgottenMemberIsSwept(t *testing.T) {
 func TestReportsOfForgottenMembersAreSwept(t *testing.T) {
 	b := made(t, false)
 	l := b.layout()
-	own := state.Report(l.Members[0].Host, plan.ID(dbID, l.Members[0].Name))
-	late := []string{state.Report("a", plan.ID(dbID, "m99")), state.Report("b", "db-gone.m1")}
+	own := state.Report(l.Members[0].Host, member.ID(dbID, l.Members[0].Name))
+	late := []string{state.Report("a", member.ID(dbID, "m99")), state.Report("b", "db-gone.m1")}
 	for _, key := range late {
 		b.put(state.Put(key, member.Report{Gone: true}))
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"howdah/internal/event"
+	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/spec"
 	"howdah/internal/state"
@@ -19,7 +20,7 @@ func TestAFailoverTellsTheNewWriter(t *testing.T) {
 		owner: owner{Common: spec.Common{Scope: writer.Scope, Name: "aura"}, cluster: true},
 	}
 	for seat, want := range map[string]int{"seat-2": 3, "seat-9": 2} {
-		ops, err := failoverEvents(d, Lead{Member: "m1"}, plan.Placed{Name: "m2", Seat: seat, Zone: "b"}, time.Unix(1, 0))
+		ops, err := failoverEvents(d, member.Lead{Member: "m1"}, plan.Placed{Name: "m2", Seat: seat, Zone: "b"}, time.Unix(1, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

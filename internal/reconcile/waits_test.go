@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"howdah/internal/engine/patroni"
+	"howdah/internal/member"
 	"howdah/internal/plan"
 )
 
@@ -30,7 +31,7 @@ func TestWhoWaitsForARestart(t *testing.T) {
 			if in.Leader != "m1" {
 				t.Fatalf("%s leads", in.Leader)
 			}
-			id := plan.ID(dbID, tt.member)
+			id := member.ID(dbID, tt.member)
 			if in.PendingRestart[id] != tt.waits || in.Growing[id] != tt.growing {
 				t.Errorf("waits %t, growing %t", in.PendingRestart[id], in.Growing[id])
 			}
@@ -48,7 +49,7 @@ func TestWhoIsBehind(t *testing.T) {
 	for shared, want := range map[int64]bool{0: false, config - 1: true, config: false} {
 		b.same(patroni.MemberKey(dbID, patroni.OwnName(dbID, "m1")), fmt.Sprintf(`{"state":"running","tags":{"generation":1,"shared":%d}}`, shared))
 		w := b.look()
-		if got := w.input(w.databases[0], plan.Policy{}).Behind[plan.ID(dbID, "m1")]; got != want {
+		if got := w.input(w.databases[0], plan.Policy{}).Behind[member.ID(dbID, "m1")]; got != want {
 			t.Errorf("revision %d of %d: behind %t", shared, config, got)
 		}
 	}

@@ -14,12 +14,6 @@ import (
 	"howdah/internal/state"
 )
 
-// Liveness is the judge's word on a host.
-type Liveness struct {
-	Alive bool      `json:"alive"`
-	Since time.Time `json:"since"`
-}
-
 // world is one look at everything.
 type world struct {
 	cache     *state.Cache
@@ -122,7 +116,7 @@ func (w *world) news(before *world) news {
 func (w *world) lastAssignments(d *database) map[string]state.Record[member.Assignment] {
 	all := map[string]state.Record[member.Assignment]{}
 	for _, m := range d.layout.Value.Members {
-		id := plan.ID(d.want.ID, m.Name)
+		id := member.ID(d.want.ID, m.Name)
 		if a, ok := w.lastAssigned(m.Host, id); ok {
 			all[id] = a
 		}
@@ -251,7 +245,7 @@ func (w *world) input(d *database, policy plan.Policy) plan.Input {
 	}
 	_, config, _ := w.cache.Raw(patroni.ConfigKey(d.want.ID))
 	for _, m := range d.layout.Value.Members {
-		id := plan.ID(d.want.ID, m.Name)
+		id := member.ID(d.want.ID, m.Name)
 		if report, err := state.Load[member.Report](w.cache, state.Report(m.Host, id)); err == nil {
 			in.Reports[id] = report.Value
 		}

@@ -158,7 +158,7 @@ func (s *Server) position(database, name string) lsn.LSN {
 }
 
 func (s *Server) memberOut(d subject, m plan.Placed, primary lsn.LSN) admin.Member {
-	report := d.Reports[plan.ID(d.Want.ID, m.Name)]
+	report := d.Reports[member.ID(d.Want.ID, m.Name)]
 	out := admin.Member{
 		Name: m.Name, Instance: d.seatName(m.Seat), Host: m.Host, Zone: m.Zone,
 		Address: m.Listen(), Role: d.role(m), Sync: d.syncState(m),
@@ -227,7 +227,7 @@ func (d subject) seatName(seat string) string {
 func (s *Server) endpointsOut(d subject) []admin.Endpoint {
 	view := route.View{Serving: map[string]bool{}}
 	for _, m := range d.Layout.Members {
-		report := d.Reports[plan.ID(d.Want.ID, m.Name)]
+		report := d.Reports[member.ID(d.Want.ID, m.Name)]
 		ready := d.memberState(m, report) == stateReady
 		view.Serving[m.Name] = ready && report.Streaming
 		if m.Name == d.Leader && ready {

@@ -12,7 +12,6 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/state"
 )
 
@@ -142,7 +141,7 @@ func (s *Server) adminForgetHost(ctx context.Context, _ call, in admin.HostReque
 			}
 			return err
 		}
-		live, err := state.Load[reconcile.Liveness](s.Cache, state.Live(in.Host))
+		live, err := state.Load[member.Liveness](s.Cache, state.Live(in.Host))
 		if err == nil && live.Value.Alive {
 			return admin.NewError(admin.CodeHostAlive, "The host "+in.Host+" is alive.",
 				"empty it with howdah host drain "+in.Host+", stop its agent, and try again")
@@ -200,7 +199,7 @@ func (s *Server) survives(d subject, host string) bool {
 	if primary, ok := d.Primary(); ok {
 		return primary.Host != host
 	}
-	last, err := state.Load[reconcile.Lead](s.Cache, state.Lead(d.Want.ID))
+	last, err := state.Load[member.Lead](s.Cache, state.Lead(d.Want.ID))
 	return err == nil && d.Want.State == member.Stopped && last.Value.Host != host && d.Alive[last.Value.Host]
 }
 

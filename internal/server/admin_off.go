@@ -8,8 +8,8 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/fence"
+	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/state"
 )
 
@@ -21,7 +21,7 @@ func (s *Server) adminHostOff(ctx context.Context, c call, in admin.HostOffReque
 		if err := s.knownHost(in.Host); err != nil {
 			return err
 		}
-		live, err := state.Load[reconcile.Liveness](s.Cache, state.Live(in.Host))
+		live, err := state.Load[member.Liveness](s.Cache, state.Live(in.Host))
 		switch {
 		case err != nil && !errors.Is(err, state.ErrNotFound):
 			return err

@@ -151,7 +151,7 @@ func (s *Server) databaseProblems(d subject) []admin.Problem {
 		add(problemFence, "", "its primary may be lost: the standbys' hosts are being asked, and it is fenced if they agree")
 	}
 	for _, m := range d.Layout.Members {
-		if r := d.Reports[plan.ID(d.Want.ID, m.Name)]; r.Problem != member.None && d.Alive[m.Host] {
+		if r := d.Reports[member.ID(d.Want.ID, m.Name)]; r.Problem != member.None && d.Alive[m.Host] {
 			command, text := s.explain(d, m, r)
 			add(string(r.Problem), command, "%s on %s: %s", m.Name, m.Host, text)
 		}
@@ -214,7 +214,7 @@ func (d subject) addMissing(add func(code, command, text string, args ...any)) {
 		add(problemPrimary, show, "no member serves as primary: %s", d.whyNoPrimary())
 	}
 	for _, m := range d.Layout.Members {
-		r := d.Reports[plan.ID(d.Want.ID, m.Name)]
+		r := d.Reports[member.ID(d.Want.ID, m.Name)]
 		word := d.memberState(m, r)
 		settled := len(d.Layout.Steps) == 0 && m.Going == plan.Staying && !m.Leaving
 		if settled && (word == stateDown || word == stateNotReady) && r.Problem == member.None && serving {
@@ -294,7 +294,7 @@ func (s *Server) planInput(d subject) plan.Input {
 		Leader: d.Leader, Sync: d.sync,
 	}
 	for _, m := range d.Layout.Members {
-		id := plan.ID(d.Want.ID, m.Name)
+		id := member.ID(d.Want.ID, m.Name)
 		if a, err := state.Load[member.Assignment](s.Cache, state.Assign(m.Host, id)); err == nil {
 			in.Assigned[id] = a.Value.Generation
 		}

@@ -12,7 +12,6 @@ import (
 	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/postmortem"
-	"howdah/internal/reconcile"
 	"howdah/internal/state"
 )
 
@@ -122,7 +121,7 @@ func (s *Server) hostsOut() []admin.Host {
 		if out.Members == nil {
 			out.Members = []string{}
 		}
-		if live, err := state.Load[reconcile.Liveness](s.Cache, state.Live(h.Name)); err == nil {
+		if live, err := state.Load[member.Liveness](s.Cache, state.Live(h.Name)); err == nil {
 			out.State, out.Since = admin.HostLost, live.Value.Since
 			if live.Value.Alive {
 				out.State = admin.HostAlive

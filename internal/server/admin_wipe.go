@@ -13,7 +13,6 @@ import (
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 )
@@ -173,7 +172,7 @@ func (w *wipe) owners() map[string]bool {
 }
 
 func (s *Server) alive(host string) bool {
-	live, err := state.Load[reconcile.Liveness](s.Cache, state.Live(host))
+	live, err := state.Load[member.Liveness](s.Cache, state.Live(host))
 	return err == nil && live.Value.Alive
 }
 

@@ -11,7 +11,6 @@ import (
 	"howdah/internal/hostapi"
 	"howdah/internal/member"
 	"howdah/internal/param"
-	"howdah/internal/reconcile"
 	"howdah/internal/state"
 )
 
@@ -121,7 +120,7 @@ func TestValuesAreJudgedElsewhere(t *testing.T) {
 	if strings.Join(asked, " ") != "host-a host-b host-a host-b" {
 		t.Errorf("asked %v", asked)
 	}
-	w.put(state.Put(state.Live("host-b"), reconcile.Liveness{Since: w.now()}))
+	w.put(state.Put(state.Live("host-b"), member.Liveness{Since: w.now()}))
 	u.try(values(setGroup, "search_path=b", "work_mem=1MB")).is("ServiceUnavailable", "search_path cannot be checked now: no host with PostgreSQL 17 answers")
 	u.do(showMine + "&Source=user").has("Parameters/Parameter#5")
 	w.server.Settings = nil

@@ -216,7 +216,7 @@ func TestEndpointWaitsForCertificates(t *testing.T) {
 	address := l.endpointsOf(cluster.ResourceID)[0].Value.Address
 	told := func(generation int64, ips ...string) {
 		for _, m := range l.factsOfCluster(cluster).Layout.Members {
-			id := plan.ID(cluster.ResourceID, m.Name)
+			id := member.ID(cluster.ResourceID, m.Name)
 			u.put(state.Put(state.Assign(m.Host, id), member.Assignment{ID: id, Generation: generation, Want: member.Running, ServerIPs: ips}))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/hostapi"
 	"howdah/internal/logfile"
-	"howdah/internal/plan"
+	"howdah/internal/member"
 	"howdah/internal/wire"
 )
 
@@ -44,9 +44,9 @@ func (h hostLogs) Portion(_ context.Context, host, address string, in hostapi.Lo
 
 // writes has a member of a user's only database write a log file of an hour of
 // 2026-11-22, last written at its beginning.
-func (u *user) writes(member string, hour int, text string) {
+func (u *user) writes(name string, hour int, text string) {
 	u.Helper()
-	d := u.server.Logs.(hostLogs).dir(plan.ID(u.wanted()[0].ID, member))
+	d := u.server.Logs.(hostLogs).dir(member.ID(u.wanted()[0].ID, name))
 	dir := filepath.Join(d.Root, d.Sub)
 	path := filepath.Join(dir, fmt.Sprintf("postgresql.log.2026-11-22-%02d", hour))
 	at := time.Date(2026, 11, 22, hour, 0, 0, 0, time.UTC)

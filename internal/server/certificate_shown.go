@@ -16,7 +16,7 @@ func servedBy(i spec.Instance, facts plan.Facts) member.Report {
 		if m.Leaving || i.Cluster != "" && m.Seat != i.ResourceID {
 			continue
 		}
-		report := facts.Reports[plan.ID(facts.Want.ID, m.Name)]
+		report := facts.Reports[member.ID(facts.Want.ID, m.Name)]
 		if found.ID == "" || m.Name == facts.Leader || i.Cluster != "" && report.Ready {
 			found = report
 		}

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"howdah/api/rds"
+	"howdah/internal/member"
 	"howdah/internal/param"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 )
@@ -138,7 +138,7 @@ func (l *look) clusterMembersOut(c spec.Cluster, facts plan.Facts) []rds.DBClust
 func (l *look) writer(c spec.Cluster, facts plan.Facts) string {
 	leader := facts.Leader
 	if leader == "" {
-		if last, err := state.Load[reconcile.Lead](l.Cache, state.Lead(c.ResourceID)); err == nil {
+		if last, err := state.Load[member.Lead](l.Cache, state.Lead(c.ResourceID)); err == nil {
 			leader = last.Value.Member
 		}
 	}

@@ -95,7 +95,7 @@ func (s *scene) promote(name string) {
 	old := s.leader
 	s.leader, s.sync = name, []string{old}
 	for id, r := range s.reports {
-		leads := id == plan.ID(s.layout.ID, name)
+		leads := id == member.ID(s.layout.ID, name)
 		r.InRecovery, r.Streaming = !leads, !leads
 		s.reports[id] = r
 	}
@@ -181,7 +181,7 @@ func (s *scene) place(want plan.Database, seat plan.Seat, n int) {
 		Name: "m" + strconv.Itoa(n+1), Seat: seat.Key, Host: "host-" + zone, Zone: zone, Address: "127.0.0.1",
 		Port: 15432 + n, RESTPort: 25432 + n, Rebooted: seat.Reboot, Restarted: seat.Restart, Votes: !seat.NoFailover,
 	}
-	r := member.Report{ID: plan.ID(want.ID, m.Name), Host: m.Host, Patroni: true, Postgres: true, Ready: true, Timeline: 1}
+	r := member.Report{ID: member.ID(want.ID, m.Name), Host: m.Host, Patroni: true, Postgres: true, Ready: true, Timeline: 1}
 	r.CertUntil, r.OwnerSerial = certUntil, want.Owner.Serial
 	if want.Encrypted {
 		r.Encryption = member.ByKey

@@ -205,7 +205,7 @@ const newEndpoint = time.Minute
 func (l *look) certified(e spec.Endpoint) bool {
 	fresh := l.now().Sub(e.Created) < newEndpoint
 	for _, m := range l.factsOfCluster(l.cluster[e.Cluster]).Layout.Members {
-		id := plan.ID(e.Cluster, m.Name)
+		id := member.ID(e.Cluster, m.Name)
 		a, err := state.Load[member.Assignment](l.Cache, state.Assign(m.Host, id))
 		if err != nil || a.Value.Want != member.Running {
 			continue

@@ -18,11 +18,11 @@ func (s *Server) facts(want plan.Database) plan.Facts {
 		f.Layout = layout.Value
 	}
 	for _, m := range f.Layout.Members {
-		id := plan.ID(want.ID, m.Name)
+		id := member.ID(want.ID, m.Name)
 		if report, err := state.Load[member.Report](s.Cache, state.Report(m.Host, id)); err == nil {
 			f.Reports[id] = report.Value
 		}
-		if live, err := state.Load[reconcile.Liveness](s.Cache, state.Live(m.Host)); err == nil {
+		if live, err := state.Load[member.Liveness](s.Cache, state.Live(m.Host)); err == nil {
 			f.Alive[m.Host] = live.Value.Alive
 		}
 	}

@@ -60,7 +60,7 @@ func (l *look) groupStatus(i spec.Instance, facts plan.Facts, kind param.Kind) s
 // memberStatus: PostgreSQL of a member waits for a restart, or does not have its
 // newest settings yet.
 func (l *look) memberStatus(want plan.Database, facts plan.Facts, m plan.Placed) string {
-	id := plan.ID(want.ID, m.Name)
+	id := member.ID(want.ID, m.Name)
 	seen, running := patroni.FindMember(l.Cache.Raw, want.ID, m.Name)
 	assigned, errAssigned := state.Load[member.Assignment](l.Cache, state.Assign(m.Host, id))
 	if !running || errAssigned != nil || !facts.Reports[id].Ready {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"howdah/api/rds"
+	"howdah/internal/member"
 	"howdah/internal/param"
 	"howdah/internal/plan"
 	"howdah/internal/spec"
@@ -105,7 +106,7 @@ func (l *look) addRelations(out *rds.DBInstance, i spec.Instance, facts plan.Fac
 	}
 	// The leader of a following database receives from its source.
 	primary, serves := facts.Primary()
-	normal := serves && facts.Reports[plan.ID(facts.Want.ID, primary.Name)].Streaming
+	normal := serves && facts.Reports[member.ID(facts.Want.ID, primary.Name)].Streaming
 	word := "replicating"
 	if !normal {
 		word = "error"

@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/engine/patroni"
+	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/spec"
 	"howdah/internal/state"
@@ -51,7 +52,7 @@ func (l *look) candidates(f plan.Facts) []plan.Placed {
 	sync, anybody := l.syncOf(f.Want.ID), plan.SyncMode(f.Want, f.Layout) != patroni.SyncOff
 	var all []plan.Placed
 	for _, m := range f.Layout.Members {
-		report := f.Reports[plan.ID(f.Want.ID, m.Name)]
+		report := f.Reports[member.ID(f.Want.ID, m.Name)]
 		inSync := sync.Leader == f.Leader && slices.Contains(sync.Standbys, m.Name)
 		// One that stands aside is put in sync before it takes over, too.
 		soon := anybody && f.Leader != "" && !m.Barred && m.Going == plan.Staying

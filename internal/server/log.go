@@ -121,7 +121,7 @@ func (l *look) logMember(i spec.Instance) (logPlace, bool) {
 		// The members of a cluster's seat are one, or two while one replaces the other.
 		better := i.Cluster == "" && m.Name == facts.Leader || i.Cluster != "" && m.Going == plan.Staying
 		if !found || better {
-			at, found = logPlace{m, plan.ID(facts.Want.ID, m.Name)}, true
+			at, found = logPlace{m, member.ID(facts.Want.ID, m.Name)}, true
 		}
 	}
 	return at, found

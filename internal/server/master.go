@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/event"
+	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/secret"
 	"howdah/internal/spec"
@@ -177,7 +178,7 @@ func taken(facts plan.Facts) (serial int64) {
 	if !ok {
 		return 0
 	}
-	return facts.Reports[plan.ID(facts.Want.ID, primary.Name)].OwnerSerial
+	return facts.Reports[member.ID(facts.Want.ID, primary.Name)].OwnerSerial
 }
 
 func standing(c spec.Common, facts plan.Facts) secret.Standing {

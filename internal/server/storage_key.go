@@ -174,7 +174,7 @@ func (s *Server) canEncrypt() error {
 // hosts see that it is.
 func encryptedOut(c spec.Common, f plan.Facts) (encrypted *bool, key *string) {
 	is := c.StorageKey != "" && !slices.ContainsFunc(f.Layout.Members, func(m plan.Placed) bool {
-		r := f.Reports[plan.ID(f.Want.ID, m.Name)]
+		r := f.Reports[member.ID(f.Want.ID, m.Name)]
 		return (r.Patroni || r.Postgres) && r.Encryption == member.NotEncrypted
 	})
 	if is {

@@ -219,13 +219,13 @@ func (w *world) put(ops ...state.Op) {
 func (w *world) host(zone string) {
 	w.Helper()
 	h := member.Host{Name: "host-" + zone, Zone: zone, Address: "127.0.0.1", CPUs: 2, Memory: 8 << 30, Majors: map[int]string{15: "15.18"}, Listen: agentOf("host-" + zone)}
-	w.put(state.Put(state.Host(h.Name), h), state.Put(state.Live(h.Name), reconcile.Liveness{Alive: true, Since: w.now()}))
+	w.put(state.Put(state.Host(h.Name), h), state.Put(state.Live(h.Name), member.Liveness{Alive: true, Since: w.now()}))
 }
 
 // lose makes a host count as lost.
 func (w *world) lose(zone string) {
 	w.Helper()
-	w.put(state.Put(state.Live("host-"+zone), reconcile.Liveness{Since: w.now()}))
+	w.put(state.Put(state.Live("host-"+zone), member.Liveness{Since: w.now()}))
 }
 
 // user is a caller with an account of its own: users do not see each other's

@@ -173,7 +173,7 @@ func (s *story) showOwn(database string, want bool) error {
 		return err
 	}
 	for _, m := range all {
-		report, err := state.Get[member.Report](s.Context(), s.rig.Store, state.Report(m.Host, plan.ID(database, m.Name)))
+		report, err := state.Get[member.Report](s.Context(), s.rig.Store, state.Report(m.Host, member.ID(database, m.Name)))
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"howdah/internal/member"
-	"howdah/internal/plan"
 	"howdah/internal/state"
 	"howdah/internal/testkit/rig"
 )
@@ -100,7 +99,7 @@ func TestADamagedAssignment(t *testing.T) {
 	members, err := s.rig.Members(s.Context(), id)
 	s.must(err, "find the members")
 	for _, m := range members {
-		key := state.Assign(m.Host, plan.ID(id, m.Name))
+		key := state.Assign(m.Host, member.ID(id, m.Name))
 		before, err := state.Get[member.Assignment](s.Context(), s.rig.Store, key)
 		s.must(err, "read the assignment")
 		_, err = s.rig.Store.Client.Put(s.Context(), key, `{"id": "`)
@@ -113,7 +112,7 @@ func TestADamagedAssignment(t *testing.T) {
 			return err
 		})
 		s.eventually(20*time.Second, func() error {
-			now, err := state.Get[member.Report](s.Context(), s.rig.Store, state.Report(m.Host, plan.ID(id, m.Name)))
+			now, err := state.Get[member.Report](s.Context(), s.rig.Store, state.Report(m.Host, member.ID(id, m.Name)))
 			if err == nil && (now.Value.Problem != member.None || now.Value.Generation <= before.Value.Generation) {
 				err = fmt.Errorf("the agent says %q of generation %d", now.Value.Problem, now.Value.Generation)
 			}

@@ -84,7 +84,7 @@ func TestLayers(t *testing.T) {
 	forbidden := map[string][]string{
 		"internal/plan":     {"reconcile", "agent", "state", "fence", "judge", "server"},
 		"internal/agent":    {"plan", "reconcile", "judge", "server", "spec"},
-		"internal/edge":     {"judge", "server", "agent"},
+		"internal/edge":     {"plan", "reconcile", "judge", "server", "agent"},
 		"internal/fence":    {"plan", "reconcile", "judge", "server", "agent"},
 		"internal/endpoint": {"plan", "reconcile", "state", "agent", "edge"},
 	}

@@ -14,7 +14,6 @@ import (
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/fleet"
@@ -113,8 +112,8 @@ func (w *world) all() []rds.DBInstance {
 func (w *world) eventuallyAlive(n int) {
 	w.Helper()
 	testkit.Eventually(w, 20*time.Second, func() error {
-		lives, err := state.List[reconcile.Liveness](w.Context(), w.Store, state.LiveRoot)
-		alive := len(slices.DeleteFunc(lives, func(l state.Record[reconcile.Liveness]) bool { return !l.Value.Alive }))
+		lives, err := state.List[member.Liveness](w.Context(), w.Store, state.LiveRoot)
+		alive := len(slices.DeleteFunc(lives, func(l state.Record[member.Liveness]) bool { return !l.Value.Alive }))
 		if err == nil && alive != n {
 			err = fmt.Errorf("%d hosts are alive", alive)
 		}

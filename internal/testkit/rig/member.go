@@ -15,6 +15,7 @@ import (
 	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/fence"
+	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/postmortem"
 	"howdah/internal/proc"
@@ -101,7 +102,7 @@ func (m Member) group() (*proc.Host, *proc.Group, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	group, err := host.Group(strings.ToLower(plan.ID(m.Database, m.Name)))
+	group, err := host.Group(strings.ToLower(member.ID(m.Database, m.Name)))
 	return host, group, err
 }
 
@@ -117,7 +118,7 @@ func (m Member) processes() (*proc.Host, []proc.Process, error) {
 
 // DataDir is PostgreSQL's data directory.
 func (m Member) DataDir() string {
-	return filepath.Join(m.rig.HostDir(m.ZoneLetter()), "members", plan.ID(m.Database, m.Name), patroni.DataDir)
+	return filepath.Join(m.rig.HostDir(m.ZoneLetter()), "members", member.ID(m.Database, m.Name), patroni.DataDir)
 }
 
 // SocketDir is where its PostgreSQL has its socket: a directory of its own, where the rig's
@@ -127,7 +128,7 @@ func (m Member) SocketDir() string {
 	if m.rig.User != nil {
 		return host
 	}
-	return filepath.Join(host+".members", plan.ID(m.Database, m.Name))
+	return filepath.Join(host+".members", member.ID(m.Database, m.Name))
 }
 
 // Signal sends a signal to every process of the member, Patroni and PostgreSQL.
