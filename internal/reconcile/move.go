@@ -74,12 +74,6 @@ func Moved(cache *state.Cache, id, address string) bool {
 	return true
 }
 
-// WriterRoute and ReaderRoute are the ids of a cluster's routes, by its resource id.
-func WriterRoute(cluster string) string { return cluster + writerSuffix }
-
-// ReaderRoute: see WriterRoute.
-func ReaderRoute(cluster string) string { return cluster + readerSuffix }
-
 // released gives addresses back.
 func released(addresses []string) []state.Op {
 	var ops []state.Op

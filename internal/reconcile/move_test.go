@@ -185,7 +185,7 @@ func TestEndpointsOfAClusterMove(t *testing.T) {
 	b.put(state.Put(state.Cluster(account, region, "c"), cluster), state.Put(state.Instance(account, region, "w"), instance),
 		state.Put(state.Endpoint(account, region, "e"), custom))
 	for id, listen := range map[string]string{
-		WriterRoute("cl-1"): "127.9.0.1:5432", ReaderRoute("cl-1"): "127.9.0.2:5432", "db-w": "127.9.0.3:5432", "ep-1": "127.10.0.4:5432",
+		route.Writer("cl-1"): "127.9.0.1:5432", route.Reader("cl-1"): "127.9.0.2:5432", "db-w": "127.9.0.3:5432", "ep-1": "127.10.0.4:5432",
 	} {
 		b.put(state.Put(state.Route(id), route.Route{ID: id, Database: "cl-1", Listen: listen}))
 	}

@@ -21,6 +21,7 @@ import (
 	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/postmortem"
+	"howdah/internal/route"
 	"howdah/internal/state"
 )
 
@@ -124,7 +125,7 @@ func databaseOf(key string) (id string, ok bool) {
 	case strings.HasPrefix(key, state.WayRoot):
 		routeID, _, _ := strings.Cut(state.Tail(key, state.WayRoot), "/")
 		// Only the writer's way decides anything.
-		return strings.TrimSuffix(routeID, writerSuffix), true
+		return route.Written(routeID), true
 	case strings.HasPrefix(key, state.LayoutRoot):
 		return state.Tail(key, state.LayoutRoot), true
 	}

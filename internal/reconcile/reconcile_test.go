@@ -15,7 +15,6 @@ import (
 	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/route"
-	"howdah/internal/spec"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 )
@@ -302,26 +301,6 @@ func TestDatabaseOf(t *testing.T) {
 		}
 		if id != want {
 			t.Errorf("%s: %q, want %q", key, id, want)
-		}
-	}
-}
-
-func TestEndpointSeats(t *testing.T) {
-	instances := []spec.Instance{{Common: spec.Common{ResourceID: "i1"}}, {Common: spec.Common{ResourceID: "i2"}}, {Common: spec.Common{ResourceID: "i3", Deleting: true}}}
-	for _, c := range []struct {
-		name     string
-		endpoint spec.Endpoint
-		want     []string
-		readers  bool
-	}{
-		{"all", spec.Endpoint{Type: "ANY"}, []string{"i1", "i2"}, false},
-		{"readers", spec.Endpoint{Type: "READER"}, []string{"i1", "i2"}, true},
-		{"static", spec.Endpoint{Static: []string{"i2", "i3", "i9"}}, []string{"i2"}, false},
-		{"excluded", spec.Endpoint{Excluded: []string{"i1"}}, []string{"i2"}, false},
-	} {
-		seats, readers := EndpointSeats(c.endpoint, instances)
-		if !slices.Equal(seats, c.want) || readers != c.readers {
-			t.Errorf("%s: %q, %v", c.name, seats, readers)
 		}
 	}
 }

@@ -12,12 +12,6 @@ import (
 	"howdah/internal/state"
 )
 
-// These end the ids of a cluster's routes to its writer and to its readers.
-const (
-	writerSuffix = "-writer"
-	readerSuffix = "-reader"
-)
-
 // routes are the endpoints of a database whose record must change.
 func (w *world) routes(d *database, layout plan.Layout) []state.Op {
 	var ops []state.Op
@@ -96,8 +90,8 @@ func (w *world) wantedRoutes(d *database, layout plan.Layout) []route.Route {
 func (w *world) clusterRoutes(d *database, base route.Route) []route.Route {
 	c := d.cluster.Value
 	all := []route.Route{
-		with(base, c.ResourceID+writerSuffix, route.Leader, w.listen(d, c.ResourceID+writerSuffix, c.Address, c.Former), c.Port),
-		with(base, c.ResourceID+readerSuffix, route.Readers, w.listen(d, c.ResourceID+readerSuffix, c.ReaderAddress, c.ReaderFormer), c.Port),
+		with(base, route.Writer(c.ResourceID), route.Leader, w.listen(d, route.Writer(c.ResourceID), c.Address, c.Former), c.Port),
+		with(base, route.Reader(c.ResourceID), route.Readers, w.listen(d, route.Reader(c.ResourceID), c.ReaderAddress, c.ReaderFormer), c.Port),
 	}
 	for _, s := range d.specs {
 		if s.Value.Deleting {
@@ -110,7 +104,7 @@ func (w *world) clusterRoutes(d *database, base route.Route) []route.Route {
 	for _, e := range d.custom {
 		if !e.Deleting {
 			r := with(base, e.ResourceID, route.Seats, w.listen(d, e.ResourceID, e.Address, e.Former), c.Port)
-			r.Seats, r.ReadersOnly = EndpointSeats(e, shared(d.specs))
+			r.Seats, r.ReadersOnly = e.Seats(shared(d.specs))
 			all = append(all, r)
 		}
 	}
@@ -120,21 +114,6 @@ func (w *world) clusterRoutes(d *database, base route.Route) []route.Route {
 func with(base route.Route, id string, kind route.Kind, address string, port int) route.Route {
 	base.ID, base.Kind, base.Listen = id, kind, fmt.Sprintf("%s:%d", address, port)
 	return base
-}
-
-// EndpointSeats resolves the lists of a custom endpoint of a cluster with these
-// instances: a static one names its instances, an exclusion list takes all others.
-func EndpointSeats(e spec.Endpoint, instances []spec.Instance) (seats []string, readersOnly bool) {
-	for _, i := range instances {
-		listed := slices.Contains(e.Static, i.ResourceID)
-		if len(e.Static) == 0 {
-			listed = !slices.Contains(e.Excluded, i.ResourceID)
-		}
-		if listed && !i.Deleting {
-			seats = append(seats, i.ResourceID)
-		}
-	}
-	return seats, e.Type == "READER"
 }
 
 // departed removes the records of a cluster's instances and custom endpoints that

@@ -41,3 +41,11 @@ func TestTargets(t *testing.T) {
 		})
 	}
 }
+
+func TestIDsOfAClustersRoutes(t *testing.T) {
+	for id, want := range map[string]string{Writer("cl-1"): "cl-1", Reader("cl-1"): "cl-1-reader", "db-1": "db-1", "": ""} {
+		if got := Written(id); got != want {
+			t.Errorf("Written(%q) = %q, want %q", id, got, want)
+		}
+	}
+}

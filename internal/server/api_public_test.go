@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"howdah/internal/reconcile"
 	"howdah/internal/route"
 	"howdah/internal/spec"
 	"howdah/internal/state"
@@ -39,7 +38,7 @@ func (u *user) seats() map[string]seat {
 	}
 	for _, r := range l.clusters {
 		c := r.Value
-		all[reconcile.WriterRoute(c.ResourceID)], all[reconcile.ReaderRoute(c.ResourceID)] = seat{c.Address, c.Former}, seat{c.ReaderAddress, c.ReaderFormer}
+		all[route.Writer(c.ResourceID)], all[route.Reader(c.ResourceID)] = seat{c.Address, c.Former}, seat{c.ReaderAddress, c.ReaderFormer}
 		for _, e := range l.endpointsOf(c.ResourceID) {
 			all[e.Value.ResourceID] = seat{e.Value.Address, e.Value.Former}
 		}
@@ -222,7 +221,7 @@ func TestPublicCluster(t *testing.T) {
 	u := pools(t)
 	having(newCluster)(u)
 	cluster := u.clusterRecord("aura").ResourceID
-	writer, reader := reconcile.WriterRoute(cluster), reconcile.ReaderRoute(cluster)
+	writer, reader := route.Writer(cluster), route.Reader(cluster)
 	u.are()
 	having(with(newMember, "PubliclyAccessible=true"))(u)
 	one := u.id("aura-1")

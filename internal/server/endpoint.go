@@ -10,7 +10,6 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/route"
 	"howdah/internal/spec"
 	"howdah/internal/state"
@@ -228,7 +227,7 @@ func (l *look) endpointStatus(e spec.Endpoint) string {
 	if err != nil || len(e.Former) == 0 && !l.certified(e) {
 		return plan.Creating
 	}
-	seats, readersOnly := reconcile.EndpointSeats(e, l.instancesOf(e.Cluster))
+	seats, readersOnly := e.Seats(l.instancesOf(e.Cluster))
 	if !slices.Equal(now.Value.Seats, seats) || now.Value.ReadersOnly != readersOnly || len(e.Former) > 0 {
 		return plan.Modifying
 	}

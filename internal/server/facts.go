@@ -34,7 +34,7 @@ func (s *Server) facts(want plan.Database) plan.Facts {
 
 // routes are those of a database that belong to its writer or to one seat.
 func (s *Server) routes(want plan.Database) []route.Route {
-	ids := []string{want.ID, reconcile.WriterRoute(want.ID)}
+	ids := []string{want.ID, route.Writer(want.ID)}
 	for _, seat := range want.Seats {
 		ids = append(ids, seat.Key)
 	}

@@ -8,6 +8,7 @@ import (
 	"howdah/internal/event"
 	"howdah/internal/plan"
 	"howdah/internal/reconcile"
+	"howdah/internal/route"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 )
@@ -195,8 +196,8 @@ func (s *Server) movers(h *household) []chore {
 	}
 	for _, r := range h.clusters {
 		c := r.Value
-		writer := reconcile.Moved(s.Cache, reconcile.WriterRoute(c.ResourceID), c.Address)
-		reader := reconcile.Moved(s.Cache, reconcile.ReaderRoute(c.ResourceID), c.ReaderAddress)
+		writer := reconcile.Moved(s.Cache, route.Writer(c.ResourceID), c.Address)
+		reader := reconcile.Moved(s.Cache, route.Reader(c.ResourceID), c.ReaderAddress)
 		if c.Moving() && writer && reader {
 			all = append(all, chore{"give addresses back", r.Key, c.Account, func(ctx context.Context, _ *look, _ call) error {
 				former := slices.Concat(c.Former, c.ReaderFormer)

@@ -25,7 +25,6 @@ import (
 	"howdah/internal/home"
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/route"
 	"howdah/internal/spec"
 	"howdah/internal/state"
@@ -298,7 +297,7 @@ func routesOf(w *world, l *look, c spec.Cluster) []state.Op {
 	var ops []state.Op
 	for _, e := range l.endpointsOf(c.ResourceID) {
 		r := route.Route{ID: e.Value.ResourceID, Database: c.ResourceID, Kind: route.Seats}
-		r.Seats, r.ReadersOnly = reconcile.EndpointSeats(e.Value, l.instancesOf(c.ResourceID))
+		r.Seats, r.ReadersOnly = e.Value.Seats(l.instancesOf(c.ResourceID))
 		ops = append(ops, state.Put(state.Route(r.ID), r))
 	}
 	return ops
