@@ -10,6 +10,7 @@ import (
 	"howdah/internal/plan"
 	"howdah/internal/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // origin is what a database is wanted by: as long as it is the same, so is what is
@@ -97,8 +98,8 @@ type named struct {
 }
 
 func (w *world) findNamed() named {
-	groups, mark := groupsOf(w.cache)
-	return named{groups, mark, subnetZones(w.cache)}
+	groups, records := view.Groups(w.cache)
+	return named{groups, revisions(records), subnetZones(w.cache)}
 }
 
 // originOf is the origin of a database by its own record.

@@ -3,25 +3,7 @@ package reconcile
 import (
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/spec"
-	"howdah/internal/state"
 )
-
-// Groups are all parameter groups.
-func Groups(cache *state.Cache) plan.Groups {
-	groups, _ := groupsOf(cache)
-	return groups
-}
-
-// groupsOf are all parameter groups, with what tells them from those of another time.
-func groupsOf(cache *state.Cache) (plan.Groups, string) {
-	groups := plan.Groups{}
-	records := state.LoadAll[spec.ParameterGroup](cache, state.ParameterGroupRoot)
-	for _, r := range records {
-		groups.Add(r.Value)
-	}
-	return groups, revisions(records)
-}
 
 // raise lets databases that follow others have as much as their sources of what a
 // standby needs. A chain is as long as there are databases, at most.

@@ -56,24 +56,6 @@ func followed(r member.Report) int64 {
 	return r.Rendered
 }
 
-// Moved reports whether an endpoint with this route is served at its new address: the
-// route has it, and no edge that runs is at another one.
-func Moved(cache *state.Cache, id, address string) bool {
-	r, err := state.Load[route.Route](cache, state.Route(id))
-	if err != nil {
-		return false
-	}
-	if now, _, err := net.SplitHostPort(r.Value.Listen); err != nil || now != address {
-		return false
-	}
-	for _, way := range state.LoadAll[route.Way](cache, state.WayPrefix(id)) {
-		if runs(cache, way.Value.Edge) && way.Value.Listen != r.Value.Listen {
-			return false
-		}
-	}
-	return true
-}
-
 // released gives addresses back.
 func released(addresses []string) []state.Op {
 	var ops []state.Op

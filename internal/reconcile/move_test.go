@@ -11,6 +11,7 @@ import (
 	"howdah/internal/route"
 	"howdah/internal/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // listens is where the route of an endpoint is.
@@ -254,7 +255,7 @@ func TestMoved(t *testing.T) {
 		if len(step.ops) > 0 {
 			b.put(step.ops...)
 		}
-		if got := Moved(b.cache, id, address); got != step.want {
+		if got := view.Moved(b.cache, id, address); got != step.want {
 			t.Errorf("%s: %v", step.name, got)
 		}
 	}

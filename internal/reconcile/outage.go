@@ -3,10 +3,10 @@ package reconcile
 import (
 	"time"
 
-	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 const (
@@ -83,26 +83,11 @@ func (w *world) outageNotes(d *database, out plan.Output, n *Notice) []note {
 // proofNotes tell that nobody is promoted because that might lose acknowledged writes. That
 // it is over is told by the failover, or by the end of the recovery.
 func (w *world) proofNotes(d *database, n *Notice) []note {
-	why, _, _ := Unproved(w.cache, d.want.ID)
+	why, _, _ := view.Unproved(w.cache, d.want.ID)
 	if began, _ := n.Unproved.observe(w.now, why != "", why == "", unprovedFor); began {
 		return []note{{d.source(), "H012", []any{why}}}
 	}
 	return nil
-}
-
-// Unproved is what a promotion waits for, and the open case or the plea that says so; "" if
-// none waits.
-func Unproved(cache *state.Cache, id string) (why string, open *fence.Case, plea *fence.Plea) {
-	for _, c := range state.LoadAll[fence.Case](cache, state.FencePrefix(id)) {
-		if c.Value.Phase == fence.Cutting && c.Value.Waiting != "" {
-			return c.Value.Waiting, &c.Value, nil
-		}
-	}
-	waits, err := state.Load[fence.Plea](cache, state.Plea(id))
-	if err != nil {
-		return "", nil, nil
-	}
-	return waits.Value.Why, nil, &waits.Value
 }
 
 // recoveryNumbers are the events of a recovery that begins and ends.

@@ -11,13 +11,14 @@ import (
 	"howdah/internal/route"
 	"howdah/internal/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // TestPlacesFollow: whatever changes, in any order, what is kept up to date is what
 // somebody finds who looks at everything.
 func TestPlacesFollow(t *testing.T) {
 	b := newBench(t)
-	kept := &Places{Cache: b.cache}
+	kept := &view.Places{Cache: b.cache}
 	random := rand.New(rand.NewPCG(3, 4))
 	classes := []string{"db.t3.micro", "db.t3.small", "db.m5.large", "db.unknown"}
 	port := 15432
@@ -30,7 +31,7 @@ func TestPlacesFollow(t *testing.T) {
 			ops = append(ops, state.Put(state.Drain("a"), true))
 		}
 		b.put(ops...)
-		got, want := byPort(kept.Hosts()), byPort((&Places{Cache: b.cache}).Hosts())
+		got, want := byPort(kept.Hosts()), byPort((&view.Places{Cache: b.cache}).Hosts())
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("round %d:\n%+v, want\n%+v", round, got, want)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"howdah/internal/route"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // Only edges that run lead anybody anywhere, and only those at the route's own address.
@@ -33,7 +34,7 @@ func TestWaysOfLivingEdges(t *testing.T) {
 		{"and dies", []state.Op{state.Delete(state.Runs("gone"))}, map[string][]string{}},
 	} {
 		b.put(step.ops...)
-		if diff := cmp.Diff(step.want, Ways(b.cache, routes)); diff != "" {
+		if diff := cmp.Diff(step.want, view.Ways(b.cache, routes)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", step.name, diff)
 		}
 	}

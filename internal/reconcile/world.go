@@ -12,6 +12,7 @@ import (
 	"howdah/internal/plan"
 	"howdah/internal/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // world is one look at everything.
@@ -27,8 +28,8 @@ type world struct {
 	edges     []seen.Between         // that hide clients
 	followers map[string][]*database // of databases, by resource id
 	routed    *routed
-	places    *Places
-	// hostsVersion is that of hosts: see Places.since.
+	places    *view.Places
+	// hostsVersion is that of hosts: see view.Places.Newer.
 	hostsVersion int64
 	seen         int64 // how far the mirror was: see state.Cache.Since
 	networks     int64 // when networks changed last: see state.Cache.Changes
@@ -66,7 +67,7 @@ func look(cache *state.Cache, now time.Time) *world { return lookAgain(nil, cach
 // which must not be used any more. That may be nil.
 func lookAgain(before *world, cache *state.Cache, now time.Time) *world {
 	if before == nil {
-		before = &world{routed: &routed{}, places: &Places{Cache: cache}}
+		before = &world{routed: &routed{}, places: &view.Places{Cache: cache}}
 	}
 	w := &world{
 		cache: cache, now: now, routed: before.routed, places: before.places,
@@ -177,7 +178,7 @@ func addresses(d *database) []string {
 // remember, it wrote, too, so that they changed.
 func (w *world) findHosts(before *world) {
 	w.hosts, w.hostAt = before.hosts, before.hostAt
-	hosts, version := w.places.since(before.hostsVersion)
+	hosts, version := w.places.Newer(before.hostsVersion)
 	if w.hostsVersion = version; hosts == nil {
 		return
 	}
@@ -240,7 +241,7 @@ func (w *world) input(d *database, policy plan.Policy) plan.Input {
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
 		Results: map[string]member.Result{}, Making: map[string]bool{}, Unborn: unborn(w.cache, d.want.ID), Positions: map[string]int64{}, Behind: map[string]bool{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
 		Leader: leaderOf(w.cache, d.want.ID), Sync: syncOf(w.cache, d.want.ID),
-		Ways: Ways(w.cache, w.wantedRoutes(d, d.layout.Value)), OwnNames: w.parts.ownNames,
+		Ways: view.Ways(w.cache, w.wantedRoutes(d, d.layout.Value)), OwnNames: w.parts.ownNames,
 		Keys: w.keys(d),
 	}
 	_, config, _ := w.cache.Raw(patroni.ConfigKey(d.want.ID))

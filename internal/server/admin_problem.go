@@ -11,9 +11,9 @@ import (
 	"howdah/internal/fence"
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // Codes of problems; those of members are member.Problem's.
@@ -159,7 +159,7 @@ func (s *Server) databaseProblems(d subject) []admin.Problem {
 	if d.Want.State != member.Running || !d.Layout.Created {
 		return all
 	}
-	if primary, serving := d.Primary(); serving && reconcile.Edgeless(s.Cache)(primary.Host) {
+	if primary, serving := d.Primary(); serving && view.Edgeless(s.Cache)(primary.Host) {
 		add(problemEdge, "howdah edge --own "+primary.Host, "no edge runs on %s, where its primary is: the addresses of its endpoints move with the edges of hosts, and nobody has them", primary.Host)
 	}
 	d.addMissing(add)
@@ -169,7 +169,7 @@ func (s *Server) databaseProblems(d subject) []admin.Problem {
 // unproved says why nobody takes the place of a lost primary, and what would help; "" if
 // nothing of the kind is known.
 func (s *Server) unproved(d subject) string {
-	why, open, plea := reconcile.Unproved(s.Cache, d.Want.ID)
+	why, open, plea := view.Unproved(s.Cache, d.Want.ID)
 	switch {
 	case open != nil:
 		return why + helpWithout(open.Host)

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"howdah/internal/edge/seen"
-	"howdah/internal/reconcile"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // Where addresses move with the edges of hosts, a host needs one that runs; a gateway serves
@@ -29,7 +29,7 @@ func TestAHostWithoutAnEdge(t *testing.T) {
 		{"a gateway runs", []state.Op{state.Put(state.Runs("gate"), true)}, false},
 	} {
 		w.put(step.ops...)
-		if got := reconcile.Edgeless(w.server.Cache)("zone-a"); got != step.want {
+		if got := view.Edgeless(w.server.Cache)("zone-a"); got != step.want {
 			t.Errorf("%s: %v", step.name, got)
 		}
 	}

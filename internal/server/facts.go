@@ -4,10 +4,10 @@ import (
 	"howdah/internal/engine/patroni"
 	"howdah/internal/member"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/route"
 	"howdah/internal/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // facts gathers what is known of a database now: nothing that is shown as a
@@ -26,7 +26,7 @@ func (s *Server) facts(want plan.Database) plan.Facts {
 			f.Alive[m.Host] = live.Value.Alive
 		}
 	}
-	f.Ways = reconcile.Ways(s.Cache, s.routes(want))
+	f.Ways = view.Ways(s.Cache, s.routes(want))
 	leader, _, _ := s.Cache.Raw(patroni.LeaderKey(want.ID))
 	f.Leader = patroni.MemberName(string(leader))
 	return f

@@ -9,9 +9,9 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 	"howdah/internal/wire"
 )
 
@@ -123,8 +123,9 @@ func (s *Server) newLook(account string) *look {
 		clusters:  state.LoadAll[spec.Cluster](s.Cache, state.ClusterRoot+account+"/"),
 		cluster:   map[string]spec.Cluster{},
 		members:   map[string][]state.Record[*spec.Instance]{},
-		followers: map[string][]state.Record[*spec.Instance]{}, groups: reconcile.Groups(s.Cache),
+		followers: map[string][]state.Record[*spec.Instance]{},
 	}
+	l.groups, _ = view.Groups(s.Cache)
 	l.instance = make(map[string]*spec.Instance, len(l.instances))
 	for _, r := range l.instances {
 		i := r.Value

@@ -7,10 +7,10 @@ import (
 
 	"howdah/internal/event"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/route"
 	"howdah/internal/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // PubliclyAccessible decides which pool the address of an endpoint is of. Instances
@@ -185,7 +185,7 @@ func servedAt(address string, former []string) string {
 func (s *Server) movers(h *household) []chore {
 	var all []chore
 	for _, r := range h.instances {
-		if i := r.Value; i.Moving() && reconcile.Moved(s.Cache, i.ResourceID, i.Address) {
+		if i := r.Value; i.Moving() && view.Moved(s.Cache, i.ResourceID, i.Address) {
 			all = append(all, chore{"give addresses back", r.Key, i.Account, func(ctx context.Context, _ *look, _ call) error {
 				former := i.Former
 				i.Former = nil
@@ -196,8 +196,8 @@ func (s *Server) movers(h *household) []chore {
 	}
 	for _, r := range h.clusters {
 		c := r.Value
-		writer := reconcile.Moved(s.Cache, route.Writer(c.ResourceID), c.Address)
-		reader := reconcile.Moved(s.Cache, route.Reader(c.ResourceID), c.ReaderAddress)
+		writer := view.Moved(s.Cache, route.Writer(c.ResourceID), c.Address)
+		reader := view.Moved(s.Cache, route.Reader(c.ResourceID), c.ReaderAddress)
 		if c.Moving() && writer && reader {
 			all = append(all, chore{"give addresses back", r.Key, c.Account, func(ctx context.Context, _ *look, _ call) error {
 				former := slices.Concat(c.Former, c.ReaderFormer)
@@ -208,7 +208,7 @@ func (s *Server) movers(h *household) []chore {
 		}
 	}
 	for _, r := range h.endpoints {
-		if e := r.Value; reconcile.Moved(s.Cache, e.ResourceID, e.Address) {
+		if e := r.Value; view.Moved(s.Cache, e.ResourceID, e.Address) {
 			all = append(all, chore{"give addresses back", r.Key, e.Account, func(ctx context.Context, _ *look, _ call) error {
 				former := e.Former
 				e.Former = nil

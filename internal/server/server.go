@@ -32,11 +32,11 @@ import (
 	"howdah/internal/backup"
 	"howdah/internal/home"
 	"howdah/internal/plan"
-	"howdah/internal/reconcile"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 	"howdah/internal/stranger"
 	"howdah/internal/topic"
+	"howdah/internal/view"
 	"howdah/internal/wire"
 	"howdah/internal/wire/sigv4"
 )
@@ -81,7 +81,7 @@ type Server struct {
 	now    func() time.Time
 	keys   *keyring
 	looks  *looks
-	places *reconcile.Places
+	places *view.Places
 }
 
 // New makes a server.
@@ -99,7 +99,7 @@ func New(cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("public pool %s: %w (%s)", public, errOverlap, pool)
 		}
 	}
-	return &Server{Config: cfg, pool: pool, public: public, now: time.Now, keys: &keyring{home: cfg.Home, cache: cfg.Cache}, looks: &looks{}, places: &reconcile.Places{Cache: cfg.Cache}}, nil
+	return &Server{Config: cfg, pool: pool, public: public, now: time.Now, keys: &keyring{home: cfg.Home, cache: cfg.Cache}, looks: &looks{}, places: &view.Places{Cache: cfg.Cache}}, nil
 }
 
 // parsePool reads a pool of endpoint addresses.

@@ -1,4 +1,4 @@
-package reconcile
+package view
 
 import (
 	"cmp"
@@ -70,13 +70,13 @@ type portion struct {
 
 // Hosts are all hosts by name, with what is taken of them as of now.
 func (p *Places) Hosts() []plan.Host {
-	hosts, _ := p.since(0)
+	hosts, _ := p.Newer(0)
 	return hosts
 }
 
-// since answers the hosts, unless nothing changed since it answered this version; then
+// Newer answers the hosts, unless nothing changed since it answered this version; then
 // they are nil.
-func (p *Places) since(last int64) (hosts []plan.Host, version int64) {
+func (p *Places) Newer(last int64) (hosts []plan.Host, version int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.follow()

@@ -1,6 +1,10 @@
-package reconcile
+// Package view is what several parts of a control plane derive from the mirrored state
+// alone: the API for what it shows, reconcile for what it decides.
+package view
 
 import (
+	"net"
+
 	"howdah/internal/edge/seen"
 	"howdah/internal/route"
 	"howdah/internal/state"
@@ -24,6 +28,24 @@ func Ways(cache *state.Cache, routes []route.Route) map[string][]string {
 		}
 	}
 	return ways
+}
+
+// Moved reports whether an endpoint with this route is served at its new address: the
+// route has it, and no edge that runs is at another one.
+func Moved(cache *state.Cache, id, address string) bool {
+	r, err := state.Load[route.Route](cache, state.Route(id))
+	if err != nil {
+		return false
+	}
+	if now, _, err := net.SplitHostPort(r.Value.Listen); err != nil || now != address {
+		return false
+	}
+	for _, way := range state.LoadAll[route.Way](cache, state.WayPrefix(id)) {
+		if runs(cache, way.Value.Edge) && way.Value.Listen != r.Value.Listen {
+			return false
+		}
+	}
+	return true
 }
 
 // Edgeless answers of hosts whether clients would find no primary there: addresses move with

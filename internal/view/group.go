@@ -1,0 +1,17 @@
+package view
+
+import (
+	"howdah/internal/plan"
+	"howdah/internal/spec"
+	"howdah/internal/state"
+)
+
+// Groups are all parameter groups, and the records that they are made of.
+func Groups(cache *state.Cache) (plan.Groups, []state.Record[spec.ParameterGroup]) {
+	groups := plan.Groups{}
+	records := state.LoadAll[spec.ParameterGroup](cache, state.ParameterGroupRoot)
+	for _, r := range records {
+		groups.Add(r.Value)
+	}
+	return groups, records
+}
