@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"howdah/internal/spec"
-	"howdah/internal/state"
 )
 
 // Keep is how long events are kept.
@@ -70,16 +69,11 @@ func Make(src Source, number string, at time.Time, args ...any) (Event, error) {
 	}, nil
 }
 
-// Put is the change that records an event. key tells events of one moment apart;
-// the same key twice is the same event. Events older than Keep are removed by
-// reconcile.
-func Put(scope spec.Scope, e Event, key string) state.Op {
-	return state.Put(address(scope, e, key), e)
-}
-
-// address is the key of an event in the state: it begins with the time.
-func address(scope spec.Scope, e Event, key string) string {
-	return state.Event(scope.Account, scope.Region, fmt.Sprintf("%016x-%s-%s", e.At.UnixNano(), e.ID, key))
+// Key tells events of a scope apart in the state: it begins with the time. same tells
+// events of one moment apart; the same one twice is the same event. Events older than Keep
+// are removed by reconcile.
+func (e Event) Key(same string) string {
+	return fmt.Sprintf("%016x-%s-%s", e.At.UnixNano(), e.ID, same)
 }
 
 // ARNKind is the kind of resource in the ARN of an event's source.

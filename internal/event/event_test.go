@@ -131,15 +131,15 @@ func TestMakeRefuses(t *testing.T) {
 	}
 }
 
-// TestAddress: events sort by time, the same event has one key, and others of the
+// TestKey: events sort by time, the same event has one key, and others of the
 // moment have keys of their own.
-func TestAddress(t *testing.T) {
+func TestKey(t *testing.T) {
 	where := func(number, key string, at time.Time) string {
 		e, err := Make(source, number, at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return address(source.Scope, e, key)
+		return e.Key(key)
 	}
 	first := where("0005", "db-1", moment)
 	if first != where("0005", "db-1", moment) {

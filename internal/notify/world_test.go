@@ -103,7 +103,7 @@ func (w *world) raise(number, name string) event.Event {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.put(event.Put(scope, e, name))
+	w.put(state.Put(state.Event(scope.Account, scope.Region, e.Key(name)), e))
 	return e
 }
 

@@ -145,7 +145,7 @@ func puts(d *database, notes []note, now time.Time) ([]state.Op, error) {
 			return nil, fmt.Errorf("raise event: %w", err)
 		}
 		key := d.want.ID + "-" + strconv.FormatInt(d.layout.Revision, 10) + "-" + strconv.Itoa(i)
-		ops = append(ops, event.Put(n.source.Scope, e, key))
+		ops = append(ops, state.Put(state.Event(n.source.Account, n.source.Region, e.Key(key)), e))
 	}
 	return ops, nil
 }

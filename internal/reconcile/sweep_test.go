@@ -25,7 +25,7 @@ func TestSweepTakesWhatIsOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, waiting := dbID+"/reboot/1#1@m1", dbID+"/reboot/2#1@m1"
-	b.put(event.Put(src.Scope, old, "x"), event.Put(src.Scope, young, "x"),
+	b.put(state.Put(state.Event(src.Account, src.Region, old.Key("x")), old), state.Put(state.Event(src.Account, src.Region, young.Key("x")), young),
 		state.Put(state.Task("a", done), map[string]any{"id": done, "deadline": b.now.Add(time.Minute)}), state.Put(state.Result(done), map[string]any{"id": done}),
 		state.Put(state.Task("a", waiting), map[string]any{"id": waiting, "deadline": b.now.Add(time.Minute)}))
 	b.same(patroni.LeaderKey("db-gone"), "m1")

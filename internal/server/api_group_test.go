@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +36,7 @@ const (
 // catalogue puts what an agent read from a real PostgreSQL 15 where an agent puts it.
 func (w *world) catalogue() {
 	w.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "param", "testdata", "15.json"))
+	text, err := os.ReadFile("../param/testdata/15.json")
 	if err != nil {
 		w.Fatal(err)
 	}

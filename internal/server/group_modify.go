@@ -177,7 +177,7 @@ func (e *groupEdit) events() ([]state.Op, error) {
 			return nil, err
 		}
 		made.ARN = e.group.ARN() // which says the kind
-		ops = append(ops, event.Put(e.group.Scope, made, e.group.Name+"-"+t[0]))
+		ops = append(ops, state.Put(state.Event(e.group.Account, e.group.Region, made.Key(e.group.Name+"-"+t[0])), made))
 	}
 	return ops, nil
 }

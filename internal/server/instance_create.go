@@ -261,7 +261,7 @@ func tell(c call, kind event.SourceType, common spec.Common, all ...told) ([]sta
 		if err != nil {
 			return nil, fmt.Errorf("raise event: %w", err)
 		}
-		ops = append(ops, event.Put(common.Scope, e, common.ResourceID))
+		ops = append(ops, state.Put(state.Event(common.Account, common.Region, e.Key(common.ResourceID)), e))
 	}
 	return ops, nil
 }
