@@ -17,6 +17,7 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/home"
+	"howdah/internal/member"
 	"howdah/internal/supervise"
 )
 
@@ -106,7 +107,7 @@ func (o *options) patroniLog(ctx context.Context, t target) (string, error) {
 		return "", fmt.Errorf("%s has no members yet", t.name)
 	}
 	m := memberToRead(d, t.name)
-	dir := filepath.Join(h.HostDir(m.Zone), "members", d.ResourceID+"."+m.Name)
+	dir := filepath.Join(h.HostDir(m.Zone), "members", member.ID(d.ResourceID, m.Name))
 	if _, err := os.Stat(dir); err != nil {
 		return "", fmt.Errorf("%s is on the host %s: look there", t.name, m.Host)
 	}

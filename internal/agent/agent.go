@@ -313,7 +313,7 @@ var errAssignment = errors.New("the assignment cannot be used")
 // outside the member's own directory, and nothing may be missing.
 func checkAssignment(a member.Assignment, id string) error {
 	switch {
-	case a.ID != id || a.ID != a.Scope+"."+a.Name || !memberIDForm.MatchString(id):
+	case a.ID != id || a.ID != member.ID(a.Scope, a.Name) || !memberIDForm.MatchString(id):
 		return fmt.Errorf("%w: it is for %q", errAssignment, a.ID)
 	case a.Generation <= 0:
 		return fmt.Errorf("%w: it has no generation", errAssignment)

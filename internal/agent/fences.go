@@ -12,6 +12,7 @@ import (
 
 	"howdah/internal/engine/patroni/rest"
 	"howdah/internal/fence"
+	"howdah/internal/member"
 	"howdah/internal/state"
 )
 
@@ -163,7 +164,7 @@ func (f *fences) follow(ctx context.Context, c fence.Case) {
 
 // giveIn ends the own primary, which was replaced while this host was silent.
 func (f *fences) giveIn(ctx context.Context, c fence.Case) {
-	id := c.Leadership.Database + "." + c.Leadership.Leader
+	id := member.ID(c.Leadership.Database, c.Leadership.Leader)
 	r := f.agent.runner(ctx, id)
 	r.do(func(ctx context.Context) {
 		l, err := r.leadership(ctx)

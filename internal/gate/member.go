@@ -12,6 +12,7 @@ import (
 	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/etcd"
+	"howdah/internal/member"
 )
 
 // config is what the gate needs of the configuration that its Patroni runs with.
@@ -61,6 +62,6 @@ func PassMember(ctx context.Context, path string, log *slog.Logger) error {
 		Own: "https://" + c.RestAPI.Connect + "/patroni", Patience: DefaultPatience,
 		Ask:      Asker(&http.Client{Transport: &http.Transport{TLSClientConfig: identity, DisableKeepAlives: true}}),
 		Received: Receiver(identity),
-		Log:      log.With("member", c.Scope+"."+name),
+		Log:      log.With("member", member.ID(c.Scope, name)),
 	})
 }
