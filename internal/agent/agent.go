@@ -11,6 +11,7 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -73,6 +74,8 @@ type Agent struct {
 	driftEvery time.Duration
 	// leasePatience is the same for one that has a PostgreSQL.
 	leasePatience leasePatience
+	// life names this process of the agent, in reports and heartbeats.
+	life string
 	// listen is where control planes are answered, and logins the port where the
 	// PostgreSQLs of this host are; set before anything runs.
 	listen string
@@ -101,7 +104,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		Config: cfg, patroni: program, hangAfter: hangAfter, driftEvery: driftEvery, leasePatience: defaultLeasePatience,
-		runners: map[string]*runner{}, begun: map[string]bool{},
+		life: rand.Text(), runners: map[string]*runner{}, begun: map[string]bool{},
 	}
 	if a.Hang == (HangPatience{}) {
 		a.Hang = DefaultHangPatience
@@ -120,7 +123,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open process host: %w", err)
 	}
-	if a.control, err = newControls(cfg); err != nil {
+	if a.control, err = newControls(cfg, a.life); err != nil {
 		return nil, err
 	}
 	a.cut = chooseCutter(ctx, a)

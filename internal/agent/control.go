@@ -16,15 +16,16 @@ const Beat = 400 * time.Millisecond
 
 // controls are the control planes of the home. They come and go: etcd knows them.
 type controls struct {
-	cfg Config
+	cfg  Config
+	life string // of the agent
 
 	mu      sync.Mutex
 	clients map[string]*hostapi.Client // by URL, guarded by mu
 	gates   []string                   // host:port of those before etcd, guarded by mu
 }
 
-func newControls(cfg Config) (*controls, error) {
-	c := &controls{cfg: cfg, clients: map[string]*hostapi.Client{}}
+func newControls(cfg Config, life string) (*controls, error) {
+	c := &controls{cfg: cfg, life: life, clients: map[string]*hostapi.Client{}}
 	return c, c.set(cfg.Control)
 }
 
@@ -134,7 +135,7 @@ func (c *controls) beat(ctx context.Context, client *hostapi.Client, log *slog.L
 	silent := false
 	for c.knows(client) {
 		call, cancel := context.WithTimeout(ctx, 2*Beat)
-		err := client.Heartbeat(call)
+		err := client.Heartbeat(call, c.life)
 		cancel()
 		if (err != nil) != silent && ctx.Err() == nil {
 			silent = err != nil

@@ -40,7 +40,7 @@ func (r *runner) aimProbe() {
 func (r *runner) describe() member.Report {
 	s := r.probe.last()
 	report := member.Report{
-		ID: r.id, Host: r.agent.Name, Generation: r.acted, Rendered: r.rendered,
+		ID: r.id, Host: r.agent.Name, Agent: r.agent.life, Generation: r.acted, Rendered: r.rendered,
 		Patroni: r.patroni.alive(), Postgres: r.postmaster.alive(), OwnKey: r.patroni.alive() && r.ownKey,
 		Problem: r.problem, Detail: r.detail, At: time.Now().UTC(),
 		Timeline: r.reported.Timeline, LSN: r.reported.LSN, OwnerSerial: r.reported.OwnerSerial,

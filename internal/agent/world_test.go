@@ -205,7 +205,7 @@ func (w *world) serveHosts() string {
 	server := &hostapi.Server{
 		Members: func(context.Context) (*certs.CA, error) { return members, nil },
 		Home:    w.home.Home, CA: w.home.CA, Store: w.store, Etcd: w.store.Client,
-		Beat: func(string) {}, Log: slog.New(slog.DiscardHandler), Authority: w.authority,
+		Beat: func(string, string) {}, Log: slog.New(slog.DiscardHandler), Authority: w.authority,
 		Storage: func(ctx context.Context, database, member string) ([]byte, error) {
 			return kms.Open(ctx, w.store, w.home.SealKey, database, member)
 		},

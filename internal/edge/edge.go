@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,6 +63,8 @@ type Edge struct {
 	tasks     sync.WaitGroup
 
 	told chan map[string]route.Way
+	led  chan struct{} // closed once the state knows where this process leads clients
+	ask  chan struct{} // a control plane has started, and asks who runs
 	held chan map[netip.Addr][]route.Route
 
 	evidence *evidence
@@ -78,19 +81,26 @@ type Edge struct {
 func New(cfg Config) *Edge {
 	e := &Edge{
 		Config: cfg, wake: make(chan struct{}, 1), confirmed: make(chan switching),
-		told: make(chan map[string]route.Way, 1),
+		told: make(chan map[string]route.Way, 1), led: make(chan struct{}), ask: make(chan struct{}, 1),
 		held: make(chan map[netip.Addr][]route.Route, 1), evidence: newEvidence(),
 		leads: leads{}, points: map[string]endpoint.Endpoint{}, lost: map[string]bool{}, broken: map[string]string{},
 	}
 	e.cache = state.NewCache(cfg.Store.Client, cfg.Log,
-		patroni.Namespace, state.RouteRoot, state.WayRoot, state.ReportRoot, state.LiveRoot)
-	e.cache.OnChange(func([]string) { e.nudge() })
+		patroni.Namespace, state.RouteRoot, state.WayRoot, state.ReportRoot, state.LiveRoot, state.ControlRoot)
+	e.cache.OnChange(func(keys []string) {
+		e.nudge()
+		if slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, state.ControlRoot) }) {
+			nudge(e.ask)
+		}
+	})
 	return e
 }
 
-func (e *Edge) nudge() {
+func (e *Edge) nudge() { nudge(e.wake) }
+
+func nudge(c chan struct{}) {
 	select {
-	case e.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }

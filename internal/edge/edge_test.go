@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -9,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"howdah/internal/edge/seen"
+	"howdah/internal/endpoint"
 	"howdah/internal/member"
 	"howdah/internal/route"
 	"howdah/internal/state"
@@ -440,4 +444,63 @@ func TestWaysAreTold(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// An edge that runs says so again to a control plane that has started, whose etcd has
+// started all leases anew.
+func TestTellsAControlPlaneThatHasStarted(t *testing.T) {
+	w := newWorld(t)
+	w.run(nil)
+	said := int64(0)
+	says := func() error {
+		r, err := state.Get[bool](t.Context(), w.home.Store, state.Runs("edge"))
+		if err == nil && r.Revision <= said {
+			err = fmt.Errorf("it said so at %d last, want later than %d", r.Revision, said)
+		}
+		said = max(said, r.Revision)
+		return err
+	}
+	testkit.Eventually(t, soon, says)
+	for range 3 {
+		w.put(state.Control("s1"), map[string]string{"name": "s1"})
+		testkit.Eventually(t, soon, says)
+	}
+}
+
+// slow is a kernel that takes its time.
+type slow struct{ *paths }
+
+func (s slow) Sync(ctx context.Context, all []endpoint.Endpoint) ([]string, error) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(500 * time.Millisecond):
+	}
+	return s.paths.Sync(ctx, all)
+}
+
+// An edge says that it runs once the state says where it leads clients: what the state
+// says of before is of another process, and perhaps of a machine that was off since.
+func TestRunsOnlyWithItsWays(t *testing.T) {
+	w := newWorld(t)
+	w.putRoute(w.route("writer", route.Leader, w.listen))
+	w.put(state.Way("writer", "edge"), route.Way{Route: "writer", Edge: "edge", Listen: w.listen, Targets: []string{"127.0.0.1:1"}})
+	history := w.home.Store.Client.Watch(t.Context(), state.Root, clientv3.WithPrefix())
+	w.run(func(c *Config) { c.Forwarder = slow{w.paths} })
+	for told := false; ; {
+		answer, open := <-history
+		if !open {
+			t.Fatal(answer.Err())
+		}
+		for _, e := range answer.Events {
+			switch string(e.Kv.Key) {
+			case state.Way("writer", "edge"):
+				told = true
+			case state.Runs("edge"):
+				if !told {
+					t.Error("it runs, and nobody knows where it leads clients")
+				}
+				return
+			}
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"howdah/internal/etcd"
 	"howdah/internal/state"
@@ -15,14 +16,22 @@ const (
 	lifeTTL = 5
 	// endWithin is how long an edge that ends may take to say so.
 	endWithin = 2 * time.Second
+	// sayAgain is when it is told again what could not be told.
+	sayAgain = 500 * time.Millisecond
 )
 
 // tellLife keeps the key that says that this edge runs, until ctx ends. An edge that
 // ends in good order is forgotten; one that dies is missed. The key stays for the rest of
 // its lease: one that is only started again leads clients all the time, and databases are
-// available all the time.
+// available all the time. It is there only when the state says where this process leads
+// clients: what it says before may be of one before the machine was started.
 func (e *Edge) tellLife(ctx context.Context) {
 	defer e.takeLeave(context.WithoutCancel(ctx))
+	select {
+	case <-ctx.Done():
+		return
+	case <-e.led:
+	}
 	for ctx.Err() == nil {
 		if err := e.liveOnce(ctx); err != nil && ctx.Err() == nil {
 			e.Log.Warn("tell that the edge runs", "error", err)
@@ -34,23 +43,40 @@ func (e *Edge) tellLife(ctx context.Context) {
 	}
 }
 
-// liveOnce keeps one lease for as long as etcd knows it.
+// liveOnce keeps one lease for as long as etcd knows it. The key is written again for a
+// control plane that has started: a lease says little then, as etcd starts all of them
+// anew.
 func (e *Edge) liveOnce(ctx context.Context) error {
 	session, end, err := etcd.Session(ctx, e.Store.Client, lifeTTL, endWithin)
 	if err != nil {
 		return err
 	}
-	if _, err := e.Store.Commit(session.Ctx(), state.Put(state.Runs(e.Name), true, clientv3.WithLease(session.Lease()))); err != nil {
+	if err := e.sayLife(session); err != nil {
 		end()
 		return err
 	}
-	select {
-	case <-session.Done():
-		end()
-	case <-ctx.Done():
-		session.Orphan()
+	for {
+		select {
+		case <-session.Done():
+			end()
+			return nil
+		case <-ctx.Done():
+			session.Orphan()
+			return nil
+		case <-e.ask:
+			if err := e.sayLife(session); err != nil {
+				e.Log.Info("tell a control plane that the edge runs", "error", err)
+				time.AfterFunc(sayAgain, func() { nudge(e.ask) })
+			}
+		}
 	}
-	return nil
+}
+
+func (e *Edge) sayLife(session *concurrency.Session) error {
+	ctx, cancel := context.WithTimeout(session.Ctx(), endWithin)
+	defer cancel()
+	_, err := e.Store.Commit(ctx, state.Put(state.Runs(e.Name), true, clientv3.WithLease(session.Lease())))
+	return err
 }
 
 func (e *Edge) takeLeave(ctx context.Context) {

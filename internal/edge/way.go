@@ -31,12 +31,16 @@ func (e *Edge) noteWays() {
 // must not wait for it. A record that could not be written is written later: the
 // full sync hands everything over again.
 func (e *Edge) tellWays(ctx context.Context) {
-	for {
+	for first := true; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case ways := <-e.told:
-			if err := e.writeWays(ctx, ways); err != nil && ctx.Err() == nil {
+			switch err := e.writeWays(ctx, ways); {
+			case err == nil && first:
+				first = false
+				close(e.led)
+			case err != nil && ctx.Err() == nil:
 				e.Log.Warn("record where endpoints lead", "error", err)
 			}
 		}

@@ -137,7 +137,7 @@ func TestAMembersOwnCertificateIsNobodysHere(t *testing.T) {
 			t.Fatal(err)
 		}
 		pair.CAPEM = w.CA.CertPEM
-		if err := w.client(t, pair).Heartbeat(t.Context()); err == nil {
+		if err := w.client(t, pair).Heartbeat(t.Context(), ""); err == nil {
 			t.Errorf("%s beats for a host", name)
 		}
 	}

@@ -109,9 +109,10 @@ func (c *Client) Certificate(ctx context.Context, member string, use Use, key st
 	return certs.Pair{CertPEM: answer.Certificate, KeyPEM: private, CAPEM: slices.Concat(ca, answer.Members)}, nil
 }
 
-// Heartbeat says that the caller's host is alive.
-func (c *Client) Heartbeat(ctx context.Context) error {
-	return c.call(ctx, "heartbeat", struct{}{}, nil)
+// Heartbeat says that the caller's host is alive, and names the process of its agent as
+// its reports do (member.Report).
+func (c *Client) Heartbeat(ctx context.Context, agent string) error {
+	return c.call(ctx, "heartbeat", heartbeat{Agent: agent}, nil)
 }
 
 func (c *Client) call(ctx context.Context, path string, in, out any) error {

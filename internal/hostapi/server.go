@@ -38,8 +38,9 @@ type Server struct {
 	Members func(ctx context.Context) (*certs.CA, error)
 	// Storage opens the key of a member's encrypted directory; without it nobody gets one.
 	Storage func(ctx context.Context, database, member string) ([]byte, error)
-	// Beat is told of each heartbeat; it must not block.
-	Beat func(host string)
+	// Beat is told of each heartbeat, and which process of an agent it is of: "" by one of
+	// an older release. It must not block.
+	Beat func(host, agent string)
 	Log  *slog.Logger
 }
 
@@ -165,14 +166,18 @@ func (s *Server) joinServer(ctx context.Context, _ call, in ServerJoinRequest) (
 	}, nil
 }
 
-// heartbeat is the one call that comes often: no body, no answer.
+// heartbeat is the one call that comes often: next to no body, no answer.
 func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request) {
 	kind, host, _ := strings.Cut(certs.Caller(r.TLS), ":")
 	if Kind(kind) != Agent {
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}
-	s.Beat(host)
+	var in heartbeat
+	if err := json.NewDecoder(io.LimitReader(r.Body, maxHeartbeat)).Decode(&in); err != nil {
+		in = heartbeat{} // the host lives all the same
+	}
+	s.Beat(host, in.Agent)
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -49,10 +49,10 @@ func newWorld(t *testing.T) *world {
 	server := &Server{
 		Members: func(context.Context) (*certs.CA, error) { return members, nil },
 		Home:    w.Home.Home, CA: w.CA, Store: w.Store, Etcd: w.Store.Client, Log: slog.New(slog.DiscardHandler), Login: onlyJane,
-		Beat: func(host string) {
+		Beat: func(host, agent string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.beats = append(w.beats, host)
+			w.beats = append(w.beats, host+agent)
 		},
 	}
 	w.server = server
@@ -117,7 +117,7 @@ func TestJoinGivesAHostWhatItNeeds(t *testing.T) {
 	if err := leaf.CheckSignatureFrom(w.CA.Cert); err != nil {
 		t.Error(err)
 	}
-	if err := w.client(t, pair).Heartbeat(t.Context()); err != nil {
+	if err := w.client(t, pair).Heartbeat(t.Context(), ""); err != nil {
 		t.Errorf("first heartbeat: %v", err)
 	}
 }
@@ -192,15 +192,20 @@ func TestJoinServer(t *testing.T) {
 
 func TestHeartbeatsCountForTheHostOfTheCertificate(t *testing.T) {
 	w := newWorld(t)
-	if err := w.client(t, w.Issue(t, "agent:db1")).Heartbeat(t.Context()); err != nil {
+	if err := w.client(t, w.Issue(t, "agent:db1")).Heartbeat(t.Context(), "/life"); err != nil {
 		t.Error(err)
+	}
+	for _, body := range []any{struct{}{}, "no object", strings.Repeat("x", 2*maxHeartbeat)} {
+		if err := w.client(t, w.Issue(t, "agent:db2")).call(t.Context(), "heartbeat", body, nil); err != nil {
+			t.Errorf("a heartbeat of an older agent, or a newer one: %v", err)
+		}
 	}
 	anonymous := newClient(w.url, certs.PinnedTLS(certs.Fingerprint(w.CA.Cert)))
 	t.Cleanup(anonymous.Close)
 	for name, c := range map[string]*Client{
 		"an edge": w.client(t, w.Issue(t, "edge:db1")), "the control plane": w.client(t, w.Issue(t, "howdah-serve")), "nobody": anonymous,
 	} {
-		if err := c.Heartbeat(t.Context()); !errors.Is(err, ErrRefused) {
+		if err := c.Heartbeat(t.Context(), ""); !errors.Is(err, ErrRefused) {
 			t.Errorf("%s: %v, want ErrRefused", name, err)
 		}
 	}
@@ -213,12 +218,12 @@ func TestHeartbeatsCountForTheHostOfTheCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	pair.CAPEM = w.CA.CertPEM
-	if err := w.client(t, pair).Heartbeat(t.Context()); err == nil {
+	if err := w.client(t, pair).Heartbeat(t.Context(), ""); err == nil {
 		t.Error("a certificate of another authority counted")
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if diff := cmp.Diff([]string{"db1"}, w.beats); diff != "" {
+	if diff := cmp.Diff([]string{"db1/life", "db2", "db2", "db2"}, w.beats); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -319,7 +324,7 @@ func TestKeepIdentity(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer client.Close()
-		if err := client.Heartbeat(t.Context()); err != nil {
+		if err := client.Heartbeat(t.Context(), ""); err != nil {
 			t.Fatalf("heartbeat with certificate %d: %v", len(seen)+1, err)
 		}
 		seen[string(identity.Pair().CertPEM)] = true

@@ -20,6 +20,14 @@ const (
 	Edge  Kind = "edge"
 )
 
+// heartbeat is its body. Older agents send an empty one.
+type heartbeat struct {
+	Agent string `json:"agent,omitempty"`
+}
+
+// maxHeartbeat bounds it, in bytes.
+const maxHeartbeat = 1 << 10
+
 // JoinRequest asks to become a host or an edge of the home.
 type JoinRequest struct {
 	Token string `json:"token"`

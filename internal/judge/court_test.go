@@ -130,7 +130,7 @@ func (c *court) beat(ctx context.Context) {
 		c.mu.Lock()
 		for name, h := range c.hosts {
 			if h.beats {
-				c.pulse.Beat(name)
+				c.pulse.Beat(name, "")
 			}
 		}
 		c.mu.Unlock()

@@ -397,7 +397,7 @@ func TestEvidence(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			for _, h := range []string{"b", "c"} {
 				c.host(h, heard)
-				c.pulse.Beat(h)
+				c.pulse.Beat(h, "")
 			}
 			if v.silent != "" {
 				c.host(v.silent, silent)
@@ -412,7 +412,7 @@ func TestEvidence(t *testing.T) {
 			}
 			for _, h := range []string{"b", "c"} {
 				if h != v.silent {
-					c.pulse.Beat(h) // just now, however busy the machine is
+					c.pulse.Beat(h, "") // just now, however busy the machine is
 				}
 			}
 			texts, err := tr.evidence()

@@ -149,8 +149,11 @@ const (
 
 // Report is what an agent sees of one member. Written by that agent only.
 type Report struct {
-	ID         string `json:"id"`
-	Host       string `json:"host"`
+	ID   string `json:"id"`
+	Host string `json:"host"`
+	// Agent names the process of the agent that saw it, as its heartbeats do: what one
+	// before it saw need not hold any more. "": an agent of an older release.
+	Agent      string `json:"agent,omitempty"`
 	Generation int64  `json:"generation"` // newest assignment that was acted on, with success or not
 	// Rendered is the newest assignment that configuration and certificate follow, which
 	// a running server was told. 0: not known, or of an older agent.

@@ -34,8 +34,15 @@ func TestWaysOfLivingEdges(t *testing.T) {
 		{"and dies", []state.Op{state.Delete(state.Runs("gone"))}, map[string][]string{}},
 	} {
 		b.put(step.ops...)
-		if diff := cmp.Diff(step.want, view.Ways(b.cache, routes)); diff != "" {
+		if diff := cmp.Diff(step.want, view.Ways(b.cache, routes, 0)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", step.name, diff)
+		}
+	}
+	_, said, _ := b.cache.Raw(state.Runs("east"))
+	for since, want := range map[int64]map[string][]string{said - 1: {"i1": {target}}, said: {}} {
+		b.put(way("i1", "east", address))
+		if diff := cmp.Diff(want, view.Ways(b.cache, routes, since)); diff != "" {
+			t.Errorf("an edge that said at %d that it runs, and since %d (-want +got)\n%s", said, since, diff)
 		}
 	}
 }

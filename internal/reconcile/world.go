@@ -241,7 +241,7 @@ func (w *world) input(d *database, policy plan.Policy) plan.Input {
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
 		Results: map[string]member.Result{}, Making: map[string]bool{}, Unborn: unborn(w.cache, d.want.ID), Positions: map[string]int64{}, Behind: map[string]bool{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
 		Leader: leaderOf(w.cache, d.want.ID), Sync: syncOf(w.cache, d.want.ID),
-		Ways: view.Ways(w.cache, w.wantedRoutes(d, d.layout.Value)), OwnNames: w.parts.ownNames,
+		Ways: view.Ways(w.cache, w.wantedRoutes(d, d.layout.Value), 0), OwnNames: w.parts.ownNames,
 		Keys: w.keys(d),
 	}
 	_, config, _ := w.cache.Raw(patroni.ConfigKey(d.want.ID))

@@ -104,7 +104,8 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	if err := cfg.introduce(ctx, store); err != nil {
+	began, err := cfg.introduce(ctx, store)
+	if err != nil {
 		return err
 	}
 	keeper := &etcd.Keeper{
@@ -121,6 +122,7 @@ func Run(ctx context.Context, cfg Config) error {
 		Home: cfg.Home, Store: store, Cache: cache, Policy: cfg.Policy, Pool: cfg.Pool, PublicPool: cfg.Home.PublicPool,
 		Version: cfg.Version, Log: cfg.Log.With("component", "api"), Audit: calls, Newest: member.Newest, Etcd: keeper, Backups: cfg.Backups,
 		Logs: &hostapi.LogReader{Identity: identity}, Settings: &hostapi.SettingChecker{Identity: identity},
+		Hearing: pulse, Began: began,
 	})
 	if err != nil {
 		return err
@@ -222,11 +224,11 @@ func HasState(h *home.Home) bool {
 	return err == nil
 }
 
-// introduce tells hosts where this control plane answers.
-func (cfg Config) introduce(ctx context.Context, store *state.Store) error {
+// introduce tells hosts where this control plane answers, and edges that it has started:
+// those that run answer that. It returns the revision.
+func (cfg Config) introduce(ctx context.Context, store *state.Store) (int64, error) {
 	me := hostapi.ControlMember{Name: cfg.Name, URL: "https://" + cfg.hostAddr(), OwnNames: true, Gate: cfg.gateAddr()}
-	_, err := store.Commit(ctx, state.Put(state.Control(cfg.Name), me))
-	return err
+	return store.Commit(ctx, state.Put(state.Control(cfg.Name), me))
 }
 
 // hostAddr is the API's address as hosts reach it.

@@ -20,13 +20,16 @@ func (s *Server) facts(want plan.Database) plan.Facts {
 	for _, m := range f.Layout.Members {
 		id := member.ID(want.ID, m.Name)
 		if report, err := state.Load[member.Report](s.Cache, state.Report(m.Host, id)); err == nil {
+			if s.Hearing != nil && !s.Hearing.Vouches(m.Host, report.Value.Agent) {
+				report.Value.Ready = false // a login worked, but not a moment ago
+			}
 			f.Reports[id] = report.Value
 		}
 		if live, err := state.Load[member.Liveness](s.Cache, state.Live(m.Host)); err == nil {
 			f.Alive[m.Host] = live.Value.Alive
 		}
 	}
-	f.Ways = view.Ways(s.Cache, s.routes(want))
+	f.Ways = view.Ways(s.Cache, s.routes(want), s.doubtful())
 	leader, _, _ := s.Cache.Raw(patroni.LeaderKey(want.ID))
 	f.Leader = patroni.MemberName(string(leader))
 	return f

@@ -66,6 +66,11 @@ type Config struct {
 	Etcd Upkeep
 	// Backups are those of the home; nil: none are taken.
 	Backups *backup.Schedule
+	// Hearing knows who was heard since this control plane started; nil: everyone was.
+	Hearing Hearing
+	// Began is the revision at which it told of itself, which edges answer; 0: none did so
+	// in vain.
+	Began int64
 }
 
 var (
@@ -82,6 +87,7 @@ type Server struct {
 	keys   *keyring
 	looks  *looks
 	places *view.Places
+	start  *start
 }
 
 // New makes a server.
@@ -99,7 +105,7 @@ func New(cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("public pool %s: %w (%s)", public, errOverlap, pool)
 		}
 	}
-	return &Server{Config: cfg, pool: pool, public: public, now: time.Now, keys: &keyring{home: cfg.Home, cache: cfg.Cache}, looks: &looks{}, places: &view.Places{Cache: cfg.Cache}}, nil
+	return &Server{Config: cfg, pool: pool, public: public, now: time.Now, keys: &keyring{home: cfg.Home, cache: cfg.Cache}, looks: &looks{}, places: &view.Places{Cache: cfg.Cache}, start: &start{at: time.Now()}}, nil
 }
 
 // parsePool reads a pool of endpoint addresses.
@@ -311,7 +317,10 @@ func (s *Server) fresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.Cache.WaitRevision(ctx, revision)
+	if err := s.Cache.WaitRevision(ctx, revision); err != nil {
+		return err
+	}
+	return s.settle(ctx)
 }
 
 // commit writes, and makes later reads of this process see it.

@@ -129,7 +129,8 @@ const (
 	// BetweenRoot: the addresses that members see in place of clients', of each edge that
 	// hides them. Each writes its own, and leaves it when it ends: what it made works on.
 	BetweenRoot = Root + "between/"
-	// RunsRoot: which edges run now, by a lease of theirs. Each writes its own.
+	// RunsRoot: which edges run now, by a lease of theirs. Each writes its own, and again
+	// when a control plane writes its own key below ControlRoot.
 	RunsRoot = Root + "runs/"
 	// RestoredRoot: that the state was restored. Written by restore, while nothing runs.
 	RestoredRoot = Root + "restored/"

@@ -13,8 +13,9 @@ import (
 // Ways are the addresses that edges lead the clients of these routes to, by seat;
 // those of the writer are under "". An edge that does not run does not count: its machine
 // may be gone, or have forgotten the way; nor does one that still serves another listen
-// address than the route's.
-func Ways(cache *state.Cache, routes []route.Route) map[string][]string {
+// address than the route's; nor one that did not say that it runs after the revision
+// since.
+func Ways(cache *state.Cache, routes []route.Route, since int64) map[string][]string {
 	ways := map[string][]string{}
 	for _, r := range routes {
 		seat, ok := r.Seat()
@@ -22,7 +23,7 @@ func Ways(cache *state.Cache, routes []route.Route) map[string][]string {
 			continue
 		}
 		for _, way := range state.LoadAll[route.Way](cache, state.WayPrefix(r.ID)) {
-			if way.Value.Listen == r.Listen && runs(cache, way.Value.Edge) {
+			if way.Value.Listen == r.Listen && saidSo(cache, way.Value.Edge, since) {
 				ways[seat] = append(ways[seat], way.Value.Targets...)
 			}
 		}
@@ -65,4 +66,9 @@ func Edgeless(cache *state.Cache) func(host string) bool {
 func runs(cache *state.Cache, edge string) bool {
 	_, _, found := cache.Raw(state.Runs(edge))
 	return found
+}
+
+func saidSo(cache *state.Cache, edge string, since int64) bool {
+	_, revision, found := cache.Raw(state.Runs(edge))
+	return found && revision > since
 }

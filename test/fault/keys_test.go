@@ -65,7 +65,7 @@ func TestAMembersKeysOpenItsOwnDatabaseOnly(t *testing.T) {
 		hosts, err := hostapi.NewClient(control, pair)
 		s.must(err, "make a client of the control plane")
 		defer hosts.Close()
-		if err := hosts.Heartbeat(t.Context()); err == nil {
+		if err := hosts.Heartbeat(t.Context(), ""); err == nil {
 			t.Errorf("%s key beats for a host", name)
 		}
 		for _, user := range []string{"rdsrepladmin", "rdsmon", "rdsadmin", "app"} {

@@ -132,7 +132,7 @@ func (p *pretend) beat(ctx context.Context) {
 	defer cancel()
 	var all sync.WaitGroup
 	for _, h := range p.living() {
-		all.Go(func() { _ = h.client.Heartbeat(ctx) }) // a beat that is missed counts like a host's
+		all.Go(func() { _ = h.client.Heartbeat(ctx, "") }) // a beat that is missed counts like a host's
 	}
 	all.Wait()
 }

@@ -197,7 +197,7 @@ func (h *host) beat(ctx context.Context, every time.Duration) {
 		}
 		if !h.silent.Load() {
 			call, cancel := context.WithTimeout(ctx, 2*every)
-			_ = h.control.Heartbeat(call) // one that is missed counts like a host's
+			_ = h.control.Heartbeat(call, "") // one that is missed counts like a host's
 			cancel()
 		}
 		next.Reset(every)
