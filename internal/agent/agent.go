@@ -29,6 +29,7 @@ import (
 
 	"howdah/internal/certs"
 	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/home"
 	"howdah/internal/member"
@@ -341,9 +342,9 @@ func restURL(a member.Assignment) string {
 }
 
 // patroniMember turns an assignment into Patroni's configuration.
-func (a *Agent) patroniMember(as member.Assignment, install postgres.Install, hosts []string) patroni.Member {
+func (a *Agent) patroniMember(as member.Assignment, install postgres.Install, hosts []string) config.Member {
 	dir := a.memberDir(as.ID)
-	return patroni.Member{
+	return config.Member{
 		Scope: as.Scope, Name: as.PatroniName(), Dir: dir,
 		Address: as.Address, Port: as.Port, RESTPort: as.RESTPort,
 		BinDir: install.BinDir, Programs: programs(dir),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/member"
 )
@@ -76,7 +77,7 @@ func (r *runner) differs(path string, content []byte) bool {
 }
 
 // intended is the configuration that the assignment makes, with these hosts of etcd.
-func (r *runner) intended(hosts []string) (m patroni.Member, text []byte, digest string, err error) {
+func (r *runner) intended(hosts []string) (m config.Member, text []byte, digest string, err error) {
 	install, err := postgres.Find(r.want.Major)
 	if err != nil {
 		return m, nil, "", err
@@ -91,6 +92,6 @@ func (r *runner) intended(hosts []string) (m patroni.Member, text []byte, digest
 		m.Name = r.named // it takes no other while it runs
 	}
 	m.Keys.Own = r.showsOwn()
-	text, digest, err = patroni.Render(m)
+	text, digest, err = config.Render(m)
 	return m, text, digest, err
 }

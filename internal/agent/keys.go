@@ -14,6 +14,7 @@ import (
 	"howdah/internal/certs"
 	"howdah/internal/certs/kind"
 	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/patroni/config"
 	"howdah/internal/hostapi"
 	"howdah/internal/member"
 	"howdah/internal/proc"
@@ -28,11 +29,11 @@ import (
 var errNoGates = errors.New("no control plane has told yet where members reach etcd")
 
 // keysOf is how a member and others know each other.
-func keysOf(as member.Assignment) patroni.Keys {
+func keysOf(as member.Assignment) config.Keys {
 	if as.Keys == nil {
-		return patroni.Keys{}
+		return config.Keys{}
 	}
-	return patroni.Keys{Admits: as.Keys.Admits, Own: as.Keys.Own, Only: as.Keys.Only}
+	return config.Keys{Admits: as.Keys.Admits, Own: as.Keys.Own, Only: as.Keys.Only}
 }
 
 // ownKey: what was started shows the member's own key.
@@ -148,7 +149,7 @@ func askGate(ctx context.Context, transport http.RoundTripper, host string) erro
 // etcd itself with that of the host. Those of the start before are good enough.
 func (r *runner) etcdHosts() ([]string, error) {
 	if !r.showsOwn() {
-		return patroni.EtcdHosts(r.agent.etcdURLs()), nil
+		return config.EtcdHosts(r.agent.etcdURLs()), nil
 	}
 	hosts := r.agent.control.gateHosts()
 	if last := r.onDisk(); len(hosts) == 0 && last.ownKey() {

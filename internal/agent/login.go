@@ -13,6 +13,7 @@ import (
 	"howdah/internal/certs"
 	"howdah/internal/certs/kind"
 	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/hostapi"
 	"howdah/internal/login"
@@ -142,12 +143,12 @@ func (a *Agent) checkToken(ctx context.Context, id, user, token string) error {
 }
 
 // tokens is how a member's PostgreSQL has tokens checked; nil: it has no such users.
-func (a *Agent) tokens(as member.Assignment) *patroni.Tokens {
+func (a *Agent) tokens(as member.Assignment) *config.Tokens {
 	if !as.IAMAuth {
 		return nil
 	}
 	prefix, suffix := login.Affixes(as.ID)
-	return &patroni.Tokens{Address: a.Address, Port: a.logins, Prefix: prefix, Suffix: suffix}
+	return &config.Tokens{Address: a.Address, Port: a.logins, Prefix: prefix, Suffix: suffix}
 }
 
 // writeLDAP tells the library whom to believe, in place of what the host's own

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/patroni/config"
 	"howdah/internal/fence"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
@@ -83,9 +84,9 @@ func TestAPrimaryTakesItsKeyAgain(t *testing.T) {
 		{name: "a standby, which has a gate", writes: []string{"sync", anyOfTwo, "passed", m2}, standby: true, want: "taken"},
 	}
 	dir := t.TempDir()
-	w.must(os.WriteFile(filepath.Join(dir, patroni.WholeFile), patroni.Whole, 0o600))
+	w.must(os.WriteFile(filepath.Join(dir, patroni.WholeFile), config.Whole, 0o600))
 	for _, how := range []string{"acquire", "renew"} {
-		args := []string{"-c", takesKeys, strings.Join(patroni.EtcdHosts(w.Etcd), ","), w.CertDir, how}
+		args := []string{"-c", takesKeys, strings.Join(config.EtcdHosts(w.Etcd), ","), w.CertDir, how}
 		var want strings.Builder
 		for i, c := range cases {
 			database := "db-" + how + string(rune('a'+i))

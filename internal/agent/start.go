@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/member"
 	"howdah/internal/proc"
@@ -165,7 +166,7 @@ func (r *runner) portsFree() error {
 
 // render writes what Patroni needs: certificates, the scripts that stand for programs of
 // PostgreSQL, what has it write whole files, and the configuration, which it answers.
-func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
+func (r *runner) render(ctx context.Context) (m config.Member, err error) {
 	install, err := postgres.Find(r.want.Major)
 	if err != nil {
 		return m, err
@@ -184,7 +185,7 @@ func (r *runner) render(ctx context.Context) (m patroni.Member, err error) {
 	if err := errors.Join(r.scripts(install), r.openHandover()); err != nil {
 		return m, err
 	}
-	if err := r.user().ReplaceFile(filepath.Join(r.dir(), patroni.PythonDir, patroni.WholeFile), patroni.Whole, 0o600); err != nil {
+	if err := r.user().ReplaceFile(filepath.Join(r.dir(), patroni.PythonDir, patroni.WholeFile), config.Whole, 0o600); err != nil {
 		return m, err
 	}
 	if err := r.writeLDAP(); err != nil {

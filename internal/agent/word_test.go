@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"howdah/internal/engine/patroni"
+	"howdah/internal/engine/patroni/config"
 	"howdah/internal/testkit"
 )
 
@@ -75,7 +76,7 @@ func inPatroni(t *testing.T, text string) (string, error) {
 		testkit.Missing(t, err.Error())
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, patroni.WholeFile), patroni.Whole, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, patroni.WholeFile), config.Whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(program), "python3"), "-c", text)

@@ -30,7 +30,7 @@ func TestPurePackagesDoNoIO(t *testing.T) {
 	for _, pkg := range []string{
 		"internal/param", "internal/plan", "internal/spec", "internal/iam", "internal/member", "internal/route", "internal/postmortem",
 		"internal/network", "internal/network/cidr", "internal/event", "internal/topic", "internal/regain",
-		"internal/engine/patroni", "internal/engine/postgres/lsn",
+		"internal/engine/patroni", "internal/engine/patroni/config", "internal/engine/postgres/lsn",
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			for _, path := range reaches(t, pkg, map[string]bool{}) {

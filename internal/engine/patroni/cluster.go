@@ -2,6 +2,8 @@ package patroni
 
 import "encoding/json"
 
+type object = map[string]any
+
 // SyncMode is how many standbys have to confirm a commit.
 type SyncMode string
 

@@ -179,7 +179,7 @@ func (m MemberState) Shared() int64 {
 // Config is the digest of the configuration that the member runs with; "" if an older
 // agent made it.
 func (m MemberState) Config() string {
-	digest, _ := m.Tags[configTag].(string)
+	digest, _ := m.Tags[ConfigTag].(string)
 	return digest
 }
 

@@ -1,7 +1,5 @@
-// Package patroni knows Patroni 4.1, which alone decides who is primary: it
-// renders a member's configuration and reads what Patroni keeps in etcd. It does no
-// I/O, so that the planner may use its types.
-package patroni
+// Package config renders a member's configuration of Patroni. It does no I/O.
+package config
 
 import (
 	"crypto/sha256"
@@ -11,20 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// Timings of the HA loop in seconds. Patroni raises smaller values silently:
-// ttl >= 20, loop_wait >= 1, retry_timeout >= 3 (its config.py).
-const (
-	TTL          = 20
-	LoopWait     = 1
-	RetryTimeout = 3
+	"howdah/internal/engine/patroni"
 )
-
-// SelfDemotion is after how many seconds without a refreshed lease a primary that
-// lost etcd has stepped down for certain, by Patroni's own rule that
-// loop_wait + 2*retry_timeout fit into the ttl.
-const SelfDemotion = LoopWait + 2*RetryTimeout + 1
 
 // Member is all that a member's configuration is made of.
 type Member struct {
@@ -50,7 +37,7 @@ type Member struct {
 	OSUsers   []string // operating-system users that may be rdsadmin on the socket
 
 	Parameters map[string]string // PostgreSQL settings of this member alone
-	Cluster    Cluster           // used when the member bootstraps the database
+	Cluster    patroni.Cluster   // used when the member bootstraps the database
 	Tier       int               // promotion tier, 0 (first) to 15
 	Boost      bool              // the wanted winner of the next election
 	NoFailover bool              // never to be promoted
@@ -87,36 +74,31 @@ type Tokens struct {
 	Prefix, Suffix string
 }
 
-// Names of files and directories below Member.Dir.
-const (
-	DataDir    = "data"
-	CertDir    = "tls"
-	OwnDir     = "tls/own" // what the member shows of itself as a client
-	LogDir     = "log"
-	ConfigFile = "patroni.json"
-
-	certFile, keyFile, caFile = "tls.crt", "tls.key", "ca.crt" // as package certs writes them
-)
+const certFile, keyFile, caFile = "tls.crt", "tls.key", "ca.crt" // as package certs writes them
 
 // ConfigPath is where the agent puts the rendered configuration.
-func (m Member) ConfigPath() string { return filepath.Join(m.Dir, ConfigFile) }
+func (m Member) ConfigPath() string { return filepath.Join(m.Dir, patroni.ConfigFile) }
 
 // DataPath is PostgreSQL's data directory.
-func (m Member) DataPath() string { return filepath.Join(m.Dir, DataDir) }
+func (m Member) DataPath() string { return filepath.Join(m.Dir, patroni.DataDir) }
 
 type object = map[string]any
 
 // Render is the member's configuration, as JSON, which Patroni reads as YAML.
 // The output depends on nothing but m, byte for byte. digest names its content, and
-// comes back in the member's tags (MemberState.Config): two agents of different releases
+// comes back in the member's tags (patroni.MemberState.Config): two agents of different releases
 // may make different configurations of one generation.
 func Render(m Member) (text []byte, digest string, err error) {
-	document := m.document()
+	shared, err := m.Cluster.Document()
+	if err != nil {
+		return nil, "", fmt.Errorf("render configuration of %s/%s: %w", m.Scope, m.Name, err)
+	}
+	document := m.document(shared)
 	text, err = json.Marshal(document)
 	if err == nil {
 		sum := sha256.Sum256(text)
 		digest = hex.EncodeToString(sum[:4])
-		document["tags"].(object)[configTag] = digest
+		document["tags"].(object)[patroni.ConfigTag] = digest
 		text, err = json.MarshalIndent(document, "", "  ")
 	}
 	if err != nil {
@@ -125,17 +107,14 @@ func Render(m Member) (text []byte, digest string, err error) {
 	return append(text, '\n'), digest, nil
 }
 
-// configTag is the tag with the digest of a configuration.
-const configTag = "config"
-
-func (m Member) document() object {
+func (m Member) document(shared []byte) object {
 	tls := m.tls()
 	rest := fmt.Sprintf("%s:%d", m.Address, m.RESTPort)
 	return object{
 		"scope": m.Scope,
 		"name":  m.Name,
 		"log": object{
-			"dir": filepath.Join(m.Dir, LogDir), "file_num": 4, "file_size": 5 << 20, "mode": "0600",
+			"dir": filepath.Join(m.Dir, patroni.LogDir), "file_num": 4, "file_size": 5 << 20, "mode": "0600",
 		},
 		"restapi": object{
 			"listen": rest, "connect_address": rest, "verify_client": "required",
@@ -146,7 +125,7 @@ func (m Member) document() object {
 			"hosts": m.EtcdHosts, "protocol": "https", "cacert": tls.ca, "cert": tls.own, "key": tls.ownKey,
 		},
 		"bootstrap": object{
-			"dcs":    m.Cluster.document(),
+			"dcs":    json.RawMessage(shared),
 			"initdb": []any{"data-checksums"},
 		},
 		"postgresql": m.postgresql(tls),
@@ -169,7 +148,7 @@ func (m Member) postgresql(tls tlsFiles) object {
 		"ssl_key_file":             tls.key,
 		"ssl_ca_file":              tls.clients,
 		"ssl_min_protocol_version": "TLSv1.2",
-		"log_directory":            filepath.Join(m.Dir, LogDir),
+		"log_directory":            filepath.Join(m.Dir, patroni.LogDir),
 	}
 	for name, value := range m.Parameters {
 		parameters[name] = value
@@ -311,7 +290,7 @@ func (m Member) tags() object {
 type tlsFiles struct{ cert, key, ca, own, ownKey, clients string }
 
 func (m Member) tls() tlsFiles {
-	dir, own := filepath.Join(m.Dir, CertDir), filepath.Join(m.Dir, OwnDir)
+	dir, own := filepath.Join(m.Dir, patroni.CertDir), filepath.Join(m.Dir, patroni.OwnDir)
 	f := tlsFiles{cert: filepath.Join(dir, certFile), key: filepath.Join(dir, keyFile), ca: filepath.Join(dir, caFile)}
 	f.own, f.ownKey, f.clients = f.cert, f.key, f.ca
 	if len(m.Keys.Admits) > 0 {
