@@ -91,8 +91,13 @@ type Agent struct {
 	// undescribed: the state does not know any more what was told of this host.
 	undescribed atomic.Bool
 
+	// looking is held while it is looked what data are here, and for reading while a
+	// directory is locked: one that is locked meanwhile looks as if it had no data.
+	looking sync.RWMutex
+
 	mu      sync.Mutex
 	runners map[string]*runner // by member id, guarded by mu
+	opened  map[string]int     // how often runners opened directories, by member id, guarded by mu
 	begun   map[string]bool    // tasks that this agent began, guarded by mu
 }
 
@@ -105,7 +110,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		Config: cfg, patroni: program, hangAfter: hangAfter, driftEvery: driftEvery, leasePatience: defaultLeasePatience,
-		life: rand.Text(), runners: map[string]*runner{}, begun: map[string]bool{},
+		life: rand.Text(), runners: map[string]*runner{}, opened: map[string]int{}, begun: map[string]bool{},
 	}
 	if a.Hang == (HangPatience{}) {
 		a.Hang = DefaultHangPatience

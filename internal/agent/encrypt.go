@@ -145,12 +145,7 @@ func (r *runner) unlock(ctx context.Context) error {
 		if err != nil || state == fscrypt.Present {
 			return err
 		}
-		return r.giveKey(ctx, func(own fscrypt.ID) error {
-			if own != id {
-				return fmt.Errorf("%s: %w: it wants key %s, and the control plane has %s", r.dir(), fscrypt.ErrForeign, id, own)
-			}
-			return nil
-		})
+		return r.giveKey(ctx, wants(r.dir(), id))
 	}
 	if !r.want.Encrypted {
 		return nil
@@ -173,12 +168,29 @@ func (r *runner) canByKey() bool {
 	return err == nil
 }
 
-// giveKey gets the member's key, which has to pass, and gives it to the kernel; an empty
-// directory is encrypted with it.
+// wants lets only the key of a directory pass.
+func wants(dir string, id fscrypt.ID) func(fscrypt.ID) error {
+	return func(own fscrypt.ID) error {
+		if own != id {
+			return fmt.Errorf("%s: %w: it wants key %s, and the control plane has %s", dir, fscrypt.ErrForeign, id, own)
+		}
+		return nil
+	}
+}
+
+// giveKey opens the member's directory for good: see Agent.giveKey.
 func (r *runner) giveKey(ctx context.Context, pass func(fscrypt.ID) error) error {
-	key, err := r.agent.storageKey(ctx, r.id)
+	// What was seen of the directory before counts no more from now on.
+	r.agent.noteOpened(r.id)
+	return r.agent.giveKey(ctx, r.id, pass)
+}
+
+// giveKey gets a member's key, which has to pass, and gives it to the kernel; an empty
+// directory is encrypted with it.
+func (a *Agent) giveKey(ctx context.Context, id string, pass func(fscrypt.ID) error) error {
+	key, err := a.storageKey(ctx, id)
 	if err != nil {
-		return fmt.Errorf("get the key of %s: %w", r.id, err)
+		return fmt.Errorf("get the key of %s: %w", id, err)
 	}
 	defer clear(key)
 	own, err := fscrypt.Identify(key)
@@ -188,11 +200,12 @@ func (r *runner) giveKey(ctx context.Context, pass func(fscrypt.ID) error) error
 	if err := pass(own); err != nil {
 		return err
 	}
-	if _, err := fscrypt.AddKey(r.dir(), key); err != nil {
+	dir := a.memberDir(id)
+	if _, err := fscrypt.AddKey(dir, key); err != nil {
 		return err
 	}
 	// A directory that is encrypted with it already stays so.
-	return fscrypt.Encrypt(r.dir(), own)
+	return fscrypt.Encrypt(dir, own)
 }
 
 // storageKey gets a member's key from whichever control plane answers.
@@ -222,6 +235,10 @@ func (r *runner) lock() {
 	if left, err := r.group.Processes(); err != nil || len(left) > 0 {
 		return
 	}
+	if !r.agent.looking.TryRLock() {
+		return // somebody looks at what data are there: again soon
+	}
+	defer r.agent.looking.RUnlock()
 	r.secrecy.locked = now
 	busy, err := lockDir(r.dir())
 	if err != nil {
@@ -268,12 +285,6 @@ func (a *Agent) removeThrown(ctx context.Context, dir string) error {
 	}
 	_, err = fscrypt.RemoveKey(filepath.Dir(dir), id)
 	return err
-}
-
-// locked: nobody can tell what a member's directory has, for want of its key.
-func (a *Agent) locked(id string) bool {
-	locked, err := fscrypt.Locked(a.memberDir(id))
-	return err == nil && locked
 }
 
 func isEmpty(dir string) (bool, error) {

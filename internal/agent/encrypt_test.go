@@ -293,24 +293,6 @@ func TestCopyEncrypted(t *testing.T) {
 	}
 }
 
-// Data that cannot be looked at for want of their key are not taken for none.
-func TestLockedDataAreHeld(t *testing.T) {
-	disk := loopdisk.New(t, "16", "-O", "encrypt")
-	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir}}
-	dir := a.memberDir("db-1.m1")
-	id, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{4}, fscrypt.KeySize))
-	if err := errors.Join(err, os.MkdirAll(dir, 0o700), fscrypt.Encrypt(dir, id), os.MkdirAll(filepath.Join(dir, "data", "global"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lockDir(dir); err != nil {
-		t.Fatal(err)
-	}
-	c, ok := (&holdings{agent: a}).copyOf(t.Context(), "db-1.m1")
-	if !ok || !strings.Contains(c.Unsettled, "its key is not here") {
-		t.Errorf("%v: %+v", ok, c)
-	}
-}
-
 // What is thrown away takes its key along, however deep it is; data that were on their way to a
 // member that runs leave that member's key alone.
 func TestTheTrashAndKeys(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/fscrypt"
 	"howdah/internal/member"
 	"howdah/internal/regain"
 	"howdah/internal/state"
@@ -37,6 +38,7 @@ type holdings struct {
 	hosts   []string               // told, or to be told
 	listed  time.Time              // hosts were listed
 	ends    map[string]end         // of members that do not run, or receive nothing
+	sealed  map[string]sealed      // of members whose directories are locked
 }
 
 // end is where the WAL of a member ends. Reading it takes a while.
@@ -67,7 +69,8 @@ func (a *Agent) followRestored(ctx context.Context) error {
 func (h *holdings) tell(ctx context.Context, home regain.Home) error {
 	if h.home != home.ID {
 		h.agent.Log.Info("the home was restored: telling it what is here", "from", home.From, "taken", home.Taken)
-		h.home, h.at, h.copies, h.members, h.ends = home.ID, time.Time{}, map[string]regain.Copy{}, nil, map[string]end{}
+		h.home, h.at, h.copies, h.members = home.ID, time.Time{}, map[string]regain.Copy{}, nil
+		h.ends, h.sealed = map[string]end{}, map[string]sealed{}
 		h.agent.undescribed.Store(true)
 		h.listed = time.Time{}
 		if err := h.list(ctx); err != nil {
@@ -138,13 +141,33 @@ func (h *holdings) look(ctx context.Context) (map[string]regain.Copy, error) {
 // copyOf is what is here of a member; not ok: no data.
 func (h *holdings) copyOf(ctx context.Context, id string) (c regain.Copy, ok bool) {
 	a := h.agent
+	a.looking.Lock()
+	defer a.looking.Unlock()
 	c = regain.Copy{Host: a.Name}
 	c.Assignment.ID = id
 	c.Assignment.Scope, c.Assignment.Name, _ = strings.Cut(id, ".")
-	if a.locked(id) {
-		c.Unsettled = "its directory is encrypted, and its key is not here"
-		return c, true
+	key, encrypted, err := fscrypt.Of(a.memberDir(id))
+	state := fscrypt.Present
+	if err == nil && encrypted {
+		c.Encrypted = true
+		state, err = fscrypt.KeyState(a.memberDir(id), key)
 	}
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return c, false
+	case err != nil:
+		c.Unsettled = "it cannot be known whether its directory is locked: " + err.Error()
+		return c, true
+	case state != fscrypt.Present:
+		return h.unsealed(ctx, c, key)
+	}
+	delete(h.sealed, id)
+	return h.readable(ctx, c)
+}
+
+// readable is what is here of a member whose directory can be read.
+func (h *holdings) readable(ctx context.Context, c regain.Copy) (_ regain.Copy, ok bool) {
+	a, id := h.agent, c.Assignment.ID
 	dir := filepath.Join(a.memberDir(id), "data")
 	control, err := postgres.ReadControl(dir)
 	if errors.Is(err, postgres.ErrNoData) {

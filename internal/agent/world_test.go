@@ -209,6 +209,7 @@ func (w *world) serveHosts() string {
 		Storage: func(ctx context.Context, database, member string) ([]byte, error) {
 			return kms.Open(ctx, w.store, w.home.SealKey, database, member)
 		},
+		Placed: func(context.Context, string, string) (string, error) { return "", nil },
 	}
 	listener := httptest.NewUnstartedServer(server.Handler())
 	listener.Listener = w.secure(listener.Listener)

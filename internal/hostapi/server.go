@@ -38,6 +38,9 @@ type Server struct {
 	Members func(ctx context.Context) (*certs.CA, error)
 	// Storage opens the key of a member's encrypted directory; without it nobody gets one.
 	Storage func(ctx context.Context, database, member string) ([]byte, error)
+	// Placed is the host that a database's layout has for a member; "": it knows no such
+	// member. Without it nobody gets a key for a look.
+	Placed func(ctx context.Context, database, name string) (host string, err error)
 	// Beat is told of each heartbeat, and which process of an agent it is of: "" by one of
 	// an older release. It must not block.
 	Beat func(host, agent string)

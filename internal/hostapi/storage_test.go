@@ -10,6 +10,7 @@ import (
 	"howdah/internal/fscrypt"
 	"howdah/internal/kms"
 	"howdah/internal/member"
+	"howdah/internal/regain"
 	"howdah/internal/spec"
 	"howdah/internal/state"
 )
@@ -74,4 +75,56 @@ func TestStorageKeysAreForTheHostOfTheMember(t *testing.T) {
 	if _, err := owner.StorageKey(t.Context(), "d1.m1"); err == nil {
 		t.Error("with a KMS key that is disabled")
 	}
+}
+
+// While a database waits to be taken over, a host gets the keys of the copies that it has told
+// of, also of members that are to stay stopped or that the home does not know; and no others.
+func TestStorageKeysForALook(t *testing.T) {
+	w := newWorld(t)
+	asked := ""
+	w.server.Storage = func(_ context.Context, database, member string) ([]byte, error) {
+		asked = database + " " + member
+		return []byte("key"), nil
+	}
+	w.server.Placed = func(_ context.Context, database, name string) (string, error) {
+		return map[string]string{"d1.m1": "db1", "d1.m2": "db2"}[database+"."+name], nil
+	}
+	put := func(ops ...state.Op) {
+		t.Helper()
+		if _, err := w.Store.Commit(t.Context(), ops...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func(host, id, home string) state.Op {
+		return state.Put(state.HeldCopy(host, id), regain.Copy{Home: home, Host: host, Assignment: member.Assignment{ID: id}})
+	}
+	db1 := w.client(t, w.Issue(t, "agent:db1"))
+	opens := func(id string, want bool, why string) {
+		t.Helper()
+		asked = ""
+		_, err := db1.StorageKey(t.Context(), id)
+		if want && (err != nil || asked != "d1 "+id) || !want && (!errors.Is(err, ErrRefused) || asked != "") {
+			t.Errorf("%s, %s: %q, %v", id, why, asked, err)
+		}
+	}
+	put(state.Put(state.Assign("db1", "d1.m1"), member.Assignment{ID: "d1.m1", Scope: "d1", Name: "m1", Want: member.Stopped, Encrypted: true}),
+		told("db1", "d1.m1", "r1"), told("db1", "d1.m2", "r1"), told("db1", "d1.m7", "r1"), told("db1", "d1.m8", "r1"), told("db1", "d2.m1", "r1"),
+		told("db1", "d1.m9", "r0"), told("db2", "d1.m8", "r1"), told("db2", "d1.m7", "r0"))
+	opens("d1.m1", false, "in a home that was never restored")
+	put(state.Put(state.Restored(), regain.Home{ID: "r1"}))
+	opens("d1.m1", false, "after it was taken over")
+	put(state.Put(state.Hold("d1"), regain.Hold{Database: "d1"}))
+	opens("d1.m1", true, "stopped")
+	opens("d1.m7", true, "made after the backup")
+	opens("d1.m2", false, "which is at another host")
+	opens("d1.m8", false, "of which another host has told, too")
+	opens("d1.m9", false, "told of to an earlier home")
+	opens("d1.m5", false, "of which it has not told")
+	opens("d2.m1", false, "of a database that is not held")
+	opens("../db1/d1.m1", false, "a path")
+	if _, err := w.client(t, w.Issue(t, "edge:db1")).StorageKey(t.Context(), "d1.m1"); !errors.Is(err, ErrRefused) {
+		t.Errorf("an edge: %v", err)
+	}
+	put(state.Put(state.HeldCopy("db1", "d1.m7"), regain.Copy{Home: "r1", Assignment: member.Assignment{ID: "d1.m1"}}))
+	opens("d1.m7", false, "told of as another")
 }

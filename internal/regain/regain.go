@@ -63,6 +63,10 @@ type Copy struct {
 	Streaming bool    `json:"streaming,omitempty"`
 	Timeline  int     `json:"timeline"`
 	LSN       lsn.LSN `json:"lsn"`
+	// Encrypted: its directory has a key of its own. Locked: that is not in the kernel, so
+	// that nobody can look at the copy.
+	Encrypted bool `json:"encrypted,omitempty"`
+	Locked    bool `json:"locked,omitempty"`
 	// Unsettled is why nothing can be said of it now.
 	Unsettled string `json:"unsettled,omitempty"`
 }

@@ -136,6 +136,9 @@ func Run(ctx context.Context, cfg Config) error {
 		Storage: func(ctx context.Context, database, member string) ([]byte, error) {
 			return kms.Open(ctx, store, cfg.Home.SealKey, database, member)
 		},
+		Placed: func(ctx context.Context, database, name string) (string, error) {
+			return placed(ctx, store, database, name)
+		},
 		Members: func(context.Context) (*certs.CA, error) { return members, nil },
 	}
 	group, ctx := errgroup.WithContext(ctx)

@@ -137,22 +137,41 @@ func (s *Server) strangers() []admin.Problem {
 	}
 	copies, _ := s.copies(home.Value.ID)
 	names := s.databaseNames()
-	where := map[string][]string{}
+	of := map[string][]regain.Copy{}
 	for _, c := range copies {
 		if id := c.Assignment.Scope; names[id] == "" {
-			where[id] = append(where[id], fmt.Sprintf("%s (%s:%d)", c.Host, c.Assignment.Address, c.Assignment.Port))
+			of[id] = append(of[id], c)
 		}
 	}
 	var all []admin.Problem
-	for id, hosts := range where {
+	for id, theirs := range of {
+		hosts := make([]string, len(theirs))
+		for i, c := range theirs {
+			hosts[i] = fmt.Sprintf("%s (%s:%d)", c.Host, c.Assignment.Address, c.Assignment.Port)
+		}
 		slices.Sort(hosts)
 		all = append(all, admin.Problem{
 			Code: problemStranger, Subject: "data of " + id, Command: "howdah home held",
-			Text: "the restored home knows no such database, and leaves its data alone: on " + strings.Join(hosts, ", "),
+			Text: "the restored home knows no such database, and leaves its data alone: on " + strings.Join(hosts, ", ") + s.lostKey(id, theirs),
 		})
 	}
 	slices.SortFunc(all, func(a, b admin.Problem) int { return strings.Compare(a.Subject, b.Subject) })
 	return all
+}
+
+// lostKey says what the loss of its key means for an encrypted database that the home does not
+// know; "" if it has none, or the key is there.
+func (s *Server) lostKey(id string, copies []regain.Copy) string {
+	encrypted := func(c regain.Copy) bool { return c.Encrypted }
+	open := func(c regain.Copy) bool { return !c.Locked }
+	if _, _, there := s.Cache.Raw(state.StorageKey(id)); there || !slices.ContainsFunc(copies, encrypted) {
+		return ""
+	}
+	const lost = "; its storage is encrypted, and the key of it is lost with the home: "
+	if slices.ContainsFunc(copies, open) {
+		return lost + "save the data now, while the kernels of these hosts have it"
+	}
+	return lost + "nobody can read it without a newer backup of the home"
 }
 
 // held says why a database waits to be taken over; "" if it does not.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/admin"
+	"howdah/internal/kms"
 	"howdah/internal/member"
 	"howdah/internal/plan"
 	"howdah/internal/regain"
@@ -55,6 +56,31 @@ func TestHeldDatabases(t *testing.T) {
 	if hold, err := state.Get[regain.Hold](t.Context(), w.server.Store, state.Hold(id)); err != nil || hold.Value.Chosen != "a/m1" {
 		t.Errorf("%+v, %v", hold, err)
 	}
+}
+
+// Of encrypted data that the home does not know status says whether they can be saved still.
+func TestDataWhoseKeyIsLost(t *testing.T) {
+	w := newWorld(t)
+	put := func(c regain.Copy) {
+		c.Home, c.Host, c.Assignment.Scope, c.Assignment.Name = "r1", "a", "db-x", "m1"
+		w.put(state.Put(state.Restored(), regain.Home{ID: "r1"}), state.Put(state.Holding("a"), regain.Holding{Home: "r1", Host: "a"}),
+			state.Put(state.HeldCopy("a", "db-x.m1"), c))
+	}
+	says := func(want string, not ...string) {
+		t.Helper()
+		all := w.server.strangers()
+		if len(all) != 1 || !strings.Contains(all[0].Text, want) || slices.ContainsFunc(not, func(n string) bool { return strings.Contains(all[0].Text, n) }) {
+			t.Errorf("%+v, want %q", all, want)
+		}
+	}
+	put(regain.Copy{System: "7"})
+	says("leaves its data alone", "key")
+	put(regain.Copy{System: "7", Encrypted: true})
+	says("save the data now")
+	put(regain.Copy{Encrypted: true, Locked: true, Unsettled: "locked"})
+	says("nobody can read it without a newer backup")
+	w.put(state.Put(state.StorageKey("db-x"), kms.Storage{}))
+	says("leaves its data alone", "key")
 }
 
 // A host that will not come back is forgotten while databases wait for it, if another one

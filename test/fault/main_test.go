@@ -86,12 +86,12 @@ func alone(t *testing.T, change func(*rig.Options)) *story {
 	}
 	r, err := rig.Start(t.Context(), o)
 	if err != nil {
-		showLogs(t, dir)
+		showLogs(t, o.Dir)
 		t.Fatalf("start the rig: %v", err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			showLogs(t, dir)
+			showLogs(t, o.Dir)
 		}
 		if err := r.Close(); err != nil {
 			t.Errorf("close the rig: %v", err)
