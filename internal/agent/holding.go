@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/engine/postgres/lsn"
 	"howdah/internal/fscrypt"
 	"howdah/internal/member"
 	"howdah/internal/regain"
@@ -24,6 +25,8 @@ const (
 	// taken over, and holdingSlow how often at other times after a restoration.
 	holdingEvery = time.Second
 	holdingSlow  = 30 * time.Second
+	// readWithin is how long the end of a member's WAL may be looked for.
+	readWithin = 2 * time.Minute
 )
 
 // holdings tells what data this host has once the home was restored, and tells all
@@ -229,7 +232,7 @@ func (h *holdings) received(ctx context.Context, c *regain.Copy, dir string) {
 		var err error
 		install, err := postgres.Find(c.Assignment.Major)
 		if err == nil {
-			known.copy.LSN, known.copy.Timeline, err = postgres.NewestEnd(ctx, install, h.agent.userOf(c.Assignment.ID), dir)
+			known.copy.LSN, known.copy.Timeline, err = h.newestEnd(ctx, install, c.Assignment.ID, dir)
 		}
 		if err != nil {
 			c.Unsettled = "the end of its WAL cannot be found: " + err.Error()
@@ -262,7 +265,7 @@ func (h *holdings) resting(ctx context.Context, c regain.Copy, dir string, contr
 	c.Primary = !follows && slices.Contains([]postgres.State{postgres.InProduction, postgres.ShutDown, postgres.ShuttingDown, postgres.InCrashRecovery}, control.State)
 	install, err := postgres.Find(c.Assignment.Major)
 	if err == nil {
-		c.LSN, c.Timeline, err = postgres.NewestEnd(ctx, install, h.agent.userOf(c.Assignment.ID), dir)
+		c.LSN, c.Timeline, err = h.newestEnd(ctx, install, c.Assignment.ID, dir)
 	}
 	if err != nil {
 		c.Unsettled = "the end of its WAL cannot be found: " + err.Error()
@@ -270,6 +273,14 @@ func (h *holdings) resting(ctx context.Context, c regain.Copy, dir string, contr
 	}
 	h.ends[c.Assignment.ID] = end{changed: info.ModTime(), copy: c}
 	return c, true
+}
+
+// newestEnd reads WAL, up to as much as a server writes between checkpoints. The other
+// members do not wait for ever for one whose disk hangs.
+func (h *holdings) newestEnd(ctx context.Context, install postgres.Install, id, dir string) (lsn.LSN, int, error) {
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
+	return postgres.NewestEnd(ctx, install, h.agent.userOf(id), dir)
 }
 
 func exists(path string) bool {

@@ -2,11 +2,15 @@ package etcd
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
+
+// grantWithin is how long a lease may be asked for.
+const grantWithin = 10 * time.Second
 
 // Session keeps a lease of ttl seconds until end is called, which gives it back. It
 // outlives ctx, so that it can be given back when that has ended: by within, after
@@ -14,8 +18,7 @@ import (
 func Session(ctx context.Context, client *clientv3.Client, ttl int, within time.Duration) (session *concurrency.Session, end func(), err error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(within, cancel) })
-	session, err = concurrency.NewSession(client, concurrency.WithTTL(ttl), concurrency.WithContext(life))
-	if err != nil {
+	if session, err = newSession(life, client, ttl); err != nil {
 		stop()
 		cancel()
 		return nil, nil, err
@@ -25,4 +28,16 @@ func Session(ctx context.Context, client *clientv3.Client, ttl int, within time.
 		stop()
 		cancel()
 	}, nil
+}
+
+// newSession is bounded by the time after which another lease may as well be asked for:
+// the library's own waits for its lease for ever.
+func newSession(life context.Context, client *clientv3.Client, ttl int) (*concurrency.Session, error) {
+	granting, cancel := context.WithTimeout(life, grantWithin)
+	defer cancel()
+	lease, err := client.Grant(granting, int64(ttl))
+	if err != nil {
+		return nil, fmt.Errorf("ask for a lease: %w", err)
+	}
+	return concurrency.NewSession(client, concurrency.WithLease(lease.ID), concurrency.WithTTL(ttl), concurrency.WithContext(life))
 }

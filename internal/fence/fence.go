@@ -43,6 +43,8 @@ type Leadership struct {
 // Read reads the leadership of a database in one transaction. A database without
 // a leader has an empty one.
 func Read(ctx context.Context, client *clientv3.Client, database string) (Leadership, error) {
+	ctx, cancel := state.Within(ctx)
+	defer cancel()
 	answer, err := client.Txn(ctx).Then(
 		clientv3.OpGet(patroni.LeaderKey(database)), clientv3.OpGet(patroni.SyncKey(database))).Commit()
 	if err != nil {
@@ -99,6 +101,8 @@ func Revoke(ctx context.Context, client *clientv3.Client, l Leadership, proof Pr
 	if !l.Replaceable() {
 		return fmt.Errorf("revoke %s of %s: %w", l.Leader, l.Database, ErrNotSafe)
 	}
+	ctx, cancel := state.Within(ctx)
+	defer cancel()
 	leaderKey, syncKey := patroni.LeaderKey(l.Database), patroni.SyncKey(l.Database)
 	sync, err := client.Get(ctx, syncKey)
 	if err != nil {

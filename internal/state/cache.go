@@ -180,6 +180,18 @@ func (c *Cache) progress(ctx context.Context) error {
 	return c.client.RequestProgress(c.watching(ctx))
 }
 
+// progressSoon does not wait longer for a stream that is dead than until it is left for
+// another one.
+func (c *Cache) progressSoon(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, deadAfter)
+	defer cancel()
+	err := c.progress(soon)
+	if err != nil && ctx.Err() == nil && soon.Err() != nil {
+		return nil
+	}
+	return err
+}
+
 // watch passes on what one watch says, until ctx ends.
 func (c *Cache) watch(ctx context.Context, i int, prefix string, revision int64, batches chan<- batch) {
 	for answer := range c.client.Watch(c.watching(ctx), prefix, clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithProgressNotify()) {
@@ -318,7 +330,7 @@ func (c *Cache) WaitRevision(ctx context.Context, revision int64) error {
 			return nil
 		}
 		// Only a write below our prefixes, or this request, moves a watch on.
-		if err := c.progress(ctx); err != nil {
+		if err := c.progressSoon(ctx); err != nil {
 			return fmt.Errorf("wait for revision %d: %w", revision, err)
 		}
 		select {

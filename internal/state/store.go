@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -31,13 +32,28 @@ type Record[T any] struct {
 	Revision int64
 }
 
-// Store reads and writes values as JSON.
+// answerWithin is how long etcd may take to answer a call whose caller set no deadline.
+// A member of etcd answers within 7 s whatever happens to the others; a call that takes
+// longer is lost, with its connection perhaps, and nobody would ever answer it.
+var answerWithin = 10 * time.Second
+
+// Within gives a call a deadline if it has none.
+func Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, bounded := ctx.Deadline(); bounded {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, answerWithin)
+}
+
+// Store reads and writes values as JSON. A call whose context has no deadline gets one.
 type Store struct {
 	Client *clientv3.Client
 }
 
 // Get reads one value. It answers ErrNotFound when there is none.
 func Get[T any](ctx context.Context, s *Store, key string) (Record[T], error) {
+	ctx, cancel := Within(ctx)
+	defer cancel()
 	answer, err := s.Client.Get(ctx, key)
 	if err != nil {
 		return Record[T]{}, fmt.Errorf("read %s: %w", key, err)
@@ -50,6 +66,8 @@ func Get[T any](ctx context.Context, s *Store, key string) (Record[T], error) {
 
 // List reads all values below a prefix, ordered by key.
 func List[T any](ctx context.Context, s *Store, prefix string) ([]Record[T], error) {
+	ctx, cancel := Within(ctx)
+	defer cancel()
 	answer, err := s.Client.Get(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", prefix, err)
@@ -154,6 +172,8 @@ func (s *Store) Commit(ctx context.Context, ops ...Op) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	ctx, cancel := Within(ctx)
+	defer cancel()
 	answer, err := s.Client.Txn(ctx).If(conditions...).Then(changes...).Commit()
 	if err != nil {
 		return 0, fmt.Errorf("write %s: %w", firstKey(ops), err)
