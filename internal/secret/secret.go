@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"howdah/internal/seal"
@@ -51,7 +52,16 @@ type Secret struct {
 	Current  Version  `json:"current"`
 	Previous *Version `json:"previous,omitempty"`
 	Pending  *Version `json:"pending,omitempty"`
+	// Overruled were pending when the database was given another password, and it may have
+	// taken them before: they are kept until it says what it has.
+	Overruled []Version `json:"overruled,omitempty"`
+	// Until is the serial of the password that the owner chose in place of all of these; 0:
+	// Howdah manages it. They are kept until the database has that one.
+	Until int64 `json:"until,omitempty"`
 }
+
+// mostOverruled bounds how many passwords are kept that the database may have.
+const mostOverruled = 8
 
 // Stages of a version.
 const (
@@ -112,8 +122,38 @@ func (s Secret) Rotate(serial int64, token string, now time.Time, sealer *Sealer
 	}
 	var v Version
 	v, password = sealer.version(s, token, serial, now)
-	next.Pending = &v
+	if s.Pending != nil {
+		next.Overruled = append(slices.Clone(s.Overruled), *s.Pending)
+		next.Overruled = next.Overruled[max(0, len(next.Overruled)-mostOverruled):]
+	}
+	next.Pending, next.Until = &v, 0
 	return next, password
+}
+
+// Leave is the secret once the owner has chosen a password, which goes with a serial: it
+// is of use until the database has taken that.
+func (s Secret) Leave(serial int64) Secret {
+	s.Until = serial
+	return s
+}
+
+// Left: the database has a password of its owner, and nobody needs the secret any more.
+func (s Secret) Left(taken int64) bool { return s.Until > 0 && taken >= s.Until }
+
+// All are all versions that there are, the newest ones first.
+func (s Secret) All() []Version {
+	var all []Version
+	if s.Pending != nil {
+		all = append(all, *s.Pending)
+	}
+	for _, v := range slices.Backward(s.Overruled) {
+		all = append(all, v)
+	}
+	all = append(all, s.Current)
+	if s.Previous != nil {
+		all = append(all, *s.Previous)
+	}
+	return all
 }
 
 // Made is the version that a call with this token made, while it is pending or current.
@@ -125,15 +165,29 @@ func (s Secret) Made(token string) bool {
 // pending may be current. A later verifier than that is of another password, which nobody
 // knows.
 func (s Secret) Taken(serial int64, now time.Time) Secret {
-	if s.Pending == nil {
-		s.Known = s.Known || serial == s.Current.Serial
-		return s
+	if s.Pending != nil && serial == s.Pending.Serial {
+		return s.become(*s.Pending, now)
 	}
-	if serial != s.Pending.Serial {
-		return s
+	for _, v := range s.Overruled {
+		if serial == v.Serial {
+			return s.become(v, now) // what is pending comes after it
+		}
 	}
+	s.Known = s.Known || serial == s.Current.Serial
+	return s
+}
+
+// become makes a version the current one. What is older cannot be taken any more.
+func (s Secret) become(v Version, now time.Time) Secret {
 	before := s.Current
-	s.Previous, s.Current, s.Pending, s.Rotated, s.Known = &before, *s.Pending, nil, now, true
+	s.Previous, s.Current, s.Rotated, s.Known = &before, v, now, true
+	if s.Pending != nil && s.Pending.Serial <= v.Serial {
+		s.Pending = nil
+	}
+	s.Overruled = slices.DeleteFunc(slices.Clone(s.Overruled), func(o Version) bool { return o.Serial <= v.Serial })
+	if len(s.Overruled) == 0 {
+		s.Overruled = nil
+	}
 	return s
 }
 

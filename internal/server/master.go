@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"time"
 
 	"howdah/api"
@@ -84,13 +85,27 @@ func (m *modification) master(c *spec.Common, cluster bool, in masterAsked) erro
 	}
 	switch {
 	case manage && !c.Managed:
-		return m.manageMaster(c, cluster)
+		return m.manageMaster(c, cluster, in)
 	case or(in.rotate, false):
 		return m.rotateMaster(c, in)
 	case !manage && c.Managed:
-		c.Managed = false
-		m.ops = append(m.ops, state.Delete(state.Secret(c.ResourceID)))
+		return m.leaveMaster(c, in)
 	}
+	return m.password(c, in.password)
+}
+
+// leaveMaster has the owner choose the password that Howdah managed. What the database has
+// until it takes that one stays known: it may be any of the secret's.
+func (m *modification) leaveMaster(c *spec.Common, in masterAsked) error {
+	c.Managed, c.PasswordSerial = false, max(c.PasswordSerial, taken(in.facts))
+	r, err := m.secretOf(*c)
+	if errors.Is(err, state.ErrNotFound) {
+		return m.password(c, in.password)
+	}
+	if err != nil {
+		return err
+	}
+	m.ops = append(m.ops, state.Swap(r.Key, r.Revision, r.Value.Taken(taken(in.facts), m.call.now).Leave(c.PasswordSerial+1)))
 	return m.password(c, in.password)
 }
 
@@ -119,9 +134,18 @@ func (in masterAsked) check(managed bool) error {
 }
 
 // manageMaster has Howdah manage a password that its owner chose.
-func (m *modification) manageMaster(c *spec.Common, cluster bool) error {
+func (m *modification) manageMaster(c *spec.Common, cluster bool, in masterAsked) error {
 	sealer, err := m.secretSealer()
 	if err != nil {
+		return err
+	}
+	if r, err := m.secretOf(*c); err == nil {
+		// It managed the password before, and the database has not taken the owner's.
+		c.Managed, c.PasswordSerial = true, max(c.PasswordSerial, taken(in.facts))
+		next, password := r.Value.Taken(taken(in.facts), m.call.now).Rotate(c.PasswordSerial+1, "", m.call.now, sealer)
+		m.ops = append(m.ops, state.Swap(r.Key, r.Revision, next))
+		return m.password(c, &password)
+	} else if !errors.Is(err, state.ErrNotFound) {
 		return err
 	}
 	made, password := secret.New(c.Scope, c.ResourceID, cluster, c.MasterUser, c.PasswordSerial+1, m.call.now, sealer)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
@@ -74,7 +75,7 @@ func (s *Server) secretChores(h *household, now time.Time) []chore {
 			looks[account] = s.look(account)
 		}
 		m, ok := looks[account].managed(r)
-		if !ok || m.Pending == nil && m.Known && now.Before(m.Due()) && !m.Overtaken(secret.Standing{Verifier: m.common.PasswordSerial}) {
+		if !ok || m.Until == 0 && m.Pending == nil && m.Known && now.Before(m.Due()) && !m.Overtaken(secret.Standing{Verifier: m.common.PasswordSerial}) {
 			continue
 		}
 		all = append(all, chore{"keep a managed password", r.Key, account, func(ctx context.Context, l *look, c call) error {
@@ -103,6 +104,9 @@ func (s *Server) keepSecret(ctx context.Context, l *look, c call, key string) er
 	if again, err := state.View[secret.Secret](s.Cache, key); err != nil || again.Revision != r.Revision {
 		return err // the next round sees both as they are then
 	}
+	if m.Until > 0 {
+		return s.leaveSecret(ctx, r, m)
+	}
 	due := m.Pending == nil && !c.now.Before(m.Due())
 	switch {
 	case due && m.Known || m.Overtaken(standing(m.common, m.facts)):
@@ -111,7 +115,20 @@ func (s *Server) keepSecret(ctx context.Context, l *look, c call, key string) er
 			return nil // when it is
 		}
 		return err
-	case r.Value.Pending != nil && m.Pending == nil, m.Known && !r.Value.Known:
+	case m.Current.ID != r.Value.Current.ID, m.Known && !r.Value.Known:
+		return s.commit(ctx, state.Swap(r.Key, r.Revision, m.Secret))
+	}
+	return nil
+}
+
+// leaveSecret keeps a secret in whose place the owner chose a password, until the database has
+// taken that: it may have any of the secret's before.
+func (s *Server) leaveSecret(ctx context.Context, r state.Record[*secret.Secret], m managedSecret) error {
+	has := taken(m.facts)
+	if m.Left(has) {
+		return s.commit(ctx, state.Remove(r.Key, r.Revision))
+	}
+	if !reflect.DeepEqual(m.Secret, *r.Value) {
 		return s.commit(ctx, state.Swap(r.Key, r.Revision, m.Secret))
 	}
 	return nil

@@ -111,21 +111,21 @@ type managedSecret struct {
 }
 
 // managed is a secret as it was written; ok is false where nobody manages the database's
-// password any more.
+// password any more, and the database has its owner's.
 func (l *look) managed(r state.Record[*secret.Secret]) (m managedSecret, ok bool) {
 	of := r.Value
 	m = managedSecret{Secret: *of, record: state.Copy(r)}
 	if of.Cluster {
 		c, exists := l.cluster[of.Database]
 		m.common = c.Common
-		return m, exists && c.Managed
+		return m, exists && (c.Managed || of.Until > 0)
 	}
 	i := l.instance[of.Database]
 	if i == nil {
 		return m, false
 	}
 	m.common = i.Common
-	return m, i.Managed
+	return m, i.Managed || of.Until > 0
 }
 
 // now is a secret as it is now: what the database has taken since it was written counts.
@@ -218,6 +218,9 @@ func (s *Server) mayUse(c call, m managedSecret, exists bool, id string) error {
 // stagesOf are the stages of each version, by id.
 func (m managedSecret) stagesOf() map[string][]string {
 	all := map[string][]string{}
+	for _, v := range m.All() {
+		all[v.ID] = []string{}
+	}
 	for stage, v := range m.Versions() {
 		all[v.ID] = append(all[v.ID], stage)
 	}
@@ -238,6 +241,11 @@ func (s *Server) getSecretValue(_ context.Context, _ call, m managedSecret, in s
 	for name, v := range versions {
 		if in.VersionID != nil && v.ID == *in.VersionID && (stage == "" || stage == name) || in.VersionID == nil && name == cmp.Or(stage, secret.Current) {
 			found = &v
+		}
+	}
+	for _, v := range m.All() {
+		if found == nil && stage == "" && in.VersionID != nil && v.ID == *in.VersionID {
+			found = &v // one that has no stage any more
 		}
 	}
 	if found == nil {
@@ -307,7 +315,7 @@ func (s *Server) listSecretVersionIDs(_ context.Context, _ call, m managedSecret
 	}
 	all := []version{}
 	for id, stages := range m.stagesOf() {
-		for _, v := range m.Versions() {
+		for _, v := range m.All() {
 			if v.ID == id {
 				all = append(all, version{id, stages, epoch(v.Created)})
 				break
@@ -326,6 +334,9 @@ func (s *Server) rotateSecret(ctx context.Context, c call, m managedSecret, in s
 	days, err := in.rules()
 	if err != nil {
 		return nil, err
+	}
+	if m.Until > 0 {
+		return nil, wire.NewError(errSecretRequest, "You can't rotate the secret: the master user of its database has a password of its owner.")
 	}
 	if in.ClientRequestToken != nil && !secret.GoodToken(*in.ClientRequestToken) {
 		return nil, wire.NewError(errSecretParameter, "ClientRequestToken must be 32-64 characters long.")
