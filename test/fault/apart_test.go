@@ -67,7 +67,7 @@ func (s *story) neverLedBack(name string, old rig.Member, since time.Time) {
 
 // The primary's host loses etcd and its peers, and keeps its clients, with addresses that
 // move: it gives the address up by what it sees itself, and clients reach the new primary.
-func TestAnAddressLeavesAHostThatIsApart(t *testing.T) {
+func TestAloneAnAddressLeavesAHostThatIsApart(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Moving = true, true })
 	id := s.given("orders", true)
 	w := s.writing("orders")
@@ -100,7 +100,7 @@ func (s *story) holdsAddress(zone, address string) bool {
 // The edge of the primary's host is dead when another primary is elected: the agent takes
 // the address away. Before that, it serves without its edge. Which of two hosts clients find
 // that both answer is a matter of luck: so the kernel of the old one is asked, too.
-func TestAnAddressLeavesAHostWithoutAnEdge(t *testing.T) {
+func TestAloneAnAddressLeavesAHostWithoutAnEdge(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Moving = true, true })
 	id := s.given("orders", true)
 	w := s.writing("orders")
@@ -139,7 +139,7 @@ func TestAnAddressLeavesAHostWithoutAnEdge(t *testing.T) {
 
 // etcd is gone for everyone, with addresses that move: the primary serves at its address,
 // also those who come now.
-func TestAMovingAddressOutlivesEtcd(t *testing.T) {
+func TestAloneAMovingAddressOutlivesEtcd(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Moving = true, true })
 	id := s.given("orders", true)
 	w := s.writing("orders")

@@ -11,7 +11,7 @@ import (
 // Read replicas may be ahead of the next primary: they received what no standby had
 // confirmed. All of a chain come back to its history, also the member of a replica whose
 // host was away meanwhile.
-func TestReplicasThatWereAheadFollowTheNextPrimary(t *testing.T) {
+func TestAloneReplicasThatWereAheadFollowTheNextPrimary(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Edge = true, []string{"--masquerade"} })
 	id := s.given("orders", true)
 	s.must(s.rig.Replica(s.Context(), "orders-read", "orders", true), "make a read replica with a standby")

@@ -78,7 +78,7 @@ func (s *story) goesOnAtTheElection(old rig.Member, thaw func() error, within ti
 
 // The next primary is lost a moment after its promotion, while the one before it is back but
 // no standby yet: that one never had WAL of the new timeline, so that the third is promoted.
-func TestTwoPrimariesAreLostOneAfterTheOther(t *testing.T) {
+func TestAloneTwoPrimariesAreLostOneAfterTheOther(t *testing.T) {
 	// On one network of its own a cut is between two hosts, as between machines.
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Edge = true, []string{"--masquerade"} })
 	id, w := s.givenThree()

@@ -71,7 +71,7 @@ func (s *story) toldWhy(database, cause, method string) {
 
 // The network of the primary's host is cut; its own clients still reach it. It
 // must acknowledge nothing that is lost later.
-func TestAPartitionedPrimaryAcknowledgesNothing(t *testing.T) {
+func TestAloneAPartitionedPrimaryAcknowledgesNothing(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns = true })
 	id := s.given("orders", true)
 	w := s.writing("orders")

@@ -59,13 +59,28 @@ type story struct {
 // stories; its logs are shown when the test fails.
 func begin(t *testing.T, change func(*rig.Options)) *story {
 	t.Helper()
+	if isAlone(t) {
+		t.Fatalf("%s begins beside others: no story of that name does", t.Name())
+	}
 	t.Parallel()
-	return alone(t, change)
+	return start(t, change)
 }
 
 // alone is begin for a story that changes what rigs share: it has namespaces, whose
-// addresses are the same in each rig, or changes the kernel's rules.
+// addresses are the same in each rig, or changes the kernel's rules. Its name says so:
+// scripts/test runs such stories in a process of their own, which has a network of its
+// own, beside the one of all others.
 func alone(t *testing.T, change func(*rig.Options)) *story {
+	t.Helper()
+	if !isAlone(t) {
+		t.Fatalf("%s begins alone: its name must begin with TestAlone", t.Name())
+	}
+	return start(t, change)
+}
+
+func isAlone(t *testing.T) bool { return strings.HasPrefix(t.Name(), "TestAlone") }
+
+func start(t *testing.T, change func(*rig.Options)) *story {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "howdah-fault-")
 	if err != nil {

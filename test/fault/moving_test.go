@@ -9,7 +9,7 @@ import (
 
 // With an edge on every host, an endpoint's address moves to the host of the new
 // primary; clients elsewhere on the network follow.
-func TestTheAddressMovesWithThePrimary(t *testing.T) {
+func TestAloneTheAddressMovesWithThePrimary(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Moving = true, true })
 	id := s.given("orders", true)
 	w := s.writing("orders")

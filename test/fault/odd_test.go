@@ -30,7 +30,7 @@ func TestAPortThatIsTaken(t *testing.T) {
 }
 
 // Someone flushes the kernel's rules: sessions survive, and new ones get through.
-func TestTheKernelsRulesAreFlushed(t *testing.T) {
+func TestAloneTheKernelsRulesAreFlushed(t *testing.T) {
 	s := alone(t, nil)
 	s.given("orders", true)
 	w := s.writing("orders")
