@@ -80,9 +80,11 @@ func (s *story) takenOver() {
 	})
 }
 
-// failOver kills PostgreSQL of the primary, and waits until all is as before.
+// failOver kills PostgreSQL of a primary that has a standby in sync, and waits until all is
+// as before.
 func (s *story) failOver(id string, w *writers) rig.Member {
 	s.Helper()
+	s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
 	old := s.leader(id)
 	s.must(old.KillPostgres(), "kill PostgreSQL of "+old.Name)
 	s.eventually(30*time.Second, func() error {
