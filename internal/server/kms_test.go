@@ -192,6 +192,16 @@ func TestWhoMayCallKMS(t *testing.T) {
 	limited.kmsRefuses("CreateKey", `{}`, "AccessDeniedException", "kms:CreateKey")
 	limited.kmsRefuses("ScheduleKeyDeletion", quote(mine.ID), "AccessDeniedException", "kms:ScheduleKeyDeletion")
 	limited.kmsRefuses("DescribeKey", quote("alias/aws/rds"), "AccessDeniedException", "kms:DescribeKey")
+	// Nobody can look a key's tags up: a policy by them denies, whatever the key.
+	for _, condition := range []string{`"StringEquals":{"aws:ResourceTag/keep":"yes"}`, `"StringNotEquals":{"aws:ResourceTag/keep":"no"}`, `"Null":{"aws:ResourceTag/keep":"false"}`} {
+		tagged := u.withPolicy(`[{"Effect":"Allow","Action":"kms:*","Resource":"*"},{"Effect":"Deny","Action":["kms:ScheduleKeyDeletion","kms:DisableKey"],"Resource":"*","Condition":{` + condition + `}}]`)
+		tagged.kmsRefuses("ScheduleKeyDeletion", quote(mine.ID), "AccessDeniedException", "explicit deny")
+		tagged.kmsRefuses("DisableKey", quote(mine.ARN()), "AccessDeniedException", "explicit deny")
+		tagged.carriedOut("DescribeKey", quote(mine.ID), nil)
+		tagged.carriedOut("ListKeys", `{}`, nil)
+	}
+	u.withPolicy(`{"Effect":"Allow","Action":"kms:*","Resource":"*","Condition":{"StringNotEquals":{"aws:ResourceTag/keep":"yes"}}}`).
+		kmsRefuses("ScheduleKeyDeletion", quote(mine.ID), "AccessDeniedException", "kms:ScheduleKeyDeletion")
 	if strings.Contains(u.log.String(), string(mine.Sealed)) || bytes.Contains([]byte(u.log.String()), mine.Sealed) {
 		t.Error("a key is in the log")
 	}
