@@ -47,6 +47,7 @@ func Apply(values map[string]string, m Machine) Effect {
 		}
 	}
 	e.extensions(values)
+	bound(e.Settings, m)
 	return e
 }
 

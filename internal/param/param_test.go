@@ -114,7 +114,9 @@ func TestValues(t *testing.T) {
 		{"rds.extensions", "citext, hstore", ""}, {"rds.extensions", "file_fdw", "not among"}, {"rds.allowed_extensions", "*", ""}, {"rds.force_ssl", "0", ""}, {"rds.force_ssl", "maybe", "0 or 1"},
 		{"work_mem", "1e-400", "not a number"}, {"bgwriter_lru_multiplier", "0e-400", ""}, {"bgwriter_lru_multiplier", "1e-310", "not a number"},
 		{"lc_time", "C.UTF-8", ""}, {"lc_time", "c", "one of C"}, {"lc_messages", "de_DE.UTF-8", "one of C"}, {"max_stack_depth", "8MB", "between 100 and 7680"},
-		{"min_wal_size", "31", "between 32"}, {"max_wal_size", "32MB", ""},
+		{"min_wal_size", "31", "between 32"}, {"max_wal_size", "65GB", "65536"}, {"wal_keep_size", "1TB", "65536"}, {"max_slot_wal_keep_size", "1TB", "65536"},
+		{"max_standby_streaming_delay", "-1", "between 0"}, {"max_standby_streaming_delay", "2h", "3600000"}, {"max_standby_archive_delay", "-1", "between 0"}, {"max_standby_streaming_delay", "30s", ""},
+		{"max_wal_size", "32MB", ""},
 		{"search_path", "a\nb", "control"}, {"auto_explain.log_min_duration", "250ms", ""}, {"search_path", "a", ""},
 	} {
 		p, ok := c.Find(pg15, test.name)

@@ -53,16 +53,20 @@ var narrow = map[string]struct{ least, most string }{
 	"max_wal_senders":           {"20", "10000"},
 	"max_replication_slots":     {"20", "10000"},
 	"max_worker_processes":      {"8", "10000"},
-	"wal_keep_size":             {"16", ""},
+	// For the most of these see bound: a machine may have less.
+	"wal_keep_size": {"16", "65536"},
 	// PostgreSQL does not start with less than two segments.
-	"min_wal_size": {"32", ""},
-	"max_wal_size": {"32", ""},
+	"min_wal_size": {"32", "65536"},
+	"max_wal_size": {"32", "65536"},
+	// A query on a standby must not keep WAL for ever.
+	"max_standby_streaming_delay": {"0", "3600000"},
+	"max_standby_archive_delay":   {"0", "3600000"},
 	// It must leave half a megabyte of the stack that a process gets: 8 MB.
 	"max_stack_depth": {"100", "7680"},
 	// As on RDS: a connection for the platform must be left.
 	"superuser_reserved_connections": {"2", "20"},
 	// A replica that is gone must not fill the disk.
-	"max_slot_wal_keep_size": {"0", ""},
+	"max_slot_wal_keep_size": {"0", "65536"},
 }
 
 // choices are fewer here than PostgreSQL's.

@@ -288,7 +288,7 @@ func (c *cluster) stricter(p param.Parameter, value string) bool {
 // narrower are the parameters that take less here than in PostgreSQL, and why.
 var narrower = map[string]string{
 	"max_connections": "Patroni", "max_locks_per_transaction": "Patroni", "max_wal_senders": "Patroni", "max_replication_slots": "Patroni", "max_worker_processes": "Patroni",
-	"wal_keep_size": "standbys", "max_slot_wal_keep_size": "the disk", "superuser_reserved_connections": "as on RDS",
+	"wal_keep_size": "standbys", "max_slot_wal_keep_size": "the disk", "max_standby_streaming_delay": "the disk", "max_standby_archive_delay": "the disk", "superuser_reserved_connections": "as on RDS",
 	"min_wal_size": "found at the start", "max_wal_size": "found at the start", "reserved_connections": "found at the start", "autovacuum_worker_slots": "found at the start", "lc_messages": "hosts differ", "lc_time": "hosts differ", "lc_monetary": "hosts differ", "lc_numeric": "hosts differ",
 }
 
