@@ -191,6 +191,9 @@ func (g *Group) keep(handle *os.Process, noted record) (Process, error) {
 // launch starts the command on a thread of its own, because the umask and, in
 // version 1, the control group that a child inherits are those of the thread.
 func (g *Group) launch(command Command) (handle *os.Process, err error) {
+	if err := withoutCores(); err != nil {
+		return nil, err
+	}
 	log, err := openLog(command)
 	if err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
