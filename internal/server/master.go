@@ -139,18 +139,20 @@ func (m *modification) manageMaster(c *spec.Common, cluster bool, in masterAsked
 	if err != nil {
 		return err
 	}
-	if r, err := m.secretOf(*c); err == nil {
+	r, err := m.secretOf(*c)
+	if err != nil && !errors.Is(err, state.ErrNotFound) {
+		return err
+	}
+	if err == nil && !r.Value.Left(taken(in.facts)) {
 		// It managed the password before, and the database has not taken the owner's.
 		c.Managed, c.PasswordSerial = true, max(c.PasswordSerial, taken(in.facts))
 		next, password := r.Value.Taken(taken(in.facts), m.call.now).Rotate(c.PasswordSerial+1, "", m.call.now, sealer)
 		m.ops = append(m.ops, state.Swap(r.Key, r.Revision, next))
 		return m.password(c, &password)
-	} else if !errors.Is(err, state.ErrNotFound) {
-		return err
 	}
 	made, password := secret.New(c.Scope, c.ResourceID, cluster, c.MasterUser, c.PasswordSerial+1, m.call.now, sealer)
 	c.Managed = true
-	m.ops = append(m.ops, state.Swap(state.Secret(c.ResourceID), 0, made))
+	m.ops = append(m.ops, state.Swap(state.Secret(c.ResourceID), r.Revision, made))
 	return m.password(c, &password)
 }
 

@@ -62,6 +62,20 @@ func TestAPasswordThatIsTakenBackDuringARotation(t *testing.T) {
 	}
 	u.do(with(modifyDB, "ManageMasterUserPassword=false", "MasterUserPassword="+password))
 	has(u.instanceRecord("db").PasswordSerial)
+	gone := func() {
+		t.Helper()
+		u.refused("DescribeSecret", fmt.Sprintf(`{"SecretId":%q}`, arn), errNoSecret)
+		if all := u.gets("ListSecrets", `{}`)["SecretList"].([]any); len(all) > 0 {
+			t.Errorf("listed: %v", all)
+		}
+	}
+	gone() // before the chore has removed it, too
+	u.do(with(modifyDB, "ManageMasterUserPassword=true"))
+	if u.onlySecret() == arn {
+		t.Error("managed again by a secret that was gone")
+	}
+	u.do(with(modifyDB, "ManageMasterUserPassword=false", "MasterUserPassword="+password))
+	has(u.instanceRecord("db").PasswordSerial)
 	keep()
-	u.refused("DescribeSecret", fmt.Sprintf(`{"SecretId":%q}`, arn), errNoSecret)
+	gone()
 }

@@ -124,8 +124,7 @@ func (s *Server) keepSecret(ctx context.Context, l *look, c call, key string) er
 // leaveSecret keeps a secret in whose place the owner chose a password, until the database has
 // taken that: it may have any of the secret's before.
 func (s *Server) leaveSecret(ctx context.Context, r state.Record[*secret.Secret], m managedSecret) error {
-	has := taken(m.facts)
-	if m.Left(has) {
+	if m.gone() {
 		return s.commit(ctx, state.Remove(r.Key, r.Revision))
 	}
 	if !reflect.DeepEqual(m.Secret, *r.Value) {

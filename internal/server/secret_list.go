@@ -102,11 +102,13 @@ func (s *Server) secretPage(c call, filters []secretFilter, descending bool, aft
 		if after != "" && (!descending && m.Name <= after || descending && m.Name >= after) {
 			continue
 		}
+		if m = m.now(l); m.gone() {
+			continue
+		}
 		if len(page.SecretList) == most {
 			page.NextToken = base64.RawURLEncoding.EncodeToString([]byte(page.SecretList[most-1].Name))
 			break
 		}
-		m = m.now(l)
 		out := m.out()
 		out.SecretVersions = m.stagesOf()
 		page.SecretList = append(page.SecretList, out)

@@ -167,10 +167,14 @@ func (s *Server) findSecret(scope spec.Scope, id string) (managedSecret, bool) {
 		if !ok {
 			return managedSecret{}, false
 		}
-		return m.now(l), true
+		m = m.now(l)
+		return m, !m.gone()
 	}
 	return managedSecret{}, false
 }
+
+// gone: the database has its owner's password, and the next chore removes the secret.
+func (m managedSecret) gone() bool { return m.Left(taken(m.facts)) }
 
 // secretARN is the ARN of a secret with this name, without the characters that every secret
 // has behind it.
