@@ -40,6 +40,9 @@ type Config struct {
 	PeerName string
 	// ClientAddr and PeerAddr are host:port, both to listen on and to advertise.
 	ClientAddr, PeerAddr string
+	// Inside has the member listen for clients in its own directory only (Member.Inside):
+	// somebody else listens at ClientAddr, who decides what they may.
+	Inside bool
 	// Peers, with Join, is etcd's initial-cluster text: name=url,name=url.
 	Peers string
 	Join  bool
@@ -58,6 +61,7 @@ type Member struct {
 	// Client talks to the member in process: no network, no TLS.
 	Client *clientv3.Client
 	server *embed.Etcd
+	inside *inside // nil: it listens at ClientAddr
 	close  sync.Once
 }
 
@@ -68,6 +72,24 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
+	var door *inside
+	if cfg.Inside {
+		if door, err = openInside(cfg.Dir); err != nil {
+			return nil, err
+		}
+		conf.ListenClientUrls, conf.ClientTLSInfo = []url.URL{door.url()}, transport.TLSInfo{}
+	}
+	m, err := launch(ctx, conf)
+	if err != nil {
+		door.close()
+		return nil, err
+	}
+	m.inside = door
+	return m, nil
+}
+
+// launch returns once the member serves.
+func launch(ctx context.Context, conf *embed.Config) (*Member, error) {
 	server, err := embed.StartEtcd(conf)
 	if err != nil {
 		return nil, fmt.Errorf("start etcd: %w", err)
@@ -173,6 +195,7 @@ func (m *Member) Close() {
 	m.close.Do(func() {
 		m.Client.Close()
 		m.server.Close()
+		m.inside.close()
 	})
 }
 
