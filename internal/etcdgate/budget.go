@@ -9,21 +9,38 @@ import (
 	"golang.org/x/time/rate"
 )
 
-var errBudget = errors.New("the database writes too much")
+var errBudget = errors.New("more is asked than may be")
 
-// What one database may ask of etcd. Patroni writes a few kilobytes in a second at most,
-// and a member has a handful of requests under way.
+// limits are what one caller may ask of etcd.
+type limits struct {
+	bytesEach, bytesAtOnce int // of what it writes; Each is a second, here and below
+	underWay, requestsEach int // requests
+	// answersEach and answersAtOnce are bytes of answers. etcd has all answers that are under
+	// way in memory: reading is how many requests that read it may have.
+	answersEach, answersAtOnce, reading int
+	// needs and ranges are what one request may name, and watches and asked how many watches
+	// one stream may have, and requests of any kind.
+	needs, ranges, watches, asked int
+}
+
+var (
+	// ofDatabase are for all members of a database together. Patroni writes a few kilobytes in
+	// a second at most, and a member has a handful of requests under way. Package gate looks at
+	// four ranges and eight keys at once, and has one watch at a time.
+	ofDatabase = limits{
+		bytesEach: 64 << 10, bytesAtOnce: 2 << 20, underWay: 200, requestsEach: 400,
+		answersEach: 8 << 20, answersAtOnce: 32 << 20, reading: 8, needs: 64, ranges: 8, watches: 16, asked: 64,
+	}
+	// ofHost are for an agent with hundreds of members, all of which fail over at once, or an
+	// edge that mirrors thousands of databases: they keep one that went mad from taking etcd
+	// away from the others.
+	ofHost = limits{
+		bytesEach: 1 << 20, bytesAtOnce: 32 << 20, underWay: 4000, requestsEach: 4000,
+		answersEach: 64 << 20, answersAtOnce: 512 << 20, reading: 64, needs: 2048, ranges: 64, watches: 1 << 12, asked: 1 << 30,
+	}
+)
+
 const (
-	bytesEach   = 64 << 10 // a second
-	bytesAtOnce = 2 << 20
-	// mostUnderWay and requestsEach, a second, are for all members of a database together.
-	mostUnderWay = 200
-	requestsEach = 400
-	// answersEach, a second, and answersAtOnce are bytes of answers. etcd has all answers that
-	// are under way in memory: mostReading is how many requests that read it may have.
-	answersEach   = 8 << 20
-	answersAtOnce = 32 << 20
-	mostReading   = 8
 	// warnEvery is how often at most a refusal is written to the log: that is on a disk.
 	warnEvery = 10 * time.Second
 	// overhead is what any change costs beside its text, and leaseCost what a lease does,
@@ -32,9 +49,10 @@ const (
 	leaseCost = 8 << 10
 )
 
-// budget keeps databases from filling etcd, which compacts its history each few minutes,
+// budget keeps callers from filling etcd, which compacts its history each few minutes,
 // and from taking all of its time.
 type budget struct {
+	limits
 	mu     sync.Mutex
 	scopes map[string]*account // guarded by mu
 }
@@ -52,11 +70,11 @@ func (b *budget) of(scope string) *account {
 	}
 	if b.scopes[scope] == nil {
 		b.scopes[scope] = &account{
-			bytes:    rate.NewLimiter(bytesEach, bytesAtOnce),
-			requests: rate.NewLimiter(requestsEach, 2*requestsEach),
+			bytes:    rate.NewLimiter(rate.Limit(b.bytesEach), b.bytesAtOnce),
+			requests: rate.NewLimiter(rate.Limit(b.requestsEach), 2*b.requestsEach),
 			warnings: rate.NewLimiter(rate.Every(warnEvery), 5),
-			answers:  rate.NewLimiter(answersEach, answersAtOnce),
-			reading:  make(chan struct{}, mostReading),
+			answers:  rate.NewLimiter(rate.Limit(b.answersEach), b.answersAtOnce),
+			reading:  make(chan struct{}, b.reading),
 		}
 	}
 	return b.scopes[scope]
@@ -67,7 +85,7 @@ func (b *budget) enter(scope string) (leave func(), ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.of(scope)
-	if a.underWay >= mostUnderWay || !a.requests.Allow() {
+	if a.underWay >= b.underWay || !a.requests.Allow() {
 		return nil, false
 	}
 	a.underWay++
@@ -94,7 +112,7 @@ func (b *budget) read(ctx context.Context, scope string) (done func(size int), e
 		return nil, errBudget
 	}
 	return func(size int) {
-		a.answers.ReserveN(time.Now(), min(size, answersAtOnce))
+		a.answers.ReserveN(time.Now(), min(size, b.answersAtOnce))
 		<-a.reading
 	}, nil
 }

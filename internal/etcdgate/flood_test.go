@@ -105,7 +105,7 @@ func TestARequestThatAsksAgainAndAgain(t *testing.T) {
 
 // Answers are paid for, however few requests they take.
 func TestAnswersArePaidFor(t *testing.T) {
-	var b budget
+	b := budget{limits: ofDatabase}
 	for n := range 100 {
 		done, err := b.read(t.Context(), "db-A")
 		if err != nil {
@@ -117,9 +117,9 @@ func TestAnswersArePaidFor(t *testing.T) {
 		if n == 99 {
 			t.Error("there is no end")
 		}
-		done(answersAtOnce / 2)
+		done(b.answersAtOnce / 2)
 	}
-	for range mostReading {
+	for range b.reading {
 		if _, err := b.read(t.Context(), "db-B"); err != nil {
 			t.Fatal(err)
 		}

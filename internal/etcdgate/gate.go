@@ -29,7 +29,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Config is what a gate is made of. All fields are required.
+// Config is what a gate is made of. All fields are required of a gate; a door needs neither
+// Member nor Gates.
 type Config struct {
 	// Etcd is the URL of an etcd with a JSON gateway. HTTP and Client reach it as somebody
 	// who may do everything; Client by a connection of its own.
@@ -46,14 +47,18 @@ type Config struct {
 // Gate is the handler, of HTTP/1.1 and of HTTP/2.
 type Gate struct {
 	Config
+	who     func(r *http.Request) (caller, bool)
 	grpc    *grpc.Server
 	granted grants
 	budget  budget
+	// emptyLeases: whoever asks may use a lease under which there are no keys yet.
+	emptyLeases bool
 }
 
 // New makes a gate.
 func New(cfg Config) *Gate {
-	g := &Gate{Config: cfg}
+	g := &Gate{Config: cfg, budget: budget{limits: ofDatabase}}
+	g.who = func(r *http.Request) (caller, bool) { return rightsOf(cfg.Member(r)) }
 	g.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(mostBody))
 	pb.RegisterKVServer(g.grpc, &kvServer{gate: g, etcd: pb.NewKVClient(cfg.Client.ActiveConnection())})
 	pb.RegisterWatchServer(g.grpc, &watchServer{gate: g, etcd: pb.NewWatchClient(cfg.Client.ActiveConnection())})
@@ -68,20 +73,19 @@ const (
 
 // ServeHTTP answers as etcd does.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id := g.Member(r)
-	own, ok := rightsOf(id)
+	own, ok := g.who(r)
 	if !ok {
-		refuse(w, http.StatusForbidden, permissionDenied, "the certificate is of no member")
+		refuse(w, http.StatusForbidden, permissionDenied, "the certificate is of nobody who may ask")
 		return
 	}
-	leave, ok := g.budget.enter(own.scope)
+	leave, ok := g.budget.enter(own.account())
 	if !ok {
 		w.Header().Set("Connection", "close") // what waits on a connection takes memory too
 		refuse(w, http.StatusTooManyRequests, exhausted, "etcdserver: too many requests")
 		return
 	}
 	defer leave()
-	r = r.WithContext(context.WithValue(r.Context(), caller{}, own))
+	r = r.WithContext(withCaller(r.Context(), own))
 	switch {
 	case r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc"):
 		// The server of gRPC reads on while it answers, and keeps all that it read.
@@ -94,10 +98,20 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// caller is under which a request's context knows the rights of who calls.
-type caller struct{}
+// callerKey is under which a request's context knows who calls.
+type callerKey struct{}
 
-func (g *Gate) serveJSON(w http.ResponseWriter, r *http.Request, own rights) {
+func withCaller(ctx context.Context, own caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, own)
+}
+
+// callerOf is nil where nobody was let in.
+func callerOf(ctx context.Context) caller {
+	own, _ := ctx.Value(callerKey{}).(caller)
+	return own
+}
+
+func (g *Gate) serveJSON(w http.ResponseWriter, r *http.Request, own caller) {
 	call, known := calls[strings.TrimPrefix(r.URL.Path, "/v3")]
 	if !known || r.Method != http.MethodPost || !strings.HasPrefix(r.URL.Path, "/v3/") {
 		refuse(w, http.StatusNotFound, notFound, "Patroni asks nothing like that")
@@ -128,9 +142,9 @@ func (g *Gate) serveJSON(w http.ResponseWriter, r *http.Request, own rights) {
 }
 
 // warn tells of a key that is not the member's: its Patroni would not ask for it.
-func (g *Gate) warn(own rights, err error) {
-	if g.budget.warns(own.scope) {
-		g.Log.Warn("refused a key that is not the member's", "member", own.scope+"."+own.name, "error", err)
+func (g *Gate) warn(own caller, err error) {
+	if g.budget.warns(own.account()) {
+		g.Log.Warn("refused a key that is not the caller's", "caller", own.String(), "error", err)
 	}
 }
 
@@ -158,15 +172,15 @@ func refuse(w http.ResponseWriter, status, code int, text string) {
 }
 
 // calls check a request, and answer it as it may be passed on.
-var calls = map[string]func(g *Gate, ctx context.Context, text []byte, own rights) (any, error){
+var calls = map[string]func(g *Gate, ctx context.Context, text []byte, own caller) (any, error){
 	"/kv/range":            checked(func(q rangeRequest) ([]need, error) { return []need{{keys: q.keys}}, nil }),
 	"/kv/deleterange":      checked(func(q keys) ([]need, error) { return []need{{keys: q, deed: deletes}}, nil }),
 	"/kv/put":              checked(func(q putRequest) ([]need, error) { return []need{q.need()}, nil }),
 	"/kv/txn":              checked(func(q txnRequest) ([]need, error) { return q.needs(0) }),
 	"/watch":               checked(watchRequest.needs),
 	"/cluster/member/list": checked(func(listRequest) ([]need, error) { return nil, nil }),
-	"/lease/grant": func(g *Gate, _ context.Context, text []byte, own rights) (any, error) {
-		if !g.budget.spend(own.scope, leaseCost) {
+	"/lease/grant": func(g *Gate, _ context.Context, text []byte, own caller) (any, error) {
+		if !g.budget.spend(own.account(), leaseCost) {
 			return nil, errBudget
 		}
 		var q grantRequest
@@ -175,7 +189,7 @@ var calls = map[string]func(g *Gate, ctx context.Context, text []byte, own right
 		}
 		return q.bounded()
 	},
-	"/lease/keepalive": func(g *Gate, ctx context.Context, text []byte, own rights) (any, error) {
+	"/lease/keepalive": func(g *Gate, ctx context.Context, text []byte, own caller) (any, error) {
 		var q keepAliveRequest
 		err := decode(text, &q)
 		if err == nil {
@@ -186,8 +200,8 @@ var calls = map[string]func(g *Gate, ctx context.Context, text []byte, own right
 }
 
 // checked answers a request of a kind of which it is known what that needs.
-func checked[T any](needs func(T) ([]need, error)) func(*Gate, context.Context, []byte, rights) (any, error) {
-	return func(g *Gate, ctx context.Context, text []byte, own rights) (any, error) {
+func checked[T any](needs func(T) ([]need, error)) func(*Gate, context.Context, []byte, caller) (any, error) {
+	return func(g *Gate, ctx context.Context, text []byte, own caller) (any, error) {
 		var q T
 		if err := decode(text, &q); err != nil {
 			return nil, err
@@ -200,26 +214,20 @@ func checked[T any](needs func(T) ([]need, error)) func(*Gate, context.Context, 
 	}
 }
 
-// What one request may need: package gate looks at four ranges and eight keys at once. etcd
-// puts the answer together in memory, each key as often as it is asked for.
-const (
-	mostNeeds  = 64
-	mostRanges = 8
-)
-
-// may checks what a request of this size needs.
-func (g *Gate) may(ctx context.Context, own rights, all []need, size int) error {
+// may checks what a request of this size needs. etcd puts the answer together in memory, each
+// key as often as it is asked for.
+func (g *Gate) may(ctx context.Context, own caller, all []need, size int) error {
 	changes, ranges := false, 0
 	for _, n := range all {
 		if len(n.RangeEnd) > 0 {
 			ranges++
 		}
 	}
-	if len(all) > mostNeeds || ranges > mostRanges {
+	if len(all) > g.budget.needs || ranges > g.budget.ranges {
 		return fmt.Errorf("%w: too much at once", errForm)
 	}
 	for _, n := range all {
-		if err := own.may(n); err != nil {
+		if err := own.may(ctx, n); err != nil {
 			return err
 		}
 		if n.lease != "" {
@@ -229,7 +237,7 @@ func (g *Gate) may(ctx context.Context, own rights, all []need, size int) error 
 		}
 		changes = changes || n.deed != reads
 	}
-	if changes && !g.budget.spend(own.scope, size) {
+	if changes && !g.budget.spend(own.account(), size) {
 		return errBudget
 	}
 	return nil
@@ -246,8 +254,7 @@ func (g *Gate) forward(w http.ResponseWriter, r *http.Request, path string, requ
 	}
 	size := 0
 	if path == "/v3/kv/range" || path == "/v3/kv/txn" {
-		own, _ := ctx.Value(caller{}).(rights)
-		done, err := g.budget.read(ctx, own.scope)
+		done, err := g.budget.read(ctx, callerOf(ctx).account())
 		if err != nil {
 			refuse(w, http.StatusTooManyRequests, exhausted, "etcdserver: too many requests")
 			return
@@ -278,11 +285,10 @@ func (g *Gate) forward(w http.ResponseWriter, r *http.Request, path string, requ
 	}
 	defer answer.Body.Close()
 	switch {
-	case path == "/v3/cluster/member/list" && answer.StatusCode == http.StatusOK:
+	case path == "/v3/cluster/member/list" && g.Gates != nil && answer.StatusCode == http.StatusOK:
 		g.list(w, answer.Body)
 	case path == "/v3/lease/grant" && answer.StatusCode == http.StatusOK:
-		own, _ := r.Context().Value(caller{}).(rights)
-		g.grant(w, answer.Body, own.scope)
+		g.grant(w, answer.Body, callerOf(ctx).account())
 	default:
 		size = pass(w, answer)
 	}
@@ -329,7 +335,7 @@ func (g *Gate) list(w http.ResponseWriter, body io.Reader) {
 }
 
 // grant remembers whose lease it is.
-func (g *Gate) grant(w http.ResponseWriter, body io.Reader, scope string) {
+func (g *Gate) grant(w http.ResponseWriter, body io.Reader, account string) {
 	text, err := io.ReadAll(io.LimitReader(body, mostBody))
 	var answer struct {
 		ID string `json:"ID"`
@@ -342,7 +348,7 @@ func (g *Gate) grant(w http.ResponseWriter, body io.Reader, scope string) {
 		refuse(w, http.StatusServiceUnavailable, unavailable, "etcd's answer cannot be read")
 		return
 	}
-	g.granted.add(clientv3.LeaseID(id), scope)
+	g.granted.add(clientv3.LeaseID(id), account)
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text)
 }

@@ -3,11 +3,14 @@ package etcdgate
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
@@ -21,7 +24,7 @@ type kvServer struct {
 
 // Range reads the member's keys, also as they were.
 func (s *kvServer) Range(ctx context.Context, q *pb.RangeRequest) (*pb.RangeResponse, error) {
-	if err := s.gate.check(ctx, []need{{keys: keys{q.Key, q.RangeEnd}}}, proto.Size(q)); err != nil {
+	if err := s.gate.check(ctx, []need{needOf(q)}, proto.Size(q)); err != nil {
 		return nil, err
 	}
 	return reading(ctx, s.gate, q, s.etcd.Range)
@@ -39,16 +42,22 @@ func (s *kvServer) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, 
 	return reading(ctx, s.gate, q, s.etcd.Txn)
 }
 
+// anySize: the budget bounds answers, and those that are of all databases are long.
+var anySize = grpc.MaxCallRecvMsgSize(math.MaxInt32)
+
 // reading passes a checked request on when there is room for its answer.
 func reading[Q any, A proto.Message](ctx context.Context, g *Gate, q Q, pass func(context.Context, Q, ...grpc.CallOption) (A, error)) (answer A, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	own, _ := ctx.Value(caller{}).(rights)
-	done, err := g.budget.read(ctx, own.scope)
+	own := callerOf(ctx)
+	if own == nil {
+		return answer, errNobody
+	}
+	done, err := g.budget.read(ctx, own.account())
 	if err != nil {
 		return answer, asStatus(err)
 	}
-	answer, err = pass(ctx, q)
+	answer, err = pass(asked(ctx), q, anySize)
 	done(proto.Size(answer))
 	return answer, err
 }
@@ -64,7 +73,7 @@ type watchServer struct {
 func (s *watchServer) Watch(down pb.Watch_WatchServer) error {
 	ctx, cancel := context.WithCancel(down.Context())
 	defer cancel()
-	up, err := s.etcd.Watch(ctx)
+	up, err := s.etcd.Watch(asked(ctx), anySize)
 	if err != nil {
 		return err
 	}
@@ -90,13 +99,6 @@ func (s *watchServer) Watch(down pb.Watch_WatchServer) error {
 	}
 }
 
-// mostWatches is how many watches one stream may have, and mostAsked how many requests of
-// any kind: a gate has one watch at a time, which it begins and ends.
-const (
-	mostWatches = 16
-	mostAsked   = 64
-)
-
 // ask passes requests on. It ends with nil where the caller has no more.
 func (s *watchServer) ask(down pb.Watch_WatchServer, up pb.Watch_WatchClient) error {
 	created := 0
@@ -105,11 +107,11 @@ func (s *watchServer) ask(down pb.Watch_WatchServer, up pb.Watch_WatchClient) er
 		if err != nil {
 			return nil //nolint:nilerr // the caller has hung up
 		}
-		if asked >= mostAsked {
+		if asked >= s.gate.budget.asked {
 			return asStatus(errBudget)
 		}
 		if create := q.GetCreateRequest(); create != nil {
-			if created++; created > mostWatches {
+			if created++; created > s.gate.budget.watches {
 				return asStatus(errBudget)
 			}
 			if err := s.gate.check(down.Context(), []need{{keys: keys{create.Key, create.RangeEnd}}}, proto.Size(q)); err != nil {
@@ -122,11 +124,23 @@ func (s *watchServer) ask(down pb.Watch_WatchServer, up pb.Watch_WatchClient) er
 	}
 }
 
+var errNobody = status.Error(codes.PermissionDenied, "the certificate is of nobody who may ask")
+
+// asked is a context of a call to etcd, with what the caller said of it: that it wants an
+// answer only while etcd has a leader.
+func asked(ctx context.Context) context.Context {
+	told, _ := metadata.FromIncomingContext(ctx)
+	if v := told.Get(rpctypes.MetadataRequireLeaderKey); len(v) > 0 {
+		return metadata.AppendToOutgoingContext(ctx, rpctypes.MetadataRequireLeaderKey, v[0])
+	}
+	return ctx
+}
+
 // check is may, with the answer that gRPC gives.
 func (g *Gate) check(ctx context.Context, all []need, size int) error {
-	own, ok := ctx.Value(caller{}).(rights)
-	if !ok {
-		return status.Error(codes.PermissionDenied, "the certificate is of no member")
+	own := callerOf(ctx)
+	if own == nil {
+		return errNobody
 	}
 	err := g.may(ctx, own, all, size)
 	if errors.Is(err, errScope) {
@@ -153,38 +167,64 @@ func asStatus(err error) error {
 	return err
 }
 
+func needOf(q *pb.RangeRequest) need {
+	return need{keys: keys{q.GetKey(), q.GetRangeEnd()}, names: q.GetKeysOnly() || q.GetCountOnly()}
+}
+
+func needOfPut(q *pb.PutRequest) need {
+	n := need{keys: keys{Key: q.GetKey()}, deed: writes}
+	if lease := q.GetLease(); lease != 0 {
+		n.lease = number(strconv.FormatInt(lease, 10))
+	}
+	return n
+}
+
 // needsOf are those of a transaction.
 func needsOf(q *pb.TxnRequest, depth int) (all []need, err error) {
 	if depth > mostDepth {
 		return nil, errForm
 	}
+	absent := map[string]bool{}
 	for _, c := range q.Compare {
 		all = append(all, need{keys: keys{c.Key, c.RangeEnd}})
-	}
-	for _, o := range append(append([]*pb.RequestOp{}, q.Success...), q.Failure...) {
-		switch o := o.Request.(type) {
-		case *pb.RequestOp_RequestRange:
-			all = append(all, need{keys: keys{o.RequestRange.GetKey(), o.RequestRange.GetRangeEnd()}})
-		case *pb.RequestOp_RequestPut:
-			n := need{keys: keys{Key: o.RequestPut.GetKey()}, deed: writes}
-			if lease := o.RequestPut.GetLease(); lease != 0 {
-				n.lease = number(strconv.FormatInt(lease, 10))
-			}
-			all = append(all, n)
-		case *pb.RequestOp_RequestDeleteRange:
-			all = append(all, need{keys: keys{o.RequestDeleteRange.GetKey(), o.RequestDeleteRange.GetRangeEnd()}, deed: deletes})
-		case *pb.RequestOp_RequestTxn:
-			if o.RequestTxn == nil {
-				return nil, errForm
-			}
-			more, err := needsOf(o.RequestTxn, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, more...)
-		default:
-			return nil, errForm
+		if revision, ok := c.TargetUnion.(*pb.Compare_ModRevision); ok && revision.ModRevision == 0 &&
+			c.Target == pb.Compare_MOD && c.Result == pb.Compare_EQUAL && len(c.RangeEnd) == 0 {
+			absent[string(c.Key)] = true
 		}
 	}
+	for _, o := range q.Success {
+		more, err := needsOfOp(o, depth)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range more {
+			n.fresh = n.fresh || n.deed == writes && absent[string(n.Key)]
+			all = append(all, n)
+		}
+	}
+	for _, o := range q.Failure {
+		more, err := needsOfOp(o, depth)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
 	return all, nil
+}
+
+func needsOfOp(op *pb.RequestOp, depth int) ([]need, error) {
+	switch o := op.GetRequest().(type) {
+	case *pb.RequestOp_RequestRange:
+		return []need{needOf(o.RequestRange)}, nil
+	case *pb.RequestOp_RequestPut:
+		return []need{needOfPut(o.RequestPut)}, nil
+	case *pb.RequestOp_RequestDeleteRange:
+		return []need{{keys: keys{o.RequestDeleteRange.GetKey(), o.RequestDeleteRange.GetRangeEnd()}, deed: deletes}}, nil
+	case *pb.RequestOp_RequestTxn:
+		if o.RequestTxn == nil {
+			return nil, errForm
+		}
+		return needsOf(o.RequestTxn, depth+1)
+	}
+	return nil, errForm
 }

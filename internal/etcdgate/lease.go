@@ -59,15 +59,15 @@ func (g *grants) of(id clientv3.LeaseID) (string, bool) {
 // leaseTimeout is shorter than Patroni waits: it asks another gate then.
 const leaseTimeout = time.Second
 
-// mayUse: a lease is the database's own. One that was granted elsewhere is, if it has keys,
-// and all of them are; without any nobody can say, and Patroni asks for another one.
-func (g *Gate) mayUse(ctx context.Context, id number, r rights) error {
+// mayUse: a lease is the caller's own. One that was granted elsewhere is, if it has keys, and
+// all of them could be the caller's; without any nobody can say.
+func (g *Gate) mayUse(ctx context.Context, id number, own caller) error {
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
 		return fmt.Errorf("%w: lease %s", errForm, id)
 	}
 	if of, known := g.granted.of(clientv3.LeaseID(n)); known {
-		if of != r.scope {
+		if of != own.account() {
 			return errLease
 		}
 		return nil
@@ -78,14 +78,24 @@ func (g *Gate) mayUse(ctx context.Context, id number, r rights) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnknown, err)
 	}
-	if answer.TTL <= 0 || len(answer.Keys) == 0 {
+	if answer.TTL <= 0 {
+		return errLease
+	}
+	if len(answer.Keys) == 0 {
+		// Patroni asks for another one. An agent and an edge put theirs under keys at once, but
+		// may ask another control plane for that than for the lease.
+		if g.emptyLeases {
+			return nil
+		}
 		return errLease
 	}
 	for _, key := range answer.Keys {
-		if !r.own().holds(keys{Key: key}) {
+		if err := own.may(ctx, need{keys: keys{Key: key}, deed: keeps}); errors.Is(err, errUnknown) {
+			return err
+		} else if err != nil {
 			return errLease
 		}
 	}
-	g.granted.add(clientv3.LeaseID(n), r.scope)
+	g.granted.add(clientv3.LeaseID(n), own.account())
 	return nil
 }

@@ -113,6 +113,8 @@ type need struct {
 	keys
 	deed  deed
 	lease number
+	names bool // it reads no values
+	fresh bool // it writes a key that is not there yet
 }
 
 type deed int
@@ -121,7 +123,11 @@ const (
 	reads deed = iota
 	writes
 	deletes
+	keeps // a lease alive under which the key is
 )
+
+// String says it in the log.
+func (d deed) String() string { return [...]string{"read", "write", "delete", "keep"}[d] }
 
 // mostDepth bounds transactions within transactions: Patroni puts one into another.
 const mostDepth = 2

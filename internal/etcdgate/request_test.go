@@ -86,7 +86,7 @@ func FuzzTransaction(f *testing.F) {
 			return
 		}
 		for _, n := range all {
-			if own.may(n) != nil {
+			if !own.allows(n) {
 				return
 			}
 		}
@@ -169,7 +169,7 @@ func TestRights(t *testing.T) {
 		{"/howdah/", "/howdah0", reads, false},
 		{"/howdah/members-authority", "", reads, false},
 	} {
-		err := r.may(need{keys: keys{Key: []byte(c.key), RangeEnd: []byte(c.end)}, deed: c.deed})
+		err := r.may(t.Context(), need{keys: keys{Key: []byte(c.key), RangeEnd: []byte(c.end)}, deed: c.deed})
 		if (err == nil) != c.want {
 			t.Errorf("deed %d on %q to %q: %v", c.deed, c.key, c.end, err)
 		}
@@ -177,7 +177,7 @@ func TestRights(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	var b budget
+	b := budget{limits: ofDatabase}
 	spent := 0
 	for b.spend("db-A", 64<<10) {
 		if spent++; spent > 1000 {
@@ -188,7 +188,7 @@ func TestBudget(t *testing.T) {
 		t.Errorf("spent %d", spent)
 	}
 	var leaves []func()
-	for range mostUnderWay {
+	for range b.underWay {
 		leave, ok := b.enter("db-A")
 		if !ok {
 			t.Fatal("too few")
@@ -206,15 +206,15 @@ func TestBudget(t *testing.T) {
 		t.Error("who has left counts")
 	}
 	refused := 0
-	for range 4 * requestsEach {
+	for range 4 * b.requestsEach {
 		if leave, ok := b.enter("db-C"); ok {
 			leave()
 		} else {
 			refused++
 		}
 	}
-	if refused < requestsEach {
-		t.Errorf("of %d requests at once %d were refused", 4*requestsEach, refused)
+	if refused < b.requestsEach {
+		t.Errorf("of %d requests at once %d were refused", 4*b.requestsEach, refused)
 	}
 	told := 0
 	for range 1000 {

@@ -1,6 +1,7 @@
 package etcdgate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,16 @@ import (
 	"howdah/internal/engine/patroni"
 	"howdah/internal/state"
 )
+
+// caller is somebody who asks, by what it may do.
+type caller interface {
+	// may answers nil, errScope, or errUnknown where that cannot be found out now.
+	may(ctx context.Context, n need) error
+	// account is under which its leases and its budget are kept.
+	account() string
+	// String names it in the log.
+	String() string
+}
 
 // rights are what one member may do to keys: Patroni's of its own database, and of what
 // package gate reads and writes that which is about its own promotion.
@@ -41,22 +52,30 @@ func (a area) holds(k keys) bool {
 // could write others might fill etcd, which belongs to all.
 var files = []string{"config", "failover", "failsafe", "history", "initialize", "leader", "status", "sync", "optime/leader"}
 
-// may answers nil if the member may do it.
-func (r rights) may(n need) error {
-	allowed := false
-	switch n.deed {
-	case reads:
-		allowed = r.own().holds(n.keys) || r.reads(n.keys)
-	case writes:
-		allowed = len(n.RangeEnd) == 0 && r.writes(string(n.Key))
-	case deletes:
-		one := len(n.RangeEnd) == 0
-		allowed = r.own().holds(n.keys) || one && (r.writes(string(n.Key)) || string(n.Key) == state.Death(r.scope, r.name))
-	}
-	if !allowed {
+func (r rights) account() string { return r.scope }
+
+func (r rights) String() string { return r.scope + "." + r.name }
+
+func (r rights) may(_ context.Context, n need) error {
+	if !r.allows(n) {
 		return fmt.Errorf("%w: %.100q", errScope, n.Key)
 	}
 	return nil
+}
+
+// allows reports whether the member may do it.
+func (r rights) allows(n need) bool {
+	one := len(n.RangeEnd) == 0
+	switch n.deed {
+	case reads:
+		return r.own().holds(n.keys) || r.reads(n.keys)
+	case keeps:
+		return r.own().holds(n.keys)
+	case writes:
+		return one && r.writes(string(n.Key))
+	default: // deletes
+		return r.own().holds(n.keys) || one && (r.writes(string(n.Key)) || string(n.Key) == state.Death(r.scope, r.name))
+	}
 }
 
 // reads: the control plane's word on the database, and on whoever led it.

@@ -204,6 +204,14 @@ func (w *caller) forget(known bool) {
 	w.held = 0
 }
 
+// Proved says that who opened a connection, which Listen accepted, has shown who he is: it
+// does not count as a stranger's any more.
+func (r *Room) Proved(raw net.Conn) {
+	if c, ok := raw.(*conn); ok {
+		r.leave(c)
+	}
+}
+
 type connKey struct{}
 
 // Context is http.Server.ConnContext; raw is the connection that Listen accepted.

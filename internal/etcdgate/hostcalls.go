@@ -1,0 +1,128 @@
+package etcdgate
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// What agents and edges call beside reads, transactions and watches.
+
+// hostKV puts and deletes, too.
+type hostKV struct{ kvServer }
+
+// Put writes one of the host's keys.
+func (s *hostKV) Put(ctx context.Context, q *pb.PutRequest) (*pb.PutResponse, error) {
+	if err := s.gate.check(ctx, []need{needOfPut(q)}, proto.Size(q)); err != nil {
+		return nil, err
+	}
+	return reading(ctx, s.gate, q, s.etcd.Put)
+}
+
+// DeleteRange removes some of the host's keys.
+func (s *hostKV) DeleteRange(ctx context.Context, q *pb.DeleteRangeRequest) (*pb.DeleteRangeResponse, error) {
+	if err := s.gate.check(ctx, []need{{keys: keys{q.Key, q.RangeEnd}, deed: deletes}}, proto.Size(q)); err != nil {
+		return nil, err
+	}
+	return reading(ctx, s.gate, q, s.etcd.DeleteRange)
+}
+
+// leaseServer is for the host's own leases.
+type leaseServer struct {
+	pb.UnimplementedLeaseServer
+	gate *Gate
+	etcd pb.LeaseClient
+}
+
+// LeaseGrant makes a lease, whose number etcd chooses.
+func (s *leaseServer) LeaseGrant(ctx context.Context, q *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
+	own := callerOf(ctx)
+	if !s.gate.budget.spend(own.account(), leaseCost) {
+		return nil, asStatus(errBudget)
+	}
+	if q.GetID() != 0 {
+		return nil, errNotForHosts
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := s.etcd.LeaseGrant(asked(ctx), &pb.LeaseGrantRequest{TTL: min(q.GetTTL(), mostTTL)})
+	if err == nil {
+		s.gate.granted.add(leaseID(answer.ID), own.account())
+	}
+	return answer, err
+}
+
+// LeaseRevoke ends a lease.
+func (s *leaseServer) LeaseRevoke(ctx context.Context, q *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := s.mayUse(ctx, q.GetID()); err != nil {
+		return nil, asStatus(err)
+	}
+	return s.etcd.LeaseRevoke(asked(ctx), q)
+}
+
+// LeaseTimeToLive tells of any lease: whoever reads a key under it may know that it lives. It
+// names no keys.
+func (s *leaseServer) LeaseTimeToLive(ctx context.Context, q *pb.LeaseTimeToLiveRequest) (*pb.LeaseTimeToLiveResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return s.etcd.LeaseTimeToLive(asked(ctx), &pb.LeaseTimeToLiveRequest{ID: q.GetID()})
+}
+
+// LeaseKeepAlive keeps leases alive, each until it is the caller's no more.
+func (s *leaseServer) LeaseKeepAlive(down pb.Lease_LeaseKeepAliveServer) error {
+	ctx, cancel := context.WithCancel(down.Context())
+	defer cancel()
+	up, err := s.etcd.LeaseKeepAlive(asked(ctx))
+	if err != nil {
+		return err
+	}
+	for {
+		q, err := down.Recv()
+		if err != nil {
+			return nil // the caller has hung up
+		}
+		answer, err := s.keepAlive(ctx, up, q)
+		if err == nil {
+			err = down.Send(answer)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *leaseServer) keepAlive(ctx context.Context, up pb.Lease_LeaseKeepAliveClient, q *pb.LeaseKeepAliveRequest) (*pb.LeaseKeepAliveResponse, error) {
+	err := s.mayUse(ctx, q.GetID())
+	if errors.Is(err, errLease) {
+		return &pb.LeaseKeepAliveResponse{Header: &pb.ResponseHeader{}, ID: q.GetID()}, nil // as of one that has ended
+	}
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	if err := up.Send(q); err != nil {
+		return nil, err
+	}
+	return up.Recv()
+}
+
+func (s *leaseServer) mayUse(ctx context.Context, id int64) error {
+	return s.gate.mayUse(ctx, number(strconv.FormatInt(id, 10)), callerOf(ctx))
+}
+
+// clusterServer tells which control planes there are.
+type clusterServer struct {
+	pb.UnimplementedClusterServer
+	etcd pb.ClusterClient
+}
+
+// MemberList names them.
+func (s *clusterServer) MemberList(ctx context.Context, q *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return s.etcd.MemberList(asked(ctx), q)
+}
