@@ -2,8 +2,11 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"howdah/internal/member"
 	"howdah/internal/state"
@@ -105,7 +108,8 @@ func (p *publisher) write(ctx context.Context) bool {
 }
 
 // tell writes what somebody waits for: beside the runner, which must not wait, until
-// etcd has taken it or the runner ends, and once at least.
+// etcd has taken it or the runner ends, and once at least. What is refused, as the result of
+// a task that nobody waits for any more, is given up.
 func (r *runner) tell(ctx context.Context, op state.Op) {
 	ctx = context.WithoutCancel(ctx) // what is told of may have used up its time
 	r.done.Go(func() {
@@ -117,6 +121,9 @@ func (r *runner) tell(ctx context.Context, op state.Op) {
 				return
 			}
 			r.log.Warn("tell", "error", err)
+			if errors.Is(err, rpctypes.ErrPermissionDenied) {
+				return
+			}
 			select {
 			case <-r.inbox.gone:
 				return

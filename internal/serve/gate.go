@@ -15,6 +15,7 @@ import (
 	"howdah/internal/certs"
 	"howdah/internal/etcd"
 	"howdah/internal/etcdgate"
+	"howdah/internal/home"
 	"howdah/internal/hostapi"
 	"howdah/internal/state"
 	"howdah/internal/stranger"
@@ -32,38 +33,71 @@ func (cfg Config) members(ctx context.Context, store *state.Store) (*certs.CA, e
 	return authority.Members(ctx, store, seal, time.Now())
 }
 
+// etcdInside are the clients by which gate and door reach etcd.
+func (cfg Config) etcdInside(ctx context.Context, member *etcd.Member, component string) (etcdgate.Config, error) {
+	client, err := member.InsideClient(ctx)
+	return etcdgate.Config{
+		Etcd: "http://etcd", HTTP: member.InsideHTTP(), Client: client, Log: cfg.Log.With("component", component),
+	}, err
+}
+
+// listenDoor takes etcd's port, so that nobody is refused there while serveDoor is not ready.
+func (cfg Config) listenDoor(ctx context.Context) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", ClientAddr(cfg.Address))
+	if err != nil {
+		return nil, fmt.Errorf("listen for hosts at etcd's port: %w", err)
+	}
+	return l, nil
+}
+
+// serveDoor has control planes reach etcd, and hosts what they need of it, until ctx ends.
+func (cfg Config) serveDoor(ctx context.Context, l net.Listener, identity *certs.Identity, member *etcd.Member, cache *state.Cache) error {
+	inside, err := cfg.etcdInside(ctx, member, "etcd-door")
+	if err != nil {
+		return err
+	}
+	defer inside.Client.Close()
+	config, err := identity.ServerTLS()
+	if err != nil {
+		return err
+	}
+	config.ClientAuth = tls.RequireAndVerifyClientCert
+	door := etcdgate.NewDoor(etcdgate.DoorConfig{
+		Config: inside, TLS: config, ControlPlane: home.ServerName, Inside: member.Inside, Cache: cache,
+		CatchUp: func(ctx context.Context) error {
+			newest, err := member.Newest(ctx)
+			if err == nil {
+				err = cache.WaitRevision(ctx, newest)
+			}
+			return err
+		},
+		Room: stranger.New(stranger.Default),
+	})
+	return door.Serve(ctx, l)
+}
+
 // serveGate has members reach what is theirs in etcd, by certificates of their authority,
 // until ctx ends.
-func (cfg Config) serveGate(ctx context.Context, identity *certs.Identity, members *certs.CA, cache *state.Cache) error {
-	log := cfg.Log.With("component", "etcd-gate")
-	own := "https://" + ClientAddr(cfg.Address)
-	client, err := etcd.Dial(ctx, []string{own}, identity)
+func (cfg Config) serveGate(ctx context.Context, identity *certs.Identity, members *certs.CA, member *etcd.Member, cache *state.Cache) error {
+	inside, err := cfg.etcdInside(ctx, member, "etcd-gate")
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	toEtcd, err := identity.ClientTLS()
-	if err != nil {
-		return err
-	}
+	defer inside.Client.Close()
 	config, err := gateTLS(identity, members)
 	if err != nil {
 		return err
 	}
-	gate := etcdgate.New(etcdgate.Config{
-		// A watch takes a connection of its own: HTTP/2 would have all of them share one.
-		Etcd: own, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: toEtcd, MaxIdleConnsPerHost: 64}},
-		Client: client, Log: log,
-		Member: func(r *http.Request) string { return hostapi.MemberOf(certs.Caller(r.TLS)) },
-		Gates: func() (urls []string) {
-			for _, m := range state.LoadAll[hostapi.ControlMember](cache, state.ControlRoot) {
-				if m.Value.Gate != "" {
-					urls = append(urls, "https://"+m.Value.Gate)
-				}
+	inside.Member = func(r *http.Request) string { return hostapi.MemberOf(certs.Caller(r.TLS)) }
+	inside.Gates = func() (urls []string) {
+		for _, m := range state.LoadAll[hostapi.ControlMember](cache, state.ControlRoot) {
+			if m.Value.Gate != "" {
+				urls = append(urls, "https://"+m.Value.Gate)
 			}
-			return urls
-		},
-	})
+		}
+		return urls
+	}
+	gate := etcdgate.New(inside)
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.gateAddr())
 	if err != nil {
 		return fmt.Errorf("listen for members: %w", err)
@@ -74,7 +108,7 @@ func (cfg Config) serveGate(ctx context.Context, identity *certs.Identity, membe
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return room.Context(ctx, accepted(c)) },
 		// Patroni asks each second: who asks less often may connect anew, and holds nothing.
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 20 * time.Second,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(inside.Log.Handler(), slog.LevelDebug),
 	}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // members ask another one
 	defer stop()

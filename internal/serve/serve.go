@@ -88,11 +88,20 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("note that the home has a state: %w", err)
 	}
 	defer member.Close()
+	store := &state.Store{Client: member.Client}
+	cache := state.NewCache(member.Client, cfg.Log, state.Root, patroni.Namespace)
+	door, err := cfg.listenDoor(ctx)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	defer func() { stop(); _ = group.Wait() }() // before etcd is closed
+	// Hosts, whose databases go on, are let in first.
+	group.Go(func() error { return cfg.serveDoor(ctx, door, identity, member, cache) })
 	if err := member.Promote(ctx); err != nil {
 		return err
 	}
-	store := &state.Store{Client: member.Client}
-	cache := state.NewCache(member.Client, cfg.Log, state.Root, patroni.Namespace)
 	pulse := judge.NewPulse()
 	reconciler := &reconcile.Reconciler{Store: store, Cache: cache, Policy: cfg.Policy, Log: cfg.Log.With("component", "reconcile")}
 	reconciler.Watch()
@@ -141,7 +150,6 @@ func Run(ctx context.Context, cfg Config) error {
 		},
 		Members: func(context.Context) (*certs.CA, error) { return members, nil },
 	}
-	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cache.Run(ctx) })
 	group.Go(func() error { return watchEtcd(ctx, member) })
 	group.Go(func() error { return keeper.Run(ctx) })
@@ -151,7 +159,7 @@ func Run(ctx context.Context, cfg Config) error {
 	group.Go(func() error { return identity.Keep(ctx, cfg.renewal(ca)) })
 	handler := routes(api, api.Admin(), hosts.Handler(), http.HandlerFunc(notifier.ServeCert), api.Bundle)
 	group.Go(func() error { return cfg.listen(ctx, identity, handler) })
-	group.Go(func() error { return cfg.serveGate(ctx, identity, members, cache) })
+	group.Go(func() error { return cfg.serveGate(ctx, identity, members, member, cache) })
 	group.Go(func() error {
 		return lead(ctx, member.Client, cfg.Name, cfg.Log, func(ctx context.Context, held state.Op) error {
 			j := judge.New(judge.Config{
@@ -207,9 +215,9 @@ func (cfg Config) renewal(ca *certs.CA) certs.Renewal {
 func (cfg Config) etcd() etcd.Config {
 	return etcd.Config{
 		Name: cfg.Name, Dir: cfg.Home.EtcdDir(), CertDir: cfg.Home.CertDir(), PeerName: home.ServerName,
-		ClientAddr: fmt.Sprintf("%s:%d", cfg.Address, etcdClientPort),
-		PeerAddr:   fmt.Sprintf("%s:%d", cfg.Address, etcdPeerPort),
-		Peers:      cfg.Peers, Join: cfg.Join && !HasState(cfg.Home),
+		ClientAddr: ClientAddr(cfg.Address), Inside: true,
+		PeerAddr: fmt.Sprintf("%s:%d", cfg.Address, etcdPeerPort),
+		Peers:    cfg.Peers, Join: cfg.Join && !HasState(cfg.Home),
 		Quota: cfg.EtcdQuota, Log: cfg.Log.With("component", "etcd"),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/api/rds"
 	"howdah/internal/certs"
@@ -88,6 +91,55 @@ func TestAMembersKeysOpenItsOwnDatabaseOnly(t *testing.T) {
 		t.Errorf("a host's key copies a database: %v", err)
 	}
 	s.must(s.exec("billing", "CREATE TABLE untouched ()"), "write in the other database")
+}
+
+// Somebody has the key of a host: it opens what the host needs of etcd, and neither secrets, nor
+// another host's members, nor what makes a control plane. (Each key that it is refused here has
+// a part by which refusedNobody knows it.)
+func TestAHostsKeyReachesWhatItsHostNeeds(t *testing.T) {
+	s := begin(t, nil)
+	own := s.leader(s.given("orders", false))
+	host := "zone-" + own.ZoneLetter()
+	pair := s.pair(filepath.Join(s.rig.HostDir(own.ZoneLetter()), "tls"))
+	client, err := etcd.Dial(t.Context(), []string{"https://" + net.JoinHostPort(s.rig.Home.Address(0, 1), "2379")}, pair)
+	s.must(err, "make a client of etcd")
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	assigned, err := client.Get(ctx, state.AssignPrefix(host), clientv3.WithPrefix())
+	s.must(err, "read what it runs")
+	if len(assigned.Kvs) == 0 {
+		t.Errorf("%s runs nothing", host)
+	}
+	if _, err := client.Get(ctx, patroni.LeaderKey(own.Database)); err != nil {
+		t.Errorf("who leads: %v", err)
+	}
+	refused := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, rpctypes.ErrPermissionDenied) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	put := func(key string) error { _, err := client.Put(ctx, key, "{}"); return err }
+	get := func(key string) error { _, err := client.Get(ctx, key); return err }
+	refused("a secret", get(state.Secret(thiefsName)))
+	refused("a sealed key", get(state.StorageKey(thiefsName)))
+	refused("an access key", get(state.Key(thiefsName)))
+	refused("an assignment", put(state.Assign(host, thiefsName+".m1")))
+	refused("another host", put(state.Host(thiefsName)))
+	refused("another leader", put(patroni.LeaderKey(thiefsName)))
+	refused("a fence", put(state.Fence(own.Database, thiefsName)))
+	refused("a life", put(state.Live(thiefsName)))
+	refused("an order", put(state.Instance("1", "r", thiefsName)))
+	_, err = client.MemberAdd(ctx, []string{"https://127.0.0.1:1"})
+	refused("a member of etcd", err)
+	_, err = client.AuthEnable(ctx)
+	refused("authentication", err)
+	_, err = client.Compact(ctx, 1)
+	if err == nil {
+		t.Error("it compacts")
+	}
+	s.must(s.exec("orders", "CREATE TABLE untouched ()"), "write")
 }
 
 // A read replica's members copy the source for as long as the replica follows it.

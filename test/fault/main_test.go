@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/lab/ack"
+	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/patience"
 	"howdah/internal/testkit/rig"
@@ -105,6 +106,7 @@ func start(t *testing.T, change func(*rig.Options)) *story {
 		t.Fatalf("start the rig: %v", err)
 	}
 	t.Cleanup(func() {
+		refusedNobody(t, o.Dir)
 		if t.Failed() {
 			showLogs(t, o.Dir)
 		}
@@ -114,6 +116,31 @@ func start(t *testing.T, change func(*rig.Options)) *story {
 	})
 	return &story{T: t, rig: r}
 }
+
+// refusedNobody looks for keys that a control plane refused to our own agents and edges: they
+// ask for what they need, all of it. The result of a task that nobody waits for any more is
+// none of it.
+func refusedNobody(t *testing.T, dir string) {
+	logs, err := filepath.Glob(filepath.Join(dir, "serve*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Errorf("logs of the control plane: %v, %v", logs, err)
+	}
+	for _, path := range logs {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Error(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "refused a key that is not the caller's") && strings.Contains(line, "etcd-door") &&
+				!strings.Contains(line, state.ResultRoot) && !strings.Contains(line, thiefsName) {
+				t.Errorf("%s: %s", filepath.Base(path), line)
+			}
+		}
+	}
+}
+
+// thiefsName is in what a story asks for with keys that it stole.
+const thiefsName = "stolen"
 
 // showLogs prints the end of every log of a rig.
 func showLogs(t *testing.T, dir string) {

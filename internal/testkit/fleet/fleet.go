@@ -52,6 +52,9 @@ type Fleet struct {
 	hosts []*host
 	byKey map[string]*host // by name
 	edge  *host
+	// stage writes what agents, edges and members say, in one transaction, which none of
+	// them alone may.
+	stage *clientv3.Client
 	done  sync.WaitGroup
 	theater
 }
@@ -75,6 +78,9 @@ func Start(ctx context.Context, cfg Config) (*Fleet, error) {
 	f.theater.begin()
 	ca, err := cfg.Home.CA()
 	if err != nil {
+		return nil, err
+	}
+	if f.stage, err = f.dialStage(ctx); err != nil {
 		return nil, err
 	}
 	if f.edge, err = f.join(ctx, ca, hostapi.Edge, "edge", "", ""); err != nil {
@@ -112,6 +118,7 @@ func (f *Fleet) Wait() {
 		h.control.Close()
 		_ = h.client.Close()
 	}
+	_ = f.stage.Close()
 }
 
 // Silence has hosts stop, or begin again, to say that they are alive.
@@ -121,6 +128,17 @@ func (f *Fleet) Silence(silent bool, names ...string) {
 	}
 }
 
+// dialStage connects as a control plane does.
+func (f *Fleet) dialStage(ctx context.Context) (*clientv3.Client, error) {
+	pair, err := certs.Load(f.cfg.Home.CertDir())
+	if err != nil {
+		return nil, err
+	}
+	return etcd.Dial(context.WithoutCancel(ctx), f.etcd(), pair)
+}
+
+func (f *Fleet) etcd() []string { return []string{"https://" + f.cfg.Home.Address(0, 1) + ":2379"} }
+
 // join connects a host as an agent is, with a certificate of the home.
 func (f *Fleet) join(ctx context.Context, ca *certs.CA, kind hostapi.Kind, name, zone, address string) (*host, error) {
 	pair, err := ca.Issue(certs.Subject{CommonName: string(kind) + ":" + name})
@@ -128,7 +146,7 @@ func (f *Fleet) join(ctx context.Context, ca *certs.CA, kind hostapi.Kind, name,
 		return nil, err
 	}
 	h := &host{name: name, zone: zone, address: address}
-	if h.client, err = etcd.Dial(context.WithoutCancel(ctx), []string{"https://" + f.cfg.Home.Address(0, 1) + ":2379"}, pair); err != nil {
+	if h.client, err = etcd.Dial(context.WithoutCancel(ctx), f.etcd(), pair); err != nil {
 		return nil, err
 	}
 	h.store = &state.Store{Client: h.client}
@@ -146,7 +164,7 @@ func (f *Fleet) introduce(ctx context.Context) error {
 		return err
 	}
 	for _, h := range f.hosts {
-		_, err := f.edge.store.Commit(ctx, state.Put(state.Host(h.name), member.Host{
+		_, err := h.store.Commit(ctx, state.Put(state.Host(h.name), member.Host{
 			Name: h.name, Zone: h.zone, Address: h.address, CPUs: 64, Memory: 512 << 30, Disk: 8 << 40, DiskFree: 6 << 40,
 			Majors: map[int]string{15: "15.18"}, Containment: "pretended", Limits: "none", Cut: "none", Version: "pretended",
 			Started: time.Now().UTC(),

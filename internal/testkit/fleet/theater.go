@@ -242,21 +242,11 @@ func (f *Fleet) write(ctx context.Context, d *database, keys map[string]string) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if _, err := f.writer(d).Txn(ctx).Then(ops...).Commit(); err != nil {
+	if _, err := f.stage.Txn(ctx).Then(ops...).Commit(); err != nil {
 		return fmt.Errorf("play: %w", err)
 	}
 	d.known = maps.Clone(keys)
 	return nil
-}
-
-// writer is the connection of a host that has a member, or the edge's.
-func (f *Fleet) writer(d *database) *clientv3.Client {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, m := range d.members {
-		return f.byKey[m.host].client
-	}
-	return f.edge.client
 }
 
 // running are the members that shall run, the oldest first.
