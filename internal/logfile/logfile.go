@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -77,9 +78,6 @@ func (d Dir) look() (*os.Root, []fs.FileInfo, error) {
 	}
 	var found []fs.FileInfo
 	for _, name := range names {
-		if !nameForm.MatchString(name) {
-			continue
-		}
 		if info, err := root.Lstat(filepath.Join(d.Sub, name)); err == nil && info.Mode().IsRegular() {
 			found = append(found, info)
 		}
@@ -88,14 +86,42 @@ func (d Dir) look() (*os.Root, []fs.FileInfo, error) {
 	return root, found, nil
 }
 
-// namesIn are the names in a directory. It does not wait where there is a pipe in its place.
+const (
+	// mostNames is how many log files are looked at. There are some hundreds, one an hour; the
+	// member's user may have made millions.
+	mostNames = 2000
+	// namesOnce is how many names are read at once.
+	namesOnce = 1000
+)
+
+// namesIn are the names of log files in a directory; of too many those of the oldest, which
+// go first, and of the newest. It never holds all names, and does not wait where there is a
+// pipe in the directory's place.
 func namesIn(root *os.Root, dir string) ([]string, error) {
 	file, err := root.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return file.Readdirnames(-1)
+	var found []string
+	for {
+		names, err := file.Readdirnames(namesOnce)
+		for _, name := range names {
+			if nameForm.MatchString(name) {
+				found = append(found, name)
+			}
+		}
+		if len(found) > mostNames {
+			slices.Sort(found)
+			found = slices.Delete(found, mostNames/2, len(found)-mostNames/2)
+		}
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // open opens a file that is a plain one, and neither a link nor a pipe.
