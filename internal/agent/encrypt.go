@@ -2,11 +2,15 @@ package agent
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
@@ -271,20 +275,55 @@ func (a *Agent) removeThrown(ctx context.Context, dir string) error {
 	if err != nil || !encrypted {
 		return removeTree(ctx, dir) // a file, too
 	}
+	// Who dies after the directory is gone would know of the key no more.
+	note := a.path(trashDir, keyNote+id.String())
+	if err := os.Mkdir(note, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
 	if err := removeTree(ctx, dir); err != nil {
 		return err
 	}
-	members, err := filepath.Glob(a.memberDir("*"))
-	if err != nil {
-		return err
+	return a.dropKey(note, id)
+}
+
+// keyNote begins the names of what the trash has for keys that are to be removed.
+const keyNote = "key-"
+
+// notedKey is the key that a name in the trash stands for.
+func notedKey(name string) (id fscrypt.ID, ok bool) {
+	text, ok := strings.CutPrefix(name, keyNote)
+	if !ok {
+		return id, false
 	}
-	for _, other := range members {
-		if own, of, err := fscrypt.Of(other); err != nil || of && own == id {
+	raw, err := hex.DecodeString(text)
+	return id, err == nil && copy(id[:], raw) == len(id) && len(raw) == len(id)
+}
+
+// dropKey takes a key from the kernel that belongs to no directory any more, and forgets that it
+// was to be; one that is busy comes again.
+func (a *Agent) dropKey(note string, id fscrypt.ID) error {
+	for _, all := range []string{a.memberDir("*"), a.path(trashDir, "*")} {
+		dirs, err := filepath.Glob(all)
+		if err != nil {
 			return err
 		}
+		for _, dir := range dirs {
+			own, of, err := fscrypt.Of(dir)
+			if err == nil && of && own == id {
+				if filepath.Dir(dir) == a.path(trashDir) {
+					return nil // its turn comes
+				}
+				return os.Remove(note)
+			}
+			if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+				return err
+			}
+		}
 	}
-	_, err = fscrypt.RemoveKey(filepath.Dir(dir), id)
-	return err
+	if busy, err := fscrypt.RemoveKey(a.path(trashDir), id); err != nil || busy {
+		return err
+	}
+	return os.Remove(note)
 }
 
 func isEmpty(dir string) (bool, error) {

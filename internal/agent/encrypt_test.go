@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -318,5 +319,50 @@ func TestTheTrashAndKeys(t *testing.T) {
 	}
 	if state, err := fscrypt.KeyState(disk.Dir, id); err != nil || state != fscrypt.Absent || exists(trash) {
 		t.Errorf("after its end: %v, %v", state, err)
+	}
+}
+
+// An agent that dies after the files of a member are gone, and before its key is, has it removed
+// at its next start; the key of a member that is there stays.
+func TestAKeyThatOutlivedItsMember(t *testing.T) {
+	disk := loopdisk.New(t, "32", "-O", "encrypt")
+	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir}}
+	gone, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{4}, fscrypt.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{5}, fscrypt.KeySize))
+	dir, trash := a.memberDir("db-1.m1"), a.path(trashDir, "member")
+	if err := errors.Join(err, os.MkdirAll(dir, 0o700), os.MkdirAll(trash, 0o700), fscrypt.Encrypt(dir, runs), fscrypt.Encrypt(trash, gone)); err != nil {
+		t.Fatal(err)
+	}
+	// A stage of the member that runs is thrown away, too.
+	stage := a.path(trashDir, "stage")
+	if err := errors.Join(os.Mkdir(stage, 0o700), fscrypt.Encrypt(stage, runs)); err != nil {
+		t.Fatal(err)
+	}
+	// It dies when the last file is gone.
+	ends, end := context.WithCancel(t.Context())
+	end()
+	if err := a.removeThrown(ends, trash); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(trash); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := fscrypt.KeyState(disk.Dir, gone); err != nil || now != fscrypt.Present {
+		t.Fatalf("its key is gone already: %v, %v", now, err)
+	}
+	again := &Agent{Config: a.Config}
+	if err := again.emptyTrashOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[fscrypt.ID]fscrypt.State{gone: fscrypt.Absent, runs: fscrypt.Present} {
+		if now, err := fscrypt.KeyState(disk.Dir, id); err != nil || now != want {
+			t.Errorf("key %s: %v, %v, want %v", id, now, err, want)
+		}
+	}
+	if left, err := os.ReadDir(a.path(trashDir)); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }

@@ -43,6 +43,10 @@ func (a *Agent) emptyTrashOnce(ctx context.Context) error {
 	var errs []error
 	for _, e := range entries {
 		dir := a.path(trashDir, e.Name())
+		if id, ok := notedKey(e.Name()); ok {
+			errs = append(errs, a.dropKey(dir, id))
+			continue
+		}
 		if e.IsDir() {
 			errs = append(errs, postgres.RemoveShared(filepath.Join(dir, patroni.DataDir)))
 		}
