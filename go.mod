@@ -37,6 +37,8 @@ require (
 	go.etcd.io/etcd/server/v3 v3.7.3
 	// etcd logs through it: its log joins ours.
 	go.uber.org/zap v1.27.1
+	// frames of HTTP/2, for tests of a client that keeps to no rules.
+	golang.org/x/net v0.61.0
 	// errgroup: parts that end together.
 	golang.org/x/sync v0.24.0
 	// pidfd, cgroup and freezer calls that syscall lacks.
@@ -102,7 +104,6 @@ require (
 	go.uber.org/multierr v1.11.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
-	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260803160001-6ac0973c030d // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d // indirect

@@ -18,9 +18,10 @@ type limits struct {
 	// answersEach and answersAtOnce are bytes of answers. etcd has all answers that are under
 	// way in memory: reading is how many requests that read it may have.
 	answersEach, answersAtOnce, reading int
-	// needs and ranges are what one request may name, and watches and asked how many watches
-	// one stream may have, and requests of any kind.
-	needs, ranges, watches, asked int
+	// needs, ranges and gets are what one request may name, and which of it is read, and value
+	// how many bytes it may write under a key. watches and asked are how many watches one stream
+	// may have, and requests of any kind.
+	needs, ranges, gets, value, watches, asked int
 }
 
 var (
@@ -29,20 +30,23 @@ var (
 	// four ranges and eight keys at once, and has one watch at a time.
 	ofDatabase = limits{
 		bytesEach: 64 << 10, bytesAtOnce: 2 << 20, underWay: 200, requestsEach: 400,
-		answersEach: 8 << 20, answersAtOnce: 32 << 20, reading: 8, needs: 64, ranges: 8, watches: 16, asked: 64,
+		answersEach: 8 << 20, answersAtOnce: 32 << 20, reading: 8, needs: 64, ranges: 8, gets: 40, value: mostBody, watches: 16, asked: 64,
 	}
 	// ofHost are for an agent with hundreds of members, all of which fail over at once, or an
 	// edge that mirrors thousands of databases: they keep one that went mad from taking etcd
 	// away from the others.
 	ofHost = limits{
-		bytesEach: 1 << 20, bytesAtOnce: 32 << 20, underWay: 4000, requestsEach: 4000,
-		answersEach: 64 << 20, answersAtOnce: 512 << 20, reading: 64, needs: 2048, ranges: 64, watches: 1 << 12, asked: 1 << 30,
+		bytesEach: 1 << 20, bytesAtOnce: 32 << 20, underWay: 2000, requestsEach: 4000,
+		answersEach: 64 << 20, answersAtOnce: 512 << 20, reading: 16, needs: 2048, ranges: 8, gets: 16, value: 1 << 20, watches: 256, asked: 1 << 30,
 	}
 )
 
 const (
 	// warnEvery is how often at most a refusal is written to the log: that is on a disk.
 	warnEvery = 10 * time.Second
+	// questionsEach is how often a second the newest state is waited for on behalf of somebody
+	// who would be refused otherwise.
+	questionsEach = 20
 	// overhead is what any change costs beside its text, and leaseCost what a lease does,
 	// which etcd keeps for its time.
 	overhead  = 512
@@ -58,9 +62,9 @@ type budget struct {
 }
 
 type account struct {
-	bytes, requests, warnings, answers *rate.Limiter
-	underWay                           int
-	reading                            chan struct{}
+	bytes, requests, warnings, answers, questions *rate.Limiter
+	underWay                                      int
+	reading                                       chan struct{}
 }
 
 // of is called with the lock held. Certificates name scopes, so that there are few.
@@ -70,11 +74,12 @@ func (b *budget) of(scope string) *account {
 	}
 	if b.scopes[scope] == nil {
 		b.scopes[scope] = &account{
-			bytes:    rate.NewLimiter(rate.Limit(b.bytesEach), b.bytesAtOnce),
-			requests: rate.NewLimiter(rate.Limit(b.requestsEach), 2*b.requestsEach),
-			warnings: rate.NewLimiter(rate.Every(warnEvery), 5),
-			answers:  rate.NewLimiter(rate.Limit(b.answersEach), b.answersAtOnce),
-			reading:  make(chan struct{}, b.reading),
+			bytes:     rate.NewLimiter(rate.Limit(b.bytesEach), b.bytesAtOnce),
+			requests:  rate.NewLimiter(rate.Limit(b.requestsEach), 2*b.requestsEach),
+			warnings:  rate.NewLimiter(rate.Every(warnEvery), 5),
+			answers:   rate.NewLimiter(rate.Limit(b.answersEach), b.answersAtOnce),
+			questions: rate.NewLimiter(questionsEach, 50),
+			reading:   make(chan struct{}, b.reading),
 		}
 	}
 	return b.scopes[scope]
@@ -122,6 +127,24 @@ func (b *budget) spend(scope string, size int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.of(scope).bytes.AllowN(time.Now(), size+overhead)
+}
+
+// wait is spend for one message of a stream, which waits until there is room for it.
+func (b *budget) wait(ctx context.Context, scope string) error {
+	b.mu.Lock()
+	requests := b.of(scope).requests
+	b.mu.Unlock()
+	if requests.Wait(ctx) != nil {
+		return errBudget
+	}
+	return nil
+}
+
+// asks reports whether another question about a refusal may be asked: see agent.may.
+func (b *budget) asks(scope string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.of(scope).questions.Allow()
 }
 
 // warns reports whether a refusal may be written to the log.

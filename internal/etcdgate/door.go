@@ -52,12 +52,17 @@ type Door struct {
 	http *http.Server
 
 	mu    sync.Mutex
-	conns map[string]int // guarded by mu: by whose certificate opened them
+	conns map[string]int // guarded by mu: by whose certificate opened them, and what they speak
 }
 
-// mostConns is how many connections one host may have: one for its agent, and some for each
-// Patroni of an older release.
-const mostConns = 2048
+// What one host may have: a connection of an agent has a handful of streams, and one for each
+// call that is under way. mostConns are those that speak gRPC, and mostPatronis those of any
+// Patroni of an older release, which has some.
+const (
+	mostConns    = 16
+	mostStreams  = 1024
+	mostPatronis = 1024
+)
 
 // handshakeWithin is how long somebody may take to show a certificate.
 const handshakeWithin = 10 * time.Second
@@ -68,10 +73,11 @@ func NewDoor(cfg DoorConfig) *Door {
 	cfg.TLS.NextProtos = []string{"h2", "http/1.1"}
 	d := &Door{DoorConfig: cfg, conns: map[string]int{}}
 	d.gate = New(cfg.Config)
-	d.gate.budget.limits, d.gate.emptyLeases = ofHost, true
+	d.gate.budget.limits, d.gate.forHosts = ofHost, true
 	d.gate.who = func(r *http.Request) (caller, bool) { return d.callerBy(certs.Caller(r.TLS)) }
 	d.grpc = grpc.NewServer(
-		grpc.Creds(shown{}), grpc.MaxRecvMsgSize(mostMessage), grpc.UnaryInterceptor(d.unary), grpc.StreamInterceptor(d.stream),
+		grpc.Creds(shown{}), grpc.MaxRecvMsgSize(mostMessage), grpc.MaxConcurrentStreams(mostStreams), grpc.MaxHeaderListSize(stranger.MaxHeader),
+		grpc.UnaryInterceptor(d.unary), grpc.StreamInterceptor(d.stream),
 		// As etcd itself: hosts find out quickly that a connection is dead.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
@@ -147,9 +153,15 @@ func (d *Door) receive(ctx context.Context, raw net.Conn, forGRPC, forHTTP *hall
 		d.passOn(ctx, conn)
 		return
 	}
-	leave, ok := d.enter(name)
+	most := mostPatronis
+	if state.NegotiatedProtocol == "h2" {
+		most = mostConns
+	}
+	leave, ok := d.enter(name, state.NegotiatedProtocol, most)
 	if !ok {
-		d.Log.Warn("refused a connection to etcd", "caller", name, "from", raw.RemoteAddr().String())
+		if d.gate.budget.warns("connections") {
+			d.Log.Warn("refused a connection to etcd", "caller", name, "from", raw.RemoteAddr().String())
+		}
 		_ = conn.Close()
 		return
 	}
@@ -161,14 +173,14 @@ func (d *Door) receive(ctx context.Context, raw net.Conn, forGRPC, forHTTP *hall
 	forHTTP.take(ctx, counted)
 }
 
-// enter counts a connection of a host, until leave.
-func (d *Door) enter(name string) (leave func(), ok bool) {
+// enter counts a connection of a host that speaks a protocol, until leave.
+func (d *Door) enter(name, protocol string, most int) (leave func(), ok bool) {
 	if _, known := d.callerBy(name); !known {
 		return nil, false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.conns[name] >= mostConns {
+	if name += " " + protocol; d.conns[name] >= most {
 		return nil, false
 	}
 	d.conns[name]++

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"howdah/internal/certs"
+	"howdah/internal/edge/seen"
 	"howdah/internal/engine/patroni"
 	"howdah/internal/etcd"
 	"howdah/internal/home"
@@ -35,6 +36,7 @@ type doorway struct {
 	home   *hometest.Home
 	caches []*state.Cache
 	urls   []string
+	doors  []*Door
 	until  func() // ends the doors
 }
 
@@ -95,7 +97,7 @@ func (d *doorway) open(ctx context.Context) {
 		client.Close()
 	})
 	d.must(cache.Loaded(d.Context()))
-	d.caches, d.urls = append(d.caches, cache), append(d.urls, "https://"+l.Addr().String())
+	d.caches, d.urls, d.doors = append(d.caches, cache), append(d.urls, "https://"+l.Addr().String()), append(d.doors, door)
 }
 
 func (d *doorway) must(err error) {
@@ -193,7 +195,7 @@ func TestAnEdgeWorksThroughADoor(t *testing.T) {
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(5))
 	d.must(err)
 	store := &state.Store{Client: client}
-	_, err = store.Commit(t.Context(), state.Put(state.Runs("e1"), true, clientv3.WithLease(session.Lease())), state.Swap(state.Switch("e1", "db-1"), 0, 1))
+	_, err = store.Commit(t.Context(), state.Put(state.Runs("e1"), true, clientv3.WithLease(session.Lease())), state.Swap(state.Switch("e1", "db-1"), 0, seen.Switch{Database: "db-1"}))
 	d.must(err)
 	d.must(session.Close())
 	testkit.Eventually(t, 10*time.Second, func() error {

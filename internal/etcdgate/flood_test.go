@@ -151,8 +151,14 @@ func TestALeaseIsNotForEver(t *testing.T) {
 // give up the lease that its leader key is under.
 func TestALeaseThatEtcdDoesNotTellOf(t *testing.T) {
 	w := newWorld(t)
-	lease := fmt.Sprint(w.works("db-A.m1", "/v3/lease/grant", `{"TTL":60}`)["ID"])
-	w.works("db-A.m1", "/v3/kv/txn", create("/service/db-A/leader", lease))
+	granted, err := w.home.Store.Client.Grant(t.Context(), 60) // as an older release did
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease := fmt.Sprint(int64(granted.ID))
+	if _, err := w.home.Store.Client.Put(t.Context(), "/service/db-A/leader", "m1", clientv3.WithLease(granted.ID)); err != nil {
+		t.Fatal(err)
+	}
 	w.clients[1].Close()
 	for path, body := range map[string]string{"/v3/lease/keepalive": `{"ID":"` + lease + `"}`, "/v3/kv/put": put("/service/db-A/members/m1", "{}", lease)} {
 		status, got := w.ask(1, "db-A.m1", path, body)

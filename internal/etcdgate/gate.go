@@ -20,7 +20,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,8 +50,8 @@ type Gate struct {
 	grpc    *grpc.Server
 	granted grants
 	budget  budget
-	// emptyLeases: whoever asks may use a lease under which there are no keys yet.
-	emptyLeases bool
+	// forHosts: whoever asks is a host, whose rights change.
+	forHosts bool
 }
 
 // New makes a gate.
@@ -69,6 +68,7 @@ func New(cfg Config) *Gate {
 const (
 	mostBody    = 256 << 10
 	callTimeout = 10 * time.Second // Patroni gives up earlier
+	mostKey     = 512
 )
 
 // ServeHTTP answers as etcd does.
@@ -117,7 +117,14 @@ func (g *Gate) serveJSON(w http.ResponseWriter, r *http.Request, own caller) {
 		refuse(w, http.StatusNotFound, notFound, "Patroni asks nothing like that")
 		return
 	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(callTimeout))
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	if err == nil {
+		_ = control.SetReadDeadline(time.Time{}) // a watch goes on
+	} else {
+		w.Header().Set("Connection", "close") // what is left of it is not waited for
+	}
 	var request any
 	if err == nil {
 		request, err = call(g, r.Context(), text, own)
@@ -187,7 +194,7 @@ var calls = map[string]func(g *Gate, ctx context.Context, text []byte, own calle
 		if err := decode(text, &q); err != nil {
 			return nil, err
 		}
-		return q.bounded()
+		return q.bounded(own.account())
 	},
 	"/lease/keepalive": func(g *Gate, ctx context.Context, text []byte, own caller) (any, error) {
 		var q keepAliveRequest
@@ -217,27 +224,38 @@ func checked[T any](needs func(T) ([]need, error)) func(*Gate, context.Context, 
 // may checks what a request of this size needs. etcd puts the answer together in memory, each
 // key as often as it is asked for.
 func (g *Gate) may(ctx context.Context, own caller, all []need, size int) error {
-	changes, ranges := false, 0
+	changes, gets, ranges := 0, 0, 0
 	for _, n := range all {
 		if len(n.RangeEnd) > 0 {
 			ranges++
 		}
+		if n.deed == reads && !n.compares && !n.names {
+			gets++
+		}
+		if n.deed != reads {
+			changes++
+		}
+		if len(n.Key) > mostKey || len(n.RangeEnd) > mostKey || len(n.value) > g.budget.value {
+			return fmt.Errorf("%w: a key of %d bytes, a value of %d", errForm, len(n.Key), len(n.value))
+		}
 	}
-	if len(all) > g.budget.needs || ranges > g.budget.ranges {
+	if len(all) > g.budget.needs || ranges > g.budget.ranges || gets > g.budget.gets {
 		return fmt.Errorf("%w: too much at once", errForm)
 	}
 	for _, n := range all {
 		if err := own.may(ctx, n); err != nil {
 			return err
 		}
+		if n.deed == writes && !agrees(n, hostOf(own)) {
+			return fmt.Errorf("%w: a value about somebody else under %.100q", errScope, n.Key)
+		}
 		if n.lease != "" {
 			if err := g.mayUse(ctx, n.lease, own); err != nil {
 				return err
 			}
 		}
-		changes = changes || n.deed != reads
 	}
-	if changes && !g.budget.spend(own.account(), size) {
+	if changes > 0 && !g.budget.spend(own.account(), size+(changes-1)*overhead) {
 		return errBudget
 	}
 	return nil
@@ -287,8 +305,6 @@ func (g *Gate) forward(w http.ResponseWriter, r *http.Request, path string, requ
 	switch {
 	case path == "/v3/cluster/member/list" && g.Gates != nil && answer.StatusCode == http.StatusOK:
 		g.list(w, answer.Body)
-	case path == "/v3/lease/grant" && answer.StatusCode == http.StatusOK:
-		g.grant(w, answer.Body, callerOf(ctx).account())
 	default:
 		size = pass(w, answer)
 	}
@@ -332,23 +348,4 @@ func (g *Gate) list(w http.ResponseWriter, body io.Reader) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"header": answer.Header, "members": members})
-}
-
-// grant remembers whose lease it is.
-func (g *Gate) grant(w http.ResponseWriter, body io.Reader, account string) {
-	text, err := io.ReadAll(io.LimitReader(body, mostBody))
-	var answer struct {
-		ID string `json:"ID"`
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &answer)
-	}
-	id, parsed := strconv.ParseInt(answer.ID, 10, 64)
-	if err != nil || parsed != nil {
-		refuse(w, http.StatusServiceUnavailable, unavailable, "etcd's answer cannot be read")
-		return
-	}
-	g.granted.add(clientv3.LeaseID(id), account)
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text)
 }

@@ -3,11 +3,14 @@ package etcdgate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
+	"sync"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -32,7 +35,7 @@ func (s *kvServer) Range(ctx context.Context, q *pb.RangeRequest) (*pb.RangeResp
 
 // Txn reads and writes the member's keys.
 func (s *kvServer) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, error) {
-	all, err := needsOf(q, 0)
+	all, err := needsOf(q, s.gate.budget.needs)
 	if err == nil {
 		err = s.gate.check(ctx, all, proto.Size(q))
 	}
@@ -70,16 +73,17 @@ type watchServer struct {
 }
 
 // Watch passes the checked requests on, and what etcd says back, until one side ends.
-func (s *watchServer) Watch(down pb.Watch_WatchServer) error {
-	ctx, cancel := context.WithCancel(down.Context())
+func (s *watchServer) Watch(stream pb.Watch_WatchServer) error {
+	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
+	down := &answers{Watch_WatchServer: stream}
 	up, err := s.etcd.Watch(asked(ctx), anySize)
 	if err != nil {
 		return err
 	}
 	refused := make(chan error, 1)
 	go func() {
-		refused <- s.ask(down, up)
+		refused <- s.ask(ctx, down, up)
 		cancel()
 	}()
 	for {
@@ -99,22 +103,45 @@ func (s *watchServer) Watch(down pb.Watch_WatchServer) error {
 	}
 }
 
+// answers are sent by whoever passes them on, and by whoever refuses a watch.
+type answers struct {
+	pb.Watch_WatchServer
+	mu sync.Mutex
+}
+
+// Send is pb.Watch_WatchServer's.
+func (a *answers) Send(answer *pb.WatchResponse) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.Watch_WatchServer.Send(answer)
+}
+
 // ask passes requests on. It ends with nil where the caller has no more.
-func (s *watchServer) ask(down pb.Watch_WatchServer, up pb.Watch_WatchClient) error {
+func (s *watchServer) ask(ctx context.Context, down *answers, up pb.Watch_WatchClient) error {
 	created := 0
 	for asked := 0; ; asked++ {
 		q, err := down.Recv()
 		if err != nil {
 			return nil //nolint:nilerr // the caller has hung up
 		}
-		if asked >= s.gate.budget.asked {
+		if err := s.gate.budget.wait(ctx, callerOf(ctx).account()); err != nil || asked >= s.gate.budget.asked {
 			return asStatus(errBudget)
 		}
 		if create := q.GetCreateRequest(); create != nil {
 			if created++; created > s.gate.budget.watches {
 				return asStatus(errBudget)
 			}
-			if err := s.gate.check(down.Context(), []need{{keys: keys{create.Key, create.RangeEnd}}}, proto.Size(q)); err != nil {
+			err := s.gate.check(ctx, []need{{keys: keys{create.Key, create.RangeEnd}}}, proto.Size(q))
+			if status.Code(err) == codes.PermissionDenied {
+				// As etcd does: the other watches of the stream go on.
+				err = down.Send(&pb.WatchResponse{
+					Header: &pb.ResponseHeader{}, WatchId: clientv3.InvalidWatchID, Created: true, Canceled: true, CancelReason: status.Convert(err).Message(),
+				})
+				if err == nil {
+					continue
+				}
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -173,58 +200,74 @@ func needOf(q *pb.RangeRequest) need {
 
 func needOfPut(q *pb.PutRequest) need {
 	n := need{keys: keys{Key: q.GetKey()}, deed: writes}
+	n.value, n.ignoresValue = q.GetValue(), q.GetIgnoreValue()
 	if lease := q.GetLease(); lease != 0 {
 		n.lease = number(strconv.FormatInt(lease, 10))
 	}
 	return n
 }
 
-// needsOf are those of a transaction.
-func needsOf(q *pb.TxnRequest, depth int) (all []need, err error) {
-	if depth > mostDepth {
-		return nil, errForm
+// needsOf are those of a transaction, which are no more than most.
+func needsOf(q *pb.TxnRequest, most int) ([]need, error) {
+	t := &taking{most: most}
+	err := t.txn(q, 0)
+	return t.all, err
+}
+
+// taking takes a transaction apart.
+type taking struct {
+	most int
+	all  []need
+}
+
+func (t *taking) add(n need) error {
+	if len(t.all) >= t.most {
+		return fmt.Errorf("%w: too much at once", errForm)
+	}
+	t.all = append(t.all, n)
+	return nil
+}
+
+func (t *taking) txn(q *pb.TxnRequest, depth int) error {
+	if depth > mostDepth || q == nil {
+		return errForm
 	}
 	absent := map[string]bool{}
 	for _, c := range q.Compare {
-		all = append(all, need{keys: keys{c.Key, c.RangeEnd}})
+		if err := t.add(need{keys: keys{c.Key, c.RangeEnd}, compares: true}); err != nil {
+			return err
+		}
 		if revision, ok := c.TargetUnion.(*pb.Compare_ModRevision); ok && revision.ModRevision == 0 &&
 			c.Target == pb.Compare_MOD && c.Result == pb.Compare_EQUAL && len(c.RangeEnd) == 0 {
 			absent[string(c.Key)] = true
 		}
 	}
 	for _, o := range q.Success {
-		more, err := needsOfOp(o, depth)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range more {
-			n.fresh = n.fresh || n.deed == writes && absent[string(n.Key)]
-			all = append(all, n)
+		if err := t.op(o, absent, depth); err != nil {
+			return err
 		}
 	}
 	for _, o := range q.Failure {
-		more, err := needsOfOp(o, depth)
-		if err != nil {
-			return nil, err
+		if err := t.op(o, nil, depth); err != nil {
+			return err
 		}
-		all = append(all, more...)
 	}
-	return all, nil
+	return nil
 }
 
-func needsOfOp(op *pb.RequestOp, depth int) ([]need, error) {
+// op takes one operation apart; absent are keys that are not there when it is done.
+func (t *taking) op(op *pb.RequestOp, absent map[string]bool, depth int) error {
 	switch o := op.GetRequest().(type) {
 	case *pb.RequestOp_RequestRange:
-		return []need{needOf(o.RequestRange)}, nil
+		return t.add(needOf(o.RequestRange))
 	case *pb.RequestOp_RequestPut:
-		return []need{needOfPut(o.RequestPut)}, nil
+		n := needOfPut(o.RequestPut)
+		n.fresh = absent[string(n.Key)]
+		return t.add(n)
 	case *pb.RequestOp_RequestDeleteRange:
-		return []need{{keys: keys{o.RequestDeleteRange.GetKey(), o.RequestDeleteRange.GetRangeEnd()}, deed: deletes}}, nil
+		return t.add(need{keys: keys{o.RequestDeleteRange.GetKey(), o.RequestDeleteRange.GetRangeEnd()}, deed: deletes})
 	case *pb.RequestOp_RequestTxn:
-		if o.RequestTxn == nil {
-			return nil, errForm
-		}
-		return needsOf(o.RequestTxn, depth+1)
+		return t.txn(o.RequestTxn, depth+1)
 	}
-	return nil, errForm
+	return errForm
 }

@@ -44,7 +44,7 @@ func TestAGateOfAMemberIsAnswered(t *testing.T) {
 	client := w.grpcClient()
 	ctx, cancel := context.WithTimeout(as(t.Context(), "db-A.m2"), time.Minute)
 	defer cancel()
-	first, err := client.Txn(ctx).Then(clientv3.OpPut("/service/db-A/sync", "one"), clientv3.OpPut("/howdah/passed/db-A", "m2")).Commit()
+	first, err := client.Txn(ctx).Then(clientv3.OpPut("/service/db-A/sync", "one"), clientv3.OpPut("/howdah/passed/db-A", `{"database":"db-A","member":"m2"}`)).Commit()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,16 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/engine/patroni"
 	"howdah/internal/hostapi"
 	"howdah/internal/state"
 )
-
-func leaseID(id int64) clientv3.LeaseID { return clientv3.LeaseID(id) }
 
 // callerBy is an agent or an edge by the common name of its certificate.
 func (d *Door) callerBy(name string) (caller, bool) {
@@ -24,7 +21,7 @@ func (d *Door) callerBy(name string) (caller, bool) {
 	case kind == string(hostapi.Agent):
 		return agent{host, d}, true
 	case kind == string(hostapi.Edge):
-		return edge{host}, true
+		return edge{host, d}, true
 	}
 	return nil, false
 }
@@ -41,10 +38,21 @@ func (a agent) account() string { return string(hostapi.Agent) + ":" + a.host }
 
 func (a agent) String() string { return a.account() }
 
-// may has the mirror catch up before it refuses: an agent is often the faster one.
+// hostOf is the host whose agent asks; "": another one asks.
+func hostOf(own caller) string {
+	a, _ := own.(agent)
+	return a.host
+}
+
+// may has the mirror catch up before it refuses what an assignment, or a task, might allow: an
+// agent is often the faster one.
 func (a agent) may(ctx context.Context, n need) error {
 	if a.allows(n) {
 		return nil
+	}
+	key := string(n.Key)
+	if scopeOf(key) == "" && !strings.HasPrefix(key, state.ResultRoot) || !a.door.gate.budget.asks(a.account()) {
+		return fmt.Errorf("%w: %s %.100q", errScope, n.deed, n.Key)
 	}
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
@@ -67,7 +75,7 @@ func (a agent) allows(n need) bool {
 		return a.reads(n) || one && a.writes(key)
 	case writes:
 		// What a version of PostgreSQL can be set to is written once, for all.
-		return one && (a.writes(key) || n.fresh && strings.HasPrefix(key, state.CatalogueRoot))
+		return one && (a.writes(key) || n.fresh && isVersion(strings.TrimPrefix(key, state.CatalogueRoot)))
 	default: // deletes, keeps
 		return one && a.writes(key)
 	}
@@ -93,23 +101,46 @@ func tellsWhoLeads(key string) bool {
 // writes are the keys of which the agent is the writer.
 func (a agent) writes(key string) bool {
 	if slices.Contains([]string{state.Host(a.host), state.Holding(a.host), state.Attempt(a.host)}, key) ||
-		below(state.Report(a.host, ""), key) || below(state.HoldingPrefix(a.host), key) {
+		isMember(state.Report(a.host, ""), key) || isMember(state.HoldingPrefix(a.host), key) {
 		return true
 	}
 	if id, ok := strings.CutPrefix(key, state.ResultRoot); ok {
 		_, _, asked := a.door.Cache.Raw(state.Task(a.host, id))
 		return asked
 	}
+	scope := scopeOf(key)
 	if rest, ok := strings.CutPrefix(key, state.WitnessRoot); ok {
 		id, host, _ := strings.Cut(rest, "/")
-		return id != "" && host == a.host
+		return isCase(scope, id) && host == a.host && len(a.members(scope)) > 0
 	}
-	scope := scopeOf(key)
 	return slices.ContainsFunc(a.members(scope), func(m rights) bool {
 		id, name, _ := strings.Cut(strings.TrimPrefix(key, state.CutRoot), "/")
-		return key == state.Death(m.scope, m.name) || below(state.Incident(m.scope, ""), key) ||
-			key == state.Cut(id, name) && name == m.name
+		return key == state.Death(m.scope, m.name) || isNumber(strings.TrimPrefix(key, state.Incident(m.scope, ""))) ||
+			key == state.Cut(id, name) && name == m.name && isCase(m.scope, id)
 	})
+}
+
+// isNumber: it is as many digits as we write times with.
+func isNumber(text string) bool {
+	_, err := strconv.ParseUint(text, 16, 64)
+	return len(text) == 16 && err == nil
+}
+
+// isCase: it is the id of a fence case of a database.
+func isCase(scope, id string) bool {
+	number, ok := strings.CutPrefix(id, scope+"-")
+	return ok && isNumber(number)
+}
+
+// isMember: the key is that of a member below a prefix.
+func isMember(prefix, key string) bool {
+	m, ok := rightsOf(strings.TrimPrefix(key, prefix))
+	return below(prefix, key) && ok && len(m.scope) <= patroni.MaxName && len(m.name) <= patroni.MaxName && !strings.ContainsAny(key, " \n")
+}
+
+// isVersion: it could be one of PostgreSQL, such as 15.18 or 19beta1.
+func isVersion(text string) bool {
+	return text != "" && len(text) <= 16 && strings.Trim(text, "0123456789.abcdefghijklmnopqrstuvwxyz") == "" && text[0] >= '1' && text[0] <= '9'
 }
 
 // below: the key is one step below a prefix.
@@ -136,12 +167,11 @@ func scopeOf(key string) string {
 	if scope, _, ok := patroni.SplitKey(key); ok {
 		return scope
 	}
-	if rest, ok := strings.CutPrefix(key, state.CutRoot); ok {
-		id, _, _ := strings.Cut(rest, "/")
-		if i := strings.LastIndexByte(id, '-'); i > 0 {
-			return id[:i]
+	for _, root := range []string{state.CutRoot, state.WitnessRoot} {
+		if rest, ok := strings.CutPrefix(key, root); ok {
+			id, _, _ := strings.Cut(rest, "/")
+			return id[:max(0, strings.LastIndexByte(id, '-'))]
 		}
-		return ""
 	}
 	for _, root := range []string{
 		state.LayoutRoot, state.HeldRoot, state.FenceRoot, state.DeathRoot, state.PleaRoot, state.PassedRoot, state.LeadRoot, state.IncidentRoot,
@@ -156,7 +186,10 @@ func scopeOf(key string) string {
 
 // edge is what an edge may do: read who leads and who serves, and write where it leads
 // clients.
-type edge struct{ name string }
+type edge struct {
+	name string
+	door *Door
+}
 
 func (e edge) account() string { return string(hostapi.Edge) + ":" + e.name }
 
@@ -183,6 +216,14 @@ func (e edge) reads(k keys) bool {
 func (e edge) writes(key string) bool {
 	route, isWay := strings.CutPrefix(key, state.WayRoot)
 	return slices.Contains([]string{state.Edge(e.name), state.Between(e.name), state.Runs(e.name)}, key) ||
-		below(state.Switch(e.name, ""), key) ||
-		isWay && strings.HasSuffix(route, "/"+e.name) && route != "/"+e.name
+		below(state.Switch(e.name, ""), key) && len(key) <= mostName ||
+		isWay && e.isRoute(strings.TrimSuffix(route, "/"+e.name)) && strings.HasSuffix(route, "/"+e.name)
+}
+
+// mostName bounds keys that end in a database's id.
+const mostName = 128
+
+// isRoute: it could be one. Those that are gone are taken away by name, too.
+func (e edge) isRoute(id string) bool {
+	return id != "" && len(id) <= mostName && !strings.Contains(id, "/") && !strings.ContainsAny(id, " \n")
 }

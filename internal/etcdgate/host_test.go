@@ -9,6 +9,11 @@ import (
 	"howdah/internal/testkit/etcdtest"
 )
 
+// bareDoor decides, and listens nowhere.
+func bareDoor(cfg DoorConfig) *Door {
+	return &Door{DoorConfig: cfg, gate: &Gate{budget: budget{limits: ofHost}}}
+}
+
 // What an agent on h1 may do, which runs m1 of db-A and m2 of db-B, and what an edge there.
 func TestRightsOfHosts(t *testing.T) {
 	store := etcdtest.Store(t)
@@ -18,7 +23,7 @@ func TestRightsOfHosts(t *testing.T) {
 		state.Put(state.Assign("h2", "db-A.m2"), member.Assignment{}), state.Put(state.Assign("h2", "db-C.m1"), member.Assignment{}),
 		state.Put(state.Task("h1", "db-A/restart/1"), member.Task{}), state.Put(state.Task("h2", "db-C/restart/1"), member.Task{}),
 	)
-	d := &Door{DoorConfig: DoorConfig{Cache: cache, CatchUp: caughtUp}}
+	d := bareDoor(DoorConfig{Cache: cache, CatchUp: caughtUp})
 	an, ok1 := d.callerBy("agent:h1")
 	edge, ok2 := d.callerBy("edge:h1")
 	if !ok1 || !ok2 {
@@ -62,17 +67,18 @@ func TestRightsOfHosts(t *testing.T) {
 		{an, "/howdah/fence/", "/howdah/fence0", reads, true},
 		{an, "/howdah/fence/db-A/m2", "", writes, false},
 		{an, "/howdah/fence/db-A/m2", "", deletes, false},
-		{an, "/howdah/witness/db-C-17/h1", "", writes, true},
-		{an, "/howdah/witness/db-C-17/h2", "", writes, false},
-		{an, "/howdah/witness/db-C-17/x/h1", "", writes, false},
-		{an, "/howdah/cut/db-A-17/m1", "", writes, true},
-		{an, "/howdah/cut/db-A-17/m2", "", writes, false},
-		{an, "/howdah/cut/db-C-17/m1", "", writes, false},
-		{an, "/howdah/cut/db-A-17/m1/x", "", writes, false},
+		{an, "/howdah/witness/db-A-0123456789abcdef/h1", "", writes, true},
+		{an, "/howdah/witness/db-C-0123456789abcdef/h1", "", writes, false},
+		{an, "/howdah/witness/db-A-0123456789abcdef/h2", "", writes, false},
+		{an, "/howdah/witness/db-A-0123456789abcdef/x/h1", "", writes, false},
+		{an, "/howdah/cut/db-A-0123456789abcdef/m1", "", writes, true},
+		{an, "/howdah/cut/db-A-0123456789abcdef/m2", "", writes, false},
+		{an, "/howdah/cut/db-C-0123456789abcdef/m1", "", writes, false},
+		{an, "/howdah/cut/db-A-0123456789abcdef/m1/x", "", writes, false},
 		{an, "/howdah/death/db-A/m1", "", writes, true},
 		{an, "/howdah/death/db-A/m2", "", writes, false},
-		{an, "/howdah/incident/db-A/0017", "", writes, true},
-		{an, "/howdah/incident/db-C/0017", "", writes, false},
+		{an, "/howdah/incident/db-A/0123456789abcdef", "", writes, true},
+		{an, "/howdah/incident/db-C/0123456789abcdef", "", writes, false},
 		{an, "/howdah/sworn/h1", "", writes, false},
 		{an, "/howdah/live/", "/howdah/live0", reads, true},
 		{an, "/howdah/live/h1", "", writes, false},

@@ -37,22 +37,18 @@ type leaseServer struct {
 	etcd pb.LeaseClient
 }
 
-// LeaseGrant makes a lease, whose number etcd chooses.
+// LeaseGrant makes a lease, whose number says whose it is.
 func (s *leaseServer) LeaseGrant(ctx context.Context, q *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
 	own := callerOf(ctx)
 	if !s.gate.budget.spend(own.account(), leaseCost) {
 		return nil, asStatus(errBudget)
 	}
 	if q.GetID() != 0 {
-		return nil, errNotForHosts
+		return nil, errNotForHosts // see leaseFor
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := s.etcd.LeaseGrant(asked(ctx), &pb.LeaseGrantRequest{TTL: min(q.GetTTL(), mostTTL)})
-	if err == nil {
-		s.gate.granted.add(leaseID(answer.ID), own.account())
-	}
-	return answer, err
+	return s.etcd.LeaseGrant(asked(ctx), &pb.LeaseGrantRequest{TTL: min(q.GetTTL(), mostTTL), ID: leaseFor(own.account())})
 }
 
 // LeaseRevoke ends a lease.
@@ -97,6 +93,9 @@ func (s *leaseServer) LeaseKeepAlive(down pb.Lease_LeaseKeepAliveServer) error {
 }
 
 func (s *leaseServer) keepAlive(ctx context.Context, up pb.Lease_LeaseKeepAliveClient, q *pb.LeaseKeepAliveRequest) (*pb.LeaseKeepAliveResponse, error) {
+	if err := s.gate.budget.wait(ctx, callerOf(ctx).account()); err != nil {
+		return nil, asStatus(err)
+	}
 	err := s.mayUse(ctx, q.GetID())
 	if errors.Is(err, errLease) {
 		return &pb.LeaseKeepAliveResponse{Header: &pb.ResponseHeader{}, ID: q.GetID()}, nil // as of one that has ended

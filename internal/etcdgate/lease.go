@@ -2,8 +2,11 @@ package etcdgate
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
@@ -21,17 +24,32 @@ var (
 // asks for less.
 const mostTTL = 600
 
-// bounded is the request with a time to live that is no longer than may be.
-func (q grantRequest) bounded() (grantRequest, error) {
+// bounded is the request with a time to live that is no longer than may be, of a lease whose
+// number says whose it is.
+func (q grantRequest) bounded(account string) (grantRequest, error) {
 	n, err := strconv.ParseInt(string(q.TTL), 10, 64)
-	if err != nil {
-		return q, fmt.Errorf("%w: time to live %s", errForm, q.TTL)
+	if err != nil || q.ID != "" {
+		return q, fmt.Errorf("%w: time to live %s of lease %s", errForm, q.TTL, q.ID)
 	}
-	return grantRequest{number(strconv.FormatInt(min(n, mostTTL), 10))}, nil
+	return grantRequest{TTL: number(strconv.FormatInt(min(n, mostTTL), 10)), ID: number(strconv.FormatInt(leaseFor(account), 10))}, nil
 }
 
-// grants are the leases that were granted here, by whose they are. It is only memory: of
-// what it does not know, the keys are asked for.
+// leaseFor makes up the number of a lease, which begins with whose it is. Only doors and gates
+// grant leases to others than control planes, and callers choose no numbers: so all of them know
+// whose a lease is, whichever of them granted it, and before there are keys under it.
+func leaseFor(account string) int64 { return int64(leaseMark(account))<<32 | int64(rand.Uint32()) }
+
+// granted reports whether a lease was granted to an account by leaseFor.
+func granted(id int64, account string) bool { return id>>32 == int64(leaseMark(account)) }
+
+// leaseMark is of 31 bits: numbers of leases are above 0.
+func leaseMark(account string) uint32 {
+	sum := sha256.Sum256([]byte(account))
+	return binary.BigEndian.Uint32(sum[:]) >> 1
+}
+
+// grants are leases whose keys were found to be an account's: of those that an older release
+// granted nothing else says whose they are.
 type grants struct {
 	mu  sync.Mutex
 	own map[clientv3.LeaseID]string // guarded by mu
@@ -59,18 +77,19 @@ func (g *grants) of(id clientv3.LeaseID) (string, bool) {
 // leaseTimeout is shorter than Patroni waits: it asks another gate then.
 const leaseTimeout = time.Second
 
-// mayUse: a lease is the caller's own. One that was granted elsewhere is, if it has keys, and
-// all of them could be the caller's; without any nobody can say.
+// mayUse: a lease is the caller's own by its number, or if it has keys, and all of them could
+// be the caller's. A host's is its own for as long as it could write the keys under it: a member
+// may have been taken from it meanwhile.
 func (g *Gate) mayUse(ctx context.Context, id number, own caller) error {
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
 		return fmt.Errorf("%w: lease %s", errForm, id)
 	}
-	if of, known := g.granted.of(clientv3.LeaseID(n)); known {
-		if of != own.account() {
-			return errLease
+	ours := granted(n, own.account())
+	if !g.forHosts {
+		if of, known := g.granted.of(clientv3.LeaseID(n)); ours || known && of == own.account() {
+			return nil
 		}
-		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
@@ -81,13 +100,8 @@ func (g *Gate) mayUse(ctx context.Context, id number, own caller) error {
 	if answer.TTL <= 0 {
 		return errLease
 	}
-	if len(answer.Keys) == 0 {
-		// Patroni asks for another one. An agent and an edge put theirs under keys at once, but
-		// may ask another control plane for that than for the lease.
-		if g.emptyLeases {
-			return nil
-		}
-		return errLease
+	if len(answer.Keys) == 0 && !ours {
+		return errLease // nobody can say whose it is: whoever needs one asks for another
 	}
 	for _, key := range answer.Keys {
 		if err := own.may(ctx, need{keys: keys{Key: key}, deed: keeps}); errors.Is(err, errUnknown) {
@@ -96,6 +110,8 @@ func (g *Gate) mayUse(ctx context.Context, id number, own caller) error {
 			return errLease
 		}
 	}
-	g.granted.add(clientv3.LeaseID(n), own.account())
+	if !g.forHosts {
+		g.granted.add(clientv3.LeaseID(n), own.account())
+	}
 	return nil
 }

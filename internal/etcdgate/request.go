@@ -82,6 +82,8 @@ func (q watchRequest) needs() ([]need, error) {
 
 type grantRequest struct {
 	TTL number `json:"TTL"`
+	// ID is ours to choose: see leaseFor.
+	ID number `json:"ID,omitempty"`
 }
 
 type keepAliveRequest struct {
@@ -115,6 +117,11 @@ type need struct {
 	lease number
 	names bool // it reads no values
 	fresh bool // it writes a key that is not there yet
+	// compares: it is a condition, which is no part of the answer.
+	compares bool
+	// value is what it writes, unless it leaves that as it is.
+	value        []byte
+	ignoresValue bool
 }
 
 type deed int
@@ -138,7 +145,7 @@ func (t txnRequest) needs(depth int) (all []need, err error) {
 		return nil, fmt.Errorf("%w: transactions within others", errForm)
 	}
 	for _, c := range t.Compare {
-		all = append(all, need{keys: keys{Key: c.Key}})
+		all = append(all, need{keys: keys{Key: c.Key}, compares: true})
 	}
 	for _, o := range append(append([]operation{}, t.Success...), t.Failure...) {
 		more, err := o.needs(depth)
@@ -173,4 +180,6 @@ func (o operation) needs(depth int) (all []need, err error) {
 	return all, nil
 }
 
-func (q putRequest) need() need { return need{keys: keys{Key: q.Key}, deed: writes, lease: q.Lease} }
+func (q putRequest) need() need {
+	return need{keys: keys{Key: q.Key}, deed: writes, lease: q.Lease, value: q.Value}
+}

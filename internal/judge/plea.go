@@ -20,6 +20,10 @@ import (
 func (j *Judge) hearPleas(ctx context.Context) {
 	for _, p := range state.ViewAll[fence.Plea](j.Cache, state.PleaRoot) {
 		plea := p.Value
+		if p.Key != state.Plea(plea.Database) {
+			j.remove(ctx, p.Key, p.Revision) // a member pleads for its own database only
+			continue
+		}
 		leader, revision := j.leader(plea.Database)
 		layout, err := state.Load[plan.Layout](j.Cache, state.Layout(plea.Database))
 		if errors.Is(err, state.ErrNotFound) || leader == plea.Old.Leader {

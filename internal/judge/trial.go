@@ -197,7 +197,7 @@ func (t *trial) hearWitnesses(ctx context.Context) error {
 func (t *trial) evidence() (texts []string, verdict error) {
 	witnesses := map[string]fence.Witness{}
 	for _, w := range state.LoadAll[fence.Witness](t.judge.Cache, state.WitnessPrefix(t.c.ID)) {
-		witnesses[w.Value.Host] = w.Value
+		witnesses[state.Tail(w.Key, state.WitnessPrefix(t.c.ID))] = w.Value // etcd's door knows who writes there
 	}
 	for _, host := range t.standbyHosts() {
 		w, spoke := witnesses[host]

@@ -87,7 +87,9 @@ func (w *world) copies() (copies []regain.Copy, missing []string, err error) {
 			if err != nil {
 				return nil, nil, err
 			}
-			copies = append(copies, c.Value)
+			if c.Value.Host == host && c.Value.Assignment.ID == id { // nobody says what another host has
+				copies = append(copies, c.Value)
+			}
 		}
 	}
 	missing = regain.Missing(home.Value, w.cache.Names(state.HostRoot), said, w.cache.Names(state.GoneRoot))
