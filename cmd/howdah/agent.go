@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/agent"
-	"howdah/internal/certs"
-	"howdah/internal/etcd"
-	"howdah/internal/home"
-	"howdah/internal/hostapi"
+	"howdah/internal/host/agent"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/home"
+	"howdah/internal/state/etcd"
 )
 
 // agentFlags are the agent's own.

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"howdah/cmd/howdah/screen"
-	"howdah/internal/audit"
-	"howdah/internal/home"
+	"howdah/internal/aws/audit"
+	"howdah/internal/identity/home"
 )
 
 // auditLook is how often --follow looks for new records.

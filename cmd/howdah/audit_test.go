@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"howdah/cmd/howdah/screen"
-	"howdah/internal/audit"
-	"howdah/internal/home"
+	"howdah/internal/aws/audit"
+	"howdah/internal/identity/home"
 )
 
 // writeAudit fills the audit log of a home.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/spec"
+	"howdah/internal/model/spec"
 )
 
 // completeNames completes the names of instances and clusters.

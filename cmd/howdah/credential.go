@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // credentialFlags are the ways to give the access key of a home's operator.

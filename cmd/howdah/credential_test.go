@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"howdah/cmd/howdah/screen"
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 func TestCredentialIsRead(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 var errNoPsql = errors.New("psql is not installed: apt-get install postgresql-client")

@@ -10,9 +10,9 @@ import (
 
 	"howdah/api/rds"
 	"howdah/cmd/howdah/pgpass"
-	"howdah/internal/client"
-	"howdah/internal/home"
-	"howdah/internal/spec"
+	"howdah/internal/admin/client"
+	"howdah/internal/identity/home"
+	"howdah/internal/model/spec"
 )
 
 // createFlags are those of `howdah db create`.

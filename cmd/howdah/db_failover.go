@@ -11,7 +11,7 @@ import (
 	"howdah/api/rds"
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/admin"
-	"howdah/internal/postmortem"
+	"howdah/internal/failover/postmortem"
 )
 
 // postmortemPatience is how long the record of a failover is waited for: it is

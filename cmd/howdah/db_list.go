@@ -12,7 +12,7 @@ import (
 	"howdah/api/rds"
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/admin"
-	"howdah/internal/client"
+	"howdah/internal/admin/client"
 )
 
 func newDBList(o *options) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/admin"
-	"howdah/internal/postmortem"
+	"howdah/internal/failover/postmortem"
 )
 
 func newDBShow(o *options) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"howdah/api/rds"
 	"howdah/cmd/howdah/pgpass"
 	"howdah/cmd/howdah/screen"
-	"howdah/internal/client"
-	"howdah/internal/home"
-	"howdah/internal/spec"
+	"howdah/internal/admin/client"
+	"howdah/internal/identity/home"
+	"howdah/internal/model/spec"
 )
 
 const demoName = "demo"

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"howdah/internal/server"
+	"howdah/internal/aws/server"
 )
 
 // newDocs writes the reference of the command line, docs/cli.md.

@@ -20,8 +20,8 @@ func problemCodes(t *testing.T) []string {
 	t.Helper()
 	var codes []string
 	for file, wanted := range map[string]func(*ast.ValueSpec) bool{
-		"../../internal/server/admin_problem.go": func(v *ast.ValueSpec) bool { return strings.HasPrefix(v.Names[0].Name, "problem") },
-		"../../internal/member/member.go": func(v *ast.ValueSpec) bool {
+		"../../internal/aws/server/admin_problem.go": func(v *ast.ValueSpec) bool { return strings.HasPrefix(v.Names[0].Name, "problem") },
+		"../../internal/model/member/member.go": func(v *ast.ValueSpec) bool {
 			kind, ok := v.Type.(*ast.Ident)
 			return ok && kind.Name == "Problem"
 		},

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/agent"
-	"howdah/internal/endpoint"
-	"howdah/internal/endpoint/driver"
-	"howdah/internal/home"
+	"howdah/internal/edge/endpoint"
+	"howdah/internal/edge/endpoint/driver"
+	"howdah/internal/host/agent"
+	"howdah/internal/identity/home"
 )
 
 // supervisorTimeout is how long the supervisor gets to end its parts, one after

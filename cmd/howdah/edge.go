@@ -13,16 +13,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/certs"
 	"howdah/internal/edge"
+	"howdah/internal/edge/endpoint"
+	"howdah/internal/edge/endpoint/announce"
+	"howdah/internal/edge/endpoint/driver"
 	"howdah/internal/edge/held"
-	"howdah/internal/endpoint"
-	"howdah/internal/endpoint/announce"
-	"howdah/internal/endpoint/driver"
-	"howdah/internal/etcd"
-	"howdah/internal/home"
-	"howdah/internal/hostapi"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/home"
 	"howdah/internal/state"
+	"howdah/internal/state/etcd"
 )
 
 // edgeFlags are the edge's own.

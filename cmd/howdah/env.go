@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/client"
-	"howdah/internal/home"
+	"howdah/internal/admin/client"
+	"howdah/internal/identity/home"
 )
 
 func newEnv(o *options) *cobra.Command {

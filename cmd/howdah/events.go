@@ -12,7 +12,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/cmd/howdah/screen"
-	"howdah/internal/client"
+	"howdah/internal/admin/client"
 )
 
 // followEvery is how often --follow asks for new events.

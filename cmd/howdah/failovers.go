@@ -10,8 +10,8 @@ import (
 
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/admin"
-	"howdah/internal/client"
-	"howdah/internal/postmortem"
+	"howdah/internal/admin/client"
+	"howdah/internal/failover/postmortem"
 )
 
 func newFailovers(o *options) *cobra.Command {

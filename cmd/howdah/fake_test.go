@@ -17,11 +17,11 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/admin"
-	"howdah/internal/certs"
-	"howdah/internal/home"
-	"howdah/internal/postmortem"
-	"howdah/internal/wire"
-	"howdah/internal/wire/sigv4"
+	"howdah/internal/aws/wire"
+	"howdah/internal/aws/wire/sigv4"
+	"howdah/internal/failover/postmortem"
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/home"
 )
 
 const fakeSecret = "verysecretaccesskey"

@@ -5,8 +5,8 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/admin"
-	"howdah/internal/engine/postgres/lsn"
-	"howdah/internal/postmortem"
+	"howdah/internal/failover/postmortem"
+	"howdah/internal/model/lsn"
 )
 
 // noon is the time in all fixtures, and that of the command's clock.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/gate"
+	"howdah/internal/failover/gate"
 )
 
 // newGate is what Patroni runs before it promotes a member.

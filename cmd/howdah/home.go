@@ -11,12 +11,12 @@ import (
 
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/admin"
-	"howdah/internal/backup"
-	"howdah/internal/certs"
-	"howdah/internal/etcd"
-	"howdah/internal/home"
-	"howdah/internal/restore"
-	"howdah/internal/serve"
+	"howdah/internal/control/restore"
+	"howdah/internal/control/serve"
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/home"
+	"howdah/internal/state/backup"
+	"howdah/internal/state/etcd"
 )
 
 func newHome(o *options) *cobra.Command {

@@ -9,7 +9,7 @@ import (
 
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/admin"
-	"howdah/internal/client"
+	"howdah/internal/admin/client"
 )
 
 func newHostDrain(o *options) *cobra.Command {

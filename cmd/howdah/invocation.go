@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // invocation is what a person types to run this very program: its name where the

@@ -14,10 +14,10 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"howdah/internal/certs"
-	"howdah/internal/client"
-	"howdah/internal/home"
-	"howdah/internal/hostapi"
+	"howdah/internal/admin/client"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/home"
 	"howdah/internal/state"
 )
 

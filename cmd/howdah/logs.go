@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"howdah/internal/admin"
-	"howdah/internal/engine/patroni"
-	"howdah/internal/home"
-	"howdah/internal/member"
-	"howdah/internal/supervise"
+	"howdah/internal/host/supervise"
+	"howdah/internal/identity/home"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
 )
 
 // parts are those of `howdah up`.

@@ -9,7 +9,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
-	"howdah/internal/client"
+	"howdah/internal/admin/client"
 )
 
 // databaseLog is the log of an instance, read over the API, wherever the instance

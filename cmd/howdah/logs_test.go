@@ -14,10 +14,10 @@ import (
 
 	"howdah/api/rds"
 	"howdah/cmd/howdah/screen"
-	"howdah/internal/client"
+	"howdah/internal/admin/client"
+	"howdah/internal/aws/wire"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/patience"
-	"howdah/internal/wire"
 )
 
 // fakeLogs are log files of instances, by instance and in order.

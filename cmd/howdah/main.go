@@ -16,8 +16,8 @@ import (
 
 	"howdah/api/rds"
 	"howdah/cmd/howdah/screen"
-	"howdah/internal/client"
-	"howdah/internal/supervise"
+	"howdah/internal/admin/client"
+	"howdah/internal/host/supervise"
 )
 
 // version is set when the program is built.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // partTimeout is how long a part may take to end in good order before it is

@@ -18,12 +18,12 @@ import (
 
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/admin"
-	"howdah/internal/certs"
-	"howdah/internal/client/testserver"
-	"howdah/internal/home"
-	"howdah/internal/hostapi"
-	"howdah/internal/serve"
-	"howdah/internal/supervise"
+	"howdah/internal/admin/client/testserver"
+	"howdah/internal/control/serve"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/host/supervise"
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/home"
 )
 
 // TestMain lets this program play a part that holds a lock.

@@ -12,8 +12,8 @@ import (
 
 	"howdah/cmd/howdah/pgpass"
 	"howdah/internal/admin"
-	"howdah/internal/client"
-	"howdah/internal/home"
+	"howdah/internal/admin/client"
+	"howdah/internal/identity/home"
 )
 
 // maxSecret bounds what is read of one; RDS takes passwords of 128 characters.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // publicFlag is the pool of publicly accessible endpoints. The home remembers it.

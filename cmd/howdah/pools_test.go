@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 func TestPublicPoolFlag(t *testing.T) {

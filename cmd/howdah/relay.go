@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // relayFlags are the flags of a relay for mail. The home remembers them.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 func TestRelayFlags(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"howdah/cmd/howdah/screen"
-	"howdah/internal/client"
-	"howdah/internal/home"
+	"howdah/internal/admin/client"
+	"howdah/internal/identity/home"
 )
 
 // options are those of every command, and the outside world.

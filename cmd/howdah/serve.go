@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"howdah/internal/certs"
-	"howdah/internal/etcd"
-	"howdah/internal/home"
-	"howdah/internal/hostapi"
-	"howdah/internal/judge"
-	"howdah/internal/plan"
-	"howdah/internal/serve"
+	"howdah/internal/control/judge"
+	"howdah/internal/control/plan"
+	"howdah/internal/control/serve"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/home"
+	"howdah/internal/state/etcd"
 )
 
 // leastQuota is how small etcd may be, in MiB: for tests.

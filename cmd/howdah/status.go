@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"howdah/internal/admin"
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // watchEvery is how often --watch looks.

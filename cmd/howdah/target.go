@@ -9,7 +9,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/admin"
-	"howdah/internal/client"
+	"howdah/internal/admin/client"
 )
 
 // target is the instance or the cluster that a command is about.

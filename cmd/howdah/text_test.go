@@ -18,8 +18,8 @@ import (
 
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/admin"
-	"howdah/internal/client"
-	"howdah/internal/home"
+	"howdah/internal/admin/client"
+	"howdah/internal/identity/home"
 )
 
 // odd are words that shells and libpq could take for something else.

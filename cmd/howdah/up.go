@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"howdah/internal/admin"
-	"howdah/internal/client"
-	"howdah/internal/home"
-	"howdah/internal/proc"
-	"howdah/internal/supervise"
+	"howdah/internal/admin/client"
+	"howdah/internal/host/proc"
+	"howdah/internal/host/supervise"
+	"howdah/internal/identity/home"
 )
 
 // startTimeout is how long --detach waits for the API.

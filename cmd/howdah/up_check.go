@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // regionForm is how AWS's regions look: SDKs refuse others.

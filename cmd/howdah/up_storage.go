@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"howdah/cmd/howdah/screen"
-	"howdah/internal/home"
-	"howdah/internal/imagefs"
+	"howdah/internal/identity/home"
+	"howdah/internal/system/imagefs"
 )
 
 // storage is the file system in a file that a home's databases are to lie in; the zero value

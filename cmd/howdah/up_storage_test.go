@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 func TestParseStorage(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"howdah/cmd/howdah/screen"
 	"howdah/internal/admin"
-	"howdah/internal/client"
+	"howdah/internal/admin/client"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"howdah/internal/postmortem"
+	"howdah/internal/failover/postmortem"
 )
 
 const (

@@ -3,8 +3,8 @@ package admin
 import (
 	"time"
 
-	"howdah/internal/engine/postgres/lsn"
-	"howdah/internal/postmortem"
+	"howdah/internal/failover/postmortem"
+	"howdah/internal/model/lsn"
 )
 
 // Status is the whole truth about a home at one moment.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"howdah/internal/endpoint"
-	"howdah/internal/member"
-	"howdah/internal/route"
+	"howdah/internal/edge/endpoint"
+	"howdah/internal/model/member"
+	"howdah/internal/model/route"
 	"howdah/internal/state"
 )
 

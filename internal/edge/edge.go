@@ -18,12 +18,12 @@ import (
 	"sync"
 	"time"
 
+	"howdah/internal/edge/endpoint"
 	"howdah/internal/edge/held"
 	"howdah/internal/edge/seen"
-	"howdah/internal/endpoint"
-	"howdah/internal/engine/patroni"
-	"howdah/internal/network/cidr"
-	"howdah/internal/route"
+	"howdah/internal/model/network/cidr"
+	"howdah/internal/model/patroni"
+	"howdah/internal/model/route"
 	"howdah/internal/state"
 )
 

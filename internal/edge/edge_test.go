@@ -12,10 +12,10 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"howdah/internal/edge/endpoint"
 	"howdah/internal/edge/seen"
-	"howdah/internal/endpoint"
-	"howdah/internal/member"
-	"howdah/internal/route"
+	"howdah/internal/model/member"
+	"howdah/internal/model/route"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"

@@ -12,7 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sys/unix"
 
-	"howdah/internal/route"
+	"howdah/internal/model/route"
 	"howdah/internal/state"
 )
 

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
-	"howdah/internal/route"
+	"howdah/internal/model/route"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 )

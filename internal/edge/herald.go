@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"howdah/internal/edge/endpoint"
 	"howdah/internal/edge/held"
-	"howdah/internal/endpoint"
-	"howdah/internal/route"
+	"howdah/internal/model/route"
 )
 
 const (

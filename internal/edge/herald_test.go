@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"howdah/internal/edge/endpoint"
 	"howdah/internal/edge/held"
-	"howdah/internal/endpoint"
-	"howdah/internal/route"
+	"howdah/internal/model/route"
 )
 
 // Word of what is held here is there before it is real, and stays until it is no more: what

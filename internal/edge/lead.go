@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"howdah/internal/edge/seen"
-	"howdah/internal/engine/patroni"
-	"howdah/internal/route"
+	"howdah/internal/model/patroni"
+	"howdah/internal/model/route"
 	"howdah/internal/state"
 )
 

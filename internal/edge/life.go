@@ -7,8 +7,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
-	"howdah/internal/etcd"
 	"howdah/internal/state"
+	"howdah/internal/state/etcd"
 )
 
 const (

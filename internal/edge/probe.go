@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"howdah/internal/route"
+	"howdah/internal/model/route"
 )
 
 const (

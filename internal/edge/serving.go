@@ -1,9 +1,9 @@
 package edge
 
 import (
-	"howdah/internal/engine/patroni"
-	"howdah/internal/member"
-	"howdah/internal/route"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+	"howdah/internal/model/route"
 	"howdah/internal/state"
 )
 

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"time"
 
-	"howdah/internal/route"
+	"howdah/internal/model/route"
 	"howdah/internal/state"
 )
 

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"howdah/internal/route"
+	"howdah/internal/model/route"
 	"howdah/internal/state"
 	"howdah/internal/testkit/etcdtest"
 	"howdah/internal/testkit/hometest"

@@ -1,6 +1,6 @@
 package state
 
-import "howdah/internal/engine/patroni"
+import "howdah/internal/model/patroni"
 
 // Bound says why a family of keys does not grow for ever.
 type Bound string

@@ -12,8 +12,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"howdah/internal/certs"
-	"howdah/internal/etcd"
+	"howdah/internal/identity/certs"
+	"howdah/internal/state/etcd"
 	"howdah/internal/testkit"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"howdah/internal/certs"
-	"howdah/internal/etcd"
+	"howdah/internal/identity/certs"
+	"howdah/internal/state/etcd"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/patience"
 )

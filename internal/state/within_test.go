@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
-	"howdah/internal/fence"
+	"howdah/internal/failover/fence"
 	"howdah/internal/state"
 )
 

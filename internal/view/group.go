@@ -1,8 +1,8 @@
 package view
 
 import (
-	"howdah/internal/plan"
-	"howdah/internal/spec"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 

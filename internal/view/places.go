@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync"
 
-	"howdah/internal/member"
-	"howdah/internal/plan"
-	"howdah/internal/spec"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/member"
+	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 

@@ -1,7 +1,7 @@
 package view
 
 import (
-	"howdah/internal/fence"
+	"howdah/internal/failover/fence"
 	"howdah/internal/state"
 )
 

@@ -6,7 +6,7 @@ import (
 	"net"
 
 	"howdah/internal/edge/seen"
-	"howdah/internal/route"
+	"howdah/internal/model/route"
 	"howdah/internal/state"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/patience"
 	"howdah/test/script"

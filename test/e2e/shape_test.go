@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"howdah/internal/certs"
-	"howdah/internal/home"
-	"howdah/internal/wire/shape"
+	"howdah/internal/aws/wire/shape"
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/home"
 )
 
 // checked has the journeys go through a proxy that holds every answer of the API

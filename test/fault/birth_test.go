@@ -11,7 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"howdah/internal/engine/patroni"
+	"howdah/internal/model/patroni"
 )
 
 // Whoever began to bootstrap died, and its key stays: another bootstrap begins.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"howdah/internal/engine/patroni"
 	"howdah/internal/engine/postgres"
+	"howdah/internal/model/patroni"
 	"howdah/internal/testkit/rig"
 )
 

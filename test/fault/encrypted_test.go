@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"howdah/api/rds"
-	"howdah/internal/fscrypt"
-	"howdah/internal/kms"
+	"howdah/internal/identity/kms"
 	"howdah/internal/state"
+	"howdah/internal/system/fscrypt"
 	"howdah/internal/testkit/loopdisk"
 	"howdah/internal/testkit/rig"
 )

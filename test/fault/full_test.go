@@ -14,7 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/admin"
-	"howdah/internal/client"
+	"howdah/internal/admin/client"
 	"howdah/internal/testkit/rig"
 )
 

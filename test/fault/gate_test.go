@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"howdah/internal/engine/patroni"
-	"howdah/internal/fence"
+	"howdah/internal/failover/fence"
+	"howdah/internal/model/patroni"
 	"howdah/internal/state"
 	"howdah/internal/testkit/patience"
 	"howdah/internal/testkit/rig"

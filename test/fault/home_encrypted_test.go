@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"howdah/api/rds"
-	"howdah/internal/fscrypt"
+	"howdah/internal/system/fscrypt"
 	"howdah/internal/testkit/loopdisk"
 	"howdah/internal/testkit/rig"
 )

@@ -14,7 +14,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/admin"
-	"howdah/internal/engine/patroni"
+	"howdah/internal/model/patroni"
 	"howdah/internal/state"
 	"howdah/internal/testkit/rig"
 )

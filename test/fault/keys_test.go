@@ -23,13 +23,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/api/rds"
-	"howdah/internal/certs"
-	"howdah/internal/engine/patroni"
-	"howdah/internal/etcd"
-	"howdah/internal/hostapi"
-	"howdah/internal/member"
-	"howdah/internal/plan"
+	"howdah/internal/control/plan"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/identity/certs"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
 	"howdah/internal/state"
+	"howdah/internal/state/etcd"
 	"howdah/internal/testkit/rig"
 )
 

@@ -17,9 +17,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"howdah/internal/lab/ack"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/ack"
 	"howdah/internal/testkit/patience"
 	"howdah/internal/testkit/rig"
 )

@@ -12,7 +12,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/edge/seen"
-	"howdah/internal/fence"
+	"howdah/internal/failover/fence"
 	"howdah/internal/state"
 	"howdah/internal/testkit/patience"
 )

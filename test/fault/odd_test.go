@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"howdah/internal/member"
+	"howdah/internal/model/member"
 	"howdah/internal/state"
 	"howdah/internal/testkit/rig"
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/api/rds"
-	"howdah/internal/engine/patroni"
-	"howdah/internal/fence"
+	"howdah/internal/failover/fence"
+	"howdah/internal/model/patroni"
 	"howdah/internal/testkit/patience"
 )
 

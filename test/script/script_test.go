@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"howdah/internal/server"
+	"howdah/internal/aws/server"
 )
 
 // TestEveryActionIsWalked: what Howdah does is in the script, for each client but for

@@ -23,14 +23,14 @@ var impure = []string{
 // types only, by importer.
 var allowed = map[string][]string{
 	// What the parts of a post-mortem look like is said by those who write them.
-	"internal/postmortem": {module + "internal/fence", module + "internal/edge/seen"},
+	"internal/failover/postmortem": {module + "internal/failover/fence", module + "internal/edge/seen"},
 }
 
 func TestPurePackagesDoNoIO(t *testing.T) {
 	for _, pkg := range []string{
-		"internal/param", "internal/plan", "internal/spec", "internal/iam", "internal/member", "internal/route", "internal/postmortem",
-		"internal/network", "internal/network/cidr", "internal/event", "internal/topic", "internal/regain",
-		"internal/engine/patroni", "internal/engine/patroni/config", "internal/engine/postgres/lsn",
+		"internal/model/param", "internal/control/plan", "internal/model/spec", "internal/identity/iam", "internal/model/member", "internal/model/route", "internal/failover/postmortem",
+		"internal/model/network", "internal/model/network/cidr", "internal/model/event", "internal/model/topic", "internal/model/regain",
+		"internal/model/patroni", "internal/engine/patroni/config", "internal/model/lsn",
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			for _, path := range reaches(t, pkg, map[string]bool{}) {
@@ -71,7 +71,7 @@ func isImpure(path string) bool {
 
 // The rule must be able to fail.
 func TestWhatDoesIOIsNoticed(t *testing.T) {
-	for _, pkg := range []string{"internal/judge", "internal/agent", "internal/engine/patroni/rest", "internal/engine/postgres"} {
+	for _, pkg := range []string{"internal/control/judge", "internal/host/agent", "internal/engine/patroni/rest", "internal/engine/postgres"} {
 		if !slices.ContainsFunc(reaches(t, pkg, map[string]bool{}), isImpure) {
 			t.Errorf("%s does I/O, and that is not seen", pkg)
 		}
@@ -82,13 +82,13 @@ func TestWhatDoesIOIsNoticed(t *testing.T) {
 // nothing of those who decide.
 func TestLayers(t *testing.T) {
 	forbidden := map[string][]string{
-		"internal/plan":     {"internal/reconcile", "internal/agent", "internal/state", "internal/fence", "internal/judge", "internal/server"},
-		"internal/view":     {"internal/reconcile", "internal/agent", "internal/judge", "internal/server"},
-		"internal/agent":    {"internal/plan", "internal/reconcile", "internal/judge", "internal/server", "internal/spec"},
-		"internal/edge":     {"internal/plan", "internal/reconcile", "internal/judge", "internal/server", "internal/agent"},
-		"internal/fence":    {"internal/plan", "internal/reconcile", "internal/judge", "internal/server", "internal/agent"},
-		"internal/endpoint": {"internal/plan", "internal/reconcile", "internal/state", "internal/agent", "internal/edge"},
-		"internal/server":   {"internal/reconcile", "internal/judge", "internal/notify", "internal/agent"},
+		"internal/control/plan":   {"internal/control/reconcile", "internal/host/agent", "internal/state", "internal/failover/fence", "internal/control/judge", "internal/aws/server"},
+		"internal/view":           {"internal/control/reconcile", "internal/host/agent", "internal/control/judge", "internal/aws/server"},
+		"internal/host/agent":     {"internal/control/plan", "internal/control/reconcile", "internal/control/judge", "internal/aws/server", "internal/model/spec"},
+		"internal/edge":           {"internal/control/plan", "internal/control/reconcile", "internal/control/judge", "internal/aws/server", "internal/host/agent"},
+		"internal/failover/fence": {"internal/control/plan", "internal/control/reconcile", "internal/control/judge", "internal/aws/server", "internal/host/agent"},
+		"internal/edge/endpoint":  {"internal/control/plan", "internal/control/reconcile", "internal/state", "internal/host/agent", "internal/edge"},
+		"internal/aws/server":     {"internal/control/reconcile", "internal/control/judge", "internal/control/notify", "internal/host/agent"},
 	}
 	for pkg, names := range forbidden {
 		for _, path := range reaches(t, pkg, map[string]bool{}) {

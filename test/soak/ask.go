@@ -10,8 +10,8 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/wire"
 	"howdah/internal/testkit/patience"
-	"howdah/internal/wire"
 )
 
 // Within what a step must come to its end when nothing is broken any more, and how long

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"howdah/internal/lab/ack"
-	"howdah/internal/plan"
+	"howdah/internal/control/plan"
+	"howdah/internal/testkit/ack"
 	"howdah/test/soak/model"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/api/rds"
-	"howdah/internal/lab/ack"
+	"howdah/internal/testkit/ack"
 	"howdah/internal/testkit/patience"
 	"howdah/internal/testkit/rig"
 	"howdah/test/soak/model"

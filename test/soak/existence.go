@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"howdah/api/rds"
-	"howdah/internal/plan"
+	"howdah/internal/control/plan"
 	"howdah/test/soak/model"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"howdah/internal/lab/ack"
+	"howdah/internal/testkit/ack"
 	"howdah/test/soak/model"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"howdah/internal/fence"
+	"howdah/internal/failover/fence"
 	"howdah/internal/state"
 	"howdah/test/soak/model"
 )

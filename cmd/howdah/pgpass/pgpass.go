@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // lockTimeout is how long another program may take to write the file.

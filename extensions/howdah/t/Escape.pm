@@ -38,7 +38,7 @@ sub new
 	return $self;
 }
 
-# pg_hba.conf and pg_ident.conf as internal/engine/patroni/config.go makes them.
+# pg_hba.conf and pg_ident.conf as internal/engine/patroni/config/config.go makes them.
 sub log_in_as_in_production
 {
 	my ($self) = @_;

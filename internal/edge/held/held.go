@@ -13,7 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // Place is an endpoint that leads to a member of this host.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // What is held is read as it was written, also by an agent that was never told of any; and

@@ -5,7 +5,7 @@ package seen
 import (
 	"time"
 
-	"howdah/internal/endpoint"
+	"howdah/internal/edge/endpoint"
 )
 
 // Switch is what an edge saw when the primary of a database changed. Written by

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"howdah/internal/param"
-	"howdah/internal/spec"
+	"howdah/internal/model/param"
+	"howdah/internal/model/spec"
 	"howdah/internal/testkit/pgversion"
 )
 

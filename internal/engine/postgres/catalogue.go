@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"howdah/internal/param"
+	"howdah/internal/model/param"
 )
 
 // preloadable are the libraries that may be preloaded where they are installed.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"howdah/internal/param"
+	"howdah/internal/model/param"
 )
 
 var update = flag.Bool("update", false, "write the catalogue that the tests of other packages use")
@@ -75,7 +75,7 @@ func TestCatalogue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile("../../param/testdata/15.json", append(text, '\n'), 0o600); err != nil {
+			if err := os.WriteFile("../../model/param/testdata/15.json", append(text, '\n'), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -136,7 +136,7 @@ func TestCheckSetting(t *testing.T) {
 
 func readTestdata(t *testing.T) param.Catalogue {
 	t.Helper()
-	text, err := os.ReadFile("../../param/testdata/15.json")
+	text, err := os.ReadFile("../../model/param/testdata/15.json")
 	if err != nil {
 		t.Fatal(err)
 	}

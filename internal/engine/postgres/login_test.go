@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/engine/postgres"
-	"howdah/internal/scram"
+	"howdah/internal/identity/scram"
 	"howdah/internal/testkit/pgtest"
 	"howdah/internal/testkit/pgversion"
 )

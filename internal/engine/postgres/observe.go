@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"howdah/internal/engine/postgres/lsn"
+	"howdah/internal/model/lsn"
 )
 
 // Facts are what a running server says of itself.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"howdah/internal/plainfile"
+	"howdah/internal/system/plainfile"
 )
 
 // What a server keeps in shared memory, as PostgreSQL 15 to 18 lay it out: the header

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"howdah/internal/plainfile"
-	"howdah/internal/thread"
+	"howdah/internal/system/plainfile"
+	"howdah/internal/system/thread"
 )
 
 // User is the operating-system user that PostgreSQL runs as; nil is our own.

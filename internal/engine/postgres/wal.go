@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"howdah/internal/engine/postgres/lsn"
+	"howdah/internal/model/lsn"
 )
 
 var (

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"howdah/internal/certs"
-	"howdah/internal/engine/patroni"
-	"howdah/internal/etcd"
+	"howdah/internal/identity/certs"
+	"howdah/internal/model/patroni"
 	"howdah/internal/state"
+	"howdah/internal/state/etcd"
 	"howdah/internal/testkit"
 )
 

@@ -17,14 +17,14 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"howdah/internal/certs"
+	"howdah/internal/edge/endpoint"
 	"howdah/internal/edge/seen"
-	"howdah/internal/endpoint"
-	"howdah/internal/etcd"
-	"howdah/internal/home"
-	"howdah/internal/hostapi"
-	"howdah/internal/member"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/home"
+	"howdah/internal/model/member"
 	"howdah/internal/state"
+	"howdah/internal/state/etcd"
 )
 
 const (

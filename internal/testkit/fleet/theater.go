@@ -14,10 +14,10 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"howdah/internal/engine/patroni"
-	"howdah/internal/engine/postgres/lsn"
-	"howdah/internal/member"
-	"howdah/internal/route"
+	"howdah/internal/model/lsn"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+	"howdah/internal/model/route"
 	"howdah/internal/state"
 )
 

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"howdah/internal/certs"
-	"howdah/internal/etcd"
-	"howdah/internal/home"
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/home"
 	"howdah/internal/state"
+	"howdah/internal/state/etcd"
 	"howdah/internal/testkit"
 )
 

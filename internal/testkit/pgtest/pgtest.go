@@ -18,8 +18,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"howdah/internal/certs"
 	"howdah/internal/engine/postgres"
+	"howdah/internal/identity/certs"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"
 	"howdah/internal/testkit/pgversion"

@@ -12,10 +12,10 @@ import (
 
 	"howdah/api/ec2"
 	"howdah/api/rds"
-	"howdah/internal/certs"
-	"howdah/internal/wire"
-	"howdah/internal/wire/shape"
-	"howdah/internal/wire/sigv4"
+	"howdah/internal/aws/wire"
+	"howdah/internal/aws/wire/shape"
+	"howdah/internal/aws/wire/sigv4"
+	"howdah/internal/identity/certs"
 )
 
 // Password of every master user in a rig.

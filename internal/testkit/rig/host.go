@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"howdah/internal/proc"
+	"howdah/internal/host/proc"
 )
 
 // MembersOn are the members whose directories a host has, also those of databases that

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"syscall"
 
-	"howdah/internal/agent"
-	"howdah/internal/engine/patroni"
+	"howdah/internal/control/plan"
 	"howdah/internal/engine/postgres"
-	"howdah/internal/fence"
-	"howdah/internal/member"
-	"howdah/internal/plan"
-	"howdah/internal/postmortem"
-	"howdah/internal/proc"
+	"howdah/internal/failover/fence"
+	"howdah/internal/failover/postmortem"
+	"howdah/internal/host/agent"
+	"howdah/internal/host/proc"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
 	"howdah/internal/state"
 )
 

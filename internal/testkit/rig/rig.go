@@ -20,13 +20,13 @@ import (
 	"syscall"
 	"time"
 
-	"howdah/internal/agent"
-	"howdah/internal/certs"
-	"howdah/internal/endpoint"
-	"howdah/internal/endpoint/driver"
-	"howdah/internal/etcd"
-	"howdah/internal/home"
+	"howdah/internal/edge/endpoint"
+	"howdah/internal/edge/endpoint/driver"
+	"howdah/internal/host/agent"
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/home"
 	"howdah/internal/state"
+	"howdah/internal/state/etcd"
 	"howdah/internal/testkit/patience"
 	"howdah/internal/testkit/pgversion" // what a rig starts inherits its choice
 )

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // Rigs run beside each other, as do their homes' addresses of the loopback network.

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/api/rds"
-	"howdah/internal/wire"
-	"howdah/internal/wire/sigv4"
+	"howdah/internal/aws/wire"
+	"howdah/internal/aws/wire/sigv4"
 )
 
 // CreateManaged is Create for an instance whose password nobody chose, and answers the ARN

@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"howdah/internal/lab/ack"
+	"howdah/internal/testkit/ack"
 	"howdah/internal/testkit/rig"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"howdah/internal/fence"
-	"howdah/internal/lab/ack"
-	"howdah/internal/postmortem"
+	"howdah/internal/failover/fence"
+	"howdah/internal/failover/postmortem"
+	"howdah/internal/testkit/ack"
 	"howdah/internal/testkit/rig"
 )
 

@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"time"
 
-	"howdah/internal/home"
-	"howdah/internal/lab/ack"
-	"howdah/internal/postmortem"
+	"howdah/internal/failover/postmortem"
+	"howdah/internal/identity/home"
+	"howdah/internal/testkit/ack"
 	"howdah/internal/testkit/rig"
 )
 

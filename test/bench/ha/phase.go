@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"howdah/internal/postmortem"
+	"howdah/internal/failover/postmortem"
 )
 
 // phase names the part of an outage that took most of it: by the post-mortem, and at both

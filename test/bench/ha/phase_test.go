@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"howdah/internal/postmortem"
+	"howdah/internal/failover/postmortem"
 )
 
 func TestPhase(t *testing.T) {

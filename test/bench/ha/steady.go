@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"howdah/api/rds"
-	"howdah/internal/lab/ack"
+	"howdah/internal/testkit/ack"
 	"howdah/internal/testkit/rig"
 )
 

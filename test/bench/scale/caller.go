@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"howdah/api/rds"
-	"howdah/internal/home"
-	"howdah/internal/wire"
-	"howdah/internal/wire/sigv4"
+	"howdah/internal/aws/wire"
+	"howdah/internal/aws/wire/sigv4"
+	"howdah/internal/identity/home"
 )
 
 // caller calls the API as an SDK does, but does not decode what it answers: that is

@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"howdah/internal/home"
-	"howdah/internal/judge"
-	"howdah/internal/plan"
-	"howdah/internal/serve"
+	"howdah/internal/control/judge"
+	"howdah/internal/control/plan"
+	"howdah/internal/control/serve"
+	"howdah/internal/identity/home"
 )
 
 // control is the control plane that is measured, in its own process. It prints where

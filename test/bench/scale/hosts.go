@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"time"
 
-	"howdah/internal/home"
-	"howdah/internal/member"
+	"howdah/internal/identity/home"
+	"howdah/internal/model/member"
 	"howdah/internal/testkit/fleet"
 )
 

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"howdah/api/rds"
-	"howdah/internal/home"
+	"howdah/internal/identity/home"
 )
 
 // bench is one run of the program.

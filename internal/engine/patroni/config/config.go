@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"howdah/internal/engine/patroni"
+	"howdah/internal/model/patroni"
 )
 
 // Member is all that a member's configuration is made of.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"howdah/internal/engine/patroni"
+	"howdah/internal/model/patroni"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

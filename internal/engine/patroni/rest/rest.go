@@ -11,7 +11,7 @@ import (
 	"io"
 	"net/http"
 
-	"howdah/internal/engine/patroni"
+	"howdah/internal/model/patroni"
 )
 
 // ErrRefused says that Patroni answered, and would not do what it was asked.

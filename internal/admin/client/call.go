@@ -1,0 +1,108 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"howdah/api/rds"
+	"howdah/internal/admin"
+	"howdah/internal/aws/wire"
+)
+
+// Error is an answer of the API that says no.
+type Error struct {
+	Code    string
+	Message string
+	Hint    string // what can be done about it, or ""
+	Status  int    // of HTTP
+}
+
+func (e *Error) Error() string {
+	text := e.Code + ": " + e.Message
+	if e.Hint != "" {
+		text += " (" + e.Hint + ")"
+	}
+	return text
+}
+
+// IsCode reports whether err is the API's error of this code.
+func IsCode(err error, code string) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == code
+}
+
+// RDS calls an action with the input and output structures of package rds; out is
+// nil for an action that answers nothing.
+func (c *Client) RDS(ctx context.Context, action string, in, out any) error {
+	a, err := c.send(ctx, request{
+		name: action, path: "/", service: "rds", again: readsOnly(action),
+		media: "application/x-www-form-urlencoded; charset=utf-8",
+		body:  []byte(wire.EncodeForm(action, rds.Service.Version, in).Encode()),
+	})
+	if err != nil {
+		return err
+	}
+	err = wire.DecodeResult(a.body, action, out)
+	if e, ok := errors.AsType[*wire.Error](err); ok {
+		return &Error{Code: e.Code, Message: e.Message, Hint: e.Hint, Status: a.status}
+	}
+	if err != nil {
+		return c.stranger(action, a, err)
+	}
+	return nil
+}
+
+func readsOnly(action string) bool {
+	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Download")
+}
+
+// repeatable are the verbs that change nothing when they are done twice.
+var repeatable = map[string]bool{
+	admin.VerbStatus: true, admin.VerbDatabase: true, admin.VerbFailovers: true,
+	admin.VerbDrain: true, admin.VerbUndrain: true, admin.VerbWipe: true,
+	admin.VerbKeyList: true, admin.VerbAuthorityList: true,
+}
+
+// longVerbs take their time.
+var longVerbs = map[string]time.Duration{admin.VerbWipe: 70 * time.Second, admin.VerbAuthorityCreate: 130 * time.Second, admin.VerbEtcd: 310 * time.Second}
+
+// Admin calls a verb with the structures of package admin.
+func (c *Client) Admin(ctx context.Context, verb string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	a, err := c.send(ctx, request{
+		name: verb, path: admin.Path + verb, service: admin.Service, media: "application/json",
+		again: repeatable[verb], body: body, timeout: longVerbs[verb],
+	})
+	if err != nil {
+		return err
+	}
+	if a.status == http.StatusOK {
+		if err := json.Unmarshal(a.body, out); err != nil {
+			return c.stranger(verb, a, err)
+		}
+		return nil
+	}
+	var e admin.Error
+	if err := json.Unmarshal(a.body, &e); err != nil || e.Code == "" {
+		return c.stranger(verb, a, err)
+	}
+	return &Error{Code: e.Code, Message: e.Message, Hint: e.Hint, Status: a.status}
+}
+
+// ErrStranger says that whoever answers at the endpoint does not speak this API.
+var ErrStranger = errors.New("this is not a Howdah of this version")
+
+func (c *Client) stranger(name string, a answer, err error) error {
+	if err == nil {
+		return fmt.Errorf("%s: %s (%s) answered %d: %w", name, c.Endpoint, c.Source, a.status, ErrStranger)
+	}
+	return fmt.Errorf("%s: %s (%s) answered %d: %w: %w", name, c.Endpoint, c.Source, a.status, ErrStranger, err)
+}

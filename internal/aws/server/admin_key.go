@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"howdah/internal/admin"
+	"howdah/internal/identity/access"
+	"howdah/internal/identity/iam"
+	"howdah/internal/state"
+)
+
+// adminKeyCreate makes an access key and tells its secret, once.
+func (s *Server) adminKeyCreate(ctx context.Context, c call, in admin.KeyCreateRequest) (admin.KeyCreateAnswer, error) {
+	if in.Policy != nil && strings.TrimSpace(*in.Policy) == "" {
+		return admin.KeyCreateAnswer{}, admin.NewError(admin.CodeInvalidRequest, "The access key cannot be made: its policy is empty, which would allow nothing.",
+			"give a policy that allows something, or none")
+	}
+	sealer, err := s.keys.sealer()
+	if err != nil {
+		return admin.KeyCreateAnswer{}, err
+	}
+	key := access.Key{
+		Account: in.Account, Name: in.Name, Created: c.now, CreatedBy: c.who.key, ReadOnly: in.ReadOnly, Policy: or(in.Policy, ""),
+	}
+	if key.Account == "" {
+		key.Account = s.Home.Account
+	}
+	key, secret := sealer.Issue(key)
+	if err := key.Check(); errors.Is(err, access.ErrInvalid) || errors.Is(err, iam.ErrInvalid) {
+		return admin.KeyCreateAnswer{}, admin.NewError(admin.CodeInvalidRequest, "The access key cannot be made: "+err.Error()+".", "")
+	} else if err != nil {
+		return admin.KeyCreateAnswer{}, err
+	}
+	if err := s.commit(ctx, state.Swap(state.Key(key.ID), 0, key)); err != nil {
+		return admin.KeyCreateAnswer{}, err
+	}
+	s.Log.Info("access key made", "key", key.ID, "account", key.Account, "by", c.who.key)
+	return admin.KeyCreateAnswer{Key: keyOut(key), Secret: secret}, nil
+}
+
+func keyOut(k access.Key) admin.Key {
+	return admin.Key{
+		AccessKey: k.ID, Account: k.Account, Name: k.Name, ReadOnly: k.ReadOnly, Policy: k.Policy, Created: some(k.Created), CreatedBy: k.CreatedBy,
+	}
+}
+
+// adminKeyList answers all access keys without their secrets.
+func (s *Server) adminKeyList(ctx context.Context, _ call, _ admin.Nothing) (admin.KeyListAnswer, error) {
+	if err := s.fresh(ctx); err != nil {
+		return admin.KeyListAnswer{}, err
+	}
+	own, err := s.Home.Credentials()
+	if err != nil {
+		return admin.KeyListAnswer{}, err
+	}
+	out := admin.KeyListAnswer{Keys: []admin.Key{}}
+	for _, c := range own {
+		out.Keys = append(out.Keys, admin.Key{AccessKey: c.AccessKey, Account: c.Account, Name: ofHome(c).name, OfHome: true})
+	}
+	for _, r := range state.LoadAll[access.Key](s.Cache, state.KeyRoot) {
+		out.Keys = append(out.Keys, keyOut(r.Value))
+	}
+	return out, nil
+}
+
+// adminKeyDelete takes an access key away: from the answer on it opens nothing
+// here, and within moments nowhere.
+func (s *Server) adminKeyDelete(ctx context.Context, c call, in admin.KeyRequest) (admin.Nothing, error) {
+	own, err := s.Home.Credentials()
+	if err != nil {
+		return admin.Nothing{}, err
+	}
+	for _, known := range own {
+		if known.AccessKey == in.AccessKey {
+			return admin.Nothing{}, admin.NewError(admin.CodeKeyOfHome, "The access key "+in.AccessKey+" is the home's own.",
+				"it is in credentials.json of the home: delete it there, on each control plane")
+		}
+	}
+	return admin.Nothing{}, s.retry(ctx, func() error {
+		r, err := state.Load[access.Key](s.Cache, state.Key(in.AccessKey))
+		if errors.Is(err, state.ErrNotFound) {
+			return admin.NewError(admin.CodeKeyNotFound, "There is no access key "+in.AccessKey+".", "see howdah key list")
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.commit(ctx, state.Remove(r.Key, r.Revision)); err != nil {
+			return err
+		}
+		s.Log.Info("access key deleted", "key", in.AccessKey, "by", c.who.key)
+		return nil
+	})
+}

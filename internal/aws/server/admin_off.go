@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"howdah/internal/admin"
+	"howdah/internal/control/plan"
+	"howdah/internal/failover/fence"
+	"howdah/internal/model/member"
+	"howdah/internal/state"
+)
+
+// adminHostOff takes an operator's word that a host is off for a proof that nothing runs
+// there. It is refused of a host that is alive.
+func (s *Server) adminHostOff(ctx context.Context, c call, in admin.HostOffRequest) (admin.HostOffAnswer, error) {
+	out := admin.HostOffAnswer{Databases: []string{}}
+	return out, s.retry(ctx, func() error {
+		if err := s.knownHost(in.Host); err != nil {
+			return err
+		}
+		live, err := state.Load[member.Liveness](s.Cache, state.Live(in.Host))
+		switch {
+		case err != nil && !errors.Is(err, state.ErrNotFound):
+			return err
+		case err != nil || live.Value.Alive:
+			return admin.NewError(admin.CodeHostAlive, "The host "+in.Host+" is alive.", "howdah status shows which hosts are silent")
+		}
+		out.Databases = s.ledFrom(in.Host)
+		if in.DryRun {
+			return nil
+		}
+		word := fence.Sworn{Host: in.Host, By: c.who.arn, At: time.Now().UTC()}
+		return s.commit(ctx, state.Unchanged(state.Live(in.Host), live.Revision), state.Put(state.Sworn(in.Host), word))
+	})
+}
+
+// ledFrom names the databases whose primary is on a host, or was until it was lost.
+func (s *Server) ledFrom(host string) []string {
+	names := []string{}
+	for _, d := range s.subjects() {
+		led := slices.ContainsFunc(d.Layout.Members, func(m plan.Placed) bool { return m.Host == host && m.Name == d.Leader })
+		for _, open := range state.LoadAll[fence.Case](s.Cache, state.FencePrefix(d.Want.ID)) {
+			led = led || open.Value.Host == host
+		}
+		if led {
+			names = append(names, d.common.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"howdah/api"
+	"howdah/internal/admin"
+	"howdah/internal/aws/wire"
+	"howdah/internal/state/etcd"
+)
+
+// upkeepTimeout covers the copy of large databases, one member after the other.
+const upkeepTimeout = 5 * time.Minute
+
+// Upkeep makes room in etcd: an etcd.Keeper.
+type Upkeep interface {
+	// Scarce: only what failovers need is left of the quota.
+	Scarce() bool
+	Plan(ctx context.Context) ([]etcd.Deed, error)
+	Mend(ctx context.Context) ([]etcd.Deed, error)
+	Compact(ctx context.Context) (etcd.Deed, error)
+	Defrag(ctx context.Context, member string) (etcd.Deed, error)
+	Disarm(ctx context.Context) (etcd.Deed, error)
+}
+
+// adminEtcd does what a person wants done to etcd. It writes nothing to the state, so
+// that it works when nobody can.
+func (s *Server) adminEtcd(ctx context.Context, c call, in admin.EtcdRequest) (admin.EtcdAnswer, error) {
+	if s.Etcd == nil {
+		return admin.EtcdAnswer{}, admin.NewError(admin.CodeUnavailable, "This control plane has no etcd of its own.", "ask another one")
+	}
+	s.Log.Info("upkeep of etcd asked for", "do", in.Do, "member", in.Member, "dry_run", in.DryRun, "by", c.who.key)
+	deeds, err := s.upkeep(ctx, in)
+	if errors.Is(err, etcd.ErrNoMember) {
+		return admin.EtcdAnswer{}, admin.NewError(admin.CodeInvalidRequest, "etcd has no member "+in.Member+".", "howdah etcd status lists them")
+	}
+	if err != nil {
+		if known, ok := errors.AsType[*admin.Error](err); ok {
+			return admin.EtcdAnswer{}, known
+		}
+		return admin.EtcdAnswer{}, admin.NewError(admin.CodeUnavailable, "etcd does not do it: "+err.Error()+".", "see `howdah etcd status`, and try again")
+	}
+	out := admin.EtcdAnswer{Deeds: []string{}, Members: s.etcdOut(ctx)}
+	for _, d := range deeds {
+		out.Deeds = append(out.Deeds, d.String())
+	}
+	return out, nil
+}
+
+func (s *Server) upkeep(ctx context.Context, in admin.EtcdRequest) ([]etcd.Deed, error) {
+	if in.DryRun && in.Do != admin.EtcdMend {
+		return nil, admin.NewError(admin.CodeInvalidRequest, "Only mend has a dry run.", "")
+	}
+	one := func(d etcd.Deed, err error) ([]etcd.Deed, error) { return []etcd.Deed{d}, err }
+	switch in.Do {
+	case admin.EtcdMend:
+		if in.DryRun {
+			return s.Etcd.Plan(ctx)
+		}
+		return s.Etcd.Mend(ctx)
+	case admin.EtcdCompact:
+		return one(s.Etcd.Compact(ctx))
+	case admin.EtcdDefrag:
+		return one(s.Etcd.Defrag(ctx, in.Member))
+	case admin.EtcdDisarm:
+		return one(s.Etcd.Disarm(ctx))
+	}
+	return nil, admin.NewError(admin.CodeInvalidRequest, "There is nothing to do that is called "+in.Do+".", "choose one of mend, compact, defrag and disarm")
+}
+
+// adds are how the names of actions begin that put more into the state. Those that
+// replace or delete what is there go on.
+var adds = []string{"Add", "Authorize", "Copy", "Create", "Publish", "Restore", "Subscribe"}
+
+// checkRoom refuses to add to a state that has only room left for what failovers need.
+func (s *Server) checkRoom(c call) error {
+	if s.Etcd == nil || !s.Etcd.Scarce() {
+		return nil
+	}
+	_, name, _ := strings.Cut(c.action, ":")
+	for _, word := range adds {
+		if strings.HasPrefix(name, word) {
+			return errFull()
+		}
+	}
+	return nil
+}
+
+func errFull() *wire.Error {
+	return wire.NewError(api.ErrServiceUnavailable,
+		"The state store is nearly full, and what is left is kept for failovers: see `howdah etcd status`, run `howdah etcd mend`, and try again.")
+}

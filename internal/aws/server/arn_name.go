@@ -1,0 +1,44 @@
+package server
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"howdah/api"
+	"howdah/internal/aws/wire"
+)
+
+// nameParameters name an instance or a cluster by its name alone, but for those actions
+// that take its ARN too.
+var nameParameters = []string{"DBInstanceIdentifier", "DBClusterIdentifier", "TargetDBInstanceIdentifier"}
+
+// takeARNs are the actions of which nameParameters may be ARNs.
+var takeARNs = []string{"rds:DescribeDBInstances", "rds:DescribeDBClusters"}
+
+// newNames are the parameters of actions that give a name, by action: what such a name
+// must be like is checked where the resource is made.
+var newNames = map[string]string{
+	"rds:CreateDBInstance": "DBInstanceIdentifier", "rds:CreateDBInstanceReadReplica": "DBInstanceIdentifier",
+	"rds:CreateDBCluster": "DBClusterIdentifier",
+}
+
+// checkNames refuses an ARN where a name belongs, in RDS's own words.
+func (c call) checkNames(in any) error {
+	if slices.Contains(takeARNs, c.action) {
+		return nil
+	}
+	var err error
+	each(in, func(name string, value reflect.Value) {
+		text, ok := value.Interface().(*string)
+		if ok && slices.Contains(nameParameters, name) && newNames[c.action] != name && isARN(*text) {
+			err = wire.NewError(api.ErrInvalidParameterValue, "Invalid database identifier: %s", *text)
+		}
+	})
+	return err
+}
+
+func isARN(text string) bool {
+	text = strings.TrimSpace(text)
+	return len(text) >= 4 && strings.EqualFold(text[:4], "arn:")
+}

@@ -1,0 +1,278 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/model/spec"
+)
+
+// offer is a version of PostgreSQL that an engine can be made with.
+type offer struct {
+	engine  string
+	version string
+	major   int
+	newest  bool // the default of its engine
+}
+
+// key sorts as a person would: 9 before 15, 15.9 before 15.18.
+func (o offer) key() string {
+	return fmt.Sprintf("%s/%04d/%04d", o.engine, o.major, minorOf(o.version))
+}
+
+func (o offer) family() string { return o.engine + strconv.Itoa(o.major) }
+
+// is: a text such as "15" or "15.18", or none, asks for it.
+func (o offer) is(asked *string) bool {
+	return asked == nil || *asked == o.version || *asked == strconv.Itoa(o.major)
+}
+
+// offers are all versions of both engines, or of the one that is asked for: what
+// is really installed on the home's hosts.
+func (s *Server) offers(engine *string) ([]offer, error) {
+	engines := []string{spec.Aurora, spec.Postgres}
+	if engine != nil && !slices.Contains(engines, *engine) {
+		return nil, wire.NewError(api.ErrInvalidParameterValue, "Unrecognized engine name: %s. Here are %s.", *engine, strings.Join(engines, " and "))
+	}
+	installed := s.installed()
+	var all []offer
+	for _, name := range engines {
+		if engine != nil && *engine != name {
+			continue
+		}
+		majors := slices.Sorted(maps.Keys(installed))
+		for i, m := range majors {
+			all = append(all, offer{name, installed[m], m, i == len(majors)-1})
+		}
+	}
+	return all, nil
+}
+
+// describeDBEngineVersions lists the versions that a database can be made with.
+func (s *Server) describeDBEngineVersions(ctx context.Context, _ call, in *rds.DescribeDBEngineVersionsMessage) (*rds.DBEngineVersionMessage, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	filters, err := readFilters(in.Filters, "db-parameter-group-family", "engine", "engine-mode", "engine-version", "status")
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.offers(in.Engine)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(o offer) bool {
+		return !o.is(in.EngineVersion) || or(in.DefaultOnly, false) && !o.newest ||
+			in.DBParameterGroupFamily != nil && *in.DBParameterGroupFamily != o.family() ||
+			!filters.match(map[string][]string{
+				"db-parameter-group-family": {o.family()}, "engine": {o.engine}, "engine-mode": {"provisioned"},
+				"engine-version": {o.version}, "status": {"available"},
+			})
+	})
+	chosen, marker, err := page(all, offer.key, in.MaxRecords, in.Marker)
+	if err != nil {
+		return nil, err
+	}
+	out := &rds.DBEngineVersionMessage{Marker: marker, DBEngineVersions: []rds.DBEngineVersion{}}
+	authorities := s.authorityNames()
+	for _, o := range chosen {
+		v := versionOut(o, authorities)
+		if or(in.ListSupportedCharacterSets, false) {
+			v.SupportedCharacterSets = []rds.CharacterSet{*v.DefaultCharacterSet}
+		}
+		out.DBEngineVersions = append(out.DBEngineVersions, v)
+	}
+	return out, nil
+}
+
+func versionOut(o offer, authorities []string) rds.DBEngineVersion {
+	title := "PostgreSQL"
+	if o.engine == spec.Aurora {
+		title = "Aurora PostgreSQL"
+	}
+	return rds.DBEngineVersion{
+		Engine: some(o.engine), EngineVersion: some(o.version), MajorEngineVersion: some(strconv.Itoa(o.major)),
+		DBParameterGroupFamily: some(o.family()), DBEngineDescription: some(title), DBEngineVersionDescription: some(title + " " + o.version),
+		DefaultCharacterSet: &rds.CharacterSet{CharacterSetName: some("UTF8"), CharacterSetDescription: some("Unicode 8-bit")},
+		ValidUpgradeTarget:  []rds.UpgradeTarget{}, ExportableLogTypes: []string{"postgresql", "upgrade"},
+		SupportsLogExportsToCloudwatchLogs: some(false), SupportsReadReplica: some(true), SupportedEngineModes: []string{"provisioned"},
+		SupportedFeatureNames: []string{}, Status: some("available"), SupportsParallelQuery: some(false), SupportsGlobalDatabases: some(false),
+		SupportsBabelfish: some(false), SupportsLimitlessDatabase: some(false), SupportsLocalWriteForwarding: some(false),
+		SupportsIntegrations: some(false), SupportsCertificateRotationWithoutRestart: some(true),
+		SupportedCACertificateIdentifiers: authorities, TagList: []rds.Tag{},
+	}
+}
+
+// lifecycles are when the PostgreSQL project first released each major version and
+// stops to mend it (postgresql.org, "Versioning Policy").
+var lifecycles = map[int][2]time.Time{
+	13: {day(2020, 9, 24), day(2025, 11, 13)}, 14: {day(2021, 9, 30), day(2026, 11, 12)}, 15: {day(2022, 10, 13), day(2027, 11, 11)},
+	16: {day(2023, 9, 14), day(2028, 11, 9)}, 17: {day(2024, 9, 26), day(2029, 11, 8)}, 18: {day(2025, 9, 25), day(2030, 11, 14)},
+}
+
+func day(year int, month time.Month, d int) time.Time {
+	return time.Date(year, month, d, 0, 0, 0, 0, time.UTC)
+}
+
+// describeDBMajorEngineVersions lists major versions with the time in which the
+// PostgreSQL project mends them: nobody supports them longer here.
+func (s *Server) describeDBMajorEngineVersions(ctx context.Context, _ call, in *rds.DescribeDBMajorEngineVersionsRequest) (*rds.DescribeDBMajorEngineVersionsResponse, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	all, err := s.offers(in.Engine)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(o offer) bool {
+		return in.MajorEngineVersion != nil && *in.MajorEngineVersion != strconv.Itoa(o.major)
+	})
+	chosen, marker, err := page(all, offer.key, in.MaxRecords, in.Marker)
+	if err != nil {
+		return nil, err
+	}
+	out := &rds.DescribeDBMajorEngineVersionsResponse{Marker: marker, DBMajorEngineVersions: []rds.DBMajorEngineVersion{}}
+	for _, o := range chosen {
+		v := rds.DBMajorEngineVersion{
+			Engine: some(o.engine), MajorEngineVersion: some(strconv.Itoa(o.major)), SupportedEngineLifecycles: []rds.SupportedEngineLifecycle{},
+		}
+		if life, known := lifecycles[o.major]; known {
+			v.SupportedEngineLifecycles = append(v.SupportedEngineLifecycles, rds.SupportedEngineLifecycle{
+				LifecycleSupportName:      some("open-source-rds-standard-support"),
+				LifecycleSupportStartDate: some(life[0]), LifecycleSupportEndDate: some(life[1]),
+			})
+		}
+		out.DBMajorEngineVersions = append(out.DBMajorEngineVersions, v)
+	}
+	return out, nil
+}
+
+// option is a class with a version and a kind of storage.
+type option struct {
+	offer
+	class   string
+	storage string
+}
+
+func (o option) key() string { return o.offer.key() + "/" + o.class + "/" + o.storage }
+
+// storageOf are the kinds of storage of an engine's instances.
+var storageOf = map[string][]string{spec.Aurora: {auroraStorage.Type, auroraIO}, spec.Postgres: {"gp2", "gp3", "io1", "io2", "standard"}}
+
+// describeOrderableDBInstanceOptions lists what an instance can be made of: the
+// versions that are installed, and the classes that some host has room for.
+func (s *Server) describeOrderableDBInstanceOptions(ctx context.Context, c call, in *rds.DescribeOrderableDBInstanceOptionsMessage) (*rds.OrderableDBInstanceOptionsMessage, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := readFilters(in.Filters); err != nil {
+		return nil, err
+	}
+	offers, err := s.offers(in.Engine)
+	if err != nil {
+		return nil, err
+	}
+	if or(in.LicenseModel, license) != license || !or(in.Vpc, true) || or(in.AvailabilityZoneGroup, c.Region) != c.Region {
+		offers = nil // nothing is like that
+	}
+	all := s.options(offers, in.EngineVersion, in.DBInstanceClass)
+	chosen, marker, err := pageUpTo(all, option.key, in.MaxRecords, in.Marker, 1000)
+	if err != nil {
+		return nil, err
+	}
+	out := &rds.OrderableDBInstanceOptionsMessage{Marker: marker, OrderableDBInstanceOptions: []rds.OrderableDBInstanceOption{}}
+	zones := []rds.AvailabilityZone{}
+	for _, z := range s.zones() {
+		zones = append(zones, rds.AvailabilityZone{Name: some(c.ZoneName(z))})
+	}
+	for _, o := range chosen {
+		out.OrderableDBInstanceOptions = append(out.OrderableDBInstanceOptions, optionOut(o, c.Region, zones, s.canEncrypt() == nil))
+	}
+	return out, nil
+}
+
+func (s *Server) options(offers []offer, version, class *string) []option {
+	var all []option
+	for _, o := range offers {
+		if !o.is(version) {
+			continue
+		}
+		for _, known := range spec.Classes() {
+			if class != nil && *class != known.Name || !s.hasRoom(known) {
+				continue
+			}
+			for _, storage := range storageOf[o.engine] {
+				all = append(all, option{o, known.Name, storage})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b option) int { return cmp.Compare(a.key(), b.key()) })
+	return all
+}
+
+// hasRoom: some host is large enough for a class, or classes need not fit.
+func (s *Server) hasRoom(class spec.Class) bool {
+	if s.Policy.Overcommit {
+		return true
+	}
+	for _, h := range s.hosts() {
+		if class.CPUs <= h.CPUs && class.Memory <= h.Memory {
+			return true
+		}
+	}
+	return false
+}
+
+func optionOut(o option, region string, zones []rds.AvailabilityZone, encrypts bool) rds.OrderableDBInstanceOption {
+	aurora := o.engine == spec.Aurora
+	out := rds.OrderableDBInstanceOption{
+		Engine: some(o.engine), EngineVersion: some(o.version), DBInstanceClass: some(o.class), LicenseModel: some(license),
+		AvailabilityZoneGroup: some(region), AvailabilityZones: zones, MultiAZCapable: some(!aurora && len(zones) > 1), ReadReplicaCapable: some(true),
+		Vpc: some(true), SupportsStorageEncryption: some(encrypts), StorageType: some(o.storage), SupportsIops: some(false),
+		SupportsStorageThroughput: some(false), SupportsEnhancedMonitoring: some(false), SupportsIAMDatabaseAuthentication: some(true),
+		SupportsPerformanceInsights: some(false), AvailableProcessorFeatures: []rds.AvailableProcessorFeature{},
+		SupportedEngineModes: []string{"provisioned"}, SupportsStorageAutoscaling: some(false), SupportsKerberosAuthentication: some(false),
+		OutpostCapable: some(false), SupportedActivityStreamModes: []string{}, SupportsGlobalDatabases: some(false),
+		SupportedNetworkTypes: []string{"IPV4"}, SupportsClusters: some(true), SupportsDedicatedLogVolume: some(false),
+		SupportsAdditionalStorageVolumes: some(false), SupportsHttpEndpoint: some(false),
+	}
+	if aurora {
+		return out
+	}
+	limits := storageLimits(o.storage)
+	out.MinStorageSize, out.MaxStorageSize = number(limits.low), number(limits.high)
+	if limits.iops {
+		out.SupportsIops, out.MinIopsPerDbInstance, out.MaxIopsPerDbInstance = some(true), number(limits.minIOPS), number(limits.maxIOPS)
+	}
+	out.SupportsStorageThroughput = some(limits.throughput)
+	return out
+}
+
+// limits are those that spec.CheckStorage holds a request to.
+type limits struct {
+	low, high        int // GiB
+	iops             bool
+	minIOPS, maxIOPS int
+	throughput       bool
+}
+
+func storageLimits(kind string) limits {
+	l := limits{}
+	l.low, l.high = spec.StorageSizes(kind)
+	switch kind {
+	case "io1", "io2":
+		l.iops, l.minIOPS, l.maxIOPS = true, 100, 256000
+	case "gp3":
+		l.iops, l.minIOPS, l.maxIOPS, l.throughput = true, 1, 256000, true
+	}
+	return l
+}

@@ -1,0 +1,260 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/event"
+	"howdah/internal/model/param"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// createDBCluster makes an Aurora cluster, to which users add instances, or a
+// Multi-AZ DB cluster (engine postgres) with the three instances that it has.
+func (s *Server) createDBCluster(ctx context.Context, c call, in *rds.CreateDBClusterMessage) (*rds.CreateDBClusterResult, error) {
+	if err := clusterNotAvailable(in); err != nil {
+		return nil, err
+	}
+	var made spec.Cluster
+	err := s.retry(ctx, func() error {
+		l := s.look(c.Account)
+		cluster, err := l.clusterOf(c, in)
+		if err != nil {
+			return err
+		}
+		if err := l.clusterNameFree(cluster.Scope, cluster.Name); err != nil {
+			return err
+		}
+		ops, err := l.encrypt(c, &cluster.Common, in.StorageEncrypted, in.KmsKeyId)
+		if err != nil {
+			return err
+		}
+		addresses, err := l.clusterAddresses(&cluster)
+		if err != nil {
+			return err
+		}
+		kept, err := l.firstSecret(&cluster.Common, true, c.now)
+		if err != nil {
+			return err
+		}
+		ops = append(append(append(ops, addresses...), kept...), l.holdGroups(cluster.Scope, cluster.SubnetGroup, cluster.OptionGroup)...)
+		ops = append(ops, l.holdSecurityGroups(cluster.Common)...)
+		more, err := l.ownInstances(c, &cluster)
+		if err != nil {
+			return err
+		}
+		events, err := warnBackups(c, event.Cluster, cluster.Common, in.BackupRetentionPeriod)
+		if err != nil {
+			return err
+		}
+		warning, err := s.warnPublic(c, event.Cluster, cluster.Common, cluster.Public)
+		if err != nil {
+			return err
+		}
+		made = cluster
+		ops = append(append(append(append(ops, l.useGroup(param.Cluster, cluster.Common)...), more...), append(events, warning...)...), state.Swap(clusterKey(cluster), 0, cluster))
+		return s.commit(ctx, ops...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := s.look(c.Account).clusterOut(made)
+	// As on RDS, the answer is always this, also of a cluster that is there at once.
+	out.Status = some(plan.Creating)
+	return &rds.CreateDBClusterResult{DBCluster: out}, nil
+}
+
+func clusterKey(c spec.Cluster) string { return state.Cluster(c.Account, c.Region, c.Name) }
+
+func clusterNotAvailable(in *rds.CreateDBClusterMessage) error {
+	return first(refuseAsked(map[string]bool{
+		"MasterUserAuthenticationType":     or(in.MasterUserAuthenticationType, "password") != "password",
+		"ReplicationSourceIdentifier":      in.ReplicationSourceIdentifier != nil,
+		"EngineMode":                       or(in.EngineMode, "provisioned") != "provisioned",
+		"ScalingConfiguration":             in.ScalingConfiguration != nil,
+		"ServerlessV2ScalingConfiguration": in.ServerlessV2ScalingConfiguration != nil,
+		"GlobalClusterIdentifier":          in.GlobalClusterIdentifier != nil,
+		"EnableGlobalWriteForwarding":      or(in.EnableGlobalWriteForwarding, false),
+		"EnableLocalWriteForwarding":       or(in.EnableLocalWriteForwarding, false),
+		"EnableHttpEndpoint":               or(in.EnableHttpEndpoint, false),
+		"EnableLimitlessDatabase":          or(in.EnableLimitlessDatabase, false),
+		"ClusterScalabilityType":           or(in.ClusterScalabilityType, "standard") != "standard",
+		"RdsCustomClusterConfiguration":    in.RdsCustomClusterConfiguration != nil,
+		"WithExpressConfiguration":         or(in.WithExpressConfiguration, false),
+		"BacktrackWindow":                  or(in.BacktrackWindow, 0) != 0,
+		"CharacterSetName":                 in.CharacterSetName != nil,
+		"Domain":                           in.Domain != nil, "DBSystemId": in.DBSystemId != nil,
+		"DomainIAMRoleName": in.DomainIAMRoleName != nil, "TagSpecifications": len(in.TagSpecifications) > 0,
+		"AssociatedRoles": len(in.AssociatedRoles) > 0,
+	}), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
+}
+
+// clusterNameFree answers the error for a name that is taken.
+func (s *Server) clusterNameFree(scope spec.Scope, name string) error {
+	if _, _, taken := s.Cache.Raw(state.Cluster(scope.Account, scope.Region, name)); taken {
+		return wire.NewError(rds.ErrDBClusterAlreadyExists, "DB Cluster already exists")
+	}
+	return nil
+}
+
+// clusterOf is the record that a request asks for, with all defaults.
+func (l *look) clusterOf(c call, in *rds.CreateDBClusterMessage) (spec.Cluster, error) {
+	engine := or(in.Engine, "")
+	if engine != spec.Aurora && engine != spec.Postgres {
+		return spec.Cluster{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid DB engine: %s", engine)
+	}
+	cluster := spec.Cluster{Common: spec.Common{
+		Scope: c.Scope, Name: lower(in.DBClusterIdentifier), ResourceID: newResourceID("cluster-"), Created: c.now, Generation: 1,
+		Engine: engine, Port: int(or(in.Port, defaultPort)), DBName: or(in.DatabaseName, ""),
+		ParameterGroup: or(in.DBClusterParameterGroupName, ""), SubnetGroup: or(in.DBSubnetGroupName, defaultSubnetGroup),
+		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(or(in.BackupRetentionPeriod, 1)),
+		BackupWindow: or(in.PreferredBackupWindow, ""), MaintenanceWindow: or(in.PreferredMaintenanceWindow, ""),
+		DeletionProtection: or(in.DeletionProtection, false), CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false),
+		IAMAuth:            or(in.EnableIAMDatabaseAuthentication, false),
+		MonitoringInterval: int(or(in.MonitoringInterval, 0)),
+		MonitoringRole:     or(in.MonitoringRoleArn, ""),
+		CACertificate:      or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+	}, AutoMinor: or(in.AutoMinorVersionUpgrade, true), Public: or(in.PubliclyAccessible, false)}
+	if err := checkClusterName("DBClusterIdentifier", cluster.Name, cluster.MultiAZ()); err != nil {
+		return cluster, err
+	}
+	if err := l.completeCommon(&cluster.Common, or(in.EngineVersion, ""), rds.ErrDBClusterParameterGroupNotFound); err != nil {
+		return cluster, err
+	}
+	cluster.Taken = l.takes(param.Cluster, cluster.Common)
+	if in.OptionGroupName != nil {
+		cluster.OptionGroup = *in.OptionGroupName
+		if err := l.checkOptionGroup(&cluster.OptionGroup, cluster.Common); err != nil {
+			return cluster, err
+		}
+	}
+	if err := l.clusterKind(&cluster, in); err != nil {
+		return cluster, err
+	}
+	return cluster, setMaster(&cluster.Common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
+}
+
+// checkClusterName leaves room for the names of the instances that a Multi-AZ DB
+// cluster makes.
+func checkClusterName(what, name string, multiAZ bool) error {
+	if multiAZ && len(name) > 52 {
+		return wire.NewError(api.ErrInvalidParameterValue, "The parameter %s is too long: a Multi-AZ DB cluster's name has at most 52 characters.", what)
+	}
+	return spec.CheckName(what, name)
+}
+
+// clusterKind sets what only one kind of cluster has, and refuses the other's.
+func (l *look) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessage) error {
+	if !cluster.MultiAZ() {
+		err := refuse(map[string]bool{
+			"DBClusterInstanceClass": in.DBClusterInstanceClass != nil, "AllocatedStorage": in.AllocatedStorage != nil, "Iops": in.Iops != nil,
+			"CACertificateIdentifier": in.CACertificateIdentifier != nil,
+		}, "The parameter %s is only valid for Multi-AZ DB clusters: the engine "+spec.Aurora+" has none.")
+		if err != nil {
+			return err
+		}
+		cluster.StorageType = or(in.StorageType, auroraStorage.Type)
+		if cluster.StorageType != auroraStorage.Type && cluster.StorageType != auroraIO {
+			return wire.NewError(api.ErrInvalidParameterValue, "Invalid storage type: %s", cluster.StorageType)
+		}
+		return l.clusterZones(cluster, in.AvailabilityZones)
+	}
+	if len(in.AvailabilityZones) > 0 {
+		return wire.NewError(api.ErrInvalidParameterCombination, "AvailabilityZones is not valid for Multi-AZ DB clusters.")
+	}
+	if in.DBClusterInstanceClass == nil || in.AllocatedStorage == nil {
+		return wire.NewError(api.ErrMissingParameter, "A Multi-AZ DB cluster needs the parameters DBClusterInstanceClass and AllocatedStorage.")
+	}
+	cluster.Class = *in.DBClusterInstanceClass
+	class, err := spec.CheckClass(cluster.Class)
+	if err != nil {
+		return err
+	}
+	if err := l.covers(cluster.Common, 3, rds.ErrDBSubnetGroupDoesNotCoverEnoughAZs); err != nil {
+		return err
+	}
+	cluster.SharedMemory = class.Memory
+	disk, err := spec.CheckStorage(spec.Storage{Type: or(in.StorageType, "io1"), GiB: int(*in.AllocatedStorage), IOPS: int(or(in.Iops, 0))})
+	cluster.SetDisk(disk)
+	return err
+}
+
+// auroraIO is Aurora's other storage type; here the two are alike.
+const auroraIO = "aurora-iopt1"
+
+// clusterZones are those asked for; none: any.
+func (l *look) clusterZones(cluster *spec.Cluster, asked []string) error {
+	if len(asked) > 3 {
+		return wire.NewError(api.ErrInvalidParameterValue, "A DB cluster has at most three Availability Zones.")
+	}
+	for _, name := range asked {
+		zone, err := l.zoneIn(cluster.Scope, &name)
+		if err != nil {
+			return err
+		}
+		cluster.Zones = append(cluster.Zones, zone)
+	}
+	return nil
+}
+
+// clusterAddresses takes the addresses of the writer's and the readers' endpoint.
+func (l *look) clusterAddresses(cluster *spec.Cluster) ([]state.Op, error) {
+	writer, takeWriter, err := l.claim(cluster.ResourceID, cluster.Public)
+	if err != nil {
+		return nil, err
+	}
+	reader, takeReader, err := l.claim(cluster.ResourceID, cluster.Public, writer)
+	if err != nil {
+		return nil, err
+	}
+	cluster.Address, cluster.ReaderAddress = writer, reader
+	return []state.Op{takeWriter, takeReader}, nil
+}
+
+// ownInstances makes the three instances of a Multi-AZ DB cluster, each in a zone
+// of its own. An Aurora cluster is told of at once: it exists without any.
+func (l *look) ownInstances(c call, cluster *spec.Cluster) ([]state.Op, error) {
+	if !cluster.MultiAZ() {
+		return tell(c, event.Cluster, cluster.Common, told{"0170", nil})
+	}
+	var own []spec.Instance
+	var ops []state.Op
+	taken := []string{cluster.Address, cluster.ReaderAddress}
+	for n := 1; len(own) < 3; n++ {
+		i := ownInstance(*cluster, n)
+		if l.nameFree(i.Scope, i.Name) != nil {
+			continue // of a cluster that had this name before
+		}
+		address, claim, err := l.claim(i.ResourceID, i.Public, taken...)
+		if err != nil {
+			return nil, err
+		}
+		i.Address = address
+		taken = append(taken, address)
+		own = append(own, i)
+		ops = append(ops, claim, state.Swap(keyOf(i), 0, i))
+	}
+	return ops, l.canPlace(cluster.Common, plan.ForCluster(*cluster, own, plan.Links{}))
+}
+
+func ownInstance(cluster spec.Cluster, n int) spec.Instance {
+	i := spec.Instance{
+		Common: spec.Common{
+			Scope: cluster.Scope, Name: fmt.Sprintf("%s-instance-%d", cluster.Name, n), ResourceID: newResourceID("db-"),
+			Created: cluster.Created, Generation: 1, Engine: cluster.Engine, Version: cluster.Version, Major: cluster.Major,
+			Port: cluster.Port, ParameterGroup: defaultParameterGroup(cluster.Common), SubnetGroup: cluster.SubnetGroup,
+			BackupRetention: cluster.BackupRetention, BackupWindow: cluster.BackupWindow, MaintenanceWindow: cluster.MaintenanceWindow,
+			MonitoringInterval: cluster.MonitoringInterval, MonitoringRole: cluster.MonitoringRole,
+			CACertificate: cluster.CACertificate, NetworkType: cluster.NetworkType,
+		},
+		Class: cluster.Class, License: license, AutoMinor: cluster.AutoMinor, Public: cluster.Public, Tier: 1,
+		Cluster: cluster.ResourceID, Auto: true, ClusterTaken: cluster.Taken, OptionGroup: defaultOptionGroup(cluster.Common),
+	}
+	i.SetDisk(cluster.Disk())
+	return i
+}

@@ -1,0 +1,195 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"howdah/api/rds"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/member"
+	"howdah/internal/model/param"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// describeDBClusters lists clusters with the truth about their processes.
+func (s *Server) describeDBClusters(ctx context.Context, c call, in *rds.DescribeDBClustersMessage) (*rds.DBClusterMessage, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	filters, err := readFilters(in.Filters, "clone-group-id", "db-cluster-id", "db-cluster-resource-id", "domain", "engine")
+	if err != nil {
+		return nil, err
+	}
+	l := s.look(c.Account)
+	found := l.clusters
+	if in.DBClusterIdentifier != nil {
+		record, err := l.findCluster(c.Scope, *in.DBClusterIdentifier)
+		if err != nil {
+			return nil, err
+		}
+		found = []state.Record[spec.Cluster]{record}
+	}
+	var matching []spec.Cluster
+	for _, r := range found {
+		if r.Value.Scope == c.Scope && filters.match(clusterAttributes(r.Value)) {
+			matching = append(matching, r.Value)
+		}
+	}
+	chosen, marker, err := page(matching, func(c spec.Cluster) string { return c.Name }, in.MaxRecords, in.Marker)
+	if err != nil {
+		return nil, err
+	}
+	out := &rds.DBClusterMessage{Marker: marker, DBClusters: []rds.DBCluster{}}
+	for _, cluster := range chosen {
+		out.DBClusters = append(out.DBClusters, *l.clusterOut(cluster))
+	}
+	return out, nil
+}
+
+// clusterAttributes are what filters compare, by filter name.
+func clusterAttributes(c spec.Cluster) map[string][]string {
+	return map[string][]string{
+		"db-cluster-id":          {c.Name, c.ARN("cluster", c.Name)},
+		"db-cluster-resource-id": {c.ResourceID},
+		"engine":                 {c.Engine},
+	}
+}
+
+// clusterOut is a cluster as the API shows it.
+func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
+	facts := l.factsOfCluster(c)
+	out := &rds.DBCluster{
+		AllocatedStorage: number(max(c.Storage, 1)), AvailabilityZones: l.zonesOut(c), BackupRetentionPeriod: number(c.BackupRetention),
+		DatabaseName: text(c.DBName), DBClusterIdentifier: some(c.Name), DBClusterParameterGroup: some(c.ParameterGroup),
+		DBSubnetGroup: some(c.SubnetGroup), Status: some(whileMoving(c.Moving(), facts.DatabaseStatus())), Endpoint: some(c.ServedAt()),
+		ReaderEndpoint: some(servedAt(c.ReaderAddress, c.ReaderFormer)), MultiAZ: some(c.MultiAZ() || spread(facts)), Engine: some(c.Engine),
+		EngineVersion: some(c.Version), Port: number(c.Port), MasterUsername: some(c.MasterUser),
+		PreferredBackupWindow: some(c.BackupWindow), PreferredMaintenanceWindow: some(c.MaintenanceWindow),
+		ReadReplicaIdentifiers: l.replicaNames(c.Common, ""), DBClusterMembers: l.clusterMembersOut(c, facts),
+		VpcSecurityGroups: securityGroupsOut(c.SecurityGroups), HostedZoneId: some(hostedZone),
+		DbClusterResourceId: some(c.ResourceID),
+		DBClusterArn:        some(c.ARN("cluster", c.Name)), AssociatedRoles: clusterRolesOut(c.Roles),
+		IAMDatabaseAuthenticationEnabled: some(c.IAMAuth), ClusterCreateTime: moment(c.Created),
+		EngineMode: some("provisioned"), DeletionProtection: some(c.DeletionProtection), HttpEndpointEnabled: some(false),
+		ActivityStreamStatus: some("stopped"), CopyTagsToSnapshot: some(c.CopyTagsToSnapshot), CrossAccountClone: some(false),
+		DomainMemberships: []rds.DomainMembership{}, TagList: tagsOut(c.Tags), NetworkType: some(c.NetworkType),
+		AutoMinorVersionUpgrade: some(c.AutoMinor),
+	}
+	out.MasterUserSecret = l.masterSecretOut(c.Common, facts)
+	out.StorageEncrypted, out.KmsKeyId = encryptedOut(c.Common, facts)
+	if c.OptionGroup != "" {
+		out.DBClusterOptionGroupMemberships = []rds.DBClusterOptionGroupStatus{{DBClusterOptionGroupName: some(c.OptionGroup), Status: some("in-sync")}}
+	}
+	if c.MultiAZ() || c.StorageType != auroraStorage.Type {
+		out.StorageType = some(c.StorageType)
+	}
+	if c.MultiAZ() {
+		out.DBClusterInstanceClass, out.Iops, out.PubliclyAccessible = some(c.Class), amount(c.IOPS), some(c.Public)
+		out.MonitoringInterval, out.PerformanceInsightsEnabled = number(0), some(false)
+	}
+	for _, e := range l.endpointsOf(c.ResourceID) {
+		out.CustomEndpoints = append(out.CustomEndpoints, servedAt(e.Value.Address, e.Value.Former))
+	}
+	out.PendingModifiedValues = l.clusterPendingOut(out, c, facts)
+	return out
+}
+
+// zonesOut are the zones of a cluster: those asked for, or the home's first three.
+func (l *look) zonesOut(c spec.Cluster) []string {
+	zones := c.Zones
+	if len(zones) == 0 {
+		zones = l.zones()
+		zones = zones[:min(3, len(zones))]
+	}
+	names := []string{}
+	for _, z := range zones {
+		names = append(names, c.ZoneName(z))
+	}
+	return names
+}
+
+// spread: the members live in more than one zone.
+func spread(f plan.Facts) bool {
+	var zones []string
+	for _, m := range f.Layout.Members {
+		if !m.Leaving {
+			zones = append(zones, m.Zone)
+		}
+	}
+	slices.Sort(zones)
+	return len(slices.Compact(zones)) > 1
+}
+
+func (l *look) clusterMembersOut(c spec.Cluster, facts plan.Facts) []rds.DBClusterMember {
+	writer := l.writer(c, facts)
+	out := []rds.DBClusterMember{}
+	for _, i := range l.instancesOf(c.ResourceID) {
+		out = append(out, rds.DBClusterMember{
+			DBInstanceIdentifier: some(i.Name), IsClusterWriter: some(i.ResourceID == writer),
+			DBClusterParameterGroupStatus: some(l.groupStatus(i, facts, param.Cluster)), PromotionTier: number(i.Tier),
+		})
+	}
+	return out
+}
+
+// writer is the resource id of the instance that is the writer: the leader, in a
+// moment without one the last leader, and of a new cluster the one that will be.
+func (l *look) writer(c spec.Cluster, facts plan.Facts) string {
+	leader := facts.Leader
+	if leader == "" {
+		if last, err := state.Load[member.Lead](l.Cache, state.Lead(c.ResourceID)); err == nil {
+			leader = last.Value.Member
+		}
+	}
+	for _, m := range facts.Layout.Members {
+		if m.Name == leader {
+			return m.Seat
+		}
+	}
+	if len(facts.Want.Seats) > 0 {
+		return facts.Want.Seats[0].Key
+	}
+	return ""
+}
+
+// clusterPendingOut are the changes that wait for the maintenance window, or that
+// are being carried out, whose old values are shown meanwhile. Nil: none.
+func (l *look) clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan.Facts) *rds.ClusterPendingModifiedValues {
+	pending := &rds.ClusterPendingModifiedValues{}
+	if p := c.Pending; p != nil {
+		pending.DBClusterIdentifier, pending.IAMDatabaseAuthenticationEnabled = text(p.Name), p.IAMAuth
+		if p.Disk != nil {
+			clusterDiskOut(pending, c.Disk(), *p.Disk)
+		}
+	}
+	if b := c.Before; b != nil && c.Change > facts.Layout.Changed {
+		if b.Class != "" {
+			out.DBClusterInstanceClass = some(b.Class)
+		}
+		if b.Disk != nil {
+			out.AllocatedStorage, out.StorageType, out.Iops = number(max(b.Disk.GiB, 1)), some(b.Disk.Type), amount(b.Disk.IOPS)
+			clusterDiskOut(pending, *b.Disk, c.Disk())
+		}
+		if b.Password {
+			pending.MasterUserPassword = some("****")
+		}
+	}
+	l.showClusterCertificate(out, pending, c, facts)
+	if !given(pending) {
+		return nil
+	}
+	return pending
+}
+
+func clusterDiskOut(out *rds.ClusterPendingModifiedValues, before, after spec.Storage) {
+	if after.GiB != before.GiB {
+		out.AllocatedStorage = number(after.GiB)
+	}
+	if after.Type != before.Type {
+		out.StorageType = some(after.Type)
+	}
+	if after.IOPS != before.IOPS {
+		out.Iops = number(after.IOPS)
+	}
+}

@@ -1,0 +1,277 @@
+package server
+
+import (
+	"context"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/event"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// modifyDBCluster changes a cluster: some parameters at once, others, unless
+// ApplyImmediately says so, in the maintenance window.
+func (s *Server) modifyDBCluster(ctx context.Context, c call, in *rds.ModifyDBClusterMessage) (*rds.ModifyDBClusterResult, error) {
+	if !given(in, "DBClusterIdentifier", "ApplyImmediately", "AllowMajorVersionUpgrade") {
+		return nil, wire.NewError(api.ErrInvalidParameterCombination, "No modifications were requested")
+	}
+	if err := modifyClusterNotAvailable(in); err != nil {
+		return nil, err
+	}
+	var changed spec.Cluster
+	err := s.retry(ctx, func() error {
+		l := s.look(c.Account)
+		record, err := l.findCluster(c.Scope, or(in.DBClusterIdentifier, ""))
+		if err != nil {
+			return err
+		}
+		m := &modification{look: l, call: c, kind: event.Cluster}
+		cluster := record.Value
+		if err := m.modifyCluster(&cluster, in); err != nil {
+			return err
+		}
+		changed = cluster
+		ops, err := m.putCluster(record, cluster)
+		if err != nil {
+			return err
+		}
+		return s.commit(ctx, ops...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rds.ModifyDBClusterResult{DBCluster: s.look(c.Account).clusterOut(changed)}, nil
+}
+
+func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
+	return first(refuseAsked(map[string]bool{
+		"MasterUserAuthenticationType":     or(in.MasterUserAuthenticationType, "password") != "password",
+		"ScalingConfiguration":             in.ScalingConfiguration != nil,
+		"ServerlessV2ScalingConfiguration": in.ServerlessV2ScalingConfiguration != nil,
+		"EngineMode":                       or(in.EngineMode, "provisioned") != "provisioned",
+		"EnableGlobalWriteForwarding":      or(in.EnableGlobalWriteForwarding, false),
+		"EnableLocalWriteForwarding":       or(in.EnableLocalWriteForwarding, false),
+		"EnableHttpEndpoint":               or(in.EnableHttpEndpoint, false),
+		"EnableLimitlessDatabase":          or(in.EnableLimitlessDatabase, false),
+		"BacktrackWindow":                  or(in.BacktrackWindow, 0) != 0,
+		"Domain":                           or(in.Domain, "none") != "none",
+		"DomainIAMRoleName":                in.DomainIAMRoleName != nil,
+		"AwsBackupRecoveryPointArn":        in.AwsBackupRecoveryPointArn != nil,
+	}), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
+}
+
+// modifyCluster makes the modification of a cluster that a request asks for.
+func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClusterMessage) error {
+	status := m.clusterStatus(*cluster)
+	if err := inState(status, clusterState(*cluster, status, plan.Available), usable...); err != nil {
+		return err
+	}
+	if err := clusterKindAllows(*cluster, in); err != nil {
+		return err
+	}
+	if err := clusterSettings(in).apply(m, &cluster.Common); err != nil {
+		return err
+	}
+	if in.DBClusterParameterGroupName != nil {
+		m.look = m.look.with(*cluster)
+		for _, i := range m.instancesOf(cluster.ResourceID) {
+			if err := m.fits(i); err != nil {
+				return err
+			}
+		}
+	}
+	set(&cluster.OptionGroup, in.OptionGroupName)
+	set(&cluster.AutoMinor, in.AutoMinorVersionUpgrade)
+	wanted, err := m.wantedOfCluster(*cluster, in)
+	err = first(err, m.master(&cluster.Common, true, masterAsked{
+		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.factsOfCluster(*cluster),
+	}), m.port(&cluster.Common, in.Port))
+	if err != nil {
+		return err
+	}
+	m.retention(&cluster.Common, wanted.BackupRetention)
+	values := differing(merge(cluster.Pending, wanted), clusterValues(*cluster))
+	if err := m.possibleForCluster(*cluster, values); err != nil {
+		return err
+	}
+	if or(in.ApplyImmediately, false) {
+		cluster.Pending = nil
+		err = m.carryOutCluster(cluster, values)
+	} else {
+		cluster.Pending = orNil(values)
+	}
+	m.finish(&cluster.Common)
+	return err
+}
+
+func clusterSettings(in *rds.ModifyDBClusterMessage) settings {
+	return settings{
+		parameterGroup: in.DBClusterParameterGroupName, backupWindow: in.PreferredBackupWindow,
+		maintenanceWindow: in.PreferredMaintenanceWindow, monitoringRole: in.MonitoringRoleArn, network: in.NetworkType,
+		version: in.EngineVersion, optionGroup: in.OptionGroupName,
+		monitoring: in.MonitoringInterval, deletionProtection: in.DeletionProtection, copyTags: in.CopyTagsToSnapshot,
+		insights: in.EnablePerformanceInsights, securityGroups: in.VpcSecurityGroupIds, logs: in.CloudwatchLogsExportConfiguration,
+		noGroup: rds.ErrDBClusterParameterGroupNotFound,
+	}
+}
+
+// clusterKindAllows refuses what the other kind of cluster has.
+func clusterKindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
+	if group := in.DBInstanceParameterGroupName; group != nil && *group != defaultParameterGroup(c.Common) {
+		return orBlank(*group, "DBInstanceParameterGroupName", wire.NewError(rds.ErrDBParameterGroupNotFound, "DBParameterGroup not found: %s", *group))
+	}
+	if c.MultiAZ() {
+		return nil
+	}
+	if kind := or(in.StorageType, auroraStorage.Type); kind != auroraStorage.Type && kind != auroraIO {
+		return wire.NewError(rds.ErrStorageTypeNotSupported, "Invalid storage type: %s", kind)
+	}
+	return refuse(map[string]bool{
+		"DBClusterInstanceClass": in.DBClusterInstanceClass != nil, "AllocatedStorage": in.AllocatedStorage != nil, "Iops": in.Iops != nil,
+		"CACertificateIdentifier": in.CACertificateIdentifier != nil,
+	}, "The parameter %s is only valid for Multi-AZ DB clusters.")
+}
+
+func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMessage) (spec.Values, error) {
+	v := spec.Values{IAMAuth: in.EnableIAMDatabaseAuthentication, Class: or(in.DBClusterInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
+	if v.Class != "" {
+		if _, err := spec.CheckClass(v.Class); err != nil {
+			return v, err
+		}
+	}
+	if in.CACertificateIdentifier != nil {
+		v.CACertificate = *in.CACertificateIdentifier
+		if err := m.checkCertificate(v.CACertificate); err != nil {
+			return v, err
+		}
+	}
+	if v.BackupRetention != nil {
+		if err := spec.CheckRetention(*v.BackupRetention, 1); err != nil {
+			return v, err
+		}
+	}
+	if in.NewDBClusterIdentifier != nil {
+		v.Name = lower(in.NewDBClusterIdentifier)
+		if err := checkClusterName("NewDBClusterIdentifier", v.Name, c.MultiAZ()); err != nil {
+			return v, err
+		}
+	}
+	if !c.MultiAZ() {
+		if in.StorageType != nil {
+			v.Disk = &spec.Storage{Type: *in.StorageType}
+		}
+		return v, nil
+	}
+	var err error
+	v.Disk, err = wantedDisk(c.Disk(), in.AllocatedStorage, in.Iops, nil, in.StorageType)
+	return v, err
+}
+
+func clusterValues(c spec.Cluster) spec.Values {
+	return spec.Values{
+		Class: c.Class, Disk: some(c.Disk()), BackupRetention: some(c.BackupRetention), IAMAuth: some(c.IAMAuth), Name: c.Name,
+		CACertificate: c.CACertificate,
+	}
+}
+
+// possibleForCluster: there is room, and the new name is free.
+func (m *modification) possibleForCluster(c spec.Cluster, v spec.Values) error {
+	if v.Name != "" {
+		if err := m.clusterNameFree(c.Scope, v.Name); err != nil {
+			return err
+		}
+	}
+	if v.Class == "" {
+		return nil
+	}
+	facts := m.factsOfCluster(c)
+	for _, i := range m.instancesOf(c.ResourceID) {
+		if err := m.canGrow(facts, i.ResourceID, i.Class, v.Class); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carryOutCluster changes the records of a cluster and its own instances to new
+// values, all of which differ from its own.
+func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
+	if v.Class != "" {
+		m.before.Class = c.Class
+		m.work(plan.Modifying, "", "")
+		c.Class = v.Class
+		m.share(c, v.Class)
+		c.Restart++
+		m.ops = append(m.ops, m.growFollowers(c.ResourceID, c.SharedMemory)...)
+	}
+	if v.Disk != nil {
+		m.before.Disk = some(c.Disk())
+		if c.MultiAZ() {
+			m.work(plan.Modifying, "", "")
+		}
+		c.SetDisk(*v.Disk)
+	}
+	if v.CACertificate != "" {
+		c.CACertificate = v.CACertificate
+		c.OptIn(spec.RotateCertificate, false, m.now)
+		m.work(plan.Modifying, "", "")
+	}
+	if c.MultiAZ() && (v.Class != "" || v.Disk != nil || v.CACertificate != "") {
+		if err := m.followCluster(*c, v.Class != ""); err != nil {
+			return err
+		}
+	}
+	m.retention(&c.Common, v.BackupRetention)
+	set(&c.IAMAuth, v.IAMAuth)
+	if v.Name != "" {
+		m.work(renaming, "", "")
+		m.began = append(m.began, told{"0172", []any{c.Name, v.Name}})
+		c.Name = v.Name
+	}
+	return nil
+}
+
+// followCluster gives the instances of a Multi-AZ DB cluster its class, its storage and
+// its authority.
+func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
+	for _, r := range m.membersOf(c.ResourceID) {
+		i := r.Value
+		i.Class = c.Class
+		i.SetDisk(c.Disk())
+		i.Generation++
+		if i.CACertificate != c.CACertificate {
+			i.CACertificate = c.CACertificate
+			began, err := tell(m.call, event.Instance, i.Common, told{"H009", []any{c.CACertificate}})
+			if err != nil {
+				return err
+			}
+			m.ops = append(m.ops, began...)
+		}
+		if restarts {
+			i.Change = i.Restart + c.Restart
+			i.ChangeStatus, i.ChangeEvents = plan.Modifying, []string{"0014"}
+			i.Before = &spec.Values{Class: r.Value.Class}
+			began, err := tell(m.call, event.Instance, i.Common, told{"0012", nil})
+			if err != nil {
+				return err
+			}
+			m.ops = append(m.ops, began...)
+		}
+		m.ops = append(m.ops, state.Swap(r.Key, r.Revision, i))
+	}
+	return nil
+}
+
+// putCluster writes the record, under its new name if it has one, with everything
+// that the modification brings along.
+func (m *modification) putCluster(record state.Record[spec.Cluster], c spec.Cluster) ([]state.Op, error) {
+	ops := []state.Op{state.Swap(record.Key, record.Revision, c)}
+	if key := clusterKey(c); key != record.Key {
+		ops = []state.Op{state.Remove(record.Key, record.Revision), state.Swap(key, 0, c)}
+	}
+	events, err := tell(m.call, m.kind, c.Common, m.began...)
+	return append(append(ops, m.ops...), events...), err
+}

@@ -1,0 +1,220 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// deleteDBCluster marks a cluster as being deleted. Its instances must be deleted
+// before, but for those that a Multi-AZ DB cluster made itself. Custom endpoints
+// go with the cluster, at once.
+func (s *Server) deleteDBCluster(ctx context.Context, c call, in *rds.DeleteDBClusterMessage) (*rds.DeleteDBClusterResult, error) {
+	cluster, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+		if err := l.mayDeleteCluster(*cluster, in); err != nil {
+			return nil, err
+		}
+		ops, err := l.letGo(cluster.Common)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range l.endpointsOf(cluster.ResourceID) {
+			ops = append(ops, state.Remove(e.Key, e.Revision), state.Delete(state.Address(e.Value.Address)))
+			for _, a := range e.Value.Former {
+				ops = append(ops, state.Delete(state.Address(a)))
+			}
+		}
+		cluster.Deleting = true
+		return ops, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rds.DeleteDBClusterResult{DBCluster: cluster}, nil
+}
+
+func (l *look) mayDeleteCluster(c spec.Cluster, in *rds.DeleteDBClusterMessage) error {
+	status := l.clusterStatus(c)
+	switch {
+	case c.Deleting:
+		return clusterState(c, status, plan.Available)
+	case c.DeletionProtection:
+		return wire.NewError(api.ErrInvalidParameterCombination, "Cannot delete protected Cluster, please disable deletion protection and try again.")
+	case status == plan.StoppedWord || status == plan.Stopping:
+		return clusterState(c, status, plan.Available)
+	}
+	for _, i := range l.instancesOf(c.ResourceID) {
+		if !i.Deleting && !i.Auto {
+			return wire.NewError(rds.ErrInvalidDBClusterState, "Cluster cannot be deleted, it still contains DB instances in non-deleting state.")
+		}
+	}
+	return finalSnapshot(or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
+}
+
+// failoverDBCluster makes a reader the writer: the one that was asked for, or the
+// first in the order of promotion.
+func (s *Server) failoverDBCluster(ctx context.Context, c call, in *rds.FailoverDBClusterMessage) (*rds.FailoverDBClusterResult, error) {
+	cluster, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+		status := l.clusterStatus(*cluster)
+		if err := inState(status, clusterState(*cluster, status, plan.Available), usable...); err != nil {
+			return nil, err
+		}
+		facts := l.factsOfCluster(*cluster)
+		target := ""
+		if in.TargetDBInstanceIdentifier != nil {
+			i, err := l.target(*cluster, facts, *in.TargetDBInstanceIdentifier)
+			if err != nil {
+				return nil, err
+			}
+			target = i.ResourceID
+		}
+		if len(l.promotable(facts, target)) == 0 {
+			return nil, wire.NewError(rds.ErrInvalidDBClusterState, "The DB cluster %s has no reader that could take over now.", cluster.Name)
+		}
+		cluster.Failover++
+		cluster.FailoverTarget = target
+		return nil, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rds.FailoverDBClusterResult{DBCluster: cluster}, nil
+}
+
+// target is the reader that shall become the writer.
+func (l *look) target(c spec.Cluster, facts plan.Facts, identifier string) (spec.Instance, error) {
+	record, err := l.findInstance(c.Scope, identifier)
+	if err != nil {
+		return spec.Instance{}, wire.NewError(rds.ErrDBInstanceNotFound, "DBInstance %s not found: the TargetDBInstanceIdentifier is that of an instance of the DB cluster.", identifier)
+	}
+	i := record.Value
+	_, ready, _ := facts.Member(i.ResourceID)
+	switch {
+	case i.Cluster != c.ResourceID:
+		return i, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is not in the DB cluster %s.", i.Name, c.Name)
+	case i.ResourceID == l.writer(c, facts):
+		return i, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is already the writer of the DB cluster %s.", i.Name, c.Name)
+	case !ready:
+		return i, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is not in the available state: it is %s.", i.Name, l.status(i))
+	case spec.Setting(i.Tags, spec.Promotable) == "false":
+		return i, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s must not become the writer: its tag %s says so.", i.Name, spec.Promotable)
+	}
+	return i, nil
+}
+
+// promotable are the members that could take over now and may, of one seat or all.
+func (l *look) promotable(facts plan.Facts, seat string) []plan.Placed {
+	barred := map[string]bool{}
+	for _, s := range facts.Want.Seats {
+		barred[s.Key] = s.NoFailover
+	}
+	return slices.DeleteFunc(l.candidates(facts), func(m plan.Placed) bool { return barred[m.Seat] || seat != "" && m.Seat != seat })
+}
+
+// rebootDBCluster restarts all instances of a Multi-AZ DB cluster, one by one.
+func (s *Server) rebootDBCluster(ctx context.Context, c call, in *rds.RebootDBClusterMessage) (*rds.RebootDBClusterResult, error) {
+	cluster, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+		if !cluster.MultiAZ() {
+			return nil, wire.NewError(api.ErrInvalidParameterCombination, "RebootDBCluster is only valid for Multi-AZ DB clusters: reboot the instances of %s.", cluster.Name)
+		}
+		status := l.clusterStatus(*cluster)
+		if err := inState(status, clusterState(*cluster, status, plan.Available), usable...); err != nil {
+			return nil, err
+		}
+		var ops []state.Op
+		for _, r := range l.membersOf(cluster.ResourceID) {
+			i := r.Value
+			l.takeGroups(&i)
+			i.Reboot++
+			i.Generation++
+			ops = append(ops, state.Swap(r.Key, r.Revision, i))
+		}
+		begin(&cluster.Common, plan.Rebooting, nil)
+		return ops, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rds.RebootDBClusterResult{DBCluster: cluster}, nil
+}
+
+// stopDBCluster ends the processes of all instances; data and endpoints stay.
+func (s *Server) stopDBCluster(ctx context.Context, c call, in *rds.StopDBClusterMessage) (*rds.StopDBClusterResult, error) {
+	cluster, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+		status := l.clusterStatus(*cluster)
+		if err := inState(status, clusterState(*cluster, status, plan.Available), usable...); err != nil {
+			return nil, err
+		}
+		for _, i := range l.instancesOf(cluster.ResourceID) {
+			if word := l.status(i); word != plan.Available && word != plan.StorageFull {
+				return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s of the DB cluster %s is not in the available state: it is %s.", i.Name, cluster.Name, word)
+			}
+		}
+		if len(l.followers[cluster.ResourceID]) > 0 {
+			return nil, wire.NewError(rds.ErrInvalidDBClusterState, "The DB cluster %s has read replicas: it cannot be stopped.", cluster.Name)
+		}
+		cluster.Stopped = true
+		begin(&cluster.Common, plan.Stopping, nil, "0150")
+		return nil, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rds.StopDBClusterResult{DBCluster: cluster}, nil
+}
+
+// startDBCluster starts a stopped cluster.
+func (s *Server) startDBCluster(ctx context.Context, c call, in *rds.StartDBClusterMessage) (*rds.StartDBClusterResult, error) {
+	cluster, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+		status := l.clusterStatus(*cluster)
+		// RDS names a second state, which nothing here can be in.
+		err := clusterState(*cluster, status, plan.StoppedWord, "inaccessible-encryption-credentials-recoverable")
+		if err := inState(status, err, plan.StoppedWord); err != nil {
+			return nil, err
+		}
+		cluster.Stopped = false
+		var ops []state.Op
+		for _, r := range l.membersOf(cluster.ResourceID) {
+			i := r.Value
+			l.takeGroups(&i)
+			ops = append(ops, state.Swap(r.Key, r.Revision, i))
+		}
+		begin(&cluster.Common, plan.Starting, nil, "0151")
+		return ops, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rds.StartDBClusterResult{DBCluster: cluster}, nil
+}
+
+// changeCluster alters one cluster's record, and with it what change answers,
+// again while others are quicker; it answers the cluster as it is afterwards.
+func (s *Server) changeCluster(ctx context.Context, c call, identifier string, change func(*look, *spec.Cluster) ([]state.Op, error)) (*rds.DBCluster, error) {
+	var changed spec.Cluster
+	err := s.retry(ctx, func() error {
+		l := s.look(c.Account)
+		record, err := l.findCluster(c.Scope, identifier)
+		if err != nil {
+			return err
+		}
+		cluster := record.Value
+		ops, err := change(l, &cluster)
+		if err != nil {
+			return err
+		}
+		cluster.Generation++
+		changed = cluster
+		return s.commit(ctx, append(ops, state.Swap(record.Key, record.Revision, cluster))...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.look(c.Account).clusterOut(changed), nil
+}

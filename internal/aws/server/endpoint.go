@@ -1,0 +1,310 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/member"
+	"howdah/internal/model/route"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// maxEndpoints is RDS's limit of custom endpoints of one cluster.
+const maxEndpoints = 5
+
+// endpointsOf are the custom endpoints of a cluster, by name.
+func (l *look) endpointsOf(cluster string) []state.Record[spec.Endpoint] {
+	return slices.DeleteFunc(state.LoadAll[spec.Endpoint](l.Cache, state.EndpointRoot), func(r state.Record[spec.Endpoint]) bool {
+		return r.Value.Cluster != cluster
+	})
+}
+
+func endpointKey(e spec.Endpoint) string { return state.Endpoint(e.Account, e.Region, e.Name) }
+
+// findEndpoint finds a custom endpoint by name or ARN.
+func (l *look) findEndpoint(scope spec.Scope, identifier string) (state.Record[spec.Endpoint], error) {
+	in, name := locate(scope, identifier, "cluster-endpoint")
+	record, err := state.Load[spec.Endpoint](l.Cache, state.Endpoint(in.Account, in.Region, name))
+	if err != nil || in != scope {
+		return record, orBlank(name, "DBClusterEndpointIdentifier", wire.NewError(rds.ErrDBClusterEndpointNotFound, "DBClusterEndpoint %s not found.", name))
+	}
+	return record, nil
+}
+
+// createDBClusterEndpoint makes an endpoint that leads to some instances of an
+// Aurora cluster.
+func (s *Server) createDBClusterEndpoint(ctx context.Context, c call, in *rds.CreateDBClusterEndpointMessage) (*rds.DBClusterEndpoint, error) {
+	var made spec.Endpoint
+	err := s.retry(ctx, func() error {
+		l := s.look(c.Account)
+		record, err := l.findCluster(c.Scope, or(in.DBClusterIdentifier, ""))
+		if err != nil {
+			return err
+		}
+		cluster := record.Value
+		e := spec.Endpoint{
+			Scope: c.Scope, Name: lower(in.DBClusterEndpointIdentifier), ResourceID: newResourceID("cluster-endpoint-"),
+			Cluster: cluster.ResourceID, Type: or(in.EndpointType, ""), Generation: 1, Tags: tagsIn(in.Tags), Created: c.now,
+		}
+		if err := l.mayHaveEndpoint(cluster, e); err != nil {
+			return err
+		}
+		if err := l.setMembers(cluster, &e, in.StaticMembers, in.ExcludedMembers); err != nil {
+			return err
+		}
+		address, claim, err := s.claim(e.ResourceID, cluster.Public)
+		if err != nil {
+			return err
+		}
+		e.Address = address
+		made = e
+		// The cluster's record is written too, so that it cannot be deleted meanwhile.
+		cluster.Generation++
+		return s.commit(ctx, state.Swap(endpointKey(e), 0, e), claim, state.Swap(record.Key, record.Revision, cluster))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.look(c.Account).endpointOut(made), nil
+}
+
+func (l *look) mayHaveEndpoint(c spec.Cluster, e spec.Endpoint) error {
+	if _, _, taken := l.Cache.Raw(endpointKey(e)); taken {
+		return wire.NewError(rds.ErrDBClusterEndpointAlreadyExists, "DB Cluster Endpoint already exists")
+	}
+	switch status := l.clusterStatus(c); {
+	case c.MultiAZ():
+		return wire.NewError(api.ErrInvalidParameterCombination, "Custom endpoints are only available for Aurora DB clusters: %s is a Multi-AZ DB cluster.", c.Name)
+	case status == plan.Deleting:
+		return clusterState(c, status, plan.Available)
+	case len(l.endpointsOf(c.ResourceID)) >= maxEndpoints:
+		return wire.NewError(rds.ErrDBClusterEndpointQuotaExceeded, "The DB cluster %s has %d custom endpoints already.", c.Name, maxEndpoints)
+	}
+	return first(spec.CheckName("DBClusterEndpointIdentifier", e.Name), checkEndpointType(e.Type), spec.CheckTags(e.Tags))
+}
+
+func checkEndpointType(kind string) error {
+	if kind != "READER" && kind != "ANY" {
+		return wire.NewError(api.ErrInvalidParameterValue, "Invalid endpoint type: %s. A custom endpoint is READER or ANY.", kind)
+	}
+	return nil
+}
+
+// setMembers sets the one or the other list of an endpoint.
+func (l *look) setMembers(c spec.Cluster, e *spec.Endpoint, static, excluded []string) error {
+	if len(static) > 0 && len(excluded) > 0 {
+		return wire.NewError(api.ErrInvalidParameterCombination, "StaticMembers and ExcludedMembers cannot be given together.")
+	}
+	if static == nil && excluded == nil {
+		return nil
+	}
+	var err error
+	if e.Static, err = l.memberIDs(c, static); err != nil {
+		return err
+	}
+	e.Excluded, err = l.memberIDs(c, excluded)
+	return err
+}
+
+func (l *look) memberIDs(c spec.Cluster, names []string) ([]string, error) {
+	var ids []string
+	for _, name := range names {
+		if strings.TrimSpace(name) == "" {
+			return nil, wire.NewError(api.ErrInvalidParameterValue, "The parameters StaticMembers and ExcludedMembers must not have blank elements.")
+		}
+		r, err := l.findInstance(c.Scope, name)
+		if err != nil {
+			return nil, err
+		}
+		if r.Value.Cluster != c.ResourceID {
+			return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is not in the DB cluster %s.", r.Value.Name, c.Name)
+		}
+		if !slices.Contains(ids, r.Value.ResourceID) {
+			ids = append(ids, r.Value.ResourceID)
+		}
+	}
+	return ids, nil
+}
+
+// modifyDBClusterEndpoint changes the type or the members of a custom endpoint.
+func (s *Server) modifyDBClusterEndpoint(ctx context.Context, c call, in *rds.ModifyDBClusterEndpointMessage) (*rds.DBClusterEndpoint, error) {
+	return s.changeEndpoint(ctx, c, or(in.DBClusterEndpointIdentifier, ""), func(l *look, e *spec.Endpoint) error {
+		set(&e.Type, in.EndpointType)
+		return first(checkEndpointType(e.Type), l.setMembers(l.cluster[e.Cluster], e, in.StaticMembers, in.ExcludedMembers))
+	})
+}
+
+// deleteDBClusterEndpoint marks a custom endpoint as being deleted.
+func (s *Server) deleteDBClusterEndpoint(ctx context.Context, c call, in *rds.DeleteDBClusterEndpointMessage) (*rds.DBClusterEndpoint, error) {
+	return s.changeEndpoint(ctx, c, or(in.DBClusterEndpointIdentifier, ""), func(_ *look, e *spec.Endpoint) error {
+		e.Deleting = true
+		return nil
+	})
+}
+
+func (s *Server) changeEndpoint(ctx context.Context, c call, identifier string, change func(*look, *spec.Endpoint) error) (*rds.DBClusterEndpoint, error) {
+	var changed spec.Endpoint
+	err := s.retry(ctx, func() error {
+		l := s.look(c.Account)
+		record, err := l.findEndpoint(c.Scope, identifier)
+		if err != nil {
+			return err
+		}
+		e := record.Value
+		if e.Deleting {
+			return wire.NewError(rds.ErrInvalidDBClusterEndpointState, "The DB cluster endpoint %s is being deleted.", e.Name)
+		}
+		if err := change(l, &e); err != nil {
+			return err
+		}
+		e.Generation++
+		changed = e
+		return s.commit(ctx, state.Swap(record.Key, record.Revision, e))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.look(c.Account).endpointOut(changed), nil
+}
+
+// endpointOut is a custom endpoint as the API shows it.
+func (l *look) endpointOut(e spec.Endpoint) *rds.DBClusterEndpoint {
+	c := l.cluster[e.Cluster]
+	return &rds.DBClusterEndpoint{
+		DBClusterEndpointIdentifier: some(e.Name), DBClusterIdentifier: some(c.Name), DBClusterEndpointResourceIdentifier: some(e.ResourceID),
+		Endpoint: some(servedAt(e.Address, e.Former)), Status: some(l.endpointStatus(e)), EndpointType: some("CUSTOM"), CustomEndpointType: some(e.Type),
+		StaticMembers: l.namesOf(e.Static), ExcludedMembers: l.namesOf(e.Excluded), DBClusterEndpointArn: some(e.ARN("cluster-endpoint", e.Name)),
+	}
+}
+
+// namesOf are the instances of a list that exist.
+func (l *look) namesOf(ids []string) []string {
+	names := []string{}
+	for _, id := range ids {
+		if i, ok := l.instance[id]; ok {
+			names = append(names, i.Name)
+		}
+	}
+	return names
+}
+
+// newEndpoint is how long an endpoint waits for agents to renew certificates;
+// later on it is not their generation that says whether its address is named.
+const newEndpoint = time.Minute
+
+// certified: the certificates of all members that run name the endpoint's address,
+// so that clients who verify it can connect.
+func (l *look) certified(e spec.Endpoint) bool {
+	fresh := l.now().Sub(e.Created) < newEndpoint
+	for _, m := range l.factsOfCluster(l.cluster[e.Cluster]).Layout.Members {
+		id := member.ID(e.Cluster, m.Name)
+		a, err := state.Load[member.Assignment](l.Cache, state.Assign(m.Host, id))
+		if err != nil || a.Value.Want != member.Running {
+			continue
+		}
+		report, err := state.Load[member.Report](l.Cache, state.Report(m.Host, id))
+		late := fresh && err == nil && report.Value.Ready && report.Value.Generation < a.Value.Generation
+		if late || !slices.Contains(a.Value.ServerIPs, e.Address) {
+			return false
+		}
+	}
+	return true
+}
+
+// endpointStatus compares what is wanted with where the endpoint leads now.
+func (l *look) endpointStatus(e spec.Endpoint) string {
+	if e.Deleting || l.cluster[e.Cluster].Deleting {
+		return plan.Deleting
+	}
+	now, err := state.Load[route.Route](l.Cache, state.Route(e.ResourceID))
+	if err != nil || len(e.Former) == 0 && !l.certified(e) {
+		return plan.Creating
+	}
+	seats, readersOnly := e.Seats(l.instancesOf(e.Cluster))
+	if !slices.Equal(now.Value.Seats, seats) || now.Value.ReadersOnly != readersOnly || len(e.Former) > 0 {
+		return plan.Modifying
+	}
+	return plan.Available
+}
+
+// describeDBClusterEndpoints lists the endpoints of clusters: the writer's, the
+// readers', and the custom ones.
+func (s *Server) describeDBClusterEndpoints(ctx context.Context, c call, in *rds.DescribeDBClusterEndpointsMessage) (*rds.DBClusterEndpointMessage, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	filters, err := readFilters(in.Filters, "db-cluster-endpoint-type", "db-cluster-endpoint-custom-type", "db-cluster-endpoint-id", "db-cluster-endpoint-status")
+	if err != nil {
+		return nil, err
+	}
+	l := s.look(c.Account)
+	clusters := l.clusters
+	if in.DBClusterIdentifier != nil {
+		record, err := l.findCluster(c.Scope, *in.DBClusterIdentifier)
+		if err != nil {
+			return nil, err
+		}
+		clusters = []state.Record[spec.Cluster]{record}
+	}
+	var matching []rds.DBClusterEndpoint
+	for _, r := range clusters {
+		if r.Value.Scope != c.Scope {
+			continue
+		}
+		for _, e := range l.allEndpoints(r.Value) {
+			wanted := in.DBClusterEndpointIdentifier == nil || lower(in.DBClusterEndpointIdentifier) == or(e.DBClusterEndpointIdentifier, "")
+			if wanted && filters.match(endpointAttributes(e)) {
+				matching = append(matching, e)
+			}
+		}
+	}
+	chosen, marker, err := page(matching, endpointOrder, in.MaxRecords, in.Marker)
+	if err != nil {
+		return nil, err
+	}
+	return &rds.DBClusterEndpointMessage{Marker: marker, DBClusterEndpoints: list(chosen)}, nil
+}
+
+// allEndpoints of a cluster, in the order of endpointOrder.
+func (l *look) allEndpoints(c spec.Cluster) []rds.DBClusterEndpoint {
+	status := plan.Available
+	switch word := l.clusterStatus(c); {
+	case word == plan.Creating, word == plan.Deleting, word == plan.Modifying && c.Moving():
+		status = word
+	}
+	all := []rds.DBClusterEndpoint{
+		{DBClusterIdentifier: some(c.Name), Endpoint: some(c.ServedAt()), Status: some(status), EndpointType: some("WRITER")},
+		{DBClusterIdentifier: some(c.Name), Endpoint: some(servedAt(c.ReaderAddress, c.ReaderFormer)), Status: some(status), EndpointType: some("READER")},
+	}
+	for _, e := range l.endpointsOf(c.ResourceID) {
+		all = append(all, *l.endpointOut(e.Value))
+	}
+	return all
+}
+
+// endpointOrder is a key that sorts the endpoints of clusters as they are listed:
+// the separator comes before all that names have.
+func endpointOrder(e rds.DBClusterEndpoint) string {
+	rank := map[string]string{"WRITER": "1", "READER": "2", "CUSTOM": "3"}[or(e.EndpointType, "")]
+	return or(e.DBClusterIdentifier, "") + "\x00" + rank + or(e.DBClusterEndpointIdentifier, "")
+}
+
+func endpointAttributes(e rds.DBClusterEndpoint) map[string][]string {
+	one := func(p *string) []string {
+		if p == nil {
+			return nil
+		}
+		return []string{*p}
+	}
+	return map[string][]string{
+		"db-cluster-endpoint-type": one(e.EndpointType), "db-cluster-endpoint-custom-type": one(e.CustomEndpointType),
+		"db-cluster-endpoint-id": append(one(e.DBClusterEndpointIdentifier), one(e.DBClusterEndpointArn)...), "db-cluster-endpoint-status": one(e.Status),
+	}
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/model/param"
+	"howdah/internal/model/spec"
+)
+
+// Sources of a value, in RDS's words.
+const (
+	fromUser   = "user"
+	fromSystem = "system"
+	fromEngine = "engine-default"
+)
+
+// systemValues are what the platform sets in place of PostgreSQL's own defaults.
+func systemValues() map[string]string {
+	all := spec.ClusterParameters(1<<30, 0)
+	// It depends on the storage, in a way that is no formula.
+	delete(all, "max_slot_wal_keep_size")
+	maps.Copy(all, spec.DefaultFormulas())
+	return all
+}
+
+// listing is a request for parameters.
+type listing struct {
+	source  *string
+	filters []rds.Filter
+	size    *int32
+	marker  *string
+}
+
+// parameters are those of a group, in pages.
+func (l *look) parameters(g spec.ParameterGroup, in listing) ([]rds.Parameter, *string, error) {
+	family, _ := param.ParseFamily(g.Family)
+	catalogue, err := l.catalogue(family)
+	if err != nil {
+		return nil, nil, err
+	}
+	wanted, err := readFilters(in.filters, "parameter-name")
+	if err != nil {
+		return nil, nil, err
+	}
+	sources := []string{fromUser, fromSystem, fromEngine}
+	if in.source != nil && !slices.Contains(sources, *in.source) {
+		return nil, nil, wire.NewError(api.ErrInvalidParameterValue, "Invalid value %q for Source: use %s.", *in.source, strings.Join(sources, ", "))
+	}
+	system := systemValues()
+	var all []rds.Parameter
+	for _, p := range catalogue.All(family) {
+		out := parameterOut(p, g, family, system)
+		if wanted.match(map[string][]string{"parameter-name": {p.Name}}) && (in.source == nil || *in.source == *out.Source) {
+			all = append(all, out)
+		}
+	}
+	return page(all, func(p rds.Parameter) string { return strings.ToLower(*p.ParameterName) }, in.size, in.marker)
+}
+
+func parameterOut(p param.Parameter, g spec.ParameterGroup, family param.Family, system map[string]string) rds.Parameter {
+	why := param.Owned(p, family, g.Kind)
+	out := rds.Parameter{
+		ParameterName: some(p.Name), Description: some(explain(p, why)), Source: some(fromEngine), ApplyType: some(p.ApplyType()), DataType: some(p.DataType()),
+		AllowedValues: text(p.AllowedValues()), IsModifiable: some(why == ""), ApplyMethod: some(pendingReboot),
+		ParameterValue: text(p.Plain(p.Default)),
+	}
+	if g.Kind == param.Cluster {
+		out.SupportedEngineModes = []string{"provisioned"}
+	}
+	if value, ok := system[p.Name]; ok {
+		if !param.IsFormula(value) {
+			value = p.Plain(value)
+		}
+		out.Source, out.ParameterValue = some(fromSystem), text(value)
+	}
+	if v := g.Values.Latest(p.Name); v != nil {
+		out.Source, out.ParameterValue = some(fromUser), v.Value
+		if !v.Waits {
+			out.ApplyMethod = some(immediate)
+		}
+	}
+	return out
+}
+
+// explain says what a parameter is, in which unit, and why it cannot be changed.
+func explain(p param.Parameter, why string) string {
+	words := p.Text
+	if p.Unit != "" {
+		words = "(" + p.Unit + ") " + words
+	}
+	if why != "" {
+		words += " Not modifiable: " + why + "."
+	}
+	return strings.TrimSpace(words)
+}
+
+// groupParameters answers the parameters of a group by its name.
+func (s *Server) groupParameters(ctx context.Context, c call, kind param.Kind, name string, in listing) ([]rds.Parameter, *string, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, nil, err
+	}
+	l := s.look(c.Account)
+	g, err := l.findGroup(c.Scope, kind, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, marker, err := l.parameters(g.Value, in)
+	return list(all), marker, err
+}
+
+// engineDefaults answers the parameters of a family.
+func (s *Server) engineDefaults(ctx context.Context, c call, kind param.Kind, family string, in listing) (*rds.EngineDefaults, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	f, ok := param.ParseFamily(family)
+	if !ok {
+		return nil, wire.NewError(api.ErrInvalidParameterValue, "DBParameterGroupFamily %s is not a valid parameter group family. Use one of %s.", family, familyNames())
+	}
+	all, marker, err := s.look(c.Account).parameters(defaultGroup(c.Scope, kind, f), in)
+	if err != nil {
+		return nil, err
+	}
+	return &rds.EngineDefaults{DBParameterGroupFamily: some(family), Marker: marker, Parameters: list(all)}, nil
+}

@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/model/event"
+	"howdah/internal/model/param"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+const (
+	// maxChanges is how many parameters one request may change, as on RDS.
+	maxChanges    = 20
+	immediate     = "immediate"
+	pendingReboot = "pending-reboot"
+)
+
+// changeGroup changes the values of a group; change answers the names of those that
+// changed, with the values to show.
+func (s *Server) changeGroup(ctx context.Context, c call, kind param.Kind, name string, change func(*groupEdit) error) (string, error) {
+	var changed string
+	return changed, s.retry(ctx, func() error {
+		l := s.look(c.Account)
+		g, err := l.findGroup(c.Scope, kind, name)
+		if err != nil {
+			return err
+		}
+		changed = g.Value.Name
+		if g.Revision == 0 {
+			return wire.NewError(api.ErrInvalidParameterValue, "Default %s cannot be modified: %s. Create a parameter group of your own, and use that.", groupWord[kind], changed)
+		}
+		family, _ := param.ParseFamily(g.Value.Family)
+		catalogue, err := l.catalogue(family)
+		if err != nil {
+			return err
+		}
+		e := &groupEdit{look: l, call: c, group: g.Value, family: family, catalogue: catalogue}
+		e.group.Serial++
+		if err := change(e); err != nil {
+			return err
+		}
+		if err := e.bearable(); err != nil {
+			return err
+		}
+		events, err := e.events()
+		if err != nil {
+			return err
+		}
+		return s.commit(ctx, append(events, state.Swap(g.Key, g.Revision, e.group))...)
+	})
+}
+
+// groupEdit is a change of a group in the making.
+type groupEdit struct {
+	*look
+	call
+	group     spec.ParameterGroup
+	family    param.Family
+	catalogue param.Catalogue
+	told      [][3]string // name, value, method
+}
+
+// parameter finds what a request wants to change, and whether it may.
+func (e *groupEdit) parameter(in rds.Parameter, seen map[string]bool) (param.Parameter, string, error) {
+	name := or(in.ParameterName, "")
+	if name == "" {
+		return param.Parameter{}, "", wire.NewError(api.ErrMissingParameter, "The parameter ParameterName must be provided for each of Parameters.")
+	}
+	p, ok := e.catalogue.Find(e.family, name)
+	if !ok {
+		return p, "", wire.NewError(api.ErrInvalidParameterValue, "Invalid parameter name: %s. The family %s has no such parameter.", name, e.family.Name())
+	}
+	if seen[p.Name] {
+		return p, "", wire.NewError(api.ErrInvalidParameterValue, "The parameter %s is given more than once.", p.Name)
+	}
+	seen[p.Name] = true
+	if why := param.Owned(p, e.family, e.group.Kind); why != "" {
+		return p, "", wire.NewError(api.ErrInvalidParameterValue, "The parameter %s cannot be modified: %s.", p.Name, why)
+	}
+	method := or(in.ApplyMethod, "")
+	switch {
+	case method == "":
+		return p, "", wire.NewError(api.ErrMissingParameter, "The parameter ApplyMethod must be provided for %s: %s or %s.", p.Name, immediate, pendingReboot)
+	case p.Static() && method == immediate:
+		return p, "", wire.NewError(api.ErrInvalidParameterCombination, "cannot use immediate apply method for static parameter: %s", p.Name)
+	}
+	return p, method, nil
+}
+
+func checkCount(in []rds.Parameter) error {
+	switch {
+	case len(in) == 0:
+		return wire.NewError(api.ErrMissingParameter, "The parameter Parameters must hold at least one parameter.")
+	case len(in) > maxChanges:
+		return wire.NewError(api.ErrInvalidParameterValue, "At most %d parameters can be changed in one request, not %d.", maxChanges, len(in))
+	}
+	return nil
+}
+
+// checkReset: either all parameters, or some that are named.
+func checkReset(all bool, in []rds.Parameter) error {
+	if all && len(in) > 0 {
+		return wire.NewError(api.ErrInvalidParameterCombination, "ResetAllParameters and Parameters cannot both be given.")
+	}
+	if all {
+		return nil
+	}
+	return checkCount(in)
+}
+
+// modify sets values.
+func (e *groupEdit) modify(ctx context.Context, in []rds.Parameter) error {
+	seen := map[string]bool{}
+	for _, each := range in {
+		p, method, err := e.parameter(each, seen)
+		if err != nil {
+			return err
+		}
+		if each.ParameterValue == nil {
+			return wire.NewError(api.ErrMissingParameter, "The parameter ParameterValue must be provided for %s.", p.Name)
+		}
+		value := strings.TrimSpace(*each.ParameterValue)
+		if err := e.check(ctx, p, value); err != nil {
+			return err
+		}
+		e.set(p, &value, method)
+	}
+	return nil
+}
+
+func (e *groupEdit) set(p param.Parameter, value *string, method string) {
+	e.group.Values = e.group.Values.Set(p.Name, param.Version{
+		Serial: e.group.Serial, Value: value, Waits: method == pendingReboot, Static: p.Static(),
+	})
+	e.told = append(e.told, [3]string{p.Name, or(value, p.Default), method})
+}
+
+// reset sets some parameters, or all, back to their defaults.
+func (e *groupEdit) reset(in []rds.Parameter, all bool) error {
+	seen := map[string]bool{}
+	for _, each := range in {
+		p, method, err := e.parameter(each, seen)
+		if err != nil {
+			return err
+		}
+		if e.group.Values.Latest(p.Name) != nil {
+			e.set(p, nil, method)
+		}
+	}
+	if !all {
+		return nil
+	}
+	for _, p := range e.catalogue.All(e.family) {
+		if e.group.Values.Latest(p.Name) == nil {
+			continue
+		}
+		method := immediate
+		if p.Static() {
+			method = pendingReboot
+		}
+		e.set(p, nil, method)
+	}
+	return nil
+}
+
+// events tell of each value that changed.
+func (e *groupEdit) events() ([]state.Op, error) {
+	var ops []state.Op
+	for _, t := range e.told {
+		made, err := event.Make(event.Source{Scope: e.group.Scope, Type: event.ParameterGroup, Name: e.group.Name}, "0037", e.now, t[0], t[1], t[2])
+		if err != nil {
+			return nil, err
+		}
+		made.ARN = e.group.ARN() // which says the kind
+		ops = append(ops, state.Put(state.Event(e.group.Account, e.group.Region, made.Key(e.group.Name+"-"+t[0])), made))
+	}
+	return ops, nil
+}

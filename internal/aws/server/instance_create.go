@@ -1,0 +1,267 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/event"
+	"howdah/internal/model/param"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// createDBInstance makes an instance: a database of its own, or a member of a
+// cluster. The answer says "creating"; reconcile does the rest.
+func (s *Server) createDBInstance(ctx context.Context, c call, in *rds.CreateDBInstanceMessage) (*rds.CreateDBInstanceResult, error) {
+	if err := notAvailable(in); err != nil {
+		return nil, err
+	}
+	var made spec.Instance
+	err := s.retry(ctx, func() error {
+		l := s.look(c.Account)
+		var err error
+		var ops []state.Op
+		if in.DBClusterIdentifier != nil {
+			made, ops, err = l.newMember(c, in)
+		} else {
+			made, ops, err = l.newInstance(c, in)
+		}
+		if err != nil {
+			return err
+		}
+		made, ops, err = l.addInstance(made, ops)
+		if err != nil {
+			return err
+		}
+		warning, err := s.warnPublic(c, event.Instance, made.Common, made.Public)
+		if err != nil {
+			return err
+		}
+		return s.commit(ctx, append(ops, warning...)...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rds.CreateDBInstanceResult{DBInstance: s.look(c.Account).instanceOut(made)}, nil
+}
+
+// addInstance takes a name for a new instance, and an address unless it has one.
+func (l *look) addInstance(i spec.Instance, ops []state.Op) (spec.Instance, []state.Op, error) {
+	if err := l.nameFree(i.Scope, i.Name); err != nil {
+		return i, nil, err
+	}
+	if i.Address == "" {
+		address, claim, err := l.claim(i.ResourceID, i.Public)
+		if err != nil {
+			return i, nil, err
+		}
+		i.Address = address
+		ops = append(ops, claim)
+	}
+	l.takeGroups(&i)
+	if err := l.fits(i); err != nil {
+		return i, nil, err
+	}
+	ops = append(ops, l.useGroup(param.Instance, i.Common)...)
+	ops = append(ops, l.holdGroups(i.Scope, i.SubnetGroup, i.OptionGroup)...)
+	ops = append(ops, l.holdSecurityGroups(i.Common)...)
+	return i, append(ops, state.Swap(keyOf(i), 0, i)), nil
+}
+
+func keyOf(i spec.Instance) string { return state.Instance(i.Account, i.Region, i.Name) }
+
+// nameFree answers the error for a name that is taken.
+func (s *Server) nameFree(scope spec.Scope, name string) error {
+	if _, _, taken := s.Cache.Raw(state.Instance(scope.Account, scope.Region, name)); taken {
+		return wire.NewError(rds.ErrDBInstanceAlreadyExists, "DB instance already exists")
+	}
+	return nil
+}
+
+// notAvailable refuses what would be silently missing otherwise.
+func notAvailable(in *rds.CreateDBInstanceMessage) error {
+	return first(refuseAsked(map[string]bool{
+		"MasterUserAuthenticationType": or(in.MasterUserAuthenticationType, "password") != "password",
+		"Domain":                       in.Domain != nil, "DomainFqdn": in.DomainFqdn != nil,
+		"TdeCredentialArn":         in.TdeCredentialArn != nil,
+		"CustomIamInstanceProfile": in.CustomIamInstanceProfile != nil,
+		"MultiTenant":              or(in.MultiTenant, false),
+		"DBSystemId":               in.DBSystemId != nil,
+		"Timezone":                 in.Timezone != nil,
+		"CharacterSetName":         in.CharacterSetName != nil,
+		"NcharCharacterSetName":    in.NcharCharacterSetName != nil,
+		"AdditionalStorageVolumes": len(in.AdditionalStorageVolumes) > 0,
+		"DedicatedLogVolume":       or(in.DedicatedLogVolume, false),
+		"ProcessorFeatures":        len(in.ProcessorFeatures) > 0,
+		"EnableCustomerOwnedIp":    or(in.EnableCustomerOwnedIp, false),
+		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
+		"TdeCredentialPassword": in.TdeCredentialPassword != nil, "TagSpecifications": len(in.TagSpecifications) > 0, "BackupTarget": or(in.BackupTarget, "region") != "region",
+		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
+	}), checkClassicGroups(in.DBSecurityGroups), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
+}
+
+// newInstance is the record that a request asks for, with all defaults.
+func (l *look) newInstance(c call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
+	i, err := l.instanceRecord(c, in)
+	if err != nil {
+		return i, nil, err
+	}
+	if err := l.nameFree(c.Scope, i.Name); err != nil {
+		return i, nil, err
+	}
+	ops, err := l.encrypt(c, &i.Common, in.StorageEncrypted, in.KmsKeyId)
+	if err != nil {
+		return i, nil, err
+	}
+	if err := l.canPlace(i.Common, plan.ForInstance(i, plan.Links{})); err != nil {
+		return i, nil, err
+	}
+	kept, err := l.firstSecret(&i.Common, false, c.now)
+	if err != nil {
+		return i, nil, err
+	}
+	events, err := warnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
+	return i, append(append(ops, kept...), events...), err
+}
+
+func (l *look) instanceRecord(c call, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
+	switch engine := or(in.Engine, ""); engine {
+	case spec.Postgres:
+	case spec.Aurora:
+		return spec.Instance{}, wire.NewError(api.ErrInvalidParameterCombination, "The engine %s requires the parameter DBClusterIdentifier.", engine)
+	default:
+		return spec.Instance{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid DB engine: %s", engine)
+	}
+	i := spec.Instance{
+		Class: or(in.DBInstanceClass, ""), MaxStorage: int(or(in.MaxAllocatedStorage, 0)), MultiAZ: or(in.MultiAZ, false),
+		License: or(in.LicenseModel, license), AutoMinor: or(in.AutoMinorVersionUpgrade, true),
+		Public: or(in.PubliclyAccessible, false), Tier: int(or(in.PromotionTier, 1)),
+	}
+	common, err := l.instanceCommon(c, in)
+	if err != nil {
+		return spec.Instance{}, err
+	}
+	i.Common = common
+	i.OptionGroup = or(in.OptionGroupName, defaultOptionGroup(i.Common))
+	storage, err := spec.CheckStorage(spec.Storage{
+		Type: or(in.StorageType, ""), GiB: int(or(in.AllocatedStorage, 0)), IOPS: int(or(in.Iops, 0)), MiBps: int(or(in.StorageThroughput, 0)),
+	})
+	if err != nil {
+		return spec.Instance{}, err
+	}
+	i.SetDisk(storage)
+	return i, l.checkInstance(&i, in.AvailabilityZone)
+}
+
+// checkInstance checks what is an instance's own, and resolves its zone.
+func (l *look) checkInstance(i *spec.Instance, zone *string) error {
+	var err error
+	if i.Zone, err = l.zoneIn(i.Scope, zone); err != nil {
+		return err
+	}
+	if i.MultiAZ && i.Zone != "" {
+		return wire.NewError(api.ErrInvalidParameterCombination, "Requesting a specific availability zone is not valid for Multi-AZ instances.")
+	}
+	if err := l.coversZone(i.Common, i.Zone); err != nil {
+		return err
+	}
+	if i.MultiAZ {
+		if err := l.covers(i.Common, 2, rds.ErrDBSubnetGroupDoesNotCoverEnoughAZs); err != nil {
+			return err
+		}
+	}
+	_, err = spec.CheckClass(i.Class)
+	return first(err, spec.CheckTier(i.Tier), checkMaxStorage(i.MaxStorage, i.Storage),
+		checkLicense(i.License), l.checkOptionGroup(&i.OptionGroup, i.Common))
+}
+
+// instanceCommon is the part of a new instance's record that clusters have too.
+func (l *look) instanceCommon(c call, in *rds.CreateDBInstanceMessage) (spec.Common, error) {
+	common := spec.Common{
+		Scope: c.Scope, Name: lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"),
+		Created: c.now, Generation: 1, Engine: spec.Postgres,
+		Port: int(or(in.Port, defaultPort)), DBName: or(in.DBName, ""),
+		ParameterGroup: or(in.DBParameterGroupName, ""), SubnetGroup: or(in.DBSubnetGroupName, defaultSubnetGroup),
+		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(or(in.BackupRetentionPeriod, 0)),
+		BackupWindow: or(in.PreferredBackupWindow, ""), MaintenanceWindow: or(in.PreferredMaintenanceWindow, ""),
+		DeletionProtection: or(in.DeletionProtection, false), CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false),
+		IAMAuth:            or(in.EnableIAMDatabaseAuthentication, false),
+		MonitoringInterval: int(or(in.MonitoringInterval, 0)),
+		MonitoringRole:     or(in.MonitoringRoleArn, ""),
+		CACertificate:      or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+	}
+	if err := spec.CheckName("DBInstanceIdentifier", common.Name); err != nil {
+		return spec.Common{}, err
+	}
+	if err := l.completeCommon(&common, or(in.EngineVersion, ""), rds.ErrDBParameterGroupNotFound); err != nil {
+		return spec.Common{}, err
+	}
+	return common, setMaster(&common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
+}
+
+// completeCommon resolves the version, fills in windows and groups, and checks
+// what instances and clusters have alike. noGroup is the code for a parameter
+// group that does not exist.
+func (l *look) completeCommon(c *spec.Common, version, noGroup string) error {
+	var err error
+	if c.Version, c.Major, err = l.resolveVersion(c.Engine, version); err != nil {
+		return err
+	}
+	if c.ParameterGroup == "" {
+		c.ParameterGroup = defaultParameterGroup(*c)
+	}
+	c.BackupWindow, c.MaintenanceWindow = spec.FillWindows(c.ResourceID, c.BackupWindow, c.MaintenanceWindow)
+	low := 0
+	if noGroup == rds.ErrDBClusterParameterGroupNotFound {
+		low = 1 // clusters always have backups, on RDS
+	}
+	return first(l.checkCommon(c, noGroup), spec.CheckDBName(c.DBName), spec.CheckRetention(c.BackupRetention, low))
+}
+
+// checkCommon checks what can be given at creation and be changed later.
+func (l *look) checkCommon(c *spec.Common, noGroup string) error {
+	window, err := spec.CheckMaintenanceWindow(c.MaintenanceWindow)
+	if err != nil {
+		return err
+	}
+	c.MaintenanceWindow = window
+	if err := l.checkGroup(c, noGroup); err != nil {
+		return err
+	}
+	return first(
+		l.checkSubnetGroup(c.Scope, &c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
+		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), l.checkSecurityGroups(c),
+		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.checkCertificate(c.CACertificate), checkNetwork(c.NetworkType))
+}
+
+// warnBackups is an event where backups are asked for, which this version does not
+// make: nobody may believe to have them.
+func warnBackups(c call, kind event.SourceType, common spec.Common, asked *int32) ([]state.Op, error) {
+	if or(asked, 0) == 0 {
+		return nil, nil
+	}
+	return tell(c, kind, common, told{"H004", nil})
+}
+
+// told is an event, by its number in the catalog.
+type told struct {
+	number string
+	args   []any
+}
+
+// tell raises events of a resource.
+func tell(c call, kind event.SourceType, common spec.Common, all ...told) ([]state.Op, error) {
+	var ops []state.Op
+	for _, t := range all {
+		e, err := event.Make(event.Source{Scope: common.Scope, Type: kind, Name: common.Name}, t.number, c.now, t.args...)
+		if err != nil {
+			return nil, fmt.Errorf("raise event: %w", err)
+		}
+		ops = append(ops, state.Put(state.Event(common.Account, common.Region, e.Key(common.ResourceID)), e))
+	}
+	return ops, nil
+}

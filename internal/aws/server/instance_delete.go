@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// deleteDBInstance marks an instance as being deleted, in whatever state it is:
+// from the answer on its status is "deleting", and it cannot be taken back.
+func (s *Server) deleteDBInstance(ctx context.Context, c call, in *rds.DeleteDBInstanceMessage) (*rds.DeleteDBInstanceResult, error) {
+	var deleted spec.Instance
+	err := s.retry(ctx, func() error {
+		l := s.look(c.Account)
+		record, err := l.findInstance(c.Scope, or(in.DBInstanceIdentifier, ""))
+		if err != nil {
+			return err
+		}
+		i := record.Value
+		if err := l.mayDelete(i, in); err != nil {
+			return err
+		}
+		ops, err := l.letGo(i.Common)
+		if err != nil {
+			return err
+		}
+		more, err := l.leaves(i)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, more...)
+		i.Deleting = true
+		i.Generation++
+		deleted = i
+		return s.commit(ctx, append(ops, state.Swap(record.Key, record.Revision, i))...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rds.DeleteDBInstanceResult{DBInstance: s.look(c.Account).instanceOut(deleted)}, nil
+}
+
+// letGo makes the databases that follow one that is being deleted independent.
+// One that has not copied its source yet would be left with nothing.
+func (l *look) letGo(c spec.Common) ([]state.Op, error) {
+	var ops []state.Op
+	for _, f := range l.followersOf(c.ResourceID) {
+		i := f.Value
+		if !l.instanceFacts(i).Layout.Created {
+			return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "The read replica %s of %s is still being created: wait for it, or delete it first.", i.Name, c.Name)
+		}
+		l.promote(&i)
+		ops = append(ops, state.Swap(f.Key, f.Revision, i))
+	}
+	return ops, nil
+}
+
+// mayDelete asks for the explicit word that the data may go: in this version that
+// is SkipFinalSnapshot, since there are no snapshots yet.
+func (l *look) mayDelete(i spec.Instance, in *rds.DeleteDBInstanceMessage) error {
+	switch {
+	case i.Deleting || l.status(i) == plan.Deleting:
+		return wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is already being deleted.", i.Name)
+	case i.DeletionProtection:
+		return wire.NewError(api.ErrInvalidParameterCombination, "Cannot delete protected DB Instance, please disable deletion protection and try again.")
+	case i.Auto:
+		return wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s belongs to a Multi-AZ DB cluster: delete the cluster.", i.Name)
+	case i.Cluster != "":
+		cluster := l.cluster[i.Cluster]
+		if status := l.clusterStatus(cluster); status == plan.StoppedWord || status == plan.Stopping {
+			return clusterState(cluster, status, plan.Available)
+		}
+	}
+	if i.Cluster == "" && !i.Follows() {
+		return finalSnapshot(or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
+	}
+	// Nothing is lost: the cluster, or the source, has the data.
+	if in.FinalDBSnapshotIdentifier != nil {
+		return wire.NewError(api.ErrInvalidParameterCombination, "FinalDBSnapshotIdentifier can not be specified when deleting a cluster or replica instance.")
+	}
+	return nil
+}
+
+func finalSnapshot(skip bool, name *string, parameter string) error {
+	switch {
+	case skip && name != nil:
+		return wire.NewError(api.ErrInvalidParameterCombination, "%s can not be specified when SkipFinalSnapshot is specified.", parameter)
+	case name != nil:
+		return wire.NewError(api.ErrInvalidParameterCombination, "Snapshots are not available in this version of Howdah: save the data with pg_dump, and delete with SkipFinalSnapshot.")
+	case !skip:
+		return wire.NewError(api.ErrInvalidParameterCombination, "%s is required unless SkipFinalSnapshot is specified.", parameter)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"context"
+
+	"howdah/api/rds"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// describeDBInstances lists instances with the truth about their processes.
+func (s *Server) describeDBInstances(ctx context.Context, c call, in *rds.DescribeDBInstancesMessage) (*rds.DBInstanceMessage, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	filters, err := readFilters(in.Filters, "db-cluster-id", "db-instance-id", "dbi-resource-id", "domain", "engine")
+	if err != nil {
+		return nil, err
+	}
+	l := s.look(c.Account)
+	found := l.instancesIn(c.Scope)
+	if in.DBInstanceIdentifier != nil {
+		record, err := l.findInstance(c.Scope, *in.DBInstanceIdentifier)
+		if err != nil {
+			return nil, err
+		}
+		found = []state.Record[*spec.Instance]{{Value: &record.Value}}
+	}
+	matches := func(r state.Record[*spec.Instance]) bool {
+		return filters.matchBy(func(name string) []string { return l.instanceAttribute(r.Value, name) })
+	}
+	chosen, marker, err := pageOfSome(found, func(r state.Record[*spec.Instance]) string { return r.Value.Name }, matches, in.MaxRecords, in.Marker)
+	if err != nil {
+		return nil, err
+	}
+	out := &rds.DBInstanceMessage{Marker: marker, DBInstances: []rds.DBInstance{}}
+	for _, r := range chosen {
+		out.DBInstances = append(out.DBInstances, *l.instanceOut(*r.Value))
+	}
+	return out, nil
+}
+
+// instanceAttribute is what a filter compares.
+func (l *look) instanceAttribute(i *spec.Instance, filter string) []string {
+	switch filter {
+	case "db-instance-id":
+		return []string{i.Name, i.ARN("db", i.Name)}
+	case "dbi-resource-id":
+		return []string{i.ResourceID}
+	case "engine":
+		return []string{i.Engine}
+	case "db-cluster-id":
+		if c, ok := l.cluster[i.Cluster]; ok {
+			return []string{c.Name, c.ARN("cluster", c.Name)}
+		}
+	}
+	return nil
+}

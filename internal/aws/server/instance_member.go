@@ -1,0 +1,174 @@
+package server
+
+import (
+	"slices"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// newMember is the record of a new instance of an Aurora cluster. The cluster's
+// record is written too, so that it cannot be deleted meanwhile.
+func (l *look) newMember(c call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
+	record, err := l.findCluster(c.Scope, or(in.DBClusterIdentifier, ""))
+	if err != nil {
+		return spec.Instance{}, nil, err
+	}
+	cluster := record.Value
+	i, err := l.memberRecord(c, cluster, in)
+	if err != nil {
+		return i, nil, err
+	}
+	if err := l.mayJoin(cluster, i); err != nil {
+		return i, nil, err
+	}
+	own := append(l.instancesOf(cluster.ResourceID), i)
+	if err := l.canPlace(cluster.Common, plan.ForCluster(cluster, own, plan.Links{})); err != nil {
+		return i, nil, err
+	}
+	l.share(&cluster, i.Class)
+	cluster.Generation++
+	var address state.Op
+	if i.Address, address, err = l.claim(i.ResourceID, i.Public); err != nil {
+		return i, nil, err
+	}
+	ops, err := l.publishCluster(&cluster, own, i.Address)
+	if err != nil {
+		return i, nil, err
+	}
+	ops = append(append(ops, address), l.growFollowers(cluster.ResourceID, cluster.SharedMemory)...)
+	return i, append(ops, state.Swap(record.Key, record.Revision, cluster)), nil
+}
+
+// share makes a cluster's shared settings large enough for a class. Where that
+// changes them, all members restart, one after the other: a standby whose settings
+// are smaller than its primary's stops to replay.
+func (l *look) share(c *spec.Cluster, class string) {
+	known, _ := spec.LookupClass(class)
+	if known.Memory <= c.SharedMemory {
+		return
+	}
+	if len(l.members[c.ResourceID]) > 0 && spec.SharedDiffer(c.SharedMemory, known.Memory) {
+		c.Restart++
+	}
+	c.SharedMemory = known.Memory
+}
+
+// sharedMemory is what the shared settings of a database are made for.
+func (l *look) sharedMemory(resourceID string) int64 {
+	if c, ok := l.cluster[resourceID]; ok {
+		return c.SharedMemory
+	}
+	i := l.instance[resourceID]
+	class, _ := spec.LookupClass(i.Class)
+	return max(class.Memory, i.SharedMemory)
+}
+
+// growFollowers does the same for the databases that follow one, and those that
+// follow them.
+func (l *look) growFollowers(resourceID string, memory int64) []state.Op {
+	var ops []state.Op
+	for _, f := range l.followersOf(resourceID) {
+		i := f.Value
+		before := l.sharedMemory(i.ResourceID)
+		if memory > before {
+			if spec.SharedDiffer(before, memory) {
+				i.Restart++
+			}
+			i.SharedMemory = memory
+			i.Generation++
+			ops = append(ops, state.Swap(f.Key, f.Revision, i))
+		}
+		ops = append(ops, l.growFollowers(i.ResourceID, memory)...)
+	}
+	return ops
+}
+
+// mayJoin: the cluster takes instances that users make, and has room for one more.
+func (l *look) mayJoin(c spec.Cluster, i spec.Instance) error {
+	status := l.clusterStatus(c)
+	switch {
+	case c.MultiAZ():
+		return wire.NewError(api.ErrInvalidParameterCombination, "DB instances cannot be added to the Multi-AZ DB cluster %s: it has three of its own.", c.Name)
+	case status == plan.Deleting || status == plan.Stopping || status == plan.StoppedWord || status == plan.Starting:
+		return clusterState(c, status, plan.Available)
+	case len(l.members[c.ResourceID]) > maxFollowers:
+		return wire.NewError(rds.ErrInstanceQuotaExceeded, "The DB cluster %s has a writer and %d readers already.", c.Name, maxFollowers)
+	}
+	return l.nameFree(i.Scope, i.Name)
+}
+
+// memberRecord is an instance that has what is its own; all else is the cluster's.
+func (l *look) memberRecord(c call, cluster spec.Cluster, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
+	if engine := or(in.Engine, ""); engine != cluster.Engine {
+		return spec.Instance{}, wire.NewError(api.ErrInvalidParameterCombination,
+			"The engine name requested for your DB instance (%s) doesn't match the engine name of your DB cluster (%s).", engine, cluster.Engine)
+	}
+	if err := clustersOwn(cluster, in); err != nil {
+		return spec.Instance{}, err
+	}
+	i := spec.Instance{
+		Common: spec.Common{
+			Scope: c.Scope, Name: lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.now, Generation: 1,
+			Engine: cluster.Engine, Version: cluster.Version, Major: cluster.Major, Port: cluster.Port,
+			ParameterGroup: or(in.DBParameterGroupName, defaultParameterGroup(cluster.Common)),
+			SubnetGroup:    or(in.DBSubnetGroupName, cluster.SubnetGroup), BackupRetention: cluster.BackupRetention,
+			BackupWindow: cluster.BackupWindow, MaintenanceWindow: or(in.PreferredMaintenanceWindow, ""),
+			CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false), MonitoringInterval: int(or(in.MonitoringInterval, 0)),
+			MonitoringRole: or(in.MonitoringRoleArn, ""),
+			CACertificate:  or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, cluster.NetworkType),
+			Tags: tagsIn(in.Tags),
+		},
+		Class: or(in.DBInstanceClass, ""), License: or(in.LicenseModel, license), AutoMinor: or(in.AutoMinorVersionUpgrade, true),
+		Public: or(in.PubliclyAccessible, cluster.Public), Tier: int(or(in.PromotionTier, 1)), Cluster: cluster.ResourceID,
+		OptionGroup: or(in.OptionGroupName, defaultOptionGroup(cluster.Common)),
+	}
+	_, i.MaintenanceWindow = spec.FillWindows(i.ResourceID, i.BackupWindow, i.MaintenanceWindow)
+	return i, first(spec.CheckName("DBInstanceIdentifier", i.Name), l.checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
+		l.checkInstance(&i, l.memberZone(cluster, in.AvailabilityZone)))
+}
+
+// memberZone is the zone asked for, or of the zones asked for the cluster the one
+// with the fewest instances.
+func (l *look) memberZone(c spec.Cluster, asked *string) *string {
+	if asked != nil || len(c.Zones) == 0 {
+		return asked
+	}
+	used := map[string]int{}
+	for _, i := range l.instancesOf(c.ResourceID) {
+		used[i.Zone]++
+	}
+	zones := c.Zones
+	if covered := l.covered(c.Common); covered != nil {
+		zones = slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return !slices.Contains(covered, z) })
+	}
+	if len(zones) == 0 {
+		return nil
+	}
+	zone := slices.MinFunc(zones, func(a, b string) int { return used[a] - used[b] })
+	return some(c.ZoneName(zone))
+}
+
+// clustersOwn refuses parameters that belong to the cluster.
+func clustersOwn(c spec.Cluster, in *rds.CreateDBInstanceMessage) error {
+	if or(in.MultiAZ, false) {
+		return wire.NewError(api.ErrInvalidParameterCombination, "VPC Multi-AZ DB Instances are not available for engine: %s", c.Engine)
+	}
+	if v := or(in.EngineVersion, ""); v != "" && sameVersion(c.Common, &v) != nil {
+		return wire.NewError(api.ErrInvalidParameterCombination,
+			"The engine version that you requested for your DB instance (%s) does not match the engine version of your DB cluster (%s).", v, c.Version)
+	}
+	return refuse(map[string]bool{
+		"master username": in.MasterUsername != nil, "master user password": in.MasterUserPassword != nil || in.ManageMasterUserPassword != nil,
+		"backup retention": in.BackupRetentionPeriod != nil, "backup window": in.PreferredBackupWindow != nil,
+		"database name": in.DBName != nil, "vpc security group": len(in.VpcSecurityGroupIds) > 0,
+		"port":                in.Port != nil && int(*in.Port) != c.Port,
+		"iam authentication":  in.EnableIAMDatabaseAuthentication != nil && *in.EnableIAMDatabaseAuthentication != c.IAMAuth,
+		"storage encryption":  in.StorageEncrypted != nil && *in.StorageEncrypted != (c.StorageKey != "") || in.KmsKeyId != nil,
+		"deletion protection": or(in.DeletionProtection, false), "log exports": len(in.EnableCloudwatchLogsExports) > 0,
+	}, "The requested DB Instance will be a member of a DB Cluster and its %[1]s should not be set directly. Set %[1]s for the DB Cluster.")
+}

@@ -1,0 +1,328 @@
+package server
+
+import (
+	"context"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/event"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// modifyDBInstance changes an instance: some parameters at once, others, unless
+// ApplyImmediately says so, in the maintenance window (RDS user guide, "Settings
+// for DB instances").
+func (s *Server) modifyDBInstance(ctx context.Context, c call, in *rds.ModifyDBInstanceMessage) (*rds.ModifyDBInstanceResult, error) {
+	if !given(in, "DBInstanceIdentifier", "ApplyImmediately", "AllowMajorVersionUpgrade") {
+		return nil, wire.NewError(api.ErrInvalidParameterCombination, "No modifications were requested")
+	}
+	if err := modifyNotAvailable(in); err != nil {
+		return nil, err
+	}
+	var changed spec.Instance
+	err := s.retry(ctx, func() error {
+		l := s.look(c.Account)
+		record, err := l.findInstance(c.Scope, or(in.DBInstanceIdentifier, ""))
+		if err != nil {
+			return err
+		}
+		m := &modification{look: l, call: c, kind: event.Instance}
+		i := record.Value
+		if err := m.instance(&i, in); err != nil {
+			return err
+		}
+		changed = i
+		ops, err := m.putInstance(record, i)
+		if err != nil {
+			return err
+		}
+		return s.commit(ctx, ops...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rds.ModifyDBInstanceResult{DBInstance: s.look(c.Account).instanceOut(changed)}, nil
+}
+
+func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {
+	return first(refuseAsked(map[string]bool{
+		"MasterUserAuthenticationType": or(in.MasterUserAuthenticationType, "password") != "password",
+		"Domain":                       or(in.Domain, "none") != "none", "DomainFqdn": in.DomainFqdn != nil,
+		"TdeCredentialArn": in.TdeCredentialArn != nil, "MultiTenant": or(in.MultiTenant, false),
+		"ProcessorFeatures": len(in.ProcessorFeatures) > 0, "ReplicaMode": in.ReplicaMode != nil,
+		"AutomationMode": in.AutomationMode != nil, "Engine": in.Engine != nil,
+		"EnableCustomerOwnedIp":    or(in.EnableCustomerOwnedIp, false),
+		"DedicatedLogVolume":       or(in.DedicatedLogVolume, false),
+		"AdditionalStorageVolumes": len(in.AdditionalStorageVolumes) > 0,
+		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
+		"TdeCredentialPassword": in.TdeCredentialPassword != nil, "TagSpecifications": len(in.TagSpecifications) > 0,
+		"ResumeFullAutomationModeMinutes": in.ResumeFullAutomationModeMinutes != nil,
+		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
+		"AwsBackupRecoveryPointArn":       in.AwsBackupRecoveryPointArn != nil,
+	}), checkClassicGroups(in.DBSecurityGroups), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
+}
+
+// instance makes the modification of an instance that a request asks for.
+func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessage) error {
+	notAvailable := wire.NewError(rds.ErrInvalidDBInstanceState, "Database instance is not in available state.")
+	if err := inState(m.look.status(*i), notAvailable, usable...); err != nil {
+		return err
+	}
+	if err := m.allowed(*i, in); err != nil {
+		return err
+	}
+	if err := instanceSettings(in).apply(m, &i.Common); err != nil {
+		return err
+	}
+	if in.DBParameterGroupName != nil {
+		if err := m.fits(*i); err != nil {
+			return err
+		}
+	}
+	if i.MultiAZ && in.DBSubnetGroupName != nil {
+		if err := m.covers(i.Common, 2, rds.ErrInvalidVPCNetworkState); err != nil {
+			return err
+		}
+	}
+	set(&i.OptionGroup, in.OptionGroupName)
+	set(&i.AutoMinor, in.AutoMinorVersionUpgrade)
+	set(&i.Tier, ints(in.PromotionTier))
+	set(&i.MaxStorage, ints(in.MaxAllocatedStorage))
+	set(&i.License, in.LicenseModel)
+	wanted, err := m.wanted(*i, in)
+	err = first(err, spec.CheckTier(i.Tier), checkLicense(i.License), m.master(&i.Common, false, masterAsked{
+		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.factsOf(*i),
+	}), m.port(&i.Common, in.DBPortNumber), m.publish(i, in.PubliclyAccessible))
+	if err != nil {
+		return err
+	}
+	if days := wanted.BackupRetention; days != nil && *days > 0 && i.BackupRetention > 0 {
+		m.retention(&i.Common, days)
+	}
+	values := differing(merge(i.Pending, wanted), valuesOf(*i))
+	if err := m.possible(*i, values); err != nil {
+		return err
+	}
+	if or(in.ApplyImmediately, false) {
+		i.Pending = nil
+		m.carryOut(i, values)
+	} else {
+		i.Pending = orNil(values)
+	}
+	m.finishInstance(i)
+	return nil
+}
+
+func instanceSettings(in *rds.ModifyDBInstanceMessage) settings {
+	return settings{
+		parameterGroup: in.DBParameterGroupName, backupWindow: in.PreferredBackupWindow, maintenanceWindow: in.PreferredMaintenanceWindow,
+		monitoringRole: in.MonitoringRoleArn, network: in.NetworkType, version: in.EngineVersion,
+		subnetGroup: in.DBSubnetGroupName, optionGroup: in.OptionGroupName, monitoring: in.MonitoringInterval,
+		deletionProtection: in.DeletionProtection, copyTags: in.CopyTagsToSnapshot, insights: in.EnablePerformanceInsights,
+		securityGroups: in.VpcSecurityGroupIds, logs: in.CloudwatchLogsExportConfiguration, noGroup: rds.ErrDBParameterGroupNotFound,
+	}
+}
+
+// allowed refuses what an instance of its kind cannot have changed.
+func (m *modification) allowed(i spec.Instance, in *rds.ModifyDBInstanceMessage) error {
+	if i.Follows() && (in.MasterUserPassword != nil || or(in.ManageMasterUserPassword, false) || or(in.RotateMasterUserPassword, false)) {
+		return wire.NewError(api.ErrInvalidParameterCombination, "The master user of a read replica is that of its source: change the password there.")
+	}
+	if i.Cluster == "" {
+		return nil
+	}
+	if or(in.MultiAZ, false) {
+		return wire.NewError(api.ErrInvalidParameterCombination, "VPC Multi-AZ DB Instances are not available for engine: %s", i.Engine)
+	}
+	if i.Auto && (in.DBInstanceClass != nil || in.NewDBInstanceIdentifier != nil || in.CACertificateIdentifier != nil) {
+		return wire.NewError(api.ErrInvalidParameterCombination, "The DB instance %s belongs to a Multi-AZ DB cluster: modify the cluster.", i.Name)
+	}
+	return clusterModifies(in)
+}
+
+// clusterModifies refuses what can only be changed on a cluster.
+func clusterModifies(in *rds.ModifyDBInstanceMessage) error {
+	asked := map[string]bool{
+		"master user password": in.MasterUserPassword != nil || in.ManageMasterUserPassword != nil || in.RotateMasterUserPassword != nil, "backup retention": in.BackupRetentionPeriod != nil,
+		"backup window": in.PreferredBackupWindow != nil, "vpc security group": len(in.VpcSecurityGroupIds) > 0,
+		"port": in.DBPortNumber != nil, "engine version": in.EngineVersion != nil, "storage": in.AllocatedStorage != nil,
+		"storage type": in.StorageType != nil, "iops": in.Iops != nil, "iam authentication": in.EnableIAMDatabaseAuthentication != nil,
+		"deletion protection": in.DeletionProtection != nil, "log exports": in.CloudwatchLogsExportConfiguration != nil,
+	}
+	return refuse(asked, "The specified DB Instance is a member of a cluster and its %[1]s should not be modified directly. "+
+		"Instead, modify the %[1]s of the cluster using the ModifyDbCluster API")
+}
+
+// wanted are the values that a request asks for and that may wait, checked one by
+// one. Days of backups wait only when backups begin or end.
+func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) (spec.Values, error) {
+	v := spec.Values{MultiAZ: in.MultiAZ, IAMAuth: in.EnableIAMDatabaseAuthentication, Class: or(in.DBInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
+	if in.CACertificateIdentifier != nil {
+		v.CACertificate, v.RotationRestart = *in.CACertificateIdentifier, or(in.CertificateRotationRestart, false)
+		if err := m.checkCertificate(v.CACertificate); err != nil {
+			return v, err
+		}
+	}
+	if v.Class != "" {
+		if _, err := spec.CheckClass(v.Class); err != nil {
+			return v, err
+		}
+	}
+	if v.BackupRetention != nil {
+		if err := spec.CheckRetention(*v.BackupRetention, 0); err != nil {
+			return v, err
+		}
+	}
+	if in.NewDBInstanceIdentifier != nil {
+		v.Name = lower(in.NewDBInstanceIdentifier)
+		if err := spec.CheckName("NewDBInstanceIdentifier", v.Name); err != nil {
+			return v, err
+		}
+	}
+	var err error
+	v.Disk, err = wantedDisk(i.Disk(), in.AllocatedStorage, in.Iops, in.StorageThroughput, in.StorageType)
+	if err != nil {
+		return v, err
+	}
+	size := i.Storage
+	if v.Disk != nil {
+		size = v.Disk.GiB
+	}
+	return v, checkMaxStorage(i.MaxStorage, size)
+}
+
+func valuesOf(i spec.Instance) spec.Values {
+	return spec.Values{
+		Class: i.Class, Disk: some(i.Disk()), MultiAZ: some(i.MultiAZ), BackupRetention: some(i.BackupRetention),
+		IAMAuth: some(i.IAMAuth), Name: i.Name, CACertificate: i.CACertificate,
+	}
+}
+
+// possible: there is room, and the new name is free.
+func (m *modification) possible(i spec.Instance, v spec.Values) error {
+	if v.Name != "" {
+		if err := m.nameFree(i.Scope, v.Name); err != nil {
+			return err
+		}
+	}
+	if v.Class != "" {
+		seat := ""
+		if i.Cluster != "" {
+			seat = i.ResourceID
+		}
+		if err := m.canGrow(m.factsOf(i), seat, i.Class, v.Class); err != nil {
+			return err
+		}
+		smaller := i
+		smaller.Class = v.Class
+		if err := m.fits(smaller); err != nil {
+			return err
+		}
+	}
+	if !or(v.MultiAZ, false) {
+		return nil
+	}
+	i.MultiAZ = true
+	if err := m.covers(i.Common, 2, rds.ErrInvalidVPCNetworkState); err != nil {
+		return err
+	}
+	return m.canPlace(i.Common, plan.ForInstance(i, followLinks(i)))
+}
+
+// carryOut changes the record to new values, all of which differ from its own.
+func (m *modification) carryOut(i *spec.Instance, v spec.Values) {
+	if v.Class != "" {
+		m.before.Class = i.Class
+		m.work(plan.Modifying, "0012", "0014")
+		m.class(i, v.Class)
+	}
+	if v.Disk != nil {
+		m.before.Disk = some(i.Disk())
+		m.work(plan.Modifying, "0018", "0017")
+		i.SetDisk(*v.Disk)
+	}
+	if v.MultiAZ != nil {
+		m.before.MultiAZ = some(i.MultiAZ)
+		if i.MultiAZ = *v.MultiAZ; i.MultiAZ {
+			m.work(plan.Modifying, "0024", "0025")
+		} else {
+			m.work(plan.Modifying, "0030", "0029")
+		}
+	}
+	m.retention(&i.Common, v.BackupRetention)
+	set(&i.IAMAuth, v.IAMAuth)
+	m.certificate(i, v)
+	if v.Name != "" {
+		m.work(renaming, "", "")
+		m.began = append(m.began, told{"H006", []any{i.Name, v.Name}})
+		i.Name = v.Name
+	}
+}
+
+// certificate has servers show a certificate of another authority. PostgreSQL takes it
+// while it runs; it is restarted only for those who ask for it.
+func (m *modification) certificate(i *spec.Instance, v spec.Values) {
+	if v.CACertificate == "" {
+		return
+	}
+	i.CACertificate = v.CACertificate
+	i.OptIn(spec.RotateCertificate, false, m.now)
+	m.work(plan.Modifying, "", "")
+	m.began = append(m.began, told{"H009", []any{v.CACertificate}})
+	if v.RotationRestart {
+		i.Restart++
+		m.restarts = true
+	}
+}
+
+// class changes the class, which needs a restart, and what depends on it.
+func (m *modification) class(i *spec.Instance, class string) {
+	i.Class = class
+	i.Restart++
+	known, _ := spec.LookupClass(class)
+	if i.Follows() {
+		i.SharedMemory = max(i.SharedMemory, m.sharedMemory(i.Source))
+	}
+	if i.Cluster == "" {
+		m.ops = append(m.ops, m.growFollowers(i.ResourceID, max(known.Memory, i.SharedMemory))...)
+		return
+	}
+	cluster := m.clusterOf(*i)
+	if cluster == nil {
+		return
+	}
+	m.share(cluster, class)
+	m.ops = append(m.ops, m.growFollowers(cluster.ResourceID, cluster.SharedMemory)...)
+	m.look = m.look.with(*cluster)
+}
+
+// finishInstance counts the modification. Of a member, the planner only carries
+// out what needs a restart, and the restarts of its seat are the count.
+func (m *modification) finishInstance(i *spec.Instance) {
+	if i.Cluster == "" {
+		m.finish(&i.Common)
+		return
+	}
+	i.Generation++
+	if m.before.Class != "" || m.restarts {
+		i.Change = i.Restart + m.look.cluster[i.Cluster].Restart
+		i.ChangeStatus, i.ChangeEvents, i.Before = plan.Modifying, m.done, &m.before
+	}
+}
+
+// putInstance writes the record, under its new name if it has one, with everything
+// that the modification brings along.
+func (m *modification) putInstance(record state.Record[spec.Instance], i spec.Instance) ([]state.Op, error) {
+	ops := []state.Op{state.Swap(record.Key, record.Revision, i)}
+	if key := keyOf(i); key != record.Key {
+		ops = []state.Op{state.Remove(record.Key, record.Revision), state.Swap(key, 0, i)}
+	}
+	if m.owner != nil {
+		ops = append(ops, state.Swap(m.owner.Key, m.owner.Revision, m.owner.Value))
+	}
+	events, err := tell(m.call, m.kind, i.Common, m.began...)
+	return append(append(ops, m.ops...), events...), err
+}

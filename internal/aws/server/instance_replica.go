@@ -1,0 +1,257 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/event"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// createDBInstanceReadReplica makes a database of its own that follows another
+// one: an instance, a replica, or a cluster, also in another region.
+func (s *Server) createDBInstanceReadReplica(ctx context.Context, c call, in *rds.CreateDBInstanceReadReplicaMessage) (*rds.CreateDBInstanceReadReplicaResult, error) {
+	if err := replicaNotAvailable(in); err != nil {
+		return nil, err
+	}
+	var made spec.Instance
+	err := s.retry(ctx, func() error {
+		l := s.look(c.Account)
+		from, err := l.source(c, in)
+		if err != nil {
+			return err
+		}
+		i, err := l.replicaRecord(c, from, in)
+		if err != nil {
+			return err
+		}
+		ops, err := l.encryptReplica(c, &i.Common, from.Common, in.KmsKeyId)
+		if err != nil {
+			return err
+		}
+		if err := l.canPlace(i.Common, plan.ForInstance(i, followLinks(i))); err != nil {
+			return err
+		}
+		i, ops, err = l.addInstance(i, append(ops, from.touch))
+		if err != nil {
+			return err
+		}
+		warning, err := s.warnPublic(c, event.Instance, i.Common, i.Public)
+		if err != nil {
+			return err
+		}
+		made = i
+		return s.commit(ctx, append(ops, warning...)...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rds.CreateDBInstanceReadReplicaResult{DBInstance: s.look(c.Account).instanceOut(made)}, nil
+}
+
+func replicaNotAvailable(in *rds.CreateDBInstanceReadReplicaMessage) error {
+	return first(refuseAsked(map[string]bool{
+		"Domain": in.Domain != nil, "DomainFqdn": in.DomainFqdn != nil,
+		"CustomIamInstanceProfile": in.CustomIamInstanceProfile != nil,
+		"ReplicaMode":              in.ReplicaMode != nil,
+		"AdditionalStorageVolumes": len(in.AdditionalStorageVolumes) > 0,
+		"DedicatedLogVolume":       or(in.DedicatedLogVolume, false),
+		"ProcessorFeatures":        len(in.ProcessorFeatures) > 0,
+		"EnableCustomerOwnedIp":    or(in.EnableCustomerOwnedIp, false),
+		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
+		"TagSpecifications": len(in.TagSpecifications) > 0, "BackupTarget": or(in.BackupTarget, "region") != "region",
+		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
+	}), checkKept(in.PerformanceInsightsRetentionPeriod, nil))
+}
+
+// source is the database that a new replica follows.
+type source struct {
+	spec.Common
+	class  string
+	disk   spec.Storage
+	memory int64 // that its shared settings are made for
+	auto   bool
+	// touch writes the source's record, so that it cannot be deleted meanwhile.
+	touch state.Op
+}
+
+// source finds what to follow, and checks that it can be followed.
+func (l *look) source(c call, in *rds.CreateDBInstanceReadReplicaMessage) (source, error) {
+	switch {
+	case (in.SourceDBInstanceIdentifier == nil) == (in.SourceDBClusterIdentifier == nil):
+		return source{}, wire.NewError(api.ErrInvalidParameterCombination,
+			"Exactly one of SourceDBInstanceIdentifier and SourceDBClusterIdentifier must be given.")
+	case in.SourceDBClusterIdentifier != nil:
+		return l.sourceCluster(c, *in.SourceDBClusterIdentifier)
+	}
+	r, err := l.findSource(c.Scope, *in.SourceDBInstanceIdentifier)
+	if strings.TrimSpace(*in.SourceDBInstanceIdentifier) == "" {
+		return source{}, blank("SourceDBInstanceIdentifier")
+	}
+	if err != nil {
+		return source{}, err
+	}
+	i := r.Value
+	if i.Cluster != "" {
+		return source{}, wire.NewError(api.ErrInvalidParameterCombination,
+			"The DB instance %s is a member of a DB cluster: give SourceDBClusterIdentifier.", i.Name)
+	}
+	if status := l.status(i); status != plan.Available {
+		return source{}, wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, status)
+	}
+	i.Generation++
+	return source{
+		Common: i.Common, class: i.Class, disk: i.Disk(), memory: l.sharedMemory(i.ResourceID), auto: i.AutoMinor,
+		touch: state.Swap(r.Key, r.Revision, i),
+	}, l.followable(i.Common)
+}
+
+func (l *look) sourceCluster(c call, identifier string) (source, error) {
+	r, err := l.findCluster(c.Scope, identifier)
+	if err != nil {
+		return source{}, err
+	}
+	cluster := r.Value
+	if status := l.clusterStatus(cluster); status != plan.Available || len(l.members[cluster.ResourceID]) == 0 {
+		return source{}, clusterState(cluster, status, plan.Available+" with a DB instance")
+	}
+	from := source{
+		Common: cluster.Common, class: cluster.Class, disk: cluster.Disk(), memory: cluster.SharedMemory, auto: cluster.AutoMinor,
+	}
+	if from.class == "" {
+		from.class = l.instancesOf(cluster.ResourceID)[0].Class
+	}
+	cluster.Generation++
+	from.touch = state.Swap(r.Key, r.Revision, cluster)
+	return from, l.followable(cluster.Common)
+}
+
+func (l *look) followable(c spec.Common) error {
+	if len(l.followers[c.ResourceID]) >= maxFollowers {
+		return wire.NewError(rds.ErrInstanceQuotaExceeded, "%s has %d read replicas already.", c.Name, maxFollowers)
+	}
+	return nil
+}
+
+// replicaRecord takes from the source what is not given. Backups are off, as on
+// RDS, and the master user is the source's.
+func (l *look) replicaRecord(c call, from source, in *rds.CreateDBInstanceReadReplicaMessage) (spec.Instance, error) {
+	i := spec.Instance{
+		Common: spec.Common{
+			Scope: c.Scope, Name: lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.now, Generation: 1,
+			Engine: spec.Postgres, Version: from.Version, Major: from.Major, Port: int(or(in.Port, int32(from.Port))),
+			MasterUser: from.MasterUser, Verifier: from.Verifier, PasswordSerial: from.PasswordSerial, DBName: from.DBName,
+			SubnetGroup:    or(in.DBSubnetGroupName, defaultSubnetGroup),
+			SecurityGroups: in.VpcSecurityGroupIds, DeletionProtection: or(in.DeletionProtection, false),
+			CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false), IAMAuth: or(in.EnableIAMDatabaseAuthentication, false),
+			MonitoringInterval: int(or(in.MonitoringInterval, 0)), MonitoringRole: or(in.MonitoringRoleArn, ""),
+			CACertificate: or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)),
+			NetworkType:   or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+		},
+		Class: or(in.DBInstanceClass, from.class), MaxStorage: int(or(in.MaxAllocatedStorage, 0)), MultiAZ: or(in.MultiAZ, false),
+		License: license, AutoMinor: or(in.AutoMinorVersionUpgrade, from.auto), Public: or(in.PubliclyAccessible, false),
+		Tier: 1, Source: from.ResourceID,
+	}
+	i.BackupWindow, i.MaintenanceWindow = spec.FillWindows(i.ResourceID, "", "")
+	i.ParameterGroup = or(in.DBParameterGroupName, defaultParameterGroup(i.Common))
+	i.OptionGroup = or(in.OptionGroupName, defaultOptionGroup(i.Common))
+	if err := replicaDisk(&i, from.disk, in); err != nil {
+		return i, err
+	}
+	if class, _ := spec.LookupClass(i.Class); class.Memory < from.memory {
+		i.SharedMemory = from.memory
+	}
+	return i, first(spec.CheckName("DBInstanceIdentifier", i.Name), l.checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
+		l.checkInstance(&i, in.AvailabilityZone))
+}
+
+// replicaDisk is as large as the source's, or larger.
+func replicaDisk(i *spec.Instance, from spec.Storage, in *rds.CreateDBInstanceReadReplicaMessage) error {
+	disk := from
+	if disk.GiB == 0 {
+		disk = spec.Storage{GiB: defaultReplicaStorage} // of a cluster whose storage has no size
+	}
+	if in.StorageType != nil && *in.StorageType != disk.Type {
+		disk.Type, disk.IOPS, disk.MiBps = *in.StorageType, 0, 0
+	}
+	set(&disk.GiB, ints(in.AllocatedStorage))
+	set(&disk.IOPS, ints(in.Iops))
+	set(&disk.MiBps, ints(in.StorageThroughput))
+	if disk.GiB < from.GiB {
+		return wire.NewError(api.ErrInvalidParameterCombination, "The AllocatedStorage of a read replica must be at least that of its source, %d GiB.", from.GiB)
+	}
+	disk, err := spec.CheckStorage(disk)
+	i.SetDisk(disk)
+	return err
+}
+
+// defaultReplicaStorage is for a replica of an Aurora cluster that names no size.
+const defaultReplicaStorage = 100
+
+// promoteReadReplica makes a replica a database of its own, at once and for good.
+func (s *Server) promoteReadReplica(ctx context.Context, c call, in *rds.PromoteReadReplicaMessage) (*rds.PromoteReadReplicaResult, error) {
+	if err := refuseAsked(map[string]bool{"TagSpecifications": len(in.TagSpecifications) > 0}); err != nil {
+		return nil, err
+	}
+	var promoted spec.Instance
+	err := s.retry(ctx, func() error {
+		l := s.look(c.Account)
+		record, err := l.findInstance(c.Scope, or(in.DBInstanceIdentifier, ""))
+		if err != nil {
+			return err
+		}
+		i := record.Value
+		if err := l.mayPromote(i); err != nil {
+			return err
+		}
+		if in.PreferredBackupWindow != nil {
+			i.BackupWindow = *in.PreferredBackupWindow
+		}
+		set(&i.BackupRetention, ints(in.BackupRetentionPeriod))
+		err = first(spec.CheckRetention(i.BackupRetention, 0), spec.CheckBackupWindow(i.BackupWindow), spec.CheckWindows(i.BackupWindow, i.MaintenanceWindow))
+		if err != nil {
+			return err
+		}
+		l.promote(&i)
+		promoted = i
+		ops, err := warnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
+		if err != nil {
+			return err
+		}
+		return s.commit(ctx, append(ops, state.Swap(record.Key, record.Revision, i))...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rds.PromoteReadReplicaResult{DBInstance: s.look(c.Account).instanceOut(promoted)}, nil
+}
+
+func (l *look) mayPromote(i spec.Instance) error {
+	if !i.Follows() {
+		return wire.NewError(rds.ErrInvalidDBInstanceState, "DB Instance is not a read replica")
+	}
+	return inState(l.status(i), wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, l.status(i)),
+		plan.Available)
+}
+
+// promote ends the following. The master user's password is the one that the data
+// came with: the source's newest.
+func (l *look) promote(i *spec.Instance) {
+	from := l.root(*i)
+	i.MasterUser, i.Verifier, i.PasswordSerial = from.MasterUser, from.Verifier, from.PasswordSerial
+	i.Promoted = true
+	i.Generation++
+	begin(&i.Common, plan.Modifying, nil, "0057")
+}
+
+// begin counts a change that the planner carries out, with the status to show and
+// the events to raise when it is done.
+func begin(c *spec.Common, status string, before *spec.Values, done ...string) {
+	c.Change++
+	c.ChangeStatus, c.ChangeEvents, c.Before = status, done, before
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"howdah/api"
+	"howdah/internal/aws/audit"
+	"howdah/internal/aws/wire"
+	"howdah/internal/aws/wire/sigv4"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// loginService is what tokens for databases are signed for, and what policies call
+// the action.
+const (
+	loginService = "rds-db"
+	loginAction  = "connect"
+	// maxTokenLife is how long a token may say that it is good for.
+	maxTokenLife = 15 * time.Minute
+)
+
+// loginTarget is a database that tokens may be for.
+type loginTarget struct {
+	spec.Common
+	kind      string   // as in ARNs
+	addresses []string // that its clients use
+}
+
+// Login decides whether a token of an SDK lets a user into a database, which is named
+// by its resource id. The error is one of hostapi.RefuseToken unless it cannot be
+// decided. Every attempt is recorded.
+func (s *Server) Login(ctx context.Context, database, user, token string) error {
+	if err := s.fresh(ctx); err != nil {
+		return err
+	}
+	d, ok := s.loginTarget(database)
+	if !ok || !d.IAMAuth {
+		return hostapi.RefuseToken("IAM database authentication is not enabled for " + database)
+	}
+	resource := "arn:aws:" + loginService + ":" + d.Region + ":" + d.Account + ":dbuser:" + d.ResourceID + "/" + user
+	r := &record{server: s, began: time.Now(), Record: audit.Record{
+		Time: s.now().UTC(), RequestID: requestID(), Service: loginService, Action: loginAction,
+		Parameters: map[string]string{"Resource": resource[:min(len(resource), audit.MaxText)]},
+	}}
+	err := s.checkToken(d, user, resource, token, r)
+	known, refused := errors.AsType[*wire.Error](err)
+	switch {
+	case err == nil:
+		r.end(http.StatusOK, "")
+		return nil
+	case refused:
+		r.end(known.Status, known.Code)
+		return hostapi.RefuseToken(known.Code + ": " + known.Message)
+	}
+	return err
+}
+
+// loginTarget finds a database of any account.
+func (s *Server) loginTarget(database string) (loginTarget, bool) {
+	for _, r := range state.LoadAll[spec.Cluster](s.Cache, state.ClusterRoot) {
+		if r.Value.ResourceID != database {
+			continue
+		}
+		l := s.look(r.Value.Account)
+		d := loginTarget{r.Value.Common, "cluster", slices.Concat([]string{r.Value.Address, r.Value.ReaderAddress}, r.Value.Former, r.Value.ReaderFormer)}
+		for _, i := range l.instancesOf(database) {
+			d.addresses = append(append(d.addresses, i.Address), i.Former...)
+		}
+		for _, e := range l.endpointsOf(database) {
+			d.addresses = append(append(d.addresses, e.Value.Address), e.Value.Former...)
+		}
+		return d, true
+	}
+	for _, r := range state.ViewAll[spec.Instance](s.Cache, state.InstanceRoot) {
+		if r.Value.ResourceID == database && r.Value.Cluster == "" {
+			return loginTarget{r.Value.Common, "db", append([]string{r.Value.Address}, r.Value.Former...)}, true
+		}
+	}
+	return loginTarget{}, false
+}
+
+// checkToken refuses a token that is not for this user and this database, not signed
+// by a key of its account, or whose key's policies do not allow the login.
+func (s *Server) checkToken(d loginTarget, user, resource, token string, r *record) error {
+	u, err := url.Parse("https://" + token)
+	if err != nil || u.Host == "" || u.User != nil || u.Path != "/" || u.Fragment != "" {
+		return badToken("it is not what an SDK makes")
+	}
+	if err := d.isFor(u, user); err != nil {
+		return err
+	}
+	var who principal
+	var failed error
+	request := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}}
+	identity, err := sigv4.Verify(request, nil, func(id string) (string, bool) {
+		r.claims(id)
+		secret, holder, ok, err := s.keys.find(id)
+		who, failed = holder, err
+		return secret, ok
+	}, s.now())
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		return err
+	}
+	r.is(who, identity.Region)
+	switch {
+	case identity.Service != loginService:
+		return badToken("it is signed for the service " + identity.Service)
+	case identity.Region != d.Region:
+		return badToken("it is signed for the region " + identity.Region)
+	case who.account != d.Account:
+		return badToken("its key is of another account")
+	}
+	c := call{Scope: d.Scope, who: who, action: loginService + ":" + loginAction, secure: true, now: s.now().UTC()}
+	asked := c.context(nil)
+	delete(asked, "aws:SourceIp") // PostgreSQL does not tell
+	// What the policies say of the database holds for who logs in to it too.
+	context, known := s.look(d.Account).contextOf(c, d.ARN(d.kind, d.Name), asked)
+	return c.may(resource, context, known)
+}
+
+// isFor refuses a token that is for something else, or for longer than a quarter of
+// an hour.
+func (d loginTarget) isFor(u *url.URL, user string) error {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return badToken("it is not what an SDK makes")
+	}
+	host, port, err := net.SplitHostPort(u.Host)
+	life, errLife := strconv.Atoi(query.Get("X-Amz-Expires"))
+	switch {
+	case !slices.Equal(query["Action"], []string{loginAction}):
+		return badToken("it is not for the action " + loginAction)
+	case !slices.Equal(query["DBUser"], []string{user}):
+		return badToken("it is for another user")
+	case err != nil || !slices.Contains(d.addresses, host) || port != strconv.Itoa(d.Port):
+		return badToken("it is for another host or port than those of the endpoints")
+	case errLife != nil || life < 1 || life > int(maxTokenLife/time.Second):
+		return badToken("it is good for longer than 15 minutes")
+	}
+	return nil
+}
+
+func badToken(why string) error {
+	return wire.NewError(api.ErrAccessDenied, "The token is refused: %s.", why)
+}

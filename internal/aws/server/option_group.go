@@ -1,0 +1,248 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+func optionGroupKey(g spec.OptionGroup) string { return state.OptionGroup(g.Account, g.Region, g.Name) }
+
+// optionGroups are those that users made in a scope, by name.
+func (s *Server) optionGroups(scope spec.Scope) []state.Record[spec.OptionGroup] {
+	return state.LoadAll[spec.OptionGroup](s.Cache, state.OptionGroup(scope.Account, scope.Region, ""))
+}
+
+// findOptionGroup finds a group that a user made, by name or ARN.
+func (s *Server) findOptionGroup(scope spec.Scope, identifier string) (state.Record[spec.OptionGroup], error) {
+	r, name, ok := findNamed[spec.OptionGroup](s, scope, identifier, "og", state.OptionGroup)
+	if !ok {
+		return r, orBlank(name, "OptionGroupName", wire.NewError(rds.ErrOptionGroupNotFound, "Specified OptionGroupName: %s not found.", name))
+	}
+	return r, nil
+}
+
+// defaultOptionGroups are those of the versions that are installed, by name.
+func (s *Server) defaultOptionGroups(scope spec.Scope) []spec.OptionGroup {
+	var all []spec.OptionGroup
+	for _, engine := range []string{spec.Aurora, spec.Postgres} {
+		for _, major := range slices.Sorted(maps.Keys(s.installed())) {
+			text := strconv.Itoa(major)
+			all = append(all, spec.OptionGroup{
+				Scope: scope, Name: "default:" + engine + "-" + text, Engine: engine, Major: text, Description: "Default option group for " + engine + " " + text,
+			})
+		}
+	}
+	return all
+}
+
+// isDefaultOptionGroup reports whether a name, or an ARN, is that of a default group
+// that exists.
+func (s *Server) isDefaultOptionGroup(scope spec.Scope, identifier string) (spec.OptionGroup, bool) {
+	name := strings.ToLower(strings.TrimSpace(identifier))
+	for _, g := range s.defaultOptionGroups(scope) {
+		if g.Name == name || g.ARN("og", g.Name) == name {
+			return g, true
+		}
+	}
+	return spec.OptionGroup{}, false
+}
+
+// checkOptionGroup: there is such a group for the version. Its name becomes what it
+// is stored as.
+func (l *look) checkOptionGroup(name *string, c spec.Common) error {
+	*name = strings.ToLower(strings.TrimSpace(*name))
+	if *name == defaultOptionGroup(c) {
+		return nil
+	}
+	g, isDefault := l.isDefaultOptionGroup(c.Scope, *name)
+	if !isDefault {
+		r, err := l.findOptionGroup(c.Scope, *name)
+		if err != nil {
+			return err
+		}
+		g = r.Value
+		r.Value.Generation++
+		l.checked[r.Key] = state.Swap(r.Key, r.Revision, r.Value)
+	}
+	if g.Engine != c.Engine || g.Major != strconv.Itoa(c.Major) {
+		return wire.NewError(api.ErrInvalidParameterCombination,
+			"The option group %s is for %s %s, and cannot be used with %s %d.", g.Name, g.Engine, g.Major, c.Engine, c.Major)
+	}
+	*name = g.Name
+	return nil
+}
+
+// createOptionGroup keeps a group for a version that is installed.
+func (s *Server) createOptionGroup(ctx context.Context, c call, in *rds.CreateOptionGroupMessage) (*rds.CreateOptionGroupResult, error) {
+	g := spec.OptionGroup{
+		Name: lower(in.OptionGroupName), Description: or(in.OptionGroupDescription, ""), Engine: or(in.EngineName, ""), Major: or(in.MajorEngineVersion, ""), Tags: tagsIn(in.Tags),
+	}
+	offers, err := s.offers(&g.Engine)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(offers, func(o offer) bool { return strconv.Itoa(o.major) == g.Major }) {
+		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Cannot find major version %s for %s: see MajorEngineVersion of DescribeDBMajorEngineVersions", g.Major, g.Engine)
+	}
+	g, err = s.addOptionGroup(ctx, c, "OptionGroupName", g)
+	if err != nil {
+		return nil, err
+	}
+	return &rds.CreateOptionGroupResult{OptionGroup: optionGroupOut(g)}, nil
+}
+
+func (s *Server) addOptionGroup(ctx context.Context, c call, what string, g spec.OptionGroup) (spec.OptionGroup, error) {
+	g.Scope, g.Created, g.Generation = c.Scope, c.now, 1
+	if err := first(spec.CheckOptionGroup(what, g.Name, g.Description), spec.CheckTags(g.Tags)); err != nil {
+		return g, err
+	}
+	return g, s.retry(ctx, func() error {
+		own := s.optionGroups(c.Scope)
+		switch {
+		case slices.ContainsFunc(own, func(r state.Record[spec.OptionGroup]) bool { return r.Value.Name == g.Name }):
+			return wire.NewError(rds.ErrOptionGroupAlreadyExists, "An option group named %s already exists.", g.Name)
+		case len(own) >= maxOptionGroups:
+			return wire.NewError(rds.ErrOptionGroupQuotaExceeded, "The account has %d option groups already.", maxOptionGroups)
+		}
+		return s.commit(ctx, state.Swap(optionGroupKey(g), 0, g))
+	})
+}
+
+// copyOptionGroup makes a group like one that a user made.
+func (s *Server) copyOptionGroup(ctx context.Context, c call, in *rds.CopyOptionGroupMessage) (*rds.CopyOptionGroupResult, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	if g, is := s.isDefaultOptionGroup(c.Scope, or(in.SourceOptionGroupIdentifier, "")); is {
+		return nil, wire.NewError(api.ErrInvalidParameterValue, "The default option group %s cannot be copied.", g.Name)
+	}
+	from, err := s.findOptionGroup(c.Scope, or(in.SourceOptionGroupIdentifier, ""))
+	if err != nil {
+		return nil, err
+	}
+	g := from.Value
+	g.Name, g.Description, g.Tags, g.Source = lower(in.TargetOptionGroupIdentifier), or(in.TargetOptionGroupDescription, ""), tagsIn(in.Tags), from.Value.Name
+	g, err = s.addOptionGroup(ctx, c, "TargetOptionGroupIdentifier", g)
+	if err != nil {
+		return nil, err
+	}
+	return &rds.CopyOptionGroupResult{OptionGroup: optionGroupOut(g)}, nil
+}
+
+// modifyOptionGroup has nothing to add or remove: PostgreSQL has no options.
+func (s *Server) modifyOptionGroup(ctx context.Context, c call, in *rds.ModifyOptionGroupMessage) (*rds.ModifyOptionGroupResult, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	if g, is := s.isDefaultOptionGroup(c.Scope, or(in.OptionGroupName, "")); is {
+		return nil, wire.NewError(rds.ErrInvalidOptionGroupState, "The default option group %s cannot be changed.", g.Name)
+	}
+	r, err := s.findOptionGroup(c.Scope, or(in.OptionGroupName, ""))
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Clone(in.OptionsToRemove)
+	for _, o := range in.OptionsToInclude {
+		names = append(names, or(o.OptionName, ""))
+	}
+	if len(names) > 0 {
+		return nil, wire.NewError(api.ErrInvalidParameterValue, "Invalid option %s in OptionsToInclude or OptionsToRemove: PostgreSQL has no options. Extensions are made with CREATE EXTENSION.", names[0])
+	}
+	return &rds.ModifyOptionGroupResult{OptionGroup: optionGroupOut(r.Value)}, nil
+}
+
+// deleteOptionGroup deletes a group that no database uses.
+func (s *Server) deleteOptionGroup(ctx context.Context, c call, in *rds.DeleteOptionGroupMessage) (*void, error) {
+	return nil, s.retry(ctx, func() error {
+		if g, is := s.isDefaultOptionGroup(c.Scope, or(in.OptionGroupName, "")); is {
+			return wire.NewError(rds.ErrInvalidOptionGroupState, "The default option group %s cannot be deleted.", g.Name)
+		}
+		r, err := s.findOptionGroup(c.Scope, or(in.OptionGroupName, ""))
+		if err != nil {
+			return err
+		}
+		name := r.Value.Name
+		if who := s.look(c.Account).whoHas(c.Scope, func(_ spec.Common, group string) bool { return group == name }); who != "" {
+			return wire.NewError(rds.ErrInvalidOptionGroupState, "The option group '%s' cannot be deleted because it is in use by %s.", name, who)
+		}
+		return s.commit(ctx, state.Remove(r.Key, r.Revision))
+	})
+}
+
+// describeOptionGroups lists the default groups and those that users made.
+func (s *Server) describeOptionGroups(ctx context.Context, c call, in *rds.DescribeOptionGroupsMessage) (*rds.OptionGroups, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := readFilters(in.Filters); err != nil {
+		return nil, err
+	}
+	all, err := s.matchingOptionGroups(c.Scope, in)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b spec.OptionGroup) int { return strings.Compare(a.Name, b.Name) })
+	chosen, marker, err := page(all, func(g spec.OptionGroup) string { return g.Name }, in.MaxRecords, in.Marker)
+	if err != nil {
+		return nil, err
+	}
+	out := &rds.OptionGroups{OptionGroupsList: []rds.OptionGroup{}, Marker: marker}
+	for _, g := range chosen {
+		out.OptionGroupsList = append(out.OptionGroupsList, *optionGroupOut(g))
+	}
+	return out, nil
+}
+
+func (s *Server) matchingOptionGroups(scope spec.Scope, in *rds.DescribeOptionGroupsMessage) ([]spec.OptionGroup, error) {
+	switch {
+	case in.OptionGroupName != nil && (in.EngineName != nil || in.MajorEngineVersion != nil):
+		return nil, wire.NewError(api.ErrInvalidParameterCombination, "OptionGroupName cannot be given together with EngineName or MajorEngineVersion.")
+	case in.MajorEngineVersion != nil && in.EngineName == nil:
+		return nil, wire.NewError(api.ErrInvalidParameterCombination, "MajorEngineVersion can only be given together with EngineName.")
+	case in.OptionGroupName != nil:
+		if g, is := s.isDefaultOptionGroup(scope, *in.OptionGroupName); is {
+			return []spec.OptionGroup{g}, nil
+		}
+		r, err := s.findOptionGroup(scope, *in.OptionGroupName)
+		return []spec.OptionGroup{r.Value}, err
+	}
+	all := s.defaultOptionGroups(scope)
+	for _, r := range s.optionGroups(scope) {
+		all = append(all, r.Value)
+	}
+	return slices.DeleteFunc(all, func(g spec.OptionGroup) bool {
+		return g.Engine != or(in.EngineName, g.Engine) || g.Major != or(in.MajorEngineVersion, g.Major)
+	}), nil
+}
+
+func optionGroupOut(g spec.OptionGroup) *rds.OptionGroup {
+	out := &rds.OptionGroup{
+		OptionGroupName: some(g.Name), OptionGroupDescription: some(g.Description), EngineName: some(g.Engine), MajorEngineVersion: some(g.Major),
+		Options: []rds.Option{}, AllowsVpcAndNonVpcInstanceMemberships: some(true), OptionGroupArn: some(g.ARN("og", g.Name)),
+	}
+	if g.Source != "" {
+		out.SourceOptionGroup, out.SourceAccountId, out.CopyTimestamp = some(g.ARN("og", g.Source)), some(g.Account), moment(g.Created)
+	}
+	return out
+}
+
+// describeOptionGroupOptions lists none: PostgreSQL has none.
+func (s *Server) describeOptionGroupOptions(_ context.Context, _ call, in *rds.DescribeOptionGroupOptionsMessage) (*rds.OptionGroupOptionsMessage, error) {
+	if _, err := readFilters(in.Filters); err != nil {
+		return nil, err
+	}
+	if _, err := s.offers(in.EngineName); err != nil {
+		return nil, err
+	}
+	none, marker, err := page([]rds.OptionGroupOption{}, func(rds.OptionGroupOption) string { return "" }, in.MaxRecords, in.Marker)
+	return &rds.OptionGroupOptionsMessage{OptionGroupOptions: none, Marker: marker}, err
+}

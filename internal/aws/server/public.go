@@ -1,0 +1,229 @@
+package server
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"howdah/internal/control/plan"
+	"howdah/internal/model/event"
+	"howdah/internal/model/route"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+	"howdah/internal/view"
+)
+
+// PubliclyAccessible decides which pool the address of an endpoint is of. Instances
+// say it for themselves. The endpoints of a cluster, which lead to any of its
+// instances, are public when all of these are: nobody reaches one that is not public
+// by the way of another.
+//
+// An endpoint moves in three steps, each a transaction: here its record gets the new
+// address, and keeps the old one as a former one; reconcile moves the route once
+// certificates name the new one; then a chore gives the former one back.
+
+// noPublicPool is told of what cannot be public.
+const noPublicPool = "H010"
+
+// warnPublic tells that an endpoint stays private although it shall be public.
+func (s *Server) warnPublic(c call, kind event.SourceType, common spec.Common, public bool) ([]state.Op, error) {
+	if !public || s.public.IsValid() {
+		return nil, nil
+	}
+	return tell(c, kind, common, told{noPublicPool, nil})
+}
+
+// seat is where an endpoint is: its address, and those that it is leaving.
+type seat struct {
+	address string
+	former  []string
+}
+
+// reseat gives an endpoint an address of the pool that it shall be in, unless it has
+// one. It goes back to a former one where that will do. No address of but is taken.
+func (s *Server) reseat(at seat, resourceID string, was, want bool, but ...string) (seat, []state.Op, error) {
+	if s.mayStay(at.address, was, want) {
+		return at, nil, nil
+	}
+	pool := s.poolOf(want)
+	for n, a := range at.former {
+		if contains(pool, a) {
+			former := slices.Concat(at.former[:n], at.former[n+1:])
+			return seat{a, append(former, at.address)}, nil, nil
+		}
+	}
+	address, claim, err := s.claim(resourceID, want, but...)
+	if err != nil {
+		return at, nil, err
+	}
+	return seat{address, append(slices.Clone(at.former), at.address)}, []state.Op{claim}, nil
+}
+
+// mayStay: the address will do. That of a private endpoint may be of a pool that the
+// control plane had once; that of one that was public may not.
+func (s *Server) mayStay(address string, was, want bool) bool {
+	switch {
+	case want && s.public.IsValid():
+		return contains(s.public, address)
+	case want:
+		return true
+	}
+	return contains(s.pool, address) || !was && !contains(s.public, address)
+}
+
+func contains(pool netip.Prefix, address string) bool {
+	a, err := netip.ParseAddr(address)
+	return err == nil && pool.IsValid() && pool.Contains(a)
+}
+
+// publish makes an instance public, or private. Asking for what it is already moves it
+// if that was not possible before. It never waits for the window, as on RDS.
+func (m *modification) publish(i *spec.Instance, public *bool) error {
+	if public == nil {
+		return nil
+	}
+	was := i.Public
+	i.Public = *public
+	if i.Public && !was && !m.public.IsValid() {
+		m.began = append(m.began, told{noPublicPool, nil})
+	}
+	at, ops, err := m.reseat(seat{i.Address, i.Former}, i.ResourceID, was, i.Public)
+	if err != nil {
+		return err
+	}
+	i.Address, i.Former = at.address, at.former
+	m.ops = append(m.ops, ops...)
+	cluster := m.clusterOf(*i)
+	if cluster == nil {
+		return nil
+	}
+	own := m.instancesOf(i.Cluster)
+	for n := range own {
+		if own[n].ResourceID == i.ResourceID {
+			own[n] = *i
+		}
+	}
+	ops, err = m.publishCluster(cluster, own, i.Address)
+	m.ops = append(m.ops, ops...)
+	return err
+}
+
+// publishCluster has the endpoints of a cluster follow its instances; without any they
+// stay as they are. No address of but is taken.
+func (l *look) publishCluster(c *spec.Cluster, own []spec.Instance, but ...string) ([]state.Op, error) {
+	own = slices.DeleteFunc(slices.Clone(own), func(i spec.Instance) bool { return i.Deleting })
+	if len(own) == 0 {
+		return nil, nil
+	}
+	was := c.Public
+	c.Public = !slices.ContainsFunc(own, func(i spec.Instance) bool { return !i.Public })
+	writer, ops, err := l.reseat(seat{c.Address, c.Former}, c.ResourceID, was, c.Public, but...)
+	if err != nil {
+		return nil, err
+	}
+	but = append(but, writer.address)
+	reader, more, err := l.reseat(seat{c.ReaderAddress, c.ReaderFormer}, c.ResourceID, was, c.Public, but...)
+	if err != nil {
+		return nil, err
+	}
+	but = append(but, reader.address)
+	ops = append(ops, more...)
+	c.Address, c.Former, c.ReaderAddress, c.ReaderFormer = writer.address, writer.former, reader.address, reader.former
+	for _, r := range l.endpointsOf(c.ResourceID) {
+		e := r.Value
+		if e.Deleting {
+			continue
+		}
+		at, more, err := l.reseat(seat{e.Address, e.Former}, e.ResourceID, was, c.Public, but...)
+		if err != nil {
+			return nil, err
+		}
+		if at.address == e.Address {
+			continue
+		}
+		but = append(but, at.address)
+		e.Address, e.Former = at.address, at.former
+		e.Generation++
+		ops = append(append(ops, more...), state.Swap(r.Key, r.Revision, e))
+	}
+	return ops, nil
+}
+
+// leaves has the endpoints of the cluster of an instance that is being deleted follow
+// the others.
+func (l *look) leaves(i spec.Instance) ([]state.Op, error) {
+	record, ok := l.clusterRecord(i.Cluster)
+	if !ok {
+		return nil, nil
+	}
+	cluster := record.Value
+	own := slices.DeleteFunc(l.instancesOf(i.Cluster), func(o spec.Instance) bool { return o.ResourceID == i.ResourceID })
+	ops, err := l.publishCluster(&cluster, own)
+	if err != nil || cluster.Public == record.Value.Public && cluster.Address == record.Value.Address {
+		return nil, err
+	}
+	cluster.Generation++
+	return append(ops, state.Swap(record.Key, record.Revision, cluster)), nil
+}
+
+// whileMoving is the status of what is being moved: until it is done a database that
+// is not reached is not one that fails.
+func whileMoving(moving bool, status string) string {
+	if moving && (status == plan.Available || status == plan.Rebooting) {
+		return plan.Modifying
+	}
+	return status
+}
+
+// servedAt is the address to show of an endpoint: that at which clients are served for
+// certain.
+func servedAt(address string, former []string) string {
+	return spec.Common{Address: address, Former: former}.ServedAt()
+}
+
+// movers are the endpoints that have moved: their former addresses are given back.
+func (s *Server) movers(h *household) []chore {
+	var all []chore
+	for _, r := range h.instances {
+		if i := r.Value; i.Moving() && view.Moved(s.Cache, i.ResourceID, i.Address) {
+			all = append(all, chore{"give addresses back", r.Key, i.Account, func(ctx context.Context, _ *look, _ call) error {
+				former := i.Former
+				i.Former = nil
+				i.Generation++
+				return s.giveBack(ctx, former, state.Swap(r.Key, r.Revision, i))
+			}})
+		}
+	}
+	for _, r := range h.clusters {
+		c := r.Value
+		writer := view.Moved(s.Cache, route.Writer(c.ResourceID), c.Address)
+		reader := view.Moved(s.Cache, route.Reader(c.ResourceID), c.ReaderAddress)
+		if c.Moving() && writer && reader {
+			all = append(all, chore{"give addresses back", r.Key, c.Account, func(ctx context.Context, _ *look, _ call) error {
+				former := slices.Concat(c.Former, c.ReaderFormer)
+				c.Former, c.ReaderFormer = nil, nil
+				c.Generation++
+				return s.giveBack(ctx, former, state.Swap(r.Key, r.Revision, c))
+			}})
+		}
+	}
+	for _, r := range h.endpoints {
+		if e := r.Value; view.Moved(s.Cache, e.ResourceID, e.Address) {
+			all = append(all, chore{"give addresses back", r.Key, e.Account, func(ctx context.Context, _ *look, _ call) error {
+				former := e.Former
+				e.Former = nil
+				e.Generation++
+				return s.giveBack(ctx, former, state.Swap(r.Key, r.Revision, e))
+			}})
+		}
+	}
+	return all
+}
+
+func (s *Server) giveBack(ctx context.Context, addresses []string, with state.Op) error {
+	ops := []state.Op{with}
+	for _, a := range addresses {
+		ops = append(ops, state.Delete(state.Address(a)))
+	}
+	return s.commit(ctx, ops...)
+}

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/model/event"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// rotateBefore is how long before the end of its authority a server's certificate is
+// rotated in the window although nobody asked for it.
+const rotateBefore = 365 * 24 * time.Hour
+
+// rotations is what decides about rotations, looked at once for many databases.
+type rotations struct {
+	names []string             // of authorities
+	ends  map[string]time.Time // of those whose end is known
+}
+
+func (s *Server) rotations() rotations {
+	r := rotations{names: s.authorityNames(), ends: map[string]time.Time{}}
+	all, err := s.authorityCerts()
+	if err != nil {
+		s.Log.Warn("look at authorities", "error", err)
+	}
+	for name, cert := range all {
+		r.ends[name] = cert.NotAfter.UTC()
+	}
+	return r
+}
+
+// of is the authority that a database's servers can go to now.
+func (r rotations) of(c spec.Common) (to string, ok bool) {
+	return spec.NewerAuthority(c.CACertificate, r.names)
+}
+
+// forced is from when on the window rotates without being asked; zero: never.
+func (r rotations) forced(c spec.Common) time.Time {
+	end, known := r.ends[c.CACertificate]
+	if !known {
+		return time.Time{}
+	}
+	return end.Add(-rotateBefore)
+}
+
+// due: the window rotates a certificate now.
+func (r rotations) due(c spec.Common, now time.Time) bool {
+	from := r.forced(c)
+	return spec.InMaintenanceWindow(c.MaintenanceWindow, now) && (c.OptedIn(spec.RotateCertificate) || !from.IsZero() && now.After(from))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// rotateInstance has an instance's servers show certificates of the newest authority.
+func (s *Server) rotateInstance(ctx context.Context, l *look, c call, r state.Record[spec.Instance]) error {
+	i := r.Value
+	to, ok := s.rotations().of(i.Common)
+	if !ok {
+		return nil
+	}
+	notAvailable := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name)
+	if err := inState(l.status(i), notAvailable, usable...); err != nil {
+		return err
+	}
+	m := &modification{look: l, call: c, kind: event.Instance}
+	i.Pending = withoutCertificate(i.Pending)
+	return m.applyInstance(ctx, r, i, spec.Values{CACertificate: to})
+}
+
+// rotateCluster is rotateInstance for all instances of a Multi-AZ DB cluster.
+func (s *Server) rotateCluster(ctx context.Context, l *look, c call, r state.Record[spec.Cluster]) error {
+	cluster := r.Value
+	to, ok := s.rotations().of(cluster.Common)
+	if !ok {
+		return nil
+	}
+	status := l.clusterStatus(cluster)
+	if err := inState(status, clusterState(cluster, status, "available"), usable...); err != nil {
+		return err
+	}
+	m := &modification{look: l, call: c, kind: event.Cluster}
+	cluster.Pending = withoutCertificate(cluster.Pending)
+	return m.applyCluster(ctx, r, cluster, spec.Values{CACertificate: to})
+}
+
+// withoutCertificate are the values that go on waiting when a rotation is carried out.
+func withoutCertificate(p *spec.Values) *spec.Values {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	v.CACertificate, v.RotationRestart = "", false
+	return orNil(v)
+}
+
+// rotationChores tell of newer authorities, and rotate in the window the certificates
+// of those who want that, or whose authority is near its end.
+func (s *Server) rotationChores(h *household, now time.Time) []chore {
+	if !h.rotates {
+		return nil
+	}
+	var all []chore
+	rotations := s.rotations()
+	for _, r := range h.instances {
+		i := r.Value
+		to, ok := rotations.of(i.Common)
+		if !ok || i.Auto {
+			continue
+		}
+		if i.OfferedAuthority != to {
+			all = append(all, chore{"offer a newer authority", r.Key + " (authority)", i.Account, func(ctx context.Context, _ *look, c call) error {
+				return s.offerAuthority(ctx, c, r, to)
+			}})
+			continue
+		}
+		if rotations.due(i.Common, now) {
+			all = append(all, chore{"rotate the certificate", r.Key + " (rotate)", i.Account, func(ctx context.Context, l *look, c call) error {
+				if !slices.Contains(usable, l.status(i)) {
+					return nil
+				}
+				return s.rotateInstance(ctx, l, c, r)
+			}})
+		}
+	}
+	return append(all, s.clusterRotations(h, now, rotations)...)
+}
+
+// clusterRotations are the chores for Multi-AZ DB clusters.
+func (s *Server) clusterRotations(h *household, now time.Time, rotations rotations) []chore {
+	var all []chore
+	for _, r := range h.clusters {
+		cluster := r.Value
+		to, ok := rotations.of(cluster.Common)
+		if !ok || !cluster.MultiAZ() {
+			continue
+		}
+		if cluster.OfferedAuthority != to {
+			all = append(all, chore{"offer a newer authority", r.Key + " (authority)", cluster.Account, func(ctx context.Context, l *look, c call) error {
+				return s.offerToCluster(ctx, l, c, r, to)
+			}})
+			continue
+		}
+		if rotations.due(cluster.Common, now) {
+			all = append(all, chore{"rotate the certificate", r.Key + " (rotate)", cluster.Account, func(ctx context.Context, l *look, c call) error {
+				if !slices.Contains(usable, l.clusterStatus(cluster)) {
+					return nil
+				}
+				return s.rotateCluster(ctx, l, c, r)
+			}})
+		}
+	}
+	return all
+}
+
+// offerAuthority tells once that a certificate can be rotated.
+func (s *Server) offerAuthority(ctx context.Context, c call, r state.Record[spec.Instance], to string) error {
+	i := r.Value
+	ops, err := tell(c, event.Instance, i.Common, told{"0501", nil})
+	if err != nil {
+		return err
+	}
+	i.OfferedAuthority = to
+	i.Generation++
+	return s.commit(ctx, append(ops, state.Swap(r.Key, r.Revision, i))...)
+}
+
+// offerToCluster tells it of all instances: RDS's event is theirs.
+func (s *Server) offerToCluster(ctx context.Context, l *look, c call, r state.Record[spec.Cluster], to string) error {
+	cluster := r.Value
+	cluster.OfferedAuthority = to
+	cluster.Generation++
+	ops := []state.Op{state.Swap(r.Key, r.Revision, cluster)}
+	for _, i := range l.instancesOf(cluster.ResourceID) {
+		told, err := tell(c, event.Instance, i.Common, told{"0501", nil})
+		if err != nil {
+			return err
+		}
+		ops = append(ops, told...)
+	}
+	return s.commit(ctx, ops...)
+}

@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"time"
+
+	"howdah/internal/identity/secret"
+	"howdah/internal/model/event"
+	"howdah/internal/state"
+)
+
+// errNotUsable: a database that is not available takes no other password.
+var errNotUsable = errors.New("the database is not available")
+
+// rotateManaged has a database take another password. The verifier and the secret change in
+// one transaction: whatever ends in the middle, the password that goes with each of them is
+// known.
+func (s *Server) rotateManaged(ctx context.Context, c call, m managedSecret, days int, token string) (secret.Secret, error) {
+	yes := true
+	asked := masterAsked{rotate: &yes, now: &yes, facts: m.facts, days: days, token: token}
+	l := s.look(m.Account)
+	mod := &modification{look: l, call: c}
+	var ops []state.Op
+	if m.Cluster {
+		r, err := l.findCluster(m.common.Scope, m.common.Name)
+		if err != nil {
+			return secret.Secret{}, err
+		}
+		mod.kind = event.Cluster
+		cluster := r.Value
+		if !slices.Contains(usable, l.clusterStatus(cluster)) {
+			return secret.Secret{}, errNotUsable
+		}
+		if err := mod.master(&cluster.Common, true, asked); err != nil {
+			return secret.Secret{}, err
+		}
+		mod.finish(&cluster.Common)
+		if ops, err = mod.putCluster(r, cluster); err != nil {
+			return secret.Secret{}, err
+		}
+		return mod.rotated, s.commit(ctx, ops...)
+	}
+	r, err := l.findInstance(m.common.Scope, m.common.Name)
+	if err != nil {
+		return secret.Secret{}, err
+	}
+	mod.kind = event.Instance
+	i := r.Value
+	if !slices.Contains(usable, l.status(i)) {
+		return secret.Secret{}, errNotUsable
+	}
+	if err := mod.master(&i.Common, false, asked); err != nil {
+		return secret.Secret{}, err
+	}
+	mod.finishInstance(&i)
+	if ops, err = mod.putInstance(r, i); err != nil {
+		return secret.Secret{}, err
+	}
+	return mod.rotated, s.commit(ctx, ops...)
+}
+
+// secretChores are the passwords that a database has taken, and those that are due.
+func (s *Server) secretChores(h *household, now time.Time) []chore {
+	if changes := s.Cache.Changes(state.SecretRoot); changes != h.secretChanges {
+		h.secretChanges, h.secrets = changes, state.ViewAll[secret.Secret](s.Cache, state.SecretRoot)
+	}
+	var all []chore
+	looks := map[string]*look{}
+	for _, r := range h.secrets {
+		account := r.Value.Account
+		if looks[account] == nil {
+			looks[account] = s.look(account)
+		}
+		m, ok := looks[account].managed(r)
+		if !ok || m.Until == 0 && m.Pending == nil && m.Known && now.Before(m.Due()) && !m.Overtaken(secret.Standing{Verifier: m.common.PasswordSerial}) {
+			continue
+		}
+		all = append(all, chore{"keep a managed password", r.Key, account, func(ctx context.Context, l *look, c call) error {
+			return s.keepSecret(ctx, l, c, r.Key)
+		}})
+	}
+	return all
+}
+
+// keepSecret takes the next step with one secret: it notes what the database has taken, and
+// has it take another password when that is due, or when nobody knows the one that it has.
+func (s *Server) keepSecret(ctx context.Context, l *look, c call, key string) error {
+	r, err := state.View[secret.Secret](s.Cache, key)
+	if errors.Is(err, state.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, ok := l.managed(r)
+	if !ok {
+		return nil // its database is going, or nobody manages it any more
+	}
+	m = m.now(l)
+	// What the database says may be newer than the record that was read before.
+	if again, err := state.View[secret.Secret](s.Cache, key); err != nil || again.Revision != r.Revision {
+		return err // the next round sees both as they are then
+	}
+	if m.Until > 0 {
+		return s.leaveSecret(ctx, r, m)
+	}
+	due := m.Pending == nil && !c.now.Before(m.Due())
+	switch {
+	case due && m.Known || m.Overtaken(standing(m.common, m.facts)):
+		_, err := s.rotateManaged(ctx, c, m, m.Days, "")
+		if errors.Is(err, errNotUsable) {
+			return nil // when it is
+		}
+		return err
+	case m.Current.ID != r.Value.Current.ID, m.Known && !r.Value.Known:
+		return s.commit(ctx, state.Swap(r.Key, r.Revision, m.Secret))
+	}
+	return nil
+}
+
+// leaveSecret keeps a secret in whose place the owner chose a password, until the database has
+// taken that: it may have any of the secret's before.
+func (s *Server) leaveSecret(ctx context.Context, r state.Record[*secret.Secret], m managedSecret) error {
+	if m.gone() {
+		return s.commit(ctx, state.Remove(r.Key, r.Revision))
+	}
+	if !reflect.DeepEqual(m.Secret, *r.Value) {
+		return s.commit(ctx, state.Swap(r.Key, r.Revision, m.Secret))
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"howdah/api"
+	"howdah/api/ec2"
+	"howdah/internal/aws/wire"
+	"howdah/internal/model/network"
+	"howdah/internal/model/network/cidr"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// maxSecurityGroups of an account in a region, and maxRules of a group.
+const (
+	maxSecurityGroups = 2500
+	maxRules          = 60
+)
+
+var (
+	groupIDForm   = regexp.MustCompile(`^sg-[a-z0-9]{1,40}$`)
+	groupNameForm = regexp.MustCompile(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]{1,255}$`)
+)
+
+func securityGroupKey(g network.Group) string {
+	return state.SecurityGroup(g.Account, g.Region, g.ID)
+}
+
+// securityGroups are those of a scope that were made or changed, by id.
+func (s *Server) securityGroups(scope spec.Scope) []state.Record[network.Group] {
+	return state.LoadAll[network.Group](s.Cache, state.SecurityGroup(scope.Account, scope.Region, ""))
+}
+
+// securityBook finds the groups of a scope, the default one included.
+func (s *Server) securityBook(scope spec.Scope) network.Book {
+	var all []network.Group
+	for _, r := range s.securityGroups(scope) {
+		all = append(all, r.Value)
+	}
+	return network.NewBook(all)
+}
+
+// findSecurityGroup finds a group by its id, or by its name if no id is given. A
+// default group that was never changed has the revision 0.
+func (s *Server) findSecurityGroup(scope spec.Scope, id, name *string) (state.Record[network.Group], error) {
+	var none state.Record[network.Group]
+	if id == nil && name == nil {
+		return none, wire.NewError(api.ErrMissingParameter, "The request must contain the parameter GroupId or GroupName.")
+	}
+	var g network.Group
+	var err error
+	if id != nil {
+		g, err = s.groupWith(scope, *id)
+	} else {
+		g, err = s.groupNamed(scope, *name)
+	}
+	if err != nil {
+		return none, err
+	}
+	if r, err := state.Load[network.Group](s.Cache, securityGroupKey(g)); err == nil {
+		return r, nil
+	}
+	return state.Record[network.Group]{Key: securityGroupKey(g), Value: g}, nil
+}
+
+func (s *Server) groupWith(scope spec.Scope, id string) (network.Group, error) {
+	if !groupIDForm.MatchString(id) {
+		return network.Group{}, wire.NewError(ec2.ErrInvalidGroupIDMalformed, "Invalid id: \"%s\" (expecting \"sg-...\" as GroupId)", id)
+	}
+	g, ok := s.securityBook(scope).Find(scope, id)
+	if !ok {
+		return network.Group{}, wire.NewError(ec2.ErrInvalidGroupNotFound, "The security group '%s' does not exist", id)
+	}
+	return g, nil
+}
+
+func (s *Server) groupNamed(scope spec.Scope, name string) (network.Group, error) {
+	for _, g := range s.securityBook(scope).In(scope) {
+		if g.Name == name {
+			return g, nil
+		}
+	}
+	return network.Group{}, orBlank(name, "GroupName", wire.NewError(ec2.ErrInvalidGroupNotFound, "The security group '%s' does not exist in default VPC '%s'", name, network.VPC))
+}
+
+// createSecurityGroup makes a group that lets nobody in yet.
+func (s *Server) createSecurityGroup(ctx context.Context, c call, in *ec2.CreateSecurityGroupRequest) (*ec2.CreateSecurityGroupResult, error) {
+	tags, err := ec2TagsIn(in.TagSpecifications, "security-group")
+	if err != nil {
+		return nil, err
+	}
+	g := network.Group{
+		Scope: c.Scope, ID: "sg-" + ec2ID(), Name: or(in.GroupName, ""), Description: or(in.Description, ""),
+		Rules: []network.Rule{}, Tags: tags, Created: c.now, Generation: 1,
+	}
+	if err := first(checkVPC(in.VpcId), checkGroupName(g.Name), checkGroupText("GroupDescription", g.Description)); err != nil {
+		return nil, err
+	}
+	err = s.retry(ctx, func() error {
+		if _, err := s.groupNamed(c.Scope, g.Name); err == nil {
+			return wire.NewError(ec2.ErrInvalidGroupDuplicate, "The security group '%s' already exists for VPC '%s'", g.Name, network.VPC)
+		}
+		if len(s.securityGroups(c.Scope)) >= maxSecurityGroups {
+			return wire.NewError(ec2.ErrSecurityGroupLimit, "The maximum number of security groups has been reached: %d.", maxSecurityGroups)
+		}
+		return s.commit(ctx, state.Swap(securityGroupKey(g), 0, g))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.CreateSecurityGroupResult{GroupId: some(g.ID), Tags: ec2TagsOut(g.Tags), SecurityGroupArn: some(g.ARN())}, nil
+}
+
+// ec2ID is the part of a new id behind its prefix.
+func ec2ID() string {
+	var b [9]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic("server: no randomness: " + err.Error())
+	}
+	return hex.EncodeToString(b[:])[:17]
+}
+
+func checkGroupName(name string) error {
+	switch {
+	case name == network.DefaultName:
+		return wire.NewError(ec2.ErrInvalidGroupReserved, "The security group '%s' is reserved", name)
+	case strings.HasPrefix(name, "sg-"):
+		return wire.NewError(api.ErrInvalidParameterValue, "Invalid value '%s' for groupName. Group names may not be in the format sg-*.", name)
+	}
+	return checkGroupText("GroupName", name)
+}
+
+func checkGroupText(what, text string) error {
+	if !groupNameForm.MatchString(text) {
+		return wire.NewError(api.ErrInvalidParameterValue,
+			"Invalid value '%s' for %s: it must have 1 to 255 of a-z, A-Z, 0-9, spaces and ._-:/()#,@[]+=&;{}!$*.", text, what)
+	}
+	return nil
+}
+
+// deleteSecurityGroup deletes a group that no database is in.
+func (s *Server) deleteSecurityGroup(ctx context.Context, c call, in *ec2.DeleteSecurityGroupRequest) (*ec2.DeleteSecurityGroupResult, error) {
+	var id string
+	err := s.retry(ctx, func() error {
+		r, err := s.findSecurityGroup(c.Scope, in.GroupId, in.GroupName)
+		if err != nil {
+			return err
+		}
+		id = r.Value.ID
+		if r.Value.IsDefault() {
+			return wire.NewError(ec2.ErrCannotDelete, "the specified group: \"%s\" name: \"%s\" cannot be deleted by a user", id, r.Value.Name)
+		}
+		if who := s.look(c.Account).whoHas(c.Scope, func(d spec.Common, _ string) bool { return slices.Contains(d.SecurityGroups, id) }); who != "" {
+			return wire.NewError(ec2.ErrDependencyViolation, "resource %s has a dependent object: the database %s is in it.", id, who)
+		}
+		return s.commit(ctx, state.Remove(r.Key, r.Revision))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.DeleteSecurityGroupResult{Return: some(true), GroupId: some(id)}, nil
+}
+
+// groupFilters are the names of filters that DescribeSecurityGroups knows.
+var groupFilters = []string{
+	"description", "group-id", "group-name", "ip-permission.cidr", "ip-permission.from-port", "ip-permission.to-port", "ip-permission.protocol",
+	"owner-id", "tag:", "tag-key", "vpc-id",
+}
+
+// describeSecurityGroups lists the groups of the caller's region.
+func (s *Server) describeSecurityGroups(ctx context.Context, c call, in *ec2.DescribeSecurityGroupsRequest) (*ec2.DescribeSecurityGroupsResult, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	conditions, err := readEC2Filters(in.Filters, groupFilters...)
+	if err != nil {
+		return nil, err
+	}
+	wanted, named, err := s.groupsNamed(c.Scope, in.GroupIds, in.GroupNames)
+	if err != nil {
+		return nil, err
+	}
+	var all []ec2.SecurityGroup
+	for _, g := range s.securityBook(c.Scope).In(c.Scope) {
+		if (named == "" || wanted[g.ID]) && conditions.match(groupAttributes(g)) {
+			all = append(all, securityGroupOut(g))
+		}
+	}
+	chosen, token, err := ec2Page(all, func(g ec2.SecurityGroup) string { return *g.GroupId }, in.MaxResults, in.NextToken, named)
+	return &ec2.DescribeSecurityGroupsResult{SecurityGroups: chosen, NextToken: token}, err
+}
+
+// groupsNamed are the ids of the groups that a request names, and the parameter.
+func (s *Server) groupsNamed(scope spec.Scope, ids, names []string) (wanted map[string]bool, named string, err error) {
+	wanted = map[string]bool{}
+	for _, id := range ids {
+		named = "GroupIds"
+		if _, err := s.groupWith(scope, id); err != nil {
+			return nil, "", err
+		}
+		wanted[id] = true
+	}
+	for _, name := range names {
+		named = "GroupNames"
+		g, err := s.groupNamed(scope, name)
+		if err != nil {
+			return nil, "", err
+		}
+		wanted[g.ID] = true
+	}
+	return wanted, named, nil
+}
+
+func groupAttributes(g network.Group) map[string][]string {
+	attributes := map[string][]string{
+		"group-id": {g.ID}, "group-name": {g.Name}, "vpc-id": {network.VPC}, "description": {g.Description}, "owner-id": {g.Account},
+	}
+	addTags(attributes, g.Tags)
+	for _, r := range g.Rules {
+		for name, value := range map[string]string{
+			"cidr": r.Source.String(), "from-port": strconv.Itoa(r.From), "to-port": strconv.Itoa(r.To), "protocol": r.Protocol,
+		} {
+			attributes["ip-permission."+name] = append(attributes["ip-permission."+name], value)
+		}
+	}
+	return attributes
+}
+
+// securityGroupOut is a group as the API shows it. Databases may connect to anywhere, which
+// is what the rule for egress says.
+func securityGroupOut(g network.Group) ec2.SecurityGroup {
+	return ec2.SecurityGroup{
+		GroupId: some(g.ID), GroupName: some(g.Name), Description: some(g.Description), VpcId: some(network.VPC), OwnerId: some(g.Account),
+		SecurityGroupArn: some(g.ARN()), Tags: ec2TagsOut(g.Tags), IpPermissions: permissionsOut(g.Rules),
+		IpPermissionsEgress: permissionsOut([]network.Rule{{Protocol: network.AnyProtocol, From: -1, To: -1, Source: cidr.Everyone}}),
+	}
+}
+
+// permissionsOut puts the rules for the same ports together, as EC2 does.
+func permissionsOut(rules []network.Rule) []ec2.IpPermission {
+	out := []ec2.IpPermission{}
+	at := map[[3]string]int{}
+	for _, r := range rules {
+		key := [3]string{r.Protocol, strconv.Itoa(r.From), strconv.Itoa(r.To)}
+		n, known := at[key]
+		if !known {
+			n, at[key] = len(out), len(out)
+			p := ec2.IpPermission{
+				IpProtocol: some(r.Protocol), UserIdGroupPairs: []ec2.UserIdGroupPair{}, IpRanges: []ec2.IpRange{},
+				Ipv6Ranges: []ec2.Ipv6Range{}, PrefixListIds: []ec2.PrefixListId{},
+			}
+			if r.Protocol != network.AnyProtocol {
+				p.FromPort, p.ToPort = number(r.From), number(r.To)
+			}
+			out = append(out, p)
+		}
+		out[n].IpRanges = append(out[n].IpRanges, ec2.IpRange{CidrIp: some(r.Source.String()), Description: text(r.Description)})
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"context"
+	"reflect"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+)
+
+// skipped are the actions that Howdah does not have and will not get, with the
+// reason. Describe actions among them answer an empty list: see empty.
+var skipped = map[string]string{
+	"AuthorizeDBSecurityGroupIngress": reasonClassic, "CreateDBSecurityGroup": reasonClassic, "DeleteDBSecurityGroup": reasonClassic,
+	"RevokeDBSecurityGroupIngress": reasonClassic, "DescribeDBSecurityGroups": reasonClassic,
+	"BacktrackDBCluster": reasonBacktrack, "DescribeDBClusterBacktracks": reasonBacktrack,
+	"CancelDBCapacityReservation": reasonCapacity, "CreateDBCapacityReservation": reasonCapacity, "ModifyDBCapacityReservation": reasonCapacity,
+	"DescribeDBCapacityReservations": reasonCapacity,
+	"CreateCustomDBEngineVersion":    reasonCustom, "DeleteCustomDBEngineVersion": reasonCustom, "ModifyCustomDBEngineVersion": reasonCustom,
+	"CreateIntegration": reasonIntegration, "DeleteIntegration": reasonIntegration, "ModifyIntegration": reasonIntegration, "DescribeIntegrations": reasonIntegration,
+	"CreateTenantDatabase": reasonTenant, "DeleteTenantDatabase": reasonTenant, "ModifyTenantDatabase": reasonTenant, "DescribeTenantDatabases": reasonTenant,
+	"DescribeDBSnapshotTenantDatabases": reasonTenant,
+	"ModifyActivityStream":              reasonStream, "StartActivityStream": reasonStream, "StopActivityStream": reasonStream,
+	"ModifyDBRecommendation": reasonRecommendation, "DescribeDBRecommendations": reasonRecommendation,
+	"PurchaseReservedDBInstancesOffering": reasonReserved, "DescribeReservedDBInstances": reasonReserved, "DescribeReservedDBInstancesOfferings": reasonReserved,
+	"ModifyCurrentDBClusterCapacity": "it belongs to Aurora Serverless v1",
+	"PromoteReadReplicaDBCluster":    "it belongs to clusters that replicate from another region",
+	"SwitchoverReadReplica":          "it belongs to Oracle",
+	"RestoreDBClusterFromS3":         reasonS3, "RestoreDBInstanceFromS3": reasonS3,
+}
+
+const (
+	reasonClassic        = "security groups of EC2-Classic were retired by AWS in 2022"
+	reasonBacktrack      = "backtracking belongs to Aurora MySQL"
+	reasonCapacity       = "there is no capacity to reserve but that of your own hosts"
+	reasonCustom         = "custom engine versions belong to RDS Custom"
+	reasonIntegration    = "zero-ETL integrations need Redshift"
+	reasonTenant         = "tenant databases belong to Oracle"
+	reasonStream         = "activity streams need Kinesis: audit with the extension pgaudit"
+	reasonRecommendation = "there are no recommendations"
+	reasonReserved       = "there is nothing to buy"
+	reasonS3             = "it restores backups of MySQL"
+)
+
+// empty makes a Describe action of something that there never is any of. named are
+// the parameters that name one, with the code of the error that it does not exist;
+// check, if not nil, looks at what else the request names.
+func empty[In, Out any](named map[string]string, check func(*Server, call, *In) error) action {
+	return on(func(s *Server, ctx context.Context, c call, in *In) (*Out, error) {
+		v := reflect.ValueOf(in).Elem()
+		size, _ := v.FieldByName("MaxRecords").Interface().(*int32)
+		marker, _ := v.FieldByName("Marker").Interface().(*string)
+		if _, _, err := page([]string{}, func(string) string { return "" }, size, marker); err != nil {
+			return nil, err
+		}
+		if check != nil {
+			if err := s.fresh(ctx); err != nil {
+				return nil, err
+			}
+			if err := check(s, c, in); err != nil {
+				return nil, err
+			}
+		}
+		for parameter, code := range named {
+			if name, _ := v.FieldByName(parameter).Interface().(*string); name != nil {
+				return nil, wire.NewError(code, "%s %s not found.", parameter, *name)
+			}
+		}
+		out := new(Out)
+		for _, f := range reflect.ValueOf(out).Elem().Fields() {
+			if f.Kind() == reflect.Slice {
+				f.Set(reflect.MakeSlice(f.Type(), 0, 0))
+			}
+		}
+		return out, nil
+	})
+}
+
+// nothing are the Describe actions that always answer an empty list.
+var nothing = map[string]action{
+	"DescribeDBCapacityReservations":       empty[rds.DescribeDBCapacityReservationsRequest, rds.DescribeDBCapacityReservationsResponse](map[string]string{"DBCapacityReservationIdentifier": rds.ErrDBCapacityReservationNotFound}, nil),
+	"DescribeDBClusterBacktracks":          empty[rds.DescribeDBClusterBacktracksMessage, rds.DBClusterBacktrackMessage](map[string]string{"BacktrackIdentifier": rds.ErrDBClusterBacktrackNotFound}, clusterExists),
+	"DescribeDBRecommendations":            empty[rds.DescribeDBRecommendationsMessage, rds.DBRecommendationsMessage](nil, nil),
+	"DescribeDBSecurityGroups":             empty[rds.DescribeDBSecurityGroupsMessage, rds.DBSecurityGroupMessage](map[string]string{"DBSecurityGroupName": rds.ErrDBSecurityGroupNotFound}, nil),
+	"DescribeDBSnapshotTenantDatabases":    empty[rds.DescribeDBSnapshotTenantDatabasesMessage, rds.DBSnapshotTenantDatabasesMessage](map[string]string{"DBSnapshotIdentifier": rds.ErrDBSnapshotNotFound}, nil),
+	"DescribeIntegrations":                 empty[rds.DescribeIntegrationsMessage, rds.DescribeIntegrationsResponse](map[string]string{"IntegrationIdentifier": rds.ErrIntegrationNotFound}, nil),
+	"DescribeReservedDBInstances":          empty[rds.DescribeReservedDBInstancesMessage, rds.ReservedDBInstanceMessage](map[string]string{"ReservedDBInstanceId": rds.ErrReservedDBInstanceNotFound}, nil),
+	"DescribeReservedDBInstancesOfferings": empty[rds.DescribeReservedDBInstancesOfferingsMessage, rds.ReservedDBInstancesOfferingMessage](map[string]string{"ReservedDBInstancesOfferingId": rds.ErrReservedDBInstancesOfferingNotFound}, nil),
+	"DescribeTenantDatabases":              empty[rds.DescribeTenantDatabasesMessage, rds.TenantDatabasesMessage](nil, instanceExists),
+}
+
+func clusterExists(s *Server, c call, in *rds.DescribeDBClusterBacktracksMessage) error {
+	_, err := s.look(c.Account).findCluster(c.Scope, or(in.DBClusterIdentifier, ""))
+	return err
+}
+
+func instanceExists(s *Server, c call, in *rds.DescribeTenantDatabasesMessage) error {
+	if in.DBInstanceIdentifier == nil {
+		return nil
+	}
+	_, err := s.look(c.Account).findInstance(c.Scope, *in.DBInstanceIdentifier)
+	return err
+}
+
+// notHere is the error of an action that the service has and Howdah does not.
+func notHere(name string) error {
+	if why, ok := skipped[name]; ok {
+		return wire.NewError(api.ErrInvalidAction, "The action %s is not available in Howdah: %s.", name, why)
+	}
+	return wire.NewError(api.ErrInvalidAction, "The action %s is not available in this version of Howdah.", name)
+}

@@ -1,0 +1,89 @@
+package server
+
+import (
+	"howdah/api"
+	"howdah/api/sns"
+	"howdah/internal/aws/wire"
+	"howdah/internal/model/topic"
+	"howdah/internal/state"
+)
+
+// Quotas of notifications. Those of an account hold over all regions: a region is
+// only a name here, and there are as many as somebody writes down. Calls that come
+// at one moment may pass a quota by their number.
+const (
+	maxTopics             = 1000
+	maxSubscriptions      = 5000
+	maxTopicSubscriptions = 1000
+	maxTopicFilters       = 200
+	maxFilterBytes        = 4 << 20 // of an account's filter policies together
+	maxTopicPolicy        = 30 << 10
+	// maxWaiting and maxWaitingBytes bound the messages of an account that wait for
+	// being queued: they do only while no control plane leads, or it cannot keep up.
+	maxWaiting      = 1000
+	maxWaitingBytes = 32 << 20
+	// maxAccountEventSubscriptions is that of event subscriptions over all regions.
+	maxAccountEventSubscriptions = 10 * maxEventSubscriptions
+)
+
+// mayAddTopic refuses a topic too many.
+func (s *Server) mayAddTopic(c call) error {
+	if len(s.Cache.Keys(state.TopicRoot+c.Account+"/")) >= maxTopics {
+		return wire.NewError(sns.ErrTopicLimitExceeded, "An account can have at most %d topics: delete one first.", maxTopics)
+	}
+	return nil
+}
+
+// mayAddSubscription refuses a subscription too many. Those that wait for being
+// confirmed count, as they are kept.
+func (s *Server) mayAddSubscription(sub topic.Subscription) error {
+	if len(s.Cache.Keys(state.SubscriptionPrefix(sub.Account, sub.Region, sub.Topic))) >= maxTopicSubscriptions {
+		return wire.NewError(sns.ErrSubscriptionLimitExceeded, "A topic can have at most %d subscriptions, with those that are not confirmed yet.", maxTopicSubscriptions)
+	}
+	if len(s.Cache.Keys(state.SubscriptionRoot+sub.Account+"/")) >= maxSubscriptions {
+		return wire.NewError(sns.ErrSubscriptionLimitExceeded, "An account can have at most %d subscriptions, with those that are not confirmed yet.", maxSubscriptions)
+	}
+	return nil
+}
+
+// mayFilter refuses the filter policy of a subscription if others have too many.
+func (s *Server) mayFilter(sub topic.Subscription) error {
+	bytes := len(sub.Attributes[topic.FilterPolicy])
+	if bytes == 0 {
+		return nil
+	}
+	ofTopic := 0
+	for _, r := range state.LoadAll[topic.Subscription](s.Cache, state.SubscriptionRoot+sub.Account+"/") {
+		other := r.Value
+		policy := other.Attributes[topic.FilterPolicy]
+		if policy == "" || r.Key == subscriptionKey(sub) {
+			continue
+		}
+		bytes += len(policy)
+		if other.Scope == sub.Scope && other.Topic == sub.Topic {
+			ofTopic++
+		}
+	}
+	switch {
+	case ofTopic >= maxTopicFilters:
+		return wire.NewError(sns.ErrFilterPolicyLimitExceeded, "At most %d subscriptions of a topic can have a filter policy.", maxTopicFilters)
+	case bytes > maxFilterBytes:
+		return wire.NewError(sns.ErrFilterPolicyLimitExceeded, "The filter policies of an account can have at most %d bytes together.", maxFilterBytes)
+	}
+	return nil
+}
+
+// mayWait refuses a message while too many of its account wait: whoever publishes
+// can try again, and a message that was accepted is not dropped for it.
+func (s *Server) mayWait(m topic.Message) error {
+	number, bytes := 0, m.Size()
+	for _, r := range state.LoadAll[topic.Message](s.Cache, state.MessageRoot) {
+		if r.Value.Account == m.Account {
+			number, bytes = number+1, bytes+r.Value.Size()
+		}
+	}
+	if number >= maxWaiting || bytes > maxWaitingBytes {
+		return wire.NewError(api.ErrThrottled, "Too many messages of the account wait for delivery: see `howdah status`, and try again.")
+	}
+	return nil
+}

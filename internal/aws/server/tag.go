@@ -1,0 +1,164 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/param"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// listTagsForResource answers the tags of a resource, named by its ARN.
+func (s *Server) listTagsForResource(ctx context.Context, c call, in *rds.ListTagsForResourceMessage) (*rds.TagListMessage, error) {
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := readFilters(in.Filters); err != nil {
+		return nil, err
+	}
+	t, err := s.look(c.Account).tagged(c.Scope, or(in.ResourceName, ""))
+	if err != nil {
+		return nil, err
+	}
+	return &rds.TagListMessage{TagList: tagsOut(t.tags)}, nil
+}
+
+// addTagsToResource adds tags, or changes their values. A changed setting acts at
+// once: it is part of what is wanted.
+func (s *Server) addTagsToResource(ctx context.Context, c call, in *rds.AddTagsToResourceMessage) (*void, error) {
+	if err := spec.CheckTags(tagsIn(in.Tags)); err != nil {
+		return nil, err
+	}
+	return nil, s.changeTags(ctx, c, or(in.ResourceName, ""), func(tags []spec.Tag) []spec.Tag {
+		return spec.MergeTags(tags, tagsIn(in.Tags))
+	})
+}
+
+// removeTagsFromResource removes tags by their keys; keys that are not there do
+// not matter.
+func (s *Server) removeTagsFromResource(ctx context.Context, c call, in *rds.RemoveTagsFromResourceMessage) (*void, error) {
+	return nil, s.changeTags(ctx, c, or(in.ResourceName, ""), func(tags []spec.Tag) []spec.Tag {
+		return spec.RemoveTags(tags, in.TagKeys)
+	})
+}
+
+func (s *Server) changeTags(ctx context.Context, c call, arn string, change func([]spec.Tag) []spec.Tag) error {
+	return s.retry(ctx, func() error {
+		t, err := s.look(c.Account).tagged(c.Scope, arn)
+		if err != nil {
+			return err
+		}
+		if t.gone != nil {
+			return t.gone
+		}
+		tags := change(t.tags)
+		if err := spec.CheckTags(tags); err != nil {
+			return err
+		}
+		return s.commit(ctx, t.put(tags))
+	})
+}
+
+// tagged is a resource with its tags.
+type tagged struct {
+	tags []spec.Tag
+	put  func([]spec.Tag) state.Op
+	gone error // why its tags cannot be changed any more
+}
+
+// tagged finds a resource by its ARN.
+func (l *look) tagged(scope spec.Scope, arn string) (tagged, error) {
+	parts := strings.SplitN(strings.TrimSpace(arn), ":", 7)
+	if len(parts) != 7 || parts[0] != "arn" || parts[2] != "rds" || parts[5] != "og" && strings.Contains(parts[6], ":") {
+		return tagged{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid resource name: %s", arn)
+	}
+	if parts[3] != scope.Region || parts[4] != scope.Account {
+		return tagged{}, wire.NewError(api.ErrInvalidParameterValue, "The specified resource name does not match an RDS resource in this region.")
+	}
+	switch parts[5] {
+	case "db":
+		return l.taggedInstance(scope, arn)
+	case "cluster":
+		return l.taggedCluster(scope, arn)
+	case "cluster-endpoint":
+		return l.taggedEndpoint(scope, arn)
+	case spec.GroupKind[param.Instance]:
+		return l.taggedGroup(scope, param.Instance, arn)
+	case spec.GroupKind[param.Cluster]:
+		return l.taggedGroup(scope, param.Cluster, arn)
+	case "es":
+		return l.taggedEventSubscription(scope, parts[6])
+	case "subgrp":
+		return l.taggedSubnetGroup(scope, arn)
+	case "og":
+		return l.taggedOptionGroup(scope, parts[6])
+	}
+	return tagged{}, wire.NewError(api.ErrInvalidParameterValue, "The specified resource name does not match an RDS resource in this region.")
+}
+
+func (l *look) taggedInstance(scope spec.Scope, arn string) (tagged, error) {
+	r, err := l.findInstance(scope, arn)
+	t := tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+		i := r.Value
+		i.Tags = tags
+		i.Generation++
+		return state.Swap(r.Key, r.Revision, i)
+	}}
+	if err == nil && r.Value.Deleting {
+		t.gone = wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is being deleted.", r.Value.Name)
+	}
+	return t, err
+}
+
+func (l *look) taggedCluster(scope spec.Scope, arn string) (tagged, error) {
+	r, err := l.findCluster(scope, arn)
+	t := tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+		c := r.Value
+		c.Tags = tags
+		c.Generation++
+		return state.Swap(r.Key, r.Revision, c)
+	}}
+	if err == nil && r.Value.Deleting {
+		t.gone = clusterState(r.Value, plan.Deleting, plan.Available)
+	}
+	return t, err
+}
+
+func (l *look) taggedEndpoint(scope spec.Scope, arn string) (tagged, error) {
+	r, err := l.findEndpoint(scope, arn)
+	t := tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+		e := r.Value
+		e.Tags = tags
+		e.Generation++
+		return state.Swap(r.Key, r.Revision, e)
+	}}
+	if err == nil && r.Value.Deleting {
+		t.gone = wire.NewError(rds.ErrInvalidDBClusterEndpointState, "The DB cluster endpoint %s is being deleted.", r.Value.Name)
+	}
+	return t, err
+}
+
+func (l *look) taggedSubnetGroup(scope spec.Scope, arn string) (tagged, error) {
+	r, err := l.findSubnetGroup(scope, arn)
+	return tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+		g := r.Value
+		g.Tags = tags
+		g.Generation++
+		return state.Swap(r.Key, r.Revision, g)
+	}}, err
+}
+
+func (l *look) taggedOptionGroup(scope spec.Scope, name string) (tagged, error) {
+	r, err := l.findOptionGroup(scope, name)
+	return tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+		g := r.Value
+		g.Tags = tags
+		g.Generation++
+		return state.Swap(r.Key, r.Revision, g)
+	}}, err
+}

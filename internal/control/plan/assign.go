@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+	"howdah/internal/model/spec"
+)
+
+// ClusterConfig is the configuration that all members of a database share.
+func ClusterConfig(want Database, layout Layout) patroni.Cluster {
+	return patroni.Cluster{
+		Sync:           SyncMode(want, layout),
+		WaitForStandby: want.WaitForStandby,
+		Parameters:     want.Parameters,
+		Slots:          want.Slots,
+		LogicalSlots:   want.LogicalSlots,
+		Upstream:       want.Upstream,
+	}
+}
+
+// Assign is the complete assignment of one member, without its generation.
+// hostMemory, in bytes, bounds what PostgreSQL is told to use.
+func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Assignment {
+	seat := seatFor(want, m)
+	a := member.Assignment{
+		ID: member.ID(want.ID, m.Name), Want: member.Running,
+		Scope: want.ID, Name: m.Name, OwnName: m.OwnName, Address: m.Address, Port: m.Port, RESTPort: m.RESTPort, Major: want.Major,
+		Tier: seat.Tier, Boost: m.Boost, NoFailover: m.Barred, NoSync: m.NoSync, RequireTLS: want.RequireTLS, IAMAuth: want.IAMAuth,
+		Parameters: memberParameters(want, seat, usable(seat.Limits.MemoryBytes, hostMemory)), Cluster: ClusterConfig(want, layout), Limits: seat.Limits,
+		ServerIPs: append([]string{m.Address}, want.ServerIPs...),
+		Owner:     want.Owner, Encrypted: want.Encrypted,
+	}
+	if layout.KeyAuthority != "" {
+		a.Keys = &member.Keys{Authority: layout.KeyAuthority, Admits: want.Admits, Own: m.OwnKey, Only: layout.OnlyOwnKeys}
+	}
+	if want.Allow != nil {
+		a.Allow = append(append([]string{}, want.Allow...), want.Between...) // never nil
+	}
+	if line, _, ok := spec.ParseAuthority(seat.Authority); ok && seat.Authority != spec.HomeAuthority {
+		a.Authority, a.ServerKey = seat.Authority, line.ServerKey
+	}
+	switch {
+	case m.Leaving:
+		a.Want = member.Absent
+	case m.Stopped:
+		a.Want = member.Stopped
+	}
+	return a
+}
+
+func usable(class, host int64) int64 {
+	if host > 0 && (class == 0 || host < class) {
+		return host
+	}
+	return class
+}
+
+// seatFor is the seat of a member; of one whose seat is gone, any seat: it keeps
+// running with some settings until it leaves.
+func seatFor(want Database, m Placed) Seat {
+	for _, s := range want.Seats {
+		if s.Key == m.Seat {
+			return s
+		}
+	}
+	if len(want.Seats) > 0 {
+		return want.Seats[0]
+	}
+	return Seat{}
+}

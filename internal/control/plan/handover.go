@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"slices"
+
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+)
+
+// failover hands the primary role over once for each request.
+func (w *work) failover() bool {
+	if w.Want.Failover <= w.out.Layout.FailedOver {
+		return true
+	}
+	request, target := w.failoverRequest(), w.Want.FailoverSeat
+	w.out.Layout.Abandoned = ""
+	switch {
+	case w.exhausted(request) && !w.moved(request):
+		w.giveUp(w.progress(request).detail)
+	case w.Want.Upstream != nil && w.leader() != nil:
+		// A database that follows another one has acknowledged nothing of its own.
+		if !w.reboot(request, w.leader()) {
+			return false
+		}
+	case w.progress(request).stage == unasked && w.leadsFrom(target):
+	case w.progress(request).stage != waiting && !w.possible(target):
+		w.giveUp("there is no member that could take over")
+	case w.progress(again(request)).stage == unasked && (!w.failoverFirst(request) || !w.handOver(request, target)):
+		return false
+	case !w.failoverLast(request):
+		return false
+	}
+	w.out.Layout.FailedOver = w.Want.Failover
+	return true
+}
+
+// forced: a user asked for this failover, or the primary cannot stay.
+func (w *work) forced(request string) bool {
+	return request == w.failoverRequest() || request == w.fleeRequest()
+}
+
+func (w *work) failoverRequest() string { return w.request("failover", "", w.Want.Failover) }
+
+func (w *work) fleeRequest() string { return w.request("flee", "", w.out.Layout.Fled+1) }
+
+// giveUp ends a failover that cannot be.
+func (w *work) giveUp(why string) {
+	w.out.Layout.Abandoned = why
+	w.problem("the failover was given up: " + why)
+	w.out.GaveUp = true
+}
+
+// flee hands the primary role over from a host whose disk is full, before
+// PostgreSQL has to stop there: once for each time that this is so. It answers
+// false while it does.
+func (w *work) flee() bool {
+	request := w.fleeRequest()
+	p, leader := w.progress(request), w.primary()
+	full := leader != nil && w.diskFull(leader)
+	stays := p.stage == unasked || p.stage == failed || p.stage == done && leader != nil && leader.Name == p.member && p.ended >= retryAfter
+	switch {
+	case stays && full && w.successor("") == nil:
+		w.problem("the disk of host " + leader.Host + " is full, and no standby can take over from " + leader.Name)
+		return true
+	case stays && full && w.exhausted(request):
+		w.problem("the disk of host " + leader.Host + " is full, and handing over from " + leader.Name + " fails: " + p.detail)
+		return true
+	case stays && !full:
+		w.fled(p.stage != unasked)
+		return true
+	case !w.handOver(request, ""):
+		return false
+	}
+	w.fled(true)
+	if w.Want.FailoverSeat == "" {
+		// Who asked for a failover meanwhile has got one.
+		w.out.Layout.FailedOver, w.out.Layout.Abandoned = w.Want.Failover, ""
+	}
+	return true
+}
+
+// moved: another member leads than the one that was asked to hand over, whoever did it.
+func (w *work) moved(request string) bool {
+	p, leader := w.progress(request), w.primary()
+	return p.stage != unasked && leader != nil && leader.Name != p.member
+}
+
+// fled ends the request, if there was one: the next full disk is another.
+func (w *work) fled(begun bool) {
+	if begun {
+		w.out.Layout.Fled++
+	}
+}
+
+func (w *work) diskFull(m *Placed) bool {
+	return w.alive(m) && w.report(m).Problem == member.DiskFull
+}
+
+func (w *work) leadsFrom(target string) bool {
+	leader := w.primary()
+	return target != "" && leader != nil && leader.Seat == target
+}
+
+// possible: somebody may take over, if not now.
+func (w *work) possible(target string) bool {
+	if w.SyncMode() == patroni.SyncOff {
+		return false
+	}
+	return target == "" || slices.ContainsFunc(w.Want.Seats, func(s Seat) bool { return s.Key == target && !s.NoFailover })
+}
+
+// handOver gives the primary role to a standby, in the orderly way of
+// spec/ha.md A4.5, for the request of this name, and answers true once another
+// primary serves. target is the seat that shall win, or "".
+func (w *work) handOver(request, target string) bool {
+	p, leader := w.progress(request), w.primary()
+	moved := w.moved(request)
+	switch {
+	case moved && (target == "" || leader.Seat == target || w.tries(request) >= userTries):
+		return true
+	case p.stage == waiting && !moved:
+		w.keepBoost()
+		w.doing("handing over from " + p.member)
+		return false
+	case p.stage == done && p.ended < retryAfter:
+		w.keepBoost()
+		w.doing("waiting for the new primary")
+		return false
+	case p.stage == failed:
+		w.problem("handing over from " + p.member + " failed and is tried again: " + p.detail)
+	}
+	if p.stage == failed && p.ended < retryAfter {
+		w.doing("handing over from " + p.member)
+		return false
+	}
+	if leader == nil {
+		w.doing("waiting for a primary")
+		return false
+	}
+	w.askHandover(request, target, leader)
+	return false
+}
+
+// askHandover asks for it once the successor is known to Patroni as such.
+func (w *work) askHandover(request, target string, leader *Placed) {
+	next := w.successor(target)
+	if next == nil {
+		w.doing("waiting for a standby in sync")
+		return
+	}
+	next.Boost = true
+	if !w.mayPause(next) || !w.boosted(next) || !w.applied(next) {
+		w.doing("preparing " + next.Name + " to take over")
+		return
+	}
+	w.doing("handing over from " + leader.Name)
+	if !w.busy(request) {
+		w.ask(member.Handover, request, leader)
+	}
+}
+
+// boosted: the boost of this decision was in the layout before, so that what was
+// assigned and applied includes it.
+func (w *work) boosted(m *Placed) bool {
+	return slices.ContainsFunc(w.Layout.Members, func(before Placed) bool { return before.Name == m.Name && before.Boost })
+}
+
+func (w *work) keepBoost() {
+	for _, m := range w.members() {
+		if m.Boost = w.boosted(m); m.Boost {
+			w.mayPause(m)
+		}
+	}
+}
+
+// successor is the standby that would take over: that of the wanted seat, or the
+// first of the promotion order that is in sync.
+func (w *work) successor(target string) *Placed {
+	var best *Placed
+	for _, m := range w.members() {
+		if m.Name == w.Leader || !w.ready(m) || !w.inSync(m) || m.Going == Surplus || m.Barred || w.diskFull(m) {
+			continue
+		}
+		if target != "" && m.Seat != target {
+			continue
+		}
+		if best == nil || w.preferred(m, best) {
+			best = m
+		}
+	}
+	return best
+}
+
+func (w *work) preferred(a, b *Placed) bool {
+	if (a.Going == Staying) != (b.Going == Staying) {
+		return a.Going == Staying
+	}
+	seatA, _ := w.seatOf(a)
+	seatB, _ := w.seatOf(b)
+	if seatA.Tier != seatB.Tier {
+		return seatA.Tier < seatB.Tier
+	}
+	return !w.edgeless(a) && w.edgeless(b)
+}
+
+// edgeless: clients would not find a primary there.
+func (w *work) edgeless(m *Placed) bool {
+	h, known := w.host(m.Host)
+	return known && h.Edgeless
+}

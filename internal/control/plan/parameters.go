@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"howdah/internal/model/param"
+	"howdah/internal/model/patroni"
+	"howdah/internal/model/spec"
+)
+
+// GroupKey finds a parameter group.
+type GroupKey struct {
+	Kind param.Kind
+	spec.Scope
+	Name string
+}
+
+// Groups are the parameter groups that users made. A group that is not there has no
+// values, as a default group.
+type Groups map[GroupKey]spec.ParameterGroup
+
+// Add adds a group.
+func (g Groups) Add(group spec.ParameterGroup) {
+	g[GroupKey{group.Kind, group.Scope, group.Name}] = group
+}
+
+// inForce are the values that the group of an instance, or of a cluster, gives it.
+func (g Groups) inForce(kind param.Kind, c spec.Common) map[string]string {
+	return g.taken(kind, c.Scope, c.ParameterGroup, c.Taken)
+}
+
+// taken are the values of a group for whom it was assigned: those of dynamic
+// parameters come from the group that was taken over last, until the next reboot;
+// those of static ones from the newest, since PostgreSQL itself keeps them waiting.
+func (g Groups) taken(kind param.Kind, scope spec.Scope, asked string, taken spec.Taken) map[string]string {
+	if taken.Group == "" {
+		taken.Group = asked
+	}
+	all := g[GroupKey{kind, scope, taken.Group}].Values.Dynamics(taken.Serial)
+	maps.Copy(all, g[GroupKey{kind, scope, asked}].Values.Statics())
+	return all
+}
+
+// Waiting: the group that an instance, or a member by its cluster, was assigned
+// takes effect only with the next reboot, in part at least.
+func (g Groups) Waiting(kind param.Kind, scope spec.Scope, asked string, taken spec.Taken) bool {
+	if taken.Group != "" && taken.Group != asked {
+		return true
+	}
+	return g[GroupKey{kind, scope, asked}].Values.Waiting(taken.Serial)
+}
+
+// ofMember are the values of an instance of a cluster: those of the cluster's group,
+// and over them those of its own.
+func (g Groups) ofMember(c spec.Cluster, i spec.Instance) map[string]string {
+	_, all := param.Split(g.taken(param.Cluster, c.Scope, c.ParameterGroup, i.ClusterTaken))
+	_, own := param.Split(g.inForce(param.Instance, i.Common))
+	maps.Copy(all, own)
+	return all
+}
+
+// configure applies the values of groups that hold for the whole database.
+func (d *Database) configure(values map[string]string, m param.Machine) {
+	e := param.Apply(values, m)
+	maps.Copy(d.Parameters, e.Settings)
+	if e.ForceTLS != nil {
+		d.RequireTLS = *e.ForceTLS
+	}
+	if e.Logical != nil && *e.Logical {
+		d.Parameters["wal_level"], d.LogicalSlots = "logical", true
+	}
+}
+
+// standbyNeeds are the settings of which a standby needs as much as its primary has:
+// with less it stops to replay.
+var standbyNeeds = []string{"max_connections", "max_worker_processes", "max_wal_senders", "max_prepared_transactions", "max_locks_per_transaction"}
+
+// Grows: of the differences that a restart makes, one is more of what a standby needs.
+func Grows(differences map[string]patroni.Difference) bool {
+	return slices.ContainsFunc(standbyNeeds, func(name string) bool {
+		d, ok := differences[name]
+		before, errBefore := number(d.Old)
+		after, errAfter := number(d.New)
+		return ok && errBefore == nil && errAfter == nil && after > before
+	})
+}
+
+// Raise gives a database that follows another one at least what a standby needs of
+// the settings of its source.
+func (d *Database) Raise(source Database) {
+	for _, name := range standbyNeeds {
+		own, errOwn := number(d.Parameters[name])
+		theirs, errTheirs := number(source.Parameters[name])
+		if errOwn == nil && errTheirs == nil && theirs > own {
+			d.Parameters[name] = source.Parameters[name]
+		}
+	}
+}
+
+// number reads an integer in all the forms that PostgreSQL takes it in.
+func number(text string) (float64, error) {
+	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
+		return float64(n), nil
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// memberParameters are the settings of one member: the platform's for its memory,
+// and over them those of parameter groups.
+func memberParameters(want Database, seat Seat, memory int64) map[string]string {
+	all := spec.MemberParameters(memory)
+	e := param.Apply(seat.Values, param.Machine{
+		Memory: memory, Storage: seat.Limits.StorageBytes, CPUs: int(seat.Limits.CPUs), Port: want.Port, Replica: want.Upstream != nil,
+	})
+	maps.Copy(all, e.Settings)
+	return all
+}
+
+// newestTaken is what the first instance of a cluster that was rebooted took over of
+// its group: from then on it counts for what all of them share.
+func newestTaken(c spec.Cluster, instances []spec.Instance) spec.Taken {
+	taken := c.Taken
+	for _, i := range instances {
+		own := i.ClusterTaken
+		newer := own.Group == taken.Group && own.Serial > taken.Serial || own.Group != taken.Group
+		if own.Group == c.ParameterGroup && newer && !i.Deleting {
+			taken = own
+		}
+	}
+	return taken
+}

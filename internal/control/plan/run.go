@@ -1,0 +1,289 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+)
+
+// run brings a database towards all its seats filled and all requests done. The
+// order is that of urgency: first places, then replacing what is lost, then
+// removing, and only then what users asked for.
+func (w *work) run() {
+	w.tellLost()
+	w.adoptParked()
+	w.wake()
+	seated := w.seat()
+	w.replaceLost()
+	w.drain()
+	w.mendPorts()
+	w.mendNames()
+	w.mendKeys()
+	if !w.retire() {
+		return
+	}
+	if len(w.Want.Seats) == 0 {
+		w.out.Layout.requestsDone(w.Want)
+		return
+	}
+	if !w.flee() || !w.rebootDatabase() || !w.failover() || !w.rebootSeats() || !w.resume() || !w.restart() {
+		return
+	}
+	w.settle(seated)
+}
+
+// requestsDone: there is nobody to do them, and they shall not come true later.
+func (l *Layout) requestsDone(want Database) {
+	l.Changed, l.Rebooted, l.FailedOver = want.Change, want.Reboot, want.Failover
+}
+
+// tellLost tells of lost hosts with members that count: without a primary, any may
+// be the copy that is needed.
+func (w *work) tellLost() {
+	for _, m := range w.members() {
+		if (m.Going == Staying || w.primary() == nil) && !w.alive(m) {
+			w.problem("host " + m.Host + " is lost, with " + m.Name)
+		}
+	}
+}
+
+// settle ends what is going on once everything is as wanted.
+func (w *work) settle(seated bool) {
+	leader := w.primary()
+	if leader == nil {
+		if !w.unstick() {
+			w.doing(awaitPrimary)
+		}
+		return
+	}
+	if w.Want.Owner.Serial > w.report(leader).OwnerSerial && w.Want.Upstream == nil {
+		w.doing("setting up the master user")
+		return
+	}
+	if !slices.Contains(w.Ways[""], leader.Listen()) {
+		w.doing("waiting for the endpoint")
+		return
+	}
+	filled := w.fillSeats() && seated
+	w.checkSync()
+	// Instances of a cluster come and go one by one; all else is made as a whole.
+	if (filled || !w.Want.SpreadZones) && w.tidy() {
+		w.out.Layout.Created = true
+		w.out.Layout.Changed = w.Want.Change
+	}
+}
+
+// fillSeats finds out whether all seats were filled once. It names what is not as
+// it should be.
+func (w *work) fillSeats() bool {
+	filled := true
+	for _, m := range w.members() {
+		switch {
+		case m.Going != Staying:
+		case !w.ready(m):
+			w.doing("waiting for " + m.Name + " on " + m.Host)
+			filled = filled && m.Served
+		case w.confirms(m) && m.Name != w.Leader && !w.inSync(m):
+			w.doing("waiting for " + m.Name + " to be in sync")
+			filled = filled && m.Served
+		default:
+			m.Served = true
+		}
+	}
+	return filled
+}
+
+// tidy: the settings are in force wherever they can be, and no member is left over.
+func (w *work) tidy() bool {
+	tidy := true
+	for _, m := range w.out.Layout.Members {
+		tidy = tidy && !m.Leaving && m.Going != Surplus
+	}
+	for _, m := range w.members() {
+		if m.Going == Staying && w.ready(m) && !w.applied(m) {
+			w.doing("waiting for " + m.Name + " to take its settings over")
+			tidy = false
+		}
+	}
+	return tidy
+}
+
+// checkSync tells when there is no standby in sync where there was one.
+func (w *work) checkSync() {
+	if w.SyncMode() == patroni.SyncOff || slices.ContainsFunc(w.members(), w.inSync) {
+		return
+	}
+	w.doing("waiting for a standby in sync")
+	if w.exposed() {
+		w.problem("no standby is in sync: the next failure of the primary cannot be survived")
+	}
+}
+
+// exposed: the primary serves alone, where a standby was in sync once and shall be.
+func (w *work) exposed() bool {
+	voters := 0
+	for _, s := range w.Want.Seats {
+		voters += 1 - boolRank(s.NoFailover)
+	}
+	served := slices.ContainsFunc(w.members(), func(m *Placed) bool { return m.Served && m.Name != w.Leader && w.confirms(m) })
+	return w.Want.State == member.Running && voters > 1 && served && w.primary() != nil &&
+		w.SyncMode() != patroni.SyncOff && !slices.ContainsFunc(w.members(), w.inSync)
+}
+
+// rebootDatabase restarts the primary once for each request.
+func (w *work) rebootDatabase() bool {
+	if w.Want.Reboot <= w.out.Layout.Rebooted {
+		return true
+	}
+	leader := w.leader()
+	// One that hangs is what a reboot is for; one that is being promoted is not.
+	if leader == nil || !w.alive(leader) || (w.report(leader).InRecovery && w.Want.Upstream == nil) {
+		w.doing("waiting for a primary")
+		return false
+	}
+	request := w.request("reboot", "", w.Want.Reboot)
+	if !w.restartFirst(request, leader, w.Growing) || !w.reboot(request, leader) || !w.restartLast(request, leader) {
+		return false
+	}
+	w.out.Layout.Rebooted = w.Want.Reboot
+	return true
+}
+
+// rebootSeats restarts single members of a cluster as asked, without a failover.
+// One on a lost host is restarted when it returns; the others do not wait.
+func (w *work) rebootSeats() bool {
+	for _, m := range w.members() {
+		seat, ok := w.seatOf(m)
+		if !ok || m.Rebooted >= seat.Reboot || !w.alive(m) {
+			continue
+		}
+		request := w.request("reboot", m.Name, seat.Reboot)
+		if m.Name == w.Leader && !w.restartFirst(request, m, w.Growing) || !w.reboot(request, m) {
+			return false
+		}
+		m.Rebooted = seat.Reboot
+	}
+	return true
+}
+
+// settingsWithin is for how long a member that serves nobody is given to take its settings
+// over before it is restarted all the same: it may have been restarted a moment ago, or hang.
+const settingsWithin = 5 * time.Second
+
+// reboot restarts a member because a user asked for it: after some failures the
+// request is given up, so that it does not come true when nobody expects it any more.
+func (w *work) reboot(request string, m *Placed) bool {
+	if w.exhausted(request) {
+		w.problem(fmt.Sprintf("the reboot of %s was given up: %s", m.Name, w.progress(request).detail))
+		return true
+	}
+	if !w.mayPause(m) && w.progress(request).stage == unasked {
+		w.doing("waiting for another standby in sync")
+		return false
+	}
+	if takes := "waiting for " + m.Name + " to take its settings over"; w.progress(request).stage == unasked && w.runs(m) && !w.applied(m) &&
+		(w.ready(m) || w.waited(takes) < settingsWithin) {
+		w.doing(takes)
+		return false
+	}
+	isDone, failed := w.task(member.Restart, request, m)
+	if failed != "" {
+		w.problem(fmt.Sprintf("the reboot of %s failed and is tried again: %s", m.Name, failed))
+	}
+	if !isDone {
+		w.doing("restarting " + m.Name)
+	}
+	return isDone
+}
+
+// restart rolls a change that needs one: replicas first, then the primary, which
+// hands over first if a standby can take over.
+func (w *work) restart() bool {
+	for _, m := range w.oldFirst() {
+		seat, ok := w.seatOf(m)
+		if !ok || m.Restarted >= seat.Restart || m.Going == Surplus || !w.alive(m) {
+			continue
+		}
+		if !w.restartOne(m, seat) {
+			return false
+		}
+		m.Restarted = seat.Restart
+	}
+	return true
+}
+
+func (w *work) restartOne(m *Placed, seat Seat) bool {
+	// A handover restarts the old primary with its new settings.
+	of := strings.TrimSuffix(m.Name+"/"+seat.Key, "/")
+	handover, restart := w.request("change", of, seat.Restart), w.request("restart", of, seat.Restart)
+	given, begun := w.progress(handover).stage, w.progress(restart).stage != unasked
+	successor := w.successor("") != nil
+	switch {
+	case given == done:
+		return w.back(m)
+	case given == waiting || given == failed && successor:
+		return w.handOver(handover, "") && w.back(m)
+	case !begun && w.primary() == nil:
+		w.doing("waiting for a primary")
+		return false
+	case !begun && !w.applied(m):
+		w.doing("waiting for " + m.Name + " to take its settings over")
+		return false
+	case !begun && m.Name == w.Leader && successor:
+		return w.handOver(handover, "")
+	}
+	if !w.mayPause(m) && !begun {
+		w.doing("waiting for another standby in sync")
+		return false
+	}
+	isDone, failed := w.task(member.Restart, restart, m)
+	if failed != "" {
+		w.problem(fmt.Sprintf("the restart of %s failed and is tried again: %s", m.Name, failed))
+	}
+	if !isDone {
+		w.doing("restarting " + m.Name)
+		return false
+	}
+	return w.back(m)
+}
+
+// back: it serves again, and so does the primary, after a restart.
+func (w *work) back(m *Placed) bool {
+	switch {
+	case !w.ready(m):
+		w.doing("waiting for " + m.Name)
+		return false
+	case w.primary() == nil:
+		w.doing("waiting for the new primary")
+		return false
+	}
+	return true
+}
+
+// oldFirst are the members with the primary last.
+func (w *work) oldFirst() []*Placed {
+	all := w.members()
+	slices.SortStableFunc(all, func(a, b *Placed) int { return rank(a, w.Leader) - rank(b, w.Leader) })
+	return all
+}
+
+func rank(m *Placed, leader string) int {
+	if m.Name == leader {
+		return 1
+	}
+	return 0
+}
+
+// request names a request in task ids.
+func (w *work) request(kind, name string, serial int64) string {
+	id := w.Want.ID + "/" + kind
+	if name != "" {
+		id += "/" + name
+	}
+	return id + "/" + strconv.FormatInt(serial, 10)
+}

@@ -1,0 +1,332 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"howdah/internal/model/member"
+)
+
+// firstPort and firstRESTPort begin the ranges from which members get the ports
+// of their host; both lie below the range of ephemeral ports.
+const (
+	firstPort     = 15432
+	firstRESTPort = 25432
+)
+
+// seat gives every wanted seat a member, and marks members without a seat. It
+// answers whether all seats are taken.
+func (w *work) seat() bool {
+	w.reconsider()
+	w.markSurplus()
+	complete := true
+	for _, s := range w.vacant() {
+		if w.awaitsFirst(s) {
+			complete = false
+			continue
+		}
+		m, err := w.place(s)
+		if err != nil {
+			w.doing(stepNoHost)
+			w.problem(err.Error())
+			complete = false
+			continue
+		}
+		w.add(m)
+	}
+	return complete
+}
+
+// awaitsFirst: it is the seat of a later instance of a cluster that has never had a
+// writer. Patroni has whoever is quickest prepare the data and lead, so that the
+// oldest instance becomes the writer only if it starts alone.
+func (w *work) awaitsFirst(s Seat) bool {
+	if s.Key == "" || w.Want.SpreadZones || w.Leader != "" || w.out.Layout.Created {
+		return false
+	}
+	members := w.members()
+	served := slices.ContainsFunc(members, func(m *Placed) bool { return m.Served })
+	return !served && slices.ContainsFunc(members, func(m *Placed) bool { return m.Going == Staying && w.alive(m) })
+}
+
+// add may move the members in memory.
+func (w *work) add(m Placed) {
+	w.out.Layout.Members = append(w.out.Layout.Members, m)
+	w.out.Layout.Next++
+}
+
+// vacant are the seats that no staying member has.
+func (w *work) vacant() []Seat {
+	var free []Seat
+	anonymous := w.staying("")
+	for _, s := range w.Want.Seats {
+		taken := w.staying(s.Key) > 0
+		if s.Key == "" {
+			taken = anonymous > 0
+			anonymous--
+		}
+		if !taken {
+			free = append(free, s)
+		}
+	}
+	return free
+}
+
+func (w *work) staying(key string) int {
+	n := 0
+	for _, m := range w.members() {
+		if m.Seat == key && m.Going == Staying {
+			n++
+		}
+	}
+	return n
+}
+
+// markSurplus finds members whose seat is gone. Of interchangeable ones those
+// go that are of the least use: which they are shows only beside a primary, and
+// is judged anew until they are told to go.
+func (w *work) markSurplus() {
+	for _, m := range w.members() {
+		switch wanted := w.seatsLike(m); {
+		case wanted == 0:
+			m.Going = Surplus
+		case m.Going == Surplus && w.primary() != nil:
+			m.Going = Staying
+		}
+	}
+	for w.primary() != nil {
+		over := slices.DeleteFunc(w.members(), func(m *Placed) bool {
+			return m.Going != Staying || w.staying(m.Seat) <= w.seatsLike(m)
+		})
+		if len(over) == 0 {
+			return
+		}
+		slices.MinFunc(over, func(a, b *Placed) int { return w.worth(a) - w.worth(b) }).Going = Surplus
+	}
+}
+
+func (w *work) worth(m *Placed) int {
+	switch {
+	case m.Name == w.Leader:
+		return 4
+	case w.Want.SpreadZones && w.inZone(m.Zone) > 1:
+		return -1
+	case m.Barred && !seatFor(w.Want, *m).NoFailover:
+		return 0 // chosen before
+	case w.inSync(m) && w.alive(m):
+		return 3
+	case w.ready(m):
+		return 2
+	default:
+		return 1
+	}
+}
+
+// parked reports whether the member is the last copy of a cluster that has no
+// instances just now: its data are kept for the next one.
+func (w *work) parked(m *Placed) bool {
+	return len(w.Want.Seats) == 0 && m.Going == Surplus && len(w.members()) == 1
+}
+
+// adoptParked gives the only copy, whose own seat is gone, to the first seat that
+// is wanted instead: no data are copied where none need be.
+func (w *work) adoptParked() {
+	all := w.members()
+	if len(all) != 1 || len(w.Want.Seats) == 0 || w.seatsLike(all[0]) > 0 {
+		return
+	}
+	m, s := all[0], w.Want.Seats[0]
+	if !m.Stopped && s.Zone != "" && s.Zone != m.Zone {
+		return
+	}
+	m.Going, m.Seat, m.Rebooted = Staying, s.Key, s.Reboot
+	// It runs with the settings of another seat.
+	m.Restarted = s.Restart - 1
+}
+
+// place finds a host for a seat.
+func (w *work) place(s Seat) (Placed, error) {
+	hosts := w.candidates(s)
+	if len(hosts) == 0 {
+		return Placed{}, fmt.Errorf("no host for a member%s: %s", zoneText(w.zoneFor(s)), w.whyNot(s))
+	}
+	h := slices.MinFunc(hosts, func(a, b Host) int {
+		return cmp.Or(
+			cmp.Compare(w.inZone(a.Zone), w.inZone(b.Zone)),
+			cmp.Compare(w.onHost(a.Name), w.onHost(b.Name)),
+			boolRank(a.Edgeless)-boolRank(b.Edgeless), // never a reason for fewer copies, or for closer ones
+			cmp.Compare(a.Committed+w.promised(a), b.Committed+w.promised(b)),
+			strings.Compare(a.Name, b.Name))
+	})
+	return Placed{
+		Name: "m" + strconv.Itoa(w.out.Layout.Next+1), Seat: s.Key,
+		Host: h.Name, Zone: h.Zone, Address: h.Address,
+		Port:     w.freePort(h, firstPort),
+		RESTPort: w.freePort(h, firstRESTPort),
+		// A new member starts with the newest settings: nothing to restart for.
+		Rebooted: s.Reboot, Restarted: s.Restart,
+		Barred: s.NoFailover || w.unguarded(), Votes: !s.NoFailover,
+		OwnName: w.OwnNames, OwnKey: w.newKeys(),
+	}, nil
+}
+
+// unguarded: there are data, and Patroni does not know yet that only standbys in
+// sync may be promoted: a newcomer could win an election without what was
+// acknowledged while it copied. See ballot for when it is let in.
+func (w *work) unguarded() bool {
+	served := slices.ContainsFunc(w.members(), func(m *Placed) bool { return m.Served })
+	return w.Want.Upstream == nil && (served || w.Leader != "") && (w.Sync.Leader == "" || w.Sync.Leader != w.Leader && w.Leader != "")
+}
+
+func zoneText(zone string) string {
+	if zone == "" {
+		return ""
+	}
+	return " in zone " + zone
+}
+
+// zoneFor is the zone a seat must be in, or "".
+func (w *work) zoneFor(s Seat) string {
+	if s.Zone == "" && s.Key == "" && len(w.members()) == 0 {
+		return w.Want.Zone
+	}
+	return s.Zone
+}
+
+func (w *work) candidates(s Seat) []Host {
+	var fit []Host
+	for _, h := range w.Hosts {
+		if w.unfit(h, s) == "" {
+			fit = append(fit, h)
+		}
+	}
+	return fit
+}
+
+// unfit says why a host cannot take a seat, or "".
+func (w *work) unfit(h Host, s Seat) string {
+	zone := w.zoneFor(s)
+	switch {
+	case !h.Alive:
+		return "is lost"
+	case h.Draining:
+		return "is being drained"
+	case zone != "" && h.Zone != zone:
+		return "is in another zone"
+	case len(w.Want.Zones) > 0 && !slices.Contains(w.Want.Zones, h.Zone):
+		return "is in a zone that the subnet group does not cover"
+	case !slices.Contains(h.Majors, w.Want.Major):
+		return fmt.Sprintf("has no PostgreSQL %d", w.Want.Major)
+	case w.Want.Encrypted && h.WhyPlain != "":
+		return "cannot encrypt storage: " + h.WhyPlain
+	case w.Want.SpreadZones && w.inZone(h.Zone) > 0:
+		return "has its zone taken by another member"
+	case w.onlyOwnKeys() && !h.OwnKeys:
+		return "has an agent of an older release, which cannot give members keys of their own"
+	case h.DiskFull:
+		return "has a full disk"
+	case !w.Policy.Overcommit && s.Limits.CPUs > float64(h.CPUs):
+		return "has too few CPUs for the class"
+	case !w.Policy.Overcommit && h.Committed+w.promised(h)+s.Limits.MemoryBytes > h.Memory:
+		return "has too little memory left for the class"
+	}
+	return ""
+}
+
+// promised is what this decision has given of the host's memory so far.
+func (w *work) promised(h Host) int64 {
+	var bytes int64
+	for _, m := range w.out.Layout.Members {
+		known := slices.ContainsFunc(w.Layout.Members, func(before Placed) bool { return before.Name == m.Name })
+		if !known && m.Host == h.Name {
+			bytes += seatFor(w.Want, m).Limits.MemoryBytes
+		}
+	}
+	return bytes
+}
+
+// maxReasons is how many hosts are named that cannot take a seat.
+const maxReasons = 10
+
+func (w *work) whyNot(s Seat) string {
+	if len(w.Hosts) == 0 {
+		return "no host has joined"
+	}
+	var reasons []string
+	for _, h := range w.Hosts[:min(maxReasons, len(w.Hosts))] {
+		reasons = append(reasons, h.Name+" "+w.unfit(h, s))
+	}
+	text := strings.Join(reasons, "; ")
+	if more := len(w.Hosts) - maxReasons; more > 0 {
+		text += fmt.Sprintf("; and %d more hosts cannot take it either", more)
+	}
+	return text
+}
+
+// inZone counts members that stay, or whose replacement is not there yet but
+// whose host lives: a lost one does not keep its zone from being used.
+func (w *work) inZone(zone string) int {
+	n := 0
+	for _, m := range w.members() {
+		if m.Zone == zone && m.Going == Staying {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *work) onHost(name string) int {
+	n := 0
+	for _, m := range w.members() {
+		if m.Host == name {
+			n++
+		}
+	}
+	return n
+}
+
+// freePort is the lowest port of a range that no member of the host has. Those of
+// this decision count too: they are not in UsedPorts yet.
+func (w *work) freePort(h Host, first int) int {
+	for port := first; ; port++ {
+		if !slices.Contains(h.UsedPorts, port) && !w.portInLayout(h.Name, port) {
+			return port
+		}
+	}
+}
+
+func (w *work) portInLayout(host string, port int) bool {
+	return slices.ContainsFunc(w.out.Layout.Members, func(m Placed) bool {
+		return m.Host == host && (m.Port == port || m.RESTPort == port)
+	})
+}
+
+// CanPlace says whether a database with these seats would find hosts now; the
+// error names what is missing. The API asks before it accepts a request.
+func CanPlace(in Input) error {
+	w := begin(in)
+	for _, s := range w.vacant() {
+		m, err := w.place(s)
+		if err != nil {
+			return err
+		}
+		w.add(m)
+	}
+	return nil
+}
+
+// mendPorts moves a member to other ports when something else has taken its own.
+func (w *work) mendPorts() {
+	for _, m := range w.members() {
+		r := w.report(m)
+		if r.Problem != member.PortTaken || r.Generation < w.Assigned[w.id(m)] {
+			continue
+		}
+		h, _ := w.host(m.Host)
+		h.UsedPorts = append(slices.Clone(h.UsedPorts), m.Port, m.RESTPort)
+		m.Port, m.RESTPort = w.freePort(h, m.Port), w.freePort(h, m.RESTPort)
+	}
+}

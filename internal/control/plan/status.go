@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"slices"
+
+	"howdah/internal/model/member"
+)
+
+// Status words of DB instances (RDS user guide, "Viewing DB instance status").
+const (
+	Available   = "available"
+	Creating    = "creating"
+	Deleting    = "deleting"
+	Modifying   = "modifying"
+	Rebooting   = "rebooting"
+	Starting    = "starting"
+	Stopping    = "stopping"
+	StoppedWord = "stopped"
+	StorageFull = "storage-full"
+	FailingOver = "failing-over" // clusters
+	Capacity    = "insufficient-capacity"
+)
+
+// stepNoHost names the step of a decision that found no place for a member.
+const stepNoHost = "waiting for a host"
+
+// Facts are what a status is judged by.
+type Facts struct {
+	Want     Database
+	Layout   Layout
+	Reports  map[string]member.Report
+	Alive    map[string]bool // hosts
+	Leader   string
+	Problems []string
+	// Ways are the addresses that edges lead clients to, by seat; "": the writer's.
+	Ways map[string][]string
+	// Known are the seats whose instances have been available once.
+	Known map[string]bool
+}
+
+func (f Facts) ready(m Placed) bool {
+	r := f.Reports[member.ID(f.Want.ID, m.Name)]
+	return !m.Leaving && f.Alive[m.Host] && r.Ready && (m.Name == f.Leader || r.Streaming || f.Want.Upstream != nil)
+}
+
+// Primary is the member with the leader key, if it serves: in its role, so that a
+// replica that is being promoted does not serve before it takes writes.
+func (f Facts) Primary() (Placed, bool) {
+	for _, m := range f.Layout.Members {
+		if m.Name == f.Leader && f.ready(m) {
+			return m, f.Want.Upstream != nil || !f.Reports[member.ID(f.Want.ID, m.Name)].InRecovery
+		}
+	}
+	return Placed{}, false
+}
+
+// Member is the member of a seat that serves, or else any member of it.
+func (f Facts) Member(seat string) (m Placed, ready, found bool) {
+	for _, candidate := range f.Layout.Members {
+		if candidate.Seat != seat || candidate.Leaving {
+			continue
+		}
+		m, found = candidate, true
+		if f.ready(candidate) {
+			return candidate, true, true
+		}
+	}
+	return m, false, found
+}
+
+// DatabaseStatus is the status of a database as a whole: of an instance that is
+// no member of a cluster, or of a cluster. What was asked for and is not done yet
+// comes first; then the truth about the process.
+func (f Facts) DatabaseStatus() string {
+	switch {
+	case f.Want.State == member.Absent:
+		return Deleting
+	case f.Want.State == member.Stopped:
+		if f.anyProcess() || f.Want.Change > f.Layout.Changed {
+			return Stopping
+		}
+		return StoppedWord
+	case len(f.Want.Seats) == 0:
+		return f.change(Available) // a cluster without instances: its data are kept
+	case !f.Layout.Created:
+		if len(f.Layout.Members) == 0 && (len(f.Problems) > 0 || f.waitsForHost()) {
+			return Capacity
+		}
+		return Creating
+	}
+	primary, serving := f.Primary()
+	serving = serving && f.reached("", primary)
+	switch {
+	case f.storageFull():
+		return StorageFull
+	case f.Want.Reboot > f.Layout.Rebooted:
+		return Rebooting
+	case f.Want.Failover > f.Layout.FailedOver:
+		return FailingOver
+	case !serving:
+		// Unless it was asked for, the platform is bringing the database back.
+		return f.change(Rebooting)
+	}
+	return f.change(Available)
+}
+
+// change is the status of a change that is not done yet, or else the given one.
+func (f Facts) change(otherwise string) string {
+	if f.Want.Change > f.Layout.Changed && f.Want.ChangeStatus != "" {
+		return f.Want.ChangeStatus
+	}
+	return otherwise
+}
+
+// waitsForHost: the planner found no place for a member.
+func (f Facts) waitsForHost() bool {
+	steps := f.Layout.Steps
+	return len(steps) > 0 && steps[len(steps)-1].Name == stepNoHost
+}
+
+// SeatStatus is the status of one instance of a cluster.
+func (f Facts) SeatStatus(seat Seat, deleting bool) string {
+	m, ready, found := f.Member(seat.Key)
+	ready = ready && f.reached(seat.Key, m)
+	known := f.Known[seat.Key]
+	switch {
+	case deleting:
+		return Deleting
+	case f.Want.State != member.Running:
+		return f.DatabaseStatus()
+	case !found && !known && f.waitsForHost():
+		return Capacity
+	case !known:
+		if found && ready && f.Layout.Created && seat.Restart <= m.Restarted {
+			return Available
+		}
+		return Creating
+	case !found:
+		return Rebooting
+	case f.full(m):
+		return StorageFull
+	case seat.Reboot > m.Rebooted:
+		return Rebooting
+	case seat.Restart > m.Restarted:
+		return Modifying
+	case ready:
+		return Available
+	}
+	if f.Want.Change > f.Layout.Changed && f.Want.ChangeStatus == Starting {
+		return Starting
+	}
+	return Rebooting
+}
+
+// reached: an edge leads the clients of a seat to this member.
+func (f Facts) reached(seat string, m Placed) bool { return slices.Contains(f.Ways[seat], m.Listen()) }
+
+func (f Facts) anyProcess() bool {
+	for _, m := range f.Layout.Members {
+		r := f.Reports[member.ID(f.Want.ID, m.Name)]
+		if f.Alive[m.Host] && (r.Patroni || r.Postgres) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f Facts) storageFull() bool {
+	for _, m := range f.Layout.Members {
+		if m.Name == f.Leader && f.full(m) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f Facts) full(m Placed) bool {
+	problem := f.Reports[member.ID(f.Want.ID, m.Name)].Problem
+	return problem == member.StorageFull || problem == member.DiskFull
+}

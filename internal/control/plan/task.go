@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"howdah/internal/model/member"
+)
+
+const (
+	// TaskDeadline is how long a task may take before it counts as failed.
+	TaskDeadline = 2 * time.Minute
+	// taskGrace is how much longer its result may take to arrive.
+	taskGrace = 10 * time.Second
+	// retryAfter is the pause before a task that failed is asked for again.
+	retryAfter = 5 * time.Second
+	// userTries is how often that is done for a user who waits for it.
+	userTries = 3
+)
+
+// Asked is a task that was asked for. Its times are those of the planner: the
+// clocks of hosts decide nothing.
+type Asked struct {
+	Request string    `json:"request"`
+	Attempt int       `json:"attempt"`
+	Member  string    `json:"member"` // name of the one that was asked
+	At      time.Time `json:"at"`
+	// Ended is when its end was noticed; zero until then.
+	Ended time.Time `json:"ended,omitzero"`
+}
+
+// ID is the task's.
+func (a Asked) ID() string { return fmt.Sprintf("%s#%d@%s", a.Request, a.Attempt, a.Member) }
+
+// Awaits reports whether the planner has not noticed the end of a task yet: its result
+// is what it waits for.
+func (l Layout) Awaits(task string) bool {
+	return l.Asked != nil && l.Asked.Ended.IsZero() && l.Asked.ID() == task
+}
+
+type stage int
+
+const (
+	unasked stage = iota
+	waiting       // for its result
+	failed        // the last attempt
+	done
+)
+
+// progress is how far a request for a task is.
+type progress struct {
+	stage  stage
+	member string        // the one that was asked last
+	detail string        // why it failed
+	ended  time.Duration // ago
+}
+
+// progress looks at the result of the last attempt, and notes its end when it sees
+// it first. Of a request that another one came in the way of only success counts:
+// it begins anew otherwise, and tasks of the same id are not done twice.
+func (w *work) progress(request string) progress {
+	a := w.out.Layout.Asked
+	if a == nil || a.Request != request {
+		if name, ok := w.doneBy(request); ok {
+			return progress{stage: done, member: name, ended: TaskDeadline}
+		}
+		return progress{}
+	}
+	p := progress{stage: waiting, member: a.Member}
+	result, begun := w.Results[a.ID()]
+	switch {
+	case begun && result.Done:
+		p.stage = done
+	case begun && result.Failed:
+		p.stage, p.detail = failed, result.Detail
+	case w.Now.Sub(a.At) > TaskDeadline+taskGrace:
+		p.stage, p.detail = failed, "no answer of "+a.Member
+	default:
+		return p
+	}
+	p.ended = w.endedFor()
+	return p
+}
+
+// doneBy is the member that did what a request is about.
+func (w *work) doneBy(request string) (name string, ok bool) {
+	for id, r := range w.Results {
+		if r.Done && strings.HasPrefix(id, request+"#") {
+			_, by, _ := strings.Cut(r.Member, ".")
+			name, ok = max(name, by), true
+		}
+	}
+	return name, ok
+}
+
+// endedFor is for how long it is known that the last attempt ended.
+func (w *work) endedFor() time.Duration {
+	a := *w.out.Layout.Asked
+	if a.Ended.IsZero() {
+		a.Ended = w.Now
+		w.out.Layout.Asked = &a
+	}
+	return w.Now.Sub(a.Ended)
+}
+
+// task asks a member's host for something once. It answers done, or why the last
+// attempt failed; that is followed by another one after a pause.
+func (w *work) task(kind member.TaskKind, request string, m *Placed) (isDone bool, detail string) {
+	p := w.progress(request)
+	if _, ok := w.doneBy(request); ok {
+		return true, ""
+	}
+	switch {
+	case p.stage == waiting && (p.member == m.Name || w.answers(p.member)):
+		return false, ""
+	case p.stage == failed && p.ended < retryAfter:
+		return false, p.detail
+	}
+	if !w.busy(request) {
+		w.ask(kind, request, m)
+	}
+	return false, p.detail
+}
+
+// busy: a task of another request is under way, and its end can be told. Two deeds
+// on one database never overlap. The result of one whose end was noticed may be
+// swept by now: it is not waited for again.
+func (w *work) busy(request string) bool {
+	a := w.out.Layout.Asked
+	return a != nil && a.Request != request && a.Ended.IsZero() && w.progress(a.Request).stage == waiting && w.answers(a.Member)
+}
+
+func (w *work) ask(kind member.TaskKind, request string, m *Placed) {
+	a := Asked{Request: request, Attempt: w.tries(request) + 1, Member: m.Name, At: w.Now}
+	w.out.Layout.Asked = &a
+	w.out.Tasks = append(w.out.Tasks, member.Task{
+		ID: a.ID(), Kind: kind, Host: m.Host, Member: w.id(m), Within: TaskDeadline, Deadline: w.Now.Add(TaskDeadline),
+		Force: kind == member.Handover && w.forced(request),
+	})
+}
+
+// tries is how often a request was asked for.
+func (w *work) tries(request string) int {
+	if a := w.out.Layout.Asked; a != nil && a.Request == request {
+		return a.Attempt
+	}
+	return 0
+}
+
+// exhausted: the request was tried often enough for a user who waits.
+func (w *work) exhausted(request string) bool {
+	return w.progress(request).stage == failed && w.tries(request) >= userTries
+}
+
+// outstanding: the request was asked for, and is neither done nor given up.
+func (w *work) outstanding(request string) bool {
+	stage := w.progress(request).stage
+	return stage == waiting || stage == failed
+}
+
+// answers: the member's host can still say how its task ended.
+func (w *work) answers(name string) bool {
+	for _, m := range w.members() {
+		if m.Name == name {
+			return w.alive(m)
+		}
+	}
+	return false
+}

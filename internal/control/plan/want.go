@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"howdah/internal/model/member"
+	"howdah/internal/model/param"
+	"howdah/internal/model/patroni"
+	"howdah/internal/model/spec"
+)
+
+// Links are a database's relations to others.
+type Links struct {
+	// Upstream is the endpoint of the database that this one follows, if it does
+	// and that one exists.
+	Upstream *patroni.Upstream
+	// Followers are the resource ids of the databases that follow this one.
+	Followers []string
+	// Below are those and the databases that follow them, and so on.
+	Below []string
+	// Groups are all parameter groups.
+	Groups Groups
+}
+
+// SlotName is the replication slot of a database that follows another one.
+func SlotName(resourceID string) string {
+	return "follow_" + strings.ReplaceAll(strings.ToLower(resourceID), "-", "_")
+}
+
+// ForInstance is what is wanted for an instance that is no member of a cluster.
+func ForInstance(i spec.Instance, links Links) Database {
+	d := ShapeOf(i, links)
+	memory := max(classOf(i.Class).Memory, i.SharedMemory)
+	d.Parameters = spec.ClusterParameters(memory, int64(i.Storage)<<30)
+	database, own := param.Split(links.Groups.inForce(param.Instance, i.Common))
+	d.configure(database, param.Machine{Memory: memory, Storage: int64(i.Storage) << 30, CPUs: classOf(i.Class).CPUs, Port: i.Port, Replica: i.Follows()})
+	for n := range d.Seats {
+		d.Seats[n].Values = own
+	}
+	return d
+}
+
+// ShapeOf is ForInstance without any settings of PostgreSQL, on which no status depends:
+// a page of instances would have them made a hundred times.
+func ShapeOf(i spec.Instance, links Links) Database {
+	seats := []Seat{instanceSeat(i)}
+	if i.MultiAZ {
+		seats = append(seats, instanceSeat(i))
+	}
+	d := common(i.Common, links)
+	d.Seats, d.Zone, d.SpreadZones = seats, i.Zone, true
+	return d
+}
+
+// ForCluster is what is wanted for a cluster with its instances. Both the cluster
+// and an instance count changes that need a restart: a seat's are their sum.
+func ForCluster(c spec.Cluster, instances []spec.Instance, links Links) Database {
+	d := common(c.Common, links)
+	d.SpreadZones = c.MultiAZ()
+	memory, storage, cpus := c.SharedMemory, int64(0), 0
+	for _, i := range byAge(instances) {
+		if i.Deleting {
+			continue
+		}
+		seat := instanceSeat(i)
+		seat.Key, seat.Zone, seat.Tier = i.ResourceID, i.Zone, i.Tier
+		seat.NoFailover = spec.Setting(i.Tags, spec.Promotable) == "false"
+		seat.Reboot, seat.Restart = i.Reboot, i.Restart+c.Restart
+		seat.Values = links.Groups.ofMember(c, i)
+		d.Seats = append(d.Seats, seat)
+		memory, storage = max(memory, classOf(i.Class).Memory), max(storage, int64(i.Storage)<<30)
+		cpus = max(cpus, classOf(i.Class).CPUs)
+	}
+	allowOne(d.Seats)
+	// The oldest instance becomes the writer, but it must be one that may be.
+	slices.SortStableFunc(d.Seats, func(a, b Seat) int { return boolRank(a.NoFailover) - boolRank(b.NoFailover) })
+	d.Parameters = spec.ClusterParameters(memory, storage)
+	c.Taken = newestTaken(c, instances)
+	database, _ := param.Split(links.Groups.inForce(param.Cluster, c.Common))
+	d.configure(database, param.Machine{Memory: memory, Storage: storage, CPUs: cpus, Port: c.Port})
+	return d
+}
+
+func byAge(instances []spec.Instance) []spec.Instance {
+	return slices.SortedFunc(slices.Values(instances), func(a, b spec.Instance) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name), strings.Compare(a.ResourceID, b.ResourceID))
+	})
+}
+
+// allowOne lets all seats be promoted where none may be: a cluster without a writer
+// serves nobody.
+func allowOne(seats []Seat) {
+	if slices.ContainsFunc(seats, func(s Seat) bool { return !s.NoFailover }) {
+		return
+	}
+	for i := range seats {
+		seats[i].NoFailover = false
+	}
+}
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func common(c spec.Common, links Links) Database {
+	d := Database{
+		ID: c.ResourceID, Major: c.Major, Port: c.Port, State: member.Running,
+		WaitForStandby: spec.Setting(c.Tags, spec.WaitForStandby) == "true",
+		RequireTLS:     true, IAMAuth: c.IAMAuth, Encrypted: c.StorageKey != "",
+		Owner:    member.Owner{Name: c.MasterUser, Verifier: c.Verifier, Serial: c.PasswordSerial, Database: c.DBName},
+		Upstream: links.Upstream,
+		Change:   c.Change, Reboot: c.Reboot, Failover: c.Failover, FailoverSeat: c.FailoverTarget,
+		ChangeStatus: c.ChangeStatus,
+	}
+	for _, f := range links.Followers {
+		d.Slots = append(d.Slots, SlotName(f))
+	}
+	slices.Sort(d.Slots)
+	d.Admits = append([]string{c.ResourceID}, slices.Sorted(slices.Values(links.Below))...)
+	switch {
+	case c.Deleting:
+		d.State = member.Absent
+	case c.Stopped:
+		d.State = member.Stopped
+	}
+	return d
+}
+
+func instanceSeat(i spec.Instance) Seat {
+	class := classOf(i.Class)
+	return Seat{
+		Restart: i.Restart, Authority: i.CACertificate,
+		Limits: member.Limits{
+			CPUs: float64(class.CPUs), MemoryBytes: class.Memory,
+			IOPS: int64(i.IOPS), StorageBytes: int64(i.Storage) << 30,
+		},
+	}
+}
+
+// classOf is the class of a validated record.
+func classOf(name string) spec.Class {
+	c, _ := spec.LookupClass(name)
+	return c
+}

@@ -1,0 +1,152 @@
+package reconcile
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"howdah/internal/control/plan"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+	"howdah/internal/state"
+)
+
+// changes are the writes that carry a decision out: none when all is as decided.
+// The layout is swapped, so that of two deciders one fails.
+func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op, error) {
+	if out.Gone {
+		return r.farewell(w, d)
+	}
+	var ops []state.Op
+	if !reflect.DeepEqual(out.Layout, d.layout.Value) {
+		ops = append(ops, state.Swap(state.Layout(d.want.ID), d.layout.Revision, out.Layout))
+		events, err := eventsBetween(d, d.layout.Value, out, w.now)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, events...)
+	}
+	ops = append(ops, w.assignments(d, out.Layout)...)
+	config, err := w.clusterConfig(d, out.Layout)
+	if err != nil {
+		return nil, err
+	}
+	ops = append(ops, config...)
+	ops = append(ops, w.tasks(out.Tasks)...)
+	if out.Rebirth {
+		key := patroni.InitializeKey(d.want.ID)
+		_, revision, _ := w.cache.Raw(key)
+		ops = append(ops, state.Remove(key, revision), state.Unchanged(patroni.LeaderKey(d.want.ID), 0))
+	}
+	ops = append(ops, w.routes(d, out.Layout)...)
+	notices, err := w.notices(d, out)
+	if err != nil {
+		return nil, err
+	}
+	departed, err := w.departed(d, out.Layout)
+	ops = slices.Concat(ops, notices, departed)
+	if len(ops) > 0 && d.layout.Revision > 0 {
+		// All of it follows from this layout, also where that stays as it is.
+		ops = append(ops, state.Unchanged(state.Layout(d.want.ID), d.layout.Revision))
+	}
+	return ops, err
+}
+
+// assignments of members whose wanted state differs from what was assigned last.
+func (w *world) assignments(d *database, layout plan.Layout) []state.Op {
+	var ops []state.Op
+	for _, m := range layout.Members {
+		id := member.ID(d.want.ID, m.Name)
+		want := plan.Assign(d.want, layout, m, w.memoryOf(m.Host))
+		last := d.assigned[id]
+		want.Generation = last.Value.Generation
+		if last.Revision > 0 && reflect.DeepEqual(normal(want), normal(last.Value)) {
+			continue
+		}
+		want.Generation++
+		ops = append(ops, state.Swap(state.Assign(m.Host, id), last.Revision, want))
+	}
+	return ops
+}
+
+// normal makes a value comparable to one that went through JSON, where an empty
+// list and none are the same.
+func normal(a member.Assignment) string {
+	text, err := json.Marshal(a)
+	if err != nil {
+		// Only strings, numbers and maps of strings are in it.
+		panic("reconcile: " + err.Error())
+	}
+	return string(text)
+}
+
+// clusterConfig writes the configuration that all members share to Patroni's own
+// key, as patronictl edit-config does. Patroni writes it itself when it
+// bootstraps, with the same content.
+func (w *world) clusterConfig(d *database, layout plan.Layout) ([]state.Op, error) {
+	if len(layout.Members) == 0 || d.want.State == member.Absent {
+		return nil, nil
+	}
+	cluster := plan.ClusterConfig(d.want, layout)
+	text, err := cluster.Document()
+	if err != nil {
+		return nil, err
+	}
+	key := patroni.ConfigKey(d.want.ID)
+	current, revision, _ := w.cache.Raw(key)
+	if sameJSON(current, text) {
+		return nil, nil
+	}
+	return []state.Op{state.Swap(key, revision, json.RawMessage(text))}, nil
+}
+
+func sameJSON(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y any
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return false
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+// tasks that were not asked for yet. A task stays until its result is swept.
+func (w *world) tasks(wanted []member.Task) []state.Op {
+	var ops []state.Op
+	for _, t := range wanted {
+		key := state.Task(t.Host, t.ID)
+		if _, _, known := w.cache.Raw(key); !known {
+			ops = append(ops, state.Swap(key, 0, t))
+		}
+	}
+	return ops
+}
+
+// farewell removes the records of a deleted database, last of all its spec: a
+// crash before leaves a database that is still being deleted.
+func (r *Reconciler) farewell(w *world, d *database) ([]state.Op, error) {
+	ops, err := deletionEvents(d, w.now)
+	if err != nil {
+		return nil, err
+	}
+	if d.layout.Revision > 0 {
+		ops = append(ops, state.Remove(state.Layout(d.want.ID), d.layout.Revision))
+	}
+	ops = append(ops, state.DeletePrefix(patroni.Prefix(d.want.ID)), state.DeletePrefix(state.ResultRoot+d.want.ID+"/"),
+		state.Delete(state.Lead(d.want.ID)), state.Delete(state.Notice(d.want.ID)), state.Delete(state.Secret(d.want.ID)), state.Delete(state.StorageKey(d.want.ID)))
+	for _, s := range d.specs {
+		ops = append(ops, state.Remove(s.Key, s.Revision))
+	}
+	for _, a := range addresses(d) {
+		ops = append(ops, state.Delete(state.Address(a)))
+	}
+	if d.cluster != nil {
+		ops = append(ops, state.Remove(d.cluster.Key, d.cluster.Revision))
+	}
+	for _, id := range w.routesOf(d.want.ID) {
+		ops = append(ops, state.Delete(state.Route(id)))
+	}
+	return ops, nil
+}

@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"howdah/internal/control/plan"
+	"howdah/internal/model/event"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// source is what events of a database are about.
+func (d *database) source() event.Source {
+	kind := event.Instance
+	if d.owner.cluster {
+		kind = event.Cluster
+	}
+	return event.Source{Scope: d.owner.Scope, Type: kind, Name: d.owner.Name}
+}
+
+// note is an event to be raised, in the catalog's numbers.
+type note struct {
+	source event.Source
+	number string
+	args   []any
+}
+
+// eventsBetween are the events that a step of the planner causes.
+func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Time) ([]state.Op, error) {
+	src, after := d.source(), out.Layout
+	var notes []note
+	add := func(number string) { notes = append(notes, note{src, number, nil}) }
+	if after.Created && !before.Created && !d.owner.cluster {
+		add("0005")
+	}
+	// An Aurora cluster exists, and is told of, before it has instances.
+	if after.Created && !before.Created && d.cluster != nil && d.cluster.Value.MultiAZ() {
+		add("0170")
+	}
+	if after.Changed > before.Changed && before.Created {
+		for _, number := range d.owner.ChangeEvents {
+			add(number)
+		}
+	}
+	if after.Rebooted > before.Rebooted && !d.owner.cluster {
+		add("0004")
+		add("0006")
+	}
+	switch done := after.FailedOver > before.FailedOver; {
+	case done && d.owner.cluster && out.GaveUp:
+		add("0069")
+	case done && !d.owner.cluster && !out.GaveUp:
+		add("0006")
+	}
+	notes = append(notes, memberNotes(d, before, after)...)
+	return puts(d, notes, now)
+}
+
+// memberNotes tell of instances of a cluster, and of members that are rebuilt.
+func memberNotes(d *database, before, after plan.Layout) []note {
+	var notes []note
+	for _, m := range after.Members {
+		old, known := find(before, m.Name)
+		if known {
+			notes = append(notes, seatNotes(d, old, m)...)
+		}
+		if known && m.Going == plan.Replaced && old.Going == plan.Staying && !d.owner.cluster {
+			notes = append(notes, note{d.source(), "0361", nil})
+		}
+	}
+	for _, m := range before.Members {
+		if _, stays := find(after, m.Name); !stays && m.Going == plan.Replaced && !d.owner.cluster {
+			notes = append(notes, note{d.source(), "0362", nil})
+		}
+	}
+	return notes
+}
+
+// seatNotes tell of requests that an instance of a cluster is done with. Its Change
+// is the restart that carried its newest change out.
+func seatNotes(d *database, old, m plan.Placed) []note {
+	i, ok := d.instance(m.Seat)
+	if !ok || d.cluster == nil {
+		return nil
+	}
+	src := event.Source{Scope: i.Scope, Type: event.Instance, Name: i.Name}
+	var notes []note
+	if m.Restarted > old.Restarted || m.Rebooted > old.Rebooted {
+		notes = append(notes, note{src, "0006", nil})
+	}
+	if old.Restarted < i.Change && i.Change <= m.Restarted {
+		for _, number := range i.ChangeEvents {
+			notes = append(notes, note{src, number, nil})
+		}
+	}
+	return notes
+}
+
+func find(l plan.Layout, name string) (plan.Placed, bool) {
+	for _, m := range l.Members {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return plan.Placed{}, false
+}
+
+// instance is the DB instance of a seat.
+func (d *database) instance(seat string) (spec.Instance, bool) {
+	for _, s := range d.specs {
+		if s.Value.ResourceID == seat {
+			return *s.Value, true
+		}
+	}
+	return spec.Instance{}, false
+}
+
+// seatSource is the DB instance of a seat, as what an event is about.
+func (d *database) seatSource(seat string) (event.Source, bool) {
+	i, ok := d.instance(seat)
+	return event.Source{Scope: i.Scope, Type: event.Instance, Name: i.Name}, ok
+}
+
+func deletionEvents(d *database, now time.Time) ([]state.Op, error) {
+	var notes []note
+	for _, s := range d.specs {
+		src := event.Source{Scope: s.Value.Scope, Type: event.Instance, Name: s.Value.Name}
+		notes = append(notes, note{src, "0003", nil})
+	}
+	if d.cluster != nil {
+		notes = append(notes, note{d.source(), "0171", nil})
+	}
+	return puts(d, notes, now)
+}
+
+// puts turns notes into writes. Their keys derive from what happened, so that the
+// same step taken twice tells its events once.
+func puts(d *database, notes []note, now time.Time) ([]state.Op, error) {
+	var ops []state.Op
+	for i, n := range notes {
+		e, err := event.Make(n.source, n.number, now, n.args...)
+		if err != nil {
+			return nil, fmt.Errorf("raise event: %w", err)
+		}
+		key := d.want.ID + "-" + strconv.FormatInt(d.layout.Revision, 10) + "-" + strconv.Itoa(i)
+		ops = append(ops, state.Put(state.Event(n.source.Account, n.source.Region, e.Key(key)), e))
+	}
+	return ops, nil
+}

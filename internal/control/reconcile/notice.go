@@ -1,0 +1,185 @@
+package reconcile
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"howdah/internal/control/plan"
+	"howdah/internal/model/member"
+	"howdah/internal/state"
+)
+
+// aloneFor is how long a primary may be without a standby in sync before an event
+// tells of it: every failover and every restart of a standby leaves it alone for
+// some seconds.
+const aloneFor = 10 * time.Second
+
+// Notice is what lasts of a database and was told by an event, so that it is told
+// once, also over a restart of the control plane. It is written in the transaction
+// of its events.
+type Notice struct {
+	// Alone is since when no standby is in sync; zero while one is.
+	Alone time.Time `json:"alone,omitzero"`
+	// AloneTold: there was an event about it.
+	AloneTold bool `json:"alone_told,omitempty"`
+	// Told are the problems that were told and are not known to be over, each with
+	// its subject: see problemKey.
+	Told []string `json:"told,omitempty"`
+	// Down is the time in which an instance serves nobody, Apart that in which a
+	// replica is without its source.
+	Down  Spell `json:"down,omitzero"`
+	Apart Spell `json:"apart,omitzero"`
+	// Unproved is the time in which nobody takes a lost primary's place, as it is not
+	// certain that nothing would be lost.
+	Unproved Spell `json:"unproved,omitzero"`
+}
+
+// waits: something lasts that an event may have to tell of.
+func (n Notice) waits() bool {
+	return !n.Alone.IsZero() || !n.Down.Since.IsZero() || !n.Apart.Since.IsZero() || !n.Unproved.Since.IsZero()
+}
+
+// notices are the events of what began or ended, with the new Notice.
+func (w *world) notices(d *database, out plan.Output) ([]state.Op, error) {
+	if d.want.State == member.Absent {
+		return nil, nil
+	}
+	key := state.Notice(d.want.ID)
+	last, _ := state.Load[Notice](w.cache, key) // one that does not decode is begun anew
+	_, revision, _ := w.cache.Raw(key)
+	next := last.Value
+	notes := slices.Concat(w.aloneNotes(d, out, &next), w.problemNotes(d, out.Layout, &next), w.outageNotes(d, out, &next), w.proofNotes(d, &next))
+	if reflect.DeepEqual(next, last.Value) {
+		return nil, nil
+	}
+	ops, err := puts(d, notes, w.now)
+	return append(ops, state.Swap(key, revision, next)), err
+}
+
+// aloneNotes tell that the primary is without a standby in sync, and that it is not
+// any more. While there is no primary nothing is known.
+func (w *world) aloneNotes(d *database, out plan.Output, n *Notice) []note {
+	switch {
+	case out.Exposed && n.Alone.IsZero():
+		n.Alone = w.now.UTC()
+	case out.Exposed && !n.AloneTold && w.now.Sub(n.Alone) >= aloneFor:
+		n.AloneTold = true
+		text := "writes go on without one"
+		if d.want.WaitForStandby {
+			text = "writes wait until one is"
+		}
+		return []note{{d.source(), "H001", []any{text}}}
+	case out.Exposed || n.Alone.IsZero():
+	case w.standbyInSync(d):
+		told := n.AloneTold
+		n.Alone, n.AloneTold = time.Time{}, false
+		if told {
+			return []note{{d.source(), "H002", nil}}
+		}
+	case d.want.State != member.Running || len(d.want.Seats) < 2:
+		// None is wanted any more.
+		n.Alone, n.AloneTold = time.Time{}, false
+	}
+	return nil
+}
+
+func (w *world) standbyInSync(d *database) bool {
+	s := syncOf(w.cache, d.want.ID)
+	return len(s.Standbys) > 0 && s.Leader != "" && s.Leader == leaderOf(w.cache, d.want.ID)
+}
+
+// told are the problems that events tell of, the most urgent first: an agent
+// reports the first of a member's that it finds.
+var told = []member.Problem{member.Hangs, member.DiskFull, member.SlotLost, member.StorageFull, member.StorageLow}
+
+// urgency is the place of a problem in that order. One that is not in it hides all
+// others, save for those that an agent only sees when there is none of them.
+func urgency(p member.Problem) int {
+	if p == member.None || p == member.NotReplicating || p == member.NoModule {
+		return len(told)
+	}
+	return slices.Index(told, p)
+}
+
+// problemKey names a problem with whom it is about: storage is that of a seat, as
+// its leader has it; all else a member's own.
+func problemKey(p member.Problem, m plan.Placed) string {
+	if isStorage(p) {
+		return string(p) + "/" + m.Seat
+	}
+	return string(p) + "/" + m.Name
+}
+
+func isStorage(p member.Problem) bool { return p == member.StorageFull || p == member.StorageLow }
+
+// problemNotes tell of problems that began, and forget those that are over.
+func (w *world) problemNotes(d *database, layout plan.Layout, n *Notice) []note {
+	var notes []note
+	var still []string
+	leader := leaderOf(w.cache, d.want.ID)
+	for _, m := range layout.Members {
+		r, err := state.Load[member.Report](w.cache, state.Report(m.Host, member.ID(d.want.ID, m.Name)))
+		known := err == nil && w.alive(m.Host) && !m.Leaving
+		for _, p := range told {
+			key := problemKey(p, m)
+			before := slices.Contains(n.Told, key)
+			switch {
+			case isStorage(p) && m.Name != leader:
+				// Its leader's word counts, and the last one while there is none.
+				if before && leader == "" {
+					still = append(still, key)
+				}
+			case known && r.Value.Problem == p && !before:
+				if news, ok := w.problemNote(d, m, r.Value); ok {
+					notes = append(notes, news)
+				}
+				still = append(still, key)
+			case before && (!known || urgency(r.Value.Problem) <= urgency(p)):
+				still = append(still, key)
+			}
+		}
+	}
+	slices.Sort(still)
+	n.Told = slices.Compact(still)
+	return notes
+}
+
+func (w *world) problemNote(d *database, m plan.Placed, r member.Report) (note, bool) {
+	src := d.source()
+	if d.owner.cluster {
+		seat, ok := d.seatSource(m.Seat)
+		if !ok {
+			return note{}, false
+		}
+		src = seat
+	}
+	switch r.Problem {
+	case member.Hangs:
+		return note{src, "H011", []any{m.Host, r.Detail}}, true
+	case member.DiskFull:
+		return note{src, "H007", []any{m.Host}}, true
+	case member.SlotLost:
+		return note{src, "H003", []any{strings.TrimSpace(r.Detail)}}, true
+	case member.StorageFull:
+		return note{src, "0007", nil}, true
+	default:
+		limit := storageOf(d.want, m)
+		free := max(limit-r.StorageBytes, 0)
+		percent := fmt.Sprintf("%.2f%%", 100*float64(free)/float64(max(limit, 1)))
+		return note{src, "0089", []any{src.Name, percent, gigabytes(limit), gigabytes(free)}}, true
+	}
+}
+
+func gigabytes(bytes int64) string { return fmt.Sprintf("%.2f GB", float64(bytes)/(1<<30)) }
+
+func storageOf(want plan.Database, m plan.Placed) int64 {
+	for _, s := range want.Seats {
+		if s.Key == m.Seat {
+			return s.Limits.StorageBytes
+		}
+	}
+	return 0
+}

@@ -1,0 +1,109 @@
+package reconcile
+
+import (
+	"time"
+
+	"howdah/internal/control/plan"
+	"howdah/internal/model/member"
+	"howdah/internal/state"
+	"howdah/internal/view"
+)
+
+const (
+	// downFor is how long an instance must be without a primary that serves before
+	// an event tells that it is being recovered: a failover is over sooner.
+	downFor = 2 * time.Second
+	// apartFor is how long a replica must be without its source before an event tells
+	// of it: a restart of the source is over sooner.
+	apartFor = 10 * time.Second
+	// unprovedFor is how long a promotion must wait for a proof before an event tells of
+	// it: the cuts of a failover that goes well come within a second.
+	unprovedFor = 10 * time.Second
+)
+
+// Spell is something that lasts, and whether an event told of it.
+type Spell struct {
+	Since time.Time `json:"since,omitzero"`
+	Told  bool      `json:"told,omitempty"`
+}
+
+// observe takes what is seen now: whether it goes on, and whether it is over, which
+// are both false while nothing is known. Of one that lasts, or is told to have
+// ended, it answers true once.
+func (s *Spell) observe(now time.Time, goesOn, over bool, least time.Duration) (began, ended bool) {
+	switch {
+	case goesOn && s.Since.IsZero():
+		s.Since = now.UTC()
+	case goesOn && !s.Told && now.Sub(s.Since) >= least:
+		s.Told = true
+		return true, false
+	case over && !s.Since.IsZero():
+		ended = s.Told
+		*s = Spell{}
+		return false, ended
+	}
+	return false, false
+}
+
+// outageNotes tell that an instance serves nobody although it should, and that it
+// does again; and that a read replica lost its source, and found it again. While
+// the planner works on the database none of it is news. RDS has no such events of
+// clusters.
+func (w *world) outageNotes(d *database, out plan.Output, n *Notice) []note {
+	done := out.Layout
+	planned := d.layout.Value.Acts() || done.Acts() || d.want.State != member.Running ||
+		done.Changed < d.want.Change || done.Rebooted < d.want.Reboot || done.FailedOver < d.want.Failover
+	if d.owner.cluster || !d.layout.Value.Created {
+		return nil
+	}
+	report, serves := w.serving(d)
+	var notes []note
+	began, ended := n.Down.observe(w.now, !serves && !planned, serves, downFor)
+	if began {
+		notes = append(notes, note{d.source(), recoveryNumbers(d)[0], nil})
+	}
+	if ended {
+		notes = append(notes, note{d.source(), recoveryNumbers(d)[1], nil})
+	}
+	if d.want.Upstream == nil {
+		n.Apart = Spell{}
+		return notes
+	}
+	apart := serves && report.Problem == member.NotReplicating && !planned
+	began, ended = n.Apart.observe(w.now, apart, serves && report.Streaming, apartFor)
+	if began {
+		notes = append(notes, note{d.source(), "0045", nil})
+	}
+	if ended {
+		notes = append(notes, note{d.source(), "0046", nil})
+	}
+	return notes
+}
+
+// proofNotes tell that nobody is promoted because that might lose acknowledged writes. That
+// it is over is told by the failover, or by the end of the recovery.
+func (w *world) proofNotes(d *database, n *Notice) []note {
+	why, _, _ := view.Unproved(w.cache, d.want.ID)
+	if began, _ := n.Unproved.observe(w.now, why != "", why == "", unprovedFor); began {
+		return []note{{d.source(), "H012", []any{why}}}
+	}
+	return nil
+}
+
+// recoveryNumbers are the events of a recovery that begins and ends.
+func recoveryNumbers(d *database) [2]string {
+	if len(d.want.Seats) > 1 {
+		return [2]string{"0052", "0053"}
+	}
+	return [2]string{"0020", "0021"}
+}
+
+// serving is what the leader's agent reports, and whether clients are served.
+func (w *world) serving(d *database) (member.Report, bool) {
+	leader, exists := find(d.layout.Value, leaderOf(w.cache, d.want.ID))
+	if !exists || !w.alive(leader.Host) {
+		return member.Report{}, false
+	}
+	r, err := state.Load[member.Report](w.cache, state.Report(leader.Host, member.ID(d.want.ID, leader.Name)))
+	return r.Value, err == nil && r.Value.Ready && (!r.Value.InRecovery || d.want.Upstream != nil)
+}

@@ -1,0 +1,263 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/control/plan"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+	"howdah/internal/model/regain"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// held is the record of a database that waits to be taken over since the home was
+// restored.
+func (w *world) held(id string) (state.Record[regain.Hold], bool) {
+	hold, err := state.Load[regain.Hold](w.cache, state.Hold(id))
+	return hold, err == nil
+}
+
+// regain takes a database over once it is known who has the newest copy of its data.
+// Nothing else is done with it before.
+func (r *Reconciler) regain(ctx context.Context, w *world, d *database, hold state.Record[regain.Hold]) error {
+	if d.want.State == member.Absent {
+		// It was to be deleted before, and may be wherever it is.
+		_, err := r.Store.Commit(ctx, state.Remove(hold.Key, hold.Revision))
+		return err
+	}
+	if d.unread != nil {
+		return d.unread
+	}
+	copies, missing, err := w.copies()
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 && hold.Value.Chosen == "" {
+		return r.explain(ctx, hold, "waits for "+strings.Join(missing, ", ")+" to say what data are there")
+	}
+	elected, err := regain.Elect(hold.Value, copies)
+	if err != nil {
+		return r.explain(ctx, hold, err.Error())
+	}
+	return r.takeOver(ctx, w, d, hold, elected, copies)
+}
+
+// explain notes why a database is still held.
+func (r *Reconciler) explain(ctx context.Context, hold state.Record[regain.Hold], why string) error {
+	if hold.Value.Why == why {
+		return nil
+	}
+	hold.Value.Why = why
+	_, err := r.Store.Commit(ctx, state.Swap(hold.Key, hold.Revision, hold.Value))
+	return err
+}
+
+// copies are what hosts said they have since the home was restored, and missing those
+// that did not say it.
+func (w *world) copies() (copies []regain.Copy, missing []string, err error) {
+	home, err := state.Load[regain.Home](w.cache, state.Restored())
+	if err != nil {
+		return nil, nil, err
+	}
+	said := map[string]regain.Holding{}
+	for _, key := range w.cache.Keys(state.HoldingRoot) {
+		host := state.Tail(key, state.HoldingRoot)
+		if strings.Contains(host, "/") {
+			continue
+		}
+		holding, err := state.Load[regain.Holding](w.cache, key)
+		if err != nil {
+			return nil, nil, err
+		}
+		said[host] = holding.Value
+		for _, id := range holding.Value.Members {
+			c, err := state.Load[regain.Copy](w.cache, state.HeldCopy(host, id))
+			if errors.Is(err, state.ErrNotFound) || err == nil && c.Value.Home != holding.Value.Home {
+				delete(said, host) // it is about to say it anew
+				break
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			if c.Value.Host == host && c.Value.Assignment.ID == id { // nobody says what another host has
+				copies = append(copies, c.Value)
+			}
+		}
+	}
+	missing = regain.Missing(home.Value, w.cache.Names(state.HostRoot), said, w.cache.Names(state.GoneRoot))
+	copies = slices.DeleteFunc(copies, func(c regain.Copy) bool { return c.Home != home.Value.ID })
+	return copies, missing, nil
+}
+
+// takeOver has the elected copy lead on, and lets Patroni work again, in one
+// transaction: from then on the database is one like any other, whose members the
+// planner makes what they should be.
+func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold state.Record[regain.Hold], elected regain.Copy, copies []regain.Copy) error {
+	id := d.want.ID
+	layout, assigned := w.admit(d, elected, copies)
+	configKey, leaderKey := patroni.ConfigKey(id), patroni.LeaderKey(id)
+	config, configRevision, _ := w.cache.Raw(configKey)
+	learned, follows := learn(d, elected, copies)
+	resumed, err := regain.Resume(config, follows)
+	if err != nil {
+		return fmt.Errorf("take %s over: %w", id, err)
+	}
+	name := elected.Assignment.PatroniName()
+	alone, err := regain.Alone(name)
+	if err != nil {
+		return fmt.Errorf("take %s over: %w", id, err)
+	}
+	conditions, changes, err := state.Split(append(slices.Concat(assigned, learned),
+		// Who leads is known from now on, also to a gate which finds that etcd has forgotten the rest.
+		state.Put(state.Lead(id), member.Lead{Member: elected.Assignment.Name, Host: elected.Host}),
+		state.Remove(hold.Key, hold.Revision), state.Swap(state.Layout(id), d.layout.Revision, layout), state.Unchanged(configKey, configRevision)))
+	if err != nil {
+		return fmt.Errorf("take %s over: %w", id, err)
+	}
+	conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(leaderKey), "=", 0))
+	changes = append(changes,
+		clientv3.OpPut(configKey, resumed), clientv3.OpPut(patroni.SyncKey(id), alone),
+		clientv3.OpPut(patroni.InitializeKey(id), elected.System), clientv3.OpPut(patroni.HistoryKey(id), regain.History(elected.Timeline)))
+	if elected.Running {
+		// It leads on without an election, if its Patroni comes for the key in time.
+		lease, err := r.Store.Client.Grant(ctx, patroni.TTL)
+		if err != nil {
+			return fmt.Errorf("take %s over: %w", id, err)
+		}
+		changes = append(changes, clientv3.OpPut(leaderKey, name, clientv3.WithLease(lease.ID)))
+	}
+	answer, err := r.Store.Client.Txn(ctx).If(conditions...).Then(changes...).Commit()
+	if err != nil {
+		return fmt.Errorf("take %s over: %w", id, err)
+	}
+	if !answer.Succeeded {
+		return fmt.Errorf("take %s over: %w", id, state.ErrConflict)
+	}
+	r.Log.Info("database taken over", "database", id, "leads", elected.Name(), "timeline", elected.Timeline, "lsn", elected.LSN, "serves", elected.Running)
+	return r.Cache.WaitRevision(ctx, answer.Header.Revision)
+}
+
+// admit has a layout know all copies of its database, also of members that were made
+// after the state that was restored; the planner removes those that are too many, as it
+// always does. Their hosts are told what they were told before.
+func (w *world) admit(d *database, elected regain.Copy, copies []regain.Copy) (plan.Layout, []state.Op) {
+	layout := d.layout.Value
+	layout.ID, layout.Members = d.want.ID, slices.Clone(layout.Members)
+	var ops []state.Op
+	for _, c := range copies {
+		a := c.Assignment
+		if a.Scope == d.want.ID {
+			layout.Next = max(layout.Next, numberOf(a.Name)) // no name is used twice
+		}
+		if a.Scope != d.want.ID || c.System != elected.System || a.Generation == 0 || has(&layout, a.Name) {
+			continue
+		}
+		layout.Members = append(layout.Members, plan.Placed{
+			Name: a.Name, OwnName: a.OwnName, Seat: w.seatOf(d, copies), Host: c.Host, Zone: w.zoneOf(c.Host),
+			Address: a.Address, Port: a.Port, RESTPort: a.RESTPort, Votes: true, Served: true, Stopped: a.Want == member.Stopped,
+		})
+		if _, _, told := w.cache.Raw(state.Assign(c.Host, a.ID)); !told {
+			ops = append(ops, state.Swap(state.Assign(c.Host, a.ID), 0, a))
+		}
+	}
+	return layout, ops
+}
+
+// numberOf is the N of a member's name mN.
+func numberOf(name string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "m"))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// learn has the record of a database say what hosts know better than the backup: the
+// master user's newest password, without which a later change would count as one that
+// was made long ago, and that a read replica was promoted. A primary that was made one again would
+// lose what it acknowledged since. follows: it is a replica still.
+func learn(d *database, elected regain.Copy, copies []regain.Copy) (ops []state.Op, follows bool) {
+	replica := d.want.Upstream != nil
+	follows = replica && !elected.Primary && elected.Assignment.Cluster.Upstream != nil
+	if follows {
+		return nil, true
+	}
+	var newest member.Owner
+	for _, c := range copies {
+		if o := c.Assignment.Owner; c.Assignment.Scope == d.want.ID && c.System == elected.System && o.Serial > newest.Serial {
+			newest = o
+		}
+	}
+	change := func(c *spec.Common) bool {
+		if newest.Name == "" || newest.Serial <= c.PasswordSerial && !replica {
+			return false
+		}
+		c.MasterUser, c.Verifier, c.PasswordSerial = newest.Name, newest.Verifier, newest.Serial
+		return true
+	}
+	if d.cluster != nil {
+		c := d.cluster.Value
+		if change(&c.Common) {
+			ops = append(ops, state.Swap(d.cluster.Key, d.cluster.Revision, c))
+		}
+		return ops, false
+	}
+	if len(d.specs) == 0 {
+		return nil, false
+	}
+	i := *d.specs[0].Value
+	if changed := change(&i.Common); changed || replica {
+		i.Promoted = i.Promoted || replica
+		i.Generation++
+		ops = append(ops, state.Swap(d.specs[0].Key, d.specs[0].Revision, i))
+	}
+	return ops, false
+}
+
+// seatOf is the seat of a member that nobody knows: that of one of which no data are
+// left, which it has most likely replaced.
+func (w *world) seatOf(d *database, copies []regain.Copy) string {
+	seat := ""
+	for i, m := range d.layout.Value.Members {
+		left := slices.ContainsFunc(copies, func(c regain.Copy) bool { return c.Assignment.ID == member.ID(d.want.ID, m.Name) })
+		if i == 0 || !left {
+			seat = m.Seat
+		}
+		if !left {
+			break
+		}
+	}
+	return seat
+}
+
+func (w *world) zoneOf(host string) string {
+	if h := w.host(host); h != nil {
+		return h.Zone
+	}
+	return ""
+}
+
+// unknown are the scopes of data on hosts that no database is known for. Nothing of them
+// is touched. all: not every host has said what it has, so that there may be more.
+func (w *world) unknown() (scopes map[string]bool, all bool) {
+	if _, _, restored := w.cache.Raw(state.Restored()); !restored {
+		return nil, false
+	}
+	copies, missing, err := w.copies()
+	if err != nil || len(missing) > 0 {
+		return nil, true
+	}
+	scopes = map[string]bool{}
+	for _, c := range copies {
+		scopes[c.Assignment.Scope] = true
+	}
+	return scopes, false
+}

@@ -1,0 +1,173 @@
+package restore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/control/plan"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+	"howdah/internal/model/regain"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// past are the families that say what was going on: nothing of it is true any more, and
+// a task would be done twice.
+var past = []string{
+	state.LiveRoot, state.TaskRoot, state.ResultRoot, state.ReportRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot,
+	state.DeathRoot, state.PleaRoot, state.PassedRoot, state.SwornRoot, state.IncidentRoot, state.AttemptRoot, state.LeadRoot,
+	state.SwitchRoot, state.ControlRoot, state.ElectionRoot, state.HeldRoot, state.HoldingRoot, state.GoneRoot,
+}
+
+// namesApart is how far the numbers of new members are above those that were given out:
+// some were since, and no name is used twice.
+const namesApart = 100
+
+// Rewrite makes a restored state one that harms nothing: what went on is forgotten, and
+// all databases are held (package regain). It may be done again.
+func Rewrite(ctx context.Context, s *state.Store, home regain.Home) (held int, err error) {
+	scopes, others, err := findScopes(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	ops, err := orders(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	for _, root := range past {
+		ops = append(ops, state.DeletePrefix(root))
+	}
+	for _, scope := range others {
+		ops = append(ops, state.DeletePrefix(patroni.Prefix(scope)))
+	}
+	// The holds come first: who dies in between leaves nothing that would run free.
+	for _, id := range slices.Sorted(maps.Keys(scopes)) {
+		if err := hold(ctx, s, id); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := s.CommitEach(ctx, ops); err != nil {
+		return 0, fmt.Errorf("forget what went on: %w", err)
+	}
+	// That removed the marks of an earlier restoration, too.
+	var marks []state.Op
+	for id, system := range scopes {
+		marks = append(marks, state.Put(state.Hold(id), regain.Hold{Database: id, System: system, Since: home.At}))
+	}
+	if _, err := s.CommitEach(ctx, marks); err != nil {
+		return 0, fmt.Errorf("hold databases: %w", err)
+	}
+	_, err = s.Commit(ctx, state.Put(state.Restored(), home))
+	return len(scopes), err
+}
+
+// findScopes finds all databases that are wanted, with the identifiers of their data,
+// and answers which of Patroni's scopes are of others, of which only leftovers are there.
+func findScopes(ctx context.Context, s *state.Store) (systems map[string]string, others []string, err error) {
+	systems = map[string]string{}
+	instances, err := state.List[spec.Instance](ctx, s, state.InstanceRoot)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, i := range instances {
+		if i.Value.Cluster == "" {
+			systems[i.Value.ResourceID] = ""
+		}
+	}
+	clusters, err := state.List[spec.Cluster](ctx, s, state.ClusterRoot)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range clusters {
+		systems[c.Value.ResourceID] = ""
+	}
+	answer, err := s.Client.Get(ctx, patroni.Namespace, clientv3.WithPrefix())
+	if err != nil {
+		return nil, nil, fmt.Errorf("read Patroni's keys: %w", err)
+	}
+	for _, kv := range answer.Kvs {
+		scope, rest, _ := patroni.SplitKey(string(kv.Key))
+		if _, wanted := systems[scope]; !wanted {
+			others = append(others, scope)
+		} else if rest == "initialize" && string(kv.Value) != regain.Held {
+			systems[scope] = string(kv.Value)
+		}
+	}
+	// Those that were not taken over since the restoration before.
+	old, err := state.List[regain.Hold](ctx, s, state.HeldRoot)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, h := range old {
+		if _, wanted := systems[h.Value.Database]; wanted {
+			systems[h.Value.Database] = h.Value.System
+		}
+	}
+	return systems, slices.Compact(others), nil
+}
+
+// orders are the changes of what was decided: a member that was to be deleted may be the
+// only copy by now, so that this is decided anew. Hosts keep what nobody tells them of.
+func orders(ctx context.Context, s *state.Store) ([]state.Op, error) {
+	var ops []state.Op
+	layouts, err := state.List[plan.Layout](ctx, s, state.LayoutRoot)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range layouts {
+		v := l.Value
+		for i := range v.Members {
+			v.Members[i].Leaving, v.Members[i].Going, v.Members[i].Boost = false, plan.Staying, false
+		}
+		v.Next, v.Asked, v.Steps = v.Next+namesApart, nil, nil
+		ops = append(ops, state.Put(l.Key, v))
+	}
+	assigned, err := state.List[member.Assignment](ctx, s, state.AssignRoot)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range assigned {
+		if a.Value.Want == member.Absent {
+			ops = append(ops, state.Delete(a.Key))
+		}
+	}
+	return ops, nil
+}
+
+// hold has Patroni do nothing with a database but let serve what serves: it pauses, there
+// is no leader, and the identifier of the data is nobody's, so that a primary that runs
+// goes on and does not take the key. Nobody is named who may be promoted once it goes on.
+func hold(ctx context.Context, s *state.Store, id string) error {
+	answer, err := s.Client.Get(ctx, patroni.ConfigKey(id))
+	if err != nil {
+		return fmt.Errorf("hold %s: %w", id, err)
+	}
+	config := map[string]any{}
+	if len(answer.Kvs) > 0 {
+		if err := json.Unmarshal(answer.Kvs[0].Value, &config); err != nil {
+			return fmt.Errorf("hold %s: read Patroni's configuration: %w", id, err)
+		}
+	}
+	text, err := regain.Pause(config)
+	if err != nil {
+		return fmt.Errorf("hold %s: %w", id, err)
+	}
+	drop := func(key string) clientv3.Op { return clientv3.OpDelete(key) }
+	changes := []clientv3.Op{
+		clientv3.OpPut(patroni.ConfigKey(id), text),
+		clientv3.OpPut(patroni.InitializeKey(id), regain.Held),
+		clientv3.OpPut(patroni.SyncKey(id), regain.NobodyInSync),
+		drop(patroni.LeaderKey(id)), drop(patroni.FailsafeKey(id)), drop(patroni.Prefix(id) + "status"), drop(patroni.Prefix(id) + "failover"),
+		clientv3.OpDelete(patroni.MembersPrefix(id), clientv3.WithPrefix()),
+	}
+	if _, err := s.Client.Txn(ctx).Then(changes...).Commit(); err != nil {
+		return fmt.Errorf("hold %s: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+// Package gate stands before every promotion: Patroni runs it as its pre_promote when
+// it has the leader key, and promotes only if the gate lets it. It finds out from etcd
+// which primary led before and with which standbys, counts who of them can confirm
+// nothing to it any more, asks those for their positions, and lets the own member
+// through if that one has every acknowledged commit and no other can come to be
+// (docs/design/availability.md, Fences). It needs no agent, no judge and no clock. It may be
+// killed at any moment: until it has written its consent nothing has happened, and what
+// it writes is true whether or not the promotion follows.
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/failover/fence"
+)
+
+// ErrRefused says that the member must not be promoted now.
+var ErrRefused = errors.New("the promotion is refused")
+
+// Config is what a gate needs.
+type Config struct {
+	Database, Name string // whose member wants to be promoted
+	// PatroniName is what Patroni calls the member, and writes into the leader key.
+	PatroniName string
+	Client      *clientv3.Client
+	// Ask answers the position of a member by the URL of its Patroni, by asking now.
+	Ask func(ctx context.Context, url string) (Position, error)
+	// Received answers where the WAL of another member ends, by the address of its
+	// PostgreSQL, by asking now.
+	Received func(ctx context.Context, address string) (int64, error)
+	// Own is the URL of the own member's Patroni.
+	Own string
+	// Patience is for how long a count that is not enough may become enough.
+	Patience time.Duration
+	Log      *slog.Logger
+}
+
+// Command is the command of our program that is a gate.
+const Command = "gate"
+
+// DefaultPatience is long enough for the judge to see the plea and for hosts to cut; the
+// leader key is held meanwhile, and renewed by Patroni.
+const DefaultPatience = 10 * time.Second
+
+const (
+	// look is how often a gate that waits looks again.
+	look = 25 * time.Millisecond
+	// callTimeout bounds one call of etcd.
+	callTimeout = 3 * time.Second
+)
+
+// Pass answers nil if the member may be promoted now, and an error that wraps
+// ErrRefused, or says why nothing is known, if not.
+func Pass(ctx context.Context, cfg Config) error {
+	g := &gate{Config: cfg}
+	deadline := time.Now().Add(cfg.Patience)
+	for {
+		f, err := g.read(ctx)
+		if err != nil {
+			return err
+		}
+		v := g.count(ctx, f)
+		if v.may && f.old.Leader != "" && f.old.Leader != g.Name {
+			why, err := g.whole(ctx, f)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				v = verdict{why: why}
+			}
+		}
+		if v.may {
+			err = g.consent(ctx, f, v)
+			if err == nil {
+				g.Log.Info("promotion passes the gate", "why", v.why)
+				return nil
+			}
+			v.why, v.final = err.Error(), !errors.Is(err, errMoved)
+		}
+		if v.final || time.Now().After(deadline) {
+			return g.refuse(ctx, f, v)
+		}
+		if err := g.plead(ctx, f, v); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(look):
+		}
+	}
+}
+
+type gate struct {
+	Config
+	pleaded string // what the plea says that was written
+}
+
+// verdict is what a look came to.
+type verdict struct {
+	may     bool
+	final   bool // waiting does not help
+	why     string
+	missing []string // who would have to be cut off
+	// conditions must still hold when consent is given.
+	conditions []clientv3.Cmp
+}
+
+// count is one look at what is certain.
+func (g *gate) count(ctx context.Context, f facts) verdict {
+	old := f.old
+	switch {
+	case f.leader != g.Name:
+		return verdict{final: true, why: fmt.Sprintf("the leader key is %s's", quoted(f.leader))}
+	case f.strange:
+		return verdict{final: true, why: "the home was restored, and has not taken " + g.Database + " over"}
+	case old.Leader == "":
+		return verdict{may: true, why: "no primary had synchronous standbys"}
+	case f.unsettled(g.Name) != "":
+		return verdict{final: true, why: f.unsettled(g.Name) + " was let through last, and alone may have the newest acknowledged writes"}
+	case old.Leader == g.Name:
+		return verdict{may: true, why: "it was the primary before"}
+	case len(old.Standbys) == 0:
+		return verdict{final: true, why: "no standby was in sync with " + old.Leader + ", which alone has every acknowledged write"}
+	case fence.Enough(old, g.Name, nil):
+		return verdict{may: true, why: "it leaves " + old.Leader + ", which can acknowledge nothing without it"}
+	}
+	fenced, conditions := f.fenced(old)
+	if !fence.Enough(old, g.Name, fenced) {
+		v := verdict{missing: fence.Unfenced(old, g.Name, fenced)}
+		v.why = fmt.Sprintf("%s may still acknowledge writes that %s confirms", old.Leader, strings.Join(v.missing, " or "))
+		v.final = f.another(g.Name)
+		return v
+	}
+	level, others := g.compare(ctx, f, slices.DeleteFunc(fenced, func(m string) bool { return m == g.Name }))
+	if !fence.Enough(old, g.Name, level) {
+		text := strings.Join(others, ", ")
+		return verdict{why: "others may have what it has not: " + text, final: strings.Contains(text, ahead)}
+	}
+	return verdict{may: true, conditions: conditions, why: fmt.Sprintf("%s can acknowledge nothing, and nobody is ahead: %s", old.Leader, strings.Join(level, ", "))}
+}
+
+// ahead: the other one has to be promoted, and this one makes room.
+const ahead = " is ahead of it"
+
+// compare asks standbys for their positions, all at once, and answers who is not ahead
+// of the own one, and of the others why they do not count.
+func (g *gate) compare(ctx context.Context, f facts, members []string) (level, others []string) {
+	at := make([]Position, len(members))
+	errs := make([]error, len(members))
+	var own Position
+	var ownErr error
+	var all sync.WaitGroup
+	for i, m := range members {
+		all.Go(func() { at[i], errs[i] = g.askAnother(ctx, f.places[m]) })
+	}
+	// That this one has more than it says does no harm.
+	all.Go(func() { own, ownErr = g.Ask(ctx, g.Own) })
+	all.Wait()
+	if ownErr == nil && own.Silent {
+		ownErr = errNoPosition
+	}
+	if ownErr != nil {
+		return nil, []string{"its own position is not known: " + ownErr.Error()}
+	}
+	for i, m := range members {
+		switch {
+		case errs[i] == nil && !at[i].Silent && !at[i].Recovery:
+			others = append(others, m+" takes writes")
+		case at[i].OnDisk > 0 && at[i].OnDisk < own.Timeline:
+			// It never had WAL of this timeline. What it has of older ones is in the history
+			// that the own member follows, or was never acknowledged.
+			level = append(level, m)
+		case errors.Is(errs[i], errReplays):
+			others = append(others, m+" was started a moment ago, and replays")
+		case errs[i] != nil || at[i].Silent:
+			others = append(others, m+" does not answer")
+		case at[i].Timeline > own.Timeline || at[i].LSN > own.LSN:
+			others = append(others, m+ahead)
+		default:
+			level = append(level, m)
+		}
+	}
+	return level, others
+}
+
+// askAnother asks Patroni and PostgreSQL of another member.
+func (g *gate) askAnother(ctx context.Context, at place) (Position, error) {
+	var received int64
+	var err error
+	var both sync.WaitGroup
+	both.Go(func() { received, err = g.Received(ctx, at.postgres) })
+	p, askErr := g.Ask(ctx, at.api)
+	both.Wait()
+	if askErr != nil || p.Silent || !p.Recovery {
+		return p, askErr
+	}
+	p.LSN = max(p.LSN, received)
+	return p, err
+}
+
+func quoted(name string) string {
+	if name == "" {
+		return "nobody"
+	}
+	return name
+}

@@ -1,0 +1,103 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/failover/fence"
+	"howdah/internal/model/patroni"
+	"howdah/internal/state"
+)
+
+// errMoved: something that was counted changed meanwhile.
+var errMoved = errors.New("what was counted has changed meanwhile")
+
+// mine are the conditions of all that the gate writes: the leader key is still the own
+// member's, and nobody wrote the synchronous state.
+func (g *gate) mine(f facts) []clientv3.Cmp {
+	return []clientv3.Cmp{
+		clientv3.Compare(clientv3.Value(patroni.LeaderKey(g.Database)), "=", g.PatroniName),
+		unchanged(patroni.LeaderKey(g.Database), f.leaderRevision),
+		unchanged(patroni.SyncKey(g.Database), f.syncRevision),
+	}
+}
+
+// consent lets the member through, if all that was counted still holds. The old
+// primary's own state is written again unchanged, so that no compare-and-swap which
+// that one began can change it any more. Where Patroni has written it, that is done.
+func (g *gate) consent(ctx context.Context, f facts, v verdict) error {
+	if f.old.Leader == "" && (f.passed == nil || f.passed.value.Member == g.Name) {
+		return nil // there is nothing to say, and nobody to contradict
+	}
+	passed, err := encode(fence.Passed{Database: g.Database, Member: g.Name, Old: f.old.Leader, Why: v.why, At: time.Now().UTC(), LeaderRevision: f.leaderRevision})
+	if err != nil {
+		return err
+	}
+	changes := []clientv3.Op{
+		clientv3.OpPut(state.Passed(g.Database), passed),
+		clientv3.OpDelete(state.Death(g.Database, g.Name)),
+		clientv3.OpDelete(state.Plea(g.Database)),
+	}
+	if f.old.Leader != "" && f.old.Leader != g.Name && !f.overwritten {
+		changes = append(changes, clientv3.OpPut(patroni.SyncKey(g.Database), string(f.sync)))
+	}
+	return g.commit(ctx, append(g.mine(f), v.conditions...), changes)
+}
+
+func (g *gate) commit(ctx context.Context, conditions []clientv3.Cmp, changes []clientv3.Op) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := g.Client.Txn(ctx).If(conditions...).Then(changes...).Commit()
+	switch {
+	case err != nil:
+		return fmt.Errorf("write to etcd: %w", err)
+	case !answer.Succeeded:
+		return errMoved
+	}
+	return nil
+}
+
+// plead tells the judge what is missing, once for each reason.
+func (g *gate) plead(ctx context.Context, f facts, v verdict) error {
+	if said := v.why + strings.Join(v.missing, ","); said == g.pleaded {
+		return nil
+	} else if errors.Is(g.say(ctx, f, v), errMoved) {
+		return nil // it is looked at again at once
+	} else {
+		g.pleaded = said
+	}
+	g.Log.Warn("promotion waits at the gate", "why", v.why)
+	return nil
+}
+
+func (g *gate) say(ctx context.Context, f facts, v verdict, also ...clientv3.Op) error {
+	text, err := encode(fence.Plea{
+		Database: g.Database, Member: g.Name, Old: f.old, Why: v.why, Missing: v.missing, At: time.Now().UTC(),
+	})
+	if err != nil {
+		return err
+	}
+	return g.commit(ctx, g.mine(f), append(also, clientv3.OpPut(state.Plea(g.Database), text)))
+}
+
+// refuse says why, and puts back what Patroni wrote too early, so that the old primary
+// and its standbys may go on with what was true between them.
+func (g *gate) refuse(ctx context.Context, f facts, v verdict) error {
+	refused := fmt.Errorf("%s: %w", v.why, ErrRefused)
+	if f.leader != g.Name {
+		return refused
+	}
+	var also []clientv3.Op
+	if f.overwritten {
+		also = append(also, clientv3.OpPut(patroni.SyncKey(g.Database), string(f.oldSync)))
+	}
+	if err := g.say(ctx, f, v, also...); err != nil {
+		return fmt.Errorf("%w; and to say so: %w", refused, err)
+	}
+	return refused
+}

@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"howdah/internal/model/member"
+	"howdah/internal/system/plainfile"
+)
+
+const (
+	// assignedDir is the agent's own: what members were told last decides what root does
+	// for them, also without a control plane.
+	assignedDir = "assigned"
+	// formerFile is where a release before kept it: in the member's directory, which is not ours.
+	formerFile = "assignment.json"
+)
+
+func (a *Agent) assignedPath(id string) string { return a.path(assignedDir, id+".json") }
+
+// remember keeps the assignment on disk, for a start without a control plane.
+func (r *runner) remember() error {
+	if r.want.Want == member.Absent {
+		return nil
+	}
+	if err := r.agent.makeMemberDir(r.id); err != nil {
+		return err
+	}
+	text, err := json.Marshal(r.want)
+	if err != nil {
+		return err
+	}
+	if err := plainfile.Replace(r.agent.assignedPath(r.id), text, 0o600); err != nil {
+		return err
+	}
+	_ = os.Remove(filepath.Join(r.dir(), formerFile)) // it counts no more
+	return nil
+}
+
+// forget removes what was remembered of a member that is gone.
+func (r *runner) forget() error {
+	if err := os.Remove(r.agent.assignedPath(r.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forget %s: %w", r.id, err)
+	}
+	return nil
+}
+
+// remembered is what a member was told last; os.ErrNotExist: nothing.
+func (a *Agent) remembered(id string) (member.Assignment, error) {
+	text, err := os.ReadFile(a.assignedPath(id))
+	if errors.Is(err, os.ErrNotExist) {
+		text, err = readOwn(filepath.Join(a.memberDir(id), formerFile))
+	}
+	var last member.Assignment
+	if err == nil {
+		err = json.Unmarshal(text, &last)
+	}
+	if err == nil {
+		err = checkAssignment(last, id)
+	}
+	return last, err
+}
+
+var errForeign = errors.New("somebody else wrote it")
+
+// readOwn reads a file that lies where somebody else may write, if we have written it.
+func readOwn(path string) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(owner.Uid) != os.Geteuid() || owner.Nlink != 1 || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: %w", path, errForeign)
+	}
+	return io.ReadAll(io.LimitReader(file, plainfile.Most))
+}

@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"howdah/internal/host/hostapi"
+	"howdah/internal/state"
+)
+
+// Beat is how often a host says that it is alive.
+const Beat = 400 * time.Millisecond
+
+// controls are the control planes of the home. They come and go: etcd knows them.
+type controls struct {
+	cfg  Config
+	life string // of the agent
+
+	mu      sync.Mutex
+	clients map[string]*hostapi.Client // by URL, guarded by mu
+	gates   []string                   // host:port of those before etcd, guarded by mu
+}
+
+func newControls(cfg Config, life string) (*controls, error) {
+	c := &controls{cfg: cfg, life: life, clients: map[string]*hostapi.Client{}}
+	return c, c.set(cfg.Control)
+}
+
+// set keeps exactly these control planes.
+func (c *controls) set(urls []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, url := range urls {
+		if c.clients[url] != nil {
+			continue
+		}
+		client, err := hostapi.NewClient(url, c.cfg.Identity)
+		if err != nil {
+			return err
+		}
+		c.clients[url] = client
+	}
+	for url, client := range c.clients {
+		if !slices.Contains(urls, url) {
+			client.Close()
+			delete(c.clients, url)
+		}
+	}
+	return nil
+}
+
+func (c *controls) all() []*hostapi.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*hostapi.Client
+	for _, client := range c.clients {
+		all = append(all, client)
+	}
+	return all
+}
+
+func (c *controls) knows(client *hostapi.Client) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clients[client.URL] == client
+}
+
+// run beats to every control plane, each on its own: a slow one does not delay
+// the others. It follows who they are in the cache.
+func (c *controls) run(ctx context.Context, cache *state.Cache, log *slog.Logger) {
+	changed := make(chan struct{}, 1)
+	cache.OnChange(func([]string) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { _ = cache.Run(ctx) })
+	beating := map[*hostapi.Client]bool{}
+	for {
+		for _, client := range c.all() {
+			if !beating[client] {
+				beating[client] = true
+				all.Go(func() { c.beat(ctx, client, log) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+		if urls, gates := whereTold(cache); len(urls) > 0 {
+			c.setGates(gates)
+			if err := c.set(urls); err != nil {
+				log.Error("follow control planes", "error", err)
+			}
+			c.cfg.Remember(urls)
+		}
+	}
+}
+
+// whereTold is where the control planes say that they answer: hosts, and members that ask
+// for etcd.
+func whereTold(cache *state.Cache) (urls, gates []string) {
+	for _, m := range state.LoadAll[hostapi.ControlMember](cache, state.ControlRoot) {
+		urls = append(urls, m.Value.URL)
+		if m.Value.Gate != "" {
+			gates = append(gates, m.Value.Gate)
+		}
+	}
+	slices.Sort(gates)
+	return urls, gates
+}
+
+func (c *controls) setGates(gates []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gates = gates
+}
+
+// gateHosts are the gates before etcd, as host:port; none if nobody has told yet.
+func (c *controls) gateHosts() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.gates)
+}
+
+// beat tells one control plane that this host is alive, until it is one no more.
+func (c *controls) beat(ctx context.Context, client *hostapi.Client, log *slog.Logger) {
+	silent := false
+	for c.knows(client) {
+		call, cancel := context.WithTimeout(ctx, 2*Beat)
+		err := client.Heartbeat(call, c.life)
+		cancel()
+		if (err != nil) != silent && ctx.Err() == nil {
+			silent = err != nil
+			log.Info("control plane", "url", client.URL, "answers", !silent)
+		}
+		if !sleep(ctx, Beat) {
+			return
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package agent
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+	"howdah/internal/system/fscrypt"
+)
+
+// The directory of a member whose storage is encrypted has a key of its own. A control plane
+// makes it, and the kernel has it while the member runs: it is on no disk of this host, not
+// sealed either, as what opens the seal would lie beside it. So after a reboot nothing is
+// started before a control plane answers. Where the file system cannot encrypt directories and
+// its disks are encrypted, there is no key.
+
+const (
+	// tryDir is where it is tried whether directories can be encrypted.
+	tryDir = "try-encryption"
+	// triedFor is for how long a host that could not is taken for one that cannot.
+	triedFor = time.Minute
+	// keyTimeout bounds one control plane's answer.
+	keyTimeout = 3 * time.Second
+	// encryptedEvery is how often it is looked how a directory is encrypted.
+	encryptedEvery = 5 * time.Second
+	// lockEvery spaces attempts to remove a key: each writes the file system's caches out.
+	lockEvery = 10 * time.Second
+)
+
+// ability is what a host can do about encryption, for its description.
+type ability struct {
+	tried time.Time
+	how   member.Encryption
+	why   string // it cannot
+}
+
+// look finds out how storage can be encrypted; once it can, it is not tried again.
+func (b *ability) look(dir string, now time.Time) {
+	if b.how != member.NotEncrypted || now.Sub(b.tried) < triedFor {
+		return
+	}
+	b.tried, b.why = now, ""
+	err := fscrypt.Try(filepath.Join(dir, tryDir))
+	if err == nil {
+		b.how = member.ByKey
+		return
+	}
+	byDisk, diskErr := fscrypt.Machine{}.DiskEncrypted(dir)
+	if byDisk {
+		b.how = member.ByDisk
+		return
+	}
+	if !errors.Is(err, fscrypt.ErrUnsupported) || diskErr != nil {
+		b.why = errors.Join(err, diskErr).Error()
+		return
+	}
+	b.why = "the file system of " + dir + " has no fscrypt (ext4 has it after tune2fs -O encrypt), and its disk is not dm-crypt's"
+}
+
+// secrecy is how the directory of a member is encrypted. It belongs to the runner's goroutine.
+type secrecy struct {
+	how    member.Encryption // when it was looked last
+	looked time.Time
+	opens  backoff   // of attempts to get the key
+	locked time.Time // it was tried to remove the key
+	done   bool      // the key is removed
+}
+
+// look finds out how a directory is encrypted.
+func (s *secrecy) look(dir string, now time.Time) {
+	if now.Sub(s.looked) < encryptedEvery {
+		return
+	}
+	s.looked = now
+	how, err := encryption(dir)
+	if err == nil {
+		s.how = how
+	}
+}
+
+// encryption is how a directory is encrypted.
+func encryption(dir string) (member.Encryption, error) {
+	_, byKey, err := fscrypt.Of(dir)
+	if err != nil {
+		return member.NotEncrypted, err
+	}
+	if byKey {
+		return member.ByKey, nil
+	}
+	byDisk, err := fscrypt.Machine{}.DiskEncrypted(dir)
+	if byDisk {
+		return member.ByDisk, err
+	}
+	return member.NotEncrypted, err
+}
+
+// open has the kernel know the key of the member's directory before anything is looked for or
+// written there. It answers whether the member may be started.
+func (r *runner) open(ctx context.Context) bool {
+	now := time.Now()
+	if !r.secrecy.opens.ready(now) {
+		return false
+	}
+	r.secrecy.done = false
+	err := r.unlock(ctx)
+	if err == nil {
+		r.secrecy.opens, r.secrecy.looked = backoff{}, time.Time{}
+		if r.problem == member.NoKey || r.problem == member.NotEncryptable {
+			r.problem, r.detail = member.None, ""
+		}
+		return true
+	}
+	r.secrecy.opens.attempt(now)
+	if ctx.Err() != nil {
+		return false
+	}
+	r.acted = r.want.Generation
+	r.problem, r.detail = member.NoKey, err.Error()
+	if errors.Is(err, fscrypt.ErrUnsupported) {
+		r.problem = member.NotEncryptable
+	}
+	r.log.Warn("open the encrypted directory", "attempt", r.secrecy.opens.failures, "error", err)
+	return false
+}
+
+// unlock opens a directory that is encrypted, and encrypts one that shall be and is empty. What
+// was written before it could be encrypted stays as it is: see NotEncryptable.
+func (r *runner) unlock(ctx context.Context) error {
+	if err := r.agent.makeMemberDir(r.id); err != nil {
+		return err
+	}
+	id, encrypted, err := fscrypt.Of(r.dir())
+	if err != nil {
+		return err
+	}
+	if encrypted {
+		state, err := fscrypt.KeyState(r.dir(), id)
+		if err != nil || state == fscrypt.Present {
+			return err
+		}
+		return r.giveKey(ctx, wants(r.dir(), id))
+	}
+	if !r.want.Encrypted {
+		return nil
+	}
+	if how, err := encryption(r.dir()); err != nil || how == member.ByDisk && !r.canByKey() {
+		return err
+	}
+	if empty, err := isEmpty(r.dir()); err != nil || !empty {
+		return err
+	}
+	if !r.canByKey() {
+		return fmt.Errorf("encrypt %s: %w", r.dir(), fscrypt.ErrUnsupported)
+	}
+	return r.giveKey(ctx, func(own fscrypt.ID) error { return nil })
+}
+
+// canByKey: the file system can encrypt directories.
+func (r *runner) canByKey() bool {
+	_, err := fscrypt.KeyState(r.dir(), fscrypt.ID{})
+	return err == nil
+}
+
+// wants lets only the key of a directory pass.
+func wants(dir string, id fscrypt.ID) func(fscrypt.ID) error {
+	return func(own fscrypt.ID) error {
+		if own != id {
+			return fmt.Errorf("%s: %w: it wants key %s, and the control plane has %s", dir, fscrypt.ErrForeign, id, own)
+		}
+		return nil
+	}
+}
+
+// giveKey opens the member's directory for good: see Agent.giveKey.
+func (r *runner) giveKey(ctx context.Context, pass func(fscrypt.ID) error) error {
+	// What was seen of the directory before counts no more from now on.
+	r.agent.noteOpened(r.id)
+	return r.agent.giveKey(ctx, r.id, pass)
+}
+
+// giveKey gets a member's key, which has to pass, and gives it to the kernel; an empty
+// directory is encrypted with it.
+func (a *Agent) giveKey(ctx context.Context, id string, pass func(fscrypt.ID) error) error {
+	key, err := a.storageKey(ctx, id)
+	if err != nil {
+		return fmt.Errorf("get the key of %s: %w", id, err)
+	}
+	defer clear(key)
+	own, err := fscrypt.Identify(key)
+	if err != nil {
+		return err
+	}
+	if err := pass(own); err != nil {
+		return err
+	}
+	dir := a.memberDir(id)
+	if _, err := fscrypt.AddKey(dir, key); err != nil {
+		return err
+	}
+	// A directory that is encrypted with it already stays so.
+	return fscrypt.Encrypt(dir, own)
+}
+
+// storageKey gets a member's key from whichever control plane answers.
+func (a *Agent) storageKey(ctx context.Context, id string) ([]byte, error) {
+	last := errors.New("no control plane is known")
+	for _, c := range a.control.all() {
+		limited, cancel := context.WithTimeout(ctx, keyTimeout)
+		key, err := c.StorageKey(limited, id)
+		cancel()
+		if err == nil {
+			return key, nil
+		}
+		last = err
+		if errors.Is(err, hostapi.ErrRefused) {
+			return nil, err
+		}
+	}
+	return nil, last
+}
+
+// lock takes the key from the kernel once nothing of the member runs.
+func (r *runner) lock() {
+	now := time.Now()
+	if r.secrecy.done || now.Sub(r.secrecy.locked) < lockEvery {
+		return
+	}
+	if left, err := r.group.Processes(); err != nil || len(left) > 0 {
+		return
+	}
+	if !r.agent.looking.TryRLock() {
+		return // somebody looks at what data are there: again soon
+	}
+	defer r.agent.looking.RUnlock()
+	r.secrecy.locked = now
+	busy, err := lockDir(r.dir())
+	if err != nil {
+		r.log.Warn("remove the key of the encrypted directory", "error", err)
+	}
+	r.secrecy.done = err == nil && !busy
+}
+
+// lockDir takes the key of a member's directory from the kernel, if it has one. What a killed
+// PostgreSQL left in memory can be found until then only. busy: somebody has a file open.
+func lockDir(dir string) (busy bool, err error) {
+	id, encrypted, err := fscrypt.Of(dir)
+	if errors.Is(err, os.ErrNotExist) || err == nil && !encrypted {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if state, err := fscrypt.KeyState(dir, id); err != nil || state == fscrypt.Absent {
+		return false, err
+	}
+	_ = postgres.RemoveShared(filepath.Join(dir, patroni.DataDir)) // what it does not know it leaves
+	return fscrypt.RemoveKey(filepath.Dir(dir), id)
+}
+
+// removeThrown removes what lies in the trash, and takes its key from the kernel where it was a
+// member's that is gone. What was only on its way to a member has the key of one that runs.
+func (a *Agent) removeThrown(ctx context.Context, dir string) error {
+	id, encrypted, err := fscrypt.Of(dir)
+	if err != nil || !encrypted {
+		return removeTree(ctx, dir) // a file, too
+	}
+	// Who dies after the directory is gone would know of the key no more.
+	note := a.path(trashDir, keyNote+id.String())
+	if err := os.Mkdir(note, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if err := removeTree(ctx, dir); err != nil {
+		return err
+	}
+	return a.dropKey(note, id)
+}
+
+// keyNote begins the names of what the trash has for keys that are to be removed.
+const keyNote = "key-"
+
+// notedKey is the key that a name in the trash stands for.
+func notedKey(name string) (id fscrypt.ID, ok bool) {
+	text, ok := strings.CutPrefix(name, keyNote)
+	if !ok {
+		return id, false
+	}
+	raw, err := hex.DecodeString(text)
+	return id, err == nil && copy(id[:], raw) == len(id) && len(raw) == len(id)
+}
+
+// dropKey takes a key from the kernel that belongs to no directory any more, and forgets that it
+// was to be; one that is busy comes again.
+func (a *Agent) dropKey(note string, id fscrypt.ID) error {
+	for _, all := range []string{a.memberDir("*"), a.path(trashDir, "*")} {
+		dirs, err := filepath.Glob(all)
+		if err != nil {
+			return err
+		}
+		for _, dir := range dirs {
+			own, of, err := fscrypt.Of(dir)
+			if err == nil && of && own == id {
+				if filepath.Dir(dir) == a.path(trashDir) {
+					return nil // its turn comes
+				}
+				return os.Remove(note)
+			}
+			if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+				return err
+			}
+		}
+	}
+	if busy, err := fscrypt.RemoveKey(a.path(trashDir), id); err != nil || busy {
+		return err
+	}
+	return os.Remove(note)
+}
+
+func isEmpty(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	return len(entries) == 0, err
+}

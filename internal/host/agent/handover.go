@@ -1,0 +1,190 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/system/fscrypt"
+)
+
+// A new database begins with a prepared data directory. That belongs to the user who
+// prepared it, and has to become the member's: its initdb script asks, and the agent
+// hands one over, in a directory of the member's user where it can take it from.
+
+const (
+	handedDir = "handed"
+	// wantedFile is made by the script, and newData by the agent, below the member's directory there.
+	wantedFile = "wanted"
+	newData    = "data"
+
+	handEvery = 50 * time.Millisecond
+	// handFor is for how long one goroutine looks whether the script asks.
+	handFor = 10 * time.Second
+)
+
+func (a *Agent) handedPath(id string) string { return a.path(handedDir, id) }
+
+// initdbText takes a prepared data directory for a new database; it waits while none is ready.
+func initdbText(place string) []byte {
+	return fmt.Appendf(nil, `#!/bin/sh
+# Called by Patroni in place of initdb: asks the agent for a prepared data directory, and
+# moves it to the place that the last argument names.
+for data; do :; done
+place='%s'
+: > "$place/%s" || exit 1
+tries=0
+while [ $tries -lt 1200 ]; do
+	[ -d "$place/%s" ] && mv -T "$place/%[3]s" "$data" && exit 0
+	tries=$((tries + 1))
+	sleep 0.05
+done
+echo "no prepared data directory came up within a minute" >&2
+exit 1
+`, place, wantedFile, newData)
+}
+
+// openHandover makes the place where a member without data finds some.
+func (r *runner) openHandover() error {
+	if exists(r.dataDir()) {
+		return nil
+	}
+	return r.user().GiveDir(r.agent.handedPath(r.id))
+}
+
+// offerData looks, beside the runner, whether the member's script asks for data, and closes
+// the place when it has them.
+func (r *runner) offerData(ctx context.Context) {
+	place := r.agent.handedPath(r.id)
+	if !exists(place) || !r.handing.CompareAndSwap(false, true) {
+		return
+	}
+	major := r.want.Major
+	go func() {
+		defer r.handing.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, handFor)
+		defer cancel()
+		for !exists(r.dataDir()) {
+			if _, err := os.Lstat(filepath.Join(place, wantedFile)); err == nil {
+				if err := r.agent.spares.hand(r.id, major); err != nil {
+					r.log.Warn("hand a prepared data directory over", "error", err)
+					return // the next look tries again
+				}
+			}
+			if !sleep(ctx, handEvery) {
+				return
+			}
+		}
+		if err := r.agent.closeHandover(r.id); err != nil {
+			r.log.Warn("close the place of a prepared data directory", "error", err)
+		}
+	}()
+}
+
+// closeHandover does not wait until all is removed: the user may have put anything there.
+func (a *Agent) closeHandover(id string) error {
+	return errors.Join(a.throwAway(a.handedPath(id)), a.throwAway(a.stagePath(id)), a.throwAway(a.stagePath(id)+partSuffix), a.throwAway(a.takenPath(id)))
+}
+
+// stagePath is where nobody but the agent gets to, while the data change hands.
+func (a *Agent) stagePath(id string) string { return a.path(assignedDir, id+"."+newData) }
+
+// hand gives a member a prepared data directory, if one is ready and it has none yet. A crash in between
+// leaves it in the stage, from where it is taken again.
+func (s *spares) hand(id string, major int) error {
+	to := filepath.Join(s.agent.handedPath(id), newData)
+	if exists(to) {
+		return nil
+	}
+	stage := s.agent.stagePath(id)
+	if !exists(stage) {
+		if err := s.stage(id, major, stage); err != nil || !exists(stage) {
+			return err
+		}
+	}
+	user := s.agent.userOf(id)
+	if err := giveTree(stage, user); err != nil {
+		return err
+	}
+	return os.Rename(stage, to)
+}
+
+// stage takes prepared data: by a copy for a member whose directory is encrypted, as data are
+// renamed between directories of one key only.
+func (s *spares) stage(id string, major int, stage string) error {
+	key, encrypted, err := fscrypt.Of(s.agent.memberDir(id))
+	if err != nil {
+		return err
+	}
+	if !encrypted {
+		return s.takeOne(major, stage)
+	}
+	taken := s.agent.takenPath(id)
+	if !exists(taken) {
+		if err := s.takeOne(major, taken); err != nil || !exists(taken) {
+			return err
+		}
+	}
+	if err := copyEncrypted(taken, stage, key); err != nil {
+		return err
+	}
+	return os.RemoveAll(taken)
+}
+
+// takenPath is where data lie that are to be copied to the stage.
+func (a *Agent) takenPath(id string) string { return a.path(assignedDir, id+".taken") }
+
+// takeOne moves a prepared data directory; nothing happens where none is ready. A rename
+// gives it to one taker alone.
+func (s *spares) takeOne(major int, to string) error {
+	ready, err := filepath.Glob(filepath.Join(s.dir(major), "ready-*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range ready {
+		if err := os.Rename(dir, to); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+var errHardLink = errors.New("a file has two names")
+
+// giveTree gives all of a directory to a user; nobody else may get there meanwhile.
+func giveTree(dir string, to *postgres.User) error {
+	if to == nil {
+		return nil
+	}
+	if to.UID <= 0 {
+		return fmt.Errorf("give %s to nobody: %w", dir, os.ErrPermission)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // only names were read
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && !info.IsDir() && stat.Nlink > 1 {
+			return fmt.Errorf("%s: %w", path, errHardLink)
+		}
+		return root.Lchown(path, to.UID, to.GID)
+	})
+	if err != nil {
+		return fmt.Errorf("give %s to user %s: %w", dir, to.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,276 @@
+package agent
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/failover/fence"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+	"howdah/internal/state"
+	"howdah/internal/testkit"
+)
+
+func TestBackoff(t *testing.T) {
+	var b backoff
+	begin := time.Now()
+	var at []time.Duration
+	for now := begin; now.Sub(begin) < 2*time.Minute; now = now.Add(100 * time.Millisecond) {
+		if b.ready(now) {
+			b.attempt(now)
+			at = append(at, now.Sub(begin))
+		}
+	}
+	var want []time.Duration
+	for _, seconds := range []int{0, 1, 3, 7, 15, 31, 61, 91} {
+		want = append(want, time.Duration(seconds)*time.Second)
+	}
+	if fmt.Sprint(at) != fmt.Sprint(want) {
+		t.Errorf("attempts at %v, want %v", at, want)
+	}
+	later := begin.Add(91*time.Second + 2*time.Minute)
+	if !b.ready(later) {
+		t.Error("not ready after an attempt that lasted")
+	}
+	b.attempt(later)
+	if b.failures != 1 {
+		t.Errorf("an attempt that lasted did not begin the count again: %d", b.failures)
+	}
+}
+
+func TestProblemOf(t *testing.T) {
+	cases := []struct {
+		err  error
+		want member.Problem
+	}{
+		{fmt.Errorf("x: %w", postgres.ErrNoVersion), member.NoVersion},
+		{fmt.Errorf("x: %w", errPort), member.PortTaken},
+		{fmt.Errorf("x: %w", syscall.ENOSPC), member.DiskFull},
+		{errors.New("x"), member.StartFails},
+	}
+	for _, c := range cases {
+		if got := problemOf(c.err); got != c.want {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+		}
+	}
+}
+
+// slow takes its time until signals do not end it.
+const slow = `echo $$ >> starts
+mkdir -p data
+until [ -e go ]; do sleep 0.05; done
+trap 'echo hup >> hups' HUP
+while :; do sleep 1 & wait; done
+`
+
+// A change while Patroni starts must not end it.
+func TestAStartingPatroniIsNotToldYet(t *testing.T) {
+	w := newWorld(t, slow)
+	w.run(nil)
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	w.awaits(a.ID, 10*time.Second, running(1))
+	w.restarted(a.ID, 1)
+	a.Generation = 2
+	w.assign(a)
+	testkit.Always(t, 500*time.Millisecond, func() error {
+		if n := len(w.lines(a.ID, "starts")); n != 1 {
+			return fmt.Errorf("%d starts", n)
+		}
+		return nil
+	})
+	w.must(os.WriteFile(filepath.Join(w.Dir, "members", a.ID, "go"), nil, 0o600))
+	w.awaits(a.ID, 10*time.Second, running(2))
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if len(w.lines(a.ID, "hups")) == 0 {
+			return errors.New("it was not told")
+		}
+		return nil
+	})
+	if n := len(w.lines(a.ID, "starts")); n != 1 {
+		t.Errorf("%d starts", n)
+	}
+}
+
+// Patroni may throw the data of a killed server away, and with them what tells where its
+// shared memory is.
+func TestAStartRemovesTheMemoryOfAKilledServer(t *testing.T) {
+	w := newWorld(t, waits)
+	a := w.assignment("db-1", 1)
+	data := filepath.Join(w.Dir, "members", a.ID, patroni.DataDir)
+	left := leaveMemory(t, data)
+	w.run(nil)
+	w.assign(a)
+	w.awaits(a.ID, soon, running(1))
+	if left() {
+		t.Error("the segment is still there")
+	}
+}
+
+// leaveMemory leaves a data directory and a segment as a PostgreSQL that was killed does,
+// and answers how to find out whether that is still there.
+func leaveMemory(t *testing.T, data string) (left func() bool) {
+	t.Helper()
+	const magic, size = 679834894, 4096
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(data, 0o700))
+	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, size, unix.IPC_CREAT|0o600)
+	must(err)
+	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+	header, err := unix.SysvShmAttach(id, 0, 0)
+	must(err)
+	var directory syscall.Stat_t
+	must(syscall.Stat(data, &directory))
+	binary.NativeEndian.PutUint32(header, magic)
+	binary.NativeEndian.PutUint64(header[40:], directory.Dev)
+	binary.NativeEndian.PutUint64(header[48:], directory.Ino)
+	must(unix.SysvShmDetach(header))
+	pidFile := fmt.Appendf(nil, "0\n%s\n0\n5432\n\n\n  1 %d\n", data, id)
+	must(os.WriteFile(filepath.Join(data, "postmaster.pid"), pidFile, 0o600))
+	return func() bool {
+		_, err := unix.SysvShmCtl(id, unix.IPC_STAT, &unix.SysvShmDesc{})
+		return !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EIDRM)
+	}
+}
+
+func has(problem member.Problem, detail string) func(member.Report) error {
+	return func(r member.Report) error {
+		if r.Problem != problem || !strings.Contains(r.Detail, detail) {
+			return fmt.Errorf("report %+v", r)
+		}
+		return nil
+	}
+}
+
+// A Patroni that ends again and again is started ever more seldom, and the report
+// says why. Once it stays, all is well again.
+func TestACrashLoopIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ends)
+	w.run(nil)
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	r := w.awaits(a.ID, soon, has(member.StartFails, "no such thing as a cluster"))
+	if !strings.Contains(r.Detail, "3") {
+		t.Errorf("detail %q does not tell the exit code", r.Detail)
+	}
+	if starts := w.lines(a.ID, "starts"); len(starts) < crashLoop || len(starts) > crashLoop+1 {
+		t.Errorf("told after %d starts", len(starts))
+	}
+	w.setPatroni(waits)
+	w.awaits(a.ID, 2*soon, running(1))
+}
+
+func TestAPortThatIsTaken(t *testing.T) {
+	w := newWorld(t, waits)
+	w.run(nil)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	w.must(err)
+	defer l.Close()
+	a := w.assignment("db-1", 1)
+	a.Port = l.Addr().(*net.TCPAddr).Port
+	w.assign(a)
+	w.awaits(a.ID, soon, has(member.PortTaken, fmt.Sprint(a.Port)))
+	if starts := w.lines(a.ID, "starts"); len(starts) != 0 {
+		t.Errorf("%d starts on a port that is taken", len(starts))
+	}
+	a.Generation, a.Port = 2, freePort(t)
+	w.assign(a)
+	w.awaits(a.ID, soon, running(2))
+}
+
+func TestAVersionThatIsNotThere(t *testing.T) {
+	w := newWorld(t, waits)
+	w.run(nil)
+	a := w.assignment("db-1", 1)
+	a.Major = 7
+	w.assign(a)
+	w.awaits(a.ID, soon, has(member.NoVersion, "7"))
+}
+
+// No control plane, no certificate: the member starts once etcd knows one.
+func TestAMemberWaitsForItsCertificate(t *testing.T) {
+	w := newWorld(t, waits)
+	there := hostapi.ControlMember{Name: "s1", URL: w.Control[0]}
+	gone := hostapi.ControlMember{Name: "s1", URL: "https://" + testkit.FreeAddr(t)}
+	w.Control = []string{gone.URL}
+	w.put(state.Control("s1"), gone)
+	w.run(nil)
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	w.awaits(a.ID, soon, has(member.StartFails, "get a certificate"))
+	w.put(state.Control("s1"), there)
+	w.awaits(a.ID, soon, running(1))
+}
+
+// Patroni has data, but neither a PostgreSQL nor a child that makes one: it is
+// started again, and that is recorded. One that works is left alone.
+func TestAPatroniThatHangsIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, hangs)
+	w.run(func(a *Agent) { a.hangAfter = time.Second })
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	testkit.Eventually(t, soon, func() error {
+		if starts := w.lines(a.ID, "starts"); len(starts) < 2 {
+			return fmt.Errorf("%d starts", len(starts))
+		}
+		return nil
+	})
+	w.setPatroni(serves)
+	w.awaits(a.ID, soon, func(r member.Report) error {
+		if !r.Postgres {
+			return fmt.Errorf("report %+v", r)
+		}
+		return running(1)(r)
+	})
+	testkit.Eventually(t, soon, func() error {
+		incidents := w.incidents("db-1")
+		if len(incidents) == 0 {
+			return errors.New("no incident")
+		}
+		if i := incidents[0]; i.Kind != fence.Hang || i.Member != "m1" || i.Host != hostName || i.Detected.IsZero() {
+			return fmt.Errorf("incident %+v", i)
+		}
+		return nil
+	})
+}
+
+// A Patroni without data is busy making them; so is one with a child.
+func TestAPatroniThatWorksIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, waits)
+	w.run(func(a *Agent) { a.hangAfter = 300 * time.Millisecond })
+	a := w.assignment("db-1", 1)
+	w.assign(a)
+	began := time.Now()
+	testkit.Eventually(t, soon, func() error {
+		if err := running(1)(w.awaits(a.ID, soon, running(1))); err != nil {
+			return err
+		}
+		if time.Since(began) < 2*time.Second {
+			return errors.New("not long enough")
+		}
+		return nil
+	})
+	if starts := w.lines(a.ID, "starts"); len(starts) != 1 {
+		t.Errorf("%d starts, want 1", len(starts))
+	}
+}

@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/host/proc"
+	"howdah/internal/model/patroni"
+)
+
+// databaseTimeout is how long a database may take to stop in good order.
+const databaseTimeout = 60 * time.Second
+
+// processParent names the group of all members of a host.
+func processParent(homeID, host string) string { return "howdah-" + homeID + "-" + host }
+
+// StopHost stops all databases of a host whose agent does not run: in good order,
+// or at once when kill is set, because their data are to be deleted anyway. Nothing
+// is left running, nor in the kernel, when it returns nil. It is idempotent.
+func StopHost(ctx context.Context, homeID, host, dir string, kill bool) error {
+	procs, err := OpenProcesses(homeID, host, dir)
+	if err != nil {
+		return fmt.Errorf("open host %s: %w", host, err)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "members"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("find members of %s: %w", host, err)
+	}
+	errs := make([]error, len(entries))
+	var all sync.WaitGroup
+	for i, e := range entries {
+		if memberIDForm.MatchString(e.Name()) {
+			all.Go(func() { errs[i] = stopMember(ctx, procs, filepath.Join(dir, "members", e.Name()), kill) })
+		}
+	}
+	all.Wait()
+	errs = append(errs, killRest(ctx, procs))
+	forgetTrash(filepath.Join(dir, trashDir))
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	// Nothing runs any more that a cut would have to hold.
+	table := cutTable(homeID, host)
+	return removeCuts(ctx, func(name string) bool { return name == table || name == table+trySuffix })
+}
+
+// RemoveCuts takes the cuts of all hosts of a home out of this machine's kernel,
+// also of hosts that are gone. No database of the home may run here.
+func RemoveCuts(ctx context.Context, homeID string) error {
+	return removeCuts(ctx, func(name string) bool { return strings.HasPrefix(name, cutPrefix(homeID)) })
+}
+
+// removeCuts removes tables by name. Who may not look has put nothing there.
+func removeCuts(ctx context.Context, which func(name string) bool) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, nftProgram(), "list", "tables", "inet").Output()
+	if err != nil {
+		return nil
+	}
+	var rules strings.Builder
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line) // table inet NAME
+		if len(words) == 3 && which(words[2]) {
+			rules.WriteString(cutRules(words[2], nil))
+		}
+	}
+	if rules.Len() == 0 {
+		return nil
+	}
+	return nft(ctx, rules.String())
+}
+
+// stopMember ends Patroni at once, so that it calls no election for a database
+// that is only being stopped, and PostgreSQL in good order.
+func stopMember(ctx context.Context, procs *proc.Host, dir string, kill bool) error {
+	id := filepath.Base(dir)
+	group, err := procs.Group(groupName(id))
+	if err != nil {
+		return fmt.Errorf("stop %s: %w", id, err)
+	}
+	if leader, err := group.Leader(); err == nil {
+		if err := procs.Signal(leader, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
+			return fmt.Errorf("stop Patroni of %s: %w", id, err)
+		}
+	}
+	if !kill {
+		if err := stopServer(ctx, procs, group, filepath.Join(dir, patroni.DataDir)); err != nil {
+			return fmt.Errorf("stop PostgreSQL of %s: %w", id, err)
+		}
+	}
+	if _, err := group.Kill(ctx); err != nil {
+		return fmt.Errorf("stop %s: %w", id, err)
+	}
+	// What it does not know it leaves: that costs memory, and nothing else.
+	_ = postgres.RemoveShared(filepath.Join(dir, patroni.DataDir))
+	// One that is busy stays until the host goes down: nothing of ours can wait for it.
+	if _, err = lockDir(dir); err != nil {
+		err = fmt.Errorf("remove the key of %s: %w", id, err)
+	}
+	return errors.Join(err, group.Remove())
+}
+
+// forgetTrash frees the shared memory of members that were deleted, and whose files the
+// agent had no time to remove: they may be removed by whoever does not know of it.
+func forgetTrash(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // nothing was deleted yet
+	}
+	for _, e := range entries {
+		_ = postgres.RemoveShared(filepath.Join(dir, e.Name(), patroni.DataDir))
+	}
+}
+
+// stopServer asks a server for a fast shutdown and waits for its end; one that
+// does not end in time is left to be killed.
+func stopServer(ctx context.Context, procs *proc.Host, group *proc.Group, dataDir string) error {
+	pid, err := postgres.Postmaster(dataDir)
+	if err != nil || pid == 0 {
+		return err
+	}
+	postmaster, err := procs.Find(pid)
+	if errors.Is(err, proc.ErrGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if own, err := inGroup(group, postmaster); err != nil || !own {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+	defer cancel()
+	exit, err := procs.Watch(ctx, postmaster)
+	if err != nil {
+		return err
+	}
+	if err := procs.Signal(postmaster, syscall.SIGINT); err != nil && !errors.Is(err, proc.ErrGone) {
+		return err
+	}
+	select {
+	case <-exit:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// inGroup guards against a recycled number in a stale pid file.
+func inGroup(group *proc.Group, p proc.Process) (bool, error) {
+	all, err := group.Processes()
+	if err != nil {
+		return false, err
+	}
+	for _, own := range all {
+		if own == p {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// killRest ends members whose directory is gone already.
+func killRest(ctx context.Context, procs *proc.Host) error {
+	groups, err := procs.Groups()
+	if err != nil {
+		return fmt.Errorf("find processes: %w", err)
+	}
+	for _, name := range groups {
+		group, err := procs.Group(name)
+		if err != nil {
+			return err
+		}
+		if _, err := group.Kill(ctx); err != nil {
+			return fmt.Errorf("stop %s: %w", name, err)
+		}
+		if err := group.Remove(); err != nil {
+			return fmt.Errorf("stop %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// OpenProcesses sees the processes of a host's members, for those who look at a
+// host from outside its agent.
+func OpenProcesses(homeID, host, dir string) (*proc.Host, error) {
+	return proc.Open(proc.Config{Parent: processParent(homeID, host), StateDir: filepath.Join(dir, "proc")})
+}

@@ -1,0 +1,68 @@
+package authority
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"howdah/internal/identity/certs"
+	"howdah/internal/identity/seal"
+	"howdah/internal/state"
+)
+
+// members is the name under which the authority of members is kept and bound.
+const members = "members"
+
+// Members is the authority that signs what a member shows of itself: to the gate before
+// etcd, to other members, and to no one else. It is signed by nobody: neither etcd nor what
+// hosts talk to trusts it, so a member's key opens nothing there. The first call makes it.
+func Members(ctx context.Context, store *state.Store, sealKey []byte, now time.Time) (*certs.CA, error) {
+	for {
+		r, err := state.Get[Record](ctx, store, state.MembersAuthority)
+		if err == nil {
+			return r.Value.openMembers(sealKey)
+		}
+		if !errors.Is(err, state.ErrNotFound) {
+			return nil, err
+		}
+		fresh, err := newMembers(sealKey, now)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := store.Commit(ctx, state.Swap(state.MembersAuthority, 0, fresh)); err != nil && !errors.Is(err, state.ErrConflict) {
+			return nil, err
+		}
+		// Whoever was first: the next round reads it.
+	}
+}
+
+func newMembers(sealKey []byte, now time.Time) (Record, error) {
+	ca, err := certs.New("Howdah members")
+	if err != nil {
+		return Record{}, err
+	}
+	key, err := ca.KeyPEM()
+	if err != nil {
+		return Record{}, err
+	}
+	aead, err := seal.New(sealKey)
+	if err != nil {
+		return Record{}, err
+	}
+	r := Record{ID: members, Cert: ca.CertPEM, Created: now}
+	r.Sealed = aead.Seal(nil, nil, key, r.bound())
+	return r, nil
+}
+
+func (r Record) openMembers(sealKey []byte) (*certs.CA, error) {
+	aead, err := seal.New(sealKey)
+	if err != nil {
+		return nil, err
+	}
+	key, err := aead.Open(nil, nil, r.Sealed, r.bound())
+	if err != nil || r.ID != members {
+		return nil, fmt.Errorf("open the authority of members: %w", errors.Join(err, ErrUnknown))
+	}
+	return certs.ParseCA(r.Cert, key)
+}

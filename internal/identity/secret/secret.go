@@ -1,0 +1,324 @@
+// Package secret is about passwords of master users that Howdah makes, keeps and changes: the
+// part of Secrets Manager that RDS uses. It does no I/O.
+package secret
+
+import (
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"howdah/internal/identity/seal"
+	"howdah/internal/model/spec"
+)
+
+// Days is how often a password is changed, if nothing else was said; MostDays how seldom.
+const (
+	Days     = 7
+	MostDays = 1000
+)
+
+// Version is one password of a secret.
+type Version struct {
+	ID string `json:"id"`
+	// Sealed is the password.
+	Sealed  []byte    `json:"sealed"`
+	Created time.Time `json:"created"`
+	// Serial is that of the master user's verifier which goes with it.
+	Serial int64 `json:"serial"`
+}
+
+// Secret is the password of a database's master user, with the one before, and the one that
+// the database is about to take. Written by server, with the record that has the verifier.
+type Secret struct {
+	spec.Scope
+	Database string `json:"database"` // resource id
+	Cluster  bool   `json:"cluster,omitempty"`
+	Name     string `json:"name"`
+	Suffix   string `json:"suffix"` // of its ARN
+	User     string `json:"user"`
+
+	Created time.Time `json:"created"`
+	Rotated time.Time `json:"rotated,omitzero"`
+	Days    int       `json:"days"`
+
+	// Known: the database has had the first password. All others are pending until it has
+	// taken them.
+	Known bool `json:"known,omitempty"`
+
+	Current  Version  `json:"current"`
+	Previous *Version `json:"previous,omitempty"`
+	Pending  *Version `json:"pending,omitempty"`
+	// Overruled were pending when the database was given another password, and it may have
+	// taken them before: they are kept until it says what it has.
+	Overruled []Version `json:"overruled,omitempty"`
+	// Until is the serial of the password that the owner chose in place of all of these; 0:
+	// Howdah manages it. They are kept until the database has that one.
+	Until int64 `json:"until,omitempty"`
+}
+
+// mostOverruled bounds how many passwords are kept that the database may have.
+const mostOverruled = 8
+
+// Stages of a version.
+const (
+	Current  = "AWSCURRENT"
+	Previous = "AWSPREVIOUS"
+	Pending  = "AWSPENDING"
+)
+
+// Statuses of a secret, as RDS shows them.
+const (
+	Creating = "creating" // the database has not taken its first password yet
+	Active   = "active"   // the current password is that of the database
+	Rotating = "rotating"
+	Impaired = "impaired" // a password was not taken for long, or none goes with the verifier
+)
+
+// impairedAfter is for how long a database may take none.
+const impairedAfter = 15 * time.Minute
+
+// minToken and maxToken are how long the name of a version is that its maker chose.
+const (
+	minToken = 32
+	maxToken = 64
+)
+
+// GoodToken reports whether a version may be called so.
+func GoodToken(token string) bool { return len(token) >= minToken && len(token) <= maxToken }
+
+// New makes the secret of a database's master user, with its first password, which goes with
+// a serial.
+func New(scope spec.Scope, database string, cluster bool, user string, serial int64, now time.Time, sealer *Sealer) (s Secret, password string) {
+	kind := "db"
+	if cluster {
+		kind = "cluster"
+	}
+	s = Secret{
+		Scope: scope, Database: database, Cluster: cluster, User: user, Created: now, Days: Days,
+		Name: "rds!" + kind + "-" + newID(), Suffix: text(6, letters),
+	}
+	s.Current, password = sealer.version(s, newID(), serial, now)
+	return s, password
+}
+
+// ARN names the secret.
+func (s Secret) ARN() string { return s.Prefix() + "-" + s.Suffix }
+
+// Prefix is what the ARN begins with, up to the name.
+func (s Secret) Prefix() string {
+	return "arn:aws:secretsmanager:" + s.Region + ":" + s.Account + ":secret:" + s.Name
+}
+
+// Rotate gives the secret another password, which goes with a serial: it is pending until
+// the database has taken it. token is what its version is called; "": it is given a name.
+func (s Secret) Rotate(serial int64, token string, now time.Time, sealer *Sealer) (next Secret, password string) {
+	next = s
+	if token == "" {
+		token = newID()
+	}
+	var v Version
+	v, password = sealer.version(s, token, serial, now)
+	if s.Pending != nil {
+		next.Overruled = append(slices.Clone(s.Overruled), *s.Pending)
+		next.Overruled = next.Overruled[max(0, len(next.Overruled)-mostOverruled):]
+	}
+	next.Pending, next.Until = &v, 0
+	return next, password
+}
+
+// Leave is the secret once the owner has chosen a password, which goes with a serial: it
+// is of use until the database has taken that.
+func (s Secret) Leave(serial int64) Secret {
+	s.Until = serial
+	return s
+}
+
+// Left: the database has a password of its owner, and nobody needs the secret any more.
+func (s Secret) Left(taken int64) bool { return s.Until > 0 && taken >= s.Until }
+
+// All are all versions that there are, the newest ones first.
+func (s Secret) All() []Version {
+	var all []Version
+	if s.Pending != nil {
+		all = append(all, *s.Pending)
+	}
+	for _, v := range slices.Backward(s.Overruled) {
+		all = append(all, v)
+	}
+	all = append(all, s.Current)
+	if s.Previous != nil {
+		all = append(all, *s.Previous)
+	}
+	return all
+}
+
+// Made is the version that a call with this token made, while it is pending or current.
+func (s Secret) Made(token string) bool {
+	return token != "" && (s.Current.ID == token || s.Pending != nil && s.Pending.ID == token)
+}
+
+// Taken is the secret as it is once the database has the verifier of a serial: what was
+// pending may be current. A later verifier than that is of another password, which nobody
+// knows.
+func (s Secret) Taken(serial int64, now time.Time) Secret {
+	if s.Pending != nil && serial == s.Pending.Serial {
+		return s.become(*s.Pending, now)
+	}
+	for _, v := range s.Overruled {
+		if serial == v.Serial {
+			return s.become(v, now) // what is pending comes after it
+		}
+	}
+	s.Known = s.Known || serial == s.Current.Serial
+	return s
+}
+
+// become makes a version the current one. What is older cannot be taken any more.
+func (s Secret) become(v Version, now time.Time) Secret {
+	before := s.Current
+	s.Previous, s.Current, s.Rotated, s.Known = &before, v, now, true
+	if s.Pending != nil && s.Pending.Serial <= v.Serial {
+		s.Pending = nil
+	}
+	s.Overruled = slices.DeleteFunc(slices.Clone(s.Overruled), func(o Version) bool { return o.Serial <= v.Serial })
+	if len(s.Overruled) == 0 {
+		s.Overruled = nil
+	}
+	return s
+}
+
+// Newest is the serial of the newest password.
+func (s Secret) Newest() int64 {
+	if s.Pending != nil {
+		return s.Pending.Serial
+	}
+	return s.Current.Serial
+}
+
+// Standing is what is known of the database's side.
+type Standing struct {
+	// Verifier is the serial of the verifier that the database shall have.
+	Verifier int64
+	// Taken is the serial of the one that it has, as its primary says; 0: nobody says, as
+	// it is stopped or between two primaries.
+	Taken int64
+}
+
+// Overtaken: the database shall have a verifier that goes with none of the passwords: the
+// home was restored from a backup of before the last change.
+func (s Secret) Overtaken(at Standing) bool { return max(at.Verifier, at.Taken) > s.Newest() }
+
+// Status is what RDS shows of a secret. It speaks of the password: that of a database which
+// is stopped works as soon as there is somebody to log in to.
+func (s Secret) Status(at Standing, now time.Time) string {
+	s = s.Taken(at.Taken, now)
+	switch {
+	case s.Overtaken(at):
+		return Impaired
+	case s.Pending != nil && now.Sub(s.Pending.Created) > impairedAfter:
+		return Impaired
+	case s.Pending != nil:
+		return Rotating
+	case !s.Known:
+		return Creating
+	case at.Taken != 0 && at.Taken < s.Current.Serial:
+		return Rotating // the next primary has not taken it over, and is given it again
+	}
+	return Active
+}
+
+// Due is when the next password is to be made.
+func (s Secret) Due() time.Time {
+	since := s.Created
+	if s.Rotated.After(since) {
+		since = s.Rotated
+	}
+	return since.AddDate(0, 0, s.Days)
+}
+
+// Versions are those that there are, by stage.
+func (s Secret) Versions() map[string]Version {
+	all := map[string]Version{Current: s.Current}
+	if s.Previous != nil {
+		all[Previous] = *s.Previous
+	}
+	if s.Pending != nil {
+		all[Pending] = *s.Pending
+	}
+	return all
+}
+
+// Sealer seals passwords and opens them.
+type Sealer struct{ aead cipher.AEAD }
+
+// NewSealer makes a sealer of the home's key.
+func NewSealer(key []byte) (*Sealer, error) {
+	aead, err := seal.New(key)
+	return &Sealer{aead}, err
+}
+
+func (s *Sealer) version(of Secret, id string, serial int64, now time.Time) (v Version, password string) {
+	password = text(passwordLength, alphabet)
+	v = Version{ID: id, Created: now, Serial: serial}
+	v.Sealed = s.aead.Seal(nil, nil, []byte(password), of.bound(v))
+	return v, password
+}
+
+// Open answers the password of a version.
+func (s *Sealer) Open(of Secret, v Version) (string, error) {
+	password, err := s.aead.Open(nil, nil, v.Sealed, of.bound(v))
+	if err != nil {
+		return "", fmt.Errorf("open version %s of secret %s: %w", v.ID, of.Name, err)
+	}
+	return string(password), nil
+}
+
+// Value is what a version holds, as RDS writes it.
+func (s *Sealer) Value(of Secret, v Version) (string, error) {
+	password, err := s.Open(of, v)
+	if err != nil {
+		return "", err
+	}
+	out, err := json.Marshal(struct {
+		User     string `json:"username"`
+		Password string `json:"password"`
+	}{of.User, password})
+	return string(out), err
+}
+
+// bound is everything that decides who may read the password, and what it is good for.
+func (s Secret) bound(v Version) []byte {
+	return fmt.Appendf(nil, "secret %q %q %q %q %q %q", s.Account, s.Region, s.Database, s.Name, s.User, v.ID)
+}
+
+const (
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	// alphabet is of what needs no quotes in a URL, a shell, a connection string or a file.
+	alphabet       = letters + "0123456789-_.~"
+	passwordLength = 32
+)
+
+func text(n int, of string) string {
+	out := make([]byte, n)
+	for i := range out {
+		at, err := rand.Int(rand.Reader, big.NewInt(int64(len(of))))
+		if err != nil {
+			panic("secret: no randomness: " + err.Error())
+		}
+		out[i] = of[at.Int64()]
+	}
+	return string(out)
+}
+
+func newID() string {
+	var b [16]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic("secret: no randomness: " + err.Error())
+	}
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

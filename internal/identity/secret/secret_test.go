@@ -1,0 +1,145 @@
+package secret
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"howdah/internal/model/spec"
+)
+
+var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+func sealer(t *testing.T) *Sealer {
+	t.Helper()
+	s, err := NewSealer([]byte(strings.Repeat("k", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func made(t *testing.T) (Secret, string) {
+	t.Helper()
+	return New(spec.Scope{Account: "1", Region: "r"}, "db-1", false, "boss", 4, noon, sealer(t))
+}
+
+// A password has been made with a serial, and counts once the database has that: exactly
+// that, as a later one goes with another password.
+func TestWhatIsCurrent(t *testing.T) {
+	s, first := made(t)
+	hour := noon.Add(time.Hour)
+	next, second := s.Taken(4, noon).Rotate(7, "", hour, sealer(t))
+	for _, tt := range []struct {
+		name    string
+		of      Secret
+		at      Standing
+		after   time.Duration
+		status  string
+		current string
+	}{
+		{"new", s, Standing{4, 0}, time.Minute, Creating, first},
+		{"new for long", s, Standing{4, 0}, 9 * time.Hour, Creating, first},
+		{"it has another one yet", s, Standing{4, 3}, time.Minute, Creating, first},
+		{"taken", s, Standing{4, 4}, time.Minute, Active, first},
+		{"known, and nobody says more", s.Taken(4, noon), Standing{4, 0}, 99 * time.Hour, Active, first},
+		{"known, and the next primary lost it", s.Taken(4, noon), Standing{4, 3}, time.Minute, Rotating, first},
+		{"known, and the home was restored", s.Taken(4, noon), Standing{6, 0}, time.Minute, Impaired, first},
+		{"new, and the home was restored", s, Standing{6, 6}, time.Minute, Impaired, first},
+		{"the database says more than the record", s.Taken(4, noon), Standing{4, 6}, time.Minute, Impaired, first},
+		{"not taken yet", next, Standing{7, 4}, time.Minute, Rotating, first},
+		{"nobody says that it was taken", next, Standing{7, 0}, time.Minute, Rotating, first},
+		{"another one was taken meanwhile", next, Standing{7, 6}, time.Minute, Rotating, first},
+		{"not for long", next, Standing{7, 4}, time.Hour, Impaired, first},
+		{"the next taken", next, Standing{7, 7}, time.Minute, Active, second},
+		{"the next taken late", next, Standing{7, 7}, time.Hour, Active, second},
+		{"a later one, of which nobody knows", next, Standing{9, 9}, time.Minute, Impaired, first},
+	} {
+		now := hour.Add(tt.after)
+		if got := tt.of.Status(tt.at, now); got != tt.status {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.status)
+		}
+		as := tt.of.Taken(tt.at.Taken, now)
+		if got, err := sealer(t).Open(as, as.Versions()[Current]); err != nil || got != tt.current {
+			t.Errorf("%s: current is %q, %v", tt.name, got, err)
+		}
+		if tt.current == second && (as.Pending != nil || as.Previous == nil || !as.Known || as.Rotated != now || as.Due() != now.AddDate(0, 0, Days)) {
+			t.Errorf("%s: %+v", tt.name, as)
+		}
+	}
+	if s.Pending != nil || s.Known || next.Newest() != 7 || s.Newest() != 4 || s.Due() != noon.AddDate(0, 0, Days) {
+		t.Errorf("%+v, %+v", s, next)
+	}
+}
+
+// A version may be called as a call says, so that the same call is known when it comes again.
+func TestTheSameCallAgain(t *testing.T) {
+	s, _ := made(t)
+	token := strings.Repeat("t", minToken)
+	next, _ := s.Rotate(5, token, noon, sealer(t))
+	if !next.Made(token) || !next.Taken(5, noon).Made(token) || s.Made(token) || s.Made("") || next.Made("") {
+		t.Errorf("%+v", next)
+	}
+	after, _ := next.Taken(5, noon).Rotate(6, "", noon, sealer(t))
+	if after = after.Taken(6, noon); after.Made(token) || after.Previous.ID != token {
+		t.Errorf("%+v", after)
+	}
+	for text, good := range map[string]bool{token: true, token[1:]: false, strings.Repeat("t", maxToken): true, strings.Repeat("t", maxToken+1): false, "": false} {
+		if GoodToken(text) != good {
+			t.Errorf("%q: %v", text, !good)
+		}
+	}
+}
+
+// What is sealed opens for nothing else: neither another database, user or version, nor
+// another home.
+func TestASealedPasswordIsBound(t *testing.T) {
+	s, password := made(t)
+	if len(password) != passwordLength || spec.CheckPassword(password) != nil || strings.Contains(string(s.Current.Sealed), password) {
+		t.Errorf("%q", password)
+	}
+	for name, change := range map[string]func(*Secret){
+		"another database": func(s *Secret) { s.Database = "db-2" },
+		"another account":  func(s *Secret) { s.Account = "2" },
+		"another user":     func(s *Secret) { s.User = "eve" },
+		"another name":     func(s *Secret) { s.Name = "x" },
+		"another version":  func(s *Secret) { s.Current.ID = "x" },
+		"altered":          func(s *Secret) { s.Current.Sealed[20] ^= 1 },
+	} {
+		other, _ := made(t)
+		change(&other)
+		if got, err := sealer(t).Open(other, other.Current); err == nil {
+			t.Errorf("%s opens it: %q", name, got)
+		}
+	}
+	elsewhere, err := NewSealer([]byte(strings.Repeat("x", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := elsewhere.Open(s, s.Current); err == nil {
+		t.Error("another home opens it")
+	}
+	if _, err := NewSealer([]byte("short")); err == nil {
+		t.Error("a short key")
+	}
+	if value, err := sealer(t).Value(s, s.Current); err != nil || value != `{"username":"boss","password":"`+password+`"}` {
+		t.Errorf("%s, %v", value, err)
+	}
+}
+
+func TestNoTwoAreAlike(t *testing.T) {
+	seen := map[string]bool{}
+	for range 100 {
+		s, password := made(t)
+		for _, text := range []string{password, s.ARN(), s.Current.ID} {
+			if seen[text] {
+				t.Fatalf("%s again", text)
+			}
+			seen[text] = true
+		}
+	}
+	cluster, _ := New(spec.Scope{Account: "1", Region: "r"}, "cluster-1", true, "boss", 1, noon, sealer(t))
+	if !strings.HasPrefix(cluster.ARN(), "arn:aws:secretsmanager:r:1:secret:rds!cluster-") {
+		t.Error(cluster.ARN())
+	}
+}

@@ -1,0 +1,87 @@
+package shape
+
+import (
+	"go/build"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const internal = module + "internal/"
+
+// closed says for a room which rooms nobody in it reaches, by whatever way.
+var closed = map[string][]string{
+	"edge":     {"control", "aws", "admin", "host"},
+	"host":     {"control", "aws", "admin"},
+	"engine":   {"control", "aws", "admin", "host", "edge", "failover", "state", "view"},
+	"state":    {"control", "aws", "admin", "edge", "failover", "view"},
+	"failover": {"control", "aws", "admin", "host", "view"},
+	"identity": {"control", "aws", "admin", "host", "edge", "failover", "view"},
+	"aws":      {"control"},
+	"view":     {"control", "aws", "admin", "host"},
+}
+
+// alone are rooms that reach no other room.
+var alone = []string{"model", "system"}
+
+// doors are the packages of closed rooms that may be reached: what the planner decides by is
+// what a status says.
+var doors = []string{internal + "control/plan"}
+
+// room is that of a package of ours; "": it is none of internal's.
+func room(path string) string {
+	rest, ok := strings.CutPrefix(path, internal)
+	if !ok {
+		return ""
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	return name
+}
+
+func TestRooms(t *testing.T) {
+	packages := ours(t)
+	if len(packages) < 50 {
+		t.Fatalf("only %d packages were found", len(packages))
+	}
+	for _, pkg := range packages {
+		own := room(module + pkg)
+		if own == "testkit" || strings.HasSuffix(pkg, "/testserver") {
+			continue // they put all of it together
+		}
+		for _, path := range reaches(t, pkg, map[string]bool{}) {
+			other := room(path)
+			if other == "" || other == own || slices.Contains(doors, path) {
+				continue
+			}
+			if slices.Contains(closed[own], other) || slices.Contains(alone, own) {
+				t.Errorf("%s reaches %s", pkg, path)
+			}
+		}
+	}
+}
+
+// ours are the packages below internal.
+func ours(t *testing.T) (all []string) {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(filepath.Join(root, "internal"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if entry.Name() == "testdata" {
+			return filepath.SkipDir
+		}
+		if _, err := build.ImportDir(path, 0); err != nil {
+			return nil //nolint:nilerr // a room, or a directory without Go
+		}
+		own, err := filepath.Rel(root, path)
+		all = append(all, filepath.ToSlash(own))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
