@@ -13,6 +13,7 @@ import (
 	"howdah/internal/model/route"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // subject is a database with all that is known of it and the API resource that
@@ -40,19 +41,10 @@ func (s *Server) subjects() []subject {
 		all = append(all, subject{Facts: facts, common: c.Common, cluster: &c, own: own})
 	}
 	for i := range all {
-		all[i].sync = s.syncOf(all[i].Want.ID)
+		all[i].sync = view.Sync(s.Cache, all[i].Want.ID)
 	}
 	slices.SortStableFunc(all, func(a, b subject) int { return strings.Compare(a.common.Name, b.common.Name) })
 	return all
-}
-
-func (s *Server) syncOf(database string) patroni.Sync {
-	value, _, _ := s.Cache.Raw(patroni.SyncKey(database))
-	sync, err := patroni.ParseSync(value)
-	if err != nil {
-		s.Log.Error("sync state is corrupt", "database", database, "error", err)
-	}
-	return sync
 }
 
 // has: the database, or an instance of the cluster, has this name.

@@ -100,7 +100,7 @@ func move(d subject, m plan.Placed, out plan.Output) admin.Move {
 	case d.Want.State == member.Stopped:
 		v.Problem = "the database is stopped: its members move when it is started"
 	default:
-		v.Problem = strings.Join(out.Problems, "; ")
+		v.Problem = plan.Texts(out.Problems)
 		if v.Problem == "" {
 			v.Problem = "the planner is busy with something else"
 		}

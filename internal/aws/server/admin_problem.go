@@ -262,49 +262,24 @@ func inBrackets(text string) string {
 // planProblems asks the planner what holds it up. It decides nothing here.
 func (s *Server) planProblems(d subject) []admin.Problem {
 	var all []admin.Problem
-	for _, text := range plan.Next(s.planInput(d)).Problems {
-		p := admin.Problem{Code: problemPlan, Subject: d.title(), ResourceID: d.common.ResourceID, Text: text}
-		switch {
-		case strings.HasPrefix(text, "no standby is in sync"), strings.HasPrefix(text, "host "+lostOf(text)+" is lost, with"):
+	for _, told := range plan.Next(s.planInput(d)).Problems {
+		p := admin.Problem{Code: problemPlan, Subject: d.title(), ResourceID: d.common.ResourceID, Text: told.Text, Command: "howdah db show " + d.common.Name}
+		switch told.Kind {
+		case plan.NoStandby, plan.HostLost:
 			continue // told by addMissing and by hostProblems
-		case strings.Contains(text, "no host for a member"):
+		case plan.NoPlace:
 			p.Code, p.Command = problemPlace, "howdah status --join"
-		default:
-			p.Command = "howdah db show " + d.common.Name
 		}
 		all = append(all, p)
 	}
 	return all
 }
 
-// lostOf is the second word of a text: the host of "host NAME is lost, …".
-func lostOf(text string) string {
-	words := strings.Fields(text)
-	if len(words) < 2 {
-		return ""
-	}
-	return words[1]
-}
-
-// planInput is what reconcile would decide a database's next step by.
+// planInput is what reconcile decides a database's next step by. Reports count as for a status:
+// those of agents that run.
 func (s *Server) planInput(d subject) plan.Input {
-	in := plan.Input{
-		Now: s.now(), Want: d.Want, Layout: d.Layout, Hosts: s.hosts(), Policy: s.Policy, Reports: d.Reports,
-		Applied: map[string]int64{}, Assigned: map[string]int64{}, Results: map[string]member.Result{},
-		Leader: d.Leader, Sync: d.sync,
-	}
-	for _, m := range d.Layout.Members {
-		id := member.ID(d.Want.ID, m.Name)
-		if a, err := state.Load[member.Assignment](s.Cache, state.Assign(m.Host, id)); err == nil {
-			in.Assigned[id] = a.Value.Generation
-		}
-		if m, ok := patroni.FindMember(s.Cache.Raw, d.Want.ID, m.Name); ok {
-			in.Applied[id] = m.Generation()
-		}
-	}
-	for _, r := range state.LoadAll[member.Result](s.Cache, state.ResultRoot+d.Want.ID+"/") {
-		in.Results[r.Value.ID] = r.Value
-	}
+	in := view.Input(s.Cache, d.Want, d.Layout)
+	in.Now, in.Hosts, in.Policy, in.Reports = s.now(), s.hosts(), s.Policy, d.Reports
 	return in
 }
 

@@ -12,6 +12,7 @@ import (
 	"howdah/internal/model/patroni"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // rebootDBInstance restarts PostgreSQL, or with ForceFailover lets the standby
@@ -49,7 +50,7 @@ func (s *Server) rebootDBInstance(ctx context.Context, c call, in *rds.RebootDBI
 // has just become available. The planner hands over once one is in sync. A database that
 // follows another one has no synchronous standby, and nothing to lose.
 func (l *look) candidates(f plan.Facts) []plan.Placed {
-	sync, anybody := l.syncOf(f.Want.ID), plan.SyncMode(f.Want, f.Layout) != patroni.SyncOff
+	sync, anybody := view.Sync(l.Cache, f.Want.ID), plan.SyncMode(f.Want, f.Layout) != patroni.SyncOff
 	var all []plan.Placed
 	for _, m := range f.Layout.Members {
 		report := f.Reports[member.ID(f.Want.ID, m.Name)]

@@ -242,7 +242,7 @@ type Output struct {
 	// Gone: nothing of a deleted database is left on any living host.
 	Gone bool
 	// Problems hold the work up, or are worth a person's attention.
-	Problems []string
+	Problems []Problem
 	// Exposed: no standby is in sync where there was one: the next failure of the
 	// primary cannot be survived without a loss.
 	Exposed bool
@@ -322,9 +322,12 @@ func (w *work) waited(step string) time.Duration {
 	return w.Now.Sub(steps[len(steps)-1].Began)
 }
 
-func (w *work) problem(text string) {
-	if !slices.Contains(w.out.Problems, text) {
-		w.out.Problems = append(w.out.Problems, text)
+// problem tells of one that is of no kind which anybody tells apart.
+func (w *work) problem(text string) { w.tell(Problem{Text: text}) }
+
+func (w *work) tell(p Problem) {
+	if !slices.Contains(w.out.Problems, p) {
+		w.out.Problems = append(w.out.Problems, p)
 	}
 }
 

@@ -52,7 +52,7 @@ func (w *work) replace(m *Placed, why string) {
 	added, err := w.place(seat)
 	if err != nil {
 		m.Going = Staying
-		w.problem(why + ", and its member cannot be rebuilt: " + err.Error())
+		w.tell(Problem{kindOf(err), m.Host, why + ", and its member cannot be rebuilt: " + err.Error()})
 		return
 	}
 	added.Served = served

@@ -47,7 +47,7 @@ func (l *Layout) requestsDone(want Database) {
 func (w *work) tellLost() {
 	for _, m := range w.members() {
 		if (m.Going == Staying || w.primary() == nil) && !w.alive(m) {
-			w.problem("host " + m.Host + " is lost, with " + m.Name)
+			w.tell(Problem{HostLost, m.Host, "host " + m.Host + " is lost, with " + m.Name})
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (w *work) checkSync() {
 	}
 	w.doing("waiting for a standby in sync")
 	if w.exposed() {
-		w.problem("no standby is in sync: the next failure of the primary cannot be survived")
+		w.tell(Problem{NoStandby, "", "no standby is in sync: the next failure of the primary cannot be survived"})
 	}
 }
 

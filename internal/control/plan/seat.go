@@ -31,7 +31,7 @@ func (w *work) seat() bool {
 		m, err := w.place(s)
 		if err != nil {
 			w.doing(stepNoHost)
-			w.problem(err.Error())
+			w.tell(Problem{Kind: kindOf(err), Text: err.Error()})
 			complete = false
 			continue
 		}
@@ -151,7 +151,7 @@ func (w *work) adoptParked() {
 func (w *work) place(s Seat) (Placed, error) {
 	hosts := w.candidates(s)
 	if len(hosts) == 0 {
-		return Placed{}, fmt.Errorf("no host for a member%s: %s", zoneText(w.zoneFor(s)), w.whyNot(s))
+		return Placed{}, fmt.Errorf("%w%s: %s", errNoPlace, zoneText(w.zoneFor(s)), w.whyNot(s))
 	}
 	h := slices.MinFunc(hosts, func(a, b Host) int {
 		return cmp.Or(

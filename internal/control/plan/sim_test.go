@@ -296,9 +296,9 @@ func (s *sim) plan() {
 	for range 10 {
 		in := s.input()
 		s.out = s.decide(in)
-		for _, text := range s.out.Problems {
-			if !slices.Contains(s.problems, text) {
-				s.problems = append(s.problems, text)
+		for _, p := range s.out.Problems {
+			if !slices.Contains(s.problems, p.Text) {
+				s.problems = append(s.problems, p.Text)
 			}
 		}
 		if s.out.Gone {

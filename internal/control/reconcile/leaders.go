@@ -14,12 +14,13 @@ import (
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // followLeader notices that another member leads than before, and keeps the
 // post-mortem of that failover up to date while facts come in.
 func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) error {
-	leader := leaderOf(w.cache, d.want.ID)
+	leader := view.Leader(w.cache, d.want.ID)
 	last, err := state.Load[member.Lead](w.cache, state.Lead(d.want.ID))
 	known := err == nil
 	placed, exists := find(d.layout.Value, leader)

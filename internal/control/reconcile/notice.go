@@ -10,6 +10,7 @@ import (
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // aloneFor is how long a primary may be without a standby in sync before an event
@@ -87,8 +88,8 @@ func (w *world) aloneNotes(d *database, out plan.Output, n *Notice) []note {
 }
 
 func (w *world) standbyInSync(d *database) bool {
-	s := syncOf(w.cache, d.want.ID)
-	return len(s.Standbys) > 0 && s.Leader != "" && s.Leader == leaderOf(w.cache, d.want.ID)
+	s := view.Sync(w.cache, d.want.ID)
+	return len(s.Standbys) > 0 && s.Leader != "" && s.Leader == view.Leader(w.cache, d.want.ID)
 }
 
 // told are the problems that events tell of, the most urgent first: an agent
@@ -119,7 +120,7 @@ func isStorage(p member.Problem) bool { return p == member.StorageFull || p == m
 func (w *world) problemNotes(d *database, layout plan.Layout, n *Notice) []note {
 	var notes []note
 	var still []string
-	leader := leaderOf(w.cache, d.want.ID)
+	leader := view.Leader(w.cache, d.want.ID)
 	for _, m := range layout.Members {
 		r, err := state.Load[member.Report](w.cache, state.Report(m.Host, member.ID(d.want.ID, m.Name)))
 		known := err == nil && w.alive(m.Host) && !m.Leaving

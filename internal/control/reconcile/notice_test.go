@@ -13,6 +13,7 @@ import (
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // told are the events since the database was made, and empties the list.
@@ -188,8 +189,8 @@ func TestAFullDiskMovesThePrimary(t *testing.T) {
 		b.later(time.Second)
 	}
 	l := b.layout()
-	if l.Fled != 1 || leaderOf(b.cache, dbID) != "m2" || l.Asked == nil || l.Asked.Member != "m1" {
-		t.Errorf("layout %+v, led by %s", l, leaderOf(b.cache, dbID))
+	if l.Fled != 1 || view.Leader(b.cache, dbID) != "m2" || l.Asked == nil || l.Asked.Member != "m1" {
+		t.Errorf("layout %+v, led by %s", l, view.Leader(b.cache, dbID))
 	}
 }
 

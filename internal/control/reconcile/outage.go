@@ -100,7 +100,7 @@ func recoveryNumbers(d *database) [2]string {
 
 // serving is what the leader's agent reports, and whether clients are served.
 func (w *world) serving(d *database) (member.Report, bool) {
-	leader, exists := find(d.layout.Value, leaderOf(w.cache, d.want.ID))
+	leader, exists := find(d.layout.Value, view.Leader(w.cache, d.want.ID))
 	if !exists || !w.alive(leader.Host) {
 		return member.Report{}, false
 	}

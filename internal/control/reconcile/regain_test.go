@@ -15,6 +15,7 @@ import (
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 	"howdah/internal/testkit/etcdtest"
+	"howdah/internal/view"
 )
 
 const system = "7000000000000000001"
@@ -150,7 +151,7 @@ func TestTakeOver(t *testing.T) {
 	if err != nil || len(layout.Value.Members) != 2 || !has(&layout.Value, "m2") {
 		t.Errorf("%+v, %v", layout.Value, err)
 	}
-	if leader := leaderOf(b.cache, dbID); leader != "m2" {
+	if leader := view.Leader(b.cache, dbID); leader != "m2" {
 		t.Errorf("%s leads", leader)
 	}
 }

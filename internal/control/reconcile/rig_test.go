@@ -17,6 +17,7 @@ import (
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 	"howdah/internal/testkit/etcdtest"
+	"howdah/internal/view"
 )
 
 const (
@@ -132,7 +133,7 @@ func (b *bench) revision() int64 {
 func (b *bench) obey() {
 	b.Helper()
 	_, _, led := b.cache.Raw(patroni.LeaderKey(dbID))
-	leader := leaderOf(b.cache, dbID)
+	leader := view.Leader(b.cache, dbID)
 	var standbys []string
 	for _, a := range state.LoadAll[member.Assignment](b.cache, state.AssignRoot) {
 		host, _, _ := strings.Cut(state.Tail(a.Key, state.AssignRoot), "/")

@@ -9,7 +9,6 @@ import (
 	"howdah/internal/edge/seen"
 	"howdah/internal/model/member"
 	"howdah/internal/model/network"
-	"howdah/internal/model/patroni"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 	"howdah/internal/view"
@@ -236,56 +235,18 @@ func (w *world) memoryOf(host string) int64 {
 
 // input gathers what the planner needs for one database.
 func (w *world) input(d *database, policy plan.Policy) plan.Input {
-	in := plan.Input{
-		Now: w.now, Want: d.want, Layout: d.layout.Value, Hosts: w.hosts, HostAt: w.hostAt, Policy: policy,
-		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
-		Results: map[string]member.Result{}, Making: map[string]bool{}, Unborn: unborn(w.cache, d.want.ID), Positions: map[string]int64{}, Behind: map[string]bool{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
-		Leader: leaderOf(w.cache, d.want.ID), Sync: syncOf(w.cache, d.want.ID),
-		Ways: view.Ways(w.cache, w.wantedRoutes(d, d.layout.Value), 0), OwnNames: w.parts.ownNames,
-		Keys: w.keys(d),
-	}
-	_, config, _ := w.cache.Raw(patroni.ConfigKey(d.want.ID))
+	in := view.Input(w.cache, d.want, d.layout.Value)
+	in.Now, in.Hosts, in.HostAt, in.Policy = w.now, w.hosts, w.hostAt, policy
+	in.Ways, in.OwnNames, in.Keys = view.Ways(w.cache, w.wantedRoutes(d, d.layout.Value), 0), w.parts.ownNames, w.keys(d)
 	for _, m := range d.layout.Value.Members {
 		id := member.ID(d.want.ID, m.Name)
-		if report, err := state.Load[member.Report](w.cache, state.Report(m.Host, id)); err == nil {
-			in.Reports[id] = report.Value
-		}
+		delete(in.Assigned, id) // what this round goes by was read before
 		if a, ok := d.assigned[id]; ok {
 			in.Assigned[id] = a.Value.Generation
 			if outstanding(d, m) && !w.upToDate(d, m, a.Value) {
 				in.Assigned[id]++ // it is about to be told
 			}
 		}
-		if s, ok := patroni.FindMember(w.cache.Raw, d.want.ID, m.Name); ok {
-			in.Behind[id] = s.Shared() > 0 && s.Shared() < config
-			in.Applied[id], in.Positions[id], in.Making[id] = s.Generation(), s.Location, s.Making()
-			// What a primary said before it was restarted as a standby holds no more.
-			in.PendingRestart[id] = s.PendingRestart && (m.Name == in.Leader || s.Role == "replica")
-			in.Growing[id] = in.PendingRestart[id] && plan.Grows(s.Differences)
-		}
-	}
-	for _, result := range state.LoadAll[member.Result](w.cache, state.ResultRoot+d.want.ID+"/") {
-		in.Results[result.Value.ID] = result.Value
 	}
 	return in
-}
-
-func leaderOf(cache *state.Cache, scope string) string {
-	value, _, _ := cache.Raw(patroni.LeaderKey(scope))
-	return patroni.MemberName(string(value))
-}
-
-// unborn: someone began to bootstrap, and no data have been made yet that count.
-func unborn(cache *state.Cache, scope string) bool {
-	value, _, ok := cache.Raw(patroni.InitializeKey(scope))
-	return ok && len(value) == 0
-}
-
-func syncOf(cache *state.Cache, scope string) patroni.Sync {
-	value, _, _ := cache.Raw(patroni.SyncKey(scope))
-	s, err := patroni.ParseSync(value)
-	if err != nil {
-		return patroni.Sync{}
-	}
-	return s
 }
