@@ -40,8 +40,8 @@ var listed = map[string]string{
 	"rds:DescribeDBSnapshots": "snapshot", "rds:DescribeDBClusterSnapshots": "cluster-snapshot",
 }
 
-// resources are the ARNs of all that a request names, in the form in which handlers
-// will understand them; "*" where it names nothing.
+// resources are the ARNs of everything that a request names, written as handlers read names;
+// "*" if it names nothing.
 func (c call) resources(in any) []string {
 	found := map[string]bool{}
 	each(in, func(name string, value reflect.Value) {

@@ -74,8 +74,8 @@ func (all *looks) follow(cache *state.Cache) {
 // at all.
 const fewKeys = 32
 
-// after is the look at an account after some keys changed; ok is false where it has to
-// be taken anew. Most changes are of one instance that has to do with no other.
+// after brings a look up to date with keys that changed. ok is false if the account has to be
+// looked at from scratch. Most changes concern one instance, and nothing else.
 func (l *look) after(account string, keys []string) (next *look, ok bool) {
 	var instances []string
 	for _, key := range keys {

@@ -40,7 +40,7 @@ type seat struct {
 }
 
 // reseat gives an endpoint an address of the pool that it shall be in, unless it has
-// one. It goes back to a former one where that will do. No address of but is taken.
+// one. It goes back to a former one where that will do. It takes none of the addresses in but.
 func (s *Server) reseat(at seat, resourceID string, was, want bool, but ...string) (seat, []state.Op, error) {
 	if s.mayStay(at.address, was, want) {
 		return at, nil, nil
@@ -109,7 +109,7 @@ func (m *modification) publish(i *spec.Instance, public *bool) error {
 }
 
 // publishCluster has the endpoints of a cluster follow its instances; without any they
-// stay as they are. No address of but is taken.
+// stay as they are. It takes none of the addresses in but.
 func (l *look) publishCluster(c *spec.Cluster, own []spec.Instance, but ...string) ([]state.Op, error) {
 	own = slices.DeleteFunc(slices.Clone(own), func(i spec.Instance) bool { return i.Deleting })
 	if len(own) == 0 {

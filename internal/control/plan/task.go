@@ -57,8 +57,8 @@ type progress struct {
 }
 
 // progress looks at the result of the last attempt, and notes its end when it sees
-// it first. Of a request that another one came in the way of only success counts:
-// it begins anew otherwise, and tasks of the same id are not done twice.
+// it first. If another request came in between, only a success counts. Otherwise the
+// request begins again with tasks of new ids, as no id is done twice.
 func (w *work) progress(request string) progress {
 	a := w.out.Layout.Asked
 	if a == nil || a.Request != request {

@@ -118,7 +118,8 @@ func (w *world) ofInstance(before *world, i state.Record[*spec.Instance], links 
 	})
 }
 
-// one is a database as made makes it, unless there was one of this origin.
+// one is the database of the round before, if that was made of the same records. Otherwise
+// made makes it.
 func (w *world) one(before *world, id string, from origin, made func() *database) *database {
 	d := before.byID[id]
 	if d == nil || d.origin != from || d.follows() {

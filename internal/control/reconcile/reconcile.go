@@ -26,12 +26,12 @@ import (
 )
 
 const (
-	// tick is how often databases are looked at with which something goes on, even when
-	// nothing changed: the planner waits for times to pass.
+	// tick is how often busy databases are looked at, even when nothing changed: the planner
+	// waits for times to pass.
 	tick = time.Second
-	// restful is after how many ticks each database is looked at that is at rest, or
-	// later, so that there are no more than atOnce a tick: should anything have been
-	// missed, it is found then. It is also how often leftovers are swept.
+	// A database at rest is looked at after restful ticks, in case a change was missed. Where
+	// there are many it takes longer, as a tick looks at atOnce of them at most. Leftovers are
+	// swept every restful ticks, too.
 	restful = 30
 	atOnce  = 50
 )

@@ -43,9 +43,9 @@ func (a *Agent) followTasks(ctx context.Context) error {
 	return cache.Run(ctx)
 }
 
-// begin claims a task by writing that it began, in a transaction that fails when
-// it was begun before: of a task that an agent died in the middle of, the next
-// one only finds out how it ended. It tries until etcd answers, or the task is gone.
+// begin claims a task: it writes that the task began, in a transaction that fails if it began
+// before. If an agent died in the middle of a task, the next agent does not do it again; it
+// finds out how the task ended. begin tries until etcd answers, or the task is gone.
 func (a *Agent) begin(ctx context.Context, task member.Task) {
 	result := member.Result{ID: task.ID, Member: task.Member, Began: time.Now().UTC()}
 	r := a.runner(ctx, task.Member)
