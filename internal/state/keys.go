@@ -11,7 +11,8 @@ const Root = "/howdah/"
 const (
 	// SpecRoot: what users asked for. Written by server (API handlers, and the
 	// maintenance window on behalf of a request made earlier), and by reconcile when it
-	// takes a database over since the home was restored.
+	// takes a database over since the home was restored; removed by reconcile once nothing of
+	// a deleted database is left.
 	SpecRoot = Root + "spec/"
 	// InstanceRoot, ClusterRoot and EndpointRoot are below SpecRoot, by account,
 	// region and name.
@@ -97,7 +98,8 @@ const (
 	// NoticeRoot: what events have told of each database that lasts. Written by
 	// reconcile.
 	NoticeRoot = Root + "notice/"
-	// AddressRoot: endpoint addresses in use. Written by server.
+	// AddressRoot: endpoint addresses in use. Written by server; removed by reconcile with the
+	// database.
 	AddressRoot = Root + "address/"
 	// RouteRoot: where each endpoint leads. Written by reconcile.
 	RouteRoot = Root + "route/"

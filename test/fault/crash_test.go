@@ -99,7 +99,7 @@ func TestCreateGoesOnAfterACrash(t *testing.T) {
 }
 
 // The helper through which Patroni starts PostgreSQL is killed: Patroni waits for
-// ever, and says nothing. The agent notices (spec/ha.md A5).
+// ever, and says nothing. The agent notices.
 func TestAHangingPatroniIsMended(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)

@@ -41,7 +41,8 @@ import (
 	"howdah/internal/view"
 )
 
-// callTimeout bounds a call: all of them only read or write state.
+// callTimeout bounds a call. Calls read and write state. One that sets parameters also asks
+// PostgreSQL what it takes, and one for a log file asks the host that has it.
 const callTimeout = 15 * time.Second
 
 // Config is what an API server needs. All fields are required that do not say otherwise.

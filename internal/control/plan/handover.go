@@ -109,9 +109,9 @@ func (w *work) possible(target string) bool {
 	return target == "" || slices.ContainsFunc(w.Want.Seats, func(s Seat) bool { return s.Key == target && !s.NoFailover })
 }
 
-// handOver gives the primary role to a standby, in the orderly way of
-// spec/ha.md A4.5, for the request of this name, and answers true once another
-// primary serves. target is the seat that shall win, or "".
+// handOver gives the primary role to a standby for the request of this name, and answers true
+// once another primary serves. target is the seat that shall win, or "". How it is done, and
+// why nothing is lost, is in docs/design/availability.md.
 func (w *work) handOver(request, target string) bool {
 	p, leader := w.progress(request), w.primary()
 	moved := w.moved(request)

@@ -69,7 +69,7 @@ type Agent struct {
 	control *controls
 	spares  *spares
 	// hangAfter is how long a Patroni may run without a PostgreSQL, and without a
-	// child that is making one, before it counts as hanging (spec/ha.md A5).
+	// child that is making one, before it counts as hanging.
 	hangAfter time.Duration
 	// driftEvery is how often members are held against their configuration.
 	driftEvery time.Duration

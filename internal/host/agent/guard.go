@@ -231,7 +231,7 @@ func (r *runner) kill(ctx context.Context, why string) (proc.Proof, bool) {
 }
 
 // checkHang starts a Patroni again that has neither a PostgreSQL nor a child that
-// is making one (spec/ha.md A5). No data are at risk: nothing runs on them.
+// is making one (docs/design/availability.md). No data are at risk: nothing runs on them.
 func (r *runner) checkHang(ctx context.Context) {
 	now := time.Now()
 	if r.postmaster.alive() || r.patroniIsBusy() {

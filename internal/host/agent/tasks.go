@@ -206,10 +206,10 @@ const (
 	killTimeout = 5 * time.Second
 )
 
-// handOver gives the primary role to a standby in the orderly way of spec/ha.md
-// A4.5: a clean stop sends everything to the standbys first, so nothing is lost
-// and nothing has to be rewound. Until the stop it can be called off. A forced one goes
-// on where that cannot be had: then PostgreSQL is killed, like one that died.
+// handOver gives the primary role to a standby in an orderly way: a clean stop sends
+// everything to the standbys first, so nothing is lost and nothing has to be rewound
+// (docs/design/availability.md). Until the stop it can be called off. A forced one goes on
+// without a checkpoint or an orderly stop: then PostgreSQL is killed, like one that died.
 func (r *runner) handOver(ctx context.Context, force bool) error {
 	began := time.Now()
 	l, err := r.leadership(ctx)

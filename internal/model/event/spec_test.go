@@ -23,7 +23,7 @@ const (
 	noGlobal   = "there are no global clusters"
 )
 
-// notRaised are the events of spec/rds-api.md 4.1 that nothing raises, and why.
+// notRaised are the events of RDS's list that nothing raises, and why.
 var notRaised = map[SourceType]map[string]string{
 	Instance: {
 		"0001": noBackups, "0002": noBackups, "0032": noBackups, "0019": noBackups,
@@ -54,7 +54,7 @@ var notRaised = map[SourceType]map[string]string{
 	},
 }
 
-// listed are the events of spec/rds-api.md 4.1 for the source types that Howdah has.
+// listed are the events of RDS's list for the source types that Howdah has.
 var listed = map[SourceType]string{
 	Instance: "0005 0003 0006 0004 0087 0088 0154 0001 0002 0032 0028 0012 0014 0018 0017 0217 0218 0011 0092 0016 0024 0025 0030 0029 0013 0049 0015 0034 0050 0051 0065 " +
 		"0020 0021 0052 0053 0361 0362 0031 0035 0036 0278 0007 0089 0221 0222 0404 0045 0046 0057 0062 0202 0233 0415 0416 0019 " +

@@ -202,7 +202,7 @@ type TaskKind string
 const (
 	// Restart restarts PostgreSQL through Patroni.
 	Restart TaskKind = "restart"
-	// Handover gives the primary role away in an orderly way (spec/ha.md A4.5).
+	// Handover gives the primary role away in an orderly way (docs/design/availability.md).
 	Handover TaskKind = "handover"
 	// Revive ends Patroni and PostgreSQL of a member at once, for Patroni to start anew.
 	// It is refused where there is a primary, or this PostgreSQL may be one.
