@@ -21,7 +21,7 @@ func (d *Door) callerBy(name string) (caller, bool) {
 	case kind == string(hostapi.Agent):
 		return agent{host, d}, true
 	case kind == string(hostapi.Edge):
-		return edge{host, d}, true
+		return edge{host}, true
 	}
 	return nil, false
 }
@@ -52,7 +52,7 @@ func (a agent) may(ctx context.Context, n need) error {
 	}
 	key := string(n.Key)
 	if scopeOf(key) == "" && !strings.HasPrefix(key, state.ResultRoot) || !a.door.gate.budget.asks(a.account()) {
-		return fmt.Errorf("%w: %s %.100q", errScope, n.deed, n.Key)
+		return notOwn(n)
 	}
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
@@ -62,8 +62,11 @@ func (a agent) may(ctx context.Context, n need) error {
 	if a.allows(n) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s %.100q", errScope, n.deed, n.Key)
+	return notOwn(n)
 }
+
+// notOwn refuses what a host may not do.
+func notOwn(n need) error { return fmt.Errorf("%w: %s %.100q", errScope, n.deed, n.Key) }
 
 func (a agent) allows(n need) bool {
 	key, one := string(n.Key), len(n.RangeEnd) == 0
@@ -186,10 +189,7 @@ func scopeOf(key string) string {
 
 // edge is what an edge may do: read who leads and who serves, and write where it leads
 // clients.
-type edge struct {
-	name string
-	door *Door
-}
+type edge struct{ name string }
 
 func (e edge) account() string { return string(hostapi.Edge) + ":" + e.name }
 
@@ -202,7 +202,7 @@ func (e edge) may(_ context.Context, n need) error {
 		allowed = allowed || e.reads(n.keys)
 	}
 	if !allowed {
-		return fmt.Errorf("%w: %s %.100q", errScope, n.deed, n.Key)
+		return notOwn(n)
 	}
 	return nil
 }
@@ -217,13 +217,13 @@ func (e edge) writes(key string) bool {
 	route, isWay := strings.CutPrefix(key, state.WayRoot)
 	return slices.Contains([]string{state.Edge(e.name), state.Between(e.name), state.Runs(e.name)}, key) ||
 		below(state.Switch(e.name, ""), key) && len(key) <= mostName ||
-		isWay && e.isRoute(strings.TrimSuffix(route, "/"+e.name)) && strings.HasSuffix(route, "/"+e.name)
+		isWay && isRoute(strings.TrimSuffix(route, "/"+e.name)) && strings.HasSuffix(route, "/"+e.name)
 }
 
 // mostName bounds keys that end in a database's id.
 const mostName = 128
 
 // isRoute: it could be one. Those that are gone are taken away by name, too.
-func (e edge) isRoute(id string) bool {
+func isRoute(id string) bool {
 	return id != "" && len(id) <= mostName && !strings.Contains(id, "/") && !strings.ContainsAny(id, " \n")
 }
