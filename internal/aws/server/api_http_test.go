@@ -155,8 +155,12 @@ func TestStoreIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	s := *w.server
-	s.Store, s.Newest = &state.Store{Client: client}, newest(client)
+	cfg := w.server.Config
+	cfg.Store, cfg.Newest = &state.Store{Client: client}, newest(client)
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/", strings.NewReader(listForm))

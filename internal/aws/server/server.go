@@ -85,6 +85,7 @@ type Server struct {
 	pool   netip.Prefix
 	public netip.Prefix // not valid: there is none
 	now    func() time.Time
+	client *state.Client
 	keys   *keyring
 	looks  *looks
 	places *view.Places
@@ -106,7 +107,12 @@ func New(cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("public pool %s: %w (%s)", public, errOverlap, pool)
 		}
 	}
-	return &Server{Config: cfg, pool: pool, public: public, now: time.Now, keys: &keyring{home: cfg.Home, cache: cfg.Cache}, looks: &looks{}, places: &view.Places{Cache: cfg.Cache}, start: &start{at: time.Now()}}, nil
+	s := &Server{
+		Config: cfg, pool: pool, public: public, now: time.Now, keys: &keyring{home: cfg.Home, cache: cfg.Cache},
+		looks: &looks{}, places: &view.Places{Cache: cfg.Cache}, start: &start{at: time.Now()},
+	}
+	s.client = &state.Client{Store: cfg.Store, Cache: cfg.Cache, Newest: cfg.Newest, Settle: s.settle}
+	return s, nil
 }
 
 // parsePool reads a pool of endpoint addresses.
@@ -312,39 +318,15 @@ func requestID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// fresh makes reads see all that was written before the call, by anyone.
-func (s *Server) fresh(ctx context.Context) error {
-	revision, err := s.Newest(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.Cache.WaitRevision(ctx, revision); err != nil {
-		return err
-	}
-	return s.settle(ctx)
-}
+// fresh is state.Client.Fresh.
+func (s *Server) fresh(ctx context.Context) error { return s.client.Fresh(ctx) }
 
-// commit writes, and makes later reads of this process see it.
+// commit is state.Client.Commit.
 func (s *Server) commit(ctx context.Context, ops ...state.Op) error {
-	revision, err := s.Store.Commit(ctx, ops...)
-	if err != nil {
-		return err
-	}
-	return s.Cache.WaitRevision(ctx, revision)
+	return s.client.Commit(ctx, ops...)
 }
 
-// retry runs a read-modify-write until nobody was quicker.
+// retry is state.Client.Retry.
 func (s *Server) retry(ctx context.Context, attempt func() error) error {
-	for {
-		if err := s.fresh(ctx); err != nil {
-			return err
-		}
-		err := attempt()
-		if !errors.Is(err, state.ErrConflict) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
+	return s.client.Retry(ctx, attempt)
 }
