@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"howdah/internal/admin"
+	"howdah/internal/identity/seal"
 	"howdah/internal/model/regain"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // adminHeld tells what hosts have since the home was restored.
@@ -21,6 +23,10 @@ func (s *Server) adminHeld(context.Context, call, admin.Nothing) (admin.Held, er
 	out := admin.Held{Restored: true, From: home.Value.From, Taken: home.Value.Taken.UTC().Format("2006-01-02T15:04:05Z")}
 	copies, said := s.copies(home.Value.ID)
 	out.Missing = s.missing(home.Value, said)
+	seals, err := s.seals()
+	if err != nil {
+		return admin.Held{}, err
+	}
 	names, seen := s.databaseNames(), map[string]bool{}
 	for _, c := range copies {
 		id := c.Assignment.Scope
@@ -32,7 +38,7 @@ func (s *Server) adminHeld(context.Context, call, admin.Nothing) (admin.Held, er
 		seen[id] = true
 		out.Copies = append(out.Copies, admin.Copy{
 			Database: name, Known: known, Held: err == nil, Why: hold.Value.Why, Copy: c.Name(), Running: c.Running, Primary: c.Primary,
-			Timeline: c.Timeline, LSN: c.LSN.String(), Detail: c.Unsettled,
+			Timeline: c.Timeline, LSN: c.LSN.String(), Detail: s.detail(seals, c),
 		})
 	}
 	for _, hold := range state.LoadAll[regain.Hold](s.Cache, state.HeldRoot) {
@@ -61,6 +67,32 @@ func (s *Server) copies(id string) (copies []regain.Copy, said map[string]regain
 	return copies, said
 }
 
+// seals are those of what hosts are told of members.
+func (s *Server) seals() (*seal.Assignments, error) {
+	key, err := s.Home.SealKey()
+	if err != nil {
+		return nil, err
+	}
+	return seal.NewAssignments(key)
+}
+
+// detail is what an operator should know of a copy before it is chosen.
+func (s *Server) detail(seals *seal.Assignments, c regain.Copy) string {
+	_, _, held := s.Cache.Raw(state.Hold(c.Assignment.Scope))
+	founded, ok := view.Held{Cache: s.Cache, Seals: seals}.Founded(c.Host, c.Assignment.ID, c)
+	switch {
+	case !held || c.Unsettled != "":
+		return c.Unsettled
+	case !ok:
+		return "its host was forgotten, and nothing else says that it was told of it"
+	case founded.Ground == regain.Retired:
+		return "the home had given it up before"
+	case founded.Ground == regain.Unfounded:
+		return "nothing but its host's word says that it was told of it"
+	}
+	return ""
+}
+
 // missing are the hosts that did not say what they have since the home was restored.
 func (s *Server) missing(home regain.Home, said map[string]regain.Holding) []string {
 	return regain.Missing(home, s.Cache.Names(state.HostRoot), said, s.Cache.Names(state.GoneRoot))
@@ -76,15 +108,28 @@ func (s *Server) awaited(host string) bool {
 	return slices.Contains(s.missing(home.Value, said), host)
 }
 
-// elsewhere: another host has told of data of a database that is held.
+// told: the host has said since the restoration what it has.
+func (s *Server) told(host string) bool {
+	_, _, said := s.Cache.Raw(state.Holding(host))
+	return said || len(s.Cache.Keys(state.HoldingPrefix(host))) > 0
+}
+
+// elsewhere: another host has told of data of a database that is held, and not by its own word
+// alone.
 func (s *Server) elsewhere(database, host string) bool {
 	home, err := state.Load[regain.Home](s.Cache, state.Restored())
 	if err != nil {
 		return false
 	}
+	seals, err := s.seals()
+	if err != nil {
+		return false
+	}
+	judge := view.Held{Cache: s.Cache, Seals: seals}
 	copies, _ := s.copies(home.Value.ID)
 	return slices.ContainsFunc(copies, func(c regain.Copy) bool {
-		return c.Assignment.Scope == database && c.Host != host && c.System != ""
+		founded, ok := judge.Founded(c.Host, c.Assignment.ID, c)
+		return ok && founded.Ground.Founded() && founded.Assignment.Scope == database && c.Host != host && c.System != ""
 	})
 }
 

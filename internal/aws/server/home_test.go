@@ -105,7 +105,19 @@ func TestAHostIsForgottenWhileDatabasesWait(t *testing.T) {
 	if err := forget("nobody"); !errors.As(err, &refused) {
 		t.Errorf("a host that nobody knows: %v", err)
 	}
-	w.put(state.Put(state.HeldCopy("b", id+".m2"), regain.Copy{Home: "r1", Host: "b", System: "7", Assignment: member.Assignment{Scope: id, Name: "m2"}}))
+	w.put(state.Put(state.HeldCopy("b", id+".m2"), regain.Copy{Home: "r1", Host: "b", System: "7", Assignment: member.Assignment{ID: id + ".m2", Scope: id, Name: "m2"}}))
+	// One that says itself that it has data is none that has them, and can be forgotten.
+	w.put(state.Put(state.Holding("x"), regain.Holding{Home: "r1", Host: "x"}), state.Put(state.Host("x"), member.Host{Name: "x"}),
+		state.Put(state.HeldCopy("x", id+".m9"), regain.Copy{Home: "r1", Host: "x", System: "7", Assignment: member.Assignment{ID: id + ".m9", Scope: id, Name: "m9"}}))
+	if err := forget("b"); !errors.As(err, &refused) || !strings.Contains(refused.Error(), "No other host") {
+		t.Errorf("only one that nobody told has data, too: %v", err)
+	}
+	if held, err := w.server.adminHeld(t.Context(), call{}, admin.Nothing{}); err != nil || len(held.Copies) != 2 || held.Copies[0].Detail != "" || !strings.Contains(held.Copies[1].Detail, "nothing but its host's word") {
+		t.Errorf("%+v, %v", held, err)
+	}
+	if err := forget("x"); err != nil || w.server.told("x") {
+		t.Errorf("a host that lies: %v, and what it said is there: %v", err, w.server.told("x"))
+	}
 	for _, host := range []string{"a", "later"} {
 		if err := forget(host); err != nil {
 			t.Errorf("forget %s: %v", host, err)

@@ -27,7 +27,11 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 		}
 		ops = append(ops, events...)
 	}
-	ops = append(ops, w.assignments(d, out.Layout)...)
+	assigned, err := r.assignments(w, d, out.Layout)
+	if err != nil {
+		return nil, err
+	}
+	ops = append(ops, assigned...)
 	config, err := w.clusterConfig(d, out.Layout)
 	if err != nil {
 		return nil, err
@@ -53,21 +57,40 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 	return ops, err
 }
 
-// assignments of members whose wanted state differs from what was assigned last.
-func (w *world) assignments(d *database, layout plan.Layout) []state.Op {
+// assignments of members whose wanted state differs from what was assigned last. What a control
+// plane of an older release wrote is sealed under the same generation: the member is to run as
+// before, and its agent has nothing to do but keep it.
+func (r *Reconciler) assignments(w *world, d *database, layout plan.Layout) ([]state.Op, error) {
 	var ops []state.Op
 	for _, m := range layout.Members {
 		id := member.ID(d.want.ID, m.Name)
 		want := plan.Assign(d.want, layout, m, w.memoryOf(m.Host))
 		last := d.assigned[id]
 		want.Generation = last.Value.Generation
-		if last.Revision > 0 && reflect.DeepEqual(normal(want), normal(last.Value)) {
+		if last.Revision == 0 || normal(want) != normal(last.Value.Unsealed()) {
+			want.Generation++
+		} else if text, _, _ := w.cache.Raw(last.Key); r.sealed(m.Host, text) {
 			continue
 		}
-		want.Generation++
-		ops = append(ops, state.Swap(state.Assign(m.Host, id), last.Revision, want))
+		op, err := r.assign(m.Host, last.Revision, want)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, op)
 	}
-	return ops
+	return ops, nil
+}
+
+// sealed: the text has our seal for a host.
+func (r *Reconciler) sealed(host string, text []byte) bool {
+	_, right := r.Seals.Open(host, text)
+	return right
+}
+
+// assign tells a host of a member, under our seal. Nothing else writes assignments.
+func (r *Reconciler) assign(host string, revision int64, a member.Assignment) (state.Op, error) {
+	sealed, err := r.Seals.Seal(host, a)
+	return state.Swap(state.Assign(host, a.ID), revision, sealed), err
 }
 
 // normal makes a value comparable to one that went through JSON, where an empty

@@ -25,7 +25,7 @@ func TestACopyInAnotherHostsName(t *testing.T) {
 		state.Put(state.Holding("h9"), regain.Holding{Home: "1", Host: "h9", Members: []string{"db-C.m1"}}),
 		state.Put(state.HeldCopy("h9", "db-C.m1"), forged))
 	w := &world{cache: cache}
-	copies, missing, err := w.copies()
+	copies, missing, err := w.copies(seals(t))
 	if err != nil {
 		t.Fatal(err)
 	}

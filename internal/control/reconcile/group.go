@@ -46,5 +46,5 @@ func outstanding(d *database, m plan.Placed) bool {
 func (w *world) upToDate(d *database, m plan.Placed, last member.Assignment) bool {
 	want := plan.Assign(d.want, d.layout.Value, m, w.memoryOf(m.Host))
 	want.Generation = last.Generation
-	return normal(want) == normal(last)
+	return normal(want) == normal(last.Unsealed())
 }

@@ -19,6 +19,7 @@ import (
 
 	"howdah/internal/control/plan"
 	"howdah/internal/failover/postmortem"
+	"howdah/internal/identity/seal"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/model/route"
@@ -41,6 +42,7 @@ type Reconciler struct {
 	Store  *state.Store
 	Cache  *state.Cache // of state.Root and patroni.Namespace
 	Policy plan.Policy
+	Seals  *seal.Assignments // of all control planes of the home
 	Log    *slog.Logger
 
 	mu    sync.Mutex

@@ -175,7 +175,7 @@ func TestADamagedAssignmentIsWrittenAgain(t *testing.T) {
 			}
 			want := good
 			want.Generation = now.Generation
-			if diff := cmp.Diff(want, now); diff != "" {
+			if diff := cmp.Diff(want.Unsealed(), now.Unsealed()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			b.settle()

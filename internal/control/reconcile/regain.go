@@ -5,17 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/control/plan"
+	"howdah/internal/identity/seal"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/model/regain"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // held is the record of a database that waits to be taken over since the home was
@@ -36,7 +37,7 @@ func (r *Reconciler) regain(ctx context.Context, w *world, d *database, hold sta
 	if d.unread != nil {
 		return d.unread
 	}
-	copies, missing, err := w.copies()
+	copies, missing, err := w.copies(r.Seals)
 	if err != nil {
 		return err
 	}
@@ -60,14 +61,14 @@ func (r *Reconciler) explain(ctx context.Context, hold state.Record[regain.Hold]
 	return err
 }
 
-// copies are what hosts said they have since the home was restored, and missing those
-// that did not say it.
-func (w *world) copies() (copies []regain.Copy, missing []string, err error) {
+// copies are what hosts said they have since the home was restored, each with the ground on which
+// it is believed, and missing those that did not say it.
+func (w *world) copies(seals *seal.Assignments) (copies []regain.Copy, missing []string, err error) {
 	home, err := state.Load[regain.Home](w.cache, state.Restored())
 	if err != nil {
 		return nil, nil, err
 	}
-	said := map[string]regain.Holding{}
+	said, judge := map[string]regain.Holding{}, view.Held{Cache: w.cache, Seals: seals}
 	for _, key := range w.cache.Keys(state.HoldingRoot) {
 		host := state.Tail(key, state.HoldingRoot)
 		if strings.Contains(host, "/") {
@@ -87,8 +88,8 @@ func (w *world) copies() (copies []regain.Copy, missing []string, err error) {
 			if err != nil {
 				return nil, nil, err
 			}
-			if c.Value.Host == host && c.Value.Assignment.ID == id { // nobody says what another host has
-				copies = append(copies, c.Value)
+			if founded, ok := judge.Founded(host, id, c.Value); ok {
+				copies = append(copies, founded)
 			}
 		}
 	}
@@ -102,7 +103,11 @@ func (w *world) copies() (copies []regain.Copy, missing []string, err error) {
 // planner makes what they should be.
 func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold state.Record[regain.Hold], elected regain.Copy, copies []regain.Copy) error {
 	id := d.want.ID
-	layout, assigned := w.admit(d, elected, copies)
+	copies = slices.DeleteFunc(copies, func(c regain.Copy) bool { return c.Assignment.Scope != id })
+	layout, assigned, err := r.admit(w, d, hold.Value, elected, copies)
+	if err != nil {
+		return fmt.Errorf("take %s over: %w", id, err)
+	}
 	configKey, leaderKey := patroni.ConfigKey(id), patroni.LeaderKey(id)
 	config, configRevision, _ := w.cache.Raw(configKey)
 	learned, follows := learn(d, elected, copies)
@@ -147,38 +152,49 @@ func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold s
 
 // admit has a layout know all copies of its database, also of members that were made
 // after the state that was restored; the planner removes those that are too many, as it
-// always does. Their hosts are told what they were told before.
-func (w *world) admit(d *database, elected regain.Copy, copies []regain.Copy) (plan.Layout, []state.Op) {
+// always does. Their hosts are told what they were told before. A host that only says itself that
+// it has one is told nothing, and gets no part in the database, unless an operator chose its copy;
+// and one whose member was given up before is told so again.
+func (r *Reconciler) admit(w *world, d *database, hold regain.Hold, elected regain.Copy, copies []regain.Copy) (plan.Layout, []state.Op, error) {
 	layout := d.layout.Value
 	layout.ID, layout.Members = d.want.ID, slices.Clone(layout.Members)
 	var ops []state.Op
+	tell := func(c regain.Copy, a member.Assignment) error {
+		if _, _, told := w.cache.Raw(state.Assign(c.Host, a.ID)); told {
+			return nil
+		}
+		op, err := r.assign(c.Host, 0, a)
+		ops = append(ops, op)
+		return err
+	}
 	for _, c := range copies {
 		a := c.Assignment
-		if a.Scope == d.want.ID {
-			layout.Next = max(layout.Next, numberOf(a.Name)) // no name is used twice
+		counts := c.Ground.Founded() || c.Name() == elected.Name()
+		if number := member.Number(a.Name); counts || number < layout.Next+mostUnfounded {
+			layout.Next = max(layout.Next, number) // no name is used twice
 		}
-		if a.Scope != d.want.ID || c.System != elected.System || a.Generation == 0 || has(&layout, a.Name) {
+		if !counts && slices.Contains(hold.Left, c.Name()) {
+			gone := member.Assignment{ID: a.ID, Scope: a.Scope, Name: a.Name, OwnName: a.OwnName, Generation: a.Generation + 1, Want: member.Absent}
+			if err := tell(c, gone); err != nil {
+				return layout, nil, err
+			}
+		}
+		if !counts || c.System != elected.System || a.Generation == 0 || has(&layout, a.Name) {
 			continue
 		}
 		layout.Members = append(layout.Members, plan.Placed{
 			Name: a.Name, OwnName: a.OwnName, Seat: w.seatOf(d, copies), Host: c.Host, Zone: w.zoneOf(c.Host),
 			Address: a.Address, Port: a.Port, RESTPort: a.RESTPort, Votes: true, Served: true, Stopped: a.Want == member.Stopped,
 		})
-		if _, _, told := w.cache.Raw(state.Assign(c.Host, a.ID)); !told {
-			ops = append(ops, state.Swap(state.Assign(c.Host, a.ID), 0, a))
+		if err := tell(c, a); err != nil {
+			return layout, nil, err
 		}
 	}
-	return layout, ops
+	return layout, ops, nil
 }
 
-// numberOf is the N of a member's name mN.
-func numberOf(name string) int {
-	n, err := strconv.Atoi(strings.TrimPrefix(name, "m"))
-	if err != nil {
-		return 0
-	}
-	return n
-}
+// mostUnfounded bounds how far the numbers of new members go up by the word of a host alone.
+const mostUnfounded = 1000
 
 // learn has the record of a database say what hosts know better than the backup: the
 // master user's newest password, without which a later change would count as one that
@@ -192,7 +208,8 @@ func learn(d *database, elected regain.Copy, copies []regain.Copy) (ops []state.
 	}
 	var newest member.Owner
 	for _, c := range copies {
-		if o := c.Assignment.Owner; c.Assignment.Scope == d.want.ID && c.System == elected.System && o.Serial > newest.Serial {
+		counts := c.Ground.Founded() || c.Name() == elected.Name()
+		if o := c.Assignment.Owner; counts && c.System == elected.System && o.Serial > newest.Serial {
 			newest = o
 		}
 	}
@@ -247,11 +264,11 @@ func (w *world) zoneOf(host string) string {
 
 // unknown are the scopes of data on hosts that no database is known for. Nothing of them
 // is touched. all: not every host has said what it has, so that there may be more.
-func (w *world) unknown() (scopes map[string]bool, all bool) {
+func (w *world) unknown(seals *seal.Assignments) (scopes map[string]bool, all bool) {
 	if _, _, restored := w.cache.Raw(state.Restored()); !restored {
 		return nil, false
 	}
-	copies, missing, err := w.copies()
+	copies, missing, err := w.copies(seals)
 	if err != nil || len(missing) > 0 {
 		return nil, true
 	}

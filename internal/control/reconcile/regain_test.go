@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,8 +49,23 @@ func (b *bench) restore() {
 	}
 }
 
-// says has a host say what it has.
+// says has a host say what it has, and was told of by this home.
 func (b *bench) says(host string, copies ...regain.Copy) {
+	b.Helper()
+	for i, c := range copies {
+		sealed, err := b.r.Seals.Seal(host, c.Assignment)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if copies[i].Told, err = json.Marshal(sealed); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.claims(host, copies...)
+}
+
+// claims has a host say what it has, whether it is true or not.
+func (b *bench) claims(host string, copies ...regain.Copy) {
 	b.Helper()
 	said := regain.Holding{Home: "r1", Host: host}
 	var ops []state.Op
@@ -263,7 +279,7 @@ func TestANewerPassword(t *testing.T) {
 		c := b.copyOf("m"+strconv.FormatInt(serial, 10), 1, host == "b", true)
 		c.Assignment.Owner = member.Owner{Name: "u", Verifier: "v" + strconv.FormatInt(serial, 10), Serial: serial}
 		if host == "c" {
-			c.Assignment.Scope = "db-2"
+			c.Assignment.Scope, c.Assignment.ID = "db-2", "db-2."+c.Assignment.Name
 		}
 		b.says(host, c)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/control/plan"
+	"howdah/internal/identity/seal"
 	"howdah/internal/model/event"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -54,12 +55,22 @@ func newBench(t *testing.T) *bench {
 // reconciler makes one with a cache of its own, as another control plane has.
 func (b *bench) reconciler() *Reconciler {
 	b.Helper()
-	r := &Reconciler{Store: b.store, Policy: plan.Policy{Overcommit: true, ReplaceAfter: time.Minute}, Log: slog.New(slog.DiscardHandler)}
+	r := &Reconciler{Store: b.store, Policy: plan.Policy{Overcommit: true, ReplaceAfter: time.Minute}, Seals: seals(b), Log: slog.New(slog.DiscardHandler)}
 	r.Cache = etcdtest.Cache(b, b.store, func(c *state.Cache) {
 		r.Cache = c
 		r.Watch()
 	})
 	return r
+}
+
+// seals are those of the home of all benches.
+func seals(t testing.TB) *seal.Assignments {
+	t.Helper()
+	s, err := seal.NewAssignments([]byte("the key of the home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func (b *bench) put(ops ...state.Op) {

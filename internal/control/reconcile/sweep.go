@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"howdah/internal/control/plan"
+	"howdah/internal/identity/seal"
 	"howdah/internal/model/event"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -18,7 +19,7 @@ import (
 // databases that are no more; old events and post-mortems; and what came too late for
 // what it belongs to. Each removal stands alone.
 func (r *Reconciler) sweep(ctx context.Context, w *world) error {
-	err := r.remove(ctx, slices.Concat(w.orphanScopes(), w.orphanReports(), w.oldEvents(), w.oldPostmortems(), w.lateWords()))
+	err := r.remove(ctx, slices.Concat(w.orphanScopes(r.Seals), w.orphanReports(), w.oldEvents(), w.oldPostmortems(), w.lateWords()))
 	return errors.Join(err, r.sweepFinished(ctx, w), r.sweepDamaged(ctx, w))
 }
 
@@ -46,9 +47,12 @@ func (r *Reconciler) sweepDamaged(ctx context.Context, w *world) error {
 		last, _ := w.lastAssigned(host, id)
 		_, last.Revision, _ = w.cache.Raw(key)
 		scope, name, _ := strings.Cut(id, ".")
-		_, err = r.Store.Commit(ctx, state.Swap(key, last.Revision, member.Assignment{
+		order, err := r.assign(host, last.Revision, member.Assignment{
 			ID: id, Scope: scope, Name: name, Generation: max(last.Value.Generation, last.Revision) + 1, Want: member.Absent,
-		}))
+		})
+		if err == nil {
+			_, err = r.Store.Commit(ctx, order)
+		}
 		if err != nil && !errors.Is(err, state.ErrConflict) {
 			failed = append(failed, err)
 		}
@@ -115,7 +119,7 @@ func (w *world) finishedTasks() []state.Op {
 
 // orphanScopes are those that a Patroni wrote to after its database was deleted,
 // as one on a lost host may when it comes back.
-func (w *world) orphanScopes() []state.Op {
+func (w *world) orphanScopes(seals *seal.Assignments) []state.Op {
 	known := map[string]bool{}
 	for _, d := range w.databases {
 		known[d.want.ID] = true
@@ -123,7 +127,7 @@ func (w *world) orphanScopes() []state.Op {
 	for _, a := range state.ViewAll[member.Assignment](w.cache, state.AssignRoot) {
 		known[a.Value.Scope] = true
 	}
-	unknown, all := w.unknown()
+	unknown, all := w.unknown(seals)
 	if all {
 		return nil
 	}

@@ -42,6 +42,7 @@ func lived(t *testing.T) (h *hometest.Home, path string) {
 	put(t, h.Store, state.Put(instanceKey, instance), state.Put(state.Layout("db-1"), layout),
 		state.Put(state.Assign("a", "db-1.m1"), member.Assignment{ID: "db-1.m1", Want: member.Absent}),
 		state.Put(state.Assign("b", "db-1.m2"), member.Assignment{ID: "db-1.m2", Want: member.Running}),
+		state.Put(state.Assign("c", "db-1.m0"), member.Assignment{ID: "db-1.m0", Scope: "db-1", Name: "m0", Want: member.Absent}),
 		state.Put(state.Task("b", "db-1/restart"), member.Task{ID: "db-1/restart"}), state.Put(state.Live("a"), true),
 		state.Put(state.Lead("db-1"), map[string]string{"member": "m1"}))
 	for key, value := range map[string]string{
@@ -141,6 +142,27 @@ func TestALostHome(t *testing.T) {
 	}
 }
 
+// What a second restoration knows of the numbers of members is what the first one knew, as long as
+// the databases wait: since then there is a gap.
+func TestARestorationOfARestoredHome(t *testing.T) {
+	t.Parallel()
+	h, _ := lived(t)
+	for range 2 {
+		if _, err := Rewrite(t.Context(), h.Store, regain.Home{ID: "r"}); err != nil {
+			t.Fatal(err)
+		}
+		checkHeld(t, h.Store)
+	}
+	old := regain.Hold{Database: "db-1", System: "7000"} // of an older release
+	put(t, h.Store, state.Put(state.Hold("db-1"), old))
+	if _, err := Rewrite(t.Context(), h.Store, regain.Home{ID: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	if hold, err := state.Get[regain.Hold](t.Context(), h.Store, state.Hold("db-1")); err != nil || hold.Value.Given != 0 {
+		t.Errorf("%+v, %v", hold.Value, err)
+	}
+}
+
 func sameSecrets(t *testing.T, a, b *home.Home) {
 	t.Helper()
 	for _, path := range []string{"join.json", "credentials.json", "pki/ca.key", "pki/ca.crt", "pki/tls.key"} {
@@ -184,7 +206,7 @@ func checkHeld(t *testing.T, s *state.Store) {
 		}
 	}
 	hold, err := state.Get[regain.Hold](t.Context(), s, state.Hold("db-1"))
-	if err != nil || hold.Value.System != "7000" {
+	if err != nil || hold.Value.System != "7000" || hold.Value.Given != 2 || !slices.Equal(hold.Value.Left, []string{"c/m0"}) {
 		t.Errorf("%+v, %v", hold, err)
 	}
 	layout, err := state.Get[plan.Layout](t.Context(), s, state.Layout("db-1"))

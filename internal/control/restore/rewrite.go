@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -36,7 +37,7 @@ func Rewrite(ctx context.Context, s *state.Store, home regain.Home) (held int, e
 	if err != nil {
 		return 0, err
 	}
-	ops, err := orders(ctx, s)
+	ops, err := orders(ctx, s, scopes)
 	if err != nil {
 		return 0, err
 	}
@@ -57,8 +58,9 @@ func Rewrite(ctx context.Context, s *state.Store, home regain.Home) (held int, e
 	}
 	// That removed the marks of an earlier restoration, too.
 	var marks []state.Op
-	for id, system := range scopes {
-		marks = append(marks, state.Put(state.Hold(id), regain.Hold{Database: id, System: system, Since: home.At}))
+	for id, h := range scopes {
+		h.Database, h.Since, h.Why, h.Chosen = id, home.At, "", ""
+		marks = append(marks, state.Put(state.Hold(id), *h))
 	}
 	if _, err := s.CommitEach(ctx, marks); err != nil {
 		return 0, fmt.Errorf("hold databases: %w", err)
@@ -69,15 +71,15 @@ func Rewrite(ctx context.Context, s *state.Store, home regain.Home) (held int, e
 
 // findScopes finds all databases that are wanted, with the identifiers of their data,
 // and answers which of Patroni's scopes are of others, of which only leftovers are there.
-func findScopes(ctx context.Context, s *state.Store) (systems map[string]string, others []string, err error) {
-	systems = map[string]string{}
+func findScopes(ctx context.Context, s *state.Store) (holds map[string]*regain.Hold, others []string, err error) {
+	holds = map[string]*regain.Hold{}
 	instances, err := state.List[spec.Instance](ctx, s, state.InstanceRoot)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, i := range instances {
 		if i.Value.Cluster == "" {
-			systems[i.Value.ResourceID] = ""
+			holds[i.Value.ResourceID] = &regain.Hold{}
 		}
 	}
 	clusters, err := state.List[spec.Cluster](ctx, s, state.ClusterRoot)
@@ -85,7 +87,7 @@ func findScopes(ctx context.Context, s *state.Store) (systems map[string]string,
 		return nil, nil, err
 	}
 	for _, c := range clusters {
-		systems[c.Value.ResourceID] = ""
+		holds[c.Value.ResourceID] = &regain.Hold{}
 	}
 	answer, err := s.Client.Get(ctx, patroni.Namespace, clientv3.WithPrefix())
 	if err != nil {
@@ -93,10 +95,10 @@ func findScopes(ctx context.Context, s *state.Store) (systems map[string]string,
 	}
 	for _, kv := range answer.Kvs {
 		scope, rest, _ := patroni.SplitKey(string(kv.Key))
-		if _, wanted := systems[scope]; !wanted {
+		if h := holds[scope]; h == nil {
 			others = append(others, scope)
 		} else if rest == "initialize" && string(kv.Value) != regain.Held {
-			systems[scope] = string(kv.Value)
+			h.System = string(kv.Value)
 		}
 	}
 	// Those that were not taken over since the restoration before.
@@ -105,24 +107,30 @@ func findScopes(ctx context.Context, s *state.Store) (systems map[string]string,
 		return nil, nil, err
 	}
 	for _, h := range old {
-		if _, wanted := systems[h.Value.Database]; wanted {
-			systems[h.Value.Database] = h.Value.System
+		if holds[h.Value.Database] != nil {
+			*holds[h.Value.Database] = h.Value
 		}
 	}
-	return systems, slices.Compact(others), nil
+	return holds, slices.Compact(others), nil
 }
 
 // orders are the changes of what was decided: a member that was to be deleted may be the
-// only copy by now, so that this is decided anew. Hosts keep what nobody tells them of.
-func orders(ctx context.Context, s *state.Store) ([]state.Op, error) {
+// only copy by now, so that this is decided anew. Hosts keep what nobody tells them of. The
+// holds say what was decided: which members there had been, and which were given up.
+func orders(ctx context.Context, s *state.Store, holds map[string]*regain.Hold) ([]state.Op, error) {
 	var ops []state.Op
 	layouts, err := state.List[plan.Layout](ctx, s, state.LayoutRoot)
 	if err != nil {
 		return nil, err
 	}
+	placed := map[string]bool{}
 	for _, l := range layouts {
 		v := l.Value
+		if h := holds[v.ID]; h != nil && h.Database == "" { // numbers have a gap since an earlier restoration
+			h.Given = v.Next
+		}
 		for i := range v.Members {
+			placed[v.Members[i].Host+"/"+member.ID(v.ID, v.Members[i].Name)] = true
 			v.Members[i].Leaving, v.Members[i].Going, v.Members[i].Boost = false, plan.Staying, false
 		}
 		v.Next, v.Asked, v.Steps = v.Next+namesApart, nil, nil
@@ -133,8 +141,14 @@ func orders(ctx context.Context, s *state.Store) ([]state.Op, error) {
 		return nil, err
 	}
 	for _, a := range assigned {
-		if a.Value.Want == member.Absent {
-			ops = append(ops, state.Delete(a.Key))
+		if a.Value.Want != member.Absent {
+			continue
+		}
+		ops = append(ops, state.Delete(a.Key))
+		at := state.Tail(a.Key, state.AssignRoot)
+		host, _, _ := strings.Cut(at, "/")
+		if h := holds[a.Value.Scope]; h != nil && !placed[at] {
+			h.Left = append(h.Left, host+"/"+a.Value.Name)
 		}
 	}
 	return ops, nil

@@ -15,6 +15,7 @@ import (
 	"howdah/internal/identity/authority"
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/home"
+	"howdah/internal/identity/seal"
 	"howdah/internal/identity/stranger"
 	"howdah/internal/state"
 	"howdah/internal/state/etcd"
@@ -26,11 +27,20 @@ func (cfg Config) gateAddr() string { return fmt.Sprintf("%s:%d", cfg.Address, e
 
 // members is the authority of members, which the first control plane makes.
 func (cfg Config) members(ctx context.Context, store *state.Store) (*certs.CA, error) {
-	seal, err := cfg.Home.SealKey()
+	key, err := cfg.Home.SealKey()
 	if err != nil {
 		return nil, err
 	}
-	return authority.Members(ctx, store, seal, time.Now())
+	return authority.Members(ctx, store, key, time.Now())
+}
+
+// seals are those of what hosts are told of members.
+func (cfg Config) seals() (*seal.Assignments, error) {
+	key, err := cfg.Home.SealKey()
+	if err != nil {
+		return nil, err
+	}
+	return seal.NewAssignments(key)
 }
 
 // etcdInside are the clients by which gate and door reach etcd.

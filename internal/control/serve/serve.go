@@ -103,7 +103,11 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	pulse := judge.NewPulse()
-	reconciler := &reconcile.Reconciler{Store: store, Cache: cache, Policy: cfg.Policy, Log: cfg.Log.With("component", "reconcile")}
+	seals, err := cfg.seals()
+	if err != nil {
+		return err
+	}
+	reconciler := &reconcile.Reconciler{Store: store, Cache: cache, Policy: cfg.Policy, Seals: seals, Log: cfg.Log.With("component", "reconcile")}
 	reconciler.Watch()
 	notifier := notify.New(notify.Config{
 		Store: store, Cache: cache, Base: "https://" + cfg.hostAddr(), CA: ca, Dir: cfg.Home.SignerDir(), SMTP: cfg.Home.SMTP,

@@ -300,20 +300,18 @@ func (a *Agent) followAssignments(ctx context.Context) error {
 // data are deleted only where an assignment says so.
 func (a *Agent) deliver(ctx context.Context, cache *state.Cache, key string) {
 	id := state.Tail(key, state.AssignPrefix(a.Name))
-	record, err := state.Load[member.Assignment](cache, key)
-	if errors.Is(err, state.ErrNotFound) {
+	text, _, there := cache.Raw(key)
+	if !there {
 		return
 	}
-	if err == nil {
-		err = checkAssignment(record.Value, id)
-	}
+	told, err := readOrder(text, id)
 	r := a.runner(ctx, id)
 	if err != nil {
 		a.Log.Error("assignment refused", "member", id, "error", err)
 		r.refuse(err)
 		return
 	}
-	r.assign(record.Value)
+	r.assign(told)
 }
 
 var errAssignment = errors.New("the assignment cannot be used")

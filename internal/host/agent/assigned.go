@@ -25,6 +25,30 @@ const (
 
 func (a *Agent) assignedPath(id string) string { return a.path(assignedDir, id+".json") }
 
+// order is an assignment with the text that it was told in. The text has the home's seal, and
+// fields that this release may not know: a home that was restored is told it as it was.
+type order struct {
+	member.Assignment
+	text json.RawMessage
+}
+
+// readOrder reads the text of an order that a member was told.
+func readOrder(text []byte, id string) (order, error) {
+	o := order{text: text}
+	if err := json.Unmarshal(text, &o.Assignment); err != nil {
+		return o, err
+	}
+	return o, checkAssignment(o.Assignment, id)
+}
+
+// told is the text of an order that has a seal: one without has nothing to show.
+func (o order) told() json.RawMessage {
+	if o.Seal == "" {
+		return nil
+	}
+	return o.text
+}
+
 // remember keeps the assignment on disk, for a start without a control plane.
 func (r *runner) remember() error {
 	if r.want.Want == member.Absent {
@@ -33,9 +57,12 @@ func (r *runner) remember() error {
 	if err := r.agent.makeMemberDir(r.id); err != nil {
 		return err
 	}
-	text, err := json.Marshal(r.want)
-	if err != nil {
-		return err
+	text := []byte(r.order)
+	if len(text) == 0 {
+		var err error
+		if text, err = json.Marshal(r.want); err != nil {
+			return err
+		}
 	}
 	if err := plainfile.Replace(r.agent.assignedPath(r.id), text, 0o600); err != nil {
 		return err
@@ -53,19 +80,15 @@ func (r *runner) forget() error {
 }
 
 // remembered is what a member was told last; os.ErrNotExist: nothing.
-func (a *Agent) remembered(id string) (member.Assignment, error) {
+func (a *Agent) remembered(id string) (order, error) {
 	text, err := os.ReadFile(a.assignedPath(id))
 	if errors.Is(err, os.ErrNotExist) {
 		text, err = readOwn(filepath.Join(a.memberDir(id), formerFile))
 	}
-	var last member.Assignment
-	if err == nil {
-		err = json.Unmarshal(text, &last)
+	if err != nil {
+		return order{}, err
 	}
-	if err == nil {
-		err = checkAssignment(last, id)
-	}
-	return last, err
+	return readOrder(text, id)
 }
 
 var errForeign = errors.New("somebody else wrote it")

@@ -186,7 +186,7 @@ func (h *holdings) readable(ctx context.Context, c regain.Copy) (_ regain.Copy, 
 		c.Unsettled = "what it was told last cannot be read: " + err.Error()
 		return c, true
 	}
-	c.Assignment = last
+	c.Assignment, c.Told = last.Assignment, last.told()
 	report, known := a.reportOf(id)
 	switch {
 	case !known:
@@ -258,7 +258,7 @@ func (h *holdings) resting(ctx context.Context, c regain.Copy, dir string, contr
 		return c, true
 	}
 	if known, ok := h.ends[c.Assignment.ID]; ok && !known.copy.Running && known.changed.Equal(info.ModTime()) {
-		known.copy.Assignment = c.Assignment
+		known.copy.Assignment, known.copy.Told = c.Assignment, c.Told
 		return known.copy, true
 	}
 	follows := exists(filepath.Join(dir, standbySignal)) || exists(filepath.Join(dir, "recovery.signal"))

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,6 +55,7 @@ type runner struct {
 
 	// All below belongs to the goroutine.
 	want       member.Assignment
+	order      json.RawMessage // want, as it was told
 	patroni    watched
 	postmaster watched
 	retry      backoff   // of starts
@@ -138,8 +140,8 @@ func (r *runner) wait() { r.done.Wait() }
 // has ended.
 func (r *runner) do(work func(context.Context)) { r.inbox.put(work) }
 
-func (r *runner) assign(a member.Assignment) {
-	r.do(func(context.Context) { r.accept(a) })
+func (r *runner) assign(o order) {
+	r.do(func(context.Context) { r.accept(o) })
 }
 
 func (r *runner) refuse(err error) {
@@ -191,7 +193,8 @@ func (r *runner) run(ctx context.Context) {
 
 // accept takes a newer assignment, and refuses an older one: several deciders,
 // even stale ones, can only move a member forward.
-func (r *runner) accept(a member.Assignment) {
+func (r *runner) accept(o order) {
+	a := o.Assignment
 	if a.Generation < r.want.Generation {
 		r.log.Warn("stale assignment refused", "generation", a.Generation, "have", r.want.Generation)
 		r.refused = fmt.Sprintf("generation %d is older than %d, which it has", a.Generation, r.want.Generation)
@@ -200,7 +203,7 @@ func (r *runner) accept(a member.Assignment) {
 	if !sameContent(a, r.want) {
 		r.rendered = 0
 	}
-	r.want, r.refused = a, ""
+	r.want, r.order, r.refused = a, o.text, ""
 	r.logs.aim(a)
 	r.retry = backoff{}
 	if r.problem == member.PortTaken {

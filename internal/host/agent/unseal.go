@@ -38,7 +38,7 @@ func (h *holdings) unsealed(ctx context.Context, c regain.Copy, key fscrypt.ID) 
 		return s.copy, s.data
 	}
 	if last, err := h.agent.remembered(id); err == nil {
-		c.Assignment = last
+		c.Assignment, c.Told = last.Assignment, last.told()
 	}
 	// The home gives no key before it was told that the copy is here.
 	if _, told := h.copies[id]; told && time.Since(s.tried) >= unsealEvery {

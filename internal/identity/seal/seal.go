@@ -1,6 +1,7 @@
 // Package seal encrypts what the state keeps and only control planes may read: with a key
 // of the home that is not in the state, and bound to what the secret is
-// good for, so that whoever can write the state cannot put it to another use.
+// good for, so that whoever can write the state cannot put it to another use. And it seals what
+// everybody may read and only control planes may have written (Assignments).
 package seal
 
 import (

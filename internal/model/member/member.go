@@ -4,6 +4,8 @@
 package member
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"howdah/internal/model/lsn"
@@ -12,6 +14,15 @@ import (
 
 // ID names a member of a database everywhere: "<scope>.<name>".
 func ID(database, name string) string { return database + "." + name }
+
+// Number is the N of a member's name mN; 0: it is no such name.
+func Number(name string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "m"))
+	if err != nil || name != "m"+strconv.Itoa(n) {
+		return 0
+	}
+	return n
+}
 
 // Want is the state a member should be in.
 type Want string
@@ -67,6 +78,15 @@ type Assignment struct {
 	Keys *Keys `json:"keys,omitempty"`
 	// Encrypted: nothing of the member may be on a disk that can be read there.
 	Encrypted bool `json:"encrypted,omitempty"`
+	// Seal shows that the home wrote this for this host (package seal). It says nothing of how the
+	// member is to run. "": a control plane of an older release wrote it.
+	Seal string `json:"seal,omitempty"`
+}
+
+// Unsealed is the assignment without its seal: what it says of the member.
+func (a Assignment) Unsealed() Assignment {
+	a.Seal = ""
+	return a
 }
 
 // Keys says with which keys a member and others know each other.

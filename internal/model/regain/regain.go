@@ -8,6 +8,7 @@ package regain
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,6 +37,11 @@ type Hold struct {
 	Why string `json:"why,omitempty"`
 	// Chosen is the member that an operator wants, as HOST/MEMBER, whatever others have.
 	Chosen string `json:"chosen,omitempty"`
+	// Given is the number that was given to a member last in the state that was restored; 0: it
+	// is not known.
+	Given int `json:"given,omitempty"`
+	// Left are the copies that were given up by then, and to be deleted, as HOST/MEMBER.
+	Left []string `json:"left,omitempty"`
 }
 
 // Holding are the members of which a host has data. It was written after the copies.
@@ -55,8 +61,11 @@ type Copy struct {
 	Host string `json:"host"`
 	// Assignment is what the host was told of the member last.
 	Assignment member.Assignment `json:"assignment"`
-	System     string            `json:"system"` // identifier of the data
-	Running    bool              `json:"running,omitempty"`
+	// Told is the same as it was written, with all fields and its seal; empty: the agent is of an
+	// older release, or was told by a control plane of one.
+	Told    json.RawMessage `json:"told,omitempty"`
+	System  string          `json:"system"` // identifier of the data
+	Running bool            `json:"running,omitempty"`
 	// Primary: it takes writes, or did until it ended.
 	Primary bool `json:"primary,omitempty"`
 	// Streaming: it is a standby that receives WAL now.
@@ -69,6 +78,44 @@ type Copy struct {
 	Locked    bool `json:"locked,omitempty"`
 	// Unsettled is why nothing can be said of it now.
 	Unsettled string `json:"unsettled,omitempty"`
+	// Ground is why it is believed. Control planes find it out; hosts cannot say it.
+	Ground Ground `json:"-"`
+}
+
+// Ground is why the home believes that it told a host of the member whose copy the host has.
+// Otherwise a host could claim a copy of any database, with a timeline of its own making.
+type Ground int
+
+const (
+	// Unfounded: nothing but the host says so.
+	Unfounded Ground = iota
+	// Retired: the restored state had given the member up. Others had all that it had.
+	Retired
+	// Assigned: the restored state has the member at that host.
+	Assigned
+	// Sealed: what the host was told has the home's seal (Copy.Told).
+	Sealed
+)
+
+// Founded: the copy counts.
+func (g Ground) Founded() bool { return g == Assigned || g == Sealed }
+
+// GroundOf finds the ground of a copy of a database that is held. sealed: its seal is right for
+// the host and for what it says. placed are the hosts of the members that the restored state has.
+func GroundOf(h Hold, c Copy, sealed bool, placed map[string]string) Ground {
+	name := c.Assignment.Name
+	number := member.Number(name)
+	switch host, known := placed[name]; {
+	case known && host == c.Host:
+		return Assigned
+	case known: // no name is used twice
+		return Unfounded
+	case number > 0 && number <= h.Given:
+		return Retired
+	case sealed:
+		return Sealed
+	}
+	return Unfounded
 }
 
 // Name is how operators call a copy: HOST/MEMBER.
@@ -84,7 +131,8 @@ var (
 // Elect finds the copy that has everything that was acknowledged, among those of all
 // hosts. Whoever was promoted had everything, and began a new timeline: the newest one
 // counts. Of those on it the primary has most, as the others got all they have of it; without it, who received
-// most. What nobody can say leaves it undecided.
+// most. What nobody can say leaves it undecided, and so does a copy of which only its host says that it
+// should have one: it may have the newest data, or lie.
 func Elect(h Hold, copies []Copy) (Copy, error) {
 	copies = slices.DeleteFunc(slices.Clone(copies), func(c Copy) bool { return c.Assignment.Scope != h.Database })
 	if h.Chosen != "" {
@@ -93,6 +141,11 @@ func Elect(h Hold, copies []Copy) (Copy, error) {
 	copies = slices.DeleteFunc(copies, func(c Copy) bool { return c.System == "" && c.Unsettled == "" })
 	if len(copies) == 0 {
 		return Copy{}, ErrNoData
+	}
+	given := copies[0].Name()
+	copies = slices.DeleteFunc(copies, func(c Copy) bool { return c.Ground == Retired })
+	if len(copies) == 0 {
+		return Copy{}, fmt.Errorf("%w: there is only %s, and the home had given that member up before", ErrUndecided, given)
 	}
 	if why := doubt(h, copies); why != "" {
 		return Copy{}, fmt.Errorf("%w: %s", ErrUndecided, why)
@@ -115,6 +168,12 @@ func rank(c Copy) int {
 
 // doubt is why it cannot be known which of the copies is the newest, or "".
 func doubt(h Hold, copies []Copy) string {
+	for _, c := range copies {
+		if !c.Ground.Founded() {
+			return fmt.Sprintf("nothing but the word of %s says that it was told of member %s. Choose by hand, as in howdah home take-over %s %s; or, if %s lies, stop it, and howdah host forget %s",
+				c.Host, c.Assignment.Name, h.Database, c.Name(), c.Host, c.Host)
+		}
+	}
 	for _, c := range copies {
 		if c.Unsettled != "" {
 			return c.Name() + ": " + c.Unsettled

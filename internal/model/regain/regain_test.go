@@ -11,7 +11,7 @@ import (
 )
 
 func copyOf(host, name string, timeline int, at lsn.LSN, change ...func(*Copy)) Copy {
-	c := Copy{Host: host, Assignment: member.Assignment{Scope: "db-1", Name: name}, System: "7", Timeline: timeline, LSN: at}
+	c := Copy{Ground: Sealed, Host: host, Assignment: member.Assignment{Scope: "db-1", Name: name}, System: "7", Timeline: timeline, LSN: at}
 	for _, f := range change {
 		f(&c)
 	}
@@ -22,6 +22,8 @@ func primary(c *Copy) { c.Primary = true }
 func streams(c *Copy) { c.Running, c.Streaming = true, true }
 func follows(c *Copy) { c.Assignment.Cluster.Upstream = &patroni.Upstream{} }
 func running(c *Copy) { c.Running, c.Primary = true, true }
+func retired(c *Copy) { c.Ground = Retired }
+func claimed(c *Copy) { c.Ground = Unfounded }
 
 // The newest copy leads on, whatever the restored state says of it.
 func TestElect(t *testing.T) {
@@ -54,6 +56,14 @@ func TestElect(t *testing.T) {
 		{name: "standbys that stream from their primary", copies: []Copy{copyOf("a", "m1", 2, 50, streams), copyOf("b", "m2", 2, 40, running)}, want: "b/m2"},
 		{name: "a read replica streams from another database", copies: []Copy{copyOf("a", "m1", 2, 50, streams, follows)}, want: "a/m1"},
 		{name: "nobody knows which are its own", copies: []Copy{copyOf("a", "m1", 9, 90, func(c *Copy) { c.System = "8" }), copyOf("b", "m2", 1, 10)}, err: ErrUndecided},
+		{name: "a host that only says itself that it has one", copies: []Copy{copyOf("a", "m1", 1, 50, running), copyOf("x", "m2", 99, 90, running, claimed)}, err: ErrUndecided},
+		{name: "… also where it is behind", copies: []Copy{copyOf("a", "m1", 5, 50, running), copyOf("x", "m2", 1, 1, claimed)}, err: ErrUndecided},
+		{name: "… and an operator chose another one", hold: Hold{Chosen: "a/m1"}, copies: []Copy{copyOf("a", "m1", 1, 50), copyOf("x", "m2", 9, 50, running, claimed)}, want: "a/m1"},
+		{name: "… and it is the one that an operator chose", hold: Hold{Chosen: "x/m2"}, copies: []Copy{copyOf("a", "m1", 1, 50), copyOf("x", "m2", 9, 50, running, claimed)}, want: "x/m2"},
+		{name: "a member that was given up before", copies: []Copy{copyOf("a", "m1", 99, 90, running, retired), copyOf("b", "m2", 2, 60, running)}, want: "b/m2"},
+		{name: "… whose host says nothing of use", copies: []Copy{copyOf("a", "m1", 0, 0, retired, func(c *Copy) { c.System, c.Unsettled = "", "it is starting" }), copyOf("b", "m2", 2, 60, running)}, want: "b/m2"},
+		{name: "… and there is no other", copies: []Copy{copyOf("a", "m1", 99, 90, running, retired)}, err: ErrUndecided},
+		{name: "the restored state knows of it", copies: []Copy{copyOf("a", "m1", 1, 50, running, func(c *Copy) { c.Ground = Assigned })}, want: "a/m1"},
 		{name: "an operator's word", hold: Hold{Chosen: "a/m1"}, copies: []Copy{copyOf("a", "m1", 1, 50), copyOf("b", "m2", 2, 50, running)}, want: "a/m1"},
 		{name: "an operator's word on what is not there", hold: Hold{Chosen: "a/m3"}, copies: []Copy{copyOf("a", "m1", 1, 50)}, err: ErrUndecided},
 	} {
@@ -72,6 +82,37 @@ func TestElect(t *testing.T) {
 				t.Errorf("in another order %s, %v", again.Name(), err)
 			}
 		})
+	}
+}
+
+// What a host says that nobody else says counts for nothing, however it is put.
+func TestGroundOf(t *testing.T) {
+	t.Parallel()
+	placed := map[string]string{"m2": "b", "m4": "d"}
+	for _, c := range []struct {
+		name, host, member string
+		sealed             bool
+		given              int
+		want               Ground
+	}{
+		{"the restored state has it there", "b", "m2", false, 5, Assigned},
+		{"… and the home sealed it", "b", "m2", true, 5, Assigned},
+		{"the restored state has it elsewhere", "x", "m2", false, 5, Unfounded},
+		{"… whatever was sealed", "x", "m2", true, 5, Unfounded},
+		{"it was made since", "c", "m6", true, 5, Sealed},
+		{"… says its host", "c", "m6", false, 5, Unfounded},
+		{"it was given up before", "a", "m1", true, 5, Retired},
+		{"… and its agent is older", "a", "m1", false, 5, Retired},
+		{"the last that was given up", "e", "m5", true, 5, Retired},
+		{"restored by an older release", "a", "m1", true, 0, Sealed},
+		{"… and told by one", "a", "m1", false, 0, Unfounded},
+		{"no name of a member", "a", "m01", false, 5, Unfounded},
+		{"none at all", "a", "", false, 5, Unfounded},
+	} {
+		got := GroundOf(Hold{Database: "db-1", Given: c.given}, copyOf(c.host, c.member, 9, 9), c.sealed, placed)
+		if got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
 	}
 }
 
