@@ -2,21 +2,15 @@ package server
 
 import (
 	"errors"
-	"maps"
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
 	"howdah/api"
-	"howdah/api/ec2"
 	"howdah/api/rds"
-	"howdah/api/sns"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
-	"howdah/internal/model/network"
 	"howdah/internal/model/spec"
-	"howdah/internal/model/topic"
-	"howdah/internal/state"
 )
 
 // conditionKeys are what parameters are called in conditions.
@@ -26,47 +20,22 @@ var conditionKeys = map[string]string{
 	"StorageEncrypted": "rds:StorageEncrypted", "AllocatedStorage": "rds:StorageSize",
 }
 
-// context are the values of condition keys that the request itself has.
-func (c call) context(in any) map[string][]string {
-	all := map[string][]string{
-		"aws:CurrentTime": {c.now.Format(time.RFC3339)}, "aws:PrincipalAccount": {c.Account}, "aws:RequestedRegion": {c.Region},
-		"aws:SecureTransport": {strconv.FormatBool(c.secure)}, "aws:SourceIp": {c.source},
-		"aws:userid": {c.who.id}, "aws:username": {c.who.name},
-	}
-	if c.action == "rds:CreateDBInstance" {
+// rdsContext adds the values of RDS's condition keys that a request has.
+func rdsContext(c call, in any, all map[string][]string) {
+	if c.Action == "rds:CreateDBInstance" {
 		all["rds:MultiAz"], all["rds:StorageEncrypted"] = []string{"false"}, []string{"false"}
 	}
-	each(in, func(name string, value reflect.Value) {
-		switch v := value.Interface().(type) {
-		case []rds.Tag:
-			for _, t := range v {
+	front.Each(in, func(name string, value reflect.Value) {
+		if tags, ok := value.Interface().([]rds.Tag); ok {
+			for _, t := range tags {
 				key, text := or(t.Key, ""), or(t.Value, "")
-				all["aws:RequestTag/"+key], all["rds:req-tag/"+key] = []string{text}, []string{text}
-				all["aws:TagKeys"] = append(all["aws:TagKeys"], key)
+				front.RequestTag(all, key, text)
+				all["rds:req-tag/"+key] = []string{text}
 			}
-		case []sns.Tag:
-			for _, t := range v {
-				all["aws:RequestTag/"+or(t.Key, "")] = []string{or(t.Value, "")}
-				all["aws:TagKeys"] = append(all["aws:TagKeys"], or(t.Key, ""))
-			}
-		case []ec2.TagSpecification:
-			for _, s := range v {
-				for _, t := range s.Tags {
-					all["aws:RequestTag/"+or(t.Key, "")] = []string{or(t.Value, "")}
-					all["aws:TagKeys"] = append(all["aws:TagKeys"], or(t.Key, ""))
-				}
-			}
-		case []string:
-			if name == "TagKeys" {
-				all["aws:TagKeys"] = v
-			}
-		default:
-			if key := conditionKeys[name]; key != "" {
-				all[key] = []string{scalarText(value)}
-			}
+		} else if key := conditionKeys[name]; key != "" {
+			all[key] = []string{scalarText(value)}
 		}
 	})
-	return all
 }
 
 func scalarText(value reflect.Value) string {
@@ -81,73 +50,9 @@ func scalarText(value reflect.Value) string {
 	return ""
 }
 
-// contextOf adds the values that a resource which exists has: its tags, and what
-// the request does not change of it. It is looked for where its ARN says, in whichever
-// region that is. known is false where that cannot be looked up: then nobody can tell
-// its tags.
-func (l *look) contextOf(c call, resource string, asked map[string][]string) (all map[string][]string, known bool) {
-	all = maps.Clone(asked)
-	if namesNothing(resource) {
-		return all, true
-	}
-	parts := strings.SplitN(resource, ":", 7)
-	if len(parts) < 6 || parts[4] != c.Account {
-		return all, false
-	}
-	scope := spec.Scope{Account: parts[4], Region: parts[3]}
-	switch parts[2] {
-	case topicService:
-		return all, l.addTopic(all, scope, resource)
-	case groupService:
-		return all, l.addSecurityGroup(all, scope, resource)
-	}
-	return all, l.addResource(all, scope, resource)
-}
-
-// namesNothing: an action on everything, or on everything of a kind, names no resource
-// that could have tags.
-func namesNothing(resource string) bool {
-	return resource == "*" || strings.HasSuffix(resource, ":*") || strings.HasSuffix(resource, "/*")
-}
-
-// The services of ARNs that are not RDS's.
-const (
-	topicService = "sns"
-	groupService = "ec2"
-)
-
-// giveTags adds a resource's tags under each of the prefixes that conditions know them by.
-func giveTags(all map[string][]string, tags []spec.Tag, prefixes ...string) {
-	for _, tag := range tags {
-		for _, prefix := range prefixes {
-			all[prefix+tag.Key] = []string{tag.Value}
-		}
-	}
-}
-
-const resourceTag = "aws:ResourceTag/"
-
-// addTopic adds the tags of a topic; ok is false where nobody can tell them.
-func (s *Server) addTopic(all map[string][]string, scope spec.Scope, arn string) (ok bool) {
-	in, name, ok := topic.ParseARN(arn)
-	if !ok || in != scope {
-		return false
-	}
-	r, err := state.Load[topic.Topic](s.Cache, state.Topic(in.Account, in.Region, name))
-	giveTags(all, r.Value.Tags, resourceTag)
-	return err == nil || errors.Is(err, state.ErrNotFound)
-}
-
-// addSecurityGroup adds the tags of a group; ok is false where nobody can tell them.
-func (s *Server) addSecurityGroup(all map[string][]string, scope spec.Scope, arn string) (ok bool) {
-	id, ok := strings.CutPrefix(arn, network.ARN(scope, "security-group", ""))
-	if !ok {
-		return false
-	}
-	if g, exists := s.securityBook(scope).Find(scope, id); exists {
-		giveTags(all, g.Tags, resourceTag)
-	}
-	return true
+// describe adds what a resource of RDS has: see front.Service.
+func (s *Server) describe(all map[string][]string, scope spec.Scope, arn string) (known bool) {
+	return s.look(scope.Account).addResource(all, scope, arn)
 }
 
 // addResource adds what a resource of RDS has; ok is false where nobody can tell: of a
@@ -161,7 +66,7 @@ func (l *look) addResource(all map[string][]string, scope spec.Scope, arn string
 		return true // there is no such thing, as where it is about to be made
 	}
 	kind := strings.Split(arn, ":")[5]
-	giveTags(all, t.tags, resourceTag, "rds:"+kind+"-tag/")
+	front.ResourceTags(all, t.tags, "rds:"+kind+"-tag/")
 	add := func(key, value string) {
 		if _, given := all[key]; !given && value != "" {
 			all[key] = []string{value}

@@ -2,11 +2,14 @@ package server
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"howdah/internal/admin"
 	"howdah/internal/aws/wire"
+	"howdah/internal/aws/wire/sigv4"
 )
 
 // denyTagged denies everything on what has the tag team=blue.
@@ -87,11 +90,14 @@ func TestDenyByTagOfLogins(t *testing.T) {
 			root.lets(d.ResourceID, "jane", root.tokenOf(at, "jane", nil), "")
 			k.lets(d.ResourceID, "jane", k.tokenOf(at, "jane", nil), "with an explicit deny")
 			for _, u := range []*user{root, k} {
-				_, who, ok, err := u.server.keys.find(u.key)
-				if err != nil || !ok {
+				r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/", nil)
+				sigv4.Sign(r, nil, sigv4.Credentials{AccessKeyID: u.key, SecretAccessKey: u.secret}, u.region, admin.Service, u.now())
+				record := u.server.front.Begin(r, "an-id")
+				identity, who, err := u.server.front.Authenticate(r, nil, record)
+				if err != nil {
 					t.Fatal(u.key, err)
 				}
-				c := call{Scope: u.scope(), who: who, action: "howdah:Database", now: u.now()}
+				c := u.server.front.Call(r, identity, who, "Database", "an-id", record)
 				_, err = u.server.adminDatabase(t.Context(), c, admin.DatabaseRequest{Name: d.Name})
 				known, refused := errors.AsType[*wire.Error](err)
 				if refused != (u == k) || refused && known.Code != denied {

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"howdah/internal/model/network"
-	"howdah/internal/model/topic"
+	"howdah/internal/aws/front"
 )
 
 // kindOf are the kinds of resources, as in ARNs, that parameters name.
@@ -29,7 +28,7 @@ var kindOf = map[string]string{
 }
 
 // arnParameters name a resource of any kind by its ARN.
-var arnParameters = []string{"ResourceName", "ResourceIdentifier", "ResourceArn", "TopicArn", "TargetArn", "SubscriptionArn"}
+var arnParameters = []string{"ResourceName", "ResourceIdentifier", "ResourceArn"}
 
 // listed are the kinds of what actions list that name nothing: all of that kind
 // must be allowed.
@@ -40,94 +39,32 @@ var listed = map[string]string{
 	"rds:DescribeDBSnapshots": "snapshot", "rds:DescribeDBClusterSnapshots": "cluster-snapshot",
 }
 
-// resources are the ARNs of everything that a request names, written as handlers read names;
-// "*" if it names nothing.
-func (c call) resources(in any) []string {
+// rdsResources are the ARNs of everything that a request names, written as handlers read names.
+func rdsResources(c call, in any) []string {
 	found := map[string]bool{}
-	each(in, func(name string, value reflect.Value) {
+	front.Each(in, func(name string, value reflect.Value) {
 		text, ok := value.Interface().(*string)
 		switch {
 		case !ok || strings.TrimSpace(*text) == "":
-		case kindOf[name] != "" && strings.HasPrefix(c.action, "rds:"):
+		case kindOf[name] != "":
 			scope, id := locate(c.Scope, *text, kindOf[name])
 			found[scope.ARN(kindOf[name], id)] = true
-		case name == "Name" && c.action == "sns:CreateTopic":
-			found[topic.ARN(c.Scope, *text)] = true
 		case slices.Contains(arnParameters, name):
 			found[plainARN(*text)] = true
 		}
 	})
-	switch kind := listed[c.action]; {
-	case len(found) > 0:
-		return slices.Sorted(maps.Keys(found))
-	case kind != "":
+	if kind := listed[c.Action]; len(found) == 0 && kind != "" {
 		return []string{c.ARN(kind, "*")}
 	}
-	return []string{"*"}
+	return slices.Sorted(maps.Keys(found))
 }
 
-// namedBy is resources, where groups of EC2 are named by their names too.
-func (s *Server) namedBy(c call, in any) []string {
-	if !strings.HasPrefix(c.action, "ec2:") {
-		return c.resources(in)
-	}
-	var found []string
-	each(in, func(name string, value reflect.Value) {
-		var texts []string
-		switch v := value.Interface().(type) {
-		case *string:
-			texts = []string{*v}
-		case []string:
-			texts = v
-		}
-		for _, text := range texts {
-			switch name {
-			case "GroupId", "GroupIds":
-				found = append(found, network.ARN(c.Scope, "security-group", text))
-			case "GroupName", "GroupNames":
-				if g, err := s.groupNamed(c.Scope, text); err == nil && c.action != "ec2:CreateSecurityGroup" {
-					found = append(found, g.ARN())
-				}
-			}
-		}
-	})
-	switch {
-	case len(found) > 0:
-		return found
-	case c.action == "ec2:CreateSecurityGroup":
-		return []string{network.ARN(c.Scope, "security-group", "*")}
-	}
-	return []string{"*"}
-}
-
-// plainARN is an ARN as policies write it. Handlers do not look at the partition;
-// RDS's not at the case either. A subscription of SNS is its topic's: policies name
-// no other resources of that service.
+// plainARN is an ARN as policies write it. RDS looks neither at the partition nor at the case.
 func plainARN(arn string) string {
-	if scope, name, ok := topic.ParseARN(arn); ok {
-		return topic.ARN(scope, name)
-	}
-	if scope, name, _, ok := topic.ParseSubscriptionARN(arn); ok {
-		return topic.ARN(scope, name)
-	}
 	arn = strings.TrimSpace(arn)
 	parts := strings.SplitN(arn, ":", 4)
 	if len(parts) < 4 || !strings.EqualFold(parts[0], "arn") || !strings.EqualFold(parts[2], "rds") {
 		return arn
 	}
 	return "arn:aws:rds:" + strings.ToLower(parts[3])
-}
-
-// each goes through the members of a request that were given.
-func each(in any, do func(name string, value reflect.Value)) {
-	v := reflect.ValueOf(in)
-	if v.Kind() != reflect.Pointer || v.IsNil() {
-		return
-	}
-	v = v.Elem()
-	for i := range v.NumField() {
-		if f := v.Field(i); !f.IsNil() {
-			do(v.Type().Field(i).Name, f)
-		}
-	}
 }

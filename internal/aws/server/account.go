@@ -8,6 +8,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
@@ -132,7 +133,7 @@ func (s *Server) describeSourceRegions(ctx context.Context, c call, in *rds.Desc
 		}
 		all = slices.DeleteFunc(all, func(n string) bool { return n != *in.RegionName })
 	}
-	chosen, marker, err := page(all, func(n string) string { return n }, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(all, func(n string) string { return n }, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}
@@ -199,6 +200,6 @@ func (s *Server) describeServerlessV2PlatformVersions(_ context.Context, _ call,
 	if _, err := s.offers(in.Engine); err != nil {
 		return nil, err
 	}
-	none, marker, err := page([]rds.ServerlessV2PlatformVersionInfo{}, func(rds.ServerlessV2PlatformVersionInfo) string { return "" }, in.MaxRecords, in.Marker)
+	none, marker, err := page.Of([]rds.ServerlessV2PlatformVersionInfo{}, func(rds.ServerlessV2PlatformVersionInfo) string { return "" }, in.MaxRecords, in.Marker)
 	return &rds.ServerlessV2PlatformVersionsMessage{ServerlessV2PlatformVersions: none, Marker: marker}, err
 }

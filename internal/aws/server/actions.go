@@ -1,143 +1,110 @@
 package server
 
 import (
-	"context"
-	"net/url"
+	"maps"
 
-	"howdah/api"
-	"howdah/internal/aws/wire"
+	"howdah/api/rds"
+	"howdah/internal/aws/front"
 )
 
-// action decodes a request, does it, and answers its output or nil.
-type action func(ctx context.Context, s *Server, c call, values url.Values) (any, error)
-
-// actions are all that Howdah does, by service and name.
-var actions = map[string]map[string]action{
-	"rds": {
-		"AddRoleToDBCluster":                     on((*Server).addRoleToDBCluster),
-		"AddRoleToDBInstance":                    on((*Server).addRoleToDBInstance),
-		"AddSourceIdentifierToSubscription":      on((*Server).addSource),
-		"AddTagsToResource":                      on((*Server).addTagsToResource),
-		"CopyDBClusterParameterGroup":            on((*Server).copyDBClusterParameterGroup),
-		"CopyDBParameterGroup":                   on((*Server).copyDBParameterGroup),
-		"CopyOptionGroup":                        on((*Server).copyOptionGroup),
-		"CreateDBCluster":                        on((*Server).createDBCluster),
-		"CreateDBClusterEndpoint":                on((*Server).createDBClusterEndpoint),
-		"CreateDBClusterParameterGroup":          on((*Server).createDBClusterParameterGroup),
-		"CreateDBInstance":                       on((*Server).createDBInstance),
-		"CreateDBInstanceReadReplica":            on((*Server).createDBInstanceReadReplica),
-		"CreateDBParameterGroup":                 on((*Server).createDBParameterGroup),
-		"CreateDBSubnetGroup":                    on((*Server).createDBSubnetGroup),
-		"CreateEventSubscription":                on((*Server).createEventSubscription),
-		"CreateOptionGroup":                      on((*Server).createOptionGroup),
-		"DeleteDBCluster":                        on((*Server).deleteDBCluster),
-		"DeleteDBClusterEndpoint":                on((*Server).deleteDBClusterEndpoint),
-		"DeleteDBClusterParameterGroup":          on((*Server).deleteDBClusterParameterGroup),
-		"DeleteDBInstance":                       on((*Server).deleteDBInstance),
-		"DeleteDBParameterGroup":                 on((*Server).deleteDBParameterGroup),
-		"DeleteDBSubnetGroup":                    on((*Server).deleteDBSubnetGroup),
-		"DeleteEventSubscription":                on((*Server).deleteEventSubscription),
-		"DeleteOptionGroup":                      on((*Server).deleteOptionGroup),
-		"DescribeAccountAttributes":              on((*Server).describeAccountAttributes),
-		"ApplyPendingMaintenanceAction":          on((*Server).applyPendingMaintenanceAction),
-		"DescribePendingMaintenanceActions":      on((*Server).describePendingMaintenanceActions),
-		"DescribeCertificates":                   on((*Server).describeCertificates),
-		"DescribeDBClusterEndpoints":             on((*Server).describeDBClusterEndpoints),
-		"DescribeDBClusterParameterGroups":       on((*Server).describeDBClusterParameterGroups),
-		"DescribeDBClusterParameters":            on((*Server).describeDBClusterParameters),
-		"DescribeDBClusters":                     on((*Server).describeDBClusters),
-		"DescribeDBEngineVersions":               on((*Server).describeDBEngineVersions),
-		"DescribeDBInstances":                    on((*Server).describeDBInstances),
-		"DescribeDBLogFiles":                     on((*Server).describeDBLogFiles),
-		"DescribeDBMajorEngineVersions":          on((*Server).describeDBMajorEngineVersions),
-		"DescribeDBParameterGroups":              on((*Server).describeDBParameterGroups),
-		"DescribeDBParameters":                   on((*Server).describeDBParameters),
-		"DescribeDBSubnetGroups":                 on((*Server).describeDBSubnetGroups),
-		"DescribeEngineDefaultClusterParameters": on((*Server).describeEngineDefaultClusterParameters),
-		"DescribeEngineDefaultParameters":        on((*Server).describeEngineDefaultParameters),
-		"DescribeEventCategories":                on((*Server).describeEventCategories),
-		"DescribeEventSubscriptions":             on((*Server).describeEventSubscriptions),
-		"DescribeEvents":                         on((*Server).describeEvents),
-		"DescribeOptionGroupOptions":             on((*Server).describeOptionGroupOptions),
-		"DescribeOptionGroups":                   on((*Server).describeOptionGroups),
-		"DescribeOrderableDBInstanceOptions":     on((*Server).describeOrderableDBInstanceOptions),
-		"DescribeServerlessV2PlatformVersions":   on((*Server).describeServerlessV2PlatformVersions),
-		"DescribeSourceRegions":                  on((*Server).describeSourceRegions),
-		"DescribeValidDBInstanceModifications":   on((*Server).describeValidDBInstanceModifications),
-		"DownloadDBLogFilePortion":               on((*Server).downloadDBLogFilePortion),
-		"FailoverDBCluster":                      on((*Server).failoverDBCluster),
-		"ListTagsForResource":                    on((*Server).listTagsForResource),
-		"ModifyCertificates":                     on((*Server).modifyCertificates),
-		"ModifyDBCluster":                        on((*Server).modifyDBCluster),
-		"ModifyDBClusterEndpoint":                on((*Server).modifyDBClusterEndpoint),
-		"ModifyDBClusterParameterGroup":          on((*Server).modifyDBClusterParameterGroup),
-		"ModifyDBInstance":                       on((*Server).modifyDBInstance),
-		"ModifyDBParameterGroup":                 on((*Server).modifyDBParameterGroup),
-		"ModifyDBSubnetGroup":                    on((*Server).modifyDBSubnetGroup),
-		"ModifyEventSubscription":                on((*Server).modifyEventSubscription),
-		"ModifyOptionGroup":                      on((*Server).modifyOptionGroup),
-		"PromoteReadReplica":                     on((*Server).promoteReadReplica),
-		"RebootDBCluster":                        on((*Server).rebootDBCluster),
-		"RebootDBInstance":                       on((*Server).rebootDBInstance),
-		"RemoveRoleFromDBCluster":                on((*Server).removeRoleFromDBCluster),
-		"RemoveRoleFromDBInstance":               on((*Server).removeRoleFromDBInstance),
-		"RemoveSourceIdentifierFromSubscription": on((*Server).removeSource),
-		"RemoveTagsFromResource":                 on((*Server).removeTagsFromResource),
-		"ResetDBClusterParameterGroup":           on((*Server).resetDBClusterParameterGroup),
-		"ResetDBParameterGroup":                  on((*Server).resetDBParameterGroup),
-		"StartDBCluster":                         on((*Server).startDBCluster),
-		"StartDBInstance":                        on((*Server).startDBInstance),
-		"StopDBCluster":                          on((*Server).stopDBCluster),
-		"StopDBInstance":                         on((*Server).stopDBInstance),
-	},
-	"ec2": ec2Actions,
-	"sns": snsActions,
-	"sts": {
-		"GetCallerIdentity": on((*Server).getCallerIdentity),
-	},
-}
+// call is a request on its way.
+type call = front.Call
 
 // void is the output of actions that have none: handlers answer a nil pointer.
-type void struct{}
+type void = front.Void
 
-// on makes an action of a handler with typed input and output.
-func on[In, Out any](handler func(*Server, context.Context, call, *In) (*Out, error)) action {
-	return func(ctx context.Context, s *Server, c call, values url.Values) (any, error) {
-		in := new(In)
-		if err := wire.DecodeForm(values, in); err != nil {
-			return nil, err
-		}
-		if err := first(s.authorize(c, in), s.checkRoom(c)); err != nil {
-			return nil, err
-		}
-		if err := first(wire.Validate(in), checkInput(in), c.checkNames(in), checkLabels(in)); err != nil {
-			return nil, err
-		}
-		out, err := handler(s, ctx, c, in)
-		if err != nil || out == nil {
-			return nil, err
-		}
-		return out, nil
+// rdsService is what package front needs to know of RDS.
+func (s *Server) rdsService() *front.Service {
+	all := s.rdsActions()
+	maps.Copy(all, s.nothing())
+	return &front.Service{
+		Name: rds.Service.Name, Contract: &rds.Service, Actions: all, Refused: notHere,
+		Resources: rdsResources, Context: rdsContext, Describe: s.describe, AnyCase: true,
+		Check:     checkRDS,
+		LongTexts: map[string]int{"ParameterValue": 65535}, // the action bounds them
 	}
 }
 
-// find answers InvalidAction for what the service does not have, and says so
-// plainly for what Howdah does not have yet.
-func find(service, name string) (action, error) {
-	known, ok := actions[service]
-	if !ok {
-		return nil, wire.NewError(api.ErrInvalidAction, "The service %s is not available here: Howdah speaks rds, ec2, sns, sts, secretsmanager and kms.", service)
+// checkRDS refuses what would be taken for something else, or do nothing.
+func checkRDS(c call, in any) error { return first(checkNames(c, in), checkLabels(in)) }
+
+// rdsActions are all that Howdah does of RDS, but for what always answers an empty list.
+func (s *Server) rdsActions() map[string]front.Action {
+	return map[string]front.Action{
+		"AddRoleToDBCluster":                     front.On(s.addRoleToDBCluster),
+		"AddRoleToDBInstance":                    front.On(s.addRoleToDBInstance),
+		"AddSourceIdentifierToSubscription":      front.On(s.addSource),
+		"AddTagsToResource":                      front.On(s.addTagsToResource),
+		"CopyDBClusterParameterGroup":            front.On(s.copyDBClusterParameterGroup),
+		"CopyDBParameterGroup":                   front.On(s.copyDBParameterGroup),
+		"CopyOptionGroup":                        front.On(s.copyOptionGroup),
+		"CreateDBCluster":                        front.On(s.createDBCluster),
+		"CreateDBClusterEndpoint":                front.On(s.createDBClusterEndpoint),
+		"CreateDBClusterParameterGroup":          front.On(s.createDBClusterParameterGroup),
+		"CreateDBInstance":                       front.On(s.createDBInstance),
+		"CreateDBInstanceReadReplica":            front.On(s.createDBInstanceReadReplica),
+		"CreateDBParameterGroup":                 front.On(s.createDBParameterGroup),
+		"CreateDBSubnetGroup":                    front.On(s.createDBSubnetGroup),
+		"CreateEventSubscription":                front.On(s.createEventSubscription),
+		"CreateOptionGroup":                      front.On(s.createOptionGroup),
+		"DeleteDBCluster":                        front.On(s.deleteDBCluster),
+		"DeleteDBClusterEndpoint":                front.On(s.deleteDBClusterEndpoint),
+		"DeleteDBClusterParameterGroup":          front.On(s.deleteDBClusterParameterGroup),
+		"DeleteDBInstance":                       front.On(s.deleteDBInstance),
+		"DeleteDBParameterGroup":                 front.On(s.deleteDBParameterGroup),
+		"DeleteDBSubnetGroup":                    front.On(s.deleteDBSubnetGroup),
+		"DeleteEventSubscription":                front.On(s.deleteEventSubscription),
+		"DeleteOptionGroup":                      front.On(s.deleteOptionGroup),
+		"DescribeAccountAttributes":              front.On(s.describeAccountAttributes),
+		"ApplyPendingMaintenanceAction":          front.On(s.applyPendingMaintenanceAction),
+		"DescribePendingMaintenanceActions":      front.On(s.describePendingMaintenanceActions),
+		"DescribeCertificates":                   front.On(s.describeCertificates),
+		"DescribeDBClusterEndpoints":             front.On(s.describeDBClusterEndpoints),
+		"DescribeDBClusterParameterGroups":       front.On(s.describeDBClusterParameterGroups),
+		"DescribeDBClusterParameters":            front.On(s.describeDBClusterParameters),
+		"DescribeDBClusters":                     front.On(s.describeDBClusters),
+		"DescribeDBEngineVersions":               front.On(s.describeDBEngineVersions),
+		"DescribeDBInstances":                    front.On(s.describeDBInstances),
+		"DescribeDBLogFiles":                     front.On(s.describeDBLogFiles),
+		"DescribeDBMajorEngineVersions":          front.On(s.describeDBMajorEngineVersions),
+		"DescribeDBParameterGroups":              front.On(s.describeDBParameterGroups),
+		"DescribeDBParameters":                   front.On(s.describeDBParameters),
+		"DescribeDBSubnetGroups":                 front.On(s.describeDBSubnetGroups),
+		"DescribeEngineDefaultClusterParameters": front.On(s.describeEngineDefaultClusterParameters),
+		"DescribeEngineDefaultParameters":        front.On(s.describeEngineDefaultParameters),
+		"DescribeEventCategories":                front.On(s.describeEventCategories),
+		"DescribeEventSubscriptions":             front.On(s.describeEventSubscriptions),
+		"DescribeEvents":                         front.On(s.describeEvents),
+		"DescribeOptionGroupOptions":             front.On(s.describeOptionGroupOptions),
+		"DescribeOptionGroups":                   front.On(s.describeOptionGroups),
+		"DescribeOrderableDBInstanceOptions":     front.On(s.describeOrderableDBInstanceOptions),
+		"DescribeServerlessV2PlatformVersions":   front.On(s.describeServerlessV2PlatformVersions),
+		"DescribeSourceRegions":                  front.On(s.describeSourceRegions),
+		"DescribeValidDBInstanceModifications":   front.On(s.describeValidDBInstanceModifications),
+		"DownloadDBLogFilePortion":               front.On(s.downloadDBLogFilePortion),
+		"FailoverDBCluster":                      front.On(s.failoverDBCluster),
+		"ListTagsForResource":                    front.On(s.listTagsForResource),
+		"ModifyCertificates":                     front.On(s.modifyCertificates),
+		"ModifyDBCluster":                        front.On(s.modifyDBCluster),
+		"ModifyDBClusterEndpoint":                front.On(s.modifyDBClusterEndpoint),
+		"ModifyDBClusterParameterGroup":          front.On(s.modifyDBClusterParameterGroup),
+		"ModifyDBInstance":                       front.On(s.modifyDBInstance),
+		"ModifyDBParameterGroup":                 front.On(s.modifyDBParameterGroup),
+		"ModifyDBSubnetGroup":                    front.On(s.modifyDBSubnetGroup),
+		"ModifyEventSubscription":                front.On(s.modifyEventSubscription),
+		"ModifyOptionGroup":                      front.On(s.modifyOptionGroup),
+		"PromoteReadReplica":                     front.On(s.promoteReadReplica),
+		"RebootDBCluster":                        front.On(s.rebootDBCluster),
+		"RebootDBInstance":                       front.On(s.rebootDBInstance),
+		"RemoveRoleFromDBCluster":                front.On(s.removeRoleFromDBCluster),
+		"RemoveRoleFromDBInstance":               front.On(s.removeRoleFromDBInstance),
+		"RemoveSourceIdentifierFromSubscription": front.On(s.removeSource),
+		"RemoveTagsFromResource":                 front.On(s.removeTagsFromResource),
+		"ResetDBClusterParameterGroup":           front.On(s.resetDBClusterParameterGroup),
+		"ResetDBParameterGroup":                  front.On(s.resetDBParameterGroup),
+		"StartDBCluster":                         front.On(s.startDBCluster),
+		"StartDBInstance":                        front.On(s.startDBInstance),
+		"StopDBCluster":                          front.On(s.stopDBCluster),
+		"StopDBInstance":                         front.On(s.stopDBInstance),
 	}
-	if do, ok := known[name]; ok {
-		return do, nil
-	}
-	if do, ok := nothing[name]; ok && service == "rds" {
-		return do, nil
-	}
-	for _, s := range wire.Services() {
-		if _, exists := s.Action(name); exists && s.Name == service {
-			return nil, notHere(name)
-		}
-	}
-	return nil, wire.NewError(api.ErrInvalidAction, "The action %s is not valid for this web service.", name)
 }

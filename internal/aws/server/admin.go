@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"howdah/api"
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 )
 
@@ -25,25 +25,25 @@ type adminVerb struct {
 
 // adminVerbs are all that package admin names.
 var adminVerbs = map[string]adminVerb{
-	admin.VerbStatus:     {callTimeout, verb((*Server).adminStatus)},
-	admin.VerbDatabase:   {callTimeout, verb((*Server).adminDatabase)},
-	admin.VerbFailovers:  {callTimeout, verb((*Server).adminFailovers)},
-	admin.VerbDrain:      {callTimeout, verb((*Server).adminDrain)},
-	admin.VerbUndrain:    {callTimeout, verb((*Server).adminUndrain)},
-	admin.VerbForgetHost: {callTimeout, verb((*Server).adminForgetHost)},
-	admin.VerbHostOff:    {callTimeout, verb((*Server).adminHostOff)},
+	admin.VerbStatus:     {front.Timeout, verb((*Server).adminStatus)},
+	admin.VerbDatabase:   {front.Timeout, verb((*Server).adminDatabase)},
+	admin.VerbFailovers:  {front.Timeout, verb((*Server).adminFailovers)},
+	admin.VerbDrain:      {front.Timeout, verb((*Server).adminDrain)},
+	admin.VerbUndrain:    {front.Timeout, verb((*Server).adminUndrain)},
+	admin.VerbForgetHost: {front.Timeout, verb((*Server).adminForgetHost)},
+	admin.VerbHostOff:    {front.Timeout, verb((*Server).adminHostOff)},
 	admin.VerbWipe:       {wipeTimeout, verb((*Server).adminWipe)},
-	admin.VerbKeyCreate:  {callTimeout, verb((*Server).adminKeyCreate)},
-	admin.VerbKeyList:    {callTimeout, verb((*Server).adminKeyList)},
-	admin.VerbKeyDelete:  {callTimeout, verb((*Server).adminKeyDelete)},
+	admin.VerbKeyCreate:  {front.Timeout, verb((*Server).adminKeyCreate)},
+	admin.VerbKeyList:    {front.Timeout, verb((*Server).adminKeyList)},
+	admin.VerbKeyDelete:  {front.Timeout, verb((*Server).adminKeyDelete)},
 
 	admin.VerbAuthorityCreate: {authorityTimeout, verb((*Server).adminAuthorityCreate)},
-	admin.VerbAuthorityList:   {callTimeout, verb((*Server).adminAuthorityList)},
+	admin.VerbAuthorityList:   {front.Timeout, verb((*Server).adminAuthorityList)},
 
 	admin.VerbEtcd: {upkeepTimeout, verb((*Server).adminEtcd)},
 
-	admin.VerbHeld:     {callTimeout, verb((*Server).adminHeld)},
-	admin.VerbTakeOver: {callTimeout, verb((*Server).adminTakeOver)},
+	admin.VerbHeld:     {front.Timeout, verb((*Server).adminHeld)},
+	admin.VerbTakeOver: {front.Timeout, verb((*Server).adminTakeOver)},
 }
 
 // verb makes a verb of a handler with typed input and output.
@@ -65,15 +65,15 @@ func verb[In, Out any](handler func(*Server, context.Context, call, In) (Out, er
 // Admin serves the admin API, everything below admin.Path.
 func (s *Server) Admin() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := requestID()
-		record := s.record(r, id)
+		id := front.RequestID()
+		record := s.front.Begin(r, id)
 		out, err := s.adminAnswer(r, id, record)
 		status, code := http.StatusOK, ""
 		if err != nil {
 			known := s.adminError(id, err)
 			status, code, out = known.Status, known.Code, known
 		}
-		record.end(status, code)
+		record.End(status, code)
 		text, err := json.Marshal(out)
 		if err != nil {
 			s.Log.Error("encode answer", "request", id, "error", err)
@@ -86,24 +86,19 @@ func (s *Server) Admin() http.Handler {
 	})
 }
 
-func (s *Server) adminAnswer(r *http.Request, id string, record *record) (out any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.Log.Error("handler panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = fmt.Errorf("handler panicked: %v", p)
-		}
-	}()
+func (s *Server) adminAnswer(r *http.Request, id string, record *front.Record) (out any, err error) {
+	defer s.front.Recover(&err)
 	if r.Method != http.MethodPost {
 		return nil, &admin.Error{Code: "MethodNotAllowed", Message: "Use the method POST.", Status: http.StatusMethodNotAllowed}
 	}
-	body, err := s.body(r, record)
+	body, err := s.front.Body(r, record)
 	if known, ok := errors.AsType[*wire.Error](err); ok && known.Code == api.ErrRequestEntityTooLarge {
 		return nil, admin.NewError(admin.CodeInvalidRequest, "The body cannot be read: "+known.Message, "")
 	}
 	if err != nil {
 		return nil, err
 	}
-	identity, who, err := s.authenticate(r, body, record)
+	identity, who, err := s.front.Authenticate(r, body, record)
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +107,12 @@ func (s *Server) adminAnswer(r *http.Request, id string, record *record) (out an
 			"sign it for the service "+admin.Service)
 	}
 	name := strings.TrimPrefix(r.URL.Path, admin.Path)
-	record.asksAdmin(name, body)
+	asksAdmin(record, name, body)
 	known, ok := adminVerbs[name]
 	if !ok {
 		return nil, admin.NewError(admin.CodeUnknownVerb, fmt.Sprintf("There is no verb %q.", name), "")
 	}
-	c := s.call(r, identity, who, adminAction(name), id)
+	c := s.front.Call(r, identity, who, adminAction(name), id, record)
 	if err := s.authorizeAdmin(c); err != nil {
 		return nil, err
 	}
@@ -134,7 +129,7 @@ func (s *Server) adminError(id string, err error) *admin.Error {
 	}
 	known, ok := errors.AsType[*wire.Error](err)
 	if !ok {
-		known = translate(err)
+		known = front.Translate(err)
 	}
 	if known != nil {
 		return &admin.Error{Code: known.Code, Message: known.Message, Hint: known.Hint, Status: known.Status}

@@ -78,7 +78,7 @@ func (s *Server) adminAuthorityCreate(ctx context.Context, c call, in admin.Auth
 	} else if err != nil {
 		return admin.Authority{}, err
 	}
-	s.Log.Info("authority asked for", "name", made, "by", c.who.key)
+	s.Log.Info("authority asked for", "name", made, "by", c.Who.Key)
 	list, err := s.adminAuthorityList(ctx, c, admin.Nothing{})
 	if err != nil {
 		return admin.Authority{}, err

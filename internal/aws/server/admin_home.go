@@ -167,7 +167,7 @@ func (s *Server) adminTakeOver(ctx context.Context, c call, in admin.TakeOverReq
 	}) {
 		return admin.Nothing{}, admin.NewError(admin.CodeInvalidRequest, fmt.Sprintf("There is no copy %s of %s.", in.Copy, in.Database), "see `howdah home held`")
 	}
-	s.Log.Warn("a copy was chosen to lead on", "database", id, "copy", in.Copy, "by", c.who.key)
+	s.Log.Warn("a copy was chosen to lead on", "database", id, "copy", in.Copy, "by", c.Who.Key)
 	hold.Value.Chosen = in.Copy
 	_, err = s.Store.Commit(ctx, state.Swap(hold.Key, hold.Revision, hold.Value))
 	return admin.Nothing{}, err

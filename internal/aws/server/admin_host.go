@@ -31,7 +31,7 @@ func (s *Server) adminDrain(ctx context.Context, c call, in admin.DrainRequest) 
 	}
 	_, _, draining := s.Cache.Raw(state.Drain(in.Host))
 	if !in.DryRun && !draining {
-		if err := s.commit(ctx, state.Put(state.Drain(in.Host), drainOrder{Since: c.now})); err != nil {
+		if err := s.commit(ctx, state.Put(state.Drain(in.Host), drainOrder{Since: c.Now})); err != nil {
 			return admin.DrainAnswer{}, err
 		}
 		draining = true

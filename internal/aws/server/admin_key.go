@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/identity/access"
 	"howdah/internal/identity/iam"
 	"howdah/internal/state"
@@ -17,12 +18,12 @@ func (s *Server) adminKeyCreate(ctx context.Context, c call, in admin.KeyCreateR
 		return admin.KeyCreateAnswer{}, admin.NewError(admin.CodeInvalidRequest, "The access key cannot be made: its policy is empty, which would allow nothing.",
 			"give a policy that allows something, or none")
 	}
-	sealer, err := s.keys.sealer()
+	sealer, err := front.Sealer(s.Home)
 	if err != nil {
 		return admin.KeyCreateAnswer{}, err
 	}
 	key := access.Key{
-		Account: in.Account, Name: in.Name, Created: c.now, CreatedBy: c.who.key, ReadOnly: in.ReadOnly, Policy: or(in.Policy, ""),
+		Account: in.Account, Name: in.Name, Created: c.Now, CreatedBy: c.Who.Key, ReadOnly: in.ReadOnly, Policy: or(in.Policy, ""),
 	}
 	if key.Account == "" {
 		key.Account = s.Home.Account
@@ -36,7 +37,7 @@ func (s *Server) adminKeyCreate(ctx context.Context, c call, in admin.KeyCreateR
 	if err := s.commit(ctx, state.Swap(state.Key(key.ID), 0, key)); err != nil {
 		return admin.KeyCreateAnswer{}, err
 	}
-	s.Log.Info("access key made", "key", key.ID, "account", key.Account, "by", c.who.key)
+	s.Log.Info("access key made", "key", key.ID, "account", key.Account, "by", c.Who.Key)
 	return admin.KeyCreateAnswer{Key: keyOut(key), Secret: secret}, nil
 }
 
@@ -57,7 +58,7 @@ func (s *Server) adminKeyList(ctx context.Context, _ call, _ admin.Nothing) (adm
 	}
 	out := admin.KeyListAnswer{Keys: []admin.Key{}}
 	for _, c := range own {
-		out.Keys = append(out.Keys, admin.Key{AccessKey: c.AccessKey, Account: c.Account, Name: ofHome(c).name, OfHome: true})
+		out.Keys = append(out.Keys, admin.Key{AccessKey: c.AccessKey, Account: c.Account, Name: front.OfHome(c).Name, OfHome: true})
 	}
 	for _, r := range state.LoadAll[access.Key](s.Cache, state.KeyRoot) {
 		out.Keys = append(out.Keys, keyOut(r.Value))
@@ -89,7 +90,7 @@ func (s *Server) adminKeyDelete(ctx context.Context, c call, in admin.KeyRequest
 		if err := s.commit(ctx, state.Remove(r.Key, r.Revision)); err != nil {
 			return err
 		}
-		s.Log.Info("access key deleted", "key", in.AccessKey, "by", c.who.key)
+		s.Log.Info("access key deleted", "key", in.AccessKey, "by", c.Who.Key)
 		return nil
 	})
 }

@@ -32,7 +32,7 @@ func (s *Server) adminHostOff(ctx context.Context, c call, in admin.HostOffReque
 		if in.DryRun {
 			return nil
 		}
-		word := fence.Sworn{Host: in.Host, By: c.who.arn, At: time.Now().UTC()}
+		word := fence.Sworn{Host: in.Host, By: c.Who.ARN, At: time.Now().UTC()}
 		return s.commit(ctx, state.Unchanged(state.Live(in.Host), live.Revision), state.Put(state.Sworn(in.Host), word))
 	})
 }

@@ -23,7 +23,7 @@ func (s *Server) adminStatus(ctx context.Context, c call, _ admin.Nothing) (admi
 	}
 	out := admin.Status{
 		Home: s.Home.ID, Version: s.Version, Account: c.Account, Region: c.Region,
-		Disposable: s.Home.Disposable, Time: c.now,
+		Disposable: s.Home.Disposable, Time: c.Now,
 		Control: s.controlOut(), Etcd: s.etcdOut(ctx), Edges: s.edgesOut(), Hosts: s.hostsOut(),
 		Databases: []admin.Database{}, Fences: []admin.Fence{}, Problems: []admin.Problem{},
 	}
@@ -58,7 +58,7 @@ func (s *Server) adminDatabase(ctx context.Context, c call, in admin.DatabaseReq
 	for _, d := range s.subjects() {
 		if name := strings.ToLower(in.Name); d.common.Scope == c.Scope && d.has(name) {
 			for _, arn := range d.named(name) {
-				if err := s.spared(c, arn); err != nil {
+				if err := c.Spared(arn); err != nil {
 					return admin.DatabaseAnswer{}, err
 				}
 			}

@@ -3,12 +3,9 @@ package server
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
-	"howdah/api"
 	"howdah/internal/admin"
-	"howdah/internal/aws/wire"
 	"howdah/internal/state/etcd"
 )
 
@@ -32,7 +29,7 @@ func (s *Server) adminEtcd(ctx context.Context, c call, in admin.EtcdRequest) (a
 	if s.Etcd == nil {
 		return admin.EtcdAnswer{}, admin.NewError(admin.CodeUnavailable, "This control plane has no etcd of its own.", "ask another one")
 	}
-	s.Log.Info("upkeep of etcd asked for", "do", in.Do, "member", in.Member, "dry_run", in.DryRun, "by", c.who.key)
+	s.Log.Info("upkeep of etcd asked for", "do", in.Do, "member", in.Member, "dry_run", in.DryRun, "by", c.Who.Key)
 	deeds, err := s.upkeep(ctx, in)
 	if errors.Is(err, etcd.ErrNoMember) {
 		return admin.EtcdAnswer{}, admin.NewError(admin.CodeInvalidRequest, "etcd has no member "+in.Member+".", "howdah etcd status lists them")
@@ -69,27 +66,4 @@ func (s *Server) upkeep(ctx context.Context, in admin.EtcdRequest) ([]etcd.Deed,
 		return one(s.Etcd.Disarm(ctx))
 	}
 	return nil, admin.NewError(admin.CodeInvalidRequest, "There is nothing to do that is called "+in.Do+".", "choose one of mend, compact, defrag and disarm")
-}
-
-// adds are how the names of actions begin that put more into the state. Those that
-// replace or delete what is there go on.
-var adds = []string{"Add", "Authorize", "Copy", "Create", "Publish", "Restore", "Subscribe"}
-
-// checkRoom refuses to add to a state that has only room left for what failovers need.
-func (s *Server) checkRoom(c call) error {
-	if s.Etcd == nil || !s.Etcd.Scarce() {
-		return nil
-	}
-	_, name, _ := strings.Cut(c.action, ":")
-	for _, word := range adds {
-		if strings.HasPrefix(name, word) {
-			return errFull()
-		}
-	}
-	return nil
-}
-
-func errFull() *wire.Error {
-	return wire.NewError(api.ErrServiceUnavailable,
-		"The state store is nearly full, and what is left is kept for failovers: see `howdah etcd status`, run `howdah etcd mend`, and try again.")
 }

@@ -36,7 +36,7 @@ func (s *Server) adminWipe(ctx context.Context, c call, _ admin.Nothing) (admin.
 			"only a home that `howdah up --disposable` made can be wiped")
 	}
 	w := &wipe{server: s, instances: map[string]bool{}, clusters: map[string]bool{}, members: map[string]bool{}}
-	s.Log.Info("wiping all resources", "request", c.id)
+	s.Log.Info("wiping all resources", "request", c.ID)
 	for {
 		if err := s.fresh(ctx); err != nil {
 			return admin.WipeAnswer{}, err
@@ -46,8 +46,8 @@ func (s *Server) adminWipe(ctx context.Context, c call, _ admin.Nothing) (admin.
 			return admin.WipeAnswer{}, err
 		}
 		if done {
-			s.Log.Info("wiped", "request", c.id, "after", s.now().Sub(c.now).String())
-			return w.answer(s.now().Sub(c.now)), nil
+			s.Log.Info("wiped", "request", c.ID, "after", s.now().Sub(c.Now).String())
+			return w.answer(s.now().Sub(c.Now)), nil
 		}
 		select {
 		case <-ctx.Done():

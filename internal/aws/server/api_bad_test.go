@@ -133,7 +133,7 @@ func TestBadInput(t *testing.T) {
 	s := newSweep(t)
 	calls := 0
 	for _, service := range wire.Services() {
-		for _, name := range slices.Sorted(maps.Keys(actions[service.Name])) {
+		for _, name := range done[service.Name] {
 			a := modelOf(t, service.Name, name)
 			base := rightCall(service.Name, name)
 			if status, got, message := s.ask(service.Name, base); status != http.StatusOK && !neverRight[name] {
@@ -174,7 +174,7 @@ func (s *sweep) try(service *api.Service, a *api.Action, b bad) {
 	if !known(service, a, got.code) {
 		s.finds(b, "answered %d %s, which is none of the action's: %.120s", status, got.code, message)
 	}
-	if len(message) > mostMessage+100 {
+	if len(message) > 2100 {
 		s.finds(b, "the message has %d bytes", len(message))
 	}
 	if !names(got.code, message, b) {

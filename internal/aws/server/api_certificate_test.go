@@ -28,7 +28,7 @@ const (
 // next has the operator make a newer authority of the home's line.
 func (w *world) next() string {
 	w.Helper()
-	made, err := w.server.adminAuthorityCreate(w.Context(), call{now: w.now()}, admin.AuthorityRequest{})
+	made, err := w.server.adminAuthorityCreate(w.Context(), call{Now: w.now()}, admin.AuthorityRequest{})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,17 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
-	"howdah/api/rds"
 	"howdah/internal/aws/wire"
 	"howdah/internal/aws/wire/shape"
 	"howdah/internal/aws/wire/sigv4"
-	"howdah/internal/model/spec"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 )
@@ -172,40 +165,8 @@ func TestStoreIsSilent(t *testing.T) {
 	}
 }
 
-// TestTranslate: what passes by itself is answered with what clients try again.
-func TestTranslate(t *testing.T) {
-	cases := map[string]struct {
-		err  error
-		code string
-	}{
-		"timeout":       {fmt.Errorf("write: %w", rpctypes.ErrTimeout), "ServiceUnavailable"},
-		"no leader":     {fmt.Errorf("read: %w", rpctypes.ErrNoLeader), "ServiceUnavailable"},
-		"lost":          {fmt.Errorf("read: %w", status.Error(codes.Unavailable, "connection refused")), "ServiceUnavailable"},
-		"deadline":      {fmt.Errorf("read: %w", context.DeadlineExceeded), "ServiceUnavailable"},
-		"out of space":  {fmt.Errorf("write: %w", rpctypes.ErrNoSpace), "ServiceUnavailable"},
-		"caller left":   {context.Canceled, "ServiceUnavailable"},
-		"a broken rule": {fmt.Errorf("check: %w", &spec.Invalid{Code: badMix, Message: "100%"}), badMix},
-		"anything else": {errors.New("oops"), ""},
-	}
-	for name, c := range cases {
-		got := translate(c.err)
-		if got == nil && c.code != "" || got != nil && got.Code != c.code {
-			t.Errorf("%s: %v, want %q", name, got, c.code)
-		}
-	}
-}
-
-// TestInternalFailure: what is our own fault is logged in full, and the caller is
-// told no more than where to look.
-func TestInternalFailure(t *testing.T) {
-	w := newWorld(t)
-	answer := httptest.NewRecorder()
-	w.server.refuse(answer, &rds.Service, "the-id", w.server.known("the-id", errors.New("disk of host-7 is on fire")))
-	body := answer.Body.String()
-	if answer.Code != http.StatusInternalServerError || strings.Contains(body, "host-7") || !strings.Contains(body, "the-id") {
-		t.Errorf("answered %d %s", answer.Code, body)
-	}
-	if !strings.Contains(w.log.String(), "host-7") || !strings.Contains(w.log.String(), "the-id") {
-		t.Error("the log does not have it")
-	}
+// TestLongMessages: what is wrong with a long value is said in few words.
+func TestLongMessages(t *testing.T) {
+	u := newWorld(t).user(t)
+	u.try("RebootDBInstance?DBInstanceIdentifier="+strings.Repeat("é", 4000)).is("DBInstanceNotFound", "ééé...")
 }

@@ -193,9 +193,9 @@ func (u *user) reads(call, want string) *answer {
 
 // A policy may allow the logs of one instance only.
 func TestLogsByPolicy(t *testing.T) {
-	resources := call{Scope: (&user{account: "123456789012", region: testRegion}).scope(), action: "rds:DownloadDBLogFilePortion"}
+	c := call{Scope: (&user{account: "123456789012", region: testRegion}).scope(), Action: "rds:DownloadDBLogFilePortion"}
 	in := &rds.DownloadDBLogFilePortionMessage{DBInstanceIdentifier: some("Orders")}
-	if got := strings.Join(resources.resources(in), " "); got != "arn:aws:rds:us-east-1:123456789012:db:orders" {
+	if got := strings.Join(rdsResources(c, in), " "); got != "arn:aws:rds:us-east-1:123456789012:db:orders" {
 		t.Errorf("it names %s", got)
 	}
 }

@@ -13,6 +13,18 @@ import (
 	"howdah/internal/state"
 )
 
+// The quotas of notifications, as docs/guide has them.
+const (
+	maxTopics             = 1000
+	maxSubscriptions      = 5000
+	maxTopicSubscriptions = 1000
+	maxTopicFilters       = 200
+	maxFilterBytes        = 4 << 20
+	maxTopicPolicy        = 30 << 10
+	maxWaiting            = 1000
+	maxWaitingBytes       = 32 << 20
+)
+
 // putMany puts many records at once.
 func (u *user) putMany(number int, op func(n int) state.Op) {
 	u.Helper()
@@ -40,7 +52,7 @@ func (u *user) putSubscriptions(scope spec.Scope, name string, number int, attri
 	u.Helper()
 	u.putMany(number, func(n int) state.Op {
 		sub := topic.Subscription{Scope: scope, ID: fmt.Sprint("s", n), Topic: name, Protocol: topic.HTTPS, Endpoint: fmt.Sprint("https://h/", n), Asked: u.now(), Attributes: attributes}
-		return state.Put(subscriptionKey(sub), sub)
+		return state.Put(state.Subscription(sub.Account, sub.Region, sub.Topic, sub.ID), sub)
 	})
 }
 
@@ -167,7 +179,7 @@ func TestGivenUpIsShown(t *testing.T) {
 	if shown := attributesOf(u.do(show)); shown[topic.GivenUpAttribute] != "" {
 		t.Errorf("attributes %q", shown)
 	}
-	u.put(state.Put(state.GivenUp(state.Tail(subscriptionKey(sub), state.SubscriptionRoot)), topic.GivenUp{Messages: 7, Last: u.now()}))
+	u.put(state.Put(state.GivenUp(state.Tail(state.Subscription(sub.Account, sub.Region, sub.Topic, sub.ID), state.SubscriptionRoot)), topic.GivenUp{Messages: 7, Last: u.now()}))
 	if shown := attributesOf(u.do(show)); shown[topic.GivenUpAttribute] != "7" {
 		t.Errorf("attributes %q", shown)
 	}

@@ -315,7 +315,7 @@ var publishScenarios = append([]scenario{
 	{"-Message", badParam, "Message"},
 	{"Message=", badParam, "Empty message"},
 	{"Message=%ff", badParam, "UTF-8"},
-	{"Message=" + strings.Repeat("x", maxMessage+1), badParam, "too long"},
+	{"Message=" + strings.Repeat("x", 256<<10+1), badParam, "too long"},
 	{"Subject=", badParam, "Subject"},
 	{"Subject=a%0ab", badParam, "Subject"},
 	{"Subject=" + strings.Repeat("x", 101), badParam, "Subject"},

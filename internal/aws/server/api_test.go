@@ -45,8 +45,8 @@ func TestAPI(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for service, all := range actions {
-		for name := range all {
+	for service, all := range done {
+		for _, name := range all {
 			if !w.succeeded[name] {
 				t.Errorf("no scenario has %s of %s succeed", name, service)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"howdah/api"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 )
 
@@ -24,14 +25,14 @@ var newNames = map[string]string{
 }
 
 // checkNames refuses an ARN where a name belongs, in RDS's own words.
-func (c call) checkNames(in any) error {
-	if slices.Contains(takeARNs, c.action) {
+func checkNames(c call, in any) error {
+	if slices.Contains(takeARNs, c.Action) {
 		return nil
 	}
 	var err error
-	each(in, func(name string, value reflect.Value) {
+	front.Each(in, func(name string, value reflect.Value) {
 		text, ok := value.Interface().(*string)
-		if ok && slices.Contains(nameParameters, name) && newNames[c.action] != name && isARN(*text) {
+		if ok && slices.Contains(nameParameters, name) && newNames[c.Action] != name && isARN(*text) {
 			err = wire.NewError(api.ErrInvalidParameterValue, "Invalid database identifier: %s", *text)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 )
@@ -78,7 +79,7 @@ func (s *Server) describeDBEngineVersions(ctx context.Context, _ call, in *rds.D
 				"engine-version": {o.version}, "status": {"available"},
 			})
 	})
-	chosen, marker, err := page(all, offer.key, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(all, offer.key, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (s *Server) describeDBMajorEngineVersions(ctx context.Context, _ call, in *
 	all = slices.DeleteFunc(all, func(o offer) bool {
 		return in.MajorEngineVersion != nil && *in.MajorEngineVersion != strconv.Itoa(o.major)
 	})
-	chosen, marker, err := page(all, offer.key, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(all, offer.key, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +186,7 @@ func (s *Server) describeOrderableDBInstanceOptions(ctx context.Context, c call,
 		offers = nil // nothing is like that
 	}
 	all := s.options(offers, in.EngineVersion, in.DBInstanceClass)
-	chosen, marker, err := pageUpTo(all, option.key, in.MaxRecords, in.Marker, 1000)
+	chosen, marker, err := page.UpTo(all, option.key, in.MaxRecords, in.Marker, 1000)
 	if err != nil {
 		return nil, err
 	}

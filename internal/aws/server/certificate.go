@@ -11,6 +11,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/identity/authority"
 	"howdah/internal/identity/certs"
@@ -100,7 +101,7 @@ func (s *Server) describeCertificates(ctx context.Context, c call, in *rds.Descr
 	if err != nil {
 		return nil, err
 	}
-	chosen, marker, err := page(names, func(name string) string { return name }, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(names, func(name string) string { return name }, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}

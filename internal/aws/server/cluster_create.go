@@ -38,7 +38,7 @@ func (s *Server) createDBCluster(ctx context.Context, c call, in *rds.CreateDBCl
 		if err != nil {
 			return err
 		}
-		kept, err := l.firstSecret(&cluster.Common, true, c.now)
+		kept, err := l.firstSecret(&cluster.Common, true, c.Now)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (l *look) clusterOf(c call, in *rds.CreateDBClusterMessage) (spec.Cluster, 
 		return spec.Cluster{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid DB engine: %s", engine)
 	}
 	cluster := spec.Cluster{Common: spec.Common{
-		Scope: c.Scope, Name: lower(in.DBClusterIdentifier), ResourceID: newResourceID("cluster-"), Created: c.now, Generation: 1,
+		Scope: c.Scope, Name: lower(in.DBClusterIdentifier), ResourceID: newResourceID("cluster-"), Created: c.Now, Generation: 1,
 		Engine: engine, Port: int(or(in.Port, defaultPort)), DBName: or(in.DatabaseName, ""),
 		ParameterGroup: or(in.DBClusterParameterGroupName, ""), SubnetGroup: or(in.DBSubnetGroupName, defaultSubnetGroup),
 		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(or(in.BackupRetentionPeriod, 1)),

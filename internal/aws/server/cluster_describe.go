@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/param"
@@ -36,7 +37,7 @@ func (s *Server) describeDBClusters(ctx context.Context, c call, in *rds.Describ
 			matching = append(matching, r.Value)
 		}
 	}
-	chosen, marker, err := page(matching, func(c spec.Cluster) string { return c.Name }, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(matching, func(c spec.Cluster) string { return c.Name }, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}

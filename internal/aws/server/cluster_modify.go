@@ -216,7 +216,7 @@ func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
 	}
 	if v.CACertificate != "" {
 		c.CACertificate = v.CACertificate
-		c.OptIn(spec.RotateCertificate, false, m.now)
+		c.OptIn(spec.RotateCertificate, false, m.Now)
 		m.work(plan.Modifying, "", "")
 	}
 	if c.MultiAZ() && (v.Class != "" || v.Disk != nil || v.CACertificate != "") {

@@ -7,32 +7,40 @@ import (
 
 	"howdah/api"
 	"howdah/api/ec2"
+	"howdah/internal/aws/front"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/network"
 	"howdah/internal/model/spec"
 )
 
-// ec2Actions are what Howdah does of EC2: the rules on who may connect to databases,
+// ec2Service is what Howdah does of EC2: the rules on who may connect to databases,
 // and the one network that a home has.
-var ec2Actions = map[string]action{
-	"AuthorizeSecurityGroupIngress": onEC2((*Server).authorizeIngress),
-	"CreateSecurityGroup":           onEC2((*Server).createSecurityGroup),
-	"DeleteSecurityGroup":           onEC2((*Server).deleteSecurityGroup),
-	"DescribeSecurityGroupRules":    onEC2((*Server).describeSecurityGroupRules),
-	"DescribeSecurityGroups":        onEC2((*Server).describeSecurityGroups),
-	"DescribeSubnets":               onEC2((*Server).describeSubnets),
-	"DescribeVpcs":                  onEC2((*Server).describeVpcs),
-	"RevokeSecurityGroupIngress":    onEC2((*Server).revokeIngress),
+func (s *Server) ec2Service() *front.Service {
+	return &front.Service{
+		Name: ec2.Service.Name, Contract: &ec2.Service, Errors: ec2Error,
+		Resources: s.ec2Resources, Context: ec2Context, Describe: s.describeSecurityGroup,
+		Actions: map[string]front.Action{
+			"AuthorizeSecurityGroupIngress": onEC2(s.authorizeIngress),
+			"CreateSecurityGroup":           onEC2(s.createSecurityGroup),
+			"DeleteSecurityGroup":           onEC2(s.deleteSecurityGroup),
+			"DescribeSecurityGroupRules":    onEC2(s.describeSecurityGroupRules),
+			"DescribeSecurityGroups":        onEC2(s.describeSecurityGroups),
+			"DescribeSubnets":               onEC2(s.describeSubnets),
+			"DescribeVpcs":                  onEC2(s.describeVpcs),
+			"RevokeSecurityGroupIngress":    onEC2(s.revokeIngress),
+		},
+	}
 }
 
 // onEC2 makes an action of a handler, which is not asked for a dry run: whoever gets
 // there may do the action.
-func onEC2[In, Out any](handler func(*Server, context.Context, call, *In) (*Out, error)) action {
-	return on(func(s *Server, ctx context.Context, c call, in *In) (*Out, error) {
+func onEC2[In, Out any](handler func(context.Context, call, *In) (*Out, error)) front.Action {
+	return front.On(func(ctx context.Context, c call, in *In) (*Out, error) {
 		if dry, ok := reflect.ValueOf(in).Elem().FieldByName("DryRun").Interface().(*bool); ok && or(dry, false) {
 			return nil, wire.NewError(ec2.ErrDryRunOperation, "Request would have succeeded, but DryRun flag is set.")
 		}
-		return handler(s, ctx, c, in)
+		return handler(ctx, c, in)
 	})
 }
 
@@ -160,7 +168,7 @@ func ec2Page[T any](all []T, key func(T) string, size *int32, token *string, nam
 		return nil, nil, wire.NewError(api.ErrInvalidParameterCombination, "The parameter %s cannot be used with the parameter MaxResults", named)
 	}
 	if or(token, "") != "" {
-		after, err := readMarker(*token)
+		after, err := page.After(*token)
 		if err != nil {
 			return nil, nil, wire.NewError(api.ErrInvalidParameterValue, "The parameter NextToken is invalid: use the one of an earlier answer, unchanged.")
 		}
@@ -173,7 +181,7 @@ func ec2Page[T any](all []T, key func(T) string, size *int32, token *string, nam
 		all = rest
 	}
 	if n := int(or(size, 0)); n > 0 && len(all) > n {
-		return list(all[:n]), some(makeMarker(key(all[n-1]))), nil
+		return list(all[:n]), some(page.Marker(key(all[n-1]))), nil
 	}
 	return list(all), nil, nil
 }

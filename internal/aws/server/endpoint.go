@@ -8,6 +8,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
@@ -51,7 +52,7 @@ func (s *Server) createDBClusterEndpoint(ctx context.Context, c call, in *rds.Cr
 		cluster := record.Value
 		e := spec.Endpoint{
 			Scope: c.Scope, Name: lower(in.DBClusterEndpointIdentifier), ResourceID: newResourceID("cluster-endpoint-"),
-			Cluster: cluster.ResourceID, Type: or(in.EndpointType, ""), Generation: 1, Tags: tagsIn(in.Tags), Created: c.now,
+			Cluster: cluster.ResourceID, Type: or(in.EndpointType, ""), Generation: 1, Tags: tagsIn(in.Tags), Created: c.Now,
 		}
 		if err := l.mayHaveEndpoint(cluster, e); err != nil {
 			return err
@@ -265,7 +266,7 @@ func (s *Server) describeDBClusterEndpoints(ctx context.Context, c call, in *rds
 			}
 		}
 	}
-	chosen, marker, err := page(matching, endpointOrder, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(matching, endpointOrder, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}

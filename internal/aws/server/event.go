@@ -7,6 +7,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
 	"howdah/internal/model/spec"
@@ -27,7 +28,7 @@ func (s *Server) describeEvents(ctx context.Context, c call, in *rds.DescribeEve
 	if in.SourceIdentifier != nil && in.SourceType == nil {
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Cannot specify a source identifier without source type")
 	}
-	from, to, err := period(c.now, in)
+	from, to, err := period(c.Now, in)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func (s *Server) describeEvents(ctx context.Context, c call, in *rds.DescribeEve
 		}
 	}
 	// Keys begin with the time.
-	chosen, marker, err := page(matching, func(r state.Record[event.Event]) string { return r.Key }, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(matching, func(r state.Record[event.Event]) string { return r.Key }, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
 	"howdah/internal/model/spec"
@@ -17,6 +18,9 @@ import (
 
 // maxEventSubscriptions is RDS's limit in an account and region.
 const maxEventSubscriptions = 20
+
+// maxAccountEventSubscriptions is that of event subscriptions over all regions.
+const maxAccountEventSubscriptions = 10 * maxEventSubscriptions
 
 // The status words of event subscriptions. A subscription is active at once; the
 // words in between are what RDS answers to the calls themselves.
@@ -34,7 +38,7 @@ var subscriptionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,253}$`)
 func (s *Server) createEventSubscription(ctx context.Context, c call, in *rds.CreateEventSubscriptionMessage) (*rds.CreateEventSubscriptionResult, error) {
 	e := topic.EventSubscription{
 		Scope: c.Scope, Name: strings.TrimSpace(or(in.SubscriptionName, "")), TopicARN: or(in.SnsTopicArn, ""), SourceType: event.SourceType(or(in.SourceType, "")),
-		Sources: lowered(in.SourceIds), Categories: distinct(in.EventCategories), Enabled: or(in.Enabled, true), Tags: tagsIn(in.Tags), Created: c.now,
+		Sources: lowered(in.SourceIds), Categories: distinct(in.EventCategories), Enabled: or(in.Enabled, true), Tags: tagsIn(in.Tags), Created: c.Now,
 	}
 	if !subscriptionName.MatchString(e.Name) || strings.HasSuffix(e.Name, "-") || strings.Contains(e.Name, "--") {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "The parameter SubscriptionName is not a valid identifier: it must begin with a letter, "+
@@ -140,7 +144,7 @@ func hasCategory(kind event.SourceType, category string) bool {
 func (s *Server) checkEventTopic(c call, arn string) error {
 	scope, name, ok := topic.ParseARN(arn)
 	switch {
-	case !ok || !topicName.MatchString(name):
+	case !ok || !topic.GoodName(name):
 		return wire.NewError(rds.ErrSNSInvalidTopic, "SNS has responded that there is a problem with the SNS topic specified: SnsTopicArn %q is not the ARN of a standard topic.", arn)
 	case scope.Account != c.Account:
 		return wire.NewError(rds.ErrSNSNoAuthorization, "You do not have permission to publish to the SNS topic ARN %s.", arn)
@@ -188,7 +192,7 @@ func (s *Server) describeEventSubscriptions(ctx context.Context, c call, in *rds
 		}
 		all = []state.Record[topic.EventSubscription]{one}
 	}
-	chosen, marker, err := page(all, func(r state.Record[topic.EventSubscription]) string { return r.Key }, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(all, func(r state.Record[topic.EventSubscription]) string { return r.Key }, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/param"
@@ -63,7 +65,7 @@ func (l *look) checkGroup(c *spec.Common, noGroup string) error {
 	}
 	g, err := l.findGroup(c.Scope, kind, c.ParameterGroup)
 	if c.ParameterGroup == "" {
-		return blank(groupWord[kind] + "Name")
+		return front.Blank(groupWord[kind] + "Name")
 	}
 	if err != nil {
 		return wire.NewError(noGroup, "%s not found: %s", groupWord[kind], c.ParameterGroup)
@@ -144,7 +146,7 @@ func (l *look) catalogue(f param.Family) (param.Catalogue, error) {
 
 // newGroup makes a group out of a request, or of another group.
 func (s *Server) newGroup(ctx context.Context, c call, g spec.ParameterGroup, parameter string) (spec.ParameterGroup, error) {
-	g.Scope, g.Created, g.Name = c.Scope, c.now, strings.ToLower(strings.TrimSpace(g.Name))
+	g.Scope, g.Created, g.Name = c.Scope, c.Now, strings.ToLower(strings.TrimSpace(g.Name))
 	switch err := first(spec.CheckTags(g.Tags), checkNewName(parameter, g.Name)); {
 	case err != nil:
 		return g, err
@@ -234,7 +236,7 @@ func (s *Server) groupPage(ctx context.Context, c call, kind param.Kind, name *s
 		}
 		all = []spec.ParameterGroup{g.Value}
 	}
-	return page(all, func(g spec.ParameterGroup) string { return g.Name }, size, marker)
+	return page.Of(all, func(g spec.ParameterGroup) string { return g.Name }, size, marker)
 }
 
 // taggedGroup is a parameter group with its tags; a default group has none, and gets

@@ -8,6 +8,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/param"
 	"howdah/internal/model/spec"
@@ -60,7 +61,7 @@ func (l *look) parameters(g spec.ParameterGroup, in listing) ([]rds.Parameter, *
 			all = append(all, out)
 		}
 	}
-	return page(all, func(p rds.Parameter) string { return strings.ToLower(*p.ParameterName) }, in.size, in.marker)
+	return page.Of(all, func(p rds.Parameter) string { return strings.ToLower(*p.ParameterName) }, in.size, in.marker)
 }
 
 func parameterOut(p param.Parameter, g spec.ParameterGroup, family param.Family, system map[string]string) rds.Parameter {

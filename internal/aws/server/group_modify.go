@@ -172,7 +172,7 @@ func (e *groupEdit) reset(in []rds.Parameter, all bool) error {
 func (e *groupEdit) events() ([]state.Op, error) {
 	var ops []state.Op
 	for _, t := range e.told {
-		made, err := event.Make(event.Source{Scope: e.group.Scope, Type: event.ParameterGroup, Name: e.group.Name}, "0037", e.now, t[0], t[1], t[2])
+		made, err := event.Make(event.Source{Scope: e.group.Scope, Type: event.ParameterGroup, Name: e.group.Name}, "0037", e.Now, t[0], t[1], t[2])
 		if err != nil {
 			return nil, err
 		}

@@ -2,17 +2,17 @@ package server
 
 import "slices"
 
-// Implemented are the actions that Howdah does, those that always answer an empty
-// list among them: "rds CreateDBInstance", sorted.
+// Implemented are the actions of the query protocol that Howdah does, those that always answer
+// an empty list among them: "rds CreateDBInstance", sorted.
 func Implemented() []string {
 	var all []string
-	for service, byName := range actions {
-		for name := range byName {
-			all = append(all, service+" "+name)
+	for _, service := range new(Server).services() {
+		if service.Contract == nil {
+			continue
 		}
-	}
-	for name := range nothing {
-		all = append(all, "rds "+name)
+		for _, name := range service.Does() {
+			all = append(all, service.Name+" "+name)
+		}
 	}
 	slices.Sort(all)
 	return all

@@ -120,7 +120,7 @@ func (l *look) newInstance(c call, in *rds.CreateDBInstanceMessage) (spec.Instan
 	if err := l.canPlace(i.Common, plan.ForInstance(i, plan.Links{})); err != nil {
 		return i, nil, err
 	}
-	kept, err := l.firstSecret(&i.Common, false, c.now)
+	kept, err := l.firstSecret(&i.Common, false, c.Now)
 	if err != nil {
 		return i, nil, err
 	}
@@ -183,7 +183,7 @@ func (l *look) checkInstance(i *spec.Instance, zone *string) error {
 func (l *look) instanceCommon(c call, in *rds.CreateDBInstanceMessage) (spec.Common, error) {
 	common := spec.Common{
 		Scope: c.Scope, Name: lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"),
-		Created: c.now, Generation: 1, Engine: spec.Postgres,
+		Created: c.Now, Generation: 1, Engine: spec.Postgres,
 		Port: int(or(in.Port, defaultPort)), DBName: or(in.DBName, ""),
 		ParameterGroup: or(in.DBParameterGroupName, ""), SubnetGroup: or(in.DBSubnetGroupName, defaultSubnetGroup),
 		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(or(in.BackupRetentionPeriod, 0)),
@@ -257,7 +257,7 @@ type told struct {
 func tell(c call, kind event.SourceType, common spec.Common, all ...told) ([]state.Op, error) {
 	var ops []state.Op
 	for _, t := range all {
-		e, err := event.Make(event.Source{Scope: common.Scope, Type: kind, Name: common.Name}, t.number, c.now, t.args...)
+		e, err := event.Make(event.Source{Scope: common.Scope, Type: kind, Name: common.Name}, t.number, c.Now, t.args...)
 		if err != nil {
 			return nil, fmt.Errorf("raise event: %w", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -29,7 +30,7 @@ func (s *Server) describeDBInstances(ctx context.Context, c call, in *rds.Descri
 	matches := func(r state.Record[*spec.Instance]) bool {
 		return filters.matchBy(func(name string) []string { return l.instanceAttribute(r.Value, name) })
 	}
-	chosen, marker, err := pageOfSome(found, func(r state.Record[*spec.Instance]) string { return r.Value.Name }, matches, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.OfSome(found, func(r state.Record[*spec.Instance]) string { return r.Value.Name }, matches, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (l *look) memberRecord(c call, cluster spec.Cluster, in *rds.CreateDBInstan
 	}
 	i := spec.Instance{
 		Common: spec.Common{
-			Scope: c.Scope, Name: lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.now, Generation: 1,
+			Scope: c.Scope, Name: lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.Now, Generation: 1,
 			Engine: cluster.Engine, Version: cluster.Version, Major: cluster.Major, Port: cluster.Port,
 			ParameterGroup: or(in.DBParameterGroupName, defaultParameterGroup(cluster.Common)),
 			SubnetGroup:    or(in.DBSubnetGroupName, cluster.SubnetGroup), BackupRetention: cluster.BackupRetention,

@@ -269,7 +269,7 @@ func (m *modification) certificate(i *spec.Instance, v spec.Values) {
 		return
 	}
 	i.CACertificate = v.CACertificate
-	i.OptIn(spec.RotateCertificate, false, m.now)
+	i.OptIn(spec.RotateCertificate, false, m.Now)
 	m.work(plan.Modifying, "", "")
 	m.began = append(m.began, told{"H009", []any{v.CACertificate}})
 	if v.RotationRestart {

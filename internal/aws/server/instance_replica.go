@@ -6,6 +6,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -91,7 +92,7 @@ func (l *look) source(c call, in *rds.CreateDBInstanceReadReplicaMessage) (sourc
 	}
 	r, err := l.findSource(c.Scope, *in.SourceDBInstanceIdentifier)
 	if strings.TrimSpace(*in.SourceDBInstanceIdentifier) == "" {
-		return source{}, blank("SourceDBInstanceIdentifier")
+		return source{}, front.Blank("SourceDBInstanceIdentifier")
 	}
 	if err != nil {
 		return source{}, err
@@ -143,7 +144,7 @@ func (l *look) followable(c spec.Common) error {
 func (l *look) replicaRecord(c call, from source, in *rds.CreateDBInstanceReadReplicaMessage) (spec.Instance, error) {
 	i := spec.Instance{
 		Common: spec.Common{
-			Scope: c.Scope, Name: lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.now, Generation: 1,
+			Scope: c.Scope, Name: lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.Now, Generation: 1,
 			Engine: spec.Postgres, Version: from.Version, Major: from.Major, Port: int(or(in.Port, int32(from.Port))),
 			MasterUser: from.MasterUser, Verifier: from.Verifier, PasswordSerial: from.PasswordSerial, DBName: from.DBName,
 			SubnetGroup:    or(in.DBSubnetGroupName, defaultSubnetGroup),

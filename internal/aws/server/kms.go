@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/identity/kms"
 	"howdah/internal/model/spec"
@@ -19,20 +20,21 @@ import (
 // The part of KMS that gives KmsKeyId a meaning: keys that databases' storage is encrypted with.
 // Nothing can be encrypted with them by a call.
 
-func init() {
-	jsonServices["kms"] = &jsonService{
-		name: "kms", target: "TrentService",
-		actions: map[string]func(context.Context, *Server, call, []byte) (any, error){
-			"CancelKeyDeletion":   onKMS((*Server).cancelKeyDeletion, namedKey),
-			"CreateKey":           onKMS((*Server).createKey, everyKey[createKeyInput]),
-			"DescribeKey":         onKMS((*Server).describeKey, namedKey),
-			"DisableKey":          onKMS((*Server).disableKey, namedKey),
-			"EnableKey":           onKMS((*Server).enableKey, namedKey),
-			"ListAliases":         onKMS((*Server).listAliases, everyKey[listInput]),
-			"ListKeys":            onKMS((*Server).listKeys, everyKey[listInput]),
-			"ScheduleKeyDeletion": onKMS((*Server).scheduleKeyDeletion, namedKey),
+// kmsService is what package front needs to know of it.
+func (s *Server) kmsService() *front.Service {
+	return &front.Service{
+		Name: "kms", Target: "TrentService",
+		Actions: map[string]front.Action{
+			"CancelKeyDeletion":   onKMS(s, s.cancelKeyDeletion, s.namedKey),
+			"CreateKey":           onKMS(s, s.createKey, everyKey[createKeyInput]),
+			"DescribeKey":         onKMS(s, s.describeKey, s.namedKey),
+			"DisableKey":          onKMS(s, s.disableKey, s.namedKey),
+			"EnableKey":           onKMS(s, s.enableKey, s.namedKey),
+			"ListAliases":         onKMS(s, s.listAliases, everyKey[listInput]),
+			"ListKeys":            onKMS(s, s.listKeys, everyKey[listInput]),
+			"ScheduleKeyDeletion": onKMS(s, s.scheduleKeyDeletion, s.namedKey),
 		},
-		refused: func(action string) error {
+		Refused: func(action string) error {
 			return wire.NewError("UnknownOperationException", "The operation %s is not available here.", action)
 		},
 	}
@@ -40,26 +42,20 @@ func init() {
 
 // onKMS makes an action of a handler with typed input and output; resource is what a request
 // names, for policies.
-func onKMS[In, Out any](handler func(*Server, context.Context, call, *In) (*Out, error), resource func(*Server, call, *In) string) func(context.Context, *Server, call, []byte) (any, error) {
-	return func(ctx context.Context, s *Server, c call, body []byte) (any, error) {
-		in := new(In)
-		if err := decodeJSON(body, in); err != nil {
-			return nil, err
-		}
+func onKMS[In, Out any](s *Server, handler func(context.Context, call, *In) (*Out, error), resource func(call, *In) string) front.Action {
+	may := func(ctx context.Context, c call, in *In) error {
 		if err := s.fresh(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		// Keys have no tags that could be looked up: what a policy denies by them it denies of
 		// every key, and what it allows by them it allows of none.
-		named := resource(s, c, in)
-		if err := first(c.may(named, c.context(nil), named == "*"), s.checkRoom(c)); err != nil {
-			return nil, err
-		}
-		return handler(s, ctx, c, in)
+		named := resource(c, in)
+		return c.May(named, c.Context(nil), named == "*")
 	}
+	return front.OnJSON(may, func(ctx context.Context, c call, in *In) (any, error) { return handler(ctx, c, in) })
 }
 
-func everyKey[In any](*Server, call, *In) string { return "*" }
+func everyKey[In any](call, *In) string { return "*" }
 
 // seconds is a time as KMS writes it.
 type seconds time.Time
@@ -156,7 +152,7 @@ type listAliasesOutput struct {
 }
 
 // namedKey is the ARN of the key that a request names.
-func namedKey(s *Server, c call, in *keyInput) string {
+func (s *Server) namedKey(c call, in *keyInput) string {
 	if found, err := s.findKey(c.Scope, in.KeyId); err == nil {
 		return found.Value.ARN()
 	}
@@ -215,7 +211,7 @@ func (s *Server) createKey(ctx context.Context, c call, in *createKeyInput) (*ke
 	if err != nil {
 		return nil, err
 	}
-	key, err := kms.New(seal, c.Scope, c.now)
+	key, err := kms.New(seal, c.Scope, c.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +303,7 @@ func (s *Server) scheduleKeyDeletion(ctx context.Context, c call, in *keyInput) 
 		if !k.DeleteAt.IsZero() {
 			return wrongState(*k)
 		}
-		k.DeleteAt = c.now.Add(time.Duration(days) * 24 * time.Hour)
+		k.DeleteAt = c.Now.Add(time.Duration(days) * 24 * time.Hour)
 		return s.inUse(*k)
 	})
 	if err != nil {

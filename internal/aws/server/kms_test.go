@@ -26,7 +26,7 @@ func (u *user) json(service, target, body string, out any, change func(*http.Req
 	if err != nil {
 		u.Fatal(err)
 	}
-	r.Header.Set("Content-Type", jsonType)
+	r.Header.Set("Content-Type", "application/x-amz-json-1.1")
 	r.Header.Set("X-Amz-Target", target)
 	sigv4.Sign(r, []byte(body), sigv4.Credentials{AccessKeyID: u.key, SecretAccessKey: u.secret}, u.region, service, u.now())
 	if change != nil {
@@ -38,7 +38,7 @@ func (u *user) json(service, target, body string, out any, change func(*http.Req
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.Header.Get("Content-Type") != jsonType {
+	if err != nil || answer.Header.Get("Content-Type") != "application/x-amz-json-1.1" {
 		u.Fatalf("%s: %s: %v", target, answer.Header.Get("Content-Type"), err)
 	}
 	if answer.StatusCode != http.StatusOK {

@@ -7,6 +7,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 // may have them: they are shown as off, may be turned off, and are in nobody's way.
 func checkLabels(in any) error {
 	var err error
-	each(in, func(name string, value reflect.Value) {
+	front.Each(in, func(name string, value reflect.Value) {
 		switch v := value.Interface().(type) {
 		case []string:
 			if name == "EnableCloudwatchLogsExports" && len(v) > 0 {

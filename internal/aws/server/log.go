@@ -7,6 +7,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/host/hostapi"
@@ -53,7 +54,7 @@ func (s *Server) describeDBLogFiles(ctx context.Context, c call, in *rds.Describ
 			matching = append(matching, rds.DescribeDBLogFilesDetails{LogFileName: &full, LastWritten: &written, Size: some(f.Size)})
 		}
 	}
-	chosen, marker, err := pageOf(matching, func(f rds.DescribeDBLogFilesDetails) string { return *f.LogFileName }, int(size), in.Marker)
+	chosen, marker, err := page.Sized(matching, func(f rds.DescribeDBLogFilesDetails) string { return *f.LogFileName }, int(size), in.Marker)
 	if err != nil {
 		return nil, err
 	}

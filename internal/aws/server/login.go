@@ -12,8 +12,8 @@ import (
 
 	"howdah/api"
 	"howdah/internal/aws/audit"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
-	"howdah/internal/aws/wire/sigv4"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -47,18 +47,18 @@ func (s *Server) Login(ctx context.Context, database, user, token string) error 
 		return hostapi.RefuseToken("IAM database authentication is not enabled for " + database)
 	}
 	resource := "arn:aws:" + loginService + ":" + d.Region + ":" + d.Account + ":dbuser:" + d.ResourceID + "/" + user
-	r := &record{server: s, began: time.Now(), Record: audit.Record{
-		Time: s.now().UTC(), RequestID: requestID(), Service: loginService, Action: loginAction,
+	r := s.front.BeginOwn(audit.Record{
+		RequestID: front.RequestID(), Service: loginService, Action: loginAction,
 		Parameters: map[string]string{"Resource": resource[:min(len(resource), audit.MaxText)]},
-	}}
+	})
 	err := s.checkToken(d, user, resource, token, r)
 	known, refused := errors.AsType[*wire.Error](err)
 	switch {
 	case err == nil:
-		r.end(http.StatusOK, "")
+		r.End(http.StatusOK, "")
 		return nil
 	case refused:
-		r.end(known.Status, known.Code)
+		r.End(known.Status, known.Code)
 		return hostapi.RefuseToken(known.Code + ": " + known.Message)
 	}
 	return err
@@ -90,7 +90,7 @@ func (s *Server) loginTarget(database string) (loginTarget, bool) {
 
 // checkToken refuses a token that is not for this user and this database, not signed
 // by a key of its account, or whose key's policies do not allow the login.
-func (s *Server) checkToken(d loginTarget, user, resource, token string, r *record) error {
+func (s *Server) checkToken(d loginTarget, user, resource, token string, r *front.Record) error {
 	u, err := url.Parse("https://" + token)
 	if err != nil || u.Host == "" || u.User != nil || u.Path != "/" || u.Fragment != "" {
 		return badToken("it is not what an SDK makes")
@@ -98,36 +98,26 @@ func (s *Server) checkToken(d loginTarget, user, resource, token string, r *reco
 	if err := d.isFor(u, user); err != nil {
 		return err
 	}
-	var who principal
-	var failed error
 	request := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}}
-	identity, err := sigv4.Verify(request, nil, func(id string) (string, bool) {
-		r.claims(id)
-		secret, holder, ok, err := s.keys.find(id)
-		who, failed = holder, err
-		return secret, ok
-	}, s.now())
-	if failed != nil {
-		return failed
-	}
+	identity, who, err := s.front.Authenticate(request, nil, r)
 	if err != nil {
 		return err
 	}
-	r.is(who, identity.Region)
 	switch {
 	case identity.Service != loginService:
 		return badToken("it is signed for the service " + identity.Service)
 	case identity.Region != d.Region:
 		return badToken("it is signed for the region " + identity.Region)
-	case who.account != d.Account:
+	case who.Account != d.Account:
 		return badToken("its key is of another account")
 	}
-	c := call{Scope: d.Scope, who: who, action: loginService + ":" + loginAction, secure: true, now: s.now().UTC()}
-	asked := c.context(nil)
+	c := s.front.Call(request, identity, who, loginAction, r.RequestID, r)
+	c.Secure = true
+	asked := c.Context(nil)
 	delete(asked, "aws:SourceIp") // PostgreSQL does not tell
 	// What the policies say of the database holds for who logs in to it too.
-	context, known := s.look(d.Account).contextOf(c, d.ARN(d.kind, d.Name), asked)
-	return c.may(resource, context, known)
+	context, known := c.About(d.ARN(d.kind, d.Name), asked)
+	return c.May(resource, context, known)
 }
 
 // isFor refuses a token that is for something else, or for longer than a quarter of

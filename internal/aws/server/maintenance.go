@@ -8,6 +8,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -72,7 +73,7 @@ func (l *look) addUpgrade(u *upkeep, c call, common spec.Common, auto bool) {
 	action := rds.PendingMaintenanceAction{
 		Action: some(spec.DBUpgrade), Description: some("Upgrade of " + common.Engine + " from " + common.Version + " to " + to),
 	}
-	next := spec.NextMaintenance(common.MaintenanceWindow, c.now)
+	next := spec.NextMaintenance(common.MaintenanceWindow, c.Now)
 	if auto {
 		action.AutoAppliedAfterDate, action.CurrentApplyDate = moment(next), moment(next)
 	}
@@ -93,9 +94,9 @@ func (u *upkeep) addRotation(c call, common spec.Common, known rotations) {
 		Action:      some(spec.RotateCertificate),
 		Description: some("Rotation of the server certificate from " + common.CACertificate + " to " + to + ", without a restart"),
 	}
-	next := spec.NextMaintenance(common.MaintenanceWindow, c.now)
+	next := spec.NextMaintenance(common.MaintenanceWindow, c.Now)
 	if from := known.forced(common); !from.IsZero() {
-		forced := spec.NextMaintenance(common.MaintenanceWindow, later(c.now, from))
+		forced := spec.NextMaintenance(common.MaintenanceWindow, later(c.Now, from))
 		action.AutoAppliedAfterDate = moment(forced)
 		if forced.Equal(next) {
 			action.CurrentApplyDate = moment(next)
@@ -143,7 +144,7 @@ func (s *Server) describePendingMaintenanceActions(ctx context.Context, c call, 
 		}
 	}
 	all = slices.DeleteFunc(all, func(u upkeep) bool { return len(u.actions) == 0 || !filters.match(u.attributes) })
-	chosen, marker, err := page(all, func(u upkeep) string { return u.arn }, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(all, func(u upkeep) string { return u.arn }, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func (s *Server) applyPendingMaintenanceAction(ctx context.Context, c call, in *
 		}
 		if opt == optNow {
 			shown = pending
-			shown.actions[n].OptInStatus, shown.actions[n].CurrentApplyDate = some(optNow), moment(c.now)
+			shown.actions[n].OptInStatus, shown.actions[n].CurrentApplyDate = some(optNow), moment(c.Now)
 		}
 		out.ResourcePendingMaintenanceActions = shown.out()
 		return nil
@@ -205,7 +206,7 @@ func (s *Server) optIn(ctx context.Context, l *look, c call, arn, action, opt st
 			return upkeep{}, s.instanceAction(action)(ctx, l, c, record)
 		}
 		i := record.Value
-		i.OptIn(action, opt == optNext, c.now)
+		i.OptIn(action, opt == optNext, c.Now)
 		i.Generation++
 		return l.upkeepOfInstance(c, &i, s.rotations()), s.commit(ctx, state.Swap(record.Key, record.Revision, i))
 	}
@@ -217,7 +218,7 @@ func (s *Server) optIn(ctx context.Context, l *look, c call, arn, action, opt st
 		return upkeep{}, s.clusterAction(action)(ctx, l, c, record)
 	}
 	cluster := record.Value
-	cluster.OptIn(action, opt == optNext, c.now)
+	cluster.OptIn(action, opt == optNext, c.Now)
 	cluster.Generation++
 	return l.upkeepOfCluster(c, &cluster, s.rotations()), s.commit(ctx, state.Swap(record.Key, record.Revision, cluster))
 }

@@ -6,6 +6,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/secret"
@@ -22,7 +23,7 @@ import (
 // given.
 func setMaster(c *spec.Common, name, password *string, manage *bool) error {
 	if or(name, "") == "" {
-		return blank("MasterUsername")
+		return front.Blank("MasterUsername")
 	}
 	c.MasterUser, c.Managed = *name, or(manage, false)
 	err := spec.CheckMasterUser(*name)
@@ -34,7 +35,7 @@ func setMaster(c *spec.Common, name, password *string, manage *bool) error {
 	case c.Managed:
 		return nil // see firstSecret
 	case or(password, "") == "":
-		return blank("MasterUserPassword")
+		return front.Blank("MasterUserPassword")
 	}
 	return setPassword(c, *password)
 }
@@ -105,7 +106,7 @@ func (m *modification) leaveMaster(c *spec.Common, in masterAsked) error {
 	if err != nil {
 		return err
 	}
-	m.ops = append(m.ops, state.Swap(r.Key, r.Revision, r.Value.Taken(taken(in.facts), m.call.now).Leave(c.PasswordSerial+1)))
+	m.ops = append(m.ops, state.Swap(r.Key, r.Revision, r.Value.Taken(taken(in.facts), m.call.Now).Leave(c.PasswordSerial+1)))
 	return m.password(c, in.password)
 }
 
@@ -146,11 +147,11 @@ func (m *modification) manageMaster(c *spec.Common, cluster bool, in masterAsked
 	if err == nil && !r.Value.Left(taken(in.facts)) {
 		// It managed the password before, and the database has not taken the owner's.
 		c.Managed, c.PasswordSerial = true, max(c.PasswordSerial, taken(in.facts))
-		next, password := r.Value.Taken(taken(in.facts), m.call.now).Rotate(c.PasswordSerial+1, "", m.call.now, sealer)
+		next, password := r.Value.Taken(taken(in.facts), m.call.Now).Rotate(c.PasswordSerial+1, "", m.call.Now, sealer)
 		m.ops = append(m.ops, state.Swap(r.Key, r.Revision, next))
 		return m.password(c, &password)
 	}
-	made, password := secret.New(c.Scope, c.ResourceID, cluster, c.MasterUser, c.PasswordSerial+1, m.call.now, sealer)
+	made, password := secret.New(c.Scope, c.ResourceID, cluster, c.MasterUser, c.PasswordSerial+1, m.call.Now, sealer)
 	c.Managed = true
 	m.ops = append(m.ops, state.Swap(state.Secret(c.ResourceID), r.Revision, made))
 	return m.password(c, &password)
@@ -169,11 +170,11 @@ func (m *modification) rotateMaster(c *spec.Common, in masterAsked) error {
 	// A database that says more than the record is not believed less: what it has already it
 	// does not take.
 	c.PasswordSerial = max(c.PasswordSerial, taken(in.facts))
-	have := r.Value.Taken(taken(in.facts), m.call.now)
+	have := r.Value.Taken(taken(in.facts), m.call.Now)
 	if have.Pending != nil && !have.Overtaken(standing(*c, in.facts)) {
 		return m.busy(*c) // the database may take that one at any moment
 	}
-	next, password := have.Rotate(c.PasswordSerial+1, in.token, m.call.now, sealer)
+	next, password := have.Rotate(c.PasswordSerial+1, in.token, m.call.Now, sealer)
 	if in.days > 0 {
 		next.Days = in.days
 	}

@@ -29,7 +29,7 @@ func TestAPasswordThatIsTakenBackDuringARotation(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := u.server.look(u.account)
-		if err := u.server.keepSecret(t.Context(), l, call{now: u.now(), Scope: r.Value.Scope}, r.Key); err != nil {
+		if err := u.server.keepSecret(t.Context(), l, call{Now: u.now(), Scope: r.Value.Scope}, r.Key); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,9 +35,9 @@ func (u *user) asks(action, body string) (int, map[string]any) {
 	if err != nil {
 		u.Fatal(err)
 	}
-	r.Header.Set("Content-Type", jsonType)
+	r.Header.Set("Content-Type", "application/x-amz-json-1.1")
 	r.Header.Set("X-Amz-Target", "secretsmanager."+action)
-	sigv4.Sign(r, []byte(body), sigv4.Credentials{AccessKeyID: u.key, SecretAccessKey: u.secret}, u.region, secretService, u.now())
+	sigv4.Sign(r, []byte(body), sigv4.Credentials{AccessKeyID: u.key, SecretAccessKey: u.secret}, u.region, secretName, u.now())
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		u.Fatal(err)
@@ -136,7 +136,7 @@ func TestAManagedMasterPassword(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || len(seen) != 4 || seen[0].Parameters["SecretId"] != arn || seen[0].AccessKey != u.key || seen[0].Service != secretService {
+	if err != nil || len(seen) != 4 || seen[0].Parameters["SecretId"] != arn || seen[0].AccessKey != u.key || seen[0].Service != secretName {
 		t.Errorf("%v: %+v", err, seen)
 	}
 	if strings.Contains(w.log.String(), first) {

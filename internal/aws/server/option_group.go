@@ -9,6 +9,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -101,7 +102,7 @@ func (s *Server) createOptionGroup(ctx context.Context, c call, in *rds.CreateOp
 }
 
 func (s *Server) addOptionGroup(ctx context.Context, c call, what string, g spec.OptionGroup) (spec.OptionGroup, error) {
-	g.Scope, g.Created, g.Generation = c.Scope, c.now, 1
+	g.Scope, g.Created, g.Generation = c.Scope, c.Now, 1
 	if err := first(spec.CheckOptionGroup(what, g.Name, g.Description), spec.CheckTags(g.Tags)); err != nil {
 		return g, err
 	}
@@ -191,7 +192,7 @@ func (s *Server) describeOptionGroups(ctx context.Context, c call, in *rds.Descr
 		return nil, err
 	}
 	slices.SortFunc(all, func(a, b spec.OptionGroup) int { return strings.Compare(a.Name, b.Name) })
-	chosen, marker, err := page(all, func(g spec.OptionGroup) string { return g.Name }, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(all, func(g spec.OptionGroup) string { return g.Name }, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}
@@ -243,6 +244,6 @@ func (s *Server) describeOptionGroupOptions(_ context.Context, _ call, in *rds.D
 	if _, err := s.offers(in.EngineName); err != nil {
 		return nil, err
 	}
-	none, marker, err := page([]rds.OptionGroupOption{}, func(rds.OptionGroupOption) string { return "" }, in.MaxRecords, in.Marker)
+	none, marker, err := page.Of([]rds.OptionGroupOption{}, func(rds.OptionGroupOption) string { return "" }, in.MaxRecords, in.Marker)
 	return &rds.OptionGroupOptionsMessage{OptionGroupOptions: none, Marker: marker}, err
 }

@@ -44,10 +44,10 @@ const (
 
 // coverage is what Howdah does about an action of RDS, and what there is to say.
 func coverage(name string) (word, note string) {
-	if _, ok := actions["rds"][name]; ok {
+	if _, ok := new(Server).rdsActions()[name]; ok {
 		return does, notes[name]
 	}
-	if _, ok := nothing[name]; ok {
+	if _, ok := new(Server).nothing()[name]; ok {
 		return doesEmpty, skipped[name]
 	}
 	if why, ok := skipped[name]; ok {

@@ -107,7 +107,7 @@ func (s *Server) keepSecret(ctx context.Context, l *look, c call, key string) er
 	if m.Until > 0 {
 		return s.leaveSecret(ctx, r, m)
 	}
-	due := m.Pending == nil && !c.now.Before(m.Due())
+	due := m.Pending == nil && !c.Now.Before(m.Due())
 	switch {
 	case due && m.Known || m.Overtaken(standing(m.common, m.facts)):
 		_, err := s.rotateManaged(ctx, c, m, m.Days, "")

@@ -51,17 +51,20 @@ func (f secretFilter) holds(m managedSecret) bool {
 	})
 }
 
-func listSecretsAction(ctx context.Context, s *Server, c call, body []byte) (any, error) {
-	var in struct {
-		MaxResults *int64
-		NextToken  *string
-		Filters    []secretFilter
-		SortOrder  *string
-	}
-	if err := decodeJSON(body, &in); err != nil {
-		return nil, err
-	}
-	if err := first(c.may("*", c.context(nil), true), s.fresh(ctx)); err != nil {
+// secretListInput is what a list of secrets is asked for by.
+type secretListInput struct {
+	MaxResults *int64
+	NextToken  *string
+	Filters    []secretFilter
+	SortOrder  *string
+}
+
+func (s *Server) mayList(_ context.Context, c call, _ *secretListInput) error {
+	return c.May("*", c.Context(nil), true)
+}
+
+func (s *Server) listSecrets(ctx context.Context, c call, in *secretListInput) (any, error) {
+	if err := s.fresh(ctx); err != nil {
 		return nil, err
 	}
 	most := or(in.MaxResults, mostSecrets)

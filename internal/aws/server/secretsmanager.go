@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/secret"
@@ -19,7 +20,7 @@ import (
 // The part of Secrets Manager that managed master passwords need. It has no secrets but
 // those, and nobody but RDS changes them.
 
-const secretService = "secretsmanager"
+const secretName = "secretsmanager"
 
 // Errors of the service (API reference of Secrets Manager).
 const (
@@ -29,15 +30,16 @@ const (
 	errSecretPagination = "InvalidNextTokenException"
 )
 
-func init() {
-	jsonServices[secretService] = &jsonService{
-		name: secretService, target: secretService, refused: noSecretAction,
-		actions: map[string]func(context.Context, *Server, call, []byte) (any, error){
-			"GetSecretValue":       onSecret((*Server).getSecretValue),
-			"DescribeSecret":       onSecret((*Server).describeSecret),
-			"ListSecretVersionIds": onSecret((*Server).listSecretVersionIDs),
-			"RotateSecret":         onSecret((*Server).rotateSecret),
-			"ListSecrets":          listSecretsAction,
+// secretService is what package front needs to know of it.
+func (s *Server) secretService() *front.Service {
+	return &front.Service{
+		Name: secretName, Target: secretName, Refused: noSecretAction,
+		Actions: map[string]front.Action{
+			"GetSecretValue":       onSecret(s, s.getSecretValue),
+			"DescribeSecret":       onSecret(s, s.describeSecret),
+			"ListSecretVersionIds": onSecret(s, s.listSecretVersionIDs),
+			"RotateSecret":         onSecret(s, s.rotateSecret),
+			"ListSecrets":          front.OnJSON(s.mayList, s.listSecrets),
 		},
 	}
 }
@@ -75,16 +77,12 @@ type rotationRules struct {
 
 // onSecret makes an action on one secret of a handler. The caller's policies are asked
 // before anything is said of it.
-func onSecret(handler func(*Server, context.Context, call, managedSecret, secretInput) (any, error)) func(context.Context, *Server, call, []byte) (any, error) {
-	return func(ctx context.Context, s *Server, c call, body []byte) (any, error) {
-		var in secretInput
-		if err := decodeJSON(body, &in); err != nil {
-			return nil, err
-		}
+func onSecret(s *Server, handler func(context.Context, call, managedSecret, secretInput) (any, error)) front.Action {
+	return front.OnJSON(nil, func(ctx context.Context, c call, in *secretInput) (any, error) {
 		if or(in.SecretID, "") == "" {
 			return nil, wire.NewError(errSecretParameter, "You must provide a value for the SecretId parameter.")
 		}
-		c.record.Parameters = map[string]string{"SecretId": *in.SecretID} // which cuts what is too long
+		c.Shows(map[string]string{"SecretId": *in.SecretID}) // which cuts what is too long
 		var out any
 		err := s.retry(ctx, func() error {
 			found, ok := s.findSecret(c.Scope, *in.SecretID)
@@ -95,11 +93,11 @@ func onSecret(handler func(*Server, context.Context, call, managedSecret, secret
 				return wire.NewError(errNoSecret, "Secrets Manager can't find the specified secret.")
 			}
 			var err error
-			out, err = handler(s, ctx, c, found, in)
+			out, err = handler(ctx, c, found, *in)
 			return err
 		})
 		return out, err
-	}
+	})
 }
 
 // managedSecret is a secret with its database.
@@ -205,18 +203,18 @@ type secretTag struct {
 
 // mayUse asks the caller's policies about a secret, which there may not be.
 func (s *Server) mayUse(c call, m managedSecret, exists bool, id string) error {
-	context := c.context(nil)
+	context := c.Context(nil)
 	if !exists {
 		if !strings.HasPrefix(id, "arn:") {
 			id = secretARN(c.Scope, id)
 		}
-		return c.may(id, context, true)
+		return c.May(id, context, true)
 	}
 	for _, tag := range m.tags() {
 		context["aws:ResourceTag/"+tag.Key] = []string{tag.Value}
 		context["secretsmanager:ResourceTag/"+tag.Key] = []string{tag.Value}
 	}
-	return c.may(m.ARN(), context, true)
+	return c.May(m.ARN(), context, true)
 }
 
 // stagesOf are the stages of each version, by id.

@@ -98,7 +98,7 @@ func (s *Server) createSecurityGroup(ctx context.Context, c call, in *ec2.Create
 	}
 	g := network.Group{
 		Scope: c.Scope, ID: "sg-" + ec2ID(), Name: or(in.GroupName, ""), Description: or(in.Description, ""),
-		Rules: []network.Rule{}, Tags: tags, Created: c.now, Generation: 1,
+		Rules: []network.Rule{}, Tags: tags, Created: c.Now, Generation: 1,
 	}
 	if err := first(checkVPC(in.VpcId), checkGroupName(g.Name), checkGroupText("GroupDescription", g.Description)); err != nil {
 		return nil, err

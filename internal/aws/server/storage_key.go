@@ -119,9 +119,9 @@ func (l *look) serviceKey(c call) (kmsRecord, []state.Op, error) {
 	if err != nil {
 		return kmsRecord{}, nil, err
 	}
-	key, err := kms.New(seal, c.Scope, c.now)
+	key, err := kms.New(seal, c.Scope, c.Now)
 	key.Service, key.Description = true, "Default key that protects my RDS database volumes when no other key is defined"
-	return kmsRecord{Value: key}, []state.Op{state.Swap(name, 0, kms.Alias{Key: key.ID, Created: c.now})}, err
+	return kmsRecord{Value: key}, []state.Op{state.Swap(name, 0, kms.Alias{Key: key.ID, Created: c.Now})}, err
 }
 
 // usableKey finds the KMS key of a name, in the caller's account and region.

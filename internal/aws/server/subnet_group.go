@@ -7,6 +7,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -51,7 +52,7 @@ func (l *look) checkSubnetGroup(scope spec.Scope, name *string) error {
 // over its zones, in their order.
 func (s *Server) createDBSubnetGroup(ctx context.Context, c call, in *rds.CreateDBSubnetGroupMessage) (*rds.CreateDBSubnetGroupResult, error) {
 	g := spec.SubnetGroup{
-		Scope: c.Scope, Name: lower(in.DBSubnetGroupName), Description: or(in.DBSubnetGroupDescription, ""), Tags: tagsIn(in.Tags), Created: c.now, Generation: 1,
+		Scope: c.Scope, Name: lower(in.DBSubnetGroupName), Description: or(in.DBSubnetGroupDescription, ""), Tags: tagsIn(in.Tags), Created: c.Now, Generation: 1,
 	}
 	if err := first(spec.CheckSubnetGroup(g.Name, g.Description), spec.CheckTags(g.Tags)); err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func (s *Server) describeDBSubnetGroups(ctx context.Context, c call, in *rds.Des
 		}
 		all = []rds.DBSubnetGroup{*l.subnetGroupOut(c.Scope, name)}
 	}
-	chosen, marker, err := page(all, func(g rds.DBSubnetGroup) string { return *g.DBSubnetGroupName }, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(all, func(g rds.DBSubnetGroup) string { return *g.DBSubnetGroupName }, in.MaxRecords, in.Marker)
 	return &rds.DBSubnetGroupMessage{DBSubnetGroups: list(chosen), Marker: marker}, err
 }
 

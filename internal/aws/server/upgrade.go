@@ -52,7 +52,7 @@ func (s *Server) upgradeInstance(ctx context.Context, l *look, c call, r state.R
 		return err
 	}
 	i.Version = to
-	i.OptIn(spec.DBUpgrade, false, c.now)
+	i.OptIn(spec.DBUpgrade, false, c.Now)
 	i.Restart++
 	i.Generation++
 	began, done := []told{{"0267", nil}}, []string{"0268", "0047"}
@@ -80,7 +80,7 @@ func (s *Server) upgradeCluster(ctx context.Context, l *look, c call, r state.Re
 		return err
 	}
 	cluster.Version = to
-	cluster.OptIn(spec.DBUpgrade, false, c.now)
+	cluster.OptIn(spec.DBUpgrade, false, c.Now)
 	cluster.Restart++
 	cluster.Generation++
 	begin(&cluster.Common, upgrading, nil, "0173")

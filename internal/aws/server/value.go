@@ -1,79 +1,33 @@
 package server
 
 import (
-	"reflect"
-	"slices"
-	"strings"
 	"time"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
+	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 )
 
-// or is the value of an optional parameter, or what stands for it.
-func or[T any](p *T, otherwise T) T {
-	if p == nil {
-		return otherwise
+// Short names of package wire's values, for the actions of RDS.
+
+func or[T any](p *T, otherwise T) T    { return wire.Or(p, otherwise) }
+func set[T any](value *T, p *T)        { wire.Set(value, p) }
+func some[T any](v T) *T               { return &v }
+func text(v string) *string            { return wire.Text(v) }
+func number(v int) *int32              { return wire.Number(v) }
+func amount(v int) *int32              { return wire.Amount(v) }
+func moment(t time.Time) *time.Time    { return wire.Moment(t) }
+func lower(p *string) string           { return wire.Lower(p) }
+func list[T any](v []T) []T            { return wire.List(v) }
+func given(in any, but ...string) bool { return wire.Given(in, but...) }
+
+// orBlank is an error of something that is not there, unless it has no name.
+func orBlank(name, parameter string, missing error) error {
+	if name == "" {
+		return front.Blank(parameter)
 	}
-	return *p
-}
-
-// set changes a value to that of an optional parameter, if it was given.
-func set[T any](value *T, p *T) {
-	if p != nil {
-		*value = *p
-	}
-}
-
-// some is a pointer to a value, for answers.
-func some[T any](v T) *T { return &v }
-
-// text is a pointer to a text, or nil for an empty one: absent in answers.
-func text(v string) *string {
-	if v == "" {
-		return nil
-	}
-	return &v
-}
-
-// number is a pointer to a number for answers.
-func number(v int) *int32 { return some(int32(v)) }
-
-// amount is a pointer to a number, or nil for zero: absent in answers.
-func amount(v int) *int32 {
-	if v == 0 {
-		return nil
-	}
-	return number(v)
-}
-
-func moment(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-// lower is an identifier as it is stored: case does not count.
-func lower(p *string) string { return strings.ToLower(strings.TrimSpace(or(p, ""))) }
-
-// list is never nil: an empty list is shown, an absent one is not.
-func list[T any](v []T) []T {
-	if v == nil {
-		return []T{}
-	}
-	return v
-}
-
-// given reports whether a request has any parameter but those named.
-func given(in any, but ...string) bool {
-	v := reflect.ValueOf(in).Elem()
-	for i := range v.NumField() {
-		if !v.Field(i).IsNil() && !slices.Contains(but, v.Type().Field(i).Name) {
-			return true
-		}
-	}
-	return false
+	return missing
 }
 
 func tagsIn(in []rds.Tag) []spec.Tag {

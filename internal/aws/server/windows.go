@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"howdah/internal/aws/front"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/secret"
 	"howdah/internal/model/event"
@@ -97,7 +98,7 @@ func (s *Server) keepHouse(ctx context.Context, h *household) {
 		if ctx.Err() != nil {
 			return
 		}
-		call, cancel := context.WithTimeout(ctx, callTimeout)
+		call, cancel := context.WithTimeout(ctx, front.Timeout)
 		err := chore.do(call, s.look(chore.account), s.ownCall())
 		cancel()
 		switch {
@@ -113,7 +114,7 @@ func (s *Server) keepHouse(ctx context.Context, h *household) {
 }
 
 // ownCall stands for the request when nobody calls.
-func (s *Server) ownCall() call { return call{now: s.now().UTC()} }
+func (s *Server) ownCall() call { return call{Now: s.now().UTC()} }
 
 // windowChores are the modifications whose window is now.
 func (s *Server) windowChores(h *household, now time.Time) []chore {

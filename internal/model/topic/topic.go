@@ -9,6 +9,7 @@ package topic
 import (
 	"crypto/sha256"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,11 @@ import (
 
 // TokenLife is how long a subscription may be confirmed.
 const TokenLife = 3 * 24 * time.Hour
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+
+// GoodName reports whether a topic may have this name.
+func GoodName(name string) bool { return nameForm.MatchString(name) }
 
 // The protocols that Howdah delivers by.
 const (

@@ -1,30 +1,30 @@
-package server
+package sns
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"howdah/api/sns"
+	"howdah/internal/aws/front"
+	"howdah/internal/aws/page"
+	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 	"howdah/internal/model/topic"
 	"howdah/internal/state"
 )
 
-var topicName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
-
 // createTopic makes a topic, or answers the one of that name if it is as wanted.
-func (s *Server) createTopic(ctx context.Context, c call, in *sns.CreateTopicInput) (*sns.CreateTopicResponse, error) {
-	name := or(in.Name, "")
+func (s *service) createTopic(ctx context.Context, c front.Call, in *sns.CreateTopicInput) (*sns.CreateTopicResponse, error) {
+	name := wire.Or(in.Name, "")
 	if strings.HasSuffix(name, ".fifo") {
 		return nil, badParameter("Name Reason: FIFO topics are not available: take a name that does not end in .fifo")
 	}
-	if !topicName.MatchString(name) {
+	if !topic.GoodName(name) {
 		return nil, badParameter("Topic Name %q: it must have 1 to 256 letters, digits, - or _", name)
 	}
 	if in.DataProtectionPolicy != nil {
@@ -35,19 +35,19 @@ func (s *Server) createTopic(ctx context.Context, c call, in *sns.CreateTopicInp
 			return nil, err
 		}
 	}
-	tags := snsTagsIn(in.Tags)
+	tags := tagsIn(in.Tags)
 	if err := checkTopicTags(tags); err != nil {
 		return nil, err
 	}
-	wanted := topic.Topic{Scope: c.Scope, Name: name, Attributes: in.Attributes, Tags: tags, Created: c.now}
-	err := s.retry(ctx, func() error {
+	wanted := topic.Topic{Scope: c.Scope, Name: name, Attributes: in.Attributes, Tags: tags, Created: c.Now}
+	err := s.Retry(ctx, func() error {
 		key := state.Topic(c.Account, c.Region, name)
 		known, err := state.Load[topic.Topic](s.Cache, key)
 		if errors.Is(err, state.ErrNotFound) {
 			if err := s.mayAddTopic(c); err != nil {
 				return err
 			}
-			return s.commit(ctx, state.Swap(key, 0, wanted))
+			return s.Commit(ctx, state.Swap(key, 0, wanted))
 		}
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func (s *Server) createTopic(ctx context.Context, c call, in *sns.CreateTopicInp
 	if err != nil {
 		return nil, err
 	}
-	return &sns.CreateTopicResponse{TopicArn: some(wanted.ARN())}, nil
+	return &sns.CreateTopicResponse{TopicArn: wire.Some(wanted.ARN())}, nil
 }
 
 func sameTopic(known, wanted topic.Topic) error {
@@ -115,8 +115,8 @@ func checkTopicAttribute(name, value string) error {
 var emptyAttributes = []string{"KmsMasterKeyId", "DeliveryPolicy", "ArchivePolicy"}
 
 // deleteTopic deletes a topic with its subscriptions; one that is gone is no error.
-func (s *Server) deleteTopic(ctx context.Context, c call, in *sns.DeleteTopicInput) (*void, error) {
-	return nil, s.retry(ctx, func() error {
+func (s *service) deleteTopic(ctx context.Context, c front.Call, in *sns.DeleteTopicInput) (*front.Void, error) {
+	return nil, s.Retry(ctx, func() error {
 		t, err := s.findTopic(c, in.TopicArn)
 		if isNotFound(err) {
 			return nil
@@ -125,30 +125,30 @@ func (s *Server) deleteTopic(ctx context.Context, c call, in *sns.DeleteTopicInp
 			return err
 		}
 		v := t.Value
-		return s.commit(ctx, state.Remove(t.Key, t.Revision), state.DeletePrefix(state.SubscriptionPrefix(v.Account, v.Region, v.Name)))
+		return s.Commit(ctx, state.Remove(t.Key, t.Revision), state.DeletePrefix(state.SubscriptionPrefix(v.Account, v.Region, v.Name)))
 	})
 }
 
 // listTopics lists the topics of the caller's account and region.
-func (s *Server) listTopics(ctx context.Context, c call, in *sns.ListTopicsInput) (*sns.ListTopicsResponse, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *service) listTopics(ctx context.Context, c front.Call, in *sns.ListTopicsInput) (*sns.ListTopicsResponse, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	all := state.LoadAll[topic.Topic](s.Cache, state.Topic(c.Account, c.Region, ""))
-	chosen, next, err := page(all, func(r state.Record[topic.Topic]) string { return r.Key }, nil, in.NextToken)
+	chosen, next, err := page.Of(all, func(r state.Record[topic.Topic]) string { return r.Key }, nil, in.NextToken)
 	if err != nil {
 		return nil, err
 	}
 	out := &sns.ListTopicsResponse{Topics: []sns.Topic{}, NextToken: next}
 	for _, t := range chosen {
-		out.Topics = append(out.Topics, sns.Topic{TopicArn: some(t.Value.ARN())})
+		out.Topics = append(out.Topics, sns.Topic{TopicArn: wire.Some(t.Value.ARN())})
 	}
 	return out, nil
 }
 
 // getTopicAttributes shows a topic.
-func (s *Server) getTopicAttributes(ctx context.Context, c call, in *sns.GetTopicAttributesInput) (*sns.GetTopicAttributesResponse, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *service) getTopicAttributes(ctx context.Context, c front.Call, in *sns.GetTopicAttributesInput) (*sns.GetTopicAttributesResponse, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	t, err := s.findTopic(c, in.TopicArn)
@@ -156,7 +156,7 @@ func (s *Server) getTopicAttributes(ctx context.Context, c call, in *sns.GetTopi
 		return nil, err
 	}
 	arn, confirmed, pending := t.Value.ARN(), 0, 0
-	for _, r := range s.subscriptions(t.Value.Scope, t.Value.Name) {
+	for _, r := range s.subscriptions(t.Value.Scope, t.Value.Name, c.Now) {
 		if r.Value.Confirmed {
 			confirmed++
 		} else {
@@ -180,8 +180,8 @@ func defaultPolicy(arn, account string) string {
 }
 
 // setTopicAttributes sets one attribute; an empty value takes it back.
-func (s *Server) setTopicAttributes(ctx context.Context, c call, in *sns.SetTopicAttributesInput) (*void, error) {
-	name, value := or(in.AttributeName, ""), or(in.AttributeValue, "")
+func (s *service) setTopicAttributes(ctx context.Context, c front.Call, in *sns.SetTopicAttributesInput) (*front.Void, error) {
+	name, value := wire.Or(in.AttributeName, ""), wire.Or(in.AttributeValue, "")
 	if err := checkTopicAttribute(name, value); err != nil {
 		return nil, err
 	}
@@ -202,8 +202,8 @@ func (s *Server) setTopicAttributes(ctx context.Context, c call, in *sns.SetTopi
 }
 
 // changeTopic changes a topic's record.
-func (s *Server) changeTopic(ctx context.Context, c call, arn *string, change func(*topic.Topic) error) error {
-	return s.retry(ctx, func() error {
+func (s *service) changeTopic(ctx context.Context, c front.Call, arn *string, change func(*topic.Topic) error) error {
+	return s.Retry(ctx, func() error {
 		t, err := s.findTopic(c, arn)
 		if err != nil {
 			return err
@@ -211,24 +211,24 @@ func (s *Server) changeTopic(ctx context.Context, c call, arn *string, change fu
 		if err := change(&t.Value); err != nil {
 			return err
 		}
-		return s.commit(ctx, state.Swap(t.Key, t.Revision, t.Value))
+		return s.Commit(ctx, state.Swap(t.Key, t.Revision, t.Value))
 	})
 }
 
 // tagTopic adds tags to a topic, or changes their values.
-func (s *Server) tagTopic(ctx context.Context, c call, in *sns.TagResourceRequest) (*sns.TagResourceResponse, error) {
+func (s *service) tagTopic(ctx context.Context, c front.Call, in *sns.TagResourceRequest) (*sns.TagResourceResponse, error) {
 	err := s.changeTopic(ctx, c, in.ResourceArn, func(t *topic.Topic) error {
-		if err := checkTopicTags(snsTagsIn(in.Tags)); err != nil {
+		if err := checkTopicTags(tagsIn(in.Tags)); err != nil {
 			return err
 		}
-		t.Tags = spec.MergeTags(t.Tags, snsTagsIn(in.Tags))
+		t.Tags = spec.MergeTags(t.Tags, tagsIn(in.Tags))
 		return checkTopicTags(t.Tags)
 	})
 	return &sns.TagResourceResponse{}, resourceGone(err)
 }
 
 // untagTopic removes tags by their keys.
-func (s *Server) untagTopic(ctx context.Context, c call, in *sns.UntagResourceRequest) (*sns.UntagResourceResponse, error) {
+func (s *service) untagTopic(ctx context.Context, c front.Call, in *sns.UntagResourceRequest) (*sns.UntagResourceResponse, error) {
 	err := s.changeTopic(ctx, c, in.ResourceArn, func(t *topic.Topic) error {
 		t.Tags = spec.RemoveTags(t.Tags, in.TagKeys)
 		return nil
@@ -237,13 +237,13 @@ func (s *Server) untagTopic(ctx context.Context, c call, in *sns.UntagResourceRe
 }
 
 // listTopicTags shows the tags of a topic.
-func (s *Server) listTopicTags(ctx context.Context, c call, in *sns.ListTagsForResourceRequest) (*sns.ListTagsForResourceResponse, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *service) listTopicTags(ctx context.Context, c front.Call, in *sns.ListTagsForResourceRequest) (*sns.ListTagsForResourceResponse, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	t, err := s.findTopic(c, in.ResourceArn)
 	if err != nil {
 		return nil, resourceGone(err)
 	}
-	return &sns.ListTagsForResourceResponse{Tags: snsTagsOut(t.Value.Tags)}, nil
+	return &sns.ListTagsForResourceResponse{Tags: tagsOut(t.Value.Tags)}, nil
 }

@@ -1,12 +1,8 @@
-package server
+package front
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strings"
 
 	"howdah/api"
@@ -19,38 +15,24 @@ import (
 
 const jsonType = "application/x-amz-json-1.1"
 
-// jsonService is one of them.
-type jsonService struct {
-	name   string // in signatures
-	target string // what X-Amz-Target begins with
-	// actions decode a request, do it, and answer its output.
-	actions map[string]func(ctx context.Context, s *Server, c call, body []byte) (any, error)
-	// refused are actions of the service that Howdah has not, and why.
-	refused func(action string) error
-}
-
-// jsonServices are those that Howdah speaks, by their names in signatures. It is filled by
-// their files.
-var jsonServices = map[string]*jsonService{}
-
 // serveJSON answers one request.
-func (s *Server) serveJSON(w http.ResponseWriter, r *http.Request, service *jsonService) {
-	id := requestID()
-	record := s.record(r, id)
-	out, err := s.answerJSON(r, id, service, record)
+func (f *Front) serveJSON(w http.ResponseWriter, r *http.Request, service *Service) {
+	id := RequestID()
+	record := f.Begin(r, id)
+	out, err := f.answerJSON(r, id, service, record)
 	w.Header().Set("Content-Type", jsonType)
 	w.Header().Set("x-amzn-RequestId", id)
 	if err == nil {
-		record.end(http.StatusOK, "")
+		record.End(http.StatusOK, "")
 		_, _ = w.Write(out)
 		return
 	}
-	known := s.known(id, err)
+	known := f.known(service, id, err)
 	code, status := jsonCode(known.Code), known.Status
 	if status < http.StatusInternalServerError {
 		status = http.StatusBadRequest // whatever is wrong with the request
 	}
-	record.end(status, code)
+	record.End(status, code)
 	w.WriteHeader(status)
 	// SDKs of some languages read the message in one spelling, some in the other.
 	_ = json.NewEncoder(w).Encode(map[string]string{"__type": code, "message": known.Message, "Message": known.Message})
@@ -72,41 +54,32 @@ func jsonCode(code string) string {
 	return code
 }
 
-func (s *Server) answerJSON(r *http.Request, id string, service *jsonService, record *record) (out []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.Log.Error("handler panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = fmt.Errorf("handler panicked: %v", p)
-		}
-	}()
-	body, err := s.body(r, record)
+func (f *Front) answerJSON(r *http.Request, id string, service *Service, record *Record) (out []byte, err error) {
+	defer f.Recover(&err)
+	body, err := f.Body(r, record)
 	if err != nil {
 		return nil, err
 	}
 	if !sigv4.Signed(r) {
 		return nil, wire.NewError(api.ErrMissingAuthenticationToken, "The request must be signed.")
 	}
-	identity, who, err := s.authenticate(r, body, record)
+	identity, who, err := f.Authenticate(r, body, record)
 	if err != nil {
 		return nil, err
 	}
-	action, ok := strings.CutPrefix(r.Header.Get("X-Amz-Target"), service.target+".")
+	action, ok := strings.CutPrefix(r.Header.Get("X-Amz-Target"), service.Target+".")
 	if !ok || r.Method != http.MethodPost {
-		return nil, wire.NewError(api.ErrInvalidAction, "Send a POST with the header X-Amz-Target: %s.ACTION.", service.target)
+		return nil, wire.NewError(api.ErrInvalidAction, "Send a POST with the header X-Amz-Target: %s.ACTION.", service.Target)
 	}
 	if !signs(r, "x-amz-target") {
 		return nil, wire.NewError(api.ErrIncompleteSignature, "The header X-Amz-Target must be signed.")
 	}
-	record.Service, record.Action = service.name, action[:min(len(action), maxName)]
-	do, ok := service.actions[action]
+	record.Service, record.Action = service.Name, short(action)
+	do, ok := service.Actions[action]
 	if !ok {
-		return nil, service.refused(action)
+		return nil, service.refuse(action)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
-	defer cancel()
-	c := s.call(r, identity, who, action, id)
-	c.record = record // actions note in it what they were asked for
-	answer, err := do(ctx, s, c, body)
+	answer, err := f.do(r, do, f.Call(r, identity, who, action, id, record), request{service: service, body: body})
 	if err != nil {
 		return nil, err
 	}
@@ -123,15 +96,4 @@ func signs(r *http.Request, header string) bool {
 		}
 	}
 	return false
-}
-
-// decodeJSON reads an input. What it does not know it leaves alone, as AWS does.
-func decodeJSON(body []byte, into any) error {
-	if len(bytes.TrimSpace(body)) == 0 {
-		body = []byte("{}")
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return wire.NewError("SerializationException", "The body of the request is no input of this action: %s", err)
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package server
+package sns
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"howdah/api/sns"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/topic"
 )
@@ -19,7 +20,7 @@ const maxMessage = 256 << 10
 
 // publish takes a message: once it is answered, the message is kept until it was
 // delivered to all who want it.
-func (s *Server) publish(ctx context.Context, c call, in *sns.PublishInput) (*sns.PublishResponse, error) {
+func (s *service) publish(ctx context.Context, c front.Call, in *sns.PublishInput) (*sns.PublishResponse, error) {
 	arn := in.TopicArn
 	switch {
 	case in.PhoneNumber != nil:
@@ -31,7 +32,7 @@ func (s *Server) publish(ctx context.Context, c call, in *sns.PublishInput) (*sn
 	case in.TargetArn != nil:
 		return nil, badParameter("TopicArn and TargetArn cannot both be given")
 	}
-	if err := s.fresh(ctx); err != nil {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	t, err := s.findTopic(c, arn)
@@ -42,20 +43,20 @@ func (s *Server) publish(ctx context.Context, c call, in *sns.PublishInput) (*sn
 	if err != nil {
 		return nil, err
 	}
-	m.Kind, m.ID, m.Scope, m.Topic, m.At = topic.Notification, c.id, c.Scope, t.Value.Name, c.now
+	m.Kind, m.ID, m.Scope, m.Topic, m.At = topic.Notification, c.ID, c.Scope, t.Value.Name, c.Now
 	if err := s.mayWait(m); err != nil {
 		return nil, err
 	}
-	if err := s.commit(ctx, putMessage(m)); err != nil {
+	if err := s.Commit(ctx, putMessage(m)); err != nil {
 		return nil, err
 	}
-	return &sns.PublishResponse{MessageId: some(m.ID)}, nil
+	return &sns.PublishResponse{MessageId: wire.Some(m.ID)}, nil
 }
 
 // messageOf checks what is published.
 func messageOf(in *sns.PublishInput) (topic.Message, error) {
-	text, size := or(in.Message, ""), 0
-	m := topic.Message{Subject: or(in.Subject, ""), Body: []byte(text), Attributes: map[string]topic.Attribute{}}
+	text, size := wire.Or(in.Message, ""), 0
+	m := topic.Message{Subject: wire.Or(in.Subject, ""), Body: []byte(text), Attributes: map[string]topic.Attribute{}}
 	if text == "" {
 		return m, badParameter("Message Reason: Empty message")
 	}
@@ -66,7 +67,7 @@ func messageOf(in *sns.PublishInput) (topic.Message, error) {
 		return m, badParameter("Subject Reason: it must have 1 to 100 printable ASCII characters and not begin with a space")
 	}
 	for _, entry := range in.MessageAttributes {
-		name := or(entry.Name, "")
+		name := wire.Or(entry.Name, "")
 		a, err := attributeOf(name, *entry.Value)
 		if err != nil {
 			return m, err
@@ -80,7 +81,7 @@ func messageOf(in *sns.PublishInput) (topic.Message, error) {
 	if size += len(text); size > maxMessage {
 		return m, badParameter("Message too long: with its attributes it must not be larger than %d bytes", maxMessage)
 	}
-	switch or(in.MessageStructure, "") {
+	switch wire.Or(in.MessageStructure, "") {
 	case "":
 		return m, nil
 	case "json":
@@ -118,20 +119,20 @@ var (
 )
 
 func attributeOf(name string, v sns.MessageAttributeValue) (topic.Attribute, error) {
-	a := topic.Attribute{Type: or(v.DataType, "")}
+	a := topic.Attribute{Type: wire.Or(v.DataType, "")}
 	switch {
 	case !attributeName.MatchString(name) || len(name) > 256 || strings.HasPrefix(strings.ToLower(name), "aws.") || strings.HasPrefix(strings.ToLower(name), "amazon."):
 		return a, badAttribute("The name %q is not valid", name)
 	case !attributeType.MatchString(a.Type) || len(a.Type) > 256:
 		return a, badAttribute("In MessageAttributes, the message attribute %s has an invalid type %q: use String, String.Array, Number or Binary", name, a.Type)
 	case strings.HasPrefix(a.Type, "Binary"):
-		a.Value = or(v.BinaryValue, "")
+		a.Value = wire.Or(v.BinaryValue, "")
 		if _, err := base64.StdEncoding.DecodeString(a.Value); err != nil || a.Value == "" || v.StringValue != nil {
 			return a, badAttribute("The message attribute %s must have a BinaryValue in base64, and no StringValue", name)
 		}
 		return a, nil
 	}
-	a.Value = or(v.StringValue, "")
+	a.Value = wire.Or(v.StringValue, "")
 	if a.Value == "" || v.BinaryValue != nil || !utf8.ValidString(a.Value) {
 		return a, badAttribute("The message attribute %s must have a StringValue, and no BinaryValue", name)
 	}

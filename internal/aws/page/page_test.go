@@ -1,10 +1,12 @@
-package server
+package page
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"howdah/internal/aws/wire"
 )
 
 // TestPagesOfSome: pages that stop early are those of a list that was filtered first,
@@ -24,17 +26,17 @@ func TestPagesOfSome(t *testing.T) {
 		size := int32(20 + random.IntN(30))
 		var marker *string
 		if random.IntN(2) == 0 {
-			marker = some(makeMarker(fmt.Sprintf("db-%03d", random.IntN(140))))
+			marker = wire.Some(Marker(fmt.Sprintf("db-%03d", random.IntN(140))))
 		}
 		matching := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !matches(s) })
 		for {
-			want, wantNext, err := page(matching, name, &size, marker)
+			want, wantNext, err := Of(matching, name, &size, marker)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, next, err := pageOfSome(all, name, matches, &size, marker)
-			if err != nil || !slices.Equal(got, want) || or(next, "") != or(wantNext, "") {
-				t.Fatalf("after %q: %q, then %q (%v); want %q, then %q", or(marker, ""), got, or(next, ""), err, want, or(wantNext, ""))
+			got, next, err := OfSome(all, name, matches, &size, marker)
+			if err != nil || !slices.Equal(got, want) || wire.Or(next, "") != wire.Or(wantNext, "") {
+				t.Fatalf("after %q: %q, then %q (%v); want %q, then %q", wire.Or(marker, ""), got, wire.Or(next, ""), err, want, wire.Or(wantNext, ""))
 			}
 			if marker = next; marker == nil {
 				break
@@ -42,12 +44,12 @@ func TestPagesOfSome(t *testing.T) {
 		}
 	}
 	for _, bad := range []int32{0, 19, 101} {
-		if _, _, err := pageOfSome(nil, name, nil, &bad, nil); err == nil {
+		if _, _, err := OfSome(nil, name, nil, &bad, nil); err == nil {
 			t.Errorf("pages of %d are none", bad)
 		}
 	}
 	size := int32(20)
-	if _, _, err := pageOfSome([]string{"a"}, name, nil, &size, some("no marker")); err == nil {
+	if _, _, err := OfSome([]string{"a"}, name, nil, &size, wire.Some("no marker")); err == nil {
 		t.Error("a marker that nobody made is taken")
 	}
 }

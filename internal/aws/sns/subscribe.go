@@ -1,4 +1,4 @@
-package server
+package sns
 
 import (
 	"context"
@@ -9,8 +9,10 @@ import (
 	"net/mail"
 	"net/url"
 	"strings"
+	"time"
 
 	"howdah/api/sns"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/topic"
 	"howdah/internal/state"
@@ -24,8 +26,8 @@ const (
 
 // subscribe asks an endpoint whether it wants the messages of a topic. Nothing but
 // that question is sent before it is answered.
-func (s *Server) subscribe(ctx context.Context, c call, in *sns.SubscribeInput) (*sns.SubscribeResponse, error) {
-	protocol, endpoint := or(in.Protocol, ""), or(in.Endpoint, "")
+func (s *service) subscribe(ctx context.Context, c front.Call, in *sns.SubscribeInput) (*sns.SubscribeResponse, error) {
+	protocol, endpoint := wire.Or(in.Protocol, ""), wire.Or(in.Endpoint, "")
 	if err := s.checkEndpoint(protocol, endpoint); err != nil {
 		return nil, err
 	}
@@ -34,15 +36,15 @@ func (s *Server) subscribe(ctx context.Context, c call, in *sns.SubscribeInput) 
 		return nil, err
 	}
 	var sub topic.Subscription
-	err = s.retry(ctx, func() error {
+	err = s.Retry(ctx, func() error {
 		t, err := s.findTopic(c, in.TopicArn)
 		if err != nil {
 			return err
 		}
 		sub = topic.Subscription{
-			Scope: c.Scope, ID: requestID(), Topic: t.Value.Name, Protocol: protocol, Endpoint: endpoint, Attributes: attributes,
+			Scope: c.Scope, ID: front.RequestID(), Topic: t.Value.Name, Protocol: protocol, Endpoint: endpoint, Attributes: attributes,
 		}
-		known, asked := s.subscriptionOf(sub)
+		known, asked := s.subscriptionOf(sub, c.Now)
 		if asked {
 			if !maps.Equal(known.Value.Attributes, attributes) {
 				return badParameter("Attributes Reason: Subscription already exists with different attributes")
@@ -53,25 +55,25 @@ func (s *Server) subscribe(ctx context.Context, c call, in *sns.SubscribeInput) 
 		} else if err := errors.Join(s.mayAddSubscription(sub), s.mayFilter(sub)); err != nil {
 			return err
 		}
-		sub.Token, sub.Asked = requestID()+requestID(), c.now
+		sub.Token, sub.Asked = front.RequestID()+front.RequestID(), c.Now
 		m := s.confirmation(c, topic.SubscriptionConfirmation, sub)
 		if err := s.mayWait(m); err != nil {
 			return err
 		}
-		return s.commit(ctx, state.Unchanged(t.Key, t.Revision), state.Swap(subscriptionKey(sub), known.Revision, sub), putMessage(m))
+		return s.Commit(ctx, state.Unchanged(t.Key, t.Revision), state.Swap(subscriptionKey(sub), known.Revision, sub), putMessage(m))
 	})
 	if err != nil {
 		return nil, err
 	}
-	if !sub.Confirmed && !or(in.ReturnSubscriptionArn, false) {
-		return &sns.SubscribeResponse{SubscriptionArn: some(pendingWord)}, nil
+	if !sub.Confirmed && !wire.Or(in.ReturnSubscriptionArn, false) {
+		return &sns.SubscribeResponse{SubscriptionArn: wire.Some(pendingWord)}, nil
 	}
-	return &sns.SubscribeResponse{SubscriptionArn: some(sub.ARN())}, nil
+	return &sns.SubscribeResponse{SubscriptionArn: wire.Some(sub.ARN())}, nil
 }
 
 // subscriptionOf is the one that a topic has already for an endpoint.
-func (s *Server) subscriptionOf(wanted topic.Subscription) (state.Record[topic.Subscription], bool) {
-	for _, r := range s.subscriptions(wanted.Scope, wanted.Topic) {
+func (s *service) subscriptionOf(wanted topic.Subscription, now time.Time) (state.Record[topic.Subscription], bool) {
+	for _, r := range s.subscriptions(wanted.Scope, wanted.Topic, now) {
 		if r.Value.Protocol == wanted.Protocol && r.Value.Endpoint == wanted.Endpoint {
 			return r, true
 		}
@@ -85,7 +87,7 @@ func subscriptionKey(s topic.Subscription) string {
 
 // confirmation is the message that asks an endpoint whether it wants to receive a
 // topic, or to receive it after all.
-func (s *Server) confirmation(c call, kind string, sub topic.Subscription) topic.Message {
+func (s *service) confirmation(c front.Call, kind string, sub topic.Subscription) topic.Message {
 	text := "You have chosen to subscribe to the topic %s.\nTo confirm the subscription, visit the SubscribeURL included in this message."
 	if kind == topic.UnsubscribeConfirmation {
 		text = "You have chosen to deactivate subscription %s.\nTo cancel this operation and restore the subscription, visit the SubscribeURL included in this message."
@@ -96,7 +98,7 @@ func (s *Server) confirmation(c call, kind string, sub topic.Subscription) topic
 	}
 	sub.Attributes = nil // they say nothing of a confirmation, and may be large
 	return topic.Message{
-		Kind: kind, ID: c.id, Scope: sub.Scope, Topic: sub.Topic, Body: fmt.Appendf(nil, text, subject), At: c.now, Only: &sub,
+		Kind: kind, ID: c.ID, Scope: sub.Scope, Topic: sub.Topic, Body: fmt.Appendf(nil, text, subject), At: c.Now, Only: &sub,
 	}
 }
 
@@ -105,12 +107,12 @@ func putMessage(m topic.Message) state.Op {
 }
 
 // checkEndpoint: deliveries go to an http or https URL, or by mail.
-func (s *Server) checkEndpoint(protocol, endpoint string) error {
+func (s *service) checkEndpoint(protocol, endpoint string) error {
 	switch protocol {
 	case topic.HTTP, topic.HTTPS:
 		return checkURL(protocol, endpoint)
 	case topic.Email, topic.EmailJSON:
-		if s.Home.SMTP == nil {
+		if !s.mails() {
 			return badParameter("Protocol Reason: %s needs a relay for mail, and this home has none: start it with --smtp HOST:PORT --smtp-from ADDRESS", protocol)
 		}
 		parsed, err := mail.ParseAddress(endpoint)
@@ -150,38 +152,38 @@ func isASCII(text string) bool {
 // confirmSubscription takes the token that only the endpoint was told. It may be
 // called again: by a person who follows the link twice, and after an attempt whose
 // answer was lost.
-func (s *Server) confirmSubscription(ctx context.Context, c call, in *sns.ConfirmSubscriptionInput) (*sns.ConfirmSubscriptionResponse, error) {
-	if text := or(in.AuthenticateOnUnsubscribe, "false"); !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
+func (s *service) confirmSubscription(ctx context.Context, c front.Call, in *sns.ConfirmSubscriptionInput) (*sns.ConfirmSubscriptionResponse, error) {
+	if text := wire.Or(in.AuthenticateOnUnsubscribe, "false"); !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
 		return nil, badParameter("AuthenticateOnUnsubscribe Reason: it must be true or false, not %q", text)
 	}
 	var sub topic.Subscription
-	err := s.retry(ctx, func() error {
+	err := s.Retry(ctx, func() error {
 		t, err := s.findTopic(c, in.TopicArn)
 		if err != nil {
 			return err
 		}
-		r, err := s.byToken(t.Value, or(in.Token, ""))
+		r, err := s.byToken(t.Value, wire.Or(in.Token, ""))
 		if err != nil {
 			return err
 		}
-		c.sent(r.Value)
+		c.Sent(r.Value.Scope)
 		if sub = r.Value; sub.Confirmed {
 			return nil
 		}
-		if c.now.Sub(sub.Asked) > topic.TokenLife {
+		if c.Now.Sub(sub.Asked) > topic.TokenLife {
 			return badParameter("Token Reason: it is older than %d hours: subscribe again", int(topic.TokenLife.Hours()))
 		}
-		sub.Confirmed, sub.Ended, sub.Signed = true, false, !c.anonymous
-		sub.Authenticated = strings.EqualFold(or(in.AuthenticateOnUnsubscribe, ""), "true")
-		return s.commit(ctx, state.Unchanged(t.Key, t.Revision), state.Swap(r.Key, r.Revision, sub))
+		sub.Confirmed, sub.Ended, sub.Signed = true, false, !c.Anonymous
+		sub.Authenticated = strings.EqualFold(wire.Or(in.AuthenticateOnUnsubscribe, ""), "true")
+		return s.Commit(ctx, state.Unchanged(t.Key, t.Revision), state.Swap(r.Key, r.Revision, sub))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &sns.ConfirmSubscriptionResponse{SubscriptionArn: some(sub.ARN())}, nil
+	return &sns.ConfirmSubscriptionResponse{SubscriptionArn: wire.Some(sub.ARN())}, nil
 }
 
-func (s *Server) byToken(t topic.Topic, token string) (state.Record[topic.Subscription], error) {
+func (s *service) byToken(t topic.Topic, token string) (state.Record[topic.Subscription], error) {
 	for _, r := range state.LoadAll[topic.Subscription](s.Cache, state.SubscriptionPrefix(t.Account, t.Region, t.Name)) {
 		if r.Value.Token != "" && subtle.ConstantTimeCompare([]byte(r.Value.Token), []byte(token)) == 1 {
 			return r, nil
@@ -192,8 +194,8 @@ func (s *Server) byToken(t topic.Topic, token string) (state.Record[topic.Subscr
 
 // unsubscribe ends a subscription. Who does it by the link of a message tells its
 // endpoint, which may take it back.
-func (s *Server) unsubscribe(ctx context.Context, c call, in *sns.UnsubscribeInput) (*void, error) {
-	return nil, s.retry(ctx, func() error {
+func (s *service) unsubscribe(ctx context.Context, c front.Call, in *sns.UnsubscribeInput) (*front.Void, error) {
+	return nil, s.Retry(ctx, func() error {
 		r, err := s.findSubscription(c, in.SubscriptionArn)
 		if isNotFound(err) {
 			return nil
@@ -202,27 +204,27 @@ func (s *Server) unsubscribe(ctx context.Context, c call, in *sns.UnsubscribeInp
 			return err
 		}
 		sub := r.Value
-		c.sent(sub)
+		c.Sent(sub.Scope)
 		if !sub.Confirmed {
 			return badParameter("SubscriptionArn Reason: the subscription is not confirmed: it ends by itself if nobody does")
 		}
-		if c.anonymous && sub.Authenticated {
+		if c.Anonymous && sub.Authenticated {
 			return wire.NewError(sns.ErrAuthorizationError, "Only a signed call may end the subscription %s.", sub.ARN())
 		}
-		if !c.anonymous {
-			return s.commit(ctx, append([]state.Op{state.Remove(r.Key, r.Revision)}, s.countDeleted(sub)...)...)
+		if !c.Anonymous {
+			return s.Commit(ctx, append([]state.Op{state.Remove(r.Key, r.Revision)}, s.countDeleted(sub)...)...)
 		}
-		sub.Confirmed, sub.Ended, sub.Token, sub.Asked = false, true, requestID()+requestID(), c.now
+		sub.Confirmed, sub.Ended, sub.Token, sub.Asked = false, true, front.RequestID()+front.RequestID(), c.Now
 		m := s.confirmation(c, topic.UnsubscribeConfirmation, sub)
 		if err := s.mayWait(m); err != nil {
 			return err
 		}
-		return s.commit(ctx, append(s.countDeleted(sub), state.Swap(r.Key, r.Revision, sub), putMessage(m))...)
+		return s.Commit(ctx, append(s.countDeleted(sub), state.Swap(r.Key, r.Revision, sub), putMessage(m))...)
 	})
 }
 
 // countDeleted counts a subscription that ends.
-func (s *Server) countDeleted(sub topic.Subscription) []state.Op {
+func (s *service) countDeleted(sub topic.Subscription) []state.Op {
 	t, err := state.Load[topic.Topic](s.Cache, state.Topic(sub.Account, sub.Region, sub.Topic))
 	if err != nil {
 		return nil

@@ -1,4 +1,4 @@
-package server
+package sns
 
 import (
 	"context"
@@ -6,17 +6,19 @@ import (
 	"strconv"
 
 	"howdah/api/sns"
+	"howdah/internal/aws/front"
+	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/topic"
 	"howdah/internal/state"
 )
 
 // listSubscriptions lists those of all topics of the caller's account and region.
-func (s *Server) listSubscriptions(ctx context.Context, c call, in *sns.ListSubscriptionsInput) (*sns.ListSubscriptionsResponse, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *service) listSubscriptions(ctx context.Context, c front.Call, in *sns.ListSubscriptionsInput) (*sns.ListSubscriptionsResponse, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	all, next, err := subscriptionPage(s.subscriptions(c.Scope, ""), in.NextToken)
+	all, next, err := subscriptionPage(s.subscriptions(c.Scope, "", c.Now), in.NextToken)
 	if err != nil {
 		return nil, err
 	}
@@ -24,15 +26,15 @@ func (s *Server) listSubscriptions(ctx context.Context, c call, in *sns.ListSubs
 }
 
 // listSubscriptionsByTopic lists those of one topic.
-func (s *Server) listSubscriptionsByTopic(ctx context.Context, c call, in *sns.ListSubscriptionsByTopicInput) (*sns.ListSubscriptionsByTopicResponse, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *service) listSubscriptionsByTopic(ctx context.Context, c front.Call, in *sns.ListSubscriptionsByTopicInput) (*sns.ListSubscriptionsByTopicResponse, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	t, err := s.findTopic(c, in.TopicArn)
 	if err != nil {
 		return nil, err
 	}
-	all, next, err := subscriptionPage(s.subscriptions(c.Scope, t.Value.Name), in.NextToken)
+	all, next, err := subscriptionPage(s.subscriptions(c.Scope, t.Value.Name, c.Now), in.NextToken)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +42,7 @@ func (s *Server) listSubscriptionsByTopic(ctx context.Context, c call, in *sns.L
 }
 
 func subscriptionPage(all []state.Record[topic.Subscription], token *string) ([]sns.Subscription, *string, error) {
-	chosen, next, err := page(all, func(r state.Record[topic.Subscription]) string { return r.Key }, nil, token)
+	chosen, next, err := page.Of(all, func(r state.Record[topic.Subscription]) string { return r.Key }, nil, token)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,16 +53,16 @@ func subscriptionPage(all []state.Record[topic.Subscription], token *string) ([]
 			arn = r.Value.ARN()
 		}
 		out = append(out, sns.Subscription{
-			SubscriptionArn: some(arn), Owner: some(r.Value.Account), Protocol: some(r.Value.Protocol),
-			Endpoint: some(wire.MaskURL(r.Value.Endpoint)), TopicArn: some(topic.ARN(r.Value.Scope, r.Value.Topic)),
+			SubscriptionArn: wire.Some(arn), Owner: wire.Some(r.Value.Account), Protocol: wire.Some(r.Value.Protocol),
+			Endpoint: wire.Some(wire.MaskURL(r.Value.Endpoint)), TopicArn: wire.Some(topic.ARN(r.Value.Scope, r.Value.Topic)),
 		})
 	}
 	return out, next, nil
 }
 
 // getSubscriptionAttributes shows a subscription.
-func (s *Server) getSubscriptionAttributes(ctx context.Context, c call, in *sns.GetSubscriptionAttributesInput) (*sns.GetSubscriptionAttributesResponse, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *service) getSubscriptionAttributes(ctx context.Context, c front.Call, in *sns.GetSubscriptionAttributesInput) (*sns.GetSubscriptionAttributesResponse, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	r, err := s.findSubscription(c, in.SubscriptionArn)
@@ -86,20 +88,20 @@ func (s *Server) getSubscriptionAttributes(ctx context.Context, c call, in *sns.
 
 // setSubscriptionAttributes sets one attribute; no value takes it back. It counts
 // for messages that are published from now on.
-func (s *Server) setSubscriptionAttributes(ctx context.Context, c call, in *sns.SetSubscriptionAttributesInput) (*void, error) {
-	return nil, s.retry(ctx, func() error {
+func (s *service) setSubscriptionAttributes(ctx context.Context, c front.Call, in *sns.SetSubscriptionAttributesInput) (*front.Void, error) {
+	return nil, s.Retry(ctx, func() error {
 		r, err := s.findSubscription(c, in.SubscriptionArn)
 		if err != nil {
 			return err
 		}
-		change := map[string]string{or(in.AttributeName, ""): or(in.AttributeValue, "")}
+		change := map[string]string{wire.Or(in.AttributeName, ""): wire.Or(in.AttributeValue, "")}
 		if r.Value.Attributes, err = subscriptionAttributes(r.Value.Protocol, r.Value.Attributes, change); err != nil {
 			return err
 		}
 		if err := s.mayFilter(r.Value); err != nil {
 			return err
 		}
-		return s.commit(ctx, state.Swap(r.Key, r.Revision, r.Value))
+		return s.Commit(ctx, state.Swap(r.Key, r.Revision, r.Value))
 	})
 }
 

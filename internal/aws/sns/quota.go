@@ -1,8 +1,9 @@
-package server
+package sns
 
 import (
 	"howdah/api"
 	"howdah/api/sns"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/topic"
 	"howdah/internal/state"
@@ -22,12 +23,10 @@ const (
 	// being queued: they do only while no control plane leads, or it cannot keep up.
 	maxWaiting      = 1000
 	maxWaitingBytes = 32 << 20
-	// maxAccountEventSubscriptions is that of event subscriptions over all regions.
-	maxAccountEventSubscriptions = 10 * maxEventSubscriptions
 )
 
 // mayAddTopic refuses a topic too many.
-func (s *Server) mayAddTopic(c call) error {
+func (s *service) mayAddTopic(c front.Call) error {
 	if len(s.Cache.Keys(state.TopicRoot+c.Account+"/")) >= maxTopics {
 		return wire.NewError(sns.ErrTopicLimitExceeded, "An account can have at most %d topics: delete one first.", maxTopics)
 	}
@@ -36,7 +35,7 @@ func (s *Server) mayAddTopic(c call) error {
 
 // mayAddSubscription refuses a subscription too many. Those that wait for being
 // confirmed count, as they are kept.
-func (s *Server) mayAddSubscription(sub topic.Subscription) error {
+func (s *service) mayAddSubscription(sub topic.Subscription) error {
 	if len(s.Cache.Keys(state.SubscriptionPrefix(sub.Account, sub.Region, sub.Topic))) >= maxTopicSubscriptions {
 		return wire.NewError(sns.ErrSubscriptionLimitExceeded, "A topic can have at most %d subscriptions, with those that are not confirmed yet.", maxTopicSubscriptions)
 	}
@@ -47,7 +46,7 @@ func (s *Server) mayAddSubscription(sub topic.Subscription) error {
 }
 
 // mayFilter refuses the filter policy of a subscription if others have too many.
-func (s *Server) mayFilter(sub topic.Subscription) error {
+func (s *service) mayFilter(sub topic.Subscription) error {
 	bytes := len(sub.Attributes[topic.FilterPolicy])
 	if bytes == 0 {
 		return nil
@@ -75,7 +74,7 @@ func (s *Server) mayFilter(sub topic.Subscription) error {
 
 // mayWait refuses a message while too many of its account wait: whoever publishes
 // can try again, and a message that was accepted is not dropped for it.
-func (s *Server) mayWait(m topic.Message) error {
+func (s *service) mayWait(m topic.Message) error {
 	number, bytes := 0, m.Size()
 	for _, r := range state.LoadAll[topic.Message](s.Cache, state.MessageRoot) {
 		if r.Value.Account == m.Account {

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"slices"
+	"strings"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/wire"
+)
+
+// filter is one condition of a Describe action.
+type filter struct {
+	name   string
+	values []string
+}
+
+type filters []filter
+
+// readFilters checks names and values of filters.
+func readFilters(in []rds.Filter, known ...string) (filters, error) {
+	var all filters
+	for _, f := range in {
+		name := or(f.Name, "")
+		if !slices.Contains(known, name) {
+			return nil, wire.NewError(api.ErrInvalidParameterValue, "Unrecognized filter name: %s", name)
+		}
+		if len(f.Values) == 0 {
+			return nil, wire.NewError(api.ErrInvalidParameterCombination, "The list of values of the filter %s must not be empty.", name)
+		}
+		all = append(all, filter{name, f.Values})
+	}
+	return all, nil
+}
+
+// match: every filter has a value that the resource has.
+func (all filters) match(attributes map[string][]string) bool {
+	return all.matchBy(func(name string) []string { return attributes[name] })
+}
+
+// matchBy is match where attributes are found by name.
+func (all filters) matchBy(attribute func(name string) []string) bool {
+	for _, f := range all {
+		has := attribute(f.name)
+		if !slices.ContainsFunc(f.values, func(v string) bool {
+			return slices.ContainsFunc(has, func(a string) bool { return strings.EqualFold(a, v) })
+		}) {
+			return false
+		}
+	}
+	return true
+}
