@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"howdah/internal/aws/kms"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/spec"
 )
@@ -17,15 +18,15 @@ const (
 )
 
 // RunAuthorities makes the authorities that every home has, and a newer one of each
-// line whose newest has less than a quarter of its life left, and deletes KMS keys whose time has come. It runs in the control
-// plane that leads, until ctx ends.
+// line whose newest has less than a quarter of its life left, and deletes KMS keys whose
+// time has come. It runs in the control plane that leads, until ctx ends.
 func (s *Server) RunAuthorities(ctx context.Context) error {
 	if err := s.Cache.Loaded(ctx); err != nil {
 		return err
 	}
 	for {
 		wait := authoritiesEvery
-		if err := errors.Join(s.keepAuthorities(ctx), s.deleteKeys(ctx)); err != nil && ctx.Err() == nil {
+		if err := errors.Join(s.keepAuthorities(ctx), kms.DeleteKeys(ctx, s.client, s.now())); err != nil && ctx.Err() == nil {
 			s.Log.Warn("keep authorities, and delete keys", "error", err)
 			wait = time.Minute
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	awskms "howdah/internal/aws/kms"
 	"howdah/internal/aws/wire/sigv4"
 	"howdah/internal/identity/kms"
 	"howdah/internal/state"
@@ -76,13 +77,38 @@ func (u *user) carriedOut(name, body string, out any) {
 
 func quote(name string) string { return `{"KeyId":"` + name + `"}` }
 
+// What is looked at of answers.
+type keyOutput struct {
+	KeyMetadata struct {
+		AWSAccountId, KeyId, Arn, Description, KeyState, KeyManager string
+		CreationDate                                                float64
+		Enabled                                                     bool
+	}
+}
+
+type listAliasesOutput struct {
+	Aliases []struct{ AliasName, TargetKeyId string }
+}
+
+type listKeysOutput struct {
+	Keys       []struct{ KeyId, KeyArn string }
+	NextMarker string
+	Truncated  bool
+}
+
+type deletionOutput struct {
+	KeyId, KeyState     string
+	DeletionDate        *float64
+	PendingWindowInDays int
+}
+
 func TestKMS(t *testing.T) {
 	u := newWorld(t).user(t)
 	u.encrypts("a", "b", "c")
 	var made, shown keyOutput
 	u.carriedOut("CreateKey", `{"Description":"mine","Tags":[{"TagKey":"team","TagValue":"x"}]}`, &made)
 	k := made.KeyMetadata
-	if k.KeyState != "Enabled" || !k.Enabled || k.KeyManager != "CUSTOMER" || k.Description != "mine" || k.AWSAccountId != u.account || time.Since(time.Time(k.CreationDate)) > time.Hour {
+	if k.KeyState != "Enabled" || !k.Enabled || k.KeyManager != "CUSTOMER" || k.Description != "mine" || k.AWSAccountId != u.account || time.Since(time.Unix(int64(k.CreationDate), 0)) > time.Hour {
 		t.Errorf("%+v", k)
 	}
 	for _, name := range []string{k.KeyId, k.Arn} {
@@ -158,14 +184,14 @@ func TestKMS(t *testing.T) {
 	u.carriedOut("ScheduleKeyDeletion", quote(k.KeyId), nil)
 	at := time.Now().Add(30*24*time.Hour - time.Hour)
 	u.at(at)
-	if err := u.server.deleteKeys(t.Context()); err != nil {
+	if err := awskms.DeleteKeys(t.Context(), u.server.client, u.now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := state.Load[kms.Key](u.server.Cache, state.KMSKey(u.account, u.region, k.KeyId)); err != nil {
 		t.Errorf("deleted too soon: %v", err)
 	}
 	u.at(at.Add(2 * time.Hour))
-	if err := u.server.deleteKeys(t.Context()); err != nil {
+	if err := awskms.DeleteKeys(t.Context(), u.server.client, u.now()); err != nil {
 		t.Fatal(err)
 	}
 	u.kmsRefuses("DescribeKey", quote(k.KeyId), "NotFoundException", "does not exist")

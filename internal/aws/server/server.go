@@ -18,6 +18,7 @@ import (
 
 	"howdah/internal/aws/audit"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/kms"
 	"howdah/internal/aws/sns"
 	"howdah/internal/aws/sts"
 	"howdah/internal/control/plan"
@@ -122,9 +123,12 @@ func (s *Server) services() []*front.Service {
 		sns.Service(sns.Config{State: s.client, Mails: func() bool { return s.Home.SMTP != nil }}),
 		sts.Service(),
 		s.secretService(),
-		s.kmsService(),
+		kms.Service(kms.Config{State: s.client, Seal: s.sealKey}),
 	}
 }
+
+// sealKey is what secrets of the state are sealed with.
+func (s *Server) sealKey() ([]byte, error) { return s.Home.SealKey() }
 
 // ServeHTTP answers one request of any of the services.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.front.ServeHTTP(w, r) }

@@ -21,7 +21,7 @@ func (l *look) encrypt(c call, common *spec.Common, asked *bool, named *string) 
 	if named == nil && !or(asked, false) {
 		return nil, nil
 	}
-	var key *kmsRecord
+	var key *kms.Record
 	if named != nil {
 		found, err := l.usableKey(c.Scope, *named)
 		if err != nil {
@@ -68,17 +68,14 @@ func (l *look) encryptReplica(c call, common *spec.Common, from spec.Common, nam
 	return l.encryptWith(c, common, &found)
 }
 
-// kmsRecord is a KMS key as it is kept; of a new one the revision is 0.
-type kmsRecord = state.Record[kms.Key]
-
 // encryptWith makes the key of a database's storage; nil: with the account's own KMS key.
-func (l *look) encryptWith(c call, common *spec.Common, key *kmsRecord) ([]state.Op, error) {
+func (l *look) encryptWith(c call, common *spec.Common, key *kms.Record) ([]state.Op, error) {
 	if err := l.canEncrypt(); err != nil {
 		return nil, err
 	}
 	var ops []state.Op
 	if key == nil {
-		own, more, err := l.serviceKey(c)
+		own, more, err := kms.ForService(l.Cache, l.Home.SealKey, c.Scope, c.Now)
 		if err != nil {
 			return nil, err
 		}
@@ -98,55 +95,16 @@ func (l *look) encryptWith(c call, common *spec.Common, key *kmsRecord) ([]state
 	common.StorageKey = key.Value.ID
 	used := key.Value
 	used.Uses++ // whoever wants to delete it looks again
-	return append(ops, state.Swap(keyOfKMS(used), key.Revision, used), state.Swap(state.StorageKey(common.ResourceID), 0, storage)), nil
-}
-
-func keyOfKMS(k kms.Key) string { return state.KMSKey(k.Account, k.Region, k.ID) }
-
-// serviceKey is the key that the account's databases in a region have unless another one is
-// named. The first one makes it.
-func (l *look) serviceKey(c call) (kmsRecord, []state.Op, error) {
-	name := state.KMSAlias(c.Account, c.Region, kms.ServiceAlias)
-	alias, err := state.Load[kms.Alias](l.Cache, name)
-	if err == nil {
-		found, err := state.Load[kms.Key](l.Cache, state.KMSKey(c.Account, c.Region, alias.Value.Key))
-		return found, nil, err
-	}
-	if !errors.Is(err, state.ErrNotFound) {
-		return kmsRecord{}, nil, err
-	}
-	seal, err := l.Home.SealKey()
-	if err != nil {
-		return kmsRecord{}, nil, err
-	}
-	key, err := kms.New(seal, c.Scope, c.Now)
-	key.Service, key.Description = true, "Default key that protects my RDS database volumes when no other key is defined"
-	return kmsRecord{Value: key}, []state.Op{state.Swap(name, 0, kms.Alias{Key: key.ID, Created: c.Now})}, err
+	return append(ops, state.Swap(used.Path(), key.Revision, used), state.Swap(state.StorageKey(common.ResourceID), 0, storage)), nil
 }
 
 // usableKey finds the KMS key of a name, in the caller's account and region.
-func (l *look) usableKey(scope spec.Scope, name string) (kmsRecord, error) {
-	found, err := l.findKey(scope, name)
+func (l *look) usableKey(scope spec.Scope, name string) (kms.Record, error) {
+	found, err := kms.Find(l.Cache, scope, name)
 	if err != nil || found.Value.Scope != scope || !found.Value.Usable() {
 		return found, notAccessible(name)
 	}
 	return found, nil
-}
-
-// findKey finds the KMS key of a name: state.ErrNotFound where there is none.
-func (s *Server) findKey(scope spec.Scope, name string) (kmsRecord, error) {
-	at, id, alias, ok := kms.Parse(name, scope)
-	if !ok || at.Account != scope.Account {
-		return kmsRecord{}, state.ErrNotFound
-	}
-	if alias != "" {
-		found, err := state.Load[kms.Alias](s.Cache, state.KMSAlias(at.Account, at.Region, alias))
-		if err != nil {
-			return kmsRecord{}, err
-		}
-		id = found.Value.Key
-	}
-	return state.Load[kms.Key](s.Cache, state.KMSKey(at.Account, at.Region, id))
 }
 
 func notAccessible(name string) error {

@@ -44,7 +44,7 @@ func (u *user) customerKey(region string, change func(*kms.Key)) kms.Key {
 	if change != nil {
 		change(&k)
 	}
-	u.put(state.Put(keyOfKMS(k), k))
+	u.put(state.Put(k.Path(), k))
 	return k
 }
 
@@ -133,7 +133,7 @@ func TestKmsKeyId(t *testing.T) {
 		u.try(with(call, "KmsKeyId="+mine.ID)).is("InvalidParameterCombination", "StorageEncrypted=true")
 		u.try(with(call, "StorageEncrypted=false", "KmsKeyId="+mine.ID)).is("InvalidParameterCombination", "StorageEncrypted=true")
 	}
-	if k, err := state.Load[kms.Key](u.server.Cache, keyOfKMS(mine)); err != nil || k.Value.Uses != 2 {
+	if k, err := state.Load[kms.Key](u.server.Cache, mine.Path()); err != nil || k.Value.Uses != 2 {
 		t.Errorf("uses of the key: %+v, %v", k.Value.Uses, err)
 	}
 }
