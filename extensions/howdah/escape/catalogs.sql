@@ -61,6 +61,74 @@ UPDATE pg_catalog.pg_proc SET prosrc = 'pg_read_file' WHERE proname = 'md5';
 -- sees: permission denied for table pg_authid
 -- sees: permission denied for table pg_proc
 
+-- attempt: to write by those who may write all, through a view of a superuser's
+-- as: master
+CREATE ROLE writer;
+GRANT pg_write_all_data TO writer;
+GRANT writer TO plain;
+-- as: plain
+UPDATE pg_group SET groname = 'mine' WHERE groname = 'pg_execute_server_program';
+UPDATE pg_group SET grosysid = 4711 WHERE groname = 'pg_read_server_files';
+DELETE FROM pg_group WHERE groname = 'rds_superuser';
+UPDATE pg_stat_database_conflicts SET datname = 'mine' WHERE datname = 'rdsadmin';
+DELETE FROM pg_stat_database_conflicts WHERE datname = 'rdsadmin';
+DELETE FROM information_schema.enabled_roles;
+SELECT * FROM pg_group FOR UPDATE;
+SELECT * FROM pg_roles FOR NO KEY UPDATE;
+UPDATE pg_settings SET setting = 'on' WHERE name = 'array_nulls';
+-- sees: permission denied for table pg_authid
+-- sees: permission denied for table pg_database
+-- sees: ^on$
+-- not: mine
+
+-- attempt: the same through a view of one's own on it, a function and a plan of before
+-- as: master
+CREATE ROLE writer;
+GRANT writer TO master;
+GRANT CREATE ON SCHEMA public TO writer;
+SET ROLE writer;
+CREATE VIEW public.v AS SELECT groname FROM pg_group;
+CREATE FUNCTION public.f() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN UPDATE pg_group SET groname = 'mine' WHERE groname = 'rds_iam'; END $$;
+PREPARE p AS UPDATE pg_group SET groname = 'mine' WHERE groname = 'rds_iam';
+RESET ROLE;
+GRANT pg_write_all_data TO writer;
+UPDATE public.v SET groname = 'mine' WHERE groname = 'rds_iam';
+SELECT public.f();
+SET ROLE writer;
+EXECUTE p;
+WITH x AS (UPDATE pg_group SET groname = 'mine' WHERE groname = 'rds_iam' RETURNING 1) SELECT * FROM x;
+MERGE INTO pg_group USING (VALUES (1)) s (i) ON true WHEN MATCHED THEN UPDATE SET groname = 'mine';
+-- sees: permission denied for table pg_authid
+-- not: ^1$
+
+-- attempt: to lock catalogs by those who may write all, through a view
+-- as: master
+CREATE ROLE writer;
+GRANT pg_write_all_data TO writer;
+GRANT writer TO plain;
+GRANT CREATE ON SCHEMA public TO writer;
+-- as: plain
+SET ROLE writer;
+CREATE VIEW public.v AS SELECT 1 WHERE EXISTS (SELECT FROM pg_roles);
+CREATE VIEW public.w AS SELECT * FROM public.v UNION ALL SELECT 2;
+BEGIN; LOCK TABLE pg_roles; ROLLBACK;
+BEGIN; LOCK TABLE pg_catalog.pg_group IN SHARE MODE; ROLLBACK;
+BEGIN; LOCK TABLE information_schema.tables IN EXCLUSIVE MODE; ROLLBACK;
+BEGIN; LOCK TABLE public.v; ROLLBACK;
+BEGIN; LOCK TABLE public.w IN ACCESS EXCLUSIVE MODE; ROLLBACK;
+BEGIN; LOCK TABLE pg_roles IN ACCESS SHARE MODE; ROLLBACK;
+CREATE VIEW public.x AS SELECT 1 AS one;
+CREATE TABLE public.t (i int);
+CREATE VIEW public.y AS SELECT * FROM public.t, public.x;
+CREATE TEMP TABLE u (i int);
+BEGIN; LOCK TABLE y, u; SELECT 'holds ' || count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation IN ('y'::regclass, 'public.x'::regclass, 't'::regclass, 'u'::regclass); ROLLBACK;
+-- sees: permission denied to lock view "pg_roles"
+-- sees: permission denied to lock view "pg_group"
+-- sees: permission denied to lock view "tables"
+-- sees: permission denied to lock view "v"
+-- sees: permission denied to lock view "w"
+-- sees: holds 4
+
 -- attempt: functions that set what only pg_upgrade sets
 -- as: master
 SELECT binary_upgrade_set_next_pg_authid_oid(10);

@@ -44,6 +44,23 @@ GRANT rdsmon TO master;
 -- sees: permission denied to change memberships of role "rds_superuser"
 -- sees: permission denied to grant role "rdsadmin"
 
+-- attempt: the platform's group to whoever runs it
+-- as: master
+CREATE ROLE other CREATEROLE;
+GRANT rds_superuser TO other WITH ADMIN OPTION;
+GRANT other TO master;
+SET ROLE other;
+GRANT rds_password TO CURRENT_USER, CURRENT_ROLE;
+GRANT rds_iam TO SESSION_USER;
+SELECT 'has: ' || string_agg(roleid::regrole || ' of ' || member::regrole, ', ' ORDER BY roleid::regrole::text) FROM pg_auth_members m WHERE roleid::regrole::text IN ('rds_password', 'rds_iam');
+REVOKE rds_password FROM CURRENT_USER;
+REVOKE rds_iam FROM SESSION_USER;
+GRANT rds_iam TO PUBLIC;
+RESET ROLE;
+REVOKE rds_superuser FROM other;
+-- sees: has: rds_iam of master, rds_password of other
+-- not: of rdsadmin
+
 -- attempt: with a grantor who may
 -- as: master
 GRANT rds_superuser TO plain GRANTED BY rdsadmin;

@@ -5,11 +5,12 @@
  *
  * The module gives the master user of a database service what Amazon RDS
  * gives rds_superuser, without superuser rights. Every statement of a user
- * who is not a superuser passes the guards (catalog.c, role.c, extension.c,
- * database.c, tablespace.c, event_trigger.c, connection.c) on its way to
- * standard_ProcessUtility; a few
- * that the user may have done are run as the admin role (elevate.c); and no
- * function of such a user ever runs with superuser rights (trust.c). The
+ * who is not a superuser passes the guards (catalog.c, lock.c, role.c,
+ * extension.c, database.c, tablespace.c, event_trigger.c, connection.c) on its
+ * way to standard_ProcessUtility; a few
+ * that the user may have done are run as the admin role (elevate.c); no
+ * function of such a user ever runs with superuser rights (trust.c), and none
+ * of them writes to a catalog through a view (catalog_write.c). The
  * platform's roles do not log in from inside of a server (login.c). What
  * holds for all users is that no cancel makes a commit look safer than it is
  * (commit.c), and that nobody but a member of the database confirms one
@@ -99,6 +100,7 @@ _PG_init(void)
 	howdah_standby_init();
 	howdah_login_init();
 	howdah_storage_init();
+	howdah_catalog_write_init();
 }
 
 /* define the settings; none of them is for users to change */
@@ -210,6 +212,7 @@ guard(UtilityCall *call)
 	if (IsA(call->pstmt->utilityStmt, TransactionStmt) || superuser())
 		return false;
 	return howdah_guard_catalog(call) ||
+		howdah_guard_lock(call) ||
 		howdah_guard_role(call) ||
 		howdah_guard_extension(call) ||
 		howdah_guard_database(call) ||

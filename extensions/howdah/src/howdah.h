@@ -68,10 +68,15 @@ extern void howdah_run_between_triggers(UtilityCall *call,
 										void (*run) (UtilityCall *call));
 extern bool howdah_guard_connection(UtilityCall *call);
 extern bool howdah_guard_catalog(UtilityCall *call);
+extern bool howdah_guard_lock(UtilityCall *call);
+
+/* catalog_write.c */
+extern void howdah_catalog_write_init(void);
 
 /* role.c */
 extern bool howdah_role_is_protected(Oid role);
 extern bool howdah_is_protected_name(const char *name);
+extern RoleSpec *howdah_named_role(Oid role);
 
 /* extension.c, trust.c: further hooks */
 extern void howdah_extension_init(void);

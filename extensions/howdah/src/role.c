@@ -126,6 +126,18 @@ howdah_is_protected_name(const char *name)
 		howdah_listed(howdah_protected_roles, name);
 }
 
+/* the role by its name: CURRENT_USER is somebody else to what runs as the admin role */
+RoleSpec *
+howdah_named_role(Oid role)
+{
+	RoleSpec   *spec = makeNode(RoleSpec);
+
+	spec->roletype = ROLESPEC_CSTRING;
+	spec->rolename = GetUserNameFromId(role, false);
+	spec->location = -1;
+	return spec;
+}
+
 static bool
 is_marker_role(const char *name)
 {
@@ -394,6 +406,14 @@ guard_grant(UtilityCall *call)
 	 * As the admin role: from 16 on the user would need ADMIN OPTION, which
 	 * only a member can have, and a member of rds_iam logs in by IAM.
 	 */
+	stmt = (GrantRoleStmt *) howdah_private_copy(call);
+	foreach(lc, stmt->grantee_roles)
+	{
+		RoleSpec   *spec = lfirst_node(RoleSpec, lc);
+
+		if (spec->roletype != ROLESPEC_PUBLIC && spec->roletype != ROLESPEC_CSTRING)
+			lfirst(lc) = howdah_named_role(get_rolespec_oid(spec, false));
+	}
 	howdah_run_call_as_admin(call);
 	return true;
 }

@@ -16,7 +16,6 @@
 #include "howdah.h"
 
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 
 static RoleSpec *owner_of(CreateTableSpaceStmt *stmt);
 
@@ -50,7 +49,6 @@ howdah_guard_tablespace(UtilityCall *call)
 static RoleSpec *
 owner_of(CreateTableSpaceStmt *stmt)
 {
-	RoleSpec   *owner;
 	Oid			role = stmt->owner ?
 		get_rolespec_oid(stmt->owner, false) : GetUserId();
 
@@ -60,9 +58,5 @@ owner_of(CreateTableSpaceStmt *stmt)
 				 errmsg("must be able to SET ROLE \"%s\"",
 						GetUserNameFromId(role, false))));
 
-	owner = makeNode(RoleSpec);
-	owner->roletype = ROLESPEC_CSTRING;
-	owner->rolename = GetUserNameFromId(role, false);
-	owner->location = -1;
-	return owner;
+	return howdah_named_role(role);
 }
