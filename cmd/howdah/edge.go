@@ -114,7 +114,7 @@ func runEdge(ctx context.Context, o *options, f edgeFlags) error {
 	go followEtcd(ctx, options.dir, client, log)
 	go keepIdentity(ctx, options, identity, client, log)
 	settled := edge.Config{
-		Name: f.name, Store: &state.Store{Client: client}, Forwarder: forwarder, Info: info, TLS: config, Log: log,
+		Name: f.name, Version: version, Store: &state.Store{Client: client}, Forwarder: forwarder, Info: info, TLS: config, Log: log,
 		Own: f.own, Announce: announce.Address, Serves: settings.Serves,
 	}
 	if f.own != "" {

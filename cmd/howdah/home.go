@@ -17,6 +17,7 @@ import (
 	"howdah/internal/identity/home"
 	"howdah/internal/state/backup"
 	"howdah/internal/state/etcd"
+	"howdah/internal/state/format"
 )
 
 func newHome(o *options) *cobra.Command {
@@ -51,7 +52,7 @@ func newHomeBackup(o *options) *cobra.Command {
 				return err
 			}
 			defer client.Close()
-			b, err := backup.Take(cmd.Context(), dirs[0], backup.Source{Home: h, Snapshot: etcd.Snapshots(client), Version: version})
+			b, err := backup.Take(cmd.Context(), dirs[0], backup.Source{Home: h, Snapshot: etcd.Snapshots(client), Version: version, Format: format.Of(client)})
 			if err != nil {
 				return err
 			}
@@ -133,7 +134,7 @@ func newHomeRestore(o *options) *cobra.Command {
 			case dryRun == yes:
 				return errAskRestore
 			}
-			cfg := restore.Config{Dir: o.home, Name: name, Replace: replace, Log: newLog("restore")}
+			cfg := restore.Config{Dir: o.home, Name: name, Replace: replace, Version: version, Log: newLog("restore")}
 			if !survivor {
 				path, err := filepath.Abs(paths[0])
 				if err != nil {

@@ -25,6 +25,7 @@ import (
 	"howdah/internal/model/patroni"
 	"howdah/internal/model/route"
 	"howdah/internal/state"
+	"howdah/internal/state/format"
 )
 
 // syncEvery is how often everything is compared with what it should be.
@@ -35,6 +36,7 @@ var errPools = errors.New("it is in none of the pools that this edge was started
 // Config is what an edge is started with. All fields are required.
 type Config struct {
 	Name      string
+	Version   string // of this program
 	Store     *state.Store
 	Forwarder endpoint.Forwarder
 	Info      endpoint.Info
@@ -75,6 +77,8 @@ type Edge struct {
 	points map[string]endpoint.Endpoint // by route: where each leads now
 	lost   map[string]bool              // hosts that were lost at the last look
 	broken map[string]string            // by route: why it is unusable
+	read   []route.Route                // the newest that this release reads
+	frozen bool                         // there are newer ones
 }
 
 // New makes an edge.
@@ -119,6 +123,9 @@ func (e *Edge) Run(ctx context.Context) error {
 	if e.cache.Loaded(ctx) != nil {
 		return nil
 	}
+	if err := e.newer(); err != nil {
+		return err // what an earlier process made works on
+	}
 	e.tasks.Go(func() { e.hear(ctx) })
 	e.tasks.Go(func() { e.keepVigil(ctx) })
 	if e.Own != "" {
@@ -149,7 +156,7 @@ func (e *Edge) Run(ctx context.Context) error {
 }
 
 func (e *Edge) introduce(ctx context.Context) {
-	status := seen.Status{Name: e.Name, Info: e.Info, Started: time.Now().UTC(), OwnNames: true, Own: e.Own}
+	status := seen.Status{Name: e.Name, Info: e.Info, Started: time.Now().UTC(), OwnNames: true, Reads: format.Newest, Own: e.Own}
 	between := state.Delete(state.Between(e.Name))
 	if !e.Info.ClientAddressVisible {
 		between = state.Put(state.Between(e.Name), seen.Between{Addresses: ownAddresses()})
@@ -178,10 +185,7 @@ func ownAddresses() []string {
 // at once, and all of them now and then. Only then sessions are cut: a client
 // that comes back at once must not meet the old way again.
 func (e *Edge) update(ctx context.Context, full bool) []route.Route {
-	var routes []route.Route
-	for _, r := range state.LoadAll[route.Route](e.cache, state.RouteRoot) {
-		routes = append(routes, r.Value)
-	}
+	routes := e.readRoutes()
 	elections := e.followLeaders(routes)
 	wanted := e.wanted(routes)
 	for id, point := range wanted {

@@ -143,6 +143,9 @@ const (
 	HeldRoot = Root + "held/"
 	// HoldingRoot: which data hosts have since. Written by their agents.
 	HoldingRoot = Root + "holding/"
+	// HomeFormat is the number of the format of all records (package format). Written by whichever
+	// control plane leads, and only ever a larger one.
+	HomeFormat = Root + "format"
 	// MetaRoot: identity of the home. Written once, at the first start.
 	MetaRoot = Root + "meta/"
 	// ElectionRoot: who of the control plane leads.

@@ -21,6 +21,7 @@ import (
 	"howdah/internal/state"
 	"howdah/internal/state/backup"
 	"howdah/internal/state/etcd"
+	"howdah/internal/state/format"
 )
 
 var (
@@ -40,6 +41,7 @@ type Config struct {
 	Name, PeerAddr string
 	// Replace puts a state that is there aside.
 	Replace bool
+	Version string // of this program
 	Log     *slog.Logger
 }
 
@@ -190,6 +192,13 @@ func (cfg Config) stage(ctx context.Context, p Plan, staging string) (held int, 
 		return 0, err
 	}
 	defer m.Close()
+	now, err := format.Read(ctx, m.Client)
+	if err == nil {
+		err = now.Check(cfg.Version)
+	}
+	if err != nil {
+		return 0, err
+	}
 	id := make([]byte, 8)
 	if _, err := rand.Read(id); err != nil {
 		return 0, fmt.Errorf("restore: %w", err)

@@ -24,6 +24,7 @@ import (
 	"howdah/internal/state"
 	"howdah/internal/state/backup"
 	"howdah/internal/state/etcd"
+	"howdah/internal/state/format"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"
 )
@@ -313,6 +314,35 @@ func remove(t *testing.T, dir string, names ...string) {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A state whose records a newer release wrote is not restored by this one, neither from a backup
+// nor from a survivor, and nothing is left of the attempt.
+func TestRecordsOfANewerRelease(t *testing.T) {
+	t.Parallel()
+	h, _ := lived(t)
+	put(t, h.Store, state.Put(state.HomeFormat, format.Record{Format: format.Newest + 1, Release: "99.1"}))
+	from := backup.Source{Home: h.Home, Snapshot: h.Member.Snapshot, Version: "99.1"}
+	silent, err := backup.Take(t.Context(), t.TempDir(), from) // by a release that did not say it beside
+	if err != nil {
+		t.Fatal(err)
+	}
+	from.Format = format.Of(h.Store.Client)
+	if _, err := backup.Take(t.Context(), t.TempDir(), from); !errors.Is(err, format.ErrNewer) {
+		t.Errorf("a backup that this release could not read was taken: %v", err)
+	}
+	h.StopEtcd()
+	dir := filepath.Join(hometest.Dir(t), "home")
+	survivor := config(h.Dir, "")
+	survivor.Replace = true
+	for name, cfg := range map[string]Config{"a backup": config(dir, silent.Path), "a survivor": survivor} {
+		if _, err := Run(t.Context(), cfg); !errors.Is(err, format.ErrNewer) || !strings.Contains(err.Error(), "start howdah 99.1 or newer") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := home.Open(dir); !errors.Is(err, home.ErrNone) {
+		t.Errorf("a home was made: %v", err)
 	}
 }
 

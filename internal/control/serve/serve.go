@@ -35,6 +35,7 @@ import (
 	"howdah/internal/state"
 	"howdah/internal/state/backup"
 	"howdah/internal/state/etcd"
+	"howdah/internal/state/format"
 )
 
 const (
@@ -88,6 +89,9 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("note that the home has a state: %w", err)
 	}
 	defer member.Close()
+	if err := cfg.readable(ctx, member.Client); err != nil {
+		return err
+	}
 	store := &state.Store{Client: member.Client}
 	cache := state.NewCache(member.Client, cfg.Log, state.Root, patroni.Namespace)
 	door, err := cfg.listenDoor(ctx)
@@ -117,7 +121,14 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	began, err := cfg.introduce(ctx, store)
+	now, err := format.Read(ctx, member.Client)
+	if err == nil {
+		err = now.Check(cfg.Version) // one that was behind has caught up
+	}
+	if err != nil {
+		return err
+	}
+	began, err := cfg.introduce(ctx, store, now)
 	if err != nil {
 		return err
 	}
@@ -126,7 +137,7 @@ func Run(ctx context.Context, cfg Config) error {
 		Busy: func(context.Context) bool { return len(cache.Keys(state.FenceRoot)) > 0 },
 	}
 	if b := cfg.Backups; b != nil {
-		b.From = backup.Source{Home: cfg.Home, Snapshot: member.Snapshot, Version: cfg.Version}
+		b.From = backup.Source{Home: cfg.Home, Snapshot: member.Snapshot, Version: cfg.Version, Format: format.Of(member.Client)}
 		b.Log = cfg.Log.With("component", "backup")
 	}
 	calls := audit.Open(cfg.Home.AuditDir(), cfg.Log.With("component", "audit"))
@@ -156,6 +167,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	group.Go(func() error { return cache.Run(ctx) })
 	group.Go(func() error { return watchEtcd(ctx, member) })
+	group.Go(func() error { return cfg.followFormat(ctx, store, cache) })
 	group.Go(func() error { return keeper.Run(ctx) })
 	if cfg.Backups != nil {
 		group.Go(func() error { return cfg.Backups.Run(ctx) })
@@ -173,6 +185,7 @@ func Run(ctx context.Context, cfg Config) error {
 			leading, ctx := errgroup.WithContext(ctx)
 			leading.Go(func() error { return reconciler.Run(ctx) })
 			leading.Go(func() error { return j.Run(ctx) })
+			leading.Go(func() error { return cfg.raiseFormat(ctx, store, cache) })
 			leading.Go(func() error { return api.RunWindows(ctx) })
 			leading.Go(func() error { return api.RunAuthorities(ctx) })
 			leading.Go(func() error { return notifier.Run(ctx) })
@@ -241,8 +254,11 @@ func HasState(h *home.Home) bool {
 
 // introduce tells hosts where this control plane answers, and edges that it has started:
 // those that run answer that. It returns the revision.
-func (cfg Config) introduce(ctx context.Context, store *state.Store) (int64, error) {
-	me := hostapi.ControlMember{Name: cfg.Name, URL: "https://" + cfg.hostAddr(), OwnNames: true, Gate: cfg.gateAddr()}
+func (cfg Config) introduce(ctx context.Context, store *state.Store, now format.Record) (int64, error) {
+	me := hostapi.ControlMember{
+		Name: cfg.Name, URL: "https://" + cfg.hostAddr(), OwnNames: true, Gate: cfg.gateAddr(),
+		Said: format.Said{Reads: format.Newest, Format: now.Format, Release: now.Release},
+	}
 	return store.Commit(ctx, state.Put(state.Control(cfg.Name), me))
 }
 

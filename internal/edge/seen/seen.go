@@ -28,6 +28,8 @@ type Status struct {
 	Started time.Time     `json:"started"`
 	// OwnNames: it knows members by names that no other database has.
 	OwnNames bool `json:"own_names,omitempty"`
+	// Reads is the newest format of records that it reads (package format).
+	Reads int `json:"reads,omitempty"`
 	// Own is the host whose endpoints it serves alone; "": it serves those of all hosts.
 	Own string `json:"own,omitempty"`
 }

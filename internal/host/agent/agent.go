@@ -287,6 +287,9 @@ func (a *Agent) describe(ctx context.Context) error {
 
 // followAssignments brings the runners what the control plane wants, in order.
 func (a *Agent) followAssignments(ctx context.Context) error {
+	if !a.control.settled(ctx) {
+		return nil
+	}
 	cache := state.NewCache(a.store.Client, a.Log, state.AssignPrefix(a.Name))
 	cache.OnChange(func(keys []string) {
 		for _, key := range keys {
@@ -305,6 +308,9 @@ func (a *Agent) deliver(ctx context.Context, cache *state.Cache, key string) {
 		return
 	}
 	told, err := readOrder(text, id)
+	if err == nil {
+		err = a.control.newer()
+	}
 	r := a.runner(ctx, id)
 	if err != nil {
 		a.Log.Error("assignment refused", "member", id, "error", err)

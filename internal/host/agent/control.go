@@ -9,6 +9,7 @@ import (
 
 	"howdah/internal/host/hostapi"
 	"howdah/internal/state"
+	"howdah/internal/state/format"
 )
 
 // Beat is how often a host says that it is alive.
@@ -22,10 +23,12 @@ type controls struct {
 	mu      sync.Mutex
 	clients map[string]*hostapi.Client // by URL, guarded by mu
 	gates   []string                   // host:port of those before etcd, guarded by mu
+	format  format.Record              // of the home's records, guarded by mu
+	heard   chan struct{}              // closed once that is known
 }
 
 func newControls(cfg Config, life string) (*controls, error) {
-	c := &controls{cfg: cfg, life: life, clients: map[string]*hostapi.Client{}}
+	c := &controls{cfg: cfg, life: life, clients: map[string]*hostapi.Client{}, heard: make(chan struct{})}
 	return c, c.set(cfg.Control)
 }
 
@@ -73,6 +76,7 @@ func (c *controls) knows(client *hostapi.Client) bool {
 func (c *controls) run(ctx context.Context, cache *state.Cache, log *slog.Logger) {
 	changed := make(chan struct{}, 1)
 	cache.OnChange(func([]string) {
+		c.setFormat(cache)
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -81,6 +85,12 @@ func (c *controls) run(ctx context.Context, cache *state.Cache, log *slog.Logger
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { _ = cache.Run(ctx) })
+	all.Go(func() {
+		if cache.Loaded(ctx) == nil {
+			c.setFormat(cache)
+			close(c.heard)
+		}
+	})
 	beating := map[*hostapi.Client]bool{}
 	for {
 		for _, client := range c.all() {

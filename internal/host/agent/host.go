@@ -17,6 +17,7 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/model/member"
+	"howdah/internal/state/format"
 )
 
 var errNoModule = errors.New("the module howdah is not installed for it: run scripts/install")
@@ -67,7 +68,7 @@ func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
 		CPUs: runtime.NumCPU(), Memory: int64(memory.Totalram) * int64(memory.Unit),
 		Disk: int64(disk.Blocks) * disk.Bsize, DiskFree: int64(disk.Bavail) * disk.Bsize,
 		Majors: majors, Containment: string(can.Containment), Limits: can.String(), Cut: a.cut.name(),
-		Warnings: can.Notes, Shared: a.whyShared(), Started: started, Version: a.Version, Listen: a.listen, OwnNames: true, OwnKeys: true,
+		Warnings: can.Notes, Shared: a.whyShared(), Started: started, Version: a.Version, Listen: a.listen, OwnNames: true, OwnKeys: true, Reads: format.Newest,
 		Encrypts: a.encrypts.how, WhyPlain: a.encrypts.why,
 	}, nil
 }

@@ -109,6 +109,10 @@ var errTask = errors.New("not done")
 // perform does a task. The restart goes on beside the runner, which must stay
 // able to see a crash; the handover is the runner's own work.
 func (r *runner) perform(ctx context.Context, task member.Task, result member.Result) {
+	if err := r.agent.control.newer(); err != nil {
+		r.finish(ctx, result, fmt.Errorf("%w: %w", errTask, err))
+		return
+	}
 	limit := task.Limit(time.Now())
 	if limit == 0 {
 		r.finish(ctx, result, fmt.Errorf("its deadline was %s, which is long past by the clock of this host: %w",

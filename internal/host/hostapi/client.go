@@ -15,6 +15,7 @@ import (
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/home"
 	keys "howdah/internal/model/kind"
+	"howdah/internal/state/format"
 )
 
 // ErrRefused says that the control plane answered with a refusal, which trying
@@ -79,7 +80,7 @@ func JoinServer(ctx context.Context, url, token, name, peerAddr string) (ServerJ
 	}
 	defer client.Close()
 	var answer ServerJoinAnswer
-	request := ServerJoinRequest{Token: token, Name: name, PeerAddr: peerAddr}
+	request := ServerJoinRequest{Token: token, Name: name, PeerAddr: peerAddr, Reads: format.Newest}
 	return answer, client.call(ctx, "join-server", request, &answer)
 }
 

@@ -20,6 +20,7 @@ import (
 	"howdah/internal/identity/home"
 	"howdah/internal/state"
 	"howdah/internal/state/etcd"
+	"howdah/internal/state/format"
 )
 
 // Server answers hosts. All fields but Login and Authority are required.
@@ -159,6 +160,9 @@ func (s *Server) joinServer(ctx context.Context, _ call, in ServerJoinRequest) (
 	if tokens.SealKey, err = s.Home.SealKey(); err != nil {
 		return ServerJoinAnswer{}, err
 	}
+	if err := s.keepsFormat(ctx, in); err != nil {
+		return ServerJoinAnswer{}, err
+	}
 	peers, err := etcd.Add(ctx, s.Etcd, in.Name, in.PeerAddr)
 	if err != nil {
 		return ServerJoinAnswer{}, err
@@ -167,6 +171,20 @@ func (s *Server) joinServer(ctx context.Context, _ call, in ServerJoinRequest) (
 		Home: s.Home.Config, Join: tokens, Credentials: credentials,
 		CACert: s.CA.CertPEM, CAKey: key, Peers: peers,
 	}, nil
+}
+
+// keepsFormat refuses a control plane that would write records back without what it does not know
+// of them.
+func (s *Server) keepsFormat(ctx context.Context, in ServerJoinRequest) error {
+	now, err := state.Get[format.Record](ctx, s.Store, state.HomeFormat)
+	if errors.Is(err, state.ErrNotFound) {
+		return nil
+	}
+	if err == nil && in.Reads < now.Value.Format {
+		err = fmt.Errorf("%w: the records of this home have format %d, and the control plane that would join reads %d: start howdah %s or newer there",
+			errBad, now.Value.Format, in.Reads, now.Value.Release)
+	}
+	return err
 }
 
 // heartbeat is the one call that comes often: next to no body, no answer.
@@ -190,6 +208,7 @@ type ControlMember struct {
 	URL  string `json:"url"`
 	// OwnNames: it knows members by names that no other database has.
 	OwnNames bool `json:"own_names,omitempty"`
+	format.Said
 	// Gate is where members reach etcd with keys of their own, as host:port; "": nowhere,
 	// in an older release.
 	Gate string `json:"gate,omitempty"`

@@ -22,6 +22,7 @@ import (
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/home"
 	"howdah/internal/state"
+	"howdah/internal/state/format"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hometest"
 	"howdah/internal/testkit/patience"
@@ -171,6 +172,17 @@ func TestJoinServer(t *testing.T) {
 		t.Errorf("with a peer address that is none: %v, want ErrRefused", err)
 	}
 	peer := testkit.FreeAddr(t)
+	newer := format.Record{Format: format.Newest + 1, Release: "99.1"}
+	if _, err := w.Store.Commit(t.Context(), state.Put(state.HomeFormat, newer)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := JoinServer(t.Context(), w.url, tokens.ServerToken, "s2", peer); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "start howdah 99.1 or newer there") {
+		t.Errorf("where records are of a newer release: %v, want ErrRefused", err)
+	}
+	newer.Format = format.Newest
+	if _, err := w.Store.Commit(t.Context(), state.Put(state.HomeFormat, newer)); err != nil {
+		t.Fatal(err)
+	}
 	answer, err := JoinServer(t.Context(), w.url, tokens.ServerToken, "s2", peer)
 	if err != nil {
 		t.Fatal(err)

@@ -50,6 +50,8 @@ type ServerJoinRequest struct {
 	Token    string `json:"token"`
 	Name     string `json:"name"`
 	PeerAddr string `json:"peer_addr"`
+	// Reads is the newest format of records that it reads (package format).
+	Reads int `json:"reads,omitempty"`
 }
 
 // ServerJoinAnswer is everything that makes a control plane: it holds secrets.

@@ -312,6 +312,8 @@ type Host struct {
 	OwnNames bool `json:"own_names,omitempty"`
 	// OwnKeys: its agent can give members keys of their own.
 	OwnKeys bool `json:"own_keys,omitempty"`
+	// Reads is the newest format of records that its agent reads (package format).
+	Reads int `json:"reads,omitempty"`
 	// Encrypts is how storage can be encrypted here; WhyPlain says why it cannot.
 	Encrypts Encryption `json:"encrypts,omitempty"`
 	WhyPlain string     `json:"why_plain,omitempty"`

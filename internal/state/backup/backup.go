@@ -22,6 +22,7 @@ import (
 
 	"howdah/internal/identity/home"
 	"howdah/internal/state/etcd"
+	records "howdah/internal/state/format"
 )
 
 // Names in a backup.
@@ -44,7 +45,10 @@ type Manifest struct {
 	Taken    time.Time `json:"taken"`
 	Revision int64     `json:"revision"` // of etcd
 	Keys     int       `json:"keys"`
-	Files    []File    `json:"files"`
+	// Records is the format of the home's records (package format), which Release wrote first.
+	Records int    `json:"records,omitempty"`
+	Release string `json:"release,omitempty"`
+	Files   []File `json:"files"`
 }
 
 // File is one of a backup.
@@ -66,6 +70,8 @@ type Source struct {
 	Home     *home.Home
 	Snapshot func(ctx context.Context, to io.Writer) error
 	Version  string
+	// Format is the format of the home's records; nil: it has none yet.
+	Format func(ctx context.Context) (records.Record, error)
 }
 
 // Backup is one that is there.
@@ -121,6 +127,13 @@ func take(ctx context.Context, dir, at string, from Source) (Backup, error) {
 		return Backup{}, err
 	}
 	m.Files = append(m.Files, file)
+	if from.Format != nil {
+		now, err := from.Format(ctx) // the number only grows, and is asked for after the snapshot
+		if err != nil {
+			return Backup{}, err
+		}
+		m.Records, m.Release = now.Format, now.Release
+	}
 	paths, err := from.Home.Belongings()
 	if err != nil {
 		return Backup{}, err
@@ -203,6 +216,9 @@ func Verify(path string) (Backup, error) {
 	}
 	if b.Format > format || b.Format < 1 {
 		return damaged(fmt.Errorf("it has format %d, and this version of Howdah reads %d", b.Format, format))
+	}
+	if err := (records.Record{Format: b.Records, Release: b.Release}).Check("of this version"); err != nil {
+		return b, fmt.Errorf("%s: %w", path, err)
 	}
 	seen := map[string]bool{}
 	for _, f := range b.Files {

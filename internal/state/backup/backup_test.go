@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -10,7 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	records "howdah/internal/state/format"
 	"howdah/internal/testkit/hometest"
 )
 
@@ -92,6 +95,33 @@ func TestVerify(t *testing.T) {
 	}
 	if _, err := Verify(b.Path); err != nil {
 		t.Error(err)
+	}
+}
+
+// A backup of a newer release's records says so, before anything of it is read.
+func TestABackupOfANewerRelease(t *testing.T) {
+	t.Parallel()
+	h := hometest.New(t)
+	from := source(h)
+	from.Format = records.Of(h.Store.Client)
+	if err := records.Raise(t.Context(), h.Store, "1.0", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Take(t.Context(), t.TempDir(), from)
+	if err != nil || b.Records != records.Newest || b.Release != "1.0" {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	path := filepath.Join(b.Path, manifestFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := strings.Replace(strings.Replace(string(text), fmt.Sprintf(`"records": %d`, records.Newest), `"records": 1000`, 1), `"release": "1.0"`, `"release": "99.1"`, 1)
+	if err := os.WriteFile(path, []byte(newer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(b.Path); !errors.Is(err, records.ErrNewer) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "start howdah 99.1 or newer") {
+		t.Errorf("%v", err)
 	}
 }
 

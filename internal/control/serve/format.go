@@ -1,0 +1,106 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/edge/seen"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/model/member"
+	"howdah/internal/state"
+	"howdah/internal/state/format"
+)
+
+// raiseEvery is how often it is looked whether all parts read the newest format by now.
+const raiseEvery = 5 * time.Second
+
+// readable refuses a state whose records this program does not read: it would write them back
+// without what it does not know. It is asked of our own member, before anything is written.
+func (cfg Config) readable(ctx context.Context, client *clientv3.Client) error {
+	r, err := format.Read(ctx, client)
+	if err != nil {
+		return err
+	}
+	return r.Check(cfg.Version)
+}
+
+// followFormat ends this control plane once the records are of a newer release, and tells hosts
+// and edges, which read what control planes say of themselves, of each new number.
+func (cfg Config) followFormat(ctx context.Context, store *state.Store, cache *state.Cache) error {
+	if err := cache.Loaded(ctx); err != nil {
+		return nil //nolint:nilerr // it was told to end
+	}
+	timer := time.NewTicker(raiseEvery)
+	defer timer.Stop()
+	for told := 0; ; {
+		r, err := state.Load[format.Record](cache, state.HomeFormat)
+		if err == nil {
+			if err := r.Value.Check(cfg.Version); err != nil {
+				return err
+			}
+			if r.Value.Format != told {
+				if _, err := cfg.introduce(ctx, store, r.Value); err == nil {
+					told = r.Value.Format
+				} else if ctx.Err() == nil {
+					cfg.Log.Warn("tell hosts of the format of the home's records", "error", err)
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+// raiseFormat writes the newest format that this release reads once every part of the home does.
+// It is done by the control plane that leads.
+func (cfg Config) raiseFormat(ctx context.Context, store *state.Store, cache *state.Cache) error {
+	if err := cache.Loaded(ctx); err != nil {
+		return nil //nolint:nilerr // it was told to end
+	}
+	timer := time.NewTicker(raiseEvery)
+	defer timer.Stop()
+	for {
+		if r, err := state.Load[format.Record](cache, state.HomeFormat); err == nil && r.Value.Format >= format.Newest {
+			return nil
+		}
+		if allRead(cache, format.Newest) {
+			err := format.Raise(ctx, store, cfg.Version, time.Now())
+			switch {
+			case err == nil:
+				cfg.Log.Info("the home's records have another format from now on", "format", format.Newest)
+			case ctx.Err() == nil && !errors.Is(err, state.ErrConflict):
+				cfg.Log.Warn("write the format of the home's records", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+// allRead: all control planes, hosts and edges that the home knows, also those that are away,
+// have said that they read a format.
+func allRead(cache *state.Cache, number int) bool {
+	return everyone(cache, state.ControlRoot, func(c *hostapi.ControlMember) bool { return c.Reads >= number }) &&
+		everyone(cache, state.HostRoot, func(h *member.Host) bool { return h.Reads >= number }) &&
+		everyone(cache, state.EdgeRoot, func(e *seen.Status) bool { return e.Reads >= number })
+}
+
+// everyone: all records below a root are such ones. One that cannot be read is none.
+func everyone[T any](cache *state.Cache, root string, such func(*T) bool) bool {
+	records := state.ViewAll[T](cache, root)
+	for _, r := range records {
+		if !such(r.Value) {
+			return false
+		}
+	}
+	return len(records) == len(cache.Keys(root))
+}

@@ -1,0 +1,98 @@
+// Package format is the number that says how the records of a home are written. Whoever decodes a
+// record drops the fields that it does not know, and who writes it back has lost them. So a release
+// that must not have that happen to a field raises the number, once every part of the home reads
+// it: control planes, agents and edges say which they read. A program that meets a larger number
+// than it reads changes nothing: docs/design/formats.md.
+package format
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/state"
+)
+
+// Newest is what this release reads, and writes once all parts of the home read it. 0 is what
+// releases wrote that knew no number. 1 is the same: from then on older ones are kept out.
+const Newest = 1
+
+// Record is the number of a home. Control planes write it, and only ever a larger one.
+type Record struct {
+	Format int `json:"format"`
+	// Release is the version that wrote it first: that one reads it.
+	Release string    `json:"release"`
+	At      time.Time `json:"at"`
+}
+
+// Said is what a control plane says of records, among all that it says of itself: hosts and edges
+// may read that, and not the number itself where a control plane of an older release lets them in.
+type Said struct {
+	// Reads is the newest format that it reads; 0: it is of a release that knew no number.
+	Reads int `json:"reads,omitempty"`
+	// Format is the one that the home had when it said so, which Release wrote first.
+	Format  int    `json:"format,omitempty"`
+	Release string `json:"release,omitempty"`
+}
+
+// Heard is the number of a home by what its control planes say.
+func Heard(cache *state.Cache) (newest Record) {
+	for _, m := range state.LoadAll[Said](cache, state.ControlRoot) {
+		if m.Value.Format > newest.Format {
+			newest = Record{Format: m.Value.Format, Release: m.Value.Release}
+		}
+	}
+	return newest
+}
+
+// ErrNewer says that the records of the home are of a newer release than this program.
+var ErrNewer = errors.New("the records of this home are of a newer release")
+
+// Check answers ErrNewer for a number that this program, of the release own, does not read.
+func (r Record) Check(own string) error {
+	if r.Format <= Newest {
+		return nil
+	}
+	return fmt.Errorf("%w: they have format %d, and howdah %s reads %d: start howdah %s or newer", ErrNewer, r.Format, own, Newest, r.Release)
+}
+
+// Read reads the number as the member of etcd knows it that is asked: it needs no majority. A home
+// that has none yet is at 0.
+func Read(ctx context.Context, client *clientv3.Client) (r Record, err error) {
+	ctx, cancel := state.Within(ctx)
+	defer cancel()
+	answer, err := client.Get(ctx, state.HomeFormat, clientv3.WithSerializable())
+	if err != nil {
+		return r, fmt.Errorf("read the format of the home's records: %w", err)
+	}
+	if len(answer.Kvs) == 0 {
+		return r, nil
+	}
+	if err := json.Unmarshal(answer.Kvs[0].Value, &r); err != nil {
+		return r, fmt.Errorf("read the format of the home's records: %w", err)
+	}
+	return r, nil
+}
+
+// Of is Read of one client.
+func Of(client *clientv3.Client) func(context.Context) (Record, error) {
+	return func(ctx context.Context) (Record, error) { return Read(ctx, client) }
+}
+
+// Raise writes Newest if the home is still where it was, and answers what it is then. A larger
+// number, which another one wrote meanwhile, stays.
+func Raise(ctx context.Context, s *state.Store, release string, now time.Time) error {
+	old, err := state.Get[Record](ctx, s, state.HomeFormat)
+	if err != nil && !errors.Is(err, state.ErrNotFound) {
+		return err
+	}
+	if old.Value.Format >= Newest {
+		return nil
+	}
+	_, err = s.Commit(ctx, state.Swap(state.HomeFormat, old.Revision, Record{Format: Newest, Release: release, At: now.UTC()}))
+	return err
+}

@@ -1,0 +1,113 @@
+package shape
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"howdah/internal/control/plan"
+	"howdah/internal/control/reconcile"
+	"howdah/internal/edge/seen"
+	"howdah/internal/failover/fence"
+	"howdah/internal/failover/postmortem"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/identity/access"
+	"howdah/internal/identity/authority"
+	"howdah/internal/identity/kms"
+	"howdah/internal/identity/secret"
+	"howdah/internal/model/event"
+	"howdah/internal/model/member"
+	"howdah/internal/model/network"
+	"howdah/internal/model/regain"
+	"howdah/internal/model/route"
+	"howdah/internal/model/spec"
+	"howdah/internal/model/topic"
+	"howdah/internal/state/format"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// records are those that programs of several releases read.
+var records = []any{
+	spec.Instance{}, spec.Cluster{}, spec.Endpoint{}, spec.ParameterGroup{}, spec.SubnetGroup{}, spec.OptionGroup{}, network.Group{},
+	plan.Layout{}, member.Assignment{}, member.Task{}, member.Result{}, member.Report{}, member.Host{}, member.Lead{}, member.Liveness{},
+	route.Route{}, route.Way{}, seen.Status{}, seen.Between{}, seen.Switch{}, reconcile.Notice{}, event.Event{}, postmortem.Record{},
+	fence.Case{}, fence.Witness{}, fence.CutReport{}, fence.Death{}, fence.Plea{}, fence.Passed{}, fence.Sworn{}, fence.Incident{},
+	regain.Home{}, regain.Hold{}, regain.Holding{}, regain.Copy{}, hostapi.ControlMember{}, format.Record{},
+	access.Key{}, authority.Record{}, authority.Default{}, kms.Key{}, kms.Alias{}, kms.Storage{}, secret.Secret{},
+	topic.Topic{}, topic.Subscription{}, topic.Message{}, topic.EventSubscription{}, topic.GivenUp{},
+}
+
+// The fields of all records, as they are written. Whoever changes them has to say what a release
+// before makes of that: docs/design/formats.md.
+func TestRecordsAreAsTheyWere(t *testing.T) {
+	lines := map[string]bool{}
+	for _, r := range records {
+		fieldsOf(reflect.TypeOf(r), lines)
+	}
+	all := make([]string, 0, len(lines))
+	for line := range lines {
+		all = append(all, line)
+	}
+	slices.Sort(all)
+	text := fmt.Sprintf("format %d\n%s\n", format.Newest, strings.Join(all, "\n"))
+	path := filepath.Join("testdata", "records.txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Split(string(kept), "\n")
+	now := strings.Split(text, "\n")
+	for _, line := range now {
+		if !slices.Contains(before, line) {
+			t.Errorf("new: %s", line)
+		}
+	}
+	for _, line := range before {
+		if !slices.Contains(now, line) {
+			t.Errorf("gone: %s", line)
+		}
+	}
+	if t.Failed() {
+		t.Error("a release before reads what is new as if it were not there, and writes it back without: see docs/design/formats.md, and then go test ./test/shape -update")
+	}
+}
+
+// fieldsOf adds a line for each field of a type, and of the types of ours in it.
+func fieldsOf(t reflect.Type, lines map[string]bool) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		fieldsOf(t.Elem(), lines)
+		return
+	case reflect.Struct:
+	default:
+		return
+	}
+	if t == reflect.TypeFor[time.Time]() || !strings.HasPrefix(t.PkgPath(), strings.TrimSuffix(module, "/")) {
+		return
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("json")
+		if tag == "-" || !f.IsExported() {
+			continue
+		}
+		line := fmt.Sprintf("%s.%s %s %q", strings.TrimPrefix(t.String(), "*"), f.Name, f.Type, tag)
+		if lines[line] {
+			continue
+		}
+		lines[line] = true
+		fieldsOf(f.Type, lines)
+	}
+}
