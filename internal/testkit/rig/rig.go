@@ -7,6 +7,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,13 +34,15 @@ import (
 
 // Options say what a rig is like.
 type Options struct {
-	Binary string   // path of howdah
-	Dir    string   // for everything; must be reachable for the user postgres
-	Netns  bool     // hosts in network namespaces of their own; needs root
-	User   *Account // run as this ordinary user; nil: as we are
-	Edge   []string // more arguments of the edge
-	Serve  []string // more arguments of the control planes
-	Serves int      // how many control planes; 0: one
+	Binary string // path of howdah
+	// Programs are those of parts that run another program than Binary, by their names.
+	Programs map[string]string
+	Dir      string   // for everything; must be reachable for the user postgres
+	Netns    bool     // hosts in network namespaces of their own; needs root
+	User     *Account // run as this ordinary user; nil: as we are
+	Edge     []string // more arguments of the edge
+	Serve    []string // more arguments of the control planes
+	Serves   int      // how many control planes; 0: one
 	// Moving has an edge on every host, and addresses that move with the primary;
 	// with Netns only.
 	Moving bool
@@ -230,7 +233,7 @@ func (r *Rig) Parts() []string {
 func (r *Rig) command(name string) ([]string, error) {
 	switch {
 	case name == "serve":
-		args := []string{r.Binary, "serve", "--home", r.Home.Dir}
+		args := []string{r.program(name), "serve", "--home", r.Home.Dir}
 		if r.Netns {
 			args = append(args, "--address", controlIP, "--endpoint-pool", r.pool())
 		}
@@ -240,7 +243,7 @@ func (r *Rig) command(name string) ([]string, error) {
 	case strings.HasPrefix(name, "edge-"):
 		return r.hostEdge(strings.TrimPrefix(name, "edge-"))
 	case name == "edge":
-		args := []string{r.Binary, "edge", "--home", r.Home.Dir}
+		args := []string{r.program(name), "edge", "--home", r.Home.Dir}
 		if r.Netns {
 			args = append(args, "--endpoint-pool", endpointPool)
 		}
@@ -248,15 +251,18 @@ func (r *Rig) command(name string) ([]string, error) {
 	}
 	zone := strings.TrimPrefix(name, "agent-")
 	if !r.Netns {
-		return []string{r.Binary, "agent", "--home", r.Home.Dir, "--az", zone}, nil
+		return []string{r.program(name), "agent", "--home", r.Home.Dir, "--az", zone}, nil
 	}
 	token, err := r.tokenFile("agent")
 	if err != nil {
 		return nil, err
 	}
-	return []string{"ip", "netns", "exec", r.net.host(zone), r.Binary, "agent", "--home", r.HostDir(zone),
+	return []string{"ip", "netns", "exec", r.net.host(zone), r.program(name), "agent", "--home", r.HostDir(zone),
 		"--join", "https://" + r.Home.Listen, "--token-file", token, "--az", zone, "--address", hostIP(zone)}, nil
 }
+
+// program is what a part runs.
+func (r *Rig) program(part string) string { return cmp.Or(r.Programs[part], r.Binary) }
 
 // pool is where endpoint addresses come from: reached through us, or in the
 // hosts' own network.
