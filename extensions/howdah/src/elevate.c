@@ -64,11 +64,11 @@ howdah_run_as_admin(void (*run) (void *arg), void *arg)
 	run_confined(admin_oid(), run, arg);
 }
 
-/* run a statement in which PostgreSQL itself takes the rights of a superuser */
+/* call run(arg), in which PostgreSQL itself takes the rights of a superuser */
 void
-howdah_run_call_confined(UtilityCall *call)
+howdah_run_confined(void (*run) (void *arg), void *arg)
 {
-	run_confined(InvalidOid, run_call, call);
+	run_confined(InvalidOid, run, arg);
 }
 
 /* call run(arg), as that user if one is given */

@@ -50,6 +50,7 @@ typedef struct Creation
 	MemoryContext context;		/* where the lists live */
 	Oid			user;			/* who is to own them */
 	Oid			updated;		/* extension that the statement changes, if any */
+	const char *search_path;	/* the only one for the statement, or NULL */
 	UtilityCall *call;
 } Creation;
 
@@ -81,8 +82,8 @@ static void check_allowed(const char *name);
 static void check_owner(const char *name);
 static void check_not_system_schema(const char *name);
 static void check_create_in_schema(const char *name);
-static void check_target_schema(CreateExtensionStmt *stmt,
-								const ControlFile *control, bool elevated);
+static const char *check_target_schema(CreateExtensionStmt *stmt,
+									   const ControlFile *control, bool elevated);
 static void check_database(const char *name);
 static DefElem *find_option(List *options, const char *name);
 static const char *string_option(List *options, const char *name);
@@ -90,8 +91,11 @@ static ControlFile read_control_file(const char *name, const char *version);
 static void guard_create(UtilityCall *call);
 static void guard_update(UtilityCall *call);
 static void guard_move(UtilityCall *call);
+static void say_exists(CreateExtensionStmt *stmt);
 static Rights rights_for(const ControlFile *control, bool elevated);
-static void run_watched(UtilityCall *call, Oid updated, Rights rights);
+static void run_watched(UtilityCall *call, Oid updated, Rights rights,
+						const char *search_path);
+static void run_in_search_path(void *arg);
 static void run_and_hand_over(void *arg);
 static void hand_over_extension(Oid extension, Oid owner);
 
@@ -139,22 +143,23 @@ guard_create(UtilityCall *call)
 {
 	CreateExtensionStmt *stmt = (CreateExtensionStmt *) call->pstmt->utilityStmt;
 	ControlFile control;
+	const char *search_path;
 	bool		elevated;
 
-	/* PostgreSQL says that it exists, and has no privilege to check for that */
+	/* not left to PostgreSQL: for it, it may be gone by then, and unguarded */
 	if (OidIsValid(get_extension_oid(stmt->extname, true)))
 	{
-		howdah_run(call);
+		say_exists(stmt);
 		return;
 	}
 	check_allowed(stmt->extname);
 	control = read_control_file(stmt->extname,
 								string_option(stmt->options, "new_version"));
 	elevated = control.needs_superuser && howdah_has_superuser_role();
-	check_target_schema(stmt, &control, elevated);
+	search_path = check_target_schema(stmt, &control, elevated);
 	if (elevated)
 		check_database(stmt->extname);
-	run_watched(call, InvalidOid, rights_for(&control, elevated));
+	run_watched(call, InvalidOid, rights_for(&control, elevated), search_path);
 }
 
 /* ALTER EXTENSION ... UPDATE */
@@ -176,7 +181,7 @@ guard_update(UtilityCall *call)
 		check_owner(stmt->extname);
 		check_database(stmt->extname);
 	}
-	run_watched(call, extension, rights_for(&control, elevated));
+	run_watched(call, extension, rights_for(&control, elevated), NULL);
 }
 
 /* ALTER EXTENSION ... SET SCHEMA: the members belong to the admin role */
@@ -190,13 +195,24 @@ guard_move(UtilityCall *call)
 	if (!howdah_has_superuser_role() ||
 		!OidIsValid(get_extension_oid(name, true)))
 	{
-		run_watched(call, InvalidOid, AS_USER);
+		run_watched(call, InvalidOid, AS_USER, NULL);
 		return;
 	}
 	check_owner(name);
 	check_not_system_schema(stmt->newschema);
 	check_create_in_schema(stmt->newschema);
-	run_watched(call, InvalidOid, AS_ADMIN);
+	run_watched(call, InvalidOid, AS_ADMIN, NULL);
+}
+
+/* in PostgreSQL's words, which has no privilege to check for that */
+static void
+say_exists(CreateExtensionStmt *stmt)
+{
+	ereport(stmt->if_not_exists ? NOTICE : ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 stmt->if_not_exists ?
+			 errmsg("extension \"%s\" already exists, skipping", stmt->extname) :
+			 errmsg("extension \"%s\" already exists", stmt->extname)));
 }
 
 static Rights
@@ -267,16 +283,19 @@ check_create_in_schema(const char *name)
 
 /*
  * Check the schema that the command names or defaults to. It does not matter
- * to an extension with a schema of its own, but to what CASCADE adds.
+ * to an extension with a schema of its own, but to what CASCADE adds. Returns
+ * the search_path in which the command means no other one when it runs, or
+ * NULL for any: the schema may be dropped meanwhile, and the next one of the
+ * user's search_path be pg_catalog.
  */
-static void
+static const char *
 check_target_schema(CreateExtensionStmt *stmt, const ControlFile *control,
 					bool elevated)
 {
 	const char *name = string_option(stmt->options, "schema");
 
 	if (control->schema != NULL && find_option(stmt->options, "cascade") == NULL)
-		return;
+		return NULL;
 	if (name == NULL)
 	{
 		List	   *path = fetch_search_path(false);
@@ -286,10 +305,11 @@ check_target_schema(CreateExtensionStmt *stmt, const ControlFile *control,
 		list_free(path);
 	}
 	if (name == NULL)
-		return;
+		return "";
 	check_not_system_schema(name);
 	if (elevated)
 		check_create_in_schema(name);
+	return quote_identifier(name);
 }
 
 /* an option, or NULL; that it is given twice is for PostgreSQL to say */
@@ -366,11 +386,13 @@ read_control_file(const char *name, const char *version)
 	return control;
 }
 
-/* run the statement and see what it creates */
+/* run the statement and see what it creates; search_path holds meanwhile, if given */
 static void
-run_watched(UtilityCall *call, Oid updated, Rights rights)
+run_watched(UtilityCall *call, Oid updated, Rights rights,
+			const char *search_path)
 {
-	Creation	mine = {NIL, NIL, CurrentMemoryContext, GetUserId(), updated, call};
+	Creation	mine = {NIL, NIL, CurrentMemoryContext, GetUserId(), updated,
+	search_path, call};
 	Creation   *outer = creation;
 
 	creation = &mine;
@@ -379,15 +401,30 @@ run_watched(UtilityCall *call, Oid updated, Rights rights)
 		if (rights == AS_ADMIN)
 			howdah_run_as_admin(run_and_hand_over, &mine);
 		else if (rights == AS_TRUSTED)
-			howdah_run_call_confined(call);
+			howdah_run_confined(run_in_search_path, &mine);
 		else
-			howdah_run(call);
+			run_in_search_path(&mine);
 	}
 	PG_FINALLY();
 	{
 		creation = outer;
 	}
 	PG_END_TRY();
+}
+
+/* as PostgreSQL would, but for the search_path */
+static void
+run_in_search_path(void *arg)
+{
+	Creation   *mine = arg;
+	int			save_settings = NewGUCNestLevel();
+
+	if (mine->search_path != NULL)
+		(void) set_config_option("search_path", mine->search_path,
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
+	howdah_run(mine->call);
+	AtEOXact_GUC(true, save_settings);
 }
 
 /* as the admin role: create, then give the user what a trusted extension would */
@@ -397,7 +434,7 @@ run_and_hand_over(void *arg)
 	Creation   *mine = arg;
 	ListCell   *lc;
 
-	howdah_run(mine->call);
+	run_in_search_path(mine);
 	CommandCounterIncrement();
 	foreach(lc, mine->schemas)
 		AlterSchemaOwner_oid(lfirst_oid(lc), mine->user);

@@ -50,7 +50,7 @@ extern bool howdah_listed(const char *list, const char *name);
 /* elevate.c: running something with the rights of a superuser */
 extern void howdah_run_as_admin(void (*run) (void *arg), void *arg);
 extern void howdah_run_call_as_admin(UtilityCall *call);
-extern void howdah_run_call_confined(UtilityCall *call);
+extern void howdah_run_confined(void (*run) (void *arg), void *arg);
 extern bool howdah_confined(void);
 extern bool howdah_has_superuser_role(void);
 
