@@ -20,7 +20,7 @@ func (l *look) checkSecurityGroups(c *spec.Common) error {
 		c.SecurityGroups = []string{network.Default(c.Scope).ID}
 	}
 	known := map[string]bool{}
-	for _, r := range l.securityGroups(c.Scope) {
+	for _, r := range state.LoadAll[network.Group](l.Cache, state.SecurityGroup(c.Account, c.Region, "")) {
 		known[r.Value.ID] = true
 		if slices.Contains(c.SecurityGroups, r.Value.ID) {
 			r.Value.Generation++
@@ -50,4 +50,9 @@ func (l *look) holdSecurityGroups(c spec.Common) []state.Op {
 		keys = append(keys, state.SecurityGroup(c.Account, c.Region, id))
 	}
 	return l.hold(keys...)
+}
+
+// memberOf is a database that is in a security group, in words; "": none is.
+func (s *Server) memberOf(scope spec.Scope, group string) string {
+	return s.look(scope.Account).whoHas(scope, func(d spec.Common, _ string) bool { return slices.Contains(d.SecurityGroups, group) })
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"howdah/internal/aws/audit"
+	"howdah/internal/aws/ec2"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/kms"
 	"howdah/internal/aws/sns"
@@ -119,7 +120,7 @@ func parsePool(text string) (netip.Prefix, error) {
 func (s *Server) services() []*front.Service {
 	return []*front.Service{
 		s.rdsService(),
-		s.ec2Service(),
+		ec2.Service(ec2.Config{State: s.client, Block: s.pool.String(), Zones: s.zones, User: s.memberOf}),
 		sns.Service(sns.Config{State: s.client, Mails: func() bool { return s.Home.SMTP != nil }}),
 		sts.Service(),
 		s.secretService(),

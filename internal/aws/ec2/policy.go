@@ -1,4 +1,4 @@
-package server
+package ec2
 
 import (
 	"reflect"
@@ -6,12 +6,13 @@ import (
 
 	"howdah/api/ec2"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/wire"
 	"howdah/internal/model/network"
 	"howdah/internal/model/spec"
 )
 
-// ec2Resources are the ARNs of the groups that a request names, by their ids or by their names.
-func (s *Server) ec2Resources(c call, in any) []string {
+// resources are the ARNs of the groups that a request names, by their ids or by their names.
+func (s *service) resources(c front.Call, in any) []string {
 	var found []string
 	front.Each(in, func(name string, value reflect.Value) {
 		var texts []string
@@ -38,25 +39,25 @@ func (s *Server) ec2Resources(c call, in any) []string {
 	return found
 }
 
-// ec2Context adds the tags that a request gives.
-func ec2Context(_ call, in any, all map[string][]string) {
+// requestTags adds the tags that a request gives.
+func requestTags(_ front.Call, in any, all map[string][]string) {
 	front.Each(in, func(_ string, value reflect.Value) {
 		specifications, _ := value.Interface().([]ec2.TagSpecification)
 		for _, s := range specifications {
 			for _, t := range s.Tags {
-				front.RequestTag(all, or(t.Key, ""), or(t.Value, ""))
+				front.RequestTag(all, wire.Or(t.Key, ""), wire.Or(t.Value, ""))
 			}
 		}
 	})
 }
 
-// describeSecurityGroup adds the tags of a group; ok is false where nobody can tell them.
-func (s *Server) describeSecurityGroup(all map[string][]string, scope spec.Scope, arn string) (ok bool) {
+// describe adds the tags of a group; ok is false where nobody can tell them.
+func (s *service) describe(all map[string][]string, scope spec.Scope, arn string) (ok bool) {
 	id, ok := strings.CutPrefix(arn, network.ARN(scope, "security-group", ""))
 	if !ok {
 		return false
 	}
-	if g, exists := s.securityBook(scope).Find(scope, id); exists {
+	if g, exists := s.book(scope).Find(scope, id); exists {
 		front.ResourceTags(all, g.Tags)
 	}
 	return true

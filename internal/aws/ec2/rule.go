@@ -1,4 +1,4 @@
-package server
+package ec2
 
 import (
 	"context"
@@ -9,14 +9,15 @@ import (
 
 	"howdah/api"
 	"howdah/api/ec2"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/network"
 	"howdah/internal/state"
 )
 
 // authorizeIngress adds rules to a group, all or none.
-func (s *Server) authorizeIngress(ctx context.Context, c call, in *ec2.AuthorizeSecurityGroupIngressRequest) (*ec2.AuthorizeSecurityGroupIngressResult, error) {
-	tags, err := ec2TagsIn(in.TagSpecifications, "security-group-rule")
+func (s *service) authorizeIngress(ctx context.Context, c front.Call, in *ec2.AuthorizeSecurityGroupIngressRequest) (*ec2.AuthorizeSecurityGroupIngressResult, error) {
+	tags, err := tagsIn(in.TagSpecifications, "security-group-rule")
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (s *Server) authorizeIngress(ctx context.Context, c call, in *ec2.Authorize
 	if err != nil {
 		return nil, err
 	}
-	out := &ec2.AuthorizeSecurityGroupIngressResult{Return: some(true), SecurityGroupRules: []ec2.SecurityGroupRule{}}
+	out := &ec2.AuthorizeSecurityGroupIngressResult{Return: wire.Some(true), SecurityGroupRules: []ec2.SecurityGroupRule{}}
 	for _, r := range rules {
 		out.SecurityGroupRules = append(out.SecurityGroupRules, ruleOut(changed, r))
 	}
@@ -56,7 +57,7 @@ func (s *Server) authorizeIngress(ctx context.Context, c call, in *ec2.Authorize
 
 // revokeIngress takes rules from a group, by what they say or by their ids, all or
 // none.
-func (s *Server) revokeIngress(ctx context.Context, c call, in *ec2.RevokeSecurityGroupIngressRequest) (*ec2.RevokeSecurityGroupIngressResult, error) {
+func (s *service) revokeIngress(ctx context.Context, c front.Call, in *ec2.RevokeSecurityGroupIngressRequest) (*ec2.RevokeSecurityGroupIngressResult, error) {
 	wanted := asked{
 		permissions: in.IpPermissions, cidr: in.CidrIp, protocol: in.IpProtocol, from: in.FromPort, to: in.ToPort,
 		group: in.SourceSecurityGroupName, owner: in.SourceSecurityGroupOwnerId,
@@ -71,7 +72,7 @@ func (s *Server) revokeIngress(ctx context.Context, c call, in *ec2.RevokeSecuri
 	if err != nil {
 		return nil, err
 	}
-	out := &ec2.RevokeSecurityGroupIngressResult{Return: some(true), UnknownIpPermissions: []ec2.IpPermission{}}
+	out := &ec2.RevokeSecurityGroupIngressResult{Return: wire.Some(true), UnknownIpPermissions: []ec2.IpPermission{}}
 	err = s.changeRules(ctx, c, in.GroupId, in.GroupName, func(g *network.Group) error {
 		out.RevokedSecurityGroupRules = []ec2.RevokedSecurityGroupRule{}
 		remove := func(is func(network.Rule) bool, otherwise error) error {
@@ -110,8 +111,8 @@ func noRule(id string) error {
 }
 
 // changeRules changes a group's record.
-func (s *Server) changeRules(ctx context.Context, c call, id, name *string, change func(*network.Group) error) error {
-	return s.retry(ctx, func() error {
+func (s *service) changeRules(ctx context.Context, c front.Call, id, name *string, change func(*network.Group) error) error {
+	return s.Retry(ctx, func() error {
 		r, err := s.findSecurityGroup(c.Scope, id, name)
 		if err != nil {
 			return err
@@ -122,7 +123,7 @@ func (s *Server) changeRules(ctx context.Context, c call, id, name *string, chan
 			return err
 		}
 		g.Generation++
-		return s.commit(ctx, state.Swap(r.Key, r.Revision, g))
+		return s.Commit(ctx, state.Swap(r.Key, r.Revision, g))
 	})
 }
 
@@ -181,7 +182,7 @@ func rulesOf(p ec2.IpPermission) ([]network.Rule, error) {
 	case len(p.PrefixListIds) > 0:
 		return nil, wire.NewError(ec2.ErrUnsupportedOperation, "The parameter PrefixListIds of IpPermissions is not available: name the networks by CidrIp.")
 	case len(p.Ipv6Ranges) > 0:
-		return nil, noIPv6(or(p.Ipv6Ranges[0].CidrIpv6, ""))
+		return nil, noIPv6(wire.Or(p.Ipv6Ranges[0].CidrIpv6, ""))
 	case len(p.IpRanges) == 0:
 		return nil, wire.NewError(api.ErrMissingParameter, "The request must contain the parameter IpRanges: each permission needs a CidrIp.")
 	}
@@ -192,13 +193,13 @@ func rulesOf(p ec2.IpPermission) ([]network.Rule, error) {
 	var rules []network.Rule
 	for _, r := range p.IpRanges {
 		rule := base
-		rule.ID, rule.Description = "sgr-"+ec2ID(), or(r.Description, "")
+		rule.ID, rule.Description = "sgr-"+newID(), wire.Or(r.Description, "")
 		if rule.Description != "" {
 			if err := checkGroupText("Description", rule.Description); err != nil {
 				return nil, err
 			}
 		}
-		if rule.Source, err = sourceOfRule(or(r.CidrIp, "")); err != nil {
+		if rule.Source, err = sourceOfRule(wire.Or(r.CidrIp, "")); err != nil {
 			return nil, err
 		}
 		rules = append(rules, rule)
@@ -227,7 +228,7 @@ var protocols = map[string]string{"6": network.TCP, "17": "udp", "1": "icmp", "5
 
 // portsOf reads the protocol and the ports of a permission.
 func portsOf(p ec2.IpPermission) (network.Rule, error) {
-	protocol := strings.ToLower(or(p.IpProtocol, ""))
+	protocol := strings.ToLower(wire.Or(p.IpProtocol, ""))
 	if name, ok := protocols[protocol]; ok {
 		protocol = name
 	}
@@ -240,7 +241,7 @@ func portsOf(p ec2.IpPermission) (network.Rule, error) {
 	case network.TCP, "udp":
 		return portRange(protocol, p.FromPort, p.ToPort)
 	case "icmp":
-		return network.Rule{Protocol: protocol, From: int(or(p.FromPort, -1)), To: int(or(p.ToPort, -1))}, nil
+		return network.Rule{Protocol: protocol, From: int(wire.Or(p.FromPort, -1)), To: int(wire.Or(p.ToPort, -1))}, nil
 	case "icmpv6":
 		return none, noIPv6("of icmpv6")
 	}
@@ -251,7 +252,7 @@ func portsOf(p ec2.IpPermission) (network.Rule, error) {
 }
 
 func portRange(protocol string, from, to *int32) (network.Rule, error) {
-	r := network.Rule{Protocol: protocol, From: int(or(from, -1)), To: int(or(to, -1))}
+	r := network.Rule{Protocol: protocol, From: int(wire.Or(from, -1)), To: int(wire.Or(to, -1))}
 	switch {
 	case from == nil || to == nil:
 		return r, wire.NewError(api.ErrMissingParameter, "The request must contain the parameters FromPort and ToPort for the protocol %s.", protocol)
@@ -273,31 +274,31 @@ func ruleText(r network.Rule) string {
 
 func ruleOut(g network.Group, r network.Rule) ec2.SecurityGroupRule {
 	return ec2.SecurityGroupRule{
-		SecurityGroupRuleId: some(r.ID), GroupId: some(g.ID), GroupOwnerId: some(g.Account), IsEgress: some(false), IpProtocol: some(r.Protocol),
-		FromPort: number(r.From), ToPort: number(r.To), CidrIpv4: some(r.Source.String()), Description: text(r.Description), Tags: []ec2.Tag{},
-		SecurityGroupRuleArn: some(network.ARN(g.Scope, "security-group-rule", r.ID)),
+		SecurityGroupRuleId: wire.Some(r.ID), GroupId: wire.Some(g.ID), GroupOwnerId: wire.Some(g.Account), IsEgress: wire.Some(false), IpProtocol: wire.Some(r.Protocol),
+		FromPort: wire.Number(r.From), ToPort: wire.Number(r.To), CidrIpv4: wire.Some(r.Source.String()), Description: wire.Text(r.Description), Tags: []ec2.Tag{},
+		SecurityGroupRuleArn: wire.Some(network.ARN(g.Scope, "security-group-rule", r.ID)),
 	}
 }
 
 func revokedOut(g network.Group, r network.Rule) ec2.RevokedSecurityGroupRule {
 	return ec2.RevokedSecurityGroupRule{
-		SecurityGroupRuleId: some(r.ID), GroupId: some(g.ID), IsEgress: some(false), IpProtocol: some(r.Protocol),
-		FromPort: number(r.From), ToPort: number(r.To), CidrIpv4: some(r.Source.String()), Description: text(r.Description),
+		SecurityGroupRuleId: wire.Some(r.ID), GroupId: wire.Some(g.ID), IsEgress: wire.Some(false), IpProtocol: wire.Some(r.Protocol),
+		FromPort: wire.Number(r.From), ToPort: wire.Number(r.To), CidrIpv4: wire.Some(r.Source.String()), Description: wire.Text(r.Description),
 	}
 }
 
 // describeSecurityGroupRules lists rules of all groups of the caller's region.
-func (s *Server) describeSecurityGroupRules(ctx context.Context, c call, in *ec2.DescribeSecurityGroupRulesRequest) (*ec2.DescribeSecurityGroupRulesResult, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *service) describeSecurityGroupRules(ctx context.Context, c front.Call, in *ec2.DescribeSecurityGroupRulesRequest) (*ec2.DescribeSecurityGroupRulesResult, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	conditions, err := readEC2Filters(in.Filters, "group-id", "security-group-rule-id", "tag:", "tag-key")
+	conditions, err := readFilters(in.Filters, "group-id", "security-group-rule-id", "tag:", "tag-key")
 	if err != nil {
 		return nil, err
 	}
 	var all []ec2.SecurityGroupRule
 	found := map[string]bool{}
-	for _, g := range s.securityBook(c.Scope).In(c.Scope) {
+	for _, g := range s.book(c.Scope).In(c.Scope) {
 		for _, r := range g.Rules {
 			found[r.ID] = true
 			named := len(in.SecurityGroupRuleIds) == 0 || slices.Contains(in.SecurityGroupRuleIds, r.ID)
@@ -315,6 +316,6 @@ func (s *Server) describeSecurityGroupRules(ctx context.Context, c call, in *ec2
 	slices.SortFunc(all, func(a, b ec2.SecurityGroupRule) int {
 		return strings.Compare(*a.SecurityGroupRuleId, *b.SecurityGroupRuleId)
 	})
-	chosen, token, err := ec2Page(all, func(r ec2.SecurityGroupRule) string { return *r.SecurityGroupRuleId }, in.MaxResults, in.NextToken, named)
+	chosen, token, err := pageOf(all, func(r ec2.SecurityGroupRule) string { return *r.SecurityGroupRuleId }, in.MaxResults, in.NextToken, named)
 	return &ec2.DescribeSecurityGroupRulesResult{SecurityGroupRules: chosen, NextToken: token}, err
 }

@@ -1,16 +1,16 @@
-package server
+package ec2
 
 import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"howdah/api"
 	"howdah/api/ec2"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/network"
 	"howdah/internal/model/network/cidr"
@@ -29,19 +29,19 @@ var (
 	groupNameForm = regexp.MustCompile(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]{1,255}$`)
 )
 
-func securityGroupKey(g network.Group) string {
+func keyOf(g network.Group) string {
 	return state.SecurityGroup(g.Account, g.Region, g.ID)
 }
 
-// securityGroups are those of a scope that were made or changed, by id.
-func (s *Server) securityGroups(scope spec.Scope) []state.Record[network.Group] {
+// groups are those of a scope that were made or changed, by id.
+func (s *service) groups(scope spec.Scope) []state.Record[network.Group] {
 	return state.LoadAll[network.Group](s.Cache, state.SecurityGroup(scope.Account, scope.Region, ""))
 }
 
-// securityBook finds the groups of a scope, the default one included.
-func (s *Server) securityBook(scope spec.Scope) network.Book {
+// book finds the groups of a scope, the default one included.
+func (s *service) book(scope spec.Scope) network.Book {
 	var all []network.Group
-	for _, r := range s.securityGroups(scope) {
+	for _, r := range s.groups(scope) {
 		all = append(all, r.Value)
 	}
 	return network.NewBook(all)
@@ -49,7 +49,7 @@ func (s *Server) securityBook(scope spec.Scope) network.Book {
 
 // findSecurityGroup finds a group by its id, or by its name if no id is given. A
 // default group that was never changed has the revision 0.
-func (s *Server) findSecurityGroup(scope spec.Scope, id, name *string) (state.Record[network.Group], error) {
+func (s *service) findSecurityGroup(scope spec.Scope, id, name *string) (state.Record[network.Group], error) {
 	var none state.Record[network.Group]
 	if id == nil && name == nil {
 		return none, wire.NewError(api.ErrMissingParameter, "The request must contain the parameter GroupId or GroupName.")
@@ -64,65 +64,74 @@ func (s *Server) findSecurityGroup(scope spec.Scope, id, name *string) (state.Re
 	if err != nil {
 		return none, err
 	}
-	if r, err := state.Load[network.Group](s.Cache, securityGroupKey(g)); err == nil {
+	if r, err := state.Load[network.Group](s.Cache, keyOf(g)); err == nil {
 		return r, nil
 	}
-	return state.Record[network.Group]{Key: securityGroupKey(g), Value: g}, nil
+	return state.Record[network.Group]{Key: keyOf(g), Value: g}, nil
 }
 
-func (s *Server) groupWith(scope spec.Scope, id string) (network.Group, error) {
+func (s *service) groupWith(scope spec.Scope, id string) (network.Group, error) {
 	if !groupIDForm.MatchString(id) {
 		return network.Group{}, wire.NewError(ec2.ErrInvalidGroupIDMalformed, "Invalid id: \"%s\" (expecting \"sg-...\" as GroupId)", id)
 	}
-	g, ok := s.securityBook(scope).Find(scope, id)
+	g, ok := s.book(scope).Find(scope, id)
 	if !ok {
 		return network.Group{}, wire.NewError(ec2.ErrInvalidGroupNotFound, "The security group '%s' does not exist", id)
 	}
 	return g, nil
 }
 
-func (s *Server) groupNamed(scope spec.Scope, name string) (network.Group, error) {
-	for _, g := range s.securityBook(scope).In(scope) {
+func (s *service) groupNamed(scope spec.Scope, name string) (network.Group, error) {
+	for _, g := range s.book(scope).In(scope) {
 		if g.Name == name {
 			return g, nil
 		}
 	}
-	return network.Group{}, orBlank(name, "GroupName", wire.NewError(ec2.ErrInvalidGroupNotFound, "The security group '%s' does not exist in default VPC '%s'", name, network.VPC))
+	if name == "" {
+		return network.Group{}, front.Blank("GroupName")
+	}
+	return network.Group{}, wire.NewError(ec2.ErrInvalidGroupNotFound, "The security group '%s' does not exist in default VPC '%s'", name, network.VPC)
 }
 
 // createSecurityGroup makes a group that lets nobody in yet.
-func (s *Server) createSecurityGroup(ctx context.Context, c call, in *ec2.CreateSecurityGroupRequest) (*ec2.CreateSecurityGroupResult, error) {
-	tags, err := ec2TagsIn(in.TagSpecifications, "security-group")
+func (s *service) createSecurityGroup(ctx context.Context, c front.Call, in *ec2.CreateSecurityGroupRequest) (*ec2.CreateSecurityGroupResult, error) {
+	tags, err := tagsIn(in.TagSpecifications, "security-group")
 	if err != nil {
 		return nil, err
 	}
 	g := network.Group{
-		Scope: c.Scope, ID: "sg-" + ec2ID(), Name: or(in.GroupName, ""), Description: or(in.Description, ""),
+		Scope: c.Scope, ID: "sg-" + newID(), Name: wire.Or(in.GroupName, ""), Description: wire.Or(in.Description, ""),
 		Rules: []network.Rule{}, Tags: tags, Created: c.Now, Generation: 1,
 	}
-	if err := first(checkVPC(in.VpcId), checkGroupName(g.Name), checkGroupText("GroupDescription", g.Description)); err != nil {
+	if err := checkVPC(in.VpcId); err != nil {
 		return nil, err
 	}
-	err = s.retry(ctx, func() error {
+	if err := checkGroupName(g.Name); err != nil {
+		return nil, err
+	}
+	if err := checkGroupText("GroupDescription", g.Description); err != nil {
+		return nil, err
+	}
+	err = s.Retry(ctx, func() error {
 		if _, err := s.groupNamed(c.Scope, g.Name); err == nil {
 			return wire.NewError(ec2.ErrInvalidGroupDuplicate, "The security group '%s' already exists for VPC '%s'", g.Name, network.VPC)
 		}
-		if len(s.securityGroups(c.Scope)) >= maxSecurityGroups {
+		if len(s.groups(c.Scope)) >= maxSecurityGroups {
 			return wire.NewError(ec2.ErrSecurityGroupLimit, "The maximum number of security groups has been reached: %d.", maxSecurityGroups)
 		}
-		return s.commit(ctx, state.Swap(securityGroupKey(g), 0, g))
+		return s.Commit(ctx, state.Swap(keyOf(g), 0, g))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &ec2.CreateSecurityGroupResult{GroupId: some(g.ID), Tags: ec2TagsOut(g.Tags), SecurityGroupArn: some(g.ARN())}, nil
+	return &ec2.CreateSecurityGroupResult{GroupId: wire.Some(g.ID), Tags: tagsOut(g.Tags), SecurityGroupArn: wire.Some(g.ARN())}, nil
 }
 
-// ec2ID is the part of a new id behind its prefix.
-func ec2ID() string {
+// newID is the part of a new id behind its prefix.
+func newID() string {
 	var b [9]byte
 	if _, err := rand.Read(b[:]); err != nil {
-		panic("server: no randomness: " + err.Error())
+		panic("ec2: no randomness: " + err.Error())
 	}
 	return hex.EncodeToString(b[:])[:17]
 }
@@ -146,9 +155,9 @@ func checkGroupText(what, text string) error {
 }
 
 // deleteSecurityGroup deletes a group that no database is in.
-func (s *Server) deleteSecurityGroup(ctx context.Context, c call, in *ec2.DeleteSecurityGroupRequest) (*ec2.DeleteSecurityGroupResult, error) {
+func (s *service) deleteSecurityGroup(ctx context.Context, c front.Call, in *ec2.DeleteSecurityGroupRequest) (*ec2.DeleteSecurityGroupResult, error) {
 	var id string
-	err := s.retry(ctx, func() error {
+	err := s.Retry(ctx, func() error {
 		r, err := s.findSecurityGroup(c.Scope, in.GroupId, in.GroupName)
 		if err != nil {
 			return err
@@ -157,15 +166,15 @@ func (s *Server) deleteSecurityGroup(ctx context.Context, c call, in *ec2.Delete
 		if r.Value.IsDefault() {
 			return wire.NewError(ec2.ErrCannotDelete, "the specified group: \"%s\" name: \"%s\" cannot be deleted by a user", id, r.Value.Name)
 		}
-		if who := s.look(c.Account).whoHas(c.Scope, func(d spec.Common, _ string) bool { return slices.Contains(d.SecurityGroups, id) }); who != "" {
+		if who := s.user(c.Scope, id); who != "" {
 			return wire.NewError(ec2.ErrDependencyViolation, "resource %s has a dependent object: the database %s is in it.", id, who)
 		}
-		return s.commit(ctx, state.Remove(r.Key, r.Revision))
+		return s.Commit(ctx, state.Remove(r.Key, r.Revision))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &ec2.DeleteSecurityGroupResult{Return: some(true), GroupId: some(id)}, nil
+	return &ec2.DeleteSecurityGroupResult{Return: wire.Some(true), GroupId: wire.Some(id)}, nil
 }
 
 // groupFilters are the names of filters that DescribeSecurityGroups knows.
@@ -175,11 +184,11 @@ var groupFilters = []string{
 }
 
 // describeSecurityGroups lists the groups of the caller's region.
-func (s *Server) describeSecurityGroups(ctx context.Context, c call, in *ec2.DescribeSecurityGroupsRequest) (*ec2.DescribeSecurityGroupsResult, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *service) describeSecurityGroups(ctx context.Context, c front.Call, in *ec2.DescribeSecurityGroupsRequest) (*ec2.DescribeSecurityGroupsResult, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	conditions, err := readEC2Filters(in.Filters, groupFilters...)
+	conditions, err := readFilters(in.Filters, groupFilters...)
 	if err != nil {
 		return nil, err
 	}
@@ -188,17 +197,17 @@ func (s *Server) describeSecurityGroups(ctx context.Context, c call, in *ec2.Des
 		return nil, err
 	}
 	var all []ec2.SecurityGroup
-	for _, g := range s.securityBook(c.Scope).In(c.Scope) {
+	for _, g := range s.book(c.Scope).In(c.Scope) {
 		if (named == "" || wanted[g.ID]) && conditions.match(groupAttributes(g)) {
 			all = append(all, securityGroupOut(g))
 		}
 	}
-	chosen, token, err := ec2Page(all, func(g ec2.SecurityGroup) string { return *g.GroupId }, in.MaxResults, in.NextToken, named)
+	chosen, token, err := pageOf(all, func(g ec2.SecurityGroup) string { return *g.GroupId }, in.MaxResults, in.NextToken, named)
 	return &ec2.DescribeSecurityGroupsResult{SecurityGroups: chosen, NextToken: token}, err
 }
 
 // groupsNamed are the ids of the groups that a request names, and the parameter.
-func (s *Server) groupsNamed(scope spec.Scope, ids, names []string) (wanted map[string]bool, named string, err error) {
+func (s *service) groupsNamed(scope spec.Scope, ids, names []string) (wanted map[string]bool, named string, err error) {
 	wanted = map[string]bool{}
 	for _, id := range ids {
 		named = "GroupIds"
@@ -237,8 +246,8 @@ func groupAttributes(g network.Group) map[string][]string {
 // is what the rule for egress says.
 func securityGroupOut(g network.Group) ec2.SecurityGroup {
 	return ec2.SecurityGroup{
-		GroupId: some(g.ID), GroupName: some(g.Name), Description: some(g.Description), VpcId: some(network.VPC), OwnerId: some(g.Account),
-		SecurityGroupArn: some(g.ARN()), Tags: ec2TagsOut(g.Tags), IpPermissions: permissionsOut(g.Rules),
+		GroupId: wire.Some(g.ID), GroupName: wire.Some(g.Name), Description: wire.Some(g.Description), VpcId: wire.Some(network.VPC), OwnerId: wire.Some(g.Account),
+		SecurityGroupArn: wire.Some(g.ARN()), Tags: tagsOut(g.Tags), IpPermissions: permissionsOut(g.Rules),
 		IpPermissionsEgress: permissionsOut([]network.Rule{{Protocol: network.AnyProtocol, From: -1, To: -1, Source: cidr.Everyone}}),
 	}
 }
@@ -253,15 +262,15 @@ func permissionsOut(rules []network.Rule) []ec2.IpPermission {
 		if !known {
 			n, at[key] = len(out), len(out)
 			p := ec2.IpPermission{
-				IpProtocol: some(r.Protocol), UserIdGroupPairs: []ec2.UserIdGroupPair{}, IpRanges: []ec2.IpRange{},
+				IpProtocol: wire.Some(r.Protocol), UserIdGroupPairs: []ec2.UserIdGroupPair{}, IpRanges: []ec2.IpRange{},
 				Ipv6Ranges: []ec2.Ipv6Range{}, PrefixListIds: []ec2.PrefixListId{},
 			}
 			if r.Protocol != network.AnyProtocol {
-				p.FromPort, p.ToPort = number(r.From), number(r.To)
+				p.FromPort, p.ToPort = wire.Number(r.From), wire.Number(r.To)
 			}
 			out = append(out, p)
 		}
-		out[n].IpRanges = append(out[n].IpRanges, ec2.IpRange{CidrIp: some(r.Source.String()), Description: text(r.Description)})
+		out[n].IpRanges = append(out[n].IpRanges, ec2.IpRange{CidrIp: wire.Some(r.Source.String()), Description: wire.Text(r.Description)})
 	}
 	return out
 }
