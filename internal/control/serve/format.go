@@ -31,7 +31,7 @@ func (cfg Config) readable(ctx context.Context, client *clientv3.Client) error {
 // and edges, which read what control planes say of themselves, of each new number.
 func (cfg Config) followFormat(ctx context.Context, store *state.Store, cache *state.Cache) error {
 	if err := cache.Loaded(ctx); err != nil {
-		return nil //nolint:nilerr // it was told to end
+		return nil // it was told to end
 	}
 	timer := time.NewTicker(raiseEvery)
 	defer timer.Stop()
@@ -61,7 +61,7 @@ func (cfg Config) followFormat(ctx context.Context, store *state.Store, cache *s
 // It is done by the control plane that leads.
 func (cfg Config) raiseFormat(ctx context.Context, store *state.Store, cache *state.Cache) error {
 	if err := cache.Loaded(ctx); err != nil {
-		return nil //nolint:nilerr // it was told to end
+		return nil // it was told to end
 	}
 	timer := time.NewTicker(raiseEvery)
 	defer timer.Stop()
