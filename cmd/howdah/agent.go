@@ -93,9 +93,13 @@ func runAgent(ctx context.Context, o *options, f agentFlags) error {
 	if err != nil {
 		return fmt.Errorf("find own program: %w", err)
 	}
+	databases, err := agent.NewHost(agent.DatabaseConfig{Hang: f.hang, Program: program})
+	if err != nil {
+		return err
+	}
 	a, err := agent.New(ctx, agent.Config{
 		Name: f.name, Zone: f.zone, Address: f.address, Dir: dir, HomeID: m.HomeID, Version: version,
-		Etcd: m.Etcd, Control: m.Control, Identity: identity, Log: log, Hang: f.hang, Program: program,
+		Etcd: m.Etcd, Control: m.Control, Identity: identity, Log: log, Kind: databases,
 		Remember: func(control []string) {
 			kept, _, err := loadMember(options.dir)
 			if err == nil {

@@ -5,6 +5,12 @@
 // dead and replaced at once, and a Patroni that hangs is started again, or replaced
 // like a dead one if that is safe.
 //
+// What is so of whatever runs in members is kept apart from what a database is. An Agent has
+// Members: each has an assignment, processes, limits, a user, a directory and its key, tasks, and
+// a report. What runs in one is a Workload, of a Kind, which these call (workload.go). That of
+// databases are Host, for all of a host, and runner, for each: Patroni and PostgreSQL, and how
+// primaries are guarded, fenced and replaced.
+//
 // Everything that must outlive the agent is in processes and files of its own:
 // an agent that starts finds its members running and takes them over.
 package agent
@@ -19,7 +25,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,8 +32,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 
-	"howdah/internal/engine/patroni/config"
-	"howdah/internal/engine/postgres"
 	"howdah/internal/host/proc"
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/home"
@@ -38,7 +41,7 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what an agent is started with. All fields but Hang and Program are required.
+// Config is what an agent is started with. All fields are required.
 type Config struct {
 	Name, Zone string
 	Address    string // of this host, as others reach it
@@ -48,11 +51,8 @@ type Config struct {
 	Etcd       []string // client URLs
 	Control    []string // URLs of the control planes
 	Identity   *certs.Identity
-	// Hang says when a PostgreSQL counts as hanging; zero is DefaultHangPatience.
-	Hang HangPatience
-	// Program is our own program, which members run as their gate (package gate). "":
-	// they have none.
-	Program string
+	// Kind is of which kind all members are.
+	Kind Kind
 	// Remember is told of the control planes when they change, for the next start.
 	Remember func(control []string)
 	Log      *slog.Logger
@@ -63,30 +63,15 @@ type Agent struct {
 	Config
 	store   *state.Store
 	procs   *proc.Host
-	patroni string // program
 	users   *users // nil: everything runs as our own
-	cut     cutter
 	control *controls
-	spares  *spares
-	// hangAfter is how long a Patroni may run without a PostgreSQL, and without a
-	// child that is making one, before it counts as hanging.
-	hangAfter time.Duration
-	// driftEvery is how often members are held against their configuration.
-	driftEvery time.Duration
-	// leasePatience is the same for one that has a PostgreSQL.
-	leasePatience leasePatience
 	// life names this process of the agent, in reports and heartbeats.
 	life string
-	// listen is where control planes are answered, and logins the port where the
-	// PostgreSQLs of this host are; set before anything runs.
+	// listen is where control planes are answered; set before anything runs.
 	listen string
-	logins int
 
 	// encrypts is used by describe only.
 	encrypts ability
-
-	// admission says what may be started; nil: it was not asked yet which primaries are lost.
-	admission atomic.Pointer[admission]
 
 	// undescribed: the state does not know any more what was told of this host.
 	undescribed atomic.Bool
@@ -96,32 +81,22 @@ type Agent struct {
 	looking sync.RWMutex
 
 	mu      sync.Mutex
-	runners map[string]*runner // by member id, guarded by mu
-	opened  map[string]int     // how often runners opened directories, by member id, guarded by mu
+	members map[string]*Member // by id, guarded by mu
+	opened  map[string]int     // how often members opened their directories, by member id, guarded by mu
 	begun   map[string]bool    // tasks that this agent began, guarded by mu
 }
 
-// New prepares an agent: it looks for the programs and finds out what this host
+// New prepares an agent: it makes its directories and finds out what this host
 // can do. Run starts it.
 func New(ctx context.Context, cfg Config) (*Agent, error) {
-	program, err := FindPatroni()
-	if err != nil {
-		return nil, err
-	}
 	a := &Agent{
-		Config: cfg, patroni: program, hangAfter: hangAfter, driftEvery: driftEvery, leasePatience: defaultLeasePatience,
-		life: rand.Text(), runners: map[string]*runner{}, opened: map[string]int{}, begun: map[string]bool{},
-	}
-	if a.Hang == (HangPatience{}) {
-		a.Hang = DefaultHangPatience
+		Config: cfg, life: rand.Text(), members: map[string]*Member{}, opened: map[string]int{}, begun: map[string]bool{},
 	}
 	a.users = a.newUsers()
 	if err := a.makeDirs(); err != nil {
 		return nil, err
 	}
-	if err := a.placeGate(); err != nil {
-		return nil, err
-	}
+	var err error
 	a.procs, err = proc.Open(proc.Config{
 		Parent:   processParent(cfg.HomeID, cfg.Name),
 		StateDir: a.path("proc"),
@@ -132,9 +107,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if a.control, err = newControls(cfg, a.life); err != nil {
 		return nil, err
 	}
-	a.cut = chooseCutter(ctx, a)
-	a.spares = newSpares(a)
-	return a, nil
+	return a, a.Kind.Open(ctx, a)
 }
 
 // Run works until ctx ends. Its members go on without it.
@@ -143,7 +116,7 @@ func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	if err := proc.TakeOrphans(ctx); err != nil {
 		a.Log.Warn("a PostgreSQL that dies is seen as late as init takes note of it", "error", err)
 	}
-	answer, answerLogins := a.listenForControl(ctx), a.listenForLogins(ctx)
+	answer, work := a.listenForControl(ctx), a.Kind.Begin(ctx)
 	a.adopt(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -151,19 +124,15 @@ func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 		return nil
 	})
 	group.Go(func() error { return answer(ctx) })
-	group.Go(func() error { return answerLogins(ctx) })
+	group.Go(func() error { return work(ctx) })
 	group.Go(func() error { return a.describe(ctx) })
 	group.Go(func() error { return a.followAssignments(ctx) })
 	group.Go(func() error { return a.followTasks(ctx) })
-	group.Go(func() error { return a.followFences(ctx) })
-	group.Go(func() error { return a.followLosses(ctx) })
-	group.Go(func() error { return a.followOrphans(ctx) })
 	group.Go(func() error { return a.followRestored(ctx) })
-	group.Go(func() error { return a.spares.run(ctx) })
 	group.Go(func() error { return a.emptyTrash(ctx) })
 	<-ctx.Done()
 	err := group.Wait()
-	a.stopRunners()
+	a.waitForMembers()
 	return err
 }
 
@@ -176,7 +145,7 @@ func (a *Agent) memberDir(id string) string { return a.path("members", id) }
 // makeDirs makes the host's directories. The databases' users pass through the
 // host's directory and own only what is their own.
 func (a *Agent) makeDirs() error {
-	if err := home.OpenWay(a.Dir, a.path("members"), a.path(handedDir), a.path(trashDir)); err != nil {
+	if err := home.OpenWay(a.Dir, a.path("members"), a.path(trashDir)); err != nil {
 		return fmt.Errorf("make directories of the host: %w", err)
 	}
 	if err := a.checkReachable(); err != nil {
@@ -195,9 +164,6 @@ func (a *Agent) makeDirs() error {
 		if err := home.OpenWay(a.ownSockets()); err != nil {
 			return err
 		}
-	}
-	if err := a.makeSpares(); err != nil {
-		return err
 	}
 	_, shared := a.sharers()
 	return shared.GiveDir(a.runDir())
@@ -222,42 +188,40 @@ func (a *Agent) checkReachable() error {
 	}
 }
 
-// osUsers may be rdsadmin on the private socket: whoever runs PostgreSQL, and
-// whoever runs the agent.
-func (a *Agent) osUsers(id string) []string {
-	if u := a.userOf(id); u != nil {
-		return []string{u.Name, "root"}
-	}
-	return []string{currentUserName()}
-}
-
-// runner finds or starts the runner of a member.
-func (a *Agent) runner(ctx context.Context, id string) *runner {
+// member finds or starts a member.
+func (a *Agent) member(ctx context.Context, id string) *Member {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r, ok := a.runners[id]
+	m, ok := a.members[id]
 	if !ok {
-		r = newRunner(a, id)
-		a.runners[id] = r
-		r.start(ctx)
+		m = newMember(a, id)
+		a.members[id] = m
+		m.start(ctx)
 	}
-	return r
+	return m
 }
 
 func (a *Agent) forget(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.runners, id)
+	delete(a.members, id)
 }
 
-func (a *Agent) allRunners() []*runner {
+// find answers a member that was started, or nil.
+func (a *Agent) find(id string) *Member {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Collect(maps.Values(a.runners))
+	return a.members[id]
 }
 
-func (a *Agent) stopRunners() {
-	for _, r := range a.allRunners() {
+func (a *Agent) allMembers() []*Member {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Collect(maps.Values(a.members))
+}
+
+func (a *Agent) waitForMembers() {
+	for _, r := range a.allMembers() {
 		r.wait()
 	}
 }
@@ -285,7 +249,7 @@ func (a *Agent) describe(ctx context.Context) error {
 	}
 }
 
-// followAssignments brings the runners what the control plane wants, in order.
+// followAssignments brings members what the control plane wants, in order.
 func (a *Agent) followAssignments(ctx context.Context) error {
 	if !a.control.settled(ctx) {
 		return nil
@@ -299,7 +263,7 @@ func (a *Agent) followAssignments(ctx context.Context) error {
 	return cache.Run(ctx)
 }
 
-// deliver hands an assignment to its runner. One that vanished changes nothing:
+// deliver hands an assignment to its member. One that vanished changes nothing:
 // data are deleted only where an assignment says so.
 func (a *Agent) deliver(ctx context.Context, cache *state.Cache, key string) {
 	id := state.Tail(key, state.AssignPrefix(a.Name))
@@ -311,7 +275,7 @@ func (a *Agent) deliver(ctx context.Context, cache *state.Cache, key string) {
 	if err == nil {
 		err = a.control.newer()
 	}
-	r := a.runner(ctx, id)
+	r := a.member(ctx, id)
 	if err != nil {
 		a.Log.Error("assignment refused", "member", id, "error", err)
 		r.refuse(err)
@@ -345,30 +309,35 @@ func checkAssignment(a member.Assignment, id string) error {
 	return nil
 }
 
-// restURL is where a member's Patroni answers.
-func restURL(a member.Assignment) string {
-	return "https://" + a.Address + ":" + strconv.Itoa(a.RESTPort)
-}
-
-// patroniMember turns an assignment into Patroni's configuration.
-func (a *Agent) patroniMember(as member.Assignment, install postgres.Install, hosts []string) config.Member {
-	dir := a.memberDir(as.ID)
-	return config.Member{
-		Scope: as.Scope, Name: as.PatroniName(), Dir: dir,
-		Address: as.Address, Port: as.Port, RESTPort: as.RESTPort,
-		BinDir: install.BinDir, Programs: programs(dir),
-		SocketDir: a.socketDir(as.ID), EtcdHosts: hosts, OSUsers: a.osUsers(as.ID),
-		Parameters: as.Parameters, Cluster: as.Cluster,
-		Keys: keysOf(as), Gate: a.gateCommand(), Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,
-		RequireTLS: as.RequireTLS, Allow: as.Allow, Tokens: a.tokens(as), Generation: as.Generation,
-	}
-}
-
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
 	case <-time.After(d):
 		return true
+	}
+}
+
+// adopt starts the members that are on disk, with what they were
+// assigned last, so that they are guarded before any control plane answers.
+func (a *Agent) adopt(ctx context.Context) {
+	entries, err := os.ReadDir(a.path("members"))
+	if err != nil {
+		a.Log.Error("look for members", "error", err)
+		return
+	}
+	for _, e := range entries {
+		if !memberIDForm.MatchString(e.Name()) {
+			continue
+		}
+		last, err := a.remembered(e.Name())
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			a.Log.Error("kept assignment is unusable, waiting for a new one", "member", e.Name(), "error", err)
+			continue
+		}
+		a.member(ctx, last.ID).assign(last)
 	}
 }

@@ -253,7 +253,7 @@ func TestWhatIsKeptGoesWithTheNextCopy(t *testing.T) {
 
 // looks waits until the runner of a member has looked for data to delete, with what is
 // there now.
-func (a *Agent) looks(t *testing.T, id string) {
+func (a *Host) looks(t *testing.T, id string) {
 	t.Helper()
 	from := time.Now()
 	r := a.runner(t.Context(), id)

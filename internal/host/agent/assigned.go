@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,31 +51,31 @@ func (o order) told() json.RawMessage {
 }
 
 // remember keeps the assignment on disk, for a start without a control plane.
-func (r *runner) remember() error {
-	if r.want.Want == member.Absent {
+func (m *Member) remember() error {
+	if m.want.Want == member.Absent {
 		return nil
 	}
-	if err := r.agent.makeMemberDir(r.id); err != nil {
+	if err := m.agent.makeMemberDir(m.id); err != nil {
 		return err
 	}
-	text := []byte(r.order)
+	text := []byte(m.order)
 	if len(text) == 0 {
 		var err error
-		if text, err = json.Marshal(r.want); err != nil {
+		if text, err = json.Marshal(m.want); err != nil {
 			return err
 		}
 	}
-	if err := plainfile.Replace(r.agent.assignedPath(r.id), text, 0o600); err != nil {
+	if err := plainfile.Replace(m.agent.assignedPath(m.id), text, 0o600); err != nil {
 		return err
 	}
-	_ = os.Remove(filepath.Join(r.dir(), formerFile)) // it counts no more
+	_ = os.Remove(filepath.Join(m.dir(), formerFile)) // it counts no more
 	return nil
 }
 
 // forget removes what was remembered of a member that is gone.
-func (r *runner) forget() error {
-	if err := os.Remove(r.agent.assignedPath(r.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("forget %s: %w", r.id, err)
+func (m *Member) forget() error {
+	if err := os.Remove(m.agent.assignedPath(m.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forget %s: %w", m.id, err)
 	}
 	return nil
 }
@@ -109,4 +110,12 @@ func readOwn(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", path, errForeign)
 	}
 	return io.ReadAll(io.LimitReader(file, plainfile.Most))
+}
+
+// sameContent: two assignments say the same, whatever their seals are. They are compared as they
+// are kept, where an empty list and none are one.
+func sameContent(a, b member.Assignment) bool {
+	one, errOne := json.Marshal(a.Unsealed())
+	other, errOther := json.Marshal(b.Unsealed())
+	return errOne == nil && errOther == nil && bytes.Equal(one, other)
 }

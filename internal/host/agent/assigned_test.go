@@ -27,7 +27,7 @@ func TestASealIsKept(t *testing.T) {
 	a, _, err := w.open(t.Context())
 	w.must(err)
 	told := w.assignment("db-sealed", 1)
-	r := newRunner(a, told.ID)
+	r := unstarted(a, told.ID)
 	r.accept(order{Assignment: told})
 	if last, err := a.remembered(told.ID); err != nil || last.told() != nil {
 		t.Errorf("without a seal it shows %s, %v", last.told(), err)

@@ -118,7 +118,7 @@ func (r *runner) endBlind(ctx context.Context, why string) {
 // socket is where Patroni looks for the member's PostgreSQL.
 func (r *runner) socket() string { return socketOf(r.agent, r.want) }
 
-func socketOf(a *Agent, m member.Assignment) string {
+func socketOf(a *Host, m member.Assignment) string {
 	return filepath.Join(a.socketDir(m.ID), fmt.Sprintf(".s.PGSQL.%d", m.Port))
 }
 

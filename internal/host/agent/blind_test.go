@@ -89,7 +89,7 @@ exec sleep 1000
 func TestAStandbyWithoutItsSocketIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, follower)
-	w.run(func(a *Agent) { a.hangAfter = time.Second })
+	w.run(func(a *Host) { a.hangAfter = time.Second })
 	a := w.assignment("db-1", 1)
 	w.assign(a)
 	again := func() error {
@@ -110,7 +110,7 @@ func TestAStandbyWithoutItsSocketIsStartedAgain(t *testing.T) {
 func TestAPrimaryIsNeverStartedAgainForItsSocket(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, serves)
-	w.run(func(a *Agent) { a.hangAfter = 100 * time.Millisecond })
+	w.run(func(a *Host) { a.hangAfter = 100 * time.Millisecond })
 	a := w.startPrimary()
 	w.passed("db-2")
 	if starts := w.lines(a.ID, "starts"); len(starts) != 1 {
@@ -119,7 +119,7 @@ func TestAPrimaryIsNeverStartedAgainForItsSocket(t *testing.T) {
 }
 
 // standsIn is a process of the test in place of a member's.
-func standsIn(t *testing.T, a *Agent) watched {
+func standsIn(t *testing.T, a *Host) Process {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
 	testkit.Start(t, cmd)
@@ -128,7 +128,7 @@ func standsIn(t *testing.T, a *Agent) watched {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return watched{process: process, exit: make(chan proc.Exit)}
+	return Process{process: process, exit: make(chan proc.Exit)}
 }
 
 // Patroni calls a standby starting that takes logins: it goes, and PostgreSQL stays. One
@@ -136,7 +136,7 @@ func standsIn(t *testing.T, a *Agent) watched {
 func TestAPatroniThatDoesNotSeeItsStandbyIsKilledAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, waits)
-	a, _ := w.run(func(a *Agent) { a.hangAfter = time.Minute })
+	a, _ := w.run(func(a *Host) { a.hangAfter = time.Minute })
 	cases := []struct {
 		name     string
 		state    string
@@ -151,9 +151,9 @@ func TestAPatroniThatDoesNotSeeItsStandbyIsKilledAlone(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRunner(a, "db-1.m1")
+			r := unstarted(a, "db-1.m1")
 			r.want = w.assignment("db-1", 1)
-			r.patroni, r.postmaster = standsIn(t, a), standsIn(t, a)
+			*r.patroni, *r.postmaster = standsIn(t, a), standsIn(t, a)
 			r.reported.Ready, r.reported.InRecovery = true, c.recovers
 			r.leases.hear(patroniSays{known: true, state: c.state})
 			now := time.Now()

@@ -26,7 +26,7 @@ type cutter interface {
 }
 
 // chooseCutter prefers the kernel: its cut does not depend on any process.
-func chooseCutter(ctx context.Context, a *Agent) cutter {
+func chooseCutter(ctx context.Context, a *Host) cutter {
 	k := &kernelCutter{table: cutTable(a.HomeID, a.Name)}
 	if err := k.try(ctx); err != nil {
 		a.Log.Info("no cut in the kernel, cutting WAL receivers", "reason", err)
@@ -142,7 +142,7 @@ func nft(ctx context.Context, rules string) error {
 // connect to again, for hosts that may not change the kernel's rules. Patroni
 // may promote such a standby like any other.
 type receiverCutter struct {
-	agent *Agent
+	agent *Host
 
 	mu   sync.Mutex
 	busy map[*runner]*dealing // guarded by mu

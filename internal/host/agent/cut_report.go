@@ -17,7 +17,7 @@ const reportsAtOnce = 100
 // cutReports tells of cuts that were made, each once, and many at once: a host may be
 // the standby of a hundred primaries that were lost together.
 type cutReports struct {
-	agent *Agent
+	agent *Host
 	ready chan struct{}
 
 	mu       sync.Mutex
@@ -25,7 +25,7 @@ type cutReports struct {
 	reported map[string]bool // by key, guarded by mu
 }
 
-func newCutReports(a *Agent) *cutReports {
+func newCutReports(a *Host) *cutReports {
 	return &cutReports{agent: a, ready: make(chan struct{}, 1), waiting: map[string]cut{}, reported: map[string]bool{}}
 }
 

@@ -42,7 +42,7 @@ func (w *world) cutting() {
 func TestNothingIsStartedBeforeItsCutIsThereAgain(t *testing.T) {
 	w := newWorld(t, waits)
 	k := &knife{}
-	_, stop := w.run(func(a *Agent) { a.cut = k })
+	_, stop := w.run(func(a *Host) { a.cut = k })
 	a := w.start(running(1))
 	w.passed("db-2")
 	w.restarted("db-2.m1", 1)
@@ -50,7 +50,7 @@ func TestNothingIsStartedBeforeItsCutIsThereAgain(t *testing.T) {
 	w.reboot(stop)
 	w.cutting()
 	k.fail(errors.New("blunt"), "")
-	w.run(func(a *Agent) { a.cut = k })
+	w.run(func(a *Host) { a.cut = k })
 	w.restarted("db-2.m1", 2)
 	w.awaits(a.ID, soon, func(r member.Report) error {
 		if r.Patroni || r.Problem != member.StartFails || !strings.Contains(r.Detail, "cut off from a lost primary first: blunt") {
@@ -98,13 +98,13 @@ func (s slowTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 func TestNothingIsStartedBeforeTheCasesAreKnown(t *testing.T) {
 	w := newWorld(t, waits)
 	k, told := &knife{}, &atomic.Bool{}
-	_, stop := w.run(func(a *Agent) { a.cut = k })
+	_, stop := w.run(func(a *Host) { a.cut = k })
 	a := w.start(running(1))
 	w.restarted(a.ID, 1)
 	w.reboot(stop)
 	w.cutting()
 	w.etcd = func(kv clientv3.KV) clientv3.KV { return slowToTell{kv, told} }
-	w.run(func(a *Agent) { a.cut = k })
+	w.run(func(a *Host) { a.cut = k })
 	w.holds(20*lookEvery, func() error {
 		if n := len(w.lines(a.ID, "starts")); n != 1 {
 			return fmt.Errorf("it was started, the %d. time", n)
@@ -137,8 +137,8 @@ func TestARunningPostgresDoesNotWaitForTheCases(t *testing.T) {
 
 // What may be started, by what the last look has found.
 func TestMayStart(t *testing.T) {
-	a := &Agent{Config: Config{Log: slog.New(slog.DiscardHandler)}, cut: &knife{}}
-	r := &runner{agent: a, id: "db-1.m1", log: a.Log}
+	a := &Host{Agent: &Agent{Config: Config{Log: slog.New(slog.DiscardHandler)}}, cut: &knife{}}
+	r := bare(a, &Member{agent: a.Agent, id: "db-1.m1", log: a.Log})
 	mine, others := suspect("10.0.0.1:5432", "10.0.0.1:8008"), suspect("10.0.0.2:5432", "10.0.0.2:8008")
 	others.Leadership.Sync.Standbys = []string{"m3"}
 	blunt := errors.New("blunt")
@@ -168,9 +168,9 @@ func TestMayStart(t *testing.T) {
 // A cut that was made in the kernel is made on disk, before the start, by an agent that may
 // not change the kernel's rules.
 func TestACutIsMadeOnDiskBeforeAStart(t *testing.T) {
-	a := &Agent{Config: Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}}
+	a := &Host{Agent: &Agent{Config: Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}}}
 	a.cut = &receiverCutter{agent: a}
-	r := &runner{agent: a, id: "db-1.m1", log: a.Log}
+	r := bare(a, &Member{agent: a.Agent, id: "db-1.m1", log: a.Log})
 	if err := os.MkdirAll(r.dataDir(), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -46,18 +46,18 @@ func TestProblemOfAMember(t *testing.T) {
 	const limit = 1000
 	for _, c := range []struct {
 		name   string
-		runner *runner
+		member *Member
 		report member.Report
 		sight  sight
 		want   member.Problem
 	}{
 		{name: "all well", report: member.Report{Ready: true}, want: member.None},
-		{name: "the disk is full", runner: &runner{disk: disk{full: true}}, report: member.Report{Ready: true}, want: member.DiskFull},
-		{name: "it does not start on a full disk", runner: &runner{disk: disk{full: true}}, report: member.Report{Problem: member.StartFails}, want: member.DiskFull},
-		{name: "another problem comes first", runner: &runner{disk: disk{full: true}}, report: member.Report{Problem: member.PortTaken}, want: member.PortTaken},
+		{name: "the disk is full", member: &Member{disk: disk{full: true}}, report: member.Report{Ready: true}, want: member.DiskFull},
+		{name: "it does not start on a full disk", member: &Member{disk: disk{full: true}}, report: member.Report{Problem: member.StartFails}, want: member.DiskFull},
+		{name: "another problem comes first", member: &Member{disk: disk{full: true}}, report: member.Report{Problem: member.PortTaken}, want: member.PortTaken},
 		{name: "PostgreSQL refuses to write", report: member.Report{Ready: true}, sight: sight{noRoom: true}, want: member.DiskFull},
-		{name: "a refused assignment", runner: &runner{refused: "torn"}, report: member.Report{Ready: true}, want: member.BadAssignment},
-		{name: "a refused assignment of one that does not start", runner: &runner{refused: "torn"}, report: member.Report{Problem: member.StartFails}, want: member.StartFails},
+		{name: "a refused assignment", member: &Member{refused: "torn"}, report: member.Report{Ready: true}, want: member.BadAssignment},
+		{name: "a refused assignment of one that does not start", member: &Member{refused: "torn"}, report: member.Report{Problem: member.StartFails}, want: member.StartFails},
 		{name: "a slot is lost", report: member.Report{Ready: true}, sight: sight{facts: postgres.Facts{LostSlots: []string{"s"}}}, want: member.SlotLost},
 		{name: "the storage is full", report: member.Report{Ready: true, StorageBytes: limit}, want: member.StorageFull},
 		{name: "the storage is low", report: member.Report{Ready: true, StorageBytes: limit - limit/10}, want: member.StorageLow},
@@ -65,17 +65,17 @@ func TestProblemOfAMember(t *testing.T) {
 		{name: "a replica without a stream", report: member.Report{Ready: true, InRecovery: true}, want: member.NotReplicating},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.runner == nil {
-				c.runner = &runner{}
+			if c.member == nil {
+				c.member = &Member{}
 			}
-			c.runner.want = member.Assignment{Want: member.Running, Limits: member.Limits{StorageBytes: limit}}
-			c.runner.addProblem(&c.report, c.sight)
+			c.member.want = member.Assignment{Want: member.Running, Limits: member.Limits{StorageBytes: limit}}
+			(&runner{Member: c.member}).addProblem(&c.report, c.sight)
 			if c.report.Problem != c.want {
 				t.Errorf("%q, want %q", c.report.Problem, c.want)
 			}
 		})
 	}
-	gone := runner{disk: disk{full: true}, want: member.Assignment{Want: member.Absent}}
+	gone := runner{Member: &Member{disk: disk{full: true}, want: member.Assignment{Want: member.Absent}}}
 	report := member.Report{}
 	if gone.addProblem(&report, sight{}); report.Problem != member.None {
 		t.Errorf("a member that is being deleted: %q", report.Problem)

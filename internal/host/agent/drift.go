@@ -2,14 +2,12 @@ package agent
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"time"
 
 	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/postgres"
-	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 )
 
@@ -26,14 +24,6 @@ type told struct {
 	at     time.Time
 	hosts  []string // of etcd; they come and go by themselves, and Patroni follows them
 	digest string
-}
-
-// sameContent: two assignments say the same, whatever their seals are. They are compared as they
-// are kept, where an empty list and none are one.
-func sameContent(a, b member.Assignment) bool {
-	one, errOne := json.Marshal(a.Unsealed())
-	other, errOther := json.Marshal(b.Unsealed())
-	return errOne == nil && errOther == nil && bytes.Equal(one, other)
 }
 
 // checkDrift has the configuration brought again where the member does not run with it.

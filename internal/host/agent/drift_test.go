@@ -115,7 +115,7 @@ func TestARunningPatroniOfAnOlderAgentIsTold(t *testing.T) {
 // What is on disk is brought again when it is not what the assignment makes.
 func TestAChangedConfigurationIsBroughtAgain(t *testing.T) {
 	w := newWorld(t, waits)
-	w.run(func(a *Agent) { a.driftEvery = 100 * time.Millisecond })
+	w.run(func(a *Host) { a.driftEvery = 100 * time.Millisecond })
 	a := w.assignment("db-1", 1)
 	w.assign(a)
 	w.awaits(a.ID, soon, running(1))
@@ -144,7 +144,7 @@ while :; do sleep 1 & wait $!; done
 		w.must(err)
 	}
 	says("00000000")
-	w.run(func(a *Agent) { a.driftEvery = 300 * time.Millisecond })
+	w.run(func(a *Host) { a.driftEvery = 300 * time.Millisecond })
 	a := w.assignment("db-1", 1)
 	w.assign(a)
 	w.awaits(a.ID, soon, running(1))

@@ -12,10 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"howdah/internal/engine/postgres"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/model/member"
-	"howdah/internal/model/patroni"
 	"howdah/internal/system/fscrypt"
 )
 
@@ -68,7 +66,7 @@ func (b *ability) look(dir string, now time.Time) {
 	b.why = "the file system of " + dir + " has no fscrypt (ext4 has it after tune2fs -O encrypt), and its disk is not dm-crypt's"
 }
 
-// secrecy is how the directory of a member is encrypted. It belongs to the runner's goroutine.
+// secrecy is how the directory of a member is encrypted. It belongs to the member's goroutine.
 type secrecy struct {
 	how    member.Encryption // when it was looked last
 	looked time.Time
@@ -107,68 +105,68 @@ func encryption(dir string) (member.Encryption, error) {
 
 // open has the kernel know the key of the member's directory before anything is looked for or
 // written there. It answers whether the member may be started.
-func (r *runner) open(ctx context.Context) bool {
+func (m *Member) open(ctx context.Context) bool {
 	now := time.Now()
-	if !r.secrecy.opens.ready(now) {
+	if !m.secrecy.opens.ready(now) {
 		return false
 	}
-	r.secrecy.done = false
-	err := r.unlock(ctx)
+	m.secrecy.done = false
+	err := m.unlock(ctx)
 	if err == nil {
-		r.secrecy.opens, r.secrecy.looked = backoff{}, time.Time{}
-		if r.problem == member.NoKey || r.problem == member.NotEncryptable {
-			r.problem, r.detail = member.None, ""
+		m.secrecy.opens, m.secrecy.looked = backoff{}, time.Time{}
+		if m.problem == member.NoKey || m.problem == member.NotEncryptable {
+			m.problem, m.detail = member.None, ""
 		}
 		return true
 	}
-	r.secrecy.opens.attempt(now)
+	m.secrecy.opens.attempt(now)
 	if ctx.Err() != nil {
 		return false
 	}
-	r.acted = r.want.Generation
-	r.problem, r.detail = member.NoKey, err.Error()
+	m.acted = m.want.Generation
+	m.problem, m.detail = member.NoKey, err.Error()
 	if errors.Is(err, fscrypt.ErrUnsupported) {
-		r.problem = member.NotEncryptable
+		m.problem = member.NotEncryptable
 	}
-	r.log.Warn("open the encrypted directory", "attempt", r.secrecy.opens.failures, "error", err)
+	m.log.Warn("open the encrypted directory", "attempt", m.secrecy.opens.failures, "error", err)
 	return false
 }
 
 // unlock opens a directory that is encrypted, and encrypts one that shall be and is empty. What
 // was written before it could be encrypted stays as it is: see NotEncryptable.
-func (r *runner) unlock(ctx context.Context) error {
-	if err := r.agent.makeMemberDir(r.id); err != nil {
+func (m *Member) unlock(ctx context.Context) error {
+	if err := m.agent.makeMemberDir(m.id); err != nil {
 		return err
 	}
-	id, encrypted, err := fscrypt.Of(r.dir())
+	id, encrypted, err := fscrypt.Of(m.dir())
 	if err != nil {
 		return err
 	}
 	if encrypted {
-		state, err := fscrypt.KeyState(r.dir(), id)
+		state, err := fscrypt.KeyState(m.dir(), id)
 		if err != nil || state == fscrypt.Present {
 			return err
 		}
-		return r.giveKey(ctx, wants(r.dir(), id))
+		return m.giveKey(ctx, wants(m.dir(), id))
 	}
-	if !r.want.Encrypted {
+	if !m.want.Encrypted {
 		return nil
 	}
-	if how, err := encryption(r.dir()); err != nil || how == member.ByDisk && !r.canByKey() {
+	if how, err := encryption(m.dir()); err != nil || how == member.ByDisk && !m.canByKey() {
 		return err
 	}
-	if empty, err := isEmpty(r.dir()); err != nil || !empty {
+	if empty, err := isEmpty(m.dir()); err != nil || !empty {
 		return err
 	}
-	if !r.canByKey() {
-		return fmt.Errorf("encrypt %s: %w", r.dir(), fscrypt.ErrUnsupported)
+	if !m.canByKey() {
+		return fmt.Errorf("encrypt %s: %w", m.dir(), fscrypt.ErrUnsupported)
 	}
-	return r.giveKey(ctx, func(own fscrypt.ID) error { return nil })
+	return m.giveKey(ctx, func(own fscrypt.ID) error { return nil })
 }
 
 // canByKey: the file system can encrypt directories.
-func (r *runner) canByKey() bool {
-	_, err := fscrypt.KeyState(r.dir(), fscrypt.ID{})
+func (m *Member) canByKey() bool {
+	_, err := fscrypt.KeyState(m.dir(), fscrypt.ID{})
 	return err == nil
 }
 
@@ -183,10 +181,10 @@ func wants(dir string, id fscrypt.ID) func(fscrypt.ID) error {
 }
 
 // giveKey opens the member's directory for good: see Agent.giveKey.
-func (r *runner) giveKey(ctx context.Context, pass func(fscrypt.ID) error) error {
+func (m *Member) giveKey(ctx context.Context, pass func(fscrypt.ID) error) error {
 	// What was seen of the directory before counts no more from now on.
-	r.agent.noteOpened(r.id)
-	return r.agent.giveKey(ctx, r.id, pass)
+	m.agent.noteOpened(m.id)
+	return m.agent.giveKey(ctx, m.id, pass)
 }
 
 // giveKey gets a member's key, which has to pass, and gives it to the kernel; an empty
@@ -231,29 +229,29 @@ func (a *Agent) storageKey(ctx context.Context, id string) ([]byte, error) {
 }
 
 // lock takes the key from the kernel once nothing of the member runs.
-func (r *runner) lock() {
+func (m *Member) lock() {
 	now := time.Now()
-	if r.secrecy.done || now.Sub(r.secrecy.locked) < lockEvery {
+	if m.secrecy.done || now.Sub(m.secrecy.locked) < lockEvery {
 		return
 	}
-	if left, err := r.group.Processes(); err != nil || len(left) > 0 {
+	if left, err := m.group.Processes(); err != nil || len(left) > 0 {
 		return
 	}
-	if !r.agent.looking.TryRLock() {
+	if !m.agent.looking.TryRLock() {
 		return // somebody looks at what data are there: again soon
 	}
-	defer r.agent.looking.RUnlock()
-	r.secrecy.locked = now
-	busy, err := lockDir(r.dir())
+	defer m.agent.looking.RUnlock()
+	m.secrecy.locked = now
+	busy, err := lockDir(m.dir(), m.agent.Kind.Release)
 	if err != nil {
-		r.log.Warn("remove the key of the encrypted directory", "error", err)
+		m.log.Warn("remove the key of the encrypted directory", "error", err)
 	}
-	r.secrecy.done = err == nil && !busy
+	m.secrecy.done = err == nil && !busy
 }
 
-// lockDir takes the key of a member's directory from the kernel, if it has one. What a killed
-// PostgreSQL left in memory can be found until then only. busy: somebody has a file open.
-func lockDir(dir string) (busy bool, err error) {
+// lockDir takes the key of a member's directory from the kernel, if it has one. What it
+// has elsewhere can be found until then only. busy: somebody has a file open.
+func lockDir(dir string, release func(string) error) (busy bool, err error) {
 	id, encrypted, err := fscrypt.Of(dir)
 	if errors.Is(err, os.ErrNotExist) || err == nil && !encrypted {
 		return false, nil
@@ -264,7 +262,7 @@ func lockDir(dir string) (busy bool, err error) {
 	if state, err := fscrypt.KeyState(dir, id); err != nil || state == fscrypt.Absent {
 		return false, err
 	}
-	_ = postgres.RemoveShared(filepath.Join(dir, patroni.DataDir)) // what it does not know it leaves
+	_ = release(dir) // what it does not know it leaves
 	return fscrypt.RemoveKey(filepath.Dir(dir), id)
 }
 

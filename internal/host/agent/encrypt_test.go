@@ -98,7 +98,7 @@ func TestTheLifeOfAnEncryptedDatabase(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w, disk := newEncryptingWorld(t, "", "-O", "encrypt")
-	_, stop := w.run(func(a *Agent) { a.spares.keep = 1 })
+	_, stop := w.run(func(a *Host) { a.spares.keep = 1 })
 	a := w.assignment("db-1", 1)
 	verifier, err := scram.Verifier("secret-password")
 	w.must(err)
@@ -142,7 +142,7 @@ func TestTheLifeOfAnEncryptedDatabase(t *testing.T) {
 	w.must(err)
 	_, err = w.store.Commit(w.Context(), state.Delete(record.Key))
 	w.must(err)
-	w.run(func(a *Agent) { a.spares.keep = 0 })
+	w.run(func(a *Host) { a.spares.keep = 0 })
 	w.awaits(a.ID, time.Minute, func(r member.Report) error {
 		if r.Problem != member.NoKey || r.Patroni {
 			return fmt.Errorf("report %+v", r)
@@ -298,7 +298,7 @@ func TestCopyEncrypted(t *testing.T) {
 // member that runs leave that member's key alone.
 func TestTheTrashAndKeys(t *testing.T) {
 	disk := loopdisk.New(t, "32", "-O", "encrypt")
-	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir}}
+	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir, Kind: &Host{}}}
 	id, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{4}, fscrypt.KeySize))
 	dir, stage, trash := a.memberDir("db-1.m1"), a.path(trashDir, "stage"), a.path(trashDir, "member")
 	if err := errors.Join(err, os.MkdirAll(dir, 0o700), os.MkdirAll(stage, 0o700), fscrypt.Encrypt(dir, id), fscrypt.Encrypt(stage, id)); err != nil {
@@ -311,7 +311,7 @@ func TestTheTrashAndKeys(t *testing.T) {
 	if state, err := fscrypt.KeyState(disk.Dir, id); err != nil || state != fscrypt.Present {
 		t.Errorf("the key of a member that is there: %v, %v", state, err)
 	}
-	if _, err := lockDir(dir); err != nil { // as after a reboot
+	if _, err := lockDir(dir, releaseShared); err != nil { // as after a reboot
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Rename(dir, trash), a.removeThrown(t.Context(), trash)); err != nil {
@@ -326,7 +326,7 @@ func TestTheTrashAndKeys(t *testing.T) {
 // at its next start; the key of a member that is there stays.
 func TestAKeyThatOutlivedItsMember(t *testing.T) {
 	disk := loopdisk.New(t, "32", "-O", "encrypt")
-	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir}}
+	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir, Kind: &Host{}}}
 	gone, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{4}, fscrypt.KeySize))
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ const (
 // cutting the own standbys off, and by giving in when the own primary was
 // replaced. It belongs to one goroutine.
 type fences struct {
-	agent   *Agent
+	agent   *Host
 	seen    map[string]*watching // by the case's id
 	reports *cutReports
 }
@@ -47,7 +47,7 @@ type cut struct {
 // key is that of the report.
 func (c cut) key() string { return state.Cut(c.from.ID, c.standby.name()) }
 
-func (a *Agent) followFences(ctx context.Context) error {
+func (a *Host) followFences(ctx context.Context) error {
 	f := &fences{agent: a, seen: map[string]*watching{}, reports: newCutReports(a)}
 	cache := state.NewCache(a.store.Client, a.Log, state.FenceRoot)
 	changed := make(chan struct{}, 1)

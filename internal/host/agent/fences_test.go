@@ -75,7 +75,7 @@ func suspect(postgres, rest string) fence.Case {
 func standbyWorld(t *testing.T) (*world, *knife) {
 	t.Helper()
 	w, k := newWorld(t, waits), &knife{}
-	w.run(func(a *Agent) { a.cut = k })
+	w.run(func(a *Host) { a.cut = k })
 	w.start(running(1))
 	return w, k
 }
@@ -292,7 +292,7 @@ func TestManyCutsAreToldAtOnce(t *testing.T) {
 // be, delays no cut and no other case of its host.
 func TestARunnerThatHangsDelaysNoFence(t *testing.T) {
 	w, k := newWorld(t, waits), &knife{}
-	a, _ := w.run(func(a *Agent) { a.cut = k })
+	a, _ := w.run(func(a *Host) { a.cut = k })
 	w.start(running(1))
 	hung := w.assignment("db-2", 1)
 	w.assign(hung)

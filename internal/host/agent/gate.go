@@ -15,7 +15,7 @@ const gateFile = "gate"
 
 // gateCommand is what Patroni asks before it promotes a member, or nil if the agent
 // was given no program.
-func (a *Agent) gateCommand() []string {
+func (a *Host) gateCommand() []string {
 	if a.Program == "" {
 		return nil
 	}
@@ -24,7 +24,7 @@ func (a *Agent) gateCommand() []string {
 
 // placeGate puts the program where members find it, in one step: a gate may be started
 // at any moment. One of an older release is replaced.
-func (a *Agent) placeGate() error {
+func (a *Host) placeGate() error {
 	if a.Program == "" {
 		return nil
 	}

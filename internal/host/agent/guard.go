@@ -152,11 +152,12 @@ func (r *runner) leadership(ctx context.Context) (fence.Leadership, error) {
 // fenceAndRevoke kills what is left of the member and takes its leader key away.
 // The member is started again by the next converge.
 func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, incident *fence.Incident) error {
-	proof, err := r.endAll(ctx)
+	proven, err := r.endAll(ctx)
 	if err != nil {
 		r.problem, r.detail = member.CannotContain, err.Error()
 		return err
 	}
+	proof := killed(proven)
 	r.patroni.clear()
 	r.postmaster.clear()
 	incident.Fenced, incident.Proof = proof.At, proof
@@ -206,28 +207,6 @@ func (r *runner) tellDeath(ctx context.Context, p proc.Proof, l fence.Leadership
 // record keeps an incident for the post-mortem.
 func (r *runner) record(ctx context.Context, incident fence.Incident) {
 	r.tell(ctx, state.Put(state.Incident(incident.Database, fmt.Sprintf("%016x", incident.Detected.UnixNano())), incident))
-}
-
-// killAll ends every process of the member, proved.
-func (r *runner) killAll(ctx context.Context, why string) bool {
-	_, ok := r.kill(ctx, why)
-	return ok
-}
-
-// kill is killAll with its proof.
-func (r *runner) kill(ctx context.Context, why string) (proc.Proof, bool) {
-	proof, err := r.group.Kill(ctx)
-	if err != nil {
-		r.problem, r.detail = member.CannotContain, err.Error()
-		r.log.Error("kill member", "why", why, "error", err)
-		return proof, false
-	}
-	if proof.Found > 0 {
-		r.log.Info("killed", "why", why, "processes", proof.Found)
-	}
-	r.patroni.clear()
-	r.postmaster.clear()
-	return proof, true
 }
 
 // checkHang starts a Patroni again that has neither a PostgreSQL nor a child that

@@ -29,7 +29,7 @@ const (
 	handFor = 10 * time.Second
 )
 
-func (a *Agent) handedPath(id string) string { return a.path(handedDir, id) }
+func (a *Host) handedPath(id string) string { return a.path(handedDir, id) }
 
 // initdbText takes a prepared data directory for a new database; it waits while none is ready.
 func initdbText(place string) []byte {
@@ -88,12 +88,12 @@ func (r *runner) offerData(ctx context.Context) {
 }
 
 // closeHandover does not wait until all is removed: the user may have put anything there.
-func (a *Agent) closeHandover(id string) error {
+func (a *Host) closeHandover(id string) error {
 	return errors.Join(a.throwAway(a.handedPath(id)), a.throwAway(a.stagePath(id)), a.throwAway(a.stagePath(id)+partSuffix), a.throwAway(a.takenPath(id)))
 }
 
 // stagePath is where nobody but the agent gets to, while the data change hands.
-func (a *Agent) stagePath(id string) string { return a.path(assignedDir, id+"."+newData) }
+func (a *Host) stagePath(id string) string { return a.path(assignedDir, id+"."+newData) }
 
 // hand gives a member a prepared data directory, if one is ready and it has none yet. A crash in between
 // leaves it in the stage, from where it is taken again.
@@ -138,7 +138,7 @@ func (s *spares) stage(id string, major int, stage string) error {
 }
 
 // takenPath is where data lie that are to be copied to the stage.
-func (a *Agent) takenPath(id string) string { return a.path(assignedDir, id+".taken") }
+func (a *Host) takenPath(id string) string { return a.path(assignedDir, id+".taken") }
 
 // takeOne moves a prepared data directory; nothing happens where none is ready. A rename
 // gives it to one taker alone.

@@ -43,7 +43,7 @@ type hanging struct {
 // hangWatch looks whether a member's PostgreSQL hangs, beside the runner. It reads and
 // writes no file: the disk may be what hangs.
 type hangWatch struct {
-	agent *Agent
+	agent *Host
 	probe *prober
 	write *writeProbe
 	tell  func(context.Context, member.Assignment, hanging) // again and again, as long as it hangs
@@ -56,7 +56,7 @@ type hangWatch struct {
 	told   time.Time  // belongs to the goroutine
 }
 
-func newHangWatch(a *Agent, r *runner) *hangWatch {
+func newHangWatch(a *Host, r *runner) *hangWatch {
 	return &hangWatch{agent: a, probe: r.probe, write: &writeProbe{agent: a}, tell: r.endHang}
 }
 

@@ -80,7 +80,8 @@ func lying(t *testing.T, report member.Report) (h *holdings, id, dir string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(host) })
-	a := &Agent{Config: Config{Name: hostName, Dir: host}, runners: map[string]*runner{}}
+	a := &Host{}
+	a.Agent = &Agent{Config: Config{Name: hostName, Dir: host, Kind: a}, members: map[string]*Member{}}
 	told := member.Assignment{ID: "db-1.m1", Scope: "db-1", Name: "m1", Generation: 1, Want: member.Stopped, Major: all[0].Major}
 	a.users = a.newUsers()
 	text, err := json.Marshal(told)
@@ -96,11 +97,11 @@ func lying(t *testing.T, report member.Report) (h *holdings, id, dir string) {
 	if err := postgres.Prepare(t.Context(), all[0], a.userOf(told.ID), dir); err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{id: told.ID, publisher: newPublisher(a)}
+	m := &Member{id: told.ID, publisher: newPublisher(a.Agent)}
 	report.ID = told.ID
-	r.publisher.publish(report)
-	a.runners[told.ID] = r
-	return &holdings{agent: a, ends: map[string]end{}}, told.ID, dir
+	m.publisher.publish(report)
+	a.members[told.ID] = m
+	return &holdings{agent: a.Agent, inspector: a.Inspector()}, told.ID, dir
 }
 
 // A standby that receives nothing has all that is in its WAL, whatever it has replayed, and
@@ -121,11 +122,11 @@ func TestAStandbyIsAsNewAsItsWAL(t *testing.T) {
 	if !ok || c.LSN != want || want <= said || c.Unsettled != "" || c.Primary || c.Streaming || !c.Running {
 		t.Errorf("%+v, want its WAL to end at %s", c, want)
 	}
-	h.agent.runners[id].publisher.publish(member.Report{ID: id, Postgres: true, Ready: true, InRecovery: true, Streaming: true, Timeline: 1, LSN: said})
+	h.agent.members[id].publisher.publish(member.Report{ID: id, Postgres: true, Ready: true, InRecovery: true, Streaming: true, Timeline: 1, LSN: said})
 	if c, ok := h.copyOf(t.Context(), id); !ok || c.LSN != said || !c.Streaming {
 		t.Errorf("it streams: %+v", c)
 	}
-	h.agent.runners[id].publisher.publish(member.Report{ID: id})
+	h.agent.members[id].publisher.publish(member.Report{ID: id})
 	if c, ok := h.copyOf(t.Context(), id); !ok || c.Running || c.LSN != want {
 		t.Errorf("it rests: %+v", c)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // hang has the watch of a member say that its PostgreSQL hangs.
-func (w *world) hang(a *Agent, as member.Assignment, primary bool) proc.Process {
+func (w *world) hang(a *Host, as member.Assignment, primary bool) proc.Process {
 	w.Helper()
 	pid, err := strconv.Atoi(w.lines(as.ID, "data/postmaster.pid")[0])
 	w.must(err)

@@ -35,7 +35,7 @@ func TestAnInboxNeverBlocks(t *testing.T) {
 // where not everybody may run the program.
 func TestPlacingTheGate(t *testing.T) {
 	dir := t.TempDir()
-	a := &Agent{Config: Config{Dir: dir}}
+	a := &Host{Agent: &Agent{Config: Config{Dir: dir}}}
 	if a.gateCommand() != nil || a.placeGate() != nil {
 		t.Error("an agent without a program has a gate")
 	}

@@ -103,7 +103,7 @@ func (j *leaseJudge) hangs(l leaseLook) bool {
 // leaseWatch looks after the lease of a member's Patroni, beside the runner, which
 // never waits for etcd.
 type leaseWatch struct {
-	agent *Agent
+	agent *Host
 	tell  func(proc.Process, leaseLook) // that it hangs
 
 	mu     sync.Mutex

@@ -124,7 +124,7 @@ func TestLeaseJudgeAfterASleep(t *testing.T) {
 }
 
 // impatient makes the verdict come sooner.
-func impatient(a *Agent) {
+func impatient(a *Host) {
 	a.leasePatience = leasePatience{old: 2 * time.Second, primary: time.Second, standby: 2 * time.Second, settle: time.Second}
 }
 

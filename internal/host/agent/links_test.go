@@ -43,7 +43,7 @@ func TestTheAgentFollowsNobodysLinks(t *testing.T) {
 	told := w.assignment("db-links", 1)
 	told.IAMAuth = true
 	told.Keys = &member.Keys{Authority: certs.Fingerprint(w.members.Cert), Admits: []string{told.Scope}}
-	r := newRunner(a, told.ID)
+	r := unstarted(a, told.ID)
 	r.want = told
 	r.group, err = a.procs.Group(told.ID)
 	w.must(err)
@@ -66,13 +66,13 @@ func TestTheAgentFollowsNobodysLinks(t *testing.T) {
 // victim is a file and a directory of root's, with what a thief would look for.
 type victim struct {
 	*testing.T
-	agent     *Agent
+	agent     *Host
 	root      string
 	before    string
 	dir, file string
 }
 
-func newVictim(t *testing.T, a *Agent) *victim {
+func newVictim(t *testing.T, a *Host) *victim {
 	t.Helper()
 	root, err := os.MkdirTemp(filepath.Dir(a.Dir), "victim-") // on the same disk
 	if err != nil {
@@ -181,7 +181,7 @@ func (v *victim) touchAll(r *runner, launch bool) (launched error) {
 		logs := v.agent.logDir(r.id)
 		_, _ = logs.List()
 		_ = logs.Trim(time.Now(), 0)
-		h := &holdings{agent: v.agent, ends: map[string]end{}}
+		h := &holdings{agent: v.agent.Agent, inspector: v.agent.Inspector()}
 		_, _ = h.copyOf(ctx, r.id)
 		if launch { // which takes most of the time
 			_, launched = r.launch(ctx)
@@ -217,7 +217,7 @@ func TestWhatAMemberWasToldIsTheAgents(t *testing.T) {
 	if got, err := a.remembered(told.ID); err != nil || got.Generation != 1 {
 		t.Errorf("of a release before: %+v, %v", got, err)
 	}
-	r := newRunner(a, told.ID)
+	r := unstarted(a, told.ID)
 	r.want = told
 	r.want.Generation = 2
 	w.must(r.remember())

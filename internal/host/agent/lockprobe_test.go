@@ -20,7 +20,7 @@ func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	agent, _ := w.run(func(a *Agent) { a.spares.keep, a.Hang.Stall = 1, 3*time.Second })
+	agent, _ := w.run(func(a *Host) { a.spares.keep, a.Hang.Stall = 1, 3*time.Second })
 	a := w.assignment("db-1", 1)
 	w.assign(a)
 	w.awaits(a.ID, time.Minute, func(r member.Report) error {

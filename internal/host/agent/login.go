@@ -33,7 +33,7 @@ const (
 
 // listenForLogins has the agent answer the PostgreSQLs of this host about tokens.
 // Where it cannot listen, users of rds_iam cannot log in, and all else goes on.
-func (a *Agent) listenForLogins(ctx context.Context) (answer func(context.Context) error) {
+func (a *Host) listenForLogins(ctx context.Context) (answer func(context.Context) error) {
 	l, err := a.listenFrom(ctx, loginPort)
 	if err != nil {
 		a.Log.Warn("listen for logins: IAM tokens do not work on this host", "error", err)
@@ -56,7 +56,7 @@ func (a *Agent) listenForLogins(ctx context.Context) (answer func(context.Contex
 // loginCertificate is the agent's server's, which names this host's address: its own names
 // none. A member's would do, but its key is a tenant's.
 type loginCertificate struct {
-	agent *Agent
+	agent *Host
 
 	mu   sync.Mutex
 	pair certs.Pair       // guarded by mu
@@ -87,7 +87,7 @@ func (l *loginCertificate) get(ctx context.Context) (*tls.Certificate, error) {
 
 // checkLogin decides about a user whom PostgreSQL takes for a member of rds_iam. If it
 // only administers members it has a password, and no token lets it in.
-func (a *Agent) checkLogin(ctx context.Context, id, user, secret string) error {
+func (a *Host) checkLogin(ctx context.Context, id, user, secret string) error {
 	how, err := a.loginOf(ctx, id, user)
 	switch {
 	case err != nil: // as a member of rds_iam then: who is none has no token
@@ -102,11 +102,13 @@ func (a *Agent) checkLogin(ctx context.Context, id, user, secret string) error {
 
 // loginOf asks the member's own PostgreSQL, if that is one whose administrators of roles
 // count as their members.
-func (a *Agent) loginOf(ctx context.Context, id, user string) (postgres.Login, error) {
-	a.mu.Lock()
-	r := a.runners[id]
-	a.mu.Unlock()
-	if r == nil || r.target().Major < administratorsAreMembers {
+func (a *Host) loginOf(ctx context.Context, id, user string) (postgres.Login, error) {
+	m := a.find(id)
+	if m == nil {
+		return postgres.Login{}, nil
+	}
+	r := runnerOf(m)
+	if r.target().Major < administratorsAreMembers {
 		return postgres.Login{}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTry)
@@ -124,7 +126,7 @@ func (a *Agent) loginOf(ctx context.Context, id, user string) (postgres.Login, e
 const administratorsAreMembers = 16
 
 // checkToken asks the control planes, until one of them has decided.
-func (a *Agent) checkToken(ctx context.Context, id, user, token string) error {
+func (a *Host) checkToken(ctx context.Context, id, user, token string) error {
 	last := hostapi.ErrNoHost
 	for _, c := range a.control.all() {
 		try, cancel := context.WithTimeout(ctx, loginTry)
@@ -143,7 +145,7 @@ func (a *Agent) checkToken(ctx context.Context, id, user, token string) error {
 }
 
 // tokens is how a member's PostgreSQL has tokens checked; nil: it has no such users.
-func (a *Agent) tokens(as member.Assignment) *config.Tokens {
+func (a *Host) tokens(as member.Assignment) *config.Tokens {
 	if !as.IAMAuth {
 		return nil
 	}

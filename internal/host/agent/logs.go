@@ -3,18 +3,12 @@ package agent
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
 	"math"
-	"net"
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
 
-	"howdah/internal/host/hostapi"
 	"howdah/internal/host/logfile"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -34,12 +28,12 @@ const (
 )
 
 // logDir is where the PostgreSQL of a member writes its log.
-func (a *Agent) logDir(id string) logfile.Dir {
+func (a *Host) logDir(id string) logfile.Dir {
 	return logfile.Dir{Root: a.memberDir(id), Sub: patroni.LogDir, Owner: id}
 }
 
 // logsOf is logDir for someone else's idea of a member.
-func (a *Agent) logsOf(id string) (logfile.Dir, bool) {
+func (a *Host) logsOf(id string) (logfile.Dir, bool) {
 	if !memberIDForm.MatchString(id) {
 		return logfile.Dir{}, false
 	}
@@ -102,61 +96,4 @@ func (k *logKeeper) trim(now time.Time) error {
 	retention, limit := k.retention, k.limit
 	k.mu.Unlock()
 	return k.dir.Trim(now.Add(-retention), limit)
-}
-
-// listenForControl has the agent answer control planes, by certificates of the home
-// on both sides. Databases do not depend on it: an agent that cannot listen goes on
-// without.
-func (a *Agent) listenForControl(ctx context.Context) (answer func(context.Context) error) {
-	l, err := a.controlListener(ctx)
-	if err != nil {
-		a.Log.Warn("listen for control planes: logs of this host cannot be shown", "error", err)
-		return func(context.Context) error { return nil }
-	}
-	a.listen = l.Addr().String()
-	srv := &http.Server{
-		Handler: hostapi.AgentHandler(hostapi.LogHandler(a.logsOf, a.Log), hostapi.SettingHandler(a.checkSetting, a.Log)), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
-	}
-	return func(ctx context.Context) error {
-		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
-		defer stop()
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			a.Log.Warn("answer control planes", "error", err)
-		}
-		return nil
-	}
-}
-
-func (a *Agent) controlListener(ctx context.Context) (net.Listener, error) {
-	config, err := a.Identity.ServerTLS()
-	if err != nil {
-		return nil, err
-	}
-	config.ClientAuth = tls.RequireAndVerifyClientCert
-	l, err := a.listenFrom(ctx, controlPort)
-	if err != nil {
-		return nil, err
-	}
-	return tls.NewListener(l, config), nil
-}
-
-// The ports that an agent listens on: the first free ones, of a few.
-const (
-	controlPort = member.FirstAgentPort
-	portTries   = 20
-)
-
-// listenFrom listens on the host's address, on the first port that is free.
-func (a *Agent) listenFrom(ctx context.Context, first int) (net.Listener, error) {
-	var last error
-	for port := first; port < first+portTries; port++ {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(a.Address, strconv.Itoa(port)))
-		if err == nil {
-			return l, nil
-		}
-		last = err
-	}
-	return nil, fmt.Errorf("listen: %w", last)
 }

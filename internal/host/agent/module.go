@@ -2,8 +2,12 @@ package agent
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"howdah/internal/engine/postgres"
@@ -27,4 +31,17 @@ func (r *runner) lacksModule(f postgres.Facts) string {
 // namesModule: the module is in a list of libraries.
 func namesModule(list string) bool {
 	return slices.ContainsFunc(strings.Split(list, ","), func(l string) bool { return strings.Trim(l, ` "`) == "howdah" })
+}
+
+var errNoModule = errors.New("the module howdah is not installed for it: run scripts/install")
+
+// findModules is the directory with our PostgreSQL modules for a major version.
+func findModules(major int) (string, error) {
+	for _, prefix := range postgres.Prefixes() {
+		dir := filepath.Join(prefix, "lib", strconv.Itoa(major))
+		if _, err := os.Stat(filepath.Join(dir, "howdah.so")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("PostgreSQL %d: %w", major, errNoModule)
 }

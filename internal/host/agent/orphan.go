@@ -20,7 +20,7 @@ const orphansEvery = time.Second
 // followOrphans takes addresses away that an edge of this host left when it died, and whose
 // database has another primary by now: that one's host has them. While no other leads they
 // stay, as an edge that is dead must not end a database.
-func (a *Agent) followOrphans(ctx context.Context) error {
+func (a *Host) followOrphans(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return nil // such addresses take rights that no ordinary user has
 	}
@@ -37,7 +37,7 @@ func (a *Agent) followOrphans(ctx context.Context) error {
 	return nil
 }
 
-func (a *Agent) dropOrphans(ctx context.Context, record held.Record) error {
+func (a *Host) dropOrphans(ctx context.Context, record held.Record) error {
 	lock, err := record.Lock()
 	if errors.Is(err, home.ErrLocked) {
 		return nil // the edge runs
@@ -76,7 +76,7 @@ func (a *Agent) dropOrphans(ctx context.Context, record held.Record) error {
 }
 
 // leadsElsewhere: it is known for certain that another member leads.
-func (a *Agent) leadsElsewhere(ctx context.Context, p held.Place) bool {
+func (a *Host) leadsElsewhere(ctx context.Context, p held.Place) bool {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
 	l, err := fence.Read(ctx, a.store.Client, p.Database)

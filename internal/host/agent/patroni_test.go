@@ -38,7 +38,7 @@ func TestAnAgentRefusesAnotherPatroni(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Setenv(patroniVariable, environment(t, c.text))
-		a, err := New(t.Context(), Config{Dir: t.TempDir()})
+		a, err := NewHost(DatabaseConfig{})
 		if a != nil || err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
 			!strings.HasSuffix(err.Error(), ": unset HOWDAH_PATRONI, and run scripts/install") {
 			t.Errorf("%s: %v", c.name, err)

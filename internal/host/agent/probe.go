@@ -36,7 +36,7 @@ const (
 // prober looks at a member's database as a client would: it logs in over TCP with
 // TLS, by certificate, and asks. Its word is the truth about "available".
 type prober struct {
-	agent *Agent
+	agent *Host
 	id    string
 
 	mu       sync.Mutex
@@ -74,7 +74,7 @@ type shown struct {
 	until     time.Time
 }
 
-func newProber(a *Agent, id string) *prober { return &prober{agent: a, id: id} }
+func newProber(a *Host, id string) *prober { return &prober{agent: a, id: id} }
 
 // aim tells the prober which server to look at; the zero assignment: none.
 func (p *prober) aim(a member.Assignment) {
@@ -250,7 +250,7 @@ func shownBy(conn net.Conn) shown {
 // restShowsOther: Patroni's REST API shows another certificate than the one on disk.
 // Patroni looks for a new one only when nothing else changed in its configuration
 // (its __main__.py, reload_config).
-func (a *Agent) restShowsOther(ctx context.Context, target member.Assignment) bool {
+func (a *Host) restShowsOther(ctx context.Context, target member.Assignment) bool {
 	pair, err := a.memberPair(target.ID, patroni.CertDir)
 	if err != nil {
 		return false
@@ -277,7 +277,7 @@ func (a *Agent) restShowsOther(ctx context.Context, target member.Assignment) bo
 
 // monitorConfig is for a connection as rdsmon, over TCP and TLS, with the server's
 // certificate verified for its address.
-func (a *Agent) monitorConfig(target member.Assignment) (*pgx.ConnConfig, error) {
+func (a *Host) monitorConfig(target member.Assignment) (*pgx.ConnConfig, error) {
 	config, err := a.Identity.ClientTLS()
 	if err != nil {
 		return nil, err
@@ -313,7 +313,7 @@ var errOther = errors.New("another user's process is behind the member's socket"
 // adminConfig is for a connection as rdsadmin through the private socket. That lies in a
 // directory of the member's user, who may have put a link to another member's in its
 // place: nothing is said to a server of another user.
-func (a *Agent) adminConfig(target member.Assignment) (*pgx.ConnConfig, error) {
+func (a *Host) adminConfig(target member.Assignment) (*pgx.ConnConfig, error) {
 	config, err := connConfig(a.socketDir(target.ID), target.Port, "rdsadmin", nil)
 	if err != nil {
 		return nil, err
@@ -337,7 +337,7 @@ func (a *Agent) adminConfig(target member.Assignment) (*pgx.ConnConfig, error) {
 }
 
 // admin connects as rdsadmin through the private socket.
-func (a *Agent) admin(ctx context.Context, target member.Assignment) (*pgx.Conn, error) {
+func (a *Host) admin(ctx context.Context, target member.Assignment) (*pgx.Conn, error) {
 	config, err := a.adminConfig(target)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"howdah/internal/state"
 )
 
-// publisher writes a member's reports beside the runner, which must never wait
+// publisher writes a member's reports beside the member, which must never wait
 // for a slow etcd: it has to see a crash. Of reports that pile up only the
 // newest is written.
 type publisher struct {
@@ -49,19 +49,6 @@ func (p *publisher) again() {
 	if r := p.newest(); r.ID != "" {
 		p.publish(r)
 	}
-}
-
-// amend tells of a PostgreSQL that hangs, should the runner wait for its disk and not
-// come to report it.
-func (p *publisher) amend(h hanging) {
-	p.mu.Lock()
-	r := p.next
-	p.mu.Unlock()
-	if r.ID == "" || r.Problem == member.Hangs {
-		return
-	}
-	r.Ready, r.Problem, r.Detail, r.At = false, member.Hangs, h.why, time.Now().UTC()
-	p.publish(r)
 }
 
 // published is the report that was written last.
@@ -107,28 +94,41 @@ func (p *publisher) write(ctx context.Context) bool {
 	return true
 }
 
-// tell writes what somebody waits for: beside the runner, which must not wait, until
-// etcd has taken it or the runner ends, and once at least. What is refused, as the result of
+// tell writes what somebody waits for: beside the member, which must not wait, until
+// etcd has taken it or the member ends, and once at least. What is refused, as the result of
 // a task that nobody waits for any more, is given up.
-func (r *runner) tell(ctx context.Context, op state.Op) {
+func (m *Member) tell(ctx context.Context, op state.Op) {
 	ctx = context.WithoutCancel(ctx) // what is told of may have used up its time
-	r.done.Go(func() {
+	m.done.Go(func() {
 		for {
 			call, cancel := context.WithTimeout(ctx, etcdTimeout)
-			_, err := r.agent.store.Commit(call, op)
+			_, err := m.agent.store.Commit(call, op)
 			cancel()
 			if err == nil {
 				return
 			}
-			r.log.Warn("tell", "error", err)
+			m.log.Warn("tell", "error", err)
 			if errors.Is(err, rpctypes.ErrPermissionDenied) {
 				return
 			}
 			select {
-			case <-r.inbox.gone:
+			case <-m.inbox.gone:
 				return
 			case <-time.After(writeAgain):
 			}
 		}
 	})
+}
+
+// amend changes the newest report, for a workload whose member waits for its disk and does not
+// come to report; change answers whether it did.
+func (p *publisher) amend(change func(*member.Report) bool) {
+	p.mu.Lock()
+	r := p.next
+	p.mu.Unlock()
+	if r.ID == "" || !change(&r) {
+		return
+	}
+	r.At = time.Now().UTC()
+	p.publish(r)
 }

@@ -50,8 +50,8 @@ primary_slot_name = 'm2'
 }
 
 func TestMustBeCut(t *testing.T) {
-	a := &Agent{Config: Config{Dir: t.TempDir()}}
-	r := &runner{agent: a, id: "db-1.m2"}
+	a := &Host{Agent: &Agent{Config: Config{Dir: t.TempDir()}}}
+	r := bare(a, &Member{agent: a.Agent, id: "db-1.m2"})
 	if err := os.MkdirAll(r.dataDir(), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func (noCutter) sync(context.Context, []cut, func(...cut)) error { return nil }
 // pair is a primary and a synchronous standby, with the real Patroni, on one host.
 type pair struct {
 	*world
-	agent            *Agent
+	agent            *Host
 	primary, standby member.Assignment
 }
 
@@ -111,7 +111,7 @@ func newPair(t *testing.T) *pair {
 		testkit.Missing(t, err.Error())
 	}
 	p := &pair{world: newWorld(t, "")}
-	p.agent, _ = p.run(func(a *Agent) { a.spares.keep, a.cut = 1, noCutter{} })
+	p.agent, _ = p.run(func(a *Host) { a.spares.keep, a.cut = 1, noCutter{} })
 	p.primary = p.assignment("db-1", 1)
 	p.primary.Cluster.Sync = patroni.SyncSingle
 	p.standby = p.assignment("db-1", 1)

@@ -54,7 +54,7 @@ func TestAddProblem(t *testing.T) {
 		},
 	}
 	for _, c := range cases {
-		r := runner{want: c.want}
+		r := runner{Member: &Member{want: c.want}}
 		got := c.report
 		r.addProblem(&got, c.sight)
 		if got.Problem != c.is || got.Detail != c.detail {
@@ -94,11 +94,11 @@ func TestLastLine(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := (&runner{agent: &Agent{}}).lastLine(path); got != want {
+		if got := (&runner{Member: &Member{agent: &Agent{}}, agent: &Host{}}).lastLine(path); got != want {
 			t.Errorf("%.20q: %q, want %q", text, got, want)
 		}
 	}
-	if got := (&runner{agent: &Agent{}}).lastLine(filepath.Join(dir, "none")); got != "" {
+	if got := (&runner{Member: &Member{agent: &Agent{}}, agent: &Host{}}).lastLine(filepath.Join(dir, "none")); got != "" {
 		t.Errorf("no file: %q", got)
 	}
 }

@@ -24,7 +24,7 @@ func (w *world) authority(_ context.Context, name string) (*certs.CA, error) {
 // rotates has a real database show the certificate of another authority and one of its
 // own again, while a session that is open goes on, and without a restart. Patroni, its
 // etcd and the probe use the certificate too.
-func (w *world) rotates(host *Agent, a *member.Assignment) {
+func (w *world) rotates(host *Host, a *member.Assignment) {
 	w.Helper()
 	w.shows(a.ID, "")
 	config, err := host.monitorConfig(*a)
@@ -68,7 +68,7 @@ func (w *world) shows(id, authority string) member.Report {
 }
 
 // restShows waits until Patroni shows it too.
-func (w *world) restShows(host *Agent, a member.Assignment, authority string) {
+func (w *world) restShows(host *Host, a member.Assignment, authority string) {
 	w.Helper()
 	config, err := host.Identity.ClientTLS()
 	w.must(err)

@@ -37,7 +37,7 @@ const (
 )
 
 // followLosses ends the WAL senders of this host's primaries that lead to lost hosts.
-func (a *Agent) followLosses(ctx context.Context) error {
+func (a *Host) followLosses(ctx context.Context) error {
 	cache := state.NewCache(a.store.Client, a.Log, state.LiveRoot)
 	cache.OnChange(func(keys []string) {
 		for _, key := range keys {
@@ -84,7 +84,7 @@ func (r *runner) endSenders(ctx context.Context, host string) {
 }
 
 // wakePatroni has a member's Patroni look at once at what has just changed.
-func (a *Agent) wakePatroni(ctx context.Context, m member.Assignment) {
+func (a *Host) wakePatroni(ctx context.Context, m member.Assignment) {
 	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
 	client, err := a.restOf(m)
@@ -99,7 +99,7 @@ func (a *Agent) wakePatroni(ctx context.Context, m member.Assignment) {
 
 // membersOn names the members of a database that are on a host, as PostgreSQL knows them:
 // by their own names, or those of members that an older release made.
-func (a *Agent) membersOn(ctx context.Context, database, host string) ([]string, error) {
+func (a *Host) membersOn(ctx context.Context, database, host string) ([]string, error) {
 	layout, err := state.Get[places](ctx, a.store, state.Layout(database))
 	if err != nil {
 		return nil, fmt.Errorf("find the members of %s: %w", database, err)

@@ -23,7 +23,7 @@ func TestWALSendersToALostHostEnd(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	agent, _ := w.run(func(a *Agent) { a.spares.keep = 1 })
+	agent, _ := w.run(func(a *Host) { a.spares.keep = 1 })
 	a := w.assignment("db-1", 1)
 	w.assign(a)
 	w.awaits(a.ID, time.Minute, func(r member.Report) error {
@@ -56,7 +56,7 @@ func TestWALSendersToALostHostEnd(t *testing.T) {
 }
 
 // follows connects as the WAL receiver of a standby does.
-func (w *world) follows(agent *Agent, a member.Assignment, standby string) *pgconn.PgConn {
+func (w *world) follows(agent *Host, a member.Assignment, standby string) *pgconn.PgConn {
 	w.Helper()
 	pair, err := certs.Load(filepath.Join(agent.memberDir(a.ID), patroni.CertDir))
 	w.must(err)

@@ -10,7 +10,7 @@ import (
 
 // checkSetting has PostgreSQL of this host judge a value, for control planes that have
 // none of that version beside them.
-func (a *Agent) checkSetting(ctx context.Context, in hostapi.SettingRequest) (why string, err error) {
+func (a *Host) checkSetting(ctx context.Context, in hostapi.SettingRequest) (why string, err error) {
 	install, err := postgres.Find(in.Major)
 	if err != nil {
 		return "", err

@@ -23,7 +23,7 @@ const initdbScript = "initdb"
 // spares keeps data directories ready, so that a new database need not wait for
 // initdb. Each is a cluster of its own.
 type spares struct {
-	agent *Agent
+	agent *Host
 	keep  int // of each version
 
 	// Used by run only.
@@ -34,7 +34,7 @@ type spares struct {
 	published map[string]bool
 }
 
-func newSpares(a *Agent) *spares {
+func newSpares(a *Host) *spares {
 	return &spares{
 		agent: a, keep: sparesKept, ready: map[int]int{}, taken: map[int]bool{},
 		read: map[string]param.Catalogue{}, published: map[string]bool{},

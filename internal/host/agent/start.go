@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -22,23 +20,8 @@ import (
 // patroniOutput is what Patroni prints besides its log: why it could not start.
 const patroniOutput = "patroni.out"
 
-// groupName names the processes of a member: control groups want lower case.
-func groupName(id string) string { return strings.ToLower(id) }
-
-// keepRunning has Patroni run with the newest configuration, and limits hold.
-func (r *runner) keepRunning(ctx context.Context) {
-	r.stopping = time.Time{}
-	if !r.buried(ctx) {
-		return
-	}
-	if !r.patroni.alive() && !r.findPatroni(ctx) {
-		if !r.open(ctx) {
-			return
-		}
-		r.orphan(ctx)
-		r.startPatroni(ctx)
-		return
-	}
+// Keep has Patroni run with the newest configuration, and limits hold.
+func (r *runner) Keep(ctx context.Context) {
 	r.orphaned = time.Time{}
 	r.offerData(ctx)
 	r.settle()
@@ -51,7 +34,7 @@ func (r *runner) keepRunning(ctx context.Context) {
 	if r.rendered != r.want.Generation && r.hearsReload() {
 		r.reload(ctx)
 	}
-	r.limit()
+	r.limitDatabase()
 	r.dropKept(ctx)
 	r.checkHang(ctx)
 	r.checkBlind(ctx)
@@ -63,7 +46,7 @@ func (r *runner) findPatroni(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	r.watch(ctx, &r.patroni, process)
+	r.watch(ctx, r.patroni, process)
 	if r.patroni.alive() {
 		r.started = time.Now()
 		last := r.onDisk()
@@ -97,7 +80,7 @@ func (r *runner) startPatroni(ctx context.Context) {
 	r.started = now
 	r.idleSince = time.Time{}
 	r.rendered, r.named, r.ownKey = r.want.Generation, r.want.PatroniName(), r.want.OwnKey()
-	r.watch(ctx, &r.patroni, process)
+	r.watch(ctx, r.patroni, process)
 }
 
 var errPort = errors.New("the port is taken")
@@ -273,42 +256,15 @@ func (r *runner) reload(ctx context.Context) {
 	}
 }
 
-// limit puts the database, not its Patroni, under the limits of its class.
-func (r *runner) limit() {
-	if !r.postmaster.alive() || r.limited == r.postmaster.process {
-		return
-	}
-	limits := proc.Limits{CPUs: r.want.Limits.CPUs, MemoryBytes: r.want.Limits.MemoryBytes, IOPS: r.want.Limits.IOPS}
-	if device, err := proc.DeviceOf(r.dir()); err == nil {
-		limits.Device = device
-	}
-	warnings, err := r.group.Limit(limits)
-	if err == nil {
-		err = r.group.MoveDatabase(r.postmaster.process)
-	}
-	if errors.Is(err, proc.ErrMoving) {
-		return // again at the next look
-	}
-	if err != nil && !errors.Is(err, proc.ErrGone) {
-		r.log.Warn("limit database", "error", err)
-	}
-	for _, w := range warnings {
-		r.log.Info("limit not applied", "limit", w.String())
-	}
-	r.limited = r.postmaster.process
-}
-
-// keepStopped ends the member's processes in good order: Patroni stops
+// Stop ends the member's processes in good order: Patroni stops
 // PostgreSQL and gives its keys back.
-func (r *runner) keepStopped(ctx context.Context) {
-	r.acted = r.want.Generation
+func (r *runner) Stop(ctx context.Context) bool {
 	if !r.patroni.alive() && !r.findPatroni(ctx) {
-		if r.postmaster.alive() {
-			r.killAll(ctx, "PostgreSQL of a stopped member runs without Patroni")
-		} else {
-			r.lock()
+		if !r.postmaster.alive() {
+			return true
 		}
-		return
+		r.killAll(ctx, "PostgreSQL of a stopped member runs without Patroni")
+		return false
 	}
 	if r.stopping.IsZero() {
 		r.stopping = time.Now()
@@ -316,39 +272,21 @@ func (r *runner) keepStopped(ctx context.Context) {
 		if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGTERM); err != nil && !errors.Is(err, proc.ErrGone) {
 			r.log.Warn("stop Patroni", "error", err)
 		}
-		return
+		return false
 	}
 	if time.Since(r.stopping) > stopTimeout {
 		r.killAll(ctx, "did not stop in time")
+	}
+	return false
+}
+
+// limitDatabase puts the database, not its Patroni, under the limits of its class.
+func (r *runner) limitDatabase() {
+	if r.postmaster.alive() && r.limited != r.postmaster.process && r.limit(r.postmaster.process) {
+		r.limited = r.postmaster.process
 	}
 }
 
 // stopTimeout is how long an orderly stop may take: a checkpoint, and standbys
 // that receive the rest.
 const stopTimeout = 60 * time.Second
-
-// remove deletes the member: first its processes, then its data, by a rename out
-// of the way that a crash cannot leave half done.
-func (r *runner) remove(ctx context.Context) {
-	r.acted = r.want.Generation
-	if _, err := os.Lstat(r.dir()); errors.Is(err, os.ErrNotExist) {
-		if err := errors.Join(r.group.Remove(), r.forget(), r.agent.closeHandover(r.id), os.RemoveAll(filepath.Join(r.agent.ownSockets(), r.id))); err != nil {
-			r.killAll(ctx, "member is being deleted")
-			return
-		}
-		r.report()
-		// The runner ends only when everyone can know why.
-		r.gone = r.publisher.published().Gone
-		return
-	}
-	if !r.killAll(ctx, "member is being deleted") {
-		return
-	}
-	trash := r.agent.path(trashDir, fmt.Sprintf("%s-%d", r.id, time.Now().UnixNano()))
-	if err := os.Rename(r.dir(), trash); err != nil {
-		r.problem, r.detail = member.StartFails, err.Error()
-		r.log.Error("delete member", "error", err)
-		return
-	}
-	r.log.Info("member deleted")
-}

@@ -225,7 +225,7 @@ func TestAMemberWaitsForItsCertificate(t *testing.T) {
 func TestAPatroniThatHangsIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, hangs)
-	w.run(func(a *Agent) { a.hangAfter = time.Second })
+	w.run(func(a *Host) { a.hangAfter = time.Second })
 	a := w.assignment("db-1", 1)
 	w.assign(a)
 	testkit.Eventually(t, soon, func() error {
@@ -257,7 +257,7 @@ func TestAPatroniThatHangsIsStartedAgain(t *testing.T) {
 func TestAPatroniThatWorksIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, waits)
-	w.run(func(a *Agent) { a.hangAfter = 300 * time.Millisecond })
+	w.run(func(a *Host) { a.hangAfter = 300 * time.Millisecond })
 	a := w.assignment("db-1", 1)
 	w.assign(a)
 	began := time.Now()

@@ -20,9 +20,6 @@ import (
 // databaseTimeout is how long a database may take to stop in good order.
 const databaseTimeout = 60 * time.Second
 
-// processParent names the group of all members of a host.
-func processParent(homeID, host string) string { return "howdah-" + homeID + "-" + host }
-
 // StopHost stops all databases of a host whose agent does not run: in good order,
 // or at once when kill is set, because their data are to be deleted anyway. Nothing
 // is left running, nor in the kernel, when it returns nil. It is idempotent.
@@ -107,7 +104,7 @@ func stopMember(ctx context.Context, procs *proc.Host, dir string, kill bool) er
 	// What it does not know it leaves: that costs memory, and nothing else.
 	_ = postgres.RemoveShared(filepath.Join(dir, patroni.DataDir))
 	// One that is busy stays until the host goes down: nothing of ours can wait for it.
-	if _, err = lockDir(dir); err != nil {
+	if _, err = lockDir(dir, releaseShared); err != nil {
 		err = fmt.Errorf("remove the key of %s: %w", id, err)
 	}
 	return errors.Join(err, group.Remove())
@@ -158,20 +155,6 @@ func stopServer(ctx context.Context, procs *proc.Host, group *proc.Group, dataDi
 	return nil
 }
 
-// inGroup guards against a recycled number in a stale pid file.
-func inGroup(group *proc.Group, p proc.Process) (bool, error) {
-	all, err := group.Processes()
-	if err != nil {
-		return false, err
-	}
-	for _, own := range all {
-		if own == p {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // killRest ends members whose directory is gone already.
 func killRest(ctx context.Context, procs *proc.Host) error {
 	groups, err := procs.Groups()
@@ -191,10 +174,4 @@ func killRest(ctx context.Context, procs *proc.Host) error {
 		}
 	}
 	return nil
-}
-
-// OpenProcesses sees the processes of a host's members, for those who look at a
-// host from outside its agent.
-func OpenProcesses(homeID, host, dir string) (*proc.Host, error) {
-	return proc.Open(proc.Config{Parent: processParent(homeID, host), StateDir: filepath.Join(dir, "proc")})
 }

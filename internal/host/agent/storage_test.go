@@ -123,7 +123,7 @@ func TestADatabaseTakesNoMoreStorageThanItWasGiven(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	w.run(func(a *Agent) { a.spares.keep = 1 })
+	w.run(func(a *Host) { a.spares.keep = 1 })
 	a := w.assignment("db-full", 1)
 	verifier, err := scram.Verifier("secret-password")
 	w.must(err)
@@ -201,7 +201,7 @@ func TestAStatementThatFillsTheStorageIsCancelled(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	w.run(func(a *Agent) { a.spares.keep = 1 })
+	w.run(func(a *Host) { a.spares.keep = 1 })
 	a := w.assignment("db-bulk", 1)
 	verifier, err := scram.Verifier("secret-password")
 	w.must(err)
@@ -233,7 +233,7 @@ func TestAStatementThatBeganBeforeTheStorageWasFullIsStopped(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	w.run(func(a *Agent) { a.spares.keep = 1 })
+	w.run(func(a *Host) { a.spares.keep = 1 })
 	a := w.assignment("db-before", 1)
 	verifier, err := scram.Verifier("secret-password")
 	w.must(err)

@@ -315,9 +315,9 @@ func TestAHandoverDoesNotWaitForeverForPatroni(t *testing.T) {
 		w.must(err)
 		return p
 	}
-	r := newRunner(a, "db-1.m1")
-	r.patroni = watched{process: process(), exit: make(chan proc.Exit)}
-	r.postmaster = watched{process: process(), exit: make(chan proc.Exit)}
+	r := unstarted(a, "db-1.m1")
+	*r.patroni = Process{process: process(), exit: make(chan proc.Exit)}
+	*r.postmaster = Process{process: process(), exit: make(chan proc.Exit)}
 	if err := r.stopDatabase(t.Context()); !errors.Is(err, errTask) {
 		t.Errorf("%v, want errTask", err)
 	}

@@ -11,9 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"howdah/internal/engine/postgres"
-	"howdah/internal/model/patroni"
 )
 
 // trashDir has the files of members that were deleted, until somebody has the time.
@@ -48,7 +45,7 @@ func (a *Agent) emptyTrashOnce(ctx context.Context) error {
 			continue
 		}
 		if e.IsDir() {
-			errs = append(errs, postgres.RemoveShared(filepath.Join(dir, patroni.DataDir)))
+			errs = append(errs, a.Kind.Release(dir))
 		}
 		errs = append(errs, a.removeThrown(ctx, dir))
 	}

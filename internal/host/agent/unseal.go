@@ -23,7 +23,7 @@ const (
 type sealed struct {
 	tried  time.Time
 	why    string // it could not be looked into
-	opened int    // how often its runner had opened it before the look
+	opened int    // how often its member had opened it before the look
 	seen   bool
 	copy   regain.Copy // what was seen
 	data   bool        // there were data
@@ -64,7 +64,7 @@ func (h *holdings) unseal(ctx context.Context, c regain.Copy, key fscrypt.ID) (s
 		s.why = err.Error()
 		return s
 	}
-	s.copy, s.data = h.readable(ctx, c)
+	s.copy, s.data = h.inspector.Inspect(ctx, c)
 	s.seen = s.copy.Unsettled == ""
 	s.why = s.copy.Unsettled
 	if err := a.sealAgain(id); err != nil {
@@ -73,24 +73,21 @@ func (h *holdings) unseal(ctx context.Context, c regain.Copy, key fscrypt.ID) (s
 	return s
 }
 
-// sealAgain takes a key from the kernel that was there for a look. Whose runner has it run
+// sealAgain takes a key from the kernel that was there for a look. One that runs
 // keeps it, and that of one that is stopped removes it as soon as nobody looks.
 func (a *Agent) sealAgain(id string) error {
-	a.mu.Lock()
-	r, ok := a.runners[id]
-	a.mu.Unlock()
-	if ok {
-		r.do(func(context.Context) { r.secrecy.done, r.secrecy.locked = false, time.Time{} })
+	if m := a.find(id); m != nil {
+		m.do(func(context.Context) { m.secrecy.done, m.secrecy.locked = false, time.Time{} })
 		return nil
 	}
-	busy, err := lockDir(a.memberDir(id))
+	busy, err := lockDir(a.memberDir(id), a.Kind.Release)
 	if err == nil && busy {
 		err = errors.New("a file is open there")
 	}
 	return err
 }
 
-// noteOpened: a runner opens its member's directory, and may have it change.
+// noteOpened: a member opens its directory, and may have it change.
 func (a *Agent) noteOpened(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -23,13 +23,13 @@ import (
 // of which it cannot even be said whether they are locked.
 func TestLockedDataAreHeld(t *testing.T) {
 	disk := loopdisk.New(t, "16", "-O", "encrypt")
-	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir}}
+	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir, Kind: &Host{}}}
 	dir := a.memberDir("db-1.m1")
 	id, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{4}, fscrypt.KeySize))
 	if err := errors.Join(err, os.MkdirAll(dir, 0o700), fscrypt.Encrypt(dir, id), os.MkdirAll(filepath.Join(dir, "data", "global"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lockDir(dir); err != nil {
+	if _, err := lockDir(dir, releaseShared); err != nil {
 		t.Fatal(err)
 	}
 	c, ok := (&holdings{agent: a}).copyOf(t.Context(), "db-1.m1")
@@ -90,7 +90,7 @@ func TestARestoredHomeIsToldWhatIsLocked(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w, _ := newEncryptingWorld(t, "", "-O", "encrypt")
-	w.run(func(a *Agent) { a.spares.keep = 1 })
+	w.run(func(a *Host) { a.spares.keep = 1 })
 	a := w.assignment("db-1", 1)
 	a.Encrypted = true
 	w.assign(a)
@@ -128,14 +128,14 @@ func TestARestoredHomeIsToldWhatIsLocked(t *testing.T) {
 // What was seen of a locked copy counts until its runner opens it again.
 func TestALookCountsUntilTheNextStart(t *testing.T) {
 	disk := loopdisk.New(t, "16", "-O", "encrypt")
-	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir}, opened: map[string]int{}, control: &controls{}}
+	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir, Kind: &Host{}}, opened: map[string]int{}, control: &controls{}}
 	const member = "db-1.m1"
 	dir := a.memberDir(member)
 	id, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{4}, fscrypt.KeySize))
 	if err := errors.Join(err, os.MkdirAll(dir, 0o700), fscrypt.Encrypt(dir, id)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lockDir(dir); err != nil {
+	if _, err := lockDir(dir, releaseShared); err != nil {
 		t.Fatal(err)
 	}
 	h := &holdings{agent: a, copies: map[string]regain.Copy{member: {}}, sealed: map[string]sealed{

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/osuser"
@@ -38,18 +37,19 @@ func (a *Agent) newUsers() *users {
 	if os.Geteuid() != 0 {
 		return nil
 	}
+	dirs := []string{a.path("members", "*"), a.path(trashDir, "*")}
+	for _, dir := range a.Kind.Dirs() {
+		dirs = append(dirs, a.path(dir))
+	}
 	return &users{
 		pool: &osuser.Pool{Dir: osuser.DefaultDir, Owner: a.Dir},
-		dirs: []string{a.path("members", "*"), a.path("spares"), a.path(handedDir, "*"), a.path(trashDir, "*")},
+		dirs: dirs,
 	}
 }
 
 // userOf is whom a member runs as: the owner of its directory. nil is our own user. It has
 // no rights at all where there is no such directory, or where it is not given away yet.
 func (a *Agent) userOf(id string) *postgres.User { return a.users.owner(a.memberDir(id)) }
-
-// user is whom the member runs as.
-func (r *runner) user() *postgres.User { return r.agent.userOf(r.id) }
 
 func (u *users) owner(dir string) *postgres.User {
 	if u == nil {
@@ -151,18 +151,6 @@ func (u *users) keep() error {
 		errs = append(errs, u.pool.Keep(uid))
 	}
 	return errors.Join(errs...)
-}
-
-// makeSpares makes the directory of prepared data, whose user runs nothing else. That of
-// an older release was of all members' user.
-func (a *Agent) makeSpares() error {
-	dir := a.path("spares")
-	if u := a.users.owner(dir); u != nil && u.UID > 0 && osuser.Name(u.UID) == "" {
-		if err := os.Rename(dir, a.path(trashDir, fmt.Sprintf("spares-%d", time.Now().UnixNano()))); err != nil {
-			return fmt.Errorf("give up prepared data of an older release: %w", err)
-		}
-	}
-	return a.users.give(dir)
 }
 
 // makeMemberDir makes the directory of a member, with a user, and the one of its socket.

@@ -19,7 +19,7 @@ import (
 // stranger is a user whom an older release had all members run as.
 const stranger = 65534
 
-func asRoot(t *testing.T) (*world, *Agent) {
+func asRoot(t *testing.T) (*world, *Host) {
 	t.Helper()
 	w := newWorld(t, waits)
 	if os.Geteuid() != 0 {
@@ -65,7 +65,7 @@ func TestAMemberWithoutAUserHasNoRights(t *testing.T) {
 	if u := a.userOf(id); u == nil || u.Do(func() error { return nil }) == nil {
 		t.Errorf("a member of root's: %+v", u)
 	}
-	if _, err := (&runner{agent: a, id: id}).user().ReadFile("/etc/shadow"); err == nil {
+	if _, err := (&Member{agent: a.Agent, id: id}).user().ReadFile("/etc/shadow"); err == nil {
 		t.Error("it reads what root reads")
 	}
 	w.must(a.makeMemberDir(id))

@@ -59,7 +59,7 @@ type place struct {
 	Patroni              string // program; "": the real one
 }
 
-func (p place) open(ctx context.Context) (*Agent, certs.Pair, error) {
+func (p place) open(ctx context.Context) (*Host, certs.Pair, error) {
 	pair, err := certs.Load(p.CertDir)
 	if err != nil {
 		return nil, pair, err
@@ -69,15 +69,20 @@ func (p place) open(ctx context.Context) (*Agent, certs.Pair, error) {
 		return nil, pair, err
 	}
 	level := slog.LevelInfo
-	a, err := New(ctx, Config{
+	h, err := NewHost(DatabaseConfig{})
+	if err != nil {
+		return nil, pair, err
+	}
+	_, err = New(ctx, Config{
+		Kind: h,
 		Name: hostName, Zone: "t", Address: "127.0.0.1", Dir: p.Dir, HomeID: p.HomeID, Version: "test",
 		Etcd: p.Etcd, Control: p.Control, Identity: identity, Remember: func([]string) {},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	})
 	if err == nil && p.Patroni != "" {
-		a.patroni = p.Patroni
+		h.patroni = p.Patroni
 	}
-	return a, pair, err
+	return h, pair, err
 }
 
 func runChild(text string) error {
@@ -230,7 +235,7 @@ func (w *world) secure(l net.Listener) net.Listener {
 }
 
 // run starts an agent here. Its members go on when it ends.
-func (w *world) run(change func(*Agent)) (a *Agent, stop func()) {
+func (w *world) run(change func(*Host)) (a *Host, stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	a, pair, err := w.open(ctx)
@@ -393,4 +398,12 @@ func (w *world) incidents(scope string) []fence.Incident {
 		all = append(all, r.Value)
 	}
 	return all
+}
+
+// unstarted is the workload of a member that is not looked after.
+func unstarted(a *Host, id string) *runner { return runnerOf(newMember(a.Agent, id)) }
+
+// bare is a workload that nobody looks at.
+func bare(a *Host, m *Member) *runner {
+	return &runner{Member: m, agent: a, patroni: &m.leader, postmaster: &m.server}
 }

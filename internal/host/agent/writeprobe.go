@@ -26,7 +26,7 @@ const (
 // Where users' own writes reach the disk, they are proof enough, and it writes nothing.
 // Waiting for standbys is no part of it: that is not the disk's fault.
 type writeProbe struct {
-	agent *Agent
+	agent *Host
 
 	mu       sync.Mutex
 	began    time.Time // guarded by mu: of the write that is under way
