@@ -84,6 +84,8 @@ var Bounds = map[string]Bound{
 	GoneRoot:             PerPart,
 	HeldRoot:             UntilDone,
 	HoldingRoot:          PerPart, // with a key for each member there
+	OperationRoot:        Aged,    // operation.Keep and operation.Most; as many at a time as operation.Room says
+	OperationCancelRoot:  UntilDone,
 	MetaRoot:             PerPart,
 	ElectionRoot:         Leased,
 	patroni.Namespace:    PerDatabase,

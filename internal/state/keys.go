@@ -146,6 +146,13 @@ const (
 	// HomeFormat is the number of the format of all records (package format). Written by whichever
 	// control plane leads, and only ever a larger one.
 	HomeFormat = Root + "format"
+	// OperationRoot: deeds about databases that last. Written once by whoever begins one, and
+	// from then on by the operations' runner of the control plane that leads, which removes old
+	// ones.
+	OperationRoot = Root + "operation/"
+	// OperationCancelRoot: operations that are to be cancelled. Written by server; removed by
+	// the runner.
+	OperationCancelRoot = Root + "operation-cancel/"
 	// MetaRoot: identity of the home. Written once, at the first start.
 	MetaRoot = Root + "meta/"
 	// ElectionRoot: who of the control plane leads.
@@ -388,6 +395,12 @@ func HeldCopy(host, member string) string { return HoldingPrefix(host) + member 
 
 // HoldingPrefix is what the copies of a host begin with.
 func HoldingPrefix(host string) string { return HoldingRoot + host + "/" }
+
+// Operation is the key of an operation.
+func Operation(id string) string { return OperationRoot + id }
+
+// OperationCancel is the key of the wish that an operation be cancelled.
+func OperationCancel(id string) string { return OperationCancelRoot + id }
 
 // Tail is the part of a key after its family's root.
 func Tail(key, root string) string { return strings.TrimPrefix(key, root) }

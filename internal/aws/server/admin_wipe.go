@@ -184,6 +184,7 @@ var remains = []string{
 	state.LeadRoot, state.NoticeRoot, state.SwitchRoot, state.WayRoot, state.EventRoot, state.SubnetGroupRoot, state.OptionGroupRoot,
 	state.SecurityGroupRoot, state.DefaultAuthorityRoot, state.SecretRoot, state.StorageKeyRoot, state.KMSKeyRoot, state.KMSAliasRoot, patroni.Namespace,
 	state.EventSubRoot, state.TopicRoot, state.SubscriptionRoot, state.MessageRoot, state.DeliveryRoot, state.NotifyCursor(),
+	state.OperationRoot, state.OperationCancelRoot,
 }
 
 // clear removes what is left of anything, if there is no resource at this very

@@ -18,6 +18,7 @@ import (
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/home"
 	"howdah/internal/model/member"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/patroni"
 	"howdah/internal/model/regain"
 	"howdah/internal/model/spec"
@@ -45,7 +46,10 @@ func lived(t *testing.T) (h *hometest.Home, path string) {
 		state.Put(state.Assign("b", "db-1.m2"), member.Assignment{ID: "db-1.m2", Want: member.Running}),
 		state.Put(state.Assign("c", "db-1.m0"), member.Assignment{ID: "db-1.m0", Scope: "db-1", Name: "m0", Want: member.Absent}),
 		state.Put(state.Task("b", "db-1/restart"), member.Task{ID: "db-1/restart"}), state.Put(state.Live("a"), true),
-		state.Put(state.Lead("db-1"), map[string]string{"member": "m1"}))
+		state.Put(state.Lead("db-1"), map[string]string{"member": "m1"}),
+		state.Put(state.Operation("copy-1"), operation.Record{ID: "copy-1", State: operation.Running, Step: "fill", Entered: []string{"make", "fill"}}),
+		state.Put(state.Operation("copy-0"), operation.Record{ID: "copy-0", State: operation.Done}),
+		state.Put(state.OperationCancel("copy-1"), operation.Wish{By: "KEY"}))
 	for key, value := range map[string]string{
 		patroni.LeaderKey("db-1"): "db-1.m1", patroni.SyncKey("db-1"): `{"leader":"db-1.m1","sync_standby":"db-1.m2"}`,
 		patroni.ConfigKey("db-1"): `{"synchronous_mode":true}`, patroni.InitializeKey("db-1"): "7000", patroni.FailsafeKey("db-1"): "{}",
@@ -196,6 +200,7 @@ func checkHeld(t *testing.T, s *state.Store) {
 	for _, gone := range []string{
 		patroni.LeaderKey("db-1"), patroni.FailsafeKey("db-1"), patroni.MemberKey("db-1", "db-1.m1"), patroni.LeaderKey("db-gone"),
 		state.Assign("a", "db-1.m1"), state.Task("b", "db-1/restart"), state.Live("a"), state.Lead("db-1"),
+		state.OperationCancel("copy-1"),
 	} {
 		if text, there := all[gone]; there {
 			t.Errorf("%s is still there: %s", gone, text)
@@ -214,6 +219,11 @@ func checkHeld(t *testing.T, s *state.Store) {
 	if err != nil || layout.Value.Next <= 2 || layout.Value.Asked != nil ||
 		slices.ContainsFunc(layout.Value.Members, func(m plan.Placed) bool { return m.Leaving || m.Going != plan.Staying }) {
 		t.Errorf("%+v, %v", layout, err)
+	}
+	// What an operation made may be in use since: it is neither gone on with nor undone.
+	copied, err := state.Get[operation.Record](t.Context(), s, state.Operation("copy-1"))
+	if r := copied.Value; err != nil || r.State != operation.Failed || !slices.Equal(r.Left, []string{"make", "fill"}) || r.Step != "" {
+		t.Errorf("%+v, %v", copied, err)
 	}
 }
 

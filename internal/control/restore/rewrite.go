@@ -7,11 +7,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/patroni"
 	"howdah/internal/model/regain"
 	"howdah/internal/model/spec"
@@ -24,6 +26,7 @@ var past = []string{
 	state.LiveRoot, state.TaskRoot, state.ResultRoot, state.ReportRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot,
 	state.DeathRoot, state.PleaRoot, state.PassedRoot, state.SwornRoot, state.IncidentRoot, state.AttemptRoot, state.LeadRoot,
 	state.SwitchRoot, state.ControlRoot, state.ElectionRoot, state.HeldRoot, state.HoldingRoot, state.GoneRoot,
+	state.OperationCancelRoot,
 }
 
 // namesApart is how far the numbers of new members are above those that were given out:
@@ -41,6 +44,11 @@ func Rewrite(ctx context.Context, s *state.Store, home regain.Home) (held int, e
 	if err != nil {
 		return 0, err
 	}
+	begun, err := operations(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	ops = append(ops, begun...)
 	for _, root := range past {
 		ops = append(ops, state.DeletePrefix(root))
 	}
@@ -149,6 +157,21 @@ func orders(ctx context.Context, s *state.Store, holds map[string]*regain.Hold) 
 		host, _, _ := strings.Cut(at, "/")
 		if h := holds[a.Value.Scope]; h != nil && !placed[at] {
 			h.Left = append(h.Left, host+"/"+a.Value.Name)
+		}
+	}
+	return ops, nil
+}
+
+// operations are the changes of those that were under way: none is gone on with.
+func operations(ctx context.Context, s *state.Store) ([]state.Op, error) {
+	begun, err := state.List[operation.Record](ctx, s, state.OperationRoot)
+	if err != nil {
+		return nil, err
+	}
+	var ops []state.Op
+	for _, o := range begun {
+		if !o.Value.State.Ended() {
+			ops = append(ops, state.Put(o.Key, o.Value.Forget(time.Now())))
 		}
 	}
 	return ops, nil

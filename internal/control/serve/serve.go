@@ -23,6 +23,7 @@ import (
 	"howdah/internal/aws/server"
 	"howdah/internal/control/judge"
 	"howdah/internal/control/notify"
+	"howdah/internal/control/operation"
 	"howdah/internal/control/plan"
 	"howdah/internal/control/reconcile"
 	"howdah/internal/host/hostapi"
@@ -117,6 +118,7 @@ func Run(ctx context.Context, cfg Config) error {
 		Store: store, Cache: cache, Base: "https://" + cfg.hostAddr(), CA: ca, Dir: cfg.Home.SignerDir(), SMTP: cfg.Home.SMTP,
 		Own: cfg.own(cache).listens, Retry: notify.DefaultRetry, Log: cfg.Log.With("component", "notify"),
 	})
+	operations := operation.New(operation.Config{Store: store, Cache: cache, Name: cfg.Name, Log: cfg.Log.With("component", "operation")})
 	members, err := cfg.members(ctx, store)
 	if err != nil {
 		return err
@@ -189,6 +191,7 @@ func Run(ctx context.Context, cfg Config) error {
 			leading.Go(func() error { return api.RunWindows(ctx) })
 			leading.Go(func() error { return api.RunAuthorities(ctx) })
 			leading.Go(func() error { return notifier.Run(ctx) })
+			leading.Go(func() error { return operations.Run(ctx, held) })
 			return leading.Wait()
 		})
 	})

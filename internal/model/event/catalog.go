@@ -70,6 +70,7 @@ var catalog = map[SourceType]map[string]kind{
 		"H009": {"maintenance", "The server certificate is replaced by one of authority %s, without a restart unless one was asked for."},
 		"H011": {"failure", "PostgreSQL on host %s hangs: %s. It is replaced if a standby in sync can take over."},
 		"H012": {"failure", "Nobody is promoted in place of the primary, so that no acknowledged write is lost: %s. howdah status says what helps."},
+		"H013": {"notification", "The operation %s takes longer than it should, and goes on: howdah operations show %s"},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	Cluster: {
@@ -91,6 +92,7 @@ var catalog = map[SourceType]map[string]kind{
 		"H004": {"notification", "Automated backups were asked for and are not available in this version of Howdah: nothing is backed up."},
 		"H008": {"configuration change", "Updated to use DBClusterParameterGroup %s."},
 		"H012": {"failure", "Nobody is promoted in place of the primary, so that no acknowledged write is lost: %s. howdah status says what helps."},
+		"H013": {"notification", "The operation %s takes longer than it should, and goes on: howdah operations show %s"},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	ParameterGroup: {

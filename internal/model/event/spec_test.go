@@ -116,7 +116,7 @@ var quoted = regexp.MustCompile(`"(0[0-9]{3}|H[0-9]{3})"`)
 func raisedBy(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	for _, dir := range []string{"../../control/reconcile", "../../aws/server"} {
+	for _, dir := range []string{"../../control/reconcile", "../../control/operation", "../../aws/server"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files in %s: %v", dir, err)
