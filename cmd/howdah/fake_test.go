@@ -29,7 +29,8 @@ const fakeSecret = "verysecretaccesskey"
 // fake is a server that speaks the API's protocol and answers what a fixture
 // says. It verifies signatures and notes what was asked.
 type fake struct {
-	home *home.Home
+	empty bool // nothing was ever done
+	home  *home.Home
 
 	mu        sync.Mutex
 	status    admin.Status
@@ -132,6 +133,16 @@ func (f *fake) verb(verb string, body []byte) any {
 		return admin.DrainAnswer{Draining: true, Moves: moves}
 	case admin.VerbHostOff:
 		return admin.HostOffAnswer{Databases: []string{"billing", "orders"}}
+	case admin.VerbOperations:
+		var in admin.OperationsRequest
+		json.Unmarshal(body, &in)
+		return admin.OperationsAnswer{Operations: slices.DeleteFunc(fakeOperations(), func(p admin.Operation) bool {
+			return f.empty || in.ID != "" && p.ID != in.ID || in.Name != "" && p.Database != in.Name
+		})}
+	case admin.VerbOperationCancel:
+		var in admin.OperationCancelRequest
+		json.Unmarshal(body, &in)
+		return admin.Operation{ID: in.ID, Kind: "copy", Database: "orders", State: "running", Cancelling: true, Began: noon, Deadline: noon}
 	case admin.VerbKeyCreate:
 		return admin.KeyCreateAnswer{Key: fakeKeys[1], Secret: "shown-this-once"}
 	case admin.VerbKeyList:

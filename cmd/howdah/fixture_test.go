@@ -23,8 +23,12 @@ var fakeKeys = []admin.Key{
 
 // fixtures by the name that golden files call them by.
 var fixtures = map[string]func(*fake){
-	"empty": func(f *fake) { f.status = home3() },
+	"empty": func(f *fake) { f.status, f.empty = home3(), true },
 	"two":   two,
+	"no operation": func(f *fake) {
+		f.status = home3()
+		f.refuse[admin.VerbOperations] = admin.NewError(admin.CodeOperationNotFound, `There is no operation "copy-99".`, "see `howdah operations`")
+	},
 	"trouble": func(f *fake) {
 		two(f)
 		trouble(f)
@@ -71,6 +75,7 @@ var fixtures = map[string]func(*fake){
 		f.refuse["CreateDBInstance"] = admin.NewError("DBInstanceAlreadyExists", "DB instance already exists", "")
 		f.refuse[admin.VerbKeyCreate] = admin.NewError(admin.CodeInvalidRequest, "The access key cannot be made: invalid access key: an account is twelve digits, not \"12\".", "")
 		f.refuse[admin.VerbKeyDelete] = admin.NewError(admin.CodeKeyOfHome, "The access key TESTKEY is the home's own.", "delete it there")
+		f.refuse[admin.VerbOperationCancel] = admin.NewError(admin.CodeOperationEnded, "The operation copy-13 has ended: it is cancelled.", "")
 		f.refuse[admin.VerbForgetHost] = admin.NewError(admin.CodeHostAlive, "The host zone-a is alive.", "empty it first")
 		f.refuse[admin.VerbWipe] = admin.NewError(admin.CodeNotDisposable, "This home is not disposable: nothing was deleted.", "use another one")
 	},

@@ -46,7 +46,7 @@ func newRoot(o *options) *cobra.Command {
 	root := group("howdah", "Your own Amazon RDS and Aurora for PostgreSQL, on your own machines",
 		"Howdah runs real, highly available PostgreSQL behind the RDS API. `howdah up` starts everything on this machine; "+
 			"boto3, the AWS CLI and the AWS SDKs work with it after eval \"$(howdah env)\".",
-		newUp(o), newDown(o), newEnv(o), newStatus(o), newDB(o), newHost(o), newFailovers(o), newEvents(o), newLogs(o),
+		newUp(o), newDown(o), newEnv(o), newStatus(o), newDB(o), newHost(o), newOperations(o), newFailovers(o), newEvents(o), newLogs(o),
 		newKey(o), newCA(o), newEtcd(o), newHome(o), newAudit(o),
 		newServe(o), newAgent(o), newEdge(o), newAdmin(o), newVersion(o), newDemo(o), newGate(o), newDocs(), newAPIDocs(),
 	)

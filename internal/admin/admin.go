@@ -40,6 +40,9 @@ const (
 
 	VerbEtcd = "etcd" // EtcdRequest, EtcdAnswer
 
+	VerbOperations      = "operations"       // OperationsRequest, OperationsAnswer
+	VerbOperationCancel = "operation-cancel" // OperationCancelRequest, Operation
+
 	VerbHeld     = "held"      // Nothing, Held
 	VerbTakeOver = "take-over" // TakeOverRequest, Nothing
 )
@@ -68,12 +71,17 @@ const (
 	CodeOnlyCopy       = "OnlyCopy"
 	CodeNotDisposable  = "NotDisposable"
 	CodeUnavailable    = "ServiceUnavailable"
-	CodeInternal       = "InternalFailure"
+
+	CodeOperationNotFound = "OperationNotFound"
+	CodeOperationEnded    = "OperationEnded"
+
+	CodeInternal = "InternalFailure"
 )
 
 // statuses of the codes above; any other is the caller's fault.
 var statuses = map[string]int{
 	CodeUnknownVerb: http.StatusNotFound, CodeHostNotFound: http.StatusNotFound, CodeKeyNotFound: http.StatusNotFound,
+	CodeOperationNotFound: http.StatusNotFound, CodeOperationEnded: http.StatusConflict,
 	CodeKeyOfHome: http.StatusConflict, CodeHostAlive: http.StatusConflict, CodeOnlyCopy: http.StatusConflict,
 	CodeNotDisposable: http.StatusForbidden, CodeWrongService: http.StatusForbidden,
 	CodeUnavailable: http.StatusServiceUnavailable, CodeInternal: http.StatusInternalServerError,

@@ -66,6 +66,7 @@ var repeatable = map[string]bool{
 	admin.VerbStatus: true, admin.VerbDatabase: true, admin.VerbFailovers: true,
 	admin.VerbDrain: true, admin.VerbUndrain: true, admin.VerbWipe: true,
 	admin.VerbKeyList: true, admin.VerbAuthorityList: true,
+	admin.VerbOperations: true, admin.VerbOperationCancel: true,
 }
 
 // longVerbs take their time.

@@ -42,6 +42,9 @@ var adminVerbs = map[string]adminVerb{
 
 	admin.VerbEtcd: {upkeepTimeout, verb((*Server).adminEtcd)},
 
+	admin.VerbOperations:      {front.Timeout, verb((*Server).adminOperations)},
+	admin.VerbOperationCancel: {front.Timeout, verb((*Server).adminOperationCancel)},
+
 	admin.VerbHeld:     {front.Timeout, verb((*Server).adminHeld)},
 	admin.VerbTakeOver: {front.Timeout, verb((*Server).adminTakeOver)},
 }

@@ -35,6 +35,7 @@ const (
 	problemHeld     = "held"
 	problemStranger = "unknown-data"
 	problemBackup   = "no-backup"
+	problemLate     = "operation-late"
 )
 
 // homeProblems are those of the home's own parts.

@@ -42,6 +42,7 @@ func (s *Server) adminStatus(ctx context.Context, c call, _ admin.Nothing) (admi
 	for _, d := range subjects {
 		out.Problems = append(out.Problems, s.databaseProblems(d)...)
 	}
+	out.Problems = append(out.Problems, s.lateOperations(c.Now, "")...)
 	out.Problems = append(out.Problems, s.strangers()...)
 	if why := s.Backups.Failing(); why != "" {
 		out.Problems = append(out.Problems, admin.Problem{Code: problemBackup, Subject: "backup", Text: "no backup of the home could be taken: " + why})
@@ -64,6 +65,7 @@ func (s *Server) adminDatabase(ctx context.Context, c call, in admin.DatabaseReq
 			}
 			out.Databases = append(out.Databases, s.databaseOut(d))
 			out.Problems = append(out.Problems, s.databaseProblems(d)...)
+			out.Problems = append(out.Problems, s.lateOperations(c.Now, d.Want.ID)...)
 		}
 	}
 	return out, nil

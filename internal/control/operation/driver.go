@@ -222,7 +222,12 @@ func (d *driver) settle(ctx context.Context, run *Run, got result) error {
 			return r, nil // the wish is seen to next
 		}
 		next, ops := d.def.after(r, run, got.out, got.err, time.Now())
-		d.log.Debug("operation", "id", r.ID, "step", r.Step, "turn", r.Turn, "state", next.State, "next", next.Step, "error", got.err)
+		switch {
+		case got.err != nil:
+			d.log.Warn("step of an operation failed", "id", r.ID, "step", r.Step, "failures", next.Failures, "error", got.err)
+		case next.State != r.State || next.Step != r.Step:
+			d.log.Info("operation goes on", "id", r.ID, "kind", r.Kind, "database", r.About.Name, "state", next.State, "step", next.Step)
+		}
 		return next, ops
 	})
 }
@@ -244,7 +249,7 @@ func (d *driver) await(ctx context.Context, run *Run) result {
 	calling, end := context.WithTimeout(calling, within)
 	defer end()
 	done := make(chan result, 1)
-	go func() { done <- guarded(calling, do, run) }()
+	go func() { done <- d.guarded(calling, do, run) }()
 	alarm := time.NewTimer(max(0, time.Until(r.Deadline)) + time.Millisecond)
 	defer alarm.Stop()
 	for {
@@ -269,10 +274,11 @@ func (d *driver) await(ctx context.Context, run *Run) result {
 }
 
 // guarded calls a step, which may not take the control plane with it.
-func guarded(ctx context.Context, do Func, run *Run) (got result) {
+func (d *driver) guarded(ctx context.Context, do Func, run *Run) (got result) {
 	defer func() {
 		if p := recover(); p != nil {
-			got = result{err: fmt.Errorf("step %s panicked: %v: %s", run.Record.Step, p, debug.Stack())}
+			d.log.Error("step of an operation panicked", "id", d.id, "step", run.Record.Step, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			got = result{err: fmt.Errorf("step %s panicked: %v", run.Record.Step, p)}
 		}
 	}()
 	out, err := do(ctx, run)

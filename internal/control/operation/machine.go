@@ -27,7 +27,7 @@ const (
 // knows reports whether the operation can be gone on with: a newer control plane may have begun
 // it, and may lead again.
 func (d *Definition) knows(r operation.Record) bool {
-	if d == nil {
+	if d == nil || r.State != operation.Running && r.State != operation.Undoing {
 		return false
 	}
 	unknown := func(step string) bool { _, known := d.Steps[step]; return !known }

@@ -61,7 +61,7 @@ func (k Key) Check() error {
 const readOnly = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Resource": "*", "Action": [
 	"rds:Describe*", "rds:List*", "rds:Download*", "sts:GetCallerIdentity",
 	"ec2:Describe*", "sns:Get*", "sns:List*",
-	"howdah:Status", "howdah:Database", "howdah:Failovers", "howdah:Held"
+	"howdah:Status", "howdah:Database", "howdah:Failovers", "howdah:Held", "howdah:Operations"
 ]}]}`
 
 var readOnlyPolicy = func() *iam.Policy {

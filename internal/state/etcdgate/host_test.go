@@ -82,6 +82,11 @@ func TestRightsOfHosts(t *testing.T) {
 		{an, "/howdah/sworn/h1", "", writes, false},
 		{an, "/howdah/live/", "/howdah/live0", reads, true},
 		{an, "/howdah/live/h1", "", writes, false},
+		// Operations are none of a host's business.
+		{an, "/howdah/operation/copy-1", "", writes, false},
+		{an, "/howdah/operation/", "/howdah/operation0", reads, false},
+		{an, "/howdah/operation-cancel/copy-1", "", writes, false},
+		{an, "/howdah/operation-cancel/copy-1", "", deletes, false},
 		// Patroni's, of members that are there.
 		{an, "/service/db-A/leader", "", writes, true},
 		{an, "/service/db-A/leader", "", deletes, true},

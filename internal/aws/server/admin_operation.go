@@ -1,0 +1,139 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"howdah/internal/admin"
+	"howdah/internal/model/operation"
+	"howdah/internal/state"
+)
+
+// adminOperations answers operations, those under way first.
+func (s *Server) adminOperations(ctx context.Context, _ call, in admin.OperationsRequest) (admin.OperationsAnswer, error) {
+	if in.Limit < 0 {
+		return admin.OperationsAnswer{}, admin.NewError(admin.CodeInvalidRequest, "A limit cannot be negative.", "")
+	}
+	if err := s.fresh(ctx); err != nil {
+		return admin.OperationsAnswer{}, err
+	}
+	out := admin.OperationsAnswer{Operations: []admin.Operation{}}
+	ended := 0
+	for _, r := range s.operations() {
+		o := r.About
+		if in.ID != "" && r.ID != in.ID || in.Name != "" && !strings.EqualFold(o.Name, in.Name) && !strings.EqualFold(o.Database, in.Name) {
+			continue
+		}
+		if r.State.Ended() {
+			if ended++; in.Limit > 0 && ended > in.Limit {
+				continue
+			}
+		}
+		out.Operations = append(out.Operations, s.operationOut(r))
+	}
+	if in.ID != "" && len(out.Operations) == 0 {
+		return out, noOperation(in.ID)
+	}
+	return out, nil
+}
+
+func noOperation(id string) error {
+	return admin.NewError(admin.CodeOperationNotFound, fmt.Sprintf("There is no operation %.64q.", id), "see `howdah operations`")
+}
+
+// operations are all that are kept.
+func (s *Server) operations() []*operation.Record {
+	var all []*operation.Record
+	for _, r := range state.ViewAll[operation.Record](s.Cache, state.OperationRoot) {
+		all = append(all, r.Value)
+	}
+	order := func(r *operation.Record) time.Time {
+		if r.State.Ended() {
+			return r.Ended
+		}
+		return r.Began.Add(100 * 365 * 24 * time.Hour) // before all that have ended
+	}
+	slices.SortFunc(all, func(a, b *operation.Record) int {
+		return cmp.Or(order(b).Compare(order(a)), strings.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+func (s *Server) operationOut(r *operation.Record) admin.Operation {
+	_, _, cancelling := s.Cache.Raw(state.OperationCancel(r.ID))
+	out := admin.Operation{
+		ID: r.ID, Kind: r.Kind, Database: r.About.Name, ResourceID: r.About.Database, Account: r.About.Account, Region: r.About.Region,
+		State: string(r.State), Ended: r.State.Ended(), Step: r.Step, Done: r.Progress.Done, Of: r.Progress.Of, Unit: r.Progress.Unit,
+		Failures: r.Failures, Trouble: r.Trouble, Reason: r.Reason, Left: r.Left,
+		Cancelling: cancelling && !r.State.Ended(), Late: r.Late(s.now()), Began: r.Began, StepBegan: r.StepBegan, Next: r.Next,
+		Deadline: r.Deadline, EndedAt: r.Ended, By: r.Owner,
+	}
+	for _, d := range r.Excludes {
+		out.Excludes = append(out.Excludes, string(d))
+	}
+	return out
+}
+
+// adminOperationCancel notes that an operation is to be cancelled; the control plane that leads
+// does it. Asking twice is asking once, and what is to be abandoned stays so.
+func (s *Server) adminOperationCancel(ctx context.Context, c call, in admin.OperationCancelRequest) (admin.Operation, error) {
+	if !operation.ValidID(in.ID) {
+		return admin.Operation{}, noOperation(in.ID)
+	}
+	var out admin.Operation
+	err := s.retry(ctx, func() error {
+		r, err := state.View[operation.Record](s.Cache, state.Operation(in.ID))
+		if errors.Is(err, state.ErrNotFound) {
+			return noOperation(in.ID)
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.Spared(r.Value.About.ARN()); err != nil {
+			return err
+		}
+		if r.Value.State.Ended() {
+			return admin.NewError(admin.CodeOperationEnded, fmt.Sprintf("The operation %s has ended: it is %s.", in.ID, r.Value.State), "")
+		}
+		out = s.operationOut(r.Value)
+		out.Cancelling = true
+		wish, err := state.Load[operation.Wish](s.Cache, state.OperationCancel(in.ID))
+		if err == nil && (wish.Value.Abandon || !in.Abandon) {
+			return nil
+		}
+		s.Log.Info("operation is to be cancelled", "id", in.ID, "abandon", in.Abandon, "by", c.Who.Key)
+		return s.commit(ctx, state.Swap(state.OperationCancel(in.ID), wish.Revision, operation.Wish{By: c.Who.Key, At: c.Now.UTC(), Abandon: in.Abandon}))
+	})
+	return out, err
+}
+
+// lateOperations are problems of operations that should have ended, of one database or of all.
+func (s *Server) lateOperations(now time.Time, database string) []admin.Problem {
+	var all []admin.Problem
+	for _, r := range s.operations() {
+		if !r.Late(now) || database != "" && r.About.Database != database {
+			continue
+		}
+		text := fmt.Sprintf("the operation %s (%s) should have ended at %s, and goes on", r.ID, r.Kind, r.Deadline.UTC().Format("2006-01-02 15:04:05Z"))
+		if r.Step != "" {
+			text += fmt.Sprintf(": it is at %s since %s", r.Step, r.StepBegan.UTC().Format("2006-01-02 15:04:05Z"))
+		}
+		text += inBrackets(r.Trouble)
+		if len(r.Excludes) > 0 {
+			var held []string
+			for _, d := range r.Excludes {
+				held = append(held, string(d))
+			}
+			text += "; until it ends it holds up: " + strings.Join(held, ", ")
+		}
+		all = append(all, admin.Problem{
+			Code: problemLate, Subject: "db " + r.About.Name, ResourceID: r.About.Database, Text: text, Command: "howdah operations show " + r.ID,
+		})
+	}
+	return all
+}
