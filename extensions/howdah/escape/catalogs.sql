@@ -129,6 +129,20 @@ BEGIN; LOCK TABLE y, u; SELECT 'holds ' || count(*) FROM pg_locks WHERE mode = '
 -- sees: permission denied to lock view "w"
 -- sees: holds 4
 
+-- attempt: statistics of shared catalogs, and their maintenance
+-- since: 18
+-- as: master
+SELECT pg_restore_relation_stats('schemaname', 'pg_catalog', 'relname', 'pg_authid', 'relpages', 1000000);
+VACUUM FULL pg_catalog.pg_database;
+ANALYZE pg_catalog.pg_authid;
+GRANT MAINTAIN ON pg_catalog.pg_authid TO master;
+SET event_triggers = off;
+-- sees: cannot modify statistics for shared relation
+-- sees: permission denied to vacuum "pg_database"
+-- sees: permission denied to analyze "pg_authid"
+-- sees: permission denied for table pg_authid
+-- sees: permission denied to set parameter "event_triggers"
+
 -- attempt: functions that set what only pg_upgrade sets
 -- as: master
 SELECT binary_upgrade_set_next_pg_authid_oid(10);

@@ -79,6 +79,21 @@ SELECT 'there are ' || count(*) FROM pg_extension;
 -- sees: permission denied to place an extension in schema "pg_catalog"
 -- sees: there are 1$
 
+-- attempt: there already, where an extension may not be
+-- as: master
+CREATE EXTENSION IF NOT EXISTS plpgsql SCHEMA pg_catalog CASCADE;
+CREATE EXTENSION plpgsql;
+SET search_path = gone;
+CREATE EXTENSION hstore;
+SET search_path = gone, pg_catalog;
+CREATE EXTENSION dblink;
+SELECT 'there are ' || count(*) FROM pg_extension;
+-- sees: NOTICE:  extension "plpgsql" already exists, skipping
+-- sees: ERROR:  extension "plpgsql" already exists
+-- sees: no schema has been selected to create in
+-- sees: permission denied to place an extension in schema "pg_catalog"
+-- sees: there are 1$
+
 -- attempt: into the schema of another
 -- as: plain
 CREATE EXTENSION hstore SCHEMA public;
