@@ -35,6 +35,7 @@
 #include "executor/spi.h"
 #include "extension_grant.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -235,12 +236,17 @@ check_allowed(const char *name)
 				 errhint("For the list, see SHOW howdah.extensions.")));
 }
 
+/* is it the user's? until the transaction ends no other one gets its name */
 static void
 check_owner(const char *name)
 {
-	if (!object_ownercheck(ExtensionRelationId, get_extension_oid(name, false),
-						   GetUserId()))
+	Oid			extension = get_extension_oid(name, false);
+
+	if (!object_ownercheck(ExtensionRelationId, extension, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_EXTENSION, name);
+	LockDatabaseObject(ExtensionRelationId, extension, 0, AccessShareLock);
+	if (get_extension_oid(name, false) != extension)
+		check_owner(name);
 }
 
 /* as PostgreSQL asks of users who create trusted extensions */
@@ -269,16 +275,23 @@ check_not_system_schema(const char *name)
 						name)));
 }
 
-/* may the user create there? public is everybody's as far as extensions go */
+/*
+ * May the user create there? public is everybody's as far as extensions go.
+ * Until the transaction ends no other schema gets the name (see lock.c).
+ */
 static void
 check_create_in_schema(const char *name)
 {
 	Oid			schema = get_namespace_oid(name, true);
 
-	if (OidIsValid(schema) && strcmp(name, "public") != 0 &&
-		object_aclcheck(NamespaceRelationId, schema, GetUserId(),
+	if (!OidIsValid(schema) || strcmp(name, "public") == 0)
+		return;
+	if (object_aclcheck(NamespaceRelationId, schema, GetUserId(),
 						ACL_CREATE) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, name);
+	LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
+	if (get_namespace_oid(name, true) != schema)
+		check_create_in_schema(name);
 }
 
 /*
