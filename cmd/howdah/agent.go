@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"howdah/internal/host/agent"
+	"howdah/internal/host/hang"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/home"
@@ -22,7 +23,7 @@ import (
 // agentFlags are the agent's own.
 type agentFlags struct {
 	join, token, tokenFile, zone, name, address string
-	hang                                        agent.HangPatience
+	hang                                        hang.Patience
 }
 
 func newAgent(o *options) *cobra.Command {
@@ -43,9 +44,9 @@ func newAgent(o *options) *cobra.Command {
 	flags.StringVar(&f.zone, "az", "", "Availability Zone of this host: a, b, c, …")
 	flags.StringVar(&f.name, "name", "", "name of this host, unique in the home (default: zone-ZONE)")
 	flags.StringVar(&f.address, "address", "", "IP address of this host, as others reach it")
-	flags.DurationVar(&f.hang.Silence, "silence", agent.DefaultHangPatience.Silence,
+	flags.DurationVar(&f.hang.Silence, "silence", hang.DefaultPatience.Silence,
 		"after how long a PostgreSQL counts as hanging that answers nobody while none of its processes does anything")
-	flags.DurationVar(&f.hang.Stall, "stall", agent.DefaultHangPatience.Stall,
+	flags.DurationVar(&f.hang.Stall, "stall", hang.DefaultPatience.Stall,
 		"after how long a small write that waits for the disk makes a PostgreSQL count as hanging")
 	completeFiles(cmd, "token-file")
 	return cmd

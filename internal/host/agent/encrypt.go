@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"howdah/internal/host/hostapi"
+	"howdah/internal/host/tree"
 	"howdah/internal/model/member"
 	"howdah/internal/system/fscrypt"
 )
@@ -271,14 +272,14 @@ func lockDir(dir string, release func(string) error) (busy bool, err error) {
 func (a *Agent) removeThrown(ctx context.Context, dir string) error {
 	id, encrypted, err := fscrypt.Of(dir)
 	if err != nil || !encrypted {
-		return removeTree(ctx, dir) // a file, too
+		return tree.Remove(ctx, dir) // a file, too
 	}
 	// Who dies after the directory is gone would know of the key no more.
 	note := a.path(trashDir, keyNote+id.String())
 	if err := os.Mkdir(note, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if err := removeTree(ctx, dir); err != nil {
+	if err := tree.Remove(ctx, dir); err != nil {
 		return err
 	}
 	return a.dropKey(note, id)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"howdah/internal/host/tree"
 	"howdah/internal/identity/kms"
 	"howdah/internal/identity/scram"
 	"howdah/internal/model/member"
@@ -304,7 +305,7 @@ func TestTheTrashAndKeys(t *testing.T) {
 	if err := errors.Join(err, os.MkdirAll(dir, 0o700), os.MkdirAll(stage, 0o700), fscrypt.Encrypt(dir, id), fscrypt.Encrypt(stage, id)); err != nil {
 		t.Fatal(err)
 	}
-	deep := filepath.Join(dir, strings.Repeat("d/", deepTrash+20))
+	deep := filepath.Join(dir, strings.Repeat("d/", tree.Deep+20))
 	if err := errors.Join(os.MkdirAll(deep, 0o700), a.removeThrown(t.Context(), stage)); err != nil {
 		t.Fatal(err)
 	}

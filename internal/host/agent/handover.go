@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
-	"howdah/internal/engine/postgres"
+	"howdah/internal/host/tree"
 	"howdah/internal/system/fscrypt"
 )
 
@@ -109,7 +107,7 @@ func (s *spares) hand(id string, major int) error {
 		}
 	}
 	user := s.agent.userOf(id)
-	if err := giveTree(stage, user); err != nil {
+	if err := tree.Give(stage, user); err != nil {
 		return err
 	}
 	return os.Rename(stage, to)
@@ -151,40 +149,6 @@ func (s *spares) takeOne(major int, to string) error {
 		if err := os.Rename(dir, to); !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-	}
-	return nil
-}
-
-var errHardLink = errors.New("a file has two names")
-
-// giveTree gives all of a directory to a user; nobody else may get there meanwhile.
-func giveTree(dir string, to *postgres.User) error {
-	if to == nil {
-		return nil
-	}
-	if to.UID <= 0 {
-		return fmt.Errorf("give %s to nobody: %w", dir, os.ErrPermission)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }() // only names were read
-	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok && !info.IsDir() && stat.Nlink > 1 {
-			return fmt.Errorf("%s: %w", path, errHardLink)
-		}
-		return root.Lchown(path, to.UID, to.GID)
-	})
-	if err != nil {
-		return fmt.Errorf("give %s to user %s: %w", dir, to.Name, err)
 	}
 	return nil
 }

@@ -2,15 +2,12 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"net"
-	"os"
 	"strconv"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"howdah/internal/host/hang"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 )
@@ -88,17 +85,17 @@ func (w *hangWatch) note(h hanging) {
 // run looks until ctx ends. What it asks may be answered late, or never: it waits for
 // nothing.
 func (w *hangWatch) run(ctx context.Context) {
-	j := hangJudge{patience: w.agent.Hang}
+	j := hang.Judge{Patience: w.agent.Hang}
 	var target hangTarget
 	device := ""
-	for sleep(ctx, hangEvery) {
+	for sleep(ctx, hang.Every) {
 		now := time.Now()
 		if next := w.aimed(); !next.same(target) {
 			target = next
-			j.reset(now)
+			j.Reset(now)
 			w.write.forget()
 			w.note(hanging{})
-			device = diskOf(w.agent.memberDir(next.member.ID), next.member.ID)
+			device = hang.DiskOf(w.agent.memberDir(next.member.ID), next.member.ID)
 		} else {
 			target.member = next.member
 		}
@@ -106,7 +103,7 @@ func (w *hangWatch) run(ctx context.Context) {
 			continue
 		}
 		if !w.agent.procs.Alive(target.postmaster) {
-			j.reset(now) // it has ended, which the runner is told of
+			j.Reset(now) // it has ended, which the runner is told of
 			continue
 		}
 		if target.primary {
@@ -117,18 +114,18 @@ func (w *hangWatch) run(ctx context.Context) {
 }
 
 // look makes one look, and tells what it came to.
-func (w *hangWatch) look(ctx context.Context, j *hangJudge, target hangTarget, device string) {
-	l := hangLook{at: time.Now(), answered: w.answered(), writes: -1}
+func (w *hangWatch) look(ctx context.Context, j *hang.Judge, target hangTarget, device string) {
+	l := hang.Look{At: time.Now(), Answered: w.answered(), Writes: -1}
 	if target.primary {
-		l.writing = w.write.waiting()
+		l.Writing = w.write.waiting()
 	}
-	if quiet := l.at.Sub(l.answered) > answerPause; quiet || !l.writing.IsZero() {
-		l.activity, l.writes = lookAtActivity(w.agent.procs, target.postmaster), diskWrites(device)
+	if quiet := l.At.Sub(l.Answered) > answerPause; quiet || !l.Writing.IsZero() {
+		l.Activity, l.Writes = hang.ActivityOf(w.agent.procs, target.postmaster), hang.DiskWrites(device)
 		if quiet {
 			w.ask(ctx, target.member)
 		}
 	}
-	why := j.verdict(l)
+	why := j.Verdict(l)
 	old := w.last()
 	if why == "" {
 		if old.why != "" {
@@ -139,12 +136,12 @@ func (w *hangWatch) look(ctx context.Context, j *hangJudge, target hangTarget, d
 	}
 	h := hanging{postmaster: target.postmaster, primary: target.primary, why: why, since: old.since}
 	if old.why == "" {
-		h.since = l.at
+		h.since = l.At
 		w.agent.Log.Warn("PostgreSQL hangs", "member", target.member.ID, "why", why)
 	}
 	w.note(h)
-	if l.at.Sub(w.told) >= tellEvery {
-		w.told = l.at
+	if l.At.Sub(w.told) >= tellEvery {
+		w.told = l.At
 		w.tell(ctx, target.member, h)
 	}
 }
@@ -154,7 +151,7 @@ func (w *hangWatch) answered() time.Time {
 	w.mu.Lock()
 	echo := w.echo
 	w.mu.Unlock()
-	return later(later(echo, w.probe.answeredAt()), w.write.answeredAt())
+	return hang.Later(hang.Later(echo, w.probe.answeredAt()), w.write.answeredAt())
 }
 
 // askMost bounds how many questions wait for a server that does not answer.
@@ -177,84 +174,6 @@ func (w *hangWatch) ask(ctx context.Context, m member.Assignment) {
 			w.echo = time.Now()
 		}
 	}()
-}
-
-// lookAtActivity looks at what a postmaster and its children have done so far. It reads
-// the process table alone.
-func lookAtActivity(procs *proc.Host, postmaster proc.Process) activity {
-	a := activity{all: map[int]int64{}}
-	children, _ := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", postmaster.PID)) // none, if it ended
-	for _, text := range append(strings.Fields(string(children)), strconv.Itoa(postmaster.PID)) {
-		pid, err := strconv.Atoi(text)
-		if err != nil {
-			continue
-		}
-		process, err := procs.Find(pid)
-		if err != nil {
-			continue
-		}
-		entry, err := procs.Look(process)
-		if err != nil {
-			continue
-		}
-		a.all[pid] = processorTime(pid, entry)
-		if entry.State == 'D' {
-			a.disk = append(a.disk, pid)
-		}
-		a.waits = a.waits || entry.State == 'D' || entry.State == 'R'
-	}
-	a.postmaster = a.all[postmaster.PID]
-	return a
-}
-
-// processorTime is how long a process ran: in nanoseconds where the kernel counts them,
-// or else in its clock's ticks.
-func processorTime(pid int, entry proc.Entry) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
-	if err == nil {
-		first, _, _ := strings.Cut(string(text), " ")
-		if n, err := strconv.ParseInt(first, 10, 64); err == nil {
-			return n
-		}
-	}
-	return int64(entry.Ticks)
-}
-
-// diskOf is where the kernel counts what the disk below dir does; "" where it does not.
-// It is asked for once, while the disk still answers.
-func diskOf(dir, id string) string {
-	var stat syscall.Stat_t
-	if id == "" || syscall.Stat(dir, &stat) != nil {
-		return ""
-	}
-	major, minor := stat.Dev>>8&0xfff, stat.Dev&0xff|stat.Dev>>12&0xfff00
-	path := fmt.Sprintf("/sys/dev/block/%d:%d/stat", major, minor)
-	if _, err := os.Stat(path); err != nil {
-		return ""
-	}
-	return path
-}
-
-// diskWrites is how many writes and flushes a disk has completed; -1 where nobody tells.
-func diskWrites(path string) int64 {
-	if path == "" {
-		return -1
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return -1
-	}
-	// Fields of the kernel's Documentation/block/stat.rst, from 0: 4 are completed writes,
-	// 15 completed flushes.
-	fields := strings.Fields(string(text))
-	var done int64
-	for _, i := range []int{4, 15} {
-		if i < len(fields) {
-			n, _ := strconv.ParseInt(fields[i], 10, 64)
-			done += n
-		}
-	}
-	return done
 }
 
 // aimHangs has a PostgreSQL looked after that has served since it was started.

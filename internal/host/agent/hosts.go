@@ -14,6 +14,7 @@ import (
 
 	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/hang"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/osuser"
 	"howdah/internal/identity/home"
@@ -24,7 +25,7 @@ import (
 // DatabaseConfig says how databases are kept.
 type DatabaseConfig struct {
 	// Hang says when a PostgreSQL counts as hanging; zero is DefaultHangPatience.
-	Hang HangPatience
+	Hang hang.Patience
 	// Program is our own program, which members run as their gate (package gate). "":
 	// they have none.
 	Program string
@@ -59,8 +60,8 @@ func NewHost(cfg DatabaseConfig) (*Host, error) {
 		return nil, err
 	}
 	a := &Host{DatabaseConfig: cfg, patroni: program, hangAfter: hangAfter, driftEvery: driftEvery, leasePatience: defaultLeasePatience}
-	if a.Hang == (HangPatience{}) {
-		a.Hang = DefaultHangPatience
+	if a.Hang == (hang.Patience{}) {
+		a.Hang = hang.DefaultPatience
 	}
 	return a, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"howdah/internal/failover/fence"
 	"howdah/internal/failover/postmortem"
+	"howdah/internal/host/hang"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 	"howdah/internal/testkit"
@@ -119,9 +120,9 @@ func TestActivity(t *testing.T) {
 	t.Cleanup(func() { _ = busy.Process.Kill(); _ = busy.Wait() })
 	process, err := agent.procs.Find(busy.Process.Pid)
 	w.must(err)
-	before := lookAtActivity(agent.procs, process)
+	before := hang.ActivityOf(agent.procs, process)
 	testkit.Eventually(t, soon, func() error {
-		if after := lookAtActivity(agent.procs, process); after.postmaster <= before.postmaster || len(after.all) == 0 {
+		if after := hang.ActivityOf(agent.procs, process); after.Postmaster <= before.Postmaster || len(after.All) == 0 {
 			return fmt.Errorf("before %+v, after %+v", before, after)
 		}
 		return nil
@@ -133,10 +134,10 @@ func TestActivity(t *testing.T) {
 	stopped, err := agent.procs.Find(pid)
 	w.must(err)
 	testkit.Eventually(t, soon, func() error {
-		first := lookAtActivity(agent.procs, stopped)
+		first := hang.ActivityOf(agent.procs, stopped)
 		time.Sleep(10 * time.Millisecond)
-		second := lookAtActivity(agent.procs, stopped)
-		if first.waits || second.waits || first.postmaster != second.postmaster || first.postmaster == 0 {
+		second := hang.ActivityOf(agent.procs, stopped)
+		if first.Waits || second.Waits || first.Postmaster != second.Postmaster || first.Postmaster == 0 {
 			return fmt.Errorf("%+v, then %+v", first, second)
 		}
 		return nil
@@ -146,7 +147,7 @@ func TestActivity(t *testing.T) {
 // The disk below a directory is asked what it has done; where there is none, nothing is
 // known.
 func TestDiskWrites(t *testing.T) {
-	if n := diskWrites(diskOf(t.TempDir(), "")); n != -1 {
+	if n := hang.DiskWrites(hang.DiskOf(t.TempDir(), "")); n != -1 {
 		t.Errorf("of no member: %d", n)
 	}
 	dir := t.TempDir()
@@ -154,7 +155,7 @@ func TestDiskWrites(t *testing.T) {
 	if err := os.WriteFile(path, []byte(" 1 2 3 4 50 6 7 8 9 10 11 12 13 14 15 600 17\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if n := diskWrites(path); n != 650 {
+	if n := hang.DiskWrites(path); n != 650 {
 		t.Errorf("%d writes and flushes, want 650", n)
 	}
 }

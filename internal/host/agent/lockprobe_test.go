@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/hang"
 	"howdah/internal/model/member"
 	"howdah/internal/testkit"
 )
@@ -47,7 +48,7 @@ func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 	r := agent.runner(w.Context(), a.ID)
 	var wrote time.Time
 	// A write begins within writeIdle, and would be judged after Stall.
-	for end := time.Now().Add(writeIdle + 2*agent.Hang.Stall); time.Now().Before(end); time.Sleep(hangEvery) {
+	for end := time.Now().Add(writeIdle + 2*agent.Hang.Stall); time.Now().Before(end); time.Sleep(hang.Every) {
 		if since := r.hangs.write.waiting(); !since.IsZero() && wrote.IsZero() {
 			wrote = since
 		}

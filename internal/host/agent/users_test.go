@@ -11,6 +11,7 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/osuser"
+	"howdah/internal/host/tree"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/patroni"
 	"howdah/internal/testkit"
@@ -141,7 +142,7 @@ func TestPreparedDataAreHandedOver(t *testing.T) {
 	w.must(os.WriteFile(a.assignedPath(id), nil, 0o600))
 	w.must(os.Link(a.assignedPath(id), filepath.Join(ready, "link")))
 	w.must(a.userOf(id).GiveDir(a.handedPath(id)))
-	if err := a.spares.hand(id, 15); !errors.Is(err, errHardLink) {
+	if err := a.spares.hand(id, 15); !errors.Is(err, tree.ErrHardLink) {
 		t.Errorf("a file of root's among them: %v", err)
 	}
 }

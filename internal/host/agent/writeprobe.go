@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/hang"
 	"howdah/internal/model/member"
 )
 
@@ -87,7 +88,7 @@ func (p *writeProbe) wanted(s sight, now time.Time) bool {
 	if advanced && now.Sub(s.at) < 2*probeEvery {
 		p.proved = now
 	}
-	proved := now.Sub(later(p.proved, p.answeredAt()))
+	proved := now.Sub(hang.Later(p.proved, p.answeredAt()))
 	behind := position.Inserted > position.Flushed && !advanced
 	return behind && proved >= probeEvery || proved >= writeIdle
 }
@@ -115,7 +116,7 @@ func (p *writeProbe) commit(ctx context.Context, m member.Assignment) error {
 	}
 	config.RuntimeParams["synchronous_commit"] = "local"
 	// A login may wait for a dead disk too, and that has to be found before this ends.
-	config.ConnectTimeout = 2 * slowDisk * p.agent.Hang.Stall
+	config.ConnectTimeout = 2 * hang.SlowDisk * p.agent.Hang.Stall
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err

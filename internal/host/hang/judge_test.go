@@ -1,4 +1,4 @@
-package agent
+package hang
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ type seen struct {
 }
 
 func TestHangJudge(t *testing.T) {
-	patience := HangPatience{Silence: 2500 * time.Millisecond, Stall: 8 * time.Second}
+	patience := Patience{Silence: 2500 * time.Millisecond, Stall: 8 * time.Second}
 	well := seen{looks: 40, answers: true, works: true, head: true}
 	still := seen{looks: 200}
 	cases := []struct {
@@ -59,7 +59,7 @@ func TestHangJudge(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := verdictAfter(hangJudge{patience: patience}, c.story); got != c.want {
+			if got := verdictAfter(Judge{Patience: patience}, c.story); got != c.want {
 				t.Errorf("a verdict after %s, want %s", got, c.want)
 			}
 		})
@@ -68,22 +68,22 @@ func TestHangJudge(t *testing.T) {
 
 // verdictAfter plays a story, and answers when the verdict came, counted from the last
 // answer or the beginning of the write; 0: there was none.
-func verdictAfter(j hangJudge, story []seen) time.Duration {
+func verdictAfter(j Judge, story []seen) time.Duration {
 	now := time.Unix(1_000_000, 0)
-	l := hangLook{activity: activity{all: map[int]int64{1: 1, 2: 1, 3: 1}, postmaster: 1}}
-	began := now.Add(hangEvery)
+	l := Look{Activity: Activity{All: map[int]int64{1: 1, 2: 1, 3: 1}, Postmaster: 1}}
+	began := now.Add(Every)
 	for _, s := range story {
 		now = now.Add(s.pause)
 		for range s.looks {
-			now = now.Add(hangEvery)
+			now = now.Add(Every)
 			l = after(l, s, now)
 			switch {
-			case !l.writing.IsZero():
-				began = l.writing
+			case !l.Writing.IsZero():
+				began = l.Writing
 			case s.answers:
 				began = now
 			}
-			if why := j.verdict(l); why != "" {
+			if why := j.Verdict(l); why != "" {
 				return now.Sub(began)
 			}
 		}
@@ -92,12 +92,12 @@ func verdictAfter(j hangJudge, story []seen) time.Duration {
 }
 
 // after is the next look at a server.
-func after(l hangLook, s seen, now time.Time) hangLook {
-	l.at = now
-	shown := len(l.activity.disk) > 0
-	all := map[int]int64{1: l.activity.all[1], 2: l.activity.all[2], 3: max(l.activity.all[3], 1)}
+func after(l Look, s seen, now time.Time) Look {
+	l.At = now
+	shown := len(l.Activity.disk) > 0
+	all := map[int]int64{1: l.Activity.All[1], 2: l.Activity.All[2], 3: max(l.Activity.All[3], 1)}
 	if s.answers {
-		l.answered = now
+		l.Answered = now
 	}
 	if s.works {
 		all[2] += 1000
@@ -106,7 +106,7 @@ func after(l hangLook, s seen, now time.Time) hangLook {
 		all[1] += 1000
 	}
 	if s.disk {
-		l.writes++
+		l.Writes++
 	}
 	if s.busy {
 		all[3] += (2 * time.Millisecond).Nanoseconds()
@@ -116,16 +116,16 @@ func after(l hangLook, s seen, now time.Time) hangLook {
 	}
 	switch {
 	case !s.writing:
-		l.writing = time.Time{}
-	case l.writing.IsZero():
-		l.writing = now
+		l.Writing = time.Time{}
+	case l.Writing.IsZero():
+		l.Writing = now
 	}
-	l.activity = activity{all: all, postmaster: all[1], waits: s.waits || s.stuck}
+	l.Activity = Activity{All: all, Postmaster: all[1], Waits: s.waits || s.stuck}
 	switch {
 	case s.hidden && shown:
 		delete(all, 3)
 	case s.stuck:
-		l.activity.disk = []int{3}
+		l.Activity.disk = []int{3}
 	}
 	return l
 }

@@ -1,0 +1,126 @@
+// Package tree works on whole directories that may be somebody else's: it removes them, copies
+// them, and gives them away. It follows no links.
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Deep is how many directories below each other are open at once. A database's user may
+// have made any number of them: what is deeper is moved up first.
+const Deep = 256
+
+// Remove removes a directory of somebody else's, of any depth and width, and follows no
+// links. The directory that it lies in is ours.
+func Remove(ctx context.Context, path string) error {
+	above, err := os.OpenFile(filepath.Dir(path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer above.Close()
+	t := &tree{ctx: ctx, top: int(above.Fd()), names: []string{filepath.Base(path)}}
+	for len(t.names) > 0 {
+		last := len(t.names) - 1
+		switch err := t.remove(t.top, t.names[last], 0); {
+		case errors.Is(err, errDeep): // it comes again after what was moved out of it
+		case err != nil:
+			return fmt.Errorf("remove %s: %w", path, err)
+		default:
+			t.names = t.names[:last]
+		}
+	}
+	return nil
+}
+
+// errDeep says that a directory was moved out of one that is being removed.
+var errDeep = errors.New("it was too deep")
+
+// tree is what is being removed.
+type tree struct {
+	ctx   context.Context
+	top   int      // descriptor of the directory that it lies in
+	names []string // what of it is there, the last one first
+}
+
+// remove removes one name of an open directory.
+func (t *tree) remove(dir int, name string, depth int) error {
+	if err := t.ctx.Err(); err != nil {
+		return err
+	}
+	err := unix.Unlinkat(dir, name, 0)
+	if err == nil || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	if depth >= Deep {
+		// What is encrypted, and has no key here, can be removed, but not moved.
+		if err := t.moveUp(dir, name); !errors.Is(err, unix.ENOKEY) {
+			return err
+		}
+	}
+	if err := t.clear(dir, name, depth); err != nil {
+		return err
+	}
+	if err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR); !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	return nil
+}
+
+// moveUp puts a directory beside the tree, where only we name anything. After a crash the
+// trash is emptied of it as of all others.
+func (t *tree) moveUp(dir int, name string) error {
+	to := fmt.Sprintf("deep-%d", time.Now().UnixNano())
+	if err := unix.Renameat(dir, name, t.top, to); err != nil {
+		return err
+	}
+	t.names = append(t.names, to)
+	return errDeep
+}
+
+// clear removes what is in a directory. It reads names in parts, and from the beginning
+// again as long as there were any: some file systems leave out what moves meanwhile.
+func (t *tree) clear(dir int, name string, depth int) error {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	file := os.NewFile(uintptr(fd), name)
+	defer file.Close()
+	if os.Geteuid() == 0 {
+		// Nobody may go on to fill it, be it by a descriptor that is open.
+		if err := errors.Join(unix.Fchown(fd, 0, 0), unix.Fchmod(fd, 0o700)); err != nil {
+			return err
+		}
+	}
+	for {
+		names, err := file.Readdirnames(1000)
+		for _, each := range names {
+			if err := t.remove(fd, each, depth+1); err != nil {
+				return err
+			}
+		}
+		if len(names) == 0 {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
+}
