@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -87,7 +88,7 @@ func TestOperations(t *testing.T) {
 
 func adminCode(t *testing.T, err error, code string, status int) {
 	t.Helper()
-	known, ok := err.(*admin.Error)
+	known, ok := errors.AsType[*admin.Error](err)
 	if !ok || known.Code != code || known.Status != status || len(known.Message) > 200 {
 		t.Errorf("%v, want %s", err, code)
 	}

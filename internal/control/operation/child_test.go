@@ -38,17 +38,16 @@ func TestMain(m *testing.M) {
 
 // order is what a child is told.
 type order struct {
-	Etcd    []string
-	Certs   string
-	Op      string
-	Shelf   string // directory
-	Lead    string // key of the election that it has won, and the revision of that
-	Rev     int64
-	KillAt  int // the point at which it kills itself; 0: none
-	StopAt  int // the point at which it stops itself
-	WishAt  int // the point at which it wants the operation to be cancelled
-	Fails   string
-	Abandon bool
+	Etcd   []string
+	Certs  string
+	Op     string
+	Shelf  string // directory
+	Lead   string // key of the election that it has won, and the revision of that
+	Rev    int64
+	KillAt int // the point at which it kills itself; 0: none
+	StopAt int // the point at which it stops itself
+	WishAt int // the point at which it wants the operation to be cancelled
+	Fails  string
 }
 
 // point counts where a process may die: before and after every record and every effect.
@@ -62,15 +61,15 @@ type point struct {
 func (p *point) pass(what string) {
 	n := int(p.n.Add(1))
 	fmt.Printf("point %d %s\n", n, what)
-	switch {
-	case n == p.WishAt:
-		if _, err := p.store.Commit(context.Background(), state.Put(state.OperationCancel(p.Op), operation.Wish{By: "KEY", At: time.Now(), Abandon: p.Abandon})); err != nil {
+	switch n {
+	case p.WishAt:
+		if _, err := p.store.Commit(context.Background(), state.Put(state.OperationCancel(p.Op), operation.Wish{By: "KEY", At: time.Now()})); err != nil {
 			fmt.Println(err)
 		}
-	case n == p.KillAt:
+	case p.KillAt:
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		time.Sleep(time.Minute)
-	case n == p.StopAt:
+	case p.StopAt:
 		// To this very thread, which does not go on for a moment then.
 		runtime.LockOSThread()
 		_ = unix.Tgkill(os.Getpid(), unix.Gettid(), syscall.SIGSTOP)
@@ -141,7 +140,7 @@ func child(text string) error {
 	return err
 }
 
-const books3 = 3
+const bookCount = 3
 
 // shelving puts books on a shelf outside of etcd, behind a place that is reserved in it, and
 // writes into the catalogue at last.
@@ -171,7 +170,7 @@ func shelving(p *point) *Definition {
 				if err != nil {
 					return Outcome{}, err
 				}
-				if len(have) == books3 {
+				if len(have) == bookCount {
 					return Next("list"), fails("fill")
 				}
 				p.pass("before a book")
@@ -179,7 +178,7 @@ func shelving(p *point) *Definition {
 					return Outcome{}, err
 				}
 				p.pass("after a book")
-				run.Progress(int64(len(have)+1), books3, "books")
+				run.Progress(int64(len(have)+1), bookCount, "books")
 				return Nap(time.Millisecond), nil
 			},
 			Undo: func(_ context.Context, run *Run) (Outcome, error) {

@@ -79,6 +79,7 @@ func Await(ctx context.Context, run *Run, hosts Hosts, job Job, then Outcome) (O
 		return Nap(jobLook), nil
 	case Lost:
 		return again(run, hosts, job, report)
+	case Succeeded:
 	}
 	run.Progress(p.Done, p.Of, p.Unit)
 	return then, nil

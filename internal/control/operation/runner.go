@@ -71,7 +71,7 @@ func (r *Runner) changed(keys []string) {
 // leading is the condition of a commit that only the one that leads may make.
 func (r *Runner) Run(ctx context.Context, leading state.Op) error {
 	if err := r.Cache.Loaded(ctx); err != nil {
-		return nil //nolint:nilerr // it was told to end
+		return nil // it was told to end
 	}
 	term := &term{Runner: r, leading: leading, owner: r.Name + "-" + rand.Text()[:8]}
 	defer term.end()
