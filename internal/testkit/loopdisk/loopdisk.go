@@ -23,6 +23,21 @@ type Disk struct {
 // others may pass through. It needs root.
 func New(t testing.TB, mib string, options ...string) Disk {
 	t.Helper()
+	return formatted(t, mib, "mkfs.ext4", options)
+}
+
+// NewBtrfs makes one with mkfs.btrfs, whose quotas are on.
+func NewBtrfs(t testing.TB, mib string) Disk {
+	t.Helper()
+	d := formatted(t, mib, "mkfs.btrfs", nil)
+	run(t, "mount", "-o", "remount,commit=1", d.Dir) // what is deleted is seen to go soon
+	run(t, "btrfs", "quota", "enable", d.Dir)
+	run(t, "btrfs", "quota", "rescan", "-w", d.Dir)
+	return d
+}
+
+func formatted(t testing.TB, mib, program string, options []string) Disk {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a file system")
 	}
@@ -33,7 +48,7 @@ func New(t testing.TB, mib string, options ...string) Disk {
 	d := Disk{Dir: filepath.Join(above, "disk"), Image: filepath.Join(above, "image")}
 	must(t, os.Mkdir(d.Dir, 0o755))
 	run(t, "truncate", "-s", mib+"M", d.Image)
-	run(t, "mkfs.ext4", append(append([]string{"-q"}, options...), d.Image)...)
+	run(t, program, append(append([]string{"-q"}, options...), d.Image)...)
 	d.Mount(t)
 	t.Cleanup(d.Unmount)
 	return d
