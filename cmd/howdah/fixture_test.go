@@ -83,6 +83,7 @@ var fixtures = map[string]func(*fake){
 	"unlimited": func(f *fake) {
 		f.status = home3()
 		f.status.Hosts[0].Limits = "containment: cgroup2 in /x\ncpu limits: v2\nmemory limits: v2\nio limits: none (no device)\nnote: reads and writes each\n"
+		f.status.Hosts[0].StorageLimit, f.status.Hosts[0].WhyWatched = admin.StorageHeld, ""
 		f.status.Hosts[1].Limits = "containment: tree\ncpu limits: none (no)\nmemory limits: none (no)\nio limits: none (no)\n"
 		f.status.Hosts[2].Limits = f.status.Hosts[1].Limits
 		f.status.Hosts[1].Shared = "the agent is not root, and all run as user dba"
@@ -147,7 +148,8 @@ func home3() admin.Status {
 		s.Hosts = append(s.Hosts, admin.Host{
 			Name: "zone-" + zone, Zone: zone, Address: "127.31.1." + string(rune('1'+n)), State: admin.HostAlive, Since: noon.Add(-time.Hour),
 			CPUs: 4, Memory: 16 << 30, Disk: 200 << 30, DiskFree: 150 << 30, Postgres: []string{"15.18"}, Containment: "cgroup2",
-			Members: []string{}, Version: "1.0",
+			Members: []string{}, Version: "1.0", StorageLimit: admin.StorageWatched,
+			WhyWatched: "the file system holds no limit: it is not Btrfs",
 		})
 	}
 	return s

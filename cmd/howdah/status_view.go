@@ -152,6 +152,9 @@ func limitsOf(h admin.Host) (held, missing string) {
 			yes = append(yes, name)
 		}
 	}
+	if h.StorageLimit == admin.StorageHeld {
+		yes = append(yes, "storage")
+	}
 	return strings.Join(yes, " "), strings.Join(no, ", ")
 }
 

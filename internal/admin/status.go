@@ -70,6 +70,12 @@ const (
 	HostUnknown = "unknown" // not judged yet
 )
 
+// What holds the storage of databases within its limit.
+const (
+	StorageHeld    = "file-system"
+	StorageWatched = "watched" // measured, and PostgreSQL alone is stopped
+)
+
 // Host is a place for members.
 type Host struct {
 	Name     string    `json:"name"`
@@ -85,15 +91,19 @@ type Host struct {
 	Disk      int64 `json:"disk"`      // bytes
 	DiskFree  int64 `json:"disk_free"`
 
-	Postgres    []string  `json:"postgres"` // installed versions
-	Containment string    `json:"containment"`
-	Limits      string    `json:"limits"`
-	Cut         string    `json:"cut"` // how a lost primary is cut off here
-	Warnings    []string  `json:"warnings,omitempty"`
-	Shared      string    `json:"shared,omitempty"` // why databases here are not kept apart by users; "": they are
-	Members     []string  `json:"members"`          // DATABASE/MEMBER
-	Version     string    `json:"version"`
-	Started     time.Time `json:"started"`
+	Postgres    []string `json:"postgres"` // installed versions
+	Containment string   `json:"containment"`
+	Limits      string   `json:"limits"`
+	Cut         string   `json:"cut"` // how a lost primary is cut off here
+	Warnings    []string `json:"warnings,omitempty"`
+	Shared      string   `json:"shared,omitempty"` // why databases here are not kept apart by users; "": they are
+	// StorageLimit says who keeps a new database from taking more of the disk than it was given,
+	// whoever writes there: StorageHeld or StorageWatched, and why that.
+	StorageLimit string    `json:"storage_limit"`
+	WhyWatched   string    `json:"why_watched,omitempty"`
+	Members      []string  `json:"members"` // DATABASE/MEMBER
+	Version      string    `json:"version"`
+	Started      time.Time `json:"started"`
 }
 
 // Kinds of databases.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -119,6 +120,10 @@ func (s *Server) hostsOut() []admin.Host {
 			CPUs: h.CPUs, Memory: h.Memory, Committed: committed[h.Name], Disk: h.Disk, DiskFree: h.DiskFree,
 			Postgres: versions(h.Majors), Containment: h.Containment, Limits: h.Limits, Cut: h.Cut,
 			Warnings: h.Warnings, Shared: h.Shared, Members: members[h.Name], Version: h.Version, Started: h.Started,
+		}
+		out.StorageLimit = admin.StorageHeld
+		if !h.LimitsStorage {
+			out.StorageLimit, out.WhyWatched = admin.StorageWatched, cmp.Or(h.WhyWatched, "its agent is of an older version")
 		}
 		if out.Members == nil {
 			out.Members = []string{}

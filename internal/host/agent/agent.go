@@ -70,8 +70,9 @@ type Agent struct {
 	// listen is where control planes are answered; set before anything runs.
 	listen string
 
-	// encrypts is used by describe only.
+	// Used by describe only.
 	encrypts ability
+	limits   limiter
 
 	// undescribed: the state does not know any more what was told of this host.
 	undescribed atomic.Bool

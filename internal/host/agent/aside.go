@@ -152,6 +152,13 @@ func (r *runner) dropKept(ctx context.Context) {
 
 // throwKept puts them in the trash as those of a member are that was deleted.
 func (r *runner) throwKept(now time.Time) error {
+	if r.agent.isVolume(r.id) {
+		_ = postgres.RemoveShared(filepath.Join(r.dir(), keptDir)) // what it does not know it leaves
+		if err := r.agent.throwOut(r.id, filepath.Join(r.dir(), keptDir)); err != nil {
+			return err
+		}
+		return r.agent.throwOut(r.id, filepath.Join(r.dir(), keptSize))
+	}
 	trash := r.agent.path(trashDir, fmt.Sprintf("%s-kept-%d", r.id, now.UnixNano()))
 	if err := os.Mkdir(trash, 0o700); err != nil {
 		return err

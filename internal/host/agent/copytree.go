@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"howdah/internal/engine/postgres"
 	"howdah/internal/host/tree"
 	"howdah/internal/system/fscrypt"
 )
@@ -31,4 +32,30 @@ func copyEncrypted(from, to string, id fscrypt.ID) error {
 		return err
 	}
 	return os.Rename(part, to)
+}
+
+// copyHanded copies prepared data into the subvolume of a member, with the user's rights: nothing is
+// renamed into one. They are there whole, on the disk, or not at all.
+func copyHanded(from, to string, user *postgres.User) error {
+	source, err := os.OpenRoot(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }() // only names were read
+	part := to + partSuffix
+	return user.Do(func() error {
+		if err := os.RemoveAll(part); err != nil {
+			return err
+		}
+		if err := os.Mkdir(part, 0o700); err != nil {
+			return err
+		}
+		if err := tree.CopyRoot(source, part); err != nil {
+			return fmt.Errorf("copy prepared data: %w", err)
+		}
+		if err := tree.Sync(part); err != nil {
+			return err
+		}
+		return os.Rename(part, to)
+	})
 }

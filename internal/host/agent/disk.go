@@ -33,7 +33,8 @@ func (d *disk) look(dir string, now time.Time) {
 	if err := syscall.Statfs(dir, &stat); err != nil {
 		return
 	}
-	d.judge(int64(stat.Blocks)*stat.Bsize, int64(stat.Bavail)*stat.Bsize)
+	size := int64(stat.Blocks) * stat.Bsize
+	d.judge(size, roomOn(dir, size, int64(stat.Bavail)*stat.Bsize))
 }
 
 // judge takes sizes in bytes. A disk that was full is so until twice the minimum

@@ -15,6 +15,7 @@ import (
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/tree"
 	"howdah/internal/model/member"
+	"howdah/internal/system/btrfs"
 	"howdah/internal/system/fscrypt"
 )
 
@@ -270,6 +271,9 @@ func lockDir(dir string, release func(string) error) (busy bool, err error) {
 // removeThrown removes what lies in the trash, and takes its key from the kernel where it was a
 // member's that is gone. What was only on its way to a member has the key of one that runs.
 func (a *Agent) removeThrown(ctx context.Context, dir string) error {
+	if group, ok, err := btrfs.Of(dir); err == nil && ok {
+		return a.removeVolume(ctx, dir, group)
+	}
 	id, encrypted, err := fscrypt.Of(dir)
 	if err != nil || !encrypted {
 		return tree.Remove(ctx, dir) // a file, too

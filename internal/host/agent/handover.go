@@ -27,7 +27,13 @@ const (
 	handFor = 10 * time.Second
 )
 
-func (a *Host) handedPath(id string) string { return a.path(handedDir, id) }
+// handedPath is that place: in a subvolume's own directory, as all else that is the member's.
+func (a *Host) handedPath(id string) string {
+	if a.isVolume(id) {
+		return filepath.Join(a.memberDir(id), handedDir)
+	}
+	return a.path(handedDir, id)
+}
 
 // initdbText takes a prepared data directory for a new database; it waits while none is ready.
 func initdbText(place string) []byte {
@@ -52,6 +58,9 @@ exit 1
 func (r *runner) openHandover() error {
 	if exists(r.dataDir()) {
 		return nil
+	}
+	if r.agent.isVolume(r.id) {
+		return r.user().MakeDir(r.agent.handedPath(r.id))
 	}
 	return r.user().GiveDir(r.agent.handedPath(r.id))
 }
@@ -87,7 +96,11 @@ func (r *runner) offerData(ctx context.Context) {
 
 // closeHandover does not wait until all is removed: the user may have put anything there.
 func (a *Host) closeHandover(id string) error {
-	return errors.Join(a.throwAway(a.handedPath(id)), a.throwAway(a.stagePath(id)), a.throwAway(a.stagePath(id)+partSuffix), a.throwAway(a.takenPath(id)))
+	handed := a.throwAway(a.path(handedDir, id))
+	if place := a.handedPath(id); a.isVolume(id) && exists(place) {
+		handed = a.throwOut(id, place)
+	}
+	return errors.Join(handed, a.throwAway(a.stagePath(id)), a.throwAway(a.stagePath(id)+partSuffix), a.throwAway(a.takenPath(id)))
 }
 
 // stagePath is where nobody but the agent gets to, while the data change hands.
@@ -109,6 +122,12 @@ func (s *spares) hand(id string, major int) error {
 	user := s.agent.userOf(id)
 	if err := tree.Give(stage, user); err != nil {
 		return err
+	}
+	if s.agent.isVolume(id) {
+		if err := copyHanded(stage, to, user); err != nil {
+			return err
+		}
+		return os.RemoveAll(stage)
 	}
 	return os.Rename(stage, to)
 }

@@ -39,13 +39,18 @@ func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
 	}
 	can := a.procs.Describe()
 	a.encrypts.look(a.Dir, time.Now())
+	size := int64(disk.Blocks) * disk.Bsize
+	free, err := a.limits.look(a.Dir, size, int64(disk.Bavail)*disk.Bsize)
+	if err != nil {
+		a.Log.Warn("limit storage", "error", err)
+	}
 	h := member.Host{
 		Name: a.Name, Zone: a.Zone, Address: a.Address,
 		CPUs: runtime.NumCPU(), Memory: int64(memory.Totalram) * int64(memory.Unit),
-		Disk: int64(disk.Blocks) * disk.Bsize, DiskFree: int64(disk.Bavail) * disk.Bsize,
+		Disk: size, DiskFree: free,
 		Containment: string(can.Containment), Limits: can.String(),
 		Warnings: can.Notes, Shared: a.whyShared(), Started: started, Version: a.Version, Listen: a.listen, Reads: format.Newest,
-		Encrypts: a.encrypts.how, WhyPlain: a.encrypts.why,
+		Encrypts: a.encrypts.how, WhyPlain: a.encrypts.why, LimitsStorage: a.limits.why == "", WhyWatched: a.limits.why,
 	}
 	return h, a.Kind.Facts(&h)
 }

@@ -48,6 +48,7 @@ type Member struct {
 	detail   string
 	refused  string // why the newest assignment was not taken, or ""
 	disk     disk
+	volume   volume
 	secrecy  secrecy
 	gone     bool
 	reported member.Report
@@ -187,8 +188,10 @@ func (m *Member) keepRunning(ctx context.Context) {
 		return
 	}
 	if m.workload.Runs(ctx) {
+		m.limitVolume()
 		m.workload.Keep(ctx)
 	} else if m.open(ctx) {
+		m.limitVolume()
 		m.workload.Start(ctx)
 	}
 }

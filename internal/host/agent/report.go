@@ -49,6 +49,8 @@ func (m *Member) trouble(report *member.Report, serves, noRoom bool, lacking str
 	case full && (report.Problem == member.None || report.Problem == member.StartFails):
 		// It is also why nothing starts.
 		report.Problem, report.Detail = member.DiskFull, m.disk.detail
+	case m.volume.detail != "" && m.want.Want == member.Running && (report.Problem == member.None || report.Problem == member.StartFails):
+		report.Problem, report.Detail = member.StorageFull, m.volume.detail
 	case report.Problem != member.None && report.Problem != member.StartFails:
 	case lacking != "" && m.want.Want == member.Running:
 		report.Problem, report.Detail = member.NoRoom, lacking

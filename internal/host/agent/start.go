@@ -93,6 +93,8 @@ func problemOf(err error) member.Problem {
 		return member.PortTaken
 	case errors.Is(err, syscall.ENOSPC):
 		return member.DiskFull
+	case errors.Is(err, syscall.EDQUOT):
+		return member.StorageFull
 	default:
 		return member.StartFails
 	}
@@ -126,6 +128,7 @@ func (r *runner) launch(ctx context.Context) (proc.Process, error) {
 	}
 	if u := r.user(); u != nil {
 		command.User = &proc.User{UID: uint32(u.UID), GID: uint32(u.GID)}
+		command.NoSubvolumes = r.agent.isVolume(r.id)
 	}
 	r.starting.Lock()
 	defer r.starting.Unlock()

@@ -37,12 +37,16 @@ func (a *Agent) emptyTrashOnce(ctx context.Context) error {
 			errs = append(errs, a.dropKey(dir, id))
 			continue
 		}
+		if id, ok := notedGroup(e.Name()); ok {
+			errs = append(errs, a.dropGroup(dir, id))
+			continue
+		}
 		if e.IsDir() {
 			errs = append(errs, a.Kind.Release(dir))
 		}
 		errs = append(errs, a.removeThrown(ctx, dir))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, a.removeThrownOut(ctx))...)
 }
 
 // throwAway puts a path of ours into the trash, if it is there.

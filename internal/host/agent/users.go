@@ -155,7 +155,11 @@ func (u *users) keep() error {
 
 // makeMemberDir makes the directory of a member, with a user, and the one of its socket.
 func (a *Agent) makeMemberDir(id string) error {
-	if err := a.users.give(a.memberDir(id)); err != nil {
+	err := a.makeVolume(id)
+	if err == nil {
+		err = a.users.give(a.memberDir(id))
+	}
+	if err != nil {
 		return fmt.Errorf("make the directory of %s: %w", id, err)
 	}
 	if dir := a.socketDir(id); dir != a.runDir() {

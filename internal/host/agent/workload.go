@@ -30,6 +30,9 @@ type Workload interface {
 	Start(ctx context.Context)
 	// Buried is told when all that was killed is gone at last, so that it may be started at once.
 	Buried()
+	// Room is how many bytes the member's directory may have, where its file system holds a limit;
+	// 0: as many as there are.
+	Room() int64
 	// Keep has what runs follow the assignment, and puts it under limits.
 	Keep(ctx context.Context)
 	// Stop ends it in good order, a step at a time, and reports whether nothing runs any more.

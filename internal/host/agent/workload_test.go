@@ -78,6 +78,7 @@ type sleeper struct {
 
 func (s *sleeper) Beside() []func(context.Context) { return nil }
 func (s *sleeper) Look(context.Context) bool       { return true }
+func (s *sleeper) Room() int64                     { return 0 }
 func (s *sleeper) Buried()                         {}
 func (s *sleeper) Aim()                            {}
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"howdah/internal/host/proc/cgroup"
+	"howdah/internal/system/btrfs"
 	"howdah/internal/system/thread"
 )
 
@@ -31,6 +32,8 @@ type Command struct {
 	// need not exist yet. It is remembered when a later command names none.
 	DataDir string
 	User    *User // nil means our own
+	// NoSubvolumes: what it leads to makes no subvolumes of Btrfs (btrfs.Forbid). It needs a User.
+	NoSubvolumes bool
 }
 
 // User is whom a command runs as.
@@ -228,6 +231,12 @@ func (g *Group) launch(command Command) (handle *os.Process, err error) {
 			if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 				err = errors.Join(fmt.Errorf("give up further rights: %w", err), leave())
 				return
+			}
+			if command.NoSubvolumes {
+				if err = btrfs.Forbid(); err != nil {
+					err = errors.Join(err, leave())
+					return
+				}
 			}
 		}
 		handle, err = os.StartProcess(command.Path, arguments, attributes)

@@ -22,6 +22,11 @@ func Copy(from, to string) error {
 		return err
 	}
 	defer func() { _ = source.Close() }() // only names were read
+	return CopyRoot(source, to)
+}
+
+// CopyRoot is Copy of a directory that was opened by who may, to where the caller may write.
+func CopyRoot(source *os.Root, to string) error {
 	return fs.WalkDir(source.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == "." {
 			return err

@@ -21,12 +21,19 @@ const Deep = 256
 // Remove removes a directory of somebody else's, of any depth and width, and follows no
 // links. The directory that it lies in is ours.
 func Remove(ctx context.Context, path string) error {
+	return remove(ctx, path, os.Geteuid() == 0)
+}
+
+// RemoveOwn is Remove with the rights of whom all of it belongs to.
+func RemoveOwn(ctx context.Context, path string) error { return remove(ctx, path, false) }
+
+func remove(ctx context.Context, path string, root bool) error {
 	above, err := os.OpenFile(filepath.Dir(path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
 	defer above.Close()
-	t := &tree{ctx: ctx, top: int(above.Fd()), names: []string{filepath.Base(path)}}
+	t := &tree{ctx: ctx, root: root, top: int(above.Fd()), names: []string{filepath.Base(path)}}
 	for len(t.names) > 0 {
 		last := len(t.names) - 1
 		switch err := t.remove(t.top, t.names[last], 0); {
@@ -46,6 +53,7 @@ var errDeep = errors.New("it was too deep")
 // tree is what is being removed.
 type tree struct {
 	ctx   context.Context
+	root  bool     // who removes it has root's rights
 	top   int      // descriptor of the directory that it lies in
 	names []string // what of it is there, the last one first
 }
@@ -63,8 +71,8 @@ func (t *tree) remove(dir int, name string, depth int) error {
 		return err
 	}
 	if depth >= Deep {
-		// What is encrypted, and has no key here, can be removed, but not moved.
-		if err := t.moveUp(dir, name); !errors.Is(err, unix.ENOKEY) {
+		// What is encrypted, and has no key here, or lies in a subvolume, can be removed, but not moved.
+		if err := t.moveUp(dir, name); !errors.Is(err, unix.ENOKEY) && !errors.Is(err, unix.EXDEV) {
 			return err
 		}
 	}
@@ -100,7 +108,7 @@ func (t *tree) clear(dir int, name string, depth int) error {
 	}
 	file := os.NewFile(uintptr(fd), name)
 	defer file.Close()
-	if os.Geteuid() == 0 {
+	if t.root {
 		// Nobody may go on to fill it, be it by a descriptor that is open.
 		if err := errors.Join(unix.Fchown(fd, 0, 0), unix.Fchmod(fd, 0o700)); err != nil {
 			return err

@@ -293,9 +293,9 @@ type Host struct {
 	Zone     string `json:"zone"`
 	Address  string `json:"address"`
 	CPUs     int    `json:"cpus"`
-	Memory   int64  `json:"memory"` // bytes
-	Disk     int64  `json:"disk"`   // bytes, of the filesystem with the data
-	DiskFree int64  `json:"disk_free"`
+	Memory   int64  `json:"memory"`    // bytes
+	Disk     int64  `json:"disk"`      // bytes, of the filesystem with the data
+	DiskFree int64  `json:"disk_free"` // of it what is free for databases
 	// Majors are the PostgreSQL versions that are installed, with their full text.
 	Majors map[int]string `json:"majors"`
 	// Containment, Limits and Cut say how members are held, limited and cut off
@@ -317,6 +317,10 @@ type Host struct {
 	// Encrypts is how storage can be encrypted here; WhyPlain says why it cannot.
 	Encrypts Encryption `json:"encrypts,omitempty"`
 	WhyPlain string     `json:"why_plain,omitempty"`
+	// LimitsStorage: the file system holds a limit for each new database's directory; WhyWatched says
+	// why it does not, and what databases have is watched alone.
+	LimitsStorage bool   `json:"limits_storage,omitempty"`
+	WhyWatched    string `json:"why_watched,omitempty"`
 	// Listen is where the agent answers control planes, as host:port; "" where it does
 	// not.
 	Listen string `json:"listen,omitempty"`

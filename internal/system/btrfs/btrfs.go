@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -22,6 +23,9 @@ import (
 var (
 	// ErrUnsupported says that a directory's file system cannot limit anything, and why.
 	ErrUnsupported = errors.New("the file system holds no limit")
+	// ErrStale says that the file system has lost count, as after a large subvolume was deleted, or
+	// is counting just now: limits do not hold until Recount is done. It is an ErrUnsupported.
+	ErrStale = fmt.Errorf("%w: it has to count anew what its quotas are of", ErrUnsupported)
 	// ErrName says that no subvolume can have this name.
 	ErrName = errors.New("the name is too long")
 )
@@ -50,6 +54,9 @@ func Try(dir string) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: only root may set one", ErrUnsupported)
 	}
+	if _, ok := machines[runtime.GOARCH]; !ok {
+		return fmt.Errorf("%w: subvolumes cannot be forbidden on %s", ErrUnsupported, runtime.GOARCH)
+	}
 	groups, err := groupsOf(dir)
 	if err != nil {
 		return err
@@ -65,7 +72,7 @@ func Try(dir string) error {
 	}
 	wrong, err := os.ReadFile(filepath.Join(groups, "inconsistent"))
 	if err == nil && strings.TrimSpace(string(wrong)) == "1" {
-		return fmt.Errorf("%w: the numbers of its quotas are out of date (btrfs quota rescan)", ErrUnsupported)
+		return ErrStale
 	}
 	return nil
 }
@@ -229,15 +236,23 @@ func Join(dir string, id, above ID) error {
 			return nil
 		}
 		if err == nil && again > 0 {
-			// Files in it are others' too, and have to be counted.
-			var all rescanArgs
-			if _, err = call(f, iocRescan, unsafe.Pointer(&all)); errors.Is(err, unix.EINPROGRESS) {
-				err = nil
-			}
+			err = recount(f) // files in it are others', too
 		}
 		if err != nil {
 			return fmt.Errorf("put quota group %s into %s: %w", id.file(), above.file(), err)
 		}
 		return nil
 	})
+}
+
+// Recount has the file system count anew, which goes on after it: see ErrStale. It takes the longer
+// the more files there are.
+func Recount(dir string) error { return on(dir, recount) }
+
+func recount(f *os.File) error {
+	var args rescanArgs
+	if _, err := call(f, iocRescan, unsafe.Pointer(&args)); err != nil && !errors.Is(err, unix.EINPROGRESS) {
+		return fmt.Errorf("count quotas anew: %w", err)
+	}
+	return nil
 }
