@@ -108,7 +108,10 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if a.control, err = newControls(cfg, a.life); err != nil {
 		return nil, err
 	}
-	return a, a.Kind.Open(ctx, a)
+	if err := a.Kind.Open(ctx, a); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // Run works until ctx ends. Its members go on without it.

@@ -52,7 +52,8 @@ func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
 		Warnings: can.Notes, Shared: a.whyShared(), Started: started, Version: a.Version, Listen: a.listen, Reads: format.Newest,
 		Encrypts: a.encrypts.how, WhyPlain: a.encrypts.why, LimitsStorage: a.limits.why == "", WhyWatched: a.limits.why,
 	}
-	return h, a.Kind.Facts(&h)
+	err = a.Kind.Facts(&h)
+	return h, err
 }
 
 // sameHost: nothing changed that would be worth a write. Free disk space counts
