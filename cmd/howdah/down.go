@@ -15,6 +15,7 @@ import (
 	"howdah/internal/edge/endpoint"
 	"howdah/internal/edge/endpoint/driver"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/kernelcut"
 	"howdah/internal/identity/home"
 )
 
@@ -92,7 +93,7 @@ func down(ctx context.Context, h *home.Home, purge bool) error {
 		return err
 	}
 	if purge {
-		if err := errors.Join(agent.RemoveCuts(ctx, h.ID), removeStorage(h), h.Purge()); err != nil {
+		if err := errors.Join(kernelcut.RemoveHome(ctx, h.ID), removeStorage(h), h.Purge()); err != nil {
 			return fmt.Errorf("purge: %w", err)
 		}
 		return nil

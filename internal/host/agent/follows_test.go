@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/kernelcut"
 	"howdah/internal/model/member"
 	"howdah/internal/testkit"
 )
@@ -19,8 +20,8 @@ import (
 // the cut, which keeps Patroni from seeing that it has to rewind it, would last for ever.
 func TestAStandbyBehindACutIsKnownToFollow(t *testing.T) {
 	p := newPair(t)
-	k := &kernelCutter{table: cutTable(p.HomeID, "other")}
-	if err := k.try(t.Context()); err != nil {
+	k := kernelCutter{&kernelcut.Rules{Table: kernelcut.Table(p.HomeID, "other")}}
+	if err := k.in.Try(t.Context()); err != nil {
 		testkit.Missing(t, "rules of the kernel: "+err.Error())
 	}
 	t.Cleanup(func() { p.must(k.sync(context.Background(), nil, func(...cut) {})) })

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/kernelcut"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/patroni"
 )
@@ -46,38 +45,7 @@ func StopHost(ctx context.Context, homeID, host, dir string, kill bool) error {
 		return err
 	}
 	// Nothing runs any more that a cut would have to hold.
-	table := cutTable(homeID, host)
-	return removeCuts(ctx, func(name string) bool { return name == table || name == table+trySuffix })
-}
-
-// RemoveCuts takes the cuts of all hosts of a home out of this machine's kernel,
-// also of hosts that are gone. No database of the home may run here.
-func RemoveCuts(ctx context.Context, homeID string) error {
-	return removeCuts(ctx, func(name string) bool { return strings.HasPrefix(name, cutPrefix(homeID)) })
-}
-
-// removeCuts removes tables by name. Who may not look has put nothing there.
-func removeCuts(ctx context.Context, which func(name string) bool) error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, nftProgram(), "list", "tables", "inet").Output()
-	if err != nil {
-		return nil
-	}
-	var rules strings.Builder
-	for line := range strings.Lines(string(out)) {
-		words := strings.Fields(line) // table inet NAME
-		if len(words) == 3 && which(words[2]) {
-			rules.WriteString(cutRules(words[2], nil))
-		}
-	}
-	if rules.Len() == 0 {
-		return nil
-	}
-	return nft(ctx, rules.String())
+	return kernelcut.RemoveHost(ctx, homeID, host)
 }
 
 // stopMember ends Patroni at once, so that it calls no election for a database

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"howdah/internal/host/kernelcut"
 	"howdah/internal/model/patroni"
 	"howdah/internal/testkit"
 )
@@ -19,21 +20,21 @@ func TestStoppingRemovesCuts(t *testing.T) {
 	testkit.NeedRoot(t)
 	testkit.NeedProgram(t, "nft")
 	id, other := fmt.Sprintf("%08x", rand.Uint32()), fmt.Sprintf("%08x", rand.Uint32())
-	if err := (&kernelCutter{table: cutTable(id, "t")}).try(t.Context()); err != nil {
+	if err := (&kernelcut.Rules{Table: kernelcut.Table(id, "t")}).Try(t.Context()); err != nil {
 		t.Skipf("needs rules in the kernel: %v", err)
 	}
 	tables := []string{
-		cutTable(id, "zone-a"), cutTable(id, "zone-a") + trySuffix, cutTable(id, "zone-b"), cutTable(id, "zone-aa"), cutTable(other, "zone-a"),
+		kernelcut.Table(id, "zone-a"), kernelcut.Table(id, "zone-a") + "_try", kernelcut.Table(id, "zone-b"), kernelcut.Table(id, "zone-aa"), kernelcut.Table(other, "zone-a"),
 	}
 	for _, name := range tables {
-		if err := nft(t.Context(), cutRules(name, []string{"127.255.255.254:1"})); err != nil {
+		if _, err := (&kernelcut.Rules{Table: name}).Hold(t.Context(), []string{"127.255.255.254:1"}); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { exec.Command(nftProgram(), "delete", "table", "inet", name).Run() })
+		t.Cleanup(func() { exec.Command("nft", "delete", "table", "inet", name).Run() })
 	}
 	left := func() (all []string) {
 		for _, name := range tables {
-			if exec.Command(nftProgram(), "list", "table", "inet", name).Run() == nil {
+			if exec.Command("nft", "list", "table", "inet", name).Run() == nil {
 				all = append(all, name)
 			}
 		}
@@ -48,7 +49,7 @@ func TestStoppingRemovesCuts(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := RemoveCuts(t.Context(), id); err != nil {
+		if err := kernelcut.RemoveHome(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		if got := left(); !slices.Equal(got, tables[4:]) {

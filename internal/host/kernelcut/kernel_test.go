@@ -1,4 +1,4 @@
-package agent
+package kernelcut
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"howdah/internal/failover/fence"
 	"howdah/internal/testkit"
 )
 
@@ -36,7 +35,7 @@ table inet howdah_x_fence_zone_a {
 	}
 }
 `
-	table := cutTable("x", "zone-a")
+	table := Table("x", "zone-a")
 	if diff := cmp.Diff(want, cutRules(table, []string{"10.0.0.1:5432", "10.0.0.1:8008"})); diff != "" {
 		t.Error(diff)
 	}
@@ -50,33 +49,33 @@ table inet howdah_x_fence_zone_a {
 func TestKernelCut(t *testing.T) {
 	testkit.NeedRoot(t)
 	testkit.NeedProgram(t, "nft")
-	k := &kernelCutter{table: cutTable(fmt.Sprintf("%08x", rand.Uint32()), "t")}
-	if err := k.try(t.Context()); err != nil {
+	k := &Rules{Table: Table(fmt.Sprintf("%08x", rand.Uint32()), "t")}
+	if err := k.Try(t.Context()); err != nil {
 		t.Skipf("needs rules in the kernel: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := k.sync(context.Background(), nil, nobody); err != nil {
+		if _, err := k.Hold(context.Background(), nil); err != nil {
 			t.Error(err)
 		}
-		if exec.Command("nft", "list", "table", "inet", k.table).Run() == nil {
+		if exec.Command("nft", "list", "table", "inet", k.Table).Run() == nil {
 			t.Error("a table is left in the kernel")
 		}
 	})
 	lost, other := listen(t), listen(t)
 	server, client := lost.accept(t)
-	cuts := []cut{{from: fence.Case{Postgres: lost.Addr().String(), Patroni: testkit.FreeAddr(t)}}}
+	cuts := []string{lost.Addr().String(), testkit.FreeAddr(t)}
 	for range 2 { // the second time it mends what someone flushed
-		if err := k.sync(t.Context(), cuts, nobody); err != nil {
+		if _, err := k.Hold(t.Context(), cuts); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := net.DialTimeout("tcp", lost.Addr().String(), 5*time.Second); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("connecting to the lost primary: %v, want a refusal", err)
 		}
-		if out, err := exec.Command("nft", "delete", "table", "inet", k.table).CombinedOutput(); err != nil {
+		if out, err := exec.Command("nft", "delete", "table", "inet", k.Table).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	if err := k.sync(t.Context(), cuts, nobody); err != nil {
+	if _, err := k.Hold(t.Context(), cuts); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := server.Write([]byte("commit confirmed")); err != nil {
@@ -87,14 +86,11 @@ func TestKernelCut(t *testing.T) {
 		t.Errorf("%d bytes of the lost primary arrived, %v", n, err)
 	}
 	other.accept(t)
-	if err := k.sync(t.Context(), nil, nobody); err != nil {
+	if _, err := k.Hold(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	lost.accept(t)
 }
-
-// nobody is told of cuts.
-func nobody(...cut) {}
 
 type listener struct{ net.Listener }
 

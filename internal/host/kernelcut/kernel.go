@@ -1,0 +1,154 @@
+// Package kernelcut cuts a host off from others in its own kernel: nothing that a lost primary
+// says arrives any more, whatever becomes of the processes here. The rules of a host are a table
+// of its own, which is replaced in one transaction, and nobody else's are touched.
+package kernelcut
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Rules drop what comes from some addresses of this network and refuse what goes there: those
+// of a table of their own in the kernel.
+type Rules struct {
+	Table string
+	clear bool // nothing of ours is in the kernel
+}
+
+// Try finds out whether rules can be set here.
+func (k *Rules) Try(ctx context.Context) error {
+	if os.Geteuid() != 0 {
+		return errors.New("not root")
+	}
+	// The last address of the loopback network and port 1: nobody's.
+	if err := nft(ctx, cutRules(k.Table+trySuffix, []string{"127.255.255.254:1"})); err != nil {
+		return err
+	}
+	return nft(ctx, cutRules(k.Table+trySuffix, nil))
+}
+
+// Hold cuts off exactly these addresses, as host:port, and reports whether it had to do
+// anything for that. Where there are any, that is at every look: someone else may have
+// flushed the rules.
+func (k *Rules) Hold(ctx context.Context, addresses []string) (changed bool, err error) {
+	addresses = slices.Clone(addresses)
+	slices.Sort(addresses)
+	addresses = slices.Compact(addresses)
+	if len(addresses) == 0 && k.clear {
+		return false, nil
+	}
+	if err := nft(ctx, cutRules(k.Table, addresses)); err != nil {
+		return false, err
+	}
+	k.clear = len(addresses) == 0
+	return true, nil
+}
+
+// RemoveHost takes the cut of one host out of this machine's kernel.
+func RemoveHost(ctx context.Context, homeID, host string) error {
+	table := Table(homeID, host)
+	return remove(ctx, func(name string) bool { return name == table || name == table+trySuffix })
+}
+
+var notInTableName = regexp.MustCompile(`[^a-z0-9]`)
+
+// Table is the name of a host's table.
+func Table(homeID, host string) string {
+	return cutPrefix(homeID) + notInTableName.ReplaceAllString(host, "_")
+}
+
+// cutPrefix is what the tables of all hosts of a home begin with.
+func cutPrefix(homeID string) string { return "howdah_" + homeID + "_fence_" }
+
+// trySuffix makes the name of the table that is made to find out whether it can be.
+const trySuffix = "_try"
+
+// cutRules is the whole table, replaced in one transaction. Resets pass: a
+// process that died behind the cut is known to be dead. What goes to the primary
+// is answered with a reset, which spares Patroni its time-outs.
+func cutRules(table string, addresses []string) string {
+	text := fmt.Sprintf("add table inet %[1]s\ndelete table inet %[1]s\n", table)
+	if len(addresses) == 0 {
+		return text
+	}
+	var elements []string
+	for _, a := range addresses {
+		host, port, err := net.SplitHostPort(a)
+		if err != nil {
+			continue
+		}
+		elements = append(elements, host+" . "+port)
+	}
+	return text + fmt.Sprintf(`table inet %s {
+	set lost {
+		type ipv4_addr . inet_service
+		elements = { %s }
+	}
+	chain in {
+		type filter hook input priority filter - 10
+		ip saddr . tcp sport @lost tcp flags & rst == 0 drop
+	}
+	chain out {
+		type filter hook output priority filter - 10
+		ip daddr . tcp dport @lost reject with tcp reset
+	}
+}
+`, table, strings.Join(elements, ", "))
+}
+
+// nftProgram is where Debian keeps it, unless it is on the PATH.
+func nftProgram() string {
+	if found, err := exec.LookPath("nft"); err == nil {
+		return found
+	}
+	return "/usr/sbin/nft"
+}
+
+func nft(ctx context.Context, rules string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, nftProgram(), "-f", "-")
+	cmd.Stdin = strings.NewReader(rules)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("set rules in the kernel: %w: %s", err, out)
+	}
+	return nil
+}
+
+// RemoveHome takes the cuts of all hosts of a home out of this machine's kernel,
+// also of hosts that are gone. No database of the home may run here.
+func RemoveHome(ctx context.Context, homeID string) error {
+	return remove(ctx, func(name string) bool { return strings.HasPrefix(name, cutPrefix(homeID)) })
+}
+
+// remove removes tables by name. Who may not look has put nothing there.
+func remove(ctx context.Context, which func(name string) bool) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, nftProgram(), "list", "tables", "inet").Output()
+	if err != nil {
+		return nil
+	}
+	var rules strings.Builder
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line) // table inet NAME
+		if len(words) == 3 && which(words[2]) {
+			rules.WriteString(cutRules(words[2], nil))
+		}
+	}
+	if rules.Len() == 0 {
+		return nil
+	}
+	return nft(ctx, rules.String())
+}
