@@ -28,24 +28,25 @@ type facts struct {
 	old         patroni.Sync
 	oldSync     []byte
 	oldRevision int64
-	// overwritten: Patroni wrote /sync anew for the own member already.
+	// overwritten reports whether Patroni has already written /sync anew for this gate's member.
 	overwritten bool
 	cases       []record[fence.Case]
 	cuts        []record[fence.CutReport]
 	deaths      []record[fence.Death]
-	// passed is whom a gate let through last.
+	// passed records the member that a gate let through last; nil if there is no record.
 	passed *record[fence.Passed]
 	// lead is who served as primary when the control plane looked last; "" if nobody did yet.
 	lead   string
 	places map[string]place // by member
-	// strange: the home was restored, and does not know this database, or has not taken it
-	// over yet.
+	// strange reports whether the home was restored and either does not know this database or
+	// has not taken it over yet.
 	strange bool
-	// named is what Patroni calls the members.
+	// named lists the names by which Patroni knows the members: from their own keys, and from
+	// what the last primary wrote for the time without etcd.
 	named []string
 }
 
-// place is where a member answers.
+// place holds the addresses of a member's Patroni and of its PostgreSQL.
 type place struct{ api, postgres string }
 
 type record[T any] struct {
@@ -183,10 +184,11 @@ func (g *gate) findOld(ctx context.Context, f *facts) error {
 	return fmt.Errorf("the synchronous state before that of %s is not to be found", g.Name)
 }
 
-// guessOld is for a history that etcd has forgotten. The state may be the member's own
-// since it led alone, or one that Patroni wrote before a gate which was killed. Who served
-// last tells them apart. Of another primary's standbys nothing is known: the
-// state that lets nobody but itself through is true in any case.
+// guessOld finds the old synchronous state when etcd has compacted the history that held it.
+// The state in etcd may be this member's own, from when it led alone. Or Patroni wrote it
+// before a gate that was then killed. The member that served last tells the two apart. If
+// another member served last, its standbys are unknown: guessOld then assumes that it had
+// none, which lets only that member through and is safe in any case.
 func (g *gate) guessOld(f *facts) error {
 	switch {
 	case f.lead == "" || f.passed != nil && f.passed.value.Member != f.lead:
@@ -203,9 +205,8 @@ func (g *gate) guessOld(f *facts) error {
 	return err
 }
 
-// patroniName is what Patroni calls a member, which may be down: by its last key, or by what
-// the last primary wrote of all members for the time without etcd. A wrong one lets
-// nobody through.
+// patroniName returns the name by which Patroni knows a member, which may be down. It looks in
+// f.named, and otherwise returns the name that Howdah gives. A wrong name lets nobody through.
 func (f facts) patroniName(database, member string) string {
 	for _, name := range f.named {
 		if patroni.MemberName(name) == member {
@@ -215,8 +216,8 @@ func (f facts) patroniName(database, member string) string {
 	return patroni.OwnName(database, member)
 }
 
-// fenced are the synchronous standbys of the old primary that confirm nothing to it any
-// more, and what must still be true for that when the promotion is let through.
+// fenced returns the synchronous standbys that no longer confirm anything to the old primary,
+// and the conditions that must still hold when the promotion is let through.
 func (f facts) fenced(old patroni.Sync) (members []string, conditions []clientv3.Cmp) {
 	for _, d := range f.deaths {
 		if d.value.Member == old.Leader && d.value.Proof.Off() {
@@ -241,18 +242,18 @@ func (f facts) fenced(old patroni.Sync) (members []string, conditions []clientv3
 	return slices.Compact(members), conditions
 }
 
-// survived: the primary that a case is about was let through after it, and is another one
-// since. Where no control plane judges, nobody has closed the case; and a judge that stood
-// still may write a case again that is about the time before.
+// survived reports whether the primary that a case is about was let through again after the
+// case. Such a case may remain where no control plane judges, because nobody closes it. A judge
+// that was frozen may also write an outdated case again.
 func (f facts) survived(c record[fence.Case]) bool {
 	return f.passed != nil && f.passed.value.Before(c.value, c.revision, f.passed.revision)
 }
 
-// unsettled is a member that a gate let through after the old primary, and of which
-// nobody has heard since: it may have become a primary, and have acknowledged writes
-// that the others have not: neither a standby nor the old primary, which comes back with a
-// longer WAL at most. In quorum mode consent writes the synchronous state anew, and so
-// do a new primary, with its first look, and an old one that leads on and changes it.
+// unsettled returns the member that a gate let through after the old primary and that nobody
+// has heard of since; "" if there is none. That member may have become a primary and have
+// acknowledged writes that no other member has. The old primary does not have them either: it
+// comes back with a longer WAL at most. In quorum mode three writers change the synchronous
+// state: consent, a new primary at its first look, and an old primary that leads on.
 func (f facts) unsettled(name string) string {
 	if f.passed == nil || f.overwritten || f.passed.revision != f.syncRevision || f.passed.value.Member == name || f.passed.value.Member == f.old.Leader {
 		return ""
@@ -260,7 +261,7 @@ func (f facts) unsettled(name string) string {
 	return f.passed.value.Member
 }
 
-// another: the judge found that others may be promoted, and not this one.
+// another reports whether the judge found that other members may be promoted, and not this one.
 func (f facts) another(name string) bool {
 	for _, c := range f.cases {
 		if c.value.Leadership.Leader == f.old.Leader && len(c.value.Candidates) > 0 && !slices.Contains(c.value.Candidates, name) {

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// errReplays: a standby has WAL on its disk that it has not looked at since its start.
+// errReplays says that a standby may have WAL on its disk that it has not replayed since its start.
 var errReplays = errors.New("it still replays what it had before its start")
 
 // Both roles are the platform's, and log in by a member's certificate.
@@ -26,10 +26,10 @@ const (
 
 // Receiver answers Config.Received for a client that shows a member's certificate.
 //
-// Patroni's word is too little here. It takes the place that a WAL receiver has just
-// written for all that was received, and one that connects again begins with its segment;
-// and of a standby that was started anew it knows nothing but what has been replayed
-// since: what that one had confirmed before, and has on its disk, is not in it.
+// Patroni's position may be too low here. Patroni takes the place that the WAL receiver wrote
+// last for the end of the WAL, and a receiver that reconnects begins again at the start of a
+// segment. After a standby restarts, Patroni counts only what it has replayed since: WAL that
+// the standby confirmed before, and still has on its disk, is missing from that.
 func Receiver(client *tls.Config) func(context.Context, string) (int64, error) {
 	return func(ctx context.Context, address string) (int64, error) {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -62,23 +62,25 @@ func connection(address, user string, client *tls.Config) (*pgx.ConnConfig, erro
 	return config, nil
 }
 
-// receivedSQL: what was received counts from the first time in a server's life that it
-// asked for WAL. It does that when it has replayed all that it had.
+// receivedSQL reads two positions: the end of the received WAL and of the replayed WAL. The
+// first is 0 until the server asks for WAL for the first time since its start, which it does
+// when it has replayed all that it had.
 const receivedSQL = `SELECT coalesce(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_last_wal_receive_lsn(), '0/0'), 0)::bigint,
 	coalesce(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_last_wal_replay_lsn(), '0/0'), 0)::bigint`
 
-// restingSQL: the process that replays waits for WAL that it has not, which it does only
-// when it has replayed all that it had. Who has no primary to follow never asks for any.
+// restingSQL answers whether the startup process waits for new WAL. It does so only when it has
+// replayed all that it had. A standby without a primary to follow never asks for WAL, so that
+// receivedSQL alone cannot tell.
 const restingSQL = `SELECT EXISTS (SELECT FROM pg_catalog.pg_stat_activity
 	WHERE backend_type = 'startup' AND wait_event IN ('RecoveryWalStream', 'RecoveryRetrieveRetryInterval'))`
 
-// received is where the WAL of a standby ends, as of now: an error, if it does not know.
+// received returns where the WAL of a standby ends now, or an error if the standby cannot know.
 func received(ctx context.Context, connect func(user string) (*pgx.ConnConfig, error)) (int64, error) {
 	config, err := connect(replicator)
 	if err != nil {
 		return 0, err
 	}
-	config.RuntimeParams["replication"] = "database" // of which there are others than users'
+	config.RuntimeParams["replication"] = "database" // takes a WAL sender, not one of the connections that users may use up
 	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	received, replayed, err := position(ctx, config, "")
 	if err != nil || received > 0 {
@@ -91,7 +93,8 @@ func received(ctx context.Context, connect func(user string) (*pgx.ConnConfig, e
 	return replayed, err
 }
 
-// position asks for a standby's, after a condition was true there, if there is one.
+// position asks a standby for its positions. If condition is not empty and does not hold there,
+// it returns errReplays.
 func position(ctx context.Context, config *pgx.ConnConfig, condition string) (received, replayed int64, err error) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

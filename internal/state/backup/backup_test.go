@@ -165,7 +165,7 @@ func TestABackupThatFails(t *testing.T) {
 	}
 }
 
-// Of the backups that can be restored the newest stay; others are not counted.
+// The newest backups that can be restored stay; backups that cannot be restored do not count.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	h := hometest.New(t)
