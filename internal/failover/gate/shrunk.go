@@ -15,24 +15,24 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// shrunk is the last time that the old primary took somebody out of its synchronous
-// standbys and kept others. In quorum mode Patroni counts on those at once
-// (patroni/quorum.py, __remove_gone_nodes): what only the one that left had confirmed, they
-// may not have received yet.
+// shrunk describes the last time that the old primary removed a synchronous standby and kept
+// others. In quorum mode Patroni relies on the remaining ones at once (patroni/quorum.py,
+// __remove_gone_nodes). They may not have received yet what only the removed one had confirmed.
 type shrunk struct {
-	before   patroni.Sync // with who left
+	before   patroni.Sync // the state that still names the removed standbys
 	left     []string
-	revision int64 // since when it is so; 0: it did not shrink
+	revision int64 // of etcd, when the state shrank; 0 if it did not
 }
 
-// findShrunk looks through etcd's history of the state that the old primary left. A state
-// without standbys ends the search: whoever is named after it had everything first.
+// findShrunk searches etcd's history backwards from the synchronous state that the old primary
+// left. A state without standbys ends the search: a standby that is named after it had received
+// everything first.
 func (g *gate) findShrunk(ctx context.Context, f facts) (shrunk, error) {
 	now, revision := f.old, f.oldRevision
 	for range mostSteps {
 		answer, err := g.Client.Get(ctx, patroni.SyncKey(g.Database), clientv3.WithRev(revision-1))
 		if errors.Is(err, rpctypes.ErrCompacted) {
-			return shrunk{}, nil // it was so for long
+			return shrunk{}, nil // the state is older than the history that etcd keeps
 		}
 		if err != nil {
 			return shrunk{}, fmt.Errorf("ask etcd for the synchronous state before: %w", err)
@@ -57,8 +57,9 @@ func (g *gate) findShrunk(ctx context.Context, f facts) (shrunk, error) {
 }
 
 // whole reports whether the member has what the old primary acknowledged before its
-// synchronous standbys shrank: if it has all that the primary had written a moment later,
-// or nobody of those who could confirm it then has more. Otherwise it says why not.
+// synchronous standbys shrank. It does if it has all that the primary had written a moment
+// later, or if enough of the standbys named before are not ahead of it. Otherwise why says
+// what is missing; it is empty if nothing is.
 func (g *gate) whole(ctx context.Context, f facts) (why string, err error) {
 	s, err := g.findShrunk(ctx, f)
 	if err != nil || s.revision == 0 {
@@ -80,9 +81,9 @@ func (g *gate) whole(ctx context.Context, f facts) (why string, err error) {
 		strings.Join(s.left, ", "), strings.Join(texts, ", ")), nil
 }
 
-// wroteAfter is how far the old primary had written when its Patroni said so for the first
-// time after a revision; 0 if it did not. It says so each second in which that changed, and
-// a change of the standbys changes it (patroni/postgresql/sync.py).
+// wroteAfter returns the WAL position that the old primary's Patroni reported first after a
+// revision of etcd; 0 if it reported none. Patroni reports each second in which the position
+// changed, and a change of the standbys changes it (patroni/postgresql/sync.py).
 func (g *gate) wroteAfter(ctx context.Context, old string, revision int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -99,7 +100,8 @@ func (g *gate) wroteAfter(ctx context.Context, old string, revision int64) (int6
 		return 0, ctx.Err()
 	}
 	first := said.Events[0].Kv
-	// Whoever has the leader key says this, be it only for a moment before its own gate.
+	// Any holder of the leader key writes this report, even a new one before its gate has run. It
+	// counts only if the old primary held the key throughout.
 	led, err := g.led(ctx, old, revision)
 	if err != nil || led == 0 {
 		return 0, err
@@ -114,7 +116,8 @@ func (g *gate) wroteAfter(ctx context.Context, old string, revision int64) (int6
 	return status.Wrote, err
 }
 
-// led is since which revision a member had the leader key at another one; 0 if it did not.
+// led returns the revision since which the member held the leader key, as of the revision at;
+// 0 if it did not hold the key then.
 func (g *gate) led(ctx context.Context, name string, at int64) (since int64, err error) {
 	answer, err := g.Client.Get(ctx, patroni.LeaderKey(g.Database), clientv3.WithRev(at))
 	if err != nil || len(answer.Kvs) == 0 || patroni.MemberName(string(answer.Kvs[0].Value)) != name {
