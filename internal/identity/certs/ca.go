@@ -120,10 +120,11 @@ type Subject struct {
 	For Purpose
 }
 
-// Purpose is what a certificate is good for; the zero value is both.
+// Purpose says whether a certificate is for servers, for clients, or for both (the zero value).
 type Purpose int
 
-// Of one alone: that of a server is refused from a client, and the other way round.
+// The purposes. A certificate for servers only is refused when a client shows it, and one for
+// clients only when a server does.
 const (
 	Both Purpose = iota
 	ServerOnly
