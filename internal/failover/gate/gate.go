@@ -28,23 +28,22 @@ var ErrRefused = errors.New("the promotion is refused")
 
 // Config is what a gate needs.
 type Config struct {
-	Database, Name string // whose member wants to be promoted
+	Database, Name string // the database, and its member that wants to be promoted
 	// PatroniName is what Patroni calls the member, and writes into the leader key.
 	PatroniName string
 	Client      *clientv3.Client
-	// Ask answers the position of a member by the URL of its Patroni, by asking now.
+	// Ask asks the Patroni at a URL for its member's current position.
 	Ask func(ctx context.Context, url string) (Position, error)
-	// Received answers where the WAL of another member ends, by the address of its
-	// PostgreSQL, by asking now.
+	// Received asks the PostgreSQL at an address where the WAL of that member ends now.
 	Received func(ctx context.Context, address string) (int64, error)
-	// Own is the URL of the own member's Patroni.
+	// Own is the URL of the Patroni of the member that wants to be promoted.
 	Own string
-	// Patience is for how long a count that is not enough may become enough.
+	// Patience is how long the gate waits for the count to become enough before it refuses.
 	Patience time.Duration
 	Log      *slog.Logger
 }
 
-// Command is the command of our program that is a gate.
+// Command is the command of howdah that runs a gate.
 const Command = "gate"
 
 // DefaultPatience is long enough for the judge to see the plea and for hosts to cut; the
@@ -102,10 +101,10 @@ func Pass(ctx context.Context, cfg Config) error {
 
 type gate struct {
 	Config
-	pleaded string // what the plea says that was written
+	pleaded string // the reason, and the members, that the last plea named
 }
 
-// verdict is what a look came to.
+// verdict is the result of one count.
 type verdict struct {
 	may     bool
 	final   bool // waiting does not help
@@ -149,11 +148,11 @@ func (g *gate) count(ctx context.Context, f facts) verdict {
 	return verdict{may: true, conditions: conditions, why: fmt.Sprintf("%s can acknowledge nothing, and nobody is ahead: %s", old.Leader, strings.Join(level, ", "))}
 }
 
-// ahead: the other one has to be promoted, and this one makes room.
+// ahead marks a standby that has more WAL: that one must be promoted, and this gate refuses.
 const ahead = " is ahead of it"
 
-// compare asks standbys for their positions, all at once, and answers who is not ahead
-// of the own one, and of the others why they do not count.
+// compare asks all given standbys for their positions at the same time. level names those that
+// are not ahead of the gate's own member; others says of each other one why it does not count.
 func (g *gate) compare(ctx context.Context, f facts, members []string) (level, others []string) {
 	at := make([]Position, len(members))
 	errs := make([]error, len(members))
@@ -163,7 +162,7 @@ func (g *gate) compare(ctx context.Context, f facts, members []string) (level, o
 	for i, m := range members {
 		all.Go(func() { at[i], errs[i] = g.askAnother(ctx, f.places[m]) })
 	}
-	// That this one has more than it says does no harm.
+	// The own member may have more WAL than it reports; that does no harm.
 	all.Go(func() { own, ownErr = g.Ask(ctx, g.Own) })
 	all.Wait()
 	if ownErr == nil && own.Silent {

@@ -14,11 +14,11 @@ import (
 	"howdah/internal/state"
 )
 
-// errMoved: something that was counted changed meanwhile.
+// errMoved says that nothing was written, because something that was counted had changed.
 var errMoved = errors.New("what was counted has changed meanwhile")
 
-// mine are the conditions of all that the gate writes: the leader key is still the own
-// member's, and nobody wrote the synchronous state.
+// mine returns the conditions of every write of the gate: its member still holds the leader key,
+// and nobody has written the synchronous state since f was read.
 func (g *gate) mine(f facts) []clientv3.Cmp {
 	return []clientv3.Cmp{
 		clientv3.Compare(clientv3.Value(patroni.LeaderKey(g.Database)), "=", g.PatroniName),
@@ -27,12 +27,13 @@ func (g *gate) mine(f facts) []clientv3.Cmp {
 	}
 }
 
-// consent lets the member through, if all that was counted still holds. The old
-// primary's own state is written again unchanged, so that no compare-and-swap which
-// that one began can change it any more. Where Patroni has written it, that is done.
+// consent records that the member is let through, if all that was counted still holds; otherwise
+// it returns errMoved. It also writes the old primary's synchronous state again, unchanged, so
+// that a compare-and-swap which the old primary has begun fails. Where Patroni has overwritten
+// that state already, no such write is needed.
 func (g *gate) consent(ctx context.Context, f facts, v verdict) error {
 	if f.old.Leader == "" && (f.passed == nil || f.passed.value.Member == g.Name) {
-		return nil // there is nothing to say, and nobody to contradict
+		return nil // no primary had standbys, and no record names another member
 	}
 	passed, err := encode(fence.Passed{Database: g.Database, Member: g.Name, Old: f.old.Leader, Why: v.why, At: time.Now().UTC(), LeaderRevision: f.leaderRevision})
 	if err != nil {
@@ -67,7 +68,7 @@ func (g *gate) plead(ctx context.Context, f facts, v verdict) error {
 	if said := v.why + strings.Join(v.missing, ","); said == g.pleaded {
 		return nil
 	} else if errors.Is(g.say(ctx, f, v), errMoved) {
-		return nil // it is looked at again at once
+		return nil // the gate counts again, and may plead then
 	} else {
 		g.pleaded = said
 	}
@@ -85,8 +86,8 @@ func (g *gate) say(ctx context.Context, f facts, v verdict, also ...clientv3.Op)
 	return g.commit(ctx, g.mine(f), append(also, clientv3.OpPut(state.Plea(g.Database), text)))
 }
 
-// refuse says why, and puts back what Patroni wrote too early, so that the old primary
-// and its standbys may go on with what was true between them.
+// refuse tells the judge why the member is refused. If Patroni has overwritten the synchronous
+// state already, refuse restores it, so that the old primary and its standbys can go on.
 func (g *gate) refuse(ctx context.Context, f facts, v verdict) error {
 	refused := fmt.Errorf("%s: %w", v.why, ErrRefused)
 	if f.leader != g.Name {
