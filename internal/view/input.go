@@ -1,6 +1,8 @@
 package view
 
 import (
+	"time"
+
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -24,35 +26,148 @@ func Sync(cache *state.Cache, database string) patroni.Sync {
 	return s
 }
 
-// Input is what the planner decides a database's next step by, as far as the state of that
-// database alone says it. Now, Hosts, Policy, Ways, OwnNames and Keys are the caller's to add.
-func Input(cache *state.Cache, want plan.Database, layout plan.Layout) plan.Input {
-	in := plan.Input{
-		Want: want, Layout: layout, Leader: Leader(cache, want.ID), Sync: Sync(cache, want.ID), Unborn: unborn(cache, want.ID),
-		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{}, Results: map[string]member.Result{},
-		Making: map[string]bool{}, Positions: map[string]int64{}, Behind: map[string]bool{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
+// Basis is what a decision about a database goes by, as far as its caller read it. All else is
+// read from the state when it is asked for.
+type Basis struct {
+	*Database
+	Wanted *Wanted
+	Layout plan.Layout
+	Hosts  []plan.Host
+	HostAt map[string]int // places in Hosts, by name; nil: they are searched for
+	// Assigned is what hosts were told last of its members, and Reports what these say of
+	// themselves, by member id.
+	Assigned map[string]state.Record[member.Assignment]
+	Reports  map[string]member.Report
+	// Since: edges count that said after this revision that they run.
+	Since int64
+}
+
+// Basis is the one that the state as it is now says.
+func (w *Wanted) Basis(d *Database, layout plan.Layout, hosts []plan.Host) Basis {
+	return Basis{
+		Database: d, Wanted: w, Layout: layout, Hosts: hosts,
+		Assigned: Assigned(w.cache, d.Want.ID, layout), Reports: Reports(w.cache, d.Want.ID, layout),
 	}
-	_, config, _ := cache.Raw(patroni.ConfigKey(want.ID))
+}
+
+// Reports are what the members of a database say of themselves, by id.
+func Reports(cache *state.Cache, database string, layout plan.Layout) map[string]member.Report {
+	all := map[string]member.Report{}
 	for _, m := range layout.Members {
-		id := member.ID(want.ID, m.Name)
-		if report, err := state.Load[member.Report](cache, state.Report(m.Host, id)); err == nil {
-			in.Reports[id] = report.Value
-		}
-		if a, err := state.View[member.Assignment](cache, state.Assign(m.Host, id)); err == nil {
-			in.Assigned[id] = a.Value.Generation
-		}
-		if s, ok := patroni.FindMember(cache.Raw, want.ID, m.Name); ok {
-			in.Behind[id] = s.Shared() > 0 && s.Shared() < config
-			in.Applied[id], in.Positions[id], in.Making[id] = s.Generation(), s.Location, s.Making()
-			// What a primary said before it was restarted as a standby holds no more.
-			in.PendingRestart[id] = s.PendingRestart && (m.Name == in.Leader || s.Role == "replica")
-			in.Growing[id] = in.PendingRestart[id] && plan.Grows(s.Differences)
+		id := member.ID(database, m.Name)
+		if report, err := state.View[member.Report](cache, state.Report(m.Host, id)); err == nil {
+			all[id] = *report.Value
 		}
 	}
-	for _, result := range state.LoadAll[member.Result](cache, state.ResultRoot+want.ID+"/") {
-		in.Results[result.Value.ID] = result.Value
+	return all
+}
+
+// Assigned is what hosts were told last of the members of a database, by id.
+func Assigned(cache *state.Cache, database string, layout plan.Layout) map[string]state.Record[member.Assignment] {
+	all := map[string]state.Record[member.Assignment]{}
+	for _, m := range layout.Members {
+		id := member.ID(database, m.Name)
+		if a, ok := LastAssigned(cache, m.Host, id); ok {
+			all[id] = a
+		}
+	}
+	return all
+}
+
+// LastAssigned is what a host was told last of a member, if it was told anything.
+// Where the record is of no use, because it is gone, does not decode or is older
+// than what the agent has, it is empty, so that it is written again, with a
+// generation that the agent takes: above what it reports, or above the record's
+// revision, which no generation ever exceeds.
+func LastAssigned(cache *state.Cache, host, id string) (last state.Record[member.Assignment], ok bool) {
+	key := state.Assign(host, id)
+	last, err := state.Load[member.Assignment](cache, key)
+	var known int64
+	if report, err := state.View[member.Report](cache, state.Report(host, id)); err == nil {
+		known = report.Value.Generation
+	}
+	if err == nil && known <= last.Value.Generation {
+		return last, true
+	}
+	_, revision, found := cache.Raw(key)
+	last = state.Record[member.Assignment]{Key: key, Revision: revision}
+	last.Value.Generation = max(revision, known)
+	return last, found || known > 0
+}
+
+// Input is everything that the planner decides a database's next step by: what is decided
+// and what is shown of decisions come from here alone.
+func (b Basis) Input(now time.Time, policy plan.Policy) plan.Input {
+	cache, id := b.Wanted.cache, b.Want.ID
+	in := plan.Input{
+		Now: now, Policy: policy, Want: b.Want, Layout: b.Layout, Hosts: b.Hosts, HostAt: b.HostAt, Reports: b.Reports,
+		Leader: Leader(cache, id), Sync: Sync(cache, id), Unborn: unborn(cache, id),
+		Applied: map[string]int64{}, Assigned: map[string]int64{}, Results: map[string]member.Result{},
+		Making: map[string]bool{}, Positions: map[string]int64{}, Behind: map[string]bool{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
+		Ways: Ways(cache, b.Routes(b.Layout), b.Since), OwnNames: b.Wanted.parts.ownNames, Keys: b.keys(),
+	}
+	_, config, _ := cache.Raw(patroni.ConfigKey(id))
+	for _, m := range b.Layout.Members {
+		b.addMember(&in, m, config)
+	}
+	for _, result := range state.ViewAll[member.Result](cache, state.ResultRoot+id+"/") {
+		in.Results[result.Value.ID] = *result.Value
 	}
 	return in
+}
+
+// addMember adds what is known of one member; config is the revision of what all share.
+func (b Basis) addMember(in *plan.Input, m plan.Placed, config int64) {
+	id := member.ID(b.Want.ID, m.Name)
+	if a, ok := b.Assigned[id]; ok {
+		in.Assigned[id] = a.Value.Generation
+		if b.outstanding(m) && !b.upToDate(m, a.Value) {
+			in.Assigned[id]++ // it is about to be told
+		}
+	}
+	if s, ok := patroni.FindMember(b.Wanted.cache.Raw, b.Want.ID, m.Name); ok {
+		in.Behind[id] = s.Shared() > 0 && s.Shared() < config
+		in.Applied[id], in.Positions[id], in.Making[id] = s.Generation(), s.Location, s.Making()
+		// What a primary said before it was restarted as a standby holds no more.
+		in.PendingRestart[id] = s.PendingRestart && (m.Name == in.Leader || s.Role == "replica")
+		in.Growing[id] = in.PendingRestart[id] && plan.Grows(s.Differences)
+	}
+}
+
+// outstanding: a restart of a member was asked for that must find it with its
+// newest settings.
+func (b Basis) outstanding(m plan.Placed) bool {
+	if b.Want.Reboot > b.Layout.Rebooted {
+		return true
+	}
+	for _, s := range b.Want.Seats {
+		if s.Key == m.Seat && (s.Reboot > m.Rebooted || s.Restart > m.Restarted) {
+			return true
+		}
+	}
+	return false
+}
+
+// upToDate: a member's host was told what is wanted now.
+func (b Basis) upToDate(m plan.Placed, last member.Assignment) bool {
+	want := plan.Assign(b.Want, b.Layout, m, b.host(m.Host).Memory)
+	want.Generation = last.Generation
+	return want.Same(last.Unsealed())
+}
+
+// host is an empty one where it is not known.
+func (b Basis) host(name string) plan.Host {
+	if at, ok := b.HostAt[name]; ok {
+		return b.Hosts[at]
+	}
+	if b.HostAt == nil {
+		for _, h := range b.Hosts {
+			if h.Name == name {
+				return h
+			}
+		}
+	}
+	return plan.Host{}
 }
 
 // unborn: someone began to bootstrap, and no data have been made yet that count.

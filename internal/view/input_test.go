@@ -2,12 +2,14 @@ package view
 
 import (
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
+	"howdah/internal/model/spec"
 	"howdah/internal/state"
 	"howdah/internal/testkit/etcdtest"
 )
@@ -33,7 +35,7 @@ func TestInput(t *testing.T) {
 		state.Put(state.Assign("h1", id+".m1"), member.Assignment{Generation: 4}),
 		state.Put(state.Result(id+"/restart/1"), member.Result{ID: id + "/restart/1", Done: true}),
 		state.Put(state.Result("db-AB/restart/1"), member.Result{ID: "db-AB/restart/1"}))
-	in := Input(cache, plan.Database{ID: id}, plan.Layout{Members: []plan.Placed{{Name: "m1", Host: "h1"}, {Name: "m2", Host: "h2"}}})
+	in := input(cache, id, plan.Layout{Members: []plan.Placed{{Name: "m1", Host: "h1"}, {Name: "m2", Host: "h2"}}})
 	m1, m2 := id+".m1", id+".m2"
 	for what, ok := range map[string]bool{
 		"leader":                 in.Leader == "m1",
@@ -59,10 +61,16 @@ func TestInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	etcdtest.Put(t, store, cache)
-	if in := Input(cache, plan.Database{ID: id}, in.Layout); in.PendingRestart[m1] || !in.PendingRestart[m2] || in.Leader != "m2" {
+	if in := input(cache, id, in.Layout); in.PendingRestart[m1] || !in.PendingRestart[m2] || in.Leader != "m2" {
 		t.Errorf("%+v", in.PendingRestart)
 	}
-	if in := Input(cache, plan.Database{ID: "db-Z"}, plan.Layout{}); in.Leader != "" || in.Unborn || len(in.Results) > 0 {
+	if in := input(cache, "db-Z", plan.Layout{}); in.Leader != "" || in.Unborn || len(in.Results) > 0 {
 		t.Errorf("of nothing: %+v", in)
 	}
+}
+
+// input is that of an instance of which nothing is known but its id.
+func input(cache *state.Cache, id string, layout plan.Layout) plan.Input {
+	d := &Database{Want: plan.Database{ID: id}, Specs: []state.Record[*spec.Instance]{{Value: &spec.Instance{}}}}
+	return Nothing(cache).Basis(d, layout, nil).Input(time.Time{}, plan.Policy{})
 }

@@ -71,7 +71,10 @@ func (s *Server) moves(host string) []admin.Move {
 		if !slices.ContainsFunc(d.Layout.Members, func(m plan.Placed) bool { return m.Host == host }) {
 			continue
 		}
-		in := s.planInput(d)
+		in, wanted := s.planInput(d)
+		if !wanted {
+			continue
+		}
 		for i := range in.Hosts {
 			in.Hosts[i].Draining = in.Hosts[i].Draining || in.Hosts[i].Name == host
 		}

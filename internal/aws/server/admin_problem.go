@@ -262,8 +262,12 @@ func inBrackets(text string) string {
 
 // planProblems asks the planner what holds it up. It decides nothing here.
 func (s *Server) planProblems(d subject) []admin.Problem {
+	in, ok := s.planInput(d)
+	if !ok {
+		return nil // it is wanted no more
+	}
 	var all []admin.Problem
-	for _, told := range plan.Next(s.planInput(d)).Problems {
+	for _, told := range plan.Next(in).Problems {
 		p := admin.Problem{Code: problemPlan, Subject: d.title(), ResourceID: d.common.ResourceID, Text: told.Text, Command: "howdah db show " + d.common.Name}
 		switch told.Kind {
 		case plan.NoStandby, plan.HostLost:
@@ -276,12 +280,17 @@ func (s *Server) planProblems(d subject) []admin.Problem {
 	return all
 }
 
-// planInput is what reconcile decides a database's next step by. Reports count as for a status:
-// those of agents that run.
-func (s *Server) planInput(d subject) plan.Input {
-	in := view.Input(s.Cache, d.Want, d.Layout)
-	in.Now, in.Hosts, in.Policy, in.Reports = s.now(), s.hosts(), s.Policy, d.Reports
-	return in
+// planInput is what reconcile decides a database's next step by. Reports and edges count as for a
+// status: those of agents and edges that run. Not ok: the database is wanted no more.
+func (s *Server) planInput(d subject) (in plan.Input, ok bool) {
+	wanted := s.wants.Now()
+	own := wanted.Database(d.Want.ID)
+	if own == nil {
+		return in, false
+	}
+	basis := wanted.Basis(own, d.Layout, s.hosts())
+	basis.Reports, basis.Since = d.Reports, s.doubtful()
+	return basis.Input(s.now(), s.Policy), true
 }
 
 // explain says what a member's problem is, and the command that mends it.

@@ -1,11 +1,9 @@
 package server
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"howdah/api/rds"
 	"howdah/internal/aws/wire"
@@ -20,7 +18,8 @@ import (
 // altered, but for checked.
 type look struct {
 	*Server
-	instances []state.Record[*spec.Instance] // by region and name; shared, as the next three
+	account   *view.Account
+	instances []state.Record[*spec.Instance] // by region and name; this and what follows is the account's
 	instance  map[string]*spec.Instance      // by resource id
 	members   map[string][]state.Record[*spec.Instance]
 	followers map[string][]state.Record[*spec.Instance]
@@ -30,117 +29,13 @@ type look struct {
 	checked   map[string]state.Op // by key of a group that was checked: it is as it was then
 }
 
-// looks are the newest looks at accounts. One is good until users change anything.
-type looks struct {
-	mu        sync.Mutex
-	seen      int64            // guarded by mu: as of when they are, see state.Cache.Since
-	ofAccount map[string]*look // guarded by mu
-
-	hostChanges int64    // guarded by mu: as of when zones are
-	zones       []string // guarded by mu: those that the home has hosts in
-}
-
 func (s *Server) look(account string) *look {
-	s.looks.mu.Lock()
-	defer s.looks.mu.Unlock()
-	s.looks.follow(s.Cache)
-	l := s.looks.ofAccount[account]
-	if l == nil {
-		l = s.newLook(account)
-		s.looks.ofAccount[account] = l
+	made := s.records.Made()
+	a := made.Of(account)
+	return &look{
+		Server: s, account: a, instances: a.Instances, instance: a.Instance, members: a.Members, followers: a.Followers,
+		clusters: a.Clusters, cluster: a.Cluster, groups: made.Groups, checked: map[string]state.Op{},
 	}
-	own := *l
-	own.checked = map[string]state.Op{} // which a call notes down
-	return &own
-}
-
-// follow catches up with what users changed: a look that nothing concerns stays.
-func (all *looks) follow(cache *state.Cache) {
-	keys, now, complete := cache.Since(all.seen, state.SpecRoot)
-	all.seen = now
-	if !complete || all.ofAccount == nil {
-		all.ofAccount = map[string]*look{}
-	}
-	for account, l := range all.ofAccount {
-		if next, ok := l.after(account, keys); ok {
-			all.ofAccount[account] = next
-		} else {
-			delete(all.ofAccount, account)
-		}
-	}
-}
-
-// fewKeys is up to how many changes it is cheaper to look for each of them than to look
-// at all.
-const fewKeys = 32
-
-// after brings a look up to date with keys that changed. ok is false if the account has to be
-// looked at from scratch. Most changes concern one instance, and nothing else.
-func (l *look) after(account string, keys []string) (next *look, ok bool) {
-	var instances []string
-	for _, key := range keys {
-		switch {
-		case strings.HasPrefix(key, state.InstanceRoot+account+"/"):
-			instances = append(instances, key)
-		case strings.HasPrefix(key, state.ClusterRoot+account+"/"), strings.HasPrefix(key, state.ParameterGroupRoot):
-			return nil, false
-		}
-	}
-	switch {
-	case len(instances) == 0:
-		return l, true
-	case len(instances) > fewKeys:
-		return nil, false
-	}
-	own := *l // calls may still use the other one
-	own.instances, own.instance = slices.Clone(l.instances), maps.Clone(l.instance)
-	related := func(i *spec.Instance) bool { return i.Cluster != "" || i.Follows() }
-	for _, key := range instances {
-		at, found := slices.BinarySearchFunc(own.instances, key, byRecordKey)
-		r, err := state.View[spec.Instance](l.Cache, key)
-		switch {
-		case found && related(own.instances[at].Value), err == nil && related(r.Value), err != nil && !errors.Is(err, state.ErrNotFound):
-			return nil, false
-		case found:
-			// One that was renamed is known by its new record already.
-			if old := own.instances[at].Value; own.instance[old.ResourceID] == old {
-				delete(own.instance, old.ResourceID)
-			}
-			own.instances = slices.Delete(own.instances, at, at+1)
-		}
-		if err == nil {
-			own.instances = slices.Insert(own.instances, at, r)
-			own.instance[r.Value.ResourceID] = r.Value
-		}
-	}
-	return &own, true
-}
-
-func (s *Server) newLook(account string) *look {
-	l := &look{
-		Server:    s,
-		instances: state.ViewAll[spec.Instance](s.Cache, state.InstanceRoot+account+"/"),
-		clusters:  state.LoadAll[spec.Cluster](s.Cache, state.ClusterRoot+account+"/"),
-		cluster:   map[string]spec.Cluster{},
-		members:   map[string][]state.Record[*spec.Instance]{},
-		followers: map[string][]state.Record[*spec.Instance]{},
-	}
-	l.groups, _ = view.Groups(s.Cache)
-	l.instance = make(map[string]*spec.Instance, len(l.instances))
-	for _, r := range l.instances {
-		i := r.Value
-		l.instance[i.ResourceID] = i
-		if i.Cluster != "" {
-			l.members[i.Cluster] = append(l.members[i.Cluster], r)
-		}
-		if i.Follows() && !i.Deleting {
-			l.followers[i.Source] = append(l.followers[i.Source], r)
-		}
-	}
-	for _, r := range l.clusters {
-		l.cluster[r.Value.ResourceID] = r.Value
-	}
-	return l
 }
 
 // with is the look with a cluster as it is about to be.
@@ -162,23 +57,17 @@ func (l *look) findInstance(scope spec.Scope, identifier string) (state.Record[s
 
 // instancesIn are the instances of a region, by name.
 func (l *look) instancesIn(scope spec.Scope) []state.Record[*spec.Instance] {
-	prefix := state.Instance(scope.Account, scope.Region, "")
-	first, _ := slices.BinarySearchFunc(l.instances, prefix, byRecordKey)
-	end, _ := slices.BinarySearchFunc(l.instances, prefix+"\xff", byRecordKey) // behind every name
-	return l.instances[first:end]
+	return l.account.In(scope)
 }
-
-func byRecordKey(r state.Record[*spec.Instance], key string) int { return strings.Compare(r.Key, key) }
 
 // findSource finds an instance of any region, by ARN, or of the caller's by name.
 func (l *look) findSource(scope spec.Scope, identifier string) (state.Record[spec.Instance], error) {
 	in, name := locate(scope, identifier, "db")
-	key := state.Instance(in.Account, in.Region, name)
-	at, found := slices.BinarySearchFunc(l.instances, key, byRecordKey)
+	r, found := l.account.Named(in, name)
 	if !found {
 		return state.Record[spec.Instance]{}, noInstance(name)
 	}
-	return state.Copy(l.instances[at]), nil
+	return state.Copy(r), nil
 }
 
 func noInstance(name string) error {

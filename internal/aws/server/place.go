@@ -3,6 +3,7 @@ package server
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	"howdah/api"
 	"howdah/api/rds"
@@ -62,17 +63,17 @@ func (s *Server) canGrow(f plan.Facts, seat, before, after string) error {
 // zones are those that the home has hosts in. The list must not be altered.
 func (s *Server) zones() []string {
 	changes := s.Cache.Changes(state.HostRoot)
-	s.looks.mu.Lock()
-	defer s.looks.mu.Unlock()
-	if s.looks.hostChanges == changes {
-		return s.looks.zones
+	s.placed.mu.Lock()
+	defer s.placed.mu.Unlock()
+	if s.placed.hostChanges == changes {
+		return s.placed.names
 	}
 	all := map[string]bool{}
 	for _, h := range state.LoadAll[member.Host](s.Cache, state.HostRoot) {
 		all[h.Value.Zone] = true
 	}
-	s.looks.hostChanges, s.looks.zones = changes, slices.Sorted(maps.Keys(all))
-	return s.looks.zones
+	s.placed.hostChanges, s.placed.names = changes, slices.Sorted(maps.Keys(all))
+	return s.placed.names
 }
 
 // zoneIn checks an Availability Zone that was asked for.
@@ -85,4 +86,11 @@ func (s *Server) zoneIn(scope spec.Scope, name *string) (string, error) {
 		return "", wire.NewError(api.ErrInvalidParameterValue, "Availability zone %s is not valid: no host is there.", *name)
 	}
 	return zone, nil
+}
+
+// placed is where the home has hosts.
+type placed struct {
+	mu          sync.Mutex
+	hostChanges int64    // guarded by mu: as of when names are
+	names       []string // guarded by mu: of zones
 }

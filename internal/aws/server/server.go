@@ -66,14 +66,16 @@ var (
 // Server is an http.Handler.
 type Server struct {
 	Config
-	pool   netip.Prefix
-	public netip.Prefix // not valid: there is none
-	now    func() time.Time
-	client *state.Client
-	front  *front.Front
-	looks  *looks
-	places *view.Places
-	start  *start
+	pool    netip.Prefix
+	public  netip.Prefix // not valid: there is none
+	now     func() time.Time
+	client  *state.Client
+	front   *front.Front
+	records *view.Records
+	wants   *view.Wants
+	placed  *placed
+	places  *view.Places
+	start   *start
 }
 
 // New makes a server.
@@ -91,9 +93,10 @@ func New(cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("public pool %s: %w (%s)", public, errOverlap, pool)
 		}
 	}
+	records := &view.Records{Cache: cfg.Cache}
 	s := &Server{
 		Config: cfg, pool: pool, public: public, now: time.Now,
-		looks: &looks{}, places: &view.Places{Cache: cfg.Cache}, start: &start{at: time.Now()},
+		records: records, wants: &view.Wants{Records: records}, placed: &placed{}, places: &view.Places{Cache: cfg.Cache}, start: &start{at: time.Now()},
 	}
 	s.client = &state.Client{Store: cfg.Store, Cache: cfg.Cache, Newest: cfg.Newest, Settle: s.settle}
 	s.front = front.New(front.Config{

@@ -20,7 +20,7 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 	}
 	var ops []state.Op
 	if !reflect.DeepEqual(out.Layout, d.layout.Value) {
-		ops = append(ops, state.Swap(state.Layout(d.want.ID), d.layout.Revision, out.Layout))
+		ops = append(ops, state.Swap(state.Layout(d.Want.ID), d.layout.Revision, out.Layout))
 		events, err := eventsBetween(d, d.layout.Value, out, w.now)
 		if err != nil {
 			return nil, err
@@ -39,9 +39,9 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 	ops = append(ops, config...)
 	ops = append(ops, w.tasks(out.Tasks)...)
 	if out.Rebirth {
-		key := patroni.InitializeKey(d.want.ID)
+		key := patroni.InitializeKey(d.Want.ID)
 		_, revision, _ := w.cache.Raw(key)
-		ops = append(ops, state.Remove(key, revision), state.Unchanged(patroni.LeaderKey(d.want.ID), 0))
+		ops = append(ops, state.Remove(key, revision), state.Unchanged(patroni.LeaderKey(d.Want.ID), 0))
 	}
 	ops = append(ops, w.routes(d, out.Layout)...)
 	notices, err := w.notices(d, out)
@@ -52,7 +52,7 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 	ops = slices.Concat(ops, notices, departed)
 	if len(ops) > 0 && d.layout.Revision > 0 {
 		// All of it follows from this layout, also where that stays as it is.
-		ops = append(ops, state.Unchanged(state.Layout(d.want.ID), d.layout.Revision))
+		ops = append(ops, state.Unchanged(state.Layout(d.Want.ID), d.layout.Revision))
 	}
 	return ops, err
 }
@@ -63,11 +63,11 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 func (r *Reconciler) assignments(w *world, d *database, layout plan.Layout) ([]state.Op, error) {
 	var ops []state.Op
 	for _, m := range layout.Members {
-		id := member.ID(d.want.ID, m.Name)
-		want := plan.Assign(d.want, layout, m, w.memoryOf(m.Host))
+		id := member.ID(d.Want.ID, m.Name)
+		want := plan.Assign(d.Want, layout, m, w.memoryOf(m.Host))
 		last := d.assigned[id]
 		want.Generation = last.Value.Generation
-		if last.Revision == 0 || normal(want) != normal(last.Value.Unsealed()) {
+		if last.Revision == 0 || !want.Same(last.Value.Unsealed()) {
 			want.Generation++
 		} else if text, _, _ := w.cache.Raw(last.Key); r.sealed(m.Host, text) {
 			continue
@@ -93,30 +93,19 @@ func (r *Reconciler) assign(host string, revision int64, a member.Assignment) (s
 	return state.Swap(state.Assign(host, a.ID), revision, sealed), err
 }
 
-// normal makes a value comparable to one that went through JSON, where an empty
-// list and none are the same.
-func normal(a member.Assignment) string {
-	text, err := json.Marshal(a)
-	if err != nil {
-		// Only strings, numbers and maps of strings are in it.
-		panic("reconcile: " + err.Error())
-	}
-	return string(text)
-}
-
 // clusterConfig writes the configuration that all members share to Patroni's own
 // key, as patronictl edit-config does. Patroni writes it itself when it
 // bootstraps, with the same content.
 func (w *world) clusterConfig(d *database, layout plan.Layout) ([]state.Op, error) {
-	if len(layout.Members) == 0 || d.want.State == member.Absent {
+	if len(layout.Members) == 0 || d.Want.State == member.Absent {
 		return nil, nil
 	}
-	cluster := plan.ClusterConfig(d.want, layout)
+	cluster := plan.ClusterConfig(d.Want, layout)
 	text, err := cluster.Document()
 	if err != nil {
 		return nil, err
 	}
-	key := patroni.ConfigKey(d.want.ID)
+	key := patroni.ConfigKey(d.Want.ID)
 	current, revision, _ := w.cache.Raw(key)
 	if sameJSON(current, text) {
 		return nil, nil
@@ -155,20 +144,20 @@ func (r *Reconciler) farewell(w *world, d *database) ([]state.Op, error) {
 		return nil, err
 	}
 	if d.layout.Revision > 0 {
-		ops = append(ops, state.Remove(state.Layout(d.want.ID), d.layout.Revision))
+		ops = append(ops, state.Remove(state.Layout(d.Want.ID), d.layout.Revision))
 	}
-	ops = append(ops, state.DeletePrefix(patroni.Prefix(d.want.ID)), state.DeletePrefix(state.ResultRoot+d.want.ID+"/"),
-		state.Delete(state.Lead(d.want.ID)), state.Delete(state.Notice(d.want.ID)), state.Delete(state.Secret(d.want.ID)), state.Delete(state.StorageKey(d.want.ID)))
-	for _, s := range d.specs {
+	ops = append(ops, state.DeletePrefix(patroni.Prefix(d.Want.ID)), state.DeletePrefix(state.ResultRoot+d.Want.ID+"/"),
+		state.Delete(state.Lead(d.Want.ID)), state.Delete(state.Notice(d.Want.ID)), state.Delete(state.Secret(d.Want.ID)), state.Delete(state.StorageKey(d.Want.ID)))
+	for _, s := range d.Specs {
 		ops = append(ops, state.Remove(s.Key, s.Revision))
 	}
-	for _, a := range addresses(d) {
+	for _, a := range d.Addresses() {
 		ops = append(ops, state.Delete(state.Address(a)))
 	}
-	if d.cluster != nil {
-		ops = append(ops, state.Remove(d.cluster.Key, d.cluster.Revision))
+	if d.Cluster != nil {
+		ops = append(ops, state.Remove(d.Cluster.Key, d.Cluster.Revision))
 	}
-	for _, id := range w.routesOf(d.want.ID) {
+	for _, id := range w.routesOf(d.Want.ID) {
 		ops = append(ops, state.Delete(state.Route(id)))
 	}
 	return ops, nil

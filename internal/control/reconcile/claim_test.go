@@ -162,7 +162,7 @@ func TestAssignmentsAreSealed(t *testing.T) {
 		if !b.r.sealed(host, text) {
 			t.Errorf("%s is not sealed: %s", a.Key, text)
 		}
-		if normal(a.Value.Unsealed()) != normal(before[a.Key]) {
+		if !a.Value.Unsealed().Same(before[a.Key]) {
 			t.Errorf("%s is %+v, and was %+v", a.Key, a.Value, before[a.Key])
 		}
 	}

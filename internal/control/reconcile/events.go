@@ -14,10 +14,10 @@ import (
 // source is what events of a database are about.
 func (d *database) source() event.Source {
 	kind := event.Instance
-	if d.owner.cluster {
+	if d.Cluster != nil {
 		kind = event.Cluster
 	}
-	return event.Source{Scope: d.owner.Scope, Type: kind, Name: d.owner.Name}
+	return event.Source{Scope: d.Owner.Scope, Type: kind, Name: d.Owner.Name}
 }
 
 // note is an event to be raised, in the catalog's numbers.
@@ -32,26 +32,26 @@ func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Ti
 	src, after := d.source(), out.Layout
 	var notes []note
 	add := func(number string) { notes = append(notes, note{src, number, nil}) }
-	if after.Created && !before.Created && !d.owner.cluster {
+	if after.Created && !before.Created && d.Cluster == nil {
 		add("0005")
 	}
 	// An Aurora cluster exists, and is told of, before it has instances.
-	if after.Created && !before.Created && d.cluster != nil && d.cluster.Value.MultiAZ() {
+	if after.Created && !before.Created && d.Cluster != nil && d.Cluster.Value.MultiAZ() {
 		add("0170")
 	}
 	if after.Changed > before.Changed && before.Created {
-		for _, number := range d.owner.ChangeEvents {
+		for _, number := range d.Owner.ChangeEvents {
 			add(number)
 		}
 	}
-	if after.Rebooted > before.Rebooted && !d.owner.cluster {
+	if after.Rebooted > before.Rebooted && d.Cluster == nil {
 		add("0004")
 		add("0006")
 	}
 	switch done := after.FailedOver > before.FailedOver; {
-	case done && d.owner.cluster && out.GaveUp:
+	case done && d.Cluster != nil && out.GaveUp:
 		add("0069")
-	case done && !d.owner.cluster && !out.GaveUp:
+	case done && d.Cluster == nil && !out.GaveUp:
 		add("0006")
 	}
 	notes = append(notes, memberNotes(d, before, after)...)
@@ -66,12 +66,12 @@ func memberNotes(d *database, before, after plan.Layout) []note {
 		if known {
 			notes = append(notes, seatNotes(d, old, m)...)
 		}
-		if known && m.Going == plan.Replaced && old.Going == plan.Staying && !d.owner.cluster {
+		if known && m.Going == plan.Replaced && old.Going == plan.Staying && d.Cluster == nil {
 			notes = append(notes, note{d.source(), "0361", nil})
 		}
 	}
 	for _, m := range before.Members {
-		if _, stays := find(after, m.Name); !stays && m.Going == plan.Replaced && !d.owner.cluster {
+		if _, stays := find(after, m.Name); !stays && m.Going == plan.Replaced && d.Cluster == nil {
 			notes = append(notes, note{d.source(), "0362", nil})
 		}
 	}
@@ -82,7 +82,7 @@ func memberNotes(d *database, before, after plan.Layout) []note {
 // is the restart that carried its newest change out.
 func seatNotes(d *database, old, m plan.Placed) []note {
 	i, ok := d.instance(m.Seat)
-	if !ok || d.cluster == nil {
+	if !ok || d.Cluster == nil {
 		return nil
 	}
 	src := event.Source{Scope: i.Scope, Type: event.Instance, Name: i.Name}
@@ -109,7 +109,7 @@ func find(l plan.Layout, name string) (plan.Placed, bool) {
 
 // instance is the DB instance of a seat.
 func (d *database) instance(seat string) (spec.Instance, bool) {
-	for _, s := range d.specs {
+	for _, s := range d.Specs {
 		if s.Value.ResourceID == seat {
 			return *s.Value, true
 		}
@@ -125,11 +125,11 @@ func (d *database) seatSource(seat string) (event.Source, bool) {
 
 func deletionEvents(d *database, now time.Time) ([]state.Op, error) {
 	var notes []note
-	for _, s := range d.specs {
+	for _, s := range d.Specs {
 		src := event.Source{Scope: s.Value.Scope, Type: event.Instance, Name: s.Value.Name}
 		notes = append(notes, note{src, "0003", nil})
 	}
-	if d.cluster != nil {
+	if d.Cluster != nil {
 		notes = append(notes, note{d.source(), "0171", nil})
 	}
 	return puts(d, notes, now)
@@ -144,7 +144,7 @@ func puts(d *database, notes []note, now time.Time) ([]state.Op, error) {
 		if err != nil {
 			return nil, fmt.Errorf("raise event: %w", err)
 		}
-		key := d.want.ID + "-" + strconv.FormatInt(d.layout.Revision, 10) + "-" + strconv.Itoa(i)
+		key := d.Want.ID + "-" + strconv.FormatInt(d.layout.Revision, 10) + "-" + strconv.Itoa(i)
 		ops = append(ops, state.Put(state.Event(n.source.Account, n.source.Region, e.Key(key)), e))
 	}
 	return ops, nil

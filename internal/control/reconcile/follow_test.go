@@ -49,26 +49,21 @@ func different(got, want, last *world) string {
 		return fmt.Sprintf("%d and %d databases, want %d", len(got.databases), len(got.byID), len(want.databases))
 	}
 	for _, d := range got.databases {
-		w, before := want.byID[d.want.ID], last.byID[d.want.ID]
+		w, before := want.byID[d.Want.ID], last.byID[d.Want.ID]
 		switch {
-		case w == nil || got.byID[d.want.ID] != d:
-			return d.want.ID + " is not there, or twice"
-		case !reflect.DeepEqual(d.want, w.want), !reflect.DeepEqual(d.specs, w.specs), !reflect.DeepEqual(d.custom, w.custom), !reflect.DeepEqual(d.owner, w.owner):
-			return fmt.Sprintf("%s is wanted as\n%+v, want\n%+v", d.want.ID, d.want, w.want)
+		case w == nil || got.byID[d.Want.ID] != d:
+			return d.Want.ID + " is not there, or twice"
+		case !reflect.DeepEqual(d.Want, w.Want), !reflect.DeepEqual(d.Specs, w.Specs), !reflect.DeepEqual(d.Custom, w.Custom), !reflect.DeepEqual(d.Owner, w.Owner):
+			return fmt.Sprintf("%s is wanted as\n%+v, want\n%+v", d.Want.ID, d.Want, w.Want)
 		case !reflect.DeepEqual(d.layout, w.layout):
-			return fmt.Sprintf("%s is at\n%+v, want\n%+v", d.want.ID, d.layout, w.layout)
+			return fmt.Sprintf("%s is at\n%+v, want\n%+v", d.Want.ID, d.layout, w.layout)
 		}
-		same := before != nil && reflect.DeepEqual(before.want, w.want) && reflect.DeepEqual(before.specs, w.specs)
+		same := before != nil && reflect.DeepEqual(before.Want, w.Want) && reflect.DeepEqual(before.Specs, w.Specs)
 		if d.changed == same {
-			return fmt.Sprintf("%s: changed %v, and it is the same: %v", d.want.ID, d.changed, same)
+			return fmt.Sprintf("%s: changed %v, and it is the same: %v", d.Want.ID, d.changed, same)
 		}
 		if d.changed != slices.Contains(got.changed, d) {
-			return d.want.ID + " is not listed as it is"
-		}
-	}
-	for id, all := range want.followers {
-		if len(got.followers[id]) != len(all) {
-			return fmt.Sprintf("%s has %d followers, want %d", id, len(got.followers[id]), len(all))
+			return d.Want.ID + " is not listed as it is"
 		}
 	}
 	for n, h := range byPort(want.hosts) {

@@ -20,8 +20,8 @@ import (
 // followLeader notices that another member leads than before, and keeps the
 // post-mortem of that failover up to date while facts come in.
 func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) error {
-	leader := view.Leader(w.cache, d.want.ID)
-	last, err := state.Load[member.Lead](w.cache, state.Lead(d.want.ID))
+	leader := view.Leader(w.cache, d.Want.ID)
+	last, err := state.Load[member.Lead](w.cache, state.Lead(d.Want.ID))
 	known := err == nil
 	placed, exists := find(d.layout.Value, leader)
 	if leader == "" || !exists || !d.layout.Value.Created {
@@ -31,8 +31,8 @@ func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) er
 		return r.updatePostmortems(ctx, w, d)
 	}
 	// Of one that has not reported nothing is known: it does not serve yet.
-	report, _ := state.Load[member.Report](w.cache, state.Report(placed.Host, member.ID(d.want.ID, leader)))
-	if !report.Value.Ready || (report.Value.InRecovery && d.want.Upstream == nil) {
+	report, _ := state.Load[member.Report](w.cache, state.Report(placed.Host, member.ID(d.Want.ID, leader)))
+	if !report.Value.Ready || (report.Value.InRecovery && d.Want.Upstream == nil) {
 		return nil
 	}
 	now := member.Lead{Member: leader, Host: placed.Host}
@@ -45,9 +45,9 @@ func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) er
 			return err
 		}
 		ops = append(ops, events...)
-		ops = append(ops, state.Put(state.Failover(d.want.ID, record.ID), record))
+		ops = append(ops, state.Put(state.Failover(d.Want.ID, record.ID), record))
 	}
-	ops = append(ops, state.Swap(state.Lead(d.want.ID), last.Revision, now))
+	ops = append(ops, state.Swap(state.Lead(d.Want.ID), last.Revision, now))
 	revision, err := r.Store.Commit(ctx, ops...)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) er
 // postmortem begins the record of a failover that was just noticed.
 func (w *world) postmortem(d *database, from, to member.Lead, timeline int) postmortem.Record {
 	record := postmortem.Record{
-		ID: fmt.Sprintf("%016x", w.now.UnixNano()), Database: d.want.ID, Name: d.owner.Name,
+		ID: fmt.Sprintf("%016x", w.now.UnixNano()), Database: d.Want.ID, Name: d.Owner.Name,
 		Cause: "Patroni elected another leader", From: from.Member, FromHost: from.Host, To: to.Member, ToHost: to.Host,
 		Recorded: w.now.UTC(), Timeline: timeline, Discarded: -1,
 	}
@@ -84,7 +84,7 @@ func (w *world) gather(record *postmortem.Record) {
 // facts may be missing when the next one happens.
 func (r *Reconciler) updatePostmortems(ctx context.Context, w *world, d *database) error {
 	var ops []state.Op
-	for _, old := range state.LoadAll[postmortem.Record](w.cache, state.FailoverRoot+d.want.ID+"/") {
+	for _, old := range state.LoadAll[postmortem.Record](w.cache, state.FailoverRoot+d.Want.ID+"/") {
 		if !old.Value.Open(w.now) {
 			continue
 		}
@@ -118,7 +118,7 @@ func normalRecord(r postmortem.Record) postmortem.Record {
 // instance that took over.
 func failoverEvents(d *database, from member.Lead, to plan.Placed, now time.Time) ([]state.Op, error) {
 	src := d.source()
-	if !d.owner.cluster {
+	if d.Cluster == nil {
 		return puts(d, []note{{src, "0013", nil}, {src, "0049", nil}}, now)
 	}
 	name := to.Seat
@@ -147,7 +147,7 @@ func (r *Reconciler) hangs(ctx context.Context, w *world) error {
 			continue
 		}
 		var ops []state.Op
-		if i.Value.Kind == fence.Hang && d != nil && !d.owner.cluster {
+		if i.Value.Kind == fence.Hang && d != nil && d.Cluster == nil {
 			events, err := puts(d, []note{{d.source(), "H005", []any{i.Value.Cause}}}, w.now)
 			if err != nil {
 				return err

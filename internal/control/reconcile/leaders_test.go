@@ -136,7 +136,7 @@ func TestRoutesOfACluster(t *testing.T) {
 		{Name: "m1", Seat: "db-w", Address: "10.0.0.1", Port: 1}, {Name: "m2", Seat: "db-r", Address: "10.0.0.2", Port: 1}, {Name: "m3", Leaving: true},
 	}}
 	got := map[string]string{}
-	for _, r := range w.wantedRoutes(d, layout) {
+	for _, r := range w.basis(d).Routes(layout) {
 		got[r.ID] = string(r.Kind) + " " + r.Listen
 		if len(r.Members) != 2 {
 			t.Errorf("%s leads to %+v", r.ID, r.Members)
@@ -151,7 +151,7 @@ func TestRoutesOfACluster(t *testing.T) {
 	}
 	// Clients may verify whichever address they came to.
 	names := []string{"127.9.0.1", "127.9.0.2", "127.9.1.1", "127.9.1.2", "127.9.2.1"}
-	if diff := cmp.Diff(names, d.want.ServerIPs); diff != "" {
+	if diff := cmp.Diff(names, d.Want.ServerIPs); diff != "" {
 		t.Errorf("addresses of the servers' certificates (-want +got)\n%s", diff)
 	}
 }

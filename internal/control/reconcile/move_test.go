@@ -146,13 +146,13 @@ func TestFollowersOfAMovingSource(t *testing.T) {
 	replica := b.instance(false)
 	replica.Name, replica.ResourceID, replica.Address, replica.Source = "replica", "db-2", "127.9.0.2", dbID
 	b.put(state.Put(state.Instance(account, region, "replica"), replica))
-	if got := b.look().database("db-2").want.Upstream.Host; got != "127.9.0.1" {
+	if got := b.look().database("db-2").Want.Upstream.Host; got != "127.9.0.1" {
 		t.Errorf("while it moves: %s", got)
 	}
 	i := b.instance(true)
 	i.Address = "127.10.0.1"
 	b.want(i)
-	if got := b.look().database("db-2").want.Upstream.Host; got != "127.10.0.1" {
+	if got := b.look().database("db-2").Want.Upstream.Host; got != "127.10.0.1" {
 		t.Errorf("afterwards: %s", got)
 	}
 }
@@ -196,9 +196,9 @@ func TestEndpointsOfAClusterMove(t *testing.T) {
 		w := b.look()
 		d := w.database("cl-1")
 		d.layout.Value = layout
-		d.assigned = w.lastAssignments(d)
+		d.assigned = view.Assigned(b.cache, "cl-1", layout)
 		got := map[string]string{}
-		for _, r := range w.wantedRoutes(d, layout) {
+		for _, r := range w.basis(d).Routes(layout) {
 			got[r.ID] = r.Listen
 		}
 		return got
@@ -215,7 +215,7 @@ func TestEndpointsOfAClusterMove(t *testing.T) {
 		t.Errorf("before (-want +got)\n%s", diff)
 	}
 	w := b.look()
-	ips = w.database("cl-1").want.ServerIPs
+	ips = w.database("cl-1").Want.ServerIPs
 	if len(ips) != 8 {
 		t.Errorf("addresses of the certificate: %q", ips)
 	}

@@ -34,7 +34,7 @@ func TestNamesOfTheirOwnAwaitEveryPart(t *testing.T) {
 			}
 			b.put(state.Delete(tt.key))
 			b.settle()
-			if !b.look().parts.ownNames {
+			if !b.input().OwnNames {
 				t.Error("all parts know them now")
 			}
 			// Whose commits count keeps its name.

@@ -93,13 +93,13 @@ func TestSubnetGroupsDecideZones(t *testing.T) {
 	kept := first.database("db-2")
 	zones := func(w *world, want []string) {
 		t.Helper()
-		if diff := cmp.Diff(want, w.database(dbID).want.Zones); diff != "" {
+		if diff := cmp.Diff(want, w.database(dbID).Want.Zones); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	}
 	zones(first, []string{"b", "c"})
-	if len(kept.want.Zones) > 0 {
-		t.Errorf("a database in no group is kept to %q", kept.want.Zones)
+	if len(kept.Want.Zones) > 0 {
+		t.Errorf("a database in no group is kept to %q", kept.Want.Zones)
 	}
 	if id, ok := databaseOf(state.SubnetGroup(account, region, "nets")); id != "" || !ok {
 		t.Errorf("a group wakes %q, %v", id, ok)
@@ -155,15 +155,18 @@ func TestFollowersPass(t *testing.T) {
 	w := b.look()
 	d := w.database(dbID)
 	for _, tt := range []struct{ address, want string }{{"127.0.0.3", "127.0.0.1/32"}, {"10.5.0.7", "10.5.0.7/32"}} {
-		w.database("db-2").layout.Value = plan.Layout{ID: "db-2", Members: []plan.Placed{{Name: "m1", Address: tt.address}}}
-		if diff := cmp.Diff([]string{"10.1.0.0/16", tt.want}, sorted(w.passing(d))); diff != "" {
+		b.put(state.Put(state.Layout("db-2"), plan.Layout{ID: "db-2", Members: []plan.Placed{{Name: "m1", Address: tt.address}}}))
+		if diff := cmp.Diff([]string{"10.1.0.0/16", tt.want}, sorted(passing(w, d))); diff != "" {
 			t.Errorf("%s: %s", tt.address, diff)
 		}
 	}
-	if got := w.passing(w.database("db-2")); got != nil {
+	if got := passing(w, w.database("db-2")); got != nil {
 		t.Errorf("the replica, which everyone may use, lets in %v", got)
 	}
 }
+
+// passing are the networks that a database's endpoint lets through.
+func passing(w *world, d *database) []string { return w.basis(d).Routes(plan.Layout{})[0].Allow }
 
 func sorted(all []string) []string {
 	if len(all) == 2 && all[0] > all[1] {

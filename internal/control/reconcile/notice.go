@@ -45,10 +45,10 @@ func (n Notice) waits() bool {
 
 // notices are the events of what began or ended, with the new Notice.
 func (w *world) notices(d *database, out plan.Output) ([]state.Op, error) {
-	if d.want.State == member.Absent {
+	if d.Want.State == member.Absent {
 		return nil, nil
 	}
-	key := state.Notice(d.want.ID)
+	key := state.Notice(d.Want.ID)
 	last, _ := state.Load[Notice](w.cache, key) // one that does not decode is begun anew
 	_, revision, _ := w.cache.Raw(key)
 	next := last.Value
@@ -69,7 +69,7 @@ func (w *world) aloneNotes(d *database, out plan.Output, n *Notice) []note {
 	case out.Exposed && !n.AloneTold && w.now.Sub(n.Alone) >= aloneFor:
 		n.AloneTold = true
 		text := "writes go on without one"
-		if d.want.WaitForStandby {
+		if d.Want.WaitForStandby {
 			text = "writes wait until one is"
 		}
 		return []note{{d.source(), "H001", []any{text}}}
@@ -80,7 +80,7 @@ func (w *world) aloneNotes(d *database, out plan.Output, n *Notice) []note {
 		if told {
 			return []note{{d.source(), "H002", nil}}
 		}
-	case d.want.State != member.Running || len(d.want.Seats) < 2:
+	case d.Want.State != member.Running || len(d.Want.Seats) < 2:
 		// None is wanted any more.
 		n.Alone, n.AloneTold = time.Time{}, false
 	}
@@ -88,8 +88,8 @@ func (w *world) aloneNotes(d *database, out plan.Output, n *Notice) []note {
 }
 
 func (w *world) standbyInSync(d *database) bool {
-	s := view.Sync(w.cache, d.want.ID)
-	return len(s.Standbys) > 0 && s.Leader != "" && s.Leader == view.Leader(w.cache, d.want.ID)
+	s := view.Sync(w.cache, d.Want.ID)
+	return len(s.Standbys) > 0 && s.Leader != "" && s.Leader == view.Leader(w.cache, d.Want.ID)
 }
 
 // told are the problems that events tell of, the most urgent first: an agent
@@ -120,9 +120,9 @@ func isStorage(p member.Problem) bool { return p == member.StorageFull || p == m
 func (w *world) problemNotes(d *database, layout plan.Layout, n *Notice) []note {
 	var notes []note
 	var still []string
-	leader := view.Leader(w.cache, d.want.ID)
+	leader := view.Leader(w.cache, d.Want.ID)
 	for _, m := range layout.Members {
-		r, err := state.Load[member.Report](w.cache, state.Report(m.Host, member.ID(d.want.ID, m.Name)))
+		r, err := state.Load[member.Report](w.cache, state.Report(m.Host, member.ID(d.Want.ID, m.Name)))
 		known := err == nil && w.alive(m.Host) && !m.Leaving
 		for _, p := range told {
 			key := problemKey(p, m)
@@ -150,7 +150,7 @@ func (w *world) problemNotes(d *database, layout plan.Layout, n *Notice) []note 
 
 func (w *world) problemNote(d *database, m plan.Placed, r member.Report) (note, bool) {
 	src := d.source()
-	if d.owner.cluster {
+	if d.Cluster != nil {
 		seat, ok := d.seatSource(m.Seat)
 		if !ok {
 			return note{}, false
@@ -167,7 +167,7 @@ func (w *world) problemNote(d *database, m plan.Placed, r member.Report) (note, 
 	case member.StorageFull:
 		return note{src, "0007", nil}, true
 	default:
-		limit := storageOf(d.want, m)
+		limit := storageOf(d.Want, m)
 		free := max(limit-r.StorageBytes, 0)
 		percent := fmt.Sprintf("%.2f%%", 100*float64(free)/float64(max(limit, 1)))
 		return note{src, "0089", []any{src.Name, percent, gigabytes(limit), gigabytes(free)}}, true

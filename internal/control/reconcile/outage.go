@@ -51,9 +51,9 @@ func (s *Spell) observe(now time.Time, goesOn, over bool, least time.Duration) (
 // clusters.
 func (w *world) outageNotes(d *database, out plan.Output, n *Notice) []note {
 	done := out.Layout
-	planned := d.layout.Value.Acts() || done.Acts() || d.want.State != member.Running ||
-		done.Changed < d.want.Change || done.Rebooted < d.want.Reboot || done.FailedOver < d.want.Failover
-	if d.owner.cluster || !d.layout.Value.Created {
+	planned := d.layout.Value.Acts() || done.Acts() || d.Want.State != member.Running ||
+		done.Changed < d.Want.Change || done.Rebooted < d.Want.Reboot || done.FailedOver < d.Want.Failover
+	if d.Cluster != nil || !d.layout.Value.Created {
 		return nil
 	}
 	report, serves := w.serving(d)
@@ -65,7 +65,7 @@ func (w *world) outageNotes(d *database, out plan.Output, n *Notice) []note {
 	if ended {
 		notes = append(notes, note{d.source(), recoveryNumbers(d)[1], nil})
 	}
-	if d.want.Upstream == nil {
+	if d.Want.Upstream == nil {
 		n.Apart = Spell{}
 		return notes
 	}
@@ -83,7 +83,7 @@ func (w *world) outageNotes(d *database, out plan.Output, n *Notice) []note {
 // proofNotes tell that nobody is promoted because that might lose acknowledged writes. That
 // it is over is told by the failover, or by the end of the recovery.
 func (w *world) proofNotes(d *database, n *Notice) []note {
-	why, _, _ := view.Unproved(w.cache, d.want.ID)
+	why, _, _ := view.Unproved(w.cache, d.Want.ID)
 	if began, _ := n.Unproved.observe(w.now, why != "", why == "", unprovedFor); began {
 		return []note{{d.source(), "H012", []any{why}}}
 	}
@@ -92,7 +92,7 @@ func (w *world) proofNotes(d *database, n *Notice) []note {
 
 // recoveryNumbers are the events of a recovery that begins and ends.
 func recoveryNumbers(d *database) [2]string {
-	if len(d.want.Seats) > 1 {
+	if len(d.Want.Seats) > 1 {
 		return [2]string{"0052", "0053"}
 	}
 	return [2]string{"0020", "0021"}
@@ -100,10 +100,10 @@ func recoveryNumbers(d *database) [2]string {
 
 // serving is what the leader's agent reports, and whether clients are served.
 func (w *world) serving(d *database) (member.Report, bool) {
-	leader, exists := find(d.layout.Value, view.Leader(w.cache, d.want.ID))
+	leader, exists := find(d.layout.Value, view.Leader(w.cache, d.Want.ID))
 	if !exists || !w.alive(leader.Host) {
 		return member.Report{}, false
 	}
-	r, err := state.Load[member.Report](w.cache, state.Report(leader.Host, member.ID(d.want.ID, leader.Name)))
-	return r.Value, err == nil && r.Value.Ready && (!r.Value.InRecovery || d.want.Upstream != nil)
+	r, err := state.Load[member.Report](w.cache, state.Report(leader.Host, member.ID(d.Want.ID, leader.Name)))
+	return r.Value, err == nil && r.Value.Ready && (!r.Value.InRecovery || d.Want.Upstream != nil)
 }

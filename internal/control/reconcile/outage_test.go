@@ -10,6 +10,7 @@ import (
 	"howdah/internal/model/event"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
+	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
@@ -51,7 +52,7 @@ func TestPlannedWorkIsNoRecovery(t *testing.T) {
 	} {
 		w := b.look()
 		d, n := w.databases[0], &Notice{}
-		change(&d.want, &d.layout.Value)
+		change(&d.Want, &d.layout.Value)
 		for range 3 {
 			if notes := w.outageNotes(d, plan.Output{Layout: d.layout.Value}, n); len(notes) != 0 {
 				t.Errorf("%s: told %v", what, notes)
@@ -70,7 +71,7 @@ func TestEventsOfAReplicaWithoutItsSource(t *testing.T) {
 		b.later(after)
 		w := b.look()
 		d := w.databases[0]
-		d.want.Upstream = &patroni.Upstream{}
+		d.Want.Upstream = &patroni.Upstream{}
 		var numbers []string
 		for _, one := range w.outageNotes(d, plan.Output{Layout: d.layout.Value}, n) {
 			numbers = append(numbers, one.number)
@@ -113,7 +114,11 @@ func TestEventsOfAFailoverThatIsGivenUp(t *testing.T) {
 		want            string
 	}{{false, false, "RDS-EVENT-0006"}, {false, true, ""}, {true, false, ""}, {true, true, "RDS-EVENT-0069"}} {
 		d := b.look().databases[0]
-		d.owner.cluster = c.cluster
+		if c.cluster {
+			own := *d.Database
+			own.Cluster = &state.Record[spec.Cluster]{}
+			d.Database = &own
+		}
 		after := d.layout.Value
 		after.FailedOver++
 		ops, err := eventsBetween(d, d.layout.Value, plan.Output{Layout: after, GaveUp: c.gaveUp}, b.now)

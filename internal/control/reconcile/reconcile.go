@@ -184,14 +184,14 @@ func (r *Reconciler) pass(ctx context.Context, why occasion) {
 		looked++
 		err := r.work(ctx, world, d)
 		if err != nil {
-			r.awake[d.want.ID] = true
+			r.awake[d.Want.ID] = true
 		}
 		switch {
 		case errors.Is(err, state.ErrConflict):
 			// Someone was quicker: the change that beat us wakes us again.
-			r.Log.Debug("plan overtaken", "database", d.want.ID)
+			r.Log.Debug("plan overtaken", "database", d.Want.ID)
 		case err != nil && ctx.Err() == nil:
-			r.Log.Warn("reconcile", "database", d.want.ID, "error", err)
+			r.Log.Warn("reconcile", "database", d.Want.ID, "error", err)
 		}
 	}
 	if err := r.tidy(ctx, world, why); err != nil && ctx.Err() == nil {
@@ -202,8 +202,8 @@ func (r *Reconciler) pass(ctx context.Context, why occasion) {
 
 // work does what is to be done about one database now.
 func (r *Reconciler) work(ctx context.Context, w *world, d *database) error {
-	if hold, held := w.held(d.want.ID); held {
-		r.awake[d.want.ID] = true
+	if hold, held := w.held(d.Want.ID); held {
+		r.awake[d.Want.ID] = true
 		return r.regain(ctx, w, d, hold)
 	}
 	return errors.Join(r.followLeader(ctx, w, d), r.advance(ctx, w, d))
@@ -230,8 +230,8 @@ func (r *Reconciler) due(w *world, why occasion, dirty dirt) []*database {
 	}
 	every := max(restful, len(w.databases)/atOnce)
 	for n, d := range w.databases {
-		its := why == onTick && (r.awake[d.want.ID] || n%every == r.ticks%every)
-		if its || dirty.databases[d.want.ID] || r.concerned(d, dirty.hosts) {
+		its := why == onTick && (r.awake[d.Want.ID] || n%every == r.ticks%every)
+		if its || dirty.databases[d.Want.ID] || r.concerned(d, dirty.hosts) {
 			add(d)
 		}
 	}
@@ -240,7 +240,7 @@ func (r *Reconciler) due(w *world, why occasion, dirty dirt) []*database {
 
 // concerned: it has a member on one of the hosts, or waits, maybe for one of them.
 func (r *Reconciler) concerned(d *database, hosts map[string]bool) bool {
-	return len(hosts) > 0 && (r.awake[d.want.ID] || slices.ContainsFunc(d.layout.Value.Members, func(m plan.Placed) bool { return hosts[m.Host] }))
+	return len(hosts) > 0 && (r.awake[d.Want.ID] || slices.ContainsFunc(d.layout.Value.Members, func(m plan.Placed) bool { return hosts[m.Host] }))
 }
 
 // tidy removes what is left over: what comes in large numbers, and from time to time
@@ -260,22 +260,21 @@ func (r *Reconciler) advance(ctx context.Context, w *world, d *database) error {
 	if d.unread != nil {
 		return d.unread
 	}
-	d.assigned = w.lastAssignments(d)
 	defer func() { d.assigned = nil }() // of thousands of databases they are megabytes
 	in := w.input(d, r.Policy)
 	out := plan.Next(in)
 	change, err := r.changes(w, d, out)
 	if err != nil {
-		return fmt.Errorf("plan %s: %w", d.want.ID, err)
+		return fmt.Errorf("plan %s: %w", d.Want.ID, err)
 	}
 	if len(change) == 0 {
-		delete(r.awake, d.want.ID)
+		delete(r.awake, d.Want.ID)
 		if !w.rests(d, in, out) {
-			r.awake[d.want.ID] = true
+			r.awake[d.Want.ID] = true
 		}
 		return nil
 	}
-	r.awake[d.want.ID] = true
+	r.awake[d.Want.ID] = true
 	revision, err := r.Store.Commit(ctx, change...)
 	if err != nil {
 		return err
@@ -291,15 +290,15 @@ func (w *world) rests(d *database, in plan.Input, out plan.Output) bool {
 		return false
 	}
 	for _, m := range out.Layout.Members {
-		serves := d.want.State != member.Running || in.Reports[member.ID(d.want.ID, m.Name)].Ready
+		serves := d.Want.State != member.Running || in.Reports[member.ID(d.Want.ID, m.Name)].Ready
 		if !w.alive(m.Host) || m.Going != plan.Staying || m.Leaving || !serves {
 			return false
 		}
 	}
-	if n, err := state.Load[Notice](w.cache, state.Notice(d.want.ID)); err == nil && n.Value.waits() {
+	if n, err := state.Load[Notice](w.cache, state.Notice(d.Want.ID)); err == nil && n.Value.waits() {
 		return false
 	}
-	return !slices.ContainsFunc(state.LoadAll[postmortem.Record](w.cache, state.FailoverRoot+d.want.ID+"/"), func(r state.Record[postmortem.Record]) bool {
+	return !slices.ContainsFunc(state.LoadAll[postmortem.Record](w.cache, state.FailoverRoot+d.Want.ID+"/"), func(r state.Record[postmortem.Record]) bool {
 		return r.Value.Open(w.now)
 	})
 }

@@ -29,7 +29,7 @@ func (w *world) held(id string) (state.Record[regain.Hold], bool) {
 // regain takes a database over once it is known who has the newest copy of its data.
 // Nothing else is done with it before.
 func (r *Reconciler) regain(ctx context.Context, w *world, d *database, hold state.Record[regain.Hold]) error {
-	if d.want.State == member.Absent {
+	if d.Want.State == member.Absent {
 		// It was to be deleted before, and may be wherever it is.
 		_, err := r.Store.Commit(ctx, state.Remove(hold.Key, hold.Revision))
 		return err
@@ -102,7 +102,7 @@ func (w *world) copies(seals *seal.Assignments) (copies []regain.Copy, missing [
 // transaction: from then on the database is one like any other, whose members the
 // planner makes what they should be.
 func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold state.Record[regain.Hold], elected regain.Copy, copies []regain.Copy) error {
-	id := d.want.ID
+	id := d.Want.ID
 	copies = slices.DeleteFunc(copies, func(c regain.Copy) bool { return c.Assignment.Scope != id })
 	layout, assigned, err := r.admit(w, d, hold.Value, elected, copies)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold s
 // and one whose member was given up before is told so again.
 func (r *Reconciler) admit(w *world, d *database, hold regain.Hold, elected regain.Copy, copies []regain.Copy) (plan.Layout, []state.Op, error) {
 	layout := d.layout.Value
-	layout.ID, layout.Members = d.want.ID, slices.Clone(layout.Members)
+	layout.ID, layout.Members = d.Want.ID, slices.Clone(layout.Members)
 	var ops []state.Op
 	tell := func(c regain.Copy, a member.Assignment) error {
 		if _, _, told := w.cache.Raw(state.Assign(c.Host, a.ID)); told {
@@ -201,7 +201,7 @@ const mostUnfounded = 1000
 // was made long ago, and that a read replica was promoted. A primary that was made one again would
 // lose what it acknowledged since. follows: it is a replica still.
 func learn(d *database, elected regain.Copy, copies []regain.Copy) (ops []state.Op, follows bool) {
-	replica := d.want.Upstream != nil
+	replica := d.Want.Upstream != nil
 	follows = replica && !elected.Primary && elected.Assignment.Cluster.Upstream != nil
 	if follows {
 		return nil, true
@@ -220,21 +220,21 @@ func learn(d *database, elected regain.Copy, copies []regain.Copy) (ops []state.
 		c.MasterUser, c.Verifier, c.PasswordSerial = newest.Name, newest.Verifier, newest.Serial
 		return true
 	}
-	if d.cluster != nil {
-		c := d.cluster.Value
+	if d.Cluster != nil {
+		c := d.Cluster.Value
 		if change(&c.Common) {
-			ops = append(ops, state.Swap(d.cluster.Key, d.cluster.Revision, c))
+			ops = append(ops, state.Swap(d.Cluster.Key, d.Cluster.Revision, c))
 		}
 		return ops, false
 	}
-	if len(d.specs) == 0 {
+	if len(d.Specs) == 0 {
 		return nil, false
 	}
-	i := *d.specs[0].Value
+	i := *d.Specs[0].Value
 	if changed := change(&i.Common); changed || replica {
 		i.Promoted = i.Promoted || replica
 		i.Generation++
-		ops = append(ops, state.Swap(d.specs[0].Key, d.specs[0].Revision, i))
+		ops = append(ops, state.Swap(d.Specs[0].Key, d.Specs[0].Revision, i))
 	}
 	return ops, false
 }
@@ -244,7 +244,7 @@ func learn(d *database, elected regain.Copy, copies []regain.Copy) (ops []state.
 func (w *world) seatOf(d *database, copies []regain.Copy) string {
 	seat := ""
 	for i, m := range d.layout.Value.Members {
-		left := slices.ContainsFunc(copies, func(c regain.Copy) bool { return c.Assignment.ID == member.ID(d.want.ID, m.Name) })
+		left := slices.ContainsFunc(copies, func(c regain.Copy) bool { return c.Assignment.ID == member.ID(d.Want.ID, m.Name) })
 		if i == 0 || !left {
 			seat = m.Seat
 		}

@@ -9,6 +9,7 @@ import (
 	"howdah/internal/edge/seen"
 	"howdah/internal/model/member"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // TestADatabaseAtRestIsLeftAlone until something changes that is about it.
@@ -68,7 +69,7 @@ func TestTheWorldIsKeptWhileNothingChanges(t *testing.T) {
 	i.PasswordSerial = 2
 	b.want(i)
 	w := lookAgain(first, b.cache, b.now)
-	if w.database("db-2") != kept || kept.changed || !w.database(dbID).changed || w.database(dbID).want.Owner.Serial != 2 {
+	if w.database("db-2") != kept || kept.changed || !w.database(dbID).changed || w.database(dbID).Want.Owner.Serial != 2 {
 		t.Errorf("changed: %v and %v", w.database(dbID).changed, kept.changed)
 	}
 	b.put(state.Put(state.Layout("db-2"), plan.Layout{ID: "db-2", Members: []plan.Placed{{Name: "m1", Host: "a", Port: 15432, RESTPort: 25432}}}))
@@ -92,13 +93,13 @@ func TestNetworksThatChangeAreSeen(t *testing.T) {
 	w := lookAgain(nil, b.cache, b.now)
 	b.group("sg-1", 5432, "10.2.0.0/16")
 	w = lookAgain(w, b.cache, b.now)
-	if d := w.database(dbID); !d.changed || len(d.want.Allow) != 1 || d.want.Allow[0] != "10.2.0.0/16" {
-		t.Errorf("changed %v, lets in %v", d.changed, d.want.Allow)
+	if d := w.database(dbID); !d.changed || len(d.Want.Allow) != 1 || d.Want.Allow[0] != "10.2.0.0/16" {
+		t.Errorf("changed %v, lets in %v", d.changed, d.Want.Allow)
 	}
 	b.put(state.Put(state.Between("proxy"), seen.Between{Addresses: []string{"10.7.0.1"}}))
 	w = lookAgain(w, b.cache, b.now)
-	if d := w.database(dbID); !d.changed || len(d.want.Between) == 0 {
-		t.Errorf("changed %v, edges %v", d.changed, d.want.Between)
+	if d := w.database(dbID); !d.changed || len(d.Want.Between) == 0 {
+		t.Errorf("changed %v, edges %v", d.changed, d.Want.Between)
 	}
 	if w = lookAgain(w, b.cache, b.now); w.database(dbID).changed {
 		t.Error("nothing changed")
@@ -127,7 +128,7 @@ func TestAllAreLookedAtAgain(t *testing.T) {
 	for _, n := range []int{1, restful, restful*atOnce + 7} {
 		r, w := &Reconciler{awake: map[string]bool{"db-0": true}}, &world{}
 		for i := range n {
-			w.databases = append(w.databases, &database{want: plan.Database{ID: fmt.Sprintf("db-%d", i)}})
+			w.databases = append(w.databases, &database{Database: &view.Database{Want: plan.Database{ID: fmt.Sprintf("db-%d", i)}}})
 		}
 		looked := map[string]int{}
 		ticks := max(restful, n/atOnce)
@@ -137,12 +138,12 @@ func TestAllAreLookedAtAgain(t *testing.T) {
 				t.Errorf("of %d, %d are looked at in one tick", n, len(due))
 			}
 			for _, d := range due {
-				looked[d.want.ID]++
+				looked[d.Want.ID]++
 			}
 		}
 		for _, d := range w.databases[1:] {
-			if looked[d.want.ID] != 1 {
-				t.Fatalf("of %d, %s is looked at %d times", n, d.want.ID, looked[d.want.ID])
+			if looked[d.Want.ID] != 1 {
+				t.Fatalf("of %d, %s is looked at %d times", n, d.Want.ID, looked[d.Want.ID])
 			}
 		}
 		if looked["db-0"] != ticks {

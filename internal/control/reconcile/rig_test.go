@@ -97,6 +97,12 @@ func (b *bench) want(i spec.Instance) {
 // look is what the reconciler sees at the time of the test.
 func (b *bench) look() *world { return look(b.cache, b.now) }
 
+// input is what the planner decides the first database's next step by.
+func (b *bench) input() plan.Input {
+	w := b.look()
+	return w.input(w.databases[0], plan.Policy{})
+}
+
 // step takes one step for every database, at the time of the test, and answers
 // the first error.
 func (b *bench) step() error {

@@ -1,12 +1,10 @@
 package reconcile
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 
 	"howdah/internal/control/plan"
-	"howdah/internal/model/member"
 	"howdah/internal/model/route"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -16,14 +14,14 @@ import (
 func (w *world) routes(d *database, layout plan.Layout) []state.Op {
 	var ops []state.Op
 	wanted := map[string]bool{}
-	for _, want := range w.wantedRoutes(d, layout) {
+	for _, want := range w.basis(d).Routes(layout) {
 		wanted[want.ID] = true
 		last, err := state.Load[route.Route](w.cache, state.Route(want.ID))
 		if err != nil || !reflect.DeepEqual(last.Value, want) {
 			ops = append(ops, state.Put(state.Route(want.ID), want))
 		}
 	}
-	for _, id := range w.routesOf(d.want.ID) {
+	for _, id := range w.routesOf(d.Want.ID) {
 		if !wanted[id] {
 			ops = append(ops, state.Delete(state.Route(id)))
 		}
@@ -68,63 +66,15 @@ func (w *world) routesOf(databaseID string) []string {
 	return w.routed.ids[databaseID]
 }
 
-func (w *world) wantedRoutes(d *database, layout plan.Layout) []route.Route {
-	if d.want.State == member.Absent {
-		return nil
-	}
-	base := route.Route{Database: d.want.ID, Follows: d.want.Upstream != nil, Members: []route.Member{}, Allow: w.passing(d)}
-	for _, m := range layout.Members {
-		if !m.Leaving {
-			base.Members = append(base.Members, route.Member{
-				Name: m.Name, Seat: m.Seat, Host: m.Host, Address: m.Listen(),
-			})
-		}
-	}
-	if d.cluster == nil {
-		i := d.specs[0].Value
-		return []route.Route{with(base, i.ResourceID, route.Leader, w.listen(d, i.ResourceID, i.Address, i.Former), i.Port)}
-	}
-	return w.clusterRoutes(d, base)
-}
-
-func (w *world) clusterRoutes(d *database, base route.Route) []route.Route {
-	c := d.cluster.Value
-	all := []route.Route{
-		with(base, route.Writer(c.ResourceID), route.Leader, w.listen(d, route.Writer(c.ResourceID), c.Address, c.Former), c.Port),
-		with(base, route.Reader(c.ResourceID), route.Readers, w.listen(d, route.Reader(c.ResourceID), c.ReaderAddress, c.ReaderFormer), c.Port),
-	}
-	for _, s := range d.specs {
-		if s.Value.Deleting {
-			continue
-		}
-		r := with(base, s.Value.ResourceID, route.Seats, w.listen(d, s.Value.ResourceID, s.Value.Address, s.Value.Former), c.Port)
-		r.Seats = []string{s.Value.ResourceID}
-		all = append(all, r)
-	}
-	for _, e := range d.custom {
-		if !e.Deleting {
-			r := with(base, e.ResourceID, route.Seats, w.listen(d, e.ResourceID, e.Address, e.Former), c.Port)
-			r.Seats, r.ReadersOnly = e.Seats(shared(d.specs))
-			all = append(all, r)
-		}
-	}
-	return all
-}
-
-func with(base route.Route, id string, kind route.Kind, address string, port int) route.Route {
-	base.ID, base.Kind, base.Listen = id, kind, fmt.Sprintf("%s:%d", address, port)
-	return base
-}
-
 // departed removes the records of a cluster's instances and custom endpoints that
 // are deleted and of which nothing is left.
 func (w *world) departed(d *database, layout plan.Layout) ([]state.Op, error) {
-	if d.cluster == nil {
+	if d.Cluster == nil {
 		return nil, nil
 	}
 	var ops []state.Op
 	var notes []note
-	for _, s := range d.specs {
+	for _, s := range d.Specs {
 		if !s.Value.Deleting || w.occupied(d, layout, s.Value.ResourceID) {
 			continue
 		}
@@ -134,7 +84,7 @@ func (w *world) departed(d *database, layout plan.Layout) ([]state.Op, error) {
 		ops = append(ops, released(s.Value.Former)...)
 	}
 	for _, e := range state.LoadAll[spec.Endpoint](w.cache, state.EndpointRoot) {
-		if e.Value.Cluster == d.want.ID && e.Value.Deleting {
+		if e.Value.Cluster == d.Want.ID && e.Value.Deleting {
 			ops = append(ops, state.Remove(e.Key, e.Revision), state.Delete(state.Address(e.Value.Address)))
 			ops = append(ops, released(e.Value.Former)...)
 		}
@@ -146,7 +96,7 @@ func (w *world) departed(d *database, layout plan.Layout) ([]state.Op, error) {
 // occupied: a member has the seat and is more than a copy that is only kept.
 func (w *world) occupied(d *database, layout plan.Layout, seat string) bool {
 	for _, m := range layout.Members {
-		kept := m.Going == plan.Surplus && m.Stopped && len(d.want.Seats) == 0
+		kept := m.Going == plan.Surplus && m.Stopped && len(d.Want.Seats) == 0
 		if m.Seat == seat && !kept {
 			return true
 		}

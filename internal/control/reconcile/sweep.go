@@ -12,6 +12,7 @@ import (
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // sweep removes what is left over: assignments of members that are gone, with
@@ -44,7 +45,7 @@ func (r *Reconciler) sweepDamaged(ctx context.Context, w *world) error {
 		if err == nil && a.Value.ID == id || errors.Is(err, state.ErrNotFound) || !w.forgotten(id) {
 			continue
 		}
-		last, _ := w.lastAssigned(host, id)
+		last, _ := view.LastAssigned(w.cache, host, id)
 		_, last.Revision, _ = w.cache.Raw(key)
 		scope, name, _ := strings.Cut(id, ".")
 		order, err := r.assign(host, last.Revision, member.Assignment{
@@ -122,7 +123,7 @@ func (w *world) finishedTasks() []state.Op {
 func (w *world) orphanScopes(seals *seal.Assignments) []state.Op {
 	known := map[string]bool{}
 	for _, d := range w.databases {
-		known[d.want.ID] = true
+		known[d.Want.ID] = true
 	}
 	for _, a := range state.ViewAll[member.Assignment](w.cache, state.AssignRoot) {
 		known[a.Value.Scope] = true

@@ -9,16 +9,17 @@ import (
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // A failover of a cluster is an event of the cluster, and of the instance that is its
 // writer now; one whose instance is gone is the cluster's alone.
 func TestAFailoverTellsTheNewWriter(t *testing.T) {
 	writer := spec.Instance{Common: spec.Common{Scope: spec.Scope{Account: "1", Region: "r"}, Name: "two", ResourceID: "seat-2"}, Cluster: "c"}
-	d := &database{
-		want: plan.Database{ID: "c"}, cluster: &state.Record[spec.Cluster]{}, specs: []state.Record[*spec.Instance]{{Value: &writer}},
-		owner: owner{Common: spec.Common{Scope: writer.Scope, Name: "aura"}, cluster: true},
-	}
+	d := &database{Database: &view.Database{
+		Want: plan.Database{ID: "c"}, Cluster: &state.Record[spec.Cluster]{}, Specs: []state.Record[*spec.Instance]{{Value: &writer}},
+		Owner: spec.Common{Scope: writer.Scope, Name: "aura"},
+	}}
 	for seat, want := range map[string]int{"seat-2": 3, "seat-9": 2} {
 		ops, err := failoverEvents(d, member.Lead{Member: "m1"}, plan.Placed{Name: "m2", Seat: seat, Zone: "b"}, time.Unix(1, 0))
 		if err != nil {

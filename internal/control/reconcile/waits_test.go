@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 )
@@ -26,8 +25,7 @@ func TestWhoWaitsForARestart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := made(t, true)
 			b.same(patroni.MemberKey(dbID, patroni.OwnName(dbID, tt.member)), fmt.Sprintf(pending, tt.role, tt.pending, tt.setting))
-			w := b.look()
-			in := w.input(w.databases[0], plan.Policy{})
+			in := b.input()
 			if in.Leader != "m1" {
 				t.Fatalf("%s leads", in.Leader)
 			}
@@ -48,8 +46,7 @@ func TestWhoIsBehind(t *testing.T) {
 	}
 	for shared, want := range map[int64]bool{0: false, config - 1: true, config: false} {
 		b.same(patroni.MemberKey(dbID, patroni.OwnName(dbID, "m1")), fmt.Sprintf(`{"state":"running","tags":{"generation":1,"shared":%d}}`, shared))
-		w := b.look()
-		if got := w.input(w.databases[0], plan.Policy{}).Behind[member.ID(dbID, "m1")]; got != want {
+		if got := b.input().Behind[member.ID(dbID, "m1")]; got != want {
 			t.Errorf("revision %d of %d: behind %t", shared, config, got)
 		}
 	}

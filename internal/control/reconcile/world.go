@@ -1,15 +1,11 @@
 package reconcile
 
 import (
-	"slices"
-	"strings"
+	"errors"
 	"time"
 
 	"howdah/internal/control/plan"
-	"howdah/internal/edge/seen"
 	"howdah/internal/model/member"
-	"howdah/internal/model/network"
-	"howdah/internal/model/spec"
 	"howdah/internal/state"
 	"howdah/internal/view"
 )
@@ -23,36 +19,22 @@ type world struct {
 	databases []*database
 	changed   []*database // those of them that changed since the look before
 	byID      map[string]*database
-	security  network.Book
-	edges     []seen.Between         // that hide clients
-	followers map[string][]*database // of databases, by resource id
+	records   *view.Records
+	wanted    *view.Wanted
 	routed    *routed
 	places    *view.Places
 	// hostsVersion is that of hosts: see view.Places.Newer.
 	hostsVersion int64
 	seen         int64 // how far the mirror was: see state.Cache.Since
-	networks     int64 // when networks changed last: see state.Cache.Changes
-	parts        parts
 }
 
-// database is one database with the records that it comes from.
+// database is one database that is wanted, with what was decided about it.
 type database struct {
-	want     plan.Database
-	origin   origin
+	*view.Database
 	changed  bool // since the look before: it is wanted otherwise, or its records are others
-	owner    owner
 	layout   state.Record[plan.Layout]
 	unread   error                                      // why the layout cannot be read: then nothing can be decided
 	assigned map[string]state.Record[member.Assignment] // by member id; see advance
-	specs    []state.Record[*spec.Instance]             // instances, shared: itself, or those of the cluster
-	cluster  *state.Record[spec.Cluster]
-	custom   []spec.Endpoint // of the cluster
-}
-
-// owner is the API resource that a database belongs to.
-type owner struct {
-	spec.Common
-	cluster bool
 }
 
 func (r *Reconciler) look() *world {
@@ -66,111 +48,84 @@ func look(cache *state.Cache, now time.Time) *world { return lookAgain(nil, cach
 // which must not be used any more. That may be nil.
 func lookAgain(before *world, cache *state.Cache, now time.Time) *world {
 	if before == nil {
-		before = &world{routed: &routed{}, places: &view.Places{Cache: cache}}
+		before = &world{routed: &routed{}, places: &view.Places{Cache: cache}, records: &view.Records{Cache: cache}, wanted: view.Nothing(cache)}
 	}
 	w := &world{
-		cache: cache, now: now, routed: before.routed, places: before.places,
-		security: before.security, edges: before.edges, networks: cache.Changes(state.SecurityGroupRoot, state.BetweenRoot),
-		databases: before.databases, byID: before.byID, followers: before.followers, parts: before.parts.as(cache),
+		cache: cache, now: now, routed: before.routed, places: before.places, records: before.records,
+		databases: before.databases, byID: before.byID,
 	}
-	news := w.news(before)
 	for _, d := range before.changed {
 		d.changed = false
 	}
-	if news.networks {
-		w.findNetworks()
-	}
-	if news.more || !w.follow(before, news) {
+	layouts, seen, complete := cache.Since(before.seen, state.LayoutRoot)
+	w.seen = seen
+	var news view.News
+	w.wanted, news = before.wanted.After(w.records.Made())
+	if news.All || !complete {
 		w.findDatabases(before)
+	} else {
+		w.exchange(before, news)
+		for _, key := range layouts {
+			if d := w.byID[state.Tail(key, state.LayoutRoot)]; d != nil {
+				w.findLayout(d)
+			}
+		}
 	}
 	w.findHosts(before)
 	return w
 }
 
-// news is what changed since the world before.
-type news struct {
-	instances, layouts []string // keys
-	networks           bool
-	more               bool // what concerns several databases, or nobody knows what
+// findDatabases looks at all databases. One that is wanted as before is the one of the world
+// before.
+func (w *world) findDatabases(before *world) {
+	wanted := w.wanted.Databases()
+	w.databases, w.byID = make([]*database, 0, len(wanted)), make(map[string]*database, len(wanted))
+	for _, d := range wanted {
+		w.databases = append(w.databases, w.of(before, d))
+	}
 }
 
-func (w *world) news(before *world) news {
-	keys, seen, complete := w.cache.Since(before.seen, state.SpecRoot, state.SubnetGroupRoot, state.LayoutRoot)
-	w.seen = seen
-	n := news{networks: w.networks != before.networks || before.byID == nil}
-	n.more = n.networks || !complete // databases name networks
-	for _, key := range keys {
-		switch {
-		case strings.HasPrefix(key, state.InstanceRoot):
-			n.instances = append(n.instances, key)
-		case strings.HasPrefix(key, state.LayoutRoot):
-			n.layouts = append(n.layouts, key)
-		default:
-			n.more = true
+// exchange puts databases in the places of others.
+func (w *world) exchange(before *world, news view.News) {
+	var gone, come []*database
+	for _, d := range news.Gone {
+		gone = append(gone, before.byID[d.Want.ID])
+	}
+	for _, d := range news.Come {
+		come = append(come, w.of(before, d))
+	}
+	for _, d := range gone {
+		if w.byID[d.Want.ID] == d {
+			delete(w.byID, d.Want.ID)
 		}
 	}
-	return n
+	w.databases = view.Exchange(w.databases, gone, come)
 }
 
-// lastAssignments is what hosts were told last of the members of a database, by id.
-func (w *world) lastAssignments(d *database) map[string]state.Record[member.Assignment] {
-	all := map[string]state.Record[member.Assignment]{}
-	for _, m := range d.layout.Value.Members {
-		id := member.ID(d.want.ID, m.Name)
-		if a, ok := w.lastAssigned(m.Host, id); ok {
-			all[id] = a
-		}
+// of is a database as the world has it.
+func (w *world) of(before *world, wanted *view.Database) *database {
+	old := before.byID[wanted.Want.ID]
+	d := old
+	if old == nil || old.Database != wanted {
+		d = &database{Database: wanted, changed: old == nil || !wanted.As(old.Database)}
 	}
-	return all
+	if d.changed {
+		w.changed = append(w.changed, d)
+	}
+	w.findLayout(d)
+	w.byID[wanted.Want.ID] = d
+	return d
 }
 
-// served are the addresses that clients may verify in the server's certificate.
-func served(d *database) []string {
-	all := addresses(d)
-	for _, e := range d.custom {
-		if !e.Deleting {
-			all = append(append(all, e.Address), e.Former...)
-		}
+// findLayout finds out where the members of a database are.
+func (w *world) findLayout(d *database) {
+	d.layout, d.unread = state.Load[plan.Layout](w.cache, state.Layout(d.Want.ID))
+	if errors.Is(d.unread, state.ErrNotFound) {
+		d.unread = nil // it has none yet
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// lastAssigned is what a host was told last of a member, if it was told anything.
-// Where the record is of no use, because it is gone, does not decode or is older
-// than what the agent has, it is empty, so that it is written again, with a
-// generation that the agent takes: above what it reports, or above the record's
-// revision, which no generation ever exceeds.
-func (w *world) lastAssigned(host, id string) (last state.Record[member.Assignment], ok bool) {
-	key := state.Assign(host, id)
-	last, err := state.Load[member.Assignment](w.cache, key)
-	var known int64
-	if report, err := state.Load[member.Report](w.cache, state.Report(host, id)); err == nil {
-		known = report.Value.Generation
+	if d.unread != nil {
+		d.layout = state.Record[plan.Layout]{}
 	}
-	if err == nil && known <= last.Value.Generation {
-		return last, true
-	}
-	_, revision, found := w.cache.Raw(key)
-	last = state.Record[member.Assignment]{Key: key, Revision: revision}
-	last.Value.Generation = max(revision, known)
-	return last, found || known > 0
-}
-
-// addresses are those of the database's own records, which go with it, also such as
-// their endpoints are just leaving.
-func addresses(d *database) []string {
-	var all []string
-	for _, s := range d.specs {
-		all = append(append(all, s.Value.Address), s.Value.Former...)
-	}
-	if d.cluster != nil {
-		c := d.cluster.Value
-		all = slices.Concat(all, []string{c.Address, c.ReaderAddress}, c.Former, c.ReaderFormer)
-	}
-	all = slices.DeleteFunc(all, func(a string) bool { return a == "" })
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // findHosts finds what is free on the hosts. What a decision took of those before, see
@@ -208,7 +163,7 @@ func (w *world) remember(d *database, l plan.Layout) {
 		}
 		h.UsedPorts = append(h.UsedPorts, m.Port, m.RESTPort)
 		if !known {
-			h.Committed += memoryOfSeat(d.want, m)
+			h.Committed += memoryOfSeat(d.Want, m)
 		}
 	}
 }
@@ -233,20 +188,17 @@ func (w *world) memoryOf(host string) int64 {
 	return 0
 }
 
-// input gathers what the planner needs for one database.
-func (w *world) input(d *database, policy plan.Policy) plan.Input {
-	in := view.Input(w.cache, d.want, d.layout.Value)
-	in.Now, in.Hosts, in.HostAt, in.Policy = w.now, w.hosts, w.hostAt, policy
-	in.Ways, in.OwnNames, in.Keys = view.Ways(w.cache, w.wantedRoutes(d, d.layout.Value), 0), w.parts.ownNames, w.keys(d)
-	for _, m := range d.layout.Value.Members {
-		id := member.ID(d.want.ID, m.Name)
-		delete(in.Assigned, id) // what this round goes by was read before
-		if a, ok := d.assigned[id]; ok {
-			in.Assigned[id] = a.Value.Generation
-			if outstanding(d, m) && !w.upToDate(d, m, a.Value) {
-				in.Assigned[id]++ // it is about to be told
-			}
-		}
+// basis is what a decision about a database goes by: this round, by what it read before.
+func (w *world) basis(d *database) view.Basis {
+	return view.Basis{
+		Database: d.Database, Wanted: w.wanted, Layout: d.layout.Value, Hosts: w.hosts, HostAt: w.hostAt,
+		Assigned: d.assigned, Reports: view.Reports(w.cache, d.Want.ID, d.layout.Value),
 	}
-	return in
+}
+
+// input is what the planner decides a database's next step by: what was assigned is read once, so
+// that what is written swaps what was decided by.
+func (w *world) input(d *database, policy plan.Policy) plan.Input {
+	d.assigned = view.Assigned(w.cache, d.Want.ID, d.layout.Value)
+	return w.basis(d).Input(w.now, policy)
 }

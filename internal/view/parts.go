@@ -1,8 +1,7 @@
-package reconcile
+package view
 
 import (
 	"howdah/internal/edge/seen"
-	"howdah/internal/host/hostapi"
 	"howdah/internal/identity/authority"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/member"
@@ -22,6 +21,12 @@ type parts struct {
 	ownKeys   bool
 }
 
+// controlPlane is what counts here of what a control plane says of itself.
+type controlPlane struct {
+	OwnNames bool   `json:"own_names"`
+	Gate     string `json:"gate"`
+}
+
 // as answers the parts as they are now.
 func (p parts) as(cache *state.Cache) parts {
 	now := cache.Changes(state.HostRoot, state.EdgeRoot, state.ControlRoot)
@@ -32,10 +37,10 @@ func (p parts) as(cache *state.Cache) parts {
 		version: now,
 		ownNames: allOf(cache, state.HostRoot, func(h *member.Host) bool { return h.OwnNames }) &&
 			allOf(cache, state.EdgeRoot, func(e *seen.Status) bool { return e.OwnNames }) &&
-			allOf(cache, state.ControlRoot, func(c *hostapi.ControlMember) bool { return c.OwnNames }),
+			allOf(cache, state.ControlRoot, func(c *controlPlane) bool { return c.OwnNames }),
 		ownKeys: allOf(cache, state.HostRoot, func(h *member.Host) bool { return h.OwnKeys }),
 	}
-	if allOf(cache, state.ControlRoot, func(c *hostapi.ControlMember) bool { return c.Gate != "" }) {
+	if allOf(cache, state.ControlRoot, func(c *controlPlane) bool { return c.Gate != "" }) {
 		p.authority = membersAuthority(cache)
 	}
 	return p
