@@ -1,5 +1,7 @@
 // Package view is what several parts of a control plane derive from the mirrored state
-// alone: the API for what it shows, reconcile for what it decides.
+// alone: the API for what it shows, reconcile for what it decides. Records is what users made,
+// Wanted the databases that follow from it, and Basis.Input all that the planner decides by. What
+// is handed out is shared, and never altered: a change makes another one.
 package view
 
 import (
