@@ -21,8 +21,10 @@ func (s *Server) adminHeld(context.Context, call, admin.Nothing) (admin.Held, er
 		return admin.Held{}, nil //nolint:nilerr // it never was
 	}
 	out := admin.Held{Restored: true, From: home.Value.From, Taken: home.Value.Taken.UTC().Format("2006-01-02T15:04:05Z")}
-	copies, said := s.copies(home.Value.ID)
-	out.Missing = s.missing(home.Value, said)
+	copies := view.Told(s.Cache, home.Value.ID)
+	if out.Missing, err = view.Missing(s.Cache, home.Value); err != nil {
+		return admin.Held{}, err
+	}
 	seals, err := s.seals()
 	if err != nil {
 		return admin.Held{}, err
@@ -52,21 +54,6 @@ func (s *Server) adminHeld(context.Context, call, admin.Nothing) (admin.Held, er
 	return out, nil
 }
 
-// copies are what hosts said since the restoration with this id.
-func (s *Server) copies(id string) (copies []regain.Copy, said map[string]regain.Holding) {
-	said = map[string]regain.Holding{}
-	for _, key := range s.Cache.Keys(state.HoldingRoot) {
-		if strings.Contains(state.Tail(key, state.HoldingRoot), "/") {
-			if c, err := state.Load[regain.Copy](s.Cache, key); err == nil && c.Value.Home == id {
-				copies = append(copies, c.Value)
-			}
-		} else if h, err := state.Load[regain.Holding](s.Cache, key); err == nil {
-			said[h.Value.Host] = h.Value
-		}
-	}
-	return copies, said
-}
-
 // seals are those of what hosts are told of members.
 func (s *Server) seals() (*seal.Assignments, error) {
 	key, err := s.Home.SealKey()
@@ -93,19 +80,14 @@ func (s *Server) detail(seals *seal.Assignments, c regain.Copy) string {
 	return ""
 }
 
-// missing are the hosts that did not say what they have since the home was restored.
-func (s *Server) missing(home regain.Home, said map[string]regain.Holding) []string {
-	return regain.Missing(home, s.Cache.Names(state.HostRoot), said, s.Cache.Names(state.GoneRoot))
-}
-
 // awaited: databases wait for what a host says that only other hosts know.
 func (s *Server) awaited(host string) bool {
 	home, err := state.Load[regain.Home](s.Cache, state.Restored())
 	if err != nil || len(s.Cache.Keys(state.HeldRoot)) == 0 {
 		return false
 	}
-	_, said := s.copies(home.Value.ID)
-	return slices.Contains(s.missing(home.Value, said), host)
+	missing, err := view.Missing(s.Cache, home.Value)
+	return err == nil && slices.Contains(missing, host)
 }
 
 // told: the host has said since the restoration what it has.
@@ -126,7 +108,7 @@ func (s *Server) elsewhere(database, host string) bool {
 		return false
 	}
 	judge := view.Held{Cache: s.Cache, Seals: seals}
-	copies, _ := s.copies(home.Value.ID)
+	copies := view.Told(s.Cache, home.Value.ID)
 	return slices.ContainsFunc(copies, func(c regain.Copy) bool {
 		founded, ok := judge.Founded(c.Host, c.Assignment.ID, c)
 		return ok && founded.Ground.Founded() && founded.Assignment.Scope == database && c.Host != host && c.System != ""
@@ -161,7 +143,7 @@ func (s *Server) adminTakeOver(ctx context.Context, c call, in admin.TakeOverReq
 	if err != nil {
 		return admin.Nothing{}, err
 	}
-	copies, _ := s.copies(home.Value.ID)
+	copies := view.Told(s.Cache, home.Value.ID)
 	if !slices.ContainsFunc(copies, func(c regain.Copy) bool {
 		return c.Name() == in.Copy && c.Assignment.Scope == id && c.System != "" && c.Assignment.Generation > 0
 	}) {
@@ -180,7 +162,7 @@ func (s *Server) strangers() []admin.Problem {
 	if err != nil {
 		return nil
 	}
-	copies, _ := s.copies(home.Value.ID)
+	copies := view.Told(s.Cache, home.Value.ID)
 	names := s.databaseNames()
 	of := map[string][]regain.Copy{}
 	for _, c := range copies {

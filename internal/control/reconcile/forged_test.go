@@ -7,6 +7,7 @@ import (
 	"howdah/internal/model/regain"
 	"howdah/internal/state"
 	"howdah/internal/testkit/etcdtest"
+	"howdah/internal/view"
 )
 
 // After a restore a host says what it has, and not what others have: the control plane tells the
@@ -24,8 +25,7 @@ func TestACopyInAnotherHostsName(t *testing.T) {
 		state.Put(state.Holding("h2"), regain.Holding{Home: "1", Host: "h2"}),
 		state.Put(state.Holding("h9"), regain.Holding{Home: "1", Host: "h9", Members: []string{"db-C.m1"}}),
 		state.Put(state.HeldCopy("h9", "db-C.m1"), forged))
-	w := &world{cache: cache}
-	copies, missing, err := w.copies(seals(t))
+	copies, missing, err := view.Held{Cache: cache, Seals: seals(t)}.Copies()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +36,7 @@ func (r *Reconciler) regain(ctx context.Context, w *world, d *database, hold sta
 	if d.unread != nil {
 		return d.unread
 	}
-	copies, missing, err := w.copies(r.Seals)
+	copies, missing, err := view.Held{Cache: w.cache, Seals: r.Seals}.Copies()
 	if err != nil {
 		return err
 	}
@@ -59,43 +58,6 @@ func (r *Reconciler) explain(ctx context.Context, hold state.Record[regain.Hold]
 	hold.Value.Why = why
 	_, err := r.Store.Commit(ctx, state.Swap(hold.Key, hold.Revision, hold.Value))
 	return err
-}
-
-// copies are what hosts said they have since the home was restored, each with the ground on which
-// it is believed, and missing those that did not say it.
-func (w *world) copies(seals *seal.Assignments) (copies []regain.Copy, missing []string, err error) {
-	home, err := state.Load[regain.Home](w.cache, state.Restored())
-	if err != nil {
-		return nil, nil, err
-	}
-	said, judge := map[string]regain.Holding{}, view.Held{Cache: w.cache, Seals: seals}
-	for _, key := range w.cache.Keys(state.HoldingRoot) {
-		host := state.Tail(key, state.HoldingRoot)
-		if strings.Contains(host, "/") {
-			continue
-		}
-		holding, err := state.Load[regain.Holding](w.cache, key)
-		if err != nil {
-			return nil, nil, err
-		}
-		said[host] = holding.Value
-		for _, id := range holding.Value.Members {
-			c, err := state.Load[regain.Copy](w.cache, state.HeldCopy(host, id))
-			if errors.Is(err, state.ErrNotFound) || err == nil && c.Value.Home != holding.Value.Home {
-				delete(said, host) // it is about to say it anew
-				break
-			}
-			if err != nil {
-				return nil, nil, err
-			}
-			if founded, ok := judge.Founded(host, id, c.Value); ok {
-				copies = append(copies, founded)
-			}
-		}
-	}
-	missing = regain.Missing(home.Value, w.cache.Names(state.HostRoot), said, w.cache.Names(state.GoneRoot))
-	copies = slices.DeleteFunc(copies, func(c regain.Copy) bool { return c.Home != home.Value.ID })
-	return copies, missing, nil
 }
 
 // takeOver has the elected copy lead on, and lets Patroni work again, in one
@@ -268,7 +230,7 @@ func (w *world) unknown(seals *seal.Assignments) (scopes map[string]bool, all bo
 	if _, _, restored := w.cache.Raw(state.Restored()); !restored {
 		return nil, false
 	}
-	copies, missing, err := w.copies(seals)
+	copies, missing, err := view.Held{Cache: w.cache, Seals: seals}.Copies()
 	if err != nil || len(missing) > 0 {
 		return nil, true
 	}
