@@ -88,9 +88,7 @@ func Pass(ctx context.Context, cfg Config) error {
 		if v.final || time.Now().After(deadline) {
 			return g.refuse(ctx, f, v)
 		}
-		if err := g.plead(ctx, f, v); err != nil {
-			return err
-		}
+		g.plead(ctx, f, v)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

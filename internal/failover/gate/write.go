@@ -63,17 +63,20 @@ func (g *gate) commit(ctx context.Context, conditions []clientv3.Cmp, changes []
 	return nil
 }
 
-// plead tells the judge what is missing, once for each reason.
-func (g *gate) plead(ctx context.Context, f facts, v verdict) error {
-	if said := v.why + strings.Join(v.missing, ","); said == g.pleaded {
-		return nil
-	} else if errors.Is(g.say(ctx, f, v), errMoved) {
-		return nil // the gate counts again, and may plead then
-	} else {
-		g.pleaded = said
+// plead tells the judge what is missing, once for each reason. A plea that was not written, because
+// etcd did not answer or what was counted has changed, is written at a later look.
+func (g *gate) plead(ctx context.Context, f facts, v verdict) {
+	said := v.why + strings.Join(v.missing, ",")
+	if said == g.pleaded {
+		return
 	}
-	g.Log.Warn("promotion waits at the gate", "why", v.why)
-	return nil
+	switch err := g.say(ctx, f, v); {
+	case err == nil:
+		g.pleaded = said
+		g.Log.Warn("promotion waits at the gate", "why", v.why)
+	case !errors.Is(err, errMoved):
+		g.Log.Warn("the judge is not told yet why a promotion waits", "error", err)
+	}
 }
 
 func (g *gate) say(ctx context.Context, f facts, v verdict, also ...clientv3.Op) error {
