@@ -3,11 +3,14 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
+	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/testkit"
@@ -56,5 +59,50 @@ func TestAServerWithoutTheModule(t *testing.T) {
 	reports(p.primary, member.NoModule)
 	if now, err := p.ask(p.primary, startedSQL); err != nil || now != before {
 		t.Errorf("the primary was started again: %s, %s, %v", before, now, err)
+	}
+}
+
+// A process has a file in its memory, another one is put in its place as an installation does, and
+// the process goes on with the old one.
+func TestAModuleThatWasReplaced(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), moduleFile)
+	install := func() {
+		t.Helper()
+		if err := os.WriteFile(path+".new", []byte("module"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	install()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	loaded, err := syscall.Mmap(int(file.Fd()), 0, 6, syscall.PROT_READ, syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Munmap(loaded) }()
+	var look moduleLook
+	own, began := proc.Process{PID: os.Getpid()}, time.Now()
+	if look.old(own, began) {
+		t.Error("the installed module counts as replaced")
+	}
+	install()
+	if look.old(own, began.Add(moduleEvery/2)) {
+		t.Error("it looks more often than it says")
+	}
+	if !look.old(own, began.Add(moduleEvery)) {
+		t.Error("a module that was replaced is not found")
+	}
+	if !look.old(proc.Process{PID: os.Getpid(), Start: 1}, began) {
+		t.Error("another server is not looked at anew")
+	}
+	if look.old(proc.Process{}, began) {
+		t.Error("no server has a module that was replaced")
 	}
 }

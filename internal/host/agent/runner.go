@@ -61,6 +61,7 @@ type runner struct {
 	certLooked  time.Time // when the certificate was looked at last
 	keptLooked  time.Time // for data that were put aside
 	lacking     string    // why there is no room for a copy beside them, or ""
+	module      moduleLook
 	nudged      time.Time // when Patroni was told of its certificate last
 }
 
