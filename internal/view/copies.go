@@ -1,7 +1,7 @@
 package view
 
 import (
-	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,70 +23,72 @@ func Told(cache *state.Cache, id string) (copies []regain.Copy) {
 	return copies
 }
 
-// Missing are the hosts that did not say all that they have since a home was restored.
-func Missing(cache *state.Cache, home regain.Home) ([]string, error) {
-	said := map[string]regain.Holding{}
+// heard is what one host has said that it has, read once: what is concluded from it is about one
+// moment, and hosts change it at any.
+type heard struct {
+	holding regain.Holding
+	copies  []state.Record[regain.Copy]
+	// whole reports whether every copy is there that the host lists. Otherwise it is about to say
+	// anew what it has, or said what nobody can read.
+	whole bool
+}
+
+// hear reads what hosts have said since a home was restored, by host. What one of them writes that
+// nobody can read holds up no other one.
+func hear(cache *state.Cache) map[string]heard {
+	all := map[string]heard{}
 	for _, key := range cache.Keys(state.HoldingRoot) {
 		host := state.Tail(key, state.HoldingRoot)
 		if strings.Contains(host, "/") {
 			continue
 		}
 		holding, err := state.Load[regain.Holding](cache, key)
-		if err != nil {
-			return nil, err
+		h := heard{holding: holding.Value, whole: err == nil}
+		for _, id := range holding.Value.Members {
+			c, err := state.Load[regain.Copy](cache, state.HeldCopy(host, id))
+			if err != nil || c.Value.Home != holding.Value.Home {
+				h.whole = false
+				continue
+			}
+			h.copies = append(h.copies, c)
 		}
-		_, whole, err := copiesOf(cache, host, holding.Value)
-		if err != nil {
-			return nil, err
-		}
-		if whole {
-			said[host] = holding.Value
-		}
+		all[host] = h
 	}
-	return regain.Missing(home, cache.Names(state.HostRoot), said, cache.Names(state.GoneRoot)), nil
+	return all
 }
 
-// copiesOf are those that a host lists. Not whole: it is about to say it anew, and these are the
-// ones before.
-func copiesOf(cache *state.Cache, host string, holding regain.Holding) (copies []state.Record[regain.Copy], whole bool, err error) {
-	for _, id := range holding.Members {
-		c, err := state.Load[regain.Copy](cache, state.HeldCopy(host, id))
-		if errors.Is(err, state.ErrNotFound) || err == nil && c.Value.Home != holding.Home {
-			return copies, false, nil
+// Missing are the hosts that did not say all that they have since a home was restored.
+func Missing(cache *state.Cache, home regain.Home) []string { return missing(cache, home, hear(cache)) }
+
+func missing(cache *state.Cache, home regain.Home, all map[string]heard) []string {
+	said := map[string]regain.Holding{}
+	for host, h := range all {
+		if h.whole {
+			said[host] = h.holding
 		}
-		if err != nil {
-			return nil, false, err
-		}
-		copies = append(copies, c)
 	}
-	return copies, true, nil
+	return regain.Missing(home, cache.Names(state.HostRoot), said, cache.Names(state.GoneRoot))
 }
 
-// Copies are what hosts said they have since the home was restored, each with the ground on which
-// it is believed, and missing those that did not say it.
-func (h Held) Copies() (copies []regain.Copy, missing []string, err error) {
+// Copies are what hosts said they have of a database since the home was restored, each with the
+// ground on which it is believed, and the hosts that did not say all they have. "" stands for every
+// database.
+func (h Held) Copies(database string) (copies []regain.Copy, silent []string, err error) {
 	home, err := state.Load[regain.Home](h.Cache, state.Restored())
 	if err != nil {
 		return nil, nil, err
 	}
-	if missing, err = Missing(h.Cache, home.Value); err != nil {
-		return nil, nil, err
-	}
-	for _, holding := range state.LoadAll[regain.Holding](h.Cache, state.HoldingRoot) {
-		host := state.Tail(holding.Key, state.HoldingRoot)
-		if strings.Contains(host, "/") {
-			continue
-		}
-		listed, _, err := copiesOf(h.Cache, host, holding.Value)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, c := range listed {
-			if founded, ok := h.Founded(host, strings.TrimPrefix(c.Key, state.HoldingPrefix(host)), c.Value); ok {
+	all := hear(h.Cache)
+	for _, host := range slices.Sorted(maps.Keys(all)) {
+		for _, c := range all[host].copies {
+			id := strings.TrimPrefix(c.Key, state.HoldingPrefix(host))
+			if of, _, _ := strings.Cut(id, "."); database != "" && of != database || c.Value.Home != home.Value.ID {
+				continue
+			}
+			if founded, ok := h.Founded(host, id, c.Value); ok {
 				copies = append(copies, founded)
 			}
 		}
 	}
-	copies = slices.DeleteFunc(copies, func(c regain.Copy) bool { return c.Home != home.Value.ID })
-	return copies, missing, nil
+	return copies, missing(h.Cache, home.Value, all), nil
 }

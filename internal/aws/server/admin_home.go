@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"howdah/internal/admin"
+	"howdah/internal/control/plan"
 	"howdah/internal/identity/seal"
 	"howdah/internal/model/regain"
 	"howdah/internal/state"
@@ -22,9 +23,7 @@ func (s *Server) adminHeld(context.Context, call, admin.Nothing) (admin.Held, er
 	}
 	out := admin.Held{Restored: true, From: home.Value.From, Taken: home.Value.Taken.UTC().Format("2006-01-02T15:04:05Z")}
 	copies := view.Told(s.Cache, home.Value.ID)
-	if out.Missing, err = view.Missing(s.Cache, home.Value); err != nil {
-		return admin.Held{}, err
-	}
+	out.Missing = view.Missing(s.Cache, home.Value)
 	seals, err := s.seals()
 	if err != nil {
 		return admin.Held{}, err
@@ -86,8 +85,7 @@ func (s *Server) awaited(host string) bool {
 	if err != nil || len(s.Cache.Keys(state.HeldRoot)) == 0 {
 		return false
 	}
-	missing, err := view.Missing(s.Cache, home.Value)
-	return err == nil && slices.Contains(missing, host)
+	return slices.Contains(view.Missing(s.Cache, home.Value), host)
 }
 
 // told: the host has said since the restoration what it has.
@@ -149,10 +147,30 @@ func (s *Server) adminTakeOver(ctx context.Context, c call, in admin.TakeOverReq
 	}) {
 		return admin.Nothing{}, admin.NewError(admin.CodeInvalidRequest, fmt.Sprintf("There is no copy %s of %s.", in.Copy, in.Database), "see `howdah home held`")
 	}
+	// Patroni knows both by the same name: the one that is placed would lead on, with its own data.
+	host, name, _ := strings.Cut(in.Copy, "/")
+	if at, placed := placeOf(s.Cache, id, name); placed && at != host {
+		return admin.Nothing{}, admin.NewError(admin.CodeInvalidRequest,
+			fmt.Sprintf("The home has member %s of %s on %s: %s cannot have it too.", name, in.Database, at, host), "see `howdah home held`")
+	}
 	s.Log.Warn("a copy was chosen to lead on", "database", id, "copy", in.Copy, "by", c.Who.Key)
 	hold.Value.Chosen = in.Copy
 	_, err = s.Store.Commit(ctx, state.Swap(hold.Key, hold.Revision, hold.Value))
 	return admin.Nothing{}, err
+}
+
+// placeOf is the host that the restored state has a member of a database on.
+func placeOf(cache *state.Cache, database, name string) (host string, ok bool) {
+	layout, err := state.View[plan.Layout](cache, state.Layout(database))
+	if err != nil {
+		return "", false
+	}
+	for _, m := range layout.Value.Members {
+		if m.Name == name {
+			return m.Host, true
+		}
+	}
+	return "", false
 }
 
 // strangers are problems of data of which the home knows no database since it was

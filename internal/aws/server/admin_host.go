@@ -140,7 +140,7 @@ func (s *Server) adminForgetHost(ctx context.Context, _ call, in admin.HostReque
 	return admin.Nothing{}, s.retry(ctx, func() error {
 		if err := s.knownHost(in.Host); err != nil {
 			if s.awaited(in.Host) || s.told(in.Host) {
-				return s.commit(ctx, s.unsaid(in.Host)...)
+				return s.commit(ctx, state.Put(state.Gone(in.Host), s.now()))
 			}
 			return err
 		}
@@ -154,7 +154,8 @@ func (s *Server) adminForgetHost(ctx context.Context, _ call, in admin.HostReque
 		}
 		var gone []state.Op
 		if len(s.Cache.Keys(state.HeldRoot)) > 0 {
-			gone = s.unsaid(in.Host)
+			// Others know it still. What it said stays: a copy that it was told of may be the newest.
+			gone = append(gone, state.Put(state.Gone(in.Host), s.now()))
 		}
 		// Not if the host was heard again meanwhile. Assignments stay: they tell a
 		// host that returns what to delete.
@@ -162,14 +163,6 @@ func (s *Server) adminForgetHost(ctx context.Context, _ call, in admin.HostReque
 			state.Delete(state.Host(in.Host)), state.Delete(state.Live(in.Host)), state.Delete(state.Drain(in.Host)), state.Delete(state.Attempt(in.Host)),
 			state.DeletePrefix(state.Report(in.Host, "")), state.DeletePrefix(state.TaskPrefix(in.Host)))...)
 	})
-}
-
-// unsaid are the changes by which nobody waits for what a host says that it has since the home was
-// restored, and nothing counts that it has said: nobody can have it any more, or it lied.
-func (s *Server) unsaid(host string) []state.Op {
-	return []state.Op{
-		state.Put(state.Gone(host), s.now()), state.Delete(state.Holding(host)), state.DeletePrefix(state.HoldingPrefix(host)),
-	}
 }
 
 // onlyCopies refuses while the host is the only one with everything that a

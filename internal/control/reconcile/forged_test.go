@@ -25,7 +25,7 @@ func TestACopyInAnotherHostsName(t *testing.T) {
 		state.Put(state.Holding("h2"), regain.Holding{Home: "1", Host: "h2"}),
 		state.Put(state.Holding("h9"), regain.Holding{Home: "1", Host: "h9", Members: []string{"db-C.m1"}}),
 		state.Put(state.HeldCopy("h9", "db-C.m1"), forged))
-	copies, missing, err := view.Held{Cache: cache, Seals: seals(t)}.Copies()
+	copies, missing, err := view.Held{Cache: cache, Seals: seals(t)}.Copies("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (r *Reconciler) regain(ctx context.Context, w *world, d *database, hold sta
 	if d.unread != nil {
 		return d.unread
 	}
-	copies, missing, err := view.Held{Cache: w.cache, Seals: r.Seals}.Copies()
+	copies, missing, err := view.Held{Cache: w.cache, Seals: r.Seals}.Copies(d.Want.ID)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (w *world) unknown(seals *seal.Assignments) (scopes map[string]bool, all bo
 	if _, _, restored := w.cache.Raw(state.Restored()); !restored {
 		return nil, false
 	}
-	copies, missing, err := view.Held{Cache: w.cache, Seals: seals}.Copies()
+	copies, missing, err := view.Held{Cache: w.cache, Seals: seals}.Copies("")
 	if err != nil || len(missing) > 0 {
 		return nil, true
 	}
