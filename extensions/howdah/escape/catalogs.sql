@@ -118,6 +118,10 @@ BEGIN; LOCK TABLE public.v; ROLLBACK;
 BEGIN; LOCK TABLE public.w IN ACCESS EXCLUSIVE MODE; ROLLBACK;
 BEGIN; LOCK TABLE pg_roles IN ACCESS SHARE MODE; ROLLBACK;
 CREATE VIEW public.x AS SELECT 1 AS one;
+CREATE VIEW public.a AS SELECT 1 AS one;
+CREATE VIEW public.b AS SELECT * FROM public.a;
+CREATE OR REPLACE VIEW public.a AS SELECT * FROM public.b;
+BEGIN; LOCK TABLE public.a; SELECT 'a circle holds ' || count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation IN ('public.a'::regclass, 'public.b'::regclass); ROLLBACK;
 CREATE TABLE public.t (i int);
 CREATE VIEW public.y AS SELECT * FROM public.t, public.x;
 CREATE TEMP TABLE u (i int);
@@ -127,6 +131,7 @@ BEGIN; LOCK TABLE y, u; SELECT 'holds ' || count(*) FROM pg_locks WHERE mode = '
 -- sees: permission denied to lock view "tables"
 -- sees: permission denied to lock view "v"
 -- sees: permission denied to lock view "w"
+-- sees: a circle holds 2
 -- sees: holds 4
 
 -- attempt: statistics of shared catalogs, and their maintenance

@@ -9,27 +9,44 @@
  * LOCK pg_roles they would lock pg_authid, and stop all logins (see catalog.c).
  * That is refused, for views of users on top of such views too.
  *
- * What was looked at must be what PostgreSQL then locks: it gets the full name,
- * and until then nobody can exchange what has it. The relations are locked as
- * a reader locks them, and so is the schema, against being renamed.
+ * What was looked at must be what PostgreSQL then locks. So the relation is locked
+ * here already, as the statement asks and with the rights that it asks for: PostgreSQL,
+ * which does the same again, finds the lock held and has nothing to wait for. It gets
+ * the full name, and the schema is locked against being renamed. Views below are
+ * locked as a reader locks them.
  *
  *-------------------------------------------------------------------------
  */
 #include "howdah.h"
 
-#include "access/table.h"
+#include "access/relation.h"
 #include "catalog/catalog.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "rewrite/rewriteHandler.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+/* one LOCK statement on its way through views */
+typedef struct Walk
+{
+	const LockStmt *stmt;
+	char	   *name;			/* of the outermost view */
+	List	   *seen;			/* views that were looked at: they may be in a circle */
+	bool		keep;			/* their locks, which hold what was seen */
+} Walk;
+
 static void check_lock(UtilityCall *call);
+static void may_lock(const RangeVar *name, Oid relation, Oid old, void *arg);
 static void pin_name(RangeVar *name, Oid relation);
-static void check_view(Oid relation, char *name);
-static bool check_query(Node *node, void *name);
+static void check_view(Oid relation, Walk *walk);
+static bool check_query(Node *node, void *arg);
+static void lock_own_schema(const char *name);
 
 /* guard: see the head of this file */
 bool
@@ -42,12 +59,7 @@ howdah_guard_lock(UtilityCall *call)
 		check_lock(call);
 	else if (IsA(node, RenameStmt) &&
 			 ((RenameStmt *) node)->renameType == OBJECT_SCHEMA)
-	{
-		Oid			schema = get_namespace_oid(((RenameStmt *) node)->subname, true);
-
-		if (OidIsValid(schema))
-			LockDatabaseObject(NamespaceRelationId, schema, 0, AccessExclusiveLock);
-	}
+		lock_own_schema(((RenameStmt *) node)->subname);
 	return false;
 }
 
@@ -60,14 +72,50 @@ check_lock(UtilityCall *call)
 	foreach(lc, stmt->relations)
 	{
 		RangeVar   *name = lfirst_node(RangeVar, lc);
-		Oid			relation = RangeVarGetRelid(name, AccessShareLock, true);
+		Oid			relation = RangeVarGetRelidExtended(name, stmt->mode,
+														RVR_MISSING_OK | (stmt->nowait ? RVR_NOWAIT : 0),
+														may_lock, stmt);
 
 		/* that there is none is for PostgreSQL to say */
 		if (!OidIsValid(relation))
 			continue;
 		pin_name(name, relation);
 		if (get_rel_relkind(relation) == RELKIND_VIEW)
-			check_view(relation, name->relname);
+		{
+			Walk		walk = {stmt, name->relname, NIL, true};
+
+			check_view(relation, &walk);
+		}
+	}
+}
+
+/* before a relation is locked: refuse whom PostgreSQL would refuse, in its words */
+static void
+may_lock(const RangeVar *name, Oid relation, Oid old, void *arg)
+{
+	AclMode		any = ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
+	char		kind = OidIsValid(relation) ? get_rel_relkind(relation) : 0;
+
+#ifdef ACL_MAINTAIN
+	any |= ACL_MAINTAIN;
+#endif
+	if (kind == 0)
+		return;
+	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
+		kind != RELKIND_VIEW)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot lock relation \"%s\"", name->relname),
+				 errdetail_relkind_not_supported(kind)));
+	if (pg_class_aclmask(relation, GetUserId(), any, ACLMASK_ANY) == 0)
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(kind), name->relname);
+
+	/* nobody waits for a lock of what is refused; what holds is seen once it is locked */
+	if (kind == RELKIND_VIEW)
+	{
+		Walk		walk = {(LockStmt *) arg, name->relname, NIL, false};
+
+		check_view(relation, &walk);
 	}
 }
 
@@ -83,26 +131,54 @@ pin_name(RangeVar *name, Oid relation)
 	name->schemaname = get_namespace_name(schema);
 }
 
-/* refuse a view that leads to a catalog; name is that of the outermost */
+/* lock a schema that is about to be renamed: not for whoever may not rename it */
 static void
-check_view(Oid relation, char *name)
+lock_own_schema(const char *name)
 {
-	Relation	view = table_open(relation, AccessShareLock);
+	Oid			schema = get_namespace_oid(name, true);
 
-	(void) check_query((Node *) get_view_query(view), name);
-	table_close(view, NoLock);
+	if (!OidIsValid(schema) ||
+		!object_ownercheck(NamespaceRelationId, schema, GetUserId()))
+		return;
+	LockDatabaseObject(NamespaceRelationId, schema, 0, AccessExclusiveLock);
+	if (get_namespace_oid(name, true) != schema)
+		lock_own_schema(name);	/* it has another name by now */
+}
+
+/* refuse a view that leads to a catalog */
+static void
+check_view(Oid relation, Walk *walk)
+{
+	Relation	view;
+
+	check_stack_depth();
+	if (list_member_oid(walk->seen, relation))
+		return;
+	walk->seen = lappend_oid(walk->seen, relation);
+	if (!walk->stmt->nowait)
+		LockRelationOid(relation, AccessShareLock);
+	else if (!ConditionalLockRelationOid(relation, AccessShareLock))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on relation \"%s\"", get_rel_name(relation))));
+	view = try_relation_open(relation, NoLock);
+	if (view == NULL)
+		return;					/* it was dropped meanwhile */
+	(void) check_query((Node *) get_view_query(view), walk);
+	relation_close(view, walk->keep ? NoLock : AccessShareLock);
 }
 
 /* walker: refuse catalogs among the relations of a query, and views that lead to some */
 static bool
-check_query(Node *node, void *name)
+check_query(Node *node, void *arg)
 {
+	Walk	   *walk = arg;
 	ListCell   *lc;
 
 	if (node == NULL)
 		return false;
 	if (!IsA(node, Query))
-		return expression_tree_walker(node, check_query, name);
+		return expression_tree_walker(node, check_query, arg);
 	foreach(lc, ((Query *) node)->rtable)
 	{
 		RangeTblEntry *entry = lfirst_node(RangeTblEntry, lc);
@@ -112,13 +188,13 @@ check_query(Node *node, void *name)
 		if (IsCatalogRelationOid(entry->relid))
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-					 errmsg("permission denied to lock view \"%s\"", (char *) name),
+					 errmsg("permission denied to lock view \"%s\"", walk->name),
 					 errdetail("It reads the system catalog \"%s\".",
 							   get_rel_name(entry->relid))));
 		/* 15 has the view itself there, as OLD and NEW */
 		if (entry->relkind == RELKIND_VIEW && entry->inFromCl)
-			check_view(entry->relid, name);
+			check_view(entry->relid, walk);
 	}
-	return query_tree_walker((Query *) node, check_query, name,
+	return query_tree_walker((Query *) node, check_query, arg,
 							 QTW_IGNORE_JOINALIASES);
 }
