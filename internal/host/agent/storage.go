@@ -45,10 +45,11 @@ func hardLimit(given int64) int64 {
 	return limit + limit/8
 }
 
-// Room is that limit. Data that were put aside are another copy, for as long as they are there.
+// Room is that limit. Data that were put aside are another copy, for as long as they are there, and
+// so are data that were thrown away and not removed yet.
 func (r *runner) Room() int64 {
 	limit := hardLimit(r.want.Limits.StorageBytes)
-	if exists(filepath.Join(r.dir(), keptDir)) {
+	if exists(filepath.Join(r.dir(), keptDir)) || r.agent.throws(r.id) {
 		limit *= 2
 	}
 	return limit

@@ -191,9 +191,22 @@ func (a *Agent) withMore(id string, do func() error) error {
 	return errors.Join(btrfs.Limit(a.Dir, group, limit+nearlyLimit), do(), btrfs.Limit(a.Dir, group, limit))
 }
 
+// thrown are the paths of what was thrown away within the subvolume of a member, or of all, "*",
+// and has not been removed yet.
+func (a *Agent) thrown(id string) ([]string, error) {
+	return filepath.Glob(filepath.Join(a.memberDir(id), thrownPrefix+"*"))
+}
+
+// throws reports whether something is being removed within the subvolume of a member: it counts
+// against the member's limit until it is gone.
+func (a *Agent) throws(id string) bool {
+	thrown, _ := a.thrown(id)
+	return len(thrown) > 0
+}
+
 // removeThrownOut removes what was thrown away within subvolumes.
 func (a *Agent) removeThrownOut(ctx context.Context) error {
-	thrown, err := filepath.Glob(filepath.Join(a.memberDir("*"), thrownPrefix+"*"))
+	thrown, err := a.thrown("*")
 	errs := []error{err}
 	for _, path := range thrown {
 		errs = append(errs, a.users.owner(filepath.Dir(path)).Do(func() error { return tree.RemoveOwn(ctx, path) }))

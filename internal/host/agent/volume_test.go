@@ -185,6 +185,29 @@ func TestPreparedDataAreCopiedIntoASubvolume(t *testing.T) {
 	}
 }
 
+// Data that were put aside count against the member's limit until they are removed, and so its limit
+// is that of two copies until then.
+func TestRoomForDataThatAreBeingRemoved(t *testing.T) {
+	w, a := onBtrfs(t)
+	id := "db-1.m1"
+	w.must(a.makeMemberDir(id))
+	r := newRunner(a, newMember(a.Agent, id))
+	r.want.Limits.StorageBytes = 20 << 30
+	one := r.Room()
+	w.must(a.userOf(id).MakeDir(filepath.Join(a.memberDir(id), keptDir)))
+	if room := r.Room(); room != 2*one {
+		t.Errorf("%d beside data that were put aside, want %d", room, 2*one)
+	}
+	w.must(a.throwOut(id, filepath.Join(a.memberDir(id), keptDir)))
+	if room := r.Room(); room != 2*one {
+		t.Errorf("%d while they are removed, want %d", room, 2*one)
+	}
+	w.must(a.emptyTrashOnce(t.Context()))
+	if room := r.Room(); room != one {
+		t.Errorf("%d once they are gone, want %d", room, one)
+	}
+}
+
 // A member that is deleted leaves neither a subvolume nor a quota group, however full it was, and
 // whatever its user left there; an agent that is killed on the way goes on.
 func TestADeletedMembersSubvolumeGoes(t *testing.T) {
