@@ -2,10 +2,10 @@ package event
 
 type kind struct{ category, message string }
 
-// catalog holds the events that Howdah raises. Gaps are filled by Make. The texts are
-// those that RDS sends, which scripts compare: they differ from the table in its
-// documentation by full stops and capitals (DescribeEvents in the documentation of the
-// AWS CLI, and logs that users published).
+// catalog holds the events that Howdah raises, by source type and number. Make fills the gaps in
+// their texts. Scripts compare these texts, so they are the ones that RDS sends (DescribeEvents in
+// the documentation of the AWS CLI, and logs that users published). The table in the documentation
+// of RDS has other full stops and capitals.
 var catalog = map[SourceType]map[string]kind{
 	Instance: {
 		"0001": {"backup", "Backing up DB instance"},
@@ -59,7 +59,7 @@ var catalog = map[SourceType]map[string]kind{
 		"0361": {"recovery", "Recovery of standby DB instance has started."},
 		"0362": {"recovery", "Recovery of standby DB instance has completed."},
 		"0385": {"notification", "Cluster topology is updated."},
-		// What RDS has no event for.
+		// RDS has no event for these.
 		"H001": {"notification", "The standby of the DB instance is not in sync: %s."},
 		"H002": {"notification", "The standby of the DB instance is in sync again."},
 		"H003": {"read replica", "A replication slot was given up because its replica fell too far behind: %s."},

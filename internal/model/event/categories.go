@@ -1,6 +1,6 @@
 package event
 
-// The source types of RDS that Howdah raises no events of, or not yet.
+// These are source types of RDS for which Howdah raises no events, or not yet.
 const (
 	SecurityGroup   SourceType = "db-security-group"
 	Snapshot        SourceType = "db-snapshot"
@@ -12,8 +12,8 @@ const (
 	ZeroETL         SourceType = "zero-etl"
 )
 
-// categories are those of each source type (RDS user guide, "Amazon RDS event
-// categories and event messages"), in order.
+// categories holds the categories of each source type in RDS's order (RDS user guide, "Amazon RDS
+// event categories and event messages").
 var categories = map[SourceType][]string{
 	Instance: {
 		"availability", "backtrack", "backup", "configuration change", "creation", "deletion", "failover", "failure", "low storage",
@@ -33,11 +33,11 @@ var categories = map[SourceType][]string{
 	ZeroETL:         {"creation", "deletion", "failure", "notification"},
 }
 
-// SourceTypes are all that RDS has, in the order of its model.
+// SourceTypes lists all source types that RDS has, in the order of its model.
 var SourceTypes = []SourceType{
 	Instance, ParameterGroup, SecurityGroup, Snapshot, Cluster, ClusterSnapshot, EngineVersion, Proxy, BlueGreen, ShardGroup, ZeroETL,
 }
 
-// Categories are those of a source type, in order; none for one that does not
-// exist. They must not be changed.
+// Categories returns the categories of a source type in RDS's order, and nil for an unknown type.
+// Callers must not change the slice.
 func Categories(t SourceType) []string { return categories[t] }

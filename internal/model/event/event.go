@@ -1,7 +1,7 @@
-// Package event is what RDS calls events: dated messages about a resource, with
-// RDS's own ids, categories and texts ("Amazon RDS event categories and event
-// messages" of the user guides). An event is written in the transaction of the
-// change that it tells of, so that it is neither lost nor told twice.
+// Package event holds what RDS calls events: dated messages about a resource, with RDS's own ids,
+// categories and texts ("Amazon RDS event categories and event messages" of the user guides). The
+// transaction that changes a resource also writes the event. So no event is lost, and none is told
+// twice.
 package event
 
 import (
@@ -15,18 +15,18 @@ import (
 // Keep is how long events are kept.
 const Keep = 14 * 24 * time.Hour
 
-// SourceType is what an event is about.
+// SourceType is the type of the resource that an event is about.
 type SourceType string
 
 // The source types.
 const (
 	Instance SourceType = "db-instance"
 	Cluster  SourceType = "db-cluster"
-	// ParameterGroup is of both kinds: RDS has one word.
+	// ParameterGroup stands for both kinds of parameter groups: RDS has one word for them.
 	ParameterGroup SourceType = "db-parameter-group"
 )
 
-// arnKinds are the resource types in the names of sources.
+// arnKinds holds the resource type in the ARN of each source type.
 var arnKinds = map[SourceType]string{Instance: "db", Cluster: "cluster", ParameterGroup: "pg"}
 
 // Event is one event.
@@ -47,8 +47,9 @@ type Source struct {
 	Name string
 }
 
-// Make makes the event with this number, such as "0005". Numbers that RDS does
-// not have are ours and begin with H. args fill the message's gaps.
+// Make makes the event with a number, such as "0005". A number that begins with H is Howdah's own:
+// RDS has no such event. args fill the gaps in the message. Make fails if the catalog does not have
+// the number for the type of src.
 func Make(src Source, number string, at time.Time, args ...any) (Event, error) {
 	kind, ok := catalog[src.Type][number]
 	if !ok {
@@ -69,12 +70,12 @@ func Make(src Source, number string, at time.Time, args ...any) (Event, error) {
 	}, nil
 }
 
-// Key tells events of a scope apart in the state: it begins with the time. same tells
-// events of one moment apart; the same one twice is the same event. Events older than Keep
-// are removed by reconcile.
+// Key returns the key of the event among the events of its scope. It begins with the time, so keys
+// sort by time. same distinguishes events of one moment; two events with the same time, ID and same
+// are one event. Reconcile removes events that are older than Keep.
 func (e Event) Key(same string) string {
 	return fmt.Sprintf("%016x-%s-%s", e.At.UnixNano(), e.ID, same)
 }
 
-// ARNKind is the kind of resource in the ARN of an event's source.
+// ARNKind returns the resource type in the ARN of a source of type t.
 func ARNKind(t SourceType) string { return arnKinds[t] }

@@ -1,4 +1,4 @@
-// Package kind names the kinds of keys that certificates tell of. It does no I/O.
+// Package kind names the kinds of keys that a certificate can have. It does no I/O.
 package kind
 
 // The kinds. The zero value is what the home itself uses.

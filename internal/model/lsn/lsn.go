@@ -1,4 +1,4 @@
-// Package lsn is the text and the arithmetic of WAL positions.
+// Package lsn reads, writes and compares WAL positions.
 package lsn
 
 import (
@@ -10,7 +10,7 @@ import (
 // LSN is a position in the write-ahead log, in bytes.
 type LSN uint64
 
-// Parse reads PostgreSQL's text form, as "16/B374D848".
+// Parse reads PostgreSQL's text form, such as "16/B374D848".
 func Parse(text string) (LSN, error) {
 	high, low, ok := strings.Cut(text, "/")
 	if !ok {

@@ -1,6 +1,6 @@
-// Package member is the contract between the control plane and the agents: what
-// a host is told about each database member that it runs (Assignment, Task), and
-// what its agent says of it (Report, Result). It does no I/O.
+// Package member is the contract between the control plane and the agents. The control plane tells
+// a host about each database member that it runs (Assignment, Task), and the host's agent answers
+// what it sees and did (Report, Result). The package does no I/O.
 package member
 
 import (
@@ -15,7 +15,7 @@ import (
 // ID names a member of a database everywhere: "<scope>.<name>".
 func ID(database, name string) string { return database + "." + name }
 
-// Number is the N of a member's name mN; 0: it is no such name.
+// Number returns the N of a member's name mN, and 0 for any other name.
 func Number(name string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, "m"))
 	if err != nil || name != "m"+strconv.Itoa(n) {
@@ -27,16 +27,16 @@ func Number(name string) int {
 // Want is the state a member should be in.
 type Want string
 
-// The wanted states. Absent deletes the member's data: the control plane says so
-// only after an explicit request, or when a newer copy has replaced this one.
+// The wanted states. Absent deletes the member's data. The control plane wants it only after an
+// explicit request, or when a newer copy has replaced this one.
 const (
 	Running Want = "running"
 	Stopped Want = "stopped"
 	Absent  Want = "absent"
 )
 
-// Assignment tells a host everything about one member: it leaves the agent
-// nothing to choose. Written by reconcile only.
+// Assignment tells a host everything about one member, so that the agent has nothing to choose.
+// Only reconcile writes it.
 type Assignment struct {
 	ID         string `json:"id"`         // Scope.Name
 	Generation int64  `json:"generation"` // grows with every change; an agent refuses an older one
@@ -44,7 +44,7 @@ type Assignment struct {
 
 	Scope string `json:"scope"`
 	Name  string `json:"name"`
-	// OwnName: Patroni knows the member by a name that no other database has.
+	// OwnName says that Patroni knows the member by a name that no other database has.
 	OwnName  bool   `json:"own_name,omitempty"`
 	Address  string `json:"address"`
 	Port     int    `json:"port"`
@@ -56,11 +56,11 @@ type Assignment struct {
 	NoFailover bool `json:"no_failover,omitempty"`
 	NoSync     bool `json:"no_sync,omitempty"`
 	RequireTLS bool `json:"require_tls"`
-	// Allow are the networks that users may connect from, in CIDR notation: as the
-	// server sees them, so with the addresses of edges that stand between. nil:
-	// everyone; none: nobody. The platform's own connections pass all the same.
+	// Allow lists the networks that users may connect from, in CIDR notation. The server sees the
+	// addresses of edges in place of those of their clients, so these are listed too. nil admits
+	// everyone, an empty list nobody. The platform's own connections always pass.
 	Allow []string `json:"allow,omitzero"`
-	// IAMAuth: users of the role rds_iam log in with tokens, and with nothing else.
+	// IAMAuth says that users with the role rds_iam log in with tokens, and with nothing else.
 	IAMAuth bool `json:"iam_auth,omitempty"`
 
 	Parameters map[string]string `json:"parameters"`
@@ -68,37 +68,37 @@ type Assignment struct {
 	Limits     Limits            `json:"limits"`
 	// ServerIPs are the addresses that the server's certificate must name.
 	ServerIPs []string `json:"server_ips"`
-	// Authority signs it, and ServerKey is the kind of its key; "": the home's own, and
-	// what that has.
+	// Authority signs the server's certificate, and ServerKey is the kind of its key. "" stands for
+	// the home's own authority, and for the kind of key that this one has.
 	Authority string `json:"authority,omitempty"`
 	ServerKey string `json:"server_key,omitempty"`
 	Owner     Owner  `json:"owner"`
-	// Keys is nil where members have no keys of their own: in a home that has parts of an
+	// Keys is nil where members have no keys of their own: some part of the home is still of an
 	// older release.
 	Keys *Keys `json:"keys,omitempty"`
-	// Encrypted: nothing of the member may be on a disk that can be read there.
+	// Encrypted says that nothing of the member may be readable on a disk.
 	Encrypted bool `json:"encrypted,omitempty"`
-	// Seal shows that the home wrote this for this host (package seal). It says nothing of how the
-	// member is to run. "": a control plane of an older release wrote it.
+	// Seal proves that the home wrote this assignment for this host (package seal). It does not
+	// change how the member runs. "" comes from a control plane of an older release.
 	Seal string `json:"seal,omitempty"`
 }
 
-// Unsealed is the assignment without its seal: what it says of the member.
+// Unsealed returns the assignment without its seal.
 func (a Assignment) Unsealed() Assignment {
 	a.Seal = ""
 	return a
 }
 
-// Keys says with which keys a member and others know each other.
+// Keys says which keys a member shows to other members, and which it accepts from them.
 type Keys struct {
-	// Authority is the fingerprint of the authority of members.
+	// Authority is the fingerprint of the authority that signs members' keys.
 	Authority string `json:"authority"`
-	// Admits are the databases whose members may copy this one: its own, and those that
-	// follow it.
+	// Admits lists the databases whose members may copy this one: its own, and those that follow
+	// it.
 	Admits []string `json:"admits"`
-	// Own: the member shows a key of its own, and not its host's.
+	// Own says that the member shows a key of its own in place of its host's.
 	Own bool `json:"own,omitempty"`
-	// Only: nobody may copy it with a host's key any more.
+	// Only says that nobody may copy the member with a host's key any more.
 	Only bool `json:"only,omitempty"`
 }
 
@@ -126,8 +126,8 @@ type Owner struct {
 	Name string `json:"name"`
 	// Verifier is the SCRAM-SHA-256 verifier of the password, never the password.
 	Verifier string `json:"verifier"`
-	// Serial grows when the verifier changes: it is set once for each serial, so
-	// that a password that users changed in SQL stays theirs.
+	// Serial grows when the verifier changes. The agent sets each serial once, so that a password
+	// that users changed in SQL afterwards stays.
 	Serial   int64  `json:"serial"`
 	Database string `json:"database"` // to create for the master user, or ""
 }
@@ -159,50 +159,51 @@ const (
 // Encryption says how storage is encrypted.
 type Encryption string
 
-// The ways. ByKey: each member's directory has a key of its own; ByDisk: the disks of the
-// host are encrypted as a whole.
+// The ways to encrypt. With ByKey, each member's directory has a key of its own. With ByDisk, the
+// disks of the host are encrypted as a whole.
 const (
 	NotEncrypted Encryption = ""
 	ByKey        Encryption = "fscrypt"
 	ByDisk       Encryption = "dm-crypt"
 )
 
-// Report is what an agent sees of one member. Written by that agent only.
+// Report is what an agent sees of one member. Only that agent writes it.
 type Report struct {
 	ID   string `json:"id"`
 	Host string `json:"host"`
-	// Agent names the process of the agent that saw it, as its heartbeats do: what one
-	// before it saw need not hold any more. "": an agent of an older release.
+	// Agent names the process of the agent that made the report, as its heartbeats do. What an
+	// earlier process saw may no longer be true. "" comes from an agent of an older release.
 	Agent      string `json:"agent,omitempty"`
 	Generation int64  `json:"generation"` // newest assignment that was acted on, with success or not
-	// Rendered is the newest assignment that configuration and certificate follow, which
-	// a running server was told. 0: not known, or of an older agent.
+	// Rendered is the generation of the newest assignment that the configuration and the
+	// certificate on disk follow, and that a running server was told to load. 0 means that it is
+	// not known, or that the agent is of an older release.
 	Rendered int64 `json:"rendered,omitempty"`
 
 	Patroni  bool `json:"patroni"`  // its process lives
 	Postgres bool `json:"postgres"` // its process lives
-	// OwnKey: its Patroni runs with a key of the member's own.
+	// OwnKey says that the member's Patroni runs with a key of the member's own.
 	OwnKey bool `json:"own_key,omitempty"`
-	// Gone: nothing of the member is left on the host, neither process nor data.
+	// Gone says that neither a process nor data of the member are left on the host.
 	Gone bool `json:"gone,omitempty"`
-	// Ready: a client logged in with TLS and ran SELECT 1 a moment ago.
+	// Ready says that a client logged in with TLS a moment ago and ran SELECT 1.
 	Ready      bool `json:"ready"`
 	InRecovery bool `json:"in_recovery"`
-	// Follows: nobody can log in, and its PostgreSQL says on its private socket that it is a
-	// standby.
+	// Follows says that nobody can log in, but that the member's PostgreSQL answers on its private
+	// socket that it is a standby.
 	Follows  bool `json:"follows,omitempty"`
 	Timeline int  `json:"timeline,omitempty"`
-	// LSN is the end of what was written (primary) or received (replica).
+	// LSN is the end of the WAL that a primary wrote, or that a replica received.
 	LSN        lsn.LSN `json:"lsn,omitempty"`
 	Streaming  bool    `json:"streaming,omitempty"` // a replica that receives from its upstream
 	LagSeconds float64 `json:"lag_seconds,omitempty"`
-	// Paused: a replica that receives, and does not replay any more.
+	// Paused says that a replica receives WAL and has stopped replaying it.
 	Paused bool `json:"paused,omitempty"`
 
 	OwnerSerial int64 `json:"owner_serial,omitempty"` // of the owner that exists in the database
 
-	// Authority signed the certificate that the server showed at the newest login, and
-	// CertUntil is that certificate's end.
+	// Authority signed the certificate that the server showed at the newest login. CertUntil is
+	// when that certificate ends.
 	Authority string    `json:"authority,omitempty"`
 	CertUntil time.Time `json:"cert_until,omitzero"`
 
@@ -224,33 +225,33 @@ const (
 	Restart TaskKind = "restart"
 	// Handover gives the primary role away in an orderly way (docs/design/availability.md).
 	Handover TaskKind = "handover"
-	// Revive ends Patroni and PostgreSQL of a member at once, for Patroni to start anew.
-	// It is refused where there is a primary, or this PostgreSQL may be one.
+	// Revive ends the member's Patroni and PostgreSQL at once, so that Patroni starts anew. The
+	// agent refuses it where there is a primary, and where this PostgreSQL may be one.
 	Revive TaskKind = "revive"
-	// Reinit throws a replica's data away and copies them again.
+	// Reinit deletes a replica's data and copies them again.
 	Reinit TaskKind = "reinit"
 )
 
-// Task asks a host's agent for one deed. It is done at most once for each ID,
-// also if the agent dies in the middle. Written by reconcile only.
+// Task asks a host's agent to do something once. The agent does it at most once for each ID, even
+// if it dies in the middle. Only reconcile writes it.
 type Task struct {
 	ID     string   `json:"id"`
 	Kind   TaskKind `json:"kind"`
 	Host   string   `json:"host"`
 	Member string   `json:"member"` // Assignment.ID
-	// Force: a handover that somebody asked for as such goes on where a checkpoint or an
-	// orderly stop fails. Other ones are called off, and tried again.
+	// Force makes a handover go on where a checkpoint or an orderly stop fails. It is set for a
+	// handover that somebody asked for. Any other handover is called off, and tried again.
 	Force bool `json:"force,omitempty"`
-	// Within is how long it may take from its beginning, whenever that is by anyone's
-	// clock; 0, of an older control plane: until Deadline.
+	// Within is how long the task may take from its beginning, so that clocks need not agree. 0
+	// comes from a control plane of an older release, and means until Deadline.
 	Within time.Duration `json:"within,omitempty"`
-	// Deadline is when the control plane gives it up, by its own clock.
+	// Deadline is when the control plane gives the task up, by the control plane's own clock.
 	Deadline time.Time `json:"deadline"`
 }
 
-// Limit is how long a task may take that begins now, by the clock of the host that
-// does it; nothing when it is to be refused. Clocks may differ by as much as the task
-// may take before a task that was asked for just now counts as forgotten.
+// Limit returns how long a task that begins now may take. now is by the clock of the host that does
+// it. 0 means that the agent must refuse the task, as it was forgotten. The clocks of the two hosts
+// may differ by up to Within before a fresh task counts as forgotten.
 func (t Task) Limit(now time.Time) time.Duration {
 	left := t.Deadline.Sub(now)
 	switch {
@@ -263,7 +264,7 @@ func (t Task) Limit(now time.Time) time.Duration {
 	}
 }
 
-// Result is the outcome of a task. Written by the agent that did it.
+// Result is the outcome of a task. The agent that did the task writes it.
 type Result struct {
 	ID     string    `json:"id"`
 	Member string    `json:"member"`
@@ -274,20 +275,21 @@ type Result struct {
 	Ended  time.Time `json:"ended"`
 }
 
-// minFree is what a disk of any size must have free, in bytes: four files of WAL.
+// minFree is how many bytes must be free on a disk of any size: four files of WAL.
 const minFree = 64 << 20
 
-// NearlyFull reports whether a disk of size bytes with this many free ones is no
-// place to write to any more: below 64 MiB or a hundredth of it, whichever is more.
+// NearlyFull reports whether a disk is too full to write to. size is its size in bytes, and free is
+// what is left: too little is less than 64 MiB, or than a hundredth of the size if that is more. It
+// is false for a size of 0.
 func NearlyFull(size, free int64) bool { return size > 0 && free < max(minFree, size/100) }
 
-// Agents listen on their host's address, on ports from the first to the last of these.
+// An agent listens on the address of its host, on a port from the first to the last of these.
 const (
 	FirstAgentPort = 7444
 	LastAgentPort  = 7483
 )
 
-// Host is what an agent says of its machine. Written by that agent only.
+// Host is what an agent says of its machine. Only that agent writes it.
 type Host struct {
 	Name     string `json:"name"`
 	Zone     string `json:"zone"`
@@ -296,32 +298,33 @@ type Host struct {
 	Memory   int64  `json:"memory"`    // bytes
 	Disk     int64  `json:"disk"`      // bytes, of the filesystem with the data
 	DiskFree int64  `json:"disk_free"` // of it what is free for databases
-	// Majors are the PostgreSQL versions that are installed, with their full text.
+	// Majors maps each installed major version of PostgreSQL to its full version text.
 	Majors map[int]string `json:"majors"`
-	// Containment, Limits and Cut say how members are held, limited and cut off
-	// here: in words, for `howdah status`.
+	// Containment, Limits and Cut say in words how members are held, limited and cut off on this
+	// host, for `howdah status`.
 	Containment string   `json:"containment"`
 	Limits      string   `json:"limits"`
 	Cut         string   `json:"cut"` // "kernel", "receiver"
 	Warnings    []string `json:"warnings,omitempty"`
-	// Shared says why databases here are not kept apart by operating-system users; "": they are.
+	// Shared says why databases on this host do not run as separate operating-system users. It is
+	// "" where they do.
 	Shared  string    `json:"shared,omitempty"`
 	Started time.Time `json:"started"`
 	Version string    `json:"version"`
-	// OwnNames: its agent can give members names that no other database has.
+	// OwnNames says that the agent can give members names that no other database has.
 	OwnNames bool `json:"own_names,omitempty"`
-	// OwnKeys: its agent can give members keys of their own.
+	// OwnKeys says that the agent can give members keys of their own.
 	OwnKeys bool `json:"own_keys,omitempty"`
 	// Reads is the newest format of records that its agent reads (package format).
 	Reads int `json:"reads,omitempty"`
-	// Encrypts is how storage can be encrypted here; WhyPlain says why it cannot.
+	// Encrypts is how this host can encrypt storage. WhyPlain says why it cannot.
 	Encrypts Encryption `json:"encrypts,omitempty"`
 	WhyPlain string     `json:"why_plain,omitempty"`
-	// LimitsStorage: the file system holds a limit for each new database's directory; WhyWatched says
-	// why it does not, and what databases have is watched alone.
+	// LimitsStorage says that the file system limits the directory of each new database. WhyWatched
+	// says why it does not; the agent then only watches how much databases use.
 	LimitsStorage bool   `json:"limits_storage,omitempty"`
 	WhyWatched    string `json:"why_watched,omitempty"`
-	// Listen is where the agent answers control planes, as host:port; "" where it does
+	// Listen is where the agent answers control planes, as host:port. It is "" if the agent does
 	// not.
 	Listen string `json:"listen,omitempty"`
 }

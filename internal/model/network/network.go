@@ -1,6 +1,5 @@
-// Package network is who may connect to databases: security groups, as users made
-// them with the EC2 API, and what follows from the rules of those that a database is
-// in. It does no I/O.
+// Package network says who may connect to databases. It has the security groups that users made
+// with the EC2 API, and derives from their rules what applies to a database. It does no I/O.
 package network
 
 import (
@@ -21,7 +20,7 @@ const VPC = "vpc-howdah"
 // DefaultName is the name of the group that each account has in each region.
 const DefaultName = "default"
 
-// Protocols of rules that matter to databases; others are only kept.
+// Protocols of rules that matter to databases. Rules for other protocols are only kept.
 const (
 	AnyProtocol = "-1"
 	TCP         = "tcp"
@@ -40,23 +39,25 @@ type Group struct {
 	Generation int64 `json:"generation"`
 }
 
-// Rule lets in who comes from a network to certain ports.
+// Rule admits clients from a network to a range of ports.
 type Rule struct {
 	ID       string `json:"id"`
 	Protocol string `json:"protocol"`
-	// From and To are ports, both inclusive; -1 of a protocol without, or for all.
+	// From and To are the first and the last port. Both are -1 for all ports, and for a protocol
+	// that has no ports.
 	From        int          `json:"from"`
 	To          int          `json:"to"`
 	Source      netip.Prefix `json:"source"`
 	Description string       `json:"description,omitempty"`
 }
 
-// Admits reports whether the rule is one for TCP connections to this port.
+// Admits reports whether the rule admits TCP connections to this port.
 func (r Rule) Admits(port int) bool {
 	return r.Protocol == AnyProtocol || r.Protocol == TCP && r.From <= port && port <= r.To
 }
 
-// Same reports whether two rules let in the same, whatever they are called.
+// Same reports whether two rules admit the same connections, whatever their ids and descriptions
+// are.
 func (r Rule) Same(other Rule) bool {
 	return r.Protocol == other.Protocol && r.From == other.From && r.To == other.To && r.Source == other.Source
 }
@@ -64,13 +65,13 @@ func (r Rule) Same(other Rule) bool {
 // ARN is the group's resource name.
 func (g Group) ARN() string { return ARN(g.Scope, "security-group", g.ID) }
 
-// ARN is the resource name of something of EC2's.
+// ARN returns the resource name of a resource of EC2.
 func ARN(scope spec.Scope, kind, id string) string {
 	return strings.Join([]string{"arn:aws:ec2", scope.Region, scope.Account, kind + "/" + id}, ":")
 }
 
-// Default is the default group of a scope as long as nobody changed it. It lets
-// everyone in, so that databases of those who name no group can be reached.
+// Default returns the default group of a scope, as it is until somebody changes it. It admits
+// everyone, so that a database without a named group can be reached.
 func Default(scope spec.Scope) Group {
 	sum := sha256.Sum256([]byte(DefaultName + "/" + scope.Account + "/" + scope.Region))
 	id := hex.EncodeToString(sum[:])[:17]
@@ -80,7 +81,7 @@ func Default(scope spec.Scope) Group {
 	}
 }
 
-// IsDefault reports whether it is the default group of its scope.
+// IsDefault reports whether the group is the default group of its scope.
 func (g Group) IsDefault() bool { return g.Name == DefaultName }
 
 // Book finds groups by scope and id. The default groups are always in it.
@@ -107,7 +108,7 @@ func (b Book) Find(scope spec.Scope, id string) (Group, bool) {
 	return g, g.ID == id
 }
 
-// In are the groups of a scope, by id, with the default one.
+// In returns the groups of a scope, sorted by id, with the default group.
 func (b Book) In(scope spec.Scope) []Group {
 	d, _ := b.Find(scope, Default(scope).ID)
 	all := []Group{d}
@@ -120,9 +121,9 @@ func (b Book) In(scope spec.Scope) []Group {
 	return all
 }
 
-// Admitted are the networks from which clients may connect to a port of a database
-// in these groups, in the shortest form; in none, it counts as in the default group.
-// A group that does not exist lets nobody in.
+// Admitted returns the networks from which clients may connect to a port of a database that is in
+// these groups, in the shortest form. A database in no group counts as in the default group. A
+// group that does not exist admits nobody.
 func (b Book) Admitted(scope spec.Scope, ids []string, port int) []netip.Prefix {
 	if len(ids) == 0 {
 		ids = []string{Default(scope).ID}

@@ -1,10 +1,10 @@
-// Package operation is what is recorded of an operation: a deed about a database that takes
-// minutes or hours, as a number of named steps. How the steps are taken is told in
-// control/operation; this package is pure, so that the API and the planner can read records.
+// Package operation has the record of an operation. An operation does something to a database that
+// takes minutes or hours, as a number of named steps. Package control/operation takes the steps;
+// this package is pure, so that the API and the planner can read records.
 //
-// A record has one writer at each stage of its life: whoever begins the operation makes it,
-// and from then on the control plane that leads changes it, by compare-and-swap. That it is
-// to be cancelled is a wish, which has a key of its own.
+// A record has one writer at each stage of its life. Whoever begins the operation makes the record.
+// From then on only the control plane that leads changes it, by compare-and-swap. The wish to
+// cancel an operation has a key of its own.
 package operation
 
 import (
@@ -19,7 +19,7 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// State is where an operation is in its life.
+// State is the state of an operation.
 type State string
 
 // The states. The last three are final.
@@ -31,24 +31,24 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// Ended reports whether nothing happens any more.
+// Ended reports whether the state is final.
 func (s State) Ended() bool { return s == Done || s == Failed || s == Cancelled }
 
-// Bounds of records, so that nobody fills etcd with them.
+// Limits of records, so that nobody can fill etcd with them.
 const (
-	// MaxSize is how many bytes a record has at most, as JSON.
+	// MaxSize is the largest size of a record, in bytes of JSON.
 	MaxSize = 16 << 10
-	// MaxActive is how many operations are under way at most, and MaxOfAccount and MaxOf how
-	// many of them of one account and about one database.
+	// MaxActive is how many operations may be under way in all, MaxOfAccount how many of one
+	// account, and MaxOf how many about one database.
 	MaxActive    = 256
 	MaxOfAccount = 64
 	MaxOf        = 8
-	// Keep is how long ended ones are kept, of which the newest Most are.
+	// Keep is how long ended operations are kept. Of these only the newest Most are kept.
 	Keep = 7 * 24 * time.Hour
 	Most = 500
 )
 
-// Deed is something that is done to a database, and that an operation may exclude.
+// Deed is something that can be done to a database, and that an operation can exclude.
 type Deed string
 
 // The deeds.
@@ -59,13 +59,14 @@ const (
 	Delete   Deed = "delete"
 )
 
-// Kind is what all operations of one kind have in common.
+// Kind is what all operations of one kind share.
 type Kind struct {
 	Name string
-	// Within is how long one takes at most. After that an alarm is raised; it goes on.
+	// Within is how long an operation should take at most. After that it goes on, but raises an
+	// alarm.
 	Within time.Duration
-	// Excludes are the deeds that must not be done to the database meanwhile. An operation
-	// holds up nothing else.
+	// Excludes lists the deeds that must not be done to the database while the operation is under
+	// way. All other deeds go on.
 	Excludes []Deed
 }
 
@@ -77,67 +78,68 @@ type About struct {
 	Database string           `json:"database"` // resource id
 }
 
-// Source is the database as what an event is about.
+// Source returns the database as the source of an event.
 func (a About) Source() event.Source {
 	return event.Source{Scope: a.Scope, Type: a.Type, Name: a.Name}
 }
 
-// ARN is the database's.
+// ARN returns the resource name of the database.
 func (a About) ARN() string { return a.Scope.ARN(event.ARNKind(a.Type), a.Name) }
 
-// Record is an operation.
+// Record is the record of one operation.
 type Record struct {
 	ID    string `json:"id"`
 	Kind  string `json:"kind"`
 	About About  `json:"about"`
 	State State  `json:"state"`
-	// Step is the one that is being taken, or undone. It is recorded before it begins.
+	// Step is the step that is being taken or undone. It is recorded before it begins.
 	Step string `json:"step,omitempty"`
-	// Entered are the steps that have begun, each once, in this order. While they are undone
-	// it has those of which that is not done yet.
+	// Entered lists the steps that have begun, each once, in the order in which they began. Undoing
+	// a step removes it from the list.
 	Entered []string `json:"entered,omitempty"`
-	// Owner is the term of leadership that took the operation over last. Turn grows whenever
-	// that or the step changes: what a step makes elsewhere has the turn with it, and whoever
-	// keeps it refuses a lower one than it has seen.
+	// Owner is the term of leadership that took the operation over last. Turn grows whenever Owner
+	// or Step changes. A step marks with the turn what it makes elsewhere, and whoever keeps that
+	// refuses a lower turn than the highest seen.
 	Owner string `json:"owner,omitempty"`
 	Turn  int64  `json:"turn"`
-	// Failures in a row of this step, and what the last one said.
+	// Failures counts the failures of this step in a row. Trouble is what the last one said.
 	Failures int    `json:"failures,omitempty"`
 	Trouble  string `json:"trouble,omitempty"`
 	// Reason is why the operation failed or was cancelled.
 	Reason string    `json:"reason,omitempty"`
 	Next   time.Time `json:"next,omitzero"` // it naps until then
-	// Ending is the state that follows when all is undone.
+	// Ending is the state that follows when all steps are undone.
 	Ending State `json:"ending,omitempty"`
-	// Left are steps that could not be undone: what they made may still be there.
+	// Left lists the steps that could not be undone: what they made may still exist.
 	Left []string `json:"left,omitempty"`
 
 	Began     time.Time `json:"began"`
 	StepBegan time.Time `json:"step_began,omitzero"`
 	Deadline  time.Time `json:"deadline"`
-	// Told: an event told that the deadline has passed.
+	// Told says that an event told that the deadline has passed.
 	Told  bool      `json:"told,omitempty"`
 	Ended time.Time `json:"ended,omitzero"`
 
 	Progress Progress `json:"progress"`
 	Excludes []Deed   `json:"excludes,omitempty"`
-	// Args are the kind's own, and Notes what steps leave for those after them.
+	// Args are the arguments of this kind of operation. Notes are what a step leaves for later
+	// steps.
 	Args  json.RawMessage   `json:"args,omitempty"`
 	Notes map[string]string `json:"notes,omitempty"`
 }
 
-// Wish is that an operation be cancelled.
+// Wish is the wish to cancel an operation.
 type Wish struct {
 	By string    `json:"by"` // access key
 	At time.Time `json:"at"`
-	// Abandon: what it made is left as it is, where undoing cannot succeed.
+	// Abandon leaves what the operation made as it is, for a case where undoing cannot succeed.
 	Abandon bool `json:"abandon,omitempty"`
 }
 
 var (
-	// ErrTooLarge says that a record would have more than MaxSize.
+	// ErrTooLarge says that a record would be larger than allowed.
 	ErrTooLarge = errors.New("more than the record of an operation may hold")
-	// ErrTooMany says that no more operations may be under way.
+	// ErrTooMany says that too many operations are under way to begin one more.
 	ErrTooMany = errors.New("too many operations are under way")
 	// ErrInvalid says that an operation cannot be begun.
 	ErrInvalid = errors.New("invalid operation")
@@ -145,10 +147,11 @@ var (
 
 var idForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
 
-// ValidID reports whether something is the id of an operation, which is a part of a key.
+// ValidID reports whether id is a valid operation id. Ids are parts of keys.
 func ValidID(id string) bool { return idForm.MatchString(id) }
 
-// New is an operation that has not begun. Two with one id are one operation.
+// New makes the record of an operation that is about to begin. Two operations with the same id are
+// one operation. It fails with ErrInvalid, or with ErrTooLarge if args leave no room for notes.
 func New(id string, kind Kind, about About, args any, now time.Time) (Record, error) {
 	now = now.UTC()
 	r := Record{
@@ -168,7 +171,7 @@ func New(id string, kind Kind, about About, args any, now time.Time) (Record, er
 	return r, r.Fits(MaxSize / 2) // steps leave notes
 }
 
-// Fits refuses a record that has more than so many bytes.
+// Fits returns ErrTooLarge if the record has more than most bytes as JSON.
 func (r Record) Fits(most int) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -180,10 +183,10 @@ func (r Record) Fits(most int) error {
 	return nil
 }
 
-// Late reports whether an operation should have ended before now.
+// Late reports whether the operation has not ended although its deadline has passed.
 func (r Record) Late(now time.Time) bool { return !r.State.Ended() && now.After(r.Deadline) }
 
-// Room refuses one more operation beside others where there are too many.
+// Room returns ErrTooMany if there are too many operations for one more.
 func Room(others []*Record, next Record) error {
 	var all, account, database int
 	for _, o := range others {
@@ -209,8 +212,8 @@ func Room(others []*Record, next Record) error {
 	return nil
 }
 
-// Excluding is the operation among others that a deed to a database has to wait for, if there
-// is one. An operation that does not say so in its record holds nothing up.
+// Excluding finds an operation under way that a deed to the database has to wait for. Only what an
+// operation lists in its Excludes waits.
 func Excluding(others []*Record, database string, deed Deed) (Record, bool) {
 	for _, o := range others {
 		if !o.State.Ended() && o.About.Database == database && slices.Contains(o.Excludes, deed) {
@@ -220,7 +223,7 @@ func Excluding(others []*Record, database string, deed Deed) (Record, bool) {
 	return Record{}, false
 }
 
-// Expired are the ids of ended operations that need not be kept any more.
+// Expired returns the ids of ended operations that need not be kept any more.
 func Expired(all []*Record, now time.Time) []string {
 	var ended []*Record
 	for _, r := range all {
@@ -238,9 +241,9 @@ func Expired(all []*Record, now time.Time) []string {
 	return ids
 }
 
-// Forget is what is to be said of an operation of a home that was restored: how far it came
-// after the backup is not known. It is neither gone on with nor undone, as what it made may be
-// in use by now.
+// Forget ends an operation after the home was restored from a backup. Nobody knows how far the
+// operation came after the backup. It is neither continued nor undone, as what it made may be in
+// use by now.
 func (r Record) Forget(now time.Time) Record {
 	r.State, r.Ended, r.Next, r.Ending = Failed, now.UTC(), time.Time{}, ""
 	r.Left, r.Entered, r.Step = slices.Clone(r.Entered), nil, ""

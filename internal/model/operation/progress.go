@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// Progress is how much is done of something: of 40 files, of 3 GiB.
+// Progress is how much is done, such as 3 of 40 files.
 type Progress struct {
 	Done int64  `json:"done"`
 	Of   int64  `json:"of"` // 0: not known
 	Unit string `json:"unit,omitempty"`
 }
 
-// Advance is the progress after another one was reported. It never goes backward: a step that
-// is taken again after a crash begins to count anew, and is behind for a while. Another unit
-// counts something else, and begins anew.
+// Advance returns the progress after next was reported. It never goes backward in one unit: a step
+// that is taken again after a crash counts from 0, and so reports less for a while. A new unit
+// counts something else, and starts afresh.
 func (p Progress) Advance(next Progress) Progress {
 	next.Unit = Plain(next.Unit, 32)
 	next.Of = max(next.Of, 0)
 	if next.Unit == p.Unit {
-		// What it is measured by may grow. Where it shrinks, what was told stays true.
+		// The total may grow. If it shrinks, the total that was told before stays.
 		next.Of = max(next.Of, p.Of)
 		next.Done = max(next.Done, p.Done)
 	}
@@ -34,10 +34,11 @@ func (p Progress) Advance(next Progress) Progress {
 // maxReason is how many bytes of a reason are kept.
 const maxReason = 500
 
-// Reason is a text of anybody, as of a database's error, made one that may be kept and shown.
+// Reason makes any text, such as a database's error, fit to be kept and shown.
 func Reason(text string) string { return Plain(text, maxReason) }
 
-// Plain is a text in one line, without what would command a terminal, of so many bytes at most.
+// Plain returns a text as one line of at most most bytes, without characters that control a
+// terminal.
 func Plain(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

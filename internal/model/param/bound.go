@@ -2,29 +2,30 @@ package param
 
 import "strconv"
 
-// What a group says must not have a database fill the disk, which others have their storage
-// on: WAL that is kept counts for nobody until it is there.
+// Databases share disks. So the values of a group must not let one database fill the disk with WAL
+// that it keeps: no limit counts that WAL before it is there.
 
-// walShare is how much of its storage a database may keep as WAL by each of these, as one in
-// so many; never less than leastWAL nor more than mostWAL, in MiB.
+// A database may keep one walShare-th of its storage as WAL by each of the settings in keepWAL, but
+// at least leastWAL and at most mostWAL. Both are in MiB.
 const (
 	walShare = 5
 	leastWAL = 2 << 10
 	mostWAL  = 64 << 10
 )
 
-// keepWAL are the settings, in MiB, by which WAL stays on the disk.
+// keepWAL lists the settings that keep WAL on the disk. Their unit is MiB.
 var keepWAL = []string{"max_slot_wal_keep_size", "max_wal_size", "min_wal_size", "wal_keep_size"}
 
-// holdReplay are the settings, in milliseconds, for how long a query may hold the replay of a
-// standby up, which keeps all WAL of that time. -1 is for ever.
+// holdReplay lists the settings for how long a query may hold up the replay of a standby. The
+// standby keeps all WAL of that time. Their unit is milliseconds; -1 means for ever.
 var holdReplay = []string{"max_standby_archive_delay", "max_standby_streaming_delay"}
 
-// mostHeld is how long that may be: an hour.
+// mostHeld is the largest value of the settings in holdReplay, in milliseconds: an hour.
 const mostHeld = 3600_000
 
-// bound lowers what would have a machine keep more WAL than its storage bears. Groups that were
-// changed before there were limits have such values, and a group does not know its machines.
+// bound lowers settings that would make a machine keep more WAL than its storage can hold. The
+// check of a group's values cannot do it alone: a group does not know its machines, and groups that
+// were changed before there were limits have such values.
 func bound(settings map[string]string, m Machine) {
 	if m.Storage > 0 {
 		most := min(max(m.Storage>>20/walShare, leastWAL), mostWAL)
@@ -37,7 +38,7 @@ func bound(settings map[string]string, m Machine) {
 	}
 }
 
-// lower has a setting be no more than most, and not without a limit, which is negative.
+// lower reduces a setting to most if it is larger, negative (without a limit) or invalid.
 func lower(settings map[string]string, name string, p Parameter, most int64) {
 	value, given := settings[name]
 	if !given {

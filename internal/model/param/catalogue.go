@@ -1,8 +1,7 @@
-// Package param knows PostgreSQL's parameters as RDS's parameter groups present
-// them: which there are, what values they take, which of them belong to the
-// platform, RDS's formulas, and which version of a value is in force where. It does
-// no I/O: the catalogue of a version is read from that very PostgreSQL by the agent
-// of a host that has it.
+// Package param knows PostgreSQL's parameters as RDS's parameter groups present them. It says which
+// parameters there are, what values they take, which belong to the platform, what RDS's formulas
+// compute, and which version of a value is in force where. It does no I/O: the agent of a host that
+// has a version of PostgreSQL reads that version's catalogue from it.
 package param
 
 import (
@@ -28,13 +27,14 @@ type Parameter struct {
 type Catalogue struct {
 	Version    string      `json:"version"` // 15.18
 	Parameters []Parameter `json:"parameters"`
-	// Libraries may be preloaded: PostgreSQL does not start with one that is not there.
+	// Libraries lists what may be preloaded. PostgreSQL does not start with a library that is
+	// missing.
 	Libraries []string `json:"libraries,omitempty"`
-	// Extensions may be created.
+	// Extensions lists the extensions that may be created.
 	Extensions []string `json:"extensions,omitempty"`
 }
 
-// Kind is which of the two kinds of groups is meant.
+// Kind is one of the two kinds of groups.
 type Kind string
 
 // The kinds.
@@ -43,8 +43,8 @@ const (
 	Cluster  Kind = "cluster"
 )
 
-// All are the parameters that groups of a family show, by name: PostgreSQL's and
-// RDS's own.
+// All returns the parameters that groups of a family show, sorted by name: PostgreSQL's and RDS's
+// own.
 func (c Catalogue) All(f Family) []Parameter {
 	all := c.unsorted(f)
 	slices.SortFunc(all, func(a, b Parameter) int { return cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
@@ -65,7 +65,7 @@ func (c Catalogue) unsorted(f Family) []Parameter {
 	return all
 }
 
-// Find is a parameter by its name, whose case does not count.
+// Find finds a parameter by its name in any case.
 func (c Catalogue) Find(f Family, name string) (Parameter, bool) {
 	for _, p := range c.unsorted(f) {
 		if strings.EqualFold(p.Name, name) {
@@ -75,10 +75,10 @@ func (c Catalogue) Find(f Family, name string) (Parameter, bool) {
 	return Parameter{}, false
 }
 
-// Static parameters take effect when PostgreSQL starts.
+// Static reports whether the parameter takes effect only when PostgreSQL starts.
 func (p Parameter) Static() bool { return p.Context == "postmaster" || p.Context == "internal" }
 
-// ApplyType is RDS's word for it.
+// ApplyType returns RDS's word for when the parameter takes effect.
 func (p Parameter) ApplyType() string {
 	if p.Static() {
 		return "static"
@@ -86,7 +86,7 @@ func (p Parameter) ApplyType() string {
 	return "dynamic"
 }
 
-// DataType is RDS's word for the type.
+// DataType returns RDS's word for the type.
 func (p Parameter) DataType() string {
 	switch p.Type {
 	case "bool":
@@ -102,8 +102,8 @@ func (p Parameter) DataType() string {
 	return "string"
 }
 
-// AllowedValues is RDS's text of what the parameter takes; "" where that cannot be
-// said so shortly.
+// AllowedValues returns RDS's text for the values that the parameter takes. It is "" where a short
+// text cannot say that.
 func (p Parameter) AllowedValues() string {
 	switch {
 	case p.Type == "bool":
@@ -116,7 +116,7 @@ func (p Parameter) AllowedValues() string {
 	return ""
 }
 
-// isList: values are several names with commas between them.
+// isList reports whether a value of the parameter is a list of names with commas between them.
 func isList(name string) bool {
 	return slices.Contains([]string{
 		"shared_preload_libraries", "session_preload_libraries", "search_path", "temp_tablespaces", "DateStyle", "rds.extensions", "rds.allowed_extensions",

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Effect is what values of groups mean for PostgreSQL.
+// Effect is what the values of groups mean for PostgreSQL.
 type Effect struct {
-	// Settings are PostgreSQL's own.
+	// Settings are settings of PostgreSQL.
 	Settings map[string]string
-	// ForceTLS and Logical are nil where no group says anything.
+	// ForceTLS and Logical are nil if no group sets them.
 	ForceTLS, Logical *bool
 }
 
-// platformLibraries are preloaded whatever a group says.
+// platformLibraries are always preloaded, whatever a group says.
 var platformLibraries = []string{"pg_stat_statements", "howdah"}
 
-// Apply turns values into settings, for one machine. Values were checked when they
-// were set; a formula that a machine has no number for is left out, so that the
-// default is in force rather than a database down.
+// Apply turns values into settings for one machine. Values were checked when they were set. A
+// formula that cannot be computed for this machine is left out: then the default is in force, which
+// is better than a database that is down.
 func Apply(values map[string]string, m Machine) Effect {
 	e := Effect{Settings: map[string]string{}}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -51,7 +51,7 @@ func Apply(values map[string]string, m Machine) Effect {
 	return e
 }
 
-// extensions are those that users may create.
+// extensions sets which extensions users may create.
 func (e Effect) extensions(values map[string]string) {
 	all, listed := values[rdsExtensions]
 	allowed, narrowed := values[allowedExtensions]
@@ -74,7 +74,7 @@ func (e Effect) extensions(values map[string]string) {
 	}
 }
 
-// quoted is a list of names as PostgreSQL reads identifiers.
+// quoted returns a list of names with each name quoted as an identifier of PostgreSQL.
 func quoted(names []string) string {
 	all := make([]string, len(names))
 	for i, n := range names {
@@ -101,7 +101,7 @@ func preload(value string) string {
 	return strings.Join(libraries, ",")
 }
 
-// Split parts values into those of a whole database and those of a member.
+// Split separates the values for a whole database from the values for a single member.
 func Split(values map[string]string) (database, member map[string]string) {
 	database, member = map[string]string{}, map[string]string{}
 	for name, value := range values {

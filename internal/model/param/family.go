@@ -10,19 +10,19 @@ const (
 	auroraEngine   = "aurora-postgresql"
 )
 
-// Majors are the versions that there are families of.
+// Majors lists the major versions that have families.
 var Majors = []int{15, 16, 17, 18}
 
-// Family is what groups are made for: an engine in one major version.
+// Family is an engine in one major version. Each group is made for one family.
 type Family struct {
 	Engine string
 	Major  int
 }
 
-// Name is RDS's name: postgres15.
+// Name returns RDS's name of the family, such as postgres15.
 func (f Family) Name() string { return f.Engine + strconv.Itoa(f.Major) }
 
-// DefaultGroup is the name of the group that a database has when none is given.
+// DefaultGroup returns the name of the group that a database has when its user names none.
 func (f Family) DefaultGroup() string { return defaultPrefix + f.Name() }
 
 const defaultPrefix = "default."
@@ -37,7 +37,7 @@ func ParseFamily(name string) (Family, bool) {
 	return Family{}, false
 }
 
-// ParseDefault reads the name of a default group.
+// ParseDefault reads the family from the name of a default group.
 func ParseDefault(group string) (Family, bool) {
 	name, ok := strings.CutPrefix(group, defaultPrefix)
 	if !ok {
@@ -46,11 +46,11 @@ func ParseDefault(group string) (Family, bool) {
 	return ParseFamily(name)
 }
 
-// IsDefault: names of this form are the platform's, whether it has such a group or
-// not.
+// IsDefault reports whether a name has the form of a default group's. Such names belong to the
+// platform, even where there is no such group.
 func IsDefault(group string) bool { return strings.HasPrefix(group, defaultPrefix) }
 
-// Families are all of them, by engine and version.
+// Families returns all families, by engine and version.
 func Families() []Family {
 	var all []Family
 	for _, engine := range []string{auroraEngine, postgresEngine} {

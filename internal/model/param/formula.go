@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Machine is what formulas may ask of an instance. All in bytes but the CPUs.
+// Machine is what formulas may ask of an instance. Sizes are in bytes.
 type Machine struct {
 	Memory  int64 // DBInstanceClassMemory
 	Storage int64 // AllocatedStorage
@@ -19,7 +19,7 @@ type Machine struct {
 
 var errFormula = errors.New("not a valid formula")
 
-// IsFormula: a value is to be computed for each instance.
+// IsFormula reports whether a value has to be computed for each instance.
 func IsFormula(value string) bool {
 	if strings.ContainsAny(value, "{}") {
 		return true
@@ -29,9 +29,8 @@ func IsFormula(value string) bool {
 	return call && known
 }
 
-// Evaluate computes a formula of RDS's: GREATEST, LEAST, SUM and log of numbers and
-// of variables in braces, with * and /. A quotient loses its decimals, as on RDS,
-// and so does the result.
+// Evaluate computes a formula of RDS: GREATEST, LEAST, SUM and log of numbers and of variables in
+// braces, with * and /. As on RDS, each quotient and the result lose their decimals.
 func Evaluate(formula string, m Machine) (int64, error) {
 	if len(formula) > maxFormula {
 		return 0, fmt.Errorf("%w: longer than %d characters", errFormula, maxFormula)
@@ -56,7 +55,8 @@ const (
 	maxNesting = 16
 )
 
-// functions by upper-case name, with the least and the largest number of arguments.
+// functions holds the functions by upper-case name, with the least and the largest number of
+// arguments.
 var functions = map[string]struct {
 	least, most int
 	apply       func([]float64) float64
@@ -64,7 +64,7 @@ var functions = map[string]struct {
 	"GREATEST": {2, maxArguments, func(v []float64) float64 { return fold(v, math.Max) }},
 	"LEAST":    {2, maxArguments, func(v []float64) float64 { return fold(v, math.Min) }},
 	"SUM":      {2, maxArguments, func(v []float64) float64 { return fold(v, func(a, b float64) float64 { return a + b }) }},
-	// To the base 2, as the RDS user guide says.
+	// The base is 2, as the RDS user guide says.
 	"LOG": {1, 1, func(v []float64) float64 { return math.Log2(v[0]) }},
 }
 
@@ -78,7 +78,7 @@ func fold(v []float64, f func(a, b float64) float64) float64 {
 	return result
 }
 
-// parser reads a formula and computes it on the way. After an error it only ends.
+// parser computes a formula while it reads it. After an error it stops.
 type parser struct {
 	rest    string
 	machine Machine
@@ -95,7 +95,7 @@ func (p *parser) fail(format string, args ...any) {
 
 func (p *parser) space() { p.rest = strings.TrimLeft(p.rest, " ") }
 
-// take reads one character, if it is the next.
+// take reads the character c if it comes next, and reports whether it did.
 func (p *parser) take(c byte) bool {
 	p.space()
 	if p.rest == "" || p.rest[0] != c {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// What PostgreSQL asks for of each thing that it has room for in shared memory, in
-// bytes: a little more than any of its versions from 15 does.
+// How much shared memory PostgreSQL asks for by each thing that it has room for, in bytes. Each
+// number is slightly more than any version from 15 on needs.
 const (
 	bytesPerLock      = 430
 	bytesPerPredicate = 280 // a lock of serializable transactions
@@ -17,7 +17,7 @@ const (
 	bytesPerWorker    = 256 // of logical replication
 	bytesPerStatement = 480 // of pg_stat_statements
 	bytesPerPage      = 8<<10 + 256
-	// Whatever is always there, and processes of PostgreSQL's own.
+	// This is always there, as are PostgreSQL's own processes.
 	bytesAtLeast    = 8 << 20
 	ownProcesses    = 12
 	ioWorkers       = 32  // there may be so many, from 18 on
@@ -25,8 +25,8 @@ const (
 	mostRequests    = 64  // of a process, unless it is set
 )
 
-// sizes are the settings that shared memory depends on, with their units and
-// PostgreSQL's defaults, in that unit.
+// sizes holds the settings that shared memory depends on. Each has its unit, and PostgreSQL's
+// default in that unit.
 var sizes = map[string]struct {
 	unit     string
 	fallback int64
@@ -42,9 +42,9 @@ var sizes = map[string]struct {
 	"io_max_concurrency": {"", -1}, "io_max_combine_limit": {"8kB", 16},
 }
 
-// SharedMemory is how many bytes of shared memory PostgreSQL of a major version asks
-// for when it starts with the given settings: never less than it does, and up to a
-// quarter more. What is not given is PostgreSQL's default.
+// SharedMemory returns how many bytes of shared memory PostgreSQL of a major version asks for when
+// it starts with the given settings. The result is never too small, and at most a quarter too
+// large. A setting that is not given has PostgreSQL's default.
 func SharedMemory(settings map[string]string, major int) int64 {
 	n := func(name string) int64 { return size(settings, name) }
 	backends := n("max_connections") + n("max_worker_processes") + n("max_wal_senders") + 1
@@ -84,8 +84,8 @@ func SharedMemory(settings map[string]string, major int) int64 {
 	return total
 }
 
-// statusBuffers is how many pages a cache of transactions' states has: where it is not
-// set, PostgreSQL follows shared_buffers.
+// statusBuffers returns how many pages a cache of transaction states has. If the setting is 0,
+// PostgreSQL derives it from shared_buffers.
 func statusBuffers(set, sharedBuffers int64) int64 {
 	if set > 0 {
 		return set
@@ -93,7 +93,7 @@ func statusBuffers(set, sharedBuffers int64) int64 {
 	return min(max(sharedBuffers/512, 16), 1024)
 }
 
-// size is a setting that shared memory depends on, in the unit that it has there.
+// size returns a setting that shared memory depends on, in the unit that sizes has for it.
 func size(settings map[string]string, name string) int64 {
 	s := sizes[name]
 	n, err := (Parameter{Type: "integer", Unit: s.unit}).Number(settings[name])
@@ -103,7 +103,7 @@ func size(settings map[string]string, name string) int64 {
 	return int64(n)
 }
 
-// Heaviest names the setting without which the least shared memory would be asked for.
+// Heaviest names the setting that saves most shared memory if it is left out.
 func Heaviest(settings map[string]string, major int) string {
 	heaviest, least := "shared_buffers", SharedMemory(settings, major)
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
@@ -119,7 +119,7 @@ func Heaviest(settings map[string]string, major int) string {
 	return heaviest
 }
 
-// Plain is a setting in the form that RDS shows: numbers in the parameter's own unit.
+// Plain returns a setting in the form that RDS shows. Numbers are in the parameter's own unit.
 func (p Parameter) Plain(value string) string {
 	switch p.Type {
 	case "bool":

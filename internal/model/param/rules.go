@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// What the platform sets itself, by why. Patterns end in a star.
+// owned lists the parameters that the platform sets itself, with the reason. A pattern ends in a
+// star.
 var owned = []struct {
 	why   string
 	names []string
@@ -37,50 +38,49 @@ var owned = []struct {
 	{"the platform's extension keeps master users within their rights by it; the extensions that users may create are rds.extensions", []string{"howdah.*"}},
 }
 
-// shared must be the same on all members of a database: a standby cannot have less
-// of most of them than its primary.
+// shared lists the parameters that must be the same on all members of a database. For most of them,
+// a standby must not have less than its primary.
 var shared = []string{
 	"max_connections", "max_worker_processes", "max_wal_senders", "max_prepared_transactions", "max_locks_per_transaction",
 	"max_replication_slots", "track_commit_timestamp", "wal_keep_size",
 	forceSSL, logicalReplication,
 }
 
-// narrow ranges are narrower here than PostgreSQL's: Patroni corrects values below
-// its own limits without a word, and replication needs some of the rest.
+// narrow holds ranges that are narrower here than PostgreSQL's. Patroni silently corrects values
+// below its own limits, and replication needs some of the others.
 var narrow = map[string]struct{ least, most string }{
 	"max_connections":           {"30", "200000"},
 	"max_locks_per_transaction": {"32", ""},
 	"max_wal_senders":           {"20", "10000"},
 	"max_replication_slots":     {"20", "10000"},
 	"max_worker_processes":      {"8", "10000"},
-	// For the most of these see bound: a machine may have less.
+	// bound may lower the upper limits of these for a machine with little storage.
 	"wal_keep_size": {"16", "65536"},
-	// PostgreSQL does not start with less than two segments.
+	// PostgreSQL does not start with fewer than two segments.
 	"min_wal_size": {"32", "65536"},
 	"max_wal_size": {"32", "65536"},
 	// A query on a standby must not keep WAL for ever.
 	"max_standby_streaming_delay": {"0", "3600000"},
 	"max_standby_archive_delay":   {"0", "3600000"},
-	// It must leave half a megabyte of the stack that a process gets: 8 MB.
+	// PostgreSQL wants half a megabyte less than the stack of a process, which is 8 MB.
 	"max_stack_depth": {"100", "7680"},
-	// As on RDS: a connection for the platform must be left.
+	// As on RDS, at least one connection is left for the platform.
 	"superuser_reserved_connections": {"2", "20"},
-	// A replica that is gone must not fill the disk.
+	// A replica that does not come back must not fill the disk.
 	"max_slot_wal_keep_size": {"0", "65536"},
 }
 
-// choices are fewer here than PostgreSQL's.
+// choices holds parameters that take fewer values here than PostgreSQL allows.
 var choices = map[string][]string{
-	// PostgreSQL does not start with "on" where the host has none to give.
+	// With "on", PostgreSQL does not start if the host has no huge pages.
 	"huge_pages":               {"off", "try"},
 	"ssl_min_protocol_version": {"TLSv1.2", "TLSv1.3"},
-	// Those that every host has: PostgreSQL does not start with another one that one
-	// of them lacks.
+	// Every host has these locales. PostgreSQL does not start with a locale that the host lacks.
 	"lc_messages": locales, "lc_monetary": locales, "lc_numeric": locales, "lc_time": locales,
-	// With less a commit is acknowledged that no standby has: it would be lost with
-	// the primary, and a primary that is cut off would go on to acknowledge.
+	// With a lower level, a commit could be acknowledged before a standby has it. Such a commit is
+	// lost with the primary, and a primary that is cut off would go on to acknowledge.
 	"synchronous_commit": {"on", "remote_apply"},
-	// A standby cannot do it: Patroni and the platform could not look at one any more.
+	// A standby refuses "serializable": neither Patroni nor the platform could query it any more.
 	"default_transaction_isolation": {"read committed", "repeatable read", "read uncommitted"},
 }
 
@@ -99,7 +99,7 @@ func narrowed(p Parameter) Parameter {
 	return p
 }
 
-// Owned says why a parameter cannot be changed in groups of a kind; "": it can.
+// Owned says why a parameter cannot be changed in groups of a kind, and "" if it can.
 func Owned(p Parameter, f Family, kind Kind) string {
 	if p.Context == "internal" {
 		return "it was decided when PostgreSQL was built or the database was made"
@@ -115,7 +115,7 @@ func Owned(p Parameter, f Family, kind Kind) string {
 	return ""
 }
 
-// Shared: the parameter is one of a whole database, not of a member.
+// Shared reports whether the parameter belongs to a whole database, and not to a member.
 func Shared(name string) bool { return slices.Contains(shared, name) }
 
 func matches(pattern, name string) bool {
@@ -125,7 +125,7 @@ func matches(pattern, name string) bool {
 	return pattern == name
 }
 
-// RDS's own parameters.
+// RDS's own parameters, which PostgreSQL does not have.
 const (
 	forceSSL           = "rds.force_ssl"
 	logicalReplication = "rds.logical_replication"
@@ -135,7 +135,7 @@ const (
 	ccm                = "apg_ccm_enabled"
 )
 
-// rdsParameter is one that PostgreSQL does not have.
+// rdsParameter is a parameter of RDS that PostgreSQL does not have.
 type rdsParameter struct {
 	Parameter
 	aurora   bool // in Aurora's families only
@@ -158,7 +158,7 @@ var rdsParameters = []rdsParameter{
 		fallback:  func(c Catalogue) string { return strings.Join(c.Extensions, ",") },
 	},
 	{Parameter: Parameter{Name: allowedExtensions, Type: "string", Context: "sighup", Default: "*", Text: "Narrows the extensions that users may create; * is all of rds.extensions."}},
-	// RDS keeps logs for between a day and a week.
+	// RDS keeps logs for at least a day and at most a week.
 	{Parameter: Parameter{Name: logRetention, Type: "integer", Min: "1440", Max: "10080", Context: "sighup", Default: "4320", Text: "How long log files are kept, in minutes."}},
 	{Parameter: Parameter{Name: ccm, Type: "bool", Context: "postmaster", Default: "0", Text: "Cluster cache management. Kept and shown; it has no effect yet."}, aurora: true},
 }

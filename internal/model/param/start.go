@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// mostBackends is how many processes PostgreSQL can count.
+// mostBackends is the largest number of processes that PostgreSQL can count.
 const mostBackends = 262143
 
-// CheckStart refuses settings, each of them valid, with which PostgreSQL of a major
-// version would not start because of what they are together. The error names the
-// parameters.
+// CheckStart refuses settings with which PostgreSQL of a major version would not start, although
+// each of them is valid. The error wraps ErrValue and names the parameters.
 func CheckStart(settings map[string]string, major int) error {
 	if err := CheckTogether(settings); err != nil {
 		return err
@@ -34,7 +33,7 @@ func CheckStart(settings map[string]string, major int) error {
 	return nil
 }
 
-// plain is a whole number without a unit, or what stands for one that is not set.
+// plain returns a setting as a whole number without a unit, or otherwise if it is not set.
 func plain(settings map[string]string, name string, otherwise int64) int64 {
 	n, err := (Parameter{Type: "integer"}).Number(settings[name])
 	if err != nil {
@@ -43,8 +42,8 @@ func plain(settings map[string]string, name string, otherwise int64) int64 {
 	return int64(n)
 }
 
-// CheckTogether is the part of CheckStart that depends on nothing but the values that
-// are given: a group cannot have them, whoever uses it.
+// CheckTogether is the part of CheckStart that depends only on the given values. No group can have
+// values that it refuses, whoever uses the group.
 func CheckTogether(values map[string]string) error {
 	on := func(name string) bool { b := boolOf(values[name]); return b != nil && *b }
 	stages := []string{"log_parser_stats", "log_planner_stats", "log_executor_stats"}

@@ -16,11 +16,11 @@ func refuse(p Parameter, value, format string, args ...any) error {
 	return fmt.Errorf("%w %q for parameter %s: %s", ErrValue, value, p.Name, fmt.Sprintf(format, args...))
 }
 
-// maxValue is the length of a value, as in the model of the API.
+// maxValue is the greatest length of a value, as in the model of the API.
 const maxValue = 65535
 
-// Check refuses what PostgreSQL would refuse: by type, unit, range and choice. A
-// formula is computed for all machines, each of which must get a valid value.
+// Check refuses what PostgreSQL would refuse: by type, unit, range and choice. It computes a
+// formula for each machine, and each result must be a valid value.
 func (c Catalogue) Check(p Parameter, value string, machines []Machine) error {
 	if len(value) > maxValue || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' }) {
 		return refuse(p, "…", "it is too long or holds control characters")
@@ -49,7 +49,8 @@ func (c Catalogue) Check(p Parameter, value string, machines []Machine) error {
 	return c.checkNames(p, value)
 }
 
-// checkChoice: PostgreSQL reads its own words in any case, but not names of others'.
+// checkChoice ignores the case of PostgreSQL's own words, as PostgreSQL does, but not the case of
+// names that others chose.
 func (p Parameter) checkChoice(value string) error {
 	if !slices.ContainsFunc(p.Enum, func(e string) bool { return e == value || p.Type == "enum" && strings.EqualFold(e, value) }) {
 		return refuse(p, value, "use one of %s", strings.Join(p.Enum, ", "))
@@ -73,7 +74,7 @@ func (p Parameter) checkFormula(value string, machines []Machine) error {
 	return nil
 }
 
-// checkHook refuses numbers within the range that PostgreSQL refuses all the same.
+// checkHook refuses numbers that PostgreSQL refuses although they are within the range.
 func (p Parameter) checkHook(value string, n float64) error {
 	switch p.Name {
 	case "vacuum_buffer_usage_limit":
@@ -101,8 +102,9 @@ func first(errs ...error) error {
 	return nil
 }
 
-// Number is a number in the parameter's own unit. PostgreSQL takes other units
-// after it, and rounds what is no multiple.
+// Number returns a value as a number in the parameter's own unit. As in PostgreSQL, another unit
+// may follow the number, and a value that is no multiple of the own unit is rounded. Number refuses
+// a value out of range.
 func (p Parameter) Number(value string) (float64, error) {
 	text := strings.TrimSpace(value)
 	end := numberEnd(text)
@@ -166,7 +168,7 @@ func numberEnd(text string) int {
 	return len(text)
 }
 
-// parseNumber reads whole numbers also in base 8 and 16, as PostgreSQL does.
+// parseNumber reads whole numbers in base 8 and 16, too, as PostgreSQL does.
 func parseNumber(text string) (float64, error) {
 	if n, err := strconv.ParseInt(text, 0, 64); err == nil && !strings.ContainsAny(text, "_oObB") {
 		return float64(n), nil
@@ -181,7 +183,8 @@ func parseNumber(text string) (float64, error) {
 	return n, err
 }
 
-// leastNormal is the least number that strtod, by which PostgreSQL reads, has in full.
+// leastNormal is the least number that strtod reads in full precision. PostgreSQL reads with
+// strtod.
 const leastNormal = 0x1p-1022
 
 func mantissa(text string) string {
@@ -195,7 +198,7 @@ var secondsOf = map[string]float64{"us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h
 
 func isTime(unit string) bool { _, ok := secondsOf[unit]; return ok }
 
-// convert is the factor from a unit to a parameter's own; no unit is its own.
+// convert returns the factor from a unit to a parameter's own. Without a unit it is 1.
 func convert(unit, own string) (float64, bool) {
 	if unit == "" {
 		return 1, true
@@ -212,7 +215,7 @@ func convert(unit, own string) (float64, bool) {
 	return from / to, true
 }
 
-// parseBool takes the words that both PostgreSQL and Patroni take: none shortened.
+// parseBool takes the words that both PostgreSQL and Patroni take, and no short forms of them.
 func parseBool(value string) (on, ok bool) {
 	switch strings.ToLower(strings.TrimSpace(value)) {
 	case "1", "on", "true", "yes":
@@ -223,7 +226,7 @@ func parseBool(value string) (on, ok bool) {
 	return false, false
 }
 
-// checkNames checks lists of things that must be there.
+// checkNames refuses lists that name libraries or extensions which are missing.
 func (c Catalogue) checkNames(p Parameter, value string) error {
 	var known []string
 	switch p.Name {
@@ -244,7 +247,7 @@ func (c Catalogue) checkNames(p Parameter, value string) error {
 	return nil
 }
 
-// Names takes a list apart.
+// Names splits a list into its names.
 func Names(value string) []string {
 	var all []string
 	for name := range strings.SplitSeq(value, ",") {

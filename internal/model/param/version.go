@@ -2,26 +2,28 @@ package param
 
 import "slices"
 
-// Version is a value that a group gave a parameter at some time.
+// Version is one value that a group gave a parameter.
 type Version struct {
-	// Serial is that of the group after the change.
+	// Serial is the serial of the group after this change.
 	Serial int64 `json:"serial"`
-	// Value is nil where the parameter was set back to its default.
+	// Value is nil if the parameter was set back to its default.
 	Value *string `json:"value"`
-	// Waits for a reboot of each instance, as asked; otherwise it is in force at once.
+	// Waits says that the value takes effect on each instance with its next reboot, as the user
+	// asked. Otherwise it is in force at once.
 	Waits bool `json:"waits,omitempty"`
-	// Static: PostgreSQL itself waits for its next start, and says so.
+	// Static says that PostgreSQL itself keeps the value waiting until its next start, and reports
+	// that.
 	Static bool `json:"static,omitempty"`
 }
 
-// Values are the parameters that a group sets, with what they were before as far as
-// some instance may still run with it. Oldest first.
+// Values holds the parameters that a group sets. For each it has the newest value and those before
+// it that some instance may still run with, oldest first.
 type Values map[string][]Version
 
-// keptVersions bounds what is kept for instances that are not rebooted.
+// keptVersions limits how many values are kept for instances that are not rebooted.
 const keptVersions = 8
 
-// Set returns the values with one more change; v itself stays as it is.
+// Set returns the values with one more change. It does not change v.
 func (v Values) Set(name string, change Version) Values {
 	changed := Values{}
 	for n, versions := range v {
@@ -41,7 +43,7 @@ func (v Values) Set(name string, change Version) Values {
 	return changed
 }
 
-// Latest is the value that a group shows, or nil.
+// Latest returns the value that a group shows, or nil if there is none.
 func (v Values) Latest(name string) *Version {
 	versions := v[name]
 	if len(versions) == 0 || versions[len(versions)-1].Value == nil {
@@ -50,8 +52,9 @@ func (v Values) Latest(name string) *Version {
 	return &versions[len(versions)-1]
 }
 
-// InForce are the values for an instance that took the group over at a serial. A
-// static one is always the newest: PostgreSQL is told of it and waits by itself.
+// InForce returns the values for an instance that took the group over at a serial. For a static
+// parameter it is always the newest value: PostgreSQL is told of it, and itself waits for a
+// restart.
 func (v Values) InForce(taken int64) map[string]string {
 	all := map[string]string{}
 	for name, versions := range v {
@@ -69,10 +72,11 @@ func (v Values) InForce(taken int64) map[string]string {
 	return all
 }
 
-// Statics are the newest values of static parameters.
+// Statics returns the newest values of static parameters.
 func (v Values) Statics() map[string]string { return v.pick(true) }
 
-// Dynamics are the others that are in force.
+// Dynamics returns the values of dynamic parameters that are in force for an instance that took the
+// group over at a serial.
 func (v Values) Dynamics(taken int64) map[string]string {
 	all := v.InForce(taken)
 	for name := range v.pick(true) {
@@ -91,7 +95,7 @@ func (v Values) pick(static bool) map[string]string {
 	return all
 }
 
-// Waiting: a change of a dynamic parameter waits for the reboot of an instance that
+// Waiting reports whether a change of a dynamic parameter waits for the reboot of an instance that
 // took the group over at a serial.
 func (v Values) Waiting(taken int64) bool {
 	for _, versions := range v {

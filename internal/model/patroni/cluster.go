@@ -4,28 +4,28 @@ import "encoding/json"
 
 type object = map[string]any
 
-// SyncMode is how many standbys have to confirm a commit.
+// SyncMode says how many standbys must confirm a commit.
 type SyncMode string
 
-// The three modes of this project. Off is for a database with one member.
+// The three modes that Howdah uses. SyncOff is for a database with one member.
 const (
 	SyncOff    SyncMode = "off"
 	SyncSingle SyncMode = "on"     // the one chosen standby; none while it is gone
 	SyncQuorum SyncMode = "quorum" // any one of several
 )
 
-// Cluster is the part of a database's configuration that all members share, kept
-// in etcd under the scope's config key.
+// Cluster is the part of a database's configuration that all members share. It is kept in etcd at
+// ConfigKey.
 type Cluster struct {
 	Sync SyncMode
 	// WaitForStandby makes writes wait while no standby can confirm them.
 	WaitForStandby bool
 	// Parameters are PostgreSQL settings that must be the same on all members.
 	Parameters map[string]string
-	// Slots are physical replication slots of databases that follow this one.
+	// Slots are the physical replication slots for databases that follow this one.
 	Slots []string
-	// LogicalSlots leaves users' logical replication slots alone: Patroni drops what it
-	// does not know.
+	// LogicalSlots keeps users' logical replication slots. Without it, Patroni drops the slots that
+	// it does not know.
 	LogicalSlots bool `json:",omitempty"`
 	// Upstream makes the whole database follow another one.
 	Upstream *Upstream
@@ -36,8 +36,8 @@ type Upstream struct {
 	Host string
 	Port int
 	Slot string
-	// Origin is the database that this one's data come from in the end, where Host is a
-	// read replica itself: what history is, its primary decides.
+	// Origin is the database at the root of a chain of read replicas. It is set where Host is a
+	// read replica itself. The primary of Origin decides which timelines are history.
 	Origin *Address `json:",omitempty"`
 }
 
@@ -47,18 +47,17 @@ type Address struct {
 	Port int
 }
 
-// Document renders the value of the scope's config key. The output depends on
-// nothing but c, byte for byte.
+// Document renders the value of ConfigKey. Equal clusters give the same bytes.
 func (c Cluster) Document() ([]byte, error) { return json.Marshal(c.document()) }
 
 func (c Cluster) document() object {
 	doc := object{
 		"ttl": TTL, "loop_wait": LoopWait, "retry_timeout": RetryTimeout,
-		// A crashed primary is replaced rather than restarted, if anyone can replace it.
+		// A crashed primary is replaced, not restarted, if another member can replace it.
 		"primary_start_timeout": 0,
-		// A standby in the sync key has every acknowledged commit, however much
-		// unacknowledged WAL of a bulk load it has not received: no limit on the
-		// lag may keep it from being promoted, or from staying synchronous.
+		// A standby in the sync key has every acknowledged commit. It may still lack much
+		// unacknowledged WAL of a bulk load. So no limit on the lag may prevent its promotion, or
+		// end its synchronous state.
 		"maximum_lag_on_failover": 1 << 40,
 		"check_timeline":          true,
 		"failsafe_mode":           true,

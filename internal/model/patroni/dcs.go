@@ -10,10 +10,10 @@ import (
 // Namespace is where Patroni keeps its keys in etcd.
 const Namespace = "/service/"
 
-// Keys of one scope in etcd.
+// prefix returns what all keys of a scope in etcd begin with.
 func prefix(scope string) string { return Namespace + scope + "/" }
 
-// Prefix is what all keys of a scope begin with.
+// Prefix returns what all keys of a scope begin with.
 func Prefix(scope string) string { return prefix(scope) }
 
 // LeaderKey holds the name of the primary, under its lease.
@@ -34,31 +34,32 @@ func InitializeKey(scope string) string { return prefix(scope) + "initialize" }
 // HistoryKey holds the timelines of a database.
 func HistoryKey(scope string) string { return prefix(scope) + "history" }
 
-// FailsafeKey holds the URLs of all members, by Patroni's names for them, as the primary
-// knew them last: whom it asks whether it may go on without etcd.
+// FailsafeKey holds the URLs of all members that the primary knew last, by Patroni's names for
+// them. Without etcd, a primary asks these members whether it may go on.
 func FailsafeKey(scope string) string { return prefix(scope) + "failsafe" }
 
-// MemberKey holds what a member says of itself: see MemberState and FindMember.
+// MemberKey holds what a member publishes of itself. member is Patroni's name for it; FindMember
+// tries both names.
 func MemberKey(scope, member string) string { return prefix(scope) + "members/" + member }
 
-// OwnName is the name that Patroni is given for a member: it begins with the scope, so
-// that no other database has a member of that name. Patroni makes it the member's
-// application_name, by which PostgreSQL tells standbys that confirm commits from all
-// others who stream from it.
+// OwnName returns the name that Patroni is given for a member. It begins with the scope, so that no
+// other database has a member of that name. Patroni makes it the member's application_name. By that
+// name PostgreSQL distinguishes the standbys that confirm commits from all others that stream.
 func OwnName(scope, member string) string { return scope + "." + member }
 
-// MaxName is how many bytes PostgreSQL keeps of a name, also of the slot that Patroni
-// names after a member.
+// MaxName is how many bytes PostgreSQL keeps of a name. It holds for the slot that Patroni names
+// after a member, too.
 const MaxName = 63
 
-// MemberName is the name of a member among those of its own database, by the one that
-// Patroni has for it: an own name, or, of a member made by an older release, the same.
+// MemberName returns a member's name within its database for the name that Patroni knows it by.
+// That name begins with the scope, or, for a member of an older release, is the member's name
+// itself.
 func MemberName(patroniName string) string {
 	return patroniName[strings.LastIndexByte(patroniName, '.')+1:]
 }
 
-// FindMember is what a member says of itself, by whichever of its names Patroni knows
-// it. raw reads a key.
+// FindMember reads what a member publishes of itself, under whichever of its two names Patroni
+// knows it. raw reads a key.
 func FindMember(raw func(key string) (value []byte, revision int64, ok bool), scope, member string) (MemberState, bool) {
 	value, _, ok := raw(MemberKey(scope, OwnName(scope, member)))
 	if !ok {
@@ -74,8 +75,7 @@ func FindMember(raw func(key string) (value []byte, revision int64, ok bool), sc
 // MembersPrefix is what the member keys of a scope begin with.
 func MembersPrefix(scope string) string { return prefix(scope) + "members/" }
 
-// SplitKey finds the scope that a key in Patroni's namespace belongs to, and the
-// rest of the key.
+// SplitKey splits a key in Patroni's namespace into its scope and the rest.
 func SplitKey(key string) (scope, rest string, ok bool) {
 	tail, ok := strings.CutPrefix(key, Namespace)
 	if !ok {
@@ -84,18 +84,19 @@ func SplitKey(key string) (scope, rest string, ok bool) {
 	return strings.Cut(tail, "/")
 }
 
-// Sync is the synchronous state of a scope. A standby in it is known to have
-// every acknowledged commit, alone (priority mode) or together with others.
+// Sync is the synchronous state of a scope. In priority mode each standby in it has every
+// acknowledged commit. In quorum mode the standbys have every acknowledged commit together.
 type Sync struct {
-	// Leader and Standbys, who may confirm commits, are names of members: see MemberName.
+	// Leader and Standbys are names of members: see MemberName. Standbys are those that may confirm
+	// commits.
 	Leader   string
 	Standbys []string
-	// Quorum is how many of the standbys, besides a candidate, have to be asked
-	// before it is sure to have everything; 0 in priority mode.
+	// Quorum is how many other standbys a candidate has to ask before it is certain to know of
+	// every acknowledged commit. It is 0 in priority mode.
 	Quorum int
 }
 
-// ParseSync reads the value of the sync key; an absent key is an empty state.
+// ParseSync reads the value of the sync key. An absent key is an empty state.
 func ParseSync(value []byte) (Sync, error) {
 	if len(value) == 0 {
 		return Sync{}, nil
@@ -123,15 +124,14 @@ func ParseSync(value []byte) (Sync, error) {
 	return s, nil
 }
 
-// CutsNeeded is how many of the standbys have to be cut off from the leader
-// before it can no longer acknowledge a commit: one more than may be missing
-// from k of n. It is 0 when the leader needs no standby at all.
+// CutsNeeded returns how many of the standbys have to be cut off before the leader can acknowledge
+// no commit. It is 0 when the leader needs no standby.
 func (s Sync) CutsNeeded() int {
 	if len(s.Standbys) == 0 {
 		return 0
 	}
-	// With n standbys and quorum q, a commit waits for n-q of them, so it is
-	// impossible once q+1 are cut off. In priority mode all of them confirm.
+	// With n standbys and quorum q, a commit waits for n-q of them. So it is impossible once q+1
+	// are cut off. In priority mode q is 0.
 	return s.Quorum + 1
 }
 
@@ -145,39 +145,39 @@ type MemberState struct {
 	Timeline       int    `json:"timeline"`
 	Location       int64  `json:"xlog_location"` // absent (0) when not running
 	PendingRestart bool   `json:"pending_restart"`
-	// Differences are the settings that a restart changes, by name.
+	// Differences holds the settings that a restart will change, by name.
 	Differences map[string]Difference `json:"pending_restart_reason"`
 	Tags        map[string]any        `json:"tags"`
 }
 
-// making are the states in which Patroni makes a data directory, or starts PostgreSQL
-// on one that it made (Patroni 4.1, postgresql/misc.py).
+// making lists the states in which Patroni creates a data directory, or starts PostgreSQL on one
+// that it created (Patroni 4.1, postgresql/misc.py).
 var making = []string{"initializing new cluster", "running custom bootstrap script", "creating replica", "starting after custom bootstrap", "starting"}
 
-// Making reports whether Patroni makes a data directory, or starts PostgreSQL.
+// Making reports whether Patroni creates a data directory, or starts PostgreSQL.
 func (m MemberState) Making() bool { return slices.Contains(making, m.State) }
 
-// Difference is what a setting is, and what it is to be after a restart.
+// Difference has the value of a setting before and after a restart.
 type Difference struct {
 	Old string `json:"old_value"`
 	New string `json:"new_value"`
 }
 
-// Generation is the one of the configuration that the member runs with.
+// Generation returns the generation of the configuration that the member runs with.
 func (m MemberState) Generation() int64 {
 	n, _ := m.Tags["generation"].(float64)
 	return int64(n)
 }
 
-// Shared is the revision of the shared configuration, at ConfigKey, that the member runs
-// with; 0 if it has not read one, or an older agent started it.
+// Shared returns the revision of ConfigKey that the member runs with. It is 0 if the member has not
+// read the key yet, or if an older agent started it.
 func (m MemberState) Shared() int64 {
 	n, _ := m.Tags["shared"].(float64)
 	return int64(n)
 }
 
-// Config is the digest of the configuration that the member runs with; "" if an older
-// agent made it.
+// Config returns the digest of the configuration that the member runs with. It is "" if an older
+// agent made the configuration.
 func (m MemberState) Config() string {
 	digest, _ := m.Tags[ConfigTag].(string)
 	return digest

@@ -1,6 +1,6 @@
-// Package patroni has the words of Patroni 4.1, which alone decides who is primary: its timings
-// and names, what members of a database share, and what it keeps in etcd. It does no I/O, so
-// that the planner may use its types.
+// Package patroni has the words of Patroni 4.1, which alone decides who is primary: its timings and
+// names, what members of a database share, and what it keeps in etcd. It does no I/O, so that the
+// planner can use its types.
 package patroni
 
 // Timings of the HA loop in seconds. Patroni raises smaller values silently:
@@ -11,12 +11,12 @@ const (
 	RetryTimeout = 3
 )
 
-// SelfDemotion is after how many seconds without a refreshed lease a primary that
-// lost etcd has stepped down for certain, by Patroni's own rule that
-// loop_wait + 2*retry_timeout fit into the ttl.
+// SelfDemotion is the time in seconds after which a primary that lost etcd has certainly stepped
+// down. It counts from the last refresh of its lease. It follows from Patroni's own rule that
+// loop_wait + 2*retry_timeout must fit into the ttl.
 const SelfDemotion = LoopWait + 2*RetryTimeout + 1
 
-// Names of files and directories below that of a member.
+// Names of files and directories below the directory of a member.
 const (
 	DataDir    = "data"
 	CertDir    = "tls"
@@ -24,11 +24,11 @@ const (
 	LogDir     = "log"
 	ConfigFile = "patroni.json"
 
-	// WholeFile is what Python calls a module that it loads before any program, and PythonDir
-	// its directory.
+	// WholeFile is the name of a module that Python loads before any program. PythonDir is its
+	// directory.
 	WholeFile = "sitecustomize.py"
 	PythonDir = "python"
 )
 
-// ConfigTag is the tag of a member with the digest of its configuration.
+// ConfigTag is the tag of a member that holds the digest of its configuration.
 const ConfigTag = "config"

@@ -8,30 +8,31 @@ import (
 )
 
 const (
-	// Held stands for the identifier of the data of a database that is held, which no
-	// data have: a paused Patroni takes the leader key for nobody else's (ha.py,
-	// is_healthiest_node).
+	// Held takes the place of the system identifier of a database that is held. No data have this
+	// identifier. So a paused Patroni never takes the leader key (ha.py, is_healthiest_node).
 	Held = "held"
-	// NobodyInSync is Patroni's synchronous state of a database of which nobody knows who
-	// has everything. Without the key everybody would count.
+	// NobodyInSync is a synchronous state of Patroni for a database that is held. Nobody knows
+	// which member has everything, so it names no standby. If the key were absent, Patroni could
+	// promote any member.
 	NobodyInSync = `{"leader":"held","sync_standby":null,"quorum":0}`
 )
 
 const (
 	paused = "pause"
-	// following is there in a database that follows another one.
+	// following is the part of the configuration that a database has if it follows another one.
 	following = "standby_cluster"
 )
 
-// Pause is Patroni's configuration of a database that is held.
+// Pause returns Patroni's configuration with the pause that holds a database.
 func Pause(config map[string]any) (string, error) {
 	config = maps.Clone(config)
 	config[paused] = true
 	return encode(config)
 }
 
-// Resume is the same without the pause. A database that follows no other one is not to
-// do so either, not for a moment: its primary would be made a copy of the other one.
+// Resume returns the configuration without the pause. It also removes the upstream of a database
+// that follows no other one. Otherwise its primary would become a copy of that upstream, if only
+// for a moment.
 func Resume(text []byte, follows bool) (string, error) {
 	config := map[string]any{}
 	if len(text) > 0 {
@@ -46,13 +47,13 @@ func Resume(text []byte, follows bool) (string, error) {
 	return encode(config)
 }
 
-// Alone is the synchronous state of a primary that has no standby yet.
+// Alone returns the synchronous state of a primary that has no standby yet.
 func Alone(leader string) (string, error) {
 	return encode(map[string]any{"leader": leader, "sync_standby": nil, "quorum": 0})
 }
 
-// History is Patroni's list of timelines of a database whose newest one is known. One
-// that ends before it takes the leader key for nobody's; its primary writes it in full.
+// History returns a history for Patroni of which only the newest timeline is known. If it ended
+// before that timeline, no member could take the leader key. The primary later writes it in full.
 func History(timeline int) string {
 	if timeline < 2 {
 		return "[]"

@@ -1,9 +1,9 @@
-// Package regain is how the databases of a home are taken over whose state was restored
-// and is older than what hosts did since. Until then each of them is held: nobody is
-// promoted or demoted by Patroni, nothing is planned, and what serves goes on. Hosts
-// tell what data they have, and the newest copy leads on (Elect). The package is pure.
+// Package regain takes over the databases of a home after its state was restored from a backup that
+// is older than what hosts did since. Until a database is taken over it is held: Patroni promotes
+// and demotes nobody, nothing is planned, and what serves goes on. Hosts tell what data they have,
+// and the newest copy becomes the leader (Elect). The package is pure.
 //
-// Nothing acknowledged is lost by that: docs/design/availability.md, A lost home.
+// No acknowledged write is lost by that: docs/design/availability.md, A lost home.
 package regain
 
 import (
@@ -19,7 +19,7 @@ import (
 	"howdah/internal/model/member"
 )
 
-// Home says that the state of the home was restored. There is one at most: the last.
+// Home says that the state of the home was restored. Only the newest restoration is kept.
 type Home struct {
 	ID    string    `json:"id"` // of this restoration
 	From  string    `json:"from"`
@@ -27,81 +27,83 @@ type Home struct {
 	At    time.Time `json:"at"`
 }
 
-// Hold is a database that was not taken over yet.
+// Hold is a database that is not taken over yet.
 type Hold struct {
 	Database string `json:"database"`
-	// System is the identifier of its data; "" if none had been made.
+	// System is the system identifier of its data, or "" if there were no data.
 	System string    `json:"system,omitempty"`
 	Since  time.Time `json:"since"`
-	// Why it is held still. Written by reconcile.
+	// Why says why the database is still held. Only reconcile writes it.
 	Why string `json:"why,omitempty"`
-	// Chosen is the member that an operator wants, as HOST/MEMBER, whatever others have.
+	// Chosen is the copy that an operator chose, as HOST/MEMBER. It wins whatever other hosts have.
 	Chosen string `json:"chosen,omitempty"`
-	// Given is the number that was given to a member last in the state that was restored; 0: it
-	// is not known.
+	// Given is the highest member number that the restored state had given. 0 means that it is not
+	// known.
 	Given int `json:"given,omitempty"`
-	// Left are the copies that were given up by then, and to be deleted, as HOST/MEMBER.
+	// Left lists copies that the restored state had given up and was going to delete, as
+	// HOST/MEMBER.
 	Left []string `json:"left,omitempty"`
 }
 
-// Holding are the members of which a host has data. It was written after the copies.
+// Holding lists the members of which a host has data. It is written after the copies.
 type Holding struct {
 	Home    string   `json:"home"` // Home.ID
 	Host    string   `json:"host"`
 	Members []string `json:"members"`
-	// Hosts are those that it knows of, also from before the restoration: one that joined
-	// after the backup may have the newest copy.
+	// Hosts lists all hosts that this host knows, also from before the restoration. A host that
+	// joined after the backup may have the newest copy.
 	Hosts []string  `json:"hosts,omitempty"`
 	At    time.Time `json:"at"`
 }
 
-// Copy is what a host has of a member.
+// Copy is the data that a host has of a member.
 type Copy struct {
 	Home string `json:"home"` // Home.ID
 	Host string `json:"host"`
-	// Assignment is what the host was told of the member last.
+	// Assignment is the newest assignment that the host was given for the member.
 	Assignment member.Assignment `json:"assignment"`
-	// Told is the same as it was written, with all fields and its seal; empty: the agent is of an
-	// older release, or was told by a control plane of one.
+	// Told is the assignment as it was written, with all fields and its seal. It is empty if the
+	// agent, or the control plane that wrote the assignment, is of an older release.
 	Told    json.RawMessage `json:"told,omitempty"`
 	System  string          `json:"system"` // identifier of the data
 	Running bool            `json:"running,omitempty"`
-	// Primary: it takes writes, or did until it ended.
+	// Primary says that the copy takes writes, or did so until it ended.
 	Primary bool `json:"primary,omitempty"`
-	// Streaming: it is a standby that receives WAL now.
+	// Streaming says that the copy is a standby that receives WAL now.
 	Streaming bool    `json:"streaming,omitempty"`
 	Timeline  int     `json:"timeline"`
 	LSN       lsn.LSN `json:"lsn"`
-	// Encrypted: its directory has a key of its own. Locked: that is not in the kernel, so
-	// that nobody can look at the copy.
+	// Encrypted says that the copy's directory has a key of its own. Locked says that the kernel
+	// does not have that key, so that nobody can look at the copy.
 	Encrypted bool `json:"encrypted,omitempty"`
 	Locked    bool `json:"locked,omitempty"`
-	// Unsettled is why nothing can be said of it now.
+	// Unsettled says why nothing is known about the copy now.
 	Unsettled string `json:"unsettled,omitempty"`
-	// Ground is why it is believed. Control planes find it out; hosts cannot say it.
+	// Ground says why the copy is believed. Control planes find it out; hosts cannot set it.
 	Ground Ground `json:"-"`
 }
 
-// Ground is why the home believes that it told a host of the member whose copy the host has.
-// Otherwise a host could claim a copy of any database, with a timeline of its own making.
+// Ground says why the home believes that the host was told to run the member whose copy it has.
+// Without a ground, a host could claim a copy of any database, with a timeline that it made up.
 type Ground int
 
 const (
-	// Unfounded: nothing but the host says so.
+	// Unfounded means that only the host itself says so.
 	Unfounded Ground = iota
-	// Retired: the restored state had given the member up. Others had all that it had.
+	// Retired means that the restored state had given the member up. Others had all that it had.
 	Retired
-	// Assigned: the restored state has the member at that host.
+	// Assigned means that the restored state has the member on that host.
 	Assigned
-	// Sealed: what the host was told has the home's seal (Copy.Told).
+	// Sealed means that what the host was told has the home's seal (Copy.Told).
 	Sealed
 )
 
-// Founded: the copy counts.
+// Founded reports whether the copy counts.
 func (g Ground) Founded() bool { return g == Assigned || g == Sealed }
 
-// GroundOf finds the ground of a copy of a database that is held. sealed: its seal is right for
-// the host and for what it says. placed are the hosts of the members that the restored state has.
+// GroundOf finds the ground of a copy. h is the hold of the copy's database. sealed says whether
+// the seal is right for the host and for the text. placed maps each member of the restored state to
+// its host.
 func GroundOf(h Hold, c Copy, sealed bool, placed map[string]string) Ground {
 	name := c.Assignment.Name
 	number := member.Number(name)
@@ -118,21 +120,22 @@ func GroundOf(h Hold, c Copy, sealed bool, placed map[string]string) Ground {
 	return Unfounded
 }
 
-// Name is how operators call a copy: HOST/MEMBER.
+// Name returns the name by which operators know a copy: HOST/MEMBER.
 func (c Copy) Name() string { return c.Host + "/" + c.Assignment.Name }
 
 var (
 	// ErrNoData says that no host has data of the database.
 	ErrNoData = errors.New("no host has data of it")
-	// ErrUndecided says that it cannot be known which copy is the newest.
+	// ErrUndecided says that nobody can know which copy is the newest.
 	ErrUndecided = errors.New("it cannot be known which copy is the newest")
 )
 
-// Elect finds the copy that has everything that was acknowledged, among those of all
-// hosts. Whoever was promoted had everything, and began a new timeline: the newest one
-// counts. Of those on it the primary has most, as the others got all they have of it; without it, who received
-// most. What nobody can say leaves it undecided, and so does a copy of which only its host says that it
-// should have one: it may have the newest data, or lie.
+// Elect finds the copy that has every acknowledged write, among the copies of all hosts. A member
+// that was promoted had every acknowledged write, and began a new timeline. So the copies on the
+// newest timeline count. On it the primary has most, as the others received everything from it.
+// Without the primary, the copy that received most is elected. Elect returns ErrUndecided if a
+// copy's state is not known. It also does so if only a copy's own host says that it should have the
+// copy: the copy may be the newest, or the host may lie. It returns ErrNoData if no host has data.
 func Elect(h Hold, copies []Copy) (Copy, error) {
 	copies = slices.DeleteFunc(slices.Clone(copies), func(c Copy) bool { return c.Assignment.Scope != h.Database })
 	if h.Chosen != "" {
@@ -166,7 +169,7 @@ func rank(c Copy) int {
 	return 0
 }
 
-// doubt is why it cannot be known which of the copies is the newest, or "".
+// doubt says why nobody can know which copy is the newest, or returns "".
 func doubt(h Hold, copies []Copy) string {
 	for _, c := range copies {
 		if !c.Ground.Founded() {
@@ -182,7 +185,7 @@ func doubt(h Hold, copies []Copy) string {
 	own := cmp.Or(h.System, copies[0].System)
 	for _, c := range copies {
 		if c.System != own {
-			// The data may have been made anew since.
+			// The database may have been created anew after the backup.
 			return fmt.Sprintf("%s has data of another database: they are %s, and not %s", c.Name(), c.System, own)
 		}
 	}
@@ -204,9 +207,9 @@ func chosen(h Hold, copies []Copy) (Copy, error) {
 	return Copy{}, fmt.Errorf("%w: %s has none of its data", ErrUndecided, h.Chosen)
 }
 
-// Missing are the hosts that did not say what they have since the home was restored: of
-// those that the home knows, and of those that hosts know which said it. gone are those
-// that an operator forgot.
+// Missing returns the hosts that have not said what they have since the home was restored. It
+// expects the hosts that the home knows, and those that any host which has answered knows. gone
+// lists the hosts that an operator forgot.
 func Missing(home Home, hosts []string, said map[string]Holding, gone []string) []string {
 	all := slices.Clone(hosts)
 	for _, s := range said {

@@ -1,6 +1,6 @@
-// Package route says where each database endpoint leads, as a pure decision: the
-// control plane writes which members an endpoint may lead to, and an edge, which
-// sees Patroni's leader key and the members' state change, derives the targets.
+// Package route decides where each database endpoint leads. It is pure. The control plane writes
+// which members an endpoint may lead to. An edge derives the targets from that, as it sees
+// Patroni's leader key and the state of the members change.
 package route
 
 // Kind is how an endpoint chooses among members.
@@ -13,7 +13,7 @@ const (
 	Seats   Kind = "seats"   // the members of certain seats
 )
 
-// Route is what an edge needs to know of an endpoint. Written by reconcile.
+// Route is what an edge needs to know about an endpoint. Only reconcile writes it.
 type Route struct {
 	ID       string   `json:"id"`
 	Database string   `json:"database"`
@@ -23,9 +23,9 @@ type Route struct {
 	Seats    []string `json:"seats,omitempty"`
 	// ReadersOnly leaves the primary out of a Seats route.
 	ReadersOnly bool `json:"readers_only,omitempty"`
-	// Allow are the networks that may connect, in CIDR notation; nil: everyone.
+	// Allow lists the networks that may connect, in CIDR notation. nil admits everyone.
 	Allow []string `json:"allow,omitzero"`
-	// Follows: the leader is a replica of another database, and never writable.
+	// Follows says that the leader is a replica of another database, and never writable.
 	Follows bool `json:"follows,omitempty"`
 }
 
@@ -37,8 +37,7 @@ type Member struct {
 	Address string `json:"address"` // ip:port of its PostgreSQL
 }
 
-// Way is where an edge leads new clients of a route now. Written by that edge,
-// after the fact.
+// Way says where an edge leads new clients of a route. That edge writes it after it switched.
 type Way struct {
 	Route   string   `json:"route"`
 	Edge    string   `json:"edge"`
@@ -48,14 +47,15 @@ type Way struct {
 
 // View is what an edge knows of a database now.
 type View struct {
-	// Leader is the member with the leader key that was seen to serve in its role;
-	// "" while there is none.
+	// Leader is the member that has the leader key and was seen to serve in its role. It is ""
+	// while there is none.
 	Leader string
-	// Serving are the members that serve clients.
+	// Serving is the set of members that serve clients.
 	Serving map[string]bool
 }
 
-// Targets are the addresses that new connections go to; none: refuse them.
+// Targets returns the addresses that new connections go to. If there are none, the edge refuses new
+// connections.
 func (r Route) Targets(v View) []string {
 	switch r.Kind {
 	case Leader:
@@ -71,8 +71,8 @@ func (r Route) Targets(v View) []string {
 	}
 }
 
-// Seat is the seat whose clients take this route: "" for the writer's. Routes that
-// choose among several members belong to none.
+// Seat returns the seat whose clients take this route, and "" for the route to the writer. ok is
+// false for a route that chooses among several members.
 func (r Route) Seat() (key string, ok bool) {
 	if r.Kind == Leader {
 		return "", true

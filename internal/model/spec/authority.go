@@ -11,16 +11,16 @@ import (
 // certificates of servers whose users chose no other.
 const HomeAuthority = "howdah-ca"
 
-// AuthorityLine is a line of authorities that follow each other: they have keys of
-// one kind, and the newest takes the place of those before it.
+// AuthorityLine is a line of authorities that follow each other. All have keys of one kind, and the
+// newest replaces the earlier ones.
 type AuthorityLine struct {
 	Name string
-	// Key is the kind of the authorities' keys, and ServerKey of the servers'.
+	// Key is the kind of the authorities' keys, ServerKey that of the servers' keys.
 	Key, ServerKey string
 }
 
-// AuthorityLines are all lines, the default first. All but the first have the names
-// and the keys that RDS's have.
+// AuthorityLines lists all lines, the default first. All other lines have the names and the keys of
+// RDS's authorities.
 var AuthorityLines = []AuthorityLine{
 	{HomeAuthority, kind.EC256, kind.EC256},
 	{"rds-ca-rsa2048", kind.RSA2048, kind.RSA2048},
@@ -28,7 +28,7 @@ var AuthorityLines = []AuthorityLine{
 	{"rds-ca-ecc384", kind.EC384, kind.EC384},
 }
 
-// Authority is the name of an authority of a line: the generations count from 1.
+// Authority returns the name of an authority of the line. Generations count from 1.
 func (l AuthorityLine) Authority(generation int) string {
 	if l.Name == HomeAuthority && generation == 1 {
 		return HomeAuthority
@@ -36,8 +36,8 @@ func (l AuthorityLine) Authority(generation int) string {
 	return l.Name + "-g" + strconv.Itoa(generation)
 }
 
-// ParseAuthority takes the name of an authority apart. It does not say whether there
-// is one of that name.
+// ParseAuthority splits the name of an authority into its line and its generation. It does not know
+// whether that authority exists.
 func ParseAuthority(id string) (line AuthorityLine, generation int, ok bool) {
 	for _, l := range AuthorityLines {
 		if id == l.Authority(1) {
@@ -52,8 +52,8 @@ func ParseAuthority(id string) (line AuthorityLine, generation int, ok bool) {
 	return AuthorityLine{}, 0, false
 }
 
-// NewerAuthority is the newest of some authorities that is of the same line as one
-// and newer than it.
+// NewerAuthority returns the newest authority in all that is of the same line as id and newer than
+// it. ok is false if there is none.
 func NewerAuthority(id string, all []string) (newest string, ok bool) {
 	line, last, known := ParseAuthority(id)
 	if !known {

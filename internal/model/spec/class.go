@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Class is an instance class: limits that hold.
+// Class is an instance class. Its limits are enforced.
 type Class struct {
 	Name   string
 	CPUs   int
@@ -30,9 +30,8 @@ type size struct {
 	gib  float64
 }
 
-// Virtual CPUs and memory are those that the RDS user guide gives ("Hardware
-// specifications for DB instance classes"); the oldest ones are in its editions
-// of 2014.
+// CPUs and memory are from the RDS user guide ("Hardware specifications for DB instance classes").
+// Those of the oldest classes are from its editions of 2014.
 var families = map[string][]size{
 	"t2":  burstable[:5],
 	"t3":  burstable,
@@ -83,7 +82,7 @@ func buildClasses() map[string]Class {
 			all[name] = Class{Name: name, CPUs: s.cpus, Memory: int64(s.gib * (1 << 30))}
 		}
 	}
-	// The smallest of 2014 stands apart from its family's later sizes.
+	// The smallest class of 2014 does not fit the later sizes of its family.
 	all["db.t1.micro"] = Class{Name: "db.t1.micro", CPUs: 1, Memory: 613 << 20}
 	return all
 }

@@ -2,8 +2,10 @@ package spec
 
 import "slices"
 
-// Seats resolves the lists of a custom endpoint of a cluster with these instances: a
-// static one names its instances, an exclusion list takes all others.
+// Seats returns the instances that a custom endpoint may lead to. instances are all instances of
+// its cluster. A static list names the endpoint's instances; an exclusion list leaves out the named
+// ones. Instances that are being deleted are left out. readersOnly says whether the primary is left
+// out, too.
 func (e Endpoint) Seats(instances []Instance) (seats []string, readersOnly bool) {
 	for _, i := range instances {
 		listed := slices.Contains(e.Static, i.ResourceID)

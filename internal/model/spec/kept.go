@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// SubnetGroup names subnets for databases. A home has one network, with a subnet in
-// each zone: a group of these says in which zones databases may be.
+// SubnetGroup names subnets for databases. A home has one network with a subnet in each zone, so a
+// group of these says in which zones databases may be.
 type SubnetGroup struct {
 	Scope
 	Name        string    `json:"name"` // lower case
@@ -16,13 +16,13 @@ type SubnetGroup struct {
 	Subnets     []Subnet  `json:"subnets"`
 	Tags        []Tag     `json:"tags"`
 	Created     time.Time `json:"created"`
-	// Generation grows with every change, and when a database comes to use the group.
+	// Generation grows with every change, and when a database begins to use the group.
 	Generation int64 `json:"generation"`
 }
 
-// Zones are those that the group keeps databases to, sorted; nil: to none. Where a real
-// subnet is that the home does not know is not known either: a group with such a one,
-// as scripts written for RDS make it, keeps nothing anywhere.
+// Zones returns the zones that the group keeps databases to, sorted. nil means any zone. A group
+// that names a subnet other than the home's own keeps databases to no zone, as nobody knows where
+// such a subnet is. Scripts that were written for RDS make such groups.
 func (g SubnetGroup) Zones() []string {
 	var all []string
 	for _, s := range g.Subnets {
@@ -35,17 +35,17 @@ func (g SubnetGroup) Zones() []string {
 	return slices.Compact(all)
 }
 
-// SubnetOf is the id of the home's own subnet in a zone.
+// SubnetOf returns the id of the home's own subnet in a zone.
 func SubnetOf(zone string) string { return "subnet-" + zone }
 
-// Subnet is one of a group, in a zone of the home.
+// Subnet is one subnet of a group, in a zone of the home.
 type Subnet struct {
 	ID   string `json:"id"`
 	Zone string `json:"zone"`
 }
 
-// OptionGroup belongs to a major version of an engine. PostgreSQL has no options:
-// it is kept and shown.
+// OptionGroup belongs to a major version of an engine. PostgreSQL has no options, so a group is
+// only kept and shown.
 type OptionGroup struct {
 	Scope
 	Name        string    `json:"name"` // lower case
@@ -55,12 +55,11 @@ type OptionGroup struct {
 	Source      string    `json:"source,omitempty"` // name of the one that it is a copy of
 	Tags        []Tag     `json:"tags"`
 	Created     time.Time `json:"created"`
-	// Generation grows with every change, and when a database comes to use the group.
+	// Generation grows with every change, and when a database begins to use the group.
 	Generation int64 `json:"generation"`
 }
 
-// Role is an IAM role that a database is associated with, for a feature. It is kept
-// and shown.
+// Role is an IAM role that a database is associated with for a feature. It is only kept and shown.
 type Role struct {
 	ARN     string `json:"arn"`
 	Feature string `json:"feature,omitempty"`
@@ -76,8 +75,8 @@ var (
 // DefaultGroup is the name of the subnet group that every account has.
 const DefaultGroup = "default"
 
-// CheckSubnetGroup checks the name of a new subnet group, already in lower case, and
-// its description.
+// CheckSubnetGroup checks the name and the description of a new subnet group. The name must be in
+// lower case.
 func CheckSubnetGroup(name, description string) error {
 	if !subnetGroupForm.MatchString(name) || name != strings.TrimSpace(name) || name == DefaultGroup {
 		return invalidValue("The parameter DBSubnetGroupName is not valid: it must be 1 to 255 letters, digits, periods, underscores, spaces or hyphens, " +
@@ -86,8 +85,8 @@ func CheckSubnetGroup(name, description string) error {
 	return checkDescription("DBSubnetGroupDescription", description)
 }
 
-// CheckOptionGroup checks the name of a new option group, already in lower case, and
-// its description. what names the parameter of the name.
+// CheckOptionGroup checks the name and the description of a new option group. The name must be in
+// lower case. what is the name of the name's parameter, for the message.
 func CheckOptionGroup(what, name, description string) error {
 	if len(name) > 255 || !optionGroupForm.MatchString(name) {
 		return invalidValue("The parameter %s is not a valid identifier. Identifiers must begin with a letter; must contain only "+
@@ -103,7 +102,7 @@ func checkDescription(what, text string) error {
 	return nil
 }
 
-// CheckSubnet checks the form of a subnet's id.
+// CheckSubnet reports whether id has the form of a subnet's id.
 func CheckSubnet(id string) bool { return subnetForm.MatchString(id) }
 
 // CheckRole checks the ARN of a role.

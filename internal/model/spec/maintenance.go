@@ -2,22 +2,21 @@ package spec
 
 import "time"
 
-// DBUpgrade is the maintenance action that brings a database to the newest minor
-// version of PostgreSQL that its hosts have.
+// DBUpgrade is the maintenance action that brings a database to the newest minor version of
+// PostgreSQL that is installed on its hosts.
 const DBUpgrade = "db-upgrade"
 
-// RotateCertificate is the maintenance action that has a database's servers show
-// certificates of a newer authority.
+// RotateCertificate is the maintenance action that gives a database's servers certificates of a
+// newer authority.
 const RotateCertificate = "ca-certificate-rotation"
 
-// OptIn is a user's word that an action is to be applied in the next maintenance
-// window.
+// OptIn says that a user wants an action in the next maintenance window.
 type OptIn struct {
 	Action string    `json:"action"`
 	At     time.Time `json:"at"`
 }
 
-// OptedIn reports whether an action is to be applied in the next maintenance window.
+// OptedIn reports whether a user wants an action in the next maintenance window.
 func (c Common) OptedIn(action string) bool {
 	for _, o := range c.OptIns {
 		if o.Action == action {
@@ -27,7 +26,7 @@ func (c Common) OptedIn(action string) bool {
 	return false
 }
 
-// OptIn notes an action for the next maintenance window, or takes it back.
+// OptIn adds an action for the next maintenance window, or removes it.
 func (c *Common) OptIn(action string, wanted bool, now time.Time) {
 	var kept []OptIn
 	for _, o := range c.OptIns {
@@ -41,7 +40,8 @@ func (c *Common) OptIn(action string, wanted bool, now time.Time) {
 	c.OptIns = kept
 }
 
-// NextMaintenance is when the weekly window begins that is now, or that comes next.
+// NextMaintenance returns when the weekly window that contains now began, or else when the next one
+// begins. It returns the zero time for an invalid window.
 func NextMaintenance(window string, now time.Time) time.Time {
 	start, length, ok := parseWeekly(window)
 	if !ok {

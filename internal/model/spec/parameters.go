@@ -5,10 +5,9 @@ import (
 	"strconv"
 )
 
-// MemberParameters are the PostgreSQL settings that follow from an instance's
-// memory and storage. RDS's formulas are in the comments. memory is what the
-// member may really use, in bytes: a class larger than the machine does not
-// make PostgreSQL ask for more than there is.
+// MemberParameters returns the PostgreSQL settings that follow from an instance's memory. RDS's
+// formulas are in the comments. memory is what the member can really use, in bytes. If its class is
+// larger than the machine, that is less than the class has.
 func MemberParameters(memory int64) map[string]string {
 	return map[string]string{
 		// {DBInstanceClassMemory/32768} blocks of 8 kB: a quarter.
@@ -22,8 +21,8 @@ func MemberParameters(memory int64) map[string]string {
 	}
 }
 
-// DefaultFormulas are the same in the form that parameter groups show, with that of
-// max_connections.
+// DefaultFormulas returns the same settings as formulas, in the form that parameter groups show,
+// and the formula of max_connections.
 func DefaultFormulas() map[string]string {
 	return map[string]string{
 		"shared_buffers":         "{DBInstanceClassMemory/32768}",
@@ -36,16 +35,15 @@ func DefaultFormulas() map[string]string {
 
 func kilobytes(n int64) string { return fmt.Sprintf("%dkB", n/1024) }
 
-// ClusterParameters are the settings that must be the same on all members: those
-// that a standby has to have at least as high as its primary, and what
-// replication and safety need. memory is that of the largest member, storage the
-// allocated storage, both in bytes.
+// ClusterParameters returns the settings that must be the same on all members. For some of them a
+// standby must not have less than its primary; replication and safety need the others. memory is
+// that of the largest member, storage is the allocated storage, both in bytes.
 func ClusterParameters(memory, storage int64) map[string]string {
 	return map[string]string{
 		// LEAST({DBInstanceClassMemory/9531392},5000).
 		"max_connections":      strconv.FormatInt(max(min(memory/9531392, 5000), 30), 10),
 		"max_worker_processes": "16",
-		// howdah keeps master users within their rights: extensions/howdah.
+		// The module howdah limits what master users can do: extensions/howdah.
 		"shared_preload_libraries":  "pg_stat_statements,howdah",
 		"max_wal_senders":           "35",
 		"max_replication_slots":     "30",
@@ -55,10 +53,10 @@ func ClusterParameters(memory, storage int64) map[string]string {
 		"hot_standby":               "on",
 		"wal_log_hints":             "on",
 		"wal_keep_size":             "128MB",
-		// A replica that is gone cannot fill the disk: its slot is given up first.
+		// A replica that does not come back must not fill the disk. Its slot is given up first.
 		"max_slot_wal_keep_size": fmt.Sprintf("%dMB", slotCap(storage)>>20),
 		"max_wal_size":           "2GB",
-		// A standby that answers nothing stalls commits no longer than this.
+		// A standby that does not answer stalls commits for at most this long.
 		"wal_sender_timeout":                  "5s",
 		"wal_receiver_timeout":                "5s",
 		"wal_retrieve_retry_interval":         "1s",
@@ -73,8 +71,8 @@ func ClusterParameters(memory, storage int64) map[string]string {
 		"log_filename":                        "postgresql.log.%Y-%m-%d-%H",
 		"log_file_mode":                       "0600",
 		"log_rotation_age":                    "60",
-		// A file is an hour's: by size PostgreSQL would only open the same one again. The
-		// agent bounds what the files take.
+		// A file holds the log of an hour. By size, PostgreSQL would only open the same file again.
+		// The agent limits how much space the files take.
 		"log_rotation_size":        "0",
 		"log_truncate_on_rotation": "on",
 		"log_line_prefix":          "%t:%r:%u@%d:[%p]:",
@@ -84,11 +82,11 @@ func ClusterParameters(memory, storage int64) map[string]string {
 	}
 }
 
-// slotCap is a fifth of the storage, between 1 and 64 GiB.
+// slotCap returns a fifth of the storage, but at least 1 GiB and at most 64 GiB.
 func slotCap(storage int64) int64 { return min(max(storage/5, 1<<30), 64<<30) }
 
-// SharedDiffer reports whether the settings that a standby must not have less of
-// than its primary differ between two sizes of memory, in bytes.
+// SharedDiffer reports whether two sizes of memory, in bytes, give different values to the settings
+// of which a standby must not have less than its primary.
 func SharedDiffer(before, after int64) bool {
 	return ClusterParameters(before, 0)["max_connections"] != ClusterParameters(after, 0)["max_connections"]
 }

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// SettingPrefix marks tags that are settings of Howdah, for what RDS has no
-// parameter: any client can set them, also when it creates a resource.
+// SettingPrefix marks tags that are settings of Howdah for which RDS has no parameter. Any client
+// can set a tag, also when it creates a resource.
 const SettingPrefix = "howdah:"
 
 // The settings.
 const (
-	// WaitForStandby ("true") makes writes wait while no standby can confirm them,
-	// in place of going on without one as RDS does.
+	// WaitForStandby ("true") makes writes wait while no standby can confirm them. RDS goes on
+	// without a standby.
 	WaitForStandby = SettingPrefix + "wait-for-standby"
 	// Promotable ("false") keeps an instance of a cluster from ever becoming the writer.
 	Promotable = SettingPrefix + "promotable"
@@ -24,7 +24,7 @@ var settings = map[string][]string{
 	Promotable:     {"true", "false"},
 }
 
-// Setting is the value of a setting among tags, or "".
+// Setting returns the value of a setting in a list of tags, or "".
 func Setting(tags []Tag, key string) string {
 	for _, t := range tags {
 		if t.Key == key {
@@ -48,7 +48,7 @@ func checkSetting(t Tag) error {
 	return nil
 }
 
-// MergeTags adds tags to others, replacing those with the same key.
+// MergeTags adds tags to a list. An added tag replaces one with the same key.
 func MergeTags(tags, added []Tag) []Tag {
 	merged := slices.Clone(tags)
 	for _, t := range added {
@@ -62,12 +62,12 @@ func MergeTags(tags, added []Tag) []Tag {
 	return merged
 }
 
-// RemoveTags takes away the tags with the given keys; others stay in order.
+// RemoveTags removes the tags with the given keys. The others keep their order.
 func RemoveTags(tags []Tag, keys []string) []Tag {
 	return slices.DeleteFunc(slices.Clone(tags), func(t Tag) bool { return slices.Contains(keys, t.Key) })
 }
 
-// Invalid is a request that breaks a rule of the API.
+// Invalid is the error for a request that breaks a rule of the API.
 type Invalid struct {
 	Code    string // the API's error code
 	Message string

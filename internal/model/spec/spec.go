@@ -1,6 +1,6 @@
-// Package spec is the desired state, as users asked for it through the API: DB
-// instances, DB clusters and custom endpoints, their defaults and the rules that
-// a request must keep. It does no I/O and knows nothing of hosts.
+// Package spec has the desired state as users asked for it through the API: DB instances, DB
+// clusters and custom endpoints, their defaults, and the rules that a request must keep. It does no
+// I/O and knows nothing of hosts.
 package spec
 
 import (
@@ -14,13 +14,13 @@ const (
 	Aurora   = "aurora-postgresql"
 )
 
-// Scope is where a name is unique.
+// Scope is the account and region in which a name is unique.
 type Scope struct {
 	Account string `json:"account"`
 	Region  string `json:"region"`
 }
 
-// ARN is the resource name of something in this scope.
+// ARN returns the resource name of a resource in this scope.
 func (s Scope) ARN(kind, name string) string {
 	return strings.Join([]string{"arn:aws:rds", s.Region, s.Account, kind, name}, ":")
 }
@@ -31,12 +31,12 @@ type Tag struct {
 	Value string `json:"value"`
 }
 
-// Common is what instances and clusters share.
+// Common is what instances and clusters have in common.
 type Common struct {
 	Scope
 	Name string `json:"name"` // lower case
-	// ResourceID never changes, also when the resource is renamed. Databases on
-	// hosts are named by it.
+	// ResourceID never changes, even if the resource is renamed. Databases on hosts are named by
+	// it.
 	ResourceID string    `json:"resource_id"`
 	Created    time.Time `json:"created"`
 	// Generation grows with every change of the record.
@@ -46,11 +46,11 @@ type Common struct {
 	Version string `json:"version"` // as asked for or resolved: "15.18"
 	Major   int    `json:"major"`
 	Port    int    `json:"port"`
-	// Address is the endpoint's own: the writer endpoint of a cluster.
+	// Address is the address of the instance's endpoint, or of a cluster's writer endpoint.
 	Address string `json:"address"`
-	// Former are addresses that it had before and that are still taken for it: clients
-	// are served there until all certificates name the new one. While there are any,
-	// the endpoint is being moved.
+	// Former lists earlier addresses of the endpoint that it still has. Clients are served at the
+	// first of them until all certificates name the new address. The endpoint is being moved while
+	// the list is not empty.
 	Former []string `json:"former_addresses,omitempty"`
 
 	MasterUser string `json:"master_user"`
@@ -58,7 +58,7 @@ type Common struct {
 	// PasswordSerial grows when the verifier changes.
 	PasswordSerial int64  `json:"password_serial"`
 	DBName         string `json:"db_name"`
-	// Managed: Howdah makes the master user's password, and changes it now and then.
+	// Managed says that Howdah makes the master user's password, and changes it from time to time.
 	Managed bool `json:"managed,omitempty"`
 
 	ParameterGroup     string   `json:"parameter_group"`
@@ -73,8 +73,8 @@ type Common struct {
 	IAMAuth            bool     `json:"iam_auth"`
 	Encrypted          bool     `json:"encrypted"`         // of an earlier release: nothing follows from it
 	KMSKey             string   `json:"kms_key,omitempty"` // as Encrypted
-	// StorageKey is the id of the KMS key that opens the key of its storage; "": that is not
-	// encrypted. Instances of a cluster have the cluster's.
+	// StorageKey is the id of the KMS key that opens the key of the storage. "" means that the
+	// storage is not encrypted. Instances of a cluster have the cluster's key.
 	StorageKey          string   `json:"storage_key,omitempty"`
 	LogExports          []string `json:"log_exports,omitempty"` // of an earlier release: nothing follows from it
 	MonitoringInterval  int      `json:"monitoring_interval"`
@@ -85,41 +85,40 @@ type Common struct {
 	Roles               []Role   `json:"roles,omitempty"`
 	Tags                []Tag    `json:"tags"`
 
-	// Stopped: its processes shall not run; data stay.
+	// Stopped says that no process of the resource shall run. Its data stay.
 	Stopped bool `json:"stopped"`
-	// Deleting is final.
+	// Deleting says that the resource is being deleted. It is never set back.
 	Deleting bool `json:"deleting"`
 
-	// Change counts modifications that the planner has to carry out; until the
-	// newest is done the status is ChangeStatus, and then ChangeEvents are raised.
-	// Of a member of a cluster it is the value of the seat's Restart that ends the
-	// change: see plan.ForCluster.
+	// Change counts the modifications that the planner has to carry out. Until the newest is done,
+	// the status is ChangeStatus; then ChangeEvents are raised. For a member of a cluster, the
+	// change is done when the seat's Restart reaches this number: see plan.ForCluster.
 	Change       int64    `json:"change"`
 	ChangeStatus string   `json:"change_status,omitempty"`
 	ChangeEvents []string `json:"change_events,omitempty"` // ids of package event
-	// Reboot and Failover count requests; the planner does each of them once.
+	// Reboot and Failover count requests. The planner does each request once.
 	Reboot         int64  `json:"reboot"`
 	Failover       int64  `json:"failover"`
 	FailoverTarget string `json:"failover_target,omitempty"` // resource id of an instance, or ""
 
-	// Before holds what the newest Change replaces, to be shown until it is done.
+	// Before holds the values that the newest Change replaces. They are shown until it is done.
 	Before *Values `json:"before,omitempty"`
-	// OptIns are the maintenance actions that users want in the next window, and Offered
-	// is the newest version that an event told of.
+	// OptIns lists the maintenance actions that users want in the next window. Offered is the
+	// newest version that an event announced.
 	OptIns  []OptIn `json:"opt_ins,omitempty"`
 	Offered string  `json:"offered,omitempty"`
-	// OfferedAuthority is the newest authority that an event told of.
+	// OfferedAuthority is the newest authority that an event announced.
 	OfferedAuthority string `json:"offered_authority,omitempty"`
-	// Pending waits for the maintenance window.
+	// Pending holds the values that wait for the maintenance window.
 	Pending *Values `json:"pending,omitempty"`
-	// SharedMemory, in bytes, is what the settings are made for that a standby must
-	// not have less of than its primary, where that is more than the own class: of
-	// a cluster the largest class that it ever had, of a replica its source's. It
-	// never shrinks.
+	// SharedMemory is the memory, in bytes, for the settings of which a standby must not have less
+	// than its primary. It is set where that is more than the memory of the own class: for a
+	// cluster it is that of the largest class that it ever had, for a replica that of its source.
+	// It never shrinks.
 	SharedMemory int64 `json:"shared_memory,omitempty"`
 }
 
-// Instance is a DB instance: a database of its own, or a member of a cluster.
+// Instance is a DB instance. It is a database of its own, or a member of a cluster.
 type Instance struct {
 	Common
 	Class       string `json:"class"`
@@ -134,26 +133,25 @@ type Instance struct {
 	License     string `json:"license"`
 	AutoMinor   bool   `json:"auto_minor"`
 	Public      bool   `json:"public"`
-	// Restart counts changes that need a restart to take effect, such as the class.
+	// Restart counts the changes that need a restart, such as one of the class.
 	Restart int64 `json:"restart"`
 
 	Cluster string `json:"cluster,omitempty"` // resource id of its cluster
 	Tier    int    `json:"tier"`
-	// ClusterTaken is of the cluster's parameter group.
+	// ClusterTaken is what took effect of the cluster's parameter group.
 	ClusterTaken Taken `json:"cluster_taken,omitzero"`
-	// Auto: made by a Multi-AZ DB cluster, which also deletes it.
+	// Auto says that a Multi-AZ DB cluster made the instance. The cluster also deletes it.
 	Auto bool `json:"auto,omitempty"`
 
-	// Source is the resource id of the database that this one follows.
+	// Source is the resource id of the database that this instance follows, or "".
 	Source string `json:"source,omitempty"`
-	// Promoted: it followed a source and shall not any more.
+	// Promoted says that the instance once followed Source, and shall not follow it any more.
 	Promoted bool `json:"promoted,omitempty"`
-	// Announced: it has been available once, as a member of a cluster.
+	// Announced says that the instance has been available once as a member of a cluster.
 	Announced bool `json:"announced,omitempty"`
 }
 
-// Values are what a modification changes, or what it replaces. Zero values mean:
-// no change.
+// Values holds what a modification changes, or what it replaces. A zero value means no change.
 type Values struct {
 	Class           string   `json:"class,omitempty"`
 	Disk            *Storage `json:"disk,omitempty"`
@@ -162,20 +160,21 @@ type Values struct {
 	IAMAuth         *bool    `json:"iam_auth,omitempty"`
 	Name            string   `json:"name,omitempty"`
 	Port            int      `json:"port,omitempty"`
-	// CACertificate is the authority of the server's certificate, and RotationRestart
-	// asks for a restart with it.
+	// CACertificate is the authority that signs the server's certificate. RotationRestart asks for
+	// a restart with the new certificate.
 	CACertificate   string `json:"ca_certificate,omitempty"`
 	RotationRestart bool   `json:"rotation_restart,omitempty"`
-	// Password: the master user's password changes. No form of it is kept here.
+	// Password says that the master user's password changes. The password is not kept here in any
+	// form.
 	Password bool `json:"password,omitempty"`
 }
 
-// Disk is the instance's storage.
+// Disk returns the instance's storage.
 func (i Instance) Disk() Storage {
 	return Storage{Type: i.StorageType, GiB: i.Storage, IOPS: i.IOPS, MiBps: i.Throughput}
 }
 
-// SetDisk changes the instance's storage.
+// SetDisk sets the instance's storage.
 func (i *Instance) SetDisk(s Storage) {
 	i.StorageType, i.Storage, i.IOPS, i.Throughput = s.Type, s.GiB, s.IOPS, s.MiBps
 }
@@ -195,16 +194,16 @@ type Cluster struct {
 	Public      bool   `json:"public,omitempty"`
 	AutoMinor   bool   `json:"auto_minor"`
 	OptionGroup string `json:"option_group,omitempty"` // asked for, or ""
-	// Restart counts changes that need a restart of all members.
+	// Restart counts the changes that need a restart of all members.
 	Restart int64 `json:"restart"`
 }
 
-// Disk is the storage of each instance of a Multi-AZ DB cluster.
+// Disk returns the storage of each instance of a Multi-AZ DB cluster.
 func (c Cluster) Disk() Storage {
 	return Storage{Type: c.StorageType, GiB: c.Storage, IOPS: c.IOPS}
 }
 
-// SetDisk changes the storage of a Multi-AZ DB cluster.
+// SetDisk sets the storage of each instance of a Multi-AZ DB cluster.
 func (c *Cluster) SetDisk(s Storage) { c.StorageType, c.Storage, c.IOPS = s.Type, s.GiB, s.IOPS }
 
 // MultiAZ reports whether Howdah makes the cluster's instances itself.
@@ -230,12 +229,11 @@ type Endpoint struct {
 // Follows reports whether the instance replicates from another database.
 func (i Instance) Follows() bool { return i.Source != "" && !i.Promoted }
 
-// Moving reports whether the endpoint, or of a cluster the writer's, is on its way to
-// another address.
+// Moving reports whether the address of the endpoint is changing. For a cluster it is the writer
+// endpoint.
 func (c Common) Moving() bool { return len(c.Former) > 0 }
 
-// Moving reports whether the writer's or the readers' endpoint is on its way to another
-// address.
+// Moving reports whether the address of the writer endpoint or of the reader endpoint is changing.
 func (c Cluster) Moving() bool { return c.Common.Moving() || len(c.ReaderFormer) > 0 }
 
 // GroupKey names a group of an account and region.
@@ -244,11 +242,11 @@ type GroupKey struct {
 	Name string
 }
 
-// SubnetGroupKey names the subnet group that it is in.
+// SubnetGroupKey returns the key of the resource's subnet group.
 func (c Common) SubnetGroupKey() GroupKey { return GroupKey{c.Scope, c.SubnetGroup} }
 
-// ServedAt is the address at which the endpoint of a database is served for certain:
-// the one before, as long as it is being moved.
+// ServedAt returns an address at which the endpoint is certainly served. While the endpoint is
+// being moved, that is a former address.
 func (c Common) ServedAt() string {
 	if c.Moving() {
 		return c.Former[0]
@@ -256,7 +254,7 @@ func (c Common) ServedAt() string {
 	return c.Address
 }
 
-// ZoneName is the API's name of a zone: region and letter.
+// ZoneName returns the API's name of a zone: the region and the zone's letter. "" stays "".
 func (s Scope) ZoneName(zone string) string {
 	if zone == "" {
 		return ""
@@ -264,7 +262,8 @@ func (s Scope) ZoneName(zone string) string {
 	return s.Region + zone
 }
 
-// ParseZone is the zone of an API name in this scope, or false.
+// ParseZone returns the zone that the API's name means in this scope, and whether the name is of
+// this scope's region.
 func (s Scope) ParseZone(name string) (string, bool) {
 	zone, ok := strings.CutPrefix(name, s.Region)
 	return zone, ok && zone != ""

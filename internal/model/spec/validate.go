@@ -12,8 +12,8 @@ var (
 	dbNameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 )
 
-// CheckName checks an identifier, already in lower case; what names the
-// parameter in the message.
+// CheckName checks an identifier. It must be in lower case. what is the name of the parameter, for
+// the message.
 func CheckName(what, name string) error {
 	if len(name) > 63 || !nameForm.MatchString(name) {
 		return invalidValue("The parameter %s is not a valid identifier. Identifiers must begin with a letter; must contain only "+
@@ -76,7 +76,7 @@ func CheckPort(port int) error {
 // MostStorage is the largest storage of any type, in GiB.
 const MostStorage = 65536
 
-// tagForm is what RDS lets tags have.
+// tagForm is the form that RDS allows for keys and values of tags.
 var tagForm = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
 
 // CheckTags checks the tags of one resource.
@@ -104,7 +104,7 @@ func CheckTags(tags []Tag) error {
 	return nil
 }
 
-// CheckClass finds an instance class.
+// CheckClass finds an instance class, or returns an Invalid.
 func CheckClass(name string) (Class, error) {
 	c, ok := LookupClass(name)
 	if !ok {
@@ -113,8 +113,7 @@ func CheckClass(name string) (Class, error) {
 	return c, nil
 }
 
-// Storage is what an instance stores its data on; in a request, zero is what was
-// not given.
+// Storage is the storage of an instance. In a request, a zero field was not given.
 type Storage struct {
 	Type  string `json:"type"`
 	GiB   int    `json:"gib"`
@@ -122,16 +121,16 @@ type Storage struct {
 	MiBps int    `json:"mibps,omitempty"`
 }
 
-// storageSizes are the smallest and the largest storage of each type for PostgreSQL,
-// in GiB (RDS API reference, CreateDBInstance).
+// storageSizes holds the smallest and the largest size of each storage type for PostgreSQL, in GiB
+// (RDS API reference, CreateDBInstance).
 var storageSizes = map[string][2]int{
 	"standard": {5, 3072}, "gp2": {20, 65536}, "gp3": {20, 65536}, "io1": {100, 65536}, "io2": {100, 65536},
 }
 
-// StorageSizes are the smallest and the largest storage of a type, in GiB.
+// StorageSizes returns the smallest and the largest size of a storage type, in GiB.
 func StorageSizes(kind string) (low, high int) { return storageSizes[kind][0], storageSizes[kind][1] }
 
-// CheckStorage fills in what a storage request leaves open and checks it.
+// CheckStorage fills in what a request leaves open, and checks the result.
 func CheckStorage(s Storage) (Storage, error) {
 	if s.Type == "" {
 		s.Type = "gp2"
@@ -163,7 +162,7 @@ func CheckStorage(s Storage) (Storage, error) {
 	return s, nil
 }
 
-// CheckRetention checks days of backups.
+// CheckRetention checks a number of days for which backups are kept.
 func CheckRetention(days, low int) error {
 	if days < low || days > 35 {
 		return invalidValue("Invalid backup retention period %d: it must be between %d and 35.", days, low)

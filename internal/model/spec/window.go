@@ -11,7 +11,7 @@ import (
 
 var (
 	dailyForm = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
-	// weeklyShape is what looks like a weekly window, be its days and times such or not.
+	// weeklyShape matches what looks like a weekly window, whether or not its days and times exist.
 	weeklyShape = regexp.MustCompile(`^[a-z]{3}:[0-9]{2}:[0-9]{2}-[a-z]{3}:[0-9]{2}:[0-9]{2}$`)
 	weeklyForm  = regexp.MustCompile(`^(mon|tue|wed|thu|fri|sat|sun):([01][0-9]|2[0-3]):([0-5][0-9])-(mon|tue|wed|thu|fri|sat|sun):([01][0-9]|2[0-3]):([0-5][0-9])$`)
 )
@@ -44,7 +44,7 @@ func parseDaily(window string) (start, length int, ok bool) {
 	return start, (minutes(m[3], m[4]) - start + day) % day, true
 }
 
-// CheckWindows checks that a daily and a weekly window have no minute in common.
+// CheckWindows checks that a daily and a weekly window do not overlap.
 func CheckWindows(backup, maintenance string) error {
 	daily, dailyLength, ok := parseDaily(backup)
 	weekly, weeklyLength, also := parseWeekly(maintenance)
@@ -60,8 +60,8 @@ func CheckWindows(backup, maintenance string) error {
 	return nil
 }
 
-// CheckMaintenanceWindow checks a weekly window, ddd:hh24:mi-ddd:hh24:mi in UTC,
-// and answers it in lower case.
+// CheckMaintenanceWindow checks a weekly window, ddd:hh24:mi-ddd:hh24:mi in UTC, and returns it in
+// lower case.
 func CheckMaintenanceWindow(window string) (string, error) {
 	asked := window
 	window = strings.ToLower(window)
@@ -101,15 +101,15 @@ func parseWeekly(window string) (start, length int, ok bool) {
 }
 
 func minutes(hours, mins string) int {
-	// The forms above let only digits through.
+	// weeklyShape and its daily counterpart let only digits through.
 	h, _ := strconv.Atoi(hours)
 	m, _ := strconv.Atoi(mins)
 	return h*60 + m
 }
 
-// FillWindows chooses the windows that were not given. It spreads resources over
-// the night and the week, always in the same way for the same resource, and keeps
-// the two apart.
+// FillWindows chooses the windows that were not given. The same resource always gets the same
+// windows. Different resources are spread over the night and the week. A chosen window does not
+// overlap the other one.
 func FillWindows(resourceID, backup, maintenance string) (string, string) {
 	hash := fnv.New32a()
 	hash.Write([]byte(resourceID))
@@ -117,7 +117,7 @@ func FillWindows(resourceID, backup, maintenance string) (string, string) {
 	names := []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
 	d := names[int(hash.Sum32()/480)%len(names)]
 	askedBackup, askedMaintenance := backup, maintenance
-	// At most 22:30: a window ends on the day that it begins on.
+	// A window starts at 22:30 at the latest, so that it ends on the day on which it begins.
 	for hours := range 14 {
 		at := n + hours*60
 		if askedBackup == "" {

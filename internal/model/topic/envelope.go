@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Envelope is a message as SNS sends it to an endpoint, in its order.
+// Envelope is a message as SNS sends it to an endpoint. The fields are in SNS's order.
 type Envelope struct {
 	Type              string               `json:"Type"`
 	MessageID         string               `json:"MessageId"`
@@ -22,8 +22,8 @@ type Envelope struct {
 	MessageAttributes map[string]Attribute `json:"MessageAttributes,omitempty"`
 }
 
-// NewEnvelope is that of a message to a subscription, not yet signed. base is the
-// URL of the API.
+// NewEnvelope returns the unsigned envelope of a message to a subscription. base is the URL of the
+// API.
 func NewEnvelope(m Message, s Subscription, base string) Envelope {
 	e := Envelope{
 		Type: m.Kind, MessageID: m.ID, TopicARN: ARN(m.Scope, m.Topic), Subject: m.Subject, Message: m.Text(s.Protocol),
@@ -38,18 +38,18 @@ func NewEnvelope(m Message, s Subscription, base string) Envelope {
 	return e
 }
 
-// SubscribeURL confirms a subscription.
+// SubscribeURL returns the link that confirms a subscription. base is the URL of the API.
 func SubscribeURL(base string, s Subscription) string {
 	return base + "/?Action=ConfirmSubscription&TopicArn=" + url.QueryEscape(ARN(s.Scope, s.Topic)) + "&Token=" + url.QueryEscape(s.Token)
 }
 
-// UnsubscribeURL ends a subscription.
+// UnsubscribeURL returns the link that ends a subscription. base is the URL of the API.
 func UnsubscribeURL(base string, s Subscription) string {
 	return base + "/?Action=Unsubscribe&SubscriptionArn=" + url.QueryEscape(s.ARN())
 }
 
-// Signed is the text that a signature covers: names and values of the members that
-// SNS says, a line each, in the order of the names.
+// Signed returns the text that the signature covers. It has the name and the value of each member
+// that SNS signs, a line each, in the order of the names.
 func (e Envelope) Signed() string {
 	members := []struct{ name, value string }{
 		{"Message", e.Message}, {"MessageId", e.MessageID}, {"Subject", e.Subject}, {"SubscribeURL", e.SubscribeURL},
@@ -64,5 +64,5 @@ func (e Envelope) Signed() string {
 	return b.String()
 }
 
-// JSON is the envelope as it is sent.
+// JSON returns the envelope as it is sent.
 func (e Envelope) JSON() ([]byte, error) { return plainJSON(e) }

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// The limits that SNS has for filter policies.
+// Limits of SNS for filter policies.
 const (
 	maxPolicyBytes  = 256 << 10
 	maxPolicyKeys   = 5
@@ -21,38 +21,37 @@ const (
 	maxNumber       = 1e9
 )
 
-// Filter is a filter policy, ready to be matched: all its keys must match, each by
-// one of its conditions, and one of its alternatives if there are any.
+// Filter is a parsed filter policy. All its keys must match, each by one of its conditions. If
+// there are alternatives, one of them must match, too.
 type Filter struct {
 	keys []key
-	// or are alternatives: $or of the policy.
+	// or holds the alternatives: $or in the policy.
 	or []Filter
 }
 
-// key is what one key of a message must be: a value that one of the tests takes, or
-// an object that a filter takes.
+// key is what the value of one key in a message must be: a value that passes one of the tests, or
+// an object that passes a filter.
 type key struct {
 	name  string
 	tests []test
 	inner *Filter
 }
 
-// test is one condition on a value. absent takes a key that is not there, and
-// present any that is.
+// test is one condition on a value. absent passes if the key is missing, present if it is not.
 type test struct {
 	absent, present bool
 	take            func(v any) bool
 }
 
-// parser counts while it reads a policy.
+// parser parses a policy and counts what SNS limits.
 type parser struct {
 	nested bool // keys may hold objects: the policy is for bodies
 	leaves int
 	combos int
 }
 
-// ParseFilter reads a filter policy; nested allows keys within keys, as policies
-// for bodies may have. An error says what SNS would refuse.
+// ParseFilter parses a filter policy. nested allows keys inside keys, which policies for bodies may
+// have. It refuses what SNS would refuse.
 func ParseFilter(text string, nested bool) (Filter, error) {
 	if len(text) > maxPolicyBytes {
 		return Filter{}, fmt.Errorf("the policy is larger than %d bytes", maxPolicyBytes)
@@ -78,7 +77,7 @@ func ParseFilter(text string, nested bool) (Filter, error) {
 	return f, nil
 }
 
-// decode reads one JSON value, keeping numbers as they are written.
+// decode decodes one JSON value. Numbers stay as they are written.
 func decode(text string) (any, error) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()
@@ -164,7 +163,8 @@ func (p *parser) key(name string, value any, depth int) (key, error) {
 	return key{}, fmt.Errorf("%q: the conditions must be in a list", name)
 }
 
-// depthFactor: SNS counts each value of a nested key as often as it is deep.
+// depthFactor returns how often SNS counts each value of a key at a depth. In a nested policy it is
+// the depth.
 func (p *parser) depthFactor(depth int) int {
 	if !p.nested {
 		return 1
@@ -250,8 +250,8 @@ func parseCIDR(text string) (test, error) {
 	}}, nil
 }
 
-// parseAnythingBut reads what a value must not be: one value or several, or a
-// prefix or suffix, or several of them.
+// parseAnythingBut parses what a value must not be: one or several values, or one or several
+// prefixes or suffixes.
 func parseAnythingBut(operand any) (test, error) {
 	var refused []func(any) bool
 	add := func(all []any, take func(any) (func(any) bool, error)) error {
@@ -369,7 +369,8 @@ func checkNumbers(v any) error {
 	return err
 }
 
-// same compares a value of a message with one of a policy; numbers by their size.
+// same reports whether a value of a message equals one of a policy. Numbers are equal if they have
+// the same size, however they are written.
 func same(a, b any) bool {
 	x, isNumber := a.(json.Number)
 	y, both := b.(json.Number)

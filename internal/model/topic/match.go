@@ -16,8 +16,8 @@ func (f Filter) MatchBody(body string) bool {
 	return ok && f.match(object)
 }
 
-// MatchAttributes reports whether attributes pass. Binary ones are not looked at;
-// of a list of strings any element counts.
+// MatchAttributes reports whether attributes pass. Binary attributes are ignored. A list of strings
+// passes if one of its elements does.
 func (f Filter) MatchAttributes(attributes map[string]Attribute) bool {
 	object := map[string]any{}
 	for name, a := range attributes {
@@ -68,8 +68,8 @@ func (k key) match(object map[string]any) bool {
 	return false
 }
 
-// within: an object passes, or one of a list of objects. In none, only what asks
-// for absent keys passes.
+// within reports whether a value passes the inner filter: an object, or one object of a list. If
+// the value is missing or null, only a filter that asks for absent keys passes.
 func (k key) within(value any) bool {
 	for _, v := range listed(value) {
 		if object, ok := v.(map[string]any); ok && k.inner.match(object) {
@@ -79,7 +79,8 @@ func (k key) within(value any) bool {
 	return value == nil && k.inner.match(nil)
 }
 
-// leaves are the values that conditions look at: those of a list one by one.
+// leaves returns the values that conditions look at. A list gives each of its values, an object
+// none.
 func leaves(value any) []any {
 	var all []any
 	for _, v := range listed(value) {

@@ -11,13 +11,13 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// eventSubject is that of every message about an event of RDS.
+// eventSubject is the subject of every message about an event of RDS.
 const eventSubject = "RDS Notification Message"
 
-// documentation is where RDS explains its events; receivers read the id behind #.
+// documentation is where RDS explains its events. Receivers read the event id after the #.
 const documentation = "http://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/USER_Events.Messages.html"
 
-// eventBody is what RDS publishes of an event, in its order.
+// eventBody is what RDS publishes about an event. The fields are in RDS's order.
 type eventBody struct {
 	Source  event.SourceType  `json:"Event Source"`
 	Time    string            `json:"Event Time"`
@@ -29,12 +29,12 @@ type eventBody struct {
 	Tags    map[string]string `json:"Tags"`
 }
 
-// linkKinds are the kinds of sources in links.
+// linkKinds holds the words for source types in links.
 var linkKinds = map[event.SourceType]string{event.Instance: "dbinstance", event.Cluster: "dbcluster"}
 
-// EventMessage is the message that an event subscription publishes of an event,
-// which has the key. base is the URL of the API, tags are the source's. The same
-// event of the same subscription has the same id.
+// EventMessage returns the message that an event subscription publishes for an event. key is the
+// event's key. base is the URL of the API. tags are the tags of the event's source. The same event
+// of the same subscription always gives the same message id.
 func EventMessage(s EventSubscription, key string, e event.Event, base string, tags []spec.Tag) (Message, error) {
 	scope, topic, ok := ParseARN(s.TopicARN)
 	if !ok {
@@ -62,7 +62,7 @@ func EventMessage(s EventSubscription, key string, e event.Event, base string, t
 	}, nil
 }
 
-// plainJSON is JSON without escapes for HTML, as SNS sends it.
+// plainJSON encodes JSON without escapes for HTML, as SNS does.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -1,9 +1,8 @@
-// Package topic is what SNS calls topics, subscriptions and messages, and what RDS
-// calls event subscriptions: their records, whom a message goes to, and what it
-// looks like. It does no I/O: package notify delivers.
+// Package topic has what SNS calls topics, subscriptions and messages, and what RDS calls event
+// subscriptions. It has their records, and says who gets a message and what the message looks like.
+// It does no I/O: package notify delivers.
 //
-// Invariant: nothing but its own confirmation is meant for a subscription that was
-// not confirmed.
+// Invariant: a subscription that is not confirmed gets no message but its own confirmation.
 package topic
 
 import (
@@ -18,15 +17,15 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// TokenLife is how long a subscription may be confirmed.
+// TokenLife is how long a subscription can be confirmed after it was asked for.
 const TokenLife = 3 * 24 * time.Hour
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 
-// GoodName reports whether a topic may have this name.
+// GoodName reports whether name is a valid name of a topic.
 func GoodName(name string) bool { return nameForm.MatchString(name) }
 
-// The protocols that Howdah delivers by.
+// The protocols by which Howdah delivers.
 const (
 	HTTP      = "http"
 	HTTPS     = "https"
@@ -38,11 +37,11 @@ const (
 type Topic struct {
 	spec.Scope
 	Name string `json:"name"`
-	// Attributes are those that were set; others have their defaults.
+	// Attributes holds the attributes that were set. All others have their defaults.
 	Attributes map[string]string `json:"attributes,omitempty"`
 	Tags       []spec.Tag        `json:"tags,omitempty"`
 	Created    time.Time         `json:"created"`
-	// Deleted counts subscriptions that were.
+	// Deleted counts the subscriptions that were deleted.
 	Deleted int `json:"deleted,omitempty"`
 }
 
@@ -54,7 +53,7 @@ func ARN(s spec.Scope, name string) string {
 	return strings.Join([]string{"arn:aws:sns", s.Region, s.Account, name}, ":")
 }
 
-// ParseARN takes the ARN of a topic apart.
+// ParseARN splits the ARN of a topic.
 func ParseARN(arn string) (s spec.Scope, name string, ok bool) {
 	parts := strings.Split(arn, ":")
 	if len(parts) != 6 || !isSNS(parts) {
@@ -63,7 +62,7 @@ func ParseARN(arn string) (s spec.Scope, name string, ok bool) {
 	return spec.Scope{Region: parts[3], Account: parts[4]}, parts[5], true
 }
 
-// ParseSubscriptionARN takes the ARN of a subscription apart.
+// ParseSubscriptionARN splits the ARN of a subscription.
 func ParseSubscriptionARN(arn string) (s spec.Scope, topic, id string, ok bool) {
 	parts := strings.Split(arn, ":")
 	if len(parts) != 7 || !isSNS(parts) || parts[6] == "" {
@@ -83,28 +82,28 @@ type Subscription struct {
 	Topic    string `json:"topic"` // name
 	Protocol string `json:"protocol"`
 	Endpoint string `json:"endpoint"`
-	// Token confirms it, until TokenLife after Asked.
+	// Token confirms the subscription, until TokenLife after Asked.
 	Token     string    `json:"token"`
 	Asked     time.Time `json:"asked"`
 	Confirmed bool      `json:"confirmed"`
-	// Signed: the confirmation was a signed call.
+	// Signed says that a signed call confirmed the subscription.
 	Signed bool `json:"signed,omitempty"`
-	// Authenticated: only who signs may end it.
+	// Authenticated says that only a signed call may end the subscription.
 	Authenticated bool `json:"authenticated,omitempty"`
-	// Ended: its endpoint ended it by a link, and may take that back with the token.
-	// For everyone else it is gone.
+	// Ended says that the endpoint ended the subscription by a link. The endpoint can take that
+	// back with the token. For everyone else the subscription is gone.
 	Ended bool `json:"ended,omitempty"`
-	// Attributes are those that were set, as they were given.
+	// Attributes holds the attributes that were set, as they were given.
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
 // ARN names the subscription.
 func (s Subscription) ARN() string { return ARN(s.Scope, s.Topic) + ":" + s.ID }
 
-// Raw: messages come without their envelope.
+// Raw reports whether messages are sent without an envelope.
 func (s Subscription) Raw() bool { return s.Attributes[RawMessageDelivery] == "true" }
 
-// Expired: nobody may confirm it any more.
+// Expired reports whether it is too late to confirm the subscription.
 func (s Subscription) Expired(now time.Time) bool {
 	return !s.Confirmed && now.Sub(s.Asked) > TokenLife
 }
@@ -119,18 +118,18 @@ const (
 	ScopeBody       = "MessageBody"
 )
 
-// GivenUp counts messages that a subscription should have got and never will.
+// GivenUp counts the messages that a subscription should have got and never will get.
 type GivenUp struct {
 	Messages int64     `json:"messages"`
 	Last     time.Time `json:"last"`
 }
 
-// GivenUpAttribute is what a subscription shows that count as, if there are any. SNS
+// GivenUpAttribute is the attribute in which a subscription shows GivenUp, if that is not 0. SNS
 // has no such attribute.
 const GivenUpAttribute = "HowdahMessagesGivenUp"
 
-// Wants reports whether a message that is published now goes to the subscription.
-// A filter that does not parse lets nothing pass: it was checked when it was set.
+// Wants reports whether a message that is published now goes to the subscription. A filter that
+// cannot be parsed lets nothing pass. It was checked when it was set.
 func (s Subscription) Wants(m Message) bool {
 	if !s.Confirmed {
 		return false
@@ -157,26 +156,26 @@ const (
 	UnsubscribeConfirmation  = "UnsubscribeConfirmation"
 )
 
-// Message is what is on its way to subscribers of a topic.
+// Message is a message on its way to the subscribers of a topic.
 type Message struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"` // the same at every attempt, for receivers to know it again
 	spec.Scope
 	Topic   string `json:"topic"` // name
 	Subject string `json:"subject,omitempty"`
-	// Body is bytes so that JSON keeps it short: base64 grows by a third, escapes
-	// can by five times.
+	// Body is bytes so that JSON keeps it short. base64 makes it a third longer; escapes can make
+	// it five times as long.
 	Body []byte `json:"body"`
-	// Other are the texts for single protocols.
+	// Other holds the texts for single protocols.
 	Other      map[string][]byte    `json:"other,omitempty"`
 	Attributes map[string]Attribute `json:"attributes,omitempty"`
 	At         time.Time            `json:"at"`
-	// Only is the subscription that the message is about, for confirmations: by
-	// then it may be gone.
+	// Only is set for a confirmation. It is the subscription that the message is about, which may
+	// be gone by the time of delivery.
 	Only *Subscription `json:"only,omitempty"`
 }
 
-// Text is the body for a protocol.
+// Text returns the body for a protocol.
 func (m Message) Text(protocol string) string {
 	if text, ok := m.Other[protocol]; ok {
 		return string(text)
@@ -184,7 +183,7 @@ func (m Message) Text(protocol string) string {
 	return string(m.Body)
 }
 
-// Size is about how many bytes the message takes where it is kept.
+// Size returns about how many bytes the message takes where it is kept.
 func (m Message) Size() int {
 	size := 1024 + len(m.Body)*4/3
 	for _, text := range m.Other {
@@ -196,13 +195,13 @@ func (m Message) Size() int {
 	return size
 }
 
-// Attribute is one of a message's attributes. Binary values are in base64.
+// Attribute is one attribute of a message. Binary values are in base64.
 type Attribute struct {
 	Type  string `json:"Type"`
 	Value string `json:"Value"`
 }
 
-// EventSubscription is RDS's: which events are published to a topic.
+// EventSubscription is an event subscription of RDS: it says which events are published to a topic.
 type EventSubscription struct {
 	spec.Scope
 	Name       string           `json:"name"`
@@ -215,7 +214,7 @@ type EventSubscription struct {
 	Created    time.Time        `json:"created"`
 }
 
-// Wants reports whether an event is published by the subscription.
+// Wants reports whether the subscription publishes an event.
 func (s EventSubscription) Wants(scope spec.Scope, e event.Event) bool {
 	if !s.Enabled || s.Scope != scope || e.At.Before(s.Created) {
 		return false
@@ -229,7 +228,7 @@ func (s EventSubscription) Wants(scope spec.Scope, e event.Event) bool {
 	return len(s.Categories) == 0 || slices.ContainsFunc(e.Categories, func(c string) bool { return slices.Contains(s.Categories, c) })
 }
 
-// StableID is an id in the form of a UUID that is the same for the same parts.
+// StableID returns an id in the form of a UUID. The same parts always give the same id.
 func StableID(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	b := sum[:16]

@@ -1,6 +1,6 @@
-// Package cidr holds lists of IPv4 networks to the shortest form. It does no I/O.
+// Package cidr brings lists of IPv4 networks into their shortest form. It does no I/O.
 //
-// A list says who may connect: nil is everyone, and an empty one nobody.
+// A list says who may connect: nil admits everyone, an empty list nobody.
 package cidr
 
 import (
@@ -12,8 +12,9 @@ import (
 // Everyone is the network of all IPv4 addresses.
 var Everyone = netip.MustParsePrefix("0.0.0.0/0")
 
-// Minimal is the shortest list of the same addresses, sorted: no network is in
-// another one, and two halves are their whole. nil where that is everyone.
+// Minimal returns the shortest sorted list with the same addresses. No network in it lies inside
+// another one, and two halves of a network become that network. It returns nil if the list covers
+// all addresses.
 func Minimal(all []netip.Prefix) []netip.Prefix {
 	if all == nil {
 		return nil
@@ -33,7 +34,7 @@ func Minimal(all []netip.Prefix) []netip.Prefix {
 	return kept
 }
 
-// compare sorts a network before those inside of it.
+// compare sorts a network before the networks inside it.
 func compare(a, b netip.Prefix) int {
 	if c := a.Addr().Compare(b.Addr()); c != 0 {
 		return c
@@ -41,7 +42,7 @@ func compare(a, b netip.Prefix) int {
 	return a.Bits() - b.Bits()
 }
 
-// outermost drops the networks of a sorted list that are in another one.
+// outermost drops each network of a sorted list that lies inside another one.
 func outermost(sorted []netip.Prefix) []netip.Prefix {
 	kept := []netip.Prefix{}
 	for _, p := range sorted {
@@ -52,7 +53,7 @@ func outermost(sorted []netip.Prefix) []netip.Prefix {
 	return kept
 }
 
-// joinHalves puts the whole in the place of two neighbours that are its halves.
+// joinHalves replaces two neighbours that are the halves of a network by that network.
 func joinHalves(sorted []netip.Prefix) (kept []netip.Prefix, joined bool) {
 	kept = []netip.Prefix{}
 	for _, p := range sorted {
@@ -68,7 +69,7 @@ func joinHalves(sorted []netip.Prefix) (kept []netip.Prefix, joined bool) {
 	return kept, joined
 }
 
-// Texts are the networks as records keep them; nil stays nil.
+// Texts returns the networks in the form in which records keep them. nil stays nil.
 func Texts(all []netip.Prefix) []string {
 	if all == nil {
 		return nil
@@ -80,7 +81,7 @@ func Texts(all []netip.Prefix) []string {
 	return texts
 }
 
-// Parse reads what Texts wrote; nil stays nil. It refuses what is no IPv4 network.
+// Parse reads what Texts wrote. nil stays nil. It refuses a text that is not an IPv4 network.
 func Parse(texts []string) ([]netip.Prefix, error) {
 	if texts == nil {
 		return nil, nil
