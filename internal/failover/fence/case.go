@@ -7,23 +7,22 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// Phase is how far a case is.
+// Phase says how far a case has come.
 type Phase string
 
-// The phases. A case that is over is deleted.
+// The phases. A case that has ended is deleted.
 const (
-	// Suspected: the primary's host is silent; the standbys' hosts look whether
-	// they reach the primary.
+	// Suspected: the primary's host is silent. The standbys' hosts check whether they reach the
+	// primary.
 	Suspected Phase = "suspected"
 	// Cutting: the standbys' hosts cut themselves off from the primary.
 	Cutting Phase = "cutting"
-	// Revoked: the leader key was taken away; the cut lasts until the old primary
-	// is known to be down or to follow.
+	// Revoked: the leader key was taken away. The cuts last until the old primary is known to be
+	// down, or to follow.
 	Revoked Phase = "revoked"
 )
 
-// Case is a primary that is suspected, or proved, to be lost. Written by the
-// judge only.
+// Case is a primary that is suspected, or proved, to be lost. Only the judge writes it.
 type Case struct {
 	ID         string     `json:"id"`
 	Phase      Phase      `json:"phase"`
@@ -36,18 +35,17 @@ type Case struct {
 	Cut        time.Time  `json:"cut"`
 	Proof      Proof      `json:"proof"`
 	RevokedAt  time.Time  `json:"revoked_at"`
-	// Candidates are the standbys that could be promoted by the cuts that the judge
-	// counted. Empty in a case of an older release, or with another proof.
+	// Candidates are the standbys that can be promoted, given the cuts that the judge counted. It
+	// is empty in a case of an older release, and if the proof is not by cuts.
 	Candidates []string `json:"candidates,omitempty"`
-	// Waiting says why there is no proof, and what would help; "" while it is early.
+	// Waiting says why there is no proof, and what would help. It is "" in the first seconds.
 	Waiting string `json:"waiting,omitempty"`
 }
 
-// Wanted reports whether the primary has to be cut off.
+// Wanted reports whether the standbys have to cut the primary off.
 func (c Case) Wanted() bool { return c.Phase == Cutting || c.Phase == Revoked }
 
-// Witness is what a standby's host sees of the suspected primary. Written by
-// that host's agent.
+// Witness is what a standby's host sees of the suspected primary. That host's agent writes it.
 type Witness struct {
 	Case     string    `json:"case"`
 	Host     string    `json:"host"`
@@ -56,8 +54,8 @@ type Witness struct {
 	At       time.Time `json:"at"`
 }
 
-// CutReport says that a standby is cut off from the primary: it confirms nothing
-// to it any more. Written by the standby's agent, after the fact.
+// CutReport says that a standby is cut off from the primary, and confirms nothing to it any more.
+// The standby's agent writes it after the cut.
 type CutReport struct {
 	Case   string    `json:"case"`
 	Host   string    `json:"host"`
@@ -67,9 +65,8 @@ type CutReport struct {
 	At     time.Time `json:"at"`
 }
 
-// Death is a primary that does not run any more, proved on its own host. Written by
-// that host's agent, after the fact; taken away by the gate that lets the same member
-// be promoted again.
+// Death is a proof that a primary does not run any more, made on its own host. That host's agent
+// writes it after the fact. The gate that lets the same member be promoted again removes it.
 type Death struct {
 	Database string    `json:"database"`
 	Member   string    `json:"member"` // name
@@ -78,10 +75,10 @@ type Death struct {
 	At       time.Time `json:"at"`
 }
 
-// Plea is a promotion that waits, because it is not certain that the old primary can
-// acknowledge nothing. The judge has the other standbys cut off from it. Written by the
-// gate of the member that waits; taken away by the gate that lets one through, or by
-// the judge when the old primary leads again.
+// Plea is a promotion that waits at a gate, because the old primary may still be able to
+// acknowledge commits. The judge then has the other standbys cut off from that primary. The gate of
+// the waiting member writes the plea. The gate that lets a member through removes it, or the judge
+// does so when the old primary leads again.
 type Plea struct {
 	Database string       `json:"database"`
 	Member   string       `json:"member"` // that waits
@@ -91,21 +88,22 @@ type Plea struct {
 	At       time.Time    `json:"at"`
 }
 
-// Passed is the member of a database that a gate let through last. Written by the gate;
-// taken away by the judge when the primary before it leads on all the same.
+// Passed is the member of a database that a gate let through last. That gate writes it. The judge
+// removes it when the member has become primary, or when the primary before it leads on.
 type Passed struct {
 	Database string    `json:"database"`
 	Member   string    `json:"member"`
 	Old      string    `json:"old"` // the primary before it
 	Why      string    `json:"why"`
 	At       time.Time `json:"at"`
-	// LeaderRevision is that of the leader key which the member had: what is about an
-	// earlier key of the same member is about the time before. 0 from an older release.
+	// LeaderRevision is the revision of the leader key that the member had. A case about an earlier
+	// key of the same member is about an earlier time. 0 comes from an older release.
 	LeaderRevision int64 `json:"leader_revision,omitempty"`
 }
 
-// Before reports whether a case is about an earlier time of the member as primary: it was
-// let through anew since. caseAt and passedAt are the revisions of the two records.
+// Before reports whether a case is about an earlier time of the same member as primary, that is,
+// whether a gate let the member through after it. caseAt and passedAt are the revisions of the two
+// records; they decide if p has no LeaderRevision.
 func (p Passed) Before(c Case, caseAt, passedAt int64) bool {
 	if p.Member != c.Leadership.Leader {
 		return false
@@ -116,36 +114,36 @@ func (p Passed) Before(c Case, caseAt, passedAt int64) bool {
 	return c.Leadership.LeaderRevision < p.LeaderRevision
 }
 
-// Sworn is an operator's word that a host is off. Written by server; taken away by
-// the judge when the host is heard.
+// Sworn is an operator's word that a host is off. The server writes it. The judge removes it when
+// the host is heard.
 type Sworn struct {
 	Host string    `json:"host"`
 	By   string    `json:"by"`
 	At   time.Time `json:"at"`
 }
 
-// Off reports whether a proof says that the primary does not run any more, so that none
-// of its standbys has to be cut off.
+// Off reports whether a proof says that the primary does not run any more. Then none of its
+// standbys has to be cut off.
 func (p Proof) Off() bool {
 	return p.Method == "killed" || p.Method == "stonith" || p.Method == "operator"
 }
 
-// Kind tells incidents apart.
+// Kind is the kind of an incident.
 type Kind string
 
 // The kinds of incidents.
 const (
-	// Failover: a primary was replaced. The first half of a post-mortem.
+	// Failover: a primary was replaced. The incident is the first half of a post-mortem.
 	Failover Kind = "failover"
 	// Hang: a Patroni had to be restarted.
 	Hang Kind = "hang"
-	// WALEnd: where the WAL of a primary ended that was replaced while its host was
-	// lost, as that host found out when it came back. Revoked is the failover's own.
+	// WALEnd: a primary was replaced while its host was lost, and that host came back and found
+	// where the primary's WAL ended. Revoked is the time of that failover's revocation.
 	WALEnd Kind = "wal-end"
 )
 
-// Incident is a failure as those saw it who dealt with it: the agent of the
-// member's host, or the judge when that host was lost. Written once.
+// Incident is a failure as seen by whoever dealt with it: the agent of the member's host, or the
+// judge if that host was lost. It is written once.
 type Incident struct {
 	Kind     Kind      `json:"kind"`
 	Database string    `json:"database"`
@@ -160,6 +158,6 @@ type Incident struct {
 	Evidence []string  `json:"evidence,omitempty"`
 	// OldEnd is where the old primary's WAL ended, if it could be read.
 	OldEnd lsn.LSN `json:"old_end,omitempty"`
-	// Timeline is the one that OldEnd is on.
+	// Timeline is the timeline of OldEnd.
 	Timeline int `json:"timeline,omitempty"`
 }

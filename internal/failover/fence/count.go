@@ -6,11 +6,11 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// Enough reports whether the old primary of a synchronous state can acknowledge
-// nothing any more, and a candidate has all that it acknowledged: if more standbys
-// than may be missing from its commits are certain. Certain is the candidate itself,
-// and each standby in fenced, which the caller knows to confirm nothing to the old
-// primary, and not to be ahead of the candidate (docs/design/availability.md, Fences).
+// Enough reports whether two things are certain: the old primary of a synchronous state can
+// acknowledge nothing any more, and the candidate has every commit that it acknowledged. That is so
+// if the candidate and the standbys in fenced are at least s.CutsNeeded. The caller must know of
+// each standby in fenced that it confirms nothing to the old primary, and that it is not ahead of
+// the candidate (docs/design/availability.md, Fences).
 func Enough(s patroni.Sync, candidate string, fenced []string) bool {
 	certain := 0
 	for _, standby := range s.Standbys {
@@ -21,9 +21,9 @@ func Enough(s patroni.Sync, candidate string, fenced []string) bool {
 	return len(s.Standbys) > 0 && certain >= s.CutsNeeded()
 }
 
-// Candidates are the synchronous standbys of which one may be promoted when those in
-// fenced confirm nothing to the old primary: one more of them can make a count whole,
-// because who is promoted leaves the old primary.
+// Candidates returns the synchronous standbys that may be promoted if those in fenced confirm
+// nothing to the old primary. Promoting a standby takes it from the old primary, so a candidate
+// counts as if it were fenced.
 func Candidates(s patroni.Sync, fenced []string) []string {
 	var may []string
 	for _, standby := range s.Standbys {
@@ -34,8 +34,8 @@ func Candidates(s patroni.Sync, fenced []string) []string {
 	return may
 }
 
-// Unfenced are the synchronous standbys besides a candidate that are not in fenced:
-// each of them would help where there are not enough.
+// Unfenced returns the synchronous standbys that are neither the candidate nor in fenced. If Enough
+// is false, fencing any of them would help.
 func Unfenced(s patroni.Sync, candidate string, fenced []string) []string {
 	var open []string
 	for _, standby := range s.Standbys {

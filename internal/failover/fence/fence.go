@@ -1,9 +1,9 @@
-// Package fence makes sure that a primary can acknowledge nothing any more, and
-// only then takes its leader key away. Patroni promotes; fence never does. The
-// order is always: fence, prove, revoke (docs/design/availability.md).
+// Package fence makes sure that a primary can acknowledge nothing any more. Only then does it take
+// the leader key away. Patroni promotes; fence never does. The order is always: fence, prove,
+// revoke (docs/design/availability.md).
 //
-// There are several ways to fence, behind one interface: evidence goes in, a
-// proof or a refusal comes out.
+// There are several ways to fence. All have one interface, Fencer, which returns a proof or
+// refuses.
 package fence
 
 import (
@@ -19,18 +19,18 @@ import (
 )
 
 var (
-	// ErrRefused says that a fencer could not prove what it was asked to: another
-	// one may.
+	// ErrRefused says that a fencer could not prove what it was asked to prove. Another fencer may
+	// be able to.
 	ErrRefused = errors.New("not fenced")
-	// ErrMoved says that leadership or the synchronous set changed since it was
-	// read: look again.
+	// ErrMoved says that leadership or the synchronous set changed since it was read. The caller
+	// must read again.
 	ErrMoved = errors.New("leadership moved meanwhile")
-	// ErrNotSafe says that nobody could take over without losing acknowledged writes.
+	// ErrNotSafe says that no standby could take over without losing acknowledged writes.
 	ErrNotSafe = errors.New("no standby has every acknowledged write")
 )
 
-// Leadership is what etcd said of a database's primary at one moment. A proof
-// counts for exactly this state.
+// Leadership is what etcd held about a database's primary at one moment. A proof counts only for
+// exactly this state.
 type Leadership struct {
 	Database       string           `json:"database"`
 	Leader         string           `json:"leader"` // member name
@@ -40,8 +40,8 @@ type Leadership struct {
 	SyncRevision   int64            `json:"sync_revision"`
 }
 
-// Read reads the leadership of a database in one transaction. A database without
-// a leader has an empty one.
+// Read reads the leadership of a database in one transaction. Leader is "" if the database has no
+// leader.
 func Read(ctx context.Context, client *clientv3.Client, database string) (Leadership, error) {
 	ctx, cancel := state.Within(ctx)
 	defer cancel()
@@ -69,31 +69,32 @@ func (l Leadership) Replaceable() bool {
 	return l.Leader != "" && l.Sync.Leader == l.Leader && len(l.Sync.Standbys) > 0
 }
 
-// Proof says how it is known that the leader acknowledges nothing any more.
+// Proof says why it is certain that the leader acknowledges nothing any more.
 type Proof struct {
 	Method string    `json:"method"` // killed, quorum, stonith, operator; gate if a lease ended by itself
 	Text   string    `json:"text"`
 	At     time.Time `json:"at"`
 }
 
-// Fencer proves, or refuses with an error that wraps ErrRefused.
+// Fencer is one way to fence. It refuses with an error that wraps ErrRefused.
 type Fencer interface {
-	// Name is the proof's method.
+	// Name returns the method that the fencer's proofs name.
 	Name() string
-	// Fence makes it true that l's leader, on host, can acknowledge no further
-	// commit, and proves it. It may be called again for the same leader.
+	// Fence makes sure that l's leader, on host, can acknowledge no further commit, and returns the
+	// proof. It may be called again for the same leader.
 	Fence(ctx context.Context, l Leadership, host string) (Proof, error)
 }
 
-// Revoke takes the leader key of a fenced primary away, so that Patroni's
-// standbys race for it at once. It is one transaction: if leadership is still
-// what the proof is about, and the conditions among also hold, the key goes, the
-// changes among also are made, and the sync key is written again unchanged, so
-// that no compare-and-swap of the old leader can shrink the synchronous set
-// behind the back of the new one. It answers ErrMoved if anything changed, and
-// ErrNotSafe if nobody could take over; after any other error it may have
-// happened all the same. The old primary's lease is ended too; where that fails it
-// ends by itself, which is no error.
+// Revoke deletes the leader key of a fenced primary, so that Patroni's standbys race for it at
+// once. It is one transaction. If leadership is still what the proof is about, and the conditions
+// in also hold, it deletes the key and makes the changes in also. It also writes the sync key again
+// unchanged: after that no compare-and-swap of the old leader can shrink the synchronous set of the
+// new one.
+//
+// It returns ErrMoved if leadership changed or a condition does not hold, ErrNotSafe if no standby
+// could take over, and ErrRefused without a proof. After any other error the key may or may not be
+// gone. Revoke also ends the old primary's lease. If that fails, the lease ends by itself, so it is
+// no error.
 func Revoke(ctx context.Context, client *clientv3.Client, l Leadership, proof Proof, also ...state.Op) error {
 	if proof.Method == "" {
 		return fmt.Errorf("revoke %s of %s without a proof: %w", l.Leader, l.Database, ErrRefused)
@@ -130,9 +131,8 @@ func Revoke(ctx context.Context, client *clientv3.Client, l Leadership, proof Pr
 	return nil
 }
 
-// dropLease also removes the old primary's member key, which hangs on the same
-// lease: the standbys then do not ask it for its opinion. An error is none: left
-// alone the lease ends by itself.
+// dropLease ends the old primary's lease. That also removes its member key, so that the standbys do
+// not ask it for its state. An error does not matter, as the lease ends by itself.
 func dropLease(ctx context.Context, client *clientv3.Client, l Leadership) {
 	if l.Lease != 0 {
 		_, _ = client.Revoke(ctx, l.Lease)

@@ -1,6 +1,6 @@
-// Package postmortem puts together what several processes saw of one failover:
-// the agent or the judge that ended the old primary, the edge that led clients to
-// the new one, and PostgreSQL's own timelines. It is pure.
+// Package postmortem combines what several processes saw of one failover: the agent or the judge
+// that ended the old primary, the edge that led clients to the new one, and PostgreSQL's own
+// timelines. It is pure.
 package postmortem
 
 import (
@@ -13,7 +13,7 @@ import (
 	"howdah/internal/model/lsn"
 )
 
-// Record is the post-mortem of one failover. It grows while facts come in.
+// Record is the post-mortem of one failover. Facts are added as they come in.
 type Record struct {
 	ID       string `json:"id"` // sorts by time
 	Database string `json:"database"`
@@ -26,7 +26,7 @@ type Record struct {
 	To       string `json:"to"`
 	ToHost   string `json:"to_host"`
 
-	// The phases. A zero time was not seen.
+	// When each phase happened. The zero time means that nobody saw it.
 	Detected   time.Time `json:"detected"`
 	Fenced     time.Time `json:"fenced"`
 	Revoked    time.Time `json:"revoked"`
@@ -44,26 +44,26 @@ type Record struct {
 	Timeline int     `json:"timeline"`
 	Fork     lsn.LSN `json:"fork"`    // where the new timeline began
 	OldEnd   lsn.LSN `json:"old_end"` // where the old primary's WAL ended; 0: not known
-	// Discarded is how many bytes of WAL the old primary had beyond the fork: they
-	// were never acknowledged, and are gone. Negative: not known (yet).
+	// Discarded is how many bytes of WAL the old primary had beyond the fork. They were never
+	// acknowledged, and are gone. It is negative while it is not known.
 	Discarded int64 `json:"discarded"`
 }
 
 const (
-	// Keep is how long those of a database are kept that is no more, and Most how many of
-	// one that there is: the newest.
+	// Keep is how long the post-mortems of a deleted database are kept. Of a database that exists,
+	// the newest Most are kept.
 	Keep = 90 * 24 * time.Hour
 	Most = 100
 )
 
 const (
-	// window is how far apart the facts of one failover may lie.
+	// window is how far the facts of one failover may be apart.
 	window = 2 * time.Minute
-	// skew is how far the clocks of hosts may be apart: what began later than this
-	// after the record belongs to another failover.
+	// skew is how far the clocks of hosts may differ. What began later than this after the record
+	// belongs to another failover.
 	skew = 10 * time.Second
-	// patience is how long the old primary's host is waited for, which alone knows
-	// what was discarded.
+	// patience is how long the record waits for the old primary's host. Only that host knows what
+	// was discarded.
 	patience = 24 * time.Hour
 )
 
@@ -73,8 +73,8 @@ func (r Record) Open(now time.Time) bool {
 	return age < window || r.Discarded < 0 && age < patience
 }
 
-// Outage is from when the failure was noticed until a write worked again; 0 if
-// either was not seen.
+// Outage returns the time from when the failure was noticed until a write worked again. It returns
+// 0 if either was not seen.
 func (r Record) Outage() time.Duration {
 	if r.Detected.IsZero() || r.FirstWrite.IsZero() {
 		return 0
@@ -82,8 +82,8 @@ func (r Record) Outage() time.Duration {
 	return r.FirstWrite.Sub(r.Detected)
 }
 
-// AddIncident takes over what was seen of the old primary's end, if the incident
-// belongs to this failover.
+// AddIncident adds what was seen of the old primary's end. It ignores an incident of another
+// failover. Adding the same incident again changes nothing.
 func (r *Record) AddIncident(i fence.Incident) {
 	if i.Member != r.From {
 		return
@@ -92,8 +92,8 @@ func (r *Record) AddIncident(i fence.Incident) {
 	case fence.Failover:
 		r.addFailover(i)
 	case fence.WALEnd:
-		// It may come in much later, and names the revocation that it is about. On a
-		// later timeline the member has followed somebody already.
+		// This may come in much later, so it names the revocation that it is about. If the WAL is
+		// on a later timeline, the member has already followed somebody else.
 		if i.OldEnd > 0 && !r.Revoked.IsZero() && i.Revoked.Equal(r.Revoked) && i.Timeline == r.Timeline-1 {
 			r.OldEnd = i.OldEnd
 		}
@@ -117,14 +117,14 @@ func (r *Record) addFailover(i fence.Incident) {
 	}
 }
 
-// near: something that happened then may be part of this failover, whose record
-// begins when the new primary serves.
+// near reports whether something that happened then may be part of this failover. The record begins
+// when the new primary serves.
 func (r *Record) near(then time.Time) bool {
 	apart := r.Recorded.Sub(then)
 	return apart < window && apart > -skew
 }
 
-// AddSwitch takes over what an edge saw, if it is this change of primaries.
+// AddSwitch adds what an edge saw. It ignores any other change of primaries.
 func (r *Record) AddSwitch(s seen.Switch) {
 	if s.To != r.To || s.From != r.From || !r.near(s.Elected) {
 		return
@@ -132,8 +132,8 @@ func (r *Record) AddSwitch(s seen.Switch) {
 	r.Elected, r.Promoted, r.Switched, r.FirstWrite, r.Sessions = s.Elected, s.Serving, s.Switched, s.FirstWrite, s.Sessions
 }
 
-// AddHistory finds where the new timeline began, in Patroni's history: a list of
-// [timeline, position, reason, …], the timeline being the one that ended there.
+// AddHistory finds where the new timeline began. history is Patroni's list of [timeline, position,
+// reason, …], in which each timeline ended at its position.
 func (r *Record) AddHistory(history []byte) {
 	var lines [][]any
 	if json.Unmarshal(history, &lines) != nil {
@@ -152,8 +152,8 @@ func (r *Record) AddHistory(history []byte) {
 	r.weigh()
 }
 
-// weigh finds out what was discarded, once both ends are known. One that was
-// stopped in good order had sent everything before.
+// weigh computes Discarded once both ends are known. A planned failover discards nothing: a primary
+// that stops in an orderly way has sent everything before.
 func (r *Record) weigh() {
 	switch {
 	case r.Fork == 0:
@@ -164,7 +164,7 @@ func (r *Record) weigh() {
 	}
 }
 
-// Summary is one line for lists.
+// Summary returns one line for lists.
 func (r Record) Summary() string {
 	outage := "not measured"
 	if d := r.Outage(); d > 0 {

@@ -101,7 +101,7 @@ func parseWeekly(window string) (start, length int, ok bool) {
 }
 
 func minutes(hours, mins string) int {
-	// weeklyShape and its daily counterpart let only digits through.
+	// The patterns of the windows let only digits through.
 	h, _ := strconv.Atoi(hours)
 	m, _ := strconv.Atoi(mins)
 	return h*60 + m

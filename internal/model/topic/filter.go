@@ -116,7 +116,8 @@ func (p *parser) filter(object map[string]any, depth int) (Filter, error) {
 	return f, nil
 }
 
-// orOf: $or with two or more objects are alternatives; else it is a name as any.
+// orOf returns the alternatives in the value of a $or. They are two objects or more; with any other
+// value, $or is a name like any other.
 func orOf(name string, value any) ([]map[string]any, bool) {
 	list, ok := value.([]any)
 	if name != "$or" || !ok || len(list) < 2 {
@@ -306,7 +307,7 @@ func listed(v any) []any {
 	return []any{v}
 }
 
-// parseNumeric reads one comparison, or a lower and an upper bound.
+// parseNumeric parses one comparison, or a lower and an upper bound.
 func parseNumeric(operand any) (test, error) {
 	list, ok := operand.([]any)
 	if !ok || len(list) != 2 && len(list) != 4 {

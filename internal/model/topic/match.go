@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// MatchBody reports whether a body passes. One that is no JSON object never does.
+// MatchBody reports whether a body passes. A body that is not a JSON object never passes.
 func (f Filter) MatchBody(body string) bool {
 	value, err := decode(body)
 	if err != nil {
