@@ -13,8 +13,8 @@ import (
 	"howdah/internal/state"
 )
 
-// cutMember resets every session of a database that hangs on one member,
-// whichever endpoint it came through, and counts them.
+// cutMember resets every session of a database that leads to one member, through whichever
+// endpoint, and returns how many there were.
 func (e *Edge) cutMember(ctx context.Context, routes []route.Route, database, name string) int {
 	var sessions atomic.Int64
 	var all sync.WaitGroup
@@ -49,8 +49,8 @@ func (e *Edge) cut(ctx context.Context, listen, target string) int {
 	return sessions
 }
 
-// cutLostHosts resets the sessions with members on a host that was judged lost:
-// nobody else would tell those clients.
+// cutLostHosts resets the sessions that lead to members on a host that was judged lost. Nobody else
+// would tell those clients.
 func (e *Edge) cutLostHosts(ctx context.Context, routes []route.Route) {
 	lost := map[string]bool{}
 	for _, l := range state.LoadAll[member.Liveness](e.cache, state.LiveRoot) {
@@ -73,11 +73,11 @@ func (e *Edge) cutLostHosts(ctx context.Context, routes []route.Route) {
 	e.lost = lost
 }
 
-// leads are the leaders of all databases.
+// leads holds who leads each database.
 type leads map[string]*lead
 
-// led reports whether a member served as leader last: its sessions are cut when
-// another one is elected, and not before.
+// led reports whether a member was the last to serve as leader. Its sessions are cut when another
+// member is elected, and not before.
 func (l leads) led(database, name string) bool {
 	return l[database] != nil && l[database].last == name
 }

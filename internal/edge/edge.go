@@ -1,6 +1,6 @@
-// Package edge leads clients to databases. It follows Patroni's leader keys and
-// the hosts' reports by watch, sees for itself that a new primary serves, points
-// the endpoints there, and cuts the sessions that hang on the old one.
+// Package edge leads clients to databases. It watches Patroni's leader keys and the hosts' reports,
+// and checks itself that a new primary serves. Then it points the endpoints to the new primary, and
+// cuts the sessions that lead to the old one.
 package edge
 
 import (
@@ -28,12 +28,12 @@ import (
 	"howdah/internal/state/format"
 )
 
-// syncEvery is how often everything is compared with what it should be.
+// syncEvery is how often all endpoints are compared with what they should be.
 const syncEvery = time.Second
 
 var errPools = errors.New("it is in none of the pools that this edge was started with")
 
-// Config is what an edge is started with. All fields are required.
+// Config is what an edge is started with. All fields are required, unless they say otherwise.
 type Config struct {
 	Name      string
 	Version   string // of this program
@@ -42,17 +42,17 @@ type Config struct {
 	Info      endpoint.Info
 	TLS       *tls.Config // shows the edge's certificate to databases
 	Log       *slog.Logger
-	// Own, if set, makes this edge serve only endpoints whose primary lives on the
-	// host of this name, so that an address moves from edge to edge with the
-	// primary; Announce tells the network that it is here now. Both or neither.
+	// Own, if set, makes this edge serve only the endpoints whose primary is on the host of this
+	// name. So an address moves from edge to edge with the primary. Announce tells the network that
+	// an address is on this machine now. Set both or neither.
 	Own      string
 	Announce func(netip.Addr) error
-	// Keep, if set, keeps what is held at this host for its agent, before it is made real;
-	// Kept is what the process before this one kept.
+	// Keep, if set, stores which addresses this host is about to hold, for the host's agent. It is
+	// called before an address is added. Kept is what the previous process stored.
 	Keep func([]held.Place) error
 	Kept []held.Place
-	// Serves reports whether the forwarder takes an address; nil: any. An endpoint with
-	// another one is left out, so that it does not keep the others from their ways.
+	// Serves reports whether the forwarder can serve an address; nil means any address. An endpoint
+	// with another address is left out, so that it does not hold up the others.
 	Serves func(netip.Addr) bool
 }
 
@@ -71,7 +71,7 @@ type Edge struct {
 
 	evidence *evidence
 
-	// These belong to Run's goroutine.
+	// These fields belong to Run's goroutine.
 	leads  leads                        // by database
 	synced bool                         // what an earlier process made is no more, or in points
 	points map[string]endpoint.Endpoint // by route: where each leads now
@@ -109,7 +109,7 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// Run leads clients until ctx ends. What it made stays: sessions survive it.
+// Run leads clients until ctx ends. Endpoints and open sessions survive it.
 func (e *Edge) Run(ctx context.Context) error {
 	defer e.tasks.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -166,7 +166,7 @@ func (e *Edge) introduce(ctx context.Context) {
 	}
 }
 
-// ownAddresses are the machine's, other than loopback.
+// ownAddresses returns the addresses of the machine, except loopback.
 func ownAddresses() []string {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
@@ -181,9 +181,9 @@ func ownAddresses() []string {
 	return texts
 }
 
-// update brings the endpoints up to date with what is known: those that changed
-// at once, and all of them now and then. Only then sessions are cut: a client
-// that comes back at once must not meet the old way again.
+// update brings the endpoints up to date with what is known. An endpoint that changed is updated at
+// once, and all of them if full is set. Sessions are cut only after that: a client that connects
+// again at once must not be led to the old primary.
 func (e *Edge) update(ctx context.Context, full bool) []route.Route {
 	routes := e.readRoutes()
 	elections := e.followLeaders(routes)
@@ -206,7 +206,7 @@ func (e *Edge) update(ctx context.Context, full bool) []route.Route {
 	return routes
 }
 
-// wanted is where the routes that this edge serves lead, by route.
+// wanted returns, by route id, where the routes that this edge serves lead.
 func (e *Edge) wanted(routes []route.Route) map[string]endpoint.Endpoint {
 	points, broken := map[string]endpoint.Endpoint{}, map[string]string{}
 	for _, r := range routes {
@@ -229,7 +229,7 @@ func (e *Edge) wanted(routes []route.Route) map[string]endpoint.Endpoint {
 	return points
 }
 
-// syncAll makes all endpoints what they should be, and mends what others broke.
+// syncAll makes all endpoints what they should be, and repairs what others broke.
 func (e *Edge) syncAll(ctx context.Context, wanted map[string]endpoint.Endpoint) {
 	mended, err := e.Forwarder.Sync(ctx, slices.Collect(maps.Values(wanted)))
 	for _, line := range mended {
@@ -244,14 +244,14 @@ func (e *Edge) syncAll(ctx context.Context, wanted map[string]endpoint.Endpoint)
 	e.points, e.synced = wanted, true
 }
 
-// sameAddresses: the same endpoints, each at its place. To move one takes a sync, which
-// cuts what used the old address.
+// sameAddresses reports whether two sets have the same endpoints at the same addresses. An endpoint
+// whose address changed needs a sync, which also cuts the sessions of the old address.
 func sameAddresses(a, b map[string]endpoint.Endpoint) bool {
 	return maps.EqualFunc(a, b, func(x, y endpoint.Endpoint) bool { return x.Listen == y.Listen })
 }
 
-// owned: this edge serves the endpoint. Where edges share an address, it is at the host of
-// whoever was elected; while there is nobody it stays where it was.
+// owned reports whether this edge serves the endpoint. With Own set, the endpoint is served on the
+// host of the elected member. While nobody is elected it stays where it was.
 func (e *Edge) owned(r route.Route) bool {
 	if e.Own == "" {
 		return true
@@ -269,7 +269,7 @@ func (e *Edge) owned(r route.Route) bool {
 	return had
 }
 
-// move points an endpoint elsewhere. Open sessions stay where they are.
+// move points an endpoint to other targets. Open sessions stay.
 func (e *Edge) move(ctx context.Context, to endpoint.Endpoint) {
 	if err := e.Forwarder.Point(ctx, to); err != nil {
 		e.Log.Error("point endpoint", "endpoint", to.ID, "error", err)
@@ -279,7 +279,7 @@ func (e *Edge) move(ctx context.Context, to endpoint.Endpoint) {
 	e.Log.Info("endpoint moved", "endpoint", to.ID, "listen", to.Listen.String(), "targets", fmt.Sprint(to.Targets), "allow", cidr.Texts(to.Allow))
 }
 
-// resolve is where a route leads now.
+// resolve returns where a route leads now.
 func (e *Edge) resolve(r route.Route) (endpoint.Endpoint, error) {
 	point := endpoint.Endpoint{ID: r.ID}
 	var err error
@@ -302,7 +302,7 @@ func (e *Edge) resolve(r route.Route) (endpoint.Endpoint, error) {
 	return point, nil
 }
 
-// view is what is known of the database of a route.
+// view returns what is known about the database of a route.
 func (e *Edge) view(r route.Route) route.View {
 	v := route.View{Serving: map[string]bool{}}
 	if l := e.leads[r.Database]; l != nil {

@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	// believedFor is for how long an edge leads writers by one piece of evidence.
+	// believedFor is how long one piece of evidence lets an edge lead writers.
 	believedFor = 3 * time.Second
-	// hearEvery is how often etcd is asked, and lookEvery how often its silence is noticed.
+	// hearEvery is how often etcd is asked. lookEvery is how often the edge checks whether etcd is
+	// silent.
 	hearEvery = 500 * time.Millisecond
 	lookEvery = 250 * time.Millisecond
-	// quietAfter is the silence after which the primaries themselves are asked.
+	// quietAfter is how long etcd must be silent before the primaries themselves are asked.
 	quietAfter = 1500 * time.Millisecond
-	// proveEvery is how often each of them is asked then, if they are not so many that an
-	// edge would ask more often than every proveApart.
+	// proveEvery is how often each primary is asked then. With many primaries each is asked less
+	// often, so that there is at most one question in proveApart.
 	proveEvery = time.Second
 	proveApart = 10 * time.Millisecond
 )
 
-// evidence is why this edge may lead writers to the primaries it knows. A primary
-// that was replaced may go on believing in itself, and so may an edge beside it that
-// does not hear of it. Two things speak for a primary, each for believedFor: that etcd
-// answered and what it said is known here; or that the primary acknowledged a commit,
-// which one that was replaced cannot, because its standbys were cut off before
-// (docs/design/availability.md). Silence of etcd alone takes nothing away from a primary
-// that serves.
+// evidence says why this edge may lead writers to the primaries that it knows. A primary that was
+// replaced may not know it, and neither may an edge beside it. Two things are evidence for a
+// primary, each for believedFor. Either etcd answered, and the edge knows what etcd knew. Or the
+// primary acknowledged a commit: a primary that was replaced cannot do that, because its standbys
+// were cut off before (docs/design/availability.md). So a primary that serves loses nothing if only
+// etcd is silent.
 //
-// Times are of the clock that goes on while the machine sleeps, and an edge that stood
-// still finds its evidence gone.
+// Times are of a clock that goes on while the machine sleeps. An edge that stood still finds its
+// evidence expired.
 type evidence struct {
 	mu     sync.Mutex
 	heard  time.Duration            // guarded by mu: etcd's last answer was asked for then
@@ -47,13 +47,13 @@ type evidence struct {
 	seats  map[string]primary       // guarded by mu; by database: who is to be asked
 }
 
-// primary is a member that served as one last.
+// primary is a member that served as primary last.
 type primary struct {
 	route route.Route
 	name  string
 }
 
-// clock is the time since the machine was started, sleep included.
+// clock returns the time since the machine was started, including sleep.
 func clock() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
@@ -92,19 +92,19 @@ func (v *evidence) believe(database string, until time.Duration) {
 	v.proved[database] = until
 }
 
-// know keeps who is to be asked if etcd falls silent.
+// know sets which primaries are asked if etcd falls silent.
 func (v *evidence) know(seats map[string]primary) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.seats = seats
 }
 
-// credible: what is known of a route's leader may be acted on. A database that follows
-// has no writers, and its leader can prove nothing.
+// credible reports whether the edge may act on what it knows about a route's leader. A database
+// that follows another one has no writers, and its leader cannot prove anything.
 func (e *Edge) credible(r route.Route) bool { return r.Follows || e.evidence.holds(r.Database) }
 
-// hear asks etcd until ctx ends, and keeps when it last said that all is as it is known
-// here.
+// hear asks etcd until ctx ends. It notes when an answer of etcd last showed that the edge is up to
+// date.
 func (e *Edge) hear(ctx context.Context) {
 	for before := false; ctx.Err() == nil; {
 		asked := clock()
@@ -121,8 +121,8 @@ func (e *Edge) hear(ctx context.Context) {
 	}
 }
 
-// upToDate returns nil when a majority of etcd has answered, and what it knew is in the
-// mirror.
+// upToDate returns nil once a majority of etcd has answered and the mirror has all that etcd knew
+// then.
 func (e *Edge) upToDate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -143,7 +143,7 @@ func (e *Edge) keepVigil(ctx context.Context) {
 	}
 }
 
-// askPrimaries returns when etcd is heard again.
+// askPrimaries asks the primaries until etcd is heard again or ctx ends.
 func (e *Edge) askPrimaries(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -163,8 +163,8 @@ func (e *Edge) askPrimaries(ctx context.Context) {
 	e.nudge()
 }
 
-// begin answers who is to be asked. Each is believed until its turn has come: but not by
-// an edge that noticed the silence late, because it stood still.
+// begin returns the primaries to ask. It believes each of them until its turn has come, unless the
+// edge noticed the silence late, as it does if it stood still.
 func (v *evidence) begin() map[string]primary {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -177,10 +177,10 @@ func (v *evidence) begin() map[string]primary {
 	return v.seats
 }
 
-// errLate: a commit takes longer than one may that proves anything.
+// errLate says that a commit took longer than a commit that counts as proof may take.
 var errLate = errors.New("a commit was not acknowledged in time")
 
-// askPrimary has one primary commit something again and again until ctx ends.
+// askPrimary has one primary commit again and again until ctx ends.
 func (e *Edge) askPrimary(ctx context.Context, database string, p primary, delay, every time.Duration) {
 	conclude := func(until time.Duration, err error) {
 		if ctx.Err() != nil {
@@ -201,8 +201,8 @@ func (e *Edge) askPrimary(ctx context.Context, database string, p primary, delay
 		for err == nil {
 			began := clock()
 			late := time.AfterFunc(askTimeout, func() { conclude(0, errLate) })
-			// It is waited for as long as it takes, and no other follows: a server keeps
-			// each session that waits for its standby.
+			// It waits for the commit however long that takes, and begins no other one: a server
+			// keeps each session that waits for its standby.
 			err = asked.commit(ctx)
 			if inTime := late.Stop(); err == nil && inTime {
 				conclude(began+every+2*askTimeout, nil)
@@ -215,7 +215,7 @@ func (e *Edge) askPrimary(ctx context.Context, database string, p primary, delay
 	}
 }
 
-// asker is a connection that commits.
+// asker is a connection for commits.
 type asker struct {
 	conn   *pgx.Conn
 	warned bool
@@ -230,10 +230,11 @@ func (e *Edge) asker(ctx context.Context, p primary) (*asker, error) {
 	return &a, err
 }
 
-// errUnproved: the server confirmed a commit that its standbys have not.
+// errUnproved says that the server confirmed a commit before its standbys did.
 var errUnproved = errors.New("a commit was confirmed with a warning")
 
-// commit waits for the standbys as any commit does. A warning says that it did not.
+// commit waits for the standbys, as any commit does. A warning of the server says that it did not
+// wait.
 func (a *asker) commit(ctx context.Context) error {
 	a.warned = false
 	_, err := a.conn.Exec(ctx, "SELECT pg_logical_emit_message(true, 'howdah', 'an edge asks while etcd is silent')")

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// announceAfter is when an address that came here is announced for the second time.
-	// Each further time takes twice as long as the one before, up to announceEvery.
+	// announceAfter is the time from the first announcement of an address to the second. Each
+	// further pause is twice as long as the one before, up to announceEvery.
 	announceAfter = 500 * time.Millisecond
 	announceEvery = 30 * time.Second
 )
 
-// noteHeld hands over which addresses are at this machine now, with the routes that they
-// serve; only the newest matters.
+// noteHeld hands over which addresses are on this machine now, with the routes that they serve.
+// Only the newest set matters.
 func (e *Edge) noteHeld(routes []route.Route) {
 	held := map[netip.Addr][]route.Route{}
 	for _, r := range routes {
@@ -35,9 +35,9 @@ func (e *Edge) noteHeld(routes []route.Route) {
 	e.held <- held
 }
 
-// keep leaves word of what is held here: of what is wanted before it is made real, and of
-// what was kept until it is no more. What is known of who led last is enough: an endpoint
-// that waits for a primary came with the one before.
+// keep records what this host holds. What is wanted is recorded before it is made real, and what
+// was kept stays recorded until it is removed. An endpoint that waits for a primary is recorded
+// with the member that led last, as the address came with that one.
 func (e *Edge) keep(routes []route.Route, wanted map[string]endpoint.Endpoint) {
 	if e.Keep == nil {
 		return
@@ -68,16 +68,16 @@ func (e *Edge) keep(routes []route.Route, wanted map[string]endpoint.Endpoint) {
 	e.Kept = places
 }
 
-// heralded is an address that is announced.
+// heralded is an address that is being announced.
 type heralded struct {
 	next  time.Time
 	pause time.Duration
 }
 
-// herald announces the addresses that are here to the network, until ctx ends: at once, and
-// again and again, as a neighbour may miss it, or take it for old (it believes what it
-// heard from another machine for a second). An edge that stood still has no evidence, and
-// is silent until it knows more.
+// herald announces the addresses on this machine to the network until ctx ends. It announces an
+// address at once, and then again and again: a neighbour may miss an announcement, or ignore it
+// because it heard another machine within the last second. An edge that stood still has no
+// evidence, and stays silent until it has some.
 func (e *Edge) herald(ctx context.Context) {
 	var held map[netip.Addr][]route.Route
 	due := map[netip.Addr]heralded{}

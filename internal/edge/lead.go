@@ -19,10 +19,10 @@ type lead struct {
 	cancel  context.CancelFunc
 }
 
-// followLeaders looks who has each leader key, and answers the changes. Without a
-// leader, new connections are refused and open ones stay: the primary may win
-// its key back. Another leader means that the old one must not be used any more. Without
-// evidence nobody is known to lead.
+// followLeaders reads each leader key and returns the changes that need a switch. Without a leader,
+// new connections are refused and open ones stay, as the primary may win its key back. With another
+// leader, the old one must not be used any more. Without evidence, a database counts as one without
+// a leader.
 func (e *Edge) followLeaders(routes []route.Route) []seen.Switch {
 	var changes []seen.Switch
 	known := map[string]bool{}
@@ -52,7 +52,7 @@ func (e *Edge) followLeaders(routes []route.Route) []seen.Switch {
 	return changes
 }
 
-// primaries are who served last, of databases whose writers are led by this edge.
+// primaries returns the members that served last, for the databases whose writers this edge leads.
 func (e *Edge) primaries(routes []route.Route) map[string]primary {
 	seats := map[string]primary{}
 	for _, r := range routes {
@@ -63,7 +63,7 @@ func (e *Edge) primaries(routes []route.Route) map[string]primary {
 	return seats
 }
 
-// elect notes who has the leader key; a change to a leader is answered.
+// elect notes who has the leader key. It reports whether the leader changed to another member.
 func (e *Edge) elect(r route.Route, elected string) (seen.Switch, bool) {
 	l := e.leads[r.Database]
 	if l == nil {
@@ -88,9 +88,8 @@ type switching struct {
 	cut chan int // how many sessions of the old primary were cut, once done
 }
 
-// takeOver cuts the sessions of the old primary, and has the new one watched until
-// it serves. The two go on beside each other: clients are cut off whether or not
-// the new primary serves yet.
+// takeOver cuts the sessions of the old primary, and watches the new one until it serves. It does
+// both at once: clients are cut off whether or not the new primary serves yet.
 func (e *Edge) takeOver(ctx context.Context, s seen.Switch, routes []route.Route) {
 	ctx, e.leads[s.Database].cancel = context.WithCancel(ctx)
 	change := switching{Switch: s, cut: make(chan int, 1)}
@@ -123,7 +122,7 @@ func leaderRoute(routes []route.Route, database string) route.Route {
 	return route.Route{}
 }
 
-// settle leads clients to a new primary that was seen to serve.
+// settle leads clients to a new primary that serves.
 func (e *Edge) settle(ctx context.Context, s switching) {
 	l := e.leads[s.Database]
 	if l == nil || l.elected != s.To {
@@ -139,8 +138,8 @@ func (e *Edge) settle(ctx context.Context, s switching) {
 	e.tasks.Go(func() { e.finish(ctx, s, leader) })
 }
 
-// finish proves that writes work through the new primary, and keeps the times of
-// the switch for the post-mortem.
+// finish checks that writes work through the new primary, and records the times of the switch for
+// the post-mortem.
 func (e *Edge) finish(ctx context.Context, s switching, leader route.Route) {
 	if !leader.Follows {
 		s.FirstWrite = e.firstWrite(ctx, leader, s.To)
@@ -155,8 +154,8 @@ func (e *Edge) finish(ctx context.Context, s switching, leader route.Route) {
 	}
 }
 
-// record keeps a switch, unless a later one of the database was kept: the first write of
-// an earlier one may have hung for long.
+// record keeps a switch, unless a later switch of the database was recorded already: the first
+// write after an earlier switch may have hung for long.
 func (e *Edge) record(ctx context.Context, s seen.Switch) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

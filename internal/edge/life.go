@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// lifeTTL is after how many seconds an edge that died shows as not running.
+	// lifeTTL is after how many seconds an edge that died no longer counts as running.
 	lifeTTL = 5
 	// endWithin is how long an edge that ends may take to say so.
 	endWithin = 2 * time.Second
-	// sayAgain is when it is told again what could not be told.
+	// sayAgain is the pause before the edge repeats what it could not tell.
 	sayAgain = 500 * time.Millisecond
 )
 
-// tellLife keeps the key that says that this edge runs, until ctx ends. An edge that
-// ends in good order is forgotten; one that dies is missed. The key stays for the rest of
-// its lease: one that is only started again leads clients all the time, and databases are
-// available all the time. It is there only when the state says where this process leads
-// clients: what it says before may be of one before the machine was started.
+// tellLife keeps the key that says that this edge runs, until ctx ends. An edge that ends in an
+// orderly way deletes its status, and so is forgotten; one that dies is missed. The key stays for
+// the rest of its lease: an edge that is only restarted leads clients all the time, and its
+// databases stay available. tellLife waits until the state says where this process leads clients:
+// what the state said before may be from before the machine was started.
 func (e *Edge) tellLife(ctx context.Context) {
 	defer e.takeLeave(context.WithoutCancel(ctx))
 	select {
@@ -43,9 +43,9 @@ func (e *Edge) tellLife(ctx context.Context) {
 	}
 }
 
-// liveOnce keeps one lease for as long as etcd knows it. The key is written again for a
-// control plane that has started: a lease says little then, as etcd starts all of them
-// anew.
+// liveOnce keeps one lease for as long as etcd knows it. It writes the key again when a control
+// plane has started. To that one the old key says little, because etcd renews all leases when it
+// starts.
 func (e *Edge) liveOnce(ctx context.Context) error {
 	session, end, err := etcd.Session(ctx, e.Store.Client, lifeTTL, endWithin)
 	if err != nil {

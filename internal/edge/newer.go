@@ -6,11 +6,11 @@ import (
 	"howdah/internal/state/format"
 )
 
-// newer says that the home's records are of a newer release than this edge; nil: they are not.
+// newer returns an error if the home's records are of a newer release than this edge.
 func (e *Edge) newer() error { return format.Heard(e.cache).Check(e.Version) }
 
-// readRoutes are the routes, as long as this edge reads all that they say. What it led before it
-// leads on, to whoever is primary.
+// readRoutes returns the routes that this edge leads. While the records are of a newer release, it
+// returns the routes that it read last, and the edge goes on leading them to whoever is primary.
 func (e *Edge) readRoutes() []route.Route {
 	if err := e.newer(); err != nil {
 		if !e.frozen {

@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// confirmEvery is how often a new primary is asked whether it serves yet.
+	// confirmEvery is the pause between two questions to a new primary whether it serves yet.
 	confirmEvery = 5 * time.Millisecond
-	// askTimeout is for one such question.
+	// askTimeout is the timeout of one such question.
 	askTimeout = time.Second
-	// firstWriteTimeout is how long the first write after a failover is waited for.
+	// firstWriteTimeout is how long the edge waits for the first write after a failover.
 	firstWriteTimeout = 30 * time.Second
 )
 
-// confirm waits until the elected member serves in its role: a primary has left
-// recovery, the leader of a database that follows answers. It answers false when
-// ctx ended first.
+// confirm waits until the elected member serves in its role. A primary must have left recovery; the
+// leader of a database that follows must only answer. It returns false if ctx ended first.
 func (e *Edge) confirm(ctx context.Context, r route.Route, name string) bool {
 	for ctx.Err() == nil {
 		conn, err := e.connect(ctx, r, name, nil)
@@ -40,7 +39,7 @@ func (e *Edge) confirm(ctx context.Context, r route.Route, name string) bool {
 	return false
 }
 
-// waitRole asks on one connection until the role is right or the server is gone.
+// waitRole asks on one connection until the member serves in its role, or the connection fails.
 func (e *Edge) waitRole(ctx context.Context, conn *pgx.Conn, follows bool) bool {
 	for ctx.Err() == nil {
 		ask, cancel := context.WithTimeout(ctx, askTimeout)
@@ -58,8 +57,8 @@ func (e *Edge) waitRole(ctx context.Context, conn *pgx.Conn, follows bool) bool 
 	return false
 }
 
-// firstWrite commits a WAL message through the new primary, which waits for the
-// standbys as any commit does, and says when that worked; zero if it did not.
+// firstWrite commits a WAL message through the new primary. The commit waits for the standbys, as
+// any commit does. It returns when the commit was done, or the zero time if it failed.
 func (e *Edge) firstWrite(ctx context.Context, r route.Route, name string) time.Time {
 	ctx, cancel := context.WithTimeout(ctx, firstWriteTimeout)
 	defer cancel()
@@ -77,8 +76,8 @@ func (e *Edge) firstWrite(ctx context.Context, r route.Route, name string) time.
 	return time.Time{}
 }
 
-// connect logs in to a member itself, past the endpoint, with TLS both ways. What the
-// server remarks goes to notice, unless that is nil.
+// connect logs in to a member itself, not through the endpoint, with certificates on both sides.
+// The server's notices go to notice, unless that is nil.
 func (e *Edge) connect(ctx context.Context, r route.Route, name string, notice pgconn.NoticeHandler) (*pgx.Conn, error) {
 	address := ""
 	for _, m := range r.Members {

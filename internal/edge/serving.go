@@ -7,8 +7,8 @@ import (
 	"howdah/internal/state"
 )
 
-// serving: a replica that clients may read from. Its agent logged in a moment
-// ago, it receives, its Patroni vouches for it, and its host is not lost.
+// serving reports whether clients may read from a replica: its agent logged in a moment ago, it
+// receives WAL, its Patroni vouches for it, and its host is not lost.
 func (e *Edge) serving(r route.Route, m route.Member) bool {
 	report, err := state.Load[member.Report](e.cache, state.Report(m.Host, member.ID(r.Database, m.Name)))
 	if err != nil || !report.Value.Ready || !report.Value.Streaming {

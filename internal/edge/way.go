@@ -9,8 +9,7 @@ import (
 	"howdah/internal/state"
 )
 
-// noteWays hands where the endpoints lead now over to tellWays; only the newest
-// matters.
+// noteWays hands over to tellWays where the endpoints lead now. Only the newest state matters.
 func (e *Edge) noteWays() {
 	ways := map[string]route.Way{}
 	for id, point := range e.points {
@@ -27,9 +26,9 @@ func (e *Edge) noteWays() {
 	e.told <- ways
 }
 
-// tellWays records where this edge leads clients, beside the leading itself, which
-// must not wait for it. A record that could not be written is written later: the
-// full sync hands everything over again.
+// tellWays records where this edge leads clients. It runs in its own goroutine, as leading must not
+// wait for it. A record that could not be written is written later, when the next full sync hands
+// everything over again.
 func (e *Edge) tellWays(ctx context.Context) {
 	for first := true; ; {
 		select {

@@ -1,18 +1,15 @@
-// Package endpoint says what the stable address of a database is and what it
-// takes to make one real. A client connects to the address and reaches whatever
-// member of the database it leads to at that time; after a failover it leads
-// elsewhere and the sessions that hang on the old member are reset, also when
-// that member's host answers nothing at all.
+// Package endpoint says what the stable address of a database is, and makes it real. A client
+// connects to the address and reaches the member to which it leads at that time. After a failover
+// the address leads elsewhere. Then the sessions to the old member are reset, even if that member's
+// host does not answer at all.
 //
-// The packages below this one implement Forwarder: nft in the kernel, haproxy
-// with one proxy process an endpoint; driver picks one, conformance tests both.
+// The packages below this one implement Forwarder: nft in the kernel, haproxy with one proxy
+// process for each endpoint. Package driver picks one, package conformance tests both.
 //
-// Invariants every Forwarder keeps:
-//   - it touches only what carries the name of its home;
-//   - what it made works on when its process dies, and a later Forwarder of the
-//     same home takes it over without harm to open sessions;
-//   - an endpoint without targets refuses, it never leaves a client hanging; and so it
-//     does to clients that may not connect.
+// Every Forwarder keeps three invariants. It touches only what carries the name of its home. What
+// it made works on when its process dies, and a later Forwarder of the same home takes it over
+// without harm to open sessions. An endpoint without targets refuses clients, and so does every
+// endpoint with clients that may not connect; it never leaves them hanging.
 package endpoint
 
 import (
@@ -32,10 +29,9 @@ var (
 	ErrInvalid = errors.New("invalid endpoint")
 	// ErrNotSynced is returned by Point before the first Sync.
 	ErrNotSynced = errors.New("endpoints are not synced yet")
-	// ErrSilent is returned by Cut with the right number of sessions when some
-	// clients gave no sign of life. Their sessions lead nowhere any more, and
-	// whatever they send is answered with a reset, but they were not seen to
-	// have received one.
+	// Cut returns ErrSilent with the right number of sessions if some clients did not answer. Their
+	// sessions lead nowhere any more, and whatever these clients send is answered with a reset. But
+	// nobody saw that they received one.
 	ErrSilent = errors.New("clients did not answer")
 	// ErrUnavailable means that a driver cannot run on this machine or for this user.
 	ErrUnavailable = errors.New("endpoint driver is not available")
@@ -46,40 +42,36 @@ type Endpoint struct {
 	ID      string           // stable name, for logs and errors
 	Listen  netip.AddrPort   // IPv4; what clients connect to; unique among endpoints
 	Targets []netip.AddrPort // IPv4; none: connections are refused at once
-	// Allow are the IPv4 networks whose clients may connect; nil: all. Others are
-	// refused at once. Open sessions stay when it changes.
+	// Allow lists the IPv4 networks whose clients may connect; nil admits all. Other clients are
+	// refused at once. Open sessions stay when the list changes.
 	Allow []netip.Prefix
-	// Away: it is not known whether this machine may answer for the address, as that may be
-	// on another one. New connections are refused, and where addresses move (nft) the
-	// machine does not claim it on the network; open sessions stay. It has no targets.
+	// Away says that it is not known whether this machine may answer for the address, as another
+	// machine may have it. New connections are refused and open sessions stay. Where addresses move
+	// (nft), the machine does not claim the address on the network. Such an endpoint has no
+	// targets.
 	Away bool
 }
 
-// Forwarder makes endpoints real. There is one a home; several homes on one
-// machine don't touch each other. Methods may be called from any goroutine and
-// are idempotent.
+// Forwarder makes endpoints real. A home has one; the homes on one machine do not touch each other.
+// Methods may be called from any goroutine and are idempotent.
 type Forwarder interface {
-	// Sync makes exactly this state real. Sessions of endpoints that stay live
-	// on, also those to a target that is no longer listed; sessions of endpoints
-	// that are gone are cut. It is cheap when nothing is to be done, so it may
-	// run every second. It also finds and mends what someone else removed or
-	// what an earlier process left behind: mended says what was mended since the
-	// last Sync, by this call or by Run, a line each.
+	// Sync makes exactly this state real. Sessions of endpoints that stay are kept, even those to a
+	// target that is no longer listed. Sessions of endpoints that are gone are cut. Sync is cheap
+	// when there is nothing to do, so it may run every second. It also repairs what someone else
+	// removed, and takes over what an earlier process left. mended has a line for each thing that
+	// this call or Run repaired since the last Sync.
 	Sync(ctx context.Context, all []Endpoint) (mended []string, err error)
-	// Point is the quick path of a failover: it changes or adds one endpoint in
-	// one step. New connections go to its targets when it returns; open sessions
-	// stay where they are.
+	// Point is the quick path of a failover: it changes or adds one endpoint in one step. When it
+	// returns, new connections go to the endpoint's targets. Open sessions stay where they are.
 	Point(ctx context.Context, e Endpoint) error
-	// Cut resets every session that runs through listen to target and says how
-	// many there were. Call it after Point, so that clients which connect again
-	// reach a living target. It returns as soon as all are reset, or, with
-	// ErrSilent, when for about a second none more has answered.
+	// Cut resets every session through listen to target, and returns how many there were. Call it
+	// after Point, so that clients which connect again reach a living target. It returns when all
+	// sessions are reset. It returns ErrSilent if about a second passed without a further answer.
 	Cut(ctx context.Context, listen, target netip.AddrPort) (sessions int, err error)
-	// Remove cuts all sessions and takes everything of this home away. It works
-	// on what an earlier process left, without a Sync before.
+	// Remove cuts all sessions and removes everything of this home. It needs no Sync before, and
+	// also removes what an earlier process left.
 	Remove(ctx context.Context) error
-	// Run watches what Sync made and mends it at once when someone else damages
-	// it, until ctx ends. Call it once.
+	// Run watches what Sync made until ctx ends, and repairs damage at once. Call it once.
 	Run(ctx context.Context) error
 }
 
@@ -189,16 +181,16 @@ func usable(a netip.AddrPort) bool {
 // Local says whether a is an address every machine has anyway (127.0.0.0/8).
 func Local(a netip.Addr) bool { return loopback.Contains(a) }
 
-// Same says whether a and b, both in normal form, lead the same clients to the same
-// places. Names don't count.
+// Same reports whether a and b lead the same clients to the same places. Both must be in normal
+// form. Names do not count.
 func Same(a, b []Endpoint) bool {
 	return slices.EqualFunc(a, b, func(x, y Endpoint) bool {
 		return x.Listen == y.Listen && x.Away == y.Away && slices.Equal(x.Targets, y.Targets) && cidr.Same(x.Allow, y.Allow)
 	})
 }
 
-// With returns a copy of all, which is in normal form, with e in place of the
-// endpoint that has its Listen, or added; and that endpoint if there was one.
+// With returns a copy of all in which e replaces the endpoint with the same Listen, or is added. It
+// also returns the replaced endpoint, or nil. all must be in normal form.
 func With(all []Endpoint, e Endpoint) (with []Endpoint, old *Endpoint) {
 	with = slices.Clone(all)
 	i, found := slices.BinarySearchFunc(with, e.Listen, func(x Endpoint, l netip.AddrPort) int { return x.Listen.Compare(l) })

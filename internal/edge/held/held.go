@@ -1,9 +1,8 @@
-// Package held is what an edge that owns addresses leaves for the agent of its host: which
-// of them are there, and for whom. When the edge has died and another member leads, the
-// agent takes them away, so that two hosts do not answer for one address.
+// Package held has the record that an edge with addresses of its own leaves for the agent of its
+// host: which addresses are on the host, and for which members. When the edge has died and another
+// member leads, the agent removes those addresses, so that no two hosts answer for one address.
 //
-// An edge that runs holds the lock of the record, and the agent acts only while it has
-// that lock itself.
+// A running edge holds the lock of the record. The agent acts only while it holds that lock itself.
 package held
 
 import (
@@ -23,18 +22,19 @@ type Place struct {
 	Listen   string `json:"listen"` // ip:port
 }
 
-// Record is where the edge of a host keeps what it holds.
+// Record is the file in which the edge of a host keeps what it holds.
 type Record struct{ path string }
 
-// RecordOf is that of a host of a home on this machine.
+// RecordOf returns the record of a host of a home on this machine.
 func RecordOf(homeID, host string) Record {
 	return Record{filepath.Join(home.RunDir(homeID), "held-"+host+".json")}
 }
 
-// Lock is had by the edge as long as it runs. It answers home.ErrLocked.
+// Lock takes the lock, which the edge holds as long as it runs. It returns home.ErrLocked if
+// another process has it.
 func (r Record) Lock() (*home.Lock, error) { return home.LockFile(r.path + ".lock") }
 
-// Write replaces the record, in one step.
+// Write replaces the record atomically.
 func (r Record) Write(places []Place) error {
 	text, err := json.Marshal(places)
 	if err != nil {
@@ -49,7 +49,7 @@ func (r Record) Write(places []Place) error {
 	return nil
 }
 
-// Read is nothing where no edge of the host has ever held anything.
+// Read returns the record. It returns nothing if no edge of the host has ever held an address.
 func (r Record) Read() ([]Place, error) {
 	text, err := os.ReadFile(r.path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -1,5 +1,5 @@
-// Package seen is what edges tell others: it holds no code, so that those who
-// only read it need not link an edge.
+// Package seen has what edges tell others. It has no code, so that those who only read its records
+// need not link an edge.
 package seen
 
 import (
@@ -8,8 +8,7 @@ import (
 	"howdah/internal/edge/endpoint"
 )
 
-// Switch is what an edge saw when the primary of a database changed. Written by
-// the edge.
+// Switch is what an edge saw when the primary of a database changed. That edge writes it.
 type Switch struct {
 	Database   string    `json:"database"`
 	From       string    `json:"from"` // member names
@@ -21,23 +20,23 @@ type Switch struct {
 	FirstWrite time.Time `json:"first_write"` // a commit, confirmed as a client's would be
 }
 
-// Status is what an edge says of itself. Written by the edge.
+// Status is what an edge says of itself. That edge writes it.
 type Status struct {
 	Name    string        `json:"name"`
 	Info    endpoint.Info `json:"info"`
 	Started time.Time     `json:"started"`
-	// OwnNames: it knows members by names that no other database has.
+	// OwnNames says that the edge knows members by names that no other database has.
 	OwnNames bool `json:"own_names,omitempty"`
-	// Reads is the newest format of records that it reads (package format).
+	// Reads is the newest format of records that the edge reads (package format).
 	Reads int `json:"reads,omitempty"`
-	// Own is the host whose endpoints it serves alone; "": it serves those of all hosts.
+	// Own is the only host whose endpoints the edge serves. With "" it serves those of all hosts.
 	Own string `json:"own,omitempty"`
 }
 
-// Between is what members see in place of a client's address where an edge hides it.
-// Written by the edge.
+// Between is what members see in place of a client's address, where an edge hides it. That edge
+// writes it.
 type Between struct {
-	// Addresses are those of the edge's machine, other than loopback; besides them it
-	// may be the endpoint's own.
+	// Addresses lists the addresses of the edge's machine, except loopback. Members may also see
+	// the endpoint's own address.
 	Addresses []string `json:"addresses"`
 }
