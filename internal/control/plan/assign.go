@@ -6,7 +6,7 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// ClusterConfig is the configuration that all members of a database share.
+// ClusterConfig returns the configuration that all members of a database share.
 func ClusterConfig(want Database, layout Layout) patroni.Cluster {
 	return patroni.Cluster{
 		Sync:           SyncMode(want, layout),
@@ -18,8 +18,8 @@ func ClusterConfig(want Database, layout Layout) patroni.Cluster {
 	}
 }
 
-// Assign is the complete assignment of one member, without its generation.
-// hostMemory, in bytes, bounds what PostgreSQL is told to use.
+// Assign returns the complete assignment of one member, except for its generation. hostMemory is
+// the memory of its host, in bytes; PostgreSQL is told to use no more than that.
 func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Assignment {
 	seat := seatFor(want, m)
 	a := member.Assignment{
@@ -55,8 +55,8 @@ func usable(class, host int64) int64 {
 	return class
 }
 
-// seatFor is the seat of a member; of one whose seat is gone, any seat: it keeps
-// running with some settings until it leaves.
+// seatFor returns the seat of a member. If its seat is gone, it returns any seat: the member needs
+// some settings until it leaves.
 func seatFor(want Database, m Placed) Seat {
 	for _, s := range want.Seats {
 		if s.Key == m.Seat {

@@ -6,11 +6,11 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// ballot keeps in step who may be promoted and who counts when it is chosen how
-// commits are confirmed. Somebody who may be promoted must never be missing from
-// the count: where Patroni believes that commits wait for nobody, it elects anyone,
-// also one that lacks them. So a member counts first and may be promoted later,
-// and the other way round; and without a primary, in an election, nothing changes.
+// ballot keeps two things in step: who may be promoted, and who counts when it is decided how
+// commits are confirmed. A member that may be promoted must always be in the count. If Patroni
+// believes that commits wait for nobody, it elects any member, even one that lacks some commits. So
+// a member is counted first and may be promoted later; in the other direction it is barred first.
+// Nothing changes without a primary, as there is an election.
 func (w *work) ballot() {
 	if w.primary() == nil {
 		return
@@ -21,11 +21,11 @@ func (w *work) ballot() {
 			m.Votes = true
 			m.Barred = m.Barred && w.Sync.Leader != w.Leader && w.Want.Upstream == nil
 		case !m.Barred:
-			// As long as it confirms commits, it may be the only one that has the newest.
+			// While the member confirms commits, it may be the only one that has the newest.
 			m.Barred = m.NoSync && !w.named(m)
 		case w.named(m):
-			// With one fewer to count, Patroni may stop asking for votes: each that the
-			// sync key names could then be elected alone.
+			// If one member fewer counts, Patroni may stop asking for votes. Then any member that
+			// the sync key names could be elected without a vote.
 		case w.applied(m) || w.alive(m) && !w.runs(m):
 			m.Votes = false
 		}
@@ -33,8 +33,8 @@ func (w *work) ballot() {
 	w.spread()
 }
 
-// mayLead: it shall be allowed to be promoted. One whose seat is gone goes on as
-// it was until it is its turn to leave; the leader leads whatever its seat says.
+// mayLead reports whether the member shall be allowed to be promoted. A leader always is. A member
+// whose seat is gone stays as it is until it is its turn to leave.
 func (w *work) mayLead(m *Placed) bool {
 	if m.Name == w.Leader {
 		return true
@@ -46,11 +46,11 @@ func (w *work) mayLead(m *Placed) bool {
 	return !seat.NoFailover && !w.departing[m.Name]
 }
 
-// SyncMode is how commits are confirmed with the members that there are now.
+// SyncMode returns how commits are confirmed with the present members.
 func (w *work) SyncMode() patroni.SyncMode { return SyncMode(w.Want, w.out.Layout) }
 
-// SyncMode is how commits are confirmed with the members of a layout: quorum with
-// two standbys or more, the one standby with one.
+// SyncMode returns how commits are confirmed with the members of a layout: by a quorum of two or
+// more standbys, or by the only standby.
 func SyncMode(want Database, layout Layout) patroni.SyncMode {
 	if want.Upstream != nil {
 		return patroni.SyncOff
@@ -71,13 +71,14 @@ func SyncMode(want Database, layout Layout) patroni.SyncMode {
 	}
 }
 
-// named: the sync key names it, be it of this leader or of the one before.
+// named reports whether the sync key names the member. The key may be of the present leader or of
+// the one before.
 func (w *work) named(m *Placed) bool { return slices.Contains(w.Sync.Standbys, m.Name) }
 
-// inSync: the member has every acknowledged commit, and Patroni may promote it.
+// inSync reports whether the member has every acknowledged commit, and Patroni may promote it.
 func (w *work) inSync(m *Placed) bool { return w.named(m) && w.Sync.Leader == w.Leader }
 
-// confirms: it is to confirm commits, and to be promoted once it is in sync.
+// confirms reports whether the member shall confirm commits, and be promoted once it is in sync.
 func (w *work) confirms(m *Placed) bool {
 	return m.Votes && !m.NoSync && w.SyncMode() != patroni.SyncOff
 }

@@ -7,15 +7,14 @@ import (
 	"howdah/internal/model/member"
 )
 
-// bornWithin is for how long a new database may wait for its first primary without
-// anyone working on it. A bootstrap shows in Patroni's state; the member that did it
-// leads a moment later.
+// bornWithin is how long a new database may wait for its first primary while nobody works on it.
+// Patroni's state shows a bootstrap, and the member that did it leads a moment later.
 const bornWithin = 15 * time.Second
 
-// suspectFor is for how long nobody has to be seen at it before it is begun again. On a
-// slow machine a bootstrap may begin after bornWithin, and Patroni shows it in its state a
-// round after it took its key: a key that is deleted then lets a second member bootstrap,
-// and the first one to be ready is left with data of its own, which nobody can use.
+// suspectFor is how long nobody must be seen to bootstrap before the bootstrap begins again. On a
+// slow machine a bootstrap may begin after bornWithin, and Patroni's state shows it a round after
+// it took its key. If that key is deleted, a second member bootstraps, and the first one is left
+// with data of its own that nobody can use.
 const suspectFor = 10 * time.Second
 
 const (
@@ -23,12 +22,12 @@ const (
 	suspectBirth = "looking whether anyone bootstraps"
 )
 
-// unstick has a new database bootstrapped again whose bootstrap stopped half way, and
-// reports whether it had to do something. Patroni 4.1 does not do it by itself: its
-// key that says that someone bootstraps has no lease, so that nobody begins again when
-// that one died; and one that could not reach etcd in the middle makes its new primary
-// a standby, and waits for the end of its recovery (ha.py: bootstrap, post_bootstrap).
-// There was no primary ever, so that no user's data are at stake.
+// unstick restarts the bootstrap of a new database if it stopped half way, and reports whether it
+// had to do something. Patroni 4.1 does not do that itself. Its key that says that someone
+// bootstraps has no lease, so nobody begins again if that member died. A member that could not
+// reach etcd in the middle makes its new primary a standby, and waits for the end of its recovery
+// (ha.py: bootstrap, post_bootstrap). There has never been a primary, so no data of users are at
+// risk.
 func (w *work) unstick() bool {
 	steps := w.out.Layout.Steps
 	if !w.Unborn || w.Leader != "" || w.out.Layout.Created || len(steps) == 0 {
@@ -39,7 +38,7 @@ func (w *work) unstick() bool {
 	if !suspected && (last.Name != awaitPrimary || w.Now.Sub(last.Began) < bornWithin) {
 		return false
 	}
-	// Who cannot be seen may be at it.
+	// A member that nobody can see may be bootstrapping.
 	all := w.out.Layout.Members
 	if slices.ContainsFunc(all, func(m Placed) bool { return !w.alive(&m) || w.Making[w.id(&m)] }) {
 		return false
@@ -47,8 +46,8 @@ func (w *work) unstick() bool {
 	return w.promoteNewborn() || w.beginAgain(suspected && w.Now.Sub(last.Began) >= suspectFor)
 }
 
-// promoteNewborn restarts a primary that became a standby: with its data Patroni knows
-// how to go on.
+// promoteNewborn restarts a primary that became a standby. Patroni knows how to go on with its
+// data.
 func (w *work) promoteNewborn() bool {
 	for _, m := range w.members() {
 		r := w.report(m)
@@ -62,8 +61,8 @@ func (w *work) promoteNewborn() bool {
 	return false
 }
 
-// beginAgain lets whoever is first bootstrap once more, once it is certain that nobody is
-// at it.
+// beginAgain lets the first member that is ready bootstrap once more, once it is certain that no
+// member is bootstrapping.
 func (w *work) beginAgain(certain bool) bool {
 	for _, m := range w.members() {
 		r := w.report(m)

@@ -7,7 +7,7 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// failover hands the primary role over once for each request.
+// failover hands the primary role over, once for each request.
 func (w *work) failover() bool {
 	if w.Want.Failover <= w.out.Layout.FailedOver {
 		return true
@@ -34,7 +34,7 @@ func (w *work) failover() bool {
 	return true
 }
 
-// forced: a user asked for this failover, or the primary cannot stay.
+// forced reports whether a user asked for this failover, or the primary cannot stay.
 func (w *work) forced(request string) bool {
 	return request == w.failoverRequest() || request == w.fleeRequest()
 }
@@ -43,16 +43,16 @@ func (w *work) failoverRequest() string { return w.request("failover", "", w.Wan
 
 func (w *work) fleeRequest() string { return w.request("flee", "", w.out.Layout.Fled+1) }
 
-// giveUp ends a failover that cannot be.
+// giveUp ends a failover request that cannot succeed.
 func (w *work) giveUp(why string) {
 	w.out.Layout.Abandoned = why
 	w.problem("the failover was given up: " + why)
 	w.out.GaveUp = true
 }
 
-// flee hands the primary role over from a host whose disk is full, before
-// PostgreSQL has to stop there: once for each time that this is so. It answers
-// false while it does.
+// flee hands the primary role over from a host whose disk is full, before PostgreSQL has to stop
+// there. It does so once for each time that the disk is full. It returns false while the handover
+// is under way.
 func (w *work) flee() bool {
 	request := w.fleeRequest()
 	p, leader := w.progress(request), w.primary()
@@ -73,19 +73,20 @@ func (w *work) flee() bool {
 	}
 	w.fled(true)
 	if w.Want.FailoverSeat == "" {
-		// Who asked for a failover meanwhile has got one.
+		// If a user asked for a failover meanwhile, this handover was it.
 		w.out.Layout.FailedOver, w.out.Layout.Abandoned = w.Want.Failover, ""
 	}
 	return true
 }
 
-// moved: another member leads than the one that was asked to hand over, whoever did it.
+// moved reports whether a member leads other than the one that was asked to hand over, whatever the
+// reason.
 func (w *work) moved(request string) bool {
 	p, leader := w.progress(request), w.primary()
 	return p.stage != unasked && leader != nil && leader.Name != p.member
 }
 
-// fled ends the request, if there was one: the next full disk is another.
+// fled ends the request if it was begun, so that the next full disk makes a new one.
 func (w *work) fled(begun bool) {
 	if begun {
 		w.out.Layout.Fled++
@@ -101,7 +102,7 @@ func (w *work) leadsFrom(target string) bool {
 	return target != "" && leader != nil && leader.Seat == target
 }
 
-// possible: somebody may take over, if not now.
+// possible reports whether a member may take over, now or later.
 func (w *work) possible(target string) bool {
 	if w.SyncMode() == patroni.SyncOff {
 		return false
@@ -109,9 +110,9 @@ func (w *work) possible(target string) bool {
 	return target == "" || slices.ContainsFunc(w.Want.Seats, func(s Seat) bool { return s.Key == target && !s.NoFailover })
 }
 
-// handOver gives the primary role to a standby for the request of this name, and answers true
-// once another primary serves. target is the seat that shall win, or "". How it is done, and
-// why nothing is lost, is in docs/design/availability.md.
+// handOver gives the primary role to a standby for the request of this name. It returns true once
+// another primary serves. target is the seat that shall get the role, or "" for any. How it works,
+// and why nothing is lost, is in docs/design/availability.md.
 func (w *work) handOver(request, target string) bool {
 	p, leader := w.progress(request), w.primary()
 	moved := w.moved(request)
@@ -141,7 +142,7 @@ func (w *work) handOver(request, target string) bool {
 	return false
 }
 
-// askHandover asks for it once the successor is known to Patroni as such.
+// askHandover asks for the handover once Patroni knows the successor as such.
 func (w *work) askHandover(request, target string, leader *Placed) {
 	next := w.successor(target)
 	if next == nil {
@@ -159,8 +160,8 @@ func (w *work) askHandover(request, target string, leader *Placed) {
 	}
 }
 
-// boosted: the boost of this decision was in the layout before, so that what was
-// assigned and applied includes it.
+// boosted reports whether the layout had this decision's boost of the member before. If so, what
+// was assigned and applied includes the boost.
 func (w *work) boosted(m *Placed) bool {
 	return slices.ContainsFunc(w.Layout.Members, func(before Placed) bool { return before.Name == m.Name && before.Boost })
 }
@@ -173,8 +174,8 @@ func (w *work) keepBoost() {
 	}
 }
 
-// successor is the standby that would take over: that of the wanted seat, or the
-// first of the promotion order that is in sync.
+// successor returns the standby that would take over: the one of the wanted seat, or else the first
+// one in sync in the order of promotion.
 func (w *work) successor(target string) *Placed {
 	var best *Placed
 	for _, m := range w.members() {
@@ -203,7 +204,7 @@ func (w *work) preferred(a, b *Placed) bool {
 	return !w.edgeless(a) && w.edgeless(b)
 }
 
-// edgeless: clients would not find a primary there.
+// edgeless reports whether clients would not find a primary on the member's host.
 func (w *work) edgeless(m *Placed) bool {
 	h, known := w.host(m.Host)
 	return known && h.Edgeless

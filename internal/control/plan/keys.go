@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A member's key of its own opens its own database to it and nothing else: neither etcd
-// nor other databases. A host's opens all of them. In a home of an older release members
-// show their hosts' keys. It is moved over without an outage: first all members let
-// others in by either key, then one after the other shows its own, and when all do, hosts'
-// keys are let in no more. New databases begin there.
+// A member's own key lets it into its own database and nowhere else: neither into etcd nor into
+// other databases. A host's key lets it into all of them. In a home of an older release, members
+// show their hosts' keys. Such a home is moved over without an outage. First all members admit
+// others by either key, then one after the other shows its own key, and when all do, hosts' keys
+// are no longer admitted. New databases begin in that last state.
 
-// mendKeys takes the next step of that.
+// mendKeys takes the next step towards members' own keys.
 func (w *work) mendKeys() {
 	l := &w.out.Layout
 	if w.newKeys() {
@@ -36,19 +36,19 @@ func (w *work) mendKeys() {
 	l.OnlyOwnKeys = l.OnlyOwnKeys || w.Keys.FollowersOwn && !slices.ContainsFunc(w.members(), func(m *Placed) bool { return !w.showsOwn(m) })
 }
 
-// newKeys: new members get keys of their own.
+// newKeys reports whether new members get keys of their own.
 func (w *work) newKeys() bool {
 	return w.Keys.Authority != "" && w.Keys.Everywhere || w.onlyOwnKeys()
 }
 
-// onlyOwnKeys: a member without one could copy nobody.
+// onlyOwnKeys reports whether a member without a key of its own could copy nobody.
 func (w *work) onlyOwnKeys() bool { return w.out.Layout.OnlyOwnKeys || w.Keys.SourceOnly }
 
-// showsOwn: no Patroni of the member runs with its host's key. One that never served has
-// none from before.
+// showsOwn reports whether the member shows no key of its host any more. A member that never served
+// has never shown one.
 func (w *work) showsOwn(m *Placed) bool { return m.OwnKey && (w.report(m).OwnKey || !m.Served) }
 
-// rekeyed is a member that serves, and has not taken its own key yet.
+// rekeyed returns a member that serves and does not use its own key yet.
 func (w *work) rekeyed() *Placed {
 	all := w.members()
 	at := slices.IndexFunc(all, func(m *Placed) bool { return w.ready(m) && m.OwnKey && !w.report(m).OwnKey })

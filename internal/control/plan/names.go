@@ -30,8 +30,8 @@ func (w *work) mendNames() {
 	}
 }
 
-// renamed is a member that serves, and has not taken its newest settings over: its name
-// may be among them.
+// renamed returns a member that serves and has not applied its newest settings, which may include
+// its name.
 func (w *work) renamed() *Placed {
 	all := w.members()
 	at := slices.IndexFunc(all, func(m *Placed) bool { return m.OwnName && w.ready(m) && !w.applied(m) })

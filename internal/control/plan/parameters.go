@@ -17,8 +17,8 @@ type GroupKey struct {
 	Name string
 }
 
-// Groups are the parameter groups that users made. A group that is not there has no
-// values, as a default group.
+// Groups holds the parameter groups that users made. A group that is missing has no values, like a
+// default group.
 type Groups map[GroupKey]spec.ParameterGroup
 
 // Add adds a group.
@@ -26,14 +26,14 @@ func (g Groups) Add(group spec.ParameterGroup) {
 	g[GroupKey{group.Kind, group.Scope, group.Name}] = group
 }
 
-// inForce are the values that the group of an instance, or of a cluster, gives it.
+// inForce returns the values that its group gives an instance, or a cluster.
 func (g Groups) inForce(kind param.Kind, c spec.Common) map[string]string {
 	return g.taken(kind, c.Scope, c.ParameterGroup, c.Taken)
 }
 
-// taken are the values of a group for whom it was assigned: those of dynamic
-// parameters come from the group that was taken over last, until the next reboot;
-// those of static ones from the newest, since PostgreSQL itself keeps them waiting.
+// taken returns the values of a group for whoever it is assigned to. Values of dynamic parameters
+// come from the group that took effect with the last reboot. Values of static ones come from the
+// newest group, as PostgreSQL itself keeps them waiting.
 func (g Groups) taken(kind param.Kind, scope spec.Scope, asked string, taken spec.Taken) map[string]string {
 	if taken.Group == "" {
 		taken.Group = asked
@@ -43,8 +43,8 @@ func (g Groups) taken(kind param.Kind, scope spec.Scope, asked string, taken spe
 	return all
 }
 
-// Waiting: the group that an instance, or a member by its cluster, was assigned
-// takes effect only with the next reboot, in part at least.
+// Waiting reports whether some value of a newly assigned group takes effect only with the next
+// reboot.
 func (g Groups) Waiting(kind param.Kind, scope spec.Scope, asked string, taken spec.Taken) bool {
 	if taken.Group != "" && taken.Group != asked {
 		return true
@@ -52,8 +52,8 @@ func (g Groups) Waiting(kind param.Kind, scope spec.Scope, asked string, taken s
 	return g[GroupKey{kind, scope, asked}].Values.Waiting(taken.Serial)
 }
 
-// ofMember are the values of an instance of a cluster: those of the cluster's group,
-// and over them those of its own.
+// ofMember returns the values of an instance of a cluster. Those of its own group override those of
+// the cluster's group.
 func (g Groups) ofMember(c spec.Cluster, i spec.Instance) map[string]string {
 	_, all := param.Split(g.taken(param.Cluster, c.Scope, c.ParameterGroup, i.ClusterTaken))
 	_, own := param.Split(g.inForce(param.Instance, i.Common))
@@ -73,11 +73,11 @@ func (d *Database) configure(values map[string]string, m param.Machine) {
 	}
 }
 
-// standbyNeeds are the settings of which a standby needs as much as its primary has:
-// with less it stops to replay.
+// standbyNeeds lists the settings of which a standby must not have less than its primary. With less
+// it stops replaying.
 var standbyNeeds = []string{"max_connections", "max_worker_processes", "max_wal_senders", "max_prepared_transactions", "max_locks_per_transaction"}
 
-// Grows: of the differences that a restart makes, one is more of what a standby needs.
+// Grows reports whether a restart would raise one of standbyNeeds.
 func Grows(differences map[string]patroni.Difference) bool {
 	return slices.ContainsFunc(standbyNeeds, func(name string) bool {
 		d, ok := differences[name]
@@ -87,8 +87,8 @@ func Grows(differences map[string]patroni.Difference) bool {
 	})
 }
 
-// Raise gives a database that follows another one at least what a standby needs of
-// the settings of its source.
+// Raise raises the settings in standbyNeeds of a database that follows another one at least to
+// those of its source.
 func (d *Database) Raise(source Database) {
 	for _, name := range standbyNeeds {
 		own, errOwn := number(d.Parameters[name])
@@ -99,7 +99,7 @@ func (d *Database) Raise(source Database) {
 	}
 }
 
-// number reads an integer in all the forms that PostgreSQL takes it in.
+// number reads an integer in all forms that PostgreSQL accepts.
 func number(text string) (float64, error) {
 	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
 		return float64(n), nil
@@ -107,8 +107,8 @@ func number(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// memberParameters are the settings of one member: the platform's for its memory,
-// and over them those of parameter groups.
+// memberParameters returns the settings of one member. Those of parameter groups override those
+// that the platform derives from memory.
 func memberParameters(want Database, seat Seat, memory int64) map[string]string {
 	all := spec.MemberParameters(memory)
 	e := param.Apply(seat.Values, param.Machine{

@@ -25,9 +25,10 @@ type Database struct {
 	// State is running, stopped or absent.
 	State member.Want
 	Seats []Seat
-	// Zone, if set, is where the first member of a database without keyed seats goes.
+	// Zone is the zone of the first member of a database without keyed seats; "" means any.
 	Zone string
-	// Zones are where new members may go; none: anywhere. Those that are elsewhere stay.
+	// Zones are the zones in which new members may be placed; none means any. Members that are
+	// elsewhere stay.
 	Zones []string
 	// SpreadZones forbids two members in one zone.
 	SpreadZones bool
@@ -42,11 +43,11 @@ type Database struct {
 	Slots          []string
 	Upstream       *patroni.Upstream
 	ServerIPs      []string
-	// Allow are the networks that users may connect from, and Between the addresses of
-	// edges that members see in place of a client's; nil Allow: everyone may.
+	// Allow lists the networks that users may connect from; nil admits everyone. Between lists the
+	// addresses of edges that members see in place of a client's.
 	Allow, Between []string
-	// Admits are the databases whose members may copy this one: itself, and whoever
-	// follows it, or one that does.
+	// Admits lists the databases whose members may copy this one: itself, and all that follow it,
+	// directly or through others.
 	Admits []string
 
 	// Change, Reboot and Failover count requests: see Layout for those done.
@@ -58,44 +59,45 @@ type Database struct {
 
 // Seat is one wanted member.
 type Seat struct {
-	// Key is the resource id of the DB instance that this member is, in a cluster;
-	// "" where members are interchangeable.
+	// Key is the resource id of the DB instance that this member is in a cluster. It is "" where
+	// members are interchangeable.
 	Key    string
 	Zone   string
 	Limits member.Limits
-	// Authority signs the server's certificate; "": the home's.
+	// Authority signs the server's certificate; "" means the home's own authority.
 	Authority  string
 	Tier       int
 	NoFailover bool
-	// Values are those of parameter groups for this member alone, formulas and all.
+	// Values holds the values of parameter groups for this member alone, with formulas not yet
+	// computed.
 	Values map[string]string
-	// Reboot counts requests to restart this very member; Restart counts changes
-	// that need a restart, which is rolled with a handover where there is a standby.
+	// Reboot counts requests to restart just this member. Restart counts changes that need a
+	// restart; the planner rolls it, with a handover if there is a standby.
 	Reboot, Restart int64
 }
 
-// Layout is what was decided for a database so far. Written by reconcile only.
+// Layout is what was decided about a database so far. Only reconcile writes it.
 type Layout struct {
 	ID      string   `json:"id"`
 	Members []Placed `json:"members"`
 	Next    int      `json:"next"` // number of the next member
-	// Created: it has been available once.
+	// Created says that the database has been available once.
 	Created bool `json:"created"`
-	// Changed, Rebooted and FailedOver are the last requests that are done.
+	// Changed, Rebooted and FailedOver are the numbers of the last requests that are done.
 	Changed    int64 `json:"changed"`
 	Rebooted   int64 `json:"rebooted"`
 	FailedOver int64 `json:"failed_over"`
-	// Abandoned is why the last failover that was asked for did not take place; "" if it did.
+	// Abandoned says why the last requested failover did not take place, or is "" if it did.
 	Abandoned string `json:"abandoned,omitempty"`
 	// Fled counts the handovers away from full disks.
 	Fled int64 `json:"fled,omitempty"`
 	// Asked is the task that was asked for last.
 	Asked *Asked `json:"asked,omitempty"`
-	// KeyAuthority is the fingerprint of the authority of members, and OnlyOwnKeys says that
-	// hosts' keys open the database's members no more: see mendKeys.
+	// KeyAuthority is the fingerprint of the authority of members' keys. OnlyOwnKeys says that the
+	// database admits no host's key any more: see mendKeys.
 	KeyAuthority string `json:"key_authority,omitempty"`
 	OnlyOwnKeys  bool   `json:"only_own_keys,omitempty"`
-	// Steps are those of what is going on, oldest first; none when all is done.
+	// Steps are the steps of what is going on, oldest first. There are none when all is done.
 	Steps []Step `json:"steps,omitempty"`
 }
 
@@ -115,12 +117,13 @@ const (
 	Surplus  Going = "surplus"  // its seat is gone
 )
 
-// Placed is a member with its place.
+// Placed is a member and its place.
 type Placed struct {
 	Name string `json:"name"` // m1, m2, …: never used again
-	// OwnName: Patroni knows it by a name that no other database has: see names.
+	// OwnName says that Patroni knows the member by a name that no other database has: see
+	// mendNames.
 	OwnName bool `json:"own_name,omitempty"`
-	// OwnKey: it shows a key of its own, and not its host's.
+	// OwnKey says that the member shows a key of its own in place of its host's.
 	OwnKey   bool   `json:"own_key,omitempty"`
 	Seat     string `json:"seat,omitempty"`
 	Host     string `json:"host"`
@@ -132,19 +135,19 @@ type Placed struct {
 	Stopped bool  `json:"stopped,omitempty"`
 	Boost   bool  `json:"boost,omitempty"`
 	Going   Going `json:"going,omitempty"`
-	// Barred: Patroni may neither promote it nor have it confirm commits. Votes: it
-	// counts when it is chosen how commits are confirmed. See ballot.
+	// Barred says that Patroni may neither promote the member nor have it confirm commits. Votes
+	// says that the member counts when it is decided how commits are confirmed. See ballot.
 	Barred bool `json:"barred,omitempty"`
 	Votes  bool `json:"votes,omitempty"`
-	// NoSync: it is to confirm no commits, as one that is lost with the primary. See
-	// spread.
+	// NoSync says that the member shall confirm no commits, for example because it would be lost
+	// with the primary. See spread.
 	NoSync bool `json:"no_sync,omitempty"`
-	// Leaving: its host has been told to delete it.
+	// Leaving says that the member's host was told to delete it.
 	Leaving bool `json:"leaving,omitempty"`
-	// Served: its seat was filled once, by it or by the one that it replaces. When
-	// it fails after that it is mended, but holds no change up.
+	// Served says that the seat was filled once, by this member or by the one that it replaces. If
+	// the member fails after that, it is repaired, but no change waits for it.
 	Served bool `json:"served,omitempty"`
-	// Rebooted and Restarted are the last of the seat's requests that are done.
+	// Rebooted and Restarted are the numbers of the last requests of the seat that are done.
 	Rebooted  int64 `json:"rebooted,omitempty"`
 	Restarted int64 `json:"restarted,omitempty"`
 }
@@ -175,7 +178,7 @@ type Input struct {
 	Want   Database
 	Layout Layout
 	Hosts  []Host
-	// HostAt are the places in Hosts, by name; nil: they are searched for.
+	// HostAt maps names to indexes in Hosts. If it is nil, Hosts is searched.
 	HostAt map[string]int
 	// Reports are by member id, as are Applied, the generation that Patroni runs
 	// with, which is there only while Patroni lives, and Assigned, the generation
@@ -183,50 +186,51 @@ type Input struct {
 	Reports  map[string]member.Report
 	Applied  map[string]int64
 	Assigned map[string]int64
-	// Behind, by member id: Patroni has not read yet what all members share.
+	// Behind holds, by member id, whether Patroni has not read yet what all members share.
 	Behind map[string]bool
-	// PendingRestart, by member id: PostgreSQL runs with settings older than its files.
+	// PendingRestart holds, by member id, whether PostgreSQL runs with older settings than its
+	// files have.
 	PendingRestart map[string]bool
-	// Growing, by member id: those of them that get more of what a standby needs.
+	// Growing holds, by member id, whether a restart raises one of standbyNeeds.
 	Growing map[string]bool
 	Results map[string]member.Result // by task id
-	// OwnNames: every part of the home knows members by names of their own.
+	// OwnNames says that every part of the home knows members by names of their own.
 	OwnNames bool
 	// Keys is what is known of keys of members' own.
 	Keys   Keys
 	Leader string // name of the member with Patroni's leader key
 	Sync   patroni.Sync
-	// Unborn: Patroni's initialize key is there and names no data yet: a member
-	// bootstraps, or did. Making, by member id: its Patroni makes a data directory.
+	// Unborn says that Patroni's initialize key exists and names no data yet: a member bootstraps,
+	// or did. Making holds, by member id, whether its Patroni creates a data directory.
 	Unborn bool
 	Making map[string]bool
-	// Positions are the ends of what members wrote or received, in bytes of WAL, as
-	// Patroni said a moment ago.
+	// Positions are the ends of the WAL that members wrote or received, in bytes, as Patroni said a
+	// moment ago.
 	Positions map[string]int64
-	// Ways are the addresses that edges lead clients to, by seat; "": the writer's.
+	// Ways holds, by seat, the addresses to which edges lead clients. "" is the writer's.
 	Ways   map[string][]string
 	Policy Policy
 }
 
 // Keys is what is known of keys of members' own.
 type Keys struct {
-	// Authority is the fingerprint of the authority of members; "": some control plane is of
-	// an older release, which has no gate before etcd.
+	// Authority is the fingerprint of the authority of members' keys. It is "" if some control
+	// plane is of an older release, which has no gate before etcd.
 	Authority string
-	// Everywhere: all hosts can give members such keys.
+	// Everywhere says that all hosts can give members keys of their own.
 	Everywhere bool
-	// Admitted: all members of the database, and of those that it follows, let its own in by
-	// such keys. It is looked at while one has none.
+	// Admitted says that all members of the database, and of those that it follows, admit its
+	// members by their own keys. It is only determined while some member has no key of its own.
 	Admitted bool
-	// SourceOnly: a database that it follows lets nobody in by a host's key.
+	// SourceOnly says that a database that it follows admits nobody by a host's key.
 	SourceOnly bool
-	// FollowersOwn: all members of databases that follow it show keys of their own.
+	// FollowersOwn says that all members of databases that follow it show keys of their own.
 	FollowersOwn bool
 }
 
 // Policy is set by the operator.
 type Policy struct {
-	// Overcommit places members whatever the classes add up to.
+	// Overcommit places members without regard to the CPUs and the memory of hosts.
 	Overcommit bool
 	// ReplaceAfter is how long a host may be lost before its members are rebuilt elsewhere.
 	ReplaceAfter time.Duration
@@ -236,21 +240,21 @@ type Policy struct {
 type Output struct {
 	Layout Layout
 	Tasks  []member.Task
-	// Rebirth: nobody bootstraps although Patroni's initialize key says so. It is to be
-	// deleted as it is, if there is still no leader.
+	// Rebirth says that nobody bootstraps although Patroni's initialize key says so. The caller
+	// must delete the key if it is unchanged and there is still no leader.
 	Rebirth bool
-	// Gone: nothing of a deleted database is left on any living host.
+	// Gone says that no living host has anything left of a deleted database.
 	Gone bool
-	// Problems hold the work up, or are worth a person's attention.
+	// Problems lists what holds the work up, or is worth a person's attention.
 	Problems []Problem
-	// Exposed: no standby is in sync where there was one: the next failure of the
-	// primary cannot be survived without a loss.
+	// Exposed says that no standby is in sync where there was one. The next failure of the primary
+	// may lose data or availability.
 	Exposed bool
-	// GaveUp: a failover that was asked for ends without one.
+	// GaveUp says that a requested failover ended without one.
 	GaveUp bool
 }
 
-// maxSteps bounds what is kept of a story that goes round in circles.
+// maxSteps limits how many steps are kept of work that goes round in circles.
 const maxSteps = 40
 
 // Next decides the next step.
@@ -283,8 +287,8 @@ type work struct {
 	pausing   map[string]bool // and of those whose turn to restart it is
 }
 
-// begin starts from what was decided before, save for a boost, which lasts only as
-// long as a handover wants it; in an election nothing may change.
+// begin starts from what was decided before, except for a boost. A boost lasts only as long as a
+// handover wants it, but it stays during an election, in which nothing may change.
 func begin(in Input) *work {
 	w := &work{Input: in, out: Output{Layout: in.Layout}, departing: map[string]bool{}, pausing: map[string]bool{}}
 	w.out.Layout.ID = in.Want.ID
@@ -299,7 +303,7 @@ func begin(in Input) *work {
 	return w
 }
 
-// doing names the current step; the first name of a decision counts.
+// doing names the current step. Only the first name in a decision counts.
 func (w *work) doing(step string) {
 	if w.step != "" {
 		return
@@ -313,7 +317,7 @@ func (w *work) doing(step string) {
 	w.out.Layout.Steps = steps[max(0, len(steps)-maxSteps):]
 }
 
-// waited is for how long a step has been the current one.
+// waited returns how long a step has been the current one.
 func (w *work) waited(step string) time.Duration {
 	steps := w.Layout.Steps
 	if len(steps) == 0 || steps[len(steps)-1].Name != step {
@@ -322,7 +326,7 @@ func (w *work) waited(step string) time.Duration {
 	return w.Now.Sub(steps[len(steps)-1].Began)
 }
 
-// problem tells of one that is of no kind which anybody tells apart.
+// problem reports a problem that needs no kind of its own.
 func (w *work) problem(text string) { w.tell(Problem{Text: text}) }
 
 func (w *work) tell(p Problem) {
@@ -331,8 +335,8 @@ func (w *work) tell(p Problem) {
 	}
 }
 
-// members are those that are not being deleted, to be changed in place. Placing
-// another one may move them: ask again after it.
+// members returns the members that are not being deleted. They may be changed in place. Placing a
+// member may move them in memory, so call members again after that.
 func (w *work) members() []*Placed {
 	var all []*Placed
 	for i := range w.out.Layout.Members {
@@ -347,7 +351,7 @@ func (w *work) id(m *Placed) string { return member.ID(w.Want.ID, m.Name) }
 
 func (w *work) report(m *Placed) member.Report { return w.Reports[w.id(m)] }
 
-// host is a host by name; a host that was forgotten is not known, and not alive.
+// host returns a host by name. For a forgotten host known is false, and the host is not alive.
 func (w *work) host(name string) (h Host, known bool) {
 	if w.HostAt != nil {
 		if at, ok := w.HostAt[name]; ok {
@@ -368,7 +372,7 @@ func (w *work) alive(m *Placed) bool {
 	return h.Alive
 }
 
-// ready: it serves clients now in its role, and its host can tell.
+// ready reports whether the member serves clients in its role, as far as its living host says.
 func (w *work) ready(m *Placed) bool {
 	r := w.report(m)
 	switch {
@@ -377,18 +381,18 @@ func (w *work) ready(m *Placed) bool {
 	case m.Name != w.Leader:
 		return r.Streaming
 	default:
-		// One that was elected a moment ago still takes no writes.
+		// A member that was elected a moment ago still takes no writes.
 		return !r.InRecovery || w.Want.Upstream != nil
 	}
 }
 
-// runs: its Patroni lives, whatever its agent can say.
+// runs reports whether the member's Patroni lives, whatever its agent can say.
 func (w *work) runs(m *Placed) bool {
 	_, runs := w.Applied[w.id(m)]
 	return runs
 }
 
-// applied: Patroni runs with what the host was assigned last, and with what all members share.
+// applied reports whether Patroni runs with the newest assignment, and with what all members share.
 func (w *work) applied(m *Placed) bool {
 	id := w.id(m)
 	return w.runs(m) && w.Assigned[id] > 0 && w.Applied[id] >= w.Assigned[id] && !w.Behind[id]
@@ -403,7 +407,7 @@ func (w *work) leader() *Placed {
 	return nil
 }
 
-// primary is the leader, if it serves; or nil.
+// primary returns the leader if it serves, or else nil.
 func (w *work) primary() *Placed {
 	if leader := w.leader(); leader != nil && w.ready(leader) {
 		return leader
@@ -411,17 +415,17 @@ func (w *work) primary() *Placed {
 	return nil
 }
 
-// forgetGone drops deleted members of which nothing is left. Of a lost host
-// nobody can know; its assignment stays and tells it to clean up when it returns.
-// A Patroni that lives without its agent is not forgotten: it might lead.
+// forgetGone drops deleted members of which nothing is left. It also drops those on a lost host, of
+// which nobody can know that: the assignment stays, and tells the host to clean up when it returns.
+// A member whose Patroni lives without its agent is kept, as it might lead.
 func (w *work) forgetGone() {
 	w.out.Layout.Members = slices.DeleteFunc(w.out.Layout.Members, func(m Placed) bool {
 		return m.Leaving && (w.report(&m).Gone || !w.alive(&m) && !w.runs(&m))
 	})
 }
 
-// rescue takes the order to delete a member back that was elected before its host
-// got the order: it is the best copy now.
+// rescue takes back the order to delete a member if the member was elected before its host got the
+// order. It is now the best copy.
 func (w *work) rescue() {
 	for i := range w.out.Layout.Members {
 		if m := &w.out.Layout.Members[i]; m.Leaving && m.Name == w.Leader {
@@ -430,7 +434,7 @@ func (w *work) rescue() {
 	}
 }
 
-// delete removes everything, whatever else was wanted.
+// delete removes the whole database, whatever else was wanted.
 func (w *work) delete() {
 	for _, m := range w.members() {
 		m.Leaving = true

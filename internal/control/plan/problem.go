@@ -12,14 +12,14 @@ type Problem struct {
 	Text string // a sentence
 }
 
-// Kind is what somebody who shows problems may tell apart.
+// Kind lets those who show problems tell them apart.
 type Kind string
 
-// The kinds of problems. Most have none: their text says it.
+// The kinds of problems. Most problems have no kind: their text says it all.
 const (
 	// HostLost: a host with a member that counts is lost.
 	HostLost Kind = "host-lost"
-	// NoStandby: none is in sync.
+	// NoStandby: no standby is in sync.
 	NoStandby Kind = "no-standby"
 	// NoPlace: there is no host for a member.
 	NoPlace Kind = "no-place"
@@ -28,7 +28,7 @@ const (
 // errNoPlace is wrapped by errors of place.
 var errNoPlace = errors.New("no host for a member")
 
-// kindOf is that of an error of place.
+// kindOf returns the kind of problem that an error of place is.
 func kindOf(err error) Kind {
 	if errors.Is(err, errNoPlace) {
 		return NoPlace
@@ -36,7 +36,7 @@ func kindOf(err error) Kind {
 	return ""
 }
 
-// Texts are those of all problems, in one.
+// Texts returns the texts of all problems as one text.
 func Texts(all []Problem) string {
 	texts := make([]string, len(all))
 	for i, p := range all {

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// replaceLost rebuilds what was on a lost host, as long as there is a primary to
-// copy from. The lost copy is deleted only when the host returns and others have
-// taken its place.
+// replaceLost rebuilds what was on a lost host, while there is a primary to copy from. The lost
+// copy is deleted only when its host returns and other members have taken its place.
 func (w *work) replaceLost() {
 	if w.primary() == nil {
 		return
@@ -20,8 +19,9 @@ func (w *work) replaceLost() {
 	}
 }
 
-// lostTooLong: a host that was forgotten will not return. One of which nobody
-// knows since when it is lost was never judged.
+// lostTooLong reports whether the member's host has been lost for longer than the policy allows. A
+// forgotten host will not return, so it always has. A host without a time of its loss was never
+// judged, so it never has.
 func (w *work) lostTooLong(m *Placed) bool {
 	h, known := w.host(m.Host)
 	if !known {
@@ -40,8 +40,7 @@ func (w *work) drain() {
 	}
 }
 
-// replace puts a second member beside one, for the same seat. It may move the
-// members in memory.
+// replace adds a second member for the same seat. It may move the members in memory.
 func (w *work) replace(m *Placed, why string) {
 	seat, ok := w.seatOf(m)
 	if !ok {
@@ -60,8 +59,8 @@ func (w *work) replace(m *Placed, why string) {
 	w.doing(fmt.Sprintf("building %s on %s in place of %s", added.Name, added.Host, name))
 }
 
-// reconsider keeps a member after all whose host is back before its replacement
-// was ready: the copy that is there is better than one in the making.
+// reconsider keeps a member after all if its host is back before its replacement is ready: the
+// existing copy is better than one in the making.
 func (w *work) reconsider() {
 	if w.primary() == nil {
 		return
@@ -75,9 +74,9 @@ func (w *work) reconsider() {
 	}
 }
 
-// retire removes the members that go, once they are not needed any more: never
-// without a primary, for then nobody knows which copy is the best. It answers
-// false while a handover is under way, which nothing else may disturb.
+// retire removes the members that leave, once they are no longer needed. Without a primary it
+// removes none, as nobody knows then which copy is the best. It returns false while a handover is
+// under way, which nothing else may disturb.
 func (w *work) retire() bool {
 	for _, m := range w.members() {
 		switch {
@@ -102,9 +101,9 @@ func (w *work) retire() bool {
 	return true
 }
 
-// remove deletes a replica, once the primary does not wait for its confirmations
-// any more, nobody can elect it meanwhile, and another one is in sync instead, also
-// by the way of confirming that is left without it.
+// remove deletes a replica once three things hold: the primary does not wait for its confirmations
+// any more, nobody can elect it, and another member is in sync instead. The last must also hold for
+// the way of confirming commits that remains without the replica.
 func (w *work) remove(m *Placed) {
 	w.doing("removing " + m.Name)
 	w.departing[m.Name] = true
@@ -115,11 +114,12 @@ func (w *work) remove(m *Placed) {
 	}
 }
 
-// released: it is out of the count, and was out of the sync key for that.
+// released reports whether the member is out of the count. It was removed from the sync key before
+// that.
 func (w *work) released(m *Placed) bool { return m.Barred && !m.Votes }
 
-// stepAside has a leader that goes give its role away. It answers whether other
-// work may go on beside it.
+// stepAside has a leader that leaves hand its role over. It reports whether other work may go on
+// meanwhile.
 func (w *work) stepAside(m *Placed) bool {
 	if len(w.Want.Seats) == 0 {
 		return true // it is the copy that is kept, once the others are gone
@@ -127,7 +127,7 @@ func (w *work) stepAside(m *Placed) bool {
 	request := w.request("retire", m.Name, 0)
 	switch {
 	case w.Want.Upstream != nil && w.heir(m):
-		// Nothing is acknowledged here: whoever is left follows the source as well.
+		// Nothing is acknowledged here, and every other member follows the source as well.
 		m.Stopped = true
 		w.doing("handing over from " + m.Name)
 		return false
@@ -139,15 +139,15 @@ func (w *work) stepAside(m *Placed) bool {
 	return false
 }
 
-// heir: somebody else has data and may lead a database that follows.
+// heir reports whether another member has data and may lead a database that follows.
 func (w *work) heir(m *Placed) bool {
 	return slices.ContainsFunc(w.members(), func(other *Placed) bool {
 		return other != m && other.Going == Staying && !other.Barred && w.alive(other) && w.report(other).Ready
 	})
 }
 
-// dispensable: the others do without it. A lost host is waited for: what it holds
-// is deleted when it returns, not behind its back.
+// dispensable reports whether the others can do without the member. It waits for a lost host: what
+// that host holds is deleted when it returns, not behind its back.
 func (w *work) dispensable(m *Placed) bool {
 	if m.Going == Surplus {
 		return m.Name != w.Leader || len(w.members()) > 1
@@ -163,9 +163,9 @@ func (w *work) dispensable(m *Placed) bool {
 	return true
 }
 
-// replaced: as many others as there are seats like its own do its work. One that is
-// released has been replaced: it comes back only if the others are not there, for
-// Patroni empties the sync key for a moment when it counts anew.
+// replaced reports whether at least as many other members serve as there are seats like the
+// member's. A released member has been replaced once. It is needed again only if the others do not
+// serve: Patroni empties the sync key for a moment when it counts anew.
 func (w *work) replaced(m *Placed) bool {
 	n := 0
 	for _, other := range w.members() {
@@ -176,7 +176,7 @@ func (w *work) replaced(m *Placed) bool {
 	return n >= w.seatsLike(m)
 }
 
-// asGood: nothing is missing if it has to take over.
+// asGood reports whether nothing is lost if the member has to take over.
 func (w *work) asGood(m *Placed) bool {
 	return m.Name == w.Leader || w.inSync(m) || !w.confirms(m)
 }

@@ -11,9 +11,9 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// run brings a database towards all its seats filled and all requests done. The
-// order is that of urgency: first places, then replacing what is lost, then
-// removing, and only then what users asked for.
+// run brings a database towards filled seats and done requests, in the order of urgency. It first
+// finds places, then replaces what is lost, then removes members. Only then does it do what users
+// asked for.
 func (w *work) run() {
 	w.tellLost()
 	w.adoptParked()
@@ -37,13 +37,14 @@ func (w *work) run() {
 	w.settle(seated)
 }
 
-// requestsDone: there is nobody to do them, and they shall not come true later.
+// requestsDone marks all requests as done: nobody is there to do them, and they shall not be done
+// later.
 func (l *Layout) requestsDone(want Database) {
 	l.Changed, l.Rebooted, l.FailedOver = want.Change, want.Reboot, want.Failover
 }
 
-// tellLost tells of lost hosts with members that count: without a primary, any may
-// be the copy that is needed.
+// tellLost reports lost hosts that have members which count. Without a primary, any of these may be
+// the copy that is needed.
 func (w *work) tellLost() {
 	for _, m := range w.members() {
 		if (m.Going == Staying || w.primary() == nil) && !w.alive(m) {
@@ -71,15 +72,14 @@ func (w *work) settle(seated bool) {
 	}
 	filled := w.fillSeats() && seated
 	w.checkSync()
-	// Instances of a cluster come and go one by one; all else is made as a whole.
+	// Instances of a cluster come and go one by one. Everything else is made as a whole.
 	if (filled || !w.Want.SpreadZones) && w.tidy() {
 		w.out.Layout.Created = true
 		w.out.Layout.Changed = w.Want.Change
 	}
 }
 
-// fillSeats finds out whether all seats were filled once. It names what is not as
-// it should be.
+// fillSeats reports whether all seats have been filled once. It names what is not as it should be.
 func (w *work) fillSeats() bool {
 	filled := true
 	for _, m := range w.members() {
@@ -98,7 +98,7 @@ func (w *work) fillSeats() bool {
 	return filled
 }
 
-// tidy: the settings are in force wherever they can be, and no member is left over.
+// tidy reports whether the settings are in force wherever they can be, and no member is left over.
 func (w *work) tidy() bool {
 	tidy := true
 	for _, m := range w.out.Layout.Members {
@@ -113,7 +113,7 @@ func (w *work) tidy() bool {
 	return tidy
 }
 
-// checkSync tells when there is no standby in sync where there was one.
+// checkSync reports a problem if no standby is in sync where there was one.
 func (w *work) checkSync() {
 	if w.SyncMode() == patroni.SyncOff || slices.ContainsFunc(w.members(), w.inSync) {
 		return
@@ -124,7 +124,8 @@ func (w *work) checkSync() {
 	}
 }
 
-// exposed: the primary serves alone, where a standby was in sync once and shall be.
+// exposed reports whether the primary serves without a standby in sync, although there was one and
+// shall be one.
 func (w *work) exposed() bool {
 	voters := 0
 	for _, s := range w.Want.Seats {
@@ -141,7 +142,7 @@ func (w *work) rebootDatabase() bool {
 		return true
 	}
 	leader := w.leader()
-	// One that hangs is what a reboot is for; one that is being promoted is not.
+	// A member that hangs can be rebooted. A member that is being promoted must not be.
 	if leader == nil || !w.alive(leader) || (w.report(leader).InRecovery && w.Want.Upstream == nil) {
 		w.doing("waiting for a primary")
 		return false
@@ -154,8 +155,8 @@ func (w *work) rebootDatabase() bool {
 	return true
 }
 
-// rebootSeats restarts single members of a cluster as asked, without a failover.
-// One on a lost host is restarted when it returns; the others do not wait.
+// rebootSeats restarts single members of a cluster as asked, without a failover. A member on a lost
+// host is restarted when the host returns; the others do not wait for it.
 func (w *work) rebootSeats() bool {
 	for _, m := range w.members() {
 		seat, ok := w.seatOf(m)
@@ -171,12 +172,12 @@ func (w *work) rebootSeats() bool {
 	return true
 }
 
-// settingsWithin is for how long a member that serves nobody is given to take its settings
-// over before it is restarted all the same: it may have been restarted a moment ago, or hang.
+// settingsWithin is how long a member that serves nobody may take to apply its settings before it
+// is restarted. It may have been restarted a moment ago, or it may hang.
 const settingsWithin = 5 * time.Second
 
-// reboot restarts a member because a user asked for it: after some failures the
-// request is given up, so that it does not come true when nobody expects it any more.
+// reboot restarts a member because a user asked for it. After some failures it gives the request
+// up, so that the restart does not happen when nobody expects it any more.
 func (w *work) reboot(request string, m *Placed) bool {
 	if w.exhausted(request) {
 		w.problem(fmt.Sprintf("the reboot of %s was given up: %s", m.Name, w.progress(request).detail))
@@ -201,8 +202,8 @@ func (w *work) reboot(request string, m *Placed) bool {
 	return isDone
 }
 
-// restart rolls a change that needs one: replicas first, then the primary, which
-// hands over first if a standby can take over.
+// restart carries out a change that needs a restart: first on the replicas, then on the primary. If
+// a standby can take over, the primary hands over first.
 func (w *work) restart() bool {
 	for _, m := range w.oldFirst() {
 		seat, ok := w.seatOf(m)
@@ -252,7 +253,7 @@ func (w *work) restartOne(m *Placed, seat Seat) bool {
 	return w.back(m)
 }
 
-// back: it serves again, and so does the primary, after a restart.
+// back reports whether the member and the primary serve again after a restart.
 func (w *work) back(m *Placed) bool {
 	switch {
 	case !w.ready(m):
@@ -265,7 +266,7 @@ func (w *work) back(m *Placed) bool {
 	return true
 }
 
-// oldFirst are the members with the primary last.
+// oldFirst returns the members, the primary last.
 func (w *work) oldFirst() []*Placed {
 	all := w.members()
 	slices.SortStableFunc(all, func(a, b *Placed) int { return rank(a, w.Leader) - rank(b, w.Leader) })
@@ -279,7 +280,7 @@ func rank(m *Placed, leader string) int {
 	return 0
 }
 
-// request names a request in task ids.
+// request returns the name of a request for task ids.
 func (w *work) request(kind, name string, serial int64) string {
 	id := w.Want.ID + "/" + kind
 	if name != "" {

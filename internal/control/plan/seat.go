@@ -17,8 +17,8 @@ const (
 	firstRESTPort = 25432
 )
 
-// seat gives every wanted seat a member, and marks members without a seat. It
-// answers whether all seats are taken.
+// seat gives every wanted seat a member, and marks members that have no seat. It reports whether
+// every seat has a member.
 func (w *work) seat() bool {
 	w.reconsider()
 	w.markSurplus()
@@ -40,9 +40,9 @@ func (w *work) seat() bool {
 	return complete
 }
 
-// awaitsFirst: it is the seat of a later instance of a cluster that has never had a
-// writer. Patroni has whoever is quickest prepare the data and lead, so that the
-// oldest instance becomes the writer only if it starts alone.
+// awaitsFirst reports whether the seat is of a later instance of a cluster that has never had a
+// writer. With Patroni, the quickest member prepares the data and leads. So the oldest instance
+// becomes the writer only if it starts alone.
 func (w *work) awaitsFirst(s Seat) bool {
 	if s.Key == "" || w.Want.SpreadZones || w.Leader != "" || w.out.Layout.Created {
 		return false
@@ -52,13 +52,13 @@ func (w *work) awaitsFirst(s Seat) bool {
 	return !served && slices.ContainsFunc(members, func(m *Placed) bool { return m.Going == Staying && w.alive(m) })
 }
 
-// add may move the members in memory.
+// add adds a member. It may move the members in memory.
 func (w *work) add(m Placed) {
 	w.out.Layout.Members = append(w.out.Layout.Members, m)
 	w.out.Layout.Next++
 }
 
-// vacant are the seats that no staying member has.
+// vacant returns the seats that no staying member has.
 func (w *work) vacant() []Seat {
 	var free []Seat
 	anonymous := w.staying("")
@@ -85,9 +85,9 @@ func (w *work) staying(key string) int {
 	return n
 }
 
-// markSurplus finds members whose seat is gone. Of interchangeable ones those
-// go that are of the least use: which they are shows only beside a primary, and
-// is judged anew until they are told to go.
+// markSurplus finds the members whose seat is gone. Of interchangeable members, the least useful
+// ones leave. Which these are shows only while there is a primary, and is decided anew until they
+// are told to leave.
 func (w *work) markSurplus() {
 	for _, m := range w.members() {
 		switch wanted := w.seatsLike(m); {
@@ -131,8 +131,8 @@ func (w *work) parked(m *Placed) bool {
 	return len(w.Want.Seats) == 0 && m.Going == Surplus && len(w.members()) == 1
 }
 
-// adoptParked gives the only copy, whose own seat is gone, to the first seat that
-// is wanted instead: no data are copied where none need be.
+// adoptParked gives the only copy, if its own seat is gone, to the first seat that is wanted. So no
+// data need to be copied.
 func (w *work) adoptParked() {
 	all := w.members()
 	if len(all) != 1 || len(w.Want.Seats) == 0 || w.seatsLike(all[0]) > 0 {
@@ -173,9 +173,9 @@ func (w *work) place(s Seat) (Placed, error) {
 	}, nil
 }
 
-// unguarded: there are data, and Patroni does not know yet that only standbys in
-// sync may be promoted: a newcomer could win an election without what was
-// acknowledged while it copied. See ballot for when it is let in.
+// unguarded reports whether there are data, but Patroni does not know yet that only standbys in
+// sync may be promoted. A new member could then win an election without what was acknowledged while
+// it copied. ballot says when such a member is let in.
 func (w *work) unguarded() bool {
 	served := slices.ContainsFunc(w.members(), func(m *Placed) bool { return m.Served })
 	return w.Want.Upstream == nil && (served || w.Leader != "") && (w.Sync.Leader == "" || w.Sync.Leader != w.Leader && w.Leader != "")
@@ -188,7 +188,7 @@ func zoneText(zone string) string {
 	return " in zone " + zone
 }
 
-// zoneFor is the zone a seat must be in, or "".
+// zoneFor returns the zone that a seat must be in, or "".
 func (w *work) zoneFor(s Seat) string {
 	if s.Zone == "" && s.Key == "" && len(w.members()) == 0 {
 		return w.Want.Zone
@@ -236,7 +236,7 @@ func (w *work) unfit(h Host, s Seat) string {
 	return ""
 }
 
-// promised is what this decision has given of the host's memory so far.
+// promised returns how many bytes of the host's memory this decision has given away so far.
 func (w *work) promised(h Host) int64 {
 	var bytes int64
 	for _, m := range w.out.Layout.Members {
@@ -248,7 +248,7 @@ func (w *work) promised(h Host) int64 {
 	return bytes
 }
 
-// maxReasons is how many hosts are named that cannot take a seat.
+// maxReasons is how many hosts that cannot take a seat are named.
 const maxReasons = 10
 
 func (w *work) whyNot(s Seat) string {
@@ -266,8 +266,8 @@ func (w *work) whyNot(s Seat) string {
 	return text
 }
 
-// inZone counts members that stay, or whose replacement is not there yet but
-// whose host lives: a lost one does not keep its zone from being used.
+// inZone counts the members in a zone that stay. It also counts a member whose replacement is not
+// there yet, if its host lives: a lost member must not keep its zone from being used.
 func (w *work) inZone(zone string) int {
 	n := 0
 	for _, m := range w.members() {
@@ -288,8 +288,8 @@ func (w *work) onHost(name string) int {
 	return n
 }
 
-// freePort is the lowest port of a range that no member of the host has. Those of
-// this decision count too: they are not in UsedPorts yet.
+// freePort returns the lowest port of a range that no member of the host has. The ports that this
+// decision gave are not in UsedPorts yet, so it checks them, too.
 func (w *work) freePort(h Host, first int) int {
 	for port := first; ; port++ {
 		if !slices.Contains(h.UsedPorts, port) && !w.portInLayout(h.Name, port) {
@@ -304,8 +304,8 @@ func (w *work) portInLayout(host string, port int) bool {
 	})
 }
 
-// CanPlace says whether a database with these seats would find hosts now; the
-// error names what is missing. The API asks before it accepts a request.
+// CanPlace returns an error if a database with these seats would find no hosts now. The error names
+// what is missing. The API asks before it accepts a request.
 func CanPlace(in Input) error {
 	w := begin(in)
 	for _, s := range w.vacant() {

@@ -10,12 +10,11 @@ import (
 // are up to a second old, in which a busy primary writes about as much.
 const nearBytes = 64 << 20
 
-// spread chooses who confirms no commits: who shall not be promoted, once another
-// one confirms them, and who is on the primary's host, while one elsewhere does. A
-// commit that only the latter confirmed is lost to the others when the host is; and
-// as nobody can cut it off from the primary, no quorum of cuts, nor of votes, would
-// come together without it. It still counts, and Patroni may promote it where the
-// voters say that it has all they have.
+// spread chooses the members that confirm no commits. A member that shall not be promoted confirms
+// none once another one does. A member on the primary's host confirms none while one elsewhere
+// does. If the host is lost, the others lose every commit that only such a member confirmed. Nobody
+// can cut it off from the primary, so it would be missing from every quorum of cuts or votes. It
+// still counts, and Patroni may promote it if the voters say that it has all that they have.
 func (w *work) spread() {
 	if w.primary() == nil {
 		return
@@ -25,8 +24,8 @@ func (w *work) spread() {
 	}
 }
 
-// sharesFate: it would be lost with the primary, and is not needed to confirm. One
-// that shall become the primary has to be in sync.
+// sharesFate reports whether the member would be lost with the primary and is not needed to
+// confirm. A member that shall become the primary must be in sync, so it never does.
 func (w *work) sharesFate(m *Placed) bool {
 	leader := w.leader()
 	sought := w.Want.Failover > w.out.Layout.FailedOver && w.Want.FailoverSeat != "" && m.Seat == w.Want.FailoverSeat
@@ -39,18 +38,18 @@ func (w *work) sharesFate(m *Placed) bool {
 	})
 }
 
-// needed: it is the last standby in sync, and another one can be in sync soon: that
-// one first.
+// needed reports whether the member is the last standby in sync, and another one can be in sync
+// soon. Then the other one comes first.
 func (w *work) needed(m *Placed) bool { return w.inSync(m) && w.awaited(m) }
 
-// awaited: none of the others is in sync, with what this one confirmed, and one of
+// awaited reports whether none of the others is in sync with what this member confirmed, but one of
 // them can be.
 func (w *work) awaited(m *Placed) bool {
 	return w.able(m) && !w.standIn(m, func(other *Placed) bool { return w.holds(other) && w.near(other, m) })
 }
 
-// mayPause: it may be restarted. If it is the last standby in sync, one that shares
-// the primary's host confirms commits before, and until it is back.
+// mayPause reports whether the member may be restarted. If it is the last standby in sync, a member
+// on the primary's host confirms commits from before the restart until it is back.
 func (w *work) mayPause(m *Placed) bool {
 	if m.Name == w.Leader {
 		return true
@@ -60,27 +59,28 @@ func (w *work) mayPause(m *Placed) bool {
 	return !w.inSync(m) || !w.able(m) || w.standIn(m, w.holds)
 }
 
-// able: one of the others can be in sync soon.
+// able reports whether one of the others can be in sync soon.
 func (w *work) able(m *Placed) bool {
 	return w.SyncMode() != patroni.SyncOff && w.standIn(m, func(other *Placed) bool {
 		return other.Votes && w.mayLead(other) && w.ready(other)
 	})
 }
 
-// standIn: such a one of the others could stand in for it.
+// standIn reports whether one of the other members could stand in for this one and satisfies such.
 func (w *work) standIn(m *Placed, such func(*Placed) bool) bool {
 	return slices.ContainsFunc(w.members(), func(other *Placed) bool {
 		return other != m && other.Name != w.Leader && other.Going != Surplus && such(other)
 	})
 }
 
-// holds: it confirms commits and may be promoted, now and later.
+// holds reports whether the member confirms commits and may be promoted, now and later.
 func (w *work) holds(m *Placed) bool {
 	return w.inSync(m) && !m.NoSync && !m.Barred && w.mayLead(m)
 }
 
-// near: it has about all that another one has. As soon as Patroni counts on it
-// alone it may promote it, also before it received what the other one confirmed.
+// near reports whether the member has about all that the other one has. As soon as Patroni counts
+// on the member alone, Patroni may promote it, even before it has received what the other one
+// confirmed.
 func (w *work) near(m, other *Placed) bool {
 	position, known := w.Positions[w.id(m)]
 	return known && w.Positions[w.id(other)]-position <= nearBytes

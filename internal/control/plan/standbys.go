@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// restartFirst restarts the standbys that wait, before what the request asks of the
-// primary is done: one with less of some settings than its primary stops to replay.
+// restartFirst restarts the standbys that wait for a restart before the request is done on the
+// primary. A standby with less of some settings than its primary stops replaying.
 func (w *work) restartFirst(request string, leader *Placed, waits map[string]bool) bool {
 	if w.progress(request).stage != unasked {
 		return true
@@ -25,8 +25,8 @@ func (w *work) restartFirst(request string, leader *Placed, waits map[string]boo
 // lastWithin is how long after its primary's restart a standby may take to be back.
 const lastWithin = 30 * time.Second
 
-// restartLast restarts the standbys that still wait after the request was done: one
-// starts with as much as its primary had, so that it takes less over only now.
+// restartLast restarts the standbys that still wait after the request is done. A standby starts
+// with at least as much as its primary had, so it can take over a lower setting only now.
 func (w *work) restartLast(request string, leader *Placed) bool {
 	if _, done := w.doneBy(request); !done {
 		return true
@@ -46,19 +46,18 @@ func (w *work) restartLast(request string, leader *Placed) bool {
 	return true
 }
 
-// rebootAll: a failover of an instance is asked for as a reboot, after which all of
-// its settings are in force. The instances of a cluster are rebooted one by one.
+// rebootAll reports whether a failover is also a reboot of all members. For an instance it is:
+// after it all settings are in force. The instances of a cluster are rebooted one by one.
 func (w *work) rebootAll() bool { return w.Want.Seats[0].Key == "" && w.Want.Upstream == nil }
 
-// failoverFirst has the next primary take over what it waits for, while it serves
-// nobody.
+// failoverFirst restarts the next primary with its new settings while it serves nobody.
 func (w *work) failoverFirst(request string) bool {
 	leader := w.primary()
 	return !w.rebootAll() || leader == nil || w.restartFirst(request, leader, w.PendingRestart)
 }
 
-// failoverLast restarts the new primary if it still waits, as one does that gets less
-// of what a standby needs; and then the standbys, which are awaited before.
+// failoverLast restarts the new primary if it still waits, as it does if some of standbyNeeds get
+// lower. Then it restarts the standbys, and waits for them before.
 func (w *work) failoverLast(request string) bool {
 	leader, begun := w.primary(), w.progress(again(request)).stage != unasked
 	switch {
@@ -78,10 +77,10 @@ func (w *work) failoverLast(request string) bool {
 	return w.reboot(again(request), leader) && w.restartLast(again(request), leader)
 }
 
-// again names the restart that follows a failover.
+// again returns the name of the restart that follows a failover.
 func again(request string) string { return request + "/again" }
 
-// late is a standby that does not serve, and may soon.
+// late returns a standby that does not serve, but may soon.
 func (w *work) late(leader *Placed) *Placed {
 	for _, m := range w.members() {
 		if m.Name != leader.Name && m.Going != Surplus && w.alive(m) && !w.ready(m) {
@@ -91,9 +90,9 @@ func (w *work) late(leader *Placed) *Placed {
 	return nil
 }
 
-// resume restarts who has stopped to replay: so does PostgreSQL with less of some
-// settings than its primary, until it is started with as much. Its primary may have
-// come by more in a failover, or by a restart that nobody asked for.
+// resume restarts the members that have stopped replaying. PostgreSQL stops if it has less of some
+// settings than its primary, until it is started with as much. The primary may have got more in a
+// failover, or in a restart that nobody asked for.
 func (w *work) resume() bool {
 	for _, m := range w.members() {
 		r := w.report(m)

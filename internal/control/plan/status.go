@@ -21,10 +21,10 @@ const (
 	Capacity    = "insufficient-capacity"
 )
 
-// stepNoHost names the step of a decision that found no place for a member.
+// stepNoHost names the step of a decision that found no host for a member.
 const stepNoHost = "waiting for a host"
 
-// Facts are what a status is judged by.
+// Facts are what a status depends on.
 type Facts struct {
 	Want     Database
 	Layout   Layout
@@ -32,9 +32,9 @@ type Facts struct {
 	Alive    map[string]bool // hosts
 	Leader   string
 	Problems []string
-	// Ways are the addresses that edges lead clients to, by seat; "": the writer's.
+	// Ways holds, by seat, the addresses to which edges lead clients. "" is the writer's.
 	Ways map[string][]string
-	// Known are the seats whose instances have been available once.
+	// Known holds the seats whose instances have been available once.
 	Known map[string]bool
 }
 
@@ -43,8 +43,8 @@ func (f Facts) ready(m Placed) bool {
 	return !m.Leaving && f.Alive[m.Host] && r.Ready && (m.Name == f.Leader || r.Streaming || f.Want.Upstream != nil)
 }
 
-// Primary is the member with the leader key, if it serves: in its role, so that a
-// replica that is being promoted does not serve before it takes writes.
+// Primary returns the member with the leader key if it serves in its role. A replica that is being
+// promoted does not serve before it takes writes.
 func (f Facts) Primary() (Placed, bool) {
 	for _, m := range f.Layout.Members {
 		if m.Name == f.Leader && f.ready(m) {
@@ -54,7 +54,7 @@ func (f Facts) Primary() (Placed, bool) {
 	return Placed{}, false
 }
 
-// Member is the member of a seat that serves, or else any member of it.
+// Member returns the member of a seat that serves, or else any member of the seat.
 func (f Facts) Member(seat string) (m Placed, ready, found bool) {
 	for _, candidate := range f.Layout.Members {
 		if candidate.Seat != seat || candidate.Leaving {
@@ -68,9 +68,8 @@ func (f Facts) Member(seat string) (m Placed, ready, found bool) {
 	return m, false, found
 }
 
-// DatabaseStatus is the status of a database as a whole: of an instance that is
-// no member of a cluster, or of a cluster. What was asked for and is not done yet
-// comes first; then the truth about the process.
+// DatabaseStatus returns the status of an instance that is no member of a cluster, or of a cluster.
+// A request that is not done yet comes first, then what is true of the process.
 func (f Facts) DatabaseStatus() string {
 	switch {
 	case f.Want.State == member.Absent:
@@ -98,13 +97,13 @@ func (f Facts) DatabaseStatus() string {
 	case f.Want.Failover > f.Layout.FailedOver:
 		return FailingOver
 	case !serving:
-		// Unless it was asked for, the platform is bringing the database back.
+		// Unless a user asked for this, the platform is bringing the database back.
 		return f.change(Rebooting)
 	}
 	return f.change(Available)
 }
 
-// change is the status of a change that is not done yet, or else the given one.
+// change returns the status of a change that is not done yet, or otherwise if there is none.
 func (f Facts) change(otherwise string) string {
 	if f.Want.Change > f.Layout.Changed && f.Want.ChangeStatus != "" {
 		return f.Want.ChangeStatus
@@ -112,13 +111,13 @@ func (f Facts) change(otherwise string) string {
 	return otherwise
 }
 
-// waitsForHost: the planner found no place for a member.
+// waitsForHost reports whether the planner found no host for a member.
 func (f Facts) waitsForHost() bool {
 	steps := f.Layout.Steps
 	return len(steps) > 0 && steps[len(steps)-1].Name == stepNoHost
 }
 
-// SeatStatus is the status of one instance of a cluster.
+// SeatStatus returns the status of one instance of a cluster.
 func (f Facts) SeatStatus(seat Seat, deleting bool) string {
 	m, ready, found := f.Member(seat.Key)
 	ready = ready && f.reached(seat.Key, m)
@@ -152,7 +151,7 @@ func (f Facts) SeatStatus(seat Seat, deleting bool) string {
 	return Rebooting
 }
 
-// reached: an edge leads the clients of a seat to this member.
+// reached reports whether an edge leads the clients of a seat to this member.
 func (f Facts) reached(seat string, m Placed) bool { return slices.Contains(f.Ways[seat], m.Listen()) }
 
 func (f Facts) anyProcess() bool {

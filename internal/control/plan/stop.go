@@ -1,7 +1,7 @@
 package plan
 
-// stop ends the replicas first and the primary last, so that nobody takes over
-// from a primary that is only being stopped.
+// stop ends the replicas first and the primary last, so that no replica takes over from a primary
+// that is only being stopped.
 func (w *work) stop() {
 	waiting := false
 	for _, m := range w.members() {
@@ -22,7 +22,7 @@ func (w *work) stop() {
 	w.out.Layout.Changed = w.Want.Change
 }
 
-// leads: it is the primary, also while its leader key is not there just now.
+// leads reports whether the member is the primary, even if its leader key is missing just now.
 func (w *work) leads(m *Placed) bool {
 	r := w.report(m)
 	return m.Name == w.Leader || (w.Leader == "" && r.Postgres && r.Ready && !r.InRecovery)
@@ -42,8 +42,8 @@ func (w *work) down(m *Placed) bool {
 	return !w.alive(m) || (!r.Patroni && !r.Postgres)
 }
 
-// wake lets stopped members run again, save for a copy that is only kept. What
-// starts anew has its newest settings, and is restarted by it.
+// wake lets stopped members run again, except for a copy that is only kept. A member that starts
+// has its newest settings, so its start counts as the restart.
 func (w *work) wake() {
 	asleep := len(w.members()) > 0
 	for _, m := range w.members() {
@@ -59,7 +59,8 @@ func (w *work) wake() {
 	}
 }
 
-// aside: it was stopped so that another one leads a database that follows.
+// aside reports whether the member was stopped so that another one can lead a database that
+// follows.
 func (w *work) aside(m *Placed) bool {
 	return w.Want.Upstream != nil && m.Going != Staying && w.heir(m)
 }

@@ -15,12 +15,12 @@ const (
 	taskGrace = 10 * time.Second
 	// retryAfter is the pause before a task that failed is asked for again.
 	retryAfter = 5 * time.Second
-	// userTries is how often that is done for a user who waits for it.
+	// userTries is how often a task is asked for if a user waits for it.
 	userTries = 3
 )
 
-// Asked is a task that was asked for. Its times are those of the planner: the
-// clocks of hosts decide nothing.
+// Asked is the last task that was asked for. Its times are by the planner's clock: the clocks of
+// hosts decide nothing.
 type Asked struct {
 	Request string    `json:"request"`
 	Attempt int       `json:"attempt"`
@@ -30,11 +30,10 @@ type Asked struct {
 	Ended time.Time `json:"ended,omitzero"`
 }
 
-// ID is the task's.
+// ID returns the id of the task.
 func (a Asked) ID() string { return fmt.Sprintf("%s#%d@%s", a.Request, a.Attempt, a.Member) }
 
-// Awaits reports whether the planner has not noticed the end of a task yet: its result
-// is what it waits for.
+// Awaits reports whether the planner still waits for the result of a task.
 func (l Layout) Awaits(task string) bool {
 	return l.Asked != nil && l.Asked.Ended.IsZero() && l.Asked.ID() == task
 }
@@ -48,7 +47,7 @@ const (
 	done
 )
 
-// progress is how far a request for a task is.
+// progress says how far a request for a task has come.
 type progress struct {
 	stage  stage
 	member string        // the one that was asked last
@@ -56,9 +55,9 @@ type progress struct {
 	ended  time.Duration // ago
 }
 
-// progress looks at the result of the last attempt, and notes its end when it sees
-// it first. If another request came in between, only a success counts. Otherwise the
-// request begins again with tasks of new ids, as no id is done twice.
+// progress reads the result of the last attempt, and notes its end the first time it sees that. If
+// another request came in between, only a success counts. Otherwise the request begins again with
+// new task ids, as no id is done twice.
 func (w *work) progress(request string) progress {
 	a := w.out.Layout.Asked
 	if a == nil || a.Request != request {
@@ -83,7 +82,7 @@ func (w *work) progress(request string) progress {
 	return p
 }
 
-// doneBy is the member that did what a request is about.
+// doneBy returns the member that did what a request is about.
 func (w *work) doneBy(request string) (name string, ok bool) {
 	for id, r := range w.Results {
 		if r.Done && strings.HasPrefix(id, request+"#") {
@@ -94,7 +93,7 @@ func (w *work) doneBy(request string) (name string, ok bool) {
 	return name, ok
 }
 
-// endedFor is for how long it is known that the last attempt ended.
+// endedFor returns for how long the planner has known that the last attempt ended.
 func (w *work) endedFor() time.Duration {
 	a := *w.out.Layout.Asked
 	if a.Ended.IsZero() {
@@ -104,8 +103,8 @@ func (w *work) endedFor() time.Duration {
 	return w.Now.Sub(a.Ended)
 }
 
-// task asks a member's host for something once. It answers done, or why the last
-// attempt failed; that is followed by another one after a pause.
+// task asks a member's host for something once. It returns whether that is done, or else why the
+// last attempt failed. After a failure it pauses, and tries again.
 func (w *work) task(kind member.TaskKind, request string, m *Placed) (isDone bool, detail string) {
 	p := w.progress(request)
 	if _, ok := w.doneBy(request); ok {
@@ -123,9 +122,9 @@ func (w *work) task(kind member.TaskKind, request string, m *Placed) (isDone boo
 	return false, p.detail
 }
 
-// busy: a task of another request is under way, and its end can be told. Two deeds
-// on one database never overlap. The result of one whose end was noticed may be
-// swept by now: it is not waited for again.
+// busy reports whether a task of another request is under way whose end can still be told. Two
+// deeds on one database never overlap. A task whose end was noticed is not waited for: its result
+// may be swept by now.
 func (w *work) busy(request string) bool {
 	a := w.out.Layout.Asked
 	return a != nil && a.Request != request && a.Ended.IsZero() && w.progress(a.Request).stage == waiting && w.answers(a.Member)
@@ -140,7 +139,7 @@ func (w *work) ask(kind member.TaskKind, request string, m *Placed) {
 	})
 }
 
-// tries is how often a request was asked for.
+// tries returns how often a request was asked for.
 func (w *work) tries(request string) int {
 	if a := w.out.Layout.Asked; a != nil && a.Request == request {
 		return a.Attempt
@@ -148,18 +147,18 @@ func (w *work) tries(request string) int {
 	return 0
 }
 
-// exhausted: the request was tried often enough for a user who waits.
+// exhausted reports whether the request was tried often enough for a user who waits.
 func (w *work) exhausted(request string) bool {
 	return w.progress(request).stage == failed && w.tries(request) >= userTries
 }
 
-// outstanding: the request was asked for, and is neither done nor given up.
+// outstanding reports whether the request was asked for, and is neither done nor given up.
 func (w *work) outstanding(request string) bool {
 	stage := w.progress(request).stage
 	return stage == waiting || stage == failed
 }
 
-// answers: the member's host can still say how its task ended.
+// answers reports whether the member's host can still say how its task ended.
 func (w *work) answers(name string) bool {
 	for _, m := range w.members() {
 		if m.Name == name {

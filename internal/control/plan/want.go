@@ -13,23 +13,23 @@ import (
 
 // Links are a database's relations to others.
 type Links struct {
-	// Upstream is the endpoint of the database that this one follows, if it does
-	// and that one exists.
+	// Upstream is the endpoint of the database that this one follows. It is nil if it follows none,
+	// or one that does not exist.
 	Upstream *patroni.Upstream
-	// Followers are the resource ids of the databases that follow this one.
+	// Followers lists the resource ids of the databases that follow this one.
 	Followers []string
-	// Below are those and the databases that follow them, and so on.
+	// Below lists Followers, the databases that follow them, and so on.
 	Below []string
 	// Groups are all parameter groups.
 	Groups Groups
 }
 
-// SlotName is the replication slot of a database that follows another one.
+// SlotName returns the name of the replication slot for a database that follows another one.
 func SlotName(resourceID string) string {
 	return "follow_" + strings.ReplaceAll(strings.ToLower(resourceID), "-", "_")
 }
 
-// ForInstance is what is wanted for an instance that is no member of a cluster.
+// ForInstance returns what is wanted for an instance that is no member of a cluster.
 func ForInstance(i spec.Instance, links Links) Database {
 	d := ShapeOf(i, links)
 	memory := max(classOf(i.Class).Memory, i.SharedMemory)
@@ -42,8 +42,8 @@ func ForInstance(i spec.Instance, links Links) Database {
 	return d
 }
 
-// ShapeOf is ForInstance without any settings of PostgreSQL, on which no status depends:
-// a page of instances would have them made a hundred times.
+// ShapeOf returns what ForInstance does, but without PostgreSQL's settings. No status depends on
+// these, and a page of instances would compute them a hundred times.
 func ShapeOf(i spec.Instance, links Links) Database {
 	seats := []Seat{instanceSeat(i)}
 	if i.MultiAZ {
@@ -54,8 +54,8 @@ func ShapeOf(i spec.Instance, links Links) Database {
 	return d
 }
 
-// ForCluster is what is wanted for a cluster with its instances. Both the cluster
-// and an instance count changes that need a restart: a seat's are their sum.
+// ForCluster returns what is wanted for a cluster with its instances. The cluster and the instance
+// each count changes that need a restart, and a seat's Restart is the sum of both.
 func ForCluster(c spec.Cluster, instances []spec.Instance, links Links) Database {
 	d := common(c.Common, links)
 	d.SpreadZones = c.MultiAZ()
@@ -74,7 +74,7 @@ func ForCluster(c spec.Cluster, instances []spec.Instance, links Links) Database
 		cpus = max(cpus, classOf(i.Class).CPUs)
 	}
 	allowOne(d.Seats)
-	// The oldest instance becomes the writer, but it must be one that may be.
+	// The oldest instance becomes the writer, but only an instance that may be promoted.
 	slices.SortStableFunc(d.Seats, func(a, b Seat) int { return boolRank(a.NoFailover) - boolRank(b.NoFailover) })
 	d.Parameters = spec.ClusterParameters(memory, storage)
 	c.Taken = newestTaken(c, instances)
@@ -89,8 +89,7 @@ func byAge(instances []spec.Instance) []spec.Instance {
 	})
 }
 
-// allowOne lets all seats be promoted where none may be: a cluster without a writer
-// serves nobody.
+// allowOne lets all seats be promoted if none may be: a cluster without a writer serves nobody.
 func allowOne(seats []Seat) {
 	if slices.ContainsFunc(seats, func(s Seat) bool { return !s.NoFailover }) {
 		return
@@ -142,7 +141,7 @@ func instanceSeat(i spec.Instance) Seat {
 	}
 }
 
-// classOf is the class of a validated record.
+// classOf returns the class of a validated record.
 func classOf(name string) spec.Class {
 	c, _ := spec.LookupClass(name)
 	return c
