@@ -50,14 +50,15 @@ func (w *work) restartLast(request string, leader *Placed) bool {
 // after it all settings are in force. The instances of a cluster are rebooted one by one.
 func (w *work) rebootAll() bool { return w.Want.Seats[0].Key == "" && w.Want.Upstream == nil }
 
-// failoverFirst restarts the next primary with its new settings while it serves nobody.
+// failoverFirst restarts the standbys that wait, so that the next primary has its new settings
+// before it serves anybody.
 func (w *work) failoverFirst(request string) bool {
 	leader := w.primary()
 	return !w.rebootAll() || leader == nil || w.restartFirst(request, leader, w.PendingRestart)
 }
 
 // failoverLast restarts the new primary if it still waits, as it does if some of standbyNeeds get
-// lower. Then it restarts the standbys, and waits for them before.
+// lower. Before that it waits for standbys that may serve soon. After that it restarts the standbys.
 func (w *work) failoverLast(request string) bool {
 	leader, begun := w.primary(), w.progress(again(request)).stage != unasked
 	switch {
