@@ -17,13 +17,12 @@ import (
 )
 
 const (
-	// restOfCuts is how long the remaining cuts are waited for when there are enough: with
-	// all of them any standby may be promoted, and none of them waits for an answer of the
-	// lost host.
+	// restOfCuts is how long the judge waits for the remaining cuts once there are enough. With all
+	// of them any standby may be promoted, and none waits for an answer of the lost host.
 	restOfCuts = 500 * time.Millisecond
 	// stonithTimeout is how long the operator's command may take.
 	stonithTimeout = 30 * time.Second
-	// explainAfter is how long a proof may take before it is said what is missing.
+	// explainAfter is how long a proof may take before the case says what is missing.
 	explainAfter = 3 * time.Second
 )
 
@@ -35,10 +34,10 @@ func (t *trial) fencers() []fence.Fencer {
 	return all
 }
 
-// prove asks all fencers at once: the first proof counts. It waits for one for as long
-// as the primary leads and its host is silent: no time makes a proof of nothing. The
-// others are told to end, except for the operator's command, which is left to
-// end by itself: a host half switched off helps nobody.
+// prove asks all fencers at once, and the first proof counts. It waits while the primary leads and
+// its host is silent: time alone is no proof. It then tells the other fencers to end, except for
+// the operator's command. That one ends by itself, as a host that is half switched off helps
+// nobody.
 func (t *trial) prove(ctx context.Context) (fence.Proof, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -77,7 +76,7 @@ func (t *trial) prove(ctx context.Context) (fence.Proof, error) {
 	return fence.Proof{}, errors.Join(refused...)
 }
 
-// explain says in the case what is missing, and who would help, when that changed.
+// explain writes into the case what is missing and who would help, if that changed.
 func (t *trial) explain(ctx context.Context) {
 	l := t.c.Leadership
 	var open []string
@@ -105,14 +104,14 @@ func (t *trial) hostOf(name string) string {
 	return "no host"
 }
 
-// quorum proves by the standbys' own cuts: a primary under synchronous
-// replication acknowledges nothing without them (docs/design/availability.md, Fences).
+// quorum proves by the standbys' own cuts. A primary under synchronous replication acknowledges
+// nothing without its standbys (docs/design/availability.md, Fences).
 type quorum struct{ trial *trial }
 
 func (q *quorum) Name() string { return "quorum" }
 
-// Fence answers when one of the standbys could be promoted, and a moment was left to
-// the others.
+// Fence returns a proof once one of the standbys can be promoted, after a moment for the other
+// cuts.
 func (q *quorum) Fence(ctx context.Context, l fence.Leadership, _ string) (fence.Proof, error) {
 	if len(l.Sync.Standbys) == 0 {
 		return fence.Proof{}, fmt.Errorf("it needs no standby: %w", fence.ErrRefused)
@@ -169,7 +168,7 @@ func (t *trial) cutReports() (cut []fence.CutReport) {
 	return cut
 }
 
-// sworn takes an operator's word for proof: the host is off.
+// sworn proves by an operator's word that the host is off.
 type sworn struct{ trial *trial }
 
 func (s *sworn) Name() string { return "operator" }
@@ -186,15 +185,15 @@ func (s *sworn) Fence(ctx context.Context, _ fence.Leadership, host string) (fen
 	}
 }
 
-// toldSince: the primary's host has told of it after a revision. Where no control plane ran
-// when that host came back, nobody has taken the word on it away.
+// toldSince reports whether the primary's host has reported the primary after a revision. If no
+// control plane ran when that host came back, nobody has removed the operator's word.
 func (t *trial) toldSince(revision int64) bool {
 	id := member.ID(t.c.Leadership.Database, t.c.Leadership.Leader)
 	report, err := state.Load[member.Report](t.judge.Cache, state.Report(t.c.Host, id))
 	return err == nil && report.Revision > revision
 }
 
-// stonith asks the operator's command to kill the host for certain.
+// stonith proves by the operator's command, which kills the host.
 type stonith struct {
 	command  string
 	patience time.Duration
@@ -202,9 +201,9 @@ type stonith struct {
 
 func (s *stonith) Name() string { return "stonith" }
 
-// Fence runs the command with the host's name as its argument: exit code 0 is
-// the operator's word that the host does not run any more. The command goes on when
-// ctx ends, for as long as its patience; then everything that it started is killed.
+// Fence runs the command with the host's name as its argument. Exit code 0 is the operator's word
+// that the host does not run any more. The command goes on after ctx ends, until its timeout; then
+// everything that it started is killed.
 func (s *stonith) Fence(ctx context.Context, l fence.Leadership, host string) (fence.Proof, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
 	defer cancel()

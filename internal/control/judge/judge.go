@@ -17,8 +17,7 @@ import (
 const (
 	// look is how often the judge looks.
 	look = 100 * time.Millisecond
-	// warmUp is how long a new judge only listens, so that every host is heard
-	// before any is judged.
+	// warmUp is how long a new judge only listens. By then it has heard every host that lives.
 	warmUp = 3 * time.Second
 )
 
@@ -27,12 +26,11 @@ type Config struct {
 	Store *state.Store
 	Cache *state.Cache // of state.Root and patroni.Namespace
 	Pulse *Pulse
-	// Detection is after how long a silent host counts as lost: 2 s by default.
+	// Detection is the silence after which a host counts as lost. Its default is DefaultDetection.
 	Detection time.Duration
 	// Stonith is the operator's command that kills a host for certain, or "".
 	Stonith string
-	// Leading is the condition under which this judge may write: its control plane
-	// is still the one that leads.
+	// Leading is the condition under which this judge may write: its control plane still leads.
 	Leading state.Op
 	Log     *slog.Logger
 }
@@ -52,7 +50,7 @@ func New(cfg Config) *Judge {
 	return &Judge{Config: cfg, open: map[string]*trial{}, closed: make(chan string)}
 }
 
-// Run judges until ctx ends, that is, as long as this control plane leads.
+// Run judges until ctx ends. ctx must end when this control plane no longer leads.
 func (j *Judge) Run(ctx context.Context) error {
 	if err := j.Cache.Loaded(ctx); err != nil {
 		return nil
@@ -103,11 +101,12 @@ func (j *Judge) round(ctx context.Context) {
 	}
 }
 
-// suspicion is after which silence witnesses are asked: early enough that they
-// have answered when the host counts as lost.
+// suspicion is the silence after which witnesses are asked. It is short enough that they have
+// answered when the host counts as lost.
 func (j *Judge) suspicion() time.Duration { return j.Detection * 6 / 10 }
 
-// pronounce answers the record of a host as alive or lost, when that changed.
+// pronounce returns the write that records a host as alive or lost. It returns false if nothing
+// changed.
 func (j *Judge) pronounce(host string, silence time.Duration) (state.Op, bool) {
 	old, err := state.Load[member.Liveness](j.Cache, state.Live(host))
 	alive := silence < j.Detection
@@ -121,7 +120,7 @@ func (j *Judge) pronounce(host string, silence time.Duration) (state.Op, bool) {
 	return state.Put(state.Live(host), member.Liveness{Alive: alive, Since: time.Now().UTC()}), true
 }
 
-// record writes judgements: a zone that is lost has many hosts.
+// record writes judgements. There may be many of them, as a lost zone has many hosts.
 func (j *Judge) record(ctx context.Context, judgements []state.Op) error {
 	last, err := j.Store.CommitEach(ctx, judgements, j.Leading)
 	if err != nil || last == 0 {
@@ -130,7 +129,7 @@ func (j *Judge) record(ctx context.Context, judgements []state.Op) error {
 	return j.Cache.WaitRevision(ctx, last)
 }
 
-// commit writes as the judge of the control plane that leads, and only as it.
+// commit writes on the condition that this control plane still leads.
 func (j *Judge) commit(ctx context.Context, ops ...state.Op) (int64, error) {
 	return j.Store.Commit(ctx, append(ops, j.Leading)...)
 }
@@ -147,8 +146,7 @@ func (j *Judge) suspect(ctx context.Context, hosts map[string]bool) {
 	}
 }
 
-// leader is the name of the member that has the leader key, or "", and the key's
-// revision.
+// leader returns the name of the member that has the leader key, or "", and the key's revision.
 func (j *Judge) leader(database string) (name string, revision int64) {
 	value, revision, _ := j.Cache.Raw(patroni.LeaderKey(database))
 	return patroni.MemberName(string(value)), revision
@@ -163,7 +161,7 @@ func (j *Judge) try(ctx context.Context, layout plan.Layout, m plan.Placed) {
 	j.begin(ctx, &trial{judge: j, layout: layout, done: make(chan struct{}), c: caseOf(layout, m, time.Now().UTC(), leadership)})
 }
 
-// caseOf is a new case against a primary.
+// caseOf returns a new case against a primary.
 func caseOf(layout plan.Layout, m plan.Placed, now time.Time, l fence.Leadership) fence.Case {
 	return fence.Case{
 		ID: fmt.Sprintf("%s-%016x", layout.ID, now.UnixNano()), Phase: fence.Suspected,
@@ -178,8 +176,8 @@ func (j *Judge) begin(ctx context.Context, t *trial) {
 	go t.run(ctx)
 }
 
-// adopt goes on with the cases that a judge before left open, and with those that
-// could not be closed.
+// adopt goes on with the cases that an earlier judge left open, and with those that could not be
+// closed.
 func (j *Judge) adopt(ctx context.Context) {
 	for _, c := range state.LoadAll[fence.Case](j.Cache, state.FenceRoot) {
 		if j.open[c.Key] != nil {

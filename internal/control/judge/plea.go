@@ -14,9 +14,9 @@ import (
 	"howdah/internal/state"
 )
 
-// hearPleas opens a case for every promotion that waits at its gate, against the primary
-// before: its standbys cut themselves off, and so the count comes together. That primary
-// has lost its key already: nobody has to bear witness.
+// hearPleas opens a case for every promotion that waits at its gate. The case is against the
+// previous primary: its standbys cut themselves off until there are enough cuts. That primary has
+// already lost its key, so nobody has to bear witness.
 func (j *Judge) hearPleas(ctx context.Context) {
 	for _, p := range state.ViewAll[fence.Plea](j.Cache, state.PleaRoot) {
 		plea := p.Value
@@ -47,8 +47,8 @@ func (j *Judge) hearPleas(ctx context.Context) {
 	}
 }
 
-// hearPlea has standbys cut off, too, that the case does not name: they came to be in sync
-// after it was opened, and a gate counts on them.
+// hearPlea also has those standbys cut off that the case does not name. They came to be in sync
+// after it was opened, and the gate waits for them.
 func (t *trial) hearPlea(ctx context.Context) {
 	plea, err := state.Load[fence.Plea](t.judge.Cache, state.Plea(t.c.Leadership.Database))
 	if err != nil || plea.Value.Old.Leader != t.c.Leadership.Leader {
@@ -64,8 +64,8 @@ func (t *trial) hearPlea(ctx context.Context) {
 	}
 }
 
-// tidy removes what has served its purpose: words on hosts that are heard, and who was
-// let through once it serves, or once the primary before it serves on all the same.
+// tidy removes records that are no longer needed: an operator's word on a host that is heard, and a
+// Passed record once it is settled or its database is deleted.
 func (j *Judge) tidy(ctx context.Context) {
 	for _, s := range state.ViewAll[fence.Sworn](j.Cache, state.SwornRoot) {
 		if j.Pulse.Silence(s.Value.Host) < j.suspicion() {
@@ -79,10 +79,11 @@ func (j *Judge) tidy(ctx context.Context) {
 	}
 }
 
-// settled: the member that was let through is the primary and has said so itself, or the
-// one before it is and wrote so since. Who serves has to be written down by then, as the
-// primary before asks for either when it wants its key again, and no case may be open that
-// is about an earlier time of the same member.
+// settled reports whether a Passed record is no longer needed. That is so once the member that was
+// let through is the primary, and the sync key names it. It is also so once the previous primary
+// leads again, and wrote the sync key after revision. Whichever serves must be recorded as Lead by
+// then, as the previous primary asks for that when it wants its key again. And no case about the
+// member may be open.
 func (j *Judge) settled(p fence.Passed, revision int64) bool {
 	leader, _ := j.leader(p.Database)
 	text, written, _ := j.Cache.Raw(patroni.SyncKey(p.Database))
@@ -109,7 +110,7 @@ func (j *Judge) settled(p fence.Passed, revision int64) bool {
 	return false
 }
 
-// serves: a member takes writes, as its host says, which is heard.
+// serves reports whether a member takes writes, by what its host says. The host must be heard.
 func (j *Judge) serves(database, name, host string) bool {
 	report, err := state.Load[member.Report](j.Cache, state.Report(host, member.ID(database, name)))
 	return err == nil && report.Value.Ready && !report.Value.InRecovery && j.Pulse.Silence(host) < j.suspicion()

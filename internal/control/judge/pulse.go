@@ -1,8 +1,7 @@
-// Package judge finds out which hosts are lost, and has primaries on lost hosts
-// fenced, proved and revoked, so that Patroni promotes a standby in seconds
-// rather than after a lease has run out. It runs in the control plane that
-// leads. It never promotes and never guesses: without a proof a primary keeps its
-// key, and Patroni's own lease decides.
+// Package judge finds out which hosts are lost. It has the primaries on lost hosts fenced, proved
+// and revoked, so that Patroni promotes a standby within seconds and does not wait until a lease
+// has run out. It runs in the control plane that leads. It never promotes and never guesses:
+// without a proof a primary keeps its key, and Patroni's own lease decides.
 package judge
 
 import (
@@ -11,17 +10,17 @@ import (
 )
 
 const (
-	// knownFor is for how long a heartbeat says which agent a host has: one that is heard
-	// by other control planes only may have been started again since.
+	// knownFor is how long a heartbeat says which agent a host has. After that the agent may have
+	// been restarted, and only other control planes may have heard the new one.
 	knownFor = 5 * time.Second
-	// settledAfter is for how long a control plane has listened when the judge, in whichever
-	// of them leads, has pronounced on all hosts since: the leadership of one that died has
-	// ended, and the next one has listened for long enough.
+	// settledAfter is how long a control plane must have listened before it can rely on the judge.
+	// By then the leadership of a control plane that died has ended, and the next judge has
+	// listened long enough and pronounced on all hosts.
 	settledAfter = 15 * time.Second
 )
 
-// Pulse hears the heartbeats of hosts. Time is that of this process alone, and
-// monotonic: a clock that is set on any machine changes nothing.
+// Pulse hears the heartbeats of hosts. It uses only the monotonic time of this process, so setting
+// a clock on any machine changes nothing.
 type Pulse struct {
 	mu     sync.Mutex
 	last   map[string]time.Time // guarded by mu
@@ -29,22 +28,22 @@ type Pulse struct {
 	since  time.Time
 }
 
-// NewPulse starts to listen now.
+// NewPulse returns a Pulse that listens from now on.
 func NewPulse() *Pulse {
 	return &Pulse{last: map[string]time.Time{}, agents: map[string]string{}, since: time.Now()}
 }
 
-// Beat notes a heartbeat of a host, by an agent that names its process; "": by one of an
-// older release.
+// Beat notes a heartbeat of a host. agent names the process of its agent; it is "" for an agent of
+// an older release.
 func (p *Pulse) Beat(host, agent string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last[host], p.agents[host] = time.Now(), agent
 }
 
-// Vouches reports whether what an agent of a host wrote is that of the agent which the
-// host has now, as far as is known here. What is in the state may be of before the host,
-// and everything else, died and was started again.
+// Vouches reports whether what an agent wrote is from the agent that the host has now, as far as
+// this process knows. A record in the state may be older than the last start of the host, and of
+// everything else.
 func (p *Pulse) Vouches(host, agent string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,9 +53,8 @@ func (p *Pulse) Vouches(host, agent string) bool {
 	return time.Since(p.since) > settledAfter // the judge knows who lives
 }
 
-// Silence is for how long a host has not been heard. One that was never heard
-// counts from when we began to listen: a control plane that has just started
-// does not take everyone for lost.
+// Silence returns how long a host has not been heard. For a host that was never heard it counts
+// from NewPulse, so that a control plane which has just started does not take every host for lost.
 func (p *Pulse) Silence(host string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +64,7 @@ func (p *Pulse) Silence(host string) time.Duration {
 	return time.Since(p.since)
 }
 
-// Heard reports whether a host was heard at all since we began to listen.
+// Heard reports whether a host was heard since NewPulse.
 func (p *Pulse) Heard(host string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,15 +72,15 @@ func (p *Pulse) Heard(host string) bool {
 	return ok
 }
 
-// Listening is for how long hosts could have been heard.
+// Listening returns the time since NewPulse.
 func (p *Pulse) Listening() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return time.Since(p.since)
 }
 
-// Stall widens all silences by the time that this process itself stood still: a
-// frozen judge must not wake up and condemn everyone.
+// Stall excludes from all silences the time d for which this process itself stood still. A judge
+// that was frozen must not wake up and condemn every host.
 func (p *Pulse) Stall(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// pace is how often a trial looks whether something moved.
+	// pace is the pause between two looks of a trial.
 	pace = 5 * time.Millisecond
-	// verdictWithin bounds a trial before the revocation: longer, and Patroni's own
-	// lease has decided.
+	// verdictWithin limits a trial before the revocation. After that time Patroni's own lease has
+	// decided.
 	verdictWithin = 60 * time.Second
-	// giveInWithin is how long the agent of a host that is back may take to see the
-	// case and to end what it finds.
+	// giveInWithin is how long the agent of a host that came back may take to see the case and to
+	// end what it finds.
 	giveInWithin = 5 * time.Second
 )
 
@@ -59,7 +59,7 @@ var (
 	errAnswers = errors.New("a witness reaches the primary's Patroni and its PostgreSQL")
 	errHalf    = errors.New("a witness reaches either the primary's Patroni or its PostgreSQL, not both")
 	errNobody  = errors.New("a witness has not answered")
-	// errOvertaken: another member has the leader key.
+	// errOvertaken says that another member has the leader key.
 	errOvertaken = errors.New("another member has the leader key")
 )
 
@@ -93,7 +93,7 @@ func (t *trial) proceed(ctx context.Context) error {
 	return t.waitForOldPrimary(ctx)
 }
 
-// fence takes the key away by a proof, or sees that the primary has lost it by itself.
+// fence revokes the key with a proof, or finds that the primary has lost the key by itself.
 func (t *trial) fence(ctx context.Context) error {
 	proof, err := t.prove(ctx)
 	if errors.Is(err, errOvertaken) || err == nil && proof.Method == "quorum" && t.succeeded() {
@@ -108,9 +108,9 @@ func (t *trial) fence(ctx context.Context) error {
 	return t.revoke(ctx)
 }
 
-// overtaken answers an error when there is nothing to prove any more: the host is heard
-// while its primary leads, leadership moved, or another member has the key and all help
-// for its gate that can be had.
+// overtaken returns an error if nothing needs a proof any more. That is so if the host is heard
+// while its primary leads, or if leadership moved. It is also so if another member has the key, and
+// its gate has got all possible help.
 func (t *trial) overtaken() error {
 	l := t.c.Leadership
 	leader, revision := t.judge.leader(l.Database)
@@ -131,18 +131,18 @@ func (t *trial) overtaken() error {
 	return nil
 }
 
-// succeeded: another member has the key already, which nobody took away for it.
+// succeeded reports whether another member already has the key, although nobody revoked it.
 func (t *trial) succeeded() bool {
 	leader, _ := t.judge.leader(t.c.Leadership.Database)
 	return leader != "" && leader != t.c.Leadership.Leader
 }
 
-// serves: this member is the primary by now, as its own host says.
+// serves reports whether the member is the primary by now, as its own host says.
 func (t *trial) serves(name string) bool {
 	return t.judge.serves(t.c.Leadership.Database, name, t.hostOf(name))
 }
 
-// keep makes the case durable, for agents to see and for the next judge.
+// keep records the case, for agents and for the next judge.
 func (t *trial) keep(ctx context.Context) error {
 	revision, err := t.judge.commit(ctx, state.Put(t.key(), t.c))
 	if err == nil {
@@ -151,8 +151,8 @@ func (t *trial) keep(ctx context.Context) error {
 	return err
 }
 
-// end closes the case: all cuts are lifted. One that could not be closed is taken
-// up again by the judge.
+// end closes the case, which lifts all cuts. The judge takes up again a case that could not be
+// closed.
 func (t *trial) end(ctx context.Context) {
 	revision, err := t.judge.commit(ctx, state.Delete(t.key()),
 		state.DeletePrefix(state.WitnessPrefix(t.c.ID)), state.DeletePrefix(state.CutPrefix(t.c.ID)))
@@ -164,10 +164,9 @@ func (t *trial) end(ctx context.Context) {
 	}
 }
 
-// hearWitnesses waits until the host counts as lost, and every standby's host that
-// can be heard has said that it reaches neither Patroni nor PostgreSQL there. A
-// primary of which one of the two still answers somebody is left alone, as long as
-// its Patroni may be keeping the lease alive.
+// hearWitnesses waits until the host counts as lost, and until the host of every standby that can
+// be heard has said that it reaches neither Patroni nor PostgreSQL there. If somebody still reaches
+// one of the two, the primary is left alone as long as its Patroni may be renewing the lease.
 func (t *trial) hearWitnesses(ctx context.Context) error {
 	deadline := time.Now().Add(verdictWithin)
 	reason := errNobody
@@ -192,8 +191,8 @@ func (t *trial) hearWitnesses(ctx context.Context) error {
 	return reason
 }
 
-// evidence is what the witnesses said last; verdict is nil when they agree that
-// the primary is lost, and says what stands against it otherwise.
+// evidence returns what the witnesses said last. verdict is nil if they agree that the primary is
+// lost, and otherwise says what speaks against it.
 func (t *trial) evidence() (texts []string, verdict error) {
 	witnesses := map[string]fence.Witness{}
 	for _, w := range state.LoadAll[fence.Witness](t.judge.Cache, state.WitnessPrefix(t.c.ID)) {
@@ -224,7 +223,7 @@ func (t *trial) evidence() (texts []string, verdict error) {
 	return texts, verdict
 }
 
-// standbyHosts are those of the synchronous standbys.
+// standbyHosts returns the hosts of the synchronous standbys.
 func (t *trial) standbyHosts() []string {
 	var hosts []string
 	for _, m := range t.layout.Members {
@@ -235,7 +234,7 @@ func (t *trial) standbyHosts() []string {
 	return hosts
 }
 
-// leaseAge is for how many seconds the primary's lease was not renewed.
+// leaseAge returns for how many seconds the primary's lease was not renewed.
 func (t *trial) leaseAge(ctx context.Context) int64 {
 	answer, err := t.judge.Store.Client.TimeToLive(ctx, t.c.Leadership.Lease)
 	if err != nil || answer.TTL < 0 {
@@ -244,9 +243,8 @@ func (t *trial) leaseAge(ctx context.Context) int64 {
 	return answer.GrantedTTL - answer.TTL
 }
 
-// revoke takes the key away, and writes that down in the same transaction, for the
-// agents and for the post-mortem. While it is not known what became of it, the
-// case and its cuts stay.
+// revoke deletes the leader key, and records that in the same transaction for the agents and the
+// post-mortem. The case and its cuts stay until the outcome is known.
 func (t *trial) revoke(ctx context.Context) error {
 	for {
 		err := t.tryRevoke(ctx)
@@ -264,9 +262,9 @@ func (t *trial) revoke(ctx context.Context) error {
 	}
 }
 
-// tryRevoke answers nil when the key is gone and that is written down, and ErrMoved
-// when the primary leads on, with a leadership of which nothing is proved. After
-// any other error it has to be asked again: an answer of etcd may have got lost.
+// tryRevoke returns nil when the key is gone and that is recorded. It returns ErrMoved when the
+// primary leads on with a leadership about which nothing is proved. After any other error the
+// caller must ask again, as an answer of etcd may be lost.
 func (t *trial) tryRevoke(ctx context.Context) error {
 	done := t.c
 	done.Phase, done.RevokedAt = fence.Revoked, time.Now().UTC()
@@ -296,7 +294,7 @@ func (t *trial) tryRevoke(ctx context.Context) error {
 	return fmt.Errorf("revocation refused, although nothing moved: %w", state.ErrConflict)
 }
 
-// reread takes over the case as it is in etcd.
+// reread replaces the case by what etcd has.
 func (t *trial) reread(ctx context.Context) error {
 	record, err := state.Get[fence.Case](ctx, t.judge.Store, t.key())
 	if err == nil {
@@ -312,7 +310,7 @@ func cause(c fence.Case) string {
 	return "host " + c.Host + " was lost"
 }
 
-// incident is what the post-mortem of a case needs.
+// incident returns the write of what the post-mortem of a case needs.
 func incident(c fence.Case) state.Op {
 	i := fence.Incident{
 		Kind: fence.Failover, Database: c.Leadership.Database, Member: c.Leadership.Leader, Host: c.Host,
@@ -322,9 +320,9 @@ func incident(c fence.Case) state.Op {
 	return state.Put(state.Incident(i.Database, fmt.Sprintf("%016x", i.Detected.UnixNano())), i)
 }
 
-// waitForOldPrimary keeps the cut until the old primary can do no harm: its host's
-// agent says that it is down or follows. A primary that won its key back was not
-// lost, and is let go at once.
+// waitForOldPrimary keeps the cut until the old primary can do no harm: the agent of its host says
+// that it is down or follows. A primary that won its key back was not lost, and its cut is lifted
+// at once.
 func (t *trial) waitForOldPrimary(ctx context.Context) error {
 	database, old := t.c.Leadership.Database, t.c.Leadership.Leader
 	id := member.ID(database, old)
@@ -357,8 +355,8 @@ func (t *trial) waitForOldPrimary(ctx context.Context) error {
 	}
 }
 
-// toldWALEnd: the old primary's host said where its WAL ended, for the post-mortem.
-// Until then the cut keeps it from being rewound.
+// toldWALEnd reports whether the old primary's host has said where its WAL ended, for the
+// post-mortem. Until then the cut keeps the old primary from being rewound.
 func (t *trial) toldWALEnd() bool {
 	incidents := state.LoadAll[fence.Incident](t.judge.Cache, state.IncidentRoot+t.c.Leadership.Database+"/")
 	return slices.ContainsFunc(incidents, func(i state.Record[fence.Incident]) bool {
@@ -366,8 +364,9 @@ func (t *trial) toldWALEnd() bool {
 	})
 }
 
-// harmless: it does not run, or takes no writes. On a machine with several hosts the cut
-// itself keeps its own agent from logging in: what it says on its socket counts too.
+// harmless reports whether the old primary does not run, or takes no writes. On a machine with
+// several hosts the cut also keeps the agent from logging in, so what PostgreSQL says on its
+// private socket counts, too.
 func harmless(r member.Report) bool { return !r.Postgres || r.Ready && r.InRecovery || r.Follows }
 
 func (t *trial) placed(id string) bool {
