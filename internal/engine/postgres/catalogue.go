@@ -16,15 +16,15 @@ import (
 	"howdah/internal/model/param"
 )
 
-// preloadable are the libraries that may be preloaded where they are installed.
+// preloadable lists the libraries that may be preloaded if they are installed.
 var preloadable = []string{
 	"auto_explain", "pg_cron", "pg_hint_plan", "pg_prewarm", "pg_stat_statements", "pg_tle", "pgaudit", "pglogical", "plprofiler", "plrust", "orafce",
 }
 
-// described are those whose parameters the catalogue holds too.
+// described lists the libraries whose parameters are in the catalogue, too.
 var described = []string{"auto_explain", "pg_prewarm", "pg_stat_statements", "pgaudit"}
 
-// catalogueSQL answers one line: what a single-user server prints is hard to read.
+// catalogueSQL returns one line, as the output of a single-user server is hard to parse.
 const catalogueSQL = `SELECT replace(encode(convert_to(jsonb_build_object(
  'parameters', (SELECT jsonb_agg(p ORDER BY p.name) FROM (SELECT name, vartype, coalesce(unit, '') AS unit, coalesce(min_val, '') AS min_val, coalesce(max_val, '') AS max_val, enumvals, context, coalesce(boot_val, '') AS boot_val, short_desc FROM pg_settings WHERE name NOT LIKE 'howdah.%') p),
  'extensions', (SELECT coalesce(jsonb_agg(name ORDER BY name), '[]') FROM pg_available_extensions WHERE name = ANY(regexp_split_to_array((SELECT boot_val FROM pg_settings WHERE name = 'howdah.extensions'), '[\s",]+')))
@@ -37,8 +37,8 @@ var (
 	catalogueForm = regexp.MustCompile(`catalogue = "([A-Za-z0-9+/=]+)"`)
 )
 
-// ReadCatalogue asks the PostgreSQL of an installation for all its parameters, in a
-// cluster that no server uses. modules is the directory of our own modules.
+// ReadCatalogue asks an installed PostgreSQL for all its parameters, in a cluster on which no
+// server runs. modules is the directory of our own modules.
 func ReadCatalogue(ctx context.Context, install Install, user *User, dir, modules string) (param.Catalogue, error) {
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
@@ -71,8 +71,8 @@ var ErrSetting = errors.New("PostgreSQL refuses it")
 
 var fatalForm = regexp.MustCompile(`(?:FATAL|DETAIL|HINT): +(.*)`)
 
-// CheckSetting has PostgreSQL itself judge a value, without a server: as it reads
-// its arguments. Only parameters that PostgreSQL has without a library are checked.
+// CheckSetting has PostgreSQL itself check a value as it reads its arguments, without starting a
+// server. It can only check parameters that PostgreSQL has without a library.
 func CheckSetting(ctx context.Context, install Install, name, value string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

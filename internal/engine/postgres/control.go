@@ -14,8 +14,8 @@ import (
 // ErrNoData says that a directory holds no PostgreSQL cluster.
 var ErrNoData = errors.New("no PostgreSQL data here")
 
-// State is the state a cluster was left in, from its control file
-// (PostgreSQL's catalog/pg_control.h, enum DBState; the same in 15 to 18).
+// State is the state in which a cluster was left, from its control file (enum DBState in
+// PostgreSQL's catalog/pg_control.h, the same in 15 to 18).
 type State int32
 
 // The states.
@@ -38,18 +38,17 @@ func (s State) String() string {
 	return names[s]
 }
 
-// Clean reports whether the server stopped in good order.
+// Clean reports whether the server stopped in an orderly way.
 func (s State) Clean() bool { return s == ShutDown || s == ShutDownInRecovery }
 
-// Control is the part of the control file whose place has not changed since
-// PostgreSQL 8: it is read directly because a failover waits for it.
+// Control is the part of the control file that has had the same layout since PostgreSQL 8. It is
+// read directly because a failover waits for it.
 type Control struct {
 	SystemID uint64
 	State    State
 }
 
-// ReadControl reads the control file of a data directory. It answers ErrNoData
-// where there is none.
+// ReadControl reads the control file of a data directory. It returns ErrNoData if there is none.
 func ReadControl(dataDir string) (c Control, err error) {
 	owner, err := ownerOf(dataDir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -8,18 +8,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Login is how a user that pg_hba.conf takes for a member of rds_iam has to log in.
+// Login says how a user that pg_hba.conf takes for a member of rds_iam has to log in.
 type Login struct {
-	// ByPassword: the user merely administers members of rds_iam, and has the role's
-	// rights by none of its memberships. From 16 on whoever creates a role is its
-	// administrator, and pg_hba.conf counts that as membership like any other.
+	// ByPassword says that the user only administers members of rds_iam, and gets the role's rights
+	// from none of its memberships. From 16 on, whoever creates a role is its administrator, and
+	// pg_hba.conf counts that as membership like any other.
 	ByPassword bool
-	// Verifier of the password, SCRAM-SHA-256 as pg_authid keeps it; "" where there is
-	// none, or where it is not valid any more. Set only where ByPassword is.
+	// Verifier is the password's SCRAM-SHA-256 verifier as in pg_authid. It is "" if there is none,
+	// or if the password is no longer valid. It is set only if ByPassword is.
 	Verifier string
 }
 
-// LoginOf answers for one user, which may not exist. conn is rdsadmin's, on a primary
+// LoginOf returns the Login of one user, who may not exist. conn must be rdsadmin's, on a primary
 // or a standby.
 func LoginOf(ctx context.Context, conn *pgx.Conn, user string) (Login, error) {
 	var l Login

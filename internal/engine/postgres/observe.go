@@ -13,27 +13,27 @@ import (
 type Facts struct {
 	InRecovery bool
 	Timeline   int
-	// LSN is the end of what was written, or received by a replica.
+	// LSN is the end of the WAL that a primary wrote, or that a replica received.
 	LSN lsn.LSN
-	// Position is that of a primary.
+	// Position is set for a primary.
 	Position  Position
 	Streaming bool
-	// LagSeconds is how old the newest replayed commit of a replica is, 0 when
-	// everything that was received is replayed.
+	// LagSeconds is the age of the newest commit that a replica replayed. It is 0 when everything
+	// that was received is replayed.
 	LagSeconds float64
-	// Paused: a replica does not replay. Nobody may have told it so: it has less of some
-	// setting than its primary.
+	// Paused says that a replica does not replay. The cause may be that it has less of some setting
+	// than its primary.
 	Paused bool
-	// LostSlots are replication slots whose WAL was given up.
+	// LostSlots lists the replication slots whose WAL was given up.
 	LostSlots []string
-	// Waiting are the commits that wait for synchronous standbys, each by a name that no
-	// other commit has.
+	// Waiting lists the commits that wait for synchronous standbys. Each has a name that no other
+	// commit has.
 	Waiting []string
-	// Libraries are those that the server loaded when it was started, whatever its
-	// configuration says by now.
+	// Libraries lists the libraries that the server loaded when it started, whatever its
+	// configuration says now.
 	Libraries string
-	// StorageFull is "on" where users may take no more storage, "off" where they may, and ""
-	// where the module is of a release that knows no limit.
+	// StorageFull is a level as SetStorage takes it, or "" if the module is of a release that knows
+	// no limit. With "on" users may take no more storage, with "off" they may.
 	StorageFull string
 }
 
@@ -62,7 +62,7 @@ SELECT r.recovery,
   coalesce(current_setting('howdah.storage_full', true), '')
 FROM (SELECT pg_is_in_recovery() AS recovery) r`
 
-// Observe asks a server for its facts. Any role with pg_monitor may.
+// Observe asks a server for its facts. The role of conn must have pg_monitor.
 func Observe(ctx context.Context, conn *pgx.Conn) (Facts, error) {
 	var f Facts
 	var position *string
@@ -86,9 +86,9 @@ func Observe(ctx context.Context, conn *pgx.Conn) (Facts, error) {
 	return f, nil
 }
 
-// Stroke commits a write that changes nothing: some bytes of WAL that say nothing to
-// anybody. It answers once they are where the session's synchronous_commit wants them.
-// conn is rdsadmin's on the platform's database, in which nobody decodes WAL.
+// Stroke commits some bytes of WAL that change nothing. It returns once the commit has reached what
+// the session's synchronous_commit requires. conn must be rdsadmin's, on the platform's database,
+// in which nobody decodes WAL.
 func Stroke(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, "SELECT pg_logical_emit_message(true, 'howdah', '')"); err != nil {
 		return fmt.Errorf("commit a small write: %w", err)
@@ -96,8 +96,8 @@ func Stroke(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// EndSenders ends the WAL senders to these standbys, and answers how many there were. conn
-// is rdsadmin's.
+// EndSenders ends the WAL senders to these standbys, and returns how many there were. conn must be
+// rdsadmin's.
 func EndSenders(ctx context.Context, conn *pgx.Conn, standbys []string) (int, error) {
 	var ended int
 	const sql = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_replication WHERE application_name = ANY ($1)`

@@ -17,11 +17,11 @@ type Owner struct {
 	Database string // to make for the owner; "" for none
 }
 
-// ownerMark is the row of the settings table that remembers the serial.
+// ownerMark is the row of the settings table that keeps the serial.
 const ownerMark = "master-user"
 
-// OwnerSerial is the serial of the owner that was set last, 0 for none. It reads
-// the platform's database, as rdsadmin or rdsmon.
+// OwnerSerial returns the serial of the owner that was set last, or 0. conn must be rdsadmin's or
+// rdsmon's, on the platform's database.
 func OwnerSerial(ctx context.Context, conn *pgx.Conn) (int64, error) {
 	var serial int64
 	err := conn.QueryRow(ctx, "SELECT serial FROM public.howdah_done WHERE what = $1", ownerMark).Scan(&serial)
@@ -34,10 +34,9 @@ func OwnerSerial(ctx context.Context, conn *pgx.Conn) (int64, error) {
 	return serial, nil
 }
 
-// SetOwner makes the master user, or gives it a new password, once for each
-// serial: a password that its holder changed in SQL meanwhile stays. conn is
-// rdsadmin's on the platform's database of a primary. It is idempotent, and safe
-// to break off anywhere.
+// SetOwner creates the master user or gives it a new password, once for each serial. So a password
+// that its holder changed in SQL afterwards stays. conn must be rdsadmin's, on the platform's
+// database of a primary. SetOwner is idempotent, and may be interrupted anywhere.
 func SetOwner(ctx context.Context, conn *pgx.Conn, o Owner) error {
 	done, err := OwnerSerial(ctx, conn)
 	if err != nil || done >= o.Serial {
@@ -46,7 +45,7 @@ func SetOwner(ctx context.Context, conn *pgx.Conn, o Owner) error {
 	if err := setRole(ctx, conn, o); err != nil {
 		return err
 	}
-	// Databases cannot be made in a transaction: each step stands alone.
+	// A database cannot be created in a transaction, so each step stands alone.
 	if done == 0 {
 		if err := setDatabases(ctx, conn, o); err != nil {
 			return err

@@ -17,9 +17,9 @@ func readPIDFile(dataDir string) ([]byte, error) {
 	return owner.ReadFile(filepath.Join(dataDir, "postmaster.pid"))
 }
 
-// Postmaster reads the process number of the server that runs, or ran, on a data
-// directory. It answers 0 when there is no pid file. The number says nothing
-// about whether the process lives, or is still the same: check its identity.
+// Postmaster reads the process number of the server that runs, or ran, on a data directory. It
+// returns 0 if there is no pid file. The number does not say whether the process lives or is still
+// the same: the caller must check its identity.
 func Postmaster(dataDir string) (pid int, err error) {
 	data, err := readPIDFile(dataDir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -53,8 +53,8 @@ GRANT SELECT ON public.howdah_done TO rdsmon;
 
 `
 
-// single runs SQL in a cluster that no server uses. A single-user server exits
-// with 0 whatever happened: errors are found in what it printed.
+// single runs SQL in a cluster on which no server runs. A single-user server always exits with 0,
+// so errors are found in its output.
 func single(ctx context.Context, install Install, user *User, dir, database, sql string) error {
 	out, err := run(ctx, user, strings.NewReader(sql), install.Program("postgres"),
 		"--single", "-j", "-D", dir, "-c", "exit_on_error=on", "-c", "log_min_messages=error", database)

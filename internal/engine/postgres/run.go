@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// run executes one of PostgreSQL's programs as user and answers what it printed.
+// run runs one of PostgreSQL's programs as user and returns what it printed.
 func run(ctx context.Context, user *User, stdin io.Reader, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"}
@@ -27,7 +27,7 @@ func run(ctx context.Context, user *User, stdin io.Reader, program string, args 
 	return out.String(), nil
 }
 
-// tail is the end of a program's output: where the reason is.
+// tail returns the end of a program's output, which has the reason of a failure.
 func tail(text string) string {
 	const most = 400
 	if len(text) > most {

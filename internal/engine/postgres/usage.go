@@ -123,7 +123,7 @@ func addTo[K comparable](all map[K]int64, key K, bytes int64) {
 	}
 }
 
-// Above are the names that have more than so many bytes.
+// Above returns the names that have more than most bytes.
 func Above[K comparable](all map[K]int64, most int64) (above []K) {
 	for key, bytes := range all {
 		if bytes > most {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// ErrNoVersion says that the major version asked for is not installed here.
+// ErrNoVersion says that a major version is not installed here.
 var ErrNoVersion = errors.New("this PostgreSQL version is not installed")
 
 // Install is one major version's programs.
@@ -28,7 +28,7 @@ type Install struct {
 	Full   string // as "15.18"
 }
 
-// SupportedMajors are the versions Howdah knows the settings of.
+// SupportedMajors lists the versions whose settings Howdah knows.
 var SupportedMajors = []int{15, 16, 17, 18}
 
 // Prefixes are where scripts/install puts things: for the user who ran it, or for
@@ -41,8 +41,8 @@ func Prefixes() []string {
 	return append(places, "/opt/howdah")
 }
 
-// places are where a major version's programs may be. Packages of Debian and of the
-// PostgreSQL project come before what scripts/install built: they are kept up to date.
+// places returns where a major version's programs may be. Packages of Debian and of the PostgreSQL
+// project come before what scripts/install built, as they are kept up to date.
 func places(major int) []string {
 	dirs := []string{fmt.Sprintf("/usr/lib/postgresql/%d/bin", major)}
 	for _, prefix := range Prefixes() {
@@ -55,7 +55,7 @@ func places(major int) []string {
 // offered, as "15,17", where not all that are installed shall be.
 const OfferVariable = "HOWDAH_POSTGRES"
 
-// offered are the supported versions, as far as the environment asks for them.
+// offered returns the supported versions that the environment allows.
 func offered() []int {
 	asked := os.Getenv(OfferVariable)
 	if asked == "" {
@@ -87,7 +87,7 @@ func installed(majors []int, places func(major int) []string) ([]Install, error)
 	return found, nil
 }
 
-// Find is the installation of one major version; it answers ErrNoVersion.
+// Find returns the installation of one major version, or ErrNoVersion.
 func Find(major int) (Install, error) {
 	all, err := Installed()
 	if err != nil {

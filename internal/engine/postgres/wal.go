@@ -21,8 +21,8 @@ var (
 	endForm      = regexp.MustCompile(`at ([0-9A-F]+/[0-9A-F]+)`)
 )
 
-// WALEnd is where the WAL of a cluster ends on which no server runs, on the timeline
-// of its last checkpoint. It reads all WAL since then, as pg_waldump does.
+// WALEnd returns where the WAL of a cluster ends, on the timeline of its last checkpoint. No server
+// may run on the cluster. It reads all WAL since the checkpoint, as pg_waldump does.
 func WALEnd(ctx context.Context, install Install, user *User, dataDir string) (end lsn.LSN, timeline int, err error) {
 	out, err := run(ctx, user, nil, install.Program("pg_controldata"), dataDir)
 	if err != nil {
@@ -40,7 +40,7 @@ func WALEnd(ctx context.Context, install Install, user *User, dataDir string) (e
 }
 
 func walEnd(ctx context.Context, install Install, user *User, dataDir string, timeline int, start string) (lsn.LSN, error) {
-	// It always ends with an error: at the first place that holds no record.
+	// pg_waldump always ends with an error, at the first place without a record.
 	out, err := run(ctx, user, nil, install.Program("pg_waldump"), "--quiet",
 		"--path="+filepath.Join(dataDir, "pg_wal"), "--timeline="+strconv.Itoa(timeline), "--start="+start)
 	if ctx.Err() != nil {
@@ -49,7 +49,8 @@ func walEnd(ctx context.Context, install Install, user *User, dataDir string, ti
 	if err == nil {
 		return 0, errWAL
 	}
-	// It names the last record that it could read, and then where the next one is not.
+	// The error names the last record that could be read, and then the place where the next one is
+	// missing.
 	places := endForm.FindAllStringSubmatch(out, -1)
 	if len(places) == 0 {
 		return 0, fmt.Errorf("%w: %s", errWAL, tail(out))
@@ -57,9 +58,9 @@ func walEnd(ctx context.Context, install Install, user *User, dataDir string, ti
 	return lsn.Parse(places[len(places)-1][1])
 }
 
-// NewestEnd is where the WAL of a cluster ends on which no server runs, on the newest
-// timeline of which it has any: one that was promoted, or followed a new primary, may
-// have ended before a checkpoint said so.
+// NewestEnd returns where the WAL of a cluster ends on the newest timeline of which it has any. No
+// server may run on the cluster. A member that was promoted, or that followed a new primary, may
+// have ended before a checkpoint recorded the new timeline.
 func NewestEnd(ctx context.Context, install Install, user *User, dataDir string) (end lsn.LSN, timeline int, err error) {
 	end, timeline, err = WALEnd(ctx, install, user, dataDir)
 	if err != nil {
@@ -75,8 +76,8 @@ func NewestEnd(ctx context.Context, install Install, user *User, dataDir string)
 
 var segmentForm = regexp.MustCompile(`^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})$`)
 
-// NewestWAL is the newest timeline of which a cluster has WAL, and where the first file
-// of that begins.
+// NewestWAL returns the newest timeline of which a cluster has WAL, and the position at which the
+// first file of that timeline begins, as in "16/B3000000". timeline is 0 if there is no WAL.
 func NewestWAL(dataDir string) (timeline int, first string, err error) {
 	owner, err := ownerOf(dataDir)
 	var entries []os.DirEntry
@@ -107,5 +108,5 @@ func NewestWAL(dataDir string) (timeline int, first string, err error) {
 	return timeline, first, nil
 }
 
-// segmentSize is that of our clusters' WAL files.
+// segmentSize is the size of the WAL files of our clusters, in bytes.
 const segmentSize = 16 << 20

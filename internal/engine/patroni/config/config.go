@@ -1,4 +1,4 @@
-// Package config renders a member's configuration of Patroni. It does no I/O.
+// Package config renders Patroni's configuration of a member. It does no I/O.
 package config
 
 import (
@@ -13,26 +13,28 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// Member is all that a member's configuration is made of.
+// Member is everything that a member's configuration depends on.
 type Member struct {
 	Scope, Name string
-	// Dir is the member's directory: data, certificates, logs and Patroni's own
-	// files are below it. PostgreSQL's logs are not among the data, so that neither a
-	// copy nor a rewind replaces them.
+	// Dir is the member's directory. Data, certificates, logs and Patroni's own files are below it.
+	// PostgreSQL's logs are outside the data directory, so that neither a copy nor a rewind
+	// replaces them.
 	Dir      string
 	Address  string // IP to listen on and to be reached at
 	Port     int    // of PostgreSQL
 	RESTPort int
 	BinDir   string // of PostgreSQL's programs
-	// Programs are called in place of those of BinDir, by name.
+	// Programs maps names of PostgreSQL's programs to programs that are called in place of those in
+	// BinDir.
 	Programs  map[string]string
 	Modules   string // directory with our own loadable modules
 	SocketDir string // short path, private to the database's user
-	// Gate is the program, with its arguments, that is asked before each promotion: it
-	// gets the path of the configuration, and its exit code 0 lets the member through. nil:
-	// none.
+	// Gate is a program, with its arguments, that Patroni asks before each promotion. It gets the
+	// path of the configuration, and exit code 0 lets the member through. nil means that there is
+	// no gate.
 	Gate []string
-	// EtcdHosts are those of etcd, or, with a key of its own, of the gates before it: host:port.
+	// EtcdHosts are the addresses of etcd as host:port. For a member with a key of its own they are
+	// those of the gates before etcd.
 	EtcdHosts []string
 	OSUsers   []string // operating-system users that may be rdsadmin on the socket
 
@@ -43,31 +45,31 @@ type Member struct {
 	NoFailover bool              // never to be promoted
 	NoSync     bool              // not to confirm commits
 	RequireTLS bool
-	// Allow are the networks that users may connect from; nil: all.
+	// Allow lists the networks that users may connect from; nil admits all.
 	Allow []string
 	// Tokens, if set, is how users of rds_iam log in.
 	Tokens *Tokens
 	Keys   Keys
-	// Generation comes back in the member's tags once Patroni has taken this
-	// configuration over: the proof that it was applied.
+	// Generation comes back in the member's tags once Patroni has applied this configuration, which
+	// proves that it did.
 	Generation int64
 }
 
-// Keys says which certificates a member shows and takes. The zero value is for a home whose
-// members have no keys of their own: they show their hosts'.
+// Keys says which certificates a member shows and accepts. The zero value is for a home whose
+// members have no keys of their own: they show their hosts' certificates.
 type Keys struct {
-	// Admits are the scopes whose members may copy this one: its own, and those of
-	// databases that follow it.
+	// Admits lists the scopes whose members may copy this one: its own, and those of databases that
+	// follow it.
 	Admits []string
-	// Own: the member shows a key of its own, which OwnDir holds.
+	// Own says that the member shows a key of its own, which is in OwnDir.
 	Own bool
-	// Only: hosts may not copy it any more.
+	// Only says that hosts may not copy the member any more.
 	Only bool
 }
 
-// Tokens says who checks the tokens of users of rds_iam: an LDAP server with TLS on
-// this host, by a simple bind with a name of these parts around that of the user.
-// Without a port nobody does, and the users are refused.
+// Tokens says who checks the tokens of users of rds_iam: an LDAP server with TLS on this host, by a
+// simple bind. The bind name is the user's name between Prefix and Suffix. Without a port nobody
+// checks tokens, and these users are refused.
 type Tokens struct {
 	Address        string
 	Port           int
@@ -76,18 +78,18 @@ type Tokens struct {
 
 const certFile, keyFile, caFile = "tls.crt", "tls.key", "ca.crt" // as package certs writes them
 
-// ConfigPath is where the agent puts the rendered configuration.
+// ConfigPath returns the path at which the agent puts the rendered configuration.
 func (m Member) ConfigPath() string { return filepath.Join(m.Dir, patroni.ConfigFile) }
 
-// DataPath is PostgreSQL's data directory.
+// DataPath returns the path of PostgreSQL's data directory.
 func (m Member) DataPath() string { return filepath.Join(m.Dir, patroni.DataDir) }
 
 type object = map[string]any
 
-// Render is the member's configuration, as JSON, which Patroni reads as YAML.
-// The output depends on nothing but m, byte for byte. digest names its content, and
-// comes back in the member's tags (patroni.MemberState.Config): two agents of different releases
-// may make different configurations of one generation.
+// Render returns the member's configuration as JSON, which Patroni reads as YAML. Equal members
+// give the same bytes. digest is a digest of the content, and comes back in the member's tags
+// (patroni.MemberState.Config). Agents of different releases may make different configurations of
+// one generation.
 func Render(m Member) (text []byte, digest string, err error) {
 	shared, err := m.Cluster.Document()
 	if err != nil {
@@ -180,7 +182,7 @@ func (m Member) postgresql(tls tlsFiles) object {
 	return document
 }
 
-// shellWords joins words so that Patroni takes them apart again as they were.
+// shellWords joins words so that Patroni splits them into the same words again.
 func shellWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -189,10 +191,9 @@ func shellWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// hba lets three kinds of callers in: the platform on the private socket, the
-// platform's own roles by certificate, and users by password, from the networks that
-// they may connect from. The order matters: the first line that fits decides, and who
-// fits none is refused.
+// hba admits three kinds of callers: the platform on the private socket, the platform's own roles
+// by certificate, and users by password from the networks that they may connect from. The order
+// matters: the first matching line decides, and a caller that matches no line is refused.
 func (m Member) hba() []string {
 	lines := []string{
 		"local   all         rdsadmin                    peer map=platform",
@@ -216,8 +217,8 @@ func (m Member) hba() []string {
 	return lines
 }
 
-// hba has users of rds_iam checked, over TLS only: a token travels as it is. They
-// log in from the same networks as everybody else.
+// hba has users of rds_iam checked. It requires TLS, as a token is sent in the clear. They may log
+// in from the same networks as all other users.
 func (t *Tokens) hba(networks []string) []string {
 	if t == nil {
 		return nil
@@ -233,14 +234,13 @@ func (t *Tokens) hba(networks []string) []string {
 	return lines
 }
 
-// HBAPath is the file in which Patroni puts who may log in, and how; HBA is what it
-// writes there once it has taken this configuration over.
+// HBAPath returns the path of the file in which Patroni writes who may log in, and how.
 func (m Member) HBAPath() string { return filepath.Join(m.DataPath(), "pg_hba.conf") }
 
-// HBA is the content of HBAPath.
+// HBA returns what Patroni writes to HBAPath once it has applied this configuration.
 func (m Member) HBA() []byte { return []byte(hbaHeader + strings.Join(m.hba(), "\n") + "\n") }
 
-// hbaHeader is that of all files which Patroni writes.
+// hbaHeader is the header of all files that Patroni writes.
 const hbaHeader = "# Do not edit this file manually!\n# It will be overwritten by Patroni!\n"
 
 func (m Member) ident() []string {
@@ -262,7 +262,7 @@ func (m Member) ident() []string {
 	return lines
 }
 
-// memberOf matches what the certificates of a database's members say.
+// memberOf returns the pattern for the names in certificates of a database's members.
 func memberOf(scope string) string { return "/^member:" + scope + `\.m[0-9]+$` }
 
 // tags rank the members. In priority mode the synchronous standby alone may win,
@@ -273,8 +273,8 @@ func (m Member) tags() object {
 		return object{"nofailover": true, "nosync": true, "generation": m.Generation}
 	}
 	if m.NoSync {
-		// Patroni elects it in quorum mode all the same, if enough voters are not ahead
-		// of it: those with as much come first.
+		// In quorum mode Patroni may elect the member all the same, if enough voters are not ahead
+		// of it. Members with equal positions come first.
 		return object{"nosync": true, "failover_priority": 1, "generation": m.Generation}
 	}
 	priority := 16 - m.Tier
@@ -302,7 +302,7 @@ func (m Member) tls() tlsFiles {
 	return f
 }
 
-// EtcdHosts turns etcd's client URLs into what Patroni's configuration takes.
+// EtcdHosts turns etcd's client URLs into the form that Patroni's configuration takes.
 func EtcdHosts(urls []string) []string {
 	hosts := make([]string, len(urls))
 	for i, u := range urls {

@@ -14,15 +14,15 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// ErrRefused says that Patroni answered, and would not do what it was asked.
+// ErrRefused says that Patroni answered, but refused to do what it was asked.
 var ErrRefused = errors.New("refused by Patroni")
 
-// ErrBusy is an ErrRefused for as long as Patroni is at something else, such as the
-// end of a bootstrap: the same may be asked again soon.
+// ErrBusy is an ErrRefused while Patroni does something else, such as the end of a bootstrap. The
+// caller may ask again soon.
 var ErrBusy = fmt.Errorf("busy: %w", ErrRefused)
 
-// busy ends the answer of a Patroni 4.1 that does one of its longer works (patroni/ha.py,
-// restart and reinitialize; patronictl knows it by the same words).
+// busy is the end of Patroni 4.1's answer while it does one of its longer tasks (patroni/ha.py,
+// restart and reinitialize; patronictl looks for the same words).
 const busy = " already in progress"
 
 // Member asks one member's API. The client must show a certificate of the home.
@@ -31,18 +31,18 @@ type Member struct {
 	URL  string // https://address:port
 }
 
-// Restart restarts PostgreSQL of the member and returns when it is up again.
+// Restart restarts the member's PostgreSQL, and returns when it is up again.
 func (m Member) Restart(ctx context.Context) error {
 	return m.call(ctx, http.MethodPost, "/restart", map[string]any{})
 }
 
-// Reinitialize throws the member's data away and copies them from the primary.
+// Reinitialize deletes the member's data and copies them from the primary.
 func (m Member) Reinitialize(ctx context.Context) error {
 	return m.call(ctx, http.MethodPost, "/reinitialize", map[string]any{"force": true})
 }
 
-// Switchover hands the primary role over in Patroni's own, slower way: the
-// fallback of a planned failover. An empty candidate lets Patroni choose.
+// Switchover hands the primary role over in Patroni's own, slower way. It is the fallback of a
+// planned failover. With an empty candidate Patroni chooses.
 func (m Member) Switchover(ctx context.Context, leader, candidate string) error {
 	request := map[string]any{"leader": leader}
 	if candidate != "" {
@@ -51,13 +51,13 @@ func (m Member) Switchover(ctx context.Context, leader, candidate string) error 
 	return m.call(ctx, http.MethodPost, "/switchover", request)
 }
 
-// Wake has the HA loop take its next turn at once. A change of the configuration does
-// that, also one to what is there already, which changes nothing.
+// Wake makes the HA loop take its next turn at once. Any change of the configuration does that.
+// Wake writes what is already there, which changes nothing.
 func (m Member) Wake(ctx context.Context) error {
 	return m.call(ctx, http.MethodPatch, "/config", map[string]any{"loop_wait": patroni.LoopWait})
 }
 
-// Alive asks whether Patroni's HA loop runs; the answer says nothing of PostgreSQL.
+// Alive returns nil if Patroni's HA loop runs. It says nothing about PostgreSQL.
 func (m Member) Alive(ctx context.Context) error {
 	return m.call(ctx, http.MethodGet, "/liveness", nil)
 }
