@@ -9,6 +9,7 @@ import json
 import threading
 
 import boto3
+from botocore.exceptions import ClientError
 
 from api_steps import address, available, cluster_available, delete, eventually, fails, instance, rds, refused, sql, step, wait
 
