@@ -21,14 +21,14 @@ var conditionKeys = map[string]string{
 }
 
 // rdsContext adds the values of RDS's condition keys that a request has.
-func rdsContext(c call, in any, all map[string][]string) {
+func rdsContext(c front.Call, in any, all map[string][]string) {
 	if c.Action == "rds:CreateDBInstance" {
 		all["rds:MultiAz"], all["rds:StorageEncrypted"] = []string{"false"}, []string{"false"}
 	}
 	front.Each(in, func(name string, value reflect.Value) {
 		if tags, ok := value.Interface().([]rds.Tag); ok {
 			for _, t := range tags {
-				key, text := or(t.Key, ""), or(t.Value, "")
+				key, text := wire.Or(t.Key, ""), wire.Or(t.Value, "")
 				front.RequestTag(all, key, text)
 				all["rds:req-tag/"+key] = []string{text}
 			}

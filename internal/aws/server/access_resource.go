@@ -40,7 +40,7 @@ var listed = map[string]string{
 }
 
 // rdsResources are the ARNs of everything that a request names, written as handlers read names.
-func rdsResources(c call, in any) []string {
+func rdsResources(c front.Call, in any) []string {
 	found := map[string]bool{}
 	front.Each(in, func(name string, value reflect.Value) {
 		text, ok := value.Interface().(*string)

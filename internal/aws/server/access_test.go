@@ -15,6 +15,7 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/aws/audit"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/wire"
 	"howdah/internal/identity/access"
 	"howdah/internal/state"
 )
@@ -32,11 +33,13 @@ func (u *user) limited(in admin.KeyCreateRequest) *user {
 	return &other
 }
 
-func (u *user) operator() call { return call{Now: u.now().UTC(), Who: front.Principal{Key: u.key}} }
+func (u *user) operator() front.Call {
+	return front.Call{Now: u.now().UTC(), Who: front.Principal{Key: u.key}}
+}
 
 func (u *user) withPolicy(statements string) *user {
 	u.Helper()
-	return u.limited(admin.KeyCreateRequest{Name: "ci", Policy: some(`{"Version":"2012-10-17","Statement":` + strings.ReplaceAll(statements, "ACCOUNT", u.account) + `}`)})
+	return u.limited(admin.KeyCreateRequest{Name: "ci", Policy: wire.Some(`{"Version":"2012-10-17","Statement":` + strings.ReplaceAll(statements, "ACCOUNT", u.account) + `}`)})
 }
 
 const (
@@ -186,7 +189,7 @@ func TestKeyVerbs(t *testing.T) {
 			t.Errorf("delete %q: %v, want %s", key, err, code)
 		}
 	}
-	for _, bad := range []admin.KeyCreateRequest{{Account: "1"}, {Name: "a b"}, {Policy: some("{}")}, {Policy: some(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:None":"1"}}}}`)}} {
+	for _, bad := range []admin.KeyCreateRequest{{Account: "1"}, {Name: "a b"}, {Policy: wire.Some("{}")}, {Policy: wire.Some(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:None":"1"}}}}`)}} {
 		_, err := s.adminKeyCreate(t.Context(), op, bad)
 		if known, ok := errors.AsType[*admin.Error](err); !ok || known.Code != admin.CodeInvalidRequest {
 			t.Errorf("%+v: %v", bad, err)
@@ -200,7 +203,8 @@ func TestEmptyPolicy(t *testing.T) {
 	u := newWorld(t).user(t)
 	create := adminVerbs[admin.VerbKeyCreate].do
 	before := len(u.server.Cache.Keys(state.KeyRoot))
-	for _, body := range []string{`{"policy":""}`, `{"policy":" \n"}`, `{"policy":"","read_only":true}`, `{"policy":"{}"}`, `{"policy":"null"}`,
+	for _, body := range []string{
+		`{"policy":""}`, `{"policy":" \n"}`, `{"policy":"","read_only":true}`, `{"policy":"{}"}`, `{"policy":"null"}`,
 		`{"policy":"{\"Version\":\"2012-10-17\"}"}`, `{"policy":"{\"Version\":\"2012-10-17\",\"Statement\":[]}"}`,
 	} {
 		_, err := create(t.Context(), u.server, u.operator(), []byte(body))
@@ -237,25 +241,25 @@ func TestVerbsOfLimitedKeys(t *testing.T) {
 	w := newWorld(t)
 	u := w.user(t)
 	home := w.server.Home.Account
-	may := func(c call) string {
+	may := func(c front.Call) string {
 		if err := w.server.authorizeAdmin(c); err != nil {
 			return "no"
 		}
 		return "yes"
 	}
-	keyOf := func(account string, k access.Key) call {
+	keyOf := func(account string, k access.Key) front.Call {
 		policies, err := k.Policies()
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := call{Who: front.Principal{Account: account, Policies: policies}, Now: u.now()}
+		c := front.Call{Who: front.Principal{Account: account, Policies: policies}, Now: u.now()}
 		c.Account = account
 		return c
 	}
 	policy := access.Key{Policy: `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"howdah:Drain","Resource":"*"}}`}
 	for _, test := range []struct {
 		name, verb string
-		c          call
+		c          front.Call
 		want       string
 	}{
 		{"a key of the home's account", admin.VerbForgetHost, keyOf(home, access.Key{}), "yes"},
@@ -270,7 +274,7 @@ func TestVerbsOfLimitedKeys(t *testing.T) {
 		{"a key of another account, cancelling one", admin.VerbOperationCancel, keyOf("000000000009", access.Key{}), "no"},
 		{"a policy with the verb", admin.VerbDrain, keyOf(home, policy), "yes"},
 		{"a policy without the verb", admin.VerbUndrain, keyOf(home, policy), "no"},
-		{"a key of the home's file, of another account", admin.VerbWipe, call{Who: front.Principal{OfHome: true}}, "yes"},
+		{"a key of the home's file, of another account", admin.VerbWipe, front.Call{Who: front.Principal{OfHome: true}}, "yes"},
 	} {
 		test.c.Action = "howdah:" + adminAction(test.verb)
 		if got := may(test.c); got != test.want {
@@ -342,7 +346,9 @@ func TestPlainARN(t *testing.T) {
 	for _, test := range [][2]string{
 		{" arn:aws:rds:us-west-2:1:db:A ", "arn:aws:rds:us-west-2:1:db:a"},
 		{"ARN:x:RDS:us-west-2:1:og:a:B", "arn:aws:rds:us-west-2:1:og:a:b"},
-		{"arn:aws:rds", "arn:aws:rds"}, {"db", "db"}, {"", ""},
+		{"arn:aws:rds", "arn:aws:rds"},
+		{"db", "db"},
+		{"", ""},
 	} {
 		if got := plainARN(test[0]); got != test[1] {
 			t.Errorf("%q: %q, want %q", test[0], got, test[1])

@@ -8,6 +8,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -27,8 +28,8 @@ const (
 // describeAccountAttributes answers the quotas that hold here, with what the
 // account uses of them in this region. Endpoints are the home's scarce good: each
 // instance needs one address, and each cluster two.
-func (s *Server) describeAccountAttributes(ctx context.Context, c call, _ *rds.DescribeAccountAttributesMessage) (*rds.AccountAttributesMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeAccountAttributes(ctx context.Context, c front.Call, _ *rds.DescribeAccountAttributesMessage) (*rds.AccountAttributesMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	l := s.look(c.Account)
@@ -59,7 +60,7 @@ func (s *Server) describeAccountAttributes(ctx context.Context, c call, _ *rds.D
 		{"SubnetsPerDBSubnetGroup", use.subnets, maxSubnets},
 	} {
 		out.AccountQuotas = append(out.AccountQuotas, rds.AccountQuota{
-			AccountQuotaName: some(q.name), Used: some(int64(q.used)), Max: some(int64(q.max)),
+			AccountQuotaName: wire.Some(q.name), Used: wire.Some(int64(q.used)), Max: wire.Some(int64(q.max)),
 		})
 	}
 	return out, nil
@@ -114,8 +115,8 @@ var regionForm = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`)
 // describeSourceRegions lists the other regions whose instances can be followed
 // from this one. Regions here are names: those that the account uses, and the
 // home's own.
-func (s *Server) describeSourceRegions(ctx context.Context, c call, in *rds.DescribeSourceRegionsMessage) (*rds.SourceRegionMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeSourceRegions(ctx context.Context, c front.Call, in *rds.DescribeSourceRegionsMessage) (*rds.SourceRegionMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := readFilters(in.Filters); err != nil {
@@ -140,8 +141,8 @@ func (s *Server) describeSourceRegions(ctx context.Context, c call, in *rds.Desc
 	out := &rds.SourceRegionMessage{Marker: marker, SourceRegions: []rds.SourceRegion{}}
 	for _, n := range chosen {
 		out.SourceRegions = append(out.SourceRegions, rds.SourceRegion{
-			RegionName: some(n), Endpoint: some("https://" + s.Home.Listen), Status: some("available"),
-			SupportsDBInstanceAutomatedBackupsReplication: some(false),
+			RegionName: wire.Some(n), Endpoint: wire.Some("https://" + s.Home.Listen), Status: wire.Some("available"),
+			SupportsDBInstanceAutomatedBackupsReplication: wire.Some(false),
 		})
 	}
 	return out, nil
@@ -149,12 +150,12 @@ func (s *Server) describeSourceRegions(ctx context.Context, c call, in *rds.Desc
 
 // describeValidDBInstanceModifications says what storage an instance can be given:
 // it can only grow, and by a tenth at least.
-func (s *Server) describeValidDBInstanceModifications(ctx context.Context, c call, in *rds.DescribeValidDBInstanceModificationsMessage) (*rds.DescribeValidDBInstanceModificationsResult, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeValidDBInstanceModifications(ctx context.Context, c front.Call, in *rds.DescribeValidDBInstanceModificationsMessage) (*rds.DescribeValidDBInstanceModificationsResult, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	l := s.look(c.Account)
-	record, err := l.findInstance(c.Scope, or(in.DBInstanceIdentifier, ""))
+	record, err := l.findInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func (s *Server) describeValidDBInstanceModifications(ctx context.Context, c cal
 		return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, status)
 	}
 	out := &rds.ValidDBInstanceModificationsMessage{
-		Storage: []rds.ValidStorageOptions{}, ValidProcessorFeatures: []rds.AvailableProcessorFeature{}, SupportsDedicatedLogVolume: some(false),
+		Storage: []rds.ValidStorageOptions{}, ValidProcessorFeatures: []rds.AvailableProcessorFeature{}, SupportsDedicatedLogVolume: wire.Some(false),
 	}
 	if i.Cluster == "" {
 		for _, kind := range storageOf[spec.Postgres] {
@@ -176,9 +177,9 @@ func (s *Server) describeValidDBInstanceModifications(ctx context.Context, c cal
 func validStorage(kind string, size int) rds.ValidStorageOptions {
 	limits := storageLimits(kind)
 	ranges := func(from, to int) []rds.Range {
-		return []rds.Range{{From: number(from), To: number(to), Step: number(1)}}
+		return []rds.Range{{From: wire.Number(from), To: wire.Number(to), Step: wire.Number(1)}}
 	}
-	out := rds.ValidStorageOptions{StorageType: some(kind), SupportsStorageAutoscaling: some(false), StorageSize: []rds.Range{}}
+	out := rds.ValidStorageOptions{StorageType: wire.Some(kind), SupportsStorageAutoscaling: wire.Some(false), StorageSize: []rds.Range{}}
 	if size >= limits.low {
 		out.StorageSize = ranges(size, size)
 	}
@@ -193,7 +194,7 @@ func validStorage(kind string, size int) rds.ValidStorageOptions {
 
 // describeServerlessV2PlatformVersions lists none: capacity that scales by itself is
 // not available, and CreateDBCluster says so too.
-func (s *Server) describeServerlessV2PlatformVersions(_ context.Context, _ call, in *rds.DescribeServerlessV2PlatformVersionsMessage) (*rds.ServerlessV2PlatformVersionsMessage, error) {
+func (s *Server) describeServerlessV2PlatformVersions(_ context.Context, _ front.Call, in *rds.DescribeServerlessV2PlatformVersionsMessage) (*rds.ServerlessV2PlatformVersionsMessage, error) {
 	if _, err := readFilters(in.Filters); err != nil {
 		return nil, err
 	}

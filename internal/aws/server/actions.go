@@ -7,12 +7,6 @@ import (
 	"howdah/internal/aws/front"
 )
 
-// call is a request on its way.
-type call = front.Call
-
-// void is the output of actions that have none: handlers answer a nil pointer.
-type void = front.Void
-
 // rdsService is what package front needs to know of RDS.
 func (s *Server) rdsService() *front.Service {
 	all := s.rdsActions()
@@ -26,7 +20,7 @@ func (s *Server) rdsService() *front.Service {
 }
 
 // checkRDS refuses what would be taken for something else, or do nothing.
-func checkRDS(c call, in any) error { return first(checkNames(c, in), checkLabels(in)) }
+func checkRDS(c front.Call, in any) error { return first(checkNames(c, in), checkLabels(in)) }
 
 // rdsActions are all that Howdah does of RDS, but for what always answers an empty list.
 func (s *Server) rdsActions() map[string]front.Action {

@@ -20,7 +20,7 @@ import (
 // adminVerb does one verb of the admin API.
 type adminVerb struct {
 	timeout time.Duration
-	do      func(ctx context.Context, s *Server, c call, body []byte) (any, error)
+	do      func(ctx context.Context, s *Server, c front.Call, body []byte) (any, error)
 }
 
 // adminVerbs are all that package admin names.
@@ -50,8 +50,8 @@ var adminVerbs = map[string]adminVerb{
 }
 
 // verb makes a verb of a handler with typed input and output.
-func verb[In, Out any](handler func(*Server, context.Context, call, In) (Out, error)) func(context.Context, *Server, call, []byte) (any, error) {
-	return func(ctx context.Context, s *Server, c call, body []byte) (any, error) {
+func verb[In, Out any](handler func(*Server, context.Context, front.Call, In) (Out, error)) func(context.Context, *Server, front.Call, []byte) (any, error) {
+	return func(ctx context.Context, s *Server, c front.Call, body []byte) (any, error) {
 		var in In
 		decoder := json.NewDecoder(bytes.NewReader(body))
 		decoder.DisallowUnknownFields()

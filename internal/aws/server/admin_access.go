@@ -27,7 +27,7 @@ func adminAction(verb string) string {
 // authorizeAdmin refuses a verb that the caller may not use. Verbs show and change
 // the whole home, but for one that looks at databases of the caller's account: keys
 // of other accounts than the home's may use only that.
-func (s *Server) authorizeAdmin(c call) error {
+func (s *Server) authorizeAdmin(c front.Call) error {
 	if !c.Who.OfHome && c.Account != s.Home.Account && c.Action != "howdah:Database" {
 		return c.Denied("*", "because the account "+c.Account+" is not that of the home")
 	}

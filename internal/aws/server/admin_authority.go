@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
 // adminAuthorityList answers all authorities that sign the certificates of databases.
-func (s *Server) adminAuthorityList(ctx context.Context, _ call, _ admin.Nothing) (admin.AuthorityListAnswer, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) adminAuthorityList(ctx context.Context, _ front.Call, _ admin.Nothing) (admin.AuthorityListAnswer, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return admin.AuthorityListAnswer{}, err
 	}
 	used := map[string]int{}
@@ -47,7 +48,7 @@ func (s *Server) adminAuthorityList(ctx context.Context, _ call, _ admin.Nothing
 
 // adminAuthorityCreate makes the next authority of a line. From then on it is in the
 // bundle of clients, and databases of the line have a rotation pending.
-func (s *Server) adminAuthorityCreate(ctx context.Context, c call, in admin.AuthorityRequest) (admin.Authority, error) {
+func (s *Server) adminAuthorityCreate(ctx context.Context, c front.Call, in admin.AuthorityRequest) (admin.Authority, error) {
 	name := in.Line
 	if name == "" {
 		name = spec.HomeAuthority
@@ -60,7 +61,7 @@ func (s *Server) adminAuthorityCreate(ctx context.Context, c call, in admin.Auth
 		}
 		return admin.Authority{}, admin.NewError(admin.CodeInvalidRequest, "There is no line of authorities "+name+".", "choose one of "+strings.Join(lines, ", "))
 	}
-	if err := s.fresh(ctx); err != nil {
+	if err := s.client.Fresh(ctx); err != nil {
 		return admin.Authority{}, err
 	}
 	line := spec.AuthorityLines[at]

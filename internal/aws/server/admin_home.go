@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/seal"
 	"howdah/internal/model/regain"
@@ -16,7 +17,7 @@ import (
 )
 
 // adminHeld tells what hosts have since the home was restored.
-func (s *Server) adminHeld(context.Context, call, admin.Nothing) (admin.Held, error) {
+func (s *Server) adminHeld(context.Context, front.Call, admin.Nothing) (admin.Held, error) {
 	home, err := state.Load[regain.Home](s.Cache, state.Restored())
 	if err != nil {
 		return admin.Held{}, nil //nolint:nilerr // it never was
@@ -123,7 +124,7 @@ func (s *Server) databaseNames() map[string]string {
 }
 
 // adminTakeOver takes an operator's word on which copy leads on.
-func (s *Server) adminTakeOver(ctx context.Context, c call, in admin.TakeOverRequest) (admin.Nothing, error) {
+func (s *Server) adminTakeOver(ctx context.Context, c front.Call, in admin.TakeOverRequest) (admin.Nothing, error) {
 	id := in.Database
 	for known, name := range s.databaseNames() {
 		if name == in.Database {

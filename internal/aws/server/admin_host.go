@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/state"
@@ -22,8 +23,8 @@ type drainOrder struct {
 
 // adminDrain asks for a host to be emptied, and answers what moves where. Asked
 // again it answers how far that is. It is idempotent.
-func (s *Server) adminDrain(ctx context.Context, c call, in admin.DrainRequest) (admin.DrainAnswer, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) adminDrain(ctx context.Context, c front.Call, in admin.DrainRequest) (admin.DrainAnswer, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return admin.DrainAnswer{}, err
 	}
 	if err := s.knownHost(in.Host); err != nil {
@@ -31,7 +32,7 @@ func (s *Server) adminDrain(ctx context.Context, c call, in admin.DrainRequest) 
 	}
 	_, _, draining := s.Cache.Raw(state.Drain(in.Host))
 	if !in.DryRun && !draining {
-		if err := s.commit(ctx, state.Put(state.Drain(in.Host), drainOrder{Since: c.Now})); err != nil {
+		if err := s.client.Commit(ctx, state.Put(state.Drain(in.Host), drainOrder{Since: c.Now})); err != nil {
 			return admin.DrainAnswer{}, err
 		}
 		draining = true
@@ -41,14 +42,14 @@ func (s *Server) adminDrain(ctx context.Context, c call, in admin.DrainRequest) 
 
 // adminUndrain lets a host have members again; those that have left stay where
 // they are. It is idempotent.
-func (s *Server) adminUndrain(ctx context.Context, _ call, in admin.HostRequest) (admin.Nothing, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) adminUndrain(ctx context.Context, _ front.Call, in admin.HostRequest) (admin.Nothing, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return admin.Nothing{}, err
 	}
 	if err := s.knownHost(in.Host); err != nil {
 		return admin.Nothing{}, err
 	}
-	return admin.Nothing{}, s.commit(ctx, state.Delete(state.Drain(in.Host)))
+	return admin.Nothing{}, s.client.Commit(ctx, state.Delete(state.Drain(in.Host)))
 }
 
 func (s *Server) knownHost(name string) error {
@@ -136,11 +137,11 @@ func replacement(l plan.Layout, old plan.Placed) (plan.Placed, bool) {
 
 // adminForgetHost drops a host that will not come back. Its members are then
 // rebuilt elsewhere at once, and the old copies are deleted should it ever return.
-func (s *Server) adminForgetHost(ctx context.Context, _ call, in admin.HostRequest) (admin.Nothing, error) {
-	return admin.Nothing{}, s.retry(ctx, func() error {
+func (s *Server) adminForgetHost(ctx context.Context, _ front.Call, in admin.HostRequest) (admin.Nothing, error) {
+	return admin.Nothing{}, s.client.Retry(ctx, func() error {
 		if err := s.knownHost(in.Host); err != nil {
 			if s.awaited(in.Host) || s.told(in.Host) {
-				return s.commit(ctx, state.Put(state.Gone(in.Host), s.now()))
+				return s.client.Commit(ctx, state.Put(state.Gone(in.Host), s.now()))
 			}
 			return err
 		}
@@ -159,7 +160,7 @@ func (s *Server) adminForgetHost(ctx context.Context, _ call, in admin.HostReque
 		}
 		// Not if the host was heard again meanwhile. Assignments stay: they tell a
 		// host that returns what to delete.
-		return s.commit(ctx, append(gone, state.Unchanged(state.Live(in.Host), live.Revision),
+		return s.client.Commit(ctx, append(gone, state.Unchanged(state.Live(in.Host), live.Revision),
 			state.Delete(state.Host(in.Host)), state.Delete(state.Live(in.Host)), state.Delete(state.Drain(in.Host)), state.Delete(state.Attempt(in.Host)),
 			state.DeletePrefix(state.Report(in.Host, "")), state.DeletePrefix(state.TaskPrefix(in.Host)))...)
 	})

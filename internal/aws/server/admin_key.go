@@ -7,13 +7,14 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/wire"
 	"howdah/internal/identity/access"
 	"howdah/internal/identity/iam"
 	"howdah/internal/state"
 )
 
 // adminKeyCreate makes an access key and tells its secret, once.
-func (s *Server) adminKeyCreate(ctx context.Context, c call, in admin.KeyCreateRequest) (admin.KeyCreateAnswer, error) {
+func (s *Server) adminKeyCreate(ctx context.Context, c front.Call, in admin.KeyCreateRequest) (admin.KeyCreateAnswer, error) {
 	if in.Policy != nil && strings.TrimSpace(*in.Policy) == "" {
 		return admin.KeyCreateAnswer{}, admin.NewError(admin.CodeInvalidRequest, "The access key cannot be made: its policy is empty, which would allow nothing.",
 			"give a policy that allows something, or none")
@@ -23,7 +24,7 @@ func (s *Server) adminKeyCreate(ctx context.Context, c call, in admin.KeyCreateR
 		return admin.KeyCreateAnswer{}, err
 	}
 	key := access.Key{
-		Account: in.Account, Name: in.Name, Created: c.Now, CreatedBy: c.Who.Key, ReadOnly: in.ReadOnly, Policy: or(in.Policy, ""),
+		Account: in.Account, Name: in.Name, Created: c.Now, CreatedBy: c.Who.Key, ReadOnly: in.ReadOnly, Policy: wire.Or(in.Policy, ""),
 	}
 	if key.Account == "" {
 		key.Account = s.Home.Account
@@ -34,7 +35,7 @@ func (s *Server) adminKeyCreate(ctx context.Context, c call, in admin.KeyCreateR
 	} else if err != nil {
 		return admin.KeyCreateAnswer{}, err
 	}
-	if err := s.commit(ctx, state.Swap(state.Key(key.ID), 0, key)); err != nil {
+	if err := s.client.Commit(ctx, state.Swap(state.Key(key.ID), 0, key)); err != nil {
 		return admin.KeyCreateAnswer{}, err
 	}
 	s.Log.Info("access key made", "key", key.ID, "account", key.Account, "by", c.Who.Key)
@@ -43,13 +44,13 @@ func (s *Server) adminKeyCreate(ctx context.Context, c call, in admin.KeyCreateR
 
 func keyOut(k access.Key) admin.Key {
 	return admin.Key{
-		AccessKey: k.ID, Account: k.Account, Name: k.Name, ReadOnly: k.ReadOnly, Policy: k.Policy, Created: some(k.Created), CreatedBy: k.CreatedBy,
+		AccessKey: k.ID, Account: k.Account, Name: k.Name, ReadOnly: k.ReadOnly, Policy: k.Policy, Created: wire.Some(k.Created), CreatedBy: k.CreatedBy,
 	}
 }
 
 // adminKeyList answers all access keys without their secrets.
-func (s *Server) adminKeyList(ctx context.Context, _ call, _ admin.Nothing) (admin.KeyListAnswer, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) adminKeyList(ctx context.Context, _ front.Call, _ admin.Nothing) (admin.KeyListAnswer, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return admin.KeyListAnswer{}, err
 	}
 	own, err := s.Home.Credentials()
@@ -68,7 +69,7 @@ func (s *Server) adminKeyList(ctx context.Context, _ call, _ admin.Nothing) (adm
 
 // adminKeyDelete takes an access key away: from the answer on it opens nothing
 // here, and within moments nowhere.
-func (s *Server) adminKeyDelete(ctx context.Context, c call, in admin.KeyRequest) (admin.Nothing, error) {
+func (s *Server) adminKeyDelete(ctx context.Context, c front.Call, in admin.KeyRequest) (admin.Nothing, error) {
 	own, err := s.Home.Credentials()
 	if err != nil {
 		return admin.Nothing{}, err
@@ -79,7 +80,7 @@ func (s *Server) adminKeyDelete(ctx context.Context, c call, in admin.KeyRequest
 				"it is in credentials.json of the home: delete it there, on each control plane")
 		}
 	}
-	return admin.Nothing{}, s.retry(ctx, func() error {
+	return admin.Nothing{}, s.client.Retry(ctx, func() error {
 		r, err := state.Load[access.Key](s.Cache, state.Key(in.AccessKey))
 		if errors.Is(err, state.ErrNotFound) {
 			return admin.NewError(admin.CodeKeyNotFound, "There is no access key "+in.AccessKey+".", "see howdah key list")
@@ -87,7 +88,7 @@ func (s *Server) adminKeyDelete(ctx context.Context, c call, in admin.KeyRequest
 		if err != nil {
 			return err
 		}
-		if err := s.commit(ctx, state.Remove(r.Key, r.Revision)); err != nil {
+		if err := s.client.Commit(ctx, state.Remove(r.Key, r.Revision)); err != nil {
 			return err
 		}
 		s.Log.Info("access key deleted", "key", in.AccessKey, "by", c.Who.Key)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/control/plan"
 	"howdah/internal/failover/fence"
 	"howdah/internal/model/member"
@@ -15,9 +16,9 @@ import (
 
 // adminHostOff takes an operator's word that a host is off for a proof that nothing runs
 // there. It is refused of a host that is alive.
-func (s *Server) adminHostOff(ctx context.Context, c call, in admin.HostOffRequest) (admin.HostOffAnswer, error) {
+func (s *Server) adminHostOff(ctx context.Context, c front.Call, in admin.HostOffRequest) (admin.HostOffAnswer, error) {
 	out := admin.HostOffAnswer{Databases: []string{}}
-	return out, s.retry(ctx, func() error {
+	return out, s.client.Retry(ctx, func() error {
 		if err := s.knownHost(in.Host); err != nil {
 			return err
 		}
@@ -33,7 +34,7 @@ func (s *Server) adminHostOff(ctx context.Context, c call, in admin.HostOffReque
 			return nil
 		}
 		word := fence.Sworn{Host: in.Host, By: c.Who.ARN, At: time.Now().UTC()}
-		return s.commit(ctx, state.Unchanged(state.Live(in.Host), live.Revision), state.Put(state.Sworn(in.Host), word))
+		return s.client.Commit(ctx, state.Unchanged(state.Live(in.Host), live.Revision), state.Put(state.Sworn(in.Host), word))
 	})
 }
 

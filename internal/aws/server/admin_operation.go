@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/model/operation"
 	"howdah/internal/state"
 )
 
 // adminOperations answers operations, those under way first.
-func (s *Server) adminOperations(ctx context.Context, _ call, in admin.OperationsRequest) (admin.OperationsAnswer, error) {
+func (s *Server) adminOperations(ctx context.Context, _ front.Call, in admin.OperationsRequest) (admin.OperationsAnswer, error) {
 	if in.Limit < 0 {
 		return admin.OperationsAnswer{}, admin.NewError(admin.CodeInvalidRequest, "A limit cannot be negative.", "")
 	}
-	if err := s.fresh(ctx); err != nil {
+	if err := s.client.Fresh(ctx); err != nil {
 		return admin.OperationsAnswer{}, err
 	}
 	out := admin.OperationsAnswer{Operations: []admin.Operation{}}
@@ -81,12 +82,12 @@ func (s *Server) operationOut(r *operation.Record) admin.Operation {
 
 // adminOperationCancel notes that an operation is to be cancelled; the control plane that leads
 // does it. Asking twice is asking once, and what is to be abandoned stays so.
-func (s *Server) adminOperationCancel(ctx context.Context, c call, in admin.OperationCancelRequest) (admin.Operation, error) {
+func (s *Server) adminOperationCancel(ctx context.Context, c front.Call, in admin.OperationCancelRequest) (admin.Operation, error) {
 	if !operation.ValidID(in.ID) {
 		return admin.Operation{}, noOperation(in.ID)
 	}
 	var out admin.Operation
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		r, err := state.View[operation.Record](s.Cache, state.Operation(in.ID))
 		if errors.Is(err, state.ErrNotFound) {
 			return noOperation(in.ID)
@@ -107,7 +108,7 @@ func (s *Server) adminOperationCancel(ctx context.Context, c call, in admin.Oper
 			return nil
 		}
 		s.Log.Info("operation is to be cancelled", "id", in.ID, "abandon", in.Abandon, "by", c.Who.Key)
-		return s.commit(ctx, state.Swap(state.OperationCancel(in.ID), wish.Revision, operation.Wish{By: c.Who.Key, At: c.Now.UTC(), Abandon: in.Abandon}))
+		return s.client.Commit(ctx, state.Swap(state.OperationCancel(in.ID), wish.Revision, operation.Wish{By: c.Who.Key, At: c.Now.UTC(), Abandon: in.Abandon}))
 	})
 	return out, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/control/plan"
 	"howdah/internal/edge/seen"
 	"howdah/internal/failover/fence"
@@ -18,8 +19,8 @@ import (
 
 // adminStatus answers the whole truth. It asks each member of etcd how it is, and
 // takes everything else from the mirror of the state, freshened first.
-func (s *Server) adminStatus(ctx context.Context, c call, _ admin.Nothing) (admin.Status, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) adminStatus(ctx context.Context, c front.Call, _ admin.Nothing) (admin.Status, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return admin.Status{}, err
 	}
 	out := admin.Status{
@@ -52,8 +53,8 @@ func (s *Server) adminStatus(ctx context.Context, c call, _ admin.Nothing) (admi
 }
 
 // adminDatabase answers for one name what adminStatus does for all.
-func (s *Server) adminDatabase(ctx context.Context, c call, in admin.DatabaseRequest) (admin.DatabaseAnswer, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) adminDatabase(ctx context.Context, c front.Call, in admin.DatabaseRequest) (admin.DatabaseAnswer, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return admin.DatabaseAnswer{}, err
 	}
 	out := admin.DatabaseAnswer{Databases: []admin.Database{}, Problems: []admin.Problem{}}
@@ -169,11 +170,11 @@ func fenceOut(d subject, c fence.Case) admin.Fence {
 }
 
 // adminFailovers answers post-mortems, newest first.
-func (s *Server) adminFailovers(ctx context.Context, _ call, in admin.FailoversRequest) (admin.FailoversAnswer, error) {
+func (s *Server) adminFailovers(ctx context.Context, _ front.Call, in admin.FailoversRequest) (admin.FailoversAnswer, error) {
 	if in.Limit < 0 {
 		return admin.FailoversAnswer{}, admin.NewError(admin.CodeInvalidRequest, "A limit cannot be negative.", "")
 	}
-	if err := s.fresh(ctx); err != nil {
+	if err := s.client.Fresh(ctx); err != nil {
 		return admin.FailoversAnswer{}, err
 	}
 	return admin.FailoversAnswer{Failovers: s.failovers(strings.ToLower(in.Name), in.Limit)}, nil

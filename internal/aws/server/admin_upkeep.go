@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/state/etcd"
 )
 
@@ -25,7 +26,7 @@ type Upkeep interface {
 
 // adminEtcd does what a person wants done to etcd. It writes nothing to the state, so
 // that it works when nobody can.
-func (s *Server) adminEtcd(ctx context.Context, c call, in admin.EtcdRequest) (admin.EtcdAnswer, error) {
+func (s *Server) adminEtcd(ctx context.Context, c front.Call, in admin.EtcdRequest) (admin.EtcdAnswer, error) {
 	if s.Etcd == nil {
 		return admin.EtcdAnswer{}, admin.NewError(admin.CodeUnavailable, "This control plane has no etcd of its own.", "ask another one")
 	}

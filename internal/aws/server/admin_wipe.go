@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -30,7 +31,7 @@ const (
 // them, and a crash of anyone at any time leaves resources that go on being
 // deleted. What belongs to no resource any more goes in one transaction at the
 // end, which fails if somebody created something meanwhile: then all begins again.
-func (s *Server) adminWipe(ctx context.Context, c call, _ admin.Nothing) (admin.WipeAnswer, error) {
+func (s *Server) adminWipe(ctx context.Context, c front.Call, _ admin.Nothing) (admin.WipeAnswer, error) {
 	if !s.Home.Disposable {
 		return admin.WipeAnswer{}, admin.NewError(admin.CodeNotDisposable, "This home is not disposable: nothing was deleted.",
 			"only a home that `howdah up --disposable` made can be wiped")
@@ -38,7 +39,7 @@ func (s *Server) adminWipe(ctx context.Context, c call, _ admin.Nothing) (admin.
 	w := &wipe{server: s, instances: map[string]bool{}, clusters: map[string]bool{}, members: map[string]bool{}}
 	s.Log.Info("wiping all resources", "request", c.ID)
 	for {
-		if err := s.fresh(ctx); err != nil {
+		if err := s.client.Fresh(ctx); err != nil {
 			return admin.WipeAnswer{}, err
 		}
 		done, err := w.round(ctx)

@@ -305,7 +305,8 @@ var right = map[string]string{
 	"ConfirmSubscription":      "ConfirmSubscription?Token={token}&TopicArn=" + topicARN, "GetSubscriptionAttributes": "GetSubscriptionAttributes?SubscriptionArn={subscription}",
 	"SetSubscriptionAttributes":     "SetSubscriptionAttributes?AttributeName=RawMessageDelivery&AttributeValue=true&SubscriptionArn={subscription}",
 	"AuthorizeSecurityGroupIngress": with(letOffice, "IpPermissions.1.IpRanges.1.CidrIp=10.2.0.0/16"), "RevokeSecurityGroupIngress": strings.Replace(letOffice, "Authorize", "Revoke", 1),
-	"DeleteSecurityGroup": "DeleteSecurityGroup?GroupName=app"}
+	"DeleteSecurityGroup": "DeleteSecurityGroup?GroupName=app",
+}
 
 // badValues are the wrong values of all parameters of an action.
 func badValues(service *api.Service, action, base string, shape reflect.Type) []bad {

@@ -37,8 +37,10 @@ var catalogueScenarios = []scenario{
 	{name: "of a full version", call: showVersions + "EngineVersion=15.18&DefaultOnly=true", want: []string{"DBEngineVersions/DBEngineVersion#2"}},
 	{name: "of a version that is not installed", call: showVersions + "EngineVersion=14.1", want: []string{"DBEngineVersions/DBEngineVersion#0"}},
 	{name: "of a family", call: showVersions + "DBParameterGroupFamily=aurora-postgresql15", want: []string{"DBEngineVersions/DBEngineVersion#1"}},
-	{name: "by filters", call: showVersions + fmt.Sprintf(filterOf, "engine", "postgres") + "&Filters.Filter.2.Name=status&Filters.Filter.2.Values.Value.1=available",
-		want: []string{"DBEngineVersions/DBEngineVersion#1"}},
+	{
+		name: "by filters", call: showVersions + fmt.Sprintf(filterOf, "engine", "postgres") + "&Filters.Filter.2.Name=status&Filters.Filter.2.Values.Value.1=available",
+		want: []string{"DBEngineVersions/DBEngineVersion#1"},
+	},
 	{name: "by a filter that excludes all", call: showVersions + fmt.Sprintf(filterOf, "engine-mode", "serverless"), want: []string{"DBEngineVersions/DBEngineVersion#0"}},
 	{name: "of an engine that is not there", call: showVersions + "Engine=mysql", code: badValue, message: "Unrecognized engine name: mysql"},
 	{name: "of showVersions, a filter that is not there", call: showVersions + badFilter, code: badValue, message: "Unrecognized filter name: x"},
@@ -68,8 +70,10 @@ var catalogueScenarios = []scenario{
 	},
 	{
 		name: "options of Aurora", call: "DescribeOrderableDBInstanceOptions?Engine=aurora-postgresql&DBInstanceClass=db.r5.large",
-		want: []string{"OrderableDBInstanceOptions/OrderableDBInstanceOption#2", "OrderableDBInstanceOptions/OrderableDBInstanceOption/MultiAZCapable=false",
-			"!OrderableDBInstanceOptions/OrderableDBInstanceOption/MaxStorageSize"},
+		want: []string{
+			"OrderableDBInstanceOptions/OrderableDBInstanceOption#2", "OrderableDBInstanceOptions/OrderableDBInstanceOption/MultiAZCapable=false",
+			"!OrderableDBInstanceOptions/OrderableDBInstanceOption/MaxStorageSize",
+		},
 	},
 	{name: "a full page of options", call: orderable, want: []string{"OrderableDBInstanceOptions/OrderableDBInstanceOption#100"}},
 	{name: "options of a license that is not there", call: orderable + "&LicenseModel=bring-your-own-license", want: []string{"OrderableDBInstanceOptions/OrderableDBInstanceOption#0"}},
@@ -86,7 +90,8 @@ var catalogueScenarios = []scenario{
 
 	{name: "certificates", call: "DescribeCertificates", want: []string{
 		"Certificates/Certificate#1", "Certificates/Certificate/CertificateIdentifier=howdah-ca", "Certificates/Certificate/CertificateType=CA",
-		"Certificates/Certificate/CertificateArn=arn:aws:rds:us-east-1::cert:howdah-ca", "DefaultCertificateForNewLaunches=howdah-ca"}},
+		"Certificates/Certificate/CertificateArn=arn:aws:rds:us-east-1::cert:howdah-ca", "DefaultCertificateForNewLaunches=howdah-ca",
+	}},
 	{name: "one certificate", call: "DescribeCertificates?CertificateIdentifier=howdah-ca", want: []string{"Certificates/Certificate#1"}},
 	{name: "a certificate that is not there", call: "DescribeCertificates?CertificateIdentifier=rds-ca-rsa2048-g1", code: "CertificateNotFound", message: "rds-ca-rsa2048-g1"},
 	{name: "certificates, a filter", call: "DescribeCertificates?" + badFilter, code: badValue},

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
+	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/authority"
 	"howdah/internal/model/member"
@@ -28,7 +30,7 @@ const (
 // next has the operator make a newer authority of the home's line.
 func (w *world) next() string {
 	w.Helper()
-	made, err := w.server.adminAuthorityCreate(w.Context(), call{Now: w.now()}, admin.AuthorityRequest{})
+	made, err := w.server.adminAuthorityCreate(w.Context(), front.Call{Now: w.now()}, admin.AuthorityRequest{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -158,7 +160,7 @@ func TestCertificateIsRotatedAtOnce(t *testing.T) {
 	w.keep()
 	u.do(modifyDB + "&CACertificateIdentifier=howdah-ca-g2&BackupRetentionPeriod=3")
 	u.do(rotateNow + u.fill(instanceARN)).has("ResourcePendingMaintenanceActions/PendingMaintenanceActionDetails/PendingMaintenanceAction/OptInStatus=immediate")
-	if got := u.instanceRecord("db"); got.Pending == nil || got.Pending.CACertificate != "" || or(got.Pending.BackupRetention, 0) != 3 {
+	if got := u.instanceRecord("db"); got.Pending == nil || got.Pending.CACertificate != "" || wire.Or(got.Pending.BackupRetention, 0) != 3 {
 		t.Errorf("what waits besides: %+v", got.Pending)
 	}
 	u.try(rotateNow+u.fill(instanceARN)).is("ResourceNotFoundFault", "no pending maintenance action")

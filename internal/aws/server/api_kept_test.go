@@ -54,7 +54,8 @@ var subnetGroupScenarios = append(append([]scenario{
 	{name: "a name that is taken", setup: having(newSubnets), call: newSubnets, code: "DBSubnetGroupAlreadyExists", message: "nets"},
 	{name: "the default group", call: "DescribeDBSubnetGroups?DBSubnetGroupName=Default", want: []string{"DBSubnetGroups/DBSubnetGroup/Subnets/Subnet#3"}},
 	{name: "other subnets", setup: having(newSubnets), call: setSubnets + "&DBSubnetGroupDescription=other", want: []string{
-		"DBSubnetGroup/Subnets/Subnet[2]/SubnetIdentifier=subnet-c", "DBSubnetGroup/Subnets/Subnet[2]/SubnetAvailabilityZone/Name=us-east-1c", "DBSubnetGroup/DBSubnetGroupDescription=other"}},
+		"DBSubnetGroup/Subnets/Subnet[2]/SubnetIdentifier=subnet-c", "DBSubnetGroup/Subnets/Subnet[2]/SubnetAvailabilityZone/Name=us-east-1c", "DBSubnetGroup/DBSubnetGroupDescription=other",
+	}},
 	{name: "other subnets of nothing", call: setSubnets, code: noSubnets},
 	{name: "other subnets of the default group", call: with(setSubnets, "DBSubnetGroupName=default"), code: subnetsInUse, message: "home's own"},
 	{name: "deleted", setup: having(newSubnets), call: dropSubnets, after: func(u *user) { u.try(showSubnets).is(noSubnets, "nets"); u.do(newSubnets) }},
@@ -140,10 +141,12 @@ var optionGroupScenarios = append([]scenario{
 	{name: "a name and an engine", call: showOptions + "&EngineName=postgres", code: badMix},
 	{name: "a version without an engine", call: "DescribeOptionGroups?MajorEngineVersion=15", code: badMix},
 	{name: "filters", call: "DescribeOptionGroups?" + badFilter, code: badValue},
-	{name: "a copy", setup: having(newOptions), call: copyOptions, want: []string{"OptionGroup/OptionGroupName=other", "OptionGroup/OptionGroupDescription=copy"},
+	{
+		name: "a copy", setup: having(newOptions), call: copyOptions, want: []string{"OptionGroup/OptionGroupName=other", "OptionGroup/OptionGroupDescription=copy"},
 		after: func(u *user) {
 			u.do("DescribeOptionGroups?OptionGroupName=other").has("OptionGroupsList/OptionGroup/SourceAccountId=" + u.account)
-		}},
+		},
+	},
 	{name: "a copy of nothing", call: copyOptions, code: noOptions},
 	{name: "a copy of a default group", call: with(copyOptions, "SourceOptionGroupIdentifier=default:postgres-15"), code: badValue, message: "cannot be copied"},
 	{name: "a copy with a bad name", setup: having(newOptions), call: with(copyOptions, "TargetOptionGroupIdentifier=a_b"), code: badValue, message: "TargetOptionGroupIdentifier"},
@@ -169,12 +172,17 @@ var optionGroupScenarios = append([]scenario{
 			u.try("ModifyDBInstance?DBInstanceIdentifier=db&OptionGroupName=opts").is(noOptions, "opts")
 		},
 	},
-	{name: "of an instance, later", setup: having(newOptions, newDB), call: "ModifyDBInstance?DBInstanceIdentifier=db&OptionGroupName=opts",
-		want: []string{"DBInstance/OptionGroupMemberships/OptionGroupMembership/OptionGroupName=opts"}, after: func(u *user) { u.try(dropOptions).is(optionsInUse, "db") }},
-	{name: "of a replica", setup: having(newOptions, newDB), call: newReplica + "&OptionGroupName=opts",
-		want: []string{"DBInstance/OptionGroupMemberships/OptionGroupMembership/OptionGroupName=opts"}},
+	{
+		name: "of an instance, later", setup: having(newOptions, newDB), call: "ModifyDBInstance?DBInstanceIdentifier=db&OptionGroupName=opts",
+		want: []string{"DBInstance/OptionGroupMemberships/OptionGroupMembership/OptionGroupName=opts"}, after: func(u *user) { u.try(dropOptions).is(optionsInUse, "db") },
+	},
+	{
+		name: "of a replica", setup: having(newOptions, newDB), call: newReplica + "&OptionGroupName=opts",
+		want: []string{"DBInstance/OptionGroupMemberships/OptionGroupMembership/OptionGroupName=opts"},
+	},
 	{name: "of another engine", setup: having(newOptions), call: with(newCluster, "OptionGroupName=opts"), code: badMix, message: "postgres 15"},
-	{name: "of a cluster", setup: having(with(newOptions, "EngineName=aurora-postgresql")), call: with(newCluster, "OptionGroupName=opts"),
+	{
+		name: "of a cluster", setup: having(with(newOptions, "EngineName=aurora-postgresql")), call: with(newCluster, "OptionGroupName=opts"),
 		want: []string{"DBCluster/DBClusterOptionGroupMemberships/DBClusterOptionGroup/DBClusterOptionGroupName=opts"},
 		after: func(u *user) {
 			u.try(dropOptions).is(optionsInUse, "aura")
@@ -182,7 +190,8 @@ var optionGroupScenarios = append([]scenario{
 			u.settle()
 			u.do("ModifyDBCluster?DBClusterIdentifier=aura&OptionGroupName=default:aurora-postgresql-15")
 			u.do(dropOptions)
-		}},
+		},
+	},
 	{name: "a default group of another engine", call: with(newDB, "OptionGroupName=default:aurora-postgresql-15"), code: badMix},
 	{
 		name: "too many", call: "DescribeOptionGroups", after: func(u *user) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/logfile"
@@ -185,7 +186,7 @@ func (u *user) reads(call, want string) *answer {
 	if err := wire.DecodeResult([]byte(a.body), "DownloadDBLogFilePortion", &out); err != nil {
 		u.Fatal(err)
 	}
-	if got := or(out.LogFileData, "nothing"); got != want {
+	if got := wire.Or(out.LogFileData, "nothing"); got != want {
 		u.Errorf("%s: read %q, want %q", call, got, want)
 	}
 	return a
@@ -193,8 +194,8 @@ func (u *user) reads(call, want string) *answer {
 
 // A policy may allow the logs of one instance only.
 func TestLogsByPolicy(t *testing.T) {
-	c := call{Scope: (&user{account: "123456789012", region: testRegion}).scope(), Action: "rds:DownloadDBLogFilePortion"}
-	in := &rds.DownloadDBLogFilePortionMessage{DBInstanceIdentifier: some("Orders")}
+	c := front.Call{Scope: (&user{account: "123456789012", region: testRegion}).scope(), Action: "rds:DownloadDBLogFilePortion"}
+	in := &rds.DownloadDBLogFilePortionMessage{DBInstanceIdentifier: wire.Some("Orders")}
 	if got := strings.Join(rdsResources(c, in), " "); got != "arn:aws:rds:us-east-1:123456789012:db:orders" {
 		t.Errorf("it names %s", got)
 	}

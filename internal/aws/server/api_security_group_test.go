@@ -43,16 +43,20 @@ var securityGroupScenarios = []scenario{
 	{
 		name: "the default group lets everyone in",
 		call: "DescribeSecurityGroups",
-		want: []string{groups + "#1", groups + "/groupName=default", groups + "/ipPermissions/item/ipProtocol=-1",
-			groups + "/ipPermissions/item/ipRanges/item/cidrIp=0.0.0.0/0"},
+		want: []string{
+			groups + "#1", groups + "/groupName=default", groups + "/ipPermissions/item/ipProtocol=-1",
+			groups + "/ipPermissions/item/ipRanges/item/cidrIp=0.0.0.0/0",
+		},
 	},
 	{
 		name:  "rules for one range of ports stand together",
 		setup: func(u *user) { u.do(newSecurity); u.do(letOffice) },
 		call: "AuthorizeSecurityGroupIngress?GroupName=app&" + tcp5432 +
 			"&IpPermissions.1.IpRanges.1.CidrIp=10.2.3.4/32&IpPermissions.1.IpRanges.1.Description=me&IpPermissions.2.IpProtocol=-1&IpPermissions.2.IpRanges.1.CidrIp=192.168.7.9/24",
-		want: []string{"return=true", "securityGroupRuleSet/item#2", "securityGroupRuleSet/item/cidrIpv4=10.2.3.4/32", "securityGroupRuleSet/item/isEgress=false",
-			"securityGroupRuleSet/item/description=me"},
+		want: []string{
+			"return=true", "securityGroupRuleSet/item#2", "securityGroupRuleSet/item/cidrIpv4=10.2.3.4/32", "securityGroupRuleSet/item/isEgress=false",
+			"securityGroupRuleSet/item/description=me",
+		},
 		after: func(u *user) {
 			u.do(showSecurity).has(groups+"/ipPermissions/item#2", groups+"/ipPermissions/item[1]/ipRanges/item#2", groups+"/ipPermissions/item[1]/toPort=5432",
 				groups+"/ipPermissions/item[2]/ipRanges/item/cidrIp=192.168.7.0/24", "!"+groups+"/ipPermissions/item[2]/fromPort")

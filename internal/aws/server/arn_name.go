@@ -25,7 +25,7 @@ var newNames = map[string]string{
 }
 
 // checkNames refuses an ARN where a name belongs, in RDS's own words.
-func checkNames(c call, in any) error {
+func checkNames(c front.Call, in any) error {
 	if slices.Contains(takeARNs, c.Action) {
 		return nil
 	}

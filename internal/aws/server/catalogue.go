@@ -12,6 +12,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
@@ -59,8 +60,8 @@ func (s *Server) offers(engine *string) ([]offer, error) {
 }
 
 // describeDBEngineVersions lists the versions that a database can be made with.
-func (s *Server) describeDBEngineVersions(ctx context.Context, _ call, in *rds.DescribeDBEngineVersionsMessage) (*rds.DBEngineVersionMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeDBEngineVersions(ctx context.Context, _ front.Call, in *rds.DescribeDBEngineVersionsMessage) (*rds.DBEngineVersionMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	filters, err := readFilters(in.Filters, "db-parameter-group-family", "engine", "engine-mode", "engine-version", "status")
@@ -72,7 +73,7 @@ func (s *Server) describeDBEngineVersions(ctx context.Context, _ call, in *rds.D
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(o offer) bool {
-		return !o.is(in.EngineVersion) || or(in.DefaultOnly, false) && !o.newest ||
+		return !o.is(in.EngineVersion) || wire.Or(in.DefaultOnly, false) && !o.newest ||
 			in.DBParameterGroupFamily != nil && *in.DBParameterGroupFamily != o.family() ||
 			!filters.match(map[string][]string{
 				"db-parameter-group-family": {o.family()}, "engine": {o.engine}, "engine-mode": {"provisioned"},
@@ -87,7 +88,7 @@ func (s *Server) describeDBEngineVersions(ctx context.Context, _ call, in *rds.D
 	authorities := s.authorityNames()
 	for _, o := range chosen {
 		v := versionOut(o, authorities)
-		if or(in.ListSupportedCharacterSets, false) {
+		if wire.Or(in.ListSupportedCharacterSets, false) {
 			v.SupportedCharacterSets = []rds.CharacterSet{*v.DefaultCharacterSet}
 		}
 		out.DBEngineVersions = append(out.DBEngineVersions, v)
@@ -101,14 +102,14 @@ func versionOut(o offer, authorities []string) rds.DBEngineVersion {
 		title = "Aurora PostgreSQL"
 	}
 	return rds.DBEngineVersion{
-		Engine: some(o.engine), EngineVersion: some(o.version), MajorEngineVersion: some(strconv.Itoa(o.major)),
-		DBParameterGroupFamily: some(o.family()), DBEngineDescription: some(title), DBEngineVersionDescription: some(title + " " + o.version),
-		DefaultCharacterSet: &rds.CharacterSet{CharacterSetName: some("UTF8"), CharacterSetDescription: some("Unicode 8-bit")},
+		Engine: wire.Some(o.engine), EngineVersion: wire.Some(o.version), MajorEngineVersion: wire.Some(strconv.Itoa(o.major)),
+		DBParameterGroupFamily: wire.Some(o.family()), DBEngineDescription: wire.Some(title), DBEngineVersionDescription: wire.Some(title + " " + o.version),
+		DefaultCharacterSet: &rds.CharacterSet{CharacterSetName: wire.Some("UTF8"), CharacterSetDescription: wire.Some("Unicode 8-bit")},
 		ValidUpgradeTarget:  []rds.UpgradeTarget{}, ExportableLogTypes: []string{"postgresql", "upgrade"},
-		SupportsLogExportsToCloudwatchLogs: some(false), SupportsReadReplica: some(true), SupportedEngineModes: []string{"provisioned"},
-		SupportedFeatureNames: []string{}, Status: some("available"), SupportsParallelQuery: some(false), SupportsGlobalDatabases: some(false),
-		SupportsBabelfish: some(false), SupportsLimitlessDatabase: some(false), SupportsLocalWriteForwarding: some(false),
-		SupportsIntegrations: some(false), SupportsCertificateRotationWithoutRestart: some(true),
+		SupportsLogExportsToCloudwatchLogs: wire.Some(false), SupportsReadReplica: wire.Some(true), SupportedEngineModes: []string{"provisioned"},
+		SupportedFeatureNames: []string{}, Status: wire.Some("available"), SupportsParallelQuery: wire.Some(false), SupportsGlobalDatabases: wire.Some(false),
+		SupportsBabelfish: wire.Some(false), SupportsLimitlessDatabase: wire.Some(false), SupportsLocalWriteForwarding: wire.Some(false),
+		SupportsIntegrations: wire.Some(false), SupportsCertificateRotationWithoutRestart: wire.Some(true),
 		SupportedCACertificateIdentifiers: authorities, TagList: []rds.Tag{},
 	}
 }
@@ -126,8 +127,8 @@ func day(year int, month time.Month, d int) time.Time {
 
 // describeDBMajorEngineVersions lists major versions with the time in which the
 // PostgreSQL project mends them: nobody supports them longer here.
-func (s *Server) describeDBMajorEngineVersions(ctx context.Context, _ call, in *rds.DescribeDBMajorEngineVersionsRequest) (*rds.DescribeDBMajorEngineVersionsResponse, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeDBMajorEngineVersions(ctx context.Context, _ front.Call, in *rds.DescribeDBMajorEngineVersionsRequest) (*rds.DescribeDBMajorEngineVersionsResponse, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	all, err := s.offers(in.Engine)
@@ -144,12 +145,12 @@ func (s *Server) describeDBMajorEngineVersions(ctx context.Context, _ call, in *
 	out := &rds.DescribeDBMajorEngineVersionsResponse{Marker: marker, DBMajorEngineVersions: []rds.DBMajorEngineVersion{}}
 	for _, o := range chosen {
 		v := rds.DBMajorEngineVersion{
-			Engine: some(o.engine), MajorEngineVersion: some(strconv.Itoa(o.major)), SupportedEngineLifecycles: []rds.SupportedEngineLifecycle{},
+			Engine: wire.Some(o.engine), MajorEngineVersion: wire.Some(strconv.Itoa(o.major)), SupportedEngineLifecycles: []rds.SupportedEngineLifecycle{},
 		}
 		if life, known := lifecycles[o.major]; known {
 			v.SupportedEngineLifecycles = append(v.SupportedEngineLifecycles, rds.SupportedEngineLifecycle{
-				LifecycleSupportName:      some("open-source-rds-standard-support"),
-				LifecycleSupportStartDate: some(life[0]), LifecycleSupportEndDate: some(life[1]),
+				LifecycleSupportName:      wire.Some("open-source-rds-standard-support"),
+				LifecycleSupportStartDate: wire.Some(life[0]), LifecycleSupportEndDate: wire.Some(life[1]),
 			})
 		}
 		out.DBMajorEngineVersions = append(out.DBMajorEngineVersions, v)
@@ -171,8 +172,8 @@ var storageOf = map[string][]string{spec.Aurora: {auroraStorage.Type, auroraIO},
 
 // describeOrderableDBInstanceOptions lists what an instance can be made of: the
 // versions that are installed, and the classes that some host has room for.
-func (s *Server) describeOrderableDBInstanceOptions(ctx context.Context, c call, in *rds.DescribeOrderableDBInstanceOptionsMessage) (*rds.OrderableDBInstanceOptionsMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeOrderableDBInstanceOptions(ctx context.Context, c front.Call, in *rds.DescribeOrderableDBInstanceOptionsMessage) (*rds.OrderableDBInstanceOptionsMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := readFilters(in.Filters); err != nil {
@@ -182,7 +183,7 @@ func (s *Server) describeOrderableDBInstanceOptions(ctx context.Context, c call,
 	if err != nil {
 		return nil, err
 	}
-	if or(in.LicenseModel, license) != license || !or(in.Vpc, true) || or(in.AvailabilityZoneGroup, c.Region) != c.Region {
+	if wire.Or(in.LicenseModel, license) != license || !wire.Or(in.Vpc, true) || wire.Or(in.AvailabilityZoneGroup, c.Region) != c.Region {
 		offers = nil // nothing is like that
 	}
 	all := s.options(offers, in.EngineVersion, in.DBInstanceClass)
@@ -193,7 +194,7 @@ func (s *Server) describeOrderableDBInstanceOptions(ctx context.Context, c call,
 	out := &rds.OrderableDBInstanceOptionsMessage{Marker: marker, OrderableDBInstanceOptions: []rds.OrderableDBInstanceOption{}}
 	zones := []rds.AvailabilityZone{}
 	for _, z := range s.zones() {
-		zones = append(zones, rds.AvailabilityZone{Name: some(c.ZoneName(z))})
+		zones = append(zones, rds.AvailabilityZone{Name: wire.Some(c.ZoneName(z))})
 	}
 	for _, o := range chosen {
 		out.OrderableDBInstanceOptions = append(out.OrderableDBInstanceOptions, optionOut(o, c.Region, zones, s.canEncrypt() == nil))
@@ -236,25 +237,25 @@ func (s *Server) hasRoom(class spec.Class) bool {
 func optionOut(o option, region string, zones []rds.AvailabilityZone, encrypts bool) rds.OrderableDBInstanceOption {
 	aurora := o.engine == spec.Aurora
 	out := rds.OrderableDBInstanceOption{
-		Engine: some(o.engine), EngineVersion: some(o.version), DBInstanceClass: some(o.class), LicenseModel: some(license),
-		AvailabilityZoneGroup: some(region), AvailabilityZones: zones, MultiAZCapable: some(!aurora && len(zones) > 1), ReadReplicaCapable: some(true),
-		Vpc: some(true), SupportsStorageEncryption: some(encrypts), StorageType: some(o.storage), SupportsIops: some(false),
-		SupportsStorageThroughput: some(false), SupportsEnhancedMonitoring: some(false), SupportsIAMDatabaseAuthentication: some(true),
-		SupportsPerformanceInsights: some(false), AvailableProcessorFeatures: []rds.AvailableProcessorFeature{},
-		SupportedEngineModes: []string{"provisioned"}, SupportsStorageAutoscaling: some(false), SupportsKerberosAuthentication: some(false),
-		OutpostCapable: some(false), SupportedActivityStreamModes: []string{}, SupportsGlobalDatabases: some(false),
-		SupportedNetworkTypes: []string{"IPV4"}, SupportsClusters: some(true), SupportsDedicatedLogVolume: some(false),
-		SupportsAdditionalStorageVolumes: some(false), SupportsHttpEndpoint: some(false),
+		Engine: wire.Some(o.engine), EngineVersion: wire.Some(o.version), DBInstanceClass: wire.Some(o.class), LicenseModel: wire.Some(license),
+		AvailabilityZoneGroup: wire.Some(region), AvailabilityZones: zones, MultiAZCapable: wire.Some(!aurora && len(zones) > 1), ReadReplicaCapable: wire.Some(true),
+		Vpc: wire.Some(true), SupportsStorageEncryption: wire.Some(encrypts), StorageType: wire.Some(o.storage), SupportsIops: wire.Some(false),
+		SupportsStorageThroughput: wire.Some(false), SupportsEnhancedMonitoring: wire.Some(false), SupportsIAMDatabaseAuthentication: wire.Some(true),
+		SupportsPerformanceInsights: wire.Some(false), AvailableProcessorFeatures: []rds.AvailableProcessorFeature{},
+		SupportedEngineModes: []string{"provisioned"}, SupportsStorageAutoscaling: wire.Some(false), SupportsKerberosAuthentication: wire.Some(false),
+		OutpostCapable: wire.Some(false), SupportedActivityStreamModes: []string{}, SupportsGlobalDatabases: wire.Some(false),
+		SupportedNetworkTypes: []string{"IPV4"}, SupportsClusters: wire.Some(true), SupportsDedicatedLogVolume: wire.Some(false),
+		SupportsAdditionalStorageVolumes: wire.Some(false), SupportsHttpEndpoint: wire.Some(false),
 	}
 	if aurora {
 		return out
 	}
 	limits := storageLimits(o.storage)
-	out.MinStorageSize, out.MaxStorageSize = number(limits.low), number(limits.high)
+	out.MinStorageSize, out.MaxStorageSize = wire.Number(limits.low), wire.Number(limits.high)
 	if limits.iops {
-		out.SupportsIops, out.MinIopsPerDbInstance, out.MaxIopsPerDbInstance = some(true), number(limits.minIOPS), number(limits.maxIOPS)
+		out.SupportsIops, out.MinIopsPerDbInstance, out.MaxIopsPerDbInstance = wire.Some(true), wire.Number(limits.minIOPS), wire.Number(limits.maxIOPS)
 	}
-	out.SupportsStorageThroughput = some(limits.throughput)
+	out.SupportsStorageThroughput = wire.Some(limits.throughput)
 	return out
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/identity/authority"
@@ -83,8 +84,8 @@ func (s *Server) defaultAuthority(scope spec.Scope) string {
 }
 
 // describeCertificates shows the authorities that sign the certificates of databases.
-func (s *Server) describeCertificates(ctx context.Context, c call, in *rds.DescribeCertificatesMessage) (*rds.CertificateMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeCertificates(ctx context.Context, c front.Call, in *rds.DescribeCertificatesMessage) (*rds.CertificateMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := readFilters(in.Filters); err != nil {
@@ -105,7 +106,7 @@ func (s *Server) describeCertificates(ctx context.Context, c call, in *rds.Descr
 	if err != nil {
 		return nil, err
 	}
-	out := &rds.CertificateMessage{Certificates: []rds.Certificate{}, Marker: marker, DefaultCertificateForNewLaunches: some(s.defaultAuthority(c.Scope))}
+	out := &rds.CertificateMessage{Certificates: []rds.Certificate{}, Marker: marker, DefaultCertificateForNewLaunches: wire.Some(s.defaultAuthority(c.Scope))}
 	for _, name := range chosen {
 		out.Certificates = append(out.Certificates, s.certificateOut(c.Scope, name, all[name]))
 	}
@@ -114,10 +115,10 @@ func (s *Server) describeCertificates(ctx context.Context, c call, in *rds.Descr
 
 // modifyCertificates chooses the authority for the account's new databases, or leaves
 // the choice to the home again.
-func (s *Server) modifyCertificates(ctx context.Context, c call, in *rds.ModifyCertificatesMessage) (*rds.ModifyCertificatesResult, error) {
-	remove := or(in.RemoveCustomerOverride, false)
+func (s *Server) modifyCertificates(ctx context.Context, c front.Call, in *rds.ModifyCertificatesMessage) (*rds.ModifyCertificatesResult, error) {
+	remove := wire.Or(in.RemoveCustomerOverride, false)
 	change := state.Delete(state.DefaultAuthority(c.Account, c.Region))
-	if err := s.fresh(ctx); err != nil {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	switch {
@@ -131,7 +132,7 @@ func (s *Server) modifyCertificates(ctx context.Context, c call, in *rds.ModifyC
 		}
 		change = state.Put(state.DefaultAuthority(c.Account, c.Region), authority.Default{ID: *in.CertificateIdentifier})
 	}
-	if err := s.commit(ctx, change); err != nil {
+	if err := s.client.Commit(ctx, change); err != nil {
 		return nil, err
 	}
 	all, err := s.authorityCerts()
@@ -139,21 +140,21 @@ func (s *Server) modifyCertificates(ctx context.Context, c call, in *rds.ModifyC
 		return nil, err
 	}
 	name := s.defaultAuthority(c.Scope)
-	return &rds.ModifyCertificatesResult{Certificate: some(s.certificateOut(c.Scope, name, all[name]))}, nil
+	return &rds.ModifyCertificatesResult{Certificate: wire.Some(s.certificateOut(c.Scope, name, all[name]))}, nil
 }
 
 func (s *Server) certificateOut(scope spec.Scope, name string, cert *x509.Certificate) rds.Certificate {
 	out := rds.Certificate{
-		CertificateIdentifier: some(name), CertificateType: some("CA"),
-		CertificateArn: some(strings.Join([]string{"arn:aws:rds", scope.Region, "", "cert", name}, ":")), CustomerOverride: some(false),
+		CertificateIdentifier: wire.Some(name), CertificateType: wire.Some("CA"),
+		CertificateArn: wire.Some(strings.Join([]string{"arn:aws:rds", scope.Region, "", "cert", name}, ":")), CustomerOverride: wire.Some(false),
 	}
 	if cert != nil {
-		out.Thumbprint = some(fmt.Sprintf("%x", sha1.Sum(cert.Raw)))
-		out.ValidFrom, out.ValidTill = some(cert.NotBefore.UTC()), some(cert.NotAfter.UTC())
+		out.Thumbprint = wire.Some(fmt.Sprintf("%x", sha1.Sum(cert.Raw)))
+		out.ValidFrom, out.ValidTill = wire.Some(cert.NotBefore.UTC()), wire.Some(cert.NotAfter.UTC())
 	}
 	chosen, err := state.Load[authority.Default](s.Cache, state.DefaultAuthority(scope.Account, scope.Region))
 	if err == nil && chosen.Value.ID == name {
-		out.CustomerOverride, out.CustomerOverrideValidTill = some(true), out.ValidTill
+		out.CustomerOverride, out.CustomerOverrideValidTill = wire.Some(true), out.ValidTill
 	}
 	return out
 }
@@ -175,7 +176,7 @@ func (s *Server) makeAuthority(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = s.commit(ctx, state.Swap(state.Authority(name), 0, record))
+	err = s.client.Commit(ctx, state.Swap(state.Authority(name), 0, record))
 	if errors.Is(err, state.ErrConflict) {
 		return nil // someone else made it
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
@@ -30,7 +31,7 @@ func certificateShown(report member.Report) *rds.CertificateDetails {
 	if report.CertUntil.IsZero() {
 		return nil
 	}
-	return &rds.CertificateDetails{CAIdentifier: some(cmp.Or(report.Authority, spec.HomeAuthority)), ValidTill: some(report.CertUntil.UTC())}
+	return &rds.CertificateDetails{CAIdentifier: wire.Some(cmp.Or(report.Authority, spec.HomeAuthority)), ValidTill: wire.Some(report.CertUntil.UTC())}
 }
 
 // showCertificate shows the certificate as clients see it, and one of another
@@ -46,7 +47,7 @@ func showCertificate(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 		wanted = i.Pending.CACertificate
 	}
 	if wanted != *out.CACertificateIdentifier {
-		out.PendingModifiedValues.CACertificateIdentifier = some(wanted)
+		out.PendingModifiedValues.CACertificateIdentifier = wire.Some(wanted)
 	}
 }
 
@@ -67,6 +68,6 @@ func (l *look) showClusterCertificate(out *rds.DBCluster, pending *rds.ClusterPe
 		wanted = c.Pending.CACertificate
 	}
 	if d := out.CertificateDetails; d != nil && *d.CAIdentifier != wanted {
-		pending.CertificateDetails = &rds.CertificateDetails{CAIdentifier: some(wanted)}
+		pending.CertificateDetails = &rds.CertificateDetails{CAIdentifier: wire.Some(wanted)}
 	}
 }

@@ -188,12 +188,12 @@ func clusterState(c spec.Cluster, status string, expected ...string) error {
 
 // checkKept checks what has no effect here beyond that it may be given.
 func checkKept(insightsRetention *int32, lifecycle *string) error {
-	days := int(or(insightsRetention, 7))
+	days := int(wire.Or(insightsRetention, 7))
 	if days != 7 && days != 731 && (days < 31 || days > 23*31 || days%31 != 0) {
 		return wire.NewError(api.ErrInvalidParameterValue, "Invalid PerformanceInsightsRetentionPeriod %d: use 7, 731, or a multiple of 31 up to 713.", days)
 	}
 	known := []string{"open-source-rds-extended-support", "open-source-rds-extended-support-disabled"}
-	if kind := or(lifecycle, known[0]); !slices.Contains(known, kind) {
+	if kind := wire.Or(lifecycle, known[0]); !slices.Contains(known, kind) {
 		return wire.NewError(api.ErrInvalidParameterValue, "Invalid EngineLifecycleSupport %s: use %s.", kind, strings.Join(known, " or "))
 	}
 	return nil

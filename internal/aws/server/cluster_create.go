@@ -6,6 +6,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -16,12 +17,12 @@ import (
 
 // createDBCluster makes an Aurora cluster, to which users add instances, or a
 // Multi-AZ DB cluster (engine postgres) with the three instances that it has.
-func (s *Server) createDBCluster(ctx context.Context, c call, in *rds.CreateDBClusterMessage) (*rds.CreateDBClusterResult, error) {
+func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.CreateDBClusterMessage) (*rds.CreateDBClusterResult, error) {
 	if err := clusterNotAvailable(in); err != nil {
 		return nil, err
 	}
 	var made spec.Cluster
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
 		cluster, err := l.clusterOf(c, in)
 		if err != nil {
@@ -58,14 +59,14 @@ func (s *Server) createDBCluster(ctx context.Context, c call, in *rds.CreateDBCl
 		}
 		made = cluster
 		ops = append(append(append(append(ops, l.useGroup(param.Cluster, cluster.Common)...), more...), append(events, warning...)...), state.Swap(clusterKey(cluster), 0, cluster))
-		return s.commit(ctx, ops...)
+		return s.client.Commit(ctx, ops...)
 	})
 	if err != nil {
 		return nil, err
 	}
 	out := s.look(c.Account).clusterOut(made)
 	// As on RDS, the answer is always this, also of a cluster that is there at once.
-	out.Status = some(plan.Creating)
+	out.Status = wire.Some(plan.Creating)
 	return &rds.CreateDBClusterResult{DBCluster: out}, nil
 }
 
@@ -73,20 +74,20 @@ func clusterKey(c spec.Cluster) string { return state.Cluster(c.Account, c.Regio
 
 func clusterNotAvailable(in *rds.CreateDBClusterMessage) error {
 	return first(refuseAsked(map[string]bool{
-		"MasterUserAuthenticationType":     or(in.MasterUserAuthenticationType, "password") != "password",
+		"MasterUserAuthenticationType":     wire.Or(in.MasterUserAuthenticationType, "password") != "password",
 		"ReplicationSourceIdentifier":      in.ReplicationSourceIdentifier != nil,
-		"EngineMode":                       or(in.EngineMode, "provisioned") != "provisioned",
+		"EngineMode":                       wire.Or(in.EngineMode, "provisioned") != "provisioned",
 		"ScalingConfiguration":             in.ScalingConfiguration != nil,
 		"ServerlessV2ScalingConfiguration": in.ServerlessV2ScalingConfiguration != nil,
 		"GlobalClusterIdentifier":          in.GlobalClusterIdentifier != nil,
-		"EnableGlobalWriteForwarding":      or(in.EnableGlobalWriteForwarding, false),
-		"EnableLocalWriteForwarding":       or(in.EnableLocalWriteForwarding, false),
-		"EnableHttpEndpoint":               or(in.EnableHttpEndpoint, false),
-		"EnableLimitlessDatabase":          or(in.EnableLimitlessDatabase, false),
-		"ClusterScalabilityType":           or(in.ClusterScalabilityType, "standard") != "standard",
+		"EnableGlobalWriteForwarding":      wire.Or(in.EnableGlobalWriteForwarding, false),
+		"EnableLocalWriteForwarding":       wire.Or(in.EnableLocalWriteForwarding, false),
+		"EnableHttpEndpoint":               wire.Or(in.EnableHttpEndpoint, false),
+		"EnableLimitlessDatabase":          wire.Or(in.EnableLimitlessDatabase, false),
+		"ClusterScalabilityType":           wire.Or(in.ClusterScalabilityType, "standard") != "standard",
 		"RdsCustomClusterConfiguration":    in.RdsCustomClusterConfiguration != nil,
-		"WithExpressConfiguration":         or(in.WithExpressConfiguration, false),
-		"BacktrackWindow":                  or(in.BacktrackWindow, 0) != 0,
+		"WithExpressConfiguration":         wire.Or(in.WithExpressConfiguration, false),
+		"BacktrackWindow":                  wire.Or(in.BacktrackWindow, 0) != 0,
 		"CharacterSetName":                 in.CharacterSetName != nil,
 		"Domain":                           in.Domain != nil, "DBSystemId": in.DBSystemId != nil,
 		"DomainIAMRoleName": in.DomainIAMRoleName != nil, "TagSpecifications": len(in.TagSpecifications) > 0,
@@ -103,27 +104,27 @@ func (s *Server) clusterNameFree(scope spec.Scope, name string) error {
 }
 
 // clusterOf is the record that a request asks for, with all defaults.
-func (l *look) clusterOf(c call, in *rds.CreateDBClusterMessage) (spec.Cluster, error) {
-	engine := or(in.Engine, "")
+func (l *look) clusterOf(c front.Call, in *rds.CreateDBClusterMessage) (spec.Cluster, error) {
+	engine := wire.Or(in.Engine, "")
 	if engine != spec.Aurora && engine != spec.Postgres {
 		return spec.Cluster{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid DB engine: %s", engine)
 	}
 	cluster := spec.Cluster{Common: spec.Common{
-		Scope: c.Scope, Name: lower(in.DBClusterIdentifier), ResourceID: newResourceID("cluster-"), Created: c.Now, Generation: 1,
-		Engine: engine, Port: int(or(in.Port, defaultPort)), DBName: or(in.DatabaseName, ""),
-		ParameterGroup: or(in.DBClusterParameterGroupName, ""), SubnetGroup: or(in.DBSubnetGroupName, defaultSubnetGroup),
-		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(or(in.BackupRetentionPeriod, 1)),
-		BackupWindow: or(in.PreferredBackupWindow, ""), MaintenanceWindow: or(in.PreferredMaintenanceWindow, ""),
-		DeletionProtection: or(in.DeletionProtection, false), CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false),
-		IAMAuth:            or(in.EnableIAMDatabaseAuthentication, false),
-		MonitoringInterval: int(or(in.MonitoringInterval, 0)),
-		MonitoringRole:     or(in.MonitoringRoleArn, ""),
-		CACertificate:      or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
-	}, AutoMinor: or(in.AutoMinorVersionUpgrade, true), Public: or(in.PubliclyAccessible, false)}
+		Scope: c.Scope, Name: wire.Lower(in.DBClusterIdentifier), ResourceID: newResourceID("cluster-"), Created: c.Now, Generation: 1,
+		Engine: engine, Port: int(wire.Or(in.Port, defaultPort)), DBName: wire.Or(in.DatabaseName, ""),
+		ParameterGroup: wire.Or(in.DBClusterParameterGroupName, ""), SubnetGroup: wire.Or(in.DBSubnetGroupName, defaultSubnetGroup),
+		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(wire.Or(in.BackupRetentionPeriod, 1)),
+		BackupWindow: wire.Or(in.PreferredBackupWindow, ""), MaintenanceWindow: wire.Or(in.PreferredMaintenanceWindow, ""),
+		DeletionProtection: wire.Or(in.DeletionProtection, false), CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false),
+		IAMAuth:            wire.Or(in.EnableIAMDatabaseAuthentication, false),
+		MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
+		MonitoringRole:     wire.Or(in.MonitoringRoleArn, ""),
+		CACertificate:      wire.Or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+	}, AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true), Public: wire.Or(in.PubliclyAccessible, false)}
 	if err := checkClusterName("DBClusterIdentifier", cluster.Name, cluster.MultiAZ()); err != nil {
 		return cluster, err
 	}
-	if err := l.completeCommon(&cluster.Common, or(in.EngineVersion, ""), rds.ErrDBClusterParameterGroupNotFound); err != nil {
+	if err := l.completeCommon(&cluster.Common, wire.Or(in.EngineVersion, ""), rds.ErrDBClusterParameterGroupNotFound); err != nil {
 		return cluster, err
 	}
 	cluster.Taken = l.takes(param.Cluster, cluster.Common)
@@ -158,7 +159,7 @@ func (l *look) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessage
 		if err != nil {
 			return err
 		}
-		cluster.StorageType = or(in.StorageType, auroraStorage.Type)
+		cluster.StorageType = wire.Or(in.StorageType, auroraStorage.Type)
 		if cluster.StorageType != auroraStorage.Type && cluster.StorageType != auroraIO {
 			return wire.NewError(api.ErrInvalidParameterValue, "Invalid storage type: %s", cluster.StorageType)
 		}
@@ -179,7 +180,7 @@ func (l *look) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessage
 		return err
 	}
 	cluster.SharedMemory = class.Memory
-	disk, err := spec.CheckStorage(spec.Storage{Type: or(in.StorageType, "io1"), GiB: int(*in.AllocatedStorage), IOPS: int(or(in.Iops, 0))})
+	disk, err := spec.CheckStorage(spec.Storage{Type: wire.Or(in.StorageType, "io1"), GiB: int(*in.AllocatedStorage), IOPS: int(wire.Or(in.Iops, 0))})
 	cluster.SetDisk(disk)
 	return err
 }
@@ -218,7 +219,7 @@ func (l *look) clusterAddresses(cluster *spec.Cluster) ([]state.Op, error) {
 
 // ownInstances makes the three instances of a Multi-AZ DB cluster, each in a zone
 // of its own. An Aurora cluster is told of at once: it exists without any.
-func (l *look) ownInstances(c call, cluster *spec.Cluster) ([]state.Op, error) {
+func (l *look) ownInstances(c front.Call, cluster *spec.Cluster) ([]state.Op, error) {
 	if !cluster.MultiAZ() {
 		return tell(c, event.Cluster, cluster.Common, told{"0170", nil})
 	}

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/param"
@@ -14,8 +16,8 @@ import (
 )
 
 // describeDBClusters lists clusters with the truth about their processes.
-func (s *Server) describeDBClusters(ctx context.Context, c call, in *rds.DescribeDBClustersMessage) (*rds.DBClusterMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeDBClusters(ctx context.Context, c front.Call, in *rds.DescribeDBClustersMessage) (*rds.DBClusterMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	filters, err := readFilters(in.Filters, "clone-group-id", "db-cluster-id", "db-cluster-resource-id", "domain", "engine")
@@ -61,33 +63,33 @@ func clusterAttributes(c spec.Cluster) map[string][]string {
 func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 	facts := l.factsOfCluster(c)
 	out := &rds.DBCluster{
-		AllocatedStorage: number(max(c.Storage, 1)), AvailabilityZones: l.zonesOut(c), BackupRetentionPeriod: number(c.BackupRetention),
-		DatabaseName: text(c.DBName), DBClusterIdentifier: some(c.Name), DBClusterParameterGroup: some(c.ParameterGroup),
-		DBSubnetGroup: some(c.SubnetGroup), Status: some(whileMoving(c.Moving(), facts.DatabaseStatus())), Endpoint: some(c.ServedAt()),
-		ReaderEndpoint: some(servedAt(c.ReaderAddress, c.ReaderFormer)), MultiAZ: some(c.MultiAZ() || spread(facts)), Engine: some(c.Engine),
-		EngineVersion: some(c.Version), Port: number(c.Port), MasterUsername: some(c.MasterUser),
-		PreferredBackupWindow: some(c.BackupWindow), PreferredMaintenanceWindow: some(c.MaintenanceWindow),
+		AllocatedStorage: wire.Number(max(c.Storage, 1)), AvailabilityZones: l.zonesOut(c), BackupRetentionPeriod: wire.Number(c.BackupRetention),
+		DatabaseName: wire.Text(c.DBName), DBClusterIdentifier: wire.Some(c.Name), DBClusterParameterGroup: wire.Some(c.ParameterGroup),
+		DBSubnetGroup: wire.Some(c.SubnetGroup), Status: wire.Some(whileMoving(c.Moving(), facts.DatabaseStatus())), Endpoint: wire.Some(c.ServedAt()),
+		ReaderEndpoint: wire.Some(servedAt(c.ReaderAddress, c.ReaderFormer)), MultiAZ: wire.Some(c.MultiAZ() || spread(facts)), Engine: wire.Some(c.Engine),
+		EngineVersion: wire.Some(c.Version), Port: wire.Number(c.Port), MasterUsername: wire.Some(c.MasterUser),
+		PreferredBackupWindow: wire.Some(c.BackupWindow), PreferredMaintenanceWindow: wire.Some(c.MaintenanceWindow),
 		ReadReplicaIdentifiers: l.replicaNames(c.Common, ""), DBClusterMembers: l.clusterMembersOut(c, facts),
-		VpcSecurityGroups: securityGroupsOut(c.SecurityGroups), HostedZoneId: some(hostedZone),
-		DbClusterResourceId: some(c.ResourceID),
-		DBClusterArn:        some(c.ARN("cluster", c.Name)), AssociatedRoles: clusterRolesOut(c.Roles),
-		IAMDatabaseAuthenticationEnabled: some(c.IAMAuth), ClusterCreateTime: moment(c.Created),
-		EngineMode: some("provisioned"), DeletionProtection: some(c.DeletionProtection), HttpEndpointEnabled: some(false),
-		ActivityStreamStatus: some("stopped"), CopyTagsToSnapshot: some(c.CopyTagsToSnapshot), CrossAccountClone: some(false),
-		DomainMemberships: []rds.DomainMembership{}, TagList: tagsOut(c.Tags), NetworkType: some(c.NetworkType),
-		AutoMinorVersionUpgrade: some(c.AutoMinor),
+		VpcSecurityGroups: securityGroupsOut(c.SecurityGroups), HostedZoneId: wire.Some(hostedZone),
+		DbClusterResourceId: wire.Some(c.ResourceID),
+		DBClusterArn:        wire.Some(c.ARN("cluster", c.Name)), AssociatedRoles: clusterRolesOut(c.Roles),
+		IAMDatabaseAuthenticationEnabled: wire.Some(c.IAMAuth), ClusterCreateTime: wire.Moment(c.Created),
+		EngineMode: wire.Some("provisioned"), DeletionProtection: wire.Some(c.DeletionProtection), HttpEndpointEnabled: wire.Some(false),
+		ActivityStreamStatus: wire.Some("stopped"), CopyTagsToSnapshot: wire.Some(c.CopyTagsToSnapshot), CrossAccountClone: wire.Some(false),
+		DomainMemberships: []rds.DomainMembership{}, TagList: tagsOut(c.Tags), NetworkType: wire.Some(c.NetworkType),
+		AutoMinorVersionUpgrade: wire.Some(c.AutoMinor),
 	}
 	out.MasterUserSecret = l.masterSecretOut(c.Common, facts)
 	out.StorageEncrypted, out.KmsKeyId = encryptedOut(c.Common, facts)
 	if c.OptionGroup != "" {
-		out.DBClusterOptionGroupMemberships = []rds.DBClusterOptionGroupStatus{{DBClusterOptionGroupName: some(c.OptionGroup), Status: some("in-sync")}}
+		out.DBClusterOptionGroupMemberships = []rds.DBClusterOptionGroupStatus{{DBClusterOptionGroupName: wire.Some(c.OptionGroup), Status: wire.Some("in-sync")}}
 	}
 	if c.MultiAZ() || c.StorageType != auroraStorage.Type {
-		out.StorageType = some(c.StorageType)
+		out.StorageType = wire.Some(c.StorageType)
 	}
 	if c.MultiAZ() {
-		out.DBClusterInstanceClass, out.Iops, out.PubliclyAccessible = some(c.Class), amount(c.IOPS), some(c.Public)
-		out.MonitoringInterval, out.PerformanceInsightsEnabled = number(0), some(false)
+		out.DBClusterInstanceClass, out.Iops, out.PubliclyAccessible = wire.Some(c.Class), wire.Amount(c.IOPS), wire.Some(c.Public)
+		out.MonitoringInterval, out.PerformanceInsightsEnabled = wire.Number(0), wire.Some(false)
 	}
 	for _, e := range l.endpointsOf(c.ResourceID) {
 		out.CustomEndpoints = append(out.CustomEndpoints, servedAt(e.Value.Address, e.Value.Former))
@@ -127,8 +129,8 @@ func (l *look) clusterMembersOut(c spec.Cluster, facts plan.Facts) []rds.DBClust
 	out := []rds.DBClusterMember{}
 	for _, i := range l.instancesOf(c.ResourceID) {
 		out = append(out, rds.DBClusterMember{
-			DBInstanceIdentifier: some(i.Name), IsClusterWriter: some(i.ResourceID == writer),
-			DBClusterParameterGroupStatus: some(l.groupStatus(i, facts, param.Cluster)), PromotionTier: number(i.Tier),
+			DBInstanceIdentifier: wire.Some(i.Name), IsClusterWriter: wire.Some(i.ResourceID == writer),
+			DBClusterParameterGroupStatus: wire.Some(l.groupStatus(i, facts, param.Cluster)), PromotionTier: wire.Number(i.Tier),
 		})
 	}
 	return out
@@ -159,25 +161,25 @@ func (l *look) writer(c spec.Cluster, facts plan.Facts) string {
 func (l *look) clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan.Facts) *rds.ClusterPendingModifiedValues {
 	pending := &rds.ClusterPendingModifiedValues{}
 	if p := c.Pending; p != nil {
-		pending.DBClusterIdentifier, pending.IAMDatabaseAuthenticationEnabled = text(p.Name), p.IAMAuth
+		pending.DBClusterIdentifier, pending.IAMDatabaseAuthenticationEnabled = wire.Text(p.Name), p.IAMAuth
 		if p.Disk != nil {
 			clusterDiskOut(pending, c.Disk(), *p.Disk)
 		}
 	}
 	if b := c.Before; b != nil && c.Change > facts.Layout.Changed {
 		if b.Class != "" {
-			out.DBClusterInstanceClass = some(b.Class)
+			out.DBClusterInstanceClass = wire.Some(b.Class)
 		}
 		if b.Disk != nil {
-			out.AllocatedStorage, out.StorageType, out.Iops = number(max(b.Disk.GiB, 1)), some(b.Disk.Type), amount(b.Disk.IOPS)
+			out.AllocatedStorage, out.StorageType, out.Iops = wire.Number(max(b.Disk.GiB, 1)), wire.Some(b.Disk.Type), wire.Amount(b.Disk.IOPS)
 			clusterDiskOut(pending, *b.Disk, c.Disk())
 		}
 		if b.Password {
-			pending.MasterUserPassword = some("****")
+			pending.MasterUserPassword = wire.Some("****")
 		}
 	}
 	l.showClusterCertificate(out, pending, c, facts)
-	if !given(pending) {
+	if !wire.Given(pending) {
 		return nil
 	}
 	return pending
@@ -185,12 +187,12 @@ func (l *look) clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan.
 
 func clusterDiskOut(out *rds.ClusterPendingModifiedValues, before, after spec.Storage) {
 	if after.GiB != before.GiB {
-		out.AllocatedStorage = number(after.GiB)
+		out.AllocatedStorage = wire.Number(after.GiB)
 	}
 	if after.Type != before.Type {
-		out.StorageType = some(after.Type)
+		out.StorageType = wire.Some(after.Type)
 	}
 	if after.IOPS != before.IOPS {
-		out.Iops = number(after.IOPS)
+		out.Iops = wire.Number(after.IOPS)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -14,21 +15,21 @@ import (
 
 // modifyDBCluster changes a cluster: some parameters at once, others, unless
 // ApplyImmediately says so, in the maintenance window.
-func (s *Server) modifyDBCluster(ctx context.Context, c call, in *rds.ModifyDBClusterMessage) (*rds.ModifyDBClusterResult, error) {
-	if !given(in, "DBClusterIdentifier", "ApplyImmediately", "AllowMajorVersionUpgrade") {
+func (s *Server) modifyDBCluster(ctx context.Context, c front.Call, in *rds.ModifyDBClusterMessage) (*rds.ModifyDBClusterResult, error) {
+	if !wire.Given(in, "DBClusterIdentifier", "ApplyImmediately", "AllowMajorVersionUpgrade") {
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "No modifications were requested")
 	}
 	if err := modifyClusterNotAvailable(in); err != nil {
 		return nil, err
 	}
 	var changed spec.Cluster
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findCluster(c.Scope, or(in.DBClusterIdentifier, ""))
+		record, err := l.findCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
 		if err != nil {
 			return err
 		}
-		m := &modification{look: l, call: c, kind: event.Cluster}
+		m := &modification{look: l, Call: c, kind: event.Cluster}
 		cluster := record.Value
 		if err := m.modifyCluster(&cluster, in); err != nil {
 			return err
@@ -38,7 +39,7 @@ func (s *Server) modifyDBCluster(ctx context.Context, c call, in *rds.ModifyDBCl
 		if err != nil {
 			return err
 		}
-		return s.commit(ctx, ops...)
+		return s.client.Commit(ctx, ops...)
 	})
 	if err != nil {
 		return nil, err
@@ -48,16 +49,16 @@ func (s *Server) modifyDBCluster(ctx context.Context, c call, in *rds.ModifyDBCl
 
 func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
 	return first(refuseAsked(map[string]bool{
-		"MasterUserAuthenticationType":     or(in.MasterUserAuthenticationType, "password") != "password",
+		"MasterUserAuthenticationType":     wire.Or(in.MasterUserAuthenticationType, "password") != "password",
 		"ScalingConfiguration":             in.ScalingConfiguration != nil,
 		"ServerlessV2ScalingConfiguration": in.ServerlessV2ScalingConfiguration != nil,
-		"EngineMode":                       or(in.EngineMode, "provisioned") != "provisioned",
-		"EnableGlobalWriteForwarding":      or(in.EnableGlobalWriteForwarding, false),
-		"EnableLocalWriteForwarding":       or(in.EnableLocalWriteForwarding, false),
-		"EnableHttpEndpoint":               or(in.EnableHttpEndpoint, false),
-		"EnableLimitlessDatabase":          or(in.EnableLimitlessDatabase, false),
-		"BacktrackWindow":                  or(in.BacktrackWindow, 0) != 0,
-		"Domain":                           or(in.Domain, "none") != "none",
+		"EngineMode":                       wire.Or(in.EngineMode, "provisioned") != "provisioned",
+		"EnableGlobalWriteForwarding":      wire.Or(in.EnableGlobalWriteForwarding, false),
+		"EnableLocalWriteForwarding":       wire.Or(in.EnableLocalWriteForwarding, false),
+		"EnableHttpEndpoint":               wire.Or(in.EnableHttpEndpoint, false),
+		"EnableLimitlessDatabase":          wire.Or(in.EnableLimitlessDatabase, false),
+		"BacktrackWindow":                  wire.Or(in.BacktrackWindow, 0) != 0,
+		"Domain":                           wire.Or(in.Domain, "none") != "none",
 		"DomainIAMRoleName":                in.DomainIAMRoleName != nil,
 		"AwsBackupRecoveryPointArn":        in.AwsBackupRecoveryPointArn != nil,
 	}), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
@@ -83,8 +84,8 @@ func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClus
 			}
 		}
 	}
-	set(&cluster.OptionGroup, in.OptionGroupName)
-	set(&cluster.AutoMinor, in.AutoMinorVersionUpgrade)
+	wire.Set(&cluster.OptionGroup, in.OptionGroupName)
+	wire.Set(&cluster.AutoMinor, in.AutoMinorVersionUpgrade)
 	wanted, err := m.wantedOfCluster(*cluster, in)
 	err = first(err, m.master(&cluster.Common, true, masterAsked{
 		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.factsOfCluster(*cluster),
@@ -97,7 +98,7 @@ func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClus
 	if err := m.possibleForCluster(*cluster, values); err != nil {
 		return err
 	}
-	if or(in.ApplyImmediately, false) {
+	if wire.Or(in.ApplyImmediately, false) {
 		cluster.Pending = nil
 		err = m.carryOutCluster(cluster, values)
 	} else {
@@ -126,7 +127,7 @@ func clusterKindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
 	if c.MultiAZ() {
 		return nil
 	}
-	if kind := or(in.StorageType, auroraStorage.Type); kind != auroraStorage.Type && kind != auroraIO {
+	if kind := wire.Or(in.StorageType, auroraStorage.Type); kind != auroraStorage.Type && kind != auroraIO {
 		return wire.NewError(rds.ErrStorageTypeNotSupported, "Invalid storage type: %s", kind)
 	}
 	return refuse(map[string]bool{
@@ -136,7 +137,7 @@ func clusterKindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
 }
 
 func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMessage) (spec.Values, error) {
-	v := spec.Values{IAMAuth: in.EnableIAMDatabaseAuthentication, Class: or(in.DBClusterInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
+	v := spec.Values{IAMAuth: in.EnableIAMDatabaseAuthentication, Class: wire.Or(in.DBClusterInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
 	if v.Class != "" {
 		if _, err := spec.CheckClass(v.Class); err != nil {
 			return v, err
@@ -154,7 +155,7 @@ func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMe
 		}
 	}
 	if in.NewDBClusterIdentifier != nil {
-		v.Name = lower(in.NewDBClusterIdentifier)
+		v.Name = wire.Lower(in.NewDBClusterIdentifier)
 		if err := checkClusterName("NewDBClusterIdentifier", v.Name, c.MultiAZ()); err != nil {
 			return v, err
 		}
@@ -172,7 +173,7 @@ func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMe
 
 func clusterValues(c spec.Cluster) spec.Values {
 	return spec.Values{
-		Class: c.Class, Disk: some(c.Disk()), BackupRetention: some(c.BackupRetention), IAMAuth: some(c.IAMAuth), Name: c.Name,
+		Class: c.Class, Disk: wire.Some(c.Disk()), BackupRetention: wire.Some(c.BackupRetention), IAMAuth: wire.Some(c.IAMAuth), Name: c.Name,
 		CACertificate: c.CACertificate,
 	}
 }
@@ -208,7 +209,7 @@ func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
 		m.ops = append(m.ops, m.growFollowers(c.ResourceID, c.SharedMemory)...)
 	}
 	if v.Disk != nil {
-		m.before.Disk = some(c.Disk())
+		m.before.Disk = wire.Some(c.Disk())
 		if c.MultiAZ() {
 			m.work(plan.Modifying, "", "")
 		}
@@ -225,7 +226,7 @@ func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
 		}
 	}
 	m.retention(&c.Common, v.BackupRetention)
-	set(&c.IAMAuth, v.IAMAuth)
+	wire.Set(&c.IAMAuth, v.IAMAuth)
 	if v.Name != "" {
 		m.work(renaming, "", "")
 		m.began = append(m.began, told{"0172", []any{c.Name, v.Name}})
@@ -244,7 +245,7 @@ func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
 		i.Generation++
 		if i.CACertificate != c.CACertificate {
 			i.CACertificate = c.CACertificate
-			began, err := tell(m.call, event.Instance, i.Common, told{"H009", []any{c.CACertificate}})
+			began, err := tell(m.Call, event.Instance, i.Common, told{"H009", []any{c.CACertificate}})
 			if err != nil {
 				return err
 			}
@@ -254,7 +255,7 @@ func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
 			i.Change = i.Restart + c.Restart
 			i.ChangeStatus, i.ChangeEvents = plan.Modifying, []string{"0014"}
 			i.Before = &spec.Values{Class: r.Value.Class}
-			began, err := tell(m.call, event.Instance, i.Common, told{"0012", nil})
+			began, err := tell(m.Call, event.Instance, i.Common, told{"0012", nil})
 			if err != nil {
 				return err
 			}
@@ -272,6 +273,6 @@ func (m *modification) putCluster(record state.Record[spec.Cluster], c spec.Clus
 	if key := clusterKey(c); key != record.Key {
 		ops = []state.Op{state.Remove(record.Key, record.Revision), state.Swap(key, 0, c)}
 	}
-	events, err := tell(m.call, m.kind, c.Common, m.began...)
+	events, err := tell(m.Call, m.kind, c.Common, m.began...)
 	return append(append(ops, m.ops...), events...), err
 }

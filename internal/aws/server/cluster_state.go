@@ -6,6 +6,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/spec"
@@ -15,8 +16,8 @@ import (
 // deleteDBCluster marks a cluster as being deleted. Its instances must be deleted
 // before, but for those that a Multi-AZ DB cluster made itself. Custom endpoints
 // go with the cluster, at once.
-func (s *Server) deleteDBCluster(ctx context.Context, c call, in *rds.DeleteDBClusterMessage) (*rds.DeleteDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+func (s *Server) deleteDBCluster(ctx context.Context, c front.Call, in *rds.DeleteDBClusterMessage) (*rds.DeleteDBClusterResult, error) {
+	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := l.mayDeleteCluster(*cluster, in); err != nil {
 			return nil, err
 		}
@@ -54,13 +55,13 @@ func (l *look) mayDeleteCluster(c spec.Cluster, in *rds.DeleteDBClusterMessage) 
 			return wire.NewError(rds.ErrInvalidDBClusterState, "Cluster cannot be deleted, it still contains DB instances in non-deleting state.")
 		}
 	}
-	return finalSnapshot(or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
+	return finalSnapshot(wire.Or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
 }
 
 // failoverDBCluster makes a reader the writer: the one that was asked for, or the
 // first in the order of promotion.
-func (s *Server) failoverDBCluster(ctx context.Context, c call, in *rds.FailoverDBClusterMessage) (*rds.FailoverDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+func (s *Server) failoverDBCluster(ctx context.Context, c front.Call, in *rds.FailoverDBClusterMessage) (*rds.FailoverDBClusterResult, error) {
+	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
 		status := l.clusterStatus(*cluster)
 		if err := inState(status, clusterState(*cluster, status, plan.Available), usable...); err != nil {
 			return nil, err
@@ -118,8 +119,8 @@ func (l *look) promotable(facts plan.Facts, seat string) []plan.Placed {
 }
 
 // rebootDBCluster restarts all instances of a Multi-AZ DB cluster, one by one.
-func (s *Server) rebootDBCluster(ctx context.Context, c call, in *rds.RebootDBClusterMessage) (*rds.RebootDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+func (s *Server) rebootDBCluster(ctx context.Context, c front.Call, in *rds.RebootDBClusterMessage) (*rds.RebootDBClusterResult, error) {
+	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
 		if !cluster.MultiAZ() {
 			return nil, wire.NewError(api.ErrInvalidParameterCombination, "RebootDBCluster is only valid for Multi-AZ DB clusters: reboot the instances of %s.", cluster.Name)
 		}
@@ -145,8 +146,8 @@ func (s *Server) rebootDBCluster(ctx context.Context, c call, in *rds.RebootDBCl
 }
 
 // stopDBCluster ends the processes of all instances; data and endpoints stay.
-func (s *Server) stopDBCluster(ctx context.Context, c call, in *rds.StopDBClusterMessage) (*rds.StopDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+func (s *Server) stopDBCluster(ctx context.Context, c front.Call, in *rds.StopDBClusterMessage) (*rds.StopDBClusterResult, error) {
+	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
 		status := l.clusterStatus(*cluster)
 		if err := inState(status, clusterState(*cluster, status, plan.Available), usable...); err != nil {
 			return nil, err
@@ -170,8 +171,8 @@ func (s *Server) stopDBCluster(ctx context.Context, c call, in *rds.StopDBCluste
 }
 
 // startDBCluster starts a stopped cluster.
-func (s *Server) startDBCluster(ctx context.Context, c call, in *rds.StartDBClusterMessage) (*rds.StartDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+func (s *Server) startDBCluster(ctx context.Context, c front.Call, in *rds.StartDBClusterMessage) (*rds.StartDBClusterResult, error) {
+	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
 		status := l.clusterStatus(*cluster)
 		// RDS names a second state, which nothing here can be in.
 		err := clusterState(*cluster, status, plan.StoppedWord, "inaccessible-encryption-credentials-recoverable")
@@ -196,9 +197,9 @@ func (s *Server) startDBCluster(ctx context.Context, c call, in *rds.StartDBClus
 
 // changeCluster alters one cluster's record, and with it what change answers,
 // again while others are quicker; it answers the cluster as it is afterwards.
-func (s *Server) changeCluster(ctx context.Context, c call, identifier string, change func(*look, *spec.Cluster) ([]state.Op, error)) (*rds.DBCluster, error) {
+func (s *Server) changeCluster(ctx context.Context, c front.Call, identifier string, change func(*look, *spec.Cluster) ([]state.Op, error)) (*rds.DBCluster, error) {
 	var changed spec.Cluster
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
 		record, err := l.findCluster(c.Scope, identifier)
 		if err != nil {
@@ -211,7 +212,7 @@ func (s *Server) changeCluster(ctx context.Context, c call, identifier string, c
 		}
 		cluster.Generation++
 		changed = cluster
-		return s.commit(ctx, append(ops, state.Swap(record.Key, record.Revision, cluster))...)
+		return s.client.Commit(ctx, append(ops, state.Swap(record.Key, record.Revision, cluster))...)
 	})
 	if err != nil {
 		return nil, err

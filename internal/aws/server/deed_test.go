@@ -18,7 +18,7 @@ import (
 // wanted are the databases of a user, with what is wanted of them.
 func (u *user) wanted() []plan.Database {
 	u.Helper()
-	if err := u.server.fresh(u.Context()); err != nil {
+	if err := u.server.client.Fresh(u.Context()); err != nil {
 		u.Fatal(err)
 	}
 	l := u.server.look(u.account)

@@ -8,6 +8,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -41,18 +42,18 @@ func (l *look) findEndpoint(scope spec.Scope, identifier string) (state.Record[s
 
 // createDBClusterEndpoint makes an endpoint that leads to some instances of an
 // Aurora cluster.
-func (s *Server) createDBClusterEndpoint(ctx context.Context, c call, in *rds.CreateDBClusterEndpointMessage) (*rds.DBClusterEndpoint, error) {
+func (s *Server) createDBClusterEndpoint(ctx context.Context, c front.Call, in *rds.CreateDBClusterEndpointMessage) (*rds.DBClusterEndpoint, error) {
 	var made spec.Endpoint
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findCluster(c.Scope, or(in.DBClusterIdentifier, ""))
+		record, err := l.findCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
 		if err != nil {
 			return err
 		}
 		cluster := record.Value
 		e := spec.Endpoint{
-			Scope: c.Scope, Name: lower(in.DBClusterEndpointIdentifier), ResourceID: newResourceID("cluster-endpoint-"),
-			Cluster: cluster.ResourceID, Type: or(in.EndpointType, ""), Generation: 1, Tags: tagsIn(in.Tags), Created: c.Now,
+			Scope: c.Scope, Name: wire.Lower(in.DBClusterEndpointIdentifier), ResourceID: newResourceID("cluster-endpoint-"),
+			Cluster: cluster.ResourceID, Type: wire.Or(in.EndpointType, ""), Generation: 1, Tags: tagsIn(in.Tags), Created: c.Now,
 		}
 		if err := l.mayHaveEndpoint(cluster, e); err != nil {
 			return err
@@ -68,7 +69,7 @@ func (s *Server) createDBClusterEndpoint(ctx context.Context, c call, in *rds.Cr
 		made = e
 		// The cluster's record is written too, so that it cannot be deleted meanwhile.
 		cluster.Generation++
-		return s.commit(ctx, state.Swap(endpointKey(e), 0, e), claim, state.Swap(record.Key, record.Revision, cluster))
+		return s.client.Commit(ctx, state.Swap(endpointKey(e), 0, e), claim, state.Swap(record.Key, record.Revision, cluster))
 	})
 	if err != nil {
 		return nil, err
@@ -135,24 +136,24 @@ func (l *look) memberIDs(c spec.Cluster, names []string) ([]string, error) {
 }
 
 // modifyDBClusterEndpoint changes the type or the members of a custom endpoint.
-func (s *Server) modifyDBClusterEndpoint(ctx context.Context, c call, in *rds.ModifyDBClusterEndpointMessage) (*rds.DBClusterEndpoint, error) {
-	return s.changeEndpoint(ctx, c, or(in.DBClusterEndpointIdentifier, ""), func(l *look, e *spec.Endpoint) error {
-		set(&e.Type, in.EndpointType)
+func (s *Server) modifyDBClusterEndpoint(ctx context.Context, c front.Call, in *rds.ModifyDBClusterEndpointMessage) (*rds.DBClusterEndpoint, error) {
+	return s.changeEndpoint(ctx, c, wire.Or(in.DBClusterEndpointIdentifier, ""), func(l *look, e *spec.Endpoint) error {
+		wire.Set(&e.Type, in.EndpointType)
 		return first(checkEndpointType(e.Type), l.setMembers(l.cluster[e.Cluster], e, in.StaticMembers, in.ExcludedMembers))
 	})
 }
 
 // deleteDBClusterEndpoint marks a custom endpoint as being deleted.
-func (s *Server) deleteDBClusterEndpoint(ctx context.Context, c call, in *rds.DeleteDBClusterEndpointMessage) (*rds.DBClusterEndpoint, error) {
-	return s.changeEndpoint(ctx, c, or(in.DBClusterEndpointIdentifier, ""), func(_ *look, e *spec.Endpoint) error {
+func (s *Server) deleteDBClusterEndpoint(ctx context.Context, c front.Call, in *rds.DeleteDBClusterEndpointMessage) (*rds.DBClusterEndpoint, error) {
+	return s.changeEndpoint(ctx, c, wire.Or(in.DBClusterEndpointIdentifier, ""), func(_ *look, e *spec.Endpoint) error {
 		e.Deleting = true
 		return nil
 	})
 }
 
-func (s *Server) changeEndpoint(ctx context.Context, c call, identifier string, change func(*look, *spec.Endpoint) error) (*rds.DBClusterEndpoint, error) {
+func (s *Server) changeEndpoint(ctx context.Context, c front.Call, identifier string, change func(*look, *spec.Endpoint) error) (*rds.DBClusterEndpoint, error) {
 	var changed spec.Endpoint
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
 		record, err := l.findEndpoint(c.Scope, identifier)
 		if err != nil {
@@ -167,7 +168,7 @@ func (s *Server) changeEndpoint(ctx context.Context, c call, identifier string, 
 		}
 		e.Generation++
 		changed = e
-		return s.commit(ctx, state.Swap(record.Key, record.Revision, e))
+		return s.client.Commit(ctx, state.Swap(record.Key, record.Revision, e))
 	})
 	if err != nil {
 		return nil, err
@@ -179,9 +180,9 @@ func (s *Server) changeEndpoint(ctx context.Context, c call, identifier string, 
 func (l *look) endpointOut(e spec.Endpoint) *rds.DBClusterEndpoint {
 	c := l.cluster[e.Cluster]
 	return &rds.DBClusterEndpoint{
-		DBClusterEndpointIdentifier: some(e.Name), DBClusterIdentifier: some(c.Name), DBClusterEndpointResourceIdentifier: some(e.ResourceID),
-		Endpoint: some(servedAt(e.Address, e.Former)), Status: some(l.endpointStatus(e)), EndpointType: some("CUSTOM"), CustomEndpointType: some(e.Type),
-		StaticMembers: l.namesOf(e.Static), ExcludedMembers: l.namesOf(e.Excluded), DBClusterEndpointArn: some(e.ARN("cluster-endpoint", e.Name)),
+		DBClusterEndpointIdentifier: wire.Some(e.Name), DBClusterIdentifier: wire.Some(c.Name), DBClusterEndpointResourceIdentifier: wire.Some(e.ResourceID),
+		Endpoint: wire.Some(servedAt(e.Address, e.Former)), Status: wire.Some(l.endpointStatus(e)), EndpointType: wire.Some("CUSTOM"), CustomEndpointType: wire.Some(e.Type),
+		StaticMembers: l.namesOf(e.Static), ExcludedMembers: l.namesOf(e.Excluded), DBClusterEndpointArn: wire.Some(e.ARN("cluster-endpoint", e.Name)),
 	}
 }
 
@@ -237,8 +238,8 @@ func (l *look) endpointStatus(e spec.Endpoint) string {
 
 // describeDBClusterEndpoints lists the endpoints of clusters: the writer's, the
 // readers', and the custom ones.
-func (s *Server) describeDBClusterEndpoints(ctx context.Context, c call, in *rds.DescribeDBClusterEndpointsMessage) (*rds.DBClusterEndpointMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeDBClusterEndpoints(ctx context.Context, c front.Call, in *rds.DescribeDBClusterEndpointsMessage) (*rds.DBClusterEndpointMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	filters, err := readFilters(in.Filters, "db-cluster-endpoint-type", "db-cluster-endpoint-custom-type", "db-cluster-endpoint-id", "db-cluster-endpoint-status")
@@ -260,7 +261,7 @@ func (s *Server) describeDBClusterEndpoints(ctx context.Context, c call, in *rds
 			continue
 		}
 		for _, e := range l.allEndpoints(r.Value) {
-			wanted := in.DBClusterEndpointIdentifier == nil || lower(in.DBClusterEndpointIdentifier) == or(e.DBClusterEndpointIdentifier, "")
+			wanted := in.DBClusterEndpointIdentifier == nil || wire.Lower(in.DBClusterEndpointIdentifier) == wire.Or(e.DBClusterEndpointIdentifier, "")
 			if wanted && filters.match(endpointAttributes(e)) {
 				matching = append(matching, e)
 			}
@@ -270,7 +271,7 @@ func (s *Server) describeDBClusterEndpoints(ctx context.Context, c call, in *rds
 	if err != nil {
 		return nil, err
 	}
-	return &rds.DBClusterEndpointMessage{Marker: marker, DBClusterEndpoints: list(chosen)}, nil
+	return &rds.DBClusterEndpointMessage{Marker: marker, DBClusterEndpoints: wire.List(chosen)}, nil
 }
 
 // allEndpoints of a cluster, in the order of endpointOrder.
@@ -281,8 +282,8 @@ func (l *look) allEndpoints(c spec.Cluster) []rds.DBClusterEndpoint {
 		status = word
 	}
 	all := []rds.DBClusterEndpoint{
-		{DBClusterIdentifier: some(c.Name), Endpoint: some(c.ServedAt()), Status: some(status), EndpointType: some("WRITER")},
-		{DBClusterIdentifier: some(c.Name), Endpoint: some(servedAt(c.ReaderAddress, c.ReaderFormer)), Status: some(status), EndpointType: some("READER")},
+		{DBClusterIdentifier: wire.Some(c.Name), Endpoint: wire.Some(c.ServedAt()), Status: wire.Some(status), EndpointType: wire.Some("WRITER")},
+		{DBClusterIdentifier: wire.Some(c.Name), Endpoint: wire.Some(servedAt(c.ReaderAddress, c.ReaderFormer)), Status: wire.Some(status), EndpointType: wire.Some("READER")},
 	}
 	for _, e := range l.endpointsOf(c.ResourceID) {
 		all = append(all, *l.endpointOut(e.Value))
@@ -293,8 +294,8 @@ func (l *look) allEndpoints(c spec.Cluster) []rds.DBClusterEndpoint {
 // endpointOrder is a key that sorts the endpoints of clusters as they are listed:
 // the separator comes before all that names have.
 func endpointOrder(e rds.DBClusterEndpoint) string {
-	rank := map[string]string{"WRITER": "1", "READER": "2", "CUSTOM": "3"}[or(e.EndpointType, "")]
-	return or(e.DBClusterIdentifier, "") + "\x00" + rank + or(e.DBClusterEndpointIdentifier, "")
+	rank := map[string]string{"WRITER": "1", "READER": "2", "CUSTOM": "3"}[wire.Or(e.EndpointType, "")]
+	return wire.Or(e.DBClusterIdentifier, "") + "\x00" + rank + wire.Or(e.DBClusterEndpointIdentifier, "")
 }
 
 func endpointAttributes(e rds.DBClusterEndpoint) map[string][]string {

@@ -7,6 +7,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
@@ -18,8 +19,8 @@ import (
 const defaultPeriod = 60 * time.Minute
 
 // describeEvents lists events of the last 14 days, oldest first.
-func (s *Server) describeEvents(ctx context.Context, c call, in *rds.DescribeEventsMessage) (*rds.EventsMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeEvents(ctx context.Context, c front.Call, in *rds.DescribeEventsMessage) (*rds.EventsMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := readFilters(in.Filters); err != nil {
@@ -66,7 +67,7 @@ func about(e event.Event, scope spec.Scope, in *rds.DescribeEventsMessage) bool 
 // period is the time that is asked for: from StartTime on, or up to EndTime, for
 // Duration minutes; or the last ones.
 func period(now time.Time, in *rds.DescribeEventsMessage) (from, to time.Time, err error) {
-	minutes := or(in.Duration, int32(defaultPeriod/time.Minute))
+	minutes := wire.Or(in.Duration, int32(defaultPeriod/time.Minute))
 	if longest := int32(event.Keep / time.Minute); minutes < 1 || minutes > longest {
 		return from, to, wire.NewError(api.ErrInvalidParameterValue, "Invalid Duration %d: it must be between 1 and %d minutes.", minutes, longest)
 	}
@@ -98,7 +99,7 @@ func period(now time.Time, in *rds.DescribeEventsMessage) (from, to time.Time, e
 
 func eventOut(e event.Event) rds.Event {
 	return rds.Event{
-		SourceIdentifier: some(e.Source), SourceType: some(string(e.SourceType)), Message: some(e.Message),
-		EventCategories: list(e.Categories), Date: some(e.At.UTC()), SourceArn: some(e.ARN),
+		SourceIdentifier: wire.Some(e.Source), SourceType: wire.Some(string(e.SourceType)), Message: wire.Some(e.Message),
+		EventCategories: wire.List(e.Categories), Date: wire.Some(e.At.UTC()), SourceArn: wire.Some(e.ARN),
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
@@ -35,10 +36,10 @@ const (
 var subscriptionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,253}$`)
 
 // createEventSubscription has events published to a topic from now on.
-func (s *Server) createEventSubscription(ctx context.Context, c call, in *rds.CreateEventSubscriptionMessage) (*rds.CreateEventSubscriptionResult, error) {
+func (s *Server) createEventSubscription(ctx context.Context, c front.Call, in *rds.CreateEventSubscriptionMessage) (*rds.CreateEventSubscriptionResult, error) {
 	e := topic.EventSubscription{
-		Scope: c.Scope, Name: strings.TrimSpace(or(in.SubscriptionName, "")), TopicARN: or(in.SnsTopicArn, ""), SourceType: event.SourceType(or(in.SourceType, "")),
-		Sources: lowered(in.SourceIds), Categories: distinct(in.EventCategories), Enabled: or(in.Enabled, true), Tags: tagsIn(in.Tags), Created: c.Now,
+		Scope: c.Scope, Name: strings.TrimSpace(wire.Or(in.SubscriptionName, "")), TopicARN: wire.Or(in.SnsTopicArn, ""), SourceType: event.SourceType(wire.Or(in.SourceType, "")),
+		Sources: lowered(in.SourceIds), Categories: distinct(in.EventCategories), Enabled: wire.Or(in.Enabled, true), Tags: tagsIn(in.Tags), Created: c.Now,
 	}
 	if !subscriptionName.MatchString(e.Name) || strings.HasSuffix(e.Name, "-") || strings.Contains(e.Name, "--") {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "The parameter SubscriptionName is not a valid identifier: it must begin with a letter, "+
@@ -47,7 +48,7 @@ func (s *Server) createEventSubscription(ctx context.Context, c call, in *rds.Cr
 	if err := spec.CheckTags(e.Tags); err != nil {
 		return nil, err
 	}
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		if _, err := s.findEventSubscription(c, &e.Name); err == nil {
 			return wire.NewError(rds.ErrSubscriptionAlreadyExist, "Event subscription %s already exists.", e.Name)
 		}
@@ -60,7 +61,7 @@ func (s *Server) createEventSubscription(ctx context.Context, c call, in *rds.Cr
 		if err := s.checkEventSubscription(c, e); err != nil {
 			return err
 		}
-		return s.commit(ctx, state.Swap(state.EventSub(c.Account, c.Region, e.Name), 0, e))
+		return s.client.Commit(ctx, state.Swap(state.EventSub(c.Account, c.Region, e.Name), 0, e))
 	})
 	if err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (s *Server) createEventSubscription(ctx context.Context, c call, in *rds.Cr
 func lowered(names []string) []string {
 	all := make([]string, len(names))
 	for i, name := range names {
-		all[i] = lower(&name)
+		all[i] = wire.Lower(&name)
 	}
 	return distinct(all)
 }
@@ -89,12 +90,12 @@ func distinct(all []string) []string {
 	return once
 }
 
-func (s *Server) eventSubscriptions(c call) []state.Record[topic.EventSubscription] {
+func (s *Server) eventSubscriptions(c front.Call) []state.Record[topic.EventSubscription] {
 	return state.LoadAll[topic.EventSubscription](s.Cache, state.EventSub(c.Account, c.Region, ""))
 }
 
-func (s *Server) findEventSubscription(c call, name *string) (state.Record[topic.EventSubscription], error) {
-	wanted := strings.TrimSpace(or(name, ""))
+func (s *Server) findEventSubscription(c front.Call, name *string) (state.Record[topic.EventSubscription], error) {
+	wanted := strings.TrimSpace(wire.Or(name, ""))
 	r, err := state.Load[topic.EventSubscription](s.Cache, state.EventSub(c.Account, c.Region, wanted))
 	if err != nil || wanted == "" {
 		return r, orBlank(wanted, "SubscriptionName", wire.NewError(rds.ErrSubscriptionNotFound, "Subscription %s not found.", wanted))
@@ -103,7 +104,7 @@ func (s *Server) findEventSubscription(c call, name *string) (state.Record[topic
 }
 
 // checkEventSubscription checks what a subscription names.
-func (s *Server) checkEventSubscription(c call, e topic.EventSubscription) error {
+func (s *Server) checkEventSubscription(c front.Call, e topic.EventSubscription) error {
 	if err := s.checkEventTopic(c, e.TopicARN); err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func hasCategory(kind event.SourceType, category string) bool {
 }
 
 // checkEventTopic: RDS publishes to topics of the account that owns the databases.
-func (s *Server) checkEventTopic(c call, arn string) error {
+func (s *Server) checkEventTopic(c front.Call, arn string) error {
 	scope, name, ok := topic.ParseARN(arn)
 	switch {
 	case !ok || !topic.GoodName(name):
@@ -156,7 +157,7 @@ func (s *Server) checkEventTopic(c call, arn string) error {
 }
 
 // checkSource: a source has to be there when it is added.
-func (s *Server) checkSource(c call, kind event.SourceType, name string) error {
+func (s *Server) checkSource(c front.Call, kind event.SourceType, name string) error {
 	l := s.look(c.Account)
 	var err error
 	switch kind {
@@ -177,8 +178,8 @@ func (s *Server) checkSource(c call, kind event.SourceType, name string) error {
 var errNoSource = wire.NewError(rds.ErrSourceNotFound, "Source not found.")
 
 // describeEventSubscriptions lists event subscriptions, or shows one.
-func (s *Server) describeEventSubscriptions(ctx context.Context, c call, in *rds.DescribeEventSubscriptionsMessage) (*rds.EventSubscriptionsMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeEventSubscriptions(ctx context.Context, c front.Call, in *rds.DescribeEventSubscriptionsMessage) (*rds.EventSubscriptionsMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := readFilters(in.Filters); err != nil {
@@ -214,18 +215,18 @@ func (s *Server) eventSubscriptionStatus(e topic.EventSubscription) string {
 
 func eventSubscriptionOut(e topic.EventSubscription, status string) *rds.EventSubscription {
 	return &rds.EventSubscription{
-		CustomerAwsId: some(e.Account), CustSubscriptionId: some(e.Name), SnsTopicArn: some(e.TopicARN), Status: some(status),
-		SubscriptionCreationTime: some(e.Created.UTC().Format("Mon Jan 02 15:04:05 MST 2006")), SourceType: text(string(e.SourceType)),
-		SourceIdsList: list(e.Sources), EventCategoriesList: list(e.Categories), Enabled: some(e.Enabled), EventSubscriptionArn: some(e.ARN("es", e.Name)),
+		CustomerAwsId: wire.Some(e.Account), CustSubscriptionId: wire.Some(e.Name), SnsTopicArn: wire.Some(e.TopicARN), Status: wire.Some(status),
+		SubscriptionCreationTime: wire.Some(e.Created.UTC().Format("Mon Jan 02 15:04:05 MST 2006")), SourceType: wire.Text(string(e.SourceType)),
+		SourceIdsList: wire.List(e.Sources), EventCategoriesList: wire.List(e.Categories), Enabled: wire.Some(e.Enabled), EventSubscriptionArn: wire.Some(e.ARN("es", e.Name)),
 	}
 }
 
 // modifyEventSubscription changes what is published, and where. Sources have
 // actions of their own.
-func (s *Server) modifyEventSubscription(ctx context.Context, c call, in *rds.ModifyEventSubscriptionMessage) (*rds.ModifyEventSubscriptionResult, error) {
+func (s *Server) modifyEventSubscription(ctx context.Context, c front.Call, in *rds.ModifyEventSubscriptionMessage) (*rds.ModifyEventSubscriptionResult, error) {
 	e, err := s.changeEventSubscription(ctx, c, in.SubscriptionName, func(e *topic.EventSubscription) error {
-		set(&e.TopicARN, in.SnsTopicArn)
-		set(&e.Enabled, in.Enabled)
+		wire.Set(&e.TopicARN, in.SnsTopicArn)
+		wire.Set(&e.Enabled, in.Enabled)
 		if in.SourceType != nil {
 			e.SourceType = event.SourceType(*in.SourceType)
 		}
@@ -244,9 +245,9 @@ func (s *Server) modifyEventSubscription(ctx context.Context, c call, in *rds.Mo
 	return &rds.ModifyEventSubscriptionResult{EventSubscription: eventSubscriptionOut(e, subscriptionModifying)}, nil
 }
 
-func (s *Server) changeEventSubscription(ctx context.Context, c call, name *string, change func(*topic.EventSubscription) error) (topic.EventSubscription, error) {
+func (s *Server) changeEventSubscription(ctx context.Context, c front.Call, name *string, change func(*topic.EventSubscription) error) (topic.EventSubscription, error) {
 	var e topic.EventSubscription
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		r, err := s.findEventSubscription(c, name)
 		if err != nil {
 			return err
@@ -255,21 +256,21 @@ func (s *Server) changeEventSubscription(ctx context.Context, c call, name *stri
 		if err := change(&e); err != nil {
 			return err
 		}
-		return s.commit(ctx, state.Swap(r.Key, r.Revision, e))
+		return s.client.Commit(ctx, state.Swap(r.Key, r.Revision, e))
 	})
 	return e, err
 }
 
 // deleteEventSubscription ends it: events that were raised before are delivered.
-func (s *Server) deleteEventSubscription(ctx context.Context, c call, in *rds.DeleteEventSubscriptionMessage) (*rds.DeleteEventSubscriptionResult, error) {
+func (s *Server) deleteEventSubscription(ctx context.Context, c front.Call, in *rds.DeleteEventSubscriptionMessage) (*rds.DeleteEventSubscriptionResult, error) {
 	var e topic.EventSubscription
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		r, err := s.findEventSubscription(c, in.SubscriptionName)
 		if err != nil {
 			return err
 		}
 		e = r.Value
-		return s.commit(ctx, state.Remove(r.Key, r.Revision))
+		return s.client.Commit(ctx, state.Remove(r.Key, r.Revision))
 	})
 	if err != nil {
 		return nil, err
@@ -278,12 +279,12 @@ func (s *Server) deleteEventSubscription(ctx context.Context, c call, in *rds.De
 }
 
 // addSource adds a source to a subscription; one that it has is no error.
-func (s *Server) addSource(ctx context.Context, c call, in *rds.AddSourceIdentifierToSubscriptionMessage) (*rds.AddSourceIdentifierToSubscriptionResult, error) {
+func (s *Server) addSource(ctx context.Context, c front.Call, in *rds.AddSourceIdentifierToSubscriptionMessage) (*rds.AddSourceIdentifierToSubscriptionResult, error) {
 	e, err := s.changeEventSubscription(ctx, c, in.SubscriptionName, func(e *topic.EventSubscription) error {
 		if e.SourceType == "" {
 			return wire.NewError(api.ErrInvalidParameterCombination, "The event subscription %s has no SourceType: set one before you add sources.", e.Name)
 		}
-		name := lower(in.SourceIdentifier)
+		name := wire.Lower(in.SourceIdentifier)
 		if err := s.checkSource(c, e.SourceType, name); err != nil {
 			return err
 		}
@@ -298,9 +299,9 @@ func (s *Server) addSource(ctx context.Context, c call, in *rds.AddSourceIdentif
 
 // removeSource takes a source away. The last one stays: without it the
 // subscription would be one to all sources.
-func (s *Server) removeSource(ctx context.Context, c call, in *rds.RemoveSourceIdentifierFromSubscriptionMessage) (*rds.RemoveSourceIdentifierFromSubscriptionResult, error) {
+func (s *Server) removeSource(ctx context.Context, c front.Call, in *rds.RemoveSourceIdentifierFromSubscriptionMessage) (*rds.RemoveSourceIdentifierFromSubscriptionResult, error) {
 	e, err := s.changeEventSubscription(ctx, c, in.SubscriptionName, func(e *topic.EventSubscription) error {
-		name := lower(in.SourceIdentifier)
+		name := wire.Lower(in.SourceIdentifier)
 		if !slices.Contains(e.Sources, name) {
 			return wire.NewError(rds.ErrSourceNotFound, "Source %s is not part of the event subscription %s.", name, e.Name)
 		}
@@ -318,18 +319,18 @@ func (s *Server) removeSource(ctx context.Context, c call, in *rds.RemoveSourceI
 }
 
 // describeEventCategories lists what can be subscribed to.
-func (s *Server) describeEventCategories(_ context.Context, _ call, in *rds.DescribeEventCategoriesMessage) (*rds.EventCategoriesMessage, error) {
+func (s *Server) describeEventCategories(_ context.Context, _ front.Call, in *rds.DescribeEventCategoriesMessage) (*rds.EventCategoriesMessage, error) {
 	if _, err := readFilters(in.Filters); err != nil {
 		return nil, err
 	}
-	wanted := event.SourceType(or(in.SourceType, ""))
+	wanted := event.SourceType(wire.Or(in.SourceType, ""))
 	if wanted != "" && event.Categories(wanted) == nil {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "Invalid SourceType: %s.", wanted)
 	}
 	out := &rds.EventCategoriesMessage{EventCategoriesMapList: []rds.EventCategoriesMap{}}
 	for _, t := range event.SourceTypes {
 		if wanted == "" || wanted == t {
-			out.EventCategoriesMapList = append(out.EventCategoriesMapList, rds.EventCategoriesMap{SourceType: some(string(t)), EventCategories: event.Categories(t)})
+			out.EventCategoriesMapList = append(out.EventCategoriesMapList, rds.EventCategoriesMap{SourceType: wire.Some(string(t)), EventCategories: event.Categories(t)})
 		}
 	}
 	return out, nil
@@ -337,7 +338,7 @@ func (s *Server) describeEventCategories(_ context.Context, _ call, in *rds.Desc
 
 // taggedEventSubscription finds the tags of an event subscription.
 func (l *look) taggedEventSubscription(scope spec.Scope, name string) (tagged, error) {
-	r, err := l.findEventSubscription(call{Scope: scope}, &name)
+	r, err := l.findEventSubscription(front.Call{Scope: scope}, &name)
 	return tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
 		e := r.Value
 		e.Tags = tags

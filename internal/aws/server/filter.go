@@ -21,7 +21,7 @@ type filters []filter
 func readFilters(in []rds.Filter, known ...string) (filters, error) {
 	var all filters
 	for _, f := range in {
-		name := or(f.Name, "")
+		name := wire.Or(f.Name, "")
 		if !slices.Contains(known, name) {
 			return nil, wire.NewError(api.ErrInvalidParameterValue, "Unrecognized filter name: %s", name)
 		}

@@ -145,7 +145,7 @@ func (l *look) catalogue(f param.Family) (param.Catalogue, error) {
 }
 
 // newGroup makes a group out of a request, or of another group.
-func (s *Server) newGroup(ctx context.Context, c call, g spec.ParameterGroup, parameter string) (spec.ParameterGroup, error) {
+func (s *Server) newGroup(ctx context.Context, c front.Call, g spec.ParameterGroup, parameter string) (spec.ParameterGroup, error) {
 	g.Scope, g.Created, g.Name = c.Scope, c.Now, strings.ToLower(strings.TrimSpace(g.Name))
 	switch err := first(spec.CheckTags(g.Tags), checkNewName(parameter, g.Name)); {
 	case err != nil:
@@ -156,7 +156,7 @@ func (s *Server) newGroup(ctx context.Context, c call, g spec.ParameterGroup, pa
 	if _, ok := param.ParseFamily(g.Family); !ok {
 		return g, wire.NewError(api.ErrInvalidParameterValue, "DBParameterGroupFamily %s is not a valid parameter group family. Use one of %s.", g.Family, familyNames())
 	}
-	return g, s.retry(ctx, func() error {
+	return g, s.client.Retry(ctx, func() error {
 		own := state.LoadAll[spec.ParameterGroup](s.Cache, state.ParameterGroup(string(g.Kind), g.Account, g.Region, ""))
 		if slices.ContainsFunc(own, func(r state.Record[spec.ParameterGroup]) bool { return r.Value.Name == g.Name }) {
 			return wire.NewError(rds.ErrDBParameterGroupAlreadyExists, "Parameter group %s already exists", g.Name)
@@ -164,7 +164,7 @@ func (s *Server) newGroup(ctx context.Context, c call, g spec.ParameterGroup, pa
 		if len(own) >= maxGroups {
 			return wire.NewError(rds.ErrDBParameterGroupQuotaExceeded, "Cannot create more than %d %ss", maxGroups, groupWord[g.Kind])
 		}
-		return s.commit(ctx, state.Swap(groupKey(g), 0, g))
+		return s.client.Commit(ctx, state.Swap(groupKey(g), 0, g))
 	})
 }
 
@@ -184,8 +184,8 @@ func familyNames() string {
 }
 
 // deleteGroup deletes a group that nobody uses.
-func (s *Server) deleteGroup(ctx context.Context, c call, kind param.Kind, name string) error {
-	return s.retry(ctx, func() error {
+func (s *Server) deleteGroup(ctx context.Context, c front.Call, kind param.Kind, name string) error {
+	return s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
 		g, err := l.findGroup(c.Scope, kind, name)
 		if err != nil {
@@ -199,7 +199,7 @@ func (s *Server) deleteGroup(ctx context.Context, c call, kind param.Kind, name 
 				"One or more database instances are still members of this parameter group %s, or run with it until they are rebooted, so the group cannot be deleted: %s",
 				g.Value.Name, strings.Join(users, ", "))
 		}
-		return s.commit(ctx, state.Remove(g.Key, g.Revision))
+		return s.client.Commit(ctx, state.Remove(g.Key, g.Revision))
 	})
 }
 
@@ -220,8 +220,8 @@ func (l *look) listGroups(scope spec.Scope, kind param.Kind) []spec.ParameterGro
 }
 
 // groupPage answers groups for Describe: one by name, or a page of all of them.
-func (s *Server) groupPage(ctx context.Context, c call, kind param.Kind, name *string, in []rds.Filter, size *int32, marker *string) ([]spec.ParameterGroup, *string, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) groupPage(ctx context.Context, c front.Call, kind param.Kind, name *string, in []rds.Filter, size *int32, marker *string) ([]spec.ParameterGroup, *string, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, nil, err
 	}
 	if _, err := readFilters(in); err != nil {
@@ -229,7 +229,7 @@ func (s *Server) groupPage(ctx context.Context, c call, kind param.Kind, name *s
 	}
 	l := s.look(c.Account)
 	all := l.listGroups(c.Scope, kind)
-	if or(name, "") != "" {
+	if wire.Or(name, "") != "" {
 		g, err := l.findGroup(c.Scope, kind, *name)
 		if err != nil {
 			return nil, nil, err

@@ -8,6 +8,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/param"
@@ -67,9 +68,9 @@ func (l *look) parameters(g spec.ParameterGroup, in listing) ([]rds.Parameter, *
 func parameterOut(p param.Parameter, g spec.ParameterGroup, family param.Family, system map[string]string) rds.Parameter {
 	why := param.Owned(p, family, g.Kind)
 	out := rds.Parameter{
-		ParameterName: some(p.Name), Description: some(explain(p, why)), Source: some(fromEngine), ApplyType: some(p.ApplyType()), DataType: some(p.DataType()),
-		AllowedValues: text(p.AllowedValues()), IsModifiable: some(why == ""), ApplyMethod: some(pendingReboot),
-		ParameterValue: text(p.Plain(p.Default)),
+		ParameterName: wire.Some(p.Name), Description: wire.Some(explain(p, why)), Source: wire.Some(fromEngine), ApplyType: wire.Some(p.ApplyType()), DataType: wire.Some(p.DataType()),
+		AllowedValues: wire.Text(p.AllowedValues()), IsModifiable: wire.Some(why == ""), ApplyMethod: wire.Some(pendingReboot),
+		ParameterValue: wire.Text(p.Plain(p.Default)),
 	}
 	if g.Kind == param.Cluster {
 		out.SupportedEngineModes = []string{"provisioned"}
@@ -78,12 +79,12 @@ func parameterOut(p param.Parameter, g spec.ParameterGroup, family param.Family,
 		if !param.IsFormula(value) {
 			value = p.Plain(value)
 		}
-		out.Source, out.ParameterValue = some(fromSystem), text(value)
+		out.Source, out.ParameterValue = wire.Some(fromSystem), wire.Text(value)
 	}
 	if v := g.Values.Latest(p.Name); v != nil {
-		out.Source, out.ParameterValue = some(fromUser), v.Value
+		out.Source, out.ParameterValue = wire.Some(fromUser), v.Value
 		if !v.Waits {
-			out.ApplyMethod = some(immediate)
+			out.ApplyMethod = wire.Some(immediate)
 		}
 	}
 	return out
@@ -102,8 +103,8 @@ func explain(p param.Parameter, why string) string {
 }
 
 // groupParameters answers the parameters of a group by its name.
-func (s *Server) groupParameters(ctx context.Context, c call, kind param.Kind, name string, in listing) ([]rds.Parameter, *string, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) groupParameters(ctx context.Context, c front.Call, kind param.Kind, name string, in listing) ([]rds.Parameter, *string, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, nil, err
 	}
 	l := s.look(c.Account)
@@ -112,12 +113,12 @@ func (s *Server) groupParameters(ctx context.Context, c call, kind param.Kind, n
 		return nil, nil, err
 	}
 	all, marker, err := l.parameters(g.Value, in)
-	return list(all), marker, err
+	return wire.List(all), marker, err
 }
 
 // engineDefaults answers the parameters of a family.
-func (s *Server) engineDefaults(ctx context.Context, c call, kind param.Kind, family string, in listing) (*rds.EngineDefaults, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) engineDefaults(ctx context.Context, c front.Call, kind param.Kind, family string, in listing) (*rds.EngineDefaults, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	f, ok := param.ParseFamily(family)
@@ -128,5 +129,5 @@ func (s *Server) engineDefaults(ctx context.Context, c call, kind param.Kind, fa
 	if err != nil {
 		return nil, err
 	}
-	return &rds.EngineDefaults{DBParameterGroupFamily: some(family), Marker: marker, Parameters: list(all)}, nil
+	return &rds.EngineDefaults{DBParameterGroupFamily: wire.Some(family), Marker: marker, Parameters: wire.List(all)}, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
 	"howdah/internal/model/param"
@@ -22,9 +23,9 @@ const (
 
 // changeGroup changes the values of a group; change answers the names of those that
 // changed, with the values to show.
-func (s *Server) changeGroup(ctx context.Context, c call, kind param.Kind, name string, change func(*groupEdit) error) (string, error) {
+func (s *Server) changeGroup(ctx context.Context, c front.Call, kind param.Kind, name string, change func(*groupEdit) error) (string, error) {
 	var changed string
-	return changed, s.retry(ctx, func() error {
+	return changed, s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
 		g, err := l.findGroup(c.Scope, kind, name)
 		if err != nil {
@@ -39,7 +40,7 @@ func (s *Server) changeGroup(ctx context.Context, c call, kind param.Kind, name 
 		if err != nil {
 			return err
 		}
-		e := &groupEdit{look: l, call: c, group: g.Value, family: family, catalogue: catalogue}
+		e := &groupEdit{look: l, Call: c, group: g.Value, family: family, catalogue: catalogue}
 		e.group.Serial++
 		if err := change(e); err != nil {
 			return err
@@ -51,14 +52,14 @@ func (s *Server) changeGroup(ctx context.Context, c call, kind param.Kind, name 
 		if err != nil {
 			return err
 		}
-		return s.commit(ctx, append(events, state.Swap(g.Key, g.Revision, e.group))...)
+		return s.client.Commit(ctx, append(events, state.Swap(g.Key, g.Revision, e.group))...)
 	})
 }
 
 // groupEdit is a change of a group in the making.
 type groupEdit struct {
 	*look
-	call
+	front.Call
 	group     spec.ParameterGroup
 	family    param.Family
 	catalogue param.Catalogue
@@ -67,7 +68,7 @@ type groupEdit struct {
 
 // parameter finds what a request wants to change, and whether it may.
 func (e *groupEdit) parameter(in rds.Parameter, seen map[string]bool) (param.Parameter, string, error) {
-	name := or(in.ParameterName, "")
+	name := wire.Or(in.ParameterName, "")
 	if name == "" {
 		return param.Parameter{}, "", wire.NewError(api.ErrMissingParameter, "The parameter ParameterName must be provided for each of Parameters.")
 	}
@@ -82,7 +83,7 @@ func (e *groupEdit) parameter(in rds.Parameter, seen map[string]bool) (param.Par
 	if why := param.Owned(p, e.family, e.group.Kind); why != "" {
 		return p, "", wire.NewError(api.ErrInvalidParameterValue, "The parameter %s cannot be modified: %s.", p.Name, why)
 	}
-	method := or(in.ApplyMethod, "")
+	method := wire.Or(in.ApplyMethod, "")
 	switch {
 	case method == "":
 		return p, "", wire.NewError(api.ErrMissingParameter, "The parameter ApplyMethod must be provided for %s: %s or %s.", p.Name, immediate, pendingReboot)
@@ -137,7 +138,7 @@ func (e *groupEdit) set(p param.Parameter, value *string, method string) {
 	e.group.Values = e.group.Values.Set(p.Name, param.Version{
 		Serial: e.group.Serial, Value: value, Waits: method == pendingReboot, Static: p.Static(),
 	})
-	e.told = append(e.told, [3]string{p.Name, or(value, p.Default), method})
+	e.told = append(e.told, [3]string{p.Name, wire.Or(value, p.Default), method})
 }
 
 // reset sets some parameters, or all, back to their defaults.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/kms"
 	"howdah/internal/model/member"
@@ -40,17 +41,17 @@ func TestHeldDatabases(t *testing.T) {
 	if len(strange) != 1 || strange[0].Subject != "data of db-x" || !strings.Contains(strange[0].Text, "a (10.0.0.1:15432)") {
 		t.Errorf("%+v", strange)
 	}
-	held, err := w.server.adminHeld(t.Context(), call{}, admin.Nothing{})
+	held, err := w.server.adminHeld(t.Context(), front.Call{}, admin.Nothing{})
 	if err != nil || len(held.Copies) != 2 || held.Copies[1].Database != "db-x" || held.Copies[1].Known || !held.Copies[0].Held || held.Copies[0].Copy != "a/m1" {
 		t.Errorf("%+v, %v", held, err)
 	}
 	for _, in := range []admin.TakeOverRequest{{Database: name, Copy: "a/m2"}, {Database: "db-x", Copy: "a/m1"}, {Database: name, Copy: "b/m1"}} {
 		var refused *admin.Error
-		if _, err := w.server.adminTakeOver(t.Context(), call{}, in); !errors.As(err, &refused) {
+		if _, err := w.server.adminTakeOver(t.Context(), front.Call{}, in); !errors.As(err, &refused) {
 			t.Errorf("%+v: %v", in, err)
 		}
 	}
-	if _, err := w.server.adminTakeOver(t.Context(), call{}, admin.TakeOverRequest{Database: name, Copy: "a/m1"}); err != nil {
+	if _, err := w.server.adminTakeOver(t.Context(), front.Call{}, admin.TakeOverRequest{Database: name, Copy: "a/m1"}); err != nil {
 		t.Fatal(err)
 	}
 	if hold, err := state.Get[regain.Hold](t.Context(), w.server.Store, state.Hold(id)); err != nil || hold.Value.Chosen != "a/m1" {
@@ -95,7 +96,7 @@ func TestAHostIsForgottenWhileDatabasesWait(t *testing.T) {
 		state.Put(state.Layout(id), plan.Layout{ID: id, Created: true, Members: []plan.Placed{{Name: "m1", Host: "a"}, {Name: "m2", Host: "b"}}}),
 		state.Put(state.Holding("b"), regain.Holding{Home: "r1", Host: "b", Hosts: []string{"a", "b", "later"}}))
 	forget := func(host string) error {
-		_, err := w.server.adminForgetHost(t.Context(), call{}, admin.HostRequest{Host: host})
+		_, err := w.server.adminForgetHost(t.Context(), front.Call{}, admin.HostRequest{Host: host})
 		return err
 	}
 	var refused *admin.Error
@@ -112,7 +113,7 @@ func TestAHostIsForgottenWhileDatabasesWait(t *testing.T) {
 	if err := forget("b"); !errors.As(err, &refused) || !strings.Contains(refused.Error(), "No other host") {
 		t.Errorf("only one that nobody told has data, too: %v", err)
 	}
-	if held, err := w.server.adminHeld(t.Context(), call{}, admin.Nothing{}); err != nil || len(held.Copies) != 2 || held.Copies[0].Detail != "" || !strings.Contains(held.Copies[1].Detail, "nothing but its host's word") {
+	if held, err := w.server.adminHeld(t.Context(), front.Call{}, admin.Nothing{}); err != nil || len(held.Copies) != 2 || held.Copies[0].Detail != "" || !strings.Contains(held.Copies[1].Detail, "nothing but its host's word") {
 		t.Errorf("%+v, %v", held, err)
 	}
 	if err := forget("x"); err != nil {
@@ -120,15 +121,15 @@ func TestAHostIsForgottenWhileDatabasesWait(t *testing.T) {
 	}
 	w.put(state.Put(state.Notice("round"), 0))
 	// What it said stays, as what it was told of may be the newest; its own word counts no more.
-	if held, err := w.server.adminHeld(t.Context(), call{}, admin.Nothing{}); err != nil || len(held.Copies) != 2 || !strings.Contains(held.Copies[1].Detail, "was forgotten") {
+	if held, err := w.server.adminHeld(t.Context(), front.Call{}, admin.Nothing{}); err != nil || len(held.Copies) != 2 || !strings.Contains(held.Copies[1].Detail, "was forgotten") {
 		t.Errorf("%+v, %v", held, err)
 	}
-	_, err := w.server.adminTakeOver(t.Context(), call{}, admin.TakeOverRequest{Database: id, Copy: "b/m2"})
+	_, err := w.server.adminTakeOver(t.Context(), front.Call{}, admin.TakeOverRequest{Database: id, Copy: "b/m2"})
 	if err != nil {
 		t.Errorf("the copy of a member where the home has it: %v", err)
 	}
 	w.put(state.Put(state.HeldCopy("x", id+".m1"), regain.Copy{Home: "r1", Host: "x", System: "7", Assignment: member.Assignment{ID: id + ".m1", Scope: id, Name: "m1", Generation: 1}}))
-	if _, err := w.server.adminTakeOver(t.Context(), call{}, admin.TakeOverRequest{Database: id, Copy: "x/m1"}); !errors.As(err, &refused) || !strings.Contains(refused.Error(), "on a") {
+	if _, err := w.server.adminTakeOver(t.Context(), front.Call{}, admin.TakeOverRequest{Database: id, Copy: "x/m1"}); !errors.As(err, &refused) || !strings.Contains(refused.Error(), "on a") {
 		t.Errorf("a copy of another host's member is chosen: %v", err)
 	}
 	for _, host := range []string{"a", "later"} {
@@ -137,7 +138,7 @@ func TestAHostIsForgottenWhileDatabasesWait(t *testing.T) {
 		}
 	}
 	w.put(state.Put(state.Notice("round"), 1))
-	held, err := w.server.adminHeld(t.Context(), call{}, admin.Nothing{})
+	held, err := w.server.adminHeld(t.Context(), front.Call{}, admin.Nothing{})
 	if err != nil || slices.Contains(held.Missing, "a") || slices.Contains(held.Missing, "later") {
 		t.Errorf("%+v, %v", held, err)
 	}

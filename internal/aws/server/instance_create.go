@@ -6,6 +6,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -16,12 +17,12 @@ import (
 
 // createDBInstance makes an instance: a database of its own, or a member of a
 // cluster. The answer says "creating"; reconcile does the rest.
-func (s *Server) createDBInstance(ctx context.Context, c call, in *rds.CreateDBInstanceMessage) (*rds.CreateDBInstanceResult, error) {
+func (s *Server) createDBInstance(ctx context.Context, c front.Call, in *rds.CreateDBInstanceMessage) (*rds.CreateDBInstanceResult, error) {
 	if err := notAvailable(in); err != nil {
 		return nil, err
 	}
 	var made spec.Instance
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
 		var err error
 		var ops []state.Op
@@ -41,7 +42,7 @@ func (s *Server) createDBInstance(ctx context.Context, c call, in *rds.CreateDBI
 		if err != nil {
 			return err
 		}
-		return s.commit(ctx, append(ops, warning...)...)
+		return s.client.Commit(ctx, append(ops, warning...)...)
 	})
 	if err != nil {
 		return nil, err
@@ -85,27 +86,27 @@ func (s *Server) nameFree(scope spec.Scope, name string) error {
 // notAvailable refuses what would be silently missing otherwise.
 func notAvailable(in *rds.CreateDBInstanceMessage) error {
 	return first(refuseAsked(map[string]bool{
-		"MasterUserAuthenticationType": or(in.MasterUserAuthenticationType, "password") != "password",
+		"MasterUserAuthenticationType": wire.Or(in.MasterUserAuthenticationType, "password") != "password",
 		"Domain":                       in.Domain != nil, "DomainFqdn": in.DomainFqdn != nil,
 		"TdeCredentialArn":         in.TdeCredentialArn != nil,
 		"CustomIamInstanceProfile": in.CustomIamInstanceProfile != nil,
-		"MultiTenant":              or(in.MultiTenant, false),
+		"MultiTenant":              wire.Or(in.MultiTenant, false),
 		"DBSystemId":               in.DBSystemId != nil,
 		"Timezone":                 in.Timezone != nil,
 		"CharacterSetName":         in.CharacterSetName != nil,
 		"NcharCharacterSetName":    in.NcharCharacterSetName != nil,
 		"AdditionalStorageVolumes": len(in.AdditionalStorageVolumes) > 0,
-		"DedicatedLogVolume":       or(in.DedicatedLogVolume, false),
+		"DedicatedLogVolume":       wire.Or(in.DedicatedLogVolume, false),
 		"ProcessorFeatures":        len(in.ProcessorFeatures) > 0,
-		"EnableCustomerOwnedIp":    or(in.EnableCustomerOwnedIp, false),
+		"EnableCustomerOwnedIp":    wire.Or(in.EnableCustomerOwnedIp, false),
 		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
-		"TdeCredentialPassword": in.TdeCredentialPassword != nil, "TagSpecifications": len(in.TagSpecifications) > 0, "BackupTarget": or(in.BackupTarget, "region") != "region",
+		"TdeCredentialPassword": in.TdeCredentialPassword != nil, "TagSpecifications": len(in.TagSpecifications) > 0, "BackupTarget": wire.Or(in.BackupTarget, "region") != "region",
 		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
 	}), checkClassicGroups(in.DBSecurityGroups), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
 // newInstance is the record that a request asks for, with all defaults.
-func (l *look) newInstance(c call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
+func (l *look) newInstance(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
 	i, err := l.instanceRecord(c, in)
 	if err != nil {
 		return i, nil, err
@@ -128,8 +129,8 @@ func (l *look) newInstance(c call, in *rds.CreateDBInstanceMessage) (spec.Instan
 	return i, append(append(ops, kept...), events...), err
 }
 
-func (l *look) instanceRecord(c call, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
-	switch engine := or(in.Engine, ""); engine {
+func (l *look) instanceRecord(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
+	switch engine := wire.Or(in.Engine, ""); engine {
 	case spec.Postgres:
 	case spec.Aurora:
 		return spec.Instance{}, wire.NewError(api.ErrInvalidParameterCombination, "The engine %s requires the parameter DBClusterIdentifier.", engine)
@@ -137,18 +138,18 @@ func (l *look) instanceRecord(c call, in *rds.CreateDBInstanceMessage) (spec.Ins
 		return spec.Instance{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid DB engine: %s", engine)
 	}
 	i := spec.Instance{
-		Class: or(in.DBInstanceClass, ""), MaxStorage: int(or(in.MaxAllocatedStorage, 0)), MultiAZ: or(in.MultiAZ, false),
-		License: or(in.LicenseModel, license), AutoMinor: or(in.AutoMinorVersionUpgrade, true),
-		Public: or(in.PubliclyAccessible, false), Tier: int(or(in.PromotionTier, 1)),
+		Class: wire.Or(in.DBInstanceClass, ""), MaxStorage: int(wire.Or(in.MaxAllocatedStorage, 0)), MultiAZ: wire.Or(in.MultiAZ, false),
+		License: wire.Or(in.LicenseModel, license), AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true),
+		Public: wire.Or(in.PubliclyAccessible, false), Tier: int(wire.Or(in.PromotionTier, 1)),
 	}
 	common, err := l.instanceCommon(c, in)
 	if err != nil {
 		return spec.Instance{}, err
 	}
 	i.Common = common
-	i.OptionGroup = or(in.OptionGroupName, defaultOptionGroup(i.Common))
+	i.OptionGroup = wire.Or(in.OptionGroupName, defaultOptionGroup(i.Common))
 	storage, err := spec.CheckStorage(spec.Storage{
-		Type: or(in.StorageType, ""), GiB: int(or(in.AllocatedStorage, 0)), IOPS: int(or(in.Iops, 0)), MiBps: int(or(in.StorageThroughput, 0)),
+		Type: wire.Or(in.StorageType, ""), GiB: int(wire.Or(in.AllocatedStorage, 0)), IOPS: int(wire.Or(in.Iops, 0)), MiBps: int(wire.Or(in.StorageThroughput, 0)),
 	})
 	if err != nil {
 		return spec.Instance{}, err
@@ -180,24 +181,24 @@ func (l *look) checkInstance(i *spec.Instance, zone *string) error {
 }
 
 // instanceCommon is the part of a new instance's record that clusters have too.
-func (l *look) instanceCommon(c call, in *rds.CreateDBInstanceMessage) (spec.Common, error) {
+func (l *look) instanceCommon(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Common, error) {
 	common := spec.Common{
-		Scope: c.Scope, Name: lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"),
+		Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"),
 		Created: c.Now, Generation: 1, Engine: spec.Postgres,
-		Port: int(or(in.Port, defaultPort)), DBName: or(in.DBName, ""),
-		ParameterGroup: or(in.DBParameterGroupName, ""), SubnetGroup: or(in.DBSubnetGroupName, defaultSubnetGroup),
-		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(or(in.BackupRetentionPeriod, 0)),
-		BackupWindow: or(in.PreferredBackupWindow, ""), MaintenanceWindow: or(in.PreferredMaintenanceWindow, ""),
-		DeletionProtection: or(in.DeletionProtection, false), CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false),
-		IAMAuth:            or(in.EnableIAMDatabaseAuthentication, false),
-		MonitoringInterval: int(or(in.MonitoringInterval, 0)),
-		MonitoringRole:     or(in.MonitoringRoleArn, ""),
-		CACertificate:      or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+		Port: int(wire.Or(in.Port, defaultPort)), DBName: wire.Or(in.DBName, ""),
+		ParameterGroup: wire.Or(in.DBParameterGroupName, ""), SubnetGroup: wire.Or(in.DBSubnetGroupName, defaultSubnetGroup),
+		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(wire.Or(in.BackupRetentionPeriod, 0)),
+		BackupWindow: wire.Or(in.PreferredBackupWindow, ""), MaintenanceWindow: wire.Or(in.PreferredMaintenanceWindow, ""),
+		DeletionProtection: wire.Or(in.DeletionProtection, false), CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false),
+		IAMAuth:            wire.Or(in.EnableIAMDatabaseAuthentication, false),
+		MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
+		MonitoringRole:     wire.Or(in.MonitoringRoleArn, ""),
+		CACertificate:      wire.Or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
 	}
 	if err := spec.CheckName("DBInstanceIdentifier", common.Name); err != nil {
 		return spec.Common{}, err
 	}
-	if err := l.completeCommon(&common, or(in.EngineVersion, ""), rds.ErrDBParameterGroupNotFound); err != nil {
+	if err := l.completeCommon(&common, wire.Or(in.EngineVersion, ""), rds.ErrDBParameterGroupNotFound); err != nil {
 		return spec.Common{}, err
 	}
 	return common, setMaster(&common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
@@ -240,8 +241,8 @@ func (l *look) checkCommon(c *spec.Common, noGroup string) error {
 
 // warnBackups is an event where backups are asked for, which this version does not
 // make: nobody may believe to have them.
-func warnBackups(c call, kind event.SourceType, common spec.Common, asked *int32) ([]state.Op, error) {
-	if or(asked, 0) == 0 {
+func warnBackups(c front.Call, kind event.SourceType, common spec.Common, asked *int32) ([]state.Op, error) {
+	if wire.Or(asked, 0) == 0 {
 		return nil, nil
 	}
 	return tell(c, kind, common, told{"H004", nil})
@@ -254,7 +255,7 @@ type told struct {
 }
 
 // tell raises events of a resource.
-func tell(c call, kind event.SourceType, common spec.Common, all ...told) ([]state.Op, error) {
+func tell(c front.Call, kind event.SourceType, common spec.Common, all ...told) ([]state.Op, error) {
 	var ops []state.Op
 	for _, t := range all {
 		e, err := event.Make(event.Source{Scope: common.Scope, Type: kind, Name: common.Name}, t.number, c.Now, t.args...)

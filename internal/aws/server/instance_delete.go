@@ -5,6 +5,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/spec"
@@ -13,11 +14,11 @@ import (
 
 // deleteDBInstance marks an instance as being deleted, in whatever state it is:
 // from the answer on its status is "deleting", and it cannot be taken back.
-func (s *Server) deleteDBInstance(ctx context.Context, c call, in *rds.DeleteDBInstanceMessage) (*rds.DeleteDBInstanceResult, error) {
+func (s *Server) deleteDBInstance(ctx context.Context, c front.Call, in *rds.DeleteDBInstanceMessage) (*rds.DeleteDBInstanceResult, error) {
 	var deleted spec.Instance
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findInstance(c.Scope, or(in.DBInstanceIdentifier, ""))
+		record, err := l.findInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
 		if err != nil {
 			return err
 		}
@@ -37,7 +38,7 @@ func (s *Server) deleteDBInstance(ctx context.Context, c call, in *rds.DeleteDBI
 		i.Deleting = true
 		i.Generation++
 		deleted = i
-		return s.commit(ctx, append(ops, state.Swap(record.Key, record.Revision, i))...)
+		return s.client.Commit(ctx, append(ops, state.Swap(record.Key, record.Revision, i))...)
 	})
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (l *look) mayDelete(i spec.Instance, in *rds.DeleteDBInstanceMessage) error
 		}
 	}
 	if i.Cluster == "" && !i.Follows() {
-		return finalSnapshot(or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
+		return finalSnapshot(wire.Or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
 	}
 	// Nothing is lost: the cluster, or the source, has the data.
 	if in.FinalDBSnapshotIdentifier != nil {

@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
 // describeDBInstances lists instances with the truth about their processes.
-func (s *Server) describeDBInstances(ctx context.Context, c call, in *rds.DescribeDBInstancesMessage) (*rds.DBInstanceMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeDBInstances(ctx context.Context, c front.Call, in *rds.DescribeDBInstancesMessage) (*rds.DBInstanceMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	filters, err := readFilters(in.Filters, "db-cluster-id", "db-instance-id", "dbi-resource-id", "domain", "engine")

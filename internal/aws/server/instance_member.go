@@ -5,6 +5,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/spec"
@@ -13,8 +14,8 @@ import (
 
 // newMember is the record of a new instance of an Aurora cluster. The cluster's
 // record is written too, so that it cannot be deleted meanwhile.
-func (l *look) newMember(c call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
-	record, err := l.findCluster(c.Scope, or(in.DBClusterIdentifier, ""))
+func (l *look) newMember(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
+	record, err := l.findCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
 	if err != nil {
 		return spec.Instance{}, nil, err
 	}
@@ -103,8 +104,8 @@ func (l *look) mayJoin(c spec.Cluster, i spec.Instance) error {
 }
 
 // memberRecord is an instance that has what is its own; all else is the cluster's.
-func (l *look) memberRecord(c call, cluster spec.Cluster, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
-	if engine := or(in.Engine, ""); engine != cluster.Engine {
+func (l *look) memberRecord(c front.Call, cluster spec.Cluster, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
+	if engine := wire.Or(in.Engine, ""); engine != cluster.Engine {
 		return spec.Instance{}, wire.NewError(api.ErrInvalidParameterCombination,
 			"The engine name requested for your DB instance (%s) doesn't match the engine name of your DB cluster (%s).", engine, cluster.Engine)
 	}
@@ -113,19 +114,19 @@ func (l *look) memberRecord(c call, cluster spec.Cluster, in *rds.CreateDBInstan
 	}
 	i := spec.Instance{
 		Common: spec.Common{
-			Scope: c.Scope, Name: lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.Now, Generation: 1,
+			Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.Now, Generation: 1,
 			Engine: cluster.Engine, Version: cluster.Version, Major: cluster.Major, Port: cluster.Port,
-			ParameterGroup: or(in.DBParameterGroupName, defaultParameterGroup(cluster.Common)),
-			SubnetGroup:    or(in.DBSubnetGroupName, cluster.SubnetGroup), BackupRetention: cluster.BackupRetention,
-			BackupWindow: cluster.BackupWindow, MaintenanceWindow: or(in.PreferredMaintenanceWindow, ""),
-			CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false), MonitoringInterval: int(or(in.MonitoringInterval, 0)),
-			MonitoringRole: or(in.MonitoringRoleArn, ""),
-			CACertificate:  or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: or(in.NetworkType, cluster.NetworkType),
+			ParameterGroup: wire.Or(in.DBParameterGroupName, defaultParameterGroup(cluster.Common)),
+			SubnetGroup:    wire.Or(in.DBSubnetGroupName, cluster.SubnetGroup), BackupRetention: cluster.BackupRetention,
+			BackupWindow: cluster.BackupWindow, MaintenanceWindow: wire.Or(in.PreferredMaintenanceWindow, ""),
+			CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false), MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
+			MonitoringRole: wire.Or(in.MonitoringRoleArn, ""),
+			CACertificate:  wire.Or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, cluster.NetworkType),
 			Tags: tagsIn(in.Tags),
 		},
-		Class: or(in.DBInstanceClass, ""), License: or(in.LicenseModel, license), AutoMinor: or(in.AutoMinorVersionUpgrade, true),
-		Public: or(in.PubliclyAccessible, cluster.Public), Tier: int(or(in.PromotionTier, 1)), Cluster: cluster.ResourceID,
-		OptionGroup: or(in.OptionGroupName, defaultOptionGroup(cluster.Common)),
+		Class: wire.Or(in.DBInstanceClass, ""), License: wire.Or(in.LicenseModel, license), AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true),
+		Public: wire.Or(in.PubliclyAccessible, cluster.Public), Tier: int(wire.Or(in.PromotionTier, 1)), Cluster: cluster.ResourceID,
+		OptionGroup: wire.Or(in.OptionGroupName, defaultOptionGroup(cluster.Common)),
 	}
 	_, i.MaintenanceWindow = spec.FillWindows(i.ResourceID, i.BackupWindow, i.MaintenanceWindow)
 	return i, first(spec.CheckName("DBInstanceIdentifier", i.Name), l.checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
@@ -150,15 +151,15 @@ func (l *look) memberZone(c spec.Cluster, asked *string) *string {
 		return nil
 	}
 	zone := slices.MinFunc(zones, func(a, b string) int { return used[a] - used[b] })
-	return some(c.ZoneName(zone))
+	return wire.Some(c.ZoneName(zone))
 }
 
 // clustersOwn refuses parameters that belong to the cluster.
 func clustersOwn(c spec.Cluster, in *rds.CreateDBInstanceMessage) error {
-	if or(in.MultiAZ, false) {
+	if wire.Or(in.MultiAZ, false) {
 		return wire.NewError(api.ErrInvalidParameterCombination, "VPC Multi-AZ DB Instances are not available for engine: %s", c.Engine)
 	}
-	if v := or(in.EngineVersion, ""); v != "" && sameVersion(c.Common, &v) != nil {
+	if v := wire.Or(in.EngineVersion, ""); v != "" && sameVersion(c.Common, &v) != nil {
 		return wire.NewError(api.ErrInvalidParameterCombination,
 			"The engine version that you requested for your DB instance (%s) does not match the engine version of your DB cluster (%s).", v, c.Version)
 	}
@@ -169,6 +170,6 @@ func clustersOwn(c spec.Cluster, in *rds.CreateDBInstanceMessage) error {
 		"port":                in.Port != nil && int(*in.Port) != c.Port,
 		"iam authentication":  in.EnableIAMDatabaseAuthentication != nil && *in.EnableIAMDatabaseAuthentication != c.IAMAuth,
 		"storage encryption":  in.StorageEncrypted != nil && *in.StorageEncrypted != (c.StorageKey != "") || in.KmsKeyId != nil,
-		"deletion protection": or(in.DeletionProtection, false), "log exports": len(in.EnableCloudwatchLogsExports) > 0,
+		"deletion protection": wire.Or(in.DeletionProtection, false), "log exports": len(in.EnableCloudwatchLogsExports) > 0,
 	}, "The requested DB Instance will be a member of a DB Cluster and its %[1]s should not be set directly. Set %[1]s for the DB Cluster.")
 }

@@ -5,6 +5,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -15,21 +16,21 @@ import (
 // modifyDBInstance changes an instance: some parameters at once, others, unless
 // ApplyImmediately says so, in the maintenance window (RDS user guide, "Settings
 // for DB instances").
-func (s *Server) modifyDBInstance(ctx context.Context, c call, in *rds.ModifyDBInstanceMessage) (*rds.ModifyDBInstanceResult, error) {
-	if !given(in, "DBInstanceIdentifier", "ApplyImmediately", "AllowMajorVersionUpgrade") {
+func (s *Server) modifyDBInstance(ctx context.Context, c front.Call, in *rds.ModifyDBInstanceMessage) (*rds.ModifyDBInstanceResult, error) {
+	if !wire.Given(in, "DBInstanceIdentifier", "ApplyImmediately", "AllowMajorVersionUpgrade") {
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "No modifications were requested")
 	}
 	if err := modifyNotAvailable(in); err != nil {
 		return nil, err
 	}
 	var changed spec.Instance
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findInstance(c.Scope, or(in.DBInstanceIdentifier, ""))
+		record, err := l.findInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
 		if err != nil {
 			return err
 		}
-		m := &modification{look: l, call: c, kind: event.Instance}
+		m := &modification{look: l, Call: c, kind: event.Instance}
 		i := record.Value
 		if err := m.instance(&i, in); err != nil {
 			return err
@@ -39,7 +40,7 @@ func (s *Server) modifyDBInstance(ctx context.Context, c call, in *rds.ModifyDBI
 		if err != nil {
 			return err
 		}
-		return s.commit(ctx, ops...)
+		return s.client.Commit(ctx, ops...)
 	})
 	if err != nil {
 		return nil, err
@@ -49,13 +50,13 @@ func (s *Server) modifyDBInstance(ctx context.Context, c call, in *rds.ModifyDBI
 
 func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {
 	return first(refuseAsked(map[string]bool{
-		"MasterUserAuthenticationType": or(in.MasterUserAuthenticationType, "password") != "password",
-		"Domain":                       or(in.Domain, "none") != "none", "DomainFqdn": in.DomainFqdn != nil,
-		"TdeCredentialArn": in.TdeCredentialArn != nil, "MultiTenant": or(in.MultiTenant, false),
+		"MasterUserAuthenticationType": wire.Or(in.MasterUserAuthenticationType, "password") != "password",
+		"Domain":                       wire.Or(in.Domain, "none") != "none", "DomainFqdn": in.DomainFqdn != nil,
+		"TdeCredentialArn": in.TdeCredentialArn != nil, "MultiTenant": wire.Or(in.MultiTenant, false),
 		"ProcessorFeatures": len(in.ProcessorFeatures) > 0, "ReplicaMode": in.ReplicaMode != nil,
 		"AutomationMode": in.AutomationMode != nil, "Engine": in.Engine != nil,
-		"EnableCustomerOwnedIp":    or(in.EnableCustomerOwnedIp, false),
-		"DedicatedLogVolume":       or(in.DedicatedLogVolume, false),
+		"EnableCustomerOwnedIp":    wire.Or(in.EnableCustomerOwnedIp, false),
+		"DedicatedLogVolume":       wire.Or(in.DedicatedLogVolume, false),
 		"AdditionalStorageVolumes": len(in.AdditionalStorageVolumes) > 0,
 		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
 		"TdeCredentialPassword": in.TdeCredentialPassword != nil, "TagSpecifications": len(in.TagSpecifications) > 0,
@@ -87,11 +88,11 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 			return err
 		}
 	}
-	set(&i.OptionGroup, in.OptionGroupName)
-	set(&i.AutoMinor, in.AutoMinorVersionUpgrade)
-	set(&i.Tier, ints(in.PromotionTier))
-	set(&i.MaxStorage, ints(in.MaxAllocatedStorage))
-	set(&i.License, in.LicenseModel)
+	wire.Set(&i.OptionGroup, in.OptionGroupName)
+	wire.Set(&i.AutoMinor, in.AutoMinorVersionUpgrade)
+	wire.Set(&i.Tier, ints(in.PromotionTier))
+	wire.Set(&i.MaxStorage, ints(in.MaxAllocatedStorage))
+	wire.Set(&i.License, in.LicenseModel)
 	wanted, err := m.wanted(*i, in)
 	err = first(err, spec.CheckTier(i.Tier), checkLicense(i.License), m.master(&i.Common, false, masterAsked{
 		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.factsOf(*i),
@@ -106,7 +107,7 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 	if err := m.possible(*i, values); err != nil {
 		return err
 	}
-	if or(in.ApplyImmediately, false) {
+	if wire.Or(in.ApplyImmediately, false) {
 		i.Pending = nil
 		m.carryOut(i, values)
 	} else {
@@ -128,13 +129,13 @@ func instanceSettings(in *rds.ModifyDBInstanceMessage) settings {
 
 // allowed refuses what an instance of its kind cannot have changed.
 func (m *modification) allowed(i spec.Instance, in *rds.ModifyDBInstanceMessage) error {
-	if i.Follows() && (in.MasterUserPassword != nil || or(in.ManageMasterUserPassword, false) || or(in.RotateMasterUserPassword, false)) {
+	if i.Follows() && (in.MasterUserPassword != nil || wire.Or(in.ManageMasterUserPassword, false) || wire.Or(in.RotateMasterUserPassword, false)) {
 		return wire.NewError(api.ErrInvalidParameterCombination, "The master user of a read replica is that of its source: change the password there.")
 	}
 	if i.Cluster == "" {
 		return nil
 	}
-	if or(in.MultiAZ, false) {
+	if wire.Or(in.MultiAZ, false) {
 		return wire.NewError(api.ErrInvalidParameterCombination, "VPC Multi-AZ DB Instances are not available for engine: %s", i.Engine)
 	}
 	if i.Auto && (in.DBInstanceClass != nil || in.NewDBInstanceIdentifier != nil || in.CACertificateIdentifier != nil) {
@@ -159,9 +160,9 @@ func clusterModifies(in *rds.ModifyDBInstanceMessage) error {
 // wanted are the values that a request asks for and that may wait, checked one by
 // one. Days of backups wait only when backups begin or end.
 func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) (spec.Values, error) {
-	v := spec.Values{MultiAZ: in.MultiAZ, IAMAuth: in.EnableIAMDatabaseAuthentication, Class: or(in.DBInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
+	v := spec.Values{MultiAZ: in.MultiAZ, IAMAuth: in.EnableIAMDatabaseAuthentication, Class: wire.Or(in.DBInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
 	if in.CACertificateIdentifier != nil {
-		v.CACertificate, v.RotationRestart = *in.CACertificateIdentifier, or(in.CertificateRotationRestart, false)
+		v.CACertificate, v.RotationRestart = *in.CACertificateIdentifier, wire.Or(in.CertificateRotationRestart, false)
 		if err := m.checkCertificate(v.CACertificate); err != nil {
 			return v, err
 		}
@@ -177,7 +178,7 @@ func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) 
 		}
 	}
 	if in.NewDBInstanceIdentifier != nil {
-		v.Name = lower(in.NewDBInstanceIdentifier)
+		v.Name = wire.Lower(in.NewDBInstanceIdentifier)
 		if err := spec.CheckName("NewDBInstanceIdentifier", v.Name); err != nil {
 			return v, err
 		}
@@ -196,8 +197,8 @@ func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) 
 
 func valuesOf(i spec.Instance) spec.Values {
 	return spec.Values{
-		Class: i.Class, Disk: some(i.Disk()), MultiAZ: some(i.MultiAZ), BackupRetention: some(i.BackupRetention),
-		IAMAuth: some(i.IAMAuth), Name: i.Name, CACertificate: i.CACertificate,
+		Class: i.Class, Disk: wire.Some(i.Disk()), MultiAZ: wire.Some(i.MultiAZ), BackupRetention: wire.Some(i.BackupRetention),
+		IAMAuth: wire.Some(i.IAMAuth), Name: i.Name, CACertificate: i.CACertificate,
 	}
 }
 
@@ -222,7 +223,7 @@ func (m *modification) possible(i spec.Instance, v spec.Values) error {
 			return err
 		}
 	}
-	if !or(v.MultiAZ, false) {
+	if !wire.Or(v.MultiAZ, false) {
 		return nil
 	}
 	i.MultiAZ = true
@@ -240,12 +241,12 @@ func (m *modification) carryOut(i *spec.Instance, v spec.Values) {
 		m.class(i, v.Class)
 	}
 	if v.Disk != nil {
-		m.before.Disk = some(i.Disk())
+		m.before.Disk = wire.Some(i.Disk())
 		m.work(plan.Modifying, "0018", "0017")
 		i.SetDisk(*v.Disk)
 	}
 	if v.MultiAZ != nil {
-		m.before.MultiAZ = some(i.MultiAZ)
+		m.before.MultiAZ = wire.Some(i.MultiAZ)
 		if i.MultiAZ = *v.MultiAZ; i.MultiAZ {
 			m.work(plan.Modifying, "0024", "0025")
 		} else {
@@ -253,7 +254,7 @@ func (m *modification) carryOut(i *spec.Instance, v spec.Values) {
 		}
 	}
 	m.retention(&i.Common, v.BackupRetention)
-	set(&i.IAMAuth, v.IAMAuth)
+	wire.Set(&i.IAMAuth, v.IAMAuth)
 	m.certificate(i, v)
 	if v.Name != "" {
 		m.work(renaming, "", "")
@@ -323,6 +324,6 @@ func (m *modification) putInstance(record state.Record[spec.Instance], i spec.In
 	if m.owner != nil {
 		ops = append(ops, state.Swap(m.owner.Key, m.owner.Revision, m.owner.Value))
 	}
-	events, err := tell(m.call, m.kind, i.Common, m.began...)
+	events, err := tell(m.Call, m.kind, i.Common, m.began...)
 	return append(append(ops, m.ops...), events...), err
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"howdah/api/rds"
+	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/param"
@@ -13,27 +14,27 @@ func (l *look) instanceOut(i spec.Instance) *rds.DBInstance {
 	facts := l.factsOf(i)
 	i = l.inherit(i)
 	out := &rds.DBInstance{
-		DBInstanceIdentifier: some(i.Name), DBInstanceClass: some(i.Class), Engine: some(i.Engine),
-		DBInstanceStatus: some(l.statusBy(i, facts)), MasterUsername: some(i.MasterUser), DBName: text(i.DBName),
-		AllocatedStorage: number(i.Storage), InstanceCreateTime: moment(i.Created),
-		PreferredBackupWindow: some(i.BackupWindow), BackupRetentionPeriod: number(i.BackupRetention),
+		DBInstanceIdentifier: wire.Some(i.Name), DBInstanceClass: wire.Some(i.Class), Engine: wire.Some(i.Engine),
+		DBInstanceStatus: wire.Some(l.statusBy(i, facts)), MasterUsername: wire.Some(i.MasterUser), DBName: wire.Text(i.DBName),
+		AllocatedStorage: wire.Number(i.Storage), InstanceCreateTime: wire.Moment(i.Created),
+		PreferredBackupWindow: wire.Some(i.BackupWindow), BackupRetentionPeriod: wire.Number(i.BackupRetention),
 		DBSecurityGroups: []rds.DBSecurityGroupMembership{}, VpcSecurityGroups: securityGroupsOut(i.SecurityGroups),
-		DBParameterGroups:          []rds.DBParameterGroupStatus{{DBParameterGroupName: some(i.ParameterGroup), ParameterApplyStatus: some(l.groupStatus(i, facts, param.Instance))}},
+		DBParameterGroups:          []rds.DBParameterGroupStatus{{DBParameterGroupName: wire.Some(i.ParameterGroup), ParameterApplyStatus: wire.Some(l.groupStatus(i, facts, param.Instance))}},
 		DBSubnetGroup:              l.subnetGroupOut(i.Scope, i.SubnetGroup),
-		PreferredMaintenanceWindow: some(i.MaintenanceWindow), PendingModifiedValues: pendingOut(i),
-		MultiAZ: some(i.MultiAZ), EngineVersion: some(i.Version), AutoMinorVersionUpgrade: some(i.AutoMinor),
-		ReadReplicaDBInstanceIdentifiers: l.replicaNames(i.Common, i.Cluster), LicenseModel: some(i.License),
-		OptionGroupMemberships: []rds.OptionGroupMembership{{OptionGroupName: some(i.OptionGroup), Status: some("in-sync")}},
-		PubliclyAccessible:     some(i.Public), StorageType: some(i.StorageType), DbInstancePort: number(0),
-		Iops: amount(i.IOPS), StorageThroughput: amount(i.Throughput), MaxAllocatedStorage: amount(i.MaxStorage),
-		DbiResourceId:           some(i.ResourceID),
-		CACertificateIdentifier: some(i.CACertificate), DomainMemberships: []rds.DomainMembership{},
-		CopyTagsToSnapshot: some(i.CopyTagsToSnapshot), MonitoringInterval: number(0),
-		DBInstanceArn:                    some(i.ARN("db", i.Name)),
-		IAMDatabaseAuthenticationEnabled: some(i.IAMAuth), PerformanceInsightsEnabled: some(false),
-		DeletionProtection: some(i.DeletionProtection), AssociatedRoles: instanceRolesOut(i.Roles), TagList: tagsOut(i.Tags),
-		CustomerOwnedIpEnabled: some(false), NetworkType: some(i.NetworkType), ActivityStreamStatus: some("stopped"),
-		BackupTarget: some("region"), DedicatedLogVolume: some(false), IsStorageConfigUpgradeAvailable: some(false),
+		PreferredMaintenanceWindow: wire.Some(i.MaintenanceWindow), PendingModifiedValues: pendingOut(i),
+		MultiAZ: wire.Some(i.MultiAZ), EngineVersion: wire.Some(i.Version), AutoMinorVersionUpgrade: wire.Some(i.AutoMinor),
+		ReadReplicaDBInstanceIdentifiers: l.replicaNames(i.Common, i.Cluster), LicenseModel: wire.Some(i.License),
+		OptionGroupMemberships: []rds.OptionGroupMembership{{OptionGroupName: wire.Some(i.OptionGroup), Status: wire.Some("in-sync")}},
+		PubliclyAccessible:     wire.Some(i.Public), StorageType: wire.Some(i.StorageType), DbInstancePort: wire.Number(0),
+		Iops: wire.Amount(i.IOPS), StorageThroughput: wire.Amount(i.Throughput), MaxAllocatedStorage: wire.Amount(i.MaxStorage),
+		DbiResourceId:           wire.Some(i.ResourceID),
+		CACertificateIdentifier: wire.Some(i.CACertificate), DomainMemberships: []rds.DomainMembership{},
+		CopyTagsToSnapshot: wire.Some(i.CopyTagsToSnapshot), MonitoringInterval: wire.Number(0),
+		DBInstanceArn:                    wire.Some(i.ARN("db", i.Name)),
+		IAMDatabaseAuthenticationEnabled: wire.Some(i.IAMAuth), PerformanceInsightsEnabled: wire.Some(false),
+		DeletionProtection: wire.Some(i.DeletionProtection), AssociatedRoles: instanceRolesOut(i.Roles), TagList: tagsOut(i.Tags),
+		CustomerOwnedIpEnabled: wire.Some(false), NetworkType: wire.Some(i.NetworkType), ActivityStreamStatus: wire.Some("stopped"),
+		BackupTarget: wire.Some("region"), DedicatedLogVolume: wire.Some(false), IsStorageConfigUpgradeAvailable: wire.Some(false),
 	}
 	if i.Cluster == "" {
 		out.MasterUserSecret = l.masterSecretOut(i.Common, facts)
@@ -73,15 +74,15 @@ func addPlace(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 		created = i.Announced
 	}
 	if created && !i.Deleting {
-		out.Endpoint = &rds.Endpoint{Address: some(i.ServedAt()), Port: number(i.Port), HostedZoneId: some(hostedZone)}
+		out.Endpoint = &rds.Endpoint{Address: wire.Some(i.ServedAt()), Port: wire.Number(i.Port), HostedZoneId: wire.Some(hostedZone)}
 	}
 	for _, m := range facts.Layout.Members {
 		switch {
 		case m.Leaving || m.Going == plan.Surplus || i.Cluster != "" && m.Seat != i.ResourceID:
 		case i.Cluster != "" || m.Name == facts.Leader || facts.Leader == "" && out.AvailabilityZone == nil:
-			out.AvailabilityZone = some(i.ZoneName(m.Zone))
+			out.AvailabilityZone = wire.Some(i.ZoneName(m.Zone))
 		case i.MultiAZ && m.Going == plan.Staying:
-			out.SecondaryAvailabilityZone = some(i.ZoneName(m.Zone))
+			out.SecondaryAvailabilityZone = wire.Some(i.ZoneName(m.Zone))
 		}
 	}
 }
@@ -92,17 +93,17 @@ const hostedZone = "HOWDAH"
 // addRelations shows the cluster that an instance is in, and whom it follows.
 func (l *look) addRelations(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 	if c, ok := l.cluster[i.Cluster]; ok {
-		out.DBClusterIdentifier = some(c.Name)
-		out.PromotionTier = number(i.Tier)
+		out.DBClusterIdentifier = wire.Some(c.Name)
+		out.PromotionTier = wire.Number(i.Tier)
 	}
 	if !i.Follows() {
 		return
 	}
 	if source, ok := l.instance[i.Source]; ok {
-		out.ReadReplicaSourceDBInstanceIdentifier = some(nameFor(i.Scope, source.Common, "db"))
+		out.ReadReplicaSourceDBInstanceIdentifier = wire.Some(nameFor(i.Scope, source.Common, "db"))
 	}
 	if source, ok := l.cluster[i.Source]; ok {
-		out.ReadReplicaSourceDBClusterIdentifier = some(nameFor(i.Scope, source.Common, "cluster"))
+		out.ReadReplicaSourceDBClusterIdentifier = wire.Some(nameFor(i.Scope, source.Common, "cluster"))
 	}
 	// The leader of a following database receives from its source.
 	primary, serves := facts.Primary()
@@ -112,7 +113,7 @@ func (l *look) addRelations(out *rds.DBInstance, i spec.Instance, facts plan.Fac
 		word = "error"
 	}
 	if facts.Layout.Created {
-		out.StatusInfos = []rds.DBInstanceStatusInfo{{StatusType: some("read replication"), Normal: some(normal), Status: some(word)}}
+		out.StatusInfos = []rds.DBInstanceStatusInfo{{StatusType: wire.Some("read replication"), Normal: wire.Some(normal), Status: wire.Some(word)}}
 	}
 }
 
@@ -138,21 +139,21 @@ func showBefore(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 	}
 	pending := out.PendingModifiedValues
 	if b.Class != "" {
-		out.DBInstanceClass, pending.DBInstanceClass = some(b.Class), some(i.Class)
+		out.DBInstanceClass, pending.DBInstanceClass = wire.Some(b.Class), wire.Some(i.Class)
 	}
 	if b.MultiAZ != nil {
-		out.MultiAZ, pending.MultiAZ = b.MultiAZ, some(i.MultiAZ)
+		out.MultiAZ, pending.MultiAZ = b.MultiAZ, wire.Some(i.MultiAZ)
 	}
 	if b.Disk != nil {
-		out.AllocatedStorage, out.StorageType = number(b.Disk.GiB), some(b.Disk.Type)
-		out.Iops, out.StorageThroughput = amount(b.Disk.IOPS), amount(b.Disk.MiBps)
+		out.AllocatedStorage, out.StorageType = wire.Number(b.Disk.GiB), wire.Some(b.Disk.Type)
+		out.Iops, out.StorageThroughput = wire.Amount(b.Disk.IOPS), wire.Amount(b.Disk.MiBps)
 		diskOut(pending, *b.Disk, i.Disk())
 	}
 	if b.Port != 0 {
-		pending.Port = number(i.Port)
+		pending.Port = wire.Number(i.Port)
 	}
 	if b.Password {
-		pending.MasterUserPassword = some("****")
+		pending.MasterUserPassword = wire.Some("****")
 	}
 }
 
@@ -172,13 +173,13 @@ func pendingOut(i spec.Instance) *rds.PendingModifiedValues {
 	if p == nil {
 		return out
 	}
-	out.DBInstanceClass, out.DBInstanceIdentifier = text(p.Class), text(p.Name)
+	out.DBInstanceClass, out.DBInstanceIdentifier = wire.Text(p.Class), wire.Text(p.Name)
 	out.MultiAZ, out.IAMDatabaseAuthenticationEnabled = p.MultiAZ, p.IAMAuth
 	if p.Disk != nil {
 		diskOut(out, i.Disk(), *p.Disk)
 	}
 	if p.BackupRetention != nil {
-		out.BackupRetentionPeriod = number(*p.BackupRetention)
+		out.BackupRetentionPeriod = wire.Number(*p.BackupRetention)
 	}
 	return out
 }
@@ -186,23 +187,23 @@ func pendingOut(i spec.Instance) *rds.PendingModifiedValues {
 // diskOut shows what of a new storage differs from the old one.
 func diskOut(out *rds.PendingModifiedValues, before, after spec.Storage) {
 	if after.GiB != before.GiB {
-		out.AllocatedStorage = number(after.GiB)
+		out.AllocatedStorage = wire.Number(after.GiB)
 	}
 	if after.Type != before.Type {
-		out.StorageType = some(after.Type)
+		out.StorageType = wire.Some(after.Type)
 	}
 	if after.IOPS != before.IOPS {
-		out.Iops = number(after.IOPS)
+		out.Iops = wire.Number(after.IOPS)
 	}
 	if after.MiBps != before.MiBps {
-		out.StorageThroughput = number(after.MiBps)
+		out.StorageThroughput = wire.Number(after.MiBps)
 	}
 }
 
 func securityGroupsOut(ids []string) []rds.VpcSecurityGroupMembership {
 	out := []rds.VpcSecurityGroupMembership{}
 	for _, id := range ids {
-		out = append(out, rds.VpcSecurityGroupMembership{VpcSecurityGroupId: some(id), Status: some("active")})
+		out = append(out, rds.VpcSecurityGroupMembership{VpcSecurityGroupId: wire.Some(id), Status: wire.Some("active")})
 	}
 	return out
 }

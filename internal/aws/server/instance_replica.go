@@ -16,12 +16,12 @@ import (
 
 // createDBInstanceReadReplica makes a database of its own that follows another
 // one: an instance, a replica, or a cluster, also in another region.
-func (s *Server) createDBInstanceReadReplica(ctx context.Context, c call, in *rds.CreateDBInstanceReadReplicaMessage) (*rds.CreateDBInstanceReadReplicaResult, error) {
+func (s *Server) createDBInstanceReadReplica(ctx context.Context, c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) (*rds.CreateDBInstanceReadReplicaResult, error) {
 	if err := replicaNotAvailable(in); err != nil {
 		return nil, err
 	}
 	var made spec.Instance
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
 		from, err := l.source(c, in)
 		if err != nil {
@@ -47,7 +47,7 @@ func (s *Server) createDBInstanceReadReplica(ctx context.Context, c call, in *rd
 			return err
 		}
 		made = i
-		return s.commit(ctx, append(ops, warning...)...)
+		return s.client.Commit(ctx, append(ops, warning...)...)
 	})
 	if err != nil {
 		return nil, err
@@ -61,11 +61,11 @@ func replicaNotAvailable(in *rds.CreateDBInstanceReadReplicaMessage) error {
 		"CustomIamInstanceProfile": in.CustomIamInstanceProfile != nil,
 		"ReplicaMode":              in.ReplicaMode != nil,
 		"AdditionalStorageVolumes": len(in.AdditionalStorageVolumes) > 0,
-		"DedicatedLogVolume":       or(in.DedicatedLogVolume, false),
+		"DedicatedLogVolume":       wire.Or(in.DedicatedLogVolume, false),
 		"ProcessorFeatures":        len(in.ProcessorFeatures) > 0,
-		"EnableCustomerOwnedIp":    or(in.EnableCustomerOwnedIp, false),
+		"EnableCustomerOwnedIp":    wire.Or(in.EnableCustomerOwnedIp, false),
 		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
-		"TagSpecifications": len(in.TagSpecifications) > 0, "BackupTarget": or(in.BackupTarget, "region") != "region",
+		"TagSpecifications": len(in.TagSpecifications) > 0, "BackupTarget": wire.Or(in.BackupTarget, "region") != "region",
 		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
 	}), checkKept(in.PerformanceInsightsRetentionPeriod, nil))
 }
@@ -82,7 +82,7 @@ type source struct {
 }
 
 // source finds what to follow, and checks that it can be followed.
-func (l *look) source(c call, in *rds.CreateDBInstanceReadReplicaMessage) (source, error) {
+func (l *look) source(c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) (source, error) {
 	switch {
 	case (in.SourceDBInstanceIdentifier == nil) == (in.SourceDBClusterIdentifier == nil):
 		return source{}, wire.NewError(api.ErrInvalidParameterCombination,
@@ -112,7 +112,7 @@ func (l *look) source(c call, in *rds.CreateDBInstanceReadReplicaMessage) (sourc
 	}, l.followable(i.Common)
 }
 
-func (l *look) sourceCluster(c call, identifier string) (source, error) {
+func (l *look) sourceCluster(c front.Call, identifier string) (source, error) {
 	r, err := l.findCluster(c.Scope, identifier)
 	if err != nil {
 		return source{}, err
@@ -141,26 +141,26 @@ func (l *look) followable(c spec.Common) error {
 
 // replicaRecord takes from the source what is not given. Backups are off, as on
 // RDS, and the master user is the source's.
-func (l *look) replicaRecord(c call, from source, in *rds.CreateDBInstanceReadReplicaMessage) (spec.Instance, error) {
+func (l *look) replicaRecord(c front.Call, from source, in *rds.CreateDBInstanceReadReplicaMessage) (spec.Instance, error) {
 	i := spec.Instance{
 		Common: spec.Common{
-			Scope: c.Scope, Name: lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.Now, Generation: 1,
-			Engine: spec.Postgres, Version: from.Version, Major: from.Major, Port: int(or(in.Port, int32(from.Port))),
+			Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.Now, Generation: 1,
+			Engine: spec.Postgres, Version: from.Version, Major: from.Major, Port: int(wire.Or(in.Port, int32(from.Port))),
 			MasterUser: from.MasterUser, Verifier: from.Verifier, PasswordSerial: from.PasswordSerial, DBName: from.DBName,
-			SubnetGroup:    or(in.DBSubnetGroupName, defaultSubnetGroup),
-			SecurityGroups: in.VpcSecurityGroupIds, DeletionProtection: or(in.DeletionProtection, false),
-			CopyTagsToSnapshot: or(in.CopyTagsToSnapshot, false), IAMAuth: or(in.EnableIAMDatabaseAuthentication, false),
-			MonitoringInterval: int(or(in.MonitoringInterval, 0)), MonitoringRole: or(in.MonitoringRoleArn, ""),
-			CACertificate: or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)),
-			NetworkType:   or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+			SubnetGroup:    wire.Or(in.DBSubnetGroupName, defaultSubnetGroup),
+			SecurityGroups: in.VpcSecurityGroupIds, DeletionProtection: wire.Or(in.DeletionProtection, false),
+			CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false), IAMAuth: wire.Or(in.EnableIAMDatabaseAuthentication, false),
+			MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)), MonitoringRole: wire.Or(in.MonitoringRoleArn, ""),
+			CACertificate: wire.Or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)),
+			NetworkType:   wire.Or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
 		},
-		Class: or(in.DBInstanceClass, from.class), MaxStorage: int(or(in.MaxAllocatedStorage, 0)), MultiAZ: or(in.MultiAZ, false),
-		License: license, AutoMinor: or(in.AutoMinorVersionUpgrade, from.auto), Public: or(in.PubliclyAccessible, false),
+		Class: wire.Or(in.DBInstanceClass, from.class), MaxStorage: int(wire.Or(in.MaxAllocatedStorage, 0)), MultiAZ: wire.Or(in.MultiAZ, false),
+		License: license, AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, from.auto), Public: wire.Or(in.PubliclyAccessible, false),
 		Tier: 1, Source: from.ResourceID,
 	}
 	i.BackupWindow, i.MaintenanceWindow = spec.FillWindows(i.ResourceID, "", "")
-	i.ParameterGroup = or(in.DBParameterGroupName, defaultParameterGroup(i.Common))
-	i.OptionGroup = or(in.OptionGroupName, defaultOptionGroup(i.Common))
+	i.ParameterGroup = wire.Or(in.DBParameterGroupName, defaultParameterGroup(i.Common))
+	i.OptionGroup = wire.Or(in.OptionGroupName, defaultOptionGroup(i.Common))
 	if err := replicaDisk(&i, from.disk, in); err != nil {
 		return i, err
 	}
@@ -180,9 +180,9 @@ func replicaDisk(i *spec.Instance, from spec.Storage, in *rds.CreateDBInstanceRe
 	if in.StorageType != nil && *in.StorageType != disk.Type {
 		disk.Type, disk.IOPS, disk.MiBps = *in.StorageType, 0, 0
 	}
-	set(&disk.GiB, ints(in.AllocatedStorage))
-	set(&disk.IOPS, ints(in.Iops))
-	set(&disk.MiBps, ints(in.StorageThroughput))
+	wire.Set(&disk.GiB, ints(in.AllocatedStorage))
+	wire.Set(&disk.IOPS, ints(in.Iops))
+	wire.Set(&disk.MiBps, ints(in.StorageThroughput))
 	if disk.GiB < from.GiB {
 		return wire.NewError(api.ErrInvalidParameterCombination, "The AllocatedStorage of a read replica must be at least that of its source, %d GiB.", from.GiB)
 	}
@@ -195,14 +195,14 @@ func replicaDisk(i *spec.Instance, from spec.Storage, in *rds.CreateDBInstanceRe
 const defaultReplicaStorage = 100
 
 // promoteReadReplica makes a replica a database of its own, at once and for good.
-func (s *Server) promoteReadReplica(ctx context.Context, c call, in *rds.PromoteReadReplicaMessage) (*rds.PromoteReadReplicaResult, error) {
+func (s *Server) promoteReadReplica(ctx context.Context, c front.Call, in *rds.PromoteReadReplicaMessage) (*rds.PromoteReadReplicaResult, error) {
 	if err := refuseAsked(map[string]bool{"TagSpecifications": len(in.TagSpecifications) > 0}); err != nil {
 		return nil, err
 	}
 	var promoted spec.Instance
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findInstance(c.Scope, or(in.DBInstanceIdentifier, ""))
+		record, err := l.findInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (s *Server) promoteReadReplica(ctx context.Context, c call, in *rds.Promote
 		if in.PreferredBackupWindow != nil {
 			i.BackupWindow = *in.PreferredBackupWindow
 		}
-		set(&i.BackupRetention, ints(in.BackupRetentionPeriod))
+		wire.Set(&i.BackupRetention, ints(in.BackupRetentionPeriod))
 		err = first(spec.CheckRetention(i.BackupRetention, 0), spec.CheckBackupWindow(i.BackupWindow), spec.CheckWindows(i.BackupWindow, i.MaintenanceWindow))
 		if err != nil {
 			return err
@@ -224,7 +224,7 @@ func (s *Server) promoteReadReplica(ctx context.Context, c call, in *rds.Promote
 		if err != nil {
 			return err
 		}
-		return s.commit(ctx, append(ops, state.Swap(record.Key, record.Revision, i))...)
+		return s.client.Commit(ctx, append(ops, state.Swap(record.Key, record.Revision, i))...)
 	})
 	if err != nil {
 		return nil, err

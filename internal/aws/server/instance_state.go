@@ -6,6 +6,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
@@ -17,13 +18,13 @@ import (
 
 // rebootDBInstance restarts PostgreSQL, or with ForceFailover lets the standby
 // take over.
-func (s *Server) rebootDBInstance(ctx context.Context, c call, in *rds.RebootDBInstanceMessage) (*rds.RebootDBInstanceResult, error) {
-	i, err := s.changeInstance(ctx, c, or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
+func (s *Server) rebootDBInstance(ctx context.Context, c front.Call, in *rds.RebootDBInstanceMessage) (*rds.RebootDBInstanceResult, error) {
+	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
 		busy := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance cannot currently reboot due to an in-progress management operation.")
 		if err := inState(l.status(*i), busy, usable...); err != nil {
 			return err
 		}
-		if !or(in.ForceFailover, false) {
+		if !wire.Or(in.ForceFailover, false) {
 			l.takeGroups(i)
 			i.Reboot++
 			return nil
@@ -66,11 +67,11 @@ func (l *look) candidates(f plan.Facts) []plan.Placed {
 }
 
 // stopDBInstance ends an instance's processes; its data and its endpoint stay.
-func (s *Server) stopDBInstance(ctx context.Context, c call, in *rds.StopDBInstanceMessage) (*rds.StopDBInstanceResult, error) {
+func (s *Server) stopDBInstance(ctx context.Context, c front.Call, in *rds.StopDBInstanceMessage) (*rds.StopDBInstanceResult, error) {
 	if in.DBSnapshotIdentifier != nil {
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Snapshots are not available in this version of Howdah: stop without DBSnapshotIdentifier.")
 	}
-	i, err := s.changeInstance(ctx, c, or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
+	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
 		if err := l.alone(*i); err != nil {
 			return err
 		}
@@ -88,8 +89,8 @@ func (s *Server) stopDBInstance(ctx context.Context, c call, in *rds.StopDBInsta
 }
 
 // startDBInstance starts a stopped instance.
-func (s *Server) startDBInstance(ctx context.Context, c call, in *rds.StartDBInstanceMessage) (*rds.StartDBInstanceResult, error) {
-	i, err := s.changeInstance(ctx, c, or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
+func (s *Server) startDBInstance(ctx context.Context, c front.Call, in *rds.StartDBInstanceMessage) (*rds.StartDBInstanceResult, error) {
+	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
 		if err := l.alone(*i); err != nil {
 			return err
 		}
@@ -124,9 +125,9 @@ func (l *look) alone(i spec.Instance) error {
 
 // changeInstance alters one instance's record, again while others are quicker,
 // and answers it as it is afterwards.
-func (s *Server) changeInstance(ctx context.Context, c call, identifier string, change func(*look, *spec.Instance) error) (*rds.DBInstance, error) {
+func (s *Server) changeInstance(ctx context.Context, c front.Call, identifier string, change func(*look, *spec.Instance) error) (*rds.DBInstance, error) {
 	var changed spec.Instance
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
 		record, err := l.findInstance(c.Scope, identifier)
 		if err != nil {
@@ -138,7 +139,7 @@ func (s *Server) changeInstance(ctx context.Context, c call, identifier string, 
 		}
 		i.Generation++
 		changed = i
-		return s.commit(ctx, state.Swap(record.Key, record.Revision, i))
+		return s.client.Commit(ctx, state.Swap(record.Key, record.Revision, i))
 	})
 	if err != nil {
 		return nil, err

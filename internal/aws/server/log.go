@@ -7,6 +7,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -30,11 +31,11 @@ const logKind = "error/"
 const maxLogFiles = 1000
 
 // describeDBLogFiles lists the log files of the member that an instance is now.
-func (s *Server) describeDBLogFiles(ctx context.Context, c call, in *rds.DescribeDBLogFilesMessage) (*rds.DescribeDBLogFilesResponse, error) {
+func (s *Server) describeDBLogFiles(ctx context.Context, c front.Call, in *rds.DescribeDBLogFilesMessage) (*rds.DescribeDBLogFilesResponse, error) {
 	if _, err := readFilters(in.Filters); err != nil {
 		return nil, err
 	}
-	size := or(in.MaxRecords, 100)
+	size := wire.Or(in.MaxRecords, 100)
 	if size < 1 || size > maxLogFiles {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "Invalid value %d for MaxRecords. Must be between 1 and %d", size, maxLogFiles)
 	}
@@ -50,22 +51,22 @@ func (s *Server) describeDBLogFiles(ctx context.Context, c call, in *rds.Describ
 	for _, f := range files {
 		written := f.Written.UnixMilli()
 		full := logKind + f.Name
-		if strings.Contains(full, or(in.FilenameContains, "")) && written >= or(in.FileLastWritten, 0) && f.Size > or(in.FileSize, -1) {
-			matching = append(matching, rds.DescribeDBLogFilesDetails{LogFileName: &full, LastWritten: &written, Size: some(f.Size)})
+		if strings.Contains(full, wire.Or(in.FilenameContains, "")) && written >= wire.Or(in.FileLastWritten, 0) && f.Size > wire.Or(in.FileSize, -1) {
+			matching = append(matching, rds.DescribeDBLogFilesDetails{LogFileName: &full, LastWritten: &written, Size: wire.Some(f.Size)})
 		}
 	}
 	chosen, marker, err := page.Sized(matching, func(f rds.DescribeDBLogFilesDetails) string { return *f.LogFileName }, int(size), in.Marker)
 	if err != nil {
 		return nil, err
 	}
-	return &rds.DescribeDBLogFilesResponse{DescribeDBLogFiles: list(chosen), Marker: marker}, nil
+	return &rds.DescribeDBLogFilesResponse{DescribeDBLogFiles: wire.List(chosen), Marker: marker}, nil
 }
 
 // downloadDBLogFilePortion reads a part of a log file: the end, or what follows a
 // marker. A marker belongs to one file of one member: after a failover it is refused
 // rather than taken for a place in the other member's file.
-func (s *Server) downloadDBLogFilePortion(ctx context.Context, c call, in *rds.DownloadDBLogFilePortionMessage) (*rds.DownloadDBLogFilePortionDetails, error) {
-	lines := or(in.NumberOfLines, 0)
+func (s *Server) downloadDBLogFilePortion(ctx context.Context, c front.Call, in *rds.DownloadDBLogFilePortionMessage) (*rds.DownloadDBLogFilePortionDetails, error) {
+	lines := wire.Or(in.NumberOfLines, 0)
 	if in.NumberOfLines != nil && lines < 1 {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "Invalid value %d for NumberOfLines. Must be at least 1", lines)
 	}
@@ -73,12 +74,12 @@ func (s *Server) downloadDBLogFilePortion(ctx context.Context, c call, in *rds.D
 	if err != nil {
 		return nil, err
 	}
-	file, ours := strings.CutPrefix(or(in.LogFileName, ""), logKind)
+	file, ours := strings.CutPrefix(wire.Or(in.LogFileName, ""), logKind)
 	if !ours {
 		return nil, s.logError(name, at, logfile.ErrNoFile)
 	}
 	p, err := s.Logs.Portion(ctx, at.Host, s.agentAddress(at.Host), hostapi.LogRequest{
-		Member: at.member, File: file, Marker: or(in.Marker, ""), Lines: int(lines),
+		Member: at.member, File: file, Marker: wire.Or(in.Marker, ""), Lines: int(lines),
 	})
 	if err != nil {
 		return nil, s.logError(name, at, err)
@@ -94,12 +95,12 @@ type logPlace struct {
 	member string
 }
 
-func (s *Server) logPlace(ctx context.Context, c call, identifier *string) (string, logPlace, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) logPlace(ctx context.Context, c front.Call, identifier *string) (string, logPlace, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return "", logPlace{}, err
 	}
 	l := s.look(c.Account)
-	record, err := l.findInstance(c.Scope, or(identifier, ""))
+	record, err := l.findInstance(c.Scope, wire.Or(identifier, ""))
 	if err != nil {
 		return "", logPlace{}, err
 	}

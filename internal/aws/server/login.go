@@ -39,7 +39,7 @@ type loginTarget struct {
 // by its resource id. The error is one of hostapi.RefuseToken unless it cannot be
 // decided. Every attempt is recorded.
 func (s *Server) Login(ctx context.Context, database, user, token string) error {
-	if err := s.fresh(ctx); err != nil {
+	if err := s.client.Fresh(ctx); err != nil {
 		return err
 	}
 	d, ok := s.loginTarget(database)

@@ -8,6 +8,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
@@ -33,12 +34,12 @@ type upkeep struct {
 }
 
 func (u upkeep) out() *rds.ResourcePendingMaintenanceActions {
-	return &rds.ResourcePendingMaintenanceActions{ResourceIdentifier: some(u.arn), PendingMaintenanceActionDetails: u.actions}
+	return &rds.ResourcePendingMaintenanceActions{ResourceIdentifier: wire.Some(u.arn), PendingMaintenanceActionDetails: u.actions}
 }
 
 // upkeepOfInstance is what is pending for an instance. The version of one in a cluster
 // is its cluster's; its certificate is its own, save in a Multi-AZ DB cluster.
-func (l *look) upkeepOfInstance(c call, i *spec.Instance, known rotations) upkeep {
+func (l *look) upkeepOfInstance(c front.Call, i *spec.Instance, known rotations) upkeep {
 	u := newUpkeep(i.Common, "db", "db-instance-id")
 	if i.Cluster == "" {
 		l.addUpgrade(&u, c, i.Common, i.AutoMinor)
@@ -50,7 +51,7 @@ func (l *look) upkeepOfInstance(c call, i *spec.Instance, known rotations) upkee
 }
 
 // upkeepOfCluster is what is pending for a cluster as a whole.
-func (l *look) upkeepOfCluster(c call, cluster *spec.Cluster, known rotations) upkeep {
+func (l *look) upkeepOfCluster(c front.Call, cluster *spec.Cluster, known rotations) upkeep {
 	u := newUpkeep(cluster.Common, "cluster", "db-cluster-id")
 	l.addUpgrade(&u, c, cluster.Common, cluster.AutoMinor)
 	if cluster.MultiAZ() {
@@ -65,51 +66,51 @@ func newUpkeep(common spec.Common, kind, filter string) upkeep {
 }
 
 // addUpgrade adds a newer minor version of PostgreSQL, if there is one.
-func (l *look) addUpgrade(u *upkeep, c call, common spec.Common, auto bool) {
+func (l *look) addUpgrade(u *upkeep, c front.Call, common spec.Common, auto bool) {
 	to, pending := l.upgradeOf(common)
 	if !pending || common.Deleting {
 		return
 	}
 	action := rds.PendingMaintenanceAction{
-		Action: some(spec.DBUpgrade), Description: some("Upgrade of " + common.Engine + " from " + common.Version + " to " + to),
+		Action: wire.Some(spec.DBUpgrade), Description: wire.Some("Upgrade of " + common.Engine + " from " + common.Version + " to " + to),
 	}
 	next := spec.NextMaintenance(common.MaintenanceWindow, c.Now)
 	if auto {
-		action.AutoAppliedAfterDate, action.CurrentApplyDate = moment(next), moment(next)
+		action.AutoAppliedAfterDate, action.CurrentApplyDate = wire.Moment(next), wire.Moment(next)
 	}
 	if common.OptedIn(spec.DBUpgrade) {
-		action.OptInStatus, action.CurrentApplyDate = some(optNext), moment(next)
+		action.OptInStatus, action.CurrentApplyDate = wire.Some(optNext), wire.Moment(next)
 	}
 	u.actions = append(u.actions, action)
 }
 
 // addRotation adds a newer authority, if there is one. In the last part of an
 // authority's life nobody is asked.
-func (u *upkeep) addRotation(c call, common spec.Common, known rotations) {
+func (u *upkeep) addRotation(c front.Call, common spec.Common, known rotations) {
 	to, pending := known.of(common)
 	if !pending || common.Deleting {
 		return
 	}
 	action := rds.PendingMaintenanceAction{
-		Action:      some(spec.RotateCertificate),
-		Description: some("Rotation of the server certificate from " + common.CACertificate + " to " + to + ", without a restart"),
+		Action:      wire.Some(spec.RotateCertificate),
+		Description: wire.Some("Rotation of the server certificate from " + common.CACertificate + " to " + to + ", without a restart"),
 	}
 	next := spec.NextMaintenance(common.MaintenanceWindow, c.Now)
 	if from := known.forced(common); !from.IsZero() {
 		forced := spec.NextMaintenance(common.MaintenanceWindow, later(c.Now, from))
-		action.AutoAppliedAfterDate = moment(forced)
+		action.AutoAppliedAfterDate = wire.Moment(forced)
 		if forced.Equal(next) {
-			action.CurrentApplyDate = moment(next)
+			action.CurrentApplyDate = wire.Moment(next)
 		}
 	}
 	if common.OptedIn(spec.RotateCertificate) {
-		action.OptInStatus, action.CurrentApplyDate = some(optNext), moment(next)
+		action.OptInStatus, action.CurrentApplyDate = wire.Some(optNext), wire.Moment(next)
 	}
 	u.actions = append(u.actions, action)
 }
 
 // upkeeps are all resources of the caller's region that can have pending actions, by ARN.
-func (l *look) upkeeps(c call) []upkeep {
+func (l *look) upkeeps(c front.Call) []upkeep {
 	known := l.rotations()
 	var all []upkeep
 	for _, r := range l.instances {
@@ -127,8 +128,8 @@ func (l *look) upkeeps(c call) []upkeep {
 }
 
 // describePendingMaintenanceActions lists resources for which something is pending.
-func (s *Server) describePendingMaintenanceActions(ctx context.Context, c call, in *rds.DescribePendingMaintenanceActionsMessage) (*rds.PendingMaintenanceActionsMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describePendingMaintenanceActions(ctx context.Context, c front.Call, in *rds.DescribePendingMaintenanceActionsMessage) (*rds.PendingMaintenanceActionsMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	filters, err := readFilters(in.Filters, "db-cluster-id", "db-instance-id")
@@ -160,22 +161,22 @@ func noResource(arn string) error {
 }
 
 // applyPendingMaintenanceAction applies an action now, or notes it for the next window.
-func (s *Server) applyPendingMaintenanceAction(ctx context.Context, c call, in *rds.ApplyPendingMaintenanceActionMessage) (*rds.ApplyPendingMaintenanceActionResult, error) {
-	action, opt := or(in.ApplyAction, ""), or(in.OptInType, "")
+func (s *Server) applyPendingMaintenanceAction(ctx context.Context, c front.Call, in *rds.ApplyPendingMaintenanceActionMessage) (*rds.ApplyPendingMaintenanceActionResult, error) {
+	action, opt := wire.Or(in.ApplyAction, ""), wire.Or(in.OptInType, "")
 	if !slices.Contains(maintenanceActions, action) {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "Invalid ApplyAction %s. Valid values: %s", action, strings.Join(maintenanceActions, ", "))
 	}
 	if opt != optNow && opt != optNext && opt != optOut {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "Invalid OptInType %s. Valid values: %s, %s, %s", opt, optNow, optNext, optOut)
 	}
-	arn := plainARN(or(in.ResourceIdentifier, ""))
+	arn := plainARN(wire.Or(in.ResourceIdentifier, ""))
 	out := &rds.ApplyPendingMaintenanceActionResult{}
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
 		all := l.upkeeps(c)
 		at := slices.IndexFunc(all, func(u upkeep) bool { return u.arn == arn })
 		if at < 0 {
-			return noResource(or(in.ResourceIdentifier, ""))
+			return noResource(wire.Or(in.ResourceIdentifier, ""))
 		}
 		pending := all[at]
 		n := slices.IndexFunc(pending.actions, func(a rds.PendingMaintenanceAction) bool { return *a.Action == action })
@@ -188,7 +189,7 @@ func (s *Server) applyPendingMaintenanceAction(ctx context.Context, c call, in *
 		}
 		if opt == optNow {
 			shown = pending
-			shown.actions[n].OptInStatus, shown.actions[n].CurrentApplyDate = some(optNow), moment(c.Now)
+			shown.actions[n].OptInStatus, shown.actions[n].CurrentApplyDate = wire.Some(optNow), wire.Moment(c.Now)
 		}
 		out.ResourcePendingMaintenanceActions = shown.out()
 		return nil
@@ -200,7 +201,7 @@ func (s *Server) applyPendingMaintenanceAction(ctx context.Context, c call, in *
 }
 
 // optIn carries an opt-in to an action out, and answers what is pending then.
-func (s *Server) optIn(ctx context.Context, l *look, c call, arn, action, opt string) (upkeep, error) {
+func (s *Server) optIn(ctx context.Context, l *look, c front.Call, arn, action, opt string) (upkeep, error) {
 	if record, err := l.findInstance(c.Scope, arn); err == nil {
 		if opt == optNow {
 			return upkeep{}, s.instanceAction(action)(ctx, l, c, record)
@@ -208,7 +209,7 @@ func (s *Server) optIn(ctx context.Context, l *look, c call, arn, action, opt st
 		i := record.Value
 		i.OptIn(action, opt == optNext, c.Now)
 		i.Generation++
-		return l.upkeepOfInstance(c, &i, s.rotations()), s.commit(ctx, state.Swap(record.Key, record.Revision, i))
+		return l.upkeepOfInstance(c, &i, s.rotations()), s.client.Commit(ctx, state.Swap(record.Key, record.Revision, i))
 	}
 	record, err := l.findCluster(c.Scope, arn)
 	if err != nil {
@@ -220,17 +221,17 @@ func (s *Server) optIn(ctx context.Context, l *look, c call, arn, action, opt st
 	cluster := record.Value
 	cluster.OptIn(action, opt == optNext, c.Now)
 	cluster.Generation++
-	return l.upkeepOfCluster(c, &cluster, s.rotations()), s.commit(ctx, state.Swap(record.Key, record.Revision, cluster))
+	return l.upkeepOfCluster(c, &cluster, s.rotations()), s.client.Commit(ctx, state.Swap(record.Key, record.Revision, cluster))
 }
 
-func (s *Server) instanceAction(action string) func(context.Context, *look, call, state.Record[spec.Instance]) error {
+func (s *Server) instanceAction(action string) func(context.Context, *look, front.Call, state.Record[spec.Instance]) error {
 	if action == spec.RotateCertificate {
 		return s.rotateInstance
 	}
 	return s.upgradeInstance
 }
 
-func (s *Server) clusterAction(action string) func(context.Context, *look, call, state.Record[spec.Cluster]) error {
+func (s *Server) clusterAction(action string) func(context.Context, *look, front.Call, state.Record[spec.Cluster]) error {
 	if action == spec.RotateCertificate {
 		return s.rotateCluster
 	}

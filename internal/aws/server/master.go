@@ -22,10 +22,10 @@ import (
 // setMaster checks the master user of a new database, and keeps the password if one was
 // given.
 func setMaster(c *spec.Common, name, password *string, manage *bool) error {
-	if or(name, "") == "" {
+	if wire.Or(name, "") == "" {
 		return front.Blank("MasterUsername")
 	}
-	c.MasterUser, c.Managed = *name, or(manage, false)
+	c.MasterUser, c.Managed = *name, wire.Or(manage, false)
 	err := spec.CheckMasterUser(*name)
 	switch {
 	case err != nil:
@@ -34,7 +34,7 @@ func setMaster(c *spec.Common, name, password *string, manage *bool) error {
 		return bothPasswords()
 	case c.Managed:
 		return nil // see firstSecret
-	case or(password, "") == "":
+	case wire.Or(password, "") == "":
 		return front.Blank("MasterUserPassword")
 	}
 	return setPassword(c, *password)
@@ -80,14 +80,14 @@ type masterAsked struct {
 // master changes the master user's password, or who manages it. It never waits for the
 // window, as on RDS.
 func (m *modification) master(c *spec.Common, cluster bool, in masterAsked) error {
-	manage := or(in.manage, c.Managed)
+	manage := wire.Or(in.manage, c.Managed)
 	if err := in.check(c.Managed); err != nil {
 		return err
 	}
 	switch {
 	case manage && !c.Managed:
 		return m.manageMaster(c, cluster, in)
-	case or(in.rotate, false):
+	case wire.Or(in.rotate, false):
 		return m.rotateMaster(c, in)
 	case !manage && c.Managed:
 		return m.leaveMaster(c, in)
@@ -106,14 +106,14 @@ func (m *modification) leaveMaster(c *spec.Common, in masterAsked) error {
 	if err != nil {
 		return err
 	}
-	m.ops = append(m.ops, state.Swap(r.Key, r.Revision, r.Value.Taken(taken(in.facts), m.call.Now).Leave(c.PasswordSerial+1)))
+	m.ops = append(m.ops, state.Swap(r.Key, r.Revision, r.Value.Taken(taken(in.facts), m.Call.Now).Leave(c.PasswordSerial+1)))
 	return m.password(c, in.password)
 }
 
 // check refuses what does not fit together.
 func (in masterAsked) check(managed bool) error {
 	combination := func(text string) error { return wire.NewError(api.ErrInvalidParameterCombination, "%s", text) }
-	manage := or(in.manage, managed)
+	manage := wire.Or(in.manage, managed)
 	switch {
 	case in.manage != nil && !manage && !managed:
 		if in.password != nil {
@@ -124,11 +124,11 @@ func (in masterAsked) check(managed bool) error {
 		return combination("MasterUserPassword must be provided when ManageMasterUserPassword is set to false.")
 	case manage && in.password != nil:
 		return bothPasswords()
-	case or(in.rotate, false) && !managed:
+	case wire.Or(in.rotate, false) && !managed:
 		return combination("You can't specify RotateMasterUserPassword because the master user password is not managed in AWS Secrets Manager.")
-	case or(in.rotate, false) && !manage:
+	case wire.Or(in.rotate, false) && !manage:
 		return combination("You can't specify RotateMasterUserPassword when ManageMasterUserPassword is set to false.")
-	case or(in.rotate, false) && !or(in.now, false):
+	case wire.Or(in.rotate, false) && !wire.Or(in.now, false):
 		return combination("You must specify ApplyImmediately when you specify RotateMasterUserPassword.")
 	}
 	return nil
@@ -147,11 +147,11 @@ func (m *modification) manageMaster(c *spec.Common, cluster bool, in masterAsked
 	if err == nil && !r.Value.Left(taken(in.facts)) {
 		// It managed the password before, and the database has not taken the owner's.
 		c.Managed, c.PasswordSerial = true, max(c.PasswordSerial, taken(in.facts))
-		next, password := r.Value.Taken(taken(in.facts), m.call.Now).Rotate(c.PasswordSerial+1, "", m.call.Now, sealer)
+		next, password := r.Value.Taken(taken(in.facts), m.Call.Now).Rotate(c.PasswordSerial+1, "", m.Call.Now, sealer)
 		m.ops = append(m.ops, state.Swap(r.Key, r.Revision, next))
 		return m.password(c, &password)
 	}
-	made, password := secret.New(c.Scope, c.ResourceID, cluster, c.MasterUser, c.PasswordSerial+1, m.call.Now, sealer)
+	made, password := secret.New(c.Scope, c.ResourceID, cluster, c.MasterUser, c.PasswordSerial+1, m.Call.Now, sealer)
 	c.Managed = true
 	m.ops = append(m.ops, state.Swap(state.Secret(c.ResourceID), r.Revision, made))
 	return m.password(c, &password)
@@ -170,11 +170,11 @@ func (m *modification) rotateMaster(c *spec.Common, in masterAsked) error {
 	// A database that says more than the record is not believed less: what it has already it
 	// does not take.
 	c.PasswordSerial = max(c.PasswordSerial, taken(in.facts))
-	have := r.Value.Taken(taken(in.facts), m.call.Now)
+	have := r.Value.Taken(taken(in.facts), m.Call.Now)
 	if have.Pending != nil && !have.Overtaken(standing(*c, in.facts)) {
 		return m.busy(*c) // the database may take that one at any moment
 	}
-	next, password := have.Rotate(c.PasswordSerial+1, in.token, m.call.Now, sealer)
+	next, password := have.Rotate(c.PasswordSerial+1, in.token, m.Call.Now, sealer)
 	if in.days > 0 {
 		next.Days = in.days
 	}
@@ -219,7 +219,7 @@ func (l *look) masterSecretOut(c spec.Common, facts plan.Facts) *rds.MasterUserS
 	}
 	r, err := l.secretOf(c)
 	if err != nil {
-		return &rds.MasterUserSecret{SecretStatus: some(secret.Impaired)} // it cannot be read
+		return &rds.MasterUserSecret{SecretStatus: wire.Some(secret.Impaired)} // it cannot be read
 	}
-	return &rds.MasterUserSecret{SecretArn: some(r.Value.ARN()), SecretStatus: some(r.Value.Status(standing(c, facts), l.now()))}
+	return &rds.MasterUserSecret{SecretArn: wire.Some(r.Value.ARN()), SecretStatus: wire.Some(r.Value.Status(standing(c, facts), l.now()))}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"howdah/internal/aws/front"
 	"howdah/internal/identity/secret"
 	"howdah/internal/model/member"
 )
@@ -29,7 +30,7 @@ func TestAPasswordThatIsTakenBackDuringARotation(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := u.server.look(u.account)
-		if err := u.server.keepSecret(t.Context(), l, call{Now: u.now(), Scope: r.Value.Scope}, r.Key); err != nil {
+		if err := u.server.keepSecret(t.Context(), l, front.Call{Now: u.now(), Scope: r.Value.Scope}, r.Key); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/secret"
@@ -17,7 +18,7 @@ import (
 // maintenance window make one; what it gathers is committed in one transaction.
 type modification struct {
 	*look
-	call
+	front.Call
 	kind event.SourceType
 
 	began  []told      // events of what begins now
@@ -138,18 +139,18 @@ func (in settings) apply(m *modification, c *spec.Common) error {
 			m.began = append(m.began, told{"0092", nil})
 		}
 	}
-	set(&c.BackupWindow, in.backupWindow)
-	set(&c.MaintenanceWindow, in.maintenanceWindow)
-	set(&c.MonitoringRole, in.monitoringRole)
-	set(&c.MonitoringInterval, ints(in.monitoring))
+	wire.Set(&c.BackupWindow, in.backupWindow)
+	wire.Set(&c.MaintenanceWindow, in.maintenanceWindow)
+	wire.Set(&c.MonitoringRole, in.monitoringRole)
+	wire.Set(&c.MonitoringInterval, ints(in.monitoring))
 	if c.MonitoringInterval == 0 && in.monitoringRole == nil {
 		c.MonitoringRole = ""
 	}
-	set(&c.NetworkType, in.network)
-	set(&c.SubnetGroup, in.subnetGroup)
-	set(&c.DeletionProtection, in.deletionProtection)
-	set(&c.CopyTagsToSnapshot, in.copyTags)
-	set(&c.PerformanceInsights, in.insights)
+	wire.Set(&c.NetworkType, in.network)
+	wire.Set(&c.SubnetGroup, in.subnetGroup)
+	wire.Set(&c.DeletionProtection, in.deletionProtection)
+	wire.Set(&c.CopyTagsToSnapshot, in.copyTags)
+	wire.Set(&c.PerformanceInsights, in.insights)
 	if len(in.securityGroups) > 0 {
 		c.SecurityGroups = in.securityGroups
 	}
@@ -275,9 +276,9 @@ func wantedDisk(have spec.Storage, size, iops, throughput *int32, kind *string) 
 	if kind != nil && *kind != have.Type {
 		disk.Type, disk.IOPS, disk.MiBps = *kind, 0, 0
 	}
-	set(&disk.GiB, ints(size))
-	set(&disk.IOPS, ints(iops))
-	set(&disk.MiBps, ints(throughput))
+	wire.Set(&disk.GiB, ints(size))
+	wire.Set(&disk.IOPS, ints(iops))
+	wire.Set(&disk.MiBps, ints(throughput))
 	switch {
 	case disk.GiB < have.GiB:
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Invalid storage size for engine name postgres and storage type %s: %d. AllocatedStorage can only grow.", disk.Type, disk.GiB)

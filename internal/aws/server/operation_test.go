@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/wire"
 	"howdah/internal/aws/wire/sigv4"
 	"howdah/internal/model/event"
 	"howdah/internal/model/operation"
@@ -126,7 +127,7 @@ func TestWhoMayCancelAnOperation(t *testing.T) {
 		{`[{"Effect":"Allow","Action":"howdah:*","Resource":"*"},{"Effect":"Deny","Action":"*","Resource":"arn:aws:rds:*:*:db:orders"}]`, true},
 		{`[{"Effect":"Allow","Action":"howdah:*","Resource":"*"},{"Effect":"Deny","Action":"*","Resource":"arn:aws:rds:*:*:db:shop"}]`, false},
 	} {
-		k := u.limited(admin.KeyCreateRequest{Name: "ci", Policy: some(`{"Version":"2012-10-17","Statement":` + c.statements + `}`)})
+		k := u.limited(admin.KeyCreateRequest{Name: "ci", Policy: wire.Some(`{"Version":"2012-10-17","Statement":` + c.statements + `}`)})
 		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/", nil)
 		sigv4.Sign(r, nil, sigv4.Credentials{AccessKeyID: k.key, SecretAccessKey: k.secret}, k.region, admin.Service, k.now())
 		record := w.server.front.Begin(r, "an-id")

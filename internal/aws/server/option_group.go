@@ -9,6 +9,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
@@ -83,9 +84,9 @@ func (l *look) checkOptionGroup(name *string, c spec.Common) error {
 }
 
 // createOptionGroup keeps a group for a version that is installed.
-func (s *Server) createOptionGroup(ctx context.Context, c call, in *rds.CreateOptionGroupMessage) (*rds.CreateOptionGroupResult, error) {
+func (s *Server) createOptionGroup(ctx context.Context, c front.Call, in *rds.CreateOptionGroupMessage) (*rds.CreateOptionGroupResult, error) {
 	g := spec.OptionGroup{
-		Name: lower(in.OptionGroupName), Description: or(in.OptionGroupDescription, ""), Engine: or(in.EngineName, ""), Major: or(in.MajorEngineVersion, ""), Tags: tagsIn(in.Tags),
+		Name: wire.Lower(in.OptionGroupName), Description: wire.Or(in.OptionGroupDescription, ""), Engine: wire.Or(in.EngineName, ""), Major: wire.Or(in.MajorEngineVersion, ""), Tags: tagsIn(in.Tags),
 	}
 	offers, err := s.offers(&g.Engine)
 	if err != nil {
@@ -101,12 +102,12 @@ func (s *Server) createOptionGroup(ctx context.Context, c call, in *rds.CreateOp
 	return &rds.CreateOptionGroupResult{OptionGroup: optionGroupOut(g)}, nil
 }
 
-func (s *Server) addOptionGroup(ctx context.Context, c call, what string, g spec.OptionGroup) (spec.OptionGroup, error) {
+func (s *Server) addOptionGroup(ctx context.Context, c front.Call, what string, g spec.OptionGroup) (spec.OptionGroup, error) {
 	g.Scope, g.Created, g.Generation = c.Scope, c.Now, 1
 	if err := first(spec.CheckOptionGroup(what, g.Name, g.Description), spec.CheckTags(g.Tags)); err != nil {
 		return g, err
 	}
-	return g, s.retry(ctx, func() error {
+	return g, s.client.Retry(ctx, func() error {
 		own := s.optionGroups(c.Scope)
 		switch {
 		case slices.ContainsFunc(own, func(r state.Record[spec.OptionGroup]) bool { return r.Value.Name == g.Name }):
@@ -114,24 +115,24 @@ func (s *Server) addOptionGroup(ctx context.Context, c call, what string, g spec
 		case len(own) >= maxOptionGroups:
 			return wire.NewError(rds.ErrOptionGroupQuotaExceeded, "The account has %d option groups already.", maxOptionGroups)
 		}
-		return s.commit(ctx, state.Swap(optionGroupKey(g), 0, g))
+		return s.client.Commit(ctx, state.Swap(optionGroupKey(g), 0, g))
 	})
 }
 
 // copyOptionGroup makes a group like one that a user made.
-func (s *Server) copyOptionGroup(ctx context.Context, c call, in *rds.CopyOptionGroupMessage) (*rds.CopyOptionGroupResult, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) copyOptionGroup(ctx context.Context, c front.Call, in *rds.CopyOptionGroupMessage) (*rds.CopyOptionGroupResult, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	if g, is := s.isDefaultOptionGroup(c.Scope, or(in.SourceOptionGroupIdentifier, "")); is {
+	if g, is := s.isDefaultOptionGroup(c.Scope, wire.Or(in.SourceOptionGroupIdentifier, "")); is {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "The default option group %s cannot be copied.", g.Name)
 	}
-	from, err := s.findOptionGroup(c.Scope, or(in.SourceOptionGroupIdentifier, ""))
+	from, err := s.findOptionGroup(c.Scope, wire.Or(in.SourceOptionGroupIdentifier, ""))
 	if err != nil {
 		return nil, err
 	}
 	g := from.Value
-	g.Name, g.Description, g.Tags, g.Source = lower(in.TargetOptionGroupIdentifier), or(in.TargetOptionGroupDescription, ""), tagsIn(in.Tags), from.Value.Name
+	g.Name, g.Description, g.Tags, g.Source = wire.Lower(in.TargetOptionGroupIdentifier), wire.Or(in.TargetOptionGroupDescription, ""), tagsIn(in.Tags), from.Value.Name
 	g, err = s.addOptionGroup(ctx, c, "TargetOptionGroupIdentifier", g)
 	if err != nil {
 		return nil, err
@@ -140,20 +141,20 @@ func (s *Server) copyOptionGroup(ctx context.Context, c call, in *rds.CopyOption
 }
 
 // modifyOptionGroup has nothing to add or remove: PostgreSQL has no options.
-func (s *Server) modifyOptionGroup(ctx context.Context, c call, in *rds.ModifyOptionGroupMessage) (*rds.ModifyOptionGroupResult, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) modifyOptionGroup(ctx context.Context, c front.Call, in *rds.ModifyOptionGroupMessage) (*rds.ModifyOptionGroupResult, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	if g, is := s.isDefaultOptionGroup(c.Scope, or(in.OptionGroupName, "")); is {
+	if g, is := s.isDefaultOptionGroup(c.Scope, wire.Or(in.OptionGroupName, "")); is {
 		return nil, wire.NewError(rds.ErrInvalidOptionGroupState, "The default option group %s cannot be changed.", g.Name)
 	}
-	r, err := s.findOptionGroup(c.Scope, or(in.OptionGroupName, ""))
+	r, err := s.findOptionGroup(c.Scope, wire.Or(in.OptionGroupName, ""))
 	if err != nil {
 		return nil, err
 	}
 	names := slices.Clone(in.OptionsToRemove)
 	for _, o := range in.OptionsToInclude {
-		names = append(names, or(o.OptionName, ""))
+		names = append(names, wire.Or(o.OptionName, ""))
 	}
 	if len(names) > 0 {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "Invalid option %s in OptionsToInclude or OptionsToRemove: PostgreSQL has no options. Extensions are made with CREATE EXTENSION.", names[0])
@@ -162,12 +163,12 @@ func (s *Server) modifyOptionGroup(ctx context.Context, c call, in *rds.ModifyOp
 }
 
 // deleteOptionGroup deletes a group that no database uses.
-func (s *Server) deleteOptionGroup(ctx context.Context, c call, in *rds.DeleteOptionGroupMessage) (*void, error) {
-	return nil, s.retry(ctx, func() error {
-		if g, is := s.isDefaultOptionGroup(c.Scope, or(in.OptionGroupName, "")); is {
+func (s *Server) deleteOptionGroup(ctx context.Context, c front.Call, in *rds.DeleteOptionGroupMessage) (*front.Void, error) {
+	return nil, s.client.Retry(ctx, func() error {
+		if g, is := s.isDefaultOptionGroup(c.Scope, wire.Or(in.OptionGroupName, "")); is {
 			return wire.NewError(rds.ErrInvalidOptionGroupState, "The default option group %s cannot be deleted.", g.Name)
 		}
-		r, err := s.findOptionGroup(c.Scope, or(in.OptionGroupName, ""))
+		r, err := s.findOptionGroup(c.Scope, wire.Or(in.OptionGroupName, ""))
 		if err != nil {
 			return err
 		}
@@ -175,13 +176,13 @@ func (s *Server) deleteOptionGroup(ctx context.Context, c call, in *rds.DeleteOp
 		if who := s.look(c.Account).whoHas(c.Scope, func(_ spec.Common, group string) bool { return group == name }); who != "" {
 			return wire.NewError(rds.ErrInvalidOptionGroupState, "The option group '%s' cannot be deleted because it is in use by %s.", name, who)
 		}
-		return s.commit(ctx, state.Remove(r.Key, r.Revision))
+		return s.client.Commit(ctx, state.Remove(r.Key, r.Revision))
 	})
 }
 
 // describeOptionGroups lists the default groups and those that users made.
-func (s *Server) describeOptionGroups(ctx context.Context, c call, in *rds.DescribeOptionGroupsMessage) (*rds.OptionGroups, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeOptionGroups(ctx context.Context, c front.Call, in *rds.DescribeOptionGroupsMessage) (*rds.OptionGroups, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := readFilters(in.Filters); err != nil {
@@ -221,23 +222,23 @@ func (s *Server) matchingOptionGroups(scope spec.Scope, in *rds.DescribeOptionGr
 		all = append(all, r.Value)
 	}
 	return slices.DeleteFunc(all, func(g spec.OptionGroup) bool {
-		return g.Engine != or(in.EngineName, g.Engine) || g.Major != or(in.MajorEngineVersion, g.Major)
+		return g.Engine != wire.Or(in.EngineName, g.Engine) || g.Major != wire.Or(in.MajorEngineVersion, g.Major)
 	}), nil
 }
 
 func optionGroupOut(g spec.OptionGroup) *rds.OptionGroup {
 	out := &rds.OptionGroup{
-		OptionGroupName: some(g.Name), OptionGroupDescription: some(g.Description), EngineName: some(g.Engine), MajorEngineVersion: some(g.Major),
-		Options: []rds.Option{}, AllowsVpcAndNonVpcInstanceMemberships: some(true), OptionGroupArn: some(g.ARN("og", g.Name)),
+		OptionGroupName: wire.Some(g.Name), OptionGroupDescription: wire.Some(g.Description), EngineName: wire.Some(g.Engine), MajorEngineVersion: wire.Some(g.Major),
+		Options: []rds.Option{}, AllowsVpcAndNonVpcInstanceMemberships: wire.Some(true), OptionGroupArn: wire.Some(g.ARN("og", g.Name)),
 	}
 	if g.Source != "" {
-		out.SourceOptionGroup, out.SourceAccountId, out.CopyTimestamp = some(g.ARN("og", g.Source)), some(g.Account), moment(g.Created)
+		out.SourceOptionGroup, out.SourceAccountId, out.CopyTimestamp = wire.Some(g.ARN("og", g.Source)), wire.Some(g.Account), wire.Moment(g.Created)
 	}
 	return out
 }
 
 // describeOptionGroupOptions lists none: PostgreSQL has none.
-func (s *Server) describeOptionGroupOptions(_ context.Context, _ call, in *rds.DescribeOptionGroupOptionsMessage) (*rds.OptionGroupOptionsMessage, error) {
+func (s *Server) describeOptionGroupOptions(_ context.Context, _ front.Call, in *rds.DescribeOptionGroupOptionsMessage) (*rds.OptionGroupOptionsMessage, error) {
 	if _, err := readFilters(in.Filters); err != nil {
 		return nil, err
 	}

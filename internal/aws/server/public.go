@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"howdah/internal/aws/front"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
 	"howdah/internal/model/route"
@@ -26,7 +27,7 @@ import (
 const noPublicPool = "H010"
 
 // warnPublic tells that an endpoint stays private although it shall be public.
-func (s *Server) warnPublic(c call, kind event.SourceType, common spec.Common, public bool) ([]state.Op, error) {
+func (s *Server) warnPublic(c front.Call, kind event.SourceType, common spec.Common, public bool) ([]state.Op, error) {
 	if !public || s.public.IsValid() {
 		return nil, nil
 	}
@@ -186,7 +187,7 @@ func (s *Server) movers(h *household) []chore {
 	var all []chore
 	for _, r := range h.instances {
 		if i := r.Value; i.Moving() && view.Moved(s.Cache, i.ResourceID, i.Address) {
-			all = append(all, chore{"give addresses back", r.Key, i.Account, func(ctx context.Context, _ *look, _ call) error {
+			all = append(all, chore{"give addresses back", r.Key, i.Account, func(ctx context.Context, _ *look, _ front.Call) error {
 				former := i.Former
 				i.Former = nil
 				i.Generation++
@@ -199,7 +200,7 @@ func (s *Server) movers(h *household) []chore {
 		writer := view.Moved(s.Cache, route.Writer(c.ResourceID), c.Address)
 		reader := view.Moved(s.Cache, route.Reader(c.ResourceID), c.ReaderAddress)
 		if c.Moving() && writer && reader {
-			all = append(all, chore{"give addresses back", r.Key, c.Account, func(ctx context.Context, _ *look, _ call) error {
+			all = append(all, chore{"give addresses back", r.Key, c.Account, func(ctx context.Context, _ *look, _ front.Call) error {
 				former := slices.Concat(c.Former, c.ReaderFormer)
 				c.Former, c.ReaderFormer = nil, nil
 				c.Generation++
@@ -209,7 +210,7 @@ func (s *Server) movers(h *household) []chore {
 	}
 	for _, r := range h.endpoints {
 		if e := r.Value; view.Moved(s.Cache, e.ResourceID, e.Address) {
-			all = append(all, chore{"give addresses back", r.Key, e.Account, func(ctx context.Context, _ *look, _ call) error {
+			all = append(all, chore{"give addresses back", r.Key, e.Account, func(ctx context.Context, _ *look, _ front.Call) error {
 				former := e.Former
 				e.Former = nil
 				e.Generation++
@@ -225,5 +226,5 @@ func (s *Server) giveBack(ctx context.Context, addresses []string, with state.Op
 	for _, a := range addresses {
 		ops = append(ops, state.Delete(state.Address(a)))
 	}
-	return s.commit(ctx, ops...)
+	return s.client.Commit(ctx, ops...)
 }

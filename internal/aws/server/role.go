@@ -6,6 +6,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/spec"
@@ -24,12 +25,12 @@ func checkFeature(name string) error {
 }
 
 // addRoleToDBInstance associates a role with an instance: one for each feature.
-func (s *Server) addRoleToDBInstance(ctx context.Context, c call, in *rds.AddRoleToDBInstanceMessage) (*void, error) {
-	role := spec.Role{ARN: or(in.RoleArn, ""), Feature: or(in.FeatureName, "")}
+func (s *Server) addRoleToDBInstance(ctx context.Context, c front.Call, in *rds.AddRoleToDBInstanceMessage) (*front.Void, error) {
+	role := spec.Role{ARN: wire.Or(in.RoleArn, ""), Feature: wire.Or(in.FeatureName, "")}
 	if err := first(spec.CheckRole(role.ARN), checkFeature(role.Feature)); err != nil {
 		return nil, err
 	}
-	_, err := s.changeInstance(ctx, c, or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
+	_, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
 		if err := l.mayHaveRoles(*i); err != nil {
 			return err
 		}
@@ -43,9 +44,9 @@ func (s *Server) addRoleToDBInstance(ctx context.Context, c call, in *rds.AddRol
 }
 
 // removeRoleFromDBInstance ends the association.
-func (s *Server) removeRoleFromDBInstance(ctx context.Context, c call, in *rds.RemoveRoleFromDBInstanceMessage) (*void, error) {
-	role := spec.Role{ARN: or(in.RoleArn, ""), Feature: or(in.FeatureName, "")}
-	_, err := s.changeInstance(ctx, c, or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
+func (s *Server) removeRoleFromDBInstance(ctx context.Context, c front.Call, in *rds.RemoveRoleFromDBInstanceMessage) (*front.Void, error) {
+	role := spec.Role{ARN: wire.Or(in.RoleArn, ""), Feature: wire.Or(in.FeatureName, "")}
+	_, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
 		if err := l.mayHaveRoles(*i); err != nil {
 			return err
 		}
@@ -64,8 +65,8 @@ func (l *look) mayHaveRoles(i spec.Instance) error {
 }
 
 // addRoleToDBCluster associates a role with a cluster, for a feature or none.
-func (s *Server) addRoleToDBCluster(ctx context.Context, c call, in *rds.AddRoleToDBClusterMessage) (*void, error) {
-	role := spec.Role{ARN: or(in.RoleArn, ""), Feature: or(in.FeatureName, "")}
+func (s *Server) addRoleToDBCluster(ctx context.Context, c front.Call, in *rds.AddRoleToDBClusterMessage) (*front.Void, error) {
+	role := spec.Role{ARN: wire.Or(in.RoleArn, ""), Feature: wire.Or(in.FeatureName, "")}
 	if err := spec.CheckRole(role.ARN); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (s *Server) addRoleToDBCluster(ctx context.Context, c call, in *rds.AddRole
 			return nil, err
 		}
 	}
-	_, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+	_, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
 		switch {
 		case l.clusterHasNoRoles(*cluster) != nil:
 			return nil, l.clusterHasNoRoles(*cluster)
@@ -90,9 +91,9 @@ func (s *Server) addRoleToDBCluster(ctx context.Context, c call, in *rds.AddRole
 }
 
 // removeRoleFromDBCluster ends the association.
-func (s *Server) removeRoleFromDBCluster(ctx context.Context, c call, in *rds.RemoveRoleFromDBClusterMessage) (*void, error) {
-	role := spec.Role{ARN: or(in.RoleArn, ""), Feature: or(in.FeatureName, "")}
-	_, err := s.changeCluster(ctx, c, or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+func (s *Server) removeRoleFromDBCluster(ctx context.Context, c front.Call, in *rds.RemoveRoleFromDBClusterMessage) (*front.Void, error) {
+	role := spec.Role{ARN: wire.Or(in.RoleArn, ""), Feature: wire.Or(in.FeatureName, "")}
+	_, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := l.clusterHasNoRoles(*cluster); err != nil {
 			return nil, err
 		}
@@ -114,7 +115,7 @@ func (l *look) clusterHasNoRoles(c spec.Cluster) error {
 func instanceRolesOut(roles []spec.Role) []rds.DBInstanceRole {
 	out := []rds.DBInstanceRole{}
 	for _, r := range roles {
-		out = append(out, rds.DBInstanceRole{RoleArn: some(r.ARN), FeatureName: text(r.Feature), Status: some("ACTIVE")})
+		out = append(out, rds.DBInstanceRole{RoleArn: wire.Some(r.ARN), FeatureName: wire.Text(r.Feature), Status: wire.Some("ACTIVE")})
 	}
 	return out
 }
@@ -122,7 +123,7 @@ func instanceRolesOut(roles []spec.Role) []rds.DBInstanceRole {
 func clusterRolesOut(roles []spec.Role) []rds.DBClusterRole {
 	out := []rds.DBClusterRole{}
 	for _, r := range roles {
-		out = append(out, rds.DBClusterRole{RoleArn: some(r.ARN), FeatureName: text(r.Feature), Status: some("ACTIVE")})
+		out = append(out, rds.DBClusterRole{RoleArn: wire.Some(r.ARN), FeatureName: wire.Text(r.Feature), Status: wire.Some("ACTIVE")})
 	}
 	return out
 }

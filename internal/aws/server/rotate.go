@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
 	"howdah/internal/model/spec"
@@ -62,7 +63,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // rotateInstance has an instance's servers show certificates of the newest authority.
-func (s *Server) rotateInstance(ctx context.Context, l *look, c call, r state.Record[spec.Instance]) error {
+func (s *Server) rotateInstance(ctx context.Context, l *look, c front.Call, r state.Record[spec.Instance]) error {
 	i := r.Value
 	to, ok := s.rotations().of(i.Common)
 	if !ok {
@@ -72,13 +73,13 @@ func (s *Server) rotateInstance(ctx context.Context, l *look, c call, r state.Re
 	if err := inState(l.status(i), notAvailable, usable...); err != nil {
 		return err
 	}
-	m := &modification{look: l, call: c, kind: event.Instance}
+	m := &modification{look: l, Call: c, kind: event.Instance}
 	i.Pending = withoutCertificate(i.Pending)
 	return m.applyInstance(ctx, r, i, spec.Values{CACertificate: to})
 }
 
 // rotateCluster is rotateInstance for all instances of a Multi-AZ DB cluster.
-func (s *Server) rotateCluster(ctx context.Context, l *look, c call, r state.Record[spec.Cluster]) error {
+func (s *Server) rotateCluster(ctx context.Context, l *look, c front.Call, r state.Record[spec.Cluster]) error {
 	cluster := r.Value
 	to, ok := s.rotations().of(cluster.Common)
 	if !ok {
@@ -88,7 +89,7 @@ func (s *Server) rotateCluster(ctx context.Context, l *look, c call, r state.Rec
 	if err := inState(status, clusterState(cluster, status, "available"), usable...); err != nil {
 		return err
 	}
-	m := &modification{look: l, call: c, kind: event.Cluster}
+	m := &modification{look: l, Call: c, kind: event.Cluster}
 	cluster.Pending = withoutCertificate(cluster.Pending)
 	return m.applyCluster(ctx, r, cluster, spec.Values{CACertificate: to})
 }
@@ -118,13 +119,13 @@ func (s *Server) rotationChores(h *household, now time.Time) []chore {
 			continue
 		}
 		if i.OfferedAuthority != to {
-			all = append(all, chore{"offer a newer authority", r.Key + " (authority)", i.Account, func(ctx context.Context, _ *look, c call) error {
+			all = append(all, chore{"offer a newer authority", r.Key + " (authority)", i.Account, func(ctx context.Context, _ *look, c front.Call) error {
 				return s.offerAuthority(ctx, c, r, to)
 			}})
 			continue
 		}
 		if rotations.due(i.Common, now) {
-			all = append(all, chore{"rotate the certificate", r.Key + " (rotate)", i.Account, func(ctx context.Context, l *look, c call) error {
+			all = append(all, chore{"rotate the certificate", r.Key + " (rotate)", i.Account, func(ctx context.Context, l *look, c front.Call) error {
 				if !slices.Contains(usable, l.status(i)) {
 					return nil
 				}
@@ -145,13 +146,13 @@ func (s *Server) clusterRotations(h *household, now time.Time, rotations rotatio
 			continue
 		}
 		if cluster.OfferedAuthority != to {
-			all = append(all, chore{"offer a newer authority", r.Key + " (authority)", cluster.Account, func(ctx context.Context, l *look, c call) error {
+			all = append(all, chore{"offer a newer authority", r.Key + " (authority)", cluster.Account, func(ctx context.Context, l *look, c front.Call) error {
 				return s.offerToCluster(ctx, l, c, r, to)
 			}})
 			continue
 		}
 		if rotations.due(cluster.Common, now) {
-			all = append(all, chore{"rotate the certificate", r.Key + " (rotate)", cluster.Account, func(ctx context.Context, l *look, c call) error {
+			all = append(all, chore{"rotate the certificate", r.Key + " (rotate)", cluster.Account, func(ctx context.Context, l *look, c front.Call) error {
 				if !slices.Contains(usable, l.clusterStatus(cluster)) {
 					return nil
 				}
@@ -163,7 +164,7 @@ func (s *Server) clusterRotations(h *household, now time.Time, rotations rotatio
 }
 
 // offerAuthority tells once that a certificate can be rotated.
-func (s *Server) offerAuthority(ctx context.Context, c call, r state.Record[spec.Instance], to string) error {
+func (s *Server) offerAuthority(ctx context.Context, c front.Call, r state.Record[spec.Instance], to string) error {
 	i := r.Value
 	ops, err := tell(c, event.Instance, i.Common, told{"0501", nil})
 	if err != nil {
@@ -171,11 +172,11 @@ func (s *Server) offerAuthority(ctx context.Context, c call, r state.Record[spec
 	}
 	i.OfferedAuthority = to
 	i.Generation++
-	return s.commit(ctx, append(ops, state.Swap(r.Key, r.Revision, i))...)
+	return s.client.Commit(ctx, append(ops, state.Swap(r.Key, r.Revision, i))...)
 }
 
 // offerToCluster tells it of all instances: RDS's event is theirs.
-func (s *Server) offerToCluster(ctx context.Context, l *look, c call, r state.Record[spec.Cluster], to string) error {
+func (s *Server) offerToCluster(ctx context.Context, l *look, c front.Call, r state.Record[spec.Cluster], to string) error {
 	cluster := r.Value
 	cluster.OfferedAuthority = to
 	cluster.Generation++
@@ -187,5 +188,5 @@ func (s *Server) offerToCluster(ctx context.Context, l *look, c call, r state.Re
 		}
 		ops = append(ops, told...)
 	}
-	return s.commit(ctx, ops...)
+	return s.client.Commit(ctx, ops...)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"howdah/internal/aws/front"
 	"howdah/internal/identity/secret"
 	"howdah/internal/model/event"
 	"howdah/internal/state"
@@ -18,11 +19,11 @@ var errNotUsable = errors.New("the database is not available")
 // rotateManaged has a database take another password. The verifier and the secret change in
 // one transaction: whatever ends in the middle, the password that goes with each of them is
 // known.
-func (s *Server) rotateManaged(ctx context.Context, c call, m managedSecret, days int, token string) (secret.Secret, error) {
+func (s *Server) rotateManaged(ctx context.Context, c front.Call, m managedSecret, days int, token string) (secret.Secret, error) {
 	yes := true
 	asked := masterAsked{rotate: &yes, now: &yes, facts: m.facts, days: days, token: token}
 	l := s.look(m.Account)
-	mod := &modification{look: l, call: c}
+	mod := &modification{look: l, Call: c}
 	var ops []state.Op
 	if m.Cluster {
 		r, err := l.findCluster(m.common.Scope, m.common.Name)
@@ -41,7 +42,7 @@ func (s *Server) rotateManaged(ctx context.Context, c call, m managedSecret, day
 		if ops, err = mod.putCluster(r, cluster); err != nil {
 			return secret.Secret{}, err
 		}
-		return mod.rotated, s.commit(ctx, ops...)
+		return mod.rotated, s.client.Commit(ctx, ops...)
 	}
 	r, err := l.findInstance(m.common.Scope, m.common.Name)
 	if err != nil {
@@ -59,7 +60,7 @@ func (s *Server) rotateManaged(ctx context.Context, c call, m managedSecret, day
 	if ops, err = mod.putInstance(r, i); err != nil {
 		return secret.Secret{}, err
 	}
-	return mod.rotated, s.commit(ctx, ops...)
+	return mod.rotated, s.client.Commit(ctx, ops...)
 }
 
 // secretChores are the passwords that a database has taken, and those that are due.
@@ -78,7 +79,7 @@ func (s *Server) secretChores(h *household, now time.Time) []chore {
 		if !ok || m.Until == 0 && m.Pending == nil && m.Known && now.Before(m.Due()) && !m.Overtaken(secret.Standing{Verifier: m.common.PasswordSerial}) {
 			continue
 		}
-		all = append(all, chore{"keep a managed password", r.Key, account, func(ctx context.Context, l *look, c call) error {
+		all = append(all, chore{"keep a managed password", r.Key, account, func(ctx context.Context, l *look, c front.Call) error {
 			return s.keepSecret(ctx, l, c, r.Key)
 		}})
 	}
@@ -87,7 +88,7 @@ func (s *Server) secretChores(h *household, now time.Time) []chore {
 
 // keepSecret takes the next step with one secret: it notes what the database has taken, and
 // has it take another password when that is due, or when nobody knows the one that it has.
-func (s *Server) keepSecret(ctx context.Context, l *look, c call, key string) error {
+func (s *Server) keepSecret(ctx context.Context, l *look, c front.Call, key string) error {
 	r, err := state.View[secret.Secret](s.Cache, key)
 	if errors.Is(err, state.ErrNotFound) {
 		return nil
@@ -116,7 +117,7 @@ func (s *Server) keepSecret(ctx context.Context, l *look, c call, key string) er
 		}
 		return err
 	case m.Current.ID != r.Value.Current.ID, m.Known && !r.Value.Known:
-		return s.commit(ctx, state.Swap(r.Key, r.Revision, m.Secret))
+		return s.client.Commit(ctx, state.Swap(r.Key, r.Revision, m.Secret))
 	}
 	return nil
 }
@@ -125,10 +126,10 @@ func (s *Server) keepSecret(ctx context.Context, l *look, c call, key string) er
 // taken that: it may have any of the secret's before.
 func (s *Server) leaveSecret(ctx context.Context, r state.Record[*secret.Secret], m managedSecret) error {
 	if m.gone() {
-		return s.commit(ctx, state.Remove(r.Key, r.Revision))
+		return s.client.Commit(ctx, state.Remove(r.Key, r.Revision))
 	}
 	if !reflect.DeepEqual(m.Secret, *r.Value) {
-		return s.commit(ctx, state.Swap(r.Key, r.Revision, m.Secret))
+		return s.client.Commit(ctx, state.Swap(r.Key, r.Revision, m.Secret))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 )
 
@@ -59,15 +60,15 @@ type secretListInput struct {
 	SortOrder  *string
 }
 
-func (s *Server) mayList(_ context.Context, c call, _ *secretListInput) error {
+func (s *Server) mayList(_ context.Context, c front.Call, _ *secretListInput) error {
 	return c.May("*", c.Context(nil), true)
 }
 
-func (s *Server) listSecrets(ctx context.Context, c call, in *secretListInput) (any, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) listSecrets(ctx context.Context, c front.Call, in *secretListInput) (any, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	most := or(in.MaxResults, mostSecrets)
+	most := wire.Or(in.MaxResults, mostSecrets)
 	if most < 1 || most > mostSecrets {
 		return nil, wire.NewError(errSecretParameter, "MaxResults must be from 1 to %d.", mostSecrets)
 	}
@@ -84,7 +85,7 @@ func (s *Server) listSecrets(ctx context.Context, c call, in *secretListInput) (
 		}
 		after = string(text)
 	}
-	return s.secretPage(c, in.Filters, or(in.SortOrder, "asc") == "desc", after, int(most)), nil
+	return s.secretPage(c, in.Filters, wire.Or(in.SortOrder, "asc") == "desc", after, int(most)), nil
 }
 
 type secretPage struct {
@@ -92,7 +93,7 @@ type secretPage struct {
 	NextToken  string `json:",omitempty"`
 }
 
-func (s *Server) secretPage(c call, filters []secretFilter, descending bool, after string, most int) secretPage {
+func (s *Server) secretPage(c front.Call, filters []secretFilter, descending bool, after string, most int) secretPage {
 	l := s.look(c.Account)
 	all := slices.DeleteFunc(l.managedSecrets(c.Scope), func(m managedSecret) bool {
 		return slices.ContainsFunc(filters, func(f secretFilter) bool { return !f.holds(m) })

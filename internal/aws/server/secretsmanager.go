@@ -77,14 +77,14 @@ type rotationRules struct {
 
 // onSecret makes an action on one secret of a handler. The caller's policies are asked
 // before anything is said of it.
-func onSecret(s *Server, handler func(context.Context, call, managedSecret, secretInput) (any, error)) front.Action {
-	return front.OnJSON(nil, func(ctx context.Context, c call, in *secretInput) (any, error) {
-		if or(in.SecretID, "") == "" {
+func onSecret(s *Server, handler func(context.Context, front.Call, managedSecret, secretInput) (any, error)) front.Action {
+	return front.OnJSON(nil, func(ctx context.Context, c front.Call, in *secretInput) (any, error) {
+		if wire.Or(in.SecretID, "") == "" {
 			return nil, wire.NewError(errSecretParameter, "You must provide a value for the SecretId parameter.")
 		}
 		c.Shows(map[string]string{"SecretId": *in.SecretID}) // which cuts what is too long
 		var out any
-		err := s.retry(ctx, func() error {
+		err := s.client.Retry(ctx, func() error {
 			found, ok := s.findSecret(c.Scope, *in.SecretID)
 			if err := s.mayUse(c, found, ok, *in.SecretID); err != nil {
 				return err
@@ -202,7 +202,7 @@ type secretTag struct {
 }
 
 // mayUse asks the caller's policies about a secret, which there may not be.
-func (s *Server) mayUse(c call, m managedSecret, exists bool, id string) error {
+func (s *Server) mayUse(c front.Call, m managedSecret, exists bool, id string) error {
 	context := c.Context(nil)
 	if !exists {
 		if !strings.HasPrefix(id, "arn:") {
@@ -237,8 +237,8 @@ func (e epoch) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(time.Time(e).UnixMilli())/1000, 'f', 3, 64), nil
 }
 
-func (s *Server) getSecretValue(_ context.Context, _ call, m managedSecret, in secretInput) (any, error) {
-	stage, versions := or(in.VersionStage, ""), m.Versions()
+func (s *Server) getSecretValue(_ context.Context, _ front.Call, m managedSecret, in secretInput) (any, error) {
+	stage, versions := wire.Or(in.VersionStage, ""), m.Versions()
 	var found *secret.Version
 	for name, v := range versions {
 		if in.VersionID != nil && v.ID == *in.VersionID && (stage == "" || stage == name) || in.VersionID == nil && name == cmp.Or(stage, secret.Current) {
@@ -251,7 +251,7 @@ func (s *Server) getSecretValue(_ context.Context, _ call, m managedSecret, in s
 		}
 	}
 	if found == nil {
-		return nil, wire.NewError(errNoSecret, "Secrets Manager can't find the specified secret value for staging label: %s", cmp.Or(stage, or(in.VersionID, "")))
+		return nil, wire.NewError(errNoSecret, "Secrets Manager can't find the specified secret value for staging label: %s", cmp.Or(stage, wire.Or(in.VersionID, "")))
 	}
 	sealer, err := s.secretSealer()
 	if err != nil {
@@ -303,13 +303,13 @@ func (m managedSecret) out() secretOut {
 	return out
 }
 
-func (s *Server) describeSecret(_ context.Context, _ call, m managedSecret, _ secretInput) (any, error) {
+func (s *Server) describeSecret(_ context.Context, _ front.Call, m managedSecret, _ secretInput) (any, error) {
 	out := m.out()
 	out.VersionIDs = m.stagesOf()
 	return out, nil
 }
 
-func (s *Server) listSecretVersionIDs(_ context.Context, _ call, m managedSecret, _ secretInput) (any, error) {
+func (s *Server) listSecretVersionIDs(_ context.Context, _ front.Call, m managedSecret, _ secretInput) (any, error) {
 	type version struct {
 		VersionID     string `json:"VersionId"`
 		VersionStages []string
@@ -332,7 +332,7 @@ func (s *Server) listSecretVersionIDs(_ context.Context, _ call, m managedSecret
 }
 
 // rotateSecret has the database take another password, or changes how often it does.
-func (s *Server) rotateSecret(ctx context.Context, c call, m managedSecret, in secretInput) (any, error) {
+func (s *Server) rotateSecret(ctx context.Context, c front.Call, m managedSecret, in secretInput) (any, error) {
 	days, err := in.rules()
 	if err != nil {
 		return nil, err
@@ -346,15 +346,15 @@ func (s *Server) rotateSecret(ctx context.Context, c call, m managedSecret, in s
 	if days == 0 {
 		days = m.Days
 	}
-	if !or(in.RotateImmediately, true) {
+	if !wire.Or(in.RotateImmediately, true) {
 		next := m.Secret
 		next.Days = days
-		if err := s.commit(ctx, state.Swap(m.record.Key, m.record.Revision, next)); err != nil {
+		if err := s.client.Commit(ctx, state.Swap(m.record.Key, m.record.Revision, next)); err != nil {
 			return nil, err
 		}
 		return rotatedOut{m.ARN(), m.Name, ""}, nil
 	}
-	token := or(in.ClientRequestToken, "")
+	token := wire.Or(in.ClientRequestToken, "")
 	if m.Made(token) {
 		return rotatedOut{m.ARN(), m.Name, token}, nil // the same call again
 	}

@@ -136,16 +136,3 @@ func (s *Server) sealKey() ([]byte, error) { return s.Home.SealKey() }
 
 // ServeHTTP answers one request of any of the services.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.front.ServeHTTP(w, r) }
-
-// fresh is state.Client.Fresh.
-func (s *Server) fresh(ctx context.Context) error { return s.client.Fresh(ctx) }
-
-// commit is state.Client.Commit.
-func (s *Server) commit(ctx context.Context, ops ...state.Op) error {
-	return s.client.Commit(ctx, ops...)
-}
-
-// retry is state.Client.Retry.
-func (s *Server) retry(ctx context.Context, attempt func() error) error {
-	return s.client.Retry(ctx, attempt)
-}

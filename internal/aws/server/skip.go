@@ -48,8 +48,8 @@ const (
 // empty makes a Describe action of something that there never is any of. named are
 // the parameters that name one, with the code of the error that it does not exist;
 // check, if not nil, looks after fresh at what else the request names.
-func empty[In, Out any](named map[string]string, fresh func(context.Context) error, check func(call, *In) error) front.Action {
-	return front.On(func(ctx context.Context, c call, in *In) (*Out, error) {
+func empty[In, Out any](named map[string]string, fresh func(context.Context) error, check func(front.Call, *In) error) front.Action {
+	return front.On(func(ctx context.Context, c front.Call, in *In) (*Out, error) {
 		v := reflect.ValueOf(in).Elem()
 		size, _ := v.FieldByName("MaxRecords").Interface().(*int32)
 		marker, _ := v.FieldByName("Marker").Interface().(*string)
@@ -83,23 +83,23 @@ func empty[In, Out any](named map[string]string, fresh func(context.Context) err
 func (s *Server) nothing() map[string]front.Action {
 	return map[string]front.Action{
 		"DescribeDBCapacityReservations":       empty[rds.DescribeDBCapacityReservationsRequest, rds.DescribeDBCapacityReservationsResponse](map[string]string{"DBCapacityReservationIdentifier": rds.ErrDBCapacityReservationNotFound}, nil, nil),
-		"DescribeDBClusterBacktracks":          empty[rds.DescribeDBClusterBacktracksMessage, rds.DBClusterBacktrackMessage](map[string]string{"BacktrackIdentifier": rds.ErrDBClusterBacktrackNotFound}, s.fresh, s.clusterExists),
+		"DescribeDBClusterBacktracks":          empty[rds.DescribeDBClusterBacktracksMessage, rds.DBClusterBacktrackMessage](map[string]string{"BacktrackIdentifier": rds.ErrDBClusterBacktrackNotFound}, s.client.Fresh, s.clusterExists),
 		"DescribeDBRecommendations":            empty[rds.DescribeDBRecommendationsMessage, rds.DBRecommendationsMessage](nil, nil, nil),
 		"DescribeDBSecurityGroups":             empty[rds.DescribeDBSecurityGroupsMessage, rds.DBSecurityGroupMessage](map[string]string{"DBSecurityGroupName": rds.ErrDBSecurityGroupNotFound}, nil, nil),
 		"DescribeDBSnapshotTenantDatabases":    empty[rds.DescribeDBSnapshotTenantDatabasesMessage, rds.DBSnapshotTenantDatabasesMessage](map[string]string{"DBSnapshotIdentifier": rds.ErrDBSnapshotNotFound}, nil, nil),
 		"DescribeIntegrations":                 empty[rds.DescribeIntegrationsMessage, rds.DescribeIntegrationsResponse](map[string]string{"IntegrationIdentifier": rds.ErrIntegrationNotFound}, nil, nil),
 		"DescribeReservedDBInstances":          empty[rds.DescribeReservedDBInstancesMessage, rds.ReservedDBInstanceMessage](map[string]string{"ReservedDBInstanceId": rds.ErrReservedDBInstanceNotFound}, nil, nil),
 		"DescribeReservedDBInstancesOfferings": empty[rds.DescribeReservedDBInstancesOfferingsMessage, rds.ReservedDBInstancesOfferingMessage](map[string]string{"ReservedDBInstancesOfferingId": rds.ErrReservedDBInstancesOfferingNotFound}, nil, nil),
-		"DescribeTenantDatabases":              empty[rds.DescribeTenantDatabasesMessage, rds.TenantDatabasesMessage](nil, s.fresh, s.instanceExists),
+		"DescribeTenantDatabases":              empty[rds.DescribeTenantDatabasesMessage, rds.TenantDatabasesMessage](nil, s.client.Fresh, s.instanceExists),
 	}
 }
 
-func (s *Server) clusterExists(c call, in *rds.DescribeDBClusterBacktracksMessage) error {
-	_, err := s.look(c.Account).findCluster(c.Scope, or(in.DBClusterIdentifier, ""))
+func (s *Server) clusterExists(c front.Call, in *rds.DescribeDBClusterBacktracksMessage) error {
+	_, err := s.look(c.Account).findCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
 	return err
 }
 
-func (s *Server) instanceExists(c call, in *rds.DescribeTenantDatabasesMessage) error {
+func (s *Server) instanceExists(c front.Call, in *rds.DescribeTenantDatabasesMessage) error {
 	if in.DBInstanceIdentifier == nil {
 		return nil
 	}

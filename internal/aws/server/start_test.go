@@ -41,7 +41,7 @@ func TestAStatusIsOfTheProcessesThatRun(t *testing.T) {
 	if _, err := w.server.Store.Client.Put(t.Context(), "/service/"+id+"/leader", "m1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.server.fresh(t.Context()); err != nil {
+	if err := w.server.client.Fresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_, runs, _ := w.server.Cache.Raw(state.Runs("edge"))

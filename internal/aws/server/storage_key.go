@@ -7,6 +7,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/kms"
@@ -17,8 +18,8 @@ import (
 
 // encrypt resolves what a request says of a new database's storage, and makes its key where it
 // is to be encrypted: with the KMS key that was named, or with the one that accounts have.
-func (l *look) encrypt(c call, common *spec.Common, asked *bool, named *string) ([]state.Op, error) {
-	if named == nil && !or(asked, false) {
+func (l *look) encrypt(c front.Call, common *spec.Common, asked *bool, named *string) ([]state.Op, error) {
+	if named == nil && !wire.Or(asked, false) {
 		return nil, nil
 	}
 	var key *kms.Record
@@ -29,7 +30,7 @@ func (l *look) encrypt(c call, common *spec.Common, asked *bool, named *string) 
 		}
 		key = &found
 	}
-	if !or(asked, false) {
+	if !wire.Or(asked, false) {
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "KmsKeyId is only valid for encrypted storage: give StorageEncrypted=true too.")
 	}
 	return l.encryptWith(c, common, key)
@@ -37,7 +38,7 @@ func (l *look) encrypt(c call, common *spec.Common, asked *bool, named *string) 
 
 // encryptReplica: a replica is encrypted if its source is. In the source's region it has the
 // same KMS key; in another one it needs one of there.
-func (l *look) encryptReplica(c call, common *spec.Common, from spec.Common, named *string) ([]state.Op, error) {
+func (l *look) encryptReplica(c front.Call, common *spec.Common, from spec.Common, named *string) ([]state.Op, error) {
 	if from.StorageKey == "" {
 		if named == nil {
 			return nil, nil
@@ -69,7 +70,7 @@ func (l *look) encryptReplica(c call, common *spec.Common, from spec.Common, nam
 }
 
 // encryptWith makes the key of a database's storage; nil: with the account's own KMS key.
-func (l *look) encryptWith(c call, common *spec.Common, key *kms.Record) ([]state.Op, error) {
+func (l *look) encryptWith(c front.Call, common *spec.Common, key *kms.Record) ([]state.Op, error) {
 	if err := l.canEncrypt(); err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func encryptedOut(c spec.Common, f plan.Facts) (encrypted *bool, key *string) {
 		return (r.Patroni || r.Postgres) && r.Encryption == member.NotEncrypted
 	})
 	if is {
-		key = some(kms.ARN(c.Scope, c.StorageKey))
+		key = wire.Some(kms.ARN(c.Scope, c.StorageKey))
 	}
-	return some(is), key
+	return wire.Some(is), key
 }

@@ -7,6 +7,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
@@ -50,14 +51,14 @@ func (l *look) checkSubnetGroup(scope spec.Scope, name *string) error {
 
 // createDBSubnetGroup keeps a group. Subnets that the home does not know are spread
 // over its zones, in their order.
-func (s *Server) createDBSubnetGroup(ctx context.Context, c call, in *rds.CreateDBSubnetGroupMessage) (*rds.CreateDBSubnetGroupResult, error) {
+func (s *Server) createDBSubnetGroup(ctx context.Context, c front.Call, in *rds.CreateDBSubnetGroupMessage) (*rds.CreateDBSubnetGroupResult, error) {
 	g := spec.SubnetGroup{
-		Scope: c.Scope, Name: lower(in.DBSubnetGroupName), Description: or(in.DBSubnetGroupDescription, ""), Tags: tagsIn(in.Tags), Created: c.Now, Generation: 1,
+		Scope: c.Scope, Name: wire.Lower(in.DBSubnetGroupName), Description: wire.Or(in.DBSubnetGroupDescription, ""), Tags: tagsIn(in.Tags), Created: c.Now, Generation: 1,
 	}
 	if err := first(spec.CheckSubnetGroup(g.Name, g.Description), spec.CheckTags(g.Tags)); err != nil {
 		return nil, err
 	}
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		var err error
 		if g.Subnets, err = s.subnetsOf(c.Scope, in.SubnetIds); err != nil {
 			return err
@@ -69,7 +70,7 @@ func (s *Server) createDBSubnetGroup(ctx context.Context, c call, in *rds.Create
 		case len(own) >= maxSubnetGroups:
 			return wire.NewError(rds.ErrDBSubnetGroupQuotaExceeded, "The account has %d DB subnet groups already.", maxSubnetGroups)
 		}
-		return s.commit(ctx, state.Swap(subnetGroupKey(g), 0, g))
+		return s.client.Commit(ctx, state.Swap(subnetGroupKey(g), 0, g))
 	})
 	if err != nil {
 		return nil, err
@@ -113,8 +114,8 @@ func (s *Server) subnetsOf(scope spec.Scope, ids []string) ([]spec.Subnet, error
 }
 
 // describeDBSubnetGroups lists the default group and those that users made.
-func (s *Server) describeDBSubnetGroups(ctx context.Context, c call, in *rds.DescribeDBSubnetGroupsMessage) (*rds.DBSubnetGroupMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) describeDBSubnetGroups(ctx context.Context, c front.Call, in *rds.DescribeDBSubnetGroupsMessage) (*rds.DBSubnetGroupMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := readFilters(in.Filters); err != nil {
@@ -136,22 +137,22 @@ func (s *Server) describeDBSubnetGroups(ctx context.Context, c call, in *rds.Des
 		all = []rds.DBSubnetGroup{*l.subnetGroupOut(c.Scope, name)}
 	}
 	chosen, marker, err := page.Of(all, func(g rds.DBSubnetGroup) string { return *g.DBSubnetGroupName }, in.MaxRecords, in.Marker)
-	return &rds.DBSubnetGroupMessage{DBSubnetGroups: list(chosen), Marker: marker}, err
+	return &rds.DBSubnetGroupMessage{DBSubnetGroups: wire.List(chosen), Marker: marker}, err
 }
 
 // modifyDBSubnetGroup replaces a group's subnets.
-func (s *Server) modifyDBSubnetGroup(ctx context.Context, c call, in *rds.ModifyDBSubnetGroupMessage) (*rds.ModifyDBSubnetGroupResult, error) {
+func (s *Server) modifyDBSubnetGroup(ctx context.Context, c front.Call, in *rds.ModifyDBSubnetGroupMessage) (*rds.ModifyDBSubnetGroupResult, error) {
 	var changed spec.SubnetGroup
-	err := s.retry(ctx, func() error {
+	err := s.client.Retry(ctx, func() error {
 		if err := notDefault(c.Scope, in.DBSubnetGroupName); err != nil {
 			return err
 		}
-		r, err := s.findSubnetGroup(c.Scope, or(in.DBSubnetGroupName, ""))
+		r, err := s.findSubnetGroup(c.Scope, wire.Or(in.DBSubnetGroupName, ""))
 		if err != nil {
 			return err
 		}
 		changed = r.Value
-		set(&changed.Description, in.DBSubnetGroupDescription)
+		wire.Set(&changed.Description, in.DBSubnetGroupDescription)
 		if err := spec.CheckSubnetGroup(changed.Name, changed.Description); err != nil {
 			return err
 		}
@@ -159,7 +160,7 @@ func (s *Server) modifyDBSubnetGroup(ctx context.Context, c call, in *rds.Modify
 			return err
 		}
 		changed.Generation++
-		return s.commit(ctx, state.Swap(r.Key, r.Revision, changed))
+		return s.client.Commit(ctx, state.Swap(r.Key, r.Revision, changed))
 	})
 	if err != nil {
 		return nil, err
@@ -168,12 +169,12 @@ func (s *Server) modifyDBSubnetGroup(ctx context.Context, c call, in *rds.Modify
 }
 
 // deleteDBSubnetGroup deletes a group that no database uses.
-func (s *Server) deleteDBSubnetGroup(ctx context.Context, c call, in *rds.DeleteDBSubnetGroupMessage) (*void, error) {
-	return nil, s.retry(ctx, func() error {
+func (s *Server) deleteDBSubnetGroup(ctx context.Context, c front.Call, in *rds.DeleteDBSubnetGroupMessage) (*front.Void, error) {
+	return nil, s.client.Retry(ctx, func() error {
 		if err := notDefault(c.Scope, in.DBSubnetGroupName); err != nil {
 			return err
 		}
-		r, err := s.findSubnetGroup(c.Scope, or(in.DBSubnetGroupName, ""))
+		r, err := s.findSubnetGroup(c.Scope, wire.Or(in.DBSubnetGroupName, ""))
 		if err != nil {
 			return err
 		}
@@ -181,12 +182,12 @@ func (s *Server) deleteDBSubnetGroup(ctx context.Context, c call, in *rds.Delete
 		if who := s.look(c.Account).whoHas(c.Scope, func(d spec.Common, _ string) bool { return d.SubnetGroup == name }); who != "" {
 			return wire.NewError(rds.ErrInvalidDBSubnetGroupState, "Cannot delete the subnet group '%s' because at least one database instance: %s is still using it.", name, who)
 		}
-		return s.commit(ctx, state.Remove(r.Key, r.Revision))
+		return s.client.Commit(ctx, state.Remove(r.Key, r.Revision))
 	})
 }
 
 func notDefault(scope spec.Scope, identifier *string) error {
-	if in, name := locate(scope, or(identifier, ""), "subgrp"); in == scope && name == defaultSubnetGroup {
+	if in, name := locate(scope, wire.Or(identifier, ""), "subgrp"); in == scope && name == defaultSubnetGroup {
 		return wire.NewError(rds.ErrInvalidDBSubnetGroupState, "The DB subnet group 'default' is the home's own network: it cannot be changed or deleted.")
 	}
 	return nil
@@ -222,12 +223,12 @@ func (l *look) subnetGroupOut(scope spec.Scope, name string) *rds.DBSubnetGroup 
 
 func subnetsOut(g spec.SubnetGroup) *rds.DBSubnetGroup {
 	out := &rds.DBSubnetGroup{
-		DBSubnetGroupName: some(g.Name), DBSubnetGroupDescription: some(g.Description), VpcId: some("vpc-howdah"), SubnetGroupStatus: some("Complete"),
-		Subnets: []rds.Subnet{}, DBSubnetGroupArn: some(g.ARN("subgrp", g.Name)), SupportedNetworkTypes: []string{"IPV4"},
+		DBSubnetGroupName: wire.Some(g.Name), DBSubnetGroupDescription: wire.Some(g.Description), VpcId: wire.Some("vpc-howdah"), SubnetGroupStatus: wire.Some("Complete"),
+		Subnets: []rds.Subnet{}, DBSubnetGroupArn: wire.Some(g.ARN("subgrp", g.Name)), SupportedNetworkTypes: []string{"IPV4"},
 	}
 	for _, s := range g.Subnets {
 		out.Subnets = append(out.Subnets, rds.Subnet{
-			SubnetIdentifier: some(s.ID), SubnetStatus: some("Active"), SubnetAvailabilityZone: &rds.AvailabilityZone{Name: some(g.ZoneName(s.Zone))},
+			SubnetIdentifier: wire.Some(s.ID), SubnetStatus: wire.Some("Active"), SubnetAvailabilityZone: &rds.AvailabilityZone{Name: wire.Some(g.ZoneName(s.Zone))},
 		})
 	}
 	return out

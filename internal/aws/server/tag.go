@@ -6,6 +6,7 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/param"
@@ -14,14 +15,14 @@ import (
 )
 
 // listTagsForResource answers the tags of a resource, named by its ARN.
-func (s *Server) listTagsForResource(ctx context.Context, c call, in *rds.ListTagsForResourceMessage) (*rds.TagListMessage, error) {
-	if err := s.fresh(ctx); err != nil {
+func (s *Server) listTagsForResource(ctx context.Context, c front.Call, in *rds.ListTagsForResourceMessage) (*rds.TagListMessage, error) {
+	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := readFilters(in.Filters); err != nil {
 		return nil, err
 	}
-	t, err := s.look(c.Account).tagged(c.Scope, or(in.ResourceName, ""))
+	t, err := s.look(c.Account).tagged(c.Scope, wire.Or(in.ResourceName, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -30,25 +31,25 @@ func (s *Server) listTagsForResource(ctx context.Context, c call, in *rds.ListTa
 
 // addTagsToResource adds tags, or changes their values. A changed setting acts at
 // once: it is part of what is wanted.
-func (s *Server) addTagsToResource(ctx context.Context, c call, in *rds.AddTagsToResourceMessage) (*void, error) {
+func (s *Server) addTagsToResource(ctx context.Context, c front.Call, in *rds.AddTagsToResourceMessage) (*front.Void, error) {
 	if err := spec.CheckTags(tagsIn(in.Tags)); err != nil {
 		return nil, err
 	}
-	return nil, s.changeTags(ctx, c, or(in.ResourceName, ""), func(tags []spec.Tag) []spec.Tag {
+	return nil, s.changeTags(ctx, c, wire.Or(in.ResourceName, ""), func(tags []spec.Tag) []spec.Tag {
 		return spec.MergeTags(tags, tagsIn(in.Tags))
 	})
 }
 
 // removeTagsFromResource removes tags by their keys; keys that are not there do
 // not matter.
-func (s *Server) removeTagsFromResource(ctx context.Context, c call, in *rds.RemoveTagsFromResourceMessage) (*void, error) {
-	return nil, s.changeTags(ctx, c, or(in.ResourceName, ""), func(tags []spec.Tag) []spec.Tag {
+func (s *Server) removeTagsFromResource(ctx context.Context, c front.Call, in *rds.RemoveTagsFromResourceMessage) (*front.Void, error) {
+	return nil, s.changeTags(ctx, c, wire.Or(in.ResourceName, ""), func(tags []spec.Tag) []spec.Tag {
 		return spec.RemoveTags(tags, in.TagKeys)
 	})
 }
 
-func (s *Server) changeTags(ctx context.Context, c call, arn string, change func([]spec.Tag) []spec.Tag) error {
-	return s.retry(ctx, func() error {
+func (s *Server) changeTags(ctx context.Context, c front.Call, arn string, change func([]spec.Tag) []spec.Tag) error {
+	return s.client.Retry(ctx, func() error {
 		t, err := s.look(c.Account).tagged(c.Scope, arn)
 		if err != nil {
 			return err
@@ -60,7 +61,7 @@ func (s *Server) changeTags(ctx context.Context, c call, arn string, change func
 		if err := spec.CheckTags(tags); err != nil {
 			return err
 		}
-		return s.commit(ctx, t.put(tags))
+		return s.client.Commit(ctx, t.put(tags))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -41,7 +42,7 @@ func (l *look) upgradeOf(c spec.Common) (to string, ok bool) {
 
 // upgradeInstance has an instance restarted with the newest minor version that its
 // hosts have, its standby first.
-func (s *Server) upgradeInstance(ctx context.Context, l *look, c call, r state.Record[spec.Instance]) error {
+func (s *Server) upgradeInstance(ctx context.Context, l *look, c front.Call, r state.Record[spec.Instance]) error {
 	i := r.Value
 	to, ok := l.upgradeOf(i.Common)
 	if !ok {
@@ -64,12 +65,12 @@ func (s *Server) upgradeInstance(ctx context.Context, l *look, c call, r state.R
 	if err != nil {
 		return err
 	}
-	return s.commit(ctx, append(events, state.Swap(r.Key, r.Revision, i))...)
+	return s.client.Commit(ctx, append(events, state.Swap(r.Key, r.Revision, i))...)
 }
 
 // upgradeCluster is upgradeInstance for all instances of a cluster, one by one, the
 // writer last.
-func (s *Server) upgradeCluster(ctx context.Context, l *look, c call, r state.Record[spec.Cluster]) error {
+func (s *Server) upgradeCluster(ctx context.Context, l *look, c front.Call, r state.Record[spec.Cluster]) error {
 	cluster := r.Value
 	to, ok := l.upgradeOf(cluster.Common)
 	if !ok {
@@ -95,7 +96,7 @@ func (s *Server) upgradeCluster(ctx context.Context, l *look, c call, r state.Re
 		i.Generation++
 		ops = append(ops, state.Swap(member.Key, member.Revision, i))
 	}
-	return s.commit(ctx, append(ops, state.Swap(r.Key, r.Revision, cluster))...)
+	return s.client.Commit(ctx, append(ops, state.Swap(r.Key, r.Revision, cluster))...)
 }
 
 // upgradeChores offer newer minor versions, and apply them in the window to those who
@@ -108,14 +109,14 @@ func (s *Server) upgradeChores(h *household, now time.Time) []chore {
 		if i.Cluster != "" || !newer(installed[i.Major], i.Version) {
 			continue
 		}
-		all = append(all, chore{"offer an upgrade", r.Key + " (offer)", i.Account, func(ctx context.Context, l *look, c call) error {
+		all = append(all, chore{"offer an upgrade", r.Key + " (offer)", i.Account, func(ctx context.Context, l *look, c front.Call) error {
 			return s.offer(ctx, l, c, i.Common, event.Instance, func(next spec.Common) state.Op {
 				i.Common = next
 				return state.Swap(r.Key, r.Revision, i)
 			})
 		}})
 		if (i.AutoMinor || i.OptedIn(spec.DBUpgrade)) && spec.InMaintenanceWindow(i.MaintenanceWindow, now) {
-			all = append(all, chore{"upgrade PostgreSQL", r.Key + " (upgrade)", i.Account, func(ctx context.Context, l *look, c call) error {
+			all = append(all, chore{"upgrade PostgreSQL", r.Key + " (upgrade)", i.Account, func(ctx context.Context, l *look, c front.Call) error {
 				if !slices.Contains(usable, l.status(i)) {
 					return nil
 				}
@@ -128,14 +129,14 @@ func (s *Server) upgradeChores(h *household, now time.Time) []chore {
 		if !newer(installed[cluster.Major], cluster.Version) {
 			continue
 		}
-		all = append(all, chore{"offer an upgrade", r.Key + " (offer)", cluster.Account, func(ctx context.Context, l *look, c call) error {
+		all = append(all, chore{"offer an upgrade", r.Key + " (offer)", cluster.Account, func(ctx context.Context, l *look, c front.Call) error {
 			return s.offer(ctx, l, c, cluster.Common, event.Cluster, func(next spec.Common) state.Op {
 				cluster.Common = next
 				return state.Swap(r.Key, r.Revision, cluster)
 			})
 		}})
 		if (cluster.AutoMinor || cluster.OptedIn(spec.DBUpgrade)) && spec.InMaintenanceWindow(cluster.MaintenanceWindow, now) {
-			all = append(all, chore{"upgrade PostgreSQL", r.Key + " (upgrade)", cluster.Account, func(ctx context.Context, l *look, c call) error {
+			all = append(all, chore{"upgrade PostgreSQL", r.Key + " (upgrade)", cluster.Account, func(ctx context.Context, l *look, c front.Call) error {
 				if !slices.Contains(usable, l.clusterStatus(cluster)) {
 					return nil
 				}
@@ -147,7 +148,7 @@ func (s *Server) upgradeChores(h *household, now time.Time) []chore {
 }
 
 // offer tells once that a version can be upgraded to.
-func (s *Server) offer(ctx context.Context, l *look, c call, old spec.Common, kind event.SourceType, put func(spec.Common) state.Op) error {
+func (s *Server) offer(ctx context.Context, l *look, c front.Call, old spec.Common, kind event.SourceType, put func(spec.Common) state.Op) error {
 	to, ok := l.upgradeOf(old)
 	if !ok || old.Offered == to {
 		return nil
@@ -162,5 +163,5 @@ func (s *Server) offer(ctx context.Context, l *look, c call, old spec.Common, ki
 	}
 	old.Offered = to
 	old.Generation++
-	return s.commit(ctx, append(ops, put(old))...)
+	return s.client.Commit(ctx, append(ops, put(old))...)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/front"
 	"howdah/internal/state/etcd"
 )
 
@@ -50,12 +51,21 @@ func TestProblemsOfEtcd(t *testing.T) {
 		texts []string
 	}{
 		{"well", []admin.EtcdMember{{Name: "s1", Healthy: true}}, nil},
-		{"full", []admin.EtcdMember{{Name: "s1", Healthy: true, Full: true, Scarce: true, Size: 8 << 30, Quota: 8 << 30}, {Name: "s2", Healthy: true, Full: true}},
-			[]string{"etcd-full: etcd is full and takes no writes: no failover is possible, and no change (s1 has 8192 MiB of 8192 MiB)"}},
-		{"scarce", []admin.EtcdMember{{Name: "s1", Healthy: true, Scarce: true, Size: 5 << 30, Quota: 8 << 30}},
-			[]string{"etcd-full: etcd is nearly full, and what is left is kept for failovers: nothing can be created (s1 has 5120 MiB of 8192 MiB)"}},
-		{"away", []admin.EtcdMember{{Name: "s1", Error: "no answer"}},
-			[]string{"etcd-member-down: the control plane s1 does not answer (no answer): start it again on its machine"}},
+		{
+			"full",
+			[]admin.EtcdMember{{Name: "s1", Healthy: true, Full: true, Scarce: true, Size: 8 << 30, Quota: 8 << 30}, {Name: "s2", Healthy: true, Full: true}},
+			[]string{"etcd-full: etcd is full and takes no writes: no failover is possible, and no change (s1 has 8192 MiB of 8192 MiB)"},
+		},
+		{
+			"scarce",
+			[]admin.EtcdMember{{Name: "s1", Healthy: true, Scarce: true, Size: 5 << 30, Quota: 8 << 30}},
+			[]string{"etcd-full: etcd is nearly full, and what is left is kept for failovers: nothing can be created (s1 has 5120 MiB of 8192 MiB)"},
+		},
+		{
+			"away",
+			[]admin.EtcdMember{{Name: "s1", Error: "no answer"}},
+			[]string{"etcd-member-down: the control plane s1 does not answer (no answer): start it again on its machine"},
+		},
 	} {
 		var texts []string
 		for _, p := range homeProblems(admin.Status{Etcd: c.etcd, Edges: []admin.Edge{{Running: true}}, Hosts: []admin.Host{{}}}) {
@@ -80,7 +90,7 @@ func TestUpkeepIsAsked(t *testing.T) {
 		{admin.EtcdRequest{Do: admin.EtcdDefrag, Member: "s9"}, "InvalidRequest: etcd has no member s9."},
 		{admin.EtcdRequest{Do: "melt"}, "InvalidRequest: There is nothing to do that is called melt."},
 	} {
-		out, err := w.server.adminEtcd(t.Context(), call{}, c.in)
+		out, err := w.server.adminEtcd(t.Context(), front.Call{}, c.in)
 		got := ""
 		if err != nil {
 			got = err.Error()

@@ -1,26 +1,11 @@
 package server
 
 import (
-	"time"
-
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 )
-
-// Short names of package wire's values, for the actions of RDS.
-
-func or[T any](p *T, otherwise T) T    { return wire.Or(p, otherwise) }
-func set[T any](value *T, p *T)        { wire.Set(value, p) }
-func some[T any](v T) *T               { return &v }
-func text(v string) *string            { return wire.Text(v) }
-func number(v int) *int32              { return wire.Number(v) }
-func amount(v int) *int32              { return wire.Amount(v) }
-func moment(t time.Time) *time.Time    { return wire.Moment(t) }
-func lower(p *string) string           { return wire.Lower(p) }
-func list[T any](v []T) []T            { return wire.List(v) }
-func given(in any, but ...string) bool { return wire.Given(in, but...) }
 
 // orBlank is an error of something that is not there, unless it has no name.
 func orBlank(name, parameter string, missing error) error {
@@ -33,7 +18,7 @@ func orBlank(name, parameter string, missing error) error {
 func tagsIn(in []rds.Tag) []spec.Tag {
 	tags := make([]spec.Tag, len(in))
 	for i, t := range in {
-		tags[i] = spec.Tag{Key: or(t.Key, ""), Value: or(t.Value, "")}
+		tags[i] = spec.Tag{Key: wire.Or(t.Key, ""), Value: wire.Or(t.Value, "")}
 	}
 	return tags
 }
@@ -41,7 +26,7 @@ func tagsIn(in []rds.Tag) []spec.Tag {
 func tagsOut(in []spec.Tag) []rds.Tag {
 	tags := make([]rds.Tag, len(in))
 	for i, t := range in {
-		tags[i] = rds.Tag{Key: some(t.Key), Value: some(t.Value)}
+		tags[i] = rds.Tag{Key: wire.Some(t.Key), Value: wire.Some(t.Value)}
 	}
 	return tags
 }
@@ -51,5 +36,5 @@ func ints(p *int32) *int {
 	if p == nil {
 		return nil
 	}
-	return some(int(*p))
+	return wire.Some(int(*p))
 }

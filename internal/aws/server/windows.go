@@ -88,7 +88,7 @@ func (h *household) look(s *Server) {
 type chore struct {
 	name, key string
 	account   string
-	do        func(ctx context.Context, l *look, c call) error
+	do        func(ctx context.Context, l *look, c front.Call) error
 }
 
 func (s *Server) keepHouse(ctx context.Context, h *household) {
@@ -114,21 +114,21 @@ func (s *Server) keepHouse(ctx context.Context, h *household) {
 }
 
 // ownCall stands for the request when nobody calls.
-func (s *Server) ownCall() call { return call{Now: s.now().UTC()} }
+func (s *Server) ownCall() front.Call { return front.Call{Now: s.now().UTC()} }
 
 // windowChores are the modifications whose window is now.
 func (s *Server) windowChores(h *household, now time.Time) []chore {
 	var all []chore
 	for _, r := range h.instances {
 		if i := r.Value; i.Pending != nil && spec.InMaintenanceWindow(i.MaintenanceWindow, now) {
-			all = append(all, chore{"apply a waiting modification", r.Key, i.Account, func(ctx context.Context, l *look, c call) error {
+			all = append(all, chore{"apply a waiting modification", r.Key, i.Account, func(ctx context.Context, l *look, c front.Call) error {
 				return s.applyToInstance(ctx, l, c, r)
 			}})
 		}
 	}
 	for _, r := range h.clusters {
 		if c := r.Value; c.Pending != nil && spec.InMaintenanceWindow(c.MaintenanceWindow, now) {
-			all = append(all, chore{"apply a waiting modification", r.Key, c.Account, func(ctx context.Context, l *look, c call) error {
+			all = append(all, chore{"apply a waiting modification", r.Key, c.Account, func(ctx context.Context, l *look, c front.Call) error {
 				return s.applyToCluster(ctx, l, c, r)
 			}})
 		}
@@ -137,12 +137,12 @@ func (s *Server) windowChores(h *household, now time.Time) []chore {
 }
 
 // applyToInstance carries out what waits, once the instance is available.
-func (s *Server) applyToInstance(ctx context.Context, l *look, c call, r state.Record[spec.Instance]) error {
+func (s *Server) applyToInstance(ctx context.Context, l *look, c front.Call, r state.Record[spec.Instance]) error {
 	i := r.Value
 	if !slices.Contains(usable, l.status(i)) {
 		return nil
 	}
-	m := &modification{look: l, call: c, kind: event.Instance}
+	m := &modification{look: l, Call: c, kind: event.Instance}
 	values := differing(*i.Pending, valuesOf(i))
 	if err := m.possible(i, values); err != nil {
 		return err
@@ -151,12 +151,12 @@ func (s *Server) applyToInstance(ctx context.Context, l *look, c call, r state.R
 	return m.applyInstance(ctx, r, i, values)
 }
 
-func (s *Server) applyToCluster(ctx context.Context, l *look, c call, r state.Record[spec.Cluster]) error {
+func (s *Server) applyToCluster(ctx context.Context, l *look, c front.Call, r state.Record[spec.Cluster]) error {
 	cluster := r.Value
 	if !slices.Contains(usable, l.clusterStatus(cluster)) {
 		return nil
 	}
-	m := &modification{look: l, call: c, kind: event.Cluster}
+	m := &modification{look: l, Call: c, kind: event.Cluster}
 	values := differing(*cluster.Pending, clusterValues(cluster))
 	if err := m.possibleForCluster(cluster, values); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (m *modification) applyInstance(ctx context.Context, r state.Record[spec.In
 	if err != nil {
 		return err
 	}
-	return m.commit(ctx, ops...)
+	return m.client.Commit(ctx, ops...)
 }
 
 // applyCluster is applyInstance for a cluster.
@@ -186,7 +186,7 @@ func (m *modification) applyCluster(ctx context.Context, r state.Record[spec.Clu
 	if err != nil {
 		return err
 	}
-	return m.commit(ctx, ops...)
+	return m.client.Commit(ctx, ops...)
 }
 
 // newcomers are the instances of clusters that serve for the first time.
@@ -194,7 +194,7 @@ func (s *Server) newcomers(h *household) []chore {
 	var all []chore
 	for _, r := range h.instances {
 		if i := r.Value; i.Cluster != "" && !i.Announced {
-			all = append(all, chore{"announce a new instance", r.Key, i.Account, func(ctx context.Context, l *look, c call) error {
+			all = append(all, chore{"announce a new instance", r.Key, i.Account, func(ctx context.Context, l *look, c front.Call) error {
 				return s.announce(ctx, l, c, r)
 			}})
 		}
@@ -202,7 +202,7 @@ func (s *Server) newcomers(h *household) []chore {
 	return all
 }
 
-func (s *Server) announce(ctx context.Context, l *look, c call, r state.Record[spec.Instance]) error {
+func (s *Server) announce(ctx context.Context, l *look, c front.Call, r state.Record[spec.Instance]) error {
 	i := r.Value
 	if !l.factsOf(i).Layout.Created || l.status(i) != plan.Available {
 		return nil
@@ -213,5 +213,5 @@ func (s *Server) announce(ctx context.Context, l *look, c call, r state.Record[s
 	if err != nil {
 		return err
 	}
-	return s.commit(ctx, append(ops, state.Swap(r.Key, r.Revision, i))...)
+	return s.client.Commit(ctx, append(ops, state.Swap(r.Key, r.Revision, i))...)
 }

@@ -209,7 +209,7 @@ func (w *world) checkSecrecy() {
 // put writes what someone else would write, and waits until the server sees it.
 func (w *world) put(ops ...state.Op) {
 	w.Helper()
-	if err := w.server.commit(w.Context(), ops...); err != nil {
+	if err := w.server.client.Commit(w.Context(), ops...); err != nil {
 		w.Fatal(err)
 	}
 }
