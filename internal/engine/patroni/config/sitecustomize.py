@@ -34,6 +34,12 @@ is no promotion, so no gate is asked. Patroni looks at the timeline that was wri
 member that its gate let through, and that stands still before it is promoted, has written
 none yet. So the key is taken in one transaction with what gates write: not at all where
 another member was let through since.
+
+Whoever has the leader key writes whom it would ask without etcd (/failsafe), and Patroni keeps
+all others out of the next race. A member whose gate refuses has the key too for a moment. It
+may name itself alone while the one member with every commit is down: then that one could not
+race, nobody else may be promoted, and the database has no primary for good. Here a member that
+/sync names always races. Its gate counts anew, whatever /failsafe says.
 """
 import json
 import os
@@ -98,6 +104,22 @@ def update_cluster(self, cluster):
 
 
 ha.Ha.load_cluster_from_dcs, ha.Failsafe.update_cluster = load_cluster, update_cluster
+
+healthiest = ha.Ha.is_healthiest_node
+
+
+def is_healthiest(self):
+    own, known = self.state_handler.name, self.dcs.failsafe
+    if not isinstance(known, dict) or own in known or not self.cluster.sync.matches(own, True):
+        return healthiest(self)
+    self.dcs._last_failsafe = {**known, own: self.patroni.api.connection_string}  # for this race only
+    try:
+        return healthiest(self)
+    finally:
+        self.dcs._last_failsafe = known
+
+
+ha.Ha.is_healthiest_node = is_healthiest
 
 conn_kwargs, compare, execute = (
     rewind.Rewind._conn_kwargs, rewind.Rewind._check_timeline_and_lsn, rewind.Rewind.execute)
