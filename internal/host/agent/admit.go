@@ -10,9 +10,9 @@ import (
 // same content, but only in its next round, up to a second later: whoever may not
 // connect any more is kept out at once.
 func (r *runner) admit(m config.Member) error {
-	now, err := r.user().ReadFile(m.HBAPath())
+	now, err := r.User().ReadFile(m.HBAPath())
 	if err != nil || bytes.Equal(now, m.HBA()) {
 		return err
 	}
-	return r.user().ReplaceFile(m.HBAPath(), m.HBA(), 0o600)
+	return r.User().ReplaceFile(m.HBAPath(), m.HBA(), 0o600)
 }

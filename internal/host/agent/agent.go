@@ -32,6 +32,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/home"
@@ -61,9 +62,9 @@ type Config struct {
 // Agent runs one host.
 type Agent struct {
 	Config
-	store   *state.Store
-	procs   *proc.Host
-	users   *users // nil: everything runs as our own
+	Store   *state.Store // nil until Run is called
+	Procs   *proc.Host   // processes of the members
+	users   *users       // nil: everything runs as our own
 	control *controls
 	// life names this process of the agent, in reports and heartbeats.
 	life string
@@ -98,9 +99,9 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	var err error
-	a.procs, err = proc.Open(proc.Config{
+	a.Procs, err = proc.Open(proc.Config{
 		Parent:   processParent(cfg.HomeID, cfg.Name),
-		StateDir: a.path("proc"),
+		StateDir: a.Path("proc"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open process host: %w", err)
@@ -116,7 +117,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 
 // Run works until ctx ends. Its members go on without it.
 func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
-	a.store = &state.Store{Client: client}
+	a.Store = &state.Store{Client: client}
 	if err := proc.TakeOrphans(ctx); err != nil {
 		a.Log.Warn("a PostgreSQL that dies is seen as late as init takes note of it", "error", err)
 	}
@@ -140,16 +141,18 @@ func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	return err
 }
 
-func (a *Agent) path(parts ...string) string {
+// Path is one below the host's directory.
+func (a *Agent) Path(parts ...string) string {
 	return filepath.Join(append([]string{a.Dir}, parts...)...)
 }
 
-func (a *Agent) memberDir(id string) string { return a.path("members", id) }
+// MemberDir is the directory of a member, which need not be there.
+func (a *Agent) MemberDir(id string) string { return a.Path("members", id) }
 
 // makeDirs makes the host's directories. The databases' users pass through the
 // host's directory and own only what is their own.
 func (a *Agent) makeDirs() error {
-	if err := home.OpenWay(a.Dir, a.path("members"), a.path(trashDir)); err != nil {
+	if err := home.OpenWay(a.Dir, a.Path("members"), a.Path(trashDir)); err != nil {
 		return fmt.Errorf("make directories of the host: %w", err)
 	}
 	if err := a.checkReachable(); err != nil {
@@ -158,7 +161,7 @@ func (a *Agent) makeDirs() error {
 	if err := home.MakeRunDir(a.HomeID); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(a.path(assignedDir), 0o700); err != nil {
+	if err := os.MkdirAll(a.Path(assignedDir), 0o700); err != nil {
 		return fmt.Errorf("make directories of the host: %w", err)
 	}
 	if err := a.users.keep(); err != nil {
@@ -192,13 +195,13 @@ func (a *Agent) checkReachable() error {
 	}
 }
 
-// member finds or starts a member.
-func (a *Agent) member(ctx context.Context, id string) *Member {
+// Member finds or starts a member.
+func (a *Agent) Member(ctx context.Context, id string) *Member {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m, ok := a.members[id]
 	if !ok {
-		m = newMember(a, id)
+		m = NewMember(a, id)
 		a.members[id] = m
 		m.start(ctx)
 	}
@@ -211,21 +214,22 @@ func (a *Agent) forget(id string) {
 	delete(a.members, id)
 }
 
-// find answers a member that was started, or nil.
-func (a *Agent) find(id string) *Member {
+// Find answers a member that was started, or nil.
+func (a *Agent) Find(id string) *Member {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.members[id]
 }
 
-func (a *Agent) allMembers() []*Member {
+// Members are those that were started.
+func (a *Agent) Members() []*Member {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Collect(maps.Values(a.members))
 }
 
 func (a *Agent) waitForMembers() {
-	for _, r := range a.allMembers() {
+	for _, r := range a.Members() {
 		r.wait()
 	}
 }
@@ -241,13 +245,13 @@ func (a *Agent) describe(ctx context.Context) error {
 			a.Log.Warn("describe host", "error", err)
 		} else if a.undescribed.Load() || !sameHost(h, last) {
 			a.undescribed.Store(false)
-			if _, err := a.store.Commit(ctx, state.Put(state.Host(a.Name), h)); err == nil {
+			if _, err := a.Store.Commit(ctx, state.Put(state.Host(a.Name), h)); err == nil {
 				last = h
 			} else {
 				last = member.Host{}
 			}
 		}
-		if !sleep(ctx, 5*time.Second) {
+		if !pace.Sleep(ctx, 5*time.Second) {
 			return nil
 		}
 	}
@@ -258,7 +262,7 @@ func (a *Agent) followAssignments(ctx context.Context) error {
 	if !a.control.settled(ctx) {
 		return nil
 	}
-	cache := state.NewCache(a.store.Client, a.Log, state.AssignPrefix(a.Name))
+	cache := state.NewCache(a.Store.Client, a.Log, state.AssignPrefix(a.Name))
 	cache.OnChange(func(keys []string) {
 		for _, key := range keys {
 			a.deliver(ctx, cache, key)
@@ -279,7 +283,7 @@ func (a *Agent) deliver(ctx context.Context, cache *state.Cache, key string) {
 	if err == nil {
 		err = a.control.newer()
 	}
-	r := a.member(ctx, id)
+	r := a.Member(ctx, id)
 	if err != nil {
 		a.Log.Error("assignment refused", "member", id, "error", err)
 		r.refuse(err)
@@ -294,7 +298,7 @@ var errAssignment = errors.New("the assignment cannot be used")
 // outside the member's own directory, and nothing may be missing.
 func checkAssignment(a member.Assignment, id string) error {
 	switch {
-	case a.ID != id || a.ID != member.ID(a.Scope, a.Name) || !memberIDForm.MatchString(id):
+	case a.ID != id || a.ID != member.ID(a.Scope, a.Name) || !IsMemberID(id):
 		return fmt.Errorf("%w: it is for %q", errAssignment, a.ID)
 	case a.Generation <= 0:
 		return fmt.Errorf("%w: it has no generation", errAssignment)
@@ -313,28 +317,19 @@ func checkAssignment(a member.Assignment, id string) error {
 	return nil
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
-
 // adopt starts the members that are on disk, with what they were
 // assigned last, so that they are guarded before any control plane answers.
 func (a *Agent) adopt(ctx context.Context) {
-	entries, err := os.ReadDir(a.path("members"))
+	entries, err := os.ReadDir(a.Path("members"))
 	if err != nil {
 		a.Log.Error("look for members", "error", err)
 		return
 	}
 	for _, e := range entries {
-		if !memberIDForm.MatchString(e.Name()) {
+		if !IsMemberID(e.Name()) {
 			continue
 		}
-		last, err := a.remembered(e.Name())
+		last, err := a.Remembered(e.Name())
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -342,6 +337,6 @@ func (a *Agent) adopt(ctx context.Context) {
 			a.Log.Error("kept assignment is unusable, waiting for a new one", "member", e.Name(), "error", err)
 			continue
 		}
-		a.member(ctx, last.ID).assign(last)
+		a.Member(ctx, last.ID).assign(last)
 	}
 }

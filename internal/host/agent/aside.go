@@ -32,12 +32,12 @@ const (
 // scripts writes what Patroni calls in place of PostgreSQL's own programs.
 func (r *runner) scripts(install postgres.Install) error {
 	for name, text := range map[string][]byte{
-		initdbScript:     initdbText(r.agent.handedPath(r.id)),
-		rewindScript:     rewindText(install, r.dir()),
-		baseBackupScript: baseBackupText(install, r.dir()),
-		postgresScript:   postgresText(install, r.dir()),
+		initdbScript:     initdbText(r.agent.handedPath(r.ID)),
+		rewindScript:     rewindText(install, r.Dir()),
+		baseBackupScript: baseBackupText(install, r.Dir()),
+		postgresScript:   postgresText(install, r.Dir()),
 	} {
-		if err := r.user().ReplaceFile(filepath.Join(r.dir(), name), text, 0o755); err != nil {
+		if err := r.User().ReplaceFile(filepath.Join(r.Dir(), name), text, 0o755); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ const keptEvery = time.Second
 
 // kept reports whether data of the member are put aside, and are not in use.
 func (r *runner) kept() bool {
-	if _, err := os.Stat(filepath.Join(r.dir(), keptDir)); err != nil {
+	if _, err := os.Stat(filepath.Join(r.Dir(), keptDir)); err != nil {
 		return false
 	}
 	info, err := os.Lstat(r.dataDir())
@@ -139,34 +139,34 @@ func (r *runner) dropKept(ctx context.Context) {
 		return
 	}
 	l, err := r.leadership(ctx)
-	alone := r.want.Cluster.Sync == patroni.SyncOff && (r.reported.Ready || r.want.Cluster.Upstream != nil)
+	alone := r.Want.Cluster.Sync == patroni.SyncOff && (r.Reported.Ready || r.Want.Cluster.Upstream != nil)
 	if err != nil || !l.Replaceable() && !alone {
 		return
 	}
 	if err := r.throwKept(now); err != nil {
-		r.log.Warn("delete data that were put aside", "error", err)
+		r.Log.Warn("delete data that were put aside", "error", err)
 		return
 	}
-	r.log.Info("deleted data that were put aside: another copy is in sync", "leader", l.Leader, "in sync", l.Sync.Standbys)
+	r.Log.Info("deleted data that were put aside: another copy is in sync", "leader", l.Leader, "in sync", l.Sync.Standbys)
 }
 
 // throwKept puts them in the trash as those of a member are that was deleted.
 func (r *runner) throwKept(now time.Time) error {
-	if r.agent.isVolume(r.id) {
-		_ = postgres.RemoveShared(filepath.Join(r.dir(), keptDir)) // what it does not know it leaves
-		if err := r.agent.throwOut(r.id, filepath.Join(r.dir(), keptDir)); err != nil {
+	if r.agent.IsVolume(r.ID) {
+		_ = postgres.RemoveShared(filepath.Join(r.Dir(), keptDir)) // what it does not know it leaves
+		if err := r.agent.ThrowOut(r.ID, filepath.Join(r.Dir(), keptDir)); err != nil {
 			return err
 		}
-		return r.agent.throwOut(r.id, filepath.Join(r.dir(), keptSize))
+		return r.agent.ThrowOut(r.ID, filepath.Join(r.Dir(), keptSize))
 	}
-	trash := r.agent.path(trashDir, fmt.Sprintf("%s-kept-%d", r.id, now.UnixNano()))
+	trash := r.agent.TrashPath(fmt.Sprintf("%s-kept-%d", r.ID, now.UnixNano()))
 	if err := os.Mkdir(trash, 0o700); err != nil {
 		return err
 	}
-	if err := os.Rename(filepath.Join(r.dir(), keptDir), filepath.Join(trash, patroni.DataDir)); err != nil {
+	if err := os.Rename(filepath.Join(r.Dir(), keptDir), filepath.Join(trash, patroni.DataDir)); err != nil {
 		return err
 	}
-	err := os.Remove(filepath.Join(r.dir(), keptSize))
+	err := os.Remove(filepath.Join(r.Dir(), keptSize))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -175,15 +175,16 @@ func (r *runner) throwKept(now time.Time) error {
 
 // lacksRoom says why no copy is made beside data that were put aside, or "".
 func (r *runner) lacksRoom() string {
-	if r.postmaster.alive() || !r.kept() {
+	if r.postmaster.Alive() || !r.kept() {
 		return ""
 	}
-	text, err := r.user().ReadFile(filepath.Join(r.dir(), keptSize))
+	text, err := r.User().ReadFile(filepath.Join(r.Dir(), keptSize))
 	if err != nil {
 		return ""
 	}
 	size, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if need, free := room(size, r.disk.size>>10), r.disk.free>>10; err == nil && free < need {
+	disk, left, _ := r.Disk()
+	if need, free := room(size, disk>>10), left>>10; err == nil && free < need {
 		return fmt.Sprintf("%d MiB are needed, %d MiB are free", need>>10, free>>10)
 	}
 	return ""

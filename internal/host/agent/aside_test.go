@@ -259,7 +259,7 @@ func (a *Host) looks(t *testing.T, id string) {
 	r := a.runner(t.Context(), id)
 	testkit.Eventually(t, soon, func() error {
 		last := make(chan time.Time, 1)
-		r.do(func(context.Context) { last <- r.keptLooked })
+		r.Do(func(context.Context) { last <- r.keptLooked })
 		// The look after the first one began after it.
 		if at := <-last; at.Sub(from) < keptEvery {
 			return fmt.Errorf("it looked last at %s", at)

@@ -148,7 +148,7 @@ func TestAKilledAgentsMembersAreTakenOver(t *testing.T) {
 	testkit.Eventually(t, soon, func() error {
 		r := next.runner(t.Context(), a.ID)
 		got := make(chan error, 1)
-		r.do(func(context.Context) { got <- both(r.describe()) })
+		r.Do(func(context.Context) { got <- both(r.describe()) })
 		return <-got
 	})
 	if starts := w.lines(a.ID, "starts"); len(starts) != 1 {

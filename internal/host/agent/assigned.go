@@ -24,26 +24,30 @@ const (
 	formerFile = "assignment.json"
 )
 
-func (a *Agent) assignedPath(id string) string { return a.path(assignedDir, id+".json") }
+// OwnPath is a path that only the agent gets to, on the disk that members have their directories
+// on.
+func (a *Agent) OwnPath(name string) string { return a.Path(assignedDir, name) }
 
-// order is an assignment with the text that it was told in. The text has the home's seal, and
+func (a *Agent) assignedPath(id string) string { return a.OwnPath(id + ".json") }
+
+// Order is an assignment with the text that it was told in. The text has the home's seal, and
 // fields that this release may not know: a home that was restored is told it as it was.
-type order struct {
+type Order struct {
 	member.Assignment
 	text json.RawMessage
 }
 
 // readOrder reads the text of an order that a member was told.
-func readOrder(text []byte, id string) (order, error) {
-	o := order{text: text}
+func readOrder(text []byte, id string) (Order, error) {
+	o := Order{text: text}
 	if err := json.Unmarshal(text, &o.Assignment); err != nil {
 		return o, err
 	}
 	return o, checkAssignment(o.Assignment, id)
 }
 
-// told is the text of an order that has a seal: one without has nothing to show.
-func (o order) told() json.RawMessage {
+// Told is the text of an order that has a seal: one without has nothing to show.
+func (o Order) Told() json.RawMessage {
 	if o.Seal == "" {
 		return nil
 	}
@@ -52,42 +56,42 @@ func (o order) told() json.RawMessage {
 
 // remember keeps the assignment on disk, for a start without a control plane.
 func (m *Member) remember() error {
-	if m.want.Want == member.Absent {
+	if m.Want.Want == member.Absent {
 		return nil
 	}
-	if err := m.agent.makeMemberDir(m.id); err != nil {
+	if err := m.agent.MakeMemberDir(m.ID); err != nil {
 		return err
 	}
 	text := []byte(m.order)
 	if len(text) == 0 {
 		var err error
-		if text, err = json.Marshal(m.want); err != nil {
+		if text, err = json.Marshal(m.Want); err != nil {
 			return err
 		}
 	}
-	if err := plainfile.Replace(m.agent.assignedPath(m.id), text, 0o600); err != nil {
+	if err := plainfile.Replace(m.agent.assignedPath(m.ID), text, 0o600); err != nil {
 		return err
 	}
-	_ = os.Remove(filepath.Join(m.dir(), formerFile)) // it counts no more
+	_ = os.Remove(filepath.Join(m.Dir(), formerFile)) // it counts no more
 	return nil
 }
 
 // forget removes what was remembered of a member that is gone.
 func (m *Member) forget() error {
-	if err := os.Remove(m.agent.assignedPath(m.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("forget %s: %w", m.id, err)
+	if err := os.Remove(m.agent.assignedPath(m.ID)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forget %s: %w", m.ID, err)
 	}
 	return nil
 }
 
-// remembered is what a member was told last; os.ErrNotExist: nothing.
-func (a *Agent) remembered(id string) (order, error) {
+// Remembered is what a member was told last; os.ErrNotExist: nothing.
+func (a *Agent) Remembered(id string) (Order, error) {
 	text, err := os.ReadFile(a.assignedPath(id))
 	if errors.Is(err, os.ErrNotExist) {
-		text, err = readOwn(filepath.Join(a.memberDir(id), formerFile))
+		text, err = readOwn(filepath.Join(a.MemberDir(id), formerFile))
 	}
 	if err != nil {
-		return order{}, err
+		return Order{}, err
 	}
 	return readOrder(text, id)
 }

@@ -28,20 +28,20 @@ func TestASealIsKept(t *testing.T) {
 	w.must(err)
 	told := w.assignment("db-sealed", 1)
 	r := unstarted(a, told.ID)
-	r.accept(order{Assignment: told})
-	if last, err := a.remembered(told.ID); err != nil || last.told() != nil {
-		t.Errorf("without a seal it shows %s, %v", last.told(), err)
+	r.accept(Order{Assignment: told})
+	if last, err := a.Remembered(told.ID); err != nil || last.Told() != nil {
+		t.Errorf("without a seal it shows %s, %v", last.Told(), err)
 	}
 	r.rendered = 1
 	text := sealedText(t, told)
 	sealed, err := readOrder([]byte(text), told.ID)
 	w.must(err)
 	r.accept(sealed)
-	if r.rendered != 1 || r.want.Seal != "sealed" {
-		t.Errorf("the configuration is to be brought again: %d, %+v", r.rendered, r.want)
+	if r.rendered != 1 || r.Want.Seal != "sealed" {
+		t.Errorf("the configuration is to be brought again: %d, %+v", r.rendered, r.Want)
 	}
-	if last, err := a.remembered(told.ID); err != nil || string(last.told()) != text {
-		t.Errorf("kept is %s, %v", last.told(), err)
+	if last, err := a.Remembered(told.ID); err != nil || string(last.Told()) != text {
+		t.Errorf("kept is %s, %v", last.Told(), err)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestASealIsToldBack(t *testing.T) {
 	t.Parallel()
 	h, id, _ := lying(t, member.Report{})
 	for range 2 { // what is known of its data since comes with it, too
-		last, err := h.agent.remembered(id)
+		last, err := h.agent.Remembered(id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 )
@@ -46,8 +47,8 @@ type blindness struct {
 // primary is Patroni's to decide: it has a limit for its own starts.
 func (r *runner) checkBlind(ctx context.Context) {
 	now := time.Now()
-	if r.blind.postmaster != r.postmaster.process {
-		r.blind = blindness{postmaster: r.postmaster.process}
+	if r.blind.postmaster != r.postmaster.Process {
+		r.blind = blindness{postmaster: r.postmaster.Process}
 	}
 	if !r.follows() {
 		r.blind = blindness{}
@@ -55,9 +56,9 @@ func (r *runner) checkBlind(ctx context.Context) {
 	}
 	if now.Sub(r.blind.tried) >= socketEvery {
 		r.blind.tried = now
-		r.blind.lost = !leadsTo(ctx, r.socket(), r.postmaster.process)
+		r.blind.lost = !leadsTo(ctx, r.socket(), r.postmaster.Process)
 	}
-	why := whyBlind(r.leases.said(), r.reported.Ready, r.blind.lost)
+	why := whyBlind(r.leases.said(), r.Reported.Ready, r.blind.lost)
 	switch {
 	case why == "":
 		r.blind.since = time.Time{}
@@ -71,11 +72,11 @@ func (r *runner) checkBlind(ctx context.Context) {
 // follows: PostgreSQL runs as a standby. One that takes no logins, maybe because nobody
 // told it how, is known by the file that its Patroni made; promotion removes that.
 func (r *runner) follows() bool {
-	if !r.postmaster.alive() {
+	if !r.postmaster.Alive() {
 		return false
 	}
-	if r.reported.Ready {
-		return r.reported.InRecovery
+	if r.Reported.Ready {
+		return r.Reported.InRecovery
 	}
 	_, err := os.Stat(filepath.Join(r.dataDir(), standbyFile))
 	return err == nil
@@ -98,28 +99,28 @@ func (r *runner) endBlind(ctx context.Context, why string) {
 	lost, since := r.blind.lost, r.blind.since
 	r.blind = blindness{}
 	if !lost {
-		r.log.Warn("Patroni does not see its PostgreSQL, killing it", "why", why)
-		if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGKILL); err != nil {
-			r.log.Warn("kill Patroni", "error", err)
+		r.Log.Warn("Patroni does not see its PostgreSQL, killing it", "why", why)
+		if err := r.agent.Procs.Signal(r.patroni.Process, syscall.SIGKILL); err != nil {
+			r.Log.Warn("kill Patroni", "error", err)
 			return
 		}
 		r.hung = why
 		return
 	}
-	r.log.Warn("Patroni cannot see its PostgreSQL, starting both again", "why", why)
-	if r.killAll(ctx, why) {
-		r.retry = backoff{}
+	r.Log.Warn("Patroni cannot see its PostgreSQL, starting both again", "why", why)
+	if r.KillAll(ctx, why) {
+		r.retry = pace.Backoff{}
 		r.record(ctx, fence.Incident{
-			Kind: fence.Hang, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name, Detected: since, Cause: why,
+			Kind: fence.Hang, Database: r.Want.Scope, Member: r.Want.Name, Host: r.agent.Name, Detected: since, Cause: why,
 		})
 	}
 }
 
 // socket is where Patroni looks for the member's PostgreSQL.
-func (r *runner) socket() string { return socketOf(r.agent, r.want) }
+func (r *runner) socket() string { return socketOf(r.agent, r.Want) }
 
 func socketOf(a *Host, m member.Assignment) string {
-	return filepath.Join(a.socketDir(m.ID), fmt.Sprintf(".s.PGSQL.%d", m.Port))
+	return filepath.Join(a.SocketDir(m.ID), fmt.Sprintf(".s.PGSQL.%d", m.Port))
 }
 
 // leadsTo: whoever listens on a socket is this process. A server that is too busy to be

@@ -124,11 +124,11 @@ func standsIn(t *testing.T, a *Host) Process {
 	cmd := exec.Command("sleep", "1000")
 	testkit.Start(t, cmd)
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	process, err := a.procs.Find(cmd.Process.Pid)
+	process, err := a.Procs.Find(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Process{process: process, exit: make(chan proc.Exit)}
+	return Process{Process: process, Exit: make(chan proc.Exit)}
 }
 
 // Patroni calls a standby starting that takes logins: it goes, and PostgreSQL stays. One
@@ -152,17 +152,17 @@ func TestAPatroniThatDoesNotSeeItsStandbyIsKilledAlone(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := unstarted(a, "db-1.m1")
-			r.want = w.assignment("db-1", 1)
+			r.Want = w.assignment("db-1", 1)
 			*r.patroni, *r.postmaster = standsIn(t, a), standsIn(t, a)
-			r.reported.Ready, r.reported.InRecovery = true, c.recovers
+			r.Reported.Ready, r.Reported.InRecovery = true, c.recovers
 			r.leases.hear(patroniSays{known: true, state: c.state})
 			now := time.Now()
-			r.blind = blindness{postmaster: r.postmaster.process, since: now.Add(-c.since), tried: now}
+			r.blind = blindness{postmaster: r.postmaster.Process, since: now.Add(-c.since), tried: now}
 			r.checkBlind(t.Context())
 			if killed := r.hung != ""; killed != c.killed {
 				t.Errorf("killed: %v, %q", killed, r.hung)
 			}
-			if _, err := a.procs.Find(r.postmaster.process.PID); err != nil {
+			if _, err := a.Procs.Find(r.postmaster.Process.PID); err != nil {
 				t.Errorf("PostgreSQL: %v", err)
 			}
 		})

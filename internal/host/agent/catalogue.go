@@ -12,11 +12,11 @@ import (
 // catalogued reports whether the parameters of a version are in the state, or cannot
 // be put there now. It puts there what was read before.
 func (s *spares) catalogued(ctx context.Context, install postgres.Install) bool {
-	store := s.agent.store
+	store := s.agent.Store
 	if store == nil || s.published[install.Full] {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	ctx, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
 	key := state.Catalogue(install.Full)
 	c, read := s.read[install.Full]

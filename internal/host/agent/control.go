@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/host/hostapi"
+	"howdah/internal/host/pace"
 	"howdah/internal/state"
 	"howdah/internal/state/format"
 )
@@ -54,6 +55,12 @@ func (c *controls) set(urls []string) error {
 	}
 	return nil
 }
+
+// Controls are clients of the control planes that are known now.
+func (a *Agent) Controls() []*hostapi.Client { return a.control.all() }
+
+// Gates are the gates before etcd, as host:port; none if nobody has told yet.
+func (a *Agent) Gates() []string { return a.control.gateHosts() }
 
 func (c *controls) all() []*hostapi.Client {
 	c.mu.Lock()
@@ -133,7 +140,6 @@ func (c *controls) setGates(gates []string) {
 	c.gates = gates
 }
 
-// gateHosts are the gates before etcd, as host:port; none if nobody has told yet.
 func (c *controls) gateHosts() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +157,7 @@ func (c *controls) beat(ctx context.Context, client *hostapi.Client, log *slog.L
 			silent = err != nil
 			log.Info("control plane", "url", client.URL, "answers", !silent)
 		}
-		if !sleep(ctx, Beat) {
+		if !pace.Sleep(ctx, Beat) {
 			return
 		}
 	}

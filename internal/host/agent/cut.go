@@ -73,10 +73,10 @@ func (c *receiverCutter) sync(ctx context.Context, cuts []cut, made func(...cut)
 		if !c.begin(r, own) {
 			continue
 		}
-		r.done.Go(func() {
+		r.Go(func() {
 			for more := true; more; own, more = c.next(r) {
 				if err := c.deal(ctx, r, own, made); err != nil && ctx.Err() == nil {
-					r.log.Error("cut off a lost primary", "error", err)
+					r.Log.Error("cut off a lost primary", "error", err)
 				}
 			}
 		})

@@ -95,13 +95,13 @@ func (r *cutReports) write(ctx context.Context, cuts []cut) {
 	var ops []state.Op
 	for _, c := range cuts {
 		ops = append(ops, state.Put(c.key(), fence.CutReport{
-			Case: c.from.ID, Host: r.agent.Name, Member: c.standby.name(), How: r.agent.cut.name(),
+			Case: c.from.ID, Host: r.agent.Name, Member: c.standby.Name(), How: r.agent.cut.name(),
 			LSN: c.standby.probe.last().facts.LSN, At: time.Now().UTC(),
 		}))
 	}
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	ctx, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
-	if _, err := r.agent.store.Commit(ctx, ops...); err != nil {
+	if _, err := r.agent.Store.Commit(ctx, ops...); err != nil {
 		r.agent.Log.Warn("report cuts", "count", len(cuts), "error", err)
 		return
 	}

@@ -27,7 +27,7 @@ type admission struct {
 // host was not started again since, and cuts of a server that runs are made beside. Nor
 // does the leave keep a database down: without etcd Patroni starts no PostgreSQL either.
 func (r *runner) mayStart() bool {
-	if r.postmaster.alive() {
+	if r.postmaster.Alive() {
 		return true
 	}
 	found := r.agent.admission.Load()
@@ -45,9 +45,9 @@ func (r *runner) mayStart() bool {
 	if _, byReceiver := r.agent.cut.(*receiverCutter); byReceiver && err == nil {
 		err = r.cutAtRest(from)
 	}
-	if err != nil && r.problem == member.None {
-		r.problem, r.detail = member.StartFails, "it has to be cut off from a lost primary first: "+err.Error()
-		r.log.Error("start Patroni", "error", r.detail)
+	if err != nil && r.Problem == member.None {
+		r.Problem, r.Detail = member.StartFails, "it has to be cut off from a lost primary first: "+err.Error()
+		r.Log.Error("start Patroni", "error", r.Detail)
 	}
 	return err == nil
 }
@@ -60,14 +60,14 @@ func (r *runner) cutAtRest(from []fence.Case) error {
 	if r.isSealed() || !slices.ContainsFunc(from, r.mustBeCut) {
 		return nil
 	}
-	text, err := r.user().ReadFile(filepath.Join(r.dataDir(), autoConfFile))
+	text, err := r.User().ReadFile(filepath.Join(r.dataDir(), autoConfFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return errNoData
 	}
 	if err != nil {
-		return fmt.Errorf("cut WAL receiver of %s: %w", r.id, err)
+		return fmt.Errorf("cut WAL receiver of %s: %w", r.ID, err)
 	}
 	// The last line of a name counts.
 	text = append(text, "\nprimary_conninfo = ''\n"...)
-	return r.user().ReplaceFile(filepath.Join(r.dataDir(), autoConfFile), text, sealedMode)
+	return r.User().ReplaceFile(filepath.Join(r.dataDir(), autoConfFile), text, sealedMode)
 }

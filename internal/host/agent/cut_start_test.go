@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/pace"
 	"howdah/internal/model/member"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
@@ -86,7 +87,7 @@ type slowTxn struct {
 func (s slowTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 	for _, op := range ops {
 		for op.IsGet() && string(op.KeyBytes()) == state.FenceRoot && !s.told.Load() {
-			if !sleep(s.ctx, 10*time.Millisecond) {
+			if !pace.Sleep(s.ctx, 10*time.Millisecond) {
 				break
 			}
 		}
@@ -138,7 +139,7 @@ func TestARunningPostgresDoesNotWaitForTheCases(t *testing.T) {
 // What may be started, by what the last look has found.
 func TestMayStart(t *testing.T) {
 	a := &Host{Agent: &Agent{Config: Config{Log: slog.New(slog.DiscardHandler)}}, cut: &knife{}}
-	r := bare(a, &Member{agent: a.Agent, id: "db-1.m1", log: a.Log})
+	r := bare(a, &Member{agent: a.Agent, ID: "db-1.m1", Log: a.Log})
 	mine, others := suspect("10.0.0.1:5432", "10.0.0.1:8008"), suspect("10.0.0.2:5432", "10.0.0.2:8008")
 	others.Leadership.Sync.Standbys = []string{"m3"}
 	blunt := errors.New("blunt")
@@ -157,10 +158,10 @@ func TestMayStart(t *testing.T) {
 		{"it came after the look", &admission{lost: []fence.Case{mine}, tried: map[*runner]bool{{}: true}}, false, ""},
 	}
 	for _, c := range cases {
-		r.problem, r.detail = member.None, ""
+		r.Problem, r.Detail = member.None, ""
 		a.admission.Store(c.known)
-		if got := r.mayStart(); got != c.want || !strings.Contains(r.detail, c.why) || (r.problem == member.StartFails) != (c.why != "") {
-			t.Errorf("%s: %v, want %v; %s: %s", c.name, got, c.want, r.problem, r.detail)
+		if got := r.mayStart(); got != c.want || !strings.Contains(r.Detail, c.why) || (r.Problem == member.StartFails) != (c.why != "") {
+			t.Errorf("%s: %v, want %v; %s: %s", c.name, got, c.want, r.Problem, r.Detail)
 		}
 	}
 }
@@ -170,7 +171,7 @@ func TestMayStart(t *testing.T) {
 func TestACutIsMadeOnDiskBeforeAStart(t *testing.T) {
 	a := &Host{Agent: &Agent{Config: Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}}}
 	a.cut = &receiverCutter{agent: a}
-	r := bare(a, &Member{agent: a.Agent, id: "db-1.m1", log: a.Log})
+	r := bare(a, &Member{agent: a.Agent, ID: "db-1.m1", Log: a.Log})
 	if err := os.MkdirAll(r.dataDir(), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -179,9 +180,9 @@ func TestACutIsMadeOnDiskBeforeAStart(t *testing.T) {
 		t.Helper()
 		c.Phase = phase
 		a.admission.Store(&admission{lost: []fence.Case{c}, tried: map[*runner]bool{r: true}})
-		r.problem, r.detail = member.None, ""
+		r.Problem, r.Detail = member.None, ""
 		if r.mayStart() != want {
-			t.Errorf("%s, %s: want %v, %s", phase, when, want, r.detail)
+			t.Errorf("%s, %s: want %v, %s", phase, when, want, r.Detail)
 		}
 	}
 	may(fence.Cutting, false, "it has no data, and would copy them")

@@ -10,6 +10,7 @@ import (
 
 	"howdah/internal/engine/patroni/rest"
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 )
@@ -27,7 +28,7 @@ func (r *runner) Perform(ctx context.Context, task member.Task, finish func(erro
 			finish(err)
 			return
 		}
-		r.done.Go(func() {
+		r.Go(func() {
 			defer client.HTTP.CloseIdleConnections()
 			finish(restart(ctx, client))
 		})
@@ -36,14 +37,14 @@ func (r *runner) Perform(ctx context.Context, task member.Task, finish func(erro
 	case member.Revive:
 		finish(r.revive(ctx))
 	default:
-		finish(fmt.Errorf("task %q is unknown to this agent: %w", task.Kind, errTask))
+		finish(fmt.Errorf("task %q is unknown to this agent: %w", task.Kind, ErrTask))
 	}
 }
 
 // Performed: a handover was done if somebody else leads.
 func (r *runner) Performed(ctx context.Context, task member.Task) (bool, error) {
 	l, err := r.leadership(ctx)
-	return err == nil && task.Kind == member.Handover && l.Leader != "" && l.Leader != r.name(), err
+	return err == nil && task.Kind == member.Handover && l.Leader != "" && l.Leader != r.Name(), err
 }
 
 // restart asks Patroni until it is not at something else any more: a new primary
@@ -51,13 +52,13 @@ func (r *runner) Performed(ctx context.Context, task member.Task) (bool, error) 
 func restart(ctx context.Context, patroni rest.Member) error {
 	for {
 		err := patroni.Restart(ctx)
-		if !errors.Is(err, rest.ErrBusy) || !sleep(ctx, askAgain) {
+		if !errors.Is(err, rest.ErrBusy) || !pace.Sleep(ctx, askAgain) {
 			return err
 		}
 	}
 }
 
-func (r *runner) rest() (rest.Member, error) { return r.agent.restOf(r.want) }
+func (r *runner) rest() (rest.Member, error) { return r.agent.restOf(r.Want) }
 
 // restOf asks the Patroni of a member of this host.
 func (a *Host) restOf(as member.Assignment) (rest.Member, error) {
@@ -92,44 +93,44 @@ func (r *runner) handOver(ctx context.Context, force bool) error {
 	if err != nil {
 		return err
 	}
-	if l.Leader != r.want.Name {
-		return fmt.Errorf("%s is not the primary: %w", r.want.Name, errTask)
+	if l.Leader != r.Want.Name {
+		return fmt.Errorf("%s is not the primary: %w", r.Want.Name, ErrTask)
 	}
 	if !l.Replaceable() {
-		return fmt.Errorf("%w: %w", fence.ErrNotSafe, errTask)
+		return fmt.Errorf("%w: %w", fence.ErrNotSafe, ErrTask)
 	}
-	if !r.patroni.alive() || !r.postmaster.alive() {
-		return fmt.Errorf("the primary does not run: %w", errTask)
+	if !r.patroni.Alive() || !r.postmaster.Alive() {
+		return fmt.Errorf("the primary does not run: %w", ErrTask)
 	}
 	if err := r.writable(ctx); err != nil {
-		return fmt.Errorf("%w: %w", err, errTask)
+		return fmt.Errorf("%w: %w", err, ErrTask)
 	}
 	// On a full disk there may be no room for a checkpoint: the more reason to go.
 	if err := r.checkpoint(ctx, force); err != nil {
-		if !r.disk.full && !force {
+		if _, _, full := r.Disk(); !full && !force {
 			return err
 		}
-		r.log.Warn("handing over without a checkpoint", "error", err)
+		r.Log.Warn("handing over without a checkpoint", "error", err)
 	}
 	incident := fence.Incident{
-		Kind: fence.Failover, Planned: true, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name,
+		Kind: fence.Failover, Planned: true, Database: r.Want.Scope, Member: r.Want.Name, Host: r.agent.Name,
 		Cause: "planned", Detected: time.Now(),
 	}
 	if err := r.stopDatabase(ctx); err != nil && !force {
 		return err
 	} else if err != nil {
-		r.log.Warn("handing over without an orderly stop", "error", err)
+		r.Log.Warn("handing over without an orderly stop", "error", err)
 		incident.Planned, incident.Cause = false, "planned, but it could not be stopped in good order: "+err.Error()
 	}
 	if err := r.fenceAndRevoke(ctx, l, &incident); err != nil {
-		if now, lookErr := r.leadership(ctx); lookErr == nil && now.Leader != "" && now.Leader != r.want.Name {
+		if now, lookErr := r.leadership(ctx); lookErr == nil && now.Leader != "" && now.Leader != r.Want.Name {
 			return nil // somebody else was quicker
 		}
 		// Patroni is started again by converge, and leads on if nobody else does.
-		return fmt.Errorf("%w: %w", err, errTask)
+		return fmt.Errorf("%w: %w", err, ErrTask)
 	}
 	r.record(ctx, incident)
-	r.log.Info("handed over", "took", time.Since(began).String())
+	r.Log.Info("handed over", "took", time.Since(began).String())
 	return nil
 }
 
@@ -141,13 +142,13 @@ func (r *runner) revive(ctx context.Context) error {
 	case err != nil:
 		return err
 	case l.Leader != "":
-		return fmt.Errorf("%s is the primary: %w", l.Leader, errTask)
+		return fmt.Errorf("%s is the primary: %w", l.Leader, ErrTask)
 	case !s.ready || !s.facts.InRecovery:
-		return fmt.Errorf("PostgreSQL is not a standby: %w", errTask)
-	case !r.killAll(ctx, "its bootstrap is stuck"):
-		return fmt.Errorf("not all processes ended: %w", errTask)
+		return fmt.Errorf("PostgreSQL is not a standby: %w", ErrTask)
+	case !r.KillAll(ctx, "its bootstrap is stuck"):
+		return fmt.Errorf("not all processes ended: %w", ErrTask)
 	}
-	r.retry = backoff{}
+	r.retry = pace.Backoff{}
 	return nil
 }
 
@@ -159,7 +160,7 @@ func (r *runner) checkpoint(ctx context.Context, force bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	conn, err := r.agent.admin(ctx, r.want)
+	conn, err := r.agent.admin(ctx, r.Want)
 	if err != nil {
 		return err
 	}
@@ -174,27 +175,27 @@ func (r *runner) checkpoint(ctx context.Context, force bool) error {
 // in good order. A PostgreSQL that does not end in time is killed by the fence
 // that follows: it had sent its commits to the standby before acknowledging them.
 func (r *runner) stopDatabase(ctx context.Context) error {
-	if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
+	if err := r.agent.Procs.Signal(r.patroni.Process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
 		return fmt.Errorf("stop Patroni: %w", err)
 	}
 	select {
-	case <-r.patroni.exit:
-		r.patroni.clear()
+	case <-r.patroni.Exit:
+		r.patroni.Clear()
 	case <-time.After(killTimeout):
 		// When it ends, PostgreSQL is an orphan, and is dealt with as such.
-		return fmt.Errorf("Patroni was killed and does not end: %w", errTask)
+		return fmt.Errorf("Patroni was killed and does not end: %w", ErrTask)
 	case <-ctx.Done():
 		return fmt.Errorf("stop Patroni: %w", ctx.Err())
 	}
 	// SIGINT is PostgreSQL's fast shutdown.
-	if err := r.agent.procs.Signal(r.postmaster.process, syscall.SIGINT); err != nil && !errors.Is(err, proc.ErrGone) {
+	if err := r.agent.Procs.Signal(r.postmaster.Process, syscall.SIGINT); err != nil && !errors.Is(err, proc.ErrGone) {
 		return fmt.Errorf("stop PostgreSQL: %w", err)
 	}
 	select {
-	case <-r.postmaster.exit:
-		r.postmaster.clear()
+	case <-r.postmaster.Exit:
+		r.postmaster.Clear()
 	case <-time.After(fastStopTimeout):
-		r.log.Warn("PostgreSQL did not stop in time")
+		r.Log.Warn("PostgreSQL did not stop in time")
 	case <-ctx.Done():
 		return ctx.Err()
 	}

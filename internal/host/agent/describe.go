@@ -9,8 +9,8 @@ import (
 
 // aimProbe has the prober look at a server that should serve.
 func (r *runner) aimProbe() {
-	if r.want.Want == member.Running && r.postmaster.alive() {
-		r.probe.aim(r.want)
+	if r.Want.Want == member.Running && r.postmaster.Alive() {
+		r.probe.aim(r.Want)
 		return
 	}
 	r.probe.aim(member.Assignment{})
@@ -19,12 +19,12 @@ func (r *runner) aimProbe() {
 // Describe says what the prober, and those who watch, see.
 func (r *runner) Describe(report *member.Report) {
 	s := r.probe.last()
-	report.Rendered, report.Patroni, report.Postgres = r.rendered, r.patroni.alive(), r.postmaster.alive()
-	report.OwnKey = r.patroni.alive() && r.ownKey
-	report.Timeline, report.LSN, report.OwnerSerial = r.reported.Timeline, r.reported.LSN, r.reported.OwnerSerial
-	report.StorageBytes, report.Authority, report.CertUntil = r.reported.StorageBytes, r.reported.Authority, r.reported.CertUntil
-	report.Follows = r.postmaster.alive() && !s.ready && s.follows
-	if r.postmaster.alive() && s.ready {
+	report.Rendered, report.Patroni, report.Postgres = r.rendered, r.patroni.Alive(), r.postmaster.Alive()
+	report.OwnKey = r.patroni.Alive() && r.ownKey
+	report.Timeline, report.LSN, report.OwnerSerial = r.Reported.Timeline, r.Reported.LSN, r.Reported.OwnerSerial
+	report.StorageBytes, report.Authority, report.CertUntil = r.Reported.StorageBytes, r.Reported.Authority, r.Reported.CertUntil
+	report.Follows = r.postmaster.Alive() && !s.ready && s.follows
+	if r.postmaster.Alive() && s.ready {
 		report.Ready, report.InRecovery, report.Streaming = true, s.facts.InRecovery, s.facts.Streaming
 		report.Timeline, report.LSN, report.LagSeconds = s.facts.Timeline, s.facts.LSN, s.facts.LagSeconds
 		report.Paused = s.facts.Paused
@@ -32,19 +32,19 @@ func (r *runner) Describe(report *member.Report) {
 		report.Authority, report.CertUntil = s.shown.authority, s.shown.until
 	}
 	r.addProblem(report, s)
-	if h := r.hangs.last(); h.why != "" && h.postmaster == r.postmaster.process {
+	if h := r.hangs.last(); h.why != "" && h.postmaster == r.postmaster.Process {
 		report.Ready, report.Problem, report.Detail = false, member.Hangs, h.why
 	}
 }
 
 // addProblem judges what was seen; problems that any member may have come first.
 func (r *runner) addProblem(report *member.Report, s sight) {
-	limit := r.want.Limits.StorageBytes
+	limit := r.Want.Limits.StorageBytes
 	lacking := r.lacking
 	if report.Postgres {
 		lacking = ""
 	}
-	if r.trouble(report, report.Postgres, s.noRoom, lacking) {
+	if r.Trouble(report, report.Postgres, s.noRoom, lacking) {
 		return
 	}
 	switch {

@@ -68,14 +68,14 @@ func TestProblemOfAMember(t *testing.T) {
 			if c.member == nil {
 				c.member = &Member{}
 			}
-			c.member.want = member.Assignment{Want: member.Running, Limits: member.Limits{StorageBytes: limit}}
+			c.member.Want = member.Assignment{Want: member.Running, Limits: member.Limits{StorageBytes: limit}}
 			(&runner{Member: c.member}).addProblem(&c.report, c.sight)
 			if c.report.Problem != c.want {
 				t.Errorf("%q, want %q", c.report.Problem, c.want)
 			}
 		})
 	}
-	gone := runner{Member: &Member{disk: disk{full: true}, want: member.Assignment{Want: member.Absent}}}
+	gone := runner{Member: &Member{disk: disk{full: true}, Want: member.Assignment{Want: member.Absent}}}
 	report := member.Report{}
 	if gone.addProblem(&report, sight{}); report.Problem != member.None {
 		t.Errorf("a member that is being deleted: %q", report.Problem)

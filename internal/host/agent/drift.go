@@ -29,12 +29,12 @@ type told struct {
 // checkDrift has the configuration brought again where the member does not run with it.
 func (r *runner) checkDrift() {
 	now := time.Now()
-	if r.rendered != r.want.Generation || now.Sub(r.driftLooked) < r.agent.driftEvery {
+	if r.rendered != r.Want.Generation || now.Sub(r.driftLooked) < r.agent.driftEvery {
 		return
 	}
 	r.driftLooked = now
 	if why := r.drift(now); why != "" {
-		r.log.Warn("the member does not run with its configuration, bringing it again", "why", why)
+		r.Log.Warn("the member does not run with its configuration, bringing it again", "why", why)
 		r.rendered = 0
 	}
 }
@@ -54,7 +54,7 @@ func (r *runner) drift(now time.Time) string {
 	if said := r.leases.said(); said.known && said.config != r.told.digest {
 		return "Patroni has not taken it over"
 	}
-	if r.reported.Ready && r.differs(m.HBAPath(), m.HBA()) {
+	if r.Reported.Ready && r.differs(m.HBAPath(), m.HBA()) {
 		return "pg_hba.conf is another one"
 	}
 	return ""
@@ -62,13 +62,13 @@ func (r *runner) drift(now time.Time) string {
 
 // differs: the file has other content; one that cannot be read is judged by whoever needs it.
 func (r *runner) differs(path string, content []byte) bool {
-	now, err := r.user().ReadFile(path)
+	now, err := r.User().ReadFile(path)
 	return errors.Is(err, os.ErrNotExist) || err == nil && !bytes.Equal(now, content)
 }
 
 // intended is the configuration that the assignment makes, with these hosts of etcd.
 func (r *runner) intended(hosts []string) (m config.Member, text []byte, digest string, err error) {
-	install, err := postgres.Find(r.want.Major)
+	install, err := postgres.Find(r.Want.Major)
 	if err != nil {
 		return m, nil, "", err
 	}
@@ -76,9 +76,9 @@ func (r *runner) intended(hosts []string) (m config.Member, text []byte, digest 
 	if err != nil {
 		return m, nil, "", err
 	}
-	m = r.agent.patroniMember(r.want, install, hosts)
+	m = r.agent.patroniMember(r.Want, install, hosts)
 	m.Modules = modules
-	if r.patroni.alive() {
+	if r.patroni.Alive() {
 		m.Name = r.named // it takes no other while it runs
 	}
 	m.Keys.Own = r.showsOwn()

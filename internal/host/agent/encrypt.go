@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"howdah/internal/host/hostapi"
+	"howdah/internal/host/pace"
 	"howdah/internal/host/tree"
 	"howdah/internal/model/member"
 	"howdah/internal/system/btrfs"
@@ -72,9 +73,9 @@ func (b *ability) look(dir string, now time.Time) {
 type secrecy struct {
 	how    member.Encryption // when it was looked last
 	looked time.Time
-	opens  backoff   // of attempts to get the key
-	locked time.Time // it was tried to remove the key
-	done   bool      // the key is removed
+	opens  pace.Backoff // of attempts to get the key
+	locked time.Time    // it was tried to remove the key
+	done   bool         // the key is removed
 }
 
 // look finds out how a directory is encrypted.
@@ -109,66 +110,66 @@ func encryption(dir string) (member.Encryption, error) {
 // written there. It answers whether the member may be started.
 func (m *Member) open(ctx context.Context) bool {
 	now := time.Now()
-	if !m.secrecy.opens.ready(now) {
+	if !m.secrecy.opens.Ready(now) {
 		return false
 	}
 	m.secrecy.done = false
 	err := m.unlock(ctx)
 	if err == nil {
-		m.secrecy.opens, m.secrecy.looked = backoff{}, time.Time{}
-		if m.problem == member.NoKey || m.problem == member.NotEncryptable {
-			m.problem, m.detail = member.None, ""
+		m.secrecy.opens, m.secrecy.looked = pace.Backoff{}, time.Time{}
+		if m.Problem == member.NoKey || m.Problem == member.NotEncryptable {
+			m.Problem, m.Detail = member.None, ""
 		}
 		return true
 	}
-	m.secrecy.opens.attempt(now)
+	m.secrecy.opens.Attempt(now)
 	if ctx.Err() != nil {
 		return false
 	}
-	m.acted = m.want.Generation
-	m.problem, m.detail = member.NoKey, err.Error()
+	m.Acted = m.Want.Generation
+	m.Problem, m.Detail = member.NoKey, err.Error()
 	if errors.Is(err, fscrypt.ErrUnsupported) {
-		m.problem = member.NotEncryptable
+		m.Problem = member.NotEncryptable
 	}
-	m.log.Warn("open the encrypted directory", "attempt", m.secrecy.opens.failures, "error", err)
+	m.Log.Warn("open the encrypted directory", "attempt", m.secrecy.opens.Failures, "error", err)
 	return false
 }
 
 // unlock opens a directory that is encrypted, and encrypts one that shall be and is empty. What
 // was written before it could be encrypted stays as it is: see NotEncryptable.
 func (m *Member) unlock(ctx context.Context) error {
-	if err := m.agent.makeMemberDir(m.id); err != nil {
+	if err := m.agent.MakeMemberDir(m.ID); err != nil {
 		return err
 	}
-	id, encrypted, err := fscrypt.Of(m.dir())
+	id, encrypted, err := fscrypt.Of(m.Dir())
 	if err != nil {
 		return err
 	}
 	if encrypted {
-		state, err := fscrypt.KeyState(m.dir(), id)
+		state, err := fscrypt.KeyState(m.Dir(), id)
 		if err != nil || state == fscrypt.Present {
 			return err
 		}
-		return m.giveKey(ctx, wants(m.dir(), id))
+		return m.giveKey(ctx, wants(m.Dir(), id))
 	}
-	if !m.want.Encrypted {
+	if !m.Want.Encrypted {
 		return nil
 	}
-	if how, err := encryption(m.dir()); err != nil || how == member.ByDisk && !m.canByKey() {
+	if how, err := encryption(m.Dir()); err != nil || how == member.ByDisk && !m.canByKey() {
 		return err
 	}
-	if empty, err := isEmpty(m.dir()); err != nil || !empty {
+	if empty, err := isEmpty(m.Dir()); err != nil || !empty {
 		return err
 	}
 	if !m.canByKey() {
-		return fmt.Errorf("encrypt %s: %w", m.dir(), fscrypt.ErrUnsupported)
+		return fmt.Errorf("encrypt %s: %w", m.Dir(), fscrypt.ErrUnsupported)
 	}
 	return m.giveKey(ctx, func(own fscrypt.ID) error { return nil })
 }
 
 // canByKey: the file system can encrypt directories.
 func (m *Member) canByKey() bool {
-	_, err := fscrypt.KeyState(m.dir(), fscrypt.ID{})
+	_, err := fscrypt.KeyState(m.Dir(), fscrypt.ID{})
 	return err == nil
 }
 
@@ -185,8 +186,8 @@ func wants(dir string, id fscrypt.ID) func(fscrypt.ID) error {
 // giveKey opens the member's directory for good: see Agent.giveKey.
 func (m *Member) giveKey(ctx context.Context, pass func(fscrypt.ID) error) error {
 	// What was seen of the directory before counts no more from now on.
-	m.agent.noteOpened(m.id)
-	return m.agent.giveKey(ctx, m.id, pass)
+	m.agent.noteOpened(m.ID)
+	return m.agent.giveKey(ctx, m.ID, pass)
 }
 
 // giveKey gets a member's key, which has to pass, and gives it to the kernel; an empty
@@ -204,7 +205,7 @@ func (a *Agent) giveKey(ctx context.Context, id string, pass func(fscrypt.ID) er
 	if err := pass(own); err != nil {
 		return err
 	}
-	dir := a.memberDir(id)
+	dir := a.MemberDir(id)
 	if _, err := fscrypt.AddKey(dir, key); err != nil {
 		return err
 	}
@@ -215,7 +216,7 @@ func (a *Agent) giveKey(ctx context.Context, id string, pass func(fscrypt.ID) er
 // storageKey gets a member's key from whichever control plane answers.
 func (a *Agent) storageKey(ctx context.Context, id string) ([]byte, error) {
 	last := errors.New("no control plane is known")
-	for _, c := range a.control.all() {
+	for _, c := range a.Controls() {
 		limited, cancel := context.WithTimeout(ctx, keyTimeout)
 		key, err := c.StorageKey(limited, id)
 		cancel()
@@ -236,7 +237,7 @@ func (m *Member) lock() {
 	if m.secrecy.done || now.Sub(m.secrecy.locked) < lockEvery {
 		return
 	}
-	if left, err := m.group.Processes(); err != nil || len(left) > 0 {
+	if left, err := m.Group.Processes(); err != nil || len(left) > 0 {
 		return
 	}
 	if !m.agent.looking.TryRLock() {
@@ -244,9 +245,9 @@ func (m *Member) lock() {
 	}
 	defer m.agent.looking.RUnlock()
 	m.secrecy.locked = now
-	busy, err := lockDir(m.dir(), m.agent.Kind.Release)
+	busy, err := lockDir(m.Dir(), m.agent.Kind.Release)
 	if err != nil {
-		m.log.Warn("remove the key of the encrypted directory", "error", err)
+		m.Log.Warn("remove the key of the encrypted directory", "error", err)
 	}
 	m.secrecy.done = err == nil && !busy
 }
@@ -279,7 +280,7 @@ func (a *Agent) removeThrown(ctx context.Context, dir string) error {
 		return tree.Remove(ctx, dir) // a file, too
 	}
 	// Who dies after the directory is gone would know of the key no more.
-	note := a.path(trashDir, keyNote+id.String())
+	note := a.Path(trashDir, keyNote+id.String())
 	if err := os.Mkdir(note, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
@@ -305,7 +306,7 @@ func notedKey(name string) (id fscrypt.ID, ok bool) {
 // dropKey takes a key from the kernel that belongs to no directory any more, and forgets that it
 // was to be; one that is busy comes again.
 func (a *Agent) dropKey(note string, id fscrypt.ID) error {
-	for _, all := range []string{a.memberDir("*"), a.path(trashDir, "*")} {
+	for _, all := range []string{a.MemberDir("*"), a.Path(trashDir, "*")} {
 		dirs, err := filepath.Glob(all)
 		if err != nil {
 			return err
@@ -313,7 +314,7 @@ func (a *Agent) dropKey(note string, id fscrypt.ID) error {
 		for _, dir := range dirs {
 			own, of, err := fscrypt.Of(dir)
 			if err == nil && of && own == id {
-				if filepath.Dir(dir) == a.path(trashDir) {
+				if filepath.Dir(dir) == a.Path(trashDir) {
 					return nil // its turn comes
 				}
 				return os.Remove(note)
@@ -323,7 +324,7 @@ func (a *Agent) dropKey(note string, id fscrypt.ID) error {
 			}
 		}
 	}
-	if busy, err := fscrypt.RemoveKey(a.path(trashDir), id); err != nil || busy {
+	if busy, err := fscrypt.RemoveKey(a.Path(trashDir), id); err != nil || busy {
 		return err
 	}
 	return os.Remove(note)

@@ -274,7 +274,7 @@ func TestCopyEncrypted(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(to, "base/1/1255")); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("mode of the copy: %v", err)
 	}
-	if exists(filepath.Join(to, "half")) || exists(to+partSuffix) {
+	if tree.Exists(filepath.Join(to, "half")) || tree.Exists(to+partSuffix) {
 		t.Error("something of an earlier copy is left")
 	}
 	for name, plant := range map[string]func() error{
@@ -286,7 +286,7 @@ func TestCopyEncrypted(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := filepath.Join(disk.Dir, "again")
-		if err := copyEncrypted(from, again, id); err == nil || exists(again) {
+		if err := copyEncrypted(from, again, id); err == nil || tree.Exists(again) {
 			t.Errorf("%s was copied: %v", name, err)
 		}
 		if err := os.Remove(filepath.Join(from, "odd")); err != nil {
@@ -301,7 +301,7 @@ func TestTheTrashAndKeys(t *testing.T) {
 	disk := loopdisk.New(t, "32", "-O", "encrypt")
 	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir, Kind: &Host{}}}
 	id, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{4}, fscrypt.KeySize))
-	dir, stage, trash := a.memberDir("db-1.m1"), a.path(trashDir, "stage"), a.path(trashDir, "member")
+	dir, stage, trash := a.MemberDir("db-1.m1"), a.Path(trashDir, "stage"), a.Path(trashDir, "member")
 	if err := errors.Join(err, os.MkdirAll(dir, 0o700), os.MkdirAll(stage, 0o700), fscrypt.Encrypt(dir, id), fscrypt.Encrypt(stage, id)); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestTheTrashAndKeys(t *testing.T) {
 	if err := errors.Join(os.Rename(dir, trash), a.removeThrown(t.Context(), trash)); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := fscrypt.KeyState(disk.Dir, id); err != nil || state != fscrypt.Absent || exists(trash) {
+	if state, err := fscrypt.KeyState(disk.Dir, id); err != nil || state != fscrypt.Absent || tree.Exists(trash) {
 		t.Errorf("after its end: %v, %v", state, err)
 	}
 }
@@ -333,12 +333,12 @@ func TestAKeyThatOutlivedItsMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{5}, fscrypt.KeySize))
-	dir, trash := a.memberDir("db-1.m1"), a.path(trashDir, "member")
+	dir, trash := a.MemberDir("db-1.m1"), a.Path(trashDir, "member")
 	if err := errors.Join(err, os.MkdirAll(dir, 0o700), os.MkdirAll(trash, 0o700), fscrypt.Encrypt(dir, runs), fscrypt.Encrypt(trash, gone)); err != nil {
 		t.Fatal(err)
 	}
 	// A stage of the member that runs is thrown away, too.
-	stage := a.path(trashDir, "stage")
+	stage := a.Path(trashDir, "stage")
 	if err := errors.Join(os.Mkdir(stage, 0o700), fscrypt.Encrypt(stage, runs)); err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestAKeyThatOutlivedItsMember(t *testing.T) {
 		t.Fatalf("its key is gone already: %v, %v", now, err)
 	}
 	again := &Agent{Config: a.Config}
-	if err := again.emptyTrashOnce(t.Context()); err != nil {
+	if err := again.EmptyTrash(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for id, want := range map[fscrypt.ID]fscrypt.State{gone: fscrypt.Absent, runs: fscrypt.Present} {
@@ -363,7 +363,7 @@ func TestAKeyThatOutlivedItsMember(t *testing.T) {
 			t.Errorf("key %s: %v, %v, want %v", id, now, err, want)
 		}
 	}
-	if left, err := os.ReadDir(a.path(trashDir)); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(a.Path(trashDir)); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }

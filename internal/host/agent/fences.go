@@ -12,6 +12,7 @@ import (
 
 	"howdah/internal/engine/patroni/rest"
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/pace"
 	"howdah/internal/model/member"
 	"howdah/internal/state"
 )
@@ -45,11 +46,11 @@ type cut struct {
 }
 
 // key is that of the report.
-func (c cut) key() string { return state.Cut(c.from.ID, c.standby.name()) }
+func (c cut) key() string { return state.Cut(c.from.ID, c.standby.Name()) }
 
 func (a *Host) followFences(ctx context.Context) error {
 	f := &fences{agent: a, seen: map[string]*watching{}, reports: newCutReports(a)}
-	cache := state.NewCache(a.store.Client, a.Log, state.FenceRoot)
+	cache := state.NewCache(a.Store.Client, a.Log, state.FenceRoot)
 	changed := make(chan struct{}, 1)
 	changed <- struct{}{} // cuts that an earlier agent left are mended at once
 	cache.OnChange(func([]string) {
@@ -63,7 +64,7 @@ func (a *Host) followFences(ctx context.Context) error {
 	follow.Go(func() { f.reports.run(ctx) })
 	defer follow.Wait()
 	for cache.Loaded(ctx) != nil { // members wait for it
-		if !sleep(ctx, time.Second) {
+		if !pace.Sleep(ctx, time.Second) {
 			return nil
 		}
 	}
@@ -138,7 +139,7 @@ func (f *fences) ownStandbys(c fence.Case) []*runner {
 
 // confirms: this member could confirm commits to the primary of a leadership.
 func (r *runner) confirms(l fence.Leadership) bool {
-	return r.database() == l.Database && slices.Contains(l.Sync.Standbys, r.name())
+	return r.Database() == l.Database && slices.Contains(l.Sync.Standbys, r.Name())
 }
 
 // follow reacts to a case that is new or has moved on.
@@ -158,7 +159,7 @@ func (f *fences) follow(ctx context.Context, c fence.Case) {
 			f.giveIn(ctx, c)
 		}
 	case c.Phase == fence.Suspected && len(own) > 0:
-		own[0].done.Go(func() { f.witness(ctx, c) })
+		own[0].Go(func() { f.witness(ctx, c) })
 	}
 }
 
@@ -166,7 +167,7 @@ func (f *fences) follow(ctx context.Context, c fence.Case) {
 func (f *fences) giveIn(ctx context.Context, c fence.Case) {
 	id := member.ID(c.Leadership.Database, c.Leadership.Leader)
 	r := f.agent.runner(ctx, id)
-	r.do(func(ctx context.Context) {
+	r.Do(func(ctx context.Context) {
 		l, err := r.leadership(ctx)
 		switch {
 		case err == nil && l.Leader == c.Leadership.Leader:
@@ -174,14 +175,14 @@ func (f *fences) giveIn(ctx context.Context, c fence.Case) {
 		case c.Phase != fence.Revoked && (err != nil || l.Leader == ""):
 			return // nobody else leads yet: its Patroni may
 		}
-		r.log.Warn("this primary was replaced while the host was silent", "case", c.ID)
-		if proof, ok := r.kill(ctx, "primary was replaced"); ok {
+		r.Log.Warn("this primary was replaced while the host was silent", "case", c.ID)
+		if proof, ok := r.Kill(ctx, "primary was replaced"); ok {
 			if err == nil {
 				r.tellDeath(ctx, proof, l)
 			}
 			r.tellWALEnd(ctx, c)
 		}
-		r.retry = backoff{}
+		r.retry = pace.Backoff{}
 	})
 }
 
@@ -199,16 +200,16 @@ func (f *fences) witness(ctx context.Context, c fence.Case) {
 			return
 		}
 		f.testify(ctx, key, seen)
-		if !sleep(ctx, witnessEvery) {
+		if !pace.Sleep(ctx, witnessEvery) {
 			return
 		}
 	}
 }
 
 func (f *fences) testify(ctx context.Context, key string, seen fence.Witness) {
-	call, cancel := context.WithTimeout(ctx, etcdTimeout)
+	call, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
-	if _, err := f.agent.store.Commit(call, state.Put(key, seen)); err != nil && ctx.Err() == nil {
+	if _, err := f.agent.Store.Commit(call, state.Put(key, seen)); err != nil && ctx.Err() == nil {
 		f.agent.Log.Warn("bear witness", "case", seen.Case, "error", err)
 	}
 }

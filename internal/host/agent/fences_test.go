@@ -35,10 +35,10 @@ func (k *knife) sync(_ context.Context, cuts []cut, tell func(...cut)) error {
 	k.cuts = nil
 	var made []cut
 	for _, c := range cuts {
-		if k.err != nil && (k.blunt == "" || k.blunt == c.standby.name()) {
+		if k.err != nil && (k.blunt == "" || k.blunt == c.standby.Name()) {
 			continue
 		}
-		k.cuts = append(k.cuts, c.from.ID+" "+c.standby.name())
+		k.cuts = append(k.cuts, c.from.ID+" "+c.standby.Name())
 		made = append(made, c)
 	}
 	slices.Sort(k.cuts)
@@ -301,7 +301,7 @@ func TestARunnerThatHangsDelaysNoFence(t *testing.T) {
 	defer close(let)
 	r := a.runner(t.Context(), hung.ID)
 	for range 100 {
-		r.do(func(context.Context) { <-let })
+		r.Do(func(context.Context) { <-let })
 	}
 	lost := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 	lost.ID, lost.Phase, lost.Host = "case-own", fence.Revoked, hostName

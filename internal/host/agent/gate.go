@@ -19,7 +19,7 @@ func (a *Host) gateCommand() []string {
 	if a.Program == "" {
 		return nil
 	}
-	return []string{a.path(gateFile), gate.Command}
+	return []string{a.Path(gateFile), gate.Command}
 }
 
 // placeGate puts the program where members find it, in one step: a gate may be started
@@ -28,7 +28,7 @@ func (a *Host) placeGate() error {
 	if a.Program == "" {
 		return nil
 	}
-	next := a.path("." + gateFile)
+	next := a.Path("." + gateFile)
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("place the gate: %w", err)
 	}
@@ -41,7 +41,7 @@ func (a *Host) placeGate() error {
 		err = copyProgram(a.Program, next)
 	}
 	if err == nil {
-		err = os.Rename(next, a.path(gateFile))
+		err = os.Rename(next, a.Path(gateFile))
 	}
 	// Of two names of one file a rename removes neither.
 	_ = os.Remove(next)

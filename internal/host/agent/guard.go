@@ -12,6 +12,7 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -19,22 +20,19 @@ import (
 	"howdah/internal/system/plainfile"
 )
 
-// etcdTimeout bounds a call of which a failover waits.
-const etcdTimeout = 2 * time.Second
-
 // postmasterDied decides what the end of a PostgreSQL means. An orderly stop is
 // Patroni's doing. The crash of a primary that a standby can replace is not
 // waited out: fence, prove, revoke, and start again as a replica. Any other is started
 // again by its Patroni.
 func (r *runner) postmasterDied(ctx context.Context, exit proc.Exit) {
-	if r.want.Want != member.Running || r.fencing.Load() || r.doomed.Load() {
+	if r.Want.Want != member.Running || r.fencing.Load() || r.Doomed() {
 		return
 	}
 	control, err := postgres.ReadControl(r.dataDir())
 	if err == nil && control.State.Clean() {
 		return
 	}
-	r.log.Warn("PostgreSQL died", "exit", exit.String())
+	r.Log.Warn("PostgreSQL died", "exit", exit.String())
 	if !r.replacePrimary(ctx, "PostgreSQL of the primary died: "+exit.String(), exit.At) {
 		go r.agent.wakePatroni(ctx, r.target()) // which starts it again
 	}
@@ -50,15 +48,15 @@ const settleAfter = 5 * time.Second
 // patroniDied is followed by a start, at once or after a pause, in converge; see
 // orphan for the PostgreSQL that it may have left.
 func (r *runner) patroniDied(exit proc.Exit) {
-	if r.want.Want != member.Running {
+	if r.Want.Want != member.Running {
 		return
 	}
-	r.log.Warn("Patroni died", "exit", exit.String())
-	if r.retry.failures >= crashLoop && time.Since(r.started) < settleAfter {
+	r.Log.Warn("Patroni died", "exit", exit.String())
+	if r.retry.Failures >= crashLoop && time.Since(r.started) < settleAfter {
 		r.crashing = true
-		r.problem = member.StartFails
-		r.detail = strings.TrimSpace(fmt.Sprintf("Patroni ended soon, %d times: %s %s",
-			r.retry.failures, exit, r.lastLine(filepath.Join(r.dir(), patroni.LogDir, patroniOutput))))
+		r.Problem = member.StartFails
+		r.Detail = strings.TrimSpace(fmt.Sprintf("Patroni ended soon, %d times: %s %s",
+			r.retry.Failures, exit, r.lastLine(filepath.Join(r.Dir(), patroni.LogDir, patroniOutput))))
 	}
 }
 
@@ -68,8 +66,8 @@ func (r *runner) settle() {
 		return
 	}
 	r.crashing = false
-	if r.problem == member.StartFails {
-		r.problem, r.detail = member.None, ""
+	if r.Problem == member.StartFails {
+		r.Problem, r.Detail = member.None, ""
 	}
 }
 
@@ -77,7 +75,7 @@ func (r *runner) settle() {
 // cannot be read.
 func (r *runner) lastLine(path string) string {
 	var text []byte
-	err := r.user().Do(func() (err error) {
+	err := r.User().Do(func() (err error) {
 		text, err = plainfile.Tail(path, 500)
 		return err
 	})
@@ -94,7 +92,7 @@ func (r *runner) lastLine(path string) string {
 // Patroni may take it over untouched, if it comes soon.
 func (r *runner) orphan(ctx context.Context) {
 	switch {
-	case !r.postmaster.alive():
+	case !r.postmaster.Alive():
 		r.orphaned, r.hung = time.Time{}, ""
 	case time.Since(r.rekeyed) < rekeyGrace:
 		// The next Patroni is about to be started.
@@ -107,7 +105,7 @@ func (r *runner) orphan(ctx context.Context) {
 	case r.owed != nil:
 		// While etcd takes no writes nobody is elected in its place.
 	case time.Since(r.orphaned) > orphanGrace:
-		r.killAll(ctx, "PostgreSQL runs without Patroni")
+		r.KillAll(ctx, "PostgreSQL runs without Patroni")
 	}
 }
 
@@ -116,22 +114,22 @@ func (r *runner) orphan(ctx context.Context) {
 func (r *runner) replacePrimary(ctx context.Context, cause string, detected time.Time) bool {
 	leadership, err := r.leadership(ctx)
 	if err != nil {
-		r.log.Warn("ask who leads", "error", err)
+		r.Log.Warn("ask who leads", "error", err)
 		return false
 	}
-	if leadership.Leader != r.want.Name || !leadership.Replaceable() {
+	if leadership.Leader != r.Want.Name || !leadership.Replaceable() {
 		return false
 	}
 	if err := r.writable(ctx); err != nil {
-		r.log.Warn("the primary is not fenced, for its key could not be taken away", "error", err)
+		r.Log.Warn("the primary is not fenced, for its key could not be taken away", "error", err)
 		r.owed = &owed{cause: cause, detected: detected, tried: time.Now()}
 		return false
 	}
 	incident := fence.Incident{
-		Kind: fence.Failover, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name, Cause: cause, Detected: detected,
+		Kind: fence.Failover, Database: r.Want.Scope, Member: r.Want.Name, Host: r.agent.Name, Cause: cause, Detected: detected,
 	}
 	if err := r.fenceAndRevoke(ctx, leadership, &incident); err != nil {
-		r.log.Error("replace the primary", "error", err)
+		r.Log.Error("replace the primary", "error", err)
 		return false
 	}
 	r.record(ctx, incident)
@@ -141,79 +139,79 @@ func (r *runner) replacePrimary(ctx context.Context, cause string, detected time
 // leadership is asked for by the member's id: a runner may be asked to do something
 // before its assignment has come.
 func (r *runner) leadership(ctx context.Context) (fence.Leadership, error) {
-	if r.agent.store == nil {
+	if r.agent.Store == nil {
 		return fence.Leadership{}, errors.New("etcd is not connected yet")
 	}
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	ctx, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
-	return fence.Read(ctx, r.agent.store.Client, r.database())
+	return fence.Read(ctx, r.agent.Store.Client, r.Database())
 }
 
 // fenceAndRevoke kills what is left of the member and takes its leader key away.
 // The member is started again by the next converge.
 func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, incident *fence.Incident) error {
-	proven, err := r.endAll(ctx)
+	proven, err := r.EndAll(ctx)
 	if err != nil {
-		r.problem, r.detail = member.CannotContain, err.Error()
+		r.Problem, r.Detail = member.CannotContain, err.Error()
 		return err
 	}
 	proof := killed(proven)
-	r.patroni.clear()
-	r.postmaster.clear()
+	r.patroni.Clear()
+	r.postmaster.Clear()
 	incident.Fenced, incident.Proof = proof.At, proof
-	if err := r.revoke(ctx, l, incident, r.want.Major); err != nil {
+	if err := r.revoke(ctx, l, incident, r.Want.Major); err != nil {
 		return err
 	}
-	r.retry = backoff{}
+	r.retry = pace.Backoff{}
 	return nil
 }
 
 // revoke takes the leader key of this member away, whose death incident.Proof proves, and
 // completes the incident. It may be called beside the goroutine of the member.
 func (r *runner) revoke(ctx context.Context, l fence.Leadership, incident *fence.Incident, major int) error {
-	call, cancel := context.WithTimeout(ctx, etcdTimeout)
+	call, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
-	if err := fence.Revoke(call, r.agent.store.Client, l, incident.Proof, r.death(incident.Proof)); err != nil {
+	if err := fence.Revoke(call, r.agent.Store.Client, l, incident.Proof, r.death(incident.Proof)); err != nil {
 		// The member is dead all the same: Patroni sorts the rest out by its lease.
 		return fmt.Errorf("leadership could not be revoked: %w", err)
 	}
 	incident.Revoked = time.Now()
-	if !incident.Planned && !r.doomed.Load() {
+	if !incident.Planned && !r.Doomed() {
 		incident.OldEnd, incident.Timeline = r.walEnd(ctx, major)
 	}
-	r.log.Info("primary fenced and revoked", "cause", incident.Cause, "proof", incident.Proof.Text, "after", incident.Revoked.Sub(incident.Detected).String())
+	r.Log.Info("primary fenced and revoked", "cause", incident.Cause, "proof", incident.Proof.Text, "after", incident.Revoked.Sub(incident.Detected).String())
 	return nil
 }
 
 // death tells gates that this member runs no more.
 func (r *runner) death(p fence.Proof) state.Op {
-	return state.Put(state.Death(r.database(), r.name()), fence.Death{
-		Database: r.database(), Member: r.name(), Host: r.agent.Name, Proof: p, At: time.Now().UTC(),
+	return state.Put(state.Death(r.Database(), r.Name()), fence.Death{
+		Database: r.Database(), Member: r.Name(), Host: r.agent.Name, Proof: p, At: time.Now().UTC(),
 	})
 }
 
 // tellDeath does so while the leader key is as it was before the death, which is not
 // told again later: the member may be let through by then.
 func (r *runner) tellDeath(ctx context.Context, p proc.Proof, l fence.Leadership) {
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	ctx, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
-	_, err := r.agent.store.Commit(ctx, state.Unchanged(patroni.LeaderKey(l.Database), l.LeaderRevision),
+	_, err := r.agent.Store.Commit(ctx, state.Unchanged(patroni.LeaderKey(l.Database), l.LeaderRevision),
 		r.death(killed(p)))
 	if err != nil {
-		r.log.Warn("tell of a death", "error", err)
+		r.Log.Warn("tell of a death", "error", err)
 	}
 }
 
 // record keeps an incident for the post-mortem.
 func (r *runner) record(ctx context.Context, incident fence.Incident) {
-	r.tell(ctx, state.Put(state.Incident(incident.Database, fmt.Sprintf("%016x", incident.Detected.UnixNano())), incident))
+	r.Tell(ctx, state.Put(state.Incident(incident.Database, fmt.Sprintf("%016x", incident.Detected.UnixNano())), incident))
 }
 
 // checkHang starts a Patroni again that has neither a PostgreSQL nor a child that
 // is making one (docs/design/availability.md). No data are at risk: nothing runs on them.
 func (r *runner) checkHang(ctx context.Context) {
 	now := time.Now()
-	if r.postmaster.alive() || r.patroniIsBusy() {
+	if r.postmaster.Alive() || r.patroniIsBusy() {
 		r.idleSince = time.Time{}
 		return
 	}
@@ -224,12 +222,12 @@ func (r *runner) checkHang(ctx context.Context) {
 	if now.Sub(r.idleSince) < r.agent.hangAfter {
 		return
 	}
-	r.log.Warn("Patroni hangs without PostgreSQL, restarting it")
-	if r.killAll(ctx, "Patroni hangs") {
-		r.retry = backoff{}
+	r.Log.Warn("Patroni hangs without PostgreSQL, restarting it")
+	if r.KillAll(ctx, "Patroni hangs") {
+		r.retry = pace.Backoff{}
 		r.idleSince = time.Time{}
 		r.record(ctx, fence.Incident{
-			Kind: fence.Hang, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name, Detected: now,
+			Kind: fence.Hang, Database: r.Want.Scope, Member: r.Want.Name, Host: r.agent.Name, Detected: now,
 			Cause: "it ran for " + r.agent.hangAfter.String() + " without PostgreSQL and without working on it",
 		})
 	}
@@ -241,12 +239,12 @@ func (r *runner) patroniIsBusy() bool {
 	if _, err := postgres.ReadControl(r.dataDir()); errors.Is(err, postgres.ErrNoData) {
 		return true
 	}
-	all, err := r.group.Processes()
+	all, err := r.Group.Processes()
 	if err != nil {
 		return true
 	}
 	for _, p := range all {
-		if p != r.patroni.process && !isResourceTracker(p.PID) {
+		if p != r.patroni.Process && !isResourceTracker(p.PID) {
 			return true
 		}
 	}

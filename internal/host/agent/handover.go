@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/host/tree"
 	"howdah/internal/system/fscrypt"
 )
@@ -29,10 +30,10 @@ const (
 
 // handedPath is that place: in a subvolume's own directory, as all else that is the member's.
 func (a *Host) handedPath(id string) string {
-	if a.isVolume(id) {
-		return filepath.Join(a.memberDir(id), handedDir)
+	if a.IsVolume(id) {
+		return filepath.Join(a.MemberDir(id), handedDir)
 	}
-	return a.path(handedDir, id)
+	return a.Path(handedDir, id)
 }
 
 // initdbText takes a prepared data directory for a new database; it waits while none is ready.
@@ -56,74 +57,74 @@ exit 1
 
 // openHandover makes the place where a member without data finds some.
 func (r *runner) openHandover() error {
-	if exists(r.dataDir()) {
+	if tree.Exists(r.dataDir()) {
 		return nil
 	}
-	if r.agent.isVolume(r.id) {
-		return r.user().MakeDir(r.agent.handedPath(r.id))
+	if r.agent.IsVolume(r.ID) {
+		return r.User().MakeDir(r.agent.handedPath(r.ID))
 	}
-	return r.user().GiveDir(r.agent.handedPath(r.id))
+	return r.User().GiveDir(r.agent.handedPath(r.ID))
 }
 
 // offerData looks, beside the runner, whether the member's script asks for data, and closes
 // the place when it has them.
 func (r *runner) offerData(ctx context.Context) {
-	place := r.agent.handedPath(r.id)
-	if !exists(place) || !r.handing.CompareAndSwap(false, true) {
+	place := r.agent.handedPath(r.ID)
+	if !tree.Exists(place) || !r.handing.CompareAndSwap(false, true) {
 		return
 	}
-	major := r.want.Major
+	major := r.Want.Major
 	go func() {
 		defer r.handing.Store(false)
 		ctx, cancel := context.WithTimeout(ctx, handFor)
 		defer cancel()
-		for !exists(r.dataDir()) {
+		for !tree.Exists(r.dataDir()) {
 			if _, err := os.Lstat(filepath.Join(place, wantedFile)); err == nil {
-				if err := r.agent.spares.hand(r.id, major); err != nil {
-					r.log.Warn("hand a prepared data directory over", "error", err)
+				if err := r.agent.spares.hand(r.ID, major); err != nil {
+					r.Log.Warn("hand a prepared data directory over", "error", err)
 					return // the next look tries again
 				}
 			}
-			if !sleep(ctx, handEvery) {
+			if !pace.Sleep(ctx, handEvery) {
 				return
 			}
 		}
-		if err := r.agent.closeHandover(r.id); err != nil {
-			r.log.Warn("close the place of a prepared data directory", "error", err)
+		if err := r.agent.closeHandover(r.ID); err != nil {
+			r.Log.Warn("close the place of a prepared data directory", "error", err)
 		}
 	}()
 }
 
 // closeHandover does not wait until all is removed: the user may have put anything there.
 func (a *Host) closeHandover(id string) error {
-	handed := a.throwAway(a.path(handedDir, id))
-	if place := a.handedPath(id); a.isVolume(id) && exists(place) {
-		handed = a.throwOut(id, place)
+	handed := a.ThrowAway(a.Path(handedDir, id))
+	if place := a.handedPath(id); a.IsVolume(id) && tree.Exists(place) {
+		handed = a.ThrowOut(id, place)
 	}
-	return errors.Join(handed, a.throwAway(a.stagePath(id)), a.throwAway(a.stagePath(id)+partSuffix), a.throwAway(a.takenPath(id)))
+	return errors.Join(handed, a.ThrowAway(a.stagePath(id)), a.ThrowAway(a.stagePath(id)+partSuffix), a.ThrowAway(a.takenPath(id)))
 }
 
 // stagePath is where nobody but the agent gets to, while the data change hands.
-func (a *Host) stagePath(id string) string { return a.path(assignedDir, id+"."+newData) }
+func (a *Host) stagePath(id string) string { return a.OwnPath(id + "." + newData) }
 
 // hand gives a member a prepared data directory, if one is ready and it has none yet. A crash in between
 // leaves it in the stage, from where it is taken again.
 func (s *spares) hand(id string, major int) error {
 	to := filepath.Join(s.agent.handedPath(id), newData)
-	if exists(to) {
+	if tree.Exists(to) {
 		return nil
 	}
 	stage := s.agent.stagePath(id)
-	if !exists(stage) {
-		if err := s.stage(id, major, stage); err != nil || !exists(stage) {
+	if !tree.Exists(stage) {
+		if err := s.stage(id, major, stage); err != nil || !tree.Exists(stage) {
 			return err
 		}
 	}
-	user := s.agent.userOf(id)
+	user := s.agent.UserOf(id)
 	if err := tree.Give(stage, user); err != nil {
 		return err
 	}
-	if s.agent.isVolume(id) {
+	if s.agent.IsVolume(id) {
 		if err := copyHanded(stage, to, user); err != nil {
 			return err
 		}
@@ -135,7 +136,7 @@ func (s *spares) hand(id string, major int) error {
 // stage takes prepared data: by a copy for a member whose directory is encrypted, as data are
 // renamed between directories of one key only.
 func (s *spares) stage(id string, major int, stage string) error {
-	key, encrypted, err := fscrypt.Of(s.agent.memberDir(id))
+	key, encrypted, err := fscrypt.Of(s.agent.MemberDir(id))
 	if err != nil {
 		return err
 	}
@@ -143,8 +144,8 @@ func (s *spares) stage(id string, major int, stage string) error {
 		return s.takeOne(major, stage)
 	}
 	taken := s.agent.takenPath(id)
-	if !exists(taken) {
-		if err := s.takeOne(major, taken); err != nil || !exists(taken) {
+	if !tree.Exists(taken) {
+		if err := s.takeOne(major, taken); err != nil || !tree.Exists(taken) {
 			return err
 		}
 	}
@@ -155,7 +156,7 @@ func (s *spares) stage(id string, major int, stage string) error {
 }
 
 // takenPath is where data lie that are to be copied to the stage.
-func (a *Host) takenPath(id string) string { return a.path(assignedDir, id+".taken") }
+func (a *Host) takenPath(id string) string { return a.OwnPath(id + ".taken") }
 
 // takeOne moves a prepared data directory; nothing happens where none is ready. A rename
 // gives it to one taker alone.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/host/hang"
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 )
@@ -88,21 +89,21 @@ func (w *hangWatch) run(ctx context.Context) {
 	j := hang.Judge{Patience: w.agent.Hang}
 	var target hangTarget
 	device := ""
-	for sleep(ctx, hang.Every) {
+	for pace.Sleep(ctx, hang.Every) {
 		now := time.Now()
 		if next := w.aimed(); !next.same(target) {
 			target = next
 			j.Reset(now)
 			w.write.forget()
 			w.note(hanging{})
-			device = hang.DiskOf(w.agent.memberDir(next.member.ID), next.member.ID)
+			device = hang.DiskOf(w.agent.MemberDir(next.member.ID), next.member.ID)
 		} else {
 			target.member = next.member
 		}
 		if target.postmaster == (proc.Process{}) {
 			continue
 		}
-		if !w.agent.procs.Alive(target.postmaster) {
+		if !w.agent.Procs.Alive(target.postmaster) {
 			j.Reset(now) // it has ended, which the runner is told of
 			continue
 		}
@@ -120,7 +121,7 @@ func (w *hangWatch) look(ctx context.Context, j *hang.Judge, target hangTarget, 
 		l.Writing = w.write.waiting()
 	}
 	if quiet := l.At.Sub(l.Answered) > answerPause; quiet || !l.Writing.IsZero() {
-		l.Activity, l.Writes = hang.ActivityOf(w.agent.procs, target.postmaster), hang.DiskWrites(device)
+		l.Activity, l.Writes = hang.ActivityOf(w.agent.Procs, target.postmaster), hang.DiskWrites(device)
 		if quiet {
 			w.ask(ctx, target.member)
 		}
@@ -181,11 +182,11 @@ func (r *runner) aimHangs() {
 	s := r.probe.last()
 	serving := r.hangs.aimed()
 	switch {
-	case r.want.Want != member.Running || !r.postmaster.alive() || !r.patroni.alive():
+	case r.Want.Want != member.Running || !r.postmaster.Alive() || !r.patroni.Alive():
 		r.hangs.aim(hangTarget{})
 	case s.ready:
-		r.hangs.aim(hangTarget{r.want, r.postmaster.process, !s.facts.InRecovery})
-	case serving.postmaster != r.postmaster.process:
+		r.hangs.aim(hangTarget{r.Want, r.postmaster.Process, !s.facts.InRecovery})
+	case serving.postmaster != r.postmaster.Process:
 		r.hangs.aim(hangTarget{})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/model/member"
 	"howdah/internal/model/regain"
 	"howdah/internal/state"
@@ -40,12 +41,12 @@ type holdings struct {
 }
 
 func (a *Agent) followRestored(ctx context.Context) error {
-	h := &holdings{agent: a, cache: state.NewCache(a.store.Client, a.Log, state.RestoredRoot, state.HeldRoot)}
+	h := &holdings{agent: a, cache: state.NewCache(a.Store.Client, a.Log, state.RestoredRoot, state.HeldRoot)}
 	go func() { _ = h.cache.Run(ctx) }()
 	if err := h.cache.Loaded(ctx); err != nil {
 		return nil //nolint:nilerr // it was told to end
 	}
-	for sleep(ctx, holdingEvery) {
+	for pace.Sleep(ctx, holdingEvery) {
 		_ = h.list(ctx) // again in a second; etcd may be away for long
 		home, err := state.Load[regain.Home](h.cache, state.Restored())
 		if err != nil {
@@ -69,7 +70,7 @@ func (h *holdings) tell(ctx context.Context, home regain.Home) error {
 			h.home = "" // again
 			return err
 		}
-		for _, r := range h.agent.allMembers() {
+		for _, r := range h.agent.Members() {
 			r.publisher.again()
 		}
 	}
@@ -84,7 +85,7 @@ func (h *holdings) tell(ctx context.Context, home regain.Home) error {
 	if len(ops) > 0 || h.at.IsZero() {
 		said := regain.Holding{Home: home.ID, Host: h.agent.Name, Members: members, Hosts: h.hosts, At: time.Now().UTC()}
 		// The list comes last: what it names is there.
-		if _, err := h.agent.store.CommitEach(ctx, append(ops, state.Put(state.Holding(h.agent.Name), said))); err != nil {
+		if _, err := h.agent.Store.CommitEach(ctx, append(ops, state.Put(state.Holding(h.agent.Name), said))); err != nil {
 			h.at = time.Time{}
 			return err
 		}
@@ -114,13 +115,13 @@ func (h *holdings) news(home string, copies map[string]regain.Copy) (ops []state
 
 // look finds all members of which data are here.
 func (h *holdings) look(ctx context.Context) (map[string]regain.Copy, error) {
-	entries, err := os.ReadDir(h.agent.path("members"))
+	entries, err := os.ReadDir(h.agent.Path("members"))
 	if err != nil {
 		return nil, fmt.Errorf("look for members: %w", err)
 	}
 	copies := map[string]regain.Copy{}
 	for _, e := range entries {
-		if !memberIDForm.MatchString(e.Name()) {
+		if !IsMemberID(e.Name()) {
 			continue
 		}
 		if c, ok := h.copyOf(ctx, e.Name()); ok {
@@ -138,11 +139,11 @@ func (h *holdings) copyOf(ctx context.Context, id string) (c regain.Copy, ok boo
 	c = regain.Copy{Host: a.Name}
 	c.Assignment.ID = id
 	c.Assignment.Scope, c.Assignment.Name, _ = strings.Cut(id, ".")
-	key, encrypted, err := fscrypt.Of(a.memberDir(id))
+	key, encrypted, err := fscrypt.Of(a.MemberDir(id))
 	state := fscrypt.Present
 	if err == nil && encrypted {
 		c.Encrypted = true
-		state, err = fscrypt.KeyState(a.memberDir(id), key)
+		state, err = fscrypt.KeyState(a.MemberDir(id), key)
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -157,9 +158,9 @@ func (h *holdings) copyOf(ctx context.Context, id string) (c regain.Copy, ok boo
 	return h.inspector.Inspect(ctx, c)
 }
 
-// reportOf is what was seen of a member last; not known: nobody looked yet.
-func (a *Agent) reportOf(id string) (r member.Report, known bool) {
-	m := a.find(id)
+// ReportOf is what was seen of a member last; not known: nobody looked yet.
+func (a *Agent) ReportOf(id string) (r member.Report, known bool) {
+	m := a.Find(id)
 	if m == nil {
 		return r, false
 	}

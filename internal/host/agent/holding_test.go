@@ -88,16 +88,16 @@ func lying(t *testing.T, report member.Report) (h *holdings, id, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(os.Chmod(host, 0o711), os.Mkdir(a.path("members"), 0o711), os.Mkdir(a.path(assignedDir), 0o700), a.users.give(a.memberDir(told.ID)),
+	err = errors.Join(os.Chmod(host, 0o711), os.Mkdir(a.Path("members"), 0o711), os.Mkdir(a.Path(assignedDir), 0o700), a.Give(a.MemberDir(told.ID)),
 		os.WriteFile(a.assignedPath(told.ID), text, 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir = filepath.Join(a.memberDir(told.ID), patroni.DataDir)
-	if err := postgres.Prepare(t.Context(), all[0], a.userOf(told.ID), dir); err != nil {
+	dir = filepath.Join(a.MemberDir(told.ID), patroni.DataDir)
+	if err := postgres.Prepare(t.Context(), all[0], a.UserOf(told.ID), dir); err != nil {
 		t.Fatal(err)
 	}
-	m := &Member{id: told.ID, publisher: newPublisher(a.Agent)}
+	m := &Member{ID: told.ID, publisher: newPublisher(a.Agent)}
 	report.ID = told.ID
 	m.publisher.publish(report)
 	a.members[told.ID] = m
@@ -114,7 +114,7 @@ func TestAStandbyIsAsNewAsItsWAL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _, err := postgres.NewestEnd(t.Context(), all[0], h.agent.userOf(id), dir)
+	want, _, err := postgres.NewestEnd(t.Context(), all[0], h.agent.UserOf(id), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestHalfACopyIsNone(t *testing.T) {
 func TestAHostRemembersTheOthers(t *testing.T) {
 	t.Parallel()
 	home := hometest.New(t)
-	a := &Agent{Config: Config{Name: hostName, Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, store: home.Store}
+	a := &Agent{Config: Config{Name: hostName, Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, Store: home.Store}
 	put := func(ops ...state.Op) {
 		t.Helper()
 		if _, err := home.Store.Commit(t.Context(), ops...); err != nil {
@@ -186,7 +186,7 @@ func TestAHostRemembersTheOthers(t *testing.T) {
 	knows("a", "d")
 	put(state.Put(state.Hold("db-1"), regain.Hold{}), state.Delete(state.Host("d")))
 	knows("a")
-	if err := os.WriteFile(a.path(knownFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(a.Path(knownFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	knows("a")

@@ -2,12 +2,9 @@ package agent
 
 import (
 	"fmt"
-	"os"
-	"os/user"
 	"reflect"
 	"regexp"
 	"runtime"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -17,15 +14,11 @@ import (
 	"howdah/internal/state/format"
 )
 
-// memberIDForm fits into names of files, control groups and etcd keys.
-var memberIDForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}\.m[0-9]{1,9}$`)
+// IsMemberID reports whether a text is the id of a member, which fits into names of files,
+// control groups and etcd keys.
+func IsMemberID(text string) bool { return memberIDForm.MatchString(text) }
 
-func currentUserName() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return strconv.Itoa(os.Getuid())
-}
+var memberIDForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}\.m[0-9]{1,9}$`)
 
 // hostFacts looks at the machine.
 func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
@@ -37,7 +30,7 @@ func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
 	if err := syscall.Statfs(a.Dir, &disk); err != nil {
 		return member.Host{}, fmt.Errorf("read disk of the host: %w", err)
 	}
-	can := a.procs.Describe()
+	can := a.Procs.Describe()
 	a.encrypts.look(a.Dir, time.Now())
 	size := int64(disk.Blocks) * disk.Bsize
 	free, err := a.limits.look(a.Dir, size, int64(disk.Bavail)*disk.Bsize)

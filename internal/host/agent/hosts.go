@@ -72,7 +72,7 @@ func (a *Host) Dirs() []string { return []string{"spares", handedDir + "/*"} }
 // Open makes directories, and finds out how standbys can be cut off here.
 func (a *Host) Open(ctx context.Context, agent *Agent) error {
 	a.Agent = agent
-	if err := home.OpenWay(a.path(handedDir)); err != nil {
+	if err := home.OpenWay(a.Path(handedDir)); err != nil {
 		return fmt.Errorf("make directories of the host: %w", err)
 	}
 	if err := a.makeSpares(); err != nil {
@@ -133,11 +133,11 @@ func releaseShared(dir string) error {
 func (a *Host) Forget(id string) error { return a.closeHandover(id) }
 
 // runner is that of a member, which is started if it is not there.
-func (a *Host) runner(ctx context.Context, id string) *runner { return runnerOf(a.member(ctx, id)) }
+func (a *Host) runner(ctx context.Context, id string) *runner { return runnerOf(a.Member(ctx, id)) }
 
 func (a *Host) allRunners() []*runner {
 	var all []*runner
-	for _, m := range a.allMembers() {
+	for _, m := range a.Members() {
 		all = append(all, runnerOf(m))
 	}
 	return all
@@ -145,17 +145,17 @@ func (a *Host) allRunners() []*runner {
 
 // runnerOf: all members of a host are databases'.
 func runnerOf(m *Member) *runner {
-	r, _ := m.workload.(*runner)
+	r, _ := m.Workload().(*runner)
 	return r
 }
 
 // osUsers may be rdsadmin on the private socket: whoever runs PostgreSQL, and
 // whoever runs the agent.
 func (a *Host) osUsers(id string) []string {
-	if u := a.userOf(id); u != nil {
+	if u := a.UserOf(id); u != nil {
 		return []string{u.Name, "root"}
 	}
-	return []string{currentUserName()}
+	return []string{osuser.Current()}
 }
 
 // restURL is where a member's Patroni answers.
@@ -165,12 +165,12 @@ func restURL(a member.Assignment) string {
 
 // patroniMember turns an assignment into Patroni's configuration.
 func (a *Host) patroniMember(as member.Assignment, install postgres.Install, hosts []string) config.Member {
-	dir := a.memberDir(as.ID)
+	dir := a.MemberDir(as.ID)
 	return config.Member{
 		Scope: as.Scope, Name: as.PatroniName(), Dir: dir,
 		Address: as.Address, Port: as.Port, RESTPort: as.RESTPort,
 		BinDir: install.BinDir, Programs: programs(dir),
-		SocketDir: a.socketDir(as.ID), EtcdHosts: hosts, OSUsers: a.osUsers(as.ID),
+		SocketDir: a.SocketDir(as.ID), EtcdHosts: hosts, OSUsers: a.osUsers(as.ID),
 		Parameters: as.Parameters, Cluster: as.Cluster,
 		Keys: keysOf(as), Gate: a.gateCommand(), Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,
 		RequireTLS: as.RequireTLS, Allow: as.Allow, Tokens: a.tokens(as), Generation: as.Generation,
@@ -180,11 +180,11 @@ func (a *Host) patroniMember(as member.Assignment, install postgres.Install, hos
 // makeSpares makes the directory of prepared data, whose user runs nothing else. That of
 // an older release was of all members' user.
 func (a *Host) makeSpares() error {
-	dir := a.path("spares")
-	if u := a.users.owner(dir); u != nil && u.UID > 0 && osuser.Name(u.UID) == "" {
-		if err := os.Rename(dir, a.path(trashDir, fmt.Sprintf("spares-%d", time.Now().UnixNano()))); err != nil {
+	dir := a.Path("spares")
+	if u := a.OwnerOf(dir); u != nil && u.UID > 0 && osuser.Name(u.UID) == "" {
+		if err := os.Rename(dir, a.TrashPath(fmt.Sprintf("spares-%d", time.Now().UnixNano()))); err != nil {
 			return fmt.Errorf("give up prepared data of an older release: %w", err)
 		}
 	}
-	return a.users.give(dir)
+	return a.Give(dir)
 }

@@ -13,7 +13,7 @@ import (
 // somebody can take over: elsewhere a hang that passes costs less than its end. A
 // standby that answers nobody is started again.
 func (r *runner) endHang(ctx context.Context, m member.Assignment, h hanging) {
-	r.publisher.amend(func(report *member.Report) bool {
+	r.Amend(func(report *member.Report) bool {
 		if report.Problem == member.Hangs {
 			return false
 		}
@@ -28,39 +28,39 @@ func (r *runner) endHang(ctx context.Context, m member.Assignment, h hanging) {
 	r.fencing.Store(true)
 	defer r.fencing.Store(false)
 	if !h.primary {
-		r.log.Warn("PostgreSQL of the standby hangs, starting it again", "why", h.why)
-		if _, err := r.endAll(ctx); err != nil {
-			r.log.Warn("kill a standby that hangs", "error", err)
+		r.Log.Warn("PostgreSQL of the standby hangs, starting it again", "why", h.why)
+		if _, err := r.EndAll(ctx); err != nil {
+			r.Log.Warn("kill a standby that hangs", "error", err)
 		}
 		return
 	}
 	l, err := r.leadership(ctx)
 	if err != nil {
-		r.log.Warn("ask who leads", "error", err)
+		r.Log.Warn("ask who leads", "error", err)
 		return
 	}
 	if l.Leader != m.Name || !l.Replaceable() {
 		return // nobody can take over
 	}
 	if err := r.writable(ctx); err != nil {
-		r.log.Warn("a primary that hangs is not fenced, for its key could not be taken away", "error", err)
+		r.Log.Warn("a primary that hangs is not fenced, for its key could not be taken away", "error", err)
 		return
 	}
 	incident := fence.Incident{
 		Kind: fence.Failover, Database: m.Scope, Member: m.Name, Host: r.agent.Name,
 		Cause: "PostgreSQL of the primary hangs: " + h.why, Detected: h.since,
 	}
-	limited, cancelKill := context.WithTimeout(ctx, 3*proveWithin)
+	limited, cancelKill := context.WithTimeout(ctx, 3*ProveWithin)
 	defer cancelKill()
-	proof, err := r.endAll(limited)
+	proof, err := r.EndAll(limited)
 	if err != nil {
-		r.log.Error("fence a primary that hangs", "error", err)
+		r.Log.Error("fence a primary that hangs", "error", err)
 		return
 	}
 	incident.Proof = killed(proof)
 	incident.Fenced = incident.Proof.At
 	if err := r.revoke(ctx, l, &incident, m.Major); err != nil {
-		r.log.Warn("replace a primary that hangs", "error", err)
+		r.Log.Warn("replace a primary that hangs", "error", err)
 		return
 	}
 	r.record(ctx, incident)

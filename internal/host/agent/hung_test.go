@@ -24,7 +24,7 @@ func (w *world) hang(a *Host, as member.Assignment, primary bool) proc.Process {
 	w.Helper()
 	pid, err := strconv.Atoi(w.lines(as.ID, "data/postmaster.pid")[0])
 	w.must(err)
-	p, err := a.procs.Find(pid)
+	p, err := a.Procs.Find(pid)
 	w.must(err)
 	a.runner(w.Context(), as.ID).endHang(w.Context(), as, hanging{
 		postmaster: p, primary: primary, why: "it has answered nobody for 3s", since: time.Now(),
@@ -40,8 +40,8 @@ func TestAPrimaryThatHangsIsFencedAndRevoked(t *testing.T) {
 	a := w.startPrimary()
 	w.leads("db-1", "m1", "m2")
 	p := w.hang(agent, a, true)
-	if leader := w.leader("db-1"); leader != "" || agent.procs.Alive(p) {
-		t.Errorf("%q leads, alive %v", leader, agent.procs.Alive(p))
+	if leader := w.leader("db-1"); leader != "" || agent.Procs.Alive(p) {
+		t.Errorf("%q leads, alive %v", leader, agent.Procs.Alive(p))
 	}
 	i := w.incident("db-1")
 	if i.Kind != fence.Failover || i.Planned || i.Cause != "PostgreSQL of the primary hangs: it has answered nobody for 3s" || i.Proof.Method != "killed" {
@@ -64,8 +64,8 @@ func TestAHangThatNobodyCanMend(t *testing.T) {
 	a := w.startPrimary()
 	for _, c := range []struct{ leader, standbys string }{{"m1", ""}, {"m2", "m1"}} {
 		w.leads("db-1", c.leader, c.standbys)
-		if p := w.hang(agent, a, true); !agent.procs.Alive(p) || w.leader("db-1") != c.leader {
-			t.Errorf("%+v: %q leads, alive %v", c, w.leader("db-1"), agent.procs.Alive(p))
+		if p := w.hang(agent, a, true); !agent.Procs.Alive(p) || w.leader("db-1") != c.leader {
+			t.Errorf("%+v: %q leads, alive %v", c, w.leader("db-1"), agent.Procs.Alive(p))
 		}
 	}
 	// It is told, also while the runner has no time for it.
@@ -84,8 +84,8 @@ func TestAStandbyThatHangsIsStartedAgain(t *testing.T) {
 	agent, _ := w.run(nil)
 	a := w.startPrimary()
 	w.leads("db-1", "m2", "m1")
-	if p := w.hang(agent, a, false); agent.procs.Alive(p) || w.leader("db-1") != "m2" {
-		t.Errorf("%q leads, alive %v", w.leader("db-1"), agent.procs.Alive(p))
+	if p := w.hang(agent, a, false); agent.Procs.Alive(p) || w.leader("db-1") != "m2" {
+		t.Errorf("%q leads, alive %v", w.leader("db-1"), agent.Procs.Alive(p))
 	}
 	w.restarted(a.ID, 2)
 }
@@ -118,11 +118,11 @@ func TestActivity(t *testing.T) {
 	busy := exec.CommandContext(t.Context(), "/bin/sh", "-c", "while :; do :; done")
 	w.must(busy.Start())
 	t.Cleanup(func() { _ = busy.Process.Kill(); _ = busy.Wait() })
-	process, err := agent.procs.Find(busy.Process.Pid)
+	process, err := agent.Procs.Find(busy.Process.Pid)
 	w.must(err)
-	before := hang.ActivityOf(agent.procs, process)
+	before := hang.ActivityOf(agent.Procs, process)
 	testkit.Eventually(t, soon, func() error {
-		if after := hang.ActivityOf(agent.procs, process); after.Postmaster <= before.Postmaster || len(after.All) == 0 {
+		if after := hang.ActivityOf(agent.Procs, process); after.Postmaster <= before.Postmaster || len(after.All) == 0 {
 			return fmt.Errorf("before %+v, after %+v", before, after)
 		}
 		return nil
@@ -131,12 +131,12 @@ func TestActivity(t *testing.T) {
 	pid, err := strconv.Atoi(w.lines(a.ID, "data/postmaster.pid")[0])
 	w.must(err)
 	w.must(syscall.Kill(pid, syscall.SIGSTOP))
-	stopped, err := agent.procs.Find(pid)
+	stopped, err := agent.Procs.Find(pid)
 	w.must(err)
 	testkit.Eventually(t, soon, func() error {
-		first := hang.ActivityOf(agent.procs, stopped)
+		first := hang.ActivityOf(agent.Procs, stopped)
 		time.Sleep(10 * time.Millisecond)
-		second := hang.ActivityOf(agent.procs, stopped)
+		second := hang.ActivityOf(agent.Procs, stopped)
 		if first.Waits || second.Waits || first.Postmaster != second.Postmaster || first.Postmaster == 0 {
 			return fmt.Errorf("%+v, then %+v", first, second)
 		}

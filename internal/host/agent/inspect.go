@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/tree"
 	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
 	"howdah/internal/model/regain"
@@ -39,7 +40,7 @@ type end struct {
 // Inspect says what is here of a member whose directory can be read.
 func (h *inspector) Inspect(ctx context.Context, c regain.Copy) (_ regain.Copy, ok bool) {
 	a, id := h.host, c.Assignment.ID
-	dir := filepath.Join(a.memberDir(id), "data")
+	dir := filepath.Join(a.MemberDir(id), "data")
 	control, err := postgres.ReadControl(dir)
 	if errors.Is(err, postgres.ErrNoData) {
 		return c, false
@@ -49,13 +50,13 @@ func (h *inspector) Inspect(ctx context.Context, c regain.Copy) (_ regain.Copy, 
 		return c, true
 	}
 	c.System = strconv.FormatUint(control.SystemID, 10)
-	last, err := a.remembered(id)
+	last, err := a.Remembered(id)
 	if err != nil {
 		c.Unsettled = "what it was told last cannot be read: " + err.Error()
 		return c, true
 	}
-	c.Assignment, c.Told = last.Assignment, last.told()
-	report, known := a.reportOf(id)
+	c.Assignment, c.Told = last.Assignment, last.Told()
+	report, known := a.ReportOf(id)
 	switch {
 	case !known:
 		c.Unsettled = "it was not looked at yet"
@@ -110,7 +111,7 @@ func (h *inspector) received(ctx context.Context, c *regain.Copy, dir string) {
 
 // resting is a member whose PostgreSQL does not run.
 func (h *inspector) resting(ctx context.Context, c regain.Copy, dir string, control postgres.Control) (regain.Copy, bool) {
-	if exists(filepath.Join(dir, "backup_label")) {
+	if tree.Exists(filepath.Join(dir, "backup_label")) {
 		return c, false // it is being copied, and has nothing of its own
 	}
 	if link, err := os.Lstat(dir); err == nil && link.Mode()&os.ModeSymlink != 0 {
@@ -126,7 +127,7 @@ func (h *inspector) resting(ctx context.Context, c regain.Copy, dir string, cont
 		known.copy.Assignment, known.copy.Told = c.Assignment, c.Told
 		return known.copy, true
 	}
-	follows := exists(filepath.Join(dir, standbySignal)) || exists(filepath.Join(dir, "recovery.signal"))
+	follows := tree.Exists(filepath.Join(dir, standbySignal)) || tree.Exists(filepath.Join(dir, "recovery.signal"))
 	c.Primary = !follows && slices.Contains([]postgres.State{postgres.InProduction, postgres.ShutDown, postgres.ShuttingDown, postgres.InCrashRecovery}, control.State)
 	install, err := postgres.Find(c.Assignment.Major)
 	if err == nil {
@@ -145,10 +146,5 @@ func (h *inspector) resting(ctx context.Context, c regain.Copy, dir string, cont
 func (h *inspector) newestEnd(ctx context.Context, install postgres.Install, id, dir string) (lsn.LSN, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
-	return postgres.NewestEnd(ctx, install, h.host.userOf(id), dir)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, os.ErrNotExist)
+	return postgres.NewestEnd(ctx, install, h.host.UserOf(id), dir)
 }

@@ -12,6 +12,7 @@ import (
 
 	"howdah/internal/engine/patroni/config"
 	"howdah/internal/host/hostapi"
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/kind"
@@ -42,10 +43,10 @@ func (c lastConfig) ownKey() bool {
 
 // showsOwn: Patroni, as it runs or is to be started, shows the member's own key.
 func (r *runner) showsOwn() bool {
-	if r.patroni.alive() {
+	if r.patroni.Alive() {
 		return r.ownKey
 	}
-	return r.want.OwnKey()
+	return r.Want.OwnKey()
 }
 
 // rekey has a running Patroni started again with another key: its client of etcd takes none
@@ -53,8 +54,8 @@ func (r *runner) showsOwn() bool {
 // next Patroni takes it over, with the leader key, which is the member's for as long as
 // its lease.
 func (r *runner) rekey(ctx context.Context) bool {
-	quiet := r.reported.Ready || !r.postmaster.alive() && !r.patroniIsBusy()
-	if r.ownKey == r.want.OwnKey() || !quiet || !r.hearsReload() {
+	quiet := r.Reported.Ready || !r.postmaster.Alive() && !r.patroniIsBusy()
+	if r.ownKey == r.Want.OwnKey() || !quiet || !r.hearsReload() {
 		return false
 	}
 	if time.Since(r.rekeyTried) < rekeyPause || r.writable(ctx) != nil {
@@ -66,15 +67,15 @@ func (r *runner) rekey(ctx context.Context) bool {
 	}
 	r.rekeyTried = time.Now()
 	if err != nil {
-		r.log.Warn("the member keeps the key that it has: look whether its host reaches port 2378 of the control planes", "error", err)
+		r.Log.Warn("the member keeps the key that it has: look whether its host reaches port 2378 of the control planes", "error", err)
 		return false
 	}
-	r.log.Info("starting Patroni again with another key", "own", r.want.OwnKey())
-	if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
-		r.log.Warn("end Patroni", "error", err)
+	r.Log.Info("starting Patroni again with another key", "own", r.Want.OwnKey())
+	if err := r.agent.Procs.Signal(r.patroni.Process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
+		r.Log.Warn("end Patroni", "error", err)
 		return false
 	}
-	r.retry, r.rekeyed = backoff{}, time.Now()
+	r.retry, r.rekeyed = pace.Backoff{}, time.Now()
 	return true
 }
 
@@ -91,18 +92,18 @@ const rekeyGrace = 3 * time.Second
 
 // prepareKeys sees to what the next Patroni will need.
 func (r *runner) prepareKeys(ctx context.Context) error {
-	if r.want.OwnKey() && len(r.agent.control.gateHosts()) == 0 {
+	if r.Want.OwnKey() && len(r.agent.Gates()) == 0 {
 		return errNoGates
 	}
-	if err := r.ensureOwn(ctx); err != nil || !r.want.OwnKey() {
+	if err := r.ensureOwn(ctx); err != nil || !r.Want.OwnKey() {
 		return err
 	}
-	pair, err := r.agent.memberPair(r.id, patroni.OwnDir)
+	pair, err := r.agent.MemberPair(r.ID, patroni.OwnDir)
 	if err != nil {
 		return err
 	}
 	pair.CAPEM = r.agent.Identity.Pair().CAPEM
-	return reachGate(ctx, pair, r.agent.control.gateHosts())
+	return reachGate(ctx, pair, r.agent.Gates())
 }
 
 // reachGate answers nil if one of the gates answers who shows this pair. A port that is new
@@ -148,9 +149,9 @@ func askGate(ctx context.Context, transport http.RoundTripper, host string) erro
 // etcd itself with that of the host. Those of the start before are good enough.
 func (r *runner) etcdHosts() ([]string, error) {
 	if !r.showsOwn() {
-		return config.EtcdHosts(r.agent.etcdURLs()), nil
+		return config.EtcdHosts(r.agent.EtcdURLs()), nil
 	}
-	hosts := r.agent.control.gateHosts()
+	hosts := r.agent.Gates()
 	if last := r.onDisk(); len(hosts) == 0 && last.ownKey() {
 		hosts = last.Etcd.Hosts
 	}
@@ -178,7 +179,7 @@ func (r *runner) ensureServer(ctx context.Context) error {
 	if r.showsOwn() {
 		use = hostapi.ForServer
 	}
-	return r.fetch(ctx, use, r.want.ServerKey, patroni.CertDir)
+	return r.fetch(ctx, use, r.Want.ServerKey, patroni.CertDir)
 }
 
 // ensureOwn: its own names it, and comes with the authority of members.
@@ -192,36 +193,36 @@ func (r *runner) ensureOwn(ctx context.Context) error {
 func (r *runner) fetch(ctx context.Context, use hostapi.Use, key, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, certificateWithin)
 	defer cancel()
-	pair, err := r.agent.certificate(ctx, r.id, use, key)
+	pair, err := r.agent.Certificate(ctx, r.ID, use, key)
 	if err != nil {
-		return fmt.Errorf("get a certificate for %s: %w", r.id, err)
+		return fmt.Errorf("get a certificate for %s: %w", r.ID, err)
 	}
-	return r.user().Do(func() error { return pair.Write(filepath.Join(r.dir(), dir)) })
+	return r.User().Do(func() error { return pair.Write(filepath.Join(r.Dir(), dir)) })
 }
 
 // certified: the member's certificates are as they shall be, and will be for a while.
 func (r *runner) certified() bool { return r.serverCertified() && r.ownCertified() }
 
 func (r *runner) serverCertified() bool {
-	pair, err := r.agent.memberPair(r.id, patroni.CertDir)
-	return err == nil && pair.Fresh(r.subject(), time.Now()) && pair.By(r.want.Authority)
+	pair, err := r.agent.MemberPair(r.ID, patroni.CertDir)
+	return err == nil && pair.Fresh(r.subject(), time.Now()) && pair.By(r.Want.Authority)
 }
 
 func (r *runner) ownCertified() bool {
-	if r.want.Keys == nil {
+	if r.Want.Keys == nil {
 		return true
 	}
-	pair, err := r.agent.memberPair(r.id, patroni.OwnDir)
-	return err == nil && pair.Fresh(certs.Subject{CommonName: hostapi.MemberName(r.id)}, time.Now()) && pair.Trusts(r.want.Keys.Authority)
+	pair, err := r.agent.MemberPair(r.ID, patroni.OwnDir)
+	return err == nil && pair.Fresh(certs.Subject{CommonName: hostapi.MemberName(r.ID)}, time.Now()) && pair.Trusts(r.Want.Keys.Authority)
 }
 
 // subject is what the certificate of the member's servers says.
 func (r *runner) subject() certs.Subject {
 	s := certs.Subject{CommonName: "agent:" + r.agent.Name}
 	if r.showsOwn() {
-		s.CommonName = hostapi.ServerName(r.id)
+		s.CommonName = hostapi.ServerName(r.ID)
 	}
-	for _, ip := range r.want.ServerIPs {
+	for _, ip := range r.Want.ServerIPs {
 		s.IPs = append(s.IPs, net.ParseIP(ip))
 	}
 	return s

@@ -8,51 +8,53 @@ import (
 	"howdah/internal/model/member"
 )
 
-// killAll ends every process of the member, proved.
-func (m *Member) killAll(ctx context.Context, why string) bool {
-	_, ok := m.kill(ctx, why)
+// KillAll ends every process of the member, proved; false: not all could be, which is a problem
+// then. It waits for as long as ctx lets it, and is called by the goroutine of the member.
+func (m *Member) KillAll(ctx context.Context, why string) bool {
+	_, ok := m.Kill(ctx, why)
 	return ok
 }
 
-// kill is killAll with its proof.
-func (m *Member) kill(ctx context.Context, why string) (proc.Proof, bool) {
-	proof, err := m.group.Kill(ctx)
+// Kill is KillAll with its proof.
+func (m *Member) Kill(ctx context.Context, why string) (proc.Proof, bool) {
+	proof, err := m.Group.Kill(ctx)
 	if err != nil {
-		m.problem, m.detail = member.CannotContain, err.Error()
-		m.log.Error("kill member", "why", why, "error", err)
+		m.Problem, m.Detail = member.CannotContain, err.Error()
+		m.Log.Error("kill member", "why", why, "error", err)
 		return proof, false
 	}
 	if proof.Found > 0 {
-		m.log.Info("killed", "why", why, "processes", proof.Found)
+		m.Log.Info("killed", "why", why, "processes", proof.Found)
 	}
-	m.leader.clear()
-	m.server.clear()
+	m.Leader.Clear()
+	m.Server.Clear()
 	return proof, true
 }
 
-// proveWithin is how long the processes of a member that hangs may take to die. Those
+// ProveWithin is how long the processes of a member that hangs may take to die. Those
 // that wait for a disk do not before the disk answers.
-const proveWithin = time.Second
+const ProveWithin = time.Second
 
-// endAll ends all processes of the member, proved. Where some wait for a disk, and do not
+// EndAll ends all processes of the member, proved, and may be called beside its goroutine, which
+// clears what watches them. Where some wait for a disk, and do not
 // end, it is proved that they do nothing else any more; the member then stays down until
 // they are gone.
-func (m *Member) endAll(ctx context.Context) (proc.Proof, error) {
-	limited, cancel := context.WithTimeout(ctx, proveWithin)
+func (m *Member) EndAll(ctx context.Context) (proc.Proof, error) {
+	limited, cancel := context.WithTimeout(ctx, ProveWithin)
 	defer cancel()
 	m.doomed.Store(true)
-	proof, err := m.group.Kill(limited)
+	proof, err := m.Group.Kill(limited)
 	if err == nil {
 		m.doomed.Store(false)
 		return proof, nil
 	}
-	again, cancelAgain := context.WithTimeout(ctx, proveWithin)
+	again, cancelAgain := context.WithTimeout(ctx, ProveWithin)
 	defer cancelAgain()
-	if proof, err = m.group.Doom(again); err == nil {
+	if proof, err = m.Group.Doom(again); err == nil {
 		return proof, nil
 	}
 	// It is not the disk; a busy machine may take its time.
-	if proof, err = m.group.Kill(ctx); err != nil {
+	if proof, err = m.Group.Kill(ctx); err != nil {
 		return proc.Proof{}, err
 	}
 	m.doomed.Store(false)
@@ -71,10 +73,10 @@ func (m *Member) buried(ctx context.Context) bool {
 	m.dug = time.Now()
 	limited, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
-	if _, err := m.group.Kill(limited); err != nil {
+	if _, err := m.Group.Kill(limited); err != nil {
 		return false
 	}
-	m.log.Info("the processes that waited for the disk are gone")
+	m.Log.Info("the processes that waited for the disk are gone")
 	m.doomed.Store(false)
 	m.workload.Buried()
 	return true

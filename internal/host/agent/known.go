@@ -38,9 +38,9 @@ func (h *holdings) list(ctx context.Context) error {
 	if time.Since(h.listed) < listEvery {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	ctx, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
-	answer, err := h.agent.store.Client.Txn(ctx).Then(
+	answer, err := h.agent.Store.Client.Txn(ctx).Then(
 		clientv3.OpGet(state.Restored()), clientv3.OpGet(state.HeldRoot, clientv3.WithPrefix(), clientv3.WithCountOnly()),
 		clientv3.OpGet(state.HostRoot, clientv3.WithPrefix(), clientv3.WithKeysOnly())).Commit()
 	if err != nil {
@@ -89,7 +89,7 @@ func (k known) after(before known, held bool) known {
 
 // readKnown answers what was remembered.
 func (a *Agent) readKnown() (known, error) {
-	text, err := os.ReadFile(a.path(knownFile))
+	text, err := os.ReadFile(a.Path(knownFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return known{}, nil
 	}
@@ -108,5 +108,5 @@ func (a *Agent) writeKnown(k known) error {
 	if err != nil {
 		return fmt.Errorf("remember hosts: %w", err)
 	}
-	return plainfile.Replace(a.path(knownFile), text, 0o600)
+	return plainfile.Replace(a.Path(knownFile), text, 0o600)
 }

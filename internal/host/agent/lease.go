@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -155,16 +156,16 @@ func (w *leaseWatch) aimed() leaseTarget {
 func (w *leaseWatch) run(ctx context.Context) {
 	j := leaseJudge{patience: w.agent.leasePatience}
 	var last leaseTarget
-	for sleep(ctx, leaseEvery) {
+	for pace.Sleep(ctx, leaseEvery) {
 		target := w.aimed()
 		if target != last {
 			j.reset()
 			last, j.began = target, time.Now()
 		}
-		if target == (leaseTarget{}) || w.agent.store == nil {
+		if target == (leaseTarget{}) || w.agent.Store == nil {
 			continue
 		}
-		look, says, err := askLease(ctx, w.agent.store.Client, target)
+		look, says, err := askLease(ctx, w.agent.Store.Client, target)
 		w.hear(says)
 		if err != nil {
 			j.reset()
@@ -215,8 +216,8 @@ func askLease(ctx context.Context, client *clientv3.Client, t leaseTarget) (leas
 
 // aimLeases has the lease looked after while there is both a Patroni and a PostgreSQL.
 func (r *runner) aimLeases() {
-	if r.want.Want == member.Running && r.patroni.alive() && r.postmaster.alive() {
-		r.leases.aim(leaseTarget{r.want.Scope, r.named, r.patroni.process})
+	if r.Want.Want == member.Running && r.patroni.Alive() && r.postmaster.Alive() {
+		r.leases.aim(leaseTarget{r.Want.Scope, r.named, r.patroni.Process})
 		return
 	}
 	r.leases.aim(leaseTarget{})
@@ -225,12 +226,12 @@ func (r *runner) aimLeases() {
 // endHung kills a Patroni that hangs, and nothing else: what becomes of its
 // PostgreSQL is decided as for any orphan.
 func (r *runner) endHung(hung proc.Process, look leaseLook) {
-	if r.want.Want != member.Running || !r.patroni.alive() || r.patroni.process != hung {
+	if r.Want.Want != member.Running || !r.patroni.Alive() || r.patroni.Process != hung {
 		return
 	}
-	r.log.Warn("Patroni hangs beside PostgreSQL, killing it", "why", look.String(), "leads", look.leads)
-	if err := r.agent.procs.Signal(hung, syscall.SIGKILL); err != nil {
-		r.log.Warn("kill Patroni", "error", err)
+	r.Log.Warn("Patroni hangs beside PostgreSQL, killing it", "why", look.String(), "leads", look.leads)
+	if err := r.agent.Procs.Signal(hung, syscall.SIGKILL); err != nil {
+		r.Log.Warn("kill Patroni", "error", err)
 		return
 	}
 	r.hung = look.String()
@@ -250,6 +251,6 @@ func (r *runner) recordHang(ctx context.Context) {
 		return
 	}
 	r.record(ctx, fence.Incident{
-		Kind: fence.Hang, Database: r.want.Scope, Member: r.want.Name, Host: r.agent.Name, Detected: r.orphaned, Cause: r.hung,
+		Kind: fence.Hang, Database: r.Want.Scope, Member: r.Want.Name, Host: r.agent.Name, Detected: r.orphaned, Cause: r.hung,
 	})
 }

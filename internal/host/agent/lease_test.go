@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/pace"
 	"howdah/internal/model/patroni"
 	"howdah/internal/testkit"
 )
@@ -140,7 +141,7 @@ func (w *world) leases(scope, leader, standbys string) (hang func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	var done sync.WaitGroup
 	done.Go(func() {
-		for sleep(ctx, leaseEvery/10) {
+		for pace.Sleep(ctx, leaseEvery/10) {
 			starts, _ := os.ReadFile(filepath.Join(w.Dir, "members", scope+".m1", "starts"))
 			if hung.Load() && bytes.Count(starts, []byte("\n")) < 2 {
 				continue

@@ -39,23 +39,23 @@ func TestTheAgentFollowsNobodysLinks(t *testing.T) {
 	if a.users == nil {
 		testkit.Missing(t, "a user for databases: run it as root")
 	}
-	a.store = w.store
+	a.Store = w.store
 	told := w.assignment("db-links", 1)
 	told.IAMAuth = true
 	told.Keys = &member.Keys{Authority: certs.Fingerprint(w.members.Cert), Admits: []string{told.Scope}}
 	r := unstarted(a, told.ID)
-	r.want = told
-	r.group, err = a.procs.Group(told.ID)
+	r.Want = told
+	r.Group, err = a.Procs.Group(told.ID)
 	w.must(err)
 	w.assign(told)
 	v := newVictim(t, a)
-	v.plant(filepath.Join(r.dir(), "other"), "nothing")
+	v.plant(filepath.Join(r.Dir(), "other"), "nothing")
 	w.must(v.touchAll(r, true)) // it does all of it, where there is nothing in its way
 	for _, path := range touched {
 		for _, kind := range []string{"link", "hard link", "pipe"} {
 			t.Run(kind+" "+path, func(t *testing.T) {
 				v := newVictim(t, a)
-				v.plant(filepath.Join(r.dir(), path), kind)
+				v.plant(filepath.Join(r.Dir(), path), kind)
 				_ = v.touchAll(r, strings.HasPrefix(path, patroni.LogDir))
 				v.unchanged()
 			})
@@ -133,8 +133,8 @@ func (v *victim) plant(path, kind string) {
 	v.Helper()
 	member := filepath.Join(v.agent.Dir, "members", "db-links.m1")
 	v.must(os.RemoveAll(member))
-	v.must(v.agent.users.give(member))
-	user := v.agent.users.owner(member)
+	v.must(v.agent.Give(member))
+	user := v.agent.OwnerOf(member)
 	for _, dir := range []string{"tls", "tls/own", "python", "log", "data/global"} {
 		v.must(user.MakeDir(filepath.Join(member, dir)))
 	}
@@ -170,22 +170,22 @@ func (v *victim) touchAll(r *runner, launch bool) (launched error) {
 		_ = r.scripts(postgres.Install{})
 		_ = r.writeLDAP()
 		_ = r.remember()
-		_, _ = v.agent.remembered(r.id)
+		_, _ = v.agent.Remembered(r.ID)
 		_, _, _ = r.isCut(), r.isSealed(), r.mayReceiveFrom("127.0.0.1:1")
 		_ = r.cutReceiver(ctx, false)
 		_, _, _ = r.onDisk(), r.kept(), r.lacksRoom()
-		_ = r.lastLine(filepath.Join(r.dir(), patroni.LogDir, patroniOutput))
+		_ = r.lastLine(filepath.Join(r.Dir(), patroni.LogDir, patroniOutput))
 		_, _ = postgres.Postmaster(r.dataDir())
 		_, _ = postgres.ReadControl(r.dataDir())
 		_ = postgres.RemoveShared(r.dataDir())
-		logs := v.agent.logDir(r.id)
+		logs := v.agent.logDir(r.ID)
 		_, _ = logs.List()
 		_ = logs.Trim(time.Now(), 0)
 		h := &holdings{agent: v.agent.Agent, inspector: v.agent.Inspector()}
-		_, _ = h.copyOf(ctx, r.id)
+		_, _ = h.copyOf(ctx, r.ID)
 		if launch { // which takes most of the time
 			_, launched = r.launch(ctx)
-			_, _ = r.group.Kill(ctx)
+			_, _ = r.Group.Kill(ctx)
 		}
 	}()
 	select {
@@ -203,32 +203,32 @@ func TestWhatAMemberWasToldIsTheAgents(t *testing.T) {
 	a, _, err := w.open(t.Context())
 	w.must(err)
 	told := w.assignment("db-told", 1)
-	dir := a.memberDir(told.ID)
-	w.must(a.users.give(dir))
+	dir := a.MemberDir(told.ID)
+	w.must(a.Give(dir))
 	text, err := json.Marshal(told)
 	w.must(err)
 	former := filepath.Join(dir, formerFile)
-	w.must(a.userOf(told.ID).ReplaceFile(former, text, 0o600))
-	if _, err := a.remembered(told.ID); a.users != nil && err == nil {
+	w.must(a.UserOf(told.ID).ReplaceFile(former, text, 0o600))
+	if _, err := a.Remembered(told.ID); a.users != nil && err == nil {
 		t.Error("the user's own file counts")
 	}
 	w.must(os.Remove(former))
 	w.must(os.WriteFile(former, text, 0o600))
-	if got, err := a.remembered(told.ID); err != nil || got.Generation != 1 {
+	if got, err := a.Remembered(told.ID); err != nil || got.Generation != 1 {
 		t.Errorf("of a release before: %+v, %v", got, err)
 	}
 	r := unstarted(a, told.ID)
-	r.want = told
-	r.want.Generation = 2
+	r.Want = told
+	r.Want.Generation = 2
 	w.must(r.remember())
 	w.must(os.WriteFile(former, text, 0o600))
-	if got, err := a.remembered(told.ID); err != nil || got.Generation != 2 {
+	if got, err := a.Remembered(told.ID); err != nil || got.Generation != 2 {
 		t.Errorf("the agent's own: %+v, %v", got, err)
 	}
 	w.must(r.forget())
 	w.must(r.forget())
 	w.must(os.Remove(former))
-	if _, err := a.remembered(told.ID); !os.IsNotExist(err) {
+	if _, err := a.Remembered(told.ID); !os.IsNotExist(err) {
 		t.Errorf("forgotten: %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func (a *Agent) controlListener(ctx context.Context) (net.Listener, error) {
 		return nil, err
 	}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
-	l, err := a.listenFrom(ctx, controlPort)
+	l, err := a.ListenFrom(ctx, controlPort)
 	if err != nil {
 		return nil, err
 	}
@@ -56,10 +56,12 @@ func (a *Agent) controlListener(ctx context.Context) (net.Listener, error) {
 const (
 	controlPort = member.FirstAgentPort
 	portTries   = 20
+	// KindPort is the first port that a kind may listen from.
+	KindPort = controlPort + portTries
 )
 
-// listenFrom listens on the host's address, on the first port that is free.
-func (a *Agent) listenFrom(ctx context.Context, first int) (net.Listener, error) {
+// ListenFrom listens on the host's address, on the first port that is free.
+func (a *Agent) ListenFrom(ctx context.Context, first int) (net.Listener, error) {
 	var last error
 	for port := first; port < first+portTries; port++ {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(a.Address, strconv.Itoa(port)))

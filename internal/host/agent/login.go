@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// loginPort is where PostgreSQL asks about tokens; see listenFrom.
-	loginPort = controlPort + portTries
+	// loginPort is where PostgreSQL asks about tokens; see ListenFrom.
+	loginPort = KindPort
 	// loginTry bounds the question to one control plane.
 	loginTry = 4 * time.Second
 	// ldapFile is where the LDAP library that PostgreSQL uses looks, in the directory
@@ -34,7 +34,7 @@ const (
 // listenForLogins has the agent answer the PostgreSQLs of this host about tokens.
 // Where it cannot listen, users of rds_iam cannot log in, and all else goes on.
 func (a *Host) listenForLogins(ctx context.Context) (answer func(context.Context) error) {
-	l, err := a.listenFrom(ctx, loginPort)
+	l, err := a.ListenFrom(ctx, loginPort)
 	if err != nil {
 		a.Log.Warn("listen for logins: IAM tokens do not work on this host", "error", err)
 		return func(context.Context) error { return nil }
@@ -72,7 +72,7 @@ func (l *loginCertificate) get(ctx context.Context) (*tls.Certificate, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTry)
 	defer cancel()
-	pair, err := l.agent.certificate(ctx, "", hostapi.ForServer, kind.EC256)
+	pair, err := l.agent.Certificate(ctx, "", hostapi.ForServer, kind.EC256)
 	if err == nil {
 		var cert tls.Certificate
 		if cert, err = tls.X509KeyPair(pair.CertPEM, pair.KeyPEM); err == nil {
@@ -103,7 +103,7 @@ func (a *Host) checkLogin(ctx context.Context, id, user, secret string) error {
 // loginOf asks the member's own PostgreSQL, if that is one whose administrators of roles
 // count as their members.
 func (a *Host) loginOf(ctx context.Context, id, user string) (postgres.Login, error) {
-	m := a.find(id)
+	m := a.Find(id)
 	if m == nil {
 		return postgres.Login{}, nil
 	}
@@ -128,7 +128,7 @@ const administratorsAreMembers = 16
 // checkToken asks the control planes, until one of them has decided.
 func (a *Host) checkToken(ctx context.Context, id, user, token string) error {
 	last := hostapi.ErrNoHost
-	for _, c := range a.control.all() {
+	for _, c := range a.Controls() {
 		try, cancel := context.WithTimeout(ctx, loginTry)
 		answer, err := c.Login(try, hostapi.LoginRequest{Member: id, User: user, Token: token})
 		cancel()
@@ -156,9 +156,9 @@ func (a *Host) tokens(as member.Assignment) *config.Tokens {
 // writeLDAP tells the library whom to believe, in place of what the host's own
 // configuration says.
 func (r *runner) writeLDAP() error {
-	ca := filepath.Join(r.dir(), patroni.CertDir, certs.CAFile)
+	ca := filepath.Join(r.Dir(), patroni.CertDir, certs.CAFile)
 	text := "TLS_CACERT " + ca + "\nTLS_REQCERT demand\nNETWORK_TIMEOUT 5\nTIMEOUT " + strconv.Itoa(ldapPatience) + "\n"
-	return r.user().ReplaceFile(filepath.Join(r.dir(), ldapFile), []byte(text), 0o600)
+	return r.User().ReplaceFile(filepath.Join(r.Dir(), ldapFile), []byte(text), 0o600)
 }
 
 // ldapPatience, in seconds, is how long a login waits for an answer.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/host/logfile"
+	"howdah/internal/host/pace"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 )
@@ -29,12 +30,12 @@ const (
 
 // logDir is where the PostgreSQL of a member writes its log.
 func (a *Host) logDir(id string) logfile.Dir {
-	return logfile.Dir{Root: a.memberDir(id), Sub: patroni.LogDir, Owner: id}
+	return logfile.Dir{Root: a.MemberDir(id), Sub: patroni.LogDir, Owner: id}
 }
 
 // logsOf is logDir for someone else's idea of a member.
 func (a *Host) logsOf(id string) (logfile.Dir, bool) {
-	if !memberIDForm.MatchString(id) {
+	if !IsMemberID(id) {
 		return logfile.Dir{}, false
 	}
 	return a.logDir(id), true
@@ -82,7 +83,7 @@ func logLimit(a member.Assignment) int64 {
 
 func (k *logKeeper) run(ctx context.Context) {
 	failing := false
-	for sleep(ctx, k.every) {
+	for pace.Sleep(ctx, k.every) {
 		err := k.trim(time.Now())
 		if err != nil && !failing {
 			k.log.Warn("trim logs", "error", err)

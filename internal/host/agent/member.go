@@ -26,10 +26,10 @@ const lookEvery = 100 * time.Millisecond
 // All of its work is done by one goroutine, so that no two deeds on a member ever overlap;
 // telling about it (publisher), and what the workload looks at, go on beside it.
 type Member struct {
+	ID       string
+	Log      *slog.Logger
+	Group    *proc.Group // its processes; set before anything of the workload runs
 	agent    *Agent
-	id       string
-	log      *slog.Logger
-	group    *proc.Group
 	workload Workload
 
 	publisher *publisher
@@ -38,52 +38,57 @@ type Member struct {
 	inbox *inbox // work for the goroutine
 	done  sync.WaitGroup
 
-	// All below belongs to the goroutine.
-	want     member.Assignment
-	order    json.RawMessage // want, as it was told
-	acted    int64           // newest generation that was acted on, with success or not
-	leader   Process         // what is started here
-	server   Process         // what serves, and has the limits; the leader may have started it
-	problem  member.Problem
-	detail   string
-	refused  string // why the newest assignment was not taken, or ""
+	// All below belongs to the goroutine. A workload reads Want and Reported, and writes the
+	// others that it can see.
+	Want     member.Assignment
+	Acted    int64           // newest generation that was acted on, with success or not
+	Leader   Process         // what is started here
+	Server   Process         // what serves, and has the limits; the leader may have started it
+	Problem  member.Problem  // that of the processes, for the next report
+	Detail   string          // of Problem
+	Reported member.Report   // the newest report
+	order    json.RawMessage // Want, as it was told
+	refused  string          // why the newest assignment was not taken, or ""
 	disk     disk
 	volume   volume
 	secrecy  secrecy
 	gone     bool
-	reported member.Report
 	dug      time.Time // it was looked last whether everything is gone
 }
 
-// database and name are the two parts of the member's id.
-func (m *Member) database() string {
-	database, _, _ := strings.Cut(m.id, ".")
+// Database is the first part of the member's id.
+func (m *Member) Database() string {
+	database, _, _ := strings.Cut(m.ID, ".")
 	return database
 }
 
-func (m *Member) name() string {
-	_, name, _ := strings.Cut(m.id, ".")
+// Name is the second one.
+func (m *Member) Name() string {
+	_, name, _ := strings.Cut(m.ID, ".")
 	return name
 }
 
-// Process is a process whose end will be told.
+// Process is a process whose end will be told; the zero one is none.
 type Process struct {
-	process proc.Process
-	exit    <-chan proc.Exit
+	Process proc.Process
+	Exit    <-chan proc.Exit // its end is told here, once
 	cancel  context.CancelFunc
 }
 
-func (w *Process) alive() bool { return w.exit != nil }
+// Alive reports whether there is one, whose end was not told yet.
+func (w *Process) Alive() bool { return w.Exit != nil }
 
-func (w *Process) clear() {
+// Clear forgets it.
+func (w *Process) Clear() {
 	if w.cancel != nil {
 		w.cancel()
 	}
 	*w = Process{}
 }
 
-func newMember(a *Agent, id string) *Member {
-	m := &Member{agent: a, id: id, log: a.Log.With("member", id), inbox: newInbox(), publisher: newPublisher(a)}
+// NewMember is a member whose goroutine does not run.
+func NewMember(a *Agent, id string) *Member {
+	m := &Member{agent: a, ID: id, Log: a.Log.With("member", id), inbox: newInbox(), publisher: newPublisher(a)}
 	m.workload = a.Kind.New(m)
 	return m
 }
@@ -94,28 +99,41 @@ func (m *Member) start(ctx context.Context) {
 
 func (m *Member) wait() { m.done.Wait() }
 
-// do hands work to the member's goroutine, and does not wait; it is dropped when that
-// has ended.
-func (m *Member) do(work func(context.Context)) { m.inbox.put(work) }
+// Workload is what its kind made for it.
+func (m *Member) Workload() Workload { return m.workload }
 
-func (m *Member) assign(o order) {
-	m.do(func(context.Context) { m.accept(o) })
+// Go has work done beside the goroutine of the member; whoever ends the agent waits for its end.
+func (m *Member) Go(work func()) { m.done.Go(work) }
+
+// Doomed reports whether the member was killed, and not everything of it is proved gone.
+func (m *Member) Doomed() bool { return m.doomed.Load() }
+
+// Disk is the room where the member's data are, in bytes, as it was seen last; full: nearly
+// nothing is left. It belongs to the goroutine.
+func (m *Member) Disk() (size, free int64, full bool) { return m.disk.size, m.disk.free, m.disk.full }
+
+// Do hands work to the member's goroutine, and does not wait; it is dropped when that
+// has ended.
+func (m *Member) Do(work func(context.Context)) { m.inbox.put(work) }
+
+func (m *Member) assign(o Order) {
+	m.Do(func(context.Context) { m.accept(o) })
 }
 
 func (m *Member) refuse(err error) {
-	m.do(func(context.Context) { m.refused = err.Error() })
+	m.Do(func(context.Context) { m.refused = err.Error() })
 }
 
 // run is the goroutine of the member.
 func (m *Member) run(ctx context.Context) {
 	defer m.inbox.close()
 	var err error
-	if m.group, err = m.agent.procs.Group(groupName(m.id)); err != nil {
-		m.log.Error("open process group", "error", err)
+	if m.Group, err = m.agent.Procs.Group(groupName(m.ID)); err != nil {
+		m.Log.Error("open process group", "error", err)
 		return
 	}
-	defer m.leader.clear()
-	defer m.server.clear()
+	defer m.Leader.Clear()
+	defer m.Server.Clear()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m.done.Go(func() { m.publisher.run(ctx) })
@@ -132,34 +150,34 @@ func (m *Member) run(ctx context.Context) {
 			if work := m.inbox.take(); work != nil {
 				work(ctx)
 			}
-		case exit := <-m.leader.exit:
-			m.leader.clear()
-			m.workload.Ended(ctx, &m.leader, exit)
-		case exit := <-m.server.exit:
-			m.server.clear()
-			m.workload.Ended(ctx, &m.server, exit)
+		case exit := <-m.Leader.Exit:
+			m.Leader.Clear()
+			m.workload.Ended(ctx, &m.Leader, exit)
+		case exit := <-m.Server.Exit:
+			m.Server.Clear()
+			m.workload.Ended(ctx, &m.Server, exit)
 		case <-timer.C:
 		}
 		m.converge(ctx)
 		m.report()
 	}
-	m.agent.forget(m.id)
+	m.agent.forget(m.ID)
 }
 
 // accept takes a newer assignment, and refuses an older one: several deciders,
 // even stale ones, can only move a member forward.
-func (m *Member) accept(o order) {
+func (m *Member) accept(o Order) {
 	a := o.Assignment
-	if a.Generation < m.want.Generation {
-		m.log.Warn("stale assignment refused", "generation", a.Generation, "have", m.want.Generation)
-		m.refused = fmt.Sprintf("generation %d is older than %d, which it has", a.Generation, m.want.Generation)
+	if a.Generation < m.Want.Generation {
+		m.Log.Warn("stale assignment refused", "generation", a.Generation, "have", m.Want.Generation)
+		m.refused = fmt.Sprintf("generation %d is older than %d, which it has", a.Generation, m.Want.Generation)
 		return
 	}
-	changed := !sameContent(a, m.want)
-	m.want, m.order, m.refused = a, o.text, ""
+	changed := !sameContent(a, m.Want)
+	m.Want, m.order, m.refused = a, o.text, ""
 	m.workload.Told(changed)
 	if err := m.remember(); err != nil {
-		m.log.Error("keep assignment", "error", err)
+		m.Log.Error("keep assignment", "error", err)
 	}
 }
 
@@ -168,11 +186,11 @@ func (m *Member) converge(ctx context.Context) {
 	if !m.workload.Look(ctx) {
 		return
 	}
-	switch m.want.Want {
+	switch m.Want.Want {
 	case member.Running:
 		m.keepRunning(ctx)
 	case member.Stopped:
-		m.acted = m.want.Generation
+		m.Acted = m.Want.Generation
 		if m.workload.Stop(ctx) {
 			m.lock()
 		}
@@ -199,10 +217,10 @@ func (m *Member) keepRunning(ctx context.Context) {
 // remove deletes the member: first its processes, then its data, by a rename out
 // of the way that a crash cannot leave half done.
 func (m *Member) remove(ctx context.Context) {
-	m.acted = m.want.Generation
-	if _, err := os.Lstat(m.dir()); errors.Is(err, os.ErrNotExist) {
-		if err := errors.Join(m.group.Remove(), m.forget(), m.agent.Kind.Forget(m.id), os.RemoveAll(filepath.Join(m.agent.ownSockets(), m.id))); err != nil {
-			m.killAll(ctx, "member is being deleted")
+	m.Acted = m.Want.Generation
+	if _, err := os.Lstat(m.Dir()); errors.Is(err, os.ErrNotExist) {
+		if err := errors.Join(m.Group.Remove(), m.forget(), m.agent.Kind.Forget(m.ID), os.RemoveAll(filepath.Join(m.agent.ownSockets(), m.ID))); err != nil {
+			m.KillAll(ctx, "member is being deleted")
 			return
 		}
 		m.report()
@@ -210,69 +228,58 @@ func (m *Member) remove(ctx context.Context) {
 		m.gone = m.publisher.published().Gone
 		return
 	}
-	if !m.killAll(ctx, "member is being deleted") {
+	if !m.KillAll(ctx, "member is being deleted") {
 		return
 	}
-	trash := m.agent.path(trashDir, fmt.Sprintf("%s-%d", m.id, time.Now().UnixNano()))
-	if err := os.Rename(m.dir(), trash); err != nil {
-		m.problem, m.detail = member.StartFails, err.Error()
-		m.log.Error("delete member", "error", err)
+	trash := m.agent.Path(trashDir, fmt.Sprintf("%s-%d", m.ID, time.Now().UnixNano()))
+	if err := os.Rename(m.Dir(), trash); err != nil {
+		m.Problem, m.Detail = member.StartFails, err.Error()
+		m.Log.Error("delete member", "error", err)
 		return
 	}
-	m.log.Info("member deleted")
+	m.Log.Info("member deleted")
 }
 
-func (m *Member) dir() string { return m.agent.memberDir(m.id) }
+// Dir is the member's directory. It is where only root may put directories, and belongs to User.
+func (m *Member) Dir() string { return m.agent.MemberDir(m.ID) }
 
-// user is whom the member runs as.
-func (m *Member) user() *postgres.User { return m.agent.userOf(m.id) }
+// User is whom the member runs as, nil if that is our own user: see Agent.UserOf.
+func (m *Member) User() *postgres.User { return m.agent.UserOf(m.ID) }
 
-func (m *Member) watch(ctx context.Context, w *Process, p proc.Process) {
+// Watch has the end of a process told: to w.Exit, which the goroutine of the member reads for
+// Leader and Server. Where that cannot be, w stays as it is.
+func (m *Member) Watch(ctx context.Context, w *Process, p proc.Process) {
 	ctx, cancel := context.WithCancel(ctx)
-	exit, err := m.agent.procs.Watch(ctx, p)
+	exit, err := m.agent.Procs.Watch(ctx, p)
 	if err != nil {
 		cancel()
-		m.log.Warn("watch process", "pid", p.PID, "error", err)
+		m.Log.Warn("watch process", "pid", p.PID, "error", err)
 		return
 	}
-	*w = Process{process: p, exit: exit, cancel: cancel}
+	*w = Process{Process: p, Exit: exit, cancel: cancel}
 }
 
-// limit puts a process of the member, with its children, under the limits of its class. It
+// Limit puts a process of the member, with its children, under the limits of its class. It
 // reports whether that is dealt with: in a moment, it may work.
-func (m *Member) limit(process proc.Process) (done bool) {
-	limits := proc.Limits{CPUs: m.want.Limits.CPUs, MemoryBytes: m.want.Limits.MemoryBytes, IOPS: m.want.Limits.IOPS}
-	if device, err := proc.DeviceOf(m.dir()); err == nil {
+func (m *Member) Limit(process proc.Process) (done bool) {
+	limits := proc.Limits{CPUs: m.Want.Limits.CPUs, MemoryBytes: m.Want.Limits.MemoryBytes, IOPS: m.Want.Limits.IOPS}
+	if device, err := proc.DeviceOf(m.Dir()); err == nil {
 		limits.Device = device
 	}
-	warnings, err := m.group.Limit(limits)
+	warnings, err := m.Group.Limit(limits)
 	if err == nil {
-		err = m.group.MoveDatabase(process)
+		err = m.Group.MoveDatabase(process)
 	}
 	if errors.Is(err, proc.ErrMoving) {
 		return false
 	}
 	if err != nil && !errors.Is(err, proc.ErrGone) {
-		m.log.Warn("limit database", "error", err)
+		m.Log.Warn("limit database", "error", err)
 	}
 	for _, w := range warnings {
-		m.log.Info("limit not applied", "limit", w.String())
+		m.Log.Info("limit not applied", "limit", w.String())
 	}
 	return true
-}
-
-// inGroup guards against a recycled number in a stale pid file.
-func inGroup(group *proc.Group, p proc.Process) (bool, error) {
-	all, err := group.Processes()
-	if err != nil {
-		return false, err
-	}
-	for _, own := range all {
-		if own == p {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // groupName names the processes of a member: control groups want lower case.

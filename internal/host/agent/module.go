@@ -30,13 +30,13 @@ const moduleEvery = 10 * time.Second
 // or "".
 func (r *runner) lacksModule(f postgres.Facts) string {
 	const setting = "shared_preload_libraries"
-	wanted := cmp.Or(r.want.Parameters[setting], r.want.Cluster.Parameters[setting])
+	wanted := cmp.Or(r.Want.Parameters[setting], r.Want.Cluster.Parameters[setting])
 	switch {
 	case !namesModule(wanted):
 		return ""
 	case !namesModule(f.Libraries):
 		return fmt.Sprintf("it was started with %s = '%s'", setting, f.Libraries)
-	case r.module.old(r.postmaster.process, time.Now()):
+	case r.module.old(r.postmaster.Process, time.Now()):
 		return "it has the one of an older installation, which was replaced after it was started"
 	}
 	return ""

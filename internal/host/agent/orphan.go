@@ -11,6 +11,7 @@ import (
 	kernel "howdah/internal/edge/endpoint/nft"
 	"howdah/internal/edge/held"
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/pace"
 	"howdah/internal/identity/home"
 )
 
@@ -25,7 +26,7 @@ func (a *Host) followOrphans(ctx context.Context) error {
 		return nil // such addresses take rights that no ordinary user has
 	}
 	record := held.RecordOf(a.HomeID, a.Name)
-	for sleep(ctx, orphansEvery) {
+	for pace.Sleep(ctx, orphansEvery) {
 		places, err := record.Read()
 		if err == nil && len(places) > 0 {
 			err = a.dropOrphans(ctx, record)
@@ -77,8 +78,8 @@ func (a *Host) dropOrphans(ctx context.Context, record held.Record) error {
 
 // leadsElsewhere: it is known for certain that another member leads.
 func (a *Host) leadsElsewhere(ctx context.Context, p held.Place) bool {
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	ctx, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
-	l, err := fence.Read(ctx, a.store.Client, p.Database)
+	l, err := fence.Read(ctx, a.Store.Client, p.Database)
 	return err == nil && l.Leader != "" && l.Leader != p.Member
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/pace"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -130,7 +131,7 @@ func (p *prober) run(ctx context.Context) {
 		if !s.ready {
 			pause = probeSoon
 		}
-		if !sleep(ctx, pause) {
+		if !pace.Sleep(ctx, pause) {
 			return
 		}
 	}
@@ -251,7 +252,7 @@ func shownBy(conn net.Conn) shown {
 // Patroni looks for a new one only when nothing else changed in its configuration
 // (its __main__.py, reload_config).
 func (a *Host) restShowsOther(ctx context.Context, target member.Assignment) bool {
-	pair, err := a.memberPair(target.ID, patroni.CertDir)
+	pair, err := a.MemberPair(target.ID, patroni.CertDir)
 	if err != nil {
 		return false
 	}
@@ -314,12 +315,12 @@ var errOther = errors.New("another user's process is behind the member's socket"
 // directory of the member's user, who may have put a link to another member's in its
 // place: nothing is said to a server of another user.
 func (a *Host) adminConfig(target member.Assignment) (*pgx.ConnConfig, error) {
-	config, err := connConfig(a.socketDir(target.ID), target.Port, "rdsadmin", nil)
+	config, err := connConfig(a.SocketDir(target.ID), target.Port, "rdsadmin", nil)
 	if err != nil {
 		return nil, err
 	}
 	uid := os.Geteuid()
-	if u := a.userOf(target.ID); u != nil {
+	if u := a.UserOf(target.ID); u != nil {
 		uid = u.UID
 	}
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -8,9 +8,13 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/model/member"
 	"howdah/internal/state"
 )
+
+// EtcdTimeout bounds a call of etcd that a failover may wait for.
+const EtcdTimeout = 2 * time.Second
 
 // publisher writes a member's reports beside the member, which must never wait
 // for a slow etcd: it has to see a crash. Of reports that pile up only the
@@ -66,7 +70,7 @@ func (p *publisher) run(ctx context.Context) {
 		case <-p.wake:
 		}
 		for !p.write(ctx) {
-			if !sleep(ctx, 200*time.Millisecond) {
+			if !pace.Sleep(ctx, 200*time.Millisecond) {
 				return
 			}
 		}
@@ -78,11 +82,11 @@ func (p *publisher) write(ctx context.Context) bool {
 	p.mu.Lock()
 	r := p.next
 	p.mu.Unlock()
-	store := p.agent.store
+	store := p.agent.Store
 	if store == nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	ctx, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
 	if _, err := store.Commit(ctx, state.Put(state.Report(p.agent.Name, r.ID), r)); err != nil {
 		p.agent.Log.Debug("report", "member", r.ID, "error", err)
@@ -94,20 +98,20 @@ func (p *publisher) write(ctx context.Context) bool {
 	return true
 }
 
-// tell writes what somebody waits for: beside the member, which must not wait, until
+// Tell writes what somebody waits for: beside the member, which must not wait, until
 // etcd has taken it or the member ends, and once at least. What is refused, as the result of
 // a task that nobody waits for any more, is given up.
-func (m *Member) tell(ctx context.Context, op state.Op) {
+func (m *Member) Tell(ctx context.Context, op state.Op) {
 	ctx = context.WithoutCancel(ctx) // what is told of may have used up its time
 	m.done.Go(func() {
 		for {
-			call, cancel := context.WithTimeout(ctx, etcdTimeout)
-			_, err := m.agent.store.Commit(call, op)
+			call, cancel := context.WithTimeout(ctx, EtcdTimeout)
+			_, err := m.agent.Store.Commit(call, op)
 			cancel()
 			if err == nil {
 				return
 			}
-			m.log.Warn("tell", "error", err)
+			m.Log.Warn("tell", "error", err)
 			if errors.Is(err, rpctypes.ErrPermissionDenied) {
 				return
 			}
@@ -120,8 +124,10 @@ func (m *Member) tell(ctx context.Context, op state.Op) {
 	})
 }
 
-// amend changes the newest report, for a workload whose member waits for its disk and does not
-// come to report; change answers whether it did.
+// Amend changes the newest report, for a workload whose member waits for its disk and does not
+// come to report; change answers whether it did. It may be called by any goroutine.
+func (m *Member) Amend(change func(*member.Report) bool) { m.publisher.amend(change) }
+
 func (p *publisher) amend(change func(*member.Report) bool) {
 	p.mu.Lock()
 	r := p.next

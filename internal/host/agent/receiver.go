@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/pace"
 )
 
 // autoConfFile is what ALTER SYSTEM writes. It wins over Patroni's postgresql.conf,
@@ -48,7 +49,7 @@ func (r *runner) mayReceiveFrom(address string) bool {
 	if errors.Is(err, os.ErrNotExist) {
 		return false // a primary receives nothing
 	}
-	text, err := r.user().ReadFile(filepath.Join(r.dataDir(), "postgresql.conf"))
+	text, err := r.User().ReadFile(filepath.Join(r.dataDir(), "postgresql.conf"))
 	host, port, splitErr := net.SplitHostPort(address)
 	if err != nil || splitErr != nil {
 		return true
@@ -70,7 +71,7 @@ func namesUpstream(conf, host, port string) bool {
 
 // isCut: there is a cut on disk, which may have to be lifted.
 func (r *runner) isCut() bool {
-	text, err := r.user().ReadFile(filepath.Join(r.dataDir(), autoConfFile))
+	text, err := r.User().ReadFile(filepath.Join(r.dataDir(), autoConfFile))
 	return err == nil && strings.Contains(string(text), "primary_conninfo")
 }
 
@@ -87,8 +88,8 @@ func (r *runner) cutReceiver(ctx context.Context, cut bool) error {
 	defer cancel()
 	if !cut {
 		// Where no server runs Patroni takes the rest of the cut away.
-		if err := r.user().Chmod(filepath.Join(r.dataDir(), autoConfFile), openMode); err != nil {
-			return fmt.Errorf("lift the cut of %s: %w", r.id, err)
+		if err := r.User().Chmod(filepath.Join(r.dataDir(), autoConfFile), openMode); err != nil {
+			return fmt.Errorf("lift the cut of %s: %w", r.ID, err)
 		}
 	}
 	conn, err := r.agent.admin(ctx, r.target())
@@ -105,7 +106,7 @@ func (r *runner) cutReceiver(ctx context.Context, cut bool) error {
 func (r *runner) setUpstream(ctx context.Context, conn *pgx.Conn, sql string) error {
 	for _, statement := range []string{sql, "SELECT pg_reload_conf()"} {
 		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("cut WAL receiver of %s: %w", r.id, err)
+			return fmt.Errorf("cut WAL receiver of %s: %w", r.ID, err)
 		}
 	}
 	return nil
@@ -130,7 +131,7 @@ func (r *runner) holdReceiver(ctx context.Context, conn *pgx.Conn) error {
 		}
 		var receiving bool
 		if err := conn.QueryRow(ctx, receivingSQL).Scan(&receiving); err != nil {
-			return fmt.Errorf("cut WAL receiver of %s: %w", r.id, err)
+			return fmt.Errorf("cut WAL receiver of %s: %w", r.ID, err)
 		}
 		switch {
 		case receiving:
@@ -145,8 +146,8 @@ func (r *runner) holdReceiver(ctx context.Context, conn *pgx.Conn) error {
 		if receiving {
 			pause = receiverLook / 10
 		}
-		if !sleep(ctx, pause) {
-			return fmt.Errorf("WAL receiver of %s still runs: %w", r.id, fence.ErrRefused)
+		if !pace.Sleep(ctx, pause) {
+			return fmt.Errorf("WAL receiver of %s still runs: %w", r.ID, fence.ErrRefused)
 		}
 	}
 }
@@ -155,8 +156,8 @@ func (r *runner) seal(ctx context.Context, conn *pgx.Conn) error {
 	if err := r.setUpstream(ctx, conn, "ALTER SYSTEM SET primary_conninfo = ''"); err != nil {
 		return err
 	}
-	if err := r.user().Chmod(filepath.Join(r.dataDir(), autoConfFile), sealedMode); err != nil {
-		return fmt.Errorf("cut WAL receiver of %s: %w", r.id, err)
+	if err := r.User().Chmod(filepath.Join(r.dataDir(), autoConfFile), sealedMode); err != nil {
+		return fmt.Errorf("cut WAL receiver of %s: %w", r.ID, err)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ primary_slot_name = 'm2'
 
 func TestMustBeCut(t *testing.T) {
 	a := &Host{Agent: &Agent{Config: Config{Dir: t.TempDir()}}}
-	r := bare(a, &Member{agent: a.Agent, id: "db-1.m2"})
+	r := bare(a, &Member{agent: a.Agent, ID: "db-1.m2"})
 	if err := os.MkdirAll(r.dataDir(), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -85,9 +85,9 @@ func TestMustBeCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(fence.Revoked, false, "it was promoted")
-	r.id = "db-1.m4"
+	r.ID = "db-1.m4"
 	expect(fence.Cutting, false, "it cannot confirm anything")
-	r.id = "db-2.m2"
+	r.ID = "db-2.m2"
 	expect(fence.Cutting, false, "another database")
 }
 
@@ -279,7 +279,7 @@ func TestAReceiverCutIsLifted(t *testing.T) {
 // stopPatroni has a Patroni hang, until its agent sees that and kills it.
 func (p *pair) stopPatroni(of member.Assignment) {
 	p.Helper()
-	patroni, err := p.agent.runner(p.Context(), of.ID).group.Leader()
+	patroni, err := p.agent.runner(p.Context(), of.ID).Group.Leader()
 	p.must(err)
 	p.must(syscall.Kill(patroni.PID, syscall.SIGSTOP))
 }

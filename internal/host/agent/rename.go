@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/patroni"
 )
@@ -22,28 +23,28 @@ var errRenaming = errors.New("its keys changed meanwhile")
 // PostgreSQL goes on, and the next Patroni takes it over with the keys of the old one,
 // so that nobody is elected in between.
 func (r *runner) rename(ctx context.Context) bool {
-	if r.named == r.want.PatroniName() || !r.mayRename() {
+	if r.named == r.Want.PatroniName() || !r.mayRename() {
 		return false
 	}
 	if err := r.writable(ctx); err != nil {
 		return false // the next Patroni could not take over
 	}
-	r.log.Info("starting Patroni again under another name", "from", r.named, "to", r.want.PatroniName())
-	if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
-		r.log.Warn("end Patroni", "error", err)
+	r.Log.Info("starting Patroni again under another name", "from", r.named, "to", r.Want.PatroniName())
+	if err := r.agent.Procs.Signal(r.patroni.Process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
+		r.Log.Warn("end Patroni", "error", err)
 		return false
 	}
-	r.retry = backoff{}
+	r.retry = pace.Backoff{}
 	return true
 }
 
 // mayRename: it is a standby of a database that follows another one, so that nothing is
 // acknowledged here which an election could lose, and Patroni makes no data now.
 func (r *runner) mayRename() bool {
-	if r.want.Cluster.Upstream == nil {
+	if r.Want.Cluster.Upstream == nil {
 		return false
 	}
-	if !r.postmaster.alive() {
+	if !r.postmaster.Alive() {
 		return !r.patroniIsBusy()
 	}
 	_, err := os.Stat(filepath.Join(r.dataDir(), standbySignal))
@@ -63,7 +64,7 @@ type lastConfig struct {
 // onDisk reads it; it is empty where there is none. The name there is written after the
 // keys were moved, so that it says whether they were.
 func (r *runner) onDisk() (last lastConfig) {
-	text, err := r.user().ReadFile(filepath.Join(r.dir(), patroni.ConfigFile))
+	text, err := r.User().ReadFile(filepath.Join(r.Dir(), patroni.ConfigFile))
 	if err != nil || json.Unmarshal(text, &last) != nil {
 		return lastConfig{}
 	}
@@ -74,17 +75,17 @@ func (r *runner) onDisk() (last lastConfig) {
 // another name to the next one. The leader key is never away: its new lease is as long
 // as Patroni's own, which renews it as soon as it runs.
 func (r *runner) moveKeys(ctx context.Context) error {
-	from, to := r.onDisk().Name, r.want.PatroniName()
+	from, to := r.onDisk().Name, r.Want.PatroniName()
 	if from == "" || from == to {
 		return nil
 	}
-	if r.agent.store == nil {
-		return fmt.Errorf("give %s the name %s: etcd is not connected yet", r.id, to)
+	if r.agent.Store == nil {
+		return fmt.Errorf("give %s the name %s: etcd is not connected yet", r.ID, to)
 	}
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	ctx, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
-	if err := moveKeys(ctx, r.agent.store.Client, r.want.Scope, from, to); err != nil {
-		return fmt.Errorf("give %s the name %s: %w", r.id, to, err)
+	if err := moveKeys(ctx, r.agent.Store.Client, r.Want.Scope, from, to); err != nil {
+		return fmt.Errorf("give %s the name %s: %w", r.ID, to, err)
 	}
 	return nil
 }

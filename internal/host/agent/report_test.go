@@ -54,7 +54,7 @@ func TestAddProblem(t *testing.T) {
 		},
 	}
 	for _, c := range cases {
-		r := runner{Member: &Member{want: c.want}, postmaster: &Process{}}
+		r := runner{Member: &Member{Want: c.want}, postmaster: &Process{}}
 		got := c.report
 		r.addProblem(&got, c.sight)
 		if got.Problem != c.is || got.Detail != c.detail {

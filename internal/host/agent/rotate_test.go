@@ -38,7 +38,7 @@ func (w *world) rotates(host *Host, a *member.Assignment) {
 		a.Authority, a.ServerKey = to.authority, to.key
 		w.assign(*a)
 		report := w.shows(a.ID, to.authority)
-		pair, err := certs.Load(host.path("members", a.ID, patroni.CertDir))
+		pair, err := certs.Load(host.Path("members", a.ID, patroni.CertDir))
 		w.must(err)
 		leaf, err := pair.Leaf()
 		w.must(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 )
@@ -37,16 +38,16 @@ type runner struct {
 	fencing  atomic.Bool // the latter
 
 	// All below belongs to the goroutine.
-	patroni    *Process  // the leader
-	postmaster *Process  // the server
-	retry      backoff   // of starts
-	started    time.Time // Patroni was started, or taken over, at
-	named      string    // what the running Patroni calls itself
-	ownKey     bool      // it shows the member's own key
-	rekeyed    time.Time // the one before was ended for showing another key at
-	rekeyTried time.Time // when that was tried last
-	crashing   bool      // it ends again and again
-	reloads    backoff
+	patroni    *Process     // the leader
+	postmaster *Process     // the server
+	retry      pace.Backoff // of starts
+	started    time.Time    // Patroni was started, or taken over, at
+	named      string       // what the running Patroni calls itself
+	ownKey     bool         // it shows the member's own key
+	rekeyed    time.Time    // the one before was ended for showing another key at
+	rekeyTried time.Time    // when that was tried last
+	crashing   bool         // it ends again and again
+	reloads    pace.Backoff
 	idleSince  time.Time    // Patroni runs without PostgreSQL since
 	orphaned   time.Time    // PostgreSQL runs without Patroni since
 	blind      blindness    // Patroni may not see its PostgreSQL
@@ -66,10 +67,10 @@ type runner struct {
 }
 
 func newRunner(a *Host, m *Member) *runner {
-	r := &runner{Member: m, agent: a, patroni: &m.leader, postmaster: &m.server}
-	r.probe, r.logs = newProber(a, m.id), newLogKeeper(a.logDir(m.id), m.log)
+	r := &runner{Member: m, agent: a, patroni: &m.Leader, postmaster: &m.Server}
+	r.probe, r.logs = newProber(a, m.ID), newLogKeeper(a.logDir(m.ID), m.Log)
 	r.leases = &leaseWatch{agent: a, tell: func(p proc.Process, look leaseLook) {
-		r.do(func(context.Context) { r.endHung(p, look) })
+		r.Do(func(context.Context) { r.endHung(p, look) })
 	}}
 	r.hangs = newHangWatch(a, r)
 	return r
@@ -86,10 +87,10 @@ func (r *runner) Told(changed bool) {
 	if changed {
 		r.rendered = 0
 	}
-	r.logs.aim(r.want)
-	r.retry = backoff{}
-	if r.problem == member.PortTaken {
-		r.problem, r.detail = member.None, ""
+	r.logs.aim(r.Want)
+	r.retry = pace.Backoff{}
+	if r.Problem == member.PortTaken {
+		r.Problem, r.Detail = member.None, ""
 	}
 }
 
@@ -100,7 +101,7 @@ func (r *runner) Look(ctx context.Context) bool {
 		return false
 	}
 	r.payOwed(ctx)
-	if r.want.Want == member.Running {
+	if r.Want.Want == member.Running {
 		r.stopping = time.Time{}
 	}
 	return true
@@ -108,11 +109,11 @@ func (r *runner) Look(ctx context.Context) bool {
 
 // Runs: Patroni does.
 func (r *runner) Runs(ctx context.Context) bool {
-	return r.patroni.alive() || r.findPatroni(ctx)
+	return r.patroni.Alive() || r.findPatroni(ctx)
 }
 
 // Buried has Patroni started at once.
-func (r *runner) Buried() { r.retry = backoff{} }
+func (r *runner) Buried() { r.retry = pace.Backoff{} }
 
 // Start deals with a PostgreSQL that has no Patroni, and starts Patroni.
 func (r *runner) Start(ctx context.Context) {
@@ -136,23 +137,23 @@ func (r *runner) Aim() {
 	r.aimProbe()
 }
 
-func (r *runner) dataDir() string { return filepath.Join(r.dir(), "data") }
+func (r *runner) dataDir() string { return filepath.Join(r.Dir(), "data") }
 
 // findPostmaster notices a PostgreSQL that Patroni started.
 func (r *runner) findPostmaster(ctx context.Context) {
-	if r.postmaster.alive() {
+	if r.postmaster.Alive() {
 		return
 	}
 	pid, err := postgres.Postmaster(r.dataDir())
 	if err != nil || pid == 0 {
 		return
 	}
-	process, err := r.agent.procs.Find(pid)
+	process, err := r.agent.Procs.Find(pid)
 	if err != nil {
 		return
 	}
-	if own, err := inGroup(r.group, process); err != nil || !own {
+	if own, err := r.Group.Has(process); err != nil || !own {
 		return
 	}
-	r.watch(ctx, r.postmaster, process)
+	r.Watch(ctx, r.postmaster, process)
 }

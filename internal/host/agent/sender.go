@@ -38,7 +38,7 @@ const (
 
 // followLosses ends the WAL senders of this host's primaries that lead to lost hosts.
 func (a *Host) followLosses(ctx context.Context) error {
-	cache := state.NewCache(a.store.Client, a.Log, state.LiveRoot)
+	cache := state.NewCache(a.Store.Client, a.Log, state.LiveRoot)
 	cache.OnChange(func(keys []string) {
 		for _, key := range keys {
 			host := state.Tail(key, state.LiveRoot)
@@ -47,7 +47,7 @@ func (a *Host) followLosses(ctx context.Context) error {
 			}
 			for _, r := range a.allRunners() {
 				if s := r.probe.last(); s.ready && !s.facts.InRecovery {
-					r.done.Go(func() { r.endSenders(ctx, host) })
+					r.Go(func() { r.endSenders(ctx, host) })
 				}
 			}
 		}
@@ -60,26 +60,26 @@ func (a *Host) followLosses(ctx context.Context) error {
 func (r *runner) endSenders(ctx context.Context, host string) {
 	ctx, cancel := context.WithTimeout(ctx, sendersTimeout)
 	defer cancel()
-	names, err := r.agent.membersOn(ctx, r.database(), host)
+	names, err := r.agent.membersOn(ctx, r.Database(), host)
 	if err != nil || len(names) == 0 {
 		return // none of its standbys is there, or nobody knows: the time-out does it
 	}
 	target := r.target()
 	conn, err := r.agent.admin(ctx, target)
 	if err != nil {
-		r.log.Warn("end WAL senders to a lost host", "host", host, "error", err)
+		r.Log.Warn("end WAL senders to a lost host", "host", host, "error", err)
 		return
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	ended, err := postgres.EndSenders(ctx, conn, names)
 	if err != nil {
-		r.log.Warn("end WAL senders to a lost host", "host", host, "error", err)
+		r.Log.Warn("end WAL senders to a lost host", "host", host, "error", err)
 		return
 	}
 	if ended == 0 {
 		return
 	}
-	r.log.Info("ended WAL senders to a lost host", "host", host, "members", names)
+	r.Log.Info("ended WAL senders to a lost host", "host", host, "members", names)
 	r.agent.wakePatroni(ctx, target)
 }
 
@@ -100,7 +100,7 @@ func (a *Host) wakePatroni(ctx context.Context, m member.Assignment) {
 // membersOn names the members of a database that are on a host, as PostgreSQL knows them:
 // by their own names, or those of members that an older release made.
 func (a *Host) membersOn(ctx context.Context, database, host string) ([]string, error) {
-	layout, err := state.Get[places](ctx, a.store, state.Layout(database))
+	layout, err := state.Get[places](ctx, a.Store, state.Layout(database))
 	if err != nil {
 		return nil, fmt.Errorf("find the members of %s: %w", database, err)
 	}

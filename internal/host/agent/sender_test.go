@@ -58,7 +58,7 @@ func TestWALSendersToALostHostEnd(t *testing.T) {
 // follows connects as the WAL receiver of a standby does.
 func (w *world) follows(agent *Host, a member.Assignment, standby string) *pgconn.PgConn {
 	w.Helper()
-	pair, err := certs.Load(filepath.Join(agent.memberDir(a.ID), patroni.CertDir))
+	pair, err := certs.Load(filepath.Join(agent.MemberDir(a.ID), patroni.CertDir))
 	w.must(err)
 	tls, err := pair.ClientTLS()
 	w.must(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/pace"
 	"howdah/internal/model/param"
 )
 
@@ -41,10 +42,10 @@ func newSpares(a *Host) *spares {
 	}
 }
 
-func (s *spares) dir(major int) string { return s.agent.path("spares", fmt.Sprint(major)) }
+func (s *spares) dir(major int) string { return s.agent.Path("spares", fmt.Sprint(major)) }
 
 // user is whom they belong to until they are handed over.
-func (s *spares) user() *postgres.User { return s.agent.users.owner(s.agent.path("spares")) }
+func (s *spares) user() *postgres.User { return s.agent.OwnerOf(s.agent.Path("spares")) }
 
 // run refills the spares until ctx ends.
 func (s *spares) run(ctx context.Context) error {
@@ -53,7 +54,7 @@ func (s *spares) run(ctx context.Context) error {
 		if err := s.refill(ctx); err != nil && ctx.Err() == nil {
 			s.agent.Log.Warn("prepare data directory", "error", err)
 		}
-		if !sleep(ctx, time.Second) {
+		if !pace.Sleep(ctx, time.Second) {
 			return nil
 		}
 	}
@@ -61,7 +62,7 @@ func (s *spares) run(ctx context.Context) error {
 
 // dropHalfMade removes what a killed agent left.
 func (s *spares) dropHalfMade() {
-	left, err := filepath.Glob(s.agent.path("spares", "*", "making-*"))
+	left, err := filepath.Glob(s.agent.Path("spares", "*", "making-*"))
 	if err != nil {
 		return
 	}

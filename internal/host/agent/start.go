@@ -12,6 +12,7 @@ import (
 
 	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -31,7 +32,7 @@ func (r *runner) Keep(ctx context.Context) {
 		return
 	}
 	r.checkDrift()
-	if r.rendered != r.want.Generation && r.hearsReload() {
+	if r.rendered != r.Want.Generation && r.hearsReload() {
 		r.reload(ctx)
 	}
 	r.limitDatabase()
@@ -42,45 +43,45 @@ func (r *runner) Keep(ctx context.Context) {
 
 // findPatroni takes over a Patroni that an earlier agent started.
 func (r *runner) findPatroni(ctx context.Context) bool {
-	process, err := r.group.Leader()
+	process, err := r.Group.Leader()
 	if err != nil {
 		return false
 	}
-	r.watch(ctx, r.patroni, process)
-	if r.patroni.alive() {
+	r.Watch(ctx, r.patroni, process)
+	if r.patroni.Alive() {
 		r.started = time.Now()
 		last := r.onDisk()
-		r.named, r.ownKey = cmp.Or(last.Name, r.want.PatroniName()), last.ownKey()
-		r.log.Info("took a running Patroni over", "pid", process.PID)
+		r.named, r.ownKey = cmp.Or(last.Name, r.Want.PatroniName()), last.ownKey()
+		r.Log.Info("took a running Patroni over", "pid", process.PID)
 	}
-	return r.patroni.alive()
+	return r.patroni.Alive()
 }
 
 // startPatroni starts Patroni, after everything that it needs is in place.
 func (r *runner) startPatroni(ctx context.Context) {
 	now := time.Now()
-	if !r.retry.ready(now) || !r.mayStart() {
+	if !r.retry.Ready(now) || !r.mayStart() {
 		return
 	}
-	r.retry.attempt(now)
-	r.acted = r.want.Generation
+	r.retry.Attempt(now)
+	r.Acted = r.Want.Generation
 	process, err := r.launch(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return
 		}
-		r.problem, r.detail = problemOf(err), err.Error()
-		r.log.Warn("start Patroni", "attempt", r.retry.failures, "error", err)
+		r.Problem, r.Detail = problemOf(err), err.Error()
+		r.Log.Warn("start Patroni", "attempt", r.retry.Failures, "error", err)
 		return
 	}
-	r.log.Info("started Patroni", "pid", process.PID, "generation", r.want.Generation)
+	r.Log.Info("started Patroni", "pid", process.PID, "generation", r.Want.Generation)
 	if !r.crashing {
-		r.problem, r.detail = member.None, ""
+		r.Problem, r.Detail = member.None, ""
 	}
 	r.started = now
 	r.idleSince = time.Time{}
-	r.rendered, r.named, r.ownKey = r.want.Generation, r.want.PatroniName(), r.want.OwnKey()
-	r.watch(ctx, r.patroni, process)
+	r.rendered, r.named, r.ownKey = r.Want.Generation, r.Want.PatroniName(), r.Want.OwnKey()
+	r.Watch(ctx, r.patroni, process)
 }
 
 var errPort = errors.New("the port is taken")
@@ -109,41 +110,41 @@ func (r *runner) launch(ctx context.Context) (proc.Process, error) {
 		return proc.Process{}, err
 	}
 	// A PostgreSQL that still runs holds its own port.
-	if !r.postmaster.alive() {
+	if !r.postmaster.Alive() {
 		if err := r.portsFree(); err != nil {
 			return proc.Process{}, err
 		}
 		// The next server would do it, if Patroni did not throw the data away before.
 		if err := postgres.RemoveShared(r.dataDir()); err != nil {
-			r.log.Warn("remove what a killed PostgreSQL left in memory", "error", err)
+			r.Log.Warn("remove what a killed PostgreSQL left in memory", "error", err)
 		}
 	}
 	command := proc.Command{
-		Path: r.agent.patroni, Args: []string{m.ConfigPath()}, Dir: r.dir(), DataDir: r.dataDir(),
-		LogFile: filepath.Join(r.dir(), patroni.LogDir, patroniOutput),
+		Path: r.agent.patroni, Args: []string{m.ConfigPath()}, Dir: r.Dir(), DataDir: r.dataDir(),
+		LogFile: filepath.Join(r.Dir(), patroni.LogDir, patroniOutput),
 		Env: []string{
-			"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=" + r.dir(), "PYTHONUNBUFFERED=1",
-			"PYTHONPATH=" + filepath.Join(r.dir(), patroni.PythonDir),
+			"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=" + r.Dir(), "PYTHONUNBUFFERED=1",
+			"PYTHONPATH=" + filepath.Join(r.Dir(), patroni.PythonDir),
 		},
 	}
-	if u := r.user(); u != nil {
+	if u := r.User(); u != nil {
 		command.User = &proc.User{UID: uint32(u.UID), GID: uint32(u.GID)}
-		command.NoSubvolumes = r.agent.isVolume(r.id)
+		command.NoSubvolumes = r.agent.IsVolume(r.ID)
 	}
 	r.starting.Lock()
 	defer r.starting.Unlock()
-	return r.group.Start(ctx, command)
+	return r.Group.Start(ctx, command)
 }
 
 // portsFree finds out whether someone else listens where the member shall.
 func (r *runner) portsFree() error {
-	for _, port := range []int{r.want.Port, r.want.RESTPort} {
-		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(r.want.Address, fmt.Sprint(port)))
+	for _, port := range []int{r.Want.Port, r.Want.RESTPort} {
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(r.Want.Address, fmt.Sprint(port)))
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("%s:%d: %w", r.want.Address, port, errPort)
+			return fmt.Errorf("%s:%d: %w", r.Want.Address, port, errPort)
 		}
 		if err != nil {
-			return fmt.Errorf("try %s:%d: %w", r.want.Address, port, err)
+			return fmt.Errorf("try %s:%d: %w", r.Want.Address, port, err)
 		}
 		l.Close()
 	}
@@ -153,15 +154,15 @@ func (r *runner) portsFree() error {
 // render writes what Patroni needs: certificates, the scripts that stand for programs of
 // PostgreSQL, what has it write whole files, and the configuration, which it answers.
 func (r *runner) render(ctx context.Context) (m config.Member, err error) {
-	install, err := postgres.Find(r.want.Major)
+	install, err := postgres.Find(r.Want.Major)
 	if err != nil {
 		return m, err
 	}
-	if err := r.agent.makeMemberDir(r.id); err != nil {
+	if err := r.agent.MakeMemberDir(r.ID); err != nil {
 		return m, err
 	}
 	for _, dir := range []string{patroni.CertDir, patroni.OwnDir, patroni.LogDir, patroni.PythonDir} {
-		if err := r.user().MakeDir(filepath.Join(r.dir(), dir)); err != nil {
+		if err := r.User().MakeDir(filepath.Join(r.Dir(), dir)); err != nil {
 			return m, err
 		}
 	}
@@ -171,7 +172,7 @@ func (r *runner) render(ctx context.Context) (m config.Member, err error) {
 	if err := errors.Join(r.scripts(install), r.openHandover()); err != nil {
 		return m, err
 	}
-	if err := r.user().ReplaceFile(filepath.Join(r.dir(), patroni.PythonDir, patroni.WholeFile), config.Whole, 0o600); err != nil {
+	if err := r.User().ReplaceFile(filepath.Join(r.Dir(), patroni.PythonDir, patroni.WholeFile), config.Whole, 0o600); err != nil {
 		return m, err
 	}
 	if err := r.writeLDAP(); err != nil {
@@ -186,7 +187,7 @@ func (r *runner) render(ctx context.Context) (m config.Member, err error) {
 		return m, err
 	}
 	r.told = told{hosts: hosts, digest: digest, at: time.Now()}
-	return m, r.user().ReplaceFile(m.ConfigPath(), text, 0o600)
+	return m, r.User().ReplaceFile(m.ConfigPath(), text, 0o600)
 }
 
 // renewCertificate has a certificate that ages written anew, with everything
@@ -210,17 +211,17 @@ func (r *runner) nudge() {
 		return
 	}
 	r.nudged = time.Now()
-	if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGHUP); err != nil && !errors.Is(err, proc.ErrGone) {
-		r.log.Warn("tell Patroni of its certificate", "error", err)
+	if err := r.agent.Procs.Signal(r.patroni.Process, syscall.SIGHUP); err != nil && !errors.Is(err, proc.ErrGone) {
+		r.Log.Warn("tell Patroni of its certificate", "error", err)
 	}
 }
 
 // hearsReload: the signal to read the configuration again does not end Patroni, as
 // it does while Patroni still starts.
 func (r *runner) hearsReload() bool {
-	hears, err := r.agent.procs.Survives(r.patroni.process, syscall.SIGHUP)
+	hears, err := r.agent.Procs.Survives(r.patroni.Process, syscall.SIGHUP)
 	if err != nil && !errors.Is(err, proc.ErrGone) {
-		r.log.Warn("look whether Patroni can be told", "error", err)
+		r.Log.Warn("look whether Patroni can be told", "error", err)
 		return true
 	}
 	return hears
@@ -229,64 +230,64 @@ func (r *runner) hearsReload() bool {
 // reload brings a running Patroni a newer configuration.
 func (r *runner) reload(ctx context.Context) {
 	now := time.Now()
-	if !r.reloads.ready(now) {
+	if !r.reloads.Ready(now) {
 		return
 	}
-	r.reloads.attempt(now)
-	r.acted = r.want.Generation
+	r.reloads.Attempt(now)
+	r.Acted = r.Want.Generation
 	m, err := r.render(ctx)
-	if err == nil && r.reported.Ready {
+	if err == nil && r.Reported.Ready {
 		err = r.admit(m)
 	}
 	if err == nil {
-		err = r.agent.procs.Signal(r.patroni.process, syscall.SIGHUP)
+		err = r.agent.Procs.Signal(r.patroni.Process, syscall.SIGHUP)
 	}
-	if err == nil && r.postmaster.alive() {
+	if err == nil && r.postmaster.Alive() {
 		// Patroni does not tell PostgreSQL of a certificate that was renewed, and of who
 		// may log in only in its next round.
-		err = r.agent.procs.Signal(r.postmaster.process, syscall.SIGHUP)
+		err = r.agent.Procs.Signal(r.postmaster.Process, syscall.SIGHUP)
 	}
 	if err != nil {
-		r.problem, r.detail = problemOf(err), err.Error()
-		r.log.Warn("reload Patroni", "error", err)
+		r.Problem, r.Detail = problemOf(err), err.Error()
+		r.Log.Warn("reload Patroni", "error", err)
 		return
 	}
-	r.reloads = backoff{}
-	r.rendered = r.want.Generation
+	r.reloads = pace.Backoff{}
+	r.rendered = r.Want.Generation
 	r.limited = proc.Process{}
-	if r.problem == member.StartFails || r.problem == member.PortTaken {
-		r.problem, r.detail = member.None, ""
+	if r.Problem == member.StartFails || r.Problem == member.PortTaken {
+		r.Problem, r.Detail = member.None, ""
 	}
 }
 
 // Stop ends the member's processes in good order: Patroni stops
 // PostgreSQL and gives its keys back.
 func (r *runner) Stop(ctx context.Context) bool {
-	if !r.patroni.alive() && !r.findPatroni(ctx) {
-		if !r.postmaster.alive() {
+	if !r.patroni.Alive() && !r.findPatroni(ctx) {
+		if !r.postmaster.Alive() {
 			return true
 		}
-		r.killAll(ctx, "PostgreSQL of a stopped member runs without Patroni")
+		r.KillAll(ctx, "PostgreSQL of a stopped member runs without Patroni")
 		return false
 	}
 	if r.stopping.IsZero() {
 		r.stopping = time.Now()
-		r.log.Info("stopping", "pid", r.patroni.process.PID)
-		if err := r.agent.procs.Signal(r.patroni.process, syscall.SIGTERM); err != nil && !errors.Is(err, proc.ErrGone) {
-			r.log.Warn("stop Patroni", "error", err)
+		r.Log.Info("stopping", "pid", r.patroni.Process.PID)
+		if err := r.agent.Procs.Signal(r.patroni.Process, syscall.SIGTERM); err != nil && !errors.Is(err, proc.ErrGone) {
+			r.Log.Warn("stop Patroni", "error", err)
 		}
 		return false
 	}
 	if time.Since(r.stopping) > stopTimeout {
-		r.killAll(ctx, "did not stop in time")
+		r.KillAll(ctx, "did not stop in time")
 	}
 	return false
 }
 
 // limitDatabase puts the database, not its Patroni, under the limits of its class.
 func (r *runner) limitDatabase() {
-	if r.postmaster.alive() && r.limited != r.postmaster.process && r.limit(r.postmaster.process) {
-		r.limited = r.postmaster.process
+	if r.postmaster.Alive() && r.limited != r.postmaster.Process && r.Limit(r.postmaster.Process) {
+		r.limited = r.postmaster.Process
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/tree"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 )
@@ -48,8 +49,8 @@ func hardLimit(given int64) int64 {
 // Room is that limit. Data that were put aside are another copy, for as long as they are there, and
 // so are data that were thrown away and not removed yet.
 func (r *runner) Room() int64 {
-	limit := hardLimit(r.want.Limits.StorageBytes)
-	if exists(filepath.Join(r.dir(), keptDir)) || r.agent.throws(r.id) {
+	limit := hardLimit(r.Want.Limits.StorageBytes)
+	if tree.Exists(filepath.Join(r.Dir(), keptDir)) || r.agent.Throws(r.ID) {
 		limit *= 2
 	}
 	return limit
@@ -130,7 +131,7 @@ func (p *prober) usage(ctx context.Context, target member.Assignment) (postgres.
 	return p.gauge.last(target.Limits.StorageBytes, func() (postgres.Usage, error) {
 		ctx, cancel := context.WithTimeout(ctx, measureTimeout)
 		defer cancel()
-		usage, err := postgres.MeasureUsage(ctx, p.agent.userOf(p.id), filepath.Join(p.agent.memberDir(p.id), patroni.DataDir))
+		usage, err := postgres.MeasureUsage(ctx, p.agent.UserOf(p.id), filepath.Join(p.agent.MemberDir(p.id), patroni.DataDir))
 		if err != nil {
 			p.agent.Log.Info("measure storage", "member", p.id, "error", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/model/member"
 	"howdah/internal/state"
 )
@@ -19,7 +20,7 @@ func (a *Agent) followTasks(ctx context.Context) error {
 	var claims sync.WaitGroup
 	defer claims.Wait()
 	prefix := state.TaskPrefix(a.Name)
-	cache := state.NewCache(a.store.Client, a.Log, prefix)
+	cache := state.NewCache(a.Store.Client, a.Log, prefix)
 	cache.OnChange(func(keys []string) {
 		for _, key := range keys {
 			task, err := state.Load[member.Task](cache, key)
@@ -40,22 +41,22 @@ func (a *Agent) followTasks(ctx context.Context) error {
 // finds out how the task ended. begin tries until etcd answers, or the task is gone.
 func (a *Agent) begin(ctx context.Context, task member.Task) {
 	result := member.Result{ID: task.ID, Member: task.Member, Began: time.Now().UTC()}
-	r := a.member(ctx, task.Member)
+	r := a.Member(ctx, task.Member)
 	for a.doing(task.ID) {
 		began, err := a.claim(ctx, result)
 		switch {
 		case err != nil:
 			a.Log.Warn("begin task", "task", task.ID, "error", err)
 		case began.Began.Equal(result.Began):
-			r.do(func(ctx context.Context) { r.perform(ctx, task, result) })
+			r.Do(func(ctx context.Context) { r.perform(ctx, task, result) })
 			return
 		default:
 			if !began.Done && !began.Failed {
-				r.do(func(ctx context.Context) { r.conclude(ctx, task, began) })
+				r.Do(func(ctx context.Context) { r.conclude(ctx, task, began) })
 			}
 			return
 		}
-		if !sleep(ctx, writeAgain) {
+		if !pace.Sleep(ctx, writeAgain) {
 			return
 		}
 	}
@@ -64,13 +65,13 @@ func (a *Agent) begin(ctx context.Context, task member.Task) {
 // claim writes that a task began, and answers with what is written: by this call, by
 // one whose answer was lost, or by an earlier agent.
 func (a *Agent) claim(ctx context.Context, result member.Result) (member.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	ctx, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
-	_, err := a.store.Commit(ctx, state.Swap(state.Result(result.ID), 0, result))
+	_, err := a.Store.Commit(ctx, state.Swap(state.Result(result.ID), 0, result))
 	if !errors.Is(err, state.ErrConflict) {
 		return result, err
 	}
-	old, err := state.Get[member.Result](ctx, a.store, state.Result(result.ID))
+	old, err := state.Get[member.Result](ctx, a.Store, state.Result(result.ID))
 	return old.Value, err
 }
 
@@ -96,18 +97,18 @@ func (a *Agent) note(id string) bool {
 	return !known
 }
 
-var errTask = errors.New("not done")
+var ErrTask = errors.New("not done")
 
 // perform has the workload do a task.
 func (m *Member) perform(ctx context.Context, task member.Task, result member.Result) {
 	if err := m.agent.control.newer(); err != nil {
-		m.finish(ctx, result, fmt.Errorf("%w: %w", errTask, err))
+		m.finish(ctx, result, fmt.Errorf("%w: %w", ErrTask, err))
 		return
 	}
 	limit := task.Limit(time.Now())
 	if limit == 0 {
 		m.finish(ctx, result, fmt.Errorf("its deadline was %s, which is long past by the clock of this host: %w",
-			task.Deadline.UTC().Format(time.RFC3339), errTask))
+			task.Deadline.UTC().Format(time.RFC3339), ErrTask))
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
@@ -122,8 +123,8 @@ func (m *Member) conclude(ctx context.Context, task member.Task, result member.R
 	done, err := m.workload.Performed(ctx, task)
 	if err != nil {
 		m.done.Go(func() {
-			if sleep(ctx, writeAgain) {
-				m.do(func(ctx context.Context) { m.conclude(ctx, task, result) })
+			if pace.Sleep(ctx, writeAgain) {
+				m.Do(func(ctx context.Context) { m.conclude(ctx, task, result) })
 			}
 		})
 		return
@@ -132,7 +133,7 @@ func (m *Member) conclude(ctx context.Context, task member.Task, result member.R
 		m.finish(ctx, result, nil)
 		return
 	}
-	m.finish(ctx, result, fmt.Errorf("the agent was restarted in the middle: %w", errTask))
+	m.finish(ctx, result, fmt.Errorf("the agent was restarted in the middle: %w", ErrTask))
 }
 
 // finish tells how a task ended.
@@ -142,6 +143,6 @@ func (m *Member) finish(ctx context.Context, result member.Result, err error) {
 	if err != nil {
 		result.Detail = err.Error()
 	}
-	m.log.Info("task ended", "task", result.ID, "done", result.Done, "detail", result.Detail)
-	m.tell(ctx, state.Put(state.Result(result.ID), result))
+	m.Log.Info("task ended", "task", result.ID, "done", result.Done, "detail", result.Detail)
+	m.Tell(ctx, state.Put(state.Result(result.ID), result))
 }

@@ -311,14 +311,14 @@ func TestAHandoverDoesNotWaitForeverForPatroni(t *testing.T) {
 		cmd := exec.Command("sleep", "1000")
 		w.must(cmd.Start())
 		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-		p, err := a.procs.Find(cmd.Process.Pid)
+		p, err := a.Procs.Find(cmd.Process.Pid)
 		w.must(err)
 		return p
 	}
 	r := unstarted(a, "db-1.m1")
-	*r.patroni = Process{process: process(), exit: make(chan proc.Exit)}
-	*r.postmaster = Process{process: process(), exit: make(chan proc.Exit)}
-	if err := r.stopDatabase(t.Context()); !errors.Is(err, errTask) {
+	*r.patroni = Process{Process: process(), Exit: make(chan proc.Exit)}
+	*r.postmaster = Process{Process: process(), Exit: make(chan proc.Exit)}
+	if err := r.stopDatabase(t.Context()); !errors.Is(err, ErrTask) {
 		t.Errorf("%v, want errTask", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -326,7 +326,7 @@ func TestAHandoverDoesNotWaitForeverForPatroni(t *testing.T) {
 	if err := r.stopDatabase(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("after its deadline: %v", err)
 	}
-	if _, err := a.procs.Find(r.postmaster.process.PID); err != nil {
+	if _, err := a.Procs.Find(r.postmaster.Process.PID); err != nil {
 		t.Errorf("PostgreSQL was stopped: %v", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"howdah/internal/host/pace"
 )
 
 // trashDir has the files of members that were deleted, until somebody has the time.
@@ -16,23 +18,24 @@ const trashDir = "trash"
 // emptyTrash deletes what members left, until ctx ends. It may take long; nobody waits for it.
 func (a *Agent) emptyTrash(ctx context.Context) error {
 	for {
-		if err := a.emptyTrashOnce(ctx); err != nil && ctx.Err() == nil {
+		if err := a.EmptyTrash(ctx); err != nil && ctx.Err() == nil {
 			a.Log.Warn("empty trash", "error", err)
 		}
-		if !sleep(ctx, time.Second) {
+		if !pace.Sleep(ctx, time.Second) {
 			return nil
 		}
 	}
 }
 
-func (a *Agent) emptyTrashOnce(ctx context.Context) error {
-	entries, err := os.ReadDir(a.path(trashDir))
+// EmptyTrash removes what is in the trash now, and what was thrown away within subvolumes.
+func (a *Agent) EmptyTrash(ctx context.Context) error {
+	entries, err := os.ReadDir(a.Path(trashDir))
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, e := range entries {
-		dir := a.path(trashDir, e.Name())
+		dir := a.Path(trashDir, e.Name())
 		if id, ok := notedKey(e.Name()); ok {
 			errs = append(errs, a.dropKey(dir, id))
 			continue
@@ -49,9 +52,13 @@ func (a *Agent) emptyTrashOnce(ctx context.Context) error {
 	return errors.Join(append(errs, a.removeThrownOut(ctx))...)
 }
 
-// throwAway puts a path of ours into the trash, if it is there.
-func (a *Agent) throwAway(path string) error {
-	to := a.path(trashDir, filepath.Base(path)+"-"+strconv.FormatInt(time.Now().UnixNano(), 10))
+// TrashPath is a path in the trash. Whatever is renamed to it is removed, with its key, as soon as
+// somebody has the time. Its name has to be one that nothing else has had.
+func (a *Agent) TrashPath(name string) string { return a.Path(trashDir, name) }
+
+// ThrowAway puts a path of ours into the trash, if it is there.
+func (a *Agent) ThrowAway(path string) error {
+	to := a.Path(trashDir, filepath.Base(path)+"-"+strconv.FormatInt(time.Now().UnixNano(), 10))
 	if err := os.Rename(path, to); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("throw %s away: %w", path, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"howdah/internal/host/tree"
 )
 
 // A database's user may leave a tree that is deeper than any number of descriptors, and wide,
@@ -18,7 +20,7 @@ func TestTheTrashIsEmptiedOfAnything(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "kept")
 	w.must(os.MkdirAll(outside, 0o755))
 	w.must(os.WriteFile(filepath.Join(outside, "file"), nil, 0o600))
-	left := a.path(trashDir, "db-1.m1-1")
+	left := a.Path(trashDir, "db-1.m1-1")
 	w.must(os.Mkdir(left, 0o700))
 	const depth = 20000
 	makeDeep(t, left, depth)
@@ -36,8 +38,8 @@ func TestTheTrashIsEmptiedOfAnything(t *testing.T) {
 	w.must(unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
 	w.must(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: min(2048, before.Max), Max: before.Max}))
 	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &before) })
-	w.must(a.emptyTrashOnce(t.Context()))
-	if names, err := os.ReadDir(a.path(trashDir)); err != nil || len(names) > 0 {
+	w.must(a.EmptyTrash(t.Context()))
+	if names, err := os.ReadDir(a.Path(trashDir)); err != nil || len(names) > 0 {
 		t.Errorf("it has %v: %v", names, err)
 	}
 	if _, err := os.Stat(filepath.Join(outside, "file")); err != nil {
@@ -82,10 +84,10 @@ func TestThePlaceOfDataIsThrownAwayAtOnce(t *testing.T) {
 	for range 2 {
 		w.must(a.closeHandover("db-1.m1"))
 	}
-	if exists(a.handedPath("db-1.m1")) {
+	if tree.Exists(a.handedPath("db-1.m1")) {
 		t.Error("it is there")
 	}
-	left, err := filepath.Glob(a.path(trashDir, "db-1.m1-*", "d"))
+	left, err := filepath.Glob(a.Path(trashDir, "db-1.m1-*", "d"))
 	if err != nil || len(left) != 1 {
 		t.Errorf("the trash has %v: %v", left, err)
 	}

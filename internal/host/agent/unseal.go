@@ -37,8 +37,8 @@ func (h *holdings) unsealed(ctx context.Context, c regain.Copy, key fscrypt.ID) 
 	if s.seen && s.opened == opened {
 		return s.copy, s.data
 	}
-	if last, err := h.agent.remembered(id); err == nil {
-		c.Assignment, c.Told = last.Assignment, last.told()
+	if last, err := h.agent.Remembered(id); err == nil {
+		c.Assignment, c.Told = last.Assignment, last.Told()
 	}
 	// The home gives no key before it was told that the copy is here.
 	if _, told := h.copies[id]; told && time.Since(s.tried) >= unsealEvery {
@@ -60,7 +60,7 @@ func (h *holdings) unsealed(ctx context.Context, c regain.Copy, key fscrypt.ID) 
 func (h *holdings) unseal(ctx context.Context, c regain.Copy, key fscrypt.ID) (s sealed) {
 	a, id := h.agent, c.Assignment.ID
 	s.tried = time.Now()
-	if err := a.giveKey(ctx, id, wants(a.memberDir(id), key)); err != nil {
+	if err := a.giveKey(ctx, id, wants(a.MemberDir(id), key)); err != nil {
 		s.why = err.Error()
 		return s
 	}
@@ -76,11 +76,11 @@ func (h *holdings) unseal(ctx context.Context, c regain.Copy, key fscrypt.ID) (s
 // sealAgain takes a key from the kernel that was there for a look. One that runs
 // keeps it, and that of one that is stopped removes it as soon as nobody looks.
 func (a *Agent) sealAgain(id string) error {
-	if m := a.find(id); m != nil {
-		m.do(func(context.Context) { m.secrecy.done, m.secrecy.locked = false, time.Time{} })
+	if m := a.Find(id); m != nil {
+		m.Do(func(context.Context) { m.secrecy.done, m.secrecy.locked = false, time.Time{} })
 		return nil
 	}
-	busy, err := lockDir(a.memberDir(id), a.Kind.Release)
+	busy, err := lockDir(a.MemberDir(id), a.Kind.Release)
 	if err == nil && busy {
 		err = errors.New("a file is open there")
 	}

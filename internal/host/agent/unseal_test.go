@@ -24,7 +24,7 @@ import (
 func TestLockedDataAreHeld(t *testing.T) {
 	disk := loopdisk.New(t, "16", "-O", "encrypt")
 	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir, Kind: &Host{}}}
-	dir := a.memberDir("db-1.m1")
+	dir := a.MemberDir("db-1.m1")
 	id, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{4}, fscrypt.KeySize))
 	if err := errors.Join(err, os.MkdirAll(dir, 0o700), fscrypt.Encrypt(dir, id), os.MkdirAll(filepath.Join(dir, "data", "global"), 0o700)); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestLockedDataAreHeld(t *testing.T) {
 	if !ok || !strings.Contains(c.Unsettled, "its key is not here") || !c.Locked || !c.Encrypted {
 		t.Errorf("%v: %+v", ok, c)
 	}
-	if err := os.Symlink(dir, a.memberDir("db-1.m2")); err != nil {
+	if err := os.Symlink(dir, a.MemberDir("db-1.m2")); err != nil {
 		t.Fatal(err)
 	}
 	if c, ok := (&holdings{agent: a}).copyOf(t.Context(), "db-1.m2"); !ok || !strings.Contains(c.Unsettled, "cannot be known") {
@@ -130,7 +130,7 @@ func TestALookCountsUntilTheNextStart(t *testing.T) {
 	disk := loopdisk.New(t, "16", "-O", "encrypt")
 	a := &Agent{Config: Config{Name: hostName, Dir: disk.Dir, Kind: &Host{}}, opened: map[string]int{}, control: &controls{}}
 	const member = "db-1.m1"
-	dir := a.memberDir(member)
+	dir := a.MemberDir(member)
 	id, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{4}, fscrypt.KeySize))
 	if err := errors.Join(err, os.MkdirAll(dir, 0o700), fscrypt.Encrypt(dir, id)); err != nil {
 		t.Fatal(err)

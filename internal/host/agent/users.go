@@ -37,9 +37,9 @@ func (a *Agent) newUsers() *users {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	dirs := []string{a.path("members", "*"), a.path(trashDir, "*")}
+	dirs := []string{a.Path("members", "*"), a.Path(trashDir, "*")}
 	for _, dir := range a.Kind.Dirs() {
-		dirs = append(dirs, a.path(dir))
+		dirs = append(dirs, a.Path(dir))
 	}
 	return &users{
 		pool: &osuser.Pool{Dir: osuser.DefaultDir, Owner: a.Dir},
@@ -47,9 +47,13 @@ func (a *Agent) newUsers() *users {
 	}
 }
 
-// userOf is whom a member runs as: the owner of its directory. nil is our own user. It has
+// UserOf is whom a member runs as: the owner of its directory. nil is our own user. It has
 // no rights at all where there is no such directory, or where it is not given away yet.
-func (a *Agent) userOf(id string) *postgres.User { return a.users.owner(a.memberDir(id)) }
+func (a *Agent) UserOf(id string) *postgres.User { return a.users.owner(a.MemberDir(id)) }
+
+// OwnerOf is whom a directory belongs to that lies where only root may put directories, as
+// UserOf is for that of a member.
+func (a *Agent) OwnerOf(dir string) *postgres.User { return a.users.owner(dir) }
 
 func (u *users) owner(dir string) *postgres.User {
 	if u == nil {
@@ -87,8 +91,10 @@ func owners(info os.FileInfo) (uid, gid int) {
 	return -1, -1
 }
 
-// give makes a directory that belongs to a user who has nothing else on this host. One that
+// Give makes a directory that belongs to a user who has nothing else on this host. One that
 // is a user's already stays so. Only root may change the directory that it lies in.
+func (a *Agent) Give(dir string) error { return a.users.give(dir) }
+
 func (u *users) give(dir string) error {
 	if u == nil {
 		return (*postgres.User)(nil).GiveDir(dir)
@@ -153,17 +159,17 @@ func (u *users) keep() error {
 	return errors.Join(errs...)
 }
 
-// makeMemberDir makes the directory of a member, with a user, and the one of its socket.
-func (a *Agent) makeMemberDir(id string) error {
+// MakeMemberDir makes the directory of a member, with a user, and the one of its socket.
+func (a *Agent) MakeMemberDir(id string) error {
 	err := a.makeVolume(id)
 	if err == nil {
-		err = a.users.give(a.memberDir(id))
+		err = a.users.give(a.MemberDir(id))
 	}
 	if err != nil {
 		return fmt.Errorf("make the directory of %s: %w", id, err)
 	}
-	if dir := a.socketDir(id); dir != a.runDir() {
-		return a.userOf(id).GiveDir(dir)
+	if dir := a.SocketDir(id); dir != a.runDir() {
+		return a.UserOf(id).GiveDir(dir)
 	}
 	return nil
 }
@@ -174,9 +180,9 @@ func (a *Agent) runDir() string { return filepath.Join(home.RunDir(a.HomeID), a.
 // ownSockets is where each member that has a user of its own has a directory for its socket.
 func (a *Agent) ownSockets() string { return a.runDir() + ".members" }
 
-// socketDir is where a member's PostgreSQL has its socket.
-func (a *Agent) socketDir(id string) string {
-	if u := a.userOf(id); u == nil || osuser.Name(u.UID) == "" {
+// SocketDir is where a member's PostgreSQL has its socket.
+func (a *Agent) SocketDir(id string) string {
+	if u := a.UserOf(id); u == nil || osuser.Name(u.UID) == "" {
 		return a.runDir()
 	}
 	return filepath.Join(a.ownSockets(), id)
@@ -184,7 +190,7 @@ func (a *Agent) socketDir(id string) string {
 
 // sharers are the members that an older release made, and whom they run as.
 func (a *Agent) sharers() (ids []string, shared *postgres.User) {
-	found, err := filepath.Glob(a.path("members", "*"))
+	found, err := filepath.Glob(a.Path("members", "*"))
 	if err != nil || a.users == nil {
 		return nil, nil
 	}
@@ -199,7 +205,7 @@ func (a *Agent) sharers() (ids []string, shared *postgres.User) {
 // whyShared says why databases are not kept apart from each other here; "": they are.
 func (a *Agent) whyShared() string {
 	if a.users == nil {
-		return fmt.Sprintf("the agent is not root, and all run as user %s", currentUserName())
+		return fmt.Sprintf("the agent is not root, and all run as user %s", osuser.Current())
 	}
 	if ids, shared := a.sharers(); shared != nil {
 		return fmt.Sprintf("members that an older release made run as user %s (%s)", shared.Name, strings.Join(ids, ", "))

@@ -34,16 +34,16 @@ func asRoot(t *testing.T) (*world, *Host) {
 func TestEachMemberHasAUserOfItsOwn(t *testing.T) {
 	w, a := asRoot(t)
 	one, two := w.assignment("db-one", 1).ID, w.assignment("db-two", 1).ID
-	w.must(errors.Join(a.makeMemberDir(one), a.makeMemberDir(two)))
-	first := a.userOf(one)
-	if osuser.Name(first.UID) == "" || first.UID == a.userOf(two).UID || first.UID == a.spares.user().UID {
-		t.Errorf("%+v, %+v, prepared data %+v", first, a.userOf(two), a.spares.user())
+	w.must(errors.Join(a.MakeMemberDir(one), a.MakeMemberDir(two)))
+	first := a.UserOf(one)
+	if osuser.Name(first.UID) == "" || first.UID == a.UserOf(two).UID || first.UID == a.spares.user().UID {
+		t.Errorf("%+v, %+v, prepared data %+v", first, a.UserOf(two), a.spares.user())
 	}
-	w.must(a.makeMemberDir(one))
-	if again := a.userOf(one); *again != *first {
+	w.must(a.MakeMemberDir(one))
+	if again := a.UserOf(one); *again != *first {
 		t.Errorf("it was %+v and is %+v", first, again)
 	}
-	for _, dir := range []string{a.memberDir(one), a.socketDir(one)} {
+	for _, dir := range []string{a.MemberDir(one), a.SocketDir(one)} {
 		info, err := os.Stat(dir)
 		w.must(err)
 		if uid, _, err := ownerOf(dir); uid != first.UID || info.Mode().Perm() != 0o700 || err != nil {
@@ -59,18 +59,18 @@ func TestEachMemberHasAUserOfItsOwn(t *testing.T) {
 func TestAMemberWithoutAUserHasNoRights(t *testing.T) {
 	w, a := asRoot(t)
 	id := w.assignment("db-half", 1).ID
-	if u := a.userOf(id); u == nil || u.Do(func() error { return nil }) == nil {
+	if u := a.UserOf(id); u == nil || u.Do(func() error { return nil }) == nil {
 		t.Errorf("a member that is not there: %+v", u)
 	}
-	w.must(os.Mkdir(a.memberDir(id), 0o700))
-	if u := a.userOf(id); u == nil || u.Do(func() error { return nil }) == nil {
+	w.must(os.Mkdir(a.MemberDir(id), 0o700))
+	if u := a.UserOf(id); u == nil || u.Do(func() error { return nil }) == nil {
 		t.Errorf("a member of root's: %+v", u)
 	}
-	if _, err := (&Member{agent: a.Agent, id: id}).user().ReadFile("/etc/shadow"); err == nil {
+	if _, err := (&Member{agent: a.Agent, ID: id}).User().ReadFile("/etc/shadow"); err == nil {
 		t.Error("it reads what root reads")
 	}
-	w.must(a.makeMemberDir(id))
-	if u := a.userOf(id); osuser.Name(u.UID) == "" {
+	w.must(a.MakeMemberDir(id))
+	if u := a.UserOf(id); osuser.Name(u.UID) == "" {
 		t.Errorf("it was not given: %+v", u)
 	}
 }
@@ -80,27 +80,27 @@ func TestMembersOfAnOlderReleaseKeepTheirUser(t *testing.T) {
 	w, a := asRoot(t)
 	old, fresh := w.assignment("db-old", 1).ID, w.assignment("db-new", 1).ID
 	was := &postgres.User{Name: "nobody", UID: stranger, GID: stranger}
-	w.must(was.GiveDir(a.memberDir(old)))
-	w.must(os.RemoveAll(a.path("spares")))
-	w.must(was.GiveDir(a.path("spares")))
-	w.must(was.MakeDir(a.path("spares", "15", "ready-1")))
+	w.must(was.GiveDir(a.MemberDir(old)))
+	w.must(os.RemoveAll(a.Path("spares")))
+	w.must(was.GiveDir(a.Path("spares")))
+	w.must(was.MakeDir(a.Path("spares", "15", "ready-1")))
 
 	a, _, err := w.place.open(t.Context())
 	w.must(err)
-	w.must(errors.Join(a.makeMemberDir(old), a.makeMemberDir(fresh)))
-	if u := a.userOf(old); u.UID != stranger || a.socketDir(old) != a.runDir() {
-		t.Errorf("%+v, socket in %s", u, a.socketDir(old))
+	w.must(errors.Join(a.MakeMemberDir(old), a.MakeMemberDir(fresh)))
+	if u := a.UserOf(old); u.UID != stranger || a.SocketDir(old) != a.runDir() {
+		t.Errorf("%+v, socket in %s", u, a.SocketDir(old))
 	}
 	if uid, _, err := ownerOf(a.runDir()); uid != stranger {
 		t.Errorf("where its socket is belongs to %d, %v", uid, err)
 	}
-	if u := a.userOf(fresh); osuser.Name(u.UID) == "" || a.socketDir(fresh) == a.runDir() {
-		t.Errorf("the new one: %+v, socket in %s", u, a.socketDir(fresh))
+	if u := a.UserOf(fresh); osuser.Name(u.UID) == "" || a.SocketDir(fresh) == a.runDir() {
+		t.Errorf("the new one: %+v, socket in %s", u, a.SocketDir(fresh))
 	}
 	if note := a.whyShared(); !strings.Contains(note, old) {
 		t.Errorf("it says %q", note)
 	}
-	left, err := filepath.Glob(a.path("spares", "*", "*"))
+	left, err := filepath.Glob(a.Path("spares", "*", "*"))
 	if u := a.spares.user(); err != nil || len(left) > 0 || osuser.Name(u.UID) == "" {
 		t.Errorf("prepared data that another user may have changed: %v, %+v, %v", left, u, err)
 	}
@@ -110,10 +110,10 @@ func TestMembersOfAnOlderReleaseKeepTheirUser(t *testing.T) {
 func TestPreparedDataAreHandedOver(t *testing.T) {
 	w, a := asRoot(t)
 	id := w.assignment("db-data", 1).ID
-	w.must(a.makeMemberDir(id))
-	w.must(a.userOf(id).GiveDir(a.handedPath(id)))
+	w.must(a.MakeMemberDir(id))
+	w.must(a.UserOf(id).GiveDir(a.handedPath(id)))
 	w.must(a.spares.hand(id, 15))
-	if exists(filepath.Join(a.handedPath(id), newData)) {
+	if tree.Exists(filepath.Join(a.handedPath(id), newData)) {
 		t.Fatal("there was nothing to hand over")
 	}
 	spare := a.spares.user()
@@ -129,19 +129,19 @@ func TestPreparedDataAreHandedOver(t *testing.T) {
 		path := filepath.Join(a.handedPath(id), newData, name)
 		info, err := os.Lstat(path)
 		w.must(err)
-		if uid, gid := owners(info); uid != a.userOf(id).UID || gid != uid {
+		if uid, gid := owners(info); uid != a.UserOf(id).UID || gid != uid {
 			t.Errorf("%s belongs to %d, %d", path, uid, gid)
 		}
 	}
 	w.must(a.closeHandover(id))
-	if exists(a.handedPath(id)) || exists(a.stagePath(id)) {
+	if tree.Exists(a.handedPath(id)) || tree.Exists(a.stagePath(id)) {
 		t.Error("the place is still there")
 	}
 
 	w.must(spare.MakeDir(ready))
 	w.must(os.WriteFile(a.assignedPath(id), nil, 0o600))
 	w.must(os.Link(a.assignedPath(id), filepath.Join(ready, "link")))
-	w.must(a.userOf(id).GiveDir(a.handedPath(id)))
+	w.must(a.UserOf(id).GiveDir(a.handedPath(id)))
 	if err := a.spares.hand(id, 15); !errors.Is(err, tree.ErrHardLink) {
 		t.Errorf("a file of root's among them: %v", err)
 	}
@@ -151,8 +151,8 @@ func TestPreparedDataAreHandedOver(t *testing.T) {
 func TestRootTalksToNoOtherServer(t *testing.T) {
 	w, a := asRoot(t)
 	told := w.assignment("db-thief", 1)
-	w.must(a.makeMemberDir(told.ID))
-	thief := a.userOf(told.ID)
+	w.must(a.MakeMemberDir(told.ID))
+	thief := a.UserOf(told.ID)
 
 	theirs := filepath.Join(t.TempDir(), "socket") // of a server of root's
 	listener, err := net.Listen("unix", theirs)
@@ -188,8 +188,8 @@ func TestRootTalksToNoOtherServer(t *testing.T) {
 func TestRootReadsNothingForAMembersUser(t *testing.T) {
 	w, a := asRoot(t)
 	id := w.assignment("db-reader", 1).ID
-	w.must(a.makeMemberDir(id))
-	user := a.userOf(id)
+	w.must(a.MakeMemberDir(id))
+	user := a.UserOf(id)
 	secret := filepath.Join(a.Dir, "secret")
 	w.must(os.MkdirAll(filepath.Join(secret, "global"), 0o700))
 	w.must(os.MkdirAll(filepath.Join(secret, "pg_wal"), 0o700))
@@ -199,16 +199,16 @@ func TestRootReadsNothingForAMembersUser(t *testing.T) {
 	w.must(err)
 	w.must(pair.Write(secret))
 	for _, name := range []string{patroni.DataDir, patroni.CertDir} {
-		w.must(user.Do(func() error { return os.Symlink(secret, filepath.Join(a.memberDir(id), name)) }))
+		w.must(user.Do(func() error { return os.Symlink(secret, filepath.Join(a.MemberDir(id), name)) }))
 	}
-	data := filepath.Join(a.memberDir(id), patroni.DataDir)
+	data := filepath.Join(a.MemberDir(id), patroni.DataDir)
 	if _, err := postgres.ReadControl(data); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("the control file of another one: %v", err)
 	}
 	if _, _, err := postgres.NewestWAL(data); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("the WAL of another one: %v", err)
 	}
-	if _, err := a.memberPair(id, patroni.CertDir); !errors.Is(err, os.ErrPermission) {
+	if _, err := a.MemberPair(id, patroni.CertDir); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("the key of another one: %v", err)
 	}
 }

@@ -90,9 +90,9 @@ func roomOn(dir string, size, free int64) int64 {
 // limits: the file system of the host's directory holds limits.
 func limits(dir string) bool { return btrfs.Try(dir) == nil }
 
-// isVolume: the member's directory is a subvolume.
-func (a *Agent) isVolume(id string) bool {
-	_, ok, err := btrfs.Of(a.memberDir(id))
+// IsVolume: the member's directory is a subvolume.
+func (a *Agent) IsVolume(id string) bool {
+	_, ok, err := btrfs.Of(a.MemberDir(id))
 	return ok && err == nil
 }
 
@@ -102,8 +102,8 @@ func (a *Agent) makeVolume(id string) error {
 	if a.users == nil || !limits(a.Dir) {
 		return nil
 	}
-	dir := a.memberDir(id)
-	if !exists(dir) {
+	dir := a.MemberDir(id)
+	if !tree.Exists(dir) {
 		if err := btrfs.Make(dir); err != nil {
 			return err
 		}
@@ -137,8 +137,8 @@ func (m *Member) limitVolume() {
 		return
 	}
 	m.volume.looked, m.volume.limit = now, limit
-	if err := m.volume.hold(m.agent.Dir, m.dir(), limit); err != nil {
-		m.log.Warn("limit the member's directory", "error", err)
+	if err := m.volume.hold(m.agent.Dir, m.Dir(), limit); err != nil {
+		m.Log.Warn("limit the member's directory", "error", err)
 	}
 }
 
@@ -163,11 +163,11 @@ func (v *volume) hold(host, dir string, limit int64) error {
 	return nil
 }
 
-// throwOut has what is in the member's own directory removed by whoever empties the trash. It is
+// ThrowOut has what is in the member's own directory removed by whoever empties the trash. It is
 // renamed within the subvolume, with the user's rights, and counts until it is gone.
-func (a *Agent) throwOut(id, path string) error {
-	to := filepath.Join(a.memberDir(id), fmt.Sprintf("%s%d", thrownPrefix, time.Now().UnixNano()))
-	rename := func() error { return a.userOf(id).Do(func() error { return os.Rename(path, to) }) }
+func (a *Agent) ThrowOut(id, path string) error {
+	to := filepath.Join(a.MemberDir(id), fmt.Sprintf("%s%d", thrownPrefix, time.Now().UnixNano()))
+	rename := func() error { return a.UserOf(id).Do(func() error { return os.Rename(path, to) }) }
 	err := rename()
 	if errors.Is(err, unix.EDQUOT) {
 		err = a.withMore(id, rename)
@@ -180,7 +180,7 @@ func (a *Agent) throwOut(id, path string) error {
 
 // withMore does what needs a little room where the member has all it may.
 func (a *Agent) withMore(id string, do func() error) error {
-	group, ok, err := btrfs.Of(a.memberDir(id))
+	group, ok, err := btrfs.Of(a.MemberDir(id))
 	if err != nil || !ok {
 		return err
 	}
@@ -194,12 +194,12 @@ func (a *Agent) withMore(id string, do func() error) error {
 // thrown are the paths of what was thrown away within the subvolume of a member, or of all, "*",
 // and has not been removed yet.
 func (a *Agent) thrown(id string) ([]string, error) {
-	return filepath.Glob(filepath.Join(a.memberDir(id), thrownPrefix+"*"))
+	return filepath.Glob(filepath.Join(a.MemberDir(id), thrownPrefix+"*"))
 }
 
-// throws reports whether something is being removed within the subvolume of a member: it counts
+// Throws reports whether something is being removed within the subvolume of a member: it counts
 // against the member's limit until it is gone.
-func (a *Agent) throws(id string) bool {
+func (a *Agent) Throws(id string) bool {
 	thrown, _ := a.thrown(id)
 	return len(thrown) > 0
 }
@@ -209,7 +209,7 @@ func (a *Agent) removeThrownOut(ctx context.Context) error {
 	thrown, err := a.thrown("*")
 	errs := []error{err}
 	for _, path := range thrown {
-		errs = append(errs, a.users.owner(filepath.Dir(path)).Do(func() error { return tree.RemoveOwn(ctx, path) }))
+		errs = append(errs, a.OwnerOf(filepath.Dir(path)).Do(func() error { return tree.RemoveOwn(ctx, path) }))
 	}
 	return errors.Join(errs...)
 }
@@ -217,7 +217,7 @@ func (a *Agent) removeThrownOut(ctx context.Context) error {
 // removeVolume removes the subvolume of a member that was deleted, and then its quota group.
 func (a *Agent) removeVolume(ctx context.Context, dir string, group btrfs.ID) error {
 	// Who dies after the subvolume is gone would know of the group no more.
-	note := a.path(trashDir, fmt.Sprintf("%s%d", groupNote, group))
+	note := a.Path(trashDir, fmt.Sprintf("%s%d", groupNote, group))
 	if err := os.Mkdir(note, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/tree"
 	"howdah/internal/model/patroni"
 	"howdah/internal/system/btrfs"
 	"howdah/internal/testkit"
@@ -50,7 +51,7 @@ func TestTheHardLimitIsFarAboveWhatPostgreSQLStopsAt(t *testing.T) {
 
 func (w *world) limitOf(a *Host, id string) int64 {
 	w.Helper()
-	group, ok, err := btrfs.Of(a.memberDir(id))
+	group, ok, err := btrfs.Of(a.MemberDir(id))
 	if err != nil || !ok {
 		w.Fatalf("%s is no subvolume: %v", id, err)
 	}
@@ -64,45 +65,45 @@ func (w *world) limitOf(a *Host, id string) int64 {
 func TestAMembersDirectoryIsLimited(t *testing.T) {
 	w, a := onBtrfs(t)
 	id, old := "db-1.m1", "db-2.m1"
-	w.must(a.users.give(a.memberDir(old)))
-	w.must(btrfs.Make(a.memberDir(id)))
+	w.must(a.Give(a.MemberDir(old)))
+	w.must(btrfs.Make(a.MemberDir(id)))
 	for range 2 {
-		w.must(errors.Join(a.makeMemberDir(id), a.makeMemberDir(old)))
+		w.must(errors.Join(a.MakeMemberDir(id), a.MakeMemberDir(old)))
 	}
-	if !a.isVolume(id) || a.isVolume(old) {
-		t.Errorf("subvolumes: the new one: %t; the old one: %t", a.isVolume(id), a.isVolume(old))
+	if !a.IsVolume(id) || a.IsVolume(old) {
+		t.Errorf("subvolumes: the new one: %t; the old one: %t", a.IsVolume(id), a.IsVolume(old))
 	}
-	info, err := os.Stat(a.memberDir(id))
+	info, err := os.Stat(a.MemberDir(id))
 	w.must(err)
-	if uid, _ := owners(info); uid != a.userOf(id).UID || uid == 0 || info.Mode().Perm() != 0o700 {
+	if uid, _ := owners(info); uid != a.UserOf(id).UID || uid == 0 || info.Mode().Perm() != 0o700 {
 		t.Errorf("it belongs to %d, with mode %v", uid, info.Mode())
 	}
-	group, _, err := btrfs.Of(a.memberDir(id))
+	group, _, err := btrfs.Of(a.MemberDir(id))
 	w.must(err)
-	r := newRunner(a, newMember(a.Agent, id))
+	r := newRunner(a, NewMember(a.Agent, id))
 	for _, bytes := range []int64{20 * gib, 50 * gib, 0} {
-		r.want.Limits.StorageBytes = bytes
+		r.Want.Limits.StorageBytes = bytes
 		r.limitVolume()
 		if now := w.limitOf(a, id); now != hardLimit(bytes) && (bytes > 0 || now != btrfs.NoLimit) {
 			t.Errorf("given %d bytes it may have %d", bytes, now)
 		}
 	}
-	r.want.Limits.StorageBytes = 20 * gib
-	kept := filepath.Join(a.memberDir(id), keptDir)
-	w.must(a.userOf(id).MakeDir(kept))
+	r.Want.Limits.StorageBytes = 20 * gib
+	kept := filepath.Join(a.MemberDir(id), keptDir)
+	w.must(a.UserOf(id).MakeDir(kept))
 	r.limitVolume()
 	if now := w.limitOf(a, id); now != 2*hardLimit(20*gib) {
 		t.Errorf("beside data that were put aside it may have %d", now)
 	}
 	w.must(btrfs.Limit(a.Dir, group, 8<<20))
-	_ = a.userOf(id).Do(func() error { return os.WriteFile(filepath.Join(kept, "file"), make([]byte, 8<<20), 0o600) })
-	w.must(r.volume.hold(a.Dir, a.memberDir(id), 8<<20))
+	_ = a.UserOf(id).Do(func() error { return os.WriteFile(filepath.Join(kept, "file"), make([]byte, 8<<20), 0o600) })
+	w.must(r.volume.hold(a.Dir, a.MemberDir(id), 8<<20))
 	if r.volume.detail == "" {
 		t.Error("nobody notices that it has all it may")
 	}
 	w.must(r.throwKept(time.Now()))
-	w.must(a.emptyTrashOnce(t.Context()))
-	if left, err := filepath.Glob(filepath.Join(a.memberDir(id), "*")); err != nil || len(left) > 0 {
+	w.must(a.EmptyTrash(t.Context()))
+	if left, err := filepath.Glob(filepath.Join(a.MemberDir(id), "*")); err != nil || len(left) > 0 {
 		t.Errorf("of what was put aside %v is left: %v", left, err)
 	}
 }
@@ -116,7 +117,7 @@ func TestMembersLeaveAReserve(t *testing.T) {
 		return int64(disk.Blocks) * disk.Bsize, int64(disk.Bavail) * disk.Bsize
 	}
 	id := "db-1.m1"
-	w.must(a.makeMemberDir(id))
+	w.must(a.MakeMemberDir(id))
 	size, before := free()
 	var l limiter
 	left, err := l.look(a.Dir, size, before)
@@ -124,8 +125,8 @@ func TestMembersLeaveAReserve(t *testing.T) {
 	if l.why != "" || left != before-reserve(size) || left <= 0 {
 		t.Errorf("%d of %d free bytes are the databases', %s", left, before, l.why)
 	}
-	err = a.userOf(id).Do(func() error {
-		file, err := os.Create(filepath.Join(a.memberDir(id), "rubbish"))
+	err = a.UserOf(id).Do(func() error {
+		file, err := os.Create(filepath.Join(a.MemberDir(id), "rubbish"))
 		if err != nil {
 			return err
 		}
@@ -153,34 +154,34 @@ func TestMembersLeaveAReserve(t *testing.T) {
 func TestPreparedDataAreCopiedIntoASubvolume(t *testing.T) {
 	w, a := onBtrfs(t)
 	id := "db-1.m1"
-	w.must(a.makeMemberDir(id))
-	r := newRunner(a, newMember(a.Agent, id))
+	w.must(a.MakeMemberDir(id))
+	r := newRunner(a, NewMember(a.Agent, id))
 	w.must(r.openHandover())
 	spare := a.spares.user()
 	ready := filepath.Join(a.spares.dir(15), "ready-1")
 	w.must(spare.MakeDir(filepath.Join(ready, "global")))
 	w.must(spare.ReplaceFile(filepath.Join(ready, "global", "pg_control"), []byte("x"), 0o600))
 	// A kill in the middle of a copy.
-	w.must(a.userOf(id).MakeDir(filepath.Join(a.handedPath(id), newData+partSuffix, "global")))
+	w.must(a.UserOf(id).MakeDir(filepath.Join(a.handedPath(id), newData+partSuffix, "global")))
 	w.must(a.spares.hand(id, 15))
 	w.must(a.spares.hand(id, 15))
 	// What the script does.
-	w.must(a.userOf(id).Do(func() error { return os.Rename(filepath.Join(a.handedPath(id), newData), r.dataDir()) }))
+	w.must(a.UserOf(id).Do(func() error { return os.Rename(filepath.Join(a.handedPath(id), newData), r.dataDir()) }))
 	for _, name := range []string{"", "global", "global/pg_control"} {
 		info, err := os.Lstat(filepath.Join(r.dataDir(), name))
 		w.must(err)
-		if uid, _ := owners(info); uid != a.userOf(id).UID {
+		if uid, _ := owners(info); uid != a.UserOf(id).UID {
 			t.Errorf("%q belongs to %d", name, uid)
 		}
 	}
 	w.must(a.closeHandover(id))
-	w.must(a.emptyTrashOnce(t.Context()))
-	for _, path := range []string{a.handedPath(id), a.stagePath(id), a.path(handedDir, id)} {
-		if exists(path) {
+	w.must(a.EmptyTrash(t.Context()))
+	for _, path := range []string{a.handedPath(id), a.stagePath(id), a.Path(handedDir, id)} {
+		if tree.Exists(path) {
 			t.Errorf("%s is there", path)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(a.memberDir(id), thrownPrefix+"*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(a.MemberDir(id), thrownPrefix+"*")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}
 }
@@ -190,19 +191,19 @@ func TestPreparedDataAreCopiedIntoASubvolume(t *testing.T) {
 func TestRoomForDataThatAreBeingRemoved(t *testing.T) {
 	w, a := onBtrfs(t)
 	id := "db-1.m1"
-	w.must(a.makeMemberDir(id))
-	r := newRunner(a, newMember(a.Agent, id))
-	r.want.Limits.StorageBytes = 20 << 30
+	w.must(a.MakeMemberDir(id))
+	r := newRunner(a, NewMember(a.Agent, id))
+	r.Want.Limits.StorageBytes = 20 << 30
 	one := r.Room()
-	w.must(a.userOf(id).MakeDir(filepath.Join(a.memberDir(id), keptDir)))
+	w.must(a.UserOf(id).MakeDir(filepath.Join(a.MemberDir(id), keptDir)))
 	if room := r.Room(); room != 2*one {
 		t.Errorf("%d beside data that were put aside, want %d", room, 2*one)
 	}
-	w.must(a.throwOut(id, filepath.Join(a.memberDir(id), keptDir)))
+	w.must(a.ThrowOut(id, filepath.Join(a.MemberDir(id), keptDir)))
 	if room := r.Room(); room != 2*one {
 		t.Errorf("%d while they are removed, want %d", room, 2*one)
 	}
-	w.must(a.emptyTrashOnce(t.Context()))
+	w.must(a.EmptyTrash(t.Context()))
 	if room := r.Room(); room != one {
 		t.Errorf("%d once they are gone, want %d", room, one)
 	}
@@ -214,26 +215,26 @@ func TestADeletedMembersSubvolumeGoes(t *testing.T) {
 	w, a := onBtrfs(t)
 	groups := map[string]btrfs.ID{}
 	for _, id := range []string{"db-1.m1", "db-2.m1"} {
-		w.must(a.makeMemberDir(id))
-		group, _, err := btrfs.Of(a.memberDir(id))
+		w.must(a.MakeMemberDir(id))
+		group, _, err := btrfs.Of(a.MemberDir(id))
 		w.must(err)
 		groups[id] = group
-		w.must(a.userOf(id).MakeDir(filepath.Join(a.memberDir(id), patroni.DataDir)))
+		w.must(a.UserOf(id).MakeDir(filepath.Join(a.MemberDir(id), patroni.DataDir)))
 	}
-	makeDeep(t, a.memberDir("db-1.m1"), 2000)
+	makeDeep(t, a.MemberDir("db-1.m1"), 2000)
 	// Nobody makes such a one under an agent that forbids it.
-	w.must(btrfs.Make(filepath.Join(a.memberDir("db-2.m1"), "within")))
+	w.must(btrfs.Make(filepath.Join(a.MemberDir("db-2.m1"), "within")))
 	for id, group := range groups {
 		w.must(btrfs.Limit(a.Dir, group, 4<<20))
-		_ = a.userOf(id).Do(func() error { return os.WriteFile(filepath.Join(a.memberDir(id), "full"), make([]byte, 8<<20), 0o600) })
-		w.must(os.Rename(a.memberDir(id), a.path(trashDir, id+"-1")))
+		_ = a.UserOf(id).Do(func() error { return os.WriteFile(filepath.Join(a.MemberDir(id), "full"), make([]byte, 8<<20), 0o600) })
+		w.must(os.Rename(a.MemberDir(id), a.Path(trashDir, id+"-1")))
 	}
 	// Killed after the subvolume was gone.
-	w.must(os.Mkdir(a.path(trashDir, groupNote+"77777"), 0o700))
+	w.must(os.Mkdir(a.Path(trashDir, groupNote+"77777"), 0o700))
 	testkit.Eventually(t, time.Minute, func() error {
 		unix.Sync()
-		w.must(a.emptyTrashOnce(t.Context()))
-		names, err := os.ReadDir(a.path(trashDir))
+		w.must(a.EmptyTrash(t.Context()))
+		names, err := os.ReadDir(a.Path(trashDir))
 		if err == nil && len(names) > 0 {
 			err = fmt.Errorf("the trash has %v", names)
 		}

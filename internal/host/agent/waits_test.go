@@ -48,7 +48,7 @@ func TestCommitsThatWait(t *testing.T) {
 func TestCommitsThatWaitAreTold(t *testing.T) {
 	s := sight{ready: true, stuck: 3, stuckSince: time.Date(2026, 11, 22, 12, 0, 5, 0, time.UTC)}
 	limited := member.Assignment{Limits: member.Limits{StorageBytes: 1000}}
-	r := runner{Member: &Member{want: limited}}
+	r := runner{Member: &Member{Want: limited}}
 	got := member.Report{Ready: true, StorageBytes: 1000}
 	r.addProblem(&got, s)
 	if got.Problem != member.CommitsWait || got.Detail != "3, the first since 12:00:05Z" {

@@ -16,7 +16,7 @@ const walEndTimeout = 3 * time.Second
 // tellWALEnd records where the WAL of this member ended, which was a primary until
 // the case took its role away. The cut keeps it from being rewound before.
 func (r *runner) tellWALEnd(ctx context.Context, c fence.Case) {
-	end, timeline := r.walEnd(ctx, r.want.Major)
+	end, timeline := r.walEnd(ctx, r.Want.Major)
 	if end == 0 {
 		return
 	}
@@ -36,9 +36,9 @@ func (r *runner) walEnd(ctx context.Context, major int) (end lsn.LSN, timeline i
 	if err != nil {
 		return 0, 0
 	}
-	end, timeline, err = postgres.WALEnd(ctx, install, r.user(), filepath.Clean(r.dataDir()))
+	end, timeline, err = postgres.WALEnd(ctx, install, r.User(), filepath.Clean(r.dataDir()))
 	if err != nil {
-		r.log.Info("read end of WAL", "error", err)
+		r.Log.Info("read end of WAL", "error", err)
 		return 0, 0
 	}
 	return end, timeline

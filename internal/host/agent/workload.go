@@ -12,8 +12,8 @@ import (
 // Workload is what runs in one member. All its methods are called by the goroutine of the
 // member, at every look in this order: Look, then what is wanted, then Aim and Describe. They do
 // not wait for what may take long: meanwhile nobody would see a crash. For its work a member has
-// services: its group of processes, watch, limit, kill, killAll and endAll, its user and directory,
-// tell, and do, which has work done by its goroutine.
+// services: its Group of processes, Watch, Limit, Kill, KillAll and EndAll, its User and Dir,
+// Tell, and Do, which has work done by its goroutine.
 type Workload interface {
 	// Beside works beside the goroutine until ctx ends: each of these is a goroutine of its own.
 	Beside() []func(context.Context)

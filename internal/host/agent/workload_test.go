@@ -83,42 +83,42 @@ func (s *sleeper) Buried()                         {}
 func (s *sleeper) Aim()                            {}
 
 func (s *sleeper) Told(changed bool) {
-	s.kind.note(fmt.Sprintf("told %d, changed: %v", s.want.Generation, changed))
+	s.kind.note(fmt.Sprintf("told %d, changed: %v", s.Want.Generation, changed))
 }
 
 func (s *sleeper) Runs(ctx context.Context) bool {
-	if s.leader.alive() {
+	if s.Leader.Alive() {
 		return true
 	}
-	process, err := s.group.Leader()
+	process, err := s.Group.Leader()
 	if err != nil {
 		return false
 	}
-	s.watch(ctx, &s.leader, process)
+	s.Watch(ctx, &s.Leader, process)
 	s.kind.note("took over")
-	return s.leader.alive()
+	return s.Leader.Alive()
 }
 
 func (s *sleeper) Start(ctx context.Context) {
-	s.acted, s.limited, s.asked = s.want.Generation, false, false
+	s.Acted, s.limited, s.asked = s.Want.Generation, false, false
 	command := proc.Command{
-		Path: "/bin/sleep", Args: []string{"1000"}, Dir: s.dir(), DataDir: s.dir(), LogFile: filepath.Join(s.dir(), "out"), Env: []string{"PATH=/bin"},
+		Path: "/bin/sleep", Args: []string{"1000"}, Dir: s.Dir(), DataDir: s.Dir(), LogFile: filepath.Join(s.Dir(), "out"), Env: []string{"PATH=/bin"},
 	}
-	if u := s.user(); u != nil {
+	if u := s.User(); u != nil {
 		command.User = &proc.User{UID: uint32(u.UID), GID: uint32(u.GID)}
 	}
-	process, err := s.group.Start(ctx, command)
+	process, err := s.Group.Start(ctx, command)
 	if err != nil {
-		s.problem, s.detail = member.StartFails, err.Error()
+		s.Problem, s.Detail = member.StartFails, err.Error()
 		return
 	}
-	s.problem, s.detail = member.None, ""
-	s.watch(ctx, &s.leader, process)
+	s.Problem, s.Detail = member.None, ""
+	s.Watch(ctx, &s.Leader, process)
 }
 
 func (s *sleeper) Keep(context.Context) {
-	s.acted = s.want.Generation
-	if !s.limited && s.limit(s.leader.process) {
+	s.Acted = s.Want.Generation
+	if !s.limited && s.Limit(s.Leader.Process) {
 		s.limited = true
 		s.kind.note("limited")
 	}
@@ -130,20 +130,20 @@ func (s *sleeper) Stop(ctx context.Context) bool {
 	}
 	if !s.asked {
 		s.asked = true
-		_ = s.agent.procs.Signal(s.leader.process, syscall.SIGTERM)
+		_ = s.agent.Procs.Signal(s.Leader.Process, syscall.SIGTERM)
 	}
 	return false
 }
 
 func (s *sleeper) Ended(_ context.Context, p *Process, exit proc.Exit) {
-	if p == &s.leader {
+	if p == &s.Leader {
 		s.kind.note("ended " + exit.String())
 	}
 }
 
 func (s *sleeper) Describe(report *member.Report) {
-	report.Patroni = s.leader.alive()
-	s.trouble(report, s.leader.alive(), false, "")
+	report.Patroni = s.Leader.Alive()
+	s.Trouble(report, s.Leader.Alive(), false, "")
 }
 
 var errNoSuch = errors.New("a sleeper does no such thing")
@@ -153,7 +153,7 @@ func (s *sleeper) Perform(ctx context.Context, task member.Task, finish func(err
 		finish(errNoSuch)
 		return
 	}
-	if !s.killAll(ctx, "it is to be started again") {
+	if !s.KillAll(ctx, "it is to be started again") {
 		finish(errNoSuch)
 		return
 	}

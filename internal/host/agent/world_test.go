@@ -401,9 +401,9 @@ func (w *world) incidents(scope string) []fence.Incident {
 }
 
 // unstarted is the workload of a member that is not looked after.
-func unstarted(a *Host, id string) *runner { return runnerOf(newMember(a.Agent, id)) }
+func unstarted(a *Host, id string) *runner { return runnerOf(NewMember(a.Agent, id)) }
 
 // bare is a workload that nobody looks at.
 func bare(a *Host, m *Member) *runner {
-	return &runner{Member: m, agent: a, patroni: &m.leader, postmaster: &m.server}
+	return &runner{Member: m, agent: a, patroni: &m.Leader, postmaster: &m.Server}
 }

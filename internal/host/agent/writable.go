@@ -23,9 +23,9 @@ type owed struct {
 // that cannot be made: a primary that serves would be lost with nobody to take its
 // place.
 func (r *runner) writable(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	ctx, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
-	if _, err := r.agent.store.Commit(ctx, state.Put(state.Attempt(r.agent.Name), r.id)); err != nil {
+	if _, err := r.agent.Store.Commit(ctx, state.Put(state.Attempt(r.agent.Name), r.ID)); err != nil {
 		return fmt.Errorf("find out whether etcd takes writes: %w", err)
 	}
 	return nil
@@ -39,7 +39,7 @@ func (r *runner) payOwed(ctx context.Context) {
 	}
 	o := *r.owed
 	r.owed = nil
-	if r.want.Want != member.Running || r.postmaster.alive() && r.patroni.alive() {
+	if r.Want.Want != member.Running || r.postmaster.Alive() && r.patroni.Alive() {
 		return
 	}
 	r.replacePrimary(ctx, o.cause, o.detected)

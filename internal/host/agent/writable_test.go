@@ -89,12 +89,12 @@ func TestAPrimaryThatHangsIsLeftWhileEtcdIsFull(t *testing.T) {
 	a := w.startPrimary()
 	w.leads("db-1", "m1", "m2")
 	w.fill()
-	if p := w.hang(agent, a, true); !agent.procs.Alive(p) {
+	if p := w.hang(agent, a, true); !agent.Procs.Alive(p) {
 		t.Error("it was killed")
 	}
 	w.mend()
-	if p := w.hang(agent, a, true); agent.procs.Alive(p) || w.leader("db-1") != "" {
-		t.Errorf("%q leads, alive %v", w.leader("db-1"), agent.procs.Alive(p))
+	if p := w.hang(agent, a, true); agent.Procs.Alive(p) || w.leader("db-1") != "" {
+		t.Errorf("%q leads, alive %v", w.leader("db-1"), agent.Procs.Alive(p))
 	}
 }
 

@@ -116,6 +116,14 @@ func Name(uid int) string {
 	return prefix + strconv.Itoa(uid)
 }
 
+// Current is the name of our own user.
+func Current() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Getuid())
+}
+
 // locked runs f while nobody else on this machine hands out users.
 func (p *Pool) locked(f func() error) error {
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {

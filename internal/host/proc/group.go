@@ -122,6 +122,13 @@ func (g *Group) containedDir() string {
 	}
 }
 
+// Has reports whether a process is one of the member's. It guards against a recycled number in
+// a stale pid file.
+func (g *Group) Has(p Process) (bool, error) {
+	all, err := g.Processes()
+	return slices.Contains(all, p), err
+}
+
 // Processes lists all live processes of the member: those that the kernel has in
 // its control group, and those outside (see Outside). It reads the whole process
 // table, some tens of microseconds a process.

@@ -18,6 +18,13 @@ import (
 // have made any number of them: what is deeper is moved up first.
 const Deep = 256
 
+// Exists reports whether there is something at a path, which may lead through links. What cannot
+// be looked at counts as there.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
 // Remove removes a directory of somebody else's, of any depth and width, and follows no
 // links. The directory that it lies in is ours.
 func Remove(ctx context.Context, path string) error {
