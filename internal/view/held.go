@@ -35,15 +35,15 @@ func (h Held) Founded(host, id string, c regain.Copy) (_ regain.Copy, ok bool) {
 	if err != nil {
 		hold.Value = regain.Hold{}
 	}
-	c.Ground = regain.GroundOf(hold.Value, c, sealed, h.placed(c.Assignment.Scope))
+	c.Ground = regain.GroundOf(hold.Value, c, sealed, Placed(h.Cache, c.Assignment.Scope))
 	_, _, gone := h.Cache.Raw(state.Gone(host))
 	return c, c.Ground != regain.Unfounded || !gone
 }
 
-// placed are the hosts of a database's members, by their names. While it is held the layout is
+// Placed maps the members of a database to their hosts. While the database is held its layout is
 // the restored one.
-func (h Held) placed(database string) map[string]string {
-	layout, err := state.View[plan.Layout](h.Cache, state.Layout(database))
+func Placed(cache *state.Cache, database string) map[string]string {
+	layout, err := state.View[plan.Layout](cache, state.Layout(database))
 	if err != nil {
 		return nil
 	}

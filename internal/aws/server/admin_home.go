@@ -9,7 +9,6 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/aws/front"
-	"howdah/internal/control/plan"
 	"howdah/internal/identity/seal"
 	"howdah/internal/model/regain"
 	"howdah/internal/state"
@@ -150,7 +149,7 @@ func (s *Server) adminTakeOver(ctx context.Context, c front.Call, in admin.TakeO
 	}
 	// Patroni knows both by the same name: the one that is placed would lead on, with its own data.
 	host, name, _ := strings.Cut(in.Copy, "/")
-	if at, placed := placeOf(s.Cache, id, name); placed && at != host {
+	if at, placed := view.Placed(s.Cache, id)[name]; placed && at != host {
 		return admin.Nothing{}, admin.NewError(admin.CodeInvalidRequest,
 			fmt.Sprintf("The home has member %s of %s on %s: %s cannot have it too.", name, in.Database, at, host), "see `howdah home held`")
 	}
@@ -158,20 +157,6 @@ func (s *Server) adminTakeOver(ctx context.Context, c front.Call, in admin.TakeO
 	hold.Value.Chosen = in.Copy
 	_, err = s.Store.Commit(ctx, state.Swap(hold.Key, hold.Revision, hold.Value))
 	return admin.Nothing{}, err
-}
-
-// placeOf is the host that the restored state has a member of a database on.
-func placeOf(cache *state.Cache, database, name string) (host string, ok bool) {
-	layout, err := state.View[plan.Layout](cache, state.Layout(database))
-	if err != nil {
-		return "", false
-	}
-	for _, m := range layout.Value.Members {
-		if m.Name == name {
-			return m.Host, true
-		}
-	}
-	return "", false
 }
 
 // strangers are problems of data of which the home knows no database since it was
