@@ -100,3 +100,12 @@ func TestLayers(t *testing.T) {
 		}
 	}
 }
+
+// What the parts of RDS stand on stands on none of them.
+func TestALookReachesNoPartOfRDS(t *testing.T) {
+	for _, path := range reaches(t, "internal/aws/rds/look", map[string]bool{}) {
+		if strings.HasPrefix(path, module+"internal/aws/rds") || path == module+"internal/aws/server" {
+			t.Errorf("it reaches %s", path)
+		}
+	}
+}

@@ -57,7 +57,7 @@ func (s *Server) describe(all map[string][]string, scope spec.Scope, arn string)
 
 // addResource adds what a resource of RDS has; ok is false where nobody can tell: of a
 // kind, or an ARN, that is not known here.
-func (l *look) addResource(all map[string][]string, scope spec.Scope, arn string) (ok bool) {
+func (l *sight) addResource(all map[string][]string, scope spec.Scope, arn string) (ok bool) {
 	t, err := l.tagged(scope, arn)
 	if invalid, is := errors.AsType[*wire.Error](err); is && invalid.Code == api.ErrInvalidParameterValue {
 		return false
@@ -66,16 +66,16 @@ func (l *look) addResource(all map[string][]string, scope spec.Scope, arn string
 		return true // there is no such thing, as where it is about to be made
 	}
 	kind := strings.Split(arn, ":")[5]
-	front.ResourceTags(all, t.tags, "rds:"+kind+"-tag/")
+	front.ResourceTags(all, t.Tags, "rds:"+kind+"-tag/")
 	add := func(key, value string) {
 		if _, given := all[key]; !given && value != "" {
 			all[key] = []string{value}
 		}
 	}
-	if i, err := l.findInstance(scope, arn); err == nil && kind == "db" {
-		addInstance(add, l.inherit(i.Value))
+	if i, err := l.FindInstance(scope, arn); err == nil && kind == "db" {
+		addInstance(add, l.Inherit(i.Value))
 	}
-	if found, err := l.findCluster(scope, arn); err == nil && kind == "cluster" {
+	if found, err := l.FindCluster(scope, arn); err == nil && kind == "cluster" {
 		add("rds:DatabaseEngine", found.Value.Engine)
 		add("rds:DatabaseName", found.Value.DBName)
 		add("rds:DatabaseClass", found.Value.Class)

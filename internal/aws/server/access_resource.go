@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 )
 
 // kindOf are the kinds of resources, as in ARNs, that parameters name.
@@ -47,24 +48,14 @@ func rdsResources(c front.Call, in any) []string {
 		switch {
 		case !ok || strings.TrimSpace(*text) == "":
 		case kindOf[name] != "":
-			scope, id := locate(c.Scope, *text, kindOf[name])
+			scope, id := look.Locate(c.Scope, *text, kindOf[name])
 			found[scope.ARN(kindOf[name], id)] = true
 		case slices.Contains(arnParameters, name):
-			found[plainARN(*text)] = true
+			found[look.PlainARN(*text)] = true
 		}
 	})
 	if kind := listed[c.Action]; len(found) == 0 && kind != "" {
 		return []string{c.ARN(kind, "*")}
 	}
 	return slices.Sorted(maps.Keys(found))
-}
-
-// plainARN is an ARN as policies write it. RDS looks neither at the partition nor at the case.
-func plainARN(arn string) string {
-	arn = strings.TrimSpace(arn)
-	parts := strings.SplitN(arn, ":", 4)
-	if len(parts) < 4 || !strings.EqualFold(parts[0], "arn") || !strings.EqualFold(parts[2], "rds") {
-		return arn
-	}
-	return "arn:aws:rds:" + strings.ToLower(parts[3])
 }

@@ -342,20 +342,6 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
-func TestPlainARN(t *testing.T) {
-	for _, test := range [][2]string{
-		{" arn:aws:rds:us-west-2:1:db:A ", "arn:aws:rds:us-west-2:1:db:a"},
-		{"ARN:x:RDS:us-west-2:1:og:a:B", "arn:aws:rds:us-west-2:1:og:a:b"},
-		{"arn:aws:rds", "arn:aws:rds"},
-		{"db", "db"},
-		{"", ""},
-	} {
-		if got := plainARN(test[0]); got != test[1] {
-			t.Errorf("%q: %q, want %q", test[0], got, test[1])
-		}
-	}
-}
-
 // Whoever may only do some things must not be able to make a key that may do all.
 func TestALimitedKeyMakesNoKeys(t *testing.T) {
 	w := newWorld(t)

@@ -10,19 +10,12 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
-)
-
-// Quotas that hold.
-const (
-	maxSubnetGroups = 50
-	maxSubnets      = 20 // of one group
-	maxOptionGroups = 20
-	maxRoles        = 5 // of one instance or cluster
 )
 
 // describeAccountAttributes answers the quotas that hold here, with what the
@@ -48,16 +41,16 @@ func (s *Server) describeAccountAttributes(ctx context.Context, c front.Call, _ 
 		used, max int
 	}{
 		{"AllocatedStorage", use.storage, use.storage + s.freeStorage()},
-		{"CustomEndpointsPerDBCluster", use.endpoints, maxEndpoints},
-		{"DBClusterRoles", use.clusterRoles, maxRoles},
+		{"CustomEndpointsPerDBCluster", use.endpoints, look.MaxEndpoints},
+		{"DBClusterRoles", use.clusterRoles, look.MaxRoles},
 		{"DBClusters", use.clusters, use.clusters + free/2},
-		{"DBInstanceRoles", use.instanceRoles, maxRoles},
+		{"DBInstanceRoles", use.instanceRoles, look.MaxRoles},
 		{"DBInstances", use.instances, use.instances + free},
-		{"DBSubnetGroups", use.subnetGroups, maxSubnetGroups},
-		{"EventSubscriptions", len(s.eventSubscriptions(c)), maxEventSubscriptions},
-		{"OptionGroups", use.optionGroups, maxOptionGroups},
-		{"ReadReplicasPerMaster", use.replicas, maxFollowers},
-		{"SubnetsPerDBSubnetGroup", use.subnets, maxSubnets},
+		{"DBSubnetGroups", use.subnetGroups, look.MaxSubnetGroups},
+		{"EventSubscriptions", len(s.eventSubscriptions(c)), look.MaxEventSubscriptions},
+		{"OptionGroups", use.optionGroups, look.MaxOptionGroups},
+		{"ReadReplicasPerMaster", use.replicas, look.MaxFollowers},
+		{"SubnetsPerDBSubnetGroup", use.subnets, look.MaxSubnets},
 	} {
 		out.AccountQuotas = append(out.AccountQuotas, rds.AccountQuota{
 			AccountQuotaName: wire.Some(q.name), Used: wire.Some(int64(q.used)), Max: wire.Some(int64(q.max)),
@@ -74,9 +67,9 @@ type use struct {
 	instanceRoles, clusterRoles                       int
 }
 
-func (l *look) use(scope spec.Scope) use {
+func (l *sight) use(scope spec.Scope) use {
 	var u use
-	for _, r := range l.instances {
+	for _, r := range l.Instances {
 		i := r.Value
 		if i.Scope != scope {
 			continue
@@ -84,20 +77,20 @@ func (l *look) use(scope spec.Scope) use {
 		u.instances++
 		u.storage += i.Storage
 		u.instanceRoles = max(u.instanceRoles, len(i.Roles))
-		u.replicas = max(u.replicas, len(l.followers[i.ResourceID]))
+		u.replicas = max(u.replicas, len(l.Followers[i.ResourceID]))
 	}
-	for _, r := range l.clusters {
+	for _, r := range l.Clusters {
 		if c := r.Value; c.Scope == scope {
 			u.clusters++
 			u.clusterRoles = max(u.clusterRoles, len(c.Roles))
-			u.endpoints = max(u.endpoints, len(l.endpointsOf(c.ResourceID)))
+			u.endpoints = max(u.endpoints, len(l.EndpointsOf(c.ResourceID)))
 		}
 	}
-	for _, g := range l.subnetGroups(scope) {
+	for _, g := range l.SubnetGroups(scope) {
 		u.subnetGroups++
 		u.subnets = max(u.subnets, len(g.Value.Subnets))
 	}
-	u.optionGroups = len(l.optionGroups(scope))
+	u.optionGroups = len(l.OptionGroups(scope))
 	return u
 }
 
@@ -119,11 +112,11 @@ func (s *Server) describeSourceRegions(ctx context.Context, c front.Call, in *rd
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
 	names := map[string]bool{s.Home.Region: true}
-	for _, r := range s.look(c.Account).instances {
+	for _, r := range s.look(c.Account).Instances {
 		names[r.Value.Region] = true
 	}
 	delete(names, c.Region)
@@ -155,12 +148,12 @@ func (s *Server) describeValidDBInstanceModifications(ctx context.Context, c fro
 		return nil, err
 	}
 	l := s.look(c.Account)
-	record, err := l.findInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
+	record, err := l.FindInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
 	if err != nil {
 		return nil, err
 	}
 	i := record.Value
-	if status := l.status(i); status == plan.Deleting || status == plan.Creating {
+	if status := l.Status(i); status == plan.Deleting || status == plan.Creating {
 		return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, status)
 	}
 	out := &rds.ValidDBInstanceModificationsMessage{
@@ -195,10 +188,10 @@ func validStorage(kind string, size int) rds.ValidStorageOptions {
 // describeServerlessV2PlatformVersions lists none: capacity that scales by itself is
 // not available, and CreateDBCluster says so too.
 func (s *Server) describeServerlessV2PlatformVersions(_ context.Context, _ front.Call, in *rds.DescribeServerlessV2PlatformVersionsMessage) (*rds.ServerlessV2PlatformVersionsMessage, error) {
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
-	if _, err := s.offers(in.Engine); err != nil {
+	if _, err := s.looks.Offers(in.Engine); err != nil {
 		return nil, err
 	}
 	none, marker, err := page.Of([]rds.ServerlessV2PlatformVersionInfo{}, func(rds.ServerlessV2PlatformVersionInfo) string { return "" }, in.MaxRecords, in.Marker)

@@ -5,6 +5,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 )
 
 // rdsService is what package front needs to know of RDS.
@@ -20,7 +21,7 @@ func (s *Server) rdsService() *front.Service {
 }
 
 // checkRDS refuses what would be taken for something else, or do nothing.
-func checkRDS(c front.Call, in any) error { return first(checkNames(c, in), checkLabels(in)) }
+func checkRDS(c front.Call, in any) error { return look.First(checkNames(c, in), checkLabels(in)) }
 
 // rdsActions are all that Howdah does of RDS, but for what always answers an empty list.
 func (s *Server) rdsActions() map[string]front.Action {

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"crypto/rand"
-	"encoding/base32"
 	"encoding/binary"
 	"hash/fnv"
 	"net/netip"
@@ -12,16 +10,6 @@ import (
 	"howdah/internal/aws/wire"
 	"howdah/internal/state"
 )
-
-// newResourceID makes an identifier that stays when a resource is renamed, in
-// RDS's form: a prefix and 26 capital letters and digits.
-func newResourceID(prefix string) string {
-	var b [16]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		panic("server: no randomness: " + err.Error())
-	}
-	return prefix + base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])
-}
 
 // claim is a free endpoint address, with the write that takes it. Two who pick
 // the same conflict, and the loser tries again. Where the search begins depends

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"howdah/internal/admin"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
@@ -32,7 +33,7 @@ func (s *Server) subjects() []subject {
 	var all []subject
 	for _, r := range state.LoadAll[spec.Instance](s.Cache, state.InstanceRoot) {
 		if i := r.Value; i.Cluster == "" {
-			all = append(all, subject{Facts: s.facts(plan.ForInstance(i, followLinks(i))), common: i.Common, instance: &i})
+			all = append(all, subject{Facts: s.looks.Facts(plan.ForInstance(i, look.FollowLinks(i))), common: i.Common, instance: &i})
 		}
 	}
 	for _, r := range state.LoadAll[spec.Cluster](s.Cache, state.ClusterRoot) {
@@ -275,3 +276,27 @@ func (s *Server) endpointName(d subject, r route.Route) (kind, name string) {
 	}
 	return admin.EndpointCustom, r.ID
 }
+
+// clusterFacts are those of a cluster with its instances.
+func (s *Server) clusterFacts(c spec.Cluster) (plan.Facts, []spec.Instance) {
+	var own []spec.Instance
+	for _, i := range s.instances(c.Scope) {
+		if i.Value.Cluster == c.ResourceID {
+			own = append(own, i.Value)
+		}
+	}
+	return s.looks.ClusterFacts(c, own), own
+}
+
+// instances of a scope, by name.
+func (s *Server) instances(scope spec.Scope) []state.Record[spec.Instance] {
+	return state.LoadAll[spec.Instance](s.Cache, state.Instance(scope.Account, scope.Region, ""))
+}
+
+// clusters of a scope, by name.
+func (s *Server) clusters(scope spec.Scope) []state.Record[spec.Cluster] {
+	return state.LoadAll[spec.Cluster](s.Cache, state.Cluster(scope.Account, scope.Region, ""))
+}
+
+// instanceStatus is the status word of any instance.
+func (s *Server) instanceStatus(i spec.Instance) string { return s.look(i.Account).Status(i) }

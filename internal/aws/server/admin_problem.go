@@ -288,9 +288,9 @@ func (s *Server) planInput(d subject) (in plan.Input, ok bool) {
 	if own == nil {
 		return in, false
 	}
-	basis := wanted.Basis(own, d.Layout, s.hosts())
-	basis.Reports, basis.Since = d.Reports, s.doubtful()
-	return basis.Input(s.now(), s.Policy), true
+	basis := wanted.Basis(own, d.Layout, s.looks.Hosts())
+	basis.Reports, basis.Since = d.Reports, s.looks.Doubtful()
+	return basis.Input(s.now(), s.looks.Policy), true
 }
 
 // explain says what a member's problem is, and the command that mends it.

@@ -110,7 +110,7 @@ func (s *Server) edgesOut() []admin.Edge {
 func (s *Server) hostsOut() []admin.Host {
 	members := s.membersByHost()
 	committed := map[string]int64{}
-	for _, h := range s.hosts() {
+	for _, h := range s.looks.Hosts() {
 		committed[h.Name] = h.Committed
 	}
 	all := []admin.Host{}

@@ -203,7 +203,7 @@ func TestOptionsPageByPage(t *testing.T) {
 func TestOptionsThatFit(t *testing.T) {
 	w := newWorld(t)
 	u := w.user(t)
-	w.server.Policy.Overcommit = false
+	w.server.looks.Policy.Overcommit = false
 	u.do(orderable + "&DBInstanceClass=db.t3.micro").has("OrderableDBInstanceOptions/OrderableDBInstanceOption#5")
 	u.do(orderable + "&DBInstanceClass=db.r5.24xlarge").has("OrderableDBInstanceOptions/OrderableDBInstanceOption#0")
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 )
@@ -58,7 +59,7 @@ var clusterScenarios = slices.Concat([]scenario{
 	{
 		name: "sixteen instances are enough", setup: func(u *user) {
 			u.do(newCluster)
-			for n := range maxFollowers + 1 {
+			for n := range look.MaxFollowers + 1 {
 				u.do(with(newMember, "DBInstanceIdentifier=aura-"+string(rune('a'+n))))
 			}
 		}, call: newMember, code: "InstanceQuotaExceeded",

@@ -189,7 +189,7 @@ var memberRefusals = refusals(having(newCluster), newMember, []refusal{
 // and a lost host has room for nothing.
 func TestNoRoom(t *testing.T) {
 	w := newWorld(t)
-	w.server.Policy.Overcommit = false
+	w.server.looks.Policy.Overcommit = false
 	u := w.user(t)
 	u.try(with(newDB, "DBInstanceClass=db.m5.2xlarge")).is("InsufficientDBInstanceCapacity", "too few CPUs")
 	u.try(with(newDB, "DBInstanceClass=db.r5.large")).is("InsufficientDBInstanceCapacity", "too little memory")

@@ -3,6 +3,8 @@ package server
 import (
 	"fmt"
 	"slices"
+
+	"howdah/internal/aws/rds/look"
 )
 
 const (
@@ -63,7 +65,7 @@ var eventSubscriptionScenarios = slices.Concat([]scenario{
 	{
 		name: "twenty are enough", setup: func(u *user) {
 			u.do(newTopic)
-			for n := range maxEventSubscriptions {
+			for n := range look.MaxEventSubscriptions {
 				u.do(with(newEvents, fmt.Sprintf("SubscriptionName=s%d", n)))
 			}
 		}, call: newEvents, code: "EventSubscriptionQuotaExceeded",

@@ -347,12 +347,12 @@ func wrongValues() []scenario {
 func (u *user) obeys(name string, generation int64, pendingRestart bool) {
 	u.Helper()
 	l := u.server.look(u.account)
-	r, err := l.findInstance(u.scope(), name)
+	r, err := l.FindInstance(u.scope(), name)
 	if err != nil {
 		u.Fatal(err)
 	}
 	want, _ := l.wantOf(r.Value)
-	for _, m := range l.factsOf(r.Value).Layout.Members {
+	for _, m := range l.FactsOf(r.Value).Layout.Members {
 		host, err := state.Load[member.Host](u.server.Cache, state.Host(m.Host))
 		if err != nil {
 			u.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/state"
 )
 
@@ -96,7 +97,7 @@ var subnetGroupScenarios = append(append([]scenario{
 	{name: "of a replica, that is not there", setup: having(newDB), call: newReplica + "&DBSubnetGroupName=nets", code: noSubnets},
 	{
 		name: "too many", call: "DescribeDBSubnetGroups", after: func(u *user) {
-			for n := range maxSubnetGroups {
+			for n := range look.MaxSubnetGroups {
 				u.do(with(newSubnets, fmt.Sprintf("DBSubnetGroupName=g%d", n)))
 			}
 			u.try(newSubnets).is("DBSubnetGroupQuotaExceeded", "50")
@@ -195,7 +196,7 @@ var optionGroupScenarios = append([]scenario{
 	{name: "a default group of another engine", call: with(newDB, "OptionGroupName=default:aurora-postgresql-15"), code: badMix},
 	{
 		name: "too many", call: "DescribeOptionGroups", after: func(u *user) {
-			for n := range maxOptionGroups {
+			for n := range look.MaxOptionGroups {
 				u.do(with(newOptions, fmt.Sprintf("OptionGroupName=g%d", n)))
 			}
 			u.try(newOptions).is("OptionGroupQuotaExceededFault", "20")
@@ -236,7 +237,7 @@ var roleScenarios = append(append([]scenario{
 			u.do(showAll+"aura").has(role+"#2", "!"+role+"[1]/FeatureName", role+"[2]/FeatureName=s3Export")
 			u.try(dropAuraRole+"&FeatureName=Lambda").is("DBClusterRoleNotFound", "x")
 			u.do(dropAuraRole)
-			for n := range maxRoles - 1 {
+			for n := range look.MaxRoles - 1 {
 				u.do(with(addAuraRole, fmt.Sprintf("RoleArn=arn:aws:iam::123456789012:role/r%d", n)))
 			}
 			u.try(addAuraRole).is("DBClusterRoleQuotaExceeded", "5")
@@ -278,8 +279,8 @@ func TestGroupsAreNotDeletedWhileTaken(t *testing.T) {
 			})
 		}
 		done.Wait()
-		subnets := len(u.server.subnetGroups(u.scope()))
-		options := len(u.server.optionGroups(u.scope()))
+		subnets := len(u.server.looks.SubnetGroups(u.scope()))
+		options := len(u.server.looks.OptionGroups(u.scope()))
 		if made := results[0] == "200"; made && (subnets == 0 || options == 0) {
 			t.Errorf("%v: an instance has groups that are gone", results)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
 	"howdah/internal/model/member"
@@ -44,7 +45,7 @@ var endpointScenarios = slices.Concat([]scenario{
 	{
 		name: "five are enough", setup: func(u *user) {
 			u.do(newCluster)
-			for n := range maxEndpoints {
+			for n := range look.MaxEndpoints {
 				u.do(with(addEndpoint, fmt.Sprintf("DBClusterEndpointIdentifier=e%d", n)))
 			}
 		}, call: addEndpoint, code: "DBClusterEndpointQuotaExceededFault",
@@ -213,9 +214,9 @@ func TestEndpointWaitsForCertificates(t *testing.T) {
 	is("available")
 	l := u.server.look(u.account)
 	cluster := u.clusterRecord("aura")
-	address := l.endpointsOf(cluster.ResourceID)[0].Value.Address
+	address := l.EndpointsOf(cluster.ResourceID)[0].Value.Address
 	told := func(generation int64, ips ...string) {
-		for _, m := range l.factsOfCluster(cluster).Layout.Members {
+		for _, m := range l.FactsOfCluster(cluster).Layout.Members {
 			id := member.ID(cluster.ResourceID, m.Name)
 			u.put(state.Put(state.Assign(m.Host, id), member.Assignment{ID: id, Generation: generation, Want: member.Running, ServerIPs: ips}))
 		}

@@ -33,13 +33,13 @@ func pools(t *testing.T) *user {
 func (u *user) seats() map[string]seat {
 	all := map[string]seat{}
 	l := u.server.look(u.account)
-	for _, r := range l.instances {
+	for _, r := range l.Instances {
 		all[r.Value.ResourceID] = seat{r.Value.Address, r.Value.Former}
 	}
-	for _, r := range l.clusters {
+	for _, r := range l.Clusters {
 		c := r.Value
 		all[route.Writer(c.ResourceID)], all[route.Reader(c.ResourceID)] = seat{c.Address, c.Former}, seat{c.ReaderAddress, c.ReaderFormer}
-		for _, e := range l.endpointsOf(c.ResourceID) {
+		for _, e := range l.EndpointsOf(c.ResourceID) {
 			all[e.Value.ResourceID] = seat{e.Value.Address, e.Value.Former}
 		}
 	}
@@ -231,7 +231,7 @@ func TestPublicCluster(t *testing.T) {
 
 	// A custom endpoint follows the cluster, and so does a member that says nothing.
 	having(addEndpoint)(u)
-	custom := u.server.look(u.account).endpointsOf(cluster)[0].Value.ResourceID
+	custom := u.server.look(u.account).EndpointsOf(cluster)[0].Value.ResourceID
 	u.are(writer, reader, one, custom)
 	having(with(newMember, "DBInstanceIdentifier=aura-3"))(u)
 	three := u.id("aura-3")

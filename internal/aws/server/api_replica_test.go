@@ -1,6 +1,9 @@
 package server
 
-import "howdah/internal/model/member"
+import (
+	"howdah/internal/aws/rds/look"
+	"howdah/internal/model/member"
+)
 
 const promote = "PromoteReadReplica?DBInstanceIdentifier=copy"
 
@@ -83,7 +86,7 @@ var replicaScenarios = append([]scenario{
 		name: "fifteen are enough", setup: func(u *user) {
 			u.do(newDB)
 			u.settle()
-			for n := range maxFollowers {
+			for n := range look.MaxFollowers {
 				u.do(with(newReplica, "DBInstanceIdentifier=copy"+string(rune('a'+n))))
 			}
 		}, call: newReplica, code: "InstanceQuotaExceeded", message: "15 read replicas",

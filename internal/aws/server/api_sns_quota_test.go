@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/model/spec"
 	"howdah/internal/model/topic"
 	"howdah/internal/state"
@@ -161,10 +162,10 @@ func TestEventSubscriptionQuotas(t *testing.T) {
 	u.try(with(newEvents, "SubscriptionName=more")).is("EventSubscriptionQuotaExceeded", "in all regions together")
 	quotas := u.do("DescribeAccountAttributes")
 	at := slices.Index(quotas.result().texts(quota+"/AccountQuotaName"), "EventSubscriptions")
-	if at < 0 || quotas.result().texts(quota + "/Used")[at] != "1" || quotas.result().texts(quota + "/Max")[at] != fmt.Sprint(maxEventSubscriptions) {
+	if at < 0 || quotas.result().texts(quota + "/Used")[at] != "1" || quotas.result().texts(quota + "/Max")[at] != fmt.Sprint(look.MaxEventSubscriptions) {
 		t.Errorf("quotas %s", quotas.body)
 	}
-	put(u.scope(), maxEventSubscriptions)
+	put(u.scope(), look.MaxEventSubscriptions)
 	u.try(with(newEvents, "SubscriptionName=more")).is("EventSubscriptionQuotaExceeded", "20 event subscriptions in a region")
 }
 

@@ -18,7 +18,7 @@ const (
 // the group was made.
 func narrow(u *user) {
 	u.Helper()
-	r, err := u.server.findSubnetGroup(u.scope(), "ab")
+	r, err := u.server.looks.FindSubnetGroup(u.scope(), "ab")
 	if err != nil {
 		u.Fatal(err)
 	}

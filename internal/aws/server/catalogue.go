@@ -3,84 +3,40 @@ package server
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 )
-
-// offer is a version of PostgreSQL that an engine can be made with.
-type offer struct {
-	engine  string
-	version string
-	major   int
-	newest  bool // the default of its engine
-}
-
-// key sorts as a person would: 9 before 15, 15.9 before 15.18.
-func (o offer) key() string {
-	return fmt.Sprintf("%s/%04d/%04d", o.engine, o.major, minorOf(o.version))
-}
-
-func (o offer) family() string { return o.engine + strconv.Itoa(o.major) }
-
-// is: a text such as "15" or "15.18", or none, asks for it.
-func (o offer) is(asked *string) bool {
-	return asked == nil || *asked == o.version || *asked == strconv.Itoa(o.major)
-}
-
-// offers are all versions of both engines, or of the one that is asked for: what
-// is really installed on the home's hosts.
-func (s *Server) offers(engine *string) ([]offer, error) {
-	engines := []string{spec.Aurora, spec.Postgres}
-	if engine != nil && !slices.Contains(engines, *engine) {
-		return nil, wire.NewError(api.ErrInvalidParameterValue, "Unrecognized engine name: %s. Here are %s.", *engine, strings.Join(engines, " and "))
-	}
-	installed := s.installed()
-	var all []offer
-	for _, name := range engines {
-		if engine != nil && *engine != name {
-			continue
-		}
-		majors := slices.Sorted(maps.Keys(installed))
-		for i, m := range majors {
-			all = append(all, offer{name, installed[m], m, i == len(majors)-1})
-		}
-	}
-	return all, nil
-}
 
 // describeDBEngineVersions lists the versions that a database can be made with.
 func (s *Server) describeDBEngineVersions(ctx context.Context, _ front.Call, in *rds.DescribeDBEngineVersionsMessage) (*rds.DBEngineVersionMessage, error) {
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	filters, err := readFilters(in.Filters, "db-parameter-group-family", "engine", "engine-mode", "engine-version", "status")
+	filters, err := look.ReadFilters(in.Filters, "db-parameter-group-family", "engine", "engine-mode", "engine-version", "status")
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.offers(in.Engine)
+	all, err := s.looks.Offers(in.Engine)
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(o offer) bool {
-		return !o.is(in.EngineVersion) || wire.Or(in.DefaultOnly, false) && !o.newest ||
-			in.DBParameterGroupFamily != nil && *in.DBParameterGroupFamily != o.family() ||
-			!filters.match(map[string][]string{
-				"db-parameter-group-family": {o.family()}, "engine": {o.engine}, "engine-mode": {"provisioned"},
-				"engine-version": {o.version}, "status": {"available"},
+	all = slices.DeleteFunc(all, func(o look.Offer) bool {
+		return !o.Is(in.EngineVersion) || wire.Or(in.DefaultOnly, false) && !o.Newest ||
+			in.DBParameterGroupFamily != nil && *in.DBParameterGroupFamily != o.Family() ||
+			!filters.Match(map[string][]string{
+				"db-parameter-group-family": {o.Family()}, "engine": {o.Engine}, "engine-mode": {"provisioned"},
+				"engine-version": {o.Version}, "status": {"available"},
 			})
 	})
-	chosen, marker, err := page.Of(all, offer.key, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(all, look.Offer.Key, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}
@@ -96,14 +52,14 @@ func (s *Server) describeDBEngineVersions(ctx context.Context, _ front.Call, in 
 	return out, nil
 }
 
-func versionOut(o offer, authorities []string) rds.DBEngineVersion {
+func versionOut(o look.Offer, authorities []string) rds.DBEngineVersion {
 	title := "PostgreSQL"
-	if o.engine == spec.Aurora {
+	if o.Engine == spec.Aurora {
 		title = "Aurora PostgreSQL"
 	}
 	return rds.DBEngineVersion{
-		Engine: wire.Some(o.engine), EngineVersion: wire.Some(o.version), MajorEngineVersion: wire.Some(strconv.Itoa(o.major)),
-		DBParameterGroupFamily: wire.Some(o.family()), DBEngineDescription: wire.Some(title), DBEngineVersionDescription: wire.Some(title + " " + o.version),
+		Engine: wire.Some(o.Engine), EngineVersion: wire.Some(o.Version), MajorEngineVersion: wire.Some(strconv.Itoa(o.Major)),
+		DBParameterGroupFamily: wire.Some(o.Family()), DBEngineDescription: wire.Some(title), DBEngineVersionDescription: wire.Some(title + " " + o.Version),
 		DefaultCharacterSet: &rds.CharacterSet{CharacterSetName: wire.Some("UTF8"), CharacterSetDescription: wire.Some("Unicode 8-bit")},
 		ValidUpgradeTarget:  []rds.UpgradeTarget{}, ExportableLogTypes: []string{"postgresql", "upgrade"},
 		SupportsLogExportsToCloudwatchLogs: wire.Some(false), SupportsReadReplica: wire.Some(true), SupportedEngineModes: []string{"provisioned"},
@@ -131,23 +87,23 @@ func (s *Server) describeDBMajorEngineVersions(ctx context.Context, _ front.Call
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	all, err := s.offers(in.Engine)
+	all, err := s.looks.Offers(in.Engine)
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(o offer) bool {
-		return in.MajorEngineVersion != nil && *in.MajorEngineVersion != strconv.Itoa(o.major)
+	all = slices.DeleteFunc(all, func(o look.Offer) bool {
+		return in.MajorEngineVersion != nil && *in.MajorEngineVersion != strconv.Itoa(o.Major)
 	})
-	chosen, marker, err := page.Of(all, offer.key, in.MaxRecords, in.Marker)
+	chosen, marker, err := page.Of(all, look.Offer.Key, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
 	}
 	out := &rds.DescribeDBMajorEngineVersionsResponse{Marker: marker, DBMajorEngineVersions: []rds.DBMajorEngineVersion{}}
 	for _, o := range chosen {
 		v := rds.DBMajorEngineVersion{
-			Engine: wire.Some(o.engine), MajorEngineVersion: wire.Some(strconv.Itoa(o.major)), SupportedEngineLifecycles: []rds.SupportedEngineLifecycle{},
+			Engine: wire.Some(o.Engine), MajorEngineVersion: wire.Some(strconv.Itoa(o.Major)), SupportedEngineLifecycles: []rds.SupportedEngineLifecycle{},
 		}
-		if life, known := lifecycles[o.major]; known {
+		if life, known := lifecycles[o.Major]; known {
 			v.SupportedEngineLifecycles = append(v.SupportedEngineLifecycles, rds.SupportedEngineLifecycle{
 				LifecycleSupportName:      wire.Some("open-source-rds-standard-support"),
 				LifecycleSupportStartDate: wire.Some(life[0]), LifecycleSupportEndDate: wire.Some(life[1]),
@@ -160,15 +116,15 @@ func (s *Server) describeDBMajorEngineVersions(ctx context.Context, _ front.Call
 
 // option is a class with a version and a kind of storage.
 type option struct {
-	offer
+	look.Offer
 	class   string
 	storage string
 }
 
-func (o option) key() string { return o.offer.key() + "/" + o.class + "/" + o.storage }
+func (o option) key() string { return o.Offer.Key() + "/" + o.class + "/" + o.storage }
 
 // storageOf are the kinds of storage of an engine's instances.
-var storageOf = map[string][]string{spec.Aurora: {auroraStorage.Type, auroraIO}, spec.Postgres: {"gp2", "gp3", "io1", "io2", "standard"}}
+var storageOf = map[string][]string{spec.Aurora: {look.AuroraStorage.Type, auroraIO}, spec.Postgres: {"gp2", "gp3", "io1", "io2", "standard"}}
 
 // describeOrderableDBInstanceOptions lists what an instance can be made of: the
 // versions that are installed, and the classes that some host has room for.
@@ -176,14 +132,14 @@ func (s *Server) describeOrderableDBInstanceOptions(ctx context.Context, c front
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
-	offers, err := s.offers(in.Engine)
+	offers, err := s.looks.Offers(in.Engine)
 	if err != nil {
 		return nil, err
 	}
-	if wire.Or(in.LicenseModel, license) != license || !wire.Or(in.Vpc, true) || wire.Or(in.AvailabilityZoneGroup, c.Region) != c.Region {
+	if wire.Or(in.LicenseModel, look.License) != look.License || !wire.Or(in.Vpc, true) || wire.Or(in.AvailabilityZoneGroup, c.Region) != c.Region {
 		offers = nil // nothing is like that
 	}
 	all := s.options(offers, in.EngineVersion, in.DBInstanceClass)
@@ -193,7 +149,7 @@ func (s *Server) describeOrderableDBInstanceOptions(ctx context.Context, c front
 	}
 	out := &rds.OrderableDBInstanceOptionsMessage{Marker: marker, OrderableDBInstanceOptions: []rds.OrderableDBInstanceOption{}}
 	zones := []rds.AvailabilityZone{}
-	for _, z := range s.zones() {
+	for _, z := range s.looks.Zones() {
 		zones = append(zones, rds.AvailabilityZone{Name: wire.Some(c.ZoneName(z))})
 	}
 	for _, o := range chosen {
@@ -202,17 +158,17 @@ func (s *Server) describeOrderableDBInstanceOptions(ctx context.Context, c front
 	return out, nil
 }
 
-func (s *Server) options(offers []offer, version, class *string) []option {
+func (s *Server) options(offers []look.Offer, version, class *string) []option {
 	var all []option
 	for _, o := range offers {
-		if !o.is(version) {
+		if !o.Is(version) {
 			continue
 		}
 		for _, known := range spec.Classes() {
 			if class != nil && *class != known.Name || !s.hasRoom(known) {
 				continue
 			}
-			for _, storage := range storageOf[o.engine] {
+			for _, storage := range storageOf[o.Engine] {
 				all = append(all, option{o, known.Name, storage})
 			}
 		}
@@ -223,10 +179,10 @@ func (s *Server) options(offers []offer, version, class *string) []option {
 
 // hasRoom: some host is large enough for a class, or classes need not fit.
 func (s *Server) hasRoom(class spec.Class) bool {
-	if s.Policy.Overcommit {
+	if s.looks.Policy.Overcommit {
 		return true
 	}
-	for _, h := range s.hosts() {
+	for _, h := range s.looks.Hosts() {
 		if class.CPUs <= h.CPUs && class.Memory <= h.Memory {
 			return true
 		}
@@ -235,9 +191,9 @@ func (s *Server) hasRoom(class spec.Class) bool {
 }
 
 func optionOut(o option, region string, zones []rds.AvailabilityZone, encrypts bool) rds.OrderableDBInstanceOption {
-	aurora := o.engine == spec.Aurora
+	aurora := o.Engine == spec.Aurora
 	out := rds.OrderableDBInstanceOption{
-		Engine: wire.Some(o.engine), EngineVersion: wire.Some(o.version), DBInstanceClass: wire.Some(o.class), LicenseModel: wire.Some(license),
+		Engine: wire.Some(o.Engine), EngineVersion: wire.Some(o.Version), DBInstanceClass: wire.Some(o.class), LicenseModel: wire.Some(look.License),
 		AvailabilityZoneGroup: wire.Some(region), AvailabilityZones: zones, MultiAZCapable: wire.Some(!aurora && len(zones) > 1), ReadReplicaCapable: wire.Some(true),
 		Vpc: wire.Some(true), SupportsStorageEncryption: wire.Some(encrypts), StorageType: wire.Some(o.storage), SupportsIops: wire.Some(false),
 		SupportsStorageThroughput: wire.Some(false), SupportsEnhancedMonitoring: wire.Some(false), SupportsIAMDatabaseAuthentication: wire.Some(true),

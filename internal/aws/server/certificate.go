@@ -13,6 +13,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/identity/authority"
 	"howdah/internal/identity/certs"
@@ -88,7 +89,7 @@ func (s *Server) describeCertificates(ctx context.Context, c front.Call, in *rds
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
 	names := s.authorityNames()

@@ -53,11 +53,11 @@ func showCertificate(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 
 // showClusterCertificate is showCertificate for a Multi-AZ DB cluster: that of its
 // instances, and as long as not all have the one that is wanted, one of the others.
-func (l *look) showClusterCertificate(out *rds.DBCluster, pending *rds.ClusterPendingModifiedValues, c spec.Cluster, facts plan.Facts) {
+func (l *sight) showClusterCertificate(out *rds.DBCluster, pending *rds.ClusterPendingModifiedValues, c spec.Cluster, facts plan.Facts) {
 	if !c.MultiAZ() {
 		return
 	}
-	for _, i := range l.instancesOf(c.ResourceID) {
+	for _, i := range l.InstancesOf(c.ResourceID) {
 		shown := certificateShown(servedBy(i, facts))
 		if shown != nil && (out.CertificateDetails == nil || *shown.CAIdentifier != c.CACertificate) {
 			out.CertificateDetails = shown

@@ -1,53 +1,17 @@
 package server
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
-	"howdah/internal/control/plan"
 	"howdah/internal/identity/scram"
-	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
-	"howdah/internal/state"
 )
-
-const (
-	defaultPort = 5432
-	// maxFollowers is RDS's limit of read replicas of one source, and of readers of
-	// one cluster.
-	maxFollowers = 15
-)
-
-// refuseAsked refuses the parameters that were given of those that would silently
-// have no effect.
-func refuseAsked(asked map[string]bool) error {
-	return refuse(asked, "The parameter %s is not available for this engine.")
-}
-
-// refuse refuses the first, by name, of the things that were asked for; format
-// names it.
-func refuse(asked map[string]bool, format string) error {
-	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		if asked[name] {
-			return wire.NewError(api.ErrInvalidParameterCombination, format, name)
-		}
-	}
-	return nil
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // setPassword keeps the verifier of a password, never the password.
 func setPassword(c *spec.Common, password string) error {
@@ -71,7 +35,7 @@ func checkClassicGroups(names []string) error {
 }
 
 func checkMonitoring(interval int, role string) error {
-	if !slices.Contains(monitoringIntervals, interval) {
+	if !slices.Contains(look.MonitoringIntervals, interval) {
 		return wire.NewError(api.ErrInvalidParameterValue, "Invalid MonitoringInterval %d: use 0, 1, 5, 10, 15, 30 or 60.", interval)
 	}
 	switch {
@@ -94,16 +58,10 @@ func checkNetwork(name string) error {
 }
 
 func checkLicense(name string) error {
-	if name != license {
-		return wire.NewError(api.ErrInvalidParameterCombination, "Invalid license model '%s' for engine 'postgres'. Valid license models are: %s.", name, license)
+	if name != look.License {
+		return wire.NewError(api.ErrInvalidParameterCombination, "Invalid license model '%s' for engine 'postgres'. Valid license models are: %s.", name, look.License)
 	}
 	return nil
-}
-
-const license = "postgresql-license"
-
-func defaultOptionGroup(c spec.Common) string {
-	return "default:" + c.Engine + "-" + strconv.Itoa(c.Major)
 }
 
 // checkMaxStorage checks the limit of growth; 0, or the size itself, is none.
@@ -124,66 +82,6 @@ func sameVersion(c spec.Common, asked *string) error {
 		return nil
 	}
 	return wire.NewError(api.ErrInvalidParameterCombination, "Cannot upgrade %s from %s to %s: the EngineVersion stays as it is", c.Engine, c.Version, *asked)
-}
-
-// resolveVersion finds the installed version that a text such as "15" or "15.18"
-// asks for; "" asks for the newest.
-func (s *Server) resolveVersion(engine, asked string) (full string, major int, err error) {
-	installed := s.installed()
-	for m, text := range installed {
-		if (asked == "" && m > major) || asked == text || asked == strconv.Itoa(m) {
-			full, major = text, m
-		}
-	}
-	if major == 0 && len(installed) == 0 {
-		return "", 0, wire.NewError(api.ErrServiceUnavailable, "No host has joined yet: see `howdah status`, and try again.")
-	}
-	if major == 0 {
-		return "", 0, wire.NewError(api.ErrInvalidParameterCombination, "Cannot find version %s for %s: see EngineVersion of DescribeDBEngineVersions", asked, engine)
-	}
-	return full, major, nil
-}
-
-// installed are the newest versions that the home's hosts have, by major.
-func (s *Server) installed() map[int]string {
-	installed := map[int]string{}
-	for _, h := range state.LoadAll[member.Host](s.Cache, state.HostRoot) {
-		for m, text := range h.Value.Majors {
-			if installed[m] == "" || newer(text, installed[m]) {
-				installed[m] = text
-			}
-		}
-	}
-	return installed
-}
-
-// newer compares versions of one major: "15.9" is older than "15.18".
-func newer(a, b string) bool { return minorOf(a) > minorOf(b) }
-
-func minorOf(version string) int {
-	_, text, _ := strings.Cut(version, ".")
-	minor, err := strconv.Atoi(text)
-	if err != nil {
-		return -1
-	}
-	return minor
-}
-
-// inState answers an error unless a status is one of the allowed.
-func inState(status string, err error, allowed ...string) error {
-	if slices.Contains(allowed, status) {
-		return nil
-	}
-	return err
-}
-
-// usable are the states of a database that may be modified: available, and one
-// whose storage is full, since that is how it is mended.
-var usable = []string{plan.Available, plan.StorageFull}
-
-// clusterState is the error of a cluster in the wrong state.
-func clusterState(c spec.Cluster, status string, expected ...string) error {
-	return wire.NewError(rds.ErrInvalidDBClusterState, "DbCluster %s is in %s state but expected it to be one of %s.", c.Name, status, strings.Join(expected, ","))
 }
 
 // checkKept checks what has no effect here beyond that it may be given.

@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -28,7 +29,7 @@ func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.Crea
 		if err != nil {
 			return err
 		}
-		if err := l.clusterNameFree(cluster.Scope, cluster.Name); err != nil {
+		if err := l.s.clusterNameFree(cluster.Scope, cluster.Name); err != nil {
 			return err
 		}
 		ops, err := l.encrypt(c, &cluster.Common, in.StorageEncrypted, in.KmsKeyId)
@@ -43,7 +44,7 @@ func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.Crea
 		if err != nil {
 			return err
 		}
-		ops = append(append(append(ops, addresses...), kept...), l.holdGroups(cluster.Scope, cluster.SubnetGroup, cluster.OptionGroup)...)
+		ops = append(append(append(ops, addresses...), kept...), l.HoldGroups(cluster.Scope, cluster.SubnetGroup, cluster.OptionGroup)...)
 		ops = append(ops, l.holdSecurityGroups(cluster.Common)...)
 		more, err := l.ownInstances(c, &cluster)
 		if err != nil {
@@ -58,7 +59,7 @@ func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.Crea
 			return err
 		}
 		made = cluster
-		ops = append(append(append(append(ops, l.useGroup(param.Cluster, cluster.Common)...), more...), append(events, warning...)...), state.Swap(clusterKey(cluster), 0, cluster))
+		ops = append(append(append(append(ops, l.useGroup(param.Cluster, cluster.Common)...), more...), append(events, warning...)...), state.Swap(look.ClusterKey(cluster), 0, cluster))
 		return s.client.Commit(ctx, ops...)
 	})
 	if err != nil {
@@ -70,10 +71,8 @@ func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.Crea
 	return &rds.CreateDBClusterResult{DBCluster: out}, nil
 }
 
-func clusterKey(c spec.Cluster) string { return state.Cluster(c.Account, c.Region, c.Name) }
-
 func clusterNotAvailable(in *rds.CreateDBClusterMessage) error {
-	return first(refuseAsked(map[string]bool{
+	return look.First(look.RefuseAsked(map[string]bool{
 		"MasterUserAuthenticationType":     wire.Or(in.MasterUserAuthenticationType, "password") != "password",
 		"ReplicationSourceIdentifier":      in.ReplicationSourceIdentifier != nil,
 		"EngineMode":                       wire.Or(in.EngineMode, "provisioned") != "provisioned",
@@ -104,22 +103,22 @@ func (s *Server) clusterNameFree(scope spec.Scope, name string) error {
 }
 
 // clusterOf is the record that a request asks for, with all defaults.
-func (l *look) clusterOf(c front.Call, in *rds.CreateDBClusterMessage) (spec.Cluster, error) {
+func (l *sight) clusterOf(c front.Call, in *rds.CreateDBClusterMessage) (spec.Cluster, error) {
 	engine := wire.Or(in.Engine, "")
 	if engine != spec.Aurora && engine != spec.Postgres {
 		return spec.Cluster{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid DB engine: %s", engine)
 	}
 	cluster := spec.Cluster{Common: spec.Common{
-		Scope: c.Scope, Name: wire.Lower(in.DBClusterIdentifier), ResourceID: newResourceID("cluster-"), Created: c.Now, Generation: 1,
-		Engine: engine, Port: int(wire.Or(in.Port, defaultPort)), DBName: wire.Or(in.DatabaseName, ""),
-		ParameterGroup: wire.Or(in.DBClusterParameterGroupName, ""), SubnetGroup: wire.Or(in.DBSubnetGroupName, defaultSubnetGroup),
+		Scope: c.Scope, Name: wire.Lower(in.DBClusterIdentifier), ResourceID: look.NewResourceID("cluster-"), Created: c.Now, Generation: 1,
+		Engine: engine, Port: int(wire.Or(in.Port, look.DefaultPort)), DBName: wire.Or(in.DatabaseName, ""),
+		ParameterGroup: wire.Or(in.DBClusterParameterGroupName, ""), SubnetGroup: wire.Or(in.DBSubnetGroupName, look.DefaultSubnetGroup),
 		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(wire.Or(in.BackupRetentionPeriod, 1)),
 		BackupWindow: wire.Or(in.PreferredBackupWindow, ""), MaintenanceWindow: wire.Or(in.PreferredMaintenanceWindow, ""),
 		DeletionProtection: wire.Or(in.DeletionProtection, false), CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false),
 		IAMAuth:            wire.Or(in.EnableIAMDatabaseAuthentication, false),
 		MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
 		MonitoringRole:     wire.Or(in.MonitoringRoleArn, ""),
-		CACertificate:      wire.Or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+		CACertificate:      wire.Or(in.CACertificateIdentifier, l.s.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
 	}, AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true), Public: wire.Or(in.PubliclyAccessible, false)}
 	if err := checkClusterName("DBClusterIdentifier", cluster.Name, cluster.MultiAZ()); err != nil {
 		return cluster, err
@@ -150,17 +149,17 @@ func checkClusterName(what, name string, multiAZ bool) error {
 }
 
 // clusterKind sets what only one kind of cluster has, and refuses the other's.
-func (l *look) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessage) error {
+func (l *sight) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessage) error {
 	if !cluster.MultiAZ() {
-		err := refuse(map[string]bool{
+		err := look.Refuse(map[string]bool{
 			"DBClusterInstanceClass": in.DBClusterInstanceClass != nil, "AllocatedStorage": in.AllocatedStorage != nil, "Iops": in.Iops != nil,
 			"CACertificateIdentifier": in.CACertificateIdentifier != nil,
 		}, "The parameter %s is only valid for Multi-AZ DB clusters: the engine "+spec.Aurora+" has none.")
 		if err != nil {
 			return err
 		}
-		cluster.StorageType = wire.Or(in.StorageType, auroraStorage.Type)
-		if cluster.StorageType != auroraStorage.Type && cluster.StorageType != auroraIO {
+		cluster.StorageType = wire.Or(in.StorageType, look.AuroraStorage.Type)
+		if cluster.StorageType != look.AuroraStorage.Type && cluster.StorageType != auroraIO {
 			return wire.NewError(api.ErrInvalidParameterValue, "Invalid storage type: %s", cluster.StorageType)
 		}
 		return l.clusterZones(cluster, in.AvailabilityZones)
@@ -176,7 +175,7 @@ func (l *look) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessage
 	if err != nil {
 		return err
 	}
-	if err := l.covers(cluster.Common, 3, rds.ErrDBSubnetGroupDoesNotCoverEnoughAZs); err != nil {
+	if err := l.Covers(cluster.Common, 3, rds.ErrDBSubnetGroupDoesNotCoverEnoughAZs); err != nil {
 		return err
 	}
 	cluster.SharedMemory = class.Memory
@@ -189,12 +188,12 @@ func (l *look) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessage
 const auroraIO = "aurora-iopt1"
 
 // clusterZones are those asked for; none: any.
-func (l *look) clusterZones(cluster *spec.Cluster, asked []string) error {
+func (l *sight) clusterZones(cluster *spec.Cluster, asked []string) error {
 	if len(asked) > 3 {
 		return wire.NewError(api.ErrInvalidParameterValue, "A DB cluster has at most three Availability Zones.")
 	}
 	for _, name := range asked {
-		zone, err := l.zoneIn(cluster.Scope, &name)
+		zone, err := l.ZoneIn(cluster.Scope, &name)
 		if err != nil {
 			return err
 		}
@@ -204,12 +203,12 @@ func (l *look) clusterZones(cluster *spec.Cluster, asked []string) error {
 }
 
 // clusterAddresses takes the addresses of the writer's and the readers' endpoint.
-func (l *look) clusterAddresses(cluster *spec.Cluster) ([]state.Op, error) {
-	writer, takeWriter, err := l.claim(cluster.ResourceID, cluster.Public)
+func (l *sight) clusterAddresses(cluster *spec.Cluster) ([]state.Op, error) {
+	writer, takeWriter, err := l.s.claim(cluster.ResourceID, cluster.Public)
 	if err != nil {
 		return nil, err
 	}
-	reader, takeReader, err := l.claim(cluster.ResourceID, cluster.Public, writer)
+	reader, takeReader, err := l.s.claim(cluster.ResourceID, cluster.Public, writer)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +218,7 @@ func (l *look) clusterAddresses(cluster *spec.Cluster) ([]state.Op, error) {
 
 // ownInstances makes the three instances of a Multi-AZ DB cluster, each in a zone
 // of its own. An Aurora cluster is told of at once: it exists without any.
-func (l *look) ownInstances(c front.Call, cluster *spec.Cluster) ([]state.Op, error) {
+func (l *sight) ownInstances(c front.Call, cluster *spec.Cluster) ([]state.Op, error) {
 	if !cluster.MultiAZ() {
 		return tell(c, event.Cluster, cluster.Common, told{"0170", nil})
 	}
@@ -228,33 +227,33 @@ func (l *look) ownInstances(c front.Call, cluster *spec.Cluster) ([]state.Op, er
 	taken := []string{cluster.Address, cluster.ReaderAddress}
 	for n := 1; len(own) < 3; n++ {
 		i := ownInstance(*cluster, n)
-		if l.nameFree(i.Scope, i.Name) != nil {
+		if l.NameFree(i.Scope, i.Name) != nil {
 			continue // of a cluster that had this name before
 		}
-		address, claim, err := l.claim(i.ResourceID, i.Public, taken...)
+		address, claim, err := l.s.claim(i.ResourceID, i.Public, taken...)
 		if err != nil {
 			return nil, err
 		}
 		i.Address = address
 		taken = append(taken, address)
 		own = append(own, i)
-		ops = append(ops, claim, state.Swap(keyOf(i), 0, i))
+		ops = append(ops, claim, state.Swap(look.InstanceKey(i), 0, i))
 	}
-	return ops, l.canPlace(cluster.Common, plan.ForCluster(*cluster, own, plan.Links{}))
+	return ops, l.CanPlace(cluster.Common, plan.ForCluster(*cluster, own, plan.Links{}))
 }
 
 func ownInstance(cluster spec.Cluster, n int) spec.Instance {
 	i := spec.Instance{
 		Common: spec.Common{
-			Scope: cluster.Scope, Name: fmt.Sprintf("%s-instance-%d", cluster.Name, n), ResourceID: newResourceID("db-"),
+			Scope: cluster.Scope, Name: fmt.Sprintf("%s-instance-%d", cluster.Name, n), ResourceID: look.NewResourceID("db-"),
 			Created: cluster.Created, Generation: 1, Engine: cluster.Engine, Version: cluster.Version, Major: cluster.Major,
 			Port: cluster.Port, ParameterGroup: defaultParameterGroup(cluster.Common), SubnetGroup: cluster.SubnetGroup,
 			BackupRetention: cluster.BackupRetention, BackupWindow: cluster.BackupWindow, MaintenanceWindow: cluster.MaintenanceWindow,
 			MonitoringInterval: cluster.MonitoringInterval, MonitoringRole: cluster.MonitoringRole,
 			CACertificate: cluster.CACertificate, NetworkType: cluster.NetworkType,
 		},
-		Class: cluster.Class, License: license, AutoMinor: cluster.AutoMinor, Public: cluster.Public, Tier: 1,
-		Cluster: cluster.ResourceID, Auto: true, ClusterTaken: cluster.Taken, OptionGroup: defaultOptionGroup(cluster.Common),
+		Class: cluster.Class, License: look.License, AutoMinor: cluster.AutoMinor, Public: cluster.Public, Tier: 1,
+		Cluster: cluster.ResourceID, Auto: true, ClusterTaken: cluster.Taken, OptionGroup: look.DefaultOptionGroup(cluster.Common),
 	}
 	i.SetDisk(cluster.Disk())
 	return i

@@ -7,6 +7,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
@@ -20,14 +21,14 @@ func (s *Server) describeDBClusters(ctx context.Context, c front.Call, in *rds.D
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	filters, err := readFilters(in.Filters, "clone-group-id", "db-cluster-id", "db-cluster-resource-id", "domain", "engine")
+	filters, err := look.ReadFilters(in.Filters, "clone-group-id", "db-cluster-id", "db-cluster-resource-id", "domain", "engine")
 	if err != nil {
 		return nil, err
 	}
 	l := s.look(c.Account)
-	found := l.clusters
+	found := l.Clusters
 	if in.DBClusterIdentifier != nil {
-		record, err := l.findCluster(c.Scope, *in.DBClusterIdentifier)
+		record, err := l.FindCluster(c.Scope, *in.DBClusterIdentifier)
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +36,7 @@ func (s *Server) describeDBClusters(ctx context.Context, c front.Call, in *rds.D
 	}
 	var matching []spec.Cluster
 	for _, r := range found {
-		if r.Value.Scope == c.Scope && filters.match(clusterAttributes(r.Value)) {
+		if r.Value.Scope == c.Scope && filters.Match(clusterAttributes(r.Value)) {
 			matching = append(matching, r.Value)
 		}
 	}
@@ -60,12 +61,12 @@ func clusterAttributes(c spec.Cluster) map[string][]string {
 }
 
 // clusterOut is a cluster as the API shows it.
-func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
-	facts := l.factsOfCluster(c)
+func (l *sight) clusterOut(c spec.Cluster) *rds.DBCluster {
+	facts := l.FactsOfCluster(c)
 	out := &rds.DBCluster{
 		AllocatedStorage: wire.Number(max(c.Storage, 1)), AvailabilityZones: l.zonesOut(c), BackupRetentionPeriod: wire.Number(c.BackupRetention),
 		DatabaseName: wire.Text(c.DBName), DBClusterIdentifier: wire.Some(c.Name), DBClusterParameterGroup: wire.Some(c.ParameterGroup),
-		DBSubnetGroup: wire.Some(c.SubnetGroup), Status: wire.Some(whileMoving(c.Moving(), facts.DatabaseStatus())), Endpoint: wire.Some(c.ServedAt()),
+		DBSubnetGroup: wire.Some(c.SubnetGroup), Status: wire.Some(look.WhileMoving(c.Moving(), facts.DatabaseStatus())), Endpoint: wire.Some(c.ServedAt()),
 		ReaderEndpoint: wire.Some(servedAt(c.ReaderAddress, c.ReaderFormer)), MultiAZ: wire.Some(c.MultiAZ() || spread(facts)), Engine: wire.Some(c.Engine),
 		EngineVersion: wire.Some(c.Version), Port: wire.Number(c.Port), MasterUsername: wire.Some(c.MasterUser),
 		PreferredBackupWindow: wire.Some(c.BackupWindow), PreferredMaintenanceWindow: wire.Some(c.MaintenanceWindow),
@@ -76,7 +77,7 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 		IAMDatabaseAuthenticationEnabled: wire.Some(c.IAMAuth), ClusterCreateTime: wire.Moment(c.Created),
 		EngineMode: wire.Some("provisioned"), DeletionProtection: wire.Some(c.DeletionProtection), HttpEndpointEnabled: wire.Some(false),
 		ActivityStreamStatus: wire.Some("stopped"), CopyTagsToSnapshot: wire.Some(c.CopyTagsToSnapshot), CrossAccountClone: wire.Some(false),
-		DomainMemberships: []rds.DomainMembership{}, TagList: tagsOut(c.Tags), NetworkType: wire.Some(c.NetworkType),
+		DomainMemberships: []rds.DomainMembership{}, TagList: look.TagsOut(c.Tags), NetworkType: wire.Some(c.NetworkType),
 		AutoMinorVersionUpgrade: wire.Some(c.AutoMinor),
 	}
 	out.MasterUserSecret = l.masterSecretOut(c.Common, facts)
@@ -84,14 +85,14 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 	if c.OptionGroup != "" {
 		out.DBClusterOptionGroupMemberships = []rds.DBClusterOptionGroupStatus{{DBClusterOptionGroupName: wire.Some(c.OptionGroup), Status: wire.Some("in-sync")}}
 	}
-	if c.MultiAZ() || c.StorageType != auroraStorage.Type {
+	if c.MultiAZ() || c.StorageType != look.AuroraStorage.Type {
 		out.StorageType = wire.Some(c.StorageType)
 	}
 	if c.MultiAZ() {
 		out.DBClusterInstanceClass, out.Iops, out.PubliclyAccessible = wire.Some(c.Class), wire.Amount(c.IOPS), wire.Some(c.Public)
 		out.MonitoringInterval, out.PerformanceInsightsEnabled = wire.Number(0), wire.Some(false)
 	}
-	for _, e := range l.endpointsOf(c.ResourceID) {
+	for _, e := range l.EndpointsOf(c.ResourceID) {
 		out.CustomEndpoints = append(out.CustomEndpoints, servedAt(e.Value.Address, e.Value.Former))
 	}
 	out.PendingModifiedValues = l.clusterPendingOut(out, c, facts)
@@ -99,10 +100,10 @@ func (l *look) clusterOut(c spec.Cluster) *rds.DBCluster {
 }
 
 // zonesOut are the zones of a cluster: those asked for, or the home's first three.
-func (l *look) zonesOut(c spec.Cluster) []string {
+func (l *sight) zonesOut(c spec.Cluster) []string {
 	zones := c.Zones
 	if len(zones) == 0 {
-		zones = l.zones()
+		zones = l.Zones()
 		zones = zones[:min(3, len(zones))]
 	}
 	names := []string{}
@@ -124,10 +125,10 @@ func spread(f plan.Facts) bool {
 	return len(slices.Compact(zones)) > 1
 }
 
-func (l *look) clusterMembersOut(c spec.Cluster, facts plan.Facts) []rds.DBClusterMember {
+func (l *sight) clusterMembersOut(c spec.Cluster, facts plan.Facts) []rds.DBClusterMember {
 	writer := l.writer(c, facts)
 	out := []rds.DBClusterMember{}
-	for _, i := range l.instancesOf(c.ResourceID) {
+	for _, i := range l.InstancesOf(c.ResourceID) {
 		out = append(out, rds.DBClusterMember{
 			DBInstanceIdentifier: wire.Some(i.Name), IsClusterWriter: wire.Some(i.ResourceID == writer),
 			DBClusterParameterGroupStatus: wire.Some(l.groupStatus(i, facts, param.Cluster)), PromotionTier: wire.Number(i.Tier),
@@ -138,7 +139,7 @@ func (l *look) clusterMembersOut(c spec.Cluster, facts plan.Facts) []rds.DBClust
 
 // writer is the resource id of the instance that is the writer: the leader, in a
 // moment without one the last leader, and of a new cluster the one that will be.
-func (l *look) writer(c spec.Cluster, facts plan.Facts) string {
+func (l *sight) writer(c spec.Cluster, facts plan.Facts) string {
 	leader := facts.Leader
 	if leader == "" {
 		if last, err := state.Load[member.Lead](l.Cache, state.Lead(c.ResourceID)); err == nil {
@@ -158,7 +159,7 @@ func (l *look) writer(c spec.Cluster, facts plan.Facts) string {
 
 // clusterPendingOut are the changes that wait for the maintenance window, or that
 // are being carried out, whose old values are shown meanwhile. Nil: none.
-func (l *look) clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan.Facts) *rds.ClusterPendingModifiedValues {
+func (l *sight) clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan.Facts) *rds.ClusterPendingModifiedValues {
 	pending := &rds.ClusterPendingModifiedValues{}
 	if p := c.Pending; p != nil {
 		pending.DBClusterIdentifier, pending.IAMDatabaseAuthenticationEnabled = wire.Text(p.Name), p.IAMAuth

@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -25,11 +26,11 @@ func (s *Server) modifyDBCluster(ctx context.Context, c front.Call, in *rds.Modi
 	var changed spec.Cluster
 	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
+		record, err := l.FindCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
 		if err != nil {
 			return err
 		}
-		m := &modification{look: l, Call: c, kind: event.Cluster}
+		m := &modification{sight: l, Call: c, kind: event.Cluster}
 		cluster := record.Value
 		if err := m.modifyCluster(&cluster, in); err != nil {
 			return err
@@ -48,7 +49,7 @@ func (s *Server) modifyDBCluster(ctx context.Context, c front.Call, in *rds.Modi
 }
 
 func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
-	return first(refuseAsked(map[string]bool{
+	return look.First(look.RefuseAsked(map[string]bool{
 		"MasterUserAuthenticationType":     wire.Or(in.MasterUserAuthenticationType, "password") != "password",
 		"ScalingConfiguration":             in.ScalingConfiguration != nil,
 		"ServerlessV2ScalingConfiguration": in.ServerlessV2ScalingConfiguration != nil,
@@ -66,8 +67,8 @@ func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
 
 // modifyCluster makes the modification of a cluster that a request asks for.
 func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClusterMessage) error {
-	status := m.clusterStatus(*cluster)
-	if err := inState(status, clusterState(*cluster, status, plan.Available), usable...); err != nil {
+	status := m.ClusterStatus(*cluster)
+	if err := look.InState(status, look.ClusterState(*cluster, status, plan.Available), look.Usable...); err != nil {
 		return err
 	}
 	if err := clusterKindAllows(*cluster, in); err != nil {
@@ -77,8 +78,8 @@ func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClus
 		return err
 	}
 	if in.DBClusterParameterGroupName != nil {
-		m.look = m.look.with(*cluster)
-		for _, i := range m.instancesOf(cluster.ResourceID) {
+		m.sight = m.sight.with(*cluster)
+		for _, i := range m.InstancesOf(cluster.ResourceID) {
 			if err := m.fits(i); err != nil {
 				return err
 			}
@@ -87,8 +88,8 @@ func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClus
 	wire.Set(&cluster.OptionGroup, in.OptionGroupName)
 	wire.Set(&cluster.AutoMinor, in.AutoMinorVersionUpgrade)
 	wanted, err := m.wantedOfCluster(*cluster, in)
-	err = first(err, m.master(&cluster.Common, true, masterAsked{
-		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.factsOfCluster(*cluster),
+	err = look.First(err, m.master(&cluster.Common, true, masterAsked{
+		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.FactsOfCluster(*cluster),
 	}), m.port(&cluster.Common, in.Port))
 	if err != nil {
 		return err
@@ -122,15 +123,15 @@ func clusterSettings(in *rds.ModifyDBClusterMessage) settings {
 // clusterKindAllows refuses what the other kind of cluster has.
 func clusterKindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
 	if group := in.DBInstanceParameterGroupName; group != nil && *group != defaultParameterGroup(c.Common) {
-		return orBlank(*group, "DBInstanceParameterGroupName", wire.NewError(rds.ErrDBParameterGroupNotFound, "DBParameterGroup not found: %s", *group))
+		return look.OrBlank(*group, "DBInstanceParameterGroupName", wire.NewError(rds.ErrDBParameterGroupNotFound, "DBParameterGroup not found: %s", *group))
 	}
 	if c.MultiAZ() {
 		return nil
 	}
-	if kind := wire.Or(in.StorageType, auroraStorage.Type); kind != auroraStorage.Type && kind != auroraIO {
+	if kind := wire.Or(in.StorageType, look.AuroraStorage.Type); kind != look.AuroraStorage.Type && kind != auroraIO {
 		return wire.NewError(rds.ErrStorageTypeNotSupported, "Invalid storage type: %s", kind)
 	}
-	return refuse(map[string]bool{
+	return look.Refuse(map[string]bool{
 		"DBClusterInstanceClass": in.DBClusterInstanceClass != nil, "AllocatedStorage": in.AllocatedStorage != nil, "Iops": in.Iops != nil,
 		"CACertificateIdentifier": in.CACertificateIdentifier != nil,
 	}, "The parameter %s is only valid for Multi-AZ DB clusters.")
@@ -145,7 +146,7 @@ func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMe
 	}
 	if in.CACertificateIdentifier != nil {
 		v.CACertificate = *in.CACertificateIdentifier
-		if err := m.checkCertificate(v.CACertificate); err != nil {
+		if err := m.s.checkCertificate(v.CACertificate); err != nil {
 			return v, err
 		}
 	}
@@ -181,16 +182,16 @@ func clusterValues(c spec.Cluster) spec.Values {
 // possibleForCluster: there is room, and the new name is free.
 func (m *modification) possibleForCluster(c spec.Cluster, v spec.Values) error {
 	if v.Name != "" {
-		if err := m.clusterNameFree(c.Scope, v.Name); err != nil {
+		if err := m.s.clusterNameFree(c.Scope, v.Name); err != nil {
 			return err
 		}
 	}
 	if v.Class == "" {
 		return nil
 	}
-	facts := m.factsOfCluster(c)
-	for _, i := range m.instancesOf(c.ResourceID) {
-		if err := m.canGrow(facts, i.ResourceID, i.Class, v.Class); err != nil {
+	facts := m.FactsOfCluster(c)
+	for _, i := range m.InstancesOf(c.ResourceID) {
+		if err := m.CanGrow(facts, i.ResourceID, i.Class, v.Class); err != nil {
 			return err
 		}
 	}
@@ -238,7 +239,7 @@ func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
 // followCluster gives the instances of a Multi-AZ DB cluster its class, its storage and
 // its authority.
 func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
-	for _, r := range m.membersOf(c.ResourceID) {
+	for _, r := range m.MembersOf(c.ResourceID) {
 		i := r.Value
 		i.Class = c.Class
 		i.SetDisk(c.Disk())
@@ -270,7 +271,7 @@ func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
 // that the modification brings along.
 func (m *modification) putCluster(record state.Record[spec.Cluster], c spec.Cluster) ([]state.Op, error) {
 	ops := []state.Op{state.Swap(record.Key, record.Revision, c)}
-	if key := clusterKey(c); key != record.Key {
+	if key := look.ClusterKey(c); key != record.Key {
 		ops = []state.Op{state.Remove(record.Key, record.Revision), state.Swap(key, 0, c)}
 	}
 	events, err := tell(m.Call, m.kind, c.Common, m.began...)

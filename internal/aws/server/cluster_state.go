@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/spec"
@@ -17,7 +18,7 @@ import (
 // before, but for those that a Multi-AZ DB cluster made itself. Custom endpoints
 // go with the cluster, at once.
 func (s *Server) deleteDBCluster(ctx context.Context, c front.Call, in *rds.DeleteDBClusterMessage) (*rds.DeleteDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := l.mayDeleteCluster(*cluster, in); err != nil {
 			return nil, err
 		}
@@ -25,7 +26,7 @@ func (s *Server) deleteDBCluster(ctx context.Context, c front.Call, in *rds.Dele
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range l.endpointsOf(cluster.ResourceID) {
+		for _, e := range l.EndpointsOf(cluster.ResourceID) {
 			ops = append(ops, state.Remove(e.Key, e.Revision), state.Delete(state.Address(e.Value.Address)))
 			for _, a := range e.Value.Former {
 				ops = append(ops, state.Delete(state.Address(a)))
@@ -40,17 +41,17 @@ func (s *Server) deleteDBCluster(ctx context.Context, c front.Call, in *rds.Dele
 	return &rds.DeleteDBClusterResult{DBCluster: cluster}, nil
 }
 
-func (l *look) mayDeleteCluster(c spec.Cluster, in *rds.DeleteDBClusterMessage) error {
-	status := l.clusterStatus(c)
+func (l *sight) mayDeleteCluster(c spec.Cluster, in *rds.DeleteDBClusterMessage) error {
+	status := l.ClusterStatus(c)
 	switch {
 	case c.Deleting:
-		return clusterState(c, status, plan.Available)
+		return look.ClusterState(c, status, plan.Available)
 	case c.DeletionProtection:
 		return wire.NewError(api.ErrInvalidParameterCombination, "Cannot delete protected Cluster, please disable deletion protection and try again.")
 	case status == plan.StoppedWord || status == plan.Stopping:
-		return clusterState(c, status, plan.Available)
+		return look.ClusterState(c, status, plan.Available)
 	}
-	for _, i := range l.instancesOf(c.ResourceID) {
+	for _, i := range l.InstancesOf(c.ResourceID) {
 		if !i.Deleting && !i.Auto {
 			return wire.NewError(rds.ErrInvalidDBClusterState, "Cluster cannot be deleted, it still contains DB instances in non-deleting state.")
 		}
@@ -61,12 +62,12 @@ func (l *look) mayDeleteCluster(c spec.Cluster, in *rds.DeleteDBClusterMessage) 
 // failoverDBCluster makes a reader the writer: the one that was asked for, or the
 // first in the order of promotion.
 func (s *Server) failoverDBCluster(ctx context.Context, c front.Call, in *rds.FailoverDBClusterMessage) (*rds.FailoverDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
-		status := l.clusterStatus(*cluster)
-		if err := inState(status, clusterState(*cluster, status, plan.Available), usable...); err != nil {
+	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
+		status := l.ClusterStatus(*cluster)
+		if err := look.InState(status, look.ClusterState(*cluster, status, plan.Available), look.Usable...); err != nil {
 			return nil, err
 		}
-		facts := l.factsOfCluster(*cluster)
+		facts := l.FactsOfCluster(*cluster)
 		target := ""
 		if in.TargetDBInstanceIdentifier != nil {
 			i, err := l.target(*cluster, facts, *in.TargetDBInstanceIdentifier)
@@ -89,8 +90,8 @@ func (s *Server) failoverDBCluster(ctx context.Context, c front.Call, in *rds.Fa
 }
 
 // target is the reader that shall become the writer.
-func (l *look) target(c spec.Cluster, facts plan.Facts, identifier string) (spec.Instance, error) {
-	record, err := l.findInstance(c.Scope, identifier)
+func (l *sight) target(c spec.Cluster, facts plan.Facts, identifier string) (spec.Instance, error) {
+	record, err := l.FindInstance(c.Scope, identifier)
 	if err != nil {
 		return spec.Instance{}, wire.NewError(rds.ErrDBInstanceNotFound, "DBInstance %s not found: the TargetDBInstanceIdentifier is that of an instance of the DB cluster.", identifier)
 	}
@@ -102,7 +103,7 @@ func (l *look) target(c spec.Cluster, facts plan.Facts, identifier string) (spec
 	case i.ResourceID == l.writer(c, facts):
 		return i, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is already the writer of the DB cluster %s.", i.Name, c.Name)
 	case !ready:
-		return i, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is not in the available state: it is %s.", i.Name, l.status(i))
+		return i, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is not in the available state: it is %s.", i.Name, l.Status(i))
 	case spec.Setting(i.Tags, spec.Promotable) == "false":
 		return i, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s must not become the writer: its tag %s says so.", i.Name, spec.Promotable)
 	}
@@ -110,26 +111,26 @@ func (l *look) target(c spec.Cluster, facts plan.Facts, identifier string) (spec
 }
 
 // promotable are the members that could take over now and may, of one seat or all.
-func (l *look) promotable(facts plan.Facts, seat string) []plan.Placed {
+func (l *sight) promotable(facts plan.Facts, seat string) []plan.Placed {
 	barred := map[string]bool{}
 	for _, s := range facts.Want.Seats {
 		barred[s.Key] = s.NoFailover
 	}
-	return slices.DeleteFunc(l.candidates(facts), func(m plan.Placed) bool { return barred[m.Seat] || seat != "" && m.Seat != seat })
+	return slices.DeleteFunc(l.Candidates(facts), func(m plan.Placed) bool { return barred[m.Seat] || seat != "" && m.Seat != seat })
 }
 
 // rebootDBCluster restarts all instances of a Multi-AZ DB cluster, one by one.
 func (s *Server) rebootDBCluster(ctx context.Context, c front.Call, in *rds.RebootDBClusterMessage) (*rds.RebootDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if !cluster.MultiAZ() {
 			return nil, wire.NewError(api.ErrInvalidParameterCombination, "RebootDBCluster is only valid for Multi-AZ DB clusters: reboot the instances of %s.", cluster.Name)
 		}
-		status := l.clusterStatus(*cluster)
-		if err := inState(status, clusterState(*cluster, status, plan.Available), usable...); err != nil {
+		status := l.ClusterStatus(*cluster)
+		if err := look.InState(status, look.ClusterState(*cluster, status, plan.Available), look.Usable...); err != nil {
 			return nil, err
 		}
 		var ops []state.Op
-		for _, r := range l.membersOf(cluster.ResourceID) {
+		for _, r := range l.MembersOf(cluster.ResourceID) {
 			i := r.Value
 			l.takeGroups(&i)
 			i.Reboot++
@@ -147,17 +148,17 @@ func (s *Server) rebootDBCluster(ctx context.Context, c front.Call, in *rds.Rebo
 
 // stopDBCluster ends the processes of all instances; data and endpoints stay.
 func (s *Server) stopDBCluster(ctx context.Context, c front.Call, in *rds.StopDBClusterMessage) (*rds.StopDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
-		status := l.clusterStatus(*cluster)
-		if err := inState(status, clusterState(*cluster, status, plan.Available), usable...); err != nil {
+	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
+		status := l.ClusterStatus(*cluster)
+		if err := look.InState(status, look.ClusterState(*cluster, status, plan.Available), look.Usable...); err != nil {
 			return nil, err
 		}
-		for _, i := range l.instancesOf(cluster.ResourceID) {
-			if word := l.status(i); word != plan.Available && word != plan.StorageFull {
+		for _, i := range l.InstancesOf(cluster.ResourceID) {
+			if word := l.Status(i); word != plan.Available && word != plan.StorageFull {
 				return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s of the DB cluster %s is not in the available state: it is %s.", i.Name, cluster.Name, word)
 			}
 		}
-		if len(l.followers[cluster.ResourceID]) > 0 {
+		if len(l.Followers[cluster.ResourceID]) > 0 {
 			return nil, wire.NewError(rds.ErrInvalidDBClusterState, "The DB cluster %s has read replicas: it cannot be stopped.", cluster.Name)
 		}
 		cluster.Stopped = true
@@ -172,16 +173,16 @@ func (s *Server) stopDBCluster(ctx context.Context, c front.Call, in *rds.StopDB
 
 // startDBCluster starts a stopped cluster.
 func (s *Server) startDBCluster(ctx context.Context, c front.Call, in *rds.StartDBClusterMessage) (*rds.StartDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
-		status := l.clusterStatus(*cluster)
+	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
+		status := l.ClusterStatus(*cluster)
 		// RDS names a second state, which nothing here can be in.
-		err := clusterState(*cluster, status, plan.StoppedWord, "inaccessible-encryption-credentials-recoverable")
-		if err := inState(status, err, plan.StoppedWord); err != nil {
+		err := look.ClusterState(*cluster, status, plan.StoppedWord, "inaccessible-encryption-credentials-recoverable")
+		if err := look.InState(status, err, plan.StoppedWord); err != nil {
 			return nil, err
 		}
 		cluster.Stopped = false
 		var ops []state.Op
-		for _, r := range l.membersOf(cluster.ResourceID) {
+		for _, r := range l.MembersOf(cluster.ResourceID) {
 			i := r.Value
 			l.takeGroups(&i)
 			ops = append(ops, state.Swap(r.Key, r.Revision, i))
@@ -197,11 +198,11 @@ func (s *Server) startDBCluster(ctx context.Context, c front.Call, in *rds.Start
 
 // changeCluster alters one cluster's record, and with it what change answers,
 // again while others are quicker; it answers the cluster as it is afterwards.
-func (s *Server) changeCluster(ctx context.Context, c front.Call, identifier string, change func(*look, *spec.Cluster) ([]state.Op, error)) (*rds.DBCluster, error) {
+func (s *Server) changeCluster(ctx context.Context, c front.Call, identifier string, change func(*sight, *spec.Cluster) ([]state.Op, error)) (*rds.DBCluster, error) {
 	var changed spec.Cluster
 	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findCluster(c.Scope, identifier)
+		record, err := l.FindCluster(c.Scope, identifier)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -23,13 +24,13 @@ func (u *user) wanted() []plan.Database {
 	}
 	l := u.server.look(u.account)
 	var all []plan.Database
-	for _, r := range l.instances {
+	for _, r := range l.Instances {
 		if i := *r.Value; i.Cluster == "" {
-			all = append(all, plan.ForInstance(i, followLinks(i)))
+			all = append(all, plan.ForInstance(i, look.FollowLinks(i)))
 		}
 	}
-	for _, r := range l.clusters {
-		all = append(all, plan.ForCluster(r.Value, l.instancesOf(r.Value.ResourceID), plan.Links{}))
+	for _, r := range l.Clusters {
+		all = append(all, plan.ForCluster(r.Value, l.InstancesOf(r.Value.ResourceID), plan.Links{}))
 	}
 	return all
 }
@@ -56,13 +57,13 @@ func (u *user) settleMembers() {
 	u.Helper()
 	l := u.server.look(u.account)
 	var ops []state.Op
-	for _, r := range l.instances {
+	for _, r := range l.Instances {
 		if r.Value.Cluster != "" && r.Value.Deleting {
 			ops = append(ops, state.Remove(r.Key, r.Revision), state.Delete(state.Address(r.Value.Address)))
 		}
 	}
-	for _, r := range l.clusters {
-		for _, e := range l.endpointsOf(r.Value.ResourceID) {
+	for _, r := range l.Clusters {
+		for _, e := range l.EndpointsOf(r.Value.ResourceID) {
 			if e.Value.Deleting {
 				ops = append(ops, state.Remove(e.Key, e.Revision), state.Delete(state.Address(e.Value.Address)))
 			}
@@ -205,12 +206,12 @@ func (u *user) remove(id string) {
 	u.Helper()
 	l := u.server.look(u.account)
 	ops := []state.Op{state.Delete(state.Layout(id)), state.Delete(state.Secret(id)), state.DeletePrefix(patroni.Prefix(id))}
-	for _, r := range l.instances {
+	for _, r := range l.Instances {
 		if r.Value.ResourceID == id || r.Value.Cluster == id {
 			ops = append(ops, state.Remove(r.Key, r.Revision), state.Delete(state.Address(r.Value.Address)))
 		}
 	}
-	for _, r := range l.clusters {
+	for _, r := range l.Clusters {
 		if r.Value.ResourceID == id {
 			ops = append(ops, state.Remove(r.Key, r.Revision), state.Delete(state.Address(r.Value.Address)), state.Delete(state.Address(r.Value.ReaderAddress)))
 		}
@@ -223,7 +224,7 @@ func (u *user) database(name string) plan.Database {
 	u.Helper()
 	l := u.server.look(u.account)
 	id := ""
-	for _, r := range l.instances {
+	for _, r := range l.Instances {
 		if r.Value.Name == name && r.Value.Scope == u.scope() {
 			id = r.Value.ResourceID
 			if r.Value.Cluster != "" {
@@ -231,7 +232,7 @@ func (u *user) database(name string) plan.Database {
 			}
 		}
 	}
-	for _, r := range l.clusters {
+	for _, r := range l.Clusters {
 		if r.Value.Name == name && r.Value.Scope == u.scope() {
 			id = r.Value.ResourceID
 		}

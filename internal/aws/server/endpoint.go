@@ -10,6 +10,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
@@ -18,24 +19,12 @@ import (
 	"howdah/internal/state"
 )
 
-// maxEndpoints is RDS's limit of custom endpoints of one cluster.
-const maxEndpoints = 5
-
-// endpointsOf are the custom endpoints of a cluster, by name.
-func (l *look) endpointsOf(cluster string) []state.Record[spec.Endpoint] {
-	return slices.DeleteFunc(state.LoadAll[spec.Endpoint](l.Cache, state.EndpointRoot), func(r state.Record[spec.Endpoint]) bool {
-		return r.Value.Cluster != cluster
-	})
-}
-
-func endpointKey(e spec.Endpoint) string { return state.Endpoint(e.Account, e.Region, e.Name) }
-
 // findEndpoint finds a custom endpoint by name or ARN.
-func (l *look) findEndpoint(scope spec.Scope, identifier string) (state.Record[spec.Endpoint], error) {
-	in, name := locate(scope, identifier, "cluster-endpoint")
+func (l *sight) findEndpoint(scope spec.Scope, identifier string) (state.Record[spec.Endpoint], error) {
+	in, name := look.Locate(scope, identifier, "cluster-endpoint")
 	record, err := state.Load[spec.Endpoint](l.Cache, state.Endpoint(in.Account, in.Region, name))
 	if err != nil || in != scope {
-		return record, orBlank(name, "DBClusterEndpointIdentifier", wire.NewError(rds.ErrDBClusterEndpointNotFound, "DBClusterEndpoint %s not found.", name))
+		return record, look.OrBlank(name, "DBClusterEndpointIdentifier", wire.NewError(rds.ErrDBClusterEndpointNotFound, "DBClusterEndpoint %s not found.", name))
 	}
 	return record, nil
 }
@@ -46,14 +35,14 @@ func (s *Server) createDBClusterEndpoint(ctx context.Context, c front.Call, in *
 	var made spec.Endpoint
 	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
+		record, err := l.FindCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
 		if err != nil {
 			return err
 		}
 		cluster := record.Value
 		e := spec.Endpoint{
-			Scope: c.Scope, Name: wire.Lower(in.DBClusterEndpointIdentifier), ResourceID: newResourceID("cluster-endpoint-"),
-			Cluster: cluster.ResourceID, Type: wire.Or(in.EndpointType, ""), Generation: 1, Tags: tagsIn(in.Tags), Created: c.Now,
+			Scope: c.Scope, Name: wire.Lower(in.DBClusterEndpointIdentifier), ResourceID: look.NewResourceID("cluster-endpoint-"),
+			Cluster: cluster.ResourceID, Type: wire.Or(in.EndpointType, ""), Generation: 1, Tags: look.TagsIn(in.Tags), Created: c.Now,
 		}
 		if err := l.mayHaveEndpoint(cluster, e); err != nil {
 			return err
@@ -69,7 +58,7 @@ func (s *Server) createDBClusterEndpoint(ctx context.Context, c front.Call, in *
 		made = e
 		// The cluster's record is written too, so that it cannot be deleted meanwhile.
 		cluster.Generation++
-		return s.client.Commit(ctx, state.Swap(endpointKey(e), 0, e), claim, state.Swap(record.Key, record.Revision, cluster))
+		return s.client.Commit(ctx, state.Swap(look.EndpointKey(e), 0, e), claim, state.Swap(record.Key, record.Revision, cluster))
 	})
 	if err != nil {
 		return nil, err
@@ -77,19 +66,19 @@ func (s *Server) createDBClusterEndpoint(ctx context.Context, c front.Call, in *
 	return s.look(c.Account).endpointOut(made), nil
 }
 
-func (l *look) mayHaveEndpoint(c spec.Cluster, e spec.Endpoint) error {
-	if _, _, taken := l.Cache.Raw(endpointKey(e)); taken {
+func (l *sight) mayHaveEndpoint(c spec.Cluster, e spec.Endpoint) error {
+	if _, _, taken := l.Cache.Raw(look.EndpointKey(e)); taken {
 		return wire.NewError(rds.ErrDBClusterEndpointAlreadyExists, "DB Cluster Endpoint already exists")
 	}
-	switch status := l.clusterStatus(c); {
+	switch status := l.ClusterStatus(c); {
 	case c.MultiAZ():
 		return wire.NewError(api.ErrInvalidParameterCombination, "Custom endpoints are only available for Aurora DB clusters: %s is a Multi-AZ DB cluster.", c.Name)
 	case status == plan.Deleting:
-		return clusterState(c, status, plan.Available)
-	case len(l.endpointsOf(c.ResourceID)) >= maxEndpoints:
-		return wire.NewError(rds.ErrDBClusterEndpointQuotaExceeded, "The DB cluster %s has %d custom endpoints already.", c.Name, maxEndpoints)
+		return look.ClusterState(c, status, plan.Available)
+	case len(l.EndpointsOf(c.ResourceID)) >= look.MaxEndpoints:
+		return wire.NewError(rds.ErrDBClusterEndpointQuotaExceeded, "The DB cluster %s has %d custom endpoints already.", c.Name, look.MaxEndpoints)
 	}
-	return first(spec.CheckName("DBClusterEndpointIdentifier", e.Name), checkEndpointType(e.Type), spec.CheckTags(e.Tags))
+	return look.First(spec.CheckName("DBClusterEndpointIdentifier", e.Name), checkEndpointType(e.Type), spec.CheckTags(e.Tags))
 }
 
 func checkEndpointType(kind string) error {
@@ -100,7 +89,7 @@ func checkEndpointType(kind string) error {
 }
 
 // setMembers sets the one or the other list of an endpoint.
-func (l *look) setMembers(c spec.Cluster, e *spec.Endpoint, static, excluded []string) error {
+func (l *sight) setMembers(c spec.Cluster, e *spec.Endpoint, static, excluded []string) error {
 	if len(static) > 0 && len(excluded) > 0 {
 		return wire.NewError(api.ErrInvalidParameterCombination, "StaticMembers and ExcludedMembers cannot be given together.")
 	}
@@ -115,13 +104,13 @@ func (l *look) setMembers(c spec.Cluster, e *spec.Endpoint, static, excluded []s
 	return err
 }
 
-func (l *look) memberIDs(c spec.Cluster, names []string) ([]string, error) {
+func (l *sight) memberIDs(c spec.Cluster, names []string) ([]string, error) {
 	var ids []string
 	for _, name := range names {
 		if strings.TrimSpace(name) == "" {
 			return nil, wire.NewError(api.ErrInvalidParameterValue, "The parameters StaticMembers and ExcludedMembers must not have blank elements.")
 		}
-		r, err := l.findInstance(c.Scope, name)
+		r, err := l.FindInstance(c.Scope, name)
 		if err != nil {
 			return nil, err
 		}
@@ -137,21 +126,21 @@ func (l *look) memberIDs(c spec.Cluster, names []string) ([]string, error) {
 
 // modifyDBClusterEndpoint changes the type or the members of a custom endpoint.
 func (s *Server) modifyDBClusterEndpoint(ctx context.Context, c front.Call, in *rds.ModifyDBClusterEndpointMessage) (*rds.DBClusterEndpoint, error) {
-	return s.changeEndpoint(ctx, c, wire.Or(in.DBClusterEndpointIdentifier, ""), func(l *look, e *spec.Endpoint) error {
+	return s.changeEndpoint(ctx, c, wire.Or(in.DBClusterEndpointIdentifier, ""), func(l *sight, e *spec.Endpoint) error {
 		wire.Set(&e.Type, in.EndpointType)
-		return first(checkEndpointType(e.Type), l.setMembers(l.cluster[e.Cluster], e, in.StaticMembers, in.ExcludedMembers))
+		return look.First(checkEndpointType(e.Type), l.setMembers(l.Cluster[e.Cluster], e, in.StaticMembers, in.ExcludedMembers))
 	})
 }
 
 // deleteDBClusterEndpoint marks a custom endpoint as being deleted.
 func (s *Server) deleteDBClusterEndpoint(ctx context.Context, c front.Call, in *rds.DeleteDBClusterEndpointMessage) (*rds.DBClusterEndpoint, error) {
-	return s.changeEndpoint(ctx, c, wire.Or(in.DBClusterEndpointIdentifier, ""), func(_ *look, e *spec.Endpoint) error {
+	return s.changeEndpoint(ctx, c, wire.Or(in.DBClusterEndpointIdentifier, ""), func(_ *sight, e *spec.Endpoint) error {
 		e.Deleting = true
 		return nil
 	})
 }
 
-func (s *Server) changeEndpoint(ctx context.Context, c front.Call, identifier string, change func(*look, *spec.Endpoint) error) (*rds.DBClusterEndpoint, error) {
+func (s *Server) changeEndpoint(ctx context.Context, c front.Call, identifier string, change func(*sight, *spec.Endpoint) error) (*rds.DBClusterEndpoint, error) {
 	var changed spec.Endpoint
 	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
@@ -177,8 +166,8 @@ func (s *Server) changeEndpoint(ctx context.Context, c front.Call, identifier st
 }
 
 // endpointOut is a custom endpoint as the API shows it.
-func (l *look) endpointOut(e spec.Endpoint) *rds.DBClusterEndpoint {
-	c := l.cluster[e.Cluster]
+func (l *sight) endpointOut(e spec.Endpoint) *rds.DBClusterEndpoint {
+	c := l.Cluster[e.Cluster]
 	return &rds.DBClusterEndpoint{
 		DBClusterEndpointIdentifier: wire.Some(e.Name), DBClusterIdentifier: wire.Some(c.Name), DBClusterEndpointResourceIdentifier: wire.Some(e.ResourceID),
 		Endpoint: wire.Some(servedAt(e.Address, e.Former)), Status: wire.Some(l.endpointStatus(e)), EndpointType: wire.Some("CUSTOM"), CustomEndpointType: wire.Some(e.Type),
@@ -187,10 +176,10 @@ func (l *look) endpointOut(e spec.Endpoint) *rds.DBClusterEndpoint {
 }
 
 // namesOf are the instances of a list that exist.
-func (l *look) namesOf(ids []string) []string {
+func (l *sight) namesOf(ids []string) []string {
 	names := []string{}
 	for _, id := range ids {
-		if i, ok := l.instance[id]; ok {
+		if i, ok := l.Instance[id]; ok {
 			names = append(names, i.Name)
 		}
 	}
@@ -203,9 +192,9 @@ const newEndpoint = time.Minute
 
 // certified: the certificates of all members that run name the endpoint's address,
 // so that clients who verify it can connect.
-func (l *look) certified(e spec.Endpoint) bool {
-	fresh := l.now().Sub(e.Created) < newEndpoint
-	for _, m := range l.factsOfCluster(l.cluster[e.Cluster]).Layout.Members {
+func (l *sight) certified(e spec.Endpoint) bool {
+	fresh := l.Now().Sub(e.Created) < newEndpoint
+	for _, m := range l.FactsOfCluster(l.Cluster[e.Cluster]).Layout.Members {
 		id := member.ID(e.Cluster, m.Name)
 		a, err := state.Load[member.Assignment](l.Cache, state.Assign(m.Host, id))
 		if err != nil || a.Value.Want != member.Running {
@@ -221,15 +210,15 @@ func (l *look) certified(e spec.Endpoint) bool {
 }
 
 // endpointStatus compares what is wanted with where the endpoint leads now.
-func (l *look) endpointStatus(e spec.Endpoint) string {
-	if e.Deleting || l.cluster[e.Cluster].Deleting {
+func (l *sight) endpointStatus(e spec.Endpoint) string {
+	if e.Deleting || l.Cluster[e.Cluster].Deleting {
 		return plan.Deleting
 	}
 	now, err := state.Load[route.Route](l.Cache, state.Route(e.ResourceID))
 	if err != nil || len(e.Former) == 0 && !l.certified(e) {
 		return plan.Creating
 	}
-	seats, readersOnly := e.Seats(l.instancesOf(e.Cluster))
+	seats, readersOnly := e.Seats(l.InstancesOf(e.Cluster))
 	if !slices.Equal(now.Value.Seats, seats) || now.Value.ReadersOnly != readersOnly || len(e.Former) > 0 {
 		return plan.Modifying
 	}
@@ -242,14 +231,14 @@ func (s *Server) describeDBClusterEndpoints(ctx context.Context, c front.Call, i
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	filters, err := readFilters(in.Filters, "db-cluster-endpoint-type", "db-cluster-endpoint-custom-type", "db-cluster-endpoint-id", "db-cluster-endpoint-status")
+	filters, err := look.ReadFilters(in.Filters, "db-cluster-endpoint-type", "db-cluster-endpoint-custom-type", "db-cluster-endpoint-id", "db-cluster-endpoint-status")
 	if err != nil {
 		return nil, err
 	}
 	l := s.look(c.Account)
-	clusters := l.clusters
+	clusters := l.Clusters
 	if in.DBClusterIdentifier != nil {
-		record, err := l.findCluster(c.Scope, *in.DBClusterIdentifier)
+		record, err := l.FindCluster(c.Scope, *in.DBClusterIdentifier)
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +251,7 @@ func (s *Server) describeDBClusterEndpoints(ctx context.Context, c front.Call, i
 		}
 		for _, e := range l.allEndpoints(r.Value) {
 			wanted := in.DBClusterEndpointIdentifier == nil || wire.Lower(in.DBClusterEndpointIdentifier) == wire.Or(e.DBClusterEndpointIdentifier, "")
-			if wanted && filters.match(endpointAttributes(e)) {
+			if wanted && filters.Match(endpointAttributes(e)) {
 				matching = append(matching, e)
 			}
 		}
@@ -275,9 +264,9 @@ func (s *Server) describeDBClusterEndpoints(ctx context.Context, c front.Call, i
 }
 
 // allEndpoints of a cluster, in the order of endpointOrder.
-func (l *look) allEndpoints(c spec.Cluster) []rds.DBClusterEndpoint {
+func (l *sight) allEndpoints(c spec.Cluster) []rds.DBClusterEndpoint {
 	status := plan.Available
-	switch word := l.clusterStatus(c); {
+	switch word := l.ClusterStatus(c); {
 	case word == plan.Creating, word == plan.Deleting, word == plan.Modifying && c.Moving():
 		status = word
 	}
@@ -285,7 +274,7 @@ func (l *look) allEndpoints(c spec.Cluster) []rds.DBClusterEndpoint {
 		{DBClusterIdentifier: wire.Some(c.Name), Endpoint: wire.Some(c.ServedAt()), Status: wire.Some(status), EndpointType: wire.Some("WRITER")},
 		{DBClusterIdentifier: wire.Some(c.Name), Endpoint: wire.Some(servedAt(c.ReaderAddress, c.ReaderFormer)), Status: wire.Some(status), EndpointType: wire.Some("READER")},
 	}
-	for _, e := range l.endpointsOf(c.ResourceID) {
+	for _, e := range l.EndpointsOf(c.ResourceID) {
 		all = append(all, *l.endpointOut(e.Value))
 	}
 	return all

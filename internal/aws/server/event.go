@@ -9,6 +9,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
 	"howdah/internal/model/spec"
@@ -23,7 +24,7 @@ func (s *Server) describeEvents(ctx context.Context, c front.Call, in *rds.Descr
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
 	if in.SourceIdentifier != nil && in.SourceType == nil {
@@ -57,7 +58,7 @@ func about(e event.Event, scope spec.Scope, in *rds.DescribeEventsMessage) bool 
 		return false
 	}
 	if in.SourceIdentifier != nil {
-		if in, name := locate(scope, *in.SourceIdentifier, event.ARNKind(e.SourceType)); in != scope || name != e.Source {
+		if in, name := look.Locate(scope, *in.SourceIdentifier, event.ARNKind(e.SourceType)); in != scope || name != e.Source {
 			return false
 		}
 	}

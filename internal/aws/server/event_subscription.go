@@ -10,6 +10,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
 	"howdah/internal/model/spec"
@@ -17,11 +18,8 @@ import (
 	"howdah/internal/state"
 )
 
-// maxEventSubscriptions is RDS's limit in an account and region.
-const maxEventSubscriptions = 20
-
 // maxAccountEventSubscriptions is that of event subscriptions over all regions.
-const maxAccountEventSubscriptions = 10 * maxEventSubscriptions
+const maxAccountEventSubscriptions = 10 * look.MaxEventSubscriptions
 
 // The status words of event subscriptions. A subscription is active at once; the
 // words in between are what RDS answers to the calls themselves.
@@ -39,7 +37,7 @@ var subscriptionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,253}$`)
 func (s *Server) createEventSubscription(ctx context.Context, c front.Call, in *rds.CreateEventSubscriptionMessage) (*rds.CreateEventSubscriptionResult, error) {
 	e := topic.EventSubscription{
 		Scope: c.Scope, Name: strings.TrimSpace(wire.Or(in.SubscriptionName, "")), TopicARN: wire.Or(in.SnsTopicArn, ""), SourceType: event.SourceType(wire.Or(in.SourceType, "")),
-		Sources: lowered(in.SourceIds), Categories: distinct(in.EventCategories), Enabled: wire.Or(in.Enabled, true), Tags: tagsIn(in.Tags), Created: c.Now,
+		Sources: lowered(in.SourceIds), Categories: distinct(in.EventCategories), Enabled: wire.Or(in.Enabled, true), Tags: look.TagsIn(in.Tags), Created: c.Now,
 	}
 	if !subscriptionName.MatchString(e.Name) || strings.HasSuffix(e.Name, "-") || strings.Contains(e.Name, "--") {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "The parameter SubscriptionName is not a valid identifier: it must begin with a letter, "+
@@ -52,8 +50,8 @@ func (s *Server) createEventSubscription(ctx context.Context, c front.Call, in *
 		if _, err := s.findEventSubscription(c, &e.Name); err == nil {
 			return wire.NewError(rds.ErrSubscriptionAlreadyExist, "Event subscription %s already exists.", e.Name)
 		}
-		if len(s.eventSubscriptions(c)) >= maxEventSubscriptions {
-			return wire.NewError(rds.ErrEventSubscriptionQuotaExceeded, "An account can have at most %d event subscriptions in a region.", maxEventSubscriptions)
+		if len(s.eventSubscriptions(c)) >= look.MaxEventSubscriptions {
+			return wire.NewError(rds.ErrEventSubscriptionQuotaExceeded, "An account can have at most %d event subscriptions in a region.", look.MaxEventSubscriptions)
 		}
 		if len(s.Cache.Keys(state.EventSubRoot+c.Account+"/")) >= maxAccountEventSubscriptions {
 			return wire.NewError(rds.ErrEventSubscriptionQuotaExceeded, "An account can have at most %d event subscriptions in all regions together.", maxAccountEventSubscriptions)
@@ -98,7 +96,7 @@ func (s *Server) findEventSubscription(c front.Call, name *string) (state.Record
 	wanted := strings.TrimSpace(wire.Or(name, ""))
 	r, err := state.Load[topic.EventSubscription](s.Cache, state.EventSub(c.Account, c.Region, wanted))
 	if err != nil || wanted == "" {
-		return r, orBlank(wanted, "SubscriptionName", wire.NewError(rds.ErrSubscriptionNotFound, "Subscription %s not found.", wanted))
+		return r, look.OrBlank(wanted, "SubscriptionName", wire.NewError(rds.ErrSubscriptionNotFound, "Subscription %s not found.", wanted))
 	}
 	return r, nil
 }
@@ -162,9 +160,9 @@ func (s *Server) checkSource(c front.Call, kind event.SourceType, name string) e
 	var err error
 	switch kind {
 	case event.Instance:
-		_, err = l.findInstance(c.Scope, name)
+		_, err = l.FindInstance(c.Scope, name)
 	case event.Cluster:
-		_, err = l.findCluster(c.Scope, name)
+		_, err = l.FindCluster(c.Scope, name)
 	default:
 		err = errNoSource
 	}
@@ -182,7 +180,7 @@ func (s *Server) describeEventSubscriptions(ctx context.Context, c front.Call, i
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
 	all := s.eventSubscriptions(c)
@@ -320,7 +318,7 @@ func (s *Server) removeSource(ctx context.Context, c front.Call, in *rds.RemoveS
 
 // describeEventCategories lists what can be subscribed to.
 func (s *Server) describeEventCategories(_ context.Context, _ front.Call, in *rds.DescribeEventCategoriesMessage) (*rds.EventCategoriesMessage, error) {
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
 	wanted := event.SourceType(wire.Or(in.SourceType, ""))
@@ -337,9 +335,9 @@ func (s *Server) describeEventCategories(_ context.Context, _ front.Call, in *rd
 }
 
 // taggedEventSubscription finds the tags of an event subscription.
-func (l *look) taggedEventSubscription(scope spec.Scope, name string) (tagged, error) {
-	r, err := l.findEventSubscription(front.Call{Scope: scope}, &name)
-	return tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+func (l *sight) taggedEventSubscription(scope spec.Scope, name string) (look.Tagged, error) {
+	r, err := l.s.findEventSubscription(front.Call{Scope: scope}, &name)
+	return look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
 		e := r.Value
 		e.Tags = tags
 		return state.Swap(r.Key, r.Revision, e)

@@ -10,6 +10,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/param"
@@ -35,14 +36,14 @@ func defaultParameterGroup(c spec.Common) string { return familyOf(c).DefaultGro
 
 // findGroup finds a group of the caller's region by its name or ARN. A default group
 // has revision 0.
-func (l *look) findGroup(scope spec.Scope, kind param.Kind, identifier string) (state.Record[spec.ParameterGroup], error) {
-	in, name := locate(scope, identifier, spec.GroupKind[kind])
+func (l *sight) findGroup(scope spec.Scope, kind param.Kind, identifier string) (state.Record[spec.ParameterGroup], error) {
+	in, name := look.Locate(scope, identifier, spec.GroupKind[kind])
 	if f, ok := param.ParseDefault(name); ok && in == scope {
 		return state.Record[spec.ParameterGroup]{Value: defaultGroup(scope, kind, f)}, nil
 	}
 	record, err := state.Load[spec.ParameterGroup](l.Cache, state.ParameterGroup(string(kind), in.Account, in.Region, name))
 	if err != nil || in != scope {
-		return record, orBlank(name, groupWord[kind]+"Name", wire.NewError(rds.ErrDBParameterGroupNotFound, "%s not found: %s", groupWord[kind], name))
+		return record, look.OrBlank(name, groupWord[kind]+"Name", wire.NewError(rds.ErrDBParameterGroupNotFound, "%s not found: %s", groupWord[kind], name))
 	}
 	return record, nil
 }
@@ -57,7 +58,7 @@ func defaultGroup(scope spec.Scope, kind param.Kind, f param.Family) spec.Parame
 
 // checkGroup: the group exists, and is of the database's family. noGroup is the code
 // for one that does not.
-func (l *look) checkGroup(c *spec.Common, noGroup string) error {
+func (l *sight) checkGroup(c *spec.Common, noGroup string) error {
 	c.ParameterGroup = strings.ToLower(c.ParameterGroup)
 	kind := groupKindOf(noGroup)
 	if strings.HasPrefix(c.ParameterGroup, "arn:") {
@@ -76,7 +77,7 @@ func (l *look) checkGroup(c *spec.Common, noGroup string) error {
 			c.ParameterGroup, g.Value.Family, wanted)
 	}
 	if g.Revision > 0 {
-		l.checked[g.Key] = state.Swap(g.Key, g.Revision, g.Value)
+		l.Checked[g.Key] = state.Swap(g.Key, g.Revision, g.Value)
 	}
 	return nil
 }
@@ -90,34 +91,34 @@ func groupKindOf(noGroup string) param.Kind {
 
 // useGroup writes a group that gets one more user, as it was checked, so that it
 // cannot be deleted in the same moment.
-func (l *look) useGroup(kind param.Kind, c spec.Common) []state.Op {
-	return l.hold(state.ParameterGroup(string(kind), c.Account, c.Region, c.ParameterGroup))
+func (l *sight) useGroup(kind param.Kind, c spec.Common) []state.Op {
+	return l.Hold(state.ParameterGroup(string(kind), c.Account, c.Region, c.ParameterGroup))
 }
 
 // takes is what a database that starts now takes over of its group.
-func (l *look) takes(kind param.Kind, c spec.Common) spec.Taken {
-	g := l.groups[plan.GroupKey{Kind: kind, Scope: c.Scope, Name: c.ParameterGroup}]
+func (l *sight) takes(kind param.Kind, c spec.Common) spec.Taken {
+	g := l.Groups[plan.GroupKey{Kind: kind, Scope: c.Scope, Name: c.ParameterGroup}]
 	return spec.Taken{Group: c.ParameterGroup, Serial: g.Serial}
 }
 
 // takeGroups: an instance takes its groups over, by a start or a reboot.
-func (l *look) takeGroups(i *spec.Instance) {
+func (l *sight) takeGroups(i *spec.Instance) {
 	i.Taken = l.takes(param.Instance, i.Common)
-	if c, ok := l.cluster[i.Cluster]; ok {
+	if c, ok := l.Cluster[i.Cluster]; ok {
 		i.ClusterTaken = l.takes(param.Cluster, c.Common)
 	}
 }
 
 // groupUsers are the names of those who use a group, or still run with it.
-func (l *look) groupUsers(g spec.ParameterGroup) []string {
+func (l *sight) groupUsers(g spec.ParameterGroup) []string {
 	var names []string
-	for _, r := range l.instances {
+	for _, r := range l.Instances {
 		own := g.Kind == param.Instance && (r.Value.ParameterGroup == g.Name || r.Value.Taken.Group == g.Name)
 		if r.Value.Scope == g.Scope && (own || g.Kind == param.Cluster && r.Value.ClusterTaken.Group == g.Name) {
 			names = append(names, r.Value.Name)
 		}
 	}
-	for _, r := range l.clusters {
+	for _, r := range l.Clusters {
 		if g.Kind == param.Cluster && r.Value.Scope == g.Scope && (r.Value.ParameterGroup == g.Name || r.Value.Taken.Group == g.Name) {
 			names = append(names, r.Value.Name)
 		}
@@ -126,8 +127,8 @@ func (l *look) groupUsers(g spec.ParameterGroup) []string {
 }
 
 // catalogue is that of the newest installed minor version of a family.
-func (l *look) catalogue(f param.Family) (param.Catalogue, error) {
-	installed, _, err := l.resolveVersion(f.Engine, strconv.Itoa(f.Major))
+func (l *sight) catalogue(f param.Family) (param.Catalogue, error) {
+	installed, _, err := l.ResolveVersion(f.Engine, strconv.Itoa(f.Major))
 	if err != nil {
 		return param.Catalogue{}, wire.NewError(api.ErrInvalidParameterCombination,
 			"The parameters of the family %s are not known: PostgreSQL %d is installed on no host of this home.", f.Name(), f.Major)
@@ -147,7 +148,7 @@ func (l *look) catalogue(f param.Family) (param.Catalogue, error) {
 // newGroup makes a group out of a request, or of another group.
 func (s *Server) newGroup(ctx context.Context, c front.Call, g spec.ParameterGroup, parameter string) (spec.ParameterGroup, error) {
 	g.Scope, g.Created, g.Name = c.Scope, c.Now, strings.ToLower(strings.TrimSpace(g.Name))
-	switch err := first(spec.CheckTags(g.Tags), checkNewName(parameter, g.Name)); {
+	switch err := look.First(spec.CheckTags(g.Tags), checkNewName(parameter, g.Name)); {
 	case err != nil:
 		return g, err
 	case strings.TrimSpace(g.Description) == "" || len(g.Description) > 255:
@@ -205,10 +206,10 @@ func (s *Server) deleteGroup(ctx context.Context, c front.Call, kind param.Kind,
 
 // listGroups are the groups of a scope, by name: those that users made, and the
 // default groups of what is installed.
-func (l *look) listGroups(scope spec.Scope, kind param.Kind) []spec.ParameterGroup {
+func (l *sight) listGroups(scope spec.Scope, kind param.Kind) []spec.ParameterGroup {
 	var all []spec.ParameterGroup
 	for _, f := range param.Families() {
-		if _, _, err := l.resolveVersion(f.Engine, strconv.Itoa(f.Major)); err == nil {
+		if _, _, err := l.ResolveVersion(f.Engine, strconv.Itoa(f.Major)); err == nil {
 			all = append(all, defaultGroup(scope, kind, f))
 		}
 	}
@@ -224,7 +225,7 @@ func (s *Server) groupPage(ctx context.Context, c front.Call, kind param.Kind, n
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, nil, err
 	}
-	if _, err := readFilters(in); err != nil {
+	if _, err := look.ReadFilters(in); err != nil {
 		return nil, nil, err
 	}
 	l := s.look(c.Account)
@@ -241,15 +242,15 @@ func (s *Server) groupPage(ctx context.Context, c front.Call, kind param.Kind, n
 
 // taggedGroup is a parameter group with its tags; a default group has none, and gets
 // none.
-func (l *look) taggedGroup(scope spec.Scope, kind param.Kind, arn string) (tagged, error) {
+func (l *sight) taggedGroup(scope spec.Scope, kind param.Kind, arn string) (look.Tagged, error) {
 	r, err := l.findGroup(scope, kind, arn)
-	t := tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+	t := look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
 		g := r.Value
 		g.Tags = tags
 		return state.Swap(r.Key, r.Revision, g)
 	}}
 	if err == nil && r.Revision == 0 {
-		t.gone = wire.NewError(rds.ErrInvalidDBParameterGroupState, "Default %s cannot have tags: %s", groupWord[kind], r.Value.Name)
+		t.Gone = wire.NewError(rds.ErrInvalidDBParameterGroupState, "Default %s cannot have tags: %s", groupWord[kind], r.Value.Name)
 	}
 	return t, err
 }

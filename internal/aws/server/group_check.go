@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"howdah/api"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/engine/postgres"
@@ -71,16 +72,16 @@ const mostAsked = 3
 
 func (e *groupEdit) judgeElsewhere(ctx context.Context, p param.Parameter, value string) (string, error) {
 	asked := 0
-	for _, h := range e.hosts() {
-		if !h.Alive || !slices.Contains(h.Majors, e.family.Major) || asked == mostAsked || e.Settings == nil {
+	for _, h := range e.Hosts() {
+		if !h.Alive || !slices.Contains(h.Majors, e.family.Major) || asked == mostAsked || e.s.Settings == nil {
 			continue
 		}
 		asked++
-		why, err := e.Settings.Check(ctx, h.Name, e.agentAddress(h.Name), hostapi.SettingRequest{Major: e.family.Major, Name: p.Name, Value: value})
+		why, err := e.s.Settings.Check(ctx, h.Name, e.AgentAddress(h.Name), hostapi.SettingRequest{Major: e.family.Major, Name: p.Name, Value: value})
 		if err == nil {
 			return why, nil
 		}
-		e.Log.Warn("check a parameter's value", "host", h.Name, "parameter", p.Name, "error", err)
+		e.s.Log.Warn("check a parameter's value", "host", h.Name, "parameter", p.Name, "error", err)
 	}
 	return "", wire.NewError(api.ErrServiceUnavailable,
 		"The value of the parameter %s cannot be checked now: no host with PostgreSQL %d answers. See `howdah status`, and try again.", p.Name, e.family.Major)
@@ -97,7 +98,7 @@ func everyMachine() []param.Machine {
 	var all []param.Machine
 	for _, class := range spec.Classes() {
 		for _, gib := range []int64{5, 65536} {
-			all = append(all, param.Machine{Memory: class.Memory, Storage: gib << 30, CPUs: class.CPUs, Port: defaultPort})
+			all = append(all, param.Machine{Memory: class.Memory, Storage: gib << 30, CPUs: class.CPUs, Port: look.DefaultPort})
 		}
 	}
 	return all
@@ -105,7 +106,7 @@ func everyMachine() []param.Machine {
 
 // bearable: no PostgreSQL that gets values of the group would not start with them.
 func (e *groupEdit) bearable() error {
-	e.look = e.withGroup(e.group)
+	e.sight = e.withGroup(e.group)
 	latest := map[string]string{}
 	for name := range e.group.Values {
 		if v := e.group.Values.Latest(name); v != nil {
@@ -115,7 +116,7 @@ func (e *groupEdit) bearable() error {
 	if err := param.CheckTogether(latest); err != nil {
 		return invalidValue(err)
 	}
-	for _, r := range e.instances {
+	for _, r := range e.Instances {
 		if !r.Value.Deleting && e.concerns(*r.Value) {
 			if err := e.fits(*r.Value); err != nil {
 				return err
@@ -126,10 +127,10 @@ func (e *groupEdit) bearable() error {
 }
 
 // withGroup is the look with a group as it is about to be.
-func (l *look) withGroup(g spec.ParameterGroup) *look {
+func (l *sight) withGroup(g spec.ParameterGroup) *sight {
 	next := *l
-	next.groups = maps.Clone(l.groups)
-	next.groups.Add(g)
+	next.Groups = maps.Clone(l.Groups)
+	next.Groups.Add(g)
 	return &next
 }
 
@@ -139,26 +140,26 @@ func (e *groupEdit) concerns(i spec.Instance) bool {
 	uses := func(c spec.Common, kind param.Kind) bool {
 		return e.group.Kind == kind && c.Scope == e.group.Scope && c.ParameterGroup == e.group.Name
 	}
-	cluster, member := e.cluster[i.Cluster]
+	cluster, member := e.Cluster[i.Cluster]
 	if uses(i.Common, param.Instance) || member && uses(cluster.Common, param.Cluster) {
 		return true
 	}
 	if !i.Follows() {
 		return false
 	}
-	source, ok := e.instance[i.Source]
-	return ok && e.concerns(*source) || uses(e.cluster[i.Source].Common, param.Cluster)
+	source, ok := e.Instance[i.Source]
+	return ok && e.concerns(*source) || uses(e.Cluster[i.Source].Common, param.Cluster)
 }
 
 // fits: PostgreSQL of an instance starts with the settings that it has now, and with
 // those that it has after a reboot.
-func (l *look) fits(i spec.Instance) error {
+func (l *sight) fits(i spec.Instance) error {
 	later := i
 	l.takeGroups(&later)
-	return first(l.starts(i), l.starts(later))
+	return look.First(l.starts(i), l.starts(later))
 }
 
-func (l *look) starts(i spec.Instance) error {
+func (l *sight) starts(i spec.Instance) error {
 	settings, memory := l.settingsOf(i)
 	if err := param.CheckStart(settings, i.Major); err != nil {
 		return invalidValue(fmt.Errorf("%w, for %s", err, i.Name))
@@ -174,7 +175,7 @@ func (l *look) starts(i spec.Instance) error {
 
 // settingsOf are the settings that an instance shall have in the end, and the memory
 // that it has for them: its class's, or its host's where that is less.
-func (l *look) settingsOf(i spec.Instance) (map[string]string, int64) {
+func (l *sight) settingsOf(i spec.Instance) (map[string]string, int64) {
 	want, seat := l.wantOf(i)
 	l.raise(&want, i)
 	class, _ := spec.LookupClass(i.Class)
@@ -186,25 +187,25 @@ func (l *look) settingsOf(i spec.Instance) (map[string]string, int64) {
 }
 
 // raise gives one that follows another what it needs at least, as reconcile does.
-func (l *look) raise(want *plan.Database, i spec.Instance) {
+func (l *sight) raise(want *plan.Database, i spec.Instance) {
 	if !i.Follows() {
 		return
 	}
-	if source, ok := l.instance[i.Source]; ok {
+	if source, ok := l.Instance[i.Source]; ok {
 		its, _ := l.wantOf(*source)
 		l.raise(&its, *source)
 		want.Raise(its)
-	} else if c, ok := l.cluster[i.Source]; ok {
-		want.Raise(plan.ForCluster(c, l.instancesOf(c.ResourceID), plan.Links{Groups: l.groups}))
+	} else if c, ok := l.Cluster[i.Source]; ok {
+		want.Raise(plan.ForCluster(c, l.InstancesOf(c.ResourceID), plan.Links{Groups: l.Groups}))
 	}
 }
 
 // memoryFor is the memory of a class on the smallest host that an instance is on, or
 // on the largest host there is for one that is nowhere yet.
-func (l *look) memoryFor(i spec.Instance, class int64) int64 {
+func (l *sight) memoryFor(i spec.Instance, class int64) int64 {
 	var own, all []int64
 	hosts := state.LoadAll[member.Host](l.Cache, state.HostRoot)
-	members := l.factsOf(i).Layout.Members
+	members := l.FactsOf(i).Layout.Members
 	for _, h := range hosts {
 		all = append(all, h.Value.Memory)
 		if slices.ContainsFunc(members, func(m plan.Placed) bool {

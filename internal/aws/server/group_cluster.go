@@ -5,6 +5,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/param"
 	"howdah/internal/model/spec"
@@ -14,7 +15,7 @@ import (
 func (s *Server) createDBClusterParameterGroup(ctx context.Context, c front.Call, in *rds.CreateDBClusterParameterGroupMessage) (*rds.CreateDBClusterParameterGroupResult, error) {
 	g, err := s.newGroup(ctx, c, spec.ParameterGroup{
 		Kind: param.Cluster, Name: wire.Or(in.DBClusterParameterGroupName, ""), Family: wire.Or(in.DBParameterGroupFamily, ""),
-		Description: wire.Or(in.Description, ""), Tags: tagsIn(in.Tags),
+		Description: wire.Or(in.Description, ""), Tags: look.TagsIn(in.Tags),
 	}, "DBClusterParameterGroupName")
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func (s *Server) copyDBClusterParameterGroup(ctx context.Context, c front.Call, 
 	}
 	g, err := s.newGroup(ctx, c, spec.ParameterGroup{
 		Kind: param.Cluster, Name: wire.Or(in.TargetDBClusterParameterGroupIdentifier, ""), Family: source.Value.Family,
-		Description: wire.Or(in.TargetDBClusterParameterGroupDescription, ""), Tags: tagsIn(in.Tags), Values: source.Value.Values, Serial: source.Value.Serial,
+		Description: wire.Or(in.TargetDBClusterParameterGroupDescription, ""), Tags: look.TagsIn(in.Tags), Values: source.Value.Values, Serial: source.Value.Serial,
 	}, "TargetDBClusterParameterGroupIdentifier")
 	if err != nil {
 		return nil, err

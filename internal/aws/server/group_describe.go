@@ -10,6 +10,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/param"
 	"howdah/internal/model/spec"
@@ -40,13 +41,13 @@ type listing struct {
 }
 
 // parameters are those of a group, in pages.
-func (l *look) parameters(g spec.ParameterGroup, in listing) ([]rds.Parameter, *string, error) {
+func (l *sight) parameters(g spec.ParameterGroup, in listing) ([]rds.Parameter, *string, error) {
 	family, _ := param.ParseFamily(g.Family)
 	catalogue, err := l.catalogue(family)
 	if err != nil {
 		return nil, nil, err
 	}
-	wanted, err := readFilters(in.filters, "parameter-name")
+	wanted, err := look.ReadFilters(in.filters, "parameter-name")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -58,7 +59,7 @@ func (l *look) parameters(g spec.ParameterGroup, in listing) ([]rds.Parameter, *
 	var all []rds.Parameter
 	for _, p := range catalogue.All(family) {
 		out := parameterOut(p, g, family, system)
-		if wanted.match(map[string][]string{"parameter-name": {p.Name}}) && (in.source == nil || *in.source == *out.Source) {
+		if wanted.Match(map[string][]string{"parameter-name": {p.Name}}) && (in.source == nil || *in.source == *out.Source) {
 			all = append(all, out)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/param"
 	"howdah/internal/model/spec"
@@ -14,7 +15,7 @@ import (
 func (s *Server) createDBParameterGroup(ctx context.Context, c front.Call, in *rds.CreateDBParameterGroupMessage) (*rds.CreateDBParameterGroupResult, error) {
 	g, err := s.newGroup(ctx, c, spec.ParameterGroup{
 		Kind: param.Instance, Name: wire.Or(in.DBParameterGroupName, ""), Family: wire.Or(in.DBParameterGroupFamily, ""),
-		Description: wire.Or(in.Description, ""), Tags: tagsIn(in.Tags),
+		Description: wire.Or(in.Description, ""), Tags: look.TagsIn(in.Tags),
 	}, "DBParameterGroupName")
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func (s *Server) copyDBParameterGroup(ctx context.Context, c front.Call, in *rds
 	}
 	g, err := s.newGroup(ctx, c, spec.ParameterGroup{
 		Kind: param.Instance, Name: wire.Or(in.TargetDBParameterGroupIdentifier, ""), Family: source.Value.Family,
-		Description: wire.Or(in.TargetDBParameterGroupDescription, ""), Tags: tagsIn(in.Tags), Values: source.Value.Values, Serial: source.Value.Serial,
+		Description: wire.Or(in.TargetDBParameterGroupDescription, ""), Tags: look.TagsIn(in.Tags), Values: source.Value.Values, Serial: source.Value.Serial,
 	}, "TargetDBParameterGroupIdentifier")
 	if err != nil {
 		return nil, err

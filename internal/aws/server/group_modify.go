@@ -40,7 +40,7 @@ func (s *Server) changeGroup(ctx context.Context, c front.Call, kind param.Kind,
 		if err != nil {
 			return err
 		}
-		e := &groupEdit{look: l, Call: c, group: g.Value, family: family, catalogue: catalogue}
+		e := &groupEdit{sight: l, Call: c, group: g.Value, family: family, catalogue: catalogue}
 		e.group.Serial++
 		if err := change(e); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (s *Server) changeGroup(ctx context.Context, c front.Call, kind param.Kind,
 
 // groupEdit is a change of a group in the making.
 type groupEdit struct {
-	*look
+	*sight
 	front.Call
 	group     spec.ParameterGroup
 	family    param.Family

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/param"
@@ -19,27 +20,27 @@ const (
 )
 
 // wantOf is the database of an instance, with the values of its groups, and its seat.
-func (l *look) wantOf(i spec.Instance) (plan.Database, plan.Seat) {
-	if c, ok := l.cluster[i.Cluster]; ok {
-		own := slices.DeleteFunc(l.instancesOf(c.ResourceID), func(o spec.Instance) bool { return o.ResourceID == i.ResourceID })
-		want := plan.ForCluster(c, append(own, i), plan.Links{Groups: l.groups})
-		return want, seatOf(plan.Facts{Want: want}, i)
+func (l *sight) wantOf(i spec.Instance) (plan.Database, plan.Seat) {
+	if c, ok := l.Cluster[i.Cluster]; ok {
+		own := slices.DeleteFunc(l.InstancesOf(c.ResourceID), func(o spec.Instance) bool { return o.ResourceID == i.ResourceID })
+		want := plan.ForCluster(c, append(own, i), plan.Links{Groups: l.Groups})
+		return want, look.SeatOf(plan.Facts{Want: want}, i)
 	}
-	links := followLinks(i)
-	links.Groups = l.groups
+	links := look.FollowLinks(i)
+	links.Groups = l.Groups
 	want := plan.ForInstance(i, links)
 	return want, want.Seats[0]
 }
 
 // groupStatus is how far a group of an instance is applied: from what PostgreSQL says
 // of itself through Patroni, and from what waits for a reboot by request.
-func (l *look) groupStatus(i spec.Instance, facts plan.Facts, kind param.Kind) string {
+func (l *sight) groupStatus(i spec.Instance, facts plan.Facts, kind param.Kind) string {
 	asked, taken := i.ParameterGroup, i.Taken
 	if kind == param.Cluster {
-		asked, taken = l.cluster[i.Cluster].ParameterGroup, i.ClusterTaken
+		asked, taken = l.Cluster[i.Cluster].ParameterGroup, i.ClusterTaken
 	}
 	status := inSync
-	if l.groups.Waiting(kind, i.Scope, asked, taken) {
+	if l.Groups.Waiting(kind, i.Scope, asked, taken) {
 		return pendingReboot
 	}
 	want, _ := l.wantOf(i)
@@ -59,7 +60,7 @@ func (l *look) groupStatus(i spec.Instance, facts plan.Facts, kind param.Kind) s
 
 // memberStatus: PostgreSQL of a member waits for a restart, or does not have its
 // newest settings yet.
-func (l *look) memberStatus(want plan.Database, facts plan.Facts, m plan.Placed) string {
+func (l *sight) memberStatus(want plan.Database, facts plan.Facts, m plan.Placed) string {
 	id := member.ID(want.ID, m.Name)
 	seen, running := patroni.FindMember(l.Cache.Raw, want.ID, m.Name)
 	assigned, errAssigned := state.Load[member.Assignment](l.Cache, state.Assign(m.Host, id))

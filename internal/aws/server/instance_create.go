@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -51,12 +52,12 @@ func (s *Server) createDBInstance(ctx context.Context, c front.Call, in *rds.Cre
 }
 
 // addInstance takes a name for a new instance, and an address unless it has one.
-func (l *look) addInstance(i spec.Instance, ops []state.Op) (spec.Instance, []state.Op, error) {
-	if err := l.nameFree(i.Scope, i.Name); err != nil {
+func (l *sight) addInstance(i spec.Instance, ops []state.Op) (spec.Instance, []state.Op, error) {
+	if err := l.NameFree(i.Scope, i.Name); err != nil {
 		return i, nil, err
 	}
 	if i.Address == "" {
-		address, claim, err := l.claim(i.ResourceID, i.Public)
+		address, claim, err := l.s.claim(i.ResourceID, i.Public)
 		if err != nil {
 			return i, nil, err
 		}
@@ -68,24 +69,14 @@ func (l *look) addInstance(i spec.Instance, ops []state.Op) (spec.Instance, []st
 		return i, nil, err
 	}
 	ops = append(ops, l.useGroup(param.Instance, i.Common)...)
-	ops = append(ops, l.holdGroups(i.Scope, i.SubnetGroup, i.OptionGroup)...)
+	ops = append(ops, l.HoldGroups(i.Scope, i.SubnetGroup, i.OptionGroup)...)
 	ops = append(ops, l.holdSecurityGroups(i.Common)...)
-	return i, append(ops, state.Swap(keyOf(i), 0, i)), nil
-}
-
-func keyOf(i spec.Instance) string { return state.Instance(i.Account, i.Region, i.Name) }
-
-// nameFree answers the error for a name that is taken.
-func (s *Server) nameFree(scope spec.Scope, name string) error {
-	if _, _, taken := s.Cache.Raw(state.Instance(scope.Account, scope.Region, name)); taken {
-		return wire.NewError(rds.ErrDBInstanceAlreadyExists, "DB instance already exists")
-	}
-	return nil
+	return i, append(ops, state.Swap(look.InstanceKey(i), 0, i)), nil
 }
 
 // notAvailable refuses what would be silently missing otherwise.
 func notAvailable(in *rds.CreateDBInstanceMessage) error {
-	return first(refuseAsked(map[string]bool{
+	return look.First(look.RefuseAsked(map[string]bool{
 		"MasterUserAuthenticationType": wire.Or(in.MasterUserAuthenticationType, "password") != "password",
 		"Domain":                       in.Domain != nil, "DomainFqdn": in.DomainFqdn != nil,
 		"TdeCredentialArn":         in.TdeCredentialArn != nil,
@@ -106,19 +97,19 @@ func notAvailable(in *rds.CreateDBInstanceMessage) error {
 }
 
 // newInstance is the record that a request asks for, with all defaults.
-func (l *look) newInstance(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
+func (l *sight) newInstance(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
 	i, err := l.instanceRecord(c, in)
 	if err != nil {
 		return i, nil, err
 	}
-	if err := l.nameFree(c.Scope, i.Name); err != nil {
+	if err := l.NameFree(c.Scope, i.Name); err != nil {
 		return i, nil, err
 	}
 	ops, err := l.encrypt(c, &i.Common, in.StorageEncrypted, in.KmsKeyId)
 	if err != nil {
 		return i, nil, err
 	}
-	if err := l.canPlace(i.Common, plan.ForInstance(i, plan.Links{})); err != nil {
+	if err := l.CanPlace(i.Common, plan.ForInstance(i, plan.Links{})); err != nil {
 		return i, nil, err
 	}
 	kept, err := l.firstSecret(&i.Common, false, c.Now)
@@ -129,7 +120,7 @@ func (l *look) newInstance(c front.Call, in *rds.CreateDBInstanceMessage) (spec.
 	return i, append(append(ops, kept...), events...), err
 }
 
-func (l *look) instanceRecord(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
+func (l *sight) instanceRecord(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
 	switch engine := wire.Or(in.Engine, ""); engine {
 	case spec.Postgres:
 	case spec.Aurora:
@@ -139,7 +130,7 @@ func (l *look) instanceRecord(c front.Call, in *rds.CreateDBInstanceMessage) (sp
 	}
 	i := spec.Instance{
 		Class: wire.Or(in.DBInstanceClass, ""), MaxStorage: int(wire.Or(in.MaxAllocatedStorage, 0)), MultiAZ: wire.Or(in.MultiAZ, false),
-		License: wire.Or(in.LicenseModel, license), AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true),
+		License: wire.Or(in.LicenseModel, look.License), AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true),
 		Public: wire.Or(in.PubliclyAccessible, false), Tier: int(wire.Or(in.PromotionTier, 1)),
 	}
 	common, err := l.instanceCommon(c, in)
@@ -147,7 +138,7 @@ func (l *look) instanceRecord(c front.Call, in *rds.CreateDBInstanceMessage) (sp
 		return spec.Instance{}, err
 	}
 	i.Common = common
-	i.OptionGroup = wire.Or(in.OptionGroupName, defaultOptionGroup(i.Common))
+	i.OptionGroup = wire.Or(in.OptionGroupName, look.DefaultOptionGroup(i.Common))
 	storage, err := spec.CheckStorage(spec.Storage{
 		Type: wire.Or(in.StorageType, ""), GiB: int(wire.Or(in.AllocatedStorage, 0)), IOPS: int(wire.Or(in.Iops, 0)), MiBps: int(wire.Or(in.StorageThroughput, 0)),
 	})
@@ -159,41 +150,41 @@ func (l *look) instanceRecord(c front.Call, in *rds.CreateDBInstanceMessage) (sp
 }
 
 // checkInstance checks what is an instance's own, and resolves its zone.
-func (l *look) checkInstance(i *spec.Instance, zone *string) error {
+func (l *sight) checkInstance(i *spec.Instance, zone *string) error {
 	var err error
-	if i.Zone, err = l.zoneIn(i.Scope, zone); err != nil {
+	if i.Zone, err = l.ZoneIn(i.Scope, zone); err != nil {
 		return err
 	}
 	if i.MultiAZ && i.Zone != "" {
 		return wire.NewError(api.ErrInvalidParameterCombination, "Requesting a specific availability zone is not valid for Multi-AZ instances.")
 	}
-	if err := l.coversZone(i.Common, i.Zone); err != nil {
+	if err := l.CoversZone(i.Common, i.Zone); err != nil {
 		return err
 	}
 	if i.MultiAZ {
-		if err := l.covers(i.Common, 2, rds.ErrDBSubnetGroupDoesNotCoverEnoughAZs); err != nil {
+		if err := l.Covers(i.Common, 2, rds.ErrDBSubnetGroupDoesNotCoverEnoughAZs); err != nil {
 			return err
 		}
 	}
 	_, err = spec.CheckClass(i.Class)
-	return first(err, spec.CheckTier(i.Tier), checkMaxStorage(i.MaxStorage, i.Storage),
+	return look.First(err, spec.CheckTier(i.Tier), checkMaxStorage(i.MaxStorage, i.Storage),
 		checkLicense(i.License), l.checkOptionGroup(&i.OptionGroup, i.Common))
 }
 
 // instanceCommon is the part of a new instance's record that clusters have too.
-func (l *look) instanceCommon(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Common, error) {
+func (l *sight) instanceCommon(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Common, error) {
 	common := spec.Common{
-		Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"),
+		Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: look.NewResourceID("db-"),
 		Created: c.Now, Generation: 1, Engine: spec.Postgres,
-		Port: int(wire.Or(in.Port, defaultPort)), DBName: wire.Or(in.DBName, ""),
-		ParameterGroup: wire.Or(in.DBParameterGroupName, ""), SubnetGroup: wire.Or(in.DBSubnetGroupName, defaultSubnetGroup),
+		Port: int(wire.Or(in.Port, look.DefaultPort)), DBName: wire.Or(in.DBName, ""),
+		ParameterGroup: wire.Or(in.DBParameterGroupName, ""), SubnetGroup: wire.Or(in.DBSubnetGroupName, look.DefaultSubnetGroup),
 		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(wire.Or(in.BackupRetentionPeriod, 0)),
 		BackupWindow: wire.Or(in.PreferredBackupWindow, ""), MaintenanceWindow: wire.Or(in.PreferredMaintenanceWindow, ""),
 		DeletionProtection: wire.Or(in.DeletionProtection, false), CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false),
 		IAMAuth:            wire.Or(in.EnableIAMDatabaseAuthentication, false),
 		MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
 		MonitoringRole:     wire.Or(in.MonitoringRoleArn, ""),
-		CACertificate:      wire.Or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+		CACertificate:      wire.Or(in.CACertificateIdentifier, l.s.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
 	}
 	if err := spec.CheckName("DBInstanceIdentifier", common.Name); err != nil {
 		return spec.Common{}, err
@@ -207,9 +198,9 @@ func (l *look) instanceCommon(c front.Call, in *rds.CreateDBInstanceMessage) (sp
 // completeCommon resolves the version, fills in windows and groups, and checks
 // what instances and clusters have alike. noGroup is the code for a parameter
 // group that does not exist.
-func (l *look) completeCommon(c *spec.Common, version, noGroup string) error {
+func (l *sight) completeCommon(c *spec.Common, version, noGroup string) error {
 	var err error
-	if c.Version, c.Major, err = l.resolveVersion(c.Engine, version); err != nil {
+	if c.Version, c.Major, err = l.ResolveVersion(c.Engine, version); err != nil {
 		return err
 	}
 	if c.ParameterGroup == "" {
@@ -220,11 +211,11 @@ func (l *look) completeCommon(c *spec.Common, version, noGroup string) error {
 	if noGroup == rds.ErrDBClusterParameterGroupNotFound {
 		low = 1 // clusters always have backups, on RDS
 	}
-	return first(l.checkCommon(c, noGroup), spec.CheckDBName(c.DBName), spec.CheckRetention(c.BackupRetention, low))
+	return look.First(l.checkCommon(c, noGroup), spec.CheckDBName(c.DBName), spec.CheckRetention(c.BackupRetention, low))
 }
 
 // checkCommon checks what can be given at creation and be changed later.
-func (l *look) checkCommon(c *spec.Common, noGroup string) error {
+func (l *sight) checkCommon(c *spec.Common, noGroup string) error {
 	window, err := spec.CheckMaintenanceWindow(c.MaintenanceWindow)
 	if err != nil {
 		return err
@@ -233,10 +224,10 @@ func (l *look) checkCommon(c *spec.Common, noGroup string) error {
 	if err := l.checkGroup(c, noGroup); err != nil {
 		return err
 	}
-	return first(
+	return look.First(
 		l.checkSubnetGroup(c.Scope, &c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
 		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), l.checkSecurityGroups(c),
-		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.checkCertificate(c.CACertificate), checkNetwork(c.NetworkType))
+		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.s.checkCertificate(c.CACertificate), checkNetwork(c.NetworkType))
 }
 
 // warnBackups is an event where backups are asked for, which this version does not

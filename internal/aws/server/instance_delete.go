@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/spec"
@@ -18,7 +19,7 @@ func (s *Server) deleteDBInstance(ctx context.Context, c front.Call, in *rds.Del
 	var deleted spec.Instance
 	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
+		record, err := l.FindInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
 		if err != nil {
 			return err
 		}
@@ -48,11 +49,11 @@ func (s *Server) deleteDBInstance(ctx context.Context, c front.Call, in *rds.Del
 
 // letGo makes the databases that follow one that is being deleted independent.
 // One that has not copied its source yet would be left with nothing.
-func (l *look) letGo(c spec.Common) ([]state.Op, error) {
+func (l *sight) letGo(c spec.Common) ([]state.Op, error) {
 	var ops []state.Op
-	for _, f := range l.followersOf(c.ResourceID) {
+	for _, f := range l.FollowersOf(c.ResourceID) {
 		i := f.Value
-		if !l.instanceFacts(i).Layout.Created {
+		if !l.InstanceFacts(i).Layout.Created {
 			return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "The read replica %s of %s is still being created: wait for it, or delete it first.", i.Name, c.Name)
 		}
 		l.promote(&i)
@@ -63,18 +64,18 @@ func (l *look) letGo(c spec.Common) ([]state.Op, error) {
 
 // mayDelete asks for the explicit word that the data may go: in this version that
 // is SkipFinalSnapshot, since there are no snapshots yet.
-func (l *look) mayDelete(i spec.Instance, in *rds.DeleteDBInstanceMessage) error {
+func (l *sight) mayDelete(i spec.Instance, in *rds.DeleteDBInstanceMessage) error {
 	switch {
-	case i.Deleting || l.status(i) == plan.Deleting:
+	case i.Deleting || l.Status(i) == plan.Deleting:
 		return wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is already being deleted.", i.Name)
 	case i.DeletionProtection:
 		return wire.NewError(api.ErrInvalidParameterCombination, "Cannot delete protected DB Instance, please disable deletion protection and try again.")
 	case i.Auto:
 		return wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s belongs to a Multi-AZ DB cluster: delete the cluster.", i.Name)
 	case i.Cluster != "":
-		cluster := l.cluster[i.Cluster]
-		if status := l.clusterStatus(cluster); status == plan.StoppedWord || status == plan.Stopping {
-			return clusterState(cluster, status, plan.Available)
+		cluster := l.Cluster[i.Cluster]
+		if status := l.ClusterStatus(cluster); status == plan.StoppedWord || status == plan.Stopping {
+			return look.ClusterState(cluster, status, plan.Available)
 		}
 	}
 	if i.Cluster == "" && !i.Follows() {

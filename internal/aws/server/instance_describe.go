@@ -6,6 +6,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -15,21 +16,21 @@ func (s *Server) describeDBInstances(ctx context.Context, c front.Call, in *rds.
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	filters, err := readFilters(in.Filters, "db-cluster-id", "db-instance-id", "dbi-resource-id", "domain", "engine")
+	filters, err := look.ReadFilters(in.Filters, "db-cluster-id", "db-instance-id", "dbi-resource-id", "domain", "engine")
 	if err != nil {
 		return nil, err
 	}
 	l := s.look(c.Account)
-	found := l.instancesIn(c.Scope)
+	found := l.InstancesIn(c.Scope)
 	if in.DBInstanceIdentifier != nil {
-		record, err := l.findInstance(c.Scope, *in.DBInstanceIdentifier)
+		record, err := l.FindInstance(c.Scope, *in.DBInstanceIdentifier)
 		if err != nil {
 			return nil, err
 		}
 		found = []state.Record[*spec.Instance]{{Value: &record.Value}}
 	}
 	matches := func(r state.Record[*spec.Instance]) bool {
-		return filters.matchBy(func(name string) []string { return l.instanceAttribute(r.Value, name) })
+		return filters.MatchBy(func(name string) []string { return l.instanceAttribute(r.Value, name) })
 	}
 	chosen, marker, err := page.OfSome(found, func(r state.Record[*spec.Instance]) string { return r.Value.Name }, matches, in.MaxRecords, in.Marker)
 	if err != nil {
@@ -43,7 +44,7 @@ func (s *Server) describeDBInstances(ctx context.Context, c front.Call, in *rds.
 }
 
 // instanceAttribute is what a filter compares.
-func (l *look) instanceAttribute(i *spec.Instance, filter string) []string {
+func (l *sight) instanceAttribute(i *spec.Instance, filter string) []string {
 	switch filter {
 	case "db-instance-id":
 		return []string{i.Name, i.ARN("db", i.Name)}
@@ -52,7 +53,7 @@ func (l *look) instanceAttribute(i *spec.Instance, filter string) []string {
 	case "engine":
 		return []string{i.Engine}
 	case "db-cluster-id":
-		if c, ok := l.cluster[i.Cluster]; ok {
+		if c, ok := l.Cluster[i.Cluster]; ok {
 			return []string{c.Name, c.ARN("cluster", c.Name)}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/spec"
@@ -14,8 +15,8 @@ import (
 
 // newMember is the record of a new instance of an Aurora cluster. The cluster's
 // record is written too, so that it cannot be deleted meanwhile.
-func (l *look) newMember(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
-	record, err := l.findCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
+func (l *sight) newMember(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
+	record, err := l.FindCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
 	if err != nil {
 		return spec.Instance{}, nil, err
 	}
@@ -27,14 +28,14 @@ func (l *look) newMember(c front.Call, in *rds.CreateDBInstanceMessage) (spec.In
 	if err := l.mayJoin(cluster, i); err != nil {
 		return i, nil, err
 	}
-	own := append(l.instancesOf(cluster.ResourceID), i)
-	if err := l.canPlace(cluster.Common, plan.ForCluster(cluster, own, plan.Links{})); err != nil {
+	own := append(l.InstancesOf(cluster.ResourceID), i)
+	if err := l.CanPlace(cluster.Common, plan.ForCluster(cluster, own, plan.Links{})); err != nil {
 		return i, nil, err
 	}
 	l.share(&cluster, i.Class)
 	cluster.Generation++
 	var address state.Op
-	if i.Address, address, err = l.claim(i.ResourceID, i.Public); err != nil {
+	if i.Address, address, err = l.s.claim(i.ResourceID, i.Public); err != nil {
 		return i, nil, err
 	}
 	ops, err := l.publishCluster(&cluster, own, i.Address)
@@ -48,32 +49,32 @@ func (l *look) newMember(c front.Call, in *rds.CreateDBInstanceMessage) (spec.In
 // share makes a cluster's shared settings large enough for a class. Where that
 // changes them, all members restart, one after the other: a standby whose settings
 // are smaller than its primary's stops to replay.
-func (l *look) share(c *spec.Cluster, class string) {
+func (l *sight) share(c *spec.Cluster, class string) {
 	known, _ := spec.LookupClass(class)
 	if known.Memory <= c.SharedMemory {
 		return
 	}
-	if len(l.members[c.ResourceID]) > 0 && spec.SharedDiffer(c.SharedMemory, known.Memory) {
+	if len(l.Members[c.ResourceID]) > 0 && spec.SharedDiffer(c.SharedMemory, known.Memory) {
 		c.Restart++
 	}
 	c.SharedMemory = known.Memory
 }
 
 // sharedMemory is what the shared settings of a database are made for.
-func (l *look) sharedMemory(resourceID string) int64 {
-	if c, ok := l.cluster[resourceID]; ok {
+func (l *sight) sharedMemory(resourceID string) int64 {
+	if c, ok := l.Cluster[resourceID]; ok {
 		return c.SharedMemory
 	}
-	i := l.instance[resourceID]
+	i := l.Instance[resourceID]
 	class, _ := spec.LookupClass(i.Class)
 	return max(class.Memory, i.SharedMemory)
 }
 
 // growFollowers does the same for the databases that follow one, and those that
 // follow them.
-func (l *look) growFollowers(resourceID string, memory int64) []state.Op {
+func (l *sight) growFollowers(resourceID string, memory int64) []state.Op {
 	var ops []state.Op
-	for _, f := range l.followersOf(resourceID) {
+	for _, f := range l.FollowersOf(resourceID) {
 		i := f.Value
 		before := l.sharedMemory(i.ResourceID)
 		if memory > before {
@@ -90,21 +91,21 @@ func (l *look) growFollowers(resourceID string, memory int64) []state.Op {
 }
 
 // mayJoin: the cluster takes instances that users make, and has room for one more.
-func (l *look) mayJoin(c spec.Cluster, i spec.Instance) error {
-	status := l.clusterStatus(c)
+func (l *sight) mayJoin(c spec.Cluster, i spec.Instance) error {
+	status := l.ClusterStatus(c)
 	switch {
 	case c.MultiAZ():
 		return wire.NewError(api.ErrInvalidParameterCombination, "DB instances cannot be added to the Multi-AZ DB cluster %s: it has three of its own.", c.Name)
 	case status == plan.Deleting || status == plan.Stopping || status == plan.StoppedWord || status == plan.Starting:
-		return clusterState(c, status, plan.Available)
-	case len(l.members[c.ResourceID]) > maxFollowers:
-		return wire.NewError(rds.ErrInstanceQuotaExceeded, "The DB cluster %s has a writer and %d readers already.", c.Name, maxFollowers)
+		return look.ClusterState(c, status, plan.Available)
+	case len(l.Members[c.ResourceID]) > look.MaxFollowers:
+		return wire.NewError(rds.ErrInstanceQuotaExceeded, "The DB cluster %s has a writer and %d readers already.", c.Name, look.MaxFollowers)
 	}
-	return l.nameFree(i.Scope, i.Name)
+	return l.NameFree(i.Scope, i.Name)
 }
 
 // memberRecord is an instance that has what is its own; all else is the cluster's.
-func (l *look) memberRecord(c front.Call, cluster spec.Cluster, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
+func (l *sight) memberRecord(c front.Call, cluster spec.Cluster, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
 	if engine := wire.Or(in.Engine, ""); engine != cluster.Engine {
 		return spec.Instance{}, wire.NewError(api.ErrInvalidParameterCombination,
 			"The engine name requested for your DB instance (%s) doesn't match the engine name of your DB cluster (%s).", engine, cluster.Engine)
@@ -114,37 +115,37 @@ func (l *look) memberRecord(c front.Call, cluster spec.Cluster, in *rds.CreateDB
 	}
 	i := spec.Instance{
 		Common: spec.Common{
-			Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.Now, Generation: 1,
+			Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: look.NewResourceID("db-"), Created: c.Now, Generation: 1,
 			Engine: cluster.Engine, Version: cluster.Version, Major: cluster.Major, Port: cluster.Port,
 			ParameterGroup: wire.Or(in.DBParameterGroupName, defaultParameterGroup(cluster.Common)),
 			SubnetGroup:    wire.Or(in.DBSubnetGroupName, cluster.SubnetGroup), BackupRetention: cluster.BackupRetention,
 			BackupWindow: cluster.BackupWindow, MaintenanceWindow: wire.Or(in.PreferredMaintenanceWindow, ""),
 			CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false), MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
 			MonitoringRole: wire.Or(in.MonitoringRoleArn, ""),
-			CACertificate:  wire.Or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, cluster.NetworkType),
-			Tags: tagsIn(in.Tags),
+			CACertificate:  wire.Or(in.CACertificateIdentifier, l.s.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, cluster.NetworkType),
+			Tags: look.TagsIn(in.Tags),
 		},
-		Class: wire.Or(in.DBInstanceClass, ""), License: wire.Or(in.LicenseModel, license), AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true),
+		Class: wire.Or(in.DBInstanceClass, ""), License: wire.Or(in.LicenseModel, look.License), AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true),
 		Public: wire.Or(in.PubliclyAccessible, cluster.Public), Tier: int(wire.Or(in.PromotionTier, 1)), Cluster: cluster.ResourceID,
-		OptionGroup: wire.Or(in.OptionGroupName, defaultOptionGroup(cluster.Common)),
+		OptionGroup: wire.Or(in.OptionGroupName, look.DefaultOptionGroup(cluster.Common)),
 	}
 	_, i.MaintenanceWindow = spec.FillWindows(i.ResourceID, i.BackupWindow, i.MaintenanceWindow)
-	return i, first(spec.CheckName("DBInstanceIdentifier", i.Name), l.checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
+	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name), l.checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
 		l.checkInstance(&i, l.memberZone(cluster, in.AvailabilityZone)))
 }
 
 // memberZone is the zone asked for, or of the zones asked for the cluster the one
 // with the fewest instances.
-func (l *look) memberZone(c spec.Cluster, asked *string) *string {
+func (l *sight) memberZone(c spec.Cluster, asked *string) *string {
 	if asked != nil || len(c.Zones) == 0 {
 		return asked
 	}
 	used := map[string]int{}
-	for _, i := range l.instancesOf(c.ResourceID) {
+	for _, i := range l.InstancesOf(c.ResourceID) {
 		used[i.Zone]++
 	}
 	zones := c.Zones
-	if covered := l.covered(c.Common); covered != nil {
+	if covered := l.Covered(c.Common); covered != nil {
 		zones = slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return !slices.Contains(covered, z) })
 	}
 	if len(zones) == 0 {
@@ -163,7 +164,7 @@ func clustersOwn(c spec.Cluster, in *rds.CreateDBInstanceMessage) error {
 		return wire.NewError(api.ErrInvalidParameterCombination,
 			"The engine version that you requested for your DB instance (%s) does not match the engine version of your DB cluster (%s).", v, c.Version)
 	}
-	return refuse(map[string]bool{
+	return look.Refuse(map[string]bool{
 		"master username": in.MasterUsername != nil, "master user password": in.MasterUserPassword != nil || in.ManageMasterUserPassword != nil,
 		"backup retention": in.BackupRetentionPeriod != nil, "backup window": in.PreferredBackupWindow != nil,
 		"database name": in.DBName != nil, "vpc security group": len(in.VpcSecurityGroupIds) > 0,

@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -26,11 +27,11 @@ func (s *Server) modifyDBInstance(ctx context.Context, c front.Call, in *rds.Mod
 	var changed spec.Instance
 	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
+		record, err := l.FindInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
 		if err != nil {
 			return err
 		}
-		m := &modification{look: l, Call: c, kind: event.Instance}
+		m := &modification{sight: l, Call: c, kind: event.Instance}
 		i := record.Value
 		if err := m.instance(&i, in); err != nil {
 			return err
@@ -49,7 +50,7 @@ func (s *Server) modifyDBInstance(ctx context.Context, c front.Call, in *rds.Mod
 }
 
 func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {
-	return first(refuseAsked(map[string]bool{
+	return look.First(look.RefuseAsked(map[string]bool{
 		"MasterUserAuthenticationType": wire.Or(in.MasterUserAuthenticationType, "password") != "password",
 		"Domain":                       wire.Or(in.Domain, "none") != "none", "DomainFqdn": in.DomainFqdn != nil,
 		"TdeCredentialArn": in.TdeCredentialArn != nil, "MultiTenant": wire.Or(in.MultiTenant, false),
@@ -69,7 +70,7 @@ func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {
 // instance makes the modification of an instance that a request asks for.
 func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessage) error {
 	notAvailable := wire.NewError(rds.ErrInvalidDBInstanceState, "Database instance is not in available state.")
-	if err := inState(m.look.status(*i), notAvailable, usable...); err != nil {
+	if err := look.InState(m.sight.Status(*i), notAvailable, look.Usable...); err != nil {
 		return err
 	}
 	if err := m.allowed(*i, in); err != nil {
@@ -84,7 +85,7 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 		}
 	}
 	if i.MultiAZ && in.DBSubnetGroupName != nil {
-		if err := m.covers(i.Common, 2, rds.ErrInvalidVPCNetworkState); err != nil {
+		if err := m.Covers(i.Common, 2, rds.ErrInvalidVPCNetworkState); err != nil {
 			return err
 		}
 	}
@@ -94,8 +95,8 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 	wire.Set(&i.MaxStorage, ints(in.MaxAllocatedStorage))
 	wire.Set(&i.License, in.LicenseModel)
 	wanted, err := m.wanted(*i, in)
-	err = first(err, spec.CheckTier(i.Tier), checkLicense(i.License), m.master(&i.Common, false, masterAsked{
-		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.factsOf(*i),
+	err = look.First(err, spec.CheckTier(i.Tier), checkLicense(i.License), m.master(&i.Common, false, masterAsked{
+		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.FactsOf(*i),
 	}), m.port(&i.Common, in.DBPortNumber), m.publish(i, in.PubliclyAccessible))
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func clusterModifies(in *rds.ModifyDBInstanceMessage) error {
 		"storage type": in.StorageType != nil, "iops": in.Iops != nil, "iam authentication": in.EnableIAMDatabaseAuthentication != nil,
 		"deletion protection": in.DeletionProtection != nil, "log exports": in.CloudwatchLogsExportConfiguration != nil,
 	}
-	return refuse(asked, "The specified DB Instance is a member of a cluster and its %[1]s should not be modified directly. "+
+	return look.Refuse(asked, "The specified DB Instance is a member of a cluster and its %[1]s should not be modified directly. "+
 		"Instead, modify the %[1]s of the cluster using the ModifyDbCluster API")
 }
 
@@ -163,7 +164,7 @@ func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) 
 	v := spec.Values{MultiAZ: in.MultiAZ, IAMAuth: in.EnableIAMDatabaseAuthentication, Class: wire.Or(in.DBInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
 	if in.CACertificateIdentifier != nil {
 		v.CACertificate, v.RotationRestart = *in.CACertificateIdentifier, wire.Or(in.CertificateRotationRestart, false)
-		if err := m.checkCertificate(v.CACertificate); err != nil {
+		if err := m.s.checkCertificate(v.CACertificate); err != nil {
 			return v, err
 		}
 	}
@@ -205,7 +206,7 @@ func valuesOf(i spec.Instance) spec.Values {
 // possible: there is room, and the new name is free.
 func (m *modification) possible(i spec.Instance, v spec.Values) error {
 	if v.Name != "" {
-		if err := m.nameFree(i.Scope, v.Name); err != nil {
+		if err := m.NameFree(i.Scope, v.Name); err != nil {
 			return err
 		}
 	}
@@ -214,7 +215,7 @@ func (m *modification) possible(i spec.Instance, v spec.Values) error {
 		if i.Cluster != "" {
 			seat = i.ResourceID
 		}
-		if err := m.canGrow(m.factsOf(i), seat, i.Class, v.Class); err != nil {
+		if err := m.CanGrow(m.FactsOf(i), seat, i.Class, v.Class); err != nil {
 			return err
 		}
 		smaller := i
@@ -227,10 +228,10 @@ func (m *modification) possible(i spec.Instance, v spec.Values) error {
 		return nil
 	}
 	i.MultiAZ = true
-	if err := m.covers(i.Common, 2, rds.ErrInvalidVPCNetworkState); err != nil {
+	if err := m.Covers(i.Common, 2, rds.ErrInvalidVPCNetworkState); err != nil {
 		return err
 	}
-	return m.canPlace(i.Common, plan.ForInstance(i, followLinks(i)))
+	return m.CanPlace(i.Common, plan.ForInstance(i, look.FollowLinks(i)))
 }
 
 // carryOut changes the record to new values, all of which differ from its own.
@@ -297,7 +298,7 @@ func (m *modification) class(i *spec.Instance, class string) {
 	}
 	m.share(cluster, class)
 	m.ops = append(m.ops, m.growFollowers(cluster.ResourceID, cluster.SharedMemory)...)
-	m.look = m.look.with(*cluster)
+	m.sight = m.sight.with(*cluster)
 }
 
 // finishInstance counts the modification. Of a member, the planner only carries
@@ -309,7 +310,7 @@ func (m *modification) finishInstance(i *spec.Instance) {
 	}
 	i.Generation++
 	if m.before.Class != "" || m.restarts {
-		i.Change = i.Restart + m.look.cluster[i.Cluster].Restart
+		i.Change = i.Restart + m.sight.Cluster[i.Cluster].Restart
 		i.ChangeStatus, i.ChangeEvents, i.Before = plan.Modifying, m.done, &m.before
 	}
 }
@@ -318,7 +319,7 @@ func (m *modification) finishInstance(i *spec.Instance) {
 // that the modification brings along.
 func (m *modification) putInstance(record state.Record[spec.Instance], i spec.Instance) ([]state.Op, error) {
 	ops := []state.Op{state.Swap(record.Key, record.Revision, i)}
-	if key := keyOf(i); key != record.Key {
+	if key := look.InstanceKey(i); key != record.Key {
 		ops = []state.Op{state.Remove(record.Key, record.Revision), state.Swap(key, 0, i)}
 	}
 	if m.owner != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"howdah/api/rds"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
@@ -10,12 +11,12 @@ import (
 )
 
 // instanceOut is an instance as the API shows it.
-func (l *look) instanceOut(i spec.Instance) *rds.DBInstance {
-	facts := l.factsOf(i)
-	i = l.inherit(i)
+func (l *sight) instanceOut(i spec.Instance) *rds.DBInstance {
+	facts := l.FactsOf(i)
+	i = l.Inherit(i)
 	out := &rds.DBInstance{
 		DBInstanceIdentifier: wire.Some(i.Name), DBInstanceClass: wire.Some(i.Class), Engine: wire.Some(i.Engine),
-		DBInstanceStatus: wire.Some(l.statusBy(i, facts)), MasterUsername: wire.Some(i.MasterUser), DBName: wire.Text(i.DBName),
+		DBInstanceStatus: wire.Some(l.StatusBy(i, facts)), MasterUsername: wire.Some(i.MasterUser), DBName: wire.Text(i.DBName),
 		AllocatedStorage: wire.Number(i.Storage), InstanceCreateTime: wire.Moment(i.Created),
 		PreferredBackupWindow: wire.Some(i.BackupWindow), BackupRetentionPeriod: wire.Number(i.BackupRetention),
 		DBSecurityGroups: []rds.DBSecurityGroupMembership{}, VpcSecurityGroups: securityGroupsOut(i.SecurityGroups),
@@ -32,7 +33,7 @@ func (l *look) instanceOut(i spec.Instance) *rds.DBInstance {
 		CopyTagsToSnapshot: wire.Some(i.CopyTagsToSnapshot), MonitoringInterval: wire.Number(0),
 		DBInstanceArn:                    wire.Some(i.ARN("db", i.Name)),
 		IAMDatabaseAuthenticationEnabled: wire.Some(i.IAMAuth), PerformanceInsightsEnabled: wire.Some(false),
-		DeletionProtection: wire.Some(i.DeletionProtection), AssociatedRoles: instanceRolesOut(i.Roles), TagList: tagsOut(i.Tags),
+		DeletionProtection: wire.Some(i.DeletionProtection), AssociatedRoles: instanceRolesOut(i.Roles), TagList: look.TagsOut(i.Tags),
 		CustomerOwnedIpEnabled: wire.Some(false), NetworkType: wire.Some(i.NetworkType), ActivityStreamStatus: wire.Some("stopped"),
 		BackupTarget: wire.Some("region"), DedicatedLogVolume: wire.Some(false), IsStorageConfigUpgradeAvailable: wire.Some(false),
 	}
@@ -45,25 +46,6 @@ func (l *look) instanceOut(i spec.Instance) *rds.DBInstance {
 	showBefore(out, i, facts)
 	showCertificate(out, i, facts)
 	return out
-}
-
-// auroraStorage is what RDS shows of the storage that the instances of an Aurora
-// cluster share.
-var auroraStorage = spec.Storage{Type: "aurora", GiB: 1}
-
-// inherit gives a member what its cluster has for all of them.
-func (l *look) inherit(i spec.Instance) spec.Instance {
-	c, ok := l.cluster[i.Cluster]
-	if !ok {
-		return i
-	}
-	i.MasterUser, i.DBName, i.Port, i.Version = c.MasterUser, c.DBName, c.Port, c.Version
-	i.BackupRetention, i.BackupWindow, i.SecurityGroups = c.BackupRetention, c.BackupWindow, c.SecurityGroups
-	i.IAMAuth, i.StorageKey = c.IAMAuth, c.StorageKey
-	if !c.MultiAZ() {
-		i.SetDisk(auroraStorage)
-	}
-	return i
 }
 
 // addPlace shows the endpoint, once there is one that leads somewhere, and the
@@ -91,19 +73,19 @@ func addPlace(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 const hostedZone = "HOWDAH"
 
 // addRelations shows the cluster that an instance is in, and whom it follows.
-func (l *look) addRelations(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
-	if c, ok := l.cluster[i.Cluster]; ok {
+func (l *sight) addRelations(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
+	if c, ok := l.Cluster[i.Cluster]; ok {
 		out.DBClusterIdentifier = wire.Some(c.Name)
 		out.PromotionTier = wire.Number(i.Tier)
 	}
 	if !i.Follows() {
 		return
 	}
-	if source, ok := l.instance[i.Source]; ok {
-		out.ReadReplicaSourceDBInstanceIdentifier = wire.Some(nameFor(i.Scope, source.Common, "db"))
+	if source, ok := l.Instance[i.Source]; ok {
+		out.ReadReplicaSourceDBInstanceIdentifier = wire.Some(look.NameFor(i.Scope, source.Common, "db"))
 	}
-	if source, ok := l.cluster[i.Source]; ok {
-		out.ReadReplicaSourceDBClusterIdentifier = wire.Some(nameFor(i.Scope, source.Common, "cluster"))
+	if source, ok := l.Cluster[i.Source]; ok {
+		out.ReadReplicaSourceDBClusterIdentifier = wire.Some(look.NameFor(i.Scope, source.Common, "cluster"))
 	}
 	// The leader of a following database receives from its source.
 	primary, serves := facts.Primary()
@@ -119,13 +101,13 @@ func (l *look) addRelations(out *rds.DBInstance, i spec.Instance, facts plan.Fac
 
 // replicaNames are those who follow a database; of a cluster, none of its members
 // is followed.
-func (l *look) replicaNames(c spec.Common, cluster string) []string {
+func (l *sight) replicaNames(c spec.Common, cluster string) []string {
 	names := []string{}
 	if cluster != "" {
 		return names
 	}
-	for _, f := range l.followers[c.ResourceID] {
-		names = append(names, nameFor(c.Scope, f.Value.Common, "db"))
+	for _, f := range l.Followers[c.ResourceID] {
+		names = append(names, look.NameFor(c.Scope, f.Value.Common, "db"))
 	}
 	return names
 }

@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -35,7 +36,7 @@ func (s *Server) createDBInstanceReadReplica(ctx context.Context, c front.Call, 
 		if err != nil {
 			return err
 		}
-		if err := l.canPlace(i.Common, plan.ForInstance(i, followLinks(i))); err != nil {
+		if err := l.CanPlace(i.Common, plan.ForInstance(i, look.FollowLinks(i))); err != nil {
 			return err
 		}
 		i, ops, err = l.addInstance(i, append(ops, from.touch))
@@ -56,7 +57,7 @@ func (s *Server) createDBInstanceReadReplica(ctx context.Context, c front.Call, 
 }
 
 func replicaNotAvailable(in *rds.CreateDBInstanceReadReplicaMessage) error {
-	return first(refuseAsked(map[string]bool{
+	return look.First(look.RefuseAsked(map[string]bool{
 		"Domain": in.Domain != nil, "DomainFqdn": in.DomainFqdn != nil,
 		"CustomIamInstanceProfile": in.CustomIamInstanceProfile != nil,
 		"ReplicaMode":              in.ReplicaMode != nil,
@@ -82,7 +83,7 @@ type source struct {
 }
 
 // source finds what to follow, and checks that it can be followed.
-func (l *look) source(c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) (source, error) {
+func (l *sight) source(c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) (source, error) {
 	switch {
 	case (in.SourceDBInstanceIdentifier == nil) == (in.SourceDBClusterIdentifier == nil):
 		return source{}, wire.NewError(api.ErrInvalidParameterCombination,
@@ -90,7 +91,7 @@ func (l *look) source(c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) 
 	case in.SourceDBClusterIdentifier != nil:
 		return l.sourceCluster(c, *in.SourceDBClusterIdentifier)
 	}
-	r, err := l.findSource(c.Scope, *in.SourceDBInstanceIdentifier)
+	r, err := l.FindSource(c.Scope, *in.SourceDBInstanceIdentifier)
 	if strings.TrimSpace(*in.SourceDBInstanceIdentifier) == "" {
 		return source{}, front.Blank("SourceDBInstanceIdentifier")
 	}
@@ -102,7 +103,7 @@ func (l *look) source(c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) 
 		return source{}, wire.NewError(api.ErrInvalidParameterCombination,
 			"The DB instance %s is a member of a DB cluster: give SourceDBClusterIdentifier.", i.Name)
 	}
-	if status := l.status(i); status != plan.Available {
+	if status := l.Status(i); status != plan.Available {
 		return source{}, wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, status)
 	}
 	i.Generation++
@@ -112,62 +113,62 @@ func (l *look) source(c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) 
 	}, l.followable(i.Common)
 }
 
-func (l *look) sourceCluster(c front.Call, identifier string) (source, error) {
-	r, err := l.findCluster(c.Scope, identifier)
+func (l *sight) sourceCluster(c front.Call, identifier string) (source, error) {
+	r, err := l.FindCluster(c.Scope, identifier)
 	if err != nil {
 		return source{}, err
 	}
 	cluster := r.Value
-	if status := l.clusterStatus(cluster); status != plan.Available || len(l.members[cluster.ResourceID]) == 0 {
-		return source{}, clusterState(cluster, status, plan.Available+" with a DB instance")
+	if status := l.ClusterStatus(cluster); status != plan.Available || len(l.Members[cluster.ResourceID]) == 0 {
+		return source{}, look.ClusterState(cluster, status, plan.Available+" with a DB instance")
 	}
 	from := source{
 		Common: cluster.Common, class: cluster.Class, disk: cluster.Disk(), memory: cluster.SharedMemory, auto: cluster.AutoMinor,
 	}
 	if from.class == "" {
-		from.class = l.instancesOf(cluster.ResourceID)[0].Class
+		from.class = l.InstancesOf(cluster.ResourceID)[0].Class
 	}
 	cluster.Generation++
 	from.touch = state.Swap(r.Key, r.Revision, cluster)
 	return from, l.followable(cluster.Common)
 }
 
-func (l *look) followable(c spec.Common) error {
-	if len(l.followers[c.ResourceID]) >= maxFollowers {
-		return wire.NewError(rds.ErrInstanceQuotaExceeded, "%s has %d read replicas already.", c.Name, maxFollowers)
+func (l *sight) followable(c spec.Common) error {
+	if len(l.Followers[c.ResourceID]) >= look.MaxFollowers {
+		return wire.NewError(rds.ErrInstanceQuotaExceeded, "%s has %d read replicas already.", c.Name, look.MaxFollowers)
 	}
 	return nil
 }
 
 // replicaRecord takes from the source what is not given. Backups are off, as on
 // RDS, and the master user is the source's.
-func (l *look) replicaRecord(c front.Call, from source, in *rds.CreateDBInstanceReadReplicaMessage) (spec.Instance, error) {
+func (l *sight) replicaRecord(c front.Call, from source, in *rds.CreateDBInstanceReadReplicaMessage) (spec.Instance, error) {
 	i := spec.Instance{
 		Common: spec.Common{
-			Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: newResourceID("db-"), Created: c.Now, Generation: 1,
+			Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: look.NewResourceID("db-"), Created: c.Now, Generation: 1,
 			Engine: spec.Postgres, Version: from.Version, Major: from.Major, Port: int(wire.Or(in.Port, int32(from.Port))),
 			MasterUser: from.MasterUser, Verifier: from.Verifier, PasswordSerial: from.PasswordSerial, DBName: from.DBName,
-			SubnetGroup:    wire.Or(in.DBSubnetGroupName, defaultSubnetGroup),
+			SubnetGroup:    wire.Or(in.DBSubnetGroupName, look.DefaultSubnetGroup),
 			SecurityGroups: in.VpcSecurityGroupIds, DeletionProtection: wire.Or(in.DeletionProtection, false),
 			CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false), IAMAuth: wire.Or(in.EnableIAMDatabaseAuthentication, false),
 			MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)), MonitoringRole: wire.Or(in.MonitoringRoleArn, ""),
-			CACertificate: wire.Or(in.CACertificateIdentifier, l.defaultAuthority(c.Scope)),
-			NetworkType:   wire.Or(in.NetworkType, "IPV4"), Tags: tagsIn(in.Tags),
+			CACertificate: wire.Or(in.CACertificateIdentifier, l.s.defaultAuthority(c.Scope)),
+			NetworkType:   wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
 		},
 		Class: wire.Or(in.DBInstanceClass, from.class), MaxStorage: int(wire.Or(in.MaxAllocatedStorage, 0)), MultiAZ: wire.Or(in.MultiAZ, false),
-		License: license, AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, from.auto), Public: wire.Or(in.PubliclyAccessible, false),
+		License: look.License, AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, from.auto), Public: wire.Or(in.PubliclyAccessible, false),
 		Tier: 1, Source: from.ResourceID,
 	}
 	i.BackupWindow, i.MaintenanceWindow = spec.FillWindows(i.ResourceID, "", "")
 	i.ParameterGroup = wire.Or(in.DBParameterGroupName, defaultParameterGroup(i.Common))
-	i.OptionGroup = wire.Or(in.OptionGroupName, defaultOptionGroup(i.Common))
+	i.OptionGroup = wire.Or(in.OptionGroupName, look.DefaultOptionGroup(i.Common))
 	if err := replicaDisk(&i, from.disk, in); err != nil {
 		return i, err
 	}
 	if class, _ := spec.LookupClass(i.Class); class.Memory < from.memory {
 		i.SharedMemory = from.memory
 	}
-	return i, first(spec.CheckName("DBInstanceIdentifier", i.Name), l.checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
+	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name), l.checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
 		l.checkInstance(&i, in.AvailabilityZone))
 }
 
@@ -196,13 +197,13 @@ const defaultReplicaStorage = 100
 
 // promoteReadReplica makes a replica a database of its own, at once and for good.
 func (s *Server) promoteReadReplica(ctx context.Context, c front.Call, in *rds.PromoteReadReplicaMessage) (*rds.PromoteReadReplicaResult, error) {
-	if err := refuseAsked(map[string]bool{"TagSpecifications": len(in.TagSpecifications) > 0}); err != nil {
+	if err := look.RefuseAsked(map[string]bool{"TagSpecifications": len(in.TagSpecifications) > 0}); err != nil {
 		return nil, err
 	}
 	var promoted spec.Instance
 	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
+		record, err := l.FindInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
 		if err != nil {
 			return err
 		}
@@ -214,7 +215,7 @@ func (s *Server) promoteReadReplica(ctx context.Context, c front.Call, in *rds.P
 			i.BackupWindow = *in.PreferredBackupWindow
 		}
 		wire.Set(&i.BackupRetention, ints(in.BackupRetentionPeriod))
-		err = first(spec.CheckRetention(i.BackupRetention, 0), spec.CheckBackupWindow(i.BackupWindow), spec.CheckWindows(i.BackupWindow, i.MaintenanceWindow))
+		err = look.First(spec.CheckRetention(i.BackupRetention, 0), spec.CheckBackupWindow(i.BackupWindow), spec.CheckWindows(i.BackupWindow, i.MaintenanceWindow))
 		if err != nil {
 			return err
 		}
@@ -232,18 +233,18 @@ func (s *Server) promoteReadReplica(ctx context.Context, c front.Call, in *rds.P
 	return &rds.PromoteReadReplicaResult{DBInstance: s.look(c.Account).instanceOut(promoted)}, nil
 }
 
-func (l *look) mayPromote(i spec.Instance) error {
+func (l *sight) mayPromote(i spec.Instance) error {
 	if !i.Follows() {
 		return wire.NewError(rds.ErrInvalidDBInstanceState, "DB Instance is not a read replica")
 	}
-	return inState(l.status(i), wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, l.status(i)),
+	return look.InState(l.Status(i), wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, l.Status(i)),
 		plan.Available)
 }
 
 // promote ends the following. The master user's password is the one that the data
 // came with: the source's newest.
-func (l *look) promote(i *spec.Instance) {
-	from := l.root(*i)
+func (l *sight) promote(i *spec.Instance) {
+	from := l.Root(*i)
 	i.MasterUser, i.Verifier, i.PasswordSerial = from.MasterUser, from.Verifier, from.PasswordSerial
 	i.Promoted = true
 	i.Generation++

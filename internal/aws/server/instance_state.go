@@ -2,26 +2,23 @@ package server
 
 import (
 	"context"
-	"slices"
 
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
-	"howdah/internal/model/member"
-	"howdah/internal/model/patroni"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
-	"howdah/internal/view"
 )
 
 // rebootDBInstance restarts PostgreSQL, or with ForceFailover lets the standby
 // take over.
 func (s *Server) rebootDBInstance(ctx context.Context, c front.Call, in *rds.RebootDBInstanceMessage) (*rds.RebootDBInstanceResult, error) {
-	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
+	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *sight, i *spec.Instance) error {
 		busy := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance cannot currently reboot due to an in-progress management operation.")
-		if err := inState(l.status(*i), busy, usable...); err != nil {
+		if err := look.InState(l.Status(*i), busy, look.Usable...); err != nil {
 			return err
 		}
 		if !wire.Or(in.ForceFailover, false) {
@@ -32,7 +29,7 @@ func (s *Server) rebootDBInstance(ctx context.Context, c front.Call, in *rds.Reb
 		if !i.MultiAZ || i.Cluster != "" {
 			return wire.NewError(api.ErrInvalidParameterCombination, "Cannot force a failover of the DB instance %s: it is not a Multi-AZ deployment.", i.Name)
 		}
-		if len(l.candidates(l.instanceFacts(*i))) == 0 {
+		if len(l.Candidates(l.InstanceFacts(*i))) == 0 {
 			return wire.NewError(rds.ErrInvalidDBInstanceState, "Cannot force a failover of the DB instance %s: its standby is not in sync.", i.Name)
 		}
 		l.takeGroups(i)
@@ -46,36 +43,16 @@ func (s *Server) rebootDBInstance(ctx context.Context, c front.Call, in *rds.Reb
 	return &rds.RebootDBInstanceResult{DBInstance: i}, nil
 }
 
-// candidates are the members that can take over without losing anything: those that are
-// in sync, and those that receive from the primary and are about to be, as when a database
-// has just become available. The planner hands over once one is in sync. A database that
-// follows another one has no synchronous standby, and nothing to lose.
-func (l *look) candidates(f plan.Facts) []plan.Placed {
-	sync, anybody := view.Sync(l.Cache, f.Want.ID), plan.SyncMode(f.Want, f.Layout) != patroni.SyncOff
-	var all []plan.Placed
-	for _, m := range f.Layout.Members {
-		report := f.Reports[member.ID(f.Want.ID, m.Name)]
-		inSync := sync.Leader == f.Leader && slices.Contains(sync.Standbys, m.Name)
-		// One that stands aside is put in sync before it takes over, too.
-		soon := anybody && f.Leader != "" && !m.Barred && m.Going == plan.Staying
-		can := report.Streaming && (inSync || soon) || f.Want.Upstream != nil
-		if m.Name != f.Leader && !m.Leaving && f.Alive[m.Host] && report.Ready && can {
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
 // stopDBInstance ends an instance's processes; its data and its endpoint stay.
 func (s *Server) stopDBInstance(ctx context.Context, c front.Call, in *rds.StopDBInstanceMessage) (*rds.StopDBInstanceResult, error) {
 	if in.DBSnapshotIdentifier != nil {
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Snapshots are not available in this version of Howdah: stop without DBSnapshotIdentifier.")
 	}
-	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
+	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *sight, i *spec.Instance) error {
 		if err := l.alone(*i); err != nil {
 			return err
 		}
-		if err := inState(l.status(*i), wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name), usable...); err != nil {
+		if err := look.InState(l.Status(*i), wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name), look.Usable...); err != nil {
 			return err
 		}
 		i.Stopped = true
@@ -90,12 +67,12 @@ func (s *Server) stopDBInstance(ctx context.Context, c front.Call, in *rds.StopD
 
 // startDBInstance starts a stopped instance.
 func (s *Server) startDBInstance(ctx context.Context, c front.Call, in *rds.StartDBInstanceMessage) (*rds.StartDBInstanceResult, error) {
-	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
+	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *sight, i *spec.Instance) error {
 		if err := l.alone(*i); err != nil {
 			return err
 		}
 		err := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not stopped, it cannot be started.", i.Name)
-		if err := inState(l.status(*i), err, plan.StoppedWord); err != nil {
+		if err := look.InState(l.Status(*i), err, plan.StoppedWord); err != nil {
 			return err
 		}
 		l.takeGroups(i)
@@ -111,13 +88,13 @@ func (s *Server) startDBInstance(ctx context.Context, c front.Call, in *rds.Star
 
 // alone: as on RDS, only an instance that neither is in a cluster nor follows, or
 // is followed by, another one can be stopped and started.
-func (l *look) alone(i spec.Instance) error {
+func (l *sight) alone(i spec.Instance) error {
 	switch {
 	case i.Cluster != "":
 		return wire.NewError(rds.ErrInvalidDBClusterState, "The DB instance %s is a member of a DB cluster: stop and start the cluster.", i.Name)
 	case i.Follows() && !i.Stopped:
 		return wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is a read replica: it cannot be stopped.", i.Name)
-	case len(l.followers[i.ResourceID]) > 0 && !i.Stopped:
+	case len(l.Followers[i.ResourceID]) > 0 && !i.Stopped:
 		return wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s has read replicas: it cannot be stopped.", i.Name)
 	}
 	return nil
@@ -125,11 +102,11 @@ func (l *look) alone(i spec.Instance) error {
 
 // changeInstance alters one instance's record, again while others are quicker,
 // and answers it as it is afterwards.
-func (s *Server) changeInstance(ctx context.Context, c front.Call, identifier string, change func(*look, *spec.Instance) error) (*rds.DBInstance, error) {
+func (s *Server) changeInstance(ctx context.Context, c front.Call, identifier string, change func(*sight, *spec.Instance) error) (*rds.DBInstance, error) {
 	var changed spec.Instance
 	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
-		record, err := l.findInstance(c.Scope, identifier)
+		record, err := l.FindInstance(c.Scope, identifier)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 )
 
@@ -36,7 +37,7 @@ func checkLabels(in any) error {
 				err = wire.NewError(rds.ErrKMSKeyNotAccessible, "The specified KMS key [%s] does not exist, is not enabled or you do not have permissions to access it. Leave %s away.", *v, name)
 			}
 		case *int32:
-			if name == "MonitoringInterval" && slices.Contains(monitoringIntervals, int(*v)) && *v != 0 {
+			if name == "MonitoringInterval" && slices.Contains(look.MonitoringIntervals, int(*v)) && *v != 0 {
 				err = wire.NewError(api.ErrInvalidParameterCombination,
 					"Enhanced Monitoring not supported for this configuration. Leave MonitoringInterval and MonitoringRoleARN away.")
 			}
@@ -44,9 +45,6 @@ func checkLabels(in any) error {
 	})
 	return err
 }
-
-// monitoringIntervals are those of RDS, in seconds.
-var monitoringIntervals = []int{0, 1, 5, 10, 15, 30, 60}
 
 func noLogExports(parameter string, types []string) error {
 	return wire.NewError(api.ErrInvalidParameterCombination,

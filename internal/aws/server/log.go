@@ -9,13 +9,13 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/logfile"
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
-	"howdah/internal/state"
 )
 
 // Logs reads log files where they are. See hostapi.LogReader.
@@ -32,7 +32,7 @@ const maxLogFiles = 1000
 
 // describeDBLogFiles lists the log files of the member that an instance is now.
 func (s *Server) describeDBLogFiles(ctx context.Context, c front.Call, in *rds.DescribeDBLogFilesMessage) (*rds.DescribeDBLogFilesResponse, error) {
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
 	size := wire.Or(in.MaxRecords, 100)
@@ -43,7 +43,7 @@ func (s *Server) describeDBLogFiles(ctx context.Context, c front.Call, in *rds.D
 	if err != nil {
 		return nil, err
 	}
-	files, err := s.Logs.Files(ctx, at.Host, s.agentAddress(at.Host), at.member)
+	files, err := s.Logs.Files(ctx, at.Host, s.looks.AgentAddress(at.Host), at.member)
 	if err != nil {
 		return nil, s.logError(name, at, err)
 	}
@@ -78,7 +78,7 @@ func (s *Server) downloadDBLogFilePortion(ctx context.Context, c front.Call, in 
 	if !ours {
 		return nil, s.logError(name, at, logfile.ErrNoFile)
 	}
-	p, err := s.Logs.Portion(ctx, at.Host, s.agentAddress(at.Host), hostapi.LogRequest{
+	p, err := s.Logs.Portion(ctx, at.Host, s.looks.AgentAddress(at.Host), hostapi.LogRequest{
 		Member: at.member, File: file, Marker: wire.Or(in.Marker, ""), Lines: int(lines),
 	})
 	if err != nil {
@@ -100,20 +100,20 @@ func (s *Server) logPlace(ctx context.Context, c front.Call, identifier *string)
 		return "", logPlace{}, err
 	}
 	l := s.look(c.Account)
-	record, err := l.findInstance(c.Scope, wire.Or(identifier, ""))
+	record, err := l.FindInstance(c.Scope, wire.Or(identifier, ""))
 	if err != nil {
 		return "", logPlace{}, err
 	}
 	i := record.Value
 	at, ok := l.logMember(i)
 	if !ok {
-		return i.Name, at, wire.NewError(rds.ErrDBInstanceNotReady, "The DB instance %s has no logs yet: its status is %s.", i.Name, l.status(i))
+		return i.Name, at, wire.NewError(rds.ErrDBInstanceNotReady, "The DB instance %s has no logs yet: its status is %s.", i.Name, l.Status(i))
 	}
 	return i.Name, at, nil
 }
 
-func (l *look) logMember(i spec.Instance) (logPlace, bool) {
-	facts := l.factsOf(i)
+func (l *sight) logMember(i spec.Instance) (logPlace, bool) {
+	facts := l.FactsOf(i)
 	var at logPlace
 	found := false
 	for _, m := range facts.Layout.Members {
@@ -127,15 +127,6 @@ func (l *look) logMember(i spec.Instance) (logPlace, bool) {
 		}
 	}
 	return at, found
-}
-
-// agentAddress is where the agent of a host answers, or "".
-func (s *Server) agentAddress(host string) string {
-	record, err := state.Load[member.Host](s.Cache, state.Host(host))
-	if err != nil {
-		return ""
-	}
-	return record.Value.Listen
 }
 
 // logError is the API's error for what an agent, or nobody, answered.

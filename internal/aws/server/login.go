@@ -72,10 +72,10 @@ func (s *Server) loginTarget(database string) (loginTarget, bool) {
 		}
 		l := s.look(r.Value.Account)
 		d := loginTarget{r.Value.Common, "cluster", slices.Concat([]string{r.Value.Address, r.Value.ReaderAddress}, r.Value.Former, r.Value.ReaderFormer)}
-		for _, i := range l.instancesOf(database) {
+		for _, i := range l.InstancesOf(database) {
 			d.addresses = append(append(d.addresses, i.Address), i.Former...)
 		}
-		for _, e := range l.endpointsOf(database) {
+		for _, e := range l.EndpointsOf(database) {
 			d.addresses = append(append(d.addresses, e.Value.Address), e.Value.Former...)
 		}
 		return d, true

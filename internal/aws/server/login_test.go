@@ -39,11 +39,11 @@ type tokenParts struct {
 func (u *user) endpointOf() (spec.Common, string) {
 	u.Helper()
 	l := u.server.look(u.account)
-	if len(l.clusters) > 0 {
-		c := l.clusters[0].Value.Common
+	if len(l.Clusters) > 0 {
+		c := l.Clusters[0].Value.Common
 		return c, c.Address + ":5432"
 	}
-	i := l.instances[0].Value.Common
+	i := l.Instances[0].Value.Common
 	return i, i.Address + ":5432"
 }
 
@@ -135,9 +135,9 @@ func TestTokensOfAClusterAreForAnyEndpoint(t *testing.T) {
 	having(newCluster+"&EnableIAMDatabaseAuthentication=true", newMember, second)(u)
 	u.do("CreateDBClusterEndpoint?DBClusterIdentifier=aura&DBClusterEndpointIdentifier=some&EndpointType=ANY")
 	l := u.server.look(u.account)
-	c := l.clusters[0].Value
+	c := l.Clusters[0].Value
 	addresses := []string{c.Address, c.ReaderAddress}
-	for _, i := range l.instancesOf(c.ResourceID) {
+	for _, i := range l.InstancesOf(c.ResourceID) {
 		addresses = append(addresses, i.Address)
 	}
 	for _, e := range state.LoadAll[spec.Endpoint](u.server.Cache, state.EndpointRoot) {

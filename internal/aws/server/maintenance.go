@@ -10,6 +10,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -39,7 +40,7 @@ func (u upkeep) out() *rds.ResourcePendingMaintenanceActions {
 
 // upkeepOfInstance is what is pending for an instance. The version of one in a cluster
 // is its cluster's; its certificate is its own, save in a Multi-AZ DB cluster.
-func (l *look) upkeepOfInstance(c front.Call, i *spec.Instance, known rotations) upkeep {
+func (l *sight) upkeepOfInstance(c front.Call, i *spec.Instance, known rotations) upkeep {
 	u := newUpkeep(i.Common, "db", "db-instance-id")
 	if i.Cluster == "" {
 		l.addUpgrade(&u, c, i.Common, i.AutoMinor)
@@ -51,7 +52,7 @@ func (l *look) upkeepOfInstance(c front.Call, i *spec.Instance, known rotations)
 }
 
 // upkeepOfCluster is what is pending for a cluster as a whole.
-func (l *look) upkeepOfCluster(c front.Call, cluster *spec.Cluster, known rotations) upkeep {
+func (l *sight) upkeepOfCluster(c front.Call, cluster *spec.Cluster, known rotations) upkeep {
 	u := newUpkeep(cluster.Common, "cluster", "db-cluster-id")
 	l.addUpgrade(&u, c, cluster.Common, cluster.AutoMinor)
 	if cluster.MultiAZ() {
@@ -66,7 +67,7 @@ func newUpkeep(common spec.Common, kind, filter string) upkeep {
 }
 
 // addUpgrade adds a newer minor version of PostgreSQL, if there is one.
-func (l *look) addUpgrade(u *upkeep, c front.Call, common spec.Common, auto bool) {
+func (l *sight) addUpgrade(u *upkeep, c front.Call, common spec.Common, auto bool) {
 	to, pending := l.upgradeOf(common)
 	if !pending || common.Deleting {
 		return
@@ -110,16 +111,16 @@ func (u *upkeep) addRotation(c front.Call, common spec.Common, known rotations) 
 }
 
 // upkeeps are all resources of the caller's region that can have pending actions, by ARN.
-func (l *look) upkeeps(c front.Call) []upkeep {
-	known := l.rotations()
+func (l *sight) upkeeps(c front.Call) []upkeep {
+	known := l.s.rotations()
 	var all []upkeep
-	for _, r := range l.instances {
+	for _, r := range l.Instances {
 		if r.Value.Scope == c.Scope {
 			all = append(all, l.upkeepOfInstance(c, r.Value, known))
 		}
 	}
-	for n := range l.clusters {
-		if cluster := &l.clusters[n].Value; cluster.Scope == c.Scope {
+	for n := range l.Clusters {
+		if cluster := &l.Clusters[n].Value; cluster.Scope == c.Scope {
 			all = append(all, l.upkeepOfCluster(c, cluster, known))
 		}
 	}
@@ -132,19 +133,19 @@ func (s *Server) describePendingMaintenanceActions(ctx context.Context, c front.
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	filters, err := readFilters(in.Filters, "db-cluster-id", "db-instance-id")
+	filters, err := look.ReadFilters(in.Filters, "db-cluster-id", "db-instance-id")
 	if err != nil {
 		return nil, err
 	}
 	all := s.look(c.Account).upkeeps(c)
 	if in.ResourceIdentifier != nil {
-		arn := plainARN(*in.ResourceIdentifier)
+		arn := look.PlainARN(*in.ResourceIdentifier)
 		all = slices.DeleteFunc(all, func(u upkeep) bool { return u.arn != arn })
 		if len(all) == 0 {
 			return nil, noResource(*in.ResourceIdentifier)
 		}
 	}
-	all = slices.DeleteFunc(all, func(u upkeep) bool { return len(u.actions) == 0 || !filters.match(u.attributes) })
+	all = slices.DeleteFunc(all, func(u upkeep) bool { return len(u.actions) == 0 || !filters.Match(u.attributes) })
 	chosen, marker, err := page.Of(all, func(u upkeep) string { return u.arn }, in.MaxRecords, in.Marker)
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (s *Server) describePendingMaintenanceActions(ctx context.Context, c front.
 }
 
 func noResource(arn string) error {
-	return orBlank(strings.TrimSpace(arn), "ResourceIdentifier", wire.NewError(rds.ErrResourceNotFound, "The resource %s was not found, or has no maintenance of its own.", arn))
+	return look.OrBlank(strings.TrimSpace(arn), "ResourceIdentifier", wire.NewError(rds.ErrResourceNotFound, "The resource %s was not found, or has no maintenance of its own.", arn))
 }
 
 // applyPendingMaintenanceAction applies an action now, or notes it for the next window.
@@ -169,7 +170,7 @@ func (s *Server) applyPendingMaintenanceAction(ctx context.Context, c front.Call
 	if opt != optNow && opt != optNext && opt != optOut {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "Invalid OptInType %s. Valid values: %s, %s, %s", opt, optNow, optNext, optOut)
 	}
-	arn := plainARN(wire.Or(in.ResourceIdentifier, ""))
+	arn := look.PlainARN(wire.Or(in.ResourceIdentifier, ""))
 	out := &rds.ApplyPendingMaintenanceActionResult{}
 	err := s.client.Retry(ctx, func() error {
 		l := s.look(c.Account)
@@ -201,8 +202,8 @@ func (s *Server) applyPendingMaintenanceAction(ctx context.Context, c front.Call
 }
 
 // optIn carries an opt-in to an action out, and answers what is pending then.
-func (s *Server) optIn(ctx context.Context, l *look, c front.Call, arn, action, opt string) (upkeep, error) {
-	if record, err := l.findInstance(c.Scope, arn); err == nil {
+func (s *Server) optIn(ctx context.Context, l *sight, c front.Call, arn, action, opt string) (upkeep, error) {
+	if record, err := l.FindInstance(c.Scope, arn); err == nil {
 		if opt == optNow {
 			return upkeep{}, s.instanceAction(action)(ctx, l, c, record)
 		}
@@ -211,7 +212,7 @@ func (s *Server) optIn(ctx context.Context, l *look, c front.Call, arn, action, 
 		i.Generation++
 		return l.upkeepOfInstance(c, &i, s.rotations()), s.client.Commit(ctx, state.Swap(record.Key, record.Revision, i))
 	}
-	record, err := l.findCluster(c.Scope, arn)
+	record, err := l.FindCluster(c.Scope, arn)
 	if err != nil {
 		return upkeep{}, err
 	}
@@ -224,14 +225,14 @@ func (s *Server) optIn(ctx context.Context, l *look, c front.Call, arn, action, 
 	return l.upkeepOfCluster(c, &cluster, s.rotations()), s.client.Commit(ctx, state.Swap(record.Key, record.Revision, cluster))
 }
 
-func (s *Server) instanceAction(action string) func(context.Context, *look, front.Call, state.Record[spec.Instance]) error {
+func (s *Server) instanceAction(action string) func(context.Context, *sight, front.Call, state.Record[spec.Instance]) error {
 	if action == spec.RotateCertificate {
 		return s.rotateInstance
 	}
 	return s.upgradeInstance
 }
 
-func (s *Server) clusterAction(action string) func(context.Context, *look, front.Call, state.Record[spec.Cluster]) error {
+func (s *Server) clusterAction(action string) func(context.Context, *sight, front.Call, state.Record[spec.Cluster]) error {
 	if action == spec.RotateCertificate {
 		return s.rotateCluster
 	}

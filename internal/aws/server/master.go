@@ -45,11 +45,11 @@ func bothPasswords() error {
 }
 
 // firstSecret makes the password of a new database, if Howdah is to manage it.
-func (l *look) firstSecret(c *spec.Common, cluster bool, now time.Time) ([]state.Op, error) {
+func (l *sight) firstSecret(c *spec.Common, cluster bool, now time.Time) ([]state.Op, error) {
 	if !c.Managed {
 		return nil, nil
 	}
-	sealer, err := l.secretSealer()
+	sealer, err := l.s.secretSealer()
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (m *modification) master(c *spec.Common, cluster bool, in masterAsked) erro
 // until it takes that one stays known: it may be any of the secret's.
 func (m *modification) leaveMaster(c *spec.Common, in masterAsked) error {
 	c.Managed, c.PasswordSerial = false, max(c.PasswordSerial, taken(in.facts))
-	r, err := m.secretOf(*c)
+	r, err := m.s.secretOf(*c)
 	if errors.Is(err, state.ErrNotFound) {
 		return m.password(c, in.password)
 	}
@@ -136,11 +136,11 @@ func (in masterAsked) check(managed bool) error {
 
 // manageMaster has Howdah manage a password that its owner chose.
 func (m *modification) manageMaster(c *spec.Common, cluster bool, in masterAsked) error {
-	sealer, err := m.secretSealer()
+	sealer, err := m.s.secretSealer()
 	if err != nil {
 		return err
 	}
-	r, err := m.secretOf(*c)
+	r, err := m.s.secretOf(*c)
 	if err != nil && !errors.Is(err, state.ErrNotFound) {
 		return err
 	}
@@ -159,11 +159,11 @@ func (m *modification) manageMaster(c *spec.Common, cluster bool, in masterAsked
 
 // rotateMaster gives a managed master user another password.
 func (m *modification) rotateMaster(c *spec.Common, in masterAsked) error {
-	r, err := m.secretOf(*c)
+	r, err := m.s.secretOf(*c)
 	if err != nil {
 		return err
 	}
-	sealer, err := m.secretSealer()
+	sealer, err := m.s.secretSealer()
 	if err != nil {
 		return err
 	}
@@ -213,13 +213,13 @@ func standing(c spec.Common, facts plan.Facts) secret.Standing {
 }
 
 // masterSecretOut shows whose password is managed; nil: its owner chose it.
-func (l *look) masterSecretOut(c spec.Common, facts plan.Facts) *rds.MasterUserSecret {
+func (l *sight) masterSecretOut(c spec.Common, facts plan.Facts) *rds.MasterUserSecret {
 	if !c.Managed {
 		return nil
 	}
-	r, err := l.secretOf(c)
+	r, err := l.s.secretOf(c)
 	if err != nil {
 		return &rds.MasterUserSecret{SecretStatus: wire.Some(secret.Impaired)} // it cannot be read
 	}
-	return &rds.MasterUserSecret{SecretArn: wire.Some(r.Value.ARN()), SecretStatus: wire.Some(r.Value.Status(standing(c, facts), l.now()))}
+	return &rds.MasterUserSecret{SecretArn: wire.Some(r.Value.ARN()), SecretStatus: wire.Some(r.Value.Status(standing(c, facts), l.Now()))}
 }

@@ -15,6 +15,7 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/aws/audit"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire/sigv4"
 	"howdah/internal/identity/scram"
 	"howdah/internal/identity/secret"
@@ -259,7 +260,7 @@ func TestAManagedPasswordIsRotatedByItself(t *testing.T) {
 	}
 	i := u.instanceRecord("db")
 	i.PasswordSerial += 3
-	u.put(state.Put(keyOf(i), i))
+	u.put(state.Put(look.InstanceKey(i), i))
 	u.settle()
 	u.settle()
 	if now := u.passwordAt(arn, secret.Current); now == second || !u.takes(now) {
@@ -301,7 +302,7 @@ func TestTheStatusOfASecretIsThatOfItsPassword(t *testing.T) {
 
 	i := u.instanceRecord("db")
 	i.PasswordSerial += 3
-	u.put(state.Put(keyOf(i), i))
+	u.put(state.Put(look.InstanceKey(i), i))
 	status("nobody knows the password", secret.Impaired)
 	u.settle()
 	u.settle()

@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/secret"
@@ -17,7 +18,7 @@ import (
 // modification is the change of a record in the making. Both the API and the
 // maintenance window make one; what it gathers is committed in one transaction.
 type modification struct {
-	*look
+	*sight
 	front.Call
 	kind event.SourceType
 
@@ -37,7 +38,7 @@ type modification struct {
 // clusterOf is the record of an instance's cluster, to be changed; nil: it has none.
 func (m *modification) clusterOf(i spec.Instance) *spec.Cluster {
 	if m.owner == nil {
-		r, ok := m.clusterRecord(i.Cluster)
+		r, ok := m.ClusterRecord(i.Cluster)
 		if !ok {
 			return nil
 		}
@@ -160,7 +161,7 @@ func (in settings) apply(m *modification, c *spec.Common) error {
 		}
 		c.LogExports = slices.DeleteFunc(slices.Clone(c.LogExports), func(t string) bool { return slices.Contains(in.logs.DisableLogTypes, t) })
 	}
-	if err := first(sameVersion(*c, in.version), m.checkCommon(c, in.noGroup)); err != nil {
+	if err := look.First(sameVersion(*c, in.version), m.checkCommon(c, in.noGroup)); err != nil {
 		return err
 	}
 	return m.groups(c, in)
@@ -179,7 +180,7 @@ func (m *modification) groups(c *spec.Common, in settings) error {
 		}
 		options = *in.optionGroup
 	}
-	m.ops = append(m.ops, m.holdGroups(c.Scope, subnets, options)...)
+	m.ops = append(m.ops, m.HoldGroups(c.Scope, subnets, options)...)
 	if len(in.securityGroups) > 0 {
 		m.ops = append(m.ops, m.holdSecurityGroups(*c)...)
 	}
@@ -290,4 +291,12 @@ func wantedDisk(have spec.Storage, size, iops, throughput *int32, kind *string) 
 	}
 	disk, err := spec.CheckStorage(disk)
 	return &disk, err
+}
+
+// ints is an optional number as records keep it.
+func ints(p *int32) *int {
+	if p == nil {
+		return nil
+	}
+	return wire.Some(int(*p))
 }

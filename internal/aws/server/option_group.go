@@ -11,6 +11,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -18,25 +19,11 @@ import (
 
 func optionGroupKey(g spec.OptionGroup) string { return state.OptionGroup(g.Account, g.Region, g.Name) }
 
-// optionGroups are those that users made in a scope, by name.
-func (s *Server) optionGroups(scope spec.Scope) []state.Record[spec.OptionGroup] {
-	return state.LoadAll[spec.OptionGroup](s.Cache, state.OptionGroup(scope.Account, scope.Region, ""))
-}
-
-// findOptionGroup finds a group that a user made, by name or ARN.
-func (s *Server) findOptionGroup(scope spec.Scope, identifier string) (state.Record[spec.OptionGroup], error) {
-	r, name, ok := findNamed[spec.OptionGroup](s, scope, identifier, "og", state.OptionGroup)
-	if !ok {
-		return r, orBlank(name, "OptionGroupName", wire.NewError(rds.ErrOptionGroupNotFound, "Specified OptionGroupName: %s not found.", name))
-	}
-	return r, nil
-}
-
 // defaultOptionGroups are those of the versions that are installed, by name.
 func (s *Server) defaultOptionGroups(scope spec.Scope) []spec.OptionGroup {
 	var all []spec.OptionGroup
 	for _, engine := range []string{spec.Aurora, spec.Postgres} {
-		for _, major := range slices.Sorted(maps.Keys(s.installed())) {
+		for _, major := range slices.Sorted(maps.Keys(s.looks.Installed())) {
 			text := strconv.Itoa(major)
 			all = append(all, spec.OptionGroup{
 				Scope: scope, Name: "default:" + engine + "-" + text, Engine: engine, Major: text, Description: "Default option group for " + engine + " " + text,
@@ -60,20 +47,20 @@ func (s *Server) isDefaultOptionGroup(scope spec.Scope, identifier string) (spec
 
 // checkOptionGroup: there is such a group for the version. Its name becomes what it
 // is stored as.
-func (l *look) checkOptionGroup(name *string, c spec.Common) error {
+func (l *sight) checkOptionGroup(name *string, c spec.Common) error {
 	*name = strings.ToLower(strings.TrimSpace(*name))
-	if *name == defaultOptionGroup(c) {
+	if *name == look.DefaultOptionGroup(c) {
 		return nil
 	}
-	g, isDefault := l.isDefaultOptionGroup(c.Scope, *name)
+	g, isDefault := l.s.isDefaultOptionGroup(c.Scope, *name)
 	if !isDefault {
-		r, err := l.findOptionGroup(c.Scope, *name)
+		r, err := l.FindOptionGroup(c.Scope, *name)
 		if err != nil {
 			return err
 		}
 		g = r.Value
 		r.Value.Generation++
-		l.checked[r.Key] = state.Swap(r.Key, r.Revision, r.Value)
+		l.Checked[r.Key] = state.Swap(r.Key, r.Revision, r.Value)
 	}
 	if g.Engine != c.Engine || g.Major != strconv.Itoa(c.Major) {
 		return wire.NewError(api.ErrInvalidParameterCombination,
@@ -86,13 +73,13 @@ func (l *look) checkOptionGroup(name *string, c spec.Common) error {
 // createOptionGroup keeps a group for a version that is installed.
 func (s *Server) createOptionGroup(ctx context.Context, c front.Call, in *rds.CreateOptionGroupMessage) (*rds.CreateOptionGroupResult, error) {
 	g := spec.OptionGroup{
-		Name: wire.Lower(in.OptionGroupName), Description: wire.Or(in.OptionGroupDescription, ""), Engine: wire.Or(in.EngineName, ""), Major: wire.Or(in.MajorEngineVersion, ""), Tags: tagsIn(in.Tags),
+		Name: wire.Lower(in.OptionGroupName), Description: wire.Or(in.OptionGroupDescription, ""), Engine: wire.Or(in.EngineName, ""), Major: wire.Or(in.MajorEngineVersion, ""), Tags: look.TagsIn(in.Tags),
 	}
-	offers, err := s.offers(&g.Engine)
+	offers, err := s.looks.Offers(&g.Engine)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(offers, func(o offer) bool { return strconv.Itoa(o.major) == g.Major }) {
+	if !slices.ContainsFunc(offers, func(o look.Offer) bool { return strconv.Itoa(o.Major) == g.Major }) {
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Cannot find major version %s for %s: see MajorEngineVersion of DescribeDBMajorEngineVersions", g.Major, g.Engine)
 	}
 	g, err = s.addOptionGroup(ctx, c, "OptionGroupName", g)
@@ -104,16 +91,16 @@ func (s *Server) createOptionGroup(ctx context.Context, c front.Call, in *rds.Cr
 
 func (s *Server) addOptionGroup(ctx context.Context, c front.Call, what string, g spec.OptionGroup) (spec.OptionGroup, error) {
 	g.Scope, g.Created, g.Generation = c.Scope, c.Now, 1
-	if err := first(spec.CheckOptionGroup(what, g.Name, g.Description), spec.CheckTags(g.Tags)); err != nil {
+	if err := look.First(spec.CheckOptionGroup(what, g.Name, g.Description), spec.CheckTags(g.Tags)); err != nil {
 		return g, err
 	}
 	return g, s.client.Retry(ctx, func() error {
-		own := s.optionGroups(c.Scope)
+		own := s.looks.OptionGroups(c.Scope)
 		switch {
 		case slices.ContainsFunc(own, func(r state.Record[spec.OptionGroup]) bool { return r.Value.Name == g.Name }):
 			return wire.NewError(rds.ErrOptionGroupAlreadyExists, "An option group named %s already exists.", g.Name)
-		case len(own) >= maxOptionGroups:
-			return wire.NewError(rds.ErrOptionGroupQuotaExceeded, "The account has %d option groups already.", maxOptionGroups)
+		case len(own) >= look.MaxOptionGroups:
+			return wire.NewError(rds.ErrOptionGroupQuotaExceeded, "The account has %d option groups already.", look.MaxOptionGroups)
 		}
 		return s.client.Commit(ctx, state.Swap(optionGroupKey(g), 0, g))
 	})
@@ -127,12 +114,12 @@ func (s *Server) copyOptionGroup(ctx context.Context, c front.Call, in *rds.Copy
 	if g, is := s.isDefaultOptionGroup(c.Scope, wire.Or(in.SourceOptionGroupIdentifier, "")); is {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "The default option group %s cannot be copied.", g.Name)
 	}
-	from, err := s.findOptionGroup(c.Scope, wire.Or(in.SourceOptionGroupIdentifier, ""))
+	from, err := s.looks.FindOptionGroup(c.Scope, wire.Or(in.SourceOptionGroupIdentifier, ""))
 	if err != nil {
 		return nil, err
 	}
 	g := from.Value
-	g.Name, g.Description, g.Tags, g.Source = wire.Lower(in.TargetOptionGroupIdentifier), wire.Or(in.TargetOptionGroupDescription, ""), tagsIn(in.Tags), from.Value.Name
+	g.Name, g.Description, g.Tags, g.Source = wire.Lower(in.TargetOptionGroupIdentifier), wire.Or(in.TargetOptionGroupDescription, ""), look.TagsIn(in.Tags), from.Value.Name
 	g, err = s.addOptionGroup(ctx, c, "TargetOptionGroupIdentifier", g)
 	if err != nil {
 		return nil, err
@@ -148,7 +135,7 @@ func (s *Server) modifyOptionGroup(ctx context.Context, c front.Call, in *rds.Mo
 	if g, is := s.isDefaultOptionGroup(c.Scope, wire.Or(in.OptionGroupName, "")); is {
 		return nil, wire.NewError(rds.ErrInvalidOptionGroupState, "The default option group %s cannot be changed.", g.Name)
 	}
-	r, err := s.findOptionGroup(c.Scope, wire.Or(in.OptionGroupName, ""))
+	r, err := s.looks.FindOptionGroup(c.Scope, wire.Or(in.OptionGroupName, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -168,12 +155,12 @@ func (s *Server) deleteOptionGroup(ctx context.Context, c front.Call, in *rds.De
 		if g, is := s.isDefaultOptionGroup(c.Scope, wire.Or(in.OptionGroupName, "")); is {
 			return wire.NewError(rds.ErrInvalidOptionGroupState, "The default option group %s cannot be deleted.", g.Name)
 		}
-		r, err := s.findOptionGroup(c.Scope, wire.Or(in.OptionGroupName, ""))
+		r, err := s.looks.FindOptionGroup(c.Scope, wire.Or(in.OptionGroupName, ""))
 		if err != nil {
 			return err
 		}
 		name := r.Value.Name
-		if who := s.look(c.Account).whoHas(c.Scope, func(_ spec.Common, group string) bool { return group == name }); who != "" {
+		if who := s.look(c.Account).WhoHas(c.Scope, func(_ spec.Common, group string) bool { return group == name }); who != "" {
 			return wire.NewError(rds.ErrInvalidOptionGroupState, "The option group '%s' cannot be deleted because it is in use by %s.", name, who)
 		}
 		return s.client.Commit(ctx, state.Remove(r.Key, r.Revision))
@@ -185,7 +172,7 @@ func (s *Server) describeOptionGroups(ctx context.Context, c front.Call, in *rds
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
 	all, err := s.matchingOptionGroups(c.Scope, in)
@@ -214,11 +201,11 @@ func (s *Server) matchingOptionGroups(scope spec.Scope, in *rds.DescribeOptionGr
 		if g, is := s.isDefaultOptionGroup(scope, *in.OptionGroupName); is {
 			return []spec.OptionGroup{g}, nil
 		}
-		r, err := s.findOptionGroup(scope, *in.OptionGroupName)
+		r, err := s.looks.FindOptionGroup(scope, *in.OptionGroupName)
 		return []spec.OptionGroup{r.Value}, err
 	}
 	all := s.defaultOptionGroups(scope)
-	for _, r := range s.optionGroups(scope) {
+	for _, r := range s.looks.OptionGroups(scope) {
 		all = append(all, r.Value)
 	}
 	return slices.DeleteFunc(all, func(g spec.OptionGroup) bool {
@@ -239,10 +226,10 @@ func optionGroupOut(g spec.OptionGroup) *rds.OptionGroup {
 
 // describeOptionGroupOptions lists none: PostgreSQL has none.
 func (s *Server) describeOptionGroupOptions(_ context.Context, _ front.Call, in *rds.DescribeOptionGroupOptionsMessage) (*rds.OptionGroupOptionsMessage, error) {
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
-	if _, err := s.offers(in.EngineName); err != nil {
+	if _, err := s.looks.Offers(in.EngineName); err != nil {
 		return nil, err
 	}
 	none, marker, err := page.Of([]rds.OptionGroupOption{}, func(rds.OptionGroupOption) string { return "" }, in.MaxRecords, in.Marker)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"howdah/internal/aws/front"
-	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
 	"howdah/internal/model/route"
 	"howdah/internal/model/spec"
@@ -85,10 +84,10 @@ func (m *modification) publish(i *spec.Instance, public *bool) error {
 	}
 	was := i.Public
 	i.Public = *public
-	if i.Public && !was && !m.public.IsValid() {
+	if i.Public && !was && !m.s.public.IsValid() {
 		m.began = append(m.began, told{noPublicPool, nil})
 	}
-	at, ops, err := m.reseat(seat{i.Address, i.Former}, i.ResourceID, was, i.Public)
+	at, ops, err := m.s.reseat(seat{i.Address, i.Former}, i.ResourceID, was, i.Public)
 	if err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (m *modification) publish(i *spec.Instance, public *bool) error {
 	if cluster == nil {
 		return nil
 	}
-	own := m.instancesOf(i.Cluster)
+	own := m.InstancesOf(i.Cluster)
 	for n := range own {
 		if own[n].ResourceID == i.ResourceID {
 			own[n] = *i
@@ -111,31 +110,31 @@ func (m *modification) publish(i *spec.Instance, public *bool) error {
 
 // publishCluster has the endpoints of a cluster follow its instances; without any they
 // stay as they are. It takes none of the addresses in but.
-func (l *look) publishCluster(c *spec.Cluster, own []spec.Instance, but ...string) ([]state.Op, error) {
+func (l *sight) publishCluster(c *spec.Cluster, own []spec.Instance, but ...string) ([]state.Op, error) {
 	own = slices.DeleteFunc(slices.Clone(own), func(i spec.Instance) bool { return i.Deleting })
 	if len(own) == 0 {
 		return nil, nil
 	}
 	was := c.Public
 	c.Public = !slices.ContainsFunc(own, func(i spec.Instance) bool { return !i.Public })
-	writer, ops, err := l.reseat(seat{c.Address, c.Former}, c.ResourceID, was, c.Public, but...)
+	writer, ops, err := l.s.reseat(seat{c.Address, c.Former}, c.ResourceID, was, c.Public, but...)
 	if err != nil {
 		return nil, err
 	}
 	but = append(but, writer.address)
-	reader, more, err := l.reseat(seat{c.ReaderAddress, c.ReaderFormer}, c.ResourceID, was, c.Public, but...)
+	reader, more, err := l.s.reseat(seat{c.ReaderAddress, c.ReaderFormer}, c.ResourceID, was, c.Public, but...)
 	if err != nil {
 		return nil, err
 	}
 	but = append(but, reader.address)
 	ops = append(ops, more...)
 	c.Address, c.Former, c.ReaderAddress, c.ReaderFormer = writer.address, writer.former, reader.address, reader.former
-	for _, r := range l.endpointsOf(c.ResourceID) {
+	for _, r := range l.EndpointsOf(c.ResourceID) {
 		e := r.Value
 		if e.Deleting {
 			continue
 		}
-		at, more, err := l.reseat(seat{e.Address, e.Former}, e.ResourceID, was, c.Public, but...)
+		at, more, err := l.s.reseat(seat{e.Address, e.Former}, e.ResourceID, was, c.Public, but...)
 		if err != nil {
 			return nil, err
 		}
@@ -152,28 +151,19 @@ func (l *look) publishCluster(c *spec.Cluster, own []spec.Instance, but ...strin
 
 // leaves has the endpoints of the cluster of an instance that is being deleted follow
 // the others.
-func (l *look) leaves(i spec.Instance) ([]state.Op, error) {
-	record, ok := l.clusterRecord(i.Cluster)
+func (l *sight) leaves(i spec.Instance) ([]state.Op, error) {
+	record, ok := l.ClusterRecord(i.Cluster)
 	if !ok {
 		return nil, nil
 	}
 	cluster := record.Value
-	own := slices.DeleteFunc(l.instancesOf(i.Cluster), func(o spec.Instance) bool { return o.ResourceID == i.ResourceID })
+	own := slices.DeleteFunc(l.InstancesOf(i.Cluster), func(o spec.Instance) bool { return o.ResourceID == i.ResourceID })
 	ops, err := l.publishCluster(&cluster, own)
 	if err != nil || cluster.Public == record.Value.Public && cluster.Address == record.Value.Address {
 		return nil, err
 	}
 	cluster.Generation++
 	return append(ops, state.Swap(record.Key, record.Revision, cluster)), nil
-}
-
-// whileMoving is the status of what is being moved: until it is done a database that
-// is not reached is not one that fails.
-func whileMoving(moving bool, status string) string {
-	if moving && (status == plan.Available || status == plan.Rebooting) {
-		return plan.Modifying
-	}
-	return status
 }
 
 // servedAt is the address to show of an endpoint: that at which clients are served for
@@ -187,7 +177,7 @@ func (s *Server) movers(h *household) []chore {
 	var all []chore
 	for _, r := range h.instances {
 		if i := r.Value; i.Moving() && view.Moved(s.Cache, i.ResourceID, i.Address) {
-			all = append(all, chore{"give addresses back", r.Key, i.Account, func(ctx context.Context, _ *look, _ front.Call) error {
+			all = append(all, chore{"give addresses back", r.Key, i.Account, func(ctx context.Context, _ *sight, _ front.Call) error {
 				former := i.Former
 				i.Former = nil
 				i.Generation++
@@ -200,7 +190,7 @@ func (s *Server) movers(h *household) []chore {
 		writer := view.Moved(s.Cache, route.Writer(c.ResourceID), c.Address)
 		reader := view.Moved(s.Cache, route.Reader(c.ResourceID), c.ReaderAddress)
 		if c.Moving() && writer && reader {
-			all = append(all, chore{"give addresses back", r.Key, c.Account, func(ctx context.Context, _ *look, _ front.Call) error {
+			all = append(all, chore{"give addresses back", r.Key, c.Account, func(ctx context.Context, _ *sight, _ front.Call) error {
 				former := slices.Concat(c.Former, c.ReaderFormer)
 				c.Former, c.ReaderFormer = nil, nil
 				c.Generation++
@@ -210,7 +200,7 @@ func (s *Server) movers(h *household) []chore {
 	}
 	for _, r := range h.endpoints {
 		if e := r.Value; view.Moved(s.Cache, e.ResourceID, e.Address) {
-			all = append(all, chore{"give addresses back", r.Key, e.Account, func(ctx context.Context, _ *look, _ front.Call) error {
+			all = append(all, chore{"give addresses back", r.Key, e.Account, func(ctx context.Context, _ *sight, _ front.Call) error {
 				former := e.Former
 				e.Former = nil
 				e.Generation++

@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/spec"
@@ -27,10 +28,10 @@ func checkFeature(name string) error {
 // addRoleToDBInstance associates a role with an instance: one for each feature.
 func (s *Server) addRoleToDBInstance(ctx context.Context, c front.Call, in *rds.AddRoleToDBInstanceMessage) (*front.Void, error) {
 	role := spec.Role{ARN: wire.Or(in.RoleArn, ""), Feature: wire.Or(in.FeatureName, "")}
-	if err := first(spec.CheckRole(role.ARN), checkFeature(role.Feature)); err != nil {
+	if err := look.First(spec.CheckRole(role.ARN), checkFeature(role.Feature)); err != nil {
 		return nil, err
 	}
-	_, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
+	_, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *sight, i *spec.Instance) error {
 		if err := l.mayHaveRoles(*i); err != nil {
 			return err
 		}
@@ -46,7 +47,7 @@ func (s *Server) addRoleToDBInstance(ctx context.Context, c front.Call, in *rds.
 // removeRoleFromDBInstance ends the association.
 func (s *Server) removeRoleFromDBInstance(ctx context.Context, c front.Call, in *rds.RemoveRoleFromDBInstanceMessage) (*front.Void, error) {
 	role := spec.Role{ARN: wire.Or(in.RoleArn, ""), Feature: wire.Or(in.FeatureName, "")}
-	_, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *look, i *spec.Instance) error {
+	_, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *sight, i *spec.Instance) error {
 		if err := l.mayHaveRoles(*i); err != nil {
 			return err
 		}
@@ -59,9 +60,9 @@ func (s *Server) removeRoleFromDBInstance(ctx context.Context, c front.Call, in 
 	return nil, err
 }
 
-func (l *look) mayHaveRoles(i spec.Instance) error {
-	err := wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, l.status(i))
-	return inState(l.status(i), err, usable...)
+func (l *sight) mayHaveRoles(i spec.Instance) error {
+	err := wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, l.Status(i))
+	return look.InState(l.Status(i), err, look.Usable...)
 }
 
 // addRoleToDBCluster associates a role with a cluster, for a feature or none.
@@ -75,14 +76,14 @@ func (s *Server) addRoleToDBCluster(ctx context.Context, c front.Call, in *rds.A
 			return nil, err
 		}
 	}
-	_, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+	_, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
 		switch {
 		case l.clusterHasNoRoles(*cluster) != nil:
 			return nil, l.clusterHasNoRoles(*cluster)
 		case slices.Contains(cluster.Roles, role):
 			return nil, wire.NewError(rds.ErrDBClusterRoleAlreadyExists, "The DB cluster %s has the role %s already.", cluster.Name, role.ARN)
-		case len(cluster.Roles) >= maxRoles:
-			return nil, wire.NewError(rds.ErrDBClusterRoleQuotaExceeded, "The DB cluster %s has %d roles already.", cluster.Name, maxRoles)
+		case len(cluster.Roles) >= look.MaxRoles:
+			return nil, wire.NewError(rds.ErrDBClusterRoleQuotaExceeded, "The DB cluster %s has %d roles already.", cluster.Name, look.MaxRoles)
 		}
 		cluster.Roles = append(slices.Clone(cluster.Roles), role)
 		return nil, nil
@@ -93,7 +94,7 @@ func (s *Server) addRoleToDBCluster(ctx context.Context, c front.Call, in *rds.A
 // removeRoleFromDBCluster ends the association.
 func (s *Server) removeRoleFromDBCluster(ctx context.Context, c front.Call, in *rds.RemoveRoleFromDBClusterMessage) (*front.Void, error) {
 	role := spec.Role{ARN: wire.Or(in.RoleArn, ""), Feature: wire.Or(in.FeatureName, "")}
-	_, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *look, cluster *spec.Cluster) ([]state.Op, error) {
+	_, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := l.clusterHasNoRoles(*cluster); err != nil {
 			return nil, err
 		}
@@ -107,9 +108,9 @@ func (s *Server) removeRoleFromDBCluster(ctx context.Context, c front.Call, in *
 }
 
 // clusterHasNoRoles is the error of a cluster whose roles cannot be changed now.
-func (l *look) clusterHasNoRoles(c spec.Cluster) error {
-	status := l.clusterStatus(c)
-	return inState(status, clusterState(c, status, plan.Available), usable...)
+func (l *sight) clusterHasNoRoles(c spec.Cluster) error {
+	status := l.ClusterStatus(c)
+	return look.InState(status, look.ClusterState(c, status, plan.Available), look.Usable...)
 }
 
 func instanceRolesOut(roles []spec.Role) []rds.DBInstanceRole {

@@ -7,6 +7,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
 	"howdah/internal/model/spec"
@@ -63,33 +64,33 @@ func later(a, b time.Time) time.Time {
 }
 
 // rotateInstance has an instance's servers show certificates of the newest authority.
-func (s *Server) rotateInstance(ctx context.Context, l *look, c front.Call, r state.Record[spec.Instance]) error {
+func (s *Server) rotateInstance(ctx context.Context, l *sight, c front.Call, r state.Record[spec.Instance]) error {
 	i := r.Value
 	to, ok := s.rotations().of(i.Common)
 	if !ok {
 		return nil
 	}
 	notAvailable := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name)
-	if err := inState(l.status(i), notAvailable, usable...); err != nil {
+	if err := look.InState(l.Status(i), notAvailable, look.Usable...); err != nil {
 		return err
 	}
-	m := &modification{look: l, Call: c, kind: event.Instance}
+	m := &modification{sight: l, Call: c, kind: event.Instance}
 	i.Pending = withoutCertificate(i.Pending)
 	return m.applyInstance(ctx, r, i, spec.Values{CACertificate: to})
 }
 
 // rotateCluster is rotateInstance for all instances of a Multi-AZ DB cluster.
-func (s *Server) rotateCluster(ctx context.Context, l *look, c front.Call, r state.Record[spec.Cluster]) error {
+func (s *Server) rotateCluster(ctx context.Context, l *sight, c front.Call, r state.Record[spec.Cluster]) error {
 	cluster := r.Value
 	to, ok := s.rotations().of(cluster.Common)
 	if !ok {
 		return nil
 	}
-	status := l.clusterStatus(cluster)
-	if err := inState(status, clusterState(cluster, status, "available"), usable...); err != nil {
+	status := l.ClusterStatus(cluster)
+	if err := look.InState(status, look.ClusterState(cluster, status, "available"), look.Usable...); err != nil {
 		return err
 	}
-	m := &modification{look: l, Call: c, kind: event.Cluster}
+	m := &modification{sight: l, Call: c, kind: event.Cluster}
 	cluster.Pending = withoutCertificate(cluster.Pending)
 	return m.applyCluster(ctx, r, cluster, spec.Values{CACertificate: to})
 }
@@ -119,14 +120,14 @@ func (s *Server) rotationChores(h *household, now time.Time) []chore {
 			continue
 		}
 		if i.OfferedAuthority != to {
-			all = append(all, chore{"offer a newer authority", r.Key + " (authority)", i.Account, func(ctx context.Context, _ *look, c front.Call) error {
+			all = append(all, chore{"offer a newer authority", r.Key + " (authority)", i.Account, func(ctx context.Context, _ *sight, c front.Call) error {
 				return s.offerAuthority(ctx, c, r, to)
 			}})
 			continue
 		}
 		if rotations.due(i.Common, now) {
-			all = append(all, chore{"rotate the certificate", r.Key + " (rotate)", i.Account, func(ctx context.Context, l *look, c front.Call) error {
-				if !slices.Contains(usable, l.status(i)) {
+			all = append(all, chore{"rotate the certificate", r.Key + " (rotate)", i.Account, func(ctx context.Context, l *sight, c front.Call) error {
+				if !slices.Contains(look.Usable, l.Status(i)) {
 					return nil
 				}
 				return s.rotateInstance(ctx, l, c, r)
@@ -146,14 +147,14 @@ func (s *Server) clusterRotations(h *household, now time.Time, rotations rotatio
 			continue
 		}
 		if cluster.OfferedAuthority != to {
-			all = append(all, chore{"offer a newer authority", r.Key + " (authority)", cluster.Account, func(ctx context.Context, l *look, c front.Call) error {
+			all = append(all, chore{"offer a newer authority", r.Key + " (authority)", cluster.Account, func(ctx context.Context, l *sight, c front.Call) error {
 				return s.offerToCluster(ctx, l, c, r, to)
 			}})
 			continue
 		}
 		if rotations.due(cluster.Common, now) {
-			all = append(all, chore{"rotate the certificate", r.Key + " (rotate)", cluster.Account, func(ctx context.Context, l *look, c front.Call) error {
-				if !slices.Contains(usable, l.clusterStatus(cluster)) {
+			all = append(all, chore{"rotate the certificate", r.Key + " (rotate)", cluster.Account, func(ctx context.Context, l *sight, c front.Call) error {
+				if !slices.Contains(look.Usable, l.ClusterStatus(cluster)) {
 					return nil
 				}
 				return s.rotateCluster(ctx, l, c, r)
@@ -176,12 +177,12 @@ func (s *Server) offerAuthority(ctx context.Context, c front.Call, r state.Recor
 }
 
 // offerToCluster tells it of all instances: RDS's event is theirs.
-func (s *Server) offerToCluster(ctx context.Context, l *look, c front.Call, r state.Record[spec.Cluster], to string) error {
+func (s *Server) offerToCluster(ctx context.Context, l *sight, c front.Call, r state.Record[spec.Cluster], to string) error {
 	cluster := r.Value
 	cluster.OfferedAuthority = to
 	cluster.Generation++
 	ops := []state.Op{state.Swap(r.Key, r.Revision, cluster)}
-	for _, i := range l.instancesOf(cluster.ResourceID) {
+	for _, i := range l.InstancesOf(cluster.ResourceID) {
 		told, err := tell(c, event.Instance, i.Common, told{"0501", nil})
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/identity/secret"
 	"howdah/internal/model/event"
 	"howdah/internal/state"
@@ -23,16 +24,16 @@ func (s *Server) rotateManaged(ctx context.Context, c front.Call, m managedSecre
 	yes := true
 	asked := masterAsked{rotate: &yes, now: &yes, facts: m.facts, days: days, token: token}
 	l := s.look(m.Account)
-	mod := &modification{look: l, Call: c}
+	mod := &modification{sight: l, Call: c}
 	var ops []state.Op
 	if m.Cluster {
-		r, err := l.findCluster(m.common.Scope, m.common.Name)
+		r, err := l.FindCluster(m.common.Scope, m.common.Name)
 		if err != nil {
 			return secret.Secret{}, err
 		}
 		mod.kind = event.Cluster
 		cluster := r.Value
-		if !slices.Contains(usable, l.clusterStatus(cluster)) {
+		if !slices.Contains(look.Usable, l.ClusterStatus(cluster)) {
 			return secret.Secret{}, errNotUsable
 		}
 		if err := mod.master(&cluster.Common, true, asked); err != nil {
@@ -44,13 +45,13 @@ func (s *Server) rotateManaged(ctx context.Context, c front.Call, m managedSecre
 		}
 		return mod.rotated, s.client.Commit(ctx, ops...)
 	}
-	r, err := l.findInstance(m.common.Scope, m.common.Name)
+	r, err := l.FindInstance(m.common.Scope, m.common.Name)
 	if err != nil {
 		return secret.Secret{}, err
 	}
 	mod.kind = event.Instance
 	i := r.Value
-	if !slices.Contains(usable, l.status(i)) {
+	if !slices.Contains(look.Usable, l.Status(i)) {
 		return secret.Secret{}, errNotUsable
 	}
 	if err := mod.master(&i.Common, false, asked); err != nil {
@@ -69,7 +70,7 @@ func (s *Server) secretChores(h *household, now time.Time) []chore {
 		h.secretChanges, h.secrets = changes, state.ViewAll[secret.Secret](s.Cache, state.SecretRoot)
 	}
 	var all []chore
-	looks := map[string]*look{}
+	looks := map[string]*sight{}
 	for _, r := range h.secrets {
 		account := r.Value.Account
 		if looks[account] == nil {
@@ -79,7 +80,7 @@ func (s *Server) secretChores(h *household, now time.Time) []chore {
 		if !ok || m.Until == 0 && m.Pending == nil && m.Known && now.Before(m.Due()) && !m.Overtaken(secret.Standing{Verifier: m.common.PasswordSerial}) {
 			continue
 		}
-		all = append(all, chore{"keep a managed password", r.Key, account, func(ctx context.Context, l *look, c front.Call) error {
+		all = append(all, chore{"keep a managed password", r.Key, account, func(ctx context.Context, l *sight, c front.Call) error {
 			return s.keepSecret(ctx, l, c, r.Key)
 		}})
 	}
@@ -88,7 +89,7 @@ func (s *Server) secretChores(h *household, now time.Time) []chore {
 
 // keepSecret takes the next step with one secret: it notes what the database has taken, and
 // has it take another password when that is due, or when nobody knows the one that it has.
-func (s *Server) keepSecret(ctx context.Context, l *look, c front.Call, key string) error {
+func (s *Server) keepSecret(ctx context.Context, l *sight, c front.Call, key string) error {
 	r, err := state.View[secret.Secret](s.Cache, key)
 	if errors.Is(err, state.ErrNotFound) {
 		return nil

@@ -110,15 +110,15 @@ type managedSecret struct {
 
 // managed is a secret as it was written; ok is false where nobody manages the database's
 // password any more, and the database has its owner's.
-func (l *look) managed(r state.Record[*secret.Secret]) (m managedSecret, ok bool) {
+func (l *sight) managed(r state.Record[*secret.Secret]) (m managedSecret, ok bool) {
 	of := r.Value
 	m = managedSecret{Secret: *of, record: state.Copy(r)}
 	if of.Cluster {
-		c, exists := l.cluster[of.Database]
+		c, exists := l.Cluster[of.Database]
 		m.common = c.Common
 		return m, exists && (c.Managed || of.Until > 0)
 	}
-	i := l.instance[of.Database]
+	i := l.Instance[of.Database]
 	if i == nil {
 		return m, false
 	}
@@ -127,18 +127,18 @@ func (l *look) managed(r state.Record[*secret.Secret]) (m managedSecret, ok bool
 }
 
 // now is a secret as it is now: what the database has taken since it was written counts.
-func (m managedSecret) now(l *look) managedSecret {
+func (m managedSecret) now(l *sight) managedSecret {
 	if m.Cluster {
-		m.facts = l.factsOfCluster(l.cluster[m.Database])
+		m.facts = l.FactsOfCluster(l.Cluster[m.Database])
 	} else {
-		m.facts = l.factsOf(*l.instance[m.Database])
+		m.facts = l.FactsOf(*l.Instance[m.Database])
 	}
-	m.Secret = m.Taken(taken(m.facts), l.Server.now().UTC())
+	m.Secret = m.Taken(taken(m.facts), l.Now().UTC())
 	return m
 }
 
 // managedSecrets are those of a scope as they were written, by name.
-func (l *look) managedSecrets(scope spec.Scope) []managedSecret {
+func (l *sight) managedSecrets(scope spec.Scope) []managedSecret {
 	var all []managedSecret
 	for _, r := range state.ViewAll[secret.Secret](l.Cache, state.SecretRoot) {
 		if r.Value.Scope != scope {

@@ -15,7 +15,7 @@ const maxSecurityGroupsOfDatabase = 5
 
 // checkSecurityGroups: the groups of a database exist. Who names none is in the
 // default group.
-func (l *look) checkSecurityGroups(c *spec.Common) error {
+func (l *sight) checkSecurityGroups(c *spec.Common) error {
 	if len(c.SecurityGroups) == 0 {
 		c.SecurityGroups = []string{network.Default(c.Scope).ID}
 	}
@@ -24,7 +24,7 @@ func (l *look) checkSecurityGroups(c *spec.Common) error {
 		known[r.Value.ID] = true
 		if slices.Contains(c.SecurityGroups, r.Value.ID) {
 			r.Value.Generation++
-			l.checked[r.Key] = state.Swap(r.Key, r.Revision, r.Value)
+			l.Checked[r.Key] = state.Swap(r.Key, r.Revision, r.Value)
 		}
 	}
 	for n, id := range c.SecurityGroups {
@@ -44,15 +44,15 @@ func (l *look) checkSecurityGroups(c *spec.Common) error {
 // holdSecurityGroups writes the groups of a new or changed database, so that they
 // cannot be deleted meanwhile: as they were checked, so that one that is gone since is
 // noticed. A default group without a record cannot be deleted.
-func (l *look) holdSecurityGroups(c spec.Common) []state.Op {
+func (l *sight) holdSecurityGroups(c spec.Common) []state.Op {
 	var keys []string
 	for _, id := range c.SecurityGroups {
 		keys = append(keys, state.SecurityGroup(c.Account, c.Region, id))
 	}
-	return l.hold(keys...)
+	return l.Hold(keys...)
 }
 
 // memberOf is a database that is in a security group, in words; "": none is.
 func (s *Server) memberOf(scope spec.Scope, group string) string {
-	return s.look(scope.Account).whoHas(scope, func(d spec.Common, _ string) bool { return slices.Contains(d.SecurityGroups, group) })
+	return s.look(scope.Account).WhoHas(scope, func(d spec.Common, _ string) bool { return slices.Contains(d.SecurityGroups, group) })
 }

@@ -20,6 +20,7 @@ import (
 	"howdah/internal/aws/ec2"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/kms"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/sns"
 	"howdah/internal/aws/sts"
 	"howdah/internal/control/plan"
@@ -52,7 +53,7 @@ type Config struct {
 	// Backups are those of the home; nil: none are taken.
 	Backups *backup.Schedule
 	// Hearing knows who was heard since this control plane started; nil: everyone was.
-	Hearing Hearing
+	Hearing look.Hearing
 	// Began is the revision at which it told of itself, which edges answer; 0: none did so
 	// in vain.
 	Began int64
@@ -66,16 +67,13 @@ var (
 // Server is an http.Handler.
 type Server struct {
 	Config
-	pool    netip.Prefix
-	public  netip.Prefix // not valid: there is none
-	now     func() time.Time
-	client  *state.Client
-	front   *front.Front
-	records *view.Records
-	wants   *view.Wants
-	placed  *placed
-	places  *view.Places
-	start   *start
+	pool   netip.Prefix
+	public netip.Prefix // not valid: there is none
+	now    func() time.Time
+	client *state.Client
+	front  *front.Front
+	looks  *look.Source
+	wants  *view.Wants
 }
 
 // New makes a server.
@@ -96,9 +94,13 @@ func New(cfg Config) (*Server, error) {
 	records := &view.Records{Cache: cfg.Cache}
 	s := &Server{
 		Config: cfg, pool: pool, public: public, now: time.Now,
-		records: records, wants: &view.Wants{Records: records}, placed: &placed{}, places: &view.Places{Cache: cfg.Cache}, start: &start{at: time.Now()},
+		wants: &view.Wants{Records: records},
 	}
-	s.client = &state.Client{Store: cfg.Store, Cache: cfg.Cache, Newest: cfg.Newest, Settle: s.settle}
+	s.looks = &look.Source{
+		Cache: cfg.Cache, Records: records, Places: &view.Places{Cache: cfg.Cache}, Policy: cfg.Policy, Now: func() time.Time { return s.now() },
+		Hearing: cfg.Hearing, Began: cfg.Began, Started: time.Now(),
+	}
+	s.client = &state.Client{Store: cfg.Store, Cache: cfg.Cache, Newest: cfg.Newest, Settle: s.looks.Settle}
 	s.front = front.New(front.Config{
 		Home: cfg.Home, Cache: cfg.Cache, Log: cfg.Log, Audit: cfg.Audit, Now: func() time.Time { return s.now() },
 		Scarce: func() bool { return s.Etcd != nil && s.Etcd.Scarce() },
@@ -123,7 +125,7 @@ func parsePool(text string) (netip.Prefix, error) {
 func (s *Server) services() []*front.Service {
 	return []*front.Service{
 		s.rdsService(),
-		ec2.Service(ec2.Config{State: s.client, Block: s.pool.String(), Zones: s.zones, User: s.memberOf}),
+		ec2.Service(ec2.Config{State: s.client, Block: s.pool.String(), Zones: s.looks.Zones, User: s.memberOf}),
 		sns.Service(sns.Config{State: s.client, Mails: func() bool { return s.Home.SMTP != nil }}),
 		sts.Service(),
 		s.secretService(),

@@ -95,7 +95,7 @@ func (s *Server) nothing() map[string]front.Action {
 }
 
 func (s *Server) clusterExists(c front.Call, in *rds.DescribeDBClusterBacktracksMessage) error {
-	_, err := s.look(c.Account).findCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
+	_, err := s.look(c.Account).FindCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
 	return err
 }
 
@@ -103,7 +103,7 @@ func (s *Server) instanceExists(c front.Call, in *rds.DescribeTenantDatabasesMes
 	if in.DBInstanceIdentifier == nil {
 		return nil
 	}
-	_, err := s.look(c.Account).findInstance(c.Scope, *in.DBInstanceIdentifier)
+	_, err := s.look(c.Account).FindInstance(c.Scope, *in.DBInstanceIdentifier)
 	return err
 }
 

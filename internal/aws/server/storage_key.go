@@ -18,7 +18,7 @@ import (
 
 // encrypt resolves what a request says of a new database's storage, and makes its key where it
 // is to be encrypted: with the KMS key that was named, or with the one that accounts have.
-func (l *look) encrypt(c front.Call, common *spec.Common, asked *bool, named *string) ([]state.Op, error) {
+func (l *sight) encrypt(c front.Call, common *spec.Common, asked *bool, named *string) ([]state.Op, error) {
 	if named == nil && !wire.Or(asked, false) {
 		return nil, nil
 	}
@@ -38,7 +38,7 @@ func (l *look) encrypt(c front.Call, common *spec.Common, asked *bool, named *st
 
 // encryptReplica: a replica is encrypted if its source is. In the source's region it has the
 // same KMS key; in another one it needs one of there.
-func (l *look) encryptReplica(c front.Call, common *spec.Common, from spec.Common, named *string) ([]state.Op, error) {
+func (l *sight) encryptReplica(c front.Call, common *spec.Common, from spec.Common, named *string) ([]state.Op, error) {
 	if from.StorageKey == "" {
 		if named == nil {
 			return nil, nil
@@ -70,19 +70,19 @@ func (l *look) encryptReplica(c front.Call, common *spec.Common, from spec.Commo
 }
 
 // encryptWith makes the key of a database's storage; nil: with the account's own KMS key.
-func (l *look) encryptWith(c front.Call, common *spec.Common, key *kms.Record) ([]state.Op, error) {
-	if err := l.canEncrypt(); err != nil {
+func (l *sight) encryptWith(c front.Call, common *spec.Common, key *kms.Record) ([]state.Op, error) {
+	if err := l.s.canEncrypt(); err != nil {
 		return nil, err
 	}
 	var ops []state.Op
 	if key == nil {
-		own, more, err := kms.ForService(l.Cache, l.Home.SealKey, c.Scope, c.Now)
+		own, more, err := kms.ForService(l.Cache, l.s.Home.SealKey, c.Scope, c.Now)
 		if err != nil {
 			return nil, err
 		}
 		key, ops = &own, more
 	}
-	seal, err := l.Home.SealKey()
+	seal, err := l.s.Home.SealKey()
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (l *look) encryptWith(c front.Call, common *spec.Common, key *kms.Record) (
 }
 
 // usableKey finds the KMS key of a name, in the caller's account and region.
-func (l *look) usableKey(scope spec.Scope, name string) (kms.Record, error) {
+func (l *sight) usableKey(scope spec.Scope, name string) (kms.Record, error) {
 	found, err := kms.Find(l.Cache, scope, name)
 	if err != nil || found.Value.Scope != scope || !found.Value.Usable() {
 		return found, notAccessible(name)
@@ -115,7 +115,7 @@ func notAccessible(name string) error {
 // canEncrypt refuses encrypted storage where no host has any, and says why.
 func (s *Server) canEncrypt() error {
 	var why []string
-	for _, h := range s.hosts() {
+	for _, h := range s.looks.Hosts() {
 		if h.WhyPlain == "" {
 			return nil
 		}

@@ -9,43 +9,27 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
-const defaultSubnetGroup = spec.DefaultGroup
-
 func subnetGroupKey(g spec.SubnetGroup) string { return state.SubnetGroup(g.Account, g.Region, g.Name) }
 
-// subnetGroups are those that users made in a scope, by name.
-func (s *Server) subnetGroups(scope spec.Scope) []state.Record[spec.SubnetGroup] {
-	return state.LoadAll[spec.SubnetGroup](s.Cache, state.SubnetGroup(scope.Account, scope.Region, ""))
-}
-
-// findSubnetGroup finds a group that a user made, by name or ARN.
-func (s *Server) findSubnetGroup(scope spec.Scope, identifier string) (state.Record[spec.SubnetGroup], error) {
-	r, name, ok := findNamed[spec.SubnetGroup](s, scope, identifier, "subgrp", state.SubnetGroup)
-	if !ok {
-		missing := wire.NewError(rds.ErrDBSubnetGroupNotFound, "DB subnet group '%s' does not exist: see DBSubnetGroupName of DescribeDBSubnetGroups.", name)
-		return r, orBlank(name, "DBSubnetGroupName", missing)
-	}
-	return r, nil
-}
-
 // checkSubnetGroup: there is such a group. Its name becomes what it is stored as.
-func (l *look) checkSubnetGroup(scope spec.Scope, name *string) error {
+func (l *sight) checkSubnetGroup(scope spec.Scope, name *string) error {
 	*name = strings.ToLower(strings.TrimSpace(*name))
-	if *name == defaultSubnetGroup {
+	if *name == look.DefaultSubnetGroup {
 		return nil
 	}
-	r, err := l.findSubnetGroup(scope, *name)
+	r, err := l.FindSubnetGroup(scope, *name)
 	if err != nil {
 		return err
 	}
 	*name = r.Value.Name
 	r.Value.Generation++
-	l.checked[r.Key] = state.Swap(r.Key, r.Revision, r.Value)
+	l.Checked[r.Key] = state.Swap(r.Key, r.Revision, r.Value)
 	return nil
 }
 
@@ -53,9 +37,9 @@ func (l *look) checkSubnetGroup(scope spec.Scope, name *string) error {
 // over its zones, in their order.
 func (s *Server) createDBSubnetGroup(ctx context.Context, c front.Call, in *rds.CreateDBSubnetGroupMessage) (*rds.CreateDBSubnetGroupResult, error) {
 	g := spec.SubnetGroup{
-		Scope: c.Scope, Name: wire.Lower(in.DBSubnetGroupName), Description: wire.Or(in.DBSubnetGroupDescription, ""), Tags: tagsIn(in.Tags), Created: c.Now, Generation: 1,
+		Scope: c.Scope, Name: wire.Lower(in.DBSubnetGroupName), Description: wire.Or(in.DBSubnetGroupDescription, ""), Tags: look.TagsIn(in.Tags), Created: c.Now, Generation: 1,
 	}
-	if err := first(spec.CheckSubnetGroup(g.Name, g.Description), spec.CheckTags(g.Tags)); err != nil {
+	if err := look.First(spec.CheckSubnetGroup(g.Name, g.Description), spec.CheckTags(g.Tags)); err != nil {
 		return nil, err
 	}
 	err := s.client.Retry(ctx, func() error {
@@ -63,12 +47,12 @@ func (s *Server) createDBSubnetGroup(ctx context.Context, c front.Call, in *rds.
 		if g.Subnets, err = s.subnetsOf(c.Scope, in.SubnetIds); err != nil {
 			return err
 		}
-		own := s.subnetGroups(c.Scope)
+		own := s.looks.SubnetGroups(c.Scope)
 		switch {
 		case slices.ContainsFunc(own, func(r state.Record[spec.SubnetGroup]) bool { return r.Value.Name == g.Name }):
 			return wire.NewError(rds.ErrDBSubnetGroupAlreadyExists, "The DB subnet group '%s' already exists.", g.Name)
-		case len(own) >= maxSubnetGroups:
-			return wire.NewError(rds.ErrDBSubnetGroupQuotaExceeded, "The account has %d DB subnet groups already.", maxSubnetGroups)
+		case len(own) >= look.MaxSubnetGroups:
+			return wire.NewError(rds.ErrDBSubnetGroupQuotaExceeded, "The account has %d DB subnet groups already.", look.MaxSubnetGroups)
 		}
 		return s.client.Commit(ctx, state.Swap(subnetGroupKey(g), 0, g))
 	})
@@ -81,7 +65,7 @@ func (s *Server) createDBSubnetGroup(ctx context.Context, c front.Call, in *rds.
 // subnetsOf checks ids of subnets, and gives each a zone: subnet-a is in the zone a,
 // if there is one.
 func (s *Server) subnetsOf(scope spec.Scope, ids []string) ([]spec.Subnet, error) {
-	zones := s.zones()
+	zones := s.looks.Zones()
 	covered := map[string]bool{}
 	var all []spec.Subnet
 	for n, id := range ids {
@@ -104,8 +88,8 @@ func (s *Server) subnetsOf(scope spec.Scope, ids []string) ([]spec.Subnet, error
 	switch {
 	case len(all) == 0:
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "The parameter SubnetIds must not be empty.")
-	case len(all) > maxSubnets:
-		return nil, wire.NewError(rds.ErrDBSubnetQuotaExceeded, "A DB subnet group has at most %d subnets.", maxSubnets)
+	case len(all) > look.MaxSubnets:
+		return nil, wire.NewError(rds.ErrDBSubnetQuotaExceeded, "A DB subnet group has at most %d subnets.", look.MaxSubnets)
 	case len(covered) < min(2, len(zones)):
 		return nil, wire.NewError(rds.ErrDBSubnetGroupDoesNotCoverEnoughAZs, "The DB subnet group doesn't meet Availability Zone (AZ) coverage requirement. "+
 			"Current AZ coverage: %s. Add subnets to cover at least 2 AZs.", scope.ZoneName(all[0].Zone))
@@ -118,19 +102,19 @@ func (s *Server) describeDBSubnetGroups(ctx context.Context, c front.Call, in *r
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
 	l := s.look(c.Account)
-	all := []rds.DBSubnetGroup{*l.subnetGroupOut(c.Scope, defaultSubnetGroup)}
-	for _, r := range s.subnetGroups(c.Scope) {
+	all := []rds.DBSubnetGroup{*l.subnetGroupOut(c.Scope, look.DefaultSubnetGroup)}
+	for _, r := range s.looks.SubnetGroups(c.Scope) {
 		all = append(all, *subnetsOut(r.Value))
 	}
 	slices.SortFunc(all, func(a, b rds.DBSubnetGroup) int { return strings.Compare(*a.DBSubnetGroupName, *b.DBSubnetGroupName) })
 	if in.DBSubnetGroupName != nil {
-		at, name := locate(c.Scope, *in.DBSubnetGroupName, "subgrp")
-		if at != c.Scope || name != defaultSubnetGroup {
-			if _, err := s.findSubnetGroup(c.Scope, *in.DBSubnetGroupName); err != nil {
+		at, name := look.Locate(c.Scope, *in.DBSubnetGroupName, "subgrp")
+		if at != c.Scope || name != look.DefaultSubnetGroup {
+			if _, err := s.looks.FindSubnetGroup(c.Scope, *in.DBSubnetGroupName); err != nil {
 				return nil, err
 			}
 		}
@@ -147,7 +131,7 @@ func (s *Server) modifyDBSubnetGroup(ctx context.Context, c front.Call, in *rds.
 		if err := notDefault(c.Scope, in.DBSubnetGroupName); err != nil {
 			return err
 		}
-		r, err := s.findSubnetGroup(c.Scope, wire.Or(in.DBSubnetGroupName, ""))
+		r, err := s.looks.FindSubnetGroup(c.Scope, wire.Or(in.DBSubnetGroupName, ""))
 		if err != nil {
 			return err
 		}
@@ -174,12 +158,12 @@ func (s *Server) deleteDBSubnetGroup(ctx context.Context, c front.Call, in *rds.
 		if err := notDefault(c.Scope, in.DBSubnetGroupName); err != nil {
 			return err
 		}
-		r, err := s.findSubnetGroup(c.Scope, wire.Or(in.DBSubnetGroupName, ""))
+		r, err := s.looks.FindSubnetGroup(c.Scope, wire.Or(in.DBSubnetGroupName, ""))
 		if err != nil {
 			return err
 		}
 		name := r.Value.Name
-		if who := s.look(c.Account).whoHas(c.Scope, func(d spec.Common, _ string) bool { return d.SubnetGroup == name }); who != "" {
+		if who := s.look(c.Account).WhoHas(c.Scope, func(d spec.Common, _ string) bool { return d.SubnetGroup == name }); who != "" {
 			return wire.NewError(rds.ErrInvalidDBSubnetGroupState, "Cannot delete the subnet group '%s' because at least one database instance: %s is still using it.", name, who)
 		}
 		return s.client.Commit(ctx, state.Remove(r.Key, r.Revision))
@@ -187,35 +171,20 @@ func (s *Server) deleteDBSubnetGroup(ctx context.Context, c front.Call, in *rds.
 }
 
 func notDefault(scope spec.Scope, identifier *string) error {
-	if in, name := locate(scope, wire.Or(identifier, ""), "subgrp"); in == scope && name == defaultSubnetGroup {
+	if in, name := look.Locate(scope, wire.Or(identifier, ""), "subgrp"); in == scope && name == look.DefaultSubnetGroup {
 		return wire.NewError(rds.ErrInvalidDBSubnetGroupState, "The DB subnet group 'default' is the home's own network: it cannot be changed or deleted.")
 	}
 	return nil
 }
 
-// whoHas is the name of a database of a scope that a condition holds for, or "".
-func (l *look) whoHas(scope spec.Scope, uses func(d spec.Common, optionGroup string) bool) string {
-	for _, r := range l.instances {
-		if r.Value.Scope == scope && uses(r.Value.Common, r.Value.OptionGroup) {
-			return r.Value.Name
-		}
-	}
-	for _, r := range l.clusters {
-		if r.Value.Scope == scope && uses(r.Value.Common, r.Value.OptionGroup) {
-			return r.Value.Name
-		}
-	}
-	return ""
-}
-
 // subnetGroupOut is a group as the API shows it; the default one is the network that
 // a home has, with a subnet in each zone.
-func (l *look) subnetGroupOut(scope spec.Scope, name string) *rds.DBSubnetGroup {
-	if r, err := l.findSubnetGroup(scope, name); err == nil {
+func (l *sight) subnetGroupOut(scope spec.Scope, name string) *rds.DBSubnetGroup {
+	if r, err := l.FindSubnetGroup(scope, name); err == nil {
 		return subnetsOut(r.Value)
 	}
 	g := spec.SubnetGroup{Scope: scope, Name: name, Description: "The network of this Howdah home"}
-	for _, zone := range l.zones() {
+	for _, zone := range l.Zones() {
 		g.Subnets = append(g.Subnets, spec.Subnet{ID: spec.SubnetOf(zone), Zone: zone})
 	}
 	return subnetsOut(g)
@@ -232,21 +201,4 @@ func subnetsOut(g spec.SubnetGroup) *rds.DBSubnetGroup {
 		})
 	}
 	return out
-}
-
-// holdGroups writes the groups that a new or changed database uses, so that they
-// cannot be deleted meanwhile: as they were checked, so that one that is gone since is
-// noticed. The default groups cannot be deleted.
-func (l *look) holdGroups(scope spec.Scope, subnetGroup, optionGroup string) []state.Op {
-	return l.hold(state.SubnetGroup(scope.Account, scope.Region, subnetGroup), state.OptionGroup(scope.Account, scope.Region, optionGroup))
-}
-
-func (l *look) hold(keys ...string) []state.Op {
-	var ops []state.Op
-	for _, key := range keys {
-		if op, ok := l.checked[key]; ok {
-			ops = append(ops, op)
-		}
-	}
-	return ops
 }

@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/param"
@@ -19,24 +20,24 @@ func (s *Server) listTagsForResource(ctx context.Context, c front.Call, in *rds.
 	if err := s.client.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := readFilters(in.Filters); err != nil {
+	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
 	t, err := s.look(c.Account).tagged(c.Scope, wire.Or(in.ResourceName, ""))
 	if err != nil {
 		return nil, err
 	}
-	return &rds.TagListMessage{TagList: tagsOut(t.tags)}, nil
+	return &rds.TagListMessage{TagList: look.TagsOut(t.Tags)}, nil
 }
 
 // addTagsToResource adds tags, or changes their values. A changed setting acts at
 // once: it is part of what is wanted.
 func (s *Server) addTagsToResource(ctx context.Context, c front.Call, in *rds.AddTagsToResourceMessage) (*front.Void, error) {
-	if err := spec.CheckTags(tagsIn(in.Tags)); err != nil {
+	if err := spec.CheckTags(look.TagsIn(in.Tags)); err != nil {
 		return nil, err
 	}
 	return nil, s.changeTags(ctx, c, wire.Or(in.ResourceName, ""), func(tags []spec.Tag) []spec.Tag {
-		return spec.MergeTags(tags, tagsIn(in.Tags))
+		return spec.MergeTags(tags, look.TagsIn(in.Tags))
 	})
 }
 
@@ -54,32 +55,25 @@ func (s *Server) changeTags(ctx context.Context, c front.Call, arn string, chang
 		if err != nil {
 			return err
 		}
-		if t.gone != nil {
-			return t.gone
+		if t.Gone != nil {
+			return t.Gone
 		}
-		tags := change(t.tags)
+		tags := change(t.Tags)
 		if err := spec.CheckTags(tags); err != nil {
 			return err
 		}
-		return s.client.Commit(ctx, t.put(tags))
+		return s.client.Commit(ctx, t.Put(tags))
 	})
 }
 
-// tagged is a resource with its tags.
-type tagged struct {
-	tags []spec.Tag
-	put  func([]spec.Tag) state.Op
-	gone error // why its tags cannot be changed any more
-}
-
 // tagged finds a resource by its ARN.
-func (l *look) tagged(scope spec.Scope, arn string) (tagged, error) {
+func (l *sight) tagged(scope spec.Scope, arn string) (look.Tagged, error) {
 	parts := strings.SplitN(strings.TrimSpace(arn), ":", 7)
 	if len(parts) != 7 || parts[0] != "arn" || parts[2] != "rds" || parts[5] != "og" && strings.Contains(parts[6], ":") {
-		return tagged{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid resource name: %s", arn)
+		return look.Tagged{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid resource name: %s", arn)
 	}
 	if parts[3] != scope.Region || parts[4] != scope.Account {
-		return tagged{}, wire.NewError(api.ErrInvalidParameterValue, "The specified resource name does not match an RDS resource in this region.")
+		return look.Tagged{}, wire.NewError(api.ErrInvalidParameterValue, "The specified resource name does not match an RDS resource in this region.")
 	}
 	switch parts[5] {
 	case "db":
@@ -99,54 +93,54 @@ func (l *look) tagged(scope spec.Scope, arn string) (tagged, error) {
 	case "og":
 		return l.taggedOptionGroup(scope, parts[6])
 	}
-	return tagged{}, wire.NewError(api.ErrInvalidParameterValue, "The specified resource name does not match an RDS resource in this region.")
+	return look.Tagged{}, wire.NewError(api.ErrInvalidParameterValue, "The specified resource name does not match an RDS resource in this region.")
 }
 
-func (l *look) taggedInstance(scope spec.Scope, arn string) (tagged, error) {
-	r, err := l.findInstance(scope, arn)
-	t := tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+func (l *sight) taggedInstance(scope spec.Scope, arn string) (look.Tagged, error) {
+	r, err := l.FindInstance(scope, arn)
+	t := look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
 		i := r.Value
 		i.Tags = tags
 		i.Generation++
 		return state.Swap(r.Key, r.Revision, i)
 	}}
 	if err == nil && r.Value.Deleting {
-		t.gone = wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is being deleted.", r.Value.Name)
+		t.Gone = wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is being deleted.", r.Value.Name)
 	}
 	return t, err
 }
 
-func (l *look) taggedCluster(scope spec.Scope, arn string) (tagged, error) {
-	r, err := l.findCluster(scope, arn)
-	t := tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+func (l *sight) taggedCluster(scope spec.Scope, arn string) (look.Tagged, error) {
+	r, err := l.FindCluster(scope, arn)
+	t := look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
 		c := r.Value
 		c.Tags = tags
 		c.Generation++
 		return state.Swap(r.Key, r.Revision, c)
 	}}
 	if err == nil && r.Value.Deleting {
-		t.gone = clusterState(r.Value, plan.Deleting, plan.Available)
+		t.Gone = look.ClusterState(r.Value, plan.Deleting, plan.Available)
 	}
 	return t, err
 }
 
-func (l *look) taggedEndpoint(scope spec.Scope, arn string) (tagged, error) {
+func (l *sight) taggedEndpoint(scope spec.Scope, arn string) (look.Tagged, error) {
 	r, err := l.findEndpoint(scope, arn)
-	t := tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+	t := look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
 		e := r.Value
 		e.Tags = tags
 		e.Generation++
 		return state.Swap(r.Key, r.Revision, e)
 	}}
 	if err == nil && r.Value.Deleting {
-		t.gone = wire.NewError(rds.ErrInvalidDBClusterEndpointState, "The DB cluster endpoint %s is being deleted.", r.Value.Name)
+		t.Gone = wire.NewError(rds.ErrInvalidDBClusterEndpointState, "The DB cluster endpoint %s is being deleted.", r.Value.Name)
 	}
 	return t, err
 }
 
-func (l *look) taggedSubnetGroup(scope spec.Scope, arn string) (tagged, error) {
-	r, err := l.findSubnetGroup(scope, arn)
-	return tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+func (l *sight) taggedSubnetGroup(scope spec.Scope, arn string) (look.Tagged, error) {
+	r, err := l.FindSubnetGroup(scope, arn)
+	return look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
 		g := r.Value
 		g.Tags = tags
 		g.Generation++
@@ -154,9 +148,9 @@ func (l *look) taggedSubnetGroup(scope spec.Scope, arn string) (tagged, error) {
 	}}, err
 }
 
-func (l *look) taggedOptionGroup(scope spec.Scope, name string) (tagged, error) {
-	r, err := l.findOptionGroup(scope, name)
-	return tagged{tags: r.Value.Tags, put: func(tags []spec.Tag) state.Op {
+func (l *sight) taggedOptionGroup(scope spec.Scope, name string) (look.Tagged, error) {
+	r, err := l.FindOptionGroup(scope, name)
+	return look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
 		g := r.Value
 		g.Tags = tags
 		g.Generation++

@@ -7,6 +7,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -20,7 +21,7 @@ const upgrading = "upgrading"
 
 // upgradeOf is the minor version that a database can go to now: the newest that all
 // hosts of its members have installed, if that is newer than its own.
-func (l *look) upgradeOf(c spec.Common) (to string, ok bool) {
+func (l *sight) upgradeOf(c spec.Common) (to string, ok bool) {
 	layout, err := state.Load[plan.Layout](l.Cache, state.Layout(c.ResourceID))
 	if err != nil || !layout.Value.Created {
 		return "", false
@@ -33,23 +34,23 @@ func (l *look) upgradeOf(c spec.Common) (to string, ok bool) {
 		if err != nil {
 			return "", false
 		}
-		if has := host.Value.Majors[c.Major]; to == "" || newer(to, has) {
+		if has := host.Value.Majors[c.Major]; to == "" || look.Newer(to, has) {
 			to = has
 		}
 	}
-	return to, to != "" && newer(to, c.Version)
+	return to, to != "" && look.Newer(to, c.Version)
 }
 
 // upgradeInstance has an instance restarted with the newest minor version that its
 // hosts have, its standby first.
-func (s *Server) upgradeInstance(ctx context.Context, l *look, c front.Call, r state.Record[spec.Instance]) error {
+func (s *Server) upgradeInstance(ctx context.Context, l *sight, c front.Call, r state.Record[spec.Instance]) error {
 	i := r.Value
 	to, ok := l.upgradeOf(i.Common)
 	if !ok {
 		return nil
 	}
 	notAvailable := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name)
-	if err := inState(l.status(i), notAvailable, usable...); err != nil {
+	if err := look.InState(l.Status(i), notAvailable, look.Usable...); err != nil {
 		return err
 	}
 	i.Version = to
@@ -70,14 +71,14 @@ func (s *Server) upgradeInstance(ctx context.Context, l *look, c front.Call, r s
 
 // upgradeCluster is upgradeInstance for all instances of a cluster, one by one, the
 // writer last.
-func (s *Server) upgradeCluster(ctx context.Context, l *look, c front.Call, r state.Record[spec.Cluster]) error {
+func (s *Server) upgradeCluster(ctx context.Context, l *sight, c front.Call, r state.Record[spec.Cluster]) error {
 	cluster := r.Value
 	to, ok := l.upgradeOf(cluster.Common)
 	if !ok {
 		return nil
 	}
-	status := l.clusterStatus(cluster)
-	if err := inState(status, clusterState(cluster, status, plan.Available), usable...); err != nil {
+	status := l.ClusterStatus(cluster)
+	if err := look.InState(status, look.ClusterState(cluster, status, plan.Available), look.Usable...); err != nil {
 		return err
 	}
 	cluster.Version = to
@@ -89,7 +90,7 @@ func (s *Server) upgradeCluster(ctx context.Context, l *look, c front.Call, r st
 	if err != nil {
 		return err
 	}
-	for _, member := range l.membersOf(cluster.ResourceID) {
+	for _, member := range l.MembersOf(cluster.ResourceID) {
 		i := member.Value
 		i.Change = i.Restart + cluster.Restart
 		i.ChangeStatus, i.ChangeEvents, i.Before = upgrading, []string{"0047"}, nil
@@ -103,21 +104,21 @@ func (s *Server) upgradeCluster(ctx context.Context, l *look, c front.Call, r st
 // want that, or have not turned it off.
 func (s *Server) upgradeChores(h *household, now time.Time) []chore {
 	var all []chore
-	installed := s.installed()
+	installed := s.looks.Installed()
 	for _, r := range h.instances {
 		i := r.Value
-		if i.Cluster != "" || !newer(installed[i.Major], i.Version) {
+		if i.Cluster != "" || !look.Newer(installed[i.Major], i.Version) {
 			continue
 		}
-		all = append(all, chore{"offer an upgrade", r.Key + " (offer)", i.Account, func(ctx context.Context, l *look, c front.Call) error {
+		all = append(all, chore{"offer an upgrade", r.Key + " (offer)", i.Account, func(ctx context.Context, l *sight, c front.Call) error {
 			return s.offer(ctx, l, c, i.Common, event.Instance, func(next spec.Common) state.Op {
 				i.Common = next
 				return state.Swap(r.Key, r.Revision, i)
 			})
 		}})
 		if (i.AutoMinor || i.OptedIn(spec.DBUpgrade)) && spec.InMaintenanceWindow(i.MaintenanceWindow, now) {
-			all = append(all, chore{"upgrade PostgreSQL", r.Key + " (upgrade)", i.Account, func(ctx context.Context, l *look, c front.Call) error {
-				if !slices.Contains(usable, l.status(i)) {
+			all = append(all, chore{"upgrade PostgreSQL", r.Key + " (upgrade)", i.Account, func(ctx context.Context, l *sight, c front.Call) error {
+				if !slices.Contains(look.Usable, l.Status(i)) {
 					return nil
 				}
 				return s.upgradeInstance(ctx, l, c, r)
@@ -126,18 +127,18 @@ func (s *Server) upgradeChores(h *household, now time.Time) []chore {
 	}
 	for _, r := range h.clusters {
 		cluster := r.Value
-		if !newer(installed[cluster.Major], cluster.Version) {
+		if !look.Newer(installed[cluster.Major], cluster.Version) {
 			continue
 		}
-		all = append(all, chore{"offer an upgrade", r.Key + " (offer)", cluster.Account, func(ctx context.Context, l *look, c front.Call) error {
+		all = append(all, chore{"offer an upgrade", r.Key + " (offer)", cluster.Account, func(ctx context.Context, l *sight, c front.Call) error {
 			return s.offer(ctx, l, c, cluster.Common, event.Cluster, func(next spec.Common) state.Op {
 				cluster.Common = next
 				return state.Swap(r.Key, r.Revision, cluster)
 			})
 		}})
 		if (cluster.AutoMinor || cluster.OptedIn(spec.DBUpgrade)) && spec.InMaintenanceWindow(cluster.MaintenanceWindow, now) {
-			all = append(all, chore{"upgrade PostgreSQL", r.Key + " (upgrade)", cluster.Account, func(ctx context.Context, l *look, c front.Call) error {
-				if !slices.Contains(usable, l.clusterStatus(cluster)) {
+			all = append(all, chore{"upgrade PostgreSQL", r.Key + " (upgrade)", cluster.Account, func(ctx context.Context, l *sight, c front.Call) error {
+				if !slices.Contains(look.Usable, l.ClusterStatus(cluster)) {
 					return nil
 				}
 				return s.upgradeCluster(ctx, l, c, r)
@@ -148,7 +149,7 @@ func (s *Server) upgradeChores(h *household, now time.Time) []chore {
 }
 
 // offer tells once that a version can be upgraded to.
-func (s *Server) offer(ctx context.Context, l *look, c front.Call, old spec.Common, kind event.SourceType, put func(spec.Common) state.Op) error {
+func (s *Server) offer(ctx context.Context, l *sight, c front.Call, old spec.Common, kind event.SourceType, put func(spec.Common) state.Op) error {
 	to, ok := l.upgradeOf(old)
 	if !ok || old.Offered == to {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/secret"
 	"howdah/internal/model/event"
@@ -57,13 +58,13 @@ type household struct {
 
 // look finds the records anew when users changed any.
 func (h *household) look(s *Server) {
-	has, authorities := s.installed(), s.authorityNames()
+	has, authorities := s.looks.Installed(), s.authorityNames()
 	changes, installed := s.Cache.Changes(state.SpecRoot), fmt.Sprint(has, authorities)
 	if changes == h.changes && installed == h.installed {
 		return
 	}
 	h.changes, h.installed = changes, installed
-	old := func(c spec.Common) bool { return newer(has[c.Major], c.Version) }
+	old := func(c spec.Common) bool { return look.Newer(has[c.Major], c.Version) }
 	h.rotates = false
 	rotates := func(c spec.Common) bool {
 		_, ok := spec.NewerAuthority(c.CACertificate, authorities)
@@ -88,7 +89,7 @@ func (h *household) look(s *Server) {
 type chore struct {
 	name, key string
 	account   string
-	do        func(ctx context.Context, l *look, c front.Call) error
+	do        func(ctx context.Context, l *sight, c front.Call) error
 }
 
 func (s *Server) keepHouse(ctx context.Context, h *household) {
@@ -121,14 +122,14 @@ func (s *Server) windowChores(h *household, now time.Time) []chore {
 	var all []chore
 	for _, r := range h.instances {
 		if i := r.Value; i.Pending != nil && spec.InMaintenanceWindow(i.MaintenanceWindow, now) {
-			all = append(all, chore{"apply a waiting modification", r.Key, i.Account, func(ctx context.Context, l *look, c front.Call) error {
+			all = append(all, chore{"apply a waiting modification", r.Key, i.Account, func(ctx context.Context, l *sight, c front.Call) error {
 				return s.applyToInstance(ctx, l, c, r)
 			}})
 		}
 	}
 	for _, r := range h.clusters {
 		if c := r.Value; c.Pending != nil && spec.InMaintenanceWindow(c.MaintenanceWindow, now) {
-			all = append(all, chore{"apply a waiting modification", r.Key, c.Account, func(ctx context.Context, l *look, c front.Call) error {
+			all = append(all, chore{"apply a waiting modification", r.Key, c.Account, func(ctx context.Context, l *sight, c front.Call) error {
 				return s.applyToCluster(ctx, l, c, r)
 			}})
 		}
@@ -137,12 +138,12 @@ func (s *Server) windowChores(h *household, now time.Time) []chore {
 }
 
 // applyToInstance carries out what waits, once the instance is available.
-func (s *Server) applyToInstance(ctx context.Context, l *look, c front.Call, r state.Record[spec.Instance]) error {
+func (s *Server) applyToInstance(ctx context.Context, l *sight, c front.Call, r state.Record[spec.Instance]) error {
 	i := r.Value
-	if !slices.Contains(usable, l.status(i)) {
+	if !slices.Contains(look.Usable, l.Status(i)) {
 		return nil
 	}
-	m := &modification{look: l, Call: c, kind: event.Instance}
+	m := &modification{sight: l, Call: c, kind: event.Instance}
 	values := differing(*i.Pending, valuesOf(i))
 	if err := m.possible(i, values); err != nil {
 		return err
@@ -151,12 +152,12 @@ func (s *Server) applyToInstance(ctx context.Context, l *look, c front.Call, r s
 	return m.applyInstance(ctx, r, i, values)
 }
 
-func (s *Server) applyToCluster(ctx context.Context, l *look, c front.Call, r state.Record[spec.Cluster]) error {
+func (s *Server) applyToCluster(ctx context.Context, l *sight, c front.Call, r state.Record[spec.Cluster]) error {
 	cluster := r.Value
-	if !slices.Contains(usable, l.clusterStatus(cluster)) {
+	if !slices.Contains(look.Usable, l.ClusterStatus(cluster)) {
 		return nil
 	}
-	m := &modification{look: l, Call: c, kind: event.Cluster}
+	m := &modification{sight: l, Call: c, kind: event.Cluster}
 	values := differing(*cluster.Pending, clusterValues(cluster))
 	if err := m.possibleForCluster(cluster, values); err != nil {
 		return err
@@ -173,7 +174,7 @@ func (m *modification) applyInstance(ctx context.Context, r state.Record[spec.In
 	if err != nil {
 		return err
 	}
-	return m.client.Commit(ctx, ops...)
+	return m.s.client.Commit(ctx, ops...)
 }
 
 // applyCluster is applyInstance for a cluster.
@@ -186,7 +187,7 @@ func (m *modification) applyCluster(ctx context.Context, r state.Record[spec.Clu
 	if err != nil {
 		return err
 	}
-	return m.client.Commit(ctx, ops...)
+	return m.s.client.Commit(ctx, ops...)
 }
 
 // newcomers are the instances of clusters that serve for the first time.
@@ -194,7 +195,7 @@ func (s *Server) newcomers(h *household) []chore {
 	var all []chore
 	for _, r := range h.instances {
 		if i := r.Value; i.Cluster != "" && !i.Announced {
-			all = append(all, chore{"announce a new instance", r.Key, i.Account, func(ctx context.Context, l *look, c front.Call) error {
+			all = append(all, chore{"announce a new instance", r.Key, i.Account, func(ctx context.Context, l *sight, c front.Call) error {
 				return s.announce(ctx, l, c, r)
 			}})
 		}
@@ -202,9 +203,9 @@ func (s *Server) newcomers(h *household) []chore {
 	return all
 }
 
-func (s *Server) announce(ctx context.Context, l *look, c front.Call, r state.Record[spec.Instance]) error {
+func (s *Server) announce(ctx context.Context, l *sight, c front.Call, r state.Record[spec.Instance]) error {
 	i := r.Value
-	if !l.factsOf(i).Layout.Created || l.status(i) != plan.Available {
+	if !l.FactsOf(i).Layout.Created || l.Status(i) != plan.Available {
 		return nil
 	}
 	i.Announced = true

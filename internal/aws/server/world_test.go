@@ -293,11 +293,11 @@ func patroniSync(leader string, standbys []string) json.RawMessage {
 }
 
 // routesOf are what reconcile writes for the custom endpoints of a cluster.
-func routesOf(w *world, l *look, c spec.Cluster) []state.Op {
+func routesOf(w *world, l *sight, c spec.Cluster) []state.Op {
 	var ops []state.Op
-	for _, e := range l.endpointsOf(c.ResourceID) {
+	for _, e := range l.EndpointsOf(c.ResourceID) {
 		r := route.Route{ID: e.Value.ResourceID, Database: c.ResourceID, Kind: route.Seats}
-		r.Seats, r.ReadersOnly = e.Value.Seats(l.instancesOf(c.ResourceID))
+		r.Seats, r.ReadersOnly = e.Value.Seats(l.InstancesOf(c.ResourceID))
 		ops = append(ops, state.Put(state.Route(r.ID), r))
 	}
 	return ops

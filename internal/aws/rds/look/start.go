@@ -1,8 +1,7 @@
-package server
+package look
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"howdah/internal/model/member"
@@ -29,29 +28,22 @@ const (
 	settleEvery  = 20 * time.Millisecond
 )
 
-// start is the beginning of this process. What the state says of others then may be of
-// before they, too, died.
-type start struct {
-	at      time.Time
-	settled atomic.Bool
-}
-
-// doubtful is the revision up to which the keys of edges that run may be of edges that
+// Doubtful is the revision up to which the keys of edges that run may be of edges that
 // died since.
-func (s *Server) doubtful() int64 {
-	if time.Since(s.start.at) > edgeKeyLasts {
+func (s *Source) Doubtful() int64 {
+	if time.Since(s.Started) > edgeKeyLasts {
 		return 0
 	}
 	return s.Began
 }
 
-// settle holds an answer back until hosts and edges are heard that were there: else a
+// Settle holds an answer back until hosts and edges are heard that were there: else a
 // control plane that is started again alone would tell of databases that they do not
 // serve.
-func (s *Server) settle(ctx context.Context) error {
-	for !s.start.settled.Load() {
-		if time.Since(s.start.at) > settleWithin || s.everyoneHeard() {
-			s.start.settled.Store(true)
+func (s *Source) Settle(ctx context.Context) error {
+	for !s.settled.Load() {
+		if time.Since(s.Started) > settleWithin || s.everyoneHeard() {
+			s.settled.Store(true)
 			return nil
 		}
 		select {
@@ -63,7 +55,7 @@ func (s *Server) settle(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) everyoneHeard() bool {
+func (s *Source) everyoneHeard() bool {
 	for _, key := range s.Cache.Keys(state.RunsRoot) {
 		if _, revision, found := s.Cache.Raw(key); found && revision <= s.Began {
 			return false

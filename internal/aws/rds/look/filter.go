@@ -1,4 +1,4 @@
-package server
+package look
 
 import (
 	"slices"
@@ -15,11 +15,12 @@ type filter struct {
 	values []string
 }
 
-type filters []filter
+// Filters are the conditions of a Describe action. Each of them holds for what it answers.
+type Filters []filter
 
-// readFilters checks names and values of filters.
-func readFilters(in []rds.Filter, known ...string) (filters, error) {
-	var all filters
+// ReadFilters checks names and values of filters.
+func ReadFilters(in []rds.Filter, known ...string) (Filters, error) {
+	var all Filters
 	for _, f := range in {
 		name := wire.Or(f.Name, "")
 		if !slices.Contains(known, name) {
@@ -33,13 +34,13 @@ func readFilters(in []rds.Filter, known ...string) (filters, error) {
 	return all, nil
 }
 
-// match: every filter has a value that the resource has.
-func (all filters) match(attributes map[string][]string) bool {
-	return all.matchBy(func(name string) []string { return attributes[name] })
+// Match: every filter has a value that the resource has.
+func (all Filters) Match(attributes map[string][]string) bool {
+	return all.MatchBy(func(name string) []string { return attributes[name] })
 }
 
-// matchBy is match where attributes are found by name.
-func (all filters) matchBy(attribute func(name string) []string) bool {
+// MatchBy is Match where attributes are found by name.
+func (all Filters) MatchBy(attribute func(name string) []string) bool {
 	for _, f := range all {
 		has := attribute(f.name)
 		if !slices.ContainsFunc(f.values, func(v string) bool {

@@ -1,0 +1,16 @@
+package look
+
+// Quotas that hold. Those of RDS that can be raised there are what they are at first.
+const (
+	MaxSubnetGroups = 50
+	MaxSubnets      = 20 // of one group
+	MaxOptionGroups = 20
+	MaxRoles        = 5 // of one instance or cluster
+	// MaxFollowers is RDS's limit of read replicas of one source, and of readers of
+	// one cluster.
+	MaxFollowers = 15
+	// MaxEndpoints is RDS's limit of custom endpoints of one cluster.
+	MaxEndpoints = 5
+	// MaxEventSubscriptions is RDS's limit in an account and region.
+	MaxEventSubscriptions = 20
+)
