@@ -10,6 +10,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -27,10 +28,10 @@ func (s *Server) describeAccountAttributes(ctx context.Context, c front.Call, _ 
 	}
 	l := s.look(c.Account)
 	use := l.use(c.Scope)
-	addresses := 1<<(32-s.pool.Bits()) - 2
+	addresses := 1<<(32-s.pools.Private.Bits()) - 2
 	taken := 0
 	for _, key := range s.Cache.Keys(state.AddressRoot) {
-		if contains(s.pool, state.Tail(key, state.AddressRoot)) {
+		if address.Contains(s.pools.Private, state.Tail(key, state.AddressRoot)) {
 			taken++
 		}
 	}

@@ -220,7 +220,7 @@ func TestNoHosts(t *testing.T) {
 // address back.
 func TestAddressesRunOut(t *testing.T) {
 	w := newWorld(t)
-	w.server.pool = mustPool(t, "127.77.1.0/30")
+	w.server.pools.Private = mustPool(t, "127.77.1.0/30")
 	u := w.user(t)
 	u.do(newDB)
 	u.do(with(newDB, "DBInstanceIdentifier=two"))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"howdah/internal/aws/rds/address"
 	"howdah/internal/model/route"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -25,22 +26,22 @@ const publicPool = "127.88.0.0/24"
 func pools(t *testing.T) *user {
 	t.Helper()
 	w := newWorld(t)
-	w.server.public = mustPool(t, publicPool)
+	w.server.pools.Public = mustPool(t, publicPool)
 	return w.user(t)
 }
 
 // seats are the endpoints of a user, by id of their routes.
-func (u *user) seats() map[string]seat {
-	all := map[string]seat{}
+func (u *user) seats() map[string]address.Seat {
+	all := map[string]address.Seat{}
 	l := u.server.look(u.account)
 	for _, r := range l.Instances {
-		all[r.Value.ResourceID] = seat{r.Value.Address, r.Value.Former}
+		all[r.Value.ResourceID] = address.Seat{Address: r.Value.Address, Former: r.Value.Former}
 	}
 	for _, r := range l.Clusters {
 		c := r.Value
-		all[route.Writer(c.ResourceID)], all[route.Reader(c.ResourceID)] = seat{c.Address, c.Former}, seat{c.ReaderAddress, c.ReaderFormer}
+		all[route.Writer(c.ResourceID)], all[route.Reader(c.ResourceID)] = address.Seat{Address: c.Address, Former: c.Former}, address.Seat{Address: c.ReaderAddress, Former: c.ReaderFormer}
 		for _, e := range l.EndpointsOf(c.ResourceID) {
-			all[e.Value.ResourceID] = seat{e.Value.Address, e.Value.Former}
+			all[e.Value.ResourceID] = address.Seat{Address: e.Value.Address, Former: e.Value.Former}
 		}
 	}
 	return all
@@ -52,7 +53,7 @@ func (u *user) arrive() {
 	for id, at := range u.seats() {
 		r, _ := state.Load[route.Route](u.server.Cache, state.Route(id))
 		way, err := state.Load[route.Way](u.server.Cache, state.Way(id, "edge"))
-		r.Value.ID, r.Value.Listen = id, at.address+":5432"
+		r.Value.ID, r.Value.Listen = id, at.Address+":5432"
 		u.put(state.Put(state.Route(id), r.Value))
 		if err == nil {
 			way.Value.Listen = r.Value.Listen
@@ -73,10 +74,10 @@ func (u *user) are(public ...string) {
 	u.Helper()
 	named := map[string]bool{}
 	for id, at := range u.seats() {
-		if got, want := contains(u.server.public, at.address), slices.Contains(public, id); got != want {
-			u.Errorf("%s is at %s", id, at.address)
+		if got, want := address.Contains(u.server.pools.Public, at.Address), slices.Contains(public, id); got != want {
+			u.Errorf("%s is at %s", id, at.Address)
 		}
-		for _, a := range append([]string{at.address}, at.former...) {
+		for _, a := range append([]string{at.Address}, at.Former...) {
 			if named[a] {
 				u.Errorf("%s is named twice", a)
 			}
@@ -142,7 +143,7 @@ func TestNoPublicPool(t *testing.T) {
 	u.do(showDB).has("DBInstances/DBInstance/PubliclyAccessible=true", "DBInstances/DBInstance/DBInstanceStatus=available")
 	u.told("this home has no public pool")
 	private := u.instanceRecord("db").Address
-	if !contains(u.server.pool, private) {
+	if !address.Contains(u.server.pools.Private, private) {
 		t.Errorf("at %s", private)
 	}
 	count := func() int {
@@ -157,12 +158,12 @@ func TestNoPublicPool(t *testing.T) {
 	if got := count(); got != 2 {
 		t.Errorf("told %d times, want 2", got)
 	}
-	u.server.public = mustPool(t, publicPool)
+	u.server.pools.Public = mustPool(t, publicPool)
 	u.do(publishDB).has("DBInstance/DBInstanceStatus=modifying")
 	u.arrive()
 	u.are(u.id("db"))
 	// The pool is taken away: it stays, until it shall be private.
-	u.server.public = netip.Prefix{}
+	u.server.pools.Public = netip.Prefix{}
 	u.do(publishDB).has("DBInstance/DBInstanceStatus=available")
 	u.do(unpublishDB).has("DBInstance/DBInstanceStatus=modifying")
 	u.arrive()
@@ -208,7 +209,7 @@ var publicScenarios = []scenario{
 // TestPublicScenarios, each in a world of its own: claims are the whole home's.
 func TestPublicScenarios(t *testing.T) {
 	w := newWorld(t)
-	w.server.public = mustPool(t, publicPool)
+	w.server.pools.Public = mustPool(t, publicPool)
 	for _, s := range publicScenarios {
 		w.run(t, []scenario{s})
 		w.put(state.DeletePrefix(state.AddressRoot))

@@ -50,7 +50,7 @@ func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.Crea
 		if err != nil {
 			return err
 		}
-		events, err := warnBackups(c, event.Cluster, cluster.Common, in.BackupRetentionPeriod)
+		events, err := look.WarnBackups(c, event.Cluster, cluster.Common, in.BackupRetentionPeriod)
 		if err != nil {
 			return err
 		}
@@ -204,11 +204,11 @@ func (l *sight) clusterZones(cluster *spec.Cluster, asked []string) error {
 
 // clusterAddresses takes the addresses of the writer's and the readers' endpoint.
 func (l *sight) clusterAddresses(cluster *spec.Cluster) ([]state.Op, error) {
-	writer, takeWriter, err := l.s.claim(cluster.ResourceID, cluster.Public)
+	writer, takeWriter, err := l.s.pools.Claim(cluster.ResourceID, cluster.Public)
 	if err != nil {
 		return nil, err
 	}
-	reader, takeReader, err := l.s.claim(cluster.ResourceID, cluster.Public, writer)
+	reader, takeReader, err := l.s.pools.Claim(cluster.ResourceID, cluster.Public, writer)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (l *sight) clusterAddresses(cluster *spec.Cluster) ([]state.Op, error) {
 // of its own. An Aurora cluster is told of at once: it exists without any.
 func (l *sight) ownInstances(c front.Call, cluster *spec.Cluster) ([]state.Op, error) {
 	if !cluster.MultiAZ() {
-		return tell(c, event.Cluster, cluster.Common, told{"0170", nil})
+		return look.Tell(c, event.Cluster, cluster.Common, look.Event("0170"))
 	}
 	var own []spec.Instance
 	var ops []state.Op
@@ -230,7 +230,7 @@ func (l *sight) ownInstances(c front.Call, cluster *spec.Cluster) ([]state.Op, e
 		if l.NameFree(i.Scope, i.Name) != nil {
 			continue // of a cluster that had this name before
 		}
-		address, claim, err := l.s.claim(i.ResourceID, i.Public, taken...)
+		address, claim, err := l.s.pools.Claim(i.ResourceID, i.Public, taken...)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -67,7 +68,7 @@ func (l *sight) clusterOut(c spec.Cluster) *rds.DBCluster {
 		AllocatedStorage: wire.Number(max(c.Storage, 1)), AvailabilityZones: l.zonesOut(c), BackupRetentionPeriod: wire.Number(c.BackupRetention),
 		DatabaseName: wire.Text(c.DBName), DBClusterIdentifier: wire.Some(c.Name), DBClusterParameterGroup: wire.Some(c.ParameterGroup),
 		DBSubnetGroup: wire.Some(c.SubnetGroup), Status: wire.Some(look.WhileMoving(c.Moving(), facts.DatabaseStatus())), Endpoint: wire.Some(c.ServedAt()),
-		ReaderEndpoint: wire.Some(servedAt(c.ReaderAddress, c.ReaderFormer)), MultiAZ: wire.Some(c.MultiAZ() || spread(facts)), Engine: wire.Some(c.Engine),
+		ReaderEndpoint: wire.Some(address.ServedAt(c.ReaderAddress, c.ReaderFormer)), MultiAZ: wire.Some(c.MultiAZ() || spread(facts)), Engine: wire.Some(c.Engine),
 		EngineVersion: wire.Some(c.Version), Port: wire.Number(c.Port), MasterUsername: wire.Some(c.MasterUser),
 		PreferredBackupWindow: wire.Some(c.BackupWindow), PreferredMaintenanceWindow: wire.Some(c.MaintenanceWindow),
 		ReadReplicaIdentifiers: l.replicaNames(c.Common, ""), DBClusterMembers: l.clusterMembersOut(c, facts),
@@ -93,7 +94,7 @@ func (l *sight) clusterOut(c spec.Cluster) *rds.DBCluster {
 		out.MonitoringInterval, out.PerformanceInsightsEnabled = wire.Number(0), wire.Some(false)
 	}
 	for _, e := range l.EndpointsOf(c.ResourceID) {
-		out.CustomEndpoints = append(out.CustomEndpoints, servedAt(e.Value.Address, e.Value.Former))
+		out.CustomEndpoints = append(out.CustomEndpoints, address.ServedAt(e.Value.Address, e.Value.Former))
 	}
 	out.PendingModifiedValues = l.clusterPendingOut(out, c, facts)
 	return out

@@ -230,7 +230,7 @@ func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
 	wire.Set(&c.IAMAuth, v.IAMAuth)
 	if v.Name != "" {
 		m.work(renaming, "", "")
-		m.began = append(m.began, told{"0172", []any{c.Name, v.Name}})
+		m.began = append(m.began, look.Event("0172", c.Name, v.Name))
 		c.Name = v.Name
 	}
 	return nil
@@ -246,7 +246,7 @@ func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
 		i.Generation++
 		if i.CACertificate != c.CACertificate {
 			i.CACertificate = c.CACertificate
-			began, err := tell(m.Call, event.Instance, i.Common, told{"H009", []any{c.CACertificate}})
+			began, err := look.Tell(m.Call, event.Instance, i.Common, look.Event("H009", c.CACertificate))
 			if err != nil {
 				return err
 			}
@@ -256,7 +256,7 @@ func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
 			i.Change = i.Restart + c.Restart
 			i.ChangeStatus, i.ChangeEvents = plan.Modifying, []string{"0014"}
 			i.Before = &spec.Values{Class: r.Value.Class}
-			began, err := tell(m.Call, event.Instance, i.Common, told{"0012", nil})
+			began, err := look.Tell(m.Call, event.Instance, i.Common, look.Event("0012"))
 			if err != nil {
 				return err
 			}
@@ -274,6 +274,6 @@ func (m *modification) putCluster(record state.Record[spec.Cluster], c spec.Clus
 	if key := look.ClusterKey(c); key != record.Key {
 		ops = []state.Op{state.Remove(record.Key, record.Revision), state.Swap(key, 0, c)}
 	}
-	events, err := tell(m.Call, m.kind, c.Common, m.began...)
+	events, err := look.Tell(m.Call, m.kind, c.Common, m.began...)
 	return append(append(ops, m.ops...), events...), err
 }

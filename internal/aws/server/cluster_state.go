@@ -137,7 +137,7 @@ func (s *Server) rebootDBCluster(ctx context.Context, c front.Call, in *rds.Rebo
 			i.Generation++
 			ops = append(ops, state.Swap(r.Key, r.Revision, i))
 		}
-		begin(&cluster.Common, plan.Rebooting, nil)
+		look.Begin(&cluster.Common, plan.Rebooting, nil)
 		return ops, nil
 	})
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Server) stopDBCluster(ctx context.Context, c front.Call, in *rds.StopDB
 			return nil, wire.NewError(rds.ErrInvalidDBClusterState, "The DB cluster %s has read replicas: it cannot be stopped.", cluster.Name)
 		}
 		cluster.Stopped = true
-		begin(&cluster.Common, plan.Stopping, nil, "0150")
+		look.Begin(&cluster.Common, plan.Stopping, nil, "0150")
 		return nil, nil
 	})
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *Server) startDBCluster(ctx context.Context, c front.Call, in *rds.Start
 			l.takeGroups(&i)
 			ops = append(ops, state.Swap(r.Key, r.Revision, i))
 		}
-		begin(&cluster.Common, plan.Starting, nil, "0151")
+		look.Begin(&cluster.Common, plan.Starting, nil, "0151")
 		return ops, nil
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
+	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -50,7 +51,7 @@ func (s *Server) createDBClusterEndpoint(ctx context.Context, c front.Call, in *
 		if err := l.setMembers(cluster, &e, in.StaticMembers, in.ExcludedMembers); err != nil {
 			return err
 		}
-		address, claim, err := s.claim(e.ResourceID, cluster.Public)
+		address, claim, err := s.pools.Claim(e.ResourceID, cluster.Public)
 		if err != nil {
 			return err
 		}
@@ -170,7 +171,7 @@ func (l *sight) endpointOut(e spec.Endpoint) *rds.DBClusterEndpoint {
 	c := l.Cluster[e.Cluster]
 	return &rds.DBClusterEndpoint{
 		DBClusterEndpointIdentifier: wire.Some(e.Name), DBClusterIdentifier: wire.Some(c.Name), DBClusterEndpointResourceIdentifier: wire.Some(e.ResourceID),
-		Endpoint: wire.Some(servedAt(e.Address, e.Former)), Status: wire.Some(l.endpointStatus(e)), EndpointType: wire.Some("CUSTOM"), CustomEndpointType: wire.Some(e.Type),
+		Endpoint: wire.Some(address.ServedAt(e.Address, e.Former)), Status: wire.Some(l.endpointStatus(e)), EndpointType: wire.Some("CUSTOM"), CustomEndpointType: wire.Some(e.Type),
 		StaticMembers: l.namesOf(e.Static), ExcludedMembers: l.namesOf(e.Excluded), DBClusterEndpointArn: wire.Some(e.ARN("cluster-endpoint", e.Name)),
 	}
 }
@@ -272,7 +273,7 @@ func (l *sight) allEndpoints(c spec.Cluster) []rds.DBClusterEndpoint {
 	}
 	all := []rds.DBClusterEndpoint{
 		{DBClusterIdentifier: wire.Some(c.Name), Endpoint: wire.Some(c.ServedAt()), Status: wire.Some(status), EndpointType: wire.Some("WRITER")},
-		{DBClusterIdentifier: wire.Some(c.Name), Endpoint: wire.Some(servedAt(c.ReaderAddress, c.ReaderFormer)), Status: wire.Some(status), EndpointType: wire.Some("READER")},
+		{DBClusterIdentifier: wire.Some(c.Name), Endpoint: wire.Some(address.ServedAt(c.ReaderAddress, c.ReaderFormer)), Status: wire.Some(status), EndpointType: wire.Some("READER")},
 	}
 	for _, e := range l.EndpointsOf(c.ResourceID) {
 		all = append(all, *l.endpointOut(e.Value))

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 
 	"howdah/api"
 	"howdah/api/rds"
@@ -57,7 +56,7 @@ func (l *sight) addInstance(i spec.Instance, ops []state.Op) (spec.Instance, []s
 		return i, nil, err
 	}
 	if i.Address == "" {
-		address, claim, err := l.s.claim(i.ResourceID, i.Public)
+		address, claim, err := l.s.pools.Claim(i.ResourceID, i.Public)
 		if err != nil {
 			return i, nil, err
 		}
@@ -116,7 +115,7 @@ func (l *sight) newInstance(c front.Call, in *rds.CreateDBInstanceMessage) (spec
 	if err != nil {
 		return i, nil, err
 	}
-	events, err := warnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
+	events, err := look.WarnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
 	return i, append(append(ops, kept...), events...), err
 }
 
@@ -228,32 +227,4 @@ func (l *sight) checkCommon(c *spec.Common, noGroup string) error {
 		l.checkSubnetGroup(c.Scope, &c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
 		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), l.checkSecurityGroups(c),
 		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.s.checkCertificate(c.CACertificate), checkNetwork(c.NetworkType))
-}
-
-// warnBackups is an event where backups are asked for, which this version does not
-// make: nobody may believe to have them.
-func warnBackups(c front.Call, kind event.SourceType, common spec.Common, asked *int32) ([]state.Op, error) {
-	if wire.Or(asked, 0) == 0 {
-		return nil, nil
-	}
-	return tell(c, kind, common, told{"H004", nil})
-}
-
-// told is an event, by its number in the catalog.
-type told struct {
-	number string
-	args   []any
-}
-
-// tell raises events of a resource.
-func tell(c front.Call, kind event.SourceType, common spec.Common, all ...told) ([]state.Op, error) {
-	var ops []state.Op
-	for _, t := range all {
-		e, err := event.Make(event.Source{Scope: common.Scope, Type: kind, Name: common.Name}, t.number, c.Now, t.args...)
-		if err != nil {
-			return nil, fmt.Errorf("raise event: %w", err)
-		}
-		ops = append(ops, state.Put(state.Event(common.Account, common.Region, e.Key(common.ResourceID)), e))
-	}
-	return ops, nil
 }

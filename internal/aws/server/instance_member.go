@@ -35,7 +35,7 @@ func (l *sight) newMember(c front.Call, in *rds.CreateDBInstanceMessage) (spec.I
 	l.share(&cluster, i.Class)
 	cluster.Generation++
 	var address state.Op
-	if i.Address, address, err = l.s.claim(i.ResourceID, i.Public); err != nil {
+	if i.Address, address, err = l.s.pools.Claim(i.ResourceID, i.Public); err != nil {
 		return i, nil, err
 	}
 	ops, err := l.publishCluster(&cluster, own, i.Address)

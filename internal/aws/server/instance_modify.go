@@ -259,7 +259,7 @@ func (m *modification) carryOut(i *spec.Instance, v spec.Values) {
 	m.certificate(i, v)
 	if v.Name != "" {
 		m.work(renaming, "", "")
-		m.began = append(m.began, told{"H006", []any{i.Name, v.Name}})
+		m.began = append(m.began, look.Event("H006", i.Name, v.Name))
 		i.Name = v.Name
 	}
 }
@@ -273,7 +273,7 @@ func (m *modification) certificate(i *spec.Instance, v spec.Values) {
 	i.CACertificate = v.CACertificate
 	i.OptIn(spec.RotateCertificate, false, m.Now)
 	m.work(plan.Modifying, "", "")
-	m.began = append(m.began, told{"H009", []any{v.CACertificate}})
+	m.began = append(m.began, look.Event("H009", v.CACertificate))
 	if v.RotationRestart {
 		i.Restart++
 		m.restarts = true
@@ -325,6 +325,6 @@ func (m *modification) putInstance(record state.Record[spec.Instance], i spec.In
 	if m.owner != nil {
 		ops = append(ops, state.Swap(m.owner.Key, m.owner.Revision, m.owner.Value))
 	}
-	events, err := tell(m.Call, m.kind, i.Common, m.began...)
+	events, err := look.Tell(m.Call, m.kind, i.Common, m.began...)
 	return append(append(ops, m.ops...), events...), err
 }

@@ -221,7 +221,7 @@ func (s *Server) promoteReadReplica(ctx context.Context, c front.Call, in *rds.P
 		}
 		l.promote(&i)
 		promoted = i
-		ops, err := warnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
+		ops, err := look.WarnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
 		if err != nil {
 			return err
 		}
@@ -248,12 +248,5 @@ func (l *sight) promote(i *spec.Instance) {
 	i.MasterUser, i.Verifier, i.PasswordSerial = from.MasterUser, from.Verifier, from.PasswordSerial
 	i.Promoted = true
 	i.Generation++
-	begin(&i.Common, plan.Modifying, nil, "0057")
-}
-
-// begin counts a change that the planner carries out, with the status to show and
-// the events to raise when it is done.
-func begin(c *spec.Common, status string, before *spec.Values, done ...string) {
-	c.Change++
-	c.ChangeStatus, c.ChangeEvents, c.Before = status, done, before
+	look.Begin(&i.Common, plan.Modifying, nil, "0057")
 }

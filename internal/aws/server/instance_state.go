@@ -56,7 +56,7 @@ func (s *Server) stopDBInstance(ctx context.Context, c front.Call, in *rds.StopD
 			return err
 		}
 		i.Stopped = true
-		begin(&i.Common, plan.Stopping, nil, "0087")
+		look.Begin(&i.Common, plan.Stopping, nil, "0087")
 		return nil
 	})
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Server) startDBInstance(ctx context.Context, c front.Call, in *rds.Star
 		}
 		l.takeGroups(i)
 		i.Stopped = false
-		begin(&i.Common, plan.Starting, nil, "0088")
+		look.Begin(&i.Common, plan.Starting, nil, "0088")
 		return nil
 	})
 	if err != nil {

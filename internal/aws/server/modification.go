@@ -22,7 +22,7 @@ type modification struct {
 	front.Call
 	kind event.SourceType
 
-	began  []told      // events of what begins now
+	began  []look.Told // events of what begins now
 	done   []string    // events for when it is done
 	words  []string    // statuses that its parts ask for
 	before spec.Values // what it replaces
@@ -52,7 +52,7 @@ func (m *modification) clusterOf(i spec.Instance) *spec.Cluster {
 func (m *modification) work(status, began, done string) {
 	m.words = append(m.words, status)
 	if began != "" {
-		m.began = append(m.began, told{began, nil})
+		m.began = append(m.began, look.Event(began))
 	}
 	if done != "" {
 		m.done = append(m.done, done)
@@ -63,7 +63,7 @@ func (m *modification) work(status, began, done string) {
 func (m *modification) finish(c *spec.Common) {
 	c.Generation++
 	if len(m.words) > 0 {
-		begin(c, m.status(), &m.before, m.done...)
+		look.Begin(c, m.status(), &m.before, m.done...)
 	}
 }
 
@@ -110,9 +110,9 @@ func (m *modification) retention(c *spec.Common, days *int) {
 	}
 	switch {
 	case *days == 0:
-		m.began = append(m.began, told{"0028", nil})
+		m.began = append(m.began, look.Event("0028"))
 	case c.BackupRetention == 0:
-		m.began = append(m.began, told{"H004", nil})
+		m.began = append(m.began, look.Event("H004"))
 	}
 	c.BackupRetention = *days
 }
@@ -132,12 +132,12 @@ type settings struct {
 // apply changes a record, and checks what came out.
 func (in settings) apply(m *modification, c *spec.Common) error {
 	if in.parameterGroup != nil && *in.parameterGroup != c.ParameterGroup {
-		m.began = append(m.began, told{map[event.SourceType]string{event.Instance: "0011", event.Cluster: "H008"}[m.kind], []any{*in.parameterGroup}})
+		m.began = append(m.began, look.Event(map[event.SourceType]string{event.Instance: "0011", event.Cluster: "H008"}[m.kind], *in.parameterGroup))
 		if err := m.switchGroup(c, *in.parameterGroup, in.noGroup); err != nil {
 			return err
 		}
 		if m.kind == event.Instance {
-			m.began = append(m.began, told{"0092", nil})
+			m.began = append(m.began, look.Event("0092"))
 		}
 	}
 	wire.Set(&c.BackupWindow, in.backupWindow)

@@ -2,10 +2,11 @@ package server
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/address"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/model/event"
 	"howdah/internal/model/route"
 	"howdah/internal/model/spec"
@@ -27,53 +28,10 @@ const noPublicPool = "H010"
 
 // warnPublic tells that an endpoint stays private although it shall be public.
 func (s *Server) warnPublic(c front.Call, kind event.SourceType, common spec.Common, public bool) ([]state.Op, error) {
-	if !public || s.public.IsValid() {
+	if !public || s.pools.Public.IsValid() {
 		return nil, nil
 	}
-	return tell(c, kind, common, told{noPublicPool, nil})
-}
-
-// seat is where an endpoint is: its address, and those that it is leaving.
-type seat struct {
-	address string
-	former  []string
-}
-
-// reseat gives an endpoint an address of the pool that it shall be in, unless it has
-// one. It goes back to a former one where that will do. It takes none of the addresses in but.
-func (s *Server) reseat(at seat, resourceID string, was, want bool, but ...string) (seat, []state.Op, error) {
-	if s.mayStay(at.address, was, want) {
-		return at, nil, nil
-	}
-	pool := s.poolOf(want)
-	for n, a := range at.former {
-		if contains(pool, a) {
-			former := slices.Concat(at.former[:n], at.former[n+1:])
-			return seat{a, append(former, at.address)}, nil, nil
-		}
-	}
-	address, claim, err := s.claim(resourceID, want, but...)
-	if err != nil {
-		return at, nil, err
-	}
-	return seat{address, append(slices.Clone(at.former), at.address)}, []state.Op{claim}, nil
-}
-
-// mayStay: the address will do. That of a private endpoint may be of a pool that the
-// control plane had once; that of one that was public may not.
-func (s *Server) mayStay(address string, was, want bool) bool {
-	switch {
-	case want && s.public.IsValid():
-		return contains(s.public, address)
-	case want:
-		return true
-	}
-	return contains(s.pool, address) || !was && !contains(s.public, address)
-}
-
-func contains(pool netip.Prefix, address string) bool {
-	a, err := netip.ParseAddr(address)
-	return err == nil && pool.IsValid() && pool.Contains(a)
+	return look.Tell(c, kind, common, look.Event(noPublicPool))
 }
 
 // publish makes an instance public, or private. Asking for what it is already moves it
@@ -84,14 +42,14 @@ func (m *modification) publish(i *spec.Instance, public *bool) error {
 	}
 	was := i.Public
 	i.Public = *public
-	if i.Public && !was && !m.s.public.IsValid() {
-		m.began = append(m.began, told{noPublicPool, nil})
+	if i.Public && !was && !m.s.pools.Public.IsValid() {
+		m.began = append(m.began, look.Event(noPublicPool))
 	}
-	at, ops, err := m.s.reseat(seat{i.Address, i.Former}, i.ResourceID, was, i.Public)
+	at, ops, err := m.s.pools.Reseat(address.Seat{Address: i.Address, Former: i.Former}, i.ResourceID, was, i.Public)
 	if err != nil {
 		return err
 	}
-	i.Address, i.Former = at.address, at.former
+	i.Address, i.Former = at.Address, at.Former
 	m.ops = append(m.ops, ops...)
 	cluster := m.clusterOf(*i)
 	if cluster == nil {
@@ -117,32 +75,32 @@ func (l *sight) publishCluster(c *spec.Cluster, own []spec.Instance, but ...stri
 	}
 	was := c.Public
 	c.Public = !slices.ContainsFunc(own, func(i spec.Instance) bool { return !i.Public })
-	writer, ops, err := l.s.reseat(seat{c.Address, c.Former}, c.ResourceID, was, c.Public, but...)
+	writer, ops, err := l.s.pools.Reseat(address.Seat{Address: c.Address, Former: c.Former}, c.ResourceID, was, c.Public, but...)
 	if err != nil {
 		return nil, err
 	}
-	but = append(but, writer.address)
-	reader, more, err := l.s.reseat(seat{c.ReaderAddress, c.ReaderFormer}, c.ResourceID, was, c.Public, but...)
+	but = append(but, writer.Address)
+	reader, more, err := l.s.pools.Reseat(address.Seat{Address: c.ReaderAddress, Former: c.ReaderFormer}, c.ResourceID, was, c.Public, but...)
 	if err != nil {
 		return nil, err
 	}
-	but = append(but, reader.address)
+	but = append(but, reader.Address)
 	ops = append(ops, more...)
-	c.Address, c.Former, c.ReaderAddress, c.ReaderFormer = writer.address, writer.former, reader.address, reader.former
+	c.Address, c.Former, c.ReaderAddress, c.ReaderFormer = writer.Address, writer.Former, reader.Address, reader.Former
 	for _, r := range l.EndpointsOf(c.ResourceID) {
 		e := r.Value
 		if e.Deleting {
 			continue
 		}
-		at, more, err := l.s.reseat(seat{e.Address, e.Former}, e.ResourceID, was, c.Public, but...)
+		at, more, err := l.s.pools.Reseat(address.Seat{Address: e.Address, Former: e.Former}, e.ResourceID, was, c.Public, but...)
 		if err != nil {
 			return nil, err
 		}
-		if at.address == e.Address {
+		if at.Address == e.Address {
 			continue
 		}
-		but = append(but, at.address)
-		e.Address, e.Former = at.address, at.former
+		but = append(but, at.Address)
+		e.Address, e.Former = at.Address, at.Former
 		e.Generation++
 		ops = append(append(ops, more...), state.Swap(r.Key, r.Revision, e))
 	}
@@ -164,12 +122,6 @@ func (l *sight) leaves(i spec.Instance) ([]state.Op, error) {
 	}
 	cluster.Generation++
 	return append(ops, state.Swap(record.Key, record.Revision, cluster)), nil
-}
-
-// servedAt is the address to show of an endpoint: that at which clients are served for
-// certain.
-func servedAt(address string, former []string) string {
-	return spec.Common{Address: address, Former: former}.ServedAt()
 }
 
 // movers are the endpoints that have moved: their former addresses are given back.

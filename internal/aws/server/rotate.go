@@ -167,7 +167,7 @@ func (s *Server) clusterRotations(h *household, now time.Time, rotations rotatio
 // offerAuthority tells once that a certificate can be rotated.
 func (s *Server) offerAuthority(ctx context.Context, c front.Call, r state.Record[spec.Instance], to string) error {
 	i := r.Value
-	ops, err := tell(c, event.Instance, i.Common, told{"0501", nil})
+	ops, err := look.Tell(c, event.Instance, i.Common, look.Event("0501"))
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (s *Server) offerToCluster(ctx context.Context, l *sight, c front.Call, r s
 	cluster.Generation++
 	ops := []state.Op{state.Swap(r.Key, r.Revision, cluster)}
 	for _, i := range l.InstancesOf(cluster.ResourceID) {
-		told, err := tell(c, event.Instance, i.Common, told{"0501", nil})
+		told, err := look.Tell(c, event.Instance, i.Common, look.Event("0501"))
 		if err != nil {
 			return err
 		}

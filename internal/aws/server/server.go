@@ -9,17 +9,15 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"howdah/internal/aws/audit"
 	"howdah/internal/aws/ec2"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/kms"
+	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/sns"
 	"howdah/internal/aws/sts"
@@ -59,16 +57,10 @@ type Config struct {
 	Began int64
 }
 
-var (
-	errPool    = errors.New("it must be an IPv4 network of at least four addresses")
-	errOverlap = errors.New("it has addresses of the pool of all other endpoints")
-)
-
 // Server is an http.Handler.
 type Server struct {
 	Config
-	pool   netip.Prefix
-	public netip.Prefix // not valid: there is none
+	pools  address.Pools
 	now    func() time.Time
 	client *state.Client
 	front  *front.Front
@@ -78,22 +70,13 @@ type Server struct {
 
 // New makes a server.
 func New(cfg Config) (*Server, error) {
-	pool, err := parsePool(cfg.Pool)
+	pools, err := address.Parse(cfg.Cache, cfg.Pool, cfg.PublicPool)
 	if err != nil {
-		return nil, fmt.Errorf("endpoint pool: %w", err)
-	}
-	var public netip.Prefix
-	if cfg.PublicPool != "" {
-		if public, err = parsePool(cfg.PublicPool); err != nil {
-			return nil, fmt.Errorf("public pool: %w", err)
-		}
-		if public.Overlaps(pool) {
-			return nil, fmt.Errorf("public pool %s: %w (%s)", public, errOverlap, pool)
-		}
+		return nil, err
 	}
 	records := &view.Records{Cache: cfg.Cache}
 	s := &Server{
-		Config: cfg, pool: pool, public: public, now: time.Now,
+		Config: cfg, pools: pools, now: time.Now,
 		wants: &view.Wants{Records: records},
 	}
 	s.looks = &look.Source{
@@ -108,24 +91,12 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// parsePool reads a pool of endpoint addresses.
-func parsePool(text string) (netip.Prefix, error) {
-	pool, err := netip.ParsePrefix(text)
-	if err != nil {
-		return pool, err
-	}
-	if !pool.Addr().Is4() || pool.Bits() > 30 {
-		return pool, fmt.Errorf("%s: %w", text, errPool)
-	}
-	return pool.Masked(), nil
-}
-
 // services are those that Howdah speaks. The first one's language is that of answers to what is
 // for none of them.
 func (s *Server) services() []*front.Service {
 	return []*front.Service{
 		s.rdsService(),
-		ec2.Service(ec2.Config{State: s.client, Block: s.pool.String(), Zones: s.looks.Zones, User: s.memberOf}),
+		ec2.Service(ec2.Config{State: s.client, Block: s.pools.Private.String(), Zones: s.looks.Zones, User: s.memberOf}),
 		sns.Service(sns.Config{State: s.client, Mails: func() bool { return s.Home.SMTP != nil }}),
 		sts.Service(),
 		s.secretService(),

@@ -57,12 +57,12 @@ func (s *Server) upgradeInstance(ctx context.Context, l *sight, c front.Call, r 
 	i.OptIn(spec.DBUpgrade, false, c.Now)
 	i.Restart++
 	i.Generation++
-	began, done := []told{{"0267", nil}}, []string{"0268", "0047"}
+	began, done := []look.Told{look.Event("0267")}, []string{"0268", "0047"}
 	if !i.MultiAZ { // nobody serves while it is restarted
-		began, done = append(began, told{"0026", nil}, told{"0266", nil}), append(done, "0027")
+		began, done = append(began, look.Event("0026"), look.Event("0266")), append(done, "0027")
 	}
-	begin(&i.Common, upgrading, nil, done...)
-	events, err := tell(c, event.Instance, i.Common, began...)
+	look.Begin(&i.Common, upgrading, nil, done...)
+	events, err := look.Tell(c, event.Instance, i.Common, began...)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func (s *Server) upgradeCluster(ctx context.Context, l *sight, c front.Call, r s
 	cluster.OptIn(spec.DBUpgrade, false, c.Now)
 	cluster.Restart++
 	cluster.Generation++
-	begin(&cluster.Common, upgrading, nil, "0173")
-	ops, err := tell(c, event.Cluster, cluster.Common, told{"0286", nil})
+	look.Begin(&cluster.Common, upgrading, nil, "0173")
+	ops, err := look.Tell(c, event.Cluster, cluster.Common, look.Event("0286"))
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (s *Server) offer(ctx context.Context, l *sight, c front.Call, old spec.Com
 	if kind == event.Cluster {
 		number = "0156"
 	}
-	ops, err := tell(c, kind, old, told{number, nil})
+	ops, err := look.Tell(c, kind, old, look.Event(number))
 	if err != nil {
 		return err
 	}

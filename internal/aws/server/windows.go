@@ -210,7 +210,7 @@ func (s *Server) announce(ctx context.Context, l *sight, c front.Call, r state.R
 	}
 	i.Announced = true
 	i.Generation++
-	ops, err := tell(c, event.Instance, i.Common, told{"0005", nil}, told{"0385", nil})
+	ops, err := look.Tell(c, event.Instance, i.Common, look.Event("0005"), look.Event("0385"))
 	if err != nil {
 		return err
 	}

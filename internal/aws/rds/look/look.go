@@ -1,8 +1,8 @@
 // Package look is what the actions of RDS see: one consistent look at all resources of an
 // account, made of the state for one call. It finds what a request names, knows what is known
 // of a database and the word for it, and which zones and hosts there are. It writes nothing:
-// what it answers of writes, its caller commits. A package of its own for each kind of
-// resource stands on it.
+// where it answers writes, such as that of an event, its caller commits them. A package of its
+// own for each kind of resource stands on it.
 package look
 
 import (

@@ -1,4 +1,4 @@
-package server
+package address
 
 import (
 	"net/netip"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"howdah/internal/state"
+	"howdah/internal/testkit/etcdtest"
 )
 
 // TestFree: addresses of a pool are given from a place of the resource's own on, without
@@ -25,7 +26,7 @@ func TestFree(t *testing.T) {
 				}
 				break
 			}
-			if taken[a] || !contains(pool, a) {
+			if taken[a] || !Contains(pool, a) {
 				t.Fatalf("%s gives %s", tt.pool, a)
 			}
 			taken[a] = true
@@ -68,11 +69,11 @@ func TestMayStay(t *testing.T) {
 		{"", private, true, false, true},
 		{"", "nonsense", false, false, true},
 	} {
-		s := &Server{pool: netip.MustParsePrefix("127.77.0.0/24")}
+		p := &Pools{Private: netip.MustParsePrefix("127.77.0.0/24")}
 		if tt.pool != "" {
-			s.public = netip.MustParsePrefix(tt.pool)
+			p.Public = netip.MustParsePrefix(tt.pool)
 		}
-		if got := s.mayStay(tt.address, tt.was, tt.want); got != tt.stays {
+		if got := p.mayStay(tt.address, tt.was, tt.want); got != tt.stays {
 			t.Errorf("pool %q, %s, was %v, shall be %v: stays %v", tt.pool, tt.address, tt.was, tt.want, got)
 		}
 	}
@@ -80,25 +81,26 @@ func TestMayStay(t *testing.T) {
 
 // TestReseat: an endpoint goes back to an address that it has not given back yet.
 func TestReseat(t *testing.T) {
-	w := newWorld(t)
-	w.server.public = mustPool(t, "127.88.0.0/30")
-	at := seat{address: "127.77.0.9"}
-	out, ops, err := w.server.reseat(at, "db-1", false, true)
-	if err != nil || len(ops) != 1 || !contains(w.server.public, out.address) {
+	store := etcdtest.Store(t)
+	cache := etcdtest.Cache(t, store, nil)
+	p := &Pools{Cache: cache, Private: netip.MustParsePrefix("127.77.0.0/21"), Public: netip.MustParsePrefix("127.88.0.0/30")}
+	at := Seat{Address: "127.77.0.9"}
+	out, ops, err := p.Reseat(at, "db-1", false, true)
+	if err != nil || len(ops) != 1 || !Contains(p.Public, out.Address) {
 		t.Fatalf("out: %+v, %d writes, %v", out, len(ops), err)
 	}
-	if diff := cmp.Diff([]string{at.address}, out.former); diff != "" {
+	if diff := cmp.Diff([]string{at.Address}, out.Former); diff != "" {
 		t.Error(diff)
 	}
-	back, ops, err := w.server.reseat(out, "db-1", true, false)
-	if err != nil || len(ops) != 0 || back.address != at.address || len(back.former) != 1 || back.former[0] != out.address {
+	back, ops, err := p.Reseat(out, "db-1", true, false)
+	if err != nil || len(ops) != 0 || back.Address != at.Address || len(back.Former) != 1 || back.Former[0] != out.Address {
 		t.Fatalf("back: %+v, %d writes, %v", back, len(ops), err)
 	}
-	if again, ops, err := w.server.reseat(back, "db-1", false, false); err != nil || len(ops) != 0 || again.address != back.address {
+	if again, ops, err := p.Reseat(back, "db-1", false, false); err != nil || len(ops) != 0 || again.Address != back.Address {
 		t.Errorf("again: %+v, %v", again, err)
 	}
-	w.put(state.Put(state.Address("127.88.0.1"), "db-2"))
-	if got, _, err := w.server.reseat(at, "db-1", false, true, "127.88.0.2"); err == nil {
+	etcdtest.Put(t, store, cache, state.Put(state.Address("127.88.0.1"), "db-2"))
+	if got, _, err := p.Reseat(at, "db-1", false, true, "127.88.0.2"); err == nil {
 		t.Errorf("a pool without a free address gave %+v", got)
 	}
 }
@@ -120,7 +122,7 @@ func TestPools(t *testing.T) {
 		{"nonsense", "", false},
 		{"::/8", "", false},
 	} {
-		if _, err := New(Config{Pool: tt.pool, PublicPool: tt.public}); (err == nil) != tt.good {
+		if _, err := Parse(nil, tt.pool, tt.public); (err == nil) != tt.good {
 			t.Errorf("%q and %q: %v", tt.pool, tt.public, err)
 		}
 	}

@@ -1,0 +1,49 @@
+package look
+
+import (
+	"fmt"
+
+	"howdah/internal/aws/front"
+	"howdah/internal/aws/wire"
+	"howdah/internal/model/event"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// WarnBackups is an event where backups are asked for, which this version does not
+// make: nobody may believe to have them.
+func WarnBackups(c front.Call, kind event.SourceType, common spec.Common, asked *int32) ([]state.Op, error) {
+	if wire.Or(asked, 0) == 0 {
+		return nil, nil
+	}
+	return Tell(c, kind, common, Event("H004"))
+}
+
+// Told is an event, by its number in the catalog.
+type Told struct {
+	Number string
+	Args   []any
+}
+
+// Event is one of the catalog, with what its message names.
+func Event(number string, args ...any) Told { return Told{number, args} }
+
+// Tell raises events of a resource.
+func Tell(c front.Call, kind event.SourceType, common spec.Common, all ...Told) ([]state.Op, error) {
+	var ops []state.Op
+	for _, t := range all {
+		e, err := event.Make(event.Source{Scope: common.Scope, Type: kind, Name: common.Name}, t.Number, c.Now, t.Args...)
+		if err != nil {
+			return nil, fmt.Errorf("raise event: %w", err)
+		}
+		ops = append(ops, state.Put(state.Event(common.Account, common.Region, e.Key(common.ResourceID)), e))
+	}
+	return ops, nil
+}
+
+// Begin counts a change that the planner carries out, with the status to show and
+// the events to raise when it is done.
+func Begin(c *spec.Common, status string, before *spec.Values, done ...string) {
+	c.Change++
+	c.ChangeStatus, c.ChangeEvents, c.Before = status, done, before
+}
