@@ -15,6 +15,19 @@ import (
 	"howdah/internal/model/spec"
 )
 
+// catalogueActions are those on what there is to choose from.
+func (s *Server) catalogueActions() map[string]front.Action {
+	return map[string]front.Action{
+		"DescribeAccountAttributes":            front.On(s.describeAccountAttributes),
+		"DescribeDBEngineVersions":             front.On(s.describeDBEngineVersions),
+		"DescribeDBMajorEngineVersions":        front.On(s.describeDBMajorEngineVersions),
+		"DescribeOrderableDBInstanceOptions":   front.On(s.describeOrderableDBInstanceOptions),
+		"DescribeServerlessV2PlatformVersions": front.On(s.describeServerlessV2PlatformVersions),
+		"DescribeSourceRegions":                front.On(s.describeSourceRegions),
+		"DescribeValidDBInstanceModifications": front.On(s.describeValidDBInstanceModifications),
+	}
+}
+
 // describeDBEngineVersions lists the versions that a database can be made with.
 func (s *Server) describeDBEngineVersions(ctx context.Context, _ front.Call, in *rds.DescribeDBEngineVersionsMessage) (*rds.DBEngineVersionMessage, error) {
 	if err := s.client.Fresh(ctx); err != nil {

@@ -21,6 +21,14 @@ import (
 	"howdah/internal/state"
 )
 
+// certificateActions are those on certificates.
+func (s *Server) certificateActions() map[string]front.Action {
+	return map[string]front.Action{
+		"DescribeCertificates": front.On(s.describeCertificates),
+		"ModifyCertificates":   front.On(s.modifyCertificates),
+	}
+}
+
 // authorityNames are those of all authorities, in order.
 func (s *Server) authorityNames() []string {
 	names := append(s.Cache.Names(state.AuthorityRoot), spec.HomeAuthority)

@@ -16,6 +16,20 @@ import (
 	"howdah/internal/state"
 )
 
+// clusterActions are those on clusters.
+func (s *Server) clusterActions() map[string]front.Action {
+	return map[string]front.Action{
+		"CreateDBCluster":    front.On(s.createDBCluster),
+		"DeleteDBCluster":    front.On(s.deleteDBCluster),
+		"DescribeDBClusters": front.On(s.describeDBClusters),
+		"FailoverDBCluster":  front.On(s.failoverDBCluster),
+		"ModifyDBCluster":    front.On(s.modifyDBCluster),
+		"RebootDBCluster":    front.On(s.rebootDBCluster),
+		"StartDBCluster":     front.On(s.startDBCluster),
+		"StopDBCluster":      front.On(s.stopDBCluster),
+	}
+}
+
 // createDBCluster makes an Aurora cluster, to which users add instances, or a
 // Multi-AZ DB cluster (engine postgres) with the three instances that it has.
 func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.CreateDBClusterMessage) (*rds.CreateDBClusterResult, error) {

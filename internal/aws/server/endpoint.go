@@ -20,6 +20,16 @@ import (
 	"howdah/internal/state"
 )
 
+// endpointActions are those on custom endpoints.
+func (s *Server) endpointActions() map[string]front.Action {
+	return map[string]front.Action{
+		"CreateDBClusterEndpoint":    front.On(s.createDBClusterEndpoint),
+		"DeleteDBClusterEndpoint":    front.On(s.deleteDBClusterEndpoint),
+		"DescribeDBClusterEndpoints": front.On(s.describeDBClusterEndpoints),
+		"ModifyDBClusterEndpoint":    front.On(s.modifyDBClusterEndpoint),
+	}
+}
+
 // findEndpoint finds a custom endpoint by name or ARN.
 func (l *sight) findEndpoint(scope spec.Scope, identifier string) (state.Record[spec.Endpoint], error) {
 	in, name := look.Locate(scope, identifier, "cluster-endpoint")

@@ -16,6 +16,20 @@ import (
 	"howdah/internal/state"
 )
 
+// eventActions are those on events and subscriptions to them.
+func (s *Server) eventActions() map[string]front.Action {
+	return map[string]front.Action{
+		"AddSourceIdentifierToSubscription":      front.On(s.addSource),
+		"CreateEventSubscription":                front.On(s.createEventSubscription),
+		"DeleteEventSubscription":                front.On(s.deleteEventSubscription),
+		"DescribeEventCategories":                front.On(s.describeEventCategories),
+		"DescribeEventSubscriptions":             front.On(s.describeEventSubscriptions),
+		"DescribeEvents":                         front.On(s.describeEvents),
+		"ModifyEventSubscription":                front.On(s.modifyEventSubscription),
+		"RemoveSourceIdentifierFromSubscription": front.On(s.removeSource),
+	}
+}
+
 // defaultPeriod is how far back events are listed when no time is given.
 const defaultPeriod = 60 * time.Minute
 

@@ -18,6 +18,28 @@ import (
 	"howdah/internal/state"
 )
 
+// groupActions are those on parameter groups.
+func (s *Server) groupActions() map[string]front.Action {
+	return map[string]front.Action{
+		"CopyDBClusterParameterGroup":            front.On(s.copyDBClusterParameterGroup),
+		"CopyDBParameterGroup":                   front.On(s.copyDBParameterGroup),
+		"CreateDBClusterParameterGroup":          front.On(s.createDBClusterParameterGroup),
+		"CreateDBParameterGroup":                 front.On(s.createDBParameterGroup),
+		"DeleteDBClusterParameterGroup":          front.On(s.deleteDBClusterParameterGroup),
+		"DeleteDBParameterGroup":                 front.On(s.deleteDBParameterGroup),
+		"DescribeDBClusterParameterGroups":       front.On(s.describeDBClusterParameterGroups),
+		"DescribeDBClusterParameters":            front.On(s.describeDBClusterParameters),
+		"DescribeDBParameterGroups":              front.On(s.describeDBParameterGroups),
+		"DescribeDBParameters":                   front.On(s.describeDBParameters),
+		"DescribeEngineDefaultClusterParameters": front.On(s.describeEngineDefaultClusterParameters),
+		"DescribeEngineDefaultParameters":        front.On(s.describeEngineDefaultParameters),
+		"ModifyDBClusterParameterGroup":          front.On(s.modifyDBClusterParameterGroup),
+		"ModifyDBParameterGroup":                 front.On(s.modifyDBParameterGroup),
+		"ResetDBClusterParameterGroup":           front.On(s.resetDBClusterParameterGroup),
+		"ResetDBParameterGroup":                  front.On(s.resetDBParameterGroup),
+	}
+}
+
 // maxGroups is RDS's quota of parameter groups of each kind.
 const maxGroups = 50
 

@@ -15,6 +15,21 @@ import (
 	"howdah/internal/state"
 )
 
+// instanceActions are those on instances.
+func (s *Server) instanceActions() map[string]front.Action {
+	return map[string]front.Action{
+		"CreateDBInstance":            front.On(s.createDBInstance),
+		"CreateDBInstanceReadReplica": front.On(s.createDBInstanceReadReplica),
+		"DeleteDBInstance":            front.On(s.deleteDBInstance),
+		"DescribeDBInstances":         front.On(s.describeDBInstances),
+		"ModifyDBInstance":            front.On(s.modifyDBInstance),
+		"PromoteReadReplica":          front.On(s.promoteReadReplica),
+		"RebootDBInstance":            front.On(s.rebootDBInstance),
+		"StartDBInstance":             front.On(s.startDBInstance),
+		"StopDBInstance":              front.On(s.stopDBInstance),
+	}
+}
+
 // createDBInstance makes an instance: a database of its own, or a member of a
 // cluster. The answer says "creating"; reconcile does the rest.
 func (s *Server) createDBInstance(ctx context.Context, c front.Call, in *rds.CreateDBInstanceMessage) (*rds.CreateDBInstanceResult, error) {

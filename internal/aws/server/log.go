@@ -18,6 +18,14 @@ import (
 	"howdah/internal/model/spec"
 )
 
+// logActions are those on log files.
+func (s *Server) logActions() map[string]front.Action {
+	return map[string]front.Action{
+		"DescribeDBLogFiles":       front.On(s.describeDBLogFiles),
+		"DownloadDBLogFilePortion": front.On(s.downloadDBLogFilePortion),
+	}
+}
+
 // Logs reads log files where they are. See hostapi.LogReader.
 type Logs interface {
 	Files(ctx context.Context, host, address, member string) ([]logfile.File, error)

@@ -16,6 +16,14 @@ import (
 	"howdah/internal/state"
 )
 
+// upkeepActions are those on maintenance that waits.
+func (s *Server) upkeepActions() map[string]front.Action {
+	return map[string]front.Action{
+		"ApplyPendingMaintenanceAction":     front.On(s.applyPendingMaintenanceAction),
+		"DescribePendingMaintenanceActions": front.On(s.describePendingMaintenanceActions),
+	}
+}
+
 // maintenanceActions are those that RDS knows. The operating system of hosts, and the
 // hosts, are their operator's: what concerns them is never pending here.
 var maintenanceActions = []string{"system-update", spec.DBUpgrade, "hardware-maintenance", spec.RotateCertificate}

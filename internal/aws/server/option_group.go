@@ -17,6 +17,18 @@ import (
 	"howdah/internal/state"
 )
 
+// optionGroupActions are those on option groups.
+func (s *Server) optionGroupActions() map[string]front.Action {
+	return map[string]front.Action{
+		"CopyOptionGroup":            front.On(s.copyOptionGroup),
+		"CreateOptionGroup":          front.On(s.createOptionGroup),
+		"DeleteOptionGroup":          front.On(s.deleteOptionGroup),
+		"DescribeOptionGroupOptions": front.On(s.describeOptionGroupOptions),
+		"DescribeOptionGroups":       front.On(s.describeOptionGroups),
+		"ModifyOptionGroup":          front.On(s.modifyOptionGroup),
+	}
+}
+
 func optionGroupKey(g spec.OptionGroup) string { return state.OptionGroup(g.Account, g.Region, g.Name) }
 
 // defaultOptionGroups are those of the versions that are installed, by name.

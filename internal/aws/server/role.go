@@ -14,6 +14,16 @@ import (
 	"howdah/internal/state"
 )
 
+// roleActions are those on roles.
+func (s *Server) roleActions() map[string]front.Action {
+	return map[string]front.Action{
+		"AddRoleToDBCluster":       front.On(s.addRoleToDBCluster),
+		"AddRoleToDBInstance":      front.On(s.addRoleToDBInstance),
+		"RemoveRoleFromDBCluster":  front.On(s.removeRoleFromDBCluster),
+		"RemoveRoleFromDBInstance": front.On(s.removeRoleFromDBInstance),
+	}
+}
+
 // features are those that RDS has roles for, with PostgreSQL. Roles are kept and
 // shown; the features are not available here.
 var features = []string{"Lambda", "s3Export", "s3Import"}

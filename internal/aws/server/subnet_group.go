@@ -15,6 +15,16 @@ import (
 	"howdah/internal/state"
 )
 
+// subnetGroupActions are those on subnet groups.
+func (s *Server) subnetGroupActions() map[string]front.Action {
+	return map[string]front.Action{
+		"CreateDBSubnetGroup":    front.On(s.createDBSubnetGroup),
+		"DeleteDBSubnetGroup":    front.On(s.deleteDBSubnetGroup),
+		"DescribeDBSubnetGroups": front.On(s.describeDBSubnetGroups),
+		"ModifyDBSubnetGroup":    front.On(s.modifyDBSubnetGroup),
+	}
+}
+
 func subnetGroupKey(g spec.SubnetGroup) string { return state.SubnetGroup(g.Account, g.Region, g.Name) }
 
 // checkSubnetGroup: there is such a group. Its name becomes what it is stored as.

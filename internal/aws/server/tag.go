@@ -15,6 +15,15 @@ import (
 	"howdah/internal/state"
 )
 
+// tagActions are those on tags.
+func (s *Server) tagActions() map[string]front.Action {
+	return map[string]front.Action{
+		"AddTagsToResource":      front.On(s.addTagsToResource),
+		"ListTagsForResource":    front.On(s.listTagsForResource),
+		"RemoveTagsFromResource": front.On(s.removeTagsFromResource),
+	}
+}
+
 // listTagsForResource answers the tags of a resource, named by its ARN.
 func (s *Server) listTagsForResource(ctx context.Context, c front.Call, in *rds.ListTagsForResourceMessage) (*rds.TagListMessage, error) {
 	if err := s.client.Fresh(ctx); err != nil {
