@@ -137,7 +137,7 @@ type option struct {
 func (o option) key() string { return o.Offer.Key() + "/" + o.class + "/" + o.storage }
 
 // storageOf are the kinds of storage of an engine's instances.
-var storageOf = map[string][]string{spec.Aurora: {look.AuroraStorage.Type, auroraIO}, spec.Postgres: {"gp2", "gp3", "io1", "io2", "standard"}}
+var storageOf = map[string][]string{spec.Aurora: {look.AuroraStorage.Type, look.AuroraIO}, spec.Postgres: {"gp2", "gp3", "io1", "io2", "standard"}}
 
 // describeOrderableDBInstanceOptions lists what an instance can be made of: the
 // versions that are installed, and the classes that some host has room for.

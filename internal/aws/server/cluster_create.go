@@ -173,7 +173,7 @@ func (l *sight) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessag
 			return err
 		}
 		cluster.StorageType = wire.Or(in.StorageType, look.AuroraStorage.Type)
-		if cluster.StorageType != look.AuroraStorage.Type && cluster.StorageType != auroraIO {
+		if cluster.StorageType != look.AuroraStorage.Type && cluster.StorageType != look.AuroraIO {
 			return wire.NewError(api.ErrInvalidParameterValue, "Invalid storage type: %s", cluster.StorageType)
 		}
 		return l.clusterZones(cluster, in.AvailabilityZones)
@@ -197,9 +197,6 @@ func (l *sight) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessag
 	cluster.SetDisk(disk)
 	return err
 }
-
-// auroraIO is Aurora's other storage type; here the two are alike.
-const auroraIO = "aurora-iopt1"
 
 // clusterZones are those asked for; none: any.
 func (l *sight) clusterZones(cluster *spec.Cluster, asked []string) error {

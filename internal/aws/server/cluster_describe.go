@@ -72,7 +72,7 @@ func (l *sight) clusterOut(c spec.Cluster) *rds.DBCluster {
 		EngineVersion: wire.Some(c.Version), Port: wire.Number(c.Port), MasterUsername: wire.Some(c.MasterUser),
 		PreferredBackupWindow: wire.Some(c.BackupWindow), PreferredMaintenanceWindow: wire.Some(c.MaintenanceWindow),
 		ReadReplicaIdentifiers: l.replicaNames(c.Common, ""), DBClusterMembers: l.clusterMembersOut(c, facts),
-		VpcSecurityGroups: securityGroupsOut(c.SecurityGroups), HostedZoneId: wire.Some(hostedZone),
+		VpcSecurityGroups: securityGroupsOut(c.SecurityGroups), HostedZoneId: wire.Some(look.HostedZone),
 		DbClusterResourceId: wire.Some(c.ResourceID),
 		DBClusterArn:        wire.Some(c.ARN("cluster", c.Name)), AssociatedRoles: clusterRolesOut(c.Roles),
 		IAMDatabaseAuthenticationEnabled: wire.Some(c.IAMAuth), ClusterCreateTime: wire.Moment(c.Created),

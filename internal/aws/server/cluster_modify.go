@@ -128,7 +128,7 @@ func clusterKindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
 	if c.MultiAZ() {
 		return nil
 	}
-	if kind := wire.Or(in.StorageType, look.AuroraStorage.Type); kind != look.AuroraStorage.Type && kind != auroraIO {
+	if kind := wire.Or(in.StorageType, look.AuroraStorage.Type); kind != look.AuroraStorage.Type && kind != look.AuroraIO {
 		return wire.NewError(rds.ErrStorageTypeNotSupported, "Invalid storage type: %s", kind)
 	}
 	return look.Refuse(map[string]bool{

@@ -56,7 +56,7 @@ func addPlace(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 		created = i.Announced
 	}
 	if created && !i.Deleting {
-		out.Endpoint = &rds.Endpoint{Address: wire.Some(i.ServedAt()), Port: wire.Number(i.Port), HostedZoneId: wire.Some(hostedZone)}
+		out.Endpoint = &rds.Endpoint{Address: wire.Some(i.ServedAt()), Port: wire.Number(i.Port), HostedZoneId: wire.Some(look.HostedZone)}
 	}
 	for _, m := range facts.Layout.Members {
 		switch {
@@ -68,9 +68,6 @@ func addPlace(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 		}
 	}
 }
-
-// hostedZone stands where RDS has the id of the DNS zone of its endpoints.
-const hostedZone = "HOWDAH"
 
 // addRelations shows the cluster that an instance is in, and whom it follows.
 func (l *sight) addRelations(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {

@@ -186,3 +186,9 @@ func (l *Look) Root(i spec.Instance) spec.Common {
 	}
 	return i.Common
 }
+
+// AuroraIO is Aurora's other storage type; here the two are alike.
+const AuroraIO = "aurora-iopt1"
+
+// HostedZone stands where RDS has the id of the DNS zone of its endpoints.
+const HostedZone = "HOWDAH"
