@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database"
 	"howdah/internal/host/hang"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/identity/certs"
@@ -94,7 +95,7 @@ func runAgent(ctx context.Context, o *options, f agentFlags) error {
 	if err != nil {
 		return fmt.Errorf("find own program: %w", err)
 	}
-	databases, err := agent.NewHost(agent.DatabaseConfig{Hang: f.hang, Program: program})
+	databases, err := database.NewHost(database.Config{Hang: f.hang, Program: program})
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"howdah/internal/edge/endpoint"
 	"howdah/internal/edge/endpoint/driver"
-	"howdah/internal/host/agent"
+	"howdah/internal/host/database"
 	"howdah/internal/host/kernelcut"
 	"howdah/internal/identity/home"
 )
@@ -83,7 +83,7 @@ func down(ctx context.Context, h *home.Home, purge bool) error {
 	var all sync.WaitGroup
 	for i, dir := range hosts {
 		dir = filepath.Dir(dir)
-		all.Go(func() { errs[i] = agent.StopHost(ctx, h.ID, "zone-"+filepath.Base(dir), dir, purge) })
+		all.Go(func() { errs[i] = database.StopHost(ctx, h.ID, "zone-"+filepath.Base(dir), dir, purge) })
 	}
 	all.Wait()
 	if err := errors.Join(errors.Join(errs...), removeEndpoints(ctx, h)); err != nil {

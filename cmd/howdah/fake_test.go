@@ -241,7 +241,7 @@ func (f *fake) action(action string, get func(string) string) (any, *wire.Error)
 	case "CreateDBInstance":
 		i := instance(name, "creating")
 		f.instances = append(f.instances, i)
-		f.status.Databases = append(f.status.Databases, database(name, "db-NEW"))
+		f.status.Databases = append(f.status.Databases, databaseOf(name, "db-NEW"))
 		return &rds.CreateDBInstanceResult{DBInstance: &i}, nil
 	case "ModifyDBInstance":
 		return &rds.ModifyDBInstanceResult{DBInstance: &f.instances[0]}, nil

@@ -109,7 +109,7 @@ var fixtures = map[string]func(*fake){
 	"two demos": func(f *fake) {
 		f.status = home3()
 		f.instances = []rds.DBInstance{instance("demo", "available")}
-		f.status.Databases = []admin.Database{database("demo", "db-NEW")}
+		f.status.Databases = []admin.Database{databaseOf("demo", "db-NEW")}
 	},
 	"demo stopped": func(f *fake) { f.status = home3(); f.instances = []rds.DBInstance{instance("demo", "stopped")} },
 	"failovers of all kinds": func(f *fake) {
@@ -164,7 +164,7 @@ func instance(name, status string) rds.DBInstance {
 	}
 }
 
-func database(name, id string) admin.Database {
+func databaseOf(name, id string) admin.Database {
 	lag, seconds := int64(1536), 0.25
 	return admin.Database{
 		Kind: admin.KindInstance, Name: name, Account: "123456789012", Region: "us-west-2", ResourceID: id, Status: "available",
@@ -203,7 +203,7 @@ func two(f *fake) {
 		"orders": {{"error/postgresql.log.2026-11-21-11", "earlier\n"}, {"error/postgresql.log.2026-11-21-12", "one\ntwo\nthree\n"}},
 		"shop-1": {{"error/postgresql.log.2026-11-21-12", "of the writer\n"}},
 	}
-	shop := database("shop", "cluster-1")
+	shop := databaseOf("shop", "cluster-1")
 	shop.Kind, shop.Engine, shop.Class, shop.MultiAZ = admin.KindCluster, "aurora-postgresql", "", false
 	shop.Members[0].Instance, shop.Members[1].Instance = "shop-1", "shop-2"
 	shop.Endpoints = []admin.Endpoint{
@@ -211,7 +211,7 @@ func two(f *fake) {
 		{Kind: admin.EndpointReader, Name: "shop", Address: "127.31.8.3:5432", LeadsTo: []string{"m2"}},
 		{Kind: admin.EndpointInstance, Name: "shop-2", Address: "127.31.8.4:5432", LeadsTo: []string{"m2"}},
 	}
-	f.status.Databases = []admin.Database{database("orders", "db-1"), shop}
+	f.status.Databases = []admin.Database{databaseOf("orders", "db-1"), shop}
 	f.status.Hosts[0].Members = []string{"orders/m1", "shop/m1"}
 	f.status.Hosts[0].Committed = 2 << 30
 	f.failovers = []postmortem.Record{failover("orders", noon.Add(-time.Minute))}

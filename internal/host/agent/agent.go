@@ -1,15 +1,10 @@
 // Package agent converges one host: it makes the members that the host was
-// assigned run as assigned, and reports what it sees. It decides nothing about
-// databases. What it does on its own is to keep its members safe: no PostgreSQL
-// runs without its Patroni, a primary whose PostgreSQL died is fenced, proved
-// dead and replaced at once, and a Patroni that hangs is started again, or replaced
-// like a dead one if that is safe.
+// assigned run as assigned, and reports what it sees. It decides nothing about them.
 //
-// What is so of whatever runs in members is kept apart from what a database is. An Agent has
-// Members: each has an assignment, processes, limits, a user, a directory and its key, tasks, and
-// a report. What runs in one is a Workload, of a Kind, which these call (workload.go). That of
-// databases are Host, for all of a host, and runner, for each: Patroni and PostgreSQL, and how
-// primaries are guarded, fenced and replaced.
+// An Agent has Members: each has an assignment, processes, limits, a user, a directory and its key,
+// tasks, and a report. What runs in one is a Workload, of a Kind, which these call (workload.go).
+// The agent knows none of them: package database is the kind of databases, and whoever starts an
+// agent joins the two.
 //
 // Everything that must outlive the agent is in processes and files of its own:
 // an agent that starts finds its members running and takes them over.

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"howdah/internal/engine/postgres"
 	"howdah/internal/model/member"
 )
 
@@ -42,42 +41,39 @@ func TestDiskIsLookedAtNowAndThen(t *testing.T) {
 	}
 }
 
-func TestProblemOfAMember(t *testing.T) {
-	const limit = 1000
+func TestTroubleOfAMember(t *testing.T) {
+	full := &Member{disk: disk{full: true}}
 	for _, c := range []struct {
-		name   string
-		member *Member
-		report member.Report
-		sight  sight
-		want   member.Problem
+		name    string
+		member  *Member
+		report  member.Report
+		noRoom  bool
+		lacking string
+		want    member.Problem
 	}{
 		{name: "all well", report: member.Report{Ready: true}, want: member.None},
-		{name: "the disk is full", member: &Member{disk: disk{full: true}}, report: member.Report{Ready: true}, want: member.DiskFull},
-		{name: "it does not start on a full disk", member: &Member{disk: disk{full: true}}, report: member.Report{Problem: member.StartFails}, want: member.DiskFull},
-		{name: "another problem comes first", member: &Member{disk: disk{full: true}}, report: member.Report{Problem: member.PortTaken}, want: member.PortTaken},
-		{name: "PostgreSQL refuses to write", report: member.Report{Ready: true}, sight: sight{noRoom: true}, want: member.DiskFull},
+		{name: "the disk is full", member: full, report: member.Report{Ready: true}, want: member.DiskFull},
+		{name: "it does not start on a full disk", member: full, report: member.Report{Problem: member.StartFails}, want: member.DiskFull},
+		{name: "another problem comes first", member: full, report: member.Report{Problem: member.PortTaken}, want: member.PortTaken},
+		{name: "it was refused to write", report: member.Report{Ready: true}, noRoom: true, want: member.DiskFull},
+		{name: "it has all it may", member: &Member{volume: volume{detail: "all"}}, report: member.Report{Ready: true}, want: member.StorageFull},
+		{name: "there is no room for what comes first", lacking: "1 MiB", want: member.NoRoom},
 		{name: "a refused assignment", member: &Member{refused: "torn"}, report: member.Report{Ready: true}, want: member.BadAssignment},
 		{name: "a refused assignment of one that does not start", member: &Member{refused: "torn"}, report: member.Report{Problem: member.StartFails}, want: member.StartFails},
-		{name: "a slot is lost", report: member.Report{Ready: true}, sight: sight{facts: postgres.Facts{LostSlots: []string{"s"}}}, want: member.SlotLost},
-		{name: "the storage is full", report: member.Report{Ready: true, StorageBytes: limit}, want: member.StorageFull},
-		{name: "the storage is low", report: member.Report{Ready: true, StorageBytes: limit - limit/10}, want: member.StorageLow},
-		{name: "the storage suffices", report: member.Report{Ready: true, StorageBytes: limit - limit/10 - 1}, want: member.None},
-		{name: "a replica without a stream", report: member.Report{Ready: true, InRecovery: true}, want: member.NotReplicating},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.member == nil {
 				c.member = &Member{}
 			}
-			c.member.Want = member.Assignment{Want: member.Running, Limits: member.Limits{StorageBytes: limit}}
-			(&runner{Member: c.member}).addProblem(&c.report, c.sight)
-			if c.report.Problem != c.want {
-				t.Errorf("%q, want %q", c.report.Problem, c.want)
+			c.member.Want = member.Assignment{Want: member.Running}
+			if found := c.member.Trouble(&c.report, c.report.Ready, c.noRoom, c.lacking); c.report.Problem != c.want || found != (c.want != member.None) {
+				t.Errorf("%q, %v, want %q", c.report.Problem, found, c.want)
 			}
 		})
 	}
-	gone := runner{Member: &Member{disk: disk{full: true}, Want: member.Assignment{Want: member.Absent}}}
+	gone := &Member{disk: disk{full: true}, Want: member.Assignment{Want: member.Absent}}
 	report := member.Report{}
-	if gone.addProblem(&report, sight{}); report.Problem != member.None {
+	if gone.Trouble(&report, false, false, ""); report.Problem != member.None {
 		t.Errorf("a member that is being deleted: %q", report.Problem)
 	}
 }

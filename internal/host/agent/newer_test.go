@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"howdah/internal/host/hostapi"
+	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 	"howdah/internal/state"
 	"howdah/internal/state/format"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/hosttest"
 )
 
 // The records of the home are of a newer release. What runs goes on; nothing new is begun, and
 // each member says why.
 func TestRecordsOfANewerRelease(t *testing.T) {
-	w := newWorld(t, waits)
-	_, stop := w.run(nil)
-	a := w.assignment("db-1", 1)
-	w.assign(a)
-	w.awaits(a.ID, soon, running(1))
-	w.put(state.Control("s1"), hostapi.ControlMember{Name: "s1", URL: w.Control[0], Said: format.Said{Reads: format.Newest + 1, Format: format.Newest + 1, Release: "99.1"}})
+	d := newDorm(t)
+	stop := d.run()
+	a := d.start()
+	started := d.leader(a.ID)
+	d.Put(state.Control("s1"), hostapi.ControlMember{Name: "s1", URL: d.Control[0], Said: format.Said{Reads: format.Newest + 1, Format: format.Newest + 1, Release: "99.1"}})
 	refused := func(id string) func(member.Report) error {
 		return func(r member.Report) error {
 			if r.Problem != member.BadAssignment || !strings.Contains(r.Detail, "start howdah 99.1 or newer") {
@@ -33,27 +34,27 @@ func TestRecordsOfANewerRelease(t *testing.T) {
 	for restarted := range 2 {
 		if restarted == 1 {
 			stop() // one that begins later knows it before anything else
-			w.run(nil)
+			d.run()
 		} else {
-			testkit.Eventually(t, soon, func() error { // it was heard
+			testkit.Eventually(t, hosttest.Soon, func() error { // it was heard
 				a.Generation++
-				w.assign(a)
+				d.Assign(a)
 				time.Sleep(lookEvery)
-				r, err := state.Get[member.Report](t.Context(), w.store, state.Report(hostName, a.ID))
+				r, err := state.Get[member.Report](t.Context(), d.Store, state.Report(hosttest.Name, a.ID))
 				if err == nil {
 					err = refused(a.ID)(r.Value)
 				}
 				return err
 			})
 		}
-		later := w.assignment(fmt.Sprintf("db-%d", 2+restarted), 1)
-		w.assign(later)
-		w.awaits(later.ID, soon, refused(later.ID))
-		r := w.awaits(a.ID, soon, refused(a.ID))
-		if !r.Patroni || len(w.lines(a.ID, "starts")) != 1 {
+		later := d.Assignment(fmt.Sprintf("db-%d", 2+restarted), 1)
+		d.Assign(later)
+		d.Awaits(later.ID, hosttest.Soon, refused(later.ID))
+		r := d.Awaits(a.ID, hosttest.Soon, refused(a.ID))
+		if !r.Patroni || d.leader(a.ID) != started {
 			t.Errorf("what ran does not go on: %+v", r)
 		}
-		if starts := w.lines(later.ID, "starts"); len(starts) != 0 {
+		if d.leader(later.ID) != (proc.Process{}) {
 			t.Errorf("%s was begun", later.ID)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,12 +14,10 @@ import (
 	"time"
 
 	"howdah/internal/host/proc"
-	"howdah/internal/identity/certs"
 	"howdah/internal/model/member"
-	"howdah/internal/state"
-	"howdah/internal/state/etcd"
+	"howdah/internal/model/regain"
 	"howdah/internal/testkit"
-	"howdah/internal/testkit/hometest"
+	"howdah/internal/testkit/hosttest"
 	"howdah/internal/testkit/patience"
 )
 
@@ -28,6 +25,7 @@ import (
 // workload can be seen without a database.
 type sleepers struct {
 	agent *Agent
+	room  int64 // of each
 
 	mu   sync.Mutex
 	said []string // guarded by mu; what workloads were told of
@@ -39,7 +37,7 @@ func (k *sleepers) New(m *Member) Workload                 { return &sleeper{Mem
 func (k *sleepers) Handler() http.Handler                  { return http.NotFoundHandler() }
 func (k *sleepers) Facts(h *member.Host) error             { h.Cut = "none"; return nil }
 func (k *sleepers) Release(string) error                   { return nil }
-func (k *sleepers) Inspector() Inspector                   { return nil }
+func (k *sleepers) Inspector() Inspector                   { return k }
 
 func (k *sleepers) Begin(context.Context) func(context.Context) error {
 	return func(ctx context.Context) error { <-ctx.Done(); return nil }
@@ -49,6 +47,9 @@ func (k *sleepers) Forget(id string) error {
 	k.note("forget " + id)
 	return nil
 }
+
+// Inspect finds no data anywhere.
+func (k *sleepers) Inspect(_ context.Context, c regain.Copy) (regain.Copy, bool) { return c, false }
 
 func (k *sleepers) note(text string) {
 	k.mu.Lock()
@@ -78,7 +79,7 @@ type sleeper struct {
 
 func (s *sleeper) Beside() []func(context.Context) { return nil }
 func (s *sleeper) Look(context.Context) bool       { return true }
-func (s *sleeper) Room() int64                     { return 0 }
+func (s *sleeper) Room() int64                     { return s.kind.room }
 func (s *sleeper) Buried()                         {}
 func (s *sleeper) Aim()                            {}
 
@@ -162,125 +163,88 @@ func (s *sleeper) Perform(ctx context.Context, task member.Task, finish func(err
 
 func (s *sleeper) Performed(context.Context, member.Task) (bool, error) { return false, nil }
 
-// site is a home with one host, all of whose members sleep.
-type site struct {
-	*testing.T
-	*hometest.Home
-	dir   string
-	certs string
+// dorm is a home with one host, all of whose members sleep.
+type dorm struct {
+	*hosttest.Site
+	kind  *sleepers
+	agent *Agent // the newest
 }
 
-const siteHost = "zone-s"
-
-func newSite(t *testing.T) *site {
+func newDorm(t *testing.T) *dorm {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
-	_ = proc.TakeOrphans(context.Background())
-	h := hometest.New(t)
-	s := &site{T: t, Home: h, dir: filepath.Join(h.Dir, "host"), certs: filepath.Join(h.Dir, "agent")}
-	s.must(os.MkdirAll(s.certs, 0o700))
-	s.must(h.Issue(t, "agent:"+siteHost).Write(s.certs))
-	t.Cleanup(s.end)
-	return s
+	d := &dorm{Site: hosttest.New(t, 0), kind: &sleepers{}}
+	t.Cleanup(d.end)
+	return d
 }
 
 // end leaves nothing behind.
-func (s *site) end() {
+func (d *dorm) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience.For(30*time.Second))
 	defer cancel()
-	procs, err := OpenProcesses(s.ID, siteHost, s.dir)
-	s.must(err)
-	groups, err := procs.Groups()
-	s.must(err)
-	for _, name := range groups {
-		group, err := procs.Group(name)
-		s.must(err)
-		_, err = group.Kill(ctx)
-		s.must(errors.Join(err, group.Remove()))
-	}
-}
-
-func (s *site) must(err error) {
-	s.Helper()
+	err := Ending{
+		HomeID: d.HomeID, Host: hosttest.Name, Dir: d.Dir, Release: d.kind.Release,
+		Stop: func(context.Context, *proc.Host, *proc.Group, string) error { return nil },
+	}.Run(ctx)
 	if err != nil {
-		s.Fatal(err)
+		d.Error(err)
 	}
 }
 
-func (s *site) run(kind *sleepers) (stop func()) {
-	s.Helper()
-	pair, err := certs.Load(s.certs)
-	s.must(err)
-	identity, err := certs.NewIdentity(pair)
-	s.must(err)
-	ctx, cancel := context.WithCancel(context.Background())
-	a, err := New(ctx, Config{
-		Name: siteHost, Zone: "s", Address: "127.0.0.1", Dir: s.dir, HomeID: s.ID, Version: "test", Etcd: s.Etcd, Identity: identity,
-		Kind: kind, Remember: func([]string) {}, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+// open prepares an agent that is not run.
+func (d *dorm) open() *Agent {
+	d.Helper()
+	identity, _, err := d.Identity()
+	d.Must(err)
+	d.agent, err = New(d.Context(), Config{
+		Name: hosttest.Name, Zone: "t", Address: "127.0.0.1", Dir: d.Dir, HomeID: d.HomeID, Version: "test", Etcd: d.Etcd, Control: d.Control,
+		Identity: identity, Kind: d.kind, Remember: func([]string) {}, Log: hosttest.Log(),
 	})
-	s.must(err)
-	client, err := etcd.Dial(ctx, s.Etcd, pair)
-	s.must(err)
-	var done sync.WaitGroup
-	done.Go(func() {
-		if err := a.Run(ctx, client); err != nil {
-			s.Errorf("agent ended: %v", err)
-		}
-	})
-	stop = sync.OnceFunc(func() {
-		cancel()
-		done.Wait()
-		client.Close()
-	})
-	s.Cleanup(stop)
-	return stop
+	d.Must(err)
+	return d.agent
 }
 
-func (s *site) put(key string, value any) {
-	s.Helper()
-	_, err := s.Store.Commit(s.Context(), state.Put(key, value))
-	s.must(err)
+// run starts an agent. Its members go on when it ends.
+func (d *dorm) run() (stop func()) {
+	d.Helper()
+	return d.Run(d.open().Run)
 }
 
-func (s *site) assign(generation int64, want member.Want) {
-	s.Helper()
-	s.put(state.Assign(siteHost, "sleeper.m1"), member.Assignment{
-		ID: "sleeper.m1", Generation: generation, Want: want, Scope: "sleeper", Name: "m1", Major: 1, Address: "127.0.0.1",
-		Port: 7001, RESTPort: 7002, Limits: member.Limits{CPUs: 1, MemoryBytes: 64 << 20},
-	})
+// start has a member run, and waits for it.
+func (d *dorm) start() member.Assignment {
+	d.Helper()
+	a := d.Assignment("db-1", 1)
+	a.Limits = member.Limits{CPUs: 1, MemoryBytes: 64 << 20}
+	d.Assign(a)
+	d.Awaits(a.ID, hosttest.Soon, hosttest.Running(1))
+	return a
 }
 
-func (s *site) awaits(what string, check func(member.Report) bool) {
-	s.Helper()
-	testkit.Eventually(s.T, patience.For(10*time.Second), func() error {
-		r, err := state.Get[member.Report](s.Context(), s.Store, state.Report(siteHost, "sleeper.m1"))
-		if err == nil && !check(r.Value) {
-			err = fmt.Errorf("%s: report %+v", what, r.Value)
-		}
-		return err
-	})
+// passed returns when the agent has seen everything that was written before: it acts in order.
+func (d *dorm) passed(marker string) {
+	d.Helper()
+	a := d.Assignment(marker, 1)
+	d.Assign(a)
+	d.Awaits(a.ID, hosttest.Soon, hosttest.Running(1))
 }
 
-// hears waits until workloads of the kind have said something so often.
-func (s *site) hears(kind *sleepers, text string, times int) {
-	s.Helper()
-	testkit.Eventually(s.T, patience.For(10*time.Second), func() error {
-		if n := kind.heard(text); n < times {
+// hears waits until workloads have said something so often.
+func (d *dorm) hears(text string, times int) {
+	d.Helper()
+	testkit.Eventually(d.T, hosttest.Soon, func() error {
+		if n := d.kind.heard(text); n < times {
 			return fmt.Errorf("%q was said %d times, want %d", text, n, times)
 		}
 		return nil
 	})
 }
 
-// leader is the process of the member; the zero one: none is there.
-func (s *site) leader() proc.Process {
-	s.Helper()
-	procs, err := OpenProcesses(s.ID, siteHost, s.dir)
-	s.must(err)
-	group, err := procs.Group(groupName("sleeper.m1"))
-	s.must(err)
+// leader is the process of a member; the zero one: none is there.
+func (d *dorm) leader(id string) proc.Process {
+	d.Helper()
+	procs, err := OpenProcesses(d.HomeID, hosttest.Name, d.Dir)
+	d.Must(err)
+	group, err := procs.Group(groupName(id))
+	d.Must(err)
 	process, _ := group.Leader()
 	return process
 }
@@ -288,26 +252,17 @@ func (s *site) leader() proc.Process {
 // Whatever its workload is, a member runs as assigned, is limited, is started again when it is
 // killed, is taken over by the next agent, does tasks once, is stopped, and is removed.
 func TestAMemberOfAnyKind(t *testing.T) {
-	s := newSite(t)
-	kind := &sleepers{}
-	stop := s.run(kind)
-	s.assign(2, member.Running)
-	runs := func(generation int64) func(member.Report) bool {
-		return func(r member.Report) bool { return r.Patroni && r.Generation == generation && r.Problem == member.None }
-	}
-	s.awaits("it runs", runs(2))
-	s.hears(kind, "limited", 1)
-	s.assign(1, member.Stopped)
-	s.awaits("an older assignment is refused", func(r member.Report) bool { return r.Patroni && r.Problem == member.BadAssignment })
-	s.assign(3, member.Running)
-	s.awaits("a newer one is taken", runs(3))
-	first := s.leader()
-	s.must(syscall.Kill(first.PID, syscall.SIGKILL))
+	d := newDorm(t)
+	stop := d.run()
+	a := d.start()
+	d.hears("limited", 1)
+	first := d.leader(a.ID)
+	d.Must(syscall.Kill(first.PID, syscall.SIGKILL))
 	again := func(before proc.Process) proc.Process {
 		t.Helper()
 		var now proc.Process
-		testkit.Eventually(t, patience.For(10*time.Second), func() error {
-			if now = s.leader(); now == before || now == (proc.Process{}) {
+		testkit.Eventually(t, hosttest.Soon, func() error {
+			if now = d.leader(a.ID); now == before || now == (proc.Process{}) {
 				return errors.New("it was not started again")
 			}
 			return nil
@@ -315,34 +270,38 @@ func TestAMemberOfAnyKind(t *testing.T) {
 		return now
 	}
 	second := again(first)
-	s.hears(kind, "ended", 1)
-	s.hears(kind, "limited", 2) // it is kept
+	d.hears("ended", 1)
+	d.hears("limited", 2) // it is kept
 
 	stop()
-	next := &sleepers{}
-	s.run(next)
-	s.hears(next, "took over", 1)
-	if s.leader() != second {
+	d.kind = &sleepers{}
+	d.run()
+	d.hears("took over", 1)
+	if d.leader(a.ID) != second {
 		t.Error("it was started again")
 	}
 
-	task := member.Task{ID: "t1", Kind: member.Restart, Host: siteHost, Member: "sleeper.m1", Within: time.Minute, Deadline: time.Now().Add(time.Minute)}
-	s.put(state.Task(siteHost, task.ID), task)
+	d.Ask("t1", member.Restart, a.ID, time.Minute)
 	again(second)
-	testkit.Eventually(t, patience.For(10*time.Second), func() error {
-		r, err := state.Get[member.Result](t.Context(), s.Store, state.Result(task.ID))
-		if err == nil && !r.Value.Done {
-			err = fmt.Errorf("result %+v", r.Value)
-		}
-		return err
-	})
+	if r := d.Ended("t1"); !r.Done {
+		t.Errorf("result %+v", r)
+	}
 
-	s.assign(4, member.Stopped)
-	s.awaits("it stops", func(r member.Report) bool { return !r.Patroni && r.Generation == 4 && !r.Gone })
-	s.assign(5, member.Absent)
-	s.awaits("it is removed", func(r member.Report) bool { return r.Gone && r.Generation == 5 })
-	if _, err := os.Stat(filepath.Join(s.dir, "members", "sleeper.m1")); !errors.Is(err, os.ErrNotExist) {
+	a.Generation, a.Want = 4, member.Stopped
+	d.Assign(a)
+	d.Awaits(a.ID, hosttest.Soon, func(r member.Report) error {
+		if r.Patroni || r.Generation != 4 || r.Gone {
+			return fmt.Errorf("it is to stop: report %+v", r)
+		}
+		return nil
+	})
+	a.Generation, a.Want = 5, member.Absent
+	d.Assign(a)
+	if r := d.Awaits(a.ID, hosttest.Soon, hosttest.Gone); r.Generation != 5 {
+		t.Errorf("report %+v", r)
+	}
+	if _, err := os.Stat(d.MemberDir(a.ID)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its directory: %v", err)
 	}
-	s.hears(next, "forget sleeper.m1", 1)
+	d.hears("forget "+a.ID, 1)
 }

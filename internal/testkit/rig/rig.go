@@ -23,7 +23,7 @@ import (
 
 	"howdah/internal/edge/endpoint"
 	"howdah/internal/edge/endpoint/driver"
-	"howdah/internal/host/agent"
+	"howdah/internal/host/database"
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/home"
 	"howdah/internal/state"
@@ -332,7 +332,7 @@ func (r *Rig) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience.For(time.Minute))
 	defer cancel()
 	for _, z := range Zones {
-		errs = append(errs, agent.StopHost(ctx, r.Home.ID, "zone-"+z, r.HostDir(z), true))
+		errs = append(errs, database.StopHost(ctx, r.Home.ID, "zone-"+z, r.HostDir(z), true))
 	}
 	cfg := endpoint.Config{Home: r.Home.ID, RunDir: r.runDir() + "/ep"}
 	if r.User != nil {

@@ -1,0 +1,88 @@
+package database
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/host/agent"
+	"howdah/internal/model/member"
+)
+
+func TestAddProblem(t *testing.T) {
+	replica := member.Report{Ready: true, InRecovery: true, Streaming: true}
+	limited := member.Assignment{Limits: member.Limits{StorageBytes: 1000}}
+	guarded, own := limited, limited
+	guarded.Cluster.Parameters = map[string]string{"shared_preload_libraries": "pg_stat_statements, howdah"}
+	own.Parameters = map[string]string{"shared_preload_libraries": "howdah,auto_explain"}
+	loaded := func(libraries string) sight { return sight{facts: postgres.Facts{Libraries: libraries}} }
+	cases := []struct {
+		name   string
+		want   member.Assignment
+		report member.Report
+		sight  sight
+		is     member.Problem
+		detail string
+	}{
+		{"nothing", limited, member.Report{Ready: true, StorageBytes: 899}, sight{}, member.None, ""},
+		{"little storage left", limited, member.Report{StorageBytes: 900}, sight{}, member.StorageLow, ""},
+		{"writes are refused still", limited, member.Report{Ready: true, StorageBytes: 985}, sight{facts: postgres.Facts{StorageFull: "on"}}, member.StorageFull, ""},
+		{"no storage left", limited, member.Report{StorageBytes: 1000}, sight{}, member.StorageFull, ""},
+		{"PostgreSQL refuses to write", member.Assignment{Want: member.Running}, member.Report{Ready: true}, sight{noRoom: true}, member.DiskFull, ""},
+		{"the storage is low, to the byte", limited, member.Report{Ready: true, StorageBytes: 899}, sight{}, member.None, ""},
+		{"no limit", member.Assignment{}, member.Report{StorageBytes: 1 << 50}, sight{}, member.None, ""},
+		{"a replica without a stream", limited, member.Report{Ready: true, InRecovery: true}, sight{}, member.NotReplicating, ""},
+		{"a replica with one", limited, replica, sight{}, member.None, ""},
+		{
+			"a lost slot", limited, member.Report{Ready: true},
+			sight{facts: postgres.Facts{LostSlots: []string{"a", "b"}}}, member.SlotLost, "a, b",
+		},
+		{
+			"a lost slot of a server that is gone", limited, member.Report{},
+			sight{facts: postgres.Facts{LostSlots: []string{"a"}}}, member.None, "",
+		},
+		{"without the module", guarded, member.Report{Ready: true}, loaded("pg_stat_statements"), member.NoModule, "it was started with shared_preload_libraries = 'pg_stat_statements'"},
+		{"without the module that is in settings of its own", own, replica, loaded(""), member.NoModule, "it was started with shared_preload_libraries = ''"},
+		{"with another module of a similar name", guarded, replica, loaded("howdah_too"), member.NoModule, "it was started with shared_preload_libraries = 'howdah_too'"},
+		{"with the module, among others", guarded, replica, loaded(`auto_explain, "howdah", pg_prewarm`), member.None, ""},
+		{"without a module that is not wanted", limited, replica, loaded(""), member.None, ""},
+		{"it is not known what it has loaded", guarded, member.Report{}, loaded(""), member.None, ""},
+		{"without the module, and full", guarded, member.Report{Ready: true, StorageBytes: 1000}, loaded(""), member.StorageFull, ""},
+		{"no login", limited, member.Report{}, sight{detail: "refused"}, member.None, "refused"},
+		{
+			"a problem of the processes comes first", limited,
+			member.Report{Problem: member.PortTaken, Detail: "d", StorageBytes: 1000}, sight{detail: "refused"}, member.PortTaken, "d",
+		},
+	}
+	for _, c := range cases {
+		r := runner{Member: &agent.Member{Want: c.want}, postmaster: &agent.Process{}}
+		got := c.report
+		r.addProblem(&got, c.sight)
+		if got.Problem != c.is || got.Detail != c.detail {
+			t.Errorf("%s: %q %q, want %q %q", c.name, got.Problem, got.Detail, c.is, c.detail)
+		}
+	}
+}
+
+func TestLastLine(t *testing.T) {
+	dir := t.TempDir()
+	long := ""
+	for range 200 {
+		long += "a line of a long traceback\n"
+	}
+	for text, want := range map[string]string{
+		"": "", "\n\n": "", "one": "one", "one\ntwo\n": "two", "one\n  two \n\n": "two", long + "the reason\n": "the reason",
+	} {
+		path := filepath.Join(dir, "log")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := lastLine(nil, path); got != want {
+			t.Errorf("%.20q: %q, want %q", text, got, want)
+		}
+	}
+	if got := lastLine(nil, filepath.Join(dir, "none")); got != "" {
+		t.Errorf("no file: %q", got)
+	}
+}

@@ -1,0 +1,87 @@
+package database
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"time"
+
+	"howdah/internal/engine/patroni/config"
+	"howdah/internal/engine/postgres"
+	"howdah/internal/model/patroni"
+)
+
+// What a member runs with is held against the content of its assignment, and not against
+// its generation alone: an agent of an older release drops the fields that it does not
+// know, and keeps and applies the rest under the same number.
+
+// driftEvery is how often files and Patroni are looked at, and for how long Patroni may
+// take to say that it has taken a configuration over.
+const driftEvery = 10 * time.Second
+
+// told is the configuration that Patroni was told of last.
+type told struct {
+	at     time.Time
+	hosts  []string // of etcd; they come and go by themselves, and Patroni follows them
+	digest string
+}
+
+// checkDrift has the configuration brought again where the member does not run with it.
+func (r *runner) checkDrift() {
+	now := time.Now()
+	if r.rendered != r.Want.Generation || now.Sub(r.driftLooked) < r.host.driftEvery {
+		return
+	}
+	r.driftLooked = now
+	if why := r.drift(now); why != "" {
+		r.Log.Warn("the member does not run with its configuration, bringing it again", "why", why)
+		r.rendered = 0
+	}
+}
+
+// drift says in what the member differs from its assignment, or "".
+func (r *runner) drift(now time.Time) string {
+	m, text, _, err := r.intended(r.told.hosts)
+	if err != nil {
+		return "" // a start or a reload tells of it
+	}
+	if r.differs(m.ConfigPath(), text) {
+		return patroni.ConfigFile + " is another one"
+	}
+	if now.Sub(r.told.at) < r.host.driftEvery {
+		return ""
+	}
+	if said := r.leases.said(); said.known && said.config != r.told.digest {
+		return "Patroni has not taken it over"
+	}
+	if r.Reported.Ready && r.differs(m.HBAPath(), m.HBA()) {
+		return "pg_hba.conf is another one"
+	}
+	return ""
+}
+
+// differs: the file has other content; one that cannot be read is judged by whoever needs it.
+func (r *runner) differs(path string, content []byte) bool {
+	now, err := r.User().ReadFile(path)
+	return errors.Is(err, os.ErrNotExist) || err == nil && !bytes.Equal(now, content)
+}
+
+// intended is the configuration that the assignment makes, with these hosts of etcd.
+func (r *runner) intended(hosts []string) (m config.Member, text []byte, digest string, err error) {
+	install, err := postgres.Find(r.Want.Major)
+	if err != nil {
+		return m, nil, "", err
+	}
+	modules, err := findModules(install.Major)
+	if err != nil {
+		return m, nil, "", err
+	}
+	m = r.host.patroniMember(r.Want, install, hosts)
+	m.Modules = modules
+	if r.patroni.Alive() {
+		m.Name = r.named // it takes no other while it runs
+	}
+	m.Keys.Own = r.showsOwn()
+	text, digest, err = config.Render(m)
+	return m, text, digest, err
+}

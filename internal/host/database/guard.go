@@ -1,0 +1,259 @@
+package database
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/failover/fence"
+	"howdah/internal/host/agent"
+	"howdah/internal/host/pace"
+	"howdah/internal/host/proc"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+	"howdah/internal/state"
+	"howdah/internal/system/plainfile"
+)
+
+// postmasterDied decides what the end of a PostgreSQL means. An orderly stop is
+// Patroni's doing. The crash of a primary that a standby can replace is not
+// waited out: fence, prove, revoke, and start again as a replica. Any other is started
+// again by its Patroni.
+func (r *runner) postmasterDied(ctx context.Context, exit proc.Exit) {
+	if r.Want.Want != member.Running || r.fencing.Load() || r.Doomed() {
+		return
+	}
+	control, err := postgres.ReadControl(r.dataDir())
+	if err == nil && control.State.Clean() {
+		return
+	}
+	r.Log.Warn("PostgreSQL died", "exit", exit.String())
+	if !r.replacePrimary(ctx, "PostgreSQL of the primary died: "+exit.String(), exit.At) {
+		go r.host.wakePatroni(ctx, r.target()) // which starts it again
+	}
+}
+
+// crashLoop is how many starts in a row have to end soon to be a problem.
+const crashLoop = 3
+
+// settleAfter is how long a Patroni that ended again and again must run to count
+// as mended.
+const settleAfter = 5 * time.Second
+
+// patroniDied is followed by a start, at once or after a pause, in converge; see
+// orphan for the PostgreSQL that it may have left.
+func (r *runner) patroniDied(exit proc.Exit) {
+	if r.Want.Want != member.Running {
+		return
+	}
+	r.Log.Warn("Patroni died", "exit", exit.String())
+	if r.retry.Failures >= crashLoop && time.Since(r.started) < settleAfter {
+		r.crashing = true
+		r.Problem = member.StartFails
+		r.Detail = strings.TrimSpace(fmt.Sprintf("Patroni ended soon, %d times: %s %s",
+			r.retry.Failures, exit, lastLine(r.User(), filepath.Join(r.Dir(), patroni.LogDir, patroniOutput))))
+	}
+}
+
+// settle takes note that a Patroni which ended again and again stays.
+func (r *runner) settle() {
+	if !r.crashing || time.Since(r.started) < settleAfter {
+		return
+	}
+	r.crashing = false
+	if r.Problem == member.StartFails {
+		r.Problem, r.Detail = member.None, ""
+	}
+}
+
+// lastLine is the end of a program's output, where it says why it ended; "" if it
+// cannot be read.
+func lastLine(user *postgres.User, path string) string {
+	var text []byte
+	err := user.Do(func() (err error) {
+		text, err = plainfile.Tail(path, 500)
+		return err
+	})
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// orphan deals with a PostgreSQL that runs without Patroni. Nobody renews the
+// lease of such a primary, and another one may be elected while it still serves;
+// so it goes, at once where a standby can replace it. Where nobody could, a new
+// Patroni may take it over untouched, if it comes soon.
+func (r *runner) orphan(ctx context.Context) {
+	switch {
+	case !r.postmaster.Alive():
+		r.orphaned, r.hung = time.Time{}, ""
+	case time.Since(r.rekeyed) < rekeyGrace:
+		// The next Patroni is about to be started.
+	case r.orphaned.IsZero():
+		r.orphaned = time.Now()
+		if !r.replacePrimary(ctx, r.explainOrphan(), r.orphaned) {
+			r.recordHang(ctx)
+		}
+		r.hung = ""
+	case r.owed != nil:
+		// While etcd takes no writes nobody is elected in its place.
+	case time.Since(r.orphaned) > orphanGrace:
+		r.KillAll(ctx, "PostgreSQL runs without Patroni")
+	}
+}
+
+// replacePrimary fences this member and revokes its leadership, if it is a
+// primary that loses nothing by it. It reports whether it did.
+func (r *runner) replacePrimary(ctx context.Context, cause string, detected time.Time) bool {
+	leadership, err := r.leadership(ctx)
+	if err != nil {
+		r.Log.Warn("ask who leads", "error", err)
+		return false
+	}
+	if leadership.Leader != r.Want.Name || !leadership.Replaceable() {
+		return false
+	}
+	if err := r.writable(ctx); err != nil {
+		r.Log.Warn("the primary is not fenced, for its key could not be taken away", "error", err)
+		r.owed = &owed{cause: cause, detected: detected, tried: time.Now()}
+		return false
+	}
+	incident := fence.Incident{
+		Kind: fence.Failover, Database: r.Want.Scope, Member: r.Want.Name, Host: r.host.Name, Cause: cause, Detected: detected,
+	}
+	if err := r.fenceAndRevoke(ctx, leadership, &incident); err != nil {
+		r.Log.Error("replace the primary", "error", err)
+		return false
+	}
+	r.record(ctx, incident)
+	return true
+}
+
+// leadership is asked for by the member's id: a runner may be asked to do something
+// before its assignment has come.
+func (r *runner) leadership(ctx context.Context) (fence.Leadership, error) {
+	if r.host.Store == nil {
+		return fence.Leadership{}, errors.New("etcd is not connected yet")
+	}
+	ctx, cancel := context.WithTimeout(ctx, agent.EtcdTimeout)
+	defer cancel()
+	return fence.Read(ctx, r.host.Store.Client, r.Database())
+}
+
+// fenceAndRevoke kills what is left of the member and takes its leader key away.
+// The member is started again by the next converge.
+func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, incident *fence.Incident) error {
+	proven, err := r.EndAll(ctx)
+	if err != nil {
+		r.Problem, r.Detail = member.CannotContain, err.Error()
+		return err
+	}
+	proof := killed(proven)
+	r.patroni.Clear()
+	r.postmaster.Clear()
+	incident.Fenced, incident.Proof = proof.At, proof
+	if err := r.revoke(ctx, l, incident, r.Want.Major); err != nil {
+		return err
+	}
+	r.retry = pace.Backoff{}
+	return nil
+}
+
+// revoke takes the leader key of this member away, whose death incident.Proof proves, and
+// completes the incident. It may be called beside the goroutine of the member.
+func (r *runner) revoke(ctx context.Context, l fence.Leadership, incident *fence.Incident, major int) error {
+	call, cancel := context.WithTimeout(ctx, agent.EtcdTimeout)
+	defer cancel()
+	if err := fence.Revoke(call, r.host.Store.Client, l, incident.Proof, r.death(incident.Proof)); err != nil {
+		// The member is dead all the same: Patroni sorts the rest out by its lease.
+		return fmt.Errorf("leadership could not be revoked: %w", err)
+	}
+	incident.Revoked = time.Now()
+	if !incident.Planned && !r.Doomed() {
+		incident.OldEnd, incident.Timeline = r.walEnd(ctx, major)
+	}
+	r.Log.Info("primary fenced and revoked", "cause", incident.Cause, "proof", incident.Proof.Text, "after", incident.Revoked.Sub(incident.Detected).String())
+	return nil
+}
+
+// death tells gates that this member runs no more.
+func (r *runner) death(p fence.Proof) state.Op {
+	return state.Put(state.Death(r.Database(), r.Name()), fence.Death{
+		Database: r.Database(), Member: r.Name(), Host: r.host.Name, Proof: p, At: time.Now().UTC(),
+	})
+}
+
+// tellDeath does so while the leader key is as it was before the death, which is not
+// told again later: the member may be let through by then.
+func (r *runner) tellDeath(ctx context.Context, p proc.Proof, l fence.Leadership) {
+	ctx, cancel := context.WithTimeout(ctx, agent.EtcdTimeout)
+	defer cancel()
+	_, err := r.host.Store.Commit(ctx, state.Unchanged(patroni.LeaderKey(l.Database), l.LeaderRevision),
+		r.death(killed(p)))
+	if err != nil {
+		r.Log.Warn("tell of a death", "error", err)
+	}
+}
+
+// record keeps an incident for the post-mortem.
+func (r *runner) record(ctx context.Context, incident fence.Incident) {
+	r.Tell(ctx, state.Put(state.Incident(incident.Database, fmt.Sprintf("%016x", incident.Detected.UnixNano())), incident))
+}
+
+// checkHang starts a Patroni again that has neither a PostgreSQL nor a child that
+// is making one (docs/design/availability.md). No data are at risk: nothing runs on them.
+func (r *runner) checkHang(ctx context.Context) {
+	now := time.Now()
+	if r.postmaster.Alive() || r.patroniIsBusy() {
+		r.idleSince = time.Time{}
+		return
+	}
+	if r.idleSince.IsZero() {
+		r.idleSince = now
+		return
+	}
+	if now.Sub(r.idleSince) < r.host.hangAfter {
+		return
+	}
+	r.Log.Warn("Patroni hangs without PostgreSQL, restarting it")
+	if r.KillAll(ctx, "Patroni hangs") {
+		r.retry = pace.Backoff{}
+		r.idleSince = time.Time{}
+		r.record(ctx, fence.Incident{
+			Kind: fence.Hang, Database: r.Want.Scope, Member: r.Want.Name, Host: r.host.Name, Detected: now,
+			Cause: "it ran for " + r.host.hangAfter.String() + " without PostgreSQL and without working on it",
+		})
+	}
+}
+
+// patroniIsBusy: there is nothing to run yet, or a child of Patroni works.
+// Python's resource tracker is a child that never ends and never works.
+func (r *runner) patroniIsBusy() bool {
+	if _, err := postgres.ReadControl(r.dataDir()); errors.Is(err, postgres.ErrNoData) {
+		return true
+	}
+	all, err := r.Group.Processes()
+	if err != nil {
+		return true
+	}
+	for _, p := range all {
+		if p != r.patroni.Process && !isResourceTracker(p.PID) {
+			return true
+		}
+	}
+	return false
+}
+
+func isResourceTracker(pid int) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	// A process that ended meanwhile does not work either.
+	return err != nil || bytes.Contains(line, []byte("multiprocessing.resource_tracker"))
+}

@@ -1,0 +1,198 @@
+// Package database runs databases in the members of a host, as a kind of workload of package agent:
+// Patroni, and the PostgreSQL that it starts. It decides nothing about who is primary. What it does on
+// its own is to keep its members safe: no PostgreSQL runs without its Patroni, a primary whose
+// PostgreSQL died is fenced, proved dead and replaced at once, and a Patroni that hangs is started
+// again, or replaced like a dead one if that is safe.
+//
+// Host is what a host has for all its databases, and runner what each has.
+package database
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"howdah/internal/engine/patroni/config"
+	"howdah/internal/engine/postgres"
+	"howdah/internal/host/agent"
+	"howdah/internal/host/hang"
+	"howdah/internal/host/hostapi"
+	"howdah/internal/host/osuser"
+	"howdah/internal/identity/home"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+)
+
+// DatabaseConfig says how databases are kept.
+type Config struct {
+	// Hang says when a PostgreSQL counts as hanging; zero is DefaultHangPatience.
+	Hang hang.Patience
+	// Program is our own program, which members run as their gate (package gate). "":
+	// they have none.
+	Program string
+}
+
+// Host is what a host has for all its databases: it is their Kind.
+type Host struct {
+	*agent.Agent
+	Config
+	patroni string // program
+	cut     cutter
+	spares  *spares
+	// hangAfter is how long a Patroni may run without a PostgreSQL, and without a
+	// child that is making one, before it counts as hanging.
+	hangAfter time.Duration
+	// driftEvery is how often members are held against their configuration.
+	driftEvery time.Duration
+	// leasePatience is the same for one that has a PostgreSQL.
+	leasePatience leasePatience
+	// logins is the port where the PostgreSQLs of this host are answered; set before
+	// anything runs.
+	logins int
+
+	// admission says what may be started; nil: it was not asked yet which primaries are lost.
+	admission atomic.Pointer[admission]
+}
+
+// NewHost looks for Patroni. An agent opens what it answers.
+func NewHost(cfg Config) (*Host, error) {
+	program, err := FindPatroni()
+	if err != nil {
+		return nil, err
+	}
+	a := &Host{Config: cfg, patroni: program, hangAfter: hangAfter, driftEvery: driftEvery, leasePatience: defaultLeasePatience}
+	if a.Hang == (hang.Patience{}) {
+		a.Hang = hang.DefaultPatience
+	}
+	return a, nil
+}
+
+// Dirs are where data are that no member has yet.
+func (a *Host) Dirs() []string { return []string{"spares", handedDir + "/*"} }
+
+// Open makes directories, and finds out how standbys can be cut off here.
+func (a *Host) Open(ctx context.Context, of *agent.Agent) error {
+	a.Agent = of
+	if err := home.OpenWay(a.Path(handedDir)); err != nil {
+		return fmt.Errorf("make directories of the host: %w", err)
+	}
+	if err := a.makeSpares(); err != nil {
+		return err
+	}
+	if err := a.placeGate(); err != nil {
+		return err
+	}
+	a.cut = chooseCutter(ctx, a)
+	a.spares = newSpares(a)
+	return nil
+}
+
+// Begin listens for logins.
+func (a *Host) Begin(ctx context.Context) (run func(context.Context) error) {
+	answerLogins := a.listenForLogins(ctx)
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		for _, work := range []func(context.Context) error{
+			answerLogins, a.followFences, a.followLosses, a.followOrphans, a.spares.run,
+		} {
+			group.Go(func() error { return work(ctx) })
+		}
+		return group.Wait()
+	}
+}
+
+// New is a database's member.
+func (a *Host) New(m *agent.Member) agent.Workload { return newRunner(a, m) }
+
+// Handler shows logs, and judges settings.
+func (a *Host) Handler() http.Handler {
+	return hostapi.AgentHandler(hostapi.LogHandler(a.logsOf, a.Log), hostapi.SettingHandler(a.checkSetting, a.Log))
+}
+
+// Facts are the versions of PostgreSQL, and what members can be given here.
+func (a *Host) Facts(h *member.Host) error {
+	installs, err := postgres.Installed()
+	if err != nil {
+		return err
+	}
+	h.Majors = map[int]string{}
+	for _, i := range installs {
+		h.Majors[i.Major] = i.Full
+	}
+	h.Cut, h.OwnNames, h.OwnKeys = a.cut.name(), true, true
+	return nil
+}
+
+// Release frees what a PostgreSQL that was killed left in memory.
+func (a *Host) Release(dir string) error { return releaseShared(dir) }
+
+func releaseShared(dir string) error {
+	return postgres.RemoveShared(filepath.Join(dir, patroni.DataDir))
+}
+
+// Forget closes the place of prepared data.
+func (a *Host) Forget(id string) error { return a.closeHandover(id) }
+
+// runner is that of a member, which is started if it is not there.
+func (a *Host) runner(ctx context.Context, id string) *runner { return runnerOf(a.Member(ctx, id)) }
+
+func (a *Host) allRunners() []*runner {
+	var all []*runner
+	for _, m := range a.Members() {
+		all = append(all, runnerOf(m))
+	}
+	return all
+}
+
+// runnerOf: all members of a host are databases'.
+func runnerOf(m *agent.Member) *runner {
+	r, _ := m.Workload().(*runner)
+	return r
+}
+
+// osUsers may be rdsadmin on the private socket: whoever runs PostgreSQL, and
+// whoever runs the agent.
+func (a *Host) osUsers(id string) []string {
+	if u := a.UserOf(id); u != nil {
+		return []string{u.Name, "root"}
+	}
+	return []string{osuser.Current()}
+}
+
+// restURL is where a member's Patroni answers.
+func restURL(a member.Assignment) string {
+	return "https://" + a.Address + ":" + strconv.Itoa(a.RESTPort)
+}
+
+// patroniMember turns an assignment into Patroni's configuration.
+func (a *Host) patroniMember(as member.Assignment, install postgres.Install, hosts []string) config.Member {
+	dir := a.MemberDir(as.ID)
+	return config.Member{
+		Scope: as.Scope, Name: as.PatroniName(), Dir: dir,
+		Address: as.Address, Port: as.Port, RESTPort: as.RESTPort,
+		BinDir: install.BinDir, Programs: programs(dir),
+		SocketDir: a.SocketDir(as.ID), EtcdHosts: hosts, OSUsers: a.osUsers(as.ID),
+		Parameters: as.Parameters, Cluster: as.Cluster,
+		Keys: keysOf(as), Gate: a.gateCommand(), Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,
+		RequireTLS: as.RequireTLS, Allow: as.Allow, Tokens: a.tokens(as), Generation: as.Generation,
+	}
+}
+
+// makeSpares makes the directory of prepared data, whose user runs nothing else. That of
+// an older release was of all members' user.
+func (a *Host) makeSpares() error {
+	dir := a.Path("spares")
+	if u := a.OwnerOf(dir); u != nil && u.UID > 0 && osuser.Name(u.UID) == "" {
+		if err := os.Rename(dir, a.TrashPath(fmt.Sprintf("spares-%d", time.Now().UnixNano()))); err != nil {
+			return fmt.Errorf("give up prepared data of an older release: %w", err)
+		}
+	}
+	return a.Give(dir)
+}

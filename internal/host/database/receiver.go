@@ -1,0 +1,163 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/failover/fence"
+	"howdah/internal/host/pace"
+)
+
+// autoConfFile is what ALTER SYSTEM writes. It wins over Patroni's postgresql.conf,
+// and survives us.
+const autoConfFile = "postgresql.auto.conf"
+
+// standbySignal is in the data directory of whoever is no primary.
+const standbySignal = "standby.signal"
+
+// Modes of that file. Patroni takes settings of recovery out of it whenever it
+// writes its own, by opening it for writing: a file that its user may only read
+// stays as it is. PostgreSQL replaces the file by a rename, and is not hindered.
+const (
+	openMode   = 0o600
+	sealedMode = 0o400
+)
+
+// receiverLook is the pause between the two looks that must find no receiver.
+const receiverLook = 50 * time.Millisecond
+
+// mustBeCut reports whether a case wants this member cut off. Once the lost primary
+// is replaced, a member that is meant to receive from another one, or from nobody,
+// has to be let go: its receiver has no address but the right one.
+func (r *runner) mustBeCut(c fence.Case) bool {
+	return r.confirms(c.Leadership) && (c.Phase != fence.Revoked || r.mayReceiveFrom(c.Postgres))
+}
+
+// mayReceiveFrom reads what Patroni has configured: whether a receiver that is not
+// cut could connect to an address. What cannot be read counts as yes.
+func (r *runner) mayReceiveFrom(address string) bool {
+	_, err := os.Stat(filepath.Join(r.dataDir(), standbySignal))
+	if errors.Is(err, os.ErrNotExist) {
+		return false // a primary receives nothing
+	}
+	text, err := r.User().ReadFile(filepath.Join(r.dataDir(), "postgresql.conf"))
+	host, port, splitErr := net.SplitHostPort(address)
+	if err != nil || splitErr != nil {
+		return true
+	}
+	return namesUpstream(string(text), host, port)
+}
+
+// namesUpstream: the connection string that counts, the last one, has this host and port.
+func namesUpstream(conf, host, port string) bool {
+	var last string
+	for line := range strings.Lines(conf) {
+		if name, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == "primary_conninfo" {
+			last = value
+		}
+	}
+	words := strings.FieldsFunc(last, func(c rune) bool { return c == ' ' || c == '\'' || c == '\n' })
+	return slices.Contains(words, "host="+host) && slices.Contains(words, "port="+port)
+}
+
+// isCut: there is a cut on disk, which may have to be lifted.
+func (r *runner) isCut() bool {
+	text, err := r.User().ReadFile(filepath.Join(r.dataDir(), autoConfFile))
+	return err == nil && strings.Contains(string(text), "primary_conninfo")
+}
+
+// isSealed: the cut on disk is one that Patroni cannot undo.
+func (r *runner) isSealed() bool {
+	info, err := os.Stat(filepath.Join(r.dataDir(), autoConfFile))
+	return err == nil && info.Mode().Perm() == sealedMode && r.isCut()
+}
+
+// cutReceiver makes a cut, and answers nil only when it is true; or lifts it. Both
+// may be done again.
+func (r *runner) cutReceiver(ctx context.Context, cut bool) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	if !cut {
+		// Where no server runs Patroni takes the rest of the cut away.
+		if err := r.User().Chmod(filepath.Join(r.dataDir(), autoConfFile), openMode); err != nil {
+			return fmt.Errorf("lift the cut of %s: %w", r.ID, err)
+		}
+	}
+	conn, err := r.host.admin(ctx, r.target())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	if !cut {
+		return r.setUpstream(ctx, conn, "ALTER SYSTEM RESET primary_conninfo")
+	}
+	return r.holdReceiver(ctx, conn)
+}
+
+func (r *runner) setUpstream(ctx context.Context, conn *pgx.Conn, sql string) error {
+	for _, statement := range []string{sql, "SELECT pg_reload_conf()"} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("cut WAL receiver of %s: %w", r.ID, err)
+		}
+	}
+	return nil
+}
+
+// receivingSQL: a receiver runs, be it only connecting, or the server may start one.
+const receivingSQL = `SELECT current_setting('primary_conninfo') <> ''
+	OR EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'walreceiver')
+	OR EXISTS (SELECT FROM pg_stat_wal_receiver)`
+
+// holdReceiver takes the receiver's address away for good, and waits for its end.
+// A cut that held already is only looked at. Of a new one two looks have to find
+// nothing: the process that starts receivers reads the new setting a moment later.
+func (r *runner) holdReceiver(ctx context.Context, conn *pgx.Conn) error {
+	looks := 1
+	for {
+		if !r.isSealed() {
+			looks = 2
+			if err := r.seal(ctx, conn); err != nil {
+				return err
+			}
+		}
+		var receiving bool
+		if err := conn.QueryRow(ctx, receivingSQL).Scan(&receiving); err != nil {
+			return fmt.Errorf("cut WAL receiver of %s: %w", r.ID, err)
+		}
+		switch {
+		case receiving:
+			looks = 2
+		case r.isSealed():
+			looks--
+		}
+		if looks == 0 {
+			return nil
+		}
+		pause := receiverLook
+		if receiving {
+			pause = receiverLook / 10
+		}
+		if !pace.Sleep(ctx, pause) {
+			return fmt.Errorf("WAL receiver of %s still runs: %w", r.ID, fence.ErrRefused)
+		}
+	}
+}
+
+func (r *runner) seal(ctx context.Context, conn *pgx.Conn) error {
+	if err := r.setUpstream(ctx, conn, "ALTER SYSTEM SET primary_conninfo = ''"); err != nil {
+		return err
+	}
+	if err := r.User().Chmod(filepath.Join(r.dataDir(), autoConfFile), sealedMode); err != nil {
+		return fmt.Errorf("cut WAL receiver of %s: %w", r.ID, err)
+	}
+	return nil
+}

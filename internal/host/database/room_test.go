@@ -1,0 +1,116 @@
+package database
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/host/tree"
+	"howdah/internal/testkit"
+	"howdah/internal/testkit/loopdisk"
+)
+
+// btrfsWorld has the host on a disk of its own, which holds limits.
+func btrfsWorld(t *testing.T) (*world, *Host) {
+	t.Helper()
+	testkit.NeedRoot(t)
+	disk := loopdisk.NewBtrfs(t, "2048")
+	w := newWorld(t, waits)
+	w.Dir = filepath.Join(disk.Dir, "host")
+	w.Must(os.Mkdir(w.Dir, 0o755))
+	a := w.open()
+	return w, a
+}
+
+func TestTheHardLimitIsFarAboveWhatPostgreSQLStopsAt(t *testing.T) {
+	for _, given := range []int64{1 * 1 << 30, 5 * 1 << 30, 20 * 1 << 30, 1000 * 1 << 30, 64000 * 1 << 30} {
+		over := given + given/10 + mostOver
+		if storageLevel(postgres.StorageFull, over, given) != postgres.StorageOver || storageLevel(postgres.StorageFull, over-1, given) == postgres.StorageOver {
+			t.Fatalf("%d bytes are not where %d are exceeded by far", over, given)
+		}
+		logs := min(max(given/logShare, leastLogBytes), mostLogBytes)
+		if room := hardLimit(given) - over - logs; room < 2*fastest || hardLimit(given) > 2*given+9*1<<30 {
+			t.Errorf("%d GiB: the limit is %d MiB, which leaves %d MiB", given>>30, hardLimit(given)>>20, room>>20)
+		}
+	}
+	if hardLimit(0) != 0 {
+		t.Error("what has no storage has a limit")
+	}
+}
+
+// Prepared data get into a subvolume, belong to the member there, and nothing is left beside it.
+func TestPreparedDataAreCopiedIntoASubvolume(t *testing.T) {
+	w, a := btrfsWorld(t)
+	id := "db-1.m1"
+	w.Must(a.MakeMemberDir(id))
+	r := unstarted(a, id)
+	w.Must(r.openHandover())
+	spare := a.spares.user()
+	ready := filepath.Join(a.spares.dir(15), "ready-1")
+	w.Must(spare.MakeDir(filepath.Join(ready, "global")))
+	w.Must(spare.ReplaceFile(filepath.Join(ready, "global", "pg_control"), []byte("x"), 0o600))
+	// A kill in the middle of a copy.
+	w.Must(a.UserOf(id).MakeDir(filepath.Join(a.handedPath(id), newData+partSuffix, "global")))
+	w.Must(a.spares.hand(id, 15))
+	w.Must(a.spares.hand(id, 15))
+	// What the script does.
+	w.Must(a.UserOf(id).Do(func() error { return os.Rename(filepath.Join(a.handedPath(id), newData), r.dataDir()) }))
+	for _, name := range []string{"", "global", "global/pg_control"} {
+		info, err := os.Lstat(filepath.Join(r.dataDir(), name))
+		w.Must(err)
+		if uid, _ := ownersOf(t, info); uid != a.UserOf(id).UID {
+			t.Errorf("%q belongs to %d", name, uid)
+		}
+	}
+	w.Must(a.closeHandover(id))
+	w.Must(a.EmptyTrash(t.Context()))
+	for _, path := range []string{a.handedPath(id), a.stagePath(id), a.Path(handedDir, id)} {
+		if tree.Exists(path) {
+			t.Errorf("%s is there", path)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(a.MemberDir(id), "thrown-*")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+// Data that were put aside count against the member's limit until they are removed, and so its limit
+// is that of two copies until then.
+func TestRoomForDataThatAreBeingRemoved(t *testing.T) {
+	w, a := btrfsWorld(t)
+	id := "db-1.m1"
+	w.Must(a.MakeMemberDir(id))
+	r := unstarted(a, id)
+	r.Want.Limits.StorageBytes = 20 << 30
+	one := r.Room()
+	w.Must(a.UserOf(id).MakeDir(filepath.Join(a.MemberDir(id), keptDir)))
+	if room := r.Room(); room != 2*one {
+		t.Errorf("%d beside data that were put aside, want %d", room, 2*one)
+	}
+	w.Must(a.ThrowOut(id, filepath.Join(a.MemberDir(id), keptDir)))
+	if room := r.Room(); room != 2*one {
+		t.Errorf("%d while they are removed, want %d", room, 2*one)
+	}
+	w.Must(a.EmptyTrash(t.Context()))
+	if room := r.Room(); room != one {
+		t.Errorf("%d once they are gone, want %d", room, one)
+	}
+}
+
+// Beside data that were put aside a member may have twice as much, and what was put aside goes out of
+// its subvolume when it is thrown away.
+func TestWhatWasPutAsideIsThrownOut(t *testing.T) {
+	w, a := btrfsWorld(t)
+	id := "db-1.m1"
+	w.Must(a.MakeMemberDir(id))
+	r := unstarted(a, id)
+	w.Must(a.UserOf(id).MakeDir(filepath.Join(a.MemberDir(id), keptDir)))
+	w.Must(a.UserOf(id).ReplaceFile(filepath.Join(a.MemberDir(id), keptSize), []byte("1"), 0o600))
+	w.Must(r.throwKept(time.Now()))
+	w.Must(a.EmptyTrash(t.Context()))
+	if left, err := filepath.Glob(filepath.Join(a.MemberDir(id), "*")); err != nil || len(left) > 0 {
+		t.Errorf("of what was put aside %v is left: %v", left, err)
+	}
+}

@@ -1,0 +1,45 @@
+package database
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/failover/fence"
+	"howdah/internal/model/lsn"
+)
+
+// walEndTimeout bounds how long reading the WAL may delay the member's return.
+const walEndTimeout = 3 * time.Second
+
+// tellWALEnd records where the WAL of this member ended, which was a primary until
+// the case took its role away. The cut keeps it from being rewound before.
+func (r *runner) tellWALEnd(ctx context.Context, c fence.Case) {
+	end, timeline := r.walEnd(ctx, r.Want.Major)
+	if end == 0 {
+		return
+	}
+	r.record(ctx, fence.Incident{
+		Kind: fence.WALEnd, Database: c.Leadership.Database, Member: c.Leadership.Leader, Host: r.host.Name,
+		Cause: "its host came back", Detected: time.Now().UTC(), Revoked: c.RevokedAt, OldEnd: end, Timeline: timeline,
+	})
+}
+
+// walEnd is where the WAL of a server that does not run ends: what it has beyond
+// the place where its successor began was never acknowledged. 0 if it cannot be
+// read in time.
+func (r *runner) walEnd(ctx context.Context, major int) (end lsn.LSN, timeline int) {
+	ctx, cancel := context.WithTimeout(ctx, walEndTimeout)
+	defer cancel()
+	install, err := postgres.Find(major)
+	if err != nil {
+		return 0, 0
+	}
+	end, timeline, err = postgres.WALEnd(ctx, install, r.User(), filepath.Clean(r.dataDir()))
+	if err != nil {
+		r.Log.Info("read end of WAL", "error", err)
+		return 0, 0
+	}
+	return end, timeline
+}
