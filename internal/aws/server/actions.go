@@ -5,6 +5,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/look"
 )
 
@@ -35,7 +36,7 @@ func (s *Server) rdsActions() map[string]front.Action {
 		s.eventActions(),
 		s.groupActions(),
 		s.instanceActions(),
-		s.logActions(),
+		log.Actions(log.Config{State: s.client, Looks: s.looks, Reader: s.Logs, Log: s.Log}),
 		s.optionGroupActions(),
 		s.roleActions(),
 		s.subnetGroupActions(),

@@ -18,6 +18,7 @@ import (
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/kms"
 	"howdah/internal/aws/rds/address"
+	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/sns"
 	"howdah/internal/aws/sts"
@@ -39,7 +40,7 @@ type Config struct {
 	PublicPool string
 	Version    string
 	Log        *slog.Logger
-	Logs       Logs
+	Logs       log.Reader
 	// Settings may be nil: then nobody is asked but PostgreSQL beside the server.
 	Settings Settings
 	// Audit may be nil: then calls are not recorded.
