@@ -19,6 +19,7 @@ import (
 	"howdah/internal/aws/kms"
 	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/log"
+	"howdah/internal/aws/rds/login"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/sns"
 	"howdah/internal/aws/sts"
@@ -103,6 +104,12 @@ func (s *Server) services() []*front.Service {
 		s.secretService(),
 		kms.Service(kms.Config{State: s.client, Seal: s.sealKey}),
 	}
+}
+
+// Login decides whether a token lets a user into a database: see login.Gate.
+func (s *Server) Login(ctx context.Context, database, user, token string) error {
+	gate := login.Gate{State: s.client, Front: s.front, Looks: s.looks}
+	return gate.Login(ctx, database, user, token)
 }
 
 // sealKey is what secrets of the state are sealed with.

@@ -1,4 +1,9 @@
-package server
+// Package login decides whether a token of an SDK lets a user into a database: IAM database
+// authentication. Agents ask, on behalf of PostgreSQL. It changes nothing.
+//
+// Invariants: every decision by a token is in the audit log before it is told; no error holds a
+// token.
+package login
 
 import (
 	"context"
@@ -13,45 +18,52 @@ import (
 	"howdah/api"
 	"howdah/internal/aws/audit"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
-// loginService is what tokens for databases are signed for, and what policies call
-// the action.
+// service is what tokens for databases are signed for, and action what policies
+// call the login.
 const (
-	loginService = "rds-db"
-	loginAction  = "connect"
+	service = "rds-db"
+	action  = "connect"
 	// maxTokenLife is how long a token may say that it is good for.
 	maxTokenLife = 15 * time.Minute
 )
 
-// loginTarget is a database that tokens may be for.
-type loginTarget struct {
+// Gate decides. All fields are required.
+type Gate struct {
+	State *state.Client
+	Front *front.Front
+	Looks *look.Source
+}
+
+// target is a database that tokens may be for.
+type target struct {
 	spec.Common
 	kind      string   // as in ARNs
 	addresses []string // that its clients use
 }
 
-// Login decides whether a token of an SDK lets a user into a database, which is named
-// by its resource id. The error is one of hostapi.RefuseToken unless it cannot be
-// decided. Every attempt is recorded.
-func (s *Server) Login(ctx context.Context, database, user, token string) error {
-	if err := s.client.Fresh(ctx); err != nil {
+// Login decides whether a token lets a user into a database, which is named by its resource id.
+// The error is one of hostapi.RefuseToken unless it cannot be decided.
+func (g *Gate) Login(ctx context.Context, database, user, token string) error {
+	if err := g.State.Fresh(ctx); err != nil {
 		return err
 	}
-	d, ok := s.loginTarget(database)
+	d, ok := g.target(database)
 	if !ok || !d.IAMAuth {
 		return hostapi.RefuseToken("IAM database authentication is not enabled for " + database)
 	}
-	resource := "arn:aws:" + loginService + ":" + d.Region + ":" + d.Account + ":dbuser:" + d.ResourceID + "/" + user
-	r := s.front.BeginOwn(audit.Record{
-		RequestID: front.RequestID(), Service: loginService, Action: loginAction,
+	resource := "arn:aws:" + service + ":" + d.Region + ":" + d.Account + ":dbuser:" + d.ResourceID + "/" + user
+	r := g.Front.BeginOwn(audit.Record{
+		RequestID: front.RequestID(), Service: service, Action: action,
 		Parameters: map[string]string{"Resource": resource[:min(len(resource), audit.MaxText)]},
 	})
-	err := s.checkToken(d, user, resource, token, r)
+	err := g.checkToken(d, user, resource, token, r)
 	known, refused := errors.AsType[*wire.Error](err)
 	switch {
 	case err == nil:
@@ -64,14 +76,14 @@ func (s *Server) Login(ctx context.Context, database, user, token string) error 
 	return err
 }
 
-// loginTarget finds a database of any account.
-func (s *Server) loginTarget(database string) (loginTarget, bool) {
-	for _, r := range state.LoadAll[spec.Cluster](s.Cache, state.ClusterRoot) {
+// target finds a database of any account.
+func (g *Gate) target(database string) (target, bool) {
+	for _, r := range state.LoadAll[spec.Cluster](g.Looks.Cache, state.ClusterRoot) {
 		if r.Value.ResourceID != database {
 			continue
 		}
-		l := s.look(r.Value.Account)
-		d := loginTarget{r.Value.Common, "cluster", slices.Concat([]string{r.Value.Address, r.Value.ReaderAddress}, r.Value.Former, r.Value.ReaderFormer)}
+		l := g.Looks.Of(r.Value.Account)
+		d := target{r.Value.Common, "cluster", slices.Concat([]string{r.Value.Address, r.Value.ReaderAddress}, r.Value.Former, r.Value.ReaderFormer)}
 		for _, i := range l.InstancesOf(database) {
 			d.addresses = append(append(d.addresses, i.Address), i.Former...)
 		}
@@ -80,17 +92,17 @@ func (s *Server) loginTarget(database string) (loginTarget, bool) {
 		}
 		return d, true
 	}
-	for _, r := range state.ViewAll[spec.Instance](s.Cache, state.InstanceRoot) {
+	for _, r := range state.ViewAll[spec.Instance](g.Looks.Cache, state.InstanceRoot) {
 		if r.Value.ResourceID == database && r.Value.Cluster == "" {
-			return loginTarget{r.Value.Common, "db", append([]string{r.Value.Address}, r.Value.Former...)}, true
+			return target{r.Value.Common, "db", append([]string{r.Value.Address}, r.Value.Former...)}, true
 		}
 	}
-	return loginTarget{}, false
+	return target{}, false
 }
 
 // checkToken refuses a token that is not for this user and this database, not signed
 // by a key of its account, or whose key's policies do not allow the login.
-func (s *Server) checkToken(d loginTarget, user, resource, token string, r *front.Record) error {
+func (g *Gate) checkToken(d target, user, resource, token string, r *front.Record) error {
 	u, err := url.Parse("https://" + token)
 	if err != nil || u.Host == "" || u.User != nil || u.Path != "/" || u.Fragment != "" {
 		return badToken("it is not what an SDK makes")
@@ -99,19 +111,19 @@ func (s *Server) checkToken(d loginTarget, user, resource, token string, r *fron
 		return err
 	}
 	request := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}}
-	identity, who, err := s.front.Authenticate(request, nil, r)
+	identity, who, err := g.Front.Authenticate(request, nil, r)
 	if err != nil {
 		return err
 	}
 	switch {
-	case identity.Service != loginService:
+	case identity.Service != service:
 		return badToken("it is signed for the service " + identity.Service)
 	case identity.Region != d.Region:
 		return badToken("it is signed for the region " + identity.Region)
 	case who.Account != d.Account:
 		return badToken("its key is of another account")
 	}
-	c := s.front.Call(request, identity, who, loginAction, r.RequestID, r)
+	c := g.Front.Call(request, identity, who, action, r.RequestID, r)
 	c.Secure = true
 	asked := c.Context(nil)
 	delete(asked, "aws:SourceIp") // PostgreSQL does not tell
@@ -122,7 +134,7 @@ func (s *Server) checkToken(d loginTarget, user, resource, token string, r *fron
 
 // isFor refuses a token that is for something else, or for longer than a quarter of
 // an hour.
-func (d loginTarget) isFor(u *url.URL, user string) error {
+func (d target) isFor(u *url.URL, user string) error {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return badToken("it is not what an SDK makes")
@@ -130,8 +142,8 @@ func (d loginTarget) isFor(u *url.URL, user string) error {
 	host, port, err := net.SplitHostPort(u.Host)
 	life, errLife := strconv.Atoi(query.Get("X-Amz-Expires"))
 	switch {
-	case !slices.Equal(query["Action"], []string{loginAction}):
-		return badToken("it is not for the action " + loginAction)
+	case !slices.Equal(query["Action"], []string{action}):
+		return badToken("it is not for the action " + action)
 	case !slices.Equal(query["DBUser"], []string{user}):
 		return badToken("it is for another user")
 	case err != nil || !slices.Contains(d.addresses, host) || port != strconv.Itoa(d.Port):
