@@ -30,7 +30,7 @@ func (s *Server) rdsActions() map[string]front.Action {
 	all := map[string]front.Action{}
 	for _, part := range []map[string]front.Action{
 		s.catalogueActions(),
-		s.certificateActions(),
+		s.authorities.Actions(),
 		s.clusterActions(),
 		s.endpointActions(),
 		s.eventActions(),

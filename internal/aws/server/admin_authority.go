@@ -29,12 +29,12 @@ func (s *Server) adminAuthorityList(ctx context.Context, _ front.Call, _ admin.N
 			used[r.Value.CACertificate]++
 		}
 	}
-	all, err := s.authorityCerts()
+	all, err := s.authorities.Certs()
 	if err != nil {
 		return admin.AuthorityListAnswer{}, err
 	}
 	out := admin.AuthorityListAnswer{Authorities: []admin.Authority{}}
-	names := s.authorityNames()
+	names := s.authorities.Names()
 	for _, name := range names {
 		newer, _ := spec.NewerAuthority(name, names)
 		a := admin.Authority{Name: name, Newer: newer, Databases: used[name]}
@@ -66,15 +66,15 @@ func (s *Server) adminAuthorityCreate(ctx context.Context, c front.Call, in admi
 	}
 	line := spec.AuthorityLines[at]
 	made := line.Authority(1)
-	if s.checkCertificate(made) == nil {
-		newest, ok := spec.NewerAuthority(made, s.authorityNames())
+	if s.authorities.Check(made) == nil {
+		newest, ok := spec.NewerAuthority(made, s.authorities.Names())
 		if !ok {
 			newest = made
 		}
 		_, generation, _ := spec.ParseAuthority(newest)
 		made = line.Authority(generation + 1)
 	}
-	if err := s.makeAuthority(ctx, made); errors.Is(err, certs.ErrNoSuccessor) {
+	if err := s.authorities.Make(ctx, made); errors.Is(err, certs.ErrNoSuccessor) {
 		return admin.Authority{}, admin.NewError(admin.CodeInvalidRequest, "No authority can be made: "+err.Error()+".", "")
 	} else if err != nil {
 		return admin.Authority{}, err

@@ -11,9 +11,7 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
-	"howdah/internal/control/plan"
 	"howdah/internal/identity/authority"
-	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -40,7 +38,7 @@ func (w *world) next() string {
 // authority makes one of this name.
 func (w *world) authority(name string) {
 	w.Helper()
-	if err := w.server.makeAuthority(w.Context(), name); err != nil {
+	if err := w.server.authorities.Make(w.Context(), name); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -181,7 +179,7 @@ func TestCertificateIsRotatedBeforeItsAuthorityEnds(t *testing.T) {
 	if err := w.server.keepAuthorities(t.Context()); err != nil { // makes the next by itself
 		t.Fatal(err)
 	}
-	if got := w.server.authorityNames(); !slices.Contains(got, "howdah-ca-g2") || len(got) != 5 {
+	if got := w.server.authorities.Names(); !slices.Contains(got, "howdah-ca-g2") || len(got) != 5 {
 		t.Fatalf("authorities %q", got)
 	}
 	u.do(showPending).has(pendingCA+"Action=ca-certificate-rotation", pendingCA+"AutoAppliedAfterDate="+late.Format("2006-01-02T15:04:05.000Z"))
@@ -192,7 +190,7 @@ func TestCertificateIsRotatedBeforeItsAuthorityEnds(t *testing.T) {
 	if err := w.server.keepAuthorities(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.server.authorityNames(); len(got) != 5 {
+	if got := w.server.authorities.Names(); len(got) != 5 {
 		t.Errorf("made again: %q", got)
 	}
 	if n := w.certificates(); n != 5 {
@@ -315,27 +313,5 @@ func TestAuthorityIsSealed(t *testing.T) {
 	}
 	if _, err := r.Value.Open(bytes.Repeat([]byte{1}, 32)); err == nil {
 		t.Error("it opens with another key")
-	}
-}
-
-// TestTheCertificateThatClientsMeet: of an instance with a standby that is the
-// primary's, and of a member of a cluster its own.
-func TestTheCertificateThatClientsMeet(t *testing.T) {
-	report := func(name, by string) member.Report { return member.Report{ID: "d." + name, Authority: by, Ready: true} }
-	facts := plan.Facts{
-		Want: plan.Database{ID: "d"}, Leader: "m2",
-		Layout:  plan.Layout{Members: []plan.Placed{{Name: "m1", Seat: "a"}, {Name: "m2", Seat: "b"}, {Name: "m3", Seat: "a", Leaving: true}}},
-		Reports: map[string]member.Report{"d.m1": report("m1", "x"), "d.m2": report("m2", "y"), "d.m3": report("m3", "z")},
-	}
-	if got := servedBy(spec.Instance{}, facts); got.Authority != "y" {
-		t.Errorf("of the primary: %+v", got)
-	}
-	member := spec.Instance{Cluster: "c"}
-	member.ResourceID = "a"
-	if got := servedBy(member, facts); got.Authority != "x" {
-		t.Errorf("of a member of a cluster: %+v", got)
-	}
-	if certificateShown(report("m1", "x")) != nil {
-		t.Error("a certificate that nobody saw is shown")
 	}
 }

@@ -54,7 +54,7 @@ func (s *Server) describeDBEngineVersions(ctx context.Context, _ front.Call, in 
 		return nil, err
 	}
 	out := &rds.DBEngineVersionMessage{Marker: marker, DBEngineVersions: []rds.DBEngineVersion{}}
-	authorities := s.authorityNames()
+	authorities := s.authorities.Names()
 	for _, o := range chosen {
 		v := versionOut(o, authorities)
 		if wire.Or(in.ListSupportedCharacterSets, false) {

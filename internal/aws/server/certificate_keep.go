@@ -40,13 +40,13 @@ func (s *Server) RunAuthorities(ctx context.Context) error {
 
 // keepAuthorities makes what is missing. A home that cannot have others has its own.
 func (s *Server) keepAuthorities(ctx context.Context) error {
-	all, err := s.authorityCerts()
+	all, err := s.authorities.Certs()
 	if err != nil {
 		return err
 	}
 	for _, line := range spec.AuthorityLines {
 		name := line.Authority(1)
-		if newest, ok := spec.NewerAuthority(name, s.authorityNames()); ok {
+		if newest, ok := spec.NewerAuthority(name, s.authorities.Names()); ok {
 			name = newest
 		}
 		if cert := all[name]; cert != nil && s.now().After(cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore)/4)) {
@@ -54,7 +54,7 @@ func (s *Server) keepAuthorities(ctx context.Context) error {
 			name = line.Authority(generation + 1)
 		}
 		call, cancel := context.WithTimeout(ctx, authorityTimeout)
-		err := s.makeAuthority(call, name)
+		err := s.authorities.Make(call, name)
 		cancel()
 		if errors.Is(err, certs.ErrNoSuccessor) {
 			return nil

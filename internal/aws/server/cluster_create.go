@@ -132,7 +132,7 @@ func (l *sight) clusterOf(c front.Call, in *rds.CreateDBClusterMessage) (spec.Cl
 		IAMAuth:            wire.Or(in.EnableIAMDatabaseAuthentication, false),
 		MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
 		MonitoringRole:     wire.Or(in.MonitoringRoleArn, ""),
-		CACertificate:      wire.Or(in.CACertificateIdentifier, l.s.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
+		CACertificate:      wire.Or(in.CACertificateIdentifier, l.s.authorities.Default(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
 	}, AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true), Public: wire.Or(in.PubliclyAccessible, false)}
 	if err := checkClusterName("DBClusterIdentifier", cluster.Name, cluster.MultiAZ()); err != nil {
 		return cluster, err

@@ -8,6 +8,7 @@ import (
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/rds/address"
+	"howdah/internal/aws/rds/certificate"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -180,7 +181,7 @@ func (l *sight) clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan
 			pending.MasterUserPassword = wire.Some("****")
 		}
 	}
-	l.showClusterCertificate(out, pending, c, facts)
+	certificate.ShowOfCluster(l.Look, out, pending, c, facts)
 	if !wire.Given(pending) {
 		return nil
 	}

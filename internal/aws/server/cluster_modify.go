@@ -146,7 +146,7 @@ func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMe
 	}
 	if in.CACertificateIdentifier != nil {
 		v.CACertificate = *in.CACertificateIdentifier
-		if err := m.s.checkCertificate(v.CACertificate); err != nil {
+		if err := m.s.authorities.Check(v.CACertificate); err != nil {
 			return v, err
 		}
 	}

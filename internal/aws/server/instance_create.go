@@ -198,7 +198,7 @@ func (l *sight) instanceCommon(c front.Call, in *rds.CreateDBInstanceMessage) (s
 		IAMAuth:            wire.Or(in.EnableIAMDatabaseAuthentication, false),
 		MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
 		MonitoringRole:     wire.Or(in.MonitoringRoleArn, ""),
-		CACertificate:      wire.Or(in.CACertificateIdentifier, l.s.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
+		CACertificate:      wire.Or(in.CACertificateIdentifier, l.s.authorities.Default(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
 	}
 	if err := spec.CheckName("DBInstanceIdentifier", common.Name); err != nil {
 		return spec.Common{}, err
@@ -241,5 +241,5 @@ func (l *sight) checkCommon(c *spec.Common, noGroup string) error {
 	return look.First(
 		l.checkSubnetGroup(c.Scope, &c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
 		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), l.checkSecurityGroups(c),
-		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.s.checkCertificate(c.CACertificate), checkNetwork(c.NetworkType))
+		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.s.authorities.Check(c.CACertificate), checkNetwork(c.NetworkType))
 }

@@ -122,7 +122,7 @@ func (l *sight) memberRecord(c front.Call, cluster spec.Cluster, in *rds.CreateD
 			BackupWindow: cluster.BackupWindow, MaintenanceWindow: wire.Or(in.PreferredMaintenanceWindow, ""),
 			CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false), MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
 			MonitoringRole: wire.Or(in.MonitoringRoleArn, ""),
-			CACertificate:  wire.Or(in.CACertificateIdentifier, l.s.defaultAuthority(c.Scope)), NetworkType: wire.Or(in.NetworkType, cluster.NetworkType),
+			CACertificate:  wire.Or(in.CACertificateIdentifier, l.s.authorities.Default(c.Scope)), NetworkType: wire.Or(in.NetworkType, cluster.NetworkType),
 			Tags: look.TagsIn(in.Tags),
 		},
 		Class: wire.Or(in.DBInstanceClass, ""), License: wire.Or(in.LicenseModel, look.License), AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true),

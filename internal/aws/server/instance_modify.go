@@ -164,7 +164,7 @@ func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) 
 	v := spec.Values{MultiAZ: in.MultiAZ, IAMAuth: in.EnableIAMDatabaseAuthentication, Class: wire.Or(in.DBInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
 	if in.CACertificateIdentifier != nil {
 		v.CACertificate, v.RotationRestart = *in.CACertificateIdentifier, wire.Or(in.CertificateRotationRestart, false)
-		if err := m.s.checkCertificate(v.CACertificate); err != nil {
+		if err := m.s.authorities.Check(v.CACertificate); err != nil {
 			return v, err
 		}
 	}

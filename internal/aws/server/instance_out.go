@@ -2,6 +2,7 @@ package server
 
 import (
 	"howdah/api/rds"
+	"howdah/internal/aws/rds/certificate"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -44,7 +45,7 @@ func (l *sight) instanceOut(i spec.Instance) *rds.DBInstance {
 	addPlace(out, i, facts)
 	l.addRelations(out, i, facts)
 	showBefore(out, i, facts)
-	showCertificate(out, i, facts)
+	certificate.Show(out, i, facts)
 	return out
 }
 

@@ -152,7 +152,7 @@ func (l *sight) replicaRecord(c front.Call, from source, in *rds.CreateDBInstanc
 			SecurityGroups: in.VpcSecurityGroupIds, DeletionProtection: wire.Or(in.DeletionProtection, false),
 			CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false), IAMAuth: wire.Or(in.EnableIAMDatabaseAuthentication, false),
 			MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)), MonitoringRole: wire.Or(in.MonitoringRoleArn, ""),
-			CACertificate: wire.Or(in.CACertificateIdentifier, l.s.defaultAuthority(c.Scope)),
+			CACertificate: wire.Or(in.CACertificateIdentifier, l.s.authorities.Default(c.Scope)),
 			NetworkType:   wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
 		},
 		Class: wire.Or(in.DBInstanceClass, from.class), MaxStorage: int(wire.Or(in.MaxAllocatedStorage, 0)), MultiAZ: wire.Or(in.MultiAZ, false),

@@ -25,8 +25,8 @@ type rotations struct {
 }
 
 func (s *Server) rotations() rotations {
-	r := rotations{names: s.authorityNames(), ends: map[string]time.Time{}}
-	all, err := s.authorityCerts()
+	r := rotations{names: s.authorities.Names(), ends: map[string]time.Time{}}
+	all, err := s.authorities.Certs()
 	if err != nil {
 		s.Log.Warn("look at authorities", "error", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/kms"
 	"howdah/internal/aws/rds/address"
+	"howdah/internal/aws/rds/certificate"
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/login"
 	"howdah/internal/aws/rds/look"
@@ -68,6 +69,8 @@ type Server struct {
 	front  *front.Front
 	looks  *look.Source
 	wants  *view.Wants
+
+	authorities *certificate.Authorities
 }
 
 // New makes a server.
@@ -86,6 +89,7 @@ func New(cfg Config) (*Server, error) {
 		Hearing: cfg.Hearing, Began: cfg.Began, Started: time.Now(),
 	}
 	s.client = &state.Client{Store: cfg.Store, Cache: cfg.Cache, Newest: cfg.Newest, Settle: s.looks.Settle}
+	s.authorities = &certificate.Authorities{State: s.client, Home: cfg.Home, Now: s.looks.Now, Log: cfg.Log}
 	s.front = front.New(front.Config{
 		Home: cfg.Home, Cache: cfg.Cache, Log: cfg.Log, Audit: cfg.Audit, Now: func() time.Time { return s.now() },
 		Scarce: func() bool { return s.Etcd != nil && s.Etcd.Scarce() },
@@ -114,6 +118,9 @@ func (s *Server) Login(ctx context.Context, database, user, token string) error 
 
 // sealKey is what secrets of the state are sealed with.
 func (s *Server) sealKey() ([]byte, error) { return s.Home.SealKey() }
+
+// Bundle is what clients of the API and of databases are to trust, in PEM.
+func (s *Server) Bundle() []byte { return s.authorities.Bundle() }
 
 // ServeHTTP answers one request of any of the services.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.front.ServeHTTP(w, r) }

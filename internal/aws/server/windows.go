@@ -58,7 +58,7 @@ type household struct {
 
 // look finds the records anew when users changed any.
 func (h *household) look(s *Server) {
-	has, authorities := s.looks.Installed(), s.authorityNames()
+	has, authorities := s.looks.Installed(), s.authorities.Names()
 	changes, installed := s.Cache.Changes(state.SpecRoot), fmt.Sprint(has, authorities)
 	if changes == h.changes && installed == h.installed {
 		return

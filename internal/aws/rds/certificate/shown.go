@@ -1,9 +1,10 @@
-package server
+package certificate
 
 import (
 	"cmp"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
@@ -25,21 +26,19 @@ func servedBy(i spec.Instance, facts plan.Facts) member.Report {
 	return found
 }
 
-// certificateShown is what the certificate that a server shows says; nil when none was
-// seen yet.
-func certificateShown(report member.Report) *rds.CertificateDetails {
+// details is what the certificate that a server shows says; nil when none was seen yet.
+func details(report member.Report) *rds.CertificateDetails {
 	if report.CertUntil.IsZero() {
 		return nil
 	}
 	return &rds.CertificateDetails{CAIdentifier: wire.Some(cmp.Or(report.Authority, spec.HomeAuthority)), ValidTill: wire.Some(report.CertUntil.UTC())}
 }
 
-// showCertificate shows the certificate as clients see it, and one of another
-// authority that is wanted as pending, be it that it waits for the window or that the
-// server does not show it yet.
-func showCertificate(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
+// Show shows the certificate of an instance as clients see it. One of another authority that
+// is wanted is shown as pending: it waits for the window, or the server does not show it yet.
+func Show(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 	wanted := i.CACertificate
-	out.CertificateDetails = certificateShown(servedBy(i, facts))
+	out.CertificateDetails = details(servedBy(i, facts))
 	if out.CertificateDetails != nil {
 		out.CACertificateIdentifier = out.CertificateDetails.CAIdentifier
 	}
@@ -51,14 +50,14 @@ func showCertificate(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 	}
 }
 
-// showClusterCertificate is showCertificate for a Multi-AZ DB cluster: that of its
-// instances, and as long as not all have the one that is wanted, one of the others.
-func (l *sight) showClusterCertificate(out *rds.DBCluster, pending *rds.ClusterPendingModifiedValues, c spec.Cluster, facts plan.Facts) {
+// ShowOfCluster is Show for a Multi-AZ DB cluster: it shows the certificate of its instances,
+// and as long as not all of them have the one that is wanted, one of the others.
+func ShowOfCluster(l *look.Look, out *rds.DBCluster, pending *rds.ClusterPendingModifiedValues, c spec.Cluster, facts plan.Facts) {
 	if !c.MultiAZ() {
 		return
 	}
 	for _, i := range l.InstancesOf(c.ResourceID) {
-		shown := certificateShown(servedBy(i, facts))
+		shown := details(servedBy(i, facts))
 		if shown != nil && (out.CertificateDetails == nil || *shown.CAIdentifier != c.CACertificate) {
 			out.CertificateDetails = shown
 		}
