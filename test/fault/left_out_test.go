@@ -13,9 +13,10 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// A member took the leader key for a moment, while the member with all commits was down. Its gate
-// refused, but its Patroni had written /failsafe with itself alone. When the other member is back,
-// it races and leads, although /failsafe leaves it out.
+// A member took the leader key for a moment, while the member with all commits was down. Its Patroni
+// wrote /sync and /failsafe with itself alone. Its gate refused, and put /sync back. When the other
+// member is back, it races and leads, although /failsafe leaves it out, and although the history of
+// /sync names the one that was refused.
 func TestThePrimaryThatFailsafeLeavesOutLeadsAgain(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
@@ -44,8 +45,16 @@ func TestThePrimaryThatFailsafeLeavesOutLeadsAgain(t *testing.T) {
 		return nil
 	})
 	own := fmt.Sprintf(`{%q:"https://%s:%d/patroni"}`, patroni.OwnName(id, standby.Name), standby.Address, standby.Port+1)
-	_, err := s.rig.Store.Client.Put(s.Context(), patroni.FailsafeKey(id), own)
-	s.must(err, "leave the primary out, as Patroni does where it has the key")
+	before, err := s.rig.Store.Client.Get(s.Context(), patroni.SyncKey(id))
+	s.must(err, "read /sync")
+	for _, write := range [][2]string{
+		{patroni.FailsafeKey(id), own},
+		{patroni.SyncKey(id), fmt.Sprintf(`{"leader":%q,"sync_standby":null,"quorum":0}`, patroni.OwnName(id, standby.Name))},
+		{patroni.SyncKey(id), string(before.Kvs[0].Value)},
+	} {
+		_, err = s.rig.Store.Client.Put(s.Context(), write[0], write[1])
+		s.must(err, "write what a member leaves that its gate refuses")
+	}
 	s.must(s.rig.ReturnHost(old.ZoneLetter()), "the primary's host is back")
 	s.primary(id, old.Name, 60*time.Second)
 	w.works(20 * time.Second)

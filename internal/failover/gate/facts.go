@@ -148,6 +148,7 @@ const mostSteps = 64
 // process_sync_replication_prepromote): what was there before is in etcd's history.
 func (g *gate) findOld(ctx context.Context, f *facts) error {
 	text, revision, version := f.sync, f.syncRevision, f.syncVersion
+	skipped := false
 	for range mostSteps {
 		s, err := patroni.ParseSync(text)
 		if err != nil {
@@ -156,14 +157,21 @@ func (g *gate) findOld(ctx context.Context, f *facts) error {
 		if s.Leader == regain.Held && f.old.Leader == g.Name {
 			return nil // the database was taken over, with this member as its primary
 		}
-		if s.Leader != g.Name || len(s.Standbys) > 0 {
+		switch {
+		case f.neverLed(s):
+			skipped = true
+		case s.Leader != g.Name || len(s.Standbys) > 0:
 			f.old, f.oldSync, f.oldRevision = s, text, revision
 			f.overwritten = revision != f.syncRevision
 			return nil
+		default:
+			f.old, f.oldSync, f.oldRevision = s, text, revision
+			if f.passed != nil && f.passed.value.Member == g.Name && revision < f.passed.revision {
+				return nil // it was let through with this state: it is the primary that left it
+			}
 		}
-		f.old, f.oldSync, f.oldRevision = s, text, revision
-		if f.passed != nil && f.passed.value.Member == g.Name && revision < f.passed.revision {
-			return nil // it was let through with this state: it is the primary that left it
+		if version <= 1 && skipped {
+			return g.guessOld(f)
 		}
 		if version <= 1 {
 			return nil // there was none before
@@ -182,6 +190,16 @@ func (g *gate) findOld(ctx context.Context, f *facts) error {
 		text, revision, version = kv.Value, kv.ModRevision, kv.Version
 	}
 	return fmt.Errorf("the synchronous state before that of %s is not to be found", g.Name)
+}
+
+// neverLed reports whether a synchronous state is one that Patroni wrote for another member before
+// that member's gate, which then refused or was killed. Such a state names no standbys, and a
+// member that was not promoted. A member that was let through is on record (Passed) until it is
+// known as the one that serves (Lead). So one that is neither was not promoted since the one that
+// serves.
+func (f *facts) neverLed(s patroni.Sync) bool {
+	return len(s.Standbys) == 0 && s.Leader != "" && s.Leader != regain.Held && f.lead != "" && s.Leader != f.lead &&
+		(f.passed == nil || f.passed.value.Member == f.lead)
 }
 
 // guessOld finds the old synchronous state when etcd has compacted the history that held it.

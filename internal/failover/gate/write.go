@@ -32,7 +32,8 @@ func (g *gate) mine(f facts) []clientv3.Cmp {
 // that a compare-and-swap which the old primary has begun fails. Where Patroni has overwritten
 // that state already, no such write is needed.
 func (g *gate) consent(ctx context.Context, f facts, v verdict) error {
-	if f.old.Leader == "" && (f.passed == nil || f.passed.value.Member == g.Name) {
+	known := f.passed != nil && f.passed.value.Member != g.Name || f.lead != "" && f.lead != g.Name
+	if f.old.Leader == "" && !known {
 		return nil // no primary had standbys, and no record names another member
 	}
 	passed, err := encode(fence.Passed{Database: g.Database, Member: g.Name, Old: f.old.Leader, Why: v.why, At: time.Now().UTC(), LeaderRevision: f.leaderRevision})

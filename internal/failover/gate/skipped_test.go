@@ -1,0 +1,104 @@
+package gate
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"howdah/internal/failover/fence"
+	"howdah/internal/model/patroni"
+	"howdah/internal/state"
+)
+
+// Patroni writes /sync for its member before it asks the gate. If that gate refuses or is killed,
+// the state that it wrote is not that of a primary. The gates of other members look behind it.
+func TestAStateThatPatroniWroteBeforeARefusalIsPassedOver(t *testing.T) {
+	t.Parallel()
+	const m1, m3 = `{"leader":"m1","sync_standby":null}`, `{"leader":"m3","sync_standby":null}`
+	for _, c := range []struct {
+		name         string
+		sync         []string
+		lead, passed string
+		compacted    bool
+		refused      string // "": it passes
+		after        string
+	}{
+		{name: "the primary without standbys, after another one's gate was killed", sync: []string{own, m1, own}, lead: "m2", after: own},
+		{name: "… twice, each", sync: []string{own, m1, m1, own, m3, own, own}, lead: "m2", after: own},
+		{name: "… of which nothing before is known", sync: []string{own, m1, own}, lead: "m2", compacted: true, after: own},
+		{name: "… and there was none before", sync: []string{m1, own}, lead: "m2", after: own},
+		{name: "… and it was let through last", sync: []string{own, m1, own}, lead: "m2", passed: "m2", after: own},
+		{name: "the other one was let through", sync: []string{own, m1, own}, lead: "m2", passed: "m1", refused: "m1, which alone has", after: m1},
+		{name: "the other one serves", sync: []string{own, m1, own}, lead: "m1", refused: "m1, which alone has", after: m1},
+		{name: "nobody was seen to serve", sync: []string{own, m1, own}, refused: "m1, which alone has", after: m1},
+		{name: "the standby of a third one", sync: []string{`{"leader":"m3","sync_standby":"m2"}`, m1, own}, lead: "m3", after: own},
+		{name: "… in quorum mode, where Patroni writes nothing", sync: []string{`{"leader":"m3","sync_standby":"m2"}`, m1}, lead: "m3", after: m1},
+		{name: "no standby of a third one", sync: []string{m3, m1, own}, lead: "m3", refused: "m3, which alone has", after: m3},
+		{name: "no standby of a third one, of which nothing is known", sync: []string{m1, own}, lead: "m3", refused: "m3, which alone has", after: m3},
+		{name: "a state with standbys is a primary's", sync: []string{own, `{"leader":"m1","sync_standby":"m3"}`, own}, lead: "m2",
+			refused: "m3 confirms", after: `{"leader":"m1","sync_standby":"m3"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			if c.passed != "" {
+				s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: c.passed}))
+			}
+			if c.lead != "" {
+				s.put(state.Put(state.Lead("db-1"), map[string]string{"member": c.lead}))
+			}
+			for _, text := range c.sync {
+				s.raw(patroni.SyncKey("db-1"), text)
+			}
+			if c.compacted {
+				_, revision := s.get(patroni.SyncKey("db-1"))
+				if _, err := s.store.Client.Compact(t.Context(), revision-1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := s.pass()
+			switch {
+			case c.refused == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case c.refused != "" && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.refused)):
+				t.Errorf("%v, want a refusal that says %q", err, c.refused)
+			}
+			if now, _ := s.get(patroni.SyncKey("db-1")); now != named(c.after) {
+				t.Errorf("the synchronous state is %s, want %s", now, named(c.after))
+			}
+		})
+	}
+}
+
+// Two members alone cannot keep each other out: what one gate puts back lets the other one through.
+func TestARefusedMemberLeavesThePrimaryItsWay(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nobody, own)
+	s.put(state.Put(state.Lead("db-1"), map[string]string{"member": "m1"}))
+	if err := s.pass(); !errors.Is(err, ErrRefused) {
+		t.Fatalf("%v, want a refusal: m1 alone has every commit", err)
+	}
+	s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", "m1"))
+	s.raw(patroni.SyncKey("db-1"), nobody) // Patroni of m1, before its gate
+	asM1 := func(cfg *Config) {
+		cfg.Name, cfg.PatroniName, cfg.Own, cfg.Log = "m1", patroni.OwnName("db-1", "m1"), "m1", slog.New(slog.DiscardHandler)
+	}
+	if err := s.pass(asM1); err != nil {
+		t.Errorf("m1 was the primary, and is refused: %v", err)
+	}
+}
+
+// A member is on record from its promotion on if another one is known to have served: also where no
+// primary had standbys. Only so a state without standbys tells whether its member was promoted.
+func TestAPromotionAfterAnotherOneServedIsOnRecord(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.put(state.Put(state.Lead("db-1"), map[string]string{"member": "m1"}))
+	if err := s.pass(); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := s.get(state.Passed("db-1")); !strings.Contains(text, `"member":"m2"`) {
+		t.Errorf("let through last: %s", text)
+	}
+}
