@@ -45,4 +45,14 @@ func TestWhatHostsSaidIsReadHostByHost(t *testing.T) {
 			t.Errorf("%q: %v of %v, missing are %v", database, err, names, missing)
 		}
 	}
+	// Operators are shown what could be read, also what is not listed yet, but not what was said of
+	// another restoration.
+	etcdtest.Put(t, store, cache, copyOf("late", "db-1.m4"), state.Put(state.HeldCopy("whole", "db-3.m1"), regain.Copy{Home: "0", Host: "whole"}))
+	var told []string
+	for _, c := range Told(cache, "1") {
+		told = append(told, c.Host+"/"+c.Assignment.ID)
+	}
+	if want := []string{"half/db-1.m1", "late/db-1.m4", "whole/db-1.m2", "whole/db-2.m2"}; !slices.Equal(told, want) {
+		t.Errorf("told: %v, want %v", told, want)
+	}
 }
