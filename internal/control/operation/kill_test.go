@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -244,55 +245,71 @@ func (w *world) checkKeys(ending operation.State) {
 	} else if count["reserved"] != 0 || count["listed"] != 0 {
 		w.t.Errorf("undone with %v", count)
 	}
-	if _, err := state.Get[operation.Wish](w.t.Context(), w.home.Store, state.OperationCancel(w.op)); err == nil {
+	// One that came after the end is removed later.
+	wish, err := state.Get[operation.Wish](w.t.Context(), w.home.Store, state.OperationCancel(w.op))
+	if errors.Is(err, state.ErrNotFound) {
+		return
+	}
+	record, recordErr := state.Get[operation.Record](w.t.Context(), w.home.Store, state.Operation(w.op))
+	if err := errors.Join(err, recordErr); err != nil {
+		w.t.Fatal(err)
+	}
+	if wish.Revision < record.Revision {
 		w.t.Error("the wish to cancel it is still there")
 	}
 }
 
-// everyPoint runs an operation once for each point that it passes, has somebody die there, and
-// another one take over.
-func everyPoint(t *testing.T, h *hometest.Home, base order, ending operation.State, at func(*order, int)) {
+// points has an operation carried out by one that nothing happens to, and answers how many points
+// it passes.
+func points(t *testing.T, h *hometest.Home, base order, ending operation.State) int {
 	t.Helper()
 	w := newWorld(t, h, base)
 	p := w.start(nil)
 	w.wait(p)
 	w.check(ending)
-	points := strings.Count(p.out.String(), "point ")
-	if points < 10 {
-		t.Fatalf("only %d points:\n%s", points, p.out.String())
+	n := strings.Count(p.out.String(), "point ")
+	if n < 10 {
+		t.Fatalf("only %d points:\n%s", n, p.out.String())
 	}
-	t.Logf("%d points", points)
-	for n := 1; n <= points; n++ {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, h, base)
-			first := w.start(func(o *order) { at(o, n) })
-			if !w.wait(first) {
-				t.Fatalf("it was not killed:\n%s", first.out.String())
-			}
-			w.wait(w.start(nil))
-			w.check(ending)
-			if t.Failed() {
-				t.Log(first.out.String())
-			}
-		})
+	t.Logf("%d points", n)
+	return n
+}
+
+// bothEndings tests an operation that goes well, and one that fails.
+func bothEndings(t *testing.T, test func(*testing.T, order, operation.State)) {
+	t.Helper()
+	for name, c := range map[string]struct {
+		base   order
+		ending operation.State
+	}{
+		"goes well": {order{}, operation.Done}, "fails": {order{Fails: "list"}, operation.Failed},
+	} {
+		t.Run(name, func(t *testing.T) { test(t, c.base, c.ending) })
 	}
 }
 
-// Whoever carries an operation out is killed before and after every record and effect.
+// Whoever carries an operation out is killed before and after every record and effect, and another
+// one takes over.
 func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	h := hometest.New(t)
-	for name, c := range map[string]struct {
-		fails  string
-		ending operation.State
-	}{
-		"goes well": {"", operation.Done}, "fails": {"list", operation.Failed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			everyPoint(t, h, order{Fails: c.fails}, c.ending, func(o *order, n int) { o.KillAt = n })
-		})
-	}
+	bothEndings(t, func(t *testing.T, base order, ending operation.State) {
+		for n := range points(t, h, base, ending) {
+			t.Run(fmt.Sprint(n+1), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, h, base)
+				first := w.start(func(o *order) { o.KillAt = n + 1 })
+				if !w.wait(first) {
+					t.Fatalf("it was not killed:\n%s", first.out.String())
+				}
+				w.wait(w.start(nil))
+				w.check(ending)
+				if t.Failed() {
+					t.Log(first.out.String())
+				}
+			})
+		}
+	})
 }
 
 // Three in a row are killed, each a few points after it took over.
@@ -319,11 +336,8 @@ func TestKilledAgainAndAgain(t *testing.T) {
 func TestCancelledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	h := hometest.New(t)
-	w := newWorld(t, h, order{})
-	p := w.start(nil)
-	w.wait(p)
-	points := strings.Count(p.out.String(), "point ")
-	for n := 1; n <= points; n++ {
+	count := points(t, h, order{}, operation.Done)
+	for n := 1; n <= count; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, h, order{})
@@ -334,12 +348,10 @@ func TestCancelledAtEveryPoint(t *testing.T) {
 			if last.State != operation.Cancelled && last.State != operation.Done {
 				t.Fatalf("it ended %+v", last)
 			}
-			if last.State == operation.Done && n < points-5 {
-				t.Errorf("cancelled at point %d of %d, and done", n, points)
+			if last.State == operation.Done && n < count-5 {
+				t.Errorf("cancelled at point %d of %d, and done", n, count)
 			}
-			if last.State == operation.Cancelled {
-				w.check(operation.Cancelled)
-			}
+			w.check(last.State)
 		})
 	}
 }
@@ -349,38 +361,28 @@ func TestCancelledAtEveryPoint(t *testing.T) {
 func TestStoppedAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	h := hometest.New(t)
-	for name, c := range map[string]struct {
-		fails  string
-		ending operation.State
-	}{
-		"goes well": {"", operation.Done}, "fails": {"list", operation.Failed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, h, order{Fails: c.fails})
-			p := w.start(nil)
-			w.wait(p)
-			points := strings.Count(p.out.String(), "point ")
-			for n := 1; n < points; n++ {
-				t.Run(fmt.Sprint(n), func(t *testing.T) {
-					t.Parallel()
-					w := newWorld(t, h, order{Fails: c.fails})
-					first := w.start(func(o *order) { o.StopAt = n })
-					testkit.Eventually(t, 60*time.Second, func() error { return stopped(first.cmd.Process.Pid) })
-					w.wait(w.start(nil))
-					w.check(c.ending)
-					records := len(w.history())
-					if err := first.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-						t.Fatal(err)
-					}
-					w.wait(first)
-					w.check(c.ending)
-					if after := len(w.history()); after != records {
-						t.Errorf("%d records, and %d after the first went on:\n%s", records, after, first.out.String())
-					}
-				})
-			}
-		})
-	}
+	bothEndings(t, func(t *testing.T, base order, ending operation.State) {
+		count := points(t, h, base, ending)
+		for n := 1; n < count; n++ {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, h, base)
+				first := w.start(func(o *order) { o.StopAt = n })
+				testkit.Eventually(t, 60*time.Second, func() error { return stopped(first.cmd.Process.Pid) })
+				w.wait(w.start(nil))
+				w.check(ending)
+				records := len(w.history())
+				if err := first.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+					t.Fatal(err)
+				}
+				w.wait(first)
+				w.check(ending)
+				if after := len(w.history()); after != records {
+					t.Errorf("%d records, and %d after the first went on:\n%s", records, after, first.out.String())
+				}
+			})
+		}
+	})
 }
 
 // stopped: a process is in state T.
