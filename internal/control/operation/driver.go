@@ -42,6 +42,10 @@ type driver struct {
 	record   operation.Record // guarded by mu, as are those below
 	revision int64
 	reported time.Time
+
+	// races counts the outcomes in a row that could not be recorded, because of what the step
+	// wanted changed with them. Only run uses it.
+	races int
 }
 
 // poke has the driver look whether something is wanted of it.
@@ -205,11 +209,16 @@ func (d *driver) call(ctx context.Context) error {
 	}
 	err := d.settle(ctx, run, got)
 	if !errors.Is(err, state.ErrConflict) {
+		d.races = 0
 		return err
 	}
 	// Either the operation is another's, or what the step wanted changed meanwhile.
 	if _, revision := d.now(); d.books.prove(ctx, d.id, revision) != nil {
 		return fmt.Errorf("operation %s: %w", d.id, ErrOvertaken)
+	}
+	if d.races++; d.races <= mostRaces {
+		d.log.Info("step of an operation is called again", "id", d.id, "step", run.Record.Step, "error", err)
+		return d.change(ctx, only(func(r operation.Record) operation.Record { return raced(r, run, err, d.races, time.Now()) }))
 	}
 	return d.settle(ctx, run, result{err: err})
 }

@@ -16,8 +16,11 @@ const (
 	firstPause   = time.Second
 	longestPause = 5 * time.Minute
 	leastNap     = 100 * time.Millisecond
-	maxOps       = 90
-	maxBytes     = 512 << 10
+	// mostRaces is how often in a row others may have changed what a step wanted to change. Each
+	// time after that counts as a failure of the step: its condition may be one that never holds.
+	mostRaces = 8
+	maxOps    = 90
+	maxBytes  = 512 << 10
 	// spare is what is left of a record for the reasons of its failure.
 	spare = 4 << 10
 )
@@ -123,6 +126,16 @@ func (d *Definition) failed(r operation.Record, err error, now time.Time) operat
 		r.Reason = r.Trouble
 		return d.undo(r, operation.Failed, now)
 	}
+	return r
+}
+
+// raced is that a call succeeded, but what it wanted changed with its outcome had been changed by
+// others, for so many times in a row. That is no failure of the step: it is called again, and sees
+// what the others did.
+func raced(r operation.Record, run *Run, err error, times int, now time.Time) operation.Record {
+	r.Progress = r.Progress.Advance(run.progress)
+	r.Trouble = operation.Reason(err.Error())
+	r.Next = now.UTC().Add(pause(times))
 	return r
 }
 

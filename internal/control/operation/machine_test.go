@@ -29,6 +29,7 @@ type memory struct {
 	wished   *operation.Wish
 	deposed  string // an owner that leads no more
 	broken   error  // what every write answers
+	raced    int    // how many writes of a step others come in the way of
 	began    time.Time
 	lines    []string
 	history  []operation.Record
@@ -51,6 +52,9 @@ func (m *memory) write(_ context.Context, r operation.Record, revision int64, op
 	case m.broken != nil:
 		return 0, m.broken
 	case revision != m.revision || m.deposed != "" && r.Owner == m.deposed:
+		return 0, state.ErrConflict
+	case m.raced > 0 && len(ops) > 0:
+		m.raced--
 		return 0, state.ErrConflict
 	}
 	m.revision++
@@ -405,6 +409,32 @@ func TestBadSteps(t *testing.T) {
 			m.driver(d, "a").run(t.Context())
 			if r := m.record; r.State != operation.Failed || !strings.Contains(r.Reason, c.want) || m.ops > 1 || r.Fits(operation.MaxSize) != nil {
 				t.Errorf("%s:\n%s", name, m.text())
+			}
+		})
+	}
+}
+
+// Others change a few times what a step wanted to change: it is called again, and that is none of
+// its tries. If they always do, it fails.
+func TestOthersComeInTheWayOfAWrite(t *testing.T) {
+	for raced, want := range map[int]operation.State{mostRaces: operation.Done, 1000: operation.Failed} {
+		synctest.Test(t, func(t *testing.T) {
+			calls := 0
+			d := &Definition{Kind: operation.Kind{Name: "raced", Within: time.Hour}, First: "only", Steps: map[string]Step{
+				"only": {Tries: 2, Do: func(context.Context, *Run) (Outcome, error) {
+					calls++
+					return End().With(state.Put("x", 1)), nil
+				}},
+			}}
+			m := begin(t, d)
+			m.raced = raced
+			m.driver(d, "a").run(t.Context())
+			most := mostRaces + 2
+			if want == operation.Done {
+				most = mostRaces + 1
+			}
+			if r := m.record; r.State != want || calls != most {
+				t.Errorf("%d races: %d calls\n%s", raced, calls, m.text())
 			}
 		})
 	}

@@ -75,7 +75,8 @@ func Nap(d time.Duration) Outcome { return Outcome{kind: naps, nap: max(d, least
 func End() Outcome { return Outcome{kind: ends} }
 
 // With is the outcome with changes of the state, which happen once, in the transaction that
-// records it; if one of their conditions does not hold the step is called again.
+// records it; if one of their conditions does not hold the step is called again. That counts as
+// a failure only where it happens again and again.
 func (o Outcome) With(ops ...state.Op) Outcome {
 	o.ops = append(o.ops, ops...)
 	return o
