@@ -5,6 +5,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/catalogue"
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/look"
 )
@@ -12,9 +13,9 @@ import (
 // rdsService is what package front needs to know of RDS.
 func (s *Server) rdsService() *front.Service {
 	all := s.rdsActions()
-	maps.Copy(all, s.nothing())
+	maps.Copy(all, catalogue.Nothing(s.catalogue()))
 	return &front.Service{
-		Name: rds.Service.Name, Contract: &rds.Service, Actions: all, Refused: notHere,
+		Name: rds.Service.Name, Contract: &rds.Service, Actions: all, Refused: catalogue.NotHere,
 		Resources: rdsResources, Context: rdsContext, Describe: s.describe, AnyCase: true,
 		Check:     checkRDS,
 		LongTexts: map[string]int{"ParameterValue": 65535}, // the action bounds them
@@ -29,7 +30,7 @@ func checkRDS(c front.Call, in any) error { return look.First(checkNames(c, in),
 func (s *Server) rdsActions() map[string]front.Action {
 	all := map[string]front.Action{}
 	for _, part := range []map[string]front.Action{
-		s.catalogueActions(),
+		catalogue.Actions(s.catalogue()),
 		s.authorities.Actions(),
 		s.clusterActions(),
 		s.endpointActions(),
@@ -46,4 +47,11 @@ func (s *Server) rdsActions() map[string]front.Action {
 		maps.Copy(all, part)
 	}
 	return all
+}
+
+// catalogue is what the part of that name needs.
+func (s *Server) catalogue() catalogue.Config {
+	return catalogue.Config{
+		State: s.client, Looks: s.looks, Home: s.Home, Pool: s.pools.Private, Authorities: s.authorities.Names, CanEncrypt: s.canEncrypt,
+	}
 }

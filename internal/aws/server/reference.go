@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/rds/catalogue"
 )
 
 // notes say what users have to know of an action that differs from RDS's.
@@ -47,10 +48,10 @@ func coverage(name string) (word, note string) {
 	if _, ok := new(Server).rdsActions()[name]; ok {
 		return does, notes[name]
 	}
-	if _, ok := new(Server).nothing()[name]; ok {
-		return doesEmpty, skipped[name]
+	if _, ok := catalogue.Nothing(new(Server).catalogue())[name]; ok {
+		return doesEmpty, catalogue.Skipped[name]
 	}
-	if why, ok := skipped[name]; ok {
+	if why, ok := catalogue.Skipped[name]; ok {
 		return doesNot, why
 	}
 	return doesNotYet, ""

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/rds/catalogue"
 )
 
 // TestReferenceIsUpToDate: `make generate` writes it.
@@ -39,8 +40,8 @@ func TestEveryActionIsInTheReference(t *testing.T) {
 
 // TestTablesFitTheModel: what they name exists, and is in one table only.
 func TestTablesFitTheModel(t *testing.T) {
-	does, none := new(Server).rdsActions(), new(Server).nothing()
-	for name := range skipped {
+	does, none := new(Server).rdsActions(), catalogue.Nothing(new(Server).catalogue())
+	for name := range catalogue.Skipped {
 		if _, ok := rds.Service.Action(name); !ok {
 			t.Errorf("skipped: RDS has no %s", name)
 		}
@@ -53,12 +54,12 @@ func TestTablesFitTheModel(t *testing.T) {
 		}
 	}
 	for name := range none {
-		if skipped[name] == "" {
+		if catalogue.Skipped[name] == "" {
 			t.Errorf("%s answers an empty list for no reason", name)
 		}
 	}
-	if len(skipped) != 36 {
-		t.Errorf("%d actions are skipped, of 36", len(skipped))
+	if len(catalogue.Skipped) != 36 {
+		t.Errorf("%d actions are skipped, of 36", len(catalogue.Skipped))
 	}
 	for name := range notes {
 		if _, ok := does[name]; !ok {
@@ -73,11 +74,11 @@ func TestSkippedActions(t *testing.T) {
 	w := newWorld(t)
 	u := w.user(t)
 	having(newDB, newCluster)(u)
-	none := w.server.nothing()
+	none := catalogue.Nothing(w.server.catalogue())
 	lists := map[string]string{
 		"DescribeDBClusterBacktracks": "?DBClusterIdentifier=aura", "DescribeTenantDatabases": "?DBInstanceIdentifier=db",
 	}
-	for name, why := range skipped {
+	for name, why := range catalogue.Skipped {
 		if _, isEmpty := none[name]; !isEmpty {
 			u.try(name).is("InvalidAction", "The action "+name+" is not available in Howdah: "+why+".")
 			continue

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"howdah/internal/aws/rds/catalogue"
 	"howdah/internal/aws/wire/shape"
 )
 
@@ -83,7 +84,7 @@ func (u *user) fill(text string) string { return strings.ReplaceAll(text, "{acco
 // an empty list.
 var done = func() map[string][]string {
 	all := map[string][]string{}
-	empty := new(Server).nothing()
+	empty := catalogue.Nothing(new(Server).catalogue())
 	for _, service := range new(Server).services() {
 		if service.Contract != nil {
 			all[service.Name] = slices.DeleteFunc(service.Does(), func(name string) bool {

@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"howdah/internal/aws/wire"
 )
 
-// skipped are the actions that Howdah does not have and will not get, with the
-// reason. Describe actions among them answer an empty list: see empty.
-var skipped = map[string]string{
+// Skipped are the actions that Howdah does not have and will not get, with the
+// reason. Describe actions among them answer an empty list: see Nothing.
+var Skipped = map[string]string{
 	"AuthorizeDBSecurityGroupIngress": reasonClassic, "CreateDBSecurityGroup": reasonClassic, "DeleteDBSecurityGroup": reasonClassic,
 	"RevokeDBSecurityGroupIngress": reasonClassic, "DescribeDBSecurityGroups": reasonClassic,
 	"BacktrackDBCluster": reasonBacktrack, "DescribeDBClusterBacktracks": reasonBacktrack,
@@ -79,37 +79,38 @@ func empty[In, Out any](named map[string]string, fresh func(context.Context) err
 	})
 }
 
-// nothing are the Describe actions that always answer an empty list.
-func (s *Server) nothing() map[string]front.Action {
+// Nothing are the Describe actions that always answer an empty list.
+func Nothing(cfg Config) map[string]front.Action {
+	s := newService(cfg)
 	return map[string]front.Action{
 		"DescribeDBCapacityReservations":       empty[rds.DescribeDBCapacityReservationsRequest, rds.DescribeDBCapacityReservationsResponse](map[string]string{"DBCapacityReservationIdentifier": rds.ErrDBCapacityReservationNotFound}, nil, nil),
-		"DescribeDBClusterBacktracks":          empty[rds.DescribeDBClusterBacktracksMessage, rds.DBClusterBacktrackMessage](map[string]string{"BacktrackIdentifier": rds.ErrDBClusterBacktrackNotFound}, s.client.Fresh, s.clusterExists),
+		"DescribeDBClusterBacktracks":          empty[rds.DescribeDBClusterBacktracksMessage, rds.DBClusterBacktrackMessage](map[string]string{"BacktrackIdentifier": rds.ErrDBClusterBacktrackNotFound}, s.Fresh, s.clusterExists),
 		"DescribeDBRecommendations":            empty[rds.DescribeDBRecommendationsMessage, rds.DBRecommendationsMessage](nil, nil, nil),
 		"DescribeDBSecurityGroups":             empty[rds.DescribeDBSecurityGroupsMessage, rds.DBSecurityGroupMessage](map[string]string{"DBSecurityGroupName": rds.ErrDBSecurityGroupNotFound}, nil, nil),
 		"DescribeDBSnapshotTenantDatabases":    empty[rds.DescribeDBSnapshotTenantDatabasesMessage, rds.DBSnapshotTenantDatabasesMessage](map[string]string{"DBSnapshotIdentifier": rds.ErrDBSnapshotNotFound}, nil, nil),
 		"DescribeIntegrations":                 empty[rds.DescribeIntegrationsMessage, rds.DescribeIntegrationsResponse](map[string]string{"IntegrationIdentifier": rds.ErrIntegrationNotFound}, nil, nil),
 		"DescribeReservedDBInstances":          empty[rds.DescribeReservedDBInstancesMessage, rds.ReservedDBInstanceMessage](map[string]string{"ReservedDBInstanceId": rds.ErrReservedDBInstanceNotFound}, nil, nil),
 		"DescribeReservedDBInstancesOfferings": empty[rds.DescribeReservedDBInstancesOfferingsMessage, rds.ReservedDBInstancesOfferingMessage](map[string]string{"ReservedDBInstancesOfferingId": rds.ErrReservedDBInstancesOfferingNotFound}, nil, nil),
-		"DescribeTenantDatabases":              empty[rds.DescribeTenantDatabasesMessage, rds.TenantDatabasesMessage](nil, s.client.Fresh, s.instanceExists),
+		"DescribeTenantDatabases":              empty[rds.DescribeTenantDatabasesMessage, rds.TenantDatabasesMessage](nil, s.Fresh, s.instanceExists),
 	}
 }
 
-func (s *Server) clusterExists(c front.Call, in *rds.DescribeDBClusterBacktracksMessage) error {
-	_, err := s.look(c.Account).FindCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
+func (s *service) clusterExists(c front.Call, in *rds.DescribeDBClusterBacktracksMessage) error {
+	_, err := s.looks.Of(c.Account).FindCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
 	return err
 }
 
-func (s *Server) instanceExists(c front.Call, in *rds.DescribeTenantDatabasesMessage) error {
+func (s *service) instanceExists(c front.Call, in *rds.DescribeTenantDatabasesMessage) error {
 	if in.DBInstanceIdentifier == nil {
 		return nil
 	}
-	_, err := s.look(c.Account).FindInstance(c.Scope, *in.DBInstanceIdentifier)
+	_, err := s.looks.Of(c.Account).FindInstance(c.Scope, *in.DBInstanceIdentifier)
 	return err
 }
 
-// notHere says why an action that RDS has will never be here; nil: nobody says so.
-func notHere(name string) error {
-	if why, ok := skipped[name]; ok {
+// NotHere says why an action that RDS has will never be here; nil: nobody says so.
+func NotHere(name string) error {
+	if why, ok := Skipped[name]; ok {
 		return wire.NewError(api.ErrInvalidAction, "The action %s is not available in Howdah: %s.", name, why)
 	}
 	return nil
