@@ -21,7 +21,7 @@ import (
 	"howdah/internal/state/etcd"
 )
 
-// agentFlags are the agent's own.
+// agentFlags are the flags of `howdah agent`.
 type agentFlags struct {
 	join, token, tokenFile, zone, name, address string
 	hang                                        hang.Patience
@@ -34,7 +34,7 @@ func newAgent(o *options) *cobra.Command {
 		Short: "Run a host: the databases that the control plane puts on this machine",
 		Args:  args(cobra.NoArgs),
 		Long: "Runs the databases that the control plane puts on this machine. They go on when the agent ends. A machine joins " +
-			"once, with a token; then it starts without.",
+			"once, with a token. After that it starts without one.",
 		Example: "  howdah agent --join https://10.0.0.1:7443 --token-file token --az a --name db1 --address 10.0.0.2",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runAgent(cmd.Context(), o, f) },
 	}
@@ -46,14 +46,15 @@ func newAgent(o *options) *cobra.Command {
 	flags.StringVar(&f.name, "name", "", "name of this host, unique in the home (default: zone-ZONE)")
 	flags.StringVar(&f.address, "address", "", "IP address of this host, as others reach it")
 	flags.DurationVar(&f.hang.Silence, "silence", hang.DefaultPatience.Silence,
-		"after how long a PostgreSQL counts as hanging that answers nobody while none of its processes does anything")
+		"how long a PostgreSQL may answer nobody, while none of its processes does anything, before it counts as hanging")
 	flags.DurationVar(&f.hang.Stall, "stall", hang.DefaultPatience.Stall,
-		"after how long a small write that waits for the disk makes a PostgreSQL count as hanging")
+		"how long a small write may wait for the disk before its PostgreSQL counts as hanging")
 	completeFiles(cmd, "token-file")
 	return cmd
 }
 
-// leastPatience leaves a PostgreSQL that is asked once a second the time to answer.
+// leastPatience is the least value of --silence. The agent asks PostgreSQL once a second, and a
+// PostgreSQL that is asked needs time to answer.
 const leastPatience = 2 * time.Second
 
 func runAgent(ctx context.Context, o *options, f agentFlags) error {
@@ -126,8 +127,8 @@ func runAgent(ctx context.Context, o *options, f agentFlags) error {
 	return a.Run(ctx, client)
 }
 
-// agentPlace is where an agent keeps its files and how it joins. Without --join it
-// is one of the hosts of `howdah up`, whose home it finds on disk.
+// agentPlace returns the directory in which an agent keeps its files, and how it joins. Without
+// --join the agent is one of the hosts of `howdah up`, and finds that home on disk.
 func agentPlace(dir string, f *agentFlags) (string, joinOptions, error) {
 	o := joinOptions{dir: dir, kind: hostapi.Agent, name: f.name, url: f.join, token: f.token}
 	if f.join != "" {

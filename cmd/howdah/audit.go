@@ -82,7 +82,7 @@ func (o *options) auditLine(r audit.Record) error {
 	return nil
 }
 
-// auditNames are the parameters that name something.
+// auditNames returns the parameters that name something.
 func auditNames(r audit.Record) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(r.Parameters)) {
@@ -93,7 +93,7 @@ func auditNames(r audit.Record) string {
 	return text.String()
 }
 
-// plain is a caller's text as a terminal may show it.
+// plain returns a caller's text without what a terminal would not show as it is.
 func plain(value string) string {
 	quoted := fmt.Sprintf("%q", value)
 	if quoted == `"`+value+`"` {

@@ -59,7 +59,7 @@ func TestFollowAudit(t *testing.T) {
 		code <- run(ctx, o, []string{"--home", h.Dir, "audit", "-f"})
 		writer.Close()
 	}()
-	// Records that were there before it began are not shown: write until one is.
+	// Records that were there before the command began are not shown. So write until one is shown.
 	written := make(chan struct{})
 	go func() {
 		defer close(written)

@@ -12,8 +12,8 @@ import (
 
 func newCA(o *options) *cobra.Command {
 	return group("ca", "List the authorities that sign the certificates of databases, and make newer ones",
-		"Clients verify the certificates of databases by authorities that come in lines: howdah-ca, which is the home's own, and those that "+
-			"have RDS's names. A newer authority of a line is in the bundle of clients at once. Databases have the rotation to it as a "+
+		"Clients verify the certificates of databases by authorities. Authorities come in lines: howdah-ca, the home's own, and those that "+
+			"have RDS's names. A newer authority of a line is in the bundle of clients at once. The rotation of databases to it is a "+
 			"pending maintenance action.",
 		newCAList(o), newCACreate(o),
 	)

@@ -85,7 +85,7 @@ func completeFiles(cmd *cobra.Command, flags ...string) {
 	}
 }
 
-// complete has a flag completed. That it exists is the caller's promise.
+// complete sets how a flag is completed. The flag must exist.
 func complete(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
 		panic("howdah: " + err.Error())

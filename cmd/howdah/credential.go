@@ -26,7 +26,7 @@ func (f *credentialFlags) add(cmd *cobra.Command) {
 	completeFiles(cmd, "credential-file")
 }
 
-// read reads the access key; nil if none was given.
+// read returns the access key, or nil if none was given.
 func (f *credentialFlags) read(o *options, cmd *cobra.Command) (*home.Credential, error) {
 	if err := exclusive(cmd, credentialFlag, "credential-file", "credential-stdin"); err != nil {
 		return nil, err
@@ -59,10 +59,11 @@ func (f *credentialFlags) read(o *options, cmd *cobra.Command) (*home.Credential
 	return &c, nil
 }
 
-// inArguments: the access key stands where everyone on the machine can read it.
+// inArguments reports whether the access key is among the arguments, where everyone on the machine
+// can read it.
 func (f *credentialFlags) inArguments() bool { return f.text != "" }
 
-// withoutCredential are the arguments of a command without an access key.
+// withoutCredential returns the arguments of a command without the access key.
 func withoutCredential(arguments []string) []string {
 	var kept []string
 	for i := 0; i < len(arguments); i++ {
@@ -79,8 +80,8 @@ func withoutCredential(arguments []string) []string {
 	return kept
 }
 
-// forget goes on as the same process with arguments that hold no access key: the home
-// has it now.
+// forget replaces this process by the same command with arguments that hold no access key. The home
+// has the key by now.
 func (o *options) forget() error {
 	program, err := os.Executable()
 	if err != nil {

@@ -24,7 +24,7 @@ func newDBConnect(o *options) *cobra.Command {
 		Example: "  howdah db connect orders\n  howdah db connect orders -c 'SELECT version()'\n  howdah db connect --reader shop",
 		RunE:    func(cmd *cobra.Command, args []string) error { return runDBConnect(cmd, o, args, reader) },
 	}
-	// What follows the name is psql's.
+	// Arguments after the name are for psql.
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().BoolVar(&reader, "reader", false, "of a cluster: the endpoint of its readers")
 	return cmd
@@ -67,7 +67,7 @@ type conn struct {
 	rootCert, passFile         string // "": psql's own
 }
 
-// connection is the connection of the master user through an endpoint.
+// connection returns how the master user connects through an endpoint.
 func connection(t *target, h *home.Home, reader bool) (conn, error) {
 	v := viewOf(t)
 	endpoint := v.Endpoint
@@ -93,8 +93,7 @@ func connection(t *target, h *home.Home, reader bool) (conn, error) {
 	return c, nil
 }
 
-// env are libpq's variables: the arguments of psql, which count for more, stay the
-// user's.
+// env returns the variables of libpq. The user's arguments of psql count for more.
 func (c conn) env(getenv func(string) string) []string {
 	vars := []string{
 		"PGHOST=" + c.host, "PGPORT=" + c.port, "PGUSER=" + c.user, "PGDATABASE=" + c.database, "PGSSLMODE=verify-full",
@@ -108,7 +107,7 @@ func (c conn) env(getenv func(string) string) []string {
 	return vars
 }
 
-// line is a command that works when pasted.
+// line returns a command that works when pasted.
 func (c conn) line() string {
 	info := fmt.Sprintf("host=%s port=%s user=%s dbname=%s sslmode=verify-full", c.host, c.port, c.user, c.database)
 	prefix := ""

@@ -120,8 +120,8 @@ func parseTags(texts []string) ([]rds.Tag, error) {
 	return tags, nil
 }
 
-// create sends the request. A zone is known by its letter here, and by the name of
-// the region with the letter in the API.
+// create sends the request. The command line names a zone by its letter, and the API by the
+// region's name and the letter.
 func create(ctx context.Context, api *client.Client, in *rds.CreateDBInstanceMessage) (target, error) {
 	if in.AvailabilityZone != nil {
 		full := spec.Scope{Region: api.Region}.ZoneName(*in.AvailabilityZone)
@@ -134,7 +134,7 @@ func create(ctx context.Context, api *client.Client, in *rds.CreateDBInstanceMes
 	return target{api: api, name: value(out.DBInstance.DBInstanceIdentifier), instance: out.DBInstance}, nil
 }
 
-// keepPassword writes a password that was made into the home's file, and removes
+// keepPassword writes a password to the home's file if made says that Howdah made it. It removes
 // what an earlier database at the same address may have left there.
 func keepPassword(ctx context.Context, t *target, h *home.Home, user, password string, made bool) error {
 	if h == nil {
@@ -171,7 +171,7 @@ func storePassword(ctx context.Context, t *target, h *home.Home, address string,
 	return passwords(h).Put(e)
 }
 
-// dryCreate says what would be created, and that the name is free.
+// dryCreate says what would be created. It returns an error if the name is taken.
 func (o *options) dryCreate(ctx context.Context, api *client.Client, in *rds.CreateDBInstanceMessage) error {
 	taken, err := describeInstance(ctx, api, strings.ToLower(*in.DBInstanceIdentifier))
 	if err != nil {
@@ -224,7 +224,7 @@ func azText(multi bool) string {
 	return "single-AZ"
 }
 
-// finish waits for a status if wanted, and then shows the target.
+// finish waits for a status if wait says so, and then shows the target.
 func (o *options) finish(ctx context.Context, t *target, wait bool, status string, after func() error) error {
 	if wait {
 		if err := o.waitFor(ctx, t, status); err != nil {

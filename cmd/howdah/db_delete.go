@@ -78,8 +78,8 @@ func runDBDelete(cmd *cobra.Command, o *options, name string, f *deleteFlags) er
 	return o.print(v, func() error { o.say("%s is %s", v.Name, v.Status); return nil })
 }
 
-// check says in words of the command line what RDS wants to be told, before
-// anyone is asked to confirm.
+// check refuses flags that RDS would refuse, in words of the command line, before anyone is asked
+// to confirm.
 func (f *deleteFlags) check(cmd *cobra.Command, t *target) error {
 	if err := exclusive(cmd, "skip-final-snapshot", "final-snapshot"); err != nil {
 		return err
@@ -106,7 +106,8 @@ func (t *target) delete(ctx context.Context, f *deleteFlags, snapshot *string) e
 	}, &rds.DeleteDBInstanceResult{})
 }
 
-// confirm asks a person to type a word. Without one it refuses.
+// confirm asks a person to type a word. It returns an error if no person is there, or if the person
+// types something else.
 func (o *options) confirm(question, word string) error {
 	if !o.screen.Terminal.In() {
 		return fmt.Errorf("this cannot be undone, and nobody is here to ask: give --yes: %w", errUsage)

@@ -14,7 +14,7 @@ import (
 	"howdah/internal/failover/postmortem"
 )
 
-// postmortemPatience is how long the record of a failover is waited for: it is
+// postmortemPatience is how long the command waits for the record of a failover. The record is
 // complete a little after the database serves again, and later on a busy machine.
 const postmortemPatience = 30 * time.Second
 
@@ -65,7 +65,7 @@ func (t *target) failover(ctx context.Context, destination *string) error {
 	}, &rds.RebootDBInstanceResult{})
 }
 
-// primary is the host of the primary, "" where nobody knows it.
+// primary returns the host of the primary, or "" if nobody knows it.
 func (t *target) primary(ctx context.Context) string {
 	d, _, err := t.truth(ctx)
 	if err != nil || d == nil {
@@ -81,8 +81,8 @@ func (t *target) primary(ctx context.Context) string {
 
 var errNoFailover = errors.New("the failover did not take place")
 
-// sayFailover tells how a failover went, by its post-mortem, and fails if there was none.
-// before is the host of the primary when it was asked for.
+// sayFailover tells how a failover went, by its post-mortem. It returns an error if there was no
+// failover. before is the host of the primary when the failover was asked for.
 func (o *options) sayFailover(ctx context.Context, t *target, before string, began time.Time) error {
 	if d, _, err := t.truth(ctx); err == nil && d != nil && d.Abandoned != "" {
 		return fmt.Errorf("%w: %s; %s is still the primary of %s: howdah status", errNoFailover, d.Abandoned, t.primary(ctx), t.name)

@@ -57,7 +57,7 @@ type dbView struct {
 	Created        time.Time `json:"created"`
 }
 
-// viewOf shows what a command has worked on.
+// viewOf returns what to show of the target of a command.
 func viewOf(t *target) dbView {
 	switch {
 	case t.instance != nil:
@@ -101,8 +101,8 @@ func clusterView(c rds.DBCluster) dbView {
 	return v
 }
 
-// listDatabases lists clusters, each followed by its instances, and the other
-// instances, all by name.
+// listDatabases lists all by name: each cluster, followed by its instances, and the other
+// instances.
 func listDatabases(ctx context.Context, api *client.Client) ([]dbView, error) {
 	clusters, err := allClusters(ctx, api)
 	if err != nil {
@@ -200,7 +200,8 @@ func (o *options) listText(views []dbView) error {
 	return t.Write(o.screen.Stdout, o.screen.Color())
 }
 
-// role is the kind, or what an instance is in its cluster or to another database.
+// role returns the kind of a database, or what an instance is in its cluster or to another
+// database.
 func (v dbView) role() string {
 	switch {
 	case v.Writer:
@@ -220,7 +221,7 @@ func (v dbView) az() string {
 	return azText(v.MultiAZ)
 }
 
-// statusCell colours RDS's status words: rest, work, trouble.
+// statusCell gives RDS's status words the colours of rest, work and trouble.
 func statusCell(status string) screen.Cell {
 	style := screen.Yellow
 	switch status {

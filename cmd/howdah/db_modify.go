@@ -48,7 +48,7 @@ func newDBModify(o *options) *cobra.Command {
 	return cmd
 }
 
-// changing are the flags that change something.
+// changing lists the flags that change something.
 var changing = []string{
 	"class", "storage", "storage-type", "iops", "multi-az", "engine-version", "new-name", "port",
 	"deletion-protection", "password-file", "password-stdin",
@@ -79,7 +79,7 @@ func runDBModify(cmd *cobra.Command, o *options, name string, f *modifyFlags) er
 		return err
 	}
 	if password != "" && h != nil {
-		// The one that was kept, if any, is not right any more.
+		// A password that was kept is not right any more.
 		if err := passwords(h).Keep(func(id string) bool { return id != t.resourceID() }); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func anyChanged(cmd *cobra.Command, flags []string) bool {
 	return false
 }
 
-// settles: the instance was running, so it will be available again.
+// settles reports whether the target will be available again, because it was running.
 func settles(t *target) bool { return t.status() != "stopped" && t.status() != "stopping" }
 
 func (f *modifyFlags) input(cmd *cobra.Command, name string) *rds.ModifyDBInstanceMessage {
@@ -123,13 +123,13 @@ func (o *options) sayModified(i *rds.DBInstance) {
 	o.say("%s is modified", value(i.DBInstanceIdentifier))
 }
 
-// plainNames of what is modified, as flags have them.
+// plainNames has the flags' names for what is modified.
 var plainNames = map[string]string{
 	"DBInstanceClass": "class", "AllocatedStorage": "storage", "StorageType": "storage-type", "Iops": "iops", "MultiAZ": "multi-az",
 	"EngineVersion": "engine-version", "DBInstanceIdentifier": "new-name", "Port": "port", "MasterUserPassword": "password",
 }
 
-// pendingNames are the names of the changes that wait.
+// pendingNames returns the names of the changes that wait.
 func pendingNames(i *rds.DBInstance) []string {
 	if i.PendingModifiedValues == nil {
 		return nil

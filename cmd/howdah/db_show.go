@@ -82,7 +82,7 @@ func (o *options) showText(v showView) error {
 	return nil
 }
 
-// factsOf are the lines of name and value.
+// factsOf returns lines of name and value.
 func factsOf(v showView) [][2]string {
 	r := v.Resource
 	facts := [][2]string{}
@@ -125,7 +125,7 @@ func yes(condition bool, text string) string {
 	return ""
 }
 
-// joinTexts joins what is not empty.
+// joinTexts joins the texts that are not empty.
 func joinTexts(separator string, texts ...string) string {
 	var some []string
 	for _, t := range texts {
@@ -146,8 +146,8 @@ func endpointTitle(e admin.Endpoint) string {
 	return cmp.Or(e.Name, e.Kind) + " endpoint"
 }
 
-// leadsText says where an endpoint leads. While a host is silent, what was led to
-// it still is, until its members are fenced.
+// leadsText says where an endpoint leads. While a host is silent, the endpoint still leads there,
+// until the host's members are fenced.
 func leadsText(d admin.Database, e admin.Endpoint) string {
 	if len(e.LeadsTo) > 0 {
 		return " -> " + strings.Join(e.LeadsTo, ", ")

@@ -8,8 +8,8 @@ import (
 	"howdah/api/rds"
 )
 
-// deed makes a command that does one thing to an instance or a cluster and waits
-// for a status.
+// deed returns a command that does one thing to an instance or a cluster, and then waits for a
+// status.
 func deed(o *options, cmd cobra.Command, status string, do func(context.Context, *target) error) *cobra.Command {
 	var noWait bool
 	cmd.Args, cmd.ValidArgsFunction = oneName, o.completeNames

@@ -16,8 +16,8 @@ import (
 
 const demoName = "demo"
 
-// newDemo is the last step of `make up`: something to play with, and what to do
-// with it. Run again it changes nothing and says the same.
+// newDemo returns the last step of `make up`. It makes an instance to play with, and says what to
+// do with it. When it runs again, it changes nothing and says the same.
 func newDemo(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo", Short: "Create the Multi-AZ instance demo, if there is none, and say how to use it",

@@ -12,17 +12,17 @@ import (
 	"howdah/internal/aws/server"
 )
 
-// newDocs writes the reference of the command line, docs/cli.md.
+// newDocs returns the command that writes the reference of the command line, docs/cli.md.
 func newDocs() *cobra.Command {
 	return generator("gen-docs", "Write the reference of all commands", reference)
 }
 
-// newAPIDocs writes the reference of the API, docs/guide/api.md.
+// newAPIDocs returns the command that writes the reference of the API, docs/guide/api.md.
 func newAPIDocs() *cobra.Command {
 	return generator("gen-api", "Write the reference of all actions", func(*cobra.Command) string { return server.Reference() })
 }
 
-// generator is a command that writes a page of the documentation.
+// generator returns a command that writes a page of the documentation.
 func generator(name, short string, page func(root *cobra.Command) string) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " [FILE]", Short: short, Hidden: true, Args: args(cobra.MaximumNArgs(1)),
@@ -52,7 +52,7 @@ Commands find Howdah in this order: the home that ` + "`--home` or `HOWDAH_HOME`
 ` + "`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and `AWS_CA_BUNDLE`" + `, also from another machine; the home in the usual place.
 `
 
-// reference is the whole of docs/cli.md.
+// reference returns the whole text of docs/cli.md.
 func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(referenceIntro)

@@ -14,8 +14,8 @@ import (
 	"howdah/cmd/howdah/screen"
 )
 
-// problemCodes are the codes that status can show: the constants of member.Problem
-// and those of the server whose names begin with "problem".
+// problemCodes returns the codes that status can show: the constants of member.Problem, and those
+// of the server whose names begin with "problem".
 func problemCodes(t *testing.T) []string {
 	t.Helper()
 	var codes []string
@@ -52,7 +52,8 @@ func problemCodes(t *testing.T) []string {
 	return codes
 }
 
-// TestEveryProblemHasItsPage: with all that a page must say, and in the index.
+// TestEveryProblemHasItsPage checks that each problem has a page with all that a page must say, and
+// that the index names it.
 func TestEveryProblemHasItsPage(t *testing.T) {
 	index, err := os.ReadFile("../../docs/runbook/README.md")
 	if err != nil {
@@ -82,7 +83,7 @@ var (
 	command = regexp.MustCompile("(?m)(?:^(?:[a-z]*)\\$ (?:bin/)?|^      [a-z]+\\$ |`)howdah ([a-z][^`#|<>\n]*)")
 )
 
-// pages are all pages of the documentation.
+// pages returns the names of all pages of the documentation.
 func pages(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/*/*.md")
@@ -120,7 +121,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 var notInAnchors = regexp.MustCompile(`[^a-z0-9 -]`)
 
-// hasAnchor: a heading has the anchor that forges make of it.
+// hasAnchor reports whether a heading of the text has the anchor, as forges make it.
 func hasAnchor(text, anchor string) bool {
 	for line := range strings.Lines(text) {
 		heading, ok := strings.CutPrefix(strings.TrimLeft(strings.TrimSpace(line), "#"), " ")
@@ -132,7 +133,7 @@ func hasAnchor(text, anchor string) bool {
 	return false
 }
 
-// TestCommandsInDocsExist: every command and flag that a page names is one.
+// TestCommandsInDocsExist checks every command and flag that a page names.
 func TestCommandsInDocsExist(t *testing.T) {
 	checked := 0
 	for _, file := range pages(t) {
@@ -152,7 +153,7 @@ func TestCommandsInDocsExist(t *testing.T) {
 	}
 }
 
-// misuse says what is wrong with a command line, or nothing.
+// misuse says what is wrong with a command line. It returns "" if nothing is.
 func misuse(words []string) string {
 	cmd, rest, err := newRoot(newOptions(screen.Std())).Find(words)
 	if err != nil {

@@ -19,18 +19,17 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// supervisorTimeout is how long the supervisor gets to end its parts, one after
-// the other.
+// supervisorTimeout is how long the supervisor may take to end its parts, one after the other.
 const supervisorTimeout = 60 * time.Second
 
 func newDown(o *options) *cobra.Command {
 	var purge, sure bool
 	cmd := &cobra.Command{
-		Use: "down", Short: "Stop everything of a home on this machine, databases too; data stay unless --purge",
+		Use: "down", Short: "Stop everything of a home on this machine, databases too. Data stay unless --purge is given",
 		Args: args(cobra.NoArgs), Example: "  howdah down\n  howdah down --home ~/test --purge",
-		Long: "Stops control plane, edge, agents and databases of a home on this machine, and takes what it put into the kernel out " +
-			"again. With --purge it also deletes the home with all databases in it, for good: on a terminal it asks for the name of " +
-			"the directory, anywhere else it needs --yes, unless the home was made by `howdah up --disposable`.",
+		Long: "Stops control plane, edge, agents and databases of a home on this machine, and removes what the home put into the " +
+			"kernel. With --purge it also deletes the home with all databases in it, for good. On a terminal it then asks for the name of " +
+			"the directory. Anywhere else it needs --yes, unless the home was made by `howdah up --disposable`.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := home.Open(o.home)
 			if err != nil {
@@ -66,8 +65,8 @@ type downView struct {
 	Purged bool   `json:"purged"`
 }
 
-// down ends the supervisor first, and all parts, so that nobody starts anything
-// again; then the databases; then what is left in the kernel. It is idempotent.
+// down first ends the supervisor and all parts, so that nobody starts anything again. Then it ends
+// the databases, and then removes what is left in the kernel. It is idempotent.
 func down(ctx context.Context, h *home.Home, purge bool) error {
 	if err := endHolder(ctx, filepath.Join(h.Dir, "run", "up.lock"), supervisorTimeout); err != nil {
 		return err
@@ -98,7 +97,7 @@ func down(ctx context.Context, h *home.Home, purge bool) error {
 		}
 		return nil
 	}
-	// Only sockets are in there, of processes that have ended.
+	// Only sockets are in there. Their processes have ended.
 	if err := os.RemoveAll(h.RunDir()); err != nil {
 		return fmt.Errorf("remove sockets: %w", err)
 	}
@@ -106,7 +105,7 @@ func down(ctx context.Context, h *home.Home, purge bool) error {
 }
 
 func removeEndpoints(ctx context.Context, h *home.Home) error {
-	// What it mends on the way is of no interest: all of it goes.
+	// What the drivers mend on the way is of no interest: all of it is removed.
 	cfg := endpoint.Config{Home: h.ID, RunDir: h.RunDir() + "/ep", Log: slog.New(slog.DiscardHandler)}
 	if err := driver.Remove(ctx, cfg); err != nil {
 		return fmt.Errorf("remove endpoints: %w", err)

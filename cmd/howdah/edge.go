@@ -25,7 +25,7 @@ import (
 	"howdah/internal/state/etcd"
 )
 
-// edgeFlags are the edge's own.
+// edgeFlags are the flags of `howdah edge`.
 type edgeFlags struct {
 	join, tokenFile, name, driver, pool, public, own string
 	masquerade                                       bool
@@ -37,8 +37,8 @@ func newEdge(o *options) *cobra.Command {
 		Use:   "edge",
 		Short: "Run an edge: it leads clients of database endpoints to the right member",
 		Args:  args(cobra.NoArgs),
-		Long: "Gives each database its address, in the kernel where that is allowed. It follows every change of primaries. What " +
-			"it made works on while it does not run.",
+		Long: "Gives each database its address, in the kernel if that is allowed. It follows every change of primaries. What " +
+			"it made goes on working while it does not run.",
 		Example: "  howdah edge --join https://10.0.0.1:7443 --token-file token --endpoint-pool 10.0.1.0/24",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runEdge(cmd.Context(), o, f) },
 	}
@@ -49,8 +49,8 @@ func newEdge(o *options) *cobra.Command {
 	flags.StringVar(&f.driver, "driver", "", "nft or haproxy (default: the kernel's nftables where that is allowed)")
 	flags.StringVar(&f.pool, "endpoint-pool", "", "addresses outside 127.0.0.0/8 that endpoints may have, as CIDR")
 	flags.StringVar(&f.public, "public-pool", "", "addresses outside 127.0.0.0/8 of endpoints that are publicly accessible, as CIDR (default: the home's, where the edge belongs to one on this machine)")
-	flags.StringVar(&f.own, "own", "", "name of the host that this edge is on: it then serves only endpoints whose primary is there, and their addresses move with the primary (one edge on every host, and a pool in the hosts' own network)")
-	flags.BoolVar(&f.masquerade, "masquerade", false, "let members see this machine's address in place of the client's: where their answers would not come back this way")
+	flags.StringVar(&f.own, "own", "", "name of the host that this edge is on: it then serves only endpoints whose primary is on this host, and their addresses move with the primary (needs an edge on every host, and a pool in the hosts' own network)")
+	flags.BoolVar(&f.masquerade, "masquerade", false, "let members see this machine's address in place of the client's; needed if their answers would not come back this way")
 	completeFiles(cmd, "token-file")
 	complete(cmd, "driver", cobra.FixedCompletions([]string{"nft", "haproxy"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -132,8 +132,8 @@ func runEdge(ctx context.Context, o *options, f edgeFlags) error {
 	return edge.New(settled).Run(ctx)
 }
 
-// lockHeld takes the addresses of this host over. The agent may be looking at what an edge
-// before this one left, which takes it some seconds at most.
+// lockHeld takes the addresses of this host over from an earlier edge. The agent may be looking at
+// what that edge left. This takes the agent a few seconds at most.
 func lockHeld(ctx context.Context, record held.Record) (*home.Lock, error) {
 	for end := time.Now().Add(30 * time.Second); ; {
 		lock, err := record.Lock()
@@ -147,7 +147,7 @@ func lockHeld(ctx context.Context, record held.Record) (*home.Lock, error) {
 	}
 }
 
-// endpoints is how this edge makes endpoints real.
+// endpoints returns how this edge makes endpoints real.
 func (f edgeFlags) endpoints(homeID string, log *slog.Logger) (endpoint.Config, error) {
 	cfg := endpoint.Config{
 		Home: homeID, RunDir: home.RunDir(homeID) + "/ep", Driver: f.driver, Masquerade: f.masquerade, Log: log,
@@ -172,8 +172,8 @@ func mkdirAll(dir string) error {
 	return nil
 }
 
-// raisePriority lets the part that guards databases run before the load that they
-// carry: a busy machine must not look like a lost one. Only root may.
+// raisePriority lets the part that guards databases run before the load that they carry. Otherwise
+// a busy machine could look like a lost one. Only root may raise it.
 func raisePriority(log *slog.Logger) {
 	if os.Geteuid() != 0 {
 		return

@@ -37,7 +37,7 @@ func newEnv(o *options) *cobra.Command {
 
 type variable struct{ name, value string }
 
-// variables are those that AWS's programs and libpq read.
+// variables returns the variables that AWS's programs and libpq read.
 func variables(h *home.Home) ([]variable, error) {
 	credentials, err := h.Credentials()
 	if err != nil {

@@ -12,8 +12,8 @@ func newEtcd(o *options) *cobra.Command {
 		"etcd takes no writes once its database is as large as its quota (`howdah serve --etcd-quota`), and then nothing can change and no "+
 			"failover is possible. Howdah keeps it small by itself. These commands do so now: `mend` does all that helps.",
 		newEtcdStatus(o), newEtcdMend(o), newEtcdDeed(o, admin.EtcdCompact, "Forget the history of the state",
-			"Forgets the history, which only those need who fell behind: they read everything again. The room that this frees is used "+
-				"for what is written next; the file stays as large as it is until `howdah etcd defrag`."),
+			"Forgets the history. Only readers that fell behind need it, and they read everything again. The room that this frees is used "+
+				"for what is written next. The file stays as large as it is until `howdah etcd defrag`."),
 		newEtcdDefrag(o), newEtcdDeed(o, admin.EtcdDisarm, "End the alarm that stops all writes",
 			"Ends the alarm that etcd raises when its quota is used up. It comes back with the next write unless there is room: "+
 				"`howdah etcd mend` makes some first."),
@@ -41,8 +41,8 @@ func newEtcdMend(o *options) *cobra.Command {
 	in := admin.EtcdRequest{Do: admin.EtcdMend}
 	cmd := &cobra.Command{
 		Use: "mend", Short: "Do all that makes room in etcd, one member after the other", Args: args(cobra.NoArgs),
-		Long: "Forgets the history, has one member after the other give back what it does not use, moves the leadership of etcd away from a " +
-			"member before its turn, and ends the alarm once there is room. A member does not answer while it is its turn: about a second " +
+		Long: "Forgets the history. Then one member after the other gives back what it does not use; a member that leads etcd first hands the " +
+			"leadership over. Once there is room, it ends the alarm. A member does not answer during its turn, which takes about a second " +
 			"for each 100 MB that it holds. Databases go on.",
 		Example: "  howdah etcd mend --dry-run\n  howdah etcd mend",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.etcdDo(cmd, in) },
@@ -54,7 +54,7 @@ func newEtcdMend(o *options) *cobra.Command {
 func newEtcdDefrag(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "defrag MEMBER", Short: "Have a member of etcd give back what it does not use", Args: args(cobra.ExactArgs(1)),
-		Long:    "Has a member write its database anew without what is not used. The member does not answer meanwhile.",
+		Long:    "Has a member write its database anew, without what it does not use. The member does not answer meanwhile.",
 		Example: "  howdah etcd defrag s2",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return o.etcdDo(cmd, admin.EtcdRequest{Do: admin.EtcdDefrag, Member: names[0]})

@@ -6,7 +6,7 @@ import (
 	"howdah/internal/admin"
 )
 
-// etcd is the answer of the fake control plane to whoever makes room in its etcd.
+// etcd returns the answer of the fake control plane to commands that make room in its etcd.
 func (f *fake) etcd(body []byte) admin.EtcdAnswer {
 	var in admin.EtcdRequest
 	json.Unmarshal(body, &in)

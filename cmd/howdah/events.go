@@ -62,8 +62,7 @@ func newEvents(o *options) *cobra.Command {
 	return cmd
 }
 
-// eventReader reads events from a moment on. Read again, it answers those that
-// came since.
+// eventReader reads events from a moment on. Each later read returns the events that came since.
 type eventReader struct {
 	api  *client.Client
 	name string
@@ -96,8 +95,8 @@ func (e *eventReader) read(ctx context.Context) ([]eventView, error) {
 	return views, nil
 }
 
-// advance moves on to the newest event. Times in answers are cut to milliseconds:
-// that one is asked for again, and left out.
+// advance moves on to the newest event. Times in answers are cut to milliseconds, so events of that
+// moment are asked for again, and left out.
 func (e *eventReader) advance(views []eventView) {
 	if len(views) == 0 {
 		return

@@ -68,7 +68,7 @@ func (o *options) failoversText(records []postmortem.Record) error {
 	return nil
 }
 
-// happened is when a failover was noticed first by anyone.
+// happened returns when anyone first noticed the failover.
 func happened(r postmortem.Record) time.Time {
 	first := r.Recorded
 	for _, at := range []time.Time{r.Detected, r.Fenced, r.Revoked, r.Elected, r.Promoted} {
@@ -79,7 +79,7 @@ func happened(r postmortem.Record) time.Time {
 	return first
 }
 
-// autopsy are the lines of a post-mortem: name and text.
+// autopsy returns the lines of a post-mortem: name and text.
 func autopsy(r postmortem.Record) [][2]string {
 	lines := [][2]string{
 		{"cause", r.Cause},
@@ -104,7 +104,7 @@ func autopsy(r postmortem.Record) [][2]string {
 	return lines
 }
 
-// phases are the stages that were seen, with the time since the first of them.
+// phases returns the stages that were seen, with the time since the first of them.
 func phases(r postmortem.Record) [][2]string {
 	began := happened(r)
 	var lines [][2]string
@@ -137,7 +137,7 @@ func timelineText(r postmortem.Record) string {
 	return text
 }
 
-// discardedText says what was lost: nothing that was acknowledged ever is.
+// discardedText says what was discarded. Nothing that was acknowledged ever is.
 func discardedText(r postmortem.Record) string {
 	switch {
 	case r.Planned:
@@ -150,7 +150,7 @@ func discardedText(r postmortem.Record) string {
 	return screen.Bytes(r.Discarded) + " of WAL that no client was told about"
 }
 
-// failoverLine is a failover in one line.
+// failoverLine returns a failover in one line.
 func failoverLine(r postmortem.Record) string {
 	outage := ""
 	if d := r.Outage(); d > 0 {

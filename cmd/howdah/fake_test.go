@@ -26,8 +26,8 @@ import (
 
 const fakeSecret = "verysecretaccesskey"
 
-// fake is a server that speaks the API's protocol and answers what a fixture
-// says. It verifies signatures and notes what was asked.
+// fake is a server that speaks the API's protocol, and answers as a fixture says. It verifies
+// signatures and notes what was asked.
 type fake struct {
 	empty bool // nothing was ever done
 	home  *home.Home
@@ -40,8 +40,8 @@ type fake struct {
 	clusters  []rds.DBCluster
 	events    []rds.Event
 	logs      fakeLogs
-	// later are the statuses that a resource has next, one at each look; "" means
-	// that it is gone.
+	// later has the next statuses of a resource, one for each look. "" means that the resource is
+	// gone.
 	later map[string][]string
 	// refuse holds errors by action or verb.
 	refuse map[string]*admin.Error
@@ -213,7 +213,7 @@ func (f *fake) answerAction(w http.ResponseWriter, r *http.Request) {
 	wire.EncodeResult(w, action, "id", out)
 }
 
-// note keeps a call. Polls repeat: the same call again is noted once.
+// note keeps a call. Polls repeat, so the same call is noted once.
 func (f *fake) note(line string) {
 	line = strings.TrimSuffix(line, " {}")
 	if !slices.Contains(f.calls, line) {
@@ -303,7 +303,7 @@ func (f *fake) describeClusters(name string) (any, *wire.Error) {
 	return nil, wire.NewError(rds.ErrDBClusterNotFound, "DBCluster %s not found.", name)
 }
 
-// next is the status that a resource has from now on, or nil.
+// next returns the status that a resource has from now on, or nil.
 func (f *fake) next(name string) *string {
 	if len(f.later[name]) == 0 {
 		return nil

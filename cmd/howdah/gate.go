@@ -8,7 +8,7 @@ import (
 	"howdah/internal/failover/gate"
 )
 
-// newGate is what Patroni runs before it promotes a member.
+// newGate returns the command that Patroni runs before it promotes a member.
 func newGate(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: gate.Command + " CONFIG", Short: "Let a member be promoted, if that loses nothing", Args: args(cobra.ExactArgs(1)), Hidden: true,

@@ -22,9 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestGolden runs one command line a file: testdata/NAME.txt holds the fixture,
-// the command line, and behind lines of ---- what came out. `go test -update`
-// writes that part again.
+// TestGolden runs one command line for each file. testdata/NAME.txt holds the fixture, the command
+// line, and after lines of ---- what came out. `go test -update` writes that last part again.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -90,14 +89,14 @@ func readCase(t *testing.T, head string) goldenCase {
 	return c
 }
 
-// fakeTerminal says which ends a person is at.
+// fakeTerminal says at which ends a person is.
 type fakeTerminal string
 
 func (f fakeTerminal) In() bool  { return strings.Contains(string(f), "in") }
 func (f fakeTerminal) Out() bool { return strings.Contains(string(f), "out") }
 func (f fakeTerminal) Err() bool { return strings.Contains(string(f), "err") }
 
-// Secret is what a person types who is not shown it.
+// Secret returns what a person types that the terminal does not show.
 func (f fakeTerminal) Secret() (string, error) {
 	if strings.Contains(string(f), "hangs up") {
 		return "", io.EOF
@@ -156,7 +155,7 @@ func (c goldenCase) run(t *testing.T) string {
 	return text
 }
 
-// prepare makes the files that command lines name, and answers their secrets.
+// prepare makes the files that command lines name, and returns the secrets in them.
 func (c goldenCase) prepare(t *testing.T, f *fake) []string {
 	t.Helper()
 	const password = "a-password-of-a-user"
@@ -177,8 +176,8 @@ func (c goldenCase) prepare(t *testing.T, f *fake) []string {
 	return []string{password, tokens.AgentToken, tokens.ServerToken}
 }
 
-// kept are the passwords that the command wrote to the home's file, which must be
-// its owner's only.
+// kept returns the passwords that the command wrote to the home's file. Only its owner may read
+// that file.
 func kept(t *testing.T, f *fake) []string {
 	t.Helper()
 	text, err := os.ReadFile(f.home.DemoPassFile())
@@ -201,7 +200,7 @@ func kept(t *testing.T, f *fake) []string {
 	return passwords
 }
 
-// expand fills in the home where a command line says HOME.
+// expand returns the command line with the home's directory in place of HOME.
 func (c goldenCase) expand(f *fake) string { return strings.ReplaceAll(c.line, "HOME", f.home.Dir) }
 
 // split reads words and 'quoted words'.
@@ -218,7 +217,7 @@ func split(t *testing.T, line string) []string {
 	return words
 }
 
-// text is the outcome as golden files have it.
+// text returns the outcome in the form of golden files.
 func (out *outcome) text(f *fake) string {
 	var b strings.Builder
 	b.WriteString(out.stdout.String())

@@ -22,8 +22,8 @@ import (
 
 func newHome(o *options) *cobra.Command {
 	return group("home", "Back the home up, and restore it",
-		"A backup of the home holds its etcd, its authority, keys and tokens: what is needed to manage the databases again after the control "+
-			"plane was lost. It holds no data of databases. Keep it like a private key. `howdah serve --home-backup DIR` takes them by schedule.",
+		"A backup of the home holds its etcd, its authority, keys and tokens. With these the databases can be managed again after the control "+
+			"plane was lost. It holds no data of databases. Keep it like a private key. `howdah serve --home-backup DIR` takes backups by schedule.",
 		newHomeBackup(o), newHomeBackups(o), newHomeRestore(o), newHomeHeld(o), newHomeTakeOver(o),
 	)
 }
@@ -33,7 +33,7 @@ func newHomeBackup(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backup DIR", Short: "Take a backup of the home into a directory", Args: args(cobra.ExactArgs(1)),
 		Long: "Takes a backup of the home into a directory, on the machine of a control plane, as the user that runs it. The backup is a " +
-			"directory of its own that appears when it is complete and was read again. Copy it to another machine.",
+			"directory of its own. It appears once it is complete and was read again. Copy it to another machine.",
 		Example: "  howdah home backup /mnt/backups",
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			h, err := home.Open(o.home)
@@ -121,10 +121,10 @@ func newHomeRestore(o *options) *cobra.Command {
 	var survivor, replace, dryRun, yes bool
 	cmd := &cobra.Command{
 		Use: "restore [BACKUP]", Short: "Make the home again from a backup, or from what one member of etcd has", Args: args(cobra.MaximumNArgs(1)),
-		Long: "Makes the home again from a backup, or, with --survivor, its state from that of this control plane, the others of which are lost " +
-			"for good. No control plane of the home may run, and none of those that are lost may ever come back with its old state. " +
-			"Start `howdah serve` or `howdah up` afterwards: every database is held as it is until all hosts have said what data they have; then " +
-			"the newest copy leads on (`howdah home held`). No data of databases are deleted. A state that is there is put aside with --replace.",
+		Long: "Makes the home again from a backup. With --survivor it makes the state again from that of this control plane, if all others are lost " +
+			"for good. No control plane of the home may run, and no lost one may ever come back with its old state. " +
+			"Start `howdah serve` or `howdah up` afterwards. Every database is held as it is until all hosts have said what data they have. Then " +
+			"the newest copy leads on (`howdah home held`). No data of databases are deleted. With --replace an existing state is put aside.",
 		Example: "  howdah home restore /mnt/backups/howdah-1f2e3d4c-20261123T000000.000Z --dry-run\n" +
 			"  howdah home restore --survivor --replace --yes",
 		RunE: func(cmd *cobra.Command, paths []string) error {
@@ -148,8 +148,8 @@ func newHomeRestore(o *options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&name, "name", "s1", "name of the control plane, as `howdah serve --name` will have it")
 	flags.StringVar(&address, "address", "", "its IP address, as `howdah serve --address` will have it (default: the home's own on loopback)")
-	flags.BoolVar(&survivor, "survivor", false, "restore from the state of this control plane, the others of which are lost for good")
-	flags.BoolVar(&replace, "replace", false, "put the state aside that is there")
+	flags.BoolVar(&survivor, "survivor", false, "restore from the state of this control plane, if all others are lost for good")
+	flags.BoolVar(&replace, "replace", false, "put an existing state aside")
 	flags.BoolVar(&dryRun, "dry-run", false, "only say what would be done")
 	flags.BoolVar(&yes, "yes", false, "do it")
 	return cmd
@@ -192,8 +192,8 @@ func (o *options) restore(cmd *cobra.Command, cfg restore.Config, address string
 func newHomeHeld(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "held", Short: "Show what data hosts have since the home was restored", Args: args(cobra.NoArgs),
-		Long: "Shows what data hosts have since the home was restored: of databases that wait to be taken over, and of those that the home " +
-			"does not know, as they were made after the backup.",
+		Long: "Shows what data hosts have since the home was restored: data of databases that wait to be taken over, and of databases that the home " +
+			"does not know, because they were made after the backup.",
 		Example: "  howdah home held",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			api, err := o.api(cmd)
@@ -241,8 +241,8 @@ func newHomeTakeOver(o *options) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "take-over DATABASE HOST/MEMBER", Short: "Have a copy of a held database lead on, whatever others there are", Args: args(cobra.ExactArgs(2)),
-		Long: "Has a copy of a database lead on that waits to be taken over since the home was restored, without waiting for hosts that did " +
-			"not answer. Acknowledged writes that only another copy has are lost: that one is made a copy of this.",
+		Long: "Use this for a database that waits to be taken over since the home was restored. The copy leads on, without waiting for hosts that did " +
+			"not answer. Acknowledged writes that only another copy has are lost: the other copies are made copies of this one.",
 		Example: "  howdah home take-over orders zone-b/m2 --yes",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if !yes {
@@ -266,7 +266,7 @@ func newHomeTakeOver(o *options) *cobra.Command {
 	return cmd
 }
 
-// backupFlags are those of commands that have backups taken by schedule.
+// backupFlags are the flags of commands that have backups taken by schedule.
 type backupFlags struct {
 	dir   string
 	every time.Duration
@@ -292,7 +292,7 @@ func (f *backupFlags) schedule() (*backup.Schedule, error) {
 	return &backup.Schedule{Dir: f.dir, Every: f.every, Keep: f.keep}, nil
 }
 
-// args are those for the control plane that `howdah up` runs.
+// args returns the arguments for the control plane that `howdah up` runs.
 func (f *backupFlags) args() []string {
 	if f.dir == "" {
 		return nil

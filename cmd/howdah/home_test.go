@@ -2,7 +2,7 @@ package main
 
 import "howdah/internal/admin"
 
-// fakeHeld is what hosts of the fake have since it was restored.
+// fakeHeld is what the fake's hosts have since the home was restored.
 var fakeHeld = admin.Held{
 	Restored: true, From: "/mnt/backups/howdah-1f2e3d4c-20261121T090000.000Z", Taken: "2026-11-21T09:00:00Z", Missing: []string{"zone-c"},
 	Copies: []admin.Copy{

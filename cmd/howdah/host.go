@@ -73,9 +73,9 @@ func newHostOff(o *options) *cobra.Command {
 	var yes, dryRun bool
 	cmd := &cobra.Command{
 		Use: "off NAME", Short: "Swear that a lost host is off", Args: oneName, ValidArgsFunction: o.completeHosts,
-		Long: "Says that nothing runs on a host any more, because you switched it off or pulled its plug. That counts as proof: where " +
-			"nothing else proves that a lost primary acknowledges nothing, a standby is promoted by it. Should the host run on, " +
-			"acknowledged writes are lost. It is refused while the host is alive; the word counts until the host is heard again.",
+		Long: "Says that nothing runs on a host any more, because you switched it off or pulled its plug. That counts as proof that a " +
+			"primary which was on this host acknowledges nothing: a standby is then promoted without any other proof. If the host runs " +
+			"on, acknowledged writes are lost. It is refused while the host is alive. The word counts until the host is heard again.",
 		Example: "  howdah host off zone-b --dry-run\n  howdah host off zone-b",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes && !dryRun {

@@ -16,8 +16,8 @@ func newHostDrain(o *options) *cobra.Command {
 	var dryRun, noWait bool
 	cmd := &cobra.Command{
 		Use: "drain NAME", Short: "Move all members off a host", Args: oneName, ValidArgsFunction: o.completeHosts,
-		Long: "Moves every member to another host, primaries by an orderly failover once their replacement is in sync, and " +
-			"waits until the host is empty. The host gets no members until `howdah host undrain`.",
+		Long: "Moves every member to another host, and waits until the host is empty. A primary moves by an orderly failover, once its " +
+			"replacement is in sync. The host gets no members until `howdah host undrain`.",
 		Example: "  howdah host drain zone-b --dry-run\n  howdah host drain zone-b",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			api, err := o.api(cmd)
@@ -61,13 +61,13 @@ func (d *drain) run(ctx context.Context, dryRun, noWait bool) error {
 	return d.print(answer, func() error { d.say("%s is empty", d.host); return nil })
 }
 
-// ask drains, or asks how far that is, which is the same.
+// ask asks for the drain, or how far it is: both are the same call.
 func (d *drain) ask(ctx context.Context, dryRun bool) (admin.DrainAnswer, error) {
 	var out admin.DrainAnswer
 	return out, d.api.Admin(ctx, admin.VerbDrain, admin.DrainRequest{Host: d.host, DryRun: dryRun}, &out)
 }
 
-// wait waits until the host is empty, or until all that is left cannot move.
+// wait waits until the host is empty, or until nothing that is left can move.
 func (d *drain) wait(ctx context.Context) (admin.DrainAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
@@ -87,7 +87,7 @@ func (d *drain) wait(ctx context.Context) (admin.DrainAnswer, error) {
 	return answer, err
 }
 
-// showMoves shows how far a drain is; true: nothing more will move.
+// showMoves shows how far a drain is. It returns true once nothing more will move.
 func (d *drain) showMoves(p *screen.Progress, moves []admin.Move) bool {
 	moving := 0
 	for _, m := range moves {

@@ -9,8 +9,8 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// invocation is what a person types to run this very program: its name where the
-// shell finds it, the shortest path where not.
+// invocation returns what a person types to run this very program: its name if the shell finds it,
+// or else the shortest path.
 func invocation() string {
 	program, err := os.Executable()
 	if err != nil {
@@ -35,9 +35,10 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(one, two)
 }
 
-// pasteable makes a command that works when pasted of one that begins with
-// "howdah": it gets our path, and the home if it is not the usual one. Parts run
-// on machines of their own, where neither is known.
+// pasteable returns a command that works when pasted. The command given begins with "howdah". This
+// word becomes the path of this program, followed by the home if it is not the usual one. Commands
+// of parts are left alone: parts run on machines of their own, whose paths and homes are not known
+// here.
 func (o *options) pasteable(command string) string {
 	rest, ours := strings.CutPrefix(command, "howdah ")
 	part, _, _ := strings.Cut(rest, " ")

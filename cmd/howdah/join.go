@@ -21,8 +21,8 @@ import (
 	"howdah/internal/state"
 )
 
-// membership is what a host or an edge keeps of its joining: with it, it starts
-// without the control plane.
+// membership is what a host or an edge keeps after it has joined. With it the part starts without
+// the control plane.
 type membership struct {
 	HomeID  string   `json:"home_id"`
 	Name    string   `json:"name"`
@@ -48,9 +48,9 @@ func (o joinOptions) subject() certs.Subject {
 // tlsDir is where the certificate is kept.
 func (o joinOptions) tlsDir() string { return filepath.Join(o.dir, "tls") }
 
-// ensureMember reads an earlier membership, or joins, again and again until a
-// control plane answers. One who has a token joins again when the certificate ages;
-// others have it renewed while they run.
+// ensureMember reads an earlier membership. Without one it joins, again and again until a control
+// plane answers. A part that has a token joins again when its certificate ages. Others have the
+// certificate renewed while they run.
 func ensureMember(ctx context.Context, o joinOptions, log *slog.Logger) (membership, certs.Pair, error) {
 	m, pair, err := loadMember(o.dir)
 	canJoin := o.url != "" && o.token != ""
@@ -70,8 +70,8 @@ func ensureMember(ctx context.Context, o joinOptions, log *slog.Logger) (members
 	return m, pair, err
 }
 
-// untilAnswered asks the control plane of --join until it answers with a yes or a no: it
-// may be starting itself.
+// untilAnswered asks the control plane of --join until it answers with a yes or a no. The control
+// plane may be starting itself.
 func untilAnswered(ctx context.Context, address, token string, log *slog.Logger, ask func(context.Context) error) error {
 	if _, err := home.TokenFingerprint(token); err != nil {
 		return err
@@ -123,7 +123,7 @@ func join(ctx context.Context, o joinOptions) (membership, certs.Pair, error) {
 	if err := pair.Write(dir); err != nil {
 		return m, pair, err
 	}
-	// Written last: it makes the rest count.
+	// Written last, because it makes the rest count.
 	return m, pair, m.keep(o.dir)
 }
 
@@ -143,8 +143,8 @@ func (m membership) keep(dir string) error {
 	return nil
 }
 
-// followEtcd remembers where etcd serves, so that the next start does not depend
-// on the member that was there at the first.
+// followEtcd remembers where etcd serves. So the next start does not depend on the member that was
+// there at the first start.
 func followEtcd(ctx context.Context, dir string, client *clientv3.Client, log *slog.Logger) {
 	for {
 		select {
@@ -171,7 +171,7 @@ func keepIdentity(ctx context.Context, o joinOptions, identity *certs.Identity, 
 	}
 }
 
-// localJoin fills in how the parts of `howdah up` join: the home on disk knows.
+// localJoin fills in how the parts of `howdah up` join, from the home on disk.
 func localJoin(h *home.Home, o *joinOptions) error {
 	tokens, err := h.Join()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 func newKey(o *options) *cobra.Command {
 	key := group("key", "Make, list and delete access keys of the API",
-		"Access keys are what clients sign their calls with. Each belongs to an account, and may be limited: to reading, or by a policy "+
+		"Clients sign their calls with access keys. Each key belongs to an account, and may be limited: to reading, or by a policy "+
 			"in IAM's JSON form.",
 		newKeyCreate(o), newKeyList(o), newKeyDelete(o),
 	)
@@ -51,8 +51,8 @@ func newKeyCreate(o *options) *cobra.Command {
 	return cmd
 }
 
-// readPolicy reads a file that has to say something: a file that was not written yet must
-// not lead to a key that may do everything.
+// readPolicy reads a policy from a file. It refuses an empty file: a file that was not written yet
+// must not lead to a key that may do everything.
 func readPolicy(file string) (string, error) {
 	if file == "" {
 		return "", errors.New("--policy names no file: name one, or leave --policy away for a key without limits")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// newLog writes JSON lines: logs of parts go to files.
+// newLog returns a logger that writes JSON lines, as logs of parts go to files.
 func newLog(part string) *slog.Logger {
 	level := slog.LevelInfo
 	if os.Getenv("HOWDAH_DEBUG") != "" {
@@ -15,7 +15,7 @@ func newLog(part string) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With("part", part)
 }
 
-// oneLine is an error as a person at a terminal reads it.
+// oneLine returns an error in one line, for a person at a terminal.
 func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }

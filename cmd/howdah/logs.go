@@ -21,7 +21,7 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// parts are those of `howdah up`.
+// parts returns the names of the parts of `howdah up`.
 func parts() []string {
 	return append([]string{"up", "serve", "edge"}, agentNames()...)
 }
@@ -93,7 +93,7 @@ func (o *options) showLog(cmd *cobra.Command, name string, as logOptions) error 
 	return o.followDatabase(ctx, l, as.lines)
 }
 
-// patroniLog finds the log of Patroni of the primary of a database, on this machine.
+// patroniLog returns the path of Patroni's log of a database's primary, on this machine.
 func (o *options) patroniLog(ctx context.Context, t target) (string, error) {
 	h, err := home.Open(o.home)
 	if err != nil {
@@ -114,7 +114,8 @@ func (o *options) patroniLog(ctx context.Context, t target) (string, error) {
 	return newest(filepath.Join(dir, patroni.LogDir, "patroni.log"))
 }
 
-// memberToRead is that of an instance of a cluster, or the primary, or any.
+// memberToRead returns the member of an instance of a cluster, or else the primary, or else any
+// member.
 func memberToRead(d *admin.Database, name string) admin.Member {
 	for _, m := range d.Members {
 		if m.Instance == name && name != d.Name {
@@ -129,7 +130,7 @@ func memberToRead(d *admin.Database, name string) admin.Member {
 	return d.Members[0]
 }
 
-// newest is the file that was written last, of those that match.
+// newest returns the matching file that was written last.
 func newest(pattern string) (string, error) {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
@@ -148,8 +149,8 @@ func newest(pattern string) (string, error) {
 // tailBlock is how much of the end of a file is looked through for lines.
 const tailBlock = 1 << 20
 
-// tail writes the last lines of a file, and with follow what is added: also to the
-// file that takes its place when it is put aside.
+// tail writes the last lines of a file. With follow it also writes what is added, also to the file
+// that takes its place when it is put aside.
 func (o *options) tail(ctx context.Context, path string, lines int, follow bool) error {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -167,7 +168,7 @@ func (o *options) tail(ctx context.Context, path string, lines int, follow bool)
 		return err
 	}
 	for {
-		// Whatever was put aside gets no more lines a moment later.
+		// A moment later a file that was put aside gets no more lines.
 		next := successor(file, path)
 		if _, err := io.Copy(o.screen.Stdout, file); err != nil {
 			return fmt.Errorf("read log: %w", err)
@@ -204,8 +205,8 @@ func (o *options) tailAside(path string, lines int) error {
 	return nil
 }
 
-// successor opens the file that is at path by now in place of this one, if there is
-// one with lines in it: until then the old one may get more.
+// successor opens the file that is now at the path in place of this one. It returns nil if there is
+// none, or if it has no lines yet: until then the old file may get more.
 func successor(file *os.File, path string) *os.File {
 	old, err := file.Stat()
 	if err != nil {
@@ -222,8 +223,7 @@ func successor(file *os.File, path string) *os.File {
 	return next
 }
 
-// seekLines goes to where the last lines of a file begin, and answers how many lines
-// there are from there on.
+// seekLines goes to where the last lines of a file begin, and returns how many lines follow.
 func seekLines(file *os.File, lines int) (int, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil || lines == 0 {

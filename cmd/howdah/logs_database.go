@@ -12,8 +12,8 @@ import (
 	"howdah/internal/admin/client"
 )
 
-// databaseLog is the log of an instance, read over the API, wherever the instance
-// is. It goes from one hour's file to the next.
+// databaseLog is the log of an instance, read over the API, on whichever host it is. It goes from
+// one hour's file to the next.
 type databaseLog struct {
 	api      *client.Client
 	instance string
@@ -22,7 +22,7 @@ type databaseLog struct {
 	marker *string
 }
 
-// ofDatabase is the log of an instance, or of the writer of a cluster.
+// ofDatabase returns the log of an instance, or of the writer of a cluster.
 func ofDatabase(api *client.Client, t target) (*databaseLog, error) {
 	l := &databaseLog{api: api, instance: t.name}
 	if t.cluster == nil {
@@ -40,7 +40,7 @@ func ofDatabase(api *client.Client, t target) (*databaseLog, error) {
 	return l, nil
 }
 
-// files are the names of all files from one on, the oldest first.
+// files returns the names of all files from one on, the oldest first.
 func (l *databaseLog) files(ctx context.Context, from string) ([]string, error) {
 	var names []string
 	in := &rds.DescribeDBLogFilesMessage{DBInstanceIdentifier: &l.instance}
@@ -61,7 +61,7 @@ func (l *databaseLog) files(ctx context.Context, from string) ([]string, error) 
 	}
 }
 
-// portion reads on, from the marker or, without one, the last lines.
+// portion reads on from the marker. Without a marker it reads the last lines.
 func (l *databaseLog) portion(ctx context.Context, lines *int32) (string, bool, error) {
 	var out rds.DownloadDBLogFilePortionDetails
 	err := l.api.RDS(ctx, "DownloadDBLogFilePortion", &rds.DownloadDBLogFilePortionMessage{
@@ -96,8 +96,8 @@ func (l *databaseLog) tail(ctx context.Context, w io.Writer, lines int) error {
 // more writes what was added since, also in files that are newer.
 func (l *databaseLog) more(ctx context.Context, w io.Writer) error {
 	for {
-		// The list is older than the portion: when it has a newer file, PostgreSQL has
-		// written the last of this one before.
+		// The list is read after the portion. If it has a newer file, PostgreSQL had written the
+		// last of this one before.
 		names, err := l.files(ctx, l.file)
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func (l *databaseLog) more(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// again reports whether the log of an instance may be there later, or elsewhere.
+// again reports whether the log of an instance may be there later, or may be elsewhere.
 func (l *databaseLog) again(err error) (later, elsewhere bool) {
 	elsewhere = client.IsCode(err, rds.ErrDBLogFileNotFound) || client.IsCode(err, api.ErrInvalidParameterValue)
 	later = elsewhere || client.IsCode(err, rds.ErrDBInstanceNotReady) || client.IsCode(err, api.ErrServiceUnavailable) || errors.Is(err, client.ErrUnreachable)

@@ -54,7 +54,7 @@ func (f *fakeLogs) list(instance string) (any, *wire.Error) {
 	return out, nil
 }
 
-// portion answers at most two lines of what follows a marker.
+// portion answers with at most two lines of what follows a marker.
 func (f *fakeLogs) portion(instance, name, marker, lines string) (any, *wire.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,8 +84,8 @@ func (f *fakeLogs) answer(text string, next int, more bool) any {
 	return &rds.DownloadDBLogFilePortionDetails{LogFileData: &text, Marker: ptr(fmt.Sprintf("%s:%d", f.owner, next)), AdditionalDataPending: &more}
 }
 
-// An hour's file is followed by that of the next; after a failover the log of the
-// new primary follows, and a host that is silent is waited for.
+// The file of the next hour follows that of an hour. After a failover the log of the new primary
+// follows. A host that is silent is waited for.
 func TestFollowDatabase(t *testing.T) {
 	f := startFake(t, two)
 	one, two := "error/postgresql.log.2026-11-22-01", "error/postgresql.log.2026-11-22-02"

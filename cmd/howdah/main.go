@@ -23,11 +23,11 @@ import (
 // version is set when the program is built.
 var version = "dev"
 
-// main runs one command. SIGINT and SIGTERM end its context; commands return in
-// good order then.
+// main runs one command. SIGINT and SIGTERM end its context, and commands then return in good
+// order.
 func main() {
-	// Whatever is private is made so by its own mode; the user that PostgreSQL runs as
-	// has to get through the rest, also where the umask hides all that is new.
+	// Every private file has a mode of its own. The user that PostgreSQL runs as has to get through
+	// all other directories, also if the umask hides what is new.
 	syscall.Umask(0o022)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	if path := supervise.OwnLog(); path != "" {
@@ -38,7 +38,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs one command line and answers the exit code.
+// run runs one command line and returns the exit code.
 func run(ctx context.Context, o *options, words []string) int {
 	o.arguments = words
 	root := newRoot(o)
@@ -54,7 +54,7 @@ func run(ctx context.Context, o *options, words []string) int {
 	return exitCode(err)
 }
 
-// advise is an error in one line that ends with what to do next.
+// advise returns an error in one line that ends with what to do next.
 func (o *options) advise(cmd *cobra.Command, err error) string {
 	text := oneLine(err)
 	if rest, ok := strings.CutSuffix(text, ": "+errUsage.Error()); ok {

@@ -19,7 +19,7 @@ const operationsLimit = 20
 func newOperations(o *options) *cobra.Command {
 	list := newOperationsList(o)
 	cmd := group("operations", "List, show and cancel operations: what takes minutes or hours",
-		"Operations are deeds about databases that take minutes or hours, step by step. They go on whatever becomes of a control plane. "+
+		"An operation is work on a database that takes minutes or hours, step by step. It goes on whatever becomes of a control plane. "+
 			"Without a command it lists them.",
 		list, newOperationsShow(o), newOperationsCancel(o),
 	)
@@ -30,7 +30,7 @@ func newOperations(o *options) *cobra.Command {
 		}
 		return list.RunE(cmd, nil)
 	}
-	// The same flags as those of the list.
+	// The group takes the same flags as its list.
 	cmd.Flags().AddFlagSet(list.Flags())
 	cmd.DisableFlagsInUseLine = false
 	return cmd
@@ -88,8 +88,8 @@ func newOperationsCancel(o *options) *cobra.Command {
 	var abandon, yes bool
 	cmd := &cobra.Command{
 		Use: "cancel ID", Short: "Cancel an operation, and have what it did undone", Args: oneName,
-		Long: "Cancels an operation: the step that it is at ends, and all that it did is undone, step by step. Where that cannot succeed, as " +
-			"on a host that is gone for good, --abandon ends it at once, and leaves what it made as it is.",
+		Long: "Cancels an operation: its current step ends, and all that it did is undone, step by step. If that cannot succeed, as " +
+			"on a host that is gone for good, use --abandon: it ends the operation at once, and leaves what it made as it is.",
 		ValidArgsFunction: o.completeOperations, Example: "  howdah operations cancel copy-17\n  howdah operations cancel copy-17 --abandon --yes",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return o.cancelOperation(cmd, admin.OperationCancelRequest{ID: ids[0], Abandon: abandon}, yes)
@@ -139,7 +139,8 @@ func (o *options) operations(cmd *cobra.Command, in admin.OperationsRequest) ([]
 	return out.Operations, err
 }
 
-// again shows something once, or every second until it is over or nobody looks any more.
+// again shows something once. With watch it shows it every second, until it is over or nobody looks
+// any more.
 func (o *options) again(cmd *cobra.Command, watch bool, show func() (over bool, err error)) error {
 	for {
 		if watch {

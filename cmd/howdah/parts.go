@@ -11,13 +11,12 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// partTimeout is how long a part may take to end in good order before it is
-// killed: all of its state is in etcd and on disk.
+// partTimeout is how long a part may take to end in good order before it is killed. A kill loses
+// nothing: all of its state is in etcd and on disk.
 const partTimeout = 15 * time.Second
 
-// endParts ends the parts of a home that run on this machine, whoever started
-// them. Databases go on. The agents come first: they must not take the end of the
-// control plane for a failure.
+// endParts ends the parts of a home that run on this machine, whoever started them. Databases go
+// on. The agents end first, so that they do not take the end of the control plane for a failure.
 func endParts(ctx context.Context, h *home.Home) error {
 	locks, err := filepath.Glob(filepath.Join(h.DataRoot, "*", agentLock))
 	if err != nil {
@@ -38,7 +37,7 @@ const (
 	edgeLock  = "edge.lock"
 )
 
-// endHolder ends the process that holds a lock and waits for that. One that does
+// endHolder ends the process that holds a lock, and waits until it has ended. A process that does
 // not end in good order is killed.
 func endHolder(ctx context.Context, lock string, patience time.Duration) error {
 	pid := home.FileHolder(lock)

@@ -67,7 +67,7 @@ func holdElsewhere(t *testing.T, path string, stubborn bool) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// A process that ended but was not waited for has given its locks up all the same.
+	// A process that has ended has given its locks up, also if nobody has waited for it.
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	said := make([]byte, 5)
 	if _, err := out.Read(said); err != nil || string(said) != "held\n" {
@@ -119,7 +119,7 @@ func TestNobodyHolds(t *testing.T) {
 	if err := endHolder(t.Context(), stale, time.Second); err != nil {
 		t.Error(err)
 	}
-	// Those who ask at the same time are no holders either.
+	// Processes that only ask at the same time are no holders either.
 	var asking sync.WaitGroup
 	for range 4 {
 		asking.Go(func() {
@@ -269,7 +269,7 @@ func TestJoining(t *testing.T) {
 			t.Errorf("--join %s: %v", nowhere, err)
 		}
 	}
-	// The control plane that is not there is waited for, until the context ends.
+	// The control plane is not there. The command waits for it until the context ends.
 	o.name = "edge-2"
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -375,7 +375,7 @@ func TestTailFollows(t *testing.T) {
 	if n, err := reader.Read(text); err != nil || string(text[:n]) != "later\n" {
 		t.Errorf("%q, %v", text[:n], err)
 	}
-	// It is put aside; its last line comes before the first one of the next file.
+	// The file is put aside. Its last line comes before the first line of the next file.
 	if err := os.Rename(path, supervise.Aside(path, 1)); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// maxSecret bounds what is read of one; RDS takes passwords of 128 characters.
+// maxSecret bounds how many bytes are read of a secret. RDS takes passwords of 128 characters.
 const maxSecret = 4096
 
 // passwordFlags are the ways to give a password: never as an argument, which
@@ -34,7 +34,7 @@ func (f *passwordFlags) add(cmd *cobra.Command) {
 
 func (f *passwordFlags) given() bool { return f.file != "" || f.stdin }
 
-// read reads the password; "" if none was given.
+// read returns the password, or "" if none was given.
 func (f *passwordFlags) read(o *options, cmd *cobra.Command) (string, error) {
 	if err := exclusive(cmd, "password-file", "password-stdin"); err != nil {
 		return "", err
@@ -81,8 +81,8 @@ func passwords(h *home.Home) pgpass.File {
 	return pgpass.File{Path: h.DemoPassFile(), Lock: filepath.Join(h.Dir, "run", "pgpass.lock")}
 }
 
-// prunePasswords drops the passwords of databases that are no more: their
-// addresses are used again.
+// prunePasswords drops the passwords of databases that no longer exist, because their addresses are
+// used again.
 func prunePasswords(ctx context.Context, api *client.Client, h *home.Home) error {
 	var status admin.Status
 	if err := api.Admin(ctx, admin.VerbStatus, admin.Nothing{}, &status); err != nil {

@@ -23,7 +23,7 @@ func (p *publicFlag) add(cmd *cobra.Command) {
 
 var errPublicPool = errors.New("--public-pool")
 
-// asked is the pool that was asked for; nil when nothing was said of one.
+// asked returns the pool that was asked for, or nil if the flag was not given.
 func (p *publicFlag) asked() (*string, error) {
 	if !p.set.Flags().Changed("public-pool") {
 		return nil, nil
@@ -39,8 +39,8 @@ func (p *publicFlag) asked() (*string, error) {
 	return &text, nil
 }
 
-// checkPublicPool refuses a pool that a home cannot have beside its own network, and
-// another one for a home that runs.
+// checkPublicPool refuses a pool that overlaps the home's own network. It also refuses another pool
+// for a home that runs.
 func checkPublicPool(h *home.Home, asked *string) error {
 	if asked == nil || *asked == h.PublicPool {
 		return nil

@@ -2,15 +2,15 @@ package main
 
 import "strings"
 
-// shellQuote makes a word that every POSIX shell reads back as it is.
+// shellQuote returns a word that every POSIX shell reads back unchanged.
 func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// plainWord are the characters that mean nothing to a shell.
+// plainWord has the characters that mean nothing to a shell.
 const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+:,./@%"
 
-// shellWord quotes a word only where it must.
+// shellWord quotes a word only if it must be quoted.
 func shellWord(word string) string {
 	if word != "" && strings.Trim(word, plainWord) == "" {
 		return word
@@ -18,12 +18,12 @@ func shellWord(word string) string {
 	return shellQuote(word)
 }
 
-// shellQuoteDouble quotes as people do who want to read it.
+// shellQuoteDouble quotes with double quotes, which people read more easily.
 func shellQuoteDouble(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(text) + `"`
 }
 
-// infoValue quotes a value of a libpq connection string where it must.
+// infoValue quotes a value of a libpq connection string if it must be quoted.
 func infoValue(text string) string {
 	if text != "" && !strings.ContainsAny(text, ` '\`) {
 		return text

@@ -30,7 +30,7 @@ func (r *relayFlags) add(cmd *cobra.Command) {
 
 var errRelay = errors.New("the relay for mail")
 
-// smtp is the relay that was asked for; nil when nothing was said of one.
+// smtp returns the relay that was asked for, or nil if no flag was given.
 func (r *relayFlags) smtp() (*home.SMTP, error) {
 	if !r.set.Flags().Changed("smtp") {
 		if r.from+r.user+r.passwordFile != "" {

@@ -17,7 +17,7 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// options are those of every command, and the outside world.
+// options are the options of every command, and its ties to the outside world.
 type options struct {
 	home   string
 	output string // "text" or "json"
@@ -26,9 +26,9 @@ type options struct {
 	getenv  func(string) string
 	environ func() []string
 	now     func() time.Time
-	// every is how often something that is waited for is looked at.
+	// every is the pause between two looks at something that a command waits for.
 	every time.Duration
-	// exec turns this process into another program.
+	// exec replaces this process by another program.
 	exec func(path string, args, env []string) error
 	// at is the home that the command works with, once it is known.
 	at *home.Home
@@ -72,12 +72,12 @@ func newRoot(o *options) *cobra.Command {
 	return root
 }
 
-// kinds of values that flags take, in words.
+// kinds has the kinds of values that flags take, in words.
 var kinds = map[string]string{
 	"int": "a whole number", "int32": "a whole number", "bool": "true or false", "duration": "a time such as 90s, 10m or 24h",
 }
 
-// flagError says what a flag takes in place of what parsing it found.
+// flagError says what a flag takes, in place of the parser's message.
 func flagError(err error) error {
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok || kinds[bad.GetFlag().Value.Type()] == "" {
@@ -86,7 +86,7 @@ func flagError(err error) error {
 	return fmt.Errorf("--%s takes %s, not %q", bad.GetFlag().Name, kinds[bad.GetFlag().Value.Type()], bad.GetValue())
 }
 
-// group makes a command that only holds others.
+// group returns a command that only holds others.
 func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs, DisableFlagsInUseLine: true,
@@ -110,7 +110,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q of %s%s: %w", name, cmd.CommandPath(), hint, errUsage)
 }
 
-// args marks what a check of arguments finds as a mistake in the command line.
+// args makes an error of an argument check a mistake in the command line.
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -120,7 +120,7 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// oneName checks that there is one argument, a name.
+// oneName checks that there is one argument: a name.
 func oneName(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
 		_, words, _ := strings.Cut(cmd.CommandPath(), " ")
@@ -138,7 +138,7 @@ func (o *options) checkOutput() error {
 
 func (o *options) json() bool { return o.output == "json" }
 
-// print writes a result: as JSON, or as text does.
+// print writes a result as JSON, or has text write it.
 func (o *options) print(result any, text func() error) error {
 	if !o.json() {
 		return text()
@@ -157,7 +157,7 @@ func (o *options) say(format string, args ...any) {
 	fmt.Fprintf(o.screen.Stdout, format+"\n", args...)
 }
 
-// connect finds the API. The home is nil when the environment names another one.
+// connect returns a client of the API. The home is nil if the environment names another one.
 func (o *options) connect(cmd *cobra.Command) (*client.Client, *home.Home, error) {
 	named := cmd.Flags().Changed("home") || o.getenv("HOWDAH_HOME") != ""
 	c, h, err := client.Find(o.home, named, o.getenv)
@@ -165,13 +165,13 @@ func (o *options) connect(cmd *cobra.Command) (*client.Client, *home.Home, error
 	return c, h, err
 }
 
-// api finds the API, for commands that need nothing of the home.
+// api returns a client of the API, for commands that need nothing of the home.
 func (o *options) api(cmd *cobra.Command) (*client.Client, error) {
 	c, _, err := o.connect(cmd)
 	return c, err
 }
 
-// given is a pointer to the value of a flag, or nil if it was not given.
+// given returns a pointer to the value of a flag, or nil if the flag was not given.
 func given[T any](cmd *cobra.Command, flag string, value T) *T {
 	if !cmd.Flags().Changed(flag) {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// writeSecret makes a new file that only its owner may read. It refuses one that
-// exists: somebody else may have it open.
+// writeSecret makes a new file that only its owner may read. It refuses a file that exists, as
+// somebody else may have it open.
 func writeSecret(path, text string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

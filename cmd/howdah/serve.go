@@ -20,7 +20,7 @@ import (
 	"howdah/internal/state/etcd"
 )
 
-// leastQuota is how small etcd may be, in MiB: for tests.
+// leastQuota is the least quota of etcd, in MiB. It is that small for tests.
 const leastQuota = 16
 
 func newServe(o *options) *cobra.Command {
@@ -69,8 +69,8 @@ func newServe(o *options) *cobra.Command {
 	flags.StringVar(&join, "join", "", "URL of a running control plane to join")
 	flags.StringVar(&tokenFile, "token-file", "", "file with the control plane's join token")
 	flags.StringVar(&pool, "endpoint-pool", "", "addresses of database endpoints, as CIDR (default: the home's own on loopback)")
-	flags.DurationVar(&detection, "detection", judge.DefaultDetection, "after how long a silent host counts as lost")
-	flags.DurationVar(&replaceAfter, "replace-after", time.Minute, "after how long the members of a lost host are rebuilt elsewhere")
+	flags.DurationVar(&detection, "detection", judge.DefaultDetection, "how long a host may be silent before it counts as lost")
+	flags.DurationVar(&replaceAfter, "replace-after", time.Minute, "how long a host may be lost before its members are rebuilt elsewhere")
 	flags.StringVar(&stonith, "stonith", "", "command that kills a host, given its name; exit code 0 is taken as proof")
 	flags.Int64Var(&quota, "etcd-quota", etcd.DefaultQuota>>20, "how large etcd's database may be, in MiB; half of it is kept for failovers")
 	flags.BoolVar(&noOvercommit, "no-overcommit", false, "refuse instance classes that do not fit into the hosts")
@@ -112,8 +112,8 @@ func runServe(ctx context.Context, o *options, cfg serve.Config, opts home.Optio
 	return serve.Run(ctx, cfg)
 }
 
-// joinHome makes a home that is a copy of the one it joins. It may be called
-// again until the new control plane has state of its own.
+// joinHome makes a home that is a copy of the home that it joins. It may be called again until the
+// new control plane has state of its own.
 func joinHome(ctx context.Context, dir string, cfg serve.Config, listen, join, tokenFile string) (*home.Home, string, error) {
 	if cfg.Address == "" || net.ParseIP(cfg.Address) == nil {
 		return nil, "", fmt.Errorf("--join needs --address, the IP that the others reach: %w", errUsage)
@@ -142,7 +142,7 @@ func joinHome(ctx context.Context, dir string, cfg serve.Config, listen, join, t
 	return h, answer.Peers, err
 }
 
-// readToken reads a join token from a file: in an argument everyone could see it.
+// readToken reads a join token from a file. In an argument everyone on the machine could see it.
 func readToken(path string) (string, error) {
 	if path == "" {
 		return "", fmt.Errorf("--token-file is needed: %w", errUsage)

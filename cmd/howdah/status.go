@@ -12,7 +12,7 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// watchEvery is how often --watch looks.
+// watchEvery is the pause between two looks of --watch.
 const watchEvery = time.Second
 
 // statusFlags are those of `howdah status`.
@@ -25,8 +25,8 @@ func newStatus(o *options) *cobra.Command {
 	var f statusFlags
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show everything: hosts, databases, what is going on and what is wrong", Args: args(cobra.NoArgs),
-		Long: "Shows control planes, hosts and databases with all their members, what is going on, and what is wrong with the " +
-			"command that mends it. The exit code is 0 also when something is wrong, unless --check is given: then it is 3.",
+		Long: "Shows control planes, hosts and databases with all their members, what is going on, and what is wrong, each with the " +
+			"command that mends it. If something is wrong, the exit code is 0, or 3 with --check.",
 		Example: "  howdah status\n  howdah status --watch\n  howdah status --check -o json\n" +
 			"  howdah status --join --write-token /root/token\n  howdah status --join --control-plane --write-token /root/server-token",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -75,7 +75,7 @@ func runStatus(cmd *cobra.Command, o *options, f statusFlags) error {
 	}
 }
 
-// stopped: Ctrl-C is the way to end --watch.
+// stopped returns no error if Ctrl-C ended ctx: that is the way to end --watch.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // it was asked for
@@ -99,14 +99,14 @@ type joinView struct {
 	TokenFile string   `json:"token_file,omitempty"`
 	Token     string   `json:"token,omitempty"` // only if asked for
 	Command   string   `json:"command"`
-	// Reachable: other machines can reach one of the URLs.
+	// Reachable says whether other machines can reach one of the URLs.
 	Reachable bool `json:"reachable"`
 
 	control bool // it joins as a control plane
 }
 
-// runJoin shows how another machine joins. The token is shown only if asked for:
-// whoever has it may run a host.
+// runJoin shows how another machine joins. It shows the token only if asked to: whoever has the
+// token may run a host.
 func runJoin(cmd *cobra.Command, o *options, f statusFlags) error {
 	status, err := o.askStatus(cmd)
 	if err != nil {
@@ -142,7 +142,7 @@ func runJoin(cmd *cobra.Command, o *options, f statusFlags) error {
 	return o.print(view, func() error { return o.joinText(view) })
 }
 
-// nextControl is a name that no control plane has.
+// nextControl returns a name that no control plane has.
 func nextControl(all []admin.Control) string {
 	for n := len(all) + 1; ; n++ {
 		name := fmt.Sprintf("s%d", n)

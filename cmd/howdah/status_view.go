@@ -11,7 +11,7 @@ import (
 	"howdah/internal/admin"
 )
 
-// statusText is the one screen that tells everything.
+// statusText writes the one screen that tells everything.
 func (o *options) statusText(s admin.Status) error {
 	o.say("%s  %s  %s  version %s", o.screen.Paint(screen.Bold, "Howdah "+s.Home), s.Region,
 		s.Time.UTC().Format(time.DateTime)+"Z", s.Version)
@@ -107,7 +107,7 @@ func etcdCell(m admin.EtcdMember) screen.Cell {
 	return screen.Cell{Text: text, Style: screen.Green}
 }
 
-// hostsTable is one line a host.
+// hostsTable writes one line for each host.
 func (o *options) hostsTable(hosts []admin.Host) error {
 	var t screen.Table
 	t.Head("HOST", "ZONE", "ADDRESS", "STATE", "MEMBERS", "CPUS", "MEMORY", "DISK FREE", "POSTGRESQL", "CONTAINMENT", "LIMITS")
@@ -138,8 +138,8 @@ func (o *options) hostsTable(hosts []admin.Host) error {
 	return nil
 }
 
-// limitsOf is what instance classes limit on a host, and what they do not, by the
-// lines "cpu limits: v2", "io limits: none (why)" that its agent wrote.
+// limitsOf returns what instance classes limit on a host, and what they do not. It reads the lines
+// "cpu limits: v2", "io limits: none (why)" that the agent wrote.
 func limitsOf(h admin.Host) (held, missing string) {
 	var yes, no []string
 	for line := range strings.Lines(h.Limits) {
@@ -168,7 +168,7 @@ func limitsCell(held, missing string) screen.Cell {
 	return screen.Cell{Text: held}
 }
 
-// share is "PART of WHOLE".
+// share returns "PART of WHOLE".
 func share(part, whole int64) string { return screen.Bytes(part) + " of " + screen.Bytes(whole) }
 
 func hostCell(h admin.Host) screen.Cell {
@@ -236,7 +236,7 @@ func databaseLine(s admin.Status, d admin.Database) string {
 	return joinTexts(", ", kind, d.Engine+" "+d.Version, d.Class, az, follows, scope)
 }
 
-// membersText is the table of a database's members.
+// membersText writes the table of a database's members.
 func (o *options) membersText(d admin.Database, indent string) error {
 	t := screen.Table{Indent: indent}
 	t.Head("MEMBER", "INSTANCE", "ROLE", "HOST", "ZONE", "STATE", "SYNC", "LAG", "TIMELINE", "LSN", "ADDRESS")
@@ -279,7 +279,7 @@ func syncCell(m admin.Member) screen.Cell {
 	return screen.Cell{Text: m.Sync}
 }
 
-// lagText is how far a standby is behind: in bytes, and in time if that tells more.
+// lagText says how far a standby is behind: in bytes, and in time if that tells more.
 func lagText(m admin.Member) string {
 	bytes, seconds := "", ""
 	if m.LagBytes != nil {

@@ -12,7 +12,7 @@ import (
 	"howdah/internal/admin/client"
 )
 
-// target is the instance or the cluster that a command is about.
+// target is the instance or the cluster that a command works on.
 type target struct {
 	api      *client.Client
 	name     string
@@ -20,8 +20,8 @@ type target struct {
 	cluster  *rds.DBCluster
 }
 
-// find finds what has a name. "instance/NAME" and "cluster/NAME" tell two apart
-// that share one.
+// find returns the instance or the cluster of a name. If two share the name, "instance/NAME" and
+// "cluster/NAME" tell them apart.
 func find(ctx context.Context, api *client.Client, name string) (target, error) {
 	kind, bare, qualified := strings.Cut(name, "/")
 	if !qualified {
@@ -51,7 +51,7 @@ func find(ctx context.Context, api *client.Client, name string) (target, error) 
 	return t, nil
 }
 
-// findInstance finds an instance, for what clusters do not have.
+// findInstance returns an instance, for commands that clusters do not have.
 func findInstance(ctx context.Context, api *client.Client, name string) (target, error) {
 	t, err := find(ctx, api, name)
 	if err == nil && t.instance == nil {
@@ -60,7 +60,7 @@ func findInstance(ctx context.Context, api *client.Client, name string) (target,
 	return t, err
 }
 
-// describeInstance answers nil when there is none.
+// describeInstance returns nil if there is no such instance.
 func describeInstance(ctx context.Context, api *client.Client, name string) (*rds.DBInstance, error) {
 	var out rds.DBInstanceMessage
 	err := api.RDS(ctx, "DescribeDBInstances", &rds.DescribeDBInstancesMessage{DBInstanceIdentifier: &name}, &out)
@@ -73,7 +73,7 @@ func describeInstance(ctx context.Context, api *client.Client, name string) (*rd
 	return &out.DBInstances[0], nil
 }
 
-// describeCluster answers nil when there is none.
+// describeCluster returns nil if there is no such cluster.
 func describeCluster(ctx context.Context, api *client.Client, name string) (*rds.DBCluster, error) {
 	var out rds.DBClusterMessage
 	err := api.RDS(ctx, "DescribeDBClusters", &rds.DescribeDBClustersMessage{DBClusterIdentifier: &name}, &out)
@@ -86,7 +86,8 @@ func describeCluster(ctx context.Context, api *client.Client, name string) (*rds
 	return &out.DBClusters[0], nil
 }
 
-// refresh reads the target again; it is neither afterwards if it is gone.
+// refresh reads the target again. If the target is gone, it is neither an instance nor a cluster
+// afterwards.
 func (t *target) refresh(ctx context.Context) error {
 	instance, cluster := t.instance != nil, t.cluster != nil
 	var err error
@@ -116,8 +117,8 @@ func (t *target) status() string {
 	return ""
 }
 
-// truth is what the admin API knows of the target's database: nil if nothing. For
-// an instance of a cluster it is the cluster.
+// truth returns what the admin API knows of the target's database, or nil. For an instance of a
+// cluster it is that of the cluster.
 func (t *target) truth(ctx context.Context) (*admin.Database, []admin.Problem, error) {
 	var out admin.DatabaseAnswer
 	if err := t.api.Admin(ctx, admin.VerbDatabase, admin.DatabaseRequest{Name: t.name}, &out); err != nil {
@@ -159,7 +160,7 @@ func hasInstance(d *admin.Database, name string) bool {
 	return false
 }
 
-// value is what a pointer of an answer points to, or the zero value.
+// value returns what a pointer of an answer points to, or the zero value.
 func value[T any](p *T) T {
 	if p == nil {
 		var zero T

@@ -22,7 +22,7 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// odd are words that shells and libpq could take for something else.
+// odd has words that shells and libpq could take for something else.
 var odd = []string{"plain", "", "two words", "it's", `"quoted"`, "$HOME", "`id`", `back\slash`, "a;b", "*", "~", "new\nline"}
 
 func TestShellWordsAreReadBack(t *testing.T) {
@@ -168,7 +168,7 @@ func TestPasteable(t *testing.T) {
 	}
 }
 
-// TestReferenceIsCurrent: docs/cli.md is what gen-docs writes.
+// TestReferenceIsCurrent checks that docs/cli.md is what gen-docs writes.
 func TestReferenceIsCurrent(t *testing.T) {
 	text, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
@@ -193,8 +193,8 @@ func TestGenDocs(t *testing.T) {
 	}
 }
 
-// TestEveryCommandExplainsItself: all have one line, and commands that do
-// something an example that is theirs.
+// TestEveryCommandExplainsItself checks that each command has a line of its own, and that each
+// command which does something has an example of its own.
 func TestEveryCommandExplainsItself(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

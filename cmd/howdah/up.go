@@ -24,7 +24,7 @@ import (
 // startTimeout is how long --detach waits for the API.
 const startTimeout = 60 * time.Second
 
-// hostsTimeout is how long --detach waits for the hosts and the edge after that.
+// hostsTimeout is how long --detach then waits for the hosts and the edge.
 const hostsTimeout = 20 * time.Second
 
 // zones are the hosts of `howdah up`, each an Availability Zone of its own.
@@ -104,8 +104,8 @@ type upView struct {
 	PID      int    `json:"pid"` // of the supervisor
 }
 
-// up supervises the parts until it is told to end. The parts end with it; the
-// databases do not: `howdah down` stops those.
+// up supervises the parts until it is told to end. The parts end with it. The databases go on until
+// `howdah down` stops them.
 func up(ctx context.Context, o *options, h *home.Home, serveArgs []string) error {
 	lock, err := h.Lock("up")
 	if errors.Is(err, home.ErrLocked) {
@@ -115,7 +115,7 @@ func up(ctx context.Context, o *options, h *home.Home, serveArgs []string) error
 		return err
 	}
 	defer lock.Release()
-	// Parts of a supervisor that was killed go on without one: ours take over.
+	// Parts of a supervisor that was killed go on without one. Ours take over from them.
 	if err := endParts(ctx, h); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func up(ctx context.Context, o *options, h *home.Home, serveArgs []string) error
 			Name: "agent-" + zone, Args: []string{"agent", "--home", h.Dir, "--az", zone}, Log: h.LogFile("agent-" + zone),
 		})
 	}
-	// As process 1 of a container it has those of agents that were killed.
+	// As process 1 of a container, this process has the children of agents that were killed.
 	if err := proc.TakeOrphans(ctx); err != nil {
 		return err
 	}
@@ -149,8 +149,8 @@ func up(ctx context.Context, o *options, h *home.Home, serveArgs []string) error
 	return supervise.Run(ctx, program, supervised, newLog("up").With("logs", filepath.Dir(h.LogFile("up"))))
 }
 
-// upDetached starts a supervisor that outlives us, unless there is one, and waits
-// until the API answers.
+// upDetached starts a supervisor that outlives this process, unless there is one, and waits until
+// the API answers.
 func upDetached(ctx context.Context, o *options, h *home.Home, serveArgs []string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -174,8 +174,8 @@ func upDetached(ctx context.Context, o *options, h *home.Home, serveArgs []strin
 	})
 }
 
-// waitAPI waits until the API of this very home answers, of a control plane that
-// the supervisor runs: one that a killed supervisor left is about to be replaced.
+// waitAPI waits until the API of this very home answers, served by a control plane of the
+// supervisor. A control plane that a killed supervisor left is about to be replaced.
 func waitAPI(ctx context.Context, h *home.Home, ended <-chan struct{}) error {
 	api, err := client.FromHome(h)
 	if err != nil {
@@ -190,7 +190,7 @@ func waitAPI(ctx context.Context, h *home.Home, ended <-chan struct{}) error {
 		case <-ctx.Done():
 			return fmt.Errorf("the API did not come up%s: see %s", lastWords(h.LogFile("serve")), h.LogFile("serve"))
 		case <-ended:
-			// Somebody else may have started one at the same moment.
+			// Somebody else may have started a supervisor at the same moment.
 			if h.Holder("up") == 0 {
 				return fmt.Errorf("the supervisor ended%s: see %s", lastWords(h.LogFile("up")), h.LogFile("up"))
 			}
@@ -200,8 +200,8 @@ func waitAPI(ctx context.Context, h *home.Home, ended <-chan struct{}) error {
 	}
 }
 
-// waitHosts waits until all hosts and the edge are there, so that a database can be
-// created at once.
+// waitHosts waits until all hosts and the edge are there, so that a database can be created at
+// once.
 func waitHosts(ctx context.Context, h *home.Home) error {
 	api, err := client.FromHome(h)
 	if err != nil {
@@ -235,7 +235,7 @@ func agentNames() []string {
 	return names
 }
 
-// absent are the parts that do not show in a status.
+// absent returns the parts that a status does not show.
 func absent(s admin.Status) []string {
 	var missing []string
 	if !slices.ContainsFunc(s.Edges, func(e admin.Edge) bool { return e.Running }) {
@@ -249,13 +249,13 @@ func absent(s admin.Status) []string {
 	return missing
 }
 
-// adopted: the control plane is a child of the supervisor.
+// adopted reports whether the control plane is a child of the supervisor.
 func adopted(h *home.Home) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.Holder("serve")))
 	return err == nil && strings.Contains(string(text), fmt.Sprintf("\nPPid:\t%d\n", h.Holder("up")))
 }
 
-// lastWords is the error that a program ended with, by its log.
+// lastWords returns the error that a program ended with, from its log.
 func lastWords(log string) string {
 	text, err := os.ReadFile(log)
 	if err != nil {
@@ -270,7 +270,8 @@ func lastWords(log string) string {
 	return words
 }
 
-// startDetached starts a supervisor; the channel tells when it ends while we wait.
+// startDetached starts a supervisor. The channel is closed if the supervisor ends while this
+// process waits.
 func startDetached(ctx context.Context, h *home.Home, serveArgs []string) (<-chan struct{}, error) {
 	program, err := os.Executable()
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// regionForm is how AWS's regions look: SDKs refuse others.
+// regionForm is the form of AWS's regions. SDKs refuse others.
 var regionForm = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`)
 
-// checkUp refuses options that a home could not be run with, before they are
-// kept, and those that an existing home would ignore.
+// checkUp refuses options that a home could not be run with, before they are kept. It also refuses
+// options that an existing home would ignore.
 func checkUp(dir string, o home.Options) error {
 	if o.Listen != "" {
 		if err := checkListen(o.Listen); err != nil {
@@ -43,7 +43,8 @@ func checkListen(listen string) error {
 	return nil
 }
 
-// checkExisting: what a home is, it stays; where it listens changes when it starts.
+// checkExisting refuses options that differ from what a home is. Only where it listens may change,
+// when it starts.
 func checkExisting(h *home.Home, o home.Options) error {
 	switch {
 	case o.Disposable && !h.Disposable:
@@ -60,7 +61,8 @@ func checkExisting(h *home.Home, o home.Options) error {
 	return checkPublicPool(h, o.PublicPool)
 }
 
-// sameRelay: no relay is the one without an address.
+// sameRelay reports whether two relays are the same. No relay is the same as one without an
+// address.
 func sameRelay(asked, has *home.SMTP) bool {
 	if has == nil {
 		has = &home.SMTP{}

@@ -14,14 +14,13 @@ import (
 	"howdah/internal/system/imagefs"
 )
 
-// storage is the file system in a file that a home's databases are to lie in; the zero value
-// is none.
+// storage is the file system in a file for a home's databases. The zero value is none.
 type storage struct {
 	file string
 	size int64
 }
 
-// leastStorage is room for a few small databases.
+// leastStorage is the least size of such a file system, in bytes: room for a few small databases.
 const leastStorage = 1 << 30
 
 var storageForm = regexp.MustCompile(`^(.+):([0-9]{1,6})([MGT])$`)
@@ -48,7 +47,7 @@ func parseStorage(text string) (storage, error) {
 	return storage{file, number * unitBytes[parts[3]]}, err
 }
 
-// make makes the file for a home that is not there yet.
+// make makes the file for a home that does not exist yet.
 func (s storage) make(ctx context.Context, o *options) error {
 	if s.file == "" {
 		return nil
@@ -71,8 +70,8 @@ func placeOf(h *home.Home) string {
 	return "in the file " + h.Storage
 }
 
-// mountStorage has the file system of a home's databases be there before anything looks for
-// them.
+// mountStorage mounts the file system of a home's databases, before anything looks for the
+// databases.
 func mountStorage(ctx context.Context, h *home.Home) error {
 	if h.Storage == "" {
 		return nil
@@ -80,7 +79,8 @@ func mountStorage(ctx context.Context, h *home.Home) error {
 	return imagefs.Mount(ctx, h.Storage, h.DataRoot)
 }
 
-// checkMounted: a host that found an empty directory would take its members for gone.
+// checkMounted returns an error if that file system is not mounted. A host that found an empty
+// directory would take its members for gone.
 func checkMounted(h *home.Home) error {
 	if h.Storage == "" {
 		return nil

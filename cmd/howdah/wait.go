@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	// waitTimeout is how long a command waits for what it asked for. It goes on
-	// being done after that.
+	// waitTimeout is how long a command waits for what it asked for. The work goes on after that.
 	waitTimeout = 15 * time.Minute
-	// waitLook is how often it looks.
+	// waitLook is the pause between two looks.
 	waitLook = 200 * time.Millisecond
-	// absence is for how long the API may be gone meanwhile.
+	// absence is how long the API may be gone meanwhile.
 	absence = time.Minute
 )
 
-// lasting is after how long a problem is told to someone who waits.
+// lasting is how long a problem must last before a person who waits is told of it.
 const lasting = 5 * time.Second
 
 // gone is the status of what no longer exists.
@@ -46,8 +45,8 @@ type waiter struct {
 	since    map[string]time.Time // when each problem was seen first
 }
 
-// look reads the target once, shows what is going on, and answers whether it has
-// the status.
+// look reads the target once, shows what is going on, and reports whether the target has the
+// status.
 func (w *waiter) look(ctx context.Context) (bool, error) {
 	truth, problems, err := w.target.truth(ctx)
 	if err != nil {
@@ -70,7 +69,7 @@ func (w *waiter) look(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// tell tells of problems that last: others are part of what is going on.
+// tell tells of problems that last. Shorter ones are part of what is going on.
 func (w *waiter) tell(problems []admin.Problem) {
 	for _, p := range problems {
 		if w.since[p.Text].IsZero() {
@@ -92,8 +91,8 @@ func showSteps(p *screen.Progress, d *admin.Database, status string, now time.Ti
 	p.Step(last.Name, last.Began)
 }
 
-// poll calls look until it answers true. An API that is away for a while, as when
-// it is started again, is waited for.
+// poll calls look until it returns true. If the API is away for a while, as when it is started
+// again, poll waits for it.
 func (o *options) poll(ctx context.Context, what string, look func() (bool, error)) error {
 	var since time.Time
 	for {
@@ -118,7 +117,7 @@ func (o *options) poll(ctx context.Context, what string, look func() (bool, erro
 	}
 }
 
-// interrupted says that what is waited for goes on.
+// interrupted returns an error which says that the work goes on.
 func interrupted(ctx context.Context, what string, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -1,9 +1,9 @@
-// Package pgpass keeps the passwords that the command line made, in a password
-// file of libpq ("The Password File" of PostgreSQL's documentation), mode 0600.
+// Package pgpass keeps the passwords that the command line made, in a password file of libpq ("The
+// Password File" of PostgreSQL's documentation), mode 0600.
 //
-// Endpoint addresses are used again when a database is gone, so each line has a
-// comment before it that names the database it was made for, and lines of
-// databases that are no more are dropped: libpq takes the first line that fits.
+// Endpoint addresses are used again when a database is gone, and libpq takes the first line that
+// fits. So each line has a comment before it that names its database, and the lines of databases
+// that no longer exist are dropped.
 package pgpass
 
 import (
@@ -54,8 +54,8 @@ func (f File) Put(e Entry) error {
 	})
 }
 
-// Keep drops the entries of databases for which alive is false. It writes
-// nothing when there is none.
+// Keep drops the entries of databases for which alive is false. It writes nothing if there are
+// none.
 func (f File) Keep(alive func(resourceID string) bool) error {
 	all, _, err := f.read()
 	if err != nil || len(dead(all, alive)) == 0 {
@@ -124,7 +124,7 @@ func (f File) lock() (*home.Lock, error) {
 	}
 }
 
-// read answers our entries and all other lines.
+// read returns our entries and all other lines.
 func (f File) read() (all []Entry, others []string, err error) {
 	text, err := os.ReadFile(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -200,11 +200,11 @@ func parse(line string) (Entry, bool) {
 
 const (
 	passwordLength = 24
-	// alphabet needs no quoting anywhere; look-alikes are left out.
+	// alphabet has characters that need no quoting anywhere, without look-alikes.
 	alphabet = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789"
 )
 
-// Generate makes a password, of 139 bits.
+// Generate returns a new password, of 139 bits.
 func Generate() string {
 	password := make([]byte, 0, passwordLength)
 	var b [1]byte
@@ -212,7 +212,7 @@ func Generate() string {
 		if _, err := rand.Read(b[:]); err != nil {
 			panic("pgpass: no randomness: " + err.Error())
 		}
-		// Values that would favour some letters are thrown away.
+		// A value that would favour some letters is thrown away.
 		if limit := 256 - 256%len(alphabet); int(b[0]) < limit {
 			password = append(password, alphabet[int(b[0])%len(alphabet)])
 		}

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// spin is how often the running line is drawn again on a terminal.
+// spin is the pause after which a terminal's running line is drawn again.
 const spin = 100 * time.Millisecond
 
 var wheel = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
-// Progress shows the steps of something that is waited for, on standard error. A
-// terminal has one running line with the time it takes; elsewhere each step is a
-// line with the time since the beginning.
+// Progress shows on standard error the steps of something that a command waits for. A terminal has
+// one running line, with the time that it takes. Elsewhere each step is a line, with the time since
+// the beginning.
 type Progress struct {
 	out   io.Writer
 	live  bool
@@ -32,7 +32,7 @@ type Progress struct {
 	over  sync.WaitGroup
 }
 
-// Begin starts to show progress. Call End.
+// Begin starts to show progress. The caller must call End.
 func (s *Screen) Begin(now func() time.Time) *Progress {
 	p := &Progress{
 		out: s.Stderr, live: s.Terminal.Err(), color: !s.Plain && s.Terminal.Err(), width: s.Terminal.Width(),
@@ -59,7 +59,7 @@ func (p *Progress) run() {
 	}
 }
 
-// Step says what is going on now; the same again changes nothing.
+// Step says what is going on now. The same step again changes nothing.
 func (p *Progress) Step(name string, since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *Progress) Note(text string) {
 	fmt.Fprintln(p.out, paint(p.color, Yellow, "          "+text))
 }
 
-// End ends the display; the last step counts as done.
+// End ends the display. The last step counts as done.
 func (p *Progress) End() {
 	p.Step("", time.Time{})
 	select {

@@ -1,6 +1,6 @@
-// Package screen is how the command line looks: tables, colours, and progress
-// while something is waited for. What only a terminal can do is behind Terminal;
-// anywhere else the output is plain lines that a program or a log can keep.
+// Package screen is how the command line looks: tables, colours, and progress while a command
+// waits. What only a terminal can do is behind Terminal. Anywhere else the output is plain lines
+// that a program or a log can keep.
 package screen
 
 import (
@@ -10,13 +10,13 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal says what is at the other ends of the program.
+// Terminal says what is at the ends of the program's input and output.
 type Terminal interface {
 	// In, Out and Err report whether a person is there.
 	In() bool
 	Out() bool
 	Err() bool
-	// Width of the output in characters; 0 where there is no terminal.
+	// Width returns the width of the output in characters, or 0 if there is no terminal.
 	Width() int
 	// Secret reads a line from the terminal without showing it.
 	Secret() (string, error)
@@ -31,7 +31,7 @@ type Screen struct {
 	Plain bool
 }
 
-// Std is the screen of this process.
+// Std returns the screen of this process.
 func Std() *Screen {
 	return &Screen{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: std{},
@@ -84,7 +84,8 @@ func paint(color bool, style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// Clear makes room for a new screenful: on a terminal in place of the last one.
+// Clear returns what makes room for a new screenful. On a terminal that takes the place of the last
+// one.
 func (s *Screen) Clear() string {
 	if !s.Terminal.Out() {
 		return "\n"

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// gap is between two columns.
+// gap is the space between two columns.
 const gap = "  "
 
 // Cell is one field of a table.
@@ -47,11 +47,11 @@ func (t *Table) Row(fields ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// Rows is how many rows there are, the heading included.
+// Rows returns how many rows there are, the heading included.
 func (t *Table) Rows() int { return len(t.rows) }
 
-// Write writes the table. Columns that are empty but for their heading are left
-// out, and no line has blanks at its end.
+// Write writes the table. It leaves out columns that have nothing below their heading, and blanks
+// at the end of lines.
 func (t *Table) Write(w io.Writer, color bool) error {
 	widths := t.widths()
 	var b strings.Builder
@@ -73,7 +73,7 @@ func (t *Table) Write(w io.Writer, color bool) error {
 	return err
 }
 
-// widths of the columns; 0 for one to leave out.
+// widths returns the width of each column, or 0 for a column to leave out.
 func (t *Table) widths() []int {
 	var widths []int
 	filled := map[int]bool{}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Bytes is a number of bytes as a person reads it: "512 B", "1.5 GiB".
+// Bytes returns a number of bytes as people read it: "512 B", "1.5 GiB".
 func Bytes(n int64) string {
 	if n < 1024 && n > -1024 {
 		return strconv.FormatInt(n, 10) + " B"
@@ -24,7 +24,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f %s", value, unit)
 }
 
-// Span is a duration as a person reads it: "0.31 s", "12 s", "3m20s", "2d4h".
+// Span returns a duration as people read it: "0.31 s", "12 s", "3m20s", "2d4h".
 func Span(d time.Duration) string {
 	switch {
 	case d < 0:
