@@ -1,11 +1,9 @@
-// Package access is the access keys that are kept in the state: who they are, what
-// they may do, and their secrets. SigV4 needs the secret itself to verify with, so
-// that it cannot be a hash: it is sealed with a key that control planes hold and
-// hosts, which read the state too, do not.
+// Package access has the access keys that are kept in the state: who they are, what they may do,
+// and their secrets. To verify SigV4 takes the secret itself, so a hash would not do. A secret is
+// sealed with a key that control planes hold. Hosts read the state, too, and do not have that key.
 //
-// Invariants: a secret is told once, when it is made; it is bound to its access key
-// and account, so that it opens in no other record; a key whose policy cannot be
-// read may do nothing.
+// Invariants: a secret is told once, when it is made. It is bound to its access key and account, so
+// that it opens in no other record. A key whose policy cannot be read may do nothing.
 package access
 
 import (
@@ -32,7 +30,7 @@ type Key struct {
 	Created time.Time `json:"created"`
 	// CreatedBy is the access key that made it.
 	CreatedBy string `json:"created_by"`
-	// ReadOnly and Policy limit the key; where both are given, both must allow.
+	// ReadOnly and Policy limit the key. If both are given, both must allow.
 	ReadOnly bool   `json:"read_only"`
 	Policy   string `json:"policy,omitempty"` // IAM's JSON
 }
@@ -45,7 +43,7 @@ var (
 // ErrInvalid says that a key cannot be as it was asked for.
 var ErrInvalid = errors.New("invalid access key")
 
-// Check checks what users choose.
+// Check returns an ErrInvalid if what users choose cannot be so.
 func (k Key) Check() error {
 	if !accountForm.MatchString(k.Account) {
 		return fmt.Errorf("%w: an account is twelve digits, not %q", ErrInvalid, k.Account)
@@ -57,7 +55,7 @@ func (k Key) Check() error {
 	return err
 }
 
-// readOnly is the policy of keys that may only look.
+// readOnly is the policy of read-only keys.
 const readOnly = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Resource": "*", "Action": [
 	"rds:Describe*", "rds:List*", "rds:Download*", "sts:GetCallerIdentity",
 	"ec2:Describe*", "sns:Get*", "sns:List*",
@@ -72,8 +70,8 @@ var readOnlyPolicy = func() *iam.Policy {
 	return p
 }()
 
-// Policies are those that must all allow what the key does; none: it may do
-// everything in its account.
+// Policies returns the policies of the key. All of them must allow what it does. Without any, it
+// may do everything in its account.
 func (k Key) Policies() ([]*iam.Policy, error) {
 	var all []*iam.Policy
 	if k.ReadOnly {
@@ -89,13 +87,13 @@ func (k Key) Policies() ([]*iam.Policy, error) {
 	return all, nil
 }
 
-// ARN is how messages and the audit log name who holds the key.
+// ARN names the holder of the key in messages and in the audit log.
 func (k Key) ARN() string { return "arn:aws:iam::" + k.Account + ":user/" + k.Name }
 
 // Sealer seals and opens secrets.
 type Sealer struct{ aead cipher.AEAD }
 
-// NewSealer makes a sealer of a key of 32 bytes.
+// NewSealer returns a sealer with a key of 32 bytes.
 func NewSealer(key []byte) (*Sealer, error) {
 	aead, err := seal.New(key)
 	if err != nil {
@@ -104,7 +102,7 @@ func NewSealer(key []byte) (*Sealer, error) {
 	return &Sealer{aead}, nil
 }
 
-// Issue completes a key with an id and a secret. The secret is nowhere else.
+// Issue returns the key with a new id, and a new secret. The secret is kept nowhere else.
 func (s *Sealer) Issue(k Key) (Key, string) {
 	k.ID = "HOWDAH" + strings.ToUpper(hex.EncodeToString(random(7)))
 	if k.Name == "" {
@@ -115,7 +113,7 @@ func (s *Sealer) Issue(k Key) (Key, string) {
 	return k, secret
 }
 
-// Open answers the secret of a key.
+// Open returns the secret of a key.
 func (s *Sealer) Open(k Key) (string, error) {
 	secret, err := s.aead.Open(nil, nil, k.Sealed, k.bound())
 	if err != nil {
@@ -124,8 +122,8 @@ func (s *Sealer) Open(k Key) (string, error) {
 	return string(secret), nil
 }
 
-// bound is everything that decides what the secret is good for: whoever can write
-// the state cannot widen a key.
+// bound returns everything that decides what the secret is good for. The seal covers it, so whoever
+// can write the state cannot widen a key.
 func (k Key) bound() []byte {
 	return fmt.Appendf(nil, "%q %q %q %t %q", k.ID, k.Account, k.Name, k.ReadOnly, k.Policy)
 }

@@ -1,7 +1,7 @@
-// Package authority keeps the authorities that sign the certificates of databases'
-// servers, besides the home's own: they are in the state, so that all control planes
-// have the same ones, and their keys are sealed, so that only control planes can use
-// them. None is ever removed: clients and servers may have certificates of any.
+// Package authority keeps the authorities that sign the certificates of databases' servers, besides
+// the home's own. They are in the state, so that all control planes have the same ones. Their keys
+// are sealed, so that only control planes can use them. No authority is ever removed, because
+// clients and servers may have certificates of any.
 package authority
 
 import (
@@ -18,10 +18,10 @@ import (
 	"howdah/internal/state"
 )
 
-// Record is an authority as it is kept. Written by server only.
+// Record is an authority as it is kept. Only server writes it.
 type Record struct {
 	ID string `json:"id"`
-	// Cert is signed by the authority itself, and Cross by the home's; PEM.
+	// Cert is signed by the authority itself, and Cross by the home's. Both are PEM.
 	Cert  []byte `json:"cert"`
 	Cross []byte `json:"cross"`
 	// Sealed is the key, bound to the rest of the record.
@@ -29,8 +29,8 @@ type Record struct {
 	Created time.Time `json:"created"`
 }
 
-// Default is what an account uses for new databases in a region, in place of the
-// home's choice. Written by server only.
+// Default is the authority that an account uses for new databases in a region, in place of the
+// home's choice. Only server writes it.
 type Default struct {
 	ID string `json:"id"`
 }
@@ -38,8 +38,8 @@ type Default struct {
 // ErrUnknown says that there is no authority of that name.
 var ErrUnknown = errors.New("no such authority")
 
-// New makes an authority of this name, which must be one of package spec's. home is
-// the home's own, and seal the key that only control planes have.
+// New makes an authority of this name, which package spec must know. home is the home's own
+// authority, and seal is the key that only control planes have.
 func New(home *certs.CA, sealKey []byte, id string, now time.Time) (Record, error) {
 	line, _, ok := spec.ParseAuthority(id)
 	if !ok || id == spec.HomeAuthority {
@@ -62,7 +62,7 @@ func New(home *certs.CA, sealKey []byte, id string, now time.Time) (Record, erro
 	return r, nil
 }
 
-// Open is the authority with its key.
+// Open returns the authority with its key.
 func (r Record) Open(sealKey []byte) (*certs.CA, error) {
 	aead, err := seal.New(sealKey)
 	if err != nil {
@@ -75,12 +75,12 @@ func (r Record) Open(sealKey []byte) (*certs.CA, error) {
 	return certs.ParseAuthority(r.Cert, r.Cross, key)
 }
 
-// bound has the key fit this record only: whoever can write the state cannot have
-// one authority sign for another.
+// bound returns what binds the key to this record. So whoever can write the state cannot have one
+// authority sign for another.
 func (r Record) bound() []byte { return fmt.Appendf(nil, "authority %q %q %q", r.ID, r.Cert, r.Cross) }
 
-// Get is the authority of this name, "" or the home's included. It asks the store:
-// a mirror may not have a new one yet.
+// Get returns the authority of this name. "" names the home's own. It asks the store, because a
+// mirror may not have a new authority yet.
 func Get(ctx context.Context, store *state.Store, home *certs.CA, seal func() ([]byte, error), id string) (*certs.CA, error) {
 	if id == "" || id == spec.HomeAuthority {
 		return home, nil
@@ -99,7 +99,8 @@ func Get(ctx context.Context, store *state.Store, home *certs.CA, seal func() ([
 	return r.Value.Open(key)
 }
 
-// Bundle is what clients are to trust: the home's authority and all others, in PEM.
+// Bundle returns the certificates that clients are to trust, in PEM: the home's authority and all
+// others.
 func Bundle(home []byte, all []Record) []byte {
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b Record) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))

@@ -14,9 +14,10 @@ import (
 // members is the name under which the authority of members is kept and bound.
 const members = "members"
 
-// Members is the authority that signs what a member shows of itself: to the gate before
-// etcd, to other members, and to no one else. It is signed by nobody: neither etcd nor what
-// hosts talk to trusts it, so a member's key opens nothing there. The first call makes it.
+// Members returns the authority that signs the certificates of members. Members show these to the
+// gate before etcd and to other members, and to no one else. No other authority signs it, so
+// neither etcd nor what hosts talk to trusts it: a member's key opens nothing there. The first call
+// makes it.
 func Members(ctx context.Context, store *state.Store, sealKey []byte, now time.Time) (*certs.CA, error) {
 	for {
 		r, err := state.Get[Record](ctx, store, state.MembersAuthority)
@@ -33,7 +34,7 @@ func Members(ctx context.Context, store *state.Store, sealKey []byte, now time.T
 		if _, err := store.Commit(ctx, state.Swap(state.MembersAuthority, 0, fresh)); err != nil && !errors.Is(err, state.ErrConflict) {
 			return nil, err
 		}
-		// Whoever was first: the next round reads it.
+		// Somebody else may have been first. The next round reads what there is.
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"howdah/internal/testkit/hometest"
 )
 
-// All control planes have the same authority of members, whoever made it, and it is none
-// that the home's own vouches for.
+// All control planes have the same authority of members, whoever made it. The home's own authority
+// does not vouch for it.
 func TestTheAuthorityOfMembers(t *testing.T) {
 	h := hometest.New(t)
 	seal, err := h.SealKey()

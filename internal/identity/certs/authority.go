@@ -16,21 +16,20 @@ import (
 	"howdah/internal/model/kind"
 )
 
-// authorityLifetime is that of authorities of databases, as of RDS's rsa2048.
+// authorityLifetime is how long authorities of databases live, as RDS's rsa2048 does.
 const authorityLifetime = 40 * 365 * 24 * time.Hour
 
-// ErrNoSuccessor says that an authority may not sign others: it was made by a Howdah
-// that knew of none.
+// ErrNoSuccessor says that an authority may not sign others. A Howdah that knew of no others made
+// it.
 var ErrNoSuccessor = errors.New("the authority of this home may not sign others: it was made by an older version of Howdah")
 
-// NewAuthority makes an authority that signs the certificates of databases' servers,
-// with a key of a kind that package spec names.
+// NewAuthority makes an authority that signs the certificates of databases' servers. Its key is of
+// a kind that package spec names.
 //
-// It has two certificates of the same name and key. One is signed by itself: it is
-// for the bundles of clients. The other is signed by ca, which is the home's own:
-// servers send it along, so that whoever trusts the home's authority trusts them too.
-// So a client's bundle may be of any age, and nothing within the home has to learn
-// of a new authority before servers have its certificates.
+// It has two certificates of the same name and key. One is signed by itself: it is for the bundles
+// of clients. The other is signed by ca, which is the home's own. Servers send it along, so that
+// whoever trusts the home's authority trusts them too. So a client's bundle may be of any age.
+// Nothing within the home has to learn of a new authority before servers have its certificates.
 func (ca *CA) NewAuthority(id, key string) (authority *CA, cross []byte, err error) {
 	if !ca.MaySignOthers() {
 		return nil, nil, ErrNoSuccessor
@@ -58,7 +57,7 @@ func (ca *CA) NewAuthority(id, key string) (authority *CA, cross []byte, err err
 	return authority, cross, err
 }
 
-// MaySignOthers: NewAuthority works.
+// MaySignOthers reports whether NewAuthority works.
 func (ca *CA) MaySignOthers() bool { return ca.Cert.MaxPathLen > 0 }
 
 // ParseAuthority reads what NewAuthority made.
@@ -86,8 +85,8 @@ func withCross(der, crossPEM []byte, key crypto.Signer) (*CA, error) {
 	return ca, nil
 }
 
-// AuthorityOf is the name of the authority that signed a certificate; "" of
-// the home's own.
+// AuthorityOf returns the name of the authority that signed a certificate, or "" if it is the
+// home's own.
 func AuthorityOf(cert *x509.Certificate) string {
 	if unit := cert.Issuer.OrganizationalUnit; len(unit) > 0 {
 		return unit[0]
@@ -95,8 +94,7 @@ func AuthorityOf(cert *x509.Certificate) string {
 	return ""
 }
 
-// By reports whether the certificate is signed by the authority of this name; "": by
-// the home's own.
+// By reports whether the authority of this name signed the certificate. "" names the home's own.
 func (p Pair) By(authority string) bool {
 	leaf, err := p.Leaf()
 	return err == nil && AuthorityOf(leaf) == authority

@@ -16,7 +16,7 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// signed is a certificate of an authority for a server on loopback.
+// signed returns a certificate of an authority for a server on loopback.
 func signed(t *testing.T, ca, root *CA, wanted string) Pair {
 	t.Helper()
 	csr, key, err := NewRequest(wanted)
@@ -30,7 +30,7 @@ func signed(t *testing.T, ca, root *CA, wanted string) Pair {
 	return Pair{CertPEM: cert, KeyPEM: key, CAPEM: root.CertPEM}
 }
 
-// trusts reports whether a client with this bundle connects to a server with this pair.
+// trusts returns nil if a client with this bundle connects to a server with this pair.
 func trusts(t *testing.T, server Pair, bundle ...[]byte) error {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -121,8 +121,8 @@ func TestKindsOfKeys(t *testing.T) {
 	}
 }
 
-// An authority of a home that was made before there were others says that it may not
-// sign any: a chain through it would be refused by every client.
+// The authority of an older home may not sign others, and says so. Every client would refuse a
+// chain through it.
 func TestOlderHomesHaveNoOtherAuthorities(t *testing.T) {
 	home := newCATest(t)
 	home.Cert.MaxPathLen, home.Cert.MaxPathLenZero = 0, true

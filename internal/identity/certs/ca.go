@@ -1,7 +1,6 @@
-// Package certs is the built-in certificate authority of a home and the TLS
-// configurations made from it. Everything that talks to etcd, to a Patroni REST
-// API or to PostgreSQL on behalf of the platform shows a certificate of this
-// authority; there are no internal passwords.
+// Package certs is the built-in certificate authority of a home, and the TLS configurations made
+// from it. Everything that talks to etcd, to a Patroni REST API or to PostgreSQL on behalf of the
+// platform shows a certificate of this authority. There are no internal passwords.
 package certs
 
 import (
@@ -39,15 +38,15 @@ var ErrNotOurs = errors.New("not signed by this home's authority")
 type CA struct {
 	Cert    *x509.Certificate
 	CertPEM []byte
-	// Lifetime is that of the certificates it signs; zero is a year. None lives longer
-	// than its authority.
+	// Lifetime is how long the certificates live that it signs. Zero is a year. No certificate
+	// lives longer than its authority.
 	Lifetime time.Duration
 	chain    []byte    // what follows a certificate of this authority, in PEM
 	until    time.Time // its end, and that of its chain
 	key      crypto.Signer
 }
 
-// New makes a fresh authority whose subject carries name.
+// New makes an authority whose subject has this name.
 func New(name string) (*CA, error) {
 	key, err := generate(kind.EC256)
 	if err != nil {
@@ -74,7 +73,7 @@ func authorityTemplate(subject pkix.Name, life time.Duration) *x509.Certificate 
 	}
 }
 
-// ParseCA reads an authority from the PEM texts that CertPEM and KeyPEM gave.
+// ParseCA reads an authority from the PEM texts of CertPEM and KeyPEM.
 func ParseCA(certPEM, keyPEM []byte) (*CA, error) {
 	certBlock, _ := pem.Decode(certPEM)
 	keyBlock, _ := pem.Decode(keyPEM)
@@ -94,12 +93,12 @@ func newCA(der []byte, key crypto.Signer) (*CA, error) {
 		return nil, fmt.Errorf("parse authority certificate: %w", err)
 	}
 	text := pemBlock("CERTIFICATE", der)
-	// The chain carries the authority, so that a joining agent can check its
-	// fingerprint in the handshake.
+	// The chain has the authority in it, so that an agent that joins can check its fingerprint in
+	// the handshake.
 	return &CA{Cert: cert, CertPEM: text, chain: text, until: cert.NotAfter, key: key}, nil
 }
 
-// KeyPEM is the authority's private key: keep it in files of mode 0600 only.
+// KeyPEM returns the authority's private key. Keep it only in files of mode 0600.
 func (ca *CA) KeyPEM() ([]byte, error) {
 	return marshalKey(ca.key)
 }
@@ -116,15 +115,15 @@ type Subject struct {
 	CommonName string
 	IPs        []net.IP
 	DNSNames   []string
-	// For says what the certificate is good for: nobody takes it for anything else.
+	// For says what the certificate is good for. It is refused for anything else.
 	For Purpose
 }
 
 // Purpose says whether a certificate is for servers, for clients, or for both (the zero value).
 type Purpose int
 
-// The purposes. A certificate for servers only is refused when a client shows it, and one for
-// clients only when a server does.
+// The purposes. A client that shows a certificate for servers only is refused. So is a server that
+// shows one for clients only.
 const (
 	Both Purpose = iota
 	ServerOnly
@@ -142,9 +141,9 @@ func (p Purpose) usages() []x509.ExtKeyUsage {
 	}
 }
 
-// Sign answers a certificate signing request with a certificate, in PEM. The
-// subject is the caller's decision, never that of the request: the request
-// brings only the public key and the proof that its sender has the private one.
+// Sign returns a certificate for a signing request, in PEM. The caller decides about the subject,
+// never the request. The request brings only the public key, and the proof that its sender has the
+// private one.
 func (ca *CA) Sign(csrPEM []byte, subject Subject) ([]byte, error) {
 	block, _ := pem.Decode(csrPEM)
 	if block == nil {
@@ -160,7 +159,7 @@ func (ca *CA) Sign(csrPEM []byte, subject Subject) ([]byte, error) {
 	return ca.sign(request.PublicKey, subject)
 }
 
-// Issue makes a key and a certificate for it in one go.
+// Issue makes a key and a certificate for it.
 func (ca *CA) Issue(subject Subject) (Pair, error) {
 	key, err := generate(kind.EC256)
 	if err != nil {
@@ -186,7 +185,7 @@ func (ca *CA) sign(public any, subject Subject) ([]byte, error) {
 	template := &x509.Certificate{
 		SerialNumber: serial(),
 		Subject:      pkix.Name{CommonName: subject.CommonName, Organization: []string{"Howdah"}},
-		// A certificate that lives shortly is not old from the start.
+		// A certificate with a short life must not be old from the start.
 		NotBefore:             time.Now().Add(-min(backdate, life/10)),
 		NotAfter:              time.Now().Add(life),
 		KeyUsage:              usage,
@@ -202,8 +201,7 @@ func (ca *CA) sign(public any, subject Subject) ([]byte, error) {
 	return append(pemBlock("CERTIFICATE", der), ca.chain...), nil
 }
 
-// NewRequest makes a key of a kind, and a signing request
-// for it, both in PEM.
+// NewRequest makes a key of a kind, and a signing request for it. It returns both in PEM.
 func NewRequest(key string) (csrPEM, keyPEM []byte, err error) {
 	private, err := generate(key)
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Identity is a pair in use by a process that outlives it: TLS configurations made
-// from it show whichever pair it holds when a connection begins. Connections that
-// exist are not touched, and none is refused while the pair is replaced. The
-// authority stays: a pair of another one is refused.
+// Identity is a pair that a process uses and that the process outlives. A TLS configuration made
+// from it shows the pair that it holds when a connection begins. To replace the pair touches no
+// connection that exists, and refuses none meanwhile. The authority stays: a pair of another one is
+// refused.
 type Identity struct {
 	mu   sync.Mutex
 	pair Pair             // guarded by mu
 	cert *tls.Certificate // guarded by mu; pair's, parsed
 }
 
-// NewIdentity holds pair.
+// NewIdentity returns an identity that holds pair.
 func NewIdentity(pair Pair) (*Identity, error) {
 	i := &Identity{}
 	return i, i.Replace(pair)
 }
 
-// Replace makes connections that begin from now on show pair.
+// Replace makes connections show pair that begin from now on.
 func (i *Identity) Replace(pair Pair) error {
 	cert, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
 	if err != nil {
@@ -40,7 +40,7 @@ func (i *Identity) Replace(pair Pair) error {
 	return nil
 }
 
-// Pair is what is held now.
+// Pair returns the pair that is held now.
 func (i *Identity) Pair() Pair {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -53,7 +53,7 @@ func (i *Identity) current() (*tls.Certificate, error) {
 	return i.cert, nil
 }
 
-// ClientTLS is like that of Pair, for connections of any later time.
+// ClientTLS is like that of Pair, and also holds for connections after Replace.
 func (i *Identity) ClientTLS() (*tls.Config, error) {
 	config, err := i.Pair().ClientTLS()
 	if err != nil {
@@ -64,7 +64,7 @@ func (i *Identity) ClientTLS() (*tls.Config, error) {
 	return config, nil
 }
 
-// ServerTLS is like that of Pair, for connections of any later time.
+// ServerTLS is like that of Pair, and also holds for connections after Replace.
 func (i *Identity) ServerTLS() (*tls.Config, error) {
 	config, err := i.Pair().ServerTLS()
 	if err != nil {
@@ -75,16 +75,16 @@ func (i *Identity) ServerTLS() (*tls.Config, error) {
 	return config, nil
 }
 
-// Renewal is how an identity is kept fresh. All fields are required.
+// Renewal says how an identity is kept fresh. All fields are required.
 type Renewal struct {
 	Subject Subject
-	// Get makes a new pair and puts it where the next start of the process, and
-	// others that use it, find it. It is called again until it works.
+	// Get makes a new pair. It puts the pair where the next start of the process finds it, and
+	// others that use it. It is called again until it works.
 	Get func(context.Context) (Pair, error)
 	Log *slog.Logger
 }
 
-// lookAtMost bounds the wait for a renewal: a clock may be set meanwhile.
+// lookAtMost bounds the wait for a renewal, because somebody may set the clock meanwhile.
 const lookAtMost = time.Hour
 
 // Keep replaces the identity's pair whenever two thirds of its life are over,
@@ -103,7 +103,7 @@ func (i *Identity) Keep(ctx context.Context, r Renewal) error {
 	}
 }
 
-// renew answers when to look again.
+// renew returns how long to wait before the next look.
 func (i *Identity) renew(ctx context.Context, r Renewal) time.Duration {
 	pair, err := r.Get(ctx)
 	if err == nil && !pair.Fresh(r.Subject, time.Now()) {
@@ -122,7 +122,7 @@ func (i *Identity) renew(ctx context.Context, r Renewal) time.Duration {
 	return 0
 }
 
-// untilDue is how long to wait before the pair is to be looked at again.
+// untilDue returns how long to wait before the pair is to be looked at again.
 func (i *Identity) untilDue(now time.Time) time.Duration {
 	leaf, err := i.Pair().Leaf()
 	if err != nil {
@@ -131,8 +131,8 @@ func (i *Identity) untilDue(now time.Time) time.Duration {
 	return min(due(leaf).Sub(now), lookAtMost)
 }
 
-// retryAfter lets a renewal be tried a hundred times in the third of the life that
-// is left.
+// retryAfter returns a pause that lets a renewal be tried a hundred times in the last third of the
+// life.
 func (i *Identity) retryAfter() time.Duration {
 	leaf, err := i.Pair().Leaf()
 	if err != nil {

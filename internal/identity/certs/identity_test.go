@@ -61,8 +61,8 @@ func TestKeepRenewsAtTwoThirdsOfTheLife(t *testing.T) {
 	})
 }
 
-// The control plane is gone for a third of the third that is left, and then it
-// signs for somebody else: neither ends in an identity that cannot be used.
+// The control plane is gone for a third of the last third. Then it signs for somebody else. Neither
+// leads to an identity that cannot be used.
 func TestKeepTriesAgainUntilItHasAUsablePair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca, subject := newCATest(t), loopback("x")
@@ -111,8 +111,8 @@ func TestReplaceRefusesAnotherAuthority(t *testing.T) {
 	}
 }
 
-// Both sides of a connection live three certificates of two seconds, by patience.For:
-// no call fails, and the connection of the first moment is still the same at the end.
+// Both sides of a connection live through three certificates of two seconds each, by patience.For.
+// No call fails, and the first connection is still the same at the end.
 func TestNothingIsDroppedByARenewal(t *testing.T) {
 	ca := newCATest(t)
 	ca.Lifetime = patience.For(2 * time.Second)
@@ -157,7 +157,7 @@ func TestNothingIsDroppedByARenewal(t *testing.T) {
 	})
 }
 
-// startIdentity serves the address of whoever calls, which must have a certificate.
+// startIdentity serves the caller's address back. The caller must have a certificate.
 func startIdentity(t *testing.T, i *Identity) string {
 	t.Helper()
 	config, err := i.ServerTLS()
@@ -186,8 +186,8 @@ func clientConfig(t *testing.T, i *Identity) *tls.Config {
 	return config
 }
 
-// fresh makes a connection without a session to resume, and answers the serial
-// number of the server's certificate.
+// fresh makes a connection without a session to resume, and returns the serial number of the
+// server's certificate.
 func fresh(config *tls.Config, url string) (string, error) {
 	config = config.Clone()
 	config.ClientSessionCache = nil

@@ -25,9 +25,9 @@ const (
 	CAFile   = "ca.crt"
 )
 
-// Write puts the pair into dir as tls.crt, tls.key and ca.crt. A reader never sees
-// half a file: all are written beside their places first and then renamed, key and
-// certificate directly after each other. The key is 0600.
+// Write puts the pair into dir as tls.crt, tls.key and ca.crt. A reader never sees half a file: all
+// files are first written beside their places and then renamed, key and certificate directly after
+// each other. The key has mode 0600.
 func (p Pair) Write(dir string) error {
 	files := []struct {
 		name string
@@ -51,7 +51,7 @@ func (p Pair) Write(dir string) error {
 	return nil
 }
 
-// stage writes what path shall hold to a file beside it.
+// stage writes what path is to hold into a file beside it.
 func stage(path string, data []byte, mode os.FileMode) (string, error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".")
 	if err != nil {
@@ -82,7 +82,7 @@ func Load(dir string) (Pair, error) {
 	return p, nil
 }
 
-// Leaf is the certificate itself.
+// Leaf returns the certificate itself.
 func (p Pair) Leaf() (*x509.Certificate, error) {
 	block, _ := pem.Decode(p.CertPEM)
 	if block == nil {
@@ -95,8 +95,8 @@ func (p Pair) Leaf() (*x509.Certificate, error) {
 	return cert, nil
 }
 
-// Fresh reports whether less than two thirds of the certificate's life are over
-// and it names every address of subject.
+// Fresh reports whether less than two thirds of the certificate's life are over, and whether it
+// names every address of subject.
 func (p Pair) Fresh(subject Subject, now time.Time) bool {
 	cert, err := p.Leaf()
 	if err != nil {
@@ -118,7 +118,7 @@ func (p Pair) Fresh(subject Subject, now time.Time) bool {
 	return cert.Subject.CommonName == subject.CommonName
 }
 
-// Trusts reports whether an authority of this fingerprint is among those of the pair.
+// Trusts reports whether the pair has an authority with this fingerprint.
 func (p Pair) Trusts(fingerprint string) bool {
 	for rest := p.CAPEM; ; {
 		var block *pem.Block
@@ -131,7 +131,7 @@ func (p Pair) Trusts(fingerprint string) bool {
 	}
 }
 
-// due is when two thirds of a certificate's life are over.
+// due returns when two thirds of a certificate's life are over.
 func due(cert *x509.Certificate) time.Time {
 	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) * 2 / 3)
 }
@@ -150,7 +150,7 @@ func (p Pair) pool() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// ClientTLS shows the pair to servers and trusts only our authority.
+// ClientTLS returns a configuration that shows the pair to servers, and trusts only our authority.
 func (p Pair) ClientTLS() (*tls.Config, error) {
 	pool, err := p.pool()
 	if err != nil {
@@ -166,8 +166,8 @@ func (p Pair) ClientTLS() (*tls.Config, error) {
 	}, nil
 }
 
-// ServerTLS serves with the pair. Client certificates of our authority are
-// verified when given; handlers that need one ask for it by Caller.
+// ServerTLS returns a configuration that serves with the pair. It verifies client certificates of
+// our authority if they are given. A handler that needs one asks for it with Caller.
 func (p Pair) ServerTLS() (*tls.Config, error) {
 	pool, err := p.pool()
 	if err != nil {
@@ -183,7 +183,7 @@ func (p Pair) ServerTLS() (*tls.Config, error) {
 	}, nil
 }
 
-// Caller is the common name of a verified client certificate, or "".
+// Caller returns the common name of a verified client certificate, or "".
 func Caller(state *tls.ConnectionState) string {
 	if state == nil || len(state.VerifiedChains) == 0 {
 		return ""
@@ -191,8 +191,8 @@ func Caller(state *tls.ConnectionState) string {
 	return state.VerifiedChains[0][0].Subject.CommonName
 }
 
-// PinnedTLS trusts a server whose chain ends in the authority with the given
-// fingerprint: how a host that has only a join token makes its first call.
+// PinnedTLS returns a configuration that trusts a server if its chain ends in the authority with
+// this fingerprint. A host that has only a join token makes its first call with it.
 func PinnedTLS(fingerprint string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,

@@ -10,8 +10,8 @@ import (
 	"howdah/internal/system/plainfile"
 )
 
-// Belongings are the paths, in the home, of all files that a home cannot be made again
-// without, beside its etcd: its identity, authority, keys and tokens. The first is the configuration.
+// Belongings returns the paths, in the home, of all files that are needed to make the home again,
+// apart from its etcd: identity, authority, keys and tokens. The first path is the configuration.
 func (h *Home) Belongings() ([]string, error) {
 	all := []string{ConfigFile, secretFile, joinFile}
 	err := filepath.WalkDir(h.CertDir(), func(path string, e fs.DirEntry, err error) error {
@@ -28,8 +28,8 @@ func (h *Home) Belongings() ([]string, error) {
 	return all, nil
 }
 
-// Reinstate puts the belongings of a home back from another directory. The home exists
-// once its configuration is there, which is last. It may be done again.
+// Reinstate copies the belongings of a home back from another directory. The configuration comes
+// last, and with it the home exists. Reinstate may be called again.
 func Reinstate(from, dir string) (*Home, error) {
 	old, err := OpenAny(from)
 	if err != nil {
@@ -59,7 +59,8 @@ func Reinstate(from, dir string) (*Home, error) {
 	return OpenAny(dir)
 }
 
-// reinstate keeps what others must read readable: certificates and the configuration.
+// reinstate copies one file. What others must read stays readable: certificates and the
+// configuration.
 func reinstate(from, dir, path string) error {
 	text, err := os.ReadFile(filepath.Join(from, path))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// SyncDir makes the names in a directory durable, where its file system can.
+// SyncDir makes the names in a directory durable, if its file system can do that.
 func SyncDir(dir string) error {
 	file, err := os.Open(dir)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package home is the directory that one installation of Howdah lives in: its
-// identity, its secrets, its part of the loopback network, and the locks that
-// keep two supervisors apart. Several homes run side by side on one machine;
-// nothing of one depends on another.
+// Package home is the directory of one installation of Howdah: its identity, its secrets, its part
+// of the loopback network, and the locks that keep two supervisors apart. Several homes run side by
+// side on one machine. Nothing of one depends on another.
 package home
 
 import (
@@ -19,19 +18,19 @@ import (
 )
 
 var (
-	// ErrNone says that a directory holds no home yet.
+	// ErrNone says that a directory holds no home.
 	ErrNone = errors.New("no Howdah home here: run `howdah up` first")
-	// ErrLocked says that another process has the role already.
+	// ErrLocked says that another process already has the role.
 	ErrLocked = errors.New("already running")
-	// ErrNoState says that the state of a home is gone that had one.
+	// ErrNoState says that a home had a state, and that the state is gone.
 	ErrNoState = errors.New("the state of this home is gone: restore it from a backup with `howdah home restore`")
 	// ErrRestoring says that a home is half restored.
 	ErrRestoring = errors.New("this home is half restored: run `howdah home restore` again, with the same arguments")
 )
 
-// DefaultRegion is that of a new home. It is not us-east-1 because the AWS CLI 1
-// has an endpoint of its own for RDS in that region, which wins over
-// AWS_ENDPOINT_URL (awscli/customizations/overridesslcommonname.py).
+// DefaultRegion is the region of a new home. It is not us-east-1, because the AWS CLI 1 has an
+// endpoint of its own for RDS in that region, and that endpoint wins over AWS_ENDPOINT_URL
+// (awscli/customizations/overridesslcommonname.py).
 const DefaultRegion = "us-west-2"
 
 // APIPort is where a home serves its API, on the first address of its network.
@@ -44,21 +43,21 @@ type Config struct {
 	Region  string `json:"region"`
 	Account string `json:"account"` // of the first credential
 	Listen  string `json:"listen"`  // host:port of the API
-	// Disposable homes may be wiped in one call: test rigs. Never set later.
+	// Disposable homes may be wiped in one call: they are for test rigs. It is never set later.
 	Disposable bool      `json:"disposable"`
 	DataRoot   string    `json:"data_root"` // where database files live; usually inside the home
 	Created    time.Time `json:"created"`
-	// Storage is the file with the file system that is mounted at DataRoot; "": DataRoot is on
-	// the disk that it lies on.
+	// Storage is the file with the file system that is mounted at DataRoot. If it is "", nothing is
+	// mounted there.
 	Storage string `json:"storage,omitempty"`
-	// PublicPool is the range, as CIDR, that publicly accessible endpoints get their
-	// addresses from; "": there is none.
+	// PublicPool is the range, as CIDR, of the addresses of publicly accessible endpoints. "" says
+	// that there is none.
 	PublicPool string `json:"public_pool,omitempty"`
-	// SMTP is who takes mail to subscribers; nil: there is no mail.
+	// SMTP is the relay that takes mail to subscribers. nil says that there is no mail.
 	SMTP *SMTP `json:"smtp,omitempty"`
 }
 
-// SMTP is a relay for mail. Its password stays in a file of the user's.
+// SMTP is a relay for mail. Its password stays in a file of the user.
 type SMTP struct {
 	Relay        string `json:"relay"` // host:port
 	From         string `json:"from"`
@@ -72,8 +71,8 @@ type Home struct {
 	Config
 }
 
-// Options are the choices a user has when a home is made. They are ignored,
-// save for Listen, PublicPool, Credential and SMTP, for a home that exists.
+// Options are what a user may choose when a home is made. For a home that exists only Listen,
+// PublicPool, Credential and SMTP count.
 type Options struct {
 	Listen     string
 	Region     string
@@ -84,8 +83,8 @@ type Options struct {
 	Storage    string      // absolute path of a file with a file system: see package imagefs
 }
 
-// DefaultDir is the home of a user who names none: $HOWDAH_HOME, or
-// /var/lib/howdah for root and ~/.howdah for others.
+// DefaultDir returns the home of a user who names none: $HOWDAH_HOME, or else /var/lib/howdah for
+// root and ~/.howdah for others.
 func DefaultDir() string {
 	if dir := os.Getenv("HOWDAH_HOME"); dir != "" {
 		return dir
@@ -100,8 +99,8 @@ func DefaultDir() string {
 	return filepath.Join(user, ".howdah")
 }
 
-// Open reads a home that exists; it answers ErrNone where there is none, and
-// ErrRestoring where one is half restored.
+// Open reads a home that exists. It returns ErrNone if there is none, and ErrRestoring if it is
+// half restored.
 func Open(dir string) (*Home, error) {
 	if _, err := os.Stat(filepath.Join(dir, RestoringFile)); err == nil {
 		return nil, fmt.Errorf("%s: %w", dir, ErrRestoring)
@@ -109,7 +108,7 @@ func Open(dir string) (*Home, error) {
 	return OpenAny(dir)
 }
 
-// OpenAny also reads one that is half restored.
+// OpenAny also reads a home that is half restored.
 func OpenAny(dir string) (*Home, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -125,11 +124,11 @@ func OpenAny(dir string) (*Home, error) {
 	return h, nil
 }
 
-// ConfigFile is the file of a home that makes it one.
+// ConfigFile is the file that makes a directory a home.
 const ConfigFile = "howdah.json"
 
-// RestoringFile is there while a home is put in place by package restore, also one that
-// was interrupted: such a home does not start.
+// RestoringFile is in a home while package restore puts it in place, and after such a restore was
+// interrupted. A home with this file does not start.
 const RestoringFile = "restoring.mark"
 
 // Ensure opens the home in dir, making it first if there is none.
@@ -152,7 +151,7 @@ func Ensure(dir string, options Options) (*Home, error) {
 	return h, nil
 }
 
-// change takes over what may be changed of a home, and reports whether any was.
+// change takes over the options that may change, and reports whether any did.
 func (h *Home) change(options Options) bool {
 	changed := false
 	if options.Listen != "" && options.Listen != h.Listen {
@@ -174,8 +173,8 @@ func (s *SMTP) orNone() *SMTP {
 	return s
 }
 
-// create writes the configuration last: a home without it does not exist yet,
-// and a creation that was interrupted begins again.
+// create makes a home. It writes the configuration last: a home without it does not exist yet, and
+// the next call begins again.
 func create(dir string, options Options) (*Home, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -184,8 +183,8 @@ func create(dir string, options Options) (*Home, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make home: %w", err)
 	}
-	// Search permission only: the databases' own user passes through, and
-	// everything inside has a mode of its own.
+	// Others may only search the directory. The databases' own user passes through, and everything
+	// inside has a mode of its own.
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return nil, fmt.Errorf("make home: %w", err)
 	}
@@ -214,8 +213,8 @@ func create(dir string, options Options) (*Home, error) {
 	return h, writeJSON(h.path(ConfigFile), h.Config, 0o644)
 }
 
-// dataRoot is inside the home unless the user that runs PostgreSQL could not
-// reach it there, as below /root or a private temporary directory.
+// dataRoot returns a directory inside the home. If the user that runs PostgreSQL could not reach it
+// there, as below /root or a private temporary directory, it returns another one.
 func dataRoot(dir, id string) string {
 	if os.Geteuid() != 0 || reachable(dir) {
 		return filepath.Join(dir, "hosts")
@@ -236,25 +235,25 @@ func reachable(dir string) bool {
 	}
 }
 
-// Address is the host-th address of the home's block-th /24: block 0 is the
-// control plane, 1 the hosts of `howdah up`, 8 and up the endpoints.
+// Address returns an address of the home: number host of the /24 with number block. Block 0 is the
+// control plane, 1 are the hosts of `howdah up`, 8 and up are the endpoints.
 func (h *Home) Address(block, host int) string {
 	return fmt.Sprintf("%s.%d.%d", h.Network, block, host)
 }
 
-// EndpointPool is the range that database endpoints get their addresses from.
+// EndpointPool returns the range from which database endpoints get their addresses.
 func (h *Home) EndpointPool() string { return h.Network + ".8.0/21" }
 
-// CertDir holds the authority and the control plane's own certificate.
+// CertDir returns the directory of the authority and the control plane's own certificate.
 func (h *Home) CertDir() string { return h.path("pki") }
 
-// SignerDir holds the key that this control plane signs notifications with.
+// SignerDir returns the directory of the key with which this control plane signs notifications.
 func (h *Home) SignerDir() string { return h.path("pki", "sns") }
 
-// EtcdDir holds the state of the home.
+// EtcdDir returns the directory of the home's state.
 func (h *Home) EtcdDir() string { return h.path("etcd") }
 
-// bornFile is there once the home had a state.
+// bornFile exists once the home has had a state.
 const bornFile = "etcd.began"
 
 // Begin notes that the home has a state from now on.
@@ -268,30 +267,30 @@ func (h *Home) Began() bool {
 	return err == nil
 }
 
-// EdgeDir belongs to the edge.
+// EdgeDir returns the directory of the edge.
 func (h *Home) EdgeDir() string { return h.path("edge") }
 
-// HostDir is where the files of one host of `howdah up` live.
+// HostDir returns the directory of one host of `howdah up`.
 func (h *Home) HostDir(name string) string { return filepath.Join(h.DataRoot, name) }
 
-// LogFile is where a part writes its log.
+// LogFile returns the file into which a part writes its log.
 func (h *Home) LogFile(part string) string { return h.path("log", part+".log") }
 
-// AuditDir is where the control plane keeps its audit log.
+// AuditDir returns the directory of the control plane's audit log.
 func (h *Home) AuditDir() string { return h.path("log") }
 
-// CAFile is the authority's certificate: what clients of the API and of the
+// CAFile returns the file with the authority's certificate, which clients of the API and of the
 // databases trust.
 func (h *Home) CAFile() string { return h.path("pki", "ca.crt") }
 
-// DemoPassFile is a libpq password file for the databases that `make up` made.
+// DemoPassFile returns a libpq password file for the databases that `make up` made.
 func (h *Home) DemoPassFile() string { return h.path("pgpass") }
 
-// RunDir is a short path for sockets, private to the user that runs Howdah.
+// RunDir returns a short path for sockets. The directory is private to the user that runs Howdah.
 func (h *Home) RunDir() string { return RunDir(h.ID) }
 
-// RunDir is where sockets of the home with this id live. Socket paths may have
-// only 107 bytes, which a home deep in a tree would exceed.
+// RunDir returns the directory for sockets of the home with this id. A socket's path may have only
+// 107 bytes, and a home deep in a tree would exceed that.
 func RunDir(id string) string {
 	if os.Geteuid() == 0 {
 		return "/run/howdah/" + id
@@ -302,8 +301,8 @@ func RunDir(id string) string {
 	return fmt.Sprintf("/tmp/howdah-%d-%s", os.Getuid(), id)
 }
 
-// MakeRunDir makes it, so that the databases' user passes through, whatever the umask
-// is and whoever made a part of it before.
+// MakeRunDir makes that directory so that the databases' user can pass through, whatever the umask
+// is, and whoever has made a part of it before.
 func MakeRunDir(id string) error {
 	dir := RunDir(id)
 	if os.Geteuid() != 0 {
@@ -312,8 +311,8 @@ func MakeRunDir(id string) error {
 	return OpenWay(filepath.Dir(dir), dir)
 }
 
-// OpenWay makes directories that every user may pass through and only the owner may
-// list, also of those that are there with another mode. It is idempotent.
+// OpenWay makes directories that every user may pass through and only the owner may list. It also
+// changes the mode of directories that are already there. It is idempotent.
 func OpenWay(dirs ...string) error {
 	for _, dir := range dirs {
 		if err := errors.Join(os.MkdirAll(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
@@ -327,13 +326,14 @@ func (h *Home) path(parts ...string) string {
 	return filepath.Join(append([]string{h.Dir}, parts...)...)
 }
 
-// Purge deletes everything of the home. Nothing may be running.
+// Purge deletes everything of the home. Nothing of it may run.
 func (h *Home) Purge() error {
 	errs := []error{os.RemoveAll(h.RunDir())}
 	if h.DataRoot != h.path("hosts") {
 		errs = append(errs, os.RemoveAll(h.DataRoot))
 	}
-	// Only what Howdah makes: a home may have been put into a directory with other files.
+	// Only what Howdah makes is deleted: somebody may have made the home in a directory with other
+	// files.
 	for _, name := range []string{"hosts", "etcd", "edge", "pki", "log", "run", "pgpass", secretFile, joinFile, ConfigFile, RestoringFile, bornFile, "restoring"} {
 		errs = append(errs, os.RemoveAll(h.path(name)))
 	}

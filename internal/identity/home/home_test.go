@@ -148,7 +148,7 @@ func TestTwoHomesGetTwoNetworks(t *testing.T) {
 	}
 }
 
-// claimFree chooses and claims: what is free may be claimed by another run in between.
+// claimFree chooses a network and claims it. Another run may claim what is free in between.
 func claimFree(id string) (network string, release func(), err error) {
 	for range 10 {
 		if network, err = chooseNetwork(id); err != nil {
@@ -185,7 +185,7 @@ func TestOneHolderOfALock(t *testing.T) {
 	}
 }
 
-// Whoever looks who has a role keeps nobody from taking it.
+// A process that only looks who has a role does not keep others from taking it.
 func TestALookDoesNotTakeTheLock(t *testing.T) {
 	h, err := Ensure(filepath.Join(t.TempDir(), "h"), Options{})
 	if err != nil {

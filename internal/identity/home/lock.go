@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Lock is held by the one process that plays a role in a home, until it ends.
+// Lock is held by the one process that has a role in a home, until that process ends.
 type Lock struct{ file *os.File }
 
-// Lock takes a role. It answers ErrLocked while another process has it.
+// Lock takes a role. It returns ErrLocked while another process has it.
 func (h *Home) Lock(role string) (*Lock, error) {
 	return LockFile(h.path("run", role+".lock"))
 }
 
-// LockFile takes a lock on a file, which then holds our process id.
+// LockFile takes a lock on a file, which then holds the id of this process.
 func LockFile(path string) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
@@ -46,8 +46,8 @@ func LockFile(path string) (*Lock, error) {
 	return &Lock{file: file}, nil
 }
 
-// A look at who has a role takes the lock for some microseconds: only one that is
-// taken for longer is a holder's.
+// A look at who has a role takes the lock for some microseconds. Only a lock that is taken for
+// longer belongs to a holder.
 const (
 	lockTries = 50
 	lockPause = 2 * time.Millisecond
@@ -63,21 +63,21 @@ func flock(file *os.File) error {
 	}
 }
 
-// Release gives the role up; the end of the process does so too.
+// Release gives the role up. The end of the process does so, too.
 func (l *Lock) Release() { l.file.Close() }
 
-// Holder is the process that plays a role now, or 0. A role without a living
-// holder can be locked, so a stale number is never believed.
+// Holder returns the process that has a role now, or 0. If no living process holds a role, it can
+// be locked. So a stale number is never believed.
 func (h *Home) Holder(role string) int { return FileHolder(h.path("run", role+".lock")) }
 
-// FileHolder is the process that holds the lock at a path, or 0.
+// FileHolder returns the process that holds the lock at a path, or 0.
 func FileHolder(path string) int {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return 0
 	}
 	defer file.Close()
-	// Shared: whoever asks at the same time must not look like a holder.
+	// A shared lock, because a process that only asks at the same time must not look like a holder.
 	if syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
 		return 0
 	}

@@ -7,9 +7,8 @@ import (
 	"net"
 )
 
-// Claim keeps a part of 127.0.0.0/8 for a running home. The claim is an abstract
-// socket: it ends with the process that holds it, however that ends, and every
-// user of the machine sees it.
+// Claim keeps a part of 127.0.0.0/8 for a running home. The claim is an abstract socket. It ends
+// with the process that holds it, however that process ends, and every user of the machine sees it.
 func Claim(network string) (release func(), err error) {
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", "@howdah/net/"+network)
 	if err != nil {
@@ -19,8 +18,8 @@ func Claim(network string) (release func(), err error) {
 	return func() { l.Close() }, nil
 }
 
-// chooseNetwork picks a /16 of the loopback network that no running home has.
-// 127.0 is left to everything else on the machine.
+// chooseNetwork picks a /16 of the loopback network that no running home has. It leaves 127.0 to
+// everything else on the machine.
 func chooseNetwork(id string) (string, error) {
 	hash := fnv.New32a()
 	hash.Write([]byte(id))

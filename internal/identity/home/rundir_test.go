@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Another user passes through, although the directory was made before by somebody who
-// thought of nobody else, and the umask hides all that is new.
+// Another user can pass through, although somebody else had made the directory before for
+// themselves alone, and the umask hides what is new.
 func TestTheWayToSocketsIsOpen(t *testing.T) {
 	before := syscall.Umask(0o077)
 	defer syscall.Umask(before)

@@ -6,12 +6,11 @@ import (
 	"fmt"
 )
 
-// SealKey is what secrets are sealed with that all control planes of the home must
-// read and its hosts must not, although both read the state: 32 bytes that only
-// control planes hold.
+// SealKey returns the key that seals secrets which all control planes of the home must read and its
+// hosts must not, although both read the state. It has 32 bytes, and only control planes hold it.
 //
-// It is made of the authority's private key, once, and stays what it is should that
-// be replaced. Control planes that join get it with the join tokens.
+// It is derived from the authority's private key, once. It stays what it is if the authority is
+// replaced. Control planes that join get it with the join tokens.
 func (h *Home) SealKey() ([]byte, error) {
 	join, err := h.Join()
 	if err != nil {

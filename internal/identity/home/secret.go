@@ -51,12 +51,12 @@ func ParseCredential(text string) (Credential, error) {
 	return c, nil
 }
 
-// Join is how other machines become part of this home: tokens, each of them a
-// secret with the fingerprint of the authority that the joining side must meet.
+// Join says how other machines become part of this home. It has tokens: each is a secret, with the
+// fingerprint of the authority that the joining side must meet.
 type Join struct {
 	AgentToken  string `json:"agent_token"`
 	ServerToken string `json:"server_token"` // gives the authority's key: a new control plane
-	// SealKey is for control planes only: see Home.SealKey. Empty: not made yet.
+	// SealKey is for control planes only: see Home.SealKey. It is empty if it was not made yet.
 	SealKey []byte `json:"seal_key,omitempty"`
 }
 
@@ -126,7 +126,7 @@ func (h *Home) makeSecrets(credential *Credential) error {
 	return writeJSON(h.path(secretFile), []Credential{c}, 0o600)
 }
 
-// StoreCA keeps the authority: a new home's own, or that of the home it joins.
+// StoreCA keeps the authority. It is a new home's own, or that of the home that it joins.
 func (h *Home) StoreCA(ca *certs.CA) error {
 	key, err := ca.KeyPEM()
 	if err != nil {
@@ -141,11 +141,10 @@ func (h *Home) StoreCA(ca *certs.CA) error {
 	return nil
 }
 
-// ServerName is the common name of control planes' certificates: nobody who joins
-// can have it.
+// ServerName is the common name of control planes' certificates. Nobody who joins can have it.
 const ServerName = "howdah-serve"
 
-// ServerSubject is whom the control plane's certificate names.
+// ServerSubject returns what the control plane's certificate names.
 func (h *Home) ServerSubject(extra []net.IP) certs.Subject {
 	ips := append([]net.IP{net.ParseIP(h.Address(0, 1)), net.IPv4(127, 0, 0, 1)}, extra...)
 	if host, _, err := net.SplitHostPort(h.Listen); err == nil {
@@ -156,8 +155,8 @@ func (h *Home) ServerSubject(extra []net.IP) certs.Subject {
 	return certs.Subject{CommonName: ServerName, IPs: ips, DNSNames: []string{"localhost"}}
 }
 
-// IssueServerCert makes the control plane's certificate, or renews it when it
-// ages or the addresses change.
+// IssueServerCert makes the control plane's certificate. It renews the certificate when it ages or
+// when the addresses change.
 func (h *Home) IssueServerCert(ca *certs.CA, extra []net.IP) error {
 	subject := h.ServerSubject(extra)
 	pair, err := ca.Issue(subject)
@@ -185,14 +184,14 @@ func (h *Home) addCredential(c Credential) error {
 	if c.Account == "" {
 		c.Account = h.Account
 	}
-	// The newest comes first: it is the one that `howdah env` prints.
+	// The newest key comes first: `howdah env` prints it.
 	return writeJSON(h.path(secretFile), append([]Credential{c}, all...), 0o600)
 }
 
 // NewToken makes a join token for the authority with this fingerprint.
 func NewToken(fingerprint string) string { return "hj1." + randomHex(20) + "." + fingerprint }
 
-// TokenFingerprint is the fingerprint inside a join token.
+// TokenFingerprint returns the fingerprint inside a join token.
 func TokenFingerprint(token string) (string, error) {
 	parts := strings.Split(strings.TrimSpace(token), ".")
 	if len(parts) != 3 || parts[0] != "hj1" || len(parts[2]) != 64 {
@@ -201,8 +200,8 @@ func TokenFingerprint(token string) (string, error) {
 	return parts[2], nil
 }
 
-// Copy makes the home of a further control plane, with what the first one gave
-// it. Like any new home, it exists once its configuration is written.
+// Copy makes the home of a further control plane from what the first control plane gave it. Like
+// any new home, it exists once its configuration is written.
 func Copy(dir string, config Config, join Join, credentials []Credential, ca *certs.CA) (*Home, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

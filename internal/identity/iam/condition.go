@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Keys are the condition keys that policies may use; one that ends in a slash
-// stands for all that begin with it. Callers of Decide give values for them.
+// Keys has the condition keys that policies may use. A key that ends in a slash stands for all that
+// begin with it. Callers of Decide give values for them.
 var Keys = []string{
 	"aws:CurrentTime", "aws:PrincipalAccount", "aws:RequestedRegion", "aws:RequestTag/", "aws:ResourceTag/",
 	"aws:SecureTransport", "aws:SourceIp", "aws:TagKeys", "aws:userid", "aws:username",
@@ -21,8 +21,8 @@ var Keys = []string{
 	"rds:es-tag/", "rds:pg-tag/", "rds:cluster-pg-tag/",
 }
 
-// OfResource are those of Keys whose values depend on what a resource is like, and not
-// on the request alone.
+// OfResource has the keys whose values depend on what a resource is like, and not on the request
+// alone.
 var OfResource = slices.DeleteFunc(slices.Clone(Keys), func(key string) bool { return slices.Contains(requestKeys, key) })
 
 var requestKeys = []string{
@@ -35,19 +35,19 @@ type condition struct {
 	key      string // normal form
 	operator operator
 	ifExists bool
-	// each is "" for a key with one value, and "any" or "all" for what must hold of
-	// the values of a key that has several.
+	// each is "" for a key with one value. For a key that has several, it says whether the
+	// condition must hold for "any" or "all" of them.
 	each   string
 	values []string
 }
 
 // operator is one kind of comparison.
 type operator struct {
-	// match compares a request's value with a policy's; nil for Null.
+	// match compares a request's value with a policy's. It is nil for Null.
 	match func(have, want string) bool
-	// not: no value of the policy may match.
+	// not says that no value of the policy may match.
 	not bool
-	// check refuses a policy's value; nil allows any.
+	// check refuses a policy's value. nil allows any.
 	check func(want string) error
 }
 
@@ -200,7 +200,7 @@ func newCondition(name, key string, values many[scalar]) (condition, error) {
 
 func knownKey(key string) bool { return isOneOf(Keys, key) }
 
-// isOneOf: a key is in a list such as Keys.
+// isOneOf reports whether a key is in a list such as Keys.
 func isOneOf(list []string, key string) bool {
 	return slices.ContainsFunc(list, func(known string) bool {
 		if strings.HasSuffix(known, "/") {
@@ -210,8 +210,8 @@ func isOneOf(list []string, key string) bool {
 	})
 }
 
-// normalKey is a key in lower case, but for what follows its first slash: that is
-// a tag's key, whose case counts.
+// normalKey returns a key in lower case, except for what follows its first slash. That is a tag's
+// key, and its case counts.
 func normalKey(key string) string {
 	name, tag, tagged := strings.Cut(key, "/")
 	if tagged {
@@ -235,7 +235,7 @@ func (c condition) holds(context map[string][]string) bool {
 		return slices.ContainsFunc(c.values, func(v string) bool { return strings.EqualFold(v, "true") != exists })
 	}
 	if !exists {
-		// What is absent differs from everything; of no values all are as they should be.
+		// An absent value differs from everything. And all of no values are as they should be.
 		return c.ifExists || c.each == "all" || c.each == "" && c.operator.not
 	}
 	if c.each == "all" {
@@ -244,13 +244,13 @@ func (c condition) holds(context map[string][]string) bool {
 	return slices.ContainsFunc(have, c.one)
 }
 
-// unknown: the value depends on a resource that nobody could look at.
+// unknown reports whether the value depends on a resource that nobody could look at.
 func (c condition) unknown(context map[string][]string) bool {
 	_, given := context[c.key]
 	return !given && isOneOf(OfResource, c.key)
 }
 
-// one compares one value of the request with all of the policy.
+// one compares one value of the request with all values of the policy.
 func (c condition) one(have string) bool {
 	return c.operator.not != slices.ContainsFunc(c.values, func(want string) bool { return c.operator.match(have, want) })
 }

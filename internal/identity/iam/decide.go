@@ -1,25 +1,25 @@
 package iam
 
-// Request is one thing that somebody wants to do to one resource.
+// Request is one action on one resource that somebody asks for.
 type Request struct {
 	Action   string // "rds:DeleteDBInstance"
 	Resource string // ARN; "*" where the action has no resource
-	// AnyCase says that names which differ only in case are names of one resource: then
-	// the case of names in policies does not count either.
+	// AnyCase says that names which differ only in case are names of one resource. Then the case of
+	// names in policies does not count either.
 	AnyCase bool
-	// Context are the values of condition keys, by name. Names with a variable part,
-	// such as aws:RequestTag/team, count with any case before the slash.
+	// Context has the values of condition keys, by name. A name with a variable part, such as
+	// aws:RequestTag/team, counts with any case before the slash.
 	Context map[string][]string
-	// Blind says that nobody could find out what the resource is like: the values of
-	// OfResource that Context lacks may be any. A statement that denies by them denies
-	// then, and one that allows by them does not allow.
+	// Blind says that nobody could find out what the resource is like: values of OfResource that
+	// Context lacks may be any. Then a statement that denies by them denies, and one that allows by
+	// them does not allow.
 	Blind bool
 }
 
 // Decision is the answer to a request.
 type Decision int
 
-// The decisions. The zero value is that of a policy that says nothing.
+// The decisions. The zero value is the decision of a policy that says nothing.
 const (
 	NotAllowed Decision = iota
 	Allowed

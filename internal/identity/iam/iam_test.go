@@ -119,8 +119,8 @@ func TestMatchARN(t *testing.T) {
 	}
 }
 
-// TestAnyCase: where the case of names does not count, it counts neither in policies
-// nor in requests; that of the ARN's other parts always does.
+// TestAnyCase checks names whose case does not count. It counts neither in policies nor in
+// requests. The case of the ARN's other parts always counts.
 func TestAnyCase(t *testing.T) {
 	const es = "arn:aws:rds:us-west-2:1:es:"
 	for _, test := range []struct {
@@ -151,7 +151,7 @@ func TestAnyCase(t *testing.T) {
 	}
 }
 
-// TestBlind: what nobody could look up may be anything. So a statement that denies by it
+// TestBlind checks that what nobody could look up may be anything. So a statement that denies by it
 // denies, and one that allows by it does not allow.
 func TestBlind(t *testing.T) {
 	deny := func(operator, key, values string) string {
@@ -186,7 +186,7 @@ func TestBlind(t *testing.T) {
 	}
 }
 
-// TestKeysOfResources: each key is of the request or of a resource.
+// TestKeysOfResources checks that each key belongs to the request or to a resource.
 func TestKeysOfResources(t *testing.T) {
 	ofRequest := regexp.MustCompile(`^aws:(CurrentTime|PrincipalAccount|RequestedRegion|RequestTag/|SecureTransport|SourceIp|TagKeys|userid|username)$|^rds:req-tag/$`)
 	for _, key := range Keys {
@@ -256,7 +256,7 @@ func TestEveryKeyIsKnown(t *testing.T) {
 	}
 }
 
-// FuzzGlob holds glob against the regular expression that says the same.
+// FuzzGlob compares glob with a regular expression of the same meaning.
 func FuzzGlob(f *testing.F) {
 	for _, seed := range [][2]string{{"", ""}, {"*", "a"}, {"a*b?c", "axxbyc"}, {"**a", "ba"}, {"?", "ä"}, {"*a*b*", "ba"}, {"[.]", "x"}} {
 		f.Add(seed[0], seed[1])
@@ -274,8 +274,8 @@ func FuzzGlob(f *testing.F) {
 	})
 }
 
-// FuzzParse: whatever is read either is refused or decides, and a statement that
-// denies everything outweighs all that it says.
+// FuzzParse checks that each policy is refused or decides, and that a statement which denies
+// everything outweighs all others.
 func FuzzParse(f *testing.F) {
 	f.Add(policy(all), "rds:DeleteDBInstance", db+"a", "team", "blue")
 	f.Add(policy(when("ForAnyValue:StringLikeIfExists", "aws:TagKeys", `["a*"]`)), "rds:X", "*", "a", "")

@@ -2,12 +2,11 @@ package iam
 
 import "strings"
 
-// glob reports whether a whole text matches a pattern in which * stands for any
-// characters and ? for one.
+// glob reports whether a whole text matches a pattern. In the pattern * stands for any characters,
+// and ? for one.
 func glob(pattern, text string) bool {
 	p, t := []rune(pattern), []rune(text)
-	// Where to go on after a mismatch: behind the last star, which then takes one
-	// character more.
+	// After a mismatch the match goes on behind the last star, which then takes one character more.
 	star, taken := -1, 0
 	i, j := 0, 0
 	for j < len(t) {
@@ -30,11 +29,10 @@ func glob(pattern, text string) bool {
 	return i == len(p)
 }
 
-// arnParts are arn, partition, service, region, account and resource.
+// arnParts is how many parts an ARN has: arn, partition, service, region, account and resource.
 const arnParts = 6
 
-// matchARN compares part by part: a star does not go beyond the part that it is in,
-// unless it ends the pattern.
+// matchARN compares part by part. A star stays within its part, unless it ends the pattern.
 func matchARN(pattern, arn string) bool {
 	if pattern == "*" {
 		return true
@@ -52,7 +50,7 @@ func matchARN(pattern, arn string) bool {
 	return len(parts) == arnParts || strings.HasSuffix(pattern, "*")
 }
 
-// lowerName puts the part of an ARN, or of a pattern of ARNs, that names the resource in lower case.
+// lowerName returns an ARN, or a pattern of ARNs, with the resource's name in lower case.
 func lowerName(arn string) string {
 	parts := strings.SplitN(arn, ":", arnParts)
 	if len(parts) < arnParts {

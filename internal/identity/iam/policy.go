@@ -1,10 +1,10 @@
-// Package iam evaluates policies in IAM's JSON form: who may do what to which
-// resource, under which conditions. It is pure: it knows no actions, resources or
-// keys of its own, but for the condition keys that callers can give it values of.
+// Package iam evaluates policies in IAM's JSON form: who may do what to which resource, under which
+// conditions. It is pure. It knows no actions, resources or keys of its own, except for the
+// condition keys that callers can give values for.
 //
-// Invariants: a policy that has anything that this package does not understand is
-// refused when it is read, never ignored when it is evaluated; without a statement
-// that allows, the answer is no; one statement that denies outweighs all others.
+// Invariants: a policy that has anything which this package does not understand is refused when it
+// is read, and never ignored when it is evaluated. Without a statement that allows, the answer is
+// no. One statement that denies outweighs all others.
 package iam
 
 import (
@@ -18,13 +18,13 @@ import (
 	"strings"
 )
 
-// MaxSize is the longest policy in bytes: that of IAM's managed policies.
+// MaxSize is the longest policy, in bytes. IAM's managed policies have the same limit.
 const MaxSize = 6144
 
-// ErrInvalid says that a text is no policy that can be kept to.
+// ErrInvalid says that a text is no policy that this package can keep to.
 var ErrInvalid = errors.New("invalid policy")
 
-// Policy is a policy that was checked in full. It is safe for concurrent use.
+// Policy is a policy that was checked as a whole. It is safe for concurrent use.
 type Policy struct {
 	statements []statement
 }
@@ -37,13 +37,13 @@ type statement struct {
 	conditions []condition
 }
 
-// patterns match one of many, or none of them.
+// patterns match one of many values, or, with not, none of them.
 type patterns struct {
 	list []string
 	not  bool
 }
 
-// document is a policy as it is written.
+// document is a policy as people write it.
 type document struct {
 	Version   string
 	ID        string `json:"Id"`
@@ -101,7 +101,7 @@ func (s *scalar) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// strict decodes one JSON value and refuses members that nobody knows.
+// strict decodes one JSON value and refuses members that it does not know.
 func strict(text []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -114,7 +114,7 @@ func strict(text []byte, into any) error {
 	return nil
 }
 
-// Parse reads a policy. Every error is an ErrInvalid and says what is wrong where.
+// Parse reads a policy. Every error is an ErrInvalid, and says what is wrong and where.
 func Parse(text []byte) (*Policy, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("%w: it has %d bytes, and %d are allowed", ErrInvalid, len(text), MaxSize)
@@ -167,7 +167,7 @@ func (w writtenStatement) check() (statement, error) {
 	return s, err
 }
 
-// either takes the one of an element and its opposite that is given.
+// either takes an element or its opposite, whichever is given.
 func either(name string, is, not many[string], check func(string) error) (patterns, error) {
 	p := patterns{list: is, not: is == nil}
 	if (is == nil) == (not == nil) {
@@ -206,7 +206,7 @@ func checkResource(pattern string) error {
 	return nil
 }
 
-// matchAction: the case of actions does not count.
+// matchAction matches an action in any case.
 func (p patterns) matchAction(action string) bool {
 	action = strings.ToLower(action)
 	return p.not != slices.ContainsFunc(p.list, func(pattern string) bool {
@@ -214,7 +214,7 @@ func (p patterns) matchAction(action string) bool {
 	})
 }
 
-// matchResource: anyCase says that the case of the resource's name does not count.
+// matchResource matches a resource. anyCase says that the case of its name does not count.
 func (p patterns) matchResource(resource string, anyCase bool) bool {
 	if anyCase {
 		resource = lowerName(resource)
@@ -227,9 +227,9 @@ func (p patterns) matchResource(resource string, anyCase bool) bool {
 	})
 }
 
-// noDuplicates refuses an object that names a member twice: of two conditions of
-// one name only the last would count, silently. Names that differ only in case
-// are one to the decoder.
+// noDuplicates refuses an object that names a member twice. Otherwise only the last of two
+// conditions with one name would count, silently. To the decoder, names that differ only in case
+// are the same name.
 func noDuplicates(text []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	type level struct {

@@ -8,15 +8,15 @@ import (
 	"howdah/internal/state"
 )
 
-// Record is a key as it is kept; of a new one the revision is 0.
+// Record is a key as it is kept. The revision of a new key is 0.
 type Record = state.Record[Key]
 
-// Path is where the state has a key.
+// Path returns the key's place in the state.
 func (k Key) Path() string { return state.KMSKey(k.Account, k.Region, k.ID) }
 
-// Find finds the key of a name, which is an id, an alias, or an ARN of either, as a caller in
-// this scope writes it. It answers state.ErrNotFound where there is none, or the name is of
-// another account.
+// Find returns the key of a name, as a caller in this scope writes it: an id, an alias, or the ARN
+// of either. It returns state.ErrNotFound if there is none, or if the name belongs to another
+// account.
 func Find(cache *state.Cache, scope spec.Scope, name string) (Record, error) {
 	at, id, alias, ok := Parse(name, scope)
 	if !ok || at.Account != scope.Account {
@@ -32,9 +32,9 @@ func Find(cache *state.Cache, scope spec.Scope, name string) (Record, error) {
 	return state.Load[Key](cache, state.KMSKey(at.Account, at.Region, id))
 }
 
-// ForService is the key that the account's databases in a region have unless another one is
-// named. The first call makes it: then the operations write its alias, and whoever commits them
-// writes the key with them.
+// ForService returns the key of the account's databases in a region for which nobody names another
+// key. The first call makes the key: then the operations write its alias, and whoever commits them
+// also writes the key.
 func ForService(cache *state.Cache, seal func() ([]byte, error), scope spec.Scope, now time.Time) (Record, []state.Op, error) {
 	name := state.KMSAlias(scope.Account, scope.Region, ServiceAlias)
 	alias, err := state.Load[Alias](cache, name)

@@ -1,11 +1,11 @@
-// Package kms has the keys that databases' storage is encrypted with, in three layers, each of
-// which opens the next one: what all control planes have and no host (home.SealKey), the KMS
-// keys of accounts, and one key for each database. Of the last one a key is derived for each
-// member: a host learns those of its own members alone, and two members on one file system
-// can be locked apart.
+// Package kms has the keys that encrypt databases' storage. There are three layers, and each opens
+// the next one: the key that all control planes have and no host (home.SealKey), the KMS keys of
+// accounts, and one key for each database. From that last key one is derived for each member. So a
+// host learns the keys of its own members alone, and two members on one file system can be locked
+// apart.
 //
-// All of them are in the state, sealed. Whoever deletes a key there has destroyed what it
-// opens, as far as no copy of the state is left: backups of the home have it too.
+// All keys are in the state, sealed. Whoever deletes a key there destroys what it opens, if no copy
+// of the state is left. Backups of the home are such copies.
 package kms
 
 import (
@@ -26,34 +26,34 @@ import (
 
 const size = 32 // bytes of KMS keys and of databases' keys: AES-256
 
-// ServiceAlias is the alias of the key that databases get for which nobody named one.
+// ServiceAlias is the alias of the key of databases for which nobody named one.
 const ServiceAlias = "alias/aws/rds"
 
-// Key is a KMS key of an account in a region. Written by server only.
+// Key is a KMS key of an account in a region. Only server writes it.
 type Key struct {
 	spec.Scope
 	ID          string `json:"id"`
 	Description string `json:"description,omitempty"`
-	// Service: it was made for ServiceAlias, and nobody can delete it.
+	// Service says that the key was made for ServiceAlias. Nobody can delete such a key.
 	Service  bool       `json:"service,omitempty"`
 	Created  time.Time  `json:"created"`
 	Disabled bool       `json:"disabled,omitempty"`
 	DeleteAt time.Time  `json:"delete_at,omitzero"` // it is to be deleted then
 	Tags     []spec.Tag `json:"tags,omitempty"`
-	// Uses counts the databases that were made with it: whoever looks whether there are any
+	// Uses counts the databases that were made with the key. So whoever looks whether there are any
 	// notices one that comes meanwhile.
 	Uses   int64  `json:"uses,omitempty"`
 	Sealed []byte `json:"sealed"`
 }
 
-// Alias is another name of a key. Written by server only.
+// Alias is another name of a key. Only server writes it.
 type Alias struct {
 	Key     string    `json:"key"` // id
 	Created time.Time `json:"created"`
 }
 
-// Storage is the key of a database's storage, that opens by a KMS key. Written by server when
-// the database is made, and removed by reconcile with the database.
+// Storage is the key of a database's storage, sealed by a KMS key. Server writes it when the
+// database is made, and reconcile removes it with the database.
 type Storage struct {
 	Database string `json:"database"` // resource id
 	spec.Scope
@@ -61,7 +61,7 @@ type Storage struct {
 	Wrapped []byte `json:"wrapped"`
 }
 
-// ErrNotUsable says that a key is disabled, or is to be deleted.
+// ErrNotUsable says that a key is disabled or is to be deleted.
 var ErrNotUsable = errors.New("the KMS key is not enabled")
 
 // New makes a key.
@@ -72,13 +72,13 @@ func New(seal []byte, scope spec.Scope, now time.Time) (Key, error) {
 	return k, err
 }
 
-// ARN names the key.
+// ARN returns the ARN of the key.
 func (k Key) ARN() string { return ARN(k.Scope, k.ID) }
 
-// ARN names a key by its id.
+// ARN returns the ARN of a key with this id.
 func ARN(scope spec.Scope, id string) string { return arn(scope, "key/"+id) }
 
-// AliasARN names an alias.
+// AliasARN returns the ARN of an alias.
 func AliasARN(scope spec.Scope, alias string) string { return arn(scope, alias) }
 
 func arn(scope spec.Scope, name string) string {
@@ -87,8 +87,8 @@ func arn(scope spec.Scope, name string) string {
 
 var idForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// Parse reads how a key is named: by its id, its ARN, an alias, or an alias' ARN. One of id and
-// alias is "". Names without a scope are in the caller's.
+// Parse reads a name of a key: an id, an ARN, an alias, or the ARN of an alias. One of id and alias
+// is "". A name without a scope is in the caller's scope.
 func Parse(name string, caller spec.Scope) (scope spec.Scope, id, alias string, ok bool) {
 	scope = caller
 	if rest, is := strings.CutPrefix(name, "arn:aws:kms:"); is {
@@ -109,10 +109,11 @@ func Parse(name string, caller spec.Scope) (scope spec.Scope, id, alias string, 
 	return scope, name, "", idForm.MatchString(name)
 }
 
-// Usable reports whether databases may be opened with it.
+// Usable reports whether the key may open databases.
 func (k Key) Usable() bool { return !k.Disabled && k.DeleteAt.IsZero() }
 
-// bound has the secret fit this key only: whoever can write the state cannot exchange them.
+// bound returns what binds the secret to this key. So whoever can write the state cannot exchange
+// secrets.
 func (k Key) bound() []byte { return fmt.Appendf(nil, "kms %q", k.ARN()) }
 
 func (k Key) open(seal []byte) ([]byte, error) {
@@ -140,8 +141,8 @@ func (k Key) NewStorage(seal []byte, database string) (Storage, error) {
 
 func (s Storage) bound() []byte { return fmt.Appendf(nil, "storage %q", s.Database) }
 
-// ForMember is the key of a member's directory: see fscrypt. k is the KMS key that the
-// database's opens by.
+// ForMember returns the key of a member's directory: see fscrypt. k is the KMS key that seals the
+// database's key.
 func (s Storage) ForMember(seal []byte, k Key, member string) ([]byte, error) {
 	secret, err := k.open(seal)
 	if err != nil {
@@ -191,7 +192,7 @@ func random() []byte {
 	return secret
 }
 
-// newID is a UUID, as keys have them.
+// newID returns a UUID, the form of ids of keys.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:])

@@ -6,7 +6,7 @@ import (
 	"howdah/internal/state"
 )
 
-// Open is the key of a member's directory, as ForMember answers it: by what the state has.
+// Open returns the key of a member's directory as ForMember does, from what the state has.
 func Open(ctx context.Context, store *state.Store, seal func() ([]byte, error), database, member string) ([]byte, error) {
 	storage, err := state.Get[Storage](ctx, store, state.StorageKey(database))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// The few parts of LDAP's encoding (RFC 4511, in BER) that a simple bind needs.
+// These are the few parts of LDAP's encoding (RFC 4511, in BER) that a simple bind needs.
 const (
 	tagInteger  = 0x02
 	tagOctets   = 0x04
@@ -28,8 +28,8 @@ const (
 	resultUnavailable = 52
 )
 
-// maxMessage bounds a message: a token of an SDK has some hundred bytes, one with a
-// session some thousand.
+// maxMessage bounds a message, in bytes. A token of an SDK has some hundred bytes. One with a
+// session has some thousand.
 const maxMessage = 32 << 10
 
 var errEncoding = errors.New("not the encoding of LDAP")
@@ -97,7 +97,7 @@ func (b *bytesOf) ReadByte() (byte, error) {
 	return first, nil
 }
 
-// next takes the next element, which must have this tag; 0 is any.
+// next returns the next element, which must have this tag. 0 stands for any tag.
 func (b *bytesOf) next(tag byte) (element, error) {
 	got, err := b.ReadByte()
 	if err != nil {

@@ -1,12 +1,11 @@
-// Package login answers the question that PostgreSQL asks for users of the role
-// rds_iam: is this token good for this user? (Or this password: PostgreSQL also takes
-// those for its users who only administer some.) PostgreSQL asks as an LDAP client that
-// makes a simple bind, over TLS: of its ways to have a password checked elsewhere it
-// is the only one that has room for a token, and that needs nothing installed on the
-// host.
+// Package login answers the question that PostgreSQL asks for users of the role rds_iam: is this
+// token good for this user? (Or this password: PostgreSQL also asks about the passwords of users
+// who only administer such users.) PostgreSQL asks as an LDAP client that makes a simple bind, over
+// TLS. Of all its ways to have a password checked elsewhere, only this one has room for a token,
+// and needs nothing installed on the host.
 //
-// Nothing else of LDAP is spoken here. The name of a bind says which member asks:
-// see Affixes. A token is never logged and never kept.
+// Nothing else of LDAP is spoken here. The name of a bind says which member asks: see Affixes. A
+// token is never logged and never kept.
 package login
 
 import (
@@ -20,28 +19,29 @@ import (
 	"time"
 )
 
-// ErrRefused says that a token is not good. Any other error of a Check means that
-// nobody could tell.
+// ErrRefused says that a token is not good. Any other error of a Check means that nobody could
+// tell.
 var ErrRefused = errors.New("the token is refused")
 
-// Check decides about a login.
+// Check decides about a login. It returns nil, ErrRefused, or an error that says why nobody could
+// tell.
 type Check func(ctx context.Context, member, user, token string) error
 
-// A connection makes one bind, and ends.
+// A connection makes one bind and ends.
 const (
 	connTimeout = 15 * time.Second
-	// atOnce bounds the connections: each waits for a control plane.
+	// atOnce bounds the connections at a time, because each waits for a control plane.
 	atOnce = 256
 )
 
-// Around a user's name in the name of a bind. A user's name may hold anything: what
-// follows it has a known length.
+// These texts stand around a user's name in the name of a bind. A user's name may hold anything, so
+// what follows it has a known length.
 const (
 	namePrefix = "user="
 	memberPart = ",member="
 )
 
-// Affixes are what PostgreSQL has to write around the user's name.
+// Affixes returns what PostgreSQL has to write around the user's name.
 func Affixes(member string) (prefix, suffix string) { return namePrefix, memberPart + member }
 
 // split takes the name of a bind apart.
@@ -60,8 +60,8 @@ type Server struct {
 	Log   *slog.Logger
 }
 
-// Serve answers on l, with this configuration of TLS, until ctx ends. Only callers on
-// this host are answered.
+// Serve answers on l, with this TLS configuration, until ctx ends. It answers only callers on this
+// host.
 func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
@@ -90,7 +90,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 	}
 }
 
-// sameHost: the caller has the address that it called, or one of loopback.
+// sameHost reports whether the caller has the address that it called, or one of loopback.
 func sameHost(conn net.Conn) bool {
 	from, errFrom := hostOf(conn.RemoteAddr())
 	to, errTo := hostOf(conn.LocalAddr())
@@ -126,7 +126,7 @@ func (s *Server) converse(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// answer is what a message is answered with; nil ends the connection.
+// answer returns the answer to a message. nil ends the connection.
 func (s *Server) answer(ctx context.Context, message []byte) []byte {
 	b := &bytesOf{message}
 	id, err := b.next(tagInteger)
@@ -144,7 +144,7 @@ func (s *Server) answer(ctx context.Context, message []byte) []byte {
 	return encode(nil, tagSequence, append(encode(nil, tagInteger, id.body), encode(nil, tagBindDone, done)...))
 }
 
-// bind answers the result code of a bind.
+// bind returns the result code of a bind.
 func (s *Server) bind(ctx context.Context, request []byte) byte {
 	b := &bytesOf{request}
 	_, errVersion := b.next(tagInteger)
@@ -157,7 +157,7 @@ func (s *Server) bind(ctx context.Context, request []byte) byte {
 		return resultAuthMethod
 	}
 	member, user, ok := split(string(name.body))
-	// A bind without a password is anonymous in LDAP, and succeeds: never here.
+	// In LDAP a bind without a password is anonymous, and succeeds. Here it never does.
 	if !ok || user == "" || len(password.body) == 0 {
 		return resultCredentials
 	}

@@ -44,7 +44,7 @@ func (b *buffer) String() string {
 
 const token = "a-good-token"
 
-// odd is a user whose name looks like the end of the name of a bind.
+// odd is a user whose name looks like the end of a bind's name.
 const odd = `o'dd,member=db-2.m2 "é`
 
 func newWorld(t *testing.T) *world {
@@ -89,8 +89,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// say sends a message over TLS, and answers everything that comes back until the
-// server ends the connection, or one message.
+// say sends a message over TLS. It returns what comes back: one message, or everything until the
+// server ends the connection.
 func (w *world) say(t *testing.T, message []byte) []byte {
 	t.Helper()
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: patience.For(5 * time.Second)}, "tcp", w.address, w.roots)
@@ -99,11 +99,11 @@ func (w *world) say(t *testing.T, message []byte) []byte {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(patience.For(5 * time.Second)))
-	// A server that ends the connection before it has read all resets it.
+	// If the server ends the connection before it has read all, it resets the connection.
 	if _, err := conn.Write(message); err != nil && !ended(err) {
 		t.Fatal(err)
 	}
-	// Nothing more will come: a server that waits for the rest sees the end.
+	// Nothing more will come. A server that waits for the rest sees the end.
 	if err := conn.CloseWrite(); err != nil && !ended(err) {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func ended(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// bind is the message of a simple bind.
+// bind returns the message of a simple bind.
 func bind(name string, kind byte, password string) []byte {
 	var request []byte
 	request = encode(request, tagInteger, []byte{3})
@@ -127,7 +127,7 @@ func bind(name string, kind byte, password string) []byte {
 	return encode(nil, tagSequence, append(encode(nil, tagInteger, []byte{7}), encode(nil, tagBind, request)...))
 }
 
-// answered is a whole answer with a result code.
+// answered returns a whole answer with a result code.
 func answered(code byte) []byte {
 	return []byte{0x30, 0x0c, 0x02, 0x01, 7, 0x61, 0x07, 0x0a, 0x01, code, 0x04, 0x00, 0x04, 0x00}
 }

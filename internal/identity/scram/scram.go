@@ -1,5 +1,5 @@
-// Package scram turns a password into what PostgreSQL keeps of it, so that the
-// password itself is never stored or sent anywhere.
+// Package scram turns a password into what PostgreSQL keeps of it. So the password itself is never
+// stored or sent anywhere.
 package scram
 
 import (
@@ -18,9 +18,8 @@ import (
 // setting).
 const Iterations = 4096
 
-// Verifier is the SCRAM-SHA-256 verifier of a password, with a new salt, in the
-// form of pg_authid.rolpassword (RFC 5803). The password must be ASCII: SASLprep
-// leaves it alone then.
+// Verifier returns the SCRAM-SHA-256 verifier of a password, with a new salt, in the form of
+// pg_authid.rolpassword (RFC 5803). The password must be ASCII: SASLprep does not change that.
 func Verifier(password string) (string, error) {
 	salt := make([]byte, 16)
 	if _, err := rand.Read(salt); err != nil {

@@ -14,21 +14,22 @@ import (
 	"howdah/internal/model/member"
 )
 
-// Assignments seals what the home tells its hosts of members, so that it knows it again when a
-// host tells it back to a home that was restored, and has forgotten it. Who has the seal of an
-// assignment was told it; nobody can make one of another assignment, or for another host.
+// Assignments seals what the home tells its hosts about members. A home that was restored has
+// forgotten some of it. When a host tells such an assignment back, the home knows by the seal that
+// it is the home's own. Nobody else can make a seal, and a seal fits no other assignment and no
+// other host.
 //
-// What is sealed is the text of the record, all of its fields but the seal: also those that this
-// release does not know. Agents keep the text as they got it.
+// The seal covers the text of the record, with all fields except the seal itself, also those that
+// this release does not know. Agents keep the text as they got it.
 type Assignments struct{ key []byte }
 
-// assignmentLabel tells the key from others that are made of the home's.
+// assignmentLabel tells this key from others that are derived from the home's key.
 const assignmentLabel = "howdah assignment"
 
 // sealField is member.Assignment.Seal in a record.
 const sealField = "seal"
 
-// NewAssignments makes a sealer of the home's key (home.SealKey).
+// NewAssignments returns a sealer with the home's key (home.SealKey).
 func NewAssignments(homeKey []byte) (*Assignments, error) {
 	key, err := hkdf.Key(sha256.New, homeKey, nil, assignmentLabel, sha256.Size)
 	if err != nil {
@@ -37,7 +38,7 @@ func NewAssignments(homeKey []byte) (*Assignments, error) {
 	return &Assignments{key}, nil
 }
 
-// Seal answers the assignment with its seal for a host.
+// Seal returns the assignment with its seal for a host.
 func (s *Assignments) Seal(host string, a member.Assignment) (member.Assignment, error) {
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -51,14 +52,14 @@ func (s *Assignments) Seal(host string, a member.Assignment) (member.Assignment,
 	return a, nil
 }
 
-// Open answers what a record says whose seal is right for a host. Everything else that the text
-// may be is not right.
+// Open returns what a record says. right says whether the record has the right seal for the host.
+// No other text is right.
 func (s *Assignments) Open(host string, text []byte) (a member.Assignment, right bool) {
 	content, seal, err := canonical(text)
 	if err != nil || !hmac.Equal([]byte(seal), []byte(s.of(host, content))) {
 		return a, false
 	}
-	// The text itself may name a field twice, and mean something else by that.
+	// The text itself may name a field twice, and then mean something else.
 	if err := json.Unmarshal(content, &a); err != nil {
 		return a, false
 	}
@@ -75,8 +76,8 @@ func (s *Assignments) of(host string, content []byte) string {
 
 var errNoRecord = errors.New("it is no record")
 
-// canonical is a record without its seal, however it was written: fields by their names, no
-// spaces, numbers as they were.
+// canonical returns a record without its seal, in one form however it was written: fields sorted by
+// name, no spaces, numbers unchanged.
 func canonical(text []byte) (content []byte, seal string, err error) {
 	fields := map[string]any{}
 	from := json.NewDecoder(bytes.NewReader(text))

@@ -36,7 +36,7 @@ func text(t *testing.T, value any) string {
 	return string(out)
 }
 
-// A seal is right for the host that was told, however the text was written since, and for
+// A seal is right for the host that was told, however the text was written since. It is right for
 // nothing else.
 func TestAnAssignmentIsKnownAgain(t *testing.T) {
 	t.Parallel()
@@ -94,7 +94,7 @@ func TestAnAssignmentIsKnownAgain(t *testing.T) {
 	}
 }
 
-// What is sealed again has the same seal: nothing is written for it.
+// To seal the same again gives the same seal, so that nothing is written.
 func TestASealStays(t *testing.T) {
 	t.Parallel()
 	s := sealer(t, "k")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Whatever the database is given while it may take another password, each of those that it may
-// have is known until it says which one that is.
+// A database may be given a password while it may still take another one. Each password that it may
+// have stays known until it says which one it has.
 func TestWhatTheDatabaseMayHaveIsKept(t *testing.T) {
 	s, _ := made(t)
 	s = s.Taken(4, noon)
@@ -39,7 +39,8 @@ func TestWhatTheDatabaseMayHaveIsKept(t *testing.T) {
 	}
 }
 
-// One that the owner chose another for is of use until the database has that, or a later one.
+// The owner may choose another password in place of a secret's. The secret is of use until the
+// database has that password, or a later one.
 func TestASecretIsLeft(t *testing.T) {
 	s, _ := made(t)
 	for taken, left := range map[int64]bool{0: false, 4: false, 5: false, 6: true, 9: true} {

@@ -1,5 +1,5 @@
-// Package secret is about passwords of master users that Howdah makes, keeps and changes: the
-// part of Secrets Manager that RDS uses. It does no I/O.
+// Package secret has the passwords of master users that Howdah makes, keeps and changes. That is
+// the part of Secrets Manager that RDS uses. It does no I/O.
 package secret
 
 import (
@@ -15,7 +15,8 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// Days is how often a password is changed, if nothing else was said; MostDays how seldom.
+// Days is after how many days a password is changed by default. MostDays is the most that may be
+// set.
 const (
 	Days     = 7
 	MostDays = 1000
@@ -24,15 +25,15 @@ const (
 // Version is one password of a secret.
 type Version struct {
 	ID string `json:"id"`
-	// Sealed is the password.
+	// Sealed is the password, sealed.
 	Sealed  []byte    `json:"sealed"`
 	Created time.Time `json:"created"`
-	// Serial is that of the master user's verifier which goes with it.
+	// Serial is the serial of the master user's verifier for this password.
 	Serial int64 `json:"serial"`
 }
 
-// Secret is the password of a database's master user, with the one before, and the one that
-// the database is about to take. Written by server, with the record that has the verifier.
+// Secret is the password of a database's master user, with the previous one, and the one that the
+// database is about to take. Only server writes it, with the record that has the verifier.
 type Secret struct {
 	spec.Scope
 	Database string `json:"database"` // resource id
@@ -45,32 +46,32 @@ type Secret struct {
 	Rotated time.Time `json:"rotated,omitzero"`
 	Days    int       `json:"days"`
 
-	// Known: the database has had the first password. All others are pending until it has
+	// Known says that the database has had the first password. All others are pending until it has
 	// taken them.
 	Known bool `json:"known,omitempty"`
 
 	Current  Version  `json:"current"`
 	Previous *Version `json:"previous,omitempty"`
 	Pending  *Version `json:"pending,omitempty"`
-	// Overruled were pending when the database was given another password, and it may have
-	// taken them before: they are kept until it says what it has.
+	// Overruled has passwords that were pending when the database was given another one. It may
+	// have taken them before, so they are kept until it says what it has.
 	Overruled []Version `json:"overruled,omitempty"`
-	// Until is the serial of the password that the owner chose in place of all of these; 0:
-	// Howdah manages it. They are kept until the database has that one.
+	// Until is the serial of the password that the owner chose in place of all of these. They are
+	// kept until the database has that one. 0 says that Howdah manages the password.
 	Until int64 `json:"until,omitempty"`
 }
 
-// mostOverruled bounds how many passwords are kept that the database may have.
+// mostOverruled bounds how many such passwords are kept.
 const mostOverruled = 8
 
-// Stages of a version.
+// The stages of a version.
 const (
 	Current  = "AWSCURRENT"
 	Previous = "AWSPREVIOUS"
 	Pending  = "AWSPENDING"
 )
 
-// Statuses of a secret, as RDS shows them.
+// The statuses of a secret, as RDS shows them.
 const (
 	Creating = "creating" // the database has not taken its first password yet
 	Active   = "active"   // the current password is that of the database
@@ -78,20 +79,19 @@ const (
 	Impaired = "impaired" // a password was not taken for long, or none goes with the verifier
 )
 
-// impairedAfter is for how long a database may take none.
+// impairedAfter is how long a database may take no password before the secret counts as impaired.
 const impairedAfter = 15 * time.Minute
 
-// minToken and maxToken are how long the name of a version is that its maker chose.
+// minToken and maxToken bound the length of a version's name that its maker chose.
 const (
 	minToken = 32
 	maxToken = 64
 )
 
-// GoodToken reports whether a version may be called so.
+// GoodToken reports whether a version may have this name.
 func GoodToken(token string) bool { return len(token) >= minToken && len(token) <= maxToken }
 
-// New makes the secret of a database's master user, with its first password, which goes with
-// a serial.
+// New makes the secret of a database's master user, and its first password, which has this serial.
 func New(scope spec.Scope, database string, cluster bool, user string, serial int64, now time.Time, sealer *Sealer) (s Secret, password string) {
 	kind := "db"
 	if cluster {
@@ -105,16 +105,16 @@ func New(scope spec.Scope, database string, cluster bool, user string, serial in
 	return s, password
 }
 
-// ARN names the secret.
+// ARN returns the ARN of the secret.
 func (s Secret) ARN() string { return s.Prefix() + "-" + s.Suffix }
 
-// Prefix is what the ARN begins with, up to the name.
+// Prefix returns the beginning of the ARN, up to the name.
 func (s Secret) Prefix() string {
 	return "arn:aws:secretsmanager:" + s.Region + ":" + s.Account + ":secret:" + s.Name
 }
 
-// Rotate gives the secret another password, which goes with a serial: it is pending until
-// the database has taken it. token is what its version is called; "": it is given a name.
+// Rotate gives the secret another password, which has this serial. The password is pending until
+// the database has taken it. token names the new version. If it is "", the version gets a name.
 func (s Secret) Rotate(serial int64, token string, now time.Time, sealer *Sealer) (next Secret, password string) {
 	next = s
 	if token == "" {
@@ -130,17 +130,18 @@ func (s Secret) Rotate(serial int64, token string, now time.Time, sealer *Sealer
 	return next, password
 }
 
-// Leave is the secret once the owner has chosen a password, which goes with a serial: it
-// is of use until the database has taken that.
+// Leave returns the secret after the owner has chosen a password, which has this serial. The secret
+// is of use until the database has taken that password.
 func (s Secret) Leave(serial int64) Secret {
 	s.Until = serial
 	return s
 }
 
-// Left: the database has a password of its owner, and nobody needs the secret any more.
+// Left reports whether the database has the owner's password, so that nobody needs the secret any
+// more.
 func (s Secret) Left(taken int64) bool { return s.Until > 0 && taken >= s.Until }
 
-// All are all versions that there are, the newest ones first.
+// All returns all versions, the newest first.
 func (s Secret) All() []Version {
 	var all []Version
 	if s.Pending != nil {
@@ -156,14 +157,13 @@ func (s Secret) All() []Version {
 	return all
 }
 
-// Made is the version that a call with this token made, while it is pending or current.
+// Made reports whether a version that is pending or current was made by a call with this token.
 func (s Secret) Made(token string) bool {
 	return token != "" && (s.Current.ID == token || s.Pending != nil && s.Pending.ID == token)
 }
 
-// Taken is the secret as it is once the database has the verifier of a serial: what was
-// pending may be current. A later verifier than that is of another password, which nobody
-// knows.
+// Taken returns the secret after the database has taken the verifier of this serial. What was
+// pending may be current then. A later verifier belongs to another password, which nobody knows.
 func (s Secret) Taken(serial int64, now time.Time) Secret {
 	if s.Pending != nil && serial == s.Pending.Serial {
 		return s.become(*s.Pending, now)
@@ -177,7 +177,7 @@ func (s Secret) Taken(serial int64, now time.Time) Secret {
 	return s
 }
 
-// become makes a version the current one. What is older cannot be taken any more.
+// become makes a version the current one. Older versions cannot be taken any more.
 func (s Secret) become(v Version, now time.Time) Secret {
 	before := s.Current
 	s.Previous, s.Current, s.Rotated, s.Known = &before, v, now, true
@@ -191,7 +191,7 @@ func (s Secret) become(v Version, now time.Time) Secret {
 	return s
 }
 
-// Newest is the serial of the newest password.
+// Newest returns the serial of the newest password.
 func (s Secret) Newest() int64 {
 	if s.Pending != nil {
 		return s.Pending.Serial
@@ -199,21 +199,21 @@ func (s Secret) Newest() int64 {
 	return s.Current.Serial
 }
 
-// Standing is what is known of the database's side.
+// Standing is what is known of the database.
 type Standing struct {
-	// Verifier is the serial of the verifier that the database shall have.
+	// Verifier is the serial of the verifier that the database is to have.
 	Verifier int64
-	// Taken is the serial of the one that it has, as its primary says; 0: nobody says, as
-	// it is stopped or between two primaries.
+	// Taken is the serial of the verifier that the database has, as its primary says. 0 says that
+	// nobody knows: the database is stopped, or between two primaries.
 	Taken int64
 }
 
-// Overtaken: the database shall have a verifier that goes with none of the passwords: the
-// home was restored from a backup of before the last change.
+// Overtaken reports whether the database is to have a verifier that fits none of the passwords.
+// That is so if the home was restored from a backup of before the last change.
 func (s Secret) Overtaken(at Standing) bool { return max(at.Verifier, at.Taken) > s.Newest() }
 
-// Status is what RDS shows of a secret. It speaks of the password: that of a database which
-// is stopped works as soon as there is somebody to log in to.
+// Status returns what RDS shows of a secret. It is about the password: the password of a database
+// that is stopped works as soon as somebody can log in.
 func (s Secret) Status(at Standing, now time.Time) string {
 	s = s.Taken(at.Taken, now)
 	switch {
@@ -231,7 +231,7 @@ func (s Secret) Status(at Standing, now time.Time) string {
 	return Active
 }
 
-// Due is when the next password is to be made.
+// Due returns when the next password is to be made.
 func (s Secret) Due() time.Time {
 	since := s.Created
 	if s.Rotated.After(since) {
@@ -240,7 +240,7 @@ func (s Secret) Due() time.Time {
 	return since.AddDate(0, 0, s.Days)
 }
 
-// Versions are those that there are, by stage.
+// Versions returns the versions by stage.
 func (s Secret) Versions() map[string]Version {
 	all := map[string]Version{Current: s.Current}
 	if s.Previous != nil {
@@ -255,7 +255,7 @@ func (s Secret) Versions() map[string]Version {
 // Sealer seals passwords and opens them.
 type Sealer struct{ aead cipher.AEAD }
 
-// NewSealer makes a sealer of the home's key.
+// NewSealer returns a sealer with the home's key.
 func NewSealer(key []byte) (*Sealer, error) {
 	aead, err := seal.New(key)
 	return &Sealer{aead}, err
@@ -268,7 +268,7 @@ func (s *Sealer) version(of Secret, id string, serial int64, now time.Time) (v V
 	return v, password
 }
 
-// Open answers the password of a version.
+// Open returns the password of a version.
 func (s *Sealer) Open(of Secret, v Version) (string, error) {
 	password, err := s.aead.Open(nil, nil, v.Sealed, of.bound(v))
 	if err != nil {
@@ -277,7 +277,7 @@ func (s *Sealer) Open(of Secret, v Version) (string, error) {
 	return string(password), nil
 }
 
-// Value is what a version holds, as RDS writes it.
+// Value returns what a version holds, in the form that RDS writes.
 func (s *Sealer) Value(of Secret, v Version) (string, error) {
 	password, err := s.Open(of, v)
 	if err != nil {
@@ -290,14 +290,14 @@ func (s *Sealer) Value(of Secret, v Version) (string, error) {
 	return string(out), err
 }
 
-// bound is everything that decides who may read the password, and what it is good for.
+// bound returns everything that decides who may read the password, and what it is good for.
 func (s Secret) bound(v Version) []byte {
 	return fmt.Appendf(nil, "secret %q %q %q %q %q %q", s.Account, s.Region, s.Database, s.Name, s.User, v.ID)
 }
 
 const (
 	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	// alphabet is of what needs no quotes in a URL, a shell, a connection string or a file.
+	// alphabet has characters that need no quotes in a URL, a shell, a connection string or a file.
 	alphabet       = letters + "0123456789-_.~"
 	passwordLength = 32
 )

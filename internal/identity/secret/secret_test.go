@@ -24,8 +24,8 @@ func made(t *testing.T) (Secret, string) {
 	return New(spec.Scope{Account: "1", Region: "r"}, "db-1", false, "boss", 4, noon, sealer(t))
 }
 
-// A password has been made with a serial, and counts once the database has that: exactly
-// that, as a later one goes with another password.
+// A password is made with a serial. It counts once the database has exactly that serial: a later
+// one belongs to another password.
 func TestWhatIsCurrent(t *testing.T) {
 	s, first := made(t)
 	hour := noon.Add(time.Hour)
@@ -72,7 +72,7 @@ func TestWhatIsCurrent(t *testing.T) {
 	}
 }
 
-// A version may be called as a call says, so that the same call is known when it comes again.
+// A call may name the version that it makes. So the same call is known when it comes again.
 func TestTheSameCallAgain(t *testing.T) {
 	s, _ := made(t)
 	token := strings.Repeat("t", minToken)
@@ -91,8 +91,7 @@ func TestTheSameCallAgain(t *testing.T) {
 	}
 }
 
-// What is sealed opens for nothing else: neither another database, user or version, nor
-// another home.
+// A sealed password opens for nothing else: no other database, user or version, and no other home.
 func TestASealedPasswordIsBound(t *testing.T) {
 	s, password := made(t)
 	if len(password) != passwordLength || spec.CheckPassword(password) != nil || strings.Contains(string(s.Current.Sealed), password) {

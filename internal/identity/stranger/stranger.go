@@ -1,11 +1,12 @@
-// Package stranger bounds what those hold, all together, who have not proved who they
-// are: connections, and the bodies of their requests, which have to be read before a
-// signature can be checked.
+// Package stranger bounds what all callers together may hold who have not proved who they are:
+// connections, and the bodies of their requests. A body has to be read before a signature can be
+// checked.
 //
-// A connection is a stranger's until a request on it was proved to be somebody's
-// (Known), or until it was opened with a certificate of the home. Invariants: strangers
-// never hold more than Limits say; who comes from an address that holds much loses
-// before anybody else does; what somebody known holds is not counted.
+// A connection is a stranger's until a request on it was proved to be somebody's (Known). A
+// connection that was opened with a certificate of the home is no stranger's (Proved).
+//
+// Invariants: strangers never hold more than Limits say. A caller from an address that holds much
+// loses before anybody else does. What somebody known holds does not count.
 package stranger
 
 import (
@@ -34,10 +35,10 @@ var Default = Limits{Conns: 1024, Bytes: 16 << 20, Patience: 20 * time.Second}
 // MaxHeader bounds the headers of one request, in bytes.
 const MaxHeader = 32 << 10
 
-// ErrFull says that strangers hold as much as they may: the body was not read.
+// ErrFull says that strangers hold as much as they may, so the body was not read.
 var ErrFull = errors.New("too many requests are being read at this moment")
 
-// Room is what strangers share. It is made by New.
+// Room is what strangers share. Use New.
 type Room struct {
 	limits Limits
 	mu     sync.Mutex
@@ -47,19 +48,19 @@ type Room struct {
 	total  int64                  // guarded by mu: of bytes
 }
 
-// New makes an empty room.
+// New returns an empty room.
 func New(limits Limits) *Room {
 	return &Room{limits: limits, conns: map[netip.Addr][]*conn{}, bytes: map[netip.Addr]int64{}}
 }
 
-// Held are the connections of strangers, and the bytes of their bodies, at this moment.
+// Held returns how many connections strangers have at this moment, and how many bytes of bodies.
 func (r *Room) Held() (conns int, bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.count, r.total
 }
 
-// conn is a connection, a stranger's until it is known or closed.
+// conn is a connection. It is a stranger's until it is known or closed.
 type conn struct {
 	net.Conn
 	room *Room
@@ -92,8 +93,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// enter adds a connection. Where there are too many, it answers which one has to go: the
-// oldest of the address that has most, or the new one where no address has several.
+// enter adds a connection. If there are too many, it returns the one that has to go: the oldest of
+// the address that has most, or the new one if no address has several.
 func (r *Room) enter(c *conn) (loser *conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +130,7 @@ func (r *Room) leave(c *conn) {
 	}
 }
 
-// take counts bytes that a stranger sent; false: there is no room for them.
+// take counts bytes that a stranger sent. It returns false if there is no room for them.
 func (r *Room) take(from netip.Addr, n int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,8 +151,8 @@ func (r *Room) give(from netip.Addr, n int64) {
 	}
 }
 
-// source is who counts as one caller: an IPv4 address, or a network of IPv6, as one
-// machine has as many addresses of such as it likes.
+// source returns what counts as one caller: an IPv4 address, or a network of IPv6, as one machine
+// has as many IPv6 addresses as it likes.
 func source(remote string) netip.Addr {
 	port, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -168,7 +169,7 @@ func source(remote string) netip.Addr {
 	return network.Addr()
 }
 
-// caller is what a request's context says of who sent it.
+// caller is what the context of a request says of its sender.
 type caller struct {
 	conn    *conn
 	control *http.ResponseController
@@ -180,8 +181,8 @@ type caller struct {
 
 type callerKey struct{}
 
-// Known says that a request was proved to be somebody's: neither its body nor its
-// connection count as a stranger's any more. Without a Room it does nothing.
+// Known says that a request was proved to be somebody's. Neither its body nor its connection counts
+// as a stranger's any more. Without a Room it does nothing.
 func Known(ctx context.Context) {
 	who, ok := ctx.Value(callerKey{}).(*caller)
 	if !ok {
@@ -189,7 +190,7 @@ func Known(ctx context.Context) {
 	}
 	who.forget(true)
 	who.conn.room.leave(who.conn)
-	// A call may take longer than its body. Where there is no deadline, none is taken back.
+	// A call may take longer than its body. If there is no deadline, none is removed.
 	_ = who.control.SetReadDeadline(time.Time{})
 }
 
@@ -204,8 +205,8 @@ func (w *caller) forget(known bool) {
 	w.held = 0
 }
 
-// Proved says that who opened a connection, which Listen accepted, has shown who he is: it
-// does not count as a stranger's any more.
+// Proved says that whoever opened a connection has shown who they are. It does not count as a
+// stranger's any more. Listen must have accepted the connection.
 func (r *Room) Proved(raw net.Conn) {
 	if c, ok := raw.(*conn); ok {
 		r.leave(c)
@@ -214,7 +215,7 @@ func (r *Room) Proved(raw net.Conn) {
 
 type connKey struct{}
 
-// Context is http.Server.ConnContext; raw is the connection that Listen accepted.
+// Context is for http.Server.ConnContext. raw is the connection that Listen accepted.
 func (r *Room) Context(ctx context.Context, raw net.Conn) context.Context {
 	c, ok := raw.(*conn)
 	if !ok {
@@ -223,7 +224,7 @@ func (r *Room) Context(ctx context.Context, raw net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// Handler bounds the bodies of requests that come to next.
+// Handler bounds the bodies of requests to next.
 func (r *Room) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		c, ok := request.Context().Value(connKey{}).(*conn)
@@ -239,7 +240,7 @@ func (r *Room) Handler(next http.Handler) http.Handler {
 		}
 		if request.Body != nil && request.Body != http.NoBody {
 			if !who.isKnown() {
-				// Where the deadline cannot be set, that of the server holds.
+				// If the deadline cannot be set, the server's deadline holds.
 				_ = who.control.SetReadDeadline(time.Now().Add(r.limits.Patience))
 			}
 			request.Body = &body{request.Body, who}

@@ -18,7 +18,7 @@ import (
 	"howdah/internal/testkit"
 )
 
-// site is a server with a room whose handler reads bodies and then waits for the test.
+// site is a server with a room. Its handler reads bodies and then waits for the test.
 type site struct {
 	*httptest.Server
 	room *Room
@@ -65,7 +65,7 @@ func (s *site) end() {
 	}
 }
 
-// open opens a connection and sends the beginning of a request whose body is not whole.
+// open opens a connection, and sends the beginning of a request whose body is not complete.
 func (s *site) open(t *testing.T, text []byte) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", s.Listener.Addr().String())
@@ -81,8 +81,8 @@ func (s *site) open(t *testing.T, text []byte) net.Conn {
 	return c
 }
 
-// TestWhatStrangersHold opens many connections that each send much, and measures what the
-// process has in use for them: 300 MiB where nobody counts.
+// TestWhatStrangersHold opens many connections that each send much, and measures the memory that
+// the process uses for them. Without limits that is 300 MiB.
 func TestWhatStrangersHold(t *testing.T) {
 	limits := Limits{Conns: 200, Bytes: 8 << 20, Patience: time.Minute}
 	s := serve(t, limits, nil)
@@ -96,7 +96,7 @@ func TestWhatStrangersHold(t *testing.T) {
 		if conns > limits.Conns || held > limits.Bytes {
 			t.Fatalf("strangers hold %d connections and %d bytes", conns, held)
 		}
-		// One address may hold half, and the last body did not fit by less than one read.
+		// One address may hold half. The last body did not fit, by less than one read.
 		if conns < limits.Conns/2 || held < limits.Bytes/2-2<<20 {
 			return fmt.Errorf("only %d connections and %d bytes yet", conns, held)
 		}
@@ -116,7 +116,7 @@ func inUse() int64 {
 	return int64(m.HeapInuse + m.StackInuse)
 }
 
-// TestWhoIsKnown: who proved who they are is not counted, nor what they send.
+// TestWhoIsKnown checks that callers who proved who they are do not count, nor what they send.
 func TestWhoIsKnown(t *testing.T) {
 	s := serve(t, Limits{Conns: 4, Bytes: 8 << 20, Patience: time.Minute}, func(r *http.Request, _ []byte) { Known(r.Context()) })
 	text := strings.Repeat("a", 1<<20)
@@ -152,7 +152,7 @@ func post(t *testing.T, client *http.Client, url, text string, want int) {
 	}
 }
 
-// TestRoomIsGivenBack: what was held is free again when requests end.
+// TestRoomIsGivenBack checks that what was held is free again when requests end.
 func TestRoomIsGivenBack(t *testing.T) {
 	s := serve(t, Limits{Conns: 10, Bytes: 2 << 20, Patience: time.Minute}, nil)
 	client := &http.Client{Transport: &http.Transport{}}
@@ -170,7 +170,8 @@ func TestRoomIsGivenBack(t *testing.T) {
 	})
 }
 
-// TestASlowBodyEnds: who sends a body in drops does not hold its place for long.
+// TestASlowBodyEnds checks that a caller who sends a body in drops does not hold its place for
+// long.
 func TestASlowBodyEnds(t *testing.T) {
 	s := serve(t, Limits{Conns: 10, Bytes: 1 << 20, Patience: 100 * time.Millisecond}, nil)
 	s.open(t, []byte("abc"))
@@ -182,8 +183,8 @@ func TestASlowBodyEnds(t *testing.T) {
 	})
 }
 
-// TestWhoLoses: the address that holds most loses its oldest connection, and who is alone
-// there loses none.
+// TestWhoLoses checks that the address which holds most loses its oldest connection, and that an
+// address with only one loses none.
 func TestWhoLoses(t *testing.T) {
 	r := New(Limits{Conns: 4, Bytes: 100})
 	at := func(from string) *conn {
@@ -218,7 +219,7 @@ func TestWhoLoses(t *testing.T) {
 	}
 }
 
-// TestOneAddressHoldsHalf: there is room for others while one address sends all it can.
+// TestOneAddressHoldsHalf checks that there is room for others while one address sends all it can.
 func TestOneAddressHoldsHalf(t *testing.T) {
 	r := New(Limits{Bytes: 100})
 	a, b := source("192.0.2.1:1"), source("192.0.2.2:1")
