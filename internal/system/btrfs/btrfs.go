@@ -1,10 +1,10 @@
-// Package btrfs limits what lies below a directory, by the quotas of Btrfs. A subvolume is a
-// directory with a tree of files of its own; its quota group counts what they take of the disk,
-// and the kernel refuses what would be more than its limit, with EDQUOT. Quotas are an operator's
-// to enable (`btrfs quota enable`); nothing here does it.
+// Package btrfs limits the size of directories by the quotas of Btrfs. A subvolume is a directory
+// with a tree of files of its own. Its quota group counts how much of the disk they take, and the
+// kernel refuses more than the group's limit, with EDQUOT. An operator enables quotas (`btrfs quota
+// enable`); nothing here does.
 //
-// Only root may make use of it. A subvolume can be renamed and removed like a directory, but what
-// lies in it can be renamed within it only (EXDEV).
+// Only root may use it. A subvolume can be renamed and removed like a directory. But what lies in
+// it can be renamed only within it (EXDEV).
 package btrfs
 
 import (
@@ -24,32 +24,32 @@ var (
 	// ErrUnsupported says that a directory's file system cannot limit anything, and why.
 	ErrUnsupported = errors.New("the file system holds no limit")
 	// ErrStale says that the file system has lost count, as after a large subvolume was deleted, or
-	// is counting just now: limits do not hold until Recount is done. It is an ErrUnsupported.
+	// that it is counting now. Limits do not hold until Recount is done. It is an ErrUnsupported.
 	ErrStale = fmt.Errorf("%w: it has to count anew what its quotas are of", ErrUnsupported)
 	// ErrName says that no subvolume can have this name.
 	ErrName = errors.New("the name is too long")
 )
 
-// ID names a quota group: that of a subvolume has the subvolume's number.
+// ID names a quota group. The group of a subvolume has the subvolume's number.
 type ID uint64
 
-// NoLimit is the limit of a group that has none.
+// NoLimit is the limit of a group without a limit.
 const NoLimit int64 = -1
 
-// levelBits is where the level of a group begins in its number.
+// levelBits is the number of bits below a group's level in its number.
 const levelBits = 48
 
-// Above is a group that counts those of subvolumes, which Join puts in. Only the lower 48 bits of
-// its number count.
+// Above returns a group that counts the groups of several subvolumes, which Join adds. Only the
+// lower 48 bits of its number count.
 func Above(number uint64) ID { return ID(1<<levelBits | number&(1<<levelBits-1)) }
 
-// file is how sysfs names a group.
+// file returns the name of a group in sysfs.
 func (id ID) file() string {
 	return fmt.Sprintf("%d_%d", uint64(id)>>levelBits, uint64(id)&(1<<levelBits-1))
 }
 
-// Try says whether subvolumes can be made and limited in a directory: nil, or ErrUnsupported and why
-// not. It writes nothing.
+// Try returns nil if subvolumes can be made and limited in a directory. Otherwise it returns an
+// ErrUnsupported that says why not. It writes nothing.
 func Try(dir string) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: only root may set one", ErrUnsupported)
@@ -62,7 +62,7 @@ func Try(dir string) error {
 		return err
 	}
 	enabled, err := os.ReadFile(filepath.Join(groups, "enabled"))
-	// Kernels before 6.1 have the directory only, while quotas are on.
+	// Kernels before 6.1 have only the directory, and only while quotas are on.
 	if errors.Is(err, os.ErrNotExist) {
 		_, err = os.Stat(groups)
 		enabled = []byte("1")
@@ -77,7 +77,7 @@ func Try(dir string) error {
 	return nil
 }
 
-// groupsOf is where sysfs shows the groups of a directory's file system.
+// groupsOf returns where sysfs shows the groups of a directory's file system.
 func groupsOf(dir string) (path string, err error) {
 	err = on(dir, func(f *os.File) error {
 		var is unix.Statfs_t
@@ -98,7 +98,7 @@ func groupsOf(dir string) (path string, err error) {
 	return path, err
 }
 
-// Make makes an empty subvolume, which is root's. What it is to be limited to is said later.
+// Make makes an empty subvolume, which belongs to root. Limit limits it later.
 func Make(path string) error {
 	args, err := named(path)
 	if err != nil {
@@ -112,8 +112,8 @@ func Make(path string) error {
 	})
 }
 
-// Delete removes a subvolume with all that is in it, at once: its room is given back later. One
-// that another one lies in is refused. It leaves the group: see DropGroup.
+// Delete removes a subvolume with all that is in it, at once. Its room is given back later. A
+// subvolume in which another one lies is refused. Its group stays: see DropGroup.
 func Delete(path string) error {
 	args, err := named(path)
 	if err != nil {
@@ -127,8 +127,8 @@ func Delete(path string) error {
 	})
 }
 
-// Of is the group of a subvolume. ok is false for any other directory, a link, and what is not on
-// Btrfs.
+// Of returns the group of a subvolume. ok is false for any other directory, for a link, and outside
+// of Btrfs.
 func Of(path string) (id ID, ok bool, err error) {
 	var stat unix.Stat_t
 	if err := unix.Lstat(path, &stat); err != nil {
@@ -152,9 +152,9 @@ func Of(path string) (id ID, ok bool, err error) {
 	return id, ok, err
 }
 
-// WriteInPlace has files that are made in an empty directory from now on be written over where they
-// lie: else Btrfs keeps what was there for as long as any of its neighbours is in use, and a
-// database takes up to twice its size. Their data have no checksums of the file system's.
+// WriteInPlace makes new files in an empty directory be overwritten where they lie. Without it
+// Btrfs keeps old data for as long as any of its neighbours is in use, and a database takes up to
+// twice its size. The data of such files have no checksums of the file system.
 func WriteInPlace(dir string) error {
 	return on(dir, func(f *os.File) error {
 		flags, err := unix.IoctlGetUint32(int(f.Fd()), unix.FS_IOC_GETFLAGS)
@@ -168,10 +168,10 @@ func WriteInPlace(dir string) error {
 	})
 }
 
-// Limit sets how many bytes a group may have; a group that has more already gets no more. dir is any
-// directory of the file system.
+// Limit sets how many bytes a group may have. A group that already has more gets no more. dir is
+// any directory of the file system.
 func Limit(dir string, id ID, bytes int64) error {
-	// NoLimit is the kernel's word for it, too.
+	// The kernel has the same number for no limit.
 	args := limitArgs{group: uint64(id), flags: limitReferenced, referenced: uint64(bytes)}
 	return on(dir, func(f *os.File) error {
 		if _, err := call(f, iocLimit, unsafe.Pointer(&args)); err != nil {
@@ -181,7 +181,8 @@ func Limit(dir string, id ID, bytes int64) error {
 	})
 }
 
-// Usage is what a group has, with what is promised to writes that are on their way, and its limit.
+// Usage returns how many bytes a group has, and its limit. The bytes include those that are
+// promised to writes under way.
 func Usage(dir string, id ID) (bytes, limit int64, err error) {
 	groups, err := groupsOf(dir)
 	if err != nil {
@@ -206,14 +207,14 @@ func Usage(dir string, id ID) (bytes, limit int64, err error) {
 	return bytes, limit, nil
 }
 
-// MakeGroup makes a group of the kind of Above. It is idempotent.
+// MakeGroup makes a group that Above returned. It is idempotent.
 func MakeGroup(dir string, id ID) error {
 	return change(dir, "make", id, groupArgs{create: 1, group: uint64(id)}, unix.EEXIST)
 }
 
-// DropGroup removes the group of a subvolume that is gone, or one of the kind of Above that counts
-// nobody's any more. Newer kernels do the former by themselves, some time after the subvolume. It is
-// idempotent, and answers EBUSY for one that is still of use.
+// DropGroup removes the group of a deleted subvolume, or a group of Above that counts no other
+// group any more. Newer kernels remove the former by themselves, some time after the subvolume. It
+// is idempotent. It returns EBUSY for a group that is still of use.
 func DropGroup(dir string, id ID) error {
 	return change(dir, "remove", id, groupArgs{group: uint64(id)}, unix.ENOENT)
 }
@@ -227,7 +228,7 @@ func change(dir, what string, id ID, args groupArgs, fine error) error {
 	})
 }
 
-// Join has a group count what another one counts. It is idempotent.
+// Join makes the group above count what the group id counts. It is idempotent.
 func Join(dir string, id, above ID) error {
 	args := joinArgs{assign: 1, from: uint64(id), to: uint64(above)}
 	return on(dir, func(f *os.File) error {
@@ -245,8 +246,8 @@ func Join(dir string, id, above ID) error {
 	})
 }
 
-// Recount has the file system count anew, which goes on after it: see ErrStale. It takes the longer
-// the more files there are.
+// Recount makes the file system count anew: see ErrStale. The count goes on after Recount returns.
+// It takes longer the more files there are.
 func Recount(dir string) error { return on(dir, recount) }
 
 func recount(f *os.File) error {

@@ -37,7 +37,8 @@ func groupOf(t *testing.T, path string) ID {
 	return id
 }
 
-// fill writes a file until it may no more, and answers how many MiB it got, and why it ended.
+// fill writes a file until it may write no more. It returns how many MiB it wrote, and why it
+// ended.
 func fill(path string, mib int) (int, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -80,8 +81,8 @@ func withoutQuotas(t *testing.T) string {
 	return disk.Dir
 }
 
-// One subvolume is filled to its limit; another one, and what lies in none, have their room; more
-// may be written when the limit grows, or is away.
+// One subvolume is filled to its limit. Another one, and what lies in none, still have their room.
+// More may be written once the limit grows or is removed.
 func TestASubvolumeIsLimited(t *testing.T) {
 	testkit.NeedRoot(t)
 	disk := loopdisk.NewBtrfs(t, "512")
@@ -119,7 +120,7 @@ func TestASubvolumeIsLimited(t *testing.T) {
 	}
 }
 
-// Two subvolumes together have no more than the group that counts both.
+// Two subvolumes together have no more than the limit of the group that counts both.
 func TestAGroupAboveLimitsAllOfIt(t *testing.T) {
 	testkit.NeedRoot(t)
 	disk := loopdisk.NewBtrfs(t, "512")
@@ -147,7 +148,8 @@ func TestAGroupAboveLimitsAllOfIt(t *testing.T) {
 	}
 }
 
-// A subvolume is renamed and deleted; its group goes too, and comes with no other.
+// A subvolume is renamed and deleted. Its group is deleted with it, and no new subvolume gets that
+// group.
 func TestASubvolumeGoesWithItsGroup(t *testing.T) {
 	testkit.NeedRoot(t)
 	disk := loopdisk.NewBtrfs(t, "256")
@@ -181,8 +183,8 @@ func TestASubvolumeGoesWithItsGroup(t *testing.T) {
 	}
 }
 
-// Whoever owns a directory makes subvolumes in it, but for those who were forbidden to, in whatever
-// way they ask. They do all else.
+// Whoever owns a directory can make subvolumes in it, unless they were forbidden to, in whatever
+// way they ask. They can do all else.
 func TestSubvolumesAreForbidden(t *testing.T) {
 	testkit.NeedRoot(t)
 	disk := loopdisk.NewBtrfs(t, "256")

@@ -9,12 +9,12 @@ import (
 )
 
 // Forbid takes the right to make subvolumes from the calling thread, from all programs that it
-// starts, and from theirs, for good. Everybody may make one below a directory that is theirs; its
-// quota group has no limit, and that of the one it lies in does not count it. The thread must have
-// given up further rights (PR_SET_NO_NEW_PRIVS), or be root's.
+// starts, and from theirs, for good. Otherwise everybody may make one below a directory of their
+// own. Its quota group would have no limit, and the group of the directory would not count it. The
+// thread must have given up further rights (PR_SET_NO_NEW_PRIVS), or belong to root.
 //
-// Programs for another processor than the machine's own, as those of 32 bits, do not run then: their
-// system calls have other numbers.
+// Programs for another processor than the machine's own, such as those of 32 bits, do not run
+// afterwards, because their system calls have other numbers.
 func Forbid() error {
 	machine, ok := machines[runtime.GOARCH]
 	if !ok {
@@ -22,7 +22,7 @@ func Forbid() error {
 	}
 	filter := filterFor(machine)
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	// By itself the kernel would make all of the program slower than other ones.
+	// Without this flag the kernel would make all of the program slower.
 	const asFast = unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, asFast, uintptr(unsafe.Pointer(&program)))
 	runtime.KeepAlive(filter)
@@ -32,11 +32,11 @@ func Forbid() error {
 	return nil
 }
 
-// machines are what system calls look like, by Go's name of the processor.
+// machines has the architecture of system calls, by Go's name of the processor.
 var machines = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// Offsets into what the filter judges (struct seccomp_data). Both processors have the lower half of
-// an argument first.
+// Offsets into the struct seccomp_data that the filter judges. On both processors the lower half of
+// an argument comes first.
 const (
 	offNumber  = 0
 	offMachine = 4
@@ -46,13 +46,13 @@ const (
 // otherNumbers is where the numbers of x86's third kind of system calls begin.
 const otherNumbers = 0x40000000
 
-// filterFor is the program that the kernel runs at each system call.
+// filterFor returns the program that the kernel runs at each system call.
 func filterFor(machine uint32) []unix.SockFilter {
 	forbidden := []uintptr{iocCreate, iocCreate2, iocCopy, iocCopy2}
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
-	// jump skips so many of what follows.
+	// jump skips so many of the following instructions.
 	jump := func(how uint16, value uint32, yes, no int) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | how | unix.BPF_K, K: value, Jt: uint8(yes), Jf: uint8(no)}
 	}

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the kernel is asked by: linux/btrfs.h has these numbers and layouts, which never change.
+// These are the kernel's requests. linux/btrfs.h has the numbers and the layouts, and they never
+// change.
 const (
 	magic = 0x94
 
@@ -25,14 +26,16 @@ const (
 	iocLimit   = fromKernel | unsafe.Sizeof(limitArgs{})<<16 | magic<<8 | 43
 	iocRescan  = toKernel | unsafe.Sizeof(rescanArgs{})<<16 | magic<<8 | 44
 
-	// The other ways to make a subvolume: a copy of one, and each in a second version.
+	// The other requests that make a subvolume: a copy of one, and a second version of each
+	// request.
 	iocCopy    = toKernel | sizeNamed<<16 | magic<<8 | 1
 	iocCopy2   = toKernel | sizeNamed<<16 | magic<<8 | 23
 	iocCreate2 = toKernel | sizeNamed<<16 | magic<<8 | 24
 
-	// firstInode is the number of the directory that each subvolume begins with.
+	// firstInode is the number of the first directory of each subvolume.
 	firstInode = 256
-	// limitReferenced: the limit is of what can be reached, be it shared with others or not.
+	// limitReferenced says that the limit is for all data that the group can reach, shared with
+	// others or not.
 	limitReferenced = 1
 	// flagInPlace is FS_NOCOW_FL.
 	flagInPlace = 0x00800000
@@ -90,7 +93,7 @@ func call(f *os.File, request uintptr, args unsafe.Pointer) (answer uintptr, err
 	return answer, nil
 }
 
-// on opens a directory, and no link.
+// on opens a directory, which must be no link, and calls do with it.
 func on(dir string, do func(*os.File) error) error {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {

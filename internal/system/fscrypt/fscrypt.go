@@ -1,9 +1,9 @@
-// Package fscrypt has the kernel encrypt directories, each with a key of its own (fscrypt of
-// ext4, F2FS and others): what lies below such a directory, names included, is on the disk
-// only as ciphertext. A key is given to a file system, for all users; the kernel forgets it
-// with a reboot, and when it is removed. Rights to files hold as ever.
+// Package fscrypt makes the kernel encrypt directories, each with a key of its own (fscrypt of
+// ext4, F2FS and others). What lies below such a directory is on the disk only as ciphertext, names
+// included. A key is given to a file system, for all users. The kernel forgets it at a reboot, and
+// when it is removed. The usual rights to files hold.
 //
-// Where a file system cannot, its disks may be encrypted as a whole: see DiskEncrypted.
+// If a file system cannot encrypt, its disks may be encrypted as a whole: see DiskEncrypted.
 package fscrypt
 
 import (
@@ -19,15 +19,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeySize is how long a key is, in bytes.
+// KeySize is the length of a key in bytes.
 const KeySize = 64
 
-// ID names a key: who knows it does not know the key.
+// ID names a key. Whoever knows the name does not know the key.
 type ID [unix.FSCRYPT_KEY_IDENTIFIER_SIZE]byte
 
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// Identify is the name that the kernel gives to a key.
+// Identify returns the name that the kernel gives to a key.
 func Identify(key []byte) (ID, error) {
 	if len(key) != KeySize {
 		return ID{}, fmt.Errorf("name a key of %d bytes: %w", len(key), errKeySize)
@@ -42,7 +42,8 @@ func Identify(key []byte) (ID, error) {
 // State is what a file system knows of a key.
 type State int
 
-// The states. Fading: the key was removed while files were open; these can be used still.
+// The states. Fading says that the key was removed while files were open. Those files can still be
+// used.
 const (
 	Absent State = iota
 	Present
@@ -58,8 +59,7 @@ var (
 	errKeySize = errors.New("a key has 64 bytes")
 )
 
-// AddKey gives a key to the file system that a directory is on. One that is there already
-// stays.
+// AddKey gives a key to the file system of a directory. A key that is already there stays.
 func AddKey(dir string, key []byte) (ID, error) {
 	if len(key) != KeySize {
 		return ID{}, fmt.Errorf("add a key of %d bytes: %w", len(key), errKeySize)
@@ -78,9 +78,9 @@ func AddKey(dir string, key []byte) (ID, error) {
 	return ID(arg.Key_spec.U[:len(ID{})]), nil
 }
 
-// RemoveKey takes a key back from the file system that a directory is on, whoever gave it.
-// busy: files are open, and can be used until they are closed and this is called again.
-// One that is not there is removed. The directory must not be encrypted with the key itself: it
+// RemoveKey takes a key back from the file system of a directory, whoever gave it. busy says that
+// files are open: they can be used until they are closed and this is called again. A key that is
+// not there counts as removed. The directory must not be encrypted with the key itself, because it
 // is open meanwhile.
 func RemoveKey(dir string, id ID) (busy bool, err error) {
 	arg := unix.FscryptRemoveKeyArg{Key_spec: named(id)}
@@ -98,7 +98,7 @@ func RemoveKey(dir string, id ID) (busy bool, err error) {
 	return arg.Removal_status_flags&unix.FSCRYPT_KEY_REMOVAL_STATUS_FLAG_FILES_BUSY != 0, nil
 }
 
-// KeyState is what the file system that a directory is on knows of a key.
+// KeyState returns what the file system of a directory knows of a key.
 func KeyState(dir string, id ID) (State, error) {
 	arg := unix.FscryptGetKeyStatusArg{Key_spec: named(id)}
 	if err := on(dir, unix.FS_IOC_GET_ENCRYPTION_KEY_STATUS, unsafe.Pointer(&arg)); err != nil {
@@ -114,8 +114,8 @@ func KeyState(dir string, id ID) (State, error) {
 	}
 }
 
-// Encrypt has an empty directory, and all that will lie below it, encrypted with a key that
-// its file system knows. One that is so already stays as it is.
+// Encrypt makes an empty directory, and all that will lie below it, be encrypted with a key that
+// its file system knows. A directory that already is so stays as it is.
 func Encrypt(dir string, id ID) error {
 	policy := unix.FscryptPolicyV2{
 		Version:                   unix.FSCRYPT_POLICY_V2,
@@ -134,7 +134,8 @@ func Encrypt(dir string, id ID) error {
 	return nil
 }
 
-// Of is the key that a directory is encrypted with; false: it is not encrypted.
+// Of returns the key that a directory is encrypted with. It returns false if the directory is not
+// encrypted.
 func Of(dir string) (ID, bool, error) {
 	arg := unix.FscryptGetPolicyExArg{Size: uint64(unsafe.Sizeof(unix.FscryptPolicyV2{}))}
 	err := on(dir, unix.FS_IOC_GET_ENCRYPTION_POLICY_EX, unsafe.Pointer(&arg))
@@ -149,8 +150,8 @@ func Of(dir string) (ID, bool, error) {
 	return ID(arg.Policy[8:]), true, nil
 }
 
-// Locked reports whether a directory is encrypted, and its key is not there: what lies in it
-// has no names then, as if it was not there.
+// Locked reports whether a directory is encrypted and its key is not there. Then what lies in it
+// has no names, as if it was not there.
 func Locked(dir string) (bool, error) {
 	id, encrypted, err := Of(dir)
 	if err != nil || !encrypted {
@@ -166,7 +167,7 @@ func named(id ID) unix.FscryptKeySpecifier {
 	return spec
 }
 
-// on asks the kernel about a directory, which must be no link.
+// on sends the kernel a request about a directory, which must be no link.
 func on(dir string, request uint, arg unsafe.Pointer) error {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

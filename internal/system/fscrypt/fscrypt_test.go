@@ -107,7 +107,7 @@ func TestOnlyAnEmptyDirectoryIsEncrypted(t *testing.T) {
 	}
 }
 
-// A file that is open when the key goes keeps it in the kernel, and that is said.
+// A file that is open when the key is removed keeps the key in the kernel, and RemoveKey says so.
 func TestAnOpenFileKeepsTheKey(t *testing.T) {
 	disk := loopdisk.New(t, "16", "-O", "encrypt")
 	id := add(t, disk.Dir, bytes.Repeat([]byte{3}, KeySize))
@@ -238,7 +238,7 @@ func fakeDevice(t *testing.T, sys, number string, words []string) {
 	}
 }
 
-// add gives a key, and checks that its name is what it was said to be.
+// add gives a key to the file system, and checks its name against Identify.
 func add(t *testing.T, dir string, key []byte) ID {
 	t.Helper()
 	want, err := Identify(key)

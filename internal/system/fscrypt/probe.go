@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try encrypts a directory that it makes, and removes it: nil says that directories of the same
-// file system can be encrypted, and ErrUnsupported that they cannot. Only one who tries may
-// use the place at a time; what an earlier try left there goes.
+// Try encrypts a directory that it makes at this place, and removes it. nil says that directories
+// of the same file system can be encrypted, and ErrUnsupported that they cannot. Only one caller
+// may use the place at a time. What an earlier try left there is removed.
 func Try(place string) (err error) {
 	if err := os.RemoveAll(place); err != nil {
 		return fmt.Errorf("try to encrypt: %w", err)
@@ -45,7 +45,7 @@ func Try(place string) (err error) {
 	return os.WriteFile(filepath.Join(place, "file"), []byte("x"), 0o600)
 }
 
-// Machine is where the kernel shows its devices; its zero value is this machine.
+// Machine is where the kernel shows its devices. Its zero value is this machine.
 type Machine struct {
 	Sys string // in place of /sys
 }
@@ -53,9 +53,9 @@ type Machine struct {
 // maxDepth bounds how many devices may stand on each other.
 const maxDepth = 16
 
-// DiskEncrypted reports whether all disks below a directory are encrypted as a whole, by
-// dm-crypt: whoever takes them away reads nothing. What it cannot see counts as not encrypted,
-// as the disks of Btrfs and of network file systems.
+// DiskEncrypted reports whether all disks below a directory are encrypted as a whole, by dm-crypt,
+// so that whoever takes them away reads nothing. Disks that it cannot see count as not encrypted,
+// such as those of Btrfs and of network file systems.
 func (m Machine) DiskEncrypted(dir string) (bool, error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {
@@ -64,7 +64,7 @@ func (m Machine) DiskEncrypted(dir string) (bool, error) {
 	return m.encrypted(fmt.Sprintf("%d:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev)), 0), nil
 }
 
-// encrypted: the device is one of dm-crypt's, or all those are that it stands on.
+// encrypted reports whether a device is one of dm-crypt, or all devices are that it stands on.
 func (m Machine) encrypted(number string, depth int) bool {
 	device, err := filepath.EvalSymlinks(filepath.Join(cmp.Or(m.Sys, "/sys"), "dev/block", number))
 	if err != nil || depth > maxDepth {

@@ -1,5 +1,5 @@
-// Package imagefs has a file system in a file, for those who have no disk to spare: one that
-// the kernel can encrypt directories of (ext4 with the feature encrypt). All of it needs root.
+// Package imagefs makes a file system in a file, for those who have no disk to spare. The kernel
+// can encrypt directories of it (ext4 with the feature encrypt). All of it needs root.
 package imagefs
 
 import (
@@ -17,16 +17,16 @@ import (
 )
 
 var (
-	// ErrExists says that there is a file already: it may be somebody's data.
+	// ErrExists says that a file is already there. It may be somebody's data.
 	ErrExists = errors.New("the file is there already: remove it, or name another one")
 	// ErrGone says that the file of a file system is not there.
 	ErrGone = errors.New("the file is gone")
-	// ErrOther says that something else is mounted in the place.
+	// ErrOther says that something else is mounted at the place.
 	ErrOther = errors.New("something else is mounted there")
 )
 
-// Make makes a file of this many bytes with an empty file system. It takes room on its disk as
-// it is written to. It is there whole, or not at all.
+// Make makes a file of this many bytes with an empty file system. The file takes room on its disk
+// as it is written to. Either it is there as a whole, or it is not there.
 func Make(ctx context.Context, file string, size int64) error {
 	if _, err := os.Lstat(file); err == nil {
 		return fmt.Errorf("make %s: %w", file, ErrExists)
@@ -42,14 +42,14 @@ func Make(ctx context.Context, file string, size int64) error {
 	if err := run(ctx, "mkfs.ext4", "-q", "-F", "-m", "0", "-O", "encrypt", part); err != nil {
 		return fmt.Errorf("make %s: %w", file, err)
 	}
-	// Unlike a rename it replaces nothing.
+	// Unlike a rename, a link replaces nothing.
 	if err := os.Link(part, file); err != nil {
 		return fmt.Errorf("make %s: %w", file, err)
 	}
 	return nil
 }
 
-// Mount mounts a file at a directory, which is made if need be. It is idempotent.
+// Mount mounts a file at a directory, which it makes if need be. It is idempotent.
 func Mount(ctx context.Context, file, dir string) error {
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("mount %s: %w", file, ErrGone)
@@ -73,11 +73,11 @@ func Mount(ctx context.Context, file, dir string) error {
 	return nil
 }
 
-// unmountWithin is how long files may stay open of processes that have just ended.
+// unmountWithin is how long processes that have just ended may keep files open.
 const unmountWithin = 10 * time.Second
 
-// Unmount takes a file's file system away from a directory. It is idempotent, and leaves what
-// else is mounted there alone.
+// Unmount removes the mount of a file's file system from a directory. It is idempotent, and leaves
+// any other mount there alone.
 func Unmount(ctx context.Context, file, dir string) error {
 	own, _, err := Mounted(file, dir)
 	if err != nil || !own {
@@ -99,8 +99,8 @@ func Unmount(ctx context.Context, file, dir string) error {
 	}
 }
 
-// Mounted reports whether a file's own file system is mounted at a directory, and whether
-// anything is.
+// Mounted reports whether a file's own file system is mounted at a directory, and whether anything
+// is.
 func Mounted(file, dir string) (own, mounted bool, err error) {
 	dir, err = resolve(dir)
 	if err != nil {
@@ -120,7 +120,7 @@ func Mounted(file, dir string) (own, mounted bool, err error) {
 	return own, mounted, nil
 }
 
-// resolve follows links on the way to a directory that may not be there yet.
+// resolve follows links on the way to a directory that may not exist yet.
 func resolve(dir string) (string, error) {
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 		return resolved, nil
@@ -130,10 +130,10 @@ func resolve(dir string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// unquote is how the kernel writes paths with odd characters (proc(5)).
+// unquote undoes how the kernel writes paths with odd characters (proc(5)).
 var unquote = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// backedBy: a loop device shows this very file.
+// backedBy reports whether a loop device shows this very file.
 func backedBy(device, file string) bool {
 	text, err := os.ReadFile(filepath.Join("/sys/class/block", filepath.Base(device), "loop/backing_file"))
 	if err != nil {

@@ -26,8 +26,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// What is in the file stays there over a mount; nothing of it is left mounted, and each step
-// may be taken twice.
+// What is in the file outlasts a mount. Nothing of it stays mounted, and each step may be taken
+// twice.
 func TestAFileSystemInAFile(t *testing.T) {
 	needRoot(t)
 	file, dir := filepath.Join(t.TempDir(), "a file"), filepath.Join(t.TempDir(), "the place")
@@ -59,7 +59,7 @@ func TestAFileSystemInAFile(t *testing.T) {
 	}
 }
 
-// Something else in the place is neither covered nor taken away.
+// Something else at the place is neither covered nor removed.
 func TestAnotherFileSystemInThePlace(t *testing.T) {
 	needRoot(t)
 	one, other, dir := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "other"), t.TempDir()

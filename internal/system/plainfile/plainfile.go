@@ -1,4 +1,4 @@
-// Package plainfile reads and replaces small files as wholes.
+// Package plainfile reads and replaces small files as a whole.
 package plainfile
 
 import (
@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Most is how long a file may be that is read, in bytes.
+// Most is the largest file that Read reads, in bytes.
 const Most = 16 << 20
 
 // ErrOther says that a path leads to no plain file, or to one that is too long.
 var ErrOther = errors.New("it is no plain file of a usual size")
 
-// Read reads a file that somebody else may have exchanged for anything: it never waits for
-// a pipe, nor reads a device without end. A file that is not there is os.ErrNotExist.
+// Read reads a file that somebody else may have exchanged for anything. It never waits for a pipe,
+// and never reads a device without end. If there is no file, it returns os.ErrNotExist.
 func Read(path string) ([]byte, error) {
 	file, size, err := open(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func Read(path string) ([]byte, error) {
 	return text, err
 }
 
-// Tail is the end of such a file, of most bytes; the file may have any length.
+// Tail returns the end of such a file, at most this many bytes. The file may have any length.
 func Tail(path string, most int64) ([]byte, error) {
 	file, size, err := open(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func Tail(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// open opens a plain file, and answers its size in bytes.
+// open opens a plain file and returns its size in bytes.
 func open(path string) (*os.File, int64, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -66,7 +66,7 @@ func open(path string) (*os.File, int64, error) {
 }
 
 // Replace puts a text in the place of a file in one step, so that nobody reads half of it, and
-// syncs it; the name is as durable as the directory. It belongs to whoever calls.
+// syncs the text. The name is as durable as the directory. The file belongs to the caller's user.
 func Replace(path string, text []byte, mode os.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".")
 	if err != nil {

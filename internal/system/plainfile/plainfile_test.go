@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A file is replaced as a whole, and a link in its place is replaced and not followed.
+// A file is replaced as a whole. A link in its place is replaced, and not followed.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

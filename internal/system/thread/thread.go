@@ -1,6 +1,5 @@
-// Package thread does what Linux does for one thread alone: rights to files, umask,
-// control group. Go moves goroutines between threads, so a thread that was changed is
-// never used for anything else again.
+// Package thread changes what Linux has for each thread: rights to files, umask, control group. Go
+// moves goroutines between threads, so a thread that was changed is never used for anything else.
 package thread
 
 import (
@@ -13,9 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// elsewhere runs f on a thread that nothing else runs on, and that ends after it. It returns
-// when that was found. The main thread stays as it is: it cannot end, and what the process
-// shows of itself is the main thread's. It is kept busy while another one is found.
+// elsewhere runs f on a thread that nothing else runs on and that ends afterwards. It returns once
+// that thread is found. The main thread stays as it is: it cannot end, and what the process shows
+// of itself belongs to the main thread. So elsewhere keeps the main thread busy while it looks for
+// another one.
 func elsewhere(f func()) {
 	found := make(chan struct{})
 	go func() {
@@ -32,8 +32,8 @@ func elsewhere(f func()) {
 	<-found
 }
 
-// Throwaway runs f on a thread that ends after it, whatever f has done to it, and
-// answers its number when f has returned: the thread may be there for a moment more.
+// Throwaway runs f on a thread that ends afterwards, whatever f has done to it. It returns the
+// thread's number once f has returned. The thread may exist for a moment more.
 func Throwaway(f func()) (id int) {
 	done := make(chan struct{})
 	elsewhere(func() {
@@ -51,8 +51,8 @@ var ErrRights = errors.New("the rights of another user were not taken")
 // rights are those of a user to files.
 type rights struct{ uid, gid int }
 
-// worker runs one function at a time on a thread that has other rights, for ever: a
-// thread may not end that has started processes which are to end with it.
+// worker runs one function at a time on a thread that has other rights, for ever. Such a thread may
+// not end: it may have started processes that end with it.
 type worker struct {
 	work chan func() error
 	done chan error
@@ -63,10 +63,10 @@ var (
 	idle   = map[rights][]*worker{} // guarded by idleMu
 )
 
-// As runs f, which touches files, with the rights of an unprivileged user and of its group
-// alone. Only root may; anybody else touches files with no more rights than its own, and f is
-// just called. f must start no goroutine that touches files, and no process: those would
-// have all of root's rights. It must return, and not end its goroutine.
+// As runs f, which touches files, with the rights of an unprivileged user and of its group alone.
+// Only root may do so. Anybody else touches files with only their own rights anyway, so f is just
+// called. f must start no process, and no goroutine that touches files: they would have all of
+// root's rights. f must return, and not end its goroutine.
 func As(uid, gid int, f func() error) error {
 	if os.Geteuid() != 0 {
 		return f()
@@ -87,8 +87,8 @@ func As(uid, gid int, f func() error) error {
 	return err
 }
 
-// workerFor takes a worker that has nothing to do, or makes one: there are as many as were
-// ever needed at once.
+// workerFor takes a worker that has nothing to do, or makes one. So there are as many as were ever
+// needed at once.
 func workerFor(who rights) (*worker, error) {
 	idleMu.Lock()
 	defer idleMu.Unlock()
@@ -102,7 +102,7 @@ func workerFor(who rights) (*worker, error) {
 	return w, <-ready
 }
 
-// run works on the calling thread, which has all of root's rights still.
+// run works on the calling thread, which still has all of root's rights.
 func (w *worker) run(who rights, ready chan<- error) {
 	err := become(who.uid, who.gid)
 	ready <- err
@@ -114,9 +114,9 @@ func (w *worker) run(who rights, ready chan<- error) {
 	}
 }
 
-// become gives root's rights to files up for this thread: with the number of another user
-// for files Linux takes all capabilities away that concern them. The groups are those of
-// a thread too, as long as the C library, or Go, does not tell the others.
+// become gives up this thread's root rights to files. When a thread takes another user's number for
+// files, Linux takes all capabilities away that concern files. The groups belong to a thread, too,
+// as long as neither the C library nor Go tells the other threads.
 func become(uid, gid int) error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("leave root's groups: %w: %w", errno, ErrRights)
@@ -125,7 +125,7 @@ func become(uid, gid int) error {
 		call uintptr
 		id   int
 	}{{unix.SYS_SETFSGID, gid}, {unix.SYS_SETFSUID, uid}} {
-		// It answers what was there before, and no error. No such user changes nothing.
+		// The call returns the previous value, and no error. An unknown user changes nothing.
 		_, _, _ = unix.RawSyscall(set.call, uintptr(set.id), 0, 0)
 		const nobody = ^uintptr(0)
 		if now, _, _ := unix.RawSyscall(set.call, nobody, 0, 0); int(now) != set.id {

@@ -18,7 +18,7 @@ import (
 	"howdah/internal/testkit"
 )
 
-// nobody is a user without rights, and a directory that it may list and not change.
+// nobody returns a user without rights, and a directory that this user may list but not change.
 func nobody(t *testing.T) (uid, gid int, dir string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -38,7 +38,7 @@ func nobody(t *testing.T) (uid, gid int, dir string) {
 	return uid, gid, dir
 }
 
-// What runs as another user may do what that user may, and everybody else goes on as root.
+// What runs as another user may do what that user may. Everything else goes on as root.
 func TestAs(t *testing.T) {
 	t.Parallel()
 	uid, gid, dir := nobody(t)
@@ -92,7 +92,7 @@ func TestAs(t *testing.T) {
 	}
 }
 
-// Root is nobody to give rights up for: nothing is run.
+// As does not run anything as root.
 func TestAsRoot(t *testing.T) {
 	t.Parallel()
 	nobody(t)
@@ -117,8 +117,8 @@ func TestThrowaway(t *testing.T) {
 	}
 }
 
-// A process that is to end with the thread that started it goes on: threads with other
-// rights are kept, and not thrown away.
+// A process that is to end with the thread that started it goes on. So threads with other rights
+// are kept, and not thrown away.
 func TestAsEndsNoThread(t *testing.T) {
 	uid, gid, _ := nobody(t)
 	var started []*exec.Cmd
