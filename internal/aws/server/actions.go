@@ -52,6 +52,6 @@ func (s *Server) rdsActions() map[string]front.Action {
 // catalogue is what the part of that name needs.
 func (s *Server) catalogue() catalogue.Config {
 	return catalogue.Config{
-		State: s.client, Looks: s.looks, Home: s.Home, Pool: s.pools.Private, Authorities: s.authorities.Names, CanEncrypt: s.canEncrypt,
+		State: s.client, Looks: s.looks, Home: s.Home, Pool: s.pools.Private, Authorities: s.authorities.Names, CanEncrypt: s.databases.CanEncrypt,
 	}
 }

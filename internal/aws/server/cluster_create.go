@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -46,7 +47,7 @@ func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.Crea
 		if err := l.s.clusterNameFree(cluster.Scope, cluster.Name); err != nil {
 			return err
 		}
-		ops, err := l.encrypt(c, &cluster.Common, in.StorageEncrypted, in.KmsKeyId)
+		ops, err := l.Encrypt(c, &cluster.Common, in.StorageEncrypted, in.KmsKeyId)
 		if err != nil {
 			return err
 		}
@@ -54,12 +55,12 @@ func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.Crea
 		if err != nil {
 			return err
 		}
-		kept, err := l.firstSecret(&cluster.Common, true, c.Now)
+		kept, err := l.FirstSecret(&cluster.Common, true, c.Now)
 		if err != nil {
 			return err
 		}
 		ops = append(append(append(ops, addresses...), kept...), l.HoldGroups(cluster.Scope, cluster.SubnetGroup, cluster.OptionGroup)...)
-		ops = append(ops, l.holdSecurityGroups(cluster.Common)...)
+		ops = append(ops, l.HoldSecurityGroups(cluster.Common)...)
 		more, err := l.ownInstances(c, &cluster)
 		if err != nil {
 			return err
@@ -68,7 +69,7 @@ func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.Crea
 		if err != nil {
 			return err
 		}
-		warning, err := s.warnPublic(c, event.Cluster, cluster.Common, cluster.Public)
+		warning, err := s.databases.WarnPublic(c, event.Cluster, cluster.Common, cluster.Public)
 		if err != nil {
 			return err
 		}
@@ -105,7 +106,7 @@ func clusterNotAvailable(in *rds.CreateDBClusterMessage) error {
 		"Domain":                           in.Domain != nil, "DBSystemId": in.DBSystemId != nil,
 		"DomainIAMRoleName": in.DomainIAMRoleName != nil, "TagSpecifications": len(in.TagSpecifications) > 0,
 		"AssociatedRoles": len(in.AssociatedRoles) > 0,
-	}), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
+	}), database.CheckKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
 // clusterNameFree answers the error for a name that is taken.
@@ -137,7 +138,7 @@ func (l *sight) clusterOf(c front.Call, in *rds.CreateDBClusterMessage) (spec.Cl
 	if err := checkClusterName("DBClusterIdentifier", cluster.Name, cluster.MultiAZ()); err != nil {
 		return cluster, err
 	}
-	if err := l.completeCommon(&cluster.Common, wire.Or(in.EngineVersion, ""), rds.ErrDBClusterParameterGroupNotFound); err != nil {
+	if err := l.Complete(&cluster.Common, wire.Or(in.EngineVersion, ""), rds.ErrDBClusterParameterGroupNotFound); err != nil {
 		return cluster, err
 	}
 	cluster.Taken = l.takes(param.Cluster, cluster.Common)
@@ -150,7 +151,7 @@ func (l *sight) clusterOf(c front.Call, in *rds.CreateDBClusterMessage) (spec.Cl
 	if err := l.clusterKind(&cluster, in); err != nil {
 		return cluster, err
 	}
-	return cluster, setMaster(&cluster.Common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
+	return cluster, database.SetMaster(&cluster.Common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
 }
 
 // checkClusterName leaves room for the names of the instances that a Multi-AZ DB

@@ -9,6 +9,7 @@ import (
 	"howdah/internal/aws/page"
 	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/certificate"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -72,8 +73,8 @@ func (l *sight) clusterOut(c spec.Cluster) *rds.DBCluster {
 		ReaderEndpoint: wire.Some(address.ServedAt(c.ReaderAddress, c.ReaderFormer)), MultiAZ: wire.Some(c.MultiAZ() || spread(facts)), Engine: wire.Some(c.Engine),
 		EngineVersion: wire.Some(c.Version), Port: wire.Number(c.Port), MasterUsername: wire.Some(c.MasterUser),
 		PreferredBackupWindow: wire.Some(c.BackupWindow), PreferredMaintenanceWindow: wire.Some(c.MaintenanceWindow),
-		ReadReplicaIdentifiers: l.replicaNames(c.Common, ""), DBClusterMembers: l.clusterMembersOut(c, facts),
-		VpcSecurityGroups: securityGroupsOut(c.SecurityGroups), HostedZoneId: wire.Some(look.HostedZone),
+		ReadReplicaIdentifiers: l.ReplicaNames(c.Common, ""), DBClusterMembers: l.clusterMembersOut(c, facts),
+		VpcSecurityGroups: database.SecurityGroupsOut(c.SecurityGroups), HostedZoneId: wire.Some(look.HostedZone),
 		DbClusterResourceId: wire.Some(c.ResourceID),
 		DBClusterArn:        wire.Some(c.ARN("cluster", c.Name)), AssociatedRoles: clusterRolesOut(c.Roles),
 		IAMDatabaseAuthenticationEnabled: wire.Some(c.IAMAuth), ClusterCreateTime: wire.Moment(c.Created),
@@ -82,8 +83,8 @@ func (l *sight) clusterOut(c spec.Cluster) *rds.DBCluster {
 		DomainMemberships: []rds.DomainMembership{}, TagList: look.TagsOut(c.Tags), NetworkType: wire.Some(c.NetworkType),
 		AutoMinorVersionUpgrade: wire.Some(c.AutoMinor),
 	}
-	out.MasterUserSecret = l.masterSecretOut(c.Common, facts)
-	out.StorageEncrypted, out.KmsKeyId = encryptedOut(c.Common, facts)
+	out.MasterUserSecret = l.MasterSecretOut(c.Common, facts)
+	out.StorageEncrypted, out.KmsKeyId = database.EncryptedOut(c.Common, facts)
 	if c.OptionGroup != "" {
 		out.DBClusterOptionGroupMemberships = []rds.DBClusterOptionGroupStatus{{DBClusterOptionGroupName: wire.Some(c.OptionGroup), Status: wire.Some("in-sync")}}
 	}

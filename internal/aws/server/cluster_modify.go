@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -30,7 +31,7 @@ func (s *Server) modifyDBCluster(ctx context.Context, c front.Call, in *rds.Modi
 		if err != nil {
 			return err
 		}
-		m := &modification{sight: l, Call: c, kind: event.Cluster}
+		m := s.modifying(l, c, event.Cluster)
 		cluster := record.Value
 		if err := m.modifyCluster(&cluster, in); err != nil {
 			return err
@@ -62,7 +63,7 @@ func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
 		"Domain":                           wire.Or(in.Domain, "none") != "none",
 		"DomainIAMRoleName":                in.DomainIAMRoleName != nil,
 		"AwsBackupRecoveryPointArn":        in.AwsBackupRecoveryPointArn != nil,
-	}), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
+	}), database.CheckKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
 // modifyCluster makes the modification of a cluster that a request asks for.
@@ -74,11 +75,11 @@ func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClus
 	if err := clusterKindAllows(*cluster, in); err != nil {
 		return err
 	}
-	if err := clusterSettings(in).apply(m, &cluster.Common); err != nil {
+	if err := clusterSettings(in).Apply(m.Modification, &cluster.Common); err != nil {
 		return err
 	}
 	if in.DBClusterParameterGroupName != nil {
-		m.sight = m.sight.with(*cluster)
+		m.Sight = m.With(*cluster)
 		for _, i := range m.InstancesOf(cluster.ResourceID) {
 			if err := m.fits(i); err != nil {
 				return err
@@ -88,14 +89,14 @@ func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClus
 	wire.Set(&cluster.OptionGroup, in.OptionGroupName)
 	wire.Set(&cluster.AutoMinor, in.AutoMinorVersionUpgrade)
 	wanted, err := m.wantedOfCluster(*cluster, in)
-	err = look.First(err, m.master(&cluster.Common, true, masterAsked{
-		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.FactsOfCluster(*cluster),
-	}), m.port(&cluster.Common, in.Port))
+	err = look.First(err, m.Master(&cluster.Common, true, database.Master{
+		Password: in.MasterUserPassword, Manage: in.ManageMasterUserPassword, Rotate: in.RotateMasterUserPassword, Now: in.ApplyImmediately, Facts: m.FactsOfCluster(*cluster),
+	}), m.Port(&cluster.Common, in.Port))
 	if err != nil {
 		return err
 	}
-	m.retention(&cluster.Common, wanted.BackupRetention)
-	values := differing(merge(cluster.Pending, wanted), clusterValues(*cluster))
+	m.Retention(&cluster.Common, wanted.BackupRetention)
+	values := database.Differing(database.Merge(cluster.Pending, wanted), clusterValues(*cluster))
 	if err := m.possibleForCluster(*cluster, values); err != nil {
 		return err
 	}
@@ -103,20 +104,20 @@ func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClus
 		cluster.Pending = nil
 		err = m.carryOutCluster(cluster, values)
 	} else {
-		cluster.Pending = orNil(values)
+		cluster.Pending = database.OrNil(values)
 	}
-	m.finish(&cluster.Common)
+	m.Finish(&cluster.Common)
 	return err
 }
 
-func clusterSettings(in *rds.ModifyDBClusterMessage) settings {
-	return settings{
-		parameterGroup: in.DBClusterParameterGroupName, backupWindow: in.PreferredBackupWindow,
-		maintenanceWindow: in.PreferredMaintenanceWindow, monitoringRole: in.MonitoringRoleArn, network: in.NetworkType,
-		version: in.EngineVersion, optionGroup: in.OptionGroupName,
-		monitoring: in.MonitoringInterval, deletionProtection: in.DeletionProtection, copyTags: in.CopyTagsToSnapshot,
-		insights: in.EnablePerformanceInsights, securityGroups: in.VpcSecurityGroupIds, logs: in.CloudwatchLogsExportConfiguration,
-		noGroup: rds.ErrDBClusterParameterGroupNotFound,
+func clusterSettings(in *rds.ModifyDBClusterMessage) database.Settings {
+	return database.Settings{
+		ParameterGroup: in.DBClusterParameterGroupName, BackupWindow: in.PreferredBackupWindow,
+		MaintenanceWindow: in.PreferredMaintenanceWindow, MonitoringRole: in.MonitoringRoleArn, Network: in.NetworkType,
+		Version: in.EngineVersion, OptionGroup: in.OptionGroupName,
+		Monitoring: in.MonitoringInterval, DeletionProtection: in.DeletionProtection, CopyTags: in.CopyTagsToSnapshot,
+		Insights: in.EnablePerformanceInsights, SecurityGroups: in.VpcSecurityGroupIds, Logs: in.CloudwatchLogsExportConfiguration,
+		NoGroup: rds.ErrDBClusterParameterGroupNotFound,
 	}
 }
 
@@ -138,7 +139,7 @@ func clusterKindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
 }
 
 func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMessage) (spec.Values, error) {
-	v := spec.Values{IAMAuth: in.EnableIAMDatabaseAuthentication, Class: wire.Or(in.DBClusterInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
+	v := spec.Values{IAMAuth: in.EnableIAMDatabaseAuthentication, Class: wire.Or(in.DBClusterInstanceClass, ""), BackupRetention: database.Ints(in.BackupRetentionPeriod)}
 	if v.Class != "" {
 		if _, err := spec.CheckClass(v.Class); err != nil {
 			return v, err
@@ -168,7 +169,7 @@ func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMe
 		return v, nil
 	}
 	var err error
-	v.Disk, err = wantedDisk(c.Disk(), in.AllocatedStorage, in.Iops, nil, in.StorageType)
+	v.Disk, err = database.WantedDisk(c.Disk(), in.AllocatedStorage, in.Iops, nil, in.StorageType)
 	return v, err
 }
 
@@ -202,35 +203,35 @@ func (m *modification) possibleForCluster(c spec.Cluster, v spec.Values) error {
 // values, all of which differ from its own.
 func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
 	if v.Class != "" {
-		m.before.Class = c.Class
-		m.work(plan.Modifying, "", "")
+		m.Before.Class = c.Class
+		m.Work(plan.Modifying, "", "")
 		c.Class = v.Class
-		m.share(c, v.Class)
+		m.Share(c, v.Class)
 		c.Restart++
-		m.ops = append(m.ops, m.growFollowers(c.ResourceID, c.SharedMemory)...)
+		m.Ops = append(m.Ops, m.GrowFollowers(c.ResourceID, c.SharedMemory)...)
 	}
 	if v.Disk != nil {
-		m.before.Disk = wire.Some(c.Disk())
+		m.Before.Disk = wire.Some(c.Disk())
 		if c.MultiAZ() {
-			m.work(plan.Modifying, "", "")
+			m.Work(plan.Modifying, "", "")
 		}
 		c.SetDisk(*v.Disk)
 	}
 	if v.CACertificate != "" {
 		c.CACertificate = v.CACertificate
 		c.OptIn(spec.RotateCertificate, false, m.Now)
-		m.work(plan.Modifying, "", "")
+		m.Work(plan.Modifying, "", "")
 	}
 	if c.MultiAZ() && (v.Class != "" || v.Disk != nil || v.CACertificate != "") {
 		if err := m.followCluster(*c, v.Class != ""); err != nil {
 			return err
 		}
 	}
-	m.retention(&c.Common, v.BackupRetention)
+	m.Retention(&c.Common, v.BackupRetention)
 	wire.Set(&c.IAMAuth, v.IAMAuth)
 	if v.Name != "" {
-		m.work(renaming, "", "")
-		m.began = append(m.began, look.Event("0172", c.Name, v.Name))
+		m.Work(database.Renaming, "", "")
+		m.Began = append(m.Began, look.Event("0172", c.Name, v.Name))
 		c.Name = v.Name
 	}
 	return nil
@@ -250,7 +251,7 @@ func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
 			if err != nil {
 				return err
 			}
-			m.ops = append(m.ops, began...)
+			m.Ops = append(m.Ops, began...)
 		}
 		if restarts {
 			i.Change = i.Restart + c.Restart
@@ -260,9 +261,9 @@ func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
 			if err != nil {
 				return err
 			}
-			m.ops = append(m.ops, began...)
+			m.Ops = append(m.Ops, began...)
 		}
-		m.ops = append(m.ops, state.Swap(r.Key, r.Revision, i))
+		m.Ops = append(m.Ops, state.Swap(r.Key, r.Revision, i))
 	}
 	return nil
 }
@@ -274,6 +275,6 @@ func (m *modification) putCluster(record state.Record[spec.Cluster], c spec.Clus
 	if key := look.ClusterKey(c); key != record.Key {
 		ops = []state.Op{state.Remove(record.Key, record.Revision), state.Swap(key, 0, c)}
 	}
-	events, err := look.Tell(m.Call, m.kind, c.Common, m.began...)
-	return append(append(ops, m.ops...), events...), err
+	events, err := look.Tell(m.Call, m.Kind, c.Common, m.Began...)
+	return append(append(ops, m.Ops...), events...), err
 }

@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -22,7 +23,7 @@ func (s *Server) deleteDBCluster(ctx context.Context, c front.Call, in *rds.Dele
 		if err := l.mayDeleteCluster(*cluster, in); err != nil {
 			return nil, err
 		}
-		ops, err := l.letGo(cluster.Common)
+		ops, err := l.LetGo(cluster.Common)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +57,7 @@ func (l *sight) mayDeleteCluster(c spec.Cluster, in *rds.DeleteDBClusterMessage)
 			return wire.NewError(rds.ErrInvalidDBClusterState, "Cluster cannot be deleted, it still contains DB instances in non-deleting state.")
 		}
 	}
-	return finalSnapshot(wire.Or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
+	return database.FinalSnapshot(wire.Or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
 }
 
 // failoverDBCluster makes a reader the writer: the one that was asked for, or the

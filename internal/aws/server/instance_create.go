@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -53,7 +54,7 @@ func (s *Server) createDBInstance(ctx context.Context, c front.Call, in *rds.Cre
 		if err != nil {
 			return err
 		}
-		warning, err := s.warnPublic(c, event.Instance, made.Common, made.Public)
+		warning, err := s.databases.WarnPublic(c, event.Instance, made.Common, made.Public)
 		if err != nil {
 			return err
 		}
@@ -84,7 +85,7 @@ func (l *sight) addInstance(i spec.Instance, ops []state.Op) (spec.Instance, []s
 	}
 	ops = append(ops, l.useGroup(param.Instance, i.Common)...)
 	ops = append(ops, l.HoldGroups(i.Scope, i.SubnetGroup, i.OptionGroup)...)
-	ops = append(ops, l.holdSecurityGroups(i.Common)...)
+	ops = append(ops, l.HoldSecurityGroups(i.Common)...)
 	return i, append(ops, state.Swap(look.InstanceKey(i), 0, i)), nil
 }
 
@@ -107,7 +108,7 @@ func notAvailable(in *rds.CreateDBInstanceMessage) error {
 		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
 		"TdeCredentialPassword": in.TdeCredentialPassword != nil, "TagSpecifications": len(in.TagSpecifications) > 0, "BackupTarget": wire.Or(in.BackupTarget, "region") != "region",
 		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
-	}), checkClassicGroups(in.DBSecurityGroups), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
+	}), database.CheckClassicGroups(in.DBSecurityGroups), database.CheckKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
 // newInstance is the record that a request asks for, with all defaults.
@@ -119,14 +120,14 @@ func (l *sight) newInstance(c front.Call, in *rds.CreateDBInstanceMessage) (spec
 	if err := l.NameFree(c.Scope, i.Name); err != nil {
 		return i, nil, err
 	}
-	ops, err := l.encrypt(c, &i.Common, in.StorageEncrypted, in.KmsKeyId)
+	ops, err := l.Encrypt(c, &i.Common, in.StorageEncrypted, in.KmsKeyId)
 	if err != nil {
 		return i, nil, err
 	}
 	if err := l.CanPlace(i.Common, plan.ForInstance(i, plan.Links{})); err != nil {
 		return i, nil, err
 	}
-	kept, err := l.firstSecret(&i.Common, false, c.Now)
+	kept, err := l.FirstSecret(&i.Common, false, c.Now)
 	if err != nil {
 		return i, nil, err
 	}
@@ -181,8 +182,8 @@ func (l *sight) checkInstance(i *spec.Instance, zone *string) error {
 		}
 	}
 	_, err = spec.CheckClass(i.Class)
-	return look.First(err, spec.CheckTier(i.Tier), checkMaxStorage(i.MaxStorage, i.Storage),
-		checkLicense(i.License), l.checkOptionGroup(&i.OptionGroup, i.Common))
+	return look.First(err, spec.CheckTier(i.Tier), database.CheckMaxStorage(i.MaxStorage, i.Storage),
+		database.CheckLicense(i.License), l.checkOptionGroup(&i.OptionGroup, i.Common))
 }
 
 // instanceCommon is the part of a new instance's record that clusters have too.
@@ -203,43 +204,8 @@ func (l *sight) instanceCommon(c front.Call, in *rds.CreateDBInstanceMessage) (s
 	if err := spec.CheckName("DBInstanceIdentifier", common.Name); err != nil {
 		return spec.Common{}, err
 	}
-	if err := l.completeCommon(&common, wire.Or(in.EngineVersion, ""), rds.ErrDBParameterGroupNotFound); err != nil {
+	if err := l.Complete(&common, wire.Or(in.EngineVersion, ""), rds.ErrDBParameterGroupNotFound); err != nil {
 		return spec.Common{}, err
 	}
-	return common, setMaster(&common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
-}
-
-// completeCommon resolves the version, fills in windows and groups, and checks
-// what instances and clusters have alike. noGroup is the code for a parameter
-// group that does not exist.
-func (l *sight) completeCommon(c *spec.Common, version, noGroup string) error {
-	var err error
-	if c.Version, c.Major, err = l.ResolveVersion(c.Engine, version); err != nil {
-		return err
-	}
-	if c.ParameterGroup == "" {
-		c.ParameterGroup = defaultParameterGroup(*c)
-	}
-	c.BackupWindow, c.MaintenanceWindow = spec.FillWindows(c.ResourceID, c.BackupWindow, c.MaintenanceWindow)
-	low := 0
-	if noGroup == rds.ErrDBClusterParameterGroupNotFound {
-		low = 1 // clusters always have backups, on RDS
-	}
-	return look.First(l.checkCommon(c, noGroup), spec.CheckDBName(c.DBName), spec.CheckRetention(c.BackupRetention, low))
-}
-
-// checkCommon checks what can be given at creation and be changed later.
-func (l *sight) checkCommon(c *spec.Common, noGroup string) error {
-	window, err := spec.CheckMaintenanceWindow(c.MaintenanceWindow)
-	if err != nil {
-		return err
-	}
-	c.MaintenanceWindow = window
-	if err := l.checkGroup(c, noGroup); err != nil {
-		return err
-	}
-	return look.First(
-		l.checkSubnetGroup(c.Scope, &c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
-		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), l.checkSecurityGroups(c),
-		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.s.authorities.Check(c.CACertificate), checkNetwork(c.NetworkType))
+	return common, database.SetMaster(&common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
 }

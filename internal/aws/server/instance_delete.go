@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -27,11 +28,11 @@ func (s *Server) deleteDBInstance(ctx context.Context, c front.Call, in *rds.Del
 		if err := l.mayDelete(i, in); err != nil {
 			return err
 		}
-		ops, err := l.letGo(i.Common)
+		ops, err := l.LetGo(i.Common)
 		if err != nil {
 			return err
 		}
-		more, err := l.leaves(i)
+		more, err := l.Leaves(i)
 		if err != nil {
 			return err
 		}
@@ -45,21 +46,6 @@ func (s *Server) deleteDBInstance(ctx context.Context, c front.Call, in *rds.Del
 		return nil, err
 	}
 	return &rds.DeleteDBInstanceResult{DBInstance: s.look(c.Account).instanceOut(deleted)}, nil
-}
-
-// letGo makes the databases that follow one that is being deleted independent.
-// One that has not copied its source yet would be left with nothing.
-func (l *sight) letGo(c spec.Common) ([]state.Op, error) {
-	var ops []state.Op
-	for _, f := range l.FollowersOf(c.ResourceID) {
-		i := f.Value
-		if !l.InstanceFacts(i).Layout.Created {
-			return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "The read replica %s of %s is still being created: wait for it, or delete it first.", i.Name, c.Name)
-		}
-		l.promote(&i)
-		ops = append(ops, state.Swap(f.Key, f.Revision, i))
-	}
-	return ops, nil
 }
 
 // mayDelete asks for the explicit word that the data may go: in this version that
@@ -79,23 +65,11 @@ func (l *sight) mayDelete(i spec.Instance, in *rds.DeleteDBInstanceMessage) erro
 		}
 	}
 	if i.Cluster == "" && !i.Follows() {
-		return finalSnapshot(wire.Or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
+		return database.FinalSnapshot(wire.Or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
 	}
 	// Nothing is lost: the cluster, or the source, has the data.
 	if in.FinalDBSnapshotIdentifier != nil {
 		return wire.NewError(api.ErrInvalidParameterCombination, "FinalDBSnapshotIdentifier can not be specified when deleting a cluster or replica instance.")
-	}
-	return nil
-}
-
-func finalSnapshot(skip bool, name *string, parameter string) error {
-	switch {
-	case skip && name != nil:
-		return wire.NewError(api.ErrInvalidParameterCombination, "%s can not be specified when SkipFinalSnapshot is specified.", parameter)
-	case name != nil:
-		return wire.NewError(api.ErrInvalidParameterCombination, "Snapshots are not available in this version of Howdah: save the data with pg_dump, and delete with SkipFinalSnapshot.")
-	case !skip:
-		return wire.NewError(api.ErrInvalidParameterCombination, "%s is required unless SkipFinalSnapshot is specified.", parameter)
 	}
 	return nil
 }

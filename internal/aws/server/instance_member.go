@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -32,62 +33,18 @@ func (l *sight) newMember(c front.Call, in *rds.CreateDBInstanceMessage) (spec.I
 	if err := l.CanPlace(cluster.Common, plan.ForCluster(cluster, own, plan.Links{})); err != nil {
 		return i, nil, err
 	}
-	l.share(&cluster, i.Class)
+	l.Share(&cluster, i.Class)
 	cluster.Generation++
 	var address state.Op
 	if i.Address, address, err = l.s.pools.Claim(i.ResourceID, i.Public); err != nil {
 		return i, nil, err
 	}
-	ops, err := l.publishCluster(&cluster, own, i.Address)
+	ops, err := l.PublishCluster(&cluster, own, i.Address)
 	if err != nil {
 		return i, nil, err
 	}
-	ops = append(append(ops, address), l.growFollowers(cluster.ResourceID, cluster.SharedMemory)...)
+	ops = append(append(ops, address), l.GrowFollowers(cluster.ResourceID, cluster.SharedMemory)...)
 	return i, append(ops, state.Swap(record.Key, record.Revision, cluster)), nil
-}
-
-// share makes a cluster's shared settings large enough for a class. Where that
-// changes them, all members restart, one after the other: a standby whose settings
-// are smaller than its primary's stops to replay.
-func (l *sight) share(c *spec.Cluster, class string) {
-	known, _ := spec.LookupClass(class)
-	if known.Memory <= c.SharedMemory {
-		return
-	}
-	if len(l.Members[c.ResourceID]) > 0 && spec.SharedDiffer(c.SharedMemory, known.Memory) {
-		c.Restart++
-	}
-	c.SharedMemory = known.Memory
-}
-
-// sharedMemory is what the shared settings of a database are made for.
-func (l *sight) sharedMemory(resourceID string) int64 {
-	if c, ok := l.Cluster[resourceID]; ok {
-		return c.SharedMemory
-	}
-	i := l.Instance[resourceID]
-	class, _ := spec.LookupClass(i.Class)
-	return max(class.Memory, i.SharedMemory)
-}
-
-// growFollowers does the same for the databases that follow one, and those that
-// follow them.
-func (l *sight) growFollowers(resourceID string, memory int64) []state.Op {
-	var ops []state.Op
-	for _, f := range l.FollowersOf(resourceID) {
-		i := f.Value
-		before := l.sharedMemory(i.ResourceID)
-		if memory > before {
-			if spec.SharedDiffer(before, memory) {
-				i.Restart++
-			}
-			i.SharedMemory = memory
-			i.Generation++
-			ops = append(ops, state.Swap(f.Key, f.Revision, i))
-		}
-		ops = append(ops, l.growFollowers(i.ResourceID, memory)...)
-	}
-	return ops
 }
 
 // mayJoin: the cluster takes instances that users make, and has room for one more.
@@ -130,7 +87,7 @@ func (l *sight) memberRecord(c front.Call, cluster spec.Cluster, in *rds.CreateD
 		OptionGroup: wire.Or(in.OptionGroupName, look.DefaultOptionGroup(cluster.Common)),
 	}
 	_, i.MaintenanceWindow = spec.FillWindows(i.ResourceID, i.BackupWindow, i.MaintenanceWindow)
-	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name), l.checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
+	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name), l.Check(&i.Common, rds.ErrDBParameterGroupNotFound),
 		l.checkInstance(&i, l.memberZone(cluster, in.AvailabilityZone)))
 }
 
@@ -160,7 +117,7 @@ func clustersOwn(c spec.Cluster, in *rds.CreateDBInstanceMessage) error {
 	if wire.Or(in.MultiAZ, false) {
 		return wire.NewError(api.ErrInvalidParameterCombination, "VPC Multi-AZ DB Instances are not available for engine: %s", c.Engine)
 	}
-	if v := wire.Or(in.EngineVersion, ""); v != "" && sameVersion(c.Common, &v) != nil {
+	if v := wire.Or(in.EngineVersion, ""); v != "" && database.SameVersion(c.Common, &v) != nil {
 		return wire.NewError(api.ErrInvalidParameterCombination,
 			"The engine version that you requested for your DB instance (%s) does not match the engine version of your DB cluster (%s).", v, c.Version)
 	}

@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -31,7 +32,7 @@ func (s *Server) modifyDBInstance(ctx context.Context, c front.Call, in *rds.Mod
 		if err != nil {
 			return err
 		}
-		m := &modification{sight: l, Call: c, kind: event.Instance}
+		m := s.modifying(l, c, event.Instance)
 		i := record.Value
 		if err := m.instance(&i, in); err != nil {
 			return err
@@ -64,19 +65,19 @@ func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {
 		"ResumeFullAutomationModeMinutes": in.ResumeFullAutomationModeMinutes != nil,
 		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
 		"AwsBackupRecoveryPointArn":       in.AwsBackupRecoveryPointArn != nil,
-	}), checkClassicGroups(in.DBSecurityGroups), checkKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
+	}), database.CheckClassicGroups(in.DBSecurityGroups), database.CheckKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
 // instance makes the modification of an instance that a request asks for.
 func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessage) error {
 	notAvailable := wire.NewError(rds.ErrInvalidDBInstanceState, "Database instance is not in available state.")
-	if err := look.InState(m.sight.Status(*i), notAvailable, look.Usable...); err != nil {
+	if err := look.InState(m.Status(*i), notAvailable, look.Usable...); err != nil {
 		return err
 	}
 	if err := m.allowed(*i, in); err != nil {
 		return err
 	}
-	if err := instanceSettings(in).apply(m, &i.Common); err != nil {
+	if err := instanceSettings(in).Apply(m.Modification, &i.Common); err != nil {
 		return err
 	}
 	if in.DBParameterGroupName != nil {
@@ -91,20 +92,20 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 	}
 	wire.Set(&i.OptionGroup, in.OptionGroupName)
 	wire.Set(&i.AutoMinor, in.AutoMinorVersionUpgrade)
-	wire.Set(&i.Tier, ints(in.PromotionTier))
-	wire.Set(&i.MaxStorage, ints(in.MaxAllocatedStorage))
+	wire.Set(&i.Tier, database.Ints(in.PromotionTier))
+	wire.Set(&i.MaxStorage, database.Ints(in.MaxAllocatedStorage))
 	wire.Set(&i.License, in.LicenseModel)
 	wanted, err := m.wanted(*i, in)
-	err = look.First(err, spec.CheckTier(i.Tier), checkLicense(i.License), m.master(&i.Common, false, masterAsked{
-		password: in.MasterUserPassword, manage: in.ManageMasterUserPassword, rotate: in.RotateMasterUserPassword, now: in.ApplyImmediately, facts: m.FactsOf(*i),
-	}), m.port(&i.Common, in.DBPortNumber), m.publish(i, in.PubliclyAccessible))
+	err = look.First(err, spec.CheckTier(i.Tier), database.CheckLicense(i.License), m.Master(&i.Common, false, database.Master{
+		Password: in.MasterUserPassword, Manage: in.ManageMasterUserPassword, Rotate: in.RotateMasterUserPassword, Now: in.ApplyImmediately, Facts: m.FactsOf(*i),
+	}), m.Port(&i.Common, in.DBPortNumber), m.Publish(i, in.PubliclyAccessible))
 	if err != nil {
 		return err
 	}
 	if days := wanted.BackupRetention; days != nil && *days > 0 && i.BackupRetention > 0 {
-		m.retention(&i.Common, days)
+		m.Retention(&i.Common, days)
 	}
-	values := differing(merge(i.Pending, wanted), valuesOf(*i))
+	values := database.Differing(database.Merge(i.Pending, wanted), valuesOf(*i))
 	if err := m.possible(*i, values); err != nil {
 		return err
 	}
@@ -112,19 +113,19 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 		i.Pending = nil
 		m.carryOut(i, values)
 	} else {
-		i.Pending = orNil(values)
+		i.Pending = database.OrNil(values)
 	}
 	m.finishInstance(i)
 	return nil
 }
 
-func instanceSettings(in *rds.ModifyDBInstanceMessage) settings {
-	return settings{
-		parameterGroup: in.DBParameterGroupName, backupWindow: in.PreferredBackupWindow, maintenanceWindow: in.PreferredMaintenanceWindow,
-		monitoringRole: in.MonitoringRoleArn, network: in.NetworkType, version: in.EngineVersion,
-		subnetGroup: in.DBSubnetGroupName, optionGroup: in.OptionGroupName, monitoring: in.MonitoringInterval,
-		deletionProtection: in.DeletionProtection, copyTags: in.CopyTagsToSnapshot, insights: in.EnablePerformanceInsights,
-		securityGroups: in.VpcSecurityGroupIds, logs: in.CloudwatchLogsExportConfiguration, noGroup: rds.ErrDBParameterGroupNotFound,
+func instanceSettings(in *rds.ModifyDBInstanceMessage) database.Settings {
+	return database.Settings{
+		ParameterGroup: in.DBParameterGroupName, BackupWindow: in.PreferredBackupWindow, MaintenanceWindow: in.PreferredMaintenanceWindow,
+		MonitoringRole: in.MonitoringRoleArn, Network: in.NetworkType, Version: in.EngineVersion,
+		SubnetGroup: in.DBSubnetGroupName, OptionGroup: in.OptionGroupName, Monitoring: in.MonitoringInterval,
+		DeletionProtection: in.DeletionProtection, CopyTags: in.CopyTagsToSnapshot, Insights: in.EnablePerformanceInsights,
+		SecurityGroups: in.VpcSecurityGroupIds, Logs: in.CloudwatchLogsExportConfiguration, NoGroup: rds.ErrDBParameterGroupNotFound,
 	}
 }
 
@@ -161,7 +162,7 @@ func clusterModifies(in *rds.ModifyDBInstanceMessage) error {
 // wanted are the values that a request asks for and that may wait, checked one by
 // one. Days of backups wait only when backups begin or end.
 func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) (spec.Values, error) {
-	v := spec.Values{MultiAZ: in.MultiAZ, IAMAuth: in.EnableIAMDatabaseAuthentication, Class: wire.Or(in.DBInstanceClass, ""), BackupRetention: ints(in.BackupRetentionPeriod)}
+	v := spec.Values{MultiAZ: in.MultiAZ, IAMAuth: in.EnableIAMDatabaseAuthentication, Class: wire.Or(in.DBInstanceClass, ""), BackupRetention: database.Ints(in.BackupRetentionPeriod)}
 	if in.CACertificateIdentifier != nil {
 		v.CACertificate, v.RotationRestart = *in.CACertificateIdentifier, wire.Or(in.CertificateRotationRestart, false)
 		if err := m.s.authorities.Check(v.CACertificate); err != nil {
@@ -185,7 +186,7 @@ func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) 
 		}
 	}
 	var err error
-	v.Disk, err = wantedDisk(i.Disk(), in.AllocatedStorage, in.Iops, in.StorageThroughput, in.StorageType)
+	v.Disk, err = database.WantedDisk(i.Disk(), in.AllocatedStorage, in.Iops, in.StorageThroughput, in.StorageType)
 	if err != nil {
 		return v, err
 	}
@@ -193,7 +194,7 @@ func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) 
 	if v.Disk != nil {
 		size = v.Disk.GiB
 	}
-	return v, checkMaxStorage(i.MaxStorage, size)
+	return v, database.CheckMaxStorage(i.MaxStorage, size)
 }
 
 func valuesOf(i spec.Instance) spec.Values {
@@ -237,29 +238,29 @@ func (m *modification) possible(i spec.Instance, v spec.Values) error {
 // carryOut changes the record to new values, all of which differ from its own.
 func (m *modification) carryOut(i *spec.Instance, v spec.Values) {
 	if v.Class != "" {
-		m.before.Class = i.Class
-		m.work(plan.Modifying, "0012", "0014")
+		m.Before.Class = i.Class
+		m.Work(plan.Modifying, "0012", "0014")
 		m.class(i, v.Class)
 	}
 	if v.Disk != nil {
-		m.before.Disk = wire.Some(i.Disk())
-		m.work(plan.Modifying, "0018", "0017")
+		m.Before.Disk = wire.Some(i.Disk())
+		m.Work(plan.Modifying, "0018", "0017")
 		i.SetDisk(*v.Disk)
 	}
 	if v.MultiAZ != nil {
-		m.before.MultiAZ = wire.Some(i.MultiAZ)
+		m.Before.MultiAZ = wire.Some(i.MultiAZ)
 		if i.MultiAZ = *v.MultiAZ; i.MultiAZ {
-			m.work(plan.Modifying, "0024", "0025")
+			m.Work(plan.Modifying, "0024", "0025")
 		} else {
-			m.work(plan.Modifying, "0030", "0029")
+			m.Work(plan.Modifying, "0030", "0029")
 		}
 	}
-	m.retention(&i.Common, v.BackupRetention)
+	m.Retention(&i.Common, v.BackupRetention)
 	wire.Set(&i.IAMAuth, v.IAMAuth)
 	m.certificate(i, v)
 	if v.Name != "" {
-		m.work(renaming, "", "")
-		m.began = append(m.began, look.Event("H006", i.Name, v.Name))
+		m.Work(database.Renaming, "", "")
+		m.Began = append(m.Began, look.Event("H006", i.Name, v.Name))
 		i.Name = v.Name
 	}
 }
@@ -272,11 +273,11 @@ func (m *modification) certificate(i *spec.Instance, v spec.Values) {
 	}
 	i.CACertificate = v.CACertificate
 	i.OptIn(spec.RotateCertificate, false, m.Now)
-	m.work(plan.Modifying, "", "")
-	m.began = append(m.began, look.Event("H009", v.CACertificate))
+	m.Work(plan.Modifying, "", "")
+	m.Began = append(m.Began, look.Event("H009", v.CACertificate))
 	if v.RotationRestart {
 		i.Restart++
-		m.restarts = true
+		m.Restarts = true
 	}
 }
 
@@ -286,32 +287,32 @@ func (m *modification) class(i *spec.Instance, class string) {
 	i.Restart++
 	known, _ := spec.LookupClass(class)
 	if i.Follows() {
-		i.SharedMemory = max(i.SharedMemory, m.sharedMemory(i.Source))
+		i.SharedMemory = max(i.SharedMemory, m.SharedMemory(i.Source))
 	}
 	if i.Cluster == "" {
-		m.ops = append(m.ops, m.growFollowers(i.ResourceID, max(known.Memory, i.SharedMemory))...)
+		m.Ops = append(m.Ops, m.GrowFollowers(i.ResourceID, max(known.Memory, i.SharedMemory))...)
 		return
 	}
-	cluster := m.clusterOf(*i)
+	cluster := m.ClusterOf(*i)
 	if cluster == nil {
 		return
 	}
-	m.share(cluster, class)
-	m.ops = append(m.ops, m.growFollowers(cluster.ResourceID, cluster.SharedMemory)...)
-	m.sight = m.sight.with(*cluster)
+	m.Share(cluster, class)
+	m.Ops = append(m.Ops, m.GrowFollowers(cluster.ResourceID, cluster.SharedMemory)...)
+	m.Sight = m.With(*cluster)
 }
 
 // finishInstance counts the modification. Of a member, the planner only carries
 // out what needs a restart, and the restarts of its seat are the count.
 func (m *modification) finishInstance(i *spec.Instance) {
 	if i.Cluster == "" {
-		m.finish(&i.Common)
+		m.Finish(&i.Common)
 		return
 	}
 	i.Generation++
-	if m.before.Class != "" || m.restarts {
-		i.Change = i.Restart + m.sight.Cluster[i.Cluster].Restart
-		i.ChangeStatus, i.ChangeEvents, i.Before = plan.Modifying, m.done, &m.before
+	if m.Before.Class != "" || m.Restarts {
+		i.Change = i.Restart + m.Cluster[i.Cluster].Restart
+		i.ChangeStatus, i.ChangeEvents, i.Before = plan.Modifying, m.Done, &m.Before
 	}
 }
 
@@ -322,9 +323,9 @@ func (m *modification) putInstance(record state.Record[spec.Instance], i spec.In
 	if key := look.InstanceKey(i); key != record.Key {
 		ops = []state.Op{state.Remove(record.Key, record.Revision), state.Swap(key, 0, i)}
 	}
-	if m.owner != nil {
-		ops = append(ops, state.Swap(m.owner.Key, m.owner.Revision, m.owner.Value))
+	if m.Owner != nil {
+		ops = append(ops, state.Swap(m.Owner.Key, m.Owner.Revision, m.Owner.Value))
 	}
-	events, err := look.Tell(m.Call, m.kind, i.Common, m.began...)
-	return append(append(ops, m.ops...), events...), err
+	events, err := look.Tell(m.Call, m.Kind, i.Common, m.Began...)
+	return append(append(ops, m.Ops...), events...), err
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"howdah/api/rds"
 	"howdah/internal/aws/rds/certificate"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -20,12 +21,12 @@ func (l *sight) instanceOut(i spec.Instance) *rds.DBInstance {
 		DBInstanceStatus: wire.Some(l.StatusBy(i, facts)), MasterUsername: wire.Some(i.MasterUser), DBName: wire.Text(i.DBName),
 		AllocatedStorage: wire.Number(i.Storage), InstanceCreateTime: wire.Moment(i.Created),
 		PreferredBackupWindow: wire.Some(i.BackupWindow), BackupRetentionPeriod: wire.Number(i.BackupRetention),
-		DBSecurityGroups: []rds.DBSecurityGroupMembership{}, VpcSecurityGroups: securityGroupsOut(i.SecurityGroups),
+		DBSecurityGroups: []rds.DBSecurityGroupMembership{}, VpcSecurityGroups: database.SecurityGroupsOut(i.SecurityGroups),
 		DBParameterGroups:          []rds.DBParameterGroupStatus{{DBParameterGroupName: wire.Some(i.ParameterGroup), ParameterApplyStatus: wire.Some(l.groupStatus(i, facts, param.Instance))}},
 		DBSubnetGroup:              l.subnetGroupOut(i.Scope, i.SubnetGroup),
 		PreferredMaintenanceWindow: wire.Some(i.MaintenanceWindow), PendingModifiedValues: pendingOut(i),
 		MultiAZ: wire.Some(i.MultiAZ), EngineVersion: wire.Some(i.Version), AutoMinorVersionUpgrade: wire.Some(i.AutoMinor),
-		ReadReplicaDBInstanceIdentifiers: l.replicaNames(i.Common, i.Cluster), LicenseModel: wire.Some(i.License),
+		ReadReplicaDBInstanceIdentifiers: l.ReplicaNames(i.Common, i.Cluster), LicenseModel: wire.Some(i.License),
 		OptionGroupMemberships: []rds.OptionGroupMembership{{OptionGroupName: wire.Some(i.OptionGroup), Status: wire.Some("in-sync")}},
 		PubliclyAccessible:     wire.Some(i.Public), StorageType: wire.Some(i.StorageType), DbInstancePort: wire.Number(0),
 		Iops: wire.Amount(i.IOPS), StorageThroughput: wire.Amount(i.Throughput), MaxAllocatedStorage: wire.Amount(i.MaxStorage),
@@ -39,9 +40,9 @@ func (l *sight) instanceOut(i spec.Instance) *rds.DBInstance {
 		BackupTarget: wire.Some("region"), DedicatedLogVolume: wire.Some(false), IsStorageConfigUpgradeAvailable: wire.Some(false),
 	}
 	if i.Cluster == "" {
-		out.MasterUserSecret = l.masterSecretOut(i.Common, facts)
+		out.MasterUserSecret = l.MasterSecretOut(i.Common, facts)
 	}
-	out.StorageEncrypted, out.KmsKeyId = encryptedOut(i.Common, facts)
+	out.StorageEncrypted, out.KmsKeyId = database.EncryptedOut(i.Common, facts)
 	addPlace(out, i, facts)
 	l.addRelations(out, i, facts)
 	showBefore(out, i, facts)
@@ -95,19 +96,6 @@ func (l *sight) addRelations(out *rds.DBInstance, i spec.Instance, facts plan.Fa
 	if facts.Layout.Created {
 		out.StatusInfos = []rds.DBInstanceStatusInfo{{StatusType: wire.Some("read replication"), Normal: wire.Some(normal), Status: wire.Some(word)}}
 	}
-}
-
-// replicaNames are those who follow a database; of a cluster, none of its members
-// is followed.
-func (l *sight) replicaNames(c spec.Common, cluster string) []string {
-	names := []string{}
-	if cluster != "" {
-		return names
-	}
-	for _, f := range l.Followers[c.ResourceID] {
-		names = append(names, look.NameFor(c.Scope, f.Value.Common, "db"))
-	}
-	return names
 }
 
 // showBefore shows the values that a change replaces until it is done, and the new
@@ -178,12 +166,4 @@ func diskOut(out *rds.PendingModifiedValues, before, after spec.Storage) {
 	if after.MiBps != before.MiBps {
 		out.StorageThroughput = wire.Number(after.MiBps)
 	}
-}
-
-func securityGroupsOut(ids []string) []rds.VpcSecurityGroupMembership {
-	out := []rds.VpcSecurityGroupMembership{}
-	for _, id := range ids {
-		out = append(out, rds.VpcSecurityGroupMembership{VpcSecurityGroupId: wire.Some(id), Status: wire.Some("active")})
-	}
-	return out
 }

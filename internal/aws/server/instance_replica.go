@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -32,7 +33,7 @@ func (s *Server) createDBInstanceReadReplica(ctx context.Context, c front.Call, 
 		if err != nil {
 			return err
 		}
-		ops, err := l.encryptReplica(c, &i.Common, from.Common, in.KmsKeyId)
+		ops, err := l.EncryptReplica(c, &i.Common, from.Common, in.KmsKeyId)
 		if err != nil {
 			return err
 		}
@@ -43,7 +44,7 @@ func (s *Server) createDBInstanceReadReplica(ctx context.Context, c front.Call, 
 		if err != nil {
 			return err
 		}
-		warning, err := s.warnPublic(c, event.Instance, i.Common, i.Public)
+		warning, err := s.databases.WarnPublic(c, event.Instance, i.Common, i.Public)
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func replicaNotAvailable(in *rds.CreateDBInstanceReadReplicaMessage) error {
 		"DomainIAMRoleName":        in.DomainIAMRoleName != nil, "DomainOu": in.DomainOu != nil, "DomainAuthSecretArn": in.DomainAuthSecretArn != nil, "DomainDnsIps": len(in.DomainDnsIps) > 0,
 		"TagSpecifications": len(in.TagSpecifications) > 0, "BackupTarget": wire.Or(in.BackupTarget, "region") != "region",
 		"DBCapacityReservationIdentifier": in.DBCapacityReservationIdentifier != nil,
-	}), checkKept(in.PerformanceInsightsRetentionPeriod, nil))
+	}), database.CheckKept(in.PerformanceInsightsRetentionPeriod, nil))
 }
 
 // source is the database that a new replica follows.
@@ -108,7 +109,7 @@ func (l *sight) source(c front.Call, in *rds.CreateDBInstanceReadReplicaMessage)
 	}
 	i.Generation++
 	return source{
-		Common: i.Common, class: i.Class, disk: i.Disk(), memory: l.sharedMemory(i.ResourceID), auto: i.AutoMinor,
+		Common: i.Common, class: i.Class, disk: i.Disk(), memory: l.SharedMemory(i.ResourceID), auto: i.AutoMinor,
 		touch: state.Swap(r.Key, r.Revision, i),
 	}, l.followable(i.Common)
 }
@@ -168,7 +169,7 @@ func (l *sight) replicaRecord(c front.Call, from source, in *rds.CreateDBInstanc
 	if class, _ := spec.LookupClass(i.Class); class.Memory < from.memory {
 		i.SharedMemory = from.memory
 	}
-	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name), l.checkCommon(&i.Common, rds.ErrDBParameterGroupNotFound),
+	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name), l.Check(&i.Common, rds.ErrDBParameterGroupNotFound),
 		l.checkInstance(&i, in.AvailabilityZone))
 }
 
@@ -181,9 +182,9 @@ func replicaDisk(i *spec.Instance, from spec.Storage, in *rds.CreateDBInstanceRe
 	if in.StorageType != nil && *in.StorageType != disk.Type {
 		disk.Type, disk.IOPS, disk.MiBps = *in.StorageType, 0, 0
 	}
-	wire.Set(&disk.GiB, ints(in.AllocatedStorage))
-	wire.Set(&disk.IOPS, ints(in.Iops))
-	wire.Set(&disk.MiBps, ints(in.StorageThroughput))
+	wire.Set(&disk.GiB, database.Ints(in.AllocatedStorage))
+	wire.Set(&disk.IOPS, database.Ints(in.Iops))
+	wire.Set(&disk.MiBps, database.Ints(in.StorageThroughput))
 	if disk.GiB < from.GiB {
 		return wire.NewError(api.ErrInvalidParameterCombination, "The AllocatedStorage of a read replica must be at least that of its source, %d GiB.", from.GiB)
 	}
@@ -214,12 +215,12 @@ func (s *Server) promoteReadReplica(ctx context.Context, c front.Call, in *rds.P
 		if in.PreferredBackupWindow != nil {
 			i.BackupWindow = *in.PreferredBackupWindow
 		}
-		wire.Set(&i.BackupRetention, ints(in.BackupRetentionPeriod))
+		wire.Set(&i.BackupRetention, database.Ints(in.BackupRetentionPeriod))
 		err = look.First(spec.CheckRetention(i.BackupRetention, 0), spec.CheckBackupWindow(i.BackupWindow), spec.CheckWindows(i.BackupWindow, i.MaintenanceWindow))
 		if err != nil {
 			return err
 		}
-		l.promote(&i)
+		l.Promote(&i)
 		promoted = i
 		ops, err := look.WarnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
 		if err != nil {
@@ -239,14 +240,4 @@ func (l *sight) mayPromote(i spec.Instance) error {
 	}
 	return look.InState(l.Status(i), wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, l.Status(i)),
 		plan.Available)
-}
-
-// promote ends the following. The master user's password is the one that the data
-// came with: the source's newest.
-func (l *sight) promote(i *spec.Instance) {
-	from := l.Root(*i)
-	i.MasterUser, i.Verifier, i.PasswordSerial = from.MasterUser, from.Verifier, from.PasswordSerial
-	i.Promoted = true
-	i.Generation++
-	look.Begin(&i.Common, plan.Modifying, nil, "0057")
 }

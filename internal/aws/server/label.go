@@ -51,16 +51,3 @@ func noLogExports(parameter string, types []string) error {
 		"You cannot use the log types '%s' with this engine version. For supported log types, see the documentation. Leave %s away: DescribeDBLogFiles and DownloadDBLogFilePortion read the logs.",
 		strings.Join(types, "','"), parameter)
 }
-
-// logTypes are those that RDS has for PostgreSQL.
-var logTypes = []string{"postgresql", "upgrade", "iam-db-auth-error", "instance"}
-
-// checkLogTypes checks the types of logs that shall be sent no more.
-func checkLogTypes(types []string) error {
-	for _, t := range types {
-		if !slices.Contains(logTypes, t) {
-			return wire.NewError(api.ErrInvalidParameterCombination, "You cannot use the log types '%s': DisableLogTypes takes %s.", t, strings.Join(logTypes, ", "))
-		}
-	}
-	return nil
-}

@@ -25,7 +25,7 @@ func TestAPasswordThatIsTakenBackDuringARotation(t *testing.T) {
 	}
 	keep := func() {
 		t.Helper()
-		r, err := u.server.secretOf(u.instanceRecord("db").Common)
+		r, err := u.server.databases.SecretOf(u.instanceRecord("db").Common)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
@@ -74,7 +75,7 @@ func (s *Server) rotateInstance(ctx context.Context, l *sight, c front.Call, r s
 	if err := look.InState(l.Status(i), notAvailable, look.Usable...); err != nil {
 		return err
 	}
-	m := &modification{sight: l, Call: c, kind: event.Instance}
+	m := s.modifying(l, c, event.Instance)
 	i.Pending = withoutCertificate(i.Pending)
 	return m.applyInstance(ctx, r, i, spec.Values{CACertificate: to})
 }
@@ -90,7 +91,7 @@ func (s *Server) rotateCluster(ctx context.Context, l *sight, c front.Call, r st
 	if err := look.InState(status, look.ClusterState(cluster, status, "available"), look.Usable...); err != nil {
 		return err
 	}
-	m := &modification{sight: l, Call: c, kind: event.Cluster}
+	m := s.modifying(l, c, event.Cluster)
 	cluster.Pending = withoutCertificate(cluster.Pending)
 	return m.applyCluster(ctx, r, cluster, spec.Values{CACertificate: to})
 }
@@ -102,7 +103,7 @@ func withoutCertificate(p *spec.Values) *spec.Values {
 	}
 	v := *p
 	v.CACertificate, v.RotationRestart = "", false
-	return orNil(v)
+	return database.OrNil(v)
 }
 
 // rotationChores tell of newer authorities, and rotate in the window the certificates

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/identity/secret"
 	"howdah/internal/model/event"
@@ -22,46 +23,45 @@ var errNotUsable = errors.New("the database is not available")
 // known.
 func (s *Server) rotateManaged(ctx context.Context, c front.Call, m managedSecret, days int, token string) (secret.Secret, error) {
 	yes := true
-	asked := masterAsked{rotate: &yes, now: &yes, facts: m.facts, days: days, token: token}
+	asked := database.Master{Rotate: &yes, Now: &yes, Facts: m.facts, Days: days, Token: token}
 	l := s.look(m.Account)
-	mod := &modification{sight: l, Call: c}
+	mod := s.modifying(l, c, event.Instance)
 	var ops []state.Op
 	if m.Cluster {
 		r, err := l.FindCluster(m.common.Scope, m.common.Name)
 		if err != nil {
 			return secret.Secret{}, err
 		}
-		mod.kind = event.Cluster
+		mod.Kind = event.Cluster
 		cluster := r.Value
 		if !slices.Contains(look.Usable, l.ClusterStatus(cluster)) {
 			return secret.Secret{}, errNotUsable
 		}
-		if err := mod.master(&cluster.Common, true, asked); err != nil {
+		if err := mod.Master(&cluster.Common, true, asked); err != nil {
 			return secret.Secret{}, err
 		}
-		mod.finish(&cluster.Common)
+		mod.Finish(&cluster.Common)
 		if ops, err = mod.putCluster(r, cluster); err != nil {
 			return secret.Secret{}, err
 		}
-		return mod.rotated, s.client.Commit(ctx, ops...)
+		return mod.Rotated, s.client.Commit(ctx, ops...)
 	}
 	r, err := l.FindInstance(m.common.Scope, m.common.Name)
 	if err != nil {
 		return secret.Secret{}, err
 	}
-	mod.kind = event.Instance
 	i := r.Value
 	if !slices.Contains(look.Usable, l.Status(i)) {
 		return secret.Secret{}, errNotUsable
 	}
-	if err := mod.master(&i.Common, false, asked); err != nil {
+	if err := mod.Master(&i.Common, false, asked); err != nil {
 		return secret.Secret{}, err
 	}
 	mod.finishInstance(&i)
 	if ops, err = mod.putInstance(r, i); err != nil {
 		return secret.Secret{}, err
 	}
-	return mod.rotated, s.client.Commit(ctx, ops...)
+	return mod.Rotated, s.client.Commit(ctx, ops...)
 }
 
 // secretChores are the passwords that a database has taken, and those that are due.
@@ -111,7 +111,7 @@ func (s *Server) keepSecret(ctx context.Context, l *sight, c front.Call, key str
 	}
 	due := m.Pending == nil && !c.Now.Before(m.Due())
 	switch {
-	case due && m.Known || m.Overtaken(standing(m.common, m.facts)):
+	case due && m.Known || m.Overtaken(database.Standing(m.common, m.facts)):
 		_, err := s.rotateManaged(ctx, c, m, m.Days, "")
 		if errors.Is(err, errNotUsable) {
 			return nil // when it is

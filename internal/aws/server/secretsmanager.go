@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/secret"
@@ -133,7 +134,7 @@ func (m managedSecret) now(l *sight) managedSecret {
 	} else {
 		m.facts = l.FactsOf(*l.Instance[m.Database])
 	}
-	m.Secret = m.Taken(taken(m.facts), l.Now().UTC())
+	m.Secret = m.Taken(database.Taken(m.facts), l.Now().UTC())
 	return m
 }
 
@@ -172,7 +173,7 @@ func (s *Server) findSecret(scope spec.Scope, id string) (managedSecret, bool) {
 }
 
 // gone: the database has its owner's password, and the next chore removes the secret.
-func (m managedSecret) gone() bool { return m.Left(taken(m.facts)) }
+func (m managedSecret) gone() bool { return m.Left(database.Taken(m.facts)) }
 
 // secretARN is the ARN of a secret with this name, without the characters that every secret
 // has behind it.
@@ -253,7 +254,7 @@ func (s *Server) getSecretValue(_ context.Context, _ front.Call, m managedSecret
 	if found == nil {
 		return nil, wire.NewError(errNoSecret, "Secrets Manager can't find the specified secret value for staging label: %s", cmp.Or(stage, wire.Or(in.VersionID, "")))
 	}
-	sealer, err := s.secretSealer()
+	sealer, err := s.databases.Sealer()
 	if err != nil {
 		return nil, err
 	}

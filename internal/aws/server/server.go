@@ -19,6 +19,7 @@ import (
 	"howdah/internal/aws/kms"
 	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/certificate"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/login"
 	"howdah/internal/aws/rds/look"
@@ -71,6 +72,7 @@ type Server struct {
 	wants  *view.Wants
 
 	authorities *certificate.Authorities
+	databases   *database.Source
 }
 
 // New makes a server.
@@ -90,6 +92,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.client = &state.Client{Store: cfg.Store, Cache: cfg.Cache, Newest: cfg.Newest, Settle: s.looks.Settle}
 	s.authorities = &certificate.Authorities{State: s.client, Home: cfg.Home, Now: s.looks.Now, Log: cfg.Log}
+	s.databases = &database.Source{State: s.client, Looks: s.looks, Pools: &s.pools, Seal: s.sealKey, Authorities: s.authorities, Uses: uses{s}}
 	s.front = front.New(front.Config{
 		Home: cfg.Home, Cache: cfg.Cache, Log: cfg.Log, Audit: cfg.Audit, Now: func() time.Time { return s.now() },
 		Scarce: func() bool { return s.Etcd != nil && s.Etcd.Scarce() },
@@ -102,7 +105,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) services() []*front.Service {
 	return []*front.Service{
 		s.rdsService(),
-		ec2.Service(ec2.Config{State: s.client, Block: s.pools.Private.String(), Zones: s.looks.Zones, User: s.memberOf}),
+		ec2.Service(ec2.Config{State: s.client, Block: s.pools.Private.String(), Zones: s.looks.Zones, User: s.databases.UserOf}),
 		sns.Service(sns.Config{State: s.client, Mails: func() bool { return s.Home.SMTP != nil }}),
 		sts.Service(),
 		s.secretService(),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/secret"
@@ -143,8 +144,8 @@ func (s *Server) applyToInstance(ctx context.Context, l *sight, c front.Call, r 
 	if !slices.Contains(look.Usable, l.Status(i)) {
 		return nil
 	}
-	m := &modification{sight: l, Call: c, kind: event.Instance}
-	values := differing(*i.Pending, valuesOf(i))
+	m := s.modifying(l, c, event.Instance)
+	values := database.Differing(*i.Pending, valuesOf(i))
 	if err := m.possible(i, values); err != nil {
 		return err
 	}
@@ -157,8 +158,8 @@ func (s *Server) applyToCluster(ctx context.Context, l *sight, c front.Call, r s
 	if !slices.Contains(look.Usable, l.ClusterStatus(cluster)) {
 		return nil
 	}
-	m := &modification{sight: l, Call: c, kind: event.Cluster}
-	values := differing(*cluster.Pending, clusterValues(cluster))
+	m := s.modifying(l, c, event.Cluster)
+	values := database.Differing(*cluster.Pending, clusterValues(cluster))
 	if err := m.possibleForCluster(cluster, values); err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (m *modification) applyCluster(ctx context.Context, r state.Record[spec.Clu
 	if err := m.carryOutCluster(&cluster, values); err != nil {
 		return err
 	}
-	m.finish(&cluster.Common)
+	m.Finish(&cluster.Common)
 	ops, err := m.putCluster(r, cluster)
 	if err != nil {
 		return err

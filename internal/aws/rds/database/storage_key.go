@@ -1,4 +1,4 @@
-package server
+package database
 
 import (
 	"errors"
@@ -16,9 +16,9 @@ import (
 	"howdah/internal/state"
 )
 
-// encrypt resolves what a request says of a new database's storage, and makes its key where it
+// Encrypt resolves what a request says of a new database's storage, and makes its key where it
 // is to be encrypted: with the KMS key that was named, or with the one that accounts have.
-func (l *sight) encrypt(c front.Call, common *spec.Common, asked *bool, named *string) ([]state.Op, error) {
+func (l *Sight) Encrypt(c front.Call, common *spec.Common, asked *bool, named *string) ([]state.Op, error) {
 	if named == nil && !wire.Or(asked, false) {
 		return nil, nil
 	}
@@ -36,9 +36,9 @@ func (l *sight) encrypt(c front.Call, common *spec.Common, asked *bool, named *s
 	return l.encryptWith(c, common, key)
 }
 
-// encryptReplica: a replica is encrypted if its source is. In the source's region it has the
+// EncryptReplica: a replica is encrypted if its source is. In the source's region it has the
 // same KMS key; in another one it needs one of there.
-func (l *sight) encryptReplica(c front.Call, common *spec.Common, from spec.Common, named *string) ([]state.Op, error) {
+func (l *Sight) EncryptReplica(c front.Call, common *spec.Common, from spec.Common, named *string) ([]state.Op, error) {
 	if from.StorageKey == "" {
 		if named == nil {
 			return nil, nil
@@ -70,19 +70,19 @@ func (l *sight) encryptReplica(c front.Call, common *spec.Common, from spec.Comm
 }
 
 // encryptWith makes the key of a database's storage; nil: with the account's own KMS key.
-func (l *sight) encryptWith(c front.Call, common *spec.Common, key *kms.Record) ([]state.Op, error) {
-	if err := l.s.canEncrypt(); err != nil {
+func (l *Sight) encryptWith(c front.Call, common *spec.Common, key *kms.Record) ([]state.Op, error) {
+	if err := l.s.CanEncrypt(); err != nil {
 		return nil, err
 	}
 	var ops []state.Op
 	if key == nil {
-		own, more, err := kms.ForService(l.Cache, l.s.Home.SealKey, c.Scope, c.Now)
+		own, more, err := kms.ForService(l.Cache, l.s.Seal, c.Scope, c.Now)
 		if err != nil {
 			return nil, err
 		}
 		key, ops = &own, more
 	}
-	seal, err := l.s.Home.SealKey()
+	seal, err := l.s.Seal()
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (l *sight) encryptWith(c front.Call, common *spec.Common, key *kms.Record) 
 }
 
 // usableKey finds the KMS key of a name, in the caller's account and region.
-func (l *sight) usableKey(scope spec.Scope, name string) (kms.Record, error) {
+func (l *Sight) usableKey(scope spec.Scope, name string) (kms.Record, error) {
 	found, err := kms.Find(l.Cache, scope, name)
 	if err != nil || found.Value.Scope != scope || !found.Value.Usable() {
 		return found, notAccessible(name)
@@ -112,10 +112,10 @@ func notAccessible(name string) error {
 	return wire.NewError(rds.ErrKMSKeyNotAccessible, "The specified KMS key [%s] does not exist, is not enabled or you do not have permissions to access it. Give the id or the ARN of an enabled key as KmsKeyId, or %s.", name, kms.ServiceAlias)
 }
 
-// canEncrypt refuses encrypted storage where no host has any, and says why.
-func (s *Server) canEncrypt() error {
+// CanEncrypt refuses encrypted storage where no host has any, and says why.
+func (s *Source) CanEncrypt() error {
 	var why []string
-	for _, h := range s.looks.Hosts() {
+	for _, h := range s.Looks.Hosts() {
 		if h.WhyPlain == "" {
 			return nil
 		}
@@ -129,9 +129,9 @@ func (s *Server) canEncrypt() error {
 		"Encryption at rest not supported for this configuration: no host can encrypt storage (%s). Put the directory of a host on a file system that can, or on an encrypted disk.", strings.Join(why, "; "))
 }
 
-// encryptedOut is what is shown of a database's storage: encrypted if it was asked for, and the
+// EncryptedOut is what is shown of a database's storage: encrypted if it was asked for, and the
 // hosts see that it is.
-func encryptedOut(c spec.Common, f plan.Facts) (encrypted *bool, key *string) {
+func EncryptedOut(c spec.Common, f plan.Facts) (encrypted *bool, key *string) {
 	is := c.StorageKey != "" && !slices.ContainsFunc(f.Layout.Members, func(m plan.Placed) bool {
 		r := f.Reports[member.ID(f.Want.ID, m.Name)]
 		return (r.Patroni || r.Postgres) && r.Encryption == member.NotEncrypted

@@ -1,21 +1,30 @@
-package server
+package database
 
 import (
 	"slices"
 
 	"howdah/api"
+	"howdah/api/rds"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/network"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
-// maxSecurityGroupsOfDatabase is how many groups a database may be in.
-const maxSecurityGroupsOfDatabase = 5
+func SecurityGroupsOut(ids []string) []rds.VpcSecurityGroupMembership {
+	out := []rds.VpcSecurityGroupMembership{}
+	for _, id := range ids {
+		out = append(out, rds.VpcSecurityGroupMembership{VpcSecurityGroupId: wire.Some(id), Status: wire.Some("active")})
+	}
+	return out
+}
+
+// maxSecurityGroups is how many groups a database may be in.
+const maxSecurityGroups = 5
 
 // checkSecurityGroups: the groups of a database exist. Who names none is in the
 // default group.
-func (l *sight) checkSecurityGroups(c *spec.Common) error {
+func (l *Sight) checkSecurityGroups(c *spec.Common) error {
 	if len(c.SecurityGroups) == 0 {
 		c.SecurityGroups = []string{network.Default(c.Scope).ID}
 	}
@@ -35,16 +44,16 @@ func (l *sight) checkSecurityGroups(c *spec.Common) error {
 			return wire.NewError(api.ErrInvalidParameterValue, "The security group %s is in VpcSecurityGroupIds twice.", id)
 		}
 	}
-	if n := len(c.SecurityGroups); n > maxSecurityGroupsOfDatabase {
-		return wire.NewError(api.ErrInvalidParameterValue, "A database is in at most %d security groups; VpcSecurityGroupIds has %d.", maxSecurityGroupsOfDatabase, n)
+	if n := len(c.SecurityGroups); n > maxSecurityGroups {
+		return wire.NewError(api.ErrInvalidParameterValue, "A database is in at most %d security groups; VpcSecurityGroupIds has %d.", maxSecurityGroups, n)
 	}
 	return nil
 }
 
-// holdSecurityGroups writes the groups of a new or changed database, so that they
+// HoldSecurityGroups writes the groups of a new or changed database, so that they
 // cannot be deleted meanwhile: as they were checked, so that one that is gone since is
 // noticed. A default group without a record cannot be deleted.
-func (l *sight) holdSecurityGroups(c spec.Common) []state.Op {
+func (l *Sight) HoldSecurityGroups(c spec.Common) []state.Op {
 	var keys []string
 	for _, id := range c.SecurityGroups {
 		keys = append(keys, state.SecurityGroup(c.Account, c.Region, id))
@@ -52,7 +61,7 @@ func (l *sight) holdSecurityGroups(c spec.Common) []state.Op {
 	return l.Hold(keys...)
 }
 
-// memberOf is a database that is in a security group, in words; "": none is.
-func (s *Server) memberOf(scope spec.Scope, group string) string {
-	return s.look(scope.Account).WhoHas(scope, func(d spec.Common, _ string) bool { return slices.Contains(d.SecurityGroups, group) })
+// UserOf is a database that is in a security group, in words; "": none is.
+func (s *Source) UserOf(scope spec.Scope, group string) string {
+	return s.Looks.Of(scope.Account).WhoHas(scope, func(d spec.Common, _ string) bool { return slices.Contains(d.SecurityGroups, group) })
 }

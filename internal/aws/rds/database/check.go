@@ -1,4 +1,4 @@
-package server
+package database
 
 import (
 	"slices"
@@ -27,7 +27,7 @@ func setPassword(c *spec.Common, password string) error {
 	return nil
 }
 
-func checkClassicGroups(names []string) error {
+func CheckClassicGroups(names []string) error {
 	if len(names) > 0 {
 		return wire.NewError(rds.ErrDBSecurityGroupNotFound, "DBSecurityGroup not found: %s. Take VpcSecurityGroupIds in place of DBSecurityGroups.", names[0])
 	}
@@ -57,15 +57,15 @@ func checkNetwork(name string) error {
 	return wire.NewError(api.ErrInvalidParameterValue, "Invalid network type: %s", name)
 }
 
-func checkLicense(name string) error {
+func CheckLicense(name string) error {
 	if name != look.License {
 		return wire.NewError(api.ErrInvalidParameterCombination, "Invalid license model '%s' for engine 'postgres'. Valid license models are: %s.", name, look.License)
 	}
 	return nil
 }
 
-// checkMaxStorage checks the limit of growth; 0, or the size itself, is none.
-func checkMaxStorage(limit, size int) error {
+// CheckMaxStorage checks the limit of growth; 0, or the size itself, is none.
+func CheckMaxStorage(limit, size int) error {
 	if limit > spec.MostStorage {
 		return wire.NewError(api.ErrInvalidParameterValue, "Invalid MaxAllocatedStorage %d: it must be at most %d.", limit, spec.MostStorage)
 	}
@@ -75,17 +75,17 @@ func checkMaxStorage(limit, size int) error {
 	return nil
 }
 
-// sameVersion refuses to go to another version: in this one databases stay at the
+// SameVersion refuses to go to another version: in this one databases stay at the
 // version that they were made with.
-func sameVersion(c spec.Common, asked *string) error {
+func SameVersion(c spec.Common, asked *string) error {
 	if asked == nil || *asked == c.Version || *asked == strconv.Itoa(c.Major) {
 		return nil
 	}
 	return wire.NewError(api.ErrInvalidParameterCombination, "Cannot upgrade %s from %s to %s: the EngineVersion stays as it is", c.Engine, c.Version, *asked)
 }
 
-// checkKept checks what has no effect here beyond that it may be given.
-func checkKept(insightsRetention *int32, lifecycle *string) error {
+// CheckKept checks what has no effect here beyond that it may be given.
+func CheckKept(insightsRetention *int32, lifecycle *string) error {
 	days := int(wire.Or(insightsRetention, 7))
 	if days != 7 && days != 731 && (days < 31 || days > 23*31 || days%31 != 0) {
 		return wire.NewError(api.ErrInvalidParameterValue, "Invalid PerformanceInsightsRetentionPeriod %d: use 7, 731, or a multiple of 31 up to 713.", days)
@@ -93,6 +93,18 @@ func checkKept(insightsRetention *int32, lifecycle *string) error {
 	known := []string{"open-source-rds-extended-support", "open-source-rds-extended-support-disabled"}
 	if kind := wire.Or(lifecycle, known[0]); !slices.Contains(known, kind) {
 		return wire.NewError(api.ErrInvalidParameterValue, "Invalid EngineLifecycleSupport %s: use %s.", kind, strings.Join(known, " or "))
+	}
+	return nil
+}
+
+func FinalSnapshot(skip bool, name *string, parameter string) error {
+	switch {
+	case skip && name != nil:
+		return wire.NewError(api.ErrInvalidParameterCombination, "%s can not be specified when SkipFinalSnapshot is specified.", parameter)
+	case name != nil:
+		return wire.NewError(api.ErrInvalidParameterCombination, "Snapshots are not available in this version of Howdah: save the data with pg_dump, and delete with SkipFinalSnapshot.")
+	case !skip:
+		return wire.NewError(api.ErrInvalidParameterCombination, "%s is required unless SkipFinalSnapshot is specified.", parameter)
 	}
 	return nil
 }
