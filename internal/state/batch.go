@@ -5,9 +5,9 @@ import (
 	"iter"
 )
 
-// What one transaction takes of changes that need not happen together. etcd takes
-// 1.5 MiB, and members of earlier releases 128 operations: some room is left for what a
-// caller adds to each.
+// How much one transaction takes of changes that need not happen together. etcd takes 1.5 MiB, and
+// members of earlier releases take 128 operations. The limits leave some room for what a caller
+// adds to each transaction.
 const (
 	batchOps   = 100
 	batchBytes = 1 << 20
@@ -21,13 +21,13 @@ type Batch struct {
 	keys  map[string]bool
 }
 
-// Fits reports whether one more change may be added. Of a key a transaction takes only
-// one, and an empty batch takes any.
+// Fits reports whether one more change may be added. A transaction takes each key only once. An
+// empty batch takes any change.
 func (b *Batch) Fits(op Op) bool {
 	return len(b.ops) == 0 || len(b.ops) < batchOps && b.bytes+op.Size() <= batchBytes && !b.keys[op.key]
 }
 
-// Add adds a change that fits.
+// Add adds a change. It must fit.
 func (b *Batch) Add(op Op) {
 	if b.keys == nil {
 		b.keys = map[string]bool{}
@@ -35,15 +35,14 @@ func (b *Batch) Add(op Op) {
 	b.ops, b.bytes, b.keys[op.key] = append(b.ops, op), b.bytes+op.Size(), true
 }
 
-// Take returns what was gathered, and begins anew.
+// Take returns what was gathered, and empties the batch.
 func (b *Batch) Take() []Op {
 	ops := b.ops
 	*b = Batch{}
 	return ops
 }
 
-// Batches are changes that stand alone, in their order, in portions that one transaction
-// takes each.
+// Batches splits changes that stand alone into portions for one transaction each, in their order.
 func Batches(ops []Op) iter.Seq[[]Op] {
 	return func(yield func([]Op) bool) {
 		var b Batch
@@ -59,9 +58,9 @@ func Batches(ops []Op) iter.Seq[[]Op] {
 	}
 }
 
-// CommitEach applies changes that stand alone, however many: in several transactions, each
-// under the given conditions. The first that fails ends it; those before have happened. It
-// answers the revision of the last one, zero if there is nothing to do.
+// CommitEach applies any number of changes that stand alone, in several transactions. Each
+// transaction has the given conditions. It ends with the first that fails; the earlier ones have
+// happened. It returns the revision of the last one, or zero if there is nothing to do.
 func (s *Store) CommitEach(ctx context.Context, ops []Op, conditions ...Op) (int64, error) {
 	last := int64(0)
 	for batch := range Batches(ops) {

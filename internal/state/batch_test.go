@@ -45,8 +45,7 @@ func puts(prefix string, n int) []state.Op {
 	return ops
 }
 
-// A real etcd takes as many changes as there are, and none under a condition that does not
-// hold.
+// A real etcd takes any number of changes. It takes none under a condition that does not hold.
 func TestCommitEach(t *testing.T) {
 	s := etcdtest.Store(t)
 	count := func() int {

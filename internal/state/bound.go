@@ -7,26 +7,26 @@ type Bound string
 
 // The bounds.
 const (
-	// Asked: a record stands for something that users or operators made, and goes when
-	// they delete it.
+	// Asked: each record stands for something that users or operators made, and is removed when
+	// they delete that.
 	Asked Bound = "as many as were asked for"
-	// PerDatabase: at most a few for each database, or member of one, that there is;
-	// reconcile removes those of databases that are no more.
+	// PerDatabase: at most a few for each database, or for each member of one. Reconcile removes
+	// those of databases that no longer exist.
 	PerDatabase Bound = "a few for each database"
 	// PerPart: one for each host, edge or control plane that ever joined.
 	PerPart Bound = "one for each host, edge or control plane"
 	// PerVersion: one for each version of PostgreSQL that was ever installed.
 	PerVersion Bound = "one for each version of PostgreSQL"
-	// Aged: removed by reconcile when old, as its own constant says.
+	// Aged: reconcile removes a record when it is old. A constant of its package says when that is.
 	Aged Bound = "until it is old"
-	// UntilDone: removed with what it belongs to: a case, a task, a delivery.
+	// UntilDone: a record is removed with what it belongs to: a case, a task, a delivery.
 	UntilDone Bound = "until what it belongs to is over"
-	// Leased: it goes with the lease of whoever wrote it.
+	// Leased: a record goes with the lease of its writer.
 	Leased Bound = "as long as its writer runs"
 )
 
-// Bounds are the bounds of all families. A family below another one has its own line
-// where its bound is its own.
+// Bounds has the bounds of all families. A family below another one has a line of its own if its
+// bound is another one.
 var Bounds = map[string]Bound{
 	SpecRoot:             Asked,
 	InstanceRoot:         Asked,

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every family of keys says how it is bounded: one that nobody thought of fills etcd
+// Every family of keys says how it is bounded. A family that nobody thought of would fill etcd
 // after a year.
 func TestEveryFamilyIsBounded(t *testing.T) {
 	constants := func(file string) []string {

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// bucket holds the keys that share their first two parts, in order: those below a
-// longer prefix are found without looking at the others. Its zero value is empty.
+// bucket holds the keys that share their first two parts, in order. So it finds those below a
+// longer prefix without looking at the others. Its zero value is empty.
 type bucket struct {
 	items []item
 	// changed is the number of the newest change: see Cache.Changes.
@@ -19,15 +19,15 @@ type item struct {
 	*entry
 }
 
-// entry is one value. It is decoded once, for the type that is asked for first:
-// a key has one type. It is replaced when the value changes, never altered.
+// entry is one value. It is decoded once, for the type that is first asked for: a key has only one
+// type. When the value changes, a new entry replaces it. An entry is never altered.
 type entry struct {
 	raw      []byte
 	revision int64
 	decoded  atomic.Pointer[any]
 }
 
-// bucketOf is the part of a key or prefix up to its third slash.
+// bucketOf returns the part of a key or prefix up to its third slash.
 func bucketOf(key string) string {
 	n := 0
 	for i := range len(key) {
@@ -45,7 +45,7 @@ func (b *bucket) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(b.items, key, func(i item, key string) int { return strings.Compare(i.key, key) })
 }
 
-// get is nil for a key that is not there.
+// get returns nil if the key is not there.
 func (b *bucket) get(key string) *entry {
 	if b == nil {
 		return nil
@@ -74,7 +74,7 @@ func (b *bucket) remove(key string) {
 	}
 }
 
-// below is a copy of what is below a prefix, in order.
+// below returns a copy of what is below a prefix, in order.
 func (b *bucket) below(prefix string) []item {
 	if b == nil {
 		return nil

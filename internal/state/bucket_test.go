@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBucket holds a bucket against a map, whatever comes and goes.
+// TestBucket compares a bucket with a map under random changes.
 func TestBucket(t *testing.T) {
 	var b bucket
 	want := map[string]int64{}
@@ -50,7 +50,7 @@ func TestBucket(t *testing.T) {
 	none.remove("x")
 }
 
-// TestChanges: a number for each family, which stays while others change.
+// TestChanges checks that each family has a number, which stays while other families change.
 func TestChanges(t *testing.T) {
 	c := NewCache(nil, nil, Root)
 	c.buckets = map[string]*bucket{"/howdah/spec/": {changed: 3}, "/howdah/layout/": {changed: 7}}
@@ -63,7 +63,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestStreams: who leaves a stream takes everyone along, once.
+// TestStreams checks that whoever leaves a stream takes all others along, once.
 func TestStreams(t *testing.T) {
 	c := NewCache(nil, nil, Root)
 	first, also := streamOf(c.client), streamOf(c.client)

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// pulseEvery is how often a watch is asked whether it is still there, and
-	// deadAfter how long it may owe the answer. gRPC itself finds out after 12 s, it
-	// allows no shorter keepalive: too long for a host that shall cut a primary off.
+	// A watch is asked every pulseEvery whether it is still there, and may owe the answer for
+	// deadAfter. gRPC itself allows no keepalive that finds out before 12 s. That is too long for a
+	// host that has to cut a primary off.
 	pulseEvery = time.Second
 	deadAfter  = 2500 * time.Millisecond
-	// loadWithin is how long the first attempt to read everything may take. Each
-	// further one may take twice as long, up to loadMost.
+	// loadWithin is how long the first attempt to read everything may take. Each further attempt
+	// may take twice as long, up to loadMost.
 	loadWithin = 2 * time.Second
 	loadMost   = 32 * time.Second
 )
 
-// Cache mirrors everything below some prefixes in memory, by etcd's watch. Reads
-// cost no round trip; WaitRevision and Fresh make them see what was written.
+// Cache mirrors in memory everything below some prefixes, by etcd's watch. A read costs no round
+// trip. After WaitRevision or Fresh, reads see what was written before.
 type Cache struct {
 	client   *clientv3.Client
 	prefixes []string
@@ -43,7 +43,7 @@ type Cache struct {
 	listeners []func(keys []string)
 }
 
-// NewCache makes a cache of the given prefixes; Run fills it.
+// NewCache returns a cache of these prefixes. Run fills it.
 func NewCache(client *clientv3.Client, log *slog.Logger, prefixes ...string) *Cache {
 	return &Cache{
 		client: client, prefixes: prefixes, log: log,
@@ -51,15 +51,15 @@ func NewCache(client *clientv3.Client, log *slog.Logger, prefixes ...string) *Ca
 	}
 }
 
-// OnChange has listener called, in order and from one goroutine, with the keys
-// of each batch of changes, after they can be read. Call it before Run; a
-// listener must not block.
+// OnChange registers a listener. It is called in order, and from one goroutine, with the keys of
+// each batch of changes, once these can be read. Call OnChange before Run. A listener must not
+// block.
 func (c *Cache) OnChange(listener func(keys []string)) {
 	c.listeners = append(c.listeners, listener)
 }
 
-// Run mirrors until ctx ends. A watch that is lost, compacted, or silent, as one
-// is to a member of etcd whose host is gone, is followed by a reload.
+// Run mirrors until ctx ends. After a watch is lost, compacted or silent, Run reads everything
+// again. A watch is silent if it is at a member of etcd whose host is gone.
 func (c *Cache) Run(ctx context.Context) error {
 	for patience := loadWithin; ; {
 		revision, err := c.load(ctx, patience)
@@ -84,27 +84,27 @@ func (c *Cache) Run(ctx context.Context) error {
 	}
 }
 
-// onStream names the connection of the watches; "": there are none.
+// onStream records the name of the watches' connection, or "" if there are none.
 func (c *Cache) onStream(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stream = name
 }
 
-// watching is the context of the watches of one attempt: see stream.
+// watching returns the context for the watches of one attempt: see stream.
 func (c *Cache) watching(ctx context.Context) context.Context {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(ctx), "howdah-watch", c.stream)
 }
 
-// batch is what one watch said.
+// batch is what one watch reported at once.
 type batch struct {
 	watch  int
 	answer clientv3.WatchResponse
 }
 
-// follow mirrors what happens after the given revision.
+// follow mirrors what happens after this revision.
 func (c *Cache) follow(ctx context.Context, revision int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -112,7 +112,7 @@ func (c *Cache) follow(ctx context.Context, revision int64) error {
 	for i, prefix := range c.prefixes {
 		go c.watch(ctx, i, prefix, revision, batches)
 	}
-	// Each watch tells how far it is; together they are as far as the last of them.
+	// Each watch tells how far it is. All together they are as far as the last of them.
 	reached := make([]int64, len(c.prefixes))
 	for i := range reached {
 		reached[i] = revision
@@ -132,7 +132,7 @@ func (c *Cache) follow(ctx context.Context, revision int64) error {
 			reached[b.watch] = max(reached[b.watch], upTo(b.answer))
 			c.apply(b.answer.Events, slices.Min(reached))
 		case <-pulse.C:
-			// The time that this process stood still itself does not count.
+			// Time in which this process itself stood still does not count.
 			if stall := time.Since(ticked) - pulseEvery; stall > pulseEvery/2 {
 				heard = heard.Add(stall)
 			}
@@ -147,11 +147,11 @@ func (c *Cache) follow(ctx context.Context, revision int64) error {
 	}
 }
 
-// upTo is the revision up to which a watch has told everything with this answer. Where it
-// catches up, etcd sends a thousand revisions at a time, and the header of each answer has
-// the newest revision all the same; an answer never has half of a revision. One without
-// events is that of a watch which has told everything that its member of etcd knows, and
-// has that member's revision: behind the others it is at most too low.
+// upTo returns the revision up to which a watch has told everything with this answer. A watch that
+// catches up gets a thousand revisions at a time from etcd, and the header of each answer
+// nevertheless has the newest revision. An answer never has half a revision. An answer without
+// events comes from a watch that has told everything that its member of etcd knows. It has that
+// member's revision, which is too low at most if that member is behind.
 func upTo(answer clientv3.WatchResponse) int64 {
 	if n := len(answer.Events); n > 0 {
 		return answer.Events[n-1].Kv.ModRevision
@@ -159,7 +159,7 @@ func upTo(answer clientv3.WatchResponse) int64 {
 	return answer.Header.Revision
 }
 
-// ask has the watches tell how far they are. It may block while nobody answers.
+// ask makes the watches tell how far they are. It may block while nobody answers.
 func (c *Cache) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, deadAfter)
 	defer cancel()
@@ -168,8 +168,8 @@ func (c *Cache) ask(ctx context.Context) {
 	}
 }
 
-// progress asks on the stream of the watches. Where there is none the client would
-// open one that nobody closes.
+// progress asks on the stream of the watches. If there is no stream it asks nothing, as the client
+// would open one that nobody closes.
 func (c *Cache) progress(ctx context.Context) error {
 	c.mu.RLock()
 	watches := c.stream != ""
@@ -180,7 +180,7 @@ func (c *Cache) progress(ctx context.Context) error {
 	return c.client.RequestProgress(c.watching(ctx))
 }
 
-// progressSoon does not wait longer for a stream that is dead than until it is left for
+// progressSoon asks as progress does. It waits for a dead stream only until that stream is left for
 // another one.
 func (c *Cache) progressSoon(ctx context.Context) error {
 	soon, cancel := context.WithTimeout(ctx, deadAfter)
@@ -192,7 +192,7 @@ func (c *Cache) progressSoon(ctx context.Context) error {
 	return err
 }
 
-// watch passes on what one watch says, until ctx ends.
+// watch passes on what one watch reports, until ctx ends.
 func (c *Cache) watch(ctx context.Context, i int, prefix string, revision int64, batches chan<- batch) {
 	for answer := range c.client.Watch(c.watching(ctx), prefix, clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithProgressNotify()) {
 		select {
@@ -200,7 +200,7 @@ func (c *Cache) watch(ctx context.Context, i int, prefix string, revision int64,
 		case <-ctx.Done():
 		}
 	}
-	// A closed channel without an answer ends the follow too.
+	// A channel that is closed without an answer ends follow, too.
 	select {
 	case batches <- batch{i, clientv3.WatchResponse{Canceled: true}}:
 	case <-ctx.Done():
@@ -245,7 +245,7 @@ func (c *Cache) load(ctx context.Context, patience time.Duration) (int64, error)
 	return answer.Header.Revision, nil
 }
 
-// bucketFor is the bucket of a key, made if need be.
+// bucketFor returns the bucket of a key, and makes it if need be.
 func bucketFor(buckets map[string]*bucket, key string) *bucket {
 	name := bucketOf(key)
 	if buckets[name] == nil {
@@ -294,7 +294,7 @@ func (c *Cache) apply(events []*clientv3.Event, revision int64) {
 	c.tell(keys)
 }
 
-// advance must be called with mu held.
+// advance records that the mirror is at a revision. The caller holds mu.
 func (c *Cache) advance(revision int64) {
 	if revision <= c.revision {
 		return
@@ -313,14 +313,14 @@ func (c *Cache) tell(keys []string) {
 	}
 }
 
-// Pauses before a mirror that is behind asks again how far it is: the more seldom the
-// longer that takes, as every answer is work for one that is busy.
+// These are the pauses before a mirror that is behind asks again how far it is. They grow, because
+// every answer is work for a member that is busy.
 const (
 	leastPause   = 10 * time.Millisecond
 	longestPause = 200 * time.Millisecond
 )
 
-// WaitRevision blocks until everything up to the given revision can be read.
+// WaitRevision blocks until everything up to this revision can be read.
 func (c *Cache) WaitRevision(ctx context.Context, revision int64) error {
 	for pause := leastPause; ; pause = min(2*pause, longestPause) {
 		c.mu.RLock()
@@ -347,8 +347,8 @@ func (c *Cache) Loaded(ctx context.Context) error {
 	return c.WaitRevision(ctx, 1)
 }
 
-// Load reads one value from the mirror. Values are shared between all who read
-// them: what they point to must not be changed.
+// Load reads one value from the mirror. All readers share values: what a value points to must not
+// be changed.
 func Load[T any](c *Cache, key string) (Record[T], error) {
 	r, err := View[T](c, key)
 	return Copy(r), err
@@ -365,7 +365,7 @@ func View[T any](c *Cache, key string) (Record[*T], error) {
 	return decodeEntry[T](key, e)
 }
 
-// Copy makes a record of a shared one that may be altered, save for what it points to.
+// Copy returns a copy of a shared record. The copy may be altered, except for what it points to.
 func Copy[T any](shared Record[*T]) Record[T] {
 	r := Record[T]{Key: shared.Key, Revision: shared.Revision}
 	if shared.Value != nil {
@@ -374,7 +374,7 @@ func Copy[T any](shared Record[*T]) Record[T] {
 	return r
 }
 
-// Copies is Copy of all of them.
+// Copies copies all records as Copy does.
 func Copies[T any](shared []Record[*T]) []Record[T] {
 	records := make([]Record[T], len(shared))
 	for n, r := range shared {
@@ -397,18 +397,18 @@ func decodeEntry[T any](key string, e *entry) (Record[*T], error) {
 	return Record[*T]{Key: key, Value: &r.Value, Revision: e.revision}, err
 }
 
-// LoadAll reads all values below a prefix from the mirror, ordered by key. A
-// value that does not decode is left out and logged: one bad record must not
-// hide the others. Values are shared, as with Load.
+// LoadAll reads all values below a prefix from the mirror, ordered by key. It leaves out and logs a
+// value that does not decode: one bad record must not hide the others. Values are shared, as with
+// Load.
 func LoadAll[T any](c *Cache, prefix string) []Record[T] {
 	return Copies(ViewAll[T](c, prefix))
 }
 
-// ViewAll is LoadAll without copies, for where there are thousands: the values
-// themselves must not be changed either.
+// ViewAll is LoadAll without copies, for thousands of records. The values themselves must not be
+// changed either.
 func ViewAll[T any](c *Cache, prefix string) []Record[*T] { return view[T](c, c.below(prefix)) }
 
-// ViewNewer is ViewAll of what was written after a revision.
+// ViewNewer is ViewAll for what was written after a revision.
 func ViewNewer[T any](c *Cache, prefix string, revision int64) []Record[*T] {
 	return view[T](c, slices.DeleteFunc(c.below(prefix), func(i item) bool { return i.revision <= revision }))
 }
@@ -432,8 +432,8 @@ func (c *Cache) below(prefix string) []item {
 	return c.buckets[bucketOf(prefix)].below(prefix)
 }
 
-// Changes is a number that grows whenever something changes that shares its first two
-// parts with one of the prefixes: what was made of it all can be kept until then.
+// Changes returns a number that grows whenever a key changes that shares its first two parts with
+// one of the prefixes. Until then the caller may keep what it derived from all of them.
 func (c *Cache) Changes(prefixes ...string) int64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -446,7 +446,7 @@ func (c *Cache) Changes(prefixes ...string) int64 {
 	return newest
 }
 
-// Raw reads one value as it is stored, for keys that others own (Patroni's).
+// Raw reads one value as it is stored. It is for keys that belong to others (Patroni's).
 func (c *Cache) Raw(key string) (value []byte, revision int64, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -457,7 +457,7 @@ func (c *Cache) Raw(key string) (value []byte, revision int64, ok bool) {
 	return e.raw, e.revision, true
 }
 
-// Keys lists the keys below a prefix of at least two parts, in order.
+// Keys lists the keys below a prefix, in order. The prefix has at least two parts.
 func (c *Cache) Keys(prefix string) []string {
 	items := c.below(prefix)
 	keys := make([]string, len(items))
@@ -476,8 +476,8 @@ func (c *Cache) Names(root string) []string {
 	return names
 }
 
-// Children lists the parts that follow a prefix of one part, in order: the
-// databases below Patroni's namespace.
+// Children lists the parts that follow a prefix of one part, in order, such as the databases below
+// Patroni's namespace.
 func (c *Cache) Children(prefix string) []string {
 	var names []string
 	c.mu.RLock()

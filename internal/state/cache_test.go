@@ -17,8 +17,8 @@ import (
 	"howdah/internal/testkit"
 )
 
-// wire is a relay to a server, which can be frozen: then it takes what it is sent
-// and passes nothing on, as a host does that is gone.
+// wire is a relay to a server that can be frozen. Then it takes what it is sent and passes nothing
+// on, like a host that is gone.
 type wire struct {
 	net.Listener
 	to     string
@@ -80,8 +80,7 @@ func (w *wire) relay(ctx context.Context, client net.Conn) {
 	both.Wait()
 }
 
-// A member of etcd freezes without a word. Who watches there changes over to
-// another one.
+// A member of etcd freezes without a word. Its watchers change to another member.
 func TestCacheLeavesAMemberThatIsGone(t *testing.T) {
 	ca, err := certs.New("test")
 	if err != nil {
@@ -128,7 +127,7 @@ func TestCacheLeavesAMemberThatIsGone(t *testing.T) {
 	}
 	seen(5 * time.Second)
 	for i, w := range wires {
-		// The client connects to all of them, and need not wait for the last.
+		// The client connects to all members, and need not wait for the last.
 		testkit.Eventually(t, 5*time.Second, func() error {
 			if w.opened.Load() == 0 {
 				return fmt.Errorf("nobody is connected by way %d", i)

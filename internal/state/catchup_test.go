@@ -13,8 +13,8 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// A watch that is far behind gets what it missed in several answers, each of which names
-// the newest revision. Nobody may take the first of them for all.
+// A watch that is far behind gets what it missed in several answers, and each of them names the
+// newest revision. The first of them must not be taken for all.
 func TestAMirrorThatCatchesUpSaysHowFarItIs(t *testing.T) {
 	client := hometest.New(t).Store.Client
 	ctx, cancel := context.WithTimeout(t.Context(), patience.For(time.Minute))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestClientCounts: of those who count at one time nobody's step is lost, and reads after
-// Fresh see what others wrote; they wait for Settle too.
+// TestClientCounts checks that no step is lost if several clients count at the same time. It checks
+// that reads after Fresh see what others wrote, and wait for Settle, too.
 func TestClientCounts(t *testing.T) {
 	store := newStore(t)
 	cache := NewCache(store.Client, quiet(), "/x")
@@ -53,7 +53,7 @@ func TestClientCounts(t *testing.T) {
 	}
 }
 
-// step counts one further.
+// step increases the count by one.
 func step(ctx context.Context, c *Client) error {
 	r, err := Load[thing](c.Cache, "/x/counter")
 	if err != nil && !errors.Is(err, ErrNotFound) {

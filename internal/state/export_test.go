@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// UpTo is for tests beside the package.
+// UpTo makes upTo available to tests in other packages.
 var UpTo = upTo
 
-// Impatient has calls without a deadline answered within d.
+// Impatient makes calls without a deadline end within d.
 func Impatient(t *testing.T, d time.Duration) {
 	t.Helper()
 	old := answerWithin

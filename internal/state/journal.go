@@ -5,18 +5,17 @@ import (
 	"strings"
 )
 
-// journalSize is how many changes of keys a cache remembers, at least. Who asks more
-// seldom looks at everything again.
+// journalSize is how many changes of keys a cache remembers, at least. A caller who asks less often
+// looks at everything again.
 const journalSize = 8192
 
-// journal remembers which keys changed last. Its zero value remembers nothing, and
-// knows that.
+// journal remembers which keys changed last. Its zero value remembers nothing, and knows that.
 type journal struct {
 	notes []note // the oldest first
 	lost  int64  // the newest change of which notes may be missing
 }
 
-// note is that a key changed with a change, as Cache.changes counts them.
+// note says that a key changed with a change. Cache.changes counts changes.
 type note struct {
 	change int64
 	key    string
@@ -31,11 +30,11 @@ func (j *journal) add(change int64, key string) {
 	j.notes = append(j.notes, note{change, key})
 }
 
-// forget: with this change everything may have changed.
+// forget says that everything may have changed with this change.
 func (j *journal) forget(change int64) { j.notes, j.lost = nil, change }
 
-// since are the keys that changed after a change; complete is false when it is not
-// known any more which.
+// since returns the keys that changed after a change. complete is false if the journal no longer
+// knows which.
 func (j *journal) since(change int64, prefixes []string) (keys []string, complete bool) {
 	if change < j.lost {
 		return nil, false
@@ -49,10 +48,11 @@ func (j *journal) since(change int64, prefixes []string) (keys []string, complet
 	return keys, true
 }
 
-// Since answers the keys below some prefixes that changed since the caller asked last,
-// in the order of their changes, one as often as it changed; and what to ask with next
-// time. The first time that is 0. If complete is false any key may have changed, and
-// keys is empty. What is read afterwards may be newer, and is told again then.
+// Since returns the keys below some prefixes that changed since the caller last asked, in the order
+// of their changes. A key that changed several times is there several times. now is what to give as
+// last the next time. The first time that is 0. If complete is false, any key may have changed, and
+// keys is empty. What the caller reads afterwards may be newer. Then the next call tells of it
+// again.
 func (c *Cache) Since(last int64, prefixes ...string) (keys []string, now int64, complete bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

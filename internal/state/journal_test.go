@@ -39,8 +39,8 @@ func TestAJournalTellsWhatChangedSince(t *testing.T) {
 	}
 }
 
-// A journal may forget, but must not tell too little: whatever it answers as complete
-// is what a list of everything answers.
+// A journal may forget, but must not tell too little: if it says that an answer is complete, a list
+// of everything has the same answer.
 func TestAJournalKnowsWhatItForgot(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var j journal

@@ -2,17 +2,16 @@ package state
 
 import "strings"
 
-// Root is what all keys of Howdah begin with. Patroni keeps its own below
-// patroni.Namespace.
+// Root is the beginning of all keys of Howdah. Patroni keeps its own keys below patroni.Namespace.
 const Root = "/howdah/"
 
-// The families of keys. Each has one writer, named in its comment, and a bound, named
-// in Bounds.
+// The families of keys. Each has one writer, which its comment names, and a bound, which Bounds
+// names.
 const (
-	// SpecRoot: what users asked for. Written by server (API handlers, and the
-	// maintenance window on behalf of a request made earlier), and by reconcile when it
-	// takes a database over since the home was restored; removed by reconcile once nothing of
-	// a deleted database is left.
+	// SpecRoot: what users asked for. Written by server: by API handlers, and by the maintenance
+	// window on behalf of an earlier request. Also written by reconcile when it takes a database
+	// over after the home was restored. Removed by reconcile once nothing of a deleted database is
+	// left.
 	SpecRoot = Root + "spec/"
 	// InstanceRoot, ClusterRoot and EndpointRoot are below SpecRoot, by account,
 	// region and name.
@@ -21,8 +20,8 @@ const (
 	EndpointRoot = SpecRoot + "endpoint/"
 	// ParameterGroupRoot is below SpecRoot, by kind of group, account, region and name.
 	ParameterGroupRoot = SpecRoot + "parameter-group/"
-	// CatalogueRoot: the parameters of a version of PostgreSQL. Written once, by the
-	// agent that has it first.
+	// CatalogueRoot: the parameters of each version of PostgreSQL. Written once, by the first agent
+	// that has the version.
 	CatalogueRoot = Root + "catalogue/"
 	// SubnetGroupRoot and OptionGroupRoot: groups that users made, by account, region
 	// and name. Written by server.
@@ -34,27 +33,27 @@ const (
 	SecurityGroupRoot = Root + "security-group/"
 	// KeyRoot: access keys, their secrets sealed. Written by server.
 	KeyRoot = Root + "key/"
-	// AuthorityRoot: authorities that sign certificates of databases' servers, their keys
-	// sealed; and DefaultAuthorityRoot: which one new databases of an account and region
-	// get. Written by server.
+	// AuthorityRoot: authorities that sign certificates of databases' servers, their keys sealed.
+	// DefaultAuthorityRoot: the authority that new databases of an account and region get. Both are
+	// written by server.
 	AuthorityRoot        = Root + "authority/"
 	DefaultAuthorityRoot = Root + "default-authority/"
-	// MembersAuthority signs the keys of members, its own sealed. Written by whichever
-	// control plane is first.
+	// MembersAuthority: the authority that signs the certificates of members, its key sealed.
+	// Written by whichever control plane is first.
 	MembersAuthority = Root + "members-authority"
 	// SecretRoot: passwords of master users that Howdah manages, sealed, by database. Written by
-	// server; reconcile removes those of databases that are gone.
+	// server. Reconcile removes those of databases that no longer exist.
 	SecretRoot = Root + "secret/"
 	// KMSKeyRoot and KMSAliasRoot: the KMS keys of accounts, sealed, and their other names.
 	// Written by server.
 	KMSKeyRoot   = Root + "kms-key/"
 	KMSAliasRoot = Root + "kms-alias/"
-	// StorageKeyRoot: the keys of databases' storage, sealed. Written by server when a
-	// database is made; removed by reconcile with it.
+	// StorageKeyRoot: the keys of databases' storage, sealed. Written by server when a database is
+	// made. Removed by reconcile with the database.
 	StorageKeyRoot = Root + "storage-key/"
 	// LayoutRoot: what was decided for each database. Written by reconcile.
 	LayoutRoot = Root + "layout/"
-	// AssignRoot: what each host shall run. Written by reconcile.
+	// AssignRoot: what each host is to run. Written by reconcile.
 	AssignRoot = Root + "assign/"
 	// TaskRoot: deeds asked of a host. Written by reconcile.
 	TaskRoot = Root + "task/"
@@ -70,92 +69,92 @@ const (
 	DrainRoot = Root + "drain/"
 	// FenceRoot: primaries that must not write any more. Written by the judge.
 	FenceRoot = Root + "fence/"
-	// WitnessRoot and CutRoot: what standbys' hosts answer to a fence case. Written
-	// by their agents.
+	// WitnessRoot and CutRoot: the answers of standbys' hosts to a fence case. Written by their
+	// agents.
 	WitnessRoot = Root + "witness/"
 	CutRoot     = Root + "cut/"
-	// DeathRoot: primaries that were proved dead on their own host. Written by its
-	// agent; removed by the gate that lets the member be promoted again.
+	// DeathRoot: primaries that were proved dead on their own host. Written by the host's agent.
+	// Removed by the gate that lets the member be promoted again.
 	DeathRoot = Root + "death/"
-	// PleaRoot: promotions that wait for a fence. Written by the gate of the member that
-	// waits; removed by the gate that lets one through, and by the judge.
+	// PleaRoot: promotions that wait for a fence. Written by the gate of the member that waits.
+	// Removed by the gate that lets a member through, and by the judge.
 	PleaRoot = Root + "plea/"
-	// PassedRoot: whom a gate let through last. Written by gates; removed by the judge
-	// where the primary before leads on.
+	// PassedRoot: the member that a gate let through last. Written by gates. Removed by the judge
+	// if the previous primary leads on.
 	PassedRoot = Root + "passed/"
-	// SwornRoot: hosts of which an operator swore that they are off. Written by server;
-	// removed by the judge when the host is heard.
+	// SwornRoot: hosts that are off, as an operator swore. Written by server. Removed by the judge
+	// when the host is heard.
 	SwornRoot = Root + "sworn/"
-	// IncidentRoot: failures that an agent dealt with by itself. Written by it.
+	// IncidentRoot: failures that an agent dealt with by itself. Written by that agent.
 	IncidentRoot = Root + "incident/"
-	// AttemptRoot: the member that a host was about to fence last, written to find out
-	// whether etcd takes writes. Written by the host's agent.
+	// AttemptRoot: the member that a host was last about to fence. Written by the host's agent, to
+	// find out whether etcd takes writes.
 	AttemptRoot = Root + "attempt/"
 	// FailoverRoot: post-mortems. Written by reconcile.
 	FailoverRoot = Root + "failover/"
-	// LeadRoot: who led each database when reconcile looked last. Written by it.
+	// LeadRoot: who led each database when reconcile last looked. Written by reconcile.
 	LeadRoot = Root + "lead/"
-	// NoticeRoot: what events have told of each database that lasts. Written by
+	// NoticeRoot: which lasting facts about each database events have already told of. Written by
 	// reconcile.
 	NoticeRoot = Root + "notice/"
-	// AddressRoot: endpoint addresses in use. Written by server; removed by reconcile with the
+	// AddressRoot: endpoint addresses in use. Written by server. Removed by reconcile with the
 	// database.
 	AddressRoot = Root + "address/"
 	// RouteRoot: where each endpoint leads. Written by reconcile.
 	RouteRoot = Root + "route/"
-	// WayRoot: where each edge leads the clients of a route now. Written by them.
+	// WayRoot: where each edge leads the clients of a route now. Written by the edges.
 	WayRoot = Root + "way/"
-	// SwitchRoot: what the edges saw when a route moved. Written by them.
+	// SwitchRoot: what the edges saw when a route moved. Written by the edges.
 	SwitchRoot = Root + "switch/"
-	// EventRoot: events of the API. Written with the change that they tell of.
+	// EventRoot: events of the API. Written together with the change that they tell of.
 	EventRoot = Root + "event/"
 	// EventSubRoot: which events go to which topic. Written by server.
 	EventSubRoot = Root + "eventsub/"
-	// TopicRoot and SubscriptionRoot: topics of SNS and who receives them. Written by
-	// server; subscriptions that nobody confirmed in time are removed by notify.
+	// TopicRoot and SubscriptionRoot: topics of SNS, and their subscribers. Written by server.
+	// Notify removes subscriptions that nobody confirmed in time.
 	TopicRoot        = Root + "topic/"
 	SubscriptionRoot = Root + "subscription/"
-	// MessageRoot: messages that were published. Written by server, and removed by
-	// notify in the transaction that writes their deliveries.
+	// MessageRoot: messages that were published. Written by server. Removed by notify in the
+	// transaction that writes their deliveries.
 	MessageRoot = Root + "message/"
 	// DeliveryRoot: messages on their way to a subscription. Written by notify.
 	DeliveryRoot = Root + "delivery/"
-	// NotifyRoot: up to where events were published, the certificates of those who
-	// sign, and, below GivenUpRoot, how much was given up. Written by notify.
+	// NotifyRoot: the revision up to which events were published, the signers' certificates, and,
+	// below GivenUpRoot, how much was given up. Written by notify.
 	NotifyRoot  = Root + "notify/"
 	GivenUpRoot = NotifyRoot + "given-up/"
-	// ControlRoot: the control plane's members. Each writes its own.
+	// ControlRoot: the control planes. Each writes its own key.
 	ControlRoot = Root + "control/"
-	// EdgeRoot: the edges. Each writes its own.
+	// EdgeRoot: the edges. Each writes its own key.
 	EdgeRoot = Root + "edge/"
-	// BetweenRoot: the addresses that members see in place of clients', of each edge that
-	// hides them. Each writes its own, and leaves it when it ends: what it made works on.
+	// BetweenRoot: the addresses that members see in place of clients', for each edge that hides
+	// clients. Each edge writes its own key, and leaves it when it ends, because what it made goes
+	// on working.
 	BetweenRoot = Root + "between/"
-	// RunsRoot: which edges run now, by a lease of theirs. Each writes its own, and again
-	// when a control plane writes its own key below ControlRoot.
+	// RunsRoot: which edges run now. Each edge writes its own key under a lease. It writes the key
+	// again whenever a control plane writes its own key below ControlRoot.
 	RunsRoot = Root + "runs/"
-	// RestoredRoot: that the state was restored. Written by restore, while nothing runs.
+	// RestoredRoot: says that the state was restored. Written by restore, while nothing runs.
 	RestoredRoot = Root + "restored/"
-	// GoneRoot: hosts that an operator forgot since. Written by server.
+	// GoneRoot: hosts that an operator has forgotten since then. Written by server.
 	GoneRoot = RestoredRoot + "gone/"
-	// HeldRoot: databases that were not taken over since. Written by restore; removed by
+	// HeldRoot: databases that were not taken over since then. Written by restore. Removed by
 	// reconcile.
 	HeldRoot = Root + "held/"
-	// HoldingRoot: which data hosts have since. Written by their agents.
+	// HoldingRoot: which data hosts have since then. Written by their agents.
 	HoldingRoot = Root + "holding/"
-	// HomeFormat is the number of the format of all records (package format). Written by whichever
-	// control plane leads, and only ever a larger one.
+	// HomeFormat is the number of the format of all records (package format). The control plane
+	// that leads writes it, and only ever writes a larger number.
 	HomeFormat = Root + "format"
-	// OperationRoot: deeds about databases that last. Written once by whoever begins one, and
-	// from then on by the operations' runner of the control plane that leads, which removes old
-	// ones.
+	// OperationRoot: operations on databases. Whoever begins one writes it once. From then on the
+	// operations' runner of the control plane that leads writes it, and removes old ones.
 	OperationRoot = Root + "operation/"
-	// OperationCancelRoot: operations that are to be cancelled. Written by server; removed by
-	// the runner.
+	// OperationCancelRoot: operations that are to be cancelled. Written by server. Removed by the
+	// runner.
 	OperationCancelRoot = Root + "operation-cancel/"
 	// MetaRoot: identity of the home. Written once, at the first start.
 	MetaRoot = Root + "meta/"
-	// ElectionRoot: who of the control plane leads.
+	// ElectionRoot: which control plane leads.
 	ElectionRoot = Root + "election/"
 )
 
@@ -227,13 +226,13 @@ func StorageKey(database string) string { return StorageKeyRoot + database }
 // Layout is the key of a database's layout.
 func Layout(database string) string { return LayoutRoot + database }
 
-// Assign is the key of a member's assignment; AssignPrefix those of a host.
+// Assign is the key of a member's assignment.
 func Assign(host, member string) string { return AssignPrefix(host) + member }
 
 // AssignPrefix is what the assignments of a host begin with.
 func AssignPrefix(host string) string { return AssignRoot + host + "/" }
 
-// Task is the key of a task; ids hold slashes, which keys may.
+// Task is the key of a task. An id may have slashes, as keys may.
 func Task(host, id string) string { return TaskPrefix(host) + id }
 
 // TaskPrefix is what the tasks of a host begin with.
@@ -254,32 +253,30 @@ func Live(host string) string { return LiveRoot + host }
 // Drain is the key that asks for a host to be emptied.
 func Drain(host string) string { return DrainRoot + host }
 
-// Fence is the key of the fence case of a primary, by its member name: the one
-// before may still be away when its successor is lost too.
+// Fence is the key of the fence case of a primary, by its member name. There may be several cases:
+// the previous primary may still be away when its successor is lost, too.
 func Fence(database, leader string) string { return FencePrefix(database) + leader }
 
 // FencePrefix is what the fence cases of a database begin with.
 func FencePrefix(database string) string { return FenceRoot + database + "/" }
 
-// Witness is the key of what a host saw of a suspected primary, by the case's id;
-// WitnessPrefix those of the case.
+// Witness is the key of what a host saw of a suspected primary, by the case's id.
 func Witness(id, host string) string { return WitnessPrefix(id) + host }
 
 // WitnessPrefix is what the witnesses of a fence case begin with.
 func WitnessPrefix(id string) string { return WitnessRoot + id + "/" }
 
-// Cut is the key of a standby's proof that it is cut off from a primary, by the
-// case's id; CutPrefix those of the case.
+// Cut is the key of a standby's report that it is cut off from a primary, by the case's id.
 func Cut(id, member string) string { return CutPrefix(id) + member }
 
 // CutPrefix is what the cuts of a fence case begin with.
 func CutPrefix(id string) string { return CutRoot + id + "/" }
 
-// Cuts is what the cuts of all fence cases of a database begin with: the id of a case
+// Cuts is what the cuts of all fence cases of a database begin with, because the id of a case
 // begins with that of its database.
 func Cuts(database string) string { return CutRoot + database + "-" }
 
-// Death is the key of a member that was proved dead; DeathPrefix those of a database.
+// Death is the key of a member that was proved dead.
 func Death(database, member string) string { return DeathPrefix(database) + member }
 
 // DeathPrefix is what the deaths of a database begin with.
@@ -288,7 +285,7 @@ func DeathPrefix(database string) string { return DeathRoot + database + "/" }
 // Plea is the key of a database's promotion that waits.
 func Plea(database string) string { return PleaRoot + database }
 
-// Passed is the key of whom a gate of a database let through last.
+// Passed is the key of the member that a gate of a database let through last.
 func Passed(database string) string { return PassedRoot + database }
 
 // Sworn is the key of an operator's word on a host.
@@ -297,7 +294,7 @@ func Sworn(host string) string { return SwornRoot + host }
 // Incident is the key of a failure that a host dealt with.
 func Incident(database, id string) string { return IncidentRoot + database + "/" + id }
 
-// Attempt is the key of what a host was about to fence last.
+// Attempt is the key of the member that a host was last about to fence.
 func Attempt(host string) string { return AttemptRoot + host }
 
 // Failover is the key of a post-mortem; ids sort by time.
@@ -306,7 +303,7 @@ func Failover(database, id string) string { return FailoverRoot + database + "/"
 // Lead is the key of a database's last known leader.
 func Lead(database string) string { return LeadRoot + database }
 
-// Notice is the key of what events have told of a database.
+// Notice is the key of what events have already told of a database.
 func Notice(database string) string { return NoticeRoot + database }
 
 // Address is the key that claims an endpoint address.
@@ -315,20 +312,19 @@ func Address(ip string) string { return AddressRoot + ip }
 // Route is the key of an endpoint's route.
 func Route(id string) string { return RouteRoot + id }
 
-// Way is the key of where an edge leads the clients of a route; WayPrefix those of
-// all edges.
+// Way is the key of where an edge leads the clients of a route.
 func Way(route, edge string) string { return WayPrefix(route) + edge }
 
 // WayPrefix is what the ways of a route begin with.
 func WayPrefix(route string) string { return WayRoot + route + "/" }
 
-// Switch is the key of what an edge saw last of a route.
+// Switch is the key of what an edge last saw of a route.
 func Switch(edge, route string) string { return SwitchRoot + edge + "/" + route }
 
 // Event is the key of an event; ids sort by time.
 func Event(account, region, id string) string { return scoped(EventRoot, account, region, id) }
 
-// EventSub is the key of an event subscription; names differ in more than case.
+// EventSub is the key of an event subscription. Names that differ only in case have the same key.
 func EventSub(account, region, name string) string {
 	return scoped(EventSubRoot, account, region, strings.ToLower(name))
 }
@@ -336,7 +332,7 @@ func EventSub(account, region, name string) string {
 // Topic is the key of a topic of SNS.
 func Topic(account, region, name string) string { return scoped(TopicRoot, account, region, name) }
 
-// Subscription is the key of a subscription; SubscriptionPrefix those of a topic.
+// Subscription is the key of a subscription.
 func Subscription(account, region, topic, id string) string {
 	return SubscriptionPrefix(account, region, topic) + id
 }
@@ -349,15 +345,15 @@ func SubscriptionPrefix(account, region, topic string) string {
 // Message is the key of a published message; ids sort by time.
 func Message(id string) string { return MessageRoot + id }
 
-// Delivery is the key of a message on its way; DeliveryPrefix those to a
-// subscription, named by the tail of its key.
+// Delivery is the key of a message on its way. The tail of a subscription's key names the
+// subscription.
 func Delivery(subscription, message string) string { return DeliveryPrefix(subscription) + message }
 
 // DeliveryPrefix is what the deliveries to a subscription begin with.
 func DeliveryPrefix(subscription string) string { return DeliveryRoot + subscription + "/" }
 
-// GivenUp is the key of what was given up for a subscription, named by the tail of
-// its key.
+// GivenUp is the key of what was given up for a subscription. The tail of the subscription's key
+// names it.
 func GivenUp(subscription string) string { return GivenUpRoot + subscription }
 
 // NotifyCursor is the key of the revision up to which events were published.
@@ -381,16 +377,16 @@ func Runs(edge string) string { return RunsRoot + edge }
 // Restored is the key of the last restoration of the state.
 func Restored() string { return RestoredRoot + "home" }
 
-// Gone is the key of a host that was forgotten since.
+// Gone is the key of a host that was forgotten since the home was restored.
 func Gone(host string) string { return GoneRoot + host }
 
 // Hold is the key of a database that was not taken over yet.
 func Hold(database string) string { return HeldRoot + database }
 
-// Holding is the key of the list of a host's copies, and HeldCopy that of one of them.
+// Holding is the key of the list of a host's copies.
 func Holding(host string) string { return HoldingRoot + host }
 
-// HeldCopy is below HoldingPrefix of its host.
+// HeldCopy is the key of one copy of a host.
 func HeldCopy(host, member string) string { return HoldingPrefix(host) + member }
 
 // HoldingPrefix is what the copies of a host begin with.
@@ -399,8 +395,8 @@ func HoldingPrefix(host string) string { return HoldingRoot + host + "/" }
 // Operation is the key of an operation.
 func Operation(id string) string { return OperationRoot + id }
 
-// OperationCancel is the key of the wish that an operation be cancelled.
+// OperationCancel is the key of a request to cancel an operation.
 func OperationCancel(id string) string { return OperationCancelRoot + id }
 
-// Tail is the part of a key after its family's root.
+// Tail returns the part of a key after its family's root.
 func Tail(key, root string) string { return strings.TrimPrefix(key, root) }

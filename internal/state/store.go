@@ -32,9 +32,9 @@ type Record[T any] struct {
 	Revision int64
 }
 
-// answerWithin is how long etcd may take to answer a call whose caller set no deadline.
-// A member of etcd answers within 7 s whatever happens to the others; a call that takes
-// longer is lost, with its connection perhaps, and nobody would ever answer it.
+// answerWithin is how long etcd may take to answer a call whose caller set no deadline. A member of
+// etcd answers within 7 s, whatever happens to the others. A call that takes longer is lost,
+// perhaps with its connection, and nobody would ever answer it.
 var answerWithin = 10 * time.Second
 
 // Within gives a call a deadline if it has none.
@@ -50,7 +50,7 @@ type Store struct {
 	Client *clientv3.Client
 }
 
-// Get reads one value. It answers ErrNotFound when there is none.
+// Get reads one value. It returns ErrNotFound if there is none.
 func Get[T any](ctx context.Context, s *Store, key string) (Record[T], error) {
 	ctx, cancel := Within(ctx)
 	defer cancel()
@@ -99,8 +99,7 @@ type Op struct {
 	err   error
 }
 
-// Put writes a value whatever was there before: for keys of which the caller is
-// the only writer.
+// Put writes a value, whatever was there before. It is for keys that only the caller writes.
 func Put(key string, value any, opts ...clientv3.OpOption) Op {
 	var data bytes.Buffer
 	text := json.NewEncoder(&data)
@@ -112,8 +111,8 @@ func Put(key string, value any, opts ...clientv3.OpOption) Op {
 	return Op{key: key, apply: &op}
 }
 
-// Size is how many bytes of a transaction the change takes, about: etcd takes
-// transactions of 1.5 MiB.
+// Size returns about how many bytes of a transaction the change takes. etcd takes transactions of
+// 1.5 MiB.
 func (o Op) Size() int {
 	if o.apply == nil {
 		return len(o.key)
@@ -121,15 +120,15 @@ func (o Op) Size() int {
 	return len(o.key) + len(o.apply.ValueBytes())
 }
 
-// Swap writes a value if the key is still at the revision that was read; zero
-// means that the key must not exist yet.
+// Swap writes a value if the key is still at the revision that was read. Zero means that the key
+// must not exist yet.
 func Swap(key string, revision int64, value any) Op {
 	op := Put(key, value)
 	op.cmp = at(key, revision)
 	return op
 }
 
-// Delete removes a key, also one that does not exist.
+// Delete removes a key. The key need not exist.
 func Delete(key string) Op {
 	op := clientv3.OpDelete(key)
 	return Op{key: key, apply: &op}
@@ -148,13 +147,13 @@ func Remove(key string, revision int64) Op {
 	return op
 }
 
-// Unchanged only states a condition: the key is still at the given revision.
+// Unchanged is only a condition: the key is still at this revision.
 func Unchanged(key string, revision int64) Op {
 	return Op{key: key, cmp: at(key, revision)}
 }
 
-// Held only states a condition: the key is the one that was created at the given
-// revision, as the key of an election that was won.
+// Held is only a condition: the key is the one that was created at this revision, such as the key
+// of an election that was won.
 func Held(key string, createRevision int64) Op {
 	cmp := clientv3.Compare(clientv3.CreateRevision(key), "=", createRevision)
 	return Op{key: key, cmp: &cmp}
@@ -165,8 +164,8 @@ func at(key string, revision int64) *clientv3.Cmp {
 	return &cmp
 }
 
-// Commit applies all changes or none. It answers ErrConflict when a condition
-// does not hold, and the revision of the commit when all do.
+// Commit applies all changes or none. It returns the revision of the commit, or ErrConflict if a
+// condition does not hold.
 func (s *Store) Commit(ctx context.Context, ops ...Op) (int64, error) {
 	conditions, changes, err := Split(ops)
 	if err != nil {
@@ -184,7 +183,7 @@ func (s *Store) Commit(ctx context.Context, ops ...Op) (int64, error) {
 	return answer.Header.Revision, nil
 }
 
-// Split is what the operations are for etcd, for a transaction with others' keys.
+// Split returns the operations in etcd's form, for a transaction that also has others' keys.
 func Split(ops []Op) (conditions []clientv3.Cmp, changes []clientv3.Op, err error) {
 	for _, op := range ops {
 		if op.err != nil {
@@ -207,9 +206,9 @@ func firstKey(ops []Op) string {
 	return ops[0].key
 }
 
-// Update reads a value, lets change alter it, and swaps it in, again and again
-// while someone else was quicker. An error of change ends it and is returned as
-// it is. It is for writers that share a key; change must not have side effects.
+// Update reads a value, lets change alter it, and swaps it in, again and again while someone else
+// was quicker. An error of change ends it and is returned unchanged. It is for keys that several
+// writers share. change must not have side effects.
 func Update[T any](ctx context.Context, s *Store, key string, change func(*T) error) (Record[T], error) {
 	for {
 		r, err := Get[T](ctx, s, key)

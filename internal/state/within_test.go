@@ -15,7 +15,7 @@ import (
 	"howdah/internal/state"
 )
 
-// mute is a client of an etcd that takes every call and answers none.
+// mute returns a client of an etcd that takes every call and answers none.
 func mute(t *testing.T) *clientv3.Client {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -36,7 +36,7 @@ func mute(t *testing.T) *clientv3.Client {
 	return client
 }
 
-// Who sets no deadline does not wait for ever for an etcd that does not answer.
+// A caller that sets no deadline does not wait for ever for an etcd that does not answer.
 func TestEveryCallEnds(t *testing.T) {
 	state.Impatient(t, 100*time.Millisecond)
 	s := &state.Store{Client: mute(t)}
@@ -79,7 +79,7 @@ func TestEveryCallEnds(t *testing.T) {
 	}
 }
 
-// A caller's own deadline holds, also one that is later.
+// A caller's own deadline holds, also if it is later.
 func TestACallersDeadlineHolds(t *testing.T) {
 	state.Impatient(t, time.Millisecond)
 	later, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -1,9 +1,9 @@
-// Package backup keeps copies of what a home is: its etcd, and the files without which
-// nobody could read it or be believed by hosts (authority, keys, tokens). A backup is a
-// directory that appears whole: it is written under another name, made durable, read
-// again and compared, and only then renamed. Its files are for their owner alone, and
-// what is sealed in the state is sealed in it; but the key to it is in it too: keep it
-// like a private key. It holds no data of databases.
+// Package backup keeps copies of what a home is: its etcd, and the files without which nobody could
+// read it, and hosts would believe nobody (authority, keys, tokens). A backup is a directory that
+// appears as a whole. It is written under another name, made durable, read again and compared, and
+// only then renamed. Its files are for their owner alone. What is sealed in the state is sealed in
+// the backup, but the backup has the key, too: keep it like a private key. It holds no data of
+// databases.
 package backup
 
 import (
@@ -34,7 +34,7 @@ const (
 	HomeDir = "home"
 )
 
-// format is that of backups that this program writes, and the newest that it reads.
+// format is the format of backups that this program writes, and the newest that it reads.
 const format = 1
 
 // Manifest says what a backup holds. It is written last.
@@ -45,13 +45,13 @@ type Manifest struct {
 	Taken    time.Time `json:"taken"`
 	Revision int64     `json:"revision"` // of etcd
 	Keys     int       `json:"keys"`
-	// Records is the format of the home's records (package format), which Release wrote first.
+	// Records is the format of the home's records (package format), and Release wrote it first.
 	Records int    `json:"records,omitempty"`
 	Release string `json:"release,omitempty"`
 	Files   []File `json:"files"`
 }
 
-// File is one of a backup.
+// File is one file of a backup.
 type File struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
@@ -61,20 +61,20 @@ type File struct {
 var (
 	// ErrDamaged says that a backup cannot be restored.
 	ErrDamaged = errors.New("this backup cannot be restored")
-	// ErrBusy says that somebody else takes a backup of the home into the directory.
+	// ErrBusy says that somebody else is taking a backup of the home into the directory.
 	ErrBusy = errors.New("a backup into this directory is being taken already")
 )
 
-// Source is what a backup is taken of.
+// Source says what a backup is taken of.
 type Source struct {
 	Home     *home.Home
 	Snapshot func(ctx context.Context, to io.Writer) error
 	Version  string
-	// Format is the format of the home's records; nil: it has none yet.
+	// Format returns the format of the home's records. It is nil if the home has none yet.
 	Format func(ctx context.Context) (records.Record, error)
 }
 
-// Backup is one that is there.
+// Backup is a backup that exists.
 type Backup struct {
 	Path string
 	Manifest
@@ -88,9 +88,8 @@ const (
 
 func prefix(id string) string { return "howdah-" + id + "-" }
 
-// Take takes a backup into a directory, which it makes. There is a whole one afterwards
-// or none: an error leaves nothing, and what a program left that was killed is removed
-// by the next.
+// Take takes a backup into a directory, which it makes. Afterwards there is a whole backup or none.
+// An error leaves nothing. What a program left that was killed, the next call removes.
 func Take(ctx context.Context, dir string, from Source) (Backup, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return Backup{}, fmt.Errorf("take a backup: %w", err)
@@ -200,8 +199,8 @@ func writeFile(dir, path string, write func(io.Writer) error) (File, error) {
 	return File{Path: path, Size: info.Size(), SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// Verify reads all of a backup, and answers what it holds. It answers ErrDamaged where
-// anything of it is missing, or is not what was written.
+// Verify reads all of a backup and returns what it holds. It returns ErrDamaged if anything is
+// missing, or is not what was written.
 func Verify(path string) (Backup, error) {
 	damaged := func(why error) (Backup, error) {
 		return Backup{Path: path}, fmt.Errorf("%s: %w: %w", path, ErrDamaged, why)
@@ -262,14 +261,14 @@ func (f File) check(dir string) error {
 	return nil
 }
 
-// Found is a backup in a directory, or why what looks like one is none.
+// Found is a backup in a directory, or the reason why what looks like one is none.
 type Found struct {
 	Backup
 	Err error
 }
 
-// List finds and verifies the backups in a directory, the newest first. id, if not "",
-// is of the home that they are to be of.
+// List finds and verifies the backups in a directory, the newest first. If id is not "", it lists
+// only backups of the home with this id.
 func List(dir, id string) ([]Found, error) {
 	paths, err := find(dir, id)
 	if err != nil {
@@ -283,7 +282,7 @@ func List(dir, id string) ([]Found, error) {
 	return all, nil
 }
 
-// find is what looks like a backup in a directory, the newest first. Nothing of it is read.
+// find returns what looks like a backup in a directory, the newest first. It reads no contents.
 func find(dir, id string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -298,7 +297,7 @@ func find(dir, id string) ([]string, error) {
 	return paths, nil
 }
 
-// newest is the newest backup of a home that can be restored; not ok: there is none.
+// newest returns the newest backup of a home that can be restored. ok is false if there is none.
 func newest(dir, id string) (b Backup, ok bool) {
 	paths, err := find(dir, id)
 	if err != nil {
@@ -312,8 +311,8 @@ func newest(dir, id string) (b Backup, ok bool) {
 	return Backup{}, false
 }
 
-// Prune removes the backups of a home but for the newest keep of those that can be
-// restored. What cannot be is left for a person to look at.
+// Prune removes the backups of a home, except for the newest keep that can be restored. It leaves
+// those that cannot be restored, for a person to look at.
 func Prune(dir, id string, keep int) error {
 	if paths, err := find(dir, id); err != nil || len(paths) <= keep {
 		return err // all of them may stay, and each is large to read
@@ -335,7 +334,7 @@ func Prune(dir, id string, keep int) error {
 	return errors.Join(errs...)
 }
 
-// remove has a backup vanish as it came: as a whole.
+// remove makes a backup vanish as a whole, as it appeared.
 func remove(path string) error {
 	gone := filepath.Join(filepath.Dir(path), removed+filepath.Base(path))
 	if err := os.Rename(path, gone); err != nil {
@@ -347,7 +346,7 @@ func remove(path string) error {
 	return nil
 }
 
-// removeLeft removes what is left of backups that somebody removed who was killed.
+// removeLeft removes what is left of backups whose removal was killed.
 func removeLeft(dir, id string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -62,7 +62,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// Whatever is changed of a backup, or is missing, it is found out.
+// Verify finds out whatever is changed in a backup, or missing from it.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	h := hometest.New(t)
@@ -125,8 +125,8 @@ func TestABackupOfANewerRelease(t *testing.T) {
 	}
 }
 
-// A backup that fails, or whose program is killed, leaves the others as they are, and
-// nothing that looks like one.
+// A backup that fails, or whose program is killed, leaves the others as they are, and leaves
+// nothing that looks like a backup.
 func TestABackupThatFails(t *testing.T) {
 	t.Parallel()
 	h := hometest.New(t)
@@ -165,7 +165,7 @@ func TestABackupThatFails(t *testing.T) {
 	}
 }
 
-// The newest backups that can be restored stay; backups that cannot be restored do not count.
+// The newest backups that can be restored stay. Backups that cannot be restored do not count.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	h := hometest.New(t)

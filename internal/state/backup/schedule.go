@@ -22,13 +22,13 @@ type Schedule struct {
 }
 
 const (
-	// takeTimeout bounds one backup, of a large etcd on a slow disk.
+	// takeTimeout bounds one backup. It allows for a large etcd on a slow disk.
 	takeTimeout = 10 * time.Minute
-	// tryAgain is how soon one that failed is tried again.
+	// tryAgain is the pause before a backup that failed is tried again.
 	tryAgain = time.Minute
 )
 
-// Run works until ctx ends. A backup that is due already is taken at once.
+// Run works until ctx ends. It takes a backup at once if one is already due.
 func (s *Schedule) Run(ctx context.Context) error {
 	for pause := s.untilDue(); ; {
 		select {
@@ -52,7 +52,7 @@ func (s *Schedule) Run(ctx context.Context) error {
 	}
 }
 
-// untilDue goes by the newest backup that can be restored.
+// untilDue returns how long to wait, by the newest backup that can be restored.
 func (s *Schedule) untilDue() time.Duration {
 	b, ok := newest(s.Dir, s.From.Home.ID)
 	if !ok {
@@ -84,7 +84,8 @@ func (s *Schedule) note(err error) {
 	}
 }
 
-// Failing is why the last backup was not taken, or "". nil takes none.
+// Failing says why the last backup was not taken. It returns "" if the last one was taken, or if s
+// is nil.
 func (s *Schedule) Failing() string {
 	if s == nil {
 		return ""

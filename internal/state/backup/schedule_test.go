@@ -17,8 +17,8 @@ import (
 	"howdah/internal/testkit/hometest"
 )
 
-// Backups are taken again and again, and only the newest kept; that none could be taken is
-// told until one was.
+// Backups are taken again and again, and only the newest are kept. If one could not be taken,
+// Failing says so until the next one was.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	h := hometest.New(t)

@@ -11,8 +11,8 @@ import (
 	"howdah/internal/testkit"
 )
 
-// However long etcd is away, a client must not be late when it returns: with gRPC's
-// own backoff the sixth attempt comes after about ten seconds, the next after sixteen.
+// However long etcd is away, a client must not be late when it returns. With gRPC's own backoff the
+// sixth attempt would come after about ten seconds, and the next after sixteen.
 func TestAClientGoesOnTryingToConnect(t *testing.T) {
 	ca, err := certs.New("test")
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// DefaultQuota is how large the database of a member may be before etcd takes no more
+// DefaultQuota is how large the database of a member may be, in bytes, before etcd takes no more
 // writes of anybody.
 const DefaultQuota = 8 << 30
 
-// Reserve is the size from which on the API adds nothing any more: what is left up to
-// the quota is for the leases of Patroni, for fences and for revocations.
+// Reserve returns the size from which on the API adds nothing any more. What is left up to the
+// quota is for the leases of Patroni, for fences and for revocations.
 func Reserve(quota int64) int64 { return quota / 2 }
 
 // surveyPatience is how long a member may take to say how it is.
 const surveyPatience = 2 * time.Second
 
-// errNotStarted is that of a member that was added and has never run.
+// errNotStarted says that a member was added and has never run.
 var errNotStarted = errors.New("it has not started yet")
 
 // Condition is how a member is at one moment.
@@ -36,22 +36,21 @@ type Condition struct {
 	Size    int64
 	InUse   int64 // bytes of Size that hold something
 	Quota   int64 // 0: an older release, which does not say
-	// Full: its alarm stands, and nobody can write.
+	// Full says that the member's alarm stands. Then nobody can write.
 	Full bool
 	Err  error // it did not answer; all numbers are zero
 }
 
-// Scarce: what is left of its quota is the reserve.
+// Scarce reports whether only the reserve is left of the member's quota.
 func (c Condition) Scarce() bool { return c.Quota > 0 && c.Size >= Reserve(c.Quota) }
 
-// IsFull reports whether an error in a member's status is the alarm that stops all
-// writes.
+// IsFull reports whether an error in a member's status is the alarm that stops all writes.
 func IsFull(text string) bool {
 	return strings.Contains(text, etcdserverpb.AlarmType_NOSPACE.String())
 }
 
-// Survey asks all members how they are, all at once. Those that do not answer are in
-// it with an error.
+// Survey asks all members at once how they are. A member that does not answer is in the result with
+// an error.
 func (k *Keeper) Survey(ctx context.Context) ([]Condition, error) {
 	ctx, cancel := context.WithTimeout(ctx, surveyPatience)
 	defer cancel()
@@ -104,8 +103,8 @@ func (k *Keeper) at(ctx context.Context, c Condition, call func(client *clientv3
 
 func (k *Keeper) own() uint64 { return uint64(k.Member.server.Server.MemberID()) }
 
-// alarms are the members of which the alarm stands that stops all writes. Every
-// member knows those of all.
+// alarms returns the members whose alarm stands, the one that stops all writes. Every member knows
+// the alarms of all.
 func (k *Keeper) alarms() map[uint64]bool {
 	full := map[uint64]bool{}
 	for _, a := range k.Member.server.Server.Alarms() {

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc"
 )
 
-// inside is the socket of a member that listens in its own directory, which is closed to
-// other users: whoever reaches it may do everything. It is named by a descriptor of that
-// directory, as the name of a socket has 107 bytes at most.
+// inside is the socket of a member that listens in its own directory. That directory is closed to
+// other users: whoever reaches the socket may do everything. A descriptor of the directory names
+// the socket, because the name of a socket has 107 bytes at most.
 type inside struct{ dir *os.File }
 
 const insideSocket = "client.sock"
@@ -39,19 +39,19 @@ func (i *inside) path() string { return fmt.Sprintf("/proc/self/fd/%d/%s", i.dir
 
 func (i *inside) url() url.URL { return url.URL{Scheme: "unix", Path: i.path()} }
 
-// close is for a nil one, too.
+// close may be called on nil.
 func (i *inside) close() {
 	if i != nil {
 		_ = i.dir.Close()
 	}
 }
 
-// Inside connects to a member that listens inside, without TLS: the caller may do everything.
+// Inside connects, without TLS, to a member that listens inside. The caller may do everything.
 func (m *Member) Inside(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", m.inside.path())
 }
 
-// InsideClient is etcd's own client by Inside. The caller closes it.
+// InsideClient returns etcd's own client over Inside. The caller closes it.
 func (m *Member) InsideClient(ctx context.Context) (*clientv3.Client, error) {
 	dial := func(ctx context.Context, _ string) (net.Conn, error) { return m.Inside(ctx) }
 	client, err := clientv3.New(clientv3.Config{
@@ -64,8 +64,8 @@ func (m *Member) InsideClient(ctx context.Context) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// InsideHTTP is a client of the member's JSON gateway by Inside, at any http:// address. A
-// watch takes a connection of its own.
+// InsideHTTP returns a client of the member's JSON gateway over Inside, for any http:// address.
+// Each watch takes a connection of its own.
 func (m *Member) InsideHTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return m.Inside(ctx) },

@@ -16,8 +16,8 @@ import (
 	"howdah/internal/identity/certs"
 )
 
-// A member that listens inside is reached there, by gRPC and by JSON, and at no port, however
-// long the name of its directory is.
+// A member that listens inside is reached there, by gRPC and by JSON, and at no port. The name of
+// its directory may have any length.
 func TestAMemberThatListensInside(t *testing.T) {
 	ca, err := certs.New("test")
 	if err != nil {

@@ -14,25 +14,26 @@ import (
 )
 
 const (
-	// lookEvery is how often a keeper looks at its own member: that costs nothing.
+	// lookEvery is the pause between two looks of a keeper at its own member. Such a look costs
+	// nothing.
 	lookEvery = 250 * time.Millisecond
-	// surveyEvery is how often it asks all members while nothing is the matter.
+	// surveyEvery is the pause between two questions to all members while nothing is wrong.
 	surveyEvery = 15 * time.Second
-	// historyKept is how much history a compaction leaves while no alarm stands: gates
-	// look there for what Patroni has overwritten.
+	// historyKept is how much history a compaction leaves while no alarm stands. Gates look there
+	// for what Patroni has overwritten.
 	historyKept = 3 * time.Minute
-	// deedTimeout bounds a deed; a large database is copied in it.
+	// deedTimeout bounds a deed. A deed may copy a large database.
 	deedTimeout = 2 * time.Minute
 )
 
-// Keeper keeps etcd's database small: it compacts by size, defragments one member
-// after the other where that pays, and ends the alarm that stops all writes once there
-// is room. It works at the member that leads raft, without anything that has to be
-// written first: while the alarm stands nobody can be elected for anything.
+// Keeper keeps etcd's database small. It compacts by size, defragments one member after the other
+// if that pays, and ends the alarm that stops all writes once there is room. It works at the member
+// that leads raft, and needs no write before it begins: while the alarm stands, nobody can be
+// elected for anything.
 type Keeper struct {
 	Member      *Member
 	Credentials Credentials // for the other members
-	// Busy says whether a failover is under way: what is not urgent waits. It may be nil.
+	// Busy reports whether a failover is under way. Then what is not urgent waits. It may be nil.
 	Busy func(ctx context.Context) bool
 	Log  *slog.Logger
 
@@ -45,13 +46,13 @@ type Keeper struct {
 	surveyed    time.Time
 }
 
-// mark is which revision was the newest at a time.
+// mark says which revision was the newest at a time.
 type mark struct {
 	at       time.Time
 	revision int64
 }
 
-// Run works until ctx ends. Errors are logged: what was not done is seen again.
+// Run works until ctx ends. It logs errors: the next look sees again what was not done.
 func (k *Keeper) Run(ctx context.Context) error {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -71,14 +72,14 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Scarce: what is left of the own member's quota is kept for what failovers need, or
-// nothing is left at all.
+// Scarce reports whether only the reserve for failovers is left of the own member's quota, or
+// nothing at all.
 func (k *Keeper) Scarce() bool {
 	s := k.Member.server.Server
 	return len(k.alarms()) > 0 || s.Backend().Size() >= Reserve(s.Cfg.QuotaBackendBytes)
 }
 
-// rest keeps an error from being met four times a second.
+// rest pauses, so that an error is not met four times a second.
 func (k *Keeper) rest(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -86,8 +87,8 @@ func (k *Keeper) rest(ctx context.Context) {
 	}
 }
 
-// due: the own member shows that something may have to be done, or the others were
-// not asked for some time.
+// due reports whether the own member shows that something may have to be done, or whether the
+// others were not asked for some time.
 func (k *Keeper) due() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -101,7 +102,7 @@ func (k *Keeper) due() bool {
 	return true
 }
 
-// remember keeps one mark a second for as long as history is kept.
+// remember keeps one mark a second, for as long as history is kept.
 func (k *Keeper) remember(now time.Time) {
 	if n := len(k.history); n > 0 && now.Sub(k.history[n-1].at) < time.Second {
 		return
@@ -112,7 +113,7 @@ func (k *Keeper) remember(now time.Time) {
 	}
 }
 
-// old is a revision from before the history that is kept, or 0.
+// old returns a revision from before the history that is kept, or 0.
 func (k *Keeper) old(now time.Time) int64 {
 	if len(k.history) == 0 || now.Sub(k.history[0].at) < historyKept {
 		return 0
@@ -120,7 +121,7 @@ func (k *Keeper) old(now time.Time) int64 {
 	return k.history[0].revision
 }
 
-// Plan is what Mend would do, as far as can be told before. It changes nothing.
+// Plan returns what Mend would do, as far as can be told before. It changes nothing.
 func (k *Keeper) Plan(ctx context.Context) ([]Deed, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -131,8 +132,8 @@ func (k *Keeper) Plan(ctx context.Context) ([]Deed, error) {
 	return look.Plan(), nil
 }
 
-// Mend does all that helps, whatever it is worth, because a person asked for it. It
-// answers what was done, also with an error.
+// Mend does everything that makes room, however little that gains, because a person asked for it.
+// It returns what was done, also with an error.
 func (k *Keeper) Mend(ctx context.Context) (done []Deed, err error) {
 	tried := map[string]bool{}
 	for ctx.Err() == nil {
@@ -157,7 +158,7 @@ func (k *Keeper) Compact(ctx context.Context) (Deed, error) {
 	return deed, k.compact(ctx, deed.Revision)
 }
 
-// Defrag has a member give back what it does not use. It does not answer meanwhile.
+// Defrag makes a member give back what it does not use. The member does not answer meanwhile.
 func (k *Keeper) Defrag(ctx context.Context, name string) (Deed, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -236,8 +237,8 @@ func (k *Keeper) do(ctx context.Context, deed Deed) error {
 	return nil
 }
 
-// compact waits until the history is gone from this member. One that somebody else
-// compacted further is as good.
+// compact waits until the history is gone from this member. If somebody else compacted further,
+// that is as good.
 func (k *Keeper) compact(ctx context.Context, revision int64) error {
 	if revision <= 1 {
 		return nil
@@ -251,8 +252,8 @@ func (k *Keeper) compact(ctx context.Context, revision int64) error {
 	return nil
 }
 
-// defrag is told to the own member directly: over its client in process etcd 3.7 has
-// nobody to tell that the member does not answer meanwhile, and fails.
+// defrag tells the own member directly. Over its client in this process etcd 3.7 fails, because it
+// has nobody to tell that the member does not answer meanwhile.
 func (k *Keeper) defrag(ctx context.Context, c Condition) error {
 	if k.defragged == nil {
 		k.defragged = map[uint64]time.Time{}
@@ -289,7 +290,7 @@ func (k *Keeper) handOver(ctx context.Context, to Condition) error {
 	return nil
 }
 
-// disarm ends the alarms of members that are there and of those that are not.
+// disarm ends the alarms of all members, also of members that no longer exist.
 func (k *Keeper) disarm(ctx context.Context) error {
 	for id := range k.alarms() {
 		_, err := k.Member.Client.AlarmDisarm(ctx, &clientv3.AlarmMember{MemberID: id, Alarm: etcdserverpb.AlarmType_NOSPACE})

@@ -20,8 +20,8 @@ import (
 
 const smallQuota = 16 << 20
 
-// fill writes until etcd takes no more: to one key again and again, or to as many keys
-// with a prefix as it takes.
+// fill writes until etcd takes no more: to one key again and again, or to as many keys with a
+// prefix as etcd takes.
 func fill(t *testing.T, client *clientv3.Client, keys string) {
 	t.Helper()
 	value := strings.Repeat("x", 256<<10)
@@ -59,7 +59,7 @@ func keep(t *testing.T, members ...*Member) []*Keeper {
 	return all
 }
 
-// credentials are those of the member's own files.
+// credentials returns those of the member's own files.
 func (m *Member) credentials(t *testing.T) Credentials {
 	t.Helper()
 	pair, err := certs.Load(strings.TrimSuffix(m.server.Config().ClientTLSInfo.CertFile, "/"+certs.CertFile))
@@ -69,7 +69,7 @@ func (m *Member) credentials(t *testing.T) Credentials {
 	return pair
 }
 
-// A member that was filled with history takes writes again, by itself.
+// A member that was filled with history takes writes again by itself.
 func TestAFullMemberMendsItself(t *testing.T) {
 	ca, _ := certs.New("test")
 	cfg, _ := newConfig(t, ca, "s1")
@@ -96,15 +96,15 @@ func writes(t *testing.T, client *clientv3.Client) {
 	})
 }
 
-// What is really stored is not deleted for room, and the alarm stands as long as there is
-// none. Deletes are taken all the while, and then all goes on.
+// What is really stored is not deleted to make room, and the alarm stands as long as there is no
+// room. Meanwhile deletes are taken. Then all goes on.
 func TestAFullMemberWaitsForADelete(t *testing.T) {
 	ca, _ := certs.New("test")
 	cfg, _ := newConfig(t, ca, "s1")
 	cfg.Quota = smallQuota
 	m := start(t, cfg)
 	k := &Keeper{Member: m, Credentials: m.credentials(t), Log: slog.New(slog.DiscardHandler)}
-	// The file has gaps, for which more is taken after the first times.
+	// The file has gaps. After the first times they take more.
 	testkit.Eventually(t, 30*time.Second, func() error {
 		fill(t, m.Client, fmt.Sprintf("/filler%d-", m.server.Server.KV().Rev()))
 		if _, err := k.Mend(t.Context()); err != nil {
@@ -122,8 +122,8 @@ func TestAFullMemberWaitsForADelete(t *testing.T) {
 	writes(t, m.Client)
 }
 
-// Of three members one after the other is defragmented, the one that led too; nobody
-// notices anything but the end of the alarm.
+// Three members are defragmented one after the other, also the one that led. Nobody notices
+// anything except the end of the alarm.
 func TestThreeFullMembersMendThemselves(t *testing.T) {
 	ca, _ := certs.New("test")
 	var members []*Member
@@ -162,7 +162,7 @@ func TestThreeFullMembersMendThemselves(t *testing.T) {
 	})
 }
 
-// A member that is sent its quota in history several times over goes on all the while.
+// A member goes on while it is sent its quota in history several times over.
 func TestHistoryIsCompactedBySize(t *testing.T) {
 	ca, _ := certs.New("test")
 	cfg, _ := newConfig(t, ca, "s1")

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// zapTo sends etcd's warnings and errors to our log. Its Info is a running
-// commentary that would drown everything else.
+// zapTo sends etcd's warnings and errors to our log. Its Info messages are a running commentary
+// that would drown everything else.
 func zapTo(log *slog.Logger) func(*embed.Config) error {
 	return embed.NewZapLoggerBuilder(zap.New(&slogCore{log: log}))
 }

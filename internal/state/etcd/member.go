@@ -1,6 +1,6 @@
-// Package etcd runs the embedded etcd member of a control plane, with mutual TLS
-// for clients and peers. It is the only place that knows etcd's own
-// configuration; state is read and written through package state.
+// Package etcd runs the embedded etcd member of a control plane, with mutual TLS for clients and
+// peers. Only this package knows etcd's own configuration. Package state reads and writes the
+// state.
 package etcd
 
 import (
@@ -35,21 +35,21 @@ type Config struct {
 	Name    string // unique among the members, stable over restarts
 	Dir     string // data directory; holds everything that must survive
 	CertDir string // tls.crt, tls.key and ca.crt for clients and peers
-	// PeerName is the common name in the certificates of all members: who shows another one
-	// is no peer, and could otherwise write into raft's log. "": any of the authority is.
+	// PeerName is the common name in the certificates of all members. A caller with another name is
+	// no peer, and could otherwise write into raft's log. "" takes any name of the authority.
 	PeerName string
 	// ClientAddr and PeerAddr are host:port, both to listen on and to advertise.
 	ClientAddr, PeerAddr string
-	// Inside has the member listen for clients in its own directory only (Member.Inside):
-	// somebody else listens at ClientAddr, who decides what they may.
+	// Inside makes the member listen for clients only in its own directory (Member.Inside).
+	// Somebody else listens at ClientAddr, and decides what clients may do.
 	Inside bool
 	// Peers, with Join, is etcd's initial-cluster text: name=url,name=url.
 	Peers string
 	Join  bool
-	// Tick is how often raft's clock ticks, in whole milliseconds; 0: etcd's default of
-	// 100 ms. An election takes up to twenty of them, that of a member that is alone, too.
+	// Tick is the period of raft's clock, in whole milliseconds. 0 is etcd's default of 100 ms. An
+	// election takes up to twenty ticks, also that of a member that is alone.
 	Tick time.Duration
-	// Quota is how large the database may be before nobody can write; 0: DefaultQuota.
+	// Quota is how large the database may be, in bytes, before nobody can write. 0 is DefaultQuota.
 	Quota int64
 	// Alone makes the member the only one of its cluster, whatever others there were.
 	Alone bool
@@ -58,15 +58,15 @@ type Config struct {
 
 // Member is a running etcd member.
 type Member struct {
-	// Client talks to the member in process: no network, no TLS.
+	// Client talks to the member within the process: no network, no TLS.
 	Client *clientv3.Client
 	server *embed.Etcd
 	inside *inside // nil: it listens at ClientAddr
 	close  sync.Once
 }
 
-// Start runs a member and returns once it serves. A member that joins a cluster
-// starts as a learner: call Promote, which waits until it has caught up.
+// Start runs a member and returns once it serves. A member that joins a cluster starts as a
+// learner. Then call Promote, which waits until the member has caught up.
 func Start(ctx context.Context, cfg Config) (*Member, error) {
 	conf, err := cfg.embed()
 	if err != nil {
@@ -137,17 +137,17 @@ func (cfg Config) embed() (*embed.Config, error) {
 	if cfg.PeerName != "" {
 		conf.PeerTLSInfo.AllowedCNs = []string{cfg.PeerName}
 	}
-	// Leases and watches need little history; gates ask for the last minutes. Keeper
-	// compacts by size besides.
+	// Leases and watches need little history. Gates ask for the last minutes. Keeper also compacts
+	// by size.
 	conf.AutoCompactionMode = embed.CompactorModePeriodic
 	conf.AutoCompactionRetention = "10m"
-	// Raft's log is kept in memory up to the snapshot: a small one is enough here.
+	// Raft's log is kept in memory up to the snapshot. A small log is enough here.
 	conf.SnapshotCount = 2000
 	conf.SnapshotCatchUpEntries = 1000
 	conf.QuotaBackendBytes = cmp.Or(cfg.Quota, DefaultQuota)
-	// What must happen at once may be more than the 128 changes that are usual: a reset of
-	// all parameters of a group, or a larger class for all that follow a database. What
-	// stands alone goes by state.Batches.
+	// Changes that must happen at once may be more than the usual 128: a reset of all parameters of
+	// a group, or a larger class for all that follow a database. Changes that stand alone go by
+	// state.Batches.
 	conf.MaxTxnOps = 1024
 	conf.ForceNewCluster = cfg.Alone
 	if cfg.Tick != 0 {
@@ -166,13 +166,13 @@ func (m *Member) Leading() bool {
 	return m.server.Server.Leader() == m.server.Server.MemberID()
 }
 
-// Newest answers a revision that no write which was acknowledged before the call is
-// above. The members of a cluster have to agree on it. One that votes alone knows it,
-// and does not wait for the disk, on which it may be writing what others ask for.
+// Newest returns a revision that is not below any write which was acknowledged before the call. The
+// members of a cluster have to agree on it. A member that votes alone knows it. It does not wait
+// for the disk, on which it may be writing what others ask for.
 func (m *Member) Newest(ctx context.Context) (int64, error) {
 	if m.alone() {
 		answer, err := m.Client.Get(ctx, "/", clientv3.WithSerializable())
-		// Another one votes only once this one has counted it, and decides nothing before.
+		// Another member votes only after this one has counted it. Before that it decides nothing.
 		if err == nil && m.alone() {
 			return answer.Header.Revision, nil
 		}
@@ -184,13 +184,13 @@ func (m *Member) Newest(ctx context.Context) (int64, error) {
 	return answer.Header.Revision, nil
 }
 
-// alone: it is the only member that votes.
+// alone reports whether this is the only member that votes.
 func (m *Member) alone() bool {
 	voters := slices.DeleteFunc(m.server.Server.Cluster().Members(), func(o *membership.Member) bool { return o.IsLearner })
 	return len(voters) == 1 && voters[0].ID == m.server.Server.MemberID()
 }
 
-// Close stops the member; its data stay. It is idempotent.
+// Close stops the member. Its data stay. It is idempotent.
 func (m *Member) Close() {
 	m.close.Do(func() {
 		m.Client.Close()
@@ -214,10 +214,10 @@ func ClientURLs(ctx context.Context, client *clientv3.Client) ([]string, error) 
 	return urls, nil
 }
 
-// Add tells the cluster that a member named name with the given peer address
-// will join, as a learner, and returns the initial-cluster text that it needs.
-// It waits while the cluster is too young or unhealthy for a change, until ctx
-// ends. It is idempotent: a second call with the same address gives the same answer.
+// Add tells the cluster that a member with this name and peer address will join, as a learner. It
+// returns the initial-cluster text that the member needs. While the cluster is too young or
+// unhealthy for a change it waits, until ctx ends. It is idempotent: a second call with the same
+// address gives the same answer.
 func Add(ctx context.Context, client *clientv3.Client, name, peerAddr string) (peers string, err error) {
 	peerURL := "https://" + peerAddr
 	list, err := client.MemberList(ctx)
@@ -247,8 +247,8 @@ func Add(ctx context.Context, client *clientv3.Client, name, peerAddr string) (p
 	return strings.Join(parts, ","), nil
 }
 
-// addLearner waits while etcd judges the cluster unhealthy, as it does for some
-// seconds after the member before this one was added.
+// addLearner waits while etcd judges the cluster unhealthy, as it does for some seconds after the
+// previous member was added.
 func addLearner(ctx context.Context, client *clientv3.Client, peerURL string) ([]*etcdserverpb.Member, error) {
 	for {
 		added, err := client.MemberAddAsLearner(ctx, []string{peerURL})
@@ -266,8 +266,8 @@ func addLearner(ctx context.Context, client *clientv3.Client, peerURL string) ([
 	}
 }
 
-// Promote turns this member from a learner into a voter, waiting for it to have
-// caught up. It does nothing for a voter.
+// Promote makes this member, a learner, a voter. It waits until the member has caught up. It does
+// nothing for a voter.
 func (m *Member) Promote(ctx context.Context) error {
 	id := uint64(m.server.Server.MemberID())
 	for m.server.Server.IsLearner() {

@@ -97,8 +97,8 @@ func TestClientsNeedACertificateOfOurAuthority(t *testing.T) {
 	}
 }
 
-// TestOnlyMembersArePeers: what a peer says becomes part of the log, and the key of a host is of
-// the same authority.
+// TestOnlyMembersArePeers checks that the key of a host is refused at the peer port, although it is
+// of the same authority. What a peer says becomes part of the log.
 func TestOnlyMembersArePeers(t *testing.T) {
 	ca, err := certs.New("test")
 	if err != nil {
@@ -187,7 +187,7 @@ func TestThreeMembersSurviveTheLossOfAnyOne(t *testing.T) {
 	seesAll(t, client, members[1])
 }
 
-// seesAll: Newest is not below what another client just wrote.
+// seesAll checks that Newest is not below what another client just wrote.
 func seesAll(t *testing.T, client *clientv3.Client, m *Member) {
 	t.Helper()
 	for n := range 20 {
@@ -199,7 +199,8 @@ func seesAll(t *testing.T, client *clientv3.Client, m *Member) {
 	}
 }
 
-// TestOneAloneIsAskedAlone: the newest revision does not depend on anybody else.
+// TestOneAloneIsAskedAlone checks that the newest revision of a single voter does not depend on
+// anybody else.
 func TestOneAloneIsAskedAlone(t *testing.T) {
 	ca, err := certs.New("test")
 	if err != nil {
@@ -218,8 +219,8 @@ func TestOneAloneIsAskedAlone(t *testing.T) {
 	seesAll(t, client, m)
 }
 
-// put writes, however long the members take to agree on a leader, or the client to see
-// that one of them is gone.
+// put writes, however long the members take to agree on a leader, or the client to see that a
+// member is gone.
 func put(t *testing.T, client *clientv3.Client, key, value string) (revision int64) {
 	t.Helper()
 	testkit.Eventually(t, 15*time.Second, func() error {
@@ -234,8 +235,8 @@ func put(t *testing.T, client *clientv3.Client, key, value string) (revision int
 	return revision
 }
 
-// The certificate in the member's files is replaced: new connections are shown the
-// new one, and a client that was there before goes on.
+// The certificate in the member's files is replaced. New connections are shown the new one, and a
+// client that was there before goes on.
 func TestARenewedCertificateIsShownWithoutARestart(t *testing.T) {
 	ca, _ := certs.New("test")
 	cfg, pair := newConfig(t, ca, "s1")
@@ -266,7 +267,7 @@ func TestARenewedCertificateIsShownWithoutARestart(t *testing.T) {
 	}
 }
 
-// shown is the serial number of the certificate that a member shows.
+// shown returns the serial number of the certificate that a member shows.
 func shown(t *testing.T, cfg Config, pair certs.Pair) string {
 	t.Helper()
 	config, err := pair.ClientTLS()

@@ -12,9 +12,9 @@ import (
 // grantWithin is how long a lease may be asked for.
 const grantWithin = 10 * time.Second
 
-// Session keeps a lease of ttl seconds until end is called, which gives it back. It
-// outlives ctx, so that it can be given back when that has ended: by within, after
-// which a lease that could not be ends by itself.
+// Session keeps a lease of ttl seconds until end is called, which gives the lease back. The session
+// outlives ctx, so that the lease can be given back after ctx has ended. To give it back may take
+// as long as within says. If that fails, the lease ends by itself.
 func Session(ctx context.Context, client *clientv3.Client, ttl int, within time.Duration) (session *concurrency.Session, end func(), err error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(within, cancel) })
@@ -30,8 +30,8 @@ func Session(ctx context.Context, client *clientv3.Client, ttl int, within time.
 	}, nil
 }
 
-// newSession is bounded by the time after which another lease may as well be asked for:
-// the library's own waits for its lease for ever.
+// newSession is bounded by the time after which it is as good to ask for another lease. The library
+// itself would wait for its lease for ever.
 func newSession(life context.Context, client *clientv3.Client, ttl int) (*concurrency.Session, error) {
 	granting, cancel := context.WithTimeout(life, grantWithin)
 	defer cancel()

@@ -15,13 +15,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// Snapshot writes all that the member has at one moment, with a checksum at its end.
+// Snapshot writes all that the member has at one moment, with a checksum at the end.
 func (m *Member) Snapshot(ctx context.Context, to io.Writer) error {
 	return Snapshots(m.Client)(ctx, to)
 }
 
-// Snapshots does the same for the member that a client is connected to, which must have
-// all that was written before.
+// Snapshots does the same for the member that a client is connected to. That member must have all
+// that was written before.
 func Snapshots(client *clientv3.Client) func(ctx context.Context, to io.Writer) error {
 	return func(ctx context.Context, to io.Writer) error {
 		if _, err := client.Get(ctx, "/"); err != nil {
@@ -39,7 +39,7 @@ func Snapshots(client *clientv3.Client) func(ctx context.Context, to io.Writer) 
 	}
 }
 
-// SnapshotState is what a snapshot holds.
+// SnapshotState says what a snapshot holds.
 type SnapshotState struct {
 	Revision int64
 	Keys     int
@@ -54,14 +54,14 @@ func CheckSnapshot(path string) (SnapshotState, error) {
 	return SnapshotState{Revision: status.Revision, Keys: status.TotalKey}, nil
 }
 
-// Beyond is how far the revisions of a restored etcd are above those of its snapshot, so
-// that they are above all that anybody has seen since: ten years of a thousand writes a
-// second would not be enough to reach it by a backup that old.
+// Beyond is how much higher the revisions of a restored etcd are than those of its snapshot. So
+// they are higher than all that anybody has seen since: ten years of a thousand writes a second
+// would not reach that.
 const Beyond = 1 << 40
 
-// Unpack makes the data directory of a cluster of one member from a snapshot. Nobody
-// may take the cluster for the one that was: it has another identity, its revisions are
-// far above those that were, and its history is gone, so that who watches reads everything again.
+// Unpack makes the data directory of a cluster of one member from a snapshot. Nobody can take the
+// new cluster for the old one. It has another identity, its revisions are far higher, and its
+// history is gone, so that watchers read everything again.
 func Unpack(path, dir, name, peerAddr string) error {
 	token := make([]byte, 16)
 	if _, err := rand.Read(token); err != nil {
@@ -79,9 +79,8 @@ func Unpack(path, dir, name, peerAddr string) error {
 	return nil
 }
 
-// StartAside runs a member of a data directory for the one who calls: nobody else knows
-// where it listens. alone makes it the only member of its cluster, whatever others there
-// were.
+// StartAside runs a member of a data directory for the caller alone: nobody else knows where it
+// listens. alone makes it the only member of its cluster, whatever others there were.
 func StartAside(ctx context.Context, dir, certDir, name string, alone bool, log *slog.Logger) (*Member, error) {
 	var last error
 	for range 5 { // somebody may take a port that was free

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Kind is what may be done to keep etcd's database small.
+// Kind is a kind of deed that keeps etcd's database small.
 type Kind string
 
 // The kinds of deeds.
 const (
-	// Nothing: all is well, or nothing helps.
+	// Nothing: all is well, or no deed helps.
 	Nothing Kind = ""
 	// Compact forgets the history before a revision.
 	Compact Kind = "compact"
-	// Defrag gives the disk back what a member does not use. The member does not answer
+	// Defrag gives back to the disk what a member does not use. The member does not answer
 	// meanwhile.
 	Defrag Kind = "defrag"
 	// Handover moves the leadership of raft to another member, so that this one may be
@@ -49,7 +49,7 @@ func (d Deed) String() string {
 	return "nothing to do"
 }
 
-// id tells deeds apart of which the second changes nothing more.
+// id is the same for two deeds if the second one changes nothing more.
 func (d Deed) id() string { return string(d.Kind) + " " + d.Member.Name }
 
 const (
@@ -57,35 +57,36 @@ const (
 	compactAgain = time.Second
 	// defragAgain is how long a member is left alone after it was defragmented.
 	defragAgain = 5 * time.Minute
-	// aloneLimit is how much a member that is alone may hold to be defragmented by
-	// itself while nothing is wrong: it copies about 100 MB/s, and nobody is answered.
+	// aloneLimit is how many bytes a member that is alone may hold if it is to be defragmented by
+	// itself while nothing is wrong. A defragmentation copies about 100 MB/s, and nobody is
+	// answered meanwhile.
 	aloneLimit = 256 << 20
-	// leastWaste is what a defragmentation gains at least.
+	// leastWaste is the least that a defragmentation must gain, in bytes.
 	leastWaste = 1 << 20
 )
 
-// Look is what the next deed is decided by.
+// Look is what decides the next deed.
 type Look struct {
 	Now      time.Time
 	Own      uint64
 	Members  []Condition
 	Revision int64 // the newest
-	// Old is a revision that is historyKept old, or 0 when none is known: gates and slow
-	// watchers may still ask for what came after it.
+	// Old is a revision that is historyKept old, or 0 if none is known. Gates and slow watchers may
+	// still ask for what came after it.
 	Old int64
-	// Compacted is the revision that was compacted to last, At when, and Left how much was
-	// in use a moment afterwards.
+	// Compacted is the revision of the last compaction, CompactedAt its time, and Left how many
+	// bytes were in use a moment afterwards.
 	Compacted   int64
 	CompactedAt time.Time
 	Left        int64
 	Defragged   map[uint64]time.Time
-	// Busy: a failover is under way.
+	// Busy says that a failover is under way.
 	Busy bool
-	// Asked: a person wants it done now, whatever it is worth.
+	// Asked says that a person wants it done now, however little it gains.
 	Asked bool
 }
 
-// Next is the next deed. It is pure.
+// Next returns the next deed. It is pure.
 func (l Look) Next() Deed {
 	if d := l.disarm(); d.Kind != Nothing {
 		return d
@@ -99,8 +100,8 @@ func (l Look) Next() Deed {
 	return l.defrag()
 }
 
-// Plan is all that is to be done, one deed after the other. What a compaction frees is
-// only known afterwards: the plan has the members defragmented that may gain by it.
+// Plan returns all deeds that are to be done, in their order. What a compaction frees is known only
+// afterwards, so the plan defragments all members that may gain by it.
 func (l Look) Plan() []Deed {
 	var all []Deed
 	seen := map[string]bool{}
@@ -115,7 +116,7 @@ func (l Look) Plan() []Deed {
 	}
 }
 
-// after is what a look would be after a deed, at best.
+// after returns what a look would be after a deed, at best.
 func (l Look) after(d Deed) Look {
 	l.Members, l.Defragged = slices.Clone(l.Members), maps.Clone(l.Defragged)
 	if d.Kind == Defrag {
@@ -150,12 +151,12 @@ func (l Look) full() bool {
 	return slices.ContainsFunc(l.Members, func(c Condition) bool { return c.Full })
 }
 
-// urgent: writes are refused, or adding to the state is.
+// urgent reports whether etcd refuses writes, or the API refuses to add anything.
 func (l Look) urgent() bool {
 	return l.full() || slices.ContainsFunc(l.Members, Condition.Scarce)
 }
 
-// disarm is right once all members have some room again.
+// disarm ends the alarms once all members have some room again.
 func (l Look) disarm() Deed {
 	if !l.full() {
 		return Deed{}
@@ -168,10 +169,10 @@ func (l Look) disarm() Deed {
 	return Deed{Kind: Disarm, Why: "there is room again"}
 }
 
-// compact goes by size, beside etcd's own compaction by time, which begins only ten
-// minutes after the start of a member. With the alarm no history is kept: who watches
-// reads everything again, and a gate whose member had begun to be promoted just before
-// refuses where it cannot know who led (package gate).
+// compact compacts by size. etcd's own compaction by time begins only ten minutes after the start
+// of a member. While the alarm stands, and if a person asks, no history is kept. Then watchers read
+// everything again. A gate whose member had just begun to be promoted refuses if it cannot know who
+// led (package gate).
 func (l Look) compact() Deed {
 	if l.urgent() || l.Asked {
 		revision := l.Old
@@ -197,7 +198,7 @@ func (l Look) self() Condition {
 	return Condition{}
 }
 
-// defrag takes one member after the other, and the leader last, once another one leads.
+// defrag takes one member after the other. The leader comes last, once another member leads.
 func (l Look) defrag() Deed {
 	for _, c := range l.Members {
 		if !c.Leader && l.pays(c) && l.spared(c) {
@@ -233,14 +234,14 @@ func waste(c Condition) string {
 	return fmt.Sprintf("%s of %s are in use", Bytes(c.InUse), Bytes(c.Size))
 }
 
-// pays: a member would give much back.
+// pays reports whether a member would give much back.
 func (l Look) pays(c Condition) bool {
 	free, last := c.Size-c.InUse, l.Defragged[c.ID]
 	switch {
 	case c.Err != nil:
 		return false
 	case l.full() && last.Before(l.CompactedAt):
-		// What a compaction freed is only counted with the next write, which is not taken.
+		// What a compaction freed is counted only with the next write, and that is not taken.
 		return true
 	case free < leastWaste:
 		return false
@@ -258,7 +259,7 @@ func (l Look) pays(c Condition) bool {
 	return c.Size >= c.Quota/4 && free >= c.Size/2
 }
 
-// spared: the others have a majority while this member does not answer. While no
+// spared reports whether the other members have a majority while this one does not answer. While no
 // writes are taken there is nothing to lose.
 func (l Look) spared(c Condition) bool {
 	if l.full() || c.Learner {
@@ -277,7 +278,7 @@ func (l Look) voters() []Condition {
 	return slices.DeleteFunc(slices.Clone(l.Members), func(c Condition) bool { return c.Learner })
 }
 
-// Bytes is a size for people.
+// Bytes returns a size as people read it.
 func Bytes(n int64) string {
 	if n < 10<<20 {
 		return fmt.Sprintf("%d KiB", n>>10)

@@ -10,8 +10,7 @@ import (
 
 var errAway = errors.New("away")
 
-// at makes the conditions of members with a quota of 1024 MiB, of which the first
-// leads.
+// at returns the conditions of members with a quota of 1024 MiB. The first member leads.
 func at(texts ...string) []Condition {
 	var all []Condition
 	for i, text := range texts {

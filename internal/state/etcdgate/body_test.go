@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A request by JSON whose body does not come is given up: it holds its part of a host's room, and
-// of memory.
+// A request by JSON whose body does not come is given up. It would hold its part of a host's room,
+// and memory.
 func TestABodyThatDoesNotCome(t *testing.T) {
 	d := newDoorway(t)
 	config, err := d.home.Issue(t, "agent:h1").ClientTLS()

@@ -11,30 +11,30 @@ import (
 
 var errBudget = errors.New("more is asked than may be")
 
-// limits are what one caller may ask of etcd.
+// limits bound what one caller may ask of etcd.
 type limits struct {
 	bytesEach, bytesAtOnce int // of what it writes; Each is a second, here and below
 	underWay, requestsEach int // requests
-	// answersEach and answersAtOnce are bytes of answers. etcd has all answers that are under
-	// way in memory: reading is how many requests that read it may have.
+	// answersEach and answersAtOnce bound the bytes of answers. etcd has all answers that are under
+	// way in memory. reading bounds how many requests that read may be under way.
 	answersEach, answersAtOnce, reading int
-	// needs, ranges and gets are what one request may name, and which of it is read, and value
-	// how many bytes it may write under a key. watches and asked are how many watches one stream
-	// may have, and requests of any kind.
+	// needs, ranges and gets bound what one request may name, and how much of that it may read.
+	// value bounds the bytes that it may write under a key. watches and asked bound how many
+	// watches one stream may have, and how many requests of any kind.
 	needs, ranges, gets, value, watches, asked int
 }
 
 var (
-	// ofDatabase are for all members of a database together. Patroni writes a few kilobytes in
-	// a second at most, and a member has a handful of requests under way. Package gate looks at
-	// four ranges and eight keys at once, and has one watch at a time.
+	// ofDatabase is for all members of a database together. Patroni writes a few kilobytes a second
+	// at most, and a member has a handful of requests under way. Package gate looks at four ranges
+	// and eight keys at once, and has one watch at a time.
 	ofDatabase = limits{
 		bytesEach: 64 << 10, bytesAtOnce: 2 << 20, underWay: 200, requestsEach: 400,
 		answersEach: 8 << 20, answersAtOnce: 32 << 20, reading: 8, needs: 64, ranges: 8, gets: 40, value: mostBody, watches: 16, asked: 64,
 	}
-	// ofHost are for an agent with hundreds of members, all of which fail over at once, or an
-	// edge that mirrors thousands of databases: they keep one that went mad from taking etcd
-	// away from the others.
+	// ofHost is for an agent with hundreds of members that all fail over at once, or for an edge
+	// that mirrors thousands of databases. It keeps a host that went mad from taking etcd away from
+	// the others.
 	ofHost = limits{
 		bytesEach: 1 << 20, bytesAtOnce: 32 << 20, underWay: 2000, requestsEach: 4000,
 		answersEach: 64 << 20, answersAtOnce: 512 << 20, reading: 16, needs: 2048, ranges: 8, gets: 16, value: 1 << 20, watches: 256, asked: 1 << 30,
@@ -42,19 +42,19 @@ var (
 )
 
 const (
-	// warnEvery is how often at most a refusal is written to the log: that is on a disk.
+	// warnEvery is the least pause between two refusals in the log, because the log is on a disk.
 	warnEvery = 10 * time.Second
-	// questionsEach is how often a second the newest state is waited for on behalf of somebody
-	// who would be refused otherwise.
+	// questionsEach is how many times a second the gate waits for the newest state on behalf of
+	// callers who would otherwise be refused.
 	questionsEach = 20
-	// overhead is what any change costs beside its text, and leaseCost what a lease does,
-	// which etcd keeps for its time.
+	// overhead is what any change costs besides its text, in bytes. leaseCost is what a lease
+	// costs, which etcd keeps for its time to live.
 	overhead  = 512
 	leaseCost = 8 << 10
 )
 
-// budget keeps callers from filling etcd, which compacts its history each few minutes,
-// and from taking all of its time.
+// budget keeps callers from filling etcd, which compacts its history every few minutes, and from
+// taking all of its time.
 type budget struct {
 	limits
 	mu     sync.Mutex
@@ -67,7 +67,8 @@ type account struct {
 	reading                                       chan struct{}
 }
 
-// of is called with the lock held. Certificates name scopes, so that there are few.
+// of returns the account of a scope. The caller holds the lock. Certificates name scopes, so there
+// are few.
 func (b *budget) of(scope string) *account {
 	if b.scopes == nil {
 		b.scopes = map[string]*account{}
@@ -85,7 +86,7 @@ func (b *budget) of(scope string) *account {
 	return b.scopes[scope]
 }
 
-// enter begins a request, which ends with leave.
+// enter begins a request. leave ends it.
 func (b *budget) enter(scope string) (leave func(), ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,8 +102,8 @@ func (b *budget) enter(scope string) (leave func(), ok bool) {
 	}, true
 }
 
-// read begins a request that reads, when there is room for it. It ends with done, which is
-// told how long the answer was: that is paid for afterwards.
+// read begins a request that reads, once there is room for it. done ends it, and is told how long
+// the answer was: that is paid for afterwards.
 func (b *budget) read(ctx context.Context, scope string) (done func(size int), err error) {
 	b.mu.Lock()
 	a := b.of(scope)
@@ -122,14 +123,14 @@ func (b *budget) read(ctx context.Context, scope string) (done func(size int), e
 	}, nil
 }
 
-// spend takes what a change of this size costs, if it is there.
+// spend takes what a change of this size costs. It returns false if that is not there.
 func (b *budget) spend(scope string, size int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.of(scope).bytes.AllowN(time.Now(), size+overhead)
 }
 
-// wait is spend for one message of a stream, which waits until there is room for it.
+// wait is spend for one message of a stream. It waits until there is room for the message.
 func (b *budget) wait(ctx context.Context, scope string) error {
 	b.mu.Lock()
 	requests := b.of(scope).requests

@@ -25,25 +25,25 @@ import (
 	"howdah/internal/state"
 )
 
-// DoorConfig is what a door is made of. All fields are required.
+// DoorConfig is the configuration of a door. All fields are required.
 type DoorConfig struct {
 	Config
-	// TLS takes certificates of the home's authority, and no connection without one.
+	// TLS takes certificates of the home's authority, and no connection without a certificate.
 	TLS *tls.Config
-	// ControlPlane is the common name of control planes, which may do everything, and Inside
-	// connects to etcd for them.
+	// ControlPlane is the common name of control planes, which may do everything. Inside connects
+	// to etcd for them.
 	ControlPlane string
 	Inside       func(ctx context.Context) (net.Conn, error)
-	// Cache mirrors the state, which says what hosts run, and CatchUp returns when all is in
-	// it that was written before.
+	// Cache mirrors the state, which says what hosts run. CatchUp returns once the mirror has all
+	// that was written before.
 	Cache   *state.Cache
 	CatchUp func(ctx context.Context) error
-	// Room is for those who have not shown a certificate yet.
+	// Room is for callers who have not shown a certificate yet.
 	Room *stranger.Room
 }
 
-// Door is etcd's port. A control plane passes through it; agents and edges reach what their
-// host needs, and nothing else (host.go). So does a Patroni that an older release started,
+// Door is etcd's port. A control plane passes through it. Agents and edges reach what their host
+// needs, and nothing else (host.go). The same holds for a Patroni that an older release started,
 // which shows its host's certificate.
 type Door struct {
 	DoorConfig
@@ -55,19 +55,19 @@ type Door struct {
 	conns map[string]int // guarded by mu: by whose certificate opened them, and what they speak
 }
 
-// What one host may have: a connection of an agent has a handful of streams, and one for each
-// call that is under way. mostConns are those that speak gRPC, and mostPatronis those of any
-// Patroni of an older release, which has some.
+// How many connections one host may have. A connection of an agent has a handful of streams, and
+// one for each call that is under way. mostConns bounds those that speak gRPC. mostPatronis bounds
+// those of all Patronis of an older release together.
 const (
 	mostConns    = 16
 	mostStreams  = 1024
 	mostPatronis = 1024
 )
 
-// handshakeWithin is how long somebody may take to show a certificate.
+// handshakeWithin is how long a caller may take to show a certificate.
 const handshakeWithin = 10 * time.Second
 
-// NewDoor makes a door, which Serve opens.
+// NewDoor returns a door. Serve opens it.
 func NewDoor(cfg DoorConfig) *Door {
 	cfg.TLS = cfg.TLS.Clone()
 	cfg.TLS.NextProtos = []string{"h2", "http/1.1"}
@@ -78,7 +78,7 @@ func NewDoor(cfg DoorConfig) *Door {
 	d.grpc = grpc.NewServer(
 		grpc.Creds(shown{}), grpc.MaxRecvMsgSize(mostMessage), grpc.MaxConcurrentStreams(mostStreams), grpc.MaxHeaderListSize(stranger.MaxHeader),
 		grpc.UnaryInterceptor(d.unary), grpc.StreamInterceptor(d.stream),
-		// As etcd itself: hosts find out quickly that a connection is dead.
+		// As with etcd itself, hosts quickly find out that a connection is dead.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return errNotForHosts }),
@@ -95,12 +95,12 @@ func NewDoor(cfg DoorConfig) *Door {
 	return d
 }
 
-// mostMessage is more than etcd takes at once.
+// mostMessage is more than etcd takes at once, in bytes.
 const mostMessage = 2 << 20
 
 var errNotForHosts = status.Error(codes.PermissionDenied, "etcdserver: permission denied")
 
-// Serve lets callers in until ctx ends, and hangs up on all then.
+// Serve lets callers in until ctx ends. Then it hangs up on all.
 func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	l = d.Room.Listen(l)
 	forGRPC, forHTTP := newHall(l.Addr()), newHall(l.Addr())
@@ -136,7 +136,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// receive finds out who opened a connection, and has it served.
+// receive finds out who opened a connection, and passes it to whatever serves it.
 func (d *Door) receive(ctx context.Context, raw net.Conn, forGRPC, forHTTP *hall) {
 	conn := tls.Server(raw, d.TLS)
 	patience, cancel := context.WithTimeout(ctx, handshakeWithin)
@@ -173,7 +173,7 @@ func (d *Door) receive(ctx context.Context, raw net.Conn, forGRPC, forHTTP *hall
 	forHTTP.take(ctx, counted)
 }
 
-// enter counts a connection of a host that speaks a protocol, until leave.
+// enter counts a connection of a host that speaks a protocol, until leave is called.
 func (d *Door) enter(name, protocol string, most int) (leave func(), ok bool) {
 	if _, known := d.callerBy(name); !known {
 		return nil, false
@@ -216,7 +216,7 @@ func (d *Door) passOn(ctx context.Context, conn net.Conn) {
 	<-done
 }
 
-// hall is a listener of connections that were let in.
+// hall is a listener for connections that were let in.
 type hall struct {
 	addr  net.Addr
 	conns chan net.Conn
@@ -228,7 +228,7 @@ func newHall(addr net.Addr) *hall {
 	return &hall{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-// take hands a connection to whoever serves, or closes it.
+// take hands a connection to whatever serves it, or closes it.
 func (h *hall) take(ctx context.Context, conn net.Conn) {
 	select {
 	case h.conns <- conn:
@@ -239,7 +239,7 @@ func (h *hall) take(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// Accept is net.Listener's.
+// Accept implements net.Listener.
 func (h *hall) Accept() (net.Conn, error) {
 	select {
 	case conn := <-h.conns:
@@ -249,10 +249,10 @@ func (h *hall) Accept() (net.Conn, error) {
 	}
 }
 
-// Close is net.Listener's.
+// Close implements net.Listener.
 func (h *hall) Close() error { h.once.Do(func() { close(h.done) }); return nil }
 
-// Addr is net.Listener's.
+// Addr implements net.Listener.
 func (h *hall) Addr() net.Addr { return h.addr }
 
 // countedConn is a connection that was let in.
@@ -267,12 +267,12 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// ConnectionState makes net/http tell a handler of the certificate.
+// ConnectionState makes net/http pass the certificate on to a handler.
 func (c *countedConn) ConnectionState() tls.ConnectionState {
 	return c.Conn.(*tls.Conn).ConnectionState()
 }
 
-// shown are credentials of connections whose certificate was shown before gRPC has them.
+// shown are the credentials of connections whose certificate was shown before gRPC gets them.
 type shown struct{}
 
 func (shown) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -341,7 +341,7 @@ func (d *Door) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInf
 	return refusal(next(srv, knownStream{stream, ctx}))
 }
 
-// refusal has calls that hosts never make refused like keys that are not theirs.
+// refusal makes calls that hosts never make be refused like keys that are not theirs.
 func refusal(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		return errNotForHosts
@@ -349,11 +349,11 @@ func refusal(err error) error {
 	return err
 }
 
-// knownStream is a stream of which it is known whose it is.
+// knownStream is a stream whose caller is known.
 type knownStream struct {
 	grpc.ServerStream
 	ctx context.Context
 }
 
-// Context is grpc.ServerStream's.
+// Context implements grpc.ServerStream.
 func (s knownStream) Context() context.Context { return s.ctx }

@@ -30,7 +30,7 @@ import (
 
 func caughtUp(context.Context) error { return nil }
 
-// doorway is a real etcd with doors before it, as of control planes that share it.
+// doorway is a real etcd with doors before it, as control planes that share it have.
 type doorway struct {
 	*testing.T
 	home   *hometest.Home
@@ -107,7 +107,7 @@ func (d *doorway) must(err error) {
 	}
 }
 
-// as is etcd's own client with a certificate of this name, at some of the doors.
+// as returns etcd's own client with a certificate of this name, at some of the doors.
 func (d *doorway) as(name string, urls ...string) *clientv3.Client {
 	d.Helper()
 	client, err := etcd.Dial(d.Context(), urls, d.home.Issue(d, name))
@@ -122,8 +122,8 @@ func (d *doorway) put(ops ...state.Op) {
 	d.must(err)
 }
 
-// An agent is often quicker than the mirror of the control plane that it asks: what was
-// assigned a moment ago is not refused.
+// An agent is often quicker than the mirror of the control plane that it asks. What was assigned a
+// moment ago is not refused.
 func TestAnAgentThatIsFasterThanTheMirror(t *testing.T) {
 	d := newDoorway(t)
 	client := d.as("agent:h1", d.urls...)
@@ -143,8 +143,8 @@ func TestAnAgentThatIsFasterThanTheMirror(t *testing.T) {
 	}
 }
 
-// A session of an edge, whose client asks each control plane in turn: one grants the lease, the
-// next is asked to put it under a key, and another one to keep it alive.
+// The client of an edge's session asks each control plane in turn: one grants the lease, the next
+// is asked to put it under a key, and another one to keep it alive.
 func TestALeaseThatAnotherDoorGranted(t *testing.T) {
 	d := newDoorway(t)
 	one, two := d.as("edge:e1", d.urls[0]), d.as("edge:e1", d.urls[1])
@@ -156,7 +156,7 @@ func TestALeaseThatAnotherDoorGranted(t *testing.T) {
 	d.must(err)
 	_, err = two.KeepAliveOnce(t.Context(), lease.ID)
 	d.must(err)
-	// Somebody else neither ends it, nor keeps it, nor puts it under keys.
+	// Somebody else can neither end it, nor keep it alive, nor put it under keys.
 	thief := d.as("edge:e2", d.urls...)
 	if _, err := thief.Revoke(t.Context(), lease.ID); err == nil {
 		t.Error("another edge ends it")
@@ -172,7 +172,7 @@ func TestALeaseThatAnotherDoorGranted(t *testing.T) {
 }
 
 // What agents and edges do all day works as with etcd itself: a mirror that reads on, a session,
-// transactions on conditions; an answer of many megabytes.
+// transactions on conditions, and an answer of many megabytes.
 func TestAnEdgeWorksThroughADoor(t *testing.T) {
 	d := newDoorway(t)
 	for n := range 8 {
@@ -210,7 +210,7 @@ func TestAnEdgeWorksThroughADoor(t *testing.T) {
 	}
 }
 
-// A watch of what is another's is refused, as are all calls that are for control planes.
+// A watch of somebody else's keys is refused, and so are all calls that are for control planes.
 func TestADoorIsClosedToAllElse(t *testing.T) {
 	d := newDoorway(t)
 	d.put(state.Put(state.Secret("db-A"), "sealed"), state.Put(state.Assign("h2", "db-A.m1"), member.Assignment{}))
@@ -266,7 +266,7 @@ func TestADoorIsClosedToAllElse(t *testing.T) {
 	}
 }
 
-// snapshot reads all of one.
+// snapshot reads all of a snapshot.
 func (d *doorway) snapshot(client *clientv3.Client) error {
 	image, err := client.Snapshot(d.Context())
 	if err == nil {
@@ -275,7 +275,7 @@ func (d *doorway) snapshot(client *clientv3.Client) error {
 	return err
 }
 
-// leaseUnder makes a lease with a key of somebody else's.
+// leaseUnder makes a lease with a key of somebody else.
 func (d *doorway) leaseUnder(key string) clientv3.LeaseID {
 	d.Helper()
 	lease, err := d.home.Store.Client.Grant(d.Context(), 60)
@@ -285,7 +285,7 @@ func (d *doorway) leaseUnder(key string) clientv3.LeaseID {
 	return lease.ID
 }
 
-// A control plane does through the door of another one what it does with etcd itself.
+// A control plane does through another one's door what it does with etcd itself.
 func TestAControlPlanePassesThrough(t *testing.T) {
 	d := newDoorway(t)
 	client := d.as(home.ServerName, d.urls[0])
@@ -300,7 +300,7 @@ func TestAControlPlanePassesThrough(t *testing.T) {
 	}
 }
 
-// Patroni of an older release shows its host's certificate, and asks by JSON.
+// A Patroni of an older release shows its host's certificate, and asks by JSON.
 func TestPatroniOfAnOlderRelease(t *testing.T) {
 	d := newDoorway(t)
 	d.put(state.Put(state.Assign("h1", "db-A.m1"), member.Assignment{}))
@@ -336,7 +336,8 @@ func TestPatroniOfAnOlderRelease(t *testing.T) {
 	}
 }
 
-// Nobody without a certificate of the home, and none of a server's or a member's, is let in.
+// A caller without a certificate of the home is not let in, nor one with a server's or a member's
+// certificate.
 func TestStrangersAtTheDoor(t *testing.T) {
 	d := newDoorway(t)
 	other, err := certs.New("another home")

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// endless is a body that never ends: a request again and again.
+// endless is a body that never ends: the same request again and again.
 type endless struct {
 	text []byte
 	sent *atomic.Int64
@@ -33,7 +33,7 @@ func (e endless) Read(p []byte) (int, error) {
 
 func (endless) Close() error { return nil }
 
-// frame is a message as gRPC sends it.
+// frame returns a message as gRPC sends it.
 func frame(t *testing.T, m proto.Message) []byte {
 	t.Helper()
 	text, err := proto.Marshal(m)
@@ -43,8 +43,8 @@ func frame(t *testing.T, m proto.Message) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(text))), text...)
 }
 
-// The server of gRPC takes all that is sent into memory while it answers: nobody may send
-// without an end.
+// The gRPC server takes all that is sent into memory while it answers. So nobody may send without
+// an end.
 func TestAStreamThatNeverEnds(t *testing.T) {
 	w := newWorld(t)
 	server := httptest.NewUnstartedServer(w.gates[0].Config.Handler)
@@ -69,7 +69,7 @@ func TestAStreamThatNeverEnds(t *testing.T) {
 			_, err = io.Copy(io.Discard, answer.Body)
 			answer.Body.Close()
 		}
-		// What is under way, and the windows of HTTP/2, come on top.
+		// What is under way comes on top, and so do the windows of HTTP/2.
 		if ctx.Err() != nil || sent.Load() > 8<<20 {
 			t.Errorf("%s: took %d bytes, %v", path, sent.Load(), err)
 		}
@@ -77,8 +77,8 @@ func TestAStreamThatNeverEnds(t *testing.T) {
 	}
 }
 
-// etcd puts an answer together in memory: a request that names its own keys again and again
-// is none of Patroni's.
+// etcd puts an answer together in memory. A request that names its own keys again and again does
+// not come from Patroni.
 func TestARequestThatAsksAgainAndAgain(t *testing.T) {
 	w := newWorld(t)
 	all := within("/service/db-A/", "/service/db-A0")
@@ -136,7 +136,7 @@ func TestAnswersArePaidFor(t *testing.T) {
 	}
 }
 
-// A lease that nobody keeps alive is gone soon: they would fill etcd.
+// A lease that nobody keeps alive is gone soon. Otherwise leases would fill etcd.
 func TestALeaseIsNotForEver(t *testing.T) {
 	w := newWorld(t)
 	if got := w.works("db-A.m1", "/v3/lease/grant", `{"TTL":9000000000}`); fmt.Sprint(got["TTL"]) != fmt.Sprint(mostTTL) {
@@ -147,8 +147,8 @@ func TestALeaseIsNotForEver(t *testing.T) {
 	}
 }
 
-// While etcd does not say whose a lease is, nobody is told that it ended: a member would
-// give up the lease that its leader key is under.
+// While etcd does not say whose a lease is, nobody is told that it ended. Otherwise a member would
+// give up the lease of its leader key.
 func TestALeaseThatEtcdDoesNotTellOf(t *testing.T) {
 	w := newWorld(t)
 	granted, err := w.home.Store.Client.Grant(t.Context(), 60) // as an older release did

@@ -1,14 +1,13 @@
-// Package etcdgate stands between members and etcd. etcd knows who calls by a certificate,
-// and through its JSON gateway, which Patroni uses, lets everybody do everything. Here a
-// member reaches the keys of its own database, its own leases, and nothing else: Patroni by
-// JSON (this file), and the program that is asked before a promotion (package gate) by gRPC
-// (grpc.go).
+// Package etcdgate stands between members and etcd. etcd knows callers by their certificates.
+// Through its JSON gateway, which Patroni uses, it lets everybody do everything. Here a member
+// reaches the keys of its own database, its own leases, and nothing else. Patroni asks by JSON
+// (this file). The program that runs before a promotion (package gate) asks by gRPC (grpc.go).
 //
 // Invariants:
 //   - Only what was checked is passed on: a request is made anew of its parts.
-//   - A lease is kept alive, and put under keys, only by a member of the database that it
-//     was granted to, or whose keys it has: the lease of a primary says that it may write.
-//   - One database cannot fill etcd, nor keep it busy, for others: see budget.
+//   - Only certain members may keep a lease alive and put it under keys: those of the database that
+//     it was granted to, or whose keys it has. The lease of a primary says that it may write.
+//   - One database can neither fill etcd for others nor keep it busy: see budget.
 package etcdgate
 
 import (
@@ -28,33 +27,33 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Config is what a gate is made of. All fields are required of a gate; a door needs neither
-// Member nor Gates.
+// Config is the configuration of a gate. A gate needs all fields. A door needs neither Member nor
+// Gates.
 type Config struct {
-	// Etcd is the URL of an etcd with a JSON gateway. HTTP and Client reach it as somebody
-	// who may do everything; Client by a connection of its own.
+	// Etcd is the URL of an etcd with a JSON gateway. HTTP and Client reach it with all rights.
+	// Client has a connection of its own.
 	Etcd   string
 	HTTP   *http.Client
 	Client *clientv3.Client
-	// Member is the id of the member that calls; "": it is none.
+	// Member returns the id of the member that calls, or "" if none does.
 	Member func(r *http.Request) string
-	// Gates are the URLs of all gates, which Patroni takes for those of etcd.
+	// Gates returns the URLs of all gates. Patroni takes them for those of etcd.
 	Gates func() []string
 	Log   *slog.Logger
 }
 
-// Gate is the handler, of HTTP/1.1 and of HTTP/2.
+// Gate is the handler, for HTTP/1.1 and for HTTP/2.
 type Gate struct {
 	Config
 	who     func(r *http.Request) (caller, bool)
 	grpc    *grpc.Server
 	granted grants
 	budget  budget
-	// forHosts: whoever asks is a host, whose rights change.
+	// forHosts says that callers are hosts, whose rights change.
 	forHosts bool
 }
 
-// New makes a gate.
+// New returns a gate.
 func New(cfg Config) *Gate {
 	g := &Gate{Config: cfg, budget: budget{limits: ofDatabase}}
 	g.who = func(r *http.Request) (caller, bool) { return rightsOf(cfg.Member(r)) }
@@ -64,7 +63,7 @@ func New(cfg Config) *Gate {
 	return g
 }
 
-// Bounds. Patroni's requests are small, all but the history of many timelines.
+// These are bounds. Patroni's requests are small, except for the history of many timelines.
 const (
 	mostBody    = 256 << 10
 	callTimeout = 10 * time.Second // Patroni gives up earlier
@@ -88,7 +87,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(withCaller(r.Context(), own))
 	switch {
 	case r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc"):
-		// The server of gRPC reads on while it answers, and keeps all that it read.
+		// The gRPC server reads on while it answers, and keeps all that it read.
 		r.Body = http.MaxBytesReader(w, r.Body, mostBody)
 		g.grpc.ServeHTTP(w, r)
 	case r.Method == http.MethodGet && r.URL.Path == "/version":
@@ -98,14 +97,14 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// callerKey is under which a request's context knows who calls.
+// callerKey is the key of the caller in a request's context.
 type callerKey struct{}
 
 func withCaller(ctx context.Context, own caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, own)
 }
 
-// callerOf is nil where nobody was let in.
+// callerOf returns nil if nobody was let in.
 func callerOf(ctx context.Context) caller {
 	own, _ := ctx.Value(callerKey{}).(caller)
 	return own
@@ -148,22 +147,22 @@ func (g *Gate) serveJSON(w http.ResponseWriter, r *http.Request, own caller) {
 	}
 }
 
-// warn tells of a key that is not the member's: its Patroni would not ask for it.
+// warn logs that a member asked for a key that is not its own. Its Patroni would not do so.
 func (g *Gate) warn(own caller, err error) {
 	if g.budget.warns(own.account()) {
 		g.Log.Warn("refused a key that is not the caller's", "caller", own.String(), "error", err)
 	}
 }
 
-// expired answers as etcd does of a lease that is no more: without its time to live. Patroni
-// asks for another one then; an error it would take for an outage, and go on with the old.
+// expired answers as etcd does for a lease that has ended: without its time to live. Then Patroni
+// asks for another lease. It would take an error for an outage, and go on with the old lease.
 func expired(w http.ResponseWriter, request any) {
 	q, _ := request.(keepAliveRequest)
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"result": map[string]any{"ID": q.ID}})
 }
 
-// Codes of gRPC, which Patroni looks at.
+// These are codes of gRPC that Patroni looks at.
 const (
 	invalidArgument  = 3
 	notFound         = 5
@@ -178,7 +177,8 @@ func refuse(w http.ResponseWriter, status, code int, text string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": text, "message": text, "code": code}) // whoever hung up needs none
 }
 
-// calls check a request, and answer it as it may be passed on.
+// calls has for each call a function that checks a request and returns it in the form that may be
+// passed on.
 var calls = map[string]func(g *Gate, ctx context.Context, text []byte, own caller) (any, error){
 	"/kv/range":            checked(func(q rangeRequest) ([]need, error) { return []need{{keys: q.keys}}, nil }),
 	"/kv/deleterange":      checked(func(q keys) ([]need, error) { return []need{{keys: q, deed: deletes}}, nil }),
@@ -206,7 +206,7 @@ var calls = map[string]func(g *Gate, ctx context.Context, text []byte, own calle
 	},
 }
 
-// checked answers a request of a kind of which it is known what that needs.
+// checked returns such a function for requests whose needs are known.
 func checked[T any](needs func(T) ([]need, error)) func(*Gate, context.Context, []byte, caller) (any, error) {
 	return func(g *Gate, ctx context.Context, text []byte, own caller) (any, error) {
 		var q T
@@ -221,7 +221,7 @@ func checked[T any](needs func(T) ([]need, error)) func(*Gate, context.Context, 
 	}
 }
 
-// may checks what a request of this size needs. etcd puts the answer together in memory, each
+// may checks what a request of this size needs. etcd puts the answer together in memory, with each
 // key as often as it is asked for.
 func (g *Gate) may(ctx context.Context, own caller, all []need, size int) error {
 	changes, gets, ranges := 0, 0, 0
@@ -261,7 +261,7 @@ func (g *Gate) may(ctx context.Context, own caller, all []need, size int) error 
 	return nil
 }
 
-// forward passes a checked request on, and the answer back as it comes: a watch goes on
+// forward passes a checked request on, and passes the answer back as it comes. A watch goes on
 // until one side hangs up.
 func (g *Gate) forward(w http.ResponseWriter, r *http.Request, path string, request any) {
 	ctx := r.Context()
@@ -278,7 +278,7 @@ func (g *Gate) forward(w http.ResponseWriter, r *http.Request, path string, requ
 			return
 		}
 		defer func() { done(size) }()
-		// Who does not read keeps nobody else from it.
+		// A caller who does not read keeps nobody else from reading.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(callTimeout))
 	}
 	var body io.Reader
@@ -310,7 +310,7 @@ func (g *Gate) forward(w http.ResponseWriter, r *http.Request, path string, requ
 	}
 }
 
-// pass answers how many bytes came.
+// pass returns how many bytes came.
 func pass(w http.ResponseWriter, answer *http.Response) (size int) {
 	w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
 	w.WriteHeader(answer.StatusCode)
@@ -330,7 +330,7 @@ func pass(w http.ResponseWriter, answer *http.Response) (size int) {
 	}
 }
 
-// list names the gates in place of etcd's members: Patroni would go to those next.
+// list names the gates in place of etcd's members, because Patroni goes to those next.
 func (g *Gate) list(w http.ResponseWriter, body io.Reader) {
 	var answer struct {
 		Header json.RawMessage `json:"header"`

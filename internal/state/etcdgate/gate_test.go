@@ -21,12 +21,12 @@ import (
 	"howdah/internal/testkit/hometest"
 )
 
-// world is a real etcd with gates before it; a header says who calls.
+// world is a real etcd with gates before it. A header says who calls.
 type world struct {
 	*testing.T
 	home  *hometest.Home
 	gates []*httptest.Server
-	// clients are those that the gates ask etcd with.
+	// clients are the gates' clients of etcd.
 	clients []*clientv3.Client
 }
 
@@ -75,7 +75,7 @@ func (w *world) send(ctx context.Context, gate int, who, method, path, body stri
 	return answer
 }
 
-// ask answers the status and the whole body.
+// ask returns the status and the whole body.
 func (w *world) ask(gate int, who, path, body string) (int, map[string]any) {
 	w.Helper()
 	answer := w.send(w.Context(), gate, who, http.MethodPost, path, body)
@@ -136,11 +136,11 @@ func TestAMemberWorksWithItsOwnKeys(t *testing.T) {
 	if alive := w.works("db-A.m1", "/v3/lease/keepalive", `{"ID":"`+lease+`"}`)["result"].(map[string]any); fmt.Sprint(alive["TTL"]) != "20" {
 		t.Errorf("keep alive: %v", alive)
 	}
-	// A gate that was started anew learns by the keys whose the lease is.
+	// A gate that was started anew learns by a lease's keys whose it is.
 	if status, got := w.ask(1, "db-A.m1", "/v3/lease/keepalive", `{"ID":"`+lease+`"}`); status != http.StatusOK {
 		t.Errorf("keep alive at another gate: %d %v", status, got)
 	}
-	// As sitecustomize.py does: a leader key that is gone is taken again in the same request.
+	// sitecustomize.py does this: it takes a leader key that is gone again in the same request.
 	again := fmt.Sprintf(`{"compare":[{"target":"VALUE","value":"%s","key":"%s"}],"success":[],"failure":[{"request_txn":%s}]}`,
 		b64("other"), b64("/service/db-A/leader"), create("/service/db-A/leader", lease))
 	if got := w.works("db-A.m1", "/v3/kv/txn", again); got["responses"] == nil {
@@ -177,8 +177,7 @@ func TestAWatchTellsOfItsOwnKeys(t *testing.T) {
 	}
 }
 
-// With the key of one member nothing of another database is read, written, deleted, or kept
-// alive.
+// With the key of one member nothing of another database is read, written, deleted, or kept alive.
 func TestNothingOfAnotherDatabaseIsReached(t *testing.T) {
 	w := newWorld(t)
 	lease := fmt.Sprint(w.works("db-B.m1", "/v3/lease/grant", `{"TTL":20}`)["ID"])
@@ -225,7 +224,7 @@ func TestNothingOfAnotherDatabaseIsReached(t *testing.T) {
 			}
 		}
 	}
-	// A lease that is not its own is as one that is no more: Patroni asks for another.
+	// A lease of somebody else looks like one that has ended: Patroni asks for another.
 	for name, id := range map[string]string{"its lease": lease, "a lease of no keys": idle, "a lease that never was": "77"} {
 		for gate := range w.gates {
 			status, got := w.ask(gate, "db-A.m1", "/v3/lease/keepalive", `{"ID":"`+id+`"}`)

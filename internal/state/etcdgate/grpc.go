@@ -18,14 +18,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// kvServer answers what package gate asks: reads, and transactions.
+// kvServer answers what package gate asks for: reads and transactions.
 type kvServer struct {
 	pb.UnimplementedKVServer
 	gate *Gate
 	etcd pb.KVClient
 }
 
-// Range reads the member's keys, also as they were.
+// Range reads the member's keys, also older versions of them.
 func (s *kvServer) Range(ctx context.Context, q *pb.RangeRequest) (*pb.RangeResponse, error) {
 	if err := s.gate.check(ctx, []need{needOf(q)}, proto.Size(q)); err != nil {
 		return nil, err
@@ -45,10 +45,11 @@ func (s *kvServer) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, 
 	return reading(ctx, s.gate, q, s.etcd.Txn)
 }
 
-// anySize: the budget bounds answers, and those that are of all databases are long.
+// anySize lifts the limit on answers. The budget bounds them, and answers about all databases are
+// long.
 var anySize = grpc.MaxCallRecvMsgSize(math.MaxInt32)
 
-// reading passes a checked request on when there is room for its answer.
+// reading passes a checked request on once there is room for its answer.
 func reading[Q any, A proto.Message](ctx context.Context, g *Gate, q Q, pass func(context.Context, Q, ...grpc.CallOption) (A, error)) (answer A, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -72,7 +73,7 @@ type watchServer struct {
 	etcd pb.WatchClient
 }
 
-// Watch passes the checked requests on, and what etcd says back, until one side ends.
+// Watch passes checked requests on, and passes etcd's answers back, until one side ends.
 func (s *watchServer) Watch(stream pb.Watch_WatchServer) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
@@ -103,20 +104,21 @@ func (s *watchServer) Watch(stream pb.Watch_WatchServer) error {
 	}
 }
 
-// answers are sent by whoever passes them on, and by whoever refuses a watch.
+// answers is the stream to the caller. Two goroutines send on it: one passes answers on, and one
+// refuses watches.
 type answers struct {
 	pb.Watch_WatchServer
 	mu sync.Mutex
 }
 
-// Send is pb.Watch_WatchServer's.
+// Send implements pb.Watch_WatchServer.
 func (a *answers) Send(answer *pb.WatchResponse) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.Watch_WatchServer.Send(answer)
 }
 
-// ask passes requests on. It ends with nil where the caller has no more.
+// ask passes requests on. It returns nil if the caller has no more.
 func (s *watchServer) ask(ctx context.Context, down *answers, up pb.Watch_WatchClient) error {
 	created := 0
 	for asked := 0; ; asked++ {
@@ -133,7 +135,7 @@ func (s *watchServer) ask(ctx context.Context, down *answers, up pb.Watch_WatchC
 			}
 			err := s.gate.check(ctx, []need{{keys: keys{create.Key, create.RangeEnd}}}, proto.Size(q))
 			if status.Code(err) == codes.PermissionDenied {
-				// As etcd does: the other watches of the stream go on.
+				// As with etcd itself, the other watches of the stream go on.
 				err = down.Send(&pb.WatchResponse{
 					Header: &pb.ResponseHeader{}, WatchId: clientv3.InvalidWatchID, Created: true, Canceled: true, CancelReason: status.Convert(err).Message(),
 				})
@@ -153,8 +155,8 @@ func (s *watchServer) ask(ctx context.Context, down *answers, up pb.Watch_WatchC
 
 var errNobody = status.Error(codes.PermissionDenied, "the certificate is of nobody who may ask")
 
-// asked is a context of a call to etcd, with what the caller said of it: that it wants an
-// answer only while etcd has a leader.
+// asked returns a context for a call to etcd. It passes on whether the caller wants an answer only
+// while etcd has a leader.
 func asked(ctx context.Context) context.Context {
 	told, _ := metadata.FromIncomingContext(ctx)
 	if v := told.Get(rpctypes.MetadataRequireLeaderKey); len(v) > 0 {
@@ -163,7 +165,7 @@ func asked(ctx context.Context) context.Context {
 	return ctx
 }
 
-// check is may, with the answer that gRPC gives.
+// check is may, with the answer in the form of gRPC.
 func (g *Gate) check(ctx context.Context, all []need, size int) error {
 	own := callerOf(ctx)
 	if own == nil {
@@ -207,7 +209,7 @@ func needOfPut(q *pb.PutRequest) need {
 	return n
 }
 
-// needsOf are those of a transaction, which are no more than most.
+// needsOf returns the needs of a transaction. More than most is an error.
 func needsOf(q *pb.TxnRequest, most int) ([]need, error) {
 	t := &taking{most: most}
 	err := t.txn(q, 0)
@@ -255,7 +257,7 @@ func (t *taking) txn(q *pb.TxnRequest, depth int) error {
 	return nil
 }
 
-// op takes one operation apart; absent are keys that are not there when it is done.
+// op takes one operation apart. absent has the keys that do not exist when it is done.
 func (t *taking) op(op *pb.RequestOp, absent map[string]bool, depth int) error {
 	switch o := op.GetRequest().(type) {
 	case *pb.RequestOp_RequestRange:

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// grpcClient is etcd's own client, at a gate that takes a header's word for who calls.
+// grpcClient returns etcd's own client, at a gate that takes a header's word for who calls.
 func (w *world) grpcClient() *clientv3.Client {
 	w.Helper()
 	server := httptest.NewUnstartedServer(w.gates[0].Config.Handler)
@@ -37,8 +37,8 @@ func as(ctx context.Context, member string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, callerHeader, member)
 }
 
-// What package gate asks before a promotion: a look at much at once, at what was there
-// before, a write on conditions, and a watch from the past on.
+// Package gate asks this before a promotion: it looks at much at once, and at what was there
+// before, writes on conditions, and watches from a past revision on.
 func TestAGateOfAMemberIsAnswered(t *testing.T) {
 	w := newWorld(t)
 	client := w.grpcClient()
@@ -119,7 +119,7 @@ func TestAGateOfAMemberReachesNothingElse(t *testing.T) {
 	}
 }
 
-// codeOf is gRPC's code of what etcd's client answers.
+// codeOf returns gRPC's code of what etcd's client returned.
 func codeOf(err error) codes.Code {
 	var known rpctypes.EtcdError
 	if errors.As(err, &known) {

@@ -12,7 +12,7 @@ import (
 	"howdah/internal/state"
 )
 
-// callerBy is an agent or an edge by the common name of its certificate.
+// callerBy returns the agent or the edge of a certificate's common name.
 func (d *Door) callerBy(name string) (caller, bool) {
 	kind, host, ok := strings.Cut(name, ":")
 	switch {
@@ -26,9 +26,9 @@ func (d *Door) callerBy(name string) (caller, bool) {
 	return nil, false
 }
 
-// agent is what the agent of a host may do: read what its host shall run, who lives, who is
-// fenced and who leads; write what it says of itself; and do what the members may that are
-// assigned to its host at this moment.
+// agent is what the agent of a host may do. It may read what its host is to run, which hosts live,
+// fences, and who leads. It may write what it says of itself. And it may do what those members may
+// that are assigned to its host at this moment.
 type agent struct {
 	host string
 	door *Door
@@ -38,14 +38,14 @@ func (a agent) account() string { return string(hostapi.Agent) + ":" + a.host }
 
 func (a agent) String() string { return a.account() }
 
-// hostOf is the host whose agent asks; "": another one asks.
+// hostOf returns the host whose agent asks, or "" if another caller asks.
 func hostOf(own caller) string {
 	a, _ := own.(agent)
 	return a.host
 }
 
-// may has the mirror catch up before it refuses what an assignment, or a task, might allow: an
-// agent is often the faster one.
+// may lets the mirror catch up before it refuses what an assignment or a task might allow. An agent
+// is often faster than the mirror.
 func (a agent) may(ctx context.Context, n need) error {
 	if a.allows(n) {
 		return nil
@@ -77,7 +77,7 @@ func (a agent) allows(n need) bool {
 	case reads:
 		return a.reads(n) || one && a.writes(key)
 	case writes:
-		// What a version of PostgreSQL can be set to is written once, for all.
+		// The parameters of a version of PostgreSQL are written once, for all.
 		return one && (a.writes(key) || n.fresh && isVersion(strings.TrimPrefix(key, state.CatalogueRoot)))
 	default: // deletes, keeps
 		return one && a.writes(key)
@@ -93,15 +93,15 @@ func (a agent) reads(n need) bool {
 		n.names && area(state.HostRoot).holds(n.keys) || len(n.RangeEnd) == 0 && tellsWhoLeads(string(n.Key))
 }
 
-// tellsWhoLeads: of members that a restored home has forgotten nothing is assigned, and their
-// agent has to know all the same whether they lead.
+// tellsWhoLeads reports whether a key tells who leads. A restored home assigns nothing for members
+// that it has forgotten. Their agent nevertheless has to know whether they lead.
 func tellsWhoLeads(key string) bool {
 	_, file, ok := patroni.SplitKey(key)
 	member, isMember := strings.CutPrefix(file, "members/")
 	return ok && (file == "leader" || file == "sync" || isMember && member != "" && !strings.Contains(member, "/"))
 }
 
-// writes are the keys of which the agent is the writer.
+// writes reports whether the agent is the writer of a key.
 func (a agent) writes(key string) bool {
 	if slices.Contains([]string{state.Host(a.host), state.Holding(a.host), state.Attempt(a.host)}, key) ||
 		isMember(state.Report(a.host, ""), key) || isMember(state.HoldingPrefix(a.host), key) {
@@ -123,36 +123,36 @@ func (a agent) writes(key string) bool {
 	})
 }
 
-// isNumber: it is as many digits as we write times with.
+// isNumber reports whether a text has as many digits as our times do.
 func isNumber(text string) bool {
 	_, err := strconv.ParseUint(text, 16, 64)
 	return len(text) == 16 && err == nil
 }
 
-// isCase: it is the id of a fence case of a database.
+// isCase reports whether a text is the id of a fence case of a database.
 func isCase(scope, id string) bool {
 	number, ok := strings.CutPrefix(id, scope+"-")
 	return ok && isNumber(number)
 }
 
-// isMember: the key is that of a member below a prefix.
+// isMember reports whether a key below a prefix is that of a member.
 func isMember(prefix, key string) bool {
 	m, ok := rightsOf(strings.TrimPrefix(key, prefix))
 	return below(prefix, key) && ok && len(m.scope) <= patroni.MaxName && len(m.name) <= patroni.MaxName && !strings.ContainsAny(key, " \n")
 }
 
-// isVersion: it could be one of PostgreSQL, such as 15.18 or 19beta1.
+// isVersion reports whether a text could be a version of PostgreSQL, such as 15.18 or 19beta1.
 func isVersion(text string) bool {
 	return text != "" && len(text) <= 16 && strings.Trim(text, "0123456789.abcdefghijklmnopqrstuvwxyz") == "" && text[0] >= '1' && text[0] <= '9'
 }
 
-// below: the key is one step below a prefix.
+// below reports whether a key is one step below a prefix.
 func below(prefix, key string) bool {
 	rest, ok := strings.CutPrefix(key, prefix)
 	return ok && rest != "" && !strings.Contains(rest, "/")
 }
 
-// members are those of a database that are assigned to the host.
+// members returns the rights of a database's members that are assigned to the host.
 func (a agent) members(scope string) (own []rights) {
 	if scope == "" {
 		return nil
@@ -165,7 +165,7 @@ func (a agent) members(scope string) (own []rights) {
 	return own
 }
 
-// scopeOf is the database that a key is about; "": none.
+// scopeOf returns the database that a key is about, or "".
 func scopeOf(key string) string {
 	if scope, _, ok := patroni.SplitKey(key); ok {
 		return scope
@@ -187,8 +187,7 @@ func scopeOf(key string) string {
 	return ""
 }
 
-// edge is what an edge may do: read who leads and who serves, and write where it leads
-// clients.
+// edge is what an edge may do: read who leads and who serves, and write where it leads clients.
 type edge struct{ name string }
 
 func (e edge) account() string { return string(hostapi.Edge) + ":" + e.name }
@@ -223,7 +222,8 @@ func (e edge) writes(key string) bool {
 // mostName bounds keys that end in a database's id.
 const mostName = 128
 
-// isRoute: it could be one. Those that are gone are taken away by name, too.
+// isRoute reports whether a text could be the id of a route. Routes that no longer exist are also
+// removed by their ids.
 func isRoute(id string) bool {
 	return id != "" && len(id) <= mostName && !strings.Contains(id, "/") && !strings.ContainsAny(id, " \n")
 }

@@ -9,12 +9,13 @@ import (
 	"howdah/internal/testkit/etcdtest"
 )
 
-// bareDoor decides, and listens nowhere.
+// bareDoor returns a door that decides, and listens nowhere.
 func bareDoor(cfg DoorConfig) *Door {
 	return &Door{DoorConfig: cfg, gate: &Gate{budget: budget{limits: ofHost}}}
 }
 
-// What an agent on h1 may do, which runs m1 of db-A and m2 of db-B, and what an edge there.
+// These are the rights of an agent on h1, which runs m1 of db-A and m2 of db-B, and of an edge
+// there.
 func TestRightsOfHosts(t *testing.T) {
 	store := etcdtest.Store(t)
 	cache := etcdtest.Cache(t, store, nil)
@@ -36,7 +37,7 @@ func TestRightsOfHosts(t *testing.T) {
 		deed deed
 		want bool
 	}{
-		// What its host shall run, and nobody else's.
+		// What its host is to run, and what no other host is.
 		{an, "/howdah/assign/h1/", "/howdah/assign/h10", reads, true},
 		{an, "/howdah/assign/h1/db-A.m1", "", writes, false},
 		{an, "/howdah/assign/h2/", "/howdah/assign/h20", reads, false},
@@ -82,12 +83,12 @@ func TestRightsOfHosts(t *testing.T) {
 		{an, "/howdah/sworn/h1", "", writes, false},
 		{an, "/howdah/live/", "/howdah/live0", reads, true},
 		{an, "/howdah/live/h1", "", writes, false},
-		// Operations are none of a host's business.
+		// Operations are not for hosts.
 		{an, "/howdah/operation/copy-1", "", writes, false},
 		{an, "/howdah/operation/", "/howdah/operation0", reads, false},
 		{an, "/howdah/operation-cancel/copy-1", "", writes, false},
 		{an, "/howdah/operation-cancel/copy-1", "", deletes, false},
-		// Patroni's, of members that are there.
+		// Patroni's keys, of members that are there.
 		{an, "/service/db-A/leader", "", writes, true},
 		{an, "/service/db-A/leader", "", deletes, true},
 		{an, "/service/db-A/sync", "", writes, true},
@@ -125,7 +126,7 @@ func TestRightsOfHosts(t *testing.T) {
 		{an, "", "\x00", reads, false},
 		{an, "\x00", "\x00", deletes, false},
 		{an, "/howdah/fence/", "\x00", reads, false},
-		// Of an edge.
+		// An edge's keys.
 		{edge, "/service/", "/service0", reads, true},
 		{edge, "/service/db-A/leader", "", writes, false},
 		{edge, "/service/db-A/leader", "", deletes, false},
@@ -164,7 +165,7 @@ func TestRightsOfHosts(t *testing.T) {
 	}
 }
 
-// Who is neither an agent nor an edge has no rights of one.
+// A caller that is neither an agent nor an edge has the rights of neither.
 func TestNamesWithoutRights(t *testing.T) {
 	d := &Door{}
 	for _, name := range []string{"", "agent", "agent:", ":h1", "member:db-A.m1", "agent:h1/x", "agent:a:b", "Agent:h1", "howdah-serve", "edge:", "agent:.."} {

@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// What agents and edges call beside reads, transactions and watches.
+// Agents and edges make these calls besides reads, transactions and watches.
 
-// hostKV puts and deletes, too.
+// hostKV also puts and deletes.
 type hostKV struct{ kvServer }
 
 // Put writes one of the host's keys.
@@ -37,7 +37,7 @@ type leaseServer struct {
 	etcd pb.LeaseClient
 }
 
-// LeaseGrant makes a lease, whose number says whose it is.
+// LeaseGrant grants a lease. The lease's number says whose it is.
 func (s *leaseServer) LeaseGrant(ctx context.Context, q *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
 	own := callerOf(ctx)
 	if !s.gate.budget.spend(own.account(), leaseCost) {
@@ -61,7 +61,7 @@ func (s *leaseServer) LeaseRevoke(ctx context.Context, q *pb.LeaseRevokeRequest)
 	return s.etcd.LeaseRevoke(asked(ctx), q)
 }
 
-// LeaseTimeToLive tells of any lease: whoever reads a key under it may know that it lives. It
+// LeaseTimeToLive tells of any lease: whoever reads a key under a lease may know that it lives. It
 // names no keys.
 func (s *leaseServer) LeaseTimeToLive(ctx context.Context, q *pb.LeaseTimeToLiveRequest) (*pb.LeaseTimeToLiveResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -69,7 +69,7 @@ func (s *leaseServer) LeaseTimeToLive(ctx context.Context, q *pb.LeaseTimeToLive
 	return s.etcd.LeaseTimeToLive(asked(ctx), &pb.LeaseTimeToLiveRequest{ID: q.GetID()})
 }
 
-// LeaseKeepAlive keeps leases alive, each until it is the caller's no more.
+// LeaseKeepAlive keeps leases alive, each until it no longer belongs to the caller.
 func (s *leaseServer) LeaseKeepAlive(down pb.Lease_LeaseKeepAliveServer) error {
 	ctx, cancel := context.WithCancel(down.Context())
 	defer cancel()

@@ -16,16 +16,16 @@ import (
 
 var (
 	errLease = errors.New("the lease is not there, or another database's")
-	// errUnknown: a member that took it for the end of its lease would give that up.
+	// errUnknown is not an answer that the lease has ended: a member would then give the lease up.
 	errUnknown = errors.New("etcd does not say whose the lease is")
 )
 
-// mostTTL bounds for how many seconds etcd keeps a lease that nobody keeps alive. Patroni
-// asks for less.
+// mostTTL bounds how many seconds etcd keeps a lease that nobody keeps alive. Patroni asks for
+// less.
 const mostTTL = 600
 
-// bounded is the request with a time to live that is no longer than may be, of a lease whose
-// number says whose it is.
+// bounded returns the request with a time to live that is not longer than allowed, and with a
+// number that says whose the lease is.
 func (q grantRequest) bounded(account string) (grantRequest, error) {
 	n, err := strconv.ParseInt(string(q.TTL), 10, 64)
 	if err != nil || q.ID != "" {
@@ -34,28 +34,29 @@ func (q grantRequest) bounded(account string) (grantRequest, error) {
 	return grantRequest{TTL: number(strconv.FormatInt(min(n, mostTTL), 10)), ID: number(strconv.FormatInt(leaseFor(account), 10))}, nil
 }
 
-// leaseFor makes up the number of a lease, which begins with whose it is. Only doors and gates
-// grant leases to others than control planes, and callers choose no numbers: so all of them know
-// whose a lease is, whichever of them granted it, and before there are keys under it.
+// leaseFor makes up the number of a lease. It begins with a mark of the account. Only doors and
+// gates grant leases to callers other than control planes, and callers choose no numbers. So all
+// doors and gates know whose a lease is, whichever of them granted it, and before there are keys
+// under it.
 func leaseFor(account string) int64 { return int64(leaseMark(account))<<32 | int64(rand.Uint32()) }
 
 // granted reports whether a lease was granted to an account by leaseFor.
 func granted(id int64, account string) bool { return id>>32 == int64(leaseMark(account)) }
 
-// leaseMark is of 31 bits: numbers of leases are above 0.
+// leaseMark returns 31 bits, because numbers of leases are above 0.
 func leaseMark(account string) uint32 {
 	sum := sha256.Sum256([]byte(account))
 	return binary.BigEndian.Uint32(sum[:]) >> 1
 }
 
-// grants are leases whose keys were found to be an account's: of those that an older release
-// granted nothing else says whose they are.
+// grants has the leases whose keys were found to belong to an account. Nothing else says whose a
+// lease is that an older release granted.
 type grants struct {
 	mu  sync.Mutex
 	own map[clientv3.LeaseID]string // guarded by mu
 }
 
-// mostGrants bounds it: a member needs one lease at a time.
+// mostGrants bounds the leases that are remembered. A member needs one lease at a time.
 const mostGrants = 100_000
 
 func (g *grants) add(id clientv3.LeaseID, of string) {
@@ -74,12 +75,12 @@ func (g *grants) of(id clientv3.LeaseID) (string, bool) {
 	return of, known
 }
 
-// leaseTimeout is shorter than Patroni waits: it asks another gate then.
+// leaseTimeout is shorter than Patroni waits. Patroni then asks another gate.
 const leaseTimeout = time.Second
 
-// mayUse: a lease is the caller's own by its number, or if it has keys, and all of them could
-// be the caller's. A host's is its own for as long as it could write the keys under it: a member
-// may have been taken from it meanwhile.
+// mayUse returns nil if a lease is the caller's own: by its number, or because it has keys and all
+// of them could be the caller's. A lease is a host's own only as long as the host may write the
+// keys under it: a member may have been taken from the host meanwhile.
 func (g *Gate) mayUse(ctx context.Context, id number, own caller) error {
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// A message of 2 MiB may hold half a million operations: they are counted before all of them are
+// A message of 2 MiB may hold half a million operations. They are counted before all of them are
 // taken apart.
 func TestAMessageOfManyOperations(t *testing.T) {
 	q := &pb.TxnRequest{}

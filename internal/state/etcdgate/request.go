@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// What Patroni 4.1 asks of etcd's JSON gateway (its dcs/etcd3.py), and nothing else of it. A
-// request is taken apart into these and put together again: etcd reads what was checked,
-// and no second field of the same name, or in another spelling, beside it.
+// These are the requests of Patroni 4.1 to etcd's JSON gateway (its dcs/etcd3.py), and no others. A
+// request is taken apart into these and put together again. So etcd reads what was checked, and no
+// second field beside it of the same name, or in another spelling.
 
-// number is an integer, which Patroni writes as a text where etcd gave it as one.
+// number is an integer. If etcd gave it as a text, Patroni writes it as a text.
 type number string
 
 func (n *number) UnmarshalJSON(text []byte) error {
@@ -82,7 +82,7 @@ func (q watchRequest) needs() ([]need, error) {
 
 type grantRequest struct {
 	TTL number `json:"TTL"`
-	// ID is ours to choose: see leaseFor.
+	// ID is for us to choose: see leaseFor.
 	ID number `json:"ID,omitempty"`
 }
 
@@ -110,16 +110,16 @@ func decode(text []byte, into any) error {
 	return nil
 }
 
-// need is what a request does to keys, under a lease or none.
+// need is what a request does to keys, under a lease or without one.
 type need struct {
 	keys
 	deed  deed
 	lease number
 	names bool // it reads no values
 	fresh bool // it writes a key that is not there yet
-	// compares: it is a condition, which is no part of the answer.
+	// compares says that it is a condition, which is no part of the answer.
 	compares bool
-	// value is what it writes, unless it leaves that as it is.
+	// value is what it writes, unless it leaves the value as it is.
 	value        []byte
 	ignoresValue bool
 }
@@ -133,13 +133,13 @@ const (
 	keeps // a lease alive under which the key is
 )
 
-// String says it in the log.
+// String names the deed in the log.
 func (d deed) String() string { return [...]string{"read", "write", "delete", "keep"}[d] }
 
-// mostDepth bounds transactions within transactions: Patroni puts one into another.
+// mostDepth bounds transactions within transactions. Patroni puts one into another.
 const mostDepth = 2
 
-// needs are those of a transaction.
+// needs returns the needs of a transaction.
 func (t txnRequest) needs(depth int) (all []need, err error) {
 	if depth > mostDepth {
 		return nil, fmt.Errorf("%w: transactions within others", errForm)

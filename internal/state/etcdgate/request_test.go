@@ -69,7 +69,7 @@ func TestWhatIsNoneOfPatronisRequests(t *testing.T) {
 	}
 }
 
-// Whatever is let through has, as it is passed on, no key that is not the member's.
+// Whatever is let through has, in the form that is passed on, only keys of the member.
 func FuzzTransaction(f *testing.F) {
 	f.Add(`{"compare":[{"key":"L3NlcnZpY2UvZGItQS9sZWFkZXI=","target":"CREATE","create_revision":"0"}],"success":[{"request_put":{"key":"L3NlcnZpY2UvZGItQS9sZWFkZXI=","value":"bTE=","lease":"7"}}]}`)
 	f.Add(`{"success":[{"request_delete_range":{"key":"L3NlcnZpY2UvZGItQS8=","range_end":"AA=="}}]}`)
@@ -108,7 +108,7 @@ func FuzzTransaction(f *testing.F) {
 
 type found struct{ key, end string }
 
-// keysIn are all that etcd would take for keys, wherever they are.
+// keysIn returns all that etcd would take for keys, wherever they are.
 func keysIn(value any) (all []found) {
 	switch v := value.(type) {
 	case []any:

@@ -10,46 +10,47 @@ import (
 	"howdah/internal/state"
 )
 
-// caller is somebody who asks, by what it may do.
+// caller is somebody who asks, with what they may do.
 type caller interface {
-	// may answers nil, errScope, or errUnknown where that cannot be found out now.
+	// may returns nil, errScope, or errUnknown if that cannot be found out now.
 	may(ctx context.Context, n need) error
-	// account is under which its leases and its budget are kept.
+	// account names the account of the caller's leases and budget.
 	account() string
-	// String names it in the log.
+	// String names the caller in the log.
 	String() string
 }
 
-// rights are what one member may do to keys: Patroni's of its own database, and of what
-// package gate reads and writes that which is about its own promotion.
+// rights are what one member may do to keys: to Patroni's keys of its own database, and to those
+// keys of package gate that are about its own promotion.
 type rights struct {
 	scope, name string // the member's database, and its name there
 }
 
-// rightsOf are those of a member by its id; false: it is none.
+// rightsOf returns the rights of a member by its id. It returns false if the id is not one of a
+// member.
 func rightsOf(id string) (rights, bool) {
 	scope, name, ok := strings.Cut(id, ".")
 	return rights{scope, name}, ok && scope != "" && name != "" && !strings.ContainsAny(id, "/\x00")
 }
 
-// own is Patroni's part.
+// own returns Patroni's part.
 func (r rights) own() area { return area(patroni.Namespace + r.scope + "/") }
 
-// area are all keys that begin with it. It ends in a character that others come after.
+// area is all keys that begin with it. It ends in a character that is not the last one of all.
 type area string
 
-// end is the first key after those of the area.
+// end returns the first key after those of the area.
 func (a area) end() string { return string(a[:len(a)-1]) + string(a[len(a)-1]+1) }
 
-// holds: all keys of the range are of the area. A range without an end is one key; etcd's
-// end "\x00" means all keys after the first, and is larger than no key.
+// holds reports whether all keys of the range are of the area. A range without an end is one key.
+// etcd's end "\x00" means all keys after the first, and is larger than no key.
 func (a area) holds(k keys) bool {
 	key, end := string(k.Key), string(k.RangeEnd)
 	return strings.HasPrefix(key, string(a)) && (end == "" || end > key && end <= a.end())
 }
 
-// files are the keys of its own that Patroni writes (patroni/dcs/__init__.py). A member that
-// could write others might fill etcd, which belongs to all.
+// files are the keys of its own database that Patroni writes (patroni/dcs/__init__.py). A member
+// that could write others might fill etcd, which belongs to all.
 var files = []string{"config", "failover", "failsafe", "history", "initialize", "leader", "status", "sync", "optime/leader"}
 
 func (r rights) account() string { return r.scope }
@@ -63,7 +64,7 @@ func (r rights) may(_ context.Context, n need) error {
 	return nil
 }
 
-// allows reports whether the member may do it.
+// allows reports whether the member may do what n needs.
 func (r rights) allows(n need) bool {
 	one := len(n.RangeEnd) == 0
 	switch n.deed {
@@ -78,7 +79,8 @@ func (r rights) allows(n need) bool {
 	}
 }
 
-// reads: the control plane's word on the database, and on whoever led it.
+// reads reports whether the keys are the control plane's word on the database, or on any member
+// that led it.
 func (r rights) reads(k keys) bool {
 	one := []string{
 		state.Passed(r.scope), state.Plea(r.scope), state.Lead(r.scope), state.Layout(r.scope), state.Hold(r.scope), state.Restored(),

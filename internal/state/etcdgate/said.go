@@ -7,16 +7,16 @@ import (
 	"howdah/internal/state"
 )
 
-// said is what values say of whom they are by and what they are about. Those who read them
-// believe it, so it has to agree with the key, which was checked. It reads as they do: the
-// fields have the same names, wherever they occur.
+// said is what values say about their writer and their subject. Readers believe it, so it has to
+// agree with the key, which was checked. It is decoded as readers decode it: the fields have the
+// same names, wherever they occur.
 type said struct {
 	Name, Host, Case, Member, Database, ID, Route, Edge *string
 	Assignment                                          *struct{ ID string }
 }
 
-// agrees reports whether a value may be written to a key by an agent of the host, or, if that
-// is "", by somebody else.
+// agrees reports whether a value may be written to a key by the agent of this host. If host is "",
+// another caller writes.
 func agrees(n need, host string) bool {
 	root, rest := family(string(n.Key))
 	if root == "" || n.ignoresValue {
@@ -60,7 +60,7 @@ func agrees(n need, host string) bool {
 	return true
 }
 
-// family is the root of a key of ours, and what follows; "": it is Patroni's.
+// family returns the root of a key of ours, and what follows. It returns "" for Patroni's keys.
 func family(key string) (root, rest string) {
 	tail, ours := strings.CutPrefix(key, state.Root)
 	name, rest, several := strings.Cut(tail, "/")

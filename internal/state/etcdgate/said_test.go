@@ -2,8 +2,8 @@ package etcdgate
 
 import "testing"
 
-// What is written under a key that a caller may write speaks of the same host, member, case and
-// database as the key: those who read it believe the value.
+// A value has to speak of the same host, member, case and database as its key, because readers
+// believe the value.
 func TestValuesAgreeWithTheirKeys(t *testing.T) {
 	for _, c := range []struct {
 		key, value string

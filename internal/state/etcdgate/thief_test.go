@@ -26,8 +26,9 @@ import (
 	"howdah/internal/testkit/etcdtest"
 )
 
-// Patroni of another host got a lease at its gate, and is about to put the leader key under it.
-// Who puts a key of its own there first makes the lease its own, at this door for good.
+// Patroni of another host got a lease at its gate, and is about to put the leader key under it. If
+// somebody could put a key of their own under it first, the lease would be theirs, at this door for
+// good.
 func TestALeaseThatIsStillEmpty(t *testing.T) {
 	d := newDoorway(t)
 	thief := d.as("agent:h9", d.urls[0])
@@ -48,7 +49,7 @@ func TestALeaseThatIsStillEmpty(t *testing.T) {
 	}
 }
 
-// What was a lease of a member of the host is not its own after the member has gone.
+// A lease of a member of the host is not the host's own after the member has gone.
 func TestALeaseOfAMemberThatHasGone(t *testing.T) {
 	d := newDoorway(t)
 	d.put(state.Put(state.Assign("h9", "db-C.m1"), member.Assignment{}))
@@ -104,7 +105,7 @@ func TestAStreamThatAsksWithoutEnd(t *testing.T) {
 	}
 }
 
-// etcd puts an answer together in memory, each key as often as it is asked for.
+// etcd puts an answer together in memory, with each key as often as it is asked for.
 func TestAnAnswerThatIsLong(t *testing.T) {
 	d := newDoorway(t)
 	client := d.as("agent:h1", d.urls[0])
@@ -119,7 +120,8 @@ func TestAnAnswerThatIsLong(t *testing.T) {
 	}
 }
 
-// The server of gRPC starts with a stream before anybody counts it: it reads the message first.
+// The gRPC server starts work on a stream before anybody counts the stream: it reads the message
+// first.
 func TestStreamsThatSayNothing(t *testing.T) {
 	d := newDoorway(t)
 	config, err := d.home.Issue(t, "agent:h1").ClientTLS()
@@ -197,7 +199,7 @@ func (d *doorway) underWay(account string) int {
 	return b.of(account).underWay
 }
 
-// Each refusal asks all control planes and the mirror, which the judge needs, too.
+// Each refusal asks all control planes and the mirror. The judge needs these, too.
 func TestRefusalsThatAskEtcd(t *testing.T) {
 	store := etcdtest.Store(t)
 	var asked atomic.Int64
@@ -280,7 +282,7 @@ func TestKeysAboutNothing(t *testing.T) {
 	}
 }
 
-// Each change costs etcd, however many are in one transaction.
+// Each change costs etcd something, however many are in one transaction.
 func TestManyChangesForThePriceOfOne(t *testing.T) {
 	store := etcdtest.Store(t)
 	d := bareDoor(DoorConfig{Cache: etcdtest.Cache(t, store, nil), CatchUp: caughtUp})

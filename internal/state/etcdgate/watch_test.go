@@ -10,8 +10,8 @@ import (
 	"howdah/internal/state"
 )
 
-// All mirrors of an agent share one stream. etcd refuses a watch by an answer to it alone: one that
-// is refused must not end the others, among which is that of fences.
+// All mirrors of an agent share one stream. etcd refuses a watch by an answer to that watch alone.
+// A refused watch must not end the others, such as the watch of fences.
 func TestARefusedWatchBesideOthers(t *testing.T) {
 	d := newDoorway(t)
 	client := d.as("agent:h1", d.urls[0])

@@ -1,8 +1,8 @@
-// Package format is the number that says how the records of a home are written. Whoever decodes a
-// record drops the fields that it does not know, and who writes it back has lost them. So a release
-// that must not have that happen to a field raises the number, once every part of the home reads
-// it: control planes, agents and edges say which they read. A program that meets a larger number
-// than it reads changes nothing: docs/design/formats.md.
+// Package format has the number that says how the records of a home are written. A program drops
+// the fields that it does not know when it decodes a record, and they are lost when it writes the
+// record back. A release may have a field that must not be lost. Then it raises the number, once
+// every part of the home reads that number: control planes, agents and edges say which number they
+// read. A program that meets a larger number than it reads changes nothing: docs/design/formats.md.
 package format
 
 import (
@@ -17,29 +17,30 @@ import (
 	"howdah/internal/state"
 )
 
-// Newest is what this release reads, and writes once all parts of the home read it. 0 is what
-// releases wrote that knew no number. 1 is the same: from then on older ones are kept out.
+// Newest is the number that this release reads, and that it writes once all parts of the home read
+// it. Releases that knew no number wrote 0. 1 has the same records, and keeps those releases out.
 const Newest = 1
 
-// Record is the number of a home. Control planes write it, and only ever a larger one.
+// Record is the number of a home. Control planes write it, and only ever write a larger one.
 type Record struct {
 	Format int `json:"format"`
-	// Release is the version that wrote it first: that one reads it.
+	// Release is the version that wrote the number first. That version reads it.
 	Release string    `json:"release"`
 	At      time.Time `json:"at"`
 }
 
-// Said is what a control plane says of records, among all that it says of itself: hosts and edges
-// may read that, and not the number itself where a control plane of an older release lets them in.
+// Said is what a control plane says about records, among all that it says of itself. Hosts and
+// edges may read this. Where a control plane of an older release lets them in, they may not read
+// the number itself.
 type Said struct {
-	// Reads is the newest format that it reads; 0: it is of a release that knew no number.
+	// Reads is the newest format that it reads. 0 says that its release knew no number.
 	Reads int `json:"reads,omitempty"`
-	// Format is the one that the home had when it said so, which Release wrote first.
+	// Format is the number that the home had at that time. Release wrote it first.
 	Format  int    `json:"format,omitempty"`
 	Release string `json:"release,omitempty"`
 }
 
-// Heard is the number of a home by what its control planes say.
+// Heard returns the number of a home, by what its control planes say.
 func Heard(cache *state.Cache) (newest Record) {
 	for _, m := range state.LoadAll[Said](cache, state.ControlRoot) {
 		if m.Value.Format > newest.Format {
@@ -52,7 +53,8 @@ func Heard(cache *state.Cache) (newest Record) {
 // ErrNewer says that the records of the home are of a newer release than this program.
 var ErrNewer = errors.New("the records of this home are of a newer release")
 
-// Check answers ErrNewer for a number that this program, of the release own, does not read.
+// Check returns ErrNewer for a number that this program does not read. own is the program's
+// release.
 func (r Record) Check(own string) error {
 	if r.Format <= Newest {
 		return nil
@@ -60,8 +62,8 @@ func (r Record) Check(own string) error {
 	return fmt.Errorf("%w: they have format %d, and howdah %s reads %d: start howdah %s or newer", ErrNewer, r.Format, own, Newest, r.Release)
 }
 
-// Read reads the number as the member of etcd knows it that is asked: it needs no majority. A home
-// that has none yet is at 0.
+// Read reads the number as the member of etcd knows it that is asked, and needs no majority. A home
+// without a number is at 0.
 func Read(ctx context.Context, client *clientv3.Client) (r Record, err error) {
 	ctx, cancel := state.Within(ctx)
 	defer cancel()
@@ -78,13 +80,13 @@ func Read(ctx context.Context, client *clientv3.Client) (r Record, err error) {
 	return r, nil
 }
 
-// Of is Read of one client.
+// Of returns Read for one client.
 func Of(client *clientv3.Client) func(context.Context) (Record, error) {
 	return func(ctx context.Context) (Record, error) { return Read(ctx, client) }
 }
 
-// Raise writes Newest if the home is still where it was, and answers what it is then. A larger
-// number, which another one wrote meanwhile, stays.
+// Raise writes Newest if the home still has the number that was read, and returns the home's number
+// afterwards. A larger number that somebody else wrote meanwhile stays.
 func Raise(ctx context.Context, s *state.Store, release string, now time.Time) error {
 	old, err := state.Get[Record](ctx, s, state.HomeFormat)
 	if err != nil && !errors.Is(err, state.ErrNotFound) {

@@ -42,7 +42,7 @@ func TestTheFormatOfAHome(t *testing.T) {
 	}
 }
 
-// What control planes say counts as high as any of them says; one of an older release says nothing.
+// Of what control planes say the highest number counts. One of an older release says nothing.
 func TestHeard(t *testing.T) {
 	t.Parallel()
 	s := etcdtest.Store(t)
