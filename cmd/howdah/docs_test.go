@@ -15,12 +15,12 @@ import (
 )
 
 // problemCodes returns the codes that status can show: the constants of member.Problem, and those
-// of the server whose names begin with "problem".
+// of package admin whose names begin with "Problem".
 func problemCodes(t *testing.T) []string {
 	t.Helper()
 	var codes []string
 	for file, wanted := range map[string]func(*ast.ValueSpec) bool{
-		"../../internal/aws/server/admin_problem.go": func(v *ast.ValueSpec) bool { return strings.HasPrefix(v.Names[0].Name, "problem") },
+		"../../internal/admin/problem.go": func(v *ast.ValueSpec) bool { return strings.HasPrefix(v.Names[0].Name, "Problem") },
 		"../../internal/model/member/member.go": func(v *ast.ValueSpec) bool {
 			kind, ok := v.Type.(*ast.Ident)
 			return ok && kind.Name == "Problem"

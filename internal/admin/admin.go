@@ -178,14 +178,3 @@ type Step struct {
 	Name  string    `json:"name"`
 	Began time.Time `json:"began"`
 }
-
-// Problem is something that is wrong.
-type Problem struct {
-	Code    string `json:"code"`
-	Subject string `json:"subject"` // "host zone-b", "db demo", …
-	// ResourceID is that of the database, if it is about one.
-	ResourceID string `json:"resource_id,omitempty"`
-	Text       string `json:"text"`
-	// Command mends it, or shows more; empty where Howdah mends it by itself.
-	Command string `json:"command,omitempty"`
-}

@@ -182,7 +182,7 @@ func (s *Server) strangers() []admin.Problem {
 		}
 		slices.Sort(hosts)
 		all = append(all, admin.Problem{
-			Code: problemStranger, Subject: "data of " + id, Command: "howdah home held",
+			Code: admin.ProblemStranger, Subject: "data of " + id, Command: "howdah home held",
 			Text: "the restored home knows no such database, and leaves its data alone: on " + strings.Join(hosts, ", ") + s.lostKey(id, theirs),
 		})
 	}

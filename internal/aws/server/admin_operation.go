@@ -133,7 +133,7 @@ func (s *Server) lateOperations(now time.Time, database string) []admin.Problem 
 			text += "; until it ends it holds up: " + strings.Join(held, ", ")
 		}
 		all = append(all, admin.Problem{
-			Code: problemLate, Subject: "db " + r.About.Name, ResourceID: r.About.Database, Text: text, Command: "howdah operations show " + r.ID,
+			Code: admin.ProblemLate, Subject: "db " + r.About.Name, ResourceID: r.About.Database, Text: text, Command: "howdah operations show " + r.ID,
 		})
 	}
 	return all

@@ -16,35 +16,13 @@ import (
 	"howdah/internal/view"
 )
 
-// Codes of problems; those of members are member.Problem's.
-const (
-	problemEtcd     = "etcd-member-down"
-	problemNoEdge   = "no-edge"
-	problemEdge     = "edge-away"
-	problemNoHost   = "no-host"
-	problemHost     = "host-lost"
-	problemMember   = "member-down"
-	problemPrimary  = "no-primary"
-	problemSync     = "no-standby-in-sync"
-	problemPlace    = "no-place"
-	problemPlan     = "held-up"
-	problemFence    = "fence-open"
-	problemProof    = "no-proof"
-	problemVersions = "version-differs"
-	problemFull     = "etcd-full"
-	problemHeld     = "held"
-	problemStranger = "unknown-data"
-	problemBackup   = "no-backup"
-	problemLate     = "operation-late"
-)
-
 // homeProblems are those of the home's own parts.
 func homeProblems(s admin.Status) []admin.Problem {
 	var all []admin.Problem
 	for _, m := range s.Etcd {
 		if !m.Healthy {
 			all = append(all, admin.Problem{
-				Code: problemEtcd, Subject: "etcd " + m.Name, Command: "howdah serve --name " + m.Name,
+				Code: admin.ProblemEtcd, Subject: "etcd " + m.Name, Command: "howdah serve --name " + m.Name,
 				Text: "the control plane " + m.Name + " does not answer (" + m.Error + "): start it again on its machine",
 			})
 		}
@@ -52,20 +30,20 @@ func homeProblems(s admin.Status) []admin.Problem {
 	all = append(all, etcdFull(s.Etcd)...)
 	if len(s.Edges) == 0 {
 		all = append(all, admin.Problem{
-			Code: problemNoEdge, Subject: "edge", Text: "no edge runs: new endpoints lead nowhere, and the others follow no failover", Command: "howdah edge",
+			Code: admin.ProblemNoEdge, Subject: "edge", Text: "no edge runs: new endpoints lead nowhere, and the others follow no failover", Command: "howdah edge",
 		})
 	}
 	for _, e := range s.Edges {
 		if !e.Running {
 			all = append(all, admin.Problem{
-				Code: problemEdge, Subject: "edge " + e.Name, Command: "howdah edge --name " + e.Name,
+				Code: admin.ProblemEdge, Subject: "edge " + e.Name, Command: "howdah edge --name " + e.Name,
 				Text: "the edge " + e.Name + " does not run: its endpoints lead where they led, and follow no failover",
 			})
 		}
 	}
 	if len(s.Hosts) == 0 {
 		all = append(all, admin.Problem{
-			Code: problemNoHost, Subject: "hosts", Text: "no host has joined: databases have no place", Command: "howdah status --join",
+			Code: admin.ProblemNoHost, Subject: "hosts", Text: "no host has joined: databases have no place", Command: "howdah status --join",
 		})
 	}
 	return all
@@ -81,7 +59,7 @@ func etcdFull(members []admin.EtcdMember) []admin.Problem {
 			scarce = append(scarce, fmt.Sprintf("%s has %s of %s", m.Name, etcd.Bytes(m.Size), etcd.Bytes(m.Quota)))
 		}
 	}
-	p := admin.Problem{Code: problemFull, Subject: "etcd", Command: "howdah etcd mend"}
+	p := admin.Problem{Code: admin.ProblemFull, Subject: "etcd", Command: "howdah etcd mend"}
 	switch {
 	case full:
 		p.Text = "etcd is full and takes no writes: no failover is possible, and no change"
@@ -103,7 +81,7 @@ func (s *Server) hostProblems(hosts []admin.Host) []admin.Problem {
 			all = append(all, s.lostHost(h))
 		case h.Version != s.Version:
 			all = append(all, admin.Problem{
-				Code: problemVersions, Subject: "host " + h.Name, Command: s.startHost(h),
+				Code: admin.ProblemVersions, Subject: "host " + h.Name, Command: s.startHost(h),
 				Text: fmt.Sprintf("its agent is version %s, this control plane %s: start it again with the new program", h.Version, s.Version),
 			})
 		}
@@ -117,7 +95,7 @@ func (s *Server) lostHost(h admin.Host) admin.Problem {
 		text += ", with " + strings.Join(h.Members, ", ")
 	}
 	return admin.Problem{
-		Code: problemHost, Subject: "host " + h.Name, Command: s.startHost(h),
+		Code: admin.ProblemHost, Subject: "host " + h.Name, Command: s.startHost(h),
 		Text: text + ": start its agent again; if the machine is gone for good: howdah host forget " + h.Name,
 	}
 }
@@ -136,7 +114,7 @@ func (s *Server) startHost(h admin.Host) string {
 func (s *Server) databaseProblems(d subject) []admin.Problem {
 	if why := s.held(d.Want.ID); why != "" {
 		return []admin.Problem{{
-			Code: problemHeld, Subject: d.title(), ResourceID: d.common.ResourceID, Command: "howdah home held",
+			Code: admin.ProblemHeld, Subject: d.title(), ResourceID: d.common.ResourceID, Command: "howdah home held",
 			Text: "the home was restored, and the database is not taken over yet: " + why,
 		}}
 	}
@@ -147,9 +125,9 @@ func (s *Server) databaseProblems(d subject) []admin.Problem {
 		})
 	}
 	if why := s.unproved(d); why != "" {
-		add(problemProof, "", "nobody is promoted, so that nothing is lost: %s", why)
+		add(admin.ProblemProof, "", "nobody is promoted, so that nothing is lost: %s", why)
 	} else if len(s.Cache.Keys(state.FencePrefix(d.Want.ID))) > 0 {
-		add(problemFence, "", "its primary may be lost: the standbys' hosts are being asked, and it is fenced if they agree")
+		add(admin.ProblemFence, "", "its primary may be lost: the standbys' hosts are being asked, and it is fenced if they agree")
 	}
 	for _, m := range d.Layout.Members {
 		if r := d.Reports[member.ID(d.Want.ID, m.Name)]; r.Problem != member.None && d.Alive[m.Host] {
@@ -161,7 +139,7 @@ func (s *Server) databaseProblems(d subject) []admin.Problem {
 		return all
 	}
 	if primary, serving := d.Primary(); serving && view.Edgeless(s.Cache)(primary.Host) {
-		add(problemEdge, "howdah edge --own "+primary.Host, "no edge runs on %s, where its primary is: the addresses of its endpoints move with the edges of hosts, and nobody has them", primary.Host)
+		add(admin.ProblemEdge, "howdah edge --own "+primary.Host, "no edge runs on %s, where its primary is: the addresses of its endpoints move with the edges of hosts, and nobody has them", primary.Host)
 	}
 	d.addMissing(add)
 	return all
@@ -212,19 +190,19 @@ func (d subject) addMissing(add func(code, command, text string, args ...any)) {
 	show := "howdah db show " + d.common.Name
 	_, serving := d.Primary()
 	if !serving {
-		add(problemPrimary, show, "no member serves as primary: %s", d.whyNoPrimary())
+		add(admin.ProblemPrimary, show, "no member serves as primary: %s", d.whyNoPrimary())
 	}
 	for _, m := range d.Layout.Members {
 		r := d.Reports[member.ID(d.Want.ID, m.Name)]
 		word := d.memberState(m, r)
 		settled := len(d.Layout.Steps) == 0 && m.Going == plan.Staying && !m.Leaving
 		if settled && (word == stateDown || word == stateNotReady) && r.Problem == member.None && serving {
-			add(problemMember, show, "%s on %s is %s%s; it is being brought back", m.Name, m.Host, word, inBrackets(r.Detail))
+			add(admin.ProblemMember, show, "%s on %s is %s%s; it is being brought back", m.Name, m.Host, word, inBrackets(r.Detail))
 		}
 	}
 	mode := plan.SyncMode(d.Want, d.Layout)
 	if serving && mode != patroni.SyncOff && (len(d.sync.Standbys) == 0 || d.sync.Leader != d.Leader) {
-		add(problemSync, "", "no standby is in sync: %s; a standby is brought back as soon as there is a host for it", d.withoutSync())
+		add(admin.ProblemSync, "", "no standby is in sync: %s; a standby is brought back as soon as there is a host for it", d.withoutSync())
 	}
 }
 
@@ -268,12 +246,12 @@ func (s *Server) planProblems(d subject) []admin.Problem {
 	}
 	var all []admin.Problem
 	for _, told := range plan.Next(in).Problems {
-		p := admin.Problem{Code: problemPlan, Subject: d.title(), ResourceID: d.common.ResourceID, Text: told.Text, Command: "howdah db show " + d.common.Name}
+		p := admin.Problem{Code: admin.ProblemPlan, Subject: d.title(), ResourceID: d.common.ResourceID, Text: told.Text, Command: "howdah db show " + d.common.Name}
 		switch told.Kind {
 		case plan.NoStandby, plan.HostLost:
 			continue // told by addMissing and by hostProblems
 		case plan.NoPlace:
-			p.Code, p.Command = problemPlace, "howdah status --join"
+			p.Code, p.Command = admin.ProblemPlace, "howdah status --join"
 		}
 		all = append(all, p)
 	}

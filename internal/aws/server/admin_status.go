@@ -47,7 +47,7 @@ func (s *Server) adminStatus(ctx context.Context, c front.Call, _ admin.Nothing)
 	out.Problems = append(out.Problems, s.lateOperations(c.Now, "")...)
 	out.Problems = append(out.Problems, s.strangers()...)
 	if why := s.Backups.Failing(); why != "" {
-		out.Problems = append(out.Problems, admin.Problem{Code: problemBackup, Subject: "backup", Text: "no backup of the home could be taken: " + why})
+		out.Problems = append(out.Problems, admin.Problem{Code: admin.ProblemBackup, Subject: "backup", Text: "no backup of the home could be taken: " + why})
 	}
 	return out, nil
 }

@@ -34,7 +34,7 @@ func TestHeldDatabases(t *testing.T) {
 		state.Put(state.HeldCopy("a", id+".m1"), copyOf(id, "a")), state.Put(state.HeldCopy("a", "db-x.m1"), copyOf("db-x", "a")),
 		state.Put(state.HeldCopy("c", id+".m9"), regain.Copy{Home: "an older one"}))
 	problems := w.server.databaseProblems(d)
-	if len(problems) != 1 || problems[0].Code != problemHeld || !strings.HasSuffix(problems[0].Text, "waits for b") {
+	if len(problems) != 1 || problems[0].Code != admin.ProblemHeld || !strings.HasSuffix(problems[0].Text, "waits for b") {
 		t.Errorf("%+v", problems)
 	}
 	strange := w.server.strangers()

@@ -1,0 +1,34 @@
+package admin
+
+// Codes of problems; those of members are member.Problem's.
+const (
+	ProblemEtcd     = "etcd-member-down"
+	ProblemNoEdge   = "no-edge"
+	ProblemEdge     = "edge-away"
+	ProblemNoHost   = "no-host"
+	ProblemHost     = "host-lost"
+	ProblemMember   = "member-down"
+	ProblemPrimary  = "no-primary"
+	ProblemSync     = "no-standby-in-sync"
+	ProblemPlace    = "no-place"
+	ProblemPlan     = "held-up"
+	ProblemFence    = "fence-open"
+	ProblemProof    = "no-proof"
+	ProblemVersions = "version-differs"
+	ProblemFull     = "etcd-full"
+	ProblemHeld     = "held"
+	ProblemStranger = "unknown-data"
+	ProblemBackup   = "no-backup"
+	ProblemLate     = "operation-late"
+)
+
+// Problem is something that is wrong.
+type Problem struct {
+	Code    string `json:"code"`
+	Subject string `json:"subject"` // "host zone-b", "db demo", …
+	// ResourceID is that of the database, if it is about one.
+	ResourceID string `json:"resource_id,omitempty"`
+	Text       string `json:"text"`
+	// Command mends it, or shows more; empty where Howdah mends it by itself.
+	Command string `json:"command,omitempty"`
+}
