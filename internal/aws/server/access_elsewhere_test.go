@@ -98,7 +98,7 @@ func TestDenyByTagOfLogins(t *testing.T) {
 					t.Fatal(u.key, err)
 				}
 				c := u.server.front.Call(r, identity, who, "Database", "an-id", record)
-				_, err = u.server.adminDatabase(t.Context(), c, admin.DatabaseRequest{Name: d.Name})
+				_, err = ask[admin.DatabaseAnswer](t, u.world, c, admin.VerbDatabase, admin.DatabaseRequest{Name: d.Name})
 				known, refused := errors.AsType[*wire.Error](err)
 				if refused != (u == k) || refused && known.Code != denied {
 					t.Errorf("%s shown to %s: %v", d.Name, u.key, err)

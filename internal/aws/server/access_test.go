@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/admin"
+	"howdah/internal/admin/verb"
 	"howdah/internal/aws/audit"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
@@ -24,7 +25,7 @@ import (
 func (u *user) limited(in admin.KeyCreateRequest) *user {
 	u.Helper()
 	in.Account = u.account
-	out, err := u.server.adminKeyCreate(u.Context(), u.operator(), in)
+	out, err := ask[admin.KeyCreateAnswer](u.T, u.world, u.operator(), admin.VerbKeyCreate, in)
 	if err != nil {
 		u.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestKeyVerbs(t *testing.T) {
 	s, op := u.server, u.operator()
 	k := u.limited(admin.KeyCreateRequest{})
 	k.do("DescribeDBInstances")
-	list, err := s.adminKeyList(t.Context(), op, admin.Nothing{})
+	list, err := ask[admin.KeyListAnswer](t, u.world, op, admin.VerbKeyList, admin.Nothing{})
 	if err != nil || len(list.Keys) < 2 {
 		t.Fatal(list, err)
 	}
@@ -179,18 +180,18 @@ func TestKeyVerbs(t *testing.T) {
 	if strings.Contains(u.log.String(), k.secret) || strings.Contains(fmt.Sprint(list), k.secret) {
 		t.Error("the secret was told again")
 	}
-	if _, err := s.adminKeyDelete(t.Context(), op, admin.KeyRequest{AccessKey: k.key}); err != nil {
+	if _, err := ask[admin.Nothing](t, u.world, op, admin.VerbKeyDelete, admin.KeyRequest{AccessKey: k.key}); err != nil {
 		t.Fatal(err)
 	}
 	k.try("DescribeDBInstances").is("InvalidClientTokenId", "does not exist")
 	for key, code := range map[string]string{k.key: admin.CodeKeyNotFound, "": admin.CodeKeyNotFound, u.key: admin.CodeKeyOfHome} {
-		_, err := s.adminKeyDelete(t.Context(), op, admin.KeyRequest{AccessKey: key})
+		_, err := ask[admin.Nothing](t, u.world, op, admin.VerbKeyDelete, admin.KeyRequest{AccessKey: key})
 		if known, ok := errors.AsType[*admin.Error](err); !ok || known.Code != code {
 			t.Errorf("delete %q: %v, want %s", key, err, code)
 		}
 	}
 	for _, bad := range []admin.KeyCreateRequest{{Account: "1"}, {Name: "a b"}, {Policy: wire.Some("{}")}, {Policy: wire.Some(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:None":"1"}}}}`)}} {
-		_, err := s.adminKeyCreate(t.Context(), op, bad)
+		_, err := ask[admin.KeyCreateAnswer](t, u.world, op, admin.VerbKeyCreate, bad)
 		if known, ok := errors.AsType[*admin.Error](err); !ok || known.Code != admin.CodeInvalidRequest {
 			t.Errorf("%+v: %v", bad, err)
 		}
@@ -201,13 +202,13 @@ func TestKeyVerbs(t *testing.T) {
 // it: one would have no limits.
 func TestEmptyPolicy(t *testing.T) {
 	u := newWorld(t).user(t)
-	create := adminVerbs[admin.VerbKeyCreate].do
+	create := u.world.verb(admin.VerbKeyCreate).Do
 	before := len(u.server.Cache.Keys(state.KeyRoot))
 	for _, body := range []string{
 		`{"policy":""}`, `{"policy":" \n"}`, `{"policy":"","read_only":true}`, `{"policy":"{}"}`, `{"policy":"null"}`,
 		`{"policy":"{\"Version\":\"2012-10-17\"}"}`, `{"policy":"{\"Version\":\"2012-10-17\",\"Statement\":[]}"}`,
 	} {
-		_, err := create(t.Context(), u.server, u.operator(), []byte(body))
+		_, err := create(t.Context(), u.operator(), []byte(body))
 		if known, ok := errors.AsType[*admin.Error](err); !ok || known.Code != admin.CodeInvalidRequest {
 			t.Errorf("%s: %v", body, err)
 		}
@@ -215,7 +216,7 @@ func TestEmptyPolicy(t *testing.T) {
 	if after := len(u.server.Cache.Keys(state.KeyRoot)); after != before {
 		t.Errorf("%d keys were made", after-before)
 	}
-	if _, err := create(t.Context(), u.server, u.operator(), []byte(`{}`)); err != nil {
+	if _, err := create(t.Context(), u.operator(), []byte(`{}`)); err != nil {
 		t.Errorf("a key without limits: %v", err)
 	}
 }
@@ -241,8 +242,8 @@ func TestVerbsOfLimitedKeys(t *testing.T) {
 	w := newWorld(t)
 	u := w.user(t)
 	home := w.server.Home.Account
-	may := func(c front.Call) string {
-		if err := w.server.authorizeAdmin(c); err != nil {
+	may := func(name string, c front.Call) string {
+		if err := w.verb(name).May(c, home); err != nil {
 			return "no"
 		}
 		return "yes"
@@ -276,12 +277,12 @@ func TestVerbsOfLimitedKeys(t *testing.T) {
 		{"a policy without the verb", admin.VerbUndrain, keyOf(home, policy), "no"},
 		{"a key of the home's file, of another account", admin.VerbWipe, front.Call{Who: front.Principal{OfHome: true}}, "yes"},
 	} {
-		test.c.Action = "howdah:" + adminAction(test.verb)
-		if got := may(test.c); got != test.want {
+		test.c.Action = "howdah:" + verb.Action(test.verb)
+		if got := may(test.verb, test.c); got != test.want {
 			t.Errorf("%s, %s: %s, want %s", test.name, test.c.Action, got, test.want)
 		}
 	}
-	if got := adminAction(admin.VerbForgetHost); got != "ForgetHost" {
+	if got := verb.Action(admin.VerbForgetHost); got != "ForgetHost" {
 		t.Error(got)
 	}
 }
@@ -350,15 +351,15 @@ func TestALimitedKeyMakesNoKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, verb := range []string{"KeyCreate", "KeyDelete", "KeyList"} {
+	for _, name := range []string{admin.VerbKeyCreate, admin.VerbKeyDelete, admin.VerbKeyList} {
 		c := u.operator()
-		c.Account, c.Action = w.server.Home.Account, "howdah:"+verb
-		if err := w.server.authorizeAdmin(c); err != nil {
-			t.Errorf("%s of the home's own key: %v", verb, err)
+		c.Account, c.Action = w.server.Home.Account, "howdah:"+verb.Action(name)
+		if err := w.verb(name).May(c, w.server.Home.Account); err != nil {
+			t.Errorf("%s of the home's own key: %v", name, err)
 		}
 		c.Who.OfHome, c.Who.Policies = false, policies
-		if err := w.server.authorizeAdmin(c); (err != nil) != (verb != "KeyList") {
-			t.Errorf("%s of a limited key: %v", verb, err)
+		if err := w.verb(name).May(c, w.server.Home.Account); (err != nil) != (name != admin.VerbKeyList) {
+			t.Errorf("%s of a limited key: %v", name, err)
 		}
 	}
 }

@@ -231,13 +231,6 @@ func (d subject) whyNoPrimary() string {
 	return d.Leader + " is elected and does not serve yet"
 }
 
-func inBrackets(text string) string {
-	if text == "" {
-		return ""
-	}
-	return " (" + text + ")"
-}
-
 // planProblems asks the planner what holds it up. It decides nothing here.
 func (s *Server) planProblems(d subject) []admin.Problem {
 	in, ok := s.planInput(d)

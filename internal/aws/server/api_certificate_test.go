@@ -28,7 +28,7 @@ const (
 // next has the operator make a newer authority of the home's line.
 func (w *world) next() string {
 	w.Helper()
-	made, err := w.server.adminAuthorityCreate(w.Context(), front.Call{Now: w.now()}, admin.AuthorityRequest{})
+	made, err := ask[admin.Authority](w.T, w, front.Call{Now: w.now()}, admin.VerbAuthorityCreate, admin.AuthorityRequest{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -263,20 +263,20 @@ func TestAuthorityVerbs(t *testing.T) {
 	w := newWorld(t)
 	u := w.user(t)
 	u.do(newDB)
-	s, op := w.server, u.operator()
+	op := u.operator()
 	for _, want := range []string{"howdah-ca-g2", "howdah-ca-g3"} {
-		made, err := s.adminAuthorityCreate(t.Context(), op, admin.AuthorityRequest{Line: "howdah-ca"})
+		made, err := ask[admin.Authority](t, w, op, admin.VerbAuthorityCreate, admin.AuthorityRequest{Line: "howdah-ca"})
 		if err != nil || made.Name != want || made.Databases != 0 || made.Newer != "" {
 			t.Errorf("%+v, %v, want %s", made, err, want)
 		}
 	}
-	if made, err := s.adminAuthorityCreate(t.Context(), op, admin.AuthorityRequest{Line: "rds-ca-ecc384"}); err != nil || made.Name != "rds-ca-ecc384-g1" {
+	if made, err := ask[admin.Authority](t, w, op, admin.VerbAuthorityCreate, admin.AuthorityRequest{Line: "rds-ca-ecc384"}); err != nil || made.Name != "rds-ca-ecc384-g1" {
 		t.Errorf("%+v, %v", made, err)
 	}
-	if _, err := s.adminAuthorityCreate(t.Context(), op, admin.AuthorityRequest{Line: "rds-ca-2019"}); err == nil || !strings.Contains(err.Error(), "no line") {
+	if _, err := ask[admin.Authority](t, w, op, admin.VerbAuthorityCreate, admin.AuthorityRequest{Line: "rds-ca-2019"}); err == nil || !strings.Contains(err.Error(), "no line") {
 		t.Errorf("of a line that is none: %v", err)
 	}
-	list, err := s.adminAuthorityList(t.Context(), op, admin.Nothing{})
+	list, err := ask[admin.AuthorityListAnswer](t, w, op, admin.VerbAuthorityList, admin.Nothing{})
 	if err != nil || len(list.Authorities) != 4 {
 		t.Fatal(list, err)
 	}

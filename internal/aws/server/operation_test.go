@@ -41,7 +41,7 @@ func (u *user) begin(id, database string, change func(*operation.Record)) {
 
 func (u *user) operationIDs(in admin.OperationsRequest) string {
 	u.Helper()
-	out, err := u.server.adminOperations(u.Context(), u.operator(), in)
+	out, err := ask[admin.OperationsAnswer](u.T, u.world, u.operator(), admin.VerbOperations, in)
 	if err != nil {
 		u.Fatal(err)
 	}
@@ -75,15 +75,15 @@ func TestOperations(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", c.in, got, c.want)
 		}
 	}
-	_, err := w.server.adminOperations(t.Context(), u.operator(), admin.OperationsRequest{Limit: -1})
+	_, err := ask[admin.OperationsAnswer](t, w, u.operator(), admin.VerbOperations, admin.OperationsRequest{Limit: -1})
 	adminCode(t, err, admin.CodeInvalidRequest, http.StatusBadRequest)
 	for _, id := range []string{"none", "../spec", strings.Repeat("x", 9999)} {
-		_, err = w.server.adminOperations(t.Context(), u.operator(), admin.OperationsRequest{ID: id})
+		_, err = ask[admin.OperationsAnswer](t, w, u.operator(), admin.VerbOperations, admin.OperationsRequest{ID: id})
 		adminCode(t, err, admin.CodeOperationNotFound, http.StatusNotFound)
-		_, err = w.server.adminOperationCancel(t.Context(), u.operator(), admin.OperationCancelRequest{ID: id})
+		_, err = ask[admin.Operation](t, w, u.operator(), admin.VerbOperationCancel, admin.OperationCancelRequest{ID: id})
 		adminCode(t, err, admin.CodeOperationNotFound, http.StatusNotFound)
 	}
-	_, err = w.server.adminOperationCancel(t.Context(), u.operator(), admin.OperationCancelRequest{ID: name + "-old"})
+	_, err = ask[admin.Operation](t, w, u.operator(), admin.VerbOperationCancel, admin.OperationCancelRequest{ID: name + "-old"})
 	adminCode(t, err, admin.CodeOperationEnded, http.StatusConflict)
 }
 
@@ -102,7 +102,7 @@ func TestCancelAnOperation(t *testing.T) {
 	id := "c" + u.account[6:]
 	u.begin(id, "orders", nil)
 	for _, c := range []struct{ asked, want bool }{{false, false}, {false, false}, {true, true}, {false, true}} {
-		out, err := w.server.adminOperationCancel(t.Context(), u.operator(), admin.OperationCancelRequest{ID: id, Abandon: c.asked})
+		out, err := ask[admin.Operation](t, w, u.operator(), admin.VerbOperationCancel, admin.OperationCancelRequest{ID: id, Abandon: c.asked})
 		if err != nil || !out.Cancelling {
 			t.Fatalf("%+v, %v", out, err)
 		}
@@ -136,7 +136,7 @@ func TestWhoMayCancelAnOperation(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked := w.server.front.Call(r, identity, who, "OperationCancel", "an-id", record)
-		_, err = w.server.adminOperationCancel(t.Context(), asked, admin.OperationCancelRequest{ID: id})
+		_, err = ask[admin.Operation](t, w, asked, admin.VerbOperationCancel, admin.OperationCancelRequest{ID: id})
 		if refused := err != nil && strings.Contains(err.Error(), "explicit deny"); refused != c.denied || err != nil && !refused {
 			t.Errorf("%s: %v", c.statements, err)
 		}

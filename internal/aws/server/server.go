@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"time"
 
+	adminetcd "howdah/internal/admin/etcd"
 	"howdah/internal/aws/audit"
 	"howdah/internal/aws/ec2"
 	"howdah/internal/aws/front"
@@ -51,7 +52,7 @@ type Config struct {
 	// Newest is etcd.Member.Newest.
 	Newest func(ctx context.Context) (int64, error)
 	// Etcd may be nil: then nobody asks for room in it.
-	Etcd Upkeep
+	Etcd Etcd
 	// Backups are those of the home; nil: none are taken.
 	Backups *backup.Schedule
 	// Hearing knows who was heard since this control plane started; nil: everyone was.
@@ -59,6 +60,13 @@ type Config struct {
 	// Began is the revision at which it told of itself, which edges answer; 0: none did so
 	// in vain.
 	Began int64
+}
+
+// Etcd makes room in itself: an etcd.Keeper.
+type Etcd interface {
+	adminetcd.Upkeep
+	// Scarce: only what failovers need is left of the quota.
+	Scarce() bool
 }
 
 // Server is an http.Handler.

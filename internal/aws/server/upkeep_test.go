@@ -90,7 +90,7 @@ func TestUpkeepIsAsked(t *testing.T) {
 		{admin.EtcdRequest{Do: admin.EtcdDefrag, Member: "s9"}, "InvalidRequest: etcd has no member s9."},
 		{admin.EtcdRequest{Do: "melt"}, "InvalidRequest: There is nothing to do that is called melt."},
 	} {
-		out, err := w.server.adminEtcd(t.Context(), front.Call{}, c.in)
+		out, err := ask[admin.EtcdAnswer](t, w, front.Call{}, admin.VerbEtcd, c.in)
 		got := ""
 		if err != nil {
 			got = err.Error()

@@ -1,25 +1,54 @@
-package server
+// Package key is the verbs of the admin API on access keys. A secret is told once, when its key is
+// made.
+package key
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 
 	"howdah/internal/admin"
+	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/identity/access"
+	"howdah/internal/identity/home"
 	"howdah/internal/identity/iam"
 	"howdah/internal/state"
 )
 
-// adminKeyCreate makes an access key and tells its secret, once.
-func (s *Server) adminKeyCreate(ctx context.Context, c front.Call, in admin.KeyCreateRequest) (admin.KeyCreateAnswer, error) {
+// Config is what the verbs need. All of it is required.
+type Config struct {
+	State *state.Client
+	Home  *home.Home
+	Log   *slog.Logger
+}
+
+// service has the handlers.
+type service struct {
+	*state.Client
+	home *home.Home
+	log  *slog.Logger
+}
+
+// Verbs are those on access keys.
+func Verbs(cfg Config) verb.Table {
+	s := &service{cfg.State, cfg.Home, cfg.Log}
+	return verb.Table{
+		admin.VerbKeyCreate: verb.On(verb.OfKeys, s.create),
+		admin.VerbKeyList:   verb.On(verb.OfHome, s.list),
+		admin.VerbKeyDelete: verb.On(verb.OfKeys, s.delete),
+	}
+}
+
+// create makes an access key and tells its secret, once.
+func (s *service) create(ctx context.Context, c front.Call, in admin.KeyCreateRequest) (admin.KeyCreateAnswer, error) {
 	if in.Policy != nil && strings.TrimSpace(*in.Policy) == "" {
 		return admin.KeyCreateAnswer{}, admin.NewError(admin.CodeInvalidRequest, "The access key cannot be made: its policy is empty, which would allow nothing.",
 			"give a policy that allows something, or none")
 	}
-	sealer, err := front.Sealer(s.Home)
+	sealer, err := front.Sealer(s.home)
 	if err != nil {
 		return admin.KeyCreateAnswer{}, err
 	}
@@ -27,7 +56,7 @@ func (s *Server) adminKeyCreate(ctx context.Context, c front.Call, in admin.KeyC
 		Account: in.Account, Name: in.Name, Created: c.Now, CreatedBy: c.Who.Key, ReadOnly: in.ReadOnly, Policy: wire.Or(in.Policy, ""),
 	}
 	if key.Account == "" {
-		key.Account = s.Home.Account
+		key.Account = s.home.Account
 	}
 	key, secret := sealer.Issue(key)
 	if err := key.Check(); errors.Is(err, access.ErrInvalid) || errors.Is(err, iam.ErrInvalid) {
@@ -35,25 +64,25 @@ func (s *Server) adminKeyCreate(ctx context.Context, c front.Call, in admin.KeyC
 	} else if err != nil {
 		return admin.KeyCreateAnswer{}, err
 	}
-	if err := s.client.Commit(ctx, state.Swap(state.Key(key.ID), 0, key)); err != nil {
+	if err := s.Commit(ctx, state.Swap(state.Key(key.ID), 0, key)); err != nil {
 		return admin.KeyCreateAnswer{}, err
 	}
-	s.Log.Info("access key made", "key", key.ID, "account", key.Account, "by", c.Who.Key)
-	return admin.KeyCreateAnswer{Key: keyOut(key), Secret: secret}, nil
+	s.log.Info("access key made", "key", key.ID, "account", key.Account, "by", c.Who.Key)
+	return admin.KeyCreateAnswer{Key: shown(key), Secret: secret}, nil
 }
 
-func keyOut(k access.Key) admin.Key {
+func shown(k access.Key) admin.Key {
 	return admin.Key{
 		AccessKey: k.ID, Account: k.Account, Name: k.Name, ReadOnly: k.ReadOnly, Policy: k.Policy, Created: wire.Some(k.Created), CreatedBy: k.CreatedBy,
 	}
 }
 
-// adminKeyList answers all access keys without their secrets.
-func (s *Server) adminKeyList(ctx context.Context, _ front.Call, _ admin.Nothing) (admin.KeyListAnswer, error) {
-	if err := s.client.Fresh(ctx); err != nil {
+// list answers all access keys without their secrets.
+func (s *service) list(ctx context.Context, _ front.Call, _ admin.Nothing) (admin.KeyListAnswer, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return admin.KeyListAnswer{}, err
 	}
-	own, err := s.Home.Credentials()
+	own, err := s.home.Credentials()
 	if err != nil {
 		return admin.KeyListAnswer{}, err
 	}
@@ -62,15 +91,15 @@ func (s *Server) adminKeyList(ctx context.Context, _ front.Call, _ admin.Nothing
 		out.Keys = append(out.Keys, admin.Key{AccessKey: c.AccessKey, Account: c.Account, Name: front.OfHome(c).Name, OfHome: true})
 	}
 	for _, r := range state.LoadAll[access.Key](s.Cache, state.KeyRoot) {
-		out.Keys = append(out.Keys, keyOut(r.Value))
+		out.Keys = append(out.Keys, shown(r.Value))
 	}
 	return out, nil
 }
 
-// adminKeyDelete takes an access key away: from the answer on it opens nothing
+// delete takes an access key away: from the answer on it opens nothing
 // here, and within moments nowhere.
-func (s *Server) adminKeyDelete(ctx context.Context, c front.Call, in admin.KeyRequest) (admin.Nothing, error) {
-	own, err := s.Home.Credentials()
+func (s *service) delete(ctx context.Context, c front.Call, in admin.KeyRequest) (admin.Nothing, error) {
+	own, err := s.home.Credentials()
 	if err != nil {
 		return admin.Nothing{}, err
 	}
@@ -80,7 +109,7 @@ func (s *Server) adminKeyDelete(ctx context.Context, c front.Call, in admin.KeyR
 				"it is in credentials.json of the home: delete it there, on each control plane")
 		}
 	}
-	return admin.Nothing{}, s.client.Retry(ctx, func() error {
+	return admin.Nothing{}, s.Retry(ctx, func() error {
 		r, err := state.Load[access.Key](s.Cache, state.Key(in.AccessKey))
 		if errors.Is(err, state.ErrNotFound) {
 			return admin.NewError(admin.CodeKeyNotFound, "There is no access key "+in.AccessKey+".", "see howdah key list")
@@ -88,10 +117,10 @@ func (s *Server) adminKeyDelete(ctx context.Context, c front.Call, in admin.KeyR
 		if err != nil {
 			return err
 		}
-		if err := s.client.Commit(ctx, state.Remove(r.Key, r.Revision)); err != nil {
+		if err := s.Commit(ctx, state.Remove(r.Key, r.Revision)); err != nil {
 			return err
 		}
-		s.Log.Info("access key deleted", "key", in.AccessKey, "by", c.Who.Key)
+		s.log.Info("access key deleted", "key", in.AccessKey, "by", c.Who.Key)
 		return nil
 	})
 }

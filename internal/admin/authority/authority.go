@@ -1,21 +1,63 @@
-package server
+// Package authority is the verbs of the admin API on the authorities that sign the certificates of
+// databases.
+package authority
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"howdah/internal/admin"
+	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
-// adminAuthorityList answers all authorities that sign the certificates of databases.
-func (s *Server) adminAuthorityList(ctx context.Context, _ front.Call, _ admin.Nothing) (admin.AuthorityListAnswer, error) {
-	if err := s.client.Fresh(ctx); err != nil {
+// timeout bounds the making of one: an RSA key takes seconds.
+const timeout = 2 * time.Minute
+
+// Authorities are all that there are: certificate.Authorities.
+type Authorities interface {
+	// Names are those of all, in order.
+	Names() []string
+	// Certs are their certificates, by name.
+	Certs() (map[string]*x509.Certificate, error)
+	// Make makes one of this name if there is none yet.
+	Make(ctx context.Context, name string) error
+}
+
+// Config is what the verbs need. All of it is required.
+type Config struct {
+	State       *state.Client
+	Authorities Authorities
+	Log         *slog.Logger
+}
+
+// service has the handlers.
+type service struct {
+	*state.Client
+	authorities Authorities
+	log         *slog.Logger
+}
+
+// Verbs are those on authorities.
+func Verbs(cfg Config) verb.Table {
+	s := &service{cfg.State, cfg.Authorities, cfg.Log}
+	return verb.Table{
+		admin.VerbAuthorityCreate: verb.On(verb.OfHome, s.create).Within(timeout),
+		admin.VerbAuthorityList:   verb.On(verb.OfHome, s.list),
+	}
+}
+
+// list answers all authorities that sign the certificates of databases.
+func (s *service) list(ctx context.Context, _ front.Call, _ admin.Nothing) (admin.AuthorityListAnswer, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return admin.AuthorityListAnswer{}, err
 	}
 	used := map[string]int{}
@@ -46,9 +88,9 @@ func (s *Server) adminAuthorityList(ctx context.Context, _ front.Call, _ admin.N
 	return out, nil
 }
 
-// adminAuthorityCreate makes the next authority of a line. From then on it is in the
+// create makes the next authority of a line. From then on it is in the
 // bundle of clients, and databases of the line have a rotation pending.
-func (s *Server) adminAuthorityCreate(ctx context.Context, c front.Call, in admin.AuthorityRequest) (admin.Authority, error) {
+func (s *service) create(ctx context.Context, c front.Call, in admin.AuthorityRequest) (admin.Authority, error) {
 	name := in.Line
 	if name == "" {
 		name = spec.HomeAuthority
@@ -61,13 +103,13 @@ func (s *Server) adminAuthorityCreate(ctx context.Context, c front.Call, in admi
 		}
 		return admin.Authority{}, admin.NewError(admin.CodeInvalidRequest, "There is no line of authorities "+name+".", "choose one of "+strings.Join(lines, ", "))
 	}
-	if err := s.client.Fresh(ctx); err != nil {
+	if err := s.Fresh(ctx); err != nil {
 		return admin.Authority{}, err
 	}
 	line := spec.AuthorityLines[at]
 	made := line.Authority(1)
-	if s.authorities.Check(made) == nil {
-		newest, ok := spec.NewerAuthority(made, s.authorities.Names())
+	if names := s.authorities.Names(); slices.Contains(names, made) {
+		newest, ok := spec.NewerAuthority(made, names)
 		if !ok {
 			newest = made
 		}
@@ -79,11 +121,11 @@ func (s *Server) adminAuthorityCreate(ctx context.Context, c front.Call, in admi
 	} else if err != nil {
 		return admin.Authority{}, err
 	}
-	s.Log.Info("authority asked for", "name", made, "by", c.Who.Key)
-	list, err := s.adminAuthorityList(ctx, c, admin.Nothing{})
+	s.log.Info("authority asked for", "name", made, "by", c.Who.Key)
+	all, err := s.list(ctx, c, admin.Nothing{})
 	if err != nil {
 		return admin.Authority{}, err
 	}
-	n := slices.IndexFunc(list.Authorities, func(a admin.Authority) bool { return a.Name == made })
-	return list.Authorities[n], nil
+	n := slices.IndexFunc(all.Authorities, func(a admin.Authority) bool { return a.Name == made })
+	return all.Authorities[n], nil
 }

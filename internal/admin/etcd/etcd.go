@@ -1,4 +1,5 @@
-package server
+// Package etcd is the verb of the admin API on etcd, and what its members say of themselves.
+package etcd
 
 import (
 	"context"
@@ -16,18 +17,25 @@ import (
 	"howdah/internal/state/etcd"
 )
 
-// etcdPatience is how long a member of etcd may take to say how it is.
-const etcdPatience = time.Second
+// patience is how long a member of etcd may take to say how it is.
+const patience = time.Second
 
-// etcdOut asks every member of etcd how it is, all at once.
-func (s *Server) etcdOut(ctx context.Context) []admin.EtcdMember {
-	ctx, cancel := context.WithTimeout(ctx, etcdPatience)
+// Members asks the members of etcd. All fields are required.
+type Members struct {
+	Client *clientv3.Client
+	// CertDir has the certificate for those on other machines.
+	CertDir string
+}
+
+// Ask asks every member of etcd how it is, all at once.
+func (a *Members) Ask(ctx context.Context) []admin.EtcdMember {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	list, err := s.Store.Client.MemberList(ctx)
+	list, err := a.Client.MemberList(ctx)
 	if err != nil {
 		return []admin.EtcdMember{{Name: "unknown", Error: reason(err)}}
 	}
-	own, err := s.Store.Client.Status(ctx, "")
+	own, err := a.Client.Status(ctx, "")
 	if err != nil {
 		own = nil
 	}
@@ -40,7 +48,7 @@ func (s *Server) etcdOut(ctx context.Context) []admin.EtcdMember {
 			describe(out, own)
 			continue
 		}
-		asked.Go(func() { s.askEtcd(ctx, out, m.ClientURLs) })
+		asked.Go(func() { a.one(ctx, out, m.ClientURLs) })
 	}
 	asked.Wait()
 	return all
@@ -62,13 +70,13 @@ func describe(out *admin.EtcdMember, answer *clientv3.StatusResponse) {
 	out.Healthy, out.Error = len(faults) == 0, strings.Join(faults, "; ")
 }
 
-// askEtcd asks a member on another machine.
-func (s *Server) askEtcd(ctx context.Context, out *admin.EtcdMember, urls []string) {
+// one asks a member on another machine.
+func (a *Members) one(ctx context.Context, out *admin.EtcdMember, urls []string) {
 	if len(urls) == 0 {
 		out.Error = "it has not started yet"
 		return
 	}
-	answer, err := s.remoteEtcd(ctx, urls[0])
+	answer, err := a.remote(ctx, urls[0])
 	if err != nil {
 		out.Error = reason(err)
 		return
@@ -76,8 +84,8 @@ func (s *Server) askEtcd(ctx context.Context, out *admin.EtcdMember, urls []stri
 	describe(out, answer)
 }
 
-func (s *Server) remoteEtcd(ctx context.Context, url string) (*clientv3.StatusResponse, error) {
-	pair, err := certs.Load(s.Home.CertDir())
+func (a *Members) remote(ctx context.Context, url string) (*clientv3.StatusResponse, error) {
+	pair, err := certs.Load(a.CertDir)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +100,11 @@ func (s *Server) remoteEtcd(ctx context.Context, url string) (*clientv3.StatusRe
 // reason is an error without gRPC's wrapping.
 func reason(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer within " + etcdPatience.String()
+		return "no answer within " + patience.String()
 	}
 	text := status.Convert(err).Message()
 	if strings.Contains(text, context.DeadlineExceeded.Error()) {
-		return "no answer within " + etcdPatience.String()
+		return "no answer within " + patience.String()
 	}
 	return text
 }

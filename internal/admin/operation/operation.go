@@ -1,31 +1,58 @@
-package server
+// Package operation is the verbs of the admin API on operations: those that are under way, and those
+// that have ended. It carries none out: the control plane that leads does.
+package operation
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"howdah/internal/admin"
+	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
 	"howdah/internal/model/operation"
 	"howdah/internal/state"
 )
 
-// adminOperations answers operations, those under way first.
-func (s *Server) adminOperations(ctx context.Context, _ front.Call, in admin.OperationsRequest) (admin.OperationsAnswer, error) {
+// Config is what the verbs need. All of it is required.
+type Config struct {
+	State *state.Client
+	Now   func() time.Time
+	Log   *slog.Logger
+}
+
+// service has the handlers.
+type service struct {
+	*state.Client
+	now func() time.Time
+	log *slog.Logger
+}
+
+// Verbs are those on operations.
+func Verbs(cfg Config) verb.Table {
+	s := &service{cfg.State, cfg.Now, cfg.Log}
+	return verb.Table{
+		admin.VerbOperations:      verb.On(verb.OfHome, s.list),
+		admin.VerbOperationCancel: verb.On(verb.OfHome, s.cancel),
+	}
+}
+
+// list answers operations, those under way first.
+func (s *service) list(ctx context.Context, _ front.Call, in admin.OperationsRequest) (admin.OperationsAnswer, error) {
 	if in.Limit < 0 {
 		return admin.OperationsAnswer{}, admin.NewError(admin.CodeInvalidRequest, "A limit cannot be negative.", "")
 	}
-	if err := s.client.Fresh(ctx); err != nil {
+	if err := s.Fresh(ctx); err != nil {
 		return admin.OperationsAnswer{}, err
 	}
 	out := admin.OperationsAnswer{Operations: []admin.Operation{}}
 	ended := 0
-	for _, r := range s.operations() {
+	for _, r := range kept(s.Cache) {
 		o := r.About
 		if in.ID != "" && r.ID != in.ID || in.Name != "" && !strings.EqualFold(o.Name, in.Name) && !strings.EqualFold(o.Database, in.Name) {
 			continue
@@ -35,22 +62,22 @@ func (s *Server) adminOperations(ctx context.Context, _ front.Call, in admin.Ope
 				continue
 			}
 		}
-		out.Operations = append(out.Operations, s.operationOut(r))
+		out.Operations = append(out.Operations, s.shown(r))
 	}
 	if in.ID != "" && len(out.Operations) == 0 {
-		return out, noOperation(in.ID)
+		return out, unknown(in.ID)
 	}
 	return out, nil
 }
 
-func noOperation(id string) error {
+func unknown(id string) error {
 	return admin.NewError(admin.CodeOperationNotFound, fmt.Sprintf("There is no operation %.64q.", id), "see `howdah operations`")
 }
 
-// operations are all that are kept.
-func (s *Server) operations() []*operation.Record {
+// kept are all that are kept, those under way first, and the newest first.
+func kept(cache *state.Cache) []*operation.Record {
 	var all []*operation.Record
-	for _, r := range state.ViewAll[operation.Record](s.Cache, state.OperationRoot) {
+	for _, r := range state.ViewAll[operation.Record](cache, state.OperationRoot) {
 		all = append(all, r.Value)
 	}
 	order := func(r *operation.Record) time.Time {
@@ -65,7 +92,7 @@ func (s *Server) operations() []*operation.Record {
 	return all
 }
 
-func (s *Server) operationOut(r *operation.Record) admin.Operation {
+func (s *service) shown(r *operation.Record) admin.Operation {
 	_, _, cancelling := s.Cache.Raw(state.OperationCancel(r.ID))
 	out := admin.Operation{
 		ID: r.ID, Kind: r.Kind, Database: r.About.Name, ResourceID: r.About.Database, Account: r.About.Account, Region: r.About.Region,
@@ -80,17 +107,17 @@ func (s *Server) operationOut(r *operation.Record) admin.Operation {
 	return out
 }
 
-// adminOperationCancel notes that an operation is to be cancelled; the control plane that leads
+// cancel notes that an operation is to be cancelled; the control plane that leads
 // does it. Asking twice is asking once, and what is to be abandoned stays so.
-func (s *Server) adminOperationCancel(ctx context.Context, c front.Call, in admin.OperationCancelRequest) (admin.Operation, error) {
+func (s *service) cancel(ctx context.Context, c front.Call, in admin.OperationCancelRequest) (admin.Operation, error) {
 	if !operation.ValidID(in.ID) {
-		return admin.Operation{}, noOperation(in.ID)
+		return admin.Operation{}, unknown(in.ID)
 	}
 	var out admin.Operation
-	err := s.client.Retry(ctx, func() error {
+	err := s.Retry(ctx, func() error {
 		r, err := state.View[operation.Record](s.Cache, state.Operation(in.ID))
 		if errors.Is(err, state.ErrNotFound) {
-			return noOperation(in.ID)
+			return unknown(in.ID)
 		}
 		if err != nil {
 			return err
@@ -101,22 +128,22 @@ func (s *Server) adminOperationCancel(ctx context.Context, c front.Call, in admi
 		if r.Value.State.Ended() {
 			return admin.NewError(admin.CodeOperationEnded, fmt.Sprintf("The operation %s has ended: it is %s.", in.ID, r.Value.State), "")
 		}
-		out = s.operationOut(r.Value)
+		out = s.shown(r.Value)
 		out.Cancelling = true
 		wish, err := state.Load[operation.Wish](s.Cache, state.OperationCancel(in.ID))
 		if err == nil && (wish.Value.Abandon || !in.Abandon) {
 			return nil
 		}
-		s.Log.Info("operation is to be cancelled", "id", in.ID, "abandon", in.Abandon, "by", c.Who.Key)
-		return s.client.Commit(ctx, state.Swap(state.OperationCancel(in.ID), wish.Revision, operation.Wish{By: c.Who.Key, At: c.Now.UTC(), Abandon: in.Abandon}))
+		s.log.Info("operation is to be cancelled", "id", in.ID, "abandon", in.Abandon, "by", c.Who.Key)
+		return s.Commit(ctx, state.Swap(state.OperationCancel(in.ID), wish.Revision, operation.Wish{By: c.Who.Key, At: c.Now.UTC(), Abandon: in.Abandon}))
 	})
 	return out, err
 }
 
-// lateOperations are problems of operations that should have ended, of one database or of all.
-func (s *Server) lateOperations(now time.Time, database string) []admin.Problem {
+// Late are problems of operations that should have ended, of one database or of all.
+func Late(cache *state.Cache, now time.Time, database string) []admin.Problem {
 	var all []admin.Problem
-	for _, r := range s.operations() {
+	for _, r := range kept(cache) {
 		if !r.Late(now) || database != "" && r.About.Database != database {
 			continue
 		}
@@ -124,7 +151,9 @@ func (s *Server) lateOperations(now time.Time, database string) []admin.Problem 
 		if r.Step != "" {
 			text += fmt.Sprintf(": it is at %s since %s", r.Step, r.StepBegan.UTC().Format("2006-01-02 15:04:05Z"))
 		}
-		text += inBrackets(r.Trouble)
+		if r.Trouble != "" {
+			text += " (" + r.Trouble + ")"
+		}
 		if len(r.Excludes) > 0 {
 			var held []string
 			for _, d := range r.Excludes {

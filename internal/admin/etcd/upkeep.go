@@ -1,22 +1,22 @@
-package server
+package etcd
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"howdah/internal/admin"
+	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
 	"howdah/internal/state/etcd"
 )
 
-// upkeepTimeout covers the copy of large databases, one member after the other.
-const upkeepTimeout = 5 * time.Minute
+// timeout covers the copy of large databases, one member after the other.
+const timeout = 5 * time.Minute
 
 // Upkeep makes room in etcd: an etcd.Keeper.
 type Upkeep interface {
-	// Scarce: only what failovers need is left of the quota.
-	Scarce() bool
 	Plan(ctx context.Context) ([]etcd.Deed, error)
 	Mend(ctx context.Context) ([]etcd.Deed, error)
 	Compact(ctx context.Context) (etcd.Deed, error)
@@ -24,10 +24,26 @@ type Upkeep interface {
 	Disarm(ctx context.Context) (etcd.Deed, error)
 }
 
-// adminEtcd does what a person wants done to etcd. It writes nothing to the state, so
+// Config is what the verb needs. All fields are required that do not say otherwise.
+type Config struct {
+	Members *Members
+	Upkeep  Upkeep // nil: this control plane has no etcd of its own
+	Log     *slog.Logger
+}
+
+// service has the handler.
+type service struct{ Config }
+
+// Verbs is the one on etcd.
+func Verbs(cfg Config) verb.Table {
+	s := &service{cfg}
+	return verb.Table{admin.VerbEtcd: verb.On(verb.OfHome, s.do).Within(timeout)}
+}
+
+// do does what a person wants done to etcd. It writes nothing to the state, so
 // that it works when nobody can.
-func (s *Server) adminEtcd(ctx context.Context, c front.Call, in admin.EtcdRequest) (admin.EtcdAnswer, error) {
-	if s.Etcd == nil {
+func (s *service) do(ctx context.Context, c front.Call, in admin.EtcdRequest) (admin.EtcdAnswer, error) {
+	if s.Upkeep == nil {
 		return admin.EtcdAnswer{}, admin.NewError(admin.CodeUnavailable, "This control plane has no etcd of its own.", "ask another one")
 	}
 	s.Log.Info("upkeep of etcd asked for", "do", in.Do, "member", in.Member, "dry_run", in.DryRun, "by", c.Who.Key)
@@ -41,14 +57,14 @@ func (s *Server) adminEtcd(ctx context.Context, c front.Call, in admin.EtcdReque
 		}
 		return admin.EtcdAnswer{}, admin.NewError(admin.CodeUnavailable, "etcd does not do it: "+err.Error()+".", "see `howdah etcd status`, and try again")
 	}
-	out := admin.EtcdAnswer{Deeds: []string{}, Members: s.etcdOut(ctx)}
+	out := admin.EtcdAnswer{Deeds: []string{}, Members: s.Members.Ask(ctx)}
 	for _, d := range deeds {
 		out.Deeds = append(out.Deeds, d.String())
 	}
 	return out, nil
 }
 
-func (s *Server) upkeep(ctx context.Context, in admin.EtcdRequest) ([]etcd.Deed, error) {
+func (s *service) upkeep(ctx context.Context, in admin.EtcdRequest) ([]etcd.Deed, error) {
 	if in.DryRun && in.Do != admin.EtcdMend {
 		return nil, admin.NewError(admin.CodeInvalidRequest, "Only mend has a dry run.", "")
 	}
@@ -56,15 +72,15 @@ func (s *Server) upkeep(ctx context.Context, in admin.EtcdRequest) ([]etcd.Deed,
 	switch in.Do {
 	case admin.EtcdMend:
 		if in.DryRun {
-			return s.Etcd.Plan(ctx)
+			return s.Upkeep.Plan(ctx)
 		}
-		return s.Etcd.Mend(ctx)
+		return s.Upkeep.Mend(ctx)
 	case admin.EtcdCompact:
-		return one(s.Etcd.Compact(ctx))
+		return one(s.Upkeep.Compact(ctx))
 	case admin.EtcdDefrag:
-		return one(s.Etcd.Defrag(ctx, in.Member))
+		return one(s.Upkeep.Defrag(ctx, in.Member))
 	case admin.EtcdDisarm:
-		return one(s.Etcd.Disarm(ctx))
+		return one(s.Upkeep.Disarm(ctx))
 	}
 	return nil, admin.NewError(admin.CodeInvalidRequest, "There is nothing to do that is called "+in.Do+".", "choose one of mend, compact, defrag and disarm")
 }
