@@ -11,6 +11,7 @@ import (
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -68,8 +69,7 @@ func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
 
 // modifyCluster makes the modification of a cluster that a request asks for.
 func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClusterMessage) error {
-	status := m.ClusterStatus(*cluster)
-	if err := look.InState(status, look.ClusterState(*cluster, status, plan.Available), look.Usable...); err != nil {
+	if err := m.MayCluster(operation.Change, *cluster); err != nil {
 		return err
 	}
 	if err := clusterKindAllows(*cluster, in); err != nil {

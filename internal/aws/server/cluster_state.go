@@ -11,6 +11,7 @@ import (
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -57,6 +58,9 @@ func (l *sight) mayDeleteCluster(c spec.Cluster, in *rds.DeleteDBClusterMessage)
 			return wire.NewError(rds.ErrInvalidDBClusterState, "Cluster cannot be deleted, it still contains DB instances in non-deleting state.")
 		}
 	}
+	if err := l.Excluded(operation.Delete, c.ResourceID, rds.ErrInvalidDBClusterState); err != nil {
+		return err
+	}
 	return database.FinalSnapshot(wire.Or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")
 }
 
@@ -64,8 +68,7 @@ func (l *sight) mayDeleteCluster(c spec.Cluster, in *rds.DeleteDBClusterMessage)
 // first in the order of promotion.
 func (s *Server) failoverDBCluster(ctx context.Context, c front.Call, in *rds.FailoverDBClusterMessage) (*rds.FailoverDBClusterResult, error) {
 	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
-		status := l.ClusterStatus(*cluster)
-		if err := look.InState(status, look.ClusterState(*cluster, status, plan.Available), look.Usable...); err != nil {
+		if err := l.MayCluster(operation.Failover, *cluster); err != nil {
 			return nil, err
 		}
 		facts := l.FactsOfCluster(*cluster)
@@ -126,8 +129,7 @@ func (s *Server) rebootDBCluster(ctx context.Context, c front.Call, in *rds.Rebo
 		if !cluster.MultiAZ() {
 			return nil, wire.NewError(api.ErrInvalidParameterCombination, "RebootDBCluster is only valid for Multi-AZ DB clusters: reboot the instances of %s.", cluster.Name)
 		}
-		status := l.ClusterStatus(*cluster)
-		if err := look.InState(status, look.ClusterState(*cluster, status, plan.Available), look.Usable...); err != nil {
+		if err := l.MayCluster(operation.Restart, *cluster); err != nil {
 			return nil, err
 		}
 		var ops []state.Op
@@ -150,8 +152,7 @@ func (s *Server) rebootDBCluster(ctx context.Context, c front.Call, in *rds.Rebo
 // stopDBCluster ends the processes of all instances; data and endpoints stay.
 func (s *Server) stopDBCluster(ctx context.Context, c front.Call, in *rds.StopDBClusterMessage) (*rds.StopDBClusterResult, error) {
 	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
-		status := l.ClusterStatus(*cluster)
-		if err := look.InState(status, look.ClusterState(*cluster, status, plan.Available), look.Usable...); err != nil {
+		if err := l.MayCluster(operation.Restart, *cluster); err != nil {
 			return nil, err
 		}
 		for _, i := range l.InstancesOf(cluster.ResourceID) {
@@ -178,7 +179,10 @@ func (s *Server) startDBCluster(ctx context.Context, c front.Call, in *rds.Start
 		status := l.ClusterStatus(*cluster)
 		// RDS names a second state, which nothing here can be in.
 		err := look.ClusterState(*cluster, status, plan.StoppedWord, "inaccessible-encryption-credentials-recoverable")
-		if err := look.InState(status, err, plan.StoppedWord); err != nil {
+		if status != plan.StoppedWord {
+			return nil, err
+		}
+		if err := l.Excluded(operation.Restart, cluster.ResourceID, rds.ErrInvalidDBClusterState); err != nil {
 			return nil, err
 		}
 		cluster.Stopped = false

@@ -10,6 +10,7 @@ import (
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -63,6 +64,9 @@ func (l *sight) mayDelete(i spec.Instance, in *rds.DeleteDBInstanceMessage) erro
 		if status := l.ClusterStatus(cluster); status == plan.StoppedWord || status == plan.Stopping {
 			return look.ClusterState(cluster, status, plan.Available)
 		}
+	}
+	if err := l.Excluded(operation.Delete, look.DatabaseOf(i), rds.ErrInvalidDBInstanceState); err != nil {
+		return err
 	}
 	if i.Cluster == "" && !i.Follows() {
 		return database.FinalSnapshot(wire.Or(in.SkipFinalSnapshot, false), in.FinalDBSnapshotIdentifier, "FinalDBSnapshotIdentifier")

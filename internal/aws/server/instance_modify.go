@@ -11,6 +11,7 @@ import (
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -71,7 +72,7 @@ func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {
 // instance makes the modification of an instance that a request asks for.
 func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessage) error {
 	notAvailable := wire.NewError(rds.ErrInvalidDBInstanceState, "Database instance is not in available state.")
-	if err := look.InState(m.Status(*i), notAvailable, look.Usable...); err != nil {
+	if err := m.Sight.May(operation.Change, *i, notAvailable); err != nil {
 		return err
 	}
 	if err := m.allowed(*i, in); err != nil {

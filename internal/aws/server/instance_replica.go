@@ -12,6 +12,7 @@ import (
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -238,6 +239,6 @@ func (l *sight) mayPromote(i spec.Instance) error {
 	if !i.Follows() {
 		return wire.NewError(rds.ErrInvalidDBInstanceState, "DB Instance is not a read replica")
 	}
-	return look.InState(l.Status(i), wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, l.Status(i)),
+	return l.May(operation.Change, i, wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, l.Status(i)),
 		plan.Available)
 }

@@ -9,6 +9,7 @@ import (
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -18,10 +19,14 @@ import (
 func (s *Server) rebootDBInstance(ctx context.Context, c front.Call, in *rds.RebootDBInstanceMessage) (*rds.RebootDBInstanceResult, error) {
 	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *sight, i *spec.Instance) error {
 		busy := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance cannot currently reboot due to an in-progress management operation.")
-		if err := look.InState(l.Status(*i), busy, look.Usable...); err != nil {
+		deed, force := operation.Restart, wire.Or(in.ForceFailover, false)
+		if force {
+			deed = operation.Failover
+		}
+		if err := l.May(deed, *i, busy); err != nil {
 			return err
 		}
-		if !wire.Or(in.ForceFailover, false) {
+		if !force {
 			l.takeGroups(i)
 			i.Reboot++
 			return nil
@@ -52,7 +57,7 @@ func (s *Server) stopDBInstance(ctx context.Context, c front.Call, in *rds.StopD
 		if err := l.alone(*i); err != nil {
 			return err
 		}
-		if err := look.InState(l.Status(*i), wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name), look.Usable...); err != nil {
+		if err := l.May(operation.Restart, *i, wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name)); err != nil {
 			return err
 		}
 		i.Stopped = true
@@ -72,7 +77,7 @@ func (s *Server) startDBInstance(ctx context.Context, c front.Call, in *rds.Star
 			return err
 		}
 		err := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not stopped, it cannot be started.", i.Name)
-		if err := look.InState(l.Status(*i), err, plan.StoppedWord); err != nil {
+		if err := l.May(operation.Restart, *i, err, plan.StoppedWord); err != nil {
 			return err
 		}
 		l.takeGroups(i)

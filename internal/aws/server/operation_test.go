@@ -170,3 +170,53 @@ func TestALateOperation(t *testing.T) {
 		t.Errorf("%+v", other)
 	}
 }
+
+// What an operation under way excludes is refused, and nothing else. One that has ended excludes
+// nothing.
+func TestWhatAnOperationExcludes(t *testing.T) {
+	w := newWorld(t)
+	u := w.user(t)
+	for _, call := range []string{newDB, newCluster, newMember, second} {
+		u.do(call)
+		u.settle()
+	}
+	l := u.server.look(u.account)
+	db, err := l.FindInstance(u.scope(), "db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := l.FindCluster(u.scope(), "aura")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]map[operation.Deed]string{
+		db.Value.ResourceID: {
+			operation.Change: modifyDB + "&BackupRetentionPeriod=3", operation.Restart: rebootDB, operation.Delete: dropDB,
+		},
+		cluster.Value.ResourceID: {
+			operation.Change: modifyAura + "&BackupRetentionPeriod=3", operation.Restart: stopAura, operation.Failover: failover,
+			operation.Delete: with(dropDB, "DBInstanceIdentifier=aura-1"),
+		},
+	}
+	for database, deeds := range calls {
+		for deed, call := range deeds {
+			id := strings.ToLower("x" + u.account[6:] + "-" + string(deed) + "-" + database)
+			excludes := func(o operation.State) func(*operation.Record) {
+				return func(r *operation.Record) {
+					r.About.Database, r.Excludes, r.State = database, []operation.Deed{deed}, o
+				}
+			}
+			u.begin(id, "orders", excludes(operation.Running))
+			u.try(call).has("Error/Message=The operation " + id + " (copy) of orders is under way, and excludes a " + string(deed) + " until it has ended.")
+			for other, call := range deeds {
+				if other == operation.Change && other != deed {
+					u.do(call)
+					u.settle()
+				}
+			}
+			u.begin(id, "orders", excludes(operation.Done))
+		}
+	}
+	u.do(stopAura)
+	u.do(dropDB)
+}

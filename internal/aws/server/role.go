@@ -9,7 +9,7 @@ import (
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
-	"howdah/internal/control/plan"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -72,7 +72,7 @@ func (s *Server) removeRoleFromDBInstance(ctx context.Context, c front.Call, in 
 
 func (l *sight) mayHaveRoles(i spec.Instance) error {
 	err := wire.NewError(rds.ErrInvalidDBInstanceState, "DB instance %s is not in the available state: it is %s.", i.Name, l.Status(i))
-	return look.InState(l.Status(i), err, look.Usable...)
+	return l.May(operation.Change, i, err)
 }
 
 // addRoleToDBCluster associates a role with a cluster, for a feature or none.
@@ -119,8 +119,7 @@ func (s *Server) removeRoleFromDBCluster(ctx context.Context, c front.Call, in *
 
 // clusterHasNoRoles is the error of a cluster whose roles cannot be changed now.
 func (l *sight) clusterHasNoRoles(c spec.Cluster) error {
-	status := l.ClusterStatus(c)
-	return look.InState(status, look.ClusterState(c, status, plan.Available), look.Usable...)
+	return l.MayCluster(operation.Change, c)
 }
 
 func instanceRolesOut(roles []spec.Role) []rds.DBInstanceRole {

@@ -11,6 +11,7 @@ import (
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -72,7 +73,7 @@ func (s *Server) rotateInstance(ctx context.Context, l *sight, c front.Call, r s
 		return nil
 	}
 	notAvailable := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name)
-	if err := look.InState(l.Status(i), notAvailable, look.Usable...); err != nil {
+	if err := l.May(operation.Change, i, notAvailable); err != nil {
 		return err
 	}
 	m := s.modifying(l, c, event.Instance)
@@ -87,8 +88,7 @@ func (s *Server) rotateCluster(ctx context.Context, l *sight, c front.Call, r st
 	if !ok {
 		return nil
 	}
-	status := l.ClusterStatus(cluster)
-	if err := look.InState(status, look.ClusterState(cluster, status, "available"), look.Usable...); err != nil {
+	if err := l.MayCluster(operation.Change, cluster); err != nil {
 		return err
 	}
 	m := s.modifying(l, c, event.Cluster)

@@ -12,6 +12,7 @@ import (
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
 	"howdah/internal/model/member"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -50,7 +51,7 @@ func (s *Server) upgradeInstance(ctx context.Context, l *sight, c front.Call, r 
 		return nil
 	}
 	notAvailable := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name)
-	if err := look.InState(l.Status(i), notAvailable, look.Usable...); err != nil {
+	if err := l.May(operation.Change, i, notAvailable); err != nil {
 		return err
 	}
 	i.Version = to
@@ -77,8 +78,7 @@ func (s *Server) upgradeCluster(ctx context.Context, l *sight, c front.Call, r s
 	if !ok {
 		return nil
 	}
-	status := l.ClusterStatus(cluster)
-	if err := look.InState(status, look.ClusterState(cluster, status, plan.Available), look.Usable...); err != nil {
+	if err := l.MayCluster(operation.Change, cluster); err != nil {
 		return err
 	}
 	cluster.Version = to

@@ -54,8 +54,8 @@ type Deed string
 // The deeds.
 const (
 	Failover Deed = "failover" // one that was asked for, and one that is needed
-	Restart  Deed = "restart"
-	Change   Deed = "change" // of what is wanted of the database
+	Restart  Deed = "restart"  // also a stop, and a start
+	Change   Deed = "change"   // of what is wanted of the database
 	Delete   Deed = "delete"
 )
 
