@@ -6,6 +6,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/catalogue"
+	"howdah/internal/aws/rds/endpoint"
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/look"
 )
@@ -33,7 +34,7 @@ func (s *Server) rdsActions() map[string]front.Action {
 		catalogue.Actions(s.catalogue()),
 		s.authorities.Actions(),
 		s.clusterActions(),
-		s.endpointActions(),
+		(&endpoint.Endpoints{State: s.client, Looks: s.looks, Pools: &s.pools}).Actions(),
 		s.eventActions(),
 		s.groupActions(),
 		s.instanceActions(),

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"howdah/internal/aws/rds/endpoint"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -229,7 +230,7 @@ func TestEndpointWaitsForCertificates(t *testing.T) {
 	is("available")
 	told(2, "127.0.0.9", address)
 	is("creating")
-	u.at(u.now().Add(2 * newEndpoint))
+	u.at(u.now().Add(2 * endpoint.Fresh))
 	is("available") // some other change is on its way
 }
 

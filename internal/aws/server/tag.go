@@ -7,6 +7,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/endpoint"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -90,7 +91,7 @@ func (l *sight) tagged(scope spec.Scope, arn string) (look.Tagged, error) {
 	case "cluster":
 		return l.taggedCluster(scope, arn)
 	case "cluster-endpoint":
-		return l.taggedEndpoint(scope, arn)
+		return endpoint.Tagged(l.Look, scope, arn)
 	case spec.GroupKind[param.Instance]:
 		return l.taggedGroup(scope, param.Instance, arn)
 	case spec.GroupKind[param.Cluster]:
@@ -129,20 +130,6 @@ func (l *sight) taggedCluster(scope spec.Scope, arn string) (look.Tagged, error)
 	}}
 	if err == nil && r.Value.Deleting {
 		t.Gone = look.ClusterState(r.Value, plan.Deleting, plan.Available)
-	}
-	return t, err
-}
-
-func (l *sight) taggedEndpoint(scope spec.Scope, arn string) (look.Tagged, error) {
-	r, err := l.findEndpoint(scope, arn)
-	t := look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
-		e := r.Value
-		e.Tags = tags
-		e.Generation++
-		return state.Swap(r.Key, r.Revision, e)
-	}}
-	if err == nil && r.Value.Deleting {
-		t.Gone = wire.NewError(rds.ErrInvalidDBClusterEndpointState, "The DB cluster endpoint %s is being deleted.", r.Value.Name)
 	}
 	return t, err
 }
