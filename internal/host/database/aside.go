@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/database/cut"
 	"howdah/internal/model/patroni"
 )
 
@@ -71,7 +72,7 @@ fi
 [ ! -e %[4]s/%[6]s ] || chmod u+w %[4]s/%[6]s || exit 1
 "$program" "$@" || exit
 rm %[3]s && mv -T %[4]s %[3]s
-`, install.BinDir, dir, patroni.DataDir, keptDir, keptSize, autoConfFile)
+`, install.BinDir, dir, patroni.DataDir, keptDir, keptSize, cut.AutoConfFile)
 }
 
 // postgresText puts data back that Patroni goes on with though they were not rewound, as

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/database/cut"
 	"howdah/internal/model/member"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hosttest"
@@ -153,11 +154,11 @@ func TestPostgreSQLNeverWorksOnALink(t *testing.T) {
 // writes.
 func TestASealedMemberCanBeRewound(t *testing.T) {
 	p := newScripted(t)
-	sealed := filepath.Join(p.dir, "data", autoConfFile)
-	if err := os.WriteFile(sealed, []byte("primary_conninfo = ''"), sealedMode); err != nil {
+	sealed := filepath.Join(p.dir, "data", cut.AutoConfFile)
+	if err := os.WriteFile(sealed, []byte("primary_conninfo = ''"), 0o400); err != nil {
 		t.Fatal(err)
 	}
-	p.write("bin/pg_rewind", "#!/bin/sh\nstat -c %a data/"+autoConfFile+" > mode\n")
+	p.write("bin/pg_rewind", "#!/bin/sh\nstat -c %a data/"+cut.AutoConfFile+" > mode\n")
 	cmd := exec.Command(filepath.Join(p.dir, "rewind"), "-D", "data")
 	if out, err := cmd.CombinedOutput(); err != nil || p.read("mode") != "600\n" {
 		t.Errorf("it finds mode %q: %v %s", p.read("mode"), err, out)

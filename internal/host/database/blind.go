@@ -2,21 +2,17 @@ package database
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
-	"howdah/internal/model/member"
 )
 
 // Patroni looks at its PostgreSQL through the socket in the host's own directory, clients
@@ -56,7 +52,7 @@ func (r *runner) checkBlind(ctx context.Context) {
 	}
 	if now.Sub(r.blind.tried) >= socketEvery {
 		r.blind.tried = now
-		r.blind.lost = !leadsTo(ctx, r.socket(), r.postmaster.Process)
+		r.blind.lost = !dial.LeadsTo(ctx, r.socket(), r.postmaster.Process)
 	}
 	why := whyBlind(r.leases.said(), r.Reported.Ready, r.blind.lost)
 	switch {
@@ -117,37 +113,4 @@ func (r *runner) endBlind(ctx context.Context, why string) {
 }
 
 // socket is where Patroni looks for the member's PostgreSQL.
-func (r *runner) socket() string { return socketOf(r.host, r.Want) }
-
-func socketOf(a *Host, m member.Assignment) string {
-	return filepath.Join(a.SocketDir(m.ID), fmt.Sprintf(".s.PGSQL.%d", m.Port))
-}
-
-// leadsTo: whoever listens on a socket is this process. A server that is too busy to be
-// asked is given the benefit of the doubt.
-func leadsTo(ctx context.Context, socket string, server proc.Process) bool {
-	conn, err := (&net.Dialer{Timeout: restTimeout}).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return !gone(err)
-	}
-	defer conn.Close()
-	peer, err := peerOf(conn)
-	return err != nil || int(peer.Pid) == server.PID
-}
-
-// peerOf is who listens where a connection through a socket leads.
-func peerOf(conn net.Conn) (peer *unix.Ucred, err error) {
-	raw, err := conn.(*net.UnixConn).SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	failed := raw.Control(func(fd uintptr) {
-		peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
-	return peer, errors.Join(failed, err)
-}
-
-// gone: there is no such socket, or nobody behind it.
-func gone(err error) bool {
-	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
-}
+func (r *runner) socket() string { return dial.Socket(r.host.Agent, r.Want) }

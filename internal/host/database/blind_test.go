@@ -2,10 +2,7 @@ package database
 
 import (
 	"fmt"
-	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,34 +39,6 @@ func TestWhyPatroniIsBlind(t *testing.T) {
 	}
 	if got := whyBlind(patroniSays{known: true, state: "starting"}, false, false); got != "" {
 		t.Errorf("it recovers: %q", got)
-	}
-}
-
-func TestWhereASocketLeads(t *testing.T) {
-	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	socket := filepath.Join(dir, ".s.PGSQL.1")
-	self, other := proc.Process{PID: os.Getpid()}, proc.Process{PID: os.Getppid()}
-	if leadsTo(t.Context(), socket, self) {
-		t.Error("there is no socket")
-	}
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !leadsTo(t.Context(), socket, self) {
-		t.Error("it is ours")
-	}
-	if leadsTo(t.Context(), socket, other) {
-		t.Error("somebody else listens")
-	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	l.Close()
-	if leadsTo(t.Context(), socket, self) {
-		t.Error("nobody listens any more")
 	}
 }
 

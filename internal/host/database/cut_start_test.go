@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -32,7 +30,7 @@ func (w *world) reboot(stop func()) {
 // cutting is a case whose cut was told of before the host was started again.
 func (w *world) cutting() {
 	w.Helper()
-	c := suspect(testkit.FreeAddr(w), testkit.FreeAddr(w))
+	c := hosttest.Suspect(testkit.FreeAddr(w), testkit.FreeAddr(w))
 	c.Phase = fence.Cutting
 	w.Put(state.Fence("db-1", "m2"), c)
 	w.Put(state.Cut(c.ID, "m1"), fence.CutReport{Case: c.ID, Host: hosttest.Name, Member: "m1", How: "knife"})
@@ -43,7 +41,7 @@ func (w *world) cutting() {
 func TestNothingIsStartedBeforeItsCutIsThereAgain(t *testing.T) {
 	w := newWorld(t, waits)
 	k := &knife{}
-	_, stop := w.run(func(a *Host) { a.cut = k })
+	_, stop := w.run(func(a *Host) { a.fences.Cutter = k })
 	a := w.start(hosttest.Running(1))
 	w.passed("db-2")
 	w.restarted("db-2.m1", 1)
@@ -51,7 +49,7 @@ func TestNothingIsStartedBeforeItsCutIsThereAgain(t *testing.T) {
 	w.reboot(stop)
 	w.cutting()
 	k.fail(errors.New("blunt"), "")
-	w.run(func(a *Host) { a.cut = k })
+	w.run(func(a *Host) { a.fences.Cutter = k })
 	w.restarted("db-2.m1", 2)
 	w.Awaits(a.ID, hosttest.Soon, func(r member.Report) error {
 		if r.Patroni || r.Problem != member.StartFails || !strings.Contains(r.Detail, "cut off from a lost primary first: blunt") {
@@ -99,13 +97,13 @@ func (s slowTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 func TestNothingIsStartedBeforeTheCasesAreKnown(t *testing.T) {
 	w := newWorld(t, waits)
 	k, told := &knife{}, &atomic.Bool{}
-	_, stop := w.run(func(a *Host) { a.cut = k })
+	_, stop := w.run(func(a *Host) { a.fences.Cutter = k })
 	a := w.start(hosttest.Running(1))
 	w.restarted(a.ID, 1)
 	w.reboot(stop)
 	w.cutting()
 	w.Between = func(kv clientv3.KV) clientv3.KV { return slowToTell{kv, told} }
-	w.run(func(a *Host) { a.cut = k })
+	w.run(func(a *Host) { a.fences.Cutter = k })
 	w.holds(2*time.Second, func() error {
 		if n := len(w.Lines(a.ID, "starts")); n != 1 {
 			return fmt.Errorf("it was started, the %d. time", n)
@@ -133,81 +131,5 @@ func TestARunningPostgresDoesNotWaitForTheCases(t *testing.T) {
 	w.restarted(a.ID, 2)
 	if now := w.Lines(a.ID, "data/postmaster.pid"); !slices.Equal(now, server) {
 		t.Errorf("PostgreSQL was %v, and is %v", server, now)
-	}
-}
-
-// What may be started, by what the last look has found.
-func TestMayStart(t *testing.T) {
-	a := lonely(t)
-	a.cut = &knife{}
-	r := unstarted(a, "db-1.m1")
-	mine, others := suspect("10.0.0.1:5432", "10.0.0.1:8008"), suspect("10.0.0.2:5432", "10.0.0.2:8008")
-	others.Leadership.Sync.Standbys = []string{"m3"}
-	blunt := errors.New("blunt")
-	own := map[*runner]bool{r: true}
-	cases := []struct {
-		name  string
-		known *admission
-		want  bool
-		why   string
-	}{
-		{"nobody was asked", nil, false, ""},
-		{"nobody is lost", &admission{}, true, ""},
-		{"the primary of others is lost", &admission{lost: []fence.Case{others}, err: blunt}, true, ""},
-		{"it is cut off", &admission{lost: []fence.Case{others, mine}, tried: own}, true, ""},
-		{"it could not be", &admission{lost: []fence.Case{mine}, tried: own, err: blunt}, false, "blunt"},
-		{"it came after the look", &admission{lost: []fence.Case{mine}, tried: map[*runner]bool{{}: true}}, false, ""},
-	}
-	for _, c := range cases {
-		r.Problem, r.Detail = member.None, ""
-		a.admission.Store(c.known)
-		if got := r.mayStart(); got != c.want || !strings.Contains(r.Detail, c.why) || (r.Problem == member.StartFails) != (c.why != "") {
-			t.Errorf("%s: %v, want %v; %s: %s", c.name, got, c.want, r.Problem, r.Detail)
-		}
-	}
-}
-
-// A cut that was made in the kernel is made on disk, before the start, by an agent that may
-// not change the kernel's rules.
-func TestACutIsMadeOnDiskBeforeAStart(t *testing.T) {
-	a := lonely(t)
-	a.cut = &receiverCutter{host: a}
-	r := unstarted(a, "db-1.m1")
-	if err := os.MkdirAll(r.dataDir(), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	c := suspect("10.0.0.1:5432", "10.0.0.1:8008")
-	may := func(phase fence.Phase, want bool, when string) {
-		t.Helper()
-		c.Phase = phase
-		a.admission.Store(&admission{lost: []fence.Case{c}, tried: map[*runner]bool{r: true}})
-		r.Problem, r.Detail = member.None, ""
-		if r.mayStart() != want {
-			t.Errorf("%s, %s: want %v, %s", phase, when, want, r.Detail)
-		}
-	}
-	may(fence.Cutting, false, "it has no data, and would copy them")
-	may(fence.Revoked, true, "it has no data, and another one leads")
-	file := filepath.Join(r.dataDir(), autoConfFile)
-	const before = "work_mem = '4MB'\nprimary_conninfo = 'host=10.0.0.1 port=5432'"
-	holds := func(text string, mode os.FileMode) {
-		t.Helper()
-		got, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(file)
-		if err != nil || string(got) != text || info.Mode().Perm() != mode {
-			t.Errorf("the file is %q, %v, %v", got, info.Mode(), err)
-		}
-	}
-	if err := os.WriteFile(file, []byte(before), openMode); err != nil {
-		t.Fatal(err)
-	}
-	may(fence.Revoked, true, "it follows nobody")
-	holds(before, openMode)
-	for range 2 { // the second time there is nothing to do
-		may(fence.Cutting, true, "it was cut off in the kernel")
-		holds(before+"\nprimary_conninfo = ''\n", sealedMode)
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"syscall"
 	"time"
 
 	"howdah/internal/engine/patroni/rest"
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
@@ -59,19 +59,7 @@ func restart(ctx context.Context, patroni rest.Member) error {
 	}
 }
 
-func (r *runner) rest() (rest.Member, error) { return r.host.restOf(r.Want) }
-
-// restOf asks the Patroni of a member of this host.
-func (a *Host) restOf(as member.Assignment) (rest.Member, error) {
-	tls, err := a.Identity.ClientTLS()
-	if err != nil {
-		return rest.Member{}, err
-	}
-	return rest.Member{
-		HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: tls}},
-		URL:  restURL(as),
-	}, nil
-}
+func (r *runner) rest() (rest.Member, error) { return dial.Patroni(r.host.Agent, r.Want) }
 
 // Times of a handover.
 const (
@@ -161,7 +149,7 @@ func (r *runner) checkpoint(ctx context.Context, force bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	conn, err := r.host.admin(ctx, r.Want)
+	conn, err := dial.Admin(ctx, r.host.Agent, r.Want)
 	if err != nil {
 		return err
 	}

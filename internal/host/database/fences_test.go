@@ -10,11 +10,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/database/cut"
 	"howdah/internal/model/member"
-	"howdah/internal/model/patroni"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hosttest"
@@ -28,18 +27,18 @@ type knife struct {
 	blunt string   // only for this standby; guarded by mu
 }
 
-func (k *knife) name() string { return "knife" }
+func (k *knife) Name() string { return "knife" }
 
-func (k *knife) sync(_ context.Context, cuts []cut, tell func(...cut)) error {
+func (k *knife) Sync(_ context.Context, cuts []cut.Cut, tell func(...cut.Cut)) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.cuts = nil
-	var made []cut
+	var made []cut.Cut
 	for _, c := range cuts {
-		if k.err != nil && (k.blunt == "" || k.blunt == c.standby.Name()) {
+		if k.err != nil && (k.blunt == "" || k.blunt == c.Standby.Name()) {
 			continue
 		}
-		k.cuts = append(k.cuts, c.from.ID+" "+c.standby.Name())
+		k.cuts = append(k.cuts, c.From.ID+" "+c.Standby.Name())
 		made = append(made, c)
 	}
 	slices.Sort(k.cuts)
@@ -64,19 +63,11 @@ func (k *knife) holds(ids ...string) func() error {
 	}
 }
 
-// suspect is a case against m2 on another host, of which our m1 is a standby.
-func suspect(postgres, rest string) fence.Case {
-	return fence.Case{
-		ID: "case-1", Phase: fence.Suspected, Host: "zone-lost", Postgres: postgres, Patroni: rest, Opened: time.Now(),
-		Leadership: fence.Leadership{Database: "db-1", Leader: "m2", Sync: patroni.Sync{Leader: "m2", Standbys: []string{"m1"}}},
-	}
-}
-
 // standbyWorld has an agent with the standby db-1.m1.
 func standbyWorld(t *testing.T) (*world, *knife) {
 	t.Helper()
 	w, k := newWorld(t, waits), &knife{}
-	w.run(func(a *Host) { a.cut = k })
+	w.run(func(a *Host) { a.fences.Cutter = k })
 	w.start(hosttest.Running(1))
 	return w, k
 }
@@ -125,7 +116,7 @@ func TestWitness(t *testing.T) {
 		{"Patroni alone", half(t, ""), alive, false, true},
 	}
 	for i, c := range cases {
-		s := suspect(c.postgres, c.rest)
+		s := hosttest.Suspect(c.postgres, c.rest)
 		s.ID = fmt.Sprintf("case-%d", i)
 		w.Put(state.Fence("db-1", "m2"), s)
 		testkit.Eventually(t, hosttest.Soon, func() error {
@@ -159,7 +150,7 @@ func TestCutting(t *testing.T) {
 		return nil
 	}
 	k.fail(errors.New("blunt"), "")
-	c := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	c := hosttest.Suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 	c.Phase = fence.Cutting
 	w.Put(state.Fence("db-1", "m2"), c)
 	w.passed("db-2")
@@ -190,7 +181,7 @@ func TestCutsAreTheStandbysOwn(t *testing.T) {
 	w.Assign(b)
 	w.Awaits(b.ID, hosttest.Soon, hosttest.Running(1))
 	k.fail(errors.New("blunt"), "m1")
-	first := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	first := hosttest.Suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 	first.Phase, first.Leadership.Sync.Standbys = fence.Cutting, []string{"m1", "m3"}
 	w.Put(state.Fence("db-1", "m2"), first)
 	told := func(id, member string) func() error {
@@ -206,7 +197,7 @@ func TestCutsAreTheStandbysOwn(t *testing.T) {
 	k.fail(nil, "")
 	testkit.Eventually(t, hosttest.Soon, told("case-1", "m1"))
 
-	second := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	second := hosttest.Suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 	second.ID, second.Phase, second.Leadership.Leader, second.Leadership.Sync.Leader = "case-2", fence.Cutting, "m4", "m4"
 	w.Put(state.Fence("db-1", "m4"), second)
 	testkit.Eventually(t, hosttest.Soon, told("case-2", "m1"))
@@ -216,7 +207,7 @@ func TestCutsAreTheStandbysOwn(t *testing.T) {
 // A case against a primary of which we have no synchronous standby is not ours.
 func TestACaseOfOthers(t *testing.T) {
 	w, k := standbyWorld(t)
-	c := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	c := hosttest.Suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 	c.Phase, c.Leadership.Sync.Standbys = fence.Cutting, []string{"m3"}
 	w.Put(state.Fence("db-1", "m2"), c)
 	w.passed("db-2")
@@ -238,7 +229,7 @@ func TestGivingIn(t *testing.T) {
 			a := w.startPrimary()
 			w.leads("db-1", leader, "m3")
 			pid := w.Lines(a.ID, "data/postmaster.pid")[0]
-			c := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+			c := hosttest.Suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 			c.Phase, c.Host, c.Leadership.Leader = fence.Revoked, hosttest.Name, "m1"
 			w.Put(state.Fence("db-1", "m1"), c)
 			if leader == "m1" {
@@ -276,7 +267,7 @@ func TestManyCutsAreToldAtOnce(t *testing.T) {
 	w, _ := standbyWorld(t)
 	const many = 150
 	for i := range many {
-		c := suspect("127.0.0.1:1", "127.0.0.1:2")
+		c := hosttest.Suspect("127.0.0.1:1", "127.0.0.1:2")
 		c.ID, c.Phase, c.Leadership.Leader = fmt.Sprintf("case-%03d", i), fence.Cutting, fmt.Sprintf("m%d", 100+i)
 		w.Put(state.Fence("db-1", c.Leadership.Leader), c)
 	}
@@ -293,7 +284,7 @@ func TestManyCutsAreToldAtOnce(t *testing.T) {
 // be, delays no cut and no other case of its host.
 func TestARunnerThatHangsDelaysNoFence(t *testing.T) {
 	w, k := newWorld(t, waits), &knife{}
-	a, _ := w.run(func(a *Host) { a.cut = k })
+	a, _ := w.run(func(a *Host) { a.fences.Cutter = k })
 	w.start(hosttest.Running(1))
 	hung := w.Assignment("db-2", 1)
 	w.Assign(hung)
@@ -304,11 +295,11 @@ func TestARunnerThatHangsDelaysNoFence(t *testing.T) {
 	for range 100 {
 		r.Do(func(context.Context) { <-let })
 	}
-	lost := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	lost := hosttest.Suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 	lost.ID, lost.Phase, lost.Host = "case-own", fence.Revoked, hosttest.Name
 	lost.Leadership.Database, lost.Leadership.Leader, lost.Leadership.Sync.Standbys = "db-2", "m1", []string{"m2"}
 	w.Put(state.Fence("db-2", "m1"), lost)
-	other := suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
+	other := hosttest.Suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 	other.Phase = fence.Cutting
 	w.Put(state.Fence("db-1", "m2"), other)
 	testkit.Eventually(t, hosttest.Soon, k.holds("case-1 m1"))

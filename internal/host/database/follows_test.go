@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/database/cut"
 	"howdah/internal/host/kernelcut"
 	"howdah/internal/model/member"
 	"howdah/internal/testkit"
@@ -20,31 +21,31 @@ import (
 // the cut, which keeps Patroni from seeing that it has to rewind it, would last for ever.
 func TestAStandbyBehindACutIsKnownToFollow(t *testing.T) {
 	p := newPair(t)
-	k := kernelCutter{&kernelcut.Rules{Table: kernelcut.Table(p.HomeID, "other")}}
-	if err := k.in.Try(t.Context()); err != nil {
+	k := cut.Kernel{In: &kernelcut.Rules{Table: kernelcut.Table(p.HomeID, "other")}}
+	if err := k.In.Try(t.Context()); err != nil {
 		testkit.Missing(t, "rules of the kernel: "+err.Error())
 	}
-	t.Cleanup(func() { p.Must(k.sync(context.Background(), nil, func(...cut) {})) })
-	from := func(of member.Assignment) []cut {
-		return []cut{{from: fence.Case{Postgres: net.JoinHostPort(of.Address, strconv.Itoa(of.Port)), Patroni: net.JoinHostPort(of.Address, "1")}}}
+	t.Cleanup(func() { p.Must(k.Sync(context.Background(), nil, func(...cut.Cut) {})) })
+	from := func(of member.Assignment) []cut.Cut {
+		return []cut.Cut{{From: fence.Case{Postgres: net.JoinHostPort(of.Address, strconv.Itoa(of.Port)), Patroni: net.JoinHostPort(of.Address, "1")}}}
 	}
-	made := func(...cut) {}
+	made := func(...cut.Cut) {}
 
-	p.Must(k.sync(t.Context(), from(p.standby), made))
+	p.Must(k.Sync(t.Context(), from(p.standby), made))
 	p.Awaits(p.standby.ID, time.Minute, func(r member.Report) error {
 		if r.Ready || !r.Postgres || !r.Follows || r.InRecovery {
 			return fmt.Errorf("a standby behind a cut: %+v", r)
 		}
 		return nil
 	})
-	p.Must(k.sync(t.Context(), nil, made))
+	p.Must(k.Sync(t.Context(), nil, made))
 	p.Awaits(p.standby.ID, time.Minute, func(r member.Report) error {
 		if !r.Ready || r.Follows {
 			return fmt.Errorf("a standby that is let go: %+v", r)
 		}
 		return nil
 	})
-	p.Must(k.sync(t.Context(), from(p.primary), made))
+	p.Must(k.Sync(t.Context(), from(p.primary), made))
 	p.Awaits(p.primary.ID, time.Minute, func(r member.Report) error {
 		if r.Ready {
 			return errors.New("the cut is not felt yet")

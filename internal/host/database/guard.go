@@ -13,6 +13,7 @@ import (
 	"howdah/internal/engine/postgres"
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
@@ -35,7 +36,7 @@ func (r *runner) postmasterDied(ctx context.Context, exit proc.Exit) {
 	}
 	r.Log.Warn("PostgreSQL died", "exit", exit.String())
 	if !r.replacePrimary(ctx, "PostgreSQL of the primary died: "+exit.String(), exit.At) {
-		go r.host.wakePatroni(ctx, r.target()) // which starts it again
+		go dial.Wake(ctx, r.host.Agent, r.target()) // which starts it again
 	}
 }
 
@@ -146,6 +147,29 @@ func (r *runner) leadership(ctx context.Context) (fence.Leadership, error) {
 	ctx, cancel := context.WithTimeout(ctx, agent.EtcdTimeout)
 	defer cancel()
 	return fence.Read(ctx, r.host.Store.Client, r.Database())
+}
+
+// giveIn ends the own primary, which was replaced while this host was silent.
+func (a *Host) giveIn(ctx context.Context, c fence.Case) {
+	id := member.ID(c.Leadership.Database, c.Leadership.Leader)
+	r := a.runner(ctx, id)
+	r.Do(func(ctx context.Context) {
+		l, err := r.leadership(ctx)
+		switch {
+		case err == nil && l.Leader == c.Leadership.Leader:
+			return // it was elected again, or leads still
+		case c.Phase != fence.Revoked && (err != nil || l.Leader == ""):
+			return // nobody else leads yet: its Patroni may
+		}
+		r.Log.Warn("this primary was replaced while the host was silent", "case", c.ID)
+		if proof, ok := r.Kill(ctx, "primary was replaced"); ok {
+			if err == nil {
+				r.tellDeath(ctx, proof, l)
+			}
+			r.tellWALEnd(ctx, c)
+		}
+		r.retry = pace.Backoff{}
+	})
 }
 
 // fenceAndRevoke kills what is left of the member and takes its leader key away.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"howdah/internal/host/database/dial"
 	"howdah/internal/host/hang"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
@@ -167,7 +168,7 @@ func (w *hangWatch) ask(ctx context.Context, m member.Assignment) {
 	}
 	w.asking++
 	go func() {
-		answers := postgresAnswers(ctx, net.JoinHostPort(m.Address, strconv.Itoa(m.Port)), w.host.Hang.Stall)
+		answers := dial.Answers(ctx, net.JoinHostPort(m.Address, strconv.Itoa(m.Port)), w.host.Hang.Stall)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.asking--

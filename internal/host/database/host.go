@@ -13,8 +13,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,6 +20,7 @@ import (
 	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database/cut"
 	"howdah/internal/host/hang"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/osuser"
@@ -44,7 +43,7 @@ type Host struct {
 	*agent.Agent
 	Config
 	patroni string // program
-	cut     cutter
+	fences  *cut.Fences
 	spares  *spares
 	// hangAfter is how long a Patroni may run without a PostgreSQL, and without a
 	// child that is making one, before it counts as hanging.
@@ -56,9 +55,6 @@ type Host struct {
 	// logins is the port where the PostgreSQLs of this host are answered; set before
 	// anything runs.
 	logins int
-
-	// admission says what may be started; nil: it was not asked yet which primaries are lost.
-	admission atomic.Pointer[admission]
 }
 
 // NewHost looks for Patroni. An agent opens what it answers.
@@ -89,7 +85,7 @@ func (a *Host) Open(ctx context.Context, of *agent.Agent) error {
 	if err := a.placeGate(); err != nil {
 		return err
 	}
-	a.cut = chooseCutter(ctx, a)
+	a.fences = &cut.Fences{Agent: of, Cutter: cut.Choose(ctx, of, a.standbys), Standbys: a.standbys, GiveIn: a.giveIn}
 	a.spares = newSpares(a)
 	return nil
 }
@@ -100,7 +96,7 @@ func (a *Host) Begin(ctx context.Context) (run func(context.Context) error) {
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		for _, work := range []func(context.Context) error{
-			answerLogins, a.followFences, a.followLosses, a.followOrphans, a.spares.run,
+			answerLogins, a.fences.Run, a.followLosses, a.followOrphans, a.spares.run,
 		} {
 			group.Go(func() error { return work(ctx) })
 		}
@@ -126,7 +122,7 @@ func (a *Host) Facts(h *member.Host) error {
 	for _, i := range installs {
 		h.Majors[i.Major] = i.Full
 	}
-	h.Cut, h.OwnNames, h.OwnKeys = a.cut.name(), true, true
+	h.Cut, h.OwnNames, h.OwnKeys = a.fences.Cutter.Name(), true, true
 	return nil
 }
 
@@ -151,6 +147,14 @@ func (a *Host) allRunners() []*runner {
 	return all
 }
 
+func (a *Host) standbys() []*cut.Standby {
+	var all []*cut.Standby
+	for _, r := range a.allRunners() {
+		all = append(all, r.standby)
+	}
+	return all
+}
+
 // runnerOf: all members of a host are databases'.
 func runnerOf(m *agent.Member) *runner {
 	r, _ := m.Workload().(*runner)
@@ -164,11 +168,6 @@ func (a *Host) osUsers(id string) []string {
 		return []string{u.Name, "root"}
 	}
 	return []string{osuser.Current()}
-}
-
-// restURL is where a member's Patroni answers.
-func restURL(a member.Assignment) string {
-	return "https://" + a.Address + ":" + strconv.Itoa(a.RESTPort)
 }
 
 // patroniMember turns an assignment into Patroni's configuration.

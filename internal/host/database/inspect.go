@@ -136,7 +136,7 @@ func (h *inspector) resting(ctx context.Context, c regain.Copy, dir string, cont
 		known.copy.Assignment, known.copy.Told = c.Assignment, c.Told
 		return known.copy, true
 	}
-	follows := tree.Exists(filepath.Join(dir, standbySignal)) || tree.Exists(filepath.Join(dir, "recovery.signal"))
+	follows := tree.Exists(filepath.Join(dir, standbyFile)) || tree.Exists(filepath.Join(dir, "recovery.signal"))
 	c.Primary = !follows && slices.Contains([]postgres.State{postgres.InProduction, postgres.ShutDown, postgres.ShuttingDown, postgres.InCrashRecovery}, control.State)
 	install, err := postgres.Find(c.Assignment.Major)
 	if err == nil {

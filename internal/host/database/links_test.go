@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/database/cut"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -22,8 +23,8 @@ var touched = []string{
 	patroni.ConfigFile, ldapFile, initdbScript, rewindScript, baseBackupScript, postgresScript, keptSize, keptDir,
 	patroni.CertDir, "tls/tls.key", "tls/tls.crt", "tls/ca.crt", patroni.OwnDir, "tls/own/tls.key", "tls/own/tls.crt", "tls/own/ca.crt", patroni.PythonDir, "python/" + patroni.WholeFile,
 	patroni.LogDir, "log/" + patroniOutput, "log/postgresql.log.2026-11-23-07",
-	patroni.DataDir, "data/" + autoConfFile, "data/postgresql.conf", "data/pg_hba.conf", "data/postmaster.pid",
-	"data/" + standbySignal, "data/global", "data/global/pg_control", "data/pg_wal",
+	patroni.DataDir, "data/" + cut.AutoConfFile, "data/postgresql.conf", "data/pg_hba.conf", "data/postmaster.pid",
+	"data/" + standbyFile, "data/global", "data/global/pg_control", "data/pg_wal",
 }
 
 // Whoever runs as the database's user has its member's directory: what it puts there in the
@@ -75,8 +76,7 @@ func touchAll(t *testing.T, a *Host, r *runner, launch bool) (launched error) {
 		_ = r.scripts(postgres.Install{})
 		_ = r.writeLDAP()
 		_, _ = a.Remembered(r.ID)
-		_, _, _ = r.isCut(), r.isSealed(), r.mayReceiveFrom("127.0.0.1:1")
-		_ = r.cutReceiver(ctx, false)
+		_, _ = r.standby.IsCut(), r.standby.IsSealed()
 		_, _, _ = r.onDisk(), r.kept(), r.lacksRoom()
 		_ = lastLine(r.User(), filepath.Join(r.Dir(), patroni.LogDir, patroniOutput))
 		_, _ = postgres.Postmaster(r.dataDir())

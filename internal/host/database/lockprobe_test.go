@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/host/hang"
 	"howdah/internal/model/member"
 	"howdah/internal/testkit"
@@ -30,10 +31,10 @@ func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 		}
 		return nil
 	})
-	holder, err := agent.admin(w.Context(), a)
+	holder, err := dial.Admin(w.Context(), agent.Agent, a)
 	w.Must(err)
 	defer holder.Close(context.Background())
-	other, err := agent.admin(w.Context(), a)
+	other, err := dial.Admin(w.Context(), agent.Agent, a)
 	w.Must(err)
 	for _, sql := range []string{"BEGIN", "SELECT count(*) FROM pg_database"} {
 		_, err := holder.Exec(w.Context(), sql)
@@ -67,7 +68,7 @@ func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 		t.Error("somebody made a rule of a catalog")
 	}
 	// The write goes on when it may.
-	conn, err := agent.admin(w.Context(), a)
+	conn, err := dial.Admin(w.Context(), agent.Agent, a)
 	w.Must(err)
 	defer conn.Close(context.Background())
 	w.Must(postgres.Stroke(w.Context(), conn))

@@ -13,6 +13,7 @@ import (
 	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/login"
@@ -114,7 +115,7 @@ func (a *Host) loginOf(ctx context.Context, id, user string) (postgres.Login, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTry)
 	defer cancel()
-	conn, err := a.admin(ctx, r.target())
+	conn, err := dial.Admin(ctx, a.Agent, r.target())
 	if err != nil {
 		return postgres.Login{}, err
 	}

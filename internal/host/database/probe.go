@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"strconv"
 	"sync"
 	"time"
 
@@ -15,10 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/host/pace"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/member"
-	"howdah/internal/model/patroni"
 )
 
 const (
@@ -29,9 +27,6 @@ const (
 	// loginEvery is how long a login proves that one can log in.
 	loginEvery   = 10 * time.Second
 	probeTimeout = 2 * time.Second
-	// restTimeout is how long Patroni may take to show its certificate: one that is
-	// frozen must not make a PostgreSQL look as if it did not answer.
-	restTimeout = 200 * time.Millisecond
 )
 
 // prober looks at a member's database as a client would: it logs in over TCP with
@@ -180,7 +175,7 @@ func (p *prober) look(ctx context.Context, target member.Assignment) sight {
 
 // follows: the server says on its private socket that it is a standby.
 func (p *prober) follows(ctx context.Context, target member.Assignment) (recovery bool) {
-	conn, err := p.host.admin(ctx, target)
+	conn, err := dial.Admin(ctx, p.host.Agent, target)
 	if err != nil {
 		return false
 	}
@@ -215,7 +210,7 @@ func (p *prober) login(ctx context.Context, target member.Assignment) error {
 		return nil
 	}
 	p.drop()
-	config, err := p.host.monitorConfig(target)
+	config, err := dial.Monitor(p.host.Agent, target)
 	if err != nil {
 		return err
 	}
@@ -225,7 +220,7 @@ func (p *prober) login(ctx context.Context, target member.Assignment) error {
 		return fmt.Errorf("log in to %s: %w", p.id, err)
 	}
 	p.conn, p.loggedIn = conn, time.Now()
-	p.restOld = p.host.restShowsOther(ctx, target)
+	p.restOld = dial.ShowsOther(ctx, p.host.Agent, target)
 	return nil
 }
 
@@ -248,115 +243,13 @@ func shownBy(conn net.Conn) shown {
 	return shown{certs.AuthorityOf(leaf), leaf.NotAfter.UTC()}
 }
 
-// restShowsOther: Patroni's REST API shows another certificate than the one on disk.
-// Patroni looks for a new one only when nothing else changed in its configuration
-// (its __main__.py, reload_config).
-func (a *Host) restShowsOther(ctx context.Context, target member.Assignment) bool {
-	pair, err := a.MemberPair(target.ID, patroni.CertDir)
-	if err != nil {
-		return false
-	}
-	leaf, err := pair.Leaf()
-	if err != nil {
-		return false
-	}
-	config, err := a.Identity.ClientTLS()
-	if err != nil {
-		return false
-	}
-	config.ClientSessionCache = nil
-	ctx, cancel := context.WithTimeout(ctx, restTimeout)
-	defer cancel()
-	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", net.JoinHostPort(target.Address, strconv.Itoa(target.RESTPort)))
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	t, ok := conn.(*tls.Conn)
-	return ok && !t.ConnectionState().PeerCertificates[0].Equal(leaf)
-}
-
-// monitorConfig is for a connection as rdsmon, over TCP and TLS, with the server's
-// certificate verified for its address.
-func (a *Host) monitorConfig(target member.Assignment) (*pgx.ConnConfig, error) {
-	config, err := a.Identity.ClientTLS()
-	if err != nil {
-		return nil, err
-	}
-	return connConfig(target.Address, target.Port, "rdsmon", config)
-}
-
-func connConfig(host string, port int, user string, tls *tls.Config) (*pgx.ConnConfig, error) {
-	config, err := pgx.ParseConfig("sslmode=disable database=rdsadmin application_name=howdah")
-	if err != nil {
-		return nil, fmt.Errorf("configure connection: %w", err)
-	}
-	config.Host, config.Port, config.User = host, uint16(port), user
-	if tls != nil {
-		tls = tls.Clone()
-		tls.ServerName = host
-	}
-	config.TLSConfig = tls
-	// What users set for their sessions by a parameter group is not for the platform's.
-	for name, value := range map[string]string{
-		"statement_timeout": "0", "lock_timeout": "0", "idle_session_timeout": "0", "idle_in_transaction_session_timeout": "0",
-		"default_transaction_read_only": "off", "default_transaction_isolation": "read committed", "search_path": `"$user", public`,
-	} {
-		config.RuntimeParams[name] = value
-	}
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	return config, nil
-}
-
-// errOther says that somebody else than the member's PostgreSQL is behind its socket.
-var errOther = errors.New("another user's process is behind the member's socket")
-
-// adminConfig is for a connection as rdsadmin through the private socket. That lies in a
-// directory of the member's user, who may have put a link to another member's in its
-// place: nothing is said to a server of another user.
-func (a *Host) adminConfig(target member.Assignment) (*pgx.ConnConfig, error) {
-	config, err := connConfig(a.SocketDir(target.ID), target.Port, "rdsadmin", nil)
-	if err != nil {
-		return nil, err
-	}
-	uid := os.Geteuid()
-	if u := a.UserOf(target.ID); u != nil {
-		uid = u.UID
-	}
-	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		if peer, err := peerOf(conn); err != nil || int(peer.Uid) != uid {
-			conn.Close()
-			return nil, fmt.Errorf("%s: %w", address, errors.Join(errOther, err))
-		}
-		return conn, nil
-	}
-	return config, nil
-}
-
-// admin connects as rdsadmin through the private socket.
-func (a *Host) admin(ctx context.Context, target member.Assignment) (*pgx.Conn, error) {
-	config, err := a.adminConfig(target)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("connect as administrator: %w", err)
-	}
-	return conn, nil
-}
-
 // owner sets the master user up on a primary, once for each serial.
 func (p *prober) owner(ctx context.Context, target member.Assignment, facts postgres.Facts) (int64, error) {
 	serial, err := postgres.OwnerSerial(ctx, p.conn)
 	if err != nil || facts.InRecovery || serial >= target.Owner.Serial || target.Owner.Name == "" {
 		return serial, err
 	}
-	conn, err := p.host.admin(ctx, target)
+	conn, err := dial.Admin(ctx, p.host.Agent, target)
 	if err != nil {
 		return serial, err
 	}

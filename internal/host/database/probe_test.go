@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/host/database/dial"
 	"howdah/internal/testkit/hosttest"
 	"howdah/internal/testkit/patience"
 )
@@ -20,9 +21,9 @@ func TestAFrozenPatroniDoesNotHoldTheProbeUp(t *testing.T) {
 	silent, err := net.Listen("tcp", fmt.Sprintf("%s:%d", a.Address, a.RESTPort))
 	w.Must(err)
 	defer silent.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), patience.For(20*restTimeout))
+	ctx, cancel := context.WithTimeout(t.Context(), patience.For(20*dial.Patience))
 	defer cancel()
-	if host.restShowsOther(ctx, a) {
+	if dial.ShowsOther(ctx, host.Agent, a) {
 		t.Error("it shows another certificate")
 	}
 	left, _ := ctx.Deadline()

@@ -18,6 +18,8 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/database/cut"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/testkit"
@@ -25,78 +27,11 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-func TestNamesUpstream(t *testing.T) {
-	const conf = `include 'postgresql.base.conf'
-primary_conninfo = 'user=rdsrepladmin host=10.0.0.9 port=5432'
-work_mem = '4MB'
-primary_conninfo = 'user=rdsrepladmin sslmode=verify-ca host=10.0.0.1 port=5432 application_name=m2'
-primary_slot_name = 'm2'
-`
-	cases := []struct {
-		name, conf, host, port string
-		want                   bool
-	}{
-		{"it does", conf, "10.0.0.1", "5432", true},
-		{"another port", conf, "10.0.0.1", "54321", false},
-		{"an address that begins so", conf, "10.0.0.11", "5432", false},
-		{"an earlier line", conf, "10.0.0.9", "5432", false},
-		{"nobody", "work_mem = '4MB'\n", "10.0.0.1", "5432", false},
-		{"at the end", "primary_conninfo = 'port=5432 host=10.0.0.1'", "10.0.0.1", "5432", true},
-	}
-	for _, c := range cases {
-		if got := namesUpstream(c.conf, c.host, c.port); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
-}
-
-func TestMustBeCut(t *testing.T) {
-	a := lonely(t)
-	r := unstarted(a, "db-1.m2")
-	if err := os.MkdirAll(r.dataDir(), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write := func(name, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(r.dataDir(), name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := fence.Case{
-		Postgres:   "10.0.0.1:5432",
-		Leadership: fence.Leadership{Database: "db-1", Leader: "m1", Sync: patroni.Sync{Leader: "m1", Standbys: []string{"m2", "m3"}}},
-	}
-	expect := func(phase fence.Phase, want bool, when string) {
-		t.Helper()
-		c.Phase = phase
-		if got := r.mustBeCut(c); got != want {
-			t.Errorf("%s, %s: %v, want %v", phase, when, got, want)
-		}
-	}
-	write("standby.signal", "")
-	expect(fence.Revoked, true, "nothing is known of its upstream")
-	write("postgresql.conf", "primary_conninfo = 'host=10.0.0.1 port=5432'\n")
-	expect(fence.Cutting, true, "it receives from the lost one")
-	expect(fence.Revoked, true, "it would receive from the lost one")
-	write("postgresql.conf", "primary_conninfo = 'host=10.0.0.3 port=5432'\n")
-	expect(fence.Cutting, true, "it follows another one, so far")
-	expect(fence.Revoked, false, "it follows another one")
-	write("postgresql.conf", "primary_conninfo = 'host=10.0.0.1 port=5432'\n")
-	if err := os.Remove(filepath.Join(r.dataDir(), "standby.signal")); err != nil {
-		t.Fatal(err)
-	}
-	expect(fence.Revoked, false, "it was promoted")
-	r.ID = "db-1.m4"
-	expect(fence.Cutting, false, "it cannot confirm anything")
-	r.ID = "db-2.m2"
-	expect(fence.Cutting, false, "another database")
-}
-
 // noCutter leaves cutting to the test.
 type noCutter struct{}
 
-func (noCutter) name() string                                    { return "none" }
-func (noCutter) sync(context.Context, []cut, func(...cut)) error { return nil }
+func (noCutter) Name() string                                            { return "none" }
+func (noCutter) Sync(context.Context, []cut.Cut, func(...cut.Cut)) error { return nil }
 
 // pair is a primary and a synchronous standby, with the real Patroni, on one host.
 type pair struct {
@@ -112,7 +47,7 @@ func newPair(t *testing.T) *pair {
 		testkit.Missing(t, err.Error())
 	}
 	p := &pair{world: newWorld(t, "")}
-	p.agent, _ = p.run(func(a *Host) { a.spares.keep, a.cut = 1, noCutter{} })
+	p.agent, _ = p.run(func(a *Host) { a.spares.keep, a.fences.Cutter = 1, noCutter{} })
 	p.primary = p.Assignment("db-1", 1)
 	p.primary.Cluster.Sync = patroni.SyncSingle
 	p.standby = p.Assignment("db-1", 1)
@@ -148,7 +83,7 @@ func (p *pair) inSync(leader, standby string) (l fence.Leadership) {
 func (p *pair) ask(of member.Assignment, sql string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(p.Context(), patience.For(5*time.Second))
 	defer cancel()
-	conn, err := p.agent.admin(ctx, of)
+	conn, err := dial.Admin(ctx, p.agent.Agent, of)
 	if err != nil {
 		return "", err
 	}
@@ -159,16 +94,16 @@ func (p *pair) ask(of member.Assignment, sql string) (text string, err error) {
 
 // cuts has the standby cut off in these cases, as the agent does at each look: again,
 // where the server did not answer in time.
-func (p *pair) cuts(cutter *receiverCutter, cases ...fence.Case) {
+func (p *pair) cuts(cutter *cut.Receiver, cases ...fence.Case) {
 	p.Helper()
-	var wanted []cut
+	var wanted []cut.Cut
 	for _, c := range cases {
-		wanted = append(wanted, cut{from: c, standby: p.agent.runner(p.Context(), p.standby.ID)})
+		wanted = append(wanted, cut.Cut{From: c, Standby: p.agent.runner(p.Context(), p.standby.ID).standby})
 	}
-	var made []cut
+	var made []cut.Cut
 	testkit.Eventually(p.T, hosttest.Soon, func() (err error) {
 		made = nil
-		return cutter.deal(p.Context(), p.agent.runner(p.Context(), p.standby.ID), slices.Clone(wanted), func(c ...cut) { made = append(made, c...) })
+		return cutter.Deal(p.Context(), p.agent.runner(p.Context(), p.standby.ID).standby, slices.Clone(wanted), func(c ...cut.Cut) { made = append(made, c...) })
 	})
 	for _, c := range cases {
 		if c.Phase == fence.Cutting && len(made) == 0 {
@@ -198,7 +133,7 @@ func (p *pair) log(of member.Assignment) string {
 func TestTheReceiverCutHoldsAgainstPatroni(t *testing.T) {
 	p := newPair(t)
 	l := p.inSync("m1", "m2")
-	cutter := &receiverCutter{host: p.agent}
+	cutter := &cut.Receiver{Standbys: p.agent.standbys}
 	lost := p.open(fence.Cutting, l)
 	p.cuts(cutter, lost)
 	const refusal = "Failed to remove some unwanted parameters"
@@ -223,7 +158,7 @@ func TestTheReceiverCutHoldsAgainstPatroni(t *testing.T) {
 	p.cuts(cutter, lost)
 
 	// Someone undoes it by force: the next look makes it again.
-	p.Must(os.Chmod(filepath.Join(p.Dir, "members", p.standby.ID, patroni.DataDir, autoConfFile), openMode))
+	p.Must(os.Chmod(filepath.Join(p.Dir, "members", p.standby.ID, patroni.DataDir, cut.AutoConfFile), 0o600))
 	testkit.Eventually(t, time.Minute, func() error {
 		n, err := p.ask(p.primary, "SELECT count(*)::text FROM pg_stat_replication WHERE application_name = 'm2'")
 		if err == nil && n == "0" {
@@ -246,7 +181,7 @@ func TestTheReceiverCutHoldsAgainstPatroni(t *testing.T) {
 		return err
 	})
 	p.cuts(cutter, p.open(fence.Revoked, l))
-	if p.agent.runner(t.Context(), p.standby.ID).isCut() {
+	if p.agent.runner(t.Context(), p.standby.ID).standby.IsCut() {
 		t.Error("the cut of the new primary is not lifted")
 	}
 	p.inSync("m2", "m1")
@@ -255,13 +190,13 @@ func TestTheReceiverCutHoldsAgainstPatroni(t *testing.T) {
 // A case that is over leaves the standby as it was.
 func TestAReceiverCutIsLifted(t *testing.T) {
 	p := newPair(t)
-	cutter := &receiverCutter{host: p.agent}
+	cutter := &cut.Receiver{Standbys: p.agent.standbys}
 	p.cuts(cutter, p.open(fence.Cutting, p.inSync("m1", "m2")))
-	if !p.agent.runner(t.Context(), p.standby.ID).isSealed() {
+	if !p.agent.runner(t.Context(), p.standby.ID).standby.IsSealed() {
 		t.Error("the cut is not sealed")
 	}
 	p.cuts(cutter)
-	if p.agent.runner(t.Context(), p.standby.ID).isCut() {
+	if p.agent.runner(t.Context(), p.standby.ID).standby.IsCut() {
 		t.Error("the cut is still on disk")
 	}
 	testkit.Eventually(t, time.Minute, func() error {
@@ -271,8 +206,8 @@ func TestAReceiverCutIsLifted(t *testing.T) {
 		}
 		return err
 	})
-	info, err := os.Stat(filepath.Join(p.Dir, "members", p.standby.ID, patroni.DataDir, autoConfFile))
-	if err != nil || info.Mode().Perm() != openMode {
+	info, err := os.Stat(filepath.Join(p.Dir, "members", p.standby.ID, patroni.DataDir, cut.AutoConfFile))
+	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode of the file: %v, %v", info.Mode(), err)
 	}
 }

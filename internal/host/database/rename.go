@@ -48,7 +48,7 @@ func (r *runner) mayRename() bool {
 	if !r.postmaster.Alive() {
 		return !r.patroniIsBusy()
 	}
-	_, err := os.Stat(filepath.Join(r.dataDir(), standbySignal))
+	_, err := os.Stat(filepath.Join(r.dataDir(), standbyFile))
 	return err == nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"howdah/internal/host/database/dial"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/kind"
 	"howdah/internal/model/member"
@@ -20,7 +21,7 @@ import (
 func (w *world) rotates(host *Host, a *member.Assignment) {
 	w.Helper()
 	w.shows(a.ID, "")
-	config, err := host.monitorConfig(*a)
+	config, err := dial.Monitor(host.Agent, *a)
 	w.Must(err)
 	session, err := pgx.ConnectConfig(w.Context(), config)
 	w.Must(err)

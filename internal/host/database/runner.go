@@ -7,10 +7,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database/cut"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
+	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
 )
 
@@ -33,6 +38,8 @@ type runner struct {
 	leases *leaseWatch
 	logs   *logKeeper
 	hangs  *hangWatch
+	// standby is the member as far as it may have to be cut off.
+	standby *cut.Standby
 
 	handing  atomic.Bool // a goroutine hands prepared data over
 	starting sync.Mutex  // held while Patroni is started, or while a member that hangs is ended
@@ -74,6 +81,10 @@ func newRunner(a *Host, m *agent.Member) *runner {
 		r.Do(func(context.Context) { r.endHung(p, look) })
 	}}
 	r.hangs = newHangWatch(a, r)
+	r.standby = &cut.Standby{
+		Member: m, DataDir: r.dataDir(), LSN: func() lsn.LSN { return r.probe.last().facts.LSN },
+		Admin: func(ctx context.Context) (*pgx.Conn, error) { return dial.Admin(ctx, a.Agent, r.target()) },
+	}
 	return r
 }
 

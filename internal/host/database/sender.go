@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
-	"howdah/internal/model/member"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
 )
@@ -32,8 +32,6 @@ type places struct {
 const (
 	// sendersTimeout bounds one attempt to end WAL senders.
 	sendersTimeout = 3 * time.Second
-	// wakeTimeout bounds one attempt to wake Patroni.
-	wakeTimeout = 3 * time.Second
 )
 
 // followLosses ends the WAL senders of this host's primaries that lead to lost hosts.
@@ -65,7 +63,7 @@ func (r *runner) endSenders(ctx context.Context, host string) {
 		return // none of its standbys is there, or nobody knows: the time-out does it
 	}
 	target := r.target()
-	conn, err := r.host.admin(ctx, target)
+	conn, err := dial.Admin(ctx, r.host.Agent, target)
 	if err != nil {
 		r.Log.Warn("end WAL senders to a lost host", "host", host, "error", err)
 		return
@@ -80,21 +78,7 @@ func (r *runner) endSenders(ctx context.Context, host string) {
 		return
 	}
 	r.Log.Info("ended WAL senders to a lost host", "host", host, "members", names)
-	r.host.wakePatroni(ctx, target)
-}
-
-// wakePatroni has a member's Patroni look at once at what has just changed.
-func (a *Host) wakePatroni(ctx context.Context, m member.Assignment) {
-	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
-	defer cancel()
-	client, err := a.restOf(m)
-	if err == nil {
-		defer client.HTTP.CloseIdleConnections()
-		err = client.Wake(ctx)
-	}
-	if err != nil {
-		a.Log.Info("wake Patroni", "member", m.ID, "error", err) // it looks each second by itself
-	}
+	dial.Wake(ctx, r.host.Agent, target)
 }
 
 // membersOn names the members of a database that are on a host, as PostgreSQL knows them:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"howdah/internal/host/database/dial"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -63,7 +64,7 @@ func (w *world) follows(agent *Host, a member.Assignment, standby string) *pgcon
 	w.Must(err)
 	tls, err := pair.ClientTLS()
 	w.Must(err)
-	config, err := connConfig(a.Address, a.Port, "rdsrepladmin", tls)
+	config, err := dial.Config(a.Address, a.Port, "rdsrepladmin", tls)
 	w.Must(err)
 	config.RuntimeParams = map[string]string{"replication": "true", "application_name": standby}
 	config.Database = ""

@@ -84,6 +84,22 @@ func (r *runner) startPatroni(ctx context.Context) {
 	r.Watch(ctx, r.patroni, process)
 }
 
+// mayStart reports whether Patroni may be started: it is known which primaries are lost,
+// and the member is cut off from them. While its PostgreSQL runs it needs no leave: the
+// host was not started again since, and cuts of a server that runs are made beside. Nor
+// does the leave keep a database down: without etcd Patroni starts no PostgreSQL either.
+func (r *runner) mayStart() bool {
+	if r.postmaster.Alive() {
+		return true
+	}
+	ok, err := r.host.fences.Admits(r.standby)
+	if err != nil && r.Problem == member.None {
+		r.Problem, r.Detail = member.StartFails, "it has to be cut off from a lost primary first: "+err.Error()
+		r.Log.Error("start Patroni", "error", r.Detail)
+	}
+	return ok
+}
+
 var errPort = errors.New("the port is taken")
 
 func problemOf(err error) member.Problem {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/host/tree"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -158,7 +159,7 @@ func (p *prober) holdStorage(ctx context.Context, target member.Assignment, fact
 	if said == postgres.StorageLeft && level == said {
 		return said
 	}
-	conn, err := p.host.admin(ctx, target)
+	conn, err := dial.Admin(ctx, p.host.Agent, target)
 	if err == nil {
 		defer conn.Close(ctx)
 		level, err = p.tellStorage(ctx, conn, said, level)

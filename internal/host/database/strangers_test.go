@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/host/osuser"
 	"howdah/internal/host/tree"
 	"howdah/internal/identity/certs"
@@ -110,9 +111,9 @@ func TestRootTalksToNoOtherServer(t *testing.T) {
 		n, _ := conn.Read(make([]byte, 1))
 		heard <- n
 	}()
-	socket := socketOf(a, told)
+	socket := dial.Socket(a.Agent, told)
 	w.Must(thief.Do(func() error { return os.Symlink(theirs, socket) }))
-	if conn, err := a.admin(t.Context(), told); !errors.Is(err, errOther) {
+	if conn, err := dial.Admin(t.Context(), a.Agent, told); !errors.Is(err, dial.ErrOther) {
 		t.Errorf("connection %v, %v", conn, err)
 	}
 	select {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/database/dial"
 	"howdah/internal/host/hang"
 	"howdah/internal/model/member"
 )
@@ -110,7 +111,7 @@ func (p *writeProbe) write(ctx context.Context, m member.Assignment, round int) 
 
 // commit waits for the disk, for as long as it takes.
 func (p *writeProbe) commit(ctx context.Context, m member.Assignment) error {
-	config, err := p.host.adminConfig(m)
+	config, err := dial.AdminConfig(p.host.Agent, m)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"howdah/internal/failover/fence"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/proc"
 	"howdah/internal/identity/certs"
@@ -335,4 +336,12 @@ func SealedText(t *testing.T, a member.Assignment) string {
 		t.Fatal(err)
 	}
 	return strings.Replace(string(text), "{", `{"of_a_newer_release":"<1>",`, 1)
+}
+
+// Suspect is a case against m2 on another host, of which our m1 is a standby.
+func Suspect(postgres, rest string) fence.Case {
+	return fence.Case{
+		ID: "case-1", Phase: fence.Suspected, Host: "zone-lost", Postgres: postgres, Patroni: rest, Opened: time.Now(),
+		Leadership: fence.Leadership{Database: "db-1", Leader: "m2", Sync: patroni.Sync{Leader: "m2", Standbys: []string{"m1"}}},
+	}
 }

@@ -1,4 +1,4 @@
-package database
+package cut
 
 import (
 	"context"
@@ -15,23 +15,23 @@ import (
 // reportsAtOnce keeps transactions below etcd's limit of 128 operations.
 const reportsAtOnce = 100
 
-// cutReports tells of cuts that were made, each once, and many at once: a host may be
+// reports tells of cuts that were made, each once, and many at once: a host may be
 // the standby of a hundred primaries that were lost together.
-type cutReports struct {
-	host  *Host
-	ready chan struct{}
+type reports struct {
+	fences *Fences
+	ready  chan struct{}
 
 	mu       sync.Mutex
-	waiting  map[string]cut  // by key, guarded by mu
+	waiting  map[string]Cut  // by key, guarded by mu
 	reported map[string]bool // by key, guarded by mu
 }
 
-func newCutReports(a *Host) *cutReports {
-	return &cutReports{host: a, ready: make(chan struct{}, 1), waiting: map[string]cut{}, reported: map[string]bool{}}
+func newReports(f *Fences) *reports {
+	return &reports{fences: f, ready: make(chan struct{}, 1), waiting: map[string]Cut{}, reported: map[string]bool{}}
 }
 
 // made notes cuts that hold. It does not wait.
-func (r *cutReports) made(cuts ...cut) {
+func (r *reports) made(cuts ...Cut) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range cuts {
@@ -49,7 +49,7 @@ func (r *cutReports) made(cuts ...cut) {
 }
 
 // forget drops what is known of cases that are closed.
-func (r *cutReports) forget(current map[string]bool) {
+func (r *reports) forget(current map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key := range r.reported {
@@ -58,7 +58,7 @@ func (r *cutReports) forget(current map[string]bool) {
 		}
 	}
 	for key, c := range r.waiting {
-		if !current[c.from.ID] {
+		if !current[c.From.ID] {
 			delete(r.waiting, key)
 		}
 	}
@@ -66,7 +66,7 @@ func (r *cutReports) forget(current map[string]bool) {
 
 // run writes reports until ctx ends. What could not be written is made, and told, again
 // at the next look.
-func (r *cutReports) run(ctx context.Context) {
+func (r *reports) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -81,10 +81,10 @@ func (r *cutReports) run(ctx context.Context) {
 	}
 }
 
-func (r *cutReports) take() []cut {
+func (r *reports) take() []Cut {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var cuts []cut
+	var cuts []Cut
 	for key, c := range r.waiting {
 		cuts = append(cuts, c)
 		delete(r.waiting, key)
@@ -92,18 +92,18 @@ func (r *cutReports) take() []cut {
 	return cuts
 }
 
-func (r *cutReports) write(ctx context.Context, cuts []cut) {
+func (r *reports) write(ctx context.Context, cuts []Cut) {
 	var ops []state.Op
 	for _, c := range cuts {
 		ops = append(ops, state.Put(c.key(), fence.CutReport{
-			Case: c.from.ID, Host: r.host.Name, Member: c.standby.Name(), How: r.host.cut.name(),
-			LSN: c.standby.probe.last().facts.LSN, At: time.Now().UTC(),
+			Case: c.From.ID, Host: r.fences.Agent.Name, Member: c.Standby.Name(), How: r.fences.Cutter.Name(),
+			LSN: c.Standby.LSN(), At: time.Now().UTC(),
 		}))
 	}
 	ctx, cancel := context.WithTimeout(ctx, agent.EtcdTimeout)
 	defer cancel()
-	if _, err := r.host.Store.Commit(ctx, ops...); err != nil {
-		r.host.Log.Warn("report cuts", "count", len(cuts), "error", err)
+	if _, err := r.fences.Agent.Store.Commit(ctx, ops...); err != nil {
+		r.fences.Agent.Log.Warn("report cuts", "count", len(cuts), "error", err)
 		return
 	}
 	r.mu.Lock()
