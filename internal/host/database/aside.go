@@ -25,6 +25,7 @@ import (
 const (
 	keptDir          = "data.kept"
 	keptSize         = "data.kept.size" // in kB
+	initdbScript     = "initdb"
 	rewindScript     = "pg_rewind"
 	baseBackupScript = "pg_basebackup"
 	postgresScript   = "postgres"
@@ -33,7 +34,7 @@ const (
 // scripts writes what Patroni calls in place of PostgreSQL's own programs.
 func (r *runner) scripts(install postgres.Install) error {
 	for name, text := range map[string][]byte{
-		initdbScript:     initdbText(r.host.handedPath(r.ID)),
+		initdbScript:     r.host.spares.Script(r.ID),
 		rewindScript:     rewindText(install, r.Dir()),
 		baseBackupScript: baseBackupText(install, r.Dir()),
 		postgresScript:   postgresText(install, r.Dir()),

@@ -72,7 +72,7 @@ func (r *runner) intended(hosts []string) (m config.Member, text []byte, digest 
 	if err != nil {
 		return m, nil, "", err
 	}
-	modules, err := findModules(install.Major)
+	modules, err := postgres.Modules(install.Major)
 	if err != nil {
 		return m, nil, "", err
 	}

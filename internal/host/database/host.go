@@ -9,9 +9,7 @@ package database
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -21,10 +19,10 @@ import (
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/cut"
+	"howdah/internal/host/database/spare"
 	"howdah/internal/host/hang"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/osuser"
-	"howdah/internal/identity/home"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 )
@@ -44,7 +42,7 @@ type Host struct {
 	Config
 	patroni string // program
 	fences  *cut.Fences
-	spares  *spares
+	spares  *spare.Keeper
 	// hangAfter is how long a Patroni may run without a PostgreSQL, and without a
 	// child that is making one, before it counts as hanging.
 	hangAfter time.Duration
@@ -71,22 +69,19 @@ func NewHost(cfg Config) (*Host, error) {
 }
 
 // Dirs are where data are that no member has yet.
-func (a *Host) Dirs() []string { return []string{"spares", handedDir + "/*"} }
+func (a *Host) Dirs() []string { return spare.Dirs() }
 
 // Open makes directories, and finds out how standbys can be cut off here.
 func (a *Host) Open(ctx context.Context, of *agent.Agent) error {
 	a.Agent = of
-	if err := home.OpenWay(a.Path(handedDir)); err != nil {
-		return fmt.Errorf("make directories of the host: %w", err)
-	}
-	if err := a.makeSpares(); err != nil {
+	a.spares = spare.New(of)
+	if err := a.spares.Open(); err != nil {
 		return err
 	}
 	if err := a.placeGate(); err != nil {
 		return err
 	}
 	a.fences = &cut.Fences{Agent: of, Cutter: cut.Choose(ctx, of, a.standbys), Standbys: a.standbys, GiveIn: a.giveIn}
-	a.spares = newSpares(a)
 	return nil
 }
 
@@ -96,7 +91,7 @@ func (a *Host) Begin(ctx context.Context) (run func(context.Context) error) {
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		for _, work := range []func(context.Context) error{
-			answerLogins, a.fences.Run, a.followLosses, a.followOrphans, a.spares.run,
+			answerLogins, a.fences.Run, a.followLosses, a.followOrphans, a.spares.Run,
 		} {
 			group.Go(func() error { return work(ctx) })
 		}
@@ -134,7 +129,7 @@ func releaseShared(dir string) error {
 }
 
 // Forget closes the place of prepared data.
-func (a *Host) Forget(id string) error { return a.closeHandover(id) }
+func (a *Host) Forget(id string) error { return a.spares.Close(id) }
 
 // runner is that of a member, which is started if it is not there.
 func (a *Host) runner(ctx context.Context, id string) *runner { return runnerOf(a.Member(ctx, id)) }
@@ -182,16 +177,4 @@ func (a *Host) patroniMember(as member.Assignment, install postgres.Install, hos
 		Keys: keysOf(as), Gate: a.gateCommand(), Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,
 		RequireTLS: as.RequireTLS, Allow: as.Allow, Tokens: a.tokens(as), Generation: as.Generation,
 	}
-}
-
-// makeSpares makes the directory of prepared data, whose user runs nothing else. That of
-// an older release was of all members' user.
-func (a *Host) makeSpares() error {
-	dir := a.Path("spares")
-	if u := a.OwnerOf(dir); u != nil && u.UID > 0 && osuser.Name(u.UID) == "" {
-		if err := os.Rename(dir, a.TrashPath(fmt.Sprintf("spares-%d", time.Now().UnixNano()))); err != nil {
-			return fmt.Errorf("give up prepared data of an older release: %w", err)
-		}
-	}
-	return a.Give(dir)
 }

@@ -22,7 +22,7 @@ func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	agent, _ := w.run(func(a *Host) { a.spares.keep, a.Hang.Stall = 1, 3*time.Second })
+	agent, _ := w.run(func(a *Host) { a.spares.Keep, a.Hang.Stall = 1, 3*time.Second })
 	a := w.Assignment("db-1", 1)
 	w.Assign(a)
 	w.Awaits(a.ID, time.Minute, func(r member.Report) error {

@@ -2,7 +2,6 @@ package database
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,9 +18,6 @@ import (
 // members from confirming one, and master users within their rights. The configuration
 // that names it is no proof that it is loaded: a server may have been started with another
 // one, and only the next start loads what is named since.
-
-// moduleFile is what the module is called in its directory.
-const moduleFile = "howdah.so"
 
 // moduleEvery is how often the agent looks whether a server has the module that is installed.
 const moduleEvery = 10 * time.Second
@@ -64,24 +60,11 @@ func (l *moduleLook) old(server proc.Process, now time.Time) bool {
 func hasReplaced(maps string) bool {
 	return slices.ContainsFunc(strings.Split(maps, "\n"), func(line string) bool {
 		file, deleted := strings.CutSuffix(line, " (deleted)")
-		return deleted && strings.HasSuffix(file, "/"+moduleFile)
+		return deleted && strings.HasSuffix(file, "/"+postgres.ModuleFile)
 	})
 }
 
 // namesModule: the module is in a list of libraries.
 func namesModule(list string) bool {
 	return slices.ContainsFunc(strings.Split(list, ","), func(l string) bool { return strings.Trim(l, ` "`) == "howdah" })
-}
-
-var errNoModule = errors.New("the module howdah is not installed for it: run scripts/install")
-
-// findModules is the directory with our PostgreSQL modules for a major version.
-func findModules(major int) (string, error) {
-	for _, prefix := range postgres.Prefixes() {
-		dir := filepath.Join(prefix, "lib", strconv.Itoa(major))
-		if _, err := os.Stat(filepath.Join(dir, moduleFile)); err == nil {
-			return dir, nil
-		}
-	}
-	return "", fmt.Errorf("PostgreSQL %d: %w", major, errNoModule)
 }

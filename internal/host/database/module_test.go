@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/engine/postgres"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -66,7 +67,7 @@ func TestAServerWithoutTheModule(t *testing.T) {
 // the process goes on with the old one.
 func TestAModuleThatWasReplaced(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), moduleFile)
+	path := filepath.Join(t.TempDir(), postgres.ModuleFile)
 	install := func() {
 		t.Helper()
 		if err := os.WriteFile(path+".new", []byte("module"), 0o600); err != nil {

@@ -29,7 +29,7 @@ func TestTheLifeOfARealDatabase(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	host, stop := w.run(func(a *Host) { a.spares.keep = 1 })
+	host, stop := w.run(func(a *Host) { a.spares.Keep = 1 })
 	a := w.Assignment("db-1", 1)
 	verifier, err := scram.Verifier("secret-password")
 	w.Must(err)

@@ -47,7 +47,7 @@ func newPair(t *testing.T) *pair {
 		testkit.Missing(t, err.Error())
 	}
 	p := &pair{world: newWorld(t, "")}
-	p.agent, _ = p.run(func(a *Host) { a.spares.keep, a.fences.Cutter = 1, noCutter{} })
+	p.agent, _ = p.run(func(a *Host) { a.spares.Keep, a.fences.Cutter = 1, noCutter{} })
 	p.primary = p.Assignment("db-1", 1)
 	p.primary.Cluster.Sync = patroni.SyncSingle
 	p.standby = p.Assignment("db-1", 1)

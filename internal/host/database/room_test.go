@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
-	"howdah/internal/host/tree"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/loopdisk"
 )
@@ -37,42 +36,6 @@ func TestTheHardLimitIsFarAboveWhatPostgreSQLStopsAt(t *testing.T) {
 	}
 	if hardLimit(0) != 0 {
 		t.Error("what has no storage has a limit")
-	}
-}
-
-// Prepared data get into a subvolume, belong to the member there, and nothing is left beside it.
-func TestPreparedDataAreCopiedIntoASubvolume(t *testing.T) {
-	w, a := btrfsWorld(t)
-	id := "db-1.m1"
-	w.Must(a.MakeMemberDir(id))
-	r := unstarted(a, id)
-	w.Must(r.openHandover())
-	spare := a.spares.user()
-	ready := filepath.Join(a.spares.dir(15), "ready-1")
-	w.Must(spare.MakeDir(filepath.Join(ready, "global")))
-	w.Must(spare.ReplaceFile(filepath.Join(ready, "global", "pg_control"), []byte("x"), 0o600))
-	// A kill in the middle of a copy.
-	w.Must(a.UserOf(id).MakeDir(filepath.Join(a.handedPath(id), newData+partSuffix, "global")))
-	w.Must(a.spares.hand(id, 15))
-	w.Must(a.spares.hand(id, 15))
-	// What the script does.
-	w.Must(a.UserOf(id).Do(func() error { return os.Rename(filepath.Join(a.handedPath(id), newData), r.dataDir()) }))
-	for _, name := range []string{"", "global", "global/pg_control"} {
-		info, err := os.Lstat(filepath.Join(r.dataDir(), name))
-		w.Must(err)
-		if uid, _ := ownersOf(t, info); uid != a.UserOf(id).UID {
-			t.Errorf("%q belongs to %d", name, uid)
-		}
-	}
-	w.Must(a.closeHandover(id))
-	w.Must(a.EmptyTrash(t.Context()))
-	for _, path := range []string{a.handedPath(id), a.stagePath(id), a.Path(handedDir, id)} {
-		if tree.Exists(path) {
-			t.Errorf("%s is there", path)
-		}
-	}
-	if left, err := filepath.Glob(filepath.Join(a.MemberDir(id), "thrown-*")); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
 	}
 }
 

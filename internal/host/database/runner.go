@@ -13,6 +13,7 @@ import (
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/cut"
 	"howdah/internal/host/database/dial"
+	"howdah/internal/host/database/spare"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/lsn"
@@ -40,8 +41,8 @@ type runner struct {
 	hangs  *hangWatch
 	// standby is the member as far as it may have to be cut off.
 	standby *cut.Standby
+	taker   *spare.Taker // of prepared data
 
-	handing  atomic.Bool // a goroutine hands prepared data over
 	starting sync.Mutex  // held while Patroni is started, or while a member that hangs is ended
 	fencing  atomic.Bool // the latter
 
@@ -81,6 +82,7 @@ func newRunner(a *Host, m *agent.Member) *runner {
 		r.Do(func(context.Context) { r.endHung(p, look) })
 	}}
 	r.hangs = newHangWatch(a, r)
+	r.taker = &spare.Taker{Member: m, Keeper: a.spares, DataDir: r.dataDir()}
 	r.standby = &cut.Standby{
 		Member: m, DataDir: r.dataDir(), LSN: func() lsn.LSN { return r.probe.last().facts.LSN },
 		Admin: func(ctx context.Context) (*pgx.Conn, error) { return dial.Admin(ctx, a.Agent, r.target()) },

@@ -66,7 +66,7 @@ func TestTheLifeOfAnEncryptedDatabase(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w, disk := newEncryptingWorld(t, "", "-O", "encrypt")
-	_, stop := w.run(func(a *Host) { a.spares.keep = 1 })
+	_, stop := w.run(func(a *Host) { a.spares.Keep = 1 })
 	a := w.Assignment("db-1", 1)
 	verifier, err := scram.Verifier("secret-password")
 	w.Must(err)
@@ -110,7 +110,7 @@ func TestTheLifeOfAnEncryptedDatabase(t *testing.T) {
 	w.Must(err)
 	_, err = w.Store.Commit(w.Context(), state.Delete(record.Key))
 	w.Must(err)
-	w.run(func(a *Host) { a.spares.keep = 0 })
+	w.run(func(a *Host) { a.spares.Keep = 0 })
 	w.Awaits(a.ID, time.Minute, func(r member.Report) error {
 		if r.Problem != member.NoKey || r.Patroni {
 			return fmt.Errorf("report %+v", r)
@@ -153,7 +153,7 @@ func TestARestoredHomeIsToldWhatIsLocked(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w, _ := newEncryptingWorld(t, "", "-O", "encrypt")
-	w.run(func(a *Host) { a.spares.keep = 1 })
+	w.run(func(a *Host) { a.spares.Keep = 1 })
 	a := w.Assignment("db-1", 1)
 	a.Encrypted = true
 	w.Assign(a)

@@ -25,7 +25,7 @@ func TestWALSendersToALostHostEnd(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	agent, _ := w.run(func(a *Host) { a.spares.keep = 1 })
+	agent, _ := w.run(func(a *Host) { a.spares.Keep = 1 })
 	a := w.Assignment("db-1", 1)
 	w.Assign(a)
 	w.Awaits(a.ID, time.Minute, func(r member.Report) error {

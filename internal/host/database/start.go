@@ -24,7 +24,7 @@ const patroniOutput = "patroni.out"
 // Keep has Patroni run with the newest configuration, and limits hold.
 func (r *runner) Keep(ctx context.Context) {
 	r.orphaned = time.Time{}
-	r.offerData(ctx)
+	r.taker.Offer(ctx)
 	r.settle()
 	r.renewCertificate()
 	r.nudge()
@@ -185,7 +185,7 @@ func (r *runner) render(ctx context.Context) (m config.Member, err error) {
 	if err := r.ensureCertificates(ctx); err != nil {
 		return m, err
 	}
-	if err := errors.Join(r.scripts(install), r.openHandover()); err != nil {
+	if err := errors.Join(r.scripts(install), r.taker.Open()); err != nil {
 		return m, err
 	}
 	if err := r.User().ReplaceFile(filepath.Join(r.Dir(), patroni.PythonDir, patroni.WholeFile), config.Whole, 0o600); err != nil {

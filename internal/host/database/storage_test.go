@@ -124,7 +124,7 @@ func TestADatabaseTakesNoMoreStorageThanItWasGiven(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	w.run(func(a *Host) { a.spares.keep = 1 })
+	w.run(func(a *Host) { a.spares.Keep = 1 })
 	a := w.Assignment("db-full", 1)
 	verifier, err := scram.Verifier("secret-password")
 	w.Must(err)
@@ -202,7 +202,7 @@ func TestAStatementThatFillsTheStorageIsCancelled(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	w.run(func(a *Host) { a.spares.keep = 1 })
+	w.run(func(a *Host) { a.spares.Keep = 1 })
 	a := w.Assignment("db-bulk", 1)
 	verifier, err := scram.Verifier("secret-password")
 	w.Must(err)
@@ -234,7 +234,7 @@ func TestAStatementThatBeganBeforeTheStorageWasFullIsStopped(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
-	w.run(func(a *Host) { a.spares.keep = 1 })
+	w.run(func(a *Host) { a.spares.Keep = 1 })
 	a := w.Assignment("db-before", 1)
 	verifier, err := scram.Verifier("secret-password")
 	w.Must(err)

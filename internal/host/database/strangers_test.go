@@ -5,14 +5,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/database/dial"
-	"howdah/internal/host/osuser"
-	"howdah/internal/host/tree"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/patroni"
 	"howdah/internal/testkit"
@@ -26,68 +23,6 @@ func rootWorld(t *testing.T) (*world, *Host) {
 	}
 	a := w.open()
 	return w, a
-}
-
-// Prepared data that a user of an older release may have changed are given up. Those of this one have
-// a user of their own.
-func TestPreparedDataOfAnOlderReleaseAreGivenUp(t *testing.T) {
-	w, a := rootWorld(t)
-	id := w.Assignment("db-one", 1).ID
-	w.Must(a.MakeMemberDir(id))
-	if own := a.spares.user(); osuser.Name(own.UID) == "" || own.UID == a.UserOf(id).UID {
-		t.Errorf("prepared data %+v, the member %+v", own, a.UserOf(id))
-	}
-	const stranger = 65534
-	was := &postgres.User{Name: "nobody", UID: stranger, GID: stranger}
-	w.Must(os.RemoveAll(a.Path("spares")))
-	w.Must(was.GiveDir(a.Path("spares")))
-	w.Must(was.MakeDir(a.Path("spares", "15", "ready-1")))
-	a = w.open()
-	left, err := filepath.Glob(a.Path("spares", "*", "*"))
-	if u := a.spares.user(); err != nil || len(left) > 0 || osuser.Name(u.UID) == "" {
-		t.Errorf("prepared data that another user may have changed: %v, %+v, %v", left, u, err)
-	}
-}
-
-// Prepared data become the member's, and are nobody else's on the way.
-func TestPreparedDataAreHandedOver(t *testing.T) {
-	w, a := rootWorld(t)
-	id := w.Assignment("db-data", 1).ID
-	w.Must(a.MakeMemberDir(id))
-	w.Must(a.UserOf(id).GiveDir(a.handedPath(id)))
-	w.Must(a.spares.hand(id, 15))
-	if tree.Exists(filepath.Join(a.handedPath(id), newData)) {
-		t.Fatal("there was nothing to hand over")
-	}
-	spare := a.spares.user()
-	w.Must(spare.MakeDir(a.spares.dir(15)))
-	ready := filepath.Join(a.spares.dir(15), "ready-1")
-	w.Must(spare.MakeDir(filepath.Join(ready, "global")))
-	w.Must(spare.ReplaceFile(filepath.Join(ready, "global", "pg_control"), []byte("x"), 0o600))
-	// A kill between the two renames.
-	w.Must(os.Rename(ready, a.stagePath(id)))
-	w.Must(a.spares.hand(id, 15))
-	w.Must(a.spares.hand(id, 15))
-	for _, name := range []string{"", "global", "global/pg_control"} {
-		path := filepath.Join(a.handedPath(id), newData, name)
-		info, err := os.Lstat(path)
-		w.Must(err)
-		if uid, gid := ownersOf(t, info); uid != a.UserOf(id).UID || gid != uid {
-			t.Errorf("%s belongs to %d, %d", path, uid, gid)
-		}
-	}
-	w.Must(a.closeHandover(id))
-	if tree.Exists(a.handedPath(id)) || tree.Exists(a.stagePath(id)) {
-		t.Error("the place is still there")
-	}
-
-	w.Must(spare.MakeDir(ready))
-	w.Must(os.WriteFile(w.AssignedPath(id), nil, 0o600))
-	w.Must(os.Link(w.AssignedPath(id), filepath.Join(ready, "link")))
-	w.Must(a.UserOf(id).GiveDir(a.handedPath(id)))
-	if err := a.spares.hand(id, 15); !errors.Is(err, tree.ErrHardLink) {
-		t.Errorf("a file of root's among them: %v", err)
-	}
 }
 
 // A member's user may lead root to another database's server: root says nothing to it.
@@ -154,13 +89,4 @@ func TestRootReadsNothingForAMembersUser(t *testing.T) {
 	if _, err := a.MemberPair(id, patroni.CertDir); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("the key of another one: %v", err)
 	}
-}
-
-func ownersOf(t *testing.T, info os.FileInfo) (uid, gid int) {
-	t.Helper()
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		t.Fatalf("nobody has %s", info.Name())
-	}
-	return int(stat.Uid), int(stat.Gid)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,7 +81,7 @@ func runChild(text string) error {
 	if err != nil {
 		return err
 	}
-	a.spares.keep = 0
+	a.spares.Keep = 0
 	_, pair, err := p.Identity()
 	if err != nil {
 		return err
@@ -139,7 +138,7 @@ func (w *world) open() *Host {
 func (w *world) run(change func(*Host)) (a *Host, stop func()) {
 	w.Helper()
 	a = w.open()
-	a.spares.keep = 0
+	a.spares.Keep = 0
 	if change != nil {
 		change(a)
 	}
@@ -241,11 +240,3 @@ func (w *world) incidents(scope string) []fence.Incident {
 
 // unstarted is the workload of a member that is not looked after.
 func unstarted(a *Host, id string) *runner { return runnerOf(agent.NewMember(a.Agent, id)) }
-
-// lonely is a host that is not open: it has a directory, and nothing else.
-func lonely(t *testing.T) *Host {
-	t.Helper()
-	a := &Host{}
-	a.Agent = &agent.Agent{Config: agent.Config{Dir: t.TempDir(), Kind: a, Log: slog.New(slog.DiscardHandler)}}
-	return a
-}

@@ -12,10 +12,9 @@ import (
 
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/agent"
-	"howdah/internal/host/proc"
+	"howdah/internal/host/agent/agenttest"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hosttest"
-	"howdah/internal/testkit/patience"
 )
 
 // A member's user may put anything in the place of the files that a cut is made in: it leads the
@@ -25,17 +24,7 @@ func TestACutFollowsNobodysLinks(t *testing.T) {
 		testkit.Missing(t, "users for members: run it as root")
 	}
 	site := hosttest.New(t, 0)
-	a, err := agent.New(t.Context(), agent.Config{
-		Name: hosttest.Name, Zone: "t", Address: "127.0.0.1", Dir: site.Dir, HomeID: site.HomeID, Kind: noKind{}, Log: hosttest.Log(),
-	})
-	site.Must(err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience.For(30*time.Second))
-		defer cancel()
-		if err := (agent.Ending{HomeID: site.HomeID, Host: hosttest.Name, Dir: site.Dir, Stop: stopNothing, Release: releaseNothing}).Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	a := agenttest.Open(site)
 	m := agent.NewMember(a, "db-1.m1")
 	s := &Standby{Member: m, DataDir: filepath.Join(m.Dir(), "data"), Admin: func(context.Context) (*pgx.Conn, error) { return nil, errors.New("no server") }}
 	lost := hosttest.Suspect("127.0.0.1:1", "127.0.0.1:2")
@@ -62,7 +51,3 @@ func TestACutFollowsNobodysLinks(t *testing.T) {
 		}
 	}
 }
-
-func stopNothing(context.Context, *proc.Host, *proc.Group, string) error { return nil }
-
-func releaseNothing(string) error { return nil }

@@ -1,31 +1,22 @@
 package cut
 
 import (
-	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/agent/agenttest"
 	"howdah/internal/model/patroni"
 )
 
 // standby is a member without data that nobody looks after.
 func standby(t *testing.T, id string) *Standby {
 	t.Helper()
-	a := &agent.Agent{Config: agent.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Kind: noKind{}}}
-	m := agent.NewMember(a, id)
+	m := agent.NewMember(agenttest.Lonely(t), id)
 	return &Standby{Member: m, DataDir: filepath.Join(m.Dir(), "data")}
 }
-
-// noKind has no workload for any member.
-type noKind struct{ agent.Kind }
-
-func (noKind) New(*agent.Member) agent.Workload         { return nil }
-func (noKind) Dirs() []string                           { return nil }
-func (noKind) Open(context.Context, *agent.Agent) error { return nil }
 
 func TestNamesUpstream(t *testing.T) {
 	const conf = `include 'postgresql.base.conf'

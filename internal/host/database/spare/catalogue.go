@@ -1,4 +1,4 @@
-package database
+package spare
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 
 // catalogued reports whether the parameters of a version are in the state, or cannot
 // be put there now. It puts there what was read before.
-func (s *spares) catalogued(ctx context.Context, install postgres.Install) bool {
-	store := s.host.Store
+func (s *Keeper) catalogued(ctx context.Context, install postgres.Install) bool {
+	store := s.Agent.Store
 	if store == nil || s.published[install.Full] {
 		return true
 	}
@@ -28,7 +28,7 @@ func (s *spares) catalogued(ctx context.Context, install postgres.Install) bool 
 	}
 	_, err := store.Commit(ctx, state.Swap(key, 0, c))
 	if err != nil && !errors.Is(err, state.ErrConflict) {
-		s.host.Log.Debug("publish parameters", "version", install.Full, "error", err)
+		s.Agent.Log.Debug("publish parameters", "version", install.Full, "error", err)
 		return true
 	}
 	s.published[install.Full] = true
@@ -38,18 +38,18 @@ func (s *spares) catalogued(ctx context.Context, install postgres.Install) bool 
 
 // readCatalogue asks a prepared data directory for the parameters of its version. It
 // is published at the next look. Where that does not work databases go on without.
-func (s *spares) readCatalogue(ctx context.Context, install postgres.Install, dir string) {
+func (s *Keeper) readCatalogue(ctx context.Context, install postgres.Install, dir string) {
 	if _, read := s.read[install.Full]; read || s.published[install.Full] {
 		return
 	}
-	modules, err := findModules(install.Major)
+	modules, err := postgres.Modules(install.Major)
 	if err == nil {
-		s.read[install.Full], err = postgres.ReadCatalogue(ctx, install, s.user(), dir, modules)
+		s.read[install.Full], err = postgres.ReadCatalogue(ctx, install, s.User(), dir, modules)
 	}
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	s.host.Log.Error("read parameters: parameter groups of this version cannot be used", "version", install.Full, "error", err)
+	s.Agent.Log.Error("read parameters: parameter groups of this version cannot be used", "version", install.Full, "error", err)
 	delete(s.read, install.Full)
 	s.published[install.Full] = true // not again before the agent is restarted
 }

@@ -1,4 +1,4 @@
-package database
+package spare
 
 import (
 	"context"
@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
+	"howdah/internal/host/agent"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/tree"
 	"howdah/internal/system/fscrypt"
@@ -28,16 +30,19 @@ const (
 	handFor = 10 * time.Second
 )
 
-// handedPath is that place: in a subvolume's own directory, as all else that is the member's.
-func (a *Host) handedPath(id string) string {
-	if a.IsVolume(id) {
-		return filepath.Join(a.MemberDir(id), handedDir)
+// Place is that place: in a subvolume's own directory, as all else that is the member's.
+func (s *Keeper) Place(id string) string {
+	if s.Agent.IsVolume(id) {
+		return filepath.Join(s.Agent.MemberDir(id), handedDir)
 	}
-	return a.Path(handedDir, id)
+	return s.Agent.Path(handedDir, id)
 }
 
-// initdbText takes a prepared data directory for a new database; it waits while none is ready.
-func initdbText(place string) []byte {
+// Script stands for initdb in a member's Patroni configuration: it takes a prepared data directory
+// for a new database, and waits while none is ready.
+func (s *Keeper) Script(id string) []byte { return script(s.Place(id)) }
+
+func script(place string) []byte {
 	return fmt.Appendf(nil, `#!/bin/sh
 # Called by Patroni in place of initdb: asks the agent for a prepared data directory, and
 # moves it to the place that the last argument names.
@@ -55,33 +60,42 @@ exit 1
 `, place, wantedFile, newData)
 }
 
-// openHandover makes the place where a member without data finds some.
-func (r *runner) openHandover() error {
-	if tree.Exists(r.dataDir()) {
-		return nil
-	}
-	if r.host.IsVolume(r.ID) {
-		return r.User().MakeDir(r.host.handedPath(r.ID))
-	}
-	return r.User().GiveDir(r.host.handedPath(r.ID))
+// Taker is a member that may be handed data.
+type Taker struct {
+	*agent.Member
+	Keeper  *Keeper
+	DataDir string
+
+	handing atomic.Bool // a goroutine hands prepared data over
 }
 
-// offerData looks, beside the runner, whether the member's script asks for data, and closes
+// Open makes the place where a member without data finds some.
+func (t *Taker) Open() error {
+	if tree.Exists(t.DataDir) {
+		return nil
+	}
+	if t.Keeper.Agent.IsVolume(t.ID) {
+		return t.User().MakeDir(t.Keeper.Place(t.ID))
+	}
+	return t.User().GiveDir(t.Keeper.Place(t.ID))
+}
+
+// Offer looks, beside the member, whether the member's script asks for data, and closes
 // the place when it has them.
-func (r *runner) offerData(ctx context.Context) {
-	place := r.host.handedPath(r.ID)
-	if !tree.Exists(place) || !r.handing.CompareAndSwap(false, true) {
+func (t *Taker) Offer(ctx context.Context) {
+	place := t.Keeper.Place(t.ID)
+	if !tree.Exists(place) || !t.handing.CompareAndSwap(false, true) {
 		return
 	}
-	major := r.Want.Major
+	major := t.Want.Major
 	go func() {
-		defer r.handing.Store(false)
+		defer t.handing.Store(false)
 		ctx, cancel := context.WithTimeout(ctx, handFor)
 		defer cancel()
-		for !tree.Exists(r.dataDir()) {
+		for !tree.Exists(t.DataDir) {
 			if _, err := os.Lstat(filepath.Join(place, wantedFile)); err == nil {
-				if err := r.host.spares.hand(r.ID, major); err != nil {
-					r.Log.Warn("hand a prepared data directory over", "error", err)
+				if err := t.Keeper.Hand(t.ID, major); err != nil {
+					t.Log.Warn("hand a prepared data directory over", "error", err)
 					return // the next look tries again
 				}
 			}
@@ -89,42 +103,42 @@ func (r *runner) offerData(ctx context.Context) {
 				return
 			}
 		}
-		if err := r.host.closeHandover(r.ID); err != nil {
-			r.Log.Warn("close the place of a prepared data directory", "error", err)
+		if err := t.Keeper.Close(t.ID); err != nil {
+			t.Log.Warn("close the place of a prepared data directory", "error", err)
 		}
 	}()
 }
 
-// closeHandover does not wait until all is removed: the user may have put anything there.
-func (a *Host) closeHandover(id string) error {
-	handed := a.ThrowAway(a.Path(handedDir, id))
-	if place := a.handedPath(id); a.IsVolume(id) && tree.Exists(place) {
-		handed = a.ThrowOut(id, place)
+// Close closes the place of a member, and forgets what was on its way there. It does not wait until all is removed: the user may have put anything there.
+func (s *Keeper) Close(id string) error {
+	handed := s.Agent.ThrowAway(s.Agent.Path(handedDir, id))
+	if place := s.Place(id); s.Agent.IsVolume(id) && tree.Exists(place) {
+		handed = s.Agent.ThrowOut(id, place)
 	}
-	return errors.Join(handed, a.ThrowAway(a.stagePath(id)), a.ThrowAway(a.stagePath(id)+partSuffix), a.ThrowAway(a.takenPath(id)))
+	return errors.Join(handed, s.Agent.ThrowAway(s.stagePath(id)), s.Agent.ThrowAway(s.stagePath(id)+partSuffix), s.Agent.ThrowAway(s.takenPath(id)))
 }
 
 // stagePath is where nobody but the agent gets to, while the data change hands.
-func (a *Host) stagePath(id string) string { return a.OwnPath(id + "." + newData) }
+func (s *Keeper) stagePath(id string) string { return s.Agent.OwnPath(id + "." + newData) }
 
-// hand gives a member a prepared data directory, if one is ready and it has none yet. A crash in between
+// Hand gives a member a prepared data directory, if one is ready and it has none yet. A crash in between
 // leaves it in the stage, from where it is taken again.
-func (s *spares) hand(id string, major int) error {
-	to := filepath.Join(s.host.handedPath(id), newData)
+func (s *Keeper) Hand(id string, major int) error {
+	to := filepath.Join(s.Place(id), newData)
 	if tree.Exists(to) {
 		return nil
 	}
-	stage := s.host.stagePath(id)
+	stage := s.stagePath(id)
 	if !tree.Exists(stage) {
 		if err := s.stage(id, major, stage); err != nil || !tree.Exists(stage) {
 			return err
 		}
 	}
-	user := s.host.UserOf(id)
+	user := s.Agent.UserOf(id)
 	if err := tree.Give(stage, user); err != nil {
 		return err
 	}
-	if s.host.IsVolume(id) {
+	if s.Agent.IsVolume(id) {
 		if err := copyHanded(stage, to, user); err != nil {
 			return err
 		}
@@ -135,15 +149,15 @@ func (s *spares) hand(id string, major int) error {
 
 // stage takes prepared data: by a copy for a member whose directory is encrypted, as data are
 // renamed between directories of one key only.
-func (s *spares) stage(id string, major int, stage string) error {
-	key, encrypted, err := fscrypt.Of(s.host.MemberDir(id))
+func (s *Keeper) stage(id string, major int, stage string) error {
+	key, encrypted, err := fscrypt.Of(s.Agent.MemberDir(id))
 	if err != nil {
 		return err
 	}
 	if !encrypted {
 		return s.takeOne(major, stage)
 	}
-	taken := s.host.takenPath(id)
+	taken := s.takenPath(id)
 	if !tree.Exists(taken) {
 		if err := s.takeOne(major, taken); err != nil || !tree.Exists(taken) {
 			return err
@@ -156,12 +170,12 @@ func (s *spares) stage(id string, major int, stage string) error {
 }
 
 // takenPath is where data lie that are to be copied to the stage.
-func (a *Host) takenPath(id string) string { return a.OwnPath(id + ".taken") }
+func (s *Keeper) takenPath(id string) string { return s.Agent.OwnPath(id + ".taken") }
 
 // takeOne moves a prepared data directory; nothing happens where none is ready. A rename
 // gives it to one taker alone.
-func (s *spares) takeOne(major int, to string) error {
-	ready, err := filepath.Glob(filepath.Join(s.dir(major), "ready-*"))
+func (s *Keeper) takeOne(major int, to string) error {
+	ready, err := filepath.Glob(filepath.Join(s.Dir(major), "ready-*"))
 	if err != nil {
 		return err
 	}
