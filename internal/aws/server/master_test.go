@@ -23,6 +23,15 @@ import (
 	"howdah/internal/state"
 )
 
+// What the tests call of Secrets Manager.
+const (
+	secretName          = "secretsmanager"
+	errNoSecret         = "ResourceNotFoundException"
+	errSecretRequest    = "InvalidRequestException"
+	errSecretParameter  = "InvalidParameterException"
+	errSecretPagination = "InvalidNextTokenException"
+)
+
 const (
 	newManaged        = "CreateDBInstance?DBInstanceIdentifier=db&DBInstanceClass=db.t3.micro&Engine=postgres&AllocatedStorage=20&MasterUsername=boss&ManageMasterUserPassword=true"
 	newManagedCluster = "CreateDBCluster?DBClusterIdentifier=aura&Engine=aurora-postgresql&MasterUsername=boss&ManageMasterUserPassword=true"

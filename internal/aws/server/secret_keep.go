@@ -15,27 +15,24 @@ import (
 	"howdah/internal/state"
 )
 
-// errNotUsable: a database that is not available takes no other password.
-var errNotUsable = errors.New("the database is not available")
-
 // rotateManaged has a database take another password. The verifier and the secret change in
 // one transaction: whatever ends in the middle, the password that goes with each of them is
 // known.
-func (s *Server) rotateManaged(ctx context.Context, c front.Call, m managedSecret, days int, token string) (secret.Secret, error) {
+func (s *Server) rotateManaged(ctx context.Context, c front.Call, m database.Managed, days int, token string) (secret.Secret, error) {
 	yes := true
-	asked := database.Master{Rotate: &yes, Now: &yes, Facts: m.facts, Days: days, Token: token}
+	asked := database.Master{Rotate: &yes, Now: &yes, Facts: m.Facts, Days: days, Token: token}
 	l := s.look(m.Account)
 	mod := s.modifying(l, c, event.Instance)
 	var ops []state.Op
 	if m.Cluster {
-		r, err := l.FindCluster(m.common.Scope, m.common.Name)
+		r, err := l.FindCluster(m.Common.Scope, m.Common.Name)
 		if err != nil {
 			return secret.Secret{}, err
 		}
 		mod.Kind = event.Cluster
 		cluster := r.Value
 		if !slices.Contains(look.Usable, l.ClusterStatus(cluster)) {
-			return secret.Secret{}, errNotUsable
+			return secret.Secret{}, database.ErrNotUsable
 		}
 		if err := mod.Master(&cluster.Common, true, asked); err != nil {
 			return secret.Secret{}, err
@@ -46,13 +43,13 @@ func (s *Server) rotateManaged(ctx context.Context, c front.Call, m managedSecre
 		}
 		return mod.Rotated, s.client.Commit(ctx, ops...)
 	}
-	r, err := l.FindInstance(m.common.Scope, m.common.Name)
+	r, err := l.FindInstance(m.Common.Scope, m.Common.Name)
 	if err != nil {
 		return secret.Secret{}, err
 	}
 	i := r.Value
 	if !slices.Contains(look.Usable, l.Status(i)) {
-		return secret.Secret{}, errNotUsable
+		return secret.Secret{}, database.ErrNotUsable
 	}
 	if err := mod.Master(&i.Common, false, asked); err != nil {
 		return secret.Secret{}, err
@@ -70,14 +67,14 @@ func (s *Server) secretChores(h *household, now time.Time) []chore {
 		h.secretChanges, h.secrets = changes, state.ViewAll[secret.Secret](s.Cache, state.SecretRoot)
 	}
 	var all []chore
-	looks := map[string]*sight{}
+	looks := map[string]*look.Look{}
 	for _, r := range h.secrets {
 		account := r.Value.Account
 		if looks[account] == nil {
-			looks[account] = s.look(account)
+			looks[account] = s.looks.Of(account)
 		}
-		m, ok := looks[account].managed(r)
-		if !ok || m.Until == 0 && m.Pending == nil && m.Known && now.Before(m.Due()) && !m.Overtaken(secret.Standing{Verifier: m.common.PasswordSerial}) {
+		m, ok := database.ManagedOf(looks[account], r)
+		if !ok || m.Until == 0 && m.Pending == nil && m.Known && now.Before(m.Due()) && !m.Overtaken(secret.Standing{Verifier: m.Common.PasswordSerial}) {
 			continue
 		}
 		all = append(all, chore{"keep a managed password", r.Key, account, func(ctx context.Context, l *sight, c front.Call) error {
@@ -97,11 +94,11 @@ func (s *Server) keepSecret(ctx context.Context, l *sight, c front.Call, key str
 	if err != nil {
 		return err
 	}
-	m, ok := l.managed(r)
+	m, ok := database.ManagedOf(l.Look, r)
 	if !ok {
 		return nil // its database is going, or nobody manages it any more
 	}
-	m = m.now(l)
+	m = m.Now(l.Look)
 	// What the database says may be newer than the record that was read before.
 	if again, err := state.View[secret.Secret](s.Cache, key); err != nil || again.Revision != r.Revision {
 		return err // the next round sees both as they are then
@@ -111,9 +108,9 @@ func (s *Server) keepSecret(ctx context.Context, l *sight, c front.Call, key str
 	}
 	due := m.Pending == nil && !c.Now.Before(m.Due())
 	switch {
-	case due && m.Known || m.Overtaken(database.Standing(m.common, m.facts)):
+	case due && m.Known || m.Overtaken(database.Standing(m.Common, m.Facts)):
 		_, err := s.rotateManaged(ctx, c, m, m.Days, "")
-		if errors.Is(err, errNotUsable) {
+		if errors.Is(err, database.ErrNotUsable) {
 			return nil // when it is
 		}
 		return err
@@ -125,8 +122,8 @@ func (s *Server) keepSecret(ctx context.Context, l *sight, c front.Call, key str
 
 // leaveSecret keeps a secret in whose place the owner chose a password, until the database has
 // taken that: it may have any of the secret's before.
-func (s *Server) leaveSecret(ctx context.Context, r state.Record[*secret.Secret], m managedSecret) error {
-	if m.gone() {
+func (s *Server) leaveSecret(ctx context.Context, r state.Record[*secret.Secret], m database.Managed) error {
+	if m.Gone() {
 		return s.client.Commit(ctx, state.Remove(r.Key, r.Revision))
 	}
 	if !reflect.DeepEqual(m.Secret, *r.Value) {

@@ -24,6 +24,7 @@ import (
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/login"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/secretsmanager"
 	"howdah/internal/aws/sns"
 	"howdah/internal/aws/sts"
 	"howdah/internal/control/plan"
@@ -116,7 +117,7 @@ func (s *Server) services() []*front.Service {
 		ec2.Service(ec2.Config{State: s.client, Block: s.pools.Private.String(), Zones: s.looks.Zones, User: s.databases.UserOf}),
 		sns.Service(sns.Config{State: s.client, Mails: func() bool { return s.Home.SMTP != nil }}),
 		sts.Service(),
-		s.secretService(),
+		secretsmanager.Service(secretsmanager.Config{State: s.client, Looks: s.looks, Seal: s.sealKey, Rotate: s.rotateManaged}),
 		kms.Service(kms.Config{State: s.client, Seal: s.sealKey}),
 	}
 }
