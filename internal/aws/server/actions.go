@@ -36,7 +36,7 @@ func (s *Server) rdsActions() map[string]front.Action {
 		s.clusterActions(),
 		(&endpoint.Endpoints{State: s.client, Looks: s.looks, Pools: &s.pools}).Actions(),
 		s.eventActions(),
-		s.groupActions(),
+		s.groups.Actions(),
 		s.instanceActions(),
 		log.Actions(log.Config{State: s.client, Looks: s.looks, Reader: s.Logs, Log: s.Log}),
 		s.optionGroupActions(),

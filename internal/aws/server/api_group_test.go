@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/param"
@@ -253,7 +254,7 @@ var groupScenarios = slices.Concat([]scenario{
 	},
 	{
 		name: "too many groups", setup: func(u *user) {
-			for n := range maxGroups {
+			for n := range 50 {
 				u.do(with(newGroup, fmt.Sprintf("DBParameterGroupName=g%d", n)))
 			}
 		}, call: newGroup, code: "DBParameterGroupQuotaExceeded", message: "50",
@@ -332,7 +333,7 @@ func wrongValues() []scenario {
 			u.do(showMine + "&Source=user").has("Parameters/Parameter#0")
 		}})
 	}
-	many := make([]string, maxChanges+1)
+	many := make([]string, 21)
 	for n := range many {
 		many[n] = "work_mem=64MB"
 	}
@@ -351,7 +352,7 @@ func (u *user) obeys(name string, generation int64, pendingRestart bool) {
 	if err != nil {
 		u.Fatal(err)
 	}
-	want, _ := l.wantOf(r.Value)
+	want, _ := group.Want(l.Look, r.Value)
 	for _, m := range l.FactsOf(r.Value).Layout.Members {
 		host, err := state.Load[member.Host](u.server.Cache, state.Host(m.Host))
 		if err != nil {

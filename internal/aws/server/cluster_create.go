@@ -8,6 +8,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -74,7 +75,7 @@ func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.Crea
 			return err
 		}
 		made = cluster
-		ops = append(append(append(append(ops, l.useGroup(param.Cluster, cluster.Common)...), more...), append(events, warning...)...), state.Swap(look.ClusterKey(cluster), 0, cluster))
+		ops = append(append(append(append(ops, group.Use(l.Look, param.Cluster, cluster.Common)...), more...), append(events, warning...)...), state.Swap(look.ClusterKey(cluster), 0, cluster))
 		return s.client.Commit(ctx, ops...)
 	})
 	if err != nil {
@@ -141,7 +142,7 @@ func (l *sight) clusterOf(c front.Call, in *rds.CreateDBClusterMessage) (spec.Cl
 	if err := l.Complete(&cluster.Common, wire.Or(in.EngineVersion, ""), rds.ErrDBClusterParameterGroupNotFound); err != nil {
 		return cluster, err
 	}
-	cluster.Taken = l.takes(param.Cluster, cluster.Common)
+	cluster.Taken = group.Taken(l.Look, param.Cluster, cluster.Common)
 	if in.OptionGroupName != nil {
 		cluster.OptionGroup = *in.OptionGroupName
 		if err := l.checkOptionGroup(&cluster.OptionGroup, cluster.Common); err != nil {
@@ -259,7 +260,7 @@ func ownInstance(cluster spec.Cluster, n int) spec.Instance {
 		Common: spec.Common{
 			Scope: cluster.Scope, Name: fmt.Sprintf("%s-instance-%d", cluster.Name, n), ResourceID: look.NewResourceID("db-"),
 			Created: cluster.Created, Generation: 1, Engine: cluster.Engine, Version: cluster.Version, Major: cluster.Major,
-			Port: cluster.Port, ParameterGroup: defaultParameterGroup(cluster.Common), SubnetGroup: cluster.SubnetGroup,
+			Port: cluster.Port, ParameterGroup: group.Default(cluster.Common), SubnetGroup: cluster.SubnetGroup,
 			BackupRetention: cluster.BackupRetention, BackupWindow: cluster.BackupWindow, MaintenanceWindow: cluster.MaintenanceWindow,
 			MonitoringInterval: cluster.MonitoringInterval, MonitoringRole: cluster.MonitoringRole,
 			CACertificate: cluster.CACertificate, NetworkType: cluster.NetworkType,

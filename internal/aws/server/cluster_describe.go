@@ -10,6 +10,7 @@ import (
 	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/certificate"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -134,7 +135,7 @@ func (l *sight) clusterMembersOut(c spec.Cluster, facts plan.Facts) []rds.DBClus
 	for _, i := range l.InstancesOf(c.ResourceID) {
 		out = append(out, rds.DBClusterMember{
 			DBInstanceIdentifier: wire.Some(i.Name), IsClusterWriter: wire.Some(i.ResourceID == writer),
-			DBClusterParameterGroupStatus: wire.Some(l.groupStatus(i, facts, param.Cluster)), PromotionTier: wire.Number(i.Tier),
+			DBClusterParameterGroupStatus: wire.Some(group.Status(l.Look, i, facts, param.Cluster)), PromotionTier: wire.Number(i.Tier),
 		})
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -81,7 +82,7 @@ func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClus
 	if in.DBClusterParameterGroupName != nil {
 		m.Sight = m.With(*cluster)
 		for _, i := range m.InstancesOf(cluster.ResourceID) {
-			if err := m.fits(i); err != nil {
+			if err := group.Fits(m.Look, i); err != nil {
 				return err
 			}
 		}
@@ -123,8 +124,8 @@ func clusterSettings(in *rds.ModifyDBClusterMessage) database.Settings {
 
 // clusterKindAllows refuses what the other kind of cluster has.
 func clusterKindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
-	if group := in.DBInstanceParameterGroupName; group != nil && *group != defaultParameterGroup(c.Common) {
-		return look.OrBlank(*group, "DBInstanceParameterGroupName", wire.NewError(rds.ErrDBParameterGroupNotFound, "DBParameterGroup not found: %s", *group))
+	if name := in.DBInstanceParameterGroupName; name != nil && *name != group.Default(c.Common) {
+		return look.OrBlank(*name, "DBInstanceParameterGroupName", wire.NewError(rds.ErrDBParameterGroupNotFound, "DBParameterGroup not found: %s", *name))
 	}
 	if c.MultiAZ() {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -135,7 +136,7 @@ func (s *Server) rebootDBCluster(ctx context.Context, c front.Call, in *rds.Rebo
 		var ops []state.Op
 		for _, r := range l.MembersOf(cluster.ResourceID) {
 			i := r.Value
-			l.takeGroups(&i)
+			group.Take(l.Look, &i)
 			i.Reboot++
 			i.Generation++
 			ops = append(ops, state.Swap(r.Key, r.Revision, i))
@@ -189,7 +190,7 @@ func (s *Server) startDBCluster(ctx context.Context, c front.Call, in *rds.Start
 		var ops []state.Op
 		for _, r := range l.MembersOf(cluster.ResourceID) {
 			i := r.Value
-			l.takeGroups(&i)
+			group.Take(l.Look, &i)
 			ops = append(ops, state.Swap(r.Key, r.Revision, i))
 		}
 		look.Begin(&cluster.Common, plan.Starting, nil, "0151")

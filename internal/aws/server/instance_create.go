@@ -7,6 +7,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -79,11 +80,11 @@ func (l *sight) addInstance(i spec.Instance, ops []state.Op) (spec.Instance, []s
 		i.Address = address
 		ops = append(ops, claim)
 	}
-	l.takeGroups(&i)
-	if err := l.fits(i); err != nil {
+	group.Take(l.Look, &i)
+	if err := group.Fits(l.Look, i); err != nil {
 		return i, nil, err
 	}
-	ops = append(ops, l.useGroup(param.Instance, i.Common)...)
+	ops = append(ops, group.Use(l.Look, param.Instance, i.Common)...)
 	ops = append(ops, l.HoldGroups(i.Scope, i.SubnetGroup, i.OptionGroup)...)
 	ops = append(ops, l.HoldSecurityGroups(i.Common)...)
 	return i, append(ops, state.Swap(look.InstanceKey(i), 0, i)), nil

@@ -7,6 +7,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -74,7 +75,7 @@ func (l *sight) memberRecord(c front.Call, cluster spec.Cluster, in *rds.CreateD
 		Common: spec.Common{
 			Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: look.NewResourceID("db-"), Created: c.Now, Generation: 1,
 			Engine: cluster.Engine, Version: cluster.Version, Major: cluster.Major, Port: cluster.Port,
-			ParameterGroup: wire.Or(in.DBParameterGroupName, defaultParameterGroup(cluster.Common)),
+			ParameterGroup: wire.Or(in.DBParameterGroupName, group.Default(cluster.Common)),
 			SubnetGroup:    wire.Or(in.DBSubnetGroupName, cluster.SubnetGroup), BackupRetention: cluster.BackupRetention,
 			BackupWindow: cluster.BackupWindow, MaintenanceWindow: wire.Or(in.PreferredMaintenanceWindow, ""),
 			CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false), MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),

@@ -7,6 +7,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -82,7 +83,7 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 		return err
 	}
 	if in.DBParameterGroupName != nil {
-		if err := m.fits(*i); err != nil {
+		if err := group.Fits(m.Look, *i); err != nil {
 			return err
 		}
 	}
@@ -222,7 +223,7 @@ func (m *modification) possible(i spec.Instance, v spec.Values) error {
 		}
 		smaller := i
 		smaller.Class = v.Class
-		if err := m.fits(smaller); err != nil {
+		if err := group.Fits(m.Look, smaller); err != nil {
 			return err
 		}
 	}

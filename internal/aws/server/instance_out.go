@@ -4,6 +4,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/rds/certificate"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -22,7 +23,7 @@ func (l *sight) instanceOut(i spec.Instance) *rds.DBInstance {
 		AllocatedStorage: wire.Number(i.Storage), InstanceCreateTime: wire.Moment(i.Created),
 		PreferredBackupWindow: wire.Some(i.BackupWindow), BackupRetentionPeriod: wire.Number(i.BackupRetention),
 		DBSecurityGroups: []rds.DBSecurityGroupMembership{}, VpcSecurityGroups: database.SecurityGroupsOut(i.SecurityGroups),
-		DBParameterGroups:          []rds.DBParameterGroupStatus{{DBParameterGroupName: wire.Some(i.ParameterGroup), ParameterApplyStatus: wire.Some(l.groupStatus(i, facts, param.Instance))}},
+		DBParameterGroups:          []rds.DBParameterGroupStatus{{DBParameterGroupName: wire.Some(i.ParameterGroup), ParameterApplyStatus: wire.Some(group.Status(l.Look, i, facts, param.Instance))}},
 		DBSubnetGroup:              l.subnetGroupOut(i.Scope, i.SubnetGroup),
 		PreferredMaintenanceWindow: wire.Some(i.MaintenanceWindow), PendingModifiedValues: pendingOut(i),
 		MultiAZ: wire.Some(i.MultiAZ), EngineVersion: wire.Some(i.Version), AutoMinorVersionUpgrade: wire.Some(i.AutoMinor),

@@ -8,6 +8,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -162,7 +163,7 @@ func (l *sight) replicaRecord(c front.Call, from source, in *rds.CreateDBInstanc
 		Tier: 1, Source: from.ResourceID,
 	}
 	i.BackupWindow, i.MaintenanceWindow = spec.FillWindows(i.ResourceID, "", "")
-	i.ParameterGroup = wire.Or(in.DBParameterGroupName, defaultParameterGroup(i.Common))
+	i.ParameterGroup = wire.Or(in.DBParameterGroupName, group.Default(i.Common))
 	i.OptionGroup = wire.Or(in.OptionGroupName, look.DefaultOptionGroup(i.Common))
 	if err := replicaDisk(&i, from.disk, in); err != nil {
 		return i, err

@@ -6,6 +6,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -27,7 +28,7 @@ func (s *Server) rebootDBInstance(ctx context.Context, c front.Call, in *rds.Reb
 			return err
 		}
 		if !force {
-			l.takeGroups(i)
+			group.Take(l.Look, i)
 			i.Reboot++
 			return nil
 		}
@@ -37,7 +38,7 @@ func (s *Server) rebootDBInstance(ctx context.Context, c front.Call, in *rds.Reb
 		if len(l.Candidates(l.InstanceFacts(*i))) == 0 {
 			return wire.NewError(rds.ErrInvalidDBInstanceState, "Cannot force a failover of the DB instance %s: its standby is not in sync.", i.Name)
 		}
-		l.takeGroups(i)
+		group.Take(l.Look, i)
 		i.Failover++
 		i.FailoverTarget = ""
 		return nil
@@ -80,7 +81,7 @@ func (s *Server) startDBInstance(ctx context.Context, c front.Call, in *rds.Star
 		if err := l.May(operation.Restart, *i, err, plan.StoppedWord); err != nil {
 			return err
 		}
-		l.takeGroups(i)
+		group.Take(l.Look, i)
 		i.Stopped = false
 		look.Begin(&i.Common, plan.Starting, nil, "0088")
 		return nil

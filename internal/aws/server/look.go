@@ -26,14 +26,8 @@ func (s *Server) modifying(l *sight, c front.Call, kind event.SourceType) *modif
 	return &modification{&database.Modification{Sight: l.Sight, Call: c, Kind: kind}, s}
 }
 
-func (m *modification) fits(i spec.Instance) error { return (&sight{m.Sight, m.s}).fits(i) }
-
 // uses are the checks of what databases use.
 type uses struct{ s *Server }
-
-func (u uses) Group(l *look.Look, c *spec.Common, noGroup string) error {
-	return u.sight(l).checkGroup(c, noGroup)
-}
 
 func (u uses) OptionGroup(l *look.Look, name *string, c spec.Common) error {
 	return u.sight(l).checkOptionGroup(name, c)

@@ -21,6 +21,7 @@ import (
 	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/certificate"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/login"
 	"howdah/internal/aws/rds/look"
@@ -47,7 +48,7 @@ type Config struct {
 	Log        *slog.Logger
 	Logs       log.Reader
 	// Settings may be nil: then nobody is asked but PostgreSQL beside the server.
-	Settings Settings
+	Settings group.Settings
 	// Audit may be nil: then calls are not recorded.
 	Audit *audit.Log
 	// Newest is etcd.Member.Newest.
@@ -81,6 +82,7 @@ type Server struct {
 	wants  *view.Wants
 
 	authorities *certificate.Authorities
+	groups      *group.Groups
 	databases   *database.Source
 }
 
@@ -102,6 +104,7 @@ func New(cfg Config) (*Server, error) {
 	s.client = &state.Client{Store: cfg.Store, Cache: cfg.Cache, Newest: cfg.Newest, Settle: s.looks.Settle}
 	s.authorities = &certificate.Authorities{State: s.client, Home: cfg.Home, Now: s.looks.Now, Log: cfg.Log}
 	s.databases = &database.Source{State: s.client, Looks: s.looks, Pools: &s.pools, Seal: s.sealKey, Authorities: s.authorities, Uses: uses{s}}
+	s.groups = &group.Groups{State: s.client, Looks: s.looks, Settings: cfg.Settings, Log: cfg.Log}
 	s.front = front.New(front.Config{
 		Home: cfg.Home, Cache: cfg.Cache, Log: cfg.Log, Audit: cfg.Audit, Now: func() time.Time { return s.now() },
 		Scarce: func() bool { return s.Etcd != nil && s.Etcd.Scarce() },

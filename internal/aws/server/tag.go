@@ -8,6 +8,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/endpoint"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -93,9 +94,9 @@ func (l *sight) tagged(scope spec.Scope, arn string) (look.Tagged, error) {
 	case "cluster-endpoint":
 		return endpoint.Tagged(l.Look, scope, arn)
 	case spec.GroupKind[param.Instance]:
-		return l.taggedGroup(scope, param.Instance, arn)
+		return group.Tagged(l.Look, scope, param.Instance, arn)
 	case spec.GroupKind[param.Cluster]:
-		return l.taggedGroup(scope, param.Cluster, arn)
+		return group.Tagged(l.Look, scope, param.Cluster, arn)
 	case "es":
 		return l.taggedEventSubscription(scope, parts[6])
 	case "subgrp":

@@ -1,7 +1,7 @@
 package database
 
 import (
-	"howdah/api/rds"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/model/param"
 	"howdah/internal/model/spec"
@@ -16,11 +16,11 @@ func (l *Sight) Complete(c *spec.Common, version, noGroup string) error {
 		return err
 	}
 	if c.ParameterGroup == "" {
-		c.ParameterGroup = param.Family{Engine: c.Engine, Major: c.Major}.DefaultGroup()
+		c.ParameterGroup = group.Default(*c)
 	}
 	c.BackupWindow, c.MaintenanceWindow = spec.FillWindows(c.ResourceID, c.BackupWindow, c.MaintenanceWindow)
 	low := 0
-	if kindOf(noGroup) == param.Cluster {
+	if group.KindOf(noGroup) == param.Cluster {
 		low = 1 // clusters always have backups, on RDS
 	}
 	return look.First(l.Check(c, noGroup), spec.CheckDBName(c.DBName), spec.CheckRetention(c.BackupRetention, low))
@@ -33,19 +33,11 @@ func (l *Sight) Check(c *spec.Common, noGroup string) error {
 		return err
 	}
 	c.MaintenanceWindow = window
-	if err := l.s.Uses.Group(l.Look, c, noGroup); err != nil {
+	if err := group.Check(l.Look, c, noGroup); err != nil {
 		return err
 	}
 	return look.First(
 		l.s.Uses.SubnetGroup(l.Look, c.Scope, &c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
 		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), l.checkSecurityGroups(c),
 		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.s.Authorities.Check(c.CACertificate), checkNetwork(c.NetworkType))
-}
-
-// kindOf is the kind of parameter groups whose absence a code says.
-func kindOf(noGroup string) param.Kind {
-	if noGroup == rds.ErrDBClusterParameterGroupNotFound {
-		return param.Cluster
-	}
-	return param.Instance
 }

@@ -6,11 +6,11 @@ import (
 
 	"howdah/api"
 	"howdah/api/rds"
+	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
 	"howdah/internal/model/spec"
-	"howdah/internal/state"
 )
 
 // logTypes are those that RDS has for PostgreSQL.
@@ -103,9 +103,9 @@ func (m *Modification) switchGroup(c *spec.Common, name, noGroup string) error {
 		c.Taken.Group = c.ParameterGroup
 	}
 	c.ParameterGroup = name
-	if err := m.s.Uses.Group(m.Look, c, noGroup); err != nil {
+	if err := group.Check(m.Look, c, noGroup); err != nil {
 		return err
 	}
-	m.Ops = append(m.Ops, m.Hold(state.ParameterGroup(string(kindOf(noGroup)), c.Account, c.Region, c.ParameterGroup))...)
+	m.Ops = append(m.Ops, group.Use(m.Look, group.KindOf(noGroup), *c)...)
 	return nil
 }

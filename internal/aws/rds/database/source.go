@@ -27,8 +27,6 @@ type Source struct {
 // Uses are checks of what a database uses. What it names becomes what it is stored as. What was
 // checked is in Checked of the look.
 type Uses interface {
-	// Group checks the parameter group; noGroup is the code for one that does not exist.
-	Group(l *look.Look, c *spec.Common, noGroup string) error
 	OptionGroup(l *look.Look, name *string, c spec.Common) error
 	SubnetGroup(l *look.Look, scope spec.Scope, name *string) error
 }

@@ -1,7 +1,11 @@
-package server
+// Package group is about parameter groups: their actions, and what databases do with them. A
+// value is taken only if PostgreSQL would take it. No change of a group, and no change of a
+// database, leaves a PostgreSQL that would not start with the values that it gets.
+package group
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +22,17 @@ import (
 	"howdah/internal/state"
 )
 
-// groupActions are those on parameter groups.
-func (s *Server) groupActions() map[string]front.Action {
+// Groups are the parameter groups of a home. All fields are required but Settings.
+type Groups struct {
+	State *state.Client
+	Looks *look.Source
+	// Settings may be nil: then nobody is asked but PostgreSQL beside the server.
+	Settings Settings
+	Log      *slog.Logger
+}
+
+// Actions are those on parameter groups.
+func (s *Groups) Actions() map[string]front.Action {
 	return map[string]front.Action{
 		"CopyDBClusterParameterGroup":            front.On(s.copyDBClusterParameterGroup),
 		"CopyDBParameterGroup":                   front.On(s.copyDBParameterGroup),
@@ -43,34 +56,33 @@ func (s *Server) groupActions() map[string]front.Action {
 // maxGroups is RDS's quota of parameter groups of each kind.
 const maxGroups = 50
 
-// groupWord is what the API calls a kind of groups.
-var groupWord = map[param.Kind]string{param.Instance: "DBParameterGroup", param.Cluster: "DBClusterParameterGroup"}
+// word is what the API calls a kind of groups.
+var word = map[param.Kind]string{param.Instance: "DBParameterGroup", param.Cluster: "DBClusterParameterGroup"}
 
-func groupKey(g spec.ParameterGroup) string {
+func key(g spec.ParameterGroup) string {
 	return state.ParameterGroup(string(g.Kind), g.Account, g.Region, g.Name)
 }
 
 func familyOf(c spec.Common) param.Family { return param.Family{Engine: c.Engine, Major: c.Major} }
 
-// defaultParameterGroup is the group of an engine's version that has no values of
-// its own.
-func defaultParameterGroup(c spec.Common) string { return familyOf(c).DefaultGroup() }
+// Default is the group of an engine's version that has no values of its own.
+func Default(c spec.Common) string { return familyOf(c).DefaultGroup() }
 
-// findGroup finds a group of the caller's region by its name or ARN. A default group
+// find finds a group of the caller's region by its name or ARN. A default group
 // has revision 0.
-func (l *sight) findGroup(scope spec.Scope, kind param.Kind, identifier string) (state.Record[spec.ParameterGroup], error) {
+func find(l *look.Look, scope spec.Scope, kind param.Kind, identifier string) (state.Record[spec.ParameterGroup], error) {
 	in, name := look.Locate(scope, identifier, spec.GroupKind[kind])
 	if f, ok := param.ParseDefault(name); ok && in == scope {
-		return state.Record[spec.ParameterGroup]{Value: defaultGroup(scope, kind, f)}, nil
+		return state.Record[spec.ParameterGroup]{Value: defaultOf(scope, kind, f)}, nil
 	}
 	record, err := state.Load[spec.ParameterGroup](l.Cache, state.ParameterGroup(string(kind), in.Account, in.Region, name))
 	if err != nil || in != scope {
-		return record, look.OrBlank(name, groupWord[kind]+"Name", wire.NewError(rds.ErrDBParameterGroupNotFound, "%s not found: %s", groupWord[kind], name))
+		return record, look.OrBlank(name, word[kind]+"Name", wire.NewError(rds.ErrDBParameterGroupNotFound, "%s not found: %s", word[kind], name))
 	}
 	return record, nil
 }
 
-func defaultGroup(scope spec.Scope, kind param.Kind, f param.Family) spec.ParameterGroup {
+func defaultOf(scope spec.Scope, kind param.Kind, f param.Family) spec.ParameterGroup {
 	text := "Default parameter group for " + f.Name()
 	if kind == param.Cluster {
 		text = "Default cluster parameter group for " + f.Name()
@@ -78,20 +90,20 @@ func defaultGroup(scope spec.Scope, kind param.Kind, f param.Family) spec.Parame
 	return spec.ParameterGroup{Scope: scope, Kind: kind, Name: f.DefaultGroup(), Family: f.Name(), Description: text}
 }
 
-// checkGroup: the group exists, and is of the database's family. noGroup is the code
-// for one that does not.
-func (l *sight) checkGroup(c *spec.Common, noGroup string) error {
+// Check refuses a database whose group does not exist, or is not of its family. noGroup is the
+// code for one that does not exist. The name becomes what the group is stored as.
+func Check(l *look.Look, c *spec.Common, noGroup string) error {
 	c.ParameterGroup = strings.ToLower(c.ParameterGroup)
-	kind := groupKindOf(noGroup)
+	kind := KindOf(noGroup)
 	if strings.HasPrefix(c.ParameterGroup, "arn:") {
-		return wire.NewError(noGroup, "%s not found: %s", groupWord[kind], c.ParameterGroup)
+		return wire.NewError(noGroup, "%s not found: %s", word[kind], c.ParameterGroup)
 	}
-	g, err := l.findGroup(c.Scope, kind, c.ParameterGroup)
+	g, err := find(l, c.Scope, kind, c.ParameterGroup)
 	if c.ParameterGroup == "" {
-		return front.Blank(groupWord[kind] + "Name")
+		return front.Blank(word[kind] + "Name")
 	}
 	if err != nil {
-		return wire.NewError(noGroup, "%s not found: %s", groupWord[kind], c.ParameterGroup)
+		return wire.NewError(noGroup, "%s not found: %s", word[kind], c.ParameterGroup)
 	}
 	if wanted := familyOf(*c).Name(); g.Value.Family != wanted {
 		return wire.NewError(api.ErrInvalidParameterCombination,
@@ -104,35 +116,36 @@ func (l *sight) checkGroup(c *spec.Common, noGroup string) error {
 	return nil
 }
 
-func groupKindOf(noGroup string) param.Kind {
+// KindOf is the kind of groups that the code for a missing one belongs to.
+func KindOf(noGroup string) param.Kind {
 	if noGroup == rds.ErrDBClusterParameterGroupNotFound {
 		return param.Cluster
 	}
 	return param.Instance
 }
 
-// useGroup writes a group that gets one more user, as it was checked, so that it
-// cannot be deleted in the same moment.
-func (l *sight) useGroup(kind param.Kind, c spec.Common) []state.Op {
+// Use writes a group that gets one more user, as it was checked, so that it cannot be deleted
+// in the same moment.
+func Use(l *look.Look, kind param.Kind, c spec.Common) []state.Op {
 	return l.Hold(state.ParameterGroup(string(kind), c.Account, c.Region, c.ParameterGroup))
 }
 
-// takes is what a database that starts now takes over of its group.
-func (l *sight) takes(kind param.Kind, c spec.Common) spec.Taken {
+// Taken is what a database that starts now takes over of its group.
+func Taken(l *look.Look, kind param.Kind, c spec.Common) spec.Taken {
 	g := l.Groups[plan.GroupKey{Kind: kind, Scope: c.Scope, Name: c.ParameterGroup}]
 	return spec.Taken{Group: c.ParameterGroup, Serial: g.Serial}
 }
 
-// takeGroups: an instance takes its groups over, by a start or a reboot.
-func (l *sight) takeGroups(i *spec.Instance) {
-	i.Taken = l.takes(param.Instance, i.Common)
+// Take has an instance take its groups over, by a start or a reboot.
+func Take(l *look.Look, i *spec.Instance) {
+	i.Taken = Taken(l, param.Instance, i.Common)
 	if c, ok := l.Cluster[i.Cluster]; ok {
-		i.ClusterTaken = l.takes(param.Cluster, c.Common)
+		i.ClusterTaken = Taken(l, param.Cluster, c.Common)
 	}
 }
 
-// groupUsers are the names of those who use a group, or still run with it.
-func (l *sight) groupUsers(g spec.ParameterGroup) []string {
+// users are the names of those who use a group, or still run with it.
+func users(l *look.Look, g spec.ParameterGroup) []string {
 	var names []string
 	for _, r := range l.Instances {
 		own := g.Kind == param.Instance && (r.Value.ParameterGroup == g.Name || r.Value.Taken.Group == g.Name)
@@ -148,8 +161,8 @@ func (l *sight) groupUsers(g spec.ParameterGroup) []string {
 	return names
 }
 
-// catalogue is that of the newest installed minor version of a family.
-func (l *sight) catalogue(f param.Family) (param.Catalogue, error) {
+// catalogueOf is the catalogue of the newest installed minor version of a family.
+func catalogueOf(l *look.Look, f param.Family) (param.Catalogue, error) {
 	installed, _, err := l.ResolveVersion(f.Engine, strconv.Itoa(f.Major))
 	if err != nil {
 		return param.Catalogue{}, wire.NewError(api.ErrInvalidParameterCombination,
@@ -167,8 +180,8 @@ func (l *sight) catalogue(f param.Family) (param.Catalogue, error) {
 		"The parameters of PostgreSQL %s have not been read yet: a host does so when its agent starts. Try again.", installed)
 }
 
-// newGroup makes a group out of a request, or of another group.
-func (s *Server) newGroup(ctx context.Context, c front.Call, g spec.ParameterGroup, parameter string) (spec.ParameterGroup, error) {
+// add makes a group out of a request, or of another group.
+func (s *Groups) add(ctx context.Context, c front.Call, g spec.ParameterGroup, parameter string) (spec.ParameterGroup, error) {
 	g.Scope, g.Created, g.Name = c.Scope, c.Now, strings.ToLower(strings.TrimSpace(g.Name))
 	switch err := look.First(spec.CheckTags(g.Tags), checkNewName(parameter, g.Name)); {
 	case err != nil:
@@ -179,16 +192,29 @@ func (s *Server) newGroup(ctx context.Context, c front.Call, g spec.ParameterGro
 	if _, ok := param.ParseFamily(g.Family); !ok {
 		return g, wire.NewError(api.ErrInvalidParameterValue, "DBParameterGroupFamily %s is not a valid parameter group family. Use one of %s.", g.Family, familyNames())
 	}
-	return g, s.client.Retry(ctx, func() error {
-		own := state.LoadAll[spec.ParameterGroup](s.Cache, state.ParameterGroup(string(g.Kind), g.Account, g.Region, ""))
+	return g, s.State.Retry(ctx, func() error {
+		own := state.LoadAll[spec.ParameterGroup](s.State.Cache, state.ParameterGroup(string(g.Kind), g.Account, g.Region, ""))
 		if slices.ContainsFunc(own, func(r state.Record[spec.ParameterGroup]) bool { return r.Value.Name == g.Name }) {
 			return wire.NewError(rds.ErrDBParameterGroupAlreadyExists, "Parameter group %s already exists", g.Name)
 		}
 		if len(own) >= maxGroups {
-			return wire.NewError(rds.ErrDBParameterGroupQuotaExceeded, "Cannot create more than %d %ss", maxGroups, groupWord[g.Kind])
+			return wire.NewError(rds.ErrDBParameterGroupQuotaExceeded, "Cannot create more than %d %ss", maxGroups, word[g.Kind])
 		}
-		return s.client.Commit(ctx, state.Swap(groupKey(g), 0, g))
+		return s.State.Commit(ctx, state.Swap(key(g), 0, g))
 	})
+}
+
+// copyOf makes a group with the family and the values of another one of its kind.
+func (s *Groups) copyOf(ctx context.Context, c front.Call, source string, g spec.ParameterGroup, parameter string) (spec.ParameterGroup, error) {
+	if err := s.State.Fresh(ctx); err != nil {
+		return g, err
+	}
+	from, err := find(s.Looks.Of(c.Account), c.Scope, g.Kind, source)
+	if err != nil {
+		return g, err
+	}
+	g.Family, g.Values, g.Serial = from.Value.Family, from.Value.Values, from.Value.Serial
+	return s.add(ctx, c, g, parameter)
 }
 
 func checkNewName(parameter, name string) error {
@@ -206,33 +232,33 @@ func familyNames() string {
 	return strings.Join(names, ", ")
 }
 
-// deleteGroup deletes a group that nobody uses.
-func (s *Server) deleteGroup(ctx context.Context, c front.Call, kind param.Kind, name string) error {
-	return s.client.Retry(ctx, func() error {
-		l := s.look(c.Account)
-		g, err := l.findGroup(c.Scope, kind, name)
+// remove deletes a group that nobody uses.
+func (s *Groups) remove(ctx context.Context, c front.Call, kind param.Kind, name string) error {
+	return s.State.Retry(ctx, func() error {
+		l := s.Looks.Of(c.Account)
+		g, err := find(l, c.Scope, kind, name)
 		if err != nil {
 			return err
 		}
 		if g.Revision == 0 {
-			return wire.NewError(rds.ErrInvalidDBParameterGroupState, "Default %s cannot be deleted: %s", groupWord[kind], g.Value.Name)
+			return wire.NewError(rds.ErrInvalidDBParameterGroupState, "Default %s cannot be deleted: %s", word[kind], g.Value.Name)
 		}
-		if users := l.groupUsers(g.Value); len(users) > 0 {
+		if users := users(l, g.Value); len(users) > 0 {
 			return wire.NewError(rds.ErrInvalidDBParameterGroupState,
 				"One or more database instances are still members of this parameter group %s, or run with it until they are rebooted, so the group cannot be deleted: %s",
 				g.Value.Name, strings.Join(users, ", "))
 		}
-		return s.client.Commit(ctx, state.Remove(g.Key, g.Revision))
+		return s.State.Commit(ctx, state.Remove(g.Key, g.Revision))
 	})
 }
 
-// listGroups are the groups of a scope, by name: those that users made, and the
-// default groups of what is installed.
-func (l *sight) listGroups(scope spec.Scope, kind param.Kind) []spec.ParameterGroup {
+// list are the groups of a scope, by name: those that users made, and the default groups of
+// what is installed.
+func list(l *look.Look, scope spec.Scope, kind param.Kind) []spec.ParameterGroup {
 	var all []spec.ParameterGroup
 	for _, f := range param.Families() {
 		if _, _, err := l.ResolveVersion(f.Engine, strconv.Itoa(f.Major)); err == nil {
-			all = append(all, defaultGroup(scope, kind, f))
+			all = append(all, defaultOf(scope, kind, f))
 		}
 	}
 	for _, r := range state.LoadAll[spec.ParameterGroup](l.Cache, state.ParameterGroup(string(kind), scope.Account, scope.Region, "")) {
@@ -242,18 +268,18 @@ func (l *sight) listGroups(scope spec.Scope, kind param.Kind) []spec.ParameterGr
 	return all
 }
 
-// groupPage answers groups for Describe: one by name, or a page of all of them.
-func (s *Server) groupPage(ctx context.Context, c front.Call, kind param.Kind, name *string, in []rds.Filter, size *int32, marker *string) ([]spec.ParameterGroup, *string, error) {
-	if err := s.client.Fresh(ctx); err != nil {
+// pageOf answers groups for Describe: one by name, or a page of all of them.
+func (s *Groups) pageOf(ctx context.Context, c front.Call, kind param.Kind, name *string, in []rds.Filter, size *int32, marker *string) ([]spec.ParameterGroup, *string, error) {
+	if err := s.State.Fresh(ctx); err != nil {
 		return nil, nil, err
 	}
 	if _, err := look.ReadFilters(in); err != nil {
 		return nil, nil, err
 	}
-	l := s.look(c.Account)
-	all := l.listGroups(c.Scope, kind)
+	l := s.Looks.Of(c.Account)
+	all := list(l, c.Scope, kind)
 	if wire.Or(name, "") != "" {
-		g, err := l.findGroup(c.Scope, kind, *name)
+		g, err := find(l, c.Scope, kind, *name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -262,17 +288,16 @@ func (s *Server) groupPage(ctx context.Context, c front.Call, kind param.Kind, n
 	return page.Of(all, func(g spec.ParameterGroup) string { return g.Name }, size, marker)
 }
 
-// taggedGroup is a parameter group with its tags; a default group has none, and gets
-// none.
-func (l *sight) taggedGroup(scope spec.Scope, kind param.Kind, arn string) (look.Tagged, error) {
-	r, err := l.findGroup(scope, kind, arn)
+// Tagged is a parameter group with its tags. A default group has none, and gets none.
+func Tagged(l *look.Look, scope spec.Scope, kind param.Kind, arn string) (look.Tagged, error) {
+	r, err := find(l, scope, kind, arn)
 	t := look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
 		g := r.Value
 		g.Tags = tags
 		return state.Swap(r.Key, r.Revision, g)
 	}}
 	if err == nil && r.Revision == 0 {
-		t.Gone = wire.NewError(rds.ErrInvalidDBParameterGroupState, "Default %s cannot have tags: %s", groupWord[kind], r.Value.Name)
+		t.Gone = wire.NewError(rds.ErrInvalidDBParameterGroupState, "Default %s cannot have tags: %s", word[kind], r.Value.Name)
 	}
 	return t, err
 }

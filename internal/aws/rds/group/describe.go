@@ -1,4 +1,4 @@
-package server
+package group
 
 import (
 	"context"
@@ -41,9 +41,9 @@ type listing struct {
 }
 
 // parameters are those of a group, in pages.
-func (l *sight) parameters(g spec.ParameterGroup, in listing) ([]rds.Parameter, *string, error) {
+func parameters(l *look.Look, g spec.ParameterGroup, in listing) ([]rds.Parameter, *string, error) {
 	family, _ := param.ParseFamily(g.Family)
-	catalogue, err := l.catalogue(family)
+	catalogue, err := catalogueOf(l, family)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,30 +103,30 @@ func explain(p param.Parameter, why string) string {
 	return strings.TrimSpace(words)
 }
 
-// groupParameters answers the parameters of a group by its name.
-func (s *Server) groupParameters(ctx context.Context, c front.Call, kind param.Kind, name string, in listing) ([]rds.Parameter, *string, error) {
-	if err := s.client.Fresh(ctx); err != nil {
+// parametersOf answers the parameters of a group by its name.
+func (s *Groups) parametersOf(ctx context.Context, c front.Call, kind param.Kind, name string, in listing) ([]rds.Parameter, *string, error) {
+	if err := s.State.Fresh(ctx); err != nil {
 		return nil, nil, err
 	}
-	l := s.look(c.Account)
-	g, err := l.findGroup(c.Scope, kind, name)
+	l := s.Looks.Of(c.Account)
+	g, err := find(l, c.Scope, kind, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, marker, err := l.parameters(g.Value, in)
+	all, marker, err := parameters(l, g.Value, in)
 	return wire.List(all), marker, err
 }
 
 // engineDefaults answers the parameters of a family.
-func (s *Server) engineDefaults(ctx context.Context, c front.Call, kind param.Kind, family string, in listing) (*rds.EngineDefaults, error) {
-	if err := s.client.Fresh(ctx); err != nil {
+func (s *Groups) engineDefaults(ctx context.Context, c front.Call, kind param.Kind, family string, in listing) (*rds.EngineDefaults, error) {
+	if err := s.State.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	f, ok := param.ParseFamily(family)
 	if !ok {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "DBParameterGroupFamily %s is not a valid parameter group family. Use one of %s.", family, familyNames())
 	}
-	all, marker, err := s.look(c.Account).parameters(defaultGroup(c.Scope, kind, f), in)
+	all, marker, err := parameters(s.Looks.Of(c.Account), defaultOf(c.Scope, kind, f), in)
 	if err != nil {
 		return nil, err
 	}

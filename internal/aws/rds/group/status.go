@@ -1,4 +1,4 @@
-package server
+package group
 
 import (
 	"maps"
@@ -19,8 +19,8 @@ const (
 	applies = "applying"
 )
 
-// wantOf is the database of an instance, with the values of its groups, and its seat.
-func (l *sight) wantOf(i spec.Instance) (plan.Database, plan.Seat) {
+// Want is the database of an instance, with the values of its groups, and its seat.
+func Want(l *look.Look, i spec.Instance) (plan.Database, plan.Seat) {
 	if c, ok := l.Cluster[i.Cluster]; ok {
 		own := slices.DeleteFunc(l.InstancesOf(c.ResourceID), func(o spec.Instance) bool { return o.ResourceID == i.ResourceID })
 		want := plan.ForCluster(c, append(own, i), plan.Links{Groups: l.Groups})
@@ -32,9 +32,9 @@ func (l *sight) wantOf(i spec.Instance) (plan.Database, plan.Seat) {
 	return want, want.Seats[0]
 }
 
-// groupStatus is how far a group of an instance is applied: from what PostgreSQL says
+// Status is how far a group of an instance is applied: from what PostgreSQL says
 // of itself through Patroni, and from what waits for a reboot by request.
-func (l *sight) groupStatus(i spec.Instance, facts plan.Facts, kind param.Kind) string {
+func Status(l *look.Look, i spec.Instance, facts plan.Facts, kind param.Kind) string {
 	asked, taken := i.ParameterGroup, i.Taken
 	if kind == param.Cluster {
 		asked, taken = l.Cluster[i.Cluster].ParameterGroup, i.ClusterTaken
@@ -43,12 +43,12 @@ func (l *sight) groupStatus(i spec.Instance, facts plan.Facts, kind param.Kind) 
 	if l.Groups.Waiting(kind, i.Scope, asked, taken) {
 		return pendingReboot
 	}
-	want, _ := l.wantOf(i)
+	want, _ := Want(l, i)
 	for _, m := range facts.Layout.Members {
 		if m.Leaving || i.Cluster != "" && m.Seat != i.ResourceID {
 			continue
 		}
-		switch l.memberStatus(want, facts, m) {
+		switch memberStatus(l, want, facts, m) {
 		case pendingReboot:
 			return pendingReboot
 		case applies:
@@ -60,7 +60,7 @@ func (l *sight) groupStatus(i spec.Instance, facts plan.Facts, kind param.Kind) 
 
 // memberStatus: PostgreSQL of a member waits for a restart, or does not have its
 // newest settings yet.
-func (l *sight) memberStatus(want plan.Database, facts plan.Facts, m plan.Placed) string {
+func memberStatus(l *look.Look, want plan.Database, facts plan.Facts, m plan.Placed) string {
 	id := member.ID(want.ID, m.Name)
 	seen, running := patroni.FindMember(l.Cache.Raw, want.ID, m.Name)
 	assigned, errAssigned := state.Load[member.Assignment](l.Cache, state.Assign(m.Host, id))

@@ -1,12 +1,14 @@
-package server
+package group
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
 	"howdah/internal/model/param"
@@ -21,26 +23,25 @@ const (
 	pendingReboot = "pending-reboot"
 )
 
-// changeGroup changes the values of a group; change answers the names of those that
-// changed, with the values to show.
-func (s *Server) changeGroup(ctx context.Context, c front.Call, kind param.Kind, name string, change func(*groupEdit) error) (string, error) {
+// change changes the values of a group, and answers its name.
+func (s *Groups) change(ctx context.Context, c front.Call, kind param.Kind, name *string, change func(*edit) error) (*string, error) {
 	var changed string
-	return changed, s.client.Retry(ctx, func() error {
-		l := s.look(c.Account)
-		g, err := l.findGroup(c.Scope, kind, name)
+	return &changed, s.State.Retry(ctx, func() error {
+		l := s.Looks.Of(c.Account)
+		g, err := find(l, c.Scope, kind, wire.Or(name, ""))
 		if err != nil {
 			return err
 		}
 		changed = g.Value.Name
 		if g.Revision == 0 {
-			return wire.NewError(api.ErrInvalidParameterValue, "Default %s cannot be modified: %s. Create a parameter group of your own, and use that.", groupWord[kind], changed)
+			return wire.NewError(api.ErrInvalidParameterValue, "Default %s cannot be modified: %s. Create a parameter group of your own, and use that.", word[kind], changed)
 		}
 		family, _ := param.ParseFamily(g.Value.Family)
-		catalogue, err := l.catalogue(family)
+		catalogue, err := catalogueOf(l, family)
 		if err != nil {
 			return err
 		}
-		e := &groupEdit{sight: l, Call: c, group: g.Value, family: family, catalogue: catalogue}
+		e := &edit{Look: l, Call: c, settings: s.Settings, log: s.Log, group: g.Value, family: family, catalogue: catalogue}
 		e.group.Serial++
 		if err := change(e); err != nil {
 			return err
@@ -52,14 +53,16 @@ func (s *Server) changeGroup(ctx context.Context, c front.Call, kind param.Kind,
 		if err != nil {
 			return err
 		}
-		return s.client.Commit(ctx, append(events, state.Swap(g.Key, g.Revision, e.group))...)
+		return s.State.Commit(ctx, append(events, state.Swap(g.Key, g.Revision, e.group))...)
 	})
 }
 
-// groupEdit is a change of a group in the making.
-type groupEdit struct {
-	*sight
+// edit is a change of a group in the making.
+type edit struct {
+	*look.Look
 	front.Call
+	settings  Settings
+	log       *slog.Logger
 	group     spec.ParameterGroup
 	family    param.Family
 	catalogue param.Catalogue
@@ -67,7 +70,7 @@ type groupEdit struct {
 }
 
 // parameter finds what a request wants to change, and whether it may.
-func (e *groupEdit) parameter(in rds.Parameter, seen map[string]bool) (param.Parameter, string, error) {
+func (e *edit) parameter(in rds.Parameter, seen map[string]bool) (param.Parameter, string, error) {
 	name := wire.Or(in.ParameterName, "")
 	if name == "" {
 		return param.Parameter{}, "", wire.NewError(api.ErrMissingParameter, "The parameter ParameterName must be provided for each of Parameters.")
@@ -114,8 +117,24 @@ func checkReset(all bool, in []rds.Parameter) error {
 	return checkCount(in)
 }
 
+// modify sets values of a group, and answers its name.
+func (s *Groups) modify(ctx context.Context, c front.Call, kind param.Kind, name *string, in []rds.Parameter) (*string, error) {
+	if err := checkCount(in); err != nil {
+		return nil, err
+	}
+	return s.change(ctx, c, kind, name, func(e *edit) error { return e.modify(ctx, in) })
+}
+
+// reset sets some values of a group, or all, back to their defaults, and answers its name.
+func (s *Groups) reset(ctx context.Context, c front.Call, kind param.Kind, name *string, all *bool, in []rds.Parameter) (*string, error) {
+	if err := checkReset(wire.Or(all, false), in); err != nil {
+		return nil, err
+	}
+	return s.change(ctx, c, kind, name, func(e *edit) error { return e.reset(in, wire.Or(all, false)) })
+}
+
 // modify sets values.
-func (e *groupEdit) modify(ctx context.Context, in []rds.Parameter) error {
+func (e *edit) modify(ctx context.Context, in []rds.Parameter) error {
 	seen := map[string]bool{}
 	for _, each := range in {
 		p, method, err := e.parameter(each, seen)
@@ -134,7 +153,7 @@ func (e *groupEdit) modify(ctx context.Context, in []rds.Parameter) error {
 	return nil
 }
 
-func (e *groupEdit) set(p param.Parameter, value *string, method string) {
+func (e *edit) set(p param.Parameter, value *string, method string) {
 	e.group.Values = e.group.Values.Set(p.Name, param.Version{
 		Serial: e.group.Serial, Value: value, Waits: method == pendingReboot, Static: p.Static(),
 	})
@@ -142,7 +161,7 @@ func (e *groupEdit) set(p param.Parameter, value *string, method string) {
 }
 
 // reset sets some parameters, or all, back to their defaults.
-func (e *groupEdit) reset(in []rds.Parameter, all bool) error {
+func (e *edit) reset(in []rds.Parameter, all bool) error {
 	seen := map[string]bool{}
 	for _, each := range in {
 		p, method, err := e.parameter(each, seen)
@@ -170,7 +189,7 @@ func (e *groupEdit) reset(in []rds.Parameter, all bool) error {
 }
 
 // events tell of each value that changed.
-func (e *groupEdit) events() ([]state.Op, error) {
+func (e *edit) events() ([]state.Op, error) {
 	var ops []state.Op
 	for _, t := range e.told {
 		made, err := event.Make(event.Source{Scope: e.group.Scope, Type: event.ParameterGroup, Name: e.group.Name}, "0037", e.Now, t[0], t[1], t[2])

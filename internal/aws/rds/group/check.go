@@ -1,4 +1,4 @@
-package server
+package group
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type Settings interface {
 
 // check refuses a value that PostgreSQL would refuse: by what is known of it, and by
 // asking PostgreSQL itself. What is known is enough for everything but texts.
-func (e *groupEdit) check(ctx context.Context, p param.Parameter, value string) error {
+func (e *edit) check(ctx context.Context, p param.Parameter, value string) error {
 	if err := e.catalogue.Check(p, value, everyMachine()); err != nil {
 		return invalidValue(err)
 	}
@@ -50,7 +50,7 @@ func judged(p param.Parameter, value string) bool {
 
 // judge has PostgreSQL of the family's version judge a value: the one beside this
 // server, or that of a host. It answers why it refuses it, or "".
-func (e *groupEdit) judge(ctx context.Context, p param.Parameter, value string) (string, error) {
+func (e *edit) judge(ctx context.Context, p param.Parameter, value string) (string, error) {
 	install, err := postgres.Find(e.family.Major)
 	switch {
 	case err == nil:
@@ -70,18 +70,18 @@ func (e *groupEdit) judge(ctx context.Context, p param.Parameter, value string) 
 // mostAsked bounds how many hosts are asked when some of them do not answer.
 const mostAsked = 3
 
-func (e *groupEdit) judgeElsewhere(ctx context.Context, p param.Parameter, value string) (string, error) {
+func (e *edit) judgeElsewhere(ctx context.Context, p param.Parameter, value string) (string, error) {
 	asked := 0
 	for _, h := range e.Hosts() {
-		if !h.Alive || !slices.Contains(h.Majors, e.family.Major) || asked == mostAsked || e.s.Settings == nil {
+		if !h.Alive || !slices.Contains(h.Majors, e.family.Major) || asked == mostAsked || e.settings == nil {
 			continue
 		}
 		asked++
-		why, err := e.s.Settings.Check(ctx, h.Name, e.AgentAddress(h.Name), hostapi.SettingRequest{Major: e.family.Major, Name: p.Name, Value: value})
+		why, err := e.settings.Check(ctx, h.Name, e.AgentAddress(h.Name), hostapi.SettingRequest{Major: e.family.Major, Name: p.Name, Value: value})
 		if err == nil {
 			return why, nil
 		}
-		e.s.Log.Warn("check a parameter's value", "host", h.Name, "parameter", p.Name, "error", err)
+		e.log.Warn("check a parameter's value", "host", h.Name, "parameter", p.Name, "error", err)
 	}
 	return "", wire.NewError(api.ErrServiceUnavailable,
 		"The value of the parameter %s cannot be checked now: no host with PostgreSQL %d answers. See `howdah status`, and try again.", p.Name, e.family.Major)
@@ -105,8 +105,8 @@ func everyMachine() []param.Machine {
 }
 
 // bearable: no PostgreSQL that gets values of the group would not start with them.
-func (e *groupEdit) bearable() error {
-	e.sight = e.withGroup(e.group)
+func (e *edit) bearable() error {
+	e.Look = with(e.Look, e.group)
 	latest := map[string]string{}
 	for name := range e.group.Values {
 		if v := e.group.Values.Latest(name); v != nil {
@@ -118,7 +118,7 @@ func (e *groupEdit) bearable() error {
 	}
 	for _, r := range e.Instances {
 		if !r.Value.Deleting && e.concerns(*r.Value) {
-			if err := e.fits(*r.Value); err != nil {
+			if err := Fits(e.Look, *r.Value); err != nil {
 				return err
 			}
 		}
@@ -126,8 +126,8 @@ func (e *groupEdit) bearable() error {
 	return nil
 }
 
-// withGroup is the look with a group as it is about to be.
-func (l *sight) withGroup(g spec.ParameterGroup) *sight {
+// with is the look with a group as it is about to be.
+func with(l *look.Look, g spec.ParameterGroup) *look.Look {
 	next := *l
 	next.Groups = maps.Clone(l.Groups)
 	next.Groups.Add(g)
@@ -136,7 +136,7 @@ func (l *sight) withGroup(g spec.ParameterGroup) *sight {
 
 // concerns: an instance gets values of the group, by itself, by its cluster, or by
 // following one that does.
-func (e *groupEdit) concerns(i spec.Instance) bool {
+func (e *edit) concerns(i spec.Instance) bool {
 	uses := func(c spec.Common, kind param.Kind) bool {
 		return e.group.Kind == kind && c.Scope == e.group.Scope && c.ParameterGroup == e.group.Name
 	}
@@ -151,16 +151,16 @@ func (e *groupEdit) concerns(i spec.Instance) bool {
 	return ok && e.concerns(*source) || uses(e.Cluster[i.Source].Common, param.Cluster)
 }
 
-// fits: PostgreSQL of an instance starts with the settings that it has now, and with
+// Fits: PostgreSQL of an instance starts with the settings that it has now, and with
 // those that it has after a reboot.
-func (l *sight) fits(i spec.Instance) error {
+func Fits(l *look.Look, i spec.Instance) error {
 	later := i
-	l.takeGroups(&later)
-	return look.First(l.starts(i), l.starts(later))
+	Take(l, &later)
+	return look.First(starts(l, i), starts(l, later))
 }
 
-func (l *sight) starts(i spec.Instance) error {
-	settings, memory := l.settingsOf(i)
+func starts(l *look.Look, i spec.Instance) error {
+	settings, memory := settingsOf(l, i)
 	if err := param.CheckStart(settings, i.Major); err != nil {
 		return invalidValue(fmt.Errorf("%w, for %s", err, i.Name))
 	}
@@ -175,11 +175,11 @@ func (l *sight) starts(i spec.Instance) error {
 
 // settingsOf are the settings that an instance shall have in the end, and the memory
 // that it has for them: its class's, or its host's where that is less.
-func (l *sight) settingsOf(i spec.Instance) (map[string]string, int64) {
-	want, seat := l.wantOf(i)
-	l.raise(&want, i)
+func settingsOf(l *look.Look, i spec.Instance) (map[string]string, int64) {
+	want, seat := Want(l, i)
+	raise(l, &want, i)
 	class, _ := spec.LookupClass(i.Class)
-	memory := l.memoryFor(i, class.Memory)
+	memory := memoryFor(l, i, class.Memory)
 	a := plan.Assign(want, plan.Layout{}, plan.Placed{Seat: seat.Key}, memory)
 	all := maps.Clone(want.Parameters)
 	maps.Copy(all, a.Parameters)
@@ -187,13 +187,13 @@ func (l *sight) settingsOf(i spec.Instance) (map[string]string, int64) {
 }
 
 // raise gives one that follows another what it needs at least, as reconcile does.
-func (l *sight) raise(want *plan.Database, i spec.Instance) {
+func raise(l *look.Look, want *plan.Database, i spec.Instance) {
 	if !i.Follows() {
 		return
 	}
 	if source, ok := l.Instance[i.Source]; ok {
-		its, _ := l.wantOf(*source)
-		l.raise(&its, *source)
+		its, _ := Want(l, *source)
+		raise(l, &its, *source)
 		want.Raise(its)
 	} else if c, ok := l.Cluster[i.Source]; ok {
 		want.Raise(plan.ForCluster(c, l.InstancesOf(c.ResourceID), plan.Links{Groups: l.Groups}))
@@ -202,7 +202,7 @@ func (l *sight) raise(want *plan.Database, i spec.Instance) {
 
 // memoryFor is the memory of a class on the smallest host that an instance is on, or
 // on the largest host there is for one that is nowhere yet.
-func (l *sight) memoryFor(i spec.Instance, class int64) int64 {
+func memoryFor(l *look.Look, i spec.Instance, class int64) int64 {
 	var own, all []int64
 	hosts := state.LoadAll[member.Host](l.Cache, state.HostRoot)
 	members := l.FactsOf(i).Layout.Members
