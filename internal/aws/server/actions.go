@@ -9,6 +9,8 @@ import (
 	"howdah/internal/aws/rds/endpoint"
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/option"
+	"howdah/internal/aws/rds/subnet"
 )
 
 // rdsService is what package front needs to know of RDS.
@@ -39,9 +41,9 @@ func (s *Server) rdsActions() map[string]front.Action {
 		s.groups.Actions(),
 		s.instanceActions(),
 		log.Actions(log.Config{State: s.client, Looks: s.looks, Reader: s.Logs, Log: s.Log}),
-		s.optionGroupActions(),
+		option.Actions(option.Config{State: s.client, Looks: s.looks}),
 		s.roleActions(),
-		s.subnetGroupActions(),
+		subnet.Actions(subnet.Config{State: s.client, Looks: s.looks}),
 		s.tagActions(),
 		s.upkeepActions(),
 	} {

@@ -10,6 +10,7 @@ import (
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/option"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -145,7 +146,7 @@ func (l *sight) clusterOf(c front.Call, in *rds.CreateDBClusterMessage) (spec.Cl
 	cluster.Taken = group.Taken(l.Look, param.Cluster, cluster.Common)
 	if in.OptionGroupName != nil {
 		cluster.OptionGroup = *in.OptionGroupName
-		if err := l.checkOptionGroup(&cluster.OptionGroup, cluster.Common); err != nil {
+		if err := option.Check(l.Look, &cluster.OptionGroup, cluster.Common); err != nil {
 			return cluster, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/option"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
@@ -184,7 +185,7 @@ func (l *sight) checkInstance(i *spec.Instance, zone *string) error {
 	}
 	_, err = spec.CheckClass(i.Class)
 	return look.First(err, spec.CheckTier(i.Tier), database.CheckMaxStorage(i.MaxStorage, i.Storage),
-		database.CheckLicense(i.License), l.checkOptionGroup(&i.OptionGroup, i.Common))
+		database.CheckLicense(i.License), option.Check(l.Look, &i.OptionGroup, i.Common))
 }
 
 // instanceCommon is the part of a new instance's record that clusters have too.

@@ -6,6 +6,7 @@ import (
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/subnet"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
@@ -24,7 +25,7 @@ func (l *sight) instanceOut(i spec.Instance) *rds.DBInstance {
 		PreferredBackupWindow: wire.Some(i.BackupWindow), BackupRetentionPeriod: wire.Number(i.BackupRetention),
 		DBSecurityGroups: []rds.DBSecurityGroupMembership{}, VpcSecurityGroups: database.SecurityGroupsOut(i.SecurityGroups),
 		DBParameterGroups:          []rds.DBParameterGroupStatus{{DBParameterGroupName: wire.Some(i.ParameterGroup), ParameterApplyStatus: wire.Some(group.Status(l.Look, i, facts, param.Instance))}},
-		DBSubnetGroup:              l.subnetGroupOut(i.Scope, i.SubnetGroup),
+		DBSubnetGroup:              subnet.Out(l.Source, i.Scope, i.SubnetGroup),
 		PreferredMaintenanceWindow: wire.Some(i.MaintenanceWindow), PendingModifiedValues: pendingOut(i),
 		MultiAZ: wire.Some(i.MultiAZ), EngineVersion: wire.Some(i.Version), AutoMinorVersionUpgrade: wire.Some(i.AutoMinor),
 		ReadReplicaDBInstanceIdentifiers: l.ReplicaNames(i.Common, i.Cluster), LicenseModel: wire.Some(i.License),

@@ -103,7 +103,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.client = &state.Client{Store: cfg.Store, Cache: cfg.Cache, Newest: cfg.Newest, Settle: s.looks.Settle}
 	s.authorities = &certificate.Authorities{State: s.client, Home: cfg.Home, Now: s.looks.Now, Log: cfg.Log}
-	s.databases = &database.Source{State: s.client, Looks: s.looks, Pools: &s.pools, Seal: s.sealKey, Authorities: s.authorities, Uses: uses{s}}
+	s.databases = &database.Source{State: s.client, Looks: s.looks, Pools: &s.pools, Seal: s.sealKey, Authorities: s.authorities}
 	s.groups = &group.Groups{State: s.client, Looks: s.looks, Settings: cfg.Settings, Log: cfg.Log}
 	s.front = front.New(front.Config{
 		Home: cfg.Home, Cache: cfg.Cache, Log: cfg.Log, Audit: cfg.Audit, Now: func() time.Time { return s.now() },

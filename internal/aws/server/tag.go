@@ -10,6 +10,8 @@ import (
 	"howdah/internal/aws/rds/endpoint"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/option"
+	"howdah/internal/aws/rds/subnet"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/param"
@@ -100,9 +102,9 @@ func (l *sight) tagged(scope spec.Scope, arn string) (look.Tagged, error) {
 	case "es":
 		return l.taggedEventSubscription(scope, parts[6])
 	case "subgrp":
-		return l.taggedSubnetGroup(scope, arn)
+		return subnet.Tagged(l.Look, scope, arn)
 	case "og":
-		return l.taggedOptionGroup(scope, parts[6])
+		return option.Tagged(l.Look, scope, parts[6])
 	}
 	return look.Tagged{}, wire.NewError(api.ErrInvalidParameterValue, "The specified resource name does not match an RDS resource in this region.")
 }
@@ -133,24 +135,4 @@ func (l *sight) taggedCluster(scope spec.Scope, arn string) (look.Tagged, error)
 		t.Gone = look.ClusterState(r.Value, plan.Deleting, plan.Available)
 	}
 	return t, err
-}
-
-func (l *sight) taggedSubnetGroup(scope spec.Scope, arn string) (look.Tagged, error) {
-	r, err := l.FindSubnetGroup(scope, arn)
-	return look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
-		g := r.Value
-		g.Tags = tags
-		g.Generation++
-		return state.Swap(r.Key, r.Revision, g)
-	}}, err
-}
-
-func (l *sight) taggedOptionGroup(scope spec.Scope, name string) (look.Tagged, error) {
-	r, err := l.FindOptionGroup(scope, name)
-	return look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
-		g := r.Value
-		g.Tags = tags
-		g.Generation++
-		return state.Swap(r.Key, r.Revision, g)
-	}}, err
 }

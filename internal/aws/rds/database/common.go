@@ -3,6 +3,7 @@ package database
 import (
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/subnet"
 	"howdah/internal/model/param"
 	"howdah/internal/model/spec"
 )
@@ -37,7 +38,7 @@ func (l *Sight) Check(c *spec.Common, noGroup string) error {
 		return err
 	}
 	return look.First(
-		l.s.Uses.SubnetGroup(l.Look, c.Scope, &c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
+		subnet.Check(l.Look, c.Scope, &c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
 		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), l.checkSecurityGroups(c),
 		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.s.Authorities.Check(c.CACertificate), checkNetwork(c.NetworkType))
 }

@@ -8,6 +8,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/option"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
 	"howdah/internal/model/spec"
@@ -84,7 +85,7 @@ func (m *Modification) groups(c *spec.Common, in Settings) error {
 		subnets = c.SubnetGroup
 	}
 	if in.OptionGroup != nil {
-		if err := m.s.Uses.OptionGroup(m.Look, in.OptionGroup, *c); err != nil {
+		if err := option.Check(m.Look, in.OptionGroup, *c); err != nil {
 			return err
 		}
 		options = *in.OptionGroup

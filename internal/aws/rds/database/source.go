@@ -21,14 +21,6 @@ type Source struct {
 	// Seal is what secrets of the state are sealed with.
 	Seal        func() ([]byte, error)
 	Authorities *certificate.Authorities
-	Uses        Uses
-}
-
-// Uses are checks of what a database uses. What it names becomes what it is stored as. What was
-// checked is in Checked of the look.
-type Uses interface {
-	OptionGroup(l *look.Look, name *string, c spec.Common) error
-	SubnetGroup(l *look.Look, scope spec.Scope, name *string) error
 }
 
 // Sight is a look at an account by somebody who is about to change its databases.

@@ -1,4 +1,5 @@
-package server
+// Package subnet is about DB subnet groups: their subnets say in which zones databases may be.
+package subnet
 
 import (
 	"context"
@@ -15,8 +16,21 @@ import (
 	"howdah/internal/state"
 )
 
-// subnetGroupActions are those on subnet groups.
-func (s *Server) subnetGroupActions() map[string]front.Action {
+// Config is what the actions need. All of it is required.
+type Config struct {
+	State *state.Client
+	Looks *look.Source
+}
+
+// service has the handlers.
+type service struct {
+	*state.Client
+	looks *look.Source
+}
+
+// Actions are those on subnet groups.
+func Actions(cfg Config) map[string]front.Action {
+	s := &service{cfg.State, cfg.Looks}
 	return map[string]front.Action{
 		"CreateDBSubnetGroup":    front.On(s.createDBSubnetGroup),
 		"DeleteDBSubnetGroup":    front.On(s.deleteDBSubnetGroup),
@@ -25,10 +39,10 @@ func (s *Server) subnetGroupActions() map[string]front.Action {
 	}
 }
 
-func subnetGroupKey(g spec.SubnetGroup) string { return state.SubnetGroup(g.Account, g.Region, g.Name) }
+func key(g spec.SubnetGroup) string { return state.SubnetGroup(g.Account, g.Region, g.Name) }
 
-// checkSubnetGroup: there is such a group. Its name becomes what it is stored as.
-func (l *sight) checkSubnetGroup(scope spec.Scope, name *string) error {
+// Check refuses a group that does not exist. Its name becomes what it is stored as.
+func Check(l *look.Look, scope spec.Scope, name *string) error {
 	*name = strings.ToLower(strings.TrimSpace(*name))
 	if *name == look.DefaultSubnetGroup {
 		return nil
@@ -45,14 +59,14 @@ func (l *sight) checkSubnetGroup(scope spec.Scope, name *string) error {
 
 // createDBSubnetGroup keeps a group. Subnets that the home does not know are spread
 // over its zones, in their order.
-func (s *Server) createDBSubnetGroup(ctx context.Context, c front.Call, in *rds.CreateDBSubnetGroupMessage) (*rds.CreateDBSubnetGroupResult, error) {
+func (s *service) createDBSubnetGroup(ctx context.Context, c front.Call, in *rds.CreateDBSubnetGroupMessage) (*rds.CreateDBSubnetGroupResult, error) {
 	g := spec.SubnetGroup{
 		Scope: c.Scope, Name: wire.Lower(in.DBSubnetGroupName), Description: wire.Or(in.DBSubnetGroupDescription, ""), Tags: look.TagsIn(in.Tags), Created: c.Now, Generation: 1,
 	}
 	if err := look.First(spec.CheckSubnetGroup(g.Name, g.Description), spec.CheckTags(g.Tags)); err != nil {
 		return nil, err
 	}
-	err := s.client.Retry(ctx, func() error {
+	err := s.Retry(ctx, func() error {
 		var err error
 		if g.Subnets, err = s.subnetsOf(c.Scope, in.SubnetIds); err != nil {
 			return err
@@ -64,17 +78,17 @@ func (s *Server) createDBSubnetGroup(ctx context.Context, c front.Call, in *rds.
 		case len(own) >= look.MaxSubnetGroups:
 			return wire.NewError(rds.ErrDBSubnetGroupQuotaExceeded, "The account has %d DB subnet groups already.", look.MaxSubnetGroups)
 		}
-		return s.client.Commit(ctx, state.Swap(subnetGroupKey(g), 0, g))
+		return s.Commit(ctx, state.Swap(key(g), 0, g))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &rds.CreateDBSubnetGroupResult{DBSubnetGroup: subnetsOut(g)}, nil
+	return &rds.CreateDBSubnetGroupResult{DBSubnetGroup: groupOut(g)}, nil
 }
 
 // subnetsOf checks ids of subnets, and gives each a zone: subnet-a is in the zone a,
 // if there is one.
-func (s *Server) subnetsOf(scope spec.Scope, ids []string) ([]spec.Subnet, error) {
+func (s *service) subnetsOf(scope spec.Scope, ids []string) ([]spec.Subnet, error) {
 	zones := s.looks.Zones()
 	covered := map[string]bool{}
 	var all []spec.Subnet
@@ -108,17 +122,16 @@ func (s *Server) subnetsOf(scope spec.Scope, ids []string) ([]spec.Subnet, error
 }
 
 // describeDBSubnetGroups lists the default group and those that users made.
-func (s *Server) describeDBSubnetGroups(ctx context.Context, c front.Call, in *rds.DescribeDBSubnetGroupsMessage) (*rds.DBSubnetGroupMessage, error) {
-	if err := s.client.Fresh(ctx); err != nil {
+func (s *service) describeDBSubnetGroups(ctx context.Context, c front.Call, in *rds.DescribeDBSubnetGroupsMessage) (*rds.DBSubnetGroupMessage, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
-	l := s.look(c.Account)
-	all := []rds.DBSubnetGroup{*l.subnetGroupOut(c.Scope, look.DefaultSubnetGroup)}
+	all := []rds.DBSubnetGroup{*Out(s.looks, c.Scope, look.DefaultSubnetGroup)}
 	for _, r := range s.looks.SubnetGroups(c.Scope) {
-		all = append(all, *subnetsOut(r.Value))
+		all = append(all, *groupOut(r.Value))
 	}
 	slices.SortFunc(all, func(a, b rds.DBSubnetGroup) int { return strings.Compare(*a.DBSubnetGroupName, *b.DBSubnetGroupName) })
 	if in.DBSubnetGroupName != nil {
@@ -128,16 +141,16 @@ func (s *Server) describeDBSubnetGroups(ctx context.Context, c front.Call, in *r
 				return nil, err
 			}
 		}
-		all = []rds.DBSubnetGroup{*l.subnetGroupOut(c.Scope, name)}
+		all = []rds.DBSubnetGroup{*Out(s.looks, c.Scope, name)}
 	}
 	chosen, marker, err := page.Of(all, func(g rds.DBSubnetGroup) string { return *g.DBSubnetGroupName }, in.MaxRecords, in.Marker)
 	return &rds.DBSubnetGroupMessage{DBSubnetGroups: wire.List(chosen), Marker: marker}, err
 }
 
 // modifyDBSubnetGroup replaces a group's subnets.
-func (s *Server) modifyDBSubnetGroup(ctx context.Context, c front.Call, in *rds.ModifyDBSubnetGroupMessage) (*rds.ModifyDBSubnetGroupResult, error) {
+func (s *service) modifyDBSubnetGroup(ctx context.Context, c front.Call, in *rds.ModifyDBSubnetGroupMessage) (*rds.ModifyDBSubnetGroupResult, error) {
 	var changed spec.SubnetGroup
-	err := s.client.Retry(ctx, func() error {
+	err := s.Retry(ctx, func() error {
 		if err := notDefault(c.Scope, in.DBSubnetGroupName); err != nil {
 			return err
 		}
@@ -154,17 +167,17 @@ func (s *Server) modifyDBSubnetGroup(ctx context.Context, c front.Call, in *rds.
 			return err
 		}
 		changed.Generation++
-		return s.client.Commit(ctx, state.Swap(r.Key, r.Revision, changed))
+		return s.Commit(ctx, state.Swap(r.Key, r.Revision, changed))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &rds.ModifyDBSubnetGroupResult{DBSubnetGroup: subnetsOut(changed)}, nil
+	return &rds.ModifyDBSubnetGroupResult{DBSubnetGroup: groupOut(changed)}, nil
 }
 
 // deleteDBSubnetGroup deletes a group that no database uses.
-func (s *Server) deleteDBSubnetGroup(ctx context.Context, c front.Call, in *rds.DeleteDBSubnetGroupMessage) (*front.Void, error) {
-	return nil, s.client.Retry(ctx, func() error {
+func (s *service) deleteDBSubnetGroup(ctx context.Context, c front.Call, in *rds.DeleteDBSubnetGroupMessage) (*front.Void, error) {
+	return nil, s.Retry(ctx, func() error {
 		if err := notDefault(c.Scope, in.DBSubnetGroupName); err != nil {
 			return err
 		}
@@ -173,10 +186,10 @@ func (s *Server) deleteDBSubnetGroup(ctx context.Context, c front.Call, in *rds.
 			return err
 		}
 		name := r.Value.Name
-		if who := s.look(c.Account).WhoHas(c.Scope, func(d spec.Common, _ string) bool { return d.SubnetGroup == name }); who != "" {
+		if who := s.looks.Of(c.Account).WhoHas(c.Scope, func(d spec.Common, _ string) bool { return d.SubnetGroup == name }); who != "" {
 			return wire.NewError(rds.ErrInvalidDBSubnetGroupState, "Cannot delete the subnet group '%s' because at least one database instance: %s is still using it.", name, who)
 		}
-		return s.client.Commit(ctx, state.Remove(r.Key, r.Revision))
+		return s.Commit(ctx, state.Remove(r.Key, r.Revision))
 	})
 }
 
@@ -187,20 +200,20 @@ func notDefault(scope spec.Scope, identifier *string) error {
 	return nil
 }
 
-// subnetGroupOut is a group as the API shows it; the default one is the network that
-// a home has, with a subnet in each zone.
-func (l *sight) subnetGroupOut(scope spec.Scope, name string) *rds.DBSubnetGroup {
-	if r, err := l.FindSubnetGroup(scope, name); err == nil {
-		return subnetsOut(r.Value)
+// Out is a group as the API shows it. The default one is the network that a home has, with a
+// subnet in each zone.
+func Out(s *look.Source, scope spec.Scope, name string) *rds.DBSubnetGroup {
+	if r, err := s.FindSubnetGroup(scope, name); err == nil {
+		return groupOut(r.Value)
 	}
 	g := spec.SubnetGroup{Scope: scope, Name: name, Description: "The network of this Howdah home"}
-	for _, zone := range l.Zones() {
+	for _, zone := range s.Zones() {
 		g.Subnets = append(g.Subnets, spec.Subnet{ID: spec.SubnetOf(zone), Zone: zone})
 	}
-	return subnetsOut(g)
+	return groupOut(g)
 }
 
-func subnetsOut(g spec.SubnetGroup) *rds.DBSubnetGroup {
+func groupOut(g spec.SubnetGroup) *rds.DBSubnetGroup {
 	out := &rds.DBSubnetGroup{
 		DBSubnetGroupName: wire.Some(g.Name), DBSubnetGroupDescription: wire.Some(g.Description), VpcId: wire.Some("vpc-howdah"), SubnetGroupStatus: wire.Some("Complete"),
 		Subnets: []rds.Subnet{}, DBSubnetGroupArn: wire.Some(g.ARN("subgrp", g.Name)), SupportedNetworkTypes: []string{"IPV4"},
@@ -211,4 +224,15 @@ func subnetsOut(g spec.SubnetGroup) *rds.DBSubnetGroup {
 		})
 	}
 	return out
+}
+
+// Tagged is a subnet group with its tags.
+func Tagged(l *look.Look, scope spec.Scope, arn string) (look.Tagged, error) {
+	r, err := l.FindSubnetGroup(scope, arn)
+	return look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
+		g := r.Value
+		g.Tags = tags
+		g.Generation++
+		return state.Swap(r.Key, r.Revision, g)
+	}}, err
 }
