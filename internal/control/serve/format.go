@@ -58,8 +58,9 @@ func (cfg Config) followFormat(ctx context.Context, store *state.Store, cache *s
 }
 
 // raiseFormat writes the newest format that this release reads once every part of the home does.
-// It is done by the control plane that leads.
-func (cfg Config) raiseFormat(ctx context.Context, store *state.Store, cache *state.Cache) error {
+// It is done by the control plane that leads; leading is the condition of a commit that only that
+// one may make.
+func (cfg Config) raiseFormat(ctx context.Context, store *state.Store, cache *state.Cache, leading state.Op) error {
 	if err := cache.Loaded(ctx); err != nil {
 		return nil // it was told to end
 	}
@@ -70,7 +71,7 @@ func (cfg Config) raiseFormat(ctx context.Context, store *state.Store, cache *st
 			return nil
 		}
 		if allRead(cache, format.Newest) {
-			err := format.Raise(ctx, store, cfg.Version, time.Now())
+			err := format.Raise(ctx, store, leading, cfg.Version, time.Now())
 			switch {
 			case err == nil:
 				cfg.Log.Info("the home's records have another format from now on", "format", format.Newest)

@@ -60,7 +60,11 @@ func TestTheFormatIsRaisedAndFollowed(t *testing.T) {
 	var work sync.WaitGroup
 	ended := make(chan error, 1)
 	work.Go(func() { ended <- cfg.followFormat(t.Context(), store, cache) })
-	if err := cfg.raiseFormat(t.Context(), store, cache); err != nil {
+	won, err := store.Commit(t.Context(), state.Put(state.ElectionRoot+"s1", "s1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.raiseFormat(t.Context(), store, cache, state.Held(state.ElectionRoot+"s1", won)); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, 4*raiseEvery, func() error {

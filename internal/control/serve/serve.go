@@ -187,7 +187,7 @@ func Run(ctx context.Context, cfg Config) error {
 			leading, ctx := errgroup.WithContext(ctx)
 			leading.Go(func() error { return reconciler.Run(ctx) })
 			leading.Go(func() error { return j.Run(ctx) })
-			leading.Go(func() error { return cfg.raiseFormat(ctx, store, cache) })
+			leading.Go(func() error { return cfg.raiseFormat(ctx, store, cache, held) })
 			leading.Go(func() error { return api.RunWindows(ctx) })
 			leading.Go(func() error { return api.RunAuthorities(ctx) })
 			leading.Go(func() error { return notifier.Run(ctx) })

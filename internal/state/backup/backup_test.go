@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/state"
 	records "howdah/internal/state/format"
 	"howdah/internal/testkit/hometest"
 )
@@ -104,7 +105,11 @@ func TestABackupOfANewerRelease(t *testing.T) {
 	h := hometest.New(t)
 	from := source(h)
 	from.Format = records.Of(h.Store.Client)
-	if err := records.Raise(t.Context(), h.Store, "1.0", time.Now()); err != nil {
+	won, err := h.Store.Commit(t.Context(), state.Put(state.ElectionRoot+"s1", "s1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := records.Raise(t.Context(), h.Store, state.Held(state.ElectionRoot+"s1", won), "1.0", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	b, err := Take(t.Context(), t.TempDir(), from)

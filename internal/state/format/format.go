@@ -85,9 +85,10 @@ func Of(client *clientv3.Client) func(context.Context) (Record, error) {
 	return func(ctx context.Context) (Record, error) { return Read(ctx, client) }
 }
 
-// Raise writes Newest if the home still has the number that was read, and returns the home's number
-// afterwards. A larger number that somebody else wrote meanwhile stays.
-func Raise(ctx context.Context, s *state.Store, release string, now time.Time) error {
+// Raise writes Newest if the home still has the number that was read. A larger number that somebody
+// else wrote meanwhile stays. leading is the condition that the caller leads. A caller that does not
+// lead any more may not know of a part that has come since, and gets state.ErrConflict.
+func Raise(ctx context.Context, s *state.Store, leading state.Op, release string, now time.Time) error {
 	old, err := state.Get[Record](ctx, s, state.HomeFormat)
 	if err != nil && !errors.Is(err, state.ErrNotFound) {
 		return err
@@ -95,6 +96,6 @@ func Raise(ctx context.Context, s *state.Store, release string, now time.Time) e
 	if old.Value.Format >= Newest {
 		return nil
 	}
-	_, err = s.Commit(ctx, state.Swap(state.HomeFormat, old.Revision, Record{Format: Newest, Release: release, At: now.UTC()}))
+	_, err = s.Commit(ctx, state.Swap(state.HomeFormat, old.Revision, Record{Format: Newest, Release: release, At: now.UTC()}), leading)
 	return err
 }

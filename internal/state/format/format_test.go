@@ -17,8 +17,18 @@ func TestTheFormatOfAHome(t *testing.T) {
 	if r, err := Read(t.Context(), s.Client); err != nil || r.Format != 0 || r.Check("1.0") != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
+	won := state.ElectionRoot + "s1"
+	revision, err := s.Commit(t.Context(), state.Put(won, "s1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leading := state.Held(won, revision)
+	// One that does not lead any more raises nothing.
+	if err := Raise(t.Context(), s, state.Held(won, revision-1), "1.0", time.Now()); !errors.Is(err, state.ErrConflict) {
+		t.Errorf("raised by one that does not lead: %v", err)
+	}
 	for range 2 {
-		if err := Raise(t.Context(), s, "1.1", time.Now()); err != nil {
+		if err := Raise(t.Context(), s, leading, "1.1", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,7 +39,7 @@ func TestTheFormatOfAHome(t *testing.T) {
 	if _, err := s.Commit(t.Context(), state.Put(state.HomeFormat, newer)); err != nil {
 		t.Fatal(err)
 	}
-	if err := Raise(t.Context(), s, "1.1", time.Now()); err != nil {
+	if err := Raise(t.Context(), s, leading, "1.1", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Read(t.Context(), s.Client)
