@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"encoding/json"
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func restored(t *testing.T) *bench {
 func (b *bench) restore() {
 	t := b.T
 	t.Helper()
-	if _, err := restore.Rewrite(t.Context(), b.store, regain.Home{ID: "r1", At: b.now}); err != nil {
+	if _, err := restore.Rewrite(t.Context(), b.store, regain.Home{ID: "r1", At: b.now}, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := b.store.Client.Get(t.Context(), "/")

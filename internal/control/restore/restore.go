@@ -205,7 +205,7 @@ func (cfg Config) stage(ctx context.Context, p Plan, staging string) (held int, 
 	}
 	held, err = Rewrite(ctx, &state.Store{Client: m.Client}, regain.Home{
 		ID: hex.EncodeToString(id), From: p.From, Taken: p.Taken, At: time.Now().UTC(),
-	})
+	}, cfg.Log)
 	if err != nil {
 		return 0, err
 	}

@@ -49,6 +49,7 @@ func lived(t *testing.T) (h *hometest.Home, path string) {
 		state.Put(state.Lead("db-1"), map[string]string{"member": "m1"}),
 		state.Put(state.Operation("copy-1"), operation.Record{ID: "copy-1", State: operation.Running, Step: "fill", Entered: []string{"make", "fill"}}),
 		state.Put(state.Operation("copy-0"), operation.Record{ID: "copy-0", State: operation.Done}),
+		state.Put(state.Operation("copy-2"), map[string]any{"id": "copy-2", "state": "running", "turn": "first"}),
 		state.Put(state.OperationCancel("copy-1"), operation.Wish{By: "KEY"}))
 	for key, value := range map[string]string{
 		patroni.LeaderKey("db-1"): "db-1.m1", patroni.SyncKey("db-1"): `{"leader":"db-1.m1","sync_standby":"db-1.m2"}`,
@@ -153,14 +154,14 @@ func TestARestorationOfARestoredHome(t *testing.T) {
 	t.Parallel()
 	h, _ := lived(t)
 	for range 2 {
-		if _, err := Rewrite(t.Context(), h.Store, regain.Home{ID: "r"}); err != nil {
+		if _, err := Rewrite(t.Context(), h.Store, regain.Home{ID: "r"}, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
 		checkHeld(t, h.Store)
 	}
 	old := regain.Hold{Database: "db-1", System: "7000"} // of an older release
 	put(t, h.Store, state.Put(state.Hold("db-1"), old))
-	if _, err := Rewrite(t.Context(), h.Store, regain.Home{ID: "r"}); err != nil {
+	if _, err := Rewrite(t.Context(), h.Store, regain.Home{ID: "r"}, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	if hold, err := state.Get[regain.Hold](t.Context(), h.Store, state.Hold("db-1")); err != nil || hold.Value.Given != 0 {
@@ -224,6 +225,10 @@ func checkHeld(t *testing.T, s *state.Store) {
 	copied, err := state.Get[operation.Record](t.Context(), s, state.Operation("copy-1"))
 	if r := copied.Value; err != nil || r.State != operation.Failed || !slices.Equal(r.Left, []string{"make", "fill"}) || r.Step != "" {
 		t.Errorf("%+v, %v", copied, err)
+	}
+	// One that nobody can read holds up nothing, and is not there any more.
+	if _, err := state.Get[operation.Record](t.Context(), s, state.Operation("copy-2")); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("an operation that cannot be read: %v", err)
 	}
 }
 

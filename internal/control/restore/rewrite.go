@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -34,8 +35,9 @@ var past = []string{
 const namesApart = 100
 
 // Rewrite makes a restored state one that harms nothing: what went on is forgotten, and
-// all databases are held (package regain). It may be done again.
-func Rewrite(ctx context.Context, s *state.Store, home regain.Home) (held int, err error) {
+// all databases are held (package regain). It may be done again. The log gets a line for what is
+// left out.
+func Rewrite(ctx context.Context, s *state.Store, home regain.Home, log *slog.Logger) (held int, err error) {
 	scopes, others, err := findScopes(ctx, s)
 	if err != nil {
 		return 0, err
@@ -44,7 +46,7 @@ func Rewrite(ctx context.Context, s *state.Store, home regain.Home) (held int, e
 	if err != nil {
 		return 0, err
 	}
-	begun, err := operations(ctx, s)
+	begun, err := operations(ctx, s, log)
 	if err != nil {
 		return 0, err
 	}
@@ -162,16 +164,23 @@ func orders(ctx context.Context, s *state.Store, holds map[string]*regain.Hold) 
 	return ops, nil
 }
 
-// operations are the changes of those that were under way: none is gone on with.
-func operations(ctx context.Context, s *state.Store) ([]state.Op, error) {
-	begun, err := state.List[operation.Record](ctx, s, state.OperationRoot)
+// operations are the changes of those that were under way: none is gone on with. One that cannot be
+// read is left out. It says nothing that the databases need, and a later release that can read it
+// would go on with it.
+func operations(ctx context.Context, s *state.Store, log *slog.Logger) ([]state.Op, error) {
+	begun, err := s.Client.Get(ctx, state.OperationRoot, clientv3.WithPrefix())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list operations: %w", err)
 	}
 	var ops []state.Op
-	for _, o := range begun {
-		if !o.Value.State.Ended() {
-			ops = append(ops, state.Put(o.Key, o.Value.Forget(time.Now())))
+	for _, kv := range begun.Kvs {
+		key := string(kv.Key)
+		var r operation.Record
+		if err := json.Unmarshal(kv.Value, &r); err != nil {
+			log.Warn("the record of an operation cannot be read, and is left out: what the operation made is left as it is", "key", key, "error", err)
+			ops = append(ops, state.Delete(key))
+		} else if !r.State.Ended() {
+			ops = append(ops, state.Put(key, r.Forget(time.Now())))
 		}
 	}
 	return ops, nil
