@@ -11,6 +11,7 @@ import (
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/rds/option"
 	"howdah/internal/aws/rds/subnet"
+	"howdah/internal/aws/rds/subscription"
 )
 
 // rdsService is what package front needs to know of RDS.
@@ -37,7 +38,7 @@ func (s *Server) rdsActions() map[string]front.Action {
 		s.authorities.Actions(),
 		s.clusterActions(),
 		(&endpoint.Endpoints{State: s.client, Looks: s.looks, Pools: &s.pools}).Actions(),
-		s.eventActions(),
+		subscription.Actions(subscription.Config{State: s.client, Looks: s.looks}),
 		s.groups.Actions(),
 		s.instanceActions(),
 		log.Actions(log.Config{State: s.client, Looks: s.looks, Reader: s.Logs, Log: s.Log}),

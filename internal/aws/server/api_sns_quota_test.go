@@ -156,7 +156,7 @@ func TestEventSubscriptionQuotas(t *testing.T) {
 			return state.Put(state.EventSub(e.Account, e.Region, e.Name), e)
 		})
 	}
-	for n := range maxAccountEventSubscriptions / 10 {
+	for n := range look.MaxEventSubscriptions {
 		put(spec.Scope{Account: u.account, Region: fmt.Sprint("eu-north-", n+1)}, 10)
 	}
 	u.try(with(newEvents, "SubscriptionName=more")).is("EventSubscriptionQuotaExceeded", "in all regions together")

@@ -12,6 +12,7 @@ import (
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/rds/option"
 	"howdah/internal/aws/rds/subnet"
+	"howdah/internal/aws/rds/subscription"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/param"
@@ -100,7 +101,7 @@ func (l *sight) tagged(scope spec.Scope, arn string) (look.Tagged, error) {
 	case spec.GroupKind[param.Cluster]:
 		return group.Tagged(l.Look, scope, param.Cluster, arn)
 	case "es":
-		return l.taggedEventSubscription(scope, parts[6])
+		return subscription.Tagged(l.Look, scope, parts[6])
 	case "subgrp":
 		return subnet.Tagged(l.Look, scope, arn)
 	case "og":

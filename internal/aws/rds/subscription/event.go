@@ -1,4 +1,4 @@
-package server
+package subscription
 
 import (
 	"context"
@@ -16,26 +16,12 @@ import (
 	"howdah/internal/state"
 )
 
-// eventActions are those on events and subscriptions to them.
-func (s *Server) eventActions() map[string]front.Action {
-	return map[string]front.Action{
-		"AddSourceIdentifierToSubscription":      front.On(s.addSource),
-		"CreateEventSubscription":                front.On(s.createEventSubscription),
-		"DeleteEventSubscription":                front.On(s.deleteEventSubscription),
-		"DescribeEventCategories":                front.On(s.describeEventCategories),
-		"DescribeEventSubscriptions":             front.On(s.describeEventSubscriptions),
-		"DescribeEvents":                         front.On(s.describeEvents),
-		"ModifyEventSubscription":                front.On(s.modifyEventSubscription),
-		"RemoveSourceIdentifierFromSubscription": front.On(s.removeSource),
-	}
-}
-
 // defaultPeriod is how far back events are listed when no time is given.
 const defaultPeriod = 60 * time.Minute
 
 // describeEvents lists events of the last 14 days, oldest first.
-func (s *Server) describeEvents(ctx context.Context, c front.Call, in *rds.DescribeEventsMessage) (*rds.EventsMessage, error) {
-	if err := s.client.Fresh(ctx); err != nil {
+func (s *service) describeEvents(ctx context.Context, c front.Call, in *rds.DescribeEventsMessage) (*rds.EventsMessage, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := look.ReadFilters(in.Filters); err != nil {

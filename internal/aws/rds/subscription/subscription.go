@@ -1,4 +1,6 @@
-package server
+// Package subscription is about what databases tell: the events of a region, and subscriptions
+// that have events published to a topic.
+package subscription
 
 import (
 	"context"
@@ -18,53 +20,80 @@ import (
 	"howdah/internal/state"
 )
 
-// maxAccountEventSubscriptions is that of event subscriptions over all regions.
-const maxAccountEventSubscriptions = 10 * look.MaxEventSubscriptions
+// Config is what the actions need. All of it is required.
+type Config struct {
+	State *state.Client
+	Looks *look.Source
+}
 
-// The status words of event subscriptions. A subscription is active at once; the
-// words in between are what RDS answers to the calls themselves.
+// service has the handlers.
+type service struct {
+	*state.Client
+	looks *look.Source
+}
+
+// Actions are those on events and subscriptions to them.
+func Actions(cfg Config) map[string]front.Action {
+	s := &service{cfg.State, cfg.Looks}
+	return map[string]front.Action{
+		"AddSourceIdentifierToSubscription":      front.On(s.addSource),
+		"CreateEventSubscription":                front.On(s.create),
+		"DeleteEventSubscription":                front.On(s.delete),
+		"DescribeEventCategories":                front.On(s.describeEventCategories),
+		"DescribeEventSubscriptions":             front.On(s.describe),
+		"DescribeEvents":                         front.On(s.describeEvents),
+		"ModifyEventSubscription":                front.On(s.modify),
+		"RemoveSourceIdentifierFromSubscription": front.On(s.removeSource),
+	}
+}
+
+// maxInAccount is how many subscriptions an account may have in all regions together.
+const maxInAccount = 10 * look.MaxEventSubscriptions
+
+// The status words of event subscriptions. A subscription is active at once; the words in
+// between are what RDS answers to the calls themselves.
 const (
-	subscriptionCreating  = "creating"
-	subscriptionModifying = "modifying"
-	subscriptionDeleting  = "deleting"
-	subscriptionActive    = "active"
-	subscriptionNoTopic   = "topic-not-exist"
+	creating  = "creating"
+	modifying = "modifying"
+	deleting  = "deleting"
+	active    = "active"
+	noTopic   = "topic-not-exist"
 )
 
-var subscriptionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,253}$`)
+var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,253}$`)
 
-// createEventSubscription has events published to a topic from now on.
-func (s *Server) createEventSubscription(ctx context.Context, c front.Call, in *rds.CreateEventSubscriptionMessage) (*rds.CreateEventSubscriptionResult, error) {
+// create has events published to a topic from now on.
+func (s *service) create(ctx context.Context, c front.Call, in *rds.CreateEventSubscriptionMessage) (*rds.CreateEventSubscriptionResult, error) {
 	e := topic.EventSubscription{
 		Scope: c.Scope, Name: strings.TrimSpace(wire.Or(in.SubscriptionName, "")), TopicARN: wire.Or(in.SnsTopicArn, ""), SourceType: event.SourceType(wire.Or(in.SourceType, "")),
 		Sources: lowered(in.SourceIds), Categories: distinct(in.EventCategories), Enabled: wire.Or(in.Enabled, true), Tags: look.TagsIn(in.Tags), Created: c.Now,
 	}
-	if !subscriptionName.MatchString(e.Name) || strings.HasSuffix(e.Name, "-") || strings.Contains(e.Name, "--") {
+	if !goodName.MatchString(e.Name) || strings.HasSuffix(e.Name, "-") || strings.Contains(e.Name, "--") {
 		return nil, wire.NewError(api.ErrInvalidParameterValue, "The parameter SubscriptionName is not a valid identifier: it must begin with a letter, "+
 			"contain only letters, digits and hyphens, at most 254 of them, and not end with a hyphen or contain two consecutive hyphens.")
 	}
 	if err := spec.CheckTags(e.Tags); err != nil {
 		return nil, err
 	}
-	err := s.client.Retry(ctx, func() error {
-		if _, err := s.findEventSubscription(c, &e.Name); err == nil {
+	err := s.Retry(ctx, func() error {
+		if _, err := find(s.Cache, c.Scope, &e.Name); err == nil {
 			return wire.NewError(rds.ErrSubscriptionAlreadyExist, "Event subscription %s already exists.", e.Name)
 		}
-		if len(s.eventSubscriptions(c)) >= look.MaxEventSubscriptions {
+		if len(s.all(c)) >= look.MaxEventSubscriptions {
 			return wire.NewError(rds.ErrEventSubscriptionQuotaExceeded, "An account can have at most %d event subscriptions in a region.", look.MaxEventSubscriptions)
 		}
-		if len(s.Cache.Keys(state.EventSubRoot+c.Account+"/")) >= maxAccountEventSubscriptions {
-			return wire.NewError(rds.ErrEventSubscriptionQuotaExceeded, "An account can have at most %d event subscriptions in all regions together.", maxAccountEventSubscriptions)
+		if len(s.Cache.Keys(state.EventSubRoot+c.Account+"/")) >= maxInAccount {
+			return wire.NewError(rds.ErrEventSubscriptionQuotaExceeded, "An account can have at most %d event subscriptions in all regions together.", maxInAccount)
 		}
-		if err := s.checkEventSubscription(c, e); err != nil {
+		if err := s.check(c, e); err != nil {
 			return err
 		}
-		return s.client.Commit(ctx, state.Swap(state.EventSub(c.Account, c.Region, e.Name), 0, e))
+		return s.Commit(ctx, state.Swap(state.EventSub(c.Account, c.Region, e.Name), 0, e))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &rds.CreateEventSubscriptionResult{EventSubscription: eventSubscriptionOut(e, subscriptionCreating)}, nil
+	return &rds.CreateEventSubscriptionResult{EventSubscription: shown(e, creating)}, nil
 }
 
 func lowered(names []string) []string {
@@ -88,22 +117,23 @@ func distinct(all []string) []string {
 	return once
 }
 
-func (s *Server) eventSubscriptions(c front.Call) []state.Record[topic.EventSubscription] {
+// all are the subscriptions of a region, by name.
+func (s *service) all(c front.Call) []state.Record[topic.EventSubscription] {
 	return state.LoadAll[topic.EventSubscription](s.Cache, state.EventSub(c.Account, c.Region, ""))
 }
 
-func (s *Server) findEventSubscription(c front.Call, name *string) (state.Record[topic.EventSubscription], error) {
+func find(cache *state.Cache, c spec.Scope, name *string) (state.Record[topic.EventSubscription], error) {
 	wanted := strings.TrimSpace(wire.Or(name, ""))
-	r, err := state.Load[topic.EventSubscription](s.Cache, state.EventSub(c.Account, c.Region, wanted))
+	r, err := state.Load[topic.EventSubscription](cache, state.EventSub(c.Account, c.Region, wanted))
 	if err != nil || wanted == "" {
 		return r, look.OrBlank(wanted, "SubscriptionName", wire.NewError(rds.ErrSubscriptionNotFound, "Subscription %s not found.", wanted))
 	}
 	return r, nil
 }
 
-// checkEventSubscription checks what a subscription names.
-func (s *Server) checkEventSubscription(c front.Call, e topic.EventSubscription) error {
-	if err := s.checkEventTopic(c, e.TopicARN); err != nil {
+// check checks what a subscription names.
+func (s *service) check(c front.Call, e topic.EventSubscription) error {
+	if err := s.checkTopic(c, e.TopicARN); err != nil {
 		return err
 	}
 	if e.SourceType != "" && event.Categories(e.SourceType) == nil {
@@ -139,8 +169,8 @@ func hasCategory(kind event.SourceType, category string) bool {
 	return slices.ContainsFunc(event.SourceTypes, func(t event.SourceType) bool { return slices.Contains(event.Categories(t), category) })
 }
 
-// checkEventTopic: RDS publishes to topics of the account that owns the databases.
-func (s *Server) checkEventTopic(c front.Call, arn string) error {
+// checkTopic refuses what cannot be published to: RDS publishes to topics of the account that owns the databases.
+func (s *service) checkTopic(c front.Call, arn string) error {
 	scope, name, ok := topic.ParseARN(arn)
 	switch {
 	case !ok || !topic.GoodName(name):
@@ -154,9 +184,9 @@ func (s *Server) checkEventTopic(c front.Call, arn string) error {
 	return nil
 }
 
-// checkSource: a source has to be there when it is added.
-func (s *Server) checkSource(c front.Call, kind event.SourceType, name string) error {
-	l := s.look(c.Account)
+// checkSource refuses a source that is not there.
+func (s *service) checkSource(c front.Call, kind event.SourceType, name string) error {
+	l := s.looks.Of(c.Account)
 	var err error
 	switch kind {
 	case event.Instance:
@@ -175,17 +205,17 @@ func (s *Server) checkSource(c front.Call, kind event.SourceType, name string) e
 // errNoSource: resources of that type do not exist in this version.
 var errNoSource = wire.NewError(rds.ErrSourceNotFound, "Source not found.")
 
-// describeEventSubscriptions lists event subscriptions, or shows one.
-func (s *Server) describeEventSubscriptions(ctx context.Context, c front.Call, in *rds.DescribeEventSubscriptionsMessage) (*rds.EventSubscriptionsMessage, error) {
-	if err := s.client.Fresh(ctx); err != nil {
+// describe lists event subscriptions, or shows one.
+func (s *service) describe(ctx context.Context, c front.Call, in *rds.DescribeEventSubscriptionsMessage) (*rds.EventSubscriptionsMessage, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
-	all := s.eventSubscriptions(c)
+	all := s.all(c)
 	if in.SubscriptionName != nil {
-		one, err := s.findEventSubscription(c, in.SubscriptionName)
+		one, err := find(s.Cache, c.Scope, in.SubscriptionName)
 		if err != nil {
 			return nil, err
 		}
@@ -197,21 +227,21 @@ func (s *Server) describeEventSubscriptions(ctx context.Context, c front.Call, i
 	}
 	out := &rds.EventSubscriptionsMessage{Marker: marker, EventSubscriptionsList: []rds.EventSubscription{}}
 	for _, r := range chosen {
-		out.EventSubscriptionsList = append(out.EventSubscriptionsList, *eventSubscriptionOut(r.Value, s.eventSubscriptionStatus(r.Value)))
+		out.EventSubscriptionsList = append(out.EventSubscriptionsList, *shown(r.Value, s.status(r.Value)))
 	}
 	return out, nil
 }
 
-// eventSubscriptionStatus: a topic may disappear, and come back.
-func (s *Server) eventSubscriptionStatus(e topic.EventSubscription) string {
+// status says whether the topic is there: it may disappear, and come back.
+func (s *service) status(e topic.EventSubscription) string {
 	scope, name, ok := topic.ParseARN(e.TopicARN)
 	if _, err := state.Load[topic.Topic](s.Cache, state.Topic(scope.Account, scope.Region, name)); err != nil || !ok {
-		return subscriptionNoTopic
+		return noTopic
 	}
-	return subscriptionActive
+	return active
 }
 
-func eventSubscriptionOut(e topic.EventSubscription, status string) *rds.EventSubscription {
+func shown(e topic.EventSubscription, status string) *rds.EventSubscription {
 	return &rds.EventSubscription{
 		CustomerAwsId: wire.Some(e.Account), CustSubscriptionId: wire.Some(e.Name), SnsTopicArn: wire.Some(e.TopicARN), Status: wire.Some(status),
 		SubscriptionCreationTime: wire.Some(e.Created.UTC().Format("Mon Jan 02 15:04:05 MST 2006")), SourceType: wire.Text(string(e.SourceType)),
@@ -219,10 +249,9 @@ func eventSubscriptionOut(e topic.EventSubscription, status string) *rds.EventSu
 	}
 }
 
-// modifyEventSubscription changes what is published, and where. Sources have
-// actions of their own.
-func (s *Server) modifyEventSubscription(ctx context.Context, c front.Call, in *rds.ModifyEventSubscriptionMessage) (*rds.ModifyEventSubscriptionResult, error) {
-	e, err := s.changeEventSubscription(ctx, c, in.SubscriptionName, func(e *topic.EventSubscription) error {
+// modify changes what is published, and where. Sources have actions of their own.
+func (s *service) modify(ctx context.Context, c front.Call, in *rds.ModifyEventSubscriptionMessage) (*rds.ModifyEventSubscriptionResult, error) {
+	e, err := s.change(ctx, c, in.SubscriptionName, func(e *topic.EventSubscription) error {
 		wire.Set(&e.TopicARN, in.SnsTopicArn)
 		wire.Set(&e.Enabled, in.Enabled)
 		if in.SourceType != nil {
@@ -235,18 +264,18 @@ func (s *Server) modifyEventSubscription(ctx context.Context, c front.Call, in *
 		if in.SourceType == nil {
 			wanted.Sources = nil // those that were deleted meanwhile are no obstacle
 		}
-		return s.checkEventSubscription(c, wanted)
+		return s.check(c, wanted)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &rds.ModifyEventSubscriptionResult{EventSubscription: eventSubscriptionOut(e, subscriptionModifying)}, nil
+	return &rds.ModifyEventSubscriptionResult{EventSubscription: shown(e, modifying)}, nil
 }
 
-func (s *Server) changeEventSubscription(ctx context.Context, c front.Call, name *string, change func(*topic.EventSubscription) error) (topic.EventSubscription, error) {
+func (s *service) change(ctx context.Context, c front.Call, name *string, change func(*topic.EventSubscription) error) (topic.EventSubscription, error) {
 	var e topic.EventSubscription
-	err := s.client.Retry(ctx, func() error {
-		r, err := s.findEventSubscription(c, name)
+	err := s.Retry(ctx, func() error {
+		r, err := find(s.Cache, c.Scope, name)
 		if err != nil {
 			return err
 		}
@@ -254,31 +283,31 @@ func (s *Server) changeEventSubscription(ctx context.Context, c front.Call, name
 		if err := change(&e); err != nil {
 			return err
 		}
-		return s.client.Commit(ctx, state.Swap(r.Key, r.Revision, e))
+		return s.Commit(ctx, state.Swap(r.Key, r.Revision, e))
 	})
 	return e, err
 }
 
-// deleteEventSubscription ends it: events that were raised before are delivered.
-func (s *Server) deleteEventSubscription(ctx context.Context, c front.Call, in *rds.DeleteEventSubscriptionMessage) (*rds.DeleteEventSubscriptionResult, error) {
+// delete ends it: events that were raised before are delivered.
+func (s *service) delete(ctx context.Context, c front.Call, in *rds.DeleteEventSubscriptionMessage) (*rds.DeleteEventSubscriptionResult, error) {
 	var e topic.EventSubscription
-	err := s.client.Retry(ctx, func() error {
-		r, err := s.findEventSubscription(c, in.SubscriptionName)
+	err := s.Retry(ctx, func() error {
+		r, err := find(s.Cache, c.Scope, in.SubscriptionName)
 		if err != nil {
 			return err
 		}
 		e = r.Value
-		return s.client.Commit(ctx, state.Remove(r.Key, r.Revision))
+		return s.Commit(ctx, state.Remove(r.Key, r.Revision))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &rds.DeleteEventSubscriptionResult{EventSubscription: eventSubscriptionOut(e, subscriptionDeleting)}, nil
+	return &rds.DeleteEventSubscriptionResult{EventSubscription: shown(e, deleting)}, nil
 }
 
 // addSource adds a source to a subscription; one that it has is no error.
-func (s *Server) addSource(ctx context.Context, c front.Call, in *rds.AddSourceIdentifierToSubscriptionMessage) (*rds.AddSourceIdentifierToSubscriptionResult, error) {
-	e, err := s.changeEventSubscription(ctx, c, in.SubscriptionName, func(e *topic.EventSubscription) error {
+func (s *service) addSource(ctx context.Context, c front.Call, in *rds.AddSourceIdentifierToSubscriptionMessage) (*rds.AddSourceIdentifierToSubscriptionResult, error) {
+	e, err := s.change(ctx, c, in.SubscriptionName, func(e *topic.EventSubscription) error {
 		if e.SourceType == "" {
 			return wire.NewError(api.ErrInvalidParameterCombination, "The event subscription %s has no SourceType: set one before you add sources.", e.Name)
 		}
@@ -292,13 +321,13 @@ func (s *Server) addSource(ctx context.Context, c front.Call, in *rds.AddSourceI
 	if err != nil {
 		return nil, err
 	}
-	return &rds.AddSourceIdentifierToSubscriptionResult{EventSubscription: eventSubscriptionOut(e, subscriptionModifying)}, nil
+	return &rds.AddSourceIdentifierToSubscriptionResult{EventSubscription: shown(e, modifying)}, nil
 }
 
-// removeSource takes a source away. The last one stays: without it the
-// subscription would be one to all sources.
-func (s *Server) removeSource(ctx context.Context, c front.Call, in *rds.RemoveSourceIdentifierFromSubscriptionMessage) (*rds.RemoveSourceIdentifierFromSubscriptionResult, error) {
-	e, err := s.changeEventSubscription(ctx, c, in.SubscriptionName, func(e *topic.EventSubscription) error {
+// removeSource takes a source away. The last one stays: without it the subscription would be
+// one to all sources.
+func (s *service) removeSource(ctx context.Context, c front.Call, in *rds.RemoveSourceIdentifierFromSubscriptionMessage) (*rds.RemoveSourceIdentifierFromSubscriptionResult, error) {
+	e, err := s.change(ctx, c, in.SubscriptionName, func(e *topic.EventSubscription) error {
 		name := wire.Lower(in.SourceIdentifier)
 		if !slices.Contains(e.Sources, name) {
 			return wire.NewError(rds.ErrSourceNotFound, "Source %s is not part of the event subscription %s.", name, e.Name)
@@ -313,11 +342,11 @@ func (s *Server) removeSource(ctx context.Context, c front.Call, in *rds.RemoveS
 	if err != nil {
 		return nil, err
 	}
-	return &rds.RemoveSourceIdentifierFromSubscriptionResult{EventSubscription: eventSubscriptionOut(e, subscriptionModifying)}, nil
+	return &rds.RemoveSourceIdentifierFromSubscriptionResult{EventSubscription: shown(e, modifying)}, nil
 }
 
 // describeEventCategories lists what can be subscribed to.
-func (s *Server) describeEventCategories(_ context.Context, _ front.Call, in *rds.DescribeEventCategoriesMessage) (*rds.EventCategoriesMessage, error) {
+func (s *service) describeEventCategories(_ context.Context, _ front.Call, in *rds.DescribeEventCategoriesMessage) (*rds.EventCategoriesMessage, error) {
 	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
@@ -334,9 +363,9 @@ func (s *Server) describeEventCategories(_ context.Context, _ front.Call, in *rd
 	return out, nil
 }
 
-// taggedEventSubscription finds the tags of an event subscription.
-func (l *sight) taggedEventSubscription(scope spec.Scope, name string) (look.Tagged, error) {
-	r, err := l.s.findEventSubscription(front.Call{Scope: scope}, &name)
+// Tagged is an event subscription with its tags.
+func Tagged(l *look.Look, scope spec.Scope, name string) (look.Tagged, error) {
+	r, err := find(l.Cache, scope, &name)
 	return look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
 		e := r.Value
 		e.Tags = tags
