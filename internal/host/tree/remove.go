@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +32,8 @@ func Remove(ctx context.Context, path string) error {
 	return remove(ctx, path, os.Geteuid() == 0)
 }
 
-// RemoveOwn is Remove with the rights of whom all of it belongs to.
+// RemoveOwn is Remove with the rights of whom all of it belongs to. A removal that ends half way may
+// leave more than one directory, whose names begin with that of the one that was to be removed.
 func RemoveOwn(ctx context.Context, path string) error { return remove(ctx, path, false) }
 
 func remove(ctx context.Context, path string, root bool) error {
@@ -92,10 +94,14 @@ func (t *tree) remove(dir int, name string, depth int) error {
 	return nil
 }
 
-// moveUp puts a directory beside the tree, where only we name anything. After a crash the
-// trash is emptied of it as of all others.
+// deepMark is in the names of directories that were moved out of a tree.
+const deepMark = "-deep-"
+
+// moveUp puts a directory beside the tree. Its name begins with that of the tree: after a crash
+// whoever looks for such trees finds it, too.
 func (t *tree) moveUp(dir int, name string) error {
-	to := fmt.Sprintf("deep-%d", time.Now().UnixNano())
+	of, _, _ := strings.Cut(t.names[0], deepMark)
+	to := fmt.Sprintf("%s%s%d", of, deepMark, time.Now().UnixNano())
 	if err := unix.Renameat(dir, name, t.top, to); err != nil {
 		return err
 	}
