@@ -11,7 +11,9 @@ import (
 
 const internal = module + "internal/"
 
-// closed says for a room which rooms nobody in it reaches, by whatever way.
+// closed says for a room which rooms nobody in it reaches, by whatever way. The verbs of the admin
+// API stand on aws: its front knows who calls, and its looks what a status says. aws stands on none
+// of them, and a control plane (control/serve) puts both together.
 var closed = map[string][]string{
 	"edge":     {"control", "aws", "admin", "host"},
 	"host":     {"control", "aws", "admin"},
@@ -19,7 +21,8 @@ var closed = map[string][]string{
 	"state":    {"control", "aws", "admin", "edge", "failover", "view"},
 	"failover": {"control", "aws", "admin", "host", "view"},
 	"identity": {"control", "aws", "admin", "host", "edge", "failover", "view"},
-	"aws":      {"control"},
+	"admin":    {"control"},
+	"aws":      {"control", "admin"},
 	"view":     {"control", "aws", "admin", "host"},
 }
 

@@ -8,22 +8,28 @@ package server
 import (
 	"log/slog"
 	"maps"
+	"time"
 
+	"howdah/internal/admin"
 	"howdah/internal/admin/authority"
+	"howdah/internal/admin/database"
 	"howdah/internal/admin/etcd"
+	"howdah/internal/admin/home"
+	"howdah/internal/admin/host"
 	"howdah/internal/admin/key"
 	"howdah/internal/admin/operation"
+	"howdah/internal/admin/status"
 	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/look"
-	"howdah/internal/identity/home"
+	identity "howdah/internal/identity/home"
 	"howdah/internal/state"
 )
 
 // Config is what a server of the admin API needs. All fields are required that do not say
 // otherwise.
 type Config struct {
-	Home  *home.Home
+	Home  *identity.Home
 	State *state.Client
 	Front *front.Front
 	Looks *look.Source
@@ -31,9 +37,10 @@ type Config struct {
 	Authorities authority.Authorities
 	// Etcd may be nil: then nobody makes room in it.
 	Etcd etcd.Upkeep
-	Log  *slog.Logger
-	// More are verbs that are in no package of their own yet.
-	More verb.Table
+	// NoBackup is why the last backup of the home was not taken, or "".
+	NoBackup func() string
+	Version  string
+	Log      *slog.Logger
 }
 
 // Server is an http.Handler.
@@ -47,13 +54,23 @@ type Server struct {
 // New makes a server of the verbs of all domains.
 func New(cfg Config) *Server {
 	s := &Server{front: cfg.Front, account: cfg.Home.Account, verbs: verb.Table{}, log: cfg.Log}
+	databases := database.New(cfg.Looks)
 	members := &etcd.Members{Client: cfg.State.Store.Client, CertDir: cfg.Home.CertDir()}
+	held := &home.Held{Cache: cfg.State.Cache, Databases: databases, SealKey: cfg.Home.SealKey}
+	late := func(now time.Time, id string) []admin.Problem { return operation.Late(cfg.State.Cache, now, id) }
 	for _, table := range []verb.Table{
 		key.Verbs(key.Config{State: cfg.State, Home: cfg.Home, Log: cfg.Log}),
 		authority.Verbs(authority.Config{State: cfg.State, Authorities: cfg.Authorities, Log: cfg.Log}),
 		operation.Verbs(operation.Config{State: cfg.State, Now: cfg.Looks.Now, Log: cfg.Log}),
 		etcd.Verbs(etcd.Config{Members: members, Upkeep: cfg.Etcd, Log: cfg.Log}),
-		cfg.More,
+		host.Verbs(host.Config{State: cfg.State, Databases: databases, Held: held, Now: cfg.Looks.Now}),
+		home.Verbs(home.Config{
+			State: cfg.State, Databases: databases, Held: held, Now: cfg.Looks.Now, Log: cfg.Log, Disposable: cfg.Home.Disposable,
+		}),
+		status.Verbs(status.Config{
+			State: cfg.State, Home: cfg.Home, Looks: cfg.Looks, Databases: databases, Held: held, Etcd: members,
+			Late: late, NoBackup: cfg.NoBackup, Version: cfg.Version,
+		}),
 	} {
 		maps.Copy(s.verbs, table)
 	}

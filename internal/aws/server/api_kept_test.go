@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"howdah/internal/aws/rds/look"
-	"howdah/internal/state"
 )
 
 const (
@@ -300,16 +299,4 @@ func TestOneZone(t *testing.T) {
 	u.do(with(newSubnets, "DBSubnetGroupName=more")).has("DBSubnetGroup/Subnets/Subnet[2]/SubnetAvailabilityZone/Name=us-east-1a")
 	w.unhost("a")
 	u.do(with(newSubnets, "DBSubnetGroupName=none")).has("DBSubnetGroup/Subnets/Subnet[2]/SubnetAvailabilityZone/Name=us-east-1a")
-}
-
-func TestWipeTakesGroups(t *testing.T) {
-	for _, root := range []string{state.SubnetGroupRoot, state.OptionGroupRoot} {
-		found := false
-		for _, r := range remains {
-			found = found || r == root
-		}
-		if !found {
-			t.Errorf("a wipe leaves %s", root)
-		}
-	}
 }

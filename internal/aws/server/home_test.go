@@ -22,8 +22,7 @@ func TestHeldDatabases(t *testing.T) {
 	w := newWorld(t)
 	u := w.user(t)
 	u.do(newDB)
-	d := w.server.subjects()[0]
-	id, name := d.Want.ID, d.common.Name
+	id, name := u.instanceRecord("db").ResourceID, "db"
 	copyOf := func(scope, host string) regain.Copy {
 		return regain.Copy{Home: "r1", Host: host, System: "7", Timeline: 2, Assignment: member.Assignment{
 			ID: scope + ".m1", Scope: scope, Name: "m1", Generation: 3, Address: "10.0.0.1", Port: 15432,
@@ -33,25 +32,25 @@ func TestHeldDatabases(t *testing.T) {
 		state.Put(state.Hold(id), regain.Hold{Database: id, Why: "waits for b"}), state.Put(state.Holding("a"), regain.Holding{Home: "r1", Host: "a"}),
 		state.Put(state.HeldCopy("a", id+".m1"), copyOf(id, "a")), state.Put(state.HeldCopy("a", "db-x.m1"), copyOf("db-x", "a")),
 		state.Put(state.HeldCopy("c", id+".m9"), regain.Copy{Home: "an older one"}))
-	problems := w.server.databaseProblems(d)
+	problems := u.problems(name)
 	if len(problems) != 1 || problems[0].Code != admin.ProblemHeld || !strings.HasSuffix(problems[0].Text, "waits for b") {
 		t.Errorf("%+v", problems)
 	}
-	strange := w.server.strangers()
+	strange := w.strangers()
 	if len(strange) != 1 || strange[0].Subject != "data of db-x" || !strings.Contains(strange[0].Text, "a (10.0.0.1:15432)") {
 		t.Errorf("%+v", strange)
 	}
-	held, err := w.server.adminHeld(t.Context(), front.Call{}, admin.Nothing{})
+	held, err := ask[admin.Held](t, w, front.Call{}, admin.VerbHeld, admin.Nothing{})
 	if err != nil || len(held.Copies) != 2 || held.Copies[1].Database != "db-x" || held.Copies[1].Known || !held.Copies[0].Held || held.Copies[0].Copy != "a/m1" {
 		t.Errorf("%+v, %v", held, err)
 	}
 	for _, in := range []admin.TakeOverRequest{{Database: name, Copy: "a/m2"}, {Database: "db-x", Copy: "a/m1"}, {Database: name, Copy: "b/m1"}} {
 		var refused *admin.Error
-		if _, err := w.server.adminTakeOver(t.Context(), front.Call{}, in); !errors.As(err, &refused) {
+		if _, err := ask[admin.Nothing](t, w, front.Call{}, admin.VerbTakeOver, in); !errors.As(err, &refused) {
 			t.Errorf("%+v: %v", in, err)
 		}
 	}
-	if _, err := w.server.adminTakeOver(t.Context(), front.Call{}, admin.TakeOverRequest{Database: name, Copy: "a/m1"}); err != nil {
+	if _, err := ask[admin.Nothing](t, w, front.Call{}, admin.VerbTakeOver, admin.TakeOverRequest{Database: name, Copy: "a/m1"}); err != nil {
 		t.Fatal(err)
 	}
 	if hold, err := state.Get[regain.Hold](t.Context(), w.server.Store, state.Hold(id)); err != nil || hold.Value.Chosen != "a/m1" {
@@ -69,7 +68,7 @@ func TestDataWhoseKeyIsLost(t *testing.T) {
 	}
 	says := func(want string, not ...string) {
 		t.Helper()
-		all := w.server.strangers()
+		all := w.strangers()
 		if len(all) != 1 || !strings.Contains(all[0].Text, want) || slices.ContainsFunc(not, func(n string) bool { return strings.Contains(all[0].Text, n) }) {
 			t.Errorf("%+v, want %q", all, want)
 		}
@@ -90,13 +89,13 @@ func TestAHostIsForgottenWhileDatabasesWait(t *testing.T) {
 	w := newWorld(t)
 	u := w.user(t)
 	u.do(newDB)
-	id := w.server.subjects()[0].Want.ID
+	id := u.instanceRecord("db").ResourceID
 	w.put(state.Put(state.Restored(), regain.Home{ID: "r1"}), state.Put(state.Hold(id), regain.Hold{Database: id}),
 		state.Put(state.Host("a"), member.Host{Name: "a"}), state.Put(state.Host("b"), member.Host{Name: "b"}),
 		state.Put(state.Layout(id), plan.Layout{ID: id, Created: true, Members: []plan.Placed{{Name: "m1", Host: "a"}, {Name: "m2", Host: "b"}}}),
 		state.Put(state.Holding("b"), regain.Holding{Home: "r1", Host: "b", Hosts: []string{"a", "b", "later"}}))
 	forget := func(host string) error {
-		_, err := w.server.adminForgetHost(t.Context(), front.Call{}, admin.HostRequest{Host: host})
+		_, err := ask[admin.Nothing](t, w, front.Call{}, admin.VerbForgetHost, admin.HostRequest{Host: host})
 		return err
 	}
 	var refused *admin.Error
@@ -113,7 +112,7 @@ func TestAHostIsForgottenWhileDatabasesWait(t *testing.T) {
 	if err := forget("b"); !errors.As(err, &refused) || !strings.Contains(refused.Error(), "No other host") {
 		t.Errorf("only one that nobody told has data, too: %v", err)
 	}
-	if held, err := w.server.adminHeld(t.Context(), front.Call{}, admin.Nothing{}); err != nil || len(held.Copies) != 2 || held.Copies[0].Detail != "" || !strings.Contains(held.Copies[1].Detail, "nothing but its host's word") {
+	if held, err := ask[admin.Held](t, w, front.Call{}, admin.VerbHeld, admin.Nothing{}); err != nil || len(held.Copies) != 2 || held.Copies[0].Detail != "" || !strings.Contains(held.Copies[1].Detail, "nothing but its host's word") {
 		t.Errorf("%+v, %v", held, err)
 	}
 	if err := forget("x"); err != nil {
@@ -121,15 +120,15 @@ func TestAHostIsForgottenWhileDatabasesWait(t *testing.T) {
 	}
 	w.put(state.Put(state.Notice("round"), 0))
 	// What it said stays, as what it was told of may be the newest; its own word counts no more.
-	if held, err := w.server.adminHeld(t.Context(), front.Call{}, admin.Nothing{}); err != nil || len(held.Copies) != 2 || !strings.Contains(held.Copies[1].Detail, "was forgotten") {
+	if held, err := ask[admin.Held](t, w, front.Call{}, admin.VerbHeld, admin.Nothing{}); err != nil || len(held.Copies) != 2 || !strings.Contains(held.Copies[1].Detail, "was forgotten") {
 		t.Errorf("%+v, %v", held, err)
 	}
-	_, err := w.server.adminTakeOver(t.Context(), front.Call{}, admin.TakeOverRequest{Database: id, Copy: "b/m2"})
+	_, err := ask[admin.Nothing](t, w, front.Call{}, admin.VerbTakeOver, admin.TakeOverRequest{Database: id, Copy: "b/m2"})
 	if err != nil {
 		t.Errorf("the copy of a member where the home has it: %v", err)
 	}
 	w.put(state.Put(state.HeldCopy("x", id+".m1"), regain.Copy{Home: "r1", Host: "x", System: "7", Assignment: member.Assignment{ID: id + ".m1", Scope: id, Name: "m1", Generation: 1}}))
-	if _, err := w.server.adminTakeOver(t.Context(), front.Call{}, admin.TakeOverRequest{Database: id, Copy: "x/m1"}); !errors.As(err, &refused) || !strings.Contains(refused.Error(), "on a") {
+	if _, err := ask[admin.Nothing](t, w, front.Call{}, admin.VerbTakeOver, admin.TakeOverRequest{Database: id, Copy: "x/m1"}); !errors.As(err, &refused) || !strings.Contains(refused.Error(), "on a") {
 		t.Errorf("a copy of another host's member is chosen: %v", err)
 	}
 	for _, host := range []string{"a", "later"} {
@@ -138,7 +137,7 @@ func TestAHostIsForgottenWhileDatabasesWait(t *testing.T) {
 		}
 	}
 	w.put(state.Put(state.Notice("round"), 1))
-	held, err := w.server.adminHeld(t.Context(), front.Call{}, admin.Nothing{})
+	held, err := ask[admin.Held](t, w, front.Call{}, admin.VerbHeld, admin.Nothing{})
 	if err != nil || slices.Contains(held.Missing, "a") || slices.Contains(held.Missing, "later") {
 		t.Errorf("%+v, %v", held, err)
 	}

@@ -1,10 +1,8 @@
 package server
 
 import (
-	"errors"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,80 +37,6 @@ func (u *user) begin(id, database string, change func(*operation.Record)) {
 	}
 }
 
-func (u *user) operationIDs(in admin.OperationsRequest) string {
-	u.Helper()
-	out, err := ask[admin.OperationsAnswer](u.T, u.world, u.operator(), admin.VerbOperations, in)
-	if err != nil {
-		u.Fatal(err)
-	}
-	var ids []string
-	for _, o := range out.Operations {
-		ids = append(ids, o.ID)
-	}
-	return strings.Join(ids, " ")
-}
-
-func TestOperations(t *testing.T) {
-	w := newWorld(t)
-	u := w.user(t)
-	ended := func(ago time.Duration) func(*operation.Record) {
-		return func(r *operation.Record) { r.State, r.Ended = operation.Done, u.now().Add(-ago) }
-	}
-	name := "o" + u.account[6:]
-	u.begin(name+"-old", "orders", ended(time.Hour))
-	u.begin(name+"-new", "orders", ended(time.Minute))
-	u.begin(name+"-now", "shop", func(r *operation.Record) { r.Began = u.now().Add(-time.Hour) })
-	for _, c := range []struct {
-		in   admin.OperationsRequest
-		want string
-	}{
-		{admin.OperationsRequest{Name: "Orders"}, name + "-new " + name + "-old"},
-		{admin.OperationsRequest{Name: "orders", Limit: 1}, name + "-new"},
-		{admin.OperationsRequest{Name: "db-shop", Limit: 1}, name + "-now"},
-		{admin.OperationsRequest{ID: name + "-old", Limit: 1}, name + "-old"},
-	} {
-		if got := u.operationIDs(c.in); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.in, got, c.want)
-		}
-	}
-	_, err := ask[admin.OperationsAnswer](t, w, u.operator(), admin.VerbOperations, admin.OperationsRequest{Limit: -1})
-	adminCode(t, err, admin.CodeInvalidRequest, http.StatusBadRequest)
-	for _, id := range []string{"none", "../spec", strings.Repeat("x", 9999)} {
-		_, err = ask[admin.OperationsAnswer](t, w, u.operator(), admin.VerbOperations, admin.OperationsRequest{ID: id})
-		adminCode(t, err, admin.CodeOperationNotFound, http.StatusNotFound)
-		_, err = ask[admin.Operation](t, w, u.operator(), admin.VerbOperationCancel, admin.OperationCancelRequest{ID: id})
-		adminCode(t, err, admin.CodeOperationNotFound, http.StatusNotFound)
-	}
-	_, err = ask[admin.Operation](t, w, u.operator(), admin.VerbOperationCancel, admin.OperationCancelRequest{ID: name + "-old"})
-	adminCode(t, err, admin.CodeOperationEnded, http.StatusConflict)
-}
-
-func adminCode(t *testing.T, err error, code string, status int) {
-	t.Helper()
-	known, ok := errors.AsType[*admin.Error](err)
-	if !ok || known.Code != code || known.Status != status || len(known.Message) > 200 {
-		t.Errorf("%v, want %s", err, code)
-	}
-}
-
-// Asking twice is asking once, and what was abandoned is not taken back by a mere cancel.
-func TestCancelAnOperation(t *testing.T) {
-	w := newWorld(t)
-	u := w.user(t)
-	id := "c" + u.account[6:]
-	u.begin(id, "orders", nil)
-	for _, c := range []struct{ asked, want bool }{{false, false}, {false, false}, {true, true}, {false, true}} {
-		out, err := ask[admin.Operation](t, w, u.operator(), admin.VerbOperationCancel, admin.OperationCancelRequest{ID: id, Abandon: c.asked})
-		if err != nil || !out.Cancelling {
-			t.Fatalf("%+v, %v", out, err)
-		}
-		wish, err := state.Get[operation.Wish](t.Context(), w.server.Store, state.OperationCancel(id))
-		if err != nil || wish.Value.Abandon != c.want || wish.Value.By == "" {
-			t.Errorf("%+v, %v", wish, err)
-		}
-	}
-}
-
 // A policy that denies on a database denies cancelling what is under way there.
 func TestWhoMayCancelAnOperation(t *testing.T) {
 	w := newWorld(t)
@@ -140,34 +64,6 @@ func TestWhoMayCancelAnOperation(t *testing.T) {
 		if refused := err != nil && strings.Contains(err.Error(), "explicit deny"); refused != c.denied || err != nil && !refused {
 			t.Errorf("%s: %v", c.statements, err)
 		}
-	}
-}
-
-// An operation that should have ended is a problem, of its database alone.
-func TestALateOperation(t *testing.T) {
-	w := newWorld(t)
-	u := w.user(t)
-	id := "l" + u.account[6:]
-	u.begin(id, "orders", func(r *operation.Record) {
-		r.Deadline, r.Step, r.StepBegan, r.Trouble = u.now().Add(-time.Minute), "fill", u.now(), "no room"
-	})
-	u.begin(id+"-done", "orders", func(r *operation.Record) { r.Deadline, r.State = u.now().Add(-time.Minute), operation.Done })
-	found := w.server.lateOperations(u.now(), "db-ORDERS")
-	found = slices.DeleteFunc(found, func(p admin.Problem) bool { return p.Command != "howdah operations show "+id })
-	if len(found) != 1 {
-		t.Fatalf("%+v", found)
-	}
-	p := found[0]
-	for _, part := range []string{id + " (copy)", "it is at fill since", "(no room)", "it holds up: restart"} {
-		if !strings.Contains(p.Text, part) {
-			t.Errorf("%q lacks %q", p.Text, part)
-		}
-	}
-	if p.Code != "operation-late" || p.Subject != "db orders" || p.ResourceID != "db-ORDERS" {
-		t.Errorf("%+v", p)
-	}
-	if other := w.server.lateOperations(u.now(), "db-OTHER"); len(other) != 0 {
-		t.Errorf("%+v", other)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"time"
 
-	adminetcd "howdah/internal/admin/etcd"
 	"howdah/internal/aws/audit"
 	"howdah/internal/aws/ec2"
 	"howdah/internal/aws/front"
@@ -31,7 +30,6 @@ import (
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/home"
 	"howdah/internal/state"
-	"howdah/internal/state/backup"
 	"howdah/internal/view"
 )
 
@@ -44,7 +42,6 @@ type Config struct {
 	Pool   string // CIDR of endpoint addresses
 	// PublicPool is the CIDR of those of publicly accessible endpoints; "": there is none.
 	PublicPool string
-	Version    string
 	Log        *slog.Logger
 	Logs       log.Reader
 	// Settings may be nil: then nobody is asked but PostgreSQL beside the server.
@@ -53,22 +50,14 @@ type Config struct {
 	Audit *audit.Log
 	// Newest is etcd.Member.Newest.
 	Newest func(ctx context.Context) (int64, error)
-	// Etcd may be nil: then nobody asks for room in it.
-	Etcd Etcd
-	// Backups are those of the home; nil: none are taken.
-	Backups *backup.Schedule
+	// Scarce reports whether the state has only room left for what failovers need; nil: it never
+	// does.
+	Scarce func() bool
 	// Hearing knows who was heard since this control plane started; nil: everyone was.
 	Hearing look.Hearing
 	// Began is the revision at which it told of itself, which edges answer; 0: none did so
 	// in vain.
 	Began int64
-}
-
-// Etcd makes room in itself: an etcd.Keeper.
-type Etcd interface {
-	adminetcd.Upkeep
-	// Scarce: only what failovers need is left of the quota.
-	Scarce() bool
 }
 
 // Server is an http.Handler.
@@ -79,7 +68,6 @@ type Server struct {
 	client *state.Client
 	front  *front.Front
 	looks  *look.Source
-	wants  *view.Wants
 
 	authorities *certificate.Authorities
 	groups      *group.Groups
@@ -92,13 +80,9 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	records := &view.Records{Cache: cfg.Cache}
-	s := &Server{
-		Config: cfg, pools: pools, now: time.Now,
-		wants: &view.Wants{Records: records},
-	}
+	s := &Server{Config: cfg, pools: pools, now: time.Now}
 	s.looks = &look.Source{
-		Cache: cfg.Cache, Records: records, Places: &view.Places{Cache: cfg.Cache}, Policy: cfg.Policy, Now: func() time.Time { return s.now() },
+		Cache: cfg.Cache, Records: &view.Records{Cache: cfg.Cache}, Places: &view.Places{Cache: cfg.Cache}, Policy: cfg.Policy, Now: func() time.Time { return s.now() },
 		Hearing: cfg.Hearing, Began: cfg.Began, Started: time.Now(),
 	}
 	s.client = &state.Client{Store: cfg.Store, Cache: cfg.Cache, Newest: cfg.Newest, Settle: s.looks.Settle}
@@ -107,7 +91,7 @@ func New(cfg Config) (*Server, error) {
 	s.groups = &group.Groups{State: s.client, Looks: s.looks, Settings: cfg.Settings, Log: cfg.Log}
 	s.front = front.New(front.Config{
 		Home: cfg.Home, Cache: cfg.Cache, Log: cfg.Log, Audit: cfg.Audit, Now: func() time.Time { return s.now() },
-		Scarce: func() bool { return s.Etcd != nil && s.Etcd.Scarce() },
+		Scarce: func() bool { return s.Scarce != nil && s.Scarce() },
 	}, s.services()...)
 	return s, nil
 }
@@ -130,6 +114,20 @@ func (s *Server) Login(ctx context.Context, database, user, token string) error 
 	gate := login.Gate{State: s.client, Front: s.front, Looks: s.looks}
 	return gate.Login(ctx, database, user, token)
 }
+
+// State, Front, Looks and Authorities are what the admin API shares with this one.
+
+// State is how both read and write.
+func (s *Server) State() *state.Client { return s.client }
+
+// Front knows who calls, and records calls.
+func (s *Server) Front() *front.Front { return s.front }
+
+// Looks tell of databases.
+func (s *Server) Looks() *look.Source { return s.looks }
+
+// Authorities are those that sign the certificates of databases.
+func (s *Server) Authorities() *certificate.Authorities { return s.authorities }
 
 // sealKey is what secrets of the state are sealed with.
 func (s *Server) sealKey() ([]byte, error) { return s.Home.SealKey() }

@@ -18,6 +18,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	admin "howdah/internal/admin/server"
 	"howdah/internal/aws/audit"
 	"howdah/internal/aws/wire/sigv4"
 	"howdah/internal/control/plan"
@@ -47,6 +48,7 @@ const testRegion = "us-east-1"
 type world struct {
 	*testing.T
 	server *Server
+	admin  *admin.Server
 	http   *httptest.Server
 	log    *lockedBuffer
 
@@ -104,13 +106,17 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(calls.Close)
 	w.server, err = New(Config{
 		Home: h, Store: &state.Store{Client: client}, Cache: cache, Policy: plan.Policy{Overcommit: true},
-		Pool: "127.77.0.0/21", Version: "test", Log: log, Audit: calls,
+		Pool: "127.77.0.0/21", Log: log, Audit: calls,
 		Logs: hostLogs{t.TempDir()}, Newest: newest(client),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.server.now = w.now
+	w.admin = admin.New(admin.Config{
+		Home: h, State: w.server.client, Front: w.server.front, Looks: w.server.looks, Authorities: w.server.authorities,
+		NoBackup: func() string { return "" }, Version: "test", Log: log,
+	})
 	for _, zone := range []string{"a", "b", "c"} {
 		w.host(zone)
 	}

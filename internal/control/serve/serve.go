@@ -19,6 +19,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"golang.org/x/sync/errgroup"
 
+	admin "howdah/internal/admin/server"
 	"howdah/internal/aws/audit"
 	"howdah/internal/aws/server"
 	"howdah/internal/control/judge"
@@ -146,13 +147,17 @@ func Run(ctx context.Context, cfg Config) error {
 	defer calls.Close()
 	api, err := server.New(server.Config{
 		Home: cfg.Home, Store: store, Cache: cache, Policy: cfg.Policy, Pool: cfg.Pool, PublicPool: cfg.Home.PublicPool,
-		Version: cfg.Version, Log: cfg.Log.With("component", "api"), Audit: calls, Newest: member.Newest, Etcd: keeper, Backups: cfg.Backups,
+		Log: cfg.Log.With("component", "api"), Audit: calls, Newest: member.Newest, Scarce: keeper.Scarce,
 		Logs: &hostapi.LogReader{Identity: identity}, Settings: &hostapi.SettingChecker{Identity: identity},
 		Hearing: pulse, Began: began,
 	})
 	if err != nil {
 		return err
 	}
+	admins := admin.New(admin.Config{
+		Home: cfg.Home, State: api.State(), Front: api.Front(), Looks: api.Looks(), Authorities: api.Authorities(),
+		Etcd: keeper, NoBackup: cfg.Backups.Failing, Version: cfg.Version, Log: cfg.Log.With("component", "api"),
+	})
 	hosts := &hostapi.Server{
 		Home: cfg.Home, CA: ca, Store: store, Etcd: member.Client, Beat: pulse.Beat, Log: cfg.Log.With("component", "hosts"),
 		Login: api.Login,
@@ -175,7 +180,7 @@ func Run(ctx context.Context, cfg Config) error {
 		group.Go(func() error { return cfg.Backups.Run(ctx) })
 	}
 	group.Go(func() error { return identity.Keep(ctx, cfg.renewal(ca)) })
-	handler := routes(api, api.Admin(), hosts.Handler(), http.HandlerFunc(notifier.ServeCert), api.Bundle)
+	handler := routes(api, admins, hosts.Handler(), http.HandlerFunc(notifier.ServeCert), api.Bundle)
 	group.Go(func() error { return cfg.listen(ctx, identity, handler) })
 	group.Go(func() error { return cfg.serveGate(ctx, identity, members, member, cache) })
 	group.Go(func() error {

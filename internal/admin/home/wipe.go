@@ -1,4 +1,4 @@
-package server
+package home
 
 import (
 	"context"
@@ -24,22 +24,22 @@ const (
 	wipeLook = 10 * time.Millisecond
 )
 
-// adminWipe deletes every resource of a disposable home, whatever protects it.
+// wipe deletes every resource of a disposable home, whatever protects it.
 //
 // It only marks all of them as being deleted, which is final, and then waits:
 // reconcile and the agents delete as they always do, so that nobody works against
 // them, and a crash of anyone at any time leaves resources that go on being
 // deleted. What belongs to no resource any more goes in one transaction at the
 // end, which fails if somebody created something meanwhile: then all begins again.
-func (s *Server) adminWipe(ctx context.Context, c front.Call, _ admin.Nothing) (admin.WipeAnswer, error) {
-	if !s.Home.Disposable {
+func (s *service) wipe(ctx context.Context, c front.Call, _ admin.Nothing) (admin.WipeAnswer, error) {
+	if !s.disposable {
 		return admin.WipeAnswer{}, admin.NewError(admin.CodeNotDisposable, "This home is not disposable: nothing was deleted.",
 			"only a home that `howdah up --disposable` made can be wiped")
 	}
-	w := &wipe{server: s, instances: map[string]bool{}, clusters: map[string]bool{}, members: map[string]bool{}}
-	s.Log.Info("wiping all resources", "request", c.ID)
+	w := &wipe{service: s, instances: map[string]bool{}, clusters: map[string]bool{}, members: map[string]bool{}}
+	s.log.Info("wiping all resources", "request", c.ID)
 	for {
-		if err := s.client.Fresh(ctx); err != nil {
+		if err := s.Fresh(ctx); err != nil {
 			return admin.WipeAnswer{}, err
 		}
 		done, err := w.round(ctx)
@@ -47,7 +47,7 @@ func (s *Server) adminWipe(ctx context.Context, c front.Call, _ admin.Nothing) (
 			return admin.WipeAnswer{}, err
 		}
 		if done {
-			s.Log.Info("wiped", "request", c.ID, "after", s.now().Sub(c.Now).String())
+			s.log.Info("wiped", "request", c.ID, "after", s.now().Sub(c.Now).String())
 			return w.answer(s.now().Sub(c.Now)), nil
 		}
 		select {
@@ -61,7 +61,7 @@ func (s *Server) adminWipe(ctx context.Context, c front.Call, _ admin.Nothing) (
 
 // wipe is one wipe under way.
 type wipe struct {
-	server *Server
+	*service
 	// What was found, by resource id or HOST/MEMBER.
 	instances, clusters, members map[string]bool
 	left, pending                []string
@@ -80,7 +80,7 @@ func (w *wipe) round(ctx context.Context) (done bool, err error) {
 	ops := append(w.condemn(), w.stray()...)
 	for batch := range state.Batches(ops) {
 		// Somebody changed one meanwhile: the next round sees it.
-		if _, err := w.server.Store.Commit(ctx, batch...); err != nil && !errors.Is(err, state.ErrConflict) {
+		if _, err := w.Store.Commit(ctx, batch...); err != nil && !errors.Is(err, state.ErrConflict) {
 			return false, err
 		}
 	}
@@ -94,7 +94,7 @@ func (w *wipe) round(ctx context.Context) (done bool, err error) {
 func (w *wipe) condemn() []state.Op {
 	var ops []state.Op
 	clusters := map[string]bool{}
-	for _, r := range state.LoadAll[spec.Cluster](w.server.Cache, state.ClusterRoot) {
+	for _, r := range state.LoadAll[spec.Cluster](w.Cache, state.ClusterRoot) {
 		clusters[r.Value.ResourceID], w.clusters[r.Value.ResourceID] = true, true
 		w.left = append(w.left, "cluster "+r.Value.Name)
 		if !r.Value.Deleting {
@@ -103,7 +103,7 @@ func (w *wipe) condemn() []state.Op {
 			ops = append(ops, state.Swap(r.Key, r.Revision, r.Value))
 		}
 	}
-	for _, r := range state.LoadAll[spec.Instance](w.server.Cache, state.InstanceRoot) {
+	for _, r := range state.LoadAll[spec.Instance](w.Cache, state.InstanceRoot) {
 		w.instances[r.Value.ResourceID] = true
 		w.left = append(w.left, "instance "+r.Value.Name)
 		switch {
@@ -115,7 +115,7 @@ func (w *wipe) condemn() []state.Op {
 			ops = append(ops, state.Swap(r.Key, r.Revision, r.Value))
 		}
 	}
-	for _, r := range state.LoadAll[spec.Endpoint](w.server.Cache, state.EndpointRoot) {
+	for _, r := range state.LoadAll[spec.Endpoint](w.Cache, state.EndpointRoot) {
 		w.left = append(w.left, "endpoint "+r.Value.Name)
 		switch {
 		case !clusters[r.Value.Cluster]:
@@ -133,7 +133,7 @@ func (w *wipe) condemn() []state.Op {
 // are told to delete them, and their records go once nothing is left on the host.
 // A lost host keeps its orders.
 func (w *wipe) stray() []state.Op {
-	s, owned := w.server, w.owners()
+	s, owned := w.service, w.owners()
 	var ops []state.Op
 	for _, l := range state.LoadAll[plan.Layout](s.Cache, state.LayoutRoot) {
 		if !owned[l.Value.ID] {
@@ -166,13 +166,14 @@ func (w *wipe) stray() []state.Op {
 // owners are the databases that a resource stands for.
 func (w *wipe) owners() map[string]bool {
 	ids := map[string]bool{}
-	for _, d := range w.server.subjects() {
+	for _, d := range w.databases.All() {
 		ids[d.Want.ID] = true
 	}
 	return ids
 }
 
-func (s *Server) alive(host string) bool {
+// alive reports whether a host is.
+func (s *service) alive(host string) bool {
 	live, err := state.Load[member.Liveness](s.Cache, state.Live(host))
 	return err == nil && live.Value.Alive
 }
@@ -197,12 +198,12 @@ func (w *wipe) clear(ctx context.Context) (done bool, err error) {
 	}
 	// A range without keys compares as one key that was never written.
 	nothing := clientv3.Compare(clientv3.ModRevision(state.SpecRoot).WithPrefix(), "=", 0)
-	answer, err := w.server.Store.Client.Txn(ctx).If(nothing).Then(ops...).Commit()
+	answer, err := w.Store.Client.Txn(ctx).If(nothing).Then(ops...).Commit()
 	if err != nil {
 		return false, fmt.Errorf("clear the state: %w", err)
 	}
 	if !answer.Succeeded {
 		return false, nil
 	}
-	return true, w.server.Cache.WaitRevision(ctx, answer.Header.Revision)
+	return true, w.Cache.WaitRevision(ctx, answer.Header.Revision)
 }

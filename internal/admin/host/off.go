@@ -1,4 +1,4 @@
-package server
+package host
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"howdah/internal/state"
 )
 
-// adminHostOff takes an operator's word that a host is off for a proof that nothing runs
+// off takes an operator's word that a host is off for a proof that nothing runs
 // there. It is refused of a host that is alive.
-func (s *Server) adminHostOff(ctx context.Context, c front.Call, in admin.HostOffRequest) (admin.HostOffAnswer, error) {
+func (s *service) off(ctx context.Context, c front.Call, in admin.HostOffRequest) (admin.HostOffAnswer, error) {
 	out := admin.HostOffAnswer{Databases: []string{}}
-	return out, s.client.Retry(ctx, func() error {
-		if err := s.knownHost(in.Host); err != nil {
+	return out, s.Retry(ctx, func() error {
+		if err := s.known(in.Host); err != nil {
 			return err
 		}
 		live, err := state.Load[member.Liveness](s.Cache, state.Live(in.Host))
@@ -34,20 +34,20 @@ func (s *Server) adminHostOff(ctx context.Context, c front.Call, in admin.HostOf
 			return nil
 		}
 		word := fence.Sworn{Host: in.Host, By: c.Who.ARN, At: time.Now().UTC()}
-		return s.client.Commit(ctx, state.Unchanged(state.Live(in.Host), live.Revision), state.Put(state.Sworn(in.Host), word))
+		return s.Commit(ctx, state.Unchanged(state.Live(in.Host), live.Revision), state.Put(state.Sworn(in.Host), word))
 	})
 }
 
 // ledFrom names the databases whose primary is on a host, or was until it was lost.
-func (s *Server) ledFrom(host string) []string {
+func (s *service) ledFrom(host string) []string {
 	names := []string{}
-	for _, d := range s.subjects() {
+	for _, d := range s.databases.All() {
 		led := slices.ContainsFunc(d.Layout.Members, func(m plan.Placed) bool { return m.Host == host && m.Name == d.Leader })
 		for _, open := range state.LoadAll[fence.Case](s.Cache, state.FencePrefix(d.Want.ID)) {
 			led = led || open.Value.Host == host
 		}
 		if led {
-			names = append(names, d.common.Name)
+			names = append(names, d.Common.Name)
 		}
 	}
 	return names

@@ -1,9 +1,10 @@
-package server
+package status
 
 import (
 	"strings"
 	"testing"
 
+	"howdah/internal/admin/database"
 	"howdah/internal/control/plan"
 	"howdah/internal/failover/fence"
 	"howdah/internal/model/patroni"
@@ -11,9 +12,9 @@ import (
 
 // What a promotion waits for says who would help, and where they are.
 func TestTheTextOfAPlea(t *testing.T) {
-	d := subject{}
+	d := database.Subject{}
 	d.Layout.Members = []plan.Placed{{Name: "m1", Host: "zone-a"}, {Name: "m2", Host: "zone-b"}, {Name: "m3", Host: "zone-c"}}
-	text := d.pleaText(fence.Plea{
+	text := pleaText(d, fence.Plea{
 		Member: "m2", Old: patroni.Sync{Leader: "m1"}, Why: "m1 may still acknowledge writes that m3 confirms", Missing: []string{"m3"},
 	})
 	for _, part := range []string{"m2 waits to be promoted, and m1 may still", "m3 is on zone-c", "howdah host off zone-a"} {
@@ -21,7 +22,7 @@ func TestTheTextOfAPlea(t *testing.T) {
 			t.Errorf("%q lacks %q", text, part)
 		}
 	}
-	if text := d.pleaText(fence.Plea{Member: "m2", Old: patroni.Sync{Leader: "m9"}}); !strings.Contains(text, "no host") {
+	if text := pleaText(d, fence.Plea{Member: "m2", Old: patroni.Sync{Leader: "m9"}}); !strings.Contains(text, "no host") {
 		t.Errorf("of a member that is gone: %q", text)
 	}
 }
@@ -29,8 +30,8 @@ func TestTheTextOfAPlea(t *testing.T) {
 // Where it is not in question whether the old primary runs, nobody is told to swear that it
 // does not.
 func TestWhatToDoWhereOthersMayHaveMore(t *testing.T) {
-	d := subject{}
-	text := d.pleaText(fence.Plea{Member: "m2", Old: patroni.Sync{Leader: "m1"}, Why: "m3 confirmed commits until a moment ago"})
+	d := database.Subject{}
+	text := pleaText(d, fence.Plea{Member: "m2", Old: patroni.Sync{Leader: "m1"}, Why: "m3 confirmed commits until a moment ago"})
 	if strings.Contains(text, "howdah host off") || !strings.Contains(text, "to answer, or m1 on") {
 		t.Errorf("it says %s", text)
 	}

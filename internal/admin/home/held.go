@@ -1,0 +1,141 @@
+package home
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"howdah/internal/admin"
+	"howdah/internal/admin/database"
+	"howdah/internal/identity/seal"
+	"howdah/internal/model/regain"
+	"howdah/internal/state"
+	"howdah/internal/view"
+)
+
+// Held knows what hosts have told since the home was restored, and what is to be thought of that.
+// All fields are required.
+type Held struct {
+	Cache     *state.Cache
+	Databases *database.Source
+	// SealKey is what secrets of the state are sealed with.
+	SealKey func() ([]byte, error)
+}
+
+// Why says why a database waits to be taken over; "" if it does not.
+func (h *Held) Why(id string) string {
+	hold, err := state.Load[regain.Hold](h.Cache, state.Hold(id))
+	switch {
+	case err != nil:
+		return ""
+	case hold.Value.Why == "":
+		return "hosts are asked what data they have"
+	}
+	return hold.Value.Why
+}
+
+// Strangers are problems of data of which the home knows no database since it was
+// restored: nothing of them is touched.
+func (h *Held) Strangers() []admin.Problem {
+	home, err := state.Load[regain.Home](h.Cache, state.Restored())
+	if err != nil {
+		return nil
+	}
+	copies := view.Told(h.Cache, home.Value.ID)
+	names := h.Databases.Names()
+	of := map[string][]regain.Copy{}
+	for _, c := range copies {
+		if id := c.Assignment.Scope; names[id] == "" {
+			of[id] = append(of[id], c)
+		}
+	}
+	var all []admin.Problem
+	for id, theirs := range of {
+		hosts := make([]string, len(theirs))
+		for i, c := range theirs {
+			hosts[i] = fmt.Sprintf("%s (%s:%d)", c.Host, c.Assignment.Address, c.Assignment.Port)
+		}
+		slices.Sort(hosts)
+		all = append(all, admin.Problem{
+			Code: admin.ProblemStranger, Subject: "data of " + id, Command: "howdah home held",
+			Text: "the restored home knows no such database, and leaves its data alone: on " + strings.Join(hosts, ", ") + h.lostKey(id, theirs),
+		})
+	}
+	slices.SortFunc(all, func(a, b admin.Problem) int { return strings.Compare(a.Subject, b.Subject) })
+	return all
+}
+
+// lostKey says what the loss of its key means for an encrypted database that the home does not
+// know; "" if it has none, or the key is there.
+func (h *Held) lostKey(id string, copies []regain.Copy) string {
+	encrypted := func(c regain.Copy) bool { return c.Encrypted }
+	open := func(c regain.Copy) bool { return !c.Locked }
+	if _, _, there := h.Cache.Raw(state.StorageKey(id)); there || !slices.ContainsFunc(copies, encrypted) {
+		return ""
+	}
+	const lost = "; its storage is encrypted, and the key of it is lost with the home: "
+	if slices.ContainsFunc(copies, open) {
+		return lost + "save the data now, while the kernels of these hosts have it"
+	}
+	return lost + "nobody can read it without a newer backup of the home"
+}
+
+// Awaited: databases wait for what a host says that only other hosts know.
+func (h *Held) Awaited(host string) bool {
+	home, err := state.Load[regain.Home](h.Cache, state.Restored())
+	if err != nil || len(h.Cache.Keys(state.HeldRoot)) == 0 {
+		return false
+	}
+	return slices.Contains(view.Missing(h.Cache, home.Value), host)
+}
+
+// Told: the host has said since the restoration what it has.
+func (h *Held) Told(host string) bool {
+	_, _, said := h.Cache.Raw(state.Holding(host))
+	return said || len(h.Cache.Keys(state.HoldingPrefix(host))) > 0
+}
+
+// Elsewhere: another host has told of data of a database that is held, and not by its own word
+// alone.
+func (h *Held) Elsewhere(database, host string) bool {
+	home, err := state.Load[regain.Home](h.Cache, state.Restored())
+	if err != nil {
+		return false
+	}
+	seals, err := h.seals()
+	if err != nil {
+		return false
+	}
+	judge := view.Held{Cache: h.Cache, Seals: seals}
+	copies := view.Told(h.Cache, home.Value.ID)
+	return slices.ContainsFunc(copies, func(c regain.Copy) bool {
+		founded, ok := judge.Founded(c.Host, c.Assignment.ID, c)
+		return ok && founded.Ground.Founded() && founded.Assignment.Scope == database && c.Host != host && c.System != ""
+	})
+}
+
+// detail is what an operator should know of a copy before it is chosen.
+func (h *Held) detail(seals *seal.Assignments, c regain.Copy) string {
+	_, _, held := h.Cache.Raw(state.Hold(c.Assignment.Scope))
+	founded, ok := view.Held{Cache: h.Cache, Seals: seals}.Founded(c.Host, c.Assignment.ID, c)
+	switch {
+	case !held || c.Unsettled != "":
+		return c.Unsettled
+	case !ok:
+		return "its host was forgotten, and nothing else says that it was told of it"
+	case founded.Ground == regain.Retired:
+		return "the home had given it up before"
+	case founded.Ground == regain.Unfounded:
+		return "nothing but its host's word says that it was told of it"
+	}
+	return ""
+}
+
+// seals are those of what hosts are told of members.
+func (h *Held) seals() (*seal.Assignments, error) {
+	key, err := h.SealKey()
+	if err != nil {
+		return nil, err
+	}
+	return seal.NewAssignments(key)
+}

@@ -1,0 +1,64 @@
+// Package host is the verbs of the admin API on hosts: one is emptied, forgotten, or sworn to be off.
+// It only writes down what is wanted: who leads carries it out.
+package host
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"howdah/internal/admin"
+	"howdah/internal/admin/database"
+	"howdah/internal/admin/verb"
+	"howdah/internal/state"
+)
+
+// Held knows what hosts have told since the home was restored: home.Held.
+type Held interface {
+	// Awaited reports whether databases wait for what a host says that only other hosts know.
+	Awaited(host string) bool
+	// Told reports whether a host has said what it has.
+	Told(host string) bool
+	// Elsewhere reports whether another host has told of data of a database that is held.
+	Elsewhere(database, host string) bool
+}
+
+// Config is what the verbs need. All of it is required.
+type Config struct {
+	State     *state.Client
+	Databases *database.Source
+	Held      Held
+	Now       func() time.Time
+}
+
+// service has the handlers.
+type service struct {
+	*state.Client
+	databases *database.Source
+	held      Held
+	now       func() time.Time
+}
+
+// Verbs are those on hosts.
+func Verbs(cfg Config) verb.Table {
+	s := &service{cfg.State, cfg.Databases, cfg.Held, cfg.Now}
+	return verb.Table{
+		admin.VerbDrain:      verb.On(verb.OfHome, s.drain),
+		admin.VerbUndrain:    verb.On(verb.OfHome, s.undrain),
+		admin.VerbForgetHost: verb.On(verb.OfHome, s.forget),
+		admin.VerbHostOff:    verb.On(verb.OfHome, s.off),
+	}
+}
+
+// known refuses a host that has not joined.
+func (s *service) known(name string) error {
+	if _, _, known := s.Cache.Raw(state.Host(name)); known {
+		return nil
+	}
+	names := s.Cache.Names(state.HostRoot)
+	hint := "no host has joined yet"
+	if len(names) > 0 {
+		hint = "there are " + strings.Join(names, ", ")
+	}
+	return admin.NewError(admin.CodeHostNotFound, fmt.Sprintf("There is no host %q.", name), hint)
+}
