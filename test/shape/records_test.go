@@ -3,14 +3,17 @@ package shape
 import (
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"howdah/internal/control/notify"
 	"howdah/internal/control/plan"
 	"howdah/internal/control/reconcile"
 	"howdah/internal/edge/seen"
@@ -24,6 +27,8 @@ import (
 	"howdah/internal/model/event"
 	"howdah/internal/model/member"
 	"howdah/internal/model/network"
+	"howdah/internal/model/operation"
+	"howdah/internal/model/param"
 	"howdah/internal/model/regain"
 	"howdah/internal/model/route"
 	"howdah/internal/model/spec"
@@ -39,9 +44,40 @@ var records = []any{
 	plan.Layout{}, member.Assignment{}, member.Task{}, member.Result{}, member.Report{}, member.Host{}, member.Lead{}, member.Liveness{},
 	route.Route{}, route.Way{}, seen.Status{}, seen.Between{}, seen.Switch{}, reconcile.Notice{}, event.Event{}, postmortem.Record{},
 	fence.Case{}, fence.Witness{}, fence.CutReport{}, fence.Death{}, fence.Plea{}, fence.Passed{}, fence.Sworn{}, fence.Incident{},
-	regain.Home{}, regain.Hold{}, regain.Holding{}, regain.Copy{}, hostapi.ControlMember{}, format.Record{},
+	regain.Home{}, regain.Hold{}, regain.Holding{}, regain.Copy{}, hostapi.ControlMember{}, format.Record{}, format.Said{},
+	operation.Record{}, operation.Wish{}, param.Catalogue{}, notify.Cursor{}, notify.Delivery{},
 	access.Key{}, authority.Record{}, authority.Default{}, kms.Key{}, kms.Alias{}, kms.Storage{}, secret.Secret{},
 	topic.Topic{}, topic.Subscription{}, topic.Message{}, topic.EventSubscription{}, topic.GivenUp{},
+}
+
+// read matches what decodes a record of the state, with the type of that.
+var read = regexp.MustCompile(`\bstate\.(?:Load|LoadAll|View|ViewAll|Get|List)\[\*?((?:[a-z]+\.)?[A-Z][A-Za-z]*)\]`)
+
+// Every type that some package decodes a record as is in the list.
+func TestAllRecordsAreListed(t *testing.T) {
+	listed := map[string]bool{"T": true}
+	for _, r := range records {
+		listed[reflect.TypeOf(r).String()] = true
+	}
+	err := filepath.WalkDir("../../internal", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range read.FindAllStringSubmatch(string(text), -1) {
+			name := m[1]
+			if !strings.Contains(name, ".") && name != "T" {
+				name = filepath.Base(filepath.Dir(path)) + "." + name
+			}
+			if !listed[name] {
+				t.Errorf("%s reads a record of type %s: add it to records, and go test ./test/shape -update", path, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // The fields of all records, as they are written. Whoever changes them has to say what a release
