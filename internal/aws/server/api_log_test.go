@@ -7,12 +7,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
-	"testing"
 	"time"
 
 	"howdah/api/rds"
-	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/logfile"
@@ -190,13 +187,4 @@ func (u *user) reads(call, want string) *answer {
 		u.Errorf("%s: read %q, want %q", call, got, want)
 	}
 	return a
-}
-
-// A policy may allow the logs of one instance only.
-func TestLogsByPolicy(t *testing.T) {
-	c := front.Call{Scope: (&user{account: "123456789012", region: testRegion}).scope(), Action: "rds:DownloadDBLogFilePortion"}
-	in := &rds.DownloadDBLogFilePortionMessage{DBInstanceIdentifier: wire.Some("Orders")}
-	if got := strings.Join(rdsResources(c, in), " "); got != "arn:aws:rds:us-east-1:123456789012:db:orders" {
-		t.Errorf("it names %s", got)
-	}
 }

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"howdah/api/rds"
+	model "howdah/api/rds"
+	"howdah/internal/aws/rds"
 	"howdah/internal/aws/rds/catalogue"
 )
 
@@ -45,10 +46,10 @@ const (
 
 // coverage is what Howdah does about an action of RDS, and what there is to say.
 func coverage(name string) (word, note string) {
-	if _, ok := new(Server).rdsActions()[name]; ok {
+	if _, ok := rds.Actions(new(Server).rds())[name]; ok {
 		return does, notes[name]
 	}
-	if _, ok := catalogue.Nothing(new(Server).catalogue())[name]; ok {
+	if _, ok := catalogue.Nothing(catalogue.Config{})[name]; ok {
 		return doesEmpty, catalogue.Skipped[name]
 	}
 	if why, ok := catalogue.Skipped[name]; ok {
@@ -78,7 +79,7 @@ Of other services there are GetCallerIdentity of STS, the part of SNS that [noti
 func Reference() string {
 	count := map[string]int{}
 	var table strings.Builder
-	for _, a := range rds.Service.Actions {
+	for _, a := range model.Service.Actions {
 		word, note := coverage(a.Name)
 		count[word]++
 		fmt.Fprintf(&table, "| %s | %s | %s |\n", a.Name, word, note)
@@ -87,6 +88,6 @@ func Reference() string {
 	for _, word := range []string{does, doesEmpty, doesNot, doesNotYet} {
 		fmt.Fprintf(&sums, "| %s | %d |\n", word, count[word])
 	}
-	fmt.Fprintf(&sums, "| of RDS | %d |\n", len(rds.Service.Actions))
+	fmt.Fprintf(&sums, "| of RDS | %d |\n", len(model.Service.Actions))
 	return fmt.Sprintf(referenceIntro, does, doesEmpty, doesNot, doesNotYet, sums.String()) + table.String()
 }

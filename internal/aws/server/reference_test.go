@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"howdah/api/rds"
+	model "howdah/api/rds"
+	"howdah/internal/aws/rds"
 	"howdah/internal/aws/rds/catalogue"
 )
 
@@ -24,7 +25,7 @@ func TestReferenceIsUpToDate(t *testing.T) {
 // TestEveryActionIsInTheReference: once, with one of four words.
 func TestEveryActionIsInTheReference(t *testing.T) {
 	text := Reference()
-	for _, a := range rds.Service.Actions {
+	for _, a := range model.Service.Actions {
 		word, _ := coverage(a.Name)
 		if n := strings.Count(text, "\n| "+a.Name+" | "+word+" |"); n != 1 {
 			t.Errorf("%s is there %d times", a.Name, n)
@@ -33,16 +34,16 @@ func TestEveryActionIsInTheReference(t *testing.T) {
 			t.Errorf("%s: %s", a.Name, word)
 		}
 	}
-	if len(rds.Service.Actions) != 168 {
-		t.Errorf("the model has %d actions", len(rds.Service.Actions))
+	if len(model.Service.Actions) != 168 {
+		t.Errorf("the model has %d actions", len(model.Service.Actions))
 	}
 }
 
 // TestTablesFitTheModel: what they name exists, and is in one table only.
 func TestTablesFitTheModel(t *testing.T) {
-	does, none := new(Server).rdsActions(), catalogue.Nothing(new(Server).catalogue())
+	does, none := rds.Actions(new(Server).rds()), catalogue.Nothing(catalogue.Config{})
 	for name := range catalogue.Skipped {
-		if _, ok := rds.Service.Action(name); !ok {
+		if _, ok := model.Service.Action(name); !ok {
 			t.Errorf("skipped: RDS has no %s", name)
 		}
 		if _, ok := does[name]; ok {
@@ -74,7 +75,7 @@ func TestSkippedActions(t *testing.T) {
 	w := newWorld(t)
 	u := w.user(t)
 	having(newDB, newCluster)(u)
-	none := catalogue.Nothing(w.server.catalogue())
+	none := catalogue.Nothing(catalogue.Config{})
 	lists := map[string]string{
 		"DescribeDBClusterBacktracks": "?DBClusterIdentifier=aura", "DescribeTenantDatabases": "?DBInstanceIdentifier=db",
 	}

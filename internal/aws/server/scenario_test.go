@@ -84,7 +84,7 @@ func (u *user) fill(text string) string { return strings.ReplaceAll(text, "{acco
 // an empty list.
 var done = func() map[string][]string {
 	all := map[string][]string{}
-	empty := catalogue.Nothing(new(Server).catalogue())
+	empty := catalogue.Nothing(catalogue.Config{})
 	for _, service := range new(Server).services() {
 		if service.Contract != nil {
 			all[service.Name] = slices.DeleteFunc(service.Does(), func(name string) bool {

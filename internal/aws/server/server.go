@@ -17,6 +17,7 @@ import (
 	"howdah/internal/aws/ec2"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/kms"
+	"howdah/internal/aws/rds"
 	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/certificate"
 	"howdah/internal/aws/rds/database"
@@ -100,12 +101,21 @@ func New(cfg Config) (*Server, error) {
 // for none of them.
 func (s *Server) services() []*front.Service {
 	return []*front.Service{
-		s.rdsService(),
+		rds.Service(s.rds()),
 		ec2.Service(ec2.Config{State: s.client, Block: s.pools.Private.String(), Zones: s.looks.Zones, User: s.databases.UserOf}),
 		sns.Service(sns.Config{State: s.client, Mails: func() bool { return s.Home.SMTP != nil }}),
 		sts.Service(),
 		secretsmanager.Service(secretsmanager.Config{State: s.client, Looks: s.looks, Seal: s.sealKey, Rotate: s.rotateManaged}),
 		kms.Service(kms.Config{State: s.client, Seal: s.sealKey}),
+	}
+}
+
+// rds is what RDS is put together of.
+func (s *Server) rds() rds.Config {
+	return rds.Config{
+		State: s.client, Looks: s.looks, Pools: &s.pools, Home: s.Home, Log: s.Log, Logs: s.Logs,
+		Authorities: s.authorities, Databases: s.databases, Groups: s.groups,
+		More: []map[string]front.Action{s.clusterActions(), s.instanceActions(), s.roleActions(), s.upkeepActions()},
 	}
 }
 

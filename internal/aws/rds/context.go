@@ -1,4 +1,4 @@
-package server
+package rds
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/spec"
 )
@@ -20,8 +21,8 @@ var conditionKeys = map[string]string{
 	"StorageEncrypted": "rds:StorageEncrypted", "AllocatedStorage": "rds:StorageSize",
 }
 
-// rdsContext adds the values of RDS's condition keys that a request has.
-func rdsContext(c front.Call, in any, all map[string][]string) {
+// requestContext adds the values of RDS's condition keys that a request has.
+func requestContext(c front.Call, in any, all map[string][]string) {
 	if c.Action == "rds:CreateDBInstance" {
 		all["rds:MultiAz"], all["rds:StorageEncrypted"] = []string{"false"}, []string{"false"}
 	}
@@ -50,15 +51,10 @@ func scalarText(value reflect.Value) string {
 	return ""
 }
 
-// describe adds what a resource of RDS has: see front.Service.
-func (s *Server) describe(all map[string][]string, scope spec.Scope, arn string) (known bool) {
-	return s.look(scope.Account).addResource(all, scope, arn)
-}
-
-// addResource adds what a resource of RDS has; ok is false where nobody can tell: of a
-// kind, or an ARN, that is not known here.
-func (l *sight) addResource(all map[string][]string, scope spec.Scope, arn string) (ok bool) {
-	t, err := l.tagged(scope, arn)
+// addResource adds what a resource of RDS has; ok is false where nobody can tell: of a kind, or
+// an ARN, that is not known here.
+func addResource(l *look.Look, all map[string][]string, scope spec.Scope, arn string) (ok bool) {
+	t, err := tagged(l, scope, arn)
 	if invalid, is := errors.AsType[*wire.Error](err); is && invalid.Code == api.ErrInvalidParameterValue {
 		return false
 	}

@@ -1,4 +1,4 @@
-package server
+package rds
 
 import (
 	"context"
@@ -20,8 +20,14 @@ import (
 	"howdah/internal/state"
 )
 
-// tagActions are those on tags.
-func (s *Server) tagActions() map[string]front.Action {
+// tags has the handlers of the actions on tags of all kinds of resources.
+type tags struct {
+	*state.Client
+	looks *look.Source
+}
+
+// actions are those on tags.
+func (s *tags) actions() map[string]front.Action {
 	return map[string]front.Action{
 		"AddTagsToResource":      front.On(s.addTagsToResource),
 		"ListTagsForResource":    front.On(s.listTagsForResource),
@@ -30,23 +36,23 @@ func (s *Server) tagActions() map[string]front.Action {
 }
 
 // listTagsForResource answers the tags of a resource, named by its ARN.
-func (s *Server) listTagsForResource(ctx context.Context, c front.Call, in *rds.ListTagsForResourceMessage) (*rds.TagListMessage, error) {
-	if err := s.client.Fresh(ctx); err != nil {
+func (s *tags) listTagsForResource(ctx context.Context, c front.Call, in *rds.ListTagsForResourceMessage) (*rds.TagListMessage, error) {
+	if err := s.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := look.ReadFilters(in.Filters); err != nil {
 		return nil, err
 	}
-	t, err := s.look(c.Account).tagged(c.Scope, wire.Or(in.ResourceName, ""))
+	t, err := tagged(s.looks.Of(c.Account), c.Scope, wire.Or(in.ResourceName, ""))
 	if err != nil {
 		return nil, err
 	}
 	return &rds.TagListMessage{TagList: look.TagsOut(t.Tags)}, nil
 }
 
-// addTagsToResource adds tags, or changes their values. A changed setting acts at
-// once: it is part of what is wanted.
-func (s *Server) addTagsToResource(ctx context.Context, c front.Call, in *rds.AddTagsToResourceMessage) (*front.Void, error) {
+// addTagsToResource adds tags, or changes their values. A changed setting acts at once: it is
+// part of what is wanted.
+func (s *tags) addTagsToResource(ctx context.Context, c front.Call, in *rds.AddTagsToResourceMessage) (*front.Void, error) {
 	if err := spec.CheckTags(look.TagsIn(in.Tags)); err != nil {
 		return nil, err
 	}
@@ -55,17 +61,16 @@ func (s *Server) addTagsToResource(ctx context.Context, c front.Call, in *rds.Ad
 	})
 }
 
-// removeTagsFromResource removes tags by their keys; keys that are not there do
-// not matter.
-func (s *Server) removeTagsFromResource(ctx context.Context, c front.Call, in *rds.RemoveTagsFromResourceMessage) (*front.Void, error) {
+// removeTagsFromResource removes tags by their keys; keys that are not there do not matter.
+func (s *tags) removeTagsFromResource(ctx context.Context, c front.Call, in *rds.RemoveTagsFromResourceMessage) (*front.Void, error) {
 	return nil, s.changeTags(ctx, c, wire.Or(in.ResourceName, ""), func(tags []spec.Tag) []spec.Tag {
 		return spec.RemoveTags(tags, in.TagKeys)
 	})
 }
 
-func (s *Server) changeTags(ctx context.Context, c front.Call, arn string, change func([]spec.Tag) []spec.Tag) error {
-	return s.client.Retry(ctx, func() error {
-		t, err := s.look(c.Account).tagged(c.Scope, arn)
+func (s *tags) changeTags(ctx context.Context, c front.Call, arn string, change func([]spec.Tag) []spec.Tag) error {
+	return s.Retry(ctx, func() error {
+		t, err := tagged(s.looks.Of(c.Account), c.Scope, arn)
 		if err != nil {
 			return err
 		}
@@ -76,12 +81,12 @@ func (s *Server) changeTags(ctx context.Context, c front.Call, arn string, chang
 		if err := spec.CheckTags(tags); err != nil {
 			return err
 		}
-		return s.client.Commit(ctx, t.Put(tags))
+		return s.Commit(ctx, t.Put(tags))
 	})
 }
 
-// tagged finds a resource by its ARN.
-func (l *sight) tagged(scope spec.Scope, arn string) (look.Tagged, error) {
+// tagged finds a resource by its ARN, wherever the finder of its kind is.
+func tagged(l *look.Look, scope spec.Scope, arn string) (look.Tagged, error) {
 	parts := strings.SplitN(strings.TrimSpace(arn), ":", 7)
 	if len(parts) != 7 || parts[0] != "arn" || parts[2] != "rds" || parts[5] != "og" && strings.Contains(parts[6], ":") {
 		return look.Tagged{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid resource name: %s", arn)
@@ -91,26 +96,26 @@ func (l *sight) tagged(scope spec.Scope, arn string) (look.Tagged, error) {
 	}
 	switch parts[5] {
 	case "db":
-		return l.taggedInstance(scope, arn)
+		return taggedInstance(l, scope, arn)
 	case "cluster":
-		return l.taggedCluster(scope, arn)
+		return taggedCluster(l, scope, arn)
 	case "cluster-endpoint":
-		return endpoint.Tagged(l.Look, scope, arn)
+		return endpoint.Tagged(l, scope, arn)
 	case spec.GroupKind[param.Instance]:
-		return group.Tagged(l.Look, scope, param.Instance, arn)
+		return group.Tagged(l, scope, param.Instance, arn)
 	case spec.GroupKind[param.Cluster]:
-		return group.Tagged(l.Look, scope, param.Cluster, arn)
+		return group.Tagged(l, scope, param.Cluster, arn)
 	case "es":
-		return subscription.Tagged(l.Look, scope, parts[6])
+		return subscription.Tagged(l, scope, parts[6])
 	case "subgrp":
-		return subnet.Tagged(l.Look, scope, arn)
+		return subnet.Tagged(l, scope, arn)
 	case "og":
-		return option.Tagged(l.Look, scope, parts[6])
+		return option.Tagged(l, scope, parts[6])
 	}
 	return look.Tagged{}, wire.NewError(api.ErrInvalidParameterValue, "The specified resource name does not match an RDS resource in this region.")
 }
 
-func (l *sight) taggedInstance(scope spec.Scope, arn string) (look.Tagged, error) {
+func taggedInstance(l *look.Look, scope spec.Scope, arn string) (look.Tagged, error) {
 	r, err := l.FindInstance(scope, arn)
 	t := look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
 		i := r.Value
@@ -124,7 +129,7 @@ func (l *sight) taggedInstance(scope spec.Scope, arn string) (look.Tagged, error
 	return t, err
 }
 
-func (l *sight) taggedCluster(scope spec.Scope, arn string) (look.Tagged, error) {
+func taggedCluster(l *look.Look, scope spec.Scope, arn string) (look.Tagged, error) {
 	r, err := l.FindCluster(scope, arn)
 	t := look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
 		c := r.Value

@@ -1,4 +1,4 @@
-package server
+package rds
 
 import (
 	"maps"
@@ -40,8 +40,8 @@ var listed = map[string]string{
 	"rds:DescribeDBSnapshots": "snapshot", "rds:DescribeDBClusterSnapshots": "cluster-snapshot",
 }
 
-// rdsResources are the ARNs of everything that a request names, written as handlers read names.
-func rdsResources(c front.Call, in any) []string {
+// resources are the ARNs of everything that a request names, written as handlers read names.
+func resources(c front.Call, in any) []string {
 	found := map[string]bool{}
 	front.Each(in, func(name string, value reflect.Value) {
 		text, ok := value.Interface().(*string)
