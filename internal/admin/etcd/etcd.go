@@ -10,6 +10,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"howdah/internal/admin"
@@ -99,12 +100,8 @@ func (a *Members) remote(ctx context.Context, url string) (*clientv3.StatusRespo
 
 // reason is an error without gRPC's wrapping.
 func reason(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded {
 		return "no answer within " + patience.String()
 	}
-	text := status.Convert(err).Message()
-	if strings.Contains(text, context.DeadlineExceeded.Error()) {
-		return "no answer within " + patience.String()
-	}
-	return text
+	return status.Convert(err).Message()
 }

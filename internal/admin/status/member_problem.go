@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"howdah/internal/admin/database"
@@ -72,8 +73,9 @@ func growCommand(d database.Subject) string {
 
 // rebuildCommand names the database whose slot was lost, if it is one's.
 func (s *service) rebuildCommand(d database.Subject, slots string) string {
+	lost := strings.Split(slots, ", ")
 	for _, r := range state.ViewAll[spec.Instance](s.Cache, state.InstanceRoot) {
-		if i := r.Value; i.Follows() && i.Source == d.Common.ResourceID && strings.Contains(slots, plan.SlotName(i.ResourceID)) {
+		if i := r.Value; i.Follows() && i.Source == d.Common.ResourceID && slices.Contains(lost, plan.SlotName(i.ResourceID)) {
 			return "howdah db delete " + i.Name
 		}
 	}
