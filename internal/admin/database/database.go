@@ -57,7 +57,7 @@ func (s *Source) All() []Subject {
 	return all
 }
 
-// Has: the database, or an instance of the cluster, has this name.
+// Has reports whether the database, or an instance of the cluster, has this name.
 func (d Subject) Has(name string) bool {
 	return d.Common.Name == name || slices.ContainsFunc(d.Own, func(i spec.Instance) bool { return i.Name == name })
 }
@@ -127,7 +127,7 @@ func (s *Source) clusterFacts(c spec.Cluster) (plan.Facts, []spec.Instance) {
 }
 
 // Input is what reconcile decides a database's next step by. Reports and edges count as for a
-// status: those of agents and edges that run. Not ok: the database is wanted no more.
+// status: those of agents and edges that run. ok is false where the database is wanted no more.
 func (s *Source) Input(d Subject) (in plan.Input, ok bool) {
 	wanted := s.wants.Now()
 	own := wanted.Database(d.Want.ID)

@@ -13,7 +13,7 @@ import (
 	"howdah/internal/view"
 )
 
-// Held knows what hosts have told since the home was restored, and what is to be thought of that.
+// Held knows what hosts have told since the home was restored, and how far they are to be believed.
 // All fields are required.
 type Held struct {
 	Cache     *state.Cache
@@ -22,7 +22,7 @@ type Held struct {
 	SealKey func() ([]byte, error)
 }
 
-// Why says why a database waits to be taken over; "" if it does not.
+// Why is why a database waits to be taken over; "": it does not.
 func (h *Held) Why(id string) string {
 	hold, err := state.Load[regain.Hold](h.Cache, state.Hold(id))
 	switch {
@@ -80,7 +80,7 @@ func (h *Held) lostKey(id string, copies []regain.Copy) string {
 	return lost + "nobody can read it without a newer backup of the home"
 }
 
-// Awaited: databases wait for what a host says that only other hosts know.
+// Awaited reports whether databases wait for what a host says that only other hosts know.
 func (h *Held) Awaited(host string) bool {
 	home, err := state.Load[regain.Home](h.Cache, state.Restored())
 	if err != nil || len(h.Cache.Keys(state.HeldRoot)) == 0 {
@@ -89,14 +89,14 @@ func (h *Held) Awaited(host string) bool {
 	return slices.Contains(view.Missing(h.Cache, home.Value), host)
 }
 
-// Told: the host has said since the restoration what it has.
+// Told reports whether a host has said since the restoration what it has.
 func (h *Held) Told(host string) bool {
 	_, _, said := h.Cache.Raw(state.Holding(host))
 	return said || len(h.Cache.Keys(state.HoldingPrefix(host))) > 0
 }
 
-// Elsewhere: another host has told of data of a database that is held, and not by its own word
-// alone.
+// Elsewhere reports whether another host has told of data of a database that is held. What a host
+// says by its own word alone does not count.
 func (h *Held) Elsewhere(database, host string) bool {
 	home, err := state.Load[regain.Home](h.Cache, state.Restored())
 	if err != nil {

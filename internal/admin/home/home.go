@@ -1,5 +1,5 @@
-// Package home is the verbs of the admin API on the whole home: what hosts have after it was restored,
-// which copy leads on, and the wipe of a home that is disposable.
+// Package home is the verbs of the admin API on the whole home: what hosts have after it was
+// restored, which copy leads on, and the wipe of a home that is disposable.
 package home
 
 import (

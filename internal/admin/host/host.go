@@ -1,5 +1,5 @@
-// Package host is the verbs of the admin API on hosts: one is emptied, forgotten, or sworn to be off.
-// It only writes down what is wanted: who leads carries it out.
+// Package host is the verbs of the admin API on hosts: one is emptied, forgotten, or sworn to be
+// off. It only writes down what is wanted. The control plane that leads carries it out.
 package host
 
 import (

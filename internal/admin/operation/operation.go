@@ -1,5 +1,5 @@
-// Package operation is the verbs of the admin API on operations: those that are under way, and those
-// that have ended. It carries none out: the control plane that leads does.
+// Package operation is the verbs of the admin API on operations: those that are under way, and
+// those that have ended. It carries none out. The control plane that leads does.
 package operation
 
 import (

@@ -1,6 +1,6 @@
-// Package status is the verbs of the admin API that show: the whole home at one moment, one database,
-// and how failovers went. What is wrong is a problem, with the command that mends it. It changes
-// nothing.
+// Package status is the verbs of the admin API that show: the whole home at one moment, one
+// database, and how failovers went. What is wrong is a problem, with the command that mends it. It
+// changes nothing.
 package status
 
 import (
@@ -41,7 +41,8 @@ type Config struct {
 	Databases *database.Source
 	Held      Held
 	Etcd      Etcd
-	// Late are problems of operations that should have ended, of one database, or with "" of all.
+	// Late are the problems of operations that should have ended: of one database, or with "" of
+	// all.
 	Late func(now time.Time, database string) []admin.Problem
 	// NoBackup is why the last backup of the home was not taken, or "".
 	NoBackup func() string

@@ -13,7 +13,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/admin"
-	"howdah/internal/admin/verb"
 	"howdah/internal/aws/audit"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
@@ -238,55 +237,6 @@ func TestForgedRecord(t *testing.T) {
 	}
 }
 
-func TestVerbsOfLimitedKeys(t *testing.T) {
-	w := newWorld(t)
-	u := w.user(t)
-	home := w.server.Home.Account
-	may := func(name string, c front.Call) string {
-		if err := w.verb(name).May(c, home); err != nil {
-			return "no"
-		}
-		return "yes"
-	}
-	keyOf := func(account string, k access.Key) front.Call {
-		policies, err := k.Policies()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := front.Call{Who: front.Principal{Account: account, Policies: policies}, Now: u.now()}
-		c.Account = account
-		return c
-	}
-	policy := access.Key{Policy: `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"howdah:Drain","Resource":"*"}}`}
-	for _, test := range []struct {
-		name, verb string
-		c          front.Call
-		want       string
-	}{
-		{"a key of the home's account", admin.VerbForgetHost, keyOf(home, access.Key{}), "yes"},
-		{"a key of another account", admin.VerbStatus, keyOf("000000000009", access.Key{}), "no"},
-		{"its own databases", admin.VerbDatabase, keyOf("000000000009", access.Key{}), "yes"},
-		{"a key that may look, looking", admin.VerbStatus, keyOf(home, access.Key{ReadOnly: true}), "yes"},
-		{"a key that may look, draining", admin.VerbDrain, keyOf(home, access.Key{ReadOnly: true}), "no"},
-		{"a key that may look, at keys", admin.VerbKeyList, keyOf(home, access.Key{ReadOnly: true}), "no"},
-		{"a key that may look, at operations", admin.VerbOperations, keyOf(home, access.Key{ReadOnly: true}), "yes"},
-		{"a key that may look, cancelling one", admin.VerbOperationCancel, keyOf(home, access.Key{ReadOnly: true}), "no"},
-		{"a key of another account, at operations", admin.VerbOperations, keyOf("000000000009", access.Key{}), "no"},
-		{"a key of another account, cancelling one", admin.VerbOperationCancel, keyOf("000000000009", access.Key{}), "no"},
-		{"a policy with the verb", admin.VerbDrain, keyOf(home, policy), "yes"},
-		{"a policy without the verb", admin.VerbUndrain, keyOf(home, policy), "no"},
-		{"a key of the home's file, of another account", admin.VerbWipe, front.Call{Who: front.Principal{OfHome: true}}, "yes"},
-	} {
-		test.c.Action = "howdah:" + verb.Action(test.verb)
-		if got := may(test.verb, test.c); got != test.want {
-			t.Errorf("%s, %s: %s, want %s", test.name, test.c.Action, got, test.want)
-		}
-	}
-	if got := verb.Action(admin.VerbForgetHost); got != "ForgetHost" {
-		t.Error(got)
-	}
-}
-
 // TestAuditLog: every call is in it, with who, what, from where and the outcome.
 func TestAuditLog(t *testing.T) {
 	w := newWorld(t)
@@ -340,26 +290,5 @@ func TestAuditLog(t *testing.T) {
 	info, err := os.Stat(filepath.Join(w.server.Home.AuditDir(), string(audit.Changed)))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
-	}
-}
-
-// Whoever may only do some things must not be able to make a key that may do all.
-func TestALimitedKeyMakesNoKeys(t *testing.T) {
-	w := newWorld(t)
-	u := w.user(t)
-	policies, err := access.Key{Policy: `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}`}.Policies()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{admin.VerbKeyCreate, admin.VerbKeyDelete, admin.VerbKeyList} {
-		c := u.operator()
-		c.Account, c.Action = w.server.Home.Account, "howdah:"+verb.Action(name)
-		if err := w.verb(name).May(c, w.server.Home.Account); err != nil {
-			t.Errorf("%s of the home's own key: %v", name, err)
-		}
-		c.Who.OfHome, c.Who.Policies = false, policies
-		if err := w.verb(name).May(c, w.server.Home.Account); (err != nil) != (name != admin.VerbKeyList) {
-			t.Errorf("%s of a limited key: %v", name, err)
-		}
 	}
 }
