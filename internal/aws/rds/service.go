@@ -12,9 +12,11 @@ import (
 	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/catalogue"
 	"howdah/internal/aws/rds/certificate"
+	"howdah/internal/aws/rds/cluster"
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/endpoint"
 	"howdah/internal/aws/rds/group"
+	"howdah/internal/aws/rds/instance"
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/rds/option"
@@ -65,8 +67,10 @@ func Actions(cfg Config) map[string]front.Action {
 	for _, part := range append([]map[string]front.Action{
 		catalogue.Actions(cfg.catalogue()),
 		cfg.Authorities.Actions(),
+		cluster.Actions(cfg.Databases),
 		(&endpoint.Endpoints{State: cfg.State, Looks: cfg.Looks, Pools: cfg.Pools}).Actions(),
 		cfg.Groups.Actions(),
+		instance.Actions(cfg.Databases),
 		log.Actions(log.Config{State: cfg.State, Looks: cfg.Looks, Reader: cfg.Logs, Log: cfg.Log}),
 		option.Actions(option.Config{State: cfg.State, Looks: cfg.Looks}),
 		subnet.Actions(subnet.Config{State: cfg.State, Looks: cfg.Looks}),

@@ -7,14 +7,15 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/cluster"
 	"howdah/internal/aws/rds/endpoint"
 	"howdah/internal/aws/rds/group"
+	"howdah/internal/aws/rds/instance"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/rds/option"
 	"howdah/internal/aws/rds/subnet"
 	"howdah/internal/aws/rds/subscription"
 	"howdah/internal/aws/wire"
-	"howdah/internal/control/plan"
 	"howdah/internal/model/param"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -96,9 +97,9 @@ func tagged(l *look.Look, scope spec.Scope, arn string) (look.Tagged, error) {
 	}
 	switch parts[5] {
 	case "db":
-		return taggedInstance(l, scope, arn)
+		return instance.Tagged(l, scope, arn)
 	case "cluster":
-		return taggedCluster(l, scope, arn)
+		return cluster.Tagged(l, scope, arn)
 	case "cluster-endpoint":
 		return endpoint.Tagged(l, scope, arn)
 	case spec.GroupKind[param.Instance]:
@@ -113,32 +114,4 @@ func tagged(l *look.Look, scope spec.Scope, arn string) (look.Tagged, error) {
 		return option.Tagged(l, scope, parts[6])
 	}
 	return look.Tagged{}, wire.NewError(api.ErrInvalidParameterValue, "The specified resource name does not match an RDS resource in this region.")
-}
-
-func taggedInstance(l *look.Look, scope spec.Scope, arn string) (look.Tagged, error) {
-	r, err := l.FindInstance(scope, arn)
-	t := look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
-		i := r.Value
-		i.Tags = tags
-		i.Generation++
-		return state.Swap(r.Key, r.Revision, i)
-	}}
-	if err == nil && r.Value.Deleting {
-		t.Gone = wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is being deleted.", r.Value.Name)
-	}
-	return t, err
-}
-
-func taggedCluster(l *look.Look, scope spec.Scope, arn string) (look.Tagged, error) {
-	r, err := l.FindCluster(scope, arn)
-	t := look.Tagged{Tags: r.Value.Tags, Put: func(tags []spec.Tag) state.Op {
-		c := r.Value
-		c.Tags = tags
-		c.Generation++
-		return state.Swap(r.Key, r.Revision, c)
-	}}
-	if err == nil && r.Value.Deleting {
-		t.Gone = look.ClusterState(r.Value, plan.Deleting, plan.Available)
-	}
-	return t, err
 }

@@ -7,7 +7,9 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/cluster"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/instance"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
@@ -76,24 +78,22 @@ func (s *Server) rotateInstance(ctx context.Context, l *sight, c front.Call, r s
 	if err := l.May(operation.Change, i, notAvailable); err != nil {
 		return err
 	}
-	m := s.modifying(l, c, event.Instance)
 	i.Pending = withoutCertificate(i.Pending)
-	return m.applyInstance(ctx, r, i, spec.Values{CACertificate: to})
+	return instance.Kind.Apply(ctx, instance.Kind.Begin(l.Sight, c), r, i, spec.Values{CACertificate: to})
 }
 
 // rotateCluster is rotateInstance for all instances of a Multi-AZ DB cluster.
 func (s *Server) rotateCluster(ctx context.Context, l *sight, c front.Call, r state.Record[spec.Cluster]) error {
-	cluster := r.Value
-	to, ok := s.rotations().of(cluster.Common)
+	owner := r.Value
+	to, ok := s.rotations().of(owner.Common)
 	if !ok {
 		return nil
 	}
-	if err := l.MayCluster(operation.Change, cluster); err != nil {
+	if err := l.MayCluster(operation.Change, owner); err != nil {
 		return err
 	}
-	m := s.modifying(l, c, event.Cluster)
-	cluster.Pending = withoutCertificate(cluster.Pending)
-	return m.applyCluster(ctx, r, cluster, spec.Values{CACertificate: to})
+	owner.Pending = withoutCertificate(owner.Pending)
+	return cluster.Kind.Apply(ctx, cluster.Kind.Begin(l.Sight, c), r, owner, spec.Values{CACertificate: to})
 }
 
 // withoutCertificate are the values that go on waiting when a rotation is carried out.

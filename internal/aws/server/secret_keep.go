@@ -4,61 +4,25 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"slices"
 	"time"
 
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/cluster"
 	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/instance"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/identity/secret"
-	"howdah/internal/model/event"
 	"howdah/internal/state"
 )
 
-// rotateManaged has a database take another password. The verifier and the secret change in
-// one transaction: whatever ends in the middle, the password that goes with each of them is
-// known.
+// rotateManaged has a database take another password.
 func (s *Server) rotateManaged(ctx context.Context, c front.Call, m database.Managed, days int, token string) (secret.Secret, error) {
 	yes := true
 	asked := database.Master{Rotate: &yes, Now: &yes, Facts: m.Facts, Days: days, Token: token}
-	l := s.look(m.Account)
-	mod := s.modifying(l, c, event.Instance)
-	var ops []state.Op
 	if m.Cluster {
-		r, err := l.FindCluster(m.Common.Scope, m.Common.Name)
-		if err != nil {
-			return secret.Secret{}, err
-		}
-		mod.Kind = event.Cluster
-		cluster := r.Value
-		if !slices.Contains(look.Usable, l.ClusterStatus(cluster)) {
-			return secret.Secret{}, database.ErrNotUsable
-		}
-		if err := mod.Master(&cluster.Common, true, asked); err != nil {
-			return secret.Secret{}, err
-		}
-		mod.Finish(&cluster.Common)
-		if ops, err = mod.putCluster(r, cluster); err != nil {
-			return secret.Secret{}, err
-		}
-		return mod.Rotated, s.client.Commit(ctx, ops...)
+		return cluster.Kind.Rotate(ctx, s.databases, c, m, asked)
 	}
-	r, err := l.FindInstance(m.Common.Scope, m.Common.Name)
-	if err != nil {
-		return secret.Secret{}, err
-	}
-	i := r.Value
-	if !slices.Contains(look.Usable, l.Status(i)) {
-		return secret.Secret{}, database.ErrNotUsable
-	}
-	if err := mod.Master(&i.Common, false, asked); err != nil {
-		return secret.Secret{}, err
-	}
-	mod.finishInstance(&i)
-	if ops, err = mod.putInstance(r, i); err != nil {
-		return secret.Secret{}, err
-	}
-	return mod.Rotated, s.client.Commit(ctx, ops...)
+	return instance.Kind.Rotate(ctx, s.databases, c, m, asked)
 }
 
 // secretChores are the passwords that a database has taken, and those that are due.

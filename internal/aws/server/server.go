@@ -115,7 +115,7 @@ func (s *Server) rds() rds.Config {
 	return rds.Config{
 		State: s.client, Looks: s.looks, Pools: &s.pools, Home: s.Home, Log: s.Log, Logs: s.Logs,
 		Authorities: s.authorities, Databases: s.databases, Groups: s.groups,
-		More: []map[string]front.Action{s.clusterActions(), s.instanceActions(), s.roleActions(), s.upkeepActions()},
+		More: []map[string]front.Action{s.upkeepActions()},
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"howdah/internal/aws/front"
-	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/cluster"
+	"howdah/internal/aws/rds/instance"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/secret"
@@ -124,71 +125,18 @@ func (s *Server) windowChores(h *household, now time.Time) []chore {
 	for _, r := range h.instances {
 		if i := r.Value; i.Pending != nil && spec.InMaintenanceWindow(i.MaintenanceWindow, now) {
 			all = append(all, chore{"apply a waiting modification", r.Key, i.Account, func(ctx context.Context, l *sight, c front.Call) error {
-				return s.applyToInstance(ctx, l, c, r)
+				return instance.Kind.ApplyWaiting(ctx, l.Sight, c, r)
 			}})
 		}
 	}
 	for _, r := range h.clusters {
 		if c := r.Value; c.Pending != nil && spec.InMaintenanceWindow(c.MaintenanceWindow, now) {
 			all = append(all, chore{"apply a waiting modification", r.Key, c.Account, func(ctx context.Context, l *sight, c front.Call) error {
-				return s.applyToCluster(ctx, l, c, r)
+				return cluster.Kind.ApplyWaiting(ctx, l.Sight, c, r)
 			}})
 		}
 	}
 	return all
-}
-
-// applyToInstance carries out what waits, once the instance is available.
-func (s *Server) applyToInstance(ctx context.Context, l *sight, c front.Call, r state.Record[spec.Instance]) error {
-	i := r.Value
-	if !slices.Contains(look.Usable, l.Status(i)) {
-		return nil
-	}
-	m := s.modifying(l, c, event.Instance)
-	values := database.Differing(*i.Pending, valuesOf(i))
-	if err := m.possible(i, values); err != nil {
-		return err
-	}
-	i.Pending = nil
-	return m.applyInstance(ctx, r, i, values)
-}
-
-func (s *Server) applyToCluster(ctx context.Context, l *sight, c front.Call, r state.Record[spec.Cluster]) error {
-	cluster := r.Value
-	if !slices.Contains(look.Usable, l.ClusterStatus(cluster)) {
-		return nil
-	}
-	m := s.modifying(l, c, event.Cluster)
-	values := database.Differing(*cluster.Pending, clusterValues(cluster))
-	if err := m.possibleForCluster(cluster, values); err != nil {
-		return err
-	}
-	cluster.Pending = nil
-	return m.applyCluster(ctx, r, cluster, values)
-}
-
-// applyInstance carries values out on the record of an instance, and writes it.
-func (m *modification) applyInstance(ctx context.Context, r state.Record[spec.Instance], i spec.Instance, values spec.Values) error {
-	m.carryOut(&i, values)
-	m.finishInstance(&i)
-	ops, err := m.putInstance(r, i)
-	if err != nil {
-		return err
-	}
-	return m.s.client.Commit(ctx, ops...)
-}
-
-// applyCluster is applyInstance for a cluster.
-func (m *modification) applyCluster(ctx context.Context, r state.Record[spec.Cluster], cluster spec.Cluster, values spec.Values) error {
-	if err := m.carryOutCluster(&cluster, values); err != nil {
-		return err
-	}
-	m.Finish(&cluster.Common)
-	ops, err := m.putCluster(r, cluster)
-	if err != nil {
-		return err
-	}
-	return m.s.client.Commit(ctx, ops...)
 }
 
 // newcomers are the instances of clusters that serve for the first time.

@@ -1,10 +1,11 @@
 package certificate
 
 import (
+	"testing"
+
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
-	"testing"
 )
 
 // Clients of an instance with a standby meet the primary's certificate, and those of a member of

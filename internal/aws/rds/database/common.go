@@ -40,5 +40,5 @@ func (l *Sight) Check(c *spec.Common, noGroup string) error {
 	return look.First(
 		subnet.Check(l.Look, c.Scope, &c.SubnetGroup), spec.CheckBackupWindow(c.BackupWindow), spec.CheckWindows(c.BackupWindow, c.MaintenanceWindow),
 		spec.CheckPort(c.Port), spec.CheckTags(c.Tags), l.checkSecurityGroups(c),
-		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.s.Authorities.Check(c.CACertificate), checkNetwork(c.NetworkType))
+		checkMonitoring(c.MonitoringInterval, c.MonitoringRole), l.Authorities.Check(c.CACertificate), checkNetwork(c.NetworkType))
 }

@@ -19,6 +19,7 @@ func (l *Sight) LetGo(c spec.Common) ([]state.Op, error) {
 			return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "The read replica %s of %s is still being created: wait for it, or delete it first.", i.Name, c.Name)
 		}
 		l.Promote(&i)
+		i.Generation++
 		ops = append(ops, state.Swap(f.Key, f.Revision, i))
 	}
 	return ops, nil
@@ -87,6 +88,5 @@ func (l *Sight) Promote(i *spec.Instance) {
 	from := l.Root(*i)
 	i.MasterUser, i.Verifier, i.PasswordSerial = from.MasterUser, from.Verifier, from.PasswordSerial
 	i.Promoted = true
-	i.Generation++
 	look.Begin(&i.Common, plan.Modifying, nil, "0057")
 }

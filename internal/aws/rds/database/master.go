@@ -49,7 +49,7 @@ func (l *Sight) FirstSecret(c *spec.Common, cluster bool, now time.Time) ([]stat
 	if !c.Managed {
 		return nil, nil
 	}
-	sealer, err := l.s.Sealer()
+	sealer, err := l.Sealer()
 	if err != nil {
 		return nil, err
 	}
@@ -79,14 +79,14 @@ type Master struct {
 
 // Master changes the master user's password, or who manages it. It never waits for the
 // window, as on RDS.
-func (m *Modification) Master(c *spec.Common, cluster bool, in Master) error {
+func (m *Modification) Master(c *spec.Common, in Master) error {
 	manage := wire.Or(in.Manage, c.Managed)
 	if err := in.check(c.Managed); err != nil {
 		return err
 	}
 	switch {
 	case manage && !c.Managed:
-		return m.manageMaster(c, cluster, in)
+		return m.manageMaster(c, in)
 	case wire.Or(in.Rotate, false):
 		return m.rotateMaster(c, in)
 	case !manage && c.Managed:
@@ -99,7 +99,7 @@ func (m *Modification) Master(c *spec.Common, cluster bool, in Master) error {
 // until it takes that one stays known: it may be any of the secret's.
 func (m *Modification) leaveMaster(c *spec.Common, in Master) error {
 	c.Managed, c.PasswordSerial = false, max(c.PasswordSerial, Taken(in.Facts))
-	r, err := m.s.SecretOf(*c)
+	r, err := m.SecretOf(*c)
 	if errors.Is(err, state.ErrNotFound) {
 		return m.password(c, in.Password)
 	}
@@ -135,12 +135,12 @@ func (in Master) check(managed bool) error {
 }
 
 // manageMaster has Howdah manage a password that its owner chose.
-func (m *Modification) manageMaster(c *spec.Common, cluster bool, in Master) error {
-	sealer, err := m.s.Sealer()
+func (m *Modification) manageMaster(c *spec.Common, in Master) error {
+	sealer, err := m.Sealer()
 	if err != nil {
 		return err
 	}
-	r, err := m.s.SecretOf(*c)
+	r, err := m.SecretOf(*c)
 	if err != nil && !errors.Is(err, state.ErrNotFound) {
 		return err
 	}
@@ -151,7 +151,7 @@ func (m *Modification) manageMaster(c *spec.Common, cluster bool, in Master) err
 		m.Ops = append(m.Ops, state.Swap(r.Key, r.Revision, next))
 		return m.password(c, &password)
 	}
-	made, password := secret.New(c.Scope, c.ResourceID, cluster, c.MasterUser, c.PasswordSerial+1, m.Call.Now, sealer)
+	made, password := secret.New(c.Scope, c.ResourceID, m.Kind == event.Cluster, c.MasterUser, c.PasswordSerial+1, m.Call.Now, sealer)
 	c.Managed = true
 	m.Ops = append(m.Ops, state.Swap(state.Secret(c.ResourceID), r.Revision, made))
 	return m.password(c, &password)
@@ -159,11 +159,11 @@ func (m *Modification) manageMaster(c *spec.Common, cluster bool, in Master) err
 
 // rotateMaster gives a managed master user another password.
 func (m *Modification) rotateMaster(c *spec.Common, in Master) error {
-	r, err := m.s.SecretOf(*c)
+	r, err := m.SecretOf(*c)
 	if err != nil {
 		return err
 	}
-	sealer, err := m.s.Sealer()
+	sealer, err := m.Sealer()
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (l *Sight) MasterSecretOut(c spec.Common, facts plan.Facts) *rds.MasterUser
 	if !c.Managed {
 		return nil
 	}
-	r, err := l.s.SecretOf(c)
+	r, err := l.SecretOf(c)
 	if err != nil {
 		return &rds.MasterUserSecret{SecretStatus: wire.Some(secret.Impaired)} // it cannot be read
 	}

@@ -39,10 +39,10 @@ func (m *Modification) Publish(i *spec.Instance, public *bool) error {
 	}
 	was := i.Public
 	i.Public = *public
-	if i.Public && !was && !m.s.Pools.Public.IsValid() {
+	if i.Public && !was && !m.Pools.Public.IsValid() {
 		m.Began = append(m.Began, look.Event(noPublicPool))
 	}
-	at, ops, err := m.s.Pools.Reseat(address.Seat{Address: i.Address, Former: i.Former}, i.ResourceID, was, i.Public)
+	at, ops, err := m.Pools.Reseat(address.Seat{Address: i.Address, Former: i.Former}, i.ResourceID, was, i.Public)
 	if err != nil {
 		return err
 	}
@@ -72,12 +72,12 @@ func (l *Sight) PublishCluster(c *spec.Cluster, own []spec.Instance, but ...stri
 	}
 	was := c.Public
 	c.Public = !slices.ContainsFunc(own, func(i spec.Instance) bool { return !i.Public })
-	writer, ops, err := l.s.Pools.Reseat(address.Seat{Address: c.Address, Former: c.Former}, c.ResourceID, was, c.Public, but...)
+	writer, ops, err := l.Pools.Reseat(address.Seat{Address: c.Address, Former: c.Former}, c.ResourceID, was, c.Public, but...)
 	if err != nil {
 		return nil, err
 	}
 	but = append(but, writer.Address)
-	reader, more, err := l.s.Pools.Reseat(address.Seat{Address: c.ReaderAddress, Former: c.ReaderFormer}, c.ResourceID, was, c.Public, but...)
+	reader, more, err := l.Pools.Reseat(address.Seat{Address: c.ReaderAddress, Former: c.ReaderFormer}, c.ResourceID, was, c.Public, but...)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (l *Sight) PublishCluster(c *spec.Cluster, own []spec.Instance, but ...stri
 		if e.Deleting {
 			continue
 		}
-		at, more, err := l.s.Pools.Reseat(address.Seat{Address: e.Address, Former: e.Former}, e.ResourceID, was, c.Public, but...)
+		at, more, err := l.Pools.Reseat(address.Seat{Address: e.Address, Former: e.Former}, e.ResourceID, was, c.Public, but...)
 		if err != nil {
 			return nil, err
 		}

@@ -1,8 +1,8 @@
 // Package database is what instances and clusters are alike in. An instance of its own and a
 // cluster are both a database with members. Here are what the record of a new one is filled in
 // and checked by, its master user, the key of its storage, the addresses of its endpoints, who
-// follows it, and the modification of a record in the making. It commits nothing: its callers
-// commit what it answers, in one transaction with the record.
+// follows it, and the modification of a record in the making. All that belongs to a change is
+// committed in one transaction with the record.
 package database
 
 import (
@@ -26,14 +26,11 @@ type Source struct {
 // Sight is a look at an account by somebody who is about to change its databases.
 type Sight struct {
 	*look.Look
-	s *Source
+	*Source
 }
 
 // Of is a sight of an account as it is now.
 func (s *Source) Of(account string) *Sight { return &Sight{s.Looks.Of(account), s} }
 
 // With is the sight with a cluster as it is about to be.
-func (l *Sight) With(c spec.Cluster) *Sight { return &Sight{l.Look.With(c), l.s} }
-
-// From is a sight of what a look saw.
-func (s *Source) From(l *look.Look) *Sight { return &Sight{l, s} }
+func (l *Sight) With(c spec.Cluster) *Sight { return &Sight{l.Look.With(c), l.Source} }

@@ -71,18 +71,18 @@ func (l *Sight) EncryptReplica(c front.Call, common *spec.Common, from spec.Comm
 
 // encryptWith makes the key of a database's storage; nil: with the account's own KMS key.
 func (l *Sight) encryptWith(c front.Call, common *spec.Common, key *kms.Record) ([]state.Op, error) {
-	if err := l.s.CanEncrypt(); err != nil {
+	if err := l.CanEncrypt(); err != nil {
 		return nil, err
 	}
 	var ops []state.Op
 	if key == nil {
-		own, more, err := kms.ForService(l.Cache, l.s.Seal, c.Scope, c.Now)
+		own, more, err := kms.ForService(l.Cache, l.Seal, c.Scope, c.Now)
 		if err != nil {
 			return nil, err
 		}
 		key, ops = &own, more
 	}
-	seal, err := l.s.Seal()
+	seal, err := l.Seal()
 	if err != nil {
 		return nil, err
 	}

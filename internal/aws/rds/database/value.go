@@ -6,8 +6,8 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// Merge puts newly wanted values over those that wait already.
-func Merge(waiting *spec.Values, wanted spec.Values) spec.Values {
+// merge puts newly wanted values over those that wait already.
+func merge(waiting *spec.Values, wanted spec.Values) spec.Values {
 	v := spec.Values{}
 	if waiting != nil {
 		v = *waiting
@@ -36,9 +36,9 @@ func Merge(waiting *spec.Values, wanted spec.Values) spec.Values {
 	return v
 }
 
-// Differing drops the values that a record has already: asking for them again
+// differing drops the values that a record has already: asking for them again
 // takes a waiting change back.
-func Differing(v, have spec.Values) spec.Values {
+func differing(v, have spec.Values) spec.Values {
 	if v.Class == have.Class {
 		v.Class = ""
 	}

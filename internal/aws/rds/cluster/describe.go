@@ -1,4 +1,4 @@
-package server
+package cluster
 
 import (
 	"context"
@@ -21,15 +21,15 @@ import (
 )
 
 // describeDBClusters lists clusters with the truth about their processes.
-func (s *Server) describeDBClusters(ctx context.Context, c front.Call, in *rds.DescribeDBClustersMessage) (*rds.DBClusterMessage, error) {
-	if err := s.client.Fresh(ctx); err != nil {
+func (s *service) describeDBClusters(ctx context.Context, c front.Call, in *rds.DescribeDBClustersMessage) (*rds.DBClusterMessage, error) {
+	if err := s.State.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	filters, err := look.ReadFilters(in.Filters, "clone-group-id", "db-cluster-id", "db-cluster-resource-id", "domain", "engine")
 	if err != nil {
 		return nil, err
 	}
-	l := s.look(c.Account)
+	l := s.Of(c.Account)
 	found := l.Clusters
 	if in.DBClusterIdentifier != nil {
 		record, err := l.FindCluster(c.Scope, *in.DBClusterIdentifier)
@@ -40,7 +40,7 @@ func (s *Server) describeDBClusters(ctx context.Context, c front.Call, in *rds.D
 	}
 	var matching []spec.Cluster
 	for _, r := range found {
-		if r.Value.Scope == c.Scope && filters.Match(clusterAttributes(r.Value)) {
+		if r.Value.Scope == c.Scope && filters.Match(attributes(r.Value)) {
 			matching = append(matching, r.Value)
 		}
 	}
@@ -50,13 +50,13 @@ func (s *Server) describeDBClusters(ctx context.Context, c front.Call, in *rds.D
 	}
 	out := &rds.DBClusterMessage{Marker: marker, DBClusters: []rds.DBCluster{}}
 	for _, cluster := range chosen {
-		out.DBClusters = append(out.DBClusters, *l.clusterOut(cluster))
+		out.DBClusters = append(out.DBClusters, *clusterOut(l, cluster))
 	}
 	return out, nil
 }
 
-// clusterAttributes are what filters compare, by filter name.
-func clusterAttributes(c spec.Cluster) map[string][]string {
+// attributes are what filters compare, by filter name.
+func attributes(c spec.Cluster) map[string][]string {
 	return map[string][]string{
 		"db-cluster-id":          {c.Name, c.ARN("cluster", c.Name)},
 		"db-cluster-resource-id": {c.ResourceID},
@@ -65,19 +65,19 @@ func clusterAttributes(c spec.Cluster) map[string][]string {
 }
 
 // clusterOut is a cluster as the API shows it.
-func (l *sight) clusterOut(c spec.Cluster) *rds.DBCluster {
+func clusterOut(l *database.Sight, c spec.Cluster) *rds.DBCluster {
 	facts := l.FactsOfCluster(c)
 	out := &rds.DBCluster{
-		AllocatedStorage: wire.Number(max(c.Storage, 1)), AvailabilityZones: l.zonesOut(c), BackupRetentionPeriod: wire.Number(c.BackupRetention),
+		AllocatedStorage: wire.Number(max(c.Storage, 1)), AvailabilityZones: zonesOut(l, c), BackupRetentionPeriod: wire.Number(c.BackupRetention),
 		DatabaseName: wire.Text(c.DBName), DBClusterIdentifier: wire.Some(c.Name), DBClusterParameterGroup: wire.Some(c.ParameterGroup),
 		DBSubnetGroup: wire.Some(c.SubnetGroup), Status: wire.Some(look.WhileMoving(c.Moving(), facts.DatabaseStatus())), Endpoint: wire.Some(c.ServedAt()),
 		ReaderEndpoint: wire.Some(address.ServedAt(c.ReaderAddress, c.ReaderFormer)), MultiAZ: wire.Some(c.MultiAZ() || spread(facts)), Engine: wire.Some(c.Engine),
 		EngineVersion: wire.Some(c.Version), Port: wire.Number(c.Port), MasterUsername: wire.Some(c.MasterUser),
 		PreferredBackupWindow: wire.Some(c.BackupWindow), PreferredMaintenanceWindow: wire.Some(c.MaintenanceWindow),
-		ReadReplicaIdentifiers: l.ReplicaNames(c.Common, ""), DBClusterMembers: l.clusterMembersOut(c, facts),
+		ReadReplicaIdentifiers: l.ReplicaNames(c.Common, ""), DBClusterMembers: membersOut(l, c, facts),
 		VpcSecurityGroups: database.SecurityGroupsOut(c.SecurityGroups), HostedZoneId: wire.Some(look.HostedZone),
 		DbClusterResourceId: wire.Some(c.ResourceID),
-		DBClusterArn:        wire.Some(c.ARN("cluster", c.Name)), AssociatedRoles: clusterRolesOut(c.Roles),
+		DBClusterArn:        wire.Some(c.ARN("cluster", c.Name)), AssociatedRoles: rolesOut(c.Roles),
 		IAMDatabaseAuthenticationEnabled: wire.Some(c.IAMAuth), ClusterCreateTime: wire.Moment(c.Created),
 		EngineMode: wire.Some("provisioned"), DeletionProtection: wire.Some(c.DeletionProtection), HttpEndpointEnabled: wire.Some(false),
 		ActivityStreamStatus: wire.Some("stopped"), CopyTagsToSnapshot: wire.Some(c.CopyTagsToSnapshot), CrossAccountClone: wire.Some(false),
@@ -99,12 +99,12 @@ func (l *sight) clusterOut(c spec.Cluster) *rds.DBCluster {
 	for _, e := range l.EndpointsOf(c.ResourceID) {
 		out.CustomEndpoints = append(out.CustomEndpoints, address.ServedAt(e.Value.Address, e.Value.Former))
 	}
-	out.PendingModifiedValues = l.clusterPendingOut(out, c, facts)
+	out.PendingModifiedValues = pendingOut(l, out, c, facts)
 	return out
 }
 
 // zonesOut are the zones of a cluster: those asked for, or the home's first three.
-func (l *sight) zonesOut(c spec.Cluster) []string {
+func zonesOut(l *database.Sight, c spec.Cluster) []string {
 	zones := c.Zones
 	if len(zones) == 0 {
 		zones = l.Zones()
@@ -129,8 +129,8 @@ func spread(f plan.Facts) bool {
 	return len(slices.Compact(zones)) > 1
 }
 
-func (l *sight) clusterMembersOut(c spec.Cluster, facts plan.Facts) []rds.DBClusterMember {
-	writer := l.writer(c, facts)
+func membersOut(l *database.Sight, c spec.Cluster, facts plan.Facts) []rds.DBClusterMember {
+	writer := writer(l, c, facts)
 	out := []rds.DBClusterMember{}
 	for _, i := range l.InstancesOf(c.ResourceID) {
 		out = append(out, rds.DBClusterMember{
@@ -143,7 +143,7 @@ func (l *sight) clusterMembersOut(c spec.Cluster, facts plan.Facts) []rds.DBClus
 
 // writer is the resource id of the instance that is the writer: the leader, in a
 // moment without one the last leader, and of a new cluster the one that will be.
-func (l *sight) writer(c spec.Cluster, facts plan.Facts) string {
+func writer(l *database.Sight, c spec.Cluster, facts plan.Facts) string {
 	leader := facts.Leader
 	if leader == "" {
 		if last, err := state.Load[member.Lead](l.Cache, state.Lead(c.ResourceID)); err == nil {
@@ -161,14 +161,14 @@ func (l *sight) writer(c spec.Cluster, facts plan.Facts) string {
 	return ""
 }
 
-// clusterPendingOut are the changes that wait for the maintenance window, or that
+// pendingOut are the changes that wait for the maintenance window, or that
 // are being carried out, whose old values are shown meanwhile. Nil: none.
-func (l *sight) clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan.Facts) *rds.ClusterPendingModifiedValues {
+func pendingOut(l *database.Sight, out *rds.DBCluster, c spec.Cluster, facts plan.Facts) *rds.ClusterPendingModifiedValues {
 	pending := &rds.ClusterPendingModifiedValues{}
 	if p := c.Pending; p != nil {
 		pending.DBClusterIdentifier, pending.IAMDatabaseAuthenticationEnabled = wire.Text(p.Name), p.IAMAuth
 		if p.Disk != nil {
-			clusterDiskOut(pending, c.Disk(), *p.Disk)
+			diskOut(pending, c.Disk(), *p.Disk)
 		}
 	}
 	if b := c.Before; b != nil && c.Change > facts.Layout.Changed {
@@ -177,7 +177,7 @@ func (l *sight) clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan
 		}
 		if b.Disk != nil {
 			out.AllocatedStorage, out.StorageType, out.Iops = wire.Number(max(b.Disk.GiB, 1)), wire.Some(b.Disk.Type), wire.Amount(b.Disk.IOPS)
-			clusterDiskOut(pending, *b.Disk, c.Disk())
+			diskOut(pending, *b.Disk, c.Disk())
 		}
 		if b.Password {
 			pending.MasterUserPassword = wire.Some("****")
@@ -190,7 +190,7 @@ func (l *sight) clusterPendingOut(out *rds.DBCluster, c spec.Cluster, facts plan
 	return pending
 }
 
-func clusterDiskOut(out *rds.ClusterPendingModifiedValues, before, after spec.Storage) {
+func diskOut(out *rds.ClusterPendingModifiedValues, before, after spec.Storage) {
 	if after.GiB != before.GiB {
 		out.AllocatedStorage = wire.Number(after.GiB)
 	}

@@ -1,4 +1,4 @@
-package server
+package cluster
 
 import (
 	"context"
@@ -19,76 +19,67 @@ import (
 	"howdah/internal/state"
 )
 
-// clusterActions are those on clusters.
-func (s *Server) clusterActions() map[string]front.Action {
-	return map[string]front.Action{
-		"CreateDBCluster":    front.On(s.createDBCluster),
-		"DeleteDBCluster":    front.On(s.deleteDBCluster),
-		"DescribeDBClusters": front.On(s.describeDBClusters),
-		"FailoverDBCluster":  front.On(s.failoverDBCluster),
-		"ModifyDBCluster":    front.On(s.modifyDBCluster),
-		"RebootDBCluster":    front.On(s.rebootDBCluster),
-		"StartDBCluster":     front.On(s.startDBCluster),
-		"StopDBCluster":      front.On(s.stopDBCluster),
-	}
-}
-
 // createDBCluster makes an Aurora cluster, to which users add instances, or a
 // Multi-AZ DB cluster (engine postgres) with the three instances that it has.
-func (s *Server) createDBCluster(ctx context.Context, c front.Call, in *rds.CreateDBClusterMessage) (*rds.CreateDBClusterResult, error) {
-	if err := clusterNotAvailable(in); err != nil {
+func (s *service) createDBCluster(ctx context.Context, c front.Call, in *rds.CreateDBClusterMessage) (*rds.CreateDBClusterResult, error) {
+	if err := notAvailable(in); err != nil {
 		return nil, err
 	}
 	var made spec.Cluster
-	err := s.client.Retry(ctx, func() error {
-		l := s.look(c.Account)
-		cluster, err := l.clusterOf(c, in)
-		if err != nil {
-			return err
-		}
-		if err := l.s.clusterNameFree(cluster.Scope, cluster.Name); err != nil {
-			return err
-		}
-		ops, err := l.Encrypt(c, &cluster.Common, in.StorageEncrypted, in.KmsKeyId)
-		if err != nil {
-			return err
-		}
-		addresses, err := l.clusterAddresses(&cluster)
-		if err != nil {
-			return err
-		}
-		kept, err := l.FirstSecret(&cluster.Common, true, c.Now)
-		if err != nil {
-			return err
-		}
-		ops = append(append(append(ops, addresses...), kept...), l.HoldGroups(cluster.Scope, cluster.SubnetGroup, cluster.OptionGroup)...)
-		ops = append(ops, l.HoldSecurityGroups(cluster.Common)...)
-		more, err := l.ownInstances(c, &cluster)
-		if err != nil {
-			return err
-		}
-		events, err := look.WarnBackups(c, event.Cluster, cluster.Common, in.BackupRetentionPeriod)
-		if err != nil {
-			return err
-		}
-		warning, err := s.databases.WarnPublic(c, event.Cluster, cluster.Common, cluster.Public)
+	err := s.State.Retry(ctx, func() error {
+		l := s.Of(c.Account)
+		cluster, ops, err := newCluster(l, c, in)
 		if err != nil {
 			return err
 		}
 		made = cluster
-		ops = append(append(append(append(ops, group.Use(l.Look, param.Cluster, cluster.Common)...), more...), append(events, warning...)...), state.Swap(look.ClusterKey(cluster), 0, cluster))
-		return s.client.Commit(ctx, ops...)
+		return s.State.Commit(ctx, append(ops, state.Swap(look.ClusterKey(cluster), 0, cluster))...)
 	})
+	out, err := s.out(c, made, err)
 	if err != nil {
 		return nil, err
 	}
-	out := s.look(c.Account).clusterOut(made)
 	// As on RDS, the answer is always this, also of a cluster that is there at once.
 	out.Status = wire.Some(plan.Creating)
 	return &rds.CreateDBClusterResult{DBCluster: out}, nil
 }
 
-func clusterNotAvailable(in *rds.CreateDBClusterMessage) error {
+// newCluster is the record that a request asks for, with the writes of all that comes along.
+func newCluster(l *database.Sight, c front.Call, in *rds.CreateDBClusterMessage) (spec.Cluster, []state.Op, error) {
+	cluster, err := recordOf(l, c, in)
+	if err != nil {
+		return cluster, nil, err
+	}
+	if err := nameFree(l, cluster.Scope, cluster.Name); err != nil {
+		return cluster, nil, err
+	}
+	ops, err := l.Encrypt(c, &cluster.Common, in.StorageEncrypted, in.KmsKeyId)
+	if err != nil {
+		return cluster, nil, err
+	}
+	addresses, err := takeAddresses(l, &cluster)
+	if err != nil {
+		return cluster, nil, err
+	}
+	kept, err := l.FirstSecret(&cluster.Common, true, c.Now)
+	if err != nil {
+		return cluster, nil, err
+	}
+	ops = append(append(append(ops, addresses...), kept...), l.HoldGroups(cluster.Scope, cluster.SubnetGroup, cluster.OptionGroup)...)
+	ops = append(append(ops, l.HoldSecurityGroups(cluster.Common)...), group.Use(l.Look, param.Cluster, cluster.Common)...)
+	own, err := ownInstances(l, c, &cluster)
+	if err != nil {
+		return cluster, nil, err
+	}
+	events, err := look.WarnBackups(c, event.Cluster, cluster.Common, in.BackupRetentionPeriod)
+	if err != nil {
+		return cluster, nil, err
+	}
+	warning, err := l.WarnPublic(c, event.Cluster, cluster.Common, cluster.Public)
+	return cluster, append(append(append(ops, own...), events...), warning...), err
+}
+
+func notAvailable(in *rds.CreateDBClusterMessage) error {
 	return look.First(look.RefuseAsked(map[string]bool{
 		"MasterUserAuthenticationType":     wire.Or(in.MasterUserAuthenticationType, "password") != "password",
 		"ReplicationSourceIdentifier":      in.ReplicationSourceIdentifier != nil,
@@ -111,16 +102,16 @@ func clusterNotAvailable(in *rds.CreateDBClusterMessage) error {
 	}), database.CheckKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
-// clusterNameFree answers the error for a name that is taken.
-func (s *Server) clusterNameFree(scope spec.Scope, name string) error {
-	if _, _, taken := s.Cache.Raw(state.Cluster(scope.Account, scope.Region, name)); taken {
+// nameFree answers the error for a name that is taken.
+func nameFree(l *database.Sight, scope spec.Scope, name string) error {
+	if _, _, taken := l.Cache.Raw(state.Cluster(scope.Account, scope.Region, name)); taken {
 		return wire.NewError(rds.ErrDBClusterAlreadyExists, "DB Cluster already exists")
 	}
 	return nil
 }
 
-// clusterOf is the record that a request asks for, with all defaults.
-func (l *sight) clusterOf(c front.Call, in *rds.CreateDBClusterMessage) (spec.Cluster, error) {
+// recordOf is the record that a request asks for, with all defaults.
+func recordOf(l *database.Sight, c front.Call, in *rds.CreateDBClusterMessage) (spec.Cluster, error) {
 	engine := wire.Or(in.Engine, "")
 	if engine != spec.Aurora && engine != spec.Postgres {
 		return spec.Cluster{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid DB engine: %s", engine)
@@ -135,9 +126,9 @@ func (l *sight) clusterOf(c front.Call, in *rds.CreateDBClusterMessage) (spec.Cl
 		IAMAuth:            wire.Or(in.EnableIAMDatabaseAuthentication, false),
 		MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
 		MonitoringRole:     wire.Or(in.MonitoringRoleArn, ""),
-		CACertificate:      wire.Or(in.CACertificateIdentifier, l.s.authorities.Default(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
+		CACertificate:      wire.Or(in.CACertificateIdentifier, l.Authorities.Default(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
 	}, AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true), Public: wire.Or(in.PubliclyAccessible, false)}
-	if err := checkClusterName("DBClusterIdentifier", cluster.Name, cluster.MultiAZ()); err != nil {
+	if err := checkName("DBClusterIdentifier", cluster.Name, cluster.MultiAZ()); err != nil {
 		return cluster, err
 	}
 	if err := l.Complete(&cluster.Common, wire.Or(in.EngineVersion, ""), rds.ErrDBClusterParameterGroupNotFound); err != nil {
@@ -150,23 +141,23 @@ func (l *sight) clusterOf(c front.Call, in *rds.CreateDBClusterMessage) (spec.Cl
 			return cluster, err
 		}
 	}
-	if err := l.clusterKind(&cluster, in); err != nil {
+	if err := setKind(l, &cluster, in); err != nil {
 		return cluster, err
 	}
 	return cluster, database.SetMaster(&cluster.Common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
 }
 
-// checkClusterName leaves room for the names of the instances that a Multi-AZ DB
+// checkName leaves room for the names of the instances that a Multi-AZ DB
 // cluster makes.
-func checkClusterName(what, name string, multiAZ bool) error {
+func checkName(what, name string, multiAZ bool) error {
 	if multiAZ && len(name) > 52 {
 		return wire.NewError(api.ErrInvalidParameterValue, "The parameter %s is too long: a Multi-AZ DB cluster's name has at most 52 characters.", what)
 	}
 	return spec.CheckName(what, name)
 }
 
-// clusterKind sets what only one kind of cluster has, and refuses the other's.
-func (l *sight) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessage) error {
+// setKind sets what only one kind of cluster has, and refuses the other's.
+func setKind(l *database.Sight, cluster *spec.Cluster, in *rds.CreateDBClusterMessage) error {
 	if !cluster.MultiAZ() {
 		err := look.Refuse(map[string]bool{
 			"DBClusterInstanceClass": in.DBClusterInstanceClass != nil, "AllocatedStorage": in.AllocatedStorage != nil, "Iops": in.Iops != nil,
@@ -179,7 +170,7 @@ func (l *sight) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessag
 		if cluster.StorageType != look.AuroraStorage.Type && cluster.StorageType != look.AuroraIO {
 			return wire.NewError(api.ErrInvalidParameterValue, "Invalid storage type: %s", cluster.StorageType)
 		}
-		return l.clusterZones(cluster, in.AvailabilityZones)
+		return setZones(l, cluster, in.AvailabilityZones)
 	}
 	if len(in.AvailabilityZones) > 0 {
 		return wire.NewError(api.ErrInvalidParameterCombination, "AvailabilityZones is not valid for Multi-AZ DB clusters.")
@@ -201,8 +192,8 @@ func (l *sight) clusterKind(cluster *spec.Cluster, in *rds.CreateDBClusterMessag
 	return err
 }
 
-// clusterZones are those asked for; none: any.
-func (l *sight) clusterZones(cluster *spec.Cluster, asked []string) error {
+// setZones sets those asked for; none: any.
+func setZones(l *database.Sight, cluster *spec.Cluster, asked []string) error {
 	if len(asked) > 3 {
 		return wire.NewError(api.ErrInvalidParameterValue, "A DB cluster has at most three Availability Zones.")
 	}
@@ -216,13 +207,13 @@ func (l *sight) clusterZones(cluster *spec.Cluster, asked []string) error {
 	return nil
 }
 
-// clusterAddresses takes the addresses of the writer's and the readers' endpoint.
-func (l *sight) clusterAddresses(cluster *spec.Cluster) ([]state.Op, error) {
-	writer, takeWriter, err := l.s.pools.Claim(cluster.ResourceID, cluster.Public)
+// takeAddresses takes the addresses of the writer's and the readers' endpoint.
+func takeAddresses(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
+	writer, takeWriter, err := l.Pools.Claim(cluster.ResourceID, cluster.Public)
 	if err != nil {
 		return nil, err
 	}
-	reader, takeReader, err := l.s.pools.Claim(cluster.ResourceID, cluster.Public, writer)
+	reader, takeReader, err := l.Pools.Claim(cluster.ResourceID, cluster.Public, writer)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +223,7 @@ func (l *sight) clusterAddresses(cluster *spec.Cluster) ([]state.Op, error) {
 
 // ownInstances makes the three instances of a Multi-AZ DB cluster, each in a zone
 // of its own. An Aurora cluster is told of at once: it exists without any.
-func (l *sight) ownInstances(c front.Call, cluster *spec.Cluster) ([]state.Op, error) {
+func ownInstances(l *database.Sight, c front.Call, cluster *spec.Cluster) ([]state.Op, error) {
 	if !cluster.MultiAZ() {
 		return look.Tell(c, event.Cluster, cluster.Common, look.Event("0170"))
 	}
@@ -244,7 +235,7 @@ func (l *sight) ownInstances(c front.Call, cluster *spec.Cluster) ([]state.Op, e
 		if l.NameFree(i.Scope, i.Name) != nil {
 			continue // of a cluster that had this name before
 		}
-		address, claim, err := l.s.pools.Claim(i.ResourceID, i.Public, taken...)
+		address, claim, err := l.Pools.Claim(i.ResourceID, i.Public, taken...)
 		if err != nil {
 			return nil, err
 		}

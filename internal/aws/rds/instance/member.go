@@ -1,4 +1,4 @@
-package server
+package instance
 
 import (
 	"slices"
@@ -17,17 +17,17 @@ import (
 
 // newMember is the record of a new instance of an Aurora cluster. The cluster's
 // record is written too, so that it cannot be deleted meanwhile.
-func (l *sight) newMember(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
+func newMember(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
 	record, err := l.FindCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
 	if err != nil {
 		return spec.Instance{}, nil, err
 	}
 	cluster := record.Value
-	i, err := l.memberRecord(c, cluster, in)
+	i, err := memberRecord(l, c, cluster, in)
 	if err != nil {
 		return i, nil, err
 	}
-	if err := l.mayJoin(cluster, i); err != nil {
+	if err := mayJoin(l, cluster, i); err != nil {
 		return i, nil, err
 	}
 	own := append(l.InstancesOf(cluster.ResourceID), i)
@@ -37,7 +37,7 @@ func (l *sight) newMember(c front.Call, in *rds.CreateDBInstanceMessage) (spec.I
 	l.Share(&cluster, i.Class)
 	cluster.Generation++
 	var address state.Op
-	if i.Address, address, err = l.s.pools.Claim(i.ResourceID, i.Public); err != nil {
+	if i.Address, address, err = l.Pools.Claim(i.ResourceID, i.Public); err != nil {
 		return i, nil, err
 	}
 	ops, err := l.PublishCluster(&cluster, own, i.Address)
@@ -49,7 +49,7 @@ func (l *sight) newMember(c front.Call, in *rds.CreateDBInstanceMessage) (spec.I
 }
 
 // mayJoin: the cluster takes instances that users make, and has room for one more.
-func (l *sight) mayJoin(c spec.Cluster, i spec.Instance) error {
+func mayJoin(l *database.Sight, c spec.Cluster, i spec.Instance) error {
 	status := l.ClusterStatus(c)
 	switch {
 	case c.MultiAZ():
@@ -63,7 +63,7 @@ func (l *sight) mayJoin(c spec.Cluster, i spec.Instance) error {
 }
 
 // memberRecord is an instance that has what is its own; all else is the cluster's.
-func (l *sight) memberRecord(c front.Call, cluster spec.Cluster, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
+func memberRecord(l *database.Sight, c front.Call, cluster spec.Cluster, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
 	if engine := wire.Or(in.Engine, ""); engine != cluster.Engine {
 		return spec.Instance{}, wire.NewError(api.ErrInvalidParameterCombination,
 			"The engine name requested for your DB instance (%s) doesn't match the engine name of your DB cluster (%s).", engine, cluster.Engine)
@@ -80,7 +80,7 @@ func (l *sight) memberRecord(c front.Call, cluster spec.Cluster, in *rds.CreateD
 			BackupWindow: cluster.BackupWindow, MaintenanceWindow: wire.Or(in.PreferredMaintenanceWindow, ""),
 			CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false), MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
 			MonitoringRole: wire.Or(in.MonitoringRoleArn, ""),
-			CACertificate:  wire.Or(in.CACertificateIdentifier, l.s.authorities.Default(c.Scope)), NetworkType: wire.Or(in.NetworkType, cluster.NetworkType),
+			CACertificate:  wire.Or(in.CACertificateIdentifier, l.Authorities.Default(c.Scope)), NetworkType: wire.Or(in.NetworkType, cluster.NetworkType),
 			Tags: look.TagsIn(in.Tags),
 		},
 		Class: wire.Or(in.DBInstanceClass, ""), License: wire.Or(in.LicenseModel, look.License), AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true),
@@ -89,12 +89,12 @@ func (l *sight) memberRecord(c front.Call, cluster spec.Cluster, in *rds.CreateD
 	}
 	_, i.MaintenanceWindow = spec.FillWindows(i.ResourceID, i.BackupWindow, i.MaintenanceWindow)
 	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name), l.Check(&i.Common, rds.ErrDBParameterGroupNotFound),
-		l.checkInstance(&i, l.memberZone(cluster, in.AvailabilityZone)))
+		checkInstance(l, &i, memberZone(l, cluster, in.AvailabilityZone)))
 }
 
 // memberZone is the zone asked for, or of the zones asked for the cluster the one
 // with the fewest instances.
-func (l *sight) memberZone(c spec.Cluster, asked *string) *string {
+func memberZone(l *database.Sight, c spec.Cluster, asked *string) *string {
 	if asked != nil || len(c.Zones) == 0 {
 		return asked
 	}

@@ -1,4 +1,4 @@
-package server
+package cluster
 
 import (
 	"context"
@@ -20,9 +20,9 @@ import (
 // deleteDBCluster marks a cluster as being deleted. Its instances must be deleted
 // before, but for those that a Multi-AZ DB cluster made itself. Custom endpoints
 // go with the cluster, at once.
-func (s *Server) deleteDBCluster(ctx context.Context, c front.Call, in *rds.DeleteDBClusterMessage) (*rds.DeleteDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
-		if err := l.mayDeleteCluster(*cluster, in); err != nil {
+func (s *service) deleteDBCluster(ctx context.Context, c front.Call, in *rds.DeleteDBClusterMessage) (*rds.DeleteDBClusterResult, error) {
+	cluster, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
+		if err := mayDelete(l, *cluster, in); err != nil {
 			return nil, err
 		}
 		ops, err := l.LetGo(cluster.Common)
@@ -44,7 +44,7 @@ func (s *Server) deleteDBCluster(ctx context.Context, c front.Call, in *rds.Dele
 	return &rds.DeleteDBClusterResult{DBCluster: cluster}, nil
 }
 
-func (l *sight) mayDeleteCluster(c spec.Cluster, in *rds.DeleteDBClusterMessage) error {
+func mayDelete(l *database.Sight, c spec.Cluster, in *rds.DeleteDBClusterMessage) error {
 	status := l.ClusterStatus(c)
 	switch {
 	case c.Deleting:
@@ -67,21 +67,21 @@ func (l *sight) mayDeleteCluster(c spec.Cluster, in *rds.DeleteDBClusterMessage)
 
 // failoverDBCluster makes a reader the writer: the one that was asked for, or the
 // first in the order of promotion.
-func (s *Server) failoverDBCluster(ctx context.Context, c front.Call, in *rds.FailoverDBClusterMessage) (*rds.FailoverDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
+func (s *service) failoverDBCluster(ctx context.Context, c front.Call, in *rds.FailoverDBClusterMessage) (*rds.FailoverDBClusterResult, error) {
+	cluster, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := l.MayCluster(operation.Failover, *cluster); err != nil {
 			return nil, err
 		}
 		facts := l.FactsOfCluster(*cluster)
 		target := ""
 		if in.TargetDBInstanceIdentifier != nil {
-			i, err := l.target(*cluster, facts, *in.TargetDBInstanceIdentifier)
+			i, err := targetOf(l, *cluster, facts, *in.TargetDBInstanceIdentifier)
 			if err != nil {
 				return nil, err
 			}
 			target = i.ResourceID
 		}
-		if len(l.promotable(facts, target)) == 0 {
+		if len(promotable(l, facts, target)) == 0 {
 			return nil, wire.NewError(rds.ErrInvalidDBClusterState, "The DB cluster %s has no reader that could take over now.", cluster.Name)
 		}
 		cluster.Failover++
@@ -94,8 +94,8 @@ func (s *Server) failoverDBCluster(ctx context.Context, c front.Call, in *rds.Fa
 	return &rds.FailoverDBClusterResult{DBCluster: cluster}, nil
 }
 
-// target is the reader that shall become the writer.
-func (l *sight) target(c spec.Cluster, facts plan.Facts, identifier string) (spec.Instance, error) {
+// targetOf is the reader that shall become the writer.
+func targetOf(l *database.Sight, c spec.Cluster, facts plan.Facts, identifier string) (spec.Instance, error) {
 	record, err := l.FindInstance(c.Scope, identifier)
 	if err != nil {
 		return spec.Instance{}, wire.NewError(rds.ErrDBInstanceNotFound, "DBInstance %s not found: the TargetDBInstanceIdentifier is that of an instance of the DB cluster.", identifier)
@@ -105,7 +105,7 @@ func (l *sight) target(c spec.Cluster, facts plan.Facts, identifier string) (spe
 	switch {
 	case i.Cluster != c.ResourceID:
 		return i, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is not in the DB cluster %s.", i.Name, c.Name)
-	case i.ResourceID == l.writer(c, facts):
+	case i.ResourceID == writer(l, c, facts):
 		return i, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is already the writer of the DB cluster %s.", i.Name, c.Name)
 	case !ready:
 		return i, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is not in the available state: it is %s.", i.Name, l.Status(i))
@@ -116,7 +116,7 @@ func (l *sight) target(c spec.Cluster, facts plan.Facts, identifier string) (spe
 }
 
 // promotable are the members that could take over now and may, of one seat or all.
-func (l *sight) promotable(facts plan.Facts, seat string) []plan.Placed {
+func promotable(l *database.Sight, facts plan.Facts, seat string) []plan.Placed {
 	barred := map[string]bool{}
 	for _, s := range facts.Want.Seats {
 		barred[s.Key] = s.NoFailover
@@ -125,8 +125,8 @@ func (l *sight) promotable(facts plan.Facts, seat string) []plan.Placed {
 }
 
 // rebootDBCluster restarts all instances of a Multi-AZ DB cluster, one by one.
-func (s *Server) rebootDBCluster(ctx context.Context, c front.Call, in *rds.RebootDBClusterMessage) (*rds.RebootDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
+func (s *service) rebootDBCluster(ctx context.Context, c front.Call, in *rds.RebootDBClusterMessage) (*rds.RebootDBClusterResult, error) {
+	cluster, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if !cluster.MultiAZ() {
 			return nil, wire.NewError(api.ErrInvalidParameterCombination, "RebootDBCluster is only valid for Multi-AZ DB clusters: reboot the instances of %s.", cluster.Name)
 		}
@@ -151,8 +151,8 @@ func (s *Server) rebootDBCluster(ctx context.Context, c front.Call, in *rds.Rebo
 }
 
 // stopDBCluster ends the processes of all instances; data and endpoints stay.
-func (s *Server) stopDBCluster(ctx context.Context, c front.Call, in *rds.StopDBClusterMessage) (*rds.StopDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
+func (s *service) stopDBCluster(ctx context.Context, c front.Call, in *rds.StopDBClusterMessage) (*rds.StopDBClusterResult, error) {
+	cluster, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := l.MayCluster(operation.Restart, *cluster); err != nil {
 			return nil, err
 		}
@@ -175,8 +175,8 @@ func (s *Server) stopDBCluster(ctx context.Context, c front.Call, in *rds.StopDB
 }
 
 // startDBCluster starts a stopped cluster.
-func (s *Server) startDBCluster(ctx context.Context, c front.Call, in *rds.StartDBClusterMessage) (*rds.StartDBClusterResult, error) {
-	cluster, err := s.changeCluster(ctx, c, wire.Or(in.DBClusterIdentifier, ""), func(l *sight, cluster *spec.Cluster) ([]state.Op, error) {
+func (s *service) startDBCluster(ctx context.Context, c front.Call, in *rds.StartDBClusterMessage) (*rds.StartDBClusterResult, error) {
+	cluster, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		status := l.ClusterStatus(*cluster)
 		// RDS names a second state, which nothing here can be in.
 		err := look.ClusterState(*cluster, status, plan.StoppedWord, "inaccessible-encryption-credentials-recoverable")
@@ -200,29 +200,4 @@ func (s *Server) startDBCluster(ctx context.Context, c front.Call, in *rds.Start
 		return nil, err
 	}
 	return &rds.StartDBClusterResult{DBCluster: cluster}, nil
-}
-
-// changeCluster alters one cluster's record, and with it what change answers,
-// again while others are quicker; it answers the cluster as it is afterwards.
-func (s *Server) changeCluster(ctx context.Context, c front.Call, identifier string, change func(*sight, *spec.Cluster) ([]state.Op, error)) (*rds.DBCluster, error) {
-	var changed spec.Cluster
-	err := s.client.Retry(ctx, func() error {
-		l := s.look(c.Account)
-		record, err := l.FindCluster(c.Scope, identifier)
-		if err != nil {
-			return err
-		}
-		cluster := record.Value
-		ops, err := change(l, &cluster)
-		if err != nil {
-			return err
-		}
-		cluster.Generation++
-		changed = cluster
-		return s.client.Commit(ctx, append(ops, state.Swap(record.Key, record.Revision, cluster))...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s.look(c.Account).clusterOut(changed), nil
 }

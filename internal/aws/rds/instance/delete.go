@@ -1,4 +1,4 @@
-package server
+package instance
 
 import (
 	"context"
@@ -17,41 +17,29 @@ import (
 
 // deleteDBInstance marks an instance as being deleted, in whatever state it is:
 // from the answer on its status is "deleting", and it cannot be taken back.
-func (s *Server) deleteDBInstance(ctx context.Context, c front.Call, in *rds.DeleteDBInstanceMessage) (*rds.DeleteDBInstanceResult, error) {
-	var deleted spec.Instance
-	err := s.client.Retry(ctx, func() error {
-		l := s.look(c.Account)
-		record, err := l.FindInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
-		if err != nil {
-			return err
-		}
-		i := record.Value
-		if err := l.mayDelete(i, in); err != nil {
-			return err
+func (s *service) deleteDBInstance(ctx context.Context, c front.Call, in *rds.DeleteDBInstanceMessage) (*rds.DeleteDBInstanceResult, error) {
+	i, err := Kind.Change(ctx, s.Source, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
+		if err := mayDelete(l, *i, in); err != nil {
+			return nil, err
 		}
 		ops, err := l.LetGo(i.Common)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		more, err := l.Leaves(i)
-		if err != nil {
-			return err
-		}
-		ops = append(ops, more...)
+		more, err := l.Leaves(*i)
 		i.Deleting = true
-		i.Generation++
-		deleted = i
-		return s.client.Commit(ctx, append(ops, state.Swap(record.Key, record.Revision, i))...)
+		return append(ops, more...), err
 	})
+	out, err := s.out(c, i, err)
 	if err != nil {
 		return nil, err
 	}
-	return &rds.DeleteDBInstanceResult{DBInstance: s.look(c.Account).instanceOut(deleted)}, nil
+	return &rds.DeleteDBInstanceResult{DBInstance: out}, nil
 }
 
 // mayDelete asks for the explicit word that the data may go: in this version that
 // is SkipFinalSnapshot, since there are no snapshots yet.
-func (l *sight) mayDelete(i spec.Instance, in *rds.DeleteDBInstanceMessage) error {
+func mayDelete(l *database.Sight, i spec.Instance, in *rds.DeleteDBInstanceMessage) error {
 	switch {
 	case i.Deleting || l.Status(i) == plan.Deleting:
 		return wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is already being deleted.", i.Name)

@@ -1,4 +1,4 @@
-package server
+package instance
 
 import (
 	"context"
@@ -18,63 +18,55 @@ import (
 	"howdah/internal/state"
 )
 
-// instanceActions are those on instances.
-func (s *Server) instanceActions() map[string]front.Action {
-	return map[string]front.Action{
-		"CreateDBInstance":            front.On(s.createDBInstance),
-		"CreateDBInstanceReadReplica": front.On(s.createDBInstanceReadReplica),
-		"DeleteDBInstance":            front.On(s.deleteDBInstance),
-		"DescribeDBInstances":         front.On(s.describeDBInstances),
-		"ModifyDBInstance":            front.On(s.modifyDBInstance),
-		"PromoteReadReplica":          front.On(s.promoteReadReplica),
-		"RebootDBInstance":            front.On(s.rebootDBInstance),
-		"StartDBInstance":             front.On(s.startDBInstance),
-		"StopDBInstance":              front.On(s.stopDBInstance),
-	}
-}
-
 // createDBInstance makes an instance: a database of its own, or a member of a
 // cluster. The answer says "creating"; reconcile does the rest.
-func (s *Server) createDBInstance(ctx context.Context, c front.Call, in *rds.CreateDBInstanceMessage) (*rds.CreateDBInstanceResult, error) {
+func (s *service) createDBInstance(ctx context.Context, c front.Call, in *rds.CreateDBInstanceMessage) (*rds.CreateDBInstanceResult, error) {
 	if err := notAvailable(in); err != nil {
 		return nil, err
 	}
-	var made spec.Instance
-	err := s.client.Retry(ctx, func() error {
-		l := s.look(c.Account)
-		var err error
-		var ops []state.Op
+	out, err := s.create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) {
 		if in.DBClusterIdentifier != nil {
-			made, ops, err = l.newMember(c, in)
-		} else {
-			made, ops, err = l.newInstance(c, in)
+			return newMember(l, c, in)
 		}
-		if err != nil {
-			return err
-		}
-		made, ops, err = l.addInstance(made, ops)
-		if err != nil {
-			return err
-		}
-		warning, err := s.databases.WarnPublic(c, event.Instance, made.Common, made.Public)
-		if err != nil {
-			return err
-		}
-		return s.client.Commit(ctx, append(ops, warning...)...)
+		return newInstance(l, c, in)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &rds.CreateDBInstanceResult{DBInstance: s.look(c.Account).instanceOut(made)}, nil
+	return &rds.CreateDBInstanceResult{DBInstance: out}, nil
 }
 
-// addInstance takes a name for a new instance, and an address unless it has one.
-func (l *sight) addInstance(i spec.Instance, ops []state.Op) (spec.Instance, []state.Op, error) {
+// create writes the record that make answers, with everything that comes along, again while
+// others are quicker. It answers the instance as the API shows it.
+func (s *service) create(ctx context.Context, c front.Call, make func(*database.Sight) (spec.Instance, []state.Op, error)) (*rds.DBInstance, error) {
+	var made spec.Instance
+	err := s.State.Retry(ctx, func() error {
+		l := s.Of(c.Account)
+		i, ops, err := make(l)
+		if err != nil {
+			return err
+		}
+		i, ops, err = add(l, i, ops)
+		if err != nil {
+			return err
+		}
+		warning, err := s.WarnPublic(c, event.Instance, i.Common, i.Public)
+		if err != nil {
+			return err
+		}
+		made = i
+		return s.State.Commit(ctx, append(ops, warning...)...)
+	})
+	return s.out(c, made, err)
+}
+
+// add takes a name for a new instance, and an address unless it has one.
+func add(l *database.Sight, i spec.Instance, ops []state.Op) (spec.Instance, []state.Op, error) {
 	if err := l.NameFree(i.Scope, i.Name); err != nil {
 		return i, nil, err
 	}
 	if i.Address == "" {
-		address, claim, err := l.s.pools.Claim(i.ResourceID, i.Public)
+		address, claim, err := l.Pools.Claim(i.ResourceID, i.Public)
 		if err != nil {
 			return i, nil, err
 		}
@@ -114,8 +106,8 @@ func notAvailable(in *rds.CreateDBInstanceMessage) error {
 }
 
 // newInstance is the record that a request asks for, with all defaults.
-func (l *sight) newInstance(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
-	i, err := l.instanceRecord(c, in)
+func newInstance(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
+	i, err := instanceRecord(l, c, in)
 	if err != nil {
 		return i, nil, err
 	}
@@ -137,7 +129,7 @@ func (l *sight) newInstance(c front.Call, in *rds.CreateDBInstanceMessage) (spec
 	return i, append(append(ops, kept...), events...), err
 }
 
-func (l *sight) instanceRecord(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
+func instanceRecord(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
 	switch engine := wire.Or(in.Engine, ""); engine {
 	case spec.Postgres:
 	case spec.Aurora:
@@ -150,7 +142,7 @@ func (l *sight) instanceRecord(c front.Call, in *rds.CreateDBInstanceMessage) (s
 		License: wire.Or(in.LicenseModel, look.License), AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true),
 		Public: wire.Or(in.PubliclyAccessible, false), Tier: int(wire.Or(in.PromotionTier, 1)),
 	}
-	common, err := l.instanceCommon(c, in)
+	common, err := instanceCommon(l, c, in)
 	if err != nil {
 		return spec.Instance{}, err
 	}
@@ -163,11 +155,11 @@ func (l *sight) instanceRecord(c front.Call, in *rds.CreateDBInstanceMessage) (s
 		return spec.Instance{}, err
 	}
 	i.SetDisk(storage)
-	return i, l.checkInstance(&i, in.AvailabilityZone)
+	return i, checkInstance(l, &i, in.AvailabilityZone)
 }
 
 // checkInstance checks what is an instance's own, and resolves its zone.
-func (l *sight) checkInstance(i *spec.Instance, zone *string) error {
+func checkInstance(l *database.Sight, i *spec.Instance, zone *string) error {
 	var err error
 	if i.Zone, err = l.ZoneIn(i.Scope, zone); err != nil {
 		return err
@@ -189,7 +181,7 @@ func (l *sight) checkInstance(i *spec.Instance, zone *string) error {
 }
 
 // instanceCommon is the part of a new instance's record that clusters have too.
-func (l *sight) instanceCommon(c front.Call, in *rds.CreateDBInstanceMessage) (spec.Common, error) {
+func instanceCommon(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMessage) (spec.Common, error) {
 	common := spec.Common{
 		Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: look.NewResourceID("db-"),
 		Created: c.Now, Generation: 1, Engine: spec.Postgres,
@@ -201,7 +193,7 @@ func (l *sight) instanceCommon(c front.Call, in *rds.CreateDBInstanceMessage) (s
 		IAMAuth:            wire.Or(in.EnableIAMDatabaseAuthentication, false),
 		MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)),
 		MonitoringRole:     wire.Or(in.MonitoringRoleArn, ""),
-		CACertificate:      wire.Or(in.CACertificateIdentifier, l.s.authorities.Default(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
+		CACertificate:      wire.Or(in.CACertificateIdentifier, l.Authorities.Default(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
 	}
 	if err := spec.CheckName("DBInstanceIdentifier", common.Name); err != nil {
 		return spec.Common{}, err

@@ -1,4 +1,4 @@
-package server
+package instance
 
 import (
 	"howdah/api/rds"
@@ -15,7 +15,7 @@ import (
 )
 
 // instanceOut is an instance as the API shows it.
-func (l *sight) instanceOut(i spec.Instance) *rds.DBInstance {
+func instanceOut(l *database.Sight, i spec.Instance) *rds.DBInstance {
 	facts := l.FactsOf(i)
 	i = l.Inherit(i)
 	out := &rds.DBInstance{
@@ -25,7 +25,7 @@ func (l *sight) instanceOut(i spec.Instance) *rds.DBInstance {
 		PreferredBackupWindow: wire.Some(i.BackupWindow), BackupRetentionPeriod: wire.Number(i.BackupRetention),
 		DBSecurityGroups: []rds.DBSecurityGroupMembership{}, VpcSecurityGroups: database.SecurityGroupsOut(i.SecurityGroups),
 		DBParameterGroups:          []rds.DBParameterGroupStatus{{DBParameterGroupName: wire.Some(i.ParameterGroup), ParameterApplyStatus: wire.Some(group.Status(l.Look, i, facts, param.Instance))}},
-		DBSubnetGroup:              subnet.Out(l.Source, i.Scope, i.SubnetGroup),
+		DBSubnetGroup:              subnet.Out(l.Looks, i.Scope, i.SubnetGroup),
 		PreferredMaintenanceWindow: wire.Some(i.MaintenanceWindow), PendingModifiedValues: pendingOut(i),
 		MultiAZ: wire.Some(i.MultiAZ), EngineVersion: wire.Some(i.Version), AutoMinorVersionUpgrade: wire.Some(i.AutoMinor),
 		ReadReplicaDBInstanceIdentifiers: l.ReplicaNames(i.Common, i.Cluster), LicenseModel: wire.Some(i.License),
@@ -37,7 +37,7 @@ func (l *sight) instanceOut(i spec.Instance) *rds.DBInstance {
 		CopyTagsToSnapshot: wire.Some(i.CopyTagsToSnapshot), MonitoringInterval: wire.Number(0),
 		DBInstanceArn:                    wire.Some(i.ARN("db", i.Name)),
 		IAMDatabaseAuthenticationEnabled: wire.Some(i.IAMAuth), PerformanceInsightsEnabled: wire.Some(false),
-		DeletionProtection: wire.Some(i.DeletionProtection), AssociatedRoles: instanceRolesOut(i.Roles), TagList: look.TagsOut(i.Tags),
+		DeletionProtection: wire.Some(i.DeletionProtection), AssociatedRoles: rolesOut(i.Roles), TagList: look.TagsOut(i.Tags),
 		CustomerOwnedIpEnabled: wire.Some(false), NetworkType: wire.Some(i.NetworkType), ActivityStreamStatus: wire.Some("stopped"),
 		BackupTarget: wire.Some("region"), DedicatedLogVolume: wire.Some(false), IsStorageConfigUpgradeAvailable: wire.Some(false),
 	}
@@ -46,7 +46,7 @@ func (l *sight) instanceOut(i spec.Instance) *rds.DBInstance {
 	}
 	out.StorageEncrypted, out.KmsKeyId = database.EncryptedOut(i.Common, facts)
 	addPlace(out, i, facts)
-	l.addRelations(out, i, facts)
+	addRelations(l, out, i, facts)
 	showBefore(out, i, facts)
 	certificate.Show(out, i, facts)
 	return out
@@ -74,7 +74,7 @@ func addPlace(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 }
 
 // addRelations shows the cluster that an instance is in, and whom it follows.
-func (l *sight) addRelations(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
+func addRelations(l *database.Sight, out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 	if c, ok := l.Cluster[i.Cluster]; ok {
 		out.DBClusterIdentifier = wire.Some(c.Name)
 		out.PromotionTier = wire.Number(i.Tier)

@@ -1,4 +1,4 @@
-package server
+package instance
 
 import (
 	"context"
@@ -20,43 +20,32 @@ import (
 
 // createDBInstanceReadReplica makes a database of its own that follows another
 // one: an instance, a replica, or a cluster, also in another region.
-func (s *Server) createDBInstanceReadReplica(ctx context.Context, c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) (*rds.CreateDBInstanceReadReplicaResult, error) {
+func (s *service) createDBInstanceReadReplica(ctx context.Context, c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) (*rds.CreateDBInstanceReadReplicaResult, error) {
 	if err := replicaNotAvailable(in); err != nil {
 		return nil, err
 	}
-	var made spec.Instance
-	err := s.client.Retry(ctx, func() error {
-		l := s.look(c.Account)
-		from, err := l.source(c, in)
-		if err != nil {
-			return err
-		}
-		i, err := l.replicaRecord(c, from, in)
-		if err != nil {
-			return err
-		}
-		ops, err := l.EncryptReplica(c, &i.Common, from.Common, in.KmsKeyId)
-		if err != nil {
-			return err
-		}
-		if err := l.CanPlace(i.Common, plan.ForInstance(i, look.FollowLinks(i))); err != nil {
-			return err
-		}
-		i, ops, err = l.addInstance(i, append(ops, from.touch))
-		if err != nil {
-			return err
-		}
-		warning, err := s.databases.WarnPublic(c, event.Instance, i.Common, i.Public)
-		if err != nil {
-			return err
-		}
-		made = i
-		return s.client.Commit(ctx, append(ops, warning...)...)
-	})
+	out, err := s.create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) { return newReplica(l, c, in) })
 	if err != nil {
 		return nil, err
 	}
-	return &rds.CreateDBInstanceReadReplicaResult{DBInstance: s.look(c.Account).instanceOut(made)}, nil
+	return &rds.CreateDBInstanceReadReplicaResult{DBInstance: out}, nil
+}
+
+// newReplica is the record that a request asks for. The source's is written too.
+func newReplica(l *database.Sight, c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) (spec.Instance, []state.Op, error) {
+	from, err := sourceOf(l, c, in)
+	if err != nil {
+		return spec.Instance{}, nil, err
+	}
+	i, err := replicaRecord(l, c, from, in)
+	if err != nil {
+		return i, nil, err
+	}
+	ops, err := l.EncryptReplica(c, &i.Common, from.Common, in.KmsKeyId)
+	if err != nil {
+		return i, nil, err
+	}
+	return i, append(ops, from.touch), l.CanPlace(i.Common, plan.ForInstance(i, look.FollowLinks(i)))
 }
 
 func replicaNotAvailable(in *rds.CreateDBInstanceReadReplicaMessage) error {
@@ -85,14 +74,14 @@ type source struct {
 	touch state.Op
 }
 
-// source finds what to follow, and checks that it can be followed.
-func (l *sight) source(c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) (source, error) {
+// sourceOf finds what to follow, and checks that it can be followed.
+func sourceOf(l *database.Sight, c front.Call, in *rds.CreateDBInstanceReadReplicaMessage) (source, error) {
 	switch {
 	case (in.SourceDBInstanceIdentifier == nil) == (in.SourceDBClusterIdentifier == nil):
 		return source{}, wire.NewError(api.ErrInvalidParameterCombination,
 			"Exactly one of SourceDBInstanceIdentifier and SourceDBClusterIdentifier must be given.")
 	case in.SourceDBClusterIdentifier != nil:
-		return l.sourceCluster(c, *in.SourceDBClusterIdentifier)
+		return sourceCluster(l, c, *in.SourceDBClusterIdentifier)
 	}
 	r, err := l.FindSource(c.Scope, *in.SourceDBInstanceIdentifier)
 	if strings.TrimSpace(*in.SourceDBInstanceIdentifier) == "" {
@@ -113,10 +102,10 @@ func (l *sight) source(c front.Call, in *rds.CreateDBInstanceReadReplicaMessage)
 	return source{
 		Common: i.Common, class: i.Class, disk: i.Disk(), memory: l.SharedMemory(i.ResourceID), auto: i.AutoMinor,
 		touch: state.Swap(r.Key, r.Revision, i),
-	}, l.followable(i.Common)
+	}, followable(l, i.Common)
 }
 
-func (l *sight) sourceCluster(c front.Call, identifier string) (source, error) {
+func sourceCluster(l *database.Sight, c front.Call, identifier string) (source, error) {
 	r, err := l.FindCluster(c.Scope, identifier)
 	if err != nil {
 		return source{}, err
@@ -133,10 +122,10 @@ func (l *sight) sourceCluster(c front.Call, identifier string) (source, error) {
 	}
 	cluster.Generation++
 	from.touch = state.Swap(r.Key, r.Revision, cluster)
-	return from, l.followable(cluster.Common)
+	return from, followable(l, cluster.Common)
 }
 
-func (l *sight) followable(c spec.Common) error {
+func followable(l *database.Sight, c spec.Common) error {
 	if len(l.Followers[c.ResourceID]) >= look.MaxFollowers {
 		return wire.NewError(rds.ErrInstanceQuotaExceeded, "%s has %d read replicas already.", c.Name, look.MaxFollowers)
 	}
@@ -145,7 +134,7 @@ func (l *sight) followable(c spec.Common) error {
 
 // replicaRecord takes from the source what is not given. Backups are off, as on
 // RDS, and the master user is the source's.
-func (l *sight) replicaRecord(c front.Call, from source, in *rds.CreateDBInstanceReadReplicaMessage) (spec.Instance, error) {
+func replicaRecord(l *database.Sight, c front.Call, from source, in *rds.CreateDBInstanceReadReplicaMessage) (spec.Instance, error) {
 	i := spec.Instance{
 		Common: spec.Common{
 			Scope: c.Scope, Name: wire.Lower(in.DBInstanceIdentifier), ResourceID: look.NewResourceID("db-"), Created: c.Now, Generation: 1,
@@ -155,7 +144,7 @@ func (l *sight) replicaRecord(c front.Call, from source, in *rds.CreateDBInstanc
 			SecurityGroups: in.VpcSecurityGroupIds, DeletionProtection: wire.Or(in.DeletionProtection, false),
 			CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false), IAMAuth: wire.Or(in.EnableIAMDatabaseAuthentication, false),
 			MonitoringInterval: int(wire.Or(in.MonitoringInterval, 0)), MonitoringRole: wire.Or(in.MonitoringRoleArn, ""),
-			CACertificate: wire.Or(in.CACertificateIdentifier, l.s.authorities.Default(c.Scope)),
+			CACertificate: wire.Or(in.CACertificateIdentifier, l.Authorities.Default(c.Scope)),
 			NetworkType:   wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
 		},
 		Class: wire.Or(in.DBInstanceClass, from.class), MaxStorage: int(wire.Or(in.MaxAllocatedStorage, 0)), MultiAZ: wire.Or(in.MultiAZ, false),
@@ -172,7 +161,7 @@ func (l *sight) replicaRecord(c front.Call, from source, in *rds.CreateDBInstanc
 		i.SharedMemory = from.memory
 	}
 	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name), l.Check(&i.Common, rds.ErrDBParameterGroupNotFound),
-		l.checkInstance(&i, in.AvailabilityZone))
+		checkInstance(l, &i, in.AvailabilityZone))
 }
 
 // replicaDisk is as large as the source's, or larger.
@@ -199,44 +188,36 @@ func replicaDisk(i *spec.Instance, from spec.Storage, in *rds.CreateDBInstanceRe
 const defaultReplicaStorage = 100
 
 // promoteReadReplica makes a replica a database of its own, at once and for good.
-func (s *Server) promoteReadReplica(ctx context.Context, c front.Call, in *rds.PromoteReadReplicaMessage) (*rds.PromoteReadReplicaResult, error) {
+func (s *service) promoteReadReplica(ctx context.Context, c front.Call, in *rds.PromoteReadReplicaMessage) (*rds.PromoteReadReplicaResult, error) {
 	if err := look.RefuseAsked(map[string]bool{"TagSpecifications": len(in.TagSpecifications) > 0}); err != nil {
 		return nil, err
 	}
-	var promoted spec.Instance
-	err := s.client.Retry(ctx, func() error {
-		l := s.look(c.Account)
-		record, err := l.FindInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
-		if err != nil {
-			return err
-		}
-		i := record.Value
-		if err := l.mayPromote(i); err != nil {
-			return err
-		}
-		if in.PreferredBackupWindow != nil {
-			i.BackupWindow = *in.PreferredBackupWindow
-		}
-		wire.Set(&i.BackupRetention, database.Ints(in.BackupRetentionPeriod))
-		err = look.First(spec.CheckRetention(i.BackupRetention, 0), spec.CheckBackupWindow(i.BackupWindow), spec.CheckWindows(i.BackupWindow, i.MaintenanceWindow))
-		if err != nil {
-			return err
-		}
-		l.Promote(&i)
-		promoted = i
-		ops, err := look.WarnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
-		if err != nil {
-			return err
-		}
-		return s.client.Commit(ctx, append(ops, state.Swap(record.Key, record.Revision, i))...)
+	i, err := Kind.Change(ctx, s.Source, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
+		return promote(l, c, i, in)
 	})
+	out, err := s.out(c, i, err)
 	if err != nil {
 		return nil, err
 	}
-	return &rds.PromoteReadReplicaResult{DBInstance: s.look(c.Account).instanceOut(promoted)}, nil
+	return &rds.PromoteReadReplicaResult{DBInstance: out}, nil
 }
 
-func (l *sight) mayPromote(i spec.Instance) error {
+// promote checks the request, and changes the record.
+func promote(l *database.Sight, c front.Call, i *spec.Instance, in *rds.PromoteReadReplicaMessage) ([]state.Op, error) {
+	if err := mayPromote(l, *i); err != nil {
+		return nil, err
+	}
+	wire.Set(&i.BackupWindow, in.PreferredBackupWindow)
+	wire.Set(&i.BackupRetention, database.Ints(in.BackupRetentionPeriod))
+	err := look.First(spec.CheckRetention(i.BackupRetention, 0), spec.CheckBackupWindow(i.BackupWindow), spec.CheckWindows(i.BackupWindow, i.MaintenanceWindow))
+	if err != nil {
+		return nil, err
+	}
+	l.Promote(i)
+	return look.WarnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
+}
+
+func mayPromote(l *database.Sight, i spec.Instance) error {
 	if !i.Follows() {
 		return wire.NewError(rds.ErrInvalidDBInstanceState, "DB Instance is not a read replica")
 	}

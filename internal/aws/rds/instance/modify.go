@@ -1,4 +1,4 @@
-package server
+package instance
 
 import (
 	"context"
@@ -11,45 +11,28 @@ import (
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
-	"howdah/internal/model/event"
 	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
-	"howdah/internal/state"
 )
 
 // modifyDBInstance changes an instance: some parameters at once, others, unless
 // ApplyImmediately says so, in the maintenance window (RDS user guide, "Settings
 // for DB instances").
-func (s *Server) modifyDBInstance(ctx context.Context, c front.Call, in *rds.ModifyDBInstanceMessage) (*rds.ModifyDBInstanceResult, error) {
+func (s *service) modifyDBInstance(ctx context.Context, c front.Call, in *rds.ModifyDBInstanceMessage) (*rds.ModifyDBInstanceResult, error) {
 	if !wire.Given(in, "DBInstanceIdentifier", "ApplyImmediately", "AllowMajorVersionUpgrade") {
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "No modifications were requested")
 	}
 	if err := modifyNotAvailable(in); err != nil {
 		return nil, err
 	}
-	var changed spec.Instance
-	err := s.client.Retry(ctx, func() error {
-		l := s.look(c.Account)
-		record, err := l.FindInstance(c.Scope, wire.Or(in.DBInstanceIdentifier, ""))
-		if err != nil {
-			return err
-		}
-		m := s.modifying(l, c, event.Instance)
-		i := record.Value
-		if err := m.instance(&i, in); err != nil {
-			return err
-		}
-		changed = i
-		ops, err := m.putInstance(record, i)
-		if err != nil {
-			return err
-		}
-		return s.client.Commit(ctx, ops...)
+	i, err := Kind.Modify(ctx, s.Source, c, wire.Or(in.DBInstanceIdentifier, ""), func(m *database.Modification, i *spec.Instance) error {
+		return modify(m, i, in)
 	})
+	out, err := s.out(c, i, err)
 	if err != nil {
 		return nil, err
 	}
-	return &rds.ModifyDBInstanceResult{DBInstance: s.look(c.Account).instanceOut(changed)}, nil
+	return &rds.ModifyDBInstanceResult{DBInstance: out}, nil
 }
 
 func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {
@@ -70,16 +53,16 @@ func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {
 	}), database.CheckClassicGroups(in.DBSecurityGroups), database.CheckKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
-// instance makes the modification of an instance that a request asks for.
-func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessage) error {
+// modify makes the modification of an instance that a request asks for.
+func modify(m *database.Modification, i *spec.Instance, in *rds.ModifyDBInstanceMessage) error {
 	notAvailable := wire.NewError(rds.ErrInvalidDBInstanceState, "Database instance is not in available state.")
 	if err := m.Sight.May(operation.Change, *i, notAvailable); err != nil {
 		return err
 	}
-	if err := m.allowed(*i, in); err != nil {
+	if err := allowed(m, *i, in); err != nil {
 		return err
 	}
-	if err := instanceSettings(in).Apply(m.Modification, &i.Common); err != nil {
+	if err := settings(in).Apply(m, &i.Common); err != nil {
 		return err
 	}
 	if in.DBParameterGroupName != nil {
@@ -97,8 +80,8 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 	wire.Set(&i.Tier, database.Ints(in.PromotionTier))
 	wire.Set(&i.MaxStorage, database.Ints(in.MaxAllocatedStorage))
 	wire.Set(&i.License, in.LicenseModel)
-	wanted, err := m.wanted(*i, in)
-	err = look.First(err, spec.CheckTier(i.Tier), database.CheckLicense(i.License), m.Master(&i.Common, false, database.Master{
+	wanted, err := wantedOf(m, *i, in)
+	err = look.First(err, spec.CheckTier(i.Tier), database.CheckLicense(i.License), m.Master(&i.Common, database.Master{
 		Password: in.MasterUserPassword, Manage: in.ManageMasterUserPassword, Rotate: in.RotateMasterUserPassword, Now: in.ApplyImmediately, Facts: m.FactsOf(*i),
 	}), m.Port(&i.Common, in.DBPortNumber), m.Publish(i, in.PubliclyAccessible))
 	if err != nil {
@@ -107,21 +90,10 @@ func (m *modification) instance(i *spec.Instance, in *rds.ModifyDBInstanceMessag
 	if days := wanted.BackupRetention; days != nil && *days > 0 && i.BackupRetention > 0 {
 		m.Retention(&i.Common, days)
 	}
-	values := database.Differing(database.Merge(i.Pending, wanted), valuesOf(*i))
-	if err := m.possible(*i, values); err != nil {
-		return err
-	}
-	if wire.Or(in.ApplyImmediately, false) {
-		i.Pending = nil
-		m.carryOut(i, values)
-	} else {
-		i.Pending = database.OrNil(values)
-	}
-	m.finishInstance(i)
-	return nil
+	return Kind.Take(m, i, wanted, wire.Or(in.ApplyImmediately, false))
 }
 
-func instanceSettings(in *rds.ModifyDBInstanceMessage) database.Settings {
+func settings(in *rds.ModifyDBInstanceMessage) database.Settings {
 	return database.Settings{
 		ParameterGroup: in.DBParameterGroupName, BackupWindow: in.PreferredBackupWindow, MaintenanceWindow: in.PreferredMaintenanceWindow,
 		MonitoringRole: in.MonitoringRoleArn, Network: in.NetworkType, Version: in.EngineVersion,
@@ -132,7 +104,7 @@ func instanceSettings(in *rds.ModifyDBInstanceMessage) database.Settings {
 }
 
 // allowed refuses what an instance of its kind cannot have changed.
-func (m *modification) allowed(i spec.Instance, in *rds.ModifyDBInstanceMessage) error {
+func allowed(m *database.Modification, i spec.Instance, in *rds.ModifyDBInstanceMessage) error {
 	if i.Follows() && (in.MasterUserPassword != nil || wire.Or(in.ManageMasterUserPassword, false) || wire.Or(in.RotateMasterUserPassword, false)) {
 		return wire.NewError(api.ErrInvalidParameterCombination, "The master user of a read replica is that of its source: change the password there.")
 	}
@@ -161,13 +133,13 @@ func clusterModifies(in *rds.ModifyDBInstanceMessage) error {
 		"Instead, modify the %[1]s of the cluster using the ModifyDbCluster API")
 }
 
-// wanted are the values that a request asks for and that may wait, checked one by
+// wantedOf are the values that a request asks for and that may wait, checked one by
 // one. Days of backups wait only when backups begin or end.
-func (m *modification) wanted(i spec.Instance, in *rds.ModifyDBInstanceMessage) (spec.Values, error) {
+func wantedOf(m *database.Modification, i spec.Instance, in *rds.ModifyDBInstanceMessage) (spec.Values, error) {
 	v := spec.Values{MultiAZ: in.MultiAZ, IAMAuth: in.EnableIAMDatabaseAuthentication, Class: wire.Or(in.DBInstanceClass, ""), BackupRetention: database.Ints(in.BackupRetentionPeriod)}
 	if in.CACertificateIdentifier != nil {
 		v.CACertificate, v.RotationRestart = *in.CACertificateIdentifier, wire.Or(in.CertificateRotationRestart, false)
-		if err := m.s.authorities.Check(v.CACertificate); err != nil {
+		if err := m.Authorities.Check(v.CACertificate); err != nil {
 			return v, err
 		}
 	}
@@ -207,7 +179,7 @@ func valuesOf(i spec.Instance) spec.Values {
 }
 
 // possible: there is room, and the new name is free.
-func (m *modification) possible(i spec.Instance, v spec.Values) error {
+func possible(m *database.Modification, i spec.Instance, v spec.Values) error {
 	if v.Name != "" {
 		if err := m.NameFree(i.Scope, v.Name); err != nil {
 			return err
@@ -238,11 +210,11 @@ func (m *modification) possible(i spec.Instance, v spec.Values) error {
 }
 
 // carryOut changes the record to new values, all of which differ from its own.
-func (m *modification) carryOut(i *spec.Instance, v spec.Values) {
+func carryOut(m *database.Modification, i *spec.Instance, v spec.Values) error {
 	if v.Class != "" {
 		m.Before.Class = i.Class
 		m.Work(plan.Modifying, "0012", "0014")
-		m.class(i, v.Class)
+		changeClass(m, i, v.Class)
 	}
 	if v.Disk != nil {
 		m.Before.Disk = wire.Some(i.Disk())
@@ -259,17 +231,18 @@ func (m *modification) carryOut(i *spec.Instance, v spec.Values) {
 	}
 	m.Retention(&i.Common, v.BackupRetention)
 	wire.Set(&i.IAMAuth, v.IAMAuth)
-	m.certificate(i, v)
+	rotate(m, i, v)
 	if v.Name != "" {
 		m.Work(database.Renaming, "", "")
 		m.Began = append(m.Began, look.Event("H006", i.Name, v.Name))
 		i.Name = v.Name
 	}
+	return nil
 }
 
-// certificate has servers show a certificate of another authority. PostgreSQL takes it
+// rotate has servers show a certificate of another authority. PostgreSQL takes it
 // while it runs; it is restarted only for those who ask for it.
-func (m *modification) certificate(i *spec.Instance, v spec.Values) {
+func rotate(m *database.Modification, i *spec.Instance, v spec.Values) {
 	if v.CACertificate == "" {
 		return
 	}
@@ -283,8 +256,8 @@ func (m *modification) certificate(i *spec.Instance, v spec.Values) {
 	}
 }
 
-// class changes the class, which needs a restart, and what depends on it.
-func (m *modification) class(i *spec.Instance, class string) {
+// changeClass changes the class, which needs a restart, and what depends on it.
+func changeClass(m *database.Modification, i *spec.Instance, class string) {
 	i.Class = class
 	i.Restart++
 	known, _ := spec.LookupClass(class)
@@ -304,9 +277,9 @@ func (m *modification) class(i *spec.Instance, class string) {
 	m.Sight = m.With(*cluster)
 }
 
-// finishInstance counts the modification. Of a member, the planner only carries
+// finish counts the modification. Of a member, the planner only carries
 // out what needs a restart, and the restarts of its seat are the count.
-func (m *modification) finishInstance(i *spec.Instance) {
+func finish(m *database.Modification, i *spec.Instance) {
 	if i.Cluster == "" {
 		m.Finish(&i.Common)
 		return
@@ -316,18 +289,4 @@ func (m *modification) finishInstance(i *spec.Instance) {
 		i.Change = i.Restart + m.Cluster[i.Cluster].Restart
 		i.ChangeStatus, i.ChangeEvents, i.Before = plan.Modifying, m.Done, &m.Before
 	}
-}
-
-// putInstance writes the record, under its new name if it has one, with everything
-// that the modification brings along.
-func (m *modification) putInstance(record state.Record[spec.Instance], i spec.Instance) ([]state.Op, error) {
-	ops := []state.Op{state.Swap(record.Key, record.Revision, i)}
-	if key := look.InstanceKey(i); key != record.Key {
-		ops = []state.Op{state.Remove(record.Key, record.Revision), state.Swap(key, 0, i)}
-	}
-	if m.Owner != nil {
-		ops = append(ops, state.Swap(m.Owner.Key, m.Owner.Revision, m.Owner.Value))
-	}
-	events, err := look.Tell(m.Call, m.Kind, i.Common, m.Began...)
-	return append(append(ops, m.Ops...), events...), err
 }

@@ -1,4 +1,4 @@
-package server
+package instance
 
 import (
 	"context"
@@ -6,19 +6,19 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
-	"howdah/internal/state"
 )
 
 // rebootDBInstance restarts PostgreSQL, or with ForceFailover lets the standby
 // take over.
-func (s *Server) rebootDBInstance(ctx context.Context, c front.Call, in *rds.RebootDBInstanceMessage) (*rds.RebootDBInstanceResult, error) {
-	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *sight, i *spec.Instance) error {
+func (s *service) rebootDBInstance(ctx context.Context, c front.Call, in *rds.RebootDBInstanceMessage) (*rds.RebootDBInstanceResult, error) {
+	i, err := s.change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) error {
 		busy := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance cannot currently reboot due to an in-progress management operation.")
 		deed, force := operation.Restart, wire.Or(in.ForceFailover, false)
 		if force {
@@ -50,12 +50,12 @@ func (s *Server) rebootDBInstance(ctx context.Context, c front.Call, in *rds.Reb
 }
 
 // stopDBInstance ends an instance's processes; its data and its endpoint stay.
-func (s *Server) stopDBInstance(ctx context.Context, c front.Call, in *rds.StopDBInstanceMessage) (*rds.StopDBInstanceResult, error) {
+func (s *service) stopDBInstance(ctx context.Context, c front.Call, in *rds.StopDBInstanceMessage) (*rds.StopDBInstanceResult, error) {
 	if in.DBSnapshotIdentifier != nil {
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Snapshots are not available in this version of Howdah: stop without DBSnapshotIdentifier.")
 	}
-	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *sight, i *spec.Instance) error {
-		if err := l.alone(*i); err != nil {
+	i, err := s.change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) error {
+		if err := alone(l, *i); err != nil {
 			return err
 		}
 		if err := l.May(operation.Restart, *i, wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name)); err != nil {
@@ -72,9 +72,9 @@ func (s *Server) stopDBInstance(ctx context.Context, c front.Call, in *rds.StopD
 }
 
 // startDBInstance starts a stopped instance.
-func (s *Server) startDBInstance(ctx context.Context, c front.Call, in *rds.StartDBInstanceMessage) (*rds.StartDBInstanceResult, error) {
-	i, err := s.changeInstance(ctx, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *sight, i *spec.Instance) error {
-		if err := l.alone(*i); err != nil {
+func (s *service) startDBInstance(ctx context.Context, c front.Call, in *rds.StartDBInstanceMessage) (*rds.StartDBInstanceResult, error) {
+	i, err := s.change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) error {
+		if err := alone(l, *i); err != nil {
 			return err
 		}
 		err := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not stopped, it cannot be started.", i.Name)
@@ -94,7 +94,7 @@ func (s *Server) startDBInstance(ctx context.Context, c front.Call, in *rds.Star
 
 // alone: as on RDS, only an instance that neither is in a cluster nor follows, or
 // is followed by, another one can be stopped and started.
-func (l *sight) alone(i spec.Instance) error {
+func alone(l *database.Sight, i spec.Instance) error {
 	switch {
 	case i.Cluster != "":
 		return wire.NewError(rds.ErrInvalidDBClusterState, "The DB instance %s is a member of a DB cluster: stop and start the cluster.", i.Name)
@@ -104,28 +104,4 @@ func (l *sight) alone(i spec.Instance) error {
 		return wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s has read replicas: it cannot be stopped.", i.Name)
 	}
 	return nil
-}
-
-// changeInstance alters one instance's record, again while others are quicker,
-// and answers it as it is afterwards.
-func (s *Server) changeInstance(ctx context.Context, c front.Call, identifier string, change func(*sight, *spec.Instance) error) (*rds.DBInstance, error) {
-	var changed spec.Instance
-	err := s.client.Retry(ctx, func() error {
-		l := s.look(c.Account)
-		record, err := l.FindInstance(c.Scope, identifier)
-		if err != nil {
-			return err
-		}
-		i := record.Value
-		if err := change(l, &i); err != nil {
-			return err
-		}
-		i.Generation++
-		changed = i
-		return s.client.Commit(ctx, state.Swap(record.Key, record.Revision, i))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s.look(c.Account).instanceOut(changed), nil
 }

@@ -1,4 +1,4 @@
-package server
+package cluster
 
 import (
 	"context"
@@ -19,39 +19,24 @@ import (
 
 // modifyDBCluster changes a cluster: some parameters at once, others, unless
 // ApplyImmediately says so, in the maintenance window.
-func (s *Server) modifyDBCluster(ctx context.Context, c front.Call, in *rds.ModifyDBClusterMessage) (*rds.ModifyDBClusterResult, error) {
+func (s *service) modifyDBCluster(ctx context.Context, c front.Call, in *rds.ModifyDBClusterMessage) (*rds.ModifyDBClusterResult, error) {
 	if !wire.Given(in, "DBClusterIdentifier", "ApplyImmediately", "AllowMajorVersionUpgrade") {
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "No modifications were requested")
 	}
-	if err := modifyClusterNotAvailable(in); err != nil {
+	if err := modifyNotAvailable(in); err != nil {
 		return nil, err
 	}
-	var changed spec.Cluster
-	err := s.client.Retry(ctx, func() error {
-		l := s.look(c.Account)
-		record, err := l.FindCluster(c.Scope, wire.Or(in.DBClusterIdentifier, ""))
-		if err != nil {
-			return err
-		}
-		m := s.modifying(l, c, event.Cluster)
-		cluster := record.Value
-		if err := m.modifyCluster(&cluster, in); err != nil {
-			return err
-		}
-		changed = cluster
-		ops, err := m.putCluster(record, cluster)
-		if err != nil {
-			return err
-		}
-		return s.client.Commit(ctx, ops...)
+	cluster, err := Kind.Modify(ctx, s.Source, c, wire.Or(in.DBClusterIdentifier, ""), func(m *database.Modification, cluster *spec.Cluster) error {
+		return modify(m, cluster, in)
 	})
+	out, err := s.out(c, cluster, err)
 	if err != nil {
 		return nil, err
 	}
-	return &rds.ModifyDBClusterResult{DBCluster: s.look(c.Account).clusterOut(changed)}, nil
+	return &rds.ModifyDBClusterResult{DBCluster: out}, nil
 }
 
-func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
+func modifyNotAvailable(in *rds.ModifyDBClusterMessage) error {
 	return look.First(look.RefuseAsked(map[string]bool{
 		"MasterUserAuthenticationType":     wire.Or(in.MasterUserAuthenticationType, "password") != "password",
 		"ScalingConfiguration":             in.ScalingConfiguration != nil,
@@ -68,15 +53,15 @@ func modifyClusterNotAvailable(in *rds.ModifyDBClusterMessage) error {
 	}), database.CheckKept(in.PerformanceInsightsRetentionPeriod, in.EngineLifecycleSupport))
 }
 
-// modifyCluster makes the modification of a cluster that a request asks for.
-func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClusterMessage) error {
+// modify makes the modification of a cluster that a request asks for.
+func modify(m *database.Modification, cluster *spec.Cluster, in *rds.ModifyDBClusterMessage) error {
 	if err := m.MayCluster(operation.Change, *cluster); err != nil {
 		return err
 	}
-	if err := clusterKindAllows(*cluster, in); err != nil {
+	if err := kindAllows(*cluster, in); err != nil {
 		return err
 	}
-	if err := clusterSettings(in).Apply(m.Modification, &cluster.Common); err != nil {
+	if err := settings(in).Apply(m, &cluster.Common); err != nil {
 		return err
 	}
 	if in.DBClusterParameterGroupName != nil {
@@ -89,29 +74,18 @@ func (m *modification) modifyCluster(cluster *spec.Cluster, in *rds.ModifyDBClus
 	}
 	wire.Set(&cluster.OptionGroup, in.OptionGroupName)
 	wire.Set(&cluster.AutoMinor, in.AutoMinorVersionUpgrade)
-	wanted, err := m.wantedOfCluster(*cluster, in)
-	err = look.First(err, m.Master(&cluster.Common, true, database.Master{
+	wanted, err := wantedOf(m, *cluster, in)
+	err = look.First(err, m.Master(&cluster.Common, database.Master{
 		Password: in.MasterUserPassword, Manage: in.ManageMasterUserPassword, Rotate: in.RotateMasterUserPassword, Now: in.ApplyImmediately, Facts: m.FactsOfCluster(*cluster),
 	}), m.Port(&cluster.Common, in.Port))
 	if err != nil {
 		return err
 	}
 	m.Retention(&cluster.Common, wanted.BackupRetention)
-	values := database.Differing(database.Merge(cluster.Pending, wanted), clusterValues(*cluster))
-	if err := m.possibleForCluster(*cluster, values); err != nil {
-		return err
-	}
-	if wire.Or(in.ApplyImmediately, false) {
-		cluster.Pending = nil
-		err = m.carryOutCluster(cluster, values)
-	} else {
-		cluster.Pending = database.OrNil(values)
-	}
-	m.Finish(&cluster.Common)
-	return err
+	return Kind.Take(m, cluster, wanted, wire.Or(in.ApplyImmediately, false))
 }
 
-func clusterSettings(in *rds.ModifyDBClusterMessage) database.Settings {
+func settings(in *rds.ModifyDBClusterMessage) database.Settings {
 	return database.Settings{
 		ParameterGroup: in.DBClusterParameterGroupName, BackupWindow: in.PreferredBackupWindow,
 		MaintenanceWindow: in.PreferredMaintenanceWindow, MonitoringRole: in.MonitoringRoleArn, Network: in.NetworkType,
@@ -122,8 +96,8 @@ func clusterSettings(in *rds.ModifyDBClusterMessage) database.Settings {
 	}
 }
 
-// clusterKindAllows refuses what the other kind of cluster has.
-func clusterKindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
+// kindAllows refuses what the other kind of cluster has.
+func kindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
 	if name := in.DBInstanceParameterGroupName; name != nil && *name != group.Default(c.Common) {
 		return look.OrBlank(*name, "DBInstanceParameterGroupName", wire.NewError(rds.ErrDBParameterGroupNotFound, "DBParameterGroup not found: %s", *name))
 	}
@@ -139,7 +113,7 @@ func clusterKindAllows(c spec.Cluster, in *rds.ModifyDBClusterMessage) error {
 	}, "The parameter %s is only valid for Multi-AZ DB clusters.")
 }
 
-func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMessage) (spec.Values, error) {
+func wantedOf(m *database.Modification, c spec.Cluster, in *rds.ModifyDBClusterMessage) (spec.Values, error) {
 	v := spec.Values{IAMAuth: in.EnableIAMDatabaseAuthentication, Class: wire.Or(in.DBClusterInstanceClass, ""), BackupRetention: database.Ints(in.BackupRetentionPeriod)}
 	if v.Class != "" {
 		if _, err := spec.CheckClass(v.Class); err != nil {
@@ -148,7 +122,7 @@ func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMe
 	}
 	if in.CACertificateIdentifier != nil {
 		v.CACertificate = *in.CACertificateIdentifier
-		if err := m.s.authorities.Check(v.CACertificate); err != nil {
+		if err := m.Authorities.Check(v.CACertificate); err != nil {
 			return v, err
 		}
 	}
@@ -159,7 +133,7 @@ func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMe
 	}
 	if in.NewDBClusterIdentifier != nil {
 		v.Name = wire.Lower(in.NewDBClusterIdentifier)
-		if err := checkClusterName("NewDBClusterIdentifier", v.Name, c.MultiAZ()); err != nil {
+		if err := checkName("NewDBClusterIdentifier", v.Name, c.MultiAZ()); err != nil {
 			return v, err
 		}
 	}
@@ -174,17 +148,17 @@ func (m *modification) wantedOfCluster(c spec.Cluster, in *rds.ModifyDBClusterMe
 	return v, err
 }
 
-func clusterValues(c spec.Cluster) spec.Values {
+func valuesOf(c spec.Cluster) spec.Values {
 	return spec.Values{
 		Class: c.Class, Disk: wire.Some(c.Disk()), BackupRetention: wire.Some(c.BackupRetention), IAMAuth: wire.Some(c.IAMAuth), Name: c.Name,
 		CACertificate: c.CACertificate,
 	}
 }
 
-// possibleForCluster: there is room, and the new name is free.
-func (m *modification) possibleForCluster(c spec.Cluster, v spec.Values) error {
+// possible: there is room, and the new name is free.
+func possible(m *database.Modification, c spec.Cluster, v spec.Values) error {
 	if v.Name != "" {
-		if err := m.s.clusterNameFree(c.Scope, v.Name); err != nil {
+		if err := nameFree(m.Sight, c.Scope, v.Name); err != nil {
 			return err
 		}
 	}
@@ -200,9 +174,9 @@ func (m *modification) possibleForCluster(c spec.Cluster, v spec.Values) error {
 	return nil
 }
 
-// carryOutCluster changes the records of a cluster and its own instances to new
+// carryOut changes the records of a cluster and its own instances to new
 // values, all of which differ from its own.
-func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
+func carryOut(m *database.Modification, c *spec.Cluster, v spec.Values) error {
 	if v.Class != "" {
 		m.Before.Class = c.Class
 		m.Work(plan.Modifying, "", "")
@@ -224,7 +198,7 @@ func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
 		m.Work(plan.Modifying, "", "")
 	}
 	if c.MultiAZ() && (v.Class != "" || v.Disk != nil || v.CACertificate != "") {
-		if err := m.followCluster(*c, v.Class != ""); err != nil {
+		if err := followCluster(m, *c, v.Class != ""); err != nil {
 			return err
 		}
 	}
@@ -240,7 +214,7 @@ func (m *modification) carryOutCluster(c *spec.Cluster, v spec.Values) error {
 
 // followCluster gives the instances of a Multi-AZ DB cluster its class, its storage and
 // its authority.
-func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
+func followCluster(m *database.Modification, c spec.Cluster, restarts bool) error {
 	for _, r := range m.MembersOf(c.ResourceID) {
 		i := r.Value
 		i.Class = c.Class
@@ -267,15 +241,4 @@ func (m *modification) followCluster(c spec.Cluster, restarts bool) error {
 		m.Ops = append(m.Ops, state.Swap(r.Key, r.Revision, i))
 	}
 	return nil
-}
-
-// putCluster writes the record, under its new name if it has one, with everything
-// that the modification brings along.
-func (m *modification) putCluster(record state.Record[spec.Cluster], c spec.Cluster) ([]state.Op, error) {
-	ops := []state.Op{state.Swap(record.Key, record.Revision, c)}
-	if key := look.ClusterKey(c); key != record.Key {
-		ops = []state.Op{state.Remove(record.Key, record.Revision), state.Swap(key, 0, c)}
-	}
-	events, err := look.Tell(m.Call, m.Kind, c.Common, m.Began...)
-	return append(append(ops, m.Ops...), events...), err
 }

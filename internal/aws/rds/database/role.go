@@ -1,0 +1,31 @@
+package database
+
+import (
+	"slices"
+
+	"howdah/api"
+	"howdah/internal/aws/wire"
+	"howdah/internal/model/spec"
+)
+
+// features are those that RDS has roles for, with PostgreSQL. Roles are kept and
+// shown; the features are not available here.
+var features = []string{"Lambda", "s3Export", "s3Import"}
+
+// CheckFeature refuses a feature that no role is for.
+func CheckFeature(name string) error {
+	if !slices.Contains(features, name) {
+		return wire.NewError(api.ErrInvalidParameterValue, "The value %s of the parameter FeatureName is not valid: PostgreSQL has Lambda, s3Export and s3Import.", name)
+	}
+	return nil
+}
+
+// AddRole associates a role. The record may be shared: its list is not altered.
+func AddRole(c *spec.Common, role spec.Role) { c.Roles = append(slices.Clone(c.Roles), role) }
+
+// RemoveRole ends an association, and reports whether there was one.
+func RemoveRole(c *spec.Common, role spec.Role) bool {
+	at := slices.Index(c.Roles, role)
+	c.Roles = slices.DeleteFunc(slices.Clone(c.Roles), func(r spec.Role) bool { return r == role })
+	return at >= 0
+}
