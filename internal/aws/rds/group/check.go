@@ -26,8 +26,8 @@ type Settings interface {
 	Check(ctx context.Context, host, address string, in hostapi.SettingRequest) (why string, err error)
 }
 
-// check refuses a value that PostgreSQL would refuse: by what is known of it, and by
-// asking PostgreSQL itself. What is known is enough for everything but texts.
+// check refuses a value that PostgreSQL would refuse: by what is known of it, and by asking
+// PostgreSQL itself. What is known is enough for everything but texts.
 func (e *edit) check(ctx context.Context, p param.Parameter, value string) error {
 	if err := e.catalogue.Check(p, value, everyMachine()); err != nil {
 		return invalidValue(err)
@@ -42,14 +42,14 @@ func (e *edit) check(ctx context.Context, p param.Parameter, value string) error
 	return err
 }
 
-// judged: PostgreSQL can say something of a value without a server. Of parameters of
-// libraries it cannot, but those do not keep it from starting.
+// judged reports whether PostgreSQL can say something of a value without a server. Of parameters
+// of libraries it cannot, but those do not keep it from starting.
 func judged(p param.Parameter, value string) bool {
 	return !param.IsFormula(value) && !strings.Contains(p.Name, ".") && !strings.HasSuffix(p.Name, "_preload_libraries") && p.Name != "apg_ccm_enabled"
 }
 
-// judge has PostgreSQL of the family's version judge a value: the one beside this
-// server, or that of a host. It answers why it refuses it, or "".
+// judge has PostgreSQL of the family's version judge a value: the one beside this server, or that
+// of a host. It answers why PostgreSQL refuses the value, or "".
 func (e *edit) judge(ctx context.Context, p param.Parameter, value string) (string, error) {
 	install, err := postgres.Find(e.family.Major)
 	switch {
@@ -92,8 +92,8 @@ func invalidValue(err error) error {
 	return wire.NewError(api.ErrInvalidParameterValue, "%s.", strings.ToUpper(text[:1])+text[1:])
 }
 
-// everyMachine are the smallest and the largest storage of each class: a formula must
-// give all of them a valid value.
+// everyMachine are the smallest and the largest storage of each class: a formula must give all of
+// them a valid value.
 func everyMachine() []param.Machine {
 	var all []param.Machine
 	for _, class := range spec.Classes() {
@@ -104,7 +104,7 @@ func everyMachine() []param.Machine {
 	return all
 }
 
-// bearable: no PostgreSQL that gets values of the group would not start with them.
+// bearable refuses a group if a PostgreSQL that gets its values would not start with them.
 func (e *edit) bearable() error {
 	e.Look = with(e.Look, e.group)
 	latest := map[string]string{}
@@ -134,7 +134,7 @@ func with(l *look.Look, g spec.ParameterGroup) *look.Look {
 	return &next
 }
 
-// concerns: an instance gets values of the group, by itself, by its cluster, or by
+// concerns reports whether an instance gets values of the group: by itself, by its cluster, or by
 // following one that does.
 func (e *edit) concerns(i spec.Instance) bool {
 	uses := func(c spec.Common, kind param.Kind) bool {
@@ -151,8 +151,8 @@ func (e *edit) concerns(i spec.Instance) bool {
 	return ok && e.concerns(*source) || uses(e.Cluster[i.Source].Common, param.Cluster)
 }
 
-// Fits: PostgreSQL of an instance starts with the settings that it has now, and with
-// those that it has after a reboot.
+// Fits refuses an instance if its PostgreSQL would not start with the settings that it has now, or
+// with those that it has after a reboot.
 func Fits(l *look.Look, i spec.Instance) error {
 	later := i
 	Take(l, &later)
@@ -173,8 +173,8 @@ func starts(l *look.Look, i spec.Instance) error {
 	return nil
 }
 
-// settingsOf are the settings that an instance shall have in the end, and the memory
-// that it has for them: its class's, or its host's where that is less.
+// settingsOf are the settings that an instance shall have in the end, and the memory that it has
+// for them: its class's, or its host's where that is less.
 func settingsOf(l *look.Look, i spec.Instance) (map[string]string, int64) {
 	want, seat := Want(l, i)
 	raise(l, &want, i)
@@ -200,8 +200,8 @@ func raise(l *look.Look, want *plan.Database, i spec.Instance) {
 	}
 }
 
-// memoryFor is the memory of a class on the smallest host that an instance is on, or
-// on the largest host there is for one that is nowhere yet.
+// memoryFor is the memory of a class on the smallest host that an instance is on, or on the
+// largest host there is for an instance that is nowhere yet.
 func memoryFor(l *look.Look, i spec.Instance, class int64) int64 {
 	var own, all []int64
 	hosts := state.LoadAll[member.Host](l.Cache, state.HostRoot)

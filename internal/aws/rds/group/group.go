@@ -68,8 +68,7 @@ func familyOf(c spec.Common) param.Family { return param.Family{Engine: c.Engine
 // Default is the group of an engine's version that has no values of its own.
 func Default(c spec.Common) string { return familyOf(c).DefaultGroup() }
 
-// find finds a group of the caller's region by its name or ARN. A default group
-// has revision 0.
+// find finds a group of the caller's region by its name or ARN. A default group has revision 0.
 func find(l *look.Look, scope spec.Scope, kind param.Kind, identifier string) (state.Record[spec.ParameterGroup], error) {
 	in, name := look.Locate(scope, identifier, spec.GroupKind[kind])
 	if f, ok := param.ParseDefault(name); ok && in == scope {

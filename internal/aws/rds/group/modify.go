@@ -106,7 +106,7 @@ func checkCount(in []rds.Parameter) error {
 	return nil
 }
 
-// checkReset: either all parameters, or some that are named.
+// checkReset refuses a request for all parameters that names some, too, and one for neither.
 func checkReset(all bool, in []rds.Parameter) error {
 	if all && len(in) > 0 {
 		return wire.NewError(api.ErrInvalidParameterCombination, "ResetAllParameters and Parameters cannot both be given.")

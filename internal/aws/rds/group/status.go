@@ -32,8 +32,8 @@ func Want(l *look.Look, i spec.Instance) (plan.Database, plan.Seat) {
 	return want, want.Seats[0]
 }
 
-// Status is how far a group of an instance is applied: from what PostgreSQL says
-// of itself through Patroni, and from what waits for a reboot by request.
+// Status is how far a group of an instance is applied: from what PostgreSQL says of itself through
+// Patroni, and from what waits for a reboot by request.
 func Status(l *look.Look, i spec.Instance, facts plan.Facts, kind param.Kind) string {
 	asked, taken := i.ParameterGroup, i.Taken
 	if kind == param.Cluster {
@@ -58,8 +58,8 @@ func Status(l *look.Look, i spec.Instance, facts plan.Facts, kind param.Kind) st
 	return status
 }
 
-// memberStatus: PostgreSQL of a member waits for a restart, or does not have its
-// newest settings yet.
+// memberStatus says whether PostgreSQL of a member waits for a restart, or does not have its newest
+// settings yet.
 func memberStatus(l *look.Look, want plan.Database, facts plan.Facts, m plan.Placed) string {
 	id := member.ID(want.ID, m.Name)
 	seen, running := patroni.FindMember(l.Cache.Raw, want.ID, m.Name)

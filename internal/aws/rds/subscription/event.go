@@ -52,7 +52,7 @@ func (s *service) describeEvents(ctx context.Context, c front.Call, in *rds.Desc
 	return out, nil
 }
 
-// about: an event has the source and one of the categories that were asked for.
+// about reports whether an event has the source, and one of the categories, that were asked for.
 func about(e event.Event, scope spec.Scope, in *rds.DescribeEventsMessage) bool {
 	if in.SourceType != nil && string(e.SourceType) != *in.SourceType {
 		return false
@@ -65,8 +65,8 @@ func about(e event.Event, scope spec.Scope, in *rds.DescribeEventsMessage) bool 
 	return len(in.EventCategories) == 0 || slices.ContainsFunc(e.Categories, func(c string) bool { return slices.Contains(in.EventCategories, c) })
 }
 
-// period is the time that is asked for: from StartTime on, or up to EndTime, for
-// Duration minutes; or the last ones.
+// period is the time that is asked for: from StartTime on, or up to EndTime, for Duration minutes;
+// or the last ones.
 func period(now time.Time, in *rds.DescribeEventsMessage) (from, to time.Time, err error) {
 	minutes := wire.Or(in.Duration, int32(defaultPeriod/time.Minute))
 	if longest := int32(event.Keep / time.Minute); minutes < 1 || minutes > longest {
