@@ -1,6 +1,5 @@
-// Package announce tells the neighbours on a network that an address lives on
-// this machine now, by gratuitous ARP, so that they do not go on sending to the
-// machine that had it before.
+// Package announce tells the neighbours on a network that an address now lives on this machine, by
+// gratuitous ARP. Otherwise they would go on sending to the machine that had it before.
 package announce
 
 import (
@@ -13,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// frameSize is an Ethernet header with an ARP packet for IPv4.
+// frameSize is the size of an Ethernet header and an ARP packet for IPv4, in bytes.
 const frameSize = 14 + 28
 
 // Address sends gratuitous ARP for an address on every interface that is up and
@@ -50,8 +49,8 @@ func fits(i net.Interface, address netip.Addr) bool {
 	return false
 }
 
-// send sends both forms: some machines take the new place from a request, others
-// from a reply only (RFC 5227, section 3, and RFC 826).
+// send sends both forms. Some machines learn the new place from a request, others only from a reply
+// (RFC 5227, section 3, and RFC 826).
 func send(i net.Interface, address netip.Addr) error {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(swap(unix.ETH_P_ARP)))
 	if err != nil {
@@ -71,7 +70,7 @@ func send(i net.Interface, address netip.Addr) error {
 
 var broadcast = []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
-// frame is an ARP packet whose sender and target are the announced address.
+// frame returns an ARP packet whose sender and target are the announced address.
 func frame(mac net.HardwareAddr, address netip.Addr, operation uint16) []byte {
 	ip := address.As4()
 	b := make([]byte, 0, frameSize)

@@ -9,7 +9,7 @@ import (
 	"howdah/internal/model/network/cidr"
 )
 
-// only lets nobody but these networks connect.
+// only returns the endpoint with only these networks let in.
 func only(e endpoint.Endpoint, networks ...netip.Prefix) endpoint.Endpoint {
 	e.Allow = append([]netip.Prefix{}, networks...)
 	return e
@@ -104,8 +104,8 @@ func admitsAfterDamage(b *bench) {
 	b.keepsOut(two, listen)
 }
 
-// admitsMany has as many networks as a database can have by its groups, some of them
-// inside of others.
+// admitsMany uses as many networks as a database can have by its groups. Some of them lie inside of
+// others.
 func admitsMany(b *bench) {
 	server := NewServer(b)
 	listen := SomeListen()
@@ -126,8 +126,8 @@ func admitsMany(b *bench) {
 	b.keepsOut(one, listen)
 }
 
-// readdresses: the sessions of the old address are cut, it refuses, and who may
-// connect is the same at the new one.
+// readdresses checks that the sessions of the old address are cut, that it refuses, and that the
+// same clients may connect at the new one.
 func readdresses(b *bench) {
 	server := NewServer(b)
 	before, after, other := SomeListen(), SomeListen(), SomeListen()
@@ -147,7 +147,7 @@ func readdresses(b *bench) {
 	b.letsIn(in, after, server)
 	b.keepsOut(out, after)
 	Check(b, kept, server)
-	// And back, as when a change is taken back at once.
+	// And back, as when somebody undoes a change at once.
 	b.sync(moving(before), at(other, server))
 	b.letsIn(in, before, server)
 	b.keepsOut(out, before)

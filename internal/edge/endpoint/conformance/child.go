@@ -128,7 +128,7 @@ func (c *Child) Go(t testing.TB) {
 	}
 }
 
-// Line is the next line that the child prints.
+// Line returns the next line that the child prints.
 func (c *Child) Line(t testing.TB) string {
 	t.Helper()
 	if !c.lines.Scan() {
@@ -137,7 +137,7 @@ func (c *Child) Line(t testing.TB) string {
 	return c.lines.Text()
 }
 
-// kill is kill -9; a stopped process dies of it too.
+// kill is kill -9. It also ends a stopped process.
 func (c *Child) kill() {
 	if c.ProcessState == nil {
 		_ = c.Process.Kill() // it may be dead already
@@ -145,13 +145,13 @@ func (c *Child) kill() {
 	}
 }
 
-// NewFreezer is a server that can be stopped in the middle of everything.
+// NewFreezer starts a server that can be stopped in the middle of everything.
 func NewFreezer(t testing.TB) (netip.AddrPort, *Child) {
 	t.Helper()
 	return NewFreezerAt(t, netip.AddrPortFrom(SomeAddr(), 0))
 }
 
-// NewFreezerAt has an address of the caller's choice; port 0 is any.
+// NewFreezerAt is NewFreezer at an address of the caller's choice. Port 0 is any port.
 func NewFreezerAt(t testing.TB, at netip.AddrPort) (netip.AddrPort, *Child) {
 	t.Helper()
 	c := start(t, ServerPart(at))
@@ -162,7 +162,7 @@ func NewFreezerAt(t testing.TB, at netip.AddrPort) (netip.AddrPort, *Child) {
 	return addr, c
 }
 
-// Freeze returns when the process runs no more.
+// Freeze stops the process. It returns once the process does not run any more.
 func (c *Child) Freeze(t testing.TB) {
 	t.Helper()
 	if err := c.Process.Signal(syscall.SIGSTOP); err != nil {

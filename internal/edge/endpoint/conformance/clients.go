@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// playClients opens sessions through an endpoint, half of them waiting for an
-// answer, says as whom the server sees them, and when the last of them ended.
+// playClients opens sessions through an endpoint. Half of them wait for an answer. It says under
+// which address the server sees them, and when the last of them ended.
 func playClients(args string) error {
 	var listen string
 	var n int
@@ -49,7 +49,7 @@ func playClients(args string) error {
 	return nil
 }
 
-// now is a clock that all processes of the machine share, in nanoseconds.
+// now returns the time, in nanoseconds, of a clock that all processes of the machine share.
 func now() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
@@ -64,10 +64,10 @@ type Clients struct {
 	SeenAs string // the address that the server sees
 }
 
-// ClientsPart is the part of a child that opens n sessions to listen.
+// ClientsPart names the part of a child that opens n sessions to listen.
 func ClientsPart(listen netip.AddrPort, n int) string { return fmt.Sprintf("clients %s %d", listen, n) }
 
-// ServerPart is the part of a child that serves on addr.
+// ServerPart names the part of a child that serves on addr.
 func ServerPart(addr netip.AddrPort) string { return "server " + addr.String() }
 
 // Connect lets a prepared child open its sessions.

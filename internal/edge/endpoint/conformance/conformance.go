@@ -20,19 +20,19 @@ import (
 type Driver struct {
 	// Open makes a Forwarder. The suite also calls it in a child process.
 	Open func(ctx context.Context, home, runDir string) (endpoint.Forwarder, error)
-	// Break destroys behind the Forwarder's back what it made, as an
-	// administrator's command or a crash might.
+	// Break destroys what the Forwarder made, behind its back, as an administrator's command or a
+	// crash might.
 	Break func(t *testing.T, home, runDir string)
-	// SessionsSurviveBreak says whether open sessions live on if it is mended.
+	// SessionsSurviveBreak says whether open sessions go on once the damage is mended.
 	SessionsSurviveBreak bool
-	// Traces is all that drivers of this kind have on the machine for the home
-	// and its directory, "" for nothing.
+	// Traces returns everything that drivers of this kind have on the machine for the home and its
+	// directory, or "".
 	Traces func(t *testing.T, home, runDir string) string
 }
 
-// CutTime is ten times the promise of the specification, which make bench-ha measures:
-// from the call of Cut until the last client has seen its reset. A test shares its
-// machine with others; whoever is not cut hangs for minutes.
+// CutTime bounds the time from the call of Cut until the last client has seen its reset. It is ten
+// times what the specification promises and make bench-ha measures, because a test shares its
+// machine with others. A client that is not cut hangs for minutes.
 var CutTime = patience.For(time.Second)
 
 // bench is one test's home: a Forwarder that is removed when the test ends.
@@ -102,11 +102,12 @@ func at(listen netip.AddrPort, targets ...netip.AddrPort) endpoint.Endpoint {
 	return endpoint.Endpoint{ID: listen.String(), Listen: listen, Targets: targets}
 }
 
-// SomeListen is an address nobody else uses: the port is the same for all, as
-// it is for databases.
+// SomeListen returns an address that nobody else uses. The port is always the same, as it is for
+// databases.
 func SomeListen() netip.AddrPort { return netip.AddrPortFrom(SomeAddr(), 5432) }
 
-// SomeAddr leaves out the first and last networks, which people use by hand.
+// SomeAddr returns an address that nobody else uses. It leaves out the first and last networks,
+// which people use by hand.
 func SomeAddr() netip.Addr {
 	b := func() byte { return byte(16 + rand.IntN(224)) }
 	return netip.AddrFrom4([4]byte{127, b(), b(), b()})
@@ -121,8 +122,8 @@ func randomHome() string {
 	return string(home)
 }
 
-// shortDir is a directory whose path leaves room for the name of a socket,
-// which t.TempDir with a long test name does not.
+// shortDir returns a directory whose path leaves room for the name of a socket. t.TempDir with a
+// long test name does not.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ep")

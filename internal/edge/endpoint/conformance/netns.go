@@ -20,9 +20,9 @@ import (
 // isolated is set in the process that has a network namespace of its own.
 const isolated = "HOWDAH_TEST_NETNS"
 
-// Isolate is a TestMain that runs all tests of a package in a fresh network
-// namespace, so that the machine's own rules and addresses are out of reach,
-// whatever a test does. Without root there is none: tests that need it skip.
+// Isolate is a TestMain that runs all tests of a package in a new network namespace. So tests
+// cannot reach the machine's own rules and addresses, whatever they do. Without root there is no
+// namespace, and tests that need one skip.
 func Isolate(m *testing.M, open func(ctx context.Context, home, runDir string) (endpoint.Forwarder, error)) int {
 	Main(open)
 	if os.Geteuid() != 0 {
@@ -56,9 +56,9 @@ func again() int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// Apart starts a child in a network namespace of its own that is wired to ours:
-// it has the address there and reaches everything else through the address here.
-// It waits for Go. The wire's name here is returned, to cut it.
+// Apart starts a child in a network namespace of its own that is wired to ours. The child has the
+// address there, and reaches everything else through the address here. It waits for Go. Apart
+// returns the name of the wire on our side, so that a test can cut it.
 func Apart(t testing.TB, part string, here, there netip.Prefix) (*Child, string) {
 	t.Helper()
 	c := Prepare(t, syscall.CLONE_NEWNET, part)
@@ -101,7 +101,7 @@ func Apart(t testing.TB, part string, here, there netip.Prefix) (*Child, string)
 	return c, name
 }
 
-// unwire is in vain where the child's namespace is gone already, and the wire with it.
+// unwire fails if the child's namespace has already ended, and the wire with it.
 func unwire(name string) {
 	if link, err := netlink.LinkByName(name); err == nil {
 		_ = netlink.LinkDel(link)

@@ -11,8 +11,8 @@ import (
 // nobody is a user without any right.
 const nobody = 65534
 
-// AsNobody runs the calling test again as an ordinary user if this is root, and
-// says whether it did. The test binary is copied to where that user may read it.
+// AsNobody runs the calling test again as an ordinary user if this process is root. It returns
+// whether it did. It copies the test binary to where that user may read it.
 func AsNobody(t *testing.T) bool {
 	t.Helper()
 	if os.Geteuid() != 0 {

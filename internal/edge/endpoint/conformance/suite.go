@@ -13,7 +13,7 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// Run is the suite.
+// Run runs the suite.
 func Run(t *testing.T, d Driver) {
 	tests := []struct {
 		name string
@@ -132,7 +132,7 @@ func cuts(b *bench) {
 	b.cut(other, old, 1)
 }
 
-// sendersTime is longer: a sender first has to get a turn beside the others.
+// sendersTime is longer than CutTime, because a sender first has to get a turn beside the others.
 var sendersTime = 2 * CutTime
 
 func cutsSenders(b *bench) {
@@ -382,7 +382,7 @@ func mendsAtOnce(b *bench) {
 		if took := time.Since(begin); took > patience.For(500*time.Millisecond) {
 			b.Errorf("mended after %s", took)
 		}
-		// It answers before Run is done with it: that is waited for before the next time.
+		// It answers before Run has finished with it. So this waits for Run before the next time.
 		mended = append(mended, b.sync(at(listen, server))...)
 	}
 	if len(mended) < 3 {

@@ -25,7 +25,7 @@ const (
 	hang = "hang"
 )
 
-// serve answers on l until it is closed; open sessions are served on.
+// serve answers on l until it is closed. Sessions that are open then are still served.
 func serve(l net.Listener) {
 	for {
 		c, err := l.Accept()
@@ -46,7 +46,7 @@ func answer(c net.Conn) {
 	}
 }
 
-// NewServer is a database member of the suite.
+// NewServer starts a server that plays a member of a database.
 func NewServer(t testing.TB) netip.AddrPort {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", netip.AddrPortFrom(SomeAddr(), 0).String())
@@ -66,10 +66,10 @@ type Session struct {
 
 var answerTime = patience.For(3 * time.Second)
 
-// Dial fails where a client would: refused, or no answer in time.
+// Dial connects. It fails as it would for a client: refused, or no answer in time.
 func Dial(to netip.AddrPort) (*Session, error) { return DialFrom(netip.Addr{}, to) }
 
-// DialFrom is Dial from one of the machine's addresses; the zero one is any.
+// DialFrom is Dial from one of the machine's addresses. The zero address is any.
 func DialFrom(from netip.Addr, to netip.AddrPort) (*Session, error) {
 	dialer := net.Dialer{Timeout: answerTime}
 	if from.IsValid() {
@@ -82,7 +82,7 @@ func DialFrom(from netip.Addr, to netip.AddrPort) (*Session, error) {
 	return &Session{c, bufio.NewReader(c)}, nil
 }
 
-// Who asks the server which it is and whom it sees.
+// Who asks the server for its address, and for the client's address as it sees it.
 func (s *Session) Who() (server, client netip.AddrPort, err error) {
 	if err := s.SetDeadline(time.Now().Add(answerTime)); err != nil {
 		return server, client, err
@@ -102,7 +102,8 @@ func (s *Session) Who() (server, client netip.AddrPort, err error) {
 	return server, client, err
 }
 
-// Ended waits until the session is over and says when. Still open is an error.
+// Ended waits until the session is over, and returns when that was. If the session is still open,
+// it returns an error.
 func (s *Session) Ended(within time.Duration) (time.Time, error) {
 	if err := s.SetReadDeadline(time.Now().Add(within)); err != nil {
 		return time.Time{}, err
@@ -147,7 +148,7 @@ func joinAny(t testing.TB, listen netip.AddrPort) *Session {
 	return s
 }
 
-// JoinHalf opens n sessions, of which every second one waits for an answer.
+// JoinHalf opens n sessions. Every second one waits for an answer.
 func JoinHalf(t testing.TB, listen, target netip.AddrPort, n int) []*Session {
 	t.Helper()
 	sessions := make([]*Session, n)
@@ -160,7 +161,7 @@ func JoinHalf(t testing.TB, listen, target netip.AddrPort, n int) []*Session {
 	return sessions
 }
 
-// AllEnded waits for the end of each and returns the time of the last.
+// AllEnded waits until all sessions have ended, and returns when the last one did.
 func AllEnded(t testing.TB, sessions []*Session) time.Time {
 	t.Helper()
 	type end struct {
@@ -201,8 +202,8 @@ func Refuses(t testing.TB, listen netip.AddrPort) {
 	}
 }
 
-// Flood writes into the session until it is over, also when nobody reads any
-// more. The channel carries the time of the end.
+// Flood writes into the session until it is over, also if nobody reads any more. The channel gets
+// the time of the end.
 func (s *Session) Flood() <-chan time.Time {
 	end := make(chan time.Time, 1)
 	line := []byte(strings.Repeat("x", 1000) + "\n")

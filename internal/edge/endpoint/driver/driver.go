@@ -1,5 +1,5 @@
-// Package driver picks the implementation of endpoint.Forwarder that suits a
-// machine and a user: the kernel where it may, a proxy where not.
+// Package driver picks the implementation of endpoint.Forwarder that suits a machine and a user:
+// the kernel if that is allowed, or else a proxy.
 package driver
 
 import (
@@ -12,11 +12,10 @@ import (
 	"howdah/internal/edge/endpoint/nft"
 )
 
-// Open returns a Forwarder and what to tell people about it. Nothing of what an
-// earlier process left is touched before the first Sync or Remove. The error
-// wraps endpoint.ErrInvalid for a configuration that is wrong, and
-// endpoint.ErrUnavailable where the machine has no driver for it. A home that
-// changes its driver calls Remove of the old one first.
+// Open returns a Forwarder, and an Info about it for people. It touches nothing that an earlier
+// process left before the first Sync or Remove. The error wraps endpoint.ErrInvalid if the
+// configuration is wrong, and endpoint.ErrUnavailable if the machine has no driver for it. A home
+// that changes its driver calls Remove of the old one first.
 func Open(ctx context.Context, cfg endpoint.Config) (endpoint.Forwarder, endpoint.Info, error) {
 	switch cfg.Driver {
 	case nft.Name:
@@ -39,9 +38,9 @@ func Open(ctx context.Context, cfg endpoint.Config) (endpoint.Forwarder, endpoin
 	return fw, info, nil
 }
 
-// Remove takes out of this machine what any driver made for a home: an edge may have
-// been started with another one than Open picks. A driver that is not available here
-// has made nothing. No edge of the home may run.
+// Remove removes from this machine what any driver made for a home. An edge may have been started
+// with another driver than Open picks. A driver that is not available here has made nothing. No
+// edge of the home may run.
 func Remove(ctx context.Context, cfg endpoint.Config) error {
 	var errs []error
 	for _, cfg.Driver = range []string{nft.Name, haproxy.Name} {

@@ -75,7 +75,7 @@ func TestAsNobody(t *testing.T) {
 	}
 }
 
-// What was made by a driver that Open would not pick goes too.
+// What a driver made that Open would not pick is removed, too.
 func TestRemoveOfAnyDriver(t *testing.T) {
 	testkit.NeedRoot(t)
 	testkit.NeedProgram(t, "nft")

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abort shuts the proxy's own connections to target, which makes it end their
-// sessions. It is for what `shutdown sessions` does not end: a session with data
-// for a server that does not read any more waits until it does, for ever if that
-// is frozen. It takes a copy of each of the proxy's sockets, which the kernel
-// allows for processes of the same user, unless Yama forbids it.
+// abort shuts the proxy's own connections to target, which makes the proxy end their sessions. It
+// is for sessions that `shutdown sessions` does not end. A session with data for a server that does
+// not read waits until the server reads, which a frozen server never does. abort takes a copy of
+// each of the proxy's sockets. The kernel allows that for processes of the same user, unless Yama
+// forbids it.
 func (p *process) abort(target netip.AddrPort) error {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.pid))
 	if err != nil {

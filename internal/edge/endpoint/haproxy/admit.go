@@ -10,10 +10,10 @@ import (
 	"howdah/internal/model/network/cidr"
 )
 
-// view is all that a proxy says of itself.
+// view is all that a proxy says about itself.
 type view struct {
 	state
-	// guarded: it asks who may connect. Those of earlier versions do not.
+	// guarded says that the proxy checks who may connect. Proxies of earlier versions do not.
 	guarded  bool
 	networks []string // sorted: whose clients may
 }
@@ -46,7 +46,8 @@ func parseView(answer string) (view, error) {
 	return v, nil
 }
 
-// admittedTo are the networks whose clients may connect, sorted, as a proxy has them.
+// admittedTo returns the networks whose clients may connect, sorted, in the form that a proxy has
+// them.
 func admittedTo(e endpoint.Endpoint) []string {
 	if e.Allow == nil {
 		return []string{cidr.Everyone.String()}
@@ -54,7 +55,7 @@ func admittedTo(e endpoint.Endpoint) []string {
 	return slices.Sorted(slices.Values(cidr.Texts(e.Allow)))
 }
 
-// admits says whether the proxy lets just those connect who may.
+// admits reports whether the proxy lets in exactly the clients that may connect.
 func (v view) admits(e endpoint.Endpoint) bool {
 	if !v.guarded {
 		return e.Allow == nil
@@ -62,8 +63,8 @@ func (v view) admits(e endpoint.Endpoint) bool {
 	return slices.Equal(v.networks, admittedTo(e))
 }
 
-// changes are the commands that make a proxy let in who may connect: first those who
-// are new, so that nobody is refused in between who may connect before and after.
+// changes returns the commands that make a proxy let in exactly the clients that may connect. New
+// networks come first, so that nobody is refused in between who may connect both before and after.
 func (v view) changes(list string, e endpoint.Endpoint) []string {
 	var cmds []string
 	want := admittedTo(e)
@@ -80,7 +81,7 @@ func (v view) changes(list string, e endpoint.Endpoint) []string {
 	return cmds
 }
 
-// mostCommands go into one line for a proxy, which reads at most 16 KB of it.
+// mostCommands is how many commands go into one line for a proxy, which reads at most 16 KB of it.
 const mostCommands = 50
 
 // admit changes who may connect and reads back that it is so.

@@ -64,8 +64,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A target on loopback sees the endpoint's address, so that it can tell clients that
-// came through it from all others of the machine.
+// A target on loopback sees the endpoint's address. So it can tell clients that came through the
+// endpoint from all others of the machine.
 func TestTargetSeesTheEndpoint(t *testing.T) {
 	f := newForwarder(t, runDir(t))
 	listen, first, second := conformance.SomeListen(), conformance.NewServer(t), conformance.NewServer(t)
@@ -81,7 +81,7 @@ func TestTargetSeesTheEndpoint(t *testing.T) {
 	}
 }
 
-// Whoever changes the list by hand has it changed back.
+// If somebody changes the list by hand, it is changed back.
 func TestMeddlingWithTheList(t *testing.T) {
 	f := newForwarder(t, runDir(t))
 	e := guarded(lead(conformance.SomeListen(), conformance.NewServer(t)), "10.0.0.0/8")
@@ -99,7 +99,7 @@ func TestMeddlingWithTheList(t *testing.T) {
 	}
 }
 
-// A proxy of a version that asked nobody is replaced once not everyone may connect.
+// A proxy of a version without the check is replaced once not everyone may connect.
 func TestOlderProxy(t *testing.T) {
 	f := newForwarder(t, runDir(t))
 	e := lead(conformance.SomeListen(), conformance.NewServer(t))

@@ -8,9 +8,9 @@ import (
 	"howdah/internal/edge/endpoint"
 )
 
-// slots is how many targets a proxy can know at a time: those it leads to, and
-// old ones whose sessions still live. It costs a few kilobytes each. Where the
-// endpoint is on loopback, half of them are for targets on loopback.
+// slots is how many targets a proxy can know at a time: those that it leads to, and old ones whose
+// sessions still live. Each costs a few kilobytes. If the endpoint is on loopback, half of them are
+// for targets on loopback.
 const slots = 32
 
 // nowhere is the address of a slot that was never used.
@@ -21,27 +21,25 @@ const (
 	backend  = "targets"
 )
 
-// render is the configuration of the proxy of one endpoint. Targets are in it, so
-// that a proxy which has to be started again leads to the right place from the
-// first connection on; while it runs they are changed through its socket only.
+// render returns the configuration of the proxy of one endpoint. It has the targets, so that a
+// proxy which has to be started again leads to the right place from the first connection on. While
+// the proxy runs, they are changed only through its socket.
 //
-// Client and server timeouts are 0, which is none: a session of a database may be
-// idle for days, and any number would cut one some day (haproxy warns of it). That
-// a peer is gone without a word is noticed by TCP keepalive instead, after 30 s of
-// silence and 3 unanswered probes 10 s apart; a frozen server still answers those,
-// as it does without a proxy. The only sessions that end by time are those which
-// one side has closed already.
+// Client and server timeouts are 0, which means none. A session of a database may be idle for days,
+// and any number would cut a session some day (haproxy warns of 0). TCP keepalive notices if a peer
+// is gone without a word, after 30 s of silence and 3 unanswered probes 10 s apart. A frozen server
+// still answers those probes, as it does without a proxy. Only sessions that one side has already
+// closed end by time.
 //
-// Who may connect is in a file of networks, and is changed through the socket too.
+// A file of networks says who may connect. That, too, is changed through the socket.
 //
-// retries 0: a target that refuses is the client's to know at once.
+// retries is 0, because the client is to know at once that a target refuses.
 //
-// Nothing here is tuned for speed because nothing helps: two threads, busy polling,
-// edge-triggered or plain polling, low-latency scheduling, other buffer sizes,
-// splicing off, priority and a fixed processor all stayed within the noise of this
-// configuration, or below it (busy polling, which takes a core from PostgreSQL). What
-// a proxy costs a single client is two more wake-ups a query: a relay of 20 lines
-// that does no more than epoll, recv and send was hardly faster.
+// Nothing here is tuned for speed, because nothing helps. Two threads, busy polling, edge-triggered
+// or plain polling, low-latency scheduling, other buffer sizes, splicing off, priority and a fixed
+// processor all stayed within the noise of this configuration, or below it (busy polling, which
+// takes a core from PostgreSQL). A proxy costs a single client two more wake-ups for each query. A
+// relay of 20 lines that does no more than epoll, recv and send was hardly faster.
 func render(e endpoint.Endpoint, socket, admitted string, maxConn int) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -82,12 +80,12 @@ func render(e endpoint.Endpoint, socket, admitted string, maxConn int) string {
 	return b.String()
 }
 
-// nearby begins the names of slots for targets on loopback. A proxy connects to them
-// from the address of its endpoint: so the member can tell its clients from others on
-// the same machine, all of whom come from 127.0.0.1.
+// nearby begins the names of slots for targets on loopback. A proxy connects to these from the
+// address of its endpoint. So the member can tell the proxy's clients from others on the same
+// machine, which all come from 127.0.0.1.
 const nearby = "l"
 
-// seats are the slots, with what the configuration says of each.
+// seats returns the slots, with what the configuration says of each.
 func seats(e endpoint.Endpoint) []string {
 	near, far := 0, slots
 	if endpoint.Local(e.Listen.Addr()) {

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestConfig checks configurations against golden files, which hold the endpoint
-// and what is rendered for it, and has haproxy judge them.
+// TestConfig checks configurations against golden files, which hold the endpoint and its
+// configuration. haproxy checks the configurations, too.
 func TestConfig(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

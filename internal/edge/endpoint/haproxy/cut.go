@@ -10,7 +10,7 @@ import (
 	"howdah/internal/edge/endpoint"
 )
 
-// cutTime is how long a proxy may take to end sessions; it takes milliseconds.
+// cutTime bounds how long a proxy may take to end sessions. It takes milliseconds.
 const cutTime = time.Second
 
 // Cut implements endpoint.Forwarder. It only talks to the proxy's socket, so it
@@ -26,8 +26,8 @@ func (f *Forwarder) Cut(ctx context.Context, listen, target netip.AddrPort) (int
 	return sessions, nil
 }
 
-// cut ends the sessions of every slot that has the address of target, and waits
-// until the proxy counts none.
+// cut ends the sessions of every slot that has the address of target. It waits until the proxy
+// counts none.
 func cut(ctx context.Context, f files, target netip.AddrPort) (int, error) {
 	if _, err := os.Stat(f.socket()); os.IsNotExist(err) {
 		return 0, nil // no proxy, no sessions
@@ -52,11 +52,10 @@ func cut(ctx context.Context, f files, target netip.AddrPort) (int, error) {
 	return total, err
 }
 
-// patience is how long sessions may take to end by themselves: a power of two of
-// a millisecond.
+// patience is how long sessions may take to end by themselves.
 const patience = 2 * time.Millisecond
 
-// shutdown tells the proxy to end the sessions there are, and says how many.
+// shutdown tells the proxy to end the sessions that there are, and returns how many those are.
 func shutdown(ctx context.Context, f files, target netip.AddrPort) (open int, err error) {
 	now, err := f.state(ctx)
 	if err != nil {

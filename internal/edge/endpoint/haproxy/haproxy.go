@@ -1,17 +1,16 @@
-// Package haproxy makes endpoints real without any privilege: one HAProxy process
-// an endpoint, so that nothing is ever reloaded and no endpoint can disturb
-// another. It costs a copy of every byte, and PostgreSQL sees the address of this
-// machine instead of the client's.
+// Package haproxy makes endpoints real without any privilege, with one HAProxy process for each
+// endpoint. So nothing is ever reloaded, and no endpoint can disturb another. The price is a copy
+// of every byte, and PostgreSQL sees the address of this machine instead of the client's.
 //
-// A proxy is told where to lead through its runtime socket. It has a number of
-// slots for servers; a target gets a slot of its own, which it keeps while it has
-// sessions, so Cut knows the sessions to one target and ends just those. Without
-// targets the frontend is disabled, which closes its listening socket.
+// A proxy is told through its runtime socket where to lead. It has a number of slots for servers. A
+// target gets a slot of its own, and keeps it while it has sessions. So Cut knows the sessions to
+// one target and ends just those. Without targets the frontend is disabled, which closes its
+// listening socket.
 //
-// Invariants: proxies outlive this process (under systemd the unit needs
-// KillMode=process) and are found again by the path of their configuration in
-// their command line; a process is only signalled through a pidfd taken before
-// that was read, so never a recycled number; the directory is this user's alone.
+// Invariants: proxies outlive this process (under systemd the unit needs KillMode=process), and are
+// found again by the path of their configuration in their command line. A process is only signalled
+// through a pidfd that was taken before its command line was read, so never a recycled number. The
+// directory belongs to this user alone.
 package haproxy
 
 import (
@@ -37,8 +36,8 @@ const Name = "haproxy"
 // the suffix that haproxy uses while it makes one.
 const maxDir = 66
 
-// mostConnections a proxy takes: more than any PostgreSQL here is given, so that
-// it is PostgreSQL that says there are too many clients.
+// mostConnections is how many connections a proxy takes at most. That is more than any PostgreSQL
+// here has, so that PostgreSQL is the one to say that there are too many clients.
 const mostConnections = 5000
 
 // Forwarder implements endpoint.Forwarder. Make it with New.
@@ -58,8 +57,8 @@ type Forwarder struct {
 
 var _ endpoint.Forwarder = (*Forwarder)(nil)
 
-// New returns an error that wraps endpoint.ErrUnavailable where haproxy is not
-// installed or too old. It makes the directory and nothing else.
+// New returns a Forwarder. The error wraps endpoint.ErrUnavailable if haproxy is not installed or
+// too old. New makes the directory and nothing else.
 func New(ctx context.Context, cfg endpoint.Config) (*Forwarder, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -94,8 +93,8 @@ func (f *Forwarder) Info() endpoint.Info {
 	return endpoint.Info{Driver: Name, ClientAddressVisible: false, Cost: cost}
 }
 
-// cost is measured by BenchmarkPaths of package driver and TestMemory; the figures
-// for PostgreSQL are those of pgbench -S with prepared statements and TLS.
+// cost is what BenchmarkPaths of package driver and TestMemory measured. The figures for PostgreSQL
+// are those of pgbench -S with prepared statements and TLS.
 const cost = "a proxy of 6 MB for each endpoint: about half the connections and bare round trips a second of a direct connection; of PostgreSQL's shortest transactions half with one client, and two thirds with many"
 
 // prepare makes the directory, and refuses one that others could reach into.
@@ -103,7 +102,7 @@ func prepare(dir string) error {
 	if dir == "" || len(dir) > maxDir || dir[0] != '/' {
 		return fmt.Errorf("%w: run directory %q is not an absolute path of at most %d bytes", endpoint.ErrInvalid, dir, maxDir)
 	}
-	// What is above it is others' way, too: to the sockets of PostgreSQL.
+	// Others need the directories above it, too, on their way to the sockets of PostgreSQL.
 	err := os.MkdirAll(filepath.Dir(dir), 0o711)
 	if err == nil {
 		err = os.Mkdir(dir, 0o700)
@@ -121,7 +120,7 @@ func prepare(dir string) error {
 	return nil
 }
 
-// find looks also where Debian keeps it, which is not on every PATH.
+// find also looks where Debian keeps haproxy, which is not on every PATH.
 func find() (string, error) {
 	if path, err := exec.LookPath("haproxy"); err == nil {
 		return path, nil
@@ -134,8 +133,8 @@ func find() (string, error) {
 	return "", fmt.Errorf("find haproxy: %w", exec.ErrNotFound)
 }
 
-// connections is how many a proxy may take: each needs two descriptors, and
-// haproxy ends if it can't have them.
+// connections returns how many connections a proxy may take. Each needs two descriptors, and
+// haproxy ends if it cannot have them.
 func connections() (int, error) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -162,8 +161,8 @@ func (f *Forwarder) Sync(ctx context.Context, all []endpoint.Endpoint) ([]string
 	return mended, err
 }
 
-// converge makes want real as far as it can; an endpoint that fails does not
-// keep the others from being made. Call it with mu held.
+// converge makes want real as far as it can. An endpoint that fails does not keep the others from
+// being made. The caller holds mu.
 func (f *Forwarder) converge(ctx context.Context, want []endpoint.Endpoint) error {
 	if err := prepare(f.dir); err != nil {
 		return err
@@ -190,8 +189,8 @@ func (f *Forwarder) converge(ctx context.Context, want []endpoint.Endpoint) erro
 	return errors.Join(errs...)
 }
 
-// adopt finds the proxies there are, also those that an earlier process left. Of
-// two for one endpoint, which a kill -9 at the wrong time can leave, one is ended.
+// adopt finds all proxies, also those that an earlier process left. A kill -9 at the wrong time can
+// leave two for one endpoint. Then it ends one.
 func (f *Forwarder) adopt() error {
 	found, err := running(f.dir)
 	if err != nil {
@@ -233,7 +232,7 @@ func (f *Forwarder) note(format string, args ...any) {
 	f.mended = append(f.mended, text)
 }
 
-// lead makes one endpoint real with the proxy there is, or a new one.
+// lead makes one endpoint real, with its proxy or with a new one.
 func (f *Forwarder) lead(ctx context.Context, e endpoint.Endpoint) error {
 	if err := f.tryLead(ctx, e); err != nil {
 		return fmt.Errorf("lead %s from %s: %w", e.ID, e.Listen, err)
@@ -273,7 +272,7 @@ func (f *Forwarder) tryLead(ctx context.Context, e endpoint.Endpoint) error {
 	return errors.Join(files.admit(ctx, now, e), files.lead(ctx, now.state, e.Targets))
 }
 
-// start leaves no proxy behind that it does not know.
+// start starts a proxy. It leaves none behind that it does not know.
 func (f *Forwarder) start(ctx context.Context, e endpoint.Endpoint) error {
 	files := filesOf(f.dir, e.Listen)
 	if err := start(ctx, f.program, files, e, f.maxConn); err != nil {

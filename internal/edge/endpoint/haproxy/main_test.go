@@ -60,7 +60,7 @@ func killAll(t *testing.T, _, runDir string) {
 	}
 }
 
-// traces are the proxies and files of one home.
+// traces returns the proxies and files of one home.
 func traces(t *testing.T, _, runDir string) string {
 	t.Helper()
 	found, err := running(runDir)

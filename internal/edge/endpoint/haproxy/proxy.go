@@ -26,9 +26,9 @@ const (
 	stopTime   = 2 * time.Second  // after which a proxy is killed
 )
 
-// files are those of one proxy. Their path is in its command line and in no
-// other's, which is how a proxy is told from all other processes: no process is
-// signalled unless that has been read after taking hold of it.
+// files are the files of one proxy. Their path is in its command line and in no other's. That tells
+// a proxy from all other processes: no process is signalled unless its command line was read after
+// a descriptor of it was taken.
 type files struct{ base string }
 
 func filesOf(dir string, listen netip.AddrPort) files {
@@ -38,7 +38,7 @@ func filesOf(dir string, listen netip.AddrPort) files {
 func (f files) config() string { return f.base + ".cfg" }
 func (f files) socket() string { return f.base + ".sock" }
 
-// admitted is the list of networks whose clients may connect.
+// admitted returns the path of the list of networks whose clients may connect.
 func (f files) admitted() string { return f.base + ".acl" }
 
 // listenOf is the inverse of filesOf for the path of a configuration.
@@ -47,7 +47,7 @@ func listenOf(config string) (netip.AddrPort, error) {
 	return netip.ParseAddrPort(strings.Replace(name, "-", ":", 1))
 }
 
-// clearDir removes what proxies that are gone have left in dir, and dir.
+// clearDir removes what proxies that have ended left in dir, and then dir.
 func clearDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -111,7 +111,7 @@ func (f files) state(ctx context.Context) (state, error) {
 	return parseState(answer)
 }
 
-// pid asks the proxy for its own number.
+// pid asks the proxy for its own process id.
 func (f files) pid(ctx context.Context) (int, error) {
 	answer, err := f.ask(ctx, "show info")
 	if err != nil {
@@ -125,7 +125,7 @@ func (f files) pid(ctx context.Context) (int, error) {
 	return 0, errors.New("ask a proxy: it does not say its number")
 }
 
-// lead makes a running proxy lead to targets and reads back that it does.
+// lead makes a running proxy lead to targets, and reads back that it does.
 func (f files) lead(ctx context.Context, now state, targets []netip.AddrPort) error {
 	commands, err := now.commands(targets)
 	if err != nil || len(commands) == 0 {
@@ -145,11 +145,11 @@ func (f files) lead(ctx context.Context, now state, targets []netip.AddrPort) er
 	return nil
 }
 
-// process is a running proxy, held by a descriptor that never means another
-// process, whatever becomes of its number.
+// process is a running proxy, held by a descriptor that never means another process, whatever
+// becomes of its id.
 type process struct{ fd, pid int }
 
-// start runs a proxy for e, which goes on when this process ends.
+// start starts a proxy for e. The proxy goes on when this process ends.
 func start(ctx context.Context, program string, f files, e endpoint.Endpoint, maxConn int) error {
 	if err := os.WriteFile(f.admitted(), []byte(strings.Join(admittedTo(e), "\n")+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write who may connect to a proxy: %w", err)
@@ -168,7 +168,7 @@ func start(ctx context.Context, program string, f files, e endpoint.Endpoint, ma
 	return err
 }
 
-// run is one call of haproxy that ends, as it does with -D once it has forked.
+// run runs haproxy once, and waits until it ends. With -D haproxy ends once it has forked.
 func run(ctx context.Context, program, stdin string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -183,7 +183,7 @@ func run(ctx context.Context, program, stdin string, args ...string) error {
 	return nil
 }
 
-// alerts are the lines of haproxy's complaint that say why it ended.
+// alerts returns the lines of haproxy's complaint that say why it ended.
 func alerts(complaint string) string {
 	var found []string
 	for _, l := range strings.Split(complaint, "\n") {
@@ -194,7 +194,7 @@ func alerts(complaint string) string {
 	return strings.Join(found, "; ")
 }
 
-// running are the configurations that proxies of dir run with, and their processes.
+// running returns the configurations that proxies of dir run with, and their processes.
 func running(dir string) (map[string][]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -213,7 +213,7 @@ func running(dir string) (map[string][]int, error) {
 	return found, nil
 }
 
-// configOf is "" for a process that is no proxy, has ended, or may not be read.
+// configOf returns "" for a process that is no proxy, has ended, or may not be read.
 func configOf(pid int) string {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
@@ -226,7 +226,8 @@ func configOf(pid int) string {
 	return args[3]
 }
 
-// hold takes hold of the proxy that runs with config as pid; nil if it has ended.
+// hold takes a descriptor of the proxy that runs with config as pid. It returns nil if that has
+// ended.
 func hold(pid int, config string) (*process, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -242,7 +243,7 @@ func hold(pid int, config string) (*process, error) {
 	return &process{fd, pid}, nil
 }
 
-// ended waits at most for wait.
+// ended waits until the process has ended, for at most wait, and reports whether it has.
 func (p *process) ended(wait time.Duration) bool {
 	fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
 	end := time.Now().Add(wait)
@@ -254,10 +255,10 @@ func (p *process) ended(wait time.Duration) bool {
 	}
 }
 
-// release lets go of the proxy, which runs on.
+// release gives the descriptor up. The proxy runs on.
 func (p *process) release() { unix.Close(p.fd) }
 
-// stop ends the proxy and its sessions, and lets go of it.
+// stop ends the proxy and its sessions, and gives the descriptor up.
 func (p *process) stop() error {
 	defer p.release()
 	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {

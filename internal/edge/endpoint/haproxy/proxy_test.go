@@ -45,8 +45,8 @@ func runDir(t testing.TB) string {
 	return filepath.Join(dir, "run")
 }
 
-// Only its own directory is closed to others: what is above it leads to the sockets of
-// PostgreSQL, too, whoever of the home comes first.
+// Only its own directory is closed to others. The directories above it also lead to the sockets of
+// PostgreSQL, whichever part of the home comes first.
 func TestTheDirectoryAboveStaysOpen(t *testing.T) {
 	above := filepath.Join(filepath.Dir(runDir(t)), "howdah", "0123abcd")
 	newForwarder(t, filepath.Join(above, "ep"))
@@ -80,8 +80,8 @@ func pidOf(t *testing.T, f *Forwarder, listen netip.AddrPort) int {
 	return pid
 }
 
-// TestHold: a process that is not the proxy is never taken hold of, whatever the
-// number, nor one that has ended.
+// TestHold checks that hold takes no process that is not the proxy, whatever its id, and none that
+// has ended.
 func TestHold(t *testing.T) {
 	cmd := exec.Command("sleep", "60")
 	if err := cmd.Start(); err != nil {
@@ -104,7 +104,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestStoppedProxy: a proxy that does not answer is replaced.
+// TestStoppedProxy checks that a proxy which does not answer is replaced.
 func TestStoppedProxy(t *testing.T) {
 	f := newForwarder(t, runDir(t))
 	listen, server := conformance.SomeListen(), conformance.NewServer(t)
@@ -118,7 +118,7 @@ func TestStoppedProxy(t *testing.T) {
 	conformance.Join(t, listen, server)
 }
 
-// TestGivenUp: a Sync that is called off is no reason to end a proxy.
+// TestGivenUp checks that a Sync which is called off ends no proxy.
 func TestGivenUp(t *testing.T) {
 	f := newForwarder(t, runDir(t))
 	listen, server := conformance.SomeListen(), conformance.NewServer(t)
@@ -135,8 +135,8 @@ func TestGivenUp(t *testing.T) {
 	conformance.Check(t, s, server)
 }
 
-// TestLostInStart: a proxy that was started, but could not be asked for its
-// number, is known all the same.
+// TestLostInStart checks that a proxy which was started, and could not be asked for its process id,
+// is known all the same.
 func TestLostInStart(t *testing.T) {
 	f := newForwarder(t, runDir(t))
 	listen, server := conformance.SomeListen(), conformance.NewServer(t)
@@ -157,7 +157,7 @@ func TestLostInStart(t *testing.T) {
 	conformance.Join(t, listen, server)
 }
 
-// TestRunTriesAgain: a proxy that could not be started again is started once it can be.
+// TestRunTriesAgain checks that a proxy which could not be started again is started once it can be.
 func TestRunTriesAgain(t *testing.T) {
 	dir := runDir(t)
 	f := newForwarder(t, dir)
@@ -198,7 +198,7 @@ func TestRunTriesAgain(t *testing.T) {
 	})
 }
 
-// TestMeddling: what someone does through the socket of a proxy is put right.
+// TestMeddling checks that what someone does through the socket of a proxy is put right.
 func TestMeddling(t *testing.T) {
 	f := newForwarder(t, runDir(t))
 	listen, server := conformance.SomeListen(), conformance.NewServer(t)
@@ -215,8 +215,8 @@ func TestMeddling(t *testing.T) {
 	conformance.Check(t, s, server)
 }
 
-// TestTwoProxies: a kill -9 between the start of a proxy and the end of a Sync
-// can lead to two of them.
+// TestTwoProxies checks that one of two proxies is ended. A kill -9 between the start of a proxy
+// and the end of a Sync can lead to two.
 func TestTwoProxies(t *testing.T) {
 	dir := runDir(t)
 	first := newForwarder(t, dir)
@@ -234,7 +234,7 @@ func TestTwoProxies(t *testing.T) {
 	conformance.Join(t, listen, server)
 }
 
-// TestAddressTaken: one endpoint that can't be is said, and the others are made.
+// TestAddressTaken checks that Sync names an endpoint that cannot be made, and makes the others.
 func TestAddressTaken(t *testing.T) {
 	f := newForwarder(t, runDir(t))
 	listen, server := conformance.SomeListen(), conformance.NewServer(t)
@@ -260,7 +260,7 @@ func TestTooManyTargets(t *testing.T) {
 	}
 }
 
-// TestPrepare: others must not reach the sockets.
+// TestPrepare checks that others cannot reach the sockets.
 func TestPrepare(t *testing.T) {
 	dir := runDir(t)
 	if err := prepare(dir); err != nil {
@@ -296,7 +296,7 @@ func TestSocketIsPrivate(t *testing.T) {
 	}
 }
 
-// TestKeepalive: both sides of a session have the kernel's keepalive timer.
+// TestKeepalive checks that both sides of a session have the kernel's keepalive timer.
 func TestKeepalive(t *testing.T) {
 	f := newForwarder(t, runDir(t))
 	listen, server := conformance.SomeListen(), conformance.NewServer(t)
@@ -326,13 +326,13 @@ func TestKeepalive(t *testing.T) {
 	})
 }
 
-// kernelForm is an address as /proc/net/tcp has it.
+// kernelForm returns an address as /proc/net/tcp has it.
 func kernelForm(a netip.AddrPort) string {
 	b := a.Addr().As4()
 	return fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(b[:]), a.Port())
 }
 
-// TestMemory guards what `status` tells: 6 MB for a proxy.
+// TestMemory checks what `status` tells: 6 MB for a proxy.
 func TestMemory(t *testing.T) {
 	f := newForwarder(t, runDir(t))
 	listen, server := conformance.SomeListen(), conformance.NewServer(t)

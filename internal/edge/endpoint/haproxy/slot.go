@@ -20,16 +20,17 @@ type slot struct {
 	sessions int
 }
 
-// state is what a proxy does now, as it says itself.
+// state is what a proxy does now, as the proxy itself says.
 type state struct {
 	open  bool // takes connections; else they are refused
 	slots []slot
 }
 
-// errSlots means more targets, with those that still have sessions, than slots.
+// errSlots says that there are more targets than slots, counting old targets that still have
+// sessions.
 var errSlots = errors.New("no slot left for a target: cut the sessions of old ones")
 
-// show asks for everything a state holds: frontends and servers of all proxies.
+// show asks for everything that a state holds: frontends and servers of all proxies.
 const show = "show stat -1 5 -1"
 
 // parseState reads the answer to show.
@@ -80,7 +81,7 @@ func parseSlot(cell func(string) string) (slot, error) {
 	return slot{cell("svname"), addr, ready, sessions}, nil
 }
 
-// leads says whether s is as an endpoint with these targets should be.
+// leads reports whether s is as it should be for an endpoint with these targets.
 func (s state) leads(targets []netip.AddrPort) bool {
 	if s.open != (len(targets) > 0) {
 		return false
@@ -95,9 +96,9 @@ func (s state) leads(targets []netip.AddrPort) bool {
 	return slices.Equal(ready, targets)
 }
 
-// commands turn s into a proxy that leads to targets. A slot with sessions keeps
-// its address, so that Cut finds them by it. New targets are ready before old
-// ones stop, and the door opens last and closes first.
+// commands returns what turns s into a proxy that leads to targets. A slot with sessions keeps its
+// address, so that Cut finds them by it. New targets are ready before old ones stop. The frontend
+// opens last and closes first.
 func (s state) commands(targets []netip.AddrPort) ([]string, error) {
 	var cmds []string
 	if len(targets) == 0 && s.open {
@@ -129,8 +130,8 @@ func (s state) commands(targets []netip.AddrPort) ([]string, error) {
 	return cmds, nil
 }
 
-// slotFor prefers the slot that has the address already, then one without
-// sessions that no target has; for a target on loopback, one of those meant for it.
+// slotFor prefers the slot that already has the address. Otherwise it takes one without sessions
+// that no target has. For a target on loopback it takes a slot meant for such targets.
 func (s state) slotFor(t netip.AddrPort, targets []netip.AddrPort, used map[string]bool) (slot, error) {
 	for _, x := range s.slots {
 		if x.addr == t && !used[x.name] {
@@ -150,7 +151,7 @@ func (s state) slotFor(t netip.AddrPort, targets []netip.AddrPort, used map[stri
 	return slot{}, fmt.Errorf("lead to %s: %w", t, errSlots)
 }
 
-// shutdown are the commands that end the sessions to target, and how many those are.
+// shutdown returns the commands that end the sessions to target, and how many sessions those are.
 func (s state) shutdown(target netip.AddrPort) (commands []string, sessions int) {
 	for _, x := range s.slots {
 		if x.addr == target && x.sessions > 0 {

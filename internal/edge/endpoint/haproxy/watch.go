@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tick is how soon Run watches a proxy that was started after it looked, and tries again
+// tick is the pause after which Run also watches a proxy that was started since, and tries again
 // what it could not mend.
 const tick = 250 * time.Millisecond
 
-// Run implements endpoint.Forwarder. It hears at once when a proxy ends; a proxy
-// that leads elsewhere is found by Sync.
+// Run implements endpoint.Forwarder. It hears at once that a proxy ends. Only Sync finds a proxy
+// that leads elsewhere.
 func (f *Forwarder) Run(ctx context.Context) error {
-	// A proxy that could not be started is none whose end would be heard.
+	// Nobody would hear of a proxy that could not be started.
 	again := false
 	for ctx.Err() == nil {
 		fds := f.watched()
@@ -35,8 +35,8 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	return nil
 }
 
-// watched are the descriptors of all proxies. One that is closed meanwhile wakes
-// Run once more than needed, at worst.
+// watched returns the descriptors of all proxies. One that is closed meanwhile wakes Run once too
+// often, at worst.
 func (f *Forwarder) watched() []unix.PollFd {
 	f.mu.Lock()
 	defer f.mu.Unlock()

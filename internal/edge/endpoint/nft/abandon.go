@@ -14,9 +14,9 @@ import (
 	"howdah/internal/edge/endpoint"
 )
 
-// Abandon has endpoints that an earlier process made refuse from now on, takes their
-// addresses off this machine and cuts their sessions. Others stay as they are, and the next
-// Sync finds all of it. It is for when no process looks after them; it is idempotent.
+// Abandon makes endpoints refuse from now on that an earlier process made. It takes their addresses
+// off this machine and cuts their sessions. Other endpoints stay as they are, and the next Sync
+// finds all of it. It is for the time in which no process looks after them. It is idempotent.
 func (f *Forwarder) Abandon(ctx context.Context, listens []netip.AddrPort) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 	"howdah/internal/edge/endpoint"
 )
 
-// device carries the addresses of endpoints: it is on every machine, and the
-// kernel answers for its addresses on all the others.
+// device carries the addresses of endpoints. Every machine has it, and the kernel answers for its
+// addresses on all other devices.
 const device = "lo"
 
-// labelOf marks an address as this home's, so that it is found again after a
-// kill -9. The kernel takes 15 bytes that begin with the device's name.
+// labelOf returns the label of this home's addresses, by which they are found again after a kill
+// -9. The kernel takes 15 bytes that begin with the device's name.
 func labelOf(home string) string { return device + ":h_" + home }
 
-// addresses are those of this machine.
+// addresses are the addresses of this machine.
 type addresses struct {
 	ours   []netip.Addr // with our label
 	others []netip.Addr
@@ -44,7 +44,7 @@ func readAddresses(label string) (addresses, error) {
 	return all, nil
 }
 
-// addressesOf are those that endpoints need and a machine does not have anyway.
+// addressesOf returns the addresses that endpoints need and a machine does not have anyway.
 func addressesOf(all []endpoint.Endpoint) []netip.Addr {
 	var need []netip.Addr
 	for _, e := range all {
@@ -80,7 +80,7 @@ func addAddresses(label string, all []endpoint.Endpoint) ([]netip.Addr, error) {
 	return added, nil
 }
 
-// dropAddresses takes away what carries our label and no endpoint needs.
+// dropAddresses removes addresses with our label that no endpoint needs.
 func dropAddresses(label string, all []endpoint.Endpoint) error {
 	have, err := readAddresses(label)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"howdah/internal/edge/endpoint/conformance"
 )
 
-// many are n endpoints that lead to target, the last tenth of them to two.
+// many returns n endpoints that lead to target. The last tenth of them lead to two targets.
 func many(n int, target netip.AddrPort) []endpoint.Endpoint {
 	all := make([]endpoint.Endpoint, n)
 	for i := range all {

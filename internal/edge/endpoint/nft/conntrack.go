@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attribute and message numbers of <linux/netfilter/nfnetlink_conntrack.h>, and
-// the filter bits of the kernel's nf_internals.h (since 5.8; an older kernel
-// ignores the filter and sends everything, which is why list checks again).
+// These are attribute and message numbers of <linux/netfilter/nfnetlink_conntrack.h>, and the
+// filter bits of the kernel's nf_internals.h (since 5.8). An older kernel ignores the filter and
+// sends everything, so list checks again.
 const (
 	ctGet    = 1
 	ctDelete = 2
@@ -59,8 +59,8 @@ type flow struct {
 	id     []byte
 }
 
-// open says whether the client has a session, or had one a moment ago: not while
-// it connects (its SYN will be sent again, and led elsewhere), not after the end.
+// open reports whether the client has a session, or had one a moment ago. It returns false while
+// the client connects, as its SYN will be sent again and led elsewhere, and after the end.
 func (f flow) open() bool {
 	switch f.state {
 	case 0, stateSynSent, stateSynSent2, stateTimeWait, stateClose:
@@ -69,11 +69,10 @@ func (f flow) open() bool {
 	return true
 }
 
-// pair is a client and the endpoint it came through: one session at a time.
+// pair is a client and the endpoint that it came through. A pair has one session at a time.
 type pair struct{ client, listen netip.AddrPort }
 
-// take removes the flows that keep accepts from conntrack and returns those that
-// are sessions.
+// take removes from conntrack the flows that keep accepts, and returns those that are sessions.
 func (s *socket) take(ctx context.Context, listen netip.AddrPort, keep func(flow) bool) ([]pair, error) {
 	flows, err := s.list(ctx, listen, keep)
 	if err != nil {
@@ -120,7 +119,7 @@ func filterFor(listen netip.AddrPort) [][]byte {
 	return [][]byte{tuple, nested(ctFilter, attribute(filterOrig, flags))}
 }
 
-// delete is no error when the flow has ended by itself.
+// delete removes a flow. It returns no error if the flow has ended by itself.
 func (s *socket) delete(ctx context.Context, f flow) error {
 	ask := encode(unix.NFNL_SUBSYS_CTNETLINK, ctDelete, unix.NLM_F_ACK, nested(ctTupleOrig, f.orig), attribute(ctID, f.id))
 	err := s.call(ctx, nil, ask)
@@ -130,7 +129,7 @@ func (s *socket) delete(ctx context.Context, f flow) error {
 	return nil
 }
 
-// parseFlow is false for what is not IPv4 and TCP.
+// parseFlow returns false for what is not IPv4 and TCP.
 func parseFlow(m message) (flow, bool) {
 	top := m.attributes()
 	client, listen, ok := parseTuple(top[ctTupleOrig])

@@ -10,13 +10,13 @@ import (
 	"howdah/internal/edge/endpoint"
 )
 
-// patience of Cut: how long each nudge may take to be answered before the next.
-// Together they outlast the half second in which Linux answers bad segments of a
-// socket only once (net.ipv4.tcp_invalid_ratelimit), and the second for which
-// kernels of old stop after so many (net.ipv4.tcp_challenge_ack_limit).
+// patience is how long Cut waits for answers to each nudge before the next. All together outlast
+// the half second in which Linux answers bad segments of a socket only once
+// (net.ipv4.tcp_invalid_ratelimit). They also outlast the second for which old kernels stop after
+// so many (net.ipv4.tcp_challenge_ack_limit).
 var patience = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 600 * time.Millisecond}
 
-// brief is for endpoints that go away for good.
+// brief is for endpoints that are removed for good.
 var brief = patience[:1]
 
 // Cut implements endpoint.Forwarder. It needs nothing of f's state, so it does
@@ -32,11 +32,10 @@ func (f *Forwarder) Cut(ctx context.Context, listen, target netip.AddrPort) (int
 	return sessions, nil
 }
 
-// cut takes sessions out of conntrack, from when on all that their clients send
-// is answered with a reset, and makes the clients send something. It looks twice:
-// a connection that was translated just before Point may be entered just after
-// the first look. One that the kernel enters again, for a packet that was under way,
-// counts once.
+// cut removes sessions from conntrack and makes their clients send something. From then on
+// everything that these clients send is answered with a reset. It looks twice, because a connection
+// that was translated just before Point may be entered just after the first look. A connection that
+// the kernel enters again, for a packet that was under way, counts once.
 func (f *Forwarder) cut(ctx context.Context, listen netip.AddrPort, keep func(flow) bool, rounds []time.Duration) (int, error) {
 	cut := map[pair]bool{}
 	var silence error
@@ -57,8 +56,8 @@ func (f *Forwarder) cut(ctx context.Context, listen netip.AddrPort, keep func(fl
 	return len(cut), silence
 }
 
-// reset nudges clients until each was answered with a reset, or until none more
-// was in as long as all rounds take.
+// reset nudges clients until each was answered with a reset, or until no further one was for as
+// long as all rounds take.
 func (f *Forwarder) reset(ctx context.Context, sessions []pair, rounds []time.Duration) error {
 	var limit, quiet time.Duration
 	for _, wait := range rounds {
@@ -86,7 +85,7 @@ func (f *Forwarder) reset(ctx context.Context, sessions []pair, rounds []time.Du
 	return nil
 }
 
-// await returns those of sessions that were not answered within wait.
+// await returns those sessions that were not answered within wait.
 func (f *Forwarder) await(ctx context.Context, sessions []pair, wait time.Duration) ([]pair, error) {
 	end := time.Now().Add(wait)
 	for pause := time.Millisecond; ; pause *= 2 {

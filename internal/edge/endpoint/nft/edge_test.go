@@ -14,8 +14,8 @@ import (
 	"howdah/internal/testkit"
 )
 
-// In these tests this network namespace is the edge: clients and servers are in
-// namespaces of their own, wired to it.
+// In these tests this network namespace is the edge. Clients and servers are in namespaces of their
+// own that are wired to it.
 var (
 	edgeListen = netip.MustParseAddrPort("10.99.8.1:5432")
 	edgeClient = netip.MustParsePrefix("10.71.1.1/24") // the edge's address at the clients' wire
@@ -106,7 +106,7 @@ func setting(t testing.TB, path, value string) {
 	}
 }
 
-// cutLink drops all that goes to a wire or comes from it, as a pulled cable would.
+// cutLink drops all that goes to a wire or comes from it, like a pulled cable.
 func cutLink(t *testing.T, wire string) {
 	t.Helper()
 	t.Cleanup(func() { nft(t, "delete", "table", "netdev", "cable") })
@@ -186,8 +186,8 @@ func TestClientOfThisMachine(t *testing.T) {
 	conformance.Join(t, edgeListen, near)
 }
 
-// TestConnecting: a client that was connecting to the dead server comes out at
-// the new one, without a session being counted.
+// TestConnecting checks that a client which is connecting to a dead server reaches the new one, and
+// that it does not count as a session.
 func TestConnecting(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	far, wire := server(t)

@@ -9,8 +9,8 @@ import (
 	"howdah/internal/edge/endpoint/conformance"
 )
 
-// A failover of an endpoint that not everyone may use is as quick as any; who may
-// connect takes the whole table, and stays right beside it.
+// A failover of an endpoint that not everyone may use is as quick as any other. A change of who may
+// connect replaces the whole table, and stays right beside the quick path.
 func TestPointKeepsTheGuard(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	listen := conformance.SomeListen()
@@ -39,8 +39,8 @@ func TestPointKeepsTheGuard(t *testing.T) {
 	}
 }
 
-// Of clients elsewhere it is their own address that counts; a client of the edge's own
-// machine comes from the endpoint's.
+// A client elsewhere counts by its own address. A client of the edge's own machine comes from the
+// endpoint's address.
 func TestWhoMayConnectFromElsewhere(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	inside, _ := conformance.Apart(t, conformance.ClientsPart(edgeListen, 1), edgeClient, clientAddr)

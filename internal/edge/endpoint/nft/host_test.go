@@ -19,8 +19,8 @@ import (
 // These tests are about what else is on the machine: firewalls, listeners,
 // addresses and rules of others.
 
-// TestFirewall: a host firewall of the usual kind does not keep clients from
-// being reset, neither those of this machine nor others.
+// TestFirewall checks that a usual firewall of the host does not keep clients from being reset, of
+// this machine or of others.
 func TestFirewall(t *testing.T) {
 	const n = 10
 	f := edge(t, config("edge", ""))
@@ -46,8 +46,8 @@ func TestFirewall(t *testing.T) {
 	conformance.AllEnded(t, near)
 }
 
-// TestOtherListener: a server that listens on all addresses of the machine never
-// gets the clients of an endpoint.
+// TestOtherListener checks that a server which listens on all addresses of the machine never gets
+// the clients of an endpoint.
 func TestOtherListener(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	listen := conformance.SomeListen()
@@ -68,8 +68,8 @@ func TestOtherListener(t *testing.T) {
 	conformance.Refuses(t, listen)
 }
 
-// TestJustAnswered: Linux answers bad segments of a socket once in half a second.
-// A client that has just done so is reset all the same, a little later.
+// TestJustAnswered checks a client that has just answered a bad segment. Linux answers those of a
+// socket only once in half a second. The client is reset all the same, a little later.
 func TestJustAnswered(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	listen := conformance.SomeListen()
@@ -92,8 +92,8 @@ func TestJustAnswered(t *testing.T) {
 	}
 }
 
-// TestChallengeLimit: kernels before 6.0 or so send a limited number of such
-// answers a second for the whole machine. Cut gets through to all by and by.
+// TestChallengeLimit checks kernels before about 6.0, which send a limited number of such answers a
+// second for the whole machine. Cut gets through to all of them after some time.
 func TestChallengeLimit(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	listen := conformance.SomeListen()
@@ -101,16 +101,16 @@ func TestChallengeLimit(t *testing.T) {
 	mustSync(t, f, lead(listen, server))
 	lost := conformance.JoinHalf(t, listen, server, 60)
 	process.Freeze(t)
-	// Linux takes half of the limit and a random share of it for each second: two seconds
-	// are always enough, and one often is not.
+	// For each second Linux takes half of the limit and a random share of it. Two seconds are
+	// always enough, and one often is not.
 	setting(t, "/proc/sys/net/ipv4/tcp_challenge_ack_limit", "60")
 	mustPoint(t, f, lead(listen))
 	mustCut(t, f, listen, server, len(lost))
 	conformance.AllEnded(t, lost)
 }
 
-// TestUnseen: where the rule that answers is missing or never asked, clients are
-// reset by the machine's own TCP, only Cut can't see it.
+// TestUnseen checks what happens if the rule that answers is missing or never asked. Then the
+// machine's own TCP resets clients, and only Cut cannot see it.
 func TestUnseen(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T){
 		"table removed": func(t *testing.T) { nft(t, "flush", "ruleset") },
@@ -135,7 +135,7 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestRulesOfOthers are neither touched nor reported.
+// TestRulesOfOthers checks that rules of others are neither touched nor reported.
 func TestRulesOfOthers(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	t.Cleanup(func() { nft(t, "delete", "table", "ip", "other") })
@@ -160,7 +160,7 @@ func TestRulesOfOthers(t *testing.T) {
 	}
 }
 
-// TestTampering: whatever someone does to the table is found and mended.
+// TestTampering checks that whatever someone does to the table is found and mended.
 func TestTampering(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	server := conformance.NewServer(t)
@@ -235,8 +235,8 @@ func ourAddresses(t *testing.T) []netip.Addr {
 	return have.ours
 }
 
-// The machine does not answer for the address of an endpoint that is away, nor does a
-// process that takes it over; others stay.
+// The machine stops to answer for the address of an endpoint that is away, and so does a process
+// that takes it over. Other endpoints stay.
 func TestAnAddressGoesAway(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	other := netip.MustParseAddrPort("10.99.8.3:5432")
@@ -260,8 +260,8 @@ func TestAnAddressGoesAway(t *testing.T) {
 	conformance.Check(t, s, server)
 }
 
-// What a process left that died is taken away by another one, endpoint by endpoint, and the
-// next one to come finds it.
+// Another process removes what a process left that died, endpoint by endpoint, and the next process
+// finds that.
 func TestEndpointsAreAbandoned(t *testing.T) {
 	f := edge(t, config("edge", ""))
 	other, spread := netip.MustParseAddrPort("10.99.8.3:5432"), netip.MustParseAddrPort("10.99.8.4:5432")

@@ -29,7 +29,7 @@ func open(ctx context.Context, home, runDir string) (endpoint.Forwarder, error) 
 func TestConformance(t *testing.T) {
 	testkit.NeedRoot(t)
 	testkit.NeedProgram(t, "nft")
-	// What Run mends at once, it heard of.
+	// If Run mends something at once, it heard of it.
 	before := tick
 	tick = time.Hour
 	t.Cleanup(func() { tick = before })

@@ -17,11 +17,10 @@ import (
 // requestTime bounds one exchange with the kernel.
 const requestTime = 2 * time.Second
 
-// socket talks to netfilter. The requests here (a conntrack dump that the kernel
-// filters, elements of sets, a table with an owner, the generation of the rules)
-// are not in the netlink library. A Forwarder keeps its sockets open: closing one
-// waits until the kernel has freed what the last transactions removed, which
-// takes 10 ms and sometimes much more.
+// socket talks to netfilter. The netlink library lacks the requests here: a conntrack dump that the
+// kernel filters, elements of sets, a table with an owner, the generation of the rules. A Forwarder
+// keeps its sockets open. To close one waits until the kernel has freed what the last transactions
+// removed, which takes 10 ms and sometimes much more.
 type socket struct {
 	file *os.File
 
@@ -52,9 +51,9 @@ func dial(groups ...int) (*socket, error) {
 
 func (s *socket) close() { s.file.Close() }
 
-// call sends messages as one and hands every answer to each (nil: there are
-// none), which must not keep it, until the kernel has ended a dump, acknowledged,
-// or reported an error.
+// call sends messages as one, and hands every answer to each. each must not keep an answer. If it
+// is nil, there are no answers. call returns once the kernel has ended a dump, acknowledged, or
+// reported an error.
 func (s *socket) call(ctx context.Context, each func(message), messages ...[]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +86,8 @@ func (s *socket) call(ctx context.Context, each func(message), messages ...[]byt
 	}
 }
 
-// read waits for one datagram, until the deadline of the socket. What it returns
-// is good until the next read.
+// read waits for one datagram, until the deadline of the socket. The result is valid until the next
+// read.
 func (s *socket) read() ([]message, error) {
 	n, err := s.file.Read(s.buffer)
 	if err != nil {
@@ -112,10 +111,10 @@ type message struct {
 	body     []byte // what follows the netlink header
 }
 
-// errShort is an answer cut off by the kernel or not of the form it should have.
+// errShort says that the kernel cut an answer off, or that an answer does not have the right form.
 var errShort = errors.New("netlink message too short")
 
-// failure is the error an NLMSG_ERROR carries, nil for an acknowledgement.
+// failure returns the error of an NLMSG_ERROR, or nil for an acknowledgement.
 func (m message) failure() error {
 	if len(m.body) < 4 {
 		return errShort
@@ -126,7 +125,8 @@ func (m message) failure() error {
 	return nil
 }
 
-// attributes are those of a netfilter message, which begins with a header of four bytes.
+// attributes returns the attributes of a netfilter message, which begins with a header of four
+// bytes.
 func (m message) attributes() map[uint16][]byte {
 	if len(m.body) < 4 {
 		return nil
@@ -162,7 +162,7 @@ func parseAttributes(b []byte) map[uint16][]byte {
 	return all
 }
 
-// attributesOf goes through all, as lists have the same type many times.
+// attributesOf goes through all attributes. Lists have the same type many times.
 func attributesOf(b []byte) iter.Seq2[uint16, []byte] {
 	return func(yield func(uint16, []byte) bool) {
 		for len(b) >= 4 {
@@ -212,7 +212,7 @@ func nested(kind int, attributes ...[]byte) []byte {
 
 func aligned(n int) int { return (n + 3) &^ 3 }
 
-// zeroEnded is a name as the kernel has it.
+// zeroEnded returns a name in the kernel's form.
 func zeroEnded(s string) []byte { return append([]byte(s), 0) }
 
 func big16(v uint16) []byte { return binary.BigEndian.AppendUint16(nil, v) }

@@ -34,7 +34,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// FuzzParse: nothing the kernel could send makes the parsers fail.
+// FuzzParse checks that nothing which the kernel could send makes the parsers fail.
 func FuzzParse(f *testing.F) {
 	f.Add(encode(unix.NFNL_SUBSYS_CTNETLINK, ctGet, 0, filterFor(netip.MustParseAddrPort("127.0.0.1:1"))...))
 	f.Add(elementMessage(unix.NFT_MSG_NEWSETELEM, 0, "t", single, nested(unix.NFTA_SET_ELEM_KEY, attribute(1, make([]byte, 20)))))
@@ -63,8 +63,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestSynAck compares with a packet whose checksum was reckoned by hand: the sum
-// over addresses, protocol, length and segment with its checksum is all ones.
+// TestSynAck compares with a packet whose checksum was computed by hand: the sum over addresses,
+// protocol, length and segment with its checksum is all ones.
 func TestSynAck(t *testing.T) {
 	p := synAck(netip.MustParseAddrPort("10.1.2.3:5432"), netip.MustParseAddrPort("10.4.5.6:40000"), 0x01020304, 0x0a0b0c0d)
 	want := "45000028" + "00000000" + "40060000" + "0a010203" + "0a040506" +
@@ -81,8 +81,8 @@ func TestSynAck(t *testing.T) {
 	}
 }
 
-// TestCallGivenUp: the answer to a call that ran out of time is not taken for
-// that of the next.
+// TestCallGivenUp checks that the answer to a call that ran out of time is not taken for that of
+// the next.
 func TestCallGivenUp(t *testing.T) {
 	testkit.NeedRoot(t)
 	s, err := dial()

@@ -1,28 +1,25 @@
-// Package nft makes endpoints real in the kernel: a table of nf_tables that
-// translates the endpoint's address to a target's. It costs next to nothing, and
-// the target sees the client's own address (unless Masquerade is set).
+// Package nft makes endpoints real in the kernel, by a table of nf_tables that translates the
+// endpoint's address to a target's. It costs next to nothing, and the target sees the client's own
+// address (unless Masquerade is set).
 //
-// How it cuts: conntrack forgets the session, so whatever the client sends next
-// is answered with a reset by a rule; and a packet that fits nothing makes an
-// idle client send. No other host takes part, so it works when the old primary
-// is frozen or unreachable and also when there is no new one yet.
+// How it cuts: conntrack forgets the session, so a rule answers whatever the client sends next with
+// a reset. A packet that fits nothing makes an idle client send. No other host takes part. So it
+// works when the old primary is frozen or unreachable, and also when there is no new one yet.
 //
-// It needs CAP_NET_ADMIN and CAP_NET_RAW, the nft program, and nf_tables with nat.
-// With net.netfilter.nf_conntrack_tcp_loose = 0 (not the default) Cut works but
-// can't see it and returns ErrSilent.
+// It needs CAP_NET_ADMIN and CAP_NET_RAW, the nft program, and nf_tables with nat. With
+// net.netfilter.nf_conntrack_tcp_loose = 0 (not the default) Cut works, but cannot see that, and
+// returns ErrSilent.
 //
-// Limits: an endpoint at 127.x.y.z serves clients of this machine and leads to
-// targets on it only; for clients or targets elsewhere its address is one of the
-// pool, and net.ipv4.ip_forward is the administrator's. A client that is just
-// connecting to a dead target is not a session yet: its kernel tries again after a
-// second and is then led to the new one.
+// Limits: an endpoint at 127.x.y.z serves only clients of this machine, and leads only to targets
+// on it. For clients or targets elsewhere the address is one of the pool, and net.ipv4.ip_forward
+// is up to the administrator. A client that is just connecting to a dead target has no session yet.
+// Its kernel tries again after a second, and is then led to the new target.
 //
-// Who may connect is asked when a connection starts, of a set of endpoints and
-// networks; endpoints that everyone may use are not in it.
+// Who may connect is checked when a connection starts, by a set of endpoints and networks.
+// Endpoints that everyone may use are not in it.
 //
-// Invariants: the table of a home is replaced in one transaction or changed in
-// one; an address is only removed if it carries this home's label; rules made by
-// anyone else are never touched.
+// Invariants: the table of a home is replaced or changed in one transaction. An address is only
+// removed if it carries this home's label. Rules of anyone else are never touched.
 package nft
 
 import (
@@ -42,7 +39,7 @@ import (
 // Name is what Config.Driver calls this implementation.
 const Name = "nft"
 
-// cost is measured by BenchmarkPaths of package driver.
+// cost is what BenchmarkPaths of package driver measured.
 const cost = "in the kernel: within 5 % of the connections and round trips a second of a direct connection"
 
 // Forwarder implements endpoint.Forwarder. Make it with New.
@@ -67,8 +64,8 @@ type Forwarder struct {
 
 var _ endpoint.Forwarder = (*Forwarder)(nil)
 
-// New returns an error that wraps endpoint.ErrUnavailable where the kernel or
-// the user's rights do not allow what f will need. It changes nothing.
+// New returns a Forwarder. The error wraps endpoint.ErrUnavailable if the kernel or the user's
+// rights do not allow what f will need. New changes nothing.
 func New(ctx context.Context, cfg endpoint.Config) (*Forwarder, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -101,8 +98,8 @@ func (f *Forwarder) Info() endpoint.Info {
 	return endpoint.Info{Driver: Name, ClientAddressVisible: !f.cfg.Masquerade, Cost: cost}
 }
 
-// probe has the kernel judge a table with every kind of endpoint, and tries the
-// other privileges that Cut needs.
+// probe has the kernel check a table with every kind of endpoint, and tries the other privileges
+// that Cut needs.
 func (f *Forwarder) probe(ctx context.Context) error {
 	at := func(last byte) netip.AddrPort {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, last}), 1)
@@ -123,7 +120,7 @@ func (f *Forwarder) probe(ctx context.Context) error {
 	return nudge(nil)
 }
 
-// Close gives back what f needs of the kernel to work. What it made stays.
+// Close gives back what f needs of the kernel. What f made stays.
 func (f *Forwarder) Close() {
 	f.guard.release()
 	f.table.close()
@@ -179,7 +176,7 @@ func (f *Forwarder) retire(ctx context.Context, want []endpoint.Endpoint) error 
 	return nil
 }
 
-// existing are the addresses in use, also those an earlier process left.
+// existing returns the addresses in use, also those that an earlier process left.
 func (f *Forwarder) existing(ctx context.Context) ([]netip.AddrPort, error) {
 	if !f.synced {
 		return f.table.listens(ctx, f.rules.table)
@@ -191,8 +188,8 @@ func (f *Forwarder) existing(ctx context.Context) ([]netip.AddrPort, error) {
 	return listens, nil
 }
 
-// converge makes want real. The address of an endpoint is there before its
-// rules, and goes after them. Call it with mu held.
+// converge makes want real. The address of an endpoint is there before its rules, and is removed
+// after them. The caller holds mu.
 func (f *Forwarder) converge(ctx context.Context, want []endpoint.Endpoint) error {
 	added, err := addAddresses(f.label, want)
 	if err != nil {
@@ -219,9 +216,9 @@ func (f *Forwarder) note(format string, args ...any) {
 	f.mended = append(f.mended, text)
 }
 
-// write replaces the table unless it is known to be right. The generation of the
-// rules says for next to nothing that nobody touched any table; the seal says for
-// the price of a listing that nobody touched this one.
+// write replaces the table unless it is known to be right. The generation of the rules says, for
+// next to nothing, that nobody touched any table. The seal says, for the price of a listing, that
+// nobody touched this one.
 func (f *Forwarder) write(ctx context.Context, want []endpoint.Endpoint) error {
 	gen, err := f.table.generation(ctx)
 	if err != nil {
@@ -246,8 +243,8 @@ func (f *Forwarder) write(ctx context.Context, want []endpoint.Endpoint) error {
 	return nil
 }
 
-// written takes down what write did. The table is sealed only if nobody changed
-// anything since the generation gen; a listing fails if somebody is at it now.
+// written records what write did. It seals the table only if nobody changed anything since the
+// generation gen. A listing fails if somebody is changing something now.
 func (f *Forwarder) written(ctx context.Context, want []endpoint.Endpoint, gen uint32, before string) {
 	same := f.synced && endpoint.Same(want, f.have)
 	after, err := f.listing(ctx)
@@ -259,7 +256,7 @@ func (f *Forwarder) written(ctx context.Context, want []endpoint.Endpoint, gen u
 	}
 }
 
-// sealAfterMove makes good what a quick Point left out.
+// sealAfterMove does what a quick Point left out.
 func (f *Forwarder) sealAfterMove(ctx context.Context) error {
 	if f.seal != "" {
 		return nil
@@ -275,7 +272,7 @@ func (f *Forwarder) sealAfterMove(ctx context.Context) error {
 	return err
 }
 
-// listing is "" when there is no table.
+// listing returns "" if there is no table.
 func (f *Forwarder) listing(ctx context.Context) (string, error) {
 	found, err := f.table.exists(ctx, f.rules.table)
 	if err != nil || !found {
@@ -284,8 +281,8 @@ func (f *Forwarder) listing(ctx context.Context) (string, error) {
 	return f.nft.listing(ctx, f.rules.table)
 }
 
-// judge notes what the listing before a replacement says about others: it
-// should be as we left it, or, where that is not known, as the replacement.
+// judge notes what the listing before a replacement says about others. The listing should be as we
+// left it. If that is not known, it should be as the replacement.
 func (f *Forwarder) judge(before, after string, same bool) {
 	expected := f.seal
 	if expected == "" && (same || !f.synced) {
@@ -337,9 +334,9 @@ func (f *Forwarder) Point(ctx context.Context, e endpoint.Endpoint) error {
 	return nil
 }
 
-// step moves elements where that is enough, which takes less than a millisecond.
-// If somebody has changed any rules since we looked, ours are looked after first.
-// Whatever is more than that, or fails, is written as a whole.
+// step moves elements if that is enough, which takes less than a millisecond. If somebody has
+// changed any rules since the last look, it checks ours first. If more is needed, or if it fails,
+// the whole table is written.
 func (f *Forwarder) step(ctx context.Context, want []endpoint.Endpoint, old *endpoint.Endpoint, e endpoint.Endpoint) error {
 	if old == nil || kindOf(*old) == several || kindOf(e) == several || !cidr.Same(old.Allow, e.Allow) || old.Away != e.Away || endpoint.Same(want, f.have) {
 		return f.converge(ctx, want)
@@ -356,7 +353,7 @@ func (f *Forwarder) step(ctx context.Context, want []endpoint.Endpoint, old *end
 	return f.converge(ctx, want)
 }
 
-// move says whether the elements were moved.
+// move reports whether the elements were moved.
 func (f *Forwarder) move(ctx context.Context, want []endpoint.Endpoint, old, e endpoint.Endpoint) bool {
 	if f.gen == 0 || f.table.move(ctx, f.rules.table, f.gen, old, e) != nil {
 		return false

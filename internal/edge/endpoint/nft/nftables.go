@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// commandTime bounds one call of nft; it takes milliseconds unless the machine stands still.
+// commandTime bounds one call of nft. It takes milliseconds unless the machine stands still.
 const commandTime = 5 * time.Second
 
 // program is the nft command.
 type program string
 
-// find looks also where Debian keeps it, which is not on every PATH.
+// find also looks where Debian keeps nft, which is not on every PATH.
 func find() (program, error) {
 	if path, err := exec.LookPath("nft"); err == nil {
 		return program(path), nil
@@ -50,14 +50,14 @@ func (p program) apply(ctx context.Context, script string) error {
 	return err
 }
 
-// check has the kernel judge script without making it real.
+// check has the kernel check script without making it real.
 func (p program) check(ctx context.Context, script string) error {
 	_, err := p.run(ctx, script, "-c", "-f", "-")
 	return err
 }
 
-// listing is the table as nft shows it. Two listings of the same table are
-// equal: what packets add to it is left out.
+// listing returns the table as nft shows it. Two listings of the same table are equal, because it
+// leaves out what packets add.
 func (p program) listing(ctx context.Context, table string) (string, error) {
 	text, err := p.run(ctx, "", "-s", "list", "table", "ip", table)
 	if err != nil {

@@ -11,11 +11,10 @@ import (
 
 const packetSize = 40 // IPv4 and TCP headers without options
 
-// nudge makes each client speak: it sends a SYN-ACK as from the server with numbers
-// that fit nothing. TCP answers any SYN inside a connection with an acknowledgement
-// that carries its true numbers (RFC 5961, 4.2), and our rules turn that into a
-// reset. A SYN-ACK and not a SYN, because a firewall at the client takes a SYN in
-// that direction for invalid.
+// nudge makes each client speak. It sends a SYN-ACK that seems to come from the server, with
+// numbers that fit nothing. TCP answers any SYN inside a connection with an acknowledgement that
+// carries its true numbers (RFC 5961, 4.2), and our rules turn that into a reset. It is not a plain
+// SYN, because a firewall at the client takes a SYN in that direction for invalid.
 func nudge(sessions []pair) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
 	if err != nil {
@@ -24,13 +23,13 @@ func nudge(sessions []pair) error {
 	defer unix.Close(fd)
 	for _, s := range sessions {
 		packet := synAck(s.listen, s.client, rand.Uint32(), rand.Uint32())
-		// A client that cannot be reached is one that does not answer.
+		// A client that cannot be reached does not answer either.
 		_ = unix.Sendto(fd, packet, 0, &unix.SockaddrInet4{Addr: s.client.Addr().As4()})
 	}
 	return nil
 }
 
-// synAck is the packet. The kernel fills in the checksum of the IP header.
+// synAck returns the packet. The kernel fills in the checksum of the IP header.
 func synAck(from, to netip.AddrPort, sequence, acknowledged uint32) []byte {
 	p := make([]byte, packetSize)
 	p[0] = 0x45 // version 4, header of five words
@@ -51,7 +50,7 @@ func synAck(from, to netip.AddrPort, sequence, acknowledged uint32) []byte {
 	return p
 }
 
-// checksum is TCP's, over the addresses and the segment (RFC 9293, 3.1).
+// checksum returns TCP's checksum over the addresses and the segment (RFC 9293, 3.1).
 func checksum(addresses, segment []byte) uint16 {
 	sum := uint32(unix.IPPROTO_TCP) + uint32(len(segment))
 	for _, part := range [][]byte{addresses, segment} {

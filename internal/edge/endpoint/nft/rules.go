@@ -12,8 +12,8 @@ import (
 	"howdah/internal/edge/endpoint"
 )
 
-// generation is a number that grows with every change of the rules of nf_tables,
-// whoever makes it. It is never 0.
+// generation returns a number that grows with every change of the rules of nf_tables, whoever makes
+// it. It is never 0.
 func (s *socket) generation(ctx context.Context) (uint32, error) {
 	var number uint32
 	err := s.call(ctx, func(m message) {
@@ -40,10 +40,9 @@ func (s *socket) exists(ctx context.Context, table string) (bool, error) {
 	return true, nil
 }
 
-// move leads the endpoint from old to e in one transaction, provided that the
-// rules still have the given generation: what we believe of the table is true
-// then, and the next generation is ours. Neither may have several targets: those
-// need rules, which are written as text.
+// move leads the endpoint from old to e in one transaction, provided that the rules still have the
+// given generation. Then what we believe of the table is true, and the next generation is ours.
+// Neither may have several targets: those need rules, which are written as text.
 func (s *socket) move(ctx context.Context, table string, gen uint32, old, e endpoint.Endpoint) error {
 	key := nested(unix.NFTA_SET_ELEM_KEY, attribute(unix.NFTA_DATA_VALUE, pairBytes(e.Listen)))
 	element := key
@@ -94,7 +93,7 @@ func (s *socket) elements(ctx context.Context, table, set string) ([][]netip.Add
 	return all, nil
 }
 
-// pairSize is that of an address and a port in a set, padded to whole registers.
+// pairSize is the size of an address and a port in a set, padded to whole registers, in bytes.
 const pairSize = 8
 
 func pairBytes(a netip.AddrPort) []byte {
@@ -130,8 +129,8 @@ func (s *socket) listens(ctx context.Context, table string) ([]netip.AddrPort, e
 	return listens, nil
 }
 
-// answered reads which sessions were answered with a reset in the last seconds:
-// none as far as can be told if somebody has removed the table.
+// answered returns which sessions were answered with a reset in the last seconds. If somebody has
+// removed the table, it returns none.
 func (s *socket) answered(ctx context.Context, table string) (map[pair]bool, error) {
 	rows, err := s.elements(ctx, table, "answered")
 	if errors.Is(err, unix.ENOENT) {

@@ -8,8 +8,8 @@ import (
 	"howdah/internal/edge/endpoint"
 )
 
-// kind is the place of an endpoint in the table: a lookup in the kernel for one
-// target, a chain of its own for several.
+// kind is the place of an endpoint in the table: a lookup in the kernel for one target, or a chain
+// of its own for several.
 type kind string
 
 const (
@@ -32,8 +32,8 @@ const (
 	listenType = "ipv4_addr . inet_service"
 	clientType = listenType + " . " + listenType
 
-	// answeredFor is how long a client that sent something into a cut session is
-	// remembered: longer than a Cut, short enough never to matter after it.
+	// answeredFor is how long a client that sent something into a cut session is remembered. That
+	// is longer than a Cut takes, and short enough never to matter after it.
 	answeredFor = "5s"
 )
 
@@ -46,8 +46,8 @@ type dialect struct {
 	masquerade bool
 }
 
-// whole is a transaction that puts the complete table in place of whatever is
-// there. The kernel switches from one to the other between two packets.
+// whole returns a transaction that puts the complete table in place of whatever is there. The
+// kernel switches from one to the other between two packets.
 func (d dialect) whole(all []endpoint.Endpoint) string {
 	elements := map[kind][]string{}
 	var listens, chains []string
@@ -77,21 +77,21 @@ func (d dialect) whole(all []endpoint.Endpoint) string {
 	return d.clear() + block("table ip "+d.table, parts...) + "\n"
 }
 
-// clear is a transaction that takes the table away, also when there is none.
+// clear returns a transaction that removes the table. The table need not exist.
 func (d dialect) clear() string {
 	return fmt.Sprintf("add table ip %[1]s\ndelete table ip %[1]s\n", d.table)
 }
 
-// hooks are the rules that don't depend on where endpoints lead. All but the
-// first chain see only packets that conntrack takes for the start of a
-// connection, so established sessions pay nothing.
+// hooks returns the rules that do not depend on where endpoints lead. All chains but the first see
+// only packets that conntrack takes for the start of a connection, so established sessions pay
+// nothing.
 //
-// A packet that is no SYN and yet starts a connection belongs to a session that
-// was cut: it is answered with a reset, whose number the packet itself carries,
-// so this depends on no other host. The client is noted in `answered` for Cut.
+// A packet that is no SYN, and yet starts a connection, belongs to a session that was cut. It is
+// answered with a reset. The packet itself carries the reset's number, so this depends on no other
+// host. The client is noted in `answered` for Cut.
 //
-// The SYN-ACK by which Cut makes a client speak is not to be tracked, or a host
-// firewall that drops what conntrack calls invalid would drop it on loopback.
+// The SYN-ACK by which Cut makes a client speak is not tracked. Otherwise a host firewall that
+// drops what conntrack calls invalid would drop it on loopback.
 func (d dialect) hooks(all []endpoint.Endpoint, guarded bool) []string {
 	guard := ""
 	if guarded {
@@ -126,8 +126,8 @@ func (d dialect) hooks(all []endpoint.Endpoint, guarded bool) []string {
 			`oifname != "lo" ip protocol tcp ct status dnat ct original ip daddr @addresses masquerade`))
 }
 
-// guards are the elements of two sets: the endpoints that not everyone may use, and
-// with each of those the networks that may.
+// guards returns the elements of two sets: the endpoints that not everyone may use, and each of
+// those with the networks that may use it.
 func guards(all []endpoint.Endpoint) (guarded, admitted []string) {
 	for _, e := range all {
 		if e.Allow == nil {
@@ -150,7 +150,7 @@ func spread(e endpoint.Endpoint) string {
 	return fmt.Sprintf("ip protocol tcp dnat ip to numgen inc mod %d map { %s }", len(targets), strings.Join(targets, ", "))
 }
 
-// element is what e is in the set or map of its kind.
+// element returns what e is in the set or map of its kind.
 func element(e endpoint.Endpoint) string {
 	switch kindOf(e) {
 	case single:
@@ -175,7 +175,7 @@ func list(elements []string) string {
 	return block("elements =", strings.Join(elements, ",\n"))
 }
 
-// block is `head { lines }` with its inside indented; empty lines are left out.
+// block returns `head { lines }` with its inside indented. It leaves out empty lines.
 func block(head string, lines ...string) string {
 	var b strings.Builder
 	b.WriteString(head + " {\n")

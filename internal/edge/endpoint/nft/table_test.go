@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestTable checks the text of the rules against golden files, which hold the
-// endpoints and the transaction that makes them, and has the kernel judge it.
+// TestTable checks the text of the rules against golden files, which hold the endpoints and the
+// transaction that makes them. The kernel checks the text, too.
 func TestTable(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

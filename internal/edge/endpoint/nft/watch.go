@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tick is how often Run looks even if it heard nothing: it hears of rules, not
-// of addresses, and the kernel drops notices when too many come at once.
+// tick is the pause after which Run looks even if it heard nothing. It hears of rules, not of
+// addresses, and the kernel drops notices when too many come at once.
 var tick = time.Second
 
 // Run implements endpoint.Forwarder.
@@ -55,8 +55,8 @@ func (f *Forwarder) hear(s *socket) error {
 	}
 }
 
-// tableOf is the table that a notice of nf_tables is about: in all of them
-// attribute 1 names it.
+// tableOf returns the table that a notice of nf_tables is about. In all notices attribute 1 names
+// it.
 func tableOf(m message) string {
 	if int(m.kind>>8) != unix.NFNL_SUBSYS_NFTABLES || m.kind&0xff == unix.NFT_MSG_NEWGEN {
 		return ""
@@ -68,8 +68,8 @@ func tableOf(m message) string {
 	return string(name[:len(name)-1])
 }
 
-// mend makes the last state real again. Changes of our own are told by the
-// generation, so they cost little.
+// mend makes the last state real again. It knows our own changes by the generation, so they cost
+// little.
 func (f *Forwarder) mend(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,15 +79,14 @@ func (f *Forwarder) mend(ctx context.Context) error {
 	return f.converge(ctx, f.have)
 }
 
-// guard is a table that nobody else can remove while this process lives, not
-// even by `nft flush ruleset`: the kernel ties it to a socket (since 5.12). It has
-// one chain of type nat with one rule that looks at conntrack and does nothing:
-// enough for the kernel to go on tracking and translating the packets of
-// established sessions when all other rules are gone. Without it a client that
-// sends before the table is mended would be reset.
+// guard is a table that nobody else can remove while this process lives, not even by `nft flush
+// ruleset`: the kernel ties it to a socket (since 5.12). It has one chain of type nat with one rule
+// that looks at conntrack and does nothing. That is enough for the kernel to go on tracking and
+// translating the packets of established sessions when all other rules are gone. Without it, a
+// client that sends before the table is mended would be reset.
 type guard struct{ owner *socket }
 
-// hold makes the guard. Endpoints work without it, so a kernel that can't is no error.
+// hold makes the guard. Endpoints work without it, so it is no error if the kernel cannot make one.
 func (f *Forwarder) hold(ctx context.Context) *guard {
 	g, err := newGuard(ctx, f.rules.table+"_guard")
 	if err != nil {
@@ -109,7 +108,7 @@ func newGuard(ctx context.Context, table string) (*guard, error) {
 	return &guard{s}, nil
 }
 
-// guardBatch is the transaction; only its last message is acknowledged.
+// guardBatch returns the transaction. Only its last message is acknowledged.
 func guardBatch(table string) [][]byte {
 	const create = unix.NLM_F_CREATE
 	name := attribute(unix.NFTA_TABLE_NAME, zeroEnded(table)) // all three messages have it as attribute 1
@@ -141,7 +140,7 @@ const (
 	guardPriority = 50 // after everybody's translation
 )
 
-// release gives the table up; the kernel removes it.
+// release gives the table up. The kernel then removes it.
 func (g *guard) release() {
 	if g != nil && g.owner != nil {
 		g.owner.close()
