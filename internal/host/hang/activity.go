@@ -10,8 +10,8 @@ import (
 	"howdah/internal/host/proc"
 )
 
-// ActivityOf is what a postmaster and its children have done so far. It reads
-// the process table alone.
+// ActivityOf returns what a postmaster and its children have done so far. It reads only the process
+// table.
 func ActivityOf(procs *proc.Host, postmaster proc.Process) Activity {
 	a := Activity{All: map[int]int64{}}
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", postmaster.PID)) // none, if it ended
@@ -38,8 +38,8 @@ func ActivityOf(procs *proc.Host, postmaster proc.Process) Activity {
 	return a
 }
 
-// processorTime is how long a process ran: in nanoseconds where the kernel counts them,
-// or else in its clock's ticks.
+// processorTime returns how long a process ran: in nanoseconds if the kernel counts them, or else
+// in ticks of the kernel's clock.
 func processorTime(pid int, entry proc.Entry) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
 	if err == nil {
@@ -51,8 +51,8 @@ func processorTime(pid int, entry proc.Entry) int64 {
 	return int64(entry.Ticks)
 }
 
-// DiskOf is where the kernel counts what the disk below dir does; "" where it does not.
-// It is asked for once, while the disk still answers.
+// DiskOf returns where the kernel counts what the disk below dir does, or "" if it does not. Call
+// it once, while the disk still answers.
 func DiskOf(dir, id string) string {
 	var stat syscall.Stat_t
 	if id == "" || syscall.Stat(dir, &stat) != nil {
@@ -66,7 +66,7 @@ func DiskOf(dir, id string) string {
 	return path
 }
 
-// DiskWrites is how many writes and flushes a disk has completed; -1 where nobody tells.
+// DiskWrites returns how many writes and flushes a disk has completed, or -1 if nobody tells.
 func DiskWrites(path string) int64 {
 	if path == "" {
 		return -1
@@ -75,8 +75,8 @@ func DiskWrites(path string) int64 {
 	if err != nil {
 		return -1
 	}
-	// Fields of the kernel's Documentation/block/stat.rst, from 0: 4 are completed writes,
-	// 15 completed flushes.
+	// These are fields of the kernel's Documentation/block/stat.rst, counted from 0: 4 has
+	// completed writes, 15 has completed flushes.
 	fields := strings.Fields(string(text))
 	var done int64
 	for _, i := range []int{4, 15} {

@@ -1,6 +1,7 @@
-// Package hang says whether a PostgreSQL hangs, of looks at it: when it answered, what its
-// processes do, how long a small write has waited. It decides of what others have seen, and reads
-// the process table and the kernel's counters alone, never a disk: that may be what hangs.
+// Package hang decides whether a PostgreSQL hangs. It decides by looks: when it answered, what its
+// processes do, how long a small write has waited. Others look at PostgreSQL. This package itself
+// reads only the process table and the kernel's counters, and never a disk: the disk may be what
+// hangs.
 package hang
 
 import (
@@ -10,31 +11,30 @@ import (
 	"time"
 )
 
-// A PostgreSQL may hang while its process, its Patroni and its host look healthy: it is
-// stopped, or it waits for a disk that does not answer. Nobody but a user would notice.
-// What is asked of it here is what a user asks: to answer, and to commit a small write.
+// A PostgreSQL may hang while its process, its Patroni and its host look healthy: it is stopped, or
+// it waits for a disk that does not answer. Nobody but a user would notice. So this asks of
+// PostgreSQL what a user asks: to answer, and to commit a small write.
 
 // Patience says when a PostgreSQL counts as hanging.
 type Patience struct {
-	// Silence is for how long it may answer nobody while none of its processes does
-	// anything.
+	// Silence is how long it may answer nobody while none of its processes does anything.
 	Silence time.Duration
-	// Stall is for how long a small write may wait while a process of the server waits for
-	// the disk, and a server that waits for its disk or for a processor may answer nobody.
+	// Stall is how long a small write may wait while a process of the server waits for the disk. It
+	// is also how long a server that waits for its disk or for a processor may answer nobody.
 	Stall time.Duration
 }
 
-// DefaultPatience leaves a write to the disk of three seconds, and another one in
-// front of it, alone.
+// DefaultPatience does not end a server for a disk write that takes three seconds behind another
+// such write.
 var DefaultPatience = Patience{Silence: 2500 * time.Millisecond, Stall: 8 * time.Second}
 
 const (
-	// Every is how often a PostgreSQL is looked at that does not answer.
+	// Every is the pause between two looks at a PostgreSQL that does not answer.
 	Every = 250 * time.Millisecond
-	// gap is the longest pause between two looks: after a longer one we stood still
-	// ourselves, and know nothing.
+	// gap is the longest pause between two looks. After a longer one this process stood still
+	// itself, and knows nothing.
 	gap = 4 * Every
-	// SlowDisk is how much longer a write may wait while the disk completes others.
+	// SlowDisk is by which factor longer a write may wait while the disk completes others.
 	SlowDisk = 4
 )
 
@@ -47,28 +47,29 @@ type Look struct {
 	Writes   int64     // that its disk has completed; -1: nobody tells
 }
 
-// Activity is what the processes of a PostgreSQL did until a moment.
+// Activity is what the processes of a PostgreSQL have done up to a moment.
 type Activity struct {
 	Postmaster int64         // its time on a processor
 	All        map[int]int64 // the same of every process, by its number
-	// Waits: one of them waits for a disk, or for a processor. It would do something.
+	// Waits says that a process waits for a disk or for a processor. It would do something if it
+	// could.
 	Waits bool
-	// disk are those of all that wait for a disk.
+	// disk has all processes that wait for a disk.
 	disk []int
 }
 
-// diskWait is a process that was seen to wait for a disk at every look.
+// diskWait is a process that has waited for a disk at every look.
 type diskWait struct {
 	since, seen time.Time
 	used        int64 // its time on a processor, at since
 }
 
-// idleShare: who used less than this part of a time did nothing in it. A process that
-// waits until less of its memory has to be written to the disk looks five times a second
-// whether it may go on, which takes it some 50 µs.
+// idleShare is the part of a time: a process that used less than 1/idleShare of it did nothing. A
+// process that waits until less of its memory has to be written to the disk looks five times a
+// second whether it may go on. That takes it some 50 µs each time.
 const idleShare = 1000
 
-// Judge makes a verdict of looks at one PostgreSQL.
+// Judge makes a verdict from looks at one PostgreSQL.
 type Judge struct {
 	Patience Patience
 	last     Look
@@ -80,12 +81,12 @@ type Judge struct {
 	disk     map[int]diskWait
 }
 
-// Reset forgets everything: it is another PostgreSQL, or we stood still.
+// Reset forgets everything, because it is another PostgreSQL or because this process stood still.
 func (j *Judge) Reset(now time.Time) {
 	*j = Judge{Patience: j.Patience, since: now, moved: now, headMove: now}
 }
 
-// Verdict says why a PostgreSQL hangs, after one more look; "" if it does not.
+// Verdict says, after one more look, why a PostgreSQL hangs. It returns "" if it does not hang.
 func (j *Judge) Verdict(l Look) string {
 	if l.At.Sub(j.last.At) > gap {
 		j.Reset(l.At)
@@ -102,7 +103,7 @@ func (j *Judge) Verdict(l Look) string {
 	return j.stalled(l)
 }
 
-// follow notes who has moved.
+// follow records which processes have done something.
 func (j *Judge) follow(l Look) {
 	if !maps.Equal(l.Activity.All, j.last.Activity.All) {
 		j.moved = l.At
@@ -117,8 +118,9 @@ func (j *Judge) follow(l Look) {
 	j.last = l
 }
 
-// followDisk notes who waits for a disk, and since when without a step. The kernel's list
-// of children may lack one when others come and go, so who is not in it stays for a while.
+// followDisk records which processes wait for a disk, and since when without a step. The kernel's
+// list of children may lack one while others come and go, so a process that is not in it stays for
+// a while.
 func (j *Judge) followDisk(l Look) {
 	maps.DeleteFunc(j.disk, func(pid int, w diskWait) bool {
 		_, listed := l.Activity.All[pid]
@@ -138,7 +140,7 @@ func (j *Judge) followDisk(l Look) {
 	}
 }
 
-// diskWaiter is the process that has waited longest for a disk; 0: none does.
+// diskWaiter returns the process that has waited longest for a disk, or 0 if none does.
 func (j *Judge) diskWaiter() (pid int, since time.Time) {
 	for p, w := range j.disk {
 		if pid == 0 || w.since.Before(since) || w.since.Equal(since) && p < pid {
@@ -148,10 +150,10 @@ func (j *Judge) diskWaiter() (pid int, since time.Time) {
 	return pid, since
 }
 
-// stalled judges the small write. It may wait for much that is no disk: for a lock in
-// front of all logins, for a processor, for a place among too many sessions. The disk is
-// to blame only if a process of the server has waited for it all that time. A disk that
-// completes what others write is busy, and gets more time.
+// stalled judges the small write. A write may wait for much that is no disk: for a lock in front of
+// all logins, for a processor, for a place among too many sessions. The disk is to blame only if a
+// process of the server has waited for it all that time. A disk that completes what others write is
+// busy, and gets more time.
 func (j *Judge) stalled(l Look) string {
 	pid, since := j.diskWaiter()
 	if l.Writing.IsZero() || pid == 0 {
@@ -167,7 +169,7 @@ func (j *Judge) stalled(l Look) string {
 	return ""
 }
 
-// Later is the later one of two moments.
+// Later returns the later one of two moments.
 func Later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

@@ -66,8 +66,8 @@ func TestHangJudge(t *testing.T) {
 	}
 }
 
-// verdictAfter plays a story, and answers when the verdict came, counted from the last
-// answer or the beginning of the write; 0: there was none.
+// verdictAfter plays a story and returns when the verdict came, counted from the last answer or the
+// beginning of the write. It returns 0 if there was none.
 func verdictAfter(j Judge, story []seen) time.Duration {
 	now := time.Unix(1_000_000, 0)
 	l := Look{Activity: Activity{All: map[int]int64{1: 1, 2: 1, 3: 1}, Postmaster: 1}}
@@ -91,7 +91,7 @@ func verdictAfter(j Judge, story []seen) time.Duration {
 	return 0
 }
 
-// after is the next look at a server.
+// after returns the next look at a server.
 func after(l Look, s seen, now time.Time) Look {
 	l.At = now
 	shown := len(l.Activity.disk) > 0

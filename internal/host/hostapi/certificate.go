@@ -11,16 +11,17 @@ import (
 	"howdah/internal/state"
 )
 
-// MemberName is what the certificate of a member says, by its id.
+// MemberName returns the common name in the certificate of a member with this id.
 func MemberName(id string) string { return memberPrefix + id }
 
-// ServerName is what the certificate of a server says, by the id of its member or the name
-// of its host.
+// ServerName returns the common name in the certificate of a server, by the id of its member or the
+// name of its host.
 func ServerName(of string) string { return "server:" + of }
 
 const memberPrefix = "member:"
 
-// MemberOf is the id of a member by what its certificate says; "": it is of no member.
+// MemberOf returns the id of a member by the common name of its certificate, or "" if it is no
+// member's.
 func MemberOf(name string) string {
 	id, ok := strings.CutPrefix(name, memberPrefix)
 	if !ok {
@@ -29,8 +30,8 @@ func MemberOf(name string) string {
 	return id
 }
 
-// certificate signs for the caller's own name, for the caller's own host, and for members
-// that are assigned to it: nothing else.
+// certificate signs for the caller's own name, for the caller's own host, and for members that are
+// assigned to it. It signs for nothing else.
 func (s *Server) certificate(ctx context.Context, c call, in CertificateRequest) (CertificateAnswer, error) {
 	kind, host, ok := strings.Cut(c.caller, ":")
 	if !ok || Kind(kind) != Agent && (in.Member != "" || in.For != ForAll) {
@@ -74,7 +75,7 @@ func (s *Server) memberCertificate(ctx context.Context, c call, host string, in 
 	return sign(ca, in.CSR, subject)
 }
 
-// clientCertificate names the member, and no address.
+// clientCertificate signs a certificate that names the member and no address.
 func (s *Server) clientCertificate(ctx context.Context, in CertificateRequest) (CertificateAnswer, error) {
 	ca, err := s.Members(ctx)
 	if err != nil {
@@ -101,7 +102,7 @@ func addresses(texts []string) []net.IP {
 	return all
 }
 
-// authority is the home's own, or another of databases.
+// authority returns the home's own authority, or one of databases.
 func (s *Server) authority(ctx context.Context, named string) (*certs.CA, error) {
 	if named == "" || s.Authority == nil {
 		return s.CA, nil

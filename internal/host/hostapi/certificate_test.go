@@ -80,8 +80,8 @@ func TestCertificatesAreForTheCallersOwnNamesOnly(t *testing.T) {
 	}
 }
 
-// The server's certificate of a member is by the authority of its assignment; a
-// host's own never is.
+// The authority of a member's assignment signs the certificate of its server. It never signs a
+// host's own certificate.
 func TestCertificatesAreByTheAuthorityOfTheAssignment(t *testing.T) {
 	w := newWorld(t)
 	ca, _, err := w.CA.NewAuthority("howdah-ca-g2", keys.EC256)
@@ -120,8 +120,8 @@ func assigned(id, authority string) member.Assignment {
 	return member.Assignment{ID: id, Scope: "d1", ServerIPs: []string{"127.9.9.1"}, Authority: authority}
 }
 
-// The certificate of a member's client opens nothing of the home's: neither of its
-// control planes takes it for anybody.
+// The certificate of a member's client opens nothing of the home: the home's control planes take it
+// for nobody.
 func TestAMembersOwnCertificateIsNobodysHere(t *testing.T) {
 	w := newWorld(t)
 	for name, issue := range map[string]func() (certs.Pair, error){

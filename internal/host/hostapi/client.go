@@ -28,13 +28,13 @@ type Client struct {
 	http *http.Client
 }
 
-// Credentials are what a client shows: a certs.Pair, or a certs.Identity where the
-// client may outlive one.
+// Credentials are what a client shows: a certs.Pair, or a certs.Identity if the client may outlive
+// a pair.
 type Credentials interface {
 	ClientTLS() (*tls.Config, error)
 }
 
-// NewClient makes a client that shows these credentials.
+// NewClient returns a client that shows these credentials.
 func NewClient(url string, credentials Credentials) (*Client, error) {
 	config, err := credentials.ClientTLS()
 	if err != nil {
@@ -52,8 +52,8 @@ func newClient(url string, config *tls.Config) *Client {
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Join makes the first call of a host: it knows only the token, which names the
-// authority that the answer must come from.
+// Join makes the first call of a host. The host knows only the token. The token names the authority
+// that the answer must come from.
 func Join(ctx context.Context, url, token string, kind Kind, name string) (JoinAnswer, certs.Pair, error) {
 	client, err := pinned(url, token)
 	if err != nil {
@@ -92,9 +92,9 @@ func pinned(url, token string) (*Client, error) {
 	return newClient(url, certs.PinnedTLS(fingerprint)), nil
 }
 
-// Certificate gets a certificate for the caller ("") or for one of its members, with a
-// key of a kind. The pair names ca as the authority of those that it talks to, and with
-// ForClient that of members after it.
+// Certificate gets a certificate for the caller ("") or for one of its members, with a key of a
+// kind. The pair names ca as the authority of its peers, and with ForClient also that of members,
+// after it.
 func (c *Client) Certificate(ctx context.Context, member string, use Use, key string, ca []byte) (certs.Pair, error) {
 	csr, private, err := certs.NewRequest(key)
 	if err != nil {
@@ -110,8 +110,8 @@ func (c *Client) Certificate(ctx context.Context, member string, use Use, key st
 	return certs.Pair{CertPEM: answer.Certificate, KeyPEM: private, CAPEM: slices.Concat(ca, answer.Members)}, nil
 }
 
-// Heartbeat says that the caller's host is alive, and names the process of its agent as
-// its reports do (member.Report).
+// Heartbeat says that the caller's host is alive. It names the process of the host's agent as its
+// reports do (member.Report).
 func (c *Client) Heartbeat(ctx context.Context, agent string) error {
 	return c.call(ctx, "heartbeat", heartbeat{Agent: agent}, nil)
 }

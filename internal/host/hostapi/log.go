@@ -18,15 +18,14 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// ErrNoHost says that a host's agent cannot be asked: it does not answer, or it is
-// of a version that tells nobody where.
+// ErrNoHost says that a host's agent cannot be asked. It does not answer, or its version does not
+// tell where it listens.
 var ErrNoHost = errors.New("the host's agent does not answer")
 
-// logTimeout bounds a look into another host's logs.
+// logTimeout bounds a look into a host's logs.
 const logTimeout = 8 * time.Second
 
-// LogRequest asks an agent for the log files of one of its members, or for a portion
-// of one of them.
+// LogRequest asks an agent for the log files of one of its members, or for a portion of one file.
 type LogRequest struct {
 	Member string `json:"member"`
 	File   string `json:"file,omitempty"`
@@ -41,14 +40,14 @@ type logFailure struct {
 	NoMarker bool   `json:"no_marker,omitempty"`
 }
 
-// Paths of an agent.
+// The paths of an agent.
 const (
 	logFilesPath   = Path + "log-files"
 	logPortionPath = Path + "log-portion"
 )
 
-// LogHandler is an agent's side: it answers control planes, and nobody else, from
-// the log directory of a member. dir answers false where the host has no such member.
+// LogHandler is an agent's side. It answers only control planes, from the log directory of a
+// member. dir returns false if the host has no such member.
 func LogHandler(dir func(member string) (logfile.Dir, bool), log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+logFilesPath, answerLog(dir, log, func(d logfile.Dir, _ LogRequest) ([]logfile.File, error) { return d.List() }))
@@ -97,19 +96,19 @@ func refuseLog(w http.ResponseWriter, err error) {
 
 // LogReader is the control plane's side.
 type LogReader struct {
-	// Identity is that of the control plane.
+	// Identity is the identity of the control plane.
 	Identity Credentials
 }
 
-// Files are the log files of a member, the oldest first. host is its name and
-// address where its agent listens.
+// Files returns the log files of a member, the oldest first. host is the host's name, and address
+// is where its agent listens.
 func (l *LogReader) Files(ctx context.Context, host, address, member string) ([]logfile.File, error) {
 	var files []logfile.File
 	err := l.ask(ctx, host, address, logFilesPath, LogRequest{Member: member}, &files)
 	return files, err
 }
 
-// Portion is a part of a log file: see logfile.Dir.Read, also for the errors.
+// Portion returns a part of a log file. See logfile.Dir.Read, also for the errors.
 func (l *LogReader) Portion(ctx context.Context, host, address string, in LogRequest) (logfile.Portion, error) {
 	var p logfile.Portion
 	err := l.ask(ctx, host, address, logPortionPath, in, &p)
@@ -132,8 +131,8 @@ func (l *LogReader) ask(ctx context.Context, host, address, path string, in LogR
 	return nil
 }
 
-// askAgent sends a request to the agent of a host, and nobody else. The error is
-// ErrNoHost where nobody answers.
+// askAgent sends a request to the agent of this host, and to nobody else. The error is ErrNoHost if
+// nobody answers.
 func askAgent(ctx context.Context, own Credentials, host, address, path string, in any) (status int, text []byte, err error) {
 	if address == "" {
 		return 0, nil, fmt.Errorf("%s: %w", host, ErrNoHost)
@@ -176,8 +175,8 @@ func logRefusal(host string, status int, text []byte) error {
 	return fmt.Errorf("the agent of %s: %s", host, f.Error)
 }
 
-// onlyAgent trusts the agent of one host: its certificate is of our authority and
-// has its name. It names no address: hosts may move.
+// onlyAgent returns a configuration that trusts the agent of one host. Its certificate is of our
+// authority and has the host's name. It names no address, because hosts may move.
 func onlyAgent(own Credentials, host string) (*tls.Config, error) {
 	config, err := own.ClientTLS()
 	if err != nil {

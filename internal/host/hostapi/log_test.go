@@ -17,7 +17,7 @@ import (
 
 const logName = "postgresql.log.2026-11-22-01"
 
-// logHost is an agent that has one member, with one log file.
+// logHost starts an agent that has one member with one log file.
 func logHost(t *testing.T, h *hometest.Home, shows certs.Pair) (address string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,8 +66,7 @@ func TestLogsOfAnotherHost(t *testing.T) {
 	}
 }
 
-// Agents answer control planes only, and control planes believe the agent of the
-// host only.
+// Agents answer only control planes, and control planes believe only the agent of the host.
 func TestLogsAreForTheControlPlane(t *testing.T) {
 	h := hometest.New(t)
 	address := logHost(t, h, h.Issue(t, "agent:zone-a"))

@@ -30,7 +30,7 @@ func (r tokenRefusal) Error() string { return string(r) }
 
 var errNoLogins = errors.New("this control plane does not look at tokens")
 
-// RefuseToken makes the error of Server.Login that refuses a token, and says why.
+// RefuseToken returns an error with which Server.Login refuses a token, and says why.
 func RefuseToken(why string) error { return tokenRefusal(why) }
 
 // login decides about a login into a member that runs on the caller's host.
@@ -56,8 +56,8 @@ func (s *Server) login(ctx context.Context, c call, in LoginRequest) (LoginAnswe
 	return LoginAnswer{Allowed: err == nil}, err
 }
 
-// Login asks whether a token lets a user into the database of one of the caller's
-// members. The error says that this control plane cannot tell.
+// Login asks whether a token lets a user into the database of one of the caller's members. An error
+// says that this control plane cannot tell.
 func (c *Client) Login(ctx context.Context, in LoginRequest) (LoginAnswer, error) {
 	var answer LoginAnswer
 	err := c.call(ctx, "login", in, &answer)

@@ -17,10 +17,10 @@ const renewTimeout = 20 * time.Second
 
 var errNoControl = errors.New("no control plane is known")
 
-// KeepIdentity keeps the certificate of a host or an edge fresh while the process
-// runs, until ctx ends: any control plane that etcd knows renews it. The new one is
-// in dir, for the next start, before it is used. A process needs its join token
-// again only if it slept through a third of a certificate's life.
+// KeepIdentity keeps the certificate of a host or an edge fresh while the process runs, until ctx
+// ends. Any control plane that etcd knows renews it. The new certificate is in dir, for the next
+// start, before it is used. A process needs its join token again only if it slept through a third
+// of a certificate's life.
 func KeepIdentity(ctx context.Context, identity *certs.Identity, dir string, store *state.Store, log *slog.Logger) error {
 	leaf, err := identity.Pair().Leaf()
 	if err != nil {

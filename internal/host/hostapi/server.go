@@ -23,27 +23,27 @@ import (
 	"howdah/internal/state/format"
 )
 
-// Server answers hosts. All fields but Login and Authority are required.
+// Server answers hosts. All fields except Login, Authority, Storage and Placed are required.
 type Server struct {
 	Home  *home.Home
 	CA    *certs.CA
 	Store *state.Store
 	Etcd  *clientv3.Client
-	// Login decides whether a token lets a user into a database: nil, an error of
-	// RefuseToken, or one that says that nobody can tell. Without it nobody is let in.
+	// Login decides whether a token lets a user into a database. It returns nil, an error of
+	// RefuseToken, or an error which says that nobody can tell. Without Login nobody is let in.
 	Login func(ctx context.Context, database, user, token string) error
-	// Authority is the authority of databases of this name; without it all certificates
-	// are by the home's own.
+	// Authority returns the authority of databases with this name. Without it the home's own
+	// authority signs all certificates.
 	Authority func(ctx context.Context, name string) (*certs.CA, error)
-	// Members is the authority of members.
+	// Members returns the authority of members.
 	Members func(ctx context.Context) (*certs.CA, error)
-	// Storage opens the key of a member's encrypted directory; without it nobody gets one.
+	// Storage returns the key of a member's encrypted directory. Without it nobody gets one.
 	Storage func(ctx context.Context, database, member string) ([]byte, error)
-	// Placed is the host that a database's layout has for a member; "": it knows no such
+	// Placed returns the host that a database's layout has for a member, or "" if there is no such
 	// member. Without it nobody gets a key for a look.
 	Placed func(ctx context.Context, database, name string) (host string, err error)
-	// Beat is told of each heartbeat, and which process of an agent it is of: "" by one of
-	// an older release. It must not block.
+	// Beat is called for each heartbeat. agent is the process that sent it, or "" if its release
+	// does not say. Beat must not block.
 	Beat func(host, agent string)
 	Log  *slog.Logger
 }
@@ -53,7 +53,7 @@ var (
 	errBad       = errors.New("bad request")
 )
 
-// hostNameForm fits into names of cgroups, kernel tables and certificates.
+// hostNameForm is a form that fits into names of cgroups, kernel tables and certificates.
 var hostNameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,30}$`)
 
 // ValidName reports whether a host or zone may have this name.
@@ -75,7 +75,7 @@ type call struct {
 	caller string // common name of the certificate, or ""
 }
 
-// handle decodes a request, calls f and encodes its answer or its error.
+// handle returns a handler that decodes a request, calls f, and encodes its answer or its error.
 func handle[In, Out any](s *Server, f func(context.Context, call, In) (Out, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in In
@@ -173,8 +173,7 @@ func (s *Server) joinServer(ctx context.Context, _ call, in ServerJoinRequest) (
 	}, nil
 }
 
-// keepsFormat refuses a control plane that would write records back without what it does not know
-// of them.
+// keepsFormat refuses a control plane that would drop fields of records which it does not know.
 func (s *Server) keepsFormat(ctx context.Context, in ServerJoinRequest) error {
 	now, err := state.Get[format.Record](ctx, s.Store, state.HomeFormat)
 	if errors.Is(err, state.ErrNotFound) {
@@ -187,7 +186,7 @@ func (s *Server) keepsFormat(ctx context.Context, in ServerJoinRequest) error {
 	return err
 }
 
-// heartbeat is the one call that comes often: next to no body, no answer.
+// heartbeat handles the one call that comes often: next to no body, no answer.
 func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request) {
 	kind, host, _ := strings.Cut(certs.Caller(r.TLS), ":")
 	if Kind(kind) != Agent {
@@ -202,15 +201,15 @@ func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// ControlMember is what a member of the control plane says of itself.
+// ControlMember is what a control plane says of itself.
 type ControlMember struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
-	// OwnNames: it knows members by names that no other database has.
+	// OwnNames says that it knows members by names that no other database has.
 	OwnNames bool `json:"own_names,omitempty"`
 	format.Said
-	// Gate is where members reach etcd with keys of their own, as host:port; "": nowhere,
-	// in an older release.
+	// Gate is where members reach etcd with keys of their own, as host:port. It is "" in an older
+	// release, which has no gate.
 	Gate string `json:"gate,omitempty"`
 }
 

@@ -311,9 +311,9 @@ func TestAnOutageIsNoRefusal(t *testing.T) {
 	}
 }
 
-// A process with a certificate of three seconds runs on: it has the next in time,
-// in memory and on disk, and calls never fail. On a busy machine it lives longer: a third
-// of a life is all that a renewal may take.
+// A process with a certificate of three seconds runs on. It has the next certificate in time, in
+// memory and on disk, and no call fails. On a busy machine the certificate lives longer, because a
+// renewal may take only a third of a life.
 func TestKeepIdentity(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -14,7 +14,7 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// settingTimeout bounds how long a host may think about a value.
+// settingTimeout bounds how long a host may check a value.
 const settingTimeout = 4 * time.Second
 
 // SettingRequest asks an agent whether PostgreSQL of a major version on its host would
@@ -26,7 +26,7 @@ type SettingRequest struct {
 }
 
 type settingAnswer struct {
-	// Why PostgreSQL refuses the value; "" where it takes it.
+	// Why says why PostgreSQL refuses the value. It is "" if PostgreSQL takes it.
 	Why string `json:"why,omitempty"`
 }
 
@@ -34,8 +34,8 @@ const settingPath = Path + "check-setting"
 
 var settingForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
-// SettingHandler is an agent's side: it answers control planes, and nobody else. check
-// answers why PostgreSQL refuses the value, or "", and an error where it cannot be asked.
+// SettingHandler is an agent's side. It answers only control planes. check returns why PostgreSQL
+// refuses the value, or "". It returns an error if PostgreSQL cannot be asked.
 func SettingHandler(check func(context.Context, SettingRequest) (why string, err error), log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if certs.Caller(r.TLS) != home.ServerName {
@@ -61,12 +61,12 @@ func SettingHandler(check func(context.Context, SettingRequest) (why string, err
 
 // SettingChecker is the control plane's side.
 type SettingChecker struct {
-	// Identity is that of the control plane.
+	// Identity is the identity of the control plane.
 	Identity Credentials
 }
 
-// Check answers why PostgreSQL of a host refuses a value, or "" where it takes it. An
-// error says that it could not be asked. address is where the agent listens.
+// Check returns why PostgreSQL of a host refuses a value, or "" if it takes it. An error says that
+// PostgreSQL could not be asked. address is where the agent listens.
 func (s *SettingChecker) Check(ctx context.Context, host, address string, in SettingRequest) (why string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, settingTimeout)
 	defer cancel()
@@ -84,7 +84,7 @@ func (s *SettingChecker) Check(ctx context.Context, host, address string, in Set
 	return answer.Why, nil
 }
 
-// AgentHandler is all that an agent answers control planes.
+// AgentHandler handles everything that an agent answers control planes.
 func AgentHandler(logs, settings http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST "+settingPath, settings)

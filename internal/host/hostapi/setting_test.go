@@ -17,7 +17,7 @@ import (
 
 var errNoSuchMajor = errors.New("no such major version")
 
-// settingHost is an agent whose PostgreSQL 16 takes any value but "bad".
+// settingHost starts an agent whose PostgreSQL 16 takes any value except "bad".
 func settingHost(t *testing.T, shows certs.Pair) (address string) {
 	t.Helper()
 	config, err := shows.ServerTLS()

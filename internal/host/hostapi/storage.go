@@ -18,15 +18,16 @@ type StorageKeyRequest struct {
 	Member string `json:"member"`
 }
 
-// StorageKeyAnswer has the key: it belongs into the kernel of the host, and nowhere else.
+// StorageKeyAnswer has the key. The key belongs into the kernel of the host, and nowhere else.
 type StorageKeyAnswer struct {
 	Key []byte `json:"key"`
 }
 
 const storageKeyPath = "storage-key"
 
-// storageKey gives the key of a member to the host that the member is assigned to, as long as
-// it is to run there; and, while a restored home asks who has which data, to the host that has them.
+// storageKey gives the key of a member to the host that the member is assigned to, as long as the
+// member is to run there. While a restored home asks which host has which data, it also gives the
+// key to a host that has the data.
 func (s *Server) storageKey(ctx context.Context, c call, in StorageKeyRequest) (StorageKeyAnswer, error) {
 	kind, host, _ := strings.Cut(c.caller, ":")
 	if Kind(kind) != Agent {
@@ -49,7 +50,7 @@ func (s *Server) storageKey(ctx context.Context, c call, in StorageKeyRequest) (
 	return StorageKeyAnswer{Key: key}, err
 }
 
-// runsAt answers of which database a member is that is to run, encrypted, at a host.
+// runsAt returns the database of a member that is to run, encrypted, at a host.
 func (s *Server) runsAt(ctx context.Context, host, id string) (database string, err error) {
 	assignment, err := state.Get[member.Assignment](ctx, s.Store, state.Assign(host, id))
 	if errors.Is(err, state.ErrNotFound) {
@@ -65,14 +66,14 @@ func (s *Server) runsAt(ctx context.Context, host, id string) (database string, 
 	return a.Scope, nil
 }
 
-// errNotHeld says that a member is none of a database that waits to be taken over.
+// errNotHeld says that a member's database does not wait to be taken over.
 var errNotHeld = errors.New("its database does not wait to be taken over")
 
-// heldAt answers of which database a member is whose copy at a host is to be looked at: the
-// database waits to be taken over since the home was restored, the host has told of the copy,
-// and neither the home nor another host knows of one elsewhere. So nobody gets keys at other
-// times. A host that lies gets the key of a member that nobody else has, and each member's
-// opens that member's directory alone.
+// heldAt returns the database of a member whose copy at a host is to be looked at. That is so if
+// three things hold: the database waits to be taken over after a restore of the home, the host has
+// told of the copy, and neither the home nor another host knows of a copy elsewhere. So nobody gets
+// keys at other times. A host that lies gets the key of a member that nobody else has, and each
+// member's key opens only that member's directory.
 func (s *Server) heldAt(ctx context.Context, host, id string) (database string, err error) {
 	if s.Placed == nil {
 		return "", errNotHeld
@@ -98,7 +99,8 @@ func (s *Server) heldAt(ctx context.Context, host, id string) (database string, 
 	return database, s.nowhereElse(ctx, host, database, name, home.Value.ID)
 }
 
-// nowhereElse refuses a host the key of a member that the home or another host knows elsewhere.
+// nowhereElse refuses a host the key of a member if the home or another host knows the member
+// elsewhere.
 func (s *Server) nowhereElse(ctx context.Context, host, database, name, home string) error {
 	id := member.ID(database, name)
 	known, err := s.Placed(ctx, database, name)

@@ -77,8 +77,8 @@ func TestStorageKeysAreForTheHostOfTheMember(t *testing.T) {
 	}
 }
 
-// While a database waits to be taken over, a host gets the keys of the copies that it has told
-// of, also of members that are to stay stopped or that the home does not know; and no others.
+// While a database waits to be taken over, a host gets the keys of the copies that it has told of,
+// and no others. The members may be ones that are to stay stopped, or that the home does not know.
 func TestStorageKeysForALook(t *testing.T) {
 	w := newWorld(t)
 	asked := ""

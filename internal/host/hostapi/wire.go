@@ -1,17 +1,16 @@
-// Package hostapi is how hosts talk to the control plane besides etcd: joining
-// with a token, certificates, and the heartbeat. It shares the API's port, below
-// Path; requests and answers are JSON. All but joining need a certificate of the
-// home.
+// Package hostapi is how hosts talk to the control plane besides etcd: joining with a token,
+// certificates, and the heartbeat. It shares the API's port, below Path. Requests and answers are
+// JSON. Everything except joining needs a certificate of the home.
 package hostapi
 
 import (
 	"howdah/internal/identity/home"
 )
 
-// Path is what all paths of this API begin with.
+// Path is the beginning of all paths of this API.
 const Path = "/howdah/v1/"
 
-// Kind is what a joining process is; it becomes part of its certificate's name.
+// Kind says what a joining process is. It becomes part of its certificate's name.
 type Kind string
 
 // The kinds that join with an agent token.
@@ -20,12 +19,12 @@ const (
 	Edge  Kind = "edge"
 )
 
-// heartbeat is its body. Older agents send an empty one.
+// heartbeat is the body of a heartbeat. Older agents send an empty body.
 type heartbeat struct {
 	Agent string `json:"agent,omitempty"`
 }
 
-// maxHeartbeat bounds it, in bytes.
+// maxHeartbeat bounds that body, in bytes.
 const maxHeartbeat = 1 << 10
 
 // JoinRequest asks to become a host or an edge of the home.
@@ -50,11 +49,11 @@ type ServerJoinRequest struct {
 	Token    string `json:"token"`
 	Name     string `json:"name"`
 	PeerAddr string `json:"peer_addr"`
-	// Reads is the newest format of records that it reads (package format).
+	// Reads is the newest format of records that the new control plane reads (package format).
 	Reads int `json:"reads,omitempty"`
 }
 
-// ServerJoinAnswer is everything that makes a control plane: it holds secrets.
+// ServerJoinAnswer is everything that makes a control plane. It has secrets.
 type ServerJoinAnswer struct {
 	Home        home.Config       `json:"home"`
 	Join        home.Join         `json:"join"`
@@ -64,35 +63,34 @@ type ServerJoinAnswer struct {
 	Peers       string            `json:"peers"` // etcd's initial cluster
 }
 
-// CertificateRequest asks for a certificate: without a member for the caller itself, with
-// one for a member that is assigned to the caller's host.
+// CertificateRequest asks for a certificate for the caller itself, or for a member that is assigned
+// to the caller's host.
 type CertificateRequest struct {
 	Member string `json:"member,omitempty"`
 	For    Use    `json:"for,omitempty"`
 	CSR    []byte `json:"csr"`
 }
 
-// Use is what a certificate is to be good for.
+// Use says what a certificate is to be good for.
 type Use string
 
 // The uses.
 const (
-	// ForAll is for whoever the caller is, as a client and as a server. That of a member
-	// names the addresses of its assignment besides: this is for hosts whose members have
-	// no keys of their own.
+	// ForAll is for the caller as a client and as a server. A member's certificate also names the
+	// addresses of its assignment: this is for hosts whose members have no keys of their own.
 	ForAll Use = ""
-	// ForServer is for a server alone, at the addresses of the member's assignment, or at
-	// that of the caller's host: it opens nothing.
+	// ForServer is for a server alone, at the addresses of the member's assignment, or at the
+	// address of the caller's host. It opens nothing.
 	ForServer Use = "server"
-	// ForClient is for what a member shows of itself as a client: it is by the authority of
-	// members and names the member.
+	// ForClient is for what a member shows of itself as a client. The authority of members signs
+	// it, and it names the member.
 	ForClient Use = "client"
 )
 
 // CertificateAnswer is the signed certificate with its chain.
 type CertificateAnswer struct {
 	Certificate []byte `json:"certificate"`
-	// Members is the authority of members, in PEM, of a certificate ForClient.
+	// Members is the authority of members, in PEM. It comes with a certificate ForClient.
 	Members []byte `json:"members,omitempty"`
 }
 

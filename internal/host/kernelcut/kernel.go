@@ -1,6 +1,6 @@
-// Package kernelcut cuts a host off from others in its own kernel: nothing that a lost primary
-// says arrives any more, whatever becomes of the processes here. The rules of a host are a table
-// of its own, which is replaced in one transaction, and nobody else's are touched.
+// Package kernelcut cuts a host off from others in its own kernel. Nothing that a lost primary says
+// arrives any more, whatever becomes of the processes here. The rules of a host are a table of its
+// own, which is replaced in one transaction. Rules of others are never touched.
 package kernelcut
 
 import (
@@ -16,28 +16,28 @@ import (
 	"time"
 )
 
-// Rules drop what comes from some addresses of this network and refuse what goes there: those
-// of a table of their own in the kernel.
+// Rules drop what comes from some addresses of this network, and refuse what goes there. They have
+// a table of their own in the kernel.
 type Rules struct {
 	Table string
 	clear bool // nothing of ours is in the kernel
 }
 
-// Try finds out whether rules can be set here.
+// Try returns nil if rules can be set here.
 func (k *Rules) Try(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return errors.New("not root")
 	}
-	// The last address of the loopback network and port 1: nobody's.
+	// The last address of the loopback network and port 1 belong to nobody.
 	if err := nft(ctx, cutRules(k.Table+trySuffix, []string{"127.255.255.254:1"})); err != nil {
 		return err
 	}
 	return nft(ctx, cutRules(k.Table+trySuffix, nil))
 }
 
-// Hold cuts off exactly these addresses, as host:port, and reports whether it had to do
-// anything for that. Where there are any, that is at every look: someone else may have
-// flushed the rules.
+// Hold cuts off exactly these addresses, given as host:port, and reports whether it had to do
+// anything for that. If there are any addresses, it writes the rules at every call, because someone
+// else may have flushed them.
 func (k *Rules) Hold(ctx context.Context, addresses []string) (changed bool, err error) {
 	addresses = slices.Clone(addresses)
 	slices.Sort(addresses)
@@ -52,7 +52,7 @@ func (k *Rules) Hold(ctx context.Context, addresses []string) (changed bool, err
 	return true, nil
 }
 
-// RemoveHost takes the cut of one host out of this machine's kernel.
+// RemoveHost removes the cut of one host from this machine's kernel.
 func RemoveHost(ctx context.Context, homeID, host string) error {
 	table := Table(homeID, host)
 	return remove(ctx, func(name string) bool { return name == table || name == table+trySuffix })
@@ -60,20 +60,20 @@ func RemoveHost(ctx context.Context, homeID, host string) error {
 
 var notInTableName = regexp.MustCompile(`[^a-z0-9]`)
 
-// Table is the name of a host's table.
+// Table returns the name of a host's table.
 func Table(homeID, host string) string {
 	return cutPrefix(homeID) + notInTableName.ReplaceAllString(host, "_")
 }
 
-// cutPrefix is what the tables of all hosts of a home begin with.
+// cutPrefix returns the beginning of the names of all hosts' tables of a home.
 func cutPrefix(homeID string) string { return "howdah_" + homeID + "_fence_" }
 
-// trySuffix makes the name of the table that is made to find out whether it can be.
+// trySuffix makes the name of the table that Try makes.
 const trySuffix = "_try"
 
-// cutRules is the whole table, replaced in one transaction. Resets pass: a
-// process that died behind the cut is known to be dead. What goes to the primary
-// is answered with a reset, which spares Patroni its time-outs.
+// cutRules returns the whole table, which is replaced in one transaction. Resets pass, so that a
+// process that died behind the cut is known to be dead. What goes to the primary is answered with a
+// reset, which spares Patroni its time-outs.
 func cutRules(table string, addresses []string) string {
 	text := fmt.Sprintf("add table inet %[1]s\ndelete table inet %[1]s\n", table)
 	if len(addresses) == 0 {
@@ -104,7 +104,7 @@ func cutRules(table string, addresses []string) string {
 `, table, strings.Join(elements, ", "))
 }
 
-// nftProgram is where Debian keeps it, unless it is on the PATH.
+// nftProgram returns the nft on the PATH, or else the path where Debian keeps it.
 func nftProgram() string {
 	if found, err := exec.LookPath("nft"); err == nil {
 		return found
@@ -123,13 +123,13 @@ func nft(ctx context.Context, rules string) error {
 	return nil
 }
 
-// RemoveHome takes the cuts of all hosts of a home out of this machine's kernel,
-// also of hosts that are gone. No database of the home may run here.
+// RemoveHome removes the cuts of all hosts of a home from this machine's kernel, also those of
+// hosts that no longer exist. No database of the home may run here.
 func RemoveHome(ctx context.Context, homeID string) error {
 	return remove(ctx, func(name string) bool { return strings.HasPrefix(name, cutPrefix(homeID)) })
 }
 
-// remove removes tables by name. Who may not look has put nothing there.
+// remove removes tables by name. A user who may not look has made none.
 func remove(ctx context.Context, which func(name string) bool) error {
 	if os.Geteuid() != 0 {
 		return nil

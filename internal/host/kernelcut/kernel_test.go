@@ -44,8 +44,8 @@ table inet howdah_x_fence_zone_a {
 	}
 }
 
-// The cut in the kernel: nothing that a lost primary says arrives any more, what
-// goes to it is refused at once, others are not touched, and all of it is lifted.
+// With the cut in the kernel nothing that a lost primary says arrives any more, what goes to it is
+// refused at once, and others are not touched. All of it can be lifted.
 func TestKernelCut(t *testing.T) {
 	testkit.NeedRoot(t)
 	testkit.NeedProgram(t, "nft")
@@ -104,7 +104,7 @@ func listen(t *testing.T) listener {
 	return listener{l}
 }
 
-// accept makes a connection and answers both ends.
+// accept makes a connection and returns both ends.
 func (l listener) accept(t *testing.T) (server, client net.Conn) {
 	t.Helper()
 	client, err := net.DialTimeout("tcp", l.Addr().String(), 5*time.Second)

@@ -1,9 +1,9 @@
-// Package logfile reads the log files that PostgreSQL's collector writes, one an
-// hour, and keeps them from filling the disk. Only plain files with the names that
-// PostgreSQL was told to use are ever touched, in the one directory of a Dir.
+// Package logfile reads the log files that PostgreSQL's collector writes, one for each hour, and
+// keeps them from filling the disk. It touches only plain files with the names that PostgreSQL was
+// told to use, in the one directory of a Dir.
 //
-// A place in a file is a byte offset that stays right for ever: files grow at their
-// end only, and what is given up at the beginning of one leaves a hole.
+// A place in a file is a byte offset that stays right for ever. Files grow only at their end, and
+// what is given up at the beginning of one leaves a hole.
 package logfile
 
 import (
@@ -26,17 +26,17 @@ import (
 // ErrNoFile says that there is no log file of this name.
 var ErrNoFile = errors.New("there is no such log file")
 
-// nameForm is that of the files, by the setting log_filename.
+// nameForm is the form of the files' names, as the setting log_filename has it.
 var nameForm = regexp.MustCompile(`^postgresql\.log\.[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}$`)
 
 // Dir is where a member's log files are.
 type Dir struct {
-	// Root is a directory that only the platform can replace; nothing outside is
-	// reached, whatever links lie in it.
+	// Root is a directory that only the platform can replace. Nothing outside of it is reached,
+	// whatever links lie in it.
 	Root string
 	// Sub is the directory of the files, below Root.
 	Sub string
-	// Owner names the member: a marker of one leads nowhere in another's files.
+	// Owner names the member. A marker of one member leads nowhere in another's files.
 	Owner string
 }
 
@@ -47,7 +47,7 @@ type File struct {
 	Written time.Time `json:"written"`
 }
 
-// List are the files, the oldest first. A directory that is not there has none.
+// List returns the files, the oldest first. It returns none if there is no directory.
 func (d Dir) List() ([]File, error) {
 	root, found, err := d.look()
 	if err != nil || root == nil {
@@ -61,8 +61,8 @@ func (d Dir) List() ([]File, error) {
 	return files, nil
 }
 
-// look opens the root and finds the files below it, by name and so by age. Without
-// a directory it answers nil.
+// look opens the root and finds the files below it, sorted by name and so by age. Without a
+// directory it returns nil.
 func (d Dir) look() (*os.Root, []fs.FileInfo, error) {
 	root, err := os.OpenRoot(d.Root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,16 +87,16 @@ func (d Dir) look() (*os.Root, []fs.FileInfo, error) {
 }
 
 const (
-	// mostNames is how many log files are looked at. There are some hundreds, one an hour; the
-	// member's user may have made millions.
+	// mostNames is how many log files are looked at. Usually there are some hundreds, one for each
+	// hour. The member's user may have made millions.
 	mostNames = 2000
 	// namesOnce is how many names are read at once.
 	namesOnce = 1000
 )
 
-// namesIn are the names of log files in a directory; of too many those of the oldest, which
-// go first, and of the newest. It never holds all names, and does not wait where there is a
-// pipe in the directory's place.
+// namesIn returns the names of log files in a directory. If there are too many, it returns the
+// oldest, which are deleted first, and the newest. It never holds all names, and does not wait if
+// there is a pipe in the directory's place.
 func namesIn(root *os.Root, dir string) ([]string, error) {
 	file, err := root.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -124,7 +124,7 @@ func namesIn(root *os.Root, dir string) ([]string, error) {
 	}
 }
 
-// open opens a file that is a plain one, and neither a link nor a pipe.
+// open opens a plain file. It refuses a link or a pipe.
 func (d Dir) open(root *os.Root, name string, flag int) (*os.File, fs.FileInfo, error) {
 	if !nameForm.MatchString(name) {
 		return nil, nil, ErrNoFile
@@ -155,8 +155,8 @@ func (d Dir) open(root *os.Root, name string, flag int) (*os.File, fs.FileInfo, 
 	return file, info, nil
 }
 
-// identity tells a file from all others of its name: that of another member, and
-// the one that was here before the member was copied anew.
+// identity tells a file from all others of its name: from that of another member, and from the one
+// that was here before the member was copied anew.
 func (d Dir) identity(info fs.FileInfo) string {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%s/%d", d.Owner, info.Name(), inode(info))
@@ -170,7 +170,7 @@ func inode(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// used are the bytes that a file takes on disk.
+// used returns how many bytes a file takes on disk.
 func used(info fs.FileInfo) int64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Blocks * 512
@@ -178,7 +178,7 @@ func used(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
-// links is how many names a file has.
+// links returns how many names a file has.
 func links(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Nlink) //nolint:unconvert // it is shorter on other machines

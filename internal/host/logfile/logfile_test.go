@@ -19,7 +19,7 @@ const (
 	third  = "postgresql.log.2026-11-22-03"
 )
 
-// newDir is the directory of a member that has written these files.
+// newDir returns the directory of a member that has written these files.
 func newDir(t *testing.T, files map[string]string) Dir {
 	t.Helper()
 	d := Dir{Root: t.TempDir(), Sub: "log", Owner: "db-1.m1"}
@@ -82,8 +82,8 @@ func TestListKnowsPlainFilesOfOurNamesOnly(t *testing.T) {
 	}
 }
 
-// Nothing outside of the directory can be read, deleted or shortened, whoever asks
-// and whatever PostgreSQL's user puts there.
+// Nothing outside of the directory can be read, deleted or shortened, whoever asks, and whatever
+// PostgreSQL's user puts there.
 func TestNothingElseIsReached(t *testing.T) {
 	d := newDir(t, map[string]string{first: "one\n", "patroni.log": "secret\n"})
 	outside := filepath.Join(t.TempDir(), second)
@@ -143,8 +143,7 @@ func TestTheEndAndTheBeginning(t *testing.T) {
 	}
 }
 
-// Whoever goes on with the marker of each portion reads each byte once, while the
-// file grows.
+// A reader that goes on with the marker of each portion reads each byte once, while the file grows.
 func TestPortionsOfAFileThatGrows(t *testing.T) {
 	d := newDir(t, map[string]string{first: "1\n2\n3\n"})
 	want, got, marker := "1\n2\n3\n", "", Beginning
@@ -221,7 +220,7 @@ func TestMarkersOfOthers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A copy in the place of a file is another one.
+	// A copy in the place of a file is another file.
 	must(t, os.Rename(d.path(first), d.path("kept")))
 	d.write(t, first, "1\n2\n")
 	if _, err := d.Read(first, marker, 0); !errors.Is(err, ErrMarker) {
@@ -236,7 +235,7 @@ func TestTrimByAge(t *testing.T) {
 		must(t, os.Chtimes(d.path(name), old, old))
 	}
 	must(t, d.Trim(time.Now().Add(-2*time.Hour), 1<<30))
-	// The newest by name is the one that PostgreSQL writes to.
+	// PostgreSQL writes to the newest file by name.
 	if got := d.names(t); !slices.Equal(got, []string{second, third}) {
 		t.Errorf("left are %v", got)
 	}
@@ -254,8 +253,8 @@ func TestTrimBySize(t *testing.T) {
 	}
 }
 
-// The file that PostgreSQL writes to loses its beginning: markers go on, and say
-// what is gone.
+// The file that PostgreSQL writes to loses its beginning. Markers still lead on, and say what is
+// gone.
 func TestTheNewestIsShortened(t *testing.T) {
 	line := strings.Repeat("x", 62) + "\n" // lines do not end where blocks do
 	d := newDir(t, map[string]string{third: strings.Repeat(line, 40000)})

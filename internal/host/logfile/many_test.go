@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// However many files there are, of whatever names, few are looked at: the oldest, which are to
-// be trimmed, and the newest.
+// However many files there are, and whatever their names, few are looked at: the oldest, which are
+// to be trimmed, and the newest.
 func TestFewOfManyFilesAreLookedAt(t *testing.T) {
 	t.Parallel()
 	d := newDir(t, nil)

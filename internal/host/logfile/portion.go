@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// MaxBytes is the most of one portion, without a note about what is gone.
+	// MaxBytes bounds one portion, not counting a note about what is gone.
 	MaxBytes = 1 << 20
-	// MaxLines is the most of one portion where nobody says how many.
+	// MaxLines bounds one portion if nobody says how many lines.
 	MaxLines = 10000
 	// Beginning is the marker of a file's first byte.
 	Beginning = "0"
@@ -28,16 +28,15 @@ var ErrMarker = errors.New("the marker does not belong to this file")
 // Portion is a part of a file.
 type Portion struct {
 	Text []byte `json:"text"`
-	// Next is where the next portion begins, also at the end of a file, which may
-	// grow.
+	// Next is where the next portion begins, also at the end of a file, as the file may grow.
 	Next string `json:"next"`
-	// More: there was more of it when it was looked at.
+	// More says that there was more of it at that moment.
 	More bool `json:"more"`
 }
 
-// Read reads the last lines of a file where marker is "", and else those from the
-// marker on. At most this many lines, or MaxLines where it is 0, and MaxBytes.
-// Portions end with a line, unless it is longer than a portion or not yet whole.
+// Read reads the last lines of a file if marker is "", or else the lines from the marker on. It
+// reads at most this many lines, or MaxLines if lines is 0, and at most MaxBytes. A portion ends
+// with a whole line, unless a line is longer than a portion or not complete yet.
 func (d Dir) Read(name, marker string, lines int) (Portion, error) {
 	root, err := os.OpenRoot(d.Root)
 	if errors.Is(err, os.ErrNotExist) {
@@ -74,7 +73,7 @@ type reader struct {
 	kept     int64 // where the hole at its beginning ends
 }
 
-// firstKept is the offset of the first byte that is not in a hole.
+// firstKept returns the offset of the first byte that is not in a hole.
 func firstKept(file *os.File) int64 {
 	offset, err := unix.Seek(int(file.Fd()), 0, unix.SEEK_DATA)
 	if err != nil {
@@ -83,7 +82,7 @@ func firstKept(file *os.File) int64 {
 	return offset
 }
 
-// offset is where a marker points.
+// offset returns where a marker points.
 func (r reader) offset(marker string) (int64, error) {
 	if marker == Beginning {
 		return 0, nil
@@ -114,7 +113,7 @@ func (r reader) end(lines int) (Portion, error) {
 	return Portion{Text: whole, Next: r.marker(next - int64(len(text)-len(whole)))}, nil
 }
 
-// from reads lines from an offset on. Of what was given up meanwhile it says so.
+// from reads lines from an offset on. It says if some of them were given up meanwhile.
 func (r reader) from(offset int64, lines int) (Portion, error) {
 	start, note := offset, []byte(nil)
 	if offset < r.kept {
@@ -141,7 +140,7 @@ func (r reader) from(offset int64, lines int) (Portion, error) {
 	return Portion{Text: append(note, whole...), Next: r.marker(next), More: next < r.size && len(whole) > 0}, nil
 }
 
-// read reads up to MaxBytes, of what was there when the file was opened.
+// read reads up to MaxBytes of what was there when the file was opened.
 func (r reader) read(offset int64) ([]byte, error) {
 	text := make([]byte, max(min(MaxBytes, r.size-offset), 0))
 	n, err := r.file.ReadAt(text, offset)
@@ -151,7 +150,7 @@ func (r reader) read(offset int64) ([]byte, error) {
 	return text[:n], nil
 }
 
-// afterLine is where the first line of a text ends, if it has more than that one.
+// afterLine returns where the second line of a text begins, if there is one.
 func afterLine(text []byte) int {
 	if n := bytes.IndexByte(text, '\n'); n >= 0 && n+1 < len(text) {
 		return n + 1
@@ -159,7 +158,7 @@ func afterLine(text []byte) int {
 	return 0
 }
 
-// endOfFirst is the length of the first lines of a text.
+// endOfFirst returns the length of the first lines of a text.
 func endOfFirst(text []byte, lines int) int {
 	at := 0
 	for ; lines > 0; lines-- {
@@ -172,7 +171,7 @@ func endOfFirst(text []byte, lines int) int {
 	return at
 }
 
-// startOfLast is where the last lines of a text begin.
+// startOfLast returns where the last lines of a text begin.
 func startOfLast(text []byte, lines int) int {
 	at := len(bytes.TrimSuffix(text, []byte("\n")))
 	for ; lines > 0; lines-- {
@@ -185,7 +184,8 @@ func startOfLast(text []byte, lines int) int {
 	return at + 1
 }
 
-// wholeRunes leaves a character that is not complete to the next portion.
+// wholeRunes returns the text without a last character that is not complete. The next portion has
+// it.
 func wholeRunes(text []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		b := text[len(text)-n]

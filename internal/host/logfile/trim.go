@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// block is what holes are made of: no file system has larger ones by default.
+// block is the unit of holes, in bytes. No file system has larger blocks by default.
 const block = 4096
 
-// Trim deletes files that were written last before a moment, and the oldest ones
-// until all together take no more than limit bytes. The newest is PostgreSQL's: it is
-// never deleted, but loses its beginning when it alone is too large.
+// Trim deletes files that were last written before a moment. Then it deletes the oldest ones until
+// all together take no more than limit bytes. The newest belongs to PostgreSQL: it is never
+// deleted, but loses its beginning if it alone is too large.
 func (d Dir) Trim(before time.Time, limit int64) error {
 	root, found, err := d.look()
 	if err != nil || len(found) == 0 {
@@ -48,8 +48,8 @@ func (d Dir) Trim(before time.Time, limit int64) error {
 	return failed
 }
 
-// behead gives up the beginning of a file, so that keep bytes of it are left. What
-// is left stays at its place in the file.
+// behead gives up the beginning of a file, so that keep bytes of it are left. What is left stays at
+// its place in the file.
 func (d Dir) behead(root *os.Root, name string, keep int64) error {
 	file, info, err := d.open(root, name, os.O_WRONLY)
 	if err != nil {
@@ -62,8 +62,8 @@ func (d Dir) behead(root *os.Root, name string, keep int64) error {
 	}
 	err = unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, length)
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		// A file system without holes: better no log than no disk. The collector
-		// appends, wherever the end is.
+		// This file system has no holes. No log is better than no disk. The collector appends,
+		// wherever the end is.
 		err = file.Truncate(0)
 	}
 	if err != nil {

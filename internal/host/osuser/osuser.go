@@ -1,10 +1,10 @@
-// Package osuser hands out operating-system users of this machine, so that each member
-// of a database runs as one of its own: what one of them owns is closed to all others.
+// Package osuser hands out operating-system users of this machine, so that each member of a
+// database runs as a user of its own. What one of them owns is closed to all others.
 //
-// The users are made when they are needed, named howdah-<uid>, and used again: useradd
-// takes its time, and a user that is deleted leaves its number to somebody else. A claim
-// says whose a user is. The directory of a member says which member runs as it: that
-// belongs to the user.
+// The users are named howdah-<uid>. They are made when they are needed, and used again: useradd is
+// slow, and somebody else could get the number of a user that is deleted. A claim says which host
+// has a user. The directory of a member belongs to the member's user, and so says which member runs
+// as that user.
 package osuser
 
 import (
@@ -27,34 +27,34 @@ import (
 )
 
 const (
-	// firstUID to lastUID are for users that a system makes as it needs them (Debian policy
-	// 9.2.2), far from where useradd begins.
+	// firstUID to lastUID are for users that a system makes as it needs them (Debian policy 9.2.2).
+	// They are far from where useradd begins.
 	firstUID, lastUID = 52000, 58999
 
 	prefix = "howdah-"
 
-	// DefaultDir is where the machine's claims are kept, over a reboot too. It is in no home: a
-	// home may be deleted, and is not the only one.
+	// DefaultDir has the machine's claims, and outlasts a reboot. It is in no home, because a home
+	// may be deleted, and a machine may have several.
 	DefaultDir = "/var/lib/howdah-users"
 )
 
 var (
 	// ErrNone says that all users of the range are taken.
 	ErrNone = errors.New("no operating-system user is left for another database")
-	// ErrTaken says that a user belongs to somebody else.
+	// ErrTaken says that a user belongs to another claimant.
 	ErrTaken = errors.New("the user is another host's")
 )
 
-// Pool hands out users to one claimant. Only root can use it. Several processes may, also
-// for several claimants.
+// Pool hands out users to one claimant. Only root can use it. Several processes may use it at once,
+// also for several claimants.
 type Pool struct {
 	Dir   string // of the claims
 	Owner string // a directory: the claims last as long as it
 }
 
-// Take answers a user that is the claimant's and that free says yes to, and makes
-// one if there is none. No process of the machine runs as it. The caller must see to it
-// that free says no before it takes another one.
+// Take returns a user of the claimant for which free returns true. It makes one if there is none.
+// No process of the machine runs as that user. The caller must make free return false for it before
+// the next call.
 func (p *Pool) Take(free func(uid int) bool) (uid int, err error) {
 	err = p.locked(func() error {
 		uid, err = p.take(free)
@@ -86,9 +86,9 @@ func (p *Pool) take(free func(int) bool) (int, error) {
 	return 0, ErrNone
 }
 
-// Keep claims a user that something of the claimant's already belongs to, as after the
-// directory was moved, and makes it if this machine does not know it. Nothing happens for a
-// user that is none of the pool's. ErrTaken: somebody else has claimed it.
+// Keep claims a user to whom something of the claimant already belongs, as after the directory was
+// moved. It makes the user if this machine does not know it. It does nothing for a user that is not
+// of the pool. ErrTaken says that somebody else has claimed the user.
 func (p *Pool) Keep(uid int) error {
 	if uid < firstUID || uid > lastUID {
 		return nil
@@ -108,7 +108,7 @@ func (p *Pool) Keep(uid int) error {
 	})
 }
 
-// Name is what a user of the pool is called; "" if it is not one.
+// Name returns the name of a user of the pool, or "" if it is not one.
 func Name(uid int) string {
 	if uid < firstUID || uid > lastUID {
 		return ""
@@ -116,7 +116,7 @@ func Name(uid int) string {
 	return prefix + strconv.Itoa(uid)
 }
 
-// Current is the name of our own user.
+// Current returns the name of this process's user.
 func Current() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -142,7 +142,7 @@ func (p *Pool) locked(f func() error) error {
 
 func (p *Pool) path(uid int) string { return filepath.Join(p.Dir, Name(uid)) }
 
-// claim writes down whose a user is, and on which file system its directory lies.
+// claim records which claimant has a user, and on which file system the claimant's directory lies.
 func (p *Pool) claim(uid int) error {
 	system, err := fileSystem(p.Owner)
 	if err != nil {
@@ -151,8 +151,8 @@ func (p *Pool) claim(uid int) error {
 	return plainfile.Replace(p.path(uid), []byte(p.Owner+"\n"+system+"\n"), 0o600)
 }
 
-// claimed is whose a user is; "": nobody's, or of one whose directory was deleted. A
-// directory that is away because its file system is not mounted keeps its users.
+// claimed returns the claimant of a user. It returns "" if there is none, or if its directory was
+// deleted. A directory that is away because its file system is not mounted keeps its users.
 func (p *Pool) claimed(uid int) (owner string, err error) {
 	text, err := plainfile.Read(p.path(uid))
 	if errors.Is(err, os.ErrNotExist) {
@@ -182,7 +182,8 @@ func (p *Pool) claimed(uid int) (owner string, err error) {
 	return "", nil
 }
 
-// fileSystem names the file system that a path is on, over reboots where it has a name.
+// fileSystem names the file system of a path. The name holds over reboots if the file system has a
+// name.
 func fileSystem(path string) (string, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil {
@@ -191,7 +192,7 @@ func fileSystem(path string) (string, error) {
 	return fmt.Sprintf("%x-%08x%08x", stat.Type, uint32(stat.Fsid.Val[0]), uint32(stat.Fsid.Val[1])), nil
 }
 
-// running are the users that processes run as.
+// running returns the users that processes run as.
 func running() (map[int]bool, error) {
 	all, err := table.System.All()
 	if err != nil {
@@ -209,7 +210,7 @@ func running() (map[int]bool, error) {
 	return busy, nil
 }
 
-// uids are the users of a process: real, effective, saved and for files.
+// uids returns the users of a process: real, effective, saved, and for files.
 func uids(pid int) (all []int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -227,8 +228,8 @@ func uids(pid int) (all []int) {
 	return all
 }
 
-// ensure makes the user and its group, if they are not there. ErrTaken: the number or
-// the name is somebody else's.
+// ensure makes the user and its group if they are not there. ErrTaken says that the number or the
+// name is somebody else's.
 func ensure(uid int) error {
 	if err := made(uid, groupIs, "groupadd", "--system", "--gid", strconv.Itoa(uid), Name(uid)); err != nil {
 		return err
@@ -237,8 +238,8 @@ func ensure(uid int) error {
 		"--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", "--comment", "database of Howdah", Name(uid))
 }
 
-// made runs a program unless there is what it makes. One that fails because somebody else
-// was faster has not failed.
+// made runs a program unless there already is what the program makes. If the program fails because
+// somebody else was faster, that is no error.
 func made(uid int, is func(uid int) (bool, error), program string, args ...string) error {
 	there, err := is(uid)
 	if err != nil || there {
@@ -251,7 +252,7 @@ func made(uid int, is func(uid int) (bool, error), program string, args ...strin
 	return errors.Join(failed, err)
 }
 
-// groupIs asks by number and by name. Somebody else may make the group between the two.
+// groupIs asks by number and by name. Somebody else may make the group in between.
 func groupIs(uid int) (bool, error) {
 	number := strconv.Itoa(uid)
 	if g, err := user.LookupGroupId(number); err == nil {
@@ -287,7 +288,7 @@ func userIs(uid int) (bool, error) {
 	return false, nil
 }
 
-// commandTimeout is for how long another program may hold the list of users.
+// commandTimeout is how long another program may hold the list of users.
 const commandTimeout = 30 * time.Second
 
 func command(name string, args ...string) error {

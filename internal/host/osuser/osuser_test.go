@@ -13,8 +13,8 @@ import (
 	"howdah/internal/testkit"
 )
 
-// pool is one of a claimant that lives as long as the test, with claims of the test's own:
-// users that the machine's real claims name may be handed out, to nobody's harm.
+// pool returns a pool of a claimant that lives as long as the test, with claims of the test's own.
+// It may hand out users that the machine's real claims name. That harms nobody.
 func pool(t *testing.T, claims, owner string) *Pool {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -76,7 +76,7 @@ func TestTwoHostsNeverShareAUser(t *testing.T) {
 	}
 }
 
-// A host that was deleted needs its users no more; one whose disk is not there does.
+// A host that was deleted no longer needs its users. A host whose disk is not there does.
 func TestWhatADeletedHostHadIsFree(t *testing.T) {
 	claims, home := t.TempDir(), t.TempDir()
 	gone := pool(t, claims, filepath.Join(home, "hosts", "a"))

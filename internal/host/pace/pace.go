@@ -1,4 +1,4 @@
-// Package pace spaces what is done again and again.
+// Package pace makes pauses between things that are done again and again.
 package pace
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Sleep waits for d. It answers false when ctx ended before.
+// Sleep waits for d. It returns false if ctx ended before.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -16,9 +16,9 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Backoff spaces attempts that fail soon: at once, then after 1, 2, 4, … up to 30
-// seconds. An attempt whose result lasted a minute starts the count again. The zero one has
-// seen no attempt.
+// Backoff makes pauses between attempts that soon fail: none at first, then 1, 2, 4, … up to 30
+// seconds. An attempt whose result lasted a minute starts the count again. The zero value has seen
+// no attempt.
 type Backoff struct {
 	Failures int // attempts in a row that ended soon
 	last     time.Time
@@ -32,7 +32,7 @@ func (b *Backoff) Ready(now time.Time) bool {
 	return b.Failures == 0 || now.Sub(b.last) >= min(time.Second<<min(b.Failures-1, 5), 30*time.Second)
 }
 
-// Attempt takes note of one.
+// Attempt records an attempt.
 func (b *Backoff) Attempt(now time.Time) {
 	b.Failures++
 	b.last = now

@@ -9,15 +9,15 @@ import (
 	"howdah/internal/host/proc/table"
 )
 
-// ErrRuns says that what is to be started runs already: Leader tells it from then on.
+// ErrRuns says that what is to be started already runs. From then on Leader returns it.
 var ErrRuns = errors.New("runs already")
 
-// begunWithin is how long Start looks for what an earlier life of ours was about to
-// start when it was killed: it is there at once, or never.
+// begunWithin is how long Start looks for a command that an earlier life of this process was about
+// to start when it was killed. The command is there at once, or never.
 const begunWithin = 300 * time.Millisecond
 
-// awaitBegun takes charge of a command that an earlier life of ours started and was
-// killed before it could note that; ErrGone when there is none.
+// awaitBegun takes charge of a command that an earlier life of this process started and could not
+// record before it was killed. It returns ErrGone if there is none.
 func (g *Group) awaitBegun(ctx context.Context) (Process, error) {
 	if r, err := g.record(); err != nil || r.Begun == nil {
 		return Process{}, errors.Join(err, ErrGone)
@@ -39,7 +39,7 @@ func (g *Group) awaitBegun(ctx context.Context) (Process, error) {
 	return process, err
 }
 
-// adoptBegun notes the process that was begun as one that we started.
+// adoptBegun records the process that was begun as one that this process started.
 func (g *Group) adoptBegun() (Process, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,8 +55,8 @@ func (g *Group) adoptBegun() (Process, error) {
 	return process, g.save(r)
 }
 
-// findBegun is the oldest process that runs the command in a session of its own, with
-// the group's mark: what it forks looks the same for a moment.
+// findBegun returns the oldest process that runs the command in a session of its own, with the
+// group's mark. What that process forks looks the same for a moment.
 func (g *Group) findBegun(command []string) (Process, error) {
 	all, err := g.host.processes.All()
 	if err != nil {
@@ -67,7 +67,7 @@ func (g *Group) findBegun(command []string) (Process, error) {
 		if e.Session != e.PID || e.Dead() || oldest != nil && e.Start >= oldest.Start {
 			continue
 		}
-		// A script's interpreter stands before it.
+		// The interpreter of a script stands before it.
 		words := g.host.processes.Arguments(e.PID)
 		if len(words) >= len(command) && slices.Equal(words[len(words)-len(command):], command) && g.host.processes.HasEnv(e.PID, g.marker()) {
 			oldest = &all[i]

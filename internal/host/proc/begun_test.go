@@ -10,8 +10,8 @@ import (
 	"howdah/internal/testkit"
 )
 
-// We are killed after the command was started and before that could be noted: the next
-// life takes charge of it, and starts no second one.
+// An agent is killed after it started the command and before it could record that. The next life
+// takes charge of the command, and starts no second one.
 func TestWhatWasBegunIsFound(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestWhatWasBegunIsFound(t *testing.T) {
 	}
 }
 
-// We are killed before the command was started: the next life starts it, and takes
-// nobody else's process for it.
+// An agent is killed before it started the command. The next life starts it, and takes nobody
+// else's process for it.
 func TestWhatWasNeverStartedIsStarted(t *testing.T) {
 	w := newWorld(t, best)
 	command := w.command("exec sleep 1000")

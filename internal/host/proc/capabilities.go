@@ -7,7 +7,7 @@ import (
 	"howdah/internal/host/proc/cgroup"
 )
 
-// Resource says whether and how a resource of a member can be limited here.
+// Resource says whether a resource of a member can be limited here, and how.
 type Resource struct {
 	Version cgroup.Version `json:"version"`          // v1, v2 or none
 	Reason  string         `json:"reason,omitempty"` // why none
@@ -36,7 +36,7 @@ const (
 		"a fence is proved for PostgreSQL and Patroni, but not for a program that hides on purpose"
 )
 
-// Describe tells what was found at Open.
+// Describe says what Open found.
 func (h *Host) Describe() Capabilities {
 	c := Capabilities{
 		Containment: h.containment,
@@ -62,7 +62,7 @@ func (h *Host) Describe() Capabilities {
 	return c
 }
 
-// String is the text for `howdah status`.
+// String returns the text for `howdah status`.
 func (c Capabilities) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "containment: %s", c.Containment)

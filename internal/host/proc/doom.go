@@ -14,18 +14,19 @@ import (
 	"howdah/internal/host/proc/table"
 )
 
-// ErrNoControlGroup says that it takes a control group to know every process.
+// ErrNoControlGroup says that a member is in no control group, without which not every process is
+// known.
 var ErrNoControlGroup = errors.New("not in a control group")
 
-// Doom is for a member whose processes wait for a device that does not answer, which is
-// why Kill cannot prove them dead. It proves less, at once: every process that is left
-// waits inside the kernel with SIGKILL pending, so that no instruction of its program
-// runs again. Such a member answers no client and confirms nothing any more; but a write
-// to its files that is under way may still happen, so nothing may be started on them
-// before Kill has succeeded. ErrNotProved while any process is in another state.
+// Doom is for a member whose processes wait for a device that does not answer, so that Kill cannot
+// prove them dead. It proves less, and does so at once: every process that is left waits inside the
+// kernel with SIGKILL pending, so that no instruction of its program runs again. Such a member
+// answers no client and confirms nothing any more. A write to its files that is under way may still
+// happen, so nothing may be started on them before Kill has succeeded. Doom returns ErrNotProved
+// while any process is in another state.
 //
-// Only what a control group contains can be doomed: it takes the kernel's word for who
-// is in it. Like Kill it reads and writes no disk.
+// Only what a control group contains can be doomed, because the kernel says who is in it. Like
+// Kill, Doom reads and writes no disk.
 func (g *Group) Doom(ctx context.Context) (Proof, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -51,8 +52,8 @@ func (g *Group) Doom(ctx context.Context) (Proof, error) {
 	return proof, nil
 }
 
-// doomed lists who is left, and whether the kernel has killed all of them but for what
-// they wait for. Nobody forks meanwhile: a process with SIGKILL pending cannot.
+// doomed lists which processes are left. all reports whether the kernel has killed all of them,
+// except for what they wait for. Nobody forks meanwhile, as a process with SIGKILL pending cannot.
 func (g *Group) doomed(dir string) (left []table.Entry, all bool, err error) {
 	pids, err := cgroup.Processes(dir)
 	if err != nil {
@@ -73,8 +74,8 @@ func (g *Group) doomed(dir string) (left []table.Entry, all bool, err error) {
 	return left, true, nil
 }
 
-// killPending reports whether every thread of a process has ended, or waits inside the
-// kernel with SIGKILL pending. Of a process with threads the first may end before others.
+// killPending reports whether every thread of a process has ended, or waits inside the kernel with
+// SIGKILL pending. The first thread of a process may end before others.
 func killPending(pid int) bool {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil || len(tasks) == 0 {
@@ -92,7 +93,7 @@ func killPending(pid int) bool {
 	return true
 }
 
-// doomedThread reads the state of a thread and SIGKILL among its pending signals
+// doomedThread reads the state of a thread, and whether SIGKILL is among its pending signals
 // (proc_pid_status(5)).
 func doomedThread(status string) bool {
 	waits, pending := false, false

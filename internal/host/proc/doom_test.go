@@ -14,8 +14,8 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// A process that waits for a disk which does not answer cannot be proved dead. It is
-// proved to do nothing any more, and dead once the disk answers.
+// A process that waits for a disk which does not answer cannot be proved dead. It is proved to do
+// nothing any more, and it is proved dead once the disk answers.
 func TestDoom(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestDoom(t *testing.T) {
 	}
 }
 
-// What ends when it is killed is proved dead, and needs no more.
+// A process that ends when it is killed is proved dead, and needs no Doom.
 func TestDoomOfTheLiving(t *testing.T) {
 	w := newWorld(t, best)
 	if w.group.containedDir() == "" {
@@ -80,8 +80,8 @@ func (w *world) waitsForDisk() {
 	})
 }
 
-// frozenDisk is a disk that does not answer until it is thawed: at the end of the test,
-// and by a process that outlives it, should it die.
+// frozenDisk returns a disk that does not answer until it is thawed. It is thawed at the end of the
+// test, or, if the test dies, by a process that outlives it.
 func frozenDisk(t *testing.T, dir string) (disk string, thaw func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {

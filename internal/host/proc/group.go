@@ -16,8 +16,8 @@ import (
 // ErrNotEmpty says that a group still has processes.
 var ErrNotEmpty = errors.New("processes are left in the group")
 
-// Group holds the processes of one member. Its methods may be called at any
-// time and in any order; those that change something wait for each other.
+// Group holds the processes of one member. Its methods may be called at any time and in any order.
+// Those that change something wait for each other.
 type Group struct {
 	host *Host
 	name string
@@ -29,24 +29,24 @@ type Group struct {
 	noted  *record       // nil until it was read
 }
 
-// memberSuffix keeps members apart from the kernel's own files: a member may be
-// called "tasks".
+// memberSuffix keeps members apart from the kernel's own files, because a member may be called
+// "tasks".
 const memberSuffix = ".member"
 
-// Name is the name that the group was asked for with.
+// Name returns the name that the group was asked for with.
 func (g *Group) Name() string { return g.name }
 
-// marker is the assignment by which a process's environment tells its group.
+// marker returns the assignment in a process's environment that tells its group.
 func (g *Group) marker() string { return "HOWDAH_MEMBER=" + g.host.config.Parent + "/" + g.name }
 
 func (g *Group) below(top string) string { return filepath.Join(top, g.name+memberSuffix) }
 
-// control holds Patroni, and database PostgreSQL: version 2 allows processes only
-// in groups without groups below them, and limits are to hold for the latter alone.
+// control has Patroni, and database has PostgreSQL. Version 2 allows processes only in groups
+// without groups below them, and limits are to hold for PostgreSQL alone.
 func (g *Group) control() string  { return filepath.Join(g.below(g.host.layout.Unified), "ctl") }
 func (g *Group) database() string { return filepath.Join(g.below(g.host.layout.Unified), "db") }
 
-// limitDir is where a controller limits the database of this member; "" for none.
+// limitDir returns where a controller limits the database of this member, or "" if it cannot.
 func (g *Group) limitDir(controller cgroup.Controller) string {
 	switch controller.Version {
 	case cgroup.V1:
@@ -88,7 +88,7 @@ func (g *Group) tops() []string {
 	return tops
 }
 
-// ensure makes the groups of this member. Idempotent.
+// ensure makes the groups of this member. It is idempotent.
 func (g *Group) ensure() error {
 	layout := g.host.layout
 	dirs := g.databaseDirs()
@@ -104,13 +104,13 @@ func (g *Group) ensure() error {
 		}
 	}
 	if layout.Unified != "" {
-		// A controller that cannot be enabled was found out at Open, and is told by Describe.
+		// Open found out which controllers cannot be enabled, and Describe says so.
 		_ = cgroup.Enable(filepath.Dir(layout.Unified), g.below(layout.Unified))
 	}
 	return nil
 }
 
-// containedDir is the group that contains all processes; "" in tree containment.
+// containedDir returns the group that contains all processes, or "" in tree containment.
 func (g *Group) containedDir() string {
 	switch g.host.containment {
 	case Cgroup2:
@@ -122,16 +122,16 @@ func (g *Group) containedDir() string {
 	}
 }
 
-// Has reports whether a process is one of the member's. It guards against a recycled number in
-// a stale pid file.
+// Has reports whether a process is one of the member's. It guards against a recycled id in a stale
+// pid file.
 func (g *Group) Has(p Process) (bool, error) {
 	all, err := g.Processes()
 	return slices.Contains(all, p), err
 }
 
-// Processes lists all live processes of the member: those that the kernel has in
-// its control group, and those outside (see Outside). It reads the whole process
-// table, some tens of microseconds a process.
+// Processes lists all live processes of the member: those that the kernel has in its control group,
+// and those outside (see Outside). It reads the whole process table, which takes some tens of
+// microseconds for each process.
 func (g *Group) Processes() ([]Process, error) {
 	contained, err := g.contained()
 	if err != nil {
@@ -149,10 +149,10 @@ func (g *Group) Processes() ([]Process, error) {
 	return contained, nil
 }
 
-// Outside lists live processes that belong to the member by all signs, although
-// they are not in its control group, such as a PostgreSQL that an administrator
-// started by hand or that an earlier life of ours started without control groups.
-// Kill kills them too. None in tree containment. It costs as much as Processes.
+// Outside lists live processes that belong to the member by all signs, although they are not in its
+// control group. An administrator may have started a PostgreSQL by hand, or an earlier life of this
+// process without control groups. Kill kills them, too. There are none in tree containment. It
+// costs as much as Processes.
 func (g *Group) Outside() ([]Process, error) {
 	if g.host.containment == Tree {
 		return nil, nil
@@ -197,7 +197,7 @@ func (g *Group) contained() ([]Process, error) {
 	return g.identify(pids)
 }
 
-// identify makes processes of process ids, without those that ended.
+// identify returns the processes of these ids, without those that have ended.
 func (g *Group) identify(pids []int) ([]Process, error) {
 	var processes []Process
 	for _, pid := range pids {
@@ -213,9 +213,9 @@ func (g *Group) identify(pids []int) ([]Process, error) {
 	return processes, nil
 }
 
-// Leader is the process that was started last and still runs, in this life of
-// ours or an earlier one, also one that was killed in the middle of a Start; ErrGone
-// when there is none.
+// Leader returns the process that was started last and still runs. This life of the agent may have
+// started it, or an earlier one, also one that was killed in the middle of a Start. It returns
+// ErrGone if there is none.
 func (g *Group) Leader() (Process, error) {
 	r, err := g.record()
 	if err != nil {
@@ -234,8 +234,8 @@ func (g *Group) Leader() (Process, error) {
 	return Process{}, fmt.Errorf("leader of %s: %w", g.name, ErrGone)
 }
 
-// Remove removes the group and all that was noted about it; ErrNotEmpty when a
-// process is left. Idempotent.
+// Remove removes the group and all that was recorded about it. It returns ErrNotEmpty if a process
+// is left. It is idempotent.
 func (g *Group) Remove() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -250,7 +250,7 @@ func (g *Group) Remove() error {
 		if err := cgroup.Remove(g.below(top)); err != nil {
 			return fmt.Errorf("remove %s: %w", g.name, err)
 		}
-		// The last member takes the top group along; until then it is not empty.
+		// The last member also removes the top group. Until then that is not empty.
 		_ = syscall.Rmdir(top)
 	}
 	if err := os.Remove(g.host.recordPath(g.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

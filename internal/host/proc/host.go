@@ -23,10 +23,10 @@ var (
 	ErrKernel = errors.New("the kernel lacks pidfd_open, which needs Linux 5.3 or later")
 )
 
-// Containment says by what means a member's processes are kept together.
+// Containment is the means by which a member's processes are kept together.
 type Containment string
 
-// The containments, best first; the package comment says what each is worth.
+// The containments, best first. The package comment says what each is worth.
 const (
 	Cgroup2 Containment = "cgroup2"
 	Freezer Containment = "freezer"
@@ -35,11 +35,11 @@ const (
 
 // Config is what Open needs to know.
 type Config struct {
-	// Parent names the top group of this Howdah home, e.g. "howdah-3f9a"; no
-	// other home on this machine may have the same.
+	// Parent names the top group of this Howdah home, such as "howdah-3f9a". No other home on this
+	// machine may have the same.
 	Parent string
-	// StateDir keeps a small record of each group over restarts of ours. It is
-	// made when it is not there, readable by us alone.
+	// StateDir keeps a small record of each group over restarts of the agent. It is made if it is
+	// not there, and only our user may read it.
 	StateDir string
 	// ProcRoot is where the process table is mounted; "" means /proc.
 	ProcRoot string
@@ -48,7 +48,7 @@ type Config struct {
 	noKillFile bool        // for tests: pretend that it has no cgroup.kill
 }
 
-// Host is one machine as far as processes go. Safe for concurrent use.
+// Host is one machine as far as processes go. It is safe for concurrent use.
 type Host struct {
 	config      Config
 	processes   table.Root
@@ -63,8 +63,8 @@ type Host struct {
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,99}$`)
 
-// Open finds out what this host offers, by trying; it leaves no group behind.
-// ErrName, ErrKernel.
+// Open finds out by trying what this host offers. It leaves no group behind. It may return ErrName
+// or ErrKernel.
 func Open(config Config) (*Host, error) {
 	if !nameForm.MatchString(config.Parent) {
 		return nil, fmt.Errorf("open processes of %q: %w", config.Parent, ErrName)
@@ -92,7 +92,7 @@ func Open(config Config) (*Host, error) {
 	return host, nil
 }
 
-// choose settles the containment, and forgets what a test wants not to be there.
+// choose decides on the containment. In a test it ignores what the test wants not to be there.
 func (h *Host) choose() {
 	if h.config.only == Freezer || h.config.only == Tree {
 		h.layout = h.layout.WithoutUnified("left out on purpose")
@@ -122,15 +122,14 @@ func orElse(reason string, err error) string {
 	return reason
 }
 
-// trying keeps the trials of one process apart: they share a group's name.
+// trying keeps the trials of one process apart, because they share a group's name.
 var trying sync.Mutex
 
 // trueProgram does nothing and succeeds.
 const trueProgram = "/bin/true"
 
-// tryStart starts a program in a group of version 2 below top, as Start will, and
-// sees that it comes to run: before Linux 5.7 and under the system call filters
-// of some containers it does not.
+// tryStart starts a program in a group of version 2 below top, as Start will, and checks that it
+// runs. Before Linux 5.7, and under the system call filters of some containers, it does not.
 func tryStart(top string) error {
 	trying.Lock()
 	defer trying.Unlock()
@@ -165,8 +164,8 @@ func tryStart(top string) error {
 	return nil
 }
 
-// Group is the group of one member; the same Group for the same name. It makes
-// nothing yet, and processes of an earlier life of ours are in it. ErrName.
+// Group returns the group of one member. The same name gets the same Group. It makes nothing yet,
+// and has the processes of an earlier life of the agent. It may return ErrName.
 func (h *Host) Group(name string) (*Group, error) {
 	if !nameForm.MatchString(name) {
 		return nil, fmt.Errorf("group %q: %w", name, ErrName)
@@ -181,8 +180,8 @@ func (h *Host) Group(name string) (*Group, error) {
 	return group, nil
 }
 
-// Groups lists the names of all groups that were started and not removed, also
-// in an earlier life of ours.
+// Groups lists the names of all groups that were started and not removed, also by an earlier life
+// of the agent.
 func (h *Host) Groups() ([]string, error) {
 	entries, err := os.ReadDir(h.config.StateDir)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"howdah/internal/host/proc/table"
 )
 
-// ErrNotProved says that it is not proved that a member is dead: what it may
-// write or acknowledge must be reckoned with.
+// ErrNotProved says that it is not proved that a member is dead. It may still write or acknowledge
+// something.
 var ErrNotProved = errors.New("not proved dead")
 
 const (
@@ -33,7 +33,7 @@ const (
 	scansIfUnclear = 30 // that find nothing, where none is clear
 )
 
-// Proof tells why a member is known to be dead.
+// Proof says why a member is known to be dead.
 type Proof struct {
 	Group       string      `json:"group"`
 	Containment Containment `json:"containment"`
@@ -51,7 +51,7 @@ type Survivor struct {
 	State   string  `json:"state"` // as in ps: R, S, D, T, …
 }
 
-// SurvivorError is the refusal of a Kill. It is ErrNotProved.
+// SurvivorError says that a Kill proved nothing. It wraps ErrNotProved.
 type SurvivorError struct {
 	Group     string
 	After     time.Duration
@@ -75,22 +75,20 @@ func (e *SurvivorError) Error() string {
 		e.Group, ErrNotProved, e.After.Round(time.Millisecond), strings.Join(who, "; "), e.Cause)
 }
 
-// Unwrap makes the refusal ErrNotProved and whatever caused it.
+// Unwrap returns ErrNotProved and the cause.
 func (e *SurvivorError) Unwrap() []error { return []error{ErrNotProved, e.Cause} }
 
-// Kill sends SIGKILL to every process of the member, also to those that are
-// forked meanwhile, stopped or frozen, and returns once none is left and that is
-// proved. An error is a refusal: nothing is proved, and a *SurvivorError says
-// who is left. Without a deadline in ctx it gives up after ten seconds. The
-// limits of CPU and IO are lifted for its time, so that a throttled member need
-// not wait its turn to die. Once a group is known, no disk is read or written,
-// so that one that hangs delays nobody's fence. Idempotent: an empty group is
-// proved empty at once.
+// Kill sends SIGKILL to every process of the member, also to processes that are forked meanwhile,
+// stopped or frozen. It returns once none is left and that is proved. An error says that nothing is
+// proved, and a *SurvivorError says which processes are left. Without a deadline in ctx it gives up
+// after ten seconds. It lifts the limits of CPU and IO meanwhile, so that a throttled member need
+// not wait for its turn to die. Once a group is known, Kill reads and writes no disk, so that a
+// disk that hangs delays nobody's fence. It is idempotent: an empty group is proved empty at once.
 //
-// What the proof is worth: in a control group the kernel itself counted the last
-// process out, after that had closed its files, and one scan of the process
-// table found none outside. In tree containment two scans in a row found none;
-// the package comment says who can hide from them.
+// What the proof is worth: in a control group the kernel itself counted the last process out, after
+// that had closed its files, and one scan of the process table found none outside. In tree
+// containment two scans in a row found none. The package comment says which programs can hide from
+// them.
 func (g *Group) Kill(ctx context.Context) (Proof, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,8 +126,8 @@ func (g *Group) kill(ctx context.Context) (Proof, error) {
 	proof.Found = ran + len(scans.killed)
 	proof.Evidence = g.evidence(scans)
 	g.host.reaped(ctx, g.name)
-	// So that the numbers of the sessions mean nothing any more, and the next
-	// start knows whom to wait for.
+	// Then the numbers of the sessions mean nothing any more, and the next start knows what to wait
+	// for.
 	noted.Sessions, noted.Begun, noted.Dead = nil, nil, slices.Concat(inside, scans.killed)
 	g.remember(noted)
 	return proof, nil
@@ -159,7 +157,7 @@ func (g *Group) evidence(scans scanned) string {
 	return text + "; a scan of the process table found none outside"
 }
 
-// survivors lists who is left, as far as can be seen.
+// survivors lists which processes are left, as far as can be seen.
 func (g *Group) survivors(scan *scanner) []Survivor {
 	processes, _ := g.contained()
 	found, _ := scan.find()
@@ -182,9 +180,8 @@ func (g *Group) survivors(scan *scanner) []Survivor {
 	return left
 }
 
-// killContained empties the group that contains all and proves it empty; it
-// returns how many ran there, and those of them that did not end before it could
-// be seen which they were.
+// killContained empties the group that contains all, and proves it empty. It returns how many
+// processes ran there, and those of them that it could identify before they ended.
 func (g *Group) killContained(ctx context.Context) (ran int, found []Process, err error) {
 	dir := g.containedDir()
 	if dir == "" {
@@ -206,8 +203,8 @@ func (g *Group) killContained(ctx context.Context) (ran int, found []Process, er
 	return len(pids), found, err
 }
 
-// means are how to hit everything in a control group and how to know that
-// nothing is left, by what the kernel has.
+// means returns how to hit everything in a control group, and how to know that nothing is left, by
+// what the kernel has.
 func (g *Group) means(dir string) (strike func() error, empty func() (bool, error)) {
 	if g.host.containment == Freezer {
 		return func() error { return g.strikeFrozen(cgroup.V1, dir) },
@@ -228,14 +225,14 @@ func (g *Group) means(dir string) (strike func() error, empty func() (bool, erro
 		if err != nil || populated {
 			return false, err
 		}
-		// Whoever froze it did not mean those who will start in it next.
+		// Whoever froze the group did not mean processes that will start in it next.
 		return true, cgroup.Freeze(cgroup.V2, dir, false)
 	}
 }
 
-// strikeFrozen stops the whole group, so that nobody forks, sends SIGKILL to all
-// in it, and lets them go on to die. What does not freeze in time is hit all the
-// same; the next strike hits what it forked.
+// strikeFrozen stops the whole group, so that nobody forks. Then it sends SIGKILL to all in it, and
+// lets them go on to die. What does not freeze in time is hit all the same, and the next strike
+// hits what it forked.
 func (g *Group) strikeFrozen(version cgroup.Version, dir string) error {
 	if err := cgroup.Freeze(version, dir, true); err != nil {
 		return err
@@ -250,9 +247,9 @@ func (g *Group) strikeFrozen(version cgroup.Version, dir string) error {
 	return errors.Join(err, cgroup.Freeze(version, dir, false))
 }
 
-// strikeMember kills the process of this id if it is in the group. That is asked
-// after its descriptor is there, so it cannot hit one that got the id since. What
-// cannot be hit is still in the group afterwards, which is all that counts.
+// strikeMember kills the process of this id if it is in the group. It checks the group after it has
+// the descriptor, so it cannot hit a process that got the id since. A process that it cannot hit is
+// still in the group afterwards, and only that counts.
 func (g *Group) strikeMember(pid int) {
 	fd, err := openPID(pid)
 	if err != nil {
@@ -265,11 +262,10 @@ func (g *Group) strikeMember(pid int) {
 	}
 }
 
-// killScanned kills what a scan of the process table finds, until scans find
-// nothing. In tree containment it takes two in a row in which every process was
-// looked at; on a host where processes come and go too fast for that, unclear of
-// them, which is told in the evidence. Where a control group has proved more,
-// one of any kind will do.
+// killScanned kills what a scan of the process table finds, until scans find nothing. In tree
+// containment it takes two scans in a row in which every process was looked at. If processes come
+// and go too fast for that, it takes a number of unclear scans (scansIfUnclear), and the evidence
+// says so. If a control group has proved more, one scan of any kind is enough.
 func (g *Group) killScanned(ctx context.Context, scan *scanner) (scanned, error) {
 	wanted, unclearWanted := 1, 1
 	if g.host.containment == Tree {
@@ -297,7 +293,7 @@ func (g *Group) killScanned(ctx context.Context, scan *scanner) (scanned, error)
 	return result, errors.Join(err, refusedIf(err, refused))
 }
 
-// scanned is what the last scans, which found no member, and those before came to.
+// scanned is the result of the last scans, which found no member, and of the scans before.
 type scanned struct {
 	killed         []Process
 	clear, unclear int
@@ -310,9 +306,9 @@ func refusedIf(err, refused error) error {
 	return refused
 }
 
-// stopAndKill stops members until no scan finds a new one, so that no fork
-// escapes from between two scans, and kills them all; killed gets whom it kills.
-// The error is that of the last signal that was not allowed.
+// stopAndKill stops members until no scan finds a new one, so that no fork escapes between two
+// scans. Then it kills them all. It adds to killed what it kills. The error is that of the last
+// signal that was not allowed.
 func (g *Group) stopAndKill(scan *scanner, members []table.Entry, killed map[Process]bool) (refused error) {
 	stopped := map[Process]bool{}
 	for range stopRounds {
@@ -333,7 +329,7 @@ func (g *Group) stopAndKill(scan *scanner, members []table.Entry, killed map[Pro
 		members = next.members
 	}
 	for _, member := range members {
-		// What was just killed in a control group may be seen ending here.
+		// A process that was just killed in a control group may still be seen here while it ends.
 		if !member.Ending() {
 			killed[member.ID] = true
 		}
@@ -344,8 +340,8 @@ func (g *Group) stopAndKill(scan *scanner, members []table.Entry, killed map[Pro
 	return refused
 }
 
-// until calls done again and again, with pauses that grow, until it is true or
-// fails or ctx ends.
+// until calls done again and again, with growing pauses, until done returns true or fails, or ctx
+// ends.
 func until(ctx context.Context, done func() (bool, error)) error {
 	pause := leastPause
 	for {

@@ -16,8 +16,8 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// scenarios are what a member's processes may do to get away. The script plays
-// Patroni; at least `running` processes are there when it is killed.
+// scenarios are what a member's processes may do to get away. The script plays Patroni. At least
+// `running` processes are there when it is killed.
 var scenarios = []struct {
 	name    string
 	script  string
@@ -28,12 +28,14 @@ var scenarios = []struct {
 	{"stops itself", `sleep 1000 & kill -STOP $$`, 2},
 	{"a session for each child", `setsid sleep 1000 & setsid sh -c 'setsid sleep 1001 & exec setsid sleep 1002' & exec sleep 1003`, 4},
 	{"two forks, orphaned", `(setsid sh -c 'setsid sleep 1000 & exit' &) ; exec sleep 1001`, 2},
-	// As PostgreSQL: another session, no marker, another parent; only where it works tells.
+	// As with PostgreSQL: another session, no marker, another parent. Only its working directory
+	// tells.
 	{"in the data directory without environment", `(cd $DATA; env -i setsid sh -c 'sleep 1000 & sleep 1001 & exec sleep 1002' &); exec sleep 1003`, 4},
 	{"an orphan whose Patroni died", `(cd $DATA; env -i setsid sh -c 'sleep 1000 & exec sleep 1001' &); sleep 0.2; exit 3`, 2},
 	{"a descendant that hides", `(cd /; exec env -i setsid sh -c "sleep 1000 && : $DATA")& wait`, 2},
 	{"forks without end", `for i in 1 2 3 4; do (while :; do (sleep 0.05; sleep 0.05) & sleep 0.002; done) & done; wait`, 4},
-	// Two that are never the same process for more than some milliseconds; they write when they change.
+	// These are two processes that are never the same for more than some milliseconds. They write
+	// when they change.
 	{"is always another process", `echo hop; (sleep 0.005; exec sh $0) & exit`, 0},
 	{"is always another process and session", `echo hop; setsid sh -c 'sleep 0.005; exec sh $0' $0 & exit`, 0},
 }
@@ -113,8 +115,8 @@ func TestKillAsAnOrdinaryUser(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// A process in uninterruptible sleep cannot be killed, so the answer is a
-// refusal that names it, and a proof once it can.
+// A process in uninterruptible sleep cannot be killed. So the answer is a refusal that names it,
+// and a proof once it can be killed.
 func TestKillRefusesWhatCannotDie(t *testing.T) {
 	testkit.NeedRoot(t)
 	for _, k := range kinds() {
@@ -143,8 +145,8 @@ func TestKillRefusesWhatCannotDie(t *testing.T) {
 	}
 }
 
-// freeze makes a member's process uninterruptible. A process can be in one
-// freezer group only, so where that is the member's, the one above is frozen.
+// freeze makes a member's process uninterruptible. A process can be in only one freezer group. If
+// that is the member's, the group above is frozen.
 func freeze(t *testing.T, w *world, process Process) (thaw func()) {
 	t.Helper()
 	if w.host.containment != Freezer {
@@ -179,7 +181,7 @@ func TestKillOfAThrottledMember(t *testing.T) {
 	}
 }
 
-// What runs on the member's data directory is the member's, whoever started it.
+// What runs on the member's data directory belongs to the member, whoever started it.
 func TestKillFindsWhatWasStartedByHand(t *testing.T) {
 	testkit.NeedRoot(t)
 	for _, k := range kinds() {
@@ -221,7 +223,7 @@ func TestKillFindsWhatWasStartedByHand(t *testing.T) {
 	}
 }
 
-// Two members share a host and a user; killing one leaves the other alone.
+// Two members share a host and a user. To kill one leaves the other alone.
 func TestKillLeavesOthersAlone(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -254,8 +256,8 @@ func TestKillLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// A record that cannot be read keeps nobody alive. A control group proves more
-// than it, a scan without it does not.
+// A record that cannot be read keeps nobody alive. A control group proves enough without it. A scan
+// does not.
 func TestKillWithARecordThatCannotBeRead(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {

@@ -11,18 +11,18 @@ import (
 var (
 	// ErrLimits says that limits make no sense, such as negative ones.
 	ErrLimits = errors.New("not a limit")
-	// ErrMoving says that PostgreSQL forked faster than it could be moved; try again.
+	// ErrMoving says that PostgreSQL forked faster than it could be moved. Try again.
 	ErrMoving = errors.New("processes are left to be moved")
 )
 
 // Device is a disk, by its numbers.
 type Device = cgroup.Device
 
-// DeviceOf finds the disk that a path is stored on, for a limit of its IOPS.
-// cgroup.ErrNoDevice when it is on none, such as tmpfs.
+// DeviceOf returns the disk on which a path is stored, for a limit of its IOPS. It returns
+// cgroup.ErrNoDevice if the path is on no disk, such as tmpfs.
 func DeviceOf(path string) (Device, error) { return cgroup.System{}.DeviceOf(path) }
 
-// Limits are those of an instance class and its storage; zero means none.
+// Limits are the limits of an instance class and its storage. Zero means none.
 type Limits struct {
 	CPUs        float64 `json:"cpus"` // CPU seconds a second
 	MemoryBytes int64   `json:"memory_bytes"`
@@ -39,11 +39,10 @@ type Warning struct {
 
 func (w Warning) String() string { return w.Resource + ": " + w.Reason }
 
-// Limit limits the database's processes (see MoveDatabase) from now on; it holds
-// for running ones. It applies what can be applied and warns of the rest: where
-// there is no controller, or when the memory limit is below what is in use and
-// cannot be given back, in which case the old limit stays: never is a running
-// database killed for it. Idempotent. ErrLimits.
+// Limit limits the database's processes (see MoveDatabase) from now on, also running ones. It
+// applies what can be applied, and warns of the rest: if there is no controller, or if more memory
+// is in use than the limit allows and cannot be given back. Then the old limit stays: a running
+// database is never killed for a limit. It is idempotent. It may return ErrLimits.
 func (g *Group) Limit(limits Limits) ([]Warning, error) {
 	if limits.CPUs < 0 || limits.MemoryBytes < 0 || limits.IOPS < 0 {
 		return nil, fmt.Errorf("limit %s to %+v: %w", g.name, limits, ErrLimits)
@@ -91,11 +90,11 @@ func (g *Group) setDevice(device Device) {
 // moveRounds bounds how often MoveDatabase looks for what was forked meanwhile.
 const moveRounds = 20
 
-// MoveDatabase moves a postmaster and all its descendants to where limits hold.
-// What they fork later is there from the start. Patroni stays outside, so that a
-// busy database cannot keep it from renewing its lease. Memory that was touched
-// before stays on the old account, so call it soon after the start. Idempotent,
-// and cheap when there is nothing to move. ErrGone when the postmaster has ended.
+// MoveDatabase moves a postmaster and all its descendants to where limits hold. What they fork
+// later is there from the start. Patroni stays outside, so that a busy database cannot keep it from
+// renewing its lease. Memory that was touched before stays on the old account, so call it soon
+// after the start. It is idempotent, and cheap if there is nothing to move. It returns ErrGone if
+// the postmaster has ended.
 func (g *Group) MoveDatabase(postmaster Process) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,7 +121,7 @@ func (g *Group) MoveDatabase(postmaster Process) error {
 	return fmt.Errorf("move database of %s: %w", g.name, ErrMoving)
 }
 
-// moveInto moves those that are not in the group yet, and says how many.
+// moveInto moves processes that are not in the group yet, and returns how many.
 func (g *Group) moveInto(dir string, family []table.Entry) (int, error) {
 	pids, err := cgroup.Processes(dir)
 	if err != nil {
@@ -137,7 +136,7 @@ func (g *Group) moveInto(dir string, family []table.Entry) (int, error) {
 		if inside[entry.PID] || !g.host.Alive(entry.ID) {
 			continue
 		}
-		// One that ends meanwhile cannot be moved and need not be.
+		// A process that ends meanwhile cannot be moved, and need not be.
 		if err := cgroup.Add(dir, entry.PID); err != nil && g.host.Alive(entry.ID) {
 			return moved, err
 		}
@@ -146,7 +145,7 @@ func (g *Group) moveInto(dir string, family []table.Entry) (int, error) {
 	return moved, nil
 }
 
-// family is a live process and its descendants, parents first.
+// family returns a live process and its descendants, parents first.
 func (g *Group) family(head Process) ([]table.Entry, error) {
 	all, err := g.host.processes.All()
 	if err != nil {

@@ -68,14 +68,14 @@ func TestCPULimitHolds(t *testing.T) {
 	if used > took/2+300*time.Millisecond {
 		t.Errorf("used %s of CPU in %s, where half of that was allowed", used, took)
 	}
-	// It has less where others keep the machine busy, but then it is not the limit that
-	// keeps it from more: that holds it when it has had half of a period, which is 0.1 s.
+	// It has less if others keep the machine busy, but then the limit is not what keeps it from
+	// more. The limit holds it when it has had half of a period, which is 0.1 s.
 	if used < 250*time.Millisecond && used < time.Duration(throttled)*40*time.Millisecond {
 		t.Errorf("used %s of CPU, and was held back in %d periods", used, throttled)
 	}
 }
 
-// throttled is in how many periods the limit of CPU held the database back.
+// throttled returns in how many periods the limit of CPU held the database back.
 func (w *world) throttled() int {
 	w.t.Helper()
 	text := read(w.t, filepath.Join(w.group.limitDir(w.host.layout.CPU), "cpu.stat"))
@@ -83,8 +83,8 @@ func (w *world) throttled() int {
 	return number(w.t, strings.Fields(after + " ?")[0])
 }
 
-// Patroni is not limited with its database: two loops, of which one may have a fiftieth,
-// so that there is more for Patroni on a machine that others keep busy.
+// Patroni is not limited with its database. There are two loops, and one may have a fiftieth, so
+// that more is left for Patroni on a machine that others keep busy.
 func TestCPULimitSparesPatroni(t *testing.T) {
 	needs(t, describeHere(t).CPU)
 	testkit.NeedRoot(t)
@@ -138,8 +138,8 @@ func TestMemoryLimitHolds(t *testing.T) {
 	}
 }
 
-// A limit below what is in use kills nobody: it is not applied, and a warning
-// says so; once there is room it is.
+// A limit below what is in use kills nobody. It is not applied, and a warning says so. Once there
+// is room, it is applied.
 func TestMemoryLimitBelowUse(t *testing.T) {
 	needs(t, describeHere(t).Memory)
 	self, err := os.Executable()
@@ -169,9 +169,9 @@ func TestMemoryLimitBelowUse(t *testing.T) {
 	}
 }
 
-// A second of synchronous writes of blocks that are there already, with and
-// without a limit; then direct reads. A limit of 50 allows some more than 50, as
-// the kernel grants by slices of time.
+// A second of synchronous writes to blocks that are there already, with a limit and without; then
+// direct reads. A limit of 50 allows some more than 50, because the kernel grants by slices of
+// time.
 func TestIOPSLimitHolds(t *testing.T) {
 	needs(t, describeHere(t).IO)
 	for _, c := range []struct {
@@ -195,7 +195,7 @@ func TestIOPSLimitHolds(t *testing.T) {
 	}
 }
 
-// operations runs a script on a file of 8 MB in the limited group and counts.
+// operations runs a script on a file of 8 MB in the limited group, and counts its operations.
 func operations(t *testing.T, iops int64, script string, count func(cgroup.IO) int64) (int64, time.Duration) {
 	t.Helper()
 	device, err := DeviceOf(os.TempDir())
@@ -258,8 +258,8 @@ func TestLimitsAreLive(t *testing.T) {
 	}
 }
 
-// applied reads the kernel's own notes of the limits: microseconds of CPU in a
-// tenth of a second, bytes, and writes a second on a device.
+// applied reads the kernel's own record of the limits: microseconds of CPU in a tenth of a second,
+// bytes, and writes a second on a device.
 func (w *world) applied(device Device) (cpu, memory, iops string) {
 	w.t.Helper()
 	layout := w.host.layout
@@ -294,7 +294,7 @@ func TestLimitRefusesNonsense(t *testing.T) {
 	}
 }
 
-// Where nothing can be limited, a limit warns of each resource and is no failure.
+// If nothing can be limited, a limit warns of each resource, and does not fail.
 func TestLimitWarns(t *testing.T) {
 	w := newWorld(t, best)
 	w.host.layout.CPU = cgroup.Controller{Version: cgroup.None, Reason: "no cpu"}

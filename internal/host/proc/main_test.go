@@ -29,8 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// onDisk has temporary files on a disk where they would be in memory, which has no limits
-// of IO.
+// onDisk puts temporary files on a disk if they would be in memory, which has no limits of IO.
 func onDisk() error {
 	if _, err := DeviceOf(os.TempDir()); err == nil {
 		return nil
@@ -53,8 +52,8 @@ type errand struct {
 	Command Command
 }
 
-// starter is an agent that starts a member and is killed: it writes down what it
-// started, and stays.
+// starter is an agent that starts a member and is killed. It writes down what it started, and
+// stays.
 func starter(asked, answer string) error {
 	text, err := os.ReadFile(asked)
 	if err != nil {

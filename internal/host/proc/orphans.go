@@ -16,8 +16,8 @@ import (
 	"howdah/internal/host/proc/table"
 )
 
-// launched are the processes that the groups of all hosts in this process have started, and
-// that somebody waits for.
+// launched has the processes that the groups of all hosts in this process have started, and that
+// somebody waits for.
 var launched = struct {
 	sync.Mutex
 	children map[Process]bool
@@ -25,17 +25,17 @@ var launched = struct {
 	settled  chan struct{} // one of them is
 }{children: map[Process]bool{}, settled: make(chan struct{}, 1)}
 
-// TakeOrphans has this process take in the processes below it whose parent ends, as init
-// does, and take note at once when one of them is dead; until ctx ends.
+// TakeOrphans makes this process adopt the processes below it whose parent ends, as init does, and
+// reap them as soon as they are dead, until ctx ends.
 //
-// PostgreSQL is such an orphan: Patroni starts it by a helper that ends. A dead process is
-// in the process table until its parent takes note, and counts as alive there for Patroni
-// and for PostgreSQL, which does not start meanwhile. Some inits take a second or two, and
-// what runs as process 1 of a container often never does.
+// PostgreSQL is such an orphan, because Patroni starts it by a helper that ends. A dead process is
+// in the process table until its parent reaps it. Patroni and PostgreSQL take it for alive there,
+// and PostgreSQL does not start meanwhile. Some inits take a second or two, and what runs as
+// process 1 of a container often never does it.
 //
-// What this process itself started is left to whoever waits for it: an orphan is known by
-// a session that is not ours, and by not being a command of a group. So a program that is
-// started beside Group.Start must not be in a session of its own.
+// What this process itself started is left to whoever waits for it. An orphan is a process whose
+// session is not ours, and which is not a command of a group. So a program that is started beside
+// Group.Start must not be in a session of its own.
 func TakeOrphans(ctx context.Context) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("take in orphans: %w", err)
@@ -61,7 +61,7 @@ func TakeOrphans(ctx context.Context) error {
 	return nil
 }
 
-// deadOrphans are our dead children of other sessions than ours.
+// deadOrphans returns our dead children of other sessions than ours.
 func deadOrphans(processes table.Root, session int) (dead []Process) {
 	for _, pid := range childrenOf(processes) {
 		entry, err := processes.Get(pid)
@@ -72,8 +72,8 @@ func deadOrphans(processes table.Root, session int) (dead []Process) {
 	return dead
 }
 
-// childrenOf are the children of this process, by the list that the kernel keeps for each
-// of its threads; by the whole table where it keeps none.
+// childrenOf returns the children of this process, from the list that the kernel keeps for each of
+// its threads. If the kernel keeps none, it reads the whole table.
 func childrenOf(processes table.Root) (pids []int) {
 	lists, _ := filepath.Glob(filepath.Join(string(processes), "self/task/*/children"))
 	for _, list := range lists {
@@ -93,7 +93,8 @@ func childrenOf(processes table.Root) (pids []int) {
 	return pids
 }
 
-// reapOrphans leaves alone what a group has started, or starts at this moment.
+// reapOrphans reaps dead orphans, and leaves alone what a group has started, or is starting at this
+// moment.
 func reapOrphans(dead []Process) {
 	launched.Lock()
 	defer launched.Unlock()
@@ -101,13 +102,13 @@ func reapOrphans(dead []Process) {
 		if launched.children[process] || launched.starting > 0 {
 			continue
 		}
-		// It is dead and our child: its number can be nobody else's before this.
+		// It is dead and our child, so nobody else can have its id before this.
 		_, _ = unix.Wait4(process.PID, nil, unix.WNOHANG, nil)
 	}
 }
 
-// startsOne says that a process is about to be started that is not among the children
-// yet; and, with what it answers, that it is.
+// startsOne says that a process is about to be started that is not among the children yet. done
+// says that it is.
 func startsOne() (done func()) {
 	count := func(n int) {
 		launched.Lock()
@@ -124,7 +125,7 @@ func startsOne() (done func()) {
 	}
 }
 
-// waitsFor notes whether somebody waits for a child of ours.
+// waitsFor records whether somebody waits for a child of ours.
 func waitsFor(process Process, waits bool) {
 	launched.Lock()
 	defer launched.Unlock()

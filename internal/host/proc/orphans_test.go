@@ -19,9 +19,9 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// Orphans come to a process that asked for them, and are gone from the process table as
-// soon as they are dead; what it started itself answers as ever. A process of its own asks
-// for them: those of a test go to init.
+// Orphans come to a process that asked for them, and are gone from the process table as soon as
+// they are dead. What the process itself started answers as ever. A process of its own asks for
+// them, because those of a test go to init.
 func TestTakeOrphans(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", t.TempDir())
 	cmd.Env = append(os.Environ(), roleVar+"=guardian")
@@ -75,8 +75,7 @@ func guardian(dir string) error {
 	return err
 }
 
-// orphanGoes starts a process by a helper that ends, kills it, and waits until its number
-// is free.
+// orphanGoes starts a process by a helper that ends, kills it, and waits until its id is free.
 func orphanGoes(ctx context.Context, host *Host) error {
 	out, err := exec.CommandContext(ctx, "/bin/sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!").Output()
 	if err != nil {
@@ -116,7 +115,7 @@ func ownChildAnswers(n int) error {
 	return nil
 }
 
-// memberAnswers starts what ends at once in a group: nobody takes its status away.
+// memberAnswers starts a command in a group that ends at once. Nobody takes its exit status away.
 func memberAnswers(ctx context.Context, host *Host, group *Group, dir string, code int) error {
 	command := Command{Path: "/bin/sh", Args: []string{"-c", "exit " + strconv.Itoa(code)}, LogFile: filepath.Join(dir, "log")}
 	process, err := group.Start(ctx, command)
@@ -133,7 +132,7 @@ func memberAnswers(ctx context.Context, host *Host, group *Group, dir string, co
 	return nil
 }
 
-// Where the kernel keeps no lists of children, the whole table is looked at.
+// If the kernel keeps no lists of children, the whole table is read.
 func TestChildrenOfWithoutLists(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"7", "self", "11"} {

@@ -31,10 +31,9 @@ func postgresBin(t *testing.T) string {
 	return install.BinDir
 }
 
-// The real PostgreSQL, started as Patroni does it: by a helper that is gone
-// afterwards, in a session of its own. It is moved, killed, proved dead, and
-// starts again at once on the same directory, which it would not if anything of
-// it were left.
+// The real PostgreSQL is started as Patroni does it: by a helper that is gone afterwards, in a
+// session of its own. It is moved, killed, and proved dead. It starts again at once on the same
+// directory, which it would not do if anything of it were left.
 func TestPostgreSQL(t *testing.T) {
 	testkit.NeedRoot(t)
 	bin := postgresBin(t)
@@ -99,8 +98,8 @@ func TestPostgreSQL(t *testing.T) {
 	}
 }
 
-// removeShared removes the shared memory that a killed PostgreSQL leaves for the
-// next one to find; its id is the second number on a line of the pid file.
+// removeShared removes the shared memory that a killed PostgreSQL leaves for the next one to find.
+// Its id is the second number on a line of the pid file.
 func removeShared(t *testing.T, data string) {
 	t.Helper()
 	lines := strings.Split(read(t, filepath.Join(data, "postmaster.pid")), "\n")
@@ -127,7 +126,7 @@ func (w *world) startPostgres(bin string) Process {
 		if err != nil {
 			return fmt.Errorf("%w; log: %s", err, w.logged())
 		}
-		// "ready" is on the last line; a file left by the killed one has it too.
+		// "ready" is on the last line. A file that the killed one left has it, too.
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 		if strings.TrimSpace(lines[len(lines)-1]) != "ready" {
 			return errors.New("not ready; log: " + w.logged())

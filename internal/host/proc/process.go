@@ -10,18 +10,18 @@ import (
 	"howdah/internal/host/proc/table"
 )
 
-// Process identifies one process, also when it is dead and its id belongs to
-// another one: its id and its start time. It can be stored and compared.
+// Process identifies one process by its id and its start time, also when it is dead and its id
+// belongs to another one. It can be stored and compared.
 type Process = table.ID
 
 // ErrGone says that a process has ended.
 var ErrGone = table.ErrGone
 
-// Find identifies the live process that has this id now, on this machine.
-// ErrGone when there is none.
+// Find identifies the live process that has this id now, on this machine. It returns ErrGone if
+// there is none.
 func Find(pid int) (Process, error) { return find(table.System, pid) }
 
-// Find is as the function Find, in the process table of the host.
+// Find is like the function Find, in the process table of the host.
 func (h *Host) Find(pid int) (Process, error) { return find(h.processes, pid) }
 
 func find(root table.Root, pid int) (Process, error) {
@@ -38,22 +38,22 @@ func find(root table.Root, pid int) (Process, error) {
 // Entry is a line of the process table: name, parent, state.
 type Entry = table.Entry
 
-// Look reads the line of exactly this process; ErrGone when it has ended.
+// Look reads the line of exactly this process. It returns ErrGone if the process has ended.
 func (h *Host) Look(process Process) (Entry, error) { return h.processes.Live(process) }
 
-// Alive says whether exactly this process runs. A zombie does not.
+// Alive reports whether exactly this process runs. A zombie does not.
 func (h *Host) Alive(process Process) bool {
 	_, err := h.processes.Live(process)
 	return err == nil
 }
 
-// Survives reports whether exactly this process handles or ignores a signal, which
-// may end it otherwise; ErrGone when it has ended.
+// Survives reports whether exactly this process handles or ignores a signal. Otherwise the signal
+// may end it. It returns ErrGone if the process has ended.
 func (h *Host) Survives(process Process, signal syscall.Signal) (bool, error) {
 	return h.processes.Survives(process, signal)
 }
 
-// Signal sends a signal to exactly this process; ErrGone when it has ended.
+// Signal sends a signal to exactly this process. It returns ErrGone if the process has ended.
 func (h *Host) Signal(process Process, signal syscall.Signal) error {
 	fd, err := h.open(process)
 	if err != nil {
@@ -74,9 +74,8 @@ func sendSignal(fd, pid int, signal syscall.Signal) error {
 	return nil
 }
 
-// open returns a descriptor of exactly this process. The identity is compared
-// after the descriptor is there: from then on it cannot come to mean another
-// process, whoever gets the id.
+// open returns a descriptor of exactly this process. It compares the identity after it has the
+// descriptor. From then on the descriptor cannot mean another process, whoever gets the id.
 func (h *Host) open(process Process) (int, error) {
 	fd, err := openPID(process.PID)
 	if err != nil {

@@ -26,8 +26,8 @@ func bystander(t *testing.T) *exec.Cmd {
 	return command
 }
 
-// recycled is a host whose process table is made up: the bystander's id belongs
-// to a process that started at the given time.
+// recycled returns a host whose process table is made up: the bystander's id belongs to a process
+// that started at the given time.
 func recycled(t *testing.T, pid int, start string) *Host {
 	t.Helper()
 	root := t.TempDir()
@@ -42,8 +42,8 @@ func recycled(t *testing.T, pid int, start string) *Host {
 	return &Host{processes: table.Root(root), children: map[Process]*child{}, groups: map[string]*Group{}}
 }
 
-// A process is believed dead, and its id is not signalled, once the id belongs
-// to a process that started at another time.
+// Once an id belongs to a process that started at another time, the process is believed dead, and
+// the id is not signalled.
 func TestRecycledID(t *testing.T) {
 	command := bystander(t)
 	host := recycled(t, command.Process.Pid, "2000")
@@ -95,7 +95,7 @@ func TestFindAndSignal(t *testing.T) {
 		}
 		return nil
 	})
-	// It is a zombie of ours now, as nobody has waited for it.
+	// It is now a zombie of ours, because nobody has waited for it.
 	if _, err := Find(process.PID); !errors.Is(err, ErrGone) {
 		t.Errorf("finding a zombie: %v", err)
 	}
@@ -139,7 +139,7 @@ func TestSurvives(t *testing.T) {
 	}
 }
 
-// A session's number that belongs to another process now finds nobody.
+// If a session's number now belongs to another process, the scan finds nobody by it.
 func TestScanDoesNotFollowARecycledSession(t *testing.T) {
 	uid := os.Getuid()
 	entry := table.Entry{ID: Process{PID: 50, Start: 3000}, Session: 40, Group: 40}
@@ -166,7 +166,7 @@ func TestScanDoesNotFollowARecycledSession(t *testing.T) {
 	}
 }
 
-// Sessions noted before a reboot, or in another container, mean nothing.
+// Sessions that were recorded before a reboot, or in another container, mean nothing.
 func TestRecordOfAnotherEra(t *testing.T) {
 	w := newWorld(t, best)
 	uid := os.Getuid()

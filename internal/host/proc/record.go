@@ -10,26 +10,25 @@ import (
 
 const recordSuffix = ".json"
 
-// record is what must be known about a group to find its processes again
-// without the help of a control group.
+// record is what must be known about a group to find its processes again without a control group.
 type record struct {
-	// Era is when and where the sessions were noted; in another they mean nothing.
+	// Era is when and where the sessions were recorded. In another era they mean nothing.
 	Era string `json:"era"`
-	// Sessions are the processes that we started, oldest first. Each leads the
-	// session and the process group that bear its id.
+	// Sessions are the processes that were started, oldest first. Each leads the session and the
+	// process group that have its id.
 	Sessions []Process `json:"sessions"`
-	// Begun is the command that is being started, until its process is noted.
+	// Begun is the command that is being started, until its process is recorded.
 	Begun []string `json:"begun,omitempty"`
-	// Dead are those that the last Kill found, which may be zombies still.
+	// Dead are the processes that the last Kill found. They may still be zombies.
 	Dead []Process `json:"dead"`
-	// UID is whose processes they are; nil when nothing was ever started.
+	// UID is the user of the processes. It is nil if nothing was ever started.
 	UID *int `json:"uid"`
-	// DataDir is where PostgreSQL works, resolved; "" when there is none.
+	// DataDir is where PostgreSQL works, resolved. It is "" if there is none.
 	DataDir string `json:"data_dir"`
 }
 
-// record is the group's record; an empty one when there is none. It is read once:
-// nobody else writes it, and a Kill must not wait for a disk that hangs.
+// record returns the group's record, or an empty one. It is read only once: nobody else writes it,
+// and a Kill must not wait for a disk that hangs.
 func (g *Group) record() (record, error) {
 	g.noting.Lock()
 	defer g.noting.Unlock()
@@ -74,8 +73,8 @@ func (g *Group) remember(r record) {
 	g.noted = &r
 }
 
-// save replaces the record as a whole. It need not survive a power cut: nor do
-// the processes.
+// save replaces the record as a whole. The record need not survive a power cut, because the
+// processes do not either.
 func (g *Group) save(r record) error {
 	era, err := g.host.processes.Era()
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"howdah/internal/host/proc/table"
 )
 
-// scanner finds the processes of a member in the process table alone. What it
-// has found once stays a member until it is dead, also when its parent dies and
-// with it the trace of where it came from.
+// scanner finds the processes of a member in the process table alone. A process that it has found
+// stays a member until it is dead, also if its parent dies, and with it the trace of where it came
+// from.
 type scanner struct {
 	processes table.Root
 	marker    string
@@ -27,26 +27,26 @@ type leader struct {
 	taken bool // by another process, so that the session has ended
 }
 
-// findings are the outcome of one scan.
+// findings are the result of one scan.
 type findings struct {
 	members []table.Entry
-	// clear says that every process that was there was looked at. If not, some
-	// came or went too fast, and that no member is among the rest proves less.
+	// clear says that every process that was there was looked at. If not, some came or went too
+	// fast. Then it proves less that no member was found.
 	clear bool
 }
 
-// listRounds bounds how often one scan lists the table again for what was forked
-// since. One round after the first is short, as it looks at new processes only.
+// listRounds bounds how often one scan lists the table again for what was forked since. A round
+// after the first is short, because it looks only at new processes.
 const listRounds = 10
 
 func (g *Group) scanner(r record) *scanner {
 	return &scanner{processes: g.host.processes, marker: g.marker(), record: r, known: map[Process]bool{}}
 }
 
-// find scans the process table for every live member: those known from an
-// earlier scan, those with a mark of their own (their session, or for processes
-// of the member's user the working directory or the environment), and the
-// descendants of both. We and the processes above us are never members.
+// find scans the process table for every live member. Members are processes known from an earlier
+// scan, and processes with a mark of their own: their session, or, for processes of the member's
+// user, the working directory or the environment. The descendants of both are members, too. This
+// process and the processes above it are never members.
 func (s *scanner) find() (findings, error) {
 	s.lookUpLeaders()
 	all := map[int]table.Entry{}
@@ -89,7 +89,7 @@ func (s *scanner) find() (findings, error) {
 	return found, nil
 }
 
-// look reads one process and whether it has a mark. ErrGone when it ended before
+// look reads one process, and whether it has a mark. It returns ErrGone if the process ended before
 // that could be seen.
 func (s *scanner) look(pid int) (table.Entry, bool, error) {
 	entry, err := s.processes.Get(pid)
@@ -99,7 +99,7 @@ func (s *scanner) look(pid int) (table.Entry, bool, error) {
 	if s.known[entry.ID] || s.marked(entry) {
 		return entry, true, nil
 	}
-	// A process that was about to end has shown no marks of its own.
+	// A process that was about to end may have shown no marks of its own.
 	after, err := s.processes.Live(entry.ID)
 	if err == nil && after.Ending() {
 		err = ErrGone
@@ -107,7 +107,7 @@ func (s *scanner) look(pid int) (table.Entry, bool, error) {
 	return entry, false, err
 }
 
-// grow adds the descendants of the marked, and leaves out us and all above us.
+// grow adds the descendants of the marked processes. It leaves out this process and all above it.
 func grow(all map[int]table.Entry, marked map[int]bool) []table.Entry {
 	seen := map[int]bool{}
 	for pid := os.Getpid(); pid != 0 && !seen[pid]; pid = all[pid].Parent {
@@ -152,10 +152,9 @@ func (s *scanner) lookUpLeaders() {
 	}
 }
 
-// inSession says whether the process is in a session or process group that we
-// started. Its number stays taken while anyone is in it. Once the leader is dead
-// and all have left, it can come to mean another session, so with a dead leader
-// it is not certain.
+// inSession reports whether the process is in a session or process group that we started. The
+// number stays taken while anyone is in it. Once the leader is dead and all have left, the number
+// can come to mean another session. So with a dead leader the answer is not certain.
 func (s *scanner) inSession(entry table.Entry) (in, certain bool) {
 	for _, number := range []int{entry.Session, entry.Group} {
 		leader, ours := s.leaders[number]
@@ -166,8 +165,8 @@ func (s *scanner) inSession(entry table.Entry) (in, certain bool) {
 	return false, false
 }
 
-// sameUser says whether the process runs as the member's user; true for a member
-// of which no user is noted.
+// sameUser reports whether the process runs as the member's user. It returns true if no user of the
+// member is recorded.
 func (s *scanner) sameUser(pid int) bool {
 	if s.record.UID == nil {
 		return true
@@ -189,7 +188,7 @@ func (s *scanner) inDataDir(pid int) bool {
 	return dir == s.record.DataDir || strings.HasPrefix(dir, s.record.DataDir+"/")
 }
 
-// resolve is the name of a directory as the kernel will show it.
+// resolve returns the name of a directory as the kernel will show it.
 func resolve(dir string) (string, error) {
 	if dir == "" {
 		return "", nil

@@ -28,36 +28,36 @@ type Command struct {
 	Env     []string // the whole environment; nothing is inherited, a marker is added
 	Dir     string   // working directory; "" means /
 	LogFile string   // stdout and stderr are appended to it; opened, and made with mode 0600, as User
-	// DataDir is where PostgreSQL will work, if this command leads to one. It
-	// need not exist yet. It is remembered when a later command names none.
+	// DataDir is where PostgreSQL will work, if this command leads to one. It need not exist yet.
+	// It is remembered if a later command names none.
 	DataDir string
 	User    *User // nil means our own
-	// NoSubvolumes: what it leads to makes no subvolumes of Btrfs (btrfs.Forbid). It needs a User.
+	// NoSubvolumes says that nothing which this command leads to may make subvolumes of Btrfs
+	// (btrfs.Forbid). It needs a User.
 	NoSubvolumes bool
 }
 
-// User is whom a command runs as.
+// User is the user that a command runs as.
 type User struct {
 	UID    uint32
 	GID    uint32
 	Groups []uint32 // supplementary
 }
 
-// reapedWithin is how long Start waits for init to take note of the dead.
+// reapedWithin is how long Start waits until init has reaped the dead.
 const reapedWithin = 5 * time.Second
 
-// starting keeps starts apart, because a start may have to change the umask of
-// the whole process for its time.
+// starting keeps starts apart, because a start may have to change the umask of the whole process
+// for a moment.
 var starting sync.Mutex
 
-// Start starts a command in the group, in it from its first instruction on, in
-// a session of its own, with umask 077 and without any open file but its log.
-// It outlives us, and ctx means nothing to it once it is started. When Start
-// returns an error the command does not run. After a Kill it first waits, up to
-// five seconds, until the dead are gone from the process table, as PostgreSQL
-// would take them for alive. It answers ErrRuns where an earlier life of ours started a
-// command that still runs, and was killed before it could tell. A goroutine waits for
-// the child until it ends.
+// Start starts a command in the group. The command is in the group from its first instruction on,
+// in a session of its own, with umask 077 and without any open file except its log. It outlives
+// this process, and ctx means nothing to it once it is started. If Start returns an error, the
+// command does not run. After a Kill, Start first waits, up to five seconds, until the dead are
+// gone from the process table, because PostgreSQL would take them for alive. It returns ErrRuns if
+// an earlier life of the agent started a command that still runs, and was killed before it could
+// record it. A goroutine waits for the child until it ends.
 func (g *Group) Start(ctx context.Context, command Command) (Process, error) {
 	g.awaitReaped(ctx) // before the lock, which a Kill must not wait for
 	if process, err := g.awaitBegun(ctx); !errors.Is(err, ErrGone) {
@@ -91,10 +91,10 @@ func (g *Group) Start(ctx context.Context, command Command) (Process, error) {
 	return g.keep(handle, noted)
 }
 
-// awaitReaped waits until what was killed is gone from the process table, where
-// it stays until its parent takes note. PostgreSQL believes a postmaster that is
-// dead but still there alive, and does not start. Init takes note at once in most
-// systems, and never in some containers, hence the limit.
+// awaitReaped waits until what was killed is gone from the process table. A process stays there
+// until its parent reaps it. PostgreSQL takes a postmaster that is dead but still there for alive,
+// and does not start. Init reaps at once in most systems, and never in some containers, hence the
+// limit.
 func (g *Group) awaitReaped(ctx context.Context) {
 	r, err := g.record()
 	if err != nil {
@@ -112,9 +112,9 @@ func (g *Group) awaitReaped(ctx context.Context) {
 	})
 }
 
-// freshControl removes the group that the command is to be started in, for ensure
-// to make it anew. Linux 6.18 (measured) kills every process that is started right
-// into a group in which cgroup.kill was ever written. What runs in it stays.
+// freshControl removes the group in which the command is to be started, so that ensure makes it
+// anew. Linux 6.18 (measured) kills every process that is started right into a group in which
+// cgroup.kill was ever written. If something runs in the group, it stays.
 func (g *Group) freshControl() error {
 	if g.host.containment != Cgroup2 {
 		return nil
@@ -126,8 +126,8 @@ func (g *Group) freshControl() error {
 	return err
 }
 
-// note writes down, before anything runs, what finds the processes to come, and
-// drops sessions that nobody is in any more.
+// note records, before anything runs, what finds the processes to come. It drops sessions that
+// nobody is in any more.
 func (g *Group) note(command Command) (record, error) {
 	r, err := g.record()
 	if err != nil {
@@ -170,8 +170,8 @@ func (g *Group) inhabited(sessions []Process) ([]Process, error) {
 	return kept, nil
 }
 
-// keep takes charge of a child: it will be waited for, and found again. It cannot
-// have been waited for yet, so its entry is there even if it has ended.
+// keep takes charge of a child. The child will be waited for, and found again. It cannot have been
+// waited for yet, so its entry is there even if it has ended.
 func (g *Group) keep(handle *os.Process, noted record) (Process, error) {
 	entry, err := g.host.processes.Get(handle.Pid)
 	ours := &child{group: g.name, done: make(chan struct{})}
@@ -191,8 +191,8 @@ func (g *Group) keep(handle *os.Process, noted record) (Process, error) {
 	return entry.ID, nil
 }
 
-// launch starts the command on a thread of its own, because the umask and, in
-// version 1, the control group that a child inherits are those of the thread.
+// launch starts the command on a thread of its own. A child inherits the umask from the thread, and
+// in version 1 also the control group.
 func (g *Group) launch(command Command) (handle *os.Process, err error) {
 	if err := withoutCores(); err != nil {
 		return nil, err
@@ -227,7 +227,8 @@ func (g *Group) launch(command Command) (handle *os.Process, err error) {
 			return
 		}
 		if command.User != nil {
-			// A program that another user left, and that would give its rights away, gives none.
+			// A program that another user left, and that would give away the rights of that user,
+			// gives none.
 			if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 				err = errors.Join(fmt.Errorf("give up further rights: %w", err), leave())
 				return
@@ -250,14 +251,14 @@ func (g *Group) launch(command Command) (handle *os.Process, err error) {
 	return handle, err
 }
 
-// openLog opens what the command prints into with no more rights than it will have: the
-// log may lie in a directory of its user's.
+// openLog opens the file that the command's output goes to, with no more rights than the command
+// will have. The log may lie in a directory of the command's user.
 func openLog(command Command) (log *os.File, err error) {
 	const flags = os.O_WRONLY | os.O_APPEND | os.O_CREATE | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	open := func() error {
 		log, err = os.OpenFile(command.LogFile, flags, 0o600)
 		if errors.Is(err, os.ErrPermission) && os.Remove(command.LogFile) == nil {
-			// A release before had it belong to root.
+			// In an earlier release the log belonged to root.
 			log, err = os.OpenFile(command.LogFile, flags, 0o600)
 		}
 		return err
@@ -273,11 +274,11 @@ func openLog(command Command) (log *os.File, err error) {
 // enter makes the calling thread one whose children start as members should.
 func (g *Group) enter() (leave func() error, err error) {
 	starting.Lock()
-	// Descriptors that we inherited without the flag would live on in the child,
-	// such as the pipe of whoever started us and waits for its end.
+	// Descriptors that this process inherited without the flag would live on in the child, such as
+	// the pipe of whoever started this process and waits for its end.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	// Where a container forbids this, the umask below is that of the whole
-	// process for the moment, and files made meanwhile are only more private.
+	// If a container forbids this, the umask below is for a moment that of the whole process. Files
+	// that are made meanwhile are only more private.
 	_ = unix.Unshare(unix.CLONE_FS)
 	before := unix.Umask(0o077)
 	back := func() {
@@ -294,7 +295,7 @@ func (g *Group) enter() (leave func() error, err error) {
 	}
 	return func() error {
 		defer back()
-		// The thread ends soon, but a Kill may come sooner and must not meet us there.
+		// The thread soon ends, but a Kill may come sooner and must not meet this thread there.
 		return cgroup.AddThread(top, unix.Gettid())
 	}, nil
 }
@@ -302,8 +303,8 @@ func (g *Group) enter() (leave func() error, err error) {
 // threadWithin is how long a thread may take to end that has nothing more to do.
 const threadWithin = time.Second
 
-// awaitThread waits until a thread of ours is gone: while it is in the top group, that
-// cannot be removed, and nobody comes back to do it.
+// awaitThread waits until a thread of this process is gone. While it is in the top group, that
+// group cannot be removed, and nobody would come back to remove it.
 func awaitThread(thread int) {
 	ctx, cancel := context.WithTimeout(context.Background(), threadWithin)
 	defer cancel()
@@ -313,7 +314,7 @@ func awaitThread(thread int) {
 	})
 }
 
-// credential is nil when nothing is to change, which an ordinary user may ask for too.
+// credential returns nil if nothing is to change. An ordinary user may ask for that, too.
 func credential(user *User) *syscall.Credential {
 	if user == nil || (os.Geteuid() != 0 && int(user.UID) == os.Geteuid()) {
 		return nil

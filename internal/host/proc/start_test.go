@@ -21,9 +21,9 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// The child tells about itself; every line is one thing that Start promises.
+// The child tells about itself. Every line is one thing that Start promises.
 func TestStartGivesACleanChild(t *testing.T) {
-	// A descriptor such as a careless parent leaves to us.
+	// A careless parent may leave such a descriptor to us.
 	var pipe [2]int
 	if err := unix.Pipe(pipe[:]); err != nil {
 		t.Fatal(err)
@@ -182,8 +182,8 @@ func TestNoZombies(t *testing.T) {
 	}
 }
 
-// The data plane outlives the agent: a member that an agent started goes on when
-// the agent is killed, and the next agent finds, watches and kills it.
+// The data plane outlives the agent. A member that an agent started goes on when the agent is
+// killed, and the next agent finds, watches and kills it.
 func TestAdopt(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// startByAnother starts a script by another process of ours, which is then killed.
+// startByAnother starts a script by another process of this program, which is then killed.
 func (w *world) startByAnother(k kind, script string) Process {
 	w.t.Helper()
 	asked, answer := filepath.Join(w.dir, "asked"), filepath.Join(w.dir, "answer")
@@ -249,7 +249,7 @@ func (w *world) startByAnother(k kind, script string) Process {
 	if err := command.Process.Kill(); err != nil {
 		w.t.Fatal(err)
 	}
-	// Waits for the end of stderr too: a child that held it would keep us here.
+	// This also waits for the end of stderr: a child that held it would keep us here.
 	_ = command.Wait()
 	var process Process
 	if err := json.Unmarshal(text, &process); err != nil {
@@ -258,8 +258,8 @@ func (w *world) startByAnother(k kind, script string) Process {
 	return process
 }
 
-// An earlier life may have had another containment: it ran as another user, or
-// the kernel was set up otherwise. What it started must be found all the same.
+// An earlier life may have had another containment: it ran as another user, or the kernel was set
+// up otherwise. What it started must be found all the same.
 func TestKillAfterAChangeOfContainment(t *testing.T) {
 	testkit.NeedRoot(t)
 	dir := sharedDir(t)
@@ -303,7 +303,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The kernel has files of its own in every group; a member may be called as one.
+// The kernel has files of its own in every group. A member may have the name of one.
 func TestMemberCalledAsAKernelFile(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -321,8 +321,8 @@ func TestMemberCalledAsAKernelFile(t *testing.T) {
 	}
 }
 
-// The log is opened with the rights of whoever will write it: a link leads nowhere that the
-// user may not write itself. One that belongs to root, as of an older release, is replaced.
+// The log is opened with the rights of its writer. So a link leads nowhere that this user may not
+// write anyway. A log that belongs to root, from an older release, is replaced.
 func TestTheLogIsTheUsers(t *testing.T) {
 	testkit.NeedRoot(t)
 	dir := sharedDir(t)

@@ -10,17 +10,17 @@ import (
 	"howdah/internal/host/proc/cgroup"
 )
 
-// Usage is what a member's database uses. Where no control group tells, CPU and
-// Memory are sums over the live processes of the database, or in tree containment
-// of the whole member: CPU is then short of what orphans used before they died.
+// Usage is what a member's database uses. If no control group tells, CPU and Memory are sums over
+// the live processes of the database, or in tree containment of the whole member. CPU then lacks
+// what orphans used before they died.
 type Usage struct {
 	CPU         time.Duration `json:"cpu_nanos"`    // since the group was made
 	MemoryBytes int64         `json:"memory_bytes"` // now; with page cache where a control group tells
 	IO          *cgroup.IO    `json:"io"`           // since the group was made; nil where nobody tells
 }
 
-// ticksPerSecond is USER_HZ, the unit of CPU times in /proc, which Linux fixes
-// for all architectures that Go knows but alpha.
+// ticksPerSecond is USER_HZ, the unit of CPU times in /proc. Linux fixes it for all architectures
+// that Go knows, except alpha.
 const ticksPerSecond = 100
 
 // Usage reads what is used now. Counters start again when the group is removed.
@@ -55,7 +55,7 @@ func (g *Group) Usage() (Usage, error) {
 	return usage, nil
 }
 
-// counted lists whose usage is summed where no control group does it.
+// counted lists the processes whose usage is summed if no control group counts it.
 func (g *Group) counted() ([]Process, error) {
 	if g.host.layout.Unified == "" {
 		return g.Processes()
@@ -87,8 +87,8 @@ func (g *Group) ticks() (time.Duration, error) {
 	return time.Duration(sum) * time.Second / ticksPerSecond, nil
 }
 
-// resident is the memory of each process's own, and once that which they share:
-// PostgreSQL's buffers, of which every process shows the part it has touched.
+// resident returns the memory of each process's own, and once the memory that they share:
+// PostgreSQL's buffers. Every process shows the part of these that it has touched.
 func (g *Group) resident() (int64, error) {
 	processes, err := g.counted()
 	if err != nil {

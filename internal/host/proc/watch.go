@@ -38,10 +38,9 @@ type child struct {
 	exit  Exit
 }
 
-// Watch tells of the death of any process, be it our child or not: the channel
-// gets one Exit within milliseconds of it, at once when the process is dead
-// already, and is closed. It is closed without an Exit when ctx ends; the
-// goroutine behind it ends then too.
+// Watch tells of the death of any process, whether it is our child or not. The channel gets one
+// Exit within milliseconds of the death, or at once if the process is already dead, and is then
+// closed. When ctx ends, it is closed without an Exit, and the goroutine behind it ends, too.
 func (h *Host) Watch(ctx context.Context, process Process) (<-chan Exit, error) {
 	h.mu.Lock()
 	ours := h.children[process]
@@ -77,8 +76,7 @@ func watchChild(ctx context.Context, ours *child, exits chan<- Exit) {
 	}
 }
 
-// pollable hands a process descriptor to the runtime's poller, so that waiting
-// for it takes no thread.
+// pollable hands a process descriptor to the runtime's poller, so that no thread waits for it.
 func pollable(fd int) (*os.File, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		_ = unix.Close(fd)
@@ -101,7 +99,8 @@ func watchFile(ctx context.Context, process Process, file *os.File, exits chan<-
 	}
 }
 
-// ended says whether the process behind a descriptor is dead, by its becoming readable.
+// ended reports whether the process behind a descriptor is dead, which makes the descriptor
+// readable.
 func ended(fd uintptr) bool {
 	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(poll, 0)
@@ -123,7 +122,7 @@ func (h *Host) reap(process Process, handle *os.Process, ours *child) {
 	close(ours.done)
 }
 
-// adopt notes a child of ours and forgets those of the same group that are dead.
+// adopt records a child of ours, and forgets those of the same group that are dead.
 func (h *Host) adopt(process Process, ours *child) {
 	waitsFor(process, true)
 	h.mu.Lock()
@@ -136,8 +135,8 @@ func (h *Host) adopt(process Process, ours *child) {
 	h.children[process] = ours
 }
 
-// reaped waits until every child of ours in a group has been waited for, which
-// takes no time once they are dead.
+// reaped waits until every child of ours in a group has been waited for, which takes no time once
+// they are dead.
 func (h *Host) reaped(ctx context.Context, group string) {
 	h.mu.Lock()
 	var waiting []*child

@@ -23,8 +23,8 @@ import (
 // nobody is the ordinary user of these tests.
 const nobody = 65534
 
-// world is a host with one member, whose processes are shell scripts that play
-// Patroni and PostgreSQL. At its end nothing is left of it.
+// world is a host with one member. Its processes are shell scripts that play Patroni and
+// PostgreSQL. At its end nothing is left of it.
 type world struct {
 	t     *testing.T
 	host  *Host
@@ -34,7 +34,7 @@ type world struct {
 	log   string
 }
 
-// kind is a containment that this machine really has, and what to leave out to get it.
+// kind is a containment that this machine really has, and what to ignore to get it.
 type kind struct {
 	name   string
 	config Config
@@ -44,8 +44,8 @@ type kind struct {
 // best is the containment that this machine gives without being asked.
 var best = kind{name: "best"}
 
-// kinds lists the containments to run a test in: for root all that this machine
-// has, for an ordinary user the one that it gets.
+// kinds lists the containments to run a test in. For root these are all that this machine has. For
+// an ordinary user it is the one that this user gets.
 func kinds() []kind {
 	if os.Geteuid() != 0 {
 		return []kind{{name: "tree as an ordinary user", want: Tree}}
@@ -73,10 +73,10 @@ func newWorld(t *testing.T, k kind) *world {
 	return w
 }
 
-// parentName is no other test's, nor that of another run on this machine.
+// parentName returns a name that no other test has, nor another run on this machine.
 func parentName() string { return "howdah-proc-test-" + strings.ToLower(rand.Text()[:10]) }
 
-// sharedDir is a temporary directory that other users may enter too.
+// sharedDir returns a temporary directory that other users may enter, too.
 func sharedDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "howdah-proc-test-")
@@ -90,7 +90,7 @@ func sharedDir(t *testing.T) string {
 	return dir
 }
 
-// openWorld opens a host on a directory that may have been another's before.
+// openWorld opens a host on a directory that may have been another host's before.
 func openWorld(t *testing.T, config Config, dir string) *world {
 	t.Helper()
 	host, err := Open(config)
@@ -130,9 +130,9 @@ func glob(t *testing.T, pattern string) []string {
 	return found
 }
 
-// traces lists every live process that has the world's directory in its command
-// line, environment or working directory: a second opinion that shares nothing
-// with how the package looks for them.
+// traces lists every live process that has the world's directory in its command line, environment
+// or working directory. This is a second opinion: it shares nothing with how the package looks for
+// them.
 func (w *world) traces() []table.Entry {
 	all, err := table.System.All()
 	if err != nil {
@@ -148,8 +148,8 @@ func (w *world) traces() []table.Entry {
 	})
 }
 
-// start runs a script as the member's Patroni. It finds $DATA, and $0 is a file
-// of it that it may start again.
+// start runs a script as the member's Patroni. The script finds $DATA. $0 is a file of the script
+// that it may start again.
 func (w *world) start(script string) Process {
 	w.t.Helper()
 	process, err := w.group.Start(context.Background(), w.command(script))
@@ -171,8 +171,8 @@ func (w *world) command(script string) Command {
 	}
 }
 
-// running waits until at least n processes of the member are seen, by a second
-// opinion, and returns how many there are.
+// running waits until a second opinion sees at least n processes of the member, and returns how
+// many there are.
 func (w *world) running(n int) int {
 	w.t.Helper()
 	seen := 0
@@ -210,7 +210,7 @@ func (w *world) touch(name string) {
 	}
 }
 
-// kill kills the member and checks what may be believed afterwards.
+// kill kills the member, and checks what may be believed afterwards.
 func (w *world) kill() Proof {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience.For(20*time.Second))
@@ -247,8 +247,8 @@ func (w *world) watch(process Process) Exit {
 	return exit
 }
 
-// frozenElsewhere puts a process into a frozen group that the package knows
-// nothing of, which makes it uninterruptible until thaw is called.
+// frozenElsewhere puts a process into a frozen group that the package does not know. The process is
+// uninterruptible until thaw is called.
 func frozenElsewhere(t *testing.T, pid int) (thaw func()) {
 	t.Helper()
 	layout, err := cgroup.Detect("/proc", "howdah-proc-test-ice-"+strings.ToLower(rand.Text()[:10]))
@@ -324,8 +324,7 @@ func (w *world) writes(lines int) {
 	})
 }
 
-// writesNoMore checks that the log does not grow while the process table is
-// read many times over.
+// writesNoMore checks that the log does not grow while the process table is read many times.
 func (w *world) writesNoMore() {
 	w.t.Helper()
 	before := len(w.logged())

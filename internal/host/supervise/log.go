@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// LogVariable tells a process in which file its output goes, so that it keeps that
+	// LogVariable tells a process to which file its output goes, so that the process keeps that
 	// file within bounds: see OwnLog.
 	LogVariable = "HOWDAH_LOG"
 
-	// logSize is the size in bytes from which a log is put aside, and oldLogs how many
-	// of those put aside are kept: path.1 is the youngest.
+	// logSize is the size, in bytes, from which a log is put aside. oldLogs is how many old logs
+	// are kept: path.1 is the youngest.
 	logSize, oldLogs = 10 << 20, 4
-	// logLook is how often the size is looked at.
+	// logLook is the pause between two looks at the size.
 	logLook = 5 * time.Second
 )
 
-// OwnLog answers in which file the output of this process goes, or "" where it is not
-// for us to keep. Programs that this one starts are not told: they have output of
+// OwnLog returns the file to which the output of this process goes, or "" if this process is not to
+// keep it within bounds. Programs that this one starts are not told, because they have output of
 // their own.
 func OwnLog() string {
 	path := os.Getenv(LogVariable)
@@ -34,9 +34,9 @@ func OwnLog() string {
 	return path
 }
 
-// KeepLog keeps the log of this process, at OwnLog's path, within bounds until ctx
-// ends: standard output and standard error are led to a new file when the old one has
-// grown too large. No line is lost, as the kernel switches each in one step.
+// KeepLog keeps the log of this process, at OwnLog's path, within bounds until ctx ends. When the
+// file has grown too large, it leads standard output and standard error to a new file. No line is
+// lost, because the kernel switches each in one step.
 func KeepLog(ctx context.Context, path string, log *slog.Logger) {
 	output{path: path, descriptors: []int{unix.Stdout, unix.Stderr}, size: logSize}.look(ctx, logLook, log)
 }
@@ -62,9 +62,8 @@ func (o output) look(ctx context.Context, every time.Duration, log *slog.Logger)
 	}
 }
 
-// keep puts the file aside if it is too large, and has the descriptors write to the
-// file at path if they do not yet: the step between may have been the last one of an
-// earlier call.
+// keep puts the file aside if it is too large. It makes the descriptors write to the file at path
+// if they do not yet: an earlier call may have ended between the two steps.
 func (o output) keep() error {
 	info, err := os.Stat(o.path)
 	switch {
@@ -81,7 +80,7 @@ func (o output) keep() error {
 	return o.lead()
 }
 
-// written: the last of the descriptors writes to this file.
+// written reports whether the last of the descriptors writes to this file.
 func (o output) written(file os.FileInfo) bool {
 	var own unix.Stat_t
 	if err := unix.Fstat(o.descriptors[len(o.descriptors)-1], &own); err != nil {
@@ -91,7 +90,7 @@ func (o output) written(file os.FileInfo) bool {
 	return ok && own.Dev == other.Dev && own.Ino == other.Ino
 }
 
-// putAside gives each old file the next number; the oldest is overwritten.
+// putAside gives each old file the next number. The oldest is overwritten.
 func putAside(path string) error {
 	for n := oldLogs; n >= 1; n-- {
 		err := os.Rename(Aside(path, n-1), Aside(path, n))
@@ -102,7 +101,7 @@ func putAside(path string) error {
 	return nil
 }
 
-// Aside is the path of a log that was put aside n times; 0 is the log itself.
+// Aside returns the path of a log that was put aside n times. 0 is the log itself.
 func Aside(path string, n int) string {
 	if n == 0 {
 		return path
@@ -125,7 +124,7 @@ func (o output) lead() error {
 	return nil
 }
 
-// OpenLog opens a log for appending, and makes it, private, if it is not there.
+// OpenLog opens a log for appending. If it is not there, it makes a private one.
 func OpenLog(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -54,7 +54,7 @@ func (w *writer) kept() {
 	}
 }
 
-// has compares the log and those put aside, the youngest first.
+// has compares the log and the old logs, the youngest first.
 func (w *writer) has(want ...string) {
 	w.Helper()
 	for n := range oldLogs + 2 {
@@ -94,7 +94,7 @@ func TestALogStaysWithinBounds(t *testing.T) {
 func TestALogIsKeptAfterAnInterruption(t *testing.T) {
 	w := newWriter(t, 10)
 	w.write("before")
-	// Killed between the two steps, or moved by somebody else's program.
+	// The process was killed between the two steps, or somebody else's program moved the file.
 	if err := os.Rename(w.path, Aside(w.path, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestALogIsKeptAfterAnInterruption(t *testing.T) {
 	w.kept()
 	w.write("after")
 	w.has("after", "before, between")
-	// A file of somebody else in its place is appended to.
+	// If somebody else's file is in its place, that is appended to.
 	if err := os.Remove(w.path); err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +152,8 @@ func TestOwnLogIsTakenOnce(t *testing.T) {
 
 const talker = "HOWDAH_TEST_TALKER"
 
-// TestTalker is the process that TestNoLineIsLost starts: it writes and writes, while
-// its log is put aside again and again.
+// TestTalker is the process that TestNoLineIsLost starts. It writes and writes while its log is put
+// aside again and again.
 func TestTalker(t *testing.T) {
 	path := os.Getenv(talker)
 	if path == "" {

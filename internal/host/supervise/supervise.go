@@ -1,6 +1,6 @@
-// Package supervise runs the parts of a home that live on one machine, as
-// `howdah up` does: a control plane, an edge and three agents, each a process of
-// its own that is started again when it ends. It knows nothing of what they do.
+// Package supervise runs the parts of a home that live on one machine, as `howdah up` does: a
+// control plane, an edge and three agents. Each is a process of its own that is started again when
+// it ends. The package knows nothing of what they do.
 package supervise
 
 import (
@@ -21,13 +21,13 @@ const stopTimeout = 10 * time.Second
 type Part struct {
 	Name string
 	Args []string // of our own program
-	// Log is the file that stdout and stderr are appended to. A part that calls KeepLog
-	// keeps it within bounds.
+	// Log is the file to which stdout and stderr are appended. A part that calls KeepLog keeps it
+	// within bounds.
 	Log string
 }
 
-// Run keeps the parts running, started in order, until ctx ends; then it stops
-// them in the opposite order. Program is the path of our own binary.
+// Run keeps the parts running until ctx ends. It starts them in order, and stops them in the
+// opposite order. program is the path of our own binary.
 func Run(ctx context.Context, program string, parts []Part, log *slog.Logger) error {
 	stops := make([]context.CancelFunc, len(parts))
 	var all sync.WaitGroup
@@ -49,7 +49,7 @@ func Run(ctx context.Context, program string, parts []Part, log *slog.Logger) er
 	return nil
 }
 
-// keep runs one part again and again; one that ends soon is waited with.
+// keep runs one part again and again. After a part that soon ended it waits first.
 func keep(ctx context.Context, program string, part Part, log *slog.Logger) {
 	pause := 100 * time.Millisecond
 	for ctx.Err() == nil {
@@ -79,7 +79,7 @@ func once(ctx context.Context, program string, part Part) error {
 	cmd := exec.CommandContext(ctx, program, part.Args...)
 	cmd.Env = append(os.Environ(), LogVariable+"="+part.Log)
 	cmd.Stdout, cmd.Stderr = logFile, logFile
-	// Parts are not hit by a Ctrl-C meant for us: they are stopped in order.
+	// A Ctrl-C for this process must not hit the parts: they are stopped in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopTimeout

@@ -28,7 +28,7 @@ type stage struct {
 	stop func() // ends the supervisor and waits for it
 }
 
-// supervise runs shell scripts as parts; each finds its name in $0.
+// supervise runs shell scripts as parts. Each finds its name in $0.
 func supervise(t *testing.T, parts ...[2]string) *stage {
 	t.Helper()
 	s := &stage{T: t, dir: t.TempDir()}
@@ -67,9 +67,9 @@ func (s *stage) has(name string, n int) func() error {
 }
 
 const (
-	// polite ends when it is told to, and says so. Whoever reads its number may tell it.
+	// polite ends when it is told to, and says so. Whoever reads its process id may tell it.
 	polite = `trap 'echo $0 >> ended; exit 0' TERM; echo $$ >> $0.pids; while :; do sleep 0.1; done`
-	// brief says what it has to say, also when all are stopped meanwhile.
+	// brief writes its text, also if all are stopped meanwhile.
 	brief = `trap '' TERM; echo $$ >> $0.pids; echo "words of $0"; exit 7`
 	deaf  = `trap '' TERM INT; echo $$ >> $0.pids; while :; do sleep 0.1; done`
 )
@@ -90,7 +90,7 @@ func TestPartsAreStoppedInTheOppositeOrder(t *testing.T) {
 	}
 }
 
-// One that is killed is back soon; the others do not notice.
+// A part that is killed is soon back. The others do not notice.
 func TestAKilledPartIsStartedAgain(t *testing.T) {
 	s := supervise(t, [2]string{"serve", polite}, [2]string{"edge", polite})
 	testkit.Eventually(t, 10*time.Second, s.has("serve.pids", 1))
@@ -108,7 +108,7 @@ func TestAKilledPartIsStartedAgain(t *testing.T) {
 	}
 }
 
-// One that ends at once is started ever more seldom, and what it says is kept.
+// A part that ends at once is started less and less often, and its output is kept.
 func TestAPartThatEndsAtOnceIsWaitedWith(t *testing.T) {
 	began := time.Now()
 	s := supervise(t, [2]string{"serve", brief})
@@ -125,7 +125,7 @@ func TestAPartThatEndsAtOnceIsWaitedWith(t *testing.T) {
 	}
 }
 
-// One that does not listen is killed, and does not keep the others.
+// A part that does not listen is killed, and does not hold up the others.
 func TestADeafPartIsKilled(t *testing.T) {
 	t.Parallel()
 	s := supervise(t, [2]string{"serve", polite}, [2]string{"agent", deaf})
@@ -148,7 +148,7 @@ func TestADeafPartIsKilled(t *testing.T) {
 	}
 }
 
-// A program that is not there, or a log that cannot be written, is tried again.
+// A part is tried again if its program is not there, or if its log cannot be written.
 func TestWhatCannotBeStartedIsTriedAgain(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "later", "serve.log")

@@ -14,7 +14,7 @@ import (
 
 var errOddFile = errors.New("neither a file nor a directory")
 
-// Copy copies files and directories with their modes, and follows no link. Only the caller
+// Copy copies files and directories with their modes, and follows no link. Nobody but the caller
 // may change either side.
 func Copy(from, to string) error {
 	source, err := os.OpenRoot(from)
@@ -25,7 +25,8 @@ func Copy(from, to string) error {
 	return CopyRoot(source, to)
 }
 
-// CopyRoot is Copy of a directory that was opened by who may, to where the caller may write.
+// CopyRoot is Copy from a directory that somebody with the right to do so has opened, to where the
+// caller may write.
 func CopyRoot(source *os.Root, to string) error {
 	return fs.WalkDir(source.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == "." {
@@ -63,7 +64,7 @@ func copyFile(source *os.Root, path, target string, mode os.FileMode) error {
 	return errors.Join(err, out.Close())
 }
 
-// Sync writes the file system out that a directory is in.
+// Sync writes the file system of a directory to the disk.
 func Sync(dir string) error {
 	file, err := os.Open(dir)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"howdah/internal/engine/postgres"
 )
 
-// ErrHardLink says that a file can be reached by another name.
+// ErrHardLink says that a file can also be reached by another name.
 var ErrHardLink = errors.New("a file has two names")
 
-// Give gives all of a directory to a user; nobody else may get there meanwhile.
+// Give gives all of a directory to a user. Nobody else may get there meanwhile.
 func Give(dir string, to *postgres.User) error {
 	if to == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package tree works on whole directories that may be somebody else's: it removes them, copies
+// Package tree works on whole directories that may belong to somebody else: it removes them, copies
 // them, and gives them away. It follows no links.
 package tree
 
@@ -15,25 +15,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Deep is how many directories below each other are open at once. A database's user may
-// have made any number of them: what is deeper is moved up first.
+// Deep is how many directories below each other are open at once. A database's user may have made
+// any number of them, so what is deeper is first moved up.
 const Deep = 256
 
-// Exists reports whether there is something at a path, which may lead through links. What cannot
+// Exists reports whether there is something at a path. The path may lead through links. What cannot
 // be looked at counts as there.
 func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// Remove removes a directory of somebody else's, of any depth and width, and follows no
-// links. The directory that it lies in is ours.
+// Remove removes a directory of somebody else, of any depth and width, and follows no links. The
+// directory in which it lies is ours.
 func Remove(ctx context.Context, path string) error {
 	return remove(ctx, path, os.Geteuid() == 0)
 }
 
-// RemoveOwn is Remove with the rights of whom all of it belongs to. A removal that ends half way may
-// leave more than one directory, whose names begin with that of the one that was to be removed.
+// RemoveOwn is Remove with the rights of the user that owns all of it. A removal that ends half way
+// may leave more than one directory. Their names begin with that of the one to be removed.
 func RemoveOwn(ctx context.Context, path string) error { return remove(ctx, path, false) }
 
 func remove(ctx context.Context, path string, root bool) error {
@@ -80,7 +80,8 @@ func (t *tree) remove(dir int, name string, depth int) error {
 		return err
 	}
 	if depth >= Deep {
-		// What is encrypted, and has no key here, or lies in a subvolume, can be removed, but not moved.
+		// A directory that is encrypted and has no key here, or that lies in a subvolume, can be
+		// removed but not moved.
 		if err := t.moveUp(dir, name); !errors.Is(err, unix.ENOKEY) && !errors.Is(err, unix.EXDEV) {
 			return err
 		}
@@ -97,8 +98,8 @@ func (t *tree) remove(dir int, name string, depth int) error {
 // deepMark is in the names of directories that were moved out of a tree.
 const deepMark = "-deep-"
 
-// moveUp puts a directory beside the tree. Its name begins with that of the tree: after a crash
-// whoever looks for such trees finds it, too.
+// moveUp puts a directory beside the tree. Its name begins with that of the tree. So after a crash
+// whoever looks for the tree finds it, too.
 func (t *tree) moveUp(dir int, name string) error {
 	of, _, _ := strings.Cut(t.names[0], deepMark)
 	to := fmt.Sprintf("%s%s%d", of, deepMark, time.Now().UnixNano())
@@ -109,8 +110,8 @@ func (t *tree) moveUp(dir int, name string) error {
 	return errDeep
 }
 
-// clear removes what is in a directory. It reads names in parts, and from the beginning
-// again as long as there were any: some file systems leave out what moves meanwhile.
+// clear removes what is in a directory. It reads names in parts, and begins again as long as there
+// were any, because some file systems leave out what moves meanwhile.
 func (t *tree) clear(dir int, name string, depth int) error {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -122,7 +123,7 @@ func (t *tree) clear(dir int, name string, depth int) error {
 	file := os.NewFile(uintptr(fd), name)
 	defer file.Close()
 	if t.root {
-		// Nobody may go on to fill it, be it by a descriptor that is open.
+		// Nobody may go on filling it, also not by a descriptor that is already open.
 		if err := errors.Join(unix.Fchown(fd, 0, 0), unix.Fchmod(fd, 0o700)); err != nil {
 			return err
 		}

@@ -28,8 +28,8 @@ type Controller struct {
 	Reason  string // why None, in words; "" otherwise
 }
 
-// Layout is what this host offers. Every directory is that of our top group; it
-// need not exist yet.
+// Layout is what this host offers. Every directory is that of our top group, which need not exist
+// yet.
 type Layout struct {
 	Unified       string // version 2, to contain processes; "" when it cannot be used
 	UnifiedReason string
@@ -41,7 +41,8 @@ type Layout struct {
 	IO            Controller
 }
 
-// WithoutUnified is the layout of the same host if it had no version 2, for the given reason.
+// WithoutUnified returns the layout of the same host as if it had no version 2, for the given
+// reason.
 func (l Layout) WithoutUnified(reason string) Layout {
 	l.Unified, l.UnifiedReason = "", reason
 	for _, controller := range []*Controller{&l.CPU, &l.Memory, &l.IO} {
@@ -52,13 +53,12 @@ func (l Layout) WithoutUnified(reason string) Layout {
 	return l
 }
 
-// probing keeps the probes of one process apart: they share a group's name.
+// probing keeps the probes of one process apart, because they share a group's name.
 var probing sync.Mutex
 
-// Detect looks at the mounts of this process (procRoot is /proc outside tests)
-// and tries out, for the top group of the given name, what can really be
-// written. It leaves no group behind; on version 2 it may leave controllers
-// enabled for the children of a hierarchy's top.
+// Detect looks at the mounts of this process (procRoot is /proc outside of tests). For the top
+// group with this name it tries what can really be written. It leaves no group behind. On version 2
+// it may leave controllers enabled for the children of a hierarchy's top.
 func Detect(procRoot, parent string) (Layout, error) {
 	probing.Lock()
 	defer probing.Unlock()
@@ -84,9 +84,9 @@ type detector struct {
 	parent string
 }
 
-// top finds the first directory where a group can be made that has the given
-// files and lets us write them; else the reason why none does. The empty name
-// stands for version 2.
+// top returns the first directory in which a group can be made that has these files and lets us
+// write them. Otherwise it returns the reason why there is none. The empty name stands for version
+// 2.
 func (d detector) top(name string, files ...string) (dir, reason string) {
 	mount, found := d.mounted(name)
 	if !found {
@@ -142,7 +142,7 @@ func probe(top string, files []string) error {
 
 func probeName() string { return fmt.Sprintf("probe.%d", os.Getpid()) }
 
-// removeProbe takes the top group along when it held nothing else.
+// removeProbe also removes the top group if that held nothing else.
 func removeProbe(dir string) {
 	_ = syscall.Rmdir(dir)
 	_ = syscall.Rmdir(filepath.Dir(dir))
@@ -156,7 +156,7 @@ type version2 struct {
 	err     error
 }
 
-// wanted are the controllers that limit an instance.
+// wanted lists the controllers that limit an instance.
 var wanted = []string{"cpu", "memory", "io"}
 
 func (d detector) version2(top string) version2 {
@@ -173,9 +173,8 @@ func (d detector) version2(top string) version2 {
 	return outcome
 }
 
-// Enable makes the limiting controllers that base has available to dir's
-// children, where dir is below base. The error names the first group that
-// refused; what could be enabled stays so. Idempotent.
+// Enable enables those limiting controllers for dir's children that base has. dir is below base.
+// The error names the first group that refused. What could be enabled stays so. It is idempotent.
 func Enable(base, dir string) error {
 	var refused error
 	for _, group := range chain(base, dir) {
@@ -215,8 +214,8 @@ func read(dir, file string) string {
 	return text
 }
 
-// controller prefers version 2; a controller that is bound to a version 1
-// hierarchy is not listed in version 2, so there is never a choice to make.
+// controller prefers version 2. A controller that is bound to a version 1 hierarchy is not listed
+// in version 2, so there is never a choice.
 func (d detector) controller(v2 version2, name, name1 string, files ...string) Controller {
 	if slices.Contains(v2.enabled, name) {
 		return Controller{Version: V2, Top: v2.top}

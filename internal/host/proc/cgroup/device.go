@@ -25,15 +25,15 @@ func (d Device) String() string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) 
 
 func (d Device) covers(name string) bool { return d == Device{} || d.String() == name }
 
-// System holds the two roots that finding a device reads; the zero value is this machine.
+// System has the two roots that the search for a device reads. The zero value is this machine.
 type System struct {
 	Proc string // /proc
 	Sys  string // /sys
 }
 
-// DeviceOf finds the disk that a path is stored on: for a partition the whole
-// disk, as only that takes limits; for a file system without a device number of
-// its own (btrfs) the disk that is mounted there. ErrNoDevice when there is none.
+// DeviceOf returns the disk on which a path is stored. For a partition that is the whole disk, as
+// only a disk takes limits. For a file system without a device number of its own (btrfs) it is the
+// disk that is mounted there. It returns ErrNoDevice if there is none.
 func (s System) DeviceOf(name string) (Device, error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(name, &stat); err != nil {
@@ -50,7 +50,7 @@ func (s System) DeviceOf(name string) (Device, error) {
 	return s.whole(Device{Major: unix.Major(number), Minor: unix.Minor(number)})
 }
 
-// mountedSource is the number of the device mounted at or nearest above a path.
+// mountedSource returns the number of the device that is mounted at a path, or nearest above it.
 func (s System) mountedSource(name string) (uint64, error) {
 	resolved, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -74,7 +74,8 @@ func (s System) mountedSource(name string) (uint64, error) {
 	return stat.Rdev, nil
 }
 
-// whole replaces a partition by its disk: in /sys its directory lies in that of the disk.
+// whole replaces a partition by its disk. In /sys the partition's directory lies in that of the
+// disk.
 func (s System) whole(device Device) (Device, error) {
 	dir, err := filepath.EvalSymlinks(filepath.Join(orElse(s.Sys, "/sys"), "dev/block", device.String()))
 	if err != nil {

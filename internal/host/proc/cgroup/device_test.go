@@ -41,7 +41,7 @@ func TestDeviceOfAPartitionIsItsDisk(t *testing.T) {
 	}
 }
 
-// rootOnDisk answers the device of the root file system; temporary files may be in memory.
+// rootOnDisk returns the device of the root file system, because temporary files may be in memory.
 func rootOnDisk(t *testing.T) Device {
 	t.Helper()
 	var stat unix.Stat_t

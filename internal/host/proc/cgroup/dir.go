@@ -1,11 +1,10 @@
-// Package cgroup finds the control groups that this host lets us use, version
-// 1, version 2 or both, and reads and writes their files.
+// Package cgroup finds the control groups that this host lets us use, of version 1, version 2 or
+// both, and reads and writes their files.
 //
 // Invariants:
-//   - A file is never created: one that is not there is a feature that is not
-//     there.
-//   - Only directories below the top group that the caller names are made or
-//     removed, and none is removed while the kernel counts a process in it.
+//   - A file is never created. If a file is not there, the feature is not there.
+//   - Only directories below the top group that the caller names are made or removed. None is
+//     removed while the kernel counts a process in it.
 //   - Whatever cannot be used has a reason in words for the user.
 package cgroup
 
@@ -27,7 +26,7 @@ var ErrBusy = errors.New("a process is left in the control group")
 // above the one that is being made.
 const makeTries = 10
 
-// Make makes a group and those above it. Idempotent.
+// Make makes a group and those above it. It is idempotent.
 func Make(dir string) error {
 	var err error
 	for range makeTries {
@@ -41,8 +40,8 @@ func Make(dir string) error {
 	return nil
 }
 
-// Remove removes a group and all below it; ErrBusy when a process is left in
-// one of them. Idempotent.
+// Remove removes a group and all groups below it. It returns ErrBusy if a process is left in one of
+// them. It is idempotent.
 func Remove(dir string) error {
 	for _, child := range children(dir) {
 		if err := Remove(child); err != nil {
@@ -65,7 +64,7 @@ func Add(dir string, pid int) error { return put(dir, "cgroup.procs", strconv.It
 // AddThread moves one thread into a group of version 1.
 func AddThread(dir string, tid int) error { return put(dir, "tasks", strconv.Itoa(tid)) }
 
-// Processes lists the process ids in a group and all below it; none when there
+// Processes lists the process ids in a group and in all groups below it. It returns none if there
 // is no such group. Dead processes that wait for their parent are not listed.
 func Processes(dir string) ([]int, error) {
 	text, err := get(dir, "cgroup.procs")
@@ -93,8 +92,8 @@ func Processes(dir string) ([]int, error) {
 	return pids, nil
 }
 
-// Populated says whether the kernel counts a live process in a group of version
-// 2 or below it; false when there is no such group.
+// Populated reports whether the kernel counts a live process in a group of version 2 or below it.
+// It returns false if there is no such group.
 func Populated(dir string) (bool, error) {
 	text, err := get(dir, "cgroup.events")
 	if missing(err) {
@@ -110,8 +109,8 @@ func Populated(dir string) (bool, error) {
 	return value != 0, nil
 }
 
-// Kill sends SIGKILL to everything in a group of version 2 and below it, also to
-// what is being forked; a group that is not there is not an error.
+// Kill sends SIGKILL to everything in a group of version 2 and below it, also to what is being
+// forked. It is no error if the group is not there.
 func Kill(dir string) error {
 	if err := put(dir, "cgroup.kill", "1"); err != nil && !missing(err) {
 		return err
@@ -119,14 +118,14 @@ func Kill(dir string) error {
 	return nil
 }
 
-// HasKill says whether the kernel has cgroup.kill (since Linux 5.14).
+// HasKill reports whether the kernel has cgroup.kill (since Linux 5.14).
 func HasKill(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "cgroup.kill"))
 	return err == nil
 }
 
-// Freeze stops everything in a group and below it, or lets it go on. It asks
-// only; what is frozen may still be on its way.
+// Freeze stops everything in a group and below it, or lets it go on. It only asks for it: what is
+// to be frozen may still be on its way.
 func Freeze(version Version, dir string, frozen bool) error {
 	file, text := "cgroup.freeze", "0"
 	if frozen {
@@ -144,7 +143,7 @@ func Freeze(version Version, dir string, frozen bool) error {
 	return nil
 }
 
-// Frozen says whether everything in a group has come to a stop.
+// Frozen reports whether everything in a group has come to a stop.
 func Frozen(version Version, dir string) (bool, error) {
 	if version == V1 {
 		text, err := get(dir, "freezer.state")
@@ -204,7 +203,8 @@ func put(dir, file, text string) error {
 	return nil
 }
 
-// missing recognises a group that is not there or was removed while it was open.
+// missing reports whether an error says that a group is not there, or was removed while it was
+// open.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV)
 }

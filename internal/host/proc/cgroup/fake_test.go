@@ -10,9 +10,9 @@ import (
 
 const parent = "howdah-test"
 
-// fake is a host that this machine is not: a process table and control group
-// directories of plain files. A new group gets no files from a kernel here, so
-// the tests put those of the probed group where it will look.
+// fake is a host that this machine is not: a process table, and control group directories of plain
+// files. Here no kernel puts files into a new group, so the tests put those of the probed group
+// where it will look.
 type fake struct {
 	t    *testing.T
 	root string
@@ -41,7 +41,7 @@ func (f fake) text(name string) string {
 	return string(text)
 }
 
-// files are the names of an empty group's files, and their text after a "=".
+// group makes a directory with the names of an empty group's files, and their text after a "=".
 func (f fake) group(dir string, files ...string) {
 	for _, file := range files {
 		name, text, _ := strings.Cut(file, "=")

@@ -14,8 +14,8 @@ import (
 	"howdah/internal/testkit"
 )
 
-// detected detects this machine under a name of the test's own, and has the groups
-// of that name removed at the end.
+// detected detects this machine under a name of the test's own. The groups of that name are removed
+// at the end.
 func detected(t *testing.T) (Layout, string) {
 	t.Helper()
 	testkit.NeedRoot(t)
@@ -130,8 +130,8 @@ func TestFreezerRemovesOnlyWhatIsEmpty(t *testing.T) {
 	testkit.Eventually(t, 10*time.Second, func() error { return Remove(member) })
 }
 
-// The kernel's rule that a group with processes cannot have controllers for its
-// children, tried with the one controller that version 2 has on a hybrid host.
+// The kernel has the rule that a group with processes cannot have controllers for its children. It
+// is tried with the one controller that version 2 has on a hybrid host.
 func TestEnable(t *testing.T) {
 	layout, _ := detected(t)
 	base := filepath.Dir(layout.Unified)

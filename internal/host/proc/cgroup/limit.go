@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// ErrInUse says that more memory is in use than the limit asked for; the limit before it stays.
+// ErrInUse says that more memory is in use than the limit allows. The previous limit stays.
 var ErrInUse = errors.New("more memory is in use than the limit allows")
 
 const (
@@ -28,8 +28,8 @@ const (
 	noIOPS        = "riops=max wiops=max"
 )
 
-// SetCPU lets a group use so many CPUs' worth of time; 0 takes the limit away.
-// Less than a hundredth of a CPU is rounded up to it.
+// SetCPU lets a group use this many CPUs' worth of time. 0 removes the limit. Less than a hundredth
+// of a CPU is rounded up to that.
 func SetCPU(version Version, dir string, cpus float64) error {
 	quota := ""
 	if cpus > 0 {
@@ -44,11 +44,10 @@ func SetCPU(version Version, dir string, cpus float64) error {
 	return put(dir, cpuQuotaFile, orElse(quota, unlimitedV1))
 }
 
-// SetMemory limits the memory of a group, its page cache included; 0 takes the
-// limit away. A limit below what is in use and cannot be given back at once is
-// refused with ErrInUse and leaves the old one standing: version 1 does so by
-// itself, while version 2 would kill processes of the group instead, so it is
-// not asked.
+// SetMemory limits the memory of a group, in bytes, its page cache included. 0 removes the limit.
+// If more is in use and cannot be given back at once, it returns ErrInUse, and the old limit stays.
+// Version 1 does so by itself. Version 2 would kill processes of the group instead, so it is not
+// asked.
 func SetMemory(version Version, dir string, bytes int64) error {
 	limit := ""
 	if bytes > 0 {
@@ -73,8 +72,8 @@ func SetMemory(version Version, dir string, bytes int64) error {
 	return put(dir, memoryFileV2, orElse(limit, unlimitedV2))
 }
 
-// unreclaimable is the memory of a version 2 group that is no page cache of files
-// and no reclaimable kernel memory.
+// unreclaimable returns the memory of a version 2 group that is neither page cache of files nor
+// reclaimable kernel memory.
 func unreclaimable(dir string) (int64, error) {
 	current, err := number(dir, "memory.current")
 	if err != nil {
@@ -92,9 +91,9 @@ func unreclaimable(dir string) (int64, error) {
 	return current, nil
 }
 
-// SetIOPS limits reads and writes a second on a device, to the number each, since
-// the kernel has no limit of both together; 0 takes the limit away. Limits of
-// the group on other devices are taken away too; the zero Device only does that.
+// SetIOPS limits reads and writes a second on a device. Each may reach the number, because the
+// kernel has no limit for both together. 0 removes the limit. It also removes limits of the group
+// on other devices. With the zero Device it only does that.
 func SetIOPS(version Version, dir string, device Device, iops int64) error {
 	if err := clearOtherDevices(version, dir, device); err != nil || device == (Device{}) {
 		return err
@@ -123,8 +122,8 @@ func clearOtherDevices(version Version, dir string, device Device) error {
 	return errors.Join(errs...)
 }
 
-// Lift takes the CPU and IO limits away, so that what is being killed need not
-// wait its turn to die, and returns what puts them back as they were.
+// Lift removes the CPU and IO limits, so that what is being killed need not wait for its turn to
+// die. restore puts them back as they were.
 func Lift(cpu Version, cpuDir string, io Version, ioDir string) (restore func() error) {
 	var undo []func() error
 	lift := func(dir, file, unlimited string) {

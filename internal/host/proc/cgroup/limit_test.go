@@ -10,7 +10,7 @@ import (
 
 var disk = Device{Major: 254, Minor: 0}
 
-// What is written, by file, for a change of one limit. Plain files keep the last write.
+// These are the texts that a change of one limit writes, by file. Plain files keep the last write.
 func TestLimitText(t *testing.T) {
 	cases := []struct {
 		name string

@@ -19,7 +19,7 @@ type Mount struct {
 	Options []string // of the file system: the controllers of a version 1 hierarchy are among them
 }
 
-// ParseMounts reads the text of /proc/PID/mountinfo; lines it cannot read are left out.
+// ParseMounts reads the text of /proc/PID/mountinfo. It leaves out lines that it cannot read.
 func ParseMounts(text string) []Mount {
 	var mounts []Mount
 	for line := range strings.Lines(text) {
@@ -52,7 +52,7 @@ func unescape(text string) string {
 	return out.String()
 }
 
-// own maps a controller's name, or "" for version 2, to the group that this process is in.
+// own maps a controller's name, or "" for version 2, to the group of this process.
 type own map[string]string
 
 // parseOwn reads the text of /proc/PID/cgroup.
@@ -70,9 +70,9 @@ func parseOwn(text string) own {
 	return groups
 }
 
-// bases lists the directories under which our top group may be made, best first:
-// the top of the hierarchy; the group above ours, which a service manager leaves
-// to us when it starts us in a sub-group; our own group.
+// bases lists the directories below which our top group may be made, best first: the top of the
+// hierarchy; the group above ours, which a service manager leaves to us when it starts us in a
+// sub-group; our own group.
 func (m Mount) bases(ownGroup string) []string {
 	bases := []string{m.Point}
 	// The kernel shows a group outside of our namespace as "/..".
@@ -94,7 +94,7 @@ func readMounts(procRoot string) ([]Mount, own, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read mounts: %w", err)
 	}
-	// Kernels without control groups have no such file, which means: none.
+	// Kernels without control groups have no such file. Then there are none.
 	groups, _ := os.ReadFile(filepath.Join(procRoot, "self/cgroup"))
 	return ParseMounts(string(mounts)), parseOwn(string(groups)), nil
 }

@@ -15,8 +15,8 @@ type IO struct {
 	WriteBytes int64 `json:"write_bytes"`
 }
 
-// CPU is the CPU time that a group has used since it was made. Version 2 counts
-// it in every group, also where it has no cpu controller; version 1 in cpuacct.
+// CPU returns the CPU time that a group has used since it was made. Version 2 counts it in every
+// group, also without a cpu controller. Version 1 counts it in cpuacct.
 func CPU(version Version, dir string) (time.Duration, error) {
 	if version == V1 {
 		nanos, err := number(dir, "cpuacct.usage")
@@ -33,7 +33,7 @@ func CPU(version Version, dir string) (time.Duration, error) {
 	return time.Duration(micros) * time.Microsecond, nil
 }
 
-// Memory is what a group uses now, page cache included, in bytes.
+// Memory returns what a group uses now, in bytes, page cache included.
 func Memory(version Version, dir string) (int64, error) {
 	if version == V1 {
 		return number(dir, "memory.usage_in_bytes")
@@ -41,10 +41,9 @@ func Memory(version Version, dir string) (int64, error) {
 	return number(dir, "memory.current")
 }
 
-// ReadIO counts operations and bytes on one device, or on all of them for the
-// zero Device. Version 1 counts from the first time that a limit was written
-// for the device: on Linux 6.18 also one of 0, which is none; on 6.1 only while
-// there is a limit (both measured).
+// ReadIO counts operations and bytes on one device, or on all devices for the zero Device. Version
+// 1 counts from the first time that a limit was written for the device. On Linux 6.18 that may be a
+// limit of 0, which is none. On 6.1 it counts only while there is a limit (both measured).
 func ReadIO(version Version, dir string, device Device) (IO, error) {
 	if version == V2 {
 		text, err := get(dir, "io.stat")

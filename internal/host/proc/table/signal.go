@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// Survives reports whether exactly this process has said what a signal does to it:
-// it handles or ignores it. Otherwise the signal may end it. ErrGone when it has
-// ended.
+// Survives reports whether exactly this process handles or ignores a signal. Otherwise the signal
+// may end it. It returns ErrGone if the process has ended.
 func (r Root) Survives(id ID, signal syscall.Signal) (bool, error) {
 	text, err := os.ReadFile(r.path(id.PID, "status"))
 	if err != nil {

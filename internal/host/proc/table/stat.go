@@ -51,8 +51,8 @@ func parseStat(text string) (Entry, error) {
 	return entry, n.err
 }
 
-// numbers reads several fields and keeps the first error. The kernel writes -1
-// for a group or session it may not show; it is read as 0, which is nobody's.
+// numbers reads several fields and keeps the first error. The kernel writes -1 for a group or
+// session that it may not show. That is read as 0, which is nobody's.
 type numbers struct {
 	fields []string
 	err    error

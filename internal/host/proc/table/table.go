@@ -1,14 +1,13 @@
-// Package table reads the kernel's process table (/proc) as far as containing
-// and killing processes needs it: who a process is, whose child, where it
-// stands and what marks its environment carries.
+// Package table reads the kernel's process table (/proc) as far as containing and killing processes
+// needs it: who a process is, whose child, where it stands, and which marks its environment has.
 //
 // Invariants:
-//   - A process is known by its id and its start time together ([ID]), so that
-//     a recycled id is never taken for the process that had it before.
-//   - A zombie is dead: it runs nothing and holds no file. A process whose
-//     first thread has ended while others run is alive.
-//   - A process that ends while it is being read is left out or reported as
-//     [ErrGone], never as an error of its own kind.
+//   - A process is known by its id and its start time together ([ID]), so that a recycled id is
+//     never taken for the process that had it before.
+//   - A zombie is dead: it runs nothing and holds no file. A process whose first thread has ended
+//     while others run is alive.
+//   - A process that ends while it is being read is left out or reported as [ErrGone], and never as
+//     another error.
 package table
 
 import (
@@ -23,10 +22,10 @@ import (
 	"syscall"
 )
 
-// ErrGone says that the process has ended or that its id belongs to another one now.
+// ErrGone says that the process has ended, or that its id now belongs to another one.
 var ErrGone = errors.New("no such process any more")
 
-// Root is where the process table is mounted; everything but tests uses [System].
+// Root is where the process table is mounted. Everything except tests uses [System].
 type Root string
 
 // System is the process table of this machine.
@@ -55,16 +54,16 @@ type Entry struct {
 	Kernel  bool   // a thread of the kernel's own
 }
 
-// Ending says that the process has given up its memory, so that its program runs
-// no more; it may have files still to close.
+// Ending reports whether the process has given up its memory, so that its program runs no more. It
+// may still have files to close.
 func (e Entry) Ending() bool { return e.Size == 0 && e.Threads <= 1 }
 
-// Dead says that the entry is only what is left to be waited for.
+// Dead reports whether the entry is only what is left to be waited for.
 func (e Entry) Dead() bool {
 	return e.State == 'X' || e.State == 'x' || (e.State == 'Z' && e.Threads <= 1)
 }
 
-// Get reads the entry of a process id, dead or not; ErrGone when there is none.
+// Get reads the entry of a process id, dead or not. It returns ErrGone if there is none.
 func (r Root) Get(pid int) (Entry, error) {
 	text, err := os.ReadFile(r.path(pid, "stat"))
 	if err != nil {
@@ -77,8 +76,8 @@ func (r Root) Get(pid int) (Entry, error) {
 	return entry, nil
 }
 
-// Live reads the entry of exactly this process; ErrGone when it is dead or when
-// its process id belongs to another process now.
+// Live reads the entry of exactly this process. It returns ErrGone if the process is dead, or if
+// its id now belongs to another process.
 func (r Root) Live(id ID) (Entry, error) {
 	entry, err := r.Get(id.PID)
 	if err != nil {
@@ -130,8 +129,8 @@ func (r Root) All() ([]Entry, error) {
 	return entries, nil
 }
 
-// Dir is the working directory; an error when it cannot be read, which an
-// ordinary user meets for the processes of others.
+// Dir returns the working directory. It returns an error if that cannot be read, as happens to an
+// ordinary user with the processes of others.
 func (r Root) Dir(pid int) (string, error) {
 	dir, err := os.Readlink(r.path(pid, "cwd"))
 	if err != nil {
@@ -140,8 +139,8 @@ func (r Root) Dir(pid int) (string, error) {
 	return dir, nil
 }
 
-// Arguments are the program and its arguments, as the process was started; none of one
-// that is gone or dead.
+// Arguments returns the program and its arguments, as the process was started. It returns none for
+// a process that is gone or dead.
 func (r Root) Arguments(pid int) []string {
 	text, err := os.ReadFile(r.path(pid, "cmdline"))
 	if err != nil || len(text) == 0 {
@@ -150,8 +149,8 @@ func (r Root) Arguments(pid int) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// HasEnv says whether the environment that the process was started with holds
-// exactly name=value. A program may have overwritten that area.
+// HasEnv reports whether the environment that the process was started with has exactly name=value.
+// A program may have overwritten that area.
 func (r Root) HasEnv(pid int, assignment string) bool {
 	text, err := os.ReadFile(r.path(pid, "environ"))
 	if err != nil {
@@ -165,7 +164,7 @@ func (r Root) HasEnv(pid int, assignment string) bool {
 	return false
 }
 
-// UID is the real user id.
+// UID returns the real user id.
 func (r Root) UID(pid int) (int, error) {
 	fields, err := r.Status(pid, "Uid")
 	if err != nil {
@@ -196,8 +195,8 @@ func (r Root) Status(pid int, names ...string) (map[string]string, error) {
 	return found, nil
 }
 
-// Era names what makes process ids comparable: this boot of this machine and
-// this namespace of process ids. Ids noted in another era mean nothing.
+// Era names what makes process ids comparable: this boot of this machine, and this namespace of
+// process ids. Ids that were recorded in another era mean nothing.
 func (r Root) Era() (string, error) {
 	boot, err := os.ReadFile(filepath.Join(string(r), "sys/kernel/random/boot_id"))
 	if err != nil {
@@ -214,7 +213,7 @@ func (r Root) path(pid int, file string) string {
 	return filepath.Join(string(r), strconv.Itoa(pid), file)
 }
 
-// gone gives the two errors by which /proc tells that a process has ended one name.
+// gone returns ErrGone for the two errors by which /proc tells that a process has ended.
 func gone(pid int, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("process %d: %w", pid, ErrGone)
@@ -222,8 +221,8 @@ func gone(pid int, err error) error {
 	return fmt.Errorf("read process %d: %w", pid, err)
 }
 
-// InGroup says whether a process is in a control group whose path has the given
-// part, which begins with a slash, as whole names.
+// InGroup reports whether a process is in a control group whose path has the given part as whole
+// names. part begins with a slash.
 func (r Root) InGroup(pid int, part string) bool {
 	text, err := os.ReadFile(r.path(pid, "cgroup"))
 	if err != nil {
