@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// forbidden: nobody may have messages delivered to it: what is near the host alone, as
-// the metadata services of clouds are, and what is no host.
+// forbidden reports whether nobody may have messages delivered to an address: because only the host
+// itself is near it, as with the metadata services of clouds, or because it is no host.
 func forbidden(ip netip.Addr) bool {
 	return ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() ||
 		slices.ContainsFunc(refused, func(p netip.Prefix) bool { return p.Contains(ip.WithZone("")) })
 }
 
-// refused are addresses that are not link-local by their form.
+// refused has forbidden networks that are not link-local by their form.
 var refused = []netip.Prefix{
 	netip.MustParsePrefix("255.255.255.255/32"),
 	netip.MustParsePrefix("0.0.0.0/8"),          // this host, for some kernels
@@ -24,7 +24,7 @@ var refused = []netip.Prefix{
 	netip.MustParsePrefix("fec0::/10"),          // site-local addresses, of old
 }
 
-// The networks whose addresses hold another one, to which a gateway passes packets on.
+// The addresses of these networks hold another address, to which a gateway passes packets on.
 var (
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
 	nat64Local = netip.MustParsePrefix("64:ff9b:1::/48")
@@ -34,8 +34,8 @@ var (
 	translated = netip.MustParsePrefix("::ffff:0:0:0/96") // of SIIT
 )
 
-// carried are the IPv4 addresses that an IPv6 address may stand for. In the local prefix
-// of NAT64 an operator chooses where they stand: of RFC 6052's forms all are tried.
+// carried returns the IPv4 addresses that an IPv6 address may stand for. In the local prefix of
+// NAT64 an operator chooses where they stand, so it tries all forms of RFC 6052.
 func carried(ip netip.Addr) []netip.Addr {
 	if !ip.Is6() || ip.Is4In6() || ip.IsLoopback() {
 		return nil

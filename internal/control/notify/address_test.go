@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAddresses: the metadata services of clouds are refused in every form that their
-// addresses have, and so are the home's own; others are not.
+// TestAddresses checks that the metadata services of clouds are refused in every form of their
+// addresses, and so are the home's own addresses. Others are not.
 func TestAddresses(t *testing.T) {
 	own := func(at netip.AddrPort) bool { return at == netip.MustParseAddrPort("10.0.0.1:7443") }
 	for address, want := range map[string]error{

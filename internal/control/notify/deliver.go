@@ -15,10 +15,10 @@ import (
 	"howdah/internal/state"
 )
 
-// attemptTimeout bounds one attempt: that is how long SNS waits for an answer.
+// attemptTimeout bounds one attempt. SNS waits as long for an answer.
 const attemptTimeout = 15 * time.Second
 
-// dispatch begins the deliveries that are due, and answers when to look again.
+// dispatch begins the deliveries that are due, and returns how long to wait before the next look.
 func (n *Notifier) dispatch(ctx context.Context, busy *sync.WaitGroup) time.Duration {
 	now, next := time.Now(), tick
 	waiting := state.LoadAll[Delivery](n.Cache, state.DeliveryRoot)
@@ -41,8 +41,7 @@ func (n *Notifier) dispatch(ctx context.Context, busy *sync.WaitGroup) time.Dura
 	return next
 }
 
-// deliver makes one attempt, and writes down how it ended before the delivery may
-// be looked at again.
+// deliver makes one attempt, and records how it ended before the delivery may be looked at again.
 func (n *Notifier) deliver(ctx context.Context, d state.Record[Delivery]) {
 	log := n.Log.With("subscription", d.Value.Subscription, "message", d.Value.Message.ID)
 	sub, wanted := n.receiver(d.Value)
@@ -65,8 +64,8 @@ func (n *Notifier) deliver(ctx context.Context, d state.Record[Delivery]) {
 			n.countGivenUp(ctx, d.Value.Subscription, 1)
 		}
 	}
-	// Until it is written down how the attempt ended, there is no other one: etcd may
-	// refuse to write for long, and the receiver would get the same again and again.
+	// There is no other attempt until the end of this one is recorded. etcd may refuse to write for
+	// long, and the receiver would get the same message again and again.
 	for {
 		err := n.commit(ctx, op)
 		if err == nil || errors.Is(err, state.ErrConflict) || ctx.Err() != nil {
@@ -81,7 +80,7 @@ func (n *Notifier) deliver(ctx context.Context, d state.Record[Delivery]) {
 	}
 }
 
-// receiver is the subscription as it is now, and whether it still wants the message.
+// receiver returns the subscription as it is now, and whether it still wants the message.
 func (n *Notifier) receiver(d Delivery) (topic.Subscription, bool) {
 	r, err := state.Load[topic.Subscription](n.Cache, state.SubscriptionRoot+d.Subscription)
 	if err != nil {
@@ -93,13 +92,14 @@ func (n *Notifier) receiver(d Delivery) (topic.Subscription, bool) {
 	return r.Value, !r.Value.Confirmed && r.Value.Token == d.Message.Only.Token
 }
 
-// later is a delivery after an attempt that failed; false: it is given up.
+// later returns a delivery after an attempt that failed. It returns false if the delivery is given
+// up.
 func (n *Notifier) later(d Delivery, err error, now time.Time) (Delivery, bool) {
 	wait := n.Retry.Longest
 	if d.Attempts < 30 {
 		wait = min(n.Retry.First<<d.Attempts, n.Retry.Longest)
 	}
-	// Those that failed at one moment do not all come back at one.
+	// Deliveries that failed at the same moment must not all come back at the same moment.
 	wait = wait*4/5 + time.Duration(rand.Int64N(int64(wait)*2/5+1))
 	d.Attempts++
 	d.Next, d.Error = now.Add(wait).UTC(), limited(err.Error(), 500)

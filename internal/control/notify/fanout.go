@@ -14,7 +14,7 @@ import (
 	"howdah/internal/state"
 )
 
-// batch gathers writes, and makes them when they are many or large.
+// batch gathers writes, and makes them once they are many or large.
 type batch struct {
 	n    *Notifier
 	room *room
@@ -60,17 +60,17 @@ func (n *Notifier) fanOut(ctx context.Context) error {
 	return err
 }
 
-// events queues what event subscriptions publish of the events behind the cursor,
-// in the order in which they were written. The cursor moves with the last of an
-// event's deliveries, or after it.
+// events queues what event subscriptions publish of the events after the cursor, in the order in
+// which these were written. The cursor moves together with the last of an event's deliveries, or
+// after it.
 func (n *Notifier) events(ctx context.Context, r *room) error {
 	at, err := state.Load[Cursor](n.Cache, state.NotifyCursor())
 	if err != nil && !errors.Is(err, state.ErrNotFound) {
 		return err
 	}
 	subscriptions := state.LoadAll[topic.EventSubscription](n.Cache, state.EventSubRoot)
-	// Without subscriptions the cursor need not move: those that are made later want
-	// no events from before.
+	// Without subscriptions the cursor need not move, because later subscriptions want no earlier
+	// events.
 	if len(subscriptions) == 0 {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (n *Notifier) event(ctx context.Context, todo *batch, subscriptions []state
 	return nil
 }
 
-// scopeOf is the account and region of the source of an event.
+// scopeOf returns the account and region of the source of an event.
 func scopeOf(arn string) (spec.Scope, bool) {
 	parts := splitARN(arn)
 	if len(parts) < 6 {
@@ -120,7 +120,8 @@ func scopeOf(arn string) (spec.Scope, bool) {
 	return spec.Scope{Region: parts[3], Account: parts[4]}, true
 }
 
-// tagsOf are the tags that the source of an event has now, if it is there.
+// tagsOf returns the tags that the source of an event has now. It returns none if the source is
+// gone.
 func (n *Notifier) tagsOf(scope spec.Scope, e event.Event) []spec.Tag {
 	instance, err := state.Load[spec.Instance](n.Cache, state.Instance(scope.Account, scope.Region, e.Source))
 	if e.SourceType == event.Instance && err == nil {
@@ -133,7 +134,7 @@ func (n *Notifier) tagsOf(scope spec.Scope, e event.Event) []spec.Tag {
 	return nil
 }
 
-// messages queues what was published, and removes it with that.
+// messages queues what was published, and removes each message together with that.
 func (n *Notifier) messages(ctx context.Context, r *room) error {
 	var failed []error
 	for _, m := range state.LoadAll[topic.Message](n.Cache, state.MessageRoot) {
@@ -157,7 +158,7 @@ func (n *Notifier) queue(ctx context.Context, todo *batch, m topic.Message) erro
 	if m.Only != nil {
 		return n.enqueue(ctx, todo, m, subscriptionTail(*m.Only))
 	}
-	// Of a topic that is gone the subscribers are too.
+	// If the topic is gone, its subscribers are gone, too.
 	for _, s := range state.LoadAll[topic.Subscription](n.Cache, state.SubscriptionPrefix(m.Account, m.Region, m.Topic)) {
 		if !s.Value.Wants(m) {
 			continue
@@ -179,7 +180,7 @@ func (n *Notifier) enqueue(ctx context.Context, todo *batch, m topic.Message, su
 	return todo.add(ctx, state.Put(key, Delivery{Message: m, Subscription: subscription, Begun: now, Next: now}))
 }
 
-// subscriptionTail is the part of a subscription's key that names it.
+// subscriptionTail returns the part of a subscription's key that names it.
 func subscriptionTail(s topic.Subscription) string {
 	return state.Tail(state.Subscription(s.Account, s.Region, s.Topic, s.ID), state.SubscriptionRoot)
 }

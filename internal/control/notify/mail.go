@@ -20,14 +20,14 @@ import (
 	"howdah/internal/model/topic"
 )
 
-// errNoRelay: mail was subscribed when there was a relay.
+// errNoRelay says that mail was subscribed while there was a relay.
 var errNoRelay = errors.New("this home has no relay for mail any more: start it with --smtp HOST:PORT --smtp-from ADDRESS")
 
-// maxDialogue bounds what a relay may say in one delivery.
+// maxDialogue bounds, in bytes, what a relay may say in one delivery.
 const maxDialogue = 64 << 10
 
-// mailTo sends a message by mail. The relay's certificate is verified if it offers
-// TLS, and a password is only given to one that does, or on this machine.
+// mailTo sends a message by mail. If the relay offers TLS, its certificate is verified. A password
+// is only given to a relay with TLS, or to one on this machine.
 func mailTo(ctx context.Context, relay *home.SMTP, e topic.Envelope, sub topic.Subscription, from string) error {
 	if relay == nil {
 		return errNoRelay
@@ -107,8 +107,8 @@ func talk(conn net.Conn, host string, relay *home.SMTP, to string, text []byte) 
 	if _, err := w.Write(text); err != nil {
 		return err
 	}
-	// The relay has taken the mail when it confirms its end: what comes after does
-	// not count.
+	// The relay has taken the mail once it confirms the end of the mail. What comes after does not
+	// count.
 	if err := w.Close(); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func talk(conn net.Conn, host string, relay *home.SMTP, to string, text []byte) 
 	return nil
 }
 
-// letter is a message as mail. name is what the topic shows as the sender.
+// letter returns a message as mail. name is what the topic shows as the sender.
 func letter(from, name string, e topic.Envelope, sub topic.Subscription) ([]byte, error) {
 	address, err := mail.ParseAddress(from)
 	if err != nil {
@@ -166,7 +166,7 @@ func letterSubject(e topic.Envelope) string {
 	return "AWS Notification Message"
 }
 
-// letterBody is a message for people: with the link that they need.
+// letterBody returns a message for people, with the link that they need.
 func letterBody(e topic.Envelope) string {
 	if e.Type == topic.Notification {
 		return e.Message + "\n\n--\nTo stop receiving the notifications of " + e.TopicARN + ", visit:\n" + e.UnsubscribeURL + "\n"

@@ -1,17 +1,16 @@
-// Package notify delivers messages to the subscribers of topics, at least once. It
-// runs in the control plane that leads.
+// Package notify delivers messages to the subscribers of topics, at least once. It runs in the
+// control plane that leads.
 //
-// Nothing is on its way that is not in etcd. Events are read up to a cursor, which
-// is their revision, so that none is left out however they were written; messages
-// that users publish wait under a key of their own. Both become deliveries, one for
-// each subscriber, in the transaction that moves the cursor or removes the message;
-// a delivery goes when its receiver took it, or after Expire. A crash anywhere
-// repeats a delivery at worst: receivers know it again by its MessageId.
+// Everything that is on its way is in etcd. Events are read up to a cursor, which is a revision. So
+// none is left out, however they were written. Messages that users publish wait under keys of their
+// own. Both become deliveries, one for each subscriber, in the transaction that moves the cursor or
+// removes the message. A delivery is removed when its receiver has taken it, or after Expire. At
+// worst a crash repeats a delivery, and receivers recognise it by its MessageId.
 //
-// Invariants: only confirmed subscriptions get messages, but for their own
-// confirmation; a request goes to the URL that was subscribed and nowhere else, as
-// redirects are not followed and no proxy is used, and never to the home's own
-// listeners; it has a deadline, and of the answer no more is read than is needed.
+// Invariants: only confirmed subscriptions get messages, except for their own confirmation. A
+// request goes to the URL that was subscribed and nowhere else, because redirects are not followed
+// and no proxy is used. It never goes to the home's own listeners. It has a deadline, and no more
+// is read of the answer than is needed.
 package notify
 
 import (
@@ -29,32 +28,32 @@ import (
 	"howdah/internal/state"
 )
 
-// Retry says when a delivery that failed is tried again: after First, and then
-// after twice as long each time, up to Longest, until it is older than Expire.
+// Retry says when a delivery that failed is tried again: after First, then after twice as long each
+// time, up to Longest. A delivery that is older than Expire is given up.
 type Retry struct{ First, Longest, Expire time.Duration }
 
 // DefaultRetry keeps trying for a day.
 var DefaultRetry = Retry{First: time.Second, Longest: 10 * time.Minute, Expire: 24 * time.Hour}
 
-// Config is what a notifier needs. All fields but SMTP and Own are required.
+// Config is what a notifier needs. All fields except SMTP and Own are required.
 type Config struct {
 	Store *state.Store
 	Cache *state.Cache // of state.Root
-	// Base is the URL of the API, as receivers reach it.
+	// Base is the URL of the API that receivers reach.
 	Base string
-	// CA signs the certificate of the key that is kept in Dir.
+	// CA signs the certificate of the key in Dir.
 	CA  *certs.CA
 	Dir string
-	// SMTP is the relay for mail; nil: there is none.
+	// SMTP is the relay for mail. nil says that there is none.
 	SMTP *home.SMTP
-	// Own reports whether the home itself listens at an address: nothing that users
-	// subscribed is delivered there.
+	// Own reports whether the home itself listens at an address. Nothing that users subscribed is
+	// delivered there.
 	Own   func(netip.AddrPort) bool
 	Retry Retry
 	Log   *slog.Logger
 }
 
-// Notifier delivers. Make it with New.
+// Notifier delivers messages. Use New.
 type Notifier struct {
 	Config
 	signer *signer
@@ -79,7 +78,7 @@ type Delivery struct {
 	Error        string    `json:"error,omitempty"`
 }
 
-// Cursor is up to which revision events were published.
+// Cursor is the revision up to which events were published.
 type Cursor struct {
 	Revision int64 `json:"revision"`
 }
@@ -112,10 +111,10 @@ func (n *Notifier) poke() {
 	}
 }
 
-// tick is how often the queue is looked at even when nothing is known to be due.
+// tick is the longest pause between two looks at the queue.
 const tick = time.Second
 
-// Run delivers until ctx ends, and waits for what is being delivered then.
+// Run delivers until ctx ends. Then it waits for the deliveries under way.
 func (n *Notifier) Run(ctx context.Context) error {
 	if err := n.Cache.Loaded(ctx); err != nil {
 		return err

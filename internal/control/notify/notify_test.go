@@ -186,8 +186,8 @@ func TestRetriesBackOff(t *testing.T) {
 	}
 }
 
-// TestRestartInTheMiddle: what one control plane did not deliver, the next one does,
-// as if nothing had been.
+// TestRestartInTheMiddle checks that the next control plane delivers what one did not, as if
+// nothing had happened.
 func TestRestartInTheMiddle(t *testing.T) {
 	w := newWorld(t)
 	gate := make(chan struct{})
@@ -222,7 +222,7 @@ func TestRestartInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestKilledWhileDelivering: a delivery that was under way is made again.
+// TestKilledWhileDelivering checks that a delivery which was under way is made again.
 func TestKilledWhileDelivering(t *testing.T) {
 	w := newWorld(t)
 	arrived, release := make(chan struct{}, 8), make(chan struct{})
@@ -246,8 +246,8 @@ func TestKilledWhileDelivering(t *testing.T) {
 	}
 }
 
-// TestCursor: every event is published once, in whatever order they were written,
-// and none from before the subscription.
+// TestCursor checks that every event is published once, in whatever order they were written, and
+// that none from before the subscription is.
 func TestCursor(t *testing.T) {
 	w := newWorld(t)
 	r := w.receiver(nil)
@@ -346,8 +346,8 @@ func TestPendingOnesAreForgotten(t *testing.T) {
 	})
 }
 
-// TestReceiversThatMisbehave: nothing that an endpoint answers takes a delivery
-// elsewhere, or fills the memory.
+// TestReceiversThatMisbehave checks that no answer of an endpoint takes a delivery elsewhere, or
+// fills the memory.
 func TestReceiversThatMisbehave(t *testing.T) {
 	w := newWorld(t)
 	trap := w.receiver(nil)

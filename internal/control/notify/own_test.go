@@ -14,8 +14,8 @@ import (
 	"howdah/internal/testkit"
 )
 
-// TestNothingGoesToTheHomeItself: by address, by a name that leads there, or by a
-// redirect; others on the same machine get theirs.
+// TestNothingGoesToTheHomeItself checks that nothing goes there by address, by a name that leads
+// there, or by a redirect. Others on the same machine get their messages.
 func TestNothingGoesToTheHomeItself(t *testing.T) {
 	w := newWorld(t)
 	home, works := w.receiver(nil), w.receiver(nil)
@@ -58,7 +58,8 @@ func TestNothingGoesToTheHomeItself(t *testing.T) {
 	}
 }
 
-// TestErrorsHoldNoURL: they are kept and logged, and a URL may hold a password.
+// TestErrorsHoldNoURL checks errors for URLs: errors are kept and logged, and a URL may hold a
+// password.
 func TestErrorsHoldNoURL(t *testing.T) {
 	w := newWorld(t)
 	wi := newWeb(w.ca, nil)

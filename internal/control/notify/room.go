@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxQueue and maxQueueBytes bound what waits for one subscriber, and
-	// maxAccountQueue and maxAccountBytes what waits for all of an account: beyond
-	// them the oldest messages are given up, those of the longest queue first.
+	// maxQueue and maxQueueBytes bound what waits for one subscriber. maxAccountQueue and
+	// maxAccountBytes bound what waits for all subscribers of an account. Beyond them the oldest
+	// messages are given up, those of the longest queue first.
 	maxQueue        = 1000
 	maxQueueBytes   = 32 << 20
 	maxAccountQueue = 10_000
 	maxAccountBytes = 128 << 20
-	// recount is how old a count may be: deliveries that ended are not taken off it.
+	// recount is how old a count may be. Deliveries that end are not subtracted from it.
 	recount = time.Second
 )
 
@@ -31,7 +31,7 @@ type room struct {
 	givenUp  map[string]int64  // by subscription; what was not told yet
 }
 
-// crowd is what waits of an account.
+// crowd counts what waits of an account.
 type crowd struct {
 	number, bytes int
 	queues        []*queue
@@ -88,8 +88,7 @@ func (q *queue) leave() waiting {
 	return w
 }
 
-// enter counts a delivery that is queued, and answers the keys of those that have to
-// go for it.
+// enter counts a delivery that is queued. It returns the keys of deliveries that have to go for it.
 func (r *room) enter(subscription string, w waiting) (gone []string) {
 	q := r.queue(subscription)
 	giveUp := func(from *queue) {
@@ -108,7 +107,7 @@ func (r *room) enter(subscription string, w waiting) (gone []string) {
 	return gone
 }
 
-// tell writes down, and logs, what was given up for want of room.
+// tell records and logs what was given up for want of room.
 func (n *Notifier) tell(ctx context.Context, r *room) {
 	for subscription, number := range r.givenUp {
 		n.Log.Warn("notifications given up: too many wait", "subscription", subscription, "number", number)
@@ -117,7 +116,7 @@ func (n *Notifier) tell(ctx context.Context, r *room) {
 	r.givenUp = map[string]int64{}
 }
 
-// countGivenUp adds to what users see of messages that were given up.
+// countGivenUp adds to the number of given up messages that users see.
 func (n *Notifier) countGivenUp(ctx context.Context, subscription string, number int64) {
 	n.counting.Lock()
 	defer n.counting.Unlock()
@@ -131,7 +130,7 @@ func (n *Notifier) countGivenUp(ctx context.Context, subscription string, number
 	}
 }
 
-// forgetCounts removes those of subscriptions that are gone.
+// forgetCounts removes the counts of subscriptions that no longer exist.
 func (n *Notifier) forgetCounts(ctx context.Context) error {
 	for _, key := range n.Cache.Keys(state.GivenUpRoot) {
 		_, err := state.Load[topic.Subscription](n.Cache, state.SubscriptionRoot+state.Tail(key, state.GivenUpRoot))

@@ -17,7 +17,7 @@ func emptyRoom() *room {
 	return r
 }
 
-// fill has a number of messages of a size wait for a subscription.
+// fill makes a number of messages of a size wait for a subscription.
 func (r *room) fill(t *testing.T, subscription string, number, size int) {
 	t.Helper()
 	for i := range number {
@@ -50,7 +50,7 @@ func TestRoomOfASubscriber(t *testing.T) {
 	}
 }
 
-// TestRoomOfAnAccount: the longest queue gives way, and only that account's.
+// TestRoomOfAnAccount checks that the longest queue gives way, and only that of the same account.
 func TestRoomOfAnAccount(t *testing.T) {
 	for name, c := range map[string]struct{ queues, number, size int }{
 		"by number": {maxAccountQueue / 500, 500, 1024},
@@ -82,7 +82,8 @@ func TestRoomOfAnAccount(t *testing.T) {
 	}
 }
 
-// TestGivenUpIsCounted: for want of room and for age, until the subscription goes.
+// TestGivenUpIsCounted checks the count for want of room and for age, until the subscription is
+// gone.
 func TestGivenUpIsCounted(t *testing.T) {
 	w := newWorld(t)
 	sub := w.subscribe("full", topic.HTTP, "http://127.0.0.1:1/", nil)
@@ -125,7 +126,7 @@ func TestGivenUpIsCounted(t *testing.T) {
 	})
 }
 
-// TestExpiredIsCounted: a message that was tried for too long is given up too.
+// TestExpiredIsCounted checks that a message which was tried for too long counts as given up, too.
 func TestExpiredIsCounted(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.Retry = Retry{First: 10 * time.Millisecond, Longest: 50 * time.Millisecond, Expire: 300 * time.Millisecond}

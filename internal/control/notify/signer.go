@@ -25,22 +25,21 @@ import (
 	"howdah/internal/state"
 )
 
-// CertPath is where certificates that messages are signed with are served, as
-// CertPath + name + ".pem".
+// CertPath is where the signers' certificates are served, as CertPath + name + ".pem".
 const CertPath = "/SimpleNotificationService-"
 
-// keyBits is the size of the key: RSA, since that is what receivers expect.
+// keyBits is the size of the key. It is an RSA key, because receivers expect that.
 const keyBits = 2048
 
-// signer signs with an RSA key of this control plane, whose certificate is of the
-// home's authority. The certificate is kept for all control planes to serve: a
-// message may be read long after it was signed, when another one leads.
+// signer signs with an RSA key of this control plane. The home's authority signed the key's
+// certificate. The certificate is kept for all control planes to serve, because a message may be
+// read long after it was signed, when another one leads.
 type signer struct {
 	dir  string
 	ca   *certs.CA
 	base string
-	// commit writes, and makes later reads see it: receivers ask for the certificate
-	// at once.
+	// commit writes, and makes later reads see it, because receivers ask for the certificate at
+	// once.
 	commit func(context.Context, ...state.Op) error
 
 	mu   sync.Mutex
@@ -73,7 +72,7 @@ func (s *signer) sign(ctx context.Context, e *topic.Envelope, version string) er
 	return nil
 }
 
-// ready has a key whose certificate is not too old; mu is held.
+// ready makes sure that there is a key whose certificate is not too old. The caller holds mu.
 func (s *signer) ready(ctx context.Context) error {
 	if s.key != nil && s.pair.Fresh(subject, time.Now()) {
 		return nil
@@ -105,7 +104,7 @@ func (s *signer) ready(ctx context.Context) error {
 	return nil
 }
 
-// issue makes a key and a certificate for it, and keeps them.
+// issue makes a key and a certificate for it, and keeps both.
 func (s *signer) issue() (certs.Pair, error) {
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
@@ -130,7 +129,7 @@ func (s *signer) issue() (certs.Pair, error) {
 	return pair, pair.Write(s.dir)
 }
 
-// ServeCert answers with a certificate that messages were signed with, to anyone.
+// ServeCert serves a signer's certificate, to anyone.
 func (n *Notifier) ServeCert(w http.ResponseWriter, r *http.Request) {
 	name, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, CertPath), ".pem")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -9,20 +9,19 @@ import (
 )
 
 const (
-	// maxFlying bounds how many deliveries are made at a time. Of them no account
-	// makes more than maxPerAccount, nor more than maxPerEndpoint to one host, however
-	// many subscribers it has there: who does not answer holds a place for long. An
-	// account that has less than reserved may begin one in any case, so that the
-	// others together cannot keep it from delivering. Accounts are few: operators make
-	// them.
+	// maxFlying bounds how many deliveries are made at a time. maxPerAccount bounds those of one
+	// account, and maxPerEndpoint those of one account to one host, however many subscribers it has
+	// there, because a host that does not answer holds a place for long. An account that has fewer
+	// than reserved may always begin one, so that the others together cannot keep it from
+	// delivering. There are few accounts, because operators make them.
 	maxFlying      = 64
 	maxPerAccount  = 16
 	maxPerEndpoint = 4
 	reserved       = 2 * maxPerEndpoint
-	// maxPerReceiver bounds those to one subscriber: one that works gets messages in
+	// maxPerReceiver bounds those to one subscriber. So a subscriber that works gets messages in
 	// the order in which they were published.
 	maxPerReceiver = 1
-	// mailEndpoint stands for the relay: all mail goes there.
+	// mailEndpoint stands for the relay, because all mail goes there.
 	mailEndpoint = "mail"
 )
 
@@ -48,13 +47,13 @@ func (s *slots) free(f flight) bool {
 		s.perAccount[[2]string{f.account, f.endpoint}] < maxPerEndpoint && (len(s.flying) < maxFlying || own < reserved)
 }
 
-// take notes that a delivery begins.
+// take records that a delivery begins.
 func (s *slots) take(key string, f flight) {
 	s.flying[key] = f
 	s.count(f, 1)
 }
 
-// leave notes that it ended.
+// leave records that a delivery ended.
 func (s *slots) leave(key string) {
 	if f, ok := s.flying[key]; ok {
 		delete(s.flying, key)
@@ -74,16 +73,17 @@ func change[K comparable](counts map[K]int, key K, n int) {
 	}
 }
 
-// takeOff notes that a delivery is being made, unless it is already, or too many are.
+// takeOff records that a delivery is being made. It returns false if it already is, or if too many
+// are.
 func (n *Notifier) takeOff(d state.Record[Delivery]) bool {
 	f := flight{subscription: d.Value.Subscription, account: accountOf(d.Value.Subscription)}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	// Most of many that wait are refused here, before anything else is looked at.
+	// If many wait, most are refused here, before anything else is looked at.
 	if _, flies := n.slots.flying[d.Key]; flies || !n.slots.free(f) {
 		return false
 	}
-	// It may have landed since the queue was read: its end is in the mirror by then.
+	// It may have ended since the queue was read. Then its end is in the mirror.
 	if _, revision, there := n.Cache.Raw(d.Key); !there || revision != d.Revision {
 		return false
 	}
@@ -103,14 +103,14 @@ func (n *Notifier) land(key string) {
 	n.slots.leave(key)
 }
 
-// accountOf is the account of a subscription, named by the tail of its key.
+// accountOf returns the account of a subscription, which the tail of its key names.
 func accountOf(subscription string) string {
 	account, _, _ := strings.Cut(subscription, "/")
 	return account
 }
 
-// endpointOf is who has to answer for a delivery to end: a host with its port, or
-// the relay.
+// endpointOf returns what has to answer so that a delivery ends: a host with its port, or the
+// relay.
 func endpointOf(s topic.Subscription) string {
 	if s.Protocol != topic.HTTP && s.Protocol != topic.HTTPS {
 		return mailEndpoint

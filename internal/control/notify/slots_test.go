@@ -11,7 +11,7 @@ import (
 	"howdah/internal/state"
 )
 
-// TestSlots: how many of what may fly beside what flies already.
+// TestSlots checks how many deliveries may begin beside those that are being made.
 func TestSlots(t *testing.T) {
 	s := newSlots()
 	begin := func(account, endpoint string, most int) int {
@@ -84,8 +84,8 @@ func TestEndpointOf(t *testing.T) {
 	}
 }
 
-// TestSlowAccountsHoldNobodyUp: subscribers that never answer take their own
-// accounts' places only, and on one host only some of them.
+// TestSlowAccountsHoldNobodyUp checks that subscribers which never answer take only their own
+// accounts' places, and only some of them on one host.
 func TestSlowAccountsHoldNobodyUp(t *testing.T) {
 	w := newWorld(t)
 	release := make(chan struct{})
@@ -96,14 +96,15 @@ func TestSlowAccountsHoldNobodyUp(t *testing.T) {
 		slow = append(slow, w.receiver(hang))
 	}
 	t.Cleanup(func() { close(release) })
-	// Enough accounts to take every place there is.
+	// There are enough accounts to take all places.
 	for a := range maxFlying/maxPerAccount + 2 {
 		account := fmt.Sprintf("2%011d", a)
 		for i := range 4 * maxPerAccount {
 			w.waits(account, fmt.Sprint("s", i), slow[i%len(slow)].URL, time.Minute)
 		}
 	}
-	// The one that works asks last. On a host of the same account some never answer.
+	// The account that works asks last. Some subscribers on a host of the same account never
+	// answer.
 	for i := range 20 {
 		w.waits(scope.Account, fmt.Sprint("hangs", i), slow[0].URL, time.Minute)
 	}
@@ -126,8 +127,8 @@ func TestSlowAccountsHoldNobodyUp(t *testing.T) {
 	stop()
 }
 
-// waits makes a confirmed subscription of an account with a message that is due
-// since a while.
+// waits makes a confirmed subscription of an account, with a message that has been due for some
+// time.
 func (w *world) waits(account, id, endpoint string, since time.Duration) {
 	w.Helper()
 	of, due := spec.Scope{Account: account, Region: scope.Region}, time.Now().Add(-since).UTC()

@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// maxAnswer is how much of an answer is read: it says nothing that counts.
+	// maxAnswer is how much of an answer is read, in bytes. Nothing in it counts.
 	maxAnswer = 64 << 10
-	// agent is how requests introduce themselves: as those of SNS do, since receivers
-	// look for it, with our own name behind.
+	// agent is the name of our requests. It begins as SNS's does, because receivers look for that,
+	// and ends in our own name.
 	agent = "Amazon Simple Notification Service Agent (Howdah)"
 )
 
@@ -37,7 +37,7 @@ var (
 // web posts messages to HTTP and HTTPS endpoints.
 type web struct{ client *http.Client }
 
-// newWeb trusts the authorities of the system and the home's own. own is
+// newWeb returns a client that trusts the authorities of the system and the home's own. own is
 // Config.Own.
 func newWeb(ca *certs.CA, own func(netip.AddrPort) bool) *web {
 	roots, err := x509.SystemCertPool()
@@ -56,8 +56,8 @@ func newWeb(ca *certs.CA, own func(netip.AddrPort) bool) *web {
 	}}
 }
 
-// allowed is asked with the address itself, after names were resolved: a name that
-// leads to the metadata service of a cloud's host is refused like its address.
+// allowed gets the address itself, after names were resolved. So a name that leads to the metadata
+// service of a cloud is refused like its address.
 func allowed(address string, own func(netip.AddrPort) bool) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -108,7 +108,8 @@ func (w *web) post(ctx context.Context, e topic.Envelope, sub topic.Subscription
 		return plain(err)
 	}
 	defer answer.Body.Close()
-	// What is read lets the connection be used again; what is longer ends it.
+	// After a short answer, which is read, the connection can be used again. A longer answer ends
+	// it.
 	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
 	switch {
 	case answer.StatusCode >= 300 && answer.StatusCode < 400:
@@ -119,7 +120,7 @@ func (w *web) post(ctx context.Context, e topic.Envelope, sub topic.Subscription
 	return nil
 }
 
-// plain takes the URL out of an error: it may hold a password.
+// plain removes the URL from an error, because a URL may hold a password.
 func plain(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err

@@ -56,8 +56,8 @@ func (w *world) put(ops ...state.Op) {
 	etcdtest.Put(w.T, w.store, w.cache, ops...)
 }
 
-// lead runs a notifier with a mirror of its own, as another control plane would,
-// until the answered function is called or the test ends.
+// lead runs a notifier with a mirror of its own, as another control plane would, until stop is
+// called or the test ends.
 func (w *world) lead() (n *Notifier, stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -86,7 +86,7 @@ func keyOf(s topic.Subscription) string {
 	return state.Subscription(s.Account, s.Region, s.Topic, s.ID)
 }
 
-// publish puts a message as the API does.
+// publish writes a message as the API does.
 func (w *world) publish(id, text string, change func(*topic.Message)) {
 	w.Helper()
 	m := topic.Message{Kind: topic.Notification, ID: id, Scope: scope, Topic: "alarms", Body: []byte(text), At: time.Now().UTC()}
@@ -96,7 +96,7 @@ func (w *world) publish(id, text string, change func(*topic.Message)) {
 	w.put(state.Put(state.Message(fmt.Sprintf("%016x-%s", m.At.UnixNano(), m.ID)), m))
 }
 
-// raise puts an event as reconcile does.
+// raise writes an event as reconcile does.
 func (w *world) raise(number, name string) event.Event {
 	w.Helper()
 	e, err := event.Make(event.Source{Scope: scope, Type: event.Instance, Name: name}, number, time.Now().UTC())
@@ -135,7 +135,7 @@ type request struct {
 	path   string
 }
 
-// receiver is an endpoint that notes what it gets.
+// receiver is an endpoint that records what it gets.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -186,7 +186,7 @@ func (r *receiver) gets(t *testing.T, n int) []request {
 
 var errStill = errors.New("not yet")
 
-// relayOf is a home's relay.
+// relayOf returns a home's relay.
 func relayOf(addr string) *home.SMTP {
 	return &home.SMTP{Relay: addr, From: "Howdah <howdah@example.org>"}
 }

@@ -12,8 +12,8 @@ import (
 	"howdah/internal/state"
 )
 
-// changes are the writes that carry a decision out: none when all is as decided.
-// The layout is swapped, so that of two deciders one fails.
+// changes returns the writes that carry a decision out. It returns none if all is as decided. The
+// layout is swapped, so that of two deciders one fails.
 func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op, error) {
 	if out.Gone {
 		return r.farewell(w, d)
@@ -51,15 +51,15 @@ func (r *Reconciler) changes(w *world, d *database, out plan.Output) ([]state.Op
 	departed, err := w.departed(d, out.Layout)
 	ops = slices.Concat(ops, notices, departed)
 	if len(ops) > 0 && d.layout.Revision > 0 {
-		// All of it follows from this layout, also where that stays as it is.
+		// All of it follows from this layout, also if the layout stays as it is.
 		ops = append(ops, state.Unchanged(state.Layout(d.Want.ID), d.layout.Revision))
 	}
 	return ops, err
 }
 
-// assignments of members whose wanted state differs from what was assigned last. What a control
-// plane of an older release wrote is sealed under the same generation: the member is to run as
-// before, and its agent has nothing to do but keep it.
+// assignments returns the writes for members whose wanted state differs from the last assignment.
+// It also seals, under the same generation, what a control plane of an older release wrote. The
+// member is then to run as before, and its agent only has to keep the new text.
 func (r *Reconciler) assignments(w *world, d *database, layout plan.Layout) ([]state.Op, error) {
 	var ops []state.Op
 	for _, m := range layout.Members {
@@ -81,21 +81,21 @@ func (r *Reconciler) assignments(w *world, d *database, layout plan.Layout) ([]s
 	return ops, nil
 }
 
-// sealed: the text has our seal for a host.
+// sealed reports whether the text has our seal for a host.
 func (r *Reconciler) sealed(host string, text []byte) bool {
 	_, right := r.Seals.Open(host, text)
 	return right
 }
 
-// assign tells a host of a member, under our seal. Nothing else writes assignments.
+// assign returns the write of an assignment to a host, under our seal. Nothing else writes
+// assignments.
 func (r *Reconciler) assign(host string, revision int64, a member.Assignment) (state.Op, error) {
 	sealed, err := r.Seals.Seal(host, a)
 	return state.Swap(state.Assign(host, a.ID), revision, sealed), err
 }
 
-// clusterConfig writes the configuration that all members share to Patroni's own
-// key, as patronictl edit-config does. Patroni writes it itself when it
-// bootstraps, with the same content.
+// clusterConfig writes the configuration that all members share to Patroni's own key, as patronictl
+// edit-config does. When Patroni bootstraps, it writes the same content itself.
 func (w *world) clusterConfig(d *database, layout plan.Layout) ([]state.Op, error) {
 	if len(layout.Members) == 0 || d.Want.State == member.Absent {
 		return nil, nil
@@ -124,7 +124,7 @@ func sameJSON(a, b []byte) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// tasks that were not asked for yet. A task stays until its result is swept.
+// tasks returns the tasks that were not asked for yet. A task stays until its result is swept.
 func (w *world) tasks(wanted []member.Task) []state.Op {
 	var ops []state.Op
 	for _, t := range wanted {
@@ -136,8 +136,8 @@ func (w *world) tasks(wanted []member.Task) []state.Op {
 	return ops
 }
 
-// farewell removes the records of a deleted database, last of all its spec: a
-// crash before leaves a database that is still being deleted.
+// farewell removes the records of a deleted database, its spec last. A crash before that leaves a
+// database that is still being deleted.
 func (r *Reconciler) farewell(w *world, d *database) ([]state.Op, error) {
 	ops, err := deletionEvents(d, w.now)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"howdah/internal/state"
 )
 
-// places are the hosts of the members of a restored database, and the one that has none.
+// places returns the hosts of a restored database's members, and the host that has none.
 func (b *bench) places() (where map[string]string, free string) {
 	b.Helper()
 	where, free = map[string]string{}, "abc"
@@ -22,9 +22,9 @@ func (b *bench) places() (where map[string]string, free string) {
 	return where, free
 }
 
-// A host claims a copy of a database that was never on it, on a timeline of its own making. It
-// does not lead, nobody tells it anything of the database, and a person is asked; once the host is
-// forgotten the newest copy leads on.
+// A host claims a copy of a database that was never on it, on a timeline that it made up. It does
+// not lead, nobody tells it anything of the database, and a person is asked. Once the host is
+// forgotten, the newest copy leads on.
 func TestAForgedCopy(t *testing.T) {
 	t.Parallel()
 	for name, forge := range map[string]func(b *bench, where map[string]string, host string) (member string, told []byte){
@@ -83,9 +83,9 @@ func TestAForgedCopy(t *testing.T) {
 	}
 }
 
-// The home had given a member up before the backup, and its host shows what it was told of it
-// once. Others had all that it had: it does not lead on, whatever it says. What it was told of its
-// end is told again, if that was known.
+// The home had given a member up before the backup, and the member's host shows an old assignment
+// of it. Others had all that the member had. So it does not lead on, whatever it says. What it was
+// told of its end is told again, if that was known.
 func TestACopyThatWasGivenUpBefore(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]bool{"and is gone, they said": false, "and was not heard since": true} {
@@ -123,7 +123,7 @@ func TestACopyThatWasGivenUpBefore(t *testing.T) {
 	}
 }
 
-// Agents and a home of the release before know no seals: what the restored state has counts.
+// Agents and a home of the release before know no seals. Then what the restored state has counts.
 func TestCopiesWithoutSeals(t *testing.T) {
 	t.Parallel()
 	b := restored(t)
@@ -137,8 +137,8 @@ func TestCopiesWithoutSeals(t *testing.T) {
 	}
 }
 
-// What a release before wrote is sealed where it lies: its generation stays, so that nothing is
-// brought to a member again, and it is written once.
+// What an earlier release wrote is sealed where it is. Its generation stays, so that nothing
+// reaches a member again, and it is written once.
 func TestAssignmentsAreSealed(t *testing.T) {
 	t.Parallel()
 	b := made(t, true)

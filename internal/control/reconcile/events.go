@@ -11,7 +11,7 @@ import (
 	"howdah/internal/state"
 )
 
-// source is what events of a database are about.
+// source returns what events of a database are about.
 func (d *database) source() event.Source {
 	kind := event.Instance
 	if d.Cluster != nil {
@@ -20,14 +20,14 @@ func (d *database) source() event.Source {
 	return event.Source{Scope: d.Owner.Scope, Type: kind, Name: d.Owner.Name}
 }
 
-// note is an event to be raised, in the catalog's numbers.
+// note is an event to be raised, with the catalog's number.
 type note struct {
 	source event.Source
 	number string
 	args   []any
 }
 
-// eventsBetween are the events that a step of the planner causes.
+// eventsBetween returns the events that a step of the planner causes.
 func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Time) ([]state.Op, error) {
 	src, after := d.source(), out.Layout
 	var notes []note
@@ -35,7 +35,7 @@ func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Ti
 	if after.Created && !before.Created && d.Cluster == nil {
 		add("0005")
 	}
-	// An Aurora cluster exists, and is told of, before it has instances.
+	// An Aurora cluster exists before it has instances, and its event comes then.
 	if after.Created && !before.Created && d.Cluster != nil && d.Cluster.Value.MultiAZ() {
 		add("0170")
 	}
@@ -58,7 +58,7 @@ func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Ti
 	return puts(d, notes, now)
 }
 
-// memberNotes tell of instances of a cluster, and of members that are rebuilt.
+// memberNotes returns the events of a cluster's instances, and of members that are rebuilt.
 func memberNotes(d *database, before, after plan.Layout) []note {
 	var notes []note
 	for _, m := range after.Members {
@@ -78,7 +78,7 @@ func memberNotes(d *database, before, after plan.Layout) []note {
 	return notes
 }
 
-// seatNotes tell of requests that an instance of a cluster is done with. Its Change
+// seatNotes returns the events of requests that an instance of a cluster has finished. Its Change
 // is the restart that carried its newest change out.
 func seatNotes(d *database, old, m plan.Placed) []note {
 	i, ok := d.instance(m.Seat)
@@ -107,7 +107,7 @@ func find(l plan.Layout, name string) (plan.Placed, bool) {
 	return plan.Placed{}, false
 }
 
-// instance is the DB instance of a seat.
+// instance returns the DB instance of a seat.
 func (d *database) instance(seat string) (spec.Instance, bool) {
 	for _, s := range d.Specs {
 		if s.Value.ResourceID == seat {
@@ -117,7 +117,7 @@ func (d *database) instance(seat string) (spec.Instance, bool) {
 	return spec.Instance{}, false
 }
 
-// seatSource is the DB instance of a seat, as what an event is about.
+// seatSource returns the DB instance of a seat as the source of an event.
 func (d *database) seatSource(seat string) (event.Source, bool) {
 	i, ok := d.instance(seat)
 	return event.Source{Scope: i.Scope, Type: event.Instance, Name: i.Name}, ok
@@ -135,8 +135,8 @@ func deletionEvents(d *database, now time.Time) ([]state.Op, error) {
 	return puts(d, notes, now)
 }
 
-// puts turns notes into writes. Their keys derive from what happened, so that the
-// same step taken twice tells its events once.
+// puts turns notes into writes. Their keys derive from what happened. So a step that is taken twice
+// tells its events once.
 func puts(d *database, notes []note, now time.Time) ([]state.Op, error) {
 	var ops []state.Op
 	for i, n := range notes {

@@ -13,9 +13,9 @@ import (
 	"howdah/internal/state"
 )
 
-// TestTheWorldFollows: whatever users and hosts do, in any order, a world that takes
-// over what did not change is the one that somebody finds who looks at everything, and
-// knows which databases changed.
+// TestTheWorldFollows makes random changes by users and hosts. After each one, a world that takes
+// over what did not change must equal one that looked at everything, and must know which databases
+// changed.
 func TestTheWorldFollows(t *testing.T) {
 	for seed := range uint64(6) {
 		b := newBench(t)
@@ -42,8 +42,7 @@ func TestTheWorldFollows(t *testing.T) {
 	}
 }
 
-// different says in what a world differs from the one that is found anew; last is the
-// one before.
+// different says how a world differs from one that is found anew. last is the previous world.
 func different(got, want, last *world) string {
 	if len(got.databases) != len(want.databases) || len(got.byID) != len(want.byID) {
 		return fmt.Sprintf("%d and %d databases, want %d", len(got.databases), len(got.byID), len(want.databases))

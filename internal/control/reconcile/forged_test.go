@@ -10,7 +10,7 @@ import (
 	"howdah/internal/view"
 )
 
-// After a restore a host says what it has, and not what others have: the control plane tells the
+// After a restore a host may say what it has, and not what others have. The control plane tells the
 // host of a copy what that copy's record says.
 func TestACopyInAnotherHostsName(t *testing.T) {
 	store := etcdtest.Store(t)

@@ -11,8 +11,8 @@ import (
 	"howdah/internal/view"
 )
 
-// TestWhatIsShownIsWhatIsDecidedBy: who shows what the planner does, builds its input from the
-// state as reconcile does, at every step of a home with followers and clusters.
+// TestWhatIsShownIsWhatIsDecidedBy checks that the planner's input for display is the same as
+// reconcile's, at every step of a home with followers and clusters.
 func TestWhatIsShownIsWhatIsDecidedBy(t *testing.T) {
 	b := newBench(t)
 	b.upgrade()

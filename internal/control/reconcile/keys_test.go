@@ -17,7 +17,7 @@ import (
 	"howdah/internal/state"
 )
 
-// upgrade has all hosts, and the control plane, be of the release that knows members' keys.
+// upgrade makes all hosts, and the control plane, be of the release that knows members' keys.
 func (b *bench) upgrade() {
 	b.Helper()
 	ca, err := certs.New("members")
@@ -36,8 +36,8 @@ func (b *bench) upgrade() {
 	}
 }
 
-// opens holds all members against each other: whom each has to copy, and whether that one
-// lets it in, as it runs and as it was told.
+// opens compares all members with each other: which member each has to copy, and whether that one
+// lets it in, both as it runs and as it was told.
 func (b *bench) opens(done map[string]member.Assignment, upstream map[string]string) {
 	b.Helper()
 	for id, m := range done {
@@ -58,9 +58,9 @@ func (b *bench) opens(done map[string]member.Assignment, upstream map[string]str
 	}
 }
 
-// A home of an older release, with a chain of read replicas, is moved over. At no moment is
-// a member shut out that another one has to let in, in whatever order hosts do what they
-// are told; and in the end hosts' keys open nothing.
+// A home of an older release, with a chain of read replicas, is moved over. At no moment is a
+// member shut out that another one has to let in, in whatever order hosts do what they are told. In
+// the end hosts' keys open nothing.
 func TestAHomeIsMovedOverToMembersKeys(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { movedOver(t, rand.New(rand.NewPCG(seed, 0))) })
@@ -124,7 +124,7 @@ func movedOver(t *testing.T, order *rand.Rand) {
 	}
 }
 
-// assignments are what hosts were told last of all members, by id.
+// assignments returns the last assignments of all members, by id.
 func (b *bench) assignments() map[string]member.Assignment {
 	all := map[string]member.Assignment{}
 	for _, a := range state.LoadAll[member.Assignment](b.cache, state.AssignRoot) {
@@ -133,8 +133,8 @@ func (b *bench) assignments() map[string]member.Assignment {
 	return all
 }
 
-// obeyAll is obey for several databases: the first member of each leads it. Those do what
-// they were told of whom does says so; the others go on as they are.
+// obeyAll is obey for several databases. The first member of each leads it. Members for which does
+// returns true do what they were told. The others go on as they are.
 func (b *bench) obeyAll(does func(id string) bool) {
 	b.Helper()
 	for _, a := range state.LoadAll[member.Assignment](b.cache, state.AssignRoot) {

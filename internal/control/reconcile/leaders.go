@@ -17,8 +17,8 @@ import (
 	"howdah/internal/view"
 )
 
-// followLeader notices that another member leads than before, and keeps the
-// post-mortem of that failover up to date while facts come in.
+// followLeader notices that another member leads, and keeps the post-mortem of that failover up to
+// date while facts come in.
 func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) error {
 	leader := view.Leader(w.cache, d.Want.ID)
 	last, err := state.Load[member.Lead](w.cache, state.Lead(d.Want.ID))
@@ -30,7 +30,7 @@ func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) er
 	if known && last.Value.Member == leader {
 		return r.updatePostmortems(ctx, w, d)
 	}
-	// Of one that has not reported nothing is known: it does not serve yet.
+	// Nothing is known of a member that has not reported: it does not serve yet.
 	report, _ := state.Load[member.Report](w.cache, state.Report(placed.Host, member.ID(d.Want.ID, leader)))
 	if !report.Value.Ready || (report.Value.InRecovery && d.Want.Upstream == nil) {
 		return nil
@@ -80,8 +80,8 @@ func (w *world) gather(record *postmortem.Record) {
 	record.AddHistory(history)
 }
 
-// updatePostmortems adds what came in to the records that are open: of one failover
-// facts may be missing when the next one happens.
+// updatePostmortems adds new facts to the records that are open. Facts of one failover may still be
+// missing when the next one happens.
 func (r *Reconciler) updatePostmortems(ctx context.Context, w *world, d *database) error {
 	var ops []state.Op
 	for _, old := range state.LoadAll[postmortem.Record](w.cache, state.FailoverRoot+d.Want.ID+"/") {
@@ -102,8 +102,7 @@ func (r *Reconciler) updatePostmortems(ctx context.Context, w *world, d *databas
 	return err
 }
 
-// normalRecord drops what JSON does not keep: an empty list is none, and times
-// have no monotonic part.
+// normalRecord drops what JSON does not keep: empty lists, and the monotonic part of times.
 func normalRecord(r postmortem.Record) postmortem.Record {
 	if len(r.Evidence) == 0 {
 		r.Evidence = nil
@@ -114,7 +113,7 @@ func normalRecord(r postmortem.Record) postmortem.Record {
 	return r
 }
 
-// failoverEvents are RDS's own: of an instance, or of a cluster, which names the
+// failoverEvents returns RDS's own events: of an instance, or of a cluster, whose event names the
 // instance that took over.
 func failoverEvents(d *database, from member.Lead, to plan.Placed, now time.Time) ([]state.Op, error) {
 	src := d.source()
@@ -136,8 +135,8 @@ func failoverEvents(d *database, from member.Lead, to plan.Placed, now time.Time
 	return puts(d, append([]note{{src, started, []any{name}}, {src, "0071", []any{name}}}, turned...), now)
 }
 
-// hangs raises the events of each Patroni that its agent had to restart; an incident
-// is told once, and then forgotten.
+// hangs raises the events of each Patroni that its agent had to restart. An incident is told once,
+// and then removed.
 func (r *Reconciler) hangs(ctx context.Context, w *world) error {
 	for _, i := range state.LoadAll[fence.Incident](w.cache, state.IncidentRoot) {
 		database, _, _ := strings.Cut(state.Tail(i.Key, state.IncidentRoot), "/")
@@ -161,5 +160,5 @@ func (r *Reconciler) hangs(ctx context.Context, w *world) error {
 	return nil
 }
 
-// database is nil for one that is not wanted.
+// database returns nil if the database is not wanted.
 func (w *world) database(id string) *database { return w.byID[id] }

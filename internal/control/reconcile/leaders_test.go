@@ -73,7 +73,7 @@ func TestAFailoverIsToldOnceAndItsRecordGrows(t *testing.T) {
 	}
 }
 
-// Its host comes back after hours, when another failover has happened already.
+// Its host comes back after hours, when another failover has already happened.
 func TestARecordLearnsLateWhatWasDiscarded(t *testing.T) {
 	b := made(t, true)
 	b.gather()
@@ -149,7 +149,7 @@ func TestRoutesOfACluster(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// Clients may verify whichever address they came to.
+	// Clients may verify the address that they came to, whichever it is.
 	names := []string{"127.9.0.1", "127.9.0.2", "127.9.1.1", "127.9.1.2", "127.9.2.1"}
 	if diff := cmp.Diff(names, d.Want.ServerIPs); diff != "" {
 		t.Errorf("addresses of the servers' certificates (-want +got)\n%s", diff)

@@ -2,7 +2,7 @@ package reconcile
 
 import "howdah/internal/state"
 
-// released gives addresses back.
+// released returns the writes that give addresses back.
 func released(addresses []string) []state.Op {
 	var ops []state.Op
 	for _, a := range addresses {

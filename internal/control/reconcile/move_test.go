@@ -14,7 +14,7 @@ import (
 	"howdah/internal/view"
 )
 
-// listens is where the route of an endpoint is.
+// listens returns the address of an endpoint's route.
 func (b *bench) listens(id string) string {
 	b.Helper()
 	r, err := state.Load[route.Route](b.cache, state.Route(id))
@@ -24,8 +24,7 @@ func (b *bench) listens(id string) string {
 	return r.Value.Listen
 }
 
-// acts is what an agent says after an assignment: that it acted, and which one its
-// certificate follows.
+// acts makes an agent say that it acted on an assignment, and which one its certificate follows.
 func (b *bench) acts(host, name string, change func(told int64, r *member.Report)) {
 	b.Helper()
 	key := state.Report(host, member.ID(dbID, name))
@@ -46,7 +45,7 @@ func (b *bench) steps() {
 	}
 }
 
-// moving is an instance with a standby that was just given another address.
+// moving returns a bench with an instance that has a standby and was just given another address.
 func moving(t *testing.T) *bench {
 	b := made(t, true)
 	i := b.instance(true)
@@ -62,8 +61,8 @@ func (b *bench) hostsOf() (hosts [2]string) {
 	return hosts
 }
 
-// An endpoint moves when the certificates of all members name its new address, and
-// not when an agent only tried.
+// An endpoint moves once the certificates of all members name its new address. It does not move if
+// an agent only tried.
 func TestAnEndpointMovesAfterItsCertificates(t *testing.T) {
 	b := moving(t)
 	hosts := b.hostsOf()
@@ -90,7 +89,7 @@ func TestAnEndpointMovesAfterItsCertificates(t *testing.T) {
 	if got := b.listens(dbID); got != "127.10.0.1:5432" {
 		t.Fatalf("with all certificates: %s", got)
 	}
-	// Whatever is asked of the members later on, it stays there.
+	// Whatever is later asked of the members, the endpoint stays there.
 	b.acts(hosts[0], "m1", func(told int64, r *member.Report) { r.Generation, r.Rendered = told, 1 })
 	b.steps()
 	if got := b.listens(dbID); got != "127.10.0.1:5432" {
@@ -98,8 +97,8 @@ func TestAnEndpointMovesAfterItsCertificates(t *testing.T) {
 	}
 }
 
-// A lost host and an older agent keep no endpoint where it was, and another control
-// plane goes on where one died.
+// Neither a lost host nor an older agent keeps an endpoint where it was. If a control plane dies,
+// another one goes on.
 func TestAnEndpointMovesWithoutALostHost(t *testing.T) {
 	b := moving(t)
 	hosts := b.hostsOf()
@@ -114,7 +113,7 @@ func TestAnEndpointMovesWithoutALostHost(t *testing.T) {
 	}
 }
 
-// A port changes at once, also on the way.
+// A port changes at once, also during a move.
 func TestAPortChangesOnTheWay(t *testing.T) {
 	b := moving(t)
 	b.steps()
@@ -127,8 +126,8 @@ func TestAPortChangesOnTheWay(t *testing.T) {
 	}
 }
 
-// An endpoint that nobody serves yet begins at its new address, and one that went
-// back before it had moved stays.
+// An endpoint that nobody serves yet begins at its new address. One that went back before it had
+// moved stays.
 func TestAnEndpointThatNeedNotMove(t *testing.T) {
 	b := newBench(t)
 	i := b.instance(false)
@@ -140,7 +139,7 @@ func TestAnEndpointThatNeedNotMove(t *testing.T) {
 	}
 }
 
-// Followers use the address that is served for certain.
+// Followers use the address that is certainly served.
 func TestFollowersOfAMovingSource(t *testing.T) {
 	b := moving(t)
 	replica := b.instance(false)
@@ -157,7 +156,7 @@ func TestFollowersOfAMovingSource(t *testing.T) {
 	}
 }
 
-// A database that is deleted on the way gives back all of its addresses.
+// A database that is deleted during a move gives back all of its addresses.
 func TestADeletedDatabaseGivesAllAddressesBack(t *testing.T) {
 	b := moving(t)
 	b.put(state.Put(state.Address("127.9.0.1"), dbID), state.Put(state.Address("127.10.0.1"), dbID), state.Put(state.Address("127.9.0.9"), "db-other"))

@@ -9,8 +9,8 @@ import (
 	"howdah/internal/state"
 )
 
-// Names of their own are given once every part of the home knows them: an older part
-// would not find a member by such a name.
+// Members get names of their own once every part of the home knows such names. An older part would
+// not find a member by one.
 func TestNamesOfTheirOwnAwaitEveryPart(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -37,7 +37,7 @@ func TestNamesOfTheirOwnAwaitEveryPart(t *testing.T) {
 			if !b.input().OwnNames {
 				t.Error("all parts know them now")
 			}
-			// Whose commits count keeps its name.
+			// A member whose confirmations count keeps its name.
 			for _, m := range b.layout().Members {
 				if m.OwnName {
 					t.Errorf("%s was renamed", m.Name)

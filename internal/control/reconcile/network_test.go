@@ -27,7 +27,7 @@ func (b *bench) group(id string, port int, sources ...string) {
 	b.put(state.Put(state.SecurityGroup(account, region, id), g))
 }
 
-// allowed is what the members and the edges were told.
+// allowed returns what the members and the edges were told.
 func (b *bench) allowed() (members, endpoints []string) {
 	b.Helper()
 	b.settle()
@@ -119,7 +119,7 @@ func TestSubnetGroupsDecideZones(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "c"}, sorted(placed)); diff != "" {
 		t.Errorf("members are in (-want +got)\n%s", diff)
 	}
-	// Nobody moves because the group is another one.
+	// Nobody moves because the group changed.
 	group(scope, "b")
 	b.settle()
 	for _, m := range b.layout().Members {
@@ -129,7 +129,8 @@ func TestSubnetGroupsDecideZones(t *testing.T) {
 	}
 }
 
-// Where an edge stands between, members let it in: it has asked already.
+// If an edge stands between clients and members, members let the edge in: it has already checked
+// the client.
 func TestMembersLetEdgesIn(t *testing.T) {
 	b := made(t, false)
 	i := b.instance(false)
@@ -165,7 +166,7 @@ func TestFollowersPass(t *testing.T) {
 	}
 }
 
-// passing are the networks that a database's endpoint lets through.
+// passing returns the networks that a database's endpoint lets through.
 func passing(w *world, d *database) []string { return w.basis(d).Routes(plan.Layout{})[0].Allow }
 
 func sorted(all []string) []string {

@@ -13,37 +13,35 @@ import (
 	"howdah/internal/view"
 )
 
-// aloneFor is how long a primary may be without a standby in sync before an event
-// tells of it: every failover and every restart of a standby leaves it alone for
-// some seconds.
+// aloneFor is how long a primary may be without a standby in sync before an event tells of it.
+// Every failover, and every restart of a standby, leaves it alone for some seconds.
 const aloneFor = 10 * time.Second
 
-// Notice is what lasts of a database and was told by an event, so that it is told
-// once, also over a restart of the control plane. It is written in the transaction
-// of its events.
+// Notice has the lasting facts of a database that events have told of, so that each is told once,
+// also over a restart of the control plane. It is written in the transaction of its events.
 type Notice struct {
-	// Alone is since when no standby is in sync; zero while one is.
+	// Alone is since when no standby is in sync. It is zero while one is.
 	Alone time.Time `json:"alone,omitzero"`
-	// AloneTold: there was an event about it.
+	// AloneTold says that there was an event about it.
 	AloneTold bool `json:"alone_told,omitempty"`
-	// Told are the problems that were told and are not known to be over, each with
-	// its subject: see problemKey.
+	// Told are the problems that were told and are not known to be over, each with its subject: see
+	// problemKey.
 	Told []string `json:"told,omitempty"`
-	// Down is the time in which an instance serves nobody, Apart that in which a
-	// replica is without its source.
+	// Down is the time in which an instance serves nobody. Apart is the time in which a replica is
+	// without its source.
 	Down  Spell `json:"down,omitzero"`
 	Apart Spell `json:"apart,omitzero"`
-	// Unproved is the time in which nobody takes a lost primary's place, as it is not
-	// certain that nothing would be lost.
+	// Unproved is the time in which nobody takes a lost primary's place, because it is not certain
+	// that nothing would be lost.
 	Unproved Spell `json:"unproved,omitzero"`
 }
 
-// waits: something lasts that an event may have to tell of.
+// waits reports whether something lasts that an event may have to tell of.
 func (n Notice) waits() bool {
 	return !n.Alone.IsZero() || !n.Down.Since.IsZero() || !n.Apart.Since.IsZero() || !n.Unproved.Since.IsZero()
 }
 
-// notices are the events of what began or ended, with the new Notice.
+// notices returns the events of what began or ended, with the new Notice.
 func (w *world) notices(d *database, out plan.Output) ([]state.Op, error) {
 	if d.Want.State == member.Absent {
 		return nil, nil
@@ -60,8 +58,8 @@ func (w *world) notices(d *database, out plan.Output) ([]state.Op, error) {
 	return append(ops, state.Swap(key, revision, next)), err
 }
 
-// aloneNotes tell that the primary is without a standby in sync, and that it is not
-// any more. While there is no primary nothing is known.
+// aloneNotes returns an event if the primary has been without a standby in sync, and one when that
+// is over. While there is no primary, nothing is known.
 func (w *world) aloneNotes(d *database, out plan.Output, n *Notice) []note {
 	switch {
 	case out.Exposed && n.Alone.IsZero():
@@ -81,7 +79,7 @@ func (w *world) aloneNotes(d *database, out plan.Output, n *Notice) []note {
 			return []note{{d.source(), "H002", nil}}
 		}
 	case d.Want.State != member.Running || len(d.Want.Seats) < 2:
-		// None is wanted any more.
+		// No standby is wanted any more.
 		n.Alone, n.AloneTold = time.Time{}, false
 	}
 	return nil
@@ -92,12 +90,12 @@ func (w *world) standbyInSync(d *database) bool {
 	return len(s.Standbys) > 0 && s.Leader != "" && s.Leader == view.Leader(w.cache, d.Want.ID)
 }
 
-// told are the problems that events tell of, the most urgent first: an agent
-// reports the first of a member's that it finds.
+// told has the problems that events tell of, the most urgent first. An agent reports only the most
+// urgent problem of a member.
 var told = []member.Problem{member.Hangs, member.DiskFull, member.SlotLost, member.StorageFull, member.StorageLow}
 
-// urgency is the place of a problem in that order. One that is not in it hides all
-// others, save for those that an agent only sees when there is none of them.
+// urgency returns the place of a problem in that order. A problem that is not in the order hides
+// all others, except for those that an agent only sees if there is no other problem.
 func urgency(p member.Problem) int {
 	if p == member.None || p == member.NotReplicating || p == member.NoModule {
 		return len(told)
@@ -105,8 +103,8 @@ func urgency(p member.Problem) int {
 	return slices.Index(told, p)
 }
 
-// problemKey names a problem with whom it is about: storage is that of a seat, as
-// its leader has it; all else a member's own.
+// problemKey names a problem with its subject. Storage belongs to a seat, as its leader reports it.
+// All else belongs to a member.
 func problemKey(p member.Problem, m plan.Placed) string {
 	if isStorage(p) {
 		return string(p) + "/" + m.Seat
@@ -116,7 +114,7 @@ func problemKey(p member.Problem, m plan.Placed) string {
 
 func isStorage(p member.Problem) bool { return p == member.StorageFull || p == member.StorageLow }
 
-// problemNotes tell of problems that began, and forget those that are over.
+// problemNotes returns the events of problems that began, and forgets those that are over.
 func (w *world) problemNotes(d *database, layout plan.Layout, n *Notice) []note {
 	var notes []note
 	var still []string
@@ -129,7 +127,7 @@ func (w *world) problemNotes(d *database, layout plan.Layout, n *Notice) []note 
 			before := slices.Contains(n.Told, key)
 			switch {
 			case isStorage(p) && m.Name != leader:
-				// Its leader's word counts, and the last one while there is none.
+				// The leader's word counts. While there is no leader, the last word counts.
 				if before && leader == "" {
 					still = append(still, key)
 				}

@@ -16,7 +16,7 @@ import (
 	"howdah/internal/view"
 )
 
-// told are the events since the database was made, and empties the list.
+// told returns the events since the database was made, and empties the list.
 func (b *bench) told() []string {
 	b.Helper()
 	all := b.events()
@@ -29,7 +29,7 @@ func (b *bench) expect(what string, want ...string) {
 	if err := b.step(); err != nil {
 		b.Fatalf("%s: %v", what, err)
 	}
-	// A second look, also of a control plane that has just started, says nothing new.
+	// A second look says nothing new, also that of a control plane that has just started.
 	r := b.reconciler()
 	w := look(r.Cache, b.now)
 	if err := r.advance(b.Context(), w, w.databases[0]); err != nil {

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// downFor is how long an instance must be without a primary that serves before
-	// an event tells that it is being recovered: a failover is over sooner.
+	// downFor is how long an instance must be without a primary that serves before an event tells
+	// that it is being recovered. A failover takes less.
 	downFor = 2 * time.Second
-	// apartFor is how long a replica must be without its source before an event tells
-	// of it: a restart of the source is over sooner.
+	// apartFor is how long a replica must be without its source before an event tells of it. A
+	// restart of the source takes less.
 	apartFor = 10 * time.Second
-	// unprovedFor is how long a promotion must wait for a proof before an event tells of
-	// it: the cuts of a failover that goes well come within a second.
+	// unprovedFor is how long a promotion must wait for a proof before an event tells of it. In a
+	// failover that goes well the cuts come within a second.
 	unprovedFor = 10 * time.Second
 )
 
-// Spell is something that lasts, and whether an event told of it.
+// Spell is something that lasts, and says whether an event told of it.
 type Spell struct {
 	Since time.Time `json:"since,omitzero"`
 	Told  bool      `json:"told,omitempty"`
 }
 
-// observe takes what is seen now: whether it goes on, and whether it is over, which
-// are both false while nothing is known. Of one that lasts, or is told to have
-// ended, it answers true once.
+// observe records what is seen now: whether the spell goes on, and whether it is over. Both are
+// false while nothing is known. began is true once, when the spell has lasted for least. ended is
+// true once, when a spell is over that was told of.
 func (s *Spell) observe(now time.Time, goesOn, over bool, least time.Duration) (began, ended bool) {
 	switch {
 	case goesOn && s.Since.IsZero():
@@ -45,10 +45,9 @@ func (s *Spell) observe(now time.Time, goesOn, over bool, least time.Duration) (
 	return false, false
 }
 
-// outageNotes tell that an instance serves nobody although it should, and that it
-// does again; and that a read replica lost its source, and found it again. While
-// the planner works on the database none of it is news. RDS has no such events of
-// clusters.
+// outageNotes returns events which tell that an instance serves nobody although it should, and that
+// it does again; and that a read replica lost its source, and found it again. While the planner
+// works on the database, none of this is news. RDS has no such events of clusters.
 func (w *world) outageNotes(d *database, out plan.Output, n *Notice) []note {
 	done := out.Layout
 	planned := d.layout.Value.Acts() || done.Acts() || d.Want.State != member.Running ||
@@ -80,8 +79,8 @@ func (w *world) outageNotes(d *database, out plan.Output, n *Notice) []note {
 	return notes
 }
 
-// proofNotes tell that nobody is promoted because that might lose acknowledged writes. That
-// it is over is told by the failover, or by the end of the recovery.
+// proofNotes returns an event which tells that nobody is promoted, because that might lose
+// acknowledged writes. The failover, or the end of the recovery, tells that it is over.
 func (w *world) proofNotes(d *database, n *Notice) []note {
 	why, _, _ := view.Unproved(w.cache, d.Want.ID)
 	if began, _ := n.Unproved.observe(w.now, why != "", why == "", unprovedFor); began {
@@ -90,7 +89,7 @@ func (w *world) proofNotes(d *database, n *Notice) []note {
 	return nil
 }
 
-// recoveryNumbers are the events of a recovery that begins and ends.
+// recoveryNumbers returns the numbers of the events for the beginning and the end of a recovery.
 func recoveryNumbers(d *database) [2]string {
 	if len(d.Want.Seats) > 1 {
 		return [2]string{"0052", "0053"}
@@ -98,7 +97,7 @@ func recoveryNumbers(d *database) [2]string {
 	return [2]string{"0020", "0021"}
 }
 
-// serving is what the leader's agent reports, and whether clients are served.
+// serving returns what the leader's agent reports, and whether clients are served.
 func (w *world) serving(d *database) (member.Report, bool) {
 	leader, exists := find(d.layout.Value, view.Leader(w.cache, d.Want.ID))
 	if !exists || !w.alive(leader.Host) {

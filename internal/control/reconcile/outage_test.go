@@ -36,7 +36,7 @@ func TestEventsOfARecovery(t *testing.T) {
 	}
 }
 
-// TestPlannedWorkIsNoRecovery: what users asked for has events of its own.
+// TestPlannedWorkIsNoRecovery checks that work which users asked for has only its own events.
 func TestPlannedWorkIsNoRecovery(t *testing.T) {
 	b := made(t, false)
 	b.problem("a", "m1", member.None, func(r *member.Report) { r.Ready = false })
@@ -105,8 +105,8 @@ func TestEventsOfAReplicaWithoutItsSource(t *testing.T) {
 	}
 }
 
-// TestEventsOfAFailoverThatIsGivenUp: nothing was restarted, and of a cluster RDS
-// says that it failed.
+// TestEventsOfAFailoverThatIsGivenUp checks a failover in which nothing was restarted. For a
+// cluster RDS says that it failed.
 func TestEventsOfAFailoverThatIsGivenUp(t *testing.T) {
 	b := made(t, false)
 	for _, c := range []struct {

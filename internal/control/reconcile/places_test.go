@@ -14,8 +14,8 @@ import (
 	"howdah/internal/view"
 )
 
-// TestPlacesFollow: whatever changes, in any order, what is kept up to date is what
-// somebody finds who looks at everything.
+// TestPlacesFollow makes random changes. What is kept up to date must equal what a look at
+// everything finds.
 func TestPlacesFollow(t *testing.T) {
 	b := newBench(t)
 	kept := &view.Places{Cache: b.cache}
@@ -44,8 +44,8 @@ func TestPlacesFollow(t *testing.T) {
 	}
 }
 
-// disturb changes something of the n-th database: the first half are instances, the
-// others clusters of two.
+// disturb changes something of the n-th database. The first half are instances, the others clusters
+// of two.
 func (b *bench) disturb(random *rand.Rand, n int, classes []string, port *int) []state.Op {
 	id := fmt.Sprintf("db-%d", n)
 	layout := plan.Layout{ID: id}
@@ -90,7 +90,7 @@ func byPort(hosts []plan.Host) []plan.Host {
 	return hosts
 }
 
-// TestRoutesAreFollowed: the routes of a database are those that there are now.
+// TestRoutesAreFollowed checks that the routes of a database are those that exist now.
 func TestRoutesAreFollowed(t *testing.T) {
 	b := newBench(t)
 	w := look(b.cache, b.now)

@@ -1,9 +1,8 @@
-// Package reconcile carries the planner's decisions out. It runs in the control
-// plane that leads: for every database it gathers what is wanted and what is,
-// asks package plan for the next step, and writes layout, assignments, tasks,
-// routes and events in one transaction that fails if anything moved meanwhile.
-// It keeps nothing in memory that a restart would miss: only what it has seen before,
-// so as not to look at everything again for each change.
+// Package reconcile carries the planner's decisions out. It runs in the control plane that leads.
+// For every database it gathers what is wanted and what is, and asks package plan for the next
+// step. It writes layout, assignments, tasks, routes and events in one transaction, which fails if
+// anything moved meanwhile. A restart loses nothing that matters: in memory it keeps only what it
+// has seen before, so that it need not look at everything again for each change.
 package reconcile
 
 import (
@@ -27,17 +26,17 @@ import (
 )
 
 const (
-	// tick is how often busy databases are looked at, even when nothing changed: the planner
+	// tick is the pause between two looks at busy databases, even if nothing changed: the planner
 	// waits for times to pass.
 	tick = time.Second
-	// A database at rest is looked at after restful ticks, in case a change was missed. Where
-	// there are many it takes longer, as a tick looks at atOnce of them at most. Leftovers are
-	// swept every restful ticks, too.
+	// A database at rest is looked at after restful ticks, in case a change was missed. If there
+	// are many it takes longer, because a tick looks at atOnce of them at most. Leftovers are also
+	// swept every restful ticks.
 	restful = 30
 	atOnce  = 50
 )
 
-// Reconciler needs all its fields.
+// Reconciler carries decisions out. All its exported fields are required.
 type Reconciler struct {
 	Store  *state.Store
 	Cache  *state.Cache // of state.Root and patroni.Namespace
@@ -55,13 +54,13 @@ type Reconciler struct {
 	ticks int
 }
 
-// dirt is what changed since it was looked at last, by id and name. What users ask for
-// is found out by looking.
+// dirt is what changed since the last look, by id and name. It does not have what users ask for: a
+// look finds that out.
 type dirt struct{ databases, hosts map[string]bool }
 
 func newDirt() dirt { return dirt{map[string]bool{}, map[string]bool{}} }
 
-// occasion is why databases are looked at.
+// occasion says why databases are looked at.
 type occasion int
 
 const (
@@ -70,14 +69,14 @@ const (
 	onTick
 )
 
-// Watch registers for changes: call it once, before the cache runs.
+// Watch registers for changes. Call it once, before the cache runs.
 func (r *Reconciler) Watch() {
 	r.dirty, r.awake = newDirt(), map[string]bool{}
 	r.wake = make(chan struct{}, 1)
 	r.Cache.OnChange(r.changed)
 }
 
-// changed notes the databases and hosts that keys belong to.
+// changed records the databases and hosts that the keys belong to.
 func (r *Reconciler) changed(keys []string) {
 	some := false
 	r.mu.Lock()
@@ -106,11 +105,11 @@ func (r *Reconciler) changed(keys []string) {
 	}
 }
 
-// databaseOf finds the database that a key is about. What users ask for, the life of
-// hosts, and what edges hide, may concern any: then it is "".
+// databaseOf returns the database that a key is about. It returns "" if any database may be
+// concerned, as by what users ask for, by the life of hosts, and by what edges hide.
 func databaseOf(key string) (id string, ok bool) {
 	if scope, rest, ok := patroni.SplitKey(key); ok {
-		// The position that the primary publishes all the time decides nothing.
+		// The primary publishes its position all the time. That decides nothing.
 		return scope, rest != "status"
 	}
 	switch {
@@ -134,14 +133,14 @@ func databaseOf(key string) (id string, ok bool) {
 	return "", false
 }
 
-// databaseOfMember takes the end of a key apart that names a host and a member.
+// databaseOfMember returns the database from the end of a key that names a host and a member.
 func databaseOfMember(tail string) string {
 	_, id, _ := strings.Cut(tail, "/")
 	database, _, _ := strings.Cut(id, ".")
 	return database
 }
 
-// Run reconciles until ctx ends, that is, as long as this control plane leads.
+// Run reconciles until ctx ends. ctx must end when this control plane no longer leads.
 func (r *Reconciler) Run(ctx context.Context) error {
 	if err := r.Cache.Loaded(ctx); err != nil {
 		return err
@@ -171,7 +170,7 @@ func (r *Reconciler) takeDirty() dirt {
 	return dirty
 }
 
-// pass looks at the databases that it is time for.
+// pass looks at the databases that are due.
 func (r *Reconciler) pass(ctx context.Context, why occasion) {
 	began, looked := time.Now(), 0
 	dirty := r.takeDirty()
@@ -188,7 +187,7 @@ func (r *Reconciler) pass(ctx context.Context, why occasion) {
 		}
 		switch {
 		case errors.Is(err, state.ErrConflict):
-			// Someone was quicker: the change that beat us wakes us again.
+			// Someone was quicker. Their change wakes us again.
 			r.Log.Debug("plan overtaken", "database", d.Want.ID)
 		case err != nil && ctx.Err() == nil:
 			r.Log.Warn("reconcile", "database", d.Want.ID, "error", err)
@@ -200,7 +199,7 @@ func (r *Reconciler) pass(ctx context.Context, why occasion) {
 	r.Log.Debug("round", "databases", len(world.databases), "looked_at", looked, "took", time.Since(began))
 }
 
-// work does what is to be done about one database now.
+// work does what is now to be done about one database.
 func (r *Reconciler) work(ctx context.Context, w *world, d *database) error {
 	if hold, held := w.held(d.Want.ID); held {
 		r.awake[d.Want.ID] = true
@@ -209,7 +208,7 @@ func (r *Reconciler) work(ctx context.Context, w *world, d *database) error {
 	return errors.Join(r.followLeader(ctx, w, d), r.advance(ctx, w, d))
 }
 
-// due are the databases that it is time to look at.
+// due returns the databases that are to be looked at.
 func (r *Reconciler) due(w *world, why occasion, dirty dirt) []*database {
 	if why == atStart {
 		return w.databases
@@ -238,13 +237,14 @@ func (r *Reconciler) due(w *world, why occasion, dirty dirt) []*database {
 	return all
 }
 
-// concerned: it has a member on one of the hosts, or waits, maybe for one of them.
+// concerned reports whether a database has a member on one of the hosts, or waits, maybe for one of
+// them.
 func (r *Reconciler) concerned(d *database, hosts map[string]bool) bool {
 	return len(hosts) > 0 && (r.awake[d.Want.ID] || slices.ContainsFunc(d.layout.Value.Members, func(m plan.Placed) bool { return hosts[m.Host] }))
 }
 
-// tidy removes what is left over: what comes in large numbers, and from time to time
-// what is only left after something else failed.
+// tidy removes leftovers. What comes in large numbers is removed each time. What is only left after
+// something else failed is removed from time to time.
 func (r *Reconciler) tidy(ctx context.Context, w *world, why occasion) error {
 	switch {
 	case why == onChange:
@@ -279,12 +279,12 @@ func (r *Reconciler) advance(ctx context.Context, w *world, d *database) error {
 	if err != nil {
 		return err
 	}
-	// The next database's decision must see the ports and the memory of this one.
+	// The decision for the next database must see the ports and the memory that this one takes.
 	w.remember(d, out.Layout)
 	return r.Cache.WaitRevision(ctx, revision)
 }
 
-// rests: all is as wanted, and nothing is to happen only because time passes.
+// rests reports whether all is as wanted, and nothing will happen only because time passes.
 func (w *world) rests(d *database, in plan.Input, out plan.Output) bool {
 	if !out.Layout.Created || len(out.Layout.Steps) > 0 || len(out.Problems) > 0 || out.Exposed {
 		return false

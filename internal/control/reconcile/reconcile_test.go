@@ -49,8 +49,8 @@ func TestADatabaseIsMadeAndThenLeftAlone(t *testing.T) {
 	}
 }
 
-// Every step is taken by a control plane that has just started: what was in the
-// memory of the one before is lost.
+// Every step is taken by a control plane that has just started. What the previous one had in memory
+// is lost.
 func TestACrashBetweenStepsIsOnlyAPause(t *testing.T) {
 	b := newBench(t)
 	story := func() {
@@ -82,7 +82,7 @@ func TestACrashBetweenStepsIsOnlyAPause(t *testing.T) {
 	}
 }
 
-// answerTasks does all tasks at once; a handover makes the other member the leader.
+// answerTasks does all tasks at once. A handover makes the other member the leader.
 func (b *bench) answerTasks() {
 	b.Helper()
 	if err := b.cache.WaitRevision(b.Context(), b.revision()); err != nil {
@@ -110,7 +110,7 @@ func TestTwoDecidersGiveOneOutcome(t *testing.T) {
 	conflicts := 0
 	for round := range 40 {
 		var worlds []*world
-		// Both look, and only then both act.
+		// Both look first. Only then both act.
 		for _, r := range rs {
 			if err := r.Cache.WaitRevision(t.Context(), b.revision()); err != nil {
 				t.Fatal(err)

@@ -18,18 +18,17 @@ import (
 	"howdah/internal/view"
 )
 
-// held is the record of a database that waits to be taken over since the home was
-// restored.
+// held returns the record of a database that waits to be taken over since the home was restored.
 func (w *world) held(id string) (state.Record[regain.Hold], bool) {
 	hold, err := state.Load[regain.Hold](w.cache, state.Hold(id))
 	return hold, err == nil
 }
 
-// regain takes a database over once it is known who has the newest copy of its data.
-// Nothing else is done with it before.
+// regain takes a database over once it is known which host has the newest copy of its data. Before
+// that nothing else is done with it.
 func (r *Reconciler) regain(ctx context.Context, w *world, d *database, hold state.Record[regain.Hold]) error {
 	if d.Want.State == member.Absent {
-		// It was to be deleted before, and may be wherever it is.
+		// It was to be deleted even before the restore, and may be deleted wherever it is.
 		_, err := r.Store.Commit(ctx, state.Remove(hold.Key, hold.Revision))
 		return err
 	}
@@ -50,7 +49,7 @@ func (r *Reconciler) regain(ctx context.Context, w *world, d *database, hold sta
 	return r.takeOver(ctx, w, d, hold, elected, copies)
 }
 
-// explain notes why a database is still held.
+// explain records why a database is still held.
 func (r *Reconciler) explain(ctx context.Context, hold state.Record[regain.Hold], why string) error {
 	if hold.Value.Why == why {
 		return nil
@@ -60,9 +59,8 @@ func (r *Reconciler) explain(ctx context.Context, hold state.Record[regain.Hold]
 	return err
 }
 
-// takeOver has the elected copy lead on, and lets Patroni work again, in one
-// transaction: from then on the database is one like any other, whose members the
-// planner makes what they should be.
+// takeOver makes the elected copy lead on, and lets Patroni work again, in one transaction. From
+// then on the database is like any other, and the planner makes its members what they should be.
 func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold state.Record[regain.Hold], elected regain.Copy, copies []regain.Copy) error {
 	id := d.Want.ID
 	copies = slices.DeleteFunc(copies, func(c regain.Copy) bool { return c.Assignment.Scope != id })
@@ -83,7 +81,8 @@ func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold s
 		return fmt.Errorf("take %s over: %w", id, err)
 	}
 	conditions, changes, err := state.Split(append(slices.Concat(assigned, learned),
-		// Who leads is known from now on, also to a gate which finds that etcd has forgotten the rest.
+		// From now on it is known who leads, also to a gate which finds that etcd has forgotten the
+		// rest.
 		state.Put(state.Lead(id), member.Lead{Member: elected.Assignment.Name, Host: elected.Host}),
 		state.Remove(hold.Key, hold.Revision), state.Swap(state.Layout(id), d.layout.Revision, layout), state.Unchanged(configKey, configRevision)))
 	if err != nil {
@@ -94,7 +93,7 @@ func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold s
 		clientv3.OpPut(configKey, resumed), clientv3.OpPut(patroni.SyncKey(id), alone),
 		clientv3.OpPut(patroni.InitializeKey(id), elected.System), clientv3.OpPut(patroni.HistoryKey(id), regain.History(elected.Timeline)))
 	if elected.Running {
-		// It leads on without an election, if its Patroni comes for the key in time.
+		// It leads on without an election if its Patroni comes for the key in time.
 		lease, err := r.Store.Client.Grant(ctx, patroni.TTL)
 		if err != nil {
 			return fmt.Errorf("take %s over: %w", id, err)
@@ -112,11 +111,11 @@ func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold s
 	return r.Cache.WaitRevision(ctx, answer.Header.Revision)
 }
 
-// admit has a layout know all copies of its database, also of members that were made
-// after the state that was restored; the planner removes those that are too many, as it
-// always does. Their hosts are told what they were told before. A host that only says itself that
-// it has one is told nothing, and gets no part in the database, unless an operator chose its copy;
-// and one whose member was given up before is told so again.
+// admit makes a layout know all copies of its database, also those of members that were made after
+// the backup. If there are too many, the planner removes some, as it always does. Hosts are told
+// what they were told before. A host that is the only one to say that it has a copy is told
+// nothing, and gets no part in the database, unless an operator chose its copy. A host whose member
+// was given up before is told so again.
 func (r *Reconciler) admit(w *world, d *database, hold regain.Hold, elected regain.Copy, copies []regain.Copy) (plan.Layout, []state.Op, error) {
 	layout := d.layout.Value
 	layout.ID, layout.Members = d.Want.ID, slices.Clone(layout.Members)
@@ -155,13 +154,13 @@ func (r *Reconciler) admit(w *world, d *database, hold regain.Hold, elected rega
 	return layout, ops, nil
 }
 
-// mostUnfounded bounds how far the numbers of new members go up by the word of a host alone.
+// mostUnfounded bounds how far a host's word alone can raise the numbers of new members.
 const mostUnfounded = 1000
 
-// learn has the record of a database say what hosts know better than the backup: the
-// master user's newest password, without which a later change would count as one that
-// was made long ago, and that a read replica was promoted. A primary that was made one again would
-// lose what it acknowledged since. follows: it is a replica still.
+// learn updates the record of a database by what hosts know better than the backup. First, the
+// master user's newest password: without it a later change would count as one that was made long
+// ago. Second, whether a read replica was promoted: a primary that became a replica again would
+// lose what it acknowledged since. follows reports whether it is still a replica.
 func learn(d *database, elected regain.Copy, copies []regain.Copy) (ops []state.Op, follows bool) {
 	replica := d.Want.Upstream != nil
 	follows = replica && !elected.Primary && elected.Assignment.Cluster.Upstream != nil
@@ -201,8 +200,8 @@ func learn(d *database, elected regain.Copy, copies []regain.Copy) (ops []state.
 	return ops, false
 }
 
-// seatOf is the seat of a member that nobody knows: that of one of which no data are
-// left, which it has most likely replaced.
+// seatOf returns a seat for a member that nobody knows: the seat of a member that has no data left,
+// and that it has most likely replaced.
 func (w *world) seatOf(d *database, copies []regain.Copy) string {
 	seat := ""
 	for i, m := range d.layout.Value.Members {
@@ -224,8 +223,8 @@ func (w *world) zoneOf(host string) string {
 	return ""
 }
 
-// unknown are the scopes of data on hosts that no database is known for. Nothing of them
-// is touched. all: not every host has said what it has, so that there may be more.
+// unknown returns the scopes of data on hosts for which no database is known. Nothing of them is
+// touched. all says that not every host has said what it has, so that there may be more.
 func (w *world) unknown(seals *seal.Assignments) (scopes map[string]bool, all bool) {
 	if _, _, restored := w.cache.Raw(state.Restored()); !restored {
 		return nil, false

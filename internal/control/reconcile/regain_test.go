@@ -22,7 +22,7 @@ import (
 
 const system = "7000000000000000001"
 
-// restored is a bench whose state was restored while a Multi-AZ database was at rest.
+// restored returns a bench whose state was restored while a Multi-AZ database was at rest.
 func restored(t *testing.T) *bench {
 	t.Helper()
 	b := made(t, true)
@@ -31,7 +31,7 @@ func restored(t *testing.T) *bench {
 	return b
 }
 
-// restore does to the state what a restoration does.
+// restore changes the state as a restore does.
 func (b *bench) restore() {
 	t := b.T
 	t.Helper()
@@ -50,7 +50,7 @@ func (b *bench) restore() {
 	}
 }
 
-// says has a host say what it has, and was told of by this home.
+// says makes a host say what it has, and what this home had told it.
 func (b *bench) says(host string, copies ...regain.Copy) {
 	b.Helper()
 	for i, c := range copies {
@@ -65,7 +65,7 @@ func (b *bench) says(host string, copies ...regain.Copy) {
 	b.claims(host, copies...)
 }
 
-// claims has a host say what it has, whether it is true or not.
+// claims makes a host say that it has something, whether that is true or not.
 func (b *bench) claims(host string, copies ...regain.Copy) {
 	b.Helper()
 	said := regain.Holding{Home: "r1", Host: host}
@@ -89,7 +89,7 @@ func (b *bench) copyOf(name string, timeline int, primary, running bool) regain.
 	}
 }
 
-// work is what the reconciler does in one round.
+// work makes one round of the reconciler.
 func (b *bench) work() {
 	b.Helper()
 	w := b.look()
@@ -116,9 +116,9 @@ func (b *bench) text(key string) string {
 	return string(answer.Kvs[0].Value)
 }
 
-// A failover and a new member are younger than the restored state: nothing is done before
-// all hosts have said what they have; then the newest copy leads on, and the planner has
-// members as it wants them.
+// A failover and a new member are younger than the restored state. Nothing is done before all hosts
+// have said what they have. Then the newest copy leads on, and the planner has members as it wants
+// them.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	b := restored(t)
@@ -173,7 +173,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// A database of which no host has data is not made anew, and may be deleted.
+// If no host has data of a database, the database is not made anew. It may be deleted.
 func TestADatabaseWithoutData(t *testing.T) {
 	t.Parallel()
 	b := restored(t)
@@ -201,7 +201,7 @@ func TestADatabaseWithoutData(t *testing.T) {
 	}
 }
 
-// What an operator chose leads on, whatever hosts did not answer.
+// The copy that an operator chose leads on, whichever hosts did not answer.
 func TestAnOperatorsChoice(t *testing.T) {
 	t.Parallel()
 	b := restored(t)
@@ -245,8 +245,8 @@ func TestUnknownDataAreLeftAlone(t *testing.T) {
 	}
 }
 
-// Hosts know others that joined after the backup: those are waited for, too, until an
-// operator forgets them.
+// Hosts know others that joined after the backup. Those are waited for, too, until an operator
+// forgets them.
 func TestAHostThatJoinedSince(t *testing.T) {
 	t.Parallel()
 	b := restored(t)
@@ -265,14 +265,14 @@ func TestAHostThatJoinedSince(t *testing.T) {
 	if leader := b.text(patroni.LeaderKey(dbID)); leader != patroni.OwnName(dbID, "m777") {
 		t.Errorf("%q leads", leader)
 	}
-	// Names are not used twice, however many were given out since.
+	// Names are not used twice, however many were given out since then.
 	if layout, err := state.Load[plan.Layout](b.cache, state.Layout(dbID)); err != nil || layout.Value.Next < 777 {
 		t.Errorf("%+v, %v", layout.Value, err)
 	}
 }
 
-// The newest password is the one that a host was told last: with an older number a later
-// change would count as one that was made.
+// The newest password is the one that a host was last told. With an older number a later change
+// would count as one that was already made.
 func TestANewerPassword(t *testing.T) {
 	t.Parallel()
 	b := restored(t)
@@ -291,8 +291,8 @@ func TestANewerPassword(t *testing.T) {
 	}
 }
 
-// A read replica that was promoted after the backup stays what it is: as a replica it would
-// lose what it acknowledged.
+// A read replica that was promoted after the backup stays what it is. As a replica it would lose
+// what it acknowledged.
 func TestAReplicaThatWasPromotedSince(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ primary, told, promoted bool }{

@@ -12,7 +12,8 @@ import (
 	"howdah/internal/view"
 )
 
-// TestADatabaseAtRestIsLeftAlone until something changes that is about it.
+// TestADatabaseAtRestIsLeftAlone checks that a database at rest is left alone until something
+// changes that concerns it.
 func TestADatabaseAtRestIsLeftAlone(t *testing.T) {
 	b := newBench(t)
 	b.want(b.instance(false))
@@ -53,7 +54,7 @@ func TestADatabaseAtRestIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestTheWorldIsKeptWhileNothingChanges, and what changed is found.
+// TestTheWorldIsKeptWhileNothingChanges also checks that what changed is found.
 func TestTheWorldIsKeptWhileNothingChanges(t *testing.T) {
 	b := newBench(t)
 	b.want(b.instance(false))
@@ -83,7 +84,7 @@ func TestTheWorldIsKeptWhileNothingChanges(t *testing.T) {
 	}
 }
 
-// TestNetworksThatChangeAreSeen although the instances are the same.
+// TestNetworksThatChangeAreSeen checks changes of networks while the instances stay the same.
 func TestNetworksThatChangeAreSeen(t *testing.T) {
 	b := newBench(t)
 	i := b.instance(false)
@@ -106,7 +107,7 @@ func TestNetworksThatChangeAreSeen(t *testing.T) {
 	}
 }
 
-// TestASourceIsLookedAtWithItsFollowers: where they are decides who passes to it.
+// TestASourceIsLookedAtWithItsFollowers: where followers are decides who passes to their source.
 func TestASourceIsLookedAtWithItsFollowers(t *testing.T) {
 	b := newBench(t)
 	b.want(b.instance(false))
@@ -122,8 +123,8 @@ func TestASourceIsLookedAtWithItsFollowers(t *testing.T) {
 	}
 }
 
-// TestAllAreLookedAtAgain in time, each once, also where they are too many to be looked
-// at within restful ticks; those that do not rest with every tick.
+// TestAllAreLookedAtAgain checks that all databases are looked at again in time, each once, also if
+// they are too many for restful ticks. Databases that do not rest are looked at with every tick.
 func TestAllAreLookedAtAgain(t *testing.T) {
 	for _, n := range []int{1, restful, restful*atOnce + 7} {
 		r, w := &Reconciler{awake: map[string]bool{"db-0": true}}, &world{}

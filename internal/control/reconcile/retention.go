@@ -8,8 +8,8 @@ import (
 	"howdah/internal/state"
 )
 
-// oldPostmortems are those beyond the newest of each database, and those of databases
-// that are no more once they are old.
+// oldPostmortems returns the removals of post-mortems beyond the newest of each database. Those of
+// databases that no longer exist are removed once they are old.
 func (w *world) oldPostmortems() []state.Op {
 	byDatabase := map[string][]state.Record[*postmortem.Record]{}
 	for _, r := range state.ViewAll[postmortem.Record](w.cache, state.FailoverRoot) {
@@ -28,8 +28,8 @@ func (w *world) oldPostmortems() []state.Op {
 	return ops
 }
 
-// lateWords are answers to cases that are closed, and what hosts and edges saw of databases
-// that are no more: their writers may have been away when all else was removed.
+// lateWords returns the removals of answers to cases that are closed, and of what hosts and edges
+// saw of databases that no longer exist. The writers may have been away when all else was removed.
 func (w *world) lateWords() []state.Op {
 	open := map[string]bool{}
 	for _, c := range state.ViewAll[fence.Case](w.cache, state.FenceRoot) {
@@ -65,7 +65,7 @@ func (w *world) lateWords() []state.Op {
 	return ops
 }
 
-// over: a database is not wanted, and nothing is known of where it was.
+// over reports whether a database is not wanted, and nothing is known of where it was.
 func (w *world) over(id string) bool {
 	_, _, placed := w.cache.Raw(state.Layout(id))
 	return w.database(id) == nil && !placed

@@ -12,8 +12,7 @@ import (
 	"howdah/internal/state"
 )
 
-// Of post-mortems the newest are kept, and those of databases that are no more for some
-// time.
+// The newest post-mortems are kept. Those of databases that no longer exist are kept for some time.
 func TestPostmortemsDoNotGrowForEver(t *testing.T) {
 	b := made(t, false)
 	var want []string
@@ -34,7 +33,7 @@ func TestPostmortemsDoNotGrowForEver(t *testing.T) {
 	}
 }
 
-// What is told too late is removed with what it belongs to; the rest stays.
+// What is told too late is removed with what it belongs to. The rest stays.
 func TestLateWordsAreRemoved(t *testing.T) {
 	b := made(t, false)
 	keep := []string{state.Witness("case-1", "a"), state.Cut("case-1", "m2"), state.Switch("edge", dbID), state.Way("r1", "edge"), state.Death(dbID, "left")}

@@ -27,8 +27,8 @@ const (
 	region  = "us-east-1"
 )
 
-// bench is a reconciler on a real etcd. Its passes are made by the test, so that
-// nothing happens in between.
+// bench is a reconciler on a real etcd. The test makes its passes, so that nothing happens in
+// between.
 type bench struct {
 	*testing.T
 	store *state.Store
@@ -52,7 +52,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// reconciler makes one with a cache of its own, as another control plane has.
+// reconciler makes a reconciler with a cache of its own, as another control plane has.
 func (b *bench) reconciler() *Reconciler {
 	b.Helper()
 	r := &Reconciler{Store: b.store, Policy: plan.Policy{Overcommit: true, ReplaceAfter: time.Minute}, Seals: seals(b), Log: slog.New(slog.DiscardHandler)}
@@ -63,7 +63,7 @@ func (b *bench) reconciler() *Reconciler {
 	return r
 }
 
-// seals are those of the home of all benches.
+// seals returns the seals of all benches' home.
 func seals(t testing.TB) *seal.Assignments {
 	t.Helper()
 	s, err := seal.NewAssignments([]byte("the key of the home"))
@@ -78,7 +78,7 @@ func (b *bench) put(ops ...state.Op) {
 	etcdtest.Put(b, b.store, b.cache, ops...)
 }
 
-// instance is a Multi-AZ or single instance as the API writes it.
+// instance returns a Multi-AZ or single instance as the API writes it.
 func (b *bench) instance(multiAZ bool) spec.Instance {
 	return spec.Instance{
 		Common: spec.Common{
@@ -94,17 +94,16 @@ func (b *bench) want(i spec.Instance) {
 	b.put(state.Put(state.Instance(account, region, i.Name), i))
 }
 
-// look is what the reconciler sees at the time of the test.
+// look returns what the reconciler sees at the time of the test.
 func (b *bench) look() *world { return look(b.cache, b.now) }
 
-// input is what the planner decides the first database's next step by.
+// input returns what decides the first database's next step.
 func (b *bench) input() plan.Input {
 	w := b.look()
 	return w.input(w.databases[0], plan.Policy{})
 }
 
-// step takes one step for every database, at the time of the test, and answers
-// the first error.
+// step takes one step for every database, at the time of the test, and returns the first error.
 func (b *bench) step() error {
 	w := b.look()
 	for _, d := range w.databases {
@@ -118,8 +117,7 @@ func (b *bench) step() error {
 	return nil
 }
 
-// settle takes steps until nothing moves any more, with hosts that do at once what
-// they are told.
+// settle takes steps until nothing moves any more. Its hosts do at once what they are told.
 func (b *bench) settle() {
 	b.Helper()
 	last := int64(0)
@@ -146,7 +144,7 @@ func (b *bench) revision() int64 {
 	return answer.Header.Revision
 }
 
-// obey is what agents and Patroni do: the first member leads, the others are in sync.
+// obey does what agents and Patroni do: the first member leads, and the others are in sync.
 func (b *bench) obey() {
 	b.Helper()
 	_, _, led := b.cache.Raw(patroni.LeaderKey(dbID))
@@ -180,7 +178,7 @@ func (b *bench) obey() {
 	b.lead(leader)
 }
 
-// lead is what an edge does: endpoints lead to the leader.
+// lead does what an edge does: endpoints lead to the leader.
 func (b *bench) lead(leader string) {
 	b.Helper()
 	b.same(state.Runs("edge"), "true")
@@ -199,7 +197,7 @@ func (b *bench) lead(leader string) {
 	}
 }
 
-// same writes a value unless it is there.
+// same writes a value unless it is already there.
 func (b *bench) same(key, value string) {
 	b.Helper()
 	if old, _, _ := b.cache.Raw(key); string(old) != value {
@@ -233,7 +231,7 @@ func same(a, b any) bool {
 	return string(x) == string(y)
 }
 
-// problem is what an agent says of a member from now on.
+// problem sets what an agent says of a member from now on.
 func (b *bench) problem(host, name string, p member.Problem, change func(*member.Report)) {
 	b.Helper()
 	key := state.Report(host, member.ID(dbID, name))
@@ -267,7 +265,7 @@ func (b *bench) assigned(host, name string) state.Record[member.Assignment] {
 	return a
 }
 
-// events are the ids of all events about instances and clusters, oldest first.
+// events returns the ids of all events about instances and clusters, oldest first.
 func (b *bench) events() []string {
 	var ids []string
 	for _, e := range state.LoadAll[event.Event](b.cache, state.EventRoot) {
@@ -283,7 +281,7 @@ func (b *bench) events() []string {
 // later moves the time of the test on.
 func (b *bench) later(d time.Duration) { b.now = b.now.Add(d) }
 
-// lose has the judge say that a host is lost, or back.
+// lose makes the judge say that a host is lost, or that it is back.
 func (b *bench) lose(host string, lost bool) {
 	b.Helper()
 	b.put(state.Put(state.Live(host), member.Liveness{Alive: !lost, Since: b.now}))

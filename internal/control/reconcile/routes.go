@@ -10,7 +10,7 @@ import (
 	"howdah/internal/state"
 )
 
-// routes are the endpoints of a database whose record must change.
+// routes returns the writes for endpoints of a database whose records must change.
 func (w *world) routes(d *database, layout plan.Layout) []state.Op {
 	var ops []state.Op
 	wanted := map[string]bool{}
@@ -29,8 +29,8 @@ func (w *world) routes(d *database, layout plan.Layout) []state.Op {
 	return ops
 }
 
-// routed knows the routes that databases have. It follows what changes: a round that
-// makes many databases would otherwise list those of all for each of them.
+// routed knows the routes that databases have, and follows changes. Otherwise a round that makes
+// many databases would list the routes of all of them for each.
 type routed struct {
 	seen int64               // see state.Cache.Since
 	of   map[string]string   // the database of a route
@@ -60,14 +60,14 @@ func (r *routed) follow(cache *state.Cache) {
 	}
 }
 
-// routesOf are the ids of the routes that a database has.
+// routesOf returns the ids of a database's routes.
 func (w *world) routesOf(databaseID string) []string {
 	w.routed.follow(w.cache)
 	return w.routed.ids[databaseID]
 }
 
-// departed removes the records of a cluster's instances and custom endpoints that
-// are deleted and of which nothing is left.
+// departed removes the records of a cluster's instances and custom endpoints that are deleted, once
+// nothing of them is left.
 func (w *world) departed(d *database, layout plan.Layout) ([]state.Op, error) {
 	if d.Cluster == nil {
 		return nil, nil
@@ -93,7 +93,7 @@ func (w *world) departed(d *database, layout plan.Layout) ([]state.Op, error) {
 	return append(ops, events...), err
 }
 
-// occupied: a member has the seat and is more than a copy that is only kept.
+// occupied reports whether a member has the seat and is more than a copy that is only kept.
 func (w *world) occupied(d *database, layout plan.Layout, seat string) bool {
 	for _, m := range layout.Members {
 		kept := m.Going == plan.Surplus && m.Stopped && len(d.Want.Seats) == 0

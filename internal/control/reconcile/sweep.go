@@ -15,16 +15,15 @@ import (
 	"howdah/internal/view"
 )
 
-// sweep removes what is left over: assignments of members that are gone, with
-// their reports; tasks and results of databases at rest; Patroni's keys of
-// databases that are no more; old events and post-mortems; and what came too late for
-// what it belongs to. Each removal stands alone.
+// sweep removes leftovers: assignments of members that no longer exist, with their reports; tasks
+// and results of databases at rest; Patroni's keys of databases that no longer exist; old events
+// and post-mortems; and what came too late for what it belongs to. Each removal stands alone.
 func (r *Reconciler) sweep(ctx context.Context, w *world) error {
 	err := r.remove(ctx, slices.Concat(w.orphanScopes(r.Seals), w.orphanReports(), w.oldEvents(), w.oldPostmortems(), w.lateWords()))
 	return errors.Join(err, r.sweepFinished(ctx, w), r.sweepDamaged(ctx, w))
 }
 
-// sweepFinished is the part of sweep that removes what was done as it should.
+// sweepFinished is the part of sweep that removes what ended as it should.
 func (r *Reconciler) sweepFinished(ctx context.Context, w *world) error {
 	return r.remove(ctx, slices.Concat(w.finishedAssignments(), w.finishedTasks()))
 }
@@ -34,9 +33,9 @@ func (r *Reconciler) remove(ctx context.Context, ops []state.Op) error {
 	return err
 }
 
-// sweepDamaged has hosts clean up after members that are forgotten, and whose last
-// assignment cannot be read any more: it is written again, as the order to delete
-// that it must have been, and swept like any other once nothing is left.
+// sweepDamaged makes hosts clean up after members that are forgotten and whose last assignment
+// cannot be read any more. It writes the assignment again, as the order to delete that it must have
+// been. That is swept like any other once nothing is left.
 func (r *Reconciler) sweepDamaged(ctx context.Context, w *world) error {
 	var failed []error
 	for _, key := range w.cache.Keys(state.AssignRoot) {
@@ -61,8 +60,8 @@ func (r *Reconciler) sweepDamaged(ctx context.Context, w *world) error {
 	return errors.Join(failed...)
 }
 
-// forgotten: it is known for certain that nobody counts on the member. A layout that
-// cannot be read, or is not there although its database is, says nothing.
+// forgotten reports whether certainly nobody counts on the member. A layout that cannot be read, or
+// that is not there although its database is, says nothing.
 func (w *world) forgotten(id string) bool {
 	scope, name, _ := strings.Cut(id, ".")
 	layout, err := state.View[plan.Layout](w.cache, state.Layout(scope))
@@ -87,7 +86,7 @@ func (w *world) finishedAssignments() []state.Op {
 	return ops
 }
 
-// placed: a layout still counts on the member; it must be forgotten there first.
+// placed reports whether a layout still counts on the member. Then the layout must forget it first.
 func (w *world) placed(a member.Assignment) bool {
 	layout, err := state.View[plan.Layout](w.cache, state.Layout(a.Scope))
 	return err == nil && has(layout.Value, a.Name)
@@ -98,9 +97,9 @@ func has(l *plan.Layout, name string) bool {
 	return ok
 }
 
-// finishedTasks are tasks of databases that are at rest or gone. While something
-// is going on their results are what the planner knows it by; one whose end it has not
-// noticed it would wait for.
+// finishedTasks returns the removals of tasks of databases that are at rest or gone. While
+// something is going on, the planner knows it by the results. It would wait for a task whose end it
+// has not noticed.
 func (w *world) finishedTasks() []state.Op {
 	var ops []state.Op
 	for _, t := range state.ViewAll[member.Task](w.cache, state.TaskRoot) {
@@ -118,8 +117,8 @@ func (w *world) finishedTasks() []state.Op {
 	return ops
 }
 
-// orphanScopes are those that a Patroni wrote to after its database was deleted,
-// as one on a lost host may when it comes back.
+// orphanScopes returns the removals of scopes that a Patroni wrote to after its database was
+// deleted, as one on a lost host may when it comes back.
 func (w *world) orphanScopes(seals *seal.Assignments) []state.Op {
 	known := map[string]bool{}
 	for _, d := range w.databases {
@@ -141,7 +140,7 @@ func (w *world) orphanScopes(seals *seal.Assignments) []state.Op {
 	return ops
 }
 
-// orphanReports are those of members that are forgotten: an agent's last word may
+// orphanReports returns the removals of reports of forgotten members. An agent's last word may
 // arrive after its member was swept.
 func (w *world) orphanReports() []state.Op {
 	var ops []state.Op

@@ -44,8 +44,9 @@ func TestSweepTakesWhatIsOver(t *testing.T) {
 	}
 }
 
-// TestADamagedAssignmentOfAForgottenMemberIsSwept: its host is told to clean up, and
-// the record goes when that is done. One that somebody may count on is left alone.
+// TestADamagedAssignmentOfAForgottenMemberIsSwept checks that the member's host is told to clean
+// up, and that the record is removed once that is done. If somebody may count on the member, the
+// record is left alone.
 func TestADamagedAssignmentOfAForgottenMemberIsSwept(t *testing.T) {
 	for name, c := range map[string]struct {
 		id, value string
@@ -127,8 +128,8 @@ func TestReportsOfForgottenMembersAreSwept(t *testing.T) {
 	}
 }
 
-// A database is deleted while its planner waits for a task, and an agent tells of its end
-// later still.
+// A database is deleted while its planner waits for a task. An agent tells of the task's end later
+// still.
 func TestTasksOfDeletedDatabasesAreSwept(t *testing.T) {
 	b := made(t, false)
 	task, result, own := "db-gone/restart/m1/1#1@m1", "db-gone/restart/m1/2#1@m1", dbID+"/restart/m1/1#1@m1"
@@ -144,7 +145,7 @@ func TestTasksOfDeletedDatabasesAreSwept(t *testing.T) {
 	}
 }
 
-// The result of a task whose end the planner has not noticed is what it waits for.
+// The planner still waits for the result of a task whose end it has not noticed.
 func TestAResultThatIsAwaitedStays(t *testing.T) {
 	b := made(t, false)
 	l := b.layout()

@@ -12,8 +12,8 @@ import (
 	"howdah/internal/view"
 )
 
-// A failover of a cluster is an event of the cluster, and of the instance that is its
-// writer now; one whose instance is gone is the cluster's alone.
+// A failover of a cluster is an event of the cluster, and of the instance that is its writer now.
+// If that instance is gone, it is an event of the cluster alone.
 func TestAFailoverTellsTheNewWriter(t *testing.T) {
 	writer := spec.Instance{Common: spec.Common{Scope: spec.Scope{Account: "1", Region: "r"}, Name: "two", ResourceID: "seat-2"}, Cluster: "c"}
 	d := &database{Database: &view.Database{

@@ -8,8 +8,8 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// Who waits for a restart is who says so in the role that it has now: what a primary
-// said last does not hold for the standby that it becomes.
+// A member waits for a restart if it says so in its present role. What a primary last said does not
+// hold for the standby that it becomes.
 func TestWhoWaitsForARestart(t *testing.T) {
 	const pending = `{"state":"running","role":%q,"pending_restart":%t,"pending_restart_reason":{%q:{"old_value":"120","new_value":"140"}}}`
 	for _, tt := range []struct {
@@ -37,7 +37,7 @@ func TestWhoWaitsForARestart(t *testing.T) {
 	}
 }
 
-// A member is behind until its Patroni has read what all members share, if it tells.
+// A member is behind until its Patroni has read what all members share, if Patroni tells.
 func TestWhoIsBehind(t *testing.T) {
 	b := made(t, true)
 	_, config, _ := b.cache.Raw(patroni.ConfigKey(dbID))

@@ -10,7 +10,7 @@ import (
 	"howdah/internal/view"
 )
 
-// Only edges that run lead anybody anywhere, and only those at the route's own address.
+// Only edges that run lead clients anywhere, and only those at the route's own address.
 func TestWaysOfLivingEdges(t *testing.T) {
 	b := newBench(t)
 	const address, other, target = "127.10.0.1:5432", "127.9.0.1:5432", "10.0.0.1:6000"

@@ -23,7 +23,7 @@ type world struct {
 	wanted    *view.Wanted
 	routed    *routed
 	places    *view.Places
-	// hostsVersion is that of hosts: see view.Places.Newer.
+	// hostsVersion is the version of hosts: see view.Places.Newer.
 	hostsVersion int64
 	seen         int64 // how far the mirror was: see state.Cache.Since
 }
@@ -44,8 +44,8 @@ func (r *Reconciler) look() *world {
 
 func look(cache *state.Cache, now time.Time) *world { return lookAgain(nil, cache, now) }
 
-// lookAgain makes a world, and takes over what did not change since the one before,
-// which must not be used any more. That may be nil.
+// lookAgain makes a world. It takes over what did not change from before, which must not be used
+// any more. before may be nil.
 func lookAgain(before *world, cache *state.Cache, now time.Time) *world {
 	if before == nil {
 		before = &world{routed: &routed{}, places: &view.Places{Cache: cache}, records: &view.Records{Cache: cache}, wanted: view.Nothing(cache)}
@@ -75,8 +75,8 @@ func lookAgain(before *world, cache *state.Cache, now time.Time) *world {
 	return w
 }
 
-// findDatabases looks at all databases. One that is wanted as before is the one of the world
-// before.
+// findDatabases looks at all databases. A database that is wanted as before is taken over from the
+// previous world.
 func (w *world) findDatabases(before *world) {
 	wanted := w.wanted.Databases()
 	w.databases, w.byID = make([]*database, 0, len(wanted)), make(map[string]*database, len(wanted))
@@ -102,7 +102,7 @@ func (w *world) exchange(before *world, news view.News) {
 	w.databases = view.Exchange(w.databases, gone, come)
 }
 
-// of is a database as the world has it.
+// of returns a database as the world has it.
 func (w *world) of(before *world, wanted *view.Database) *database {
 	old := before.byID[wanted.Want.ID]
 	d := old
@@ -128,8 +128,8 @@ func (w *world) findLayout(d *database) {
 	}
 }
 
-// findHosts finds what is free on the hosts. What a decision took of those before, see
-// remember, it wrote, too, so that they changed.
+// findHosts finds what is free on the hosts. What an earlier decision took of them (see remember)
+// it also wrote, so those hosts changed.
 func (w *world) findHosts(before *world) {
 	w.hosts, w.hostAt = before.hosts, before.hostAt
 	hosts, version := w.places.Newer(before.hostsVersion)
@@ -142,7 +142,7 @@ func (w *world) findHosts(before *world) {
 	}
 }
 
-// memoryOfSeat is what the class of a member promises.
+// memoryOfSeat returns the memory that the class of a member promises.
 func memoryOfSeat(want plan.Database, m plan.Placed) int64 {
 	for _, s := range want.Seats {
 		if s.Key == m.Seat {
@@ -152,8 +152,7 @@ func memoryOfSeat(want plan.Database, m plan.Placed) int64 {
 	return 0
 }
 
-// remember lets later decisions of the same pass see what a layout that was just
-// made takes of the hosts.
+// remember lets later decisions of the same pass see what a new layout takes of the hosts.
 func (w *world) remember(d *database, l plan.Layout) {
 	for _, m := range l.Members {
 		h := w.host(m.Host)
@@ -168,7 +167,7 @@ func (w *world) remember(d *database, l plan.Layout) {
 	}
 }
 
-// host is nil for one that is not known.
+// host returns nil if the host is not known.
 func (w *world) host(name string) *plan.Host {
 	if at, ok := w.hostAt[name]; ok {
 		return &w.hosts[at]
@@ -188,7 +187,7 @@ func (w *world) memoryOf(host string) int64 {
 	return 0
 }
 
-// basis is what a decision about a database goes by: this round, by what it read before.
+// basis returns what decisions about a database go by in this round.
 func (w *world) basis(d *database) view.Basis {
 	return view.Basis{
 		Database: d.Database, Wanted: w.wanted, Layout: d.layout.Value, Hosts: w.hosts, HostAt: w.hostAt,
@@ -196,8 +195,8 @@ func (w *world) basis(d *database) view.Basis {
 	}
 }
 
-// input is what the planner decides a database's next step by: what was assigned is read once, so
-// that what is written swaps what was decided by.
+// input returns what decides a database's next step. What was assigned is read once, so that the
+// writes swap exactly what the decision went by.
 func (w *world) input(d *database, policy plan.Policy) plan.Input {
 	d.assigned = view.Assigned(w.cache, d.Want.ID, d.layout.Value)
 	return w.basis(d).Input(w.now, policy)

@@ -1,6 +1,6 @@
-// Package restore makes a home anew from a backup, or the etcd of a home anew from what
-// is left of one member. Nothing of the home may run. What it makes is a state of the
-// past on hosts that went on: package regain has the rest.
+// Package restore makes a home anew from a backup, or the etcd of a home anew from what is left of
+// one member. Nothing of the home may run. It makes a state of the past, on hosts that went on.
+// Package regain has the rest.
 package restore
 
 import (
@@ -27,7 +27,7 @@ import (
 var (
 	// ErrRuns says that something of the home runs.
 	ErrRuns = errors.New("something of this home runs: end it first")
-	// ErrState says that there is a state which would be replaced.
+	// ErrState says that there is a state, which would be replaced.
 	ErrState = errors.New("this home has a state")
 	// ErrOther says that there is another home.
 	ErrOther = errors.New("there is another home in this directory")
@@ -37,22 +37,22 @@ var (
 type Config struct {
 	Dir    string // the home
 	Backup string // path of the backup; "": from the state in Dir, of a member whose others are lost
-	// Name and PeerAddr are the control plane's, as it will be started.
+	// Name and PeerAddr are those with which the control plane will be started.
 	Name, PeerAddr string
-	// Replace puts a state that is there aside.
+	// Replace puts an existing state aside.
 	Replace bool
 	Version string // of this program
 	Log     *slog.Logger
 }
 
-// Plan is what is restored.
+// Plan says what is restored.
 type Plan struct {
 	Home string `json:"home"`
 	// Network is the home's part of loopback.
 	Network string    `json:"network"`
 	From    string    `json:"from"`
 	Taken   time.Time `json:"taken"`
-	// Aside is where the state that is there goes; "": there is none.
+	// Aside is where an existing state goes. It is "" if there is none.
 	Aside string `json:"aside,omitempty"`
 	// Held is how many databases are to be taken over.
 	Held int `json:"held,omitempty"`
@@ -68,7 +68,7 @@ const (
 	stagedState = "state"
 )
 
-// Check says what Run would do. It changes nothing.
+// Check returns what Run would do. It changes nothing.
 func Check(cfg Config) (Plan, error) {
 	if pid := home.FileHolder(filepath.Join(cfg.Dir, "run", "serve.lock")); pid != 0 {
 		return Plan{}, fmt.Errorf("process %d serves it: %w", pid, ErrRuns)
@@ -118,8 +118,8 @@ func (cfg Config) plan() (Plan, error) {
 	return p, nil
 }
 
-// survivor is the data directory of the member in the home, or the one that an attempt
-// put aside which was interrupted.
+// survivor returns the data directory of the member in the home, or the one that an interrupted
+// attempt put aside.
 func (cfg Config) survivor() string {
 	at := filepath.Join(cfg.Dir, "etcd")
 	if _, err := os.Stat(at); err == nil || !unfinished(cfg.Dir) {
@@ -137,8 +137,8 @@ func unfinished(dir string) bool {
 	return err == nil
 }
 
-// Run restores. All is made beside what is there, and put in place by renames; a home
-// that is half in place does not start, and Run finishes it when it is called again.
+// Run restores. It makes everything beside what is there, and puts it in place by renames. A home
+// that is half in place does not start. Call Run again to finish it.
 func Run(ctx context.Context, cfg Config) (Plan, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return Plan{}, fmt.Errorf("make home: %w", err)
@@ -213,8 +213,8 @@ func (cfg Config) stage(ctx context.Context, p Plan, staging string) (held int, 
 	return held, home.SyncTree(dir)
 }
 
-// salvage takes a snapshot of a member whose others are lost. It works on a copy: the
-// member itself stays what it is.
+// salvage takes a snapshot of a member whose others are lost. It works on a copy, and does not
+// change the member itself.
 func (cfg Config) salvage(ctx context.Context, staging string) (string, error) {
 	at := filepath.Join(staging, stagedState)
 	if err := os.CopyFS(filepath.Join(at, "member"), os.DirFS(cfg.survivor())); err != nil {
@@ -252,7 +252,7 @@ func private(dir string) error {
 	})
 }
 
-// install puts the new state in place. While the mark is there nothing starts.
+// install puts the new state in place. While the mark is there, nothing starts.
 func (cfg Config) install(p Plan, staging string) error {
 	mark := filepath.Join(cfg.Dir, home.RestoringFile)
 	if err := os.WriteFile(mark, []byte(p.From+"\n"), 0o600); err != nil {

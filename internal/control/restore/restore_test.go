@@ -32,7 +32,7 @@ import (
 
 const instanceKey = state.InstanceRoot + "1/us-west-2/orders"
 
-// lived is a home with a database at which something goes on, and a backup of it.
+// lived returns a home with a database at which something goes on, and a backup of the home.
 func lived(t *testing.T) (h *hometest.Home, path string) {
 	t.Helper()
 	h = hometest.New(t)
@@ -91,7 +91,7 @@ func started(t *testing.T, h *home.Home) (*state.Store, *etcd.Member) {
 	return &state.Store{Client: m.Client}, m
 }
 
-// keys are all that a state holds.
+// keys returns all that a state holds.
 func keys(t *testing.T, s *state.Store) map[string]string {
 	t.Helper()
 	answer, err := s.Client.Get(t.Context(), "/", clientv3.WithPrefix())
@@ -105,8 +105,8 @@ func keys(t *testing.T, s *state.Store) map[string]string {
 	return all
 }
 
-// A home that is gone comes back with its authority and tokens, readable for nobody else,
-// and with a state in which every database is held.
+// A home that is gone comes back with its authority and tokens, which nobody else can read. In its
+// state every database is held.
 func TestALostHome(t *testing.T) {
 	t.Parallel()
 	h, path := lived(t)
@@ -140,7 +140,7 @@ func TestALostHome(t *testing.T) {
 	if now.Header.Revision < newest.Header.Revision+etcd.Beyond || now.Header.ClusterId == newest.Header.ClusterId {
 		t.Errorf("revision %d after %d, of cluster %x after %x", now.Header.Revision, newest.Header.Revision, now.Header.ClusterId, newest.Header.ClusterId)
 	}
-	// Who watches from where it was is told to read everything again.
+	// A watcher that goes on from its old revision is told to read everything again.
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if answer := <-s.Client.Watch(ctx, "/", clientv3.WithPrefix(), clientv3.WithRev(newest.Header.Revision+1000)); answer.CompactRevision == 0 {
@@ -148,8 +148,8 @@ func TestALostHome(t *testing.T) {
 	}
 }
 
-// What a second restoration knows of the numbers of members is what the first one knew, as long as
-// the databases wait: since then there is a gap.
+// A second restore knows of the numbers of members what the first one knew, as long as the
+// databases wait: since the first one the numbers have a gap.
 func TestARestorationOfARestoredHome(t *testing.T) {
 	t.Parallel()
 	h, _ := lived(t)
@@ -221,7 +221,7 @@ func checkHeld(t *testing.T, s *state.Store) {
 		slices.ContainsFunc(layout.Value.Members, func(m plan.Placed) bool { return m.Leaving || m.Going != plan.Staying }) {
 		t.Errorf("%+v, %v", layout, err)
 	}
-	// What an operation made may be in use since: it is neither gone on with nor undone.
+	// What an operation made may be in use since. So the operation neither goes on nor is undone.
 	copied, err := state.Get[operation.Record](t.Context(), s, state.Operation("copy-1"))
 	if r := copied.Value; err != nil || r.State != operation.Failed || !slices.Equal(r.Left, []string{"make", "fill"}) || r.Step != "" {
 		t.Errorf("%+v, %v", copied, err)
@@ -232,8 +232,8 @@ func checkHeld(t *testing.T, s *state.Store) {
 	}
 }
 
-// The others of a control plane are lost for good: what it has is restored as a backup is,
-// and its own data are put aside, not lost.
+// The others of a control plane are lost for good. What it has is restored as a backup is. Its own
+// data are put aside, not lost.
 func TestASurvivor(t *testing.T) {
 	t.Parallel()
 	h, _ := lived(t)
@@ -262,7 +262,7 @@ func TestASurvivor(t *testing.T) {
 	}
 }
 
-// joined starts a further member, which is lost when the test says so: at its end.
+// joined starts a further member. The member is lost at the end of the function.
 func joined(t *testing.T, h *hometest.Home, name string) {
 	t.Helper()
 	peer := testkit.FreeAddr(t)
@@ -283,8 +283,8 @@ func joined(t *testing.T, h *hometest.Home, name string) {
 	}
 }
 
-// A restoration that is killed leaves a home that does not start, and is finished by the
-// next one, wherever it was.
+// A restore that is killed leaves a home that does not start. The next restore finishes it,
+// wherever it was.
 func TestARestorationThatIsKilled(t *testing.T) {
 	t.Parallel()
 	h, path := lived(t)
@@ -332,8 +332,8 @@ func remove(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// A state whose records a newer release wrote is not restored by this one, neither from a backup
-// nor from a survivor, and nothing is left of the attempt.
+// If a newer release wrote the records of a state, this one does not restore it, neither from a
+// backup nor from a survivor. Nothing is left of the attempt.
 func TestRecordsOfANewerRelease(t *testing.T) {
 	t.Parallel()
 	h, _ := lived(t)
@@ -361,7 +361,8 @@ func TestRecordsOfANewerRelease(t *testing.T) {
 	}
 }
 
-// Nothing is restored over what lives, is another home, or cannot be restored.
+// Nothing is restored over a home that runs or over another home, and nothing that cannot be
+// restored.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	h, path := lived(t)

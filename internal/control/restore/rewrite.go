@@ -21,8 +21,8 @@ import (
 	"howdah/internal/state"
 )
 
-// past are the families that say what was going on: nothing of it is true any more, and
-// a task would be done twice.
+// past has the families that say what was going on. Nothing of it is true any more, and a task
+// would be done twice.
 var past = []string{
 	state.LiveRoot, state.TaskRoot, state.ResultRoot, state.ReportRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot,
 	state.DeathRoot, state.PleaRoot, state.PassedRoot, state.SwornRoot, state.IncidentRoot, state.AttemptRoot, state.LeadRoot,
@@ -30,13 +30,12 @@ var past = []string{
 	state.OperationCancelRoot,
 }
 
-// namesApart is how far the numbers of new members are above those that were given out:
-// some were since, and no name is used twice.
+// namesApart is how much higher the numbers of new members are than those that were given out. Some
+// were given out since the backup, and no name is used twice.
 const namesApart = 100
 
-// Rewrite makes a restored state one that harms nothing: what went on is forgotten, and
-// all databases are held (package regain). It may be done again. The log gets a line for what is
-// left out.
+// Rewrite makes a restored state harmless: it forgets what was going on, and holds all databases
+// (package regain). It may be called again. The log gets a line for what is left out.
 func Rewrite(ctx context.Context, s *state.Store, home regain.Home, log *slog.Logger) (held int, err error) {
 	scopes, others, err := findScopes(ctx, s)
 	if err != nil {
@@ -57,7 +56,7 @@ func Rewrite(ctx context.Context, s *state.Store, home regain.Home, log *slog.Lo
 	for _, scope := range others {
 		ops = append(ops, state.DeletePrefix(patroni.Prefix(scope)))
 	}
-	// The holds come first: who dies in between leaves nothing that would run free.
+	// The holds come first. If this dies in between, nothing is left that would run free.
 	for _, id := range slices.Sorted(maps.Keys(scopes)) {
 		if err := hold(ctx, s, id); err != nil {
 			return 0, err
@@ -66,7 +65,7 @@ func Rewrite(ctx context.Context, s *state.Store, home regain.Home, log *slog.Lo
 	if _, err := s.CommitEach(ctx, ops); err != nil {
 		return 0, fmt.Errorf("forget what went on: %w", err)
 	}
-	// That removed the marks of an earlier restoration, too.
+	// That also removed the marks of an earlier restore.
 	var marks []state.Op
 	for id, h := range scopes {
 		h.Database, h.Since, h.Why, h.Chosen = id, home.At, "", ""
@@ -79,8 +78,8 @@ func Rewrite(ctx context.Context, s *state.Store, home regain.Home, log *slog.Lo
 	return len(scopes), err
 }
 
-// findScopes finds all databases that are wanted, with the identifiers of their data,
-// and answers which of Patroni's scopes are of others, of which only leftovers are there.
+// findScopes finds all databases that are wanted, with the identifiers of their data. others are
+// those of Patroni's scopes of which only leftovers are there.
 func findScopes(ctx context.Context, s *state.Store) (holds map[string]*regain.Hold, others []string, err error) {
 	holds = map[string]*regain.Hold{}
 	instances, err := state.List[spec.Instance](ctx, s, state.InstanceRoot)
@@ -111,7 +110,7 @@ func findScopes(ctx context.Context, s *state.Store) (holds map[string]*regain.H
 			h.System = string(kv.Value)
 		}
 	}
-	// Those that were not taken over since the restoration before.
+	// These were not taken over since the previous restore.
 	old, err := state.List[regain.Hold](ctx, s, state.HeldRoot)
 	if err != nil {
 		return nil, nil, err
@@ -124,9 +123,9 @@ func findScopes(ctx context.Context, s *state.Store) (holds map[string]*regain.H
 	return holds, slices.Compact(others), nil
 }
 
-// orders are the changes of what was decided: a member that was to be deleted may be the
-// only copy by now, so that this is decided anew. Hosts keep what nobody tells them of. The
-// holds say what was decided: which members there had been, and which were given up.
+// orders returns the changes of what was decided. A member that was to be deleted may be the only
+// copy by now, so that is decided anew. Hosts keep what nobody tells them of. The holds say what
+// was decided: which members there had been, and which were given up.
 func orders(ctx context.Context, s *state.Store, holds map[string]*regain.Hold) ([]state.Op, error) {
 	var ops []state.Op
 	layouts, err := state.List[plan.Layout](ctx, s, state.LayoutRoot)
@@ -164,9 +163,9 @@ func orders(ctx context.Context, s *state.Store, holds map[string]*regain.Hold) 
 	return ops, nil
 }
 
-// operations are the changes of those that were under way: none is gone on with. One that cannot be
-// read is left out. It says nothing that the databases need, and a later release that can read it
-// would go on with it.
+// operations returns the changes of operations that were under way. None of them goes on. One that
+// cannot be read is left out. It says nothing that the databases need, and a later release that can
+// read it would go on with it.
 func operations(ctx context.Context, s *state.Store, log *slog.Logger) ([]state.Op, error) {
 	begun, err := s.Client.Get(ctx, state.OperationRoot, clientv3.WithPrefix())
 	if err != nil {
@@ -186,9 +185,9 @@ func operations(ctx context.Context, s *state.Store, log *slog.Logger) ([]state.
 	return ops, nil
 }
 
-// hold has Patroni do nothing with a database but let serve what serves: it pauses, there
-// is no leader, and the identifier of the data is nobody's, so that a primary that runs
-// goes on and does not take the key. Nobody is named who may be promoted once it goes on.
+// hold makes Patroni do nothing with a database except let a primary serve that serves. Patroni
+// pauses, there is no leader, and the identifier of the data is nobody's. So a primary that runs
+// goes on, and does not take the key. Nobody is named who may be promoted when Patroni goes on.
 func hold(ctx context.Context, s *state.Store, id string) error {
 	answer, err := s.Client.Get(ctx, patroni.ConfigKey(id))
 	if err != nil {

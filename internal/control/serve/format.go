@@ -14,11 +14,11 @@ import (
 	"howdah/internal/state/format"
 )
 
-// raiseEvery is how often it is looked whether all parts read the newest format by now.
+// raiseEvery is the pause between two looks whether all parts read the newest format by now.
 const raiseEvery = 5 * time.Second
 
-// readable refuses a state whose records this program does not read: it would write them back
-// without what it does not know. It is asked of our own member, before anything is written.
+// readable refuses a state whose records this program does not read. It would drop what it does not
+// know when it writes them back. Our own member is asked, before anything is written.
 func (cfg Config) readable(ctx context.Context, client *clientv3.Client) error {
 	r, err := format.Read(ctx, client)
 	if err != nil {
@@ -27,8 +27,8 @@ func (cfg Config) readable(ctx context.Context, client *clientv3.Client) error {
 	return r.Check(cfg.Version)
 }
 
-// followFormat ends this control plane once the records are of a newer release, and tells hosts
-// and edges, which read what control planes say of themselves, of each new number.
+// followFormat ends this control plane once the records are of a newer release. It also tells hosts
+// and edges of each new number: they read what control planes say of themselves.
 func (cfg Config) followFormat(ctx context.Context, store *state.Store, cache *state.Cache) error {
 	if err := cache.Loaded(ctx); err != nil {
 		return nil // it was told to end
@@ -57,9 +57,9 @@ func (cfg Config) followFormat(ctx context.Context, store *state.Store, cache *s
 	}
 }
 
-// raiseFormat writes the newest format that this release reads once every part of the home does.
-// It is done by the control plane that leads; leading is the condition of a commit that only that
-// one may make.
+// raiseFormat writes the newest format that this release reads, once every part of the home reads
+// it. Only the control plane that leads may call it. leading is the condition of a commit that only
+// that one may make.
 func (cfg Config) raiseFormat(ctx context.Context, store *state.Store, cache *state.Cache, leading state.Op) error {
 	if err := cache.Loaded(ctx); err != nil {
 		return nil // it was told to end
@@ -87,15 +87,16 @@ func (cfg Config) raiseFormat(ctx context.Context, store *state.Store, cache *st
 	}
 }
 
-// allRead: all control planes, hosts and edges that the home knows, also those that are away,
-// have said that they read a format.
+// allRead reports whether all control planes, hosts and edges that the home knows have said that
+// they read a format. Parts that are away count, too.
 func allRead(cache *state.Cache, number int) bool {
 	return everyone(cache, state.ControlRoot, func(c *hostapi.ControlMember) bool { return c.Reads >= number }) &&
 		everyone(cache, state.HostRoot, func(h *member.Host) bool { return h.Reads >= number }) &&
 		everyone(cache, state.EdgeRoot, func(e *seen.Status) bool { return e.Reads >= number })
 }
 
-// everyone: all records below a root are such ones. One that cannot be read is none.
+// everyone reports whether such is true of all records below a root. A record that cannot be read
+// counts as false.
 func everyone[T any](cache *state.Cache, root string, such func(*T) bool) bool {
 	records := state.ViewAll[T](cache, root)
 	for _, r := range records {

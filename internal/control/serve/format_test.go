@@ -17,7 +17,7 @@ import (
 	"howdah/internal/testkit/etcdtest"
 )
 
-// The number is raised once the last part of the home reads it, also one that is away.
+// The number is raised once the last part of the home reads it, also if that part is away.
 func TestAllRead(t *testing.T) {
 	store := etcdtest.Store(t)
 	cache := etcdtest.Cache(t, store, nil)
@@ -44,8 +44,8 @@ func TestAllRead(t *testing.T) {
 	}
 }
 
-// A control plane raises the number, tells hosts of it, and ends once a newer release has raised
-// it further.
+// A control plane raises the number and tells hosts of it. It ends once a newer release has raised
+// the number further.
 func TestTheFormatIsRaisedAndFollowed(t *testing.T) {
 	store := etcdtest.Store(t)
 	cache := etcdtest.Cache(t, store, nil)

@@ -22,10 +22,10 @@ import (
 	"howdah/internal/state/etcdgate"
 )
 
-// gateAddr is where members reach etcd.
+// gateAddr returns where members reach etcd.
 func (cfg Config) gateAddr() string { return fmt.Sprintf("%s:%d", cfg.Address, etcdGatePort) }
 
-// members is the authority of members, which the first control plane makes.
+// members returns the authority of members. The first control plane makes it.
 func (cfg Config) members(ctx context.Context, store *state.Store) (*certs.CA, error) {
 	key, err := cfg.Home.SealKey()
 	if err != nil {
@@ -34,7 +34,7 @@ func (cfg Config) members(ctx context.Context, store *state.Store) (*certs.CA, e
 	return authority.Members(ctx, store, key, time.Now())
 }
 
-// seals are those of what hosts are told of members.
+// seals returns the sealer of what hosts are told of members.
 func (cfg Config) seals() (*seal.Assignments, error) {
 	key, err := cfg.Home.SealKey()
 	if err != nil {
@@ -43,7 +43,7 @@ func (cfg Config) seals() (*seal.Assignments, error) {
 	return seal.NewAssignments(key)
 }
 
-// etcdInside are the clients by which gate and door reach etcd.
+// etcdInside returns the clients by which gate and door reach etcd.
 func (cfg Config) etcdInside(ctx context.Context, member *etcd.Member, component string) (etcdgate.Config, error) {
 	client, err := member.InsideClient(ctx)
 	return etcdgate.Config{
@@ -51,7 +51,7 @@ func (cfg Config) etcdInside(ctx context.Context, member *etcd.Member, component
 	}, err
 }
 
-// listenDoor takes etcd's port, so that nobody is refused there while serveDoor is not ready.
+// listenDoor takes etcd's port early, so that nobody is refused there while serveDoor is not ready.
 func (cfg Config) listenDoor(ctx context.Context) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", ClientAddr(cfg.Address))
 	if err != nil {
@@ -60,7 +60,7 @@ func (cfg Config) listenDoor(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// serveDoor has control planes reach etcd, and hosts what they need of it, until ctx ends.
+// serveDoor lets control planes reach etcd, and hosts what they need of it, until ctx ends.
 func (cfg Config) serveDoor(ctx context.Context, l net.Listener, identity *certs.Identity, member *etcd.Member, cache *state.Cache) error {
 	inside, err := cfg.etcdInside(ctx, member, "etcd-door")
 	if err != nil {
@@ -86,8 +86,8 @@ func (cfg Config) serveDoor(ctx context.Context, l net.Listener, identity *certs
 	return door.Serve(ctx, l)
 }
 
-// serveGate has members reach what is theirs in etcd, by certificates of their authority,
-// until ctx ends.
+// serveGate lets members reach what is theirs in etcd, by certificates of their authority, until
+// ctx ends.
 func (cfg Config) serveGate(ctx context.Context, identity *certs.Identity, members *certs.CA, member *etcd.Member, cache *state.Cache) error {
 	inside, err := cfg.etcdInside(ctx, member, "etcd-gate")
 	if err != nil {
@@ -116,7 +116,8 @@ func (cfg Config) serveGate(ctx context.Context, identity *certs.Identity, membe
 	srv := &http.Server{
 		Handler: room.Handler(gate), MaxHeaderBytes: stranger.MaxHeader, TLSConfig: config,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return room.Context(ctx, accepted(c)) },
-		// Patroni asks each second: who asks less often may connect anew, and holds nothing.
+		// Patroni asks each second. A client that asks less often may connect anew, and holds
+		// nothing.
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 20 * time.Second,
 		ErrorLog: slog.NewLogLogger(inside.Log.Handler(), slog.LevelDebug),
 	}
@@ -129,8 +130,8 @@ func (cfg Config) serveGate(ctx context.Context, identity *certs.Identity, membe
 	return err
 }
 
-// gateTLS takes certificates of the authority of members, and no others: a host talks to
-// etcd itself.
+// gateTLS takes certificates of the authority of members, and no others. A host talks to etcd
+// itself.
 func gateTLS(identity *certs.Identity, members *certs.CA) (*tls.Config, error) {
 	config, err := identity.ServerTLS()
 	if err != nil {

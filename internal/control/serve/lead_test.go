@@ -66,8 +66,8 @@ func leads(c *contender) func() error {
 	}
 }
 
-// One leads; when it stops the other one does; a term that fails is followed by
-// another one, of either.
+// One leads. When it stops, the other one does. After a term that fails, either of them begins
+// another one.
 func TestLeadership(t *testing.T) {
 	h, leaders := hometest.New(t), &atomic.Int32{}
 	first := campaign(t, h, "s1", leaders)

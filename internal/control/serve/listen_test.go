@@ -78,7 +78,7 @@ func (s *site) get(secure bool, path string) (string, error) {
 	return string(text), err
 }
 
-// whom tells who the caller is by its certificate, if it came by TLS.
+// whom tells who the caller is by its certificate, if the call came by TLS.
 var whom = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "tls=%v caller=%q", r.TLS != nil, certs.Caller(r.TLS))
 })
@@ -97,8 +97,8 @@ type away struct{ net.Conn }
 
 func (away) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 7} }
 
-// No secret crosses a network in the clear: who comes from elsewhere without TLS
-// is hung up on, before anything is answered.
+// No secret crosses a network in the clear. If a call comes from elsewhere without TLS, the
+// listener hangs up before anything is answered.
 func TestPlainFromElsewhereIsHungUpOn(t *testing.T) {
 	s := &sniffer{conns: make(chan net.Conn), done: make(chan struct{}), config: &tls.Config{}}
 	for first, served := range map[string]bool{"GET / HTTP/1.1\r\n": false, "\x16\x03\x01": true} {
@@ -182,7 +182,7 @@ func TestHeadersThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// Whoever begins and does not go on holds nothing for long, however far it came.
+// A client that begins and does not go on holds nothing for long, however far it came.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	s := start(t, whom)
@@ -271,7 +271,7 @@ func TestStopIsBounded(t *testing.T) {
 	}
 }
 
-// stutter fails to accept now and then, as when there are too many open files.
+// stutter fails to accept now and then, as happens with too many open files.
 type stutter struct {
 	net.Listener
 	failures int
@@ -320,9 +320,9 @@ func TestAcceptGoesOnAfterAnError(t *testing.T) {
 	}
 }
 
-// A control plane whose certificates live two seconds runs through four of them:
-// no call fails, and the files hold what is shown. On a busy machine they live longer:
-// a third of a life is all that a renewal may take, with what it writes to the disk.
+// A control plane whose certificates live two seconds runs through four of them. No call fails, and
+// the files hold the certificate that is shown. On a busy machine certificates live longer, because
+// a renewal may take only a third of a life, with what it writes to the disk.
 func TestTheOwnCertificateIsRenewed(t *testing.T) {
 	t.Parallel()
 	s := start(t, whom)

@@ -12,9 +12,9 @@ import (
 	"howdah/internal/state"
 )
 
-// own knows where this home itself listens: what users have it deliver must not be
-// delivered there. People's own receivers may be on the same machines, so that it
-// goes by ports, but for the networks that are the home's alone.
+// own knows where this home itself listens. What users have delivered must not be delivered there.
+// People's own receivers may be on the same machines. So it goes by ports, except for the networks
+// that belong to the home alone.
 type own struct {
 	networks []netip.Prefix
 	control  []netip.AddrPort // of this control plane
@@ -22,7 +22,7 @@ type own struct {
 	cache    *state.Cache
 }
 
-// own is asked only while cache runs.
+// own returns an own. It may be asked only while cache runs.
 func (cfg Config) own(cache *state.Cache) *own {
 	o := &own{cache: cache}
 	for _, network := range []string{cfg.Home.Network + ".0.0/16", cfg.Pool} {
@@ -45,7 +45,7 @@ func (cfg Config) own(cache *state.Cache) *own {
 	return o
 }
 
-// controlPlane is where a control plane listens whose API has this address.
+// controlPlane returns where a control plane listens whose API has this address.
 func controlPlane(api string) []netip.AddrPort {
 	at, err := netip.ParseAddrPort(api)
 	if err != nil {
@@ -55,7 +55,7 @@ func controlPlane(api string) []netip.AddrPort {
 	return []netip.AddrPort{netip.AddrPortFrom(ip, at.Port()), netip.AddrPortFrom(ip, etcdClientPort), netip.AddrPortFrom(ip, etcdPeerPort), netip.AddrPortFrom(ip, etcdGatePort)}
 }
 
-// listens reports whether something of the home's listens there, or may.
+// listens reports whether something of the home listens there, or may listen there.
 func (o *own) listens(at netip.AddrPort) bool {
 	ip := at.Addr().Unmap().WithZone("")
 	at = netip.AddrPortFrom(ip, at.Port())
@@ -71,7 +71,8 @@ func (o *own) isOtherControlPlane(at netip.AddrPort) bool {
 	})
 }
 
-// isHost: there are the agent, and PostgreSQL and Patroni of its members.
+// isHost reports whether the agent of a host listens there, or PostgreSQL or Patroni of its
+// members.
 func (o *own) isHost(at netip.AddrPort) bool {
 	for _, h := range state.LoadAll[member.Host](o.cache, state.HostRoot) {
 		if ip, err := netip.ParseAddr(h.Value.Address); err != nil || ip.Unmap() != at.Addr() {
@@ -90,7 +91,8 @@ func (o *own) isHost(at netip.AddrPort) bool {
 	return false
 }
 
-// ofThisMachine: who listens at all addresses listens there too.
+// ofThisMachine reports whether an address belongs to this machine. What listens at all addresses
+// also listens there.
 func ofThisMachine(ip netip.Addr) bool {
 	if ip.IsLoopback() {
 		return true

@@ -66,7 +66,7 @@ func TestOwnAddresses(t *testing.T) {
 	}
 }
 
-// TestThisMachine: an address of an interface counts like loopback.
+// TestThisMachine checks that an address of an interface counts like loopback.
 func TestThisMachine(t *testing.T) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"howdah/internal/state"
 )
 
-// placed is the host that a database's layout has for a member; "": it knows no such member.
+// placed returns the host that a database's layout has for a member, or "" if it knows no such
+// member.
 func placed(ctx context.Context, store *state.Store, database, name string) (host string, err error) {
 	layout, err := state.Get[plan.Layout](ctx, store, state.Layout(database))
 	if errors.Is(err, state.ErrNotFound) {

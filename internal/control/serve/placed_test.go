@@ -8,7 +8,7 @@ import (
 	"howdah/internal/testkit/hometest"
 )
 
-// Where a member is that the home knows.
+// placed knows where a member is that the home knows.
 func TestPlaced(t *testing.T) {
 	t.Parallel()
 	h := hometest.New(t)

@@ -9,16 +9,16 @@ import (
 	"howdah/internal/host/hostapi"
 )
 
-// Where the certificates of the home's authorities can be had: one path of our own,
-// and the one that RDS's bundle has on its download site.
+// These paths serve the certificates of the home's authorities: one is our own, and the other is
+// that of RDS's bundle on its download site.
 const (
 	caPath     = "/howdah/ca.pem"
 	bundlePath = "/global/global-bundle.pem"
 )
 
-// routes sends hosts' calls and those of the admin API to handlers of their own,
-// and everything else to the API. The authorities' certificates are for
-// everyone: clients need them before they can check anything else.
+// routes sends hosts' calls and those of the admin API to handlers of their own, and everything
+// else to the API. The authorities' certificates are for everyone, because clients need them before
+// they can check anything else.
 func routes(api, admins, hosts, signers http.Handler, trusted func() []byte) http.Handler {
 	bundle := serveBundle(trusted)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func routes(api, admins, hosts, signers http.Handler, trusted func() []byte) htt
 	})
 }
 
-// serveBundle answers the certificates, in PEM, to GET and HEAD.
+// serveBundle answers GET and HEAD with the certificates, in PEM.
 func serveBundle(trusted func() []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -46,8 +46,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestBundleHasNoKey holds the one answer that everyone gets against what must
-// never leave the control plane.
+// TestBundleHasNoKey checks the one answer that everyone gets for what must never leave the control
+// plane.
 func TestBundleHasNoKey(t *testing.T) {
 	ca, err := certs.New("test")
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package serve is a control plane: embedded etcd, the API, and, in the one of
-// them that leads, the reconciler and the judge. Databases do not need it to
-// serve; they need it to change.
+// Package serve is a control plane: embedded etcd, the API, and, in the control plane that leads,
+// the reconciler and the judge. Databases do not need it to serve. They need it to change.
 package serve
 
 import (
@@ -44,10 +43,9 @@ const (
 	etcdClientPort = 2379
 	etcdPeerPort   = 2380
 	etcdGatePort   = 2378
-	// electionTTL is after how many seconds another control plane takes over from
-	// one that died.
+	// electionTTL is after how many seconds another control plane takes over from one that died.
 	electionTTL = 3
-	// handOverWithin is how long one that stops may take to say so.
+	// handOverWithin is how long a control plane that stops may take to say so.
 	handOverWithin = 2 * time.Second
 )
 
@@ -55,25 +53,25 @@ const (
 type Config struct {
 	Home *home.Home
 	Name string // among the control planes; etcd's member name
-	// Address is the IP for etcd and for hosts; the API listens on Home.Listen.
+	// Address is the IP for etcd and for hosts. The API listens on Home.Listen.
 	Address string
 	Peers   string // etcd's initial cluster, of one that joins
 	Join    bool
 	Policy  plan.Policy
 	Pool    string // CIDR of endpoint addresses
-	// EtcdQuota is how large etcd's database may be; 0: etcd.DefaultQuota.
+	// EtcdQuota is how large etcd's database may be, in bytes. 0 is etcd.DefaultQuota.
 	EtcdQuota int64
-	// Backups are to be taken of the home; nil: none. Its Dir, Every and Keep are set.
+	// Backups takes backups of the home. nil takes none. Its Dir, Every and Keep are set.
 	Backups *backup.Schedule
-	// Detection and Stonith: see judge.Config.
+	// See judge.Config for Detection and Stonith.
 	Detection time.Duration
 	Stonith   string
 	Version   string
 	Log       *slog.Logger
 }
 
-// Run serves until ctx ends. The steps are in the order in which each needs the
-// one before: identity, state, the mirror of the state, then those who answer.
+// Run serves until ctx ends. Each step needs the one before: identity, state, the mirror of the
+// state, then what answers callers.
 func Run(ctx context.Context, cfg Config) error {
 	ca, identity, err := cfg.identity()
 	if err != nil {
@@ -103,7 +101,7 @@ func Run(ctx context.Context, cfg Config) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancel(ctx)
 	defer func() { stop(); _ = group.Wait() }() // before etcd is closed
-	// Hosts, whose databases go on, are let in first.
+	// Hosts are let in first, because their databases go on.
 	group.Go(func() error { return cfg.serveDoor(ctx, door, identity, member, cache) })
 	if err := member.Promote(ctx); err != nil {
 		return err
@@ -203,8 +201,8 @@ func Run(ctx context.Context, cfg Config) error {
 	return group.Wait()
 }
 
-// identity reads the authority and the control plane's certificate, which is made
-// anew when it ages or its addresses changed.
+// identity reads the authority and the control plane's certificate. It makes the certificate anew
+// when it ages or its addresses changed.
 func (cfg Config) identity() (*certs.CA, *certs.Identity, error) {
 	ca, err := cfg.Home.CA()
 	if err != nil {
@@ -221,8 +219,8 @@ func (cfg Config) identity() (*certs.CA, *certs.Identity, error) {
 	return ca, identity, err
 }
 
-// renewal makes the control plane's own certificate. Embedded etcd reads it from
-// its file for each connection that begins.
+// renewal returns how the control plane's own certificate is made. Embedded etcd reads it from its
+// file for each connection that begins.
 func (cfg Config) renewal(ca *certs.CA) certs.Renewal {
 	extra := []net.IP{net.ParseIP(cfg.Address)}
 	return certs.Renewal{
@@ -247,21 +245,21 @@ func (cfg Config) etcd() etcd.Config {
 	}
 }
 
-// ClientAddr is where the etcd of a control plane at this address serves clients.
+// ClientAddr returns where the etcd of a control plane at this address serves clients.
 func ClientAddr(address string) string { return fmt.Sprintf("%s:%d", address, etcdClientPort) }
 
-// PeerAddr is where the etcd of a control plane at this address talks to others.
+// PeerAddr returns where the etcd of a control plane at this address talks to others.
 func PeerAddr(address string) string { return fmt.Sprintf("%s:%d", address, etcdPeerPort) }
 
-// HasState reports whether the control plane of a home has state on disk: then it
-// starts from that, and joins nobody.
+// HasState reports whether the control plane of a home has state on disk. Then it starts from that,
+// and joins nobody.
 func HasState(h *home.Home) bool {
 	_, err := os.Stat(filepath.Join(h.EtcdDir(), "member"))
 	return err == nil
 }
 
-// introduce tells hosts where this control plane answers, and edges that it has started:
-// those that run answer that. It returns the revision.
+// introduce tells hosts where this control plane answers, and tells edges that it has started,
+// which those that run answer. It returns the revision of its write.
 func (cfg Config) introduce(ctx context.Context, store *state.Store, now format.Record) (int64, error) {
 	me := hostapi.ControlMember{
 		Name: cfg.Name, URL: "https://" + cfg.hostAddr(), OwnNames: true, Gate: cfg.gateAddr(),
@@ -270,7 +268,7 @@ func (cfg Config) introduce(ctx context.Context, store *state.Store, now format.
 	return store.Commit(ctx, state.Put(state.Control(cfg.Name), me))
 }
 
-// hostAddr is the API's address as hosts reach it.
+// hostAddr returns the API's address that hosts reach.
 func (cfg Config) hostAddr() string {
 	host, port, err := net.SplitHostPort(cfg.Home.Listen)
 	if err != nil {
@@ -291,8 +289,8 @@ func watchEtcd(ctx context.Context, member *etcd.Member) error {
 	}
 }
 
-// listen serves the API until ctx ends, with TLS, and without on loopback, where
-// nobody listens in: there SigV4 alone decides who may call.
+// listen serves the API until ctx ends. It serves with TLS. On loopback it also serves without, as
+// nobody listens in there: then only SigV4 decides who may call.
 func (cfg Config) listen(ctx context.Context, identity *certs.Identity, handler http.Handler) error {
 	config, err := identity.ServerTLS()
 	if err != nil {
@@ -328,8 +326,8 @@ func (cfg Config) listen(ctx context.Context, identity *certs.Identity, handler 
 	return err
 }
 
-// lead runs work while this control plane is the elected one, again and again. held
-// is the condition of a commit that only the elected one may make.
+// lead runs work while this control plane leads, again and again. held is the condition of a commit
+// that only the one which leads may make.
 func lead(ctx context.Context, client *clientv3.Client, name string, log *slog.Logger, work func(ctx context.Context, held state.Op) error) error {
 	for ctx.Err() == nil {
 		err := leadOnce(ctx, client, name, log, work)

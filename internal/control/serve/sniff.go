@@ -12,9 +12,8 @@ import (
 // sniffTimeout is how long a client may take to send its first byte.
 const sniffTimeout = 10 * time.Second
 
-// sniffer accepts TLS, and plain HTTP from loopback, on one port: clients that
-// cannot be given a certificate bundle work on the machine itself, and no secret
-// crosses a network in the clear.
+// sniffer accepts TLS, and plain HTTP from loopback, on one port. So clients that cannot be given a
+// certificate bundle work on the machine itself, and no secret crosses a network in the clear.
 type sniffer struct {
 	net.Listener
 	config *tls.Config
@@ -25,14 +24,14 @@ type sniffer struct {
 
 func newSniffer(l net.Listener, config *tls.Config) *sniffer {
 	config = config.Clone()
-	// Heartbeats are small and many: HTTP/1.1 on a kept connection is enough.
+	// Heartbeats are small and many. HTTP/1.1 on a kept connection is enough for them.
 	config.NextProtos = []string{"http/1.1"}
 	s := &sniffer{Listener: l, config: config, conns: make(chan net.Conn), done: make(chan struct{})}
 	go s.accept()
 	return s
 }
 
-// Accept delivers connections whose first byte has been seen.
+// Accept returns connections whose first byte has been seen.
 func (s *sniffer) Accept() (net.Conn, error) {
 	select {
 	case conn := <-s.conns:
@@ -51,8 +50,8 @@ func (s *sniffer) Close() error {
 // acceptPause is how long a listener that could not accept is left alone.
 const acceptPause = 50 * time.Millisecond
 
-// accept ends when the listener is closed. Any other error passes: too many open
-// files, or a client that left while it waited.
+// accept ends when the listener is closed. Any other error passes: there are too many open files,
+// or a client left while it waited.
 func (s *sniffer) accept() {
 	for {
 		conn, err := s.Listener.Accept()
@@ -71,7 +70,7 @@ func (s *sniffer) accept() {
 	}
 }
 
-// sort finds out what a client speaks.
+// sort finds out which protocol a client speaks.
 func (s *sniffer) sort(conn net.Conn) {
 	if conn.SetReadDeadline(time.Now().Add(sniffTimeout)) != nil {
 		conn.Close()
@@ -104,7 +103,7 @@ func fromLoopback(conn net.Conn) bool {
 	return ok && a.IP.IsLoopback()
 }
 
-// accepted is the connection that the sniffer got from its listener.
+// accepted returns the connection that the sniffer got from its listener.
 func accepted(c net.Conn) net.Conn {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -115,7 +114,7 @@ func accepted(c net.Conn) net.Conn {
 	return c
 }
 
-// peekedConn reads what was peeked at first.
+// peekedConn first reads what was peeked at.
 type peekedConn struct {
 	net.Conn
 	reader *bufio.Reader

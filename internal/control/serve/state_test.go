@@ -11,7 +11,7 @@ import (
 	"howdah/internal/testkit/hometest"
 )
 
-// A home whose state is gone does not begin with an empty one: hosts would believe it.
+// A home whose state is gone does not begin with an empty one, because hosts would believe it.
 func TestAHomeWhoseStateIsGone(t *testing.T) {
 	t.Parallel()
 	h, err := home.Ensure(filepath.Join(hometest.Dir(t), "home"), home.Options{Listen: testkit.FreeAddr(t)})

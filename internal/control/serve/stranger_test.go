@@ -16,9 +16,9 @@ import (
 	"howdah/internal/testkit"
 )
 
-// TestWhatTheUnauthenticatedHold: 300 connections that each send 1 MiB and wait take a
-// bounded part of the control plane's memory, over TLS as without. What they may not send
-// is answered, so that clients try again.
+// TestWhatTheUnauthenticatedHold checks that 300 connections which each send 1 MiB and wait take a
+// bounded part of the control plane's memory, with TLS and without. What they may not send is
+// answered, so that clients try again.
 func TestWhatTheUnauthenticatedHold(t *testing.T) {
 	var refused, reading atomic.Int64
 	site := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +59,7 @@ func TestWhatTheUnauthenticatedHold(t *testing.T) {
 	if grown > 100<<20 {
 		t.Errorf("the process has %d MiB more in use", grown>>20)
 	}
-	// Somebody with a certificate of the home is none of them.
+	// A caller with a certificate of the home does not count among them.
 	if got, err := site.send(bytes.Repeat([]byte("b"), 1<<20)); err != nil || got != http.StatusOK {
 		t.Errorf("a host's body: %d, %v", got, err)
 	}
