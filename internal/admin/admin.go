@@ -1,10 +1,9 @@
-// Package admin is the contract of the admin API: what `howdah status` and the
-// other commands need and RDS has no action for. A call is POST Path+verb with
-// JSON in and out, signed with SigV4 for Service by any access key of the home. It
-// holds no code beyond its own types.
+// Package admin is the contract of the admin API: what `howdah status` and other commands need and
+// RDS has no action for. A call is POST Path+verb with JSON in and out. Any access key of the home
+// signs it, with SigV4 for Service. The package has no code beyond its own types.
 //
-// Invariants: no answer holds a secret, but for that of a new access key; names in
-// JSON are stable.
+// Invariants: no answer holds a secret, except for that of a new access key. Names in JSON are
+// stable.
 package admin
 
 import (
@@ -15,7 +14,7 @@ import (
 )
 
 const (
-	// Path is what all paths of this API begin with.
+	// Path is the beginning of all paths of this API.
 	Path = "/howdah/admin/"
 	// Service is the service name that calls are signed for.
 	Service = "howdah"
@@ -51,15 +50,15 @@ const (
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// Hint says what the user can do about it, or is empty.
+	// Hint says what the user can do about it. It may be "".
 	Hint string `json:"hint,omitempty"`
-	// Status is the HTTP status; it is not part of the body.
+	// Status is the HTTP status. It is not part of the body.
 	Status int `json:"-"`
 }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Codes of errors that are this API's own.
+// Codes of errors that only this API has.
 const (
 	CodeUnknownVerb    = "UnknownVerb"
 	CodeInvalidRequest = "InvalidRequest"
@@ -78,7 +77,7 @@ const (
 	CodeInternal = "InternalFailure"
 )
 
-// statuses of the codes above; any other is the caller's fault.
+// statuses has the HTTP status of the codes above. Any other code is the caller's fault.
 var statuses = map[string]int{
 	CodeUnknownVerb: http.StatusNotFound, CodeHostNotFound: http.StatusNotFound, CodeKeyNotFound: http.StatusNotFound,
 	CodeOperationNotFound: http.StatusNotFound, CodeOperationEnded: http.StatusConflict,
@@ -87,7 +86,7 @@ var statuses = map[string]int{
 	CodeUnavailable: http.StatusServiceUnavailable, CodeInternal: http.StatusInternalServerError,
 }
 
-// NewError is the error of a code, with the HTTP status that belongs to it.
+// NewError returns an error with a code, and with the HTTP status that belongs to it.
 func NewError(code, message, hint string) *Error {
 	status, known := statuses[code]
 	if !known {
@@ -99,13 +98,13 @@ func NewError(code, message, hint string) *Error {
 // Nothing is the request or the answer of verbs that have none.
 type Nothing struct{}
 
-// DatabaseRequest asks for the databases of this name in the caller's account and
-// region: an instance and a cluster may share one.
+// DatabaseRequest asks for the databases of this name in the caller's account and region. An
+// instance and a cluster may share a name.
 type DatabaseRequest struct {
 	Name string `json:"name"`
 }
 
-// DatabaseAnswer is empty when there is none.
+// DatabaseAnswer is empty if there is none.
 type DatabaseAnswer struct {
 	Databases []Database `json:"databases"`
 	Problems  []Problem  `json:"problems"`
@@ -117,7 +116,7 @@ type FailoversRequest struct {
 	Limit int    `json:"limit,omitempty"` // 0: all
 }
 
-// FailoversAnswer holds them.
+// FailoversAnswer has the post-mortems, newest first.
 type FailoversAnswer struct {
 	Failovers []postmortem.Record `json:"failovers"`
 }
@@ -127,20 +126,20 @@ type HostRequest struct {
 	Host string `json:"host"`
 }
 
-// HostOffRequest is an operator's word that a host is off, or asks only what it would
+// HostOffRequest is an operator's word that a host is off. With DryRun it only asks what that would
 // mean.
 type HostOffRequest struct {
 	Host   string `json:"host"`
 	DryRun bool   `json:"dry_run,omitempty"`
 }
 
-// HostOffAnswer names the databases whose primary is on the host: another member may
-// take its place by that word.
+// HostOffAnswer names the databases whose primary is on the host. By that word another member may
+// take the primary's place.
 type HostOffAnswer struct {
 	Databases []string `json:"databases"`
 }
 
-// DrainRequest asks for a host to be emptied, or only what that would move.
+// DrainRequest asks for a host to be emptied. With DryRun it only asks what that would move.
 type DrainRequest struct {
 	Host   string `json:"host"`
 	DryRun bool   `json:"dry_run,omitempty"`
@@ -169,7 +168,7 @@ type WipeAnswer struct {
 	Clusters  int     `json:"clusters"`
 	Members   int     `json:"members"`
 	Seconds   float64 `json:"seconds"`
-	// Pending are members on lost hosts, as HOST/MEMBER: deleted when those return.
+	// Pending has members on lost hosts, as HOST/MEMBER. They are deleted when those hosts return.
 	Pending []string `json:"pending,omitempty"`
 }
 

@@ -33,8 +33,8 @@ func TestStatusIsNotInTheBody(t *testing.T) {
 
 var snake = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
-// TestNamesAreSnakeCase looks at every field of every answer. None has a name of
-// what is secret.
+// TestNamesAreSnakeCase looks at every field of every answer. No field has a name that a secret
+// would have.
 func TestNamesAreSnakeCase(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	for _, v := range []any{

@@ -2,19 +2,18 @@ package admin
 
 import "time"
 
-// AuthorityRequest asks for a newer authority of a line, such as rds-ca-rsa2048; "":
-// of the home's own.
+// AuthorityRequest asks for a newer authority of a line, such as rds-ca-rsa2048. "" is the home's
+// own line.
 type AuthorityRequest struct {
 	Line string `json:"line,omitempty"`
 }
 
-// AuthorityListAnswer holds all authorities that sign the certificates of databases,
-// by name.
+// AuthorityListAnswer has all authorities that sign the certificates of databases, by name.
 type AuthorityListAnswer struct {
 	Authorities []Authority `json:"authorities"`
 }
 
-// Authority is one of them.
+// Authority is one such authority.
 type Authority struct {
 	Name       string    `json:"name"`
 	ValidFrom  time.Time `json:"valid_from"`
@@ -22,7 +21,7 @@ type Authority struct {
 	Thumbprint string    `json:"thumbprint"` // SHA-256, in hex
 	// Newer is the authority that takes its place, or "".
 	Newer string `json:"newer,omitempty"`
-	// Databases are how many instances and Multi-AZ DB clusters of all accounts are to
-	// have certificates of it.
+	// Databases is how many instances and Multi-AZ DB clusters of all accounts are to have
+	// certificates of it.
 	Databases int `json:"databases"`
 }

@@ -1,6 +1,6 @@
 package admin
 
-// What is to be done to etcd.
+// What can be done to etcd.
 const (
 	EtcdMend    = "mend" // all that helps
 	EtcdCompact = "compact"
@@ -12,11 +12,11 @@ const (
 type EtcdRequest struct {
 	Do     string `json:"do"`
 	Member string `json:"member,omitempty"` // of defrag
-	// DryRun asks only what mend would do.
+	// DryRun only asks what mend would do.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// EtcdAnswer says what was done, or would be, in order, and how the members are now.
+// EtcdAnswer says in order what was done, or would be done, and how the members are now.
 type EtcdAnswer struct {
 	Deeds   []string     `json:"deeds"`
 	Members []EtcdMember `json:"members"`

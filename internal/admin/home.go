@@ -1,13 +1,13 @@
 package admin
 
-// TakeOverRequest has a copy of a database lead on that is held since the home was
-// restored, whatever other copies there are or may be.
+// TakeOverRequest makes a copy of a database lead on that is held since the home was restored,
+// whatever other copies there are or may be.
 type TakeOverRequest struct {
 	Database string `json:"database"` // name, or resource id
 	Copy     string `json:"copy"`     // HOST/MEMBER
 }
 
-// Held is what is known of the databases that wait to be taken over.
+// Held says what is known of the databases that wait to be taken over.
 type Held struct {
 	Restored bool     `json:"restored"`
 	From     string   `json:"from,omitempty"`

@@ -6,19 +6,19 @@ import "time"
 type KeyCreateRequest struct {
 	Account string `json:"account,omitempty"` // twelve digits; "": the home's
 	Name    string `json:"name,omitempty"`    // of the user; "": the access key itself
-	// ReadOnly and Policy, a document in IAM's JSON form, limit the key. A policy without
-	// text is none that could be kept to: it is refused, and never means that there is none.
+	// ReadOnly and Policy, a document in IAM's JSON form, limit the key. A policy without text is
+	// refused: it never means that there is no policy.
 	ReadOnly bool    `json:"read_only,omitempty"`
 	Policy   *string `json:"policy,omitempty"`
 }
 
-// KeyCreateAnswer is the only place where the secret is ever told.
+// KeyCreateAnswer is the only place that ever tells the secret.
 type KeyCreateAnswer struct {
 	Key
 	Secret string `json:"secret"`
 }
 
-// KeyListAnswer holds all access keys, those of the home first.
+// KeyListAnswer has all access keys, those of the home first.
 type KeyListAnswer struct {
 	Keys []Key `json:"keys"`
 }
@@ -32,7 +32,7 @@ type Key struct {
 	Policy    string     `json:"policy,omitempty"`
 	Created   *time.Time `json:"created,omitempty"`
 	CreatedBy string     `json:"created_by,omitempty"`
-	// OfHome: it is in the home's credentials file, and may do everything.
+	// OfHome says that the key is in the home's credentials file, and may do everything.
 	OfHome bool `json:"of_home"`
 }
 

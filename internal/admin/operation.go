@@ -2,21 +2,20 @@ package admin
 
 import "time"
 
-// OperationsRequest asks for operations: those under way, and the newest of those that have
-// ended.
+// OperationsRequest asks for the operations under way, and for the newest of those that have ended.
 type OperationsRequest struct {
 	ID string `json:"id,omitempty"` // "": all
-	// Name is that of an instance or a cluster, or a resource id; "": of all.
+	// Name is the name of an instance or a cluster, or a resource id. "" asks for all.
 	Name  string `json:"name,omitempty"`
 	Limit int    `json:"limit,omitempty"` // of those that have ended; 0: all
 }
 
-// OperationsAnswer holds them, those under way first, and the newest first.
+// OperationsAnswer has the operations: first those under way, then the others, the newest first.
 type OperationsAnswer struct {
 	Operations []Operation `json:"operations"`
 }
 
-// Operation is a deed about a database that takes minutes or hours.
+// Operation is work on a database that takes minutes or hours.
 type Operation struct {
 	ID         string `json:"id"`
 	Kind       string `json:"kind"`
@@ -28,18 +27,19 @@ type Operation struct {
 	State string `json:"state"`
 	Ended bool   `json:"ended"`
 	Step  string `json:"step,omitempty"`
-	// Done of Of units; an Of of 0 is not known.
+	// Done is how many of Of units are done. An Of of 0 is not known.
 	Done int64  `json:"done"`
 	Of   int64  `json:"of"`
 	Unit string `json:"unit,omitempty"`
-	// Failures in a row of the step, and what it waits for or failed with last.
+	// Failures is how often in a row the step failed. What follows says what it waits for, or what
+	// it last failed with.
 	Failures int    `json:"failures,omitempty"`
 	Trouble  string `json:"trouble,omitempty"`
-	// Reason is why it failed, or was cancelled.
+	// Reason says why it failed, or was cancelled.
 	Reason string `json:"reason,omitempty"`
 	// Left are steps that could not be undone.
 	Left []string `json:"left,omitempty"`
-	// Excludes are deeds to the database that wait until it has ended.
+	// Excludes are deeds on the database that wait until the operation has ended.
 	Excludes   []string  `json:"excludes,omitempty"`
 	Cancelling bool      `json:"cancelling,omitempty"` // it is to be cancelled
 	Late       bool      `json:"late,omitempty"`       // it should have ended at the deadline
@@ -51,8 +51,8 @@ type Operation struct {
 	By         string    `json:"by,omitempty"` // the control plane that took it over last
 }
 
-// OperationCancelRequest has an operation cancelled: what it did is undone, or, with Abandon,
-// left as it is.
+// OperationCancelRequest cancels an operation. What it did is undone, or, with Abandon, left as it
+// is.
 type OperationCancelRequest struct {
 	ID      string `json:"id"`
 	Abandon bool   `json:"abandon,omitempty"`

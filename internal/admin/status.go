@@ -44,10 +44,12 @@ type EtcdMember struct {
 	Leader  bool   `json:"leader"`
 	Learner bool   `json:"learner"`
 	Bytes   int64  `json:"bytes"` // of its database, in use
-	// Size is that of the database's file, and Quota the size at which nobody can write.
+	// Size is the size of the database's file, and Quota the size at which nobody can write, both
+	// in bytes.
 	Size  int64 `json:"size,omitempty"`
 	Quota int64 `json:"quota,omitempty"`
-	// Scarce: only what failovers need is left of the quota. Full: nobody can write.
+	// Scarce says that only what failovers need is left of the quota. Full says that nobody can
+	// write.
 	Scarce bool   `json:"scarce,omitempty"`
 	Full   bool   `json:"full,omitempty"`
 	Error  string `json:"error,omitempty"`
@@ -70,7 +72,7 @@ const (
 	HostUnknown = "unknown" // not judged yet
 )
 
-// What holds the storage of databases within its limit.
+// These say what holds the storage of databases within its limit.
 const (
 	StorageHeld    = "file-system"
 	StorageWatched = "watched" // measured, and PostgreSQL alone is stopped
@@ -97,8 +99,8 @@ type Host struct {
 	Cut         string   `json:"cut"` // how a lost primary is cut off here
 	Warnings    []string `json:"warnings,omitempty"`
 	Shared      string   `json:"shared,omitempty"` // why databases here are not kept apart by users; "": they are
-	// StorageLimit says who keeps a new database from taking more of the disk than it was given,
-	// whoever writes there: StorageHeld or StorageWatched, and why that.
+	// StorageLimit says what keeps a new database from taking more of the disk than it was given,
+	// whoever writes there: StorageHeld or StorageWatched. What follows says why.
 	StorageLimit string    `json:"storage_limit"`
 	WhyWatched   string    `json:"why_watched,omitempty"`
 	Members      []string  `json:"members"` // DATABASE/MEMBER
@@ -112,7 +114,7 @@ const (
 	KindCluster  = "cluster"
 )
 
-// Database is a DB instance that is no member of a cluster, or a DB cluster.
+// Database is a DB instance that is in no cluster, or a DB cluster.
 type Database struct {
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
@@ -134,13 +136,13 @@ type Database struct {
 	Protected   bool      `json:"deletion_protection"`
 	// Follows is the name of the database that this one replicates.
 	Follows string `json:"follows,omitempty"`
-	// HostKeys: its members may be copied by whoever has the key of a host, too: not all of
-	// them, and of what follows it, have keys of their own yet.
+	// HostKeys says that whoever has the key of a host may copy its members, too: not all members
+	// of it, and of what follows it, have keys of their own yet.
 	HostKeys bool `json:"host_keys,omitempty"`
-	// Waiting: modifications wait for the maintenance window.
+	// Waiting says that modifications wait for the maintenance window.
 	Waiting bool `json:"waiting,omitempty"`
 
-	// Abandoned is why the last failover that was asked for did not take place; "" if it did.
+	// Abandoned says why the last requested failover did not take place. It is "" if it did.
 	Abandoned string `json:"abandoned,omitempty"`
 
 	SyncMode  string     `json:"sync_mode"` // off, on, quorum
@@ -196,7 +198,7 @@ type Member struct {
 	Timeline int    `json:"timeline"`
 
 	LSN lsn.LSN `json:"lsn"` // written (primary) or received
-	// LagBytes is how far it is behind the primary; absent when not known.
+	// LagBytes is how far it is behind the primary. It is absent if that is not known.
 	LagBytes     *int64   `json:"lag_bytes,omitempty"`
 	LagSeconds   *float64 `json:"lag_seconds,omitempty"`
 	StorageBytes int64    `json:"storage_bytes"`

@@ -1,5 +1,5 @@
-// Package testkit holds what tests of several packages share: waiting without
-// sleeping, and saying plainly which program or privilege a test needs.
+// Package testkit has what tests of several packages share: waiting without sleeping, and saying
+// plainly which program or privilege a test needs.
 package testkit
 
 import (
@@ -17,11 +17,11 @@ import (
 	_ "howdah/internal/testkit/pgversion" // for all tests
 )
 
-// pollEvery is short enough that a test's time is that of the thing it waits for.
+// pollEvery is so short that a test takes as long as what it waits for.
 const pollEvery = 20 * time.Millisecond
 
-// Eventually calls check until it returns nil, and fails the test with the last
-// error once within has passed, by patience.For. It is how tests wait.
+// Eventually calls check until it returns nil. Once within has passed, by patience.For, it fails
+// the test with the last error. Tests wait only with this function.
 func Eventually(t testing.TB, within time.Duration, check func() error) {
 	t.Helper()
 	within = patience.For(within)
@@ -38,8 +38,8 @@ func Eventually(t testing.TB, within time.Duration, check func() error) {
 	}
 }
 
-// Always calls check for as long as the given time and fails the test with its
-// first error: for what must not happen, where nothing tells that it had its chance.
+// Always calls check for the given time, and fails the test with the first error. It is for what
+// must not happen, if nothing tells when that would have happened.
 func Always(t testing.TB, during time.Duration, check func() error) {
 	t.Helper()
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(pollEvery) {
@@ -49,10 +49,9 @@ func Always(t testing.TB, during time.Duration, check func() error) {
 	}
 }
 
-// Missing ends a test that cannot run because something is not installed, or not
-// permitted, here: it is skipped, or it fails where the environment says that
-// nothing may be missing, as scripts/test does. What the machine itself cannot do,
-// such as a kernel without a feature, is for t.Skip.
+// Missing ends a test that cannot run because something is not installed or not permitted here. The
+// test is skipped, or fails if the environment says that nothing may be missing, as scripts/test
+// does. For what the machine itself cannot do, such as a kernel without a feature, use t.Skip.
 func Missing(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv("HOWDAH_TEST_COMPLETE") != "" {
@@ -61,7 +60,7 @@ func Missing(t testing.TB, what string) {
 	t.Skipf("needs %s", what)
 }
 
-// NeedRoot ends the test when it is not run as root.
+// NeedRoot ends the test if it does not run as root.
 func NeedRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -69,8 +68,8 @@ func NeedRoot(t testing.TB) {
 	}
 }
 
-// NeedProgram returns the path of the named program, and ends the test when it is
-// not installed. Debian keeps daemons in sbin, which is not on every PATH.
+// NeedProgram returns the path of a program, and ends the test if the program is not installed.
+// Debian keeps daemons in sbin, which is not on every PATH.
 func NeedProgram(t testing.TB, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
@@ -86,9 +85,9 @@ func NeedProgram(t testing.TB, name string) string {
 	return ""
 }
 
-// Start starts a command whose Pdeathsig is set, for as long as the test runs. That
-// signal comes when the thread ends that started it, so the thread is kept: starting a
-// process in a control group throws threads away, and it may be any of ours.
+// Start starts a command with a Pdeathsig, for as long as the test runs. That signal comes when the
+// thread ends that started the command, so Start keeps the thread. Starting a process in a control
+// group throws threads away, and could throw away any of ours.
 func Start(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	started, ended := make(chan error), make(chan struct{})
@@ -104,15 +103,15 @@ func Start(t testing.TB, cmd *exec.Cmd) {
 	}
 }
 
-// Ports for tests: below those that Linux gives to whoever asks for any.
+// Ports for tests. They are below the ports that Linux gives to those who ask for any port.
 const (
 	firstPort = 12000
 	lastPort  = 32000
 	portTries = 1000
 )
 
-// FreeAddr is a loopback host:port that nobody listens on, and that no other test on
-// this machine gets before this one has ended.
+// FreeAddr returns a loopback host:port on which nobody listens. No other test on this machine gets
+// it before this test has ended.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	var err error
@@ -126,8 +125,8 @@ func FreeAddr(t testing.TB) string {
 	return ""
 }
 
-// reserve takes a port by a name that the kernel gives to one process at a time, and
-// takes back when that dies: what will listen on the port may be started much later.
+// reserve takes a port by a name that the kernel gives to one process at a time, and takes back
+// when the process dies. What will listen on the port may be started much later.
 func reserve(t testing.TB, port int) (addr string, err error) {
 	hold, err := new(net.ListenConfig).Listen(t.Context(), "unix", fmt.Sprintf("@howdah/test/port/%d", port))
 	if err != nil {

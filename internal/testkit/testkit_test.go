@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Two at a time get no port that another one has, although nobody listens on it.
+// Two tests at a time get different ports, although nobody listens on them.
 func TestAPortIsOneTestsOwn(t *testing.T) {
 	const many = 500
 	var mu sync.Mutex
@@ -30,7 +30,7 @@ func TestAPortIsOneTestsOwn(t *testing.T) {
 	done.Wait()
 }
 
-// Commands that are to die with us outlive all threads but ours.
+// Commands that are to die with this process outlive all threads except ours.
 func TestAStartedCommandOutlivesThreads(t *testing.T) {
 	var running []*exec.Cmd
 	for range 20 {

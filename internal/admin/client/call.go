@@ -30,14 +30,14 @@ func (e *Error) Error() string {
 	return text
 }
 
-// IsCode reports whether err is the API's error of this code.
+// IsCode reports whether err is the API's error with this code.
 func IsCode(err error, code string) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code == code
 }
 
-// RDS calls an action with the input and output structures of package rds; out is
-// nil for an action that answers nothing.
+// RDS calls an action with the input and output structures of package rds. out is nil for an action
+// that returns nothing.
 func (c *Client) RDS(ctx context.Context, action string, in, out any) error {
 	a, err := c.send(ctx, request{
 		name: action, path: "/", service: "rds", again: readsOnly(action),
@@ -61,7 +61,7 @@ func readsOnly(action string) bool {
 	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Download")
 }
 
-// repeatable are the verbs that change nothing when they are done twice.
+// repeatable has the verbs that change nothing more when they are called twice.
 var repeatable = map[string]bool{
 	admin.VerbStatus: true, admin.VerbDatabase: true, admin.VerbFailovers: true,
 	admin.VerbDrain: true, admin.VerbUndrain: true, admin.VerbWipe: true,
@@ -69,7 +69,7 @@ var repeatable = map[string]bool{
 	admin.VerbOperations: true, admin.VerbOperationCancel: true,
 }
 
-// longVerbs take their time.
+// longVerbs has the timeouts of verbs that take long.
 var longVerbs = map[string]time.Duration{admin.VerbWipe: 70 * time.Second, admin.VerbAuthorityCreate: 130 * time.Second, admin.VerbEtcd: 310 * time.Second}
 
 // Admin calls a verb with the structures of package admin.
@@ -98,7 +98,7 @@ func (c *Client) Admin(ctx context.Context, verb string, in, out any) error {
 	return &Error{Code: e.Code, Message: e.Message, Hint: e.Hint, Status: a.status}
 }
 
-// ErrStranger says that whoever answers at the endpoint does not speak this API.
+// ErrStranger says that what answers at the endpoint does not speak this API.
 var ErrStranger = errors.New("this is not a Howdah of this version")
 
 func (c *Client) stranger(name string, a answer, err error) error {

@@ -1,9 +1,9 @@
-// Package client calls a Howdah as any client does, over its API: RDS actions and
-// the verbs of package admin, signed with SigV4. It knows the API only; it finds
-// the API through a home on this machine or through the environment.
+// Package client calls a Howdah over its API, as any client does: RDS actions, and the verbs of
+// package admin, signed with SigV4. It knows only the API. It finds the API through a home on this
+// machine, or through the environment.
 //
-// Invariants: every call has a deadline; a call that changes something is sent
-// again only if it cannot have arrived; no secret appears in an error.
+// Invariants: every call has a deadline. A call that changes something is sent again only if it
+// cannot have arrived. No secret appears in an error.
 package client
 
 import (
@@ -24,15 +24,15 @@ import (
 )
 
 const (
-	// callTimeout bounds one attempt; the server gives up a little earlier.
+	// callTimeout bounds one attempt. The server gives up a little earlier.
 	callTimeout = 20 * time.Second
 	// dialTimeout bounds the connection of one attempt.
 	dialTimeout = 5 * time.Second
-	// maxAnswer bounds an answer in bytes.
+	// maxAnswer bounds an answer, in bytes.
 	maxAnswer = 64 << 20
 )
 
-// DefaultPatience is Config.Patience where it is 0.
+// DefaultPatience is what a Config.Patience of 0 means.
 const DefaultPatience = 2 * time.Second
 
 // ErrUnreachable says that nobody answers at the endpoint.
@@ -43,11 +43,11 @@ type Config struct {
 	Endpoint    string // URL of the API
 	Region      string
 	Credentials sigv4.Credentials
-	// CA is the authority of the endpoint, as PEM; empty: those of the system.
+	// CA is the authority of the endpoint, as PEM. If it is empty, the system's authorities count.
 	CA []byte
-	// Patience is for how long a call is tried again that may be.
+	// Patience is how long a call is tried again, if it may be sent again.
 	Patience time.Duration
-	// Source says where all this is from, for errors: "home /var/lib/howdah".
+	// Source says where all this comes from, for errors: "home /var/lib/howdah".
 	Source string
 }
 
@@ -58,7 +58,7 @@ type Client struct {
 	now  func() time.Time
 }
 
-// New makes a client. It makes no connection.
+// New returns a client. It makes no connection.
 func New(cfg Config) (*Client, error) {
 	u, err := url.Parse(cfg.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -99,7 +99,7 @@ type request struct {
 	service string
 	media   string
 	body    []byte
-	// again: it may be sent again although it may have arrived.
+	// again says that the call may be sent again although it may have arrived.
 	again   bool
 	timeout time.Duration // of one attempt, if longer than usual
 }
@@ -114,8 +114,8 @@ func (a answer) transient() bool {
 	return a.status == http.StatusServiceUnavailable || a.status == http.StatusBadGateway || a.status == http.StatusGatewayTimeout
 }
 
-// send sends a call, again and again where that is safe, until there is an answer
-// or patience ends.
+// send sends a call until there is an answer. If it is safe, it sends the call again, until
+// patience ends.
 func (c *Client) send(ctx context.Context, r request) (answer, error) {
 	deadline := c.now().Add(c.Patience)
 	pause := 50 * time.Millisecond
@@ -134,7 +134,7 @@ func (c *Client) send(ctx context.Context, r request) (answer, error) {
 	}
 }
 
-// unsent: no connection came about, so that nothing can have arrived.
+// unsent reports whether no connection came about, so that nothing can have arrived.
 func unsent(err error) bool {
 	dial, ok := errors.AsType[*net.OpError](err)
 	return ok && dial.Op == "dial"
@@ -158,7 +158,7 @@ func (c *Client) once(ctx context.Context, r request) (answer, error) {
 	return answer{got.StatusCode, body}, err
 }
 
-// explain makes one short line of a transport's error.
+// explain returns a transport's error as one short line.
 func (c *Client) explain(r request, err error) error {
 	if err == nil {
 		return nil

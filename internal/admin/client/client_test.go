@@ -23,8 +23,8 @@ import (
 
 const secret = "verysecretaccesskey"
 
-// serve answers with a handler, and makes a client of it, which is more patient than
-// a machine is slow.
+// serve serves with a handler, and returns a client of it. The client has more patience than a slow
+// machine needs.
 func serve(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewTLSServer(handler)
@@ -68,8 +68,8 @@ func TestCallsAreSignedForTheirService(t *testing.T) {
 	}
 }
 
-// TestWhatIsSentAgain: a call that changes something is sent again only if it
-// cannot have arrived.
+// TestWhatIsSentAgain checks that a call which changes something is sent again only if it cannot
+// have arrived.
 func TestWhatIsSentAgain(t *testing.T) {
 	for _, c := range []struct {
 		name  string

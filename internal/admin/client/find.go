@@ -14,7 +14,7 @@ import (
 var ErrNowhere = errors.New("no Howdah found: run `howdah up`, name a home with --home, " +
 	"or set AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 
-// FromHome makes a client of a home on this machine.
+// FromHome returns a client of a home on this machine.
 func FromHome(h *home.Home) (*Client, error) {
 	credentials, err := h.Credentials()
 	if err != nil {
@@ -34,7 +34,7 @@ func FromHome(h *home.Home) (*Client, error) {
 	})
 }
 
-// Address is where clients on this machine reach a listening address.
+// Address returns where clients on this machine reach a listening address.
 func Address(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -46,8 +46,8 @@ func Address(listen string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// FromEnv makes a client of the variables that AWS's own programs read. It
-// answers ErrNowhere when none of them names an endpoint.
+// FromEnv returns a client from the variables that AWS's own programs read. It returns ErrNowhere
+// if none of them names an endpoint.
 func FromEnv(getenv func(string) string) (*Client, error) {
 	source, endpoint := first(getenv, "AWS_ENDPOINT_URL_RDS", "AWS_ENDPOINT_URL")
 	if endpoint == "" {
@@ -73,7 +73,7 @@ func FromEnv(getenv func(string) string) (*Client, error) {
 	return New(cfg)
 }
 
-// first is the first variable that is set, with its value.
+// first returns the first variable that is set, and its value.
 func first(getenv func(string) string, names ...string) (name, value string) {
 	for _, n := range names {
 		if v := getenv(n); v != "" {
@@ -83,9 +83,9 @@ func first(getenv func(string) string, names ...string) (name, value string) {
 	return "", ""
 }
 
-// Find looks in the order that surprises least: a home that was named; the
-// environment, which names a Howdah on purpose; a home in the usual place. The
-// home is nil unless the client was made of it.
+// Find looks in the order that surprises least: at a home that was named; at the environment, which
+// names a Howdah on purpose; at a home in the usual place. The home is nil unless the client comes
+// from it.
 func Find(dir string, named bool, getenv func(string) string) (*Client, *home.Home, error) {
 	h, err := home.Open(dir)
 	if named && err != nil {

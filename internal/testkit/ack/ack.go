@@ -1,6 +1,5 @@
-// Package ack writes rows and remembers every acknowledgement, to prove
-// afterwards that none was lost and to measure how long nobody could write. It
-// works against any PostgreSQL.
+// Package ack writes rows and remembers every acknowledgement. Afterwards it proves that none was
+// lost, and measures how long nobody could write. It works against any PostgreSQL.
 package ack
 
 import (
@@ -13,26 +12,26 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Ack is one row that the server said it has.
+// Ack is one row that the server acknowledged.
 type Ack struct {
 	Writer int       `json:"w"`
 	Seq    int64     `json:"n"`
 	At     time.Time `json:"t"`
-	// Began is when its statement was sent: an answer may have lain there for a while.
+	// Began is when its statement was sent. The answer may have lain unread for a while.
 	Began time.Time `json:"b"`
 }
 
-// Load is a number of writers on one table, each with a session of its own that
-// it makes anew whenever it is lost.
+// Load is a number of writers on one table. Each has a session of its own, and makes a new one
+// whenever it is lost.
 type Load struct {
 	Config  *pgx.ConnConfig // where to write, until Turn
 	Table   string          // made if it is not there
 	Writers int
 	Pause   time.Duration // between a writer's rows; 0: as fast as it goes
 
-	// First is the number of the first writer: loads on one table must not overlap.
+	// First is the number of the first writer. Loads on one table must not overlap.
 	First int
-	// OnAck, if set, is told of each acknowledgement from the writer's goroutine.
+	// OnAck, if set, is called for each acknowledgement from the writer's goroutine.
 	OnAck func(Ack)
 
 	mu     sync.Mutex
@@ -42,7 +41,7 @@ type Load struct {
 	turned *pgx.ConnConfig // guarded by mu
 }
 
-// Timeouts of the writers. A statement that waits for a standby is not given up:
+// Timeouts of the writers. A writer does not give up a statement that waits for a standby, because
 // the server may still acknowledge it.
 const (
 	connectTimeout = time.Second
@@ -97,7 +96,7 @@ func (l *Load) write(ctx context.Context, writer int) {
 			l.acknowledged(Ack{Writer: writer, Seq: seq, Began: began})
 			pause(ctx, l.Pause)
 		default:
-			// A row without an answer may be there or not: its number is not used again.
+			// A row without an answer may be there or not, so its number is not used again.
 			l.failed(err)
 			if conn != nil {
 				conn.Close(ctx)
@@ -114,14 +113,14 @@ func (l *Load) connect(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, l.Target())
 }
 
-// Turn has all sessions that begin from now on go elsewhere, or with another password.
+// Turn makes all later sessions go elsewhere, or with another password.
 func (l *Load) Turn(config *pgx.ConnConfig) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turned = config.Copy()
 }
 
-// Target is where sessions go that begin now.
+// Target returns where sessions go that begin now.
 func (l *Load) Target() *pgx.ConnConfig {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +130,8 @@ func (l *Load) Target() *pgx.ConnConfig {
 	return l.Config.Copy()
 }
 
-// acknowledged notes the moment while nobody else can: acks are in its order.
+// acknowledged records an acknowledgement and its time while nobody else can. So acks are in the
+// order of time.
 func (l *Load) acknowledged(a Ack) {
 	l.mu.Lock()
 	a.At = time.Now()
@@ -152,29 +152,29 @@ func (l *Load) failed(err error) {
 	}
 }
 
-// Acks are all acknowledgements so far, in the order of their times.
+// Acks returns all acknowledgements so far, in the order of their times.
 func (l *Load) Acks() []Ack {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.acks)
 }
 
-// AcksFrom are the acknowledgements after the first n.
+// AcksFrom returns the acknowledgements after the first n.
 func (l *Load) AcksFrom(n int) []Ack {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.acks[min(n, len(l.acks)):])
 }
 
-// Errors are the different errors that writers met.
+// Errors returns the different errors that writers met.
 func (l *Load) Errors() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.errors)
 }
 
-// Outage is the longest time between two acknowledgements of one writer, the
-// worst of the writers, that ended after since.
+// Outage returns the longest time between two acknowledgements of one writer that ended after
+// since. It takes the worst of all writers.
 func Outage(acks []Ack, since time.Time) time.Duration {
 	last := map[int]time.Time{}
 	var worst time.Duration
@@ -188,7 +188,7 @@ func Outage(acks []Ack, since time.Time) time.Duration {
 	return worst
 }
 
-// Missing are the acknowledged rows that the table does not hold.
+// Missing returns the acknowledged rows that the table does not hold.
 func Missing(ctx context.Context, config *pgx.ConnConfig, table string, acks []Ack) ([]Ack, error) {
 	conn, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {

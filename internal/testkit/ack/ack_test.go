@@ -16,7 +16,7 @@ import (
 	"howdah/internal/testkit/pgtest"
 )
 
-// begin has a load run; end stops it.
+// begin makes a load run. end stops it.
 func begin(t *testing.T, l *Load) (end func()) {
 	t.Helper()
 	if err := l.Prepare(t.Context()); err != nil {
@@ -30,8 +30,8 @@ func begin(t *testing.T, l *Load) (end func()) {
 	return end
 }
 
-// enough: each writer has so many acknowledgements of after a moment. One alone may
-// have hundreds before the others have a session.
+// enough checks that each writer has this many acknowledgements after a moment. One writer alone
+// may have hundreds before the others have a session.
 func enough(l *Load, n int, since time.Time) func() error {
 	return func() error {
 		of := map[int]int{}
@@ -89,14 +89,14 @@ func TestALostRowIsFound(t *testing.T) {
 	if diff := cmp.Diff([]Ack{victim}, missing(t, l)); diff != "" {
 		t.Errorf("after a row was deleted: %s", diff)
 	}
-	// A row that was never acknowledged is no loss, nor a find.
+	// A row that was never acknowledged is neither lost nor found.
 	server.Exec("INSERT INTO acked VALUES (99, 1)")
 	if lost := missing(t, l); len(lost) != 1 {
 		t.Errorf("after a row was added: %v", lost)
 	}
 }
 
-// The server dies under the writers: they come back by themselves, the time without
+// The server dies under the writers. They come back by themselves, the time without
 // acknowledgements is measured, and rows without an answer do not count.
 func TestWritersSurviveACrash(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{})
@@ -150,7 +150,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A server that cannot be asked is no proof that nothing is missing.
+// If a server cannot be asked, that does not prove that nothing is missing.
 func TestMissingNeedsTheServer(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{})
 	config := server.Config()

@@ -15,16 +15,16 @@ type Row struct {
 	Seq    int64
 }
 
-// Stale is a read that did not see a row which had been acknowledged before it began.
+// Stale is a read that did not see a row which had been acknowledged before the read began.
 type Stale struct {
 	Row   Row
 	Acked time.Time
 	Began time.Time // the read
 }
 
-// Reader reads what a load writes, through the same endpoint. A row that was acknowledged
-// before a read began must be in it; one that was read once must stay, whether or not its
-// writer had an answer.
+// Reader reads what a load writes, through the same endpoint. A row that was acknowledged before a
+// read began must be in it. A row that was read once must stay, whether or not its writer had an
+// answer.
 type Reader struct {
 	Load  *Load
 	Pause time.Duration // between two reads
@@ -38,7 +38,7 @@ type Reader struct {
 // tail is how many acknowledgements before its latest read a reader looks for again.
 const tail = 50
 
-// readTimeout ends a read that hangs. It tells nothing of what it would have seen.
+// readTimeout ends a read that hangs. Such a read tells nothing about what it would have seen.
 const readTimeout = 10 * time.Second
 
 // Run reads until ctx ends.
@@ -76,7 +76,7 @@ func (r *Reader) read(ctx context.Context, conn *pgx.Conn, acks []Ack) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	// Rows that nobody was told about are after those of which somebody was.
+	// Rows that nobody was told about come after those that somebody was told about.
 	low := map[int]int64{}
 	for _, a := range acks {
 		if n, ok := low[a.Writer]; !ok || a.Seq < n {
@@ -110,7 +110,7 @@ func (r *Reader) note(began time.Time, acks []Ack, there map[Row]bool) {
 		if !there[row] {
 			r.stale = append(r.stale, Stale{Row: row, Acked: a.At, Began: began})
 		}
-		// Who was acknowledged need not be remembered twice.
+		// A row that was acknowledged need not be remembered twice.
 		delete(there, row)
 	}
 	if r.seen == nil {
@@ -121,15 +121,15 @@ func (r *Reader) note(began time.Time, acks []Ack, there map[Row]bool) {
 	}
 }
 
-// Found is what a reader has to tell so far.
+// Found returns what a reader has found so far.
 func (r *Reader) Found() (reads int, stale []Stale) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.reads, append([]Stale(nil), r.stale...)
 }
 
-// Vanished are the rows that were read once and are not there any more. They need not
-// have been acknowledged: for who reads a row it is there.
+// Vanished returns the rows that were read once and are not there any more. They need not have been
+// acknowledged: for whoever read such a row, it was there.
 func (r *Reader) Vanished(ctx context.Context, config *pgx.ConnConfig) ([]Row, error) {
 	r.mu.Lock()
 	var acks []Ack

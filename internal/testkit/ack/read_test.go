@@ -13,7 +13,7 @@ import (
 	"howdah/internal/testkit/pgtest"
 )
 
-// reading has a reader run beside a load.
+// reading makes a reader run beside a load.
 func reading(t *testing.T, l *Load) (r *Reader, end func()) {
 	t.Helper()
 	r = &Reader{Load: l, Pause: time.Millisecond}
@@ -42,8 +42,8 @@ func TestAReaderFindsNothingWhereNothingIsWrong(t *testing.T) {
 	}
 }
 
-// Somebody takes rows away: those that were acknowledged are missed by the next read, those
-// that were only read are missed at the end.
+// Somebody removes rows. The next read misses those that were acknowledged, and the check at the
+// end misses those that were only read.
 func TestAReaderFindsWhatIsGone(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{})
 	l := &Load{Config: server.Config(), Table: "acked", Writers: 1, Pause: time.Millisecond}
@@ -88,7 +88,7 @@ func TestAReaderFindsWhatIsGone(t *testing.T) {
 	}
 }
 
-// Sessions that begin later go where the load was turned to.
+// Later sessions go to where the load was turned.
 func TestALoadIsTurned(t *testing.T) {
 	one, other := pgtest.Start(t, pgtest.Options{}), pgtest.Start(t, pgtest.Options{})
 	l := &Load{Config: other.Config(), Table: "acked", Writers: 1}

@@ -1,5 +1,5 @@
-// Package etcdtest gives tests a real etcd of their own, on loopback, which is gone
-// when the test ends.
+// Package etcdtest gives tests a real etcd of their own, on loopback. It is gone when the test
+// ends.
 package etcdtest
 
 import (
@@ -43,8 +43,8 @@ func Store(t testing.TB) *state.Store {
 	return &state.Store{Client: m.Client}
 }
 
-// Cache mirrors the state and Patroni's keys until the test ends. Prepare, if not
-// nil, sees it before it runs.
+// Cache mirrors the state and Patroni's keys until the test ends. prepare, if not nil, is called
+// before the cache runs.
 func Cache(t testing.TB, s *state.Store, prepare func(*state.Cache)) *state.Cache {
 	t.Helper()
 	c := state.NewCache(s.Client, slog.New(slog.DiscardHandler), state.Root, patroni.Namespace)
@@ -65,7 +65,7 @@ func Cache(t testing.TB, s *state.Store, prepare func(*state.Cache)) *state.Cach
 	return c
 }
 
-// Put writes values, and waits until the cache, if there is one, has them.
+// Put writes values. If there is a cache, it waits until the cache has them.
 func Put(t testing.TB, s *state.Store, c *state.Cache, ops ...state.Op) {
 	t.Helper()
 	revision, err := s.Commit(t.Context(), ops...)

@@ -1,8 +1,7 @@
-// Package fleet pretends hosts, by the thousand, towards a real control plane. Each
-// has with it what an agent has: a certificate, heartbeats, a connection to etcd with
-// the same watches, and reports. Nothing runs on them: members, Patroni's elections
-// and one edge exist only as what they would write. Patroni's own requests to etcd,
-// a loop a second for each member, are not pretended.
+// Package fleet pretends hosts, by the thousand, towards a real control plane. Each has what an
+// agent has: a certificate, heartbeats, a connection to etcd with the same watches, and reports.
+// Nothing runs on them: members, Patroni's elections and one edge exist only as what they would
+// write. Patroni's own requests to etcd, a loop each second for each member, are not pretended.
 package fleet
 
 import (
@@ -28,7 +27,7 @@ import (
 )
 
 const (
-	// beat is how often an agent says that its host is alive.
+	// beat is the pause between two heartbeats of an agent.
 	beat = 400 * time.Millisecond
 	// callTimeout bounds each call of a pretended host.
 	callTimeout = 10 * time.Second
@@ -36,13 +35,13 @@ const (
 	workers = 16
 )
 
-// Config is what a fleet needs. All fields but Beat and Assigned are required.
+// Config is what a fleet needs. All fields except Beat and Assigned are required.
 type Config struct {
 	Home  *home.Home // of the control plane, which must be running
 	Hosts int
 	Zones []string
 	Beat  time.Duration // between heartbeats; 0: an agent's
-	// Assigned is told of each assignment as its host sees it; it must not block.
+	// Assigned is called for each assignment that a host sees. It must not block.
 	Assigned func(host string, a member.Assignment)
 }
 
@@ -52,14 +51,14 @@ type Fleet struct {
 	hosts []*host
 	byKey map[string]*host // by name
 	edge  *host
-	// stage writes what agents, edges and members say, in one transaction, which none of
-	// them alone may.
+	// stage writes in one transaction what agents, edges and members say. None of them may do that
+	// alone.
 	stage *clientv3.Client
 	done  sync.WaitGroup
 	theater
 }
 
-// host is one pretended host. The edge is one too, without heartbeats.
+// host is one pretended host. The edge is one, too, without heartbeats.
 type host struct {
 	name, zone, address string
 	silent              atomic.Bool
@@ -68,11 +67,10 @@ type host struct {
 	control             *hostapi.Client
 }
 
-// Name is the name of the n-th host.
+// Name returns the name of the n-th host.
 func Name(n int) string { return fmt.Sprintf("h%04d", n) }
 
-// Start makes the hosts, one after the other, and has them work until ctx ends; then
-// Wait.
+// Start makes the hosts, one after the other, and makes them work until ctx ends. Then call Wait.
 func Start(ctx context.Context, cfg Config) (*Fleet, error) {
 	f := &Fleet{cfg: cfg, byKey: map[string]*host{}}
 	f.theater.begin()
@@ -121,7 +119,7 @@ func (f *Fleet) Wait() {
 	_ = f.stage.Close()
 }
 
-// Silence has hosts stop, or begin again, to say that they are alive.
+// Silence makes hosts stop to say that they are alive, or begin again.
 func (f *Fleet) Silence(silent bool, names ...string) {
 	for _, name := range names {
 		f.byKey[name].silent.Store(silent)
@@ -139,7 +137,7 @@ func (f *Fleet) dialStage(ctx context.Context) (*clientv3.Client, error) {
 
 func (f *Fleet) etcd() []string { return []string{"https://" + f.cfg.Home.Address(0, 1) + ":2379"} }
 
-// join connects a host as an agent is, with a certificate of the home.
+// join connects a host as an agent is connected, with a certificate of the home.
 func (f *Fleet) join(ctx context.Context, ca *certs.CA, kind hostapi.Kind, name, zone, address string) (*host, error) {
 	pair, err := ca.Issue(certs.Subject{CommonName: string(kind) + ":" + name})
 	if err != nil {
@@ -176,8 +174,8 @@ func (f *Fleet) introduce(ctx context.Context) error {
 	return nil
 }
 
-// run does what an agent does: beat, and follow the same four families of keys. It
-// returns once it follows.
+// run does what an agent does: it sends heartbeats, and follows the same four families of keys. It
+// returns once it follows them.
 func (f *Fleet) run(ctx context.Context, h *host) error {
 	f.done.Go(func() { h.beat(ctx, cmp.Or(f.cfg.Beat, beat)) })
 	quiet := slog.New(slog.DiscardHandler)
@@ -203,7 +201,7 @@ func (f *Fleet) run(ctx context.Context, h *host) error {
 	return fences.Loaded(ctx)
 }
 
-// beat says that the host is alive; all hosts begin at different moments.
+// beat says that the host is alive. All hosts begin at different moments.
 func (h *host) beat(ctx context.Context, every time.Duration) {
 	next := time.NewTimer(rand.N(every))
 	defer next.Stop()

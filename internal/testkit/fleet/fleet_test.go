@@ -95,7 +95,7 @@ func (w *world) call(action string, in, out any) {
 	}
 }
 
-// all are all instances, page by page.
+// all returns all instances, page by page.
 func (w *world) all() []rds.DBInstance {
 	w.Helper()
 	var all []rds.DBInstance
@@ -121,7 +121,7 @@ func (w *world) eventuallyAlive(n int) {
 	})
 }
 
-// eventuallyQuiet waits until hosts are told nothing any more.
+// eventuallyQuiet waits until hosts are told nothing more.
 func (w *world) eventuallyQuiet() {
 	w.Helper()
 	last := time.Now()

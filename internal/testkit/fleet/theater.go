@@ -21,8 +21,8 @@ import (
 	"howdah/internal/state"
 )
 
-// theater is where the databases are played. A database is played again whenever
-// one of its assignments or routes changed, by one worker at a time.
+// theater is where the databases are played. A database is played again whenever one of its
+// assignments or routes changed. One worker at a time plays it.
 type theater struct {
 	mu        sync.Mutex
 	changed   *sync.Cond
@@ -64,7 +64,7 @@ func (t *theater) end() {
 	t.changed.Broadcast()
 }
 
-// alter changes a database, which is then played.
+// alter changes a database. The database is then played again.
 func (t *theater) alter(scope string, change func(*database)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +77,7 @@ func (t *theater) alter(scope string, change func(*database)) {
 	t.queue(scope, d)
 }
 
-// queue must be called with mu held.
+// queue puts a database into the queue. The caller holds mu.
 func (t *theater) queue(scope string, d *database) {
 	switch {
 	case d.busy:
@@ -89,7 +89,7 @@ func (t *theater) queue(scope string, d *database) {
 	}
 }
 
-// Serving is how many databases have a leader that serves.
+// Serving returns how many databases have a leader that serves.
 func (t *theater) Serving() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,14 +102,14 @@ func (t *theater) Serving() int {
 	return n
 }
 
-// Write has some databases write WAL, so that their hosts report new positions.
+// Write makes some databases write WAL, so that their hosts report new positions.
 func (t *theater) Write(scopes []string) {
 	for _, scope := range scopes {
 		t.alter(scope, func(d *database) { d.written += 8 << 10 })
 	}
 }
 
-// Scopes are all databases that serve, in order.
+// Scopes returns all databases that serve, in order.
 func (t *theater) Scopes() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,7 +207,7 @@ func (f *Fleet) act(ctx context.Context) {
 	}
 }
 
-// next takes the next database, with what its keys shall hold.
+// next returns the next database, with what its keys are to hold.
 func (f *Fleet) next() (scope string, d *database, keys map[string]string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -224,7 +224,7 @@ func (f *Fleet) next() (scope string, d *database, keys map[string]string, ok bo
 	return scope, d, d.keys(scope, f.edge.name), true
 }
 
-// write makes the keys hold what they shall, in one transaction.
+// write makes the keys hold what they are to hold, in one transaction.
 func (f *Fleet) write(ctx context.Context, d *database, keys map[string]string) error {
 	var ops []clientv3.Op
 	for key, value := range keys {
@@ -249,7 +249,7 @@ func (f *Fleet) write(ctx context.Context, d *database, keys map[string]string) 
 	return nil
 }
 
-// running are the members that shall run, the oldest first.
+// running returns the members that are to run, the oldest first.
 func (d *database) running() []placed {
 	var all []placed
 	for _, m := range d.members {
@@ -263,7 +263,7 @@ func (d *database) running() []placed {
 	return all
 }
 
-// elect makes the oldest member the leader where there is none.
+// elect makes the oldest member the leader if there is none.
 func (d *database) elect() {
 	running := d.running()
 	if slices.ContainsFunc(running, func(m placed) bool { return m.Name == d.leader }) {
@@ -276,7 +276,7 @@ func (d *database) elect() {
 	}
 }
 
-// keys are all that agents, Patroni and the edge write of the database.
+// keys returns all that agents, Patroni and the edge write of the database.
 func (d *database) keys(scope, edge string) map[string]string {
 	keys := map[string]string{}
 	position := lsn.LSN(0x3000060 + d.written)

@@ -1,6 +1,5 @@
-// Package hometest makes homes for tests: a real authority, real tokens, and an
-// embedded etcd that serves clients by mutual TLS. What is missing of a control
-// plane is the test's to add.
+// Package hometest makes homes for tests: with a real authority, real tokens, and an embedded etcd
+// that serves clients by mutual TLS. The test adds what else it needs of a control plane.
 package hometest
 
 import (
@@ -25,7 +24,7 @@ type Home struct {
 	Store  *state.Store
 	Etcd   []string // client URLs
 	Member *etcd.Member
-	// StopEtcd ends etcd; its data stay. It is idempotent.
+	// StopEtcd ends etcd. Its data stay. It is idempotent.
 	StopEtcd func()
 }
 
@@ -35,7 +34,7 @@ func New(t testing.TB) *Home {
 	return NewSmall(t, 0)
 }
 
-// NewSmall makes one whose etcd takes no more writes when it is as large as quota.
+// NewSmall makes a home whose etcd takes no more writes once it is as large as quota, in bytes.
 func NewSmall(t testing.TB, quota int64) *Home {
 	t.Helper()
 	h, err := home.Ensure(filepath.Join(Dir(t), "home"), home.Options{Listen: testkit.FreeAddr(t)})
@@ -65,7 +64,7 @@ func NewSmall(t testing.TB, quota int64) *Home {
 	}
 }
 
-// Dir is an empty directory that every user can reach, which t.TempDir is not.
+// Dir returns an empty directory that every user can reach. Not every user can reach t.TempDir.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "howdah-")
@@ -83,7 +82,7 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// Issue makes a certificate with this name, which servers on loopback may show too.
+// Issue makes a certificate with this name. Servers on loopback may show it, too.
 func (h *Home) Issue(t testing.TB, name string) certs.Pair {
 	t.Helper()
 	pair, err := h.CA.Issue(certs.Subject{CommonName: name, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})

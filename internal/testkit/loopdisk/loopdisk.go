@@ -19,14 +19,14 @@ type Disk struct {
 	Image string // the file that it is in
 }
 
-// New makes one of so many MiB with mkfs.ext4, which gets options, in a new directory that
-// others may pass through. It needs root.
+// New makes a file system of this many MiB with mkfs.ext4, which gets options. It is in a new
+// directory that others may pass through. It needs root.
 func New(t testing.TB, mib string, options ...string) Disk {
 	t.Helper()
 	return formatted(t, mib, "mkfs.ext4", options)
 }
 
-// NewBtrfs makes one with mkfs.btrfs, whose quotas are on.
+// NewBtrfs makes one with mkfs.btrfs, with quotas on.
 func NewBtrfs(t testing.TB, mib string) Disk {
 	t.Helper()
 	d := formatted(t, mib, "mkfs.btrfs", nil)
@@ -60,8 +60,8 @@ func (d Disk) Mount(t testing.TB) {
 	run(t, "mount", "-o", "loop", d.Image, d.Dir)
 }
 
-// Unmount unmounts it; a process that was killed keeps its files for a moment longer. What
-// uses it still then loses it.
+// Unmount unmounts it. A process that was killed keeps its files for a moment longer. Whatever
+// still uses it after that loses it.
 func (d Disk) Unmount() {
 	for end := time.Now().Add(patience.For(5 * time.Second)); d.mounted() && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if exec.CommandContext(context.Background(), "umount", d.Dir).Run() == nil {

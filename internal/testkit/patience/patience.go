@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// For is how long to wait for what takes so long on a machine that does nothing else:
-// HOWDAH_TEST_PATIENCE times that, which scripts/test sets. It is for what shall come to
-// pass, not for how soon.
+// For returns how long to wait for something that takes this long on a machine that does nothing
+// else: HOWDAH_TEST_PATIENCE times that, which scripts/test sets. Use it for what must happen, not
+// for how soon it must.
 func For(alone time.Duration) time.Duration {
 	times, err := strconv.Atoi(os.Getenv("HOWDAH_TEST_PATIENCE"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package pgtest runs plain PostgreSQL servers for tests, without Patroni: for
-// what needs a real server and no more.
+// Package pgtest runs plain PostgreSQL servers for tests, without Patroni. It is for tests that
+// need a real server and no more.
 package pgtest
 
 import (
@@ -25,7 +25,7 @@ import (
 	"howdah/internal/testkit/pgversion"
 )
 
-// startTime covers a start on a busy machine.
+// startTime is long enough for a start on a busy machine.
 const startTime = 30 * time.Second
 
 // Server is a running server that trusts everybody on loopback. It is gone when
@@ -41,15 +41,15 @@ type Server struct {
 	User     string
 }
 
-// Options say what a server is like; the zero value is a plain one.
+// Options say what a server is like. The zero value is a plain one.
 type Options struct {
 	Pair     *certs.Pair // with TLS, by this certificate
 	Standby  bool        // in recovery until it is promoted
 	Settings string      // more lines of postgresql.conf
 }
 
-// Start makes a cluster with the database rdsadmin and the superuser rdsmon, and
-// starts a server on it.
+// Start makes a cluster with the database rdsadmin and the superuser rdsmon, and starts a server on
+// it.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	install, err := postgres.Find(pgversion.Major())
@@ -72,7 +72,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Follow makes a standby of a server, that follows it as name, and starts it.
+// Follow makes a standby that follows the server under this name, and starts it.
 func (s *Server) Follow(name string, o Options) *Server {
 	s.t.Helper()
 	standby := &Server{
@@ -107,7 +107,7 @@ func (s *Server) Set(lines string) {
 	}
 }
 
-// owner is whom a server runs as: it refuses to run as root.
+// owner returns the user that a server runs as. PostgreSQL refuses to run as root.
 func owner(t testing.TB) *syscall.Credential {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -176,7 +176,7 @@ func (s *Server) configure(o Options) {
 // Up starts a server that does not run, and waits until it answers.
 func (s *Server) Up() {
 	s.t.Helper()
-	// It is not the context of the test that ends it, but Kill, which waits.
+	// The context of the test does not end it. Kill does, and waits.
 	s.cmd = exec.CommandContext(context.WithoutCancel(s.t.Context()), s.program, "-D", s.data())
 	s.cmd.Dir = "/"
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.user, Pdeathsig: syscall.SIGQUIT}
@@ -199,19 +199,19 @@ func (s *Server) Up() {
 	})
 }
 
-// Kill ends the server without mercy, and waits for its end. It is idempotent.
+// Kill ends the server at once, and waits for its end. It is idempotent.
 func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
 	}
-	// The postmaster's immediate shutdown ends its children too; a SIGKILL would
-	// leave them for a moment.
+	// The postmaster's immediate shutdown also ends its children. A SIGKILL would leave them for a
+	// moment.
 	_ = s.cmd.Process.Signal(syscall.SIGQUIT)
 	_ = s.cmd.Wait() // it says that it was told to end
 	s.cmd = nil
 }
 
-// Config is for connections without TLS.
+// Config returns a configuration for connections without TLS.
 func (s *Server) Config() *pgx.ConnConfig {
 	config, err := pgx.ParseConfig(fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", s.User, s.Addr, s.Database))
 	if err != nil {

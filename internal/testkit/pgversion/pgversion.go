@@ -1,6 +1,6 @@
-// Package pgversion says which version of PostgreSQL tests and benchmarks use, in one
-// place. Whoever imports it, and all that it starts, offers this version alone, whatever
-// else is installed.
+// Package pgversion says in one place which version of PostgreSQL tests and benchmarks use. A
+// program that imports it, and all that it starts, offers only this version, whatever else is
+// installed.
 package pgversion
 
 import (
@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// usual is the version that is used unless HOWDAH_TEST_POSTGRES names another one.
+// usual is the version if HOWDAH_TEST_POSTGRES names no other.
 const usual = 15
 
-// Major is the version to use.
+// Major returns the version to use.
 func Major() int {
 	major, err := strconv.Atoi(os.Getenv("HOWDAH_TEST_POSTGRES"))
 	if err != nil {
@@ -20,11 +20,12 @@ func Major() int {
 	return major
 }
 
-// offerVariable is postgres.OfferVariable, whose package has tests that need this one.
+// offerVariable is postgres.OfferVariable. The tests of that package need this one, so it cannot be
+// imported.
 const offerVariable = "HOWDAH_POSTGRES"
 
-// Offer is the choice in the form of os.Environ, for programs with an environment of
-// their own.
+// Offer returns the choice in the form of os.Environ, for programs with an environment of their
+// own.
 func Offer() string { return offerVariable + "=" + strconv.Itoa(Major()) }
 
 // It has to be set before anybody looks which versions there are.

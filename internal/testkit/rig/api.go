@@ -21,7 +21,7 @@ import (
 // Password of every master user in a rig.
 const Password = "rig-password-1"
 
-// Call calls an action of the API; every answer passes the strict shape checker.
+// Call calls an action of the API. Every answer passes the strict shape checker.
 func (r *Rig) Call(ctx context.Context, action string, in, out any) error {
 	return r.call(ctx, "rds", rds.Service.Version, action, in, out)
 }
@@ -86,12 +86,12 @@ func (r *Rig) Create(ctx context.Context, name string, multiAZ bool) error {
 	return r.WaitStatus(ctx, name, "available", time.Minute)
 }
 
-// Ask asks for an instance, and does not wait for it.
+// Ask asks for an instance and does not wait for it.
 func (r *Rig) Ask(ctx context.Context, name string, multiAZ bool) error {
 	return r.AskWith(ctx, name, func(in *rds.CreateDBInstanceMessage) { in.MultiAZ = &multiAZ })
 }
 
-// AskWith is Ask for one that change makes another.
+// AskWith is Ask for an instance that change has altered.
 func (r *Rig) AskWith(ctx context.Context, name string, change func(*rds.CreateDBInstanceMessage)) error {
 	in := &rds.CreateDBInstanceMessage{
 		DBInstanceIdentifier: &name, Engine: new("postgres"), DBInstanceClass: new("db.t3.micro"),
@@ -110,7 +110,7 @@ func (r *Rig) Replica(ctx context.Context, name, source string, multiAZ bool) er
 	return r.WaitStatus(ctx, name, "available", time.Minute)
 }
 
-// Config is for connections through the endpoint of an instance, with TLS
+// Config returns a configuration for connections through the endpoint of an instance, with TLS
 // verified in full.
 func (r *Rig) Config(ctx context.Context, name string) (*pgx.ConnConfig, error) {
 	i, err := r.Instance(ctx, name)
@@ -123,7 +123,7 @@ func (r *Rig) Config(ctx context.Context, name string) (*pgx.ConnConfig, error) 
 	return r.ConfigAt(*i.Endpoint.Address, int(*i.Endpoint.Port))
 }
 
-// ConfigAt is for connections to an address.
+// ConfigAt returns a configuration for connections to an address.
 func (r *Rig) ConfigAt(host string, port int) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig("sslmode=disable database=postgres user=app password=" + Password)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *Rig) ConfigAt(host string, port int) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// Events are the messages about an instance in the last hour.
+// Events returns the messages about an instance in the last hour.
 func (r *Rig) Events(ctx context.Context, name string) ([]string, error) {
 	var out rds.EventsMessage
 	in := &rds.DescribeEventsMessage{SourceIdentifier: &name, SourceType: new("db-instance")}

@@ -19,8 +19,8 @@ func (r *Rig) Cluster(ctx context.Context, name string) (rds.DBCluster, error) {
 	return out.DBClusters[0], nil
 }
 
-// CreateCluster makes an Aurora cluster with that many instances, name-1 first,
-// and waits until all of them are available.
+// CreateCluster makes an Aurora cluster with this many instances, name-1 first. It waits until all
+// of them are available.
 func (r *Rig) CreateCluster(ctx context.Context, name string, instances int) error {
 	in := &rds.CreateDBClusterMessage{
 		DBClusterIdentifier: &name, Engine: new("aurora-postgresql"),
@@ -45,7 +45,7 @@ func (r *Rig) CreateCluster(ctx context.Context, name string, instances int) err
 	return nil
 }
 
-// ClusterConfig is for connections through the writer endpoint of a cluster.
+// ClusterConfig returns a configuration for connections through the writer endpoint of a cluster.
 func (r *Rig) ClusterConfig(ctx context.Context, name string) (*pgx.ConnConfig, error) {
 	c, err := r.Cluster(ctx, name)
 	if err != nil {

@@ -13,16 +13,17 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// Disk is a file system of its own, in a file beside where it is mounted, that can be made
-// to hang: what writes to it waits, and cannot be killed.
+// Disk is a file system in a file beside its mount point. It can be made to hang: then what writes
+// to it waits, and cannot be killed.
 type Disk struct{ dir, image string }
 
-// DiskAt is the disk that MakeDisk put there.
+// DiskAt returns the disk that MakeDisk put there.
 func DiskAt(dir string) *Disk {
 	return &Disk{dir: dir, image: filepath.Join(filepath.Dir(dir), filepath.Base(dir)+".img")}
 }
 
-// MakeDisk puts a disk of 2 GiB where files will be kept; it takes the room that they take.
+// MakeDisk puts a disk of 2 GiB at a place for files. The disk takes only the room that the files
+// take.
 func MakeDisk(dir string) (*Disk, error) {
 	d := DiskAt(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -42,7 +43,7 @@ func MakeDisk(dir string) (*Disk, error) {
 	return d, nil
 }
 
-// Remove unmounts the disk, with all that is on it. A process that was killed keeps its
+// Remove unmounts the disk, and deletes all that is on it. A process that was killed keeps its
 // files for a moment longer.
 func (d *Disk) Remove() error {
 	err := run("umount " + d.dir)
@@ -53,11 +54,11 @@ func (d *Disk) Remove() error {
 	return errors.Join(err, os.Remove(d.image))
 }
 
-// thawAfter is how long a disk may hang, whatever happens to who made it so.
+// thawAfter is how long a disk may hang, whatever happens to the process that froze it.
 const thawAfter = 90 * time.Second
 
-// Freeze has the disk hang until it is thawed: by who asked for it, after thawAfter, or
-// when this process has died.
+// Freeze makes the disk hang until it is thawed: by thaw, after thawAfter, or when this process has
+// died.
 func (d *Disk) Freeze() (thaw func() error, err error) {
 	script := fmt.Sprintf(`for i in $(seq %d); do kill -0 %d 2>/dev/null || break; sleep 1; done; fsfreeze -u "$0"`,
 		int(patience.For(thawAfter).Seconds()), os.Getpid())
@@ -68,7 +69,7 @@ func (d *Disk) Freeze() (thaw func() error, err error) {
 	thaw = sync.OnceValue(func() error {
 		_ = watch.Process.Kill()
 		_ = watch.Wait()
-		// It may have been thawed already, by the process that watches.
+		// The process that watches may already have thawed it.
 		_ = run("fsfreeze -u " + d.dir)
 		return nil
 	})

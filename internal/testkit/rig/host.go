@@ -9,8 +9,8 @@ import (
 	"howdah/internal/host/proc"
 )
 
-// MembersOn are the members whose directories a host has, also those of databases that
-// nobody knows any more.
+// MembersOn returns the members whose directories a host has, also those of databases that nobody
+// knows any more.
 func (r *Rig) MembersOn(zone string) ([]Member, error) {
 	entries, err := os.ReadDir(filepath.Join(r.HostDir(zone), "members"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -23,8 +23,8 @@ func (r *Rig) MembersOn(zone string) ([]Member, error) {
 	return all, err
 }
 
-// FreezeHost stops a host: its agent, and all processes of its members. Thaw lets those
-// of them that are there still go on.
+// FreezeHost stops a host: its agent, and all processes of its members. thaw lets those go on that
+// are still there.
 func (r *Rig) FreezeHost(zone string) (thaw func() error, err error) {
 	var pids []int
 	for _, part := range r.hostParts(zone) {
@@ -52,7 +52,7 @@ func (r *Rig) FreezeHost(zone string) (thaw func() error, err error) {
 	}, err
 }
 
-// hostParts are the processes of Howdah's own on a host.
+// hostParts returns Howdah's own processes on a host.
 func (r *Rig) hostParts(zone string) []string {
 	if r.Moving {
 		return []string{"edge-" + zone, "agent-" + zone}
@@ -60,7 +60,7 @@ func (r *Rig) hostParts(zone string) []string {
 	return []string{"agent-" + zone}
 }
 
-// ReturnHost starts what LoseHost killed, but for members: that is the agent's.
+// ReturnHost starts what LoseHost killed, except for members: the agent starts those.
 func (r *Rig) ReturnHost(zone string) error {
 	var errs []error
 	for _, part := range r.hostParts(zone) {
@@ -87,7 +87,7 @@ type Frozen struct {
 	all  []proc.Process
 }
 
-// Thaw lets those go on that are there still.
+// Thaw lets those go on that are still there.
 func (f Frozen) Thaw() error {
 	var errs []error
 	for _, p := range f.all {
@@ -98,7 +98,7 @@ func (f Frozen) Thaw() error {
 	return errors.Join(errs...)
 }
 
-// FreezePostgres stops all of a member but Patroni.
+// FreezePostgres stops all processes of a member except Patroni.
 func (m Member) FreezePostgres() (Frozen, error) {
 	_, group, err := m.group()
 	if err != nil {
@@ -111,7 +111,7 @@ func (m Member) FreezePostgres() (Frozen, error) {
 	return m.freeze(func(p proc.Process) bool { return p == patroni })
 }
 
-// FreezeOnlyPatroni stops Patroni alone, as FreezePatroni does, and can be undone.
+// FreezeOnlyPatroni stops only Patroni, as FreezePatroni does. The result can undo that.
 func (m Member) FreezeOnlyPatroni() (Frozen, error) {
 	_, group, err := m.group()
 	if err != nil {
@@ -124,7 +124,7 @@ func (m Member) FreezeOnlyPatroni() (Frozen, error) {
 	return m.freeze(func(p proc.Process) bool { return p != patroni })
 }
 
-// freeze stops the processes of a member, without some of them.
+// freeze stops the processes of a member, except those for which without returns true.
 func (m Member) freeze(without func(proc.Process) bool) (Frozen, error) {
 	host, all, err := m.processes()
 	f := Frozen{host: host}

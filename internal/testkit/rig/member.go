@@ -22,14 +22,14 @@ import (
 	"howdah/internal/state"
 )
 
-// Member is one member of a database, with its place.
+// Member is one member of a database, with the host that it is on.
 type Member struct {
 	Database string
 	plan.Placed
 	rig *Rig
 }
 
-// Database is the resource id of an instance.
+// Database returns the resource id of an instance.
 func (r *Rig) Database(ctx context.Context, name string) (string, error) {
 	i, err := r.Instance(ctx, name)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Rig) Members(ctx context.Context, database string) ([]Member, error) {
 
 var errNoLeader = errors.New("no leader")
 
-// Leader is the member with the leader key.
+// Leader returns the member with the leader key.
 func (r *Rig) Leader(ctx context.Context, database string) (Member, error) {
 	l, err := fence.Read(ctx, r.Store.Client, database)
 	if err != nil {
@@ -71,8 +71,8 @@ func (r *Rig) Leader(ctx context.Context, database string) (Member, error) {
 	return Member{}, fmt.Errorf("%s: %w", database, errNoLeader)
 }
 
-// InSync answers nil when the database could lose its primary now: as many
-// standbys as wanted are in sync.
+// InSync returns nil if the database could lose its primary now: as many standbys as wanted are in
+// sync.
 func (r *Rig) InSync(ctx context.Context, database string, standbys int) error {
 	l, err := fence.Read(ctx, r.Store.Client, database)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *Rig) Failovers(ctx context.Context, database string) ([]postmortem.Reco
 	return all, err
 }
 
-// ZoneLetter is the zone of the member's host in this rig.
+// ZoneLetter returns the zone of the member's host in this rig.
 func (m Member) ZoneLetter() string { return strings.TrimPrefix(m.Host, "zone-") }
 
 func (m Member) group() (*proc.Host, *proc.Group, error) {
@@ -106,7 +106,8 @@ func (m Member) group() (*proc.Host, *proc.Group, error) {
 	return host, group, err
 }
 
-// processes are all of the member, Patroni and PostgreSQL, and their host to signal them.
+// processes returns all processes of the member, Patroni and PostgreSQL, and the host that can
+// signal them.
 func (m Member) processes() (*proc.Host, []proc.Process, error) {
 	host, group, err := m.group()
 	if err != nil {
@@ -116,12 +117,12 @@ func (m Member) processes() (*proc.Host, []proc.Process, error) {
 	return host, all, err
 }
 
-// DataDir is PostgreSQL's data directory.
+// DataDir returns PostgreSQL's data directory.
 func (m Member) DataDir() string {
 	return filepath.Join(m.rig.HostDir(m.ZoneLetter()), "members", member.ID(m.Database, m.Name), patroni.DataDir)
 }
 
-// SocketDir is where its PostgreSQL has its socket: a directory of its own, where the rig's
+// SocketDir returns the directory of PostgreSQL's socket. It is a directory of its own if the rig's
 // agents are root.
 func (m Member) SocketDir() string {
 	host := filepath.Join(m.rig.runDir(), m.Host)
@@ -145,8 +146,8 @@ func (m Member) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// KillPostgres kills the postmaster and all its backends, as the OOM killer or a
-// crash would. Patroni lives.
+// KillPostgres kills the postmaster and all its backends, as the OOM killer or a crash would.
+// Patroni lives on.
 func (m Member) KillPostgres() error { return m.SignalPostgres(syscall.SIGKILL) }
 
 // SignalPostgres sends a signal to the postmaster and all its backends.
@@ -177,7 +178,7 @@ func (m Member) SignalPostgres(sig syscall.Signal) error {
 	return nil
 }
 
-// RunsPostgres: the member has a postmaster.
+// RunsPostgres reports whether the member has a postmaster.
 func (m Member) RunsPostgres() (bool, error) {
 	_, found, err := m.find(func(args []string) bool {
 		return filepath.Base(args[0]) == "postgres" && slices.Contains(args, m.DataDir())
@@ -190,8 +191,8 @@ var (
 	errTooLate  = errors.New("the start helper had started PostgreSQL")
 )
 
-// KillStartHelper kills the helper through which Patroni starts PostgreSQL before that
-// runs; it is there for a fraction of a second.
+// KillStartHelper kills the helper through which Patroni starts PostgreSQL, before PostgreSQL runs.
+// The helper exists for a fraction of a second.
 func (m Member) KillStartHelper() error {
 	host, found, err := m.find(func(args []string) bool {
 		return slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "multiprocessing.spawn") })
@@ -213,7 +214,7 @@ func (m Member) KillStartHelper() error {
 	return nil
 }
 
-// find are the member's processes with such arguments.
+// find returns the member's processes for whose arguments is returns true.
 func (m Member) find(is func(args []string) bool) (*proc.Host, []proc.Process, error) {
 	host, all, err := m.processes()
 	return host, slices.DeleteFunc(all, func(p proc.Process) bool {
@@ -222,10 +223,10 @@ func (m Member) find(is func(args []string) bool) (*proc.Host, []proc.Process, e
 	}), err
 }
 
-// KillPatroni kills Patroni alone.
+// KillPatroni kills only Patroni.
 func (m Member) KillPatroni() error { return m.signalPatroni(syscall.SIGKILL) }
 
-// FreezePatroni stops Patroni alone: PostgreSQL and the host's agent go on.
+// FreezePatroni stops only Patroni. PostgreSQL and the host's agent go on.
 func (m Member) FreezePatroni() error { return m.signalPatroni(syscall.SIGSTOP) }
 
 func (m Member) signalPatroni(sig syscall.Signal) error {
@@ -262,7 +263,7 @@ func parentOf(pid int) int {
 	if err != nil {
 		return 0
 	}
-	// The name in parentheses may hold anything: fields are counted behind it.
+	// The name in parentheses may hold anything, so fields are counted after it.
 	_, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')'):]), " ")
 	fields := strings.Fields(rest)
 	if len(fields) < 2 {
@@ -275,19 +276,19 @@ func parentOf(pid int) int {
 	return ppid
 }
 
-// MemberOnDisk is a member as its directory names it, for when nothing else runs.
+// MemberOnDisk returns a member as its directory names it, for when nothing else runs.
 func (r *Rig) MemberOnDisk(zone, id string) Member {
 	database, name, _ := strings.Cut(id, ".")
 	return Member{Database: database, Placed: plan.Placed{Name: name, Host: "zone-" + zone}, rig: r}
 }
 
-// Process is one of a rig: of a part, or of a member of a database.
+// Process is a process of a rig: of a part, or of a member of a database.
 type Process struct {
 	Name   string
 	Signal func(syscall.Signal) error
 }
 
-// Processes are all that a database depends on: the parts of the rig, and Patroni and
+// Processes returns all processes that a database depends on: the parts of the rig, and Patroni and
 // PostgreSQL of each member.
 func (r *Rig) Processes(ctx context.Context, database string) ([]Process, error) {
 	var all []Process

@@ -14,8 +14,8 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// Addresses of a rig with namespaces: the control plane, the edge and the clients
-// are where the rig itself runs; the hosts are beside it on one segment.
+// These are addresses of a rig with namespaces. The control plane, the edge and the clients are
+// where the rig itself runs. The hosts are beside it on one segment.
 const (
 	controlIP    = "10.99.0.1"
 	endpointPool = "10.99.8.0/24"
@@ -24,8 +24,8 @@ const (
 
 func hostIP(zone string) string { return fmt.Sprintf("10.99.0.%d", 11+strings.Index("abc", zone)) }
 
-// networks counts those of this process: the kernel takes the links of a namespace
-// away some time after it was removed.
+// networks counts the networks of this process. The kernel removes the links of a namespace some
+// time after the namespace.
 var networks atomic.Int32
 
 // network is a bridge with a namespace for each host.
@@ -37,7 +37,7 @@ func makeNetwork() (*network, error) {
 		"ip link add " + n.bridge() + " type bridge",
 		"ip addr add " + controlIP + "/24 dev " + n.bridge(),
 		"ip link set " + n.bridge() + " up",
-		// Hosts reach endpoints, as replicas do, by way of us; and go on to do so.
+		// Hosts reach endpoints, as replicas do, through us, and always will.
 		"sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.send_redirects=0 net.ipv4.conf." + n.bridge() + ".send_redirects=0",
 	}
 	for _, z := range Zones {
@@ -62,12 +62,12 @@ func makeNetwork() (*network, error) {
 	return n, nil
 }
 
-// bridgeTranslates is there where the kernel's bridges translate addresses.
+// bridgeTranslates exists if the kernel's bridges translate addresses.
 const bridgeTranslates = "/proc/sys/net/bridge/bridge-nf-call-iptables"
 
-// plainSwitch has our bridge pass on what it gets, as a switch does: one that translates
-// would itself lead a host to an endpoint that is on that very host, and a bridge sends
-// nothing back to where it came from.
+// plainSwitch makes our bridge pass on what it gets, as a switch does. A bridge that translates
+// would itself lead a host to an endpoint that is on that very host, and a bridge sends nothing
+// back to where it came from.
 func plainSwitch() error {
 	err := os.WriteFile(bridgeTranslates, []byte("0"), 0o644)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -99,13 +99,13 @@ func run(command string) error {
 	return nil
 }
 
-// CutLink cuts a host off from everything else: its own clients still reach it.
+// CutLink cuts a host off from everything else. Its own clients still reach it.
 func (r *Rig) CutLink(zone string) error { return run("ip link set " + r.net.link(zone) + " down") }
 
 // HealLink undoes CutLink.
 func (r *Rig) HealLink(zone string) error { return run("ip link set " + r.net.link(zone) + " up") }
 
-// HostCommand is what runs a program on a host, for clients that live there.
+// HostCommand returns the command that runs a program on a host, for clients that live there.
 func (r *Rig) HostCommand(zone string, args ...string) []string {
 	if !r.Netns {
 		return args
@@ -115,10 +115,9 @@ func (r *Rig) HostCommand(zone string, args ...string) []string {
 
 const isolatedMark = "HOWDAH_RIG_ISOLATED"
 
-// Isolate runs this very program again in a network namespace of its own, with
-// only a loopback interface, and exits with its exit code; in there it returns at
-// once. Call it first in main or TestMain. Without root it returns false: nothing
-// can be isolated.
+// Isolate runs this very program again in a network namespace of its own, with only a loopback
+// interface, and exits with its exit code. In that second run it returns true at once. Call it
+// first in main or TestMain. Without root it returns false, because nothing can be isolated.
 func Isolate() bool {
 	if os.Geteuid() != 0 {
 		return false

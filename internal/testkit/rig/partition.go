@@ -11,18 +11,18 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// Side is a part of the network that a host can be cut off from while it goes on to
-// reach the others, and they it.
+// Side is a part of the network that a host can be cut off from. The host still reaches the other
+// parts, and they reach it.
 type Side struct {
 	name      string
 	addresses []string
-	// ports are those that belong to the side where addresses are shared; except: all but
-	// those do.
+	// If addresses are shared, ports are the ports that belong to the side. except says that all
+	// other ports do.
 	ports, except string
 	deaf, mute    bool
 }
 
-// controlPorts are those of the control plane: etcd's and the API's.
+// controlPorts are the ports of the control plane: etcd's and the API's.
 const controlPorts = "{ 2378, 2379, 2380, 7443 }"
 
 // Control is the control plane with its etcd.
@@ -30,13 +30,12 @@ func Control() Side {
 	return Side{name: "control plane", addresses: []string{controlIP}, ports: controlPorts}
 }
 
-// Clients are the clients that live beside the control plane, with the edge there.
+// Clients are the clients beside the control plane, with the edge there.
 func Clients() Side {
 	return Side{name: "clients", addresses: []string{controlIP}, except: controlPorts}
 }
 
-// Peers are the hosts of these zones; without any, all hosts. A host is not cut off from
-// itself.
+// Peers returns the hosts of these zones, or all hosts. A host is not cut off from itself.
 func Peers(zones ...string) Side {
 	s := Side{name: "peers"}
 	if len(zones) == 0 {
@@ -48,17 +47,17 @@ func Peers(zones ...string) Side {
 	return s
 }
 
-// Deaf is the side with only what comes from there lost.
+// Deaf returns the side with only what comes from there lost.
 func (s Side) Deaf() Side { s.name, s.deaf, s.mute = "what comes from "+s.name, true, false; return s }
 
-// Mute is the side with only what goes there lost.
+// Mute returns the side with only what goes there lost.
 func (s Side) Mute() Side { s.name, s.deaf, s.mute = "what goes to "+s.name, false, true; return s }
 
 func (s Side) String() string { return s.name }
 
-// Part cuts a host off from these sides, and from no others: without any it is whole
-// again. Packets are lost in silence, as on a network, those of open connections too;
-// neighbours still find each other's addresses (ARP). It is for rigs with namespaces.
+// Part cuts a host off from exactly these sides. Without any the host is whole again. Packets are
+// lost without a word, as on a network, also those of open connections. Neighbours still find each
+// other's addresses (ARP). It is for rigs with namespaces.
 func (r *Rig) Part(zone string, sides ...Side) error {
 	if r.net == nil {
 		return errors.New("part a network: the rig has no namespaces")
@@ -74,12 +73,12 @@ func (r *Rig) Part(zone string, sides ...Side) error {
 	return nil
 }
 
-// ForgetNeighbours has the machine of the clients ask anew who has an address, as one does
+// ForgetNeighbours makes the machine of the clients ask anew who has an address, like a machine
 // that has just come to the network.
 func (r *Rig) ForgetNeighbours() error { return run("ip neigh flush dev " + r.net.bridge()) }
 
-// partRules is the whole table that parts a host from sides, replaced in one transaction.
-// It sees packets before any translation of those that come, and after it of those that go.
+// partRules returns the whole table that parts a host from sides, which is replaced in one
+// transaction. It sees incoming packets before any translation, and outgoing ones after it.
 func partRules(own string, sides []Side) string {
 	text := "add table ip rig_parted\ndelete table ip rig_parted\n"
 	if len(sides) == 0 {

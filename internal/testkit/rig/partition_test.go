@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A host that is cut off from one side reaches the others, and is whole again when told.
+// A host that is cut off from one side reaches the others, and is whole again when it is told so.
 func TestAHostIsCutOffFromOneSideAlone(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
@@ -62,7 +62,7 @@ func TestAHostIsCutOffFromOneSideAlone(t *testing.T) {
 	}
 }
 
-// answering listens and answers with the address.
+// answering listens, and returns the address.
 func answering(t *testing.T, address string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -82,8 +82,8 @@ func answering(t *testing.T, address string) string {
 	return address
 }
 
-// reaches says whether an address answers a host, if only by refusing, or else what the
-// host saw. Silence is heard out only for a moment.
+// reaches returns nil if an address answers a host, if only by refusing. Otherwise it returns what
+// the host saw. It waits only a moment for an answer.
 func (r *Rig) reaches(zone, address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package rig runs a whole Howdah for tests and benchmarks: a control plane, an
-// edge and three hosts as processes of the real program, which can be killed,
-// frozen and cut off. On loopback all are on one network; with Netns every host
-// is in a network namespace of its own, behind a link that can be cut.
+// Package rig runs a whole Howdah for tests and benchmarks: a control plane, an edge and three
+// hosts. They are processes of the real program, and can be killed, frozen and cut off. On loopback
+// all are on one network. With Netns every host is in a network namespace of its own, behind a link
+// that can be cut.
 //
 // A rig needs a network namespace to itself: see Isolate.
 package rig
@@ -35,7 +35,7 @@ import (
 // Options say what a rig is like.
 type Options struct {
 	Binary string // path of howdah
-	// Programs are those of parts that run another program than Binary, by their names.
+	// Programs has the programs of parts that run another one than Binary, by the parts' names.
 	Programs map[string]string
 	Dir      string   // for everything; must be reachable for the user postgres
 	Netns    bool     // hosts in network namespaces of their own; needs root
@@ -43,8 +43,7 @@ type Options struct {
 	Edge     []string // more arguments of the edge
 	Serve    []string // more arguments of the control planes
 	Serves   int      // how many control planes; 0: one
-	// Moving has an edge on every host, and addresses that move with the primary;
-	// with Netns only.
+	// Moving runs an edge on every host, with addresses that move with the primary. It needs Netns.
 	Moving bool
 	Log    func(format string, args ...any)
 }
@@ -52,11 +51,11 @@ type Options struct {
 // Account is an ordinary user.
 type Account struct{ UID, GID uint32 }
 
-// startWithin is how long a rig may take to start. Several start at once, on disks
-// that still write what the tests before left: it is no measure of Howdah.
+// startWithin is how long a rig may take to start. Several rigs start at once, on disks that still
+// write what earlier tests left. So it says nothing about Howdah.
 const startWithin = 90 * time.Second
 
-// Zones of a rig.
+// Zones are the zones of a rig.
 var Zones = []string{"a", "b", "c"}
 
 // Rig is a running Howdah.
@@ -74,7 +73,7 @@ type Rig struct {
 	release func()
 }
 
-// Start starts a rig and waits until all hosts are there, or startWithin.
+// Start starts a rig. It waits until all hosts are there, for at most startWithin.
 func Start(ctx context.Context, o Options) (*Rig, error) {
 	r := &Rig{Options: o, parts: map[string]*part{}}
 	key := home.Credential{AccessKey: "RIG", Secret: "rig-secret", Account: "123456789012"}
@@ -107,7 +106,7 @@ func (r *Rig) makeHome(options home.Options) error {
 		return err
 	}
 	r.Home = h
-	// A rig runs the parts by themselves, and not howdah up, which keeps the network.
+	// A rig runs the parts by themselves, without howdah up, which would keep the network.
 	if r.release, err = home.Claim(h.Network); err != nil {
 		return err
 	}
@@ -161,7 +160,8 @@ func (r *Rig) start(ctx context.Context) error {
 	})
 }
 
-// serveIP is the address of the n-th control plane; only one has namespaces.
+// serveIP returns the address of the n-th control plane. Only a rig with one control plane has
+// namespaces.
 func (r *Rig) serveIP(n int) string {
 	if r.Netns {
 		return controlIP
@@ -169,7 +169,7 @@ func (r *Rig) serveIP(n int) string {
 	return r.Home.Address(0, n)
 }
 
-// waitServe waits for a control plane to be a full member: joining is one at a time.
+// waitServe waits until a control plane is a full member, because only one can join at a time.
 func (r *Rig) waitServe(ctx context.Context, pair certs.Pair, name string) error {
 	client, err := etcd.Dial(ctx, []string{"https://" + net.JoinHostPort(r.serveIP(1), "2379")}, pair)
 	if err != nil {
@@ -187,7 +187,7 @@ func (r *Rig) waitServe(ctx context.Context, pair certs.Pair, name string) error
 	})
 }
 
-// serveNumber is n of the n-th control plane: "serve", "serve2", "serve3".
+// serveNumber returns n for the n-th control plane: "serve", "serve2", "serve3".
 func (r *Rig) serveNumber(name string) int {
 	if name == "serve" {
 		return 1
@@ -210,7 +210,7 @@ func (r *Rig) aliveHosts(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// Parts are the names of the processes, in the order of their start.
+// Parts returns the names of the processes, in the order of their start.
 func (r *Rig) Parts() []string {
 	names := []string{"serve"}
 	for n := 2; n <= r.Serves; n++ {
@@ -229,7 +229,7 @@ func (r *Rig) Parts() []string {
 	return names
 }
 
-// command is what runs a part.
+// command returns the command that runs a part.
 func (r *Rig) command(name string) ([]string, error) {
 	switch {
 	case name == "serve":
@@ -261,11 +261,11 @@ func (r *Rig) command(name string) ([]string, error) {
 		"--join", "https://" + r.Home.Listen, "--token-file", token, "--az", zone, "--address", hostIP(zone)}, nil
 }
 
-// program is what a part runs.
+// program returns the program that a part runs.
 func (r *Rig) program(part string) string { return cmp.Or(r.Programs[part], r.Binary) }
 
-// pool is where endpoint addresses come from: reached through us, or in the
-// hosts' own network.
+// pool returns the range of endpoint addresses. They are reached through us, or are in the hosts'
+// own network.
 func (r *Rig) pool() string {
 	if r.Moving {
 		return movingPool
@@ -273,7 +273,8 @@ func (r *Rig) pool() string {
 	return endpointPool
 }
 
-// hostEdge is an edge on a host, that shares addresses with those on the others.
+// hostEdge returns the command of an edge on a host, which shares addresses with the edges on the
+// other hosts.
 func (r *Rig) hostEdge(zone string) ([]string, error) {
 	token, err := r.tokenFile("agent")
 	if err != nil {
@@ -283,7 +284,7 @@ func (r *Rig) hostEdge(zone string) ([]string, error) {
 		"--join", "https://"+r.Home.Listen, "--token-file", token, "--endpoint-pool", movingPool, "--own", "zone-"+zone), nil
 }
 
-// furtherServe is a control plane that joins the first one.
+// furtherServe returns the command of a control plane that joins the first one.
 func (r *Rig) furtherServe(n int) ([]string, error) {
 	token, err := r.tokenFile("server")
 	if err != nil {
@@ -310,7 +311,7 @@ func (r *Rig) tokenFile(kind string) (string, error) {
 	return path, nil
 }
 
-// HostDir is where a host keeps its files.
+// HostDir returns the directory of a host.
 func (r *Rig) HostDir(zone string) string {
 	if r.Netns {
 		return filepath.Join(r.Dir, "host-"+zone)
@@ -318,7 +319,7 @@ func (r *Rig) HostDir(zone string) string {
 	return r.Home.HostDir(zone)
 }
 
-// Close stops everything and leaves nothing behind but files.
+// Close stops everything, and leaves nothing behind except files.
 func (r *Rig) Close() error {
 	var errs []error
 	for _, name := range r.Parts() {
@@ -336,7 +337,7 @@ func (r *Rig) Close() error {
 	}
 	cfg := endpoint.Config{Home: r.Home.ID, RunDir: r.runDir() + "/ep"}
 	if r.User != nil {
-		// A driver takes nothing for its own that is another user's.
+		// A driver does not take over what belongs to another user.
 		errs = append(errs, os.Lchown(cfg.RunDir, os.Geteuid(), -1))
 	}
 	errs = append(errs, driver.Remove(ctx, cfg), os.RemoveAll(r.runDir()))
@@ -390,7 +391,7 @@ func (r *Rig) StartPart(name string) error {
 	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = "/"
-	// A rig that dies takes its parts with it; the databases are Close's.
+	// If a rig dies, its parts die with it. Close ends the databases.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if r.User != nil {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: r.User.UID, Gid: r.User.GID}
@@ -416,7 +417,7 @@ func (r *Rig) part(name string) *part {
 	return r.parts[name]
 }
 
-// PID is the process of a part.
+// PID returns the process id of a part.
 func (r *Rig) PID(name string) int { return r.part(name).cmd.Process.Pid }
 
 // KillPart kills a part for good and waits for its end.

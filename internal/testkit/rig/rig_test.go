@@ -7,7 +7,7 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// Rigs run beside each other, as do their homes' addresses of the loopback network.
+// Rigs run beside each other, with homes in different parts of the loopback network.
 func TestANetworkIsOneRigsOwn(t *testing.T) {
 	r := &Rig{Options: Options{Dir: t.TempDir()}}
 	if err := r.makeHome(home.Options{Disposable: true}); err != nil {

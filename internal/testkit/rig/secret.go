@@ -15,8 +15,8 @@ import (
 	"howdah/internal/aws/wire/sigv4"
 )
 
-// CreateManaged is Create for an instance whose password nobody chose, and answers the ARN
-// of its secret.
+// CreateManaged is Create for an instance whose password nobody chose. It returns the ARN of the
+// secret.
 func (r *Rig) CreateManaged(ctx context.Context, name string, multiAZ bool) (arn string, err error) {
 	in := &rds.CreateDBInstanceMessage{
 		DBInstanceIdentifier: &name, Engine: new("postgres"), DBInstanceClass: new("db.t3.micro"),
@@ -57,7 +57,7 @@ func (r *Rig) CallSecrets(ctx context.Context, action string, in map[string]any)
 	return out, nil
 }
 
-// SecretPassword is the password of a stage of a secret.
+// SecretPassword returns the password of a secret's stage.
 func (r *Rig) SecretPassword(ctx context.Context, arn, stage string) (string, error) {
 	out, err := r.CallSecrets(ctx, "GetSecretValue", map[string]any{"SecretId": arn, "VersionStage": stage})
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Rig) SecretPassword(ctx context.Context, arn, stage string) (string, er
 	return value.Password, nil
 }
 
-// Login says whether the master user gets in with a password.
+// Login returns nil if the master user can log in with a password.
 func Login(ctx context.Context, config *pgx.ConnConfig, password string) error {
 	config = config.Copy()
 	config.Password = password

@@ -26,14 +26,14 @@ import (
 	"howdah/internal/state"
 )
 
-// pace is how often the hosts look what they are assigned.
+// pace is the pause between two looks of hosts at their assignments.
 const pace = 20 * time.Millisecond
 
-// position is where every pretended WAL ends.
+// position is the end of every pretended WAL.
 const position = lsn.LSN(0x3000060)
 
-// pretend are hosts whose members exist only as reports, with a Patroni whose
-// elections are won by the first name.
+// pretend has hosts whose members exist only as reports. The member with the first name wins each
+// election of their Patroni.
 type pretend struct {
 	server *Server
 	store  *state.Store
@@ -77,7 +77,7 @@ func (p *pretend) setProblem(id, problem, detail string) {
 	p.problems[id] = member.Report{Problem: member.Problem(problem), Detail: detail}
 }
 
-// add makes a host that joined.
+// add makes a host that has joined.
 func (p *pretend) add(t testing.TB, name, zone, address string) {
 	t.Helper()
 	ca, err := p.server.Home.CA()
@@ -107,8 +107,8 @@ func (p *pretend) add(t testing.TB, name, zone, address string) {
 	p.put(t.Context(), state.Runs("edge"), true)
 }
 
-// run pretends until ctx ends. As of an agent, heartbeats wait for nothing that a host
-// reads or writes: what takes long on a busy disk does not make it silent.
+// run pretends until ctx ends. As with an agent, heartbeats wait for nothing that a host reads or
+// writes: work that takes long on a busy disk does not make the host silent.
 func (p *pretend) run(ctx context.Context) {
 	var beats sync.WaitGroup
 	defer beats.Wait()
@@ -137,7 +137,7 @@ func (p *pretend) beat(ctx context.Context) {
 	all.Wait()
 }
 
-// living are the hosts that are heard.
+// living returns the hosts that are heard.
 func (p *pretend) living() map[string]*host {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +160,7 @@ func (p *pretend) round(ctx context.Context) {
 	}
 	alive := p.living()
 	running := map[string][]placed{}
-	// All at one moment: the first member of a database leads it.
+	// All are read at one moment. The first member of a database leads it.
 	assigned, err := state.List[member.Assignment](ctx, p.store, state.AssignRoot)
 	if err != nil {
 		return
@@ -185,7 +185,7 @@ func (p *pretend) round(ctx context.Context) {
 	p.leadClients(ctx)
 }
 
-// leadClients is the edge: clients of every route get where they belong.
+// leadClients does what an edge does: clients of every route get where they belong.
 func (p *pretend) leadClients(ctx context.Context) {
 	routes, err := state.List[route.Route](ctx, p.store, state.RouteRoot)
 	if err != nil {
@@ -209,7 +209,7 @@ func (p *pretend) leadClients(ctx context.Context) {
 	}
 }
 
-// expire removes what Patroni of lost hosts keeps under a lease.
+// expire removes what the Patroni of lost hosts keeps under a lease.
 func (p *pretend) expire(ctx context.Context) {
 	p.mu.Lock()
 	var lost []string
@@ -236,7 +236,7 @@ type placed struct {
 	host string
 }
 
-// serve pretends a database: a leader, who is in sync, and all reports.
+// serve pretends one database: who leads, who is in sync, and all reports.
 func (p *pretend) serve(ctx context.Context, scope string, members []placed) {
 	slices.SortFunc(members, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
@@ -295,7 +295,7 @@ func (p *pretend) work(ctx context.Context, name string) {
 	}
 }
 
-// handOver makes another member the leader, and tells what agent and edge would.
+// handOver makes another member the leader, and reports what agent and edge would.
 func (p *pretend) handOver(ctx context.Context, t member.Task) {
 	scope, old, _ := strings.Cut(t.Member, ".")
 	layout, err := state.Get[plan.Layout](ctx, p.store, state.Layout(scope))
@@ -322,7 +322,7 @@ func (p *pretend) handOver(ctx context.Context, t member.Task) {
 	}
 }
 
-// put writes a value unless the key holds it already, as far as we know and as it is.
+// put writes a value unless the key already holds it, both as far as we know and in fact.
 func (p *pretend) put(ctx context.Context, key string, value any) {
 	if reflect.DeepEqual(p.written[key], value) && p.exists(ctx, key) {
 		return

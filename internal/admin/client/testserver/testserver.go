@@ -1,7 +1,6 @@
-// Package testserver runs a real control plane inside a test: etcd, reconcile,
-// judge and API, at a home of its own. Only the hosts pretend: they report what
-// real ones would, and send heartbeats, but run nothing. So everything that a
-// client sees is the true answer of the true server.
+// Package testserver runs a real control plane inside a test: etcd, reconcile, judge and API, at a
+// home of its own. Only the hosts pretend. They report what real hosts would, and send heartbeats,
+// but run nothing. So everything that a client sees is the true answer of the true server.
 package testserver
 
 import (
@@ -28,7 +27,7 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// Detection is after how long a pretended host that falls silent is lost.
+// Detection is how long a pretended host may be silent before it counts as lost.
 var Detection = patience.For(500 * time.Millisecond)
 
 // Version of the control plane and of the hosts.
@@ -38,8 +37,8 @@ const Version = "test"
 type Options struct {
 	Permanent bool // not disposable
 	NoHosts   bool
-	// Detection, by patience.For, and ReplaceAfter are as long as tests that lose hosts like them when
-	// they are 0.
+	// Detection, by patience.For, and ReplaceAfter have defaults for tests that lose hosts. 0 means
+	// the default.
 	Detection, ReplaceAfter time.Duration
 }
 
@@ -53,10 +52,10 @@ type Server struct {
 	pair  certs.Pair
 }
 
-// Zones that the hosts are in; the host of zone a is called zone-a.
+// Zones are the zones of the hosts. The host of zone a is called zone-a.
 var Zones = []string{"a", "b", "c"}
 
-// Start starts a server, which ends with the test.
+// Start starts a server. It ends with the test.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{Home: newHome(t, o)}
@@ -91,8 +90,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// newHome makes a home with a part of the loopback network that is its own as
-// long as the test runs.
+// newHome makes a home that has a part of the loopback network to itself as long as the test runs.
 func newHome(t testing.TB, o Options) *home.Home {
 	t.Helper()
 	for n := 0; ; n++ {
@@ -115,7 +113,7 @@ func newHome(t testing.TB, o Options) *home.Home {
 	}
 }
 
-// Secret is the secret of the access key: it must never be seen anywhere.
+// Secret is the secret of the access key. It must never be seen anywhere.
 const Secret = "verysecretaccesskey"
 
 func quiet() *slog.Logger {
@@ -163,15 +161,15 @@ func (s *Server) allAlive() error {
 	return nil
 }
 
-// Lose has a host fall silent for good; what it reported stays.
+// Lose makes a host fall silent for good. What it reported stays.
 func (s *Server) Lose(host string) { s.hosts.setLost(host, true) }
 
-// Return has a lost host come back as it was.
+// Return makes a lost host come back as it was.
 func (s *Server) Return(host string) { s.hosts.setLost(host, false) }
 
-// Hold keeps hosts from doing anything that they are assigned, or lets them: for
-// looking at what is going on.
+// Hold keeps hosts from doing anything that they are assigned, or lets them go on. A test can then
+// look at what is going on.
 func (s *Server) Hold(held bool) { s.hosts.setHeld(held) }
 
-// Break has a member report a problem, or none.
+// Break makes a member report a problem, or none.
 func (s *Server) Break(member, problem, detail string) { s.hosts.setProblem(member, problem, detail) }
