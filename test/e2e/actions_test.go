@@ -30,7 +30,7 @@ const (
 	pause       = 500 * time.Millisecond // between two tries of a step
 )
 
-// walkActions has a client walk the script of all actions.
+// walkActions makes a client walk the script of all actions.
 func walkActions(t *testing.T, env map[string]string, name string, client script.Client) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience.For(walkTimeout))
 	defer cancel()
@@ -49,7 +49,7 @@ func walkActions(t *testing.T, env map[string]string, name string, client script
 	}
 }
 
-// dialogue is with a Python that answers lines of JSON for as long as it is open.
+// dialogue is a dialogue with a Python that answers lines of JSON for as long as it is open.
 type dialogue struct {
 	in  io.Writer
 	out *bufio.Reader
@@ -57,7 +57,7 @@ type dialogue struct {
 
 func startPython(t *testing.T, env map[string]string, python string, args ...string) *dialogue {
 	t.Helper()
-	// Not the test's context: the end of its input ends it.
+	// This is not the test's context: the end of its input ends it.
 	ctx, cancel := context.WithTimeout(context.Background(), patience.For(walkTimeout)+time.Minute)
 	command := exec.CommandContext(ctx, python, args...)
 	command.Env = append(environ(env), "AWS_PAGER=", "AWS_MAX_ATTEMPTS=1")
@@ -127,8 +127,8 @@ type commandLine struct {
 	endpoint string
 }
 
-// newCommandLine needs a CLI that is a Python program, as those of PyPI and of
-// distributions are, and reads in its first line which Python that is.
+// newCommandLine needs a CLI that is a Python program, as those of PyPI and of distributions are.
+// It reads in the first line of the CLI which Python that is.
 func newCommandLine(t *testing.T, env map[string]string, program string) commandLine {
 	t.Helper()
 	file, err := os.Open(program)
@@ -159,7 +159,7 @@ func (c commandLine) Call(_ context.Context, service, action string, with map[st
 	return run.answer()
 }
 
-// finished is what a run of the CLI left.
+// finished is what is left of a run of the CLI.
 type finished struct {
 	Code     int
 	Out, Err string
@@ -217,7 +217,7 @@ func (g goSDK) Call(ctx context.Context, service, action string, with map[string
 	return answer, nil
 }
 
-// convert copies what JSON has of from, all of which must have a place in to.
+// convert copies from to to, by way of JSON. Everything in from must have a place in to.
 func convert(from, to any) error {
 	text, err := json.Marshal(from)
 	if err != nil {
@@ -228,7 +228,7 @@ func convert(from, to any) error {
 	return decoder.Decode(to)
 }
 
-// environ is the environment of the tests, with more.
+// environ returns the environment of the tests, with more.
 func environ(more map[string]string) []string {
 	all := os.Environ()
 	for name, value := range more {

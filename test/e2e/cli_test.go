@@ -90,7 +90,7 @@ func (c *cli) try(ctx context.Context, within time.Duration, words ...string) sa
 	return said{out.String(), errs.String(), 0}
 }
 
-// does runs a command that must succeed, and answers its output.
+// does runs a command that must succeed, and returns its output.
 func (c *cli) does(within time.Duration, words ...string) string {
 	c.Helper()
 	got := c.try(c.Context(), within, words...)
@@ -100,8 +100,7 @@ func (c *cli) does(within time.Duration, words ...string) string {
 	return got.out
 }
 
-// refuses runs a command that must fail with this code and say, in one line that
-// ends what it writes, this.
+// refuses runs a command that must fail with this code. The last line that it writes must say this.
 func (c *cli) refuses(code int, text string, words ...string) {
 	c.Helper()
 	got := c.try(c.Context(), 30*time.Second, words...)
@@ -112,7 +111,7 @@ func (c *cli) refuses(code int, text string, words ...string) {
 	}
 }
 
-// reads runs a command with -o json and decodes what it answers.
+// reads runs a command with -o json and decodes its output.
 func reads[T any](c *cli, words ...string) T {
 	c.Helper()
 	var v T
@@ -140,7 +139,7 @@ func (c *cli) well(within time.Duration) {
 	})
 }
 
-// parts are the home's lasting processes. What they start, as initdb for a spare, comes
+// parts returns the home's lasting processes. What they start, such as initdb for a spare, comes
 // and goes, and looks like its parent until it is another program.
 func (c *cli) parts() []int {
 	return slices.DeleteFunc(c.processesOf(c.program), func(pid int) bool {
@@ -155,10 +154,10 @@ func (c *cli) parts() []int {
 	})
 }
 
-// processes of the home, found by its directory in their arguments.
+// processes returns the processes of the home, found by its directory in their arguments.
 func (c *cli) processes() []int { return c.processesOf("") }
 
-// processesOf are those whose arguments begin with a program.
+// processesOf returns those whose arguments begin with a program.
 func (c *cli) processesOf(program string) []int {
 	var all []int
 	entries, err := os.ReadDir("/proc")
@@ -185,7 +184,7 @@ type show struct {
 	}
 }
 
-// primary is the host of a database's primary.
+// primary returns the host of a database's primary.
 func (c *cli) primary(name string) string {
 	c.Helper()
 	for _, m := range reads[show](c, "db", "show", name).Database.Members {
@@ -351,7 +350,7 @@ func (c *cli) restartJourney() {
 	}
 }
 
-// holder is the process whose number is in a lock.
+// holder returns the process whose id is in a lock.
 func (c *cli) holder(lock string) int {
 	c.Helper()
 	text, err := os.ReadFile(lock)
@@ -365,7 +364,7 @@ func (c *cli) holder(lock string) int {
 	return pid
 }
 
-// TestHomesSideBySide: two homes on one machine do not touch each other.
+// TestHomesSideBySide checks that two homes on one machine do not touch each other.
 func TestHomesSideBySide(t *testing.T) {
 	t.Parallel()
 	one := newCLI(t)

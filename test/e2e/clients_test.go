@@ -10,7 +10,7 @@ import (
 	"howdah/test/script"
 )
 
-// What an AWS CLI says is understood: an answer, none, an error of the API, and one
+// The tests understand what an AWS CLI says: an answer, no answer, an error of the API, or an error
 // of its own.
 func TestAnswersOfTheAWSCLI(t *testing.T) {
 	for _, tt := range []struct {
@@ -45,7 +45,7 @@ func TestAnswersOfTheAWSCLI(t *testing.T) {
 	}
 }
 
-// A step that the SDK cannot take as it is written is an error, not another call.
+// If the SDK cannot take a step as it is written, that is an error, and not another call.
 func TestGoSDKTakesNothingUnknown(t *testing.T) {
 	g := goSDK{"rds": rds.New(rds.Options{})}
 	for _, tt := range []struct {

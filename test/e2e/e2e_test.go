@@ -40,7 +40,7 @@ func TestJourneys(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		h.walks(t, python, aws, aws2)
 		regions := 0
-		// journey runs one beside the others, in the next region that is nobody's yet.
+		// journey runs one journey beside the others, in the next region that nobody has yet.
 		journey := func(name string, take func(t *testing.T, region int)) {
 			region := regions
 			regions++
@@ -68,7 +68,7 @@ func TestJourneys(t *testing.T) {
 	})
 }
 
-// walks are those over every action, by all clients.
+// walks runs the walks over every action, by all clients.
 func (h *howdah) walks(t *testing.T, python, aws, aws2 string) {
 	const first = 100 // of their regions
 	for n, name := range script.Clients {
@@ -91,7 +91,7 @@ func (h *howdah) walks(t *testing.T, python, aws, aws2 string) {
 	}
 }
 
-// program is that of an environment variable, or the one in the PATH.
+// program returns the program that an environment variable names, or the one in the PATH.
 func program(t *testing.T, variable, name string) string {
 	t.Helper()
 	if path := os.Getenv(variable); path != "" {
@@ -124,8 +124,7 @@ type howdah struct {
 	env          map[string]string // what `howdah env` prints
 }
 
-// start brings a home up that is gone when the test ends; its logs are shown when
-// the test fails.
+// start starts a home that is gone when the test ends. If the test fails, it shows the home's logs.
 func start(t *testing.T) *howdah {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "howdah-e2e-")
@@ -145,7 +144,7 @@ func start(t *testing.T) *howdah {
 		must(t, upTimeout, h.binary, "down", "--purge", "--home", h.home)
 	})
 	must(t, upTimeout, h.binary, "up", "--home", h.home, "--detach", "--disposable", "--credential", "AKID:secret:123456789012")
-	// Its network is known now, and what is free in it.
+	// Now its network is known, and which addresses in it are free.
 	must(t, upTimeout, h.binary, "down", "--home", h.home)
 	must(t, upTimeout, h.binary, "up", "--home", h.home, "--detach", "--public-pool", network(t, h.home)+".16.0/24")
 	h.env["HOWDAH_TEST_STATUS"] = h.binary + " status --home " + h.home // for a journey that fails
@@ -158,7 +157,7 @@ func start(t *testing.T) *howdah {
 	return h
 }
 
-// network is the home's part of the loopback network, as "127.93".
+// network returns the home's part of the loopback network, such as "127.93".
 func network(t *testing.T, dir string) string {
 	t.Helper()
 	h, err := home.Open(dir)
@@ -168,10 +167,10 @@ func network(t *testing.T, dir string) string {
 	return h.Network
 }
 
-// must runs a command that has to succeed, and answers what it printed.
+// must runs a command that has to succeed, and returns what it printed.
 func must(t *testing.T, within time.Duration, name string, args ...string) string {
 	t.Helper()
-	// Not the test's context: that has ended when a test cleans up.
+	// This is not the test's context: that has ended when a test cleans up.
 	ctx, cancel := context.WithTimeout(context.Background(), patience.For(within))
 	defer cancel()
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
@@ -181,7 +180,7 @@ func must(t *testing.T, within time.Duration, name string, args ...string) strin
 	return string(out)
 }
 
-// in is the environment of a journey: it has a region of its own.
+// in returns the environment of a journey, which has a region of its own.
 func (h *howdah) in(n int) map[string]string {
 	env := map[string]string{}
 	for name, value := range h.env {
@@ -210,8 +209,8 @@ func (h *howdah) run(t *testing.T, n int, more, name string, args ...string) {
 	t.Logf("%s", out)
 }
 
-// showLogs prints the beginning and the end of every log of a home: why a database
-// never came up stands at the beginning.
+// showLogs prints the beginning and the end of every log of a home. The reason why a database never
+// came up is at the beginning.
 func showLogs(t *testing.T, home string) {
 	for _, pattern := range []string{"log/*.log", "hosts/*/members/*/log/patroni.log"} {
 		files, err := filepath.Glob(filepath.Join(home, pattern))

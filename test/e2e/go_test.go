@@ -23,8 +23,8 @@ import (
 
 const goPassword = "first-Secret-1"
 
-// goJourney is that of a program with the Go SDK: create, wait, log in, page, and
-// tell errors apart by their types.
+// goJourney is the journey of a program with the Go SDK: it creates, waits, logs in, pages, and
+// tells errors apart by their types.
 func goJourney(t *testing.T, env map[string]string) {
 	client := goClient(t, env)
 	ctx := t.Context()
@@ -70,9 +70,9 @@ func goConfig(t *testing.T, env map[string]string) aws.Config {
 	}
 }
 
-// whole gives requests a body of its own. The SDK closes its body as soon as it has an
-// answer; where that comes sooner than the transport has noticed that it sent all, the
-// transport takes that for a failure and closes the connection with the answer in it.
+// whole gives each request a body of its own. The SDK closes its body as soon as it has an answer.
+// If that comes before the transport has noticed that it sent everything, the transport takes it
+// for a failure, and closes the connection with the answer in it.
 type whole struct{ http.RoundTripper }
 
 func (w whole) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -88,7 +88,7 @@ func (w whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.RoundTripper.RoundTrip(r)
 }
 
-// authority is the home's, as the environment names it.
+// authority returns the home's authority, as the environment names it.
 func authority(t *testing.T, env map[string]string) *x509.CertPool {
 	t.Helper()
 	text, err := os.ReadFile(env["AWS_CA_BUNDLE"])
@@ -139,7 +139,7 @@ func goPages(t *testing.T, client *rds.Client) {
 	}
 }
 
-// goErrors: the SDK makes an error's type of its code.
+// goErrors checks that the SDK makes an error's type of its code.
 func goErrors(t *testing.T, client *rds.Client) {
 	t.Helper()
 	_, err := client.DescribeDBInstances(t.Context(), &rds.DescribeDBInstancesInput{DBInstanceIdentifier: aws.String("none")})

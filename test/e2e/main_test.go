@@ -12,8 +12,8 @@ import (
 // binary is the program that all of these tests use.
 var binary string
 
-// TestMain builds the program. Everything runs with the strictest umask that a user may
-// have: nothing that PostgreSQL's own user must reach may depend on it.
+// TestMain builds the program. Everything runs with the strictest umask that a user may have: what
+// PostgreSQL's own user must reach may not depend on it.
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }

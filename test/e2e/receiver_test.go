@@ -19,7 +19,7 @@ type receiver struct {
 	tokens, messages chan string
 }
 
-// backlog is more than anyone sends to one.
+// backlog is more than anyone sends to one receiver.
 const backlog = 100
 
 func receive(t *testing.T) *receiver {
@@ -40,10 +40,10 @@ func receive(t *testing.T) *receiver {
 	return r
 }
 
-// token is that of the first confirmation that is asked for.
+// token returns the token of the first confirmation that is asked for.
 func (r *receiver) token(ctx context.Context) (any, error) { return first(ctx, r.tokens) }
 
-// message is the first one that arrives.
+// message returns the first message that arrives.
 func (r *receiver) message(ctx context.Context) (any, error) { return first(ctx, r.messages) }
 
 func first(ctx context.Context, arriving <-chan string) (any, error) {

@@ -19,10 +19,10 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// checked has the journeys go through a proxy that holds every answer of the API
-// against the service's model: SDKs silently drop what they do not know, so nobody
-// else would notice a wrong name. The proxy has a certificate of the home's authority,
-// so clients verify it as they do Howdah's own.
+// checked leads the journeys through a proxy that compares every answer of the API with the
+// service's model. SDKs silently drop what they do not know, so nobody else would notice a wrong
+// name. The proxy has a certificate of the home's authority, so clients verify it as they verify
+// Howdah's own.
 func (h *howdah) checked(t *testing.T) {
 	t.Helper()
 	to, err := url.Parse(h.env["AWS_ENDPOINT_URL"])
@@ -49,7 +49,7 @@ func (h *howdah) checked(t *testing.T) {
 	h.env["AWS_ENDPOINT_URL"] = server.URL
 }
 
-// certificate is one for loopback, by the home's authority.
+// certificate returns a certificate for loopback, by the home's authority.
 func (h *howdah) certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	opened, err := home.Open(h.home)
@@ -71,10 +71,10 @@ func (h *howdah) certificate(t *testing.T) tls.Certificate {
 	return cert
 }
 
-// actionKey is that of the action in a request's context.
+// actionKey is the key of the action in a request's context.
 type actionKey struct{}
 
-// withAction reads which action a request asks for; "" in what is none of the API.
+// withAction reads which action a request asks for. It reads "" from what is no call of the API.
 func withAction(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -91,7 +91,7 @@ func withAction(next http.Handler) http.Handler {
 	})
 }
 
-// checkAnswer fails the test when an answer has a fault, and lets it pass.
+// checkAnswer fails the test if an answer has a fault. It lets the answer pass.
 func checkAnswer(t *testing.T, r *http.Response) error {
 	action, ok := r.Request.Context().Value(actionKey{}).(string)
 	if !ok || action == "" {

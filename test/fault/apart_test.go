@@ -15,11 +15,11 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// apart is for how long a client may still be led to a primary that was replaced.
+// apart is how long a client may still be led to a primary that was replaced.
 const apart = 5 * time.Second
 
-// freshClient connects as a client that has just come, and answers who took it in: the
-// address of the server's own host.
+// freshClient connects as a client that has just come. It returns who took it in: the address of
+// the server's own host.
 func (s *story) freshClient(config *pgx.ConnConfig) (string, error) {
 	ctx, cancel := context.WithTimeout(s.Context(), patience.For(2*time.Second))
 	defer cancel()
@@ -33,8 +33,8 @@ func (s *story) freshClient(config *pgx.ConnConfig) (string, error) {
 	return member, err
 }
 
-// neverLedBack has fresh clients come, from machines that know no neighbour: once apart has
-// passed since then, all reach the new primary or are refused.
+// neverLedBack sends new clients, from machines that know no neighbour. Once apart has passed since
+// then, all of them reach the new primary or are refused.
 func (s *story) neverLedBack(name string, old rig.Member, since time.Time) {
 	s.Helper()
 	config, err := s.rig.Config(s.Context(), name)
@@ -65,8 +65,8 @@ func (s *story) neverLedBack(name string, old rig.Member, since time.Time) {
 	}
 }
 
-// The primary's host loses etcd and its peers, and keeps its clients, with addresses that
-// move: it gives the address up by what it sees itself, and clients reach the new primary.
+// The primary's host loses etcd and its peers, and keeps its clients, with addresses that move. It
+// gives the address up by what it sees itself, and clients reach the new primary.
 func TestAloneAnAddressLeavesAHostThatIsApart(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Moving = true, true })
 	id := s.given("orders", true)
@@ -88,7 +88,7 @@ func TestAloneAnAddressLeavesAHostThatIsApart(t *testing.T) {
 	w.nothingLost()
 }
 
-// holdsAddress: the kernel of a zone's host answers for an address.
+// holdsAddress reports whether the kernel of a zone's host answers for an address.
 func (s *story) holdsAddress(zone, address string) bool {
 	s.Helper()
 	command := s.rig.HostCommand(zone, "ip", "-o", "-4", "address", "show")
@@ -97,9 +97,9 @@ func (s *story) holdsAddress(zone, address string) bool {
 	return strings.Contains(string(out), " "+address+"/")
 }
 
-// The edge of the primary's host is dead when another primary is elected: the agent takes
-// the address away. Before that, it serves without its edge. Which of two hosts clients find
-// that both answer is a matter of luck: so the kernel of the old one is asked, too.
+// The edge of the primary's host is dead when another primary is elected: the agent takes the
+// address away. Before that, the primary serves without its edge. If two hosts answer, it is a
+// matter of luck which of them clients find. So the kernel of the old host is asked, too.
 func TestAloneAnAddressLeavesAHostWithoutAnEdge(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Moving = true, true })
 	id := s.given("orders", true)
@@ -137,8 +137,8 @@ func TestAloneAnAddressLeavesAHostWithoutAnEdge(t *testing.T) {
 	w.nothingLost()
 }
 
-// etcd is gone for everyone, with addresses that move: the primary serves at its address,
-// also those who come now.
+// etcd is gone for everyone, with addresses that move. The primary serves at its address, also
+// clients that come now.
 func TestAloneAMovingAddressOutlivesEtcd(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Moving = true, true })
 	id := s.given("orders", true)

@@ -14,7 +14,7 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// Whoever began to bootstrap died, and its key stays: another bootstrap begins.
+// A member that began to bootstrap died, and its key stays. Another bootstrap begins.
 func TestABootstrapThatDied(t *testing.T) {
 	s := begin(t, nil)
 	for n := range 10 {
@@ -34,8 +34,8 @@ func TestABootstrapThatDied(t *testing.T) {
 	t.Error("Patroni was quicker each time")
 }
 
-// etcd stops while the first primary starts: Patroni makes that a standby, and would
-// wait for ever for the end of its recovery.
+// etcd stops while the first primary starts. Patroni makes that a standby, and would wait for ever
+// for the end of its recovery.
 func TestEtcdStopsDuringABootstrap(t *testing.T) {
 	s := begin(t, nil)
 	s.must(s.rig.Ask(s.Context(), "orders", false), "ask for orders")
@@ -55,7 +55,7 @@ func TestEtcdStopsDuringABootstrap(t *testing.T) {
 	s.must(s.rig.WaitStatus(s.Context(), "orders", "available", 2*time.Minute), "orders")
 }
 
-// starts answers nil once the first member of a database has a postmaster.
+// starts returns nil once the first member of a database has a postmaster.
 func (s *story) starts(id string) error {
 	for _, zone := range []string{"a", "b", "c"} {
 		if _, err := os.Stat(filepath.Join(s.rig.HostDir(zone), "members", id+".m1", "data", "postmaster.pid")); err == nil {

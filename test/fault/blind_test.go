@@ -11,8 +11,8 @@ import (
 	"howdah/internal/engine/postgres"
 )
 
-// The file of a standby's socket is gone: it streams and takes logins, and a Patroni that
-// is new to it says for ever that it is starting. It counts again without a person.
+// The file of a standby's socket is gone. The standby streams and takes logins, and a new Patroni
+// says for ever that it is starting. It counts again without a person.
 func TestAStandbyThatPatroniDoesNotSeeCountsAgain(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)

@@ -11,9 +11,9 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// A client cancels its commit while that waits for a standby which is cut off, and the
-// primary is lost: what the client was told of is there, and what it was not told of may
-// be gone. PostgreSQL by itself answers the cancelled commit with success.
+// A client cancels its commit while the commit waits for a standby that is cut off, and the primary
+// is lost. What the client was told of is there. What it was not told of may be gone. PostgreSQL by
+// itself would answer the cancelled commit with success.
 func TestACancelledCommitIsNotAcknowledged(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
@@ -49,8 +49,8 @@ func TestACancelledCommitIsNotAcknowledged(t *testing.T) {
 	_, err = watcher.Exec(ctx, "SELECT pg_cancel_backend($1)", pid)
 	s.must(err, "cancel the commit")
 	s.must(writer.PgConn().CancelRequest(ctx), "cancel it as a driver does")
-	// The cancel request comes to the server some time after it was sent: what it would
-	// do is seen before the primary goes.
+	// The cancel request reaches the server some time after it was sent. So this waits for what it
+	// would do before the primary goes.
 	for range 5 {
 		var rows int
 		s.must(watcher.QueryRow(ctx, "SELECT count(*) FROM cancelled").Scan(&rows), "look for the row")

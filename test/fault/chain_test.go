@@ -8,9 +8,8 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// Read replicas may be ahead of the next primary: they received what no standby had
-// confirmed. All of a chain come back to its history, also the member of a replica whose
-// host was away meanwhile.
+// Read replicas may be ahead of the next primary: they received what no standby had confirmed. All
+// of a chain come back to its history, also the member of a replica whose host was away meanwhile.
 func TestAloneReplicasThatWereAheadFollowTheNextPrimary(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Edge = true, []string{"--masquerade"} })
 	id := s.given("orders", true)
@@ -57,10 +56,10 @@ func TestAloneReplicasThatWereAheadFollowTheNextPrimary(t *testing.T) {
 	w.nothingLost()
 }
 
-// has answers nil when a member has a table; it asks on the member's host.
+// has returns nil if a member has a table. It asks on the member's host.
 func (s *story) has(m rig.Member, table string) error { return s.onHost(m, "TABLE "+table) }
 
-// promoted answers nil when a member's PostgreSQL is a primary, as it says itself.
+// promoted returns nil if a member's PostgreSQL says itself that it is a primary.
 func (s *story) promoted(m rig.Member) error {
 	recovery, err := s.recovers(m)
 	if err == nil && recovery {

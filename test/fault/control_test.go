@@ -11,8 +11,8 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// With three control planes any one may die, also the one that leads: databases
-// go on, a lost primary is replaced, and the API answers at the others.
+// With three control planes any one may die, also the one that leads. Databases go on, a lost
+// primary is replaced, and the API answers at the others.
 func TestAnyControlPlaneMayDie(t *testing.T) {
 	s := begin(t, func(o *rig.Options) { o.Serves = 3 })
 	id := s.given("orders", true)
@@ -47,8 +47,8 @@ func (s *story) leaderSoon(database string) rig.Member {
 	return m
 }
 
-// The control plane that leads dies together with the host of a primary: the next
-// one judges.
+// The control plane that leads dies together with the host of a primary. The next control plane
+// judges.
 func TestTheLeadingControlPlaneDiesWithAHost(t *testing.T) {
 	s := begin(t, func(o *rig.Options) { o.Serves = 3 })
 	id := s.given("orders", true)
@@ -64,8 +64,8 @@ func TestTheLeadingControlPlaneDiesWithAHost(t *testing.T) {
 	w.nothingLost()
 }
 
-// etcd is away for longer than any lease lasts, and comes back with all of them old.
-// The agents see that too, and must not take a healthy Patroni for one that hangs.
+// etcd is away for longer than any lease lasts, and all leases are old when it comes back. The
+// agents see that, too, and must not take a healthy Patroni for one that hangs.
 func TestEtcdIsAwayForLongerThanALease(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
@@ -84,7 +84,7 @@ func TestEtcdIsAwayForLongerThanALease(t *testing.T) {
 	w.works(3 * time.Second)
 	s.must(syscall.Kill(serve, syscall.SIGCONT), "thaw it")
 	s.must(s.rig.WaitStatus(s.Context(), "orders", "available", 30*time.Second), "after the return of etcd")
-	// For as long as a verdict would take.
+	// This waits as long as a verdict would take.
 	thawed := time.Now()
 	s.eventually(60*time.Second, func() error {
 		if time.Since(thawed) < 2*patroni.SelfDemotion*time.Second {

@@ -12,8 +12,8 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// Everything of ours may be killed at any moment: databases go on, and what was
-// begun is finished when we are back.
+// Everything of ours may be killed at any moment. Databases go on, and what was begun is finished
+// when we are back.
 func TestDatabasesOutliveHowdah(t *testing.T) {
 	s := begin(t, nil)
 	s.given("orders", true)
@@ -64,7 +64,7 @@ func TestDatabasesComeBackAfterAPowerCut(t *testing.T) {
 	w.nothingLost()
 }
 
-// allMembers finds members on disk: the state may be down.
+// allMembers finds members on disk, because the state may be down.
 func allMembers(s *story, _ string) []rig.Member {
 	var all []rig.Member
 	for _, z := range rig.Zones {
@@ -98,8 +98,8 @@ func TestCreateGoesOnAfterACrash(t *testing.T) {
 	w.nothingLost()
 }
 
-// The helper through which Patroni starts PostgreSQL is killed: Patroni waits for
-// ever, and says nothing. The agent notices.
+// The helper through which Patroni starts PostgreSQL is killed. Patroni waits for ever, and says
+// nothing. The agent notices.
 func TestAHangingPatroniIsMended(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
@@ -117,7 +117,7 @@ func TestAHangingPatroniIsMended(t *testing.T) {
 	})
 }
 
-// standby is a member that does not lead.
+// standby returns a member that does not lead.
 func (s *story) standby(database string) rig.Member {
 	leader := s.leader(database)
 	all, err := s.rig.Members(s.Context(), database)
@@ -131,8 +131,8 @@ func (s *story) standby(database string) rig.Member {
 	return rig.Member{}
 }
 
-// killStartHelper kills a member's PostgreSQL, and then the helper that starts it; all
-// over again as long as the helper was quicker.
+// killStartHelper kills a member's PostgreSQL, and then the helper that starts it. It does both
+// again as long as the helper was quicker.
 func (s *story) killStartHelper(m rig.Member) {
 	s.Helper()
 	s.eventually(30*time.Second, func() error {
@@ -169,8 +169,8 @@ func TestNoPostgreSQLWithoutPatroni(t *testing.T) {
 	w.nothingLost()
 }
 
-// Patroni of the primary is frozen, and nothing else: PostgreSQL and its host look
-// healthy, while the lease runs out. It is fenced before another one is elected.
+// Patroni of the primary is frozen, and nothing else. PostgreSQL and its host look healthy, while
+// the lease runs out. The primary is fenced before another one is elected.
 func TestAFrozenPatroniIsReplaced(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
@@ -194,7 +194,7 @@ func TestAFrozenPatroniIsReplaced(t *testing.T) {
 	s.toldWhy(id, "lease", "killed")
 }
 
-// Patroni of the standby is frozen: it is started again, and costs no failover.
+// Patroni of the standby is frozen. It is started again, and costs no failover.
 func TestAFrozenPatroniOfAStandbyIsMended(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)

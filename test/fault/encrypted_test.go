@@ -19,9 +19,9 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// A database with encrypted storage on three hosts of one disk: a failover works as ever,
-// nothing that users wrote is on the disk, stopped it has no key in the kernel, and deleted
-// it has none at all.
+// A database has encrypted storage on three hosts of one disk. A failover works as ever. Nothing
+// that users wrote is on the disk. When the database is stopped, it has no key in the kernel, and
+// when it is deleted, it has none at all.
 func TestEncryptedStorage(t *testing.T) {
 	disk := loopdisk.New(t, "3000", "-O", "encrypt")
 	s := begin(t, func(o *rig.Options) { o.Dir = disk.Dir })

@@ -18,8 +18,8 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// etcd is filled until it takes no writes, and PostgreSQL of the primary is killed at
-// that moment: etcd mends itself, and the standby takes over.
+// etcd is filled until it takes no writes, and PostgreSQL of the primary is killed at that moment.
+// etcd mends itself, and the standby takes over.
 func TestEtcdThatIsFull(t *testing.T) {
 	s := begin(t, func(o *rig.Options) { o.Serve = append(o.Serve, "--etcd-quota", "16") })
 	id := s.given("orders", true)
@@ -31,15 +31,15 @@ func TestEtcdThatIsFull(t *testing.T) {
 	w.works(15 * time.Second)
 	s.eventually(30*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
 	w.nothingLost()
-	// What was written since the alarm ended is kept as history for minutes, unless
-	// somebody asks for room.
+	// What was written since the alarm ended is kept as history for minutes, unless somebody asks
+	// for room.
 	var done admin.EtcdAnswer
 	s.must(s.ask(admin.VerbEtcd, admin.EtcdRequest{Do: admin.EtcdMend}, &done), "mend etcd")
 	s.eventually(20*time.Second, s.isWell)
 }
 
-// What fills etcd is stored for good: status names it, nothing is created, what serves is
-// left alone, even where its Patroni dies, and once there is room a failover works.
+// What fills etcd is stored for good. Status names it, and nothing is created. What serves is left
+// alone, even if its Patroni dies. Once there is room, a failover works.
 func TestEtcdThatIsFullForGood(t *testing.T) {
 	s := begin(t, func(o *rig.Options) { o.Serve = append(o.Serve, "--etcd-quota", "16") })
 	id := s.given("orders", true)
@@ -69,8 +69,8 @@ func TestEtcdThatIsFullForGood(t *testing.T) {
 	w.nothingLost()
 }
 
-// fillForGood stores more and more, until etcd has taken nothing for two seconds: then
-// there is nothing left to gain for it.
+// fillForGood stores more and more, until etcd has taken nothing for two seconds. Then etcd can
+// gain nothing more.
 func (s *story) fillForGood() {
 	s.Helper()
 	value := strings.Repeat("x", 256<<10)
@@ -88,8 +88,8 @@ func (s *story) fillForGood() {
 	}
 }
 
-// fillEtcd writes one key until etcd takes no more, and goes on to write whatever it
-// takes until it is stopped.
+// fillEtcd writes one key until etcd takes no more. Then it goes on writing whatever etcd takes,
+// until it is stopped.
 func (s *story) fillEtcd(key string) (stop func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())

@@ -23,8 +23,8 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// givenThree makes a cluster of three members, any one of two standbys of which confirms
-// each commit, with writers at it.
+// givenThree makes a cluster of three members, with writers. Any one of its two standbys confirms a
+// commit.
 func (s *story) givenThree() (database string, w *writers) {
 	s.Helper()
 	s.must(s.rig.CreateCluster(s.Context(), "fleet", 3), "create the cluster")
@@ -37,7 +37,7 @@ func (s *story) givenThree() (database string, w *writers) {
 	return database, s.writingTo(config)
 }
 
-// standbys are the members that do not lead.
+// standbys returns the members that do not lead.
 func (s *story) standbys(database string) []rig.Member {
 	s.Helper()
 	leader := s.leader(database)
@@ -52,8 +52,8 @@ func (s *story) agent(m rig.Member, sig syscall.Signal) {
 	s.must(syscall.Kill(s.rig.PID("agent-"+m.ZoneLetter()), sig), "signal the agent of "+m.Host)
 }
 
-// goesOnAtTheElection has a frozen primary go on at the very moment at which another member
-// gets the leader key, and answers which.
+// goesOnAtTheElection lets a frozen primary go on at the very moment at which another member gets
+// the leader key. It returns that member.
 func (s *story) goesOnAtTheElection(old rig.Member, thaw func() error, within time.Duration) (next string) {
 	s.Helper()
 	key := patroni.LeaderKey(old.Database)
@@ -76,10 +76,10 @@ func (s *story) goesOnAtTheElection(old rig.Member, thaw func() error, within ti
 	}
 }
 
-// The next primary is lost a moment after its promotion, while the one before it is back but
-// no standby yet: that one never had WAL of the new timeline, so that the third is promoted.
+// The next primary is lost a moment after its promotion, while the previous one is back but no
+// standby yet. That one never had WAL of the new timeline, so the third member is promoted.
 func TestAloneTwoPrimariesAreLostOneAfterTheOther(t *testing.T) {
-	// On one network of its own a cut is between two hosts, as between machines.
+	// With networks of their own a cut is between two hosts, as between machines.
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Edge = true, []string{"--masquerade"} })
 	id, w := s.givenThree()
 	first := s.leader(id)
@@ -127,7 +127,7 @@ func (s *story) overtaken(database, old string, within time.Duration) {
 	})
 }
 
-// recovers: a member is a standby, as it says itself.
+// recovers reports whether a member is a standby, as it says itself.
 func (s *story) recovers(m rig.Member) (recovery bool, err error) {
 	config, err := s.rig.ConfigAt(m.Address, m.Port)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *story) recovers(m rig.Member) (recovery bool, err error) {
 	return recovery, conn.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&recovery)
 }
 
-// patroniLog is what Patroni of a member has logged.
+// patroniLog returns what Patroni of a member has logged.
 func (s *story) patroniLog(database, name string) string {
 	s.Helper()
 	all, err := s.rig.Members(s.Context(), database)
@@ -158,9 +158,9 @@ func (s *story) patroniLog(database, name string) string {
 	return ""
 }
 
-// One standby's agent hangs, and cannot cut it off from a primary whose host only stood
-// still, and goes on at the moment of the election. Only that standby may be promoted,
-// because whoever is promoted leaves the old primary: the other one is cut off.
+// One standby's agent hangs, and cannot cut the standby off from a primary whose host only stood
+// still, and goes on at the moment of the election. Only that standby may be promoted: the one that
+// is promoted leaves the old primary, and the other one is cut off.
 func TestTheStandbyThatNobodyCutIsPromoted(t *testing.T) {
 	s := begin(t, nil)
 	id, w := s.givenThree()
@@ -170,12 +170,12 @@ func TestTheStandbyThatNobodyCutIsPromoted(t *testing.T) {
 	defer s.agent(hung, syscall.SIGCONT)
 	s.must(old.Freeze(), "freeze the primary's host")
 	defer old.Thaw()
-	// Its host's agent, which would end it at once, and prove that, stands still.
+	// Its host's agent would end it at once, and prove that. So the agent stands still.
 	s.goesOnAtTheElection(old, func() error { return old.Signal(syscall.SIGCONT) }, 60*time.Second)
 	s.primary(id, hung.Name, 60*time.Second)
 	cases, err := state.List[fence.Case](s.Context(), s.rig.Store, state.FencePrefix(id))
 	s.must(err, "read the cases")
-	// The new primary's agent hangs, too: there may be a case against that one.
+	// The new primary's agent hangs, too, so there may be a case against that one.
 	cases = slices.DeleteFunc(cases, func(c state.Record[fence.Case]) bool { return c.Value.Leadership.Leader != old.Name })
 	if len(cases) == 1 && !slices.Equal(cases[0].Value.Candidates, []string{hung.Name}) {
 		s.Errorf("by the judge's count %v may be promoted, want %s alone: %s is cut off", cases[0].Value.Candidates, hung.Name, cut.Name)
@@ -187,9 +187,9 @@ func TestTheStandbyThatNobodyCutIsPromoted(t *testing.T) {
 	w.nothingLost()
 }
 
-// Nobody can cut either standby off from a primary whose host stands still: nobody is
-// promoted, neither by the judge nor when the lease ends by itself, and status says who
-// would help. As soon as one agent answers, the other standby is promoted.
+// Nobody can cut either standby off from a primary whose host stands still. Nobody is promoted,
+// neither by the judge nor when the lease ends by itself, and status says who would help. As soon
+// as one agent answers, the other standby is promoted.
 func TestNobodyIsPromotedWithoutACount(t *testing.T) {
 	s := begin(t, nil)
 	id, w := s.givenThree()
@@ -200,8 +200,8 @@ func TestNobodyIsPromotedWithoutACount(t *testing.T) {
 	}
 	s.must(old.Freeze(), "freeze the primary's host")
 	defer old.Thaw()
-	// Two leases long: first that of the judge's patience in older releases, then that of
-	// the lease itself, then the first gate's.
+	// That is two leases long. First came that of the judge's patience in older releases, then that
+	// of the lease itself, then that of the first gate.
 	s.eventually(90*time.Second, func() error {
 		plea, err := state.Get[fence.Plea](s.Context(), s.rig.Store, state.Plea(id))
 		if err == nil && !strings.Contains(plea.Value.Why, "may still acknowledge writes") {
@@ -238,9 +238,9 @@ func TestNobodyIsPromotedWithoutACount(t *testing.T) {
 	})
 }
 
-// The judge notices nothing, and the lease of a primary whose host stands still ends by
-// itself; it goes on at the moment at which another member gets the key. The gate of that
-// member waits until the other standby is cut off.
+// The judge notices nothing, and the lease of a primary whose host stands still ends by itself. The
+// host goes on at the moment at which another member gets the key. The gate of that member waits
+// until the other standby is cut off.
 func TestTheNaturalEndOfALeaseIsFenced(t *testing.T) {
 	s := begin(t, func(o *rig.Options) { o.Serve = []string{"--detection", "1h"} })
 	id, w := s.givenThree()
@@ -261,8 +261,8 @@ func TestTheNaturalEndOfALeaseIsFenced(t *testing.T) {
 	w.nothingLost()
 }
 
-// With one standby its promotion is the fence, also where the lease ends by itself: the
-// gate lets it through, and waits for nobody.
+// With one standby its promotion is the fence, also if the lease ends by itself. The gate lets it
+// through, and waits for nobody.
 func TestTheOneStandbyPassesTheGate(t *testing.T) {
 	s := begin(t, func(o *rig.Options) { o.Serve = []string{"--detection", "1h"} })
 	id := s.given("orders", true)

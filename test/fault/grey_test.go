@@ -58,7 +58,7 @@ func TestADiskThatHangs(t *testing.T) {
 	w.nothingLost()
 }
 
-// Where nobody can take over from a disk that hangs, it is told, and nothing is killed.
+// If nobody can take over from a disk that hangs, that is told, and nothing is killed.
 func TestADiskThatHangsUnderTheOnlyMember(t *testing.T) {
 	s := begin(t, func(o *rig.Options) {
 		for _, zone := range rig.Zones {
@@ -83,8 +83,8 @@ func TestADiskThatHangsUnderTheOnlyMember(t *testing.T) {
 	w.nothingLost()
 }
 
-// What looks like a hang to who is impatient, and is none: writes to the disk that take
-// three seconds, checkpoints without end, and more work than processors.
+// These look like a hang to an impatient observer, and are none: writes to the disk that take three
+// seconds, checkpoints without end, and more work than processors.
 func TestASlowPrimaryIsNoHang(t *testing.T) {
 	s := begin(t, func(o *rig.Options) {
 		for _, zone := range rig.Zones {
@@ -108,7 +108,7 @@ func TestASlowPrimaryIsNoHang(t *testing.T) {
 	w.nothingLost()
 }
 
-// passesFully lets so much time pass: it is what the story is about.
+// passesFully lets this much time pass. The story is about that time.
 func passesFully(d time.Duration) { <-time.After(d) }
 
 // burnProcessors keeps this many processes busy until the test ends.
@@ -125,7 +125,7 @@ func (s *story) burnProcessors(n int) {
 	}
 }
 
-// checkpoints has the primary write all its pages again and again, until the test ends.
+// checkpoints makes the primary write all its pages again and again, until the test ends.
 func (s *story) checkpoints(name string) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -135,7 +135,7 @@ func (s *story) checkpoints(name string) {
 			case <-done:
 				return
 			default:
-				// An error says that the disk is slow, as it shall be.
+				// An error says that the disk is slow, as it is meant to be.
 				_, _ = s.query(name, "SELECT count(*)::text FROM (SELECT pg_logical_emit_message(true, 'storm', repeat('x', 100000)) FROM generate_series(1, 50)) w")
 				_, _ = s.query(name, "CHECKPOINT")
 			}
@@ -144,7 +144,7 @@ func (s *story) checkpoints(name string) {
 	s.Cleanup(func() { close(done); <-ended })
 }
 
-// mountFreezable puts a disk where a host keeps its files that can be made to hang.
+// mountFreezable puts a disk that can be made to hang where a host keeps its files.
 func mountFreezable(t *testing.T, dir string) {
 	t.Helper()
 	disk, err := rig.MakeDisk(dir)
@@ -158,7 +158,7 @@ func mountFreezable(t *testing.T, dir string) {
 	})
 }
 
-// freeze has a disk hang until it is thawed, by the test or by its end.
+// freeze makes a disk hang until it is thawed, by the test or at its end.
 func freeze(t *testing.T, dir string) (thaw func()) {
 	t.Helper()
 	undo, err := rig.DiskAt(dir).Freeze()

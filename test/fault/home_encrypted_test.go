@@ -14,10 +14,10 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// All is lost at once but what is on the hosts' disks, and no kernel has a key any more. The
-// member with the newest copy was made after the backup: the home gives its host the key to
-// look, and it leads on. What was stopped is told of too, locked again, and starts when it is
-// asked for. What was made after the backup is left alone, and status says that its key is lost.
+// All is lost at once except what is on the hosts' disks, and no kernel has a key any more. The
+// member with the newest copy was made after the backup. The home gives its host the key to look,
+// and it leads on. What was stopped is told of, too, is locked again, and starts when it is asked
+// for. What was made after the backup is left alone, and status says that its key is lost.
 func TestALostHomeOfEncryptedStorage(t *testing.T) {
 	disk := loopdisk.New(t, "4000", "-O", "encrypt")
 	s := begin(t, func(o *rig.Options) { o.Dir = disk.Dir })

@@ -29,7 +29,7 @@ func (s *story) howdah(args ...string) (string, error) {
 	return string(out), err
 }
 
-// backup takes a backup of the home and answers where it is.
+// backup takes a backup of the home and returns its path.
 func (s *story) backup() string {
 	s.Helper()
 	dir := filepath.Join(s.rig.Dir, "backups")
@@ -43,8 +43,8 @@ func (s *story) backup() string {
 	return all[0]
 }
 
-// loseHome kills the control plane and removes everything that its machine had; hosts
-// and edge are on others.
+// loseHome kills the control plane and removes everything that its machine had. Hosts and edge are
+// on other machines.
 func (s *story) loseHome() {
 	s.Helper()
 	s.rig.KillPart("serve")
@@ -99,9 +99,8 @@ func (s *story) failOver(id string, w *writers) rig.Member {
 	return s.leader(id)
 }
 
-// The only control plane is lost with all that it had. The backup is older than a
-// failover: the newest primary leads on, PostgreSQL is never stopped, and nothing that
-// was acknowledged is lost.
+// The only control plane is lost with all that it had. The backup is older than a failover. The
+// newest primary leads on, PostgreSQL is never stopped, and nothing that was acknowledged is lost.
 func TestALostHome(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
@@ -131,8 +130,8 @@ func TestALostHome(t *testing.T) {
 	}
 }
 
-// Everything is lost at once but what is on the hosts' disks: nobody serves, and the
-// last primary leads on.
+// Everything is lost at once except what is on the hosts' disks. Nobody serves, and the last
+// primary leads on.
 func TestALostHomeAndNobodyServes(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
@@ -157,8 +156,8 @@ func TestALostHomeAndNobodyServes(t *testing.T) {
 	s.eventually(90*time.Second, s.isWell)
 }
 
-// The old primary's host stood still at the failover, and goes on when the home was
-// restored, in which it is the primary: it must not be the one again.
+// The old primary's host stood still at the failover. It goes on when the home was restored, and in
+// that home it is the primary. It must not become the primary again.
 func TestALostHomeAndAPrimaryThatStoodStill(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
@@ -189,8 +188,8 @@ func TestALostHomeAndAPrimaryThatStoodStill(t *testing.T) {
 	w.nothingLost()
 }
 
-// Databases that were made after the backup are not known: their data are left alone, and
-// go on. One that was deleted since is not made anew.
+// Databases that were made after the backup are not known. Their data are left alone, and go on. A
+// database that was deleted since then is not made anew.
 func TestALostHomeThatForgot(t *testing.T) {
 	s := begin(t, nil)
 	s.given("doomed", false)
@@ -220,12 +219,12 @@ func TestALostHomeThatForgot(t *testing.T) {
 	})
 	w.works(10 * time.Second)
 	w.nothingLost()
-	// What is held and has no data can be deleted.
+	// A database that is held and has no data can be deleted.
 	s.removed("doomed")
 }
 
-// servesOnWithoutEtcd waits until the primary of a new database has written whom it would
-// ask without etcd: it steps down where etcd is lost before.
+// servesOnWithoutEtcd waits until the primary of a new database has recorded whom it would ask
+// without etcd. If etcd is lost before that, the primary steps down.
 func (s *story) servesOnWithoutEtcd(id string) {
 	s.Helper()
 	s.eventually(10*time.Second, func() error {

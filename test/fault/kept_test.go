@@ -13,8 +13,8 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// The old primary comes back to a new one that is alone, and cannot be rewound: its data
-// are kept until they are not the only other copy any more.
+// The old primary comes back to a new one that is alone, and cannot be rewound. Its data are kept
+// until they are no longer the only other copy.
 func TestTheOldCopyStaysUntilAStandbyIsInSync(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
@@ -24,7 +24,7 @@ func TestTheOldCopyStaysUntilAStandbyIsInSync(t *testing.T) {
 	s.must(os.WriteFile(filepath.Join(old.DataDir(), mark), nil, 0o600), "mark the old copy")
 	s.must(old.Lose(), "lose the primary's host")
 	w.works(20 * time.Second)
-	// So that the rewind fails, before it has changed anything.
+	// With this the rewind fails, before it has changed anything.
 	s.must(s.asPlatform(s.leader(id), "REVOKE EXECUTE ON FUNCTION pg_read_binary_file(text) FROM rdsrepladmin"), "forbid the rewind")
 	s.must(s.rig.StartPart("agent-"+old.ZoneLetter()), "start the host again")
 

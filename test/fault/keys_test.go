@@ -33,8 +33,8 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// Somebody has all keys of one database's member: they open that database, and nothing else of
-// the home: neither etcd, nor another database's PostgreSQL or Patroni, nor the control plane.
+// Somebody has all keys of one database's member. They open that database, and nothing else of the
+// home: neither etcd, nor another database's PostgreSQL or Patroni, nor the control plane.
 func TestAMembersKeysOpenItsOwnDatabaseOnly(t *testing.T) {
 	s := begin(t, nil)
 	own, other := s.leader(s.given("orders", true)), s.leader(s.given("billing", false))
@@ -93,9 +93,9 @@ func TestAMembersKeysOpenItsOwnDatabaseOnly(t *testing.T) {
 	s.must(s.exec("billing", "CREATE TABLE untouched ()"), "write in the other database")
 }
 
-// Somebody has the key of a host: it opens what the host needs of etcd, and neither secrets, nor
-// another host's members, nor what makes a control plane. (Each key that it is refused here has
-// a part by which refusedNobody knows it.)
+// Somebody has the key of a host. It opens what the host needs of etcd, and neither secrets, nor
+// another host's members, nor what makes a control plane. (Each key that is refused here has a part
+// by which refusedNobody knows it.)
 func TestAHostsKeyReachesWhatItsHostNeeds(t *testing.T) {
 	s := begin(t, nil)
 	own := s.leader(s.given("orders", false))
@@ -166,15 +166,15 @@ func TestAReplicasKeyOpensItsSourceWhileItFollows(t *testing.T) {
 	})
 }
 
-// A home of an older release, whose members show their hosts' keys, is moved over: nobody is
-// replaced for it, and nobody's writes end.
+// A home of an older release, whose members show their hosts' keys, is moved over. Nobody is
+// replaced for that, and nobody's writes end.
 func TestMembersAreMovedToTheirOwnKeys(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
 	s.must(s.rig.Replica(s.Context(), "orders-read", "orders", false), "make a read replica")
 	replica, err := s.rig.Database(s.Context(), "orders-read")
 	s.must(err, "find the replica")
-	// What an older release left, for as long as one of its hosts is there.
+	// An older release left this, for as long as one of its hosts is there.
 	old := state.Host("old")
 	_, err = s.rig.Store.Commit(s.Context(), state.Put(old, member.Host{Name: "old", OwnNames: true}))
 	s.must(err, "have a host of an older release")
@@ -204,7 +204,7 @@ func TestMembersAreMovedToTheirOwnKeys(t *testing.T) {
 	w.nothingLost()
 }
 
-// forgetKeys has the layout of a database be that of an older release.
+// forgetKeys makes the layout of a database be that of an older release.
 func (s *story) forgetKeys(database string) error {
 	layout, err := state.Get[plan.Layout](s.Context(), s.rig.Store, state.Layout(database))
 	if err != nil {
@@ -218,7 +218,8 @@ func (s *story) forgetKeys(database string) error {
 	return err
 }
 
-// showOwn: all members show keys of their own, and let nobody else in; or none does.
+// showOwn returns nil if all members show keys of their own, and let nobody else in; or, if want is
+// false, if none does.
 func (s *story) showOwn(database string, want bool) error {
 	all, err := s.rig.Members(s.Context(), database)
 	if err != nil {
@@ -266,7 +267,7 @@ func (s *story) pair(dir string) certs.Pair {
 	return pair
 }
 
-// control answers the URLs of the control plane: for hosts, and for members that ask for etcd.
+// control returns the URLs of the control plane: for hosts, and for members that ask for etcd.
 func (s *story) control() (hosts, gate string) {
 	s.Helper()
 	all, err := state.List[hostapi.ControlMember](s.Context(), s.rig.Store, state.ControlRoot)
@@ -274,7 +275,7 @@ func (s *story) control() (hosts, gate string) {
 	return all[0].Value.URL, "https://" + all[0].Value.Gate
 }
 
-// reads asks for all keys that begin with one.
+// reads asks for all keys that begin with a key.
 func (t thief) reads(gate, key string) (int, string) {
 	t.Helper()
 	config, err := t.client.ClientTLS()
@@ -292,7 +293,7 @@ func (t thief) reads(gate, key string) (int, string) {
 
 func restOf(m rig.Member) string { return fmt.Sprintf("https://%s:%d", m.Address, m.RESTPort) }
 
-// servers are what a tenant must not reach.
+// servers has what a tenant must not reach.
 func (s *story) servers(other rig.Member) map[string]string {
 	s.Helper()
 	all := map[string]string{"another Patroni": restOf(other) + "/patroni", "Patroni's restart": restOf(other) + "/restart"}
@@ -304,7 +305,7 @@ func (s *story) servers(other rig.Member) map[string]string {
 
 var errStatus = errors.New("refused")
 
-// knock asks with a key: nil, if it was let in.
+// knock asks with a key. It returns nil if it was let in.
 func (s *story) knock(url string, pair certs.Pair) error {
 	config, err := pair.ClientTLS()
 	if err != nil {
@@ -343,8 +344,8 @@ func (t thief) login(pair certs.Pair, m rig.Member, user string) error {
 	return conn.Close(ctx)
 }
 
-// refusedLogin: PostgreSQL said no, or took the key for none: then it hangs up, which may be
-// heard of before its reason is.
+// refusedLogin reports whether PostgreSQL refused. If it did not accept the key at all, it hangs
+// up, and that may arrive before the reason.
 func refusedLogin(err error) bool {
 	var said *pgconn.PgError
 	switch {

@@ -13,10 +13,10 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// A member took the leader key for a moment, while the member with all commits was down. Its Patroni
-// wrote /sync and /failsafe with itself alone. Its gate refused, and put /sync back. When the other
-// member is back, it races and leads, although /failsafe leaves it out, and although the history of
-// /sync names the one that was refused.
+// A member took the leader key for a moment, while the member with all commits was down. Its
+// Patroni wrote /sync and /failsafe with itself alone. Its gate refused, and put /sync back. When
+// the other member is back, it races and leads, although /failsafe leaves it out, and although the
+// history of /sync names the one that was refused.
 func TestThePrimaryThatFailsafeLeavesOutLeadsAgain(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)

@@ -12,13 +12,13 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// A primary whose host answers nothing is replaced in seconds, without STONITH;
-// when it wakes up it follows.
+// A primary whose host answers nothing is replaced in seconds, without STONITH. When it wakes up,
+// it follows.
 func TestAFrozenPrimaryIsReplaced(t *testing.T) {
 	begin(t, nil).replacesAFrozenPrimary(8 * time.Second)
 }
 
-// The same where nobody may change the kernel's rules: the standby's host ends the WAL
+// The same happens if nobody may change the kernel's rules. The standby's host ends the WAL
 // receiver instead, and the standby's own Patroni does not bring it back.
 func TestAFrozenPrimaryOfAnOrdinaryUserIsReplaced(t *testing.T) {
 	s := begin(t, func(o *rig.Options) { o.User = &rig.Account{UID: 65534, GID: 65534} })
@@ -69,8 +69,8 @@ func (s *story) toldWhy(database, cause, method string) {
 	})
 }
 
-// The network of the primary's host is cut; its own clients still reach it. It
-// must acknowledge nothing that is lost later.
+// The network of the primary's host is cut, and its own clients still reach it. It must acknowledge
+// nothing that is lost later.
 func TestAloneAPartitionedPrimaryAcknowledgesNothing(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns = true })
 	id := s.given("orders", true)
@@ -114,8 +114,8 @@ func (s *story) onHost(m rig.Member, sql string) error {
 	return nil
 }
 
-// The standby of a lost host is rebuilt in another zone without a person, and the
-// old copy goes when its host returns.
+// The standby of a lost host is rebuilt in another zone without a person. The old copy is removed
+// when its host returns.
 func TestALostStandbyIsRebuiltElsewhere(t *testing.T) {
 	s := begin(t, func(o *rig.Options) { o.Serve = []string{"--replace-after", "4s"} })
 	id := s.given("orders", true)
@@ -144,8 +144,8 @@ func TestALostStandbyIsRebuiltElsewhere(t *testing.T) {
 	w.nothingLost()
 }
 
-// The standby alone is lost: writes go on without it, as on RDS, and stall no
-// longer than it takes to know.
+// Only the standby is lost. Writes go on without it, as on RDS, and stall no longer than it takes
+// to notice.
 func TestWritesGoOnWithoutAStandby(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)

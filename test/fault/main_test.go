@@ -1,7 +1,6 @@
-// Package fault breaks things on purpose: real hosts, real Patroni and PostgreSQL,
-// in a network namespace of their own. Each test reads as a story with deadlines;
-// writers remember every acknowledgement, and all of them must be there at the
-// end.
+// Package fault breaks things on purpose: real hosts, real Patroni and PostgreSQL, in a network
+// namespace of their own. Each test reads as a story with deadlines. Writers remember every
+// acknowledgement, and all acknowledged rows must be there at the end.
 package fault
 
 import (
@@ -56,8 +55,8 @@ type story struct {
 	rig *rig.Rig
 }
 
-// begin starts a rig that is gone when the test ends, beside the rigs of other
-// stories; its logs are shown when the test fails.
+// begin starts a rig that is gone when the test ends, beside the rigs of other stories. If the test
+// fails, it shows the rig's logs.
 func begin(t *testing.T, change func(*rig.Options)) *story {
 	t.Helper()
 	if isAlone(t) {
@@ -67,10 +66,10 @@ func begin(t *testing.T, change func(*rig.Options)) *story {
 	return start(t, change)
 }
 
-// alone is begin for a story that changes what rigs share: it has namespaces, whose
-// addresses are the same in each rig, or changes the kernel's rules. Its name says so:
-// scripts/test runs such stories in a process of their own, which has a network of its
-// own, beside the one of all others.
+// alone is begin for a story that changes what rigs share: it has namespaces, whose addresses are
+// the same in each rig, or it changes the kernel's rules. The name of such a story says so.
+// scripts/test runs these stories in a process of their own, which has a network of its own, beside
+// the one of all others.
 func alone(t *testing.T, change func(*rig.Options)) *story {
 	t.Helper()
 	if !isAlone(t) {
@@ -91,7 +90,7 @@ func start(t *testing.T, change func(*rig.Options)) *story {
 		t.Fatal(err)
 	}
 	o := rig.Options{Binary: binary, Dir: dir}
-	// What a test adds to the directory goes after the rig and before its files.
+	// What a test adds to the directory is removed after the rig and before its files.
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Errorf("remove the rig: %v", err)
@@ -117,9 +116,9 @@ func start(t *testing.T, change func(*rig.Options)) *story {
 	return &story{T: t, rig: r}
 }
 
-// refusedNobody looks for keys that a control plane refused to our own agents and edges: they
-// ask for what they need, all of it. The result of a task that nobody waits for any more is
-// none of it.
+// refusedNobody looks for keys that a control plane refused to our own agents and edges: what they
+// ask for, they need, and must get. The result of a task that nobody waits for any more does not
+// count.
 func refusedNobody(t *testing.T, dir string) {
 	logs, err := filepath.Glob(filepath.Join(dir, "serve*.log"))
 	if err != nil || len(logs) == 0 {
@@ -139,7 +138,7 @@ func refusedNobody(t *testing.T, dir string) {
 	}
 }
 
-// thiefsName is in what a story asks for with keys that it stole.
+// thiefsName is in the keys that a story asks for with keys that it stole.
 const thiefsName = "stolen"
 
 // showLogs prints the end of every log of a rig.
@@ -159,7 +158,7 @@ func showLogs(t *testing.T, dir string) {
 	}
 }
 
-// must ends the test when a step of the story failed.
+// must ends the test if a step of the story failed.
 func (s *story) must(err error, step string) {
 	s.Helper()
 	if err != nil {
@@ -167,7 +166,7 @@ func (s *story) must(err error, step string) {
 	}
 }
 
-// given makes an instance and answers its database id.
+// given makes an instance and returns its database id.
 func (s *story) given(name string, multiAZ bool) string {
 	s.Helper()
 	s.must(s.rig.Create(s.Context(), name, multiAZ), "create "+name)
@@ -184,7 +183,7 @@ func (s *story) eventually(within time.Duration, check func() error) {
 	testkit.Eventually(s.T, within, check)
 }
 
-// leader is the member with the leader key.
+// leader returns the member with the leader key.
 func (s *story) leader(database string) rig.Member {
 	s.Helper()
 	m, err := s.rig.Leader(s.Context(), database)
@@ -192,8 +191,8 @@ func (s *story) leader(database string) rig.Member {
 	return m
 }
 
-// writers write through the endpoint of an instance until stopped; then every
-// acknowledged row must be there.
+// writers write through the endpoint of an instance until they are stopped. Then every acknowledged
+// row must be there.
 type writers struct {
 	s    *story
 	load *ack.Load
@@ -221,8 +220,8 @@ func (s *story) writingTo(config *pgx.ConnConfig) *writers {
 	return w
 }
 
-// works waits until every writer is acknowledged again, by who serves from now on: what a
-// writer sent before may have been answered before, and is only read now.
+// works waits until every writer is acknowledged again by whichever member serves from now on. What
+// a writer sent before may have been answered before, and is only read now.
 func (w *writers) works(within time.Duration) {
 	w.s.Helper()
 	from := time.Now()
@@ -273,7 +272,7 @@ func (s *story) query(name, sql string) (string, error) {
 	return text, err
 }
 
-// hasEvent answers nil once an event about an instance says so.
+// hasEvent returns nil once an event about an instance says so.
 func (s *story) hasEvent(name, part string) error {
 	all, err := s.rig.Events(s.Context(), name)
 	if err != nil {

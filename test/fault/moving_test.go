@@ -7,8 +7,8 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// With an edge on every host, an endpoint's address moves to the host of the new
-// primary; clients elsewhere on the network follow.
+// With an edge on every host, an endpoint's address moves to the host of the new primary. Clients
+// elsewhere on the network follow.
 func TestAloneTheAddressMovesWithThePrimary(t *testing.T) {
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Moving = true, true })
 	id := s.given("orders", true)

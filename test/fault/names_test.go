@@ -17,9 +17,9 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// A read replica streams from the primary beside the standby. Whoever leads, the standby
-// is in sync soon, the replica goes on, and a commit waits for the standby: what the
-// replica confirms counts for nothing.
+// A read replica streams from the primary beside the standby. Whichever member leads, the standby
+// is soon in sync, the replica goes on, and a commit waits for the standby: what the replica
+// confirms counts for nothing.
 func TestAReadReplicaIsNotTakenForTheStandby(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
@@ -52,7 +52,7 @@ func (s *story) failsOver(name, id string) {
 	s.must(s.rig.WaitStatus(s.Context(), name, "available", 30*time.Second), "wait for "+name)
 }
 
-// follows: a row that is written now arrives at a replica.
+// follows checks that a row which is written now arrives at a replica.
 func (s *story) follows(source, replica string) {
 	s.Helper()
 	mark := fmt.Sprint(time.Now().UnixNano())
@@ -80,8 +80,8 @@ func (s *story) exec(name, sql string) error {
 	return err
 }
 
-// commitsWaitForTheStandby freezes the standby's host. As long as Patroni counts on it,
-// no commit may be acknowledged: when one is, the sync key must name it no more.
+// commitsWaitForTheStandby freezes the standby's host. As long as Patroni counts on it, no commit
+// may be acknowledged. When one is, the sync key must no longer name it.
 func (s *story) commitsWaitForTheStandby(name, id string) {
 	s.Helper()
 	standby := s.standby(id)
@@ -96,13 +96,13 @@ func (s *story) commitsWaitForTheStandby(name, id string) {
 	s.must(standby.Thaw(), "thaw the standby")
 }
 
-// olderEdge stands for an edge of an older release, which does not know members by names
-// of their own: while there is one, members are called as that release called them.
+// olderEdge stands for an edge of an older release, which does not know members by names of their
+// own. While there is one, members are called as that release called them.
 const olderEdge = "older"
 
-// Read replicas of an older release have members of the same names as their source. They
-// are renamed one by one, with nobody's connection broken: neither the writers' nor
-// those of the replicas' readers.
+// Read replicas of an older release have members with the same names as their source's. They are
+// renamed one by one, and nobody's connection is broken: neither the writers' nor those of the
+// replicas' readers.
 func TestMembersOfReadReplicasGetNamesOfTheirOwn(t *testing.T) {
 	s := begin(t, nil)
 	_, err := s.rig.Store.Commit(s.Context(), state.Put(state.Edge(olderEdge), seen.Status{Name: olderEdge}))
@@ -137,8 +137,8 @@ func TestMembersOfReadReplicasGetNamesOfTheirOwn(t *testing.T) {
 	w.nothingLost()
 }
 
-// streamAs answers nil when WAL goes from who serves an instance to receivers of these
-// names, and no others.
+// streamAs returns nil if WAL goes to receivers of these names, and to no others, from the member
+// that serves an instance.
 func (s *story) streamAs(name string, receivers ...string) error {
 	got, err := s.query(name, "SELECT string_agg(application_name, ' ') FROM pg_stat_replication WHERE state = 'streaming'")
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *story) reading(name string) *reader {
 	return r
 }
 
-// sawNoOutage ends the reader: its one connection must have worked all the time.
+// sawNoOutage ends the reader. Its one connection must have worked all the time.
 func (r *reader) sawNoOutage() {
 	r.s.Helper()
 	r.stop()

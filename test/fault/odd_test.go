@@ -15,7 +15,7 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// Someone else listens where a member should: it gets another port.
+// Someone else listens where a member should. The member gets another port.
 func TestAPortThatIsTaken(t *testing.T) {
 	s := begin(t, nil)
 	for i := 1; i <= 3; i++ {
@@ -29,7 +29,7 @@ func TestAPortThatIsTaken(t *testing.T) {
 	}
 }
 
-// Someone flushes the kernel's rules: sessions survive, and new ones get through.
+// Someone flushes the kernel's rules. Sessions survive, and new ones get through.
 func TestAloneTheKernelsRulesAreFlushed(t *testing.T) {
 	s := alone(t, nil)
 	s.given("orders", true)
@@ -42,8 +42,8 @@ func TestAloneTheKernelsRulesAreFlushed(t *testing.T) {
 	w.nothingLost()
 }
 
-// The disk of the primary's host is full: PostgreSQL stops there, the standby
-// takes over, and the member comes back when there is room again.
+// The disk of the primary's host is full. PostgreSQL stops there, the standby takes over, and the
+// member comes back when there is room again.
 func TestADiskThatIsFull(t *testing.T) {
 	s := begin(t, func(o *rig.Options) {
 		for _, zone := range rig.Zones {
@@ -56,7 +56,7 @@ func TestADiskThatIsFull(t *testing.T) {
 	ballast := filepath.Join(smallDisk(s.rig.Dir, zone), "ballast")
 	exec.Command("dd", "if=/dev/zero", "of="+ballast, "bs=1M").Run() // ends when the disk is full
 	s.eventually(60*time.Second, func() error {
-		// WAL that finds no room stops a server.
+		// A server stops if its WAL finds no room.
 		s.query("orders", "SELECT pg_logical_emit_message(false, 'fill', repeat('x', 4000000))::text")
 		m, err := s.rig.Leader(s.Context(), id)
 		if err == nil && m.ZoneLetter() == zone {
@@ -65,7 +65,7 @@ func TestADiskThatIsFull(t *testing.T) {
 		return err
 	})
 	w.works(10 * time.Second)
-	// The disk is looked at each second: a server that found no room may have died before.
+	// The disk is looked at each second. A server that found no room may have died before.
 	s.eventually(20*time.Second, func() error { return s.hasEvent("orders", "is nearly full") })
 	s.must(os.Remove(ballast), "make room")
 	s.eventually(90*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
@@ -90,8 +90,8 @@ func mountSmall(t *testing.T, dir string) {
 	})
 }
 
-// The record of what a host shall run is damaged: the member goes on as it was, the
-// record is written again and taken.
+// The record of what a host is to run is damaged. The member goes on as it was, and the record is
+// written again and taken.
 func TestADamagedAssignment(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)

@@ -15,12 +15,12 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// pausesVariable says for how long the story goes on, as 20m: make soak sets it.
+// pausesVariable says how long the story goes on, as 20m. make soak sets it.
 const pausesVariable = "HOWDAH_TEST_PAUSES"
 
-// Any process may stand still for a moment, as on a machine that is short of CPU time or
-// whose disk stalls. However many do: each failover that is asked for comes to its end,
-// with a changed parameter that a restart takes over, and nothing is lost.
+// Any process may stand still for a moment, as on a machine that is short of CPU time or whose disk
+// stalls. However many do, each failover that is asked for comes to its end, with a changed
+// parameter that a restart takes over, and nothing is lost.
 func TestFailoversAmongPauses(t *testing.T) {
 	length := 20 * time.Second
 	if text := os.Getenv(pausesVariable); text != "" {
@@ -72,15 +72,15 @@ func (s *story) ownParameters(instance, group string) {
 	s.must(s.rig.WaitStatus(s.Context(), instance, "available", 30*time.Second), "available with its own parameters")
 }
 
-// asks calls an action until it is not refused: no failover is done while no standby is
-// in sync.
+// asks calls an action until it is not refused. No failover is accepted while no standby is in
+// sync.
 func (s *story) asks(within time.Duration, action string, in, out any) {
 	s.Helper()
 	s.eventually(within, func() error { return s.rig.Call(s.Context(), action, in, out) })
 }
 
-// pauses has processes of a rig stand still, one after the other and two at a time, until
-// it is stopped, which answers how often.
+// pauses makes processes of a rig stand still, one after the other and two at a time, until it is
+// stopped. stop returns how often.
 func (s *story) pauses(database string) (stop func() int) {
 	ctx, cancel := context.WithCancel(s.Context())
 	var done sync.WaitGroup
@@ -104,15 +104,15 @@ func (s *story) pauses(database string) (stop func() int) {
 	return func() int { cancel(); done.Wait(); return count }
 }
 
-// pause has one process stand still for up to two seconds. One that ended meanwhile has
-// nobody to be told.
+// pause makes one process stand still for up to two seconds. If it ended meanwhile, there is nobody
+// to tell.
 func pause(ctx context.Context, p rig.Process) {
 	_ = p.Signal(syscall.SIGSTOP)
 	passes(ctx, 2*time.Second)
 	_ = p.Signal(syscall.SIGCONT)
 }
 
-// passes lets up to so much time pass; false once ctx has ended.
+// passes lets up to this much time pass. It returns false once ctx has ended.
 func passes(ctx context.Context, most time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -28,15 +28,15 @@ import (
 //go:embed release-before.txt
 var releaseBefore string
 
-// program of the release before, made once.
+// before is the program of the release before. It is made once.
 var before struct {
 	sync.Once
 	program string
 	err     error
 }
 
-// buildBefore makes the program of the release before from the history of this clone. It is kept
-// in bin, by its commit.
+// buildBefore makes the program of the release before from the history of this clone. The program
+// is kept in bin, under its commit.
 func buildBefore() (string, error) {
 	commit := strings.TrimSpace(releaseBefore)
 	root := filepath.Join("..", "..")
@@ -117,7 +117,8 @@ func older(t *testing.T, parts ...string) *story {
 
 var agents = []string{"agent-a", "agent-b", "agent-c"}
 
-// lives makes a database, changes it by a standby, and has it fail over, under writers.
+// lives makes a database, changes it so that it has a standby, and makes it fail over, under
+// writers.
 func (s *story) lives() (id string, w *writers) {
 	s.Helper()
 	id = s.given("orders", false)
@@ -129,7 +130,7 @@ func (s *story) lives() (id string, w *writers) {
 	return id, w
 }
 
-// started is when the primary's PostgreSQL was.
+// startedAt returns when the primary's PostgreSQL was started.
 func (s *story) startedAt() string {
 	s.Helper()
 	at, err := s.query("orders", "SELECT pg_postmaster_start_time()::text")
@@ -148,8 +149,8 @@ func (s *story) upgrade(parts ...string) {
 }
 
 // A home of the release before gets a control plane and an edge of this one, which work with its
-// agents. The records stay as those know them, until the last agent is of this release, too; then
-// what hosts were told is sealed, and no PostgreSQL is started anew for any of it.
+// agents. The records stay as those agents know them, until the last agent is of this release, too.
+// Then what hosts were told is sealed. No PostgreSQL is started anew for any of it.
 func TestAgentsOfTheReleaseBefore(t *testing.T) {
 	s := older(t, append([]string{"serve", "edge"}, agents...)...)
 	s.upgrade("serve", "edge")
@@ -175,7 +176,8 @@ func TestAgentsOfTheReleaseBefore(t *testing.T) {
 	s.eventually(60*time.Second, s.isWell)
 }
 
-// sealed answers nil once all that hosts were told is sealed, and kept by their agents so.
+// sealed returns nil once everything that hosts were told is sealed, and once their agents keep it
+// so.
 func (s *story) sealed() error {
 	told, err := s.rig.Store.Client.Get(s.Context(), state.AssignRoot, clientv3.WithPrefix())
 	if err != nil {
@@ -214,8 +216,8 @@ func TestAControlPlaneOfTheReleaseBefore(t *testing.T) {
 	w.nothingLost()
 }
 
-// A home whose records a newer release wrote: an older control plane does not serve it, in one
-// line that says what to start; the database goes on.
+// A newer release wrote a home's records. An older control plane does not serve it, and says in one
+// line what to start. The database goes on.
 func TestRecordsOfANewerRelease(t *testing.T) {
 	s := begin(t, nil)
 	s.given("orders", false)

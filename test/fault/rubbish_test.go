@@ -18,10 +18,11 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// Somebody got out of a database into its operating-system user and writes until the file system
-// takes no more, twice: another database on the same disk goes on as if nothing was, so do the state
-// and the agents, status says why the first one stops, and it goes on with all that it acknowledged
-// when the rubbish is removed, and when its storage grows. Deleted it leaves nothing.
+// Somebody got out of a database into its operating-system user, and writes until the file system
+// takes no more, twice. Another database on the same disk goes on as if nothing had happened, and
+// so do the state and the agents. Status says why the first database stops. It goes on with all
+// that it acknowledged when the rubbish is removed, and when its storage grows. When it is deleted,
+// it leaves nothing.
 func TestRubbishOfOneDatabaseIsLimited(t *testing.T) {
 	disk := loopdisk.NewBtrfs(t, "60000")
 	s := begin(t, func(o *rig.Options) { o.Dir = disk.Dir })
@@ -75,7 +76,7 @@ func TestRubbishOfOneDatabaseIsLimited(t *testing.T) {
 	others.nothingLost()
 }
 
-// limitsAreHeld: every host says that its file system limits databases.
+// limitsAreHeld returns nil if every host says that its file system limits databases.
 func (s *story) limitsAreHeld() error {
 	var status admin.Status
 	if err := s.ask(admin.VerbStatus, admin.Nothing{}, &status); err != nil {
@@ -92,7 +93,8 @@ func (s *story) limitsAreHeld() error {
 	return nil
 }
 
-// hidesNothing: what runs below the database makes no subvolume, which nobody would count.
+// hidesNothing checks that what runs below the database makes no subvolume, which no limit would
+// count.
 func (s *story) hidesNothing(m rig.Member, dir string) {
 	s.Helper()
 	hidden := filepath.Join(dir, "hidden")
@@ -106,7 +108,7 @@ func (s *story) hidesNothing(m rig.Member, dir string) {
 	}
 }
 
-// stopsForWAL has a PostgreSQL that can write no further file of WAL need one: it stops.
+// stopsForWAL makes a PostgreSQL need another file of WAL that it cannot write. It stops.
 func (s *story) stopsForWAL(m rig.Member) {
 	s.Helper()
 	s.eventually(60*time.Second, func() error {

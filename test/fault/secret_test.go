@@ -15,8 +15,8 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// managed is an instance whose password is managed, with what is needed to log in without
-// the control plane.
+// managed is an instance whose password is managed, with what is needed to log in without the
+// control plane.
 type managed struct {
 	*story
 	name, arn string
@@ -39,8 +39,8 @@ func (m managed) password(stage string) string {
 	return p
 }
 
-// lets tries a password, and answers an error unless the outcome is the expected one: what
-// is no refusal of the password itself decides nothing.
+// lets tries a password, and returns an error unless the outcome is the expected one. A failure
+// that is no refusal of the password decides nothing.
 func (m managed) lets(password string, in bool) error {
 	ctx, cancel := context.WithTimeout(m.Context(), patience.For(5*time.Second))
 	defer cancel()
@@ -55,8 +55,8 @@ func (m managed) lets(password string, in bool) error {
 	return err
 }
 
-// settles waits until the current password is another one than before, is in force, and the
-// one before is not.
+// settles waits until the current password is another one than before and is in force, and the
+// previous one is not.
 func (m managed) settles(before string) {
 	m.Helper()
 	m.eventually(60*time.Second, func() error {
@@ -93,9 +93,9 @@ func (m managed) rotate() {
 	})
 }
 
-// The control plane dies while a managed password is being changed: before the database has
-// taken it, and right after. Whatever is current then lets its reader in, or does so soon.
-// A transaction of a user's that holds the change up for long brings nothing down.
+// The control plane dies while a managed password is being changed: before the database has taken
+// it, and right after. Whichever password is current then lets its reader in, or soon does. A
+// user's transaction that holds the change up for long brings nothing down.
 func TestAManagedPasswordOutlivesTheControlPlane(t *testing.T) {
 	s := begin(t, nil)
 	m := s.givenManaged("orders", false)
@@ -103,8 +103,8 @@ func TestAManagedPasswordOutlivesTheControlPlane(t *testing.T) {
 	first := m.password("AWSCURRENT")
 	s.must(m.lets(first, true), "log in with the first password")
 
-	// A user's open transaction has the master user's row, so that the database cannot take
-	// the next password.
+	// A user's open transaction holds the master user's row, so that the database cannot take the
+	// next password.
 	config := m.config.Copy()
 	config.Password = first
 	holder, err := pgx.ConnectConfig(s.Context(), config)
@@ -127,7 +127,7 @@ func TestAManagedPasswordOutlivesTheControlPlane(t *testing.T) {
 		if err == nil {
 			err = m.lets(now, true)
 		}
-		// For longer than a verdict on a PostgreSQL that hangs would take.
+		// That is longer than a verdict on a PostgreSQL that hangs would take.
 		if err == nil && time.Since(held) < 15*time.Second {
 			err = errors.New("it has not been held up for long yet")
 		}
@@ -144,7 +144,7 @@ func TestAManagedPasswordOutlivesTheControlPlane(t *testing.T) {
 		t.Error("another password than the pending one is current")
 	}
 
-	// The moment that the database has the next one, nobody is there to note it.
+	// At the moment at which the database has the next password, nobody is there to record that.
 	for _, part := range []string{"serve", "agent-" + s.leader(id).ZoneLetter(), "serve"} {
 		before := m.password("AWSCURRENT")
 		m.rotate()
@@ -158,8 +158,8 @@ func TestAManagedPasswordOutlivesTheControlPlane(t *testing.T) {
 	}
 }
 
-// While a password is changed again and again, and the primary lost in between, whoever reads
-// the secret again when a login fails gets in. For how long one has to is shown.
+// A password is changed again and again, and the primary is lost in between. Whoever reads the
+// secret again when a login fails gets in. The story shows how long that takes.
 func TestAManagedPasswordIsCurrentAtOnce(t *testing.T) {
 	s := begin(t, nil)
 	m := s.givenManaged("orders", true)

@@ -10,8 +10,8 @@ import (
 	"howdah/internal/testkit/pgversion"
 )
 
-// A setting that needs a restart is given, and the reboot asked for in the same breath:
-// the server comes back with it. Patroni reads what all members share in its own time.
+// A setting that needs a restart is given, and the reboot is asked for right after. The server
+// comes back with the setting, although Patroni reads what all members share in its own time.
 func TestARebootBringsNewSettings(t *testing.T) {
 	s := begin(t, nil)
 	s.given("orders", true)

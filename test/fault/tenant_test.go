@@ -14,8 +14,8 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// Somebody got out of a database into its operating-system user, and has a shell as it: it
-// reads, writes, connects to and signals nothing of another database's, nor of the host's.
+// Somebody got out of a database into its operating-system user, and has a shell as that user. It
+// reads, writes, connects to and signals nothing of another database, nor of the host.
 func TestAShellAsOneDatabasesUserGetsToNoOther(t *testing.T) {
 	s := begin(t, nil)
 	own, other := s.leader(s.given("orders", false)), s.leader(s.given("billing", false))
@@ -73,7 +73,8 @@ func TestAShellAsOneDatabasesUserGetsToNoOther(t *testing.T) {
 	s.must(s.exec("billing", "CREATE TABLE untouched ()"), "write in the other database")
 }
 
-// noRightsBeyond: a program that would give away its owner's rights gives the member none.
+// noRightsBeyond checks that a program which would give away its owner's rights gives the member
+// none.
 func (s *story) noRightsBeyond(m rig.Member) {
 	s.Helper()
 	pid, err := postgres.Postmaster(m.DataDir())
@@ -104,8 +105,8 @@ func (s *story) shellAs(m rig.Member) func(command string) (string, error) {
 	}
 }
 
-// What a database had is another one's only when nothing of it is left, and the members of
-// one database that are deleted leave no user behind that somebody runs as.
+// Another database gets what a database had only when nothing of that one is left. Deleted members
+// leave no user behind that a process runs as.
 func TestADeletedDatabasesUserServesAgain(t *testing.T) {
 	s := begin(t, nil)
 	first := s.leader(s.given("orders", false))
@@ -125,7 +126,8 @@ func TestADeletedDatabasesUserServesAgain(t *testing.T) {
 		m := s.leader(s.given(name, false))
 		info, err := os.Stat(m.DataDir())
 		s.must(err, "find the member's user")
-		// The lowest that is free: one below it may be another home's that has ended meanwhile.
+		// It is the lowest user that is free. A user below it may belong to another home that has
+		// ended meanwhile.
 		if m.Host == first.Host && info.Sys().(*syscall.Stat_t).Uid <= uid {
 			return
 		}

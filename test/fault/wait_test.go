@@ -15,7 +15,7 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// A database that waits for its standby acknowledges nothing while that one is gone: what
+// A database that waits for its standby acknowledges nothing while the standby is gone. What
 // somebody else receives, such as a read replica, is no copy that may be promoted.
 func TestWritesWaitForAStandby(t *testing.T) {
 	s := begin(t, nil)
@@ -38,7 +38,7 @@ func TestWritesWaitForAStandby(t *testing.T) {
 	s.writesWait("orders", id, "beside_a_replica")
 }
 
-// writesWait freezes the standby until Patroni counts on it no more, and tries a write.
+// writesWait freezes the standby until Patroni no longer counts on it, and tries a write.
 func (s *story) writesWait(name, id, when string) {
 	s.Helper()
 	standby := s.standby(id)
@@ -58,7 +58,7 @@ func (s *story) writesWait(name, id, when string) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	s.must(err, "connect")
 	defer conn.Close(context.WithoutCancel(ctx))
-	// Patroni is at most a turn of its loop behind.
+	// Patroni is behind by one turn of its loop at most.
 	limited, cancelWrite := context.WithTimeout(s.Context(), 5*time.Second)
 	defer cancelWrite()
 	if _, err := conn.Exec(limited, "CREATE TABLE waits_"+when+" ()"); err == nil {

@@ -25,7 +25,7 @@ func login(ctx context.Context, config *pgx.ConnConfig) error {
 	return err
 }
 
-// honest asks for the status until it is available, and has a login work then.
+// honest asks for the status until it is available. Then a login has to work.
 func (s *story) honest(name string, config *pgx.ConnConfig) {
 	s.Helper()
 	s.eventually(time.Minute, func() error {
@@ -40,8 +40,8 @@ func (s *story) honest(name string, config *pgx.ConnConfig) {
 	}
 }
 
-// Everything is killed at once, as by a machine that loses its power. What starts again
-// finds a state that says of all that it serves: agents' reports, living hosts, edges.
+// Everything is killed at once, as by a power cut. What starts again finds a state which says that
+// all of it serves: agents' reports, living hosts, edges.
 func TestAStatusAfterEverythingWasKilled(t *testing.T) {
 	s := begin(t, nil)
 	s.given("orders", false)
@@ -82,8 +82,7 @@ func TestAStatusAfterEverythingWasKilled(t *testing.T) {
 	}
 }
 
-// A control plane that dies alone, and comes back, tells of no database that it is
-// not there.
+// A control plane that dies alone, and comes back, never says that a database is not there.
 func TestAControlPlaneAloneIsStartedAgain(t *testing.T) {
 	s := begin(t, nil)
 	s.given("orders", false)

@@ -1,7 +1,6 @@
-// Command flaky reads the events of a test run in which what failed was run again
-// (go test -json, as gotestsum writes them), and lists what failed first. It exits
-// with 1 where that was a loss of data: a second run that loses nothing takes nothing
-// of that back.
+// Command flaky reads the events of a test run in which failed tests were run again (go test -json,
+// as gotestsum writes them), and lists what failed first. It exits with 1 if that was a loss of
+// data: a second run that loses nothing does not undo the loss.
 package main
 
 import (
@@ -15,11 +14,11 @@ import (
 	"strings"
 )
 
-// noSecondChance is in what a test says when a write was acknowledged that should not
-// have been, or that is not there any more.
+// noSecondChance is a word in what a test says when a write was acknowledged that should not have
+// been, or when an acknowledged write is not there any more.
 const noSecondChance = "acknowledged"
 
-// event is one line of go test -json, as far as it is of use here.
+// event is one line of go test -json, with the fields that are used here.
 type event struct {
 	Action  string
 	Package string
@@ -27,7 +26,7 @@ type event struct {
 	Output  string
 }
 
-// report is what of a run is worth a second look.
+// report is what a person has to look at.
 type report struct {
 	Flaky []string // package and test, in order
 	Lost  []string // of these, those that told of lost data
@@ -47,7 +46,7 @@ func main() {
 	}
 }
 
-// show prints what a run was like; lost says that a test told of lost data.
+// show prints what a run was like. lost reports whether a test told of lost data.
 func show(events string) (lost bool, err error) {
 	file, err := os.Open(events)
 	if err != nil {

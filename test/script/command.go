@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// renamed are actions that the AWS CLI has in parts, under other names: that which
-// the script uses.
+// renamed has actions that the AWS CLI splits into several commands with other names. It names the
+// command that the script uses.
 var renamed = map[string]string{"ModifyOptionGroup": "add-option-to-option-group"}
 
 var (
@@ -14,7 +14,7 @@ var (
 	wordEnds   = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 )
 
-// Command is what the AWS CLI calls an action: "describe-db-instances".
+// Command returns the AWS CLI's name of an action: "describe-db-instances".
 func Command(action string) string {
 	if name, ok := renamed[action]; ok {
 		return name

@@ -10,7 +10,7 @@ const (
 	GoSDK = "go"
 )
 
-// Clients are all that walk.
+// Clients has all clients that walk.
 var Clients = []string{Boto3, CLI1, CLI2, GoSDK}
 
 const (
@@ -19,8 +19,8 @@ const (
 	heavy  = "compiling the SDK's module for EC2 takes 90 s of a processor; those for SNS and STS take 7 s together"
 )
 
-// lacks are the actions that a client cannot call, with the reason; a * stands for all
-// of a service.
+// lacks has the actions that a client cannot call, with the reason. A * stands for all actions of a
+// service.
 var lacks = map[string]map[string]string{
 	CLI1: {"rds DescribeDBCapacityReservations": newest},
 	CLI2: {
@@ -35,7 +35,7 @@ var lacks = map[string]map[string]string{
 	GoSDK: {"ec2 *": heavy},
 }
 
-// Lacks is the reason why a client cannot take a step with this call; "" if it can.
+// Lacks returns the reason why a client cannot take a step with this call, or "" if it can.
 func Lacks(client, call string) string {
 	service, _, _ := strings.Cut(call, " ")
 	if why := lacks[client][call]; why != "" {

@@ -14,8 +14,8 @@ type Variables map[string]any
 
 var reference = regexp.MustCompile(`\$\{([a-z-]+)\}`)
 
-// fill puts values in the place of variables. A text that is nothing but a variable
-// becomes the value itself, which may be no text.
+// fill puts values in the place of variables. If a text is nothing but a variable, it becomes the
+// value itself, which may be no text.
 func (v Variables) fill(value any) (any, error) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -62,8 +62,8 @@ func (v Variables) fillText(text string) (any, error) {
 	return filled, nil
 }
 
-// match compares an answer with what is wanted of it, and gives variables that have
-// none their values; if the two differ it says where, and changes nothing.
+// match compares an answer with what is wanted of it. It gives values to variables that have none.
+// If the two differ, it says where, and changes nothing.
 func (v Variables) match(want, got any) error {
 	trial := maps.Clone(v)
 	if err := trial.compare("the answer", want, got); err != nil {
@@ -101,7 +101,7 @@ func (v Variables) compareObject(at string, want map[string]any, got any) error 
 	return nil
 }
 
-// compareList finds each wanted item. Clients leave empty lists away, or do not.
+// compareList finds each wanted item. Some clients leave empty lists out, others do not.
 func (v Variables) compareList(at string, want []any, got any) error {
 	list, ok := got.([]any)
 	if !ok && got != nil || len(want) == 0 && len(list) > 0 {
@@ -134,8 +134,7 @@ func (v Variables) compareText(at, want string, got any) error {
 	return nil
 }
 
-// pattern makes of a wanted text what matches it, and names the variables that get
-// their values by it.
+// pattern returns what matches a wanted text, and names the variables that get their values by it.
 func (v Variables) pattern(want string) (pattern *regexp.Regexp, names []string) {
 	var b strings.Builder
 	plain := func(text string) { b.WriteString(strings.ReplaceAll(regexp.QuoteMeta(text), `\*`, "(?:.*)")) }
@@ -159,7 +158,7 @@ func differs(at string, want, got any) error {
 	return fmt.Errorf("%s is %s, not %s", at, short(got), short(want))
 }
 
-// textOf is a text itself, and anything else as JSON.
+// textOf returns a text unchanged, and anything else as JSON.
 func textOf(value any) string {
 	if text, ok := value.(string); ok {
 		return text

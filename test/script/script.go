@@ -1,15 +1,15 @@
-// Package script is a journey over every action that Howdah does, written once and
-// walked by several clients: boto3, the AWS CLI of both generations, and the Go SDK.
+// Package script is a journey over every action that Howdah does, written once and walked by
+// several clients: boto3, the AWS CLI of both generations, and the Go SDK.
 //
-// The steps are in steps/*.json, in the order of files. A step calls an action with
-// parameters, and says what it wants of the answer: whatever the wanted JSON names
-// must be there, and more may be. A list has each of the wanted items somewhere; an
-// empty one is empty. In texts, * stands for anything, and ${name} for a variable: it
-// takes the first value that it meets in an answer, and is that value ever after.
-// A step is tried again until it has what it wants, for as long as it says.
+// The steps are in steps/*.json, in the order of files. A step calls an action with parameters, and
+// says what it wants of the answer: whatever the wanted JSON names must be there, and more may be.
+// A list must have each of the wanted items somewhere. A wanted empty list must be empty. In texts,
+// * stands for anything, and ${name} for a variable. A variable takes the first value that it meets
+// in an answer, and keeps it. A step is tried again until it has what it wants, for as long as it
+// says.
 //
-// Invariant: the script holds every action of server.Implemented, and who cannot walk
-// a step is named in lacks with the reason.
+// Invariant: the script has every action of server.Implemented. A client that cannot walk a step is
+// named in lacks, with the reason.
 package script
 
 import (
@@ -31,7 +31,7 @@ type Step struct {
 	Within   int            `json:"within"` // seconds in which it may be tried again; 0: once
 }
 
-// Service and action of the step.
+// Split returns the service and the action of the step.
 func (s Step) Split() (service, action string) {
 	service, action, _ = strings.Cut(s.Call, " ")
 	return service, action

@@ -8,8 +8,8 @@ import (
 	"howdah/internal/aws/server"
 )
 
-// TestEveryActionIsWalked: what Howdah does is in the script, for each client but for
-// what that cannot call.
+// TestEveryActionIsWalked checks that the script has everything that Howdah does, for each client
+// except for what that client cannot call.
 func TestEveryActionIsWalked(t *testing.T) {
 	walked := map[string]bool{}
 	for _, s := range steps(t) {
@@ -24,8 +24,7 @@ func TestEveryActionIsWalked(t *testing.T) {
 	}
 }
 
-// A client that lacks nothing walks every action, and what is said to be lacking is
-// in the script.
+// A client that lacks nothing walks every action, and what it is said to lack is in the script.
 func TestLacks(t *testing.T) {
 	calls := server.Implemented()
 	for client, missing := range lacks {
@@ -48,7 +47,7 @@ func TestLacks(t *testing.T) {
 
 // A journey leaves nothing behind: most actions succeed at least once.
 func TestActionsSucceed(t *testing.T) {
-	// There is nothing pending, and no option that PostgreSQL has.
+	// Nothing is pending, and PostgreSQL has no option.
 	never := []string{"rds ApplyPendingMaintenanceAction", "rds CreateDBSnapshot", "rds ModifyOptionGroup"}
 	succeeds := map[string]bool{}
 	for _, s := range steps(t) {

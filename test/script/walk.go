@@ -12,8 +12,8 @@ import (
 // callTimeout bounds one call.
 const callTimeout = 30 * time.Second
 
-// Client calls an action in the way of a program or a library. Its answer is what
-// encoding/json makes of the answer's JSON; an error of the API is a *Refusal.
+// Client calls an action as a program or a library does. Its answer is what encoding/json makes of
+// the answer's JSON. An error of the API is a *Refusal.
 type Client interface {
 	Call(ctx context.Context, service, action string, with map[string]any) (any, error)
 }
@@ -28,14 +28,14 @@ type Walk struct {
 	Name   string // of the client, as lacks knows it
 	Client Client
 	Given  Variables // that the client has from the start
-	// Late are variables that come by another way, asked for when they are used first.
+	// Late has variables that come by another way. They are asked for when they are first used.
 	Late  map[string]func(context.Context) (any, error)
 	Pause time.Duration // between two tries of a step
 	Log   func(format string, args ...any)
 }
 
-// Run takes the steps one by one, without those that the client cannot take, and ends
-// at the first one that fails.
+// Run takes the steps one by one, without those that the client cannot take. It ends at the first
+// one that fails.
 func (w Walk) Run(ctx context.Context, steps []Step) error {
 	began := time.Now()
 	values := Variables{}

@@ -15,7 +15,7 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// fake answers what is next in its list, and the last answer again and again.
+// fake returns what is next in its list, and then the last answer again and again.
 type fake struct {
 	answers []any // an error, or an answer
 	calls   []string

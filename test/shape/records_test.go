@@ -38,7 +38,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// records are those that programs of several releases read.
+// records has the records that programs of several releases read.
 var records = []any{
 	spec.Instance{}, spec.Cluster{}, spec.Endpoint{}, spec.ParameterGroup{}, spec.SubnetGroup{}, spec.OptionGroup{}, network.Group{},
 	plan.Layout{}, member.Assignment{}, member.Task{}, member.Result{}, member.Report{}, member.Host{}, member.Lead{}, member.Liveness{},
@@ -50,10 +50,10 @@ var records = []any{
 	topic.Topic{}, topic.Subscription{}, topic.Message{}, topic.EventSubscription{}, topic.GivenUp{},
 }
 
-// read matches what decodes a record of the state, with the type of that.
+// read matches code that decodes a record of the state, with the record's type.
 var read = regexp.MustCompile(`\bstate\.(?:Load|LoadAll|View|ViewAll|Get|List)\[\*?((?:[a-z]+\.)?[A-Z][A-Za-z]*)\]`)
 
-// Every type that some package decodes a record as is in the list.
+// If some package decodes a record as a type, that type is in the list.
 func TestAllRecordsAreListed(t *testing.T) {
 	listed := map[string]bool{"T": true}
 	for _, r := range records {
@@ -80,8 +80,8 @@ func TestAllRecordsAreListed(t *testing.T) {
 	}
 }
 
-// The fields of all records, as they are written. Whoever changes them has to say what a release
-// before makes of that: docs/design/formats.md.
+// The test has the fields of all records, as they are written. Whoever changes them has to say what
+// the release before makes of that: docs/design/formats.md.
 func TestRecordsAreAsTheyWere(t *testing.T) {
 	lines := map[string]bool{}
 	for _, r := range records {
@@ -120,7 +120,7 @@ func TestRecordsAreAsTheyWere(t *testing.T) {
 	}
 }
 
-// fieldsOf adds a line for each field of a type, and of the types of ours in it.
+// fieldsOf adds a line for each field of a type, and for the types of ours in it.
 func fieldsOf(t reflect.Type, lines map[string]bool) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:

@@ -11,9 +11,9 @@ import (
 
 const internal = module + "internal/"
 
-// closed says for a room which rooms nobody in it reaches, by whatever way. The verbs of the admin
-// API stand on aws: its front knows who calls, and its looks what a status says. aws stands on none
-// of them, and a control plane (control/serve) puts both together.
+// closed says for a room which rooms no package in it may reach, by whatever way. The verbs of the
+// admin API stand on aws: its front knows who calls, and its looks know what a status says. aws does
+// not stand on them. A control plane (control/serve) puts both together.
 var closed = map[string][]string{
 	"edge":     {"control", "aws", "admin", "host"},
 	"host":     {"control", "aws", "admin"},
@@ -26,14 +26,14 @@ var closed = map[string][]string{
 	"view":     {"control", "aws", "admin", "host"},
 }
 
-// alone are rooms that reach no other room.
+// alone has the rooms that reach no other room.
 var alone = []string{"model", "system"}
 
-// doors are the packages of closed rooms that may be reached: what the planner decides by is
-// what a status says.
+// doors has the packages of closed rooms that may be reached. The planner is one: a status says
+// what the planner decides by.
 var doors = []string{internal + "control/plan"}
 
-// room is that of a package of ours; "": it is none of internal's.
+// room returns the room of a package of ours, or "" if it is not below internal.
 func room(path string) string {
 	rest, ok := strings.CutPrefix(path, internal)
 	if !ok {
@@ -65,7 +65,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// ours are the packages below internal.
+// ours returns the packages below internal.
 func ours(t *testing.T) (all []string) {
 	t.Helper()
 	root := filepath.Join("..", "..")

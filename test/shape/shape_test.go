@@ -1,5 +1,5 @@
-// Package shape holds the import rules of ARCHITECTURE.md: what is said to be pure
-// reads no file, opens no connection and starts no program.
+// Package shape checks the import rules of ARCHITECTURE.md: a package that is said to be pure reads
+// no file, opens no connection and starts no program.
 package shape
 
 import (
@@ -12,17 +12,17 @@ import (
 
 const module = "howdah/"
 
-// impure are the packages that do I/O, or start what does; a name that ends in a
-// slash stands for all below it.
+// impure has the packages that do I/O, or start what does. A name that ends in a slash stands for
+// all packages below it.
 var impure = []string{
 	"os", "os/", "net", "net/http", "net/http/", "syscall", "io/ioutil", "log/slog", "database/sql", "sync", "context",
 	"go.etcd.io/", "github.com/jackc/", "golang.org/x/sys/",
 }
 
-// allowed are imports of pure packages that are not pure themselves, for their
-// types only, by importer.
+// allowed has, by importer, imports that pure packages may have although they are not pure, for
+// their types only.
 var allowed = map[string][]string{
-	// What the parts of a post-mortem look like is said by those who write them.
+	// The parts of a post-mortem are types of those who write them.
 	"internal/failover/postmortem": {module + "internal/failover/fence", module + "internal/edge/seen"},
 }
 
@@ -42,7 +42,7 @@ func TestPurePackagesDoNoIO(t *testing.T) {
 	}
 }
 
-// reaches are all imports of a package and of those of ours that it imports.
+// reaches returns all imports of a package, and of those packages of ours that it imports.
 func reaches(t *testing.T, pkg string, seen map[string]bool) []string {
 	t.Helper()
 	p, err := build.ImportDir(filepath.Join("..", "..", pkg), 0)
@@ -78,8 +78,8 @@ func TestWhatDoesIOIsNoticed(t *testing.T) {
 	}
 }
 
-// Layers: the pure planner knows nothing of those who carry it out, and agents
-// nothing of those who decide.
+// The pure planner knows nothing of those who carry out what it decides. Agents know nothing of
+// those who decide.
 func TestLayers(t *testing.T) {
 	forbidden := map[string][]string{
 		"internal/control/plan":   {"internal/control/reconcile", "internal/host/agent", "internal/state", "internal/failover/fence", "internal/control/judge", "internal/aws/server"},

@@ -14,21 +14,21 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// Within what a step must come to its end when nothing is broken any more, and how long
-// faults of its round may keep it from that.
 const (
+	// stepWithin is how long a step may take: until it ends with nothing broken any more, and as
+	// long as faults of its round keep it from that.
 	stepWithin = 120 * time.Second
 	askEvery   = 100 * time.Millisecond
 )
 
-// later are the answers that ask for patience: the database is not in a state for it
-// yet, or parts of Howdah are away.
+// later has the answers that ask for patience: the database is not in a state for the call yet, or
+// parts of Howdah are away.
 var later = []string{
 	rds.ErrInvalidDBInstanceState, rds.ErrInvalidDBClusterState, rds.ErrInvalidDBParameterGroupState, api.ErrServiceUnavailable, api.ErrInternalFailure,
 	"DependencyViolation",
 }
 
-// ask calls an action until it is accepted. Codes in done say that an earlier call was,
+// ask calls an action until it is accepted. Codes in done say that an earlier call was accepted
 // whose answer got lost.
 func (s *Soak) ask(ctx context.Context, action string, in, out any, done ...string) error {
 	deadline := time.Now().Add(patience.For(stepWithin))
@@ -59,7 +59,7 @@ func (s *Soak) call(ctx context.Context, action string, in, out any) error {
 	return s.Rig.Call(ctx, action, in, out)
 }
 
-// codeOf is the code of the API's answer; "" if there was none.
+// codeOf returns the code of the API's answer, or "" if there was none.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*wire.Error](err); ok {
 		return e.Code
@@ -77,7 +77,7 @@ func passes(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// isGone answers nil once neither an instance nor a cluster has that name.
+// isGone returns nil once neither an instance nor a cluster has that name.
 func (s *Soak) isGone(ctx context.Context, cluster bool, name string) error {
 	var err error
 	if cluster {

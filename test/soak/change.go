@@ -14,7 +14,7 @@ import (
 	"howdah/test/soak/model"
 )
 
-// changes are modifications, each at once.
+// changes has modifications. Each acts at once.
 var changes = map[string]func(context.Context, *Soak, deed) error{
 	"class": modify(func(m model.Database, i *rds.ModifyDBInstanceMessage, c *rds.ModifyDBClusterMessage) {
 		i.DBInstanceClass, c.DBClusterInstanceClass = &m.Class, &m.Class
@@ -37,8 +37,7 @@ var changes = map[string]func(context.Context, *Soak, deed) error{
 	"shut":        shut,
 }
 
-// modify makes the deed of a modification that may name one thing, of an instance or a
-// cluster.
+// modify returns the deed of a modification of an instance or a cluster.
 func modify(set func(m model.Database, i *rds.ModifyDBInstanceMessage, c *rds.ModifyDBClusterMessage)) func(context.Context, *Soak, deed) error {
 	return func(ctx context.Context, s *Soak, d deed) error {
 		m := d.after.Databases[d.Word(0)]
@@ -49,7 +48,7 @@ func modify(set func(m model.Database, i *rds.ModifyDBInstanceMessage, c *rds.Mo
 			return err
 		}
 		if !m.Follows() && d.Verb != "convert" && d.Verb != "storage" {
-			// Writers are led to the new port, and told the new password.
+			// Writers are led to the new port, and are told the new password.
 			if err := s.Rig.Wait(stepWithin, func() error { return s.writes(ctx, d.after, m) }); err != nil {
 				return err
 			}
@@ -76,8 +75,8 @@ func (s *Soak) modify(ctx context.Context, d deed, m model.Database, i *rds.Modi
 
 var family = fmt.Sprintf("postgres%d", pgversion.Major())
 
-// parameter sets a parameter in a group of the database's own; one that acts with a
-// restart is followed by one.
+// parameter sets a parameter in a group that belongs to the database alone. If the parameter acts
+// with a restart, it restarts.
 func parameter(name, method string, value func(model.Database) int) func(context.Context, *Soak, deed) error {
 	return func(ctx context.Context, s *Soak, d deed) error {
 		m := d.after.Databases[d.Word(0)]
@@ -135,8 +134,8 @@ func (s *Soak) ownGroup(ctx context.Context, m model.Database, group string) err
 	return s.rebootOnce(ctx, m)
 }
 
-// scale brings an Aurora cluster to a number of instances. Which one goes is not said:
-// it may be the writer.
+// scale brings an Aurora cluster to a number of instances. It does not say which one goes: that may
+// be the writer.
 func scale(ctx context.Context, s *Soak, d deed) error {
 	before, m := d.database(0), d.after.Databases[d.Word(0)]
 	own := s.database(m.Serial)

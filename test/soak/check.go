@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// settleWithin is for all that a round began, and that its faults left behind.
+	// settleWithin is the time for all that a round began, and all that its faults left behind.
 	settleWithin = 90 * time.Second
-	// syncWithin: with all hosts alive, so long after it is available.
+	// syncWithin is how long after a database is available its standbys may need to be in sync,
+	// with all hosts alive.
 	syncWithin = 20 * time.Second
 	// followWithin is how far a replica may be behind.
 	followWithin = 20 * time.Second
@@ -52,10 +53,10 @@ func (s *Soak) settle(ctx context.Context, fleet *model.Fleet) error {
 	return failed("status tells of problems", s.await(settleWithin, "status to say that all is well", func() error { return s.allIsWell(ctx) }))
 }
 
-// slowWait is how long a wait is that is worth a word.
+// slowWait is how long a wait must be to be told of.
 const slowWait = 6 * time.Second
 
-// await waits, and tells of what it waited for if that was long.
+// await waits, and tells what it waited for if that took long.
 func (s *Soak) await(within time.Duration, what string, check func() error) error {
 	began := time.Now()
 	var last error
@@ -72,7 +73,7 @@ func (s *Soak) await(within time.Duration, what string, check func() error) erro
 	return err
 }
 
-// isAsked answers nil once a database is what was asked for, as the API tells it.
+// isAsked returns nil once a database is what was asked for, as the API says.
 func (s *Soak) isAsked(ctx context.Context, m model.Database) error {
 	of, instances, err := s.status(ctx, m)
 	if err != nil {
@@ -103,7 +104,7 @@ func (s *Soak) isAsked(ctx context.Context, m model.Database) error {
 	return nil
 }
 
-// works: a login through the endpoint, writes where there may be some, and the settings.
+// works checks a login through the endpoint, writes if there may be some, and the settings.
 func (s *Soak) works(ctx context.Context, fleet *model.Fleet, m model.Database) error {
 	config, err := s.config(ctx, fleet, m)
 	if err != nil {
@@ -136,7 +137,7 @@ func (s *Soak) works(ctx context.Context, fleet *model.Fleet, m model.Database) 
 	})
 }
 
-// settings that must be in force.
+// settings returns the settings that must be in force.
 func settings(m model.Database) map[string]string {
 	all := map[string]string{}
 	if m.Memory > 0 {
@@ -148,7 +149,7 @@ func settings(m model.Database) map[string]string {
 	return all
 }
 
-// writing answers nil once all writers have been acknowledged after a moment.
+// writing returns a check that returns nil once all writers have been acknowledged after a moment.
 func (d *database) writing(from time.Time) func() error {
 	return func() error {
 		seen := map[int]bool{}
@@ -165,7 +166,7 @@ func (d *database) writing(from time.Time) func() error {
 	}
 }
 
-// follows: what was acknowledged in the root of its cascade comes to a replica.
+// follows checks that what was acknowledged in the root of its cascade comes to a replica.
 func (s *Soak) follows(ctx context.Context, fleet *model.Fleet, m model.Database) error {
 	root := fleet.Root(m)
 	if root.Stopped {
@@ -187,7 +188,7 @@ func (s *Soak) follows(ctx context.Context, fleet *model.Fleet, m model.Database
 	})
 }
 
-// nothingLost looks for all rows that were acknowledged, or read.
+// nothingLost looks for all rows that were acknowledged or read.
 func (s *Soak) nothingLost(ctx context.Context, fleet *model.Fleet) error {
 	for _, m := range fleet.Databases {
 		if m.Stopped || m.Follows() {

@@ -15,7 +15,7 @@ import (
 	"howdah/test/soak/model"
 )
 
-// Writers of each database, and what their sessions are called.
+// These are the writers of each database, and the names of their sessions.
 const (
 	writersEach   = 2
 	writerPause   = 15 * time.Millisecond
@@ -26,11 +26,11 @@ const (
 	firstPassword = rig.Password
 )
 
-// database is one that is there, with who writes into it and reads it.
+// database is a database that exists, with its writers and its reader.
 type database struct {
 	serial int
 	id     string // resource id
-	// instances are the names of an Aurora cluster's, oldest first.
+	// instances are the names of an Aurora cluster's instances, oldest first.
 	instances []string
 	groups    []func(context.Context) error // deletes what was made for it, last first
 
@@ -63,7 +63,7 @@ func (s *Soak) databases() []*database {
 	return all
 }
 
-// adopt notes a database that was made.
+// adopt records a database that was made.
 func (s *Soak) adopt(ctx context.Context, m model.Database, instances []string) error {
 	d := &database{serial: m.Serial, instances: instances}
 	err := s.Rig.Wait(stepWithin, func() (err error) {
@@ -93,7 +93,7 @@ func (s *Soak) resource(ctx context.Context, m model.Database) (string, error) {
 	return s.Rig.Database(ctx, m.Name)
 }
 
-// config leads clients to a database's writer, or to a replica.
+// config returns how clients reach a database's writer, or a replica.
 func (s *Soak) config(ctx context.Context, fleet *model.Fleet, m model.Database) (*pgx.ConnConfig, error) {
 	var config *pgx.ConnConfig
 	var err error
@@ -109,8 +109,7 @@ func (s *Soak) config(ctx context.Context, fleet *model.Fleet, m model.Database)
 	return config, nil
 }
 
-// writes has writers and a reader on a database, or leads those that are there to where
-// it is now.
+// writes starts writers and a reader on a database, or leads existing ones to where it is now.
 func (s *Soak) writes(ctx context.Context, fleet *model.Fleet, m model.Database) error {
 	d := s.database(m.Serial)
 	config, err := s.config(ctx, fleet, m)
@@ -137,7 +136,7 @@ func (s *Soak) writes(ctx context.Context, fleet *model.Fleet, m model.Database)
 	return nil
 }
 
-// acks are all acknowledgements so far.
+// acks returns all acknowledgements so far.
 func (d *database) acks() []ack.Ack {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +146,7 @@ func (d *database) acks() []ack.Ack {
 	return d.load.Acks()
 }
 
-// endWriters stops all of them.
+// endWriters stops all writers.
 func (s *Soak) endWriters() {
 	for _, d := range s.databases() {
 		d.endWriters()
@@ -179,7 +178,7 @@ func query(ctx context.Context, config *pgx.ConnConfig, sql string) (string, err
 	return text, nil
 }
 
-// status is what the API says of a database, and for a cluster of each of its instances.
+// status returns what the API says of a database, and for a cluster also of each of its instances.
 func (s *Soak) status(ctx context.Context, m model.Database) (of map[string]string, instances []rds.DBInstance, err error) {
 	of = map[string]string{}
 	if !m.Cluster() {

@@ -9,7 +9,7 @@ import (
 	"howdah/test/soak/model"
 )
 
-// What the model can draw, the soak can do.
+// The soak can do everything that the model can draw.
 func TestEveryVerbIsDone(t *testing.T) {
 	for _, verb := range model.Verbs() {
 		if deeds[verb] == nil {

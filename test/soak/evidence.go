@@ -15,11 +15,11 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// secret are families of keys with secrets in them.
+// secret has families of keys with secrets in them.
 var secret = []string{state.AuthorityRoot, state.KeyRoot, state.NotifyRoot, state.SpecRoot}
 
-// Evidence writes what Howdah knew when something did not hold beside the logs of the
-// rig: status, failovers, and what etcd has.
+// Evidence writes, beside the logs of the rig, what Howdah knew when something did not hold:
+// status, failovers, and what etcd has.
 func (s *Soak) Evidence(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -53,7 +53,7 @@ func (s *Soak) contents(ctx context.Context) string {
 	return text.String()
 }
 
-// keepMembers copies what each Patroni of a database wrote to where it outlives them.
+// keepMembers copies what each Patroni of a database wrote to a place that outlives the members.
 func (s *Soak) keepMembers(id string) {
 	if s.Keep == "" {
 		return

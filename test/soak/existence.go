@@ -9,7 +9,7 @@ import (
 	"howdah/test/soak/model"
 )
 
-// existence makes databases, and ends them.
+// existence has the deeds that make databases, and end them.
 var existence = map[string]func(context.Context, *Soak, deed) error{
 	"create": create, "replica": replica, "promote": promote, "delete": remove, "rename": rename,
 }
@@ -48,7 +48,8 @@ func create(ctx context.Context, s *Soak, d deed) error {
 	return s.becomes(ctx, m)
 }
 
-// instanceName is the n-th that an Aurora cluster ever had, and nobody else.
+// instanceName returns the name of the n-th instance that an Aurora cluster ever had. Nobody else
+// has that name.
 func instanceName(m model.Database, n int) string { return fmt.Sprintf("i%d-%d", m.Serial, n) }
 
 func (s *Soak) addInstance(ctx context.Context, m model.Database, name string) error {
@@ -57,7 +58,7 @@ func (s *Soak) addInstance(ctx context.Context, m model.Database, name string) e
 	}, &rds.CreateDBInstanceResult{}, rds.ErrDBInstanceAlreadyExists)
 }
 
-// becomes waits until a database is what it shall be after a step.
+// becomes waits until a database is what it is to be after a step.
 func (s *Soak) becomes(ctx context.Context, m model.Database) error {
 	return s.await(stepWithin, m.Name+" to become what was asked for", func() error { return s.isAsked(ctx, m) })
 }
@@ -84,7 +85,7 @@ func replica(ctx context.Context, s *Soak, d deed) error {
 func promote(ctx context.Context, s *Soak, d deed) error {
 	m := d.after.Databases[d.Word(0)]
 	in := &rds.PromoteReadReplicaMessage{DBInstanceIdentifier: &m.Name}
-	// One that is no replica any more was promoted by a call whose answer got lost.
+	// If it is no replica any more, it was promoted by a call whose answer got lost.
 	err := s.ask(ctx, "PromoteReadReplica", in, &rds.PromoteReadReplicaResult{})
 	if i, looked := s.Rig.Instance(ctx, m.Name); err != nil && looked == nil && i.ReadReplicaSourceDBInstanceIdentifier == nil && i.ReadReplicaSourceDBClusterIdentifier == nil {
 		err = nil
@@ -95,7 +96,7 @@ func promote(ctx context.Context, s *Soak, d deed) error {
 	return s.becomes(ctx, m)
 }
 
-// remove ends the writers first, and looks for their rows a last time.
+// remove first ends the writers, and looks for their rows a last time.
 func remove(ctx context.Context, s *Soak, d deed) error {
 	m := d.database(0)
 	own := s.database(m.Serial)
@@ -155,7 +156,7 @@ func rename(ctx context.Context, s *Soak, d deed) error {
 	return s.becomes(ctx, m)
 }
 
-// restarts have databases begin again.
+// restarts has the deeds that make databases begin again.
 var restarts = map[string]func(context.Context, *Soak, deed) error{
 	"reboot": reboot, "failover": failover,
 	"stop":  func(ctx context.Context, s *Soak, d deed) error { return stopOrStart(ctx, s, d, true) },
@@ -196,7 +197,7 @@ func failover(ctx context.Context, s *Soak, d deed) error {
 	return s.becomes(ctx, m)
 }
 
-// stopOrStart asks again only until the status says that it was taken.
+// stopOrStart asks again only until the status says that the call was taken.
 func stopOrStart(ctx context.Context, s *Soak, d deed, stop bool) error {
 	m := d.after.Databases[d.Word(0)]
 	begun := map[bool][]string{true: {plan.Stopping, plan.StoppedWord}, false: {plan.Starting, plan.Available}}[stop]

@@ -57,7 +57,7 @@ var faults = map[string]func(context.Context, *Soak, deed) error{
 	"cancel": sessions("pg_cancel_backend"), "terminate": sessions("pg_terminate_backend"),
 }
 
-// seconds is how long a fault lasts, which one of its words says.
+// seconds returns how long a fault lasts, which one of its words says.
 func (d deed) seconds(word int) time.Duration {
 	n, err := strconv.Atoi(d.Word(word))
 	if err != nil {
@@ -66,8 +66,8 @@ func (d deed) seconds(word int) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// member finds the primary, or a standby, of the database that a fault names. Another
-// step of the round may be at work on it: there may be none for a while, or not any more.
+// member returns the primary, or a standby, of the database that a fault names. Another step of the
+// round may be working on the database, so there may be none for a while, or none any more.
 func (s *Soak) member(ctx context.Context, d deed) (rig.Member, error) {
 	serial := d.database(1).Serial
 	var found rig.Member
@@ -96,7 +96,7 @@ func (s *Soak) member(ctx context.Context, d deed) (rig.Member, error) {
 // fillWithin is how long it may take to fill etcd.
 const fillWithin = 20 * time.Second
 
-// memberWithin is how long a fault waits for whom it shall hit.
+// memberWithin is how long a fault waits for the member that it is to hit.
 const memberWithin = 10 * time.Second
 
 var (
@@ -104,8 +104,8 @@ var (
 	errNotThere  = errors.New("no such database yet, or not any more")
 )
 
-// onMember is a fault of a member. Where another step took the member away meanwhile
-// there is nothing left to break.
+// onMember returns a fault of a member. If another step took the member away meanwhile, there is
+// nothing to break.
 func onMember(do func(context.Context, deed, rig.Member) error) func(context.Context, *Soak, deed) error {
 	return func(ctx context.Context, s *Soak, d deed) error {
 		m, err := s.member(ctx, d)
@@ -160,13 +160,13 @@ func sides(text string) []rig.Side {
 	return all
 }
 
-// drain empties a host as far as that is possible, and lets members on it again.
+// drain empties a host as far as that is possible, and then lets it have members again.
 func drain(ctx context.Context, s *Soak, d deed) error {
 	host := "zone-" + d.Word(0)
 	err := s.Rig.Wait(stepWithin, func() error {
 		text, err := s.howdah(ctx, "host", "drain", host)
 		if err != nil && strings.Contains(text, "as far as possible") {
-			// A member in every zone cannot leave one.
+			// A database with a member in every zone cannot leave one.
 			err = nil
 		}
 		return err
@@ -189,7 +189,7 @@ func (s *Soak) howdah(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// allIsWell answers nil once status says so.
+// allIsWell returns nil once status says so.
 func (s *Soak) allIsWell(ctx context.Context) error {
 	text, err := s.howdah(ctx, "status", "--check")
 	if err == nil && !strings.Contains(text, "all is well") {
@@ -198,7 +198,7 @@ func (s *Soak) allIsWell(ctx context.Context) error {
 	return err
 }
 
-// part is the name of a part in this rig: with addresses that move each host has an edge.
+// part returns the name of a part in this rig. With addresses that move, each host has an edge.
 func (s *Soak) part(name string) string {
 	if name == "edge" && s.Rig.Moving {
 		return "edge-a"
@@ -232,10 +232,10 @@ func upgrade(_ context.Context, s *Soak, _ deed) error {
 	return nil
 }
 
-// filler is what etcd is filled with.
+// filler is the key that etcd is filled with.
 const filler = state.AttemptRoot + "filler"
 
-// fillEtcd has etcd full for as long as the step says, and makes room then.
+// fillEtcd keeps etcd full for as long as the step says, and then makes room.
 func fillEtcd(ctx context.Context, s *Soak, d deed) error {
 	limited, cancel := context.WithTimeout(ctx, d.seconds(0)+fillWithin)
 	defer cancel()
@@ -253,7 +253,8 @@ func fillEtcd(ctx context.Context, s *Soak, d deed) error {
 	if full.IsZero() {
 		s.Log("  %s: it was never full", d.Do())
 	}
-	// It was of one key: what fills etcd is history. What was refused is written when there is room.
+	// It was one key, so history is what fills etcd. What was refused is written once there is
+	// room.
 	return s.Rig.Wait(stepWithin, func() error {
 		_, err := s.Rig.Store.Client.Delete(ctx, filler)
 		_, mended := s.howdah(ctx, "etcd", "mend")
@@ -261,7 +262,7 @@ func fillEtcd(ctx context.Context, s *Soak, d deed) error {
 	})
 }
 
-// sessions has the writers' sessions of a database cancelled, or ended, all the time.
+// sessions returns a fault that cancels or ends the writers' sessions of a database all the time.
 func sessions(function string) func(context.Context, *Soak, deed) error {
 	return func(ctx context.Context, s *Soak, d deed) error {
 		ctx, cancel := context.WithTimeout(ctx, d.seconds(1))

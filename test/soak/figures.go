@@ -13,7 +13,7 @@ import (
 	"howdah/test/soak/model"
 )
 
-// Figures are what a soak did and saw, of all its sequences.
+// Figures are what a soak did and saw, over all its sequences.
 type Figures struct {
 	mu         sync.Mutex
 	operations int
@@ -26,7 +26,7 @@ type Figures struct {
 	outages    map[string]time.Duration // the longest, by what was done
 }
 
-// rows notes what was looked for in a table, and found.
+// rows records what was looked for in a table, and what was found.
 func (f *Figures) rows(serial, acked, missing, reads int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,7 +37,7 @@ func (f *Figures) rows(serial, acked, missing, reads int) {
 	f.lost += missing
 }
 
-// Sequence begins to count for another one.
+// Sequence begins to count for another sequence.
 func (f *Figures) Sequence() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,7 +50,7 @@ func (f *Figures) Sequence() {
 	f.current, f.reads = nil, nil
 }
 
-// severalAtOnce is the kind of an outage that has more than one reason.
+// severalAtOnce is the kind of an outage with more than one reason.
 const severalAtOnce = "several at once"
 
 // round counts a round that ended well, and the outages of its databases.
@@ -88,11 +88,11 @@ func (f *Figures) round(ctx context.Context, s *Soak, r model.Round, began time.
 	f.outages[kind] = max(f.outages[kind], longest)
 }
 
-// noted is how long an outage is that is worth a word.
+// noted is how long an outage must be to be told of.
 const noted = 4 * time.Second
 
-// failoversSince tells of a database's failovers in a few words: what led to each, and
-// when its phases were, in seconds from then.
+// failoversSince tells of a database's failovers in a few words: what led to each, and when its
+// phases were, in seconds from then.
 func (s *Soak) failoversSince(ctx context.Context, id string, began time.Time) string {
 	all, err := s.Rig.Failovers(ctx, id)
 	if err != nil {
@@ -116,10 +116,10 @@ func (s *Soak) failoversSince(ctx context.Context, id string, began time.Time) s
 	return text.String()
 }
 
-// wrote: writers wrote to it.
+// wrote reports whether writers wrote to the database.
 func wrote(d model.Database) bool { return !d.Stopped && !d.Follows() }
 
-// kindOf is what is done, and to what role, without names and times.
+// kindOf returns what is done, and to what role, without names and times.
 func kindOf(s model.Step) string {
 	if first := s.Word(0); first == "primary" || first == "standby" || strings.HasSuffix(s.Verb, "-part") {
 		return s.Verb + " " + first
@@ -127,7 +127,7 @@ func kindOf(s model.Step) string {
 	return s.Verb
 }
 
-// String is the end of a soak's report.
+// String returns the end of a soak's report.
 func (f *Figures) String() string {
 	f.Sequence()
 	f.mu.Lock()

@@ -20,7 +20,7 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// stay are families of keys that outlive the databases that they tell of, with the reason.
+// stay has families of keys that outlive their databases, with the reason.
 var stay = map[string]string{
 	state.FailoverRoot:  "post-mortems are for after a failure, also of what was deleted since",
 	state.EventRoot:     "events are kept for a fortnight",
@@ -37,14 +37,14 @@ var stay = map[string]string{
 	state.AttemptRoot:   "a host's own",
 }
 
-// late are families of keys that hosts and edges write when they come to it: what is left
-// of them is removed twice a minute, and looked for at the end.
+// late has families of keys that hosts and edges write when they come to it. What is left of them
+// is removed twice a minute, and looked for at the end.
 var late = []string{state.DeathRoot, state.SwitchRoot, state.ResultRoot, state.CutRoot, state.WitnessRoot, state.WayRoot}
 
 // leftWithin is how long what belongs to a deleted database may stay after the answers.
 const leftWithin = 60 * time.Second
 
-// keys are all that etcd has.
+// keys returns all keys of etcd.
 func (s *Soak) keys(ctx context.Context) ([]string, error) {
 	answer, err := s.Rig.Store.Client.Get(ctx, "/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
@@ -70,8 +70,8 @@ func comesLate(key string) bool {
 	return slices.ContainsFunc(late, func(root string) bool { return strings.HasPrefix(key, root) })
 }
 
-// nothingOf answers nil once nothing is left of a database: no keys, processes, control
-// groups, files or rules.
+// nothingOf returns nil once nothing is left of a database: no keys, processes, control groups,
+// files or rules.
 func (s *Soak) nothingOf(ctx context.Context, id string) error {
 	keys, err := s.keys(ctx)
 	keys = slices.DeleteFunc(keys, func(key string) bool { return stays(key) || comesLate(key) || !strings.Contains(key, id) })
@@ -81,7 +81,7 @@ func (s *Soak) nothingOf(ctx context.Context, id string) error {
 	return errors.Join(err, noFiles(s.Rig.Dir, id), noFiles("/sys/fs/cgroup", id), noProcess(id), s.noSlot(ctx, id))
 }
 
-// noFiles: none below a directory is named after a database.
+// noFiles returns nil if no file below a directory is named after a database.
 func noFiles(dir, id string) error {
 	var found []string
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -104,7 +104,7 @@ func noFiles(dir, id string) error {
 	return err
 }
 
-// noProcess: none has a database in its arguments.
+// noProcess returns nil if no process has a database in its arguments.
 func noProcess(id string) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -122,7 +122,7 @@ func noProcess(id string) error {
 	return nil
 }
 
-// noSlot: no source keeps WAL for a replica that is gone.
+// noSlot returns nil if no source keeps WAL for a replica that is gone.
 func (s *Soak) noSlot(ctx context.Context, id string) error {
 	name := strings.ReplaceAll(strings.ToLower(id), "-", "_")
 	for _, d := range s.databases() {
@@ -140,8 +140,8 @@ func (s *Soak) noSlot(ctx context.Context, id string) error {
 	return nil
 }
 
-// nothingLeft: with every database deleted, etcd and the kernel have what they had before
-// the first one.
+// nothingLeft checks, with every database deleted, that etcd and the kernel have what they had
+// before the first one.
 func (s *Soak) nothingLeft(ctx context.Context) error {
 	return failed("something is left when all is deleted", s.Rig.Wait(leftWithin, func() error {
 		keys, err := s.keys(ctx)
@@ -156,8 +156,8 @@ func (s *Soak) nothingLeft(ctx context.Context) error {
 	}))
 }
 
-// places are where rules and addresses may be left: where clients are, and on hosts that
-// have a network of their own.
+// places returns where rules and addresses may be left: where clients are, and on hosts that have a
+// network of their own.
 func (s *Soak) places() []string {
 	if s.Rig.Netns {
 		return append([]string{""}, rig.Zones...)
@@ -165,8 +165,8 @@ func (s *Soak) places() []string {
 	return []string{""}
 }
 
-// noRules: the kernel leads no address anywhere, cuts nobody off from a primary, and has
-// no addresses but those of the beginning.
+// noRules checks that the kernel leads no address anywhere, cuts nobody off from a primary, and has
+// only the addresses of the beginning.
 func (s *Soak) noRules(ctx context.Context) error {
 	var errs []error
 	for _, zone := range s.places() {
@@ -184,7 +184,7 @@ func (s *Soak) noRules(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// addresses are those of all places, each with its place and device.
+// addresses returns the addresses of all places, each with its place and device.
 func (s *Soak) addresses(ctx context.Context) ([]string, error) {
 	var all []string
 	for _, zone := range s.places() {

@@ -16,11 +16,12 @@ import (
 // pauseWithin is how long a host stands still that nobody replaces.
 const pauseWithin = 30 * time.Second
 
-// lookEvery: phases of a failover follow each other within a tenth of a second.
+// lookEvery is the pause between two looks. Phases of a failover follow each other within a tenth
+// of a second.
 const lookEvery = 2 * time.Millisecond
 
-// pause has the primary's host stand still until a failover has come to a phase, and go on
-// at that very moment.
+// pause makes the primary's host stand still until a failover has come to a phase, and go on at
+// that very moment.
 func pause(ctx context.Context, s *Soak, d deed) error {
 	own := s.database(d.database(0).Serial)
 	if own == nil {
@@ -47,7 +48,7 @@ func pause(ctx context.Context, s *Soak, d deed) error {
 	return errors.Join(err, thaw())
 }
 
-// phase: the failover of a primary that stands still has come so far.
+// phase reports whether the failover of a primary that stands still has come this far.
 func (s *Soak) phase(ctx context.Context, own *database, old, phase string, began time.Time) (bool, error) {
 	if phase == model.Noticed {
 		answer, err := s.Rig.Store.Client.Get(ctx, state.FencePrefix(own.id), clientv3.WithPrefix(), clientv3.WithCountOnly())

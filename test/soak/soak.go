@@ -1,7 +1,7 @@
-// Package soak runs sequences of package model on a real fleet: Howdah's own processes,
-// Patroni and PostgreSQL, under writers and readers, while things break. After each round
-// of steps all that the model says must hold again, within a deadline; at the end nothing
-// may be left of what was deleted.
+// Package soak runs sequences of package model on a real fleet: Howdah's own processes, Patroni and
+// PostgreSQL, under writers and readers, while things break. After each round of steps everything
+// that the model says must hold again, within a deadline. At the end nothing may be left of what
+// was deleted.
 package soak
 
 import (
@@ -15,15 +15,15 @@ import (
 	"howdah/test/soak/model"
 )
 
-// Soak is a fleet that a sequence is run on.
+// Soak is a fleet on which a sequence is run.
 type Soak struct {
 	Rig     *rig.Rig
 	Log     func(format string, args ...any)
 	Figures *Figures
-	// Upgrade is another build of the program; without it an upgrade restarts the same one.
+	// Upgrade is another build of the program. Without it an upgrade restarts the same build.
 	Upgrade string
-	// Keep is a directory for what the members of a database wrote that was away for long;
-	// without one that is gone with them.
+	// Keep is a directory for what the members of a database wrote that was away for long. Without
+	// one that is lost with them.
 	Keep string
 
 	mu    sync.Mutex
@@ -33,9 +33,9 @@ type Soak struct {
 	addressed []string
 }
 
-// Run does the rounds one after the other until they or the time are over, deletes
-// everything, and checks that nothing is left. The error says what did not hold, first in
-// words that are the same each time.
+// Run does the rounds one after the other until they or the time are over. Then it deletes
+// everything, and checks that nothing is left. The error says what did not hold, first in words
+// that are the same each time.
 func (s *Soak) Run(ctx context.Context, rounds []model.Round, until time.Time) (err error) {
 	s.live = map[int]*database{}
 	defer s.endWriters()
@@ -58,7 +58,7 @@ func (s *Soak) Run(ctx context.Context, rounds []model.Round, until time.Time) (
 	return s.end(ctx, fleet)
 }
 
-// slow is how long a round takes that is worth a word.
+// slow is how long a round must take to be told of.
 const slow = 20 * time.Second
 
 func (s *Soak) round(ctx context.Context, round model.Round) error {
@@ -109,7 +109,7 @@ type deed struct {
 	before, after *model.Fleet
 }
 
-// database is the one that a word names: as it was before the round, or as a step of the
+// database returns the database that a word names: as it was before the round, or as a step of the
 // round makes it.
 func (d deed) database(word int) model.Database {
 	if m, ok := d.before.Databases[d.Word(word)]; ok {
@@ -118,7 +118,7 @@ func (d deed) database(word int) model.Database {
 	return d.after.Databases[d.Word(word)]
 }
 
-// deeds are how the verbs of the model are done.
+// deeds has for each verb of the model how it is done.
 var deeds = map[string]func(context.Context, *Soak, deed) error{}
 
 func init() {
@@ -147,7 +147,7 @@ func (s *Soak) end(ctx context.Context, fleet *model.Fleet) error {
 	return s.nothingLeft(ctx)
 }
 
-// single is a round of one step that the fleet is certain to allow.
+// single returns a round of one step that the fleet certainly allows.
 func single(before *model.Fleet, step model.Step, after **model.Fleet) model.Round {
 	next := before.Clone()
 	if err := model.Apply(next, step); err != nil {
@@ -157,7 +157,7 @@ func single(before *model.Fleet, step model.Step, after **model.Fleet) model.Rou
 	return model.Round{Steps: []model.Step{step}, Before: before, After: next}
 }
 
-// failure is what did not hold. Two of one kind are the same to who shrinks.
+// failure is what did not hold. To the code that shrinks, two failures of one kind are the same.
 type failure struct {
 	kind string
 	err  error
@@ -176,7 +176,7 @@ func failed(kind string, err error) error {
 	return failure{kind, err}
 }
 
-// Kind is what an error of Run is called, without figures and names.
+// Kind returns the name of an error of Run, without figures and names.
 func Kind(err error) string {
 	if f, ok := errors.AsType[failure](err); ok {
 		return f.kind

@@ -19,7 +19,7 @@ import (
 	"howdah/test/soak/model"
 )
 
-// What make soak says by its environment.
+// make soak sets these variables.
 const (
 	lengthVariable = "HOWDAH_SOAK"        // for how long, as 30m
 	seedVariable   = "HOWDAH_SOAK_SEED"   // of the first sequence
@@ -30,7 +30,7 @@ const (
 )
 
 const (
-	// usual is for make test.
+	// usual is the length for make test.
 	usual = 150 * time.Second
 	// stepsEach is a quarter of how many steps a sequence has, on average.
 	stepsEach = 10
@@ -134,16 +134,16 @@ func drawn(t *testing.T, figures *Figures, until time.Time) {
 	}
 }
 
-// check runs the sequence of a seed; when that fails and it was asked for, shorter ones
-// that rapid makes of it.
+// check runs the sequence of a seed. If that fails, and it was asked to shrink, it also runs
+// shorter ones that rapid makes of it.
 type check struct {
 	*testing.T
 	seed    uint64
 	figures *Figures
 	until   time.Time
 	shrink  time.Duration
-	// verdicts are those on sequences that have run: rapid asks for some again and again,
-	// and each costs minutes.
+	// verdicts has the results of sequences that have run. rapid asks for some again and again, and
+	// each costs minutes.
 	verdicts map[string]error
 	failed   time.Time // when the first one did
 	first    error     // what did not hold then
@@ -163,7 +163,7 @@ func (c *check) property(t *rapid.T) {
 		c.verdicts[text] = err
 	}
 	if err != nil && c.shrink > 0 {
-		// The same words each time: rapid takes what fails otherwise for another failure.
+		// These are the same words each time: rapid would take other words for another failure.
 		t.Fatal(Kind(err))
 	}
 }
@@ -203,11 +203,11 @@ func (c *check) keep(err error) {
 	c.Logf("%v\nthis sequence failed; it can be run again with make soak REPLAY=%s, and shrunk with make soak SEED=%d SHRINK=30m:\n%s", err, name, c.seed, c.best)
 }
 
-// options of what is drawn: few databases, as two cores run all of them.
+// options say what is drawn: few databases, because two cores run all of them.
 var options = model.Options{Limit: 6, AtOnce: 3, Faults: true}
 
-// etcdQuota is in MiB: so small that it is full in seconds, so large that a soak does not
-// come near half of it by itself.
+// etcdQuota is in MiB. It is so small that etcd is full in seconds, and so large that a soak does
+// not come near half of it by itself.
 const etcdQuota = "32"
 
 // run runs a sequence on a rig of its own.
@@ -230,7 +230,8 @@ func run(t *testing.T, sequence model.Sequence, figures *Figures, until time.Tim
 		network := rounds[0].After.Network
 		o.Netns, o.Moving = network == model.Apart || network == model.Moving, network == model.Moving
 		if network == model.Apart {
-			// Hosts are on one network: answers to a replica would not come back by way of the edge.
+			// Hosts are on one network. Otherwise answers to a replica would not come back through
+			// the edge.
 			o.Edge = []string{"--masquerade"}
 		}
 		if network == model.Disks {
@@ -307,7 +308,7 @@ func showLogs(t *testing.T, dir string) {
 	}
 }
 
-// keepLogs keeps what a rig wrote but for data.
+// keepLogs keeps what a rig wrote, except for data.
 func keepLogs(t *testing.T, dir, to string) {
 	t.Helper()
 	if err := os.MkdirAll(to, 0o755); err != nil {

@@ -71,7 +71,7 @@ func (b *bench) run(ctx context.Context) error {
 	return b.verdict()
 }
 
-// verdict fails the program when something was not measured, or a write was lost.
+// verdict returns an error if something was not measured, or if a write was lost.
 func (b *bench) verdict() error {
 	var errs []error
 	if b.lost > 0 {
@@ -138,8 +138,8 @@ func (b *bench) note(name, text string) {
 	}
 }
 
-// explain says of a row what took the time in the run that was added last, if it was the
-// greatest so far.
+// explain says for a row what took the time in the run that was added last, if that run was the
+// slowest so far.
 func (b *bench) explain(name, text string) {
 	for i, r := range b.rows {
 		if r.Name == name && r.Values[len(r.Values)-1] == slices.Max(r.Values) {
@@ -182,7 +182,7 @@ func median(values []float64) float64 {
 	return (sorted[n/2-1] + sorted[n/2]) / 2
 }
 
-// check counts what a load got acknowledged, and what of it is missing.
+// check counts what was acknowledged to a load, and what of that is missing.
 func (b *bench) check(ctx context.Context, l *ack.Load) error {
 	acks := l.Acks()
 	missing, err := ack.Missing(ctx, l.Config, l.Table, acks)

@@ -15,7 +15,7 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// Names of the instance that is measured, and times around a fault.
+// These are names of the instance that is measured, and times around a fault.
 const (
 	instance = "bench"
 	before   = time.Second     // of load before the fault
@@ -53,9 +53,9 @@ var (
 	}
 )
 
-// healthy answers nil when all standbys are in sync. The word of /sync is not enough: right
-// after a failover it has the standbys that the primary before counted on, and one of them
-// may be the old primary, which does not stream yet.
+// healthy returns nil if all standbys are in sync. /sync alone does not tell: right after a
+// failover it has the standbys of the previous primary, and one of them may be the old primary,
+// which does not stream yet.
 func (s subject) healthy(ctx context.Context, r *rig.Rig, database string) error {
 	if err := r.InSync(ctx, database, s.standbys); err != nil {
 		return err
@@ -145,8 +145,8 @@ func (b *bench) failover(ctx context.Context, r *rig.Rig, s subject, f fault) er
 	return b.check(ctx, l)
 }
 
-// newFailover waits for the post-mortem of the failover that was the last, for as long as
-// one takes to be complete; a lack of it is no reason to measure nothing.
+// newFailover waits for the post-mortem of the failover that was the last, as long as one takes to
+// be complete. If it is missing, the run still counts.
 func newFailover(ctx context.Context, r *rig.Rig, database string, known int) (last postmortem.Record) {
 	_ = r.Wait(10*time.Second, func() error {
 		all := mustFailovers(ctx, r, database)
@@ -159,7 +159,7 @@ func newFailover(ctx context.Context, r *rig.Rig, database string, known int) (l
 	return last
 }
 
-// victims are those of a subject whom a fault may hit now.
+// victims returns the members of a subject that a fault may hit now.
 func (s subject) victims(ctx context.Context, r *rig.Rig, database string) (victims, error) {
 	l, err := fence.Read(ctx, r.Store.Client, database)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s subject) victims(ctx context.Context, r *rig.Rig, database string) (vict
 	return hit, nil
 }
 
-// startLoad begins to write; stop ends it, and may be called again.
+// startLoad begins to write. stop ends that, and may be called again.
 func startLoad(ctx context.Context, r *rig.Rig, s subject, table string) (*ack.Load, func(), error) {
 	config, err := s.config(ctx, r)
 	if err != nil {
@@ -200,7 +200,7 @@ func startLoad(ctx context.Context, r *rig.Rig, s subject, table string) (*ack.L
 	return l, func() { cancel(); done.Wait() }, nil
 }
 
-// writtenSince: every writer has been acknowledged again, for that long.
+// writtenSince returns nil once every writer has been acknowledged again, for that long.
 func writtenSince(l *ack.Load, struck time.Time, long time.Duration) error {
 	first, last := map[int]time.Time{}, map[int]time.Time{}
 	for _, a := range l.Acks() {

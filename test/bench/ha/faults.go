@@ -13,9 +13,9 @@ import (
 // fault is something that happens to a database.
 type fault struct {
 	name, target string
-	// keeps: the primary stays. What is measured is for how long writes stall.
+	// keeps says that the primary stays. Then the time is measured for which writes stall.
 	keeps bool
-	// either: whoever has every write leads on, and may be the one that was hit.
+	// either says that whichever member has every write leads on. That may be the one that was hit.
 	either bool
 	strike func(ctx context.Context, r *rig.Rig, hit victims) error
 	mend   func(ctx context.Context, r *rig.Rig, hit victims) error
@@ -24,7 +24,7 @@ type fault struct {
 // victims are the primary, and a standby that confirms its commits.
 type victims struct{ primary, standby rig.Member }
 
-// between is the time between two faults of one scenario.
+// between is the pause between two faults of one scenario.
 const between = 500 * time.Millisecond
 
 var (

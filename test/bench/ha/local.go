@@ -20,9 +20,8 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// A client that lives on the primary's own host still reaches it when the host is
-// cut off. What it is acknowledged after the fence would be lost: there must be
-// nothing.
+// A client on the primary's own host still reaches the primary when the host is cut off. What is
+// acknowledged to it after the fence would be lost, so nothing may be.
 
 // localArgs are passed to the writer on the host through its standard input.
 type localArgs struct {
@@ -33,8 +32,8 @@ type localArgs struct {
 	First int    `json:"first"`
 }
 
-// localWriter is the program on the host: it writes until it is told to end, and
-// prints each acknowledgement.
+// localWriter is the program on the host. It writes until it is told to end, and prints each
+// acknowledgement.
 func localWriter([]string) error {
 	var in localArgs
 	if err := json.NewDecoder(os.Stdin).Decode(&in); err != nil {
@@ -181,8 +180,8 @@ func (b *bench) linkCut(ctx context.Context, r *rig.Rig) error {
 	return b.checkLocal(ctx, l, localAcks, lastOf(mustFailovers(ctx, r, database)))
 }
 
-// checkLocal counts what the lost primary acknowledged after the fence, and that
-// everything it acknowledged at all is there.
+// checkLocal counts what the lost primary acknowledged after the fence. It checks that everything
+// that the primary ever acknowledged is there.
 func (b *bench) checkLocal(ctx context.Context, l *ack.Load, local []ack.Ack, record postmortem.Record) error {
 	late := 0
 	for _, a := range local {

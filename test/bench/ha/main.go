@@ -1,7 +1,7 @@
-// Command ha measures Howdah's high availability on real processes, as `make
-// bench-ha` does: how long nobody can write in each kind of failure, whether an
-// acknowledged write was ever lost, and what an endpoint costs. It prints a table
-// with the median, the least and the greatest of all runs.
+// Command ha measures Howdah's high availability on real processes, as `make bench-ha` does: how
+// long nobody can write in each kind of failure, whether an acknowledged write was ever lost, and
+// what an endpoint costs. It prints a table with the median, the least and the greatest of all
+// runs.
 //
 // It runs in a network namespace of its own and needs root.
 package main
@@ -20,7 +20,7 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "writer" {
-		// A client that lives on a host that is cut off: see local.go.
+		// This is a client on a host that is cut off: see local.go.
 		if err := localWriter(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "writer:", err)
 			os.Exit(1)

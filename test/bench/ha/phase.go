@@ -7,9 +7,9 @@ import (
 	"howdah/internal/failover/postmortem"
 )
 
-// phase names the part of an outage that took most of it: by the post-mortem, and at both
-// ends by what the writers saw. struck is when the fault happened, back when every writer
-// was acknowledged again.
+// phase names the part of an outage that took most of it. It goes by the post-mortem, and at both
+// ends by what the writers saw. struck is when the fault happened. back is when every writer was
+// acknowledged again.
 func phase(struck, back time.Time, r postmortem.Record) string {
 	longest, name := time.Duration(0), ""
 	last := struck

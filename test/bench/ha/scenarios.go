@@ -2,8 +2,8 @@ package main
 
 import "howdah/internal/testkit/rig"
 
-// scenarios are all rows of the table, in its order. Faults happen to both shapes: to a
-// Multi-AZ instance, and, with a 3 at the end of the name, to a cluster of three members.
+// scenarios has all rows of the table, in their order. Faults happen to both shapes: to a Multi-AZ
+// instance, and, with a 3 at the end of the name, to a cluster of three members.
 var scenarios = []scenario{
 	{name: "crash", run: failovers(multiAZ, postgresKilled)},
 	{name: "crash3", run: failovers(cluster, postgresKilled)},
@@ -39,7 +39,7 @@ func namespaces(o *rig.Options) { o.Netns = true }
 // kernel, HAProxy for endpoints.
 func ordinaryUser(o *rig.Options) { o.User = &rig.Account{UID: 65534, GID: 65534} }
 
-// proxied has HAProxy for endpoints although the kernel could do it.
+// proxied uses HAProxy for endpoints, although the kernel could serve them.
 func proxied(o *rig.Options) { o.Edge = []string{"--driver", "haproxy"} }
 
 func asUser(f fault) fault {

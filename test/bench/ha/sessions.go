@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// eachKind is how many sessions are idle, and how many wait for an answer.
+// eachKind is how many sessions are idle, and also how many wait for an answer.
 const eachKind = 40
 
 // sessions are clients that notice when they are cut off.
@@ -20,7 +20,7 @@ type sessions struct {
 	ends []time.Time // guarded by mu
 }
 
-// open opens idle sessions, that only listen, and such that wait for a query.
+// open opens idle sessions, which only listen, and sessions that wait for a query.
 func (s *sessions) open(ctx context.Context, config *pgx.ConnConfig) error {
 	for i := range 2 * eachKind {
 		conn, err := pgx.ConnectConfig(ctx, config.Copy())
@@ -57,7 +57,7 @@ func waitIdle(conn *pgx.Conn) {
 	}
 }
 
-// wait answers when each session ended, of those that did in time.
+// wait returns when each session ended, for those that ended in time.
 func (s *sessions) wait(within time.Duration) []time.Time {
 	done := make(chan struct{})
 	go func() { s.all.Wait(); close(done) }()

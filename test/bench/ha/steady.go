@@ -26,7 +26,8 @@ func createTimes(ctx context.Context, b *bench, r *rig.Rig) error {
 			multiAZ      bool
 		}{{"create to available, single", "5", false}, {"create to available, Multi-AZ", "10", true}} {
 			name := fmt.Sprintf("bench%d%t", i, kind.multiAZ)
-			// The prepared data directories of the last run are replaced first: a warm machine.
+			// The prepared data directories of the last run are replaced first, as on a warm
+			// machine.
 			sleep(ctx, 5*time.Second)
 			began := time.Now()
 			if err := r.Create(ctx, name, kind.multiAZ); err != nil {
@@ -152,8 +153,8 @@ const memoryRow = "memory of control plane, edge and agents, idle, 1 Multi-AZ in
 
 var rssForm = regexp.MustCompile(`(?m)^Rss:\s+([0-9]+) kB`)
 
-// pssOf is the resident memory of a process in MB: pages of the program that all
-// parts share are counted for each of them.
+// pssOf returns the resident memory of a process in MB. Pages of the program that several parts
+// share count for each of them.
 func pssOf(pid int) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
@@ -216,7 +217,7 @@ func selectOnly(clients string) []string {
 
 var tpsForm = regexp.MustCompile(`tps = ([0-9.]+) \(without`)
 
-// pgbench runs PostgreSQL's own benchmark with TLS and answers its tps.
+// pgbench runs PostgreSQL's own benchmark with TLS, and returns its tps.
 func pgbench(ctx context.Context, r *rig.Rig, at [2]string, args ...string) (float64, error) {
 	args = append([]string{"-h", at[0], "-p", at[1], "-U", "app"}, args...)
 	cmd := exec.CommandContext(ctx, "pgbench", append(args, "postgres")...)
@@ -236,8 +237,8 @@ func pgbench(ctx context.Context, r *rig.Rig, at [2]string, args ...string) (flo
 	return strconv.ParseFloat(string(match[1]), 64)
 }
 
-// sessionsCut has 40 idle sessions and 40 in a query when their primary freezes,
-// and measures when the last client learns of it, from when the first did.
+// sessionsCut has 40 idle sessions, and 40 in a query, when their primary freezes. It measures when
+// the last client learns of it, counted from when the first client did.
 func sessionsCut(ctx context.Context, b *bench, r *rig.Rig) error {
 	if err := r.Create(ctx, instance, true); err != nil {
 		return err
@@ -290,8 +291,7 @@ func (b *bench) cutOnce(ctx context.Context, r *rig.Rig) error {
 	if len(ended) < 2*eachKind {
 		return fmt.Errorf("only %d of %d sessions were cut", len(ended), 2*eachKind)
 	}
-	// Sessions are cut when the new leader is elected, which is when the endpoint
-	// leaves the old one.
+	// Sessions are cut when the new leader is elected: then the endpoint leaves the old one.
 	last := ended[0]
 	for _, t := range ended {
 		if t.After(last) {

@@ -18,8 +18,8 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// caller calls the API as an SDK does, but does not decode what it answers: that is
-// the client's time.
+// caller calls the API as an SDK does, but does not decode the answers. Decoding takes the client's
+// time, not Howdah's.
 type caller struct {
 	home *home.Home
 	key  sigv4.Credentials
@@ -45,7 +45,7 @@ func newCaller(h *home.Home) (*caller, error) {
 	}, nil
 }
 
-// call answers the text of an answer, and how long it took.
+// call returns the text of an answer, and how long it took.
 func (c *caller) call(ctx context.Context, action string, in any) (string, time.Duration, error) {
 	body := []byte(wire.EncodeForm(action, rds.Service.Version, in).Encode())
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+c.home.Listen+"/", bytes.NewReader(body))
@@ -68,7 +68,7 @@ func (c *caller) call(ctx context.Context, action string, in any) (string, time.
 	return string(text), took, err
 }
 
-// element is the text of the first element of a name.
+// element returns the text of the first element with a name.
 func element(text, name string) string {
 	_, rest, _ := strings.Cut(text, "<"+name+">")
 	value, _, _ := strings.Cut(rest, "</"+name+">")

@@ -21,8 +21,8 @@ import (
 	"howdah/internal/identity/home"
 )
 
-// control is the control plane that is measured, in its own process. It prints where
-// it answers about itself.
+// control is the control plane that is measured, in a process of its own. It prints where it
+// answers questions about itself.
 func control(args []string) error {
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
 	dir := flags.String("home", "", "the home")
@@ -56,9 +56,9 @@ func control(args []string) error {
 
 // Seen is what the control plane logged about itself.
 type Seen struct {
-	// Leading and Ready are after how long it led, and had looked at all databases.
+	// Leading is after how long it led. Ready is after how long it had looked at all databases.
 	Leading, Ready time.Duration
-	// Rounds are those of the reconciler since they were asked for last.
+	// Rounds are the reconciler's rounds since somebody last asked.
 	Rounds []Round
 }
 
@@ -68,7 +68,8 @@ type Round struct {
 	Took     time.Duration
 }
 
-// recorder is a slog.Handler that keeps what is measured, and prints what went wrong if HOWDAH_DEBUG is set.
+// recorder is a slog.Handler that keeps what is measured. It prints what went wrong if HOWDAH_DEBUG
+// is set.
 type recorder struct {
 	began time.Time
 
@@ -113,7 +114,7 @@ func (r *recorder) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
-// ServeHTTP answers what was seen, and forgets the rounds.
+// ServeHTTP answers with what was seen, and forgets the rounds.
 func (r *recorder) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,21 +23,20 @@ import (
 	"howdah/internal/testkit/fleet"
 )
 
-// politeness is the nice value of the pretended hosts while calls are measured. They are
-// other machines: where CPUs are short, the control plane and its clients go first. While
-// thousands of databases are made they must not: hosts that are not heard for long are
-// lost.
+// politeness is the nice value of the pretended hosts while calls are measured. In truth they would
+// be other machines, so if CPUs are short, the control plane and its clients go first. While
+// thousands of databases are made, they must not: hosts that are not heard for long are lost.
 const politeness = 10
 
-// What the process of the hosts says, a line each, with what follows.
+// The process of the hosts prints these words, one on each line, with what follows.
 const (
 	sayReady   = "ready"
 	sayServing = "serving" // how many databases serve
 	sayTold    = "told"    // the scope of a database whose second password a host was given
 )
 
-// pretend is the process of the pretended hosts. It ends when its standard input does;
-// a line there has it report new positions, and go last.
+// pretend is the process of the pretended hosts. It ends when its standard input does. A line there
+// makes it report new positions, and go last.
 func pretend(args []string) error {
 	flags := flag.NewFlagSet("hosts", flag.ExitOnError)
 	dir := flags.String("home", "", "the home")
@@ -89,7 +88,7 @@ func pretend(args []string) error {
 	return nil
 }
 
-// goLast has all threads of this process, and so those that they make, go after others.
+// goLast makes all threads of this process go after others, and so all threads that they make.
 func goLast() {
 	threads, err := os.ReadDir("/proc/self/task")
 	for _, thread := range threads {
@@ -101,7 +100,7 @@ func goLast() {
 	}
 }
 
-// sayer writes whole lines, whoever calls.
+// sayer returns a function that writes whole lines, whoever calls it.
 func sayer() func(word, what string) {
 	var mu sync.Mutex
 	return func(word, what string) {
@@ -111,8 +110,8 @@ func sayer() func(word, what string) {
 	}
 }
 
-// write has a share of the databases report new positions once that is asked for, each
-// every ten seconds.
+// write makes a share of the databases report new positions, each every ten seconds, once that is
+// asked for.
 func write(ctx context.Context, f *fleet.Fleet, busy float64, asked <-chan struct{}) {
 	select {
 	case <-asked:
@@ -137,8 +136,8 @@ type hosts struct {
 	serving atomic.Int64
 }
 
-// startHosts starts them and waits until they are there; told is called with the
-// scope of each database whose second password reached a host.
+// startHosts starts the hosts and waits until they are there. told is called with the scope of each
+// database whose second password reached a host.
 func startHosts(dir string, n int, busy float64, told func(scope string)) (*hosts, error) {
 	cmd, in, out, err := begin("hosts", "-home", dir, "-n", strconv.Itoa(n), "-busy", fmt.Sprint(busy))
 	if err != nil {

@@ -1,11 +1,11 @@
-// Command scale measures what a control plane costs with many hosts and databases,
-// as `make bench-scale` does: a real control plane and hosts that only pretend (package
-// fleet), each in a process of its own. For each number of instances it
-// prints the time of calls, of a change on its way to a host, of a round of the
-// reconciler and of a start, and the memory and CPU time of the control plane.
+// Command scale measures what a control plane costs with many hosts and databases, as `make
+// bench-scale` does. It uses a real control plane, and hosts that only pretend (package fleet),
+// each in a process of its own. For each number of instances it prints the time of calls, of a
+// change on its way to a host, of a round of the reconciler and of a start. It also prints the
+// memory and CPU time of the control plane.
 //
-// All share the machine. What the hosts need of it slows the control plane down and is
-// part of the figures, but where CPUs are short they go last, as other machines would.
+// All share the machine. What the hosts need of it slows the control plane down, and is part of the
+// figures. But if CPUs are short, the hosts go last, as if they were other machines.
 package main
 
 import (

@@ -90,8 +90,8 @@ func name(n int) string { return fmt.Sprintf("db-%05d", n) }
 
 func ptr[T any](v T) *T { return &v }
 
-// create makes all instances, every tenth with a standby, as some users at a time
-// would, and waits until they serve.
+// create makes all instances as some users at a time would, every tenth with a standby, and waits
+// until they serve.
 func (s *site) create(ctx context.Context, values map[string]string) error {
 	began := time.Now()
 	group, calls := errgroup.WithContext(ctx)
@@ -128,7 +128,7 @@ func (s *site) createOne(ctx context.Context, n int) (text string, err error) {
 			DBInstanceIdentifier: ptr(name(n)), DBInstanceClass: ptr("db.t3.small"), Engine: ptr("postgres"),
 			MasterUsername: ptr("master"), MasterUserPassword: ptr("long-enough"), AllocatedStorage: ptr(int32(20)), MultiAZ: ptr(n%10 == 0),
 		})
-		// Nobody was heard yet, or the machine is too busy: SDKs try again, too.
+		// No host was heard yet, or the machine is too busy. SDKs try again, too.
 		return err == nil || !strings.Contains(err.Error(), "InsufficientDBInstanceCapacity") && !strings.Contains(err.Error(), "ServiceUnavailable")
 	}), err)
 	if err != nil && strings.Contains(err.Error(), "AlreadyExists") { // an attempt before was not answered in time
@@ -228,7 +228,7 @@ func (s *site) change(ctx context.Context, values map[string]string) error {
 	return err
 }
 
-// await answers where a host tells that it was given the second password.
+// await returns a channel on which a host tells that it was given the second password.
 func (s *site) await(scope string) <-chan struct{} {
 	told := make(chan struct{}, 1)
 	s.mu.Lock()

@@ -22,7 +22,8 @@ type process struct {
 	url string // where it answers about itself
 }
 
-// begin starts this program as another part of the benchmark, which does not outlive it.
+// begin starts this program as another part of the benchmark. That part does not outlive this
+// process.
 func begin(args ...string) (cmd *exec.Cmd, in io.WriteCloser, out io.Reader, err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -73,7 +74,7 @@ func (p *process) seen() (Seen, error) {
 	return seen, json.NewDecoder(answer.Body).Decode(&seen)
 }
 
-// profile keeps a profile of what goes on meanwhile, if a directory is given.
+// profile keeps a profile of what goes on during a call of during, if a directory is given.
 func (p *process) profile(dir, name string, size int, during func() error) error {
 	if dir == "" {
 		return during()
@@ -102,7 +103,7 @@ func (p *process) save(dir, name, what string) error {
 	return err
 }
 
-// memory is the resident memory of the process, in bytes: now, and at most.
+// memory returns the resident memory of the process, in bytes: now, and at most.
 func (p *process) memory() (now, most int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -116,10 +117,10 @@ func (p *process) memory() (now, most int64, err error) {
 	return field("VmRSS"), field("VmHWM"), nil
 }
 
-// ticks of the kernel's clock for CPU time, which Linux has fixed at 100 a second.
+// ticks is the unit of the kernel's CPU times, which Linux has fixed at 100 a second.
 const ticks = time.Second / 100
 
-// cpu is the CPU time that the process has used.
+// cpu returns the CPU time that the process has used.
 func (p *process) cpu() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// names are the rows of the table, in order.
+// names has the rows of the table, in order.
 var names = []string{
 	"DescribeDBInstances, page of 100", "DescribeDBInstances, one by name", "ModifyDBInstance", "a change reaches its host",
 	"with changes, round", "at rest, round", "at rest, share of a CPU", "create, calls per second", "create, all serve after",
@@ -34,7 +34,7 @@ func table(out io.Writer, results []result) {
 	fmt.Fprintln(out, "Times are median / 99th percentile / greatest, in ms.")
 }
 
-// spread is the median, the 99th percentile and the greatest of many times.
+// spread stores the median, the 99th percentile and the greatest of many times.
 func spread(values map[string]string, name string, took []time.Duration) {
 	if len(took) == 0 {
 		return
@@ -46,7 +46,7 @@ func spread(values map[string]string, name string, took []time.Duration) {
 	values[name] = fmt.Sprintf("%.1f / %.1f / %.1f", at(0.5), at(0.99), at(1))
 }
 
-// rounds is the spread of the times of rounds.
+// rounds stores the spread of the times of rounds.
 func rounds(values map[string]string, name string, all []Round) {
 	var took []time.Duration
 	for _, r := range all {

@@ -9,7 +9,7 @@ var (
 	zones    = []string{"a", "b", "c"}
 )
 
-// changes are modifications, each with ApplyImmediately.
+// changes has modifications, each with ApplyImmediately.
 var changes = map[string]verb{
 	"class": with(runs, classes, func(d *Database, s Step) error {
 		if s.Word(1) == d.Class {
@@ -33,7 +33,7 @@ var changes = map[string]verb{
 	// work_mem changes at once, max_connections with the next reboot.
 	"memory":      with(func(_ *Fleet, d Database) bool { return !d.Stopped && d.Kind != Aurora && !d.Follows() }, memories, func(d *Database, s Step) error { return other(&d.Memory, s.Word(1)) }),
 	"connections": with(func(f *Fleet, d Database) bool { return !d.Stopped && !d.Cluster() && apart(f, d) }, limits, func(d *Database, s Step) error { return other(&d.Connections, s.Word(1)) }),
-	// Its security group lets nobody in for a moment.
+	// For a moment its security group lets nobody in.
 	"shut": named(runs, nil),
 	"convert": with(func(_ *Fleet, d Database) bool { return !d.Stopped && !d.Cluster() }, instances, func(d *Database, s Step) error {
 		if s.Word(1) == string(d.Kind) {
@@ -56,10 +56,10 @@ var changes = map[string]verb{
 	}),
 }
 
-// restarts are what has databases, or what runs them, begin again.
+// restarts has what makes databases, or what runs them, begin again.
 var restarts = map[string]verb{
 	"reboot": named(runs, nil),
-	// A standby takes over. A replica has nothing to lose, and can be done so too.
+	// A standby takes over. A replica has nothing to lose, so this may be done to it, too.
 	"failover": named(func(_ *Fleet, d Database) bool { return !d.Stopped && d.Members() > 1 }, nil),
 	"stop": named(func(f *Fleet, d Database) bool { return !d.Stopped && apart(f, d) }, func(d *Database, _ Step) error {
 		d.Stopped = true

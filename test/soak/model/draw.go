@@ -11,7 +11,7 @@ type Options struct {
 	AtOnce int
 	// Without are verbs that are left out.
 	Without map[string]string // with the reason
-	// Faults: false leaves all of them out.
+	// Faults says whether faults are drawn.
 	Faults bool
 }
 
@@ -21,11 +21,11 @@ const stretches = 4
 // tries is how many verbs are drawn for a step until one is possible.
 const tries = 8
 
-// often are verbs that are drawn so many times as often as the others: without databases
-// nothing else happens.
+// often has verbs that are drawn this many times as often as the others. Without databases nothing
+// else happens.
 var often = map[string]int{"create": 3, "replica": 2, "failover": 2, "pause": 2}
 
-// Draw draws a sequence: each step is possible after those before it.
+// Draw draws a sequence. Each step is possible after those before it.
 func Draw(t *rapid.T, o Options) Sequence {
 	d := drawing{Options: o, fleet: New(o.Limit)}
 	first := Step{Verb: "network", Words: setting["network"].draw(t, d.fleet)}
@@ -41,7 +41,7 @@ func Draw(t *rapid.T, o Options) Sequence {
 			d.verbs = append(d.verbs, name)
 		}
 	}
-	// Several short ones: one alone is as likely to end at once as to go on for long.
+	// Several short stretches: one alone is as likely to end at once as to go on for long.
 	for range stretches {
 		t.Repeat(map[string]func(*rapid.T){"step": d.step})
 	}
@@ -78,8 +78,8 @@ func (d *drawing) step(t *rapid.T) {
 	}
 }
 
-// evenly draws one of all, each as likely as the others: rapid by itself prefers those at
-// the beginning.
+// evenly draws one of all, each as likely as the others. rapid by itself prefers those at the
+// beginning.
 func evenly[T any](t *rapid.T, all []T, label string) T {
 	n := 0
 	for range 8 {

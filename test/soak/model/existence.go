@@ -7,14 +7,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Names are those that databases have; one is free again after a deletion.
+// Names are the names that databases have. A name is free again after a deletion.
 var Names = []string{"audit", "ledger", "orders", "report", "shop", "stock"}
 
 var (
 	kinds = []string{string(Single), string(MultiAZ), string(Three), string(Aurora)}
-	// instances are the kinds of those that are no clusters.
+	// instances has the kinds that are no clusters.
 	instances = kinds[:2]
-	// drawn are the kinds of which databases are made: those with standbys have more to lose.
+	// drawn has the kinds of which databases are made. Those with standbys have more to lose.
 	drawn = []string{string(MultiAZ), string(MultiAZ), string(Three), string(Three), string(Aurora), string(Single)}
 )
 
@@ -22,11 +22,11 @@ const (
 	firstClass   = "db.t3.micro"
 	firstStorage = 20
 	firstPort    = 5432
-	// auroraFirst is how many instances a cluster begins with, auroraMost what it grows to.
+	// auroraFirst is how many instances a cluster begins with. auroraMost is how many it grows to.
 	auroraFirst, auroraMost = 2, 3
 )
 
-// existence is what makes databases, and ends them.
+// existence has what makes databases, and ends them.
 var existence = map[string]verb{
 	"create": {
 		draw: func(t *rapid.T, f *Fleet) []string {
@@ -77,7 +77,7 @@ func remove(f *Fleet, s Step) error {
 	case d.Stopped:
 		return errState
 	}
-	// Who follows it is on its own from then on.
+	// From then on whatever follows it is on its own.
 	for _, name := range f.Followers(d.Serial) {
 		f.promote(f.Databases[name])
 	}
@@ -85,13 +85,13 @@ func remove(f *Fleet, s Step) error {
 	return nil
 }
 
-// promote makes a replica independent: the master user's password stays as it is.
+// promote makes a replica independent. The master user's password stays as it is.
 func (f *Fleet) promote(d Database) {
 	d.Password, d.Source = f.Root(d).Password, 0
 	f.Databases[d.Name] = d
 }
 
-// freeName draws a name that no database has; "" if all are taken.
+// freeName draws a name that no database has, or "" if all are taken.
 func freeName(t *rapid.T, f *Fleet) string {
 	free := slices.DeleteFunc(slices.Clone(Names), func(name string) bool { _, taken := f.Databases[name]; return taken })
 	if len(free) == 0 {
@@ -145,7 +145,7 @@ func rename(f *Fleet, s Step) error {
 	return nil
 }
 
-// counts are the numbers of instances that an Aurora cluster may be brought to.
+// counts returns the numbers of instances that an Aurora cluster may be brought to.
 func counts() []string {
 	var all []string
 	for n := 1; n <= auroraMost; n++ {

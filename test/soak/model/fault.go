@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What there is one of, and a step has to itself in its round. Names of databases have
+// There is one of each of these, and a step has it to itself in its round. Names of databases have
 // no spaces.
 const (
 	theHosts = "the hosts"
@@ -17,7 +17,7 @@ const (
 
 var (
 	roles = []string{"primary", "standby"}
-	// Parts of Howdah, as a rig names them.
+	// parts are the parts of Howdah, as a rig names them.
 	parts = []string{"serve", "edge", "agent-a", "agent-b", "agent-c"}
 )
 
@@ -31,14 +31,14 @@ const (
 
 var networks = []string{Loopback, Apart, Moving, Disks}
 
-// Sides of a host's network that it can be cut off from.
+// Sides has the sides of a host's network that it can be cut off from.
 var Sides = []string{
 	"all", "control", "clients", "peers", "control+peers", "control+clients",
 	"control-deaf", "control-mute", "peers-deaf", "peers-mute",
 }
 
-// Phases of a failover, at which a primary's host that stood still goes on: its loss is
-// noticed, its key taken away, another primary elected, and the other one acknowledges
+// These are phases of a failover at which a primary's host that stood still goes on: its loss is
+// noticed, its key is taken away, another primary is elected, and the other one acknowledges
 // writes.
 const (
 	Noticed = "noticed"
@@ -50,11 +50,11 @@ const (
 // Phases in their order.
 var Phases = []string{Noticed, Revoked, Elected, Served}
 
-// longest is how many seconds a fault lasts at most: longer than a lease of Patroni's
-// counts (8 s), and than its time to live (20 s).
+// longest is how many seconds a fault lasts at most: longer than the age at which a lease of
+// Patroni counts as a hang (8 s), and longer than a lease's time to live (20 s).
 const longest = 24
 
-// faults break something, and mend it again in the same round. The fleet is as it was.
+// faults break something, and mend it again in the same round. The fleet does not change.
 var faults = map[string]verb{
 	// Of the processes of one member.
 	"kill-postgres":   ofMember(false),
@@ -64,7 +64,7 @@ var faults = map[string]verb{
 	// Of a host with all that it runs.
 	"freeze-host": ofHost(),
 	"lose-host":   ofHost(),
-	// The primary's stands still until the failover has come to a phase.
+	// The primary's host stands still until the failover has come to a phase.
 	"pause": {
 		draw: func(t *rapid.T, f *Fleet) []string {
 			return []string{one(t, f, replaceable), evenly(t, Phases, "phase")}
@@ -99,7 +99,7 @@ var faults = map[string]verb{
 		apply:   func(_ *Fleet, s Step) error { return among(zones, s.Word(0)) },
 		touches: only(theHosts),
 	},
-	// Of Howdah's own processes: databases go on.
+	// Howdah's own processes. Databases go on.
 	"kill-part":   ofPart(),
 	"freeze-part": ofPart(),
 	// etcd takes no writes, and is then mended.
@@ -109,7 +109,7 @@ var faults = map[string]verb{
 		touches: only(theParts),
 	},
 	"upgrade": {draw: func(*rapid.T, *Fleet) []string { return nil }, apply: nothing, touches: only(theHosts, theParts)},
-	// Of clients: commits under way are cancelled, their sessions ended.
+	// Clients: commits under way are cancelled, and their sessions ended.
 	"cancel":    ofSessions(),
 	"terminate": ofSessions(),
 }
@@ -135,7 +135,7 @@ func only(touched ...string) func(*Fleet, Step) []string {
 	return func(*Fleet, Step) []string { return append([]string(nil), touched...) }
 }
 
-// ofMember is a fault of a database's primary, or of a standby of it.
+// ofMember is a fault of a database's primary, or of one of its standbys.
 func ofMember(lasts bool) verb {
 	v := verb{
 		draw: func(t *rapid.T, f *Fleet) []string {
@@ -163,10 +163,10 @@ func memberOf(t *rapid.T, f *Fleet) []string {
 	return []string{role, one(t, f, func(f *Fleet, d Database) bool { return has(d, role) })}
 }
 
-// has: the database has such a member now.
+// has reports whether the database has such a member now.
 func has(d Database, role string) bool { return !d.Stopped && (role == roles[0] || d.Members() > 1) }
 
-// replaceable: a standby of it takes over when its primary is lost.
+// replaceable reports whether a standby takes over when the primary is lost.
 func replaceable(f *Fleet, d Database) bool { return own(f, d) && d.Members() > 1 }
 
 func isMember(f *Fleet, s Step) error {
@@ -214,7 +214,7 @@ func ofSessions() verb {
 	}
 }
 
-// seconds draws how long a fault lasts: mostly few.
+// seconds draws how long a fault lasts: mostly a few seconds.
 func seconds(t *rapid.T) string {
 	return strconv.Itoa(rapid.OneOf(rapid.IntRange(1, 6), rapid.IntRange(1, longest)).Draw(t, "seconds"))
 }

@@ -1,7 +1,7 @@
-// Package model is what a soak knows of Howdah without looking: which databases there
-// shall be and what they are like, what an operation makes of them, and which operations
-// and faults are possible next. A sequence of steps is drawn from it before anything runs,
-// so that it can be printed, read, changed by hand, run again and shrunk. Pure.
+// Package model is what a soak knows of Howdah without looking: which databases there are to be and
+// what they are like, what an operation makes of them, and which operations and faults are possible
+// next. A sequence of steps is drawn from it before anything runs. So it can be printed, read,
+// changed by hand, run again and shrunk. The package is pure.
 package model
 
 import (
@@ -20,9 +20,9 @@ const (
 	Aurora  Kind = "aurora" // a cluster whose instances come and go one by one
 )
 
-// Database is one database as users asked for it, with all that was asked done.
+// Database is one database as users asked for it, with everything done that was asked.
 type Database struct {
-	// Serial is its own for ever: names are used again.
+	// Serial is never used again. Names are.
 	Serial   int
 	Name     string
 	Kind     Kind
@@ -32,20 +32,20 @@ type Database struct {
 	Port     int
 	Password int // how often it was changed
 	Stopped  bool
-	// Instances is how many an Aurora cluster has. Made counts those that it ever had:
-	// their names are not used again.
+	// Instances is how many instances an Aurora cluster has. Made counts those that it ever had,
+	// because their names are not used again.
 	Instances, Made int
-	// Memory and Connections are work_mem in kB and max_connections; 0: as it comes.
+	// Memory and Connections are work_mem in kB and max_connections. 0 is the default.
 	Memory, Connections int
 }
 
-// Cluster: it is one at the API.
+// Cluster reports whether it is a cluster at the API.
 func (d Database) Cluster() bool { return d.Kind == Three || d.Kind == Aurora }
 
-// Follows: it is a read replica.
+// Follows reports whether it is a read replica.
 func (d Database) Follows() bool { return d.Source != 0 }
 
-// Members is how many copies of its data it has.
+// Members returns how many copies of its data it has.
 func (d Database) Members() int {
 	switch d.Kind {
 	case MultiAZ:
@@ -60,8 +60,8 @@ func (d Database) Members() int {
 	return 1
 }
 
-// Standbys is how many of its copies have to be in sync when all hosts are there. A
-// replica's standby copies as the replica does: later.
+// Standbys returns how many of its copies have to be in sync when all hosts are there. A replica's
+// standby copies as the replica does: later.
 func (d Database) Standbys() int {
 	if d.Follows() || d.Stopped {
 		return 0
@@ -73,23 +73,23 @@ func (d Database) Standbys() int {
 type Fleet struct {
 	Databases map[string]Database // by name
 	Serials   int                 // given out so far
-	// Network is what the hosts are on; "" while it was not said.
+	// Network is what the hosts are on. It is "" until a step said so.
 	Network string
-	// Limit is how many members there may be; 0: any number.
+	// Limit is how many members there may be. 0 is any number.
 	Limit int
 }
 
-// New is an empty fleet.
+// New returns an empty fleet.
 func New(limit int) *Fleet { return &Fleet{Databases: map[string]Database{}, Limit: limit} }
 
-// Clone is a copy that shares nothing.
+// Clone returns a copy that shares nothing.
 func (f *Fleet) Clone() *Fleet {
 	c := *f
 	c.Databases = maps.Clone(f.Databases)
 	return &c
 }
 
-// Names are those of all databases, sorted, for which all of the conditions hold.
+// Names returns the names of all databases for which all conditions hold, sorted.
 func (f *Fleet) Names(are ...func(Database) bool) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(f.Databases)) {
@@ -100,12 +100,12 @@ func (f *Fleet) Names(are ...func(Database) bool) []string {
 	return all
 }
 
-// Followers are the names of those that follow a database.
+// Followers returns the names of the databases that follow a database.
 func (f *Fleet) Followers(serial int) []string {
 	return f.Names(func(d Database) bool { return d.Source == serial })
 }
 
-// BySerial finds a database whatever its name is.
+// BySerial finds a database by its serial, whatever its name is.
 func (f *Fleet) BySerial(serial int) (Database, bool) {
 	for _, d := range f.Databases {
 		if d.Serial == serial {
@@ -115,7 +115,7 @@ func (f *Fleet) BySerial(serial int) (Database, bool) {
 	return Database{}, false
 }
 
-// Root is the database whose data a replica has in the end: the first of its cascade.
+// Root returns the database whose data a replica has in the end: the first of its cascade.
 func (f *Fleet) Root(d Database) Database {
 	for d.Follows() {
 		source, ok := f.BySerial(d.Source)
@@ -127,7 +127,7 @@ func (f *Fleet) Root(d Database) Database {
 	return d
 }
 
-// room: so many members more are not too many.
+// room reports whether this many more members are not too many.
 func (f *Fleet) room(members int) bool {
 	n := members
 	for _, d := range f.Databases {

@@ -18,7 +18,8 @@ func many(t *testing.T) {
 	}
 }
 
-// What is drawn can be done, one after the other and at once, and says the same as text.
+// What is drawn can be done, one after the other and at once, and means the same when it is read
+// from its text.
 func TestWhatIsDrawnCanBeDone(t *testing.T) {
 	many(t)
 	const limit, atOnce = 6, 3
@@ -49,7 +50,7 @@ func TestWhatIsDrawnCanBeDone(t *testing.T) {
 	})
 }
 
-// consistent: names, serials and sources fit together.
+// consistent checks that names, serials and sources fit together.
 func consistent(t *rapid.T, f *Fleet) {
 	serials := map[int]bool{}
 	for name, d := range f.Databases {
@@ -66,7 +67,7 @@ func consistent(t *rapid.T, f *Fleet) {
 	}
 }
 
-// Every verb is drawn now and then: one that never is tests nothing.
+// Every verb is drawn now and then. A verb that is never drawn tests nothing.
 func TestEveryVerbIsDrawn(t *testing.T) {
 	many(t)
 	seen := map[string]int{}

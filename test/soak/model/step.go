@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Step is one thing that is done to the fleet, an operation or a fault: a verb with its
-// words, such as "failover orders".
+// Step is one thing that is done to the fleet, an operation or a fault: a verb with its words, such
+// as "failover orders".
 type Step struct {
 	Verb  string
 	Words []string
-	// Together: it is done at once with the step before it.
+	// Together says that it is done at once with the step before it.
 	Together bool
 }
 
-// Word is one of the words; "" if there are fewer.
+// Word returns one of the words, or "" if there are fewer.
 func (s Step) Word(n int) string {
 	if n < len(s.Words) {
 		return s.Words[n]
@@ -25,7 +25,7 @@ func (s Step) Word(n int) string {
 	return ""
 }
 
-// Do is the step without when it is done.
+// Do returns the step without when it is done.
 func (s Step) Do() string { return strings.Join(append([]string{s.Verb}, s.Words...), " ") }
 
 func (s Step) String() string {
@@ -46,7 +46,7 @@ func (s Sequence) String() string {
 	return text.String()
 }
 
-// Parse reads a sequence; empty lines and those that begin with # are left out.
+// Parse reads a sequence. It leaves out empty lines, and lines that begin with #.
 func Parse(text io.Reader) (Sequence, error) {
 	var all Sequence
 	lines := bufio.NewScanner(text)
@@ -77,7 +77,7 @@ type Round struct {
 	Before, After *Fleet
 }
 
-// Subjects are the databases that a round's steps name, before and after it.
+// Subjects returns the databases that a round's steps name, before and after it.
 func (r Round) Subjects() []string {
 	var all []string
 	for _, s := range r.Steps {
@@ -87,8 +87,8 @@ func (r Round) Subjects() []string {
 	return slices.Compact(all)
 }
 
-// Rounds groups a sequence by what is done at once, and says what must hold after each.
-// A sequence that makes no sense, such as one that was changed by hand, is refused.
+// Rounds groups a sequence by what is done at once, and says what must hold after each round. It
+// refuses a sequence that makes no sense, such as one that was changed by hand.
 func Rounds(s Sequence, f *Fleet) ([]Round, error) {
 	var all []Round
 	for n, step := range s {

@@ -11,13 +11,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// verb is what can be done: it draws the words of a step, and says what the step makes of
-// the fleet. Words that make no sense there are refused.
+// verb is what can be done. It draws the words of a step, and says what the step makes of the
+// fleet. It refuses words that make no sense there.
 type verb struct {
 	draw  func(t *rapid.T, f *Fleet) []string
 	apply func(f *Fleet, s Step) error
-	// touches are what a step must have to itself in its round: databases by name, and
-	// what there is one of.
+	// touches returns what a step must have to itself in its round: databases by name, and what
+	// there is one of.
 	touches func(f *Fleet, s Step) []string
 }
 
@@ -35,7 +35,7 @@ func init() {
 	}
 }
 
-// IsFault: the step breaks something, and mends it again; the fleet is as it was.
+// IsFault reports whether the step breaks something and mends it again. The fleet does not change.
 func (s Step) IsFault() bool { _, is := faults[s.Verb]; return is }
 
 // Apply does to the fleet what the step does.
@@ -47,12 +47,12 @@ func Apply(f *Fleet, s Step) error {
 	return v.apply(f, s)
 }
 
-// Subjects are the databases that a step is about.
+// Subjects returns the databases that a step is about.
 func Subjects(f *Fleet, s Step) []string {
 	return slices.DeleteFunc(verbs[s.Verb].touches(f, s), func(name string) bool { return strings.Contains(name, " ") })
 }
 
-// together: the step can be done at once with others.
+// together reports whether the step can be done at once with others.
 func together(f *Fleet, others []Step, s Step) bool {
 	mine := verbs[s.Verb].touches(f, s)
 	for _, other := range others {
@@ -74,7 +74,8 @@ var (
 	errSame  = errors.New("it is so already")
 )
 
-// change makes an apply that changes the database named by the first word, if it may be.
+// change returns an apply that changes the database named by the first word, if that may be
+// changed.
 func change(may func(*Fleet, Database) bool, do func(d *Database, s Step) error) func(*Fleet, Step) error {
 	return func(f *Fleet, s Step) error {
 		d, ok := f.Databases[s.Word(0)]
@@ -97,7 +98,7 @@ func change(may func(*Fleet, Database) bool, do func(d *Database, s Step) error)
 	}
 }
 
-// one draws the name of a database that may be changed so; "" if there is none.
+// one draws the name of a database that may be changed so, or "" if there is none.
 func one(t *rapid.T, f *Fleet, may func(*Fleet, Database) bool) string {
 	names := f.Names(func(d Database) bool { return may(f, d) })
 	if len(names) == 0 {
@@ -106,7 +107,7 @@ func one(t *rapid.T, f *Fleet, may func(*Fleet, Database) bool) string {
 	return evenly(t, names, "database")
 }
 
-// named is a verb of a database's name alone.
+// named returns a verb that takes only a database's name.
 func named(may func(*Fleet, Database) bool, do func(d *Database, s Step) error) verb {
 	return verb{
 		draw:  func(t *rapid.T, f *Fleet) []string { return []string{one(t, f, may)} },
@@ -114,7 +115,7 @@ func named(may func(*Fleet, Database) bool, do func(d *Database, s Step) error) 
 	}
 }
 
-// with is a verb of a database's name and one more word.
+// with returns a verb that takes a database's name and one more word.
 func with(may func(*Fleet, Database) bool, words []string, do func(d *Database, s Step) error) verb {
 	return verb{
 		draw: func(t *rapid.T, f *Fleet) []string {
@@ -148,10 +149,10 @@ func other(to *int, text string) error {
 
 func runs(_ *Fleet, d Database) bool { return !d.Stopped }
 
-// own: it runs, and its data are its own.
+// own reports whether it runs, and its data are its own.
 func own(_ *Fleet, d Database) bool { return !d.Stopped && !d.Follows() }
 
-// apart: it neither follows nor is followed.
+// apart reports whether it neither follows nor is followed.
 func apart(f *Fleet, d Database) bool { return !d.Follows() && len(f.Followers(d.Serial)) == 0 }
 
 func among(words []string, word string) error {
@@ -161,5 +162,5 @@ func among(words []string, word string) error {
 	return nil
 }
 
-// Verbs are all that there are, sorted.
+// Verbs returns all verbs, sorted.
 func Verbs() []string { return slices.Sorted(maps.Keys(verbs)) }
