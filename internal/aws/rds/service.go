@@ -22,12 +22,13 @@ import (
 	"howdah/internal/aws/rds/option"
 	"howdah/internal/aws/rds/subnet"
 	"howdah/internal/aws/rds/subscription"
+	"howdah/internal/aws/rds/upkeep"
 	"howdah/internal/identity/home"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
-// Config is what RDS is put together of. All of it is required but More.
+// Config is what RDS is put together of. All of it is required.
 type Config struct {
 	State       *state.Client
 	Looks       *look.Source
@@ -38,8 +39,7 @@ type Config struct {
 	Authorities *certificate.Authorities
 	Databases   *database.Source
 	Groups      *group.Groups
-	// More are tables of actions that are in no part yet.
-	More []map[string]front.Action
+	Upkeep      *upkeep.Upkeep
 }
 
 // Service is what package front needs to know of it.
@@ -64,7 +64,7 @@ func check(c front.Call, in any) error { return look.First(checkNames(c, in), ch
 // part does.
 func Actions(cfg Config) map[string]front.Action {
 	all := map[string]front.Action{}
-	for _, part := range append([]map[string]front.Action{
+	for _, part := range []map[string]front.Action{
 		catalogue.Actions(cfg.catalogue()),
 		cfg.Authorities.Actions(),
 		cluster.Actions(cfg.Databases),
@@ -76,7 +76,8 @@ func Actions(cfg Config) map[string]front.Action {
 		subnet.Actions(subnet.Config{State: cfg.State, Looks: cfg.Looks}),
 		subscription.Actions(subscription.Config{State: cfg.State, Looks: cfg.Looks}),
 		(&tags{cfg.State, cfg.Looks}).actions(),
-	}, cfg.More...) {
+		cfg.Upkeep.Actions(),
+	} {
 		maps.Copy(all, part)
 	}
 	return all

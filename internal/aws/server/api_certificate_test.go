@@ -10,6 +10,7 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/upkeep"
 	"howdah/internal/aws/wire"
 	"howdah/internal/identity/authority"
 	"howdah/internal/model/spec"
@@ -172,11 +173,11 @@ func TestCertificateIsRotatedBeforeItsAuthorityEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := spec.NextMaintenance("mon:05:00-mon:06:00", ca.Cert.NotAfter.Add(-rotateBefore))
+	late := spec.NextMaintenance("mon:05:00-mon:06:00", ca.Cert.NotAfter.Add(-upkeep.RotateBefore))
 	w.at(late.Add(-4 * 24 * time.Hour))
 	u.do(with(newDB, "PreferredMaintenanceWindow=mon:05:00-mon:06:00", "PreferredBackupWindow=01:00-02:00"))
 	u.settle()
-	if err := w.server.keepAuthorities(t.Context()); err != nil { // makes the next by itself
+	if err := w.server.upkeep.KeepAuthorities(t.Context()); err != nil { // makes the next by itself
 		t.Fatal(err)
 	}
 	if got := w.server.authorities.Names(); !slices.Contains(got, "howdah-ca-g2") || len(got) != 5 {
@@ -187,7 +188,7 @@ func TestCertificateIsRotatedBeforeItsAuthorityEnds(t *testing.T) {
 	w.at(late.Add(time.Minute))
 	w.keep()
 	u.rotated("howdah-ca-g2")
-	if err := w.server.keepAuthorities(t.Context()); err != nil {
+	if err := w.server.upkeep.KeepAuthorities(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.server.authorities.Names(); len(got) != 5 {

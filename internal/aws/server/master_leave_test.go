@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"howdah/internal/aws/front"
 	"howdah/internal/identity/secret"
 	"howdah/internal/model/member"
 )
@@ -25,13 +24,9 @@ func TestAPasswordThatIsTakenBackDuringARotation(t *testing.T) {
 	}
 	keep := func() {
 		t.Helper()
-		r, err := u.server.databases.SecretOf(u.instanceRecord("db").Common)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := u.server.look(u.account)
-		if err := u.server.keepSecret(t.Context(), l, front.Call{Now: u.now(), Scope: r.Value.Scope}, r.Key); err != nil {
-			t.Fatal(err)
+		house := u.server.upkeep.House()
+		if house.Keep(t.Context()); len(house.Failed) > 0 {
+			t.Fatal(house.Failed)
 		}
 	}
 	read := func(version any) bool {

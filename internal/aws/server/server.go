@@ -2,9 +2,8 @@
 // model, and turns a request into a change of the desired state, or the state
 // into an answer. It does nothing to databases: reconcile does, afterwards.
 //
-// Services with a package of their own are put together here with those that have none
-// yet, of which a file holds a resource's action or two; actions.go is RDS's table of them.
-// What happens before and after a handler is package front's.
+// Each service is a package of its own. They are put together here. What happens before and
+// after a handler is package front's.
 package server
 
 import (
@@ -25,6 +24,7 @@ import (
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/login"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/upkeep"
 	"howdah/internal/aws/secretsmanager"
 	"howdah/internal/aws/sns"
 	"howdah/internal/aws/sts"
@@ -73,6 +73,7 @@ type Server struct {
 	authorities *certificate.Authorities
 	groups      *group.Groups
 	databases   *database.Source
+	upkeep      *upkeep.Upkeep
 }
 
 // New makes a server.
@@ -90,6 +91,7 @@ func New(cfg Config) (*Server, error) {
 	s.authorities = &certificate.Authorities{State: s.client, Home: cfg.Home, Now: s.looks.Now, Log: cfg.Log}
 	s.databases = &database.Source{State: s.client, Looks: s.looks, Pools: &s.pools, Seal: s.sealKey, Authorities: s.authorities}
 	s.groups = &group.Groups{State: s.client, Looks: s.looks, Settings: cfg.Settings, Log: cfg.Log}
+	s.upkeep = &upkeep.Upkeep{Source: s.databases, Log: cfg.Log}
 	s.front = front.New(front.Config{
 		Home: cfg.Home, Cache: cfg.Cache, Log: cfg.Log, Audit: cfg.Audit, Now: func() time.Time { return s.now() },
 		Scarce: func() bool { return s.Scarce != nil && s.Scarce() },
@@ -105,7 +107,7 @@ func (s *Server) services() []*front.Service {
 		ec2.Service(ec2.Config{State: s.client, Block: s.pools.Private.String(), Zones: s.looks.Zones, User: s.databases.UserOf}),
 		sns.Service(sns.Config{State: s.client, Mails: func() bool { return s.Home.SMTP != nil }}),
 		sts.Service(),
-		secretsmanager.Service(secretsmanager.Config{State: s.client, Looks: s.looks, Seal: s.sealKey, Rotate: s.rotateManaged}),
+		secretsmanager.Service(secretsmanager.Config{State: s.client, Looks: s.looks, Seal: s.sealKey, Rotate: s.upkeep.RotatePassword}),
 		kms.Service(kms.Config{State: s.client, Seal: s.sealKey}),
 	}
 }
@@ -114,10 +116,12 @@ func (s *Server) services() []*front.Service {
 func (s *Server) rds() rds.Config {
 	return rds.Config{
 		State: s.client, Looks: s.looks, Pools: &s.pools, Home: s.Home, Log: s.Log, Logs: s.Logs,
-		Authorities: s.authorities, Databases: s.databases, Groups: s.groups,
-		More: []map[string]front.Action{s.upkeepActions()},
+		Authorities: s.authorities, Databases: s.databases, Groups: s.groups, Upkeep: s.upkeep,
 	}
 }
+
+// Upkeep is what the control plane that leads does to databases by itself.
+func (s *Server) Upkeep() *upkeep.Upkeep { return s.upkeep }
 
 // Login decides whether a token lets a user into a database: see login.Gate.
 func (s *Server) Login(ctx context.Context, database, user, token string) error {

@@ -20,6 +20,7 @@ import (
 
 	admin "howdah/internal/admin/server"
 	"howdah/internal/aws/audit"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/wire/sigv4"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/certs"
@@ -299,7 +300,7 @@ func patroniSync(leader string, standbys []string) json.RawMessage {
 }
 
 // routesOf are what reconcile writes for the custom endpoints of a cluster.
-func routesOf(w *world, l *sight, c spec.Cluster) []state.Op {
+func routesOf(w *world, l *database.Sight, c spec.Cluster) []state.Op {
 	var ops []state.Op
 	for _, e := range l.EndpointsOf(c.ResourceID) {
 		r := route.Route{ID: e.Value.ResourceID, Database: c.ResourceID, Kind: route.Seats}

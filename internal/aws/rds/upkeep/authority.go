@@ -1,4 +1,4 @@
-package server
+package upkeep
 
 import (
 	"context"
@@ -20,14 +20,14 @@ const (
 // RunAuthorities makes the authorities that every home has, and a newer one of each
 // line whose newest has less than a quarter of its life left, and deletes KMS keys whose
 // time has come. It runs in the control plane that leads, until ctx ends.
-func (s *Server) RunAuthorities(ctx context.Context) error {
-	if err := s.Cache.Loaded(ctx); err != nil {
+func (u *Upkeep) RunAuthorities(ctx context.Context) error {
+	if err := u.State.Cache.Loaded(ctx); err != nil {
 		return err
 	}
 	for {
 		wait := authoritiesEvery
-		if err := errors.Join(s.keepAuthorities(ctx), kms.DeleteKeys(ctx, s.client, s.now())); err != nil && ctx.Err() == nil {
-			s.Log.Warn("keep authorities, and delete keys", "error", err)
+		if err := errors.Join(u.KeepAuthorities(ctx), kms.DeleteKeys(ctx, u.State, u.Looks.Now())); err != nil && ctx.Err() == nil {
+			u.Log.Warn("keep authorities, and delete keys", "error", err)
 			wait = time.Minute
 		}
 		select {
@@ -38,23 +38,23 @@ func (s *Server) RunAuthorities(ctx context.Context) error {
 	}
 }
 
-// keepAuthorities makes what is missing. A home that cannot have others has its own.
-func (s *Server) keepAuthorities(ctx context.Context) error {
-	all, err := s.authorities.Certs()
+// KeepAuthorities makes what is missing. A home that cannot have others has its own.
+func (u *Upkeep) KeepAuthorities(ctx context.Context) error {
+	all, err := u.Authorities.Certs()
 	if err != nil {
 		return err
 	}
 	for _, line := range spec.AuthorityLines {
 		name := line.Authority(1)
-		if newest, ok := spec.NewerAuthority(name, s.authorities.Names()); ok {
+		if newest, ok := spec.NewerAuthority(name, u.Authorities.Names()); ok {
 			name = newest
 		}
-		if cert := all[name]; cert != nil && s.now().After(cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore)/4)) {
+		if cert := all[name]; cert != nil && u.Looks.Now().After(cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore)/4)) {
 			_, generation, _ := spec.ParseAuthority(name)
 			name = line.Authority(generation + 1)
 		}
 		call, cancel := context.WithTimeout(ctx, authorityTimeout)
-		err := s.authorities.Make(call, name)
+		err := u.Authorities.Make(call, name)
 		cancel()
 		if errors.Is(err, certs.ErrNoSuccessor) {
 			return nil
