@@ -89,6 +89,10 @@ func TestLayers(t *testing.T) {
 		"internal/failover/fence": {"internal/control/plan", "internal/control/reconcile", "internal/control/judge", "internal/aws/server", "internal/host/agent"},
 		"internal/edge/endpoint":  {"internal/control/plan", "internal/control/reconcile", "internal/state", "internal/host/agent", "internal/edge"},
 		"internal/aws/server":     {"internal/control/reconcile", "internal/control/judge", "internal/control/notify", "internal/host/agent"},
+		// Instances and clusters know what they are alike in, and nothing of each other.
+		"internal/aws/rds/database": {"internal/aws/rds/instance", "internal/aws/rds/cluster"},
+		"internal/aws/rds/instance": {"internal/aws/rds/cluster"},
+		"internal/aws/rds/cluster":  {"internal/aws/rds/instance"},
 	}
 	for pkg, names := range forbidden {
 		for _, path := range reaches(t, pkg, map[string]bool{}) {

@@ -25,16 +25,7 @@ func (s *service) createDBCluster(ctx context.Context, c front.Call, in *rds.Cre
 	if err := notAvailable(in); err != nil {
 		return nil, err
 	}
-	var made spec.Cluster
-	err := s.State.Retry(ctx, func() error {
-		l := s.Of(c.Account)
-		cluster, ops, err := newCluster(l, c, in)
-		if err != nil {
-			return err
-		}
-		made = cluster
-		return s.State.Commit(ctx, append(ops, state.Swap(look.ClusterKey(cluster), 0, cluster))...)
-	})
+	made, err := Kind.Create(ctx, s.Source, c, func(l *database.Sight) (spec.Cluster, []state.Op, error) { return newCluster(l, c, in) })
 	out, err := s.out(c, made, err)
 	if err != nil {
 		return nil, err

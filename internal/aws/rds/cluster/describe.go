@@ -168,7 +168,7 @@ func pendingOut(l *database.Sight, out *rds.DBCluster, c spec.Cluster, facts pla
 	if p := c.Pending; p != nil {
 		pending.DBClusterIdentifier, pending.IAMDatabaseAuthenticationEnabled = wire.Text(p.Name), p.IAMAuth
 		if p.Disk != nil {
-			diskOut(pending, c.Disk(), *p.Disk)
+			showDisk(pending, c.Disk(), *p.Disk)
 		}
 	}
 	if b := c.Before; b != nil && c.Change > facts.Layout.Changed {
@@ -177,7 +177,7 @@ func pendingOut(l *database.Sight, out *rds.DBCluster, c spec.Cluster, facts pla
 		}
 		if b.Disk != nil {
 			out.AllocatedStorage, out.StorageType, out.Iops = wire.Number(max(b.Disk.GiB, 1)), wire.Some(b.Disk.Type), wire.Amount(b.Disk.IOPS)
-			diskOut(pending, *b.Disk, c.Disk())
+			showDisk(pending, *b.Disk, c.Disk())
 		}
 		if b.Password {
 			pending.MasterUserPassword = wire.Some("****")
@@ -190,14 +190,6 @@ func pendingOut(l *database.Sight, out *rds.DBCluster, c spec.Cluster, facts pla
 	return pending
 }
 
-func diskOut(out *rds.ClusterPendingModifiedValues, before, after spec.Storage) {
-	if after.GiB != before.GiB {
-		out.AllocatedStorage = wire.Number(after.GiB)
-	}
-	if after.Type != before.Type {
-		out.StorageType = wire.Some(after.Type)
-	}
-	if after.IOPS != before.IOPS {
-		out.Iops = wire.Number(after.IOPS)
-	}
+func showDisk(out *rds.ClusterPendingModifiedValues, before, after spec.Storage) {
+	database.ShowDisk(before, after, &out.AllocatedStorage, &out.Iops, new(*int32), &out.StorageType)
 }

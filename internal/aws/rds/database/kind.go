@@ -34,6 +34,21 @@ type Kind[T any] struct {
 	Finish func(*Modification, *T)
 }
 
+// Create writes the record that make answers, with all that comes along, again while others are
+// quicker. It answers the record.
+func (k *Kind[T]) Create(ctx context.Context, s *Source, c front.Call, make func(*Sight) (T, []state.Op, error)) (T, error) {
+	var made T
+	err := s.State.Retry(ctx, func() error {
+		v, ops, err := make(s.Of(c.Account))
+		if err != nil {
+			return err
+		}
+		made = v
+		return s.State.Commit(ctx, append(ops, state.Swap(k.Key(v), 0, v))...)
+	})
+	return made, err
+}
+
 // Change alters one record, and with it what change answers, again while others are quicker. It
 // answers the record as it is afterwards.
 func (k *Kind[T]) Change(ctx context.Context, s *Source, c front.Call, identifier string, change func(*Sight, *T) ([]state.Op, error)) (T, error) {

@@ -98,6 +98,21 @@ func WantedDisk(have spec.Storage, size, iops, throughput *int32, kind *string) 
 	return &disk, err
 }
 
+// ShowDisk shows what of a new storage differs from the old one.
+func ShowDisk(before, after spec.Storage, size, iops, throughput **int32, kind **string) {
+	for _, n := range []struct {
+		before, after int
+		shown         **int32
+	}{{before.GiB, after.GiB, size}, {before.IOPS, after.IOPS, iops}, {before.MiBps, after.MiBps, throughput}} {
+		if n.after != n.before {
+			*n.shown = wire.Number(n.after)
+		}
+	}
+	if after.Type != before.Type {
+		*kind = wire.Some(after.Type)
+	}
+}
+
 // Ints is an optional number as records keep it.
 func Ints(p *int32) *int {
 	if p == nil {

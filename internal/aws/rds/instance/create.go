@@ -36,32 +36,20 @@ func (s *service) createDBInstance(ctx context.Context, c front.Call, in *rds.Cr
 	return &rds.CreateDBInstanceResult{DBInstance: out}, nil
 }
 
-// create writes the record that make answers, with everything that comes along, again while
-// others are quicker. It answers the instance as the API shows it.
+// create adds the instance that make answers, and answers it as the API shows it.
 func (s *service) create(ctx context.Context, c front.Call, make func(*database.Sight) (spec.Instance, []state.Op, error)) (*rds.DBInstance, error) {
-	var made spec.Instance
-	err := s.State.Retry(ctx, func() error {
-		l := s.Of(c.Account)
+	i, err := Kind.Create(ctx, s.Source, c, func(l *database.Sight) (spec.Instance, []state.Op, error) {
 		i, ops, err := make(l)
 		if err != nil {
-			return err
+			return i, nil, err
 		}
-		i, ops, err = add(l, i, ops)
-		if err != nil {
-			return err
-		}
-		warning, err := s.WarnPublic(c, event.Instance, i.Common, i.Public)
-		if err != nil {
-			return err
-		}
-		made = i
-		return s.State.Commit(ctx, append(ops, warning...)...)
+		return add(l, c, i, ops)
 	})
-	return s.out(c, made, err)
+	return s.out(c, i, err)
 }
 
-// add takes a name for a new instance, and an address unless it has one.
-func add(l *database.Sight, i spec.Instance, ops []state.Op) (spec.Instance, []state.Op, error) {
+// add takes a name for a new instance, and an address unless it has one, and holds what it uses.
+func add(l *database.Sight, c front.Call, i spec.Instance, ops []state.Op) (spec.Instance, []state.Op, error) {
 	if err := l.NameFree(i.Scope, i.Name); err != nil {
 		return i, nil, err
 	}
@@ -80,7 +68,8 @@ func add(l *database.Sight, i spec.Instance, ops []state.Op) (spec.Instance, []s
 	ops = append(ops, group.Use(l.Look, param.Instance, i.Common)...)
 	ops = append(ops, l.HoldGroups(i.Scope, i.SubnetGroup, i.OptionGroup)...)
 	ops = append(ops, l.HoldSecurityGroups(i.Common)...)
-	return i, append(ops, state.Swap(look.InstanceKey(i), 0, i)), nil
+	warning, err := l.WarnPublic(c, event.Instance, i.Common, i.Public)
+	return i, append(ops, warning...), err
 }
 
 // notAvailable refuses what would be silently missing otherwise.

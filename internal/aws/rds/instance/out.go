@@ -117,7 +117,7 @@ func showBefore(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 	if b.Disk != nil {
 		out.AllocatedStorage, out.StorageType = wire.Number(b.Disk.GiB), wire.Some(b.Disk.Type)
 		out.Iops, out.StorageThroughput = wire.Amount(b.Disk.IOPS), wire.Amount(b.Disk.MiBps)
-		diskOut(pending, *b.Disk, i.Disk())
+		database.ShowDisk(*b.Disk, i.Disk(), &pending.AllocatedStorage, &pending.Iops, &pending.StorageThroughput, &pending.StorageType)
 	}
 	if b.Port != 0 {
 		pending.Port = wire.Number(i.Port)
@@ -146,26 +146,10 @@ func pendingOut(i spec.Instance) *rds.PendingModifiedValues {
 	out.DBInstanceClass, out.DBInstanceIdentifier = wire.Text(p.Class), wire.Text(p.Name)
 	out.MultiAZ, out.IAMDatabaseAuthenticationEnabled = p.MultiAZ, p.IAMAuth
 	if p.Disk != nil {
-		diskOut(out, i.Disk(), *p.Disk)
+		database.ShowDisk(i.Disk(), *p.Disk, &out.AllocatedStorage, &out.Iops, &out.StorageThroughput, &out.StorageType)
 	}
 	if p.BackupRetention != nil {
 		out.BackupRetentionPeriod = wire.Number(*p.BackupRetention)
 	}
 	return out
-}
-
-// diskOut shows what of a new storage differs from the old one.
-func diskOut(out *rds.PendingModifiedValues, before, after spec.Storage) {
-	if after.GiB != before.GiB {
-		out.AllocatedStorage = wire.Number(after.GiB)
-	}
-	if after.Type != before.Type {
-		out.StorageType = wire.Some(after.Type)
-	}
-	if after.IOPS != before.IOPS {
-		out.Iops = wire.Number(after.IOPS)
-	}
-	if after.MiBps != before.MiBps {
-		out.StorageThroughput = wire.Number(after.MiBps)
-	}
 }
