@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,9 +33,8 @@ func (g *gate) mine(f facts) []clientv3.Cmp {
 // that a compare-and-swap which the old primary has begun fails. Where Patroni has overwritten
 // that state already, no such write is needed.
 func (g *gate) consent(ctx context.Context, f facts, v verdict) error {
-	known := f.passed != nil && f.passed.value.Member != g.Name || f.lead != "" && f.lead != g.Name
-	if f.old.Leader == "" && !known {
-		return nil // no primary had standbys, and no record names another member
+	if f.old.Leader == "" && !f.recorded(g.Name) {
+		return nil // no primary had standbys, and there is nothing that a record would correct
 	}
 	passed, err := encode(fence.Passed{Database: g.Database, Member: g.Name, Old: f.old.Leader, Why: v.why, At: time.Now().UTC(), LeaderRevision: f.leaderRevision})
 	if err != nil {
@@ -58,6 +58,14 @@ func (g *gate) commit(ctx context.Context, conditions []clientv3.Cmp, changes []
 	switch {
 	case err != nil:
 		return fmt.Errorf("write to etcd: %w", err)
+// recorded reports whether a record names another member as primary, or says of this one that it
+// runs no more or is to be cut off, which is about an earlier time.
+func (f facts) recorded(name string) bool {
+	return f.passed != nil && f.passed.value.Member != name || f.lead != "" && f.lead != name ||
+		slices.ContainsFunc(f.deaths, func(d record[fence.Death]) bool { return d.value.Member == name }) ||
+		slices.ContainsFunc(f.cases, func(c record[fence.Case]) bool { return c.value.Leadership.Leader == name })
+}
+
 	case !answer.Succeeded:
 		return errMoved
 	}

@@ -1,0 +1,43 @@
+package gate
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"howdah/internal/failover/fence"
+	"howdah/internal/model/patroni"
+	"howdah/internal/state"
+)
+
+// as makes the gate that of another member than m2.
+func as(name string) func(*Config) {
+	return func(cfg *Config) {
+		cfg.Name, cfg.PatroniName, cfg.Own, cfg.Log = name, patroni.OwnName("db-1", name), name, slog.New(slog.DiscardHandler)
+	}
+}
+
+// What is known of an earlier time of a member as primary is no fence of its next time, also where
+// it was promoted in between without a synchronous state.
+func TestAFenceDoesNotOutliveAPromotionWithoutStandbys(t *testing.T) {
+	t.Parallel()
+	for name, earlier := range map[string]state.Op{
+		"its death":                      dead("m2"),
+		"an operator's word on its host": against("m2", func(c *fence.Case) { c.Proof.Method, c.Leadership.LeaderRevision = "operator", 1 }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.put(earlier, state.Put(state.Lead("db-1"), map[string]string{"member": "m2"}))
+			if err := s.pass(); err != nil {
+				t.Fatal(err)
+			}
+			s.raw(patroni.SyncKey("db-1"), `{"leader":"m2","sync_standby":"m1,m3","quorum":1}`)
+			s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", "m1"))
+			if err := s.pass(as("m1")); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "m2 may still acknowledge writes that m3 confirms") {
+				t.Errorf("%v, want a refusal: m2 runs", err)
+			}
+		})
+	}
+}
