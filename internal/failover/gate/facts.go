@@ -51,6 +51,7 @@ type place struct{ api, postgres string }
 
 type record[T any] struct {
 	key      string
+	text     string
 	value    T
 	revision int64
 }
@@ -130,7 +131,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 func decode[T any](answer *clientv3.GetResponse) ([]record[T], error) {
 	var all []record[T]
 	for _, kv := range answer.Kvs {
-		r := record[T]{key: string(kv.Key), revision: kv.ModRevision}
+		r := record[T]{key: string(kv.Key), text: string(kv.Value), revision: kv.ModRevision}
 		if err := json.Unmarshal(kv.Value, &r.value); err != nil {
 			return nil, fmt.Errorf("decode %s: %w", kv.Key, err)
 		}
@@ -271,13 +272,17 @@ func (f facts) survived(c record[fence.Case]) bool {
 // has heard of since; "" if there is none. That member may have become a primary and have
 // acknowledged writes that no other member has. The old primary does not have them either: it
 // comes back with a longer WAL at most. In quorum mode three writers change the synchronous
-// state: consent, a new primary at its first look, and an old primary that leads on.
+// state: consent, a new primary at its first look, and an old primary that leads on. What Patroni
+// wrote for this gate's member since, because the mode has changed, says nothing.
 func (f facts) unsettled(name string) string {
-	if f.passed == nil || f.overwritten || f.passed.revision != f.syncRevision || f.passed.value.Member == name || f.passed.value.Member == f.old.Leader {
+	if !f.pending() || f.passed.value.Member == name || f.passed.value.Member == f.old.Leader {
 		return ""
 	}
 	return f.passed.value.Member
 }
+
+// pending reports whether the old synchronous state was written last by the consent to a promotion.
+func (f facts) pending() bool { return f.passed != nil && f.passed.revision == f.oldRevision }
 
 // another reports whether the judge found that other members may be promoted, and not this one.
 func (f facts) another(name string) bool {

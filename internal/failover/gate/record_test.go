@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"howdah/internal/failover/fence"
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
@@ -37,6 +39,39 @@ func TestAFenceDoesNotOutliveAPromotionWithoutStandbys(t *testing.T) {
 			s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", "m1"))
 			if err := s.pass(as("m1")); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "m2 may still acknowledge writes that m3 confirms") {
 				t.Errorf("%v, want a refusal: m2 runs", err)
+			}
+		})
+	}
+}
+
+// In quorum mode a member was let through, and nobody has heard of it since. Then the mode changes:
+// Patroni writes a state of its own before each gate, and a refused gate puts back what was there.
+func TestWhoWasLetThroughIsRememberedWhenTheModeChanges(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"to the gate of another standby":       named(`{"leader":"m3","sync_standby":"m1,m2","quorum":1}`),
+		"to the gate of the primary before it": named(`{"leader":"m2","sync_standby":"m1,m3","quorum":1}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			const passed = `{"member":"m1","old":"?","later":true}`
+			consent := []clientv3.Op{clientv3.OpPut(patroni.SyncKey("db-1"), text), clientv3.OpPut(state.Passed("db-1"), passed)}
+			if _, err := s.store.Client.Txn(t.Context()).Then(consent...).Commit(); err != nil {
+				t.Fatal(err)
+			}
+			s.put(dead("m3"))
+			for range 3 {
+				s.raw(patroni.SyncKey("db-1"), own)
+				if err := s.pass(); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "m1 was let through last") {
+					t.Errorf("%v, want a refusal: m1 may be the primary", err)
+				}
+				if now, _ := s.get(patroni.SyncKey("db-1")); now != text {
+					t.Errorf("the synchronous state is %s", now)
+				}
+				if now, _ := s.get(state.Passed("db-1")); now != passed {
+					t.Errorf("let through last: %s", now)
+				}
 			}
 		})
 	}

@@ -51,13 +51,6 @@ func (g *gate) consent(ctx context.Context, f facts, v verdict) error {
 	return g.commit(ctx, append(g.mine(f), v.conditions...), changes)
 }
 
-func (g *gate) commit(ctx context.Context, conditions []clientv3.Cmp, changes []clientv3.Op) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	answer, err := g.Client.Txn(ctx).If(conditions...).Then(changes...).Commit()
-	switch {
-	case err != nil:
-		return fmt.Errorf("write to etcd: %w", err)
 // recorded reports whether a record names another member as primary, or says of this one that it
 // runs no more or is to be cut off, which is about an earlier time.
 func (f facts) recorded(name string) bool {
@@ -66,6 +59,13 @@ func (f facts) recorded(name string) bool {
 		slices.ContainsFunc(f.cases, func(c record[fence.Case]) bool { return c.value.Leadership.Leader == name })
 }
 
+func (g *gate) commit(ctx context.Context, conditions []clientv3.Cmp, changes []clientv3.Op) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := g.Client.Txn(ctx).If(conditions...).Then(changes...).Commit()
+	switch {
+	case err != nil:
+		return fmt.Errorf("write to etcd: %w", err)
 	case !answer.Succeeded:
 		return errMoved
 	}
@@ -99,7 +99,9 @@ func (g *gate) say(ctx context.Context, f facts, v verdict, also ...clientv3.Op)
 }
 
 // refuse tells the judge why the member is refused. If Patroni has overwritten the synchronous
-// state already, refuse restores it, so that the old primary and its standbys can go on.
+// state already, refuse restores it, so that the old primary and its standbys can go on. A consent
+// that wrote that state last still has the same revision then, as others tell by that that nothing
+// has been heard since (unsettled).
 func (g *gate) refuse(ctx context.Context, f facts, v verdict) error {
 	refused := fmt.Errorf("%s: %w", v.why, ErrRefused)
 	if f.leader != g.Name {
@@ -108,6 +110,9 @@ func (g *gate) refuse(ctx context.Context, f facts, v verdict) error {
 	var also []clientv3.Op
 	if f.overwritten {
 		also = append(also, clientv3.OpPut(patroni.SyncKey(g.Database), string(f.oldSync)))
+		if f.pending() {
+			also = append(also, clientv3.OpPut(f.passed.key, f.passed.text))
+		}
 	}
 	if err := g.say(ctx, f, v, also...); err != nil {
 		return fmt.Errorf("%w; and to say so: %w", refused, err)
