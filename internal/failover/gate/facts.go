@@ -36,8 +36,9 @@ type facts struct {
 	// passed records the member that a gate let through last; nil if there is no record.
 	passed *record[fence.Passed]
 	// lead is who served as primary when the control plane looked last; "" if nobody did yet.
-	lead   string
-	places map[string]place // by member
+	lead         string
+	leadRevision int64
+	places       map[string]place // by member
 	// strange reports whether the home was restored and either does not know this database or
 	// has not taken it over yet.
 	strange bool
@@ -119,7 +120,7 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 		return facts{}, err
 	}
 	if len(leads) > 0 {
-		f.lead = leads[0].value.Member
+		f.lead, f.leadRevision = leads[0].value.Member, leads[0].revision
 	}
 	f.strange = kvs(9).Count > 0 && kvs(10).Count == 0 || kvs(11).Count > 0
 	if failsafe, err := decode[map[string]string](kvs(8)); err == nil && len(failsafe) > 0 {

@@ -352,6 +352,7 @@ func TestConsentHoldsOnlyForWhatWasCounted(t *testing.T) {
 		"the case is closed, and its cuts lifted":   func(s *stage) { s.put(state.Delete(state.Fence("db-1", "m1"))) },
 		"the old primary changes its standbys":      func(s *stage) { s.raw(patroni.SyncKey("db-1"), `{"leader":"m1","sync_standby":"m2,m3,m4","quorum":2}`) },
 		"the leader key ends, and is another one's": func(s *stage) { s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", "m3")) },
+		"another one is seen to have served":        func(s *stage) { s.put(state.Put(state.Lead("db-1"), map[string]string{"member": "m3"})) },
 		"… or is its own again": func(s *stage) {
 			s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", "m2"))
 			s.put(state.Delete(state.Cut("db-1-m1", "m3")))

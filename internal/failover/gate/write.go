@@ -19,12 +19,19 @@ import (
 var errMoved = errors.New("what was counted has changed meanwhile")
 
 // mine returns the conditions of every write of the gate: its member still holds the leader key,
-// and nobody has written the synchronous state since f was read.
+// and since f was read nobody has written the synchronous state, who was let through last, or who
+// served last.
 func (g *gate) mine(f facts) []clientv3.Cmp {
+	var passed int64
+	if f.passed != nil {
+		passed = f.passed.revision
+	}
 	return []clientv3.Cmp{
 		clientv3.Compare(clientv3.Value(patroni.LeaderKey(g.Database)), "=", g.PatroniName),
 		unchanged(patroni.LeaderKey(g.Database), f.leaderRevision),
 		unchanged(patroni.SyncKey(g.Database), f.syncRevision),
+		unchanged(state.Passed(g.Database), passed),
+		unchanged(state.Lead(g.Database), f.leadRevision),
 	}
 }
 
