@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"howdah/internal/aws/server"
+	"howdah/internal/aws/rds"
 )
 
 // newDocs returns the command that writes the reference of the command line, docs/cli.md.
@@ -19,7 +19,7 @@ func newDocs() *cobra.Command {
 
 // newAPIDocs returns the command that writes the reference of the API, docs/guide/api.md.
 func newAPIDocs() *cobra.Command {
-	return generator("gen-api", "Write the reference of all actions", func(*cobra.Command) string { return server.Reference() })
+	return generator("gen-api", "Write the reference of all actions", func(*cobra.Command) string { return rds.Reference() })
 }
 
 // generator returns a command that writes a page of the documentation.

@@ -1,11 +1,11 @@
-package server
+package rds
 
 import (
 	"fmt"
 	"strings"
 
-	model "howdah/api/rds"
-	"howdah/internal/aws/rds"
+	"howdah/api/rds"
+	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/catalogue"
 )
 
@@ -44,9 +44,12 @@ const (
 	doesNotYet = "not yet"
 )
 
+// nobodys is of no home: the tables of actions are the same everywhere.
+var nobodys = Config{Pools: &address.Pools{}}
+
 // coverage is what Howdah does about an action of RDS, and what there is to say.
 func coverage(name string) (word, note string) {
-	if _, ok := rds.Actions(new(Server).rds())[name]; ok {
+	if _, ok := Actions(nobodys)[name]; ok {
 		return does, notes[name]
 	}
 	if _, ok := catalogue.Nothing(catalogue.Config{})[name]; ok {
@@ -79,7 +82,7 @@ Of other services there are GetCallerIdentity of STS, the part of SNS that [noti
 func Reference() string {
 	count := map[string]int{}
 	var table strings.Builder
-	for _, a := range model.Service.Actions {
+	for _, a := range rds.Service.Actions {
 		word, note := coverage(a.Name)
 		count[word]++
 		fmt.Fprintf(&table, "| %s | %s | %s |\n", a.Name, word, note)
@@ -88,6 +91,6 @@ func Reference() string {
 	for _, word := range []string{does, doesEmpty, doesNot, doesNotYet} {
 		fmt.Fprintf(&sums, "| %s | %d |\n", word, count[word])
 	}
-	fmt.Fprintf(&sums, "| of RDS | %d |\n", len(model.Service.Actions))
+	fmt.Fprintf(&sums, "| of RDS | %d |\n", len(rds.Service.Actions))
 	return fmt.Sprintf(referenceIntro, does, doesEmpty, doesNot, doesNotYet, sums.String()) + table.String()
 }
