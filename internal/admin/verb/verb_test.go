@@ -27,7 +27,7 @@ func TestWhatAVerbTakes(t *testing.T) {
 		asked, left = in.Host, time.Until(until)
 		return "done", nil
 	})
-	for body, want := range map[string]string{`{"host":"a"}`: "a", "": "", "{}": "", ` {"host":"b"} `: "b"} {
+	for body, want := range map[string]string{`{"host":"a"}`: "a", "": "", "{}": ""} {
 		asked = "nothing"
 		if out, err := v.Do(t.Context(), front.Call{}, []byte(body)); err != nil || out != "done" || asked != want {
 			t.Errorf("%q: %v, %v, asked for %q", body, out, err, asked)
