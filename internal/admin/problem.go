@@ -1,6 +1,6 @@
 package admin
 
-// Codes of problems; those of members are member.Problem's.
+// These are codes of problems. member.Problem has the codes of members' problems.
 const (
 	ProblemEtcd     = "etcd-member-down"
 	ProblemNoEdge   = "no-edge"
@@ -26,9 +26,9 @@ const (
 type Problem struct {
 	Code    string `json:"code"`
 	Subject string `json:"subject"` // "host zone-b", "db demo", …
-	// ResourceID is that of the database, if it is about one.
+	// ResourceID is the resource id of the database, if the problem is about one.
 	ResourceID string `json:"resource_id,omitempty"`
 	Text       string `json:"text"`
-	// Command mends it, or shows more; empty where Howdah mends it by itself.
+	// Command mends the problem, or shows more. It is "" if Howdah mends the problem by itself.
 	Command string `json:"command,omitempty"`
 }

@@ -1,4 +1,4 @@
-// Package authority is the verbs of the admin API on the authorities that sign the certificates of
+// Package authority has the admin API's verbs on the authorities that sign the certificates of
 // databases.
 package authority
 
@@ -19,20 +19,20 @@ import (
 	"howdah/internal/state"
 )
 
-// timeout bounds the making of one: an RSA key takes seconds.
+// timeout bounds the making of an authority. An RSA key takes seconds.
 const timeout = 2 * time.Minute
 
-// Authorities are all that there are: certificate.Authorities.
+// Authorities gives access to all authorities: certificate.Authorities.
 type Authorities interface {
-	// Names are those of all, in order.
+	// Names returns the names of all authorities, in order.
 	Names() []string
-	// Certs are their certificates, by name.
+	// Certs returns the certificates of all authorities, by name.
 	Certs() (map[string]*x509.Certificate, error)
-	// Make makes one of this name if there is none yet.
+	// Make makes an authority of this name if there is none yet.
 	Make(ctx context.Context, name string) error
 }
 
-// Config is what the verbs need. All of it is required.
+// Config is what the verbs need. All fields are required.
 type Config struct {
 	State       *state.Client
 	Authorities Authorities
@@ -46,7 +46,7 @@ type service struct {
 	log         *slog.Logger
 }
 
-// Verbs are those on authorities.
+// Verbs returns the verbs on authorities.
 func Verbs(cfg Config) verb.Table {
 	s := &service{cfg.State, cfg.Authorities, cfg.Log}
 	return verb.Table{
@@ -55,7 +55,7 @@ func Verbs(cfg Config) verb.Table {
 	}
 }
 
-// list answers all authorities that sign the certificates of databases.
+// list returns all authorities that sign the certificates of databases.
 func (s *service) list(ctx context.Context, _ front.Call, _ admin.Nothing) (admin.AuthorityListAnswer, error) {
 	if err := s.Fresh(ctx); err != nil {
 		return admin.AuthorityListAnswer{}, err

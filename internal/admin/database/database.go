@@ -15,8 +15,8 @@ import (
 	"howdah/internal/view"
 )
 
-// Subject is a database with all that is known of it and the API resource that
-// it belongs to.
+// Subject is a database, with all that is known of it, and with the API resource that it belongs
+// to.
 type Subject struct {
 	plan.Facts
 	Common   spec.Common
@@ -26,18 +26,18 @@ type Subject struct {
 	Sync     patroni.Sync
 }
 
-// Source tells of databases. Make one with New.
+// Source tells of databases. Use New.
 type Source struct {
 	looks *look.Source
 	wants *view.Wants
 }
 
-// New makes a source.
+// New returns a source.
 func New(looks *look.Source) *Source {
 	return &Source{looks: looks, wants: &view.Wants{Records: looks.Records}}
 }
 
-// All are the databases of all accounts and regions, by name.
+// All returns the databases of all accounts and regions, by name.
 func (s *Source) All() []Subject {
 	var all []Subject
 	for _, r := range state.LoadAll[spec.Instance](s.looks.Cache, state.InstanceRoot) {
@@ -62,8 +62,8 @@ func (d Subject) Has(name string) bool {
 	return d.Common.Name == name || slices.ContainsFunc(d.Own, func(i spec.Instance) bool { return i.Name == name })
 }
 
-// Named are the ARNs that policies may mean where the database is asked for by a name:
-// that of an instance of a cluster shows the cluster.
+// Named returns the ARNs that policies may mean if the database is asked for by a name. The name of
+// an instance of a cluster shows the cluster.
 func (d Subject) Named(name string) []string {
 	if d.Instance != nil {
 		return []string{d.Common.ARN("db", d.Common.Name)}
@@ -77,13 +77,13 @@ func (d Subject) Named(name string) []string {
 	return all
 }
 
-// Title is how texts call the database.
+// Title returns how texts call the database.
 func (d Subject) Title() string { return "db " + d.Common.Name }
 
 // Follows reports whether the database follows another one.
 func (d Subject) Follows() bool { return d.Want.Upstream != nil }
 
-// Role is that of a member. Of a database that follows another one nobody is primary.
+// Role returns the role of a member. If the database follows another one, nobody is primary.
 func (d Subject) Role(m plan.Placed) string {
 	switch {
 	case m.Name != d.Leader:
@@ -95,7 +95,7 @@ func (d Subject) Role(m plan.Placed) string {
 	}
 }
 
-// SeatName is the instance of a cluster that has a seat.
+// SeatName returns the instance of a cluster that has a seat.
 func (d Subject) SeatName(seat string) string {
 	for _, i := range d.Own {
 		if i.ResourceID == seat {
@@ -105,7 +105,7 @@ func (d Subject) SeatName(seat string) string {
 	return ""
 }
 
-// HostOf is where a member is, by its name.
+// HostOf returns the host of a member, by the member's name.
 func (d Subject) HostOf(name string) string {
 	for _, m := range d.Layout.Members {
 		if m.Name == name {
@@ -115,7 +115,7 @@ func (d Subject) HostOf(name string) string {
 	return "no host"
 }
 
-// clusterFacts are those of a cluster with its instances.
+// clusterFacts returns the facts of a cluster with its instances.
 func (s *Source) clusterFacts(c spec.Cluster) (plan.Facts, []spec.Instance) {
 	var own []spec.Instance
 	for _, i := range state.LoadAll[spec.Instance](s.looks.Cache, state.Instance(c.Account, c.Region, "")) {
@@ -126,8 +126,9 @@ func (s *Source) clusterFacts(c spec.Cluster) (plan.Facts, []spec.Instance) {
 	return s.looks.ClusterFacts(c, own), own
 }
 
-// Input is what reconcile decides a database's next step by. Reports and edges count as for a
-// status: those of agents and edges that run. ok is false where the database is wanted no more.
+// Input returns what reconcile decides a database's next step by. Reports and edges count as they
+// do for a status: if their agent, or the edge, runs. ok is false if the database is no longer
+// wanted.
 func (s *Source) Input(d Subject) (in plan.Input, ok bool) {
 	wanted := s.wants.Now()
 	own := wanted.Database(d.Want.ID)
@@ -139,7 +140,7 @@ func (s *Source) Input(d Subject) (in plan.Input, ok bool) {
 	return basis.Input(s.looks.Now(), s.looks.Policy), true
 }
 
-// Names are those of all databases, by resource id.
+// Names returns the names of all databases, by resource id.
 func (s *Source) Names() map[string]string {
 	names := map[string]string{}
 	for _, d := range s.All() {

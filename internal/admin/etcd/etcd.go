@@ -1,4 +1,4 @@
-// Package etcd is the verb of the admin API on etcd, and what its members say of themselves.
+// Package etcd has the admin API's verb on etcd, and asks etcd's members how they are.
 package etcd
 
 import (
@@ -24,11 +24,11 @@ const patience = time.Second
 // Members asks the members of etcd. All fields are required.
 type Members struct {
 	Client *clientv3.Client
-	// CertDir has the certificate for those on other machines.
+	// CertDir has the certificate for calls to members on other machines.
 	CertDir string
 }
 
-// Ask asks every member of etcd how it is, all at once.
+// Ask asks every member of etcd at once how it is.
 func (a *Members) Ask(ctx context.Context) []admin.EtcdMember {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -59,7 +59,7 @@ func describe(out *admin.EtcdMember, answer *clientv3.StatusResponse) {
 	out.Leader, out.Bytes = answer.Leader == answer.Header.MemberId, answer.DbSizeInUse
 	out.Size, out.Quota = answer.DbSize, answer.DbSizeQuota
 	out.Scarce = etcd.Condition{Size: out.Size, Quota: out.Quota}.Scarce()
-	// Each member names the alarms of all, which is no fault of its own.
+	// Each member names the alarms of all members. They are no fault of its own.
 	var faults []string
 	for _, text := range answer.Errors {
 		if etcd.IsFull(text) {
@@ -98,7 +98,7 @@ func (a *Members) remote(ctx context.Context, url string) (*clientv3.StatusRespo
 	return client.Status(ctx, url)
 }
 
-// reason is an error without gRPC's wrapping.
+// reason returns an error without gRPC's wrapping.
 func reason(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded {
 		return "no answer within " + patience.String()

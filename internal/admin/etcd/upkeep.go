@@ -12,7 +12,7 @@ import (
 	"howdah/internal/state/etcd"
 )
 
-// timeout covers the copy of large databases, one member after the other.
+// timeout is long enough to copy large databases, one member after the other.
 const timeout = 5 * time.Minute
 
 // Upkeep makes room in etcd: an etcd.Keeper.
@@ -24,7 +24,7 @@ type Upkeep interface {
 	Disarm(ctx context.Context) (etcd.Deed, error)
 }
 
-// Config is what the verb needs. All fields are required that do not say otherwise.
+// Config is what the verb needs. All fields are required unless they say otherwise.
 type Config struct {
 	Members *Members
 	Upkeep  Upkeep // nil: this control plane has no etcd of its own
@@ -34,14 +34,14 @@ type Config struct {
 // service has the handler.
 type service struct{ Config }
 
-// Verbs is the one on etcd.
+// Verbs returns the verb on etcd.
 func Verbs(cfg Config) verb.Table {
 	s := &service{cfg}
 	return verb.Table{admin.VerbEtcd: verb.On(verb.OfHome, s.do).Within(timeout)}
 }
 
-// do does what a person wants done to etcd. It writes nothing to the state, so
-// that it works when nobody can.
+// do does what a person wants done to etcd. It writes nothing to the state, so it works when nobody
+// can write.
 func (s *service) do(ctx context.Context, c front.Call, in admin.EtcdRequest) (admin.EtcdAnswer, error) {
 	if s.Upkeep == nil {
 		return admin.EtcdAnswer{}, admin.NewError(admin.CodeUnavailable, "This control plane has no etcd of its own.", "ask another one")

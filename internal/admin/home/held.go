@@ -18,11 +18,11 @@ import (
 type Held struct {
 	Cache     *state.Cache
 	Databases *database.Source
-	// SealKey is what secrets of the state are sealed with.
+	// SealKey returns the key that seals secrets of the state.
 	SealKey func() ([]byte, error)
 }
 
-// Why is why a database waits to be taken over; "": it does not.
+// Why returns why a database waits to be taken over. It returns "" if it does not wait.
 func (h *Held) Why(id string) string {
 	hold, err := state.Load[regain.Hold](h.Cache, state.Hold(id))
 	switch {
@@ -34,8 +34,8 @@ func (h *Held) Why(id string) string {
 	return hold.Value.Why
 }
 
-// Strangers are problems of data of which the home knows no database since it was
-// restored: nothing of them is touched.
+// Strangers returns problems: one for each database whose data hosts have, and that the home does
+// not know since it was restored. Nothing of these data is touched.
 func (h *Held) Strangers() []admin.Problem {
 	home, err := state.Load[regain.Home](h.Cache, state.Restored())
 	if err != nil {
@@ -66,7 +66,7 @@ func (h *Held) Strangers() []admin.Problem {
 }
 
 // lostKey says what the loss of its key means for an encrypted database that the home does not
-// know; "" if it has none, or the key is there.
+// know. It returns "" if the database has no key, or if the key is there.
 func (h *Held) lostKey(id string, copies []regain.Copy) string {
 	encrypted := func(c regain.Copy) bool { return c.Encrypted }
 	open := func(c regain.Copy) bool { return !c.Locked }
@@ -80,7 +80,7 @@ func (h *Held) lostKey(id string, copies []regain.Copy) string {
 	return lost + "nobody can read it without a newer backup of the home"
 }
 
-// Awaited reports whether databases wait for what a host says that only other hosts know.
+// Awaited reports whether databases wait for the word of a host that only other hosts know.
 func (h *Held) Awaited(host string) bool {
 	home, err := state.Load[regain.Home](h.Cache, state.Restored())
 	if err != nil || len(h.Cache.Keys(state.HeldRoot)) == 0 {
@@ -89,14 +89,14 @@ func (h *Held) Awaited(host string) bool {
 	return slices.Contains(view.Missing(h.Cache, home.Value), host)
 }
 
-// Told reports whether a host has said since the restoration what it has.
+// Told reports whether a host has said what it has since the home was restored.
 func (h *Held) Told(host string) bool {
 	_, _, said := h.Cache.Raw(state.Holding(host))
 	return said || len(h.Cache.Keys(state.HoldingPrefix(host))) > 0
 }
 
-// Elsewhere reports whether another host has told of data of a database that is held. What a host
-// says by its own word alone does not count.
+// Elsewhere reports whether another host has told of data of a database that is held. A host's word
+// alone does not count.
 func (h *Held) Elsewhere(database, host string) bool {
 	home, err := state.Load[regain.Home](h.Cache, state.Restored())
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *Held) Elsewhere(database, host string) bool {
 	})
 }
 
-// detail is what an operator should know of a copy before it is chosen.
+// detail returns what an operator should know of a copy before it is chosen.
 func (h *Held) detail(seals *seal.Assignments, c regain.Copy) string {
 	_, _, held := h.Cache.Raw(state.Hold(c.Assignment.Scope))
 	founded, ok := view.Held{Cache: h.Cache, Seals: seals}.Founded(c.Host, c.Assignment.ID, c)
@@ -131,7 +131,7 @@ func (h *Held) detail(seals *seal.Assignments, c regain.Copy) string {
 	return ""
 }
 
-// seals are those of what hosts are told of members.
+// seals returns the sealer of what hosts are told of members.
 func (h *Held) seals() (*seal.Assignments, error) {
 	key, err := h.SealKey()
 	if err != nil {

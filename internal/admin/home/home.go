@@ -1,5 +1,5 @@
-// Package home is the verbs of the admin API on the whole home: what hosts have after it was
-// restored, which copy leads on, and the wipe of a home that is disposable.
+// Package home has the admin API's verbs on the whole home: what hosts have after it was restored,
+// which copy leads on, and the wipe of a home that is disposable.
 package home
 
 import (
@@ -20,14 +20,14 @@ import (
 	"howdah/internal/view"
 )
 
-// Config is what the verbs need. All fields are required but Disposable.
+// Config is what the verbs need. All fields except Disposable are required.
 type Config struct {
 	State     *state.Client
 	Databases *database.Source
 	Held      *Held
 	Now       func() time.Time
 	Log       *slog.Logger
-	// Disposable: the home may be wiped.
+	// Disposable says that the home may be wiped.
 	Disposable bool
 }
 
@@ -41,7 +41,7 @@ type service struct {
 	disposable bool
 }
 
-// Verbs are those on the home.
+// Verbs returns the verbs on the home.
 func Verbs(cfg Config) verb.Table {
 	s := &service{cfg.State, cfg.Databases, cfg.Held, cfg.Now, cfg.Log, cfg.Disposable}
 	return verb.Table{
@@ -114,7 +114,8 @@ func (s *service) takeOver(ctx context.Context, c front.Call, in admin.TakeOverR
 	}) {
 		return admin.Nothing{}, admin.NewError(admin.CodeInvalidRequest, fmt.Sprintf("There is no copy %s of %s.", in.Copy, in.Database), "see `howdah home held`")
 	}
-	// Patroni knows both by the same name: the one that is placed would lead on, with its own data.
+	// Patroni knows both members by the same name. The one that is placed would lead on, with its
+	// own data.
 	host, name, _ := strings.Cut(in.Copy, "/")
 	if at, placed := view.Placed(s.Cache, id)[name]; placed && at != host {
 		return admin.Nothing{}, admin.NewError(admin.CodeInvalidRequest,

@@ -20,17 +20,17 @@ import (
 
 const (
 	wipeTimeout = 60 * time.Second
-	// wipeLook is how often a wipe looks what is left.
+	// wipeLook is the pause between two looks at what is left.
 	wipeLook = 10 * time.Millisecond
 )
 
 // wipe deletes every resource of a disposable home, whatever protects it.
 //
-// It only marks all of them as being deleted, which is final, and then waits:
-// reconcile and the agents delete as they always do, so that nobody works against
-// them, and a crash of anyone at any time leaves resources that go on being
-// deleted. What belongs to no resource any more goes in one transaction at the
-// end, which fails if somebody created something meanwhile: then all begins again.
+// It only marks all resources as being deleted, which is final, and then waits. Reconcile and the
+// agents delete as they always do. So nobody works against them, and if anyone crashes at any time,
+// the resources that are left go on being deleted. What belongs to no resource any more is deleted
+// in one transaction at the end. That fails if somebody created something meanwhile, and then all
+// begins again.
 func (s *service) wipe(ctx context.Context, c front.Call, _ admin.Nothing) (admin.WipeAnswer, error) {
 	if !s.disposable {
 		return admin.WipeAnswer{}, admin.NewError(admin.CodeNotDisposable, "This home is not disposable: nothing was deleted.",
@@ -62,7 +62,7 @@ func (s *service) wipe(ctx context.Context, c front.Call, _ admin.Nothing) (admi
 // wipe is one wipe under way.
 type wipe struct {
 	*service
-	// What was found, by resource id or HOST/MEMBER.
+	// These are what was found, by resource id or HOST/MEMBER.
 	instances, clusters, members map[string]bool
 	left, pending                []string
 }
@@ -79,7 +79,7 @@ func (w *wipe) round(ctx context.Context) (done bool, err error) {
 	w.left, w.pending = nil, nil
 	ops := append(w.condemn(), w.stray()...)
 	for batch := range state.Batches(ops) {
-		// Somebody changed one meanwhile: the next round sees it.
+		// If somebody changed one meanwhile, the next round sees it.
 		if _, err := w.Store.Commit(ctx, batch...); err != nil && !errors.Is(err, state.ErrConflict) {
 			return false, err
 		}
@@ -129,9 +129,9 @@ func (w *wipe) condemn() []state.Op {
 	return ops
 }
 
-// stray deals with members of databases that have no resource any more: agents
-// are told to delete them, and their records go once nothing is left on the host.
-// A lost host keeps its orders.
+// stray deals with members of databases that no longer have a resource. Agents are told to delete
+// them, and their records are removed once nothing is left on the host. A lost host keeps its
+// orders.
 func (w *wipe) stray() []state.Op {
 	s, owned := w.service, w.owners()
 	var ops []state.Op
@@ -163,7 +163,7 @@ func (w *wipe) stray() []state.Op {
 	return ops
 }
 
-// owners are the databases that a resource stands for.
+// owners returns the databases that a resource stands for.
 func (w *wipe) owners() map[string]bool {
 	ids := map[string]bool{}
 	for _, d := range w.databases.All() {
@@ -172,14 +172,14 @@ func (w *wipe) owners() map[string]bool {
 	return ids
 }
 
-// alive reports whether a host is.
+// alive reports whether a host is alive.
 func (s *service) alive(host string) bool {
 	live, err := state.Load[member.Liveness](s.Cache, state.Live(host))
 	return err == nil && live.Value.Alive
 }
 
-// remains are the families of keys that a wipe leaves nothing of. Hosts, edges
-// and control planes stay, and so do the orders to lost hosts.
+// remains has the families of keys of which a wipe leaves nothing. Hosts, edges and control planes
+// stay, and so do the orders to lost hosts.
 var remains = []string{
 	state.LayoutRoot, state.AddressRoot, state.RouteRoot, state.TaskRoot, state.ResultRoot, state.ReportRoot,
 	state.DrainRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot, state.DeathRoot, state.PleaRoot, state.PassedRoot, state.IncidentRoot, state.FailoverRoot,
@@ -189,8 +189,8 @@ var remains = []string{
 	state.OperationRoot, state.OperationCancelRoot,
 }
 
-// clear removes what is left of anything, if there is no resource at this very
-// moment: then none of it belongs to anybody.
+// clear removes what is left of anything, if there is no resource at this very moment: then none of
+// it belongs to anybody.
 func (w *wipe) clear(ctx context.Context) (done bool, err error) {
 	ops := make([]clientv3.Op, len(remains))
 	for i, prefix := range remains {

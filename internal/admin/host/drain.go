@@ -16,13 +16,13 @@ import (
 	"howdah/internal/state"
 )
 
-// drainOrder is what a drain key holds: that it is there counts.
+// drainOrder is the value of a drain key. It counts that the key exists.
 type drainOrder struct {
 	Since time.Time `json:"since"`
 }
 
-// drain asks for a host to be emptied, and answers what moves where. Asked
-// again it answers how far that is. It is idempotent.
+// drain asks for a host to be emptied, and returns what moves where. A later call returns how far
+// that is. It is idempotent.
 func (s *service) drain(ctx context.Context, c front.Call, in admin.DrainRequest) (admin.DrainAnswer, error) {
 	if err := s.Fresh(ctx); err != nil {
 		return admin.DrainAnswer{}, err
@@ -40,8 +40,8 @@ func (s *service) drain(ctx context.Context, c front.Call, in admin.DrainRequest
 	return admin.DrainAnswer{Draining: draining, Moves: s.moves(in.Host)}, nil
 }
 
-// undrain lets a host have members again; those that have left stay where
-// they are. It is idempotent.
+// undrain lets a host have members again. Members that have left stay where they are. It is
+// idempotent.
 func (s *service) undrain(ctx context.Context, _ front.Call, in admin.HostRequest) (admin.Nothing, error) {
 	if err := s.Fresh(ctx); err != nil {
 		return admin.Nothing{}, err
@@ -52,8 +52,8 @@ func (s *service) undrain(ctx context.Context, _ front.Call, in admin.HostReques
 	return admin.Nothing{}, s.Commit(ctx, state.Delete(state.Drain(in.Host)))
 }
 
-// moves are the members that a drain takes, or is taking, off a host: the
-// planner is asked what it would do, and nothing is done.
+// moves returns the members that a drain takes off a host, or would take. It asks the planner what
+// it would do, and does nothing.
 func (s *service) moves(host string) []admin.Move {
 	moves := []admin.Move{}
 	for _, d := range s.databases.All() {
@@ -100,8 +100,8 @@ func move(d database.Subject, m plan.Placed, out plan.Output) admin.Move {
 	return v
 }
 
-// replacement is the member that takes the place of one that goes. Members of one
-// seat are alike: the newest are those that were added for the ones that go.
+// replacement returns the member that takes the place of one that is to leave. Members of one seat
+// are alike: the newest were added for those that are to leave.
 func replacement(l plan.Layout, old plan.Placed) (plan.Placed, bool) {
 	var leave, stay []plan.Placed
 	for _, m := range l.Members {
@@ -123,7 +123,7 @@ func replacement(l plan.Layout, old plan.Placed) (plan.Placed, bool) {
 	return stay[len(stay)-len(leave)+i], true
 }
 
-// memberNumber is the N of a member's name mN.
+// memberNumber returns the N of a member's name mN.
 func memberNumber(name string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, "m"))
 	if err != nil {

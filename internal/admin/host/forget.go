@@ -14,8 +14,8 @@ import (
 	"howdah/internal/state"
 )
 
-// forget drops a host that will not come back. Its members are then
-// rebuilt elsewhere at once, and the old copies are deleted should it ever return.
+// forget drops a host that will not come back. Its members are then rebuilt elsewhere at once. If
+// it ever returns, the old copies are deleted.
 func (s *service) forget(ctx context.Context, _ front.Call, in admin.HostRequest) (admin.Nothing, error) {
 	return admin.Nothing{}, s.Retry(ctx, func() error {
 		if err := s.known(in.Host); err != nil {
@@ -34,19 +34,20 @@ func (s *service) forget(ctx context.Context, _ front.Call, in admin.HostRequest
 		}
 		var gone []state.Op
 		if len(s.Cache.Keys(state.HeldRoot)) > 0 {
-			// Others know it still. What it said stays: a copy that it was told of may be the newest.
+			// Other hosts still know it. What it said stays, because a copy of it may be the
+			// newest.
 			gone = append(gone, state.Put(state.Gone(in.Host), s.now()))
 		}
-		// Not if the host was heard again meanwhile. Assignments stay: they tell a
-		// host that returns what to delete.
+		// This fails if the host was heard again meanwhile. Assignments stay: they tell a host that
+		// returns what to delete.
 		return s.Commit(ctx, append(gone, state.Unchanged(state.Live(in.Host), live.Revision),
 			state.Delete(state.Host(in.Host)), state.Delete(state.Live(in.Host)), state.Delete(state.Drain(in.Host)), state.Delete(state.Attempt(in.Host)),
 			state.DeletePrefix(state.Report(in.Host, "")), state.DeletePrefix(state.TaskPrefix(in.Host)))...)
 	})
 }
 
-// onlyCopies refuses while the host is the only one with everything that a
-// database acknowledged: no other member serves as primary.
+// onlyCopies refuses while only this host has everything that a database acknowledged: no other
+// member serves as primary.
 func (s *service) onlyCopies(host string) error {
 	var held []string
 	for _, d := range s.databases.All() {
@@ -77,8 +78,8 @@ func (s *service) onlyCopies(host string) error {
 		"bring the host back; or, if the data are lost, delete what it holds first: howdah db delete "+held[0])
 }
 
-// survives: another host has the primary, or, while the database is stopped, the
-// copy that was the primary last.
+// survives reports whether another host has the primary. While the database is stopped, it reports
+// whether another host has the copy that was the last primary.
 func (s *service) survives(d database.Subject, host string) bool {
 	if primary, ok := d.Primary(); ok {
 		return primary.Host != host

@@ -1,5 +1,5 @@
-// Package host is the verbs of the admin API on hosts: one is emptied, forgotten, or sworn to be
-// off. It only writes down what is wanted. The control plane that leads carries it out.
+// Package host has the admin API's verbs on hosts: to empty one, to forget one, and to swear that
+// one is off. It only records what is wanted. The control plane that leads carries it out.
 package host
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // Held knows what hosts have told since the home was restored: home.Held.
 type Held interface {
-	// Awaited reports whether databases wait for what a host says that only other hosts know.
+	// Awaited reports whether databases wait for the word of a host that only other hosts know.
 	Awaited(host string) bool
 	// Told reports whether a host has said what it has.
 	Told(host string) bool
@@ -23,7 +23,7 @@ type Held interface {
 	Elsewhere(database, host string) bool
 }
 
-// Config is what the verbs need. All of it is required.
+// Config is what the verbs need. All fields are required.
 type Config struct {
 	State     *state.Client
 	Databases *database.Source
@@ -39,7 +39,7 @@ type service struct {
 	now       func() time.Time
 }
 
-// Verbs are those on hosts.
+// Verbs returns the verbs on hosts.
 func Verbs(cfg Config) verb.Table {
 	s := &service{cfg.State, cfg.Databases, cfg.Held, cfg.Now}
 	return verb.Table{

@@ -14,8 +14,8 @@ import (
 	"howdah/internal/state"
 )
 
-// off takes an operator's word that a host is off for a proof that nothing runs
-// there. It is refused of a host that is alive.
+// off takes an operator's word that a host is off as proof that nothing runs there. It refuses that
+// for a host that is alive.
 func (s *service) off(ctx context.Context, c front.Call, in admin.HostOffRequest) (admin.HostOffAnswer, error) {
 	out := admin.HostOffAnswer{Databases: []string{}}
 	return out, s.Retry(ctx, func() error {

@@ -1,4 +1,4 @@
-// Package key is the verbs of the admin API on access keys. A secret is told once, when its key is
+// Package key has the admin API's verbs on access keys. A secret is told once, when its key is
 // made.
 package key
 
@@ -18,7 +18,7 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what the verbs need. All of it is required.
+// Config is what the verbs need. All fields are required.
 type Config struct {
 	State *state.Client
 	Home  *home.Home
@@ -32,7 +32,7 @@ type service struct {
 	log  *slog.Logger
 }
 
-// Verbs are those on access keys.
+// Verbs returns the verbs on access keys.
 func Verbs(cfg Config) verb.Table {
 	s := &service{cfg.State, cfg.Home, cfg.Log}
 	return verb.Table{
@@ -77,7 +77,7 @@ func shown(k access.Key) admin.Key {
 	}
 }
 
-// list answers all access keys without their secrets.
+// list returns all access keys without their secrets.
 func (s *service) list(ctx context.Context, _ front.Call, _ admin.Nothing) (admin.KeyListAnswer, error) {
 	if err := s.Fresh(ctx); err != nil {
 		return admin.KeyListAnswer{}, err
@@ -96,8 +96,8 @@ func (s *service) list(ctx context.Context, _ front.Call, _ admin.Nothing) (admi
 	return out, nil
 }
 
-// delete takes an access key away: from the answer on it opens nothing
-// here, and within moments nowhere.
+// delete removes an access key. From the answer on the key opens nothing here, and within moments
+// nothing anywhere.
 func (s *service) delete(ctx context.Context, c front.Call, in admin.KeyRequest) (admin.Nothing, error) {
 	own, err := s.home.Credentials()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package operation is the verbs of the admin API on operations: those that are under way, and
+// Package operation has the admin API's verbs on operations: on those that are under way, and on
 // those that have ended. It carries none out. The control plane that leads does.
 package operation
 
@@ -19,7 +19,7 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what the verbs need. All of it is required.
+// Config is what the verbs need. All fields are required.
 type Config struct {
 	State *state.Client
 	Now   func() time.Time
@@ -33,7 +33,7 @@ type service struct {
 	log *slog.Logger
 }
 
-// Verbs are those on operations.
+// Verbs returns the verbs on operations.
 func Verbs(cfg Config) verb.Table {
 	s := &service{cfg.State, cfg.Now, cfg.Log}
 	return verb.Table{
@@ -42,7 +42,7 @@ func Verbs(cfg Config) verb.Table {
 	}
 }
 
-// list answers operations, those under way first.
+// list returns operations, those under way first.
 func (s *service) list(ctx context.Context, _ front.Call, in admin.OperationsRequest) (admin.OperationsAnswer, error) {
 	if in.Limit < 0 {
 		return admin.OperationsAnswer{}, admin.NewError(admin.CodeInvalidRequest, "A limit cannot be negative.", "")
@@ -74,7 +74,8 @@ func unknown(id string) error {
 	return admin.NewError(admin.CodeOperationNotFound, fmt.Sprintf("There is no operation %.64q.", id), "see `howdah operations`")
 }
 
-// kept are all that are kept, those under way first, and the newest first.
+// kept returns all operations that are kept: first those under way, then the others, the newest
+// first.
 func kept(cache *state.Cache) []*operation.Record {
 	var all []*operation.Record
 	for _, r := range state.ViewAll[operation.Record](cache, state.OperationRoot) {
@@ -107,8 +108,8 @@ func (s *service) shown(r *operation.Record) admin.Operation {
 	return out
 }
 
-// cancel notes that an operation is to be cancelled; the control plane that leads
-// does it. Asking twice is asking once, and what is to be abandoned stays so.
+// cancel records that an operation is to be cancelled. The control plane that leads cancels it. To
+// ask twice is to ask once. An operation that is to be abandoned stays so.
 func (s *service) cancel(ctx context.Context, c front.Call, in admin.OperationCancelRequest) (admin.Operation, error) {
 	if !operation.ValidID(in.ID) {
 		return admin.Operation{}, unknown(in.ID)
@@ -140,7 +141,7 @@ func (s *service) cancel(ctx context.Context, c front.Call, in admin.OperationCa
 	return out, err
 }
 
-// Late are problems of operations that should have ended, of one database or of all.
+// Late returns problems: one for each operation that should have ended, of one database or of all.
 func Late(cache *state.Cache, now time.Time, database string) []admin.Problem {
 	var all []admin.Problem
 	for _, r := range kept(cache) {

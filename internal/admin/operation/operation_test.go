@@ -19,7 +19,7 @@ import (
 	"howdah/internal/testkit/etcdtest"
 )
 
-// world is the verbs on operations, on a state of their own.
+// world has the verbs on operations, on a state of its own.
 type world struct {
 	*testing.T
 	*service
@@ -113,7 +113,8 @@ func wantCode(t *testing.T, err error, code string, status int) {
 	}
 }
 
-// Asking twice is asking once, and what was abandoned is not taken back by a mere cancel.
+// To ask twice is to ask once. A mere cancel does not take back that an operation is to be
+// abandoned.
 func TestCancelAnOperation(t *testing.T) {
 	w := newWorld(t)
 	const id = "c1"

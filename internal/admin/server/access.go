@@ -12,14 +12,13 @@ import (
 	"howdah/internal/aws/wire"
 )
 
-// secretWords mark members of admin requests that are not to be shown, should there
-// ever be one.
+// secretWords mark members of admin requests that are not to be shown, if there should ever be one.
 var secretWords = []string{"secret", "password", "token"}
 
 // maxName is how many bytes are kept of a name that nobody knows.
 const maxName = 128
 
-// asks notes a verb with its request in the record of the call.
+// asks writes a verb with its request into the record of the call.
 func (s *Server) asks(r *front.Record, name string, body []byte) {
 	r.Service, r.Action = admin.Service, name[:min(len(name), maxName)]
 	var members map[string]any

@@ -14,7 +14,8 @@ import (
 	"howdah/internal/state"
 )
 
-// newServer is one that has all verbs, and nothing to do them on; and the account of its home.
+// newServer returns a server that has all verbs, and nothing to do them on. It also returns the
+// account of its home.
 func newServer(t *testing.T) (*Server, string) {
 	t.Helper()
 	h, err := home.Ensure(filepath.Join(t.TempDir(), "home"), home.Options{})
@@ -68,7 +69,7 @@ func TestVerbsOfLimitedKeys(t *testing.T) {
 	}
 }
 
-// Whoever may only do some things must not be able to make a key that may do all.
+// A caller that may only do some things must not be able to make a key that may do all.
 func TestALimitedKeyMakesNoKeys(t *testing.T) {
 	s, home := newServer(t)
 	policies, err := access.Key{Policy: `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}`}.Policies()

@@ -99,7 +99,7 @@ func TestForgetHostRefuses(t *testing.T) {
 	}
 }
 
-// lose has a host fall silent, and waits until everyone knows.
+// lose makes a host fall silent, and waits until everyone knows.
 func lose(t *testing.T, s *testserver.Server, host string) {
 	t.Helper()
 	s.Lose(host)
@@ -143,7 +143,8 @@ func TestForgottenHostsLeaveNothingButOrders(t *testing.T) {
 	}
 }
 
-// A word on a host that is alive is no proof, and one on a lost host names what it is about.
+// An operator's word on a host that is alive is no proof. The word on a lost host names the
+// databases that it is about.
 func TestHostOff(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	create(t, s, "single", false)

@@ -14,7 +14,7 @@ import (
 	"howdah/internal/aws/wire"
 )
 
-// ServeHTTP answers one request, of a path below admin.Path.
+// ServeHTTP answers one request below admin.Path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := front.RequestID()
 	record := s.front.Begin(r, id)
@@ -69,8 +69,8 @@ func (s *Server) answer(r *http.Request, id string, record *front.Record) (out a
 	return known.Do(r.Context(), c, body)
 }
 
-// known turns any error into one of this API. What nobody expected is logged in full, and the
-// caller gets an id to find it by.
+// known turns any error into one of this API. An error that nobody expected is logged in full, and
+// the caller gets an id by which to find it.
 func (s *Server) known(id string, err error) *admin.Error {
 	if known, ok := errors.AsType[*admin.Error](err); ok {
 		return known

@@ -15,8 +15,8 @@ import (
 	"howdah/internal/testkit"
 )
 
-// A control plane as it is put together carries operations out: one of a kind that it does not
-// know is late, told of, and can be abandoned.
+// A control plane that is put together carries operations out. An operation of a kind that it does
+// not know is late, is told of, and can be abandoned.
 func TestAControlPlaneCarriesOperationsOut(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{NoHosts: true})
 	about := operation.About{Scope: spec.Scope{Account: s.Home.Account, Region: s.Home.Region}, Type: event.Instance, Name: "orders", Database: "db-1"}

@@ -1,8 +1,8 @@
-// Package server answers the admin API: it puts the verbs of all domains together, and does for
-// their calls what package front does for those of AWS's services, by front's own means.
+// Package server answers the admin API. It puts the verbs of all domains together. For their calls
+// it does what package front does for those of AWS's services, with front's own means.
 //
 // Invariants: no verb is done before the caller's signature, key and policies were found to allow
-// it; every call leaves a record before its answer is sent.
+// it. Every call leaves a record before its answer is sent.
 package server
 
 import (
@@ -26,18 +26,18 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what a server of the admin API needs. All fields are required that do not say
+// Config is what a server of the admin API needs. All fields are required unless they say
 // otherwise.
 type Config struct {
 	Home  *identity.Home
 	State *state.Client
 	Front *front.Front
 	Looks *look.Source
-	// Authorities are those that sign the certificates of databases.
+	// Authorities has the authorities that sign the certificates of databases.
 	Authorities authority.Authorities
 	// Etcd may be nil: then nobody makes room in it.
 	Etcd etcd.Upkeep
-	// NoBackup is why the last backup of the home was not taken, or "".
+	// NoBackup returns why the last backup of the home was not taken, or "".
 	NoBackup func() string
 	Version  string
 	Log      *slog.Logger
@@ -51,7 +51,7 @@ type Server struct {
 	log     *slog.Logger
 }
 
-// New makes a server of the verbs of all domains.
+// New returns a server with the verbs of all domains.
 func New(cfg Config) *Server {
 	s := &Server{front: cfg.Front, account: cfg.Home.Account, verbs: verb.Table{}, log: cfg.Log}
 	databases := database.New(cfg.Looks)
@@ -77,7 +77,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Verb is one by its name.
+// Verb returns a verb by its name.
 func (s *Server) Verb(name string) (verb.Verb, bool) {
 	known, ok := s.verbs[name]
 	return known, ok

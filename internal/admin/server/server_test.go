@@ -210,7 +210,8 @@ func TestStatusExplainsWhatMembersReport(t *testing.T) {
 	}
 }
 
-// Who lacks what only a start brings is restarted: the primary by a failover, where that can be.
+// A member that lacks what only a start brings is restarted: the primary by a failover, if that is
+// possible.
 func TestStatusSaysHowAMemberIsRestarted(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	create(t, s, "orders", true)
@@ -284,7 +285,7 @@ func TestPostmortemsNewestFirst(t *testing.T) {
 	wantCode(t, err, admin.CodeInvalidRequest, http.StatusBadRequest)
 }
 
-// failOver has a standby take over and waits for the whole record.
+// failOver makes a standby take over, and waits for the complete record.
 func failOver(t *testing.T, s *testserver.Server, name string) {
 	t.Helper()
 	before := len(must[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{Name: name}).Failovers)

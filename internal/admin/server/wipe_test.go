@@ -19,7 +19,7 @@ import (
 	"howdah/internal/testkit"
 )
 
-// keys are all of them, without those that an empty home has.
+// keys returns all keys, without those that an empty home has.
 func keys(t *testing.T, s *testserver.Server) []string {
 	t.Helper()
 	var left []string
@@ -84,7 +84,7 @@ func TestWipeDeletesWhatIsProtectedAndHalfMade(t *testing.T) {
 	if err := s.Client.RDS(t.Context(), "CreateDBInstance", in, &rds.CreateDBInstanceResult{}); err != nil {
 		t.Fatal(err)
 	}
-	// At once: reconcile may be placing its members just now.
+	// This comes at once: reconcile may be placing its members just now.
 	must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
 	if left := keys(t, s); len(left) != 0 {
 		t.Errorf("left are %q", left)
@@ -92,7 +92,7 @@ func TestWipeDeletesWhatIsProtectedAndHalfMade(t *testing.T) {
 	stays(t, s)
 }
 
-// stays: nothing comes back by itself.
+// stays checks that nothing comes back by itself.
 func stays(t *testing.T, s *testserver.Server) {
 	t.Helper()
 	until := time.Now().Add(1500 * time.Millisecond)
@@ -146,7 +146,7 @@ func TestWipeDeletesWhatACrashLeft(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	create(t, s, "orders", true)
 	d := database(t, s, "orders")
-	// As if the resource had vanished without anything being told.
+	// This is as if the resource had vanished without anything being told.
 	_, err := s.Store.Commit(t.Context(), state.Delete(state.Instance(d.Account, d.Region, "orders")))
 	if err != nil {
 		t.Fatal(err)

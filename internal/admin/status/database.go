@@ -14,7 +14,7 @@ import (
 	"howdah/internal/state"
 )
 
-// databaseOut shows a database.
+// databaseOut returns what to show of a database.
 func (s *service) databaseOut(d database.Subject) admin.Database {
 	out := admin.Database{
 		Kind: admin.KindInstance, Name: d.Common.Name, Account: d.Common.Account, Region: d.Common.Region,
@@ -40,7 +40,7 @@ func (s *service) databaseOut(d database.Subject) admin.Database {
 	return out
 }
 
-// sourceName is the name of the database that an instance follows.
+// sourceName returns the name of the database that an instance follows.
 func (s *service) sourceName(i spec.Instance) string {
 	if !i.Follows() {
 		return ""
@@ -58,10 +58,10 @@ func (s *service) sourceName(i spec.Instance) string {
 	return i.Source
 }
 
-// instanceStatus is the status word of any instance.
+// instanceStatus returns the status word of any instance.
 func (s *service) instanceStatus(i spec.Instance) string { return s.Looks.Of(i.Account).Status(i) }
 
-// stepsOut are the stages of what is going on.
+// stepsOut returns the stages of what is going on.
 func stepsOut(steps []plan.Step) []admin.Step {
 	out := []admin.Step{}
 	for _, s := range steps {
@@ -77,8 +77,8 @@ func fenceOut(d database.Subject, c fence.Case) admin.Fence {
 	}
 }
 
-// endpointsOut are the addresses of a database, with where each leads by what is
-// known here: the edges decide it in the same way.
+// endpointsOut returns the addresses of a database, and where each leads by what is known here. The
+// edges decide that in the same way.
 func (s *service) endpointsOut(d database.Subject) []admin.Endpoint {
 	view := route.View{Serving: map[string]bool{}}
 	for _, m := range d.Layout.Members {
@@ -97,7 +97,7 @@ func (s *service) endpointsOut(d database.Subject) []admin.Endpoint {
 		}
 	}
 	if len(out) == 0 && d.Common.Address != "" {
-		// Not routed yet: the address is decided all the same.
+		// It has no route yet. Its address is already decided.
 		address := fmt.Sprintf("%s:%d", d.Common.Address, d.Common.Port)
 		out = append(out, admin.Endpoint{Kind: admin.EndpointWriter, Name: d.Common.Name, Address: address, LeadsTo: []string{}})
 	}

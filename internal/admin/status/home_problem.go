@@ -8,7 +8,7 @@ import (
 	"howdah/internal/state/etcd"
 )
 
-// homeProblems are those of the home's own parts.
+// homeProblems returns the problems of the home's own parts.
 func homeProblems(s admin.Status) []admin.Problem {
 	var all []admin.Problem
 	for _, m := range s.Etcd {
@@ -41,7 +41,7 @@ func homeProblems(s admin.Status) []admin.Problem {
 	return all
 }
 
-// etcdFull is at most one problem: what is done about it is done to all members.
+// etcdFull returns at most one problem, because what is done about it is done to all members.
 func etcdFull(members []admin.EtcdMember) []admin.Problem {
 	var scarce []string
 	full := false
@@ -64,7 +64,8 @@ func etcdFull(members []admin.EtcdMember) []admin.Problem {
 	return []admin.Problem{p}
 }
 
-// hostProblems are hosts that are lost, or that run another version than we do.
+// hostProblems returns a problem for each host that is lost, or that runs another version than this
+// control plane.
 func (s *service) hostProblems(hosts []admin.Host) []admin.Problem {
 	var all []admin.Problem
 	for _, h := range hosts {
@@ -92,8 +93,8 @@ func (s *service) lostHost(h admin.Host) admin.Problem {
 	}
 }
 
-// startHost is the command that starts the agent of a host again: for one of
-// `howdah up` the whole home, for another machine the agent there.
+// startHost returns the command that starts the agent of a host again. For a host of `howdah up` it
+// starts the whole home. For another machine it starts the agent there.
 func (s *service) startHost(h admin.Host) string {
 	if strings.HasPrefix(h.Address, s.Home.Network+".") {
 		return "howdah up --detach"

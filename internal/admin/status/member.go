@@ -36,8 +36,8 @@ func (s *service) memberOut(d database.Subject, m plan.Placed, primary lsn.LSN) 
 	return out
 }
 
-// position is where a member's WAL ends, as its Patroni said a second ago; 0 if
-// it is not known. Reports of agents tell positions less often.
+// position returns where a member's WAL ends, as its Patroni said a second ago, or 0 if that is not
+// known. Reports of agents tell positions less often.
 func (s *service) position(database, name string) lsn.LSN {
 	m, _ := patroni.FindMember(s.Cache.Raw, database, name)
 	return lsn.LSN(m.Location)

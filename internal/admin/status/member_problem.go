@@ -54,8 +54,9 @@ func (s *service) explain(d database.Subject, m plan.Placed, r member.Report) (c
 	}
 }
 
-// restartCommand restarts a member that lacks what only a start brings: a primary by a
-// failover, where another one may lead. A reboot also restarts standbys that lack it.
+// restartCommand returns the command that restarts a member which lacks what only a start brings. A
+// primary is restarted by a failover if another member may lead. A reboot also restarts standbys
+// that lack it.
 func restartCommand(d database.Subject, m plan.Placed) string {
 	if m.Name == d.Leader && len(d.Sync.Standbys) > 0 {
 		return "howdah db failover " + d.Common.Name
@@ -63,7 +64,7 @@ func restartCommand(d database.Subject, m plan.Placed) string {
 	return "howdah db reboot " + d.Common.Name
 }
 
-// growCommand doubles the storage of an instance.
+// growCommand returns the command that doubles the storage of an instance.
 func growCommand(d database.Subject) string {
 	if d.Instance == nil {
 		return "howdah db show " + d.Common.Name
@@ -71,7 +72,8 @@ func growCommand(d database.Subject) string {
 	return fmt.Sprintf("howdah db modify %s --storage %d --apply-immediately", d.Common.Name, 2*d.Instance.Storage)
 }
 
-// rebuildCommand names the database whose slot was lost, if it is one's.
+// rebuildCommand returns a command that names the database whose slot was lost, if the slot belongs
+// to a database.
 func (s *service) rebuildCommand(d database.Subject, slots string) string {
 	lost := strings.Split(slots, ", ")
 	for _, r := range state.ViewAll[spec.Instance](s.Cache, state.InstanceRoot) {

@@ -11,8 +11,8 @@ import (
 	"howdah/internal/state"
 )
 
-// controlOut lists the control planes. Each that runs holds a key below
-// ElectionRoot, under a lease; the oldest key is the leader's.
+// controlOut lists the control planes. Each that runs holds a key below ElectionRoot, under a
+// lease. The oldest key is the leader's.
 func (s *service) controlOut() []admin.Control {
 	running := map[string]bool{}
 	leader, first := "", int64(0)
@@ -88,8 +88,8 @@ func versions(majors map[int]string) []string {
 	return all
 }
 
-// membersByHost are the names DATABASE/MEMBER on each host, also on one that has
-// not described itself or was forgotten.
+// membersByHost returns the names DATABASE/MEMBER on each host, also on a host that has not
+// described itself or was forgotten.
 func (s *service) membersByHost() map[string][]string {
 	all := map[string][]string{}
 	for _, d := range s.Databases.All() {

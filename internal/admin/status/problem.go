@@ -15,8 +15,8 @@ import (
 	"howdah/internal/view"
 )
 
-// databaseProblems are everything that is wrong with a database: what holds its
-// planner up, what its members report, and what is missing.
+// databaseProblems returns everything that is wrong with a database: what holds its planner up,
+// what its members report, and what is missing.
 func (s *service) databaseProblems(d database.Subject) []admin.Problem {
 	if why := s.Held.Why(d.Want.ID); why != "" {
 		return []admin.Problem{{
@@ -51,7 +51,7 @@ func (s *service) databaseProblems(d database.Subject) []admin.Problem {
 	return all
 }
 
-// unproved says why nobody takes the place of a lost primary, and what would help; "" if
+// unproved says why nobody takes the place of a lost primary, and what would help. It returns "" if
 // nothing of the kind is known.
 func (s *service) unproved(d database.Subject) string {
 	why, open, plea := view.Unproved(s.Cache, d.Want.ID)
@@ -64,25 +64,25 @@ func (s *service) unproved(d database.Subject) string {
 	return ""
 }
 
-// pleaText is what a promotion waits for.
+// pleaText says what a promotion waits for.
 func pleaText(d database.Subject, p fence.Plea) string {
 	text := p.Member + " waits to be promoted, and " + p.Why
 	for _, name := range p.Missing {
 		text += "; " + name + " is on " + d.HostOf(name)
 	}
 	if len(p.Missing) == 0 {
-		// That the old primary is off is not what is in question.
+		// Whether the old primary is off is not the question.
 		return text + "; get the members that it names to answer, or " + p.Old.Leader + " on " + d.HostOf(p.Old.Leader)
 	}
 	return text + helpWithout(d.HostOf(p.Old.Leader))
 }
 
-// helpWithout is what helps where the host of the old primary is lost.
+// helpWithout says what helps if the host of the old primary is lost.
 func helpWithout(host string) string {
 	return "; get the agents there to answer, or " + host + " itself, or switch that off and say so: howdah host off " + host
 }
 
-// addMissing tells what a running database should have and has not.
+// addMissing adds what a running database should have and does not have.
 func addMissing(d database.Subject, add func(code, command, text string, args ...any)) {
 	show := "howdah db show " + d.Common.Name
 	_, serving := d.Primary()

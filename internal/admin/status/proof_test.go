@@ -27,8 +27,7 @@ func TestTheTextOfAPlea(t *testing.T) {
 	}
 }
 
-// Where it is not in question whether the old primary runs, nobody is told to swear that it
-// does not.
+// If it is not in question whether the old primary runs, nobody is told to swear that it does not.
 func TestWhatToDoWhereOthersMayHaveMore(t *testing.T) {
 	d := database.Subject{}
 	text := pleaText(d, fence.Plea{Member: "m2", Old: patroni.Sync{Leader: "m1"}, Why: "m3 confirmed commits until a moment ago"})

@@ -1,5 +1,5 @@
-// Package status is the verbs of the admin API that show: the whole home at one moment, one
-// database, and how failovers went. What is wrong is a problem, with the command that mends it. It
+// Package status has the admin API's verbs that show: the whole home at one moment, one database,
+// and how failovers went. What is wrong is a problem, with the command that mends it. The package
 // changes nothing.
 package status
 
@@ -22,18 +22,18 @@ import (
 
 // Held knows what databases wait for since the home was restored: home.Held.
 type Held interface {
-	// Why is why a database waits to be taken over; "": it does not.
+	// Why returns why a database waits to be taken over. It returns "" if it does not wait.
 	Why(database string) string
-	// Strangers are problems of data of which the home knows no database.
+	// Strangers returns problems of data whose database the home does not know.
 	Strangers() []admin.Problem
 }
 
-// Etcd says how its members are: etcd.Members.
+// Etcd asks etcd's members how they are: etcd.Members.
 type Etcd interface {
 	Ask(ctx context.Context) []admin.EtcdMember
 }
 
-// Config is what the verbs need. All of it is required.
+// Config is what the verbs need. All fields are required.
 type Config struct {
 	State     *state.Client
 	Home      *home.Home
@@ -41,10 +41,10 @@ type Config struct {
 	Databases *database.Source
 	Held      Held
 	Etcd      Etcd
-	// Late are the problems of operations that should have ended: of one database, or with "" of
-	// all.
+	// Late returns the problems of operations that should have ended: of one database, or with ""
+	// of all.
 	Late func(now time.Time, database string) []admin.Problem
-	// NoBackup is why the last backup of the home was not taken, or "".
+	// NoBackup returns why the last backup of the home was not taken, or "".
 	NoBackup func() string
 	Version  string
 }
@@ -55,7 +55,7 @@ type service struct {
 	Config
 }
 
-// Verbs are those that show.
+// Verbs returns the verbs that show.
 func Verbs(cfg Config) verb.Table {
 	s := &service{cfg.State, cfg}
 	return verb.Table{
@@ -65,8 +65,8 @@ func Verbs(cfg Config) verb.Table {
 	}
 }
 
-// status answers the whole truth. It asks each member of etcd how it is, and
-// takes everything else from the mirror of the state, freshened first.
+// status returns the whole truth about the home. It asks each member of etcd how it is. It takes
+// everything else from the mirror of the state, after Fresh.
 func (s *service) status(ctx context.Context, c front.Call, _ admin.Nothing) (admin.Status, error) {
 	if err := s.Fresh(ctx); err != nil {
 		return admin.Status{}, err
@@ -100,7 +100,7 @@ func (s *service) status(ctx context.Context, c front.Call, _ admin.Nothing) (ad
 	return out, nil
 }
 
-// database answers for one name what status does for all.
+// database does for one name what status does for all.
 func (s *service) database(ctx context.Context, c front.Call, in admin.DatabaseRequest) (admin.DatabaseAnswer, error) {
 	if err := s.Fresh(ctx); err != nil {
 		return admin.DatabaseAnswer{}, err
@@ -121,7 +121,7 @@ func (s *service) database(ctx context.Context, c front.Call, in admin.DatabaseR
 	return out, nil
 }
 
-// failovers answers post-mortems, newest first.
+// failovers returns post-mortems, newest first.
 func (s *service) failovers(ctx context.Context, _ front.Call, in admin.FailoversRequest) (admin.FailoversAnswer, error) {
 	if in.Limit < 0 {
 		return admin.FailoversAnswer{}, admin.NewError(admin.CodeInvalidRequest, "A limit cannot be negative.", "")
@@ -132,8 +132,8 @@ func (s *service) failovers(ctx context.Context, _ front.Call, in admin.Failover
 	return admin.FailoversAnswer{Failovers: s.postmortems(strings.ToLower(in.Name), in.Limit)}, nil
 }
 
-// postmortems are those of the database with this name, at the time or now, or with this
-// resource id; or of all.
+// postmortems returns the post-mortems of the database that has this name, or had it at the time,
+// or that has this resource id. With "" it returns all.
 func (s *service) postmortems(name string, limit int) []postmortem.Record {
 	now := map[string]bool{}
 	for _, d := range s.Databases.All() {

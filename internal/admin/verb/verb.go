@@ -1,5 +1,6 @@
-// Package verb is how the verbs of the admin API register: each domain has a table of its own
-// beside its handlers, and package server puts the tables together. It knows no verb by name.
+// Package verb is how the verbs of the admin API register. Each domain has a table of its own
+// beside its handlers, and package server puts the tables together. This package knows no verb by
+// name.
 package verb
 
 import (
@@ -15,32 +16,34 @@ import (
 	"howdah/internal/aws/front"
 )
 
-// Permission says whose keys may use a verb at all. Their policies are asked besides. A key of the
+// Permission says whose keys may use a verb at all. Their policies are asked, too. A key of the
 // home's own file may use every verb.
 type Permission int
 
 const (
-	// OfHome: keys of the home's account. The verb shows or changes the whole home.
+	// OfHome is for keys of the home's account. The verb shows or changes the whole home.
 	OfHome Permission = iota
-	// OfAccount: keys of any account. The verb looks at databases of the caller's account only.
+	// OfAccount is for keys of any account. The verb looks only at databases of the caller's
+	// account.
 	OfAccount
-	// OfKeys: as OfHome, and keys without limits only. The verb could make a key without limits.
+	// OfKeys is like OfHome, but only for keys without limits. The verb could make a key without
+	// limits.
 	OfKeys
 )
 
 // Verb is one verb: see On.
 type Verb struct {
 	Permission Permission
-	// Timeout bounds a call; 0: front.Timeout.
+	// Timeout bounds a call. 0 is front.Timeout.
 	Timeout time.Duration
 
 	do func(ctx context.Context, c front.Call, body []byte) (any, error)
 }
 
-// Table are verbs by the names that package admin gives them.
+// Table has verbs by the names that package admin gives them.
 type Table map[string]Verb
 
-// On makes a verb of a handler with typed input and output.
+// On returns a verb of a handler with typed input and output.
 func On[In, Out any](permission Permission, handler func(context.Context, front.Call, In) (Out, error)) Verb {
 	return Verb{Permission: permission, do: func(ctx context.Context, c front.Call, body []byte) (any, error) {
 		var in In
@@ -56,13 +59,13 @@ func On[In, Out any](permission Permission, handler func(context.Context, front.
 	}}
 }
 
-// Within is the verb with another timeout.
+// Within returns the verb with another timeout.
 func (v Verb) Within(timeout time.Duration) Verb {
 	v.Timeout = timeout
 	return v
 }
 
-// Do decodes a body, does the verb, and answers its output. It asks for no permission.
+// Do decodes a body, does the verb, and returns its output. It checks no permission.
 func (v Verb) Do(ctx context.Context, c front.Call, body []byte) (any, error) {
 	timeout := v.Timeout
 	if timeout == 0 {
@@ -73,8 +76,8 @@ func (v Verb) Do(ctx context.Context, c front.Call, body []byte) (any, error) {
 	return v.do(ctx, c, body)
 }
 
-// Action is the action that a verb counts as in policies, without the service: "drain" is Drain,
-// "forget-host" ForgetHost.
+// Action returns the name of a verb in policies, without the service: "drain" is Drain,
+// "forget-host" is ForgetHost.
 func Action(name string) string {
 	var action strings.Builder
 	for word := range strings.SplitSeq(name, "-") {
@@ -85,7 +88,7 @@ func Action(name string) string {
 	return action.String()
 }
 
-// May refuses a verb that the caller may not use. account is that of the home.
+// May refuses a verb that the caller may not use. account is the home's account.
 func (v Verb) May(c front.Call, account string) error {
 	if !c.Who.OfHome && c.Account != account && v.Permission != OfAccount {
 		return c.Denied("*", "because the account "+c.Account+" is not that of the home")

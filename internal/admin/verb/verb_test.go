@@ -18,7 +18,7 @@ func TestTheActionOfAVerb(t *testing.T) {
 	}
 }
 
-// A body is one JSON value without unknown members, or nothing. The handler does not see others.
+// A body is one JSON value without unknown members, or nothing. The handler gets no other body.
 func TestWhatAVerbTakes(t *testing.T) {
 	var asked string
 	var left time.Duration

@@ -1,5 +1,5 @@
-// Package hosttest has a home with one host, for tests of what runs there: the records, the part of a
-// control plane that hosts talk to, and the host's place. The agent is the test's.
+// Package hosttest has a home with one host, for tests of what runs there: the records, the part of
+// a control plane that hosts talk to, and the host's directories. The test brings the agent.
 package hosttest
 
 import (
@@ -38,19 +38,19 @@ import (
 	"howdah/internal/testkit/pgversion"
 )
 
-// Name is what the host is called.
+// Name is the host's name.
 const Name = "zone-t"
 
-// Soon is for how long a host may take for what it does at once.
+// Soon is how long a host may take for what it does at once.
 const Soon = 20 * time.Second
 
-// Place is where an agent works: what it needs to start.
+// Place is what an agent needs to start.
 type Place struct {
 	HomeID, Dir, CertDir string
 	Etcd, Control        []string
 }
 
-// Identity is what the host shows.
+// Identity returns the identity that the host shows.
 func (p Place) Identity() (*certs.Identity, certs.Pair, error) {
 	pair, err := certs.Load(p.CertDir)
 	if err != nil {
@@ -60,10 +60,10 @@ func (p Place) Identity() (*certs.Identity, certs.Pair, error) {
 	return identity, pair, err
 }
 
-// Log is where agents of tests say what they do.
+// Log returns the logger of agents in tests.
 func Log() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }
 
-// Site is a home with one host. What ends the host's members is the test's to add.
+// Site is a home with one host. The test has to end the host's members.
 type Site struct {
 	*testing.T
 	Place
@@ -74,11 +74,12 @@ type Site struct {
 	Between func(clientv3.KV) clientv3.KV
 }
 
-// reaps has the test's process take note of the dead for as long as it lives: an agent that
-// is stopped here leaves its members as children of a process that goes on.
+// reaps makes the test's process reap the dead for as long as it lives. An agent that is stopped
+// here leaves its members as children of a process that goes on.
 var reaps = sync.OnceFunc(func() { _ = proc.TakeOrphans(context.Background()) })
 
-// New makes a site whose etcd takes no more writes when it is as large as quota, if that is not 0.
+// New makes a site. If quota is not 0, its etcd takes no more writes once it is as large as quota,
+// in bytes.
 func New(t *testing.T, quota int64) *Site {
 	t.Helper()
 	if testing.Short() {
@@ -94,7 +95,7 @@ func New(t *testing.T, quota int64) *Site {
 	return s
 }
 
-// Must ends the test at an error.
+// Must ends the test if there is an error.
 func (s *Site) Must(err error) {
 	s.Helper()
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *Site) Secure(l net.Listener) net.Listener {
 	return tls.NewListener(l, config)
 }
 
-// Run has an agent work, with a client of etcd, until the test ends or it is stopped.
+// Run makes an agent work, with a client of etcd, until the test ends or stop is called.
 func (s *Site) Run(work func(context.Context, *clientv3.Client) error) (stop func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -168,7 +169,7 @@ func (s *Site) Put(key string, value any) {
 	s.Must(err)
 }
 
-// Assignment is one that the host can act on.
+// Assignment returns an assignment that the host can act on.
 func (s *Site) Assignment(scope string, generation int64) member.Assignment {
 	s.Helper()
 	return member.Assignment{
@@ -178,7 +179,7 @@ func (s *Site) Assignment(scope string, generation int64) member.Assignment {
 	}
 }
 
-// FreePort is a port of loopback that nobody has.
+// FreePort returns a port of loopback that nobody has.
 func FreePort(t *testing.T) int {
 	t.Helper()
 	_, text, err := net.SplitHostPort(testkit.FreeAddr(t))
@@ -192,10 +193,10 @@ func FreePort(t *testing.T) int {
 	return port
 }
 
-// Assign has the host told of an assignment.
+// Assign tells the host of an assignment.
 func (s *Site) Assign(a member.Assignment) { s.Put(state.Assign(Name, a.ID), a) }
 
-// Awaits waits for a report with which check is content.
+// Awaits waits for a report for which check returns nil.
 func (s *Site) Awaits(id string, within time.Duration, check func(member.Report) error) member.Report {
 	s.Helper()
 	var got member.Report
@@ -210,7 +211,7 @@ func (s *Site) Awaits(id string, within time.Duration, check func(member.Report)
 	return got
 }
 
-// Running is content with a member whose leader runs with a generation.
+// Running checks that a member's leader runs with a generation.
 func Running(generation int64) func(member.Report) error {
 	return func(r member.Report) error {
 		if !r.Patroni || r.Generation != generation || r.Problem != member.None {
@@ -220,8 +221,8 @@ func Running(generation int64) func(member.Report) error {
 	}
 }
 
-// Refusing is content with one that runs with a generation, and says that what it was given
-// since is of no use.
+// Refusing checks that a member runs with a generation, and says that its later assignments are of
+// no use.
 func Refusing(generation int64) func(member.Report) error {
 	return func(r member.Report) error {
 		if !r.Patroni || r.Generation != generation || r.Problem != member.BadAssignment {
@@ -231,7 +232,7 @@ func Refusing(generation int64) func(member.Report) error {
 	}
 }
 
-// Gone is content with one of which nothing is left.
+// Gone checks that nothing of a member is left.
 func Gone(r member.Report) error {
 	if !r.Gone {
 		return fmt.Errorf("report %+v", r)
@@ -239,16 +240,16 @@ func Gone(r member.Report) error {
 	return nil
 }
 
-// MemberDir is the directory of a member.
+// MemberDir returns the directory of a member.
 func (s *Site) MemberDir(id string) string { return filepath.Join(s.Dir, "members", id) }
 
-// AssignedPath is where the host remembers what a member was told last.
+// AssignedPath returns the file in which the host remembers what a member was last told.
 func (s *Site) AssignedPath(id string) string { return filepath.Join(s.Dir, "assigned", id+".json") }
 
-// TrashDir is the host's.
+// TrashDir returns the host's trash.
 func (s *Site) TrashDir() string { return filepath.Join(s.Dir, "trash") }
 
-// Lines are the words of a file in the member's directory; none if it is not there.
+// Lines returns the words of a file in the member's directory. It returns none if there is no file.
 func (s *Site) Lines(id, name string) []string {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join(s.MemberDir(id), name))
@@ -283,7 +284,7 @@ func (s *Site) Ended(id string) member.Result {
 	return got
 }
 
-// HasStorageKey has the home keep a key of a database's storage.
+// HasStorageKey makes the home keep a key of a database's storage.
 func (s *Site) HasStorageKey(database string) {
 	s.Helper()
 	seal, err := s.Home.SealKey()
@@ -304,7 +305,7 @@ func (s *Site) HasKey(id fscrypt.ID) bool {
 	return state != fscrypt.Absent
 }
 
-// Stopped waits until nothing runs of a member, and its key is not in the kernel.
+// Stopped waits until nothing of a member runs, and until its key is not in the kernel.
 func (s *Site) Stopped(a member.Assignment, id fscrypt.ID) {
 	s.Helper()
 	s.Awaits(a.ID, time.Minute, func(r member.Report) error {
@@ -327,7 +328,7 @@ func (s *Site) authority(_ context.Context, name string) (*certs.CA, error) {
 	return ca, err
 }
 
-// SealedText is an assignment as a newer control plane writes it.
+// SealedText returns an assignment in the form of a newer control plane.
 func SealedText(t *testing.T, a member.Assignment) string {
 	t.Helper()
 	a.Seal = "sealed"
@@ -338,7 +339,7 @@ func SealedText(t *testing.T, a member.Assignment) string {
 	return strings.Replace(string(text), "{", `{"of_a_newer_release":"<1>",`, 1)
 }
 
-// Suspect is a case against m2 on another host, of which our m1 is a standby.
+// Suspect returns a case against m2 on another host. Our m1 is a standby of m2.
 func Suspect(postgres, rest string) fence.Case {
 	return fence.Case{
 		ID: "case-1", Phase: fence.Suspected, Host: "zone-lost", Postgres: postgres, Patroni: rest, Opened: time.Now(),

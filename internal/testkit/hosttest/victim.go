@@ -14,7 +14,7 @@ import (
 	"howdah/internal/engine/postgres"
 )
 
-// Giver is an agent as far as it gives directories to users.
+// Giver is the part of an agent that gives directories to users.
 type Giver interface {
 	Path(parts ...string) string
 	MemberDir(id string) string
@@ -22,7 +22,7 @@ type Giver interface {
 	OwnerOf(dir string) *postgres.User
 }
 
-// Victim is a file and a directory of root's, with what a thief would look for.
+// Victim is a file and a directory of root, with what a thief would look for.
 type Victim struct {
 	*testing.T
 	host      Giver
@@ -31,7 +31,7 @@ type Victim struct {
 	dir, file string
 }
 
-// NewVictim makes one on the disk of a host.
+// NewVictim makes a victim on the disk of a host.
 func NewVictim(t *testing.T, a Giver) *Victim {
 	t.Helper()
 	root, err := os.MkdirTemp(filepath.Dir(a.Path()), "victim-") // on the same disk
@@ -50,7 +50,7 @@ func NewVictim(t *testing.T, a Giver) *Victim {
 	return v
 }
 
-// Must ends the test at an error.
+// Must ends the test if there is an error.
 func (v *Victim) Must(err error) {
 	v.Helper()
 	if err != nil {
@@ -58,7 +58,7 @@ func (v *Victim) Must(err error) {
 	}
 }
 
-// state is everything that can be changed of it.
+// state returns everything that can be changed of it.
 func (v *Victim) state() string {
 	v.Helper()
 	var all strings.Builder
@@ -82,7 +82,7 @@ func (v *Victim) state() string {
 	return all.String()
 }
 
-// Unchanged fails the test where anything of it is not as it was.
+// Unchanged fails the test if anything of it has changed.
 func (v *Victim) Unchanged() {
 	v.Helper()
 	if now := v.state(); now != v.before {
@@ -116,7 +116,7 @@ func (v *Victim) Plant(id, path, kind string) {
 	}
 }
 
-// MakeDeep makes directories below each other, whose names together are longer than a path.
+// MakeDeep makes directories below each other whose names together are longer than a path may be.
 func MakeDeep(t *testing.T, dir string, depth int) {
 	t.Helper()
 	at, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
