@@ -28,7 +28,7 @@ type tokenRefusal string
 
 func (r tokenRefusal) Error() string { return string(r) }
 
-var errNoLogins = errors.New("this control plane does not look at tokens")
+var errNoLogins = errors.New("this control plane checks no tokens")
 
 // RefuseToken returns an error with which Server.Login refuses a token, and says why.
 func RefuseToken(why string) error { return tokenRefusal(why) }

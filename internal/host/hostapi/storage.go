@@ -34,7 +34,7 @@ func (s *Server) storageKey(ctx context.Context, c call, in StorageKeyRequest) (
 		return StorageKeyAnswer{}, fmt.Errorf("%w: only an agent has members", errForbidden)
 	}
 	if s.Storage == nil {
-		return StorageKeyAnswer{}, fmt.Errorf("%w: there are no keys here", errForbidden)
+		return StorageKeyAnswer{}, fmt.Errorf("%w: this control plane has no keys of storage", errForbidden)
 	}
 	database, err := s.runsAt(ctx, host, in.Member)
 	if refused := err; errors.Is(refused, errForbidden) {

@@ -99,7 +99,7 @@ func (p *Pool) Keep(uid int) error {
 			return err
 		}
 		if owner != "" {
-			return fmt.Errorf("user %s is of %s: %w", Name(uid), owner, ErrTaken)
+			return fmt.Errorf("user %s belongs to %s: %w", Name(uid), owner, ErrTaken)
 		}
 		if err := ensure(uid); err != nil {
 			return err

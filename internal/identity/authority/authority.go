@@ -35,7 +35,7 @@ type Default struct {
 	ID string `json:"id"`
 }
 
-// ErrUnknown says that there is no authority of that name.
+// ErrUnknown says that no authority has this name.
 var ErrUnknown = errors.New("no such authority")
 
 // New makes an authority of this name, which package spec must know. home is the home's own

@@ -239,7 +239,7 @@ func Verify(path string) (Backup, error) {
 		return damaged(err)
 	}
 	if held.Revision != b.Revision || held.Keys != b.Keys {
-		return damaged(errors.New("its snapshot is another one"))
+		return damaged(errors.New("its snapshot is not the one that its manifest describes"))
 	}
 	return b, nil
 }

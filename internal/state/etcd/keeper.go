@@ -182,7 +182,7 @@ func (k *Keeper) Disarm(ctx context.Context) (Deed, error) {
 	return Deed{Kind: Disarm, Why: whyAsked}, k.disarm(ctx)
 }
 
-// ErrNoMember says that etcd has no member of that name.
+// ErrNoMember says that no member of etcd has this name.
 var ErrNoMember = errors.New("there is no such member")
 
 const whyAsked = "asked for"

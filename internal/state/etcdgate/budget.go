@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-var errBudget = errors.New("more is asked than may be")
+var errBudget = errors.New("the caller asks for more than it may")
 
 // limits bound what one caller may ask of etcd.
 type limits struct {

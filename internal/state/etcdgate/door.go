@@ -315,7 +315,7 @@ func (d *Door) letIn(ctx context.Context) (inside context.Context, leave func(),
 	leave, ok = d.gate.budget.enter(own.account())
 	if !ok {
 		if d.gate.budget.warns(own.account()) {
-			d.Log.Warn("a host asks etcd too much", "caller", own.String())
+			d.Log.Warn("a host asks too much of etcd", "caller", own.String())
 		}
 		return nil, nil, asStatus(errBudget)
 	}

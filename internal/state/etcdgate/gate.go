@@ -247,7 +247,7 @@ func (g *Gate) may(ctx context.Context, own caller, all []need, size int) error 
 			return err
 		}
 		if n.deed == writes && !agrees(n, hostOf(own)) {
-			return fmt.Errorf("%w: a value about somebody else under %.100q", errScope, n.Key)
+			return fmt.Errorf("%w: the value does not agree with its key %.100q", errScope, n.Key)
 		}
 		if n.lease != "" {
 			if err := g.mayUse(ctx, n.lease, own); err != nil {

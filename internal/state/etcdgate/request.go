@@ -93,7 +93,7 @@ type keepAliveRequest struct {
 type listRequest struct{}
 
 var (
-	errForm  = errors.New("the request is none of Patroni's")
+	errForm  = errors.New("Patroni makes no such request")
 	errScope = errors.New("the key is not the member's")
 )
 

@@ -25,7 +25,7 @@ var (
 	ErrUnsupported = errors.New("the file system holds no limit")
 	// ErrStale says that the file system has lost count, as after a large subvolume was deleted, or
 	// that it is counting now. Limits do not hold until Recount is done. It is an ErrUnsupported.
-	ErrStale = fmt.Errorf("%w: it has to count anew what its quotas are of", ErrUnsupported)
+	ErrStale = fmt.Errorf("%w: it has to count its quotas anew", ErrUnsupported)
 	// ErrName says that no subvolume can have this name.
 	ErrName = errors.New("the name is too long")
 )
@@ -52,7 +52,7 @@ func (id ID) file() string {
 // ErrUnsupported that says why not. It writes nothing.
 func Try(dir string) error {
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("%w: only root may set one", ErrUnsupported)
+		return fmt.Errorf("%w: only root may set a limit", ErrUnsupported)
 	}
 	if _, ok := machines[runtime.GOARCH]; !ok {
 		return fmt.Errorf("%w: subvolumes cannot be forbidden on %s", ErrUnsupported, runtime.GOARCH)

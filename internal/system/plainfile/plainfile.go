@@ -15,7 +15,7 @@ import (
 const Most = 16 << 20
 
 // ErrOther says that a path leads to no plain file, or to one that is too long.
-var ErrOther = errors.New("it is no plain file of a usual size")
+var ErrOther = errors.New("it is no plain file, or it is too large")
 
 // Read reads a file that somebody else may have exchanged for anything. It never waits for a pipe,
 // and never reads a device without end. If there is no file, it returns os.ErrNotExist.

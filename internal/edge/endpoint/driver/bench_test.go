@@ -16,9 +16,9 @@ import (
 	"howdah/internal/testkit"
 )
 
-// BenchmarkPaths compares the ways to a server in another process on this
-// machine: direct, and through each driver. They take turns, so that what else
-// the machine does hits all of them; reported are medians.
+// BenchmarkPaths compares the ways to a server in another process on this machine: direct, and
+// through each driver. They take turns, so that other work of the machine hits all of them. It
+// reports medians.
 //
 //	go test -run '^$' -bench Paths -benchtime 1x ./internal/edge/endpoint/driver
 func BenchmarkPaths(b *testing.B) {
