@@ -140,7 +140,7 @@ func (r *runner) dropKept(ctx context.Context) {
 	if r.lacking = r.lacksRoom(); !r.kept() {
 		return
 	}
-	l, err := r.leadership(ctx)
+	l, err := r.guard.Leadership(ctx)
 	alone := r.Want.Cluster.Sync == patroni.SyncOff && (r.Reported.Ready || r.Want.Cluster.Upstream != nil)
 	if err != nil || !l.Replaceable() && !alone {
 		return

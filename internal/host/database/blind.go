@@ -106,7 +106,7 @@ func (r *runner) endBlind(ctx context.Context, why string) {
 	r.Log.Warn("Patroni cannot see its PostgreSQL, starting both again", "why", why)
 	if r.KillAll(ctx, why) {
 		r.retry = pace.Backoff{}
-		r.record(ctx, fence.Incident{
+		r.guard.Record(ctx, fence.Incident{
 			Kind: fence.Hang, Database: r.Want.Scope, Member: r.Want.Name, Host: r.host.Name, Detected: since, Cause: why,
 		})
 	}

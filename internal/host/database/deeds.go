@@ -44,7 +44,7 @@ func (r *runner) Perform(ctx context.Context, task member.Task, finish func(erro
 
 // Performed: a handover was done if somebody else leads.
 func (r *runner) Performed(ctx context.Context, task member.Task) (bool, error) {
-	l, err := r.leadership(ctx)
+	l, err := r.guard.Leadership(ctx)
 	return err == nil && task.Kind == member.Handover && l.Leader != "" && l.Leader != r.Name(), err
 }
 
@@ -78,7 +78,7 @@ const (
 // without a checkpoint or an orderly stop: then PostgreSQL is killed, like one that died.
 func (r *runner) handOver(ctx context.Context, force bool) error {
 	began := time.Now()
-	l, err := r.leadership(ctx)
+	l, err := r.guard.Leadership(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (r *runner) handOver(ctx context.Context, force bool) error {
 	if !r.patroni.Alive() || !r.postmaster.Alive() {
 		return fmt.Errorf("the primary does not run: %w", agent.ErrTask)
 	}
-	if err := r.writable(ctx); err != nil {
+	if err := r.guard.Writable(ctx); err != nil {
 		return fmt.Errorf("%w: %w", err, agent.ErrTask)
 	}
 	// On a full disk there may be no room for a checkpoint: the more reason to go.
@@ -111,14 +111,14 @@ func (r *runner) handOver(ctx context.Context, force bool) error {
 		r.Log.Warn("handing over without an orderly stop", "error", err)
 		incident.Planned, incident.Cause = false, "planned, but it could not be stopped in good order: "+err.Error()
 	}
-	if err := r.fenceAndRevoke(ctx, l, &incident); err != nil {
-		if now, lookErr := r.leadership(ctx); lookErr == nil && now.Leader != "" && now.Leader != r.Want.Name {
+	if err := r.guard.Fence(ctx, l, &incident); err != nil {
+		if now, lookErr := r.guard.Leadership(ctx); lookErr == nil && now.Leader != "" && now.Leader != r.Want.Name {
 			return nil // somebody else was quicker
 		}
 		// Patroni is started again by converge, and leads on if nobody else does.
 		return fmt.Errorf("%w: %w", err, agent.ErrTask)
 	}
-	r.record(ctx, incident)
+	r.guard.Record(ctx, incident)
 	r.Log.Info("handed over", "took", time.Since(began).String())
 	return nil
 }
@@ -126,7 +126,7 @@ func (r *runner) handOver(ctx context.Context, force bool) error {
 // revive ends a PostgreSQL that waits to be a primary, with its Patroni; converge
 // starts them again.
 func (r *runner) revive(ctx context.Context) error {
-	l, err := r.leadership(ctx)
+	l, err := r.guard.Leadership(ctx)
 	switch s := r.probe.last(); {
 	case err != nil:
 		return err

@@ -12,13 +12,11 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/failover/fence"
-	"howdah/internal/host/agent"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
-	"howdah/internal/state"
 	"howdah/internal/system/plainfile"
 )
 
@@ -35,7 +33,7 @@ func (r *runner) postmasterDied(ctx context.Context, exit proc.Exit) {
 		return
 	}
 	r.Log.Warn("PostgreSQL died", "exit", exit.String())
-	if !r.replacePrimary(ctx, "PostgreSQL of the primary died: "+exit.String(), exit.At) {
+	if !r.guard.Replace(ctx, "PostgreSQL of the primary died: "+exit.String(), exit.At) {
 		go dial.Wake(ctx, r.host.Agent, r.target()) // which starts it again
 	}
 }
@@ -100,53 +98,15 @@ func (r *runner) orphan(ctx context.Context) {
 		// The next Patroni is about to be started.
 	case r.orphaned.IsZero():
 		r.orphaned = time.Now()
-		if !r.replacePrimary(ctx, r.explainOrphan(), r.orphaned) {
+		if !r.guard.Replace(ctx, r.explainOrphan(), r.orphaned) {
 			r.recordHang(ctx)
 		}
 		r.hung = ""
-	case r.owed != nil:
+	case r.guard.Owes():
 		// While etcd takes no writes nobody is elected in its place.
 	case time.Since(r.orphaned) > orphanGrace:
 		r.KillAll(ctx, "PostgreSQL runs without Patroni")
 	}
-}
-
-// replacePrimary fences this member and revokes its leadership, if it is a
-// primary that loses nothing by it. It reports whether it did.
-func (r *runner) replacePrimary(ctx context.Context, cause string, detected time.Time) bool {
-	leadership, err := r.leadership(ctx)
-	if err != nil {
-		r.Log.Warn("ask who leads", "error", err)
-		return false
-	}
-	if leadership.Leader != r.Want.Name || !leadership.Replaceable() {
-		return false
-	}
-	if err := r.writable(ctx); err != nil {
-		r.Log.Warn("the primary is not fenced, for its key could not be taken away", "error", err)
-		r.owed = &owed{cause: cause, detected: detected, tried: time.Now()}
-		return false
-	}
-	incident := fence.Incident{
-		Kind: fence.Failover, Database: r.Want.Scope, Member: r.Want.Name, Host: r.host.Name, Cause: cause, Detected: detected,
-	}
-	if err := r.fenceAndRevoke(ctx, leadership, &incident); err != nil {
-		r.Log.Error("replace the primary", "error", err)
-		return false
-	}
-	r.record(ctx, incident)
-	return true
-}
-
-// leadership is asked for by the member's id: a runner may be asked to do something
-// before its assignment has come.
-func (r *runner) leadership(ctx context.Context) (fence.Leadership, error) {
-	if r.host.Store == nil {
-		return fence.Leadership{}, errors.New("etcd is not connected yet")
-	}
-	ctx, cancel := context.WithTimeout(ctx, agent.EtcdTimeout)
-	defer cancel()
-	return fence.Read(ctx, r.host.Store.Client, r.Database())
 }
 
 // giveIn ends the own primary, which was replaced while this host was silent.
@@ -154,7 +114,7 @@ func (a *Host) giveIn(ctx context.Context, c fence.Case) {
 	id := member.ID(c.Leadership.Database, c.Leadership.Leader)
 	r := a.runner(ctx, id)
 	r.Do(func(ctx context.Context) {
-		l, err := r.leadership(ctx)
+		l, err := r.guard.Leadership(ctx)
 		switch {
 		case err == nil && l.Leader == c.Leadership.Leader:
 			return // it was elected again, or leads still
@@ -164,72 +124,12 @@ func (a *Host) giveIn(ctx context.Context, c fence.Case) {
 		r.Log.Warn("this primary was replaced while the host was silent", "case", c.ID)
 		if proof, ok := r.Kill(ctx, "primary was replaced"); ok {
 			if err == nil {
-				r.tellDeath(ctx, proof, l)
+				r.guard.TellDeath(ctx, proof, l)
 			}
-			r.tellWALEnd(ctx, c)
+			r.guard.TellWALEnd(ctx, c)
 		}
 		r.retry = pace.Backoff{}
 	})
-}
-
-// fenceAndRevoke kills what is left of the member and takes its leader key away.
-// The member is started again by the next converge.
-func (r *runner) fenceAndRevoke(ctx context.Context, l fence.Leadership, incident *fence.Incident) error {
-	proven, err := r.EndAll(ctx)
-	if err != nil {
-		r.Problem, r.Detail = member.CannotContain, err.Error()
-		return err
-	}
-	proof := killed(proven)
-	r.patroni.Clear()
-	r.postmaster.Clear()
-	incident.Fenced, incident.Proof = proof.At, proof
-	if err := r.revoke(ctx, l, incident, r.Want.Major); err != nil {
-		return err
-	}
-	r.retry = pace.Backoff{}
-	return nil
-}
-
-// revoke takes the leader key of this member away, whose death incident.Proof proves, and
-// completes the incident. It may be called beside the goroutine of the member.
-func (r *runner) revoke(ctx context.Context, l fence.Leadership, incident *fence.Incident, major int) error {
-	call, cancel := context.WithTimeout(ctx, agent.EtcdTimeout)
-	defer cancel()
-	if err := fence.Revoke(call, r.host.Store.Client, l, incident.Proof, r.death(incident.Proof)); err != nil {
-		// The member is dead all the same: Patroni sorts the rest out by its lease.
-		return fmt.Errorf("leadership could not be revoked: %w", err)
-	}
-	incident.Revoked = time.Now()
-	if !incident.Planned && !r.Doomed() {
-		incident.OldEnd, incident.Timeline = r.walEnd(ctx, major)
-	}
-	r.Log.Info("primary fenced and revoked", "cause", incident.Cause, "proof", incident.Proof.Text, "after", incident.Revoked.Sub(incident.Detected).String())
-	return nil
-}
-
-// death tells gates that this member runs no more.
-func (r *runner) death(p fence.Proof) state.Op {
-	return state.Put(state.Death(r.Database(), r.Name()), fence.Death{
-		Database: r.Database(), Member: r.Name(), Host: r.host.Name, Proof: p, At: time.Now().UTC(),
-	})
-}
-
-// tellDeath does so while the leader key is as it was before the death, which is not
-// told again later: the member may be let through by then.
-func (r *runner) tellDeath(ctx context.Context, p proc.Proof, l fence.Leadership) {
-	ctx, cancel := context.WithTimeout(ctx, agent.EtcdTimeout)
-	defer cancel()
-	_, err := r.host.Store.Commit(ctx, state.Unchanged(patroni.LeaderKey(l.Database), l.LeaderRevision),
-		r.death(killed(p)))
-	if err != nil {
-		r.Log.Warn("tell of a death", "error", err)
-	}
-}
-
-// record keeps an incident for the post-mortem.
-func (r *runner) record(ctx context.Context, incident fence.Incident) {
-	r.Tell(ctx, state.Put(state.Incident(incident.Database, fmt.Sprintf("%016x", incident.Detected.UnixNano())), incident))
 }
 
 // checkHang starts a Patroni again that has neither a PostgreSQL nor a child that
@@ -251,7 +151,7 @@ func (r *runner) checkHang(ctx context.Context) {
 	if r.KillAll(ctx, "Patroni hangs") {
 		r.retry = pace.Backoff{}
 		r.idleSince = time.Time{}
-		r.record(ctx, fence.Incident{
+		r.guard.Record(ctx, fence.Incident{
 			Kind: fence.Hang, Database: r.Want.Scope, Member: r.Want.Name, Host: r.host.Name, Detected: now,
 			Cause: "it ran for " + r.host.hangAfter.String() + " without PostgreSQL and without working on it",
 		})

@@ -3,9 +3,6 @@ package database
 import (
 	"context"
 
-	"howdah/internal/failover/fence"
-	"howdah/internal/host/agent"
-	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 )
 
@@ -35,38 +32,5 @@ func (r *runner) endHang(ctx context.Context, m member.Assignment, h hanging) {
 		}
 		return
 	}
-	l, err := r.leadership(ctx)
-	if err != nil {
-		r.Log.Warn("ask who leads", "error", err)
-		return
-	}
-	if l.Leader != m.Name || !l.Replaceable() {
-		return // nobody can take over
-	}
-	if err := r.writable(ctx); err != nil {
-		r.Log.Warn("a primary that hangs is not fenced, for its key could not be taken away", "error", err)
-		return
-	}
-	incident := fence.Incident{
-		Kind: fence.Failover, Database: m.Scope, Member: m.Name, Host: r.host.Name,
-		Cause: "PostgreSQL of the primary hangs: " + h.why, Detected: h.since,
-	}
-	limited, cancelKill := context.WithTimeout(ctx, 3*agent.ProveWithin)
-	defer cancelKill()
-	proof, err := r.EndAll(limited)
-	if err != nil {
-		r.Log.Error("fence a primary that hangs", "error", err)
-		return
-	}
-	incident.Proof = killed(proof)
-	incident.Fenced = incident.Proof.At
-	if err := r.revoke(ctx, l, &incident, m.Major); err != nil {
-		r.Log.Warn("replace a primary that hangs", "error", err)
-		return
-	}
-	r.record(ctx, incident)
-}
-
-func killed(p proc.Proof) fence.Proof {
-	return fence.Proof{Method: "killed", Text: p.Evidence, At: p.At}
+	r.guard.ReplaceHanging(ctx, m, "PostgreSQL of the primary hangs: "+h.why, h.since)
 }

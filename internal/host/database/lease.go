@@ -250,7 +250,7 @@ func (r *runner) recordHang(ctx context.Context) {
 	if r.hung == "" {
 		return
 	}
-	r.record(ctx, fence.Incident{
+	r.guard.Record(ctx, fence.Incident{
 		Kind: fence.Hang, Database: r.Want.Scope, Member: r.Want.Name, Host: r.host.Name, Detected: r.orphaned, Cause: r.hung,
 	})
 }

@@ -13,11 +13,9 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/pace"
-	"howdah/internal/model/patroni"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hosttest"
 )
@@ -136,7 +134,7 @@ func impatient(a *Host) {
 func (w *world) leases(scope, leader, standbys string) (hang func()) {
 	w.Helper()
 	w.leads(scope, leader, standbys)
-	lease, err := w.grant(w.Context(), scope, leader == "m1")
+	lease, err := w.Grant(w.Context(), scope, leader == "m1")
 	w.Must(err)
 	var hung atomic.Bool
 	ctx, cancel := context.WithCancel(w.Context())
@@ -148,30 +146,12 @@ func (w *world) leases(scope, leader, standbys string) (hang func()) {
 				continue
 			}
 			if _, err := w.Store.Client.KeepAliveOnce(ctx, lease); errors.Is(err, rpctypes.ErrLeaseNotFound) {
-				lease, _ = w.grant(ctx, scope, false)
+				lease, _ = w.Grant(ctx, scope, false)
 			}
 		}
 	})
 	w.Cleanup(func() { cancel(); done.Wait() })
 	return func() { hung.Store(true) }
-}
-
-// grant has the keys that m1 keeps hang on a new lease.
-func (w *world) grant(ctx context.Context, scope string, leads bool) (clientv3.LeaseID, error) {
-	lease, err := w.Store.Client.Grant(ctx, patroni.TTL)
-	if err != nil {
-		return 0, err
-	}
-	keys := map[string]string{patroni.MemberKey(scope, "m1"): `{"state":"running"}`}
-	if leads {
-		keys[patroni.LeaderKey(scope)] = "m1"
-	}
-	for key, value := range keys {
-		if _, err := w.Store.Client.Put(ctx, key, value, clientv3.WithLease(lease.ID)); err != nil {
-			return 0, err
-		}
-	}
-	return lease.ID, nil
 }
 
 // incident waits for the first incident of a scope.

@@ -77,7 +77,7 @@ func touchAll(t *testing.T, a *Host, r *runner, launch bool) (launched error) {
 		_ = r.writeLDAP()
 		_, _ = a.Remembered(r.ID)
 		_, _ = r.standby.IsCut(), r.standby.IsSealed()
-		_, _, _ = r.onDisk(), r.kept(), r.lacksRoom()
+		_, _, _ = r.keys.Last(), r.kept(), r.lacksRoom()
 		_ = lastLine(r.User(), filepath.Join(r.Dir(), patroni.LogDir, patroniOutput))
 		_, _ = postgres.Postmaster(r.dataDir())
 		_, _ = postgres.ReadControl(r.dataDir())

@@ -143,7 +143,7 @@ func TestAnOvertakenPrimaryLeavesItsKey(t *testing.T) {
 			return err
 		}
 		key := patroni.SyncKey("db-1")
-		sync, _ := p.get(key)
+		sync, _ := p.Get(key)
 		answer, err := p.Store.Client.Txn(t.Context()).
 			If(clientv3.Compare(clientv3.ModRevision(key), "=", l.SyncRevision)).
 			Then(clientv3.OpPut(state.Passed("db-1"), string(passed)), clientv3.OpPut(key, sync), clientv3.OpDelete(patroni.LeaderKey("db-1"))).

@@ -13,6 +13,8 @@ import (
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/cut"
 	"howdah/internal/host/database/dial"
+	"howdah/internal/host/database/guard"
+	"howdah/internal/host/database/keys"
 	"howdah/internal/host/database/spare"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
@@ -39,6 +41,8 @@ type runner struct {
 	leases *leaseWatch
 	logs   *logKeeper
 	hangs  *hangWatch
+	guard  *guard.Guard
+	keys   *keys.Ring
 	// standby is the member as far as it may have to be cut off.
 	standby *cut.Standby
 	taker   *spare.Taker // of prepared data
@@ -61,7 +65,6 @@ type runner struct {
 	orphaned   time.Time    // PostgreSQL runs without Patroni since
 	blind      blindness    // Patroni may not see its PostgreSQL
 	hung       string       // why Patroni was killed for hanging, until its end is dealt with
-	owed       *owed        // a replacement that has to wait
 	stopping   time.Time    // Patroni was asked to stop at
 	limited    proc.Process // the postmaster that the limits were set for
 	rendered   int64        // generation of the configuration on disk; 0: it is to be brought again
@@ -82,6 +85,8 @@ func newRunner(a *Host, m *agent.Member) *runner {
 		r.Do(func(context.Context) { r.endHung(p, look) })
 	}}
 	r.hangs = newHangWatch(a, r)
+	r.guard = &guard.Guard{Member: m, Agent: a.Agent, DataDir: r.dataDir(), Revoked: func() { r.retry = pace.Backoff{} }}
+	r.keys = &keys.Ring{Member: m, Agent: a.Agent}
 	r.taker = &spare.Taker{Member: m, Keeper: a.spares, DataDir: r.dataDir()}
 	r.standby = &cut.Standby{
 		Member: m, DataDir: r.dataDir(), LSN: func() lsn.LSN { return r.probe.last().facts.LSN },
@@ -114,7 +119,7 @@ func (r *runner) Look(ctx context.Context) bool {
 	if r.fencing.Load() {
 		return false
 	}
-	r.payOwed(ctx)
+	r.guard.Pay(ctx)
 	if r.Want.Want == member.Running {
 		r.stopping = time.Time{}
 	}

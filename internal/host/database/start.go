@@ -50,8 +50,8 @@ func (r *runner) findPatroni(ctx context.Context) bool {
 	r.Watch(ctx, r.patroni, process)
 	if r.patroni.Alive() {
 		r.started = time.Now()
-		last := r.onDisk()
-		r.named, r.ownKey = cmp.Or(last.Name, r.Want.PatroniName()), last.ownKey()
+		last := r.keys.Last()
+		r.named, r.ownKey = cmp.Or(last.Name, r.Want.PatroniName()), last.OwnKey()
 		r.Log.Info("took a running Patroni over", "pid", process.PID)
 	}
 	return r.patroni.Alive()
@@ -118,7 +118,7 @@ func problemOf(err error) member.Problem {
 }
 
 func (r *runner) launch(ctx context.Context) (proc.Process, error) {
-	if err := r.moveKeys(ctx); err != nil {
+	if err := r.keys.Move(ctx); err != nil {
 		return proc.Process{}, err
 	}
 	m, err := r.render(ctx)
@@ -182,7 +182,7 @@ func (r *runner) render(ctx context.Context) (m config.Member, err error) {
 			return m, err
 		}
 	}
-	if err := r.ensureCertificates(ctx); err != nil {
+	if err := r.keys.Ensure(ctx, r.showsOwn()); err != nil {
 		return m, err
 	}
 	if err := errors.Join(r.scripts(install), r.taker.Open()); err != nil {
@@ -194,7 +194,7 @@ func (r *runner) render(ctx context.Context) (m config.Member, err error) {
 	if err := r.writeLDAP(); err != nil {
 		return m, err
 	}
-	hosts, err := r.etcdHosts()
+	hosts, err := r.keys.EtcdHosts(r.showsOwn())
 	if err != nil {
 		return m, err
 	}
@@ -213,7 +213,7 @@ func (r *runner) renewCertificate() {
 		return
 	}
 	r.certLooked = time.Now()
-	if !r.certified() {
+	if !r.keys.Certified(r.showsOwn()) {
 		r.rendered = 0
 	}
 }

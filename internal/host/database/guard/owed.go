@@ -1,4 +1,4 @@
-package database
+package guard
 
 import (
 	"context"
@@ -20,31 +20,34 @@ type owed struct {
 	tried    time.Time
 }
 
-// writable proves that etcd takes writes, by one. Nothing is killed for a revocation
+// Writable proves that etcd takes writes, by one. Nothing is killed for a revocation
 // that cannot be made: a primary that serves would be lost with nobody to take its
 // place.
-func (r *runner) writable(ctx context.Context) error {
+func (g *Guard) Writable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, agent.EtcdTimeout)
 	defer cancel()
-	if _, err := r.host.Store.Commit(ctx, state.Put(state.Attempt(r.host.Name), r.ID)); err != nil {
+	if _, err := g.Agent.Store.Commit(ctx, state.Put(state.Attempt(g.Agent.Name), g.ID)); err != nil {
 		return fmt.Errorf("find out whether etcd takes writes: %w", err)
 	}
 	return nil
 }
 
-// payOwed tries a replacement again that had to wait, until the member serves again or
+// Pay tries a replacement again that had to wait, until the member serves again or
 // somebody else leads. Patroni may meanwhile do what it can.
-func (r *runner) payOwed(ctx context.Context) {
-	if r.owed == nil || time.Since(r.owed.tried) < retryOwed {
+func (g *Guard) Pay(ctx context.Context) {
+	if g.owed == nil || time.Since(g.owed.tried) < retryOwed {
 		return
 	}
-	o := *r.owed
-	r.owed = nil
-	if r.Want.Want != member.Running || r.postmaster.Alive() && r.patroni.Alive() {
+	o := *g.owed
+	g.owed = nil
+	if g.Want.Want != member.Running || g.Server.Alive() && g.Leader.Alive() {
 		return
 	}
-	r.replacePrimary(ctx, o.cause, o.detected)
-	if r.owed != nil {
-		r.owed.detected = o.detected
+	g.Replace(ctx, o.cause, o.detected)
+	if g.owed != nil {
+		g.owed.detected = o.detected
 	}
 }
+
+// Owes reports whether a replacement has to wait.
+func (g *Guard) Owes() bool { return g.owed != nil }

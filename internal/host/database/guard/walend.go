@@ -1,4 +1,4 @@
-package database
+package guard
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 // walEndTimeout bounds how long reading the WAL may delay the member's return.
 const walEndTimeout = 3 * time.Second
 
-// tellWALEnd records where the WAL of this member ended, which was a primary until
+// TellWALEnd records where the WAL of this member ended, which was a primary until
 // the case took its role away. The cut keeps it from being rewound before.
-func (r *runner) tellWALEnd(ctx context.Context, c fence.Case) {
-	end, timeline := r.walEnd(ctx, r.Want.Major)
+func (g *Guard) TellWALEnd(ctx context.Context, c fence.Case) {
+	end, timeline := g.walEnd(ctx, g.Want.Major)
 	if end == 0 {
 		return
 	}
-	r.record(ctx, fence.Incident{
-		Kind: fence.WALEnd, Database: c.Leadership.Database, Member: c.Leadership.Leader, Host: r.host.Name,
+	g.Record(ctx, fence.Incident{
+		Kind: fence.WALEnd, Database: c.Leadership.Database, Member: c.Leadership.Leader, Host: g.Agent.Name,
 		Cause: "its host came back", Detected: time.Now().UTC(), Revoked: c.RevokedAt, OldEnd: end, Timeline: timeline,
 	})
 }
@@ -29,16 +29,16 @@ func (r *runner) tellWALEnd(ctx context.Context, c fence.Case) {
 // walEnd is where the WAL of a server that does not run ends: what it has beyond
 // the place where its successor began was never acknowledged. 0 if it cannot be
 // read in time.
-func (r *runner) walEnd(ctx context.Context, major int) (end lsn.LSN, timeline int) {
+func (g *Guard) walEnd(ctx context.Context, major int) (end lsn.LSN, timeline int) {
 	ctx, cancel := context.WithTimeout(ctx, walEndTimeout)
 	defer cancel()
 	install, err := postgres.Find(major)
 	if err != nil {
 		return 0, 0
 	}
-	end, timeline, err = postgres.WALEnd(ctx, install, r.User(), filepath.Clean(r.dataDir()))
+	end, timeline, err = postgres.WALEnd(ctx, install, g.User(), filepath.Clean(g.DataDir))
 	if err != nil {
-		r.Log.Info("read end of WAL", "error", err)
+		g.Log.Info("read end of WAL", "error", err)
 		return 0, 0
 	}
 	return end, timeline
