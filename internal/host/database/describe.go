@@ -40,7 +40,7 @@ func (r *runner) Describe(report *member.Report) {
 // addProblem judges what was seen; problems that any member may have come first.
 func (r *runner) addProblem(report *member.Report, s sight) {
 	limit := r.Want.Limits.StorageBytes
-	lacking := r.lacking
+	lacking := r.aside.Lacking()
 	if report.Postgres {
 		lacking = ""
 	}

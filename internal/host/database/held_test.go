@@ -138,8 +138,8 @@ func TestHalfACopyIsNone(t *testing.T) {
 	if c, ok := l.copy(t.Context()); !ok || !c.Primary {
 		t.Errorf("at rest: %+v", c)
 	}
-	kept := filepath.Join(filepath.Dir(l.dir), keptDir)
-	if err := errors.Join(os.Rename(l.dir, kept), os.Symlink(keptDir, l.dir)); err != nil {
+	kept := filepath.Join(filepath.Dir(l.dir), "data.kept")
+	if err := errors.Join(os.Rename(l.dir, kept), os.Symlink("data.kept", l.dir)); err != nil {
 		t.Fatal(err)
 	}
 	if c, ok := l.copy(t.Context()); ok {

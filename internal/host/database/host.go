@@ -18,6 +18,7 @@ import (
 	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database/aside"
 	"howdah/internal/host/database/cut"
 	"howdah/internal/host/database/spare"
 	"howdah/internal/host/hang"
@@ -171,7 +172,7 @@ func (a *Host) patroniMember(as member.Assignment, install postgres.Install, hos
 	return config.Member{
 		Scope: as.Scope, Name: as.PatroniName(), Dir: dir,
 		Address: as.Address, Port: as.Port, RESTPort: as.RESTPort,
-		BinDir: install.BinDir, Programs: programs(dir),
+		BinDir: install.BinDir, Programs: aside.Programs(dir),
 		SocketDir: a.SocketDir(as.ID), EtcdHosts: hosts, OSUsers: a.osUsers(as.ID),
 		Parameters: as.Parameters, Cluster: as.Cluster,
 		Keys: keysOf(as), Gate: a.gateCommand(), Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,

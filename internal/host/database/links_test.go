@@ -20,7 +20,7 @@ import (
 
 // touched are the paths below a member's directory that the agent reads, writes or hands on.
 var touched = []string{
-	patroni.ConfigFile, ldapFile, initdbScript, rewindScript, baseBackupScript, postgresScript, keptSize, keptDir,
+	patroni.ConfigFile, ldapFile, "initdb", "pg_rewind", "pg_basebackup", "postgres", "data.kept.size", "data.kept",
 	patroni.CertDir, "tls/tls.key", "tls/tls.crt", "tls/ca.crt", patroni.OwnDir, "tls/own/tls.key", "tls/own/tls.crt", "tls/own/ca.crt", patroni.PythonDir, "python/" + patroni.WholeFile,
 	patroni.LogDir, "log/" + patroniOutput, "log/postgresql.log.2026-11-23-07",
 	patroni.DataDir, "data/" + cut.AutoConfFile, "data/postgresql.conf", "data/pg_hba.conf", "data/postmaster.pid",
@@ -73,11 +73,12 @@ func touchAll(t *testing.T, a *Host, r *runner, launch bool) (launched error) {
 			_ = r.admit(m)
 			_ = r.differs(m.HBAPath(), m.HBA())
 		}
-		_ = r.scripts(postgres.Install{})
+		_ = r.aside.Scripts(postgres.Install{}, nil)
 		_ = r.writeLDAP()
 		_, _ = a.Remembered(r.ID)
 		_, _ = r.standby.IsCut(), r.standby.IsSealed()
-		_, _, _ = r.keys.Last(), r.kept(), r.lacksRoom()
+		_ = r.keys.Last()
+		r.aside.Drop(ctx)
 		_ = lastLine(r.User(), filepath.Join(r.Dir(), patroni.LogDir, patroniOutput))
 		_, _ = postgres.Postmaster(r.dataDir())
 		_, _ = postgres.ReadControl(r.dataDir())

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/testkit"
@@ -48,32 +47,16 @@ func TestRoomForDataThatAreBeingRemoved(t *testing.T) {
 	r := unstarted(a, id)
 	r.Want.Limits.StorageBytes = 20 << 30
 	one := r.Room()
-	w.Must(a.UserOf(id).MakeDir(filepath.Join(a.MemberDir(id), keptDir)))
+	w.Must(a.UserOf(id).MakeDir(filepath.Join(a.MemberDir(id), "data.kept")))
 	if room := r.Room(); room != 2*one {
 		t.Errorf("%d beside data that were put aside, want %d", room, 2*one)
 	}
-	w.Must(a.ThrowOut(id, filepath.Join(a.MemberDir(id), keptDir)))
+	w.Must(a.ThrowOut(id, filepath.Join(a.MemberDir(id), "data.kept")))
 	if room := r.Room(); room != 2*one {
 		t.Errorf("%d while they are removed, want %d", room, 2*one)
 	}
 	w.Must(a.EmptyTrash(t.Context()))
 	if room := r.Room(); room != one {
 		t.Errorf("%d once they are gone, want %d", room, one)
-	}
-}
-
-// Beside data that were put aside a member may have twice as much, and what was put aside goes out of
-// its subvolume when it is thrown away.
-func TestWhatWasPutAsideIsThrownOut(t *testing.T) {
-	w, a := btrfsWorld(t)
-	id := "db-1.m1"
-	w.Must(a.MakeMemberDir(id))
-	r := unstarted(a, id)
-	w.Must(a.UserOf(id).MakeDir(filepath.Join(a.MemberDir(id), keptDir)))
-	w.Must(a.UserOf(id).ReplaceFile(filepath.Join(a.MemberDir(id), keptSize), []byte("1"), 0o600))
-	w.Must(r.throwKept(time.Now()))
-	w.Must(a.EmptyTrash(t.Context()))
-	if left, err := filepath.Glob(filepath.Join(a.MemberDir(id), "*")); err != nil || len(left) > 0 {
-		t.Errorf("of what was put aside %v is left: %v", left, err)
 	}
 }

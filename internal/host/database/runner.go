@@ -11,6 +11,7 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database/aside"
 	"howdah/internal/host/database/cut"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/database/guard"
@@ -43,6 +44,7 @@ type runner struct {
 	hangs  *hangWatch
 	guard  *guard.Guard
 	keys   *keys.Ring
+	aside  *aside.Data
 	// standby is the member as far as it may have to be cut off.
 	standby *cut.Standby
 	taker   *spare.Taker // of prepared data
@@ -72,8 +74,6 @@ type runner struct {
 	// driftLooked is when the member was held against its configuration last.
 	driftLooked time.Time
 	certLooked  time.Time // when the certificate was looked at last
-	keptLooked  time.Time // for data that were put aside
-	lacking     string    // why there is no room for a copy beside them, or ""
 	module      moduleLook
 	nudged      time.Time // when Patroni was told of its certificate last
 }
@@ -87,6 +87,7 @@ func newRunner(a *Host, m *agent.Member) *runner {
 	r.hangs = newHangWatch(a, r)
 	r.guard = &guard.Guard{Member: m, Agent: a.Agent, DataDir: r.dataDir(), Revoked: func() { r.retry = pace.Backoff{} }}
 	r.keys = &keys.Ring{Member: m, Agent: a.Agent}
+	r.aside = &aside.Data{Member: m, Agent: a.Agent, DataDir: r.dataDir(), Leadership: r.guard.Leadership}
 	r.taker = &spare.Taker{Member: m, Keeper: a.spares, DataDir: r.dataDir()}
 	r.standby = &cut.Standby{
 		Member: m, DataDir: r.dataDir(), LSN: func() lsn.LSN { return r.probe.last().facts.LSN },

@@ -36,7 +36,7 @@ func (r *runner) Keep(ctx context.Context) {
 		r.reload(ctx)
 	}
 	r.limitDatabase()
-	r.dropKept(ctx)
+	r.aside.Drop(ctx)
 	r.checkHang(ctx)
 	r.checkBlind(ctx)
 }
@@ -185,7 +185,7 @@ func (r *runner) render(ctx context.Context) (m config.Member, err error) {
 	if err := r.keys.Ensure(ctx, r.showsOwn()); err != nil {
 		return m, err
 	}
-	if err := errors.Join(r.scripts(install), r.taker.Open()); err != nil {
+	if err := errors.Join(r.aside.Scripts(install, r.host.spares.Script(r.ID)), r.taker.Open()); err != nil {
 		return m, err
 	}
 	if err := r.User().ReplaceFile(filepath.Join(r.Dir(), patroni.PythonDir, patroni.WholeFile), config.Whole, 0o600); err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/database/dial"
-	"howdah/internal/host/tree"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 )
@@ -51,7 +50,7 @@ func hardLimit(given int64) int64 {
 // so are data that were thrown away and not removed yet.
 func (r *runner) Room() int64 {
 	limit := hardLimit(r.Want.Limits.StorageBytes)
-	if tree.Exists(filepath.Join(r.Dir(), keptDir)) || r.host.Throws(r.ID) {
+	if r.aside.Kept() || r.host.Throws(r.ID) {
 		limit *= 2
 	}
 	return limit

@@ -1,4 +1,10 @@
-package database
+// Package aside keeps the data of a primary that was replaced until there is another copy.
+//
+// A primary that was replaced comes back by a rewind. Where that fails, Patroni deletes
+// its data and copies those of the new primary, which may be alone: then the only other
+// copy goes while the next one is made. So the data are put aside for the rewind, and
+// deleted when a standby is in sync.
+package aside
 
 import (
 	"context"
@@ -11,14 +17,12 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/failover/fence"
+	"howdah/internal/host/agent"
 	"howdah/internal/host/database/cut"
+	"howdah/internal/host/tree"
 	"howdah/internal/model/patroni"
 )
-
-// A primary that was replaced comes back by a rewind. Where that fails, Patroni deletes
-// its data and copies those of the new primary, which may be alone: then the only other
-// copy goes while the next one is made. So the data are put aside for the rewind, and
-// deleted when a standby is in sync.
 
 // Names below a member's directory. The scripts stand for PostgreSQL's programs in its
 // Patroni configuration.
@@ -31,23 +35,37 @@ const (
 	postgresScript   = "postgres"
 )
 
-// scripts writes what Patroni calls in place of PostgreSQL's own programs.
-func (r *runner) scripts(install postgres.Install) error {
+// Data are those of one member that may be put aside. The exported fields are required. Its methods
+// are called by the member's goroutine.
+type Data struct {
+	*agent.Member
+	Agent   *agent.Agent
+	DataDir string
+	// Leadership is who leads the member's database.
+	Leadership func(context.Context) (fence.Leadership, error)
+
+	looked  time.Time // it was looked last whether they may go
+	lacking string    // why there is no room for a copy beside them, or ""
+}
+
+// Scripts writes what Patroni calls in place of PostgreSQL's own programs; initdb is that for new
+// databases.
+func (d *Data) Scripts(install postgres.Install, initdb []byte) error {
 	for name, text := range map[string][]byte{
-		initdbScript:     r.host.spares.Script(r.ID),
-		rewindScript:     rewindText(install, r.Dir()),
-		baseBackupScript: baseBackupText(install, r.Dir()),
-		postgresScript:   postgresText(install, r.Dir()),
+		initdbScript:     initdb,
+		rewindScript:     rewindText(install, d.Dir()),
+		baseBackupScript: baseBackupText(install, d.Dir()),
+		postgresScript:   postgresText(install, d.Dir()),
 	} {
-		if err := r.User().ReplaceFile(filepath.Join(r.Dir(), name), text, 0o755); err != nil {
+		if err := d.User().ReplaceFile(filepath.Join(d.Dir(), name), text, 0o755); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// programs are these scripts, by the names of what they stand for.
-func programs(dir string) map[string]string {
+// Programs are these scripts, by the names of what they stand for.
+func Programs(dir string) map[string]string {
 	all := map[string]string{}
 	for _, name := range []string{initdbScript, rewindScript, baseBackupScript, postgresScript} {
 		all[name] = filepath.Join(dir, name)
@@ -120,55 +138,55 @@ exec '%[2]s/pg_basebackup' "$@"
 const keptEvery = time.Second
 
 // kept reports whether data of the member are put aside, and are not in use.
-func (r *runner) kept() bool {
-	if _, err := os.Stat(filepath.Join(r.Dir(), keptDir)); err != nil {
+func (d *Data) kept() bool {
+	if _, err := os.Stat(filepath.Join(d.Dir(), keptDir)); err != nil {
 		return false
 	}
-	info, err := os.Lstat(r.dataDir())
+	info, err := os.Lstat(d.DataDir)
 	return err != nil || info.Mode()&os.ModeSymlink == 0
 }
 
-// dropKept deletes data that were put aside once they are not the only other copy: a
+// Drop deletes data that were put aside once they are not the only other copy: a
 // standby is in sync, none is wanted any more, or the database follows another one, which
 // has everything. Should a rewind be about to put them back, they are copied anew.
-func (r *runner) dropKept(ctx context.Context) {
+func (d *Data) Drop(ctx context.Context) {
 	now := time.Now()
-	if now.Sub(r.keptLooked) < keptEvery {
+	if now.Sub(d.looked) < keptEvery {
 		return
 	}
-	r.keptLooked = now
-	if r.lacking = r.lacksRoom(); !r.kept() {
+	d.looked = now
+	if d.lacking = d.lacksRoom(); !d.kept() {
 		return
 	}
-	l, err := r.guard.Leadership(ctx)
-	alone := r.Want.Cluster.Sync == patroni.SyncOff && (r.Reported.Ready || r.Want.Cluster.Upstream != nil)
+	l, err := d.Leadership(ctx)
+	alone := d.Want.Cluster.Sync == patroni.SyncOff && (d.Reported.Ready || d.Want.Cluster.Upstream != nil)
 	if err != nil || !l.Replaceable() && !alone {
 		return
 	}
-	if err := r.throwKept(now); err != nil {
-		r.Log.Warn("delete data that were put aside", "error", err)
+	if err := d.throw(now); err != nil {
+		d.Log.Warn("delete data that were put aside", "error", err)
 		return
 	}
-	r.Log.Info("deleted data that were put aside: another copy is in sync", "leader", l.Leader, "in sync", l.Sync.Standbys)
+	d.Log.Info("deleted data that were put aside: another copy is in sync", "leader", l.Leader, "in sync", l.Sync.Standbys)
 }
 
-// throwKept puts them in the trash as those of a member are that was deleted.
-func (r *runner) throwKept(now time.Time) error {
-	if r.host.IsVolume(r.ID) {
-		_ = postgres.RemoveShared(filepath.Join(r.Dir(), keptDir)) // what it does not know it leaves
-		if err := r.host.ThrowOut(r.ID, filepath.Join(r.Dir(), keptDir)); err != nil {
+// throw puts them in the trash as those of a member are that was deleted.
+func (d *Data) throw(now time.Time) error {
+	if d.Agent.IsVolume(d.ID) {
+		_ = postgres.RemoveShared(filepath.Join(d.Dir(), keptDir)) // what it does not know it leaves
+		if err := d.Agent.ThrowOut(d.ID, filepath.Join(d.Dir(), keptDir)); err != nil {
 			return err
 		}
-		return r.host.ThrowOut(r.ID, filepath.Join(r.Dir(), keptSize))
+		return d.Agent.ThrowOut(d.ID, filepath.Join(d.Dir(), keptSize))
 	}
-	trash := r.host.TrashPath(fmt.Sprintf("%s-kept-%d", r.ID, now.UnixNano()))
+	trash := d.Agent.TrashPath(fmt.Sprintf("%s-kept-%d", d.ID, now.UnixNano()))
 	if err := os.Mkdir(trash, 0o700); err != nil {
 		return err
 	}
-	if err := os.Rename(filepath.Join(r.Dir(), keptDir), filepath.Join(trash, patroni.DataDir)); err != nil {
+	if err := os.Rename(filepath.Join(d.Dir(), keptDir), filepath.Join(trash, patroni.DataDir)); err != nil {
 		return err
 	}
-	err := os.Remove(filepath.Join(r.Dir(), keptSize))
+	err := os.Remove(filepath.Join(d.Dir(), keptSize))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -176,18 +194,27 @@ func (r *runner) throwKept(now time.Time) error {
 }
 
 // lacksRoom says why no copy is made beside data that were put aside, or "".
-func (r *runner) lacksRoom() string {
-	if r.postmaster.Alive() || !r.kept() {
+func (d *Data) lacksRoom() string {
+	if d.Server.Alive() || !d.kept() {
 		return ""
 	}
-	text, err := r.User().ReadFile(filepath.Join(r.Dir(), keptSize))
+	text, err := d.User().ReadFile(filepath.Join(d.Dir(), keptSize))
 	if err != nil {
 		return ""
 	}
 	size, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	disk, left, _ := r.Disk()
+	disk, left, _ := d.Disk()
 	if need, free := room(size, disk>>10), left>>10; err == nil && free < need {
 		return fmt.Sprintf("%d MiB are needed, %d MiB are free", need>>10, free>>10)
 	}
 	return ""
 }
+
+// Lacking says why no copy is made beside data that were put aside, as was seen last, or "".
+func (d *Data) Lacking() string { return d.lacking }
+
+// Looked is when it was looked last whether they may go.
+func (d *Data) Looked() time.Time { return d.looked }
+
+// Kept reports whether the member has data that were put aside, in use or not.
+func (d *Data) Kept() bool { return tree.Exists(filepath.Join(d.Dir(), keptDir)) }
