@@ -127,12 +127,12 @@ func (r *runner) handOver(ctx context.Context, force bool) error {
 // starts them again.
 func (r *runner) revive(ctx context.Context) error {
 	l, err := r.guard.Leadership(ctx)
-	switch s := r.probe.last(); {
+	switch s := r.probe.Last(); {
 	case err != nil:
 		return err
 	case l.Leader != "":
 		return fmt.Errorf("%s is the primary: %w", l.Leader, agent.ErrTask)
-	case !s.ready || !s.facts.InRecovery:
+	case !s.Ready || !s.Facts.InRecovery:
 		return fmt.Errorf("PostgreSQL is not a standby: %w", agent.ErrTask)
 	case !r.KillAll(ctx, "its bootstrap is stuck"):
 		return fmt.Errorf("not all processes ended: %w", agent.ErrTask)

@@ -7,6 +7,7 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database/probe"
 	"howdah/internal/model/member"
 )
 
@@ -16,31 +17,31 @@ func TestAddProblem(t *testing.T) {
 	guarded, own := limited, limited
 	guarded.Cluster.Parameters = map[string]string{"shared_preload_libraries": "pg_stat_statements, howdah"}
 	own.Parameters = map[string]string{"shared_preload_libraries": "howdah,auto_explain"}
-	loaded := func(libraries string) sight { return sight{facts: postgres.Facts{Libraries: libraries}} }
+	loaded := func(libraries string) probe.Sight { return probe.Sight{Facts: postgres.Facts{Libraries: libraries}} }
 	cases := []struct {
 		name   string
 		want   member.Assignment
 		report member.Report
-		sight  sight
+		sight  probe.Sight
 		is     member.Problem
 		detail string
 	}{
-		{"nothing", limited, member.Report{Ready: true, StorageBytes: 899}, sight{}, member.None, ""},
-		{"little storage left", limited, member.Report{StorageBytes: 900}, sight{}, member.StorageLow, ""},
-		{"writes are refused still", limited, member.Report{Ready: true, StorageBytes: 985}, sight{facts: postgres.Facts{StorageFull: "on"}}, member.StorageFull, ""},
-		{"no storage left", limited, member.Report{StorageBytes: 1000}, sight{}, member.StorageFull, ""},
-		{"PostgreSQL refuses to write", member.Assignment{Want: member.Running}, member.Report{Ready: true}, sight{noRoom: true}, member.DiskFull, ""},
-		{"the storage is low, to the byte", limited, member.Report{Ready: true, StorageBytes: 899}, sight{}, member.None, ""},
-		{"no limit", member.Assignment{}, member.Report{StorageBytes: 1 << 50}, sight{}, member.None, ""},
-		{"a replica without a stream", limited, member.Report{Ready: true, InRecovery: true}, sight{}, member.NotReplicating, ""},
-		{"a replica with one", limited, replica, sight{}, member.None, ""},
+		{"nothing", limited, member.Report{Ready: true, StorageBytes: 899}, probe.Sight{}, member.None, ""},
+		{"little storage left", limited, member.Report{StorageBytes: 900}, probe.Sight{}, member.StorageLow, ""},
+		{"writes are refused still", limited, member.Report{Ready: true, StorageBytes: 985}, probe.Sight{Facts: postgres.Facts{StorageFull: "on"}}, member.StorageFull, ""},
+		{"no storage left", limited, member.Report{StorageBytes: 1000}, probe.Sight{}, member.StorageFull, ""},
+		{"PostgreSQL refuses to write", member.Assignment{Want: member.Running}, member.Report{Ready: true}, probe.Sight{NoRoom: true}, member.DiskFull, ""},
+		{"the storage is low, to the byte", limited, member.Report{Ready: true, StorageBytes: 899}, probe.Sight{}, member.None, ""},
+		{"no limit", member.Assignment{}, member.Report{StorageBytes: 1 << 50}, probe.Sight{}, member.None, ""},
+		{"a replica without a stream", limited, member.Report{Ready: true, InRecovery: true}, probe.Sight{}, member.NotReplicating, ""},
+		{"a replica with one", limited, replica, probe.Sight{}, member.None, ""},
 		{
 			"a lost slot", limited, member.Report{Ready: true},
-			sight{facts: postgres.Facts{LostSlots: []string{"a", "b"}}}, member.SlotLost, "a, b",
+			probe.Sight{Facts: postgres.Facts{LostSlots: []string{"a", "b"}}}, member.SlotLost, "a, b",
 		},
 		{
 			"a lost slot of a server that is gone", limited, member.Report{},
-			sight{facts: postgres.Facts{LostSlots: []string{"a"}}}, member.None, "",
+			probe.Sight{Facts: postgres.Facts{LostSlots: []string{"a"}}}, member.None, "",
 		},
 		{"without the module", guarded, member.Report{Ready: true}, loaded("pg_stat_statements"), member.NoModule, "it was started with shared_preload_libraries = 'pg_stat_statements'"},
 		{"without the module that is in settings of its own", own, replica, loaded(""), member.NoModule, "it was started with shared_preload_libraries = ''"},
@@ -49,10 +50,10 @@ func TestAddProblem(t *testing.T) {
 		{"without a module that is not wanted", limited, replica, loaded(""), member.None, ""},
 		{"it is not known what it has loaded", guarded, member.Report{}, loaded(""), member.None, ""},
 		{"without the module, and full", guarded, member.Report{Ready: true, StorageBytes: 1000}, loaded(""), member.StorageFull, ""},
-		{"no login", limited, member.Report{}, sight{detail: "refused"}, member.None, "refused"},
+		{"no login", limited, member.Report{}, probe.Sight{Detail: "refused"}, member.None, "refused"},
 		{
 			"a problem of the processes comes first", limited,
-			member.Report{Problem: member.PortTaken, Detail: "d", StorageBytes: 1000}, sight{detail: "refused"}, member.PortTaken, "d",
+			member.Report{Problem: member.PortTaken, Detail: "d", StorageBytes: 1000}, probe.Sight{Detail: "refused"}, member.PortTaken, "d",
 		},
 	}
 	for _, c := range cases {

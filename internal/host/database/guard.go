@@ -34,7 +34,7 @@ func (r *runner) postmasterDied(ctx context.Context, exit proc.Exit) {
 	}
 	r.Log.Warn("PostgreSQL died", "exit", exit.String())
 	if !r.guard.Replace(ctx, "PostgreSQL of the primary died: "+exit.String(), exit.At) {
-		go dial.Wake(ctx, r.host.Agent, r.target()) // which starts it again
+		go dial.Wake(ctx, r.host.Agent, r.probe.Target()) // which starts it again
 	}
 }
 

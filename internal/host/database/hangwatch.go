@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/host/database/dial"
+	"howdah/internal/host/database/probe"
 	"howdah/internal/host/hang"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
@@ -43,7 +44,7 @@ type hanging struct {
 // writes no file: the disk may be what hangs.
 type hangWatch struct {
 	host  *Host
-	probe *prober
+	probe *probe.Prober
 	write *writeProbe
 	tell  func(context.Context, member.Assignment, hanging) // again and again, as long as it hangs
 
@@ -153,7 +154,7 @@ func (w *hangWatch) answered() time.Time {
 	w.mu.Lock()
 	echo := w.echo
 	w.mu.Unlock()
-	return hang.Later(hang.Later(echo, w.probe.answeredAt()), w.write.answeredAt())
+	return hang.Later(hang.Later(echo, w.probe.AnsweredAt()), w.write.answeredAt())
 }
 
 // askMost bounds how many questions wait for a server that does not answer.
@@ -180,13 +181,13 @@ func (w *hangWatch) ask(ctx context.Context, m member.Assignment) {
 
 // aimHangs has a PostgreSQL looked after that has served since it was started.
 func (r *runner) aimHangs() {
-	s := r.probe.last()
+	s := r.probe.Last()
 	serving := r.hangs.aimed()
 	switch {
 	case r.Want.Want != member.Running || !r.postmaster.Alive() || !r.patroni.Alive():
 		r.hangs.aim(hangTarget{})
-	case s.ready:
-		r.hangs.aim(hangTarget{r.Want, r.postmaster.Process, !s.facts.InRecovery})
+	case s.Ready:
+		r.hangs.aim(hangTarget{r.Want, r.postmaster.Process, !s.Facts.InRecovery})
 	case serving.postmaster != r.postmaster.Process:
 		r.hangs.aim(hangTarget{})
 	}

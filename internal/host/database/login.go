@@ -110,12 +110,12 @@ func (a *Host) loginOf(ctx context.Context, id, user string) (postgres.Login, er
 		return postgres.Login{}, nil
 	}
 	r := runnerOf(m)
-	if r.target().Major < administratorsAreMembers {
+	if r.probe.Target().Major < administratorsAreMembers {
 		return postgres.Login{}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTry)
 	defer cancel()
-	conn, err := dial.Admin(ctx, a.Agent, r.target())
+	conn, err := dial.Admin(ctx, a.Agent, r.probe.Target())
 	if err != nil {
 		return postgres.Login{}, err
 	}

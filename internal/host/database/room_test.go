@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/database/probe"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/loopdisk"
 )
@@ -24,12 +25,12 @@ func btrfsWorld(t *testing.T) (*world, *Host) {
 
 func TestTheHardLimitIsFarAboveWhatPostgreSQLStopsAt(t *testing.T) {
 	for _, given := range []int64{1 * 1 << 30, 5 * 1 << 30, 20 * 1 << 30, 1000 * 1 << 30, 64000 * 1 << 30} {
-		over := given + given/10 + mostOver
-		if storageLevel(postgres.StorageFull, over, given) != postgres.StorageOver || storageLevel(postgres.StorageFull, over-1, given) == postgres.StorageOver {
+		over := given + given/10 + probe.MostOver
+		if probe.StorageLevel(postgres.StorageFull, over, given) != postgres.StorageOver || probe.StorageLevel(postgres.StorageFull, over-1, given) == postgres.StorageOver {
 			t.Fatalf("%d bytes are not where %d are exceeded by far", over, given)
 		}
 		logs := min(max(given/logShare, leastLogBytes), mostLogBytes)
-		if room := hardLimit(given) - over - logs; room < 2*fastest || hardLimit(given) > 2*given+9*1<<30 {
+		if room := hardLimit(given) - over - logs; room < 2*probe.Fastest || hardLimit(given) > 2*given+9*1<<30 {
 			t.Errorf("%d GiB: the limit is %d MiB, which leaves %d MiB", given>>30, hardLimit(given)>>20, room>>20)
 		}
 	}

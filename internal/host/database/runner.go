@@ -16,6 +16,7 @@ import (
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/database/guard"
 	"howdah/internal/host/database/keys"
+	"howdah/internal/host/database/probe"
 	"howdah/internal/host/database/spare"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
@@ -38,7 +39,7 @@ type runner struct {
 	*agent.Member
 	host *Host
 
-	probe  *prober
+	probe  *probe.Prober
 	leases *leaseWatch
 	logs   *logKeeper
 	hangs  *hangWatch
@@ -80,7 +81,7 @@ type runner struct {
 
 func newRunner(a *Host, m *agent.Member) *runner {
 	r := &runner{Member: m, host: a, patroni: &m.Leader, postmaster: &m.Server}
-	r.probe, r.logs = newProber(a, m.ID), newLogKeeper(a.logDir(m.ID), m.Log)
+	r.probe, r.logs = probe.New(a.Agent, m.ID), newLogKeeper(a.logDir(m.ID), m.Log)
 	r.leases = &leaseWatch{host: a, tell: func(p proc.Process, look leaseLook) {
 		r.Do(func(context.Context) { r.endHung(p, look) })
 	}}
@@ -90,15 +91,15 @@ func newRunner(a *Host, m *agent.Member) *runner {
 	r.aside = &aside.Data{Member: m, Agent: a.Agent, DataDir: r.dataDir(), Leadership: r.guard.Leadership}
 	r.taker = &spare.Taker{Member: m, Keeper: a.spares, DataDir: r.dataDir()}
 	r.standby = &cut.Standby{
-		Member: m, DataDir: r.dataDir(), LSN: func() lsn.LSN { return r.probe.last().facts.LSN },
-		Admin: func(ctx context.Context) (*pgx.Conn, error) { return dial.Admin(ctx, a.Agent, r.target()) },
+		Member: m, DataDir: r.dataDir(), LSN: func() lsn.LSN { return r.probe.Last().Facts.LSN },
+		Admin: func(ctx context.Context) (*pgx.Conn, error) { return dial.Admin(ctx, a.Agent, r.probe.Target()) },
 	}
 	return r
 }
 
 // Beside are those who look at the database.
 func (r *runner) Beside() []func(context.Context) {
-	return []func(context.Context){r.probe.run, r.leases.run, r.hangs.run, r.logs.run}
+	return []func(context.Context){r.probe.Run, r.leases.run, r.hangs.run, r.logs.run}
 }
 
 // Told has a configuration rendered that says something else, and started at once what

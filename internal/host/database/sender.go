@@ -44,7 +44,7 @@ func (a *Host) followLosses(ctx context.Context) error {
 				continue
 			}
 			for _, r := range a.allRunners() {
-				if s := r.probe.last(); s.ready && !s.facts.InRecovery {
+				if s := r.probe.Last(); s.Ready && !s.Facts.InRecovery {
 					r.Go(func() { r.endSenders(ctx, host) })
 				}
 			}
@@ -62,7 +62,7 @@ func (r *runner) endSenders(ctx context.Context, host string) {
 	if err != nil || len(names) == 0 {
 		return // none of its standbys is there, or nobody knows: the time-out does it
 	}
-	target := r.target()
+	target := r.probe.Target()
 	conn, err := dial.Admin(ctx, r.host.Agent, target)
 	if err != nil {
 		r.Log.Warn("end WAL senders to a lost host", "host", host, "error", err)

@@ -223,7 +223,7 @@ const nudgeEvery = 15 * time.Second
 
 // nudge has Patroni look for a new certificate, when it shows an old one.
 func (r *runner) nudge() {
-	if !r.probe.last().restOld || time.Since(r.nudged) < nudgeEvery || !r.hearsReload() {
+	if !r.probe.Last().RESTOld || time.Since(r.nudged) < nudgeEvery || !r.hearsReload() {
 		return
 	}
 	r.nudged = time.Now()

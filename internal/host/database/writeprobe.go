@@ -11,6 +11,7 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/database/dial"
+	"howdah/internal/host/database/probe"
 	"howdah/internal/host/hang"
 	"howdah/internal/model/member"
 )
@@ -64,13 +65,13 @@ func (p *writeProbe) forget() {
 }
 
 // poke begins a write if it is time for one, and waits for nothing.
-func (p *writeProbe) poke(ctx context.Context, m member.Assignment, probe *prober) {
+func (p *writeProbe) poke(ctx context.Context, m member.Assignment, probe *probe.Prober) {
 	now := time.Now()
 	if now.Sub(p.looked) < writeLook {
 		return
 	}
 	p.looked = now
-	if !p.wanted(probe.last(), now) || !p.waiting().IsZero() {
+	if !p.wanted(probe.Last(), now) || !p.waiting().IsZero() {
 		return
 	}
 	p.mu.Lock()
@@ -82,16 +83,16 @@ func (p *writeProbe) poke(ctx context.Context, m member.Assignment, probe *probe
 }
 
 // wanted: nothing was seen to reach the disk for a while, or something waits for it.
-func (p *writeProbe) wanted(s sight, now time.Time) bool {
-	position := s.facts.Position
+func (p *writeProbe) wanted(s probe.Sight, now time.Time) bool {
+	position := s.Facts.Position
 	advanced := position.Flushed > p.flushed.Flushed
 	p.flushed = position
-	if advanced && now.Sub(s.at) < 2*probeEvery {
+	if advanced && now.Sub(s.At) < 2*probe.Every {
 		p.proved = now
 	}
 	proved := now.Sub(hang.Later(p.proved, p.answeredAt()))
 	behind := position.Inserted > position.Flushed && !advanced
-	return behind && proved >= probeEvery || proved >= writeIdle
+	return behind && proved >= probe.Every || proved >= writeIdle
 }
 
 // write commits. An error is an answer: it did not wait for the disk.

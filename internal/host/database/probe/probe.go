@@ -1,4 +1,6 @@
-package database
+// Package probe looks at databases as their users would: whether one can log in, what the server says of
+// itself, how much it has stored, and which commits wait.
+package probe
 
 import (
 	"context"
@@ -13,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/agent"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/pace"
 	"howdah/internal/identity/certs"
@@ -20,7 +23,8 @@ import (
 )
 
 const (
-	probeEvery = time.Second
+	// Every is how often it looks at a member that serves.
+	Every = time.Second
 	// probeSoon is the pace until a member serves: a new database is not kept
 	// waiting by its probe.
 	probeSoon = 100 * time.Millisecond
@@ -29,15 +33,15 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// prober looks at a member's database as a client would: it logs in over TCP with
+// Prober looks at a member's database as a client would: it logs in over TCP with
 // TLS, by certificate, and asks. Its word is the truth about "available".
-type prober struct {
-	host *Host
-	id   string
+type Prober struct {
+	agent *agent.Agent
+	id    string
 
 	mu       sync.Mutex
 	target   member.Assignment // guarded by mu; Running only when it should serve
-	sight    sight             // guarded by mu
+	sight    Sight             // guarded by mu
 	answered time.Time         // guarded by mu: the server said anything last
 	conn     *pgx.Conn         // belongs to the goroutine
 	loggedIn time.Time         // belongs to the goroutine
@@ -47,54 +51,55 @@ type prober struct {
 	hold     storageHold // belongs to the goroutine
 }
 
-// sight is what was seen last.
-type sight struct {
-	ready       bool
-	facts       postgres.Facts
-	ownerSerial int64
-	size        int64
-	shown       shown
-	restOld     bool // Patroni shows another certificate than it should
-	follows     bool // nobody can log in, and it says on its socket that it is a standby
-	detail      string
-	noRoom      bool // PostgreSQL refused to write
+// Sight is what was seen last.
+type Sight struct {
+	Ready       bool
+	Facts       postgres.Facts
+	OwnerSerial int64
+	Size        int64
+	Shown       Shown
+	RESTOld     bool // Patroni shows another certificate than it should
+	Follows     bool // nobody can log in, and it says on its socket that it is a standby
+	Detail      string
+	NoRoom      bool // PostgreSQL refused to write
 	// stuck commits have waited long for standbys, the first of them since then.
-	stuck      int
-	stuckSince time.Time
-	at         time.Time
+	Stuck      int
+	StuckSince time.Time
+	At         time.Time
 }
 
-// shown is what the server's certificate said at the newest login.
-type shown struct {
-	authority string
-	until     time.Time
+// Shown is what the server's certificate said at the newest login.
+type Shown struct {
+	Authority string
+	Until     time.Time
 }
 
-func newProber(a *Host, id string) *prober { return &prober{host: a, id: id} }
+// New is the prober of a member.
+func New(a *agent.Agent, id string) *Prober { return &Prober{agent: a, id: id} }
 
-// aim tells the prober which server to look at; the zero assignment: none.
-func (p *prober) aim(a member.Assignment) {
+// Aim tells the prober which server to look at; the zero assignment: none.
+func (p *Prober) Aim(a member.Assignment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.target = a
 }
 
-// last is what was seen last.
-func (p *prober) last() sight {
+// Last is what was seen last.
+func (p *Prober) Last() Sight {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sight
 }
 
-// answeredAt is when the server said anything last, be it a refusal.
-func (p *prober) answeredAt() time.Time {
+// AnsweredAt is when the server said anything last, be it a refusal.
+func (p *Prober) AnsweredAt() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.answered
 }
 
 // hears notes whether the server said something: err is what came of a question.
-func (p *prober) hears(err error) {
+func (p *Prober) hears(err error) {
 	if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused {
 		return
 	}
@@ -103,27 +108,28 @@ func (p *prober) hears(err error) {
 	p.answered = time.Now()
 }
 
-func (p *prober) run(ctx context.Context) {
+// Run looks until ctx ends.
+func (p *Prober) Run(ctx context.Context) {
 	defer p.drop()
 	for {
 		p.mu.Lock()
 		target := p.target
 		p.mu.Unlock()
-		var s sight
+		var s Sight
 		if target.ID != "" {
 			s = p.look(ctx, target)
 		} else {
 			p.drop()
 		}
 		p.mu.Lock()
-		news := s.detail != "" && s.detail != p.sight.detail
+		news := s.Detail != "" && s.Detail != p.sight.Detail
 		p.sight = s
 		p.mu.Unlock()
 		if news && ctx.Err() == nil {
-			p.host.Log.Info("database does not answer as it should", "member", p.id, "error", s.detail)
+			p.agent.Log.Info("database does not answer as it should", "member", p.id, "error", s.Detail)
 		}
-		pause := probeEvery
-		if !s.ready {
+		pause := Every
+		if !s.Ready {
 			pause = probeSoon
 		}
 		if !pace.Sleep(ctx, pause) {
@@ -132,7 +138,7 @@ func (p *prober) run(ctx context.Context) {
 	}
 }
 
-func (p *prober) drop() {
+func (p *Prober) drop() {
 	if p.conn == nil {
 		return
 	}
@@ -142,40 +148,40 @@ func (p *prober) drop() {
 	p.conn = nil
 }
 
-func (p *prober) look(ctx context.Context, target member.Assignment) sight {
+func (p *Prober) look(ctx context.Context, target member.Assignment) Sight {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	s := sight{at: time.Now()}
+	s := Sight{At: time.Now()}
 	if err := p.login(ctx, target); err != nil {
-		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
-		s.follows = p.follows(ctx, target)
+		s.Detail, s.NoRoom = err.Error(), hasCode(err, diskFullCode)
+		s.Follows = p.follows(ctx, target)
 		// Full of clients is not out of service.
-		s.ready = hasCode(err, "53300") && p.last().ready
-		s.facts, s.ownerSerial, s.size, s.shown = p.last().facts, p.last().ownerSerial, p.last().size, p.last().shown
+		s.Ready = hasCode(err, "53300") && p.Last().Ready
+		s.Facts, s.OwnerSerial, s.Size, s.Shown = p.Last().Facts, p.Last().OwnerSerial, p.Last().Size, p.Last().Shown
 		return s
 	}
 	facts, err := postgres.Observe(ctx, p.conn)
 	p.hears(err)
 	if err != nil {
 		p.drop()
-		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
+		s.Detail, s.NoRoom = err.Error(), hasCode(err, diskFullCode)
 		return s
 	}
-	s.facts, s.ready, s.shown, s.restOld = facts, true, shownBy(p.conn.PgConn().Conn()), p.restOld
-	if s.ownerSerial, err = p.owner(ctx, target, facts); err != nil {
-		s.detail, s.noRoom = err.Error(), hasCode(err, diskFullCode)
+	s.Facts, s.Ready, s.Shown, s.RESTOld = facts, true, shownBy(p.conn.PgConn().Conn()), p.restOld
+	if s.OwnerSerial, err = p.owner(ctx, target, facts); err != nil {
+		s.Detail, s.NoRoom = err.Error(), hasCode(err, diskFullCode)
 	}
 	usage, measured := p.usage(ctx, target)
-	s.size = usage.Bytes
-	s.facts.StorageFull = p.holdStorage(ctx, target, facts, usage, measured)
-	s.stuck, s.stuckSince = p.waits.look(s.at, facts.Waiting)
+	s.Size = usage.Bytes
+	s.Facts.StorageFull = p.holdStorage(ctx, target, facts, usage, measured)
+	s.Stuck, s.StuckSince = p.waits.look(s.At, facts.Waiting)
 	p.tellWaits(s)
 	return s
 }
 
 // follows: the server says on its private socket that it is a standby.
-func (p *prober) follows(ctx context.Context, target member.Assignment) (recovery bool) {
-	conn, err := dial.Admin(ctx, p.host.Agent, target)
+func (p *Prober) follows(ctx context.Context, target member.Assignment) (recovery bool) {
+	conn, err := dial.Admin(ctx, p.agent, target)
 	if err != nil {
 		return false
 	}
@@ -185,13 +191,13 @@ func (p *prober) follows(ctx context.Context, target member.Assignment) (recover
 }
 
 // tellWaits leaves word in the log of commits that begin to wait long, and of their end.
-func (p *prober) tellWaits(s sight) {
-	before := p.last().stuck
+func (p *Prober) tellWaits(s Sight) {
+	before := p.Last().Stuck
 	switch {
-	case s.stuck > 0 && before == 0:
-		p.host.Log.Warn("commits wait for a synchronous standby", "member", p.id, "commits", s.stuck, "since", s.stuckSince)
-	case s.stuck == 0 && before > 0:
-		p.host.Log.Info("no commit waits for a synchronous standby any more", "member", p.id)
+	case s.Stuck > 0 && before == 0:
+		p.agent.Log.Warn("commits wait for a synchronous standby", "member", p.id, "commits", s.Stuck, "since", s.StuckSince)
+	case s.Stuck == 0 && before > 0:
+		p.agent.Log.Info("no commit waits for a synchronous standby any more", "member", p.id)
 	}
 }
 
@@ -205,12 +211,12 @@ func hasCode(err error, code string) bool {
 
 // login makes a new connection now and then, and keeps it in between: a server
 // that answers old sessions but lets nobody in is not available.
-func (p *prober) login(ctx context.Context, target member.Assignment) error {
+func (p *Prober) login(ctx context.Context, target member.Assignment) error {
 	if p.conn != nil && !p.conn.IsClosed() && time.Since(p.loggedIn) < p.patience(target) {
 		return nil
 	}
 	p.drop()
-	config, err := dial.Monitor(p.host.Agent, target)
+	config, err := dial.Monitor(p.agent, target)
 	if err != nil {
 		return err
 	}
@@ -220,36 +226,36 @@ func (p *prober) login(ctx context.Context, target member.Assignment) error {
 		return fmt.Errorf("log in to %s: %w", p.id, err)
 	}
 	p.conn, p.loggedIn = conn, time.Now()
-	p.restOld = dial.ShowsOther(ctx, p.host.Agent, target)
+	p.restOld = dial.ShowsOther(ctx, p.agent, target)
 	return nil
 }
 
 // patience is how long a login is good for: not long when the server is about to
 // show the certificate of another authority.
-func (p *prober) patience(target member.Assignment) time.Duration {
-	if p.last().shown.authority != target.Authority {
-		return probeEvery / 2
+func (p *Prober) patience(target member.Assignment) time.Duration {
+	if p.Last().Shown.Authority != target.Authority {
+		return Every / 2
 	}
 	return loginEvery
 }
 
 // shownBy is what the certificate of a connection's server says.
-func shownBy(conn net.Conn) shown {
+func shownBy(conn net.Conn) Shown {
 	t, ok := conn.(*tls.Conn)
 	if !ok || len(t.ConnectionState().PeerCertificates) == 0 {
-		return shown{}
+		return Shown{}
 	}
 	leaf := t.ConnectionState().PeerCertificates[0]
-	return shown{certs.AuthorityOf(leaf), leaf.NotAfter.UTC()}
+	return Shown{certs.AuthorityOf(leaf), leaf.NotAfter.UTC()}
 }
 
 // owner sets the master user up on a primary, once for each serial.
-func (p *prober) owner(ctx context.Context, target member.Assignment, facts postgres.Facts) (int64, error) {
+func (p *Prober) owner(ctx context.Context, target member.Assignment, facts postgres.Facts) (int64, error) {
 	serial, err := postgres.OwnerSerial(ctx, p.conn)
 	if err != nil || facts.InRecovery || serial >= target.Owner.Serial || target.Owner.Name == "" {
 		return serial, err
 	}
-	conn, err := dial.Admin(ctx, p.host.Agent, target)
+	conn, err := dial.Admin(ctx, p.agent, target)
 	if err != nil {
 		return serial, err
 	}
@@ -262,4 +268,11 @@ func (p *prober) owner(ctx context.Context, target member.Assignment, facts post
 		return serial, err
 	}
 	return owner.Serial, nil
+}
+
+// Target is the assignment that it looks at.
+func (p *Prober) Target() member.Assignment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.target
 }

@@ -1,4 +1,4 @@
-package database
+package probe
 
 import (
 	"context"
@@ -19,42 +19,18 @@ import (
 // the more often the less is left, and the primary is told when there is none.
 
 const (
-	// fastest is how many bytes a second a database is taken to grow at most.
-	fastest = 1 << 30
+	// Fastest is how many bytes a second a database is taken to grow at most.
+	Fastest = 1 << 30
 	// sizeShare of the time may be spent on measuring, as one in so many.
 	sizeShare = 20
 	// measureTimeout bounds how long it may take to look at every file.
 	measureTimeout = time.Minute
 	// mostSorted is what a query may keep on disk for itself where there is no room, in bytes.
 	mostSorted = 64 << 20
-	// A database that has so much more than it was given, or a tenth, has found another
+	// MostOver: a database that has so much more than it was given, or a tenth, has found another
 	// way to take storage than those that are refused where it is full.
-	mostOver = 2 << 30
+	MostOver = 2 << 30
 )
-
-// hardLimit is what all of a member's directory may have where its database was given so many bytes;
-// 0 where it has no limit. PostgreSQL must not meet it by ordinary use, as it stops when it
-// cannot write WAL. So it lies as far above what counts as over by far as that lies above what was
-// given: from there on only DROP and TRUNCATE run, and what is on its way until the next look is
-// less than 2 GiB. What log files may have comes on top, and an eighth pays for what the file system
-// itself takes. Files are written in place there: else a database could have twice its size.
-func hardLimit(given int64) int64 {
-	if given <= 0 {
-		return 0
-	}
-	limit := given + 2*(given/10+mostOver) + min(max(given/logShare, leastLogBytes), mostLogBytes)
-	return limit + limit/8
-}
-
-// Room is that limit. Data that were put aside are another copy, for as long as they are there, and
-// so are data that were thrown away and not removed yet.
-func (r *runner) Room() int64 {
-	limit := hardLimit(r.Want.Limits.StorageBytes)
-	if r.aside.Kept() || r.host.Throws(r.ID) {
-		limit *= 2
-	}
-	return limit
-}
 
 // gauge measures the size of one database, beside whoever wants to know it: a large one
 // takes longer than anybody may wait.
@@ -70,8 +46,8 @@ type gauge struct {
 func dueAfter(bytes, limit int64, took time.Duration) time.Duration {
 	wait := loginEvery
 	if limit > 0 {
-		left := time.Duration(float64(limit-bytes) / fastest * float64(time.Second))
-		wait = max(probeEvery, min(left, wait))
+		left := time.Duration(float64(limit-bytes) / Fastest * float64(time.Second))
+		wait = max(Every, min(left, wait))
 	}
 	return max(wait, sizeShare*took)
 }
@@ -110,14 +86,14 @@ func isFull(was bool, size, limit int64) bool {
 	return limit > 0 && size >= limit
 }
 
-// storageLevel is what a primary should be told, after what it was told.
-func storageLevel(was string, size, limit int64) string {
+// StorageLevel is what a primary should be told, after what it was told.
+func StorageLevel(was string, size, limit int64) string {
 	if !isFull(was != postgres.StorageLeft, size, limit) {
 		return postgres.StorageLeft
 	}
-	over := limit + limit/10 + mostOver
+	over := limit + limit/10 + MostOver
 	if was == postgres.StorageOver {
-		over = limit + limit/20 + mostOver/2
+		over = limit + limit/20 + MostOver/2
 	}
 	if size >= over {
 		return postgres.StorageOver
@@ -126,14 +102,14 @@ func storageLevel(was string, size, limit int64) string {
 }
 
 // usage is what a database has, as was measured last.
-func (p *prober) usage(ctx context.Context, target member.Assignment) (postgres.Usage, time.Time) {
+func (p *Prober) usage(ctx context.Context, target member.Assignment) (postgres.Usage, time.Time) {
 	ctx = context.WithoutCancel(ctx) // the look that asks does not wait
 	return p.gauge.last(target.Limits.StorageBytes, func() (postgres.Usage, error) {
 		ctx, cancel := context.WithTimeout(ctx, measureTimeout)
 		defer cancel()
-		usage, err := postgres.MeasureUsage(ctx, p.host.UserOf(p.id), filepath.Join(p.host.MemberDir(p.id), patroni.DataDir))
+		usage, err := postgres.MeasureUsage(ctx, p.agent.UserOf(p.id), filepath.Join(p.agent.MemberDir(p.id), patroni.DataDir))
 		if err != nil {
-			p.host.Log.Info("measure storage", "member", p.id, "error", err)
+			p.agent.Log.Info("measure storage", "member", p.id, "error", err)
 		}
 		return usage, err
 	})
@@ -148,17 +124,17 @@ type storageHold struct {
 // holdStorage has the primary refuse what would take more storage, or let it through again.
 // Nothing changes before the size is known. It answers what PostgreSQL does now, or ""
 // for one that knows of no limit.
-func (p *prober) holdStorage(ctx context.Context, target member.Assignment, facts postgres.Facts, usage postgres.Usage, at time.Time) string {
+func (p *Prober) holdStorage(ctx context.Context, target member.Assignment, facts postgres.Facts, usage postgres.Usage, at time.Time) string {
 	said := facts.StorageFull
 	if facts.InRecovery || said == "" || usage.Bytes == 0 {
 		return said
 	}
 	limit := target.Limits.StorageBytes
-	level := storageLevel(said, usage.Bytes, limit)
+	level := StorageLevel(said, usage.Bytes, limit)
 	if said == postgres.StorageLeft && level == said {
 		return said
 	}
-	conn, err := dial.Admin(ctx, p.host.Agent, target)
+	conn, err := dial.Admin(ctx, p.agent, target)
 	if err == nil {
 		defer conn.Close(ctx)
 		level, err = p.tellStorage(ctx, conn, said, level)
@@ -168,18 +144,18 @@ func (p *prober) holdStorage(ctx context.Context, target member.Assignment, fact
 		err = postgres.EndSorts(ctx, conn, usage, mostSorted)
 	}
 	if err != nil {
-		p.host.Log.Warn("hold storage", "member", p.id, "error", err)
+		p.agent.Log.Warn("hold storage", "member", p.id, "error", err)
 		return said
 	}
 	if level != said {
-		p.host.Log.Info("storage", "member", p.id, "full", level, "bytes", usage.Bytes, "limit", limit)
+		p.agent.Log.Info("storage", "member", p.id, "full", level, "bytes", usage.Bytes, "limit", limit)
 	}
 	return level
 }
 
 // tellStorage says it, and stops who began before. Statements are cancelled first, and a
 // session is ended that goes on at the next look. It answers what was said.
-func (p *prober) tellStorage(ctx context.Context, conn *pgx.Conn, said, level string) (string, error) {
+func (p *Prober) tellStorage(ctx context.Context, conn *pgx.Conn, said, level string) (string, error) {
 	if level == said && !p.hold.since.IsZero() {
 		return level, postgres.EndWriters(ctx, conn, level, p.hold.since)
 	}

@@ -1,4 +1,4 @@
-package database
+package probe
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func (w *commitWaits) look(now time.Time, waiting []string) (stuck int, since ti
 	return stuck, since
 }
 
-// explainWaits is what a person is told of commits that wait.
-func explainWaits(stuck int, since time.Time) string {
+// ExplainWaits is what a person is told of commits that wait.
+func ExplainWaits(stuck int, since time.Time) string {
 	return fmt.Sprintf("%d, the first since %s", stuck, since.UTC().Format("15:04:05Z"))
 }
