@@ -11,6 +11,7 @@ import (
 
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/database/dial"
+	"howdah/internal/host/database/watchdog"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 )
@@ -54,7 +55,7 @@ func (r *runner) checkBlind(ctx context.Context) {
 		r.blind.tried = now
 		r.blind.lost = !dial.LeadsTo(ctx, r.socket(), r.postmaster.Process)
 	}
-	why := whyBlind(r.leases.said(), r.Reported.Ready, r.blind.lost)
+	why := whyBlind(r.leases.Said(), r.Reported.Ready, r.blind.lost)
 	switch {
 	case why == "":
 		r.blind.since = time.Time{}
@@ -80,12 +81,12 @@ func (r *runner) follows() bool {
 
 // whyBlind says why Patroni does not see a standby, or "". A server opens its socket
 // before it recovers anything; one that recovers is rightly called starting.
-func whyBlind(said patroniSays, ready, lost bool) string {
+func whyBlind(said watchdog.Says, ready, lost bool) string {
 	switch {
 	case lost:
 		return "PostgreSQL does not answer on the socket where Patroni looks for it"
-	case ready && said.known && slices.Contains(blindStates, said.state):
-		return fmt.Sprintf("Patroni says of a PostgreSQL that takes logins: %s", said.state)
+	case ready && said.Known && slices.Contains(blindStates, said.State):
+		return fmt.Sprintf("Patroni says of a PostgreSQL that takes logins: %s", said.State)
 	default:
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database/watchdog"
 	"howdah/internal/host/proc"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hosttest"
@@ -17,27 +18,27 @@ import (
 func TestWhyPatroniIsBlind(t *testing.T) {
 	cases := []struct {
 		name string
-		said patroniSays
+		said watchdog.Says
 		lost bool
 		has  string
 	}{
-		{"nothing is known", patroniSays{}, false, ""},
-		{"it sees it", patroniSays{known: true, state: "running"}, false, ""},
-		{"it stops it", patroniSays{known: true, state: "stopping"}, false, ""},
-		{"it starts it again", patroniSays{known: true, state: "restarting"}, false, ""},
-		{"it copies", patroniSays{known: true, state: "creating replica"}, false, ""},
-		{"it still starts it", patroniSays{known: true, state: "starting"}, false, "starting"},
-		{"it thinks that the start failed", patroniSays{known: true, state: "start failed"}, false, "start failed"},
-		{"etcd does not answer", patroniSays{state: "starting"}, false, ""},
-		{"the socket is lost", patroniSays{known: true, state: "running"}, true, "socket"},
-		{"the socket is lost without etcd", patroniSays{}, true, "socket"},
+		{"nothing is known", watchdog.Says{}, false, ""},
+		{"it sees it", watchdog.Says{Known: true, State: "running"}, false, ""},
+		{"it stops it", watchdog.Says{Known: true, State: "stopping"}, false, ""},
+		{"it starts it again", watchdog.Says{Known: true, State: "restarting"}, false, ""},
+		{"it copies", watchdog.Says{Known: true, State: "creating replica"}, false, ""},
+		{"it still starts it", watchdog.Says{Known: true, State: "starting"}, false, "starting"},
+		{"it thinks that the start failed", watchdog.Says{Known: true, State: "start failed"}, false, "start failed"},
+		{"etcd does not answer", watchdog.Says{State: "starting"}, false, ""},
+		{"the socket is lost", watchdog.Says{Known: true, State: "running"}, true, "socket"},
+		{"the socket is lost without etcd", watchdog.Says{}, true, "socket"},
 	}
 	for _, c := range cases {
 		if got := whyBlind(c.said, true, c.lost); (got == "") != (c.has == "") || !strings.Contains(got, c.has) {
 			t.Errorf("%s: %q", c.name, got)
 		}
 	}
-	if got := whyBlind(patroniSays{known: true, state: "starting"}, false, false); got != "" {
+	if got := whyBlind(watchdog.Says{Known: true, State: "starting"}, false, false); got != "" {
 		t.Errorf("it recovers: %q", got)
 	}
 }
@@ -126,7 +127,7 @@ func TestAPatroniThatDoesNotSeeItsStandbyIsKilledAlone(t *testing.T) {
 			r.Want = w.Assignment("db-1", 1)
 			*r.patroni, *r.postmaster = standsIn(t, a), standsIn(t, a)
 			r.Reported.Ready, r.Reported.InRecovery = true, c.recovers
-			r.leases.hear(patroniSays{known: true, state: c.state})
+			r.leases.Hear(watchdog.Says{Known: true, State: c.state})
 			now := time.Now()
 			r.blind = blindness{postmaster: r.postmaster.Process, since: now.Add(-c.since), tried: now}
 			r.checkBlind(t.Context())

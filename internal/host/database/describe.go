@@ -33,8 +33,8 @@ func (r *runner) Describe(report *member.Report) {
 		report.Authority, report.CertUntil = s.Shown.Authority, s.Shown.Until
 	}
 	r.addProblem(report, s)
-	if h := r.hangs.last(); h.why != "" && h.postmaster == r.postmaster.Process {
-		report.Ready, report.Problem, report.Detail = false, member.Hangs, h.why
+	if h := r.hangs.Last(); h.Why != "" && h.Postmaster == r.postmaster.Process {
+		report.Ready, report.Problem, report.Detail = false, member.Hangs, h.Why
 	}
 }
 

@@ -51,7 +51,7 @@ func (r *runner) drift(now time.Time) string {
 	if now.Sub(r.told.at) < r.host.driftEvery {
 		return ""
 	}
-	if said := r.leases.said(); said.known && said.config != r.told.digest {
+	if said := r.leases.Said(); said.Known && said.Config != r.told.digest {
 		return "Patroni has not taken it over"
 	}
 	if r.Reported.Ready && r.differs(m.HBAPath(), m.HBA()) {

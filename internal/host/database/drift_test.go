@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/host/database/watchdog"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/testkit"
@@ -166,7 +167,7 @@ while :; do sleep 1 & wait $!; done
 	testkit.Eventually(t, hosttest.Soon, func() error {
 		before := last
 		last = len(w.Lines(a.ID, "hups"))
-		time.Sleep(2 * leaseEvery)
+		time.Sleep(2 * watchdog.LeaseEvery)
 		if now := len(w.Lines(a.ID, "hups")); now != before {
 			return fmt.Errorf("told %d times, and then again", now)
 		}

@@ -21,6 +21,7 @@ import (
 	"howdah/internal/host/database/aside"
 	"howdah/internal/host/database/cut"
 	"howdah/internal/host/database/spare"
+	"howdah/internal/host/database/watchdog"
 	"howdah/internal/host/hang"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/osuser"
@@ -50,7 +51,7 @@ type Host struct {
 	// driftEvery is how often members are held against their configuration.
 	driftEvery time.Duration
 	// leasePatience is the same for one that has a PostgreSQL.
-	leasePatience leasePatience
+	leasePatience watchdog.LeasePatience
 	// logins is the port where the PostgreSQLs of this host are answered; set before
 	// anything runs.
 	logins int
@@ -62,7 +63,7 @@ func NewHost(cfg Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Host{Config: cfg, patroni: program, hangAfter: hangAfter, driftEvery: driftEvery, leasePatience: defaultLeasePatience}
+	a := &Host{Config: cfg, patroni: program, hangAfter: hangAfter, driftEvery: driftEvery, leasePatience: watchdog.DefaultLeasePatience}
 	if a.Hang == (hang.Patience{}) {
 		a.Hang = hang.DefaultPatience
 	}

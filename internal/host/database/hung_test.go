@@ -13,6 +13,7 @@ import (
 
 	"howdah/internal/failover/fence"
 	"howdah/internal/failover/postmortem"
+	"howdah/internal/host/database/watchdog"
 	"howdah/internal/host/hang"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
@@ -27,8 +28,8 @@ func (w *world) hang(a *Host, as member.Assignment, primary bool) proc.Process {
 	w.Must(err)
 	p, err := a.Procs.Find(pid)
 	w.Must(err)
-	a.runner(w.Context(), as.ID).endHang(w.Context(), as, hanging{
-		postmaster: p, primary: primary, why: "it has answered nobody for 3s", since: time.Now(),
+	a.runner(w.Context(), as.ID).endHang(w.Context(), as, watchdog.Hanging{
+		Postmaster: p, Primary: primary, Why: "it has answered nobody for 3s", Since: time.Now(),
 	})
 	return p
 }

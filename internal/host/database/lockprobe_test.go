@@ -48,13 +48,13 @@ func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 	}()
 	r := agent.runner(w.Context(), a.ID)
 	var wrote time.Time
-	// A write begins within writeIdle, and would be judged after Stall.
-	for end := time.Now().Add(writeIdle + 2*agent.Hang.Stall); time.Now().Before(end); time.Sleep(hang.Every) {
-		if since := r.hangs.write.waiting(); !since.IsZero() && wrote.IsZero() {
+	// A write begins within 15 s, and would be judged after Stall.
+	for end := time.Now().Add(15*time.Second + 2*agent.Hang.Stall); time.Now().Before(end); time.Sleep(hang.Every) {
+		if since := r.hangs.Writing(); !since.IsZero() && wrote.IsZero() {
 			wrote = since
 		}
-		if h := r.hangs.last(); h.why != "" {
-			t.Errorf("taken for hanging: %s", h.why)
+		if h := r.hangs.Last(); h.Why != "" {
+			t.Errorf("taken for hanging: %s", h.Why)
 			break
 		}
 	}

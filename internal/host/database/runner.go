@@ -18,6 +18,7 @@ import (
 	"howdah/internal/host/database/keys"
 	"howdah/internal/host/database/probe"
 	"howdah/internal/host/database/spare"
+	"howdah/internal/host/database/watchdog"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/lsn"
@@ -40,9 +41,9 @@ type runner struct {
 	host *Host
 
 	probe  *probe.Prober
-	leases *leaseWatch
+	leases *watchdog.Lease
 	logs   *logKeeper
-	hangs  *hangWatch
+	hangs  *watchdog.Server
 	guard  *guard.Guard
 	keys   *keys.Ring
 	aside  *aside.Data
@@ -82,10 +83,10 @@ type runner struct {
 func newRunner(a *Host, m *agent.Member) *runner {
 	r := &runner{Member: m, host: a, patroni: &m.Leader, postmaster: &m.Server}
 	r.probe, r.logs = probe.New(a.Agent, m.ID), newLogKeeper(a.logDir(m.ID), m.Log)
-	r.leases = &leaseWatch{host: a, tell: func(p proc.Process, look leaseLook) {
+	r.leases = &watchdog.Lease{Agent: a.Agent, Patience: a.leasePatience, Tell: func(p proc.Process, look watchdog.LeaseLook) {
 		r.Do(func(context.Context) { r.endHung(p, look) })
 	}}
-	r.hangs = newHangWatch(a, r)
+	r.hangs = watchdog.NewServer(a.Agent, a.Hang, r.probe, r.endHang)
 	r.guard = &guard.Guard{Member: m, Agent: a.Agent, DataDir: r.dataDir(), Revoked: func() { r.retry = pace.Backoff{} }}
 	r.keys = &keys.Ring{Member: m, Agent: a.Agent}
 	r.aside = &aside.Data{Member: m, Agent: a.Agent, DataDir: r.dataDir(), Leadership: r.guard.Leadership}
@@ -99,7 +100,7 @@ func newRunner(a *Host, m *agent.Member) *runner {
 
 // Beside are those who look at the database.
 func (r *runner) Beside() []func(context.Context) {
-	return []func(context.Context){r.probe.Run, r.leases.run, r.hangs.run, r.logs.run}
+	return []func(context.Context){r.probe.Run, r.leases.Run, r.hangs.Run, r.logs.run}
 }
 
 // Told has a configuration rendered that says something else, and started at once what

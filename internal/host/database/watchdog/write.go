@@ -1,4 +1,4 @@
-package database
+package watchdog
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/host/agent"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/database/probe"
 	"howdah/internal/host/hang"
@@ -29,7 +30,8 @@ const (
 // Where users' own writes reach the disk, they are proof enough, and it writes nothing.
 // Waiting for standbys is no part of it: that is not the disk's fault.
 type writeProbe struct {
-	host *Host
+	agent    *agent.Agent
+	patience hang.Patience
 
 	mu       sync.Mutex
 	began    time.Time // guarded by mu: of the write that is under way
@@ -112,13 +114,13 @@ func (p *writeProbe) write(ctx context.Context, m member.Assignment, round int) 
 
 // commit waits for the disk, for as long as it takes.
 func (p *writeProbe) commit(ctx context.Context, m member.Assignment) error {
-	config, err := dial.AdminConfig(p.host.Agent, m)
+	config, err := dial.AdminConfig(p.agent, m)
 	if err != nil {
 		return err
 	}
 	config.RuntimeParams["synchronous_commit"] = "local"
 	// A login may wait for a dead disk too, and that has to be found before this ends.
-	config.ConnectTimeout = 2 * hang.SlowDisk * p.host.Hang.Stall
+	config.ConnectTimeout = 2 * hang.SlowDisk * p.patience.Stall
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err
