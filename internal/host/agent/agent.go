@@ -80,14 +80,13 @@ type Agent struct {
 	mu      sync.Mutex
 	members map[string]*Member // by id, guarded by mu
 	opened  map[string]int     // how often members opened their directories, by member id, guarded by mu
-	begun   map[string]bool    // tasks that this agent began, guarded by mu
 }
 
 // New prepares an agent: it makes its directories and finds out what this host
 // can do. Run starts it.
 func New(ctx context.Context, cfg Config) (*Agent, error) {
 	a := &Agent{
-		Config: cfg, life: rand.Text(), members: map[string]*Member{}, opened: map[string]int{}, begun: map[string]bool{},
+		Config: cfg, life: rand.Text(), members: map[string]*Member{}, opened: map[string]int{},
 	}
 	a.users = a.newUsers()
 	if err := a.makeDirs(); err != nil {
@@ -127,9 +126,9 @@ func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	group.Go(func() error { return work(ctx) })
 	group.Go(func() error { return a.describe(ctx) })
 	group.Go(func() error { return a.followAssignments(ctx) })
-	group.Go(func() error { return a.followTasks(ctx) })
+	group.Go(func() error { return newTasks(a).follow(ctx) })
 	group.Go(func() error { return a.followRestored(ctx) })
-	group.Go(func() error { return a.emptyTrash(ctx) })
+	group.Go(func() error { return (&trash{a}).run(ctx) })
 	<-ctx.Done()
 	err := group.Wait()
 	a.waitForMembers()

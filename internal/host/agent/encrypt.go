@@ -269,25 +269,25 @@ func lockDir(dir string, release func(string) error) (busy bool, err error) {
 	return fscrypt.RemoveKey(filepath.Dir(dir), id)
 }
 
-// removeThrown removes what lies in the trash, and takes its key from the kernel where it was a
+// remove removes what lies in the trash, and takes its key from the kernel where it was a
 // member's that is gone. What was only on its way to a member has the key of one that runs.
-func (a *Agent) removeThrown(ctx context.Context, dir string) error {
+func (t *trash) remove(ctx context.Context, dir string) error {
 	if group, ok, err := btrfs.Of(dir); err == nil && ok {
-		return a.removeVolume(ctx, dir, group)
+		return t.removeVolume(ctx, dir, group)
 	}
 	id, encrypted, err := fscrypt.Of(dir)
 	if err != nil || !encrypted {
 		return tree.Remove(ctx, dir) // a file, too
 	}
 	// Who dies after the directory is gone would know of the key no more.
-	note := a.Path(trashDir, keyNote+id.String())
+	note := t.agent.Path(trashDir, keyNote+id.String())
 	if err := os.Mkdir(note, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	if err := tree.Remove(ctx, dir); err != nil {
 		return err
 	}
-	return a.dropKey(note, id)
+	return t.dropKey(note, id)
 }
 
 // keyNote begins the names of what the trash has for keys that are to be removed.
@@ -305,8 +305,8 @@ func notedKey(name string) (id fscrypt.ID, ok bool) {
 
 // dropKey takes a key from the kernel that belongs to no directory any more, and forgets that it
 // was to be; one that is busy comes again.
-func (a *Agent) dropKey(note string, id fscrypt.ID) error {
-	for _, all := range []string{a.MemberDir("*"), a.Path(trashDir, "*")} {
+func (t *trash) dropKey(note string, id fscrypt.ID) error {
+	for _, all := range []string{t.agent.MemberDir("*"), t.agent.Path(trashDir, "*")} {
 		dirs, err := filepath.Glob(all)
 		if err != nil {
 			return err
@@ -314,7 +314,7 @@ func (a *Agent) dropKey(note string, id fscrypt.ID) error {
 		for _, dir := range dirs {
 			own, of, err := fscrypt.Of(dir)
 			if err == nil && of && own == id {
-				if filepath.Dir(dir) == a.Path(trashDir) {
+				if filepath.Dir(dir) == t.agent.Path(trashDir) {
 					return nil // its turn comes
 				}
 				return os.Remove(note)
@@ -324,7 +324,7 @@ func (a *Agent) dropKey(note string, id fscrypt.ID) error {
 			}
 		}
 	}
-	if busy, err := fscrypt.RemoveKey(a.Path(trashDir), id); err != nil || busy {
+	if busy, err := fscrypt.RemoveKey(t.agent.Path(trashDir), id); err != nil || busy {
 		return err
 	}
 	return os.Remove(note)

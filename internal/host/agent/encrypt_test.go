@@ -101,12 +101,12 @@ func TestTheTrashAndKeys(t *testing.T) {
 	disk := loopdisk.New(t, "32", "-O", "encrypt")
 	a := &Agent{Config: Config{Name: hosttest.Name, Dir: disk.Dir, Kind: &sleepers{}}}
 	id, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{4}, fscrypt.KeySize))
-	dir, stage, trash := a.MemberDir("db-1.m1"), a.Path(trashDir, "stage"), a.Path(trashDir, "member")
+	dir, stage, deleted := a.MemberDir("db-1.m1"), a.Path(trashDir, "stage"), a.Path(trashDir, "member")
 	if err := errors.Join(err, os.MkdirAll(dir, 0o700), os.MkdirAll(stage, 0o700), fscrypt.Encrypt(dir, id), fscrypt.Encrypt(stage, id)); err != nil {
 		t.Fatal(err)
 	}
 	deep := filepath.Join(dir, strings.Repeat("d/", tree.Deep+20))
-	if err := errors.Join(os.MkdirAll(deep, 0o700), a.removeThrown(t.Context(), stage)); err != nil {
+	if err := errors.Join(os.MkdirAll(deep, 0o700), (&trash{a}).remove(t.Context(), stage)); err != nil {
 		t.Fatal(err)
 	}
 	if state, err := fscrypt.KeyState(disk.Dir, id); err != nil || state != fscrypt.Present {
@@ -115,10 +115,10 @@ func TestTheTrashAndKeys(t *testing.T) {
 	if _, err := lockDir(dir, a.Kind.Release); err != nil { // as after a reboot
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Rename(dir, trash), a.removeThrown(t.Context(), trash)); err != nil {
+	if err := errors.Join(os.Rename(dir, deleted), (&trash{a}).remove(t.Context(), deleted)); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := fscrypt.KeyState(disk.Dir, id); err != nil || state != fscrypt.Absent || tree.Exists(trash) {
+	if state, err := fscrypt.KeyState(disk.Dir, id); err != nil || state != fscrypt.Absent || tree.Exists(deleted) {
 		t.Errorf("after its end: %v, %v", state, err)
 	}
 }
@@ -133,8 +133,8 @@ func TestAKeyThatOutlivedItsMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{5}, fscrypt.KeySize))
-	dir, trash := a.MemberDir("db-1.m1"), a.Path(trashDir, "member")
-	if err := errors.Join(err, os.MkdirAll(dir, 0o700), os.MkdirAll(trash, 0o700), fscrypt.Encrypt(dir, runs), fscrypt.Encrypt(trash, gone)); err != nil {
+	dir, deleted := a.MemberDir("db-1.m1"), a.Path(trashDir, "member")
+	if err := errors.Join(err, os.MkdirAll(dir, 0o700), os.MkdirAll(deleted, 0o700), fscrypt.Encrypt(dir, runs), fscrypt.Encrypt(deleted, gone)); err != nil {
 		t.Fatal(err)
 	}
 	// A stage of the member that runs is thrown away, too.
@@ -145,10 +145,10 @@ func TestAKeyThatOutlivedItsMember(t *testing.T) {
 	// It dies when the last file is gone.
 	ends, end := context.WithCancel(t.Context())
 	end()
-	if err := a.removeThrown(ends, trash); !errors.Is(err, context.Canceled) {
+	if err := (&trash{a}).remove(ends, deleted); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(trash); err != nil {
+	if err := os.RemoveAll(deleted); err != nil {
 		t.Fatal(err)
 	}
 	if now, err := fscrypt.KeyState(disk.Dir, gone); err != nil || now != fscrypt.Present {

@@ -58,13 +58,13 @@ func (h *holdings) list(ctx context.Context) error {
 		now.Hosts = append(now.Hosts, state.Tail(string(kv.Key), state.HostRoot))
 	}
 	// A full disk must not keep the host from telling what it has.
-	before, err := h.agent.readKnown()
+	before, err := readKnown(h.agent.Path(knownFile))
 	if err != nil {
 		h.agent.Log.Warn("which hosts there were is lost", "error", err)
 	}
 	now = now.after(before, held)
 	if now.Restored != before.Restored || !slices.Equal(now.Hosts, before.Hosts) {
-		if err := h.agent.writeKnown(now); err != nil {
+		if err := writeKnown(h.agent.Path(knownFile), now); err != nil {
 			h.agent.Log.Warn("remember which hosts there are", "error", err)
 		}
 	}
@@ -88,8 +88,8 @@ func (k known) after(before known, held bool) known {
 }
 
 // readKnown answers what was remembered.
-func (a *Agent) readKnown() (known, error) {
-	text, err := os.ReadFile(a.Path(knownFile))
+func readKnown(path string) (known, error) {
+	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return known{}, nil
 	}
@@ -103,10 +103,10 @@ func (a *Agent) readKnown() (known, error) {
 	return k, nil
 }
 
-func (a *Agent) writeKnown(k known) error {
+func writeKnown(path string, k known) error {
 	text, err := json.Marshal(k)
 	if err != nil {
 		return fmt.Errorf("remember hosts: %w", err)
 	}
-	return plainfile.Replace(a.Path(knownFile), text, 0o600)
+	return plainfile.Replace(path, text, 0o600)
 }

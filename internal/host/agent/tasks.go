@@ -15,21 +15,31 @@ import (
 // writeAgain is the pause before a write that etcd did not take is tried again.
 const writeAgain = 200 * time.Millisecond
 
-// followTasks does what the control plane asks for, each task once.
-func (a *Agent) followTasks(ctx context.Context) error {
+// tasks does what the control plane asks for, each task once.
+type tasks struct {
+	agent *Agent
+
+	mu    sync.Mutex
+	begun map[string]bool // those that this agent began, guarded by mu
+}
+
+func newTasks(a *Agent) *tasks { return &tasks{agent: a, begun: map[string]bool{}} }
+
+// follow begins tasks as they come, until ctx ends.
+func (t *tasks) follow(ctx context.Context) error {
 	var claims sync.WaitGroup
 	defer claims.Wait()
-	prefix := state.TaskPrefix(a.Name)
-	cache := state.NewCache(a.Store.Client, a.Log, prefix)
+	prefix := state.TaskPrefix(t.agent.Name)
+	cache := state.NewCache(t.agent.Store.Client, t.agent.Log, prefix)
 	cache.OnChange(func(keys []string) {
 		for _, key := range keys {
 			task, err := state.Load[member.Task](cache, key)
 			if err != nil {
-				a.forgetTask(state.Tail(key, prefix))
+				t.forget(state.Tail(key, prefix))
 				continue
 			}
-			if a.note(task.Value.ID) {
-				claims.Go(func() { a.begin(ctx, task.Value) })
+			if t.note(task.Value.ID) {
+				claims.Go(func() { t.begin(ctx, task.Value) })
 			}
 		}
 	})
@@ -39,14 +49,14 @@ func (a *Agent) followTasks(ctx context.Context) error {
 // begin claims a task: it writes that the task began, in a transaction that fails if it began
 // before. If an agent died in the middle of a task, the next agent does not do it again; it
 // finds out how the task ended. begin tries until etcd answers, or the task is gone.
-func (a *Agent) begin(ctx context.Context, task member.Task) {
+func (t *tasks) begin(ctx context.Context, task member.Task) {
 	result := member.Result{ID: task.ID, Member: task.Member, Began: time.Now().UTC()}
-	r := a.Member(ctx, task.Member)
-	for a.doing(task.ID) {
-		began, err := a.claim(ctx, result)
+	r := t.agent.Member(ctx, task.Member)
+	for t.doing(task.ID) {
+		began, err := t.claim(ctx, result)
 		switch {
 		case err != nil:
-			a.Log.Warn("begin task", "task", task.ID, "error", err)
+			t.agent.Log.Warn("begin task", "task", task.ID, "error", err)
 		case began.Began.Equal(result.Began):
 			r.Do(func(ctx context.Context) { r.perform(ctx, task, result) })
 			return
@@ -64,36 +74,36 @@ func (a *Agent) begin(ctx context.Context, task member.Task) {
 
 // claim writes that a task began, and answers with what is written: by this call, by
 // one whose answer was lost, or by an earlier agent.
-func (a *Agent) claim(ctx context.Context, result member.Result) (member.Result, error) {
+func (t *tasks) claim(ctx context.Context, result member.Result) (member.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, EtcdTimeout)
 	defer cancel()
-	_, err := a.Store.Commit(ctx, state.Swap(state.Result(result.ID), 0, result))
+	_, err := t.agent.Store.Commit(ctx, state.Swap(state.Result(result.ID), 0, result))
 	if !errors.Is(err, state.ErrConflict) {
 		return result, err
 	}
-	old, err := state.Get[member.Result](ctx, a.Store, state.Result(result.ID))
+	old, err := state.Get[member.Result](ctx, t.agent.Store, state.Result(result.ID))
 	return old.Value, err
 }
 
 // doing reports whether this very agent deals with a task.
-func (a *Agent) doing(id string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.begun[id]
+func (t *tasks) doing(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.begun[id]
 }
 
-func (a *Agent) forgetTask(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.begun, id)
+func (t *tasks) forget(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.begun, id)
 }
 
 // note answers false when this agent deals with the task already.
-func (a *Agent) note(id string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	known := a.begun[id]
-	a.begun[id] = true
+func (t *tasks) note(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known := t.begun[id]
+	t.begun[id] = true
 	return !known
 }
 

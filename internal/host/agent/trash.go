@@ -15,11 +15,17 @@ import (
 // trashDir has the files of members that were deleted, until somebody has the time.
 const trashDir = "trash"
 
-// emptyTrash deletes what members left, until ctx ends. It may take long; nobody waits for it.
-func (a *Agent) emptyTrash(ctx context.Context) error {
+// trash removes what members left.
+type trash struct{ agent *Agent }
+
+// EmptyTrash removes what is in the trash now, and what was thrown away within subvolumes.
+func (a *Agent) EmptyTrash(ctx context.Context) error { return (&trash{a}).empty(ctx) }
+
+// run deletes what members left, until ctx ends. It may take long; nobody waits for it.
+func (t *trash) run(ctx context.Context) error {
 	for {
-		if err := a.EmptyTrash(ctx); err != nil && ctx.Err() == nil {
-			a.Log.Warn("empty trash", "error", err)
+		if err := t.empty(ctx); err != nil && ctx.Err() == nil {
+			t.agent.Log.Warn("empty trash", "error", err)
 		}
 		if !pace.Sleep(ctx, time.Second) {
 			return nil
@@ -27,29 +33,28 @@ func (a *Agent) emptyTrash(ctx context.Context) error {
 	}
 }
 
-// EmptyTrash removes what is in the trash now, and what was thrown away within subvolumes.
-func (a *Agent) EmptyTrash(ctx context.Context) error {
-	entries, err := os.ReadDir(a.Path(trashDir))
+func (t *trash) empty(ctx context.Context) error {
+	entries, err := os.ReadDir(t.agent.Path(trashDir))
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, e := range entries {
-		dir := a.Path(trashDir, e.Name())
+		dir := t.agent.Path(trashDir, e.Name())
 		if id, ok := notedKey(e.Name()); ok {
-			errs = append(errs, a.dropKey(dir, id))
+			errs = append(errs, t.dropKey(dir, id))
 			continue
 		}
 		if id, ok := notedGroup(e.Name()); ok {
-			errs = append(errs, a.dropGroup(dir, id))
+			errs = append(errs, t.dropGroup(dir, id))
 			continue
 		}
 		if e.IsDir() {
-			errs = append(errs, a.Kind.Release(dir))
+			errs = append(errs, t.agent.Kind.Release(dir))
 		}
-		errs = append(errs, a.removeThrown(ctx, dir))
+		errs = append(errs, t.remove(ctx, dir))
 	}
-	return errors.Join(append(errs, a.removeThrownOut(ctx))...)
+	return errors.Join(append(errs, t.removeThrownOut(ctx))...)
 }
 
 // TrashPath is a path in the trash. Whatever is renamed to it is removed, with its key, as soon as

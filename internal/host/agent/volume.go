@@ -205,19 +205,19 @@ func (a *Agent) Throws(id string) bool {
 }
 
 // removeThrownOut removes what was thrown away within subvolumes.
-func (a *Agent) removeThrownOut(ctx context.Context) error {
-	thrown, err := a.thrown("*")
+func (t *trash) removeThrownOut(ctx context.Context) error {
+	thrown, err := t.agent.thrown("*")
 	errs := []error{err}
 	for _, path := range thrown {
-		errs = append(errs, a.OwnerOf(filepath.Dir(path)).Do(func() error { return tree.RemoveOwn(ctx, path) }))
+		errs = append(errs, t.agent.OwnerOf(filepath.Dir(path)).Do(func() error { return tree.RemoveOwn(ctx, path) }))
 	}
 	return errors.Join(errs...)
 }
 
 // removeVolume removes the subvolume of a member that was deleted, and then its quota group.
-func (a *Agent) removeVolume(ctx context.Context, dir string, group btrfs.ID) error {
+func (t *trash) removeVolume(ctx context.Context, dir string, group btrfs.ID) error {
 	// Who dies after the subvolume is gone would know of the group no more.
-	note := a.Path(trashDir, fmt.Sprintf("%s%d", groupNote, group))
+	note := t.agent.Path(trashDir, fmt.Sprintf("%s%d", groupNote, group))
 	if err := os.Mkdir(note, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
@@ -226,11 +226,11 @@ func (a *Agent) removeVolume(ctx context.Context, dir string, group btrfs.ID) er
 			return err
 		}
 		// Others lie in it. What is full can be removed only as far as it needs no room for that.
-		if err := errors.Join(btrfs.Limit(a.Dir, group, btrfs.NoLimit), tree.Remove(ctx, dir)); err != nil {
+		if err := errors.Join(btrfs.Limit(t.agent.Dir, group, btrfs.NoLimit), tree.Remove(ctx, dir)); err != nil {
 			return err
 		}
 	}
-	return a.dropGroup(note, group)
+	return t.dropGroup(note, group)
 }
 
 // notedGroup is the quota group that a name in the trash stands for.
@@ -240,12 +240,12 @@ func notedGroup(name string) (id btrfs.ID, ok bool) {
 }
 
 // dropGroup removes a quota group, once the kernel has given the room of its subvolume back.
-func (a *Agent) dropGroup(note string, group btrfs.ID) error {
-	err := btrfs.DropGroup(a.Dir, group)
+func (t *trash) dropGroup(note string, group btrfs.ID) error {
+	err := btrfs.DropGroup(t.agent.Dir, group)
 	if errors.Is(err, unix.EBUSY) {
 		return nil // its turn comes again
 	}
-	if err != nil && btrfs.Try(a.Dir) == nil {
+	if err != nil && btrfs.Try(t.agent.Dir) == nil {
 		return err
 	}
 	return os.Remove(note) // where quotas are off there are no groups

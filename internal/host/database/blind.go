@@ -53,7 +53,7 @@ func (r *runner) checkBlind(ctx context.Context) {
 	}
 	if now.Sub(r.blind.tried) >= socketEvery {
 		r.blind.tried = now
-		r.blind.lost = !dial.LeadsTo(ctx, r.socket(), r.postmaster.Process)
+		r.blind.lost = !dial.LeadsTo(ctx, dial.Socket(r.host.Agent, r.Want), r.postmaster.Process)
 	}
 	why := whyBlind(r.leases.Said(), r.Reported.Ready, r.blind.lost)
 	switch {
@@ -75,7 +75,7 @@ func (r *runner) follows() bool {
 	if r.Reported.Ready {
 		return r.Reported.InRecovery
 	}
-	_, err := os.Stat(filepath.Join(r.dataDir(), standbyFile))
+	_, err := os.Stat(filepath.Join(r.dataDir, standbyFile))
 	return err == nil
 }
 
@@ -112,6 +112,3 @@ func (r *runner) endBlind(ctx context.Context, why string) {
 		})
 	}
 }
-
-// socket is where Patroni looks for the member's PostgreSQL.
-func (r *runner) socket() string { return dial.Socket(r.host.Agent, r.Want) }

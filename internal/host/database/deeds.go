@@ -11,6 +11,8 @@ import (
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/dial"
+	"howdah/internal/host/database/guard"
+	"howdah/internal/host/database/probe"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
@@ -24,7 +26,7 @@ const askAgain = 200 * time.Millisecond
 func (r *runner) Perform(ctx context.Context, task member.Task, finish func(error)) {
 	switch task.Kind {
 	case member.Restart:
-		client, err := r.rest()
+		client, err := r.deeds.rest()
 		if err != nil {
 			finish(err)
 			return
@@ -34,9 +36,9 @@ func (r *runner) Perform(ctx context.Context, task member.Task, finish func(erro
 			finish(restart(ctx, client))
 		})
 	case member.Handover:
-		finish(r.handOver(ctx, task.Force))
+		finish(r.deeds.handOver(ctx, task.Force))
 	case member.Revive:
-		finish(r.revive(ctx))
+		finish(r.deeds.revive(ctx))
 	default:
 		finish(fmt.Errorf("task %q is unknown to this agent: %w", task.Kind, agent.ErrTask))
 	}
@@ -59,8 +61,6 @@ func restart(ctx context.Context, patroni rest.Member) error {
 	}
 }
 
-func (r *runner) rest() (rest.Member, error) { return dial.Patroni(r.host.Agent, r.Want) }
-
 // Times of a handover.
 const (
 	checkpointTimeout = 30 * time.Second
@@ -72,84 +72,95 @@ const (
 	killTimeout = 5 * time.Second
 )
 
+// deeds are the tasks of a database's member. It belongs to the goroutine of the member.
+type deeds struct {
+	*agent.Member
+	host  *agent.Agent
+	guard *guard.Guard
+	probe *probe.Prober
+	again func() // it may be started at once
+}
+
+func (d *deeds) rest() (rest.Member, error) { return dial.Patroni(d.host, d.Want) }
+
 // handOver gives the primary role to a standby in an orderly way: a clean stop sends
 // everything to the standbys first, so nothing is lost and nothing has to be rewound
 // (docs/design/availability.md). Until the stop it can be called off. A forced one goes on
 // without a checkpoint or an orderly stop: then PostgreSQL is killed, like one that died.
-func (r *runner) handOver(ctx context.Context, force bool) error {
+func (d *deeds) handOver(ctx context.Context, force bool) error {
 	began := time.Now()
-	l, err := r.guard.Leadership(ctx)
+	l, err := d.guard.Leadership(ctx)
 	if err != nil {
 		return err
 	}
-	if l.Leader != r.Want.Name {
-		return fmt.Errorf("%s is not the primary: %w", r.Want.Name, agent.ErrTask)
+	if l.Leader != d.Want.Name {
+		return fmt.Errorf("%s is not the primary: %w", d.Want.Name, agent.ErrTask)
 	}
 	if !l.Replaceable() {
 		return fmt.Errorf("%w: %w", fence.ErrNotSafe, agent.ErrTask)
 	}
-	if !r.patroni.Alive() || !r.postmaster.Alive() {
+	if !d.Leader.Alive() || !d.Server.Alive() {
 		return fmt.Errorf("the primary does not run: %w", agent.ErrTask)
 	}
-	if err := r.guard.Writable(ctx); err != nil {
+	if err := d.guard.Writable(ctx); err != nil {
 		return fmt.Errorf("%w: %w", err, agent.ErrTask)
 	}
 	// On a full disk there may be no room for a checkpoint: the more reason to go.
-	if err := r.checkpoint(ctx, force); err != nil {
-		if _, _, full := r.Disk(); !full && !force {
+	if err := d.checkpoint(ctx, force); err != nil {
+		if _, _, full := d.Disk(); !full && !force {
 			return err
 		}
-		r.Log.Warn("handing over without a checkpoint", "error", err)
+		d.Log.Warn("handing over without a checkpoint", "error", err)
 	}
 	incident := fence.Incident{
-		Kind: fence.Failover, Planned: true, Database: r.Want.Scope, Member: r.Want.Name, Host: r.host.Name,
+		Kind: fence.Failover, Planned: true, Database: d.Want.Scope, Member: d.Want.Name, Host: d.host.Name,
 		Cause: "planned", Detected: time.Now(),
 	}
-	if err := r.stopDatabase(ctx); err != nil && !force {
+	if err := d.stopDatabase(ctx); err != nil && !force {
 		return err
 	} else if err != nil {
-		r.Log.Warn("handing over without an orderly stop", "error", err)
+		d.Log.Warn("handing over without an orderly stop", "error", err)
 		incident.Planned, incident.Cause = false, "planned, but it could not be stopped in good order: "+err.Error()
 	}
-	if err := r.guard.Fence(ctx, l, &incident); err != nil {
-		if now, lookErr := r.guard.Leadership(ctx); lookErr == nil && now.Leader != "" && now.Leader != r.Want.Name {
+	if err := d.guard.Fence(ctx, l, &incident); err != nil {
+		if now, lookErr := d.guard.Leadership(ctx); lookErr == nil && now.Leader != "" && now.Leader != d.Want.Name {
 			return nil // somebody else was quicker
 		}
 		// Patroni is started again by converge, and leads on if nobody else does.
 		return fmt.Errorf("%w: %w", err, agent.ErrTask)
 	}
-	r.guard.Record(ctx, incident)
-	r.Log.Info("handed over", "took", time.Since(began).String())
+	d.guard.Record(ctx, incident)
+	d.Log.Info("handed over", "took", time.Since(began).String())
 	return nil
 }
 
 // revive ends a PostgreSQL that waits to be a primary, with its Patroni; converge
 // starts them again.
-func (r *runner) revive(ctx context.Context) error {
-	l, err := r.guard.Leadership(ctx)
-	switch s := r.probe.Last(); {
+func (d *deeds) revive(ctx context.Context) error {
+	l, err := d.guard.Leadership(ctx)
+	switch s := d.probe.Last(); {
 	case err != nil:
 		return err
 	case l.Leader != "":
 		return fmt.Errorf("%s is the primary: %w", l.Leader, agent.ErrTask)
 	case !s.Ready || !s.Facts.InRecovery:
 		return fmt.Errorf("PostgreSQL is not a standby: %w", agent.ErrTask)
-	case !r.KillAll(ctx, "its bootstrap is stuck"):
+	case !d.KillAll(ctx, "its bootstrap is stuck"):
 		return fmt.Errorf("not all processes ended: %w", agent.ErrTask)
 	}
-	r.retry = pace.Backoff{}
+	d.again()
 	return nil
 }
 
 // checkpoint shortens the stop that follows.
-func (r *runner) checkpoint(ctx context.Context, force bool) error {
+func (d *deeds) checkpoint(ctx context.Context, force bool) error {
 	within := checkpointTimeout
 	if force {
 		within = forcedTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	conn, err := dial.Admin(ctx, r.host.Agent, r.Want)
+	conn, err := dial.Admin(ctx, d.host, d.Want)
 	if err != nil {
 		return err
 	}
@@ -163,13 +174,13 @@ func (r *runner) checkpoint(ctx context.Context, force bool) error {
 // stopDatabase ends Patroni, so that it does not interfere, and then PostgreSQL
 // in good order. A PostgreSQL that does not end in time is killed by the fence
 // that follows: it had sent its commits to the standby before acknowledging them.
-func (r *runner) stopDatabase(ctx context.Context) error {
-	if err := r.host.Procs.Signal(r.patroni.Process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
+func (d *deeds) stopDatabase(ctx context.Context) error {
+	if err := d.host.Procs.Signal(d.Leader.Process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
 		return fmt.Errorf("stop Patroni: %w", err)
 	}
 	select {
-	case <-r.patroni.Exit:
-		r.patroni.Clear()
+	case <-d.Leader.Exit:
+		d.Leader.Clear()
 	case <-time.After(killTimeout):
 		// When it ends, PostgreSQL is an orphan, and is dealt with as such.
 		return fmt.Errorf("Patroni was killed and does not end: %w", agent.ErrTask)
@@ -177,14 +188,14 @@ func (r *runner) stopDatabase(ctx context.Context) error {
 		return fmt.Errorf("stop Patroni: %w", ctx.Err())
 	}
 	// SIGINT is PostgreSQL's fast shutdown.
-	if err := r.host.Procs.Signal(r.postmaster.Process, syscall.SIGINT); err != nil && !errors.Is(err, proc.ErrGone) {
+	if err := d.host.Procs.Signal(d.Server.Process, syscall.SIGINT); err != nil && !errors.Is(err, proc.ErrGone) {
 		return fmt.Errorf("stop PostgreSQL: %w", err)
 	}
 	select {
-	case <-r.postmaster.Exit:
-		r.postmaster.Clear()
+	case <-d.Server.Exit:
+		d.Server.Clear()
 	case <-time.After(fastStopTimeout):
-		r.Log.Warn("PostgreSQL did not stop in time")
+		d.Log.Warn("PostgreSQL did not stop in time")
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -8,20 +8,11 @@ import (
 	"howdah/internal/model/member"
 )
 
-// aimProbe has the prober look at a server that should serve.
-func (r *runner) aimProbe() {
-	if r.Want.Want == member.Running && r.postmaster.Alive() {
-		r.probe.Aim(r.Want)
-		return
-	}
-	r.probe.Aim(member.Assignment{})
-}
-
 // Describe says what the prober, and those who watch, see.
 func (r *runner) Describe(report *member.Report) {
 	s := r.probe.Last()
-	report.Rendered, report.Patroni, report.Postgres = r.rendered, r.patroni.Alive(), r.postmaster.Alive()
-	report.OwnKey = r.patroni.Alive() && r.ownKey
+	report.Rendered, report.Patroni, report.Postgres = r.settings.rendered, r.patroni.Alive(), r.postmaster.Alive()
+	report.OwnKey = r.patroni.Alive() && r.settings.ownKey
 	report.Timeline, report.LSN, report.OwnerSerial = r.Reported.Timeline, r.Reported.LSN, r.Reported.OwnerSerial
 	report.StorageBytes, report.Authority, report.CertUntil = r.Reported.StorageBytes, r.Reported.Authority, r.Reported.CertUntil
 	report.Follows = r.postmaster.Alive() && !s.Ready && s.Follows
@@ -59,8 +50,8 @@ func (r *runner) addProblem(report *member.Report, s probe.Sight) {
 		report.Problem = member.StorageLow
 	case report.Ready && report.InRecovery && !report.Streaming:
 		report.Problem = member.NotReplicating
-	case report.Ready && r.lacksModule(s.Facts) != "":
-		report.Problem, report.Detail = member.NoModule, r.lacksModule(s.Facts)
+	case report.Ready && r.module.lacks(r.Want, s.Facts, r.postmaster.Process) != "":
+		report.Problem, report.Detail = member.NoModule, r.module.lacks(r.Want, s.Facts, r.postmaster.Process)
 	case !report.Ready && s.Detail != "":
 		report.Detail = s.Detail
 	}

@@ -7,6 +7,7 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database/aside"
 	"howdah/internal/host/database/probe"
 	"howdah/internal/model/member"
 )
@@ -57,7 +58,7 @@ func TestAddProblem(t *testing.T) {
 		},
 	}
 	for _, c := range cases {
-		r := runner{Member: &agent.Member{Want: c.want}, postmaster: &agent.Process{}}
+		r := runner{Member: &agent.Member{Want: c.want}, postmaster: &agent.Process{}, aside: &aside.Data{}}
 		got := c.report
 		r.addProblem(&got, c.sight)
 		if got.Problem != c.is || got.Detail != c.detail {

@@ -27,48 +27,48 @@ type told struct {
 }
 
 // checkDrift has the configuration brought again where the member does not run with it.
-func (r *runner) checkDrift() {
+func (s *settings) checkDrift() {
 	now := time.Now()
-	if r.rendered != r.Want.Generation || now.Sub(r.driftLooked) < r.host.driftEvery {
+	if s.rendered != s.Want.Generation || now.Sub(s.driftLooked) < s.host.driftEvery {
 		return
 	}
-	r.driftLooked = now
-	if why := r.drift(now); why != "" {
-		r.Log.Warn("the member does not run with its configuration, bringing it again", "why", why)
-		r.rendered = 0
+	s.driftLooked = now
+	if why := s.drift(now); why != "" {
+		s.Log.Warn("the member does not run with its configuration, bringing it again", "why", why)
+		s.rendered = 0
 	}
 }
 
 // drift says in what the member differs from its assignment, or "".
-func (r *runner) drift(now time.Time) string {
-	m, text, _, err := r.intended(r.told.hosts)
+func (s *settings) drift(now time.Time) string {
+	m, text, _, err := s.intended(s.told.hosts)
 	if err != nil {
 		return "" // a start or a reload tells of it
 	}
-	if r.differs(m.ConfigPath(), text) {
+	if s.differs(m.ConfigPath(), text) {
 		return patroni.ConfigFile + " is another one"
 	}
-	if now.Sub(r.told.at) < r.host.driftEvery {
+	if now.Sub(s.told.at) < s.host.driftEvery {
 		return ""
 	}
-	if said := r.leases.Said(); said.Known && said.Config != r.told.digest {
+	if said := s.leases.Said(); said.Known && said.Config != s.told.digest {
 		return "Patroni has not taken it over"
 	}
-	if r.Reported.Ready && r.differs(m.HBAPath(), m.HBA()) {
+	if s.Reported.Ready && s.differs(m.HBAPath(), m.HBA()) {
 		return "pg_hba.conf is another one"
 	}
 	return ""
 }
 
 // differs: the file has other content; one that cannot be read is judged by whoever needs it.
-func (r *runner) differs(path string, content []byte) bool {
-	now, err := r.User().ReadFile(path)
+func (s *settings) differs(path string, content []byte) bool {
+	now, err := s.User().ReadFile(path)
 	return errors.Is(err, os.ErrNotExist) || err == nil && !bytes.Equal(now, content)
 }
 
 // intended is the configuration that the assignment makes, with these hosts of etcd.
-func (r *runner) intended(hosts []string) (m config.Member, text []byte, digest string, err error) {
-	install, err := postgres.Find(r.Want.Major)
+func (s *settings) intended(hosts []string) (m config.Member, text []byte, digest string, err error) {
+	install, err := postgres.Find(s.Want.Major)
 	if err != nil {
 		return m, nil, "", err
 	}
@@ -76,12 +76,12 @@ func (r *runner) intended(hosts []string) (m config.Member, text []byte, digest 
 	if err != nil {
 		return m, nil, "", err
 	}
-	m = r.host.patroniMember(r.Want, install, hosts)
+	m = s.host.patroniMember(s.Want, install, hosts)
 	m.Modules = modules
-	if r.patroni.Alive() {
-		m.Name = r.named // it takes no other while it runs
+	if s.Leader.Alive() {
+		m.Name = s.named // it takes no other while it runs
 	}
-	m.Keys.Own = r.showsOwn()
+	m.Keys.Own = s.showsOwn()
 	text, digest, err = config.Render(m)
 	return m, text, digest, err
 }

@@ -28,7 +28,7 @@ func (r *runner) postmasterDied(ctx context.Context, exit proc.Exit) {
 	if r.Want.Want != member.Running || r.fencing.Load() || r.Doomed() {
 		return
 	}
-	control, err := postgres.ReadControl(r.dataDir())
+	control, err := postgres.ReadControl(r.dataDir)
 	if err == nil && control.State.Clean() {
 		return
 	}
@@ -98,7 +98,7 @@ func (r *runner) orphan(ctx context.Context) {
 		// The next Patroni is about to be started.
 	case r.orphaned.IsZero():
 		r.orphaned = time.Now()
-		if !r.guard.Replace(ctx, r.explainOrphan(), r.orphaned) {
+		if !r.guard.Replace(ctx, explainOrphan(r.hung), r.orphaned) {
 			r.recordHang(ctx)
 		}
 		r.hung = ""
@@ -161,7 +161,7 @@ func (r *runner) checkHang(ctx context.Context) {
 // patroniIsBusy: there is nothing to run yet, or a child of Patroni works.
 // Python's resource tracker is a child that never ends and never works.
 func (r *runner) patroniIsBusy() bool {
-	if _, err := postgres.ReadControl(r.dataDir()); errors.Is(err, postgres.ErrNoData) {
+	if _, err := postgres.ReadControl(r.dataDir); errors.Is(err, postgres.ErrNoData) {
 		return true
 	}
 	all, err := r.Group.Processes()

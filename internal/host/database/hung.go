@@ -39,15 +39,6 @@ func (r *runner) endHang(ctx context.Context, m member.Assignment, h watchdog.Ha
 	r.guard.ReplaceHanging(ctx, m, "PostgreSQL of the primary hangs: "+h.Why, h.Since)
 }
 
-// aimLeases has the lease looked after while there is both a Patroni and a PostgreSQL.
-func (r *runner) aimLeases() {
-	if r.Want.Want == member.Running && r.patroni.Alive() && r.postmaster.Alive() {
-		r.leases.Aim(watchdog.LeaseTarget{Scope: r.Want.Scope, Name: r.named, Patroni: r.patroni.Process})
-		return
-	}
-	r.leases.Aim(watchdog.LeaseTarget{})
-}
-
 // endHung kills a Patroni that hangs, and nothing else: what becomes of its
 // PostgreSQL is decided as for any orphan.
 func (r *runner) endHung(hung proc.Process, look watchdog.LeaseLook) {
@@ -62,14 +53,6 @@ func (r *runner) endHung(hung proc.Process, look watchdog.LeaseLook) {
 	r.hung = look.String()
 }
 
-// explainOrphan says why a PostgreSQL has no Patroni any more.
-func (r *runner) explainOrphan() string {
-	if r.hung == "" {
-		return "Patroni of the primary died"
-	}
-	return "Patroni of the primary hung: " + r.hung
-}
-
 // recordHang tells of a Patroni that hung and is only started again.
 func (r *runner) recordHang(ctx context.Context) {
 	if r.hung == "" {
@@ -80,16 +63,11 @@ func (r *runner) recordHang(ctx context.Context) {
 	})
 }
 
-// aimHangs has a PostgreSQL looked after that has served since it was started.
-func (r *runner) aimHangs() {
-	s := r.probe.Last()
-	serving := r.hangs.Aimed()
-	switch {
-	case r.Want.Want != member.Running || !r.postmaster.Alive() || !r.patroni.Alive():
-		r.hangs.Aim(watchdog.Target{})
-	case s.Ready:
-		r.hangs.Aim(watchdog.Target{Member: r.Want, Postmaster: r.postmaster.Process, Primary: !s.Facts.InRecovery})
-	case serving.Postmaster != r.postmaster.Process:
-		r.hangs.Aim(watchdog.Target{})
+// explainOrphan says why a PostgreSQL has no Patroni any more; hung is why that was killed for
+// hanging, or "".
+func explainOrphan(hung string) string {
+	if hung == "" {
+		return "Patroni of the primary died"
 	}
+	return "Patroni of the primary hung: " + hung
 }

@@ -21,21 +21,13 @@ func keysOf(as member.Assignment) config.Keys {
 	return config.Keys{Admits: as.Keys.Admits, Own: as.Keys.Own, Only: as.Keys.Only}
 }
 
-// showsOwn: Patroni, as it runs or is to be started, shows the member's own key.
-func (r *runner) showsOwn() bool {
-	if r.patroni.Alive() {
-		return r.ownKey
-	}
-	return r.Want.OwnKey()
-}
-
 // rekey has a running Patroni started again with another key: its client of etcd takes none
 // while it runs. It reports whether Patroni was ended for that. PostgreSQL goes on, and the
 // next Patroni takes it over, with the leader key, which is the member's for as long as
 // its lease.
 func (r *runner) rekey(ctx context.Context) bool {
 	quiet := r.Reported.Ready || !r.postmaster.Alive() && !r.patroniIsBusy()
-	if r.ownKey == r.Want.OwnKey() || !quiet || !r.hearsReload() {
+	if r.settings.ownKey == r.Want.OwnKey() || !quiet || !r.hearsReload() {
 		return false
 	}
 	if time.Since(r.rekeyTried) < rekeyPause || r.guard.Writable(ctx) != nil {

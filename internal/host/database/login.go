@@ -5,8 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -20,7 +18,6 @@ import (
 	"howdah/internal/identity/scram"
 	"howdah/internal/model/kind"
 	"howdah/internal/model/member"
-	"howdah/internal/model/patroni"
 )
 
 const (
@@ -153,14 +150,6 @@ func (a *Host) tokens(as member.Assignment) *config.Tokens {
 	}
 	prefix, suffix := login.Affixes(as.ID)
 	return &config.Tokens{Address: a.Address, Port: a.logins, Prefix: prefix, Suffix: suffix}
-}
-
-// writeLDAP tells the library whom to believe, in place of what the host's own
-// configuration says.
-func (r *runner) writeLDAP() error {
-	ca := filepath.Join(r.Dir(), patroni.CertDir, certs.CAFile)
-	text := "TLS_CACERT " + ca + "\nTLS_REQCERT demand\nNETWORK_TIMEOUT 5\nTIMEOUT " + strconv.Itoa(ldapPatience) + "\n"
-	return r.User().ReplaceFile(filepath.Join(r.Dir(), ldapFile), []byte(text), 0o600)
 }
 
 // ldapPatience, in seconds, is how long a login waits for an answer.

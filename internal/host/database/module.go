@@ -12,6 +12,7 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/proc"
+	"howdah/internal/model/member"
 )
 
 // Our module in PostgreSQL keeps cancels from ending the wait of a commit, others than
@@ -22,27 +23,27 @@ import (
 // moduleEvery is how often the agent looks whether a server has the module that is installed.
 const moduleEvery = 10 * time.Second
 
-// lacksModule says what a server was started with that should have loaded the installed module,
-// or "".
-func (r *runner) lacksModule(f postgres.Facts) string {
-	const setting = "shared_preload_libraries"
-	wanted := cmp.Or(r.Want.Parameters[setting], r.Want.Cluster.Parameters[setting])
-	switch {
-	case !namesModule(wanted):
-		return ""
-	case !namesModule(f.Libraries):
-		return fmt.Sprintf("it was started with %s = '%s'", setting, f.Libraries)
-	case r.module.old(r.postmaster.Process, time.Now()):
-		return "it has the one of an older installation, which was replaced after it was started"
-	}
-	return ""
-}
-
 // moduleLook is the last look at the module that a server has loaded.
 type moduleLook struct {
 	of       proc.Process
 	at       time.Time
 	replaced bool
+}
+
+// lacks says what a server was started with that should have loaded the installed module,
+// or "".
+func (l *moduleLook) lacks(want member.Assignment, f postgres.Facts, server proc.Process) string {
+	const setting = "shared_preload_libraries"
+	wanted := cmp.Or(want.Parameters[setting], want.Cluster.Parameters[setting])
+	switch {
+	case !namesModule(wanted):
+		return ""
+	case !namesModule(f.Libraries):
+		return fmt.Sprintf("it was started with %s = '%s'", setting, f.Libraries)
+	case l.old(server, time.Now()):
+		return "it has the one of an older installation, which was replaced after it was started"
+	}
+	return ""
 }
 
 // old reports whether the file of the module that a server has loaded was replaced since. Where

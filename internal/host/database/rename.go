@@ -16,13 +16,13 @@ import (
 // PostgreSQL goes on, and the next Patroni takes it over with the keys of the old one,
 // so that nobody is elected in between.
 func (r *runner) rename(ctx context.Context) bool {
-	if r.named == r.Want.PatroniName() || !r.mayRename() {
+	if r.settings.named == r.Want.PatroniName() || !r.mayRename() {
 		return false
 	}
 	if err := r.guard.Writable(ctx); err != nil {
 		return false // the next Patroni could not take over
 	}
-	r.Log.Info("starting Patroni again under another name", "from", r.named, "to", r.Want.PatroniName())
+	r.Log.Info("starting Patroni again under another name", "from", r.settings.named, "to", r.Want.PatroniName())
 	if err := r.host.Procs.Signal(r.patroni.Process, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
 		r.Log.Warn("end Patroni", "error", err)
 		return false
@@ -40,6 +40,6 @@ func (r *runner) mayRename() bool {
 	if !r.postmaster.Alive() {
 		return !r.patroniIsBusy()
 	}
-	_, err := os.Stat(filepath.Join(r.dataDir(), standbyFile))
+	_, err := os.Stat(filepath.Join(r.dataDir, standbyFile))
 	return err == nil
 }

@@ -23,6 +23,7 @@ import (
 	"howdah/internal/host/proc"
 	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
 )
 
 // Periods of a runner.
@@ -38,7 +39,8 @@ const (
 // starts. Looking at the database (prober) goes on beside the goroutine of the member.
 type runner struct {
 	*agent.Member
-	host *Host
+	host    *Host
+	dataDir string
 
 	probe  *probe.Prober
 	leases *watchdog.Lease
@@ -55,12 +57,12 @@ type runner struct {
 	fencing  atomic.Bool // the latter
 
 	// All below belongs to the goroutine.
+	settings   *settings
+	deeds      *deeds
 	patroni    *agent.Process // the leader
 	postmaster *agent.Process // the server
 	retry      pace.Backoff   // of starts
 	started    time.Time      // Patroni was started, or taken over, at
-	named      string         // what the running Patroni calls itself
-	ownKey     bool           // it shows the member's own key
 	rekeyed    time.Time      // the one before was ended for showing another key at
 	rekeyTried time.Time      // when that was tried last
 	crashing   bool           // it ends again and again
@@ -71,30 +73,27 @@ type runner struct {
 	hung       string       // why Patroni was killed for hanging, until its end is dealt with
 	stopping   time.Time    // Patroni was asked to stop at
 	limited    proc.Process // the postmaster that the limits were set for
-	rendered   int64        // generation of the configuration on disk; 0: it is to be brought again
-	told       told         // what that was made of
-	// driftLooked is when the member was held against its configuration last.
-	driftLooked time.Time
-	certLooked  time.Time // when the certificate was looked at last
-	module      moduleLook
-	nudged      time.Time // when Patroni was told of its certificate last
+	module     moduleLook
+	nudged     time.Time // when Patroni was told of its certificate last
 }
 
 func newRunner(a *Host, m *agent.Member) *runner {
-	r := &runner{Member: m, host: a, patroni: &m.Leader, postmaster: &m.Server}
+	r := &runner{Member: m, host: a, dataDir: filepath.Join(m.Dir(), patroni.DataDir), patroni: &m.Leader, postmaster: &m.Server}
 	r.probe, r.logs = probe.New(a.Agent, m.ID), newLogKeeper(a.logDir(m.ID), m.Log)
 	r.leases = &watchdog.Lease{Agent: a.Agent, Patience: a.leasePatience, Tell: func(p proc.Process, look watchdog.LeaseLook) {
 		r.Do(func(context.Context) { r.endHung(p, look) })
 	}}
 	r.hangs = watchdog.NewServer(a.Agent, a.Hang, r.probe, r.endHang)
-	r.guard = &guard.Guard{Member: m, Agent: a.Agent, DataDir: r.dataDir(), Revoked: func() { r.retry = pace.Backoff{} }}
+	r.guard = &guard.Guard{Member: m, Agent: a.Agent, DataDir: r.dataDir, Revoked: func() { r.retry = pace.Backoff{} }}
 	r.keys = &keys.Ring{Member: m, Agent: a.Agent}
-	r.aside = &aside.Data{Member: m, Agent: a.Agent, DataDir: r.dataDir(), Leadership: r.guard.Leadership}
-	r.taker = &spare.Taker{Member: m, Keeper: a.spares, DataDir: r.dataDir()}
+	r.aside = &aside.Data{Member: m, Agent: a.Agent, DataDir: r.dataDir, Leadership: r.guard.Leadership}
+	r.taker = &spare.Taker{Member: m, Keeper: a.spares, DataDir: r.dataDir}
 	r.standby = &cut.Standby{
-		Member: m, DataDir: r.dataDir(), LSN: func() lsn.LSN { return r.probe.Last().Facts.LSN },
+		Member: m, DataDir: r.dataDir, LSN: func() lsn.LSN { return r.probe.Last().Facts.LSN },
 		Admin: func(ctx context.Context) (*pgx.Conn, error) { return dial.Admin(ctx, a.Agent, r.probe.Target()) },
 	}
+	r.settings = &settings{Member: m, host: a, keys: r.keys, aside: r.aside, taker: r.taker, leases: r.leases}
+	r.deeds = &deeds{Member: m, host: a.Agent, guard: r.guard, probe: r.probe, again: func() { r.retry = pace.Backoff{} }}
 	return r
 }
 
@@ -107,7 +106,7 @@ func (r *runner) Beside() []func(context.Context) {
 // failed to start before.
 func (r *runner) Told(changed bool) {
 	if changed {
-		r.rendered = 0
+		r.settings.rendered = 0
 	}
 	r.logs.aim(r.Want)
 	r.retry = pace.Backoff{}
@@ -152,21 +151,38 @@ func (r *runner) Ended(ctx context.Context, p *agent.Process, exit proc.Exit) {
 	r.postmasterDied(ctx, exit)
 }
 
-// Aim has those who look at the database look at what runs now.
+// Aim has those who look at the database look at what runs now: at a lease while there is both a
+// Patroni and a PostgreSQL, for hangs of a PostgreSQL that has served since it was started, and as a
+// client at one that should serve.
 func (r *runner) Aim() {
-	r.aimLeases()
-	r.aimHangs()
-	r.aimProbe()
+	serves := r.Want.Want == member.Running && r.postmaster.Alive()
+	both := serves && r.patroni.Alive()
+	var lease watchdog.LeaseTarget
+	if both {
+		lease = watchdog.LeaseTarget{Scope: r.Want.Scope, Name: r.settings.named, Patroni: r.patroni.Process}
+	}
+	r.leases.Aim(lease)
+	switch s := r.probe.Last(); {
+	case !both:
+		r.hangs.Aim(watchdog.Target{})
+	case s.Ready:
+		r.hangs.Aim(watchdog.Target{Member: r.Want, Postmaster: r.postmaster.Process, Primary: !s.Facts.InRecovery})
+	case r.hangs.Aimed().Postmaster != r.postmaster.Process:
+		r.hangs.Aim(watchdog.Target{})
+	}
+	var target member.Assignment
+	if serves {
+		target = r.Want
+	}
+	r.probe.Aim(target)
 }
-
-func (r *runner) dataDir() string { return filepath.Join(r.Dir(), "data") }
 
 // findPostmaster notices a PostgreSQL that Patroni started.
 func (r *runner) findPostmaster(ctx context.Context) {
 	if r.postmaster.Alive() {
 		return
 	}
-	pid, err := postgres.Postmaster(r.dataDir())
+	pid, err := postgres.Postmaster(r.dataDir)
 	if err != nil || pid == 0 {
 		return
 	}

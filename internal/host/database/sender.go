@@ -45,40 +45,12 @@ func (a *Host) followLosses(ctx context.Context) error {
 			}
 			for _, r := range a.allRunners() {
 				if s := r.probe.Last(); s.Ready && !s.Facts.InRecovery {
-					r.Go(func() { r.endSenders(ctx, host) })
+					r.Go(func() { a.endSenders(ctx, r, host) })
 				}
 			}
 		}
 	})
 	return cache.Run(ctx)
-}
-
-// endSenders ends the WAL senders of a primary that lead to members on a lost host, and
-// has Patroni look at once. A standby that lives all the same connects again.
-func (r *runner) endSenders(ctx context.Context, host string) {
-	ctx, cancel := context.WithTimeout(ctx, sendersTimeout)
-	defer cancel()
-	names, err := r.host.membersOn(ctx, r.Database(), host)
-	if err != nil || len(names) == 0 {
-		return // none of its standbys is there, or nobody knows: the time-out does it
-	}
-	target := r.probe.Target()
-	conn, err := dial.Admin(ctx, r.host.Agent, target)
-	if err != nil {
-		r.Log.Warn("end WAL senders to a lost host", "host", host, "error", err)
-		return
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	ended, err := postgres.EndSenders(ctx, conn, names)
-	if err != nil {
-		r.Log.Warn("end WAL senders to a lost host", "host", host, "error", err)
-		return
-	}
-	if ended == 0 {
-		return
-	}
-	r.Log.Info("ended WAL senders to a lost host", "host", host, "members", names)
-	dial.Wake(ctx, r.host.Agent, target)
 }
 
 // membersOn names the members of a database that are on a host, as PostgreSQL knows them:
@@ -95,4 +67,32 @@ func (a *Host) membersOn(ctx context.Context, database, host string) ([]string, 
 		}
 	}
 	return names, nil
+}
+
+// endSenders ends the WAL senders of a primary that lead to members on a lost host, and
+// has Patroni look at once. A standby that lives all the same connects again.
+func (a *Host) endSenders(ctx context.Context, r *runner, host string) {
+	ctx, cancel := context.WithTimeout(ctx, sendersTimeout)
+	defer cancel()
+	names, err := a.membersOn(ctx, r.Database(), host)
+	if err != nil || len(names) == 0 {
+		return // none of its standbys is there, or nobody knows: the time-out does it
+	}
+	target := r.probe.Target()
+	conn, err := dial.Admin(ctx, a.Agent, target)
+	if err != nil {
+		r.Log.Warn("end WAL senders to a lost host", "host", host, "error", err)
+		return
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	ended, err := postgres.EndSenders(ctx, conn, names)
+	if err != nil {
+		r.Log.Warn("end WAL senders to a lost host", "host", host, "error", err)
+		return
+	}
+	if ended == 0 {
+		return
+	}
+	r.Log.Info("ended WAL senders to a lost host", "host", host, "members", names)
+	dial.Wake(ctx, a.Agent, target)
 }

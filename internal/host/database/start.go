@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
@@ -26,13 +25,13 @@ func (r *runner) Keep(ctx context.Context) {
 	r.orphaned = time.Time{}
 	r.taker.Offer(ctx)
 	r.settle()
-	r.renewCertificate()
+	r.settings.renewCertificate()
 	r.nudge()
 	if r.rename(ctx) || r.rekey(ctx) {
 		return
 	}
-	r.checkDrift()
-	if r.rendered != r.Want.Generation && r.hearsReload() {
+	r.settings.checkDrift()
+	if r.settings.rendered != r.Want.Generation && r.hearsReload() {
 		r.reload(ctx)
 	}
 	r.limitDatabase()
@@ -51,7 +50,7 @@ func (r *runner) findPatroni(ctx context.Context) bool {
 	if r.patroni.Alive() {
 		r.started = time.Now()
 		last := r.keys.Last()
-		r.named, r.ownKey = cmp.Or(last.Name, r.Want.PatroniName()), last.OwnKey()
+		r.settings.named, r.settings.ownKey = cmp.Or(last.Name, r.Want.PatroniName()), last.OwnKey()
 		r.Log.Info("took a running Patroni over", "pid", process.PID)
 	}
 	return r.patroni.Alive()
@@ -80,7 +79,7 @@ func (r *runner) startPatroni(ctx context.Context) {
 	}
 	r.started = now
 	r.idleSince = time.Time{}
-	r.rendered, r.named, r.ownKey = r.Want.Generation, r.Want.PatroniName(), r.Want.OwnKey()
+	r.settings.rendered, r.settings.named, r.settings.ownKey = r.Want.Generation, r.Want.PatroniName(), r.Want.OwnKey()
 	r.Watch(ctx, r.patroni, process)
 }
 
@@ -121,22 +120,22 @@ func (r *runner) launch(ctx context.Context) (proc.Process, error) {
 	if err := r.keys.Move(ctx); err != nil {
 		return proc.Process{}, err
 	}
-	m, err := r.render(ctx)
+	m, err := r.settings.render(ctx)
 	if err != nil {
 		return proc.Process{}, err
 	}
 	// A PostgreSQL that still runs holds its own port.
 	if !r.postmaster.Alive() {
-		if err := r.portsFree(); err != nil {
+		if err := portsFree(r.Want); err != nil {
 			return proc.Process{}, err
 		}
 		// The next server would do it, if Patroni did not throw the data away before.
-		if err := postgres.RemoveShared(r.dataDir()); err != nil {
+		if err := postgres.RemoveShared(r.dataDir); err != nil {
 			r.Log.Warn("remove what a killed PostgreSQL left in memory", "error", err)
 		}
 	}
 	command := proc.Command{
-		Path: r.host.patroni, Args: []string{m.ConfigPath()}, Dir: r.Dir(), DataDir: r.dataDir(),
+		Path: r.host.patroni, Args: []string{m.ConfigPath()}, Dir: r.Dir(), DataDir: r.dataDir,
 		LogFile: filepath.Join(r.Dir(), patroni.LogDir, patroniOutput),
 		Env: []string{
 			"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=" + r.Dir(), "PYTHONUNBUFFERED=1",
@@ -150,72 +149,6 @@ func (r *runner) launch(ctx context.Context) (proc.Process, error) {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	return r.Group.Start(ctx, command)
-}
-
-// portsFree finds out whether someone else listens where the member shall.
-func (r *runner) portsFree() error {
-	for _, port := range []int{r.Want.Port, r.Want.RESTPort} {
-		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(r.Want.Address, fmt.Sprint(port)))
-		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("%s:%d: %w", r.Want.Address, port, errPort)
-		}
-		if err != nil {
-			return fmt.Errorf("try %s:%d: %w", r.Want.Address, port, err)
-		}
-		l.Close()
-	}
-	return nil
-}
-
-// render writes what Patroni needs: certificates, the scripts that stand for programs of
-// PostgreSQL, what has it write whole files, and the configuration, which it answers.
-func (r *runner) render(ctx context.Context) (m config.Member, err error) {
-	install, err := postgres.Find(r.Want.Major)
-	if err != nil {
-		return m, err
-	}
-	if err := r.host.MakeMemberDir(r.ID); err != nil {
-		return m, err
-	}
-	for _, dir := range []string{patroni.CertDir, patroni.OwnDir, patroni.LogDir, patroni.PythonDir} {
-		if err := r.User().MakeDir(filepath.Join(r.Dir(), dir)); err != nil {
-			return m, err
-		}
-	}
-	if err := r.keys.Ensure(ctx, r.showsOwn()); err != nil {
-		return m, err
-	}
-	if err := errors.Join(r.aside.Scripts(install, r.host.spares.Script(r.ID)), r.taker.Open()); err != nil {
-		return m, err
-	}
-	if err := r.User().ReplaceFile(filepath.Join(r.Dir(), patroni.PythonDir, patroni.WholeFile), config.Whole, 0o600); err != nil {
-		return m, err
-	}
-	if err := r.writeLDAP(); err != nil {
-		return m, err
-	}
-	hosts, err := r.keys.EtcdHosts(r.showsOwn())
-	if err != nil {
-		return m, err
-	}
-	m, text, digest, err := r.intended(hosts)
-	if err != nil {
-		return m, err
-	}
-	r.told = told{hosts: hosts, digest: digest, at: time.Now()}
-	return m, r.User().ReplaceFile(m.ConfigPath(), text, 0o600)
-}
-
-// renewCertificate has a certificate that ages written anew, with everything
-// else, by the reload that follows.
-func (r *runner) renewCertificate() {
-	if time.Since(r.certLooked) < time.Hour {
-		return
-	}
-	r.certLooked = time.Now()
-	if !r.keys.Certified(r.showsOwn()) {
-		r.rendered = 0
-	}
 }
 
 // nudgeEvery leaves Patroni time to notice that it was told.
@@ -251,9 +184,9 @@ func (r *runner) reload(ctx context.Context) {
 	}
 	r.reloads.Attempt(now)
 	r.Acted = r.Want.Generation
-	m, err := r.render(ctx)
+	m, err := r.settings.render(ctx)
 	if err == nil && r.Reported.Ready {
-		err = r.admit(m)
+		err = r.settings.admit(m)
 	}
 	if err == nil {
 		err = r.host.Procs.Signal(r.patroni.Process, syscall.SIGHUP)
@@ -269,7 +202,7 @@ func (r *runner) reload(ctx context.Context) {
 		return
 	}
 	r.reloads = pace.Backoff{}
-	r.rendered = r.Want.Generation
+	r.settings.rendered = r.Want.Generation
 	r.limited = proc.Process{}
 	if r.Problem == member.StartFails || r.Problem == member.PortTaken {
 		r.Problem, r.Detail = member.None, ""
@@ -310,3 +243,18 @@ func (r *runner) limitDatabase() {
 // stopTimeout is how long an orderly stop may take: a checkpoint, and standbys
 // that receive the rest.
 const stopTimeout = 60 * time.Second
+
+// portsFree finds out whether someone else listens where the member shall.
+func portsFree(want member.Assignment) error {
+	for _, port := range []int{want.Port, want.RESTPort} {
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(want.Address, fmt.Sprint(port)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("%s:%d: %w", want.Address, port, errPort)
+		}
+		if err != nil {
+			return fmt.Errorf("try %s:%d: %w", want.Address, port, err)
+		}
+		l.Close()
+	}
+	return nil
+}

@@ -296,12 +296,12 @@ func TestAHandoverDoesNotWaitForeverForPatroni(t *testing.T) {
 	r := unstarted(a, "db-1.m1")
 	*r.patroni = agent.Process{Process: process(), Exit: make(chan proc.Exit)}
 	*r.postmaster = agent.Process{Process: process(), Exit: make(chan proc.Exit)}
-	if err := r.stopDatabase(t.Context()); !errors.Is(err, agent.ErrTask) {
+	if err := r.deeds.stopDatabase(t.Context()); !errors.Is(err, agent.ErrTask) {
 		t.Errorf("%v, want errTask", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if err := r.stopDatabase(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.deeds.stopDatabase(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("after its deadline: %v", err)
 	}
 	if _, err := a.Procs.Find(r.postmaster.Process.PID); err != nil {
