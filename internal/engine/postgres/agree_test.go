@@ -21,6 +21,7 @@ import (
 
 	"howdah/internal/model/param"
 	"howdah/internal/model/spec"
+	"howdah/internal/system/owner"
 	"howdah/internal/testkit/pgversion"
 )
 
@@ -29,7 +30,7 @@ import (
 type cluster struct {
 	*testing.T
 	install Install
-	user    *User
+	user    *owner.User
 	dir     string
 	own     string // what initdb wrote to postgresql.conf
 	catalog param.Catalogue

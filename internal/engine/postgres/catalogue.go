@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"howdah/internal/model/param"
+	"howdah/internal/system/owner"
 )
 
 // preloadable lists the libraries that may be preloaded if they are installed.
@@ -39,7 +40,7 @@ var (
 
 // ReadCatalogue asks an installed PostgreSQL for all its parameters, in a cluster on which no
 // server runs. modules is the directory of our own modules.
-func ReadCatalogue(ctx context.Context, install Install, user *User, dir, modules string) (param.Catalogue, error) {
+func ReadCatalogue(ctx context.Context, install Install, user *owner.User, dir, modules string) (param.Catalogue, error) {
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
 	load := slices.DeleteFunc(slices.Clone(described), func(name string) bool { return !install.Extension(name) })

@@ -13,12 +13,13 @@ import (
 	"testing"
 
 	"howdah/internal/model/param"
+	"howdah/internal/system/owner"
 )
 
 var update = flag.Bool("update", false, "write the catalogue that the tests of other packages use")
 
 // databaseUser is the one that PostgreSQL may run as, where we are root.
-func databaseUser(t *testing.T, dir string) *User {
+func databaseUser(t *testing.T, dir string) *owner.User {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		return nil
@@ -39,7 +40,7 @@ func databaseUser(t *testing.T, dir string) *User {
 	if err := os.Chown(dir, uid, gid); err != nil {
 		t.Fatal(err)
 	}
-	return &User{Name: u.Username, UID: uid, GID: gid}
+	return &owner.User{Name: u.Username, UID: uid, GID: gid}
 }
 
 // TestCatalogue asks every installed PostgreSQL.

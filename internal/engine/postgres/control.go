@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"howdah/internal/system/owner"
 )
 
 // ErrNoData says that a directory holds no PostgreSQL cluster.
@@ -50,7 +52,7 @@ type Control struct {
 
 // ReadControl reads the control file of a data directory. It returns ErrNoData if there is none.
 func ReadControl(dataDir string) (c Control, err error) {
-	owner, err := ownerOf(dataDir)
+	owner, err := owner.Of(dataDir)
 	if errors.Is(err, os.ErrNotExist) {
 		return c, fmt.Errorf("%s: %w", dataDir, ErrNoData)
 	}

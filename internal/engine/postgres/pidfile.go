@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"howdah/internal/system/owner"
 )
 
 func readPIDFile(dataDir string) ([]byte, error) {
-	owner, err := ownerOf(dataDir)
+	owner, err := owner.Of(dataDir)
 	if err != nil {
 		return nil, err
 	}

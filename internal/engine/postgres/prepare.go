@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/extensions"
+	"howdah/internal/system/owner"
 )
 
 // prepareTimeout covers initdb on a slow, busy disk.
@@ -21,7 +22,7 @@ var errBootstrap = errors.New("the platform's SQL failed")
 // superuser rdsadmin, the platform's roles and its database. Every call makes a
 // cluster with a system identifier of its own, so that no two databases can ever
 // be taken for one another.
-func Prepare(ctx context.Context, install Install, user *User, dir string) error {
+func Prepare(ctx context.Context, install Install, user *owner.User, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
 	// Sorting by byte is fast and never changes with the C library; the character
@@ -55,7 +56,7 @@ GRANT SELECT ON public.howdah_done TO rdsmon;
 
 // single runs SQL in a cluster on which no server runs. A single-user server always exits with 0,
 // so errors are found in its output.
-func single(ctx context.Context, install Install, user *User, dir, database, sql string) error {
+func single(ctx context.Context, install Install, user *owner.User, dir, database, sql string) error {
 	out, err := run(ctx, user, strings.NewReader(sql), install.Program("postgres"),
 		"--single", "-j", "-D", dir, "-c", "exit_on_error=on", "-c", "log_min_messages=error", database)
 	if err != nil {

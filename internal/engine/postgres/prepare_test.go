@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/system/owner"
 	"howdah/internal/testkit"
 )
 
 // testUser is whom PostgreSQL runs as in tests: it refuses to run as root.
-func testUser(t *testing.T) *User {
+func testUser(t *testing.T) *owner.User {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		return nil
@@ -26,12 +27,12 @@ func testUser(t *testing.T) *User {
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	return &User{Name: "postgres", UID: uid, GID: gid}
+	return &owner.User{Name: "postgres", UID: uid, GID: gid}
 }
 
 // ownedDir is a directory that PostgreSQL's user may use. A test's own directory
 // is below one that only root may enter.
-func ownedDir(t *testing.T, u *User) string {
+func ownedDir(t *testing.T, u *owner.User) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "howdah-test-")
 	if err != nil {

@@ -8,10 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"howdah/internal/system/owner"
 )
 
 // run runs one of PostgreSQL's programs as user and returns what it printed.
-func run(ctx context.Context, user *User, stdin io.Reader, program string, args ...string) (string, error) {
+func run(ctx context.Context, user *owner.User, stdin io.Reader, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"}
 	cmd.Dir = "/"

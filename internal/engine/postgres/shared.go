@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"howdah/internal/system/owner"
 	"howdah/internal/system/plainfile"
 )
 
@@ -37,7 +38,7 @@ var errShared = errors.New("unknown shared memory")
 // about a megabyte would stay for good. Nothing is touched that a process uses, or that
 // is not of exactly this directory. It changes nothing when called again.
 func RemoveShared(dataDir string) error {
-	owner, err := ownerOf(dataDir)
+	owner, err := owner.Of(dataDir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

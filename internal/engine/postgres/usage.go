@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"howdah/internal/system/owner"
 )
 
 // Usage is what the files of a data directory take.
@@ -40,7 +42,7 @@ var (
 // MeasureUsage adds all files of a data directory up. PostgreSQL's own functions do not tell of
 // the files of parallel sorts, of what is decoded, of the queue of NOTIFY, nor of the texts
 // of pg_stat_statements. An error comes with what was counted until then.
-func MeasureUsage(ctx context.Context, user *User, dataDir string) (Usage, error) {
+func MeasureUsage(ctx context.Context, user *owner.User, dataDir string) (Usage, error) {
 	u := Usage{Sorts: map[int]int64{}, Slots: map[string]int64{}}
 	err := user.Do(func() error { return u.addDir(ctx, dataDir, "", 0) })
 	if err != nil {

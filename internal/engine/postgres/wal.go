@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"howdah/internal/model/lsn"
+	"howdah/internal/system/owner"
 )
 
 var (
@@ -23,7 +24,7 @@ var (
 
 // WALEnd returns where the WAL of a cluster ends, on the timeline of its last checkpoint. No server
 // may run on the cluster. It reads all WAL since the checkpoint, as pg_waldump does.
-func WALEnd(ctx context.Context, install Install, user *User, dataDir string) (end lsn.LSN, timeline int, err error) {
+func WALEnd(ctx context.Context, install Install, user *owner.User, dataDir string) (end lsn.LSN, timeline int, err error) {
 	out, err := run(ctx, user, nil, install.Program("pg_controldata"), dataDir)
 	if err != nil {
 		return 0, 0, err
@@ -39,7 +40,7 @@ func WALEnd(ctx context.Context, install Install, user *User, dataDir string) (e
 	return end, timeline, err
 }
 
-func walEnd(ctx context.Context, install Install, user *User, dataDir string, timeline int, start string) (lsn.LSN, error) {
+func walEnd(ctx context.Context, install Install, user *owner.User, dataDir string, timeline int, start string) (lsn.LSN, error) {
 	// pg_waldump always ends with an error, at the first place without a record.
 	out, err := run(ctx, user, nil, install.Program("pg_waldump"), "--quiet",
 		"--path="+filepath.Join(dataDir, "pg_wal"), "--timeline="+strconv.Itoa(timeline), "--start="+start)
@@ -61,7 +62,7 @@ func walEnd(ctx context.Context, install Install, user *User, dataDir string, ti
 // NewestEnd returns where the WAL of a cluster ends on the newest timeline of which it has any. No
 // server may run on the cluster. A member that was promoted, or that followed a new primary, may
 // have ended before a checkpoint recorded the new timeline.
-func NewestEnd(ctx context.Context, install Install, user *User, dataDir string) (end lsn.LSN, timeline int, err error) {
+func NewestEnd(ctx context.Context, install Install, user *owner.User, dataDir string) (end lsn.LSN, timeline int, err error) {
 	end, timeline, err = WALEnd(ctx, install, user, dataDir)
 	if err != nil {
 		return 0, 0, err
@@ -79,7 +80,7 @@ var segmentForm = regexp.MustCompile(`^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})$`
 // NewestWAL returns the newest timeline of which a cluster has WAL, and the position at which the
 // first file of that timeline begins, as in "16/B3000000". timeline is 0 if there is no WAL.
 func NewestWAL(dataDir string) (timeline int, first string, err error) {
-	owner, err := ownerOf(dataDir)
+	owner, err := owner.Of(dataDir)
 	var entries []os.DirEntry
 	if err == nil {
 		err = owner.Do(func() error {

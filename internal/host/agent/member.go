@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"howdah/internal/engine/postgres"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
+	"howdah/internal/system/owner"
 )
 
 // lookEvery bounds how late a new process is found; the death of one is told by the
@@ -244,7 +244,7 @@ func (m *Member) remove(ctx context.Context) {
 func (m *Member) Dir() string { return m.agent.MemberDir(m.ID) }
 
 // User is whom the member runs as, nil if that is our own user: see Agent.UserOf.
-func (m *Member) User() *postgres.User { return m.agent.UserOf(m.ID) }
+func (m *Member) User() *owner.User { return m.agent.UserOf(m.ID) }
 
 // Watch has the end of a process told: to w.Exit, which the goroutine of the member reads for
 // Leader and Server. Where that cannot be, w stays as it is.

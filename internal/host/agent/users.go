@@ -11,9 +11,9 @@ import (
 	"sync"
 	"syscall"
 
-	"howdah/internal/engine/postgres"
 	"howdah/internal/host/osuser"
 	"howdah/internal/identity/home"
+	"howdah/internal/system/owner"
 )
 
 // Where the agent is root, each member has an operating-system user of its own: whoever
@@ -31,7 +31,7 @@ type users struct {
 }
 
 // noRights: it stands for one that cannot be found out.
-var noRights = &postgres.User{Name: "of nobody", UID: -1, GID: -1}
+var noRights = &owner.User{Name: "of nobody", UID: -1, GID: -1}
 
 func (a *Agent) newUsers() *users {
 	if os.Geteuid() != 0 {
@@ -49,13 +49,13 @@ func (a *Agent) newUsers() *users {
 
 // UserOf is whom a member runs as: the owner of its directory. nil is our own user. It has
 // no rights at all where there is no such directory, or where it is not given away yet.
-func (a *Agent) UserOf(id string) *postgres.User { return a.users.owner(a.MemberDir(id)) }
+func (a *Agent) UserOf(id string) *owner.User { return a.users.owner(a.MemberDir(id)) }
 
 // OwnerOf is whom a directory belongs to that lies where only root may put directories, as
 // UserOf is for that of a member.
-func (a *Agent) OwnerOf(dir string) *postgres.User { return a.users.owner(dir) }
+func (a *Agent) OwnerOf(dir string) *owner.User { return a.users.owner(dir) }
 
-func (u *users) owner(dir string) *postgres.User {
+func (u *users) owner(dir string) *owner.User {
 	if u == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (u *users) owner(dir string) *postgres.User {
 			name = known.Username
 		}
 	}
-	return &postgres.User{Name: name, UID: uid, GID: gid}
+	return &owner.User{Name: name, UID: uid, GID: gid}
 }
 
 func ownerOf(dir string) (uid, gid int, err error) {
@@ -97,7 +97,7 @@ func (a *Agent) Give(dir string) error { return a.users.give(dir) }
 
 func (u *users) give(dir string) error {
 	if u == nil {
-		return (*postgres.User)(nil).GiveDir(dir)
+		return (*owner.User)(nil).GiveDir(dir)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,7 +114,7 @@ func (u *users) give(dir string) error {
 	if err != nil {
 		return err
 	}
-	return (&postgres.User{Name: osuser.Name(uid), UID: uid, GID: uid}).GiveDir(dir)
+	return (&owner.User{Name: osuser.Name(uid), UID: uid, GID: uid}).GiveDir(dir)
 }
 
 // taken are the users that have a directory here.
@@ -189,7 +189,7 @@ func (a *Agent) SocketDir(id string) string {
 }
 
 // sharers are the members that an older release made, and whom they run as.
-func (a *Agent) sharers() (ids []string, shared *postgres.User) {
+func (a *Agent) sharers() (ids []string, shared *owner.User) {
 	found, err := filepath.Glob(a.Path("members", "*"))
 	if err != nil || a.users == nil {
 		return nil, nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"howdah/internal/engine/postgres"
 	"howdah/internal/host/osuser"
+	"howdah/internal/system/owner"
 	"howdah/internal/testkit"
 )
 
@@ -71,7 +71,7 @@ func TestAMemberWithoutAUserHasNoRights(t *testing.T) {
 func TestMembersOfAnOlderReleaseKeepTheirUser(t *testing.T) {
 	d, a := asRoot(t)
 	old, fresh := d.Assignment("db-old", 1).ID, d.Assignment("db-new", 1).ID
-	was := &postgres.User{Name: "nobody", UID: stranger, GID: stranger}
+	was := &owner.User{Name: "nobody", UID: stranger, GID: stranger}
 	d.Must(was.GiveDir(a.MemberDir(old)))
 
 	a = d.open()

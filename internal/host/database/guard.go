@@ -17,6 +17,7 @@ import (
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
+	"howdah/internal/system/owner"
 	"howdah/internal/system/plainfile"
 )
 
@@ -73,7 +74,7 @@ func (r *runner) settle() {
 
 // lastLine is the end of a program's output, where it says why it ended; "" if it
 // cannot be read.
-func lastLine(user *postgres.User, path string) string {
+func lastLine(user *owner.User, path string) string {
 	var text []byte
 	err := user.Do(func() (err error) {
 		text, err = plainfile.Tail(path, 500)

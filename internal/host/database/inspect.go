@@ -15,6 +15,7 @@ import (
 	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
 	"howdah/internal/model/regain"
+	"howdah/internal/system/owner"
 )
 
 // readWithin is how long the end of a member's WAL may be looked for.
@@ -26,7 +27,7 @@ const receivedEvery = 10 * time.Second
 // keeper is a host as far as an inspector needs it.
 type keeper interface {
 	MemberDir(id string) string
-	UserOf(id string) *postgres.User
+	UserOf(id string) *owner.User
 	Remembered(id string) (agent.Order, error)
 	ReportOf(id string) (r member.Report, known bool)
 }

@@ -7,14 +7,14 @@ import (
 	"os"
 	"syscall"
 
-	"howdah/internal/engine/postgres"
+	"howdah/internal/system/owner"
 )
 
 // ErrHardLink says that a file can also be reached by another name.
 var ErrHardLink = errors.New("a file has two names")
 
 // Give gives all of a directory to a user. Nobody else may get there meanwhile.
-func Give(dir string, to *postgres.User) error {
+func Give(dir string, to *owner.User) error {
 	if to == nil {
 		return nil
 	}

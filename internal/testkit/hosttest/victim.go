@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"howdah/internal/engine/postgres"
+	"howdah/internal/system/owner"
 )
 
 // Giver is the part of an agent that gives directories to users.
@@ -19,7 +19,7 @@ type Giver interface {
 	Path(parts ...string) string
 	MemberDir(id string) string
 	Give(dir string) error
-	OwnerOf(dir string) *postgres.User
+	OwnerOf(dir string) *owner.User
 }
 
 // Victim is a file and a directory of root, with what a thief would look for.

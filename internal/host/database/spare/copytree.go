@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 
-	"howdah/internal/engine/postgres"
 	"howdah/internal/host/tree"
 	"howdah/internal/system/fscrypt"
+	"howdah/internal/system/owner"
 )
 
 // partSuffix marks a copy that may not be whole.
@@ -36,7 +36,7 @@ func copyEncrypted(from, to string, id fscrypt.ID) error {
 
 // copyHanded copies prepared data into the subvolume of a member, with the user's rights: nothing is
 // renamed into one. They are there whole, on the disk, or not at all.
-func copyHanded(from, to string, user *postgres.User) error {
+func copyHanded(from, to string, user *owner.User) error {
 	source, err := os.OpenRoot(from)
 	if err != nil {
 		return err

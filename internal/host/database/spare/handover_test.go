@@ -18,6 +18,7 @@ import (
 	"howdah/internal/host/agent/agenttest"
 	"howdah/internal/host/osuser"
 	"howdah/internal/host/tree"
+	"howdah/internal/system/owner"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hosttest"
 	"howdah/internal/testkit/loopdisk"
@@ -170,7 +171,7 @@ func TestPreparedDataOfAnOlderReleaseAreGivenUp(t *testing.T) {
 		t.Errorf("prepared data %+v, the member %+v", own, s.Agent.UserOf(id))
 	}
 	const stranger = 65534
-	was := &postgres.User{Name: "nobody", UID: stranger, GID: stranger}
+	was := &owner.User{Name: "nobody", UID: stranger, GID: stranger}
 	w.Must(os.RemoveAll(s.Agent.Path("spares")))
 	w.Must(was.GiveDir(s.Agent.Path("spares")))
 	w.Must(was.MakeDir(s.Agent.Path("spares", "15", "ready-1")))

@@ -17,6 +17,7 @@ import (
 	"howdah/internal/host/pace"
 	"howdah/internal/identity/home"
 	"howdah/internal/model/param"
+	"howdah/internal/system/owner"
 )
 
 // sparesDir has prepared data, below the host's directory.
@@ -52,7 +53,7 @@ func New(a *agent.Agent) *Keeper {
 func (s *Keeper) Dir(major int) string { return s.Agent.Path(sparesDir, fmt.Sprint(major)) }
 
 // User is whom they belong to until they are handed over.
-func (s *Keeper) User() *postgres.User { return s.Agent.OwnerOf(s.Agent.Path(sparesDir)) }
+func (s *Keeper) User() *owner.User { return s.Agent.OwnerOf(s.Agent.Path(sparesDir)) }
 
 // Run refills the spares until ctx ends.
 func (s *Keeper) Run(ctx context.Context) error {

@@ -1,4 +1,5 @@
-package postgres
+// Package owner does what has to be done in directories of an operating-system user with that user's rights.
+package owner
 
 import (
 	"errors"
@@ -13,7 +14,7 @@ import (
 	"howdah/internal/system/thread"
 )
 
-// User is the operating-system user that PostgreSQL runs as; nil is our own.
+// User is an operating-system user; nil is our own.
 type User struct {
 	Name     string
 	UID, GID int
@@ -60,8 +61,8 @@ func (u *User) Chmod(path string, mode os.FileMode) error {
 	return u.Do(func() error { return os.Chmod(path, mode) })
 }
 
-// ownerOf is whom a directory belongs to; nil: to us. A link belongs to who has made it.
-func ownerOf(dir string) (*User, error) {
+// Of is whom a directory belongs to; nil: to us. A link belongs to who has made it.
+func Of(dir string) (*User, error) {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return nil, err
