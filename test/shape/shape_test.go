@@ -84,7 +84,7 @@ func TestLayers(t *testing.T) {
 	forbidden := map[string][]string{
 		"internal/control/plan":   {"internal/control/reconcile", "internal/host/agent", "internal/state", "internal/failover/fence", "internal/control/judge", "internal/aws/server"},
 		"internal/view":           {"internal/control/reconcile", "internal/host/agent", "internal/control/judge", "internal/aws/server"},
-		"internal/host/agent":     {"internal/host/database", "internal/engine/patroni", "internal/control/plan", "internal/control/reconcile", "internal/control/judge", "internal/aws/server", "internal/model/spec"},
+		"internal/host/agent":     {"internal/host/database", "internal/engine/patroni/config", "internal/engine/patroni/rest", "internal/engine/postgres", "internal/control/plan", "internal/control/reconcile", "internal/control/judge", "internal/aws/server", "internal/model/spec"},
 		"internal/edge":           {"internal/control/plan", "internal/control/reconcile", "internal/control/judge", "internal/aws/server", "internal/host/agent"},
 		"internal/failover/fence": {"internal/control/plan", "internal/control/reconcile", "internal/control/judge", "internal/aws/server", "internal/host/agent"},
 		"internal/edge/endpoint":  {"internal/control/plan", "internal/control/reconcile", "internal/state", "internal/host/agent", "internal/edge"},

@@ -21,7 +21,7 @@ func TestWhatIsKeptGoesWithTheNextCopy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, serves)
 	agent, _ := w.run(nil)
-	w.leads("db-1", "m2", "")
+	w.Leads("db-1", "m2", "")
 	a := w.Assignment("db-1", 1)
 	a.Cluster.Sync = "on"
 	w.Assign(a)
@@ -39,13 +39,13 @@ func TestWhatIsKeptGoesWithTheNextCopy(t *testing.T) {
 		}
 	}
 	stays("the primary is alone")
-	w.leads("db-1", "m2", "m3")
+	w.Leads("db-1", "m2", "m3")
 	stays("it is in use")
-	w.leads("db-1", "m2", "")
+	w.Leads("db-1", "m2", "")
 	w.Must(os.Remove(data))
 	w.Must(os.Mkdir(data, 0o700))
 	stays("the primary is alone, and a copy is there")
-	w.leads("db-1", "m2", "m3")
+	w.Leads("db-1", "m2", "m3")
 	testkit.Eventually(t, hosttest.Soon, func() error {
 		if _, err := os.Stat(kept); !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("it is kept still: %w", err)

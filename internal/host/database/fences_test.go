@@ -227,7 +227,7 @@ func TestGivingIn(t *testing.T) {
 			w := newWorld(t, serves)
 			w.run(nil)
 			a := w.startPrimary()
-			w.leads("db-1", leader, "m3")
+			w.Leads("db-1", leader, "m3")
 			pid := w.Lines(a.ID, "data/postmaster.pid")[0]
 			c := hosttest.Suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 			c.Phase, c.Host, c.Leadership.Leader = fence.Revoked, hosttest.Name, "m1"

@@ -4,7 +4,9 @@
 // PostgreSQL died is fenced, proved dead and replaced at once, and a Patroni that hangs is started
 // again, or replaced like a dead one if that is safe.
 //
-// Host is what a host has for all its databases, and runner what each has.
+// Host is what a host has for all its databases, and runner what each has. The end of Patroni or
+// PostgreSQL is dealt with in died.go; packages below this one do what a runner only decides: guard
+// replaces a primary, cut cuts a standby off, watchdog and probe look, spare and aside keep data.
 package database
 
 import (
@@ -29,7 +31,7 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// DatabaseConfig says how databases are kept.
+// Config says how databases are kept.
 type Config struct {
 	// Hang says when a PostgreSQL counts as hanging; zero is DefaultHangPatience.
 	Hang hang.Patience

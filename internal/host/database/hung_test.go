@@ -40,7 +40,7 @@ func TestAPrimaryThatHangsIsFencedAndRevoked(t *testing.T) {
 	w := newWorld(t, serves)
 	agent, _ := w.run(nil)
 	a := w.startPrimary()
-	w.leads("db-1", "m1", "m2")
+	w.Leads("db-1", "m1", "m2")
 	p := w.hang(agent, a, true)
 	if leader := w.leader("db-1"); leader != "" || agent.Procs.Alive(p) {
 		t.Errorf("%q leads, alive %v", leader, agent.Procs.Alive(p))
@@ -65,7 +65,7 @@ func TestAHangThatNobodyCanMend(t *testing.T) {
 	agent, _ := w.run(nil)
 	a := w.startPrimary()
 	for _, c := range []struct{ leader, standbys string }{{"m1", ""}, {"m2", "m1"}} {
-		w.leads("db-1", c.leader, c.standbys)
+		w.Leads("db-1", c.leader, c.standbys)
 		if p := w.hang(agent, a, true); !agent.Procs.Alive(p) || w.leader("db-1") != c.leader {
 			t.Errorf("%+v: %q leads, alive %v", c, w.leader("db-1"), agent.Procs.Alive(p))
 		}
@@ -85,7 +85,7 @@ func TestAStandbyThatHangsIsStartedAgain(t *testing.T) {
 	w := newWorld(t, serves)
 	agent, _ := w.run(nil)
 	a := w.startPrimary()
-	w.leads("db-1", "m2", "m1")
+	w.Leads("db-1", "m2", "m1")
 	if p := w.hang(agent, a, false); agent.Procs.Alive(p) || w.leader("db-1") != "m2" {
 		t.Errorf("%q leads, alive %v", w.leader("db-1"), agent.Procs.Alive(p))
 	}
@@ -99,7 +99,7 @@ func TestACheckpointThatFailsVetoesNoForcedHandover(t *testing.T) {
 	w := newWorld(t, serves)
 	w.run(nil)
 	a := w.startPrimary()
-	w.leads("db-1", "m1", "m2")
+	w.Leads("db-1", "m1", "m2")
 	w.Ask("db-1/restart/1/handover", member.Handover, a.ID, time.Minute)
 	if r := w.Ended("db-1/restart/1/handover"); !r.Failed || w.leader("db-1") != "m1" {
 		t.Errorf("not forced: %+v, %q leads", r, w.leader("db-1"))

@@ -31,7 +31,7 @@ func impatient(a *Host) {
 // renewed again only by the next one, which makes a new lease where the old one is gone.
 func (w *world) leases(scope, leader, standbys string) (hang func()) {
 	w.Helper()
-	w.leads(scope, leader, standbys)
+	w.Leads(scope, leader, standbys)
 	lease, err := w.Grant(w.Context(), scope, leader == "m1")
 	w.Must(err)
 	var hung atomic.Bool

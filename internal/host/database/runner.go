@@ -28,7 +28,7 @@ import (
 
 // Periods of a runner.
 const (
-	// hangAfter: see Agent.
+	// hangAfter: see Host.
 	hangAfter = 15 * time.Second
 	// orphanGrace is how long a PostgreSQL that nobody could replace may go on
 	// while its Patroni is started again.

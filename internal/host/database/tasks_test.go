@@ -202,7 +202,7 @@ func TestAHandoverIsConcludedByWhoLeads(t *testing.T) {
 		if c.assigned {
 			w.Assign(a)
 		}
-		w.leads("db-1", c.leader, "m1")
+		w.Leads("db-1", c.leader, "m1")
 		w.Put(state.Result("db-1/handover"), member.Result{ID: "db-1/handover", Member: a.ID, Began: time.Now()})
 		w.Ask("db-1/handover", member.Handover, a.ID, hosttest.Soon)
 		w.run(nil)
@@ -222,7 +222,7 @@ func TestAHandoverIsRefusedWhereItCouldLose(t *testing.T) {
 		{"not the primary", "m2", "m1", "not the primary"},
 	}
 	for i, c := range cases {
-		w.leads("db-1", c.leader, c.standbys)
+		w.Leads("db-1", c.leader, c.standbys)
 		id := fmt.Sprintf("db-1/handover-%d", i)
 		w.Ask(id, member.Handover, a.ID, hosttest.Soon)
 		if r := w.Ended(id); !r.Failed || !strings.Contains(r.Detail, c.want) {

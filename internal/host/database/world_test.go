@@ -15,7 +15,6 @@ import (
 
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/agent"
-	"howdah/internal/model/patroni"
 	"howdah/internal/state"
 	"howdah/internal/state/etcd"
 	"howdah/internal/testkit"
@@ -207,16 +206,6 @@ func (w *world) kill(id, name string) {
 	pid, err := strconv.Atoi(pids[len(pids)-1])
 	w.Must(err)
 	w.Must(syscall.Kill(pid, syscall.SIGKILL))
-}
-
-// leads writes Patroni's keys: who leads the scope, and which standbys are in sync.
-func (w *world) leads(scope, leader, standbys string) {
-	w.Helper()
-	sync := fmt.Sprintf(`{"leader":%q,"sync_standby":%q}`, leader, standbys)
-	for key, value := range map[string]string{patroni.LeaderKey(scope): leader, patroni.SyncKey(scope): sync} {
-		_, err := w.Store.Client.Put(w.Context(), key, value)
-		w.Must(err)
-	}
 }
 
 // leader is who leads the scope now, or "".

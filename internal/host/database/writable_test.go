@@ -47,7 +47,7 @@ func TestNobodyIsFencedWhileEtcdIsFull(t *testing.T) {
 			w := newSmallWorld(t, serves, 16<<20)
 			w.run(nil)
 			a := w.startPrimary()
-			w.leads("db-1", "m1", "m2")
+			w.Leads("db-1", "m1", "m2")
 			serving := w.Lines(a.ID, "data/postmaster.pid")[0]
 			w.fill()
 			w.kill(a.ID, map[string]string{"PostgreSQL": "data/postmaster.pid", "Patroni": "starts"}[died])
@@ -88,7 +88,7 @@ func TestAPrimaryThatHangsIsLeftWhileEtcdIsFull(t *testing.T) {
 	w := newSmallWorld(t, serves, 16<<20)
 	agent, _ := w.run(nil)
 	a := w.startPrimary()
-	w.leads("db-1", "m1", "m2")
+	w.Leads("db-1", "m1", "m2")
 	w.fill()
 	if p := w.hang(agent, a, true); !agent.Procs.Alive(p) {
 		t.Error("it was killed")

@@ -2,6 +2,7 @@ package hosttest
 
 import (
 	"context"
+	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -35,4 +36,14 @@ func (s *Site) Get(key string) (value string, lease int64) {
 		return "", 0
 	}
 	return string(answer.Kvs[0].Value), answer.Kvs[0].Lease
+}
+
+// Leads writes Patroni's keys: who leads the scope, and which standbys are in sync.
+func (s *Site) Leads(scope, leader, standbys string) {
+	s.Helper()
+	inSync := fmt.Sprintf(`{"leader":%q,"sync_standby":%q}`, leader, standbys)
+	for key, value := range map[string]string{patroni.LeaderKey(scope): leader, patroni.SyncKey(scope): inSync} {
+		_, err := s.Store.Client.Put(s.Context(), key, value)
+		s.Must(err)
+	}
 }

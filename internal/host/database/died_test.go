@@ -60,7 +60,7 @@ func TestADeadPrimaryIsFencedAndRevoked(t *testing.T) {
 			w := newWorld(t, serves)
 			w.run(nil)
 			a := w.startPrimary()
-			w.leads("db-1", "m1", "m2")
+			w.Leads("db-1", "m1", "m2")
 			before, err := fence.Read(t.Context(), w.Store.Client, "db-1")
 			w.Must(err)
 			w.kill(a.ID, map[string]string{"PostgreSQL": "data/postmaster.pid", "Patroni": "starts"}[died])
@@ -104,7 +104,7 @@ func TestNobodyIsRevokedWhoseCommitsCouldBeLost(t *testing.T) {
 			a := w.startPrimary()
 			woken := make(chan string, 10)
 			w.answers(a, func(_ http.ResponseWriter, r *http.Request) { woken <- r.Method + " " + r.URL.Path })
-			w.leads("db-1", c.leader, c.standbys)
+			w.Leads("db-1", c.leader, c.standbys)
 			w.kill(a.ID, "data/postmaster.pid")
 			select {
 			case call := <-woken:
@@ -136,7 +136,7 @@ func TestAnOrderlyStopIsNoFailure(t *testing.T) {
 	w := newWorld(t, serves)
 	w.run(nil)
 	a := w.startPrimary()
-	w.leads("db-1", "m1", "m2")
+	w.Leads("db-1", "m1", "m2")
 	control := make([]byte, 20)
 	control[16] = 1 // shut down
 	w.Must(os.WriteFile(filepath.Join(w.Dir, "members", a.ID, patroni.DataDir, "global", "pg_control"), control, 0o600))
@@ -159,7 +159,7 @@ func TestAnOrphanWithoutAStandbyGetsANewPatroni(t *testing.T) {
 	w := newWorld(t, serves)
 	w.run(nil)
 	a := w.startPrimary()
-	w.leads("db-1", "m1", "")
+	w.Leads("db-1", "m1", "")
 	before := w.Lines(a.ID, "data/postmaster.pid")[0]
 	w.kill(a.ID, "starts")
 	w.restarted(a.ID, 2)
@@ -175,7 +175,7 @@ func TestAnOrphanForGoodIsKilled(t *testing.T) {
 	w := newWorld(t, serves)
 	w.run(nil)
 	a := w.startPrimary()
-	w.leads("db-1", "m1", "")
+	w.Leads("db-1", "m1", "")
 	w.setPatroni(ends)
 	w.kill(a.ID, "starts")
 	w.Awaits(a.ID, hosttest.Soon+orphanGrace, func(r member.Report) error {
