@@ -238,8 +238,9 @@ func TestWhoWasLetThroughIsRemembered(t *testing.T) {
 	})
 }
 
-// … and of the primary before only what it wrote since counts: in quorum mode the state that
-// it left is written again, unchanged, when another one is let through.
+// … and of the primary before only what it wrote since counts, as one that leads: in quorum mode the
+// state that it left is written again, unchanged, when another one is let through. In priority mode
+// Patroni writes a state without standbys for it before its gate.
 func TestThePrimaryBeforeHasToSayThatItLeadsOn(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, quorum3)
@@ -247,13 +248,19 @@ func TestThePrimaryBeforeHasToSayThatItLeadsOn(t *testing.T) {
 	c.put(state.Put(state.Report("a", database+".m1"), member.Report{ID: database + ".m1", Host: "a", Ready: true}))
 	c.put(state.Put(state.Passed(database), fence.Passed{Database: database, Member: "m2", Old: "m1"}))
 	c.judge(nil)
-	for range 3 {
-		c.knows("a", true)
-		pauseFor(t.Context(), look)
+	remembered := func(why string) {
+		t.Helper()
+		for range 3 {
+			c.knows("a", true) // some rounds of the judge
+			pauseFor(t.Context(), look)
+		}
+		if _, _, exists := c.cache.Raw(state.Passed(database)); !exists {
+			t.Error("it is forgotten that another one was let through, " + why)
+		}
 	}
-	if _, _, exists := c.cache.Raw(state.Passed(database)); !exists {
-		t.Error("it is forgotten that another one was let through")
-	}
+	remembered("before it has written anything")
+	c.raw(patroni.SyncKey(database), `{"leader":"m1","sync_standby":null}`)
+	remembered("by what Patroni writes before a gate")
 	c.raw(patroni.SyncKey(database), quorum3)
 	testkit.Eventually(t, 10*time.Second, func() error {
 		if _, _, exists := c.cache.Raw(state.Passed(database)); exists {

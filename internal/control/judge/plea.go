@@ -81,14 +81,19 @@ func (j *Judge) tidy(ctx context.Context) {
 
 // settled reports whether a Passed record is no longer needed. That is so once the member that was
 // let through is the primary, and the sync key names it. It is also so once the previous primary
-// leads again, and wrote the sync key after revision. Whichever serves must be recorded as Lead by
+// leads again, and wrote the sync key after revision, with standbys: Patroni writes it without
+// before the gate of a member that does not lead yet. Whichever serves must be recorded as Lead by
 // then, as the previous primary asks for that when it wants its key again. And no case about the
 // member may be open.
 func (j *Judge) settled(p fence.Passed, revision int64) bool {
 	leader, _ := j.leader(p.Database)
 	text, written, _ := j.Cache.Raw(patroni.SyncKey(p.Database))
 	sync, err := patroni.ParseSync(text)
-	if err != nil || sync.Leader != leader || sync.Leader != p.Member && (sync.Leader != p.Old || written <= revision) {
+	if err != nil || sync.Leader != leader {
+		return false
+	}
+	leadsOn := sync.Leader == p.Old && written > revision && len(sync.Standbys) > 0
+	if sync.Leader != p.Member && !leadsOn {
 		return false
 	}
 	if lead, err := state.Load[member.Lead](j.Cache, state.Lead(p.Database)); err != nil || lead.Value.Member != leader {
