@@ -14,13 +14,14 @@ import (
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
-	"howdah/internal/view"
 )
 
 // followLeader notices that another member leads, and keeps the post-mortem of that failover up to
 // date while facts come in.
 func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) error {
-	leader := view.Leader(w.cache, d.Want.ID)
+	key := patroni.LeaderKey(d.Want.ID)
+	value, taken, _ := w.cache.Raw(key)
+	leader := patroni.MemberName(string(value))
 	last, err := state.Load[member.Lead](w.cache, state.Lead(d.Want.ID))
 	known := err == nil
 	placed, exists := find(d.layout.Value, leader)
@@ -35,6 +36,9 @@ func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) er
 	if !report.Value.Ready || (report.Value.InRecovery && d.Want.Upstream == nil) {
 		return nil
 	}
+	if known && d.Want.Upstream == nil && report.Revision <= taken && !letThrough(w.cache, d.Want.ID, leader) {
+		return nil
+	}
 	now := member.Lead{Member: leader, Host: placed.Host}
 	ops := []state.Op{}
 	if known {
@@ -47,12 +51,20 @@ func (r *Reconciler) followLeader(ctx context.Context, w *world, d *database) er
 		ops = append(ops, events...)
 		ops = append(ops, state.Put(state.Failover(d.Want.ID, record.ID), record))
 	}
-	ops = append(ops, state.Swap(state.Lead(d.Want.ID), last.Revision, now))
+	ops = append(ops, state.Swap(state.Lead(d.Want.ID), last.Revision, now), state.Unchanged(key, taken))
 	revision, err := r.Store.Commit(ctx, ops...)
 	if err != nil {
 		return err
 	}
 	return r.Cache.WaitRevision(ctx, revision)
+}
+
+// letThrough reports whether the member is the one that a gate let through last. Of any other one
+// that has the leader key, a report that is older than the key says nothing: its gate may refuse.
+// Gates pass over what others wrote than who served, so nobody else may be written down as that.
+func letThrough(cache *state.Cache, database, name string) bool {
+	passed, err := state.Load[fence.Passed](cache, state.Passed(database))
+	return err == nil && passed.Value.Member == name
 }
 
 // postmortem begins the record of a failover that was just noticed.
