@@ -1,4 +1,4 @@
-"""Calls actions with boto3 for those who walk the script: a call a line comes in, an answer a line goes out, both JSON."""
+"""Calls actions with boto3, for tests that walk the script. Each input line is a call, and each output line its answer, as JSON."""
 import json
 import sys
 

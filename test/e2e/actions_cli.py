@@ -1,4 +1,4 @@
-"""Runs an AWS CLI for those who walk the script: the arguments of a run a line come in, what it said a line goes out, both JSON.
+"""Runs an AWS CLI, for tests that walk the script. Each input line has the arguments of a run, and each output line what it said, as JSON.
 
 Each run is the program's own file in a process of its own. It is forked from this one, which has the program's modules
 loaded: that takes most of the processor time of a run.

@@ -30,7 +30,7 @@ def shows(at, name, value, within=15):
 
 
 def connects(at, mode):
-    """A login with a mode of TLS, for which the certificate does not matter."""
+    """Logs in with a mode of TLS. The certificate does not matter for it."""
     return not refused(at, f"SELECT '{mode}'", sslmode=mode)
 
 

@@ -155,7 +155,7 @@ def journey_instance():
     except ClientError as e:
         assert e.response["Error"]["Code"] in ("InvalidDBInstanceState", "DBInstanceNotFound"), e
     wait("db_instance_deleted", DBInstanceIdentifier="afterlife")
-    # Another database may have its address by now, which has nothing of it.
+    # Another database may have its address by now. That one has nothing of it.
     assert refused(at, "SELECT n FROM kept", database="shop")
     told("db-instance", "afterlife", "DB instance deleted")
 
@@ -291,7 +291,7 @@ def journey_cluster():
     fails("InvalidDBInstanceState", rds.failover_db_cluster, DBClusterIdentifier="aura", TargetDBInstanceIdentifier="aura-2")
 
     step("without a target it goes to the lowest tier")
-    # Of those in sync: the one of the lowest tier must be back, too.
+    # A failover takes the lowest tier of those in sync, so that instance must be back, too.
     eventually(60, lambda: sql(shown["Endpoint"], "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'") == "2", "both readers in sync")
     eventually(30, lambda: rds.failover_db_cluster(DBClusterIdentifier="aura"), "a reader in sync")
     cluster_available("aura")
@@ -520,7 +520,7 @@ def clean(before_instances, before_clusters):
 
 
 def explain():
-    """What the home says of itself where a journey ended, before everything is deleted."""
+    """What the home says of itself when a journey has failed, before everything is deleted."""
     status = os.environ.get("HOWDAH_TEST_STATUS")
     if status:
         print(subprocess.run(status.split(), capture_output=True, text=True, timeout=30).stdout, flush=True)

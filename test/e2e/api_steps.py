@@ -25,7 +25,7 @@ def eventually(seconds, check, what):
     """Calls check until it is true; an exception of psql or the API counts as not yet."""
     deadline = time.time() + seconds * PATIENCE
     while True:
-        # The last look is one at the end: we may have slept for longer than we said.
+        # There is always a last look at the end, because the pause may have been longer than it should.
         late = time.time() >= deadline
         try:
             last = check()
@@ -62,7 +62,7 @@ def refused(address, statement="SELECT 1", **options):
 
 
 def fails(code, action, **parameters):
-    """The action must answer this error code."""
+    """The action must be answered with this error code."""
     try:
         action(**parameters)
     except ClientError as e:

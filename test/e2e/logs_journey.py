@@ -42,12 +42,12 @@ def portion(name, file, **more):
 
 
 def logged(name, text):
-    """The file with the text: not the newest one where the hour has ended meanwhile."""
+    """The file with the text. It is not the newest one if the hour has ended meanwhile."""
     return next((file for file in names(name)[-2:] if text in whole(name, file)), None)
 
 
 def write(at, first, last):
-    """Has PostgreSQL write numbered lines, some of them with what XML has to escape."""
+    """Makes PostgreSQL write numbered lines, some of them with characters that XML has to escape."""
     sql(at, f"DO $$ BEGIN FOR i IN {first}..{last} LOOP RAISE LOG 'line <%> & é', i; END LOOP; END $$")
 
 
@@ -72,7 +72,7 @@ def journey_logs():
     listed = files("logged")
     assert all(NAME.match(f["LogFileName"]) for f in listed) and listed[0]["Size"] > 0, listed
     assert all(abs(time.time() - f["LastWritten"] / 1000) < 600 for f in listed), listed
-    # Where the hour ends just now, there is one more, and the newest one is empty.
+    # If the hour ends just now, there is one more file, and the newest one is empty.
     assert names("logged", FilenameContains="postgresql.log")[:len(listed)] == [f["LogFileName"] for f in listed]
     assert {f["LogFileName"] for f in listed if f["Size"] > 1} <= set(names("logged", FileSize=1)) <= set(names("logged"))
     assert not files("logged", FilenameContains="slowquery") and not files("logged", FileSize=1 << 40)
@@ -91,7 +91,7 @@ def journey_logs():
     text, most = "", 0
     deadline = time.time() + 60 * PATIENCE
     while 8999 not in numbers(text[-4000:]) and time.time() < deadline:
-        # Looked at first: a file that was not the newest one then has all of its lines.
+        # This look comes first: a file that was not the newest one by then has all of its lines.
         later = newest("logged")
         p = portion("logged", file, Marker=marker, NumberOfLines=700)
         text, marker = text + (p.get("LogFileData") or ""), p["Marker"]
@@ -107,7 +107,7 @@ def journey_logs():
 
     step("the command line shows the end, and follows")
     binary = os.environ["HOWDAH_TEST_BINARY"]
-    # By the environment as any client, not by the home: journeys have a region of their own.
+    # The environment says where the API is, as for any client. The home does not, because journeys have regions of their own.
     region = {name: value for name, value in os.environ.items() if name != "HOWDAH_HOME"}
     shown = subprocess.run([binary, "logs", "logged", "-n", "3"], env=region, capture_output=True, text=True, timeout=30 * PATIENCE, check=True).stdout
     assert len(shown.splitlines()) == 3, shown

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who may connect: security groups, from making one to taking it away, with psql as the clients inside and outside.
+"""Who may connect: the life of security groups, with psql as the clients inside and outside.
 
 Run it against the environment that `howdah env` prints; HOWDAH_TEST_HOME is the home's directory.
 

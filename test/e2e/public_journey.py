@@ -60,7 +60,7 @@ def cut(client):
 
 
 def move(name, public):
-    """Moves an endpoint under a client, and answers the new address."""
+    """Moves an endpoint under a client, and returns the new address."""
     before = address(name)
     client = session(before)
     try:
@@ -126,7 +126,7 @@ def journey():
         delete(name)
     for name in ("copy", "shop", "inner"):
         wait("db_instance_deleted", DBInstanceIdentifier=name)
-    # Another database may be there by now: it has no such table.
+    # Another database may be there by now. It has no such table.
     for old in (public, private, copy):
         assert refused(old, "SELECT id FROM orders")
     ec2.delete_security_group(GroupId=group)

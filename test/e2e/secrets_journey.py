@@ -27,7 +27,7 @@ def active(name):
 
 
 def known(arn):
-    """Whether there is such a secret: there is until the database has said that it took another password."""
+    """Whether there is such a secret. It exists until the database has said that it took another password."""
     try:
         return secrets.describe_secret(SecretId=arn)
     except ClientError as e:

@@ -60,7 +60,7 @@ def journey_tokens():
     step("others log in as before, and cannot use tokens")
     assert sql(at, "SELECT current_user", user="joe", password="joes-Secret") == "joe"
     assert refused(at, user="joe", password=token(at, "joe"))
-    # Who made users of rds_iam administers them, and is no such user.
+    # The user who made users of rds_iam administers them, and is no such user.
     assert sql(at, "SELECT current_user") == "boss"
     assert refused(at, user="boss", password="wrong") and refused(at, user="boss", password=token(at, "boss"))
 
