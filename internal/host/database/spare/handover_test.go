@@ -1,8 +1,8 @@
 package spare
 
 import (
+	"bufio"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,20 +75,20 @@ func TestWhatAKilledPreparationLeavesIsRemoved(t *testing.T) {
 	stdin, err := cmd.StdinPipe() // it waits for statements
 	w.Must(err)
 	defer stdin.Close()
+	stdout, err := cmd.StdoutPipe()
+	w.Must(err)
 	testkit.Start(t, cmd)
-	var segment int
-	testkit.Eventually(t, hosttest.Soon, func() error {
-		text, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
-		if err != nil {
-			return err
-		}
-		lines := strings.Split(string(text), "\n")
-		if len(lines) < 7 || len(strings.Fields(lines[6])) != 2 {
-			return fmt.Errorf("no shared memory yet: %q", text)
-		}
-		segment, err = strconv.Atoi(strings.Fields(lines[6])[1])
-		return err
-	})
+	// It names its segment before the segment says whose it is. By its prompt both are there.
+	_, err = bufio.NewReader(stdout).ReadString('>')
+	w.Must(err)
+	text, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
+	w.Must(err)
+	lines := strings.Split(string(text), "\n")
+	if len(lines) < 7 || len(strings.Fields(lines[6])) != 2 {
+		t.Fatalf("no shared memory: %q", text)
+	}
+	segment, err := strconv.Atoi(strings.Fields(lines[6])[1])
+	w.Must(err)
 	w.Must(cmd.Process.Kill())
 	_ = cmd.Wait() // it says that it was killed
 	if _, err := unix.SysvShmCtl(segment, unix.IPC_STAT, new(unix.SysvShmDesc)); err != nil {
