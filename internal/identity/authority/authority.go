@@ -49,6 +49,11 @@ func New(home *certs.CA, sealKey []byte, id string, now time.Time) (Record, erro
 	if err != nil {
 		return Record{}, err
 	}
+	return sealed(Record{ID: id, Cross: cross, Created: now}, ca, sealKey)
+}
+
+// sealed returns the record with an authority and its key, which only control planes can open.
+func sealed(r Record, ca *certs.CA, sealKey []byte) (Record, error) {
 	key, err := ca.KeyPEM()
 	if err != nil {
 		return Record{}, err
@@ -57,7 +62,7 @@ func New(home *certs.CA, sealKey []byte, id string, now time.Time) (Record, erro
 	if err != nil {
 		return Record{}, err
 	}
-	r := Record{ID: id, Cert: ca.CertPEM, Cross: cross, Created: now}
+	r.Cert = ca.CertPEM
 	r.Sealed = aead.Seal(nil, nil, key, r.bound())
 	return r, nil
 }

@@ -43,17 +43,7 @@ func newMembers(sealKey []byte, now time.Time) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	key, err := ca.KeyPEM()
-	if err != nil {
-		return Record{}, err
-	}
-	aead, err := seal.New(sealKey)
-	if err != nil {
-		return Record{}, err
-	}
-	r := Record{ID: members, Cert: ca.CertPEM, Created: now}
-	r.Sealed = aead.Seal(nil, nil, key, r.bound())
-	return r, nil
+	return sealed(Record{ID: members, Created: now}, ca, sealKey)
 }
 
 func (r Record) openMembers(sealKey []byte) (*certs.CA, error) {
