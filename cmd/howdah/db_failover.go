@@ -29,11 +29,7 @@ func newDBFailover(o *options) *cobra.Command {
 		Example: "  howdah db failover orders\n  howdah db failover shop --target shop-2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			api, err := o.api(cmd)
-			if err != nil {
-				return err
-			}
-			t, err := find(ctx, api, args[0])
+			t, err := o.find(cmd, args[0])
 			if err != nil {
 				return err
 			}

@@ -16,11 +16,7 @@ func newDBReboot(o *options) *cobra.Command {
 		Example: "  howdah db reboot orders\n  howdah db reboot orders --force-failover",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			api, err := o.api(cmd)
-			if err != nil {
-				return err
-			}
-			t, err := find(ctx, api, args[0])
+			t, err := o.find(cmd, args[0])
 			if err != nil {
 				return err
 			}

@@ -15,11 +15,7 @@ func deed(o *options, cmd cobra.Command, status string, do func(context.Context,
 	cmd.Args, cmd.ValidArgsFunction = oneName, o.completeNames
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		api, err := o.api(cmd)
-		if err != nil {
-			return err
-		}
-		t, err := find(ctx, api, args[0])
+		t, err := o.find(cmd, args[0])
 		if err != nil {
 			return err
 		}

@@ -51,6 +51,15 @@ func find(ctx context.Context, api *client.Client, name string) (target, error) 
 	return t, nil
 }
 
+// find is find, asked of the API that a command speaks to.
+func (o *options) find(cmd *cobra.Command, name string) (target, error) {
+	api, err := o.api(cmd)
+	if err != nil {
+		return target{}, err
+	}
+	return find(cmd.Context(), api, name)
+}
+
 // findInstance returns an instance, for commands that clusters do not have.
 func findInstance(ctx context.Context, api *client.Client, name string) (target, error) {
 	t, err := find(ctx, api, name)
