@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"howdah/api/rds"
-	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/catalogue"
 )
 
@@ -44,12 +43,9 @@ const (
 	doesNotYet = "not yet"
 )
 
-// nobodys is of no home: the tables of actions are the same everywhere.
-var nobodys = Config{Pools: &address.Pools{}}
-
 // coverage is what Howdah does about an action of RDS, and what there is to say.
 func coverage(name string) (word, note string) {
-	if _, ok := Actions(nobodys)[name]; ok {
+	if _, ok := Nobodys().actions()[name]; ok {
 		return does, notes[name]
 	}
 	if _, ok := catalogue.Nothing(catalogue.Config{})[name]; ok {

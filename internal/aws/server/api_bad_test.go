@@ -64,7 +64,7 @@ func newSweep(t *testing.T) *sweep {
 	s.do(with(subHook, "Endpoint=https://hook.example/other"))
 	s.before, s.revision = s.keys()
 	asked := s.asked().Only
-	s.filling = strings.NewReplacer("{account}", s.account, "{subscription}", asked.ARN(), "{confirmed}", confirmed.ARN(), "{logged}", s.server.databases.Of(s.account).Instance[s.wanted()[0].ID].Name, "{token}", asked.Token)
+	s.filling = strings.NewReplacer("{account}", s.account, "{subscription}", asked.ARN(), "{confirmed}", confirmed.ARN(), "{logged}", s.server.rds.Databases.Of(s.account).Instance[s.wanted()[0].ID].Name, "{token}", asked.Token)
 	return s
 }
 

@@ -39,7 +39,7 @@ func (w *world) next() string {
 // authority makes one of this name.
 func (w *world) authority(name string) {
 	w.Helper()
-	if err := w.server.authorities.Make(w.Context(), name); err != nil {
+	if err := w.server.rds.Authorities.Make(w.Context(), name); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -177,10 +177,10 @@ func TestCertificateIsRotatedBeforeItsAuthorityEnds(t *testing.T) {
 	w.at(late.Add(-4 * 24 * time.Hour))
 	u.do(with(newDB, "PreferredMaintenanceWindow=mon:05:00-mon:06:00", "PreferredBackupWindow=01:00-02:00"))
 	u.settle()
-	if err := w.server.upkeep.KeepAuthorities(t.Context()); err != nil { // makes the next by itself
+	if err := w.server.rds.Upkeep.KeepAuthorities(t.Context()); err != nil { // makes the next by itself
 		t.Fatal(err)
 	}
-	if got := w.server.authorities.Names(); !slices.Contains(got, "howdah-ca-g2") || len(got) != 5 {
+	if got := w.server.rds.Authorities.Names(); !slices.Contains(got, "howdah-ca-g2") || len(got) != 5 {
 		t.Fatalf("authorities %q", got)
 	}
 	u.do(showPending).has(pendingCA+"Action=ca-certificate-rotation", pendingCA+"AutoAppliedAfterDate="+late.Format("2006-01-02T15:04:05.000Z"))
@@ -188,10 +188,10 @@ func TestCertificateIsRotatedBeforeItsAuthorityEnds(t *testing.T) {
 	w.at(late.Add(time.Minute))
 	w.keep()
 	u.rotated("howdah-ca-g2")
-	if err := w.server.upkeep.KeepAuthorities(t.Context()); err != nil {
+	if err := w.server.rds.Upkeep.KeepAuthorities(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.server.authorities.Names(); len(got) != 5 {
+	if got := w.server.rds.Authorities.Names(); len(got) != 5 {
 		t.Errorf("made again: %q", got)
 	}
 	if n := w.certificates(); n != 5 {

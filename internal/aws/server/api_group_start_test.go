@@ -94,7 +94,7 @@ func TestValuesAreJudgedElsewhere(t *testing.T) {
 	w := newWorld(t)
 	u := w.user(t)
 	var asked []string
-	w.server.groups.Settings = elsewhere{&asked}
+	w.server.rds.Groups.Settings = elsewhere{&asked}
 	for _, zone := range []string{"a", "b"} {
 		h, err := state.Load[member.Host](w.server.Cache, state.Host("host-"+zone))
 		if err != nil {
@@ -123,7 +123,7 @@ func TestValuesAreJudgedElsewhere(t *testing.T) {
 	w.put(state.Put(state.Live("host-b"), member.Liveness{Since: w.now()}))
 	u.try(values(setGroup, "search_path=b", "work_mem=1MB")).is("ServiceUnavailable", "search_path cannot be checked now: no host with PostgreSQL 17 answers")
 	u.do(showMine + "&Source=user").has("Parameters/Parameter#5")
-	w.server.groups.Settings = nil
+	w.server.rds.Groups.Settings = nil
 	u.try(values(setGroup, "search_path=b")).is("ServiceUnavailable", "search_path")
 	u.do(values(setGroup, "work_mem=1MB"))
 }

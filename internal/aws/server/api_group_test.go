@@ -347,7 +347,7 @@ func wrongValues() []scenario {
 // PostgreSQL say.
 func (u *user) obeys(name string, generation int64, pendingRestart bool) {
 	u.Helper()
-	l := u.server.databases.Of(u.account)
+	l := u.server.rds.Databases.Of(u.account)
 	r, err := l.FindInstance(u.scope(), name)
 	if err != nil {
 		u.Fatal(err)

@@ -213,7 +213,7 @@ func TestEndpointWaitsForCertificates(t *testing.T) {
 		u.do("DescribeDBClusterEndpoints?DBClusterEndpointIdentifier=reports").has("DBClusterEndpoints/DBClusterEndpointList/Status=" + status)
 	}
 	is("available")
-	l := u.server.databases.Of(u.account)
+	l := u.server.rds.Databases.Of(u.account)
 	cluster := u.clusterRecord("aura")
 	address := l.EndpointsOf(cluster.ResourceID)[0].Value.Address
 	told := func(generation int64, ips ...string) {

@@ -37,7 +37,7 @@ func (w *world) upgradeHosts(version string, zones ...string) {
 
 // keep is one round of what the platform does by itself.
 func (w *world) keep() {
-	w.server.upkeep.House().Keep(w.Context())
+	w.server.rds.Upkeep.House().Keep(w.Context())
 }
 
 func TestMinorUpgrades(t *testing.T) {

@@ -185,16 +185,16 @@ func TestWindow(t *testing.T) {
 	u.settle()
 	u.do(with(modifyDB, "DBInstanceClass=db.t3.small", "NewDBInstanceIdentifier=later"))
 	u.do("ModifyDBCluster?DBClusterIdentifier=aura&NewDBClusterIdentifier=corona&PreferredMaintenanceWindow=mon:05:00-mon:06:00&PreferredBackupWindow=01:00-02:00")
-	w.server.upkeep.House().Keep(t.Context())
+	w.server.rds.Upkeep.House().Keep(t.Context())
 	u.do(showDB).has("DBInstances/DBInstance/DBInstanceClass=db.t3.micro")
 
 	w.at(monday.Add(minute))
-	w.server.upkeep.House().Keep(t.Context())
+	w.server.rds.Upkeep.House().Keep(t.Context())
 	u.do(with(showDB, "DBInstanceIdentifier=later")).has("DBInstances/DBInstance/DBInstanceStatus=modifying")
 	u.do(showAll + "corona")
 	u.settle()
 	restarts := u.instanceRecord("later").Restart
-	w.server.upkeep.House().Keep(t.Context())
+	w.server.rds.Upkeep.House().Keep(t.Context())
 	if got := u.instanceRecord("later"); got.Restart != restarts || got.Pending != nil || got.Class != "db.t3.small" {
 		t.Errorf("after the window: %+v", got)
 	}
@@ -211,7 +211,7 @@ func TestWindowThatCannot(t *testing.T) {
 	u.do(with(modifyDB, "NewDBInstanceIdentifier=taken"))
 	u.do(with(newDB, "DBInstanceIdentifier=taken"))
 	w.at(at(t, "2026-11-24T05:30:00Z"))
-	house := w.server.upkeep.House()
+	house := w.server.rds.Upkeep.House()
 	for range 3 {
 		house.Keep(t.Context())
 	}

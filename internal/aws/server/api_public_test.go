@@ -33,7 +33,7 @@ func pools(t *testing.T) *user {
 // seats are the endpoints of a user, by id of their routes.
 func (u *user) seats() map[string]address.Seat {
 	all := map[string]address.Seat{}
-	l := u.server.databases.Of(u.account)
+	l := u.server.rds.Databases.Of(u.account)
 	for _, r := range l.Instances {
 		all[r.Value.ResourceID] = address.Seat{Address: r.Value.Address, Former: r.Value.Former}
 	}
@@ -65,7 +65,7 @@ func (u *user) arrive() {
 
 func (u *user) keep() {
 	u.Helper()
-	u.server.upkeep.House().Keep(u.Context())
+	u.server.rds.Upkeep.House().Keep(u.Context())
 }
 
 // are checks that each address is claimed once, by an endpoint that is or was there,
@@ -232,7 +232,7 @@ func TestPublicCluster(t *testing.T) {
 
 	// A custom endpoint follows the cluster, and so does a member that says nothing.
 	having(addEndpoint)(u)
-	custom := u.server.databases.Of(u.account).EndpointsOf(cluster)[0].Value.ResourceID
+	custom := u.server.rds.Databases.Of(u.account).EndpointsOf(cluster)[0].Value.ResourceID
 	u.are(writer, reader, one, custom)
 	having(with(newMember, "DBInstanceIdentifier=aura-3"))(u)
 	three := u.id("aura-3")

@@ -22,7 +22,7 @@ func (u *user) wanted() []plan.Database {
 	if err := u.server.client.Fresh(u.Context()); err != nil {
 		u.Fatal(err)
 	}
-	l := u.server.databases.Of(u.account)
+	l := u.server.rds.Databases.Of(u.account)
 	var all []plan.Database
 	for _, r := range l.Instances {
 		if i := *r.Value; i.Cluster == "" {
@@ -55,7 +55,7 @@ func (u *user) settle() {
 // settleMembers removes deleted members of clusters and announces the others.
 func (u *user) settleMembers() {
 	u.Helper()
-	l := u.server.databases.Of(u.account)
+	l := u.server.rds.Databases.Of(u.account)
 	var ops []state.Op
 	for _, r := range l.Instances {
 		if r.Value.Cluster != "" && r.Value.Deleting {
@@ -73,7 +73,7 @@ func (u *user) settleMembers() {
 	if len(ops) > 0 {
 		u.put(ops...)
 	}
-	u.server.upkeep.House().Keep(u.Context())
+	u.server.rds.Upkeep.House().Keep(u.Context())
 }
 
 // scene is what is seen of one database.
@@ -204,7 +204,7 @@ func (s *scene) place(want plan.Database, seat plan.Seat, n int) {
 // remove forgets a deleted database, with its resource.
 func (u *user) remove(id string) {
 	u.Helper()
-	l := u.server.databases.Of(u.account)
+	l := u.server.rds.Databases.Of(u.account)
 	ops := []state.Op{state.Delete(state.Layout(id)), state.Delete(state.Secret(id)), state.DeletePrefix(patroni.Prefix(id))}
 	for _, r := range l.Instances {
 		if r.Value.ResourceID == id || r.Value.Cluster == id {
@@ -222,7 +222,7 @@ func (u *user) remove(id string) {
 // database is what is wanted of the database of an instance or a cluster.
 func (u *user) database(name string) plan.Database {
 	u.Helper()
-	l := u.server.databases.Of(u.account)
+	l := u.server.rds.Databases.Of(u.account)
 	id := ""
 	for _, r := range l.Instances {
 		if r.Value.Name == name && r.Value.Scope == u.scope() {

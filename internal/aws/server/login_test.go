@@ -38,7 +38,7 @@ type tokenParts struct {
 // endpointOf is the address and the port of the only database of a user.
 func (u *user) endpointOf() (spec.Common, string) {
 	u.Helper()
-	l := u.server.databases.Of(u.account)
+	l := u.server.rds.Databases.Of(u.account)
 	if len(l.Clusters) > 0 {
 		c := l.Clusters[0].Value.Common
 		return c, c.Address + ":5432"
@@ -134,7 +134,7 @@ func TestTokensOfAClusterAreForAnyEndpoint(t *testing.T) {
 	u := newWorld(t).user(t)
 	having(newCluster+"&EnableIAMDatabaseAuthentication=true", newMember, second)(u)
 	u.do("CreateDBClusterEndpoint?DBClusterIdentifier=aura&DBClusterEndpointIdentifier=some&EndpointType=ANY")
-	l := u.server.databases.Of(u.account)
+	l := u.server.rds.Databases.Of(u.account)
 	c := l.Clusters[0].Value
 	addresses := []string{c.Address, c.ReaderAddress}
 	for _, i := range l.InstancesOf(c.ResourceID) {

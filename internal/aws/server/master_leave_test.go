@@ -24,7 +24,7 @@ func TestAPasswordThatIsTakenBackDuringARotation(t *testing.T) {
 	}
 	keep := func() {
 		t.Helper()
-		house := u.server.upkeep.House()
+		house := u.server.rds.Upkeep.House()
 		if house.Keep(t.Context()); len(house.Failed) > 0 {
 			t.Fatal(house.Failed)
 		}

@@ -202,7 +202,7 @@ func TestAManagedPasswordIsRotated(t *testing.T) {
 	if u.passwordAt(arn, secret.Current) != next {
 		t.Error("the same call has changed it again")
 	}
-	if r, err := u.server.databases.SecretOf(u.instanceRecord("db").Common); err != nil || r.Value.Pending != nil || r.Value.Days != 30 {
+	if r, err := u.server.rds.Databases.SecretOf(u.instanceRecord("db").Common); err != nil || r.Value.Pending != nil || r.Value.Days != 30 {
 		t.Errorf("%+v, %v", r.Value, err)
 	}
 	u.do(with(modifyDB, "RotateMasterUserPassword=true", "ApplyImmediately=true")).has("DBInstance/MasterUserSecret/SecretStatus=rotating")

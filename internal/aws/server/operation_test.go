@@ -76,7 +76,7 @@ func TestWhatAnOperationExcludes(t *testing.T) {
 		u.do(call)
 		u.settle()
 	}
-	l := u.server.databases.Of(u.account)
+	l := u.server.rds.Databases.Of(u.account)
 	db, err := l.FindInstance(u.scope(), "db")
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func (u *user) fill(text string) string { return strings.ReplaceAll(text, "{acco
 var done = func() map[string][]string {
 	all := map[string][]string{}
 	empty := catalogue.Nothing(catalogue.Config{})
-	for _, service := range new(Server).services() {
+	for _, service := range nobodys().services() {
 		if service.Contract != nil {
 			all[service.Name] = slices.DeleteFunc(service.Does(), func(name string) bool {
 				_, none := empty[name]

@@ -19,7 +19,6 @@ import (
 	"howdah/internal/aws/rds"
 	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/certificate"
-	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/login"
@@ -69,11 +68,7 @@ type Server struct {
 	client *state.Client
 	front  *front.Front
 	looks  *look.Source
-
-	authorities *certificate.Authorities
-	groups      *group.Groups
-	databases   *database.Source
-	upkeep      *upkeep.Upkeep
+	rds    *rds.Parts
 }
 
 // New makes a server.
@@ -88,10 +83,9 @@ func New(cfg Config) (*Server, error) {
 		Hearing: cfg.Hearing, Began: cfg.Began, Started: time.Now(),
 	}
 	s.client = &state.Client{Store: cfg.Store, Cache: cfg.Cache, Newest: cfg.Newest, Settle: s.looks.Settle}
-	s.authorities = &certificate.Authorities{State: s.client, Home: cfg.Home, Now: s.looks.Now, Log: cfg.Log}
-	s.databases = &database.Source{State: s.client, Looks: s.looks, Pools: &s.pools, Seal: s.sealKey, Authorities: s.authorities}
-	s.groups = &group.Groups{State: s.client, Looks: s.looks, Settings: cfg.Settings, Log: cfg.Log}
-	s.upkeep = &upkeep.Upkeep{Source: s.databases, Log: cfg.Log}
+	s.rds = rds.New(rds.Config{
+		State: s.client, Looks: s.looks, Pools: &s.pools, Home: cfg.Home, Now: s.looks.Now, Log: cfg.Log, Logs: cfg.Logs, Settings: cfg.Settings,
+	})
 	s.front = front.New(front.Config{
 		Home: cfg.Home, Cache: cfg.Cache, Log: cfg.Log, Audit: cfg.Audit, Now: func() time.Time { return s.now() },
 		Scarce: func() bool { return s.Scarce != nil && s.Scarce() },
@@ -103,25 +97,17 @@ func New(cfg Config) (*Server, error) {
 // for none of them.
 func (s *Server) services() []*front.Service {
 	return []*front.Service{
-		rds.Service(s.rds()),
-		ec2.Service(ec2.Config{State: s.client, Block: s.pools.Private.String(), Zones: s.looks.Zones, User: s.databases.UserOf}),
+		s.rds.Service(),
+		ec2.Service(ec2.Config{State: s.client, Block: s.pools.Private.String(), Zones: s.looks.Zones, User: s.rds.Databases.UserOf}),
 		sns.Service(sns.Config{State: s.client, Mails: func() bool { return s.Home.SMTP != nil }}),
 		sts.Service(),
-		secretsmanager.Service(secretsmanager.Config{State: s.client, Looks: s.looks, Seal: s.sealKey, Rotate: s.upkeep.RotatePassword}),
+		secretsmanager.Service(secretsmanager.Config{State: s.client, Looks: s.looks, Seal: s.sealKey, Rotate: s.rds.Upkeep.RotatePassword}),
 		kms.Service(kms.Config{State: s.client, Seal: s.sealKey}),
 	}
 }
 
-// rds is what RDS is put together of.
-func (s *Server) rds() rds.Config {
-	return rds.Config{
-		State: s.client, Looks: s.looks, Pools: &s.pools, Home: s.Home, Log: s.Log, Logs: s.Logs,
-		Authorities: s.authorities, Databases: s.databases, Groups: s.groups, Upkeep: s.upkeep,
-	}
-}
-
 // Upkeep is what the control plane that leads does to databases by itself.
-func (s *Server) Upkeep() *upkeep.Upkeep { return s.upkeep }
+func (s *Server) Upkeep() *upkeep.Upkeep { return s.rds.Upkeep }
 
 // Login decides whether a token lets a user into a database: see login.Gate.
 func (s *Server) Login(ctx context.Context, database, user, token string) error {
@@ -141,13 +127,13 @@ func (s *Server) Front() *front.Front { return s.front }
 func (s *Server) Looks() *look.Source { return s.looks }
 
 // Authorities are those that sign the certificates of databases.
-func (s *Server) Authorities() *certificate.Authorities { return s.authorities }
+func (s *Server) Authorities() *certificate.Authorities { return s.rds.Authorities }
 
 // sealKey is what secrets of the state are sealed with.
 func (s *Server) sealKey() ([]byte, error) { return s.Home.SealKey() }
 
 // Bundle is what clients of the API and of databases are to trust, in PEM.
-func (s *Server) Bundle() []byte { return s.authorities.Bundle() }
+func (s *Server) Bundle() []byte { return s.rds.Authorities.Bundle() }
 
 // ServeHTTP answers one request of any of the services.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.front.ServeHTTP(w, r) }
