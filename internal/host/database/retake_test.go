@@ -62,6 +62,7 @@ func TestAPrimaryTakesItsKeyAgain(t *testing.T) {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, waits)
+	const third = `{"leader":"m3","sync_standby":null}`
 	const own, anyOfTwo, others = `{"leader":"m1","sync_standby":"m2"}`, `{"leader":"m1","sync_standby":"m2,m3","quorum":1}`, `{"leader":"m2","sync_standby":null}`
 	m2, m1 := `{"member":"m2","old":"m1"}`, `{"member":"m1","old":"m2"}`
 	cases := []struct {
@@ -80,6 +81,7 @@ func TestAPrimaryTakesItsKeyAgain(t *testing.T) {
 		{name: "another one was let through, when there was a synchronous state", writes: []string{"passed", m2}, want: "taken"},
 		{name: "another one serves, which nobody has to remember", writes: []string{"lead", `{"member":"m2"}`, "sync", others}, want: "left"},
 		{name: "another one's gate was killed", writes: []string{"lead", `{"member":"m1"}`, "sync", others}, want: "taken"},
+		{name: "another one serves, and the gate of a third one was killed", writes: []string{"lead", `{"member":"m2"}`, "sync", third}, want: "left"},
 		{name: "another one is let through at this moment", writes: []string{"sync", anyOfTwo}, between: true, want: "left"},
 		{name: "a standby, which has a gate", writes: []string{"sync", anyOfTwo, "passed", m2}, standby: true, want: "taken"},
 	}

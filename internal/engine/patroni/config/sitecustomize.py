@@ -246,8 +246,8 @@ def may_lead_on(client, retry):
         # Only a primary that leads writes its own name there, and so after it was let through.
         if leader and not (leader == own and int(sync_at) > int(passed_at)):
             other = passed['member']
-    elif not passed and served and leader not in ('', own) and served['member'] == leader:
-        other = leader
+    elif not passed and served and served['member'] != own and leader not in ('', own):
+        other = served['member']  # also if /sync is of a third one, whose gate was killed
     if other:
         etcd3.logger.warning('%s was let through since, and may be the primary: the leader key is left to it', other)
     compare = [{'key': etcd3.base64_encode(key), 'target': 'MOD', 'mod_revision': at}
