@@ -40,6 +40,10 @@ all others out of the next race. A member whose gate refuses has the key too for
 may name itself alone while the one member with every commit is down: then that one could not
 race, nobody else may be promoted, and the database has no primary for good. Here a member that
 /sync names always races. Its gate counts anew, whatever /failsafe says.
+
+Before a gate Patroni also writes its own member alone into /sync. A gate that refuses puts back
+what was there, but one that is killed with its host cannot, and nobody else races then. So the
+member that served last races here too if no other one was let through since.
 """
 import json
 import os
@@ -51,7 +55,7 @@ os.environ.pop('PYTHONPATH', None)  # it is meant for Patroni alone
 
 from patroni.postgresql import config  # before ha: they import each other
 from patroni import api, global_config, ha
-from patroni.dcs import Leader, RemoteMember, etcd3
+from patroni.dcs import Cluster, Leader, RemoteMember, SyncState, etcd3
 from patroni.exceptions import PostgresConnectionException
 from patroni.postgresql import rewind
 from patroni.utils import Retry
@@ -109,14 +113,29 @@ healthiest = ha.Ha.is_healthiest_node
 
 
 def is_healthiest(self):
-    own, known = self.state_handler.name, self.dcs.failsafe
-    if not isinstance(known, dict) or own in known or not self.cluster.sync.matches(own, True):
-        return healthiest(self)
-    self.dcs._last_failsafe = {**known, own: self.patroni.api.connection_string}  # for this race only
+    own, known, cluster = self.state_handler.name, self.dcs.failsafe, self.cluster
+    sync = cluster.sync
+    if sync.leader and not sync.voters and not sync.matches(own, True) and served_last(self):
+        # for this race only, as is what follows
+        self.cluster = Cluster(**{**cluster._asdict(), 'sync': SyncState(sync.version, own, None, 0)})
     try:
+        if isinstance(known, dict) and own not in known and self.cluster.sync.matches(own, True):
+            self.dcs._last_failsafe = {**known, own: self.patroni.api.connection_string}
         return healthiest(self)
     finally:
-        self.dcs._last_failsafe = known
+        self.cluster, self.dcs._last_failsafe = cluster, known
+
+
+def served_last(self):
+    """Whether the own member served last, and no gate let another one through since."""
+    own, database = self.state_handler.name.rpartition('.')[2], os.path.basename(self.dcs._base_path)
+    try:
+        served, _ = read(self.dcs._client, LEAD + database, None)
+        passed, _ = read(self.dcs._client, PASSED + database, None)
+        return bool(served) and served['member'] == own and (not passed or passed['member'] == own)
+    except Exception as e:
+        etcd3.logger.warning('who served last is not known: %r', e)
+        return False
 
 
 ha.Ha.is_healthiest_node = is_healthiest
