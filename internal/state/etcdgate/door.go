@@ -55,9 +55,9 @@ type Door struct {
 	conns map[string]int // guarded by mu: by whose certificate opened them, and what they speak
 }
 
-// How many connections one host may have. A connection of an agent has a handful of streams, and
-// one for each call that is under way. mostConns bounds those that speak gRPC. mostPatronis bounds
-// those of all Patronis of an older release together.
+// How many connections one host may have. A connection of an agent has a handful of streams, and one
+// for each call that is under way. mostConns bounds those that speak gRPC. mostPatronis bounds those
+// of members of an older release, all of them together.
 const (
 	mostConns    = 16
 	mostStreams  = 1024
