@@ -83,7 +83,7 @@ func TestDrainSaysWhatCannotMove(t *testing.T) {
 }
 
 func TestForgetHostRefuses(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{})
+	s := testserver.Start(t, testserver.Losing)
 	create(t, s, "single", false)
 	host := database(t, s, "single").Members[0].Host
 	_, err := call[admin.Nothing](t, s, admin.VerbForgetHost, admin.HostRequest{Host: "zone-x"})
@@ -114,7 +114,7 @@ func lose(t *testing.T, s *testserver.Server, host string) {
 }
 
 func TestForgottenHostsLeaveNothingButOrders(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{})
+	s := testserver.Start(t, testserver.Losing)
 	create(t, s, "orders", true)
 	host := database(t, s, "orders").Members[1].Host
 	lose(t, s, host)
@@ -146,7 +146,7 @@ func TestForgottenHostsLeaveNothingButOrders(t *testing.T) {
 // An operator's word on a host that is alive is no proof. The word on a lost host names the
 // databases that it is about.
 func TestHostOff(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{})
+	s := testserver.Start(t, testserver.Losing)
 	create(t, s, "single", false)
 	host := database(t, s, "single").Members[0].Host
 	_, err := call[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: "zone-x"})

@@ -148,7 +148,7 @@ func TestStatusTellsTheTruth(t *testing.T) {
 }
 
 func TestStatusNamesALostHostAndTheCommandThatMendsIt(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{})
+	s := testserver.Start(t, testserver.Losing)
 	create(t, s, "orders", true)
 	lost := database(t, s, "orders").Members[1].Host
 	s.Hold(true)
@@ -269,7 +269,7 @@ func TestPostmortemsNewestFirst(t *testing.T) {
 		names = append(names, r.Name)
 	}
 	if want := []string{"stock", "orders", "orders"}; !slices.Equal(names, want) {
-		t.Errorf("post-mortems of %v, want %v", names, want)
+		t.Errorf("post-mortems of %v, want %v: %+v", names, want, all)
 	}
 	one := must[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{Name: "ORDERS", Limit: 1}).Failovers
 	if len(one) != 1 || one[0].ID != all[1].ID {

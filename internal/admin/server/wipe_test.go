@@ -120,7 +120,7 @@ func TestWipeManyTimesRightAfterCreating(t *testing.T) {
 }
 
 func TestWipeKeepsOrdersToLostHosts(t *testing.T) {
-	s := testserver.Start(t, testserver.Options{})
+	s := testserver.Start(t, testserver.Losing)
 	create(t, s, "orders", true)
 	m := database(t, s, "orders").Members[1]
 	id := database(t, s, "orders").ResourceID + "." + m.Name

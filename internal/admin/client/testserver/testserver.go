@@ -27,8 +27,16 @@ import (
 	"howdah/internal/testkit/patience"
 )
 
-// Detection is how long a pretended host may be silent before it counts as lost.
-var Detection = patience.For(500 * time.Millisecond)
+// detection is how long a pretended host may be silent before it counts as lost, and replaceAfter
+// how long it may be lost before others have its members. On a busy machine any host is silent for
+// a second, and a test that loses none must not find one lost.
+const (
+	detection    = 20 * time.Second
+	replaceAfter = time.Minute
+)
+
+// Losing has hosts be lost soon, for tests that lose some.
+var Losing = Options{Detection: 500 * time.Millisecond, ReplaceAfter: time.Second}
 
 // Version of the control plane and of the hosts.
 const Version = "test"
@@ -37,8 +45,8 @@ const Version = "test"
 type Options struct {
 	Permanent bool // not disposable
 	NoHosts   bool
-	// Detection, by patience.For, and ReplaceAfter have defaults for tests that lose hosts. 0 means
-	// the default.
+	// Detection, by patience.For, and ReplaceAfter have defaults for tests that lose no hosts. 0
+	// means the default.
 	Detection, ReplaceAfter time.Duration
 }
 
@@ -68,8 +76,8 @@ func Start(t testing.TB, o Options) *Server {
 	t.Cleanup(func() { cancel(); running.Wait() })
 	running.Go(func() {
 		err := serve.Run(ctx, serve.Config{
-			Home: s.Home, Name: "s1", Address: s.Home.Address(0, 1), Pool: s.Home.EndpointPool(), Detection: cmp.Or(patience.For(o.Detection), Detection),
-			Policy: plan.Policy{Overcommit: true, ReplaceAfter: cmp.Or(o.ReplaceAfter, time.Second)}, Version: Version, Log: quiet(),
+			Home: s.Home, Name: "s1", Address: s.Home.Address(0, 1), Pool: s.Home.EndpointPool(), Detection: patience.For(cmp.Or(o.Detection, detection)),
+			Policy: plan.Policy{Overcommit: true, ReplaceAfter: cmp.Or(o.ReplaceAfter, replaceAfter)}, Version: Version, Log: quiet(),
 		})
 		if err != nil && ctx.Err() == nil {
 			t.Errorf("the control plane ended: %v", err)
