@@ -14,10 +14,7 @@ import (
 // servedBy is the report of the member that clients of an instance meet.
 func servedBy(i spec.Instance, facts plan.Facts) member.Report {
 	var found member.Report
-	for _, m := range facts.Layout.Members {
-		if m.Leaving || i.Cluster != "" && m.Seat != i.ResourceID {
-			continue
-		}
+	for m := range look.PlacesOf(i, facts) {
 		report := facts.Reports[member.ID(facts.Want.ID, m.Name)]
 		if found.ID == "" || m.Name == facts.Leader || i.Cluster != "" && report.Ready {
 			found = report

@@ -25,14 +25,13 @@ func (s *service) createDBCluster(ctx context.Context, c front.Call, in *rds.Cre
 	if err := notAvailable(in); err != nil {
 		return nil, err
 	}
-	made, err := Kind.Create(ctx, s.Source, c, func(l *database.Sight) (spec.Cluster, []state.Op, error) { return newCluster(l, c, in) })
-	out, err := s.out(c, made, err)
+	made, err := s.Create(ctx, c, func(l *database.Sight) (spec.Cluster, []state.Op, error) { return newCluster(l, c, in) })
 	if err != nil {
 		return nil, err
 	}
 	// As on RDS, the answer is always this, also of a cluster that is there at once.
-	out.Status = wire.Some(plan.Creating)
-	return &rds.CreateDBClusterResult{DBCluster: out}, nil
+	made.Status = wire.Some(plan.Creating)
+	return &rds.CreateDBClusterResult{DBCluster: made}, nil
 }
 
 // newCluster is the record that a request asks for, with the writes of all that comes along.

@@ -5,17 +5,13 @@
 package cluster
 
 import (
-	"context"
-
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
-	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/event"
 	"howdah/internal/model/spec"
-	"howdah/internal/state"
 )
 
 // Kind is how records of clusters are found, changed and written.
@@ -26,11 +22,13 @@ var Kind = &database.Kind[spec.Cluster]{
 	Finish: func(m *database.Modification, c *spec.Cluster) { m.Finish(&c.Common) },
 }
 
-type service struct{ *database.Source }
+type service struct {
+	database.Service[spec.Cluster, rds.DBCluster]
+}
 
 // Actions are those on clusters.
 func Actions(from *database.Source) map[string]front.Action {
-	s := &service{from}
+	s := &service{database.Service[spec.Cluster, rds.DBCluster]{Source: from, Kind: Kind, Show: clusterOut}}
 	return map[string]front.Action{
 		"AddRoleToDBCluster":      front.On(s.addRoleToDBCluster),
 		"CreateDBCluster":         front.On(s.createDBCluster),
@@ -43,21 +41,6 @@ func Actions(from *database.Source) map[string]front.Action {
 		"StartDBCluster":          front.On(s.startDBCluster),
 		"StopDBCluster":           front.On(s.stopDBCluster),
 	}
-}
-
-// change alters one cluster's record, and with it what change answers. It answers the cluster as
-// the API shows it afterwards.
-func (s *service) change(ctx context.Context, c front.Call, identifier *string, change func(*database.Sight, *spec.Cluster) ([]state.Op, error)) (*rds.DBCluster, error) {
-	cluster, err := Kind.Change(ctx, s.Source, c, wire.Or(identifier, ""), change)
-	return s.out(c, cluster, err)
-}
-
-// out is a cluster that was made or changed, as the API shows it.
-func (s *service) out(c front.Call, cluster spec.Cluster, err error) (*rds.DBCluster, error) {
-	if err != nil {
-		return nil, err
-	}
-	return clusterOut(s.Of(c.Account), cluster), nil
 }
 
 // Tagged is a cluster, by its ARN, with its tags.

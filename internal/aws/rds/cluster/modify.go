@@ -26,14 +26,13 @@ func (s *service) modifyDBCluster(ctx context.Context, c front.Call, in *rds.Mod
 	if err := modifyNotAvailable(in); err != nil {
 		return nil, err
 	}
-	cluster, err := Kind.Modify(ctx, s.Source, c, wire.Or(in.DBClusterIdentifier, ""), func(m *database.Modification, cluster *spec.Cluster) error {
+	cluster, err := s.Modify(ctx, c, in.DBClusterIdentifier, func(m *database.Modification, cluster *spec.Cluster) error {
 		return modify(m, cluster, in)
 	})
-	out, err := s.out(c, cluster, err)
 	if err != nil {
 		return nil, err
 	}
-	return &rds.ModifyDBClusterResult{DBCluster: out}, nil
+	return &rds.ModifyDBClusterResult{DBCluster: cluster}, nil
 }
 
 func modifyNotAvailable(in *rds.ModifyDBClusterMessage) error {

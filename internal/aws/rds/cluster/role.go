@@ -25,7 +25,7 @@ func (s *service) addRoleToDBCluster(ctx context.Context, c front.Call, in *rds.
 			return nil, err
 		}
 	}
-	_, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
+	_, err := s.Change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := l.MayCluster(operation.Change, *cluster); err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func (s *service) addRoleToDBCluster(ctx context.Context, c front.Call, in *rds.
 // removeRoleFromDBCluster ends the association.
 func (s *service) removeRoleFromDBCluster(ctx context.Context, c front.Call, in *rds.RemoveRoleFromDBClusterMessage) (*front.Void, error) {
 	role := spec.Role{ARN: wire.Or(in.RoleArn, ""), Feature: wire.Or(in.FeatureName, "")}
-	_, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
+	_, err := s.Change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := l.MayCluster(operation.Change, *cluster); err != nil {
 			return nil, err
 		}

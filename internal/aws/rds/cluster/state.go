@@ -21,7 +21,7 @@ import (
 // before, but for those that a Multi-AZ DB cluster made itself. Custom endpoints
 // go with the cluster, at once.
 func (s *service) deleteDBCluster(ctx context.Context, c front.Call, in *rds.DeleteDBClusterMessage) (*rds.DeleteDBClusterResult, error) {
-	cluster, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
+	cluster, err := s.Change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := mayDelete(l, *cluster, in); err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func mayDelete(l *database.Sight, c spec.Cluster, in *rds.DeleteDBClusterMessage
 // failoverDBCluster makes a reader the writer: the one that was asked for, or the
 // first in the order of promotion.
 func (s *service) failoverDBCluster(ctx context.Context, c front.Call, in *rds.FailoverDBClusterMessage) (*rds.FailoverDBClusterResult, error) {
-	cluster, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
+	cluster, err := s.Change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := l.MayCluster(operation.Failover, *cluster); err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func promotable(l *database.Sight, facts plan.Facts, seat string) []plan.Placed 
 
 // rebootDBCluster restarts all instances of a Multi-AZ DB cluster, one by one.
 func (s *service) rebootDBCluster(ctx context.Context, c front.Call, in *rds.RebootDBClusterMessage) (*rds.RebootDBClusterResult, error) {
-	cluster, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
+	cluster, err := s.Change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if !cluster.MultiAZ() {
 			return nil, wire.NewError(api.ErrInvalidParameterCombination, "RebootDBCluster is only valid for Multi-AZ DB clusters: reboot the instances of %s.", cluster.Name)
 		}
@@ -152,7 +152,7 @@ func (s *service) rebootDBCluster(ctx context.Context, c front.Call, in *rds.Reb
 
 // stopDBCluster ends the processes of all instances; data and endpoints stay.
 func (s *service) stopDBCluster(ctx context.Context, c front.Call, in *rds.StopDBClusterMessage) (*rds.StopDBClusterResult, error) {
-	cluster, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
+	cluster, err := s.Change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := l.MayCluster(operation.Restart, *cluster); err != nil {
 			return nil, err
 		}
@@ -176,7 +176,7 @@ func (s *service) stopDBCluster(ctx context.Context, c front.Call, in *rds.StopD
 
 // startDBCluster starts a stopped cluster.
 func (s *service) startDBCluster(ctx context.Context, c front.Call, in *rds.StartDBClusterMessage) (*rds.StartDBClusterResult, error) {
-	cluster, err := s.change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
+	cluster, err := s.Change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		status := l.ClusterStatus(*cluster)
 		// RDS names a second state, which nothing here can be in.
 		err := look.ClusterState(*cluster, status, plan.StoppedWord, "inaccessible-encryption-credentials-recoverable")

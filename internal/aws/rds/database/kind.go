@@ -34,61 +34,6 @@ type Kind[T any] struct {
 	Finish func(*Modification, *T)
 }
 
-// Create writes the record that make answers, with all that comes along, again while others are
-// quicker. It answers the record.
-func (k *Kind[T]) Create(ctx context.Context, s *Source, c front.Call, make func(*Sight) (T, []state.Op, error)) (T, error) {
-	var made T
-	err := s.State.Retry(ctx, func() error {
-		v, ops, err := make(s.Of(c.Account))
-		if err != nil {
-			return err
-		}
-		made = v
-		return s.State.Commit(ctx, append(ops, state.Swap(k.Key(v), 0, v))...)
-	})
-	return made, err
-}
-
-// Change alters one record, and with it what change answers, again while others are quicker. It
-// answers the record as it is afterwards.
-func (k *Kind[T]) Change(ctx context.Context, s *Source, c front.Call, identifier string, change func(*Sight, *T) ([]state.Op, error)) (T, error) {
-	var changed T
-	err := s.State.Retry(ctx, func() error {
-		l := s.Of(c.Account)
-		r, err := k.Find(l.Look, c.Scope, identifier)
-		if err != nil {
-			return err
-		}
-		changed = r.Value
-		ops, err := change(l, &changed)
-		if err != nil {
-			return err
-		}
-		k.Common(&changed).Generation++
-		return s.State.Commit(ctx, append(ops, state.Swap(r.Key, r.Revision, changed))...)
-	})
-	return changed, err
-}
-
-// Modify is Change by a modification.
-func (k *Kind[T]) Modify(ctx context.Context, s *Source, c front.Call, identifier string, modify func(*Modification, *T) error) (T, error) {
-	var changed T
-	err := s.State.Retry(ctx, func() error {
-		l := s.Of(c.Account)
-		r, err := k.Find(l.Look, c.Scope, identifier)
-		if err != nil {
-			return err
-		}
-		changed = r.Value
-		m := k.Begin(l, c)
-		if err := modify(m, &changed); err != nil {
-			return err
-		}
-		return k.write(ctx, m, r, changed)
-	})
-	return changed, err
-}
-
 // Begin is a modification in which nothing was asked for yet.
 func (k *Kind[T]) Begin(l *Sight, c front.Call) *Modification {
 	return &Modification{Sight: l, Call: c, Kind: k.Type}

@@ -205,12 +205,10 @@ func raise(l *look.Look, want *plan.Database, i spec.Instance) {
 func memoryFor(l *look.Look, i spec.Instance, class int64) int64 {
 	var own, all []int64
 	hosts := state.LoadAll[member.Host](l.Cache, state.HostRoot)
-	members := l.FactsOf(i).Layout.Members
+	members := slices.Collect(look.PlacesOf(i, l.FactsOf(i)))
 	for _, h := range hosts {
 		all = append(all, h.Value.Memory)
-		if slices.ContainsFunc(members, func(m plan.Placed) bool {
-			return m.Host == h.Value.Name && !m.Leaving && (i.Cluster == "" || m.Seat == i.ResourceID)
-		}) {
+		if slices.ContainsFunc(members, func(m plan.Placed) bool { return m.Host == h.Value.Name }) {
 			own = append(own, h.Value.Memory)
 		}
 	}

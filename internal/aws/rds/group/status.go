@@ -44,10 +44,7 @@ func Status(l *look.Look, i spec.Instance, facts plan.Facts, kind param.Kind) st
 		return pendingReboot
 	}
 	want, _ := Want(l, i)
-	for _, m := range facts.Layout.Members {
-		if m.Leaving || i.Cluster != "" && m.Seat != i.ResourceID {
-			continue
-		}
+	for m := range look.PlacesOf(i, facts) {
 		switch memberStatus(l, want, facts, m) {
 		case pendingReboot:
 			return pendingReboot

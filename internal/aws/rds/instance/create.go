@@ -24,7 +24,7 @@ func (s *service) createDBInstance(ctx context.Context, c front.Call, in *rds.Cr
 	if err := notAvailable(in); err != nil {
 		return nil, err
 	}
-	out, err := s.create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) {
+	made, err := s.Create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) {
 		if in.DBClusterIdentifier != nil {
 			return newMember(l, c, in)
 		}
@@ -33,19 +33,7 @@ func (s *service) createDBInstance(ctx context.Context, c front.Call, in *rds.Cr
 	if err != nil {
 		return nil, err
 	}
-	return &rds.CreateDBInstanceResult{DBInstance: out}, nil
-}
-
-// create adds the instance that make answers, and answers it as the API shows it.
-func (s *service) create(ctx context.Context, c front.Call, make func(*database.Sight) (spec.Instance, []state.Op, error)) (*rds.DBInstance, error) {
-	i, err := Kind.Create(ctx, s.Source, c, func(l *database.Sight) (spec.Instance, []state.Op, error) {
-		i, ops, err := make(l)
-		if err != nil {
-			return i, nil, err
-		}
-		return add(l, c, i, ops)
-	})
-	return s.out(c, i, err)
+	return &rds.CreateDBInstanceResult{DBInstance: made}, nil
 }
 
 // add takes a name for a new instance, and an address unless it has one, and holds what it uses.

@@ -18,7 +18,7 @@ import (
 // deleteDBInstance marks an instance as being deleted, in whatever state it is:
 // from the answer on its status is "deleting", and it cannot be taken back.
 func (s *service) deleteDBInstance(ctx context.Context, c front.Call, in *rds.DeleteDBInstanceMessage) (*rds.DeleteDBInstanceResult, error) {
-	i, err := Kind.Change(ctx, s.Source, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
+	i, err := s.Change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
 		if err := mayDelete(l, *i, in); err != nil {
 			return nil, err
 		}
@@ -30,11 +30,10 @@ func (s *service) deleteDBInstance(ctx context.Context, c front.Call, in *rds.De
 		i.Deleting = true
 		return append(ops, more...), err
 	})
-	out, err := s.out(c, i, err)
 	if err != nil {
 		return nil, err
 	}
-	return &rds.DeleteDBInstanceResult{DBInstance: out}, nil
+	return &rds.DeleteDBInstanceResult{DBInstance: i}, nil
 }
 
 // mayDelete asks for the explicit word that the data may go: in this version that

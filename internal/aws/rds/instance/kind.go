@@ -5,8 +5,6 @@
 package instance
 
 import (
-	"context"
-
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/database"
@@ -15,7 +13,6 @@ import (
 	"howdah/internal/model/event"
 	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
-	"howdah/internal/state"
 )
 
 // Kind is how records of instances are found, changed and written.
@@ -29,11 +26,13 @@ func may(l *look.Look, deed operation.Deed, i spec.Instance) error {
 	return l.May(deed, i, wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name))
 }
 
-type service struct{ *database.Source }
+type service struct {
+	database.Service[spec.Instance, rds.DBInstance]
+}
 
 // Actions are those on instances.
 func Actions(from *database.Source) map[string]front.Action {
-	s := &service{from}
+	s := &service{database.Service[spec.Instance, rds.DBInstance]{Source: from, Kind: Kind, Show: instanceOut}}
 	return map[string]front.Action{
 		"AddRoleToDBInstance":         front.On(s.addRoleToDBInstance),
 		"CreateDBInstance":            front.On(s.createDBInstance),
@@ -47,22 +46,6 @@ func Actions(from *database.Source) map[string]front.Action {
 		"StartDBInstance":             front.On(s.startDBInstance),
 		"StopDBInstance":              front.On(s.stopDBInstance),
 	}
-}
-
-// change alters one instance's record, and answers it as the API shows it afterwards.
-func (s *service) change(ctx context.Context, c front.Call, identifier *string, change func(*database.Sight, *spec.Instance) error) (*rds.DBInstance, error) {
-	i, err := Kind.Change(ctx, s.Source, c, wire.Or(identifier, ""), func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
-		return nil, change(l, i)
-	})
-	return s.out(c, i, err)
-}
-
-// out is an instance that was made or changed, as the API shows it.
-func (s *service) out(c front.Call, i spec.Instance, err error) (*rds.DBInstance, error) {
-	if err != nil {
-		return nil, err
-	}
-	return instanceOut(s.Of(c.Account), i), nil
 }
 
 // Tagged is an instance, by its ARN, with its tags.

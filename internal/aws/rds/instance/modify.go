@@ -25,14 +25,13 @@ func (s *service) modifyDBInstance(ctx context.Context, c front.Call, in *rds.Mo
 	if err := modifyNotAvailable(in); err != nil {
 		return nil, err
 	}
-	i, err := Kind.Modify(ctx, s.Source, c, wire.Or(in.DBInstanceIdentifier, ""), func(m *database.Modification, i *spec.Instance) error {
+	i, err := s.Modify(ctx, c, in.DBInstanceIdentifier, func(m *database.Modification, i *spec.Instance) error {
 		return modify(m, i, in)
 	})
-	out, err := s.out(c, i, err)
 	if err != nil {
 		return nil, err
 	}
-	return &rds.ModifyDBInstanceResult{DBInstance: out}, nil
+	return &rds.ModifyDBInstanceResult{DBInstance: i}, nil
 }
 
 func modifyNotAvailable(in *rds.ModifyDBInstanceMessage) error {

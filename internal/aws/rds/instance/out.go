@@ -62,9 +62,9 @@ func addPlace(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 	if created && !i.Deleting {
 		out.Endpoint = &rds.Endpoint{Address: wire.Some(i.ServedAt()), Port: wire.Number(i.Port), HostedZoneId: wire.Some(look.HostedZone)}
 	}
-	for _, m := range facts.Layout.Members {
+	for m := range look.PlacesOf(i, facts) {
 		switch {
-		case m.Leaving || m.Going == plan.Surplus || i.Cluster != "" && m.Seat != i.ResourceID:
+		case m.Going == plan.Surplus:
 		case i.Cluster != "" || m.Name == facts.Leader || facts.Leader == "" && out.AvailabilityZone == nil:
 			out.AvailabilityZone = wire.Some(i.ZoneName(m.Zone))
 		case i.MultiAZ && m.Going == plan.Staying:

@@ -24,11 +24,11 @@ func (s *service) createDBInstanceReadReplica(ctx context.Context, c front.Call,
 	if err := replicaNotAvailable(in); err != nil {
 		return nil, err
 	}
-	out, err := s.create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) { return newReplica(l, c, in) })
+	made, err := s.Create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) { return newReplica(l, c, in) })
 	if err != nil {
 		return nil, err
 	}
-	return &rds.CreateDBInstanceReadReplicaResult{DBInstance: out}, nil
+	return &rds.CreateDBInstanceReadReplicaResult{DBInstance: made}, nil
 }
 
 // newReplica is the record that a request asks for. The source's is written too.
@@ -192,14 +192,13 @@ func (s *service) promoteReadReplica(ctx context.Context, c front.Call, in *rds.
 	if err := look.RefuseAsked(map[string]bool{"TagSpecifications": len(in.TagSpecifications) > 0}); err != nil {
 		return nil, err
 	}
-	i, err := Kind.Change(ctx, s.Source, c, wire.Or(in.DBInstanceIdentifier, ""), func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
+	i, err := s.Change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
 		return promote(l, c, i, in)
 	})
-	out, err := s.out(c, i, err)
 	if err != nil {
 		return nil, err
 	}
-	return &rds.PromoteReadReplicaResult{DBInstance: out}, nil
+	return &rds.PromoteReadReplicaResult{DBInstance: i}, nil
 }
 
 // promote checks the request, and changes the record.

@@ -11,6 +11,7 @@ import (
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
+	"howdah/internal/state"
 )
 
 // addRoleToDBInstance associates a role with an instance: one for each feature.
@@ -19,15 +20,15 @@ func (s *service) addRoleToDBInstance(ctx context.Context, c front.Call, in *rds
 	if err := look.First(spec.CheckRole(role.ARN), database.CheckFeature(role.Feature)); err != nil {
 		return nil, err
 	}
-	_, err := s.change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) error {
+	_, err := s.Change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
 		if err := mayHaveRoles(l, *i); err != nil {
-			return err
+			return nil, err
 		}
 		if slices.ContainsFunc(i.Roles, func(r spec.Role) bool { return r.Feature == role.Feature }) {
-			return wire.NewError(rds.ErrDBInstanceRoleAlreadyExists, "The DB instance %s has a role for the feature %s already.", i.Name, role.Feature)
+			return nil, wire.NewError(rds.ErrDBInstanceRoleAlreadyExists, "The DB instance %s has a role for the feature %s already.", i.Name, role.Feature)
 		}
 		database.AddRole(&i.Common, role)
-		return nil
+		return nil, nil
 	})
 	return nil, err
 }
@@ -35,14 +36,14 @@ func (s *service) addRoleToDBInstance(ctx context.Context, c front.Call, in *rds
 // removeRoleFromDBInstance ends the association.
 func (s *service) removeRoleFromDBInstance(ctx context.Context, c front.Call, in *rds.RemoveRoleFromDBInstanceMessage) (*front.Void, error) {
 	role := spec.Role{ARN: wire.Or(in.RoleArn, ""), Feature: wire.Or(in.FeatureName, "")}
-	_, err := s.change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) error {
+	_, err := s.Change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
 		if err := mayHaveRoles(l, *i); err != nil {
-			return err
+			return nil, err
 		}
 		if !database.RemoveRole(&i.Common, role) {
-			return wire.NewError(rds.ErrDBInstanceRoleNotFound, "The DB instance %s has no role %s for the feature %s.", i.Name, role.ARN, role.Feature)
+			return nil, wire.NewError(rds.ErrDBInstanceRoleNotFound, "The DB instance %s has no role %s for the feature %s.", i.Name, role.ARN, role.Feature)
 		}
-		return nil
+		return nil, nil
 	})
 	return nil, err
 }

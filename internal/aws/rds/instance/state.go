@@ -13,35 +13,36 @@ import (
 	"howdah/internal/control/plan"
 	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
+	"howdah/internal/state"
 )
 
 // rebootDBInstance restarts PostgreSQL, or with ForceFailover lets the standby
 // take over.
 func (s *service) rebootDBInstance(ctx context.Context, c front.Call, in *rds.RebootDBInstanceMessage) (*rds.RebootDBInstanceResult, error) {
-	i, err := s.change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) error {
+	i, err := s.Change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
 		busy := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance cannot currently reboot due to an in-progress management operation.")
 		deed, force := operation.Restart, wire.Or(in.ForceFailover, false)
 		if force {
 			deed = operation.Failover
 		}
 		if err := l.May(deed, *i, busy); err != nil {
-			return err
+			return nil, err
 		}
 		if !force {
 			group.Take(l.Look, i)
 			i.Reboot++
-			return nil
+			return nil, nil
 		}
 		if !i.MultiAZ || i.Cluster != "" {
-			return wire.NewError(api.ErrInvalidParameterCombination, "Cannot force a failover of the DB instance %s: it is not a Multi-AZ deployment.", i.Name)
+			return nil, wire.NewError(api.ErrInvalidParameterCombination, "Cannot force a failover of the DB instance %s: it is not a Multi-AZ deployment.", i.Name)
 		}
 		if len(l.Candidates(l.InstanceFacts(*i))) == 0 {
-			return wire.NewError(rds.ErrInvalidDBInstanceState, "Cannot force a failover of the DB instance %s: its standby is not in sync.", i.Name)
+			return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "Cannot force a failover of the DB instance %s: its standby is not in sync.", i.Name)
 		}
 		group.Take(l.Look, i)
 		i.Failover++
 		i.FailoverTarget = ""
-		return nil
+		return nil, nil
 	})
 	if err != nil {
 		return nil, err
@@ -54,16 +55,16 @@ func (s *service) stopDBInstance(ctx context.Context, c front.Call, in *rds.Stop
 	if in.DBSnapshotIdentifier != nil {
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Snapshots are not available in this version of Howdah: stop without DBSnapshotIdentifier.")
 	}
-	i, err := s.change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) error {
+	i, err := s.Change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
 		if err := alone(l, *i); err != nil {
-			return err
+			return nil, err
 		}
 		if err := l.May(operation.Restart, *i, wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name)); err != nil {
-			return err
+			return nil, err
 		}
 		i.Stopped = true
 		look.Begin(&i.Common, plan.Stopping, nil, "0087")
-		return nil
+		return nil, nil
 	})
 	if err != nil {
 		return nil, err
@@ -73,18 +74,18 @@ func (s *service) stopDBInstance(ctx context.Context, c front.Call, in *rds.Stop
 
 // startDBInstance starts a stopped instance.
 func (s *service) startDBInstance(ctx context.Context, c front.Call, in *rds.StartDBInstanceMessage) (*rds.StartDBInstanceResult, error) {
-	i, err := s.change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) error {
+	i, err := s.Change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
 		if err := alone(l, *i); err != nil {
-			return err
+			return nil, err
 		}
 		err := wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not stopped, it cannot be started.", i.Name)
 		if err := l.May(operation.Restart, *i, err, plan.StoppedWord); err != nil {
-			return err
+			return nil, err
 		}
 		group.Take(l.Look, i)
 		i.Stopped = false
 		look.Begin(&i.Common, plan.Starting, nil, "0088")
-		return nil
+		return nil, nil
 	})
 	if err != nil {
 		return nil, err

@@ -145,10 +145,7 @@ func (s *service) placeOf(ctx context.Context, c front.Call, identifier *string)
 // memberOf is the member whose log is an instance's; ok is false where it has none.
 func memberOf(l *look.Look, i spec.Instance) (at place, ok bool) {
 	facts := l.FactsOf(i)
-	for _, m := range facts.Layout.Members {
-		if i.Cluster != "" && m.Seat != i.ResourceID || m.Leaving {
-			continue
-		}
+	for m := range look.PlacesOf(i, facts) {
 		// The members of a cluster's seat are one, or two while one replaces the other.
 		better := i.Cluster == "" && m.Name == facts.Leader || i.Cluster != "" && m.Going == plan.Staying
 		if !ok || better {

@@ -1,6 +1,7 @@
 package look
 
 import (
+	"iter"
 	"slices"
 
 	"howdah/internal/control/plan"
@@ -106,6 +107,18 @@ func (l *Look) Candidates(f plan.Facts) []plan.Placed {
 		}
 	}
 	return all
+}
+
+// PlacesOf are the members that an instance stands for, but for those that leave: all of a database
+// of its own, and in a cluster those of its seat.
+func PlacesOf(i spec.Instance, f plan.Facts) iter.Seq[plan.Placed] {
+	return func(yield func(plan.Placed) bool) {
+		for _, m := range f.Layout.Members {
+			if !m.Leaving && (i.Cluster == "" || m.Seat == i.ResourceID) && !yield(m) {
+				return
+			}
+		}
+	}
 }
 
 // FactsOf are those of the database that an instance is, or is part of.
