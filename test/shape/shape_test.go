@@ -82,13 +82,13 @@ func TestWhatDoesIOIsNoticed(t *testing.T) {
 // those who decide.
 func TestLayers(t *testing.T) {
 	forbidden := map[string][]string{
-		"internal/control/plan":   {"internal/control/reconcile", "internal/host/agent", "internal/state", "internal/failover/fence", "internal/control/judge", "internal/aws/server"},
+		"internal/control/plan":   {"internal/control/reconcile", "internal/host/agent", "internal/host/database", "internal/state", "internal/failover/fence", "internal/control/judge", "internal/aws/server"},
 		"internal/view":           {"internal/control/reconcile", "internal/host/agent", "internal/control/judge", "internal/aws/server"},
 		"internal/host/agent":     {"internal/host/database", "internal/engine/patroni/config", "internal/engine/patroni/rest", "internal/engine/postgres", "internal/control/plan", "internal/control/reconcile", "internal/control/judge", "internal/aws/server", "internal/model/spec"},
 		"internal/edge":           {"internal/control/plan", "internal/control/reconcile", "internal/control/judge", "internal/aws/server", "internal/host/agent"},
 		"internal/failover/fence": {"internal/control/plan", "internal/control/reconcile", "internal/control/judge", "internal/aws/server", "internal/host/agent"},
 		"internal/edge/endpoint":  {"internal/control/plan", "internal/control/reconcile", "internal/state", "internal/host/agent", "internal/edge"},
-		"internal/aws/server":     {"internal/control/reconcile", "internal/control/judge", "internal/control/notify", "internal/host/agent"},
+		"internal/aws/server":     {"internal/control/reconcile", "internal/control/judge", "internal/control/notify", "internal/host/agent", "internal/host/database"},
 		// Instances and clusters know what they are alike in, and nothing of each other.
 		"internal/aws/rds/database": {"internal/aws/rds/instance", "internal/aws/rds/cluster"},
 		"internal/aws/rds/instance": {"internal/aws/rds/cluster"},

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"howdah/internal/engine/patroni/config"
+	"howdah/internal/engine/patroni/program"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/aside"
@@ -61,7 +62,7 @@ type Host struct {
 
 // NewHost looks for Patroni. An agent opens what it answers.
 func NewHost(cfg Config) (*Host, error) {
-	program, err := FindPatroni()
+	program, err := program.Find()
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/engine/patroni/program"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/hang"
@@ -18,7 +19,7 @@ import (
 // module lets no user do that, whoever finds another way might.
 func TestALockThatStopsLoginsIsNoDiskThatHangs(t *testing.T) {
 	t.Parallel()
-	if _, err := FindPatroni(); err != nil {
+	if _, err := program.Find(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"howdah/internal/engine/patroni/program"
 	"howdah/internal/identity/scram"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -25,7 +26,7 @@ import (
 // reported of it, what a killed agent means to it, a restart, a stop and its end.
 func TestTheLifeOfARealDatabase(t *testing.T) {
 	t.Parallel()
-	if _, err := FindPatroni(); err != nil {
+	if _, err := program.Find(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")

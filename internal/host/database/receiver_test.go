@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"howdah/internal/engine/patroni/program"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/database/cut"
@@ -43,7 +44,7 @@ type pair struct {
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	t.Parallel()
-	if _, err := FindPatroni(); err != nil {
+	if _, err := program.Find(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	p := &pair{world: newWorld(t, "")}

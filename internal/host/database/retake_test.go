@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/engine/patroni/config"
+	"howdah/internal/engine/patroni/program"
 	"howdah/internal/failover/fence"
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
@@ -57,7 +58,7 @@ for case in sys.argv[4:]:
 // A primary whose leader key is gone takes it again, unless a gate let another member
 // through meanwhile, which may be the primary at any moment.
 func TestAPrimaryTakesItsKeyAgain(t *testing.T) {
-	program, err := FindPatroni()
+	program, err := program.Find()
 	if err != nil {
 		testkit.Missing(t, err.Error())
 	}

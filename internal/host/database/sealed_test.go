@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"howdah/internal/engine/patroni/program"
 	"howdah/internal/identity/kms"
 	"howdah/internal/identity/scram"
 	"howdah/internal/model/member"
@@ -62,7 +63,7 @@ func readyBy(how member.Encryption) func(member.Report) error {
 // the key is in the kernel while it runs, and nothing starts without it.
 func TestTheLifeOfAnEncryptedDatabase(t *testing.T) {
 	t.Parallel()
-	if _, err := FindPatroni(); err != nil {
+	if _, err := program.Find(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	w, disk := newEncryptingWorld(t, "", "-O", "encrypt")
@@ -149,7 +150,7 @@ func TestTheLifeOfAnEncryptedDatabase(t *testing.T) {
 // be there, and nothing is said of it.
 func TestARestoredHomeIsToldWhatIsLocked(t *testing.T) {
 	t.Parallel()
-	if _, err := FindPatroni(); err != nil {
+	if _, err := program.Find(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	w, _ := newEncryptingWorld(t, "", "-O", "encrypt")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"howdah/internal/engine/patroni/program"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/member"
@@ -21,7 +22,7 @@ import (
 // The WAL sender to a standby ends when its host is lost, and no other one.
 func TestWALSendersToALostHostEnd(t *testing.T) {
 	t.Parallel()
-	if _, err := FindPatroni(); err != nil {
+	if _, err := program.Find(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")

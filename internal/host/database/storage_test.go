@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"howdah/internal/engine/patroni/program"
 	"howdah/internal/identity/scram"
 	"howdah/internal/model/member"
 	"howdah/internal/testkit"
@@ -19,7 +20,7 @@ import (
 // writing when it got more. Nothing that was acknowledged is lost, also by a restart.
 func TestADatabaseTakesNoMoreStorageThanItWasGiven(t *testing.T) {
 	t.Parallel()
-	if _, err := FindPatroni(); err != nil {
+	if _, err := program.Find(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
@@ -97,7 +98,7 @@ func TestADatabaseTakesNoMoreStorageThanItWasGiven(t *testing.T) {
 // A statement that goes on writing is cancelled before it has taken much more.
 func TestAStatementThatFillsTheStorageIsCancelled(t *testing.T) {
 	t.Parallel()
-	if _, err := FindPatroni(); err != nil {
+	if _, err := program.Find(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")
@@ -129,7 +130,7 @@ func TestAStatementThatFillsTheStorageIsCancelled(t *testing.T) {
 // that had, also where a function catches the cancel.
 func TestAStatementThatBeganBeforeTheStorageWasFullIsStopped(t *testing.T) {
 	t.Parallel()
-	if _, err := FindPatroni(); err != nil {
+	if _, err := program.Find(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	w := newWorld(t, "")

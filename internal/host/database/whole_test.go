@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"howdah/internal/engine/patroni/program"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/hosttest"
 )
@@ -31,7 +32,7 @@ signal.pause()
 // Patroni rewrites PostgreSQL's configuration when it is told to reload, also while it
 // starts PostgreSQL. Who reads it then must not see half of it.
 func TestPatroniReplacesConfigurationsWhole(t *testing.T) {
-	program, err := FindPatroni()
+	program, err := program.Find()
 	if err != nil {
 		testkit.Missing(t, err.Error())
 	}

@@ -1,4 +1,4 @@
-package database
+package program
 
 import (
 	"os"
@@ -37,9 +37,9 @@ func TestAnAgentRefusesAnotherPatroni(t *testing.T) {
 		{"one that is alone", "", "of an unknown version"},
 	}
 	for _, c := range cases {
-		t.Setenv(patroniVariable, environment(t, c.text))
-		a, err := NewHost(Config{})
-		if a != nil || err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
+		t.Setenv(variable, environment(t, c.text))
+		_, err := Find()
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
 			!strings.HasSuffix(err.Error(), ": unset HOWDAH_PATRONI, and run scripts/install") {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -47,14 +47,14 @@ func TestAnAgentRefusesAnotherPatroni(t *testing.T) {
 }
 
 func TestFindPatroni(t *testing.T) {
-	right := environment(t, "# what it is\n__version__ = '"+PatroniVersion+"'\n")
+	right := environment(t, "# what it is\n__version__ = '"+Version+"'\n")
 	link := filepath.Join(t.TempDir(), "patroni")
 	if err := os.Symlink(right, link); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []string{right, link} {
-		t.Setenv(patroniVariable, p)
-		if got, err := FindPatroni(); got != p || err != nil {
+		t.Setenv(variable, p)
+		if got, err := Find(); got != p || err != nil {
 			t.Errorf("%q, %v, want %q", got, err, p)
 		}
 	}
@@ -62,8 +62,8 @@ func TestFindPatroni(t *testing.T) {
 
 // The version that is installed is the one that agents take.
 func TestInstallPinsPatroni(t *testing.T) {
-	for file, line := range map[string]string{"install": "PATRONI_VERSION=" + PatroniVersion, "patroni.txt": "patroni==" + PatroniVersion} {
-		text, err := os.ReadFile(filepath.Join("../../../scripts", file))
+	for file, line := range map[string]string{"install": "PATRONI_VERSION=" + Version, "patroni.txt": "patroni==" + Version} {
+		text, err := os.ReadFile(filepath.Join("../../../../scripts", file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package database
+package config
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"howdah/internal/engine/patroni/config"
+	"howdah/internal/engine/patroni/program"
 	"howdah/internal/model/patroni"
 	"howdah/internal/testkit"
 )
@@ -71,15 +71,15 @@ for name in ('without a word', 'the key ended by itself', 'and the word is repea
 // inPatroni runs a program with the modules of Patroni as members run it.
 func inPatroni(t *testing.T, text string) (string, error) {
 	t.Helper()
-	program, err := FindPatroni()
+	installed, err := program.Find()
 	if err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, patroni.WholeFile), config.Whole, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, patroni.WholeFile), Whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(program), "python3"), "-c", text)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(installed), "python3"), "-c", text)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir)
 	out, err := cmd.CombinedOutput()
 	return string(out), err

@@ -1,4 +1,5 @@
-package database
+// Package program finds the program of Patroni, of the one release that Howdah knows.
+package program
 
 import (
 	"errors"
@@ -10,31 +11,31 @@ import (
 	"howdah/internal/engine/postgres"
 )
 
-// PatroniVersion is the release that Howdah installs and knows. Some of its functions are
+// Version is the release that Howdah installs and knows. Some of its functions are
 // replaced when it starts (sitecustomize.py). In another release these may be others, and
 // then nothing would say that a guard is missing.
-const PatroniVersion = "4.1.5"
+const Version = "4.1.5"
 
-// patroniVariable names a program in place of the one that scripts/install makes.
-const patroniVariable = "HOWDAH_PATRONI"
+// variable names a program in place of the one that scripts/install makes.
+const variable = "HOWDAH_PATRONI"
 
 var (
-	errNoPatroni      = errors.New("Patroni " + PatroniVersion + " is not installed: run scripts/install")
-	errPatroniVersion = errors.New("Howdah takes only " + PatroniVersion)
+	errNone    = errors.New("Patroni " + Version + " is not installed: run scripts/install")
+	errVersion = errors.New("Howdah takes only " + Version)
 )
 
-// FindPatroni finds the program, of the right version, or answers what to do.
-func FindPatroni() (string, error) {
-	if p := os.Getenv(patroniVariable); isProgram(p) {
-		return p, checkPatroni(p, "unset "+patroniVariable+", and run scripts/install")
+// Find finds the program, of the right version, or answers what to do.
+func Find() (string, error) {
+	if p := os.Getenv(variable); isProgram(p) {
+		return p, check(p, "unset "+variable+", and run scripts/install")
 	}
 	for _, prefix := range postgres.Prefixes() {
-		dir := filepath.Join(prefix, "patroni-"+PatroniVersion)
+		dir := filepath.Join(prefix, "patroni-"+Version)
 		if p := filepath.Join(dir, "bin/patroni"); isProgram(p) {
-			return p, checkPatroni(p, "remove "+dir+", and run scripts/install")
+			return p, check(p, "remove "+dir+", and run scripts/install")
 		}
 	}
-	return "", errNoPatroni
+	return "", errNone
 }
 
 func isProgram(path string) bool {
@@ -44,9 +45,9 @@ func isProgram(path string) bool {
 
 var versionLine = regexp.MustCompile(`(?m)^__version__\b.*=\s*['"]([^'"]+)['"]`)
 
-// checkPatroni refuses a program of another version, and says what to do. It reads what is
+// check refuses a program of another version, and says what to do. It reads what is
 // installed beside the program: to ask that itself takes half a second of every start.
-func checkPatroni(program, remedy string) error {
+func check(program, remedy string) error {
 	version := "of an unknown version"
 	resolved, err := filepath.EvalSymlinks(program)
 	if err != nil {
@@ -65,8 +66,8 @@ func checkPatroni(program, remedy string) error {
 			version = string(found[1])
 		}
 	}
-	if version != PatroniVersion {
-		return fmt.Errorf("%s is Patroni %s, and %w: %s", program, version, errPatroniVersion, remedy)
+	if version != Version {
+		return fmt.Errorf("%s is Patroni %s, and %w: %s", program, version, errVersion, remedy)
 	}
 	return nil
 }
