@@ -1,15 +1,14 @@
-// Package audit is the record of every call of the API: who, what, when, from
-// where, and how it ended; one JSON document a line, in files of the home that only
-// its owner may read. What changed something, what was only looked at and what was
-// refused are in files apart. Full files, and those of a day that is over, are renamed
-// and the oldest deleted, so that the log has a largest size.
+// Package audit is the record of every call of the API: who, what, when, from where, and how it
+// ended. Each line is one JSON document, in files of the home that only its owner may read. There
+// are separate files for calls that changed something, that only looked, and that were refused. A
+// file that is full, or from a day that is over, is renamed. The oldest files are deleted, so that
+// the log has a largest size.
 //
-// Invariants: no record holds a secret (callers give parameters that may be shown), nor
-// is it longer than MaxRecord; nobody pushes out what changed something but by changing
-// something. Callers without a valid signature cannot push the records of others out: of
-// theirs only a few a minute are kept, and the rest counted. Those who were sent the
-// link that they call by have a rate of their account's, and so has each account for
-// what it looks at and what is refused to it.
+// Invariants: no record holds a secret (callers give parameters that may be shown), and none is
+// longer than MaxRecord. Only changes can push out records of changes. Callers without a valid
+// signature cannot push out the records of others: only a few of their calls a minute are recorded,
+// and the rest is counted. Callers by a link that they were sent have a rate of their account. Each
+// account also has a rate for what it looks at, and for what is refused to it.
 package audit
 
 import (
@@ -23,18 +22,19 @@ import (
 const (
 	// MaxFile is the size in bytes at which a file is full.
 	MaxFile = 16 << 20
-	// KeepBytes is how much of full files is kept, of each class.
+	// KeepBytes is how much is kept of the full files of each class, in bytes.
 	KeepBytes = 9 * MaxFile
-	// KeepFiles is how many of them are kept: more than a year of days.
+	// KeepFiles is how many full files are kept of each class: more than one for each day of a
+	// year.
 	KeepFiles = 400
 	// MaxText is how many bytes of a text callers may put into a record.
 	MaxText = 2048
 	// strangers is how many calls without a valid signature are recorded a minute.
 	strangers = 30
-	// guests is how many calls by links are recorded a minute, of each account.
+	// guests is how many calls by links are recorded a minute for each account.
 	guests = 60
-	// share is how many bytes an account may write a minute of what was refused to it, and
-	// of what it looked at. Of more changes than that, the parameters are left out.
+	// share is how many bytes a minute an account may write of what was refused to it, and of what
+	// it looked at. If it changes more than that, parameters are left out.
 	share = 256 << 10
 )
 
@@ -42,32 +42,31 @@ const (
 type Record struct {
 	Time      time.Time `json:"time"` // when it arrived
 	RequestID string    `json:"request_id"`
-	// AccessKey is what the caller claims; it is proved unless Code is that of a
-	// failed authentication. User is set once it is.
+	// AccessKey is what the caller claims. It is proved unless Code says that the authentication
+	// failed. User is set once it is proved.
 	AccessKey string `json:"access_key,omitempty"`
 	User      string `json:"user,omitempty"` // ARN
 	Account   string `json:"account,omitempty"`
 	Region    string `json:"region,omitempty"`
 	Service   string `json:"service,omitempty"`
 	Action    string `json:"action,omitempty"`
-	// Parameters are those that the model knows; sensitive ones are masked.
+	// Parameters are those that the model knows. Sensitive ones are masked.
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Source     string            `json:"source"` // address of the caller
 	UserAgent  string            `json:"user_agent,omitempty"`
 	Status     int               `json:"status"`         // of HTTP
 	Code       string            `json:"code,omitempty"` // of the error
 	Millis     int64             `json:"millis"`         // that it took
-	// ByLink says that the caller proved, in place of a signature, to have been sent
-	// the link of a subscription of Account.
+	// ByLink says that the caller had no signature, but proved that it was sent the link of a
+	// subscription of Account.
 	ByLink bool `json:"by_link,omitempty"`
-	// Unrecorded counts calls since the record before this one that were too many to
-	// record.
+	// Unrecorded counts calls since the previous record that were too many to record.
 	Unrecorded int `json:"unrecorded,omitempty"`
-	// Cut counts parameters that were left out, or shortened, for the record's size.
+	// Cut counts parameters that were shortened or left out because of the record's size.
 	Cut int `json:"cut,omitempty"`
 }
 
-// Log writes records. It is safe for concurrent use; a nil Log records nothing.
+// Log writes records. It is safe for concurrent use. A nil Log records nothing.
 type Log struct {
 	dir string
 	log *slog.Logger
@@ -81,7 +80,7 @@ type Log struct {
 	broken     bool            // guarded by mu: the last record could not be written
 }
 
-// Open makes a log in a directory. Nothing is read; Close ends it.
+// Open returns a log in a directory. It reads nothing. Close ends it.
 func Open(dir string, log *slog.Logger) *Log {
 	l := &Log{dir: dir, log: log, files: map[Class]*file{}}
 	for _, c := range classes {
@@ -90,8 +89,8 @@ func Open(dir string, log *slog.Logger) *Log {
 	return l
 }
 
-// Write records a call. A record that cannot be written is told in the log of the
-// process, once until it can be again: calls do not fail for it.
+// Write records a call. If a record cannot be written, the log of the process says so, once until
+// records can be written again. Calls do not fail because of that.
 func (l *Log) Write(r Record) {
 	if l == nil {
 		return
@@ -119,7 +118,7 @@ func (l *Log) Write(r Record) {
 	l.broken = err != nil
 }
 
-// tooMany must be called with mu held.
+// tooMany reports whether a call is not to be recorded. The caller holds mu.
 func (l *Log) tooMany(r Record) bool {
 	who, most := "", strangers
 	if r.ByLink {
@@ -129,7 +128,8 @@ func (l *Log) tooMany(r Record) bool {
 	return l.heard[who] > most
 }
 
-// tooMuch must be called with mu held. What is too much is not counted.
+// tooMuch reports whether a record has too many bytes. What is too much is not counted. The caller
+// holds mu.
 func (l *Log) tooMuch(class Class, r Record, bytes int) bool {
 	who := string(class) + " " + r.Account
 	if l.written[who]+bytes > share {
@@ -139,7 +139,7 @@ func (l *Log) tooMuch(class Class, r Record, bytes int) bool {
 	return false
 }
 
-// write must be called with mu held.
+// write writes a record. The caller holds mu.
 func (l *Log) write(class Class, r Record) error {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -148,7 +148,7 @@ func (l *Log) write(class Class, r Record) error {
 	return l.files[class].write(append(line, '\n'), r.Time)
 }
 
-// Close ends the log; a later Write opens it again.
+// Close ends the log. A later Write opens it again.
 func (l *Log) Close() {
 	if l == nil {
 		return

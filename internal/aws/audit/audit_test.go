@@ -117,8 +117,8 @@ func TestStrangersAreCounted(t *testing.T) {
 	}
 }
 
-// TestGuestsHaveARateOfTheirOwn: strangers do not push out the calls by links, nor one
-// account's those of another, nor they those with a signature.
+// TestGuestsHaveARateOfTheirOwn checks that strangers do not push out the calls by links, that one
+// account's do not push out another's, and that they do not push out calls with a signature.
 func TestGuestsHaveARateOfTheirOwn(t *testing.T) {
 	l := open(t)
 	link := func(id, account string) Record {
@@ -158,7 +158,7 @@ func TestGuestsHaveARateOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Calls do not fail for a log that cannot be written, and it is told once.
+// Calls do not fail if the log cannot be written, and that is told once.
 func TestCannotWrite(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "log"), nil, 0o600); err != nil {
@@ -222,7 +222,7 @@ func TestFollow(t *testing.T) {
 	for n := 1; n < 20; n++ {
 		l.Write(call(n))
 		if n == 1 {
-			// It may have begun to follow after this one.
+			// It may have begun to follow after this record.
 			continue
 		}
 		if n == 2 {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Class is what calls have in common that are in one file: its name.
+// Class is the name of the file that calls of one kind share.
 type Class string
 
 // The classes. Logs of earlier releases have all calls in the file of Changed.
@@ -16,15 +16,15 @@ const (
 	Changed Class = "audit.jsonl"
 	Looked  Class = "audit-looked.jsonl"
 	Refused Class = "audit-refused.jsonl"
-	// Opened: who read a secret. It is apart from both: no number of looks may hide it, and
-	// whoever reads one all the time pushes out nothing that was changed.
+	// Opened has who read a secret. It is apart from the other two: no number of looks may hide
+	// such a read, and whoever reads secrets all the time pushes out no record of a change.
 	Opened Class = "audit-opened.jsonl"
 )
 
 var classes = []Class{Changed, Looked, Refused, Opened}
 
-// readers are the beginnings of the names of actions that change nothing, and readVerbs
-// those of the home that do not; a login to a database changes nothing of the home's.
+// readers are the beginnings of the names of actions that change nothing. readVerbs are the home's
+// verbs that change nothing. A login to a database also changes nothing of the home.
 var (
 	readers   = []string{"Describe", "List", "Get", "Download"}
 	readVerbs = []string{"status", "database", "failovers", "held", "key-list", "authority-list"}
@@ -44,16 +44,15 @@ func classOf(r Record) Class {
 }
 
 const (
-	// MaxRecord is how many bytes the texts of a record may have together.
+	// MaxRecord bounds the texts of a record together, in bytes.
 	MaxRecord = 8 << 10
-	// maxField is how many bytes the other texts of a record may have each, and maxName
-	// the name of a parameter.
+	// maxField bounds each other text of a record, and maxName the name of a parameter, in bytes.
 	maxField = 512
 	maxName  = 128
 )
 
-// capped is a record whose texts are no longer than MaxRecord: parameters are kept in the
-// order of their names, as long as there is room, and those that are cut are counted.
+// capped returns a record whose texts are no longer than MaxRecord. Parameters are kept in the
+// order of their names as long as there is room. Those that are cut are counted.
 func capped(r Record) Record {
 	for _, text := range r.texts() {
 		*text = short(*text, maxField)
@@ -80,12 +79,12 @@ func capped(r Record) Record {
 	return r
 }
 
-// texts are what callers have a say in, but for the parameters.
+// texts returns the texts that callers can influence, except for the parameters.
 func (r *Record) texts() []*string {
 	return []*string{&r.RequestID, &r.AccessKey, &r.User, &r.Account, &r.Region, &r.Service, &r.Action, &r.Source, &r.UserAgent, &r.Code}
 }
 
-// short is at most so many bytes of a text, in whole characters.
+// short returns at most this many bytes of a text, in whole characters.
 func short(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -96,7 +95,7 @@ func short(text string, most int) string {
 	return text[:most]
 }
 
-// size is how many bytes the texts of a record have, and what stands around them.
+// size returns how many bytes the texts of a record take, with what stands around them.
 func size(r Record) int {
 	const around = 300 // of names, times and numbers
 	n := around

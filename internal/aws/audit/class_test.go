@@ -46,8 +46,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestNobodyPushesOthersOut: a caller whose large calls are all refused, and one that only
-// looks, push out neither what others changed nor what was refused to others.
+// TestNobodyPushesOthersOut checks a caller whose large calls are all refused, and one that only
+// looks. They push out neither what others changed nor what was refused to others.
 func TestNobodyPushesOthersOut(t *testing.T) {
 	l := open(t)
 	for _, f := range l.files {
@@ -80,8 +80,9 @@ func TestNobodyPushesOthersOut(t *testing.T) {
 	}
 }
 
-// TestWhatIsTooMuchIsCounted: of one account only so much is kept a minute of what changes
-// nothing, and the rest counted; of another account, and of what changes something, all.
+// TestWhatIsTooMuchIsCounted checks calls that change nothing: only so much is kept a minute for
+// one account, and the rest is counted. All is kept for another account, and of calls that change
+// something.
 func TestWhatIsTooMuchIsCounted(t *testing.T) {
 	l := open(t)
 	call := func(id, account string, status int, at time.Time) Record {
@@ -142,8 +143,8 @@ func TestCapped(t *testing.T) {
 	}
 }
 
-// TestADayIsOver: a file of an earlier day is put aside, by a process that wrote it and by
-// the next one; what is kept has a largest size.
+// TestADayIsOver checks that a file of an earlier day is put aside, by the process that wrote it
+// and by the next one. What is kept has a largest size.
 func TestADayIsOver(t *testing.T) {
 	l := open(t)
 	at := func(id string, when time.Time) Record {
@@ -179,7 +180,7 @@ func TestADayIsOver(t *testing.T) {
 	}
 }
 
-// TestLogOfAnEarlierRelease: its one file of all calls is read beside the others.
+// TestLogOfAnEarlierRelease checks that its one file of all calls is read beside the others.
 func TestLogOfAnEarlierRelease(t *testing.T) {
 	l := open(t)
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
@@ -198,9 +199,9 @@ func TestLogOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
-// TestNobodyReadsASecretUnseen: whoever has looked at so much that looks are not recorded any
-// more still cannot read a secret without a record, and reading all the time pushes out no
-// record of a change.
+// TestNobodyReadsASecretUnseen checks a caller that has looked at so much that its looks are no
+// longer recorded. It still cannot read a secret without a record. And to read all the time pushes
+// out no record of a change.
 func TestNobodyReadsASecretUnseen(t *testing.T) {
 	l := open(t)
 	for _, f := range l.files {

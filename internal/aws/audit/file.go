@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// file is the newest file of a class; older ones have its name with a suffix that sorts by
-// time. It is guarded by the mutex of its Log.
+// file is the newest file of a class. Older files have its name with a suffix that sorts by time.
+// The mutex of its Log guards it.
 type file struct {
 	dir, name string
 	max       int64
@@ -24,7 +24,7 @@ type file struct {
 
 func (f *file) path() string { return filepath.Join(f.dir, f.name) }
 
-// write adds a line. What is full, or of a day that is over, is put aside before.
+// write adds a line. A file that is full, or from a day that is over, is put aside first.
 func (f *file) write(line []byte, now time.Time) error {
 	if f.file == nil {
 		if err := f.open(); err != nil {
@@ -87,7 +87,7 @@ func (f *file) endLine() error {
 	return err
 }
 
-// rotate puts the file aside, and deletes the oldest that are more than is kept.
+// rotate puts the file aside. It deletes the oldest files if there are more than are kept.
 func (f *file) rotate(now time.Time) error {
 	f.close()
 	if err := os.Rename(f.path(), f.path()+"."+now.UTC().Format("20060102T150405.000000000")); err != nil {
@@ -118,7 +118,7 @@ func (f *file) close() {
 	}
 }
 
-// older are the files of a class that were put aside, the oldest first.
+// older returns the files of a class that were put aside, the oldest first.
 func older(dir, name string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, name+".*"))
 	if err != nil {

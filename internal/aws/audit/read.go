@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Read gives every record from a moment on to each, the oldest first, and ends at
-// the newest. A line that is no record is left out: a crash may cut one short.
+// Read calls each with every record from a moment on, the oldest first, and ends at the newest. It
+// leaves out a line that is no record, because a crash may cut a line short.
 func Read(dir string, from time.Time, each func(Record) error) error {
 	var sources []*source
 	for _, class := range classes {
@@ -61,7 +61,7 @@ func (s *source) advance() (err error) {
 
 var errEnough = errors.New("enough was read")
 
-// records are those of a class, the oldest first.
+// records returns the records of a class, the oldest first.
 func records(dir string, class Class, from time.Time) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		files, err := older(dir, string(class))
@@ -123,8 +123,8 @@ func one(line []byte, from time.Time, each func(Record) error) error {
 	return each(r)
 }
 
-// Follow gives every record that is written from now on to each, also over
-// rotations, until ctx ends. It looks again at the given interval.
+// Follow calls each with every record that is written from now on, also over rotations, until ctx
+// ends. It looks again after each pause.
 func Follow(ctx context.Context, dir string, every time.Duration, each func(Record) error) error {
 	var tails []*tail
 	for _, class := range classes {
@@ -180,8 +180,8 @@ func (t *tail) close() {
 	}
 }
 
-// look gives what is new. A file that was rotated away is read to its end before
-// the next one is opened.
+// look calls each with what is new. A file that was put aside is read to its end before the next
+// one is opened.
 func (t *tail) look(each func(Record) error) error {
 	for {
 		replaced := t.replaced()

@@ -23,20 +23,20 @@ type Principal struct {
 	ID      string // as GetCallerIdentity's UserId
 	Name    string // of the user
 	ARN     string
-	// OfHome: the key is in the home's own file. It may do everything, in its account
-	// and to the home.
+	// OfHome says that the key is in the home's own file. It may do everything, in its account and
+	// to the home.
 	OfHome bool
-	// Policies must all allow; none: everything in the account is allowed.
+	// Policies must all allow. Without any, everything in the account is allowed.
 	Policies []*iam.Policy
 }
 
-// OfHome is who has a key of the home's own file.
+// OfHome returns the principal that has a key of the home's own file.
 func OfHome(c home.Credential) Principal {
 	return Principal{Key: c.AccessKey, Account: c.Account, ID: c.Account, Name: "root", ARN: "arn:aws:iam::" + c.Account + ":root", OfHome: true}
 }
 
-// keyring finds access keys: in the home's file, and in the state. What a record
-// of the state opens to is kept as long as the record does not change.
+// keyring finds access keys in the home's file and in the state. It keeps what it opened from a
+// record of the state as long as the record does not change.
 type keyring struct {
 	home   *home.Home
 	cache  *state.Cache
@@ -50,8 +50,8 @@ type opened struct {
 	who      Principal
 }
 
-// find answers the secret and the holder of an access key. Files and state are
-// looked at for each call: a key that was added or deleted counts at once.
+// find returns the secret and the holder of an access key. It looks at file and state for each
+// call, so that a key that was added or deleted counts at once.
 func (k *keyring) find(id string) (string, Principal, bool, error) {
 	all, err := k.home.Credentials()
 	if err != nil {
@@ -97,7 +97,7 @@ func (k *keyring) open(record state.Record[access.Key]) (opened, error) {
 	}}, nil
 }
 
-// Sealer opens the secrets of access keys that the state has, and seals those of new ones.
+// Sealer returns what opens the secrets of access keys in the state, and seals those of new ones.
 func Sealer(h *home.Home) (*access.Sealer, error) {
 	key, err := h.SealKey()
 	if err != nil {
@@ -106,7 +106,7 @@ func Sealer(h *home.Home) (*access.Sealer, error) {
 	return access.NewSealer(key)
 }
 
-// Authenticate finds out who calls, and notes it in the record of the call. Body is what Body
+// Authenticate finds out who calls, and writes that into the record of the call. body is what Body
 // has read.
 func (f *Front) Authenticate(r *http.Request, body []byte, record *Record) (sigv4.Identity, Principal, error) {
 	var who Principal
@@ -128,12 +128,12 @@ func (f *Front) Authenticate(r *http.Request, body []byte, record *Record) (sigv
 	return identity, who, nil
 }
 
-// unsignedBody bounds the body of a request without a signature: such a one holds a
+// unsignedBody bounds the body of a request without a signature, in bytes. Such a body holds a
 // token and the ARN of a topic.
 const unsignedBody = 8 << 10
 
-// Body reads the body of a request, once all that can be checked of it without its body
-// was found to be right: it is signed by a key that there is, not long ago.
+// Body reads the body of a request once everything was found right that can be checked without the
+// body: the request was signed not long ago, with a key that exists.
 func (f *Front) Body(r *http.Request, record *Record) ([]byte, error) {
 	if !sigv4.Signed(r) {
 		if r.ContentLength > unsignedBody {
@@ -155,7 +155,7 @@ func (f *Front) Body(r *http.Request, record *Record) ([]byte, error) {
 	return readBody(r, wire.MaxBody)
 }
 
-// readBody leaves what went wrong on the way to who sent it: it is no error of ours.
+// readBody blames the sender for what went wrong on the way, because that is no error of ours.
 func readBody(r *http.Request, limit int64) ([]byte, error) {
 	body, err := wire.ReadBody(r, limit)
 	if _, known := errors.AsType[*wire.Error](err); err == nil || known || errors.Is(err, stranger.ErrFull) {

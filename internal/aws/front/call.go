@@ -11,8 +11,8 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// Call is what handlers get to know of a request: the scope is that of the caller, or of what the
-// link of a message names.
+// Call is what handlers know of a request. The scope is the caller's, or the one that the link of a
+// message names.
 type Call struct {
 	spec.Scope
 	Who       Principal
@@ -27,7 +27,7 @@ type Call struct {
 	record *Record // nil: as front
 }
 
-// Call makes the call of a request whose caller is known.
+// Call returns the call of a request whose caller is known.
 func (f *Front) Call(r *http.Request, identity sigv4.Identity, who Principal, action, id string, record *Record) Call {
 	return Call{
 		Scope: spec.Scope{Account: who.Account, Region: identity.Region}, Who: who, Action: identity.Service + ":" + action,
@@ -35,16 +35,14 @@ func (f *Front) Call(r *http.Request, identity sigv4.Identity, who Principal, ac
 	}
 }
 
-// Sent notes of a call by a link that the caller did know what only somebody in this scope was
-// sent.
+// Sent records of a call by a link that the caller knew what only somebody in this scope was sent.
 func (c Call) Sent(scope spec.Scope) {
 	if c.Anonymous {
 		c.record.sent(scope)
 	}
 }
 
-// Shows notes in the record of a call what it was asked for, where no model of the service says
-// what may be shown.
+// Shows records what a call asked for, if no model of the service says what may be shown.
 func (c Call) Shows(parameters map[string]string) { c.record.Parameters = parameters }
 
 func sourceOf(r *http.Request) string {
@@ -55,7 +53,7 @@ func sourceOf(r *http.Request) string {
 	return host
 }
 
-// RequestID is a new id, of a request or of anything else: nobody guesses it.
+// RequestID returns a new id, for a request or for anything else. Nobody can guess it.
 func RequestID() string {
 	var b [16]byte
 	if _, err := rand.Read(b[:]); err != nil {

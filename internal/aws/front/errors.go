@@ -15,11 +15,11 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// mostMessage bounds what an error says: values are shown in it, as long as they are.
+// mostMessage bounds what an error says, because it shows values of any length.
 const mostMessage = 2000
 
-// known is the service's own error for any. What is none is ours: it is logged in full, and the
-// caller gets an id to find it by.
+// known returns the service's own error for any error. An error that is none of these is our fault:
+// it is logged in full, and the caller gets an id by which to find it.
 func (f *Front) known(service *Service, id string, err error) *wire.Error {
 	var known *wire.Error
 	if !errors.As(err, &known) {
@@ -40,7 +40,8 @@ func (f *Front) known(service *Service, id string, err error) *wire.Error {
 	return known
 }
 
-// Translate turns errors of the layers below into the API's; nil: it is none that is known.
+// Translate turns errors of the layers below into the API's. It returns nil for an error that it
+// does not know.
 func Translate(err error) *wire.Error {
 	var invalid *spec.Invalid
 	switch {
@@ -57,7 +58,7 @@ func Translate(err error) *wire.Error {
 	}
 }
 
-// storeIsSilent: etcd did not answer in time, or has no leader just now.
+// storeIsSilent reports whether etcd did not answer in time, or has no leader just now.
 func storeIsSilent(err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return true
@@ -69,11 +70,11 @@ func storeIsSilent(err error) bool {
 	return code == codes.Unavailable || code == codes.DeadlineExceeded || code == codes.Canceled
 }
 
-// adds are how the names of actions begin that put more into the state. Those that
-// replace or delete what is there go on.
+// adds has the beginnings of the names of actions that put more into the state. Actions that
+// replace or delete go on.
 var adds = []string{"Add", "Authorize", "Copy", "Create", "Publish", "Restore", "Subscribe"}
 
-// checkRoom refuses to add to a state that has only room left for what failovers need.
+// checkRoom refuses to add to a state in which only the room for failovers is left.
 func (f *Front) checkRoom(c Call) error {
 	if f.Scarce == nil || !f.Scarce() {
 		return nil

@@ -20,7 +20,8 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// TestTranslate: what passes by itself is answered with what clients try again.
+// TestTranslate checks that for errors which pass by themselves the answer is one that clients try
+// again.
 func TestTranslate(t *testing.T) {
 	cases := map[string]struct {
 		err  error
@@ -43,8 +44,8 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// TestInternalFailure: what is our own fault is logged in full, and the caller is
-// told no more than where to look.
+// TestInternalFailure checks that an error of our own is logged in full, and that the caller is
+// only told where to look.
 func TestInternalFailure(t *testing.T) {
 	var log bytes.Buffer
 	f := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})

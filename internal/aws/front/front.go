@@ -1,14 +1,14 @@
-// Package front is what happens to a request before and after its handler, whichever service it
-// is for: HTTP, in AWS's query protocol or in JSON 1.1; who calls; what the caller's policies say;
+// Package front is what happens to a request before and after its handler, whichever service it is
+// for: HTTP, in AWS's query protocol or in JSON 1.1; who calls; what the caller's policies say;
 // checks that hold for all input; the record for the audit log; and errors, in the words of the
 // service.
 //
-// A service says what it is in a Service, and is given to New. Package front knows none by name.
+// A service describes itself in a Service, and is given to New. Package front knows none by name.
 //
-// Invariants: no byte of a body is read before all else was found to be right that can be checked
-// without it, and nothing is taken apart before its signature was; no handler of the query
-// protocol is called before the caller's policies allowed the action on all that the request
-// names; every call leaves a record before its answer is sent.
+// Invariants: no byte of a body is read before everything else was found right that can be checked
+// without it. Nothing is taken apart before its signature was found right. No handler of the query
+// protocol is called before the caller's policies allowed the action on everything that the request
+// names. Every call leaves a record before its answer is sent.
 package front
 
 import (
@@ -28,19 +28,18 @@ import (
 	"howdah/internal/state"
 )
 
-// Timeout bounds a call. Calls read and write state. One that sets parameters also asks
-// PostgreSQL what it takes, and one for a log file asks the host that has it.
+// Timeout bounds a call. Calls read and write state. A call that sets parameters also asks
+// PostgreSQL what it takes. A call for a log file asks the host that has the file.
 const Timeout = 15 * time.Second
 
-// Config is what a front needs. All fields are required that do not say otherwise.
+// Config is what a front needs. All fields are required unless they say otherwise.
 type Config struct {
 	Home  *home.Home
 	Cache *state.Cache // which has the access keys
 	Log   *slog.Logger
-	// Audit may be nil: then calls are not recorded.
+	// Audit may be nil. Then calls are not recorded.
 	Audit *audit.Log
-	// Scarce reports whether the state has only room left for what failovers need; nil: it
-	// never does.
+	// Scarce reports whether only the room for failovers is left in the state. nil is never.
 	Scarce func() bool
 	Now    func() time.Time
 }
@@ -53,7 +52,7 @@ type Front struct {
 	keys     *keyring
 }
 
-// New makes a front of services. What is for none of them is answered in the language of the
+// New returns a front of services. A request for none of them is answered in the language of the
 // first one, which must speak the query protocol.
 func New(cfg Config, services ...*Service) *Front {
 	f := &Front{Config: cfg, order: services, services: map[string]*Service{}, keys: &keyring{home: cfg.Home, cache: cfg.Cache}}
@@ -77,7 +76,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// find answers InvalidAction for what the service does not have, and says so plainly for what
+// find returns InvalidAction for what the service does not have, and says so plainly for what
 // Howdah does not have yet.
 func (f *Front) find(service, name string) (*Service, Action, error) {
 	s, ok := f.services[service]
@@ -91,7 +90,7 @@ func (f *Front) find(service, name string) (*Service, Action, error) {
 	return s, do, s.refuse(name)
 }
 
-// names are those of the services, as one writes them in a sentence.
+// names returns the names of the services, as in a sentence.
 func (f *Front) names() string {
 	var all []string
 	for _, s := range f.order {
@@ -104,8 +103,8 @@ func (f *Front) names() string {
 	return strings.Join(all[:last], ", ") + " and " + all[last]
 }
 
-// Recover makes an error of a panic, which is logged: one call that goes wrong ends no process.
-// It is deferred.
+// Recover makes an error of a panic, and logs it, so that one call that goes wrong does not end the
+// process. Defer it.
 func (f *Front) Recover(err *error) {
 	if p := recover(); p != nil {
 		f.Log.Error("handler panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -113,7 +112,7 @@ func (f *Front) Recover(err *error) {
 	}
 }
 
-// do has an action done, for as long as a call may take.
+// do does an action, for as long as a call may take.
 func (f *Front) do(r *http.Request, action Action, c Call, in request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), Timeout)
 	defer cancel()

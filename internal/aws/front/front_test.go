@@ -20,7 +20,7 @@ import (
 
 type play struct{ Game string }
 
-// newToys is a front of two services, of which one speaks each protocol.
+// newToys returns a front of two services, one for each protocol.
 func newToys(t *testing.T) *Front {
 	t.Helper()
 	key, err := home.ParseCredential("KEY:secret:123456789012")
@@ -74,7 +74,7 @@ func newToys(t *testing.T) *Front {
 	return New(Config{Home: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, query, toy)
 }
 
-// TestServicesRegister: front answers for the services that it is given, each in its own
+// TestServicesRegister checks that front answers for the services that it is given, each in its own
 // language and words, and for no others.
 func TestServicesRegister(t *testing.T) {
 	f := newToys(t)

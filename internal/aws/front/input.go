@@ -12,12 +12,12 @@ import (
 	"howdah/internal/aws/wire"
 )
 
-// mostText bounds texts that neither the models nor Service.LongTexts do: some are kept as they
-// are.
+// mostText bounds texts that neither the models nor Service.LongTexts bound, because some texts are
+// kept as they are.
 const mostText = 4096
 
-// checkInput refuses what the model of a service lets pass and no action takes: blank
-// texts that must be given, and texts without an end.
+// checkInput refuses what the model of a service lets pass and no action takes: blank texts where a
+// text is required, and texts that are too long.
 func (s *Service) checkInput(in any) error { return s.checkShape(reflect.ValueOf(in).Elem(), "") }
 
 func (s *Service) checkShape(v reflect.Value, prefix string) error {
@@ -82,7 +82,7 @@ func (s *Service) checkText(m api.Member, name, value string) error {
 	return nil
 }
 
-// Blank is the error of a parameter that must have a value.
+// Blank returns the error of a parameter that must have a value.
 func Blank(parameter string) error {
 	return wire.NewError(api.ErrInvalidParameterValue, "The parameter %s must be provided and must not be blank.", parameter)
 }

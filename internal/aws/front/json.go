@@ -10,7 +10,7 @@ import (
 	"howdah/internal/aws/wire/sigv4"
 )
 
-// AWS's newer services do not speak the query protocol of RDS, but JSON 1.1: the header
+// AWS's newer services do not speak the query protocol of RDS, but JSON 1.1. The header
 // X-Amz-Target names the action, and the body is its input.
 
 const jsonType = "application/x-amz-json-1.1"
@@ -34,11 +34,11 @@ func (f *Front) serveJSON(w http.ResponseWriter, r *http.Request, service *Servi
 	}
 	record.End(status, code)
 	w.WriteHeader(status)
-	// SDKs of some languages read the message in one spelling, some in the other.
+	// Some SDKs read the message in one spelling, some in the other.
 	_ = json.NewEncoder(w).Encode(map[string]string{"__type": code, "message": known.Message, "Message": known.Message})
 }
 
-// jsonCodes are the names that JSON services have for errors of all services.
+// jsonCodes has the names that JSON services have for errors of all services.
 var jsonCodes = map[string]string{
 	api.ErrAccessDenied: "AccessDeniedException", api.ErrSignatureDoesNotMatch: "InvalidSignatureException",
 	api.ErrInvalidClientTokenID: "UnrecognizedClientException", api.ErrMissingAuthenticationToken: "MissingAuthenticationTokenException",
@@ -86,7 +86,7 @@ func (f *Front) answerJSON(r *http.Request, id string, service *Service, record 
 	return json.Marshal(answer)
 }
 
-// signs reports whether a header is one of those that the signature covers.
+// signs reports whether the signature covers a header.
 func signs(r *http.Request, header string) bool {
 	_, rest, _ := strings.Cut(r.Header.Get("Authorization"), "SignedHeaders=")
 	list, _, _ := strings.Cut(rest, ",")

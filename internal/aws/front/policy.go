@@ -13,8 +13,8 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// authorize refuses an action that the caller's policies do not allow, on any one of the
-// resources that the request names. in is the decoded request.
+// authorize refuses an action if the caller's policies do not allow it on each of the resources
+// that the request names. in is the decoded request.
 func (f *Front) authorize(s *Service, c Call, in any) error {
 	if len(c.Who.Policies) == 0 {
 		return nil
@@ -36,8 +36,8 @@ func (f *Front) authorize(s *Service, c Call, in any) error {
 	return nil
 }
 
-// Context are the values of condition keys that the request itself has; in is a pointer to it,
-// or nil.
+// Context returns the values of condition keys that the request itself has. in is a pointer to the
+// request, or nil.
 func (c Call) Context(in any) map[string][]string {
 	all := map[string][]string{
 		"aws:CurrentTime": {c.Now.Format(time.RFC3339)}, "aws:PrincipalAccount": {c.Account}, "aws:RequestedRegion": {c.Region},
@@ -65,8 +65,8 @@ func RequestTag(all map[string][]string, key, value string) {
 	all["aws:TagKeys"] = append(all["aws:TagKeys"], key)
 }
 
-// ResourceTags adds the tags that a resource has, also under other prefixes that conditions of
-// its service know them by.
+// ResourceTags adds the tags that a resource has, also under the other prefixes that conditions of
+// its service use.
 func ResourceTags(all map[string][]string, tags []spec.Tag, prefixes ...string) {
 	for _, tag := range tags {
 		all["aws:ResourceTag/"+tag.Key] = []string{tag.Value}
@@ -76,9 +76,9 @@ func ResourceTags(all map[string][]string, tags []spec.Tag, prefixes ...string) 
 	}
 }
 
-// About adds to what a request has what a resource has that exists: its tags, and what the request
-// does not change of it. It is looked for where its ARN says, in whichever region that is. known is
-// false where that cannot be looked up: then nobody can tell its tags.
+// About adds what an existing resource has to what a request has: the resource's tags, and what the
+// request does not change of it. It looks where the resource's ARN says, in whichever region that
+// is. known is false if it cannot look there. Then nobody can tell the resource's tags.
 func (c Call) About(resource string, asked map[string][]string) (all map[string][]string, known bool) {
 	all = maps.Clone(asked)
 	if namesNothing(resource) {
@@ -95,13 +95,13 @@ func (c Call) About(resource string, asked map[string][]string) (all map[string]
 	return all, s.Describe(all, spec.Scope{Account: parts[4], Region: parts[3]}, resource)
 }
 
-// namesNothing: an action on everything, or on everything of a kind, names no resource
-// that could have tags.
+// namesNothing reports whether an action names no resource that could have tags: it is about
+// everything, or about everything of a kind.
 func namesNothing(resource string) bool {
 	return resource == "*" || strings.HasSuffix(resource, ":*") || strings.HasSuffix(resource, "/*")
 }
 
-// service is one by its name; nil: there is none.
+// service returns a service by its name, or nil.
 func (c Call) service(name string) *Service {
 	if c.front == nil {
 		return nil
@@ -109,7 +109,7 @@ func (c Call) service(name string) *Service {
 	return c.front.services[name]
 }
 
-// request is what policies are asked about one resource. known is false where nobody could find
+// request returns what policies are asked about one resource. known is false if nobody could find
 // out what the resource is like.
 func (c Call) request(resource string, context map[string][]string, known bool) iam.Request {
 	anyCase := false
@@ -134,8 +134,7 @@ func (c Call) May(resource string, context map[string][]string, known bool) erro
 	return nil
 }
 
-// Spared refuses what a policy denies of one resource, where the action as such is allowed
-// already.
+// Spared refuses what a policy denies on one resource, if the action as such is already allowed.
 func (c Call) Spared(resource string) error {
 	if len(c.Who.Policies) == 0 {
 		return nil
@@ -153,12 +152,13 @@ func (c Call) explicitlyDenied(resource string) error {
 	return c.Denied(resource, "with an explicit deny in an identity-based policy")
 }
 
-// Denied is the error of what the caller may not do.
+// Denied returns the error for what the caller may not do.
 func (c Call) Denied(resource, why string) error {
 	return wire.NewError(api.ErrAccessDenied, "User: %s is not authorized to perform: %s on resource: %s %s", c.Who.ARN, c.Action, resource, why)
 }
 
-// Each goes through the members of a request that were given; in is a pointer to it, or nil.
+// Each calls do for the members of a request that were given. in is a pointer to the request, or
+// nil.
 func Each(in any, do func(name string, value reflect.Value)) {
 	v := reflect.ValueOf(in)
 	if v.Kind() != reflect.Pointer || v.IsNil() {

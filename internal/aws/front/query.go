@@ -10,8 +10,8 @@ import (
 	"howdah/internal/aws/wire/sigv4"
 )
 
-// serveQuery answers one request of the query protocol. Until it is proved who calls, the
-// answer is at least in the language of the service that the caller says it is for.
+// serveQuery answers one request of the query protocol. Before it is proved who calls, the answer
+// is in the language of the service that the caller says it is for.
 func (f *Front) serveQuery(w http.ResponseWriter, r *http.Request, service *Service) {
 	id := RequestID()
 	record := f.Begin(r, id)
@@ -30,10 +30,10 @@ func (f *Front) serveQuery(w http.ResponseWriter, r *http.Request, service *Serv
 	w.Write(answer.Bytes())
 }
 
-// answers are used again: a page of instances is of 300 kB.
+// answers keeps buffers for reuse. A page of instances takes 300 kB.
 var answers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 
-// answerQuery writes the answer to a request, or fails. service becomes the one that the
+// answerQuery writes the answer to a request, or returns an error. service becomes the one that the
 // request is for.
 func (f *Front) answerQuery(text *bytes.Buffer, r *http.Request, id string, service **Service, record *Record) (err error) {
 	defer f.Recover(&err)
@@ -66,9 +66,9 @@ type asked struct {
 	call            Call
 }
 
-// read finds out who calls, what, and of which service: a signature says so, or the link of a
-// message. Both are noted in the record of the call. What is signed is taken apart only when its
-// signature was found to be right.
+// read finds out who calls, for which action, and of which service, by the signature or by the link
+// of a message. It writes both into the record of the call. What is signed is taken apart only when
+// its signature was found right.
 func (f *Front) read(r *http.Request, body []byte, id string, record *Record) (asked, error) {
 	if !sigv4.Signed(r) {
 		action, values, err := wire.Parse(r, body)
@@ -91,7 +91,7 @@ func (f *Front) read(r *http.Request, body []byte, id string, record *Record) (a
 	return asked{identity.Service, action, values, f.Call(r, identity, who, action, id, record)}, nil
 }
 
-// unsigned is what a request without a signature asks for, if some service lets it.
+// unsigned returns what a request without a signature asks for, if some service allows it.
 func (f *Front) unsigned(r *http.Request, action string, values url.Values, id string, record *Record) (asked, bool) {
 	for _, s := range f.order {
 		if s.Unsigned == nil {
@@ -110,7 +110,7 @@ func (f *Front) unsigned(r *http.Request, action string, values url.Values, id s
 	return asked{}, false
 }
 
-// refuse answers an error.
+// refuse answers with an error.
 func (f *Front) refuse(w http.ResponseWriter, service *Service, id string, known *wire.Error) {
 	w.Header().Set("Content-Type", wire.ContentType)
 	w.Header().Set("x-amzn-RequestId", id)

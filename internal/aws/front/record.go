@@ -10,15 +10,15 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// Record is the audit log's entry of a call in the making.
+// Record is the audit log's entry of a call, while it is being made.
 type Record struct {
 	audit.Record
 	log   *audit.Log
 	began time.Time
 }
 
-// maxAgent is how many bytes of a caller's name for itself are kept, and maxName of
-// an access key or an action that nobody knows.
+// maxAgent bounds how much is kept of a caller's name for itself. maxName bounds how much is kept
+// of an access key or an action that nobody knows. Both are in bytes.
 const (
 	maxAgent = 256
 	maxName  = 128
@@ -30,27 +30,27 @@ func (f *Front) Begin(r *http.Request, id string) *Record {
 	return f.BeginOwn(audit.Record{RequestID: id, Source: sourceOf(r), UserAgent: agent[:min(len(agent), maxAgent)]})
 }
 
-// BeginOwn begins the entry of what is no call of the API, and is of what is known of it.
+// BeginOwn begins an entry for what is no call of the API, from what is known of it.
 func (f *Front) BeginOwn(known audit.Record) *Record {
 	began := time.Now()
 	known.Time = f.Now().UTC()
 	return &Record{known, f.Audit, began}
 }
 
-// claims: the caller says that it has this key.
+// claims records that the caller says that it has this key.
 func (r *Record) claims(accessKey string) { r.AccessKey = short(accessKey) }
 
-// is: the caller has proved who it is.
+// is records that the caller has proved who it is.
 func (r *Record) is(who Principal, region string) {
 	r.AccessKey, r.User, r.Account, r.Region = who.Key, who.ARN, who.Account, region
 }
 
-// sent: the caller was sent the link of a subscription.
+// sent records that the caller was sent the link of a subscription.
 func (r *Record) sent(scope spec.Scope) {
 	r.ByLink, r.Account, r.Region = true, scope.Account, scope.Region
 }
 
-// asks notes an action with those of its parameters that may be shown.
+// asks records an action, with those of its parameters that may be shown.
 func (r *Record) asks(service, action string, values url.Values) {
 	r.Service, r.Action = short(service), short(action)
 	for _, s := range wire.Services() {
@@ -60,7 +60,7 @@ func (r *Record) asks(service, action string, values url.Values) {
 	}
 }
 
-// short is as much of a name as is kept.
+// short returns as much of a name as is kept.
 func short(name string) string { return name[:min(len(name), maxName)] }
 
 // End writes the entry with the outcome of the call, before the caller gets it.

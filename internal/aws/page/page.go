@@ -1,5 +1,5 @@
-// Package page takes one page out of a list, for actions that answer long ones. A page's marker
-// is the key after which the next one begins: it stays right when others come and go.
+// Package page returns one page of a list, for actions with long answers. A page's marker is the
+// key after which the next page begins. So it stays right while entries come and go.
 package page
 
 import (
@@ -11,21 +11,21 @@ import (
 	"howdah/internal/aws/wire"
 )
 
-// The bounds of pages whose action says nothing else, and the size of those whose request does
-// not.
+// These are the bounds of pages whose action has no others, and the size of a page whose request
+// does not say one.
 const (
 	least    = 20
 	most     = 100
 	standard = 100
 )
 
-// Of is a page of a list that is sorted by key, and the marker of the next one, nil for the last.
-// Size is the request's, or nil.
+// Of returns a page of a list that is sorted by key, and the marker of the next page, or nil for
+// the last page. size is the request's, or nil.
 func Of[T any](all []T, key func(T) string, size *int32, marker *string) ([]T, *string, error) {
 	return UpTo(all, key, size, marker, most)
 }
 
-// UpTo is Of for the action whose pages may have more records than those of the others.
+// UpTo is Of for an action whose pages may have more records than others.
 func UpTo[T any](all []T, key func(T) string, size *int32, marker *string, limit int) ([]T, *string, error) {
 	n, err := sizeOf(size, limit)
 	if err != nil {
@@ -42,8 +42,8 @@ func sizeOf(size *int32, limit int) (int, error) {
 	return n, nil
 }
 
-// OfSome is Of those that match, without asking this of those that are on other pages: there may
-// be thousands.
+// OfSome is Of for the entries that match. It does not ask that for entries on other pages, because
+// there may be thousands.
 func OfSome[T any](all []T, key func(T) string, matches func(T) bool, size *int32, marker *string) ([]T, *string, error) {
 	n, err := sizeOf(size, most)
 	if err != nil {
@@ -72,9 +72,9 @@ func OfSome[T any](all []T, key func(T) string, matches func(T) bool, size *int3
 	return chosen, nil, nil
 }
 
-// start is the key after which a page begins, unless it is the first one.
+// start returns the key after which a page begins. further is false for the first page.
 func start(marker *string) (after string, further bool, err error) {
-	// An empty marker is that of the first page: some clients send it.
+	// An empty marker stands for the first page. Some clients send it.
 	if wire.Or(marker, "") == "" {
 		return "", false, nil
 	}
@@ -100,12 +100,12 @@ func Sized[T any](all []T, key func(T) string, n int, marker *string) ([]T, *str
 // salt tells our markers from any other text.
 const salt = "howdah:"
 
-// Marker is that of the page after a key.
+// Marker returns the marker of the page after a key.
 func Marker(key string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(salt + key))
 }
 
-// After is the key of a marker.
+// After returns the key of a marker.
 func After(marker string) (string, error) {
 	text, err := base64.RawURLEncoding.DecodeString(marker)
 	key, ours := strings.CutPrefix(string(text), salt)

@@ -9,8 +9,8 @@ import (
 	"howdah/internal/aws/wire"
 )
 
-// TestPagesOfSome: pages that stop early are those of a list that was filtered first,
-// whatever matches and wherever one begins, also behind what is there no more.
+// TestPagesOfSome checks that pages which stop early equal those of a list that was filtered first,
+// whatever matches, and wherever a page begins, also after an entry that no longer exists.
 func TestPagesOfSome(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	name := func(s string) string { return s }

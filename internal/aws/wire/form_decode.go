@@ -224,8 +224,8 @@ func (d formDecoder) entries(v reflect.Value, items []item) error {
 	return nil
 }
 
-// invalid answers a parameter's value; what completes "The parameter X". A name
-// can be as long as the request, so only its beginning is shown.
+// invalid returns the error of a parameter's value. what completes "The parameter X". A name can be
+// as long as the request, so only its beginning is shown.
 func invalid(name, what string, args ...any) *Error {
 	const most = 200
 	if len(name) > most {

@@ -16,9 +16,9 @@ const Masked = "****"
 // maxShown is how many characters of a value are shown.
 const maxShown = 256
 
-// Shown are a request's parameters as logs may hold them: those that the action's
-// model has, sensitive ones masked, long ones cut. What the model does not know is
-// left out: it may be a password under a wrong name.
+// Shown returns a request's parameters in the form that logs may hold: those that the action's
+// model has, with sensitive ones masked and long ones cut. It leaves out what the model does not
+// know, because that may be a password under a wrong name.
 func Shown(action *api.Action, values url.Values) map[string]string {
 	input := reflect.TypeOf(action.Input()).Elem()
 	shown := map[string]string{}
@@ -37,9 +37,8 @@ func Shown(action *api.Action, values url.Values) map[string]string {
 	return shown
 }
 
-// private are parameters of which the model does not know that they are sensitive:
-// who has the token of a subscription can confirm it, and messages are nobody's
-// business but their receivers'.
+// private has parameters that are sensitive although the model does not say so. Whoever has the
+// token of a subscription can confirm it. Messages are only for their receivers.
 var private = []string{"Token", "Message", "Subject"}
 
 var (
@@ -50,8 +49,8 @@ var (
 // MaskURL masks the passwords of URLs in a text, as SNS shows them.
 func MaskURL(text string) string { return password.ReplaceAllString(text, "$1:"+Masked+"@") }
 
-// HideURL takes out of a URL what may let somebody in: user, password and query. Of
-// what was to be a URL, and is none, it rather takes out too much.
+// HideURL removes from a URL what may let somebody in: user, password and query. From a text that
+// should be a URL, and is none, it rather removes too much.
 func HideURL(text string) string {
 	text = userinfo.ReplaceAllString(text, "://"+Masked+"@")
 	if before, _, ok := strings.Cut(text, "?"); ok {
@@ -68,8 +67,8 @@ func cut(value string) string {
 	return string(runes[:maxShown]) + "…"
 }
 
-// sensitivity follows the segments of a parameter's name through the model. All
-// that is below a sensitive member is sensitive.
+// sensitivity follows the segments of a parameter's name through the model. Everything below a
+// sensitive member is sensitive.
 func sensitivity(t reflect.Type, segments []string) (sensitive, known bool) {
 	f, ok := planOf(t).byParam[segments[0]]
 	if !ok {

@@ -73,7 +73,7 @@ func TestMaskURL(t *testing.T) {
 	}
 }
 
-// TestNoSensitiveMemberIsShown: of no action in any model.
+// TestNoSensitiveMemberIsShown checks all actions of all models.
 func TestNoSensitiveMemberIsShown(t *testing.T) {
 	checked := 0
 	for _, service := range Services() {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Members of the generated structures are pointers, so that what is absent can be told from
-// what is empty. These make and read them.
+// Members of the generated structures are pointers, so that absent and empty differ. These
+// functions make and read them.
 
-// Or is the value of an optional member, or what stands for it.
+// Or returns the value of an optional member, or what stands for it.
 func Or[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise
@@ -18,17 +18,17 @@ func Or[T any](p *T, otherwise T) T {
 	return *p
 }
 
-// Set changes a value to that of an optional member, if it was given.
+// Set changes a value to that of an optional member, if that was given.
 func Set[T any](value *T, p *T) {
 	if p != nil {
 		*value = *p
 	}
 }
 
-// Some is a pointer to a value, for answers.
+// Some returns a pointer to a value, for answers.
 func Some[T any](v T) *T { return &v }
 
-// Text is a pointer to a text, or nil for an empty one: absent in answers.
+// Text returns a pointer to a text, or nil for an empty one, which is absent in answers.
 func Text(v string) *string {
 	if v == "" {
 		return nil
@@ -36,10 +36,10 @@ func Text(v string) *string {
 	return &v
 }
 
-// Number is a pointer to a number for answers.
+// Number returns a pointer to a number, for answers.
 func Number(v int) *int32 { return Some(int32(v)) }
 
-// Amount is a pointer to a number, or nil for zero: absent in answers.
+// Amount returns a pointer to a number, or nil for zero, which is absent in answers.
 func Amount(v int) *int32 {
 	if v == 0 {
 		return nil
@@ -47,7 +47,7 @@ func Amount(v int) *int32 {
 	return Number(v)
 }
 
-// Moment is a pointer to a time, or nil for none: absent in answers.
+// Moment returns a pointer to a time, or nil for none, which is absent in answers.
 func Moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -55,10 +55,10 @@ func Moment(t time.Time) *time.Time {
 	return &t
 }
 
-// Lower is an identifier as it is stored where case does not count.
+// Lower returns an identifier as it is stored if its case does not count.
 func Lower(p *string) string { return strings.ToLower(strings.TrimSpace(Or(p, ""))) }
 
-// List is never nil: an empty list is shown, an absent one is not.
+// List never returns nil: an empty list is shown, an absent one is not.
 func List[T any](v []T) []T {
 	if v == nil {
 		return []T{}
@@ -66,7 +66,7 @@ func List[T any](v []T) []T {
 	return v
 }
 
-// Given reports whether a request, which in points to, has any member but those named.
+// Given reports whether a request, which in points to, has any member except those named.
 func Given(in any, but ...string) bool {
 	v := reflect.ValueOf(in).Elem()
 	for i := range v.NumField() {

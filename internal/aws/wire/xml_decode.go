@@ -239,7 +239,7 @@ func (d xmlDecoder) errorsDocument() error {
 	return errorOf(parts, err)
 }
 
-// errorOf is the error that was read, or why it could not be.
+// errorOf returns the error that was read, or why it could not be read.
 func errorOf(parts map[string]string, err error) error {
 	if err == nil && parts["Code"] == "" {
 		err = errors.New("no element Code")

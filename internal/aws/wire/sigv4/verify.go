@@ -49,7 +49,7 @@ func Verify(req *http.Request, body []byte, lookup func(accessKeyID string) (sec
 	return Identity{AccessKeyID: c.accessKeyID, Region: c.scope.region, Service: c.scope.service}, nil
 }
 
-// NoSuchKey is the error for an access key that there is none of.
+// NoSuchKey returns the error for an access key that does not exist.
 func NoSuchKey() *wire.Error {
 	return wire.NewError(api.ErrInvalidClientTokenID, "The access key of the request does not exist.")
 }
@@ -61,7 +61,7 @@ func Check(req *http.Request, now time.Time) (accessKeyID string, err error) {
 	return c.accessKeyID, err
 }
 
-// checkClaim is all that can be checked without the body and the secret.
+// checkClaim checks everything that can be checked without the body and the secret.
 func checkClaim(req *http.Request, now time.Time) (claim, error) {
 	c, err := readClaim(req)
 	if err != nil {
