@@ -14,11 +14,11 @@ type filter struct {
 	values []string
 }
 
-// filters are the conditions of a Describe action; values may hold * and ?.
+// filters are the conditions of a Describe action. Values may hold * and ?.
 type filters []filter
 
-// readFilters checks names and values of filters. Names that end in : stand for
-// all that begin so.
+// readFilters checks names and values of filters. A known name that ends in : stands for all names
+// that begin with it.
 func readFilters(in []ec2.Filter, known ...string) (filters, error) {
 	var all filters
 	for _, f := range in {
@@ -44,7 +44,7 @@ func knownFilter(name string, known []string) bool {
 	return false
 }
 
-// match: every filter has a value that the resource has.
+// match reports whether the resource has a value of every filter.
 func (all filters) match(attributes map[string][]string) bool {
 	for _, f := range all {
 		found := false
@@ -60,8 +60,8 @@ func (all filters) match(attributes map[string][]string) bool {
 	return true
 }
 
-// like compares a text with a pattern, in which * stands for any characters and ?
-// for one.
+// like reports whether a text matches a pattern, in which * stands for any characters and ? for
+// one.
 func like(pattern, text string) bool {
 	star, mark, p, t := -1, 0, 0, 0
 	for t < len(text) {

@@ -18,7 +18,7 @@ import (
 	"howdah/internal/state"
 )
 
-// maxSecurityGroups of an account in a region, and maxRules of a group.
+// maxSecurityGroups bounds the groups of an account in a region, and maxRules the rules of a group.
 const (
 	maxSecurityGroups = 2500
 	maxRules          = 60
@@ -33,12 +33,12 @@ func keyOf(g network.Group) string {
 	return state.SecurityGroup(g.Account, g.Region, g.ID)
 }
 
-// groups are those of a scope that were made or changed, by id.
+// groups returns the groups of a scope that were made or changed, by id.
 func (s *service) groups(scope spec.Scope) []state.Record[network.Group] {
 	return state.LoadAll[network.Group](s.Cache, state.SecurityGroup(scope.Account, scope.Region, ""))
 }
 
-// book finds the groups of a scope, the default one included.
+// book returns the groups of a scope, the default one included.
 func (s *service) book(scope spec.Scope) network.Book {
 	var all []network.Group
 	for _, r := range s.groups(scope) {
@@ -47,8 +47,8 @@ func (s *service) book(scope spec.Scope) network.Book {
 	return network.NewBook(all)
 }
 
-// findSecurityGroup finds a group by its id, or by its name if no id is given. A
-// default group that was never changed has the revision 0.
+// findSecurityGroup finds a group by its id, or by its name if no id is given. If a default group
+// was never changed, its revision is 0.
 func (s *service) findSecurityGroup(scope spec.Scope, id, name *string) (state.Record[network.Group], error) {
 	var none state.Record[network.Group]
 	if id == nil && name == nil {
@@ -127,7 +127,7 @@ func (s *service) createSecurityGroup(ctx context.Context, c front.Call, in *ec2
 	return &ec2.CreateSecurityGroupResult{GroupId: wire.Some(g.ID), Tags: tagsOut(g.Tags), SecurityGroupArn: wire.Some(g.ARN())}, nil
 }
 
-// newID is the part of a new id behind its prefix.
+// newID returns the part of a new id after its prefix.
 func newID() string {
 	var b [9]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -177,7 +177,7 @@ func (s *service) deleteSecurityGroup(ctx context.Context, c front.Call, in *ec2
 	return &ec2.DeleteSecurityGroupResult{Return: wire.Some(true), GroupId: wire.Some(id)}, nil
 }
 
-// groupFilters are the names of filters that DescribeSecurityGroups knows.
+// groupFilters has the names of the filters of DescribeSecurityGroups.
 var groupFilters = []string{
 	"description", "group-id", "group-name", "ip-permission.cidr", "ip-permission.from-port", "ip-permission.to-port", "ip-permission.protocol",
 	"owner-id", "tag:", "tag-key", "vpc-id",
@@ -206,7 +206,8 @@ func (s *service) describeSecurityGroups(ctx context.Context, c front.Call, in *
 	return &ec2.DescribeSecurityGroupsResult{SecurityGroups: chosen, NextToken: token}, err
 }
 
-// groupsNamed are the ids of the groups that a request names, and the parameter.
+// groupsNamed returns the ids of the groups that a request names, and the parameter that names
+// them.
 func (s *service) groupsNamed(scope spec.Scope, ids, names []string) (wanted map[string]bool, named string, err error) {
 	wanted = map[string]bool{}
 	for _, id := range ids {
@@ -242,8 +243,8 @@ func groupAttributes(g network.Group) map[string][]string {
 	return attributes
 }
 
-// securityGroupOut is a group as the API shows it. Databases may connect to anywhere, which
-// is what the rule for egress says.
+// securityGroupOut returns a group as the API shows it. The rule for egress says that databases may
+// connect to anywhere.
 func securityGroupOut(g network.Group) ec2.SecurityGroup {
 	return ec2.SecurityGroup{
 		GroupId: wire.Some(g.ID), GroupName: wire.Some(g.Name), Description: wire.Some(g.Description), VpcId: wire.Some(network.VPC), OwnerId: wire.Some(g.Account),

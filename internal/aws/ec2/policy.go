@@ -11,7 +11,7 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// resources are the ARNs of the groups that a request names, by their ids or by their names.
+// resources returns the ARNs of the groups that a request names, by their ids or by their names.
 func (s *service) resources(c front.Call, in any) []string {
 	var found []string
 	front.Each(in, func(name string, value reflect.Value) {
@@ -51,7 +51,7 @@ func requestTags(_ front.Call, in any, all map[string][]string) {
 	})
 }
 
-// describe adds the tags of a group; ok is false where nobody can tell them.
+// describe adds the tags of a group. ok is false if nobody can tell them.
 func (s *service) describe(all map[string][]string, scope spec.Scope, arn string) (ok bool) {
 	id, ok := strings.CutPrefix(arn, network.ARN(scope, "security-group", ""))
 	if !ok {

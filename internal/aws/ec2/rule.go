@@ -55,7 +55,7 @@ func (s *service) authorizeIngress(ctx context.Context, c front.Call, in *ec2.Au
 	return out, nil
 }
 
-// revokeIngress takes rules from a group, by what they say or by their ids, all or
+// revokeIngress removes rules from a group, by what they say or by their ids. It removes all or
 // none.
 func (s *service) revokeIngress(ctx context.Context, c front.Call, in *ec2.RevokeSecurityGroupIngressRequest) (*ec2.RevokeSecurityGroupIngressResult, error) {
 	wanted := asked{
@@ -127,7 +127,7 @@ func (s *service) changeRules(ctx context.Context, c front.Call, id, name *strin
 	})
 }
 
-// asked are the two forms in which a request can say rules.
+// asked has the two forms in which a request can give rules.
 type asked struct {
 	permissions    []ec2.IpPermission
 	cidr, protocol *string
@@ -139,7 +139,7 @@ func (a asked) flat() bool {
 	return a.cidr != nil || a.protocol != nil || a.from != nil || a.to != nil || a.group != nil || a.owner != nil
 }
 
-// askedRules are the rules that a request asks for, each with a new id.
+// askedRules returns the rules that a request asks for, each with a new id.
 func askedRules(a asked) ([]network.Rule, error) {
 	switch {
 	case a.flat() && len(a.permissions) > 0:
@@ -174,7 +174,7 @@ func noSourceGroups(parameter string) error {
 		"The parameter %s is not available: a home does not know the addresses of who is in a group. Name the network of the clients by CidrIp.", parameter)
 }
 
-// rulesOf takes a permission apart: one rule a network.
+// rulesOf splits a permission into one rule for each network.
 func rulesOf(p ec2.IpPermission) ([]network.Rule, error) {
 	switch {
 	case len(p.UserIdGroupPairs) > 0:
@@ -211,7 +211,7 @@ func noIPv6(text string) error {
 	return wire.NewError(ec2.ErrUnsupportedOperation, "The CIDR block %s in IpPermissions is not available: databases have IPv4 addresses only.", text)
 }
 
-// sourceOfRule is a network; bits of hosts do not count, as on EC2.
+// sourceOfRule returns the network of a rule. Bits of hosts do not count, as on EC2.
 func sourceOfRule(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -223,7 +223,7 @@ func sourceOfRule(text string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// protocols are the names of those that have one.
+// protocols has the names of protocols that have one, by number.
 var protocols = map[string]string{"6": network.TCP, "17": "udp", "1": "icmp", "58": "icmpv6", "all": network.AnyProtocol}
 
 // portsOf reads the protocol and the ports of a permission.
@@ -264,7 +264,7 @@ func portRange(protocol string, from, to *int32) (network.Rule, error) {
 	return r, nil
 }
 
-// ruleText is a rule in EC2's words.
+// ruleText returns a rule in EC2's words.
 func ruleText(r network.Rule) string {
 	if r.Protocol == network.AnyProtocol {
 		return "peer: " + r.Source.String() + ", ALL, ALLOW"

@@ -1,5 +1,5 @@
-// Package ec2 is the part of EC2 that decides who may connect to databases, and the one network
-// that a home has: security groups with their rules, a VPC, and a subnet for each zone.
+// Package ec2 is the part of EC2 that decides who may connect to databases, with the one network of
+// a home: security groups with their rules, a VPC, and a subnet for each zone.
 package ec2
 
 import (
@@ -16,14 +16,15 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what the service needs. All of it is required.
+// Config is what the service needs. All fields are required.
 type Config struct {
 	State *state.Client
 	// Block is the CIDR of the home's one network.
 	Block string
-	// Zones are those that the home has hosts in, in their order; the list is not altered.
+	// Zones returns the zones in which the home has hosts, in order. The caller must not alter the
+	// list.
 	Zones func() []string
-	// User is a database that is in a group, in words; "": none is.
+	// User names in words a database that is in a group. It returns "" if there is none.
 	User func(scope spec.Scope, group string) string
 }
 
@@ -35,7 +36,7 @@ type service struct {
 	user  func(scope spec.Scope, group string) string
 }
 
-// Service is what package front needs to know of it.
+// Service returns what package front needs to know of it.
 func Service(cfg Config) *front.Service {
 	s := &service{cfg.State, cfg.Block, cfg.Zones, cfg.User}
 	return &front.Service{
@@ -54,7 +55,7 @@ func Service(cfg Config) *front.Service {
 	}
 }
 
-// on makes an action of a handler, which is not asked for a dry run: whoever gets
+// on returns an action of a handler. The handler is not called for a dry run: a caller that gets
 // there may do the action.
 func on[In, Out any](handler func(context.Context, front.Call, *In) (*Out, error)) front.Action {
 	return front.On(func(ctx context.Context, c front.Call, in *In) (*Out, error) {
@@ -71,7 +72,7 @@ var codes = map[string]string{
 	api.ErrSignatureDoesNotMatch: ec2.ErrAuthFailure, api.ErrMissingAuthenticationToken: ec2.ErrAuthFailure,
 }
 
-// ownCode gives an error the code of EC2.
+// ownCode gives an error the code that EC2 has for it.
 func ownCode(known *wire.Error) *wire.Error {
 	code, other := codes[known.Code]
 	if !other {
@@ -80,7 +81,7 @@ func ownCode(known *wire.Error) *wire.Error {
 	return wire.NewError(code, "%s", known.Message)
 }
 
-// checkVPC: a home has one network, which needs not be named.
+// checkVPC refuses any network except the home's one. It need not be named.
 func checkVPC(id *string) error {
 	if wire.Or(id, network.VPC) != network.VPC {
 		return wire.NewError(ec2.ErrInvalidVpcIDNotFound, "The vpc ID '%s' does not exist: this home has %s.", *id, network.VPC)
@@ -88,7 +89,7 @@ func checkVPC(id *string) error {
 	return nil
 }
 
-// addTags are the attributes by which filters find tags.
+// addTags adds the attributes by which filters find tags.
 func addTags(attributes map[string][]string, tags []spec.Tag) {
 	for _, t := range tags {
 		attributes["tag:"+t.Key] = []string{t.Value}
@@ -104,7 +105,7 @@ func tagsOut(in []spec.Tag) []ec2.Tag {
 	return tags
 }
 
-// tagsIn are the tags for what is being made, of one kind.
+// tagsIn returns the tags for what is being made, of one kind.
 func tagsIn(in []ec2.TagSpecification, kind string) ([]spec.Tag, error) {
 	var tags []spec.Tag
 	for _, s := range in {
@@ -118,8 +119,8 @@ func tagsIn(in []ec2.TagSpecification, kind string) ([]spec.Tag, error) {
 	return tags, spec.CheckTags(tags)
 }
 
-// pageOf takes one page out of a list that is sorted by key. Without a size it is
-// the whole rest; named tells that the request names what it wants.
+// pageOf returns one page of a list that is sorted by key. Without a size it returns the whole
+// rest. named says that the request names what it wants.
 func pageOf[T any](all []T, key func(T) string, size *int32, token *string, named string) ([]T, *string, error) {
 	if size != nil && named != "" {
 		return nil, nil, wire.NewError(api.ErrInvalidParameterCombination, "The parameter %s cannot be used with the parameter MaxResults", named)

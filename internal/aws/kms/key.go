@@ -16,10 +16,10 @@ import (
 	"howdah/internal/state"
 )
 
-// The window of a deletion, in days.
+// These bound the waiting time before a deletion, in days.
 const leastPending, mostPending = 7, 30
 
-// mostKeys is how many keys that are no service's an account may have in a region.
+// mostKeys is how many keys an account may have in a region, without those of services.
 const mostKeys = 1000
 
 func keyState(k kms.Key) string {
@@ -83,7 +83,7 @@ func (s *service) describeKey(ctx context.Context, c front.Call, in *keyInput) (
 	return out, err
 }
 
-// theKey finds the key that a request names, in the caller's account and region.
+// theKey returns the key that a request names, in the caller's account and region.
 func (s *service) theKey(c front.Call, name string) (kms.Record, error) {
 	if name == "" {
 		return kms.Record{}, wire.NewError("ValidationException", "1 validation error detected: Value null at 'keyId' failed to satisfy constraint: Member must not be null")
@@ -126,7 +126,7 @@ func (s *service) inUse(k kms.Key) error {
 	return wire.NewError("KMSInvalidStateException", "%s is in use: the storage of %s is encrypted with it. Delete these databases first.", k.ARN(), strings.Join(users[:min(len(users), 10)], ", "))
 }
 
-// usersOf are the resource ids of the databases whose key opens by this one.
+// usersOf returns the resource ids of the databases whose keys this key opens.
 func usersOf(cache *state.Cache, k kms.Key) []string {
 	var users []string
 	for _, r := range state.ViewAll[kms.Storage](cache, state.StorageKeyRoot) {
@@ -193,12 +193,12 @@ func (s *service) switchKey(ctx context.Context, c front.Call, in *keyInput, off
 	return &front.Void{}, err
 }
 
-// keysIn are the keys of an account in a region, by id.
+// keysIn returns the keys of an account in a region, by id.
 func (s *service) keysIn(scope spec.Scope) []kms.Record {
 	return state.LoadAll[kms.Key](s.Cache, state.KMSKey(scope.Account, scope.Region, ""))
 }
 
-// limitOf is how many entries a page may have.
+// limitOf returns how many entries a page may have.
 func limitOf(in *listInput, most int) (int, error) {
 	limit := wire.Or(in.Limit, 100)
 	if limit < 1 || limit > most {
@@ -226,7 +226,7 @@ func (s *service) listKeys(_ context.Context, c front.Call, in *listInput) (*lis
 	return out, nil
 }
 
-// listAliases has the service's alias also before it has a key, as KMS does.
+// listAliases also lists the service's alias before it has a key, as KMS does.
 func (s *service) listAliases(_ context.Context, c front.Call, in *listInput) (*listAliasesOutput, error) {
 	if _, err := limitOf(in, 100); err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (s *service) listAliases(_ context.Context, c front.Call, in *listInput) (*
 	return out, nil
 }
 
-// DeleteKeys deletes the keys whose time has come. No database is made with such a one.
+// DeleteKeys deletes the keys whose time has come. No database is made with such a key.
 func DeleteKeys(ctx context.Context, client *state.Client, now time.Time) error {
 	var failed []error
 	for _, r := range state.LoadAll[kms.Key](client.Cache, state.KMSKeyRoot) {

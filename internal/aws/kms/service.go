@@ -1,6 +1,5 @@
-// Package kms is the part of KMS that gives KmsKeyId a meaning: keys that databases' storage is
-// encrypted with. Nothing can be encrypted with them by a call. What keys are is package
-// identity/kms's.
+// Package kms is the part of KMS that gives KmsKeyId a meaning: keys that encrypt databases'
+// storage. No call encrypts anything with them. Package identity/kms says what keys are.
 package kms
 
 import (
@@ -12,10 +11,10 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what the service needs. All of it is required.
+// Config is what the service needs. All fields are required.
 type Config struct {
 	State *state.Client
-	// Seal is what keys are sealed with.
+	// Seal returns the key that seals keys.
 	Seal func() ([]byte, error)
 }
 
@@ -25,7 +24,7 @@ type service struct {
 	seal func() ([]byte, error)
 }
 
-// Service is what package front needs to know of it.
+// Service returns what package front needs to know of it.
 func Service(cfg Config) *front.Service {
 	s := &service{cfg.State, cfg.Seal}
 	return &front.Service{
@@ -46,15 +45,15 @@ func Service(cfg Config) *front.Service {
 	}
 }
 
-// on makes an action of a handler with typed input and output; resource is what a request
+// on returns an action from a handler with typed input and output. resource returns what a request
 // names, for policies.
 func on[In, Out any](s *service, handler func(context.Context, front.Call, *In) (*Out, error), resource func(front.Call, *In) string) front.Action {
 	may := func(ctx context.Context, c front.Call, in *In) error {
 		if err := s.Fresh(ctx); err != nil {
 			return err
 		}
-		// Keys have no tags that could be looked up: what a policy denies by them it denies of
-		// every key, and what it allows by them it allows of none.
+		// Keys have no tags that could be looked up. What a policy denies by tags it denies for
+		// every key, and what it allows by tags it allows for none.
 		named := resource(c, in)
 		return c.May(named, c.Context(nil), named == "*")
 	}
@@ -63,7 +62,7 @@ func on[In, Out any](s *service, handler func(context.Context, front.Call, *In) 
 
 func everyKey[In any](front.Call, *In) string { return "*" }
 
-// namedKey is the ARN of the key that a request names.
+// namedKey returns the ARN of the key that a request names.
 func (s *service) namedKey(c front.Call, in *keyInput) string {
 	if found, err := kms.Find(s.Cache, c.Scope, in.KeyId); err == nil {
 		return found.Value.ARN()

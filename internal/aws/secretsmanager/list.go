@@ -10,17 +10,17 @@ import (
 	"howdah/internal/aws/wire"
 )
 
-// maxResults is how many secrets a page has at most, and if nothing is said.
+// maxResults is how many secrets a page has at most, and the default.
 const maxResults = 100
 
-// filter is one condition on secrets: all conditions must hold, by any of their values.
-// A value that begins with an exclamation mark must not hold.
+// filter is one condition on secrets. All conditions must hold, each by any of its values. A value
+// that begins with an exclamation mark must not hold.
 type filter struct {
 	Key    string
 	Values []string
 }
 
-// filterBy is what secrets can be looked for by.
+// filterBy has the conditions by which secrets can be looked for.
 var filterBy = map[string]func(m managed, value string) bool{
 	"name":           func(m managed, v string) bool { return strings.HasPrefix(m.Name, v) },
 	"description":    func(m managed, v string) bool { return holdsWord(m.out().Description, v) },

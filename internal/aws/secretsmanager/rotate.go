@@ -17,7 +17,7 @@ type rotationRules struct {
 	Duration               *string `json:",omitempty"`
 }
 
-// rotateSecret has the database take another password, or changes how often it does.
+// rotateSecret makes the database take another password, or changes how often it does.
 func (s *service) rotateSecret(ctx context.Context, c front.Call, m managed, in oneInput) (any, error) {
 	days, err := in.rules()
 	if err != nil {
@@ -62,7 +62,8 @@ type rotatedOut struct {
 	VersionID string `json:"VersionId,omitempty"`
 }
 
-// rules are how often the password is to be changed, in days; 0: nothing is said.
+// rules returns how often the password is to be changed, in days. 0 says that the request does not
+// tell.
 func (in oneInput) rules() (int, error) {
 	if in.RotationLambdaARN != nil {
 		return 0, wire.NewError(errParameter, "You can't specify RotationLambdaARN for a secret whose rotation is managed.")

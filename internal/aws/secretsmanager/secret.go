@@ -14,13 +14,13 @@ import (
 	"howdah/internal/state"
 )
 
-// owningService is whose secrets these are.
+// owningService is the service that owns these secrets.
 const owningService = "rds"
 
 // managed is a managed password as a secret.
 type managed struct{ database.Managed }
 
-// managedSecrets are those of a scope as they were written, by name.
+// managedSecrets returns the secrets of a scope as they were written, by name.
 func managedSecrets(l *look.Look, scope spec.Scope) []managed {
 	var all []managed
 	for _, r := range state.ViewAll[secret.Secret](l.Cache, state.SecretRoot) {
@@ -54,13 +54,13 @@ func (s *service) findSecret(scope spec.Scope, id string) (managed, bool) {
 	return managed{}, false
 }
 
-// arnOf is the ARN of a secret with this name, without the characters that every secret
-// has behind it.
+// arnOf returns the ARN of a secret with this name, without the characters that every secret's ARN
+// has at its end.
 func arnOf(scope spec.Scope, name string) string {
 	return secret.Secret{Scope: scope, Name: name}.Prefix()
 }
 
-// owner is the ARN of the secret's database.
+// owner returns the ARN of the secret's database.
 func (m managed) owner() string {
 	if m.Cluster {
 		return m.Common.ARN("cluster", m.Common.Name)
@@ -68,7 +68,7 @@ func (m managed) owner() string {
 	return m.Common.ARN("db", m.Common.Name)
 }
 
-// tags are those that RDS gives the secret.
+// tags returns the tags that RDS gives the secret.
 func (m managed) tags() []tag {
 	kind := "DBInstance"
 	if m.Cluster {
@@ -81,7 +81,7 @@ type tag struct {
 	Key, Value string
 }
 
-// stagesOf are the stages of each version, by id.
+// stagesOf returns the stages of each version, by id.
 func (m managed) stagesOf() map[string][]string {
 	all := map[string][]string{}
 	for _, v := range m.All() {

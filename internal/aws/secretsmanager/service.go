@@ -1,5 +1,5 @@
 // Package secretsmanager is the part of Secrets Manager that managed master passwords need. It has
-// no secrets but those, and nobody but RDS changes them.
+// only those secrets, and only RDS changes them.
 package secretsmanager
 
 import (
@@ -23,15 +23,15 @@ const (
 	errPagination = "InvalidNextTokenException"
 )
 
-// Config is what the service needs. All of it is required.
+// Config is what the service needs. All fields are required.
 type Config struct {
 	State *state.Client
 	Looks *look.Source
-	// Seal is what secrets are sealed with.
+	// Seal returns the key that seals secrets.
 	Seal func() ([]byte, error)
-	// Rotate has the database of a secret take another password, and answers the secret with
-	// it. days is how often it is to be changed from now on, and token what the new version is
-	// called; "": whatever. The error is database.ErrNotUsable where the database is not
+	// Rotate makes the database of a secret take another password, and returns the secret with
+	// that. days is how often the password is to be changed from now on. token names the new
+	// version; with "" it gets any name. The error is database.ErrNotUsable if the database is not
 	// available.
 	Rotate func(ctx context.Context, c front.Call, m database.Managed, days int, token string) (secret.Secret, error)
 }
@@ -44,7 +44,7 @@ type service struct {
 	rotate func(ctx context.Context, c front.Call, m database.Managed, days int, token string) (secret.Secret, error)
 }
 
-// Service is what package front needs to know of it.
+// Service returns what package front needs to know of it.
 func Service(cfg Config) *front.Service {
 	s := &service{cfg.State, cfg.Looks, cfg.Seal, cfg.Rotate}
 	return &front.Service{
@@ -59,7 +59,7 @@ func Service(cfg Config) *front.Service {
 	}
 }
 
-// others are those that the service has besides.
+// others has the service's other actions, which Howdah does not do.
 var others = []string{
 	"BatchGetSecretValue", "CancelRotateSecret", "CreateSecret", "DeleteResourcePolicy", "DeleteSecret", "GetRandomPassword", "GetResourcePolicy",
 	"PutResourcePolicy", "PutSecretValue", "RemoveRegionsFromReplication", "ReplicateSecretToRegions", "RestoreSecret", "StopReplicationToReplica",
@@ -73,7 +73,7 @@ func refused(action string) error {
 	return wire.NewError("UnknownOperationException", "The action %s is not valid for this web service.", action)
 }
 
-// oneInput is what all actions on one secret have.
+// oneInput is what all actions on one secret have as input.
 type oneInput struct {
 	SecretID           *string `json:"SecretId"`
 	VersionID          *string `json:"VersionId"`
@@ -84,8 +84,8 @@ type oneInput struct {
 	ClientRequestToken *string
 }
 
-// on makes an action on one secret of a handler. The caller's policies are asked
-// before anything is said of it.
+// on returns an action on one secret from a handler. The caller's policies are asked before
+// anything is said of the secret.
 func on(s *service, handler func(context.Context, front.Call, managed, oneInput) (any, error)) front.Action {
 	return front.OnJSON(nil, func(ctx context.Context, c front.Call, in *oneInput) (any, error) {
 		if wire.Or(in.SecretID, "") == "" {
@@ -109,7 +109,7 @@ func on(s *service, handler func(context.Context, front.Call, managed, oneInput)
 	})
 }
 
-// mayUse asks the caller's policies about a secret, which there may not be.
+// mayUse asks the caller's policies about a secret. The secret need not exist.
 func (s *service) mayUse(c front.Call, m managed, exists bool, id string) error {
 	context := c.Context(nil)
 	if !exists {

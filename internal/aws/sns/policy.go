@@ -17,7 +17,7 @@ import (
 // arnParameters name a topic or a subscription by its ARN.
 var arnParameters = []string{"ResourceArn", "TopicArn", "TargetArn", "SubscriptionArn"}
 
-// resources are the ARNs of the topics that a request names, also of one that it makes.
+// resources returns the ARNs of the topics that a request names, also of one that it makes.
 func resources(c front.Call, in any) []string {
 	var found []string
 	front.Each(in, func(name string, value reflect.Value) {
@@ -34,8 +34,8 @@ func resources(c front.Call, in any) []string {
 	return slices.Compact(found)
 }
 
-// plainARN is an ARN as policies write it. Handlers do not look at the partition. A subscription
-// is its topic's: policies name no other resources of SNS.
+// plainARN returns an ARN as policies write it. Handlers do not look at the partition. A
+// subscription counts as its topic, because policies name no other resources of SNS.
 func plainARN(arn string) string {
 	if scope, name, ok := topic.ParseARN(arn); ok {
 		return topic.ARN(scope, name)
@@ -56,7 +56,7 @@ func requestTags(_ front.Call, in any, all map[string][]string) {
 	})
 }
 
-// describe adds the tags of a topic; ok is false where nobody can tell them.
+// describe adds the tags of a topic. ok is false if nobody can tell them.
 func (s *service) describe(all map[string][]string, scope spec.Scope, arn string) (ok bool) {
 	in, name, ok := topic.ParseARN(arn)
 	if !ok || in != scope {

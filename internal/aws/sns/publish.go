@@ -18,8 +18,8 @@ import (
 // maxMessage is SNS's limit of a message with its attributes, in bytes.
 const maxMessage = 256 << 10
 
-// publish takes a message: once it is answered, the message is kept until it was
-// delivered to all who want it.
+// publish takes a message. Once it has answered, the message is kept until it was delivered to all
+// who want it.
 func (s *service) publish(ctx context.Context, c front.Call, in *sns.PublishInput) (*sns.PublishResponse, error) {
 	arn := in.TopicArn
 	switch {
@@ -94,7 +94,7 @@ func validSubject(text string) bool {
 	return text != "" && len(text) <= 100 && isASCII(text) && text[0] != ' '
 }
 
-// structured takes a message apart that has a text for each protocol.
+// structured reads a message that has a text for each protocol.
 func structured(m *topic.Message, text string) error {
 	var texts map[string]any
 	if err := json.Unmarshal([]byte(text), &texts); err != nil {
@@ -150,7 +150,7 @@ func badAttribute(format string, args ...any) error {
 	return wire.NewError(sns.ErrInvalidParameterValue, format, args...)
 }
 
-// isNumber: a number as JSON has it too, since it is compared as such.
+// isNumber reports whether a text is a number in JSON's form, because it is compared as such.
 func isNumber(text string) bool {
 	_, err := strconv.ParseFloat(text, 64)
 	return err == nil && json.Valid([]byte(text))

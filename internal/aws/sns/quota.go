@@ -9,9 +9,9 @@ import (
 	"howdah/internal/state"
 )
 
-// Quotas of notifications. Those of an account hold over all regions: a region is
-// only a name here, and there are as many as somebody writes down. Calls that come
-// at one moment may pass a quota by their number.
+// These are quotas of notifications. Those of an account hold over all regions together: a region
+// is only a name here, and anybody may make up another one. Calls at the same moment may exceed a
+// quota by their number.
 const (
 	maxTopics             = 1000
 	maxSubscriptions      = 5000
@@ -19,13 +19,13 @@ const (
 	maxTopicFilters       = 200
 	maxFilterBytes        = 4 << 20 // of an account's filter policies together
 	maxTopicPolicy        = 30 << 10
-	// maxWaiting and maxWaitingBytes bound the messages of an account that wait for
-	// being queued: they do only while no control plane leads, or it cannot keep up.
+	// maxWaiting and maxWaitingBytes bound the messages of an account that wait to be queued. They
+	// wait only while no control plane leads, or while it cannot keep up.
 	maxWaiting      = 1000
 	maxWaitingBytes = 32 << 20
 )
 
-// mayAddTopic refuses a topic too many.
+// mayAddTopic refuses one topic too many.
 func (s *service) mayAddTopic(c front.Call) error {
 	if len(s.Cache.Keys(state.TopicRoot+c.Account+"/")) >= maxTopics {
 		return wire.NewError(sns.ErrTopicLimitExceeded, "An account can have at most %d topics: delete one first.", maxTopics)
@@ -33,8 +33,8 @@ func (s *service) mayAddTopic(c front.Call) error {
 	return nil
 }
 
-// mayAddSubscription refuses a subscription too many. Those that wait for being
-// confirmed count, as they are kept.
+// mayAddSubscription refuses one subscription too many. Subscriptions that wait to be confirmed
+// count, because they are kept.
 func (s *service) mayAddSubscription(sub topic.Subscription) error {
 	if len(s.Cache.Keys(state.SubscriptionPrefix(sub.Account, sub.Region, sub.Topic))) >= maxTopicSubscriptions {
 		return wire.NewError(sns.ErrSubscriptionLimitExceeded, "A topic can have at most %d subscriptions, with those that are not confirmed yet.", maxTopicSubscriptions)
@@ -45,7 +45,7 @@ func (s *service) mayAddSubscription(sub topic.Subscription) error {
 	return nil
 }
 
-// mayFilter refuses the filter policy of a subscription if others have too many.
+// mayFilter refuses the filter policy of a subscription if there are too many others.
 func (s *service) mayFilter(sub topic.Subscription) error {
 	bytes := len(sub.Attributes[topic.FilterPolicy])
 	if bytes == 0 {
@@ -72,8 +72,8 @@ func (s *service) mayFilter(sub topic.Subscription) error {
 	return nil
 }
 
-// mayWait refuses a message while too many of its account wait: whoever publishes
-// can try again, and a message that was accepted is not dropped for it.
+// mayWait refuses a message while too many of its account wait. The publisher can try again, and a
+// message that was accepted is never dropped for it.
 func (s *service) mayWait(m topic.Message) error {
 	number, bytes := 0, m.Size()
 	for _, r := range state.LoadAll[topic.Message](s.Cache, state.MessageRoot) {

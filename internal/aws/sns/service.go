@@ -1,6 +1,5 @@
-// Package sns is the part of SNS that notifications need: topics, their subscriptions, and
-// messages that are published to them. It writes down what is to be delivered; package notify
-// delivers.
+// Package sns is the part of SNS that notifications need: topics, their subscriptions, and messages
+// that are published to them. It records what is to be delivered, and package notify delivers it.
 package sns
 
 import (
@@ -17,7 +16,7 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what the service needs. All of it is required.
+// Config is what the service needs. All fields are required.
 type Config struct {
 	State *state.Client
 	// Mails reports whether the home has a relay for mail.
@@ -30,7 +29,7 @@ type service struct {
 	mails func() bool
 }
 
-// Service is what package front needs to know of it.
+// Service returns what package front needs to know of it.
 func Service(cfg Config) *front.Service {
 	s := &service{cfg.State, cfg.Mails}
 	return &front.Service{
@@ -59,8 +58,7 @@ func Service(cfg Config) *front.Service {
 	}
 }
 
-// ownCode gives errors the codes of SNS: that service calls InvalidParameter what RDS has
-// several codes for.
+// ownCode gives errors the codes of SNS. SNS says InvalidParameter where RDS has several codes.
 func ownCode(known *wire.Error) *wire.Error {
 	if slices.Contains([]string{api.ErrMissingParameter, api.ErrInvalidParameterValue, api.ErrInvalidParameterCombination}, known.Code) {
 		return badParameter("%s", known.Message)
@@ -74,13 +72,12 @@ func badParameter(format string, args ...any) *wire.Error {
 	return e
 }
 
-// anonymous are the actions that endpoints call by the links of messages: what
-// stands for a signature is the token, or the subscription's id, that only its
-// endpoint was told.
+// anonymous has the actions that endpoints call by the links of messages. The token, or the
+// subscription's id, stands for a signature: only the endpoint was told it.
 var anonymous = []string{"ConfirmSubscription", "Unsubscribe"}
 
-// withoutSignature is where a call by a link of a message is: in the scope of the topic that
-// the link names.
+// withoutSignature returns the scope of a call by a link of a message: that of the topic which the
+// link names.
 func withoutSignature(action string, values url.Values) (spec.Scope, bool) {
 	if !slices.Contains(anonymous, action) {
 		return spec.Scope{}, false
@@ -132,7 +129,7 @@ func (s *service) findSubscription(c front.Call, arn *string) (state.Record[topi
 	return r, nil
 }
 
-// subscriptions are those of a topic that count now; of all topics for "".
+// subscriptions returns the subscriptions of a topic that count now, or of all topics for "".
 func (s *service) subscriptions(scope spec.Scope, name string, now time.Time) []state.Record[topic.Subscription] {
 	prefix := state.SubscriptionPrefix(scope.Account, scope.Region, name)
 	if name == "" {
@@ -158,7 +155,7 @@ func tagsOut(in []spec.Tag) []sns.Tag {
 	return tags
 }
 
-// checkTopicTags: tags that are settings of databases are none of topics.
+// checkTopicTags refuses tags that are settings of databases. Topics have no such tags.
 func checkTopicTags(tags []spec.Tag) error {
 	if len(tags) > 50 {
 		return wire.NewError(sns.ErrTagLimitExceeded, "A topic can have at most 50 tags, not %d.", len(tags))

@@ -24,8 +24,8 @@ const (
 	pendingWord = "pending confirmation"
 )
 
-// subscribe asks an endpoint whether it wants the messages of a topic. Nothing but
-// that question is sent before it is answered.
+// subscribe asks an endpoint whether it wants the messages of a topic. It sends nothing but that
+// question until the endpoint has answered.
 func (s *service) subscribe(ctx context.Context, c front.Call, in *sns.SubscribeInput) (*sns.SubscribeResponse, error) {
 	protocol, endpoint := wire.Or(in.Protocol, ""), wire.Or(in.Endpoint, "")
 	if err := s.checkEndpoint(protocol, endpoint); err != nil {
@@ -71,7 +71,7 @@ func (s *service) subscribe(ctx context.Context, c front.Call, in *sns.Subscribe
 	return &sns.SubscribeResponse{SubscriptionArn: wire.Some(sub.ARN())}, nil
 }
 
-// subscriptionOf is the one that a topic has already for an endpoint.
+// subscriptionOf returns the subscription that a topic already has for an endpoint.
 func (s *service) subscriptionOf(wanted topic.Subscription, now time.Time) (state.Record[topic.Subscription], bool) {
 	for _, r := range s.subscriptions(wanted.Scope, wanted.Topic, now) {
 		if r.Value.Protocol == wanted.Protocol && r.Value.Endpoint == wanted.Endpoint {
@@ -85,8 +85,8 @@ func subscriptionKey(s topic.Subscription) string {
 	return state.Subscription(s.Account, s.Region, s.Topic, s.ID)
 }
 
-// confirmation is the message that asks an endpoint whether it wants to receive a
-// topic, or to receive it after all.
+// confirmation returns the message that asks an endpoint whether it wants to receive a topic, or to
+// receive it after all.
 func (s *service) confirmation(c front.Call, kind string, sub topic.Subscription) topic.Message {
 	text := "You have chosen to subscribe to the topic %s.\nTo confirm the subscription, visit the SubscribeURL included in this message."
 	if kind == topic.UnsubscribeConfirmation {
@@ -106,7 +106,7 @@ func putMessage(m topic.Message) state.Op {
 	return state.Put(state.Message(fmt.Sprintf("%016x-%s", m.At.UnixNano(), m.ID)), m)
 }
 
-// checkEndpoint: deliveries go to an http or https URL, or by mail.
+// checkEndpoint refuses an endpoint that is neither an http or https URL nor an address for mail.
 func (s *service) checkEndpoint(protocol, endpoint string) error {
 	switch protocol {
 	case topic.HTTP, topic.HTTPS:
@@ -139,7 +139,8 @@ func checkURL(protocol, endpoint string) error {
 	return nil
 }
 
-// isASCII: printable characters only, so that nothing else reaches a header.
+// isASCII reports whether a text has only printable characters, so that nothing else reaches a
+// header.
 func isASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {
@@ -149,9 +150,8 @@ func isASCII(text string) bool {
 	return true
 }
 
-// confirmSubscription takes the token that only the endpoint was told. It may be
-// called again: by a person who follows the link twice, and after an attempt whose
-// answer was lost.
+// confirmSubscription takes the token that only the endpoint was told. It may be called again: a
+// person may follow the link twice, and an answer may be lost.
 func (s *service) confirmSubscription(ctx context.Context, c front.Call, in *sns.ConfirmSubscriptionInput) (*sns.ConfirmSubscriptionResponse, error) {
 	if text := wire.Or(in.AuthenticateOnUnsubscribe, "false"); !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
 		return nil, badParameter("AuthenticateOnUnsubscribe Reason: it must be true or false, not %q", text)
@@ -192,8 +192,8 @@ func (s *service) byToken(t topic.Topic, token string) (state.Record[topic.Subsc
 	return state.Record[topic.Subscription]{}, badParameter("Token Reason: no subscription of the topic has it")
 }
 
-// unsubscribe ends a subscription. Who does it by the link of a message tells its
-// endpoint, which may take it back.
+// unsubscribe ends a subscription. If that is done by the link of a message, it tells the endpoint,
+// which may take it back.
 func (s *service) unsubscribe(ctx context.Context, c front.Call, in *sns.UnsubscribeInput) (*front.Void, error) {
 	return nil, s.Retry(ctx, func() error {
 		r, err := s.findSubscription(c, in.SubscriptionArn)
@@ -233,13 +233,13 @@ func (s *service) countDeleted(sub topic.Subscription) []state.Op {
 	return []state.Op{state.Swap(t.Key, t.Revision, t.Value)}
 }
 
-// isNotFound: a topic or subscription is not there.
+// isNotFound reports whether a topic or subscription is not there.
 func isNotFound(err error) bool {
 	e, ok := errors.AsType[*wire.Error](err)
 	return ok && e.Code == sns.ErrNotFound
 }
 
-// resourceGone is how the actions on tags say that a topic is not there.
+// resourceGone returns the error by which the actions on tags say that a topic is not there.
 func resourceGone(err error) error {
 	if isNotFound(err) {
 		return wire.NewError(sns.ErrResourceNotFound, "Resource does not exist")

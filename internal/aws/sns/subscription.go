@@ -13,7 +13,7 @@ import (
 	"howdah/internal/state"
 )
 
-// listSubscriptions lists those of all topics of the caller's account and region.
+// listSubscriptions lists the subscriptions of all topics of the caller's account and region.
 func (s *service) listSubscriptions(ctx context.Context, c front.Call, in *sns.ListSubscriptionsInput) (*sns.ListSubscriptionsResponse, error) {
 	if err := s.Fresh(ctx); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (s *service) listSubscriptions(ctx context.Context, c front.Call, in *sns.L
 	return &sns.ListSubscriptionsResponse{Subscriptions: all, NextToken: next}, nil
 }
 
-// listSubscriptionsByTopic lists those of one topic.
+// listSubscriptionsByTopic lists the subscriptions of one topic.
 func (s *service) listSubscriptionsByTopic(ctx context.Context, c front.Call, in *sns.ListSubscriptionsByTopicInput) (*sns.ListSubscriptionsByTopicResponse, error) {
 	if err := s.Fresh(ctx); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *service) getSubscriptionAttributes(ctx context.Context, c front.Call, i
 	return &sns.GetSubscriptionAttributesResponse{Attributes: attributes}, nil
 }
 
-// setSubscriptionAttributes sets one attribute; no value takes it back. It counts
+// setSubscriptionAttributes sets one attribute. Without a value it removes the attribute. It counts
 // for messages that are published from now on.
 func (s *service) setSubscriptionAttributes(ctx context.Context, c front.Call, in *sns.SetSubscriptionAttributesInput) (*front.Void, error) {
 	return nil, s.Retry(ctx, func() error {
@@ -105,7 +105,7 @@ func (s *service) setSubscriptionAttributes(ctx context.Context, c front.Call, i
 	})
 }
 
-// subscriptionAttributes are attributes with some changed, all of them checked.
+// subscriptionAttributes returns attributes with some changed, all of them checked.
 func subscriptionAttributes(protocol string, have, change map[string]string) (map[string]string, error) {
 	all := map[string]string{}
 	maps.Copy(all, have)

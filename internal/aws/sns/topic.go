@@ -18,7 +18,7 @@ import (
 	"howdah/internal/state"
 )
 
-// createTopic makes a topic, or answers the one of that name if it is as wanted.
+// createTopic makes a topic. If a topic of that name is as wanted, it returns that one.
 func (s *service) createTopic(ctx context.Context, c front.Call, in *sns.CreateTopicInput) (*sns.CreateTopicResponse, error) {
 	name := wire.Or(in.Name, "")
 	if strings.HasSuffix(name, ".fifo") {
@@ -74,9 +74,9 @@ func sameTopic(known, wanted topic.Topic) error {
 	return nil
 }
 
-// checkTopicAttribute checks an attribute that users set. What would silently have
-// no effect is refused; a policy is kept and shown: topics belong to one account,
-// whose keys may publish, and to RDS, whatever the policy says.
+// checkTopicAttribute checks an attribute that users set. It refuses what would silently have no
+// effect. A policy is kept and shown, and has no effect: topics belong to one account, whose keys
+// may publish, and so may RDS.
 func checkTopicAttribute(name, value string) error {
 	switch name {
 	case "DisplayName":
@@ -111,10 +111,11 @@ func checkTopicAttribute(name, value string) error {
 	return nil
 }
 
-// emptyAttributes may be set to nothing, which they are: infrastructure code does.
+// emptyAttributes has attributes that are empty and may be set to nothing. Infrastructure code does
+// that.
 var emptyAttributes = []string{"KmsMasterKeyId", "DeliveryPolicy", "ArchivePolicy"}
 
-// deleteTopic deletes a topic with its subscriptions; one that is gone is no error.
+// deleteTopic deletes a topic with its subscriptions. It is no error if the topic is gone.
 func (s *service) deleteTopic(ctx context.Context, c front.Call, in *sns.DeleteTopicInput) (*front.Void, error) {
 	return nil, s.Retry(ctx, func() error {
 		t, err := s.findTopic(c, in.TopicArn)
@@ -179,7 +180,7 @@ func defaultPolicy(arn, account string) string {
 		`{"Sid":"events","Effect":"Allow","Principal":{"Service":"events.rds.amazonaws.com"},"Action":"sns:Publish","Resource":"` + arn + `"}]}`
 }
 
-// setTopicAttributes sets one attribute; an empty value takes it back.
+// setTopicAttributes sets one attribute. An empty value removes it.
 func (s *service) setTopicAttributes(ctx context.Context, c front.Call, in *sns.SetTopicAttributesInput) (*front.Void, error) {
 	name, value := wire.Or(in.AttributeName, ""), wire.Or(in.AttributeValue, "")
 	if err := checkTopicAttribute(name, value); err != nil {

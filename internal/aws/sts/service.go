@@ -9,7 +9,7 @@ import (
 	"howdah/internal/aws/wire"
 )
 
-// Service is what package front needs to know of it.
+// Service returns what package front needs to know of it.
 func Service() *front.Service {
 	return &front.Service{
 		Name: sts.Service.Name, Contract: &sts.Service,
@@ -19,8 +19,8 @@ func Service() *front.Service {
 	}
 }
 
-// getCallerIdentity says whose key signed the call: as AWS's root user for a key
-// of the home, which has all rights in its account, or as the key's own user.
+// getCallerIdentity says whose key signed the call. A key of the home, which has all rights in its
+// account, is AWS's root user. Any other key is its own user.
 func getCallerIdentity(_ context.Context, c front.Call, _ *sts.GetCallerIdentityRequest) (*sts.GetCallerIdentityResponse, error) {
 	return &sts.GetCallerIdentityResponse{UserId: wire.Some(c.Who.ID), Account: wire.Some(c.Account), Arn: wire.Some(c.Who.ARN)}, nil
 }
