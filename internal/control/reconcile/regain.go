@@ -71,7 +71,11 @@ func (r *Reconciler) takeOver(ctx context.Context, w *world, d *database, hold s
 	configKey, leaderKey := patroni.ConfigKey(id), patroni.LeaderKey(id)
 	config, configRevision, _ := w.cache.Raw(configKey)
 	learned, follows := learn(d, elected, copies)
-	resumed, err := regain.Resume(config, follows)
+	want := d.Want
+	if !follows {
+		want.Upstream = nil
+	}
+	resumed, err := regain.Resume(config, follows, plan.SyncMode(want, layout))
 	if err != nil {
 		return fmt.Errorf("take %s over: %w", id, err)
 	}

@@ -291,6 +291,38 @@ func TestANewerPassword(t *testing.T) {
 	}
 }
 
+// A standby was added after the backup. From the takeover on commits wait for standbys, and only one
+// in sync is promoted: the control plane may die before it plans anything.
+func TestTakeOverOfAStandbyThatIsNew(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ before, after string }{
+		"of a single instance": {`{"synchronous_mode":false}`, `"synchronous_mode":true`},
+		"of a read replica":    {`{"standby_cluster":{"host":"127.9.0.7"},"synchronous_mode":false}`, `"synchronous_mode":true`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := made(t, false)
+			b.same(patroni.InitializeKey(dbID), system)
+			b.same(patroni.ConfigKey(dbID), c.before)
+			b.restore()
+			b.says("a", b.copyOf("m1", 2, true, true))
+			b.says("b", b.copyOf("m7", 2, false, true))
+			b.says("c")
+			w := b.look()
+			hold, _ := w.held(dbID)
+			if err := b.r.regain(t.Context(), w, w.databases[0], hold); err != nil {
+				t.Fatal(err)
+			}
+			if config := b.text(patroni.ConfigKey(dbID)); !strings.Contains(config, c.after) || strings.Contains(config, "standby_cluster") {
+				t.Errorf("Patroni's configuration is %s", config)
+			}
+			if leader := b.text(patroni.LeaderKey(dbID)); leader != patroni.OwnName(dbID, "m1") {
+				t.Errorf("%q leads", leader)
+			}
+		})
+	}
+}
+
 // A read replica that was promoted after the backup stays what it is. As a replica it would lose
 // what it acknowledged.
 func TestAReplicaThatWasPromotedSince(t *testing.T) {

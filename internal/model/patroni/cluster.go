@@ -61,7 +61,7 @@ func (c Cluster) document() object {
 		"maximum_lag_on_failover": 1 << 40,
 		"check_timeline":          true,
 		"failsafe_mode":           true,
-		"synchronous_mode":        c.syncMode(),
+		"synchronous_mode":        c.Sync.Setting(),
 		"synchronous_mode_strict": c.WaitForStandby && c.Sync != SyncOff,
 		"synchronous_node_count":  1,
 		"max_timelines_history":   100,
@@ -93,8 +93,9 @@ func (c Cluster) document() object {
 	return doc
 }
 
-func (c Cluster) syncMode() any {
-	switch c.Sync {
+// Setting returns the value of Patroni's synchronous_mode.
+func (m SyncMode) Setting() any {
+	switch m {
 	case SyncQuorum:
 		return "quorum"
 	case SyncSingle:

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+
+	"howdah/internal/model/patroni"
 )
 
 const (
@@ -21,6 +23,8 @@ const (
 	paused = "pause"
 	// following is the part of the configuration that a database has if it follows another one.
 	following = "standby_cluster"
+	// synchronous is the part that says which standbys confirm commits.
+	synchronous = "synchronous_mode"
 )
 
 // Pause returns Patroni's configuration with the pause that holds a database.
@@ -32,8 +36,9 @@ func Pause(config map[string]any) (string, error) {
 
 // Resume returns the configuration without the pause. It also removes the upstream of a database
 // that follows no other one. Otherwise its primary would become a copy of that upstream, if only
-// for a moment.
-func Resume(text []byte, follows bool) (string, error) {
+// for a moment. Commits are confirmed as sync says, unless it is SyncOff: standbys may have been
+// added since the backup. Otherwise Patroni would drop what /sync says, and promote any of them.
+func Resume(text []byte, follows bool, sync patroni.SyncMode) (string, error) {
 	config := map[string]any{}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &config); err != nil {
@@ -43,6 +48,9 @@ func Resume(text []byte, follows bool) (string, error) {
 	delete(config, paused)
 	if !follows {
 		delete(config, following)
+	}
+	if sync != patroni.SyncOff {
+		config[synchronous] = sync.Setting()
 	}
 	return encode(config)
 }
