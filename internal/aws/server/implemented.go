@@ -1,8 +1,9 @@
 package server
 
 import (
-	"howdah/internal/aws/rds"
 	"slices"
+
+	"howdah/internal/aws/rds"
 )
 
 // Implemented are the actions of the query protocol that Howdah does, those that always answer
