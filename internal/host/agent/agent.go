@@ -27,6 +27,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 
+	"howdah/internal/host/agent/plane"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/identity/certs"
@@ -57,10 +58,10 @@ type Config struct {
 // Agent runs one host.
 type Agent struct {
 	Config
-	Store   *state.Store // nil until Run is called
-	Procs   *proc.Host   // processes of the members
-	users   *users       // nil: everything runs as our own
-	control *controls
+	Store  *state.Store // nil until Run is called
+	Procs  *proc.Host   // processes of the members
+	users  *users       // nil: everything runs as our own
+	planes *plane.Planes
 	// life names this process of the agent, in reports and heartbeats.
 	life string
 	// listen is where control planes are answered; set before anything runs.
@@ -100,7 +101,8 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open process host: %w", err)
 	}
-	if a.control, err = newControls(cfg, a.life); err != nil {
+	a.planes, err = plane.New(plane.Config{URLs: cfg.Control, Identity: cfg.Identity, Version: cfg.Version, Life: a.life, Remember: cfg.Remember})
+	if err != nil {
 		return nil, err
 	}
 	if err := a.Kind.Open(ctx, a); err != nil {
@@ -119,7 +121,7 @@ func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	a.adopt(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		a.control.run(ctx, state.NewCache(client, a.Log, state.ControlRoot), a.Log)
+		a.planes.Run(ctx, state.NewCache(client, a.Log, state.ControlRoot), a.Log)
 		return nil
 	})
 	group.Go(func() error { return answer(ctx) })
@@ -253,7 +255,7 @@ func (a *Agent) describe(ctx context.Context) error {
 
 // followAssignments brings members what the control plane wants, in order.
 func (a *Agent) followAssignments(ctx context.Context) error {
-	if !a.control.settled(ctx) {
+	if !a.planes.Settled(ctx) {
 		return nil
 	}
 	cache := state.NewCache(a.Store.Client, a.Log, state.AssignPrefix(a.Name))
@@ -275,7 +277,7 @@ func (a *Agent) deliver(ctx context.Context, cache *state.Cache, key string) {
 	}
 	told, err := readOrder(text, id)
 	if err == nil {
-		err = a.control.newer()
+		err = a.planes.Newer()
 	}
 	r := a.Member(ctx, id)
 	if err != nil {

@@ -40,3 +40,9 @@ func (a *Agent) Certificate(ctx context.Context, id string, use hostapi.Use, key
 	}
 	return certs.Pair{}, last
 }
+
+// Controls are clients of the control planes that are known now.
+func (a *Agent) Controls() []*hostapi.Client { return a.planes.All() }
+
+// Gates are the gates before etcd, as host:port; none if nobody has told yet.
+func (a *Agent) Gates() []string { return a.planes.Gates() }

@@ -111,7 +111,7 @@ var ErrTask = errors.New("not done")
 
 // perform has the workload do a task.
 func (m *Member) perform(ctx context.Context, task member.Task, result member.Result) {
-	if err := m.agent.control.newer(); err != nil {
+	if err := m.agent.planes.Newer(); err != nil {
 		m.finish(ctx, result, fmt.Errorf("%w: %w", ErrTask, err))
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/host/agent/plane"
 	"howdah/internal/model/member"
 	"howdah/internal/model/regain"
 	"howdah/internal/system/fscrypt"
@@ -80,7 +81,7 @@ func TestNothingIsLockedDuringALook(t *testing.T) {
 // What was seen of a locked copy counts until its runner opens it again.
 func TestALookCountsUntilTheNextStart(t *testing.T) {
 	disk := loopdisk.New(t, "16", "-O", "encrypt")
-	a := &Agent{Config: Config{Name: hosttest.Name, Dir: disk.Dir, Kind: &sleepers{}}, opened: map[string]int{}, control: &controls{}}
+	a := &Agent{Config: Config{Name: hosttest.Name, Dir: disk.Dir, Kind: &sleepers{}}, opened: map[string]int{}, planes: &plane.Planes{}}
 	const member = "db-1.m1"
 	dir := a.MemberDir(member)
 	id, err := fscrypt.AddKey(disk.Dir, bytes.Repeat([]byte{4}, fscrypt.KeySize))

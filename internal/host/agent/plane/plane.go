@@ -1,4 +1,6 @@
-package agent
+// Package plane knows the control planes of a home, as a host does: it tells each again and again that the
+// host is alive, and hears of which release the records of the home are.
+package plane
 
 import (
 	"context"
@@ -9,6 +11,7 @@ import (
 
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/pace"
+	"howdah/internal/identity/certs"
 	"howdah/internal/state"
 	"howdah/internal/state/format"
 )
@@ -16,10 +19,19 @@ import (
 // Beat is how often a host says that it is alive.
 const Beat = 400 * time.Millisecond
 
-// controls are the control planes of the home. They come and go: etcd knows them.
-type controls struct {
-	cfg  Config
-	life string // of the agent
+// Config says which control planes there are, and who speaks to them. All fields are required.
+type Config struct {
+	URLs     []string // of control planes, as they were known last
+	Identity *certs.Identity
+	Version  string // of the agent
+	Life     string // names its process
+	// Remember is told of the control planes when they change, for the next start.
+	Remember func(urls []string)
+}
+
+// Planes are the control planes of the home. They come and go: etcd knows them.
+type Planes struct {
+	cfg Config
 
 	mu      sync.Mutex
 	clients map[string]*hostapi.Client // by URL, guarded by mu
@@ -28,13 +40,14 @@ type controls struct {
 	heard   chan struct{}              // closed once that is known
 }
 
-func newControls(cfg Config, life string) (*controls, error) {
-	c := &controls{cfg: cfg, life: life, clients: map[string]*hostapi.Client{}, heard: make(chan struct{})}
-	return c, c.set(cfg.Control)
+// New are those that the config names.
+func New(cfg Config) (*Planes, error) {
+	c := &Planes{cfg: cfg, clients: map[string]*hostapi.Client{}, heard: make(chan struct{})}
+	return c, c.set(cfg.URLs)
 }
 
 // set keeps exactly these control planes.
-func (c *controls) set(urls []string) error {
+func (c *Planes) set(urls []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, url := range urls {
@@ -56,13 +69,8 @@ func (c *controls) set(urls []string) error {
 	return nil
 }
 
-// Controls are clients of the control planes that are known now.
-func (a *Agent) Controls() []*hostapi.Client { return a.control.all() }
-
-// Gates are the gates before etcd, as host:port; none if nobody has told yet.
-func (a *Agent) Gates() []string { return a.control.gateHosts() }
-
-func (c *controls) all() []*hostapi.Client {
+// All are clients of those that are known now.
+func (c *Planes) All() []*hostapi.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []*hostapi.Client
@@ -72,15 +80,15 @@ func (c *controls) all() []*hostapi.Client {
 	return all
 }
 
-func (c *controls) knows(client *hostapi.Client) bool {
+func (c *Planes) knows(client *hostapi.Client) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.clients[client.URL] == client
 }
 
-// run beats to every control plane, each on its own: a slow one does not delay
+// Run beats to every control plane, each on its own: a slow one does not delay
 // the others. It follows who they are in the cache.
-func (c *controls) run(ctx context.Context, cache *state.Cache, log *slog.Logger) {
+func (c *Planes) Run(ctx context.Context, cache *state.Cache, log *slog.Logger) {
 	changed := make(chan struct{}, 1)
 	cache.OnChange(func([]string) {
 		c.setFormat(cache)
@@ -100,7 +108,7 @@ func (c *controls) run(ctx context.Context, cache *state.Cache, log *slog.Logger
 	})
 	beating := map[*hostapi.Client]bool{}
 	for {
-		for _, client := range c.all() {
+		for _, client := range c.All() {
 			if !beating[client] {
 				beating[client] = true
 				all.Go(func() { c.beat(ctx, client, log) })
@@ -134,24 +142,25 @@ func whereTold(cache *state.Cache) (urls, gates []string) {
 	return urls, gates
 }
 
-func (c *controls) setGates(gates []string) {
+func (c *Planes) setGates(gates []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gates = gates
 }
 
-func (c *controls) gateHosts() []string {
+// Gates are the gates before etcd, as host:port; none if nobody has told yet.
+func (c *Planes) Gates() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.gates)
 }
 
 // beat tells one control plane that this host is alive, until it is one no more.
-func (c *controls) beat(ctx context.Context, client *hostapi.Client, log *slog.Logger) {
+func (c *Planes) beat(ctx context.Context, client *hostapi.Client, log *slog.Logger) {
 	silent := false
 	for c.knows(client) {
 		call, cancel := context.WithTimeout(ctx, 2*Beat)
-		err := client.Heartbeat(call, c.life)
+		err := client.Heartbeat(call, c.cfg.Life)
 		cancel()
 		if (err != nil) != silent && ctx.Err() == nil {
 			silent = err != nil

@@ -1,4 +1,4 @@
-package agent
+package plane
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // otherwise since is done, as it would be done by half. docs/design/formats.md
 
 // setFormat notes the format of the home's records, as control planes have told it.
-func (c *controls) setFormat(cache *state.Cache) {
+func (c *Planes) setFormat(cache *state.Cache) {
 	newest := format.Heard(cache)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -21,15 +21,15 @@ func (c *controls) setFormat(cache *state.Cache) {
 	}
 }
 
-// newer says that the home's records are of a newer release than this agent; nil: they are not.
-func (c *controls) newer() error {
+// Newer says that the home's records are of a newer release than this agent; nil: they are not.
+func (c *Planes) Newer() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.format.Check(c.cfg.Version)
 }
 
-// settled waits until it is known what control planes say; false: ctx ended.
-func (c *controls) settled(ctx context.Context) bool {
+// Settled waits until it is known what control planes say; false: ctx ended.
+func (c *Planes) Settled(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
