@@ -25,8 +25,7 @@ import (
 	"howdah/internal/testkit/pgversion"
 )
 
-// cluster is a data directory of the real PostgreSQL, which is asked what it thinks
-// of settings.
+// cluster is a data directory of the real PostgreSQL, which the tests ask about settings.
 type cluster struct {
 	*testing.T
 	install Install
@@ -58,7 +57,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// libraries have parameters that groups may set.
+// libraries returns the installed libraries whose parameters groups may set.
 func (c *cluster) libraries() []string {
 	return slices.DeleteFunc(slices.Clone(described), func(name string) bool { return !c.install.Extension(name) })
 }
@@ -76,8 +75,7 @@ func (c *cluster) configure(settings map[string]string) {
 	}
 }
 
-// prints is one parameter as PostgreSQL sees it without a server, and what it says on
-// the way.
+// prints has PostgreSQL print one parameter without starting a server. Its output also has warnings.
 func (c *cluster) prints(name string, settings map[string]string) (string, error) {
 	c.Helper()
 	c.configure(settings)
@@ -86,8 +84,8 @@ func (c *cluster) prints(name string, settings map[string]string) (string, error
 
 var namedForm = regexp.MustCompile(`parameter "([^"]+)"|(time zone) file`)
 
-// refused are the parameters whose values PostgreSQL refuses in its configuration. Those
-// of libraries it looks at only when it starts, and only warns of.
+// refused returns the parameters whose values PostgreSQL refuses. It reads values of libraries'
+// parameters only when it starts, and then only warns.
 func (c *cluster) refused(settings map[string]string) map[string]bool {
 	c.Helper()
 	ofLibraries, own := maps.Clone(settings), maps.Clone(settings)
@@ -116,7 +114,8 @@ func (c *cluster) refused(settings map[string]string) map[string]bool {
 	return all
 }
 
-// start starts a server, and ends it when it takes connections; or answers why it does not.
+// start starts a server, and stops it as soon as it takes connections. It returns the server's
+// output as an error if the server does not start.
 func (c *cluster) start(settings map[string]string) error {
 	c.Helper()
 	c.configure(settings)
@@ -155,7 +154,7 @@ func (c *cluster) start(settings map[string]string) error {
 	return fmt.Errorf("%w: %s", err, lines)
 }
 
-// TestParameters holds what is known of parameters against the real PostgreSQL.
+// TestParameters compares what Howdah knows of parameters with the real PostgreSQL.
 func TestParameters(t *testing.T) {
 	c := newCluster(t)
 	for name, test := range map[string]func(*cluster, *testing.T){
@@ -170,14 +169,14 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// changeable are the parameters that groups may set.
+// changeable returns the parameters that groups may set.
 func (c *cluster) changeable() []param.Parameter {
 	return slices.DeleteFunc(c.catalog.All(family), func(p param.Parameter) bool {
 		return param.Owned(p, family, param.Instance) != "" || strings.HasPrefix(p.Name, "rds.")
 	})
 }
 
-// texts are values of the parameters that no range or list says all of.
+// texts has values for the parameters that no range and no list describes completely.
 var texts = map[string][]string{
 	"client_encoding":             {"UTF8", "latin1", "nonsense", ""},
 	"DateStyle":                   {"ISO, DMY", "german", "iso, nonsense", "iso,", "ISO, German"},
@@ -194,7 +193,7 @@ var texts = map[string][]string{
 	"lc_time":                     {"c", "xx_YY", "posix"},
 }
 
-// candidates are values of a parameter, good ones and bad.
+// candidates returns valid and invalid values of a parameter.
 func candidates(p param.Parameter) []string {
 	switch p.Type {
 	case "bool":
@@ -214,9 +213,8 @@ func candidates(p param.Parameter) []string {
 	return all
 }
 
-// postgreSQLAgrees gives every parameter that a group may set its limits and much
-// else: what is accepted here PostgreSQL accepts too, and what is refused here it
-// refuses, or the reason stands below.
+// postgreSQLAgrees tries many values of every parameter that a group may set. PostgreSQL must
+// accept what Howdah accepts, and refuse what Howdah refuses. stricter knows the exceptions.
 func (c *cluster) postgreSQLAgrees(t *testing.T) {
 	all := c.changeable()
 	asked := 0
@@ -255,7 +253,7 @@ func (c *cluster) postgreSQLAgrees(t *testing.T) {
 	}
 }
 
-// check is what the API does with a value.
+// check checks a value as the API does.
 func (c *cluster) check(p param.Parameter, value string) error {
 	err := c.catalog.Check(p, value, []param.Machine{oneMachine})
 	if err == nil {
@@ -272,29 +270,30 @@ func (c *cluster) check(p param.Parameter, value string) error {
 
 var oneMachine = param.Machine{Memory: 1 << 30, Storage: 20 << 30, CPUs: 2, Port: 5432}
 
-// startsAlone are not among the others: they would change what PostgreSQL says of those.
+// startsAlone lists the parameters that are not tried together with others, as they change what
+// PostgreSQL prints about those.
 var startsAlone = map[string]bool{"shared_preload_libraries": true, "log_statement_stats": true, "log_min_messages": true, "pg_stat_statements.max": true}
 
-// stricter are values that PostgreSQL would take.
+// stricter reports whether Howdah refuses a value on purpose that PostgreSQL accepts.
 func (c *cluster) stricter(p param.Parameter, value string) bool {
 	switch {
 	case narrower[p.Name] != "":
 		return true
 	case p.Type == "integer" && p.Unit == "" && value == "1.5", p.Type == "integer" && p.Unit == "" && value == ".5":
-		return true // it would be rounded: surely a mistake
+		return true // PostgreSQL would round it: surely a mistake
 	}
 	return false
 }
 
-// narrower are the parameters that take less here than in PostgreSQL, and why.
+// narrower says why a parameter takes fewer values here than in PostgreSQL.
 var narrower = map[string]string{
 	"max_connections": "Patroni", "max_locks_per_transaction": "Patroni", "max_wal_senders": "Patroni", "max_replication_slots": "Patroni", "max_worker_processes": "Patroni",
 	"wal_keep_size": "standbys", "max_slot_wal_keep_size": "the disk", "max_standby_streaming_delay": "the disk", "max_standby_archive_delay": "the disk", "superuser_reserved_connections": "as on RDS",
 	"min_wal_size": "found at the start", "max_wal_size": "found at the start", "reserved_connections": "found at the start", "autovacuum_worker_slots": "found at the start", "lc_messages": "hosts differ", "lc_time": "hosts differ", "lc_monetary": "hosts differ", "lc_numeric": "hosts differ",
 }
 
-// everyLimitStarts starts PostgreSQL with all parameters at their least, and with
-// all at their most as far as they can be that together, on top of what the platform sets.
+// everyLimitStarts starts PostgreSQL with all parameters at their minimum, and with all at their
+// maximum as far as these go together. The platform's settings are set, too.
 func (c *cluster) everyLimitStarts(t *testing.T) {
 	for name, limit := range map[string]func(param.Parameter) string{
 		"least": func(p param.Parameter) string { return p.Min },
@@ -318,7 +317,7 @@ func (c *cluster) everyLimitStarts(t *testing.T) {
 	}
 }
 
-// platform are the settings of a database without a group.
+// platform returns the settings of a database without a parameter group.
 func (c *cluster) platform(memory int64) map[string]string {
 	all := spec.ClusterParameters(memory, 20<<30)
 	maps.Copy(all, spec.MemberParameters(memory))
@@ -327,8 +326,8 @@ func (c *cluster) platform(memory int64) map[string]string {
 	return all
 }
 
-// whatDoesNotStart: each of these values stops the real PostgreSQL, alone or with
-// another one, and is refused here.
+// whatDoesNotStart tries values that keep the real PostgreSQL from starting, alone or together.
+// Howdah must refuse them.
 func (c *cluster) whatDoesNotStart(t *testing.T) {
 	for _, values := range []map[string]string{
 		{"min_wal_size": "2"}, {"max_wal_size": "31MB", "min_wal_size": "31MB"}, {"max_stack_depth": "7681"}, {"lc_time": "xx_YY"}, {"TimeZone": "Nowhere"},
@@ -349,7 +348,7 @@ func (c *cluster) whatDoesNotStart(t *testing.T) {
 	}
 }
 
-// workers is the parameter that says how many processes autovacuum may have.
+// workers returns the name of the parameter that limits the number of autovacuum processes.
 func workers() string {
 	if family.Major >= 18 {
 		return "autovacuum_worker_slots"
@@ -357,7 +356,7 @@ func workers() string {
 	return "autovacuum_max_workers"
 }
 
-// has: this version has all of these parameters.
+// has reports whether this version has all of these parameters.
 func (c *cluster) has(values map[string]string) bool {
 	for name := range values {
 		if _, ok := c.catalog.Find(family, name); !ok {
@@ -367,7 +366,7 @@ func (c *cluster) has(values map[string]string) bool {
 	return true
 }
 
-// refuses is what the API does with values for a database of 1 GiB.
+// refuses returns the error with which the API refuses the values for a database of 1 GiB, or nil.
 func (c *cluster) refuses(values map[string]string) error {
 	for name, value := range values {
 		p, ok := c.catalog.Find(family, name)
@@ -392,8 +391,8 @@ func (c *cluster) refuses(values map[string]string) error {
 	return nil
 }
 
-// sharedMemory: what is reckoned here is never less than what PostgreSQL
-// asks for, and not much more.
+// sharedMemory checks that Howdah's estimate is never below what PostgreSQL asks for, and not much
+// above.
 func (c *cluster) sharedMemory(t *testing.T) {
 	for _, values := range []map[string]string{
 		{}, {"shared_buffers": "16"}, {"shared_buffers": "4GB"}, {"shared_buffers": "4GB", "wal_buffers": "1GB"}, {"min_dynamic_shared_memory": "3GB"},

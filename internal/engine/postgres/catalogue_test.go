@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the catalogue that the tests of other packages use")
 
-// databaseUser is the one that PostgreSQL may run as, where we are root.
+// databaseUser returns the user that PostgreSQL runs as if the test runs as root.
 func databaseUser(t *testing.T, dir string) *owner.User {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -43,7 +43,7 @@ func databaseUser(t *testing.T, dir string) *owner.User {
 	return &owner.User{Name: u.Username, UID: uid, GID: gid}
 }
 
-// TestCatalogue asks every installed PostgreSQL.
+// TestCatalogue reads the catalogue of every installed PostgreSQL.
 func TestCatalogue(t *testing.T) {
 	installs, err := Installed()
 	if err != nil || len(installs) == 0 {
@@ -83,7 +83,8 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// checkDefaults: PostgreSQL's own defaults are valid values, also after narrowing.
+// checkDefaults checks that PostgreSQL's own defaults are valid, also for parameters that Howdah
+// narrows.
 func checkDefaults(t *testing.T, c param.Catalogue, f param.Family) {
 	t.Helper()
 	for _, p := range c.All(f) {
@@ -96,11 +97,12 @@ func checkDefaults(t *testing.T, c param.Catalogue, f param.Family) {
 	}
 }
 
-// narrowedDefaults are below what Howdah lets pass: it sets others.
+// narrowedDefaults lists parameters whose default in PostgreSQL is below Howdah's minimum. Howdah
+// sets others.
 var narrowedDefaults = map[string]bool{"max_wal_senders": true, "max_replication_slots": true, "wal_keep_size": true, "max_slot_wal_keep_size": true}
 
-// TestCheckSetting: PostgreSQL's word and ours are the same, and where ours is not
-// enough PostgreSQL's is asked.
+// PostgreSQL and Howdah must judge a value alike. Where Howdah's own check is not enough, only
+// PostgreSQL's counts.
 func TestCheckSetting(t *testing.T) {
 	installs, err := Installed()
 	if err != nil || len(installs) == 0 {
@@ -148,8 +150,8 @@ func readTestdata(t *testing.T) param.Catalogue {
 	return c
 }
 
-// checkPassedOn: Patroni drops what PostgreSQL does not name in --describe-config, so
-// none of that may be set.
+// checkPassedOn checks that groups may set only what PostgreSQL names in --describe-config: Patroni
+// drops everything else.
 func checkPassedOn(t *testing.T, c param.Catalogue, install Install, f param.Family) {
 	t.Helper()
 	out, err := run(t.Context(), nil, nil, install.Program("postgres"), "--describe-config")

@@ -11,8 +11,8 @@ import (
 	"howdah/internal/testkit/pgversion"
 )
 
-// Whoever creates a role administers it, from PostgreSQL 16 on; that makes nobody log in
-// as the role does.
+// From PostgreSQL 16 on, whoever creates a role administers it. That alone must not change how this
+// user logs in.
 func TestHowUsersLogIn(t *testing.T) {
 	s := pgtest.Start(t, pgtest.Options{})
 	verifier, err := scram.Verifier("secret")
@@ -46,7 +46,7 @@ func TestHowUsersLogIn(t *testing.T) {
 		"ann":    {},
 		"setter": {},
 		"nobody": {},
-		"other":  password, // whom PostgreSQL does not ask about
+		"other":  password, // no member of rds_iam
 	} {
 		if pgversion.Major() < 16 {
 			want = postgres.Login{}

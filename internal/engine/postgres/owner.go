@@ -59,9 +59,9 @@ func SetOwner(ctx context.Context, conn *pgx.Conn, o Owner) error {
 	return nil
 }
 
-// discreet has the server keep the text of this session's statements to itself: a
-// verifier logs nobody in, but a password can be guessed with it. The setting of an
-// extension that is not loaded means nothing, and may be set all the same.
+// discreet keeps the server from recording the text of this session's statements. Nobody can log in
+// with a verifier, but whoever has it can try to guess the password. The setting of an extension
+// that is not loaded may be set too, and has no effect.
 var discreet = []string{
 	"SET track_activities TO off", "SET pg_stat_statements.track_utility TO off",
 	"SET log_statement TO none", "SET log_min_error_statement TO panic", "SET log_transaction_sample_rate TO 0",
@@ -78,7 +78,7 @@ func setRole(ctx context.Context, conn *pgx.Conn, o Owner) error {
 	if exists {
 		verb = "ALTER"
 	}
-	// A verifier is letters, digits, and $:+/= only.
+	// A verifier consists of letters, digits and $:+/= only, so it needs no escapes.
 	statements := append(slices.Clone(discreet),
 		fmt.Sprintf("%s ROLE %s LOGIN CREATEROLE CREATEDB INHERIT PASSWORD '%s' VALID UNTIL 'infinity'", verb, name, o.Verifier),
 		fmt.Sprintf("GRANT rds_superuser TO %s WITH ADMIN OPTION", name),

@@ -13,7 +13,7 @@ import (
 	"howdah/internal/testkit/pgtest"
 )
 
-// talkative is a server that tells everything that it is asked to do.
+// talkative is the configuration of a server that records every statement.
 const talkative = `shared_preload_libraries = 'pg_stat_statements'
 pg_stat_statements.track = 'all'
 track_activity_query_size = '16kB'
@@ -25,8 +25,8 @@ log_transaction_sample_rate = 1
 log_rotation_age = 0
 `
 
-// A new password is nowhere to be read but in pg_authid: not in the server's log, not
-// in the statistics of statements, and not as what a session did last.
+// A new verifier can be read in pg_authid only: not in the server's log, not in the statistics of
+// statements, and not as a session's last statement.
 func TestTheVerifierOfAnOwnerIsToldNobody(t *testing.T) {
 	s := pgtest.Start(t, pgtest.Options{Settings: talkative})
 	s.Exec("CREATE EXTENSION pg_stat_statements")
@@ -58,7 +58,7 @@ func TestTheVerifierOfAnOwnerIsToldNobody(t *testing.T) {
 			}
 		}
 	}
-	// The server would have told.
+	// This server does record a verifier that is set in another way.
 	s.Exec("ALTER ROLE ada PASSWORD 'SCRAM-SHA-256$4096:Y2hlY2s=$qJ4uM6Ssc9Jgd2xMQsRmjZeKKqkTAWHnGsHrsXEbeJk=:7sGdiXk3mKAVZUq1dH0sHKW4PqvSyMDpxnwTeCJ4kcw='")
 	if told := ask(t, s, "SELECT string_agg(query, E'\n') FROM pg_stat_statements"); !strings.Contains(told, "Y2hlY2s=") {
 		t.Error("the statistics of statements tell nothing: the test proves nothing")
@@ -71,8 +71,8 @@ func TestTheVerifierOfAnOwnerIsToldNobody(t *testing.T) {
 
 const logSQL = "SELECT pg_read_file(pg_current_logfile())"
 
-// awaitLogged returns when the log has all that the server was asked to do before: it is
-// another process that writes it, in order.
+// awaitLogged returns once the log has everything that the server was asked before. Another process
+// writes the log, in order.
 func awaitLogged(t *testing.T, s *pgtest.Server, mark string) {
 	t.Helper()
 	s.Exec("COMMENT ON DATABASE rdsadmin IS '" + mark + "'")
@@ -84,7 +84,7 @@ func awaitLogged(t *testing.T, s *pgtest.Server, mark string) {
 	})
 }
 
-// A server without the extension takes its setting too.
+// A server without the extension accepts the extension's setting, too.
 func TestAnOwnerWithoutStatistics(t *testing.T) {
 	s := pgtest.Start(t, pgtest.Options{})
 	s.Exec("CREATE ROLE rds_superuser")
@@ -103,7 +103,7 @@ func TestAnOwnerWithoutStatistics(t *testing.T) {
 	}
 }
 
-// ask asks a server for one text.
+// ask runs a query that returns one text.
 func ask(t *testing.T, s *pgtest.Server, sql string) (text string) {
 	t.Helper()
 	conn, err := pgx.ConnectConfig(t.Context(), s.Config())

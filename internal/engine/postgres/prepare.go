@@ -17,16 +17,15 @@ const prepareTimeout = 2 * time.Minute
 // errBootstrap says that the platform's SQL failed in a new cluster.
 var errBootstrap = errors.New("the platform's SQL failed")
 
-// Prepare makes a new cluster in dir, which must not exist, ready to be moved to
-// where a database needs it: with checksums, UTF-8 in the C collation, the
-// superuser rdsadmin, the platform's roles and its database. Every call makes a
-// cluster with a system identifier of its own, so that no two databases can ever
-// be taken for one another.
+// Prepare makes a new cluster in dir, which must not exist yet. A database needs only to move it to
+// its place. The cluster has checksums, UTF-8 in the C collation, the superuser rdsadmin, the
+// platform's roles and its database. Each cluster has its own system identifier, so that two
+// databases can never be mistaken for one another.
 func Prepare(ctx context.Context, install Install, user *owner.User, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
-	// Sorting by byte is fast and never changes with the C library; the character
-	// classes are Unicode's.
+	// Sorting by byte is fast, and never changes with the C library. The character classes are
+	// Unicode's.
 	_, err := run(ctx, user, nil, install.Program("initdb"),
 		"--pgdata="+dir, "--username=rdsadmin", "--encoding=UTF8", "--lc-collate=C", "--lc-ctype=C.UTF-8",
 		"--lc-messages=C", "--lc-monetary=C", "--lc-numeric=C", "--lc-time=C",
@@ -46,8 +45,8 @@ func Prepare(ctx context.Context, install Install, user *owner.User, dir string)
 	return nil
 }
 
-// settingsTable remembers what was done once to a database, with the database:
-// a copy or a promoted replica remembers it too.
+// settingsTable records in the database itself what was done once to it. So a copy and a promoted
+// replica have the record too.
 const settingsTable = `CREATE TABLE IF NOT EXISTS public.howdah_done (what text PRIMARY KEY, serial bigint NOT NULL, at timestamptz NOT NULL DEFAULT now());
 
 GRANT SELECT ON public.howdah_done TO rdsmon;

@@ -15,7 +15,7 @@ import (
 	"howdah/internal/testkit"
 )
 
-// testUser is whom PostgreSQL runs as in tests: it refuses to run as root.
+// testUser returns the user that PostgreSQL runs as in tests, as it refuses to run as root.
 func testUser(t *testing.T) *owner.User {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -30,8 +30,8 @@ func testUser(t *testing.T) *owner.User {
 	return &owner.User{Name: "postgres", UID: uid, GID: gid}
 }
 
-// ownedDir is a directory that PostgreSQL's user may use. A test's own directory
-// is below one that only root may enter.
+// ownedDir returns a directory that PostgreSQL's user may use. A test's own directory is in one
+// that only root may enter.
 func ownedDir(t *testing.T, u *owner.User) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "howdah-test-")

@@ -16,14 +16,14 @@ import (
 	"howdah/internal/system/plainfile"
 )
 
-// What a server keeps in shared memory, as PostgreSQL 15 to 18 lay it out: the header
-// of its System V segment (PGShmemHeader, storage/pg_shmem.h), and the table of its
-// dynamic segments (dsm_control_header, storage/ipc/dsm.c).
+// These constants describe a server's shared memory as PostgreSQL 15 to 18 lay it out: the header
+// of its System V segment (PGShmemHeader, storage/pg_shmem.h), and the table of its dynamic
+// segments (dsm_control_header, storage/ipc/dsm.c).
 const (
 	shmemMagic  = 679834894
 	shmemHeader = 56
 	dsmMagic    = 0x9a503d32
-	dsmTable    = 16 // where its items begin
+	dsmTable    = 16 // where the items begin
 	dsmItem     = 40 // bytes of each
 
 	dynamicDir = "/dev/shm"
@@ -32,11 +32,11 @@ const (
 // errShared says that a shared memory segment is not what it should be.
 var errShared = errors.New("unknown shared memory")
 
-// RemoveShared removes the shared memory that a killed server left. A server that
-// starts on the same data does so itself: it is for data that are about to be deleted,
-// of which a segment, out of the 4,096 that Linux gives all databases of a machine, and
-// about a megabyte would stay for good. Nothing is touched that a process uses, or that
-// is not of exactly this directory. It changes nothing when called again.
+// RemoveShared removes the shared memory that a killed server left. A server that starts on the
+// same data does so itself, so this is for data that is about to be deleted. Otherwise about a
+// megabyte would stay for good, and one of the 4,096 segments that Linux allows on a machine.
+// RemoveShared removes nothing that a process uses, and nothing that does not belong to exactly
+// this directory. It is idempotent.
 func RemoveShared(dataDir string) error {
 	owner, err := owner.Of(dataDir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -55,7 +55,7 @@ func removeShared(dataDir string) error {
 	}
 	var desc unix.SysvShmDesc
 	if _, err := unix.SysvShmCtl(id, unix.IPC_STAT, &desc); errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EIDRM) {
-		return nil // it is gone
+		return nil // another process removed it
 	} else if err != nil {
 		return fmt.Errorf("look at shared memory: %w", err)
 	}
@@ -75,8 +75,8 @@ func removeShared(dataDir string) error {
 	return nil
 }
 
-// sharedID is the segment that postmaster.pid names in its seventh line, which holds
-// its key and its number; 0 where there is none.
+// sharedID returns the number of the System V segment, or 0 if there is none. The seventh line of
+// postmaster.pid has the segment's key and its number.
 func sharedID(dataDir string) (int, error) {
 	text, err := plainfile.Read(filepath.Join(dataDir, "postmaster.pid"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -100,8 +100,8 @@ func sharedID(dataDir string) (int, error) {
 	return id, nil
 }
 
-// dynamicTable is the handle of the table of dynamic segments, by a segment that says
-// itself that it is of this directory.
+// dynamicTable returns the handle of the table of dynamic segments, which the System V segment
+// names. That segment must say that it belongs to this directory.
 func dynamicTable(id int, dataDir string) (uint32, error) {
 	var own syscall.Stat_t
 	if err := syscall.Stat(dataDir, &own); err != nil {

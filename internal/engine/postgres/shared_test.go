@@ -17,7 +17,7 @@ import (
 	"howdah/internal/testkit"
 )
 
-// served starts a server on a new cluster, and answers how to kill all of it at once.
+// served starts a server on a new cluster. kill kills all of its processes at once.
 func served(t *testing.T) (data string, kill func()) {
 	t.Helper()
 	install, u := newestInstall(t), testUser(t)
@@ -28,7 +28,7 @@ func served(t *testing.T) (data string, kill func()) {
 	}
 	server := exec.Command(install.Program("postgres"), "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories="+dir)
 	server.Dir = "/"
-	// A group of its own, so that all of its processes die in the same moment.
+	// The server gets its own process group, so that all of its processes die at the same moment.
 	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGQUIT}
 	if u != nil {
 		server.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
@@ -69,7 +69,7 @@ func TestWhatAKilledServerLeavesIsRemoved(t *testing.T) {
 		t.Errorf("of a server that runs: %v", err)
 	}
 	kill()
-	// The segments of another database are not taken for these.
+	// Segments of another database are left alone.
 	other := filepath.Join(filepath.Dir(data), "other")
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
@@ -81,13 +81,13 @@ func TestWhatAKilledServerLeavesIsRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 10*time.Second, func() error { // its processes have let go
+	testkit.Eventually(t, 10*time.Second, func() error { // until the processes have detached
 		if err := RemoveShared(other); !errors.Is(err, errShared) || strings.Contains(err.Error(), "in use") {
 			return fmt.Errorf("by the pid file of another database: %w", err)
 		}
 		return nil
 	})
-	// Moved away, as data are that are about to be deleted.
+	// Data that is about to be deleted is moved away first.
 	trash := filepath.Join(filepath.Dir(data), "trash")
 	if err := os.Rename(data, trash); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestDynamicSegmentsAreThoseOfTheTable(t *testing.T) {
 		word.PutUint32(table[dsmTable+n*dsmItem:], item.handle)
 		word.PutUint32(table[dsmTable+n*dsmItem+4:], item.refs)
 	}
-	for _, handle := range []uint32{100, 101, 102} { // 104 is gone already
+	for _, handle := range []uint32{100, 101, 102} { // 104 is already gone
 		put(handle, nil)
 	}
 	put(6, table)

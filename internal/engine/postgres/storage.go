@@ -8,15 +8,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// How much storage a primary was told that there is, as it shows itself.
+// These are the levels of storage that SetStorage sets and Facts.StorageFull shows.
 const (
 	StorageLeft = "off"
-	StorageFull = "on"   // users may only give some back
+	StorageFull = "on"   // users may only free some
 	StorageOver = "over" // users may only drop and truncate
 )
 
-// The module's functions (extensions/howdah/src/storage.c), and how each level is told. A module
-// of an older release has only the first one.
+// These are the module's functions (extensions/howdah/src/storage.c), and how each is called for a
+// level. A module of an older release has only the first one.
 const (
 	fullFunction  = `CREATE OR REPLACE FUNCTION public.howdah_storage_full(boolean) RETURNS void LANGUAGE c STRICT AS 'howdah', 'howdah_storage_full'`
 	levelFunction = `CREATE OR REPLACE FUNCTION public.howdah_storage_level(integer) RETURNS void LANGUAGE c STRICT AS 'howdah', 'howdah_storage_level'`
@@ -28,9 +28,9 @@ var storageWords = map[string]struct{ function, create, call string }{
 	StorageOver: {"public.howdah_storage_level(integer)", levelFunction, "SELECT public.howdah_storage_level(2)"},
 }
 
-// SetStorage tells a primary how much storage its users have, and answers since when it knows, by
-// its own clock. Facts.StorageFull says what it was told last; it forgets that when it
-// is started again. conn is rdsadmin's on the platform's database. It is idempotent.
+// SetStorage tells a primary how much storage its users have. since is when the primary learned of
+// it, by its own clock. Facts.StorageFull has the level that was set last; a restart of the primary
+// forgets it. conn must be rdsadmin's, on the platform's database. SetStorage is idempotent.
 func SetStorage(ctx context.Context, conn *pgx.Conn, level string) (since time.Time, err error) {
 	word := storageWords[level]
 	var there bool
@@ -50,12 +50,12 @@ func SetStorage(ctx context.Context, conn *pgx.Conn, level string) (since time.T
 	return since, nil
 }
 
-// usersOnly are sessions of users. A commit that waits for standbys is left alone: it
-// has all the storage that it needs.
+// usersOnly selects sessions of users. It leaves out commits that wait for standbys, as these have
+// all the storage that they need.
 const usersOnly = ` FROM pg_stat_activity a WHERE wait_event IS DISTINCT FROM 'SyncRep'
 	AND usesysid NOT IN (SELECT oid FROM pg_roles WHERE rolsuper)`
 
-// CancelWrites cancels the statements of users that have written something.
+// CancelWrites cancels the statements of users whose transactions have written something.
 func CancelWrites(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `SELECT pg_cancel_backend(pid)`+usersOnly+` AND backend_type = 'client backend' AND state = 'active' AND backend_xid IS NOT NULL`)
 	if err != nil {
@@ -64,10 +64,10 @@ func CancelWrites(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// EndWriters ends sessions that got past what the primary refuses, because they were under
-// way before: statements of users of transactions that are older than since, if they write,
-// and at StorageOver in any case; and the workers of subscriptions, which begin anew and are
-// refused. A cancel is not enough: a function may catch it.
+// EndWriters ends sessions that the primary does not refuse, because they began before it was told.
+// These are sessions of users that run a statement in a transaction older than since: those that
+// have written, and at StorageOver all of them. It also ends the older workers of subscriptions,
+// which start again and are then refused. A cancel would not do, as a function may catch it.
 func EndWriters(ctx context.Context, conn *pgx.Conn, level string, since time.Time) error {
 	_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid)`+usersOnly+` AND backend_type = 'client backend' AND state = 'active' AND xact_start < $1 AND (backend_xid IS NOT NULL OR $2)
 	UNION ALL SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -78,8 +78,8 @@ func EndWriters(ctx context.Context, conn *pgx.Conn, level string, since time.Ti
 	return nil
 }
 
-// EndSorts ends what keeps more than most bytes of temporary files: the session of
-// a user that sorts, also one that does nothing now, and whoever decodes for a slot.
+// EndSorts ends the sessions of users, idle ones too, whose temporary files take more than most
+// bytes. It also ends the processes that decode for a slot whose files take more.
 func EndSorts(ctx context.Context, conn *pgx.Conn, u Usage, most int64) error {
 	sorts, slots := Above(u.Sorts, most), Above(u.Slots, most)
 	if len(sorts)+len(slots) == 0 {

@@ -16,20 +16,20 @@ import (
 	"howdah/internal/system/owner"
 )
 
-// Usage is what the files of a data directory take.
+// Usage says how many bytes the files of a data directory take.
 type Usage struct {
 	Bytes int64
-	// Sorts is what processes keep in temporary files, by their numbers.
+	// Sorts has the bytes of temporary files by the number of the process.
 	Sorts map[int]int64
-	// Slots is what replication slots keep beside WAL: changes of transactions that are being
-	// decoded and do not fit into memory. By name.
+	// Slots has, by name of the replication slot, the bytes of decoded changes that do not fit into
+	// memory. WAL is not included.
 	Slots map[string]int64
 }
 
 const (
-	// deepest is how deep directories are looked at: PostgreSQL's own are not half as deep.
+	// deepest is the depth to which directories are read. PostgreSQL's own are not half as deep.
 	deepest = 16
-	// mostNames bounds what is kept in memory of names that somebody else chose.
+	// mostNames bounds how many names that somebody else chose are kept in memory.
 	mostNames = 10000
 	namesOnce = 1000
 )
@@ -39,9 +39,9 @@ var (
 	slotForm = regexp.MustCompile(`^pg_replslot/([^/]+)/`)
 )
 
-// MeasureUsage adds all files of a data directory up. PostgreSQL's own functions do not tell of
-// the files of parallel sorts, of what is decoded, of the queue of NOTIFY, nor of the texts
-// of pg_stat_statements. An error comes with what was counted until then.
+// MeasureUsage adds up all files of a data directory. PostgreSQL's own functions do not count the
+// files of parallel sorts, decoded changes, the queue of NOTIFY and the texts of
+// pg_stat_statements. With an error MeasureUsage returns what it has counted so far.
 func MeasureUsage(ctx context.Context, user *owner.User, dataDir string) (Usage, error) {
 	u := Usage{Sorts: map[int]int64{}, Slots: map[string]int64{}}
 	err := user.Do(func() error { return u.addDir(ctx, dataDir, "", 0) })
@@ -51,8 +51,8 @@ func MeasureUsage(ctx context.Context, user *owner.User, dataDir string) (Usage,
 	return u, err
 }
 
-// addDir adds what is below a directory, of which it never holds all names at once. What
-// vanishes meanwhile takes nothing.
+// addDir adds the files below a directory. It never holds all names in memory at once. A file that
+// vanishes meanwhile counts as empty.
 func (u *Usage) addDir(ctx context.Context, root, below string, depth int) error {
 	flags := os.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK
 	if depth > 0 {
@@ -103,7 +103,7 @@ func (u *Usage) addEntry(ctx context.Context, root, path string, e os.DirEntry, 
 func (u *Usage) add(path string, info os.FileInfo) {
 	bytes := info.Size()
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		bytes = max(bytes, stat.Blocks*512) // it may have more than it is long
+		bytes = max(bytes, stat.Blocks*512) // more blocks than its length needs may be allocated
 	}
 	if !info.Mode().IsRegular() {
 		bytes = 0
@@ -125,7 +125,7 @@ func addTo[K comparable](all map[K]int64, key K, bytes int64) {
 	}
 }
 
-// Above returns the names that have more than most bytes.
+// Above returns the names with more than most bytes.
 func Above[K comparable](all map[K]int64, most int64) (above []K) {
 	for key, bytes := range all {
 		if bytes > most {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Every file of a data directory counts, whatever PostgreSQL's functions know of it.
+// Every file of a data directory counts, even one that PostgreSQL's functions do not know.
 func TestMeasureUsage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

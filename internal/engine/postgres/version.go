@@ -103,8 +103,8 @@ func Find(major int) (Install, error) {
 
 var versionForm = regexp.MustCompile(`\(PostgreSQL\) ([0-9]+\.[0-9]+)`)
 
-// answers are what programs said of themselves. Agents look every second at what is
-// installed, and a program says the same until it is another file.
+// answers holds what programs printed about themselves. Agents look every second at what is
+// installed, and a program prints the same until its file changes.
 var answers = struct {
 	sync.Mutex
 	of map[string]answer // by path

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// pretend puts a program into a directory that says it is PostgreSQL of a version.
+// pretend writes a program that says it is PostgreSQL of this version.
 func pretend(t *testing.T, dir, version, more string) {
 	t.Helper()
 	program := filepath.Join(dir, "postgres")
@@ -20,7 +20,7 @@ func pretend(t *testing.T, dir, version, more string) {
 	}
 }
 
-// A program is asked once, and again when it is another one.
+// A program is asked once, and again when its file has changed.
 func TestVersionsAreRemembered(t *testing.T) {
 	dir := t.TempDir()
 	program, calls := filepath.Join(dir, "postgres"), filepath.Join(dir, "calls")
@@ -44,7 +44,7 @@ func TestVersionsAreRemembered(t *testing.T) {
 	}
 }
 
-// Packages come before what was built, and the newest version before others.
+// Packages come before what was built, and a newer version before an older one.
 func TestInstalled(t *testing.T) {
 	dir := t.TempDir()
 	where := func(major int) []string {
@@ -54,7 +54,8 @@ func TestInstalled(t *testing.T) {
 	pretend(t, where(17)[0], "17.12", "")
 	pretend(t, where(17)[1], "17.11", "")
 	pretend(t, where(18)[1], "18.6", "")
-	// What is upgraded is a link to a directory that nobody looks at by itself.
+	// A build is a link to a directory, so that it can be upgraded. Nothing searches that directory
+	// itself.
 	pretend(t, filepath.Join(dir, "16.1", "bin"), "16.1", "")
 	if err := os.Symlink("16.1", filepath.Join(dir, "built-16")); err != nil {
 		t.Fatal(err)
@@ -79,7 +80,7 @@ func TestOffered(t *testing.T) {
 	}
 }
 
-// Debian's own place is the first, and everyone's the last.
+// Debian's directory comes first, and that for everyone last.
 func TestPlaces(t *testing.T) {
 	all := places(17)
 	if all[0] != "/usr/lib/postgresql/17/bin" || all[len(all)-1] != "/opt/howdah/postgresql-17/bin" {
