@@ -35,19 +35,19 @@ func (w *work) ballot() {
 
 // mayLead reports whether the member shall be allowed to be promoted. A leader always is. A member
 // whose seat is gone stays as it is until it is its turn to leave.
-func (w *work) mayLead(m *Placed) bool {
-	if m.Name == w.Leader {
+func (k *known) mayLead(m *Placed) bool {
+	if m.Name == k.Leader {
 		return true
 	}
-	seat, ok := w.seatOf(m)
+	seat, ok := k.seatOf(m)
 	if !ok {
-		return !m.Barred && !w.departing[m.Name]
+		return !m.Barred && !k.departing[m.Name]
 	}
-	return !seat.NoFailover && !w.departing[m.Name]
+	return !seat.NoFailover && !k.departing[m.Name]
 }
 
 // SyncMode returns how commits are confirmed with the present members.
-func (w *work) SyncMode() patroni.SyncMode { return SyncMode(w.Want, w.out.Layout) }
+func (k *known) SyncMode() patroni.SyncMode { return SyncMode(k.Want, k.out.Layout) }
 
 // SyncMode returns how commits are confirmed with the members of a layout: by a quorum of two or
 // more standbys, or by the only standby.
@@ -73,12 +73,12 @@ func SyncMode(want Database, layout Layout) patroni.SyncMode {
 
 // named reports whether the sync key names the member. The key may be of the present leader or of
 // the one before.
-func (w *work) named(m *Placed) bool { return slices.Contains(w.Sync.Standbys, m.Name) }
+func (k *known) named(m *Placed) bool { return slices.Contains(k.Sync.Standbys, m.Name) }
 
 // inSync reports whether the member has every acknowledged commit, and Patroni may promote it.
-func (w *work) inSync(m *Placed) bool { return w.named(m) && w.Sync.Leader == w.Leader }
+func (k *known) inSync(m *Placed) bool { return k.named(m) && k.Sync.Leader == k.Leader }
 
 // confirms reports whether the member shall confirm commits, and be promoted once it is in sync.
-func (w *work) confirms(m *Placed) bool {
-	return m.Votes && !m.NoSync && w.SyncMode() != patroni.SyncOff
+func (k *known) confirms(m *Placed) bool {
+	return m.Votes && !m.NoSync && k.SyncMode() != patroni.SyncOff
 }

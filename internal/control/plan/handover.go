@@ -35,13 +35,13 @@ func (w *work) failover() bool {
 }
 
 // forced reports whether a user asked for this failover, or the primary cannot stay.
-func (w *work) forced(request string) bool {
-	return request == w.failoverRequest() || request == w.fleeRequest()
+func (k *known) forced(request string) bool {
+	return request == k.failoverRequest() || request == k.fleeRequest()
 }
 
-func (w *work) failoverRequest() string { return w.request("failover", "", w.Want.Failover) }
+func (k *known) failoverRequest() string { return k.request("failover", "", k.Want.Failover) }
 
-func (w *work) fleeRequest() string { return w.request("flee", "", w.out.Layout.Fled+1) }
+func (k *known) fleeRequest() string { return k.request("flee", "", k.out.Layout.Fled+1) }
 
 // giveUp ends a failover request that cannot succeed.
 func (w *work) giveUp(why string) {
@@ -93,21 +93,21 @@ func (w *work) fled(begun bool) {
 	}
 }
 
-func (w *work) diskFull(m *Placed) bool {
-	return w.alive(m) && w.report(m).Problem == member.DiskFull
+func (k *known) diskFull(m *Placed) bool {
+	return k.alive(m) && k.report(m).Problem == member.DiskFull
 }
 
-func (w *work) leadsFrom(target string) bool {
-	leader := w.primary()
+func (k *known) leadsFrom(target string) bool {
+	leader := k.primary()
 	return target != "" && leader != nil && leader.Seat == target
 }
 
 // possible reports whether a member may take over, now or later.
-func (w *work) possible(target string) bool {
-	if w.SyncMode() == patroni.SyncOff {
+func (k *known) possible(target string) bool {
+	if k.SyncMode() == patroni.SyncOff {
 		return false
 	}
-	return target == "" || slices.ContainsFunc(w.Want.Seats, func(s Seat) bool { return s.Key == target && !s.NoFailover })
+	return target == "" || slices.ContainsFunc(k.Want.Seats, func(s Seat) bool { return s.Key == target && !s.NoFailover })
 }
 
 // handOver gives the primary role to a standby for the request of this name. It returns true once
@@ -162,8 +162,8 @@ func (w *work) askHandover(request, target string, leader *Placed) {
 
 // boosted reports whether the layout had this decision's boost of the member before. If so, what
 // was assigned and applied includes the boost.
-func (w *work) boosted(m *Placed) bool {
-	return slices.ContainsFunc(w.Layout.Members, func(before Placed) bool { return before.Name == m.Name && before.Boost })
+func (k *known) boosted(m *Placed) bool {
+	return slices.ContainsFunc(k.Layout.Members, func(before Placed) bool { return before.Name == m.Name && before.Boost })
 }
 
 func (w *work) keepBoost() {
@@ -176,36 +176,36 @@ func (w *work) keepBoost() {
 
 // successor returns the standby that would take over: the one of the wanted seat, or else the first
 // one in sync in the order of promotion.
-func (w *work) successor(target string) *Placed {
+func (k *known) successor(target string) *Placed {
 	var best *Placed
-	for _, m := range w.members() {
-		if m.Name == w.Leader || !w.ready(m) || !w.inSync(m) || m.Going == Surplus || m.Barred || w.diskFull(m) {
+	for _, m := range k.members() {
+		if m.Name == k.Leader || !k.ready(m) || !k.inSync(m) || m.Going == Surplus || m.Barred || k.diskFull(m) {
 			continue
 		}
 		if target != "" && m.Seat != target {
 			continue
 		}
-		if best == nil || w.preferred(m, best) {
+		if best == nil || k.preferred(m, best) {
 			best = m
 		}
 	}
 	return best
 }
 
-func (w *work) preferred(a, b *Placed) bool {
+func (k *known) preferred(a, b *Placed) bool {
 	if (a.Going == Staying) != (b.Going == Staying) {
 		return a.Going == Staying
 	}
-	seatA, _ := w.seatOf(a)
-	seatB, _ := w.seatOf(b)
+	seatA, _ := k.seatOf(a)
+	seatB, _ := k.seatOf(b)
 	if seatA.Tier != seatB.Tier {
 		return seatA.Tier < seatB.Tier
 	}
-	return !w.edgeless(a) && w.edgeless(b)
+	return !k.edgeless(a) && k.edgeless(b)
 }
 
 // edgeless reports whether clients would not find a primary on the member's host.
-func (w *work) edgeless(m *Placed) bool {
-	h, known := w.host(m.Host)
+func (k *known) edgeless(m *Placed) bool {
+	h, known := k.host(m.Host)
 	return known && h.Edgeless
 }

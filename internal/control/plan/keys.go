@@ -37,21 +37,21 @@ func (w *work) mendKeys() {
 }
 
 // newKeys reports whether new members get keys of their own.
-func (w *work) newKeys() bool {
-	return w.Keys.Authority != "" && w.Keys.Everywhere || w.onlyOwnKeys()
+func (k *known) newKeys() bool {
+	return k.Keys.Authority != "" && k.Keys.Everywhere || k.onlyOwnKeys()
 }
 
 // onlyOwnKeys reports whether a member without a key of its own could copy nobody.
-func (w *work) onlyOwnKeys() bool { return w.out.Layout.OnlyOwnKeys || w.Keys.SourceOnly }
+func (k *known) onlyOwnKeys() bool { return k.out.Layout.OnlyOwnKeys || k.Keys.SourceOnly }
 
 // showsOwn reports whether the member shows no key of its host any more. A member that never served
 // has never shown one.
-func (w *work) showsOwn(m *Placed) bool { return m.OwnKey && (w.report(m).OwnKey || !m.Served) }
+func (k *known) showsOwn(m *Placed) bool { return m.OwnKey && (k.report(m).OwnKey || !m.Served) }
 
 // rekeyed returns a member that serves and does not use its own key yet.
-func (w *work) rekeyed() *Placed {
-	all := w.members()
-	at := slices.IndexFunc(all, func(m *Placed) bool { return w.ready(m) && m.OwnKey && !w.report(m).OwnKey })
+func (k *known) rekeyed() *Placed {
+	all := k.members()
+	at := slices.IndexFunc(all, func(m *Placed) bool { return k.ready(m) && m.OwnKey && !k.report(m).OwnKey })
 	if at < 0 {
 		return nil
 	}

@@ -32,9 +32,9 @@ func (w *work) mendNames() {
 
 // renamed returns a member that serves and has not applied its newest settings, which may include
 // its name.
-func (w *work) renamed() *Placed {
-	all := w.members()
-	at := slices.IndexFunc(all, func(m *Placed) bool { return m.OwnName && w.ready(m) && !w.applied(m) })
+func (k *known) renamed() *Placed {
+	all := k.members()
+	at := slices.IndexFunc(all, func(m *Placed) bool { return m.OwnName && k.ready(m) && !k.applied(m) })
 	if at < 0 {
 		return nil
 	}

@@ -275,22 +275,37 @@ func Next(in Input) Output {
 		w.out.Layout.Steps = nil
 	}
 	w.out.Exposed = w.exposed()
-	return w.out
+	return *w.out
 }
 
-// work is one decision in the making.
-type work struct {
+// known is what a decision goes by: the input, and what has been decided so far. Its methods change
+// nothing.
+type known struct {
 	Input
-	out       Output
-	step      string
+	out       *Output
 	departing map[string]bool // names of members whose turn to leave it is
 	pausing   map[string]bool // and of those whose turn to restart it is
+}
+
+// places finds hosts and ports for new members.
+type places struct{ *known }
+
+// tasks asks hosts for deeds, and follows them until they end.
+type tasks struct{ *known }
+
+// work is one decision in the making. Its methods are the steps, and what they decide goes to out.
+type work struct {
+	*known
+	places
+	tasks
+	step string
 }
 
 // begin starts from what was decided before, except for a boost. A boost lasts only as long as a
 // handover wants it, but it stays during an election, in which nothing may change.
 func begin(in Input) *work {
-	w := &work{Input: in, out: Output{Layout: in.Layout}, departing: map[string]bool{}, pausing: map[string]bool{}}
+	k := &known{Input: in, out: &Output{Layout: in.Layout}, departing: map[string]bool{}, pausing: map[string]bool{}}
+	w := &work{known: k, places: places{k}, tasks: tasks{k}}
 	w.out.Layout.ID = in.Want.ID
 	w.out.Layout.Members = slices.Clone(in.Layout.Members)
 	w.out.Layout.Steps = slices.Clone(in.Layout.Steps)
@@ -318,12 +333,12 @@ func (w *work) doing(step string) {
 }
 
 // waited returns how long a step has been the current one.
-func (w *work) waited(step string) time.Duration {
-	steps := w.Layout.Steps
+func (k *known) waited(step string) time.Duration {
+	steps := k.Layout.Steps
 	if len(steps) == 0 || steps[len(steps)-1].Name != step {
 		return 0
 	}
-	return w.Now.Sub(steps[len(steps)-1].Began)
+	return k.Now.Sub(steps[len(steps)-1].Began)
 }
 
 // problem reports a problem that needs no kind of its own.
@@ -337,29 +352,29 @@ func (w *work) tell(p Problem) {
 
 // members returns the members that are not being deleted. They may be changed in place. Placing a
 // member may move them in memory, so call members again after that.
-func (w *work) members() []*Placed {
+func (k *known) members() []*Placed {
 	var all []*Placed
-	for i := range w.out.Layout.Members {
-		if m := &w.out.Layout.Members[i]; !m.Leaving {
+	for i := range k.out.Layout.Members {
+		if m := &k.out.Layout.Members[i]; !m.Leaving {
 			all = append(all, m)
 		}
 	}
 	return all
 }
 
-func (w *work) id(m *Placed) string { return member.ID(w.Want.ID, m.Name) }
+func (k *known) id(m *Placed) string { return member.ID(k.Want.ID, m.Name) }
 
-func (w *work) report(m *Placed) member.Report { return w.Reports[w.id(m)] }
+func (k *known) report(m *Placed) member.Report { return k.Reports[k.id(m)] }
 
 // host returns a host by name. For a forgotten host known is false, and the host is not alive.
-func (w *work) host(name string) (h Host, known bool) {
-	if w.HostAt != nil {
-		if at, ok := w.HostAt[name]; ok {
-			return w.Hosts[at], true
+func (k *known) host(name string) (h Host, known bool) {
+	if k.HostAt != nil {
+		if at, ok := k.HostAt[name]; ok {
+			return k.Hosts[at], true
 		}
 		return Host{Name: name}, false
 	}
-	for _, h := range w.Hosts {
+	for _, h := range k.Hosts {
 		if h.Name == name {
 			return h, true
 		}
@@ -367,40 +382,40 @@ func (w *work) host(name string) (h Host, known bool) {
 	return Host{Name: name}, false
 }
 
-func (w *work) alive(m *Placed) bool {
-	h, _ := w.host(m.Host)
+func (k *known) alive(m *Placed) bool {
+	h, _ := k.host(m.Host)
 	return h.Alive
 }
 
 // ready reports whether the member serves clients in its role, as far as its living host says.
-func (w *work) ready(m *Placed) bool {
-	r := w.report(m)
+func (k *known) ready(m *Placed) bool {
+	r := k.report(m)
 	switch {
-	case !w.alive(m) || !r.Ready:
+	case !k.alive(m) || !r.Ready:
 		return false
-	case m.Name != w.Leader:
+	case m.Name != k.Leader:
 		return r.Streaming
 	default:
 		// A member that was elected a moment ago still takes no writes.
-		return !r.InRecovery || w.Want.Upstream != nil
+		return !r.InRecovery || k.Want.Upstream != nil
 	}
 }
 
 // runs reports whether the member's Patroni lives, whatever its agent can say.
-func (w *work) runs(m *Placed) bool {
-	_, runs := w.Applied[w.id(m)]
+func (k *known) runs(m *Placed) bool {
+	_, runs := k.Applied[k.id(m)]
 	return runs
 }
 
 // applied reports whether Patroni runs with the newest assignment, and with what all members share.
-func (w *work) applied(m *Placed) bool {
-	id := w.id(m)
-	return w.runs(m) && w.Assigned[id] > 0 && w.Applied[id] >= w.Assigned[id] && !w.Behind[id]
+func (k *known) applied(m *Placed) bool {
+	id := k.id(m)
+	return k.runs(m) && k.Assigned[id] > 0 && k.Applied[id] >= k.Assigned[id] && !k.Behind[id]
 }
 
-func (w *work) leader() *Placed {
-	for _, m := range w.members() {
-		if m.Name == w.Leader {
+func (k *known) leader() *Placed {
+	for _, m := range k.members() {
+		if m.Name == k.Leader {
 			return m
 		}
 	}
@@ -408,8 +423,8 @@ func (w *work) leader() *Placed {
 }
 
 // primary returns the leader if it serves, or else nil.
-func (w *work) primary() *Placed {
-	if leader := w.leader(); leader != nil && w.ready(leader) {
+func (k *known) primary() *Placed {
+	if leader := k.leader(); leader != nil && k.ready(leader) {
 		return leader
 	}
 	return nil

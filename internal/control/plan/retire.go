@@ -22,12 +22,12 @@ func (w *work) replaceLost() {
 // lostTooLong reports whether the member's host has been lost for longer than the policy allows. A
 // forgotten host will not return, so it always has. A host without a time of its loss was never
 // judged, so it never has.
-func (w *work) lostTooLong(m *Placed) bool {
-	h, known := w.host(m.Host)
+func (k *known) lostTooLong(m *Placed) bool {
+	h, known := k.host(m.Host)
 	if !known {
 		return true
 	}
-	return !h.Alive && !h.LostSince.IsZero() && w.Now.Sub(h.LostSince) >= w.Policy.ReplaceAfter
+	return !h.Alive && !h.LostSince.IsZero() && k.Now.Sub(h.LostSince) >= k.Policy.ReplaceAfter
 }
 
 // drain moves members away from hosts that are being emptied.
@@ -116,7 +116,7 @@ func (w *work) remove(m *Placed) {
 
 // released reports whether the member is out of the count. It was removed from the sync key before
 // that.
-func (w *work) released(m *Placed) bool { return m.Barred && !m.Votes }
+func (k *known) released(m *Placed) bool { return m.Barred && !m.Votes }
 
 // stepAside has a leader that leaves hand its role over. It reports whether other work may go on
 // meanwhile.
@@ -140,9 +140,9 @@ func (w *work) stepAside(m *Placed) bool {
 }
 
 // heir reports whether another member has data and may lead a database that follows.
-func (w *work) heir(m *Placed) bool {
-	return slices.ContainsFunc(w.members(), func(other *Placed) bool {
-		return other != m && other.Going == Staying && !other.Barred && w.alive(other) && w.report(other).Ready
+func (k *known) heir(m *Placed) bool {
+	return slices.ContainsFunc(k.members(), func(other *Placed) bool {
+		return other != m && other.Going == Staying && !other.Barred && k.alive(other) && k.report(other).Ready
 	})
 }
 
@@ -166,23 +166,23 @@ func (w *work) dispensable(m *Placed) bool {
 // replaced reports whether at least as many other members serve as there are seats like the
 // member's. A released member has been replaced once. It is needed again only if the others do not
 // serve: Patroni empties the sync key for a moment when it counts anew.
-func (w *work) replaced(m *Placed) bool {
+func (k *known) replaced(m *Placed) bool {
 	n := 0
-	for _, other := range w.members() {
-		if other.Going == Staying && other.Seat == m.Seat && w.ready(other) && (w.asGood(other) || w.released(m)) {
+	for _, other := range k.members() {
+		if other.Going == Staying && other.Seat == m.Seat && k.ready(other) && (k.asGood(other) || k.released(m)) {
 			n++
 		}
 	}
-	return n >= w.seatsLike(m)
+	return n >= k.seatsLike(m)
 }
 
 // asGood reports whether nothing is lost if the member has to take over.
-func (w *work) asGood(m *Placed) bool {
-	return m.Name == w.Leader || w.inSync(m) || !w.confirms(m)
+func (k *known) asGood(m *Placed) bool {
+	return m.Name == k.Leader || k.inSync(m) || !k.confirms(m)
 }
 
-func (w *work) seatOf(m *Placed) (Seat, bool) {
-	for _, s := range w.Want.Seats {
+func (k *known) seatOf(m *Placed) (Seat, bool) {
+	for _, s := range k.Want.Seats {
 		if s.Key == m.Seat {
 			return s, true
 		}
@@ -190,9 +190,9 @@ func (w *work) seatOf(m *Placed) (Seat, bool) {
 	return Seat{}, false
 }
 
-func (w *work) seatsLike(m *Placed) int {
+func (k *known) seatsLike(m *Placed) int {
 	n := 0
-	for _, s := range w.Want.Seats {
+	for _, s := range k.Want.Seats {
 		if s.Key == m.Seat {
 			n++
 		}

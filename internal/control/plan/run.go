@@ -126,14 +126,14 @@ func (w *work) checkSync() {
 
 // exposed reports whether the primary serves without a standby in sync, although there was one and
 // shall be one.
-func (w *work) exposed() bool {
+func (k *known) exposed() bool {
 	voters := 0
-	for _, s := range w.Want.Seats {
+	for _, s := range k.Want.Seats {
 		voters += 1 - boolRank(s.NoFailover)
 	}
-	served := slices.ContainsFunc(w.members(), func(m *Placed) bool { return m.Served && m.Name != w.Leader && w.confirms(m) })
-	return w.Want.State == member.Running && voters > 1 && served && w.primary() != nil &&
-		w.SyncMode() != patroni.SyncOff && !slices.ContainsFunc(w.members(), w.inSync)
+	served := slices.ContainsFunc(k.members(), func(m *Placed) bool { return m.Served && m.Name != k.Leader && k.confirms(m) })
+	return k.Want.State == member.Running && voters > 1 && served && k.primary() != nil &&
+		k.SyncMode() != patroni.SyncOff && !slices.ContainsFunc(k.members(), k.inSync)
 }
 
 // rebootDatabase restarts the primary once for each request.
@@ -267,9 +267,9 @@ func (w *work) back(m *Placed) bool {
 }
 
 // oldFirst returns the members, the primary last.
-func (w *work) oldFirst() []*Placed {
-	all := w.members()
-	slices.SortStableFunc(all, func(a, b *Placed) int { return rank(a, w.Leader) - rank(b, w.Leader) })
+func (k *known) oldFirst() []*Placed {
+	all := k.members()
+	slices.SortStableFunc(all, func(a, b *Placed) int { return rank(a, k.Leader) - rank(b, k.Leader) })
 	return all
 }
 
@@ -281,8 +281,8 @@ func rank(m *Placed, leader string) int {
 }
 
 // request returns the name of a request for task ids.
-func (w *work) request(kind, name string, serial int64) string {
-	id := w.Want.ID + "/" + kind
+func (k *known) request(kind, name string, serial int64) string {
+	id := k.Want.ID + "/" + kind
 	if name != "" {
 		id += "/" + name
 	}

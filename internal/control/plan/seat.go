@@ -43,13 +43,13 @@ func (w *work) seat() bool {
 // awaitsFirst reports whether the seat is of a later instance of a cluster that has never had a
 // writer. With Patroni, the quickest member prepares the data and leads. So the oldest instance
 // becomes the writer only if it starts alone.
-func (w *work) awaitsFirst(s Seat) bool {
-	if s.Key == "" || w.Want.SpreadZones || w.Leader != "" || w.out.Layout.Created {
+func (p places) awaitsFirst(s Seat) bool {
+	if s.Key == "" || p.Want.SpreadZones || p.Leader != "" || p.out.Layout.Created {
 		return false
 	}
-	members := w.members()
+	members := p.members()
 	served := slices.ContainsFunc(members, func(m *Placed) bool { return m.Served })
-	return !served && slices.ContainsFunc(members, func(m *Placed) bool { return m.Going == Staying && w.alive(m) })
+	return !served && slices.ContainsFunc(members, func(m *Placed) bool { return m.Going == Staying && p.alive(m) })
 }
 
 // add adds a member. It may move the members in memory.
@@ -59,11 +59,11 @@ func (w *work) add(m Placed) {
 }
 
 // vacant returns the seats that no staying member has.
-func (w *work) vacant() []Seat {
+func (p places) vacant() []Seat {
 	var free []Seat
-	anonymous := w.staying("")
-	for _, s := range w.Want.Seats {
-		taken := w.staying(s.Key) > 0
+	anonymous := p.staying("")
+	for _, s := range p.Want.Seats {
+		taken := p.staying(s.Key) > 0
 		if s.Key == "" {
 			taken = anonymous > 0
 			anonymous--
@@ -75,9 +75,9 @@ func (w *work) vacant() []Seat {
 	return free
 }
 
-func (w *work) staying(key string) int {
+func (p places) staying(key string) int {
 	n := 0
-	for _, m := range w.members() {
+	for _, m := range p.members() {
 		if m.Seat == key && m.Going == Staying {
 			n++
 		}
@@ -108,17 +108,17 @@ func (w *work) markSurplus() {
 	}
 }
 
-func (w *work) worth(m *Placed) int {
+func (p places) worth(m *Placed) int {
 	switch {
-	case m.Name == w.Leader:
+	case m.Name == p.Leader:
 		return 4
-	case w.Want.SpreadZones && w.inZone(m.Zone) > 1:
+	case p.Want.SpreadZones && p.inZone(m.Zone) > 1:
 		return -1
-	case m.Barred && !seatFor(w.Want, *m).NoFailover:
+	case m.Barred && !seatFor(p.Want, *m).NoFailover:
 		return 0 // chosen before
-	case w.inSync(m) && w.alive(m):
+	case p.inSync(m) && p.alive(m):
 		return 3
-	case w.ready(m):
+	case p.ready(m):
 		return 2
 	default:
 		return 1
@@ -127,8 +127,8 @@ func (w *work) worth(m *Placed) int {
 
 // parked reports whether the member is the last copy of a cluster that has no
 // instances just now: its data are kept for the next one.
-func (w *work) parked(m *Placed) bool {
-	return len(w.Want.Seats) == 0 && m.Going == Surplus && len(w.members()) == 1
+func (k *known) parked(m *Placed) bool {
+	return len(k.Want.Seats) == 0 && m.Going == Surplus && len(k.members()) == 1
 }
 
 // adoptParked gives the only copy, if its own seat is gone, to the first seat that is wanted. So no
@@ -148,37 +148,37 @@ func (w *work) adoptParked() {
 }
 
 // place finds a host for a seat.
-func (w *work) place(s Seat) (Placed, error) {
-	hosts := w.candidates(s)
+func (p places) place(s Seat) (Placed, error) {
+	hosts := p.candidates(s)
 	if len(hosts) == 0 {
-		return Placed{}, fmt.Errorf("%w%s: %s", errNoPlace, zoneText(w.zoneFor(s)), w.whyNot(s))
+		return Placed{}, fmt.Errorf("%w%s: %s", errNoPlace, zoneText(p.zoneFor(s)), p.whyNot(s))
 	}
 	h := slices.MinFunc(hosts, func(a, b Host) int {
 		return cmp.Or(
-			cmp.Compare(w.inZone(a.Zone), w.inZone(b.Zone)),
-			cmp.Compare(w.onHost(a.Name), w.onHost(b.Name)),
+			cmp.Compare(p.inZone(a.Zone), p.inZone(b.Zone)),
+			cmp.Compare(p.onHost(a.Name), p.onHost(b.Name)),
 			boolRank(a.Edgeless)-boolRank(b.Edgeless), // never a reason for fewer copies, or for closer ones
-			cmp.Compare(a.Committed+w.promised(a), b.Committed+w.promised(b)),
+			cmp.Compare(a.Committed+p.promised(a), b.Committed+p.promised(b)),
 			strings.Compare(a.Name, b.Name))
 	})
 	return Placed{
-		Name: "m" + strconv.Itoa(w.out.Layout.Next+1), Seat: s.Key,
+		Name: "m" + strconv.Itoa(p.out.Layout.Next+1), Seat: s.Key,
 		Host: h.Name, Zone: h.Zone, Address: h.Address,
-		Port:     w.freePort(h, firstPort),
-		RESTPort: w.freePort(h, firstRESTPort),
+		Port:     p.freePort(h, firstPort),
+		RESTPort: p.freePort(h, firstRESTPort),
 		// A new member starts with the newest settings: nothing to restart for.
 		Rebooted: s.Reboot, Restarted: s.Restart,
-		Barred: s.NoFailover || w.unguarded(), Votes: !s.NoFailover,
-		OwnName: w.OwnNames, OwnKey: w.newKeys(),
+		Barred: s.NoFailover || p.unguarded(), Votes: !s.NoFailover,
+		OwnName: p.OwnNames, OwnKey: p.newKeys(),
 	}, nil
 }
 
 // unguarded reports whether there are data, but Patroni does not know yet that only standbys in
 // sync may be promoted. A new member could then win an election without what was acknowledged while
 // it copied. ballot says when such a member is let in.
-func (w *work) unguarded() bool {
-	served := slices.ContainsFunc(w.members(), func(m *Placed) bool { return m.Served })
-	return w.Want.Upstream == nil && (served || w.Leader != "") && (w.Sync.Leader == "" || w.Sync.Leader != w.Leader && w.Leader != "")
+func (p places) unguarded() bool {
+	served := slices.ContainsFunc(p.members(), func(m *Placed) bool { return m.Served })
+	return p.Want.Upstream == nil && (served || p.Leader != "") && (p.Sync.Leader == "" || p.Sync.Leader != p.Leader && p.Leader != "")
 }
 
 func zoneText(zone string) string {
@@ -189,17 +189,17 @@ func zoneText(zone string) string {
 }
 
 // zoneFor returns the zone that a seat must be in, or "".
-func (w *work) zoneFor(s Seat) string {
-	if s.Zone == "" && s.Key == "" && len(w.members()) == 0 {
-		return w.Want.Zone
+func (p places) zoneFor(s Seat) string {
+	if s.Zone == "" && s.Key == "" && len(p.members()) == 0 {
+		return p.Want.Zone
 	}
 	return s.Zone
 }
 
-func (w *work) candidates(s Seat) []Host {
+func (p places) candidates(s Seat) []Host {
 	var fit []Host
-	for _, h := range w.Hosts {
-		if w.unfit(h, s) == "" {
+	for _, h := range p.Hosts {
+		if p.unfit(h, s) == "" {
 			fit = append(fit, h)
 		}
 	}
@@ -207,8 +207,8 @@ func (w *work) candidates(s Seat) []Host {
 }
 
 // unfit says why a host cannot take a seat, or "".
-func (w *work) unfit(h Host, s Seat) string {
-	zone := w.zoneFor(s)
+func (p places) unfit(h Host, s Seat) string {
+	zone := p.zoneFor(s)
 	switch {
 	case !h.Alive:
 		return "is lost"
@@ -216,33 +216,33 @@ func (w *work) unfit(h Host, s Seat) string {
 		return "is being drained"
 	case zone != "" && h.Zone != zone:
 		return "is in another zone"
-	case len(w.Want.Zones) > 0 && !slices.Contains(w.Want.Zones, h.Zone):
+	case len(p.Want.Zones) > 0 && !slices.Contains(p.Want.Zones, h.Zone):
 		return "is in a zone that the subnet group does not cover"
-	case !slices.Contains(h.Majors, w.Want.Major):
-		return fmt.Sprintf("has no PostgreSQL %d", w.Want.Major)
-	case w.Want.Encrypted && h.WhyPlain != "":
+	case !slices.Contains(h.Majors, p.Want.Major):
+		return fmt.Sprintf("has no PostgreSQL %d", p.Want.Major)
+	case p.Want.Encrypted && h.WhyPlain != "":
 		return "cannot encrypt storage: " + h.WhyPlain
-	case w.Want.SpreadZones && w.inZone(h.Zone) > 0:
+	case p.Want.SpreadZones && p.inZone(h.Zone) > 0:
 		return "has its zone taken by another member"
-	case w.onlyOwnKeys() && !h.OwnKeys:
+	case p.onlyOwnKeys() && !h.OwnKeys:
 		return "has an agent of an older release, which cannot give members keys of their own"
 	case h.DiskFull:
 		return "has a full disk"
-	case !w.Policy.Overcommit && s.Limits.CPUs > float64(h.CPUs):
+	case !p.Policy.Overcommit && s.Limits.CPUs > float64(h.CPUs):
 		return "has too few CPUs for the class"
-	case !w.Policy.Overcommit && h.Committed+w.promised(h)+s.Limits.MemoryBytes > h.Memory:
+	case !p.Policy.Overcommit && h.Committed+p.promised(h)+s.Limits.MemoryBytes > h.Memory:
 		return "has too little memory left for the class"
 	}
 	return ""
 }
 
 // promised returns how many bytes of the host's memory this decision has given away so far.
-func (w *work) promised(h Host) int64 {
+func (p places) promised(h Host) int64 {
 	var bytes int64
-	for _, m := range w.out.Layout.Members {
-		known := slices.ContainsFunc(w.Layout.Members, func(before Placed) bool { return before.Name == m.Name })
+	for _, m := range p.out.Layout.Members {
+		known := slices.ContainsFunc(p.Layout.Members, func(before Placed) bool { return before.Name == m.Name })
 		if !known && m.Host == h.Name {
-			bytes += seatFor(w.Want, m).Limits.MemoryBytes
+			bytes += seatFor(p.Want, m).Limits.MemoryBytes
 		}
 	}
 	return bytes
@@ -251,16 +251,16 @@ func (w *work) promised(h Host) int64 {
 // maxReasons is how many hosts that cannot take a seat are named.
 const maxReasons = 10
 
-func (w *work) whyNot(s Seat) string {
-	if len(w.Hosts) == 0 {
+func (p places) whyNot(s Seat) string {
+	if len(p.Hosts) == 0 {
 		return "no host has joined"
 	}
 	var reasons []string
-	for _, h := range w.Hosts[:min(maxReasons, len(w.Hosts))] {
-		reasons = append(reasons, h.Name+" "+w.unfit(h, s))
+	for _, h := range p.Hosts[:min(maxReasons, len(p.Hosts))] {
+		reasons = append(reasons, h.Name+" "+p.unfit(h, s))
 	}
 	text := strings.Join(reasons, "; ")
-	if more := len(w.Hosts) - maxReasons; more > 0 {
+	if more := len(p.Hosts) - maxReasons; more > 0 {
 		text += fmt.Sprintf("; and %d more hosts cannot take it either", more)
 	}
 	return text
@@ -268,9 +268,9 @@ func (w *work) whyNot(s Seat) string {
 
 // inZone counts the members in a zone that stay. It also counts a member whose replacement is not
 // there yet, if its host lives: a lost member must not keep its zone from being used.
-func (w *work) inZone(zone string) int {
+func (p places) inZone(zone string) int {
 	n := 0
-	for _, m := range w.members() {
+	for _, m := range p.members() {
 		if m.Zone == zone && m.Going == Staying {
 			n++
 		}
@@ -278,9 +278,9 @@ func (w *work) inZone(zone string) int {
 	return n
 }
 
-func (w *work) onHost(name string) int {
+func (p places) onHost(name string) int {
 	n := 0
-	for _, m := range w.members() {
+	for _, m := range p.members() {
 		if m.Host == name {
 			n++
 		}
@@ -290,16 +290,16 @@ func (w *work) onHost(name string) int {
 
 // freePort returns the lowest port of a range that no member of the host has. The ports that this
 // decision gave are not in UsedPorts yet, so it checks them, too.
-func (w *work) freePort(h Host, first int) int {
+func (p places) freePort(h Host, first int) int {
 	for port := first; ; port++ {
-		if !slices.Contains(h.UsedPorts, port) && !w.portInLayout(h.Name, port) {
+		if !slices.Contains(h.UsedPorts, port) && !p.portInLayout(h.Name, port) {
 			return port
 		}
 	}
 }
 
-func (w *work) portInLayout(host string, port int) bool {
-	return slices.ContainsFunc(w.out.Layout.Members, func(m Placed) bool {
+func (p places) portInLayout(host string, port int) bool {
+	return slices.ContainsFunc(p.out.Layout.Members, func(m Placed) bool {
 		return m.Host == host && (m.Port == port || m.RESTPort == port)
 	})
 }

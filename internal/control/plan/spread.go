@@ -26,26 +26,26 @@ func (w *work) spread() {
 
 // sharesFate reports whether the member would be lost with the primary and is not needed to
 // confirm. A member that shall become the primary must be in sync, so it never does.
-func (w *work) sharesFate(m *Placed) bool {
-	leader := w.leader()
-	sought := w.Want.Failover > w.out.Layout.FailedOver && w.Want.FailoverSeat != "" && m.Seat == w.Want.FailoverSeat
-	if m.Name == leader.Name || m.Host != leader.Host || !w.mayLead(m) || sought {
+func (k *known) sharesFate(m *Placed) bool {
+	leader := k.leader()
+	sought := k.Want.Failover > k.out.Layout.FailedOver && k.Want.FailoverSeat != "" && m.Seat == k.Want.FailoverSeat
+	if m.Name == leader.Name || m.Host != leader.Host || !k.mayLead(m) || sought {
 		return false
 	}
-	return slices.ContainsFunc(w.members(), func(other *Placed) bool {
-		return other.Host != leader.Host && other.Going == Staying && !w.pausing[other.Name] && w.alive(other) &&
-			w.holds(other) && (m.NoSync || !w.named(m) || w.near(other, m))
+	return slices.ContainsFunc(k.members(), func(other *Placed) bool {
+		return other.Host != leader.Host && other.Going == Staying && !k.pausing[other.Name] && k.alive(other) &&
+			k.holds(other) && (m.NoSync || !k.named(m) || k.near(other, m))
 	})
 }
 
 // needed reports whether the member is the last standby in sync, and another one can be in sync
 // soon. Then the other one comes first.
-func (w *work) needed(m *Placed) bool { return w.inSync(m) && w.awaited(m) }
+func (k *known) needed(m *Placed) bool { return k.inSync(m) && k.awaited(m) }
 
 // awaited reports whether none of the others is in sync with what this member confirmed, but one of
 // them can be.
-func (w *work) awaited(m *Placed) bool {
-	return w.able(m) && !w.standIn(m, func(other *Placed) bool { return w.holds(other) && w.near(other, m) })
+func (k *known) awaited(m *Placed) bool {
+	return k.able(m) && !k.standIn(m, func(other *Placed) bool { return k.holds(other) && k.near(other, m) })
 }
 
 // mayPause reports whether the member may be restarted. If it is the last standby in sync, a member
@@ -60,28 +60,28 @@ func (w *work) mayPause(m *Placed) bool {
 }
 
 // able reports whether one of the others can be in sync soon.
-func (w *work) able(m *Placed) bool {
-	return w.SyncMode() != patroni.SyncOff && w.standIn(m, func(other *Placed) bool {
-		return other.Votes && w.mayLead(other) && w.ready(other)
+func (k *known) able(m *Placed) bool {
+	return k.SyncMode() != patroni.SyncOff && k.standIn(m, func(other *Placed) bool {
+		return other.Votes && k.mayLead(other) && k.ready(other)
 	})
 }
 
 // standIn reports whether one of the other members could stand in for this one and satisfies such.
-func (w *work) standIn(m *Placed, such func(*Placed) bool) bool {
-	return slices.ContainsFunc(w.members(), func(other *Placed) bool {
-		return other != m && other.Name != w.Leader && other.Going != Surplus && such(other)
+func (k *known) standIn(m *Placed, such func(*Placed) bool) bool {
+	return slices.ContainsFunc(k.members(), func(other *Placed) bool {
+		return other != m && other.Name != k.Leader && other.Going != Surplus && such(other)
 	})
 }
 
 // holds reports whether the member confirms commits and may be promoted, now and later.
-func (w *work) holds(m *Placed) bool {
-	return w.inSync(m) && !m.NoSync && !m.Barred && w.mayLead(m)
+func (k *known) holds(m *Placed) bool {
+	return k.inSync(m) && !m.NoSync && !m.Barred && k.mayLead(m)
 }
 
 // near reports whether the member has about all that the other one has. As soon as Patroni counts
 // on the member alone, Patroni may promote it, even before it has received what the other one
 // confirmed.
-func (w *work) near(m, other *Placed) bool {
-	position, known := w.Positions[w.id(m)]
-	return known && w.Positions[w.id(other)]-position <= nearBytes
+func (k *known) near(m, other *Placed) bool {
+	position, known := k.Positions[k.id(m)]
+	return known && k.Positions[k.id(other)]-position <= nearBytes
 }

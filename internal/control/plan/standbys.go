@@ -48,7 +48,7 @@ func (w *work) restartLast(request string, leader *Placed) bool {
 
 // rebootAll reports whether a failover is also a reboot of all members. For an instance it is:
 // after it all settings are in force. The instances of a cluster are rebooted one by one.
-func (w *work) rebootAll() bool { return w.Want.Seats[0].Key == "" && w.Want.Upstream == nil }
+func (k *known) rebootAll() bool { return k.Want.Seats[0].Key == "" && k.Want.Upstream == nil }
 
 // failoverFirst restarts the standbys that wait, so that the next primary has its new settings
 // before it serves anybody.
@@ -82,9 +82,9 @@ func (w *work) failoverLast(request string) bool {
 func again(request string) string { return request + "/again" }
 
 // late returns a standby that does not serve, but may soon.
-func (w *work) late(leader *Placed) *Placed {
-	for _, m := range w.members() {
-		if m.Name != leader.Name && m.Going != Surplus && w.alive(m) && !w.ready(m) {
+func (k *known) late(leader *Placed) *Placed {
+	for _, m := range k.members() {
+		if m.Name != leader.Name && m.Going != Surplus && k.alive(m) && !k.ready(m) {
 			return m
 		}
 	}

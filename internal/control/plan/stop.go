@@ -23,23 +23,23 @@ func (w *work) stop() {
 }
 
 // leads reports whether the member is the primary, even if its leader key is missing just now.
-func (w *work) leads(m *Placed) bool {
-	r := w.report(m)
-	return m.Name == w.Leader || (w.Leader == "" && r.Postgres && r.Ready && !r.InRecovery)
+func (k *known) leads(m *Placed) bool {
+	r := k.report(m)
+	return m.Name == k.Leader || (k.Leader == "" && r.Postgres && r.Ready && !r.InRecovery)
 }
 
-func (w *work) anyUp() bool {
-	for _, m := range w.members() {
-		if !m.Stopped || !w.down(m) {
+func (k *known) anyUp() bool {
+	for _, m := range k.members() {
+		if !m.Stopped || !k.down(m) {
 			return true
 		}
 	}
 	return false
 }
 
-func (w *work) down(m *Placed) bool {
-	r := w.report(m)
-	return !w.alive(m) || (!r.Patroni && !r.Postgres)
+func (k *known) down(m *Placed) bool {
+	r := k.report(m)
+	return !k.alive(m) || (!r.Patroni && !r.Postgres)
 }
 
 // wake lets stopped members run again, except for a copy that is only kept. A member that starts
@@ -61,6 +61,6 @@ func (w *work) wake() {
 
 // aside reports whether the member was stopped so that another one can lead a database that
 // follows.
-func (w *work) aside(m *Placed) bool {
-	return w.Want.Upstream != nil && m.Going != Staying && w.heir(m)
+func (k *known) aside(m *Placed) bool {
+	return k.Want.Upstream != nil && m.Going != Staying && k.heir(m)
 }

@@ -58,33 +58,33 @@ type progress struct {
 // progress reads the result of the last attempt, and notes its end the first time it sees that. If
 // another request came in between, only a success counts. Otherwise the request begins again with
 // new task ids, as no id is done twice.
-func (w *work) progress(request string) progress {
-	a := w.out.Layout.Asked
+func (t tasks) progress(request string) progress {
+	a := t.out.Layout.Asked
 	if a == nil || a.Request != request {
-		if name, ok := w.doneBy(request); ok {
+		if name, ok := t.doneBy(request); ok {
 			return progress{stage: done, member: name, ended: TaskDeadline}
 		}
 		return progress{}
 	}
 	p := progress{stage: waiting, member: a.Member}
-	result, begun := w.Results[a.ID()]
+	result, begun := t.Results[a.ID()]
 	switch {
 	case begun && result.Done:
 		p.stage = done
 	case begun && result.Failed:
 		p.stage, p.detail = failed, result.Detail
-	case w.Now.Sub(a.At) > TaskDeadline+taskGrace:
+	case t.Now.Sub(a.At) > TaskDeadline+taskGrace:
 		p.stage, p.detail = failed, "no answer of "+a.Member
 	default:
 		return p
 	}
-	p.ended = w.endedFor()
+	p.ended = t.endedFor()
 	return p
 }
 
 // doneBy returns the member that did what a request is about.
-func (w *work) doneBy(request string) (name string, ok bool) {
-	for id, r := range w.Results {
+func (t tasks) doneBy(request string) (name string, ok bool) {
+	for id, r := range t.Results {
 		if r.Done && strings.HasPrefix(id, request+"#") {
 			_, by, _ := strings.Cut(r.Member, ".")
 			name, ok = max(name, by), true
@@ -94,30 +94,30 @@ func (w *work) doneBy(request string) (name string, ok bool) {
 }
 
 // endedFor returns for how long the planner has known that the last attempt ended.
-func (w *work) endedFor() time.Duration {
-	a := *w.out.Layout.Asked
+func (t tasks) endedFor() time.Duration {
+	a := *t.out.Layout.Asked
 	if a.Ended.IsZero() {
-		a.Ended = w.Now
-		w.out.Layout.Asked = &a
+		a.Ended = t.Now
+		t.out.Layout.Asked = &a
 	}
-	return w.Now.Sub(a.Ended)
+	return t.Now.Sub(a.Ended)
 }
 
 // task asks a member's host for something once. It returns whether that is done, or else why the
 // last attempt failed. After a failure it pauses, and tries again.
-func (w *work) task(kind member.TaskKind, request string, m *Placed) (isDone bool, detail string) {
-	p := w.progress(request)
-	if _, ok := w.doneBy(request); ok {
+func (t tasks) task(kind member.TaskKind, request string, m *Placed) (isDone bool, detail string) {
+	p := t.progress(request)
+	if _, ok := t.doneBy(request); ok {
 		return true, ""
 	}
 	switch {
-	case p.stage == waiting && (p.member == m.Name || w.answers(p.member)):
+	case p.stage == waiting && (p.member == m.Name || t.answers(p.member)):
 		return false, ""
 	case p.stage == failed && p.ended < retryAfter:
 		return false, p.detail
 	}
-	if !w.busy(request) {
-		w.ask(kind, request, m)
+	if !t.busy(request) {
+		t.ask(kind, request, m)
 	}
 	return false, p.detail
 }
@@ -125,44 +125,44 @@ func (w *work) task(kind member.TaskKind, request string, m *Placed) (isDone boo
 // busy reports whether a task of another request is under way whose end can still be told. Two
 // deeds on one database never overlap. A task whose end was noticed is not waited for: its result
 // may be swept by now.
-func (w *work) busy(request string) bool {
-	a := w.out.Layout.Asked
-	return a != nil && a.Request != request && a.Ended.IsZero() && w.progress(a.Request).stage == waiting && w.answers(a.Member)
+func (t tasks) busy(request string) bool {
+	a := t.out.Layout.Asked
+	return a != nil && a.Request != request && a.Ended.IsZero() && t.progress(a.Request).stage == waiting && t.answers(a.Member)
 }
 
-func (w *work) ask(kind member.TaskKind, request string, m *Placed) {
-	a := Asked{Request: request, Attempt: w.tries(request) + 1, Member: m.Name, At: w.Now}
-	w.out.Layout.Asked = &a
-	w.out.Tasks = append(w.out.Tasks, member.Task{
-		ID: a.ID(), Kind: kind, Host: m.Host, Member: w.id(m), Within: TaskDeadline, Deadline: w.Now.Add(TaskDeadline),
-		Force: kind == member.Handover && w.forced(request),
+func (t tasks) ask(kind member.TaskKind, request string, m *Placed) {
+	a := Asked{Request: request, Attempt: t.tries(request) + 1, Member: m.Name, At: t.Now}
+	t.out.Layout.Asked = &a
+	t.out.Tasks = append(t.out.Tasks, member.Task{
+		ID: a.ID(), Kind: kind, Host: m.Host, Member: t.id(m), Within: TaskDeadline, Deadline: t.Now.Add(TaskDeadline),
+		Force: kind == member.Handover && t.forced(request),
 	})
 }
 
 // tries returns how often a request was asked for.
-func (w *work) tries(request string) int {
-	if a := w.out.Layout.Asked; a != nil && a.Request == request {
+func (t tasks) tries(request string) int {
+	if a := t.out.Layout.Asked; a != nil && a.Request == request {
 		return a.Attempt
 	}
 	return 0
 }
 
 // exhausted reports whether the request was tried often enough for a user who waits.
-func (w *work) exhausted(request string) bool {
-	return w.progress(request).stage == failed && w.tries(request) >= userTries
+func (t tasks) exhausted(request string) bool {
+	return t.progress(request).stage == failed && t.tries(request) >= userTries
 }
 
 // outstanding reports whether the request was asked for, and is neither done nor given up.
-func (w *work) outstanding(request string) bool {
-	stage := w.progress(request).stage
+func (t tasks) outstanding(request string) bool {
+	stage := t.progress(request).stage
 	return stage == waiting || stage == failed
 }
 
 // answers reports whether the member's host can still say how its task ended.
-func (w *work) answers(name string) bool {
-	for _, m := range w.members() {
+func (t tasks) answers(name string) bool {
+	for _, m := range t.members() {
 		if m.Name == name {
-			return w.alive(m)
+			return t.alive(m)
 		}
 	}
 	return false
