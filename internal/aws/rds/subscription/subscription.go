@@ -161,7 +161,8 @@ func hasCategory(kind event.SourceType, category string) bool {
 	return slices.ContainsFunc(event.SourceTypes, func(t event.SourceType) bool { return slices.Contains(event.Categories(t), category) })
 }
 
-// checkTopic refuses what cannot be published to: RDS publishes to topics of the account that owns the databases.
+// checkTopic refuses what cannot be published to: RDS publishes to topics of the account that owns
+// the databases.
 func (s *service) checkTopic(c front.Call, arn string) error {
 	scope, name, ok := topic.ParseARN(arn)
 	switch {
