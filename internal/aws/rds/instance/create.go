@@ -24,7 +24,7 @@ func (s *service) createDBInstance(ctx context.Context, c front.Call, in *rds.Cr
 	if err := notAvailable(in); err != nil {
 		return nil, err
 	}
-	made, err := s.Create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) {
+	made, err := s.create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) {
 		if in.DBClusterIdentifier != nil {
 			return newMember(l, c, in)
 		}
@@ -34,6 +34,17 @@ func (s *service) createDBInstance(ctx context.Context, c front.Call, in *rds.Cr
 		return nil, err
 	}
 	return &rds.CreateDBInstanceResult{DBInstance: made}, nil
+}
+
+// create adds the instance that make answers, and answers it as the API shows it.
+func (s *service) create(ctx context.Context, c front.Call, make func(*database.Sight) (spec.Instance, []state.Op, error)) (*rds.DBInstance, error) {
+	return s.Create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) {
+		i, ops, err := make(l)
+		if err != nil {
+			return i, nil, err
+		}
+		return add(l, c, i, ops)
+	})
 }
 
 // add takes a name for a new instance, and an address unless it has one, and holds what it uses.

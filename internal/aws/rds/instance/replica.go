@@ -24,7 +24,7 @@ func (s *service) createDBInstanceReadReplica(ctx context.Context, c front.Call,
 	if err := replicaNotAvailable(in); err != nil {
 		return nil, err
 	}
-	made, err := s.Create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) { return newReplica(l, c, in) })
+	made, err := s.create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) { return newReplica(l, c, in) })
 	if err != nil {
 		return nil, err
 	}
