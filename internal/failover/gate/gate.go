@@ -1,11 +1,15 @@
-// Package gate stands before every promotion: Patroni runs it as its pre_promote when
-// it has the leader key, and promotes only if the gate lets it. It finds out from etcd
-// which primary led before and with which standbys, counts who of them can confirm
-// nothing to it any more, asks those for their positions, and lets the own member
-// through if that one has every acknowledged commit and no other can come to be
-// (docs/design/availability.md, Fences). It needs no agent, no judge and no clock. It may be
-// killed at any moment: until it has written its consent nothing has happened, and what
-// it writes is true whether or not the promotion follows.
+// Package gate decides about every promotion. Patroni runs the gate as its pre_promote when it has
+// the leader key, and promotes the member only if the gate lets it through. The gate works in four
+// steps (docs/design/availability.md, Fences):
+//   - It reads from etcd which primary led before, and with which standbys.
+//   - It counts which of these can confirm nothing to that primary any more.
+//   - It asks those for their positions.
+//   - It lets its own member through if that one has every acknowledged commit and no further
+//     commit can be acknowledged.
+//
+// The gate needs no agent, no judge and no clock. It may be killed at any moment. Until it has
+// written its consent nothing has happened, and what it writes is true whether or not the promotion
+// follows.
 package gate
 
 import (
@@ -26,7 +30,7 @@ import (
 // ErrRefused says that the member must not be promoted now.
 var ErrRefused = errors.New("the promotion is refused")
 
-// Config is what a gate needs.
+// Config is what a gate depends on. All of it is required except Patience.
 type Config struct {
 	Database, Name string // the database, and its member that wants to be promoted
 	// PatroniName is what Patroni calls the member, and writes into the leader key.
@@ -46,19 +50,19 @@ type Config struct {
 // Command is the command of howdah that runs a gate.
 const Command = "gate"
 
-// DefaultPatience is long enough for the judge to see the plea and for hosts to cut; the
-// leader key is held meanwhile, and renewed by Patroni.
+// DefaultPatience is long enough for the judge to see the plea and for hosts to cut. Meanwhile
+// Patroni keeps the leader key and renews it.
 const DefaultPatience = 10 * time.Second
 
 const (
-	// look is how often a gate that waits looks again.
+	// look is the time between two looks of a gate that waits.
 	look = 25 * time.Millisecond
 	// callTimeout bounds one call of etcd.
 	callTimeout = 3 * time.Second
 )
 
-// Pass answers nil if the member may be promoted now, and an error that wraps
-// ErrRefused, or says why nothing is known, if not.
+// Pass returns nil if the member may be promoted now. It returns an error that wraps ErrRefused if
+// the member must not be, and another error if that cannot be known.
 func Pass(ctx context.Context, cfg Config) error {
 	g := &gate{Config: cfg}
 	deadline := time.Now().Add(cfg.Patience)
@@ -99,7 +103,7 @@ func Pass(ctx context.Context, cfg Config) error {
 
 type gate struct {
 	Config
-	pleaded string // the reason, and the members, that the last plea named
+	pleaded string // the reason and the members of the last plea
 }
 
 // verdict is the result of one count.
@@ -107,12 +111,12 @@ type verdict struct {
 	may     bool
 	final   bool // waiting does not help
 	why     string
-	missing []string // who would have to be cut off
+	missing []string // members that would have to be cut off
 	// conditions must still hold when consent is given.
 	conditions []clientv3.Cmp
 }
 
-// count is one look at what is certain.
+// count finds out once whether the member may be promoted.
 func (g *gate) count(ctx context.Context, f facts) verdict {
 	old := f.old
 	switch {

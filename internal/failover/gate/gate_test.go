@@ -23,20 +23,20 @@ const (
 	anyOfTwo = `{"leader":"m1","sync_standby":"m2,m3","quorum":1}`
 	onlyM2   = `{"leader":"m1","sync_standby":"m2"}`
 	nobody   = `{"leader":"m1","sync_standby":null}`
-	// own is what Patroni of m2 writes in priority mode before it asks its gate.
+	// own is the state that Patroni of m2 writes in priority mode before it asks its gate.
 	own = `{"leader":"m2","sync_standby":null}`
 )
 
-// stage is a real etcd, in which m2 has the leader key and wants to be promoted, and
-// members that answer with their positions.
+// stage is a real etcd with members that answer with their positions. m2 has the leader key and
+// wants to be promoted.
 type stage struct {
 	*testing.T
 	store *state.Store
 	at    map[string]Position // by URL
-	// received is by address what PostgreSQL of a member says, or why it does not; of
-	// others the same as their Patroni.
+	// received has what PostgreSQL of a member answers, by address: a position as int, or an error.
+	// A member that is not in it answers as its Patroni does.
 	received map[string]any
-	asked    func(url string) // when a member is asked
+	asked    func(url string) // called before a member answers
 }
 
 func newStage(t *testing.T, sync ...string) *stage {
@@ -53,7 +53,7 @@ func newStage(t *testing.T, sync ...string) *stage {
 	return s
 }
 
-// named is a text of Patroni's with the names that it has for members.
+// named replaces the members' names in a text by those that Patroni uses.
 func named(text string) string {
 	return strings.NewReplacer("m1", "db-1.m1", "m2", "db-1.m2", "m3", "db-1.m3", "m4", "db-1.m4").Replace(text)
 }
@@ -75,7 +75,7 @@ func (s *stage) put(ops ...state.Op) {
 	}
 }
 
-// get answers a key, and its revision.
+// get returns a key's value and the revision of its last change; "" and 0 if there is no such key.
 func (s *stage) get(key string) (string, int64) {
 	s.Helper()
 	answer, err := s.store.Client.Get(s.Context(), key)
@@ -88,7 +88,7 @@ func (s *stage) get(key string) (string, int64) {
 	return string(answer.Kvs[0].Value), answer.Kvs[0].ModRevision
 }
 
-// pass has m2 go through its gate, which waits for nothing.
+// pass runs the gate of m2 without patience.
 func (s *stage) pass(change ...func(*Config)) error {
 	s.Helper()
 	cfg := Config{
@@ -139,15 +139,15 @@ func proved(method string) func(*fence.Case) {
 	return func(c *fence.Case) { c.Proof.Method = method }
 }
 
-// Who may be promoted, by what is in etcd and where the others are.
+// TestGate checks who may be promoted, depending on what is in etcd and on the members' positions.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		sync    []string // the synchronous states, one after the other
 		prepare func(s *stage)
-		refused string // why; "": it passes
-		after   string // the synchronous state afterwards; "": the last one of sync
+		refused string // what the refusal says; "" if the gate lets the member through
+		after   string // the synchronous state afterwards; "" for the last one of sync
 	}{
 		{name: "no synchronous state: a first promotion, an asynchronous instance"},
 		{name: "no primary yet", sync: []string{`{"leader":null,"sync_standby":null}`}},
@@ -289,8 +289,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// With its consent the gate takes the old primary's last word away, forgets that its own
-// member was ever dead, and remembers whom it let through.
+// With its consent the gate writes the old primary's state again, deletes a death of its own
+// member, and records whom it let through.
 func TestWhatConsentWrites(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, anyOfTwo)
@@ -318,8 +318,8 @@ func TestWhatConsentWrites(t *testing.T) {
 	}
 }
 
-// Without a synchronous state nothing is counted. But who was let through before is not the
-// one who was let through last, and of who is promoted no death is true any more.
+// Without a synchronous state nothing is counted. The gate still replaces the record of who was let
+// through last, and deletes a death of the promoted member.
 func TestAPromotionWithoutStandbysIsRememberedToo(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -345,7 +345,7 @@ func TestAPromotionWithoutStandbysIsRememberedToo(t *testing.T) {
 	}
 }
 
-// Whatever was counted and changes before consent is given takes the consent away.
+// If anything that was counted changes before the consent, there is no consent.
 func TestConsentHoldsOnlyForWhatWasCounted(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(s *stage){
@@ -379,8 +379,8 @@ func TestConsentHoldsOnlyForWhatWasCounted(t *testing.T) {
 	}
 }
 
-// A member that was let through, led alone and crashed finds its own state in history, not
-// that of the primary before it.
+// A member was let through, led alone and crashed. Its gate then finds its own state in history,
+// and not that of the primary before it.
 func TestAPrimaryThatWasLetThroughFindsItsOwnState(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, anyOfTwo, own)
@@ -389,13 +389,13 @@ func TestAPrimaryThatWasLetThroughFindsItsOwnState(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.put(state.Delete(state.Death("db-1", "m1")))
-	s.raw(patroni.SyncKey("db-1"), own) // Patroni of m2, when it comes back
+	s.raw(patroni.SyncKey("db-1"), own) // what Patroni of m2 writes when it comes back
 	if err := s.pass(); err != nil {
 		t.Errorf("the primary itself is refused: %v", err)
 	}
 }
 
-// Where etcd was compacted nothing says whose state was overwritten, but who served last.
+// After etcd was compacted, only the record of who served last tells whose state was overwritten.
 func TestCompactedHistory(t *testing.T) {
 	t.Parallel()
 	const m1Alone = `{"leader":"m1","sync_standby":null}`
@@ -403,7 +403,7 @@ func TestCompactedHistory(t *testing.T) {
 		name         string
 		sync         []string
 		lead, passed string
-		refused      string // "": it passes
+		refused      string // "" if the gate lets the member through
 		after        string
 	}{
 		{name: "it led alone for long", sync: []string{`{"leader":"m2","sync_standby":"m1"}`, own}, lead: "m2", after: own},
@@ -444,8 +444,8 @@ func TestCompactedHistory(t *testing.T) {
 	}
 }
 
-// Of a primary that an older release named, and that is down, the name is known from what it
-// wrote of all members: Patroni would let nobody come back by a name that nobody has.
+// The old primary is down and was named by an older release. The gate takes its name from the
+// failsafe list: under a name that no member has, Patroni would let nobody come back.
 func TestCompactedHistoryNamesTheOldPrimaryAsPatroniDoes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -470,8 +470,8 @@ func TestCompactedHistoryNamesTheOldPrimaryAsPatroniDoes(t *testing.T) {
 	}
 }
 
-// After a restoration nobody is promoted of a database that is held, or that the home
-// does not know: what it says of it, or does not say, is of the past.
+// After a restoration, no member is promoted of a database that is held or that the home does not
+// know. What etcd says about such a database is out of date.
 func TestAfterARestoration(t *testing.T) {
 	t.Parallel()
 	restored := state.Put(state.Restored(), regain.Home{ID: "1"})
@@ -497,8 +497,8 @@ func TestAfterARestoration(t *testing.T) {
 	}
 }
 
-// The member that a restored home took the database over with has everything, also
-// before it served; another one has not.
+// A restored home took the database over with one member. That member has every commit, even before
+// it has served. Another member has not.
 func TestWhoWasTakenOver(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -522,7 +522,7 @@ func TestWhoWasTakenOver(t *testing.T) {
 	}
 }
 
-// A gate that waits tells who is missing, and lets its member through once the cut is made.
+// A gate that waits says who is missing, and lets its member through once that one is cut off.
 func TestAGateWaitsForTheCut(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, anyOfTwo)
@@ -553,7 +553,8 @@ func awaitPlea(s *stage) fence.Plea {
 	return r.Value
 }
 
-// The judge found that only m3 may be promoted: m2 makes room for it at once.
+// The judge found that only m3 may be promoted. So m2 is refused at once, however patient its gate
+// is.
 func TestAGateMakesRoom(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, anyOfTwo)

@@ -10,23 +10,22 @@ import (
 	"time"
 )
 
-// Position is how far a member's WAL goes, as its Patroni says.
+// Position says how far a member's WAL goes, by its Patroni.
 type Position struct {
 	LSN      int64
-	Timeline int  // 0 if it does not know
+	Timeline int  // 0 if unknown
 	Recovery bool // it takes no writes
 	Silent   bool // its PostgreSQL does not answer
-	// OnDisk is the newest timeline of which it has WAL; 0 if it does not say.
+	// OnDisk is the newest timeline of the WAL on its disk; 0 if unknown.
 	OnDisk int
 }
 
-// askTimeout is how long a member may take to answer: as long as Patroni gives it in an
-// election.
+// askTimeout is how long a member may take to answer: as long as in an election of Patroni.
 const askTimeout = 2 * time.Second
 
 var errNoPosition = errors.New("it does not say how far it is")
 
-// Asker answers Config.Ask for a client that shows a certificate of the home.
+// Asker makes Config.Ask from a client that shows a certificate of the home.
 func Asker(client *http.Client) func(context.Context, string) (Position, error) {
 	return func(ctx context.Context, url string) (Position, error) {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)

@@ -24,12 +24,12 @@ const (
 	monitor = "rdsmon"
 )
 
-// Receiver answers Config.Received for a client that shows a member's certificate.
+// Receiver makes Config.Received for a client that shows a member's certificate.
 //
-// Patroni's position may be too low here. Patroni takes the place that the WAL receiver wrote
-// last for the end of the WAL, and a receiver that reconnects begins again at the start of a
-// segment. After a standby restarts, Patroni counts only what it has replayed since: WAL that
-// the standby confirmed before, and still has on its disk, is missing from that.
+// Patroni's position may be too low here. Patroni takes the place that the WAL receiver wrote last
+// for the end of the WAL, and a receiver that reconnects begins again at the start of a segment.
+// After a standby restarts, Patroni counts only what it has replayed since: WAL that the standby
+// confirmed before, and still has on its disk, is missing from that.
 func Receiver(client *tls.Config) func(context.Context, string) (int64, error) {
 	return func(ctx context.Context, address string) (int64, error) {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -42,7 +42,8 @@ func Receiver(client *tls.Config) func(context.Context, string) (int64, error) {
 	}
 }
 
-// connection is to the platform's database at an address.
+// connection returns how to connect to the platform's database at an address, which is a host and a
+// port.
 func connection(address, user string, client *tls.Config) (*pgx.ConnConfig, error) {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {
@@ -68,8 +69,8 @@ func connection(address, user string, client *tls.Config) (*pgx.ConnConfig, erro
 const receivedSQL = `SELECT coalesce(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_last_wal_receive_lsn(), '0/0'), 0)::bigint,
 	coalesce(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_last_wal_replay_lsn(), '0/0'), 0)::bigint`
 
-// restingSQL answers whether the startup process waits for new WAL. It does so only when it has
-// replayed all that it had. A standby without a primary to follow never asks for WAL, so that
+// restingSQL tells whether the startup process waits for new WAL. It does so only when it has
+// replayed all that it had. A standby without a primary to follow never asks for WAL, so
 // receivedSQL alone cannot tell.
 const restingSQL = `SELECT EXISTS (SELECT FROM pg_catalog.pg_stat_activity
 	WHERE backend_type = 'startup' AND wait_event IN ('RecoveryWalStream', 'RecoveryRetrieveRetryInterval'))`
@@ -113,7 +114,8 @@ func position(ctx context.Context, config *pgx.ConnConfig, condition string) (re
 	return received, replayed, err
 }
 
-// address of a PostgreSQL, by the URL that its Patroni gives for it; "" if it gives none.
+// address returns the host and port of a PostgreSQL, from the URL that its Patroni gives for it; ""
+// if it gives none.
 func address(connURL string) string {
 	u, err := url.Parse(connURL)
 	if err != nil || !slices.Contains([]string{"postgres", "postgresql"}, u.Scheme) {

@@ -13,9 +13,9 @@ import (
 	"howdah/internal/testkit/pgtest"
 )
 
-// A standby that confirmed commits and did not replay them yet, as queries of its readers
-// may have it, is started anew, and nobody sends it anything. It says how far it is only
-// when it has looked at all that it has, whether or not it has a primary to ask for more.
+// A standby has confirmed commits that it has not replayed yet. Then it restarts, and gets no more
+// WAL. It must not give a position until it has replayed all WAL on its disk, whether or not it has
+// a primary to ask for more.
 func TestWhatAStandbyHasAfterItsStart(t *testing.T) {
 	t.Parallel()
 	primary := pgtest.Start(t, pgtest.Options{})

@@ -20,8 +20,8 @@ func as(name string) func(*Config) {
 	}
 }
 
-// What is known of an earlier time of a member as primary is no fence of its next time, also where
-// it was promoted in between without a synchronous state.
+// A fence against a member, from an earlier time as primary, does not count for a later time. This
+// also holds if it was promoted in between without a synchronous state.
 func TestAFenceDoesNotOutliveAPromotionWithoutStandbys(t *testing.T) {
 	t.Parallel()
 	for name, earlier := range map[string]state.Op{
@@ -44,8 +44,9 @@ func TestAFenceDoesNotOutliveAPromotionWithoutStandbys(t *testing.T) {
 	}
 }
 
-// In quorum mode a member was let through, and nobody has heard of it since. Then the mode changes:
-// Patroni writes a state of its own before each gate, and a refused gate puts back what was there.
+// In quorum mode a member was let through, and nobody has heard from it since. Then the mode
+// changes. Patroni now writes a state of its own before each gate, and a refused gate puts the
+// former state back. The record of who was let through must survive that.
 func TestWhoWasLetThroughIsRememberedWhenTheModeChanges(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

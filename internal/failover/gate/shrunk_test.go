@@ -9,9 +9,8 @@ import (
 	"howdah/internal/model/patroni"
 )
 
-// m3 was lost, and had confirmed what m2, which was late, has not got yet. Patroni of m1
-// counts on m2 alone from then on: as long as nobody knows that m2 has caught up, only m3
-// can tell that it has not.
+// m3 was lost. It had confirmed commits that m2 has not received yet, and from then on Patroni of
+// m1 relies on m2 alone. Until m2 is known to have caught up, only m3 can tell that it has not.
 func TestWhoIsLeftHasWhatTheOthersConfirmed(t *testing.T) {
 	t.Parallel()
 	const alone = `{"leader":"m1","sync_standby":"m2","quorum":0}`
@@ -19,7 +18,7 @@ func TestWhoIsLeftHasWhatTheOthersConfirmed(t *testing.T) {
 	leads := func(name string) func(s *stage) {
 		return func(s *stage) { s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", name)) }
 	}
-	// other is what m3 says; the own member is on timeline 2.
+	// other sets the position of m3, while the own member is on timeline 2.
 	other := func(at Position) func(s *stage) {
 		return func(s *stage) { s.at["m2"], s.at["m3"] = Position{LSN: 100, Timeline: 2, Recovery: true}, at }
 	}

@@ -21,7 +21,7 @@ func TestAStateThatPatroniWroteBeforeARefusalIsPassedOver(t *testing.T) {
 		sync         []string
 		lead, passed string
 		compacted    bool
-		refused      string // "": it passes
+		refused      string // "" if the gate lets the member through
 		after        string
 	}{
 		{name: "the primary without standbys, after another one's gate was killed", sync: []string{own, m1, own}, lead: "m2", after: own},
@@ -71,7 +71,8 @@ func TestAStateThatPatroniWroteBeforeARefusalIsPassedOver(t *testing.T) {
 	}
 }
 
-// Two members alone cannot keep each other out: what one gate puts back lets the other one through.
+// Two members cannot keep each other out: the state that a refused gate puts back lets the other
+// member through.
 func TestARefusedMemberLeavesThePrimaryItsWay(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nobody, own)
@@ -80,7 +81,7 @@ func TestARefusedMemberLeavesThePrimaryItsWay(t *testing.T) {
 		t.Fatalf("%v, want a refusal: m1 alone has every commit", err)
 	}
 	s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", "m1"))
-	s.raw(patroni.SyncKey("db-1"), nobody) // Patroni of m1, before its gate
+	s.raw(patroni.SyncKey("db-1"), nobody) // what Patroni of m1 writes before its gate
 	asM1 := func(cfg *Config) {
 		cfg.Name, cfg.PatroniName, cfg.Own, cfg.Log = "m1", patroni.OwnName("db-1", "m1"), "m1", slog.New(slog.DiscardHandler)
 	}
@@ -89,8 +90,9 @@ func TestARefusedMemberLeavesThePrimaryItsWay(t *testing.T) {
 	}
 }
 
-// A member is on record from its promotion on if another one is known to have served: also where no
-// primary had standbys. Only so a state without standbys tells whether its member was promoted.
+// A promoted member is recorded if another one is known to have served before, even if no primary
+// had standbys. Without that record, a state without standbys could not tell whether its member was
+// promoted.
 func TestAPromotionAfterAnotherOneServedIsOnRecord(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

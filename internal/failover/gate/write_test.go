@@ -9,7 +9,7 @@ import (
 	"howdah/internal/state"
 )
 
-// A plea that etcd did not take is made again, for the same reason.
+// If etcd did not take a plea, it is made again for the same reason.
 func TestAPleaThatWasNotWrittenIsWrittenLater(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, anyOfTwo)
