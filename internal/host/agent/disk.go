@@ -13,7 +13,7 @@ import (
 const diskEvery = time.Second
 
 // disk is the room that is left where a member's data are. It belongs to the
-// runner's goroutine.
+// member's goroutine.
 type disk struct {
 	looked time.Time
 	full   bool

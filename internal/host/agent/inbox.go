@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// inbox is work for the goroutine of a runner. Whoever hands something over never waits
-// for it: a runner may hang on its disk, and the other members of its host must not.
+// inbox is work for the goroutine of a member. Whoever hands something over never waits
+// for it: a member may hang on its disk, and the other members of its host must not.
 type inbox struct {
 	mu     sync.Mutex
 	work   []func(context.Context) // guarded by mu

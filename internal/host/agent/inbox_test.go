@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Nobody who hands work over waits for a runner that takes none, however much it is, and it
+// Nobody who hands work over waits for a member that takes none, however much it is, and it
 // is taken in order.
 func TestAnInboxNeverBlocks(t *testing.T) {
 	b := newInbox()

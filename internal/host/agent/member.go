@@ -224,7 +224,7 @@ func (m *Member) remove(ctx context.Context) {
 			return
 		}
 		m.report()
-		// The runner ends only when everyone can know why.
+		// The goroutine ends only when everyone can know why.
 		m.gone = m.publisher.published().Gone
 		return
 	}

@@ -107,6 +107,7 @@ func (t *tasks) note(id string) bool {
 	return !known
 }
 
+// ErrTask says that a task was not done.
 var ErrTask = errors.New("not done")
 
 // perform has the workload do a task.

@@ -78,7 +78,7 @@ func TestNothingIsLockedDuringALook(t *testing.T) {
 	d.Stopped(as, id)
 }
 
-// What was seen of a locked copy counts until its runner opens it again.
+// What was seen of a locked copy counts until its member opens it again.
 func TestALookCountsUntilTheNextStart(t *testing.T) {
 	disk := loopdisk.New(t, "16", "-O", "encrypt")
 	a := &Agent{Config: Config{Name: hosttest.Name, Dir: disk.Dir, Kind: &sleepers{}}, opened: map[string]int{}, planes: &plane.Planes{}}

@@ -14,11 +14,11 @@ import (
 	"howdah/internal/system/btrfs"
 )
 
-// What a database takes of the disk is measured, and PostgreSQL told to stop (storage.go). That does
-// not hold against whoever has got out of the database into its operating-system user. Where the
-// agent is root and the host's directory is on Btrfs whose quotas are on, the kernel holds a limit
-// above that one: the directory of a member that is made there is a subvolume. A member that was
-// made before stays as it is.
+// What a database takes of the disk is measured, and PostgreSQL told to stop
+// (internal/host/database/probe). That does not hold against whoever has got out of the database
+// into its operating-system user. Where the agent is root and the host's directory is on Btrfs
+// whose quotas are on, the kernel holds a limit above that one: the directory of a member that is
+// made there is a subvolume. A member that was made before stays as it is.
 //
 // The limit counts all of the member's directory, and only that: nothing that is a member's may lie
 // anywhere else, and what is renamed out of it goes another way.
@@ -118,7 +118,7 @@ func (a *Agent) makeVolume(id string) error {
 	return errors.Join(os.Chmod(dir, 0o700), btrfs.WriteInPlace(dir), btrfs.MakeGroup(a.Dir, together), btrfs.Join(a.Dir, group, together))
 }
 
-// volume is what is known of a member's subvolume. It belongs to the runner's goroutine.
+// volume is what is known of a member's subvolume. It belongs to the member's goroutine.
 type volume struct {
 	limit  int64 // that was wanted last; 0: none yet
 	looked time.Time

@@ -1,6 +1,6 @@
 // Package database runs databases in the members of a host, as a kind of workload of package agent:
-// Patroni, and the PostgreSQL that it starts. It decides nothing about who is primary. What it does on
-// its own is to keep its members safe: no PostgreSQL runs without its Patroni, a primary whose
+// Patroni, and the PostgreSQL that it starts. It decides nothing about who is primary. What it does
+// on its own is to keep its members safe: no PostgreSQL runs without its Patroni, a primary whose
 // PostgreSQL died is fenced, proved dead and replaced at once, and a Patroni that hangs is started
 // again, or replaced like a dead one if that is safe.
 //

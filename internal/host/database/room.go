@@ -2,12 +2,12 @@ package database
 
 import "howdah/internal/host/database/probe"
 
-// hardLimit is what all of a member's directory may have where its database was given so many bytes;
-// 0 where it has no limit. PostgreSQL must not meet it by ordinary use, as it stops when it
+// hardLimit is what all of a member's directory may have where its database was given so many
+// bytes; 0 where it has no limit. PostgreSQL must not meet it by ordinary use, as it stops when it
 // cannot write WAL. So it lies as far above what counts as over by far as that lies above what was
 // given: from there on only DROP and TRUNCATE run, and what is on its way until the next look is
-// less than 2 GiB. What log files may have comes on top, and an eighth pays for what the file system
-// itself takes. Files are written in place there: else a database could have twice its size.
+// less than 2 GiB. What log files may have comes on top, and an eighth pays for what the file
+// system itself takes. Files are written in place there: else a database could have twice its size.
 func hardLimit(given int64) int64 {
 	if given <= 0 {
 		return 0

@@ -39,8 +39,8 @@ func TestTheHardLimitIsFarAboveWhatPostgreSQLStopsAt(t *testing.T) {
 	}
 }
 
-// Data that were put aside count against the member's limit until they are removed, and so its limit
-// is that of two copies until then.
+// Data that were put aside count against the member's limit until they are removed, and so its
+// limit is that of two copies until then.
 func TestRoomForDataThatAreBeingRemoved(t *testing.T) {
 	w, a := btrfsWorld(t)
 	id := "db-1.m1"

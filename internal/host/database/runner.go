@@ -152,8 +152,8 @@ func (r *runner) Ended(ctx context.Context, p *agent.Process, exit proc.Exit) {
 }
 
 // Aim has those who look at the database look at what runs now: at a lease while there is both a
-// Patroni and a PostgreSQL, for hangs of a PostgreSQL that has served since it was started, and as a
-// client at one that should serve.
+// Patroni and a PostgreSQL, for hangs of a PostgreSQL that has served since it was started, and as
+// a client at one that should serve.
 func (r *runner) Aim() {
 	serves := r.Want.Want == member.Running && r.postmaster.Alive()
 	both := serves && r.patroni.Alive()

@@ -1,4 +1,5 @@
-// Package owner does what has to be done in directories of an operating-system user with that user's rights.
+// Package owner does what has to be done in directories of an operating-system user with that
+// user's rights.
 package owner
 
 import (

@@ -1,4 +1,5 @@
-// Package agenttest opens agents that run nothing, for tests of what kinds of workloads are made of.
+// Package agenttest opens agents that run nothing, for tests of what kinds of workloads are made
+// of.
 package agenttest
 
 import (

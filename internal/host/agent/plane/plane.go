@@ -1,5 +1,5 @@
-// Package plane knows the control planes of a home, as a host does: it tells each again and again that the
-// host is alive, and hears of which release the records of the home are.
+// Package plane knows the control planes of a home, as a host does: it tells each again and again
+// that the host is alive, and hears of which release the records of the home are.
 package plane
 
 import (

@@ -1,6 +1,7 @@
 // Package cut has the standbys of a host cut themselves off from a primary that is lost, so that no
-// confirmation of theirs reaches it any more. It carries out the cases (package fence) that the judge
-// opens, tells of each cut after it holds, never before, and lets nothing be started that could undo one.
+// confirmation of theirs reaches it any more. It carries out the cases (package fence) that the
+// judge opens, tells of each cut after it holds, never before, and lets nothing be started that
+// could undo one.
 package cut
 
 import (

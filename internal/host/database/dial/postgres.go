@@ -101,8 +101,8 @@ func Socket(a *agent.Agent, m member.Assignment) string {
 	return filepath.Join(a.SocketDir(m.ID), fmt.Sprintf(".s.PGSQL.%d", m.Port))
 }
 
-// LeadsTo reports whether it is this process that listens on a socket. A server that is too busy to be
-// asked is given the benefit of the doubt.
+// LeadsTo reports whether it is this process that listens on a socket. A server that is too busy to
+// be asked is given the benefit of the doubt.
 func LeadsTo(ctx context.Context, socket string, server proc.Process) bool {
 	conn, err := (&net.Dialer{Timeout: Patience}).DialContext(ctx, "unix", socket)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package guard replaces a primary by itself, beside the judge: it asks whether nothing is lost by that,
-// sees that etcd would take the key away, kills all of the member and proves it, takes the leader key
-// away, and tells of it, in this order. docs/design/availability.md says why.
+// Package guard replaces a primary by itself, beside the judge: it asks whether nothing is lost by
+// that, sees that etcd would take the key away, kills all of the member and proves it, takes the
+// leader key away, and tells of it, in this order. docs/design/availability.md says why.
 package guard
 
 import (
@@ -29,8 +29,8 @@ type Guard struct {
 	owed *owed // a replacement that has to wait
 }
 
-// Leadership is who leads the member's database, by the member's id: it may be asked to do something
-// before its assignment has come.
+// Leadership is who leads the member's database, by the member's id: it may be asked to do
+// something before its assignment has come.
 func (g *Guard) Leadership(ctx context.Context) (fence.Leadership, error) {
 	if g.Agent.Store == nil {
 		return fence.Leadership{}, errors.New("etcd is not connected yet")

@@ -23,8 +23,8 @@ import (
 // etcd and to other members, names the member. In a home with parts of an older release
 // there is one pair for both, which names the host.
 
-// Ring are the keys of one member. The fields are required. own says of a method whether the member's
-// Patroni, as it runs or is to be started, shows the member's own key.
+// Ring are the keys of one member. The fields are required. own says of a method whether the
+// member's Patroni, as it runs or is to be started, shows the member's own key.
 type Ring struct {
 	*agent.Member
 	Agent *agent.Agent
@@ -146,7 +146,8 @@ func (k *Ring) fetch(ctx context.Context, use hostapi.Use, key, dir string) erro
 	return k.User().Do(func() error { return pair.Write(filepath.Join(k.Dir(), dir)) })
 }
 
-// Certified reports whether the member's certificates are as they shall be, and will be for a while.
+// Certified reports whether the member's certificates are as they shall be, and will be for a
+// while.
 func (k *Ring) Certified(own bool) bool { return k.serverCertified(own) && k.ownCertified() }
 
 func (k *Ring) serverCertified(own bool) bool {

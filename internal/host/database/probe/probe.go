@@ -1,5 +1,5 @@
-// Package probe looks at databases as their users would: whether one can log in, what the server says of
-// itself, how much it has stored, and which commits wait.
+// Package probe looks at databases as their users would: whether one can log in, what the server
+// says of itself, how much it has stored, and which commits wait.
 package probe
 
 import (

@@ -34,8 +34,8 @@ func copyEncrypted(from, to string, id fscrypt.ID) error {
 	return os.Rename(part, to)
 }
 
-// copyHanded copies prepared data into the subvolume of a member, with the user's rights: nothing is
-// renamed into one. They are there whole, on the disk, or not at all.
+// copyHanded copies prepared data into the subvolume of a member, with the user's rights: nothing
+// is renamed into one. They are there whole, on the disk, or not at all.
 func copyHanded(from, to string, user *owner.User) error {
 	source, err := os.OpenRoot(from)
 	if err != nil {

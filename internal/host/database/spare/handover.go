@@ -109,7 +109,8 @@ func (t *Taker) Offer(ctx context.Context) {
 	}()
 }
 
-// Close closes the place of a member, and forgets what was on its way there. It does not wait until all is removed: the user may have put anything there.
+// Close closes the place of a member, and forgets what was on its way there. It does not wait until
+// all is removed: the user may have put anything there.
 func (s *Keeper) Close(id string) error {
 	handed := s.Agent.ThrowAway(s.Agent.Path(handedDir, id))
 	if place := s.Place(id); s.Agent.IsVolume(id) && tree.Exists(place) {
@@ -121,8 +122,8 @@ func (s *Keeper) Close(id string) error {
 // stagePath is where nobody but the agent gets to, while the data change hands.
 func (s *Keeper) stagePath(id string) string { return s.Agent.OwnPath(id + "." + newData) }
 
-// Hand gives a member a prepared data directory, if one is ready and it has none yet. A crash in between
-// leaves it in the stage, from where it is taken again.
+// Hand gives a member a prepared data directory, if one is ready and it has none yet. A crash in
+// between leaves it in the stage, from where it is taken again.
 func (s *Keeper) Hand(id string, major int) error {
 	to := filepath.Join(s.Place(id), newData)
 	if tree.Exists(to) {

@@ -104,7 +104,7 @@ func TestWhatAKilledPreparationLeavesIsRemoved(t *testing.T) {
 }
 
 // What a member's user put into the place where it is handed data is left to the trash: the
-// runner does not wait until it is removed.
+// member does not wait until it is removed.
 func TestThePlaceOfDataIsThrownAwayAtOnce(t *testing.T) {
 	w, s := opened(t)
 	w.Must(os.MkdirAll(filepath.Join(s.Place("db-1.m1"), "d"), 0o700))
@@ -161,8 +161,8 @@ func TestPreparedDataAreHandedOver(t *testing.T) {
 	}
 }
 
-// Prepared data that a user of an older release may have changed are given up. Those of this one have
-// a user of their own.
+// Prepared data that a user of an older release may have changed are given up. Those of this one
+// have a user of their own.
 func TestPreparedDataOfAnOlderReleaseAreGivenUp(t *testing.T) {
 	w, s := rooted(t)
 	id := w.Assignment("db-one", 1).ID

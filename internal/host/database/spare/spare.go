@@ -1,5 +1,5 @@
-// Package spare keeps data directories prepared, and hands one to the member that asks: a new database
-// need not wait for initdb. It knows the parameters of each version by them.
+// Package spare keeps data directories prepared, and hands one to the member that asks: a new
+// database need not wait for initdb. It knows the parameters of each version by them.
 package spare
 
 import (

@@ -1,5 +1,5 @@
-// Package watchdog looks whether the Patroni or the PostgreSQL of a member hangs, beside the goroutine of
-// the member, and says so again and again. What is done about it is for others.
+// Package watchdog looks whether the Patroni or the PostgreSQL of a member hangs, beside the
+// goroutine of the member, and says so again and again. What is done about it is for others.
 //
 // Patroni renews its lease in every turn of its loop. One that is frozen or
 // deadlocked beside a PostgreSQL that lives does not, and looks healthy otherwise:
@@ -103,7 +103,7 @@ func (j *leaseJudge) hangs(l LeaseLook) bool {
 	return l.at.Sub(j.stale) >= enough && l.at.Sub(j.answering) >= j.patience.Settle && l.at.Sub(j.began) >= j.patience.Start
 }
 
-// Lease looks after the lease of a member's Patroni, beside the runner, which
+// Lease looks after the lease of a member's Patroni, beside the member, which
 // never waits for etcd.
 type Lease struct {
 	// All exported are required.

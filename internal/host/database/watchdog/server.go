@@ -114,7 +114,7 @@ func (w *Server) Run(ctx context.Context) {
 			continue
 		}
 		if !w.agent.Procs.Alive(target.Postmaster) {
-			j.Reset(now) // it has ended, which the runner is told of
+			j.Reset(now) // it has ended, which the member is told of
 			continue
 		}
 		if target.Primary {
