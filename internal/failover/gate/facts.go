@@ -160,7 +160,7 @@ func (g *gate) findOld(ctx context.Context, f *facts) error {
 			return nil // the database was taken over, with this member as its primary
 		}
 		switch {
-		case f.neverLed(s):
+		case s.Leader != g.Name && f.neverLed(s):
 			skipped = true
 		case s.Leader != g.Name || len(s.Standbys) > 0:
 			f.old, f.oldSync, f.oldRevision = s, text, revision

@@ -29,6 +29,7 @@ func TestAStateThatPatroniWroteBeforeARefusalIsPassedOver(t *testing.T) {
 		{name: "… of which nothing before is known", sync: []string{own, m1, own}, lead: "m2", compacted: true, after: own},
 		{name: "… and there was none before", sync: []string{m1, own}, lead: "m2", after: own},
 		{name: "… and it was let through last", sync: []string{own, m1, own}, lead: "m2", passed: "m2", after: own},
+		{name: "its own attempt is the first state there was, after the leader of a standby cluster", sync: []string{own}, lead: "m1", after: own},
 		{name: "the other one was let through", sync: []string{own, m1, own}, lead: "m2", passed: "m1", refused: "m1, which alone has", after: m1},
 		{name: "the other one serves", sync: []string{own, m1, own}, lead: "m1", refused: "m1, which alone has", after: m1},
 		{name: "nobody was seen to serve", sync: []string{own, m1, own}, refused: "m1, which alone has", after: m1},

@@ -116,22 +116,19 @@ var quoted = regexp.MustCompile(`"(0[0-9]{3}|H[0-9]{3})"`)
 func raisedBy(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	for _, dir := range []string{"../../control/reconcile", "../../control/operation", "../../aws/server"} {
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no files in %s: %v", dir, err)
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
+	for _, dir := range []string{"../../control", "../../aws", "../../admin"} {
+		err := filepath.WalkDir(dir, func(file string, _ os.DirEntry, err error) error {
+			if err != nil || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+				return err
 			}
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
 			for _, m := range quoted.FindAllStringSubmatch(string(text), -1) {
 				found[m[1]] = append(found[m[1]], file)
 			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	return found
