@@ -16,12 +16,12 @@ type Service[T, O any] struct {
 	Show func(*Sight, T) *O
 }
 
-// Create writes the record that make answers, with all that comes along, again while others are
+// Create writes the record that begin answers, with all that comes along, again while others are
 // quicker.
-func (s *Service[T, O]) Create(ctx context.Context, c front.Call, make func(*Sight) (T, []state.Op, error)) (*O, error) {
+func (s *Service[T, O]) Create(ctx context.Context, c front.Call, begin func(*Sight) (T, []state.Op, error)) (*O, error) {
 	var made T
 	return s.answer(ctx, c, &made, func(l *Sight) error {
-		v, ops, err := make(l)
+		v, ops, err := begin(l)
 		if err != nil {
 			return err
 		}

@@ -36,10 +36,10 @@ func (s *service) createDBInstance(ctx context.Context, c front.Call, in *rds.Cr
 	return &rds.CreateDBInstanceResult{DBInstance: made}, nil
 }
 
-// create adds the instance that make answers, and answers it as the API shows it.
-func (s *service) create(ctx context.Context, c front.Call, make func(*database.Sight) (spec.Instance, []state.Op, error)) (*rds.DBInstance, error) {
+// create adds the instance that begin answers, and answers it as the API shows it.
+func (s *service) create(ctx context.Context, c front.Call, begin func(*database.Sight) (spec.Instance, []state.Op, error)) (*rds.DBInstance, error) {
 	return s.Create(ctx, c, func(l *database.Sight) (spec.Instance, []state.Op, error) {
-		i, ops, err := make(l)
+		i, ops, err := begin(l)
 		if err != nil {
 			return i, nil, err
 		}

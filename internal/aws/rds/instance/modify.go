@@ -58,7 +58,7 @@ func modify(m *database.Modification, i *spec.Instance, in *rds.ModifyDBInstance
 	if err := m.Sight.May(operation.Change, *i, notAvailable); err != nil {
 		return err
 	}
-	if err := allowed(m, *i, in); err != nil {
+	if err := allowed(*i, in); err != nil {
 		return err
 	}
 	if err := settings(in).Apply(m, &i.Common); err != nil {
@@ -103,7 +103,7 @@ func settings(in *rds.ModifyDBInstanceMessage) database.Settings {
 }
 
 // allowed refuses what an instance of its kind cannot have changed.
-func allowed(m *database.Modification, i spec.Instance, in *rds.ModifyDBInstanceMessage) error {
+func allowed(i spec.Instance, in *rds.ModifyDBInstanceMessage) error {
 	if i.Follows() && (in.MasterUserPassword != nil || wire.Or(in.ManageMasterUserPassword, false) || wire.Or(in.RotateMasterUserPassword, false)) {
 		return wire.NewError(api.ErrInvalidParameterCombination, "The master user of a read replica is that of its source: change the password there.")
 	}
