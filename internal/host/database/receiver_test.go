@@ -231,3 +231,18 @@ func (p *pair) killPostmaster(of member.Assignment) {
 		p.Must(err)
 	}
 }
+
+// Patroni may have the file open when it is sealed, and take the cut out of it afterwards. What is
+// left says nothing, and may not be written: a cut is made of it all the same, and is lifted again.
+func TestACutIsMadeWhereASealOutlivedTheOneBefore(t *testing.T) {
+	p := newPair(t)
+	l := p.inSync("m1", "m2")
+	p.Must(os.Chmod(filepath.Join(p.Dir, "members", p.standby.ID, patroni.DataDir, cut.AutoConfFile), 0o400))
+	cutter := &cut.Receiver{Standbys: p.agent.standbys}
+	p.cuts(cutter, p.open(fence.Cutting, l))
+	if !p.agent.runner(t.Context(), p.standby.ID).standby.IsSealed() {
+		t.Error("the cut is not sealed")
+	}
+	p.cuts(cutter)
+	p.inSync("m1", "m2")
+}

@@ -28,7 +28,7 @@ const standbySignal = "standby.signal"
 
 // Modes of that file. Patroni takes settings of recovery out of it whenever it
 // writes its own, by opening it for writing: a file that its user may only read
-// stays as it is. PostgreSQL replaces the file by a rename, and is not hindered.
+// stays as it is. Nor does PostgreSQL replace it then (ALTER SYSTEM).
 const (
 	openMode   = 0o600
 	sealedMode = 0o400
@@ -174,10 +174,16 @@ func (s *Standby) holdReceiver(ctx context.Context, conn *pgx.Conn) error {
 }
 
 func (s *Standby) seal(ctx context.Context, conn *pgx.Conn) error {
+	// Patroni takes the cut out of a file that it opened before the seal. What it leaves is sealed,
+	// and says nothing.
+	path := filepath.Join(s.DataDir, AutoConfFile)
+	if err := s.User().Chmod(path, openMode); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cut WAL receiver of %s: %w", s.ID, err)
+	}
 	if err := s.setUpstream(ctx, conn, "ALTER SYSTEM SET primary_conninfo = ''"); err != nil {
 		return err
 	}
-	if err := s.User().Chmod(filepath.Join(s.DataDir, AutoConfFile), sealedMode); err != nil {
+	if err := s.User().Chmod(path, sealedMode); err != nil {
 		return fmt.Errorf("cut WAL receiver of %s: %w", s.ID, err)
 	}
 	return nil
