@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"howdah/internal/aws/rds"
+	"howdah/internal/cli"
 )
 
 // newDocs returns the command that writes the reference of the command line, docs/cli.md.
@@ -25,7 +26,7 @@ func newAPIDocs() *cobra.Command {
 // generator returns a command that writes a page of the documentation.
 func generator(name, short string, page func(root *cobra.Command) string) *cobra.Command {
 	return &cobra.Command{
-		Use: name + " [FILE]", Short: short, Hidden: true, Args: args(cobra.MaximumNArgs(1)),
+		Use: name + " [FILE]", Short: short, Hidden: true, Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			text := page(cmd.Root())
 			if len(files) == 0 {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"howdah/cmd/howdah/screen"
+	"howdah/internal/cli/screen"
 )
 
 // problemCodes returns the codes that status can show: the constants of member.Problem, and those

@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"howdah/internal/cli"
 )
 
 // versionInfo is what `howdah version` says.
@@ -16,14 +18,14 @@ type versionInfo struct {
 	Platform string `json:"platform"`
 }
 
-func newVersion(o *options) *cobra.Command {
+func newVersion(o *cli.Options) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version of this program", Args: args(cobra.NoArgs),
+		Use: "version", Short: "Print the version of this program", Args: cli.Args(cobra.NoArgs),
 		Example: "  howdah version -o json",
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
-			return o.print(v, func() error {
-				o.say("howdah %s (%s, %s)", v.Version, v.Go, v.Platform)
+			return o.Print(v, func() error {
+				o.Say("howdah %s (%s, %s)", v.Version, v.Go, v.Platform)
 				return nil
 			})
 		},

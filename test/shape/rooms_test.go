@@ -33,6 +33,9 @@ var alone = []string{"model", "system"}
 // what the planner decides by.
 var doors = []string{internal + "control/plan"}
 
+// top is the room that no other room reaches: only the program stands on the command line.
+const top = "cli"
+
 // room returns the room of a package of ours, or "" if it is not below internal.
 func room(path string) string {
 	rest, ok := strings.CutPrefix(path, internal)
@@ -50,6 +53,11 @@ func TestRooms(t *testing.T) {
 	}
 	for _, pkg := range packages {
 		own := room(module + pkg)
+		for _, path := range reaches(t, pkg, map[string]bool{}) {
+			if own != top && room(path) == top {
+				t.Errorf("%s reaches %s", pkg, path)
+			}
+		}
 		if own == "testkit" || strings.HasSuffix(pkg, "/testserver") {
 			continue // they put all of it together
 		}

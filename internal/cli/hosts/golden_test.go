@@ -1,0 +1,9 @@
+package hosts
+
+import (
+	"testing"
+
+	"howdah/internal/cli/clitest"
+)
+
+func TestGolden(t *testing.T) { clitest.Golden(t, Commands) }
