@@ -25,7 +25,8 @@ type Fences struct {
 	// Standbys are all members of the host.
 	Standbys func() []*Standby
 	// GiveIn ends the own primary, which was replaced while this host was silent. It does
-	// not wait for that.
+	// not wait for that. Its context is Run's, which outlives the case: GiveIn may be the first
+	// to hear of the member, and then starts what looks after it.
 	GiveIn func(context.Context, fence.Case)
 
 	// admission says what may be started; nil: it was not asked yet which primaries are lost.
@@ -150,7 +151,7 @@ func (f *Fences) follow(ctx context.Context, c fence.Case) {
 	if old != nil {
 		old.cancel()
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	phase, cancel := context.WithCancel(ctx)
 	f.seen[c.ID] = &watching{phase: c.Phase, cancel: cancel}
 	switch own := f.ownStandbys(c); {
 	case c.Host == f.Agent.Name:
@@ -158,6 +159,6 @@ func (f *Fences) follow(ctx context.Context, c fence.Case) {
 			f.GiveIn(ctx, c)
 		}
 	case c.Phase == fence.Suspected && len(own) > 0:
-		own[0].Go(func() { f.witness(ctx, c) })
+		own[0].Go(func() { f.witness(phase, c) })
 	}
 }

@@ -1,12 +1,14 @@
 package cut
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"howdah/internal/failover/fence"
+	"howdah/internal/host/agent"
 	"howdah/internal/testkit/hosttest"
 )
 
@@ -77,5 +79,26 @@ func TestACutIsMadeOnDiskBeforeAStart(t *testing.T) {
 	for range 2 { // the second time there is nothing to do
 		may(fence.Cutting, true, "it was cut off in the kernel")
 		holds(before+"\nprimary_conninfo = ''\n", sealedMode)
+	}
+}
+
+// Giving in may start what looks after a member, so its context must not end with the case.
+func TestGivingInOutlivesTheCase(t *testing.T) {
+	var given context.Context
+	f := &Fences{
+		Agent: &agent.Agent{Config: agent.Config{Name: "zone-a"}}, Cutter: &Receiver{}, Standbys: func() []*Standby { return nil },
+		GiveIn: func(ctx context.Context, _ fence.Case) { given = ctx },
+		seen:   map[string]*watching{},
+	}
+	f.reports = newReports(f)
+	c := hosttest.Suspect("10.0.0.1:5432", "10.0.0.1:8008")
+	c.Host, c.Phase = "zone-a", fence.Revoked
+	f.follow(t.Context(), c)
+	if given == nil {
+		t.Fatal("it does not give in")
+	}
+	f.forget(map[string]bool{})
+	if err := given.Err(); err != nil {
+		t.Errorf("after the case: %v", err)
 	}
 }
