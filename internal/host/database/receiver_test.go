@@ -193,11 +193,18 @@ func TestAReceiverCutIsLifted(t *testing.T) {
 	p := newPair(t)
 	cutter := &cut.Receiver{Standbys: p.agent.standbys}
 	p.cuts(cutter, p.open(fence.Cutting, p.inSync("m1", "m2")))
-	if !p.agent.runner(t.Context(), p.standby.ID).standby.IsSealed() {
+	s := p.agent.runner(t.Context(), p.standby.ID).standby
+	if !s.IsSealed() {
 		t.Error("the cut is not sealed")
 	}
+	testkit.Eventually(t, hosttest.Soon, func() error {
+		if s.LSN() == 0 {
+			return errors.New("a report of the cut would not say what the standby has")
+		}
+		return nil
+	})
 	p.cuts(cutter)
-	if p.agent.runner(t.Context(), p.standby.ID).standby.IsCut() {
+	if s.IsCut() {
 		t.Error("the cut is still on disk")
 	}
 	testkit.Eventually(t, time.Minute, func() error {
