@@ -41,6 +41,23 @@ func TestProblemOf(t *testing.T) {
 	}
 }
 
+// However often it failed to start before, what was fenced, or is to be revived, or has been told
+// something newer, is started at once.
+func TestNoPauseBeforeAStartThatIsDue(t *testing.T) {
+	r := unstarted(newWorld(t, waits).open(), "db-1.m1")
+	for name, due := range map[string]func(){
+		"fenced": r.guard.Revoked, "revived": r.deeds.again, "buried": r.Buried, "told": func() { r.Told(false) },
+	} {
+		now := time.Now()
+		for range 5 {
+			r.retry.Attempt(now)
+		}
+		if due(); !r.retry.Ready(now) {
+			t.Errorf("%s: it is not started at once", name)
+		}
+	}
+}
+
 // slow takes its time until signals do not end it.
 const slow = `echo $$ >> starts
 mkdir -p data
