@@ -116,3 +116,30 @@ func TestWhatAnOperationExcludes(t *testing.T) {
 	u.do(stopAura)
 	u.do(dropDB)
 }
+
+// What waits for the window waits on while an operation excludes changes.
+func TestWhatWaitsForTheWindowWaitsForAnOperation(t *testing.T) {
+	w := newWorld(t)
+	u := w.user(t)
+	w.at(at(t, "2026-11-22T12:00:00Z"))
+	u.do(with(newDB, "PreferredMaintenanceWindow=mon:05:00-mon:06:00", "PreferredBackupWindow=01:00-02:00"))
+	u.settle()
+	u.do(modifyDB + "&DBInstanceClass=db.t3.small&ApplyImmediately=false")
+	before, id := u.instanceRecord("db"), "w"+u.account[6:]
+	excludes := func(o operation.State) func(*operation.Record) {
+		return func(r *operation.Record) {
+			r.About.Database, r.Excludes, r.State = before.ResourceID, []operation.Deed{operation.Change}, o
+		}
+	}
+	u.begin(id, "db", excludes(operation.Running))
+	w.at(at(t, "2026-11-23T05:30:00Z"))
+	w.keep()
+	if now := u.instanceRecord("db"); now.Class != before.Class || now.Pending == nil {
+		t.Errorf("it was changed beside the operation: %+v", now)
+	}
+	u.begin(id, "db", excludes(operation.Done))
+	w.keep()
+	if now := u.instanceRecord("db"); now.Class != "db.t3.small" || now.Pending != nil {
+		t.Errorf("it was not changed after the operation: %+v", now)
+	}
+}

@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"slices"
 
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/look"
@@ -117,9 +116,8 @@ func (k *Kind[T]) Rotate(ctx context.Context, s *Source, c front.Call, of Manage
 	return m.Rotated, k.write(ctx, m, r, v)
 }
 
-func (k *Kind[T]) usable(l *Sight, v T) bool {
-	return slices.Contains(look.Usable, k.Status(l.Look, v))
-}
+// usable reports whether the database can be changed now: no operation excludes it either.
+func (k *Kind[T]) usable(l *Sight, v T) bool { return k.May(l.Look, operation.Change, v) == nil }
 
 // Tagged is a record, by its ARN, with its tags; gone is why those of one that is being deleted
 // cannot be changed.
