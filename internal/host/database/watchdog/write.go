@@ -26,7 +26,7 @@ const (
 )
 
 // writeProbe commits a small write to a primary, as a user would, and says for how long
-// that has waited, its login included: what it waits for is for hangJudge to find out.
+// that has waited, its login included: the judge of hangs finds out what it waits for.
 // Where users' own writes reach the disk, they are proof enough, and it writes nothing.
 // Waiting for standbys is no part of it: that is not the disk's fault.
 type writeProbe struct {
