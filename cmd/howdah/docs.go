@@ -56,7 +56,7 @@ Commands find Howdah in this order: the home that ` + "`--home` or `HOWDAH_HOME`
 // reference returns the whole text of docs/cli.md.
 func reference(root *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString(referenceIntro)
+	b.WriteString(wrapped(referenceIntro))
 	b.WriteString("\nFlags of every command:\n\n")
 	writeFlags(&b, root.PersistentFlags())
 	for _, c := range root.Commands() {
@@ -72,7 +72,7 @@ func writeCommand(b *strings.Builder, c *cobra.Command) {
 	if !c.HasAvailableSubCommands() {
 		fmt.Fprintf(b, "\n## %s\n\n%s.\n", c.CommandPath(), c.Short)
 		if c.Long != "" && c.Name() != "bash" && c.Parent().Name() != "completion" {
-			fmt.Fprintf(b, "\n%s\n", c.Long)
+			fmt.Fprintf(b, "\n%s\n", wrapped(c.Long))
 		}
 		fmt.Fprintf(b, "\n    %s\n", c.UseLine())
 		if len(c.Aliases) > 0 {
@@ -90,6 +90,30 @@ func writeCommand(b *strings.Builder, c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		writeCommand(b, sub)
 	}
+}
+
+// width is that of prose in Markdown.
+const width = 100
+
+// wrapped fills the lines of each paragraph up to width. Indented lines and headings stay as they
+// are.
+func wrapped(text string) string {
+	var out []string
+	begun := false // the last line of out is prose that goes on
+	for line := range strings.SplitSeq(text, "\n") {
+		if line == "" || line[0] == ' ' || line[0] == '#' {
+			out, begun = append(out, line), false
+			continue
+		}
+		for word := range strings.FieldsSeq(line) {
+			if last := len(out) - 1; begun && len(out[last])+1+len(word) <= width {
+				out[last] += " " + word
+			} else {
+				out, begun = append(out, word), true
+			}
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 func writeFlags(b *strings.Builder, flags *pflag.FlagSet) {

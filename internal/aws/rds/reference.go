@@ -61,14 +61,25 @@ const referenceIntro = `# Actions of the API
 
 Written by ` + "`howdah gen-api`" + ` from the table of actions and the model of RDS: do not edit.
 
-What Howdah does about each action of RDS: **%s** does it, **%s** answers that there is nothing of the kind, which is so; **%s** and **%s** answer
-` + "`InvalidAction`" + ` with a message that says so. Parameters that would silently have no effect are refused by name.
+The second column of the table below has one of four entries for each action of RDS:
+
+- **%s**: Howdah does it.
+- **%s**: the answer lists nothing. That is true, as Howdah has nothing of the kind.
+- **%s** and **%s**: the answer is the error ` + "`InvalidAction`" + `, with a message that says why.
+
+If an action is there and one of its parameters would have no effect, the call is refused, and the
+message names the parameter.
 
 | | actions |
 | --- | --- |
 %s
-Of other services there are GetCallerIdentity of STS, the part of SNS that [notifications](notifications.md) need, the part of EC2 that decides
-[who may connect](networks.md), and the part of Secrets Manager that [managed passwords](secrets.md) need.
+Howdah also speaks parts of other services:
+
+- of STS, GetCallerIdentity;
+- of SNS, what [notifications](notifications.md) need;
+- of EC2, what decides [who may connect](networks.md);
+- of Secrets Manager, what [managed passwords](secrets.md) need;
+- of KMS, what [encryption](encryption.md) needs.
 
 | action | does Howdah do it? | |
 | --- | --- | --- |
