@@ -97,9 +97,9 @@ func (p *Parts) actions() map[string]front.Action {
 		p.Groups.Actions(),
 		instance.Actions(p.Databases),
 		log.Actions(log.Config{State: cfg.State, Looks: cfg.Looks, Reader: cfg.Logs, Log: cfg.Log}),
-		option.Actions(option.Config{State: cfg.State, Looks: cfg.Looks}),
-		subnet.Actions(subnet.Config{State: cfg.State, Looks: cfg.Looks}),
-		subscription.Actions(subscription.Config{State: cfg.State, Looks: cfg.Looks}),
+		option.Actions(cfg.State, cfg.Looks),
+		subnet.Actions(cfg.State, cfg.Looks),
+		subscription.Actions(cfg.State, cfg.Looks),
 		(&tags{cfg.State, cfg.Looks}).actions(),
 		p.Upkeep.Actions(),
 	} {

@@ -19,12 +19,6 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what the actions need. All of it is required.
-type Config struct {
-	State *state.Client
-	Looks *look.Source
-}
-
 // service has the handlers.
 type service struct {
 	*state.Client
@@ -32,8 +26,8 @@ type service struct {
 }
 
 // Actions are those on option groups.
-func Actions(cfg Config) map[string]front.Action {
-	s := &service{cfg.State, cfg.Looks}
+func Actions(client *state.Client, looks *look.Source) map[string]front.Action {
+	s := &service{client, looks}
 	return map[string]front.Action{
 		"CopyOptionGroup":            front.On(s.copyOptionGroup),
 		"CreateOptionGroup":          front.On(s.createOptionGroup),

@@ -16,12 +16,6 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what the actions need. All of it is required.
-type Config struct {
-	State *state.Client
-	Looks *look.Source
-}
-
 // service has the handlers.
 type service struct {
 	*state.Client
@@ -29,8 +23,8 @@ type service struct {
 }
 
 // Actions are those on subnet groups.
-func Actions(cfg Config) map[string]front.Action {
-	s := &service{cfg.State, cfg.Looks}
+func Actions(client *state.Client, looks *look.Source) map[string]front.Action {
+	s := &service{client, looks}
 	return map[string]front.Action{
 		"CreateDBSubnetGroup":    front.On(s.createDBSubnetGroup),
 		"DeleteDBSubnetGroup":    front.On(s.deleteDBSubnetGroup),

@@ -20,12 +20,6 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what the actions need. All of it is required.
-type Config struct {
-	State *state.Client
-	Looks *look.Source
-}
-
 // service has the handlers.
 type service struct {
 	*state.Client
@@ -33,8 +27,8 @@ type service struct {
 }
 
 // Actions are those on events and subscriptions to them.
-func Actions(cfg Config) map[string]front.Action {
-	s := &service{cfg.State, cfg.Looks}
+func Actions(client *state.Client, looks *look.Source) map[string]front.Action {
+	s := &service{client, looks}
 	return map[string]front.Action{
 		"AddSourceIdentifierToSubscription":      front.On(s.addSource),
 		"CreateEventSubscription":                front.On(s.create),
