@@ -33,24 +33,30 @@ func (s *Service[T, O]) Create(ctx context.Context, c front.Call, begin func(*Si
 // Change alters the record of that identifier, and with it what change answers, again while
 // others are quicker.
 func (s *Service[T, O]) Change(ctx context.Context, c front.Call, identifier *string, change func(*Sight, *T) ([]state.Op, error)) (*O, error) {
-	var changed T
-	return s.answer(ctx, c, &changed, func(l *Sight) error {
-		r, err := s.Kind.Find(l.Look, c.Scope, wire.Or(identifier, ""))
+	return s.alter(ctx, c, identifier, func(l *Sight, r state.Record[T], changed *T) error {
+		ops, err := change(l, changed)
 		if err != nil {
 			return err
 		}
-		changed = r.Value
-		ops, err := change(l, &changed)
-		if err != nil {
-			return err
-		}
-		s.Kind.Common(&changed).Generation++
-		return s.State.Commit(ctx, append(ops, state.Swap(r.Key, r.Revision, changed))...)
+		s.Kind.Common(changed).Generation++
+		return s.State.Commit(ctx, append(ops, state.Swap(r.Key, r.Revision, *changed))...)
 	})
 }
 
 // Modify is Change by a modification.
 func (s *Service[T, O]) Modify(ctx context.Context, c front.Call, identifier *string, modify func(*Modification, *T) error) (*O, error) {
+	return s.alter(ctx, c, identifier, func(l *Sight, r state.Record[T], changed *T) error {
+		m := s.Kind.Begin(l, c)
+		if err := modify(m, changed); err != nil {
+			return err
+		}
+		return s.Kind.write(ctx, m, r, *changed)
+	})
+}
+
+// alter finds the record of that identifier, has a copy of it changed and written, and shows the
+// copy.
+func (s *Service[T, O]) alter(ctx context.Context, c front.Call, identifier *string, write func(l *Sight, r state.Record[T], changed *T) error) (*O, error) {
 	var changed T
 	return s.answer(ctx, c, &changed, func(l *Sight) error {
 		r, err := s.Kind.Find(l.Look, c.Scope, wire.Or(identifier, ""))
@@ -58,11 +64,7 @@ func (s *Service[T, O]) Modify(ctx context.Context, c front.Call, identifier *st
 			return err
 		}
 		changed = r.Value
-		m := s.Kind.Begin(l, c)
-		if err := modify(m, &changed); err != nil {
-			return err
-		}
-		return s.Kind.write(ctx, m, r, changed)
+		return write(l, r, &changed)
 	})
 }
 
