@@ -399,48 +399,16 @@ func TestAPrimaryThatWasLetThroughFindsItsOwnState(t *testing.T) {
 func TestCompactedHistory(t *testing.T) {
 	t.Parallel()
 	const m1Alone = `{"leader":"m1","sync_standby":null}`
-	for _, c := range []struct {
-		name         string
-		sync         []string
-		lead, passed string
-		refused      string // "" if the gate lets the member through
-		after        string
-	}{
-		{name: "it led alone for long", sync: []string{`{"leader":"m2","sync_standby":"m1"}`, own}, lead: "m2", after: own},
-		{name: "it led alone from the beginning", sync: []string{own}, after: own},
-		{name: "its gate was killed, and another one had led", sync: []string{nobody, own}, lead: "m1", refused: "m1, which alone has", after: m1Alone},
-		{name: "… with it in the set, which nobody knows any more", sync: []string{onlyM2, own}, lead: "m1", refused: "m1, which alone has", after: m1Alone},
-		{name: "nobody was seen to serve", sync: []string{nobody, own}, refused: "forgotten", after: own},
-		{name: "another one was let through since", sync: []string{nobody, own}, lead: "m2", passed: "m3", refused: "forgotten", after: own},
-		{name: "it led alone, and was let through", sync: []string{onlyM2, own, own}, lead: "m2", passed: "m2", after: own},
+	for _, c := range []history{
+		{name: "it led alone for long", sync: []string{`{"leader":"m2","sync_standby":"m1"}`, own}, lead: "m2", after: own, compact: 1},
+		{name: "it led alone from the beginning", sync: []string{own}, after: own, compact: 1},
+		{name: "its gate was killed, and another one had led", sync: []string{nobody, own}, lead: "m1", refused: "m1, which alone has", after: m1Alone, compact: 1},
+		{name: "… with it in the set, which nobody knows any more", sync: []string{onlyM2, own}, lead: "m1", refused: "m1, which alone has", after: m1Alone, compact: 1},
+		{name: "nobody was seen to serve", sync: []string{nobody, own}, refused: "forgotten", after: own, compact: 1},
+		{name: "another one was let through since", sync: []string{nobody, own}, lead: "m2", passed: "m3", refused: "forgotten", after: own, compact: 1},
+		{name: "it led alone, and was let through", sync: []string{onlyM2, own, own}, lead: "m2", passed: "m2", after: own, compact: 1},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t)
-			if c.passed != "" {
-				s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: c.passed}))
-			}
-			if c.lead != "" {
-				s.put(state.Put(state.Lead("db-1"), map[string]string{"member": c.lead}))
-			}
-			for _, text := range c.sync {
-				s.raw(patroni.SyncKey("db-1"), text)
-			}
-			_, revision := s.get(patroni.SyncKey("db-1"))
-			if _, err := s.store.Client.Compact(t.Context(), revision); err != nil {
-				t.Fatal(err)
-			}
-			err := s.pass()
-			switch {
-			case c.refused == "" && err != nil:
-				t.Errorf("refused: %v", err)
-			case c.refused != "" && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.refused)):
-				t.Errorf("%v, want a refusal that says %q", err, c.refused)
-			}
-			if now, _ := s.get(patroni.SyncKey("db-1")); now != named(c.after) {
-				t.Errorf("the synchronous state is %s, want %s", now, named(c.after))
-			}
-		})
+		t.Run(c.name, c.decides)
 	}
 }
 

@@ -11,22 +11,55 @@ import (
 	"howdah/internal/state"
 )
 
+// history is how /sync came to be what m2 finds, and what its gate decides.
+type history struct {
+	name         string
+	sync         []string // the synchronous states, one after the other
+	lead, passed string
+	compact      int    // how many of the newest revisions are left; 0: all
+	refused      string // "" if the gate lets the member through
+	after        string
+}
+
+func (h history) decides(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	if h.passed != "" {
+		s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: h.passed}))
+	}
+	if h.lead != "" {
+		s.put(state.Put(state.Lead("db-1"), map[string]string{"member": h.lead}))
+	}
+	for _, text := range h.sync {
+		s.raw(patroni.SyncKey("db-1"), text)
+	}
+	if h.compact > 0 {
+		_, revision := s.get(patroni.SyncKey("db-1"))
+		if _, err := s.store.Client.Compact(t.Context(), revision+1-int64(h.compact)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.pass()
+	switch {
+	case h.refused == "" && err != nil:
+		t.Errorf("refused: %v", err)
+	case h.refused != "" && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), h.refused)):
+		t.Errorf("%v, want a refusal that says %q", err, h.refused)
+	}
+	if now, _ := s.get(patroni.SyncKey("db-1")); now != named(h.after) {
+		t.Errorf("the synchronous state is %s, want %s", now, named(h.after))
+	}
+}
+
 // Patroni writes /sync for its member before it asks the gate. If that gate refuses or is killed,
 // the state that it wrote is not that of a primary. The gates of other members look behind it.
 func TestAStateThatPatroniWroteBeforeARefusalIsPassedOver(t *testing.T) {
 	t.Parallel()
 	const m1, m3 = `{"leader":"m1","sync_standby":null}`, `{"leader":"m3","sync_standby":null}`
-	for _, c := range []struct {
-		name         string
-		sync         []string
-		lead, passed string
-		compacted    bool
-		refused      string // "" if the gate lets the member through
-		after        string
-	}{
+	for _, c := range []history{
 		{name: "the primary without standbys, after another one's gate was killed", sync: []string{own, m1, own}, lead: "m2", after: own},
 		{name: "… twice, each", sync: []string{own, m1, m1, own, m3, own, own}, lead: "m2", after: own},
-		{name: "… of which nothing before is known", sync: []string{own, m1, own}, lead: "m2", compacted: true, after: own},
+		{name: "… of which nothing before is known", sync: []string{own, m1, own}, lead: "m2", compact: 2, after: own},
 		{name: "… and there was none before", sync: []string{m1, own}, lead: "m2", after: own},
 		{name: "… and it was let through last", sync: []string{own, m1, own}, lead: "m2", passed: "m2", after: own},
 		{name: "its own attempt is the first state there was, after the leader of a standby cluster", sync: []string{own}, lead: "m1", after: own},
@@ -40,35 +73,7 @@ func TestAStateThatPatroniWroteBeforeARefusalIsPassedOver(t *testing.T) {
 		{name: "a state with standbys is a primary's", sync: []string{own, `{"leader":"m1","sync_standby":"m3"}`, own}, lead: "m2",
 			refused: "m3 confirms", after: `{"leader":"m1","sync_standby":"m3"}`},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t)
-			if c.passed != "" {
-				s.put(state.Put(state.Passed("db-1"), fence.Passed{Member: c.passed}))
-			}
-			if c.lead != "" {
-				s.put(state.Put(state.Lead("db-1"), map[string]string{"member": c.lead}))
-			}
-			for _, text := range c.sync {
-				s.raw(patroni.SyncKey("db-1"), text)
-			}
-			if c.compacted {
-				_, revision := s.get(patroni.SyncKey("db-1"))
-				if _, err := s.store.Client.Compact(t.Context(), revision-1); err != nil {
-					t.Fatal(err)
-				}
-			}
-			err := s.pass()
-			switch {
-			case c.refused == "" && err != nil:
-				t.Errorf("refused: %v", err)
-			case c.refused != "" && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.refused)):
-				t.Errorf("%v, want a refusal that says %q", err, c.refused)
-			}
-			if now, _ := s.get(patroni.SyncKey("db-1")); now != named(c.after) {
-				t.Errorf("the synchronous state is %s, want %s", now, named(c.after))
-			}
-		})
+		t.Run(c.name, c.decides)
 	}
 }
 
