@@ -5,32 +5,37 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"howdah/internal/admin"
 	"howdah/internal/model/spec"
 )
 
 // CompleteNames completes the names of instances and clusters.
 func (o *Options) CompleteNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	status, err := o.AskStatus(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, d := range status.Databases {
-		names = append(names, d.Name)
-		for _, m := range d.Members {
-			if m.Instance != "" {
-				names = append(names, m.Instance)
+	return o.completeFirst(cmd, args, func(status *admin.Status) (names []string) {
+		for _, d := range status.Databases {
+			names = append(names, d.Name)
+			for _, m := range d.Members {
+				if m.Instance != "" {
+					names = append(names, m.Instance)
+				}
 			}
 		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+		return names
+	})
 }
 
 // CompleteHosts completes the names of hosts.
 func (o *Options) CompleteHosts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return o.completeFirst(cmd, args, func(status *admin.Status) (names []string) {
+		for _, h := range status.Hosts {
+			names = append(names, h.Name)
+		}
+		return names
+	})
+}
+
+// completeFirst completes the first argument, and no other, by names that the status has.
+func (o *Options) completeFirst(cmd *cobra.Command, args []string, names func(*admin.Status) []string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -38,11 +43,7 @@ func (o *Options) CompleteHosts(cmd *cobra.Command, args []string, _ string) ([]
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	var names []string
-	for _, h := range status.Hosts {
-		names = append(names, h.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return names(&status), cobra.ShellCompDirectiveNoFileComp
 }
 
 // CompleteTargets completes the instances of the cluster that was named.
