@@ -86,6 +86,14 @@ var Bounds = map[string]Bound{
 	HoldingRoot:          PerPart, // with a key for each member there
 	OperationRoot:        Aged,    // operation.Keep and operation.Most; as many at a time as operation.Room says
 	OperationCancelRoot:  UntilDone,
+	RepositoryRoot:       Asked,
+	BackupRoot:           Asked, // as long as a snapshot or the retention period needs it
+	SnapshotRoot:         Asked,
+	ClusterSnapshotRoot:  Asked,
+	AutomatedRoot:        Asked, // removed with the last backup
+	DrillRoot:            PerDatabase,
+	JobRoot:              UntilDone,
+	JobReportRoot:        UntilDone,
 	MetaRoot:             PerPart,
 	ElectionRoot:         Leased,
 	patroni.Namespace:    PerDatabase,

@@ -152,6 +152,28 @@ const (
 	// OperationCancelRoot: operations that are to be cancelled. Written by server. Removed by the
 	// runner.
 	OperationCancelRoot = Root + "operation-cancel/"
+	// RepositoryRoot: repositories of backups, by name, their secrets sealed. Written by server. The
+	// first control plane of a home on one machine writes the first one.
+	RepositoryRoot = Root + "repository/"
+	// BackupRoot: the backups that are whole in repositories, by database, repository and label.
+	// Written and removed by the operations' runner.
+	BackupRoot = Root + "backup/"
+	// SnapshotRoot and ClusterSnapshotRoot: snapshots, by account, region and name. Written by
+	// server. The operations' runner writes one once more when it is made, and makes and removes
+	// those of the backup window.
+	SnapshotRoot        = Root + "snapshot/instance/"
+	ClusterSnapshotRoot = Root + "snapshot/cluster/"
+	// AutomatedRoot: the automated backups of databases, also of those that were deleted. Written by
+	// the operations' runner, and by server in the transaction that deletes a database. Removed by
+	// the runner.
+	AutomatedRoot = Root + "automated/"
+	// DrillRoot: the newest restore drill of each database. Written by the operations' runner.
+	DrillRoot = Root + "drill/"
+	// JobRoot: what operations ask of hosts. Written and removed by the operations' runner.
+	JobRoot = Root + "job/"
+	// JobReportRoot: how far jobs are. Written by the host's agent, which removes a report when its
+	// job is gone.
+	JobReportRoot = Root + "job-report/"
 	// MetaRoot: identity of the home. Written once, at the first start.
 	MetaRoot = Root + "meta/"
 	// ElectionRoot: which control plane leads.
@@ -400,3 +422,42 @@ func OperationCancel(id string) string { return OperationCancelRoot + id }
 
 // Tail returns the part of a key after its family's root.
 func Tail(key, root string) string { return strings.TrimPrefix(key, root) }
+
+// Repository is the key of a repository.
+func Repository(name string) string { return RepositoryRoot + name }
+
+// Backup is the key of a backup.
+func Backup(database, repository, label string) string {
+	return BackupPrefix(database) + repository + "/" + label
+}
+
+// BackupPrefix is what the backups of a database begin with.
+func BackupPrefix(database string) string { return BackupRoot + database + "/" }
+
+// Snapshot is the key of a DB snapshot.
+func Snapshot(account, region, name string) string {
+	return scoped(SnapshotRoot, account, region, name)
+}
+
+// ClusterSnapshot is the key of a DB cluster snapshot.
+func ClusterSnapshot(account, region, name string) string {
+	return scoped(ClusterSnapshotRoot, account, region, name)
+}
+
+// Automated is the key of the automated backups of a database.
+func Automated(database string) string { return AutomatedRoot + database }
+
+// Drill is the key of the newest restore drill of a database.
+func Drill(database string) string { return DrillRoot + database }
+
+// Job is the key of a job of a host. A name may have slashes.
+func Job(host, name string) string { return JobPrefix(host) + name }
+
+// JobPrefix is what the jobs of a host begin with.
+func JobPrefix(host string) string { return JobRoot + host + "/" }
+
+// JobReport is the key of how far a job of a host is.
+func JobReport(host, name string) string { return JobReportPrefix(host) + name }
+
+// JobReportPrefix is what the reports of a host's jobs begin with.
+func JobReportPrefix(host string) string { return JobReportRoot + host + "/" }

@@ -78,9 +78,35 @@ type Assignment struct {
 	Keys *Keys `json:"keys,omitempty"`
 	// Encrypted says that nothing of the member may be readable on a disk.
 	Encrypted bool `json:"encrypted,omitempty"`
+	// Archive says where the database's WAL goes; nil: nowhere.
+	Archive *Archive `json:"archive,omitempty"`
+	// Restore says what the first data of the database are made of; nil: it begins empty, or has
+	// data already.
+	Restore *Restore `json:"restore,omitempty"`
 	// Seal proves that the home wrote this assignment for this host (package seal). It does not
 	// change how the member runs. "" comes from a control plane of an older release.
 	Seal string `json:"seal,omitempty"`
+}
+
+// Archive says where the WAL and the backups of a database go.
+type Archive struct {
+	// Repositories has the names of repositories. WAL goes to each of them.
+	Repositories []string `json:"repositories"`
+	// Cap is how many bytes of WAL may wait to be archived. What is more is given up, so that the
+	// disk does not fill.
+	Cap int64 `json:"cap"`
+}
+
+// Restore says which data a new database begins with.
+type Restore struct {
+	Database   string `json:"database"` // resource id of the one that was backed up
+	Repository string `json:"repository"`
+	Label      string `json:"label"`
+	// As in spec.Origin.
+	Until  time.Time `json:"until,omitzero"`
+	LSN    string    `json:"lsn,omitempty"`
+	Before string    `json:"before,omitempty"`
+	Newest bool      `json:"newest,omitempty"`
 }
 
 // Unsealed returns the assignment without its seal.
@@ -154,6 +180,9 @@ const (
 	Hangs          Problem = "hangs"           // PostgreSQL does not answer, or its disk does not
 	NoKey          Problem = "no-key"          // the key of the encrypted storage cannot be had
 	NotEncryptable Problem = "not-encrypted"   // storage that shall be encrypted is not, and cannot be
+	RestoreFails   Problem = "restore-fails"   // its first data cannot be made of the backup
+	ArchiveFails   Problem = "archive-fails"   // WAL cannot be archived
+	ArchiveBroken  Problem = "archive-broken"  // WAL was given up before it was archived
 )
 
 // Encryption says how storage is encrypted.
@@ -210,10 +239,28 @@ type Report struct {
 	// Encryption is how the member's directory is encrypted, as its host sees it.
 	Encryption Encryption `json:"encryption,omitempty"`
 
+	// Archived is what a primary says of the archive of the database's WAL.
+	Archived *Archived `json:"archived,omitempty"`
+	// Restoring is how far the making of the first data of a restored database is; nil: it is not
+	// going on.
+	Restoring *Restoring `json:"restoring,omitempty"`
+
 	StorageBytes int64     `json:"storage_bytes,omitempty"`
 	Problem      Problem   `json:"problem,omitempty"`
 	Detail       string    `json:"detail,omitempty"`
 	At           time.Time `json:"at"`
+}
+
+// Restoring is how far a restore is.
+type Restoring struct {
+	// Phase is files while files are copied, and wal while WAL is replayed.
+	Phase string `json:"phase"`
+	// Done and Of are bytes. Of is 0 if nobody knows.
+	Done int64 `json:"done"`
+	Of   int64 `json:"of"`
+	// At is the time of the last commit that was replayed.
+	At    time.Time `json:"at,omitzero"`
+	Began time.Time `json:"began"`
 }
 
 // TaskKind names something that an agent does once.

@@ -101,6 +101,12 @@ type Common struct {
 	Failover       int64  `json:"failover"`
 	FailoverTarget string `json:"failover_target,omitempty"` // resource id of an instance, or ""
 
+	// Origin is where the data came from when the database was restored; nil: it began empty.
+	Origin *Origin `json:"origin,omitempty"`
+	// Final is the name of the snapshot that is made before the database is deleted. The database
+	// counts as being deleted from then on, and Deleting is set when the snapshot is there.
+	Final string `json:"final,omitempty"`
+
 	// Before holds the values that the newest Change replaces. They are shown until it is done.
 	Before *Values `json:"before,omitempty"`
 	// OptIns lists the maintenance actions that users want in the next window. Offered is the

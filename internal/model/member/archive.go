@@ -1,0 +1,29 @@
+package member
+
+import (
+	"time"
+
+	"howdah/internal/model/lsn"
+)
+
+// Mark is a moment that a restore certainly reaches: a commit at this time, or later, lies before
+// LSN, and every file of WAL up to LSN is in the repository.
+type Mark struct {
+	At       time.Time `json:"at"`
+	Timeline int       `json:"timeline"`
+	LSN      lsn.LSN   `json:"lsn"`
+}
+
+// Archived is what a primary's host says of the archive of its database's WAL.
+type Archived struct {
+	// Restorable is the newest moment that a restore reaches; zero: none.
+	Restorable Mark `json:"restorable,omitzero"`
+	// Failing says why WAL cannot be archived now; Since is when that began.
+	Failing string    `json:"failing,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	// Waiting is how many bytes of WAL wait to be archived.
+	Waiting int64 `json:"waiting,omitempty"`
+	// Broken is the first file of WAL that was given up. A restore cannot go past it, but from a
+	// backup that began after it. "" says that there is none.
+	Broken string `json:"broken,omitempty"`
+}
