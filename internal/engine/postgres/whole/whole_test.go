@@ -1,0 +1,146 @@
+package whole
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/testkit/pgtest"
+)
+
+// ask returns the one value that a query answers.
+func ask[T any](t *testing.T, s *pgtest.Server, query string) (value T) {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(t.Context(), s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if err := conn.QueryRow(t.Context(), query).Scan(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func file(t *testing.T, s *pgtest.Server, relation string) string {
+	t.Helper()
+	return filepath.Join(ask[string](t, s, "SHOW data_directory"), ask[string](t, s, "SELECT pg_relation_filepath('"+relation+"')"))
+}
+
+func check(t *testing.T, s *pgtest.Server) Report {
+	t.Helper()
+	var last int64
+	r, err := Check(t.Context(), s.Config(), func(_ string, done, of int64) {
+		if done > of {
+			t.Errorf("%d of %d bytes", done, of)
+		}
+		last = done
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last == 0 {
+		t.Error("no progress was told")
+	}
+	return r
+}
+
+// filled has a table with rows, some of them long, and indexes of several kinds.
+func filled(t *testing.T) *pgtest.Server {
+	t.Helper()
+	s := pgtest.Start(t, pgtest.Options{Settings: "autovacuum = off\n"})
+	s.Exec("CREATE TABLE orders (id int PRIMARY KEY, what text, at timestamptz DEFAULT now())")
+	s.Exec("CREATE INDEX by_text ON orders (lower(what)) WHERE id % 2 = 0")
+	s.Exec("CREATE INDEX by_brin ON orders USING brin (at)")
+	s.Exec("CREATE UNLOGGED TABLE passing (id int PRIMARY KEY)")
+	s.Exec("INSERT INTO orders SELECT n, repeat(md5(n::text), 1 + n % 300) FROM generate_series(1, 3000) n")
+	s.Exec("CHECKPOINT")
+	return s
+}
+
+func TestAServerThatIsWhole(t *testing.T) {
+	t.Parallel()
+	s := filled(t)
+	s.Exec("CREATE EXTENSION amcheck; CREATE VIEW theirs AS SELECT bt_index_check('orders_pkey'::regclass)::text")
+	s.Exec("ALTER ROLE rdsmon SET search_path = public; ALTER ROLE rdsmon SET statement_timeout = 1; ALTER ROLE rdsmon SET default_transaction_read_only = on")
+	for range 2 {
+		r := check(t, s)
+		if r.Faults != 0 || len(r.Described) != 0 || r.Databases != 3 || r.Tables < 100 || r.Indexes < 100 || r.Bytes == 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// An index that has not all rows looks whole, page by page, and no checksum is wrong.
+func TestAnIndexThatLacksRows(t *testing.T) {
+	t.Parallel()
+	s := filled(t)
+	path := file(t, s, "orders_pkey")
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Exec("UPDATE orders SET id = -id WHERE id = 17")
+	s.Exec("CHECKPOINT")
+	s.Kill()
+	if err := os.WriteFile(path, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Up()
+	r := check(t, s)
+	if r.Faults != 1 || len(r.Described) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	f := r.Described[0]
+	if f.Database != "rdsadmin" || f.Relation != "public.orders_pkey" || !strings.Contains(f.Says, "lacks matching index tuple") || strings.Contains(f.Says, "\n") {
+		t.Errorf("%s", f)
+	}
+}
+
+// Faults of tables, of pages that cannot be read and of files that are missing are all found, and do
+// not end the check.
+func TestDamagedTables(t *testing.T) {
+	t.Parallel()
+	s := filled(t)
+	orders, text := file(t, s, "orders"), file(t, s, "by_text")
+	s.Kill()
+	page, err := os.ReadFile(orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(page[8192+24:], []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}) // line pointers of the second page
+	if err := os.WriteFile(orders, page, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(text); err != nil {
+		t.Fatal(err)
+	}
+	s.Up()
+	r := check(t, s)
+	found := map[string]bool{}
+	for _, f := range r.Described {
+		found[f.Relation] = true
+	}
+	if !found["public.orders"] || !found["public.by_text"] || r.Databases != 3 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What could not be looked at is no promise.
+func TestACheckThatCannotEnd(t *testing.T) {
+	t.Parallel()
+	s := filled(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := Check(ctx, s.Config(), func(string, int64, int64) { cancel() }); err == nil {
+		t.Error("a check that was broken off says that all is well")
+	}
+	config := s.Config()
+	config.User = "nobody"
+	if _, err := Check(t.Context(), config, nil); err == nil {
+		t.Error("nobody may look, and all is well")
+	}
+}
