@@ -167,6 +167,9 @@ const (
 	// the operations' runner, and by server in the transaction that deletes a database. Removed by
 	// the runner.
 	AutomatedRoot = Root + "automated/"
+	// BackupBusyRoot: which operation may change a database's part of a repository. Written and
+	// removed by the operations' runner.
+	BackupBusyRoot = Root + "backup-busy/"
 	// DrillRoot: the newest restore drill of each database. Written by the operations' runner.
 	DrillRoot = Root + "drill/"
 	// JobRoot: what operations ask of hosts. Written and removed by the operations' runner.
@@ -433,6 +436,11 @@ func Backup(database, repository, label string) string {
 
 // BackupPrefix is what the backups of a database begin with.
 func BackupPrefix(database string) string { return BackupRoot + database + "/" }
+
+// BackupBusy is the key of which operation may change a database's part of a repository.
+func BackupBusy(database, repository string) string {
+	return BackupBusyRoot + database + "/" + repository
+}
 
 // Snapshot is the key of a DB snapshot.
 func Snapshot(account, region, name string) string {

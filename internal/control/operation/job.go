@@ -41,8 +41,9 @@ const (
 type JobReport struct {
 	State    JobState
 	Progress operation.Progress
-	Detail   string // why it failed
-	Final    bool   // another try would fail too
+	Result   json.RawMessage // what came of it, as its kind says
+	Detail   string          // why it failed
+	Final    bool            // another try would fail too
 }
 
 // Hosts do jobs. What is asked of them goes through etcd, in the transaction that records the

@@ -89,6 +89,9 @@ type Backup struct {
 	Stored int64 `json:"stored"`
 	// Damaged says what a drill or a check found, or is "".
 	Damaged string `json:"damaged,omitempty"`
+	// Heals says that WAL was lost between the backup before and this one: what is older cannot be
+	// restored past that, and this one needs nothing of it.
+	Heals bool `json:"heals,omitempty"`
 	// Proved is when it was restored last by a drill.
 	Proved time.Time `json:"proved,omitzero"`
 }
@@ -162,6 +165,14 @@ type Automated struct {
 	Retained bool      `json:"retained,omitempty"`
 	Deleted  time.Time `json:"deleted,omitzero"`
 	Until    time.Time `json:"until,omitzero"`
+	// Window is when the backup window opened for which an automated backup was begun last, and
+	// Attempt counts the operations that were begun for it. Healing is the first file of WAL that was
+	// lost when a backup was begun to heal that.
+	Window  time.Time `json:"window,omitzero"`
+	Attempt int       `json:"attempt,omitempty"`
+	Healing string    `json:"healing,omitempty"`
+	// Tidied is when a Tidy began last.
+	Tidied time.Time `json:"tidied,omitzero"`
 }
 
 // The kinds of operations about backups.
@@ -185,6 +196,13 @@ type TakeArgs struct {
 	// Repository has the backup.
 	Repository string `json:"repository"`
 	Automated  bool   `json:"automated,omitempty"`
-	// Full asks for a full backup; else one is made if there is no other one that is whole.
+	// Full asks for a full backup; else one is made if the chain calls for it (NeedsFull).
 	Full bool `json:"full,omitempty"`
+	// DropAutomated is of Final: the automated backups go with the database.
+	DropAutomated bool `json:"drop_automated,omitempty"`
+}
+
+// TidyArgs are the arguments of Tidy.
+type TidyArgs struct {
+	Repository string `json:"repository"`
 }

@@ -1,0 +1,65 @@
+package backup
+
+import "howdah/internal/model/operation"
+
+// The kinds of jobs that hosts do for backups.
+const (
+	// JobBackup makes a backup. Its arguments are a BackupJob, and its result is a Backup.
+	JobBackup = "backup"
+	// JobList lists what is in a repository. Its arguments are a ListJob, its result is a Listed.
+	JobList = "list"
+	// JobTidy removes what nobody needs. Its arguments are a TidyJob, and its result is a Tidied.
+	JobTidy = "tidy"
+)
+
+// BackupJob asks the host of a member for a backup of its database. One that finds a whole backup
+// with the annotation of the same operation makes no other one.
+type BackupJob struct {
+	Database   string `json:"database"` // resource id
+	Member     string `json:"member"`   // name of the member, such as m1
+	Repository string `json:"repository"`
+	Full       bool   `json:"full,omitempty"`
+	// Operation is in the annotation of the backup.
+	Operation string `json:"operation"`
+}
+
+// ListJob asks any host for the backups of a database in a repository.
+type ListJob struct {
+	Database   string `json:"database"`
+	Repository string `json:"repository"`
+}
+
+// Listed is what a ListJob finds, the oldest first.
+type Listed struct {
+	Labels []string `json:"labels"`
+}
+
+// TidyJob asks any host to remove from the part of a database in a repository what nobody needs.
+// No backup of the database is made in the repository at the same time: see Busy. It is idempotent,
+// and may find less than it is told to keep.
+type TidyJob struct {
+	Database   string `json:"database"`
+	Repository string `json:"repository"`
+	// Keep lists the labels that stay, with all that they need. Every other backup goes, also one
+	// that has no record. The newest full backup may stay if the engine cannot be without one.
+	Keep []string `json:"keep"`
+	// Archive is from how many backups back on, counted from the newest of Keep, all WAL is kept. For
+	// older backups only the WAL is kept that makes them consistent. It is 1 or more.
+	Archive int `json:"archive"`
+	// Gone says that the database is no more and that Keep is empty: the whole part goes, with its
+	// WAL and marks.
+	Gone bool `json:"gone,omitempty"`
+}
+
+// Tidied is what came of a TidyJob.
+type Tidied struct {
+	Removed []string `json:"removed,omitempty"` // labels
+}
+
+// Busy says which operation may change a database's part of a repository now: one that makes a
+// backup, or one that tidies. It is taken and given back in the transactions of the operation's
+// steps. That of an operation which has ended counts no more.
+type Busy struct {
+	Operation string          `json:"operation"`
+	About     operation.About `json:"about"`
+}
