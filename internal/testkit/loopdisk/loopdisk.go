@@ -26,6 +26,12 @@ func New(t testing.TB, mib string, options ...string) Disk {
 	return formatted(t, mib, "mkfs.ext4", options)
 }
 
+// NewXFS makes one with mkfs.xfs, in which files can share blocks. It takes 300 MiB at least.
+func NewXFS(t testing.TB, mib string) Disk {
+	t.Helper()
+	return formatted(t, mib, "mkfs.xfs", nil)
+}
+
 // NewBtrfs makes one with mkfs.btrfs, with quotas on.
 func NewBtrfs(t testing.TB, mib string) Disk {
 	t.Helper()
