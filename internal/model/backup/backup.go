@@ -84,6 +84,9 @@ type Backup struct {
 	Timeline int       `json:"timeline"`
 	StartLSN lsn.LSN   `json:"start_lsn"`
 	StopLSN  lsn.LSN   `json:"stop_lsn"`
+	// Gap is the newest moment that could be restored when WAL before this backup was given up: what
+	// lies after Gap and before Stop cannot be restored. It is zero if nothing was given up.
+	Gap time.Time `json:"gap,omitzero"`
 	// Size is that of the database, Stored what the backup added to the repository, in bytes.
 	Size   int64 `json:"size"`
 	Stored int64 `json:"stored"`
@@ -204,5 +207,12 @@ type TakeArgs struct {
 
 // TidyArgs are the arguments of Tidy.
 type TidyArgs struct {
+	Repository string `json:"repository"`
+}
+
+// CopyArgs are the arguments of Copy. The backup of one snapshot is copied into another repository.
+type CopyArgs struct {
+	From       string `json:"from"`     // key of the snapshot to copy
+	Snapshot   string `json:"snapshot"` // key of the copy
 	Repository string `json:"repository"`
 }

@@ -2,14 +2,12 @@ package event
 
 // These are source types of RDS for which Howdah raises no events, or not yet.
 const (
-	SecurityGroup   SourceType = "db-security-group"
-	Snapshot        SourceType = "db-snapshot"
-	ClusterSnapshot SourceType = "db-cluster-snapshot"
-	EngineVersion   SourceType = "custom-engine-version"
-	Proxy           SourceType = "db-proxy"
-	BlueGreen       SourceType = "blue-green-deployment"
-	ShardGroup      SourceType = "db-shard-group"
-	ZeroETL         SourceType = "zero-etl"
+	SecurityGroup SourceType = "db-security-group"
+	EngineVersion SourceType = "custom-engine-version"
+	Proxy         SourceType = "db-proxy"
+	BlueGreen     SourceType = "blue-green-deployment"
+	ShardGroup    SourceType = "db-shard-group"
+	ZeroETL       SourceType = "zero-etl"
 )
 
 // categories holds the categories of each source type in RDS's order (RDS user guide, "Amazon RDS

@@ -24,10 +24,15 @@ const (
 	Cluster  SourceType = "db-cluster"
 	// ParameterGroup stands for both kinds of parameter groups: RDS has one word for them.
 	ParameterGroup SourceType = "db-parameter-group"
+	// Snapshot is a DB snapshot, ClusterSnapshot a DB cluster snapshot.
+	Snapshot        SourceType = "db-snapshot"
+	ClusterSnapshot SourceType = "db-cluster-snapshot"
 )
 
 // arnKinds holds the resource type in the ARN of each source type.
-var arnKinds = map[SourceType]string{Instance: "db", Cluster: "cluster", ParameterGroup: "pg"}
+var arnKinds = map[SourceType]string{
+	Instance: "db", Cluster: "cluster", ParameterGroup: "pg", Snapshot: "snapshot", ClusterSnapshot: "cluster-snapshot",
+}
 
 // Event is one event.
 type Event struct {

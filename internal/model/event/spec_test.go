@@ -11,7 +11,7 @@ import (
 )
 
 // Why events of RDS are not raised. Those of source types that Howdah does not have
-// at all (snapshots, proxies, blue/green deployments, shard groups) are not listed.
+// at all (proxies, blue/green deployments, shard groups) are not listed.
 const (
 	noBackups  = "there are no backups, snapshots and restores yet"
 	noMajor    = "major versions are not upgraded"
@@ -52,6 +52,11 @@ var notRaised = map[SourceType]map[string]string{
 		"0181": noGlobal, "0182": noGlobal, "0183": noGlobal, "0184": noGlobal, "0185": noGlobal, "0186": noGlobal, "0187": noGlobal,
 		"0238": noGlobal, "0239": noGlobal, "0240": noGlobal, "0241": noGlobal, "0397": noGlobal, "0423": noGlobal,
 	},
+	Snapshot: {
+		"0040": noBackups, "0041": noBackups, "0042": noBackups, "0043": noBackups, "0059": noBackups, "0060": noBackups, "0061": noBackups, "0090": noBackups,
+		"0091": noBackups, "0190": noBackups, "0196": noBackups, "0197": noBackups,
+	},
+	ClusterSnapshot: {"0074": noBackups, "0075": noBackups, "0168": noBackups, "0169": noBackups},
 }
 
 // listed are the events of RDS's list for the source types that Howdah has.
@@ -61,7 +66,9 @@ var listed = map[SourceType]string{
 		"0026 0027 0047 0155 0264 0265 0266 0267 0268 0269 0270 0398 0399 0422 0501 0502 0230 0385",
 	Cluster: "0016 0170 0171 0150 0151 0152 0153 0172 0069 0070 0071 0072 0073 0156 0173 0176 0286 0287 0288 0289 0290 0410 0411 0412 0413 0414 0417 " +
 		"0181 0182 0183 0184 0185 0186 0187 0238 0239 0240 0241 0397 0423",
-	ParameterGroup: "0037",
+	ParameterGroup:  "0037",
+	Snapshot:        "0040 0041 0042 0043 0059 0060 0061 0090 0091 0190 0196 0197",
+	ClusterSnapshot: "0074 0075 0168 0169",
 }
 
 // TestEveryEventIsRaisedOrCannotBe: of each event that RDS has, either the catalog has

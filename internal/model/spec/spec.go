@@ -106,6 +106,9 @@ type Common struct {
 	// Final is the name of the snapshot that is made before the database is deleted. The database
 	// counts as being deleted from then on, and Deleting is set when the snapshot is there.
 	Final string `json:"final,omitempty"`
+	// StopAfter is the name of the snapshot that is made before the instance is stopped. The
+	// instance counts as stopping from then on, and Stopped is set when the snapshot is there.
+	StopAfter string `json:"stop_after,omitempty"`
 
 	// Before holds the values that the newest Change replaces. They are shown until it is done.
 	Before *Values `json:"before,omitempty"`
@@ -231,6 +234,10 @@ type Endpoint struct {
 	Tags       []Tag     `json:"tags"`
 	Created    time.Time `json:"created"`
 }
+
+// Going reports whether the resource is being deleted, or is to be deleted once its final snapshot is
+// there.
+func (c Common) Going() bool { return c.Deleting || c.Final != "" }
 
 // Follows reports whether the instance replicates from another database.
 func (i Instance) Follows() bool { return i.Source != "" && !i.Promoted }
