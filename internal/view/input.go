@@ -101,7 +101,7 @@ func (b Basis) Input(now time.Time, policy plan.Policy) plan.Input {
 	cache, id := b.Wanted.cache, b.Want.ID
 	in := plan.Input{
 		Now: now, Policy: policy, Want: b.Want, Layout: b.Layout, Hosts: b.Hosts, HostAt: b.HostAt, Reports: b.Reports,
-		Leader: Leader(cache, id), Sync: Sync(cache, id), Unborn: unborn(cache, id),
+		Leader: Leader(cache, id), Sync: Sync(cache, id), Unborn: unborn(cache, id), Born: born(cache, id),
 		Applied: map[string]int64{}, Assigned: map[string]int64{}, Results: map[string]member.Result{},
 		Making: map[string]bool{}, Positions: map[string]int64{}, Behind: map[string]bool{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
 		Ways: Ways(cache, b.Routes(b.Layout), b.Since), OwnNames: b.Wanted.parts.ownNames, Keys: b.keys(),
@@ -174,4 +174,10 @@ func (b Basis) host(name string) plan.Host {
 func unborn(cache *state.Cache, database string) bool {
 	value, _, ok := cache.Raw(patroni.InitializeKey(database))
 	return ok && len(value) == 0
+}
+
+// born: Patroni knows the system identifier of data that were made.
+func born(cache *state.Cache, database string) bool {
+	value, _, ok := cache.Raw(patroni.InitializeKey(database))
+	return ok && len(value) > 0
 }

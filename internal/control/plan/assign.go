@@ -39,6 +39,12 @@ func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Ass
 	if line, _, ok := spec.ParseAuthority(seat.Authority); ok && seat.Authority != spec.HomeAuthority {
 		a.Authority, a.ServerKey = seat.Authority, line.ServerKey
 	}
+	if want.Restore != nil {
+		a.Inherits = true
+		if layout.restoring(want) && !m.Leaving {
+			a.Restore = want.Restore
+		}
+	}
 	switch {
 	case m.Leaving:
 		a.Want = member.Absent

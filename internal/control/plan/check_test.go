@@ -17,6 +17,7 @@ func (s *sim) decide(in Input) Output {
 		out = Next(in)
 	}
 	s.checkLeaving(in, out)
+	s.checkRestore(in, out)
 	s.checkCount(in, out)
 	s.checkPlaces(in, out)
 	s.checkNames(in, out)
@@ -51,6 +52,9 @@ func (s *sim) checkLeaving(in Input, out Output) {
 	if in.Want.State == member.Absent {
 		return
 	}
+	if out.Layout.restoring(in.Want) {
+		return // nothing was ever stored
+	}
 	w := begin(in)
 	decided := in
 	decided.Layout = out.Layout
@@ -80,6 +84,34 @@ func (s *sim) checkLeaving(in Input, out Output) {
 		if find(out.Layout, old.Name) == nil && !old.Leaving {
 			s.fail("%s was forgotten without being deleted", old.Name)
 		}
+	}
+}
+
+// checkRestore: while a database is restored it has one member, and that one restores it. A restore
+// ends for good with the first data.
+func (s *sim) checkRestore(in Input, out Output) {
+	if in.Want.Restore == nil || in.Want.State == member.Absent {
+		return
+	}
+	restoring := out.Layout.restoring(in.Want)
+	if s.initialized && restoring {
+		s.fail("it is restored again, although there are data")
+	}
+	if in.Layout.Restored && !out.Layout.Restored {
+		s.fail("it forgot that it was restored")
+	}
+	staying := 0
+	for _, m := range out.Layout.Members {
+		a := Assign(in.Want, out.Layout, m, 0)
+		if !m.Leaving {
+			staying++
+		}
+		if !a.Inherits || (a.Restore != nil) != (restoring && !m.Leaving) {
+			s.fail("%s: restores %v, inherits %v", m.Name, a.Restore != nil, a.Inherits)
+		}
+	}
+	if restoring && staying > 1 {
+		s.fail("%d members are there before the data", staying)
 	}
 }
 

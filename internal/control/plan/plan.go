@@ -42,7 +42,9 @@ type Database struct {
 	LogicalSlots   bool              // users may have logical replication slots
 	Slots          []string
 	Upstream       *patroni.Upstream
-	ServerIPs      []string
+	// Restore says what the first data are made of; nil: the database begins empty.
+	Restore   *member.Restore
+	ServerIPs []string
 	// Allow lists the networks that users may connect from; nil admits everyone. Between lists the
 	// addresses of edges that members see in place of a client's.
 	Allow, Between []string
@@ -83,6 +85,9 @@ type Layout struct {
 	Next    int      `json:"next"` // number of the next member
 	// Created says that the database has been available once.
 	Created bool `json:"created"`
+	// Restored says that a database which was made from a backup has its data, so that nobody
+	// restores them again.
+	Restored bool `json:"restored,omitempty"`
 	// Changed, Rebooted and FailedOver are the numbers of the last requests that are done.
 	Changed    int64 `json:"changed"`
 	Rebooted   int64 `json:"rebooted"`
@@ -201,8 +206,9 @@ type Input struct {
 	Leader string // name of the member with Patroni's leader key
 	Sync   patroni.Sync
 	// Unborn says that Patroni's initialize key exists and names no data yet: a member bootstraps,
-	// or did. Making holds, by member id, whether its Patroni creates a data directory.
+	// or did. Born says that it names data. Making holds, by member id, whether its Patroni creates a data directory.
 	Unborn bool
+	Born   bool
 	Making map[string]bool
 	// Positions are the ends of the WAL that members wrote or received, in bytes, as Patroni said a
 	// moment ago.
@@ -260,6 +266,7 @@ const maxSteps = 40
 // Next decides the next step.
 func Next(in Input) Output {
 	w := begin(in)
+	w.noteRestored()
 	w.forgetGone()
 	switch in.Want.State {
 	case member.Absent:
@@ -432,10 +439,13 @@ func (k *known) primary() *Placed {
 
 // forgetGone drops deleted members of which nothing is left. It also drops those on a lost host, of
 // which nobody can know that: the assignment stays, and tells the host to clean up when it returns.
-// A member whose Patroni lives without its agent is kept, as it might lead.
+// A member whose Patroni lives without its agent is kept, as it might lead. So is one that was
+// restoring the database when its host was lost, until the data are there: it might be the first to
+// have them.
 func (w *work) forgetGone() {
 	w.out.Layout.Members = slices.DeleteFunc(w.out.Layout.Members, func(m Placed) bool {
-		return m.Leaving && (w.report(&m).Gone || !w.alive(&m) && !w.runs(&m))
+		_, known := w.host(m.Host)
+		return m.Leaving && (w.report(&m).Gone || !w.alive(&m) && !w.runs(&m) && !(known && w.restoring()))
 	})
 }
 

@@ -39,6 +39,35 @@ func TestRandomStories(t *testing.T) {
 	}
 }
 
+// TestRandomRestores plays such stories with databases that are restored. The faults come early,
+// and nobody but a member that restores ever begins the database.
+func TestRandomRestores(t *testing.T) {
+	first, n := uint64(1), *runs
+	if testing.Short() {
+		n = 300
+	}
+	if *seed > 0 {
+		first, n = *seed, 1
+	}
+	for i := range uint64(n) {
+		s := newStory(first + i)
+		s.sim.want.Upstream = nil
+		s.do("restore")
+		if *seed > 0 {
+			s.log = t.Logf
+		}
+		for range 1 + s.rnd.IntN(10) {
+			if s.rnd.IntN(3) == 0 {
+				s.event()
+			}
+			s.second()
+		}
+		if err := s.play(); err != nil {
+			t.Fatalf("seed %d: %v\nsee it with: go test -run RandomRestores -v -seed %d", first+i, err, first+i)
+		}
+	}
+}
+
 type story struct {
 	*player
 	rnd     *rand.Rand

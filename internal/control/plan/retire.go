@@ -30,8 +30,12 @@ func (k *known) lostTooLong(m *Placed) bool {
 	return !h.Alive && !h.LostSince.IsZero() && k.Now.Sub(h.LostSince) >= k.Policy.ReplaceAfter
 }
 
-// drain moves members away from hosts that are being emptied.
+// drain moves members away from hosts that are being emptied. A member that restores has no data
+// yet: see restoreAnew.
 func (w *work) drain() {
+	if w.restoring() {
+		return
+	}
 	for i := range w.members() {
 		m := w.members()[i]
 		if h, _ := w.host(m.Host); h.Draining && m.Going == Staying {

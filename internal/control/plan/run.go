@@ -20,7 +20,9 @@ func (w *work) run() {
 	w.wake()
 	seated := w.seat()
 	w.replaceLost()
+	w.restoreAnew()
 	w.drain()
+	w.restores()
 	w.mendPorts()
 	w.mendNames()
 	w.mendKeys()
@@ -57,7 +59,7 @@ func (w *work) tellLost() {
 func (w *work) settle(seated bool) {
 	leader := w.primary()
 	if leader == nil {
-		if !w.unstick() {
+		if !w.restores() && !w.unstick() {
 			w.doing(awaitPrimary)
 		}
 		return

@@ -202,6 +202,10 @@ func (p *player) wish(verb string, rest []string) error {
 		want.Upstream = &patroni.Upstream{Host: "10.9.9.9", Port: 5432, Slot: "follow_db_1"}
 	case "promote":
 		want.Upstream = nil
+	case "restore":
+		want.Restore = &member.Restore{Database: "db-0", Repository: "main", Label: "20261101-000000F", Newest: true}
+	case "restore-fails":
+		p.sim.unrestorable = rest[0] == "on"
 	default:
 		return fmt.Errorf("unknown command")
 	}

@@ -24,7 +24,7 @@ func (w *work) seat() bool {
 	w.markSurplus()
 	complete := true
 	for _, s := range w.vacant() {
-		if w.awaitsFirst(s) {
+		if w.firstComes() || w.awaitsFirst(s) {
 			complete = false
 			continue
 		}

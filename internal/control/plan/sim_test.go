@@ -44,8 +44,10 @@ type sim struct {
 	blank       int      // rounds left in which Patroni finds out who is in sync
 	lag, late   int      // rounds until it hears of a change, and rounds left
 	initialized bool
-	acked       int
-	ran         time.Duration
+	// unrestorable says that no restore ends.
+	unrestorable bool
+	acked        int
+	ran          time.Duration
 
 	// Faults to come.
 	failTasks, killAgents int
@@ -72,6 +74,7 @@ type simMember struct {
 	promoted       bool
 	lsn            int
 	copying        int // rounds left
+	restored       int // rounds that it has restored for
 	applied        int64
 	tags           member.Assignment // what its Patroni has published
 	owner          int64
@@ -80,7 +83,10 @@ type simMember struct {
 	handover, gone bool
 }
 
-const copyTime = 3
+const (
+	copyTime    = 3
+	restoreTime = 5
+)
 
 func newSim(hosts ...string) *sim {
 	s := &sim{
@@ -162,6 +168,9 @@ func (s *sim) obey(key string) {
 	if a.Generation > m.have.Generation {
 		if m.due > 0 {
 			m.due--
+			if m.have.Restore != nil { // what it was told before goes on
+				s.converge(m, h, id)
+			}
 			return
 		}
 		m.have, m.due = a, h.slow
@@ -178,7 +187,11 @@ func (s *sim) converge(m *simMember, h *simHost, id string) {
 		m.running, m.promoted = false, false
 	case member.Running:
 		taken := slices.Contains(h.foreign, m.have.Port) || slices.Contains(h.foreign, m.have.RESTPort)
-		if !m.running && m.task == "" && !taken {
+		switch {
+		case m.running || m.task != "" || taken:
+		case m.have.Restore != nil && !m.data && (s.unrestorable || m.restored < restoreTime):
+			m.restored++
+		default:
 			m.running = true
 		}
 	}
@@ -269,6 +282,9 @@ func (s *sim) report() {
 		if !m.running && (slices.Contains(h.foreign, m.have.Port) || slices.Contains(h.foreign, m.have.RESTPort)) && !m.gone {
 			r.Problem = member.PortTaken
 		}
+		if m.have.Restore != nil && s.unrestorable && !m.data && !m.gone {
+			r.Problem, r.Detail = member.RestoreFails, "the archive ends at noon"
+		}
 		if h.full && !m.gone {
 			r.Problem = member.DiskFull
 		}
@@ -317,6 +333,7 @@ func (s *sim) input() Input {
 		Now: s.now, Want: s.want, Layout: s.layout, Policy: s.policy, Leader: s.leader, Sync: s.sync,
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
 		Results: maps.Clone(s.results), OwnNames: s.ownNames, Ways: map[string][]string{}, Positions: map[string]int64{},
+		Born: s.initialized,
 	}
 	for _, h := range s.hosts {
 		host := h.Host

@@ -75,6 +75,9 @@ func (s *sim) elect() {
 		return
 	}
 	if !s.initialized {
+		if s.want.Restore != nil && best.have.Restore == nil {
+			s.fail("%s begins an empty database in place of the one that is restored", best.have.Name)
+		}
 		s.initialized, best.data, best.promoted = true, true, true
 	}
 	s.leader = best.have.Name

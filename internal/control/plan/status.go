@@ -19,6 +19,9 @@ const (
 	StorageFull = "storage-full"
 	FailingOver = "failing-over" // clusters
 	Capacity    = "insufficient-capacity"
+	// CannotRestore says that the first data cannot be made of the backup. Those who wait for the
+	// database stop at it.
+	CannotRestore = "incompatible-restore"
 )
 
 // stepNoHost names the step of a decision that found no host for a member.
@@ -82,6 +85,9 @@ func (f Facts) DatabaseStatus() string {
 	case len(f.Want.Seats) == 0:
 		return f.change(Available) // a cluster without instances: its data are kept
 	case !f.Layout.Created:
+		if _, failed := f.RestoreFailed(); failed {
+			return CannotRestore
+		}
 		if len(f.Layout.Members) == 0 && (len(f.Problems) > 0 || f.waitsForHost()) {
 			return Capacity
 		}
@@ -132,6 +138,9 @@ func (f Facts) SeatStatus(seat Seat, deleting bool) string {
 	case !known:
 		if found && ready && f.Layout.Created && seat.Restart <= m.Restarted {
 			return Available
+		}
+		if _, failed := f.RestoreFailed(); failed {
+			return CannotRestore
 		}
 		return Creating
 	case !found:

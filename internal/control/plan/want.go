@@ -112,8 +112,8 @@ func common(c spec.Common, links Links) Database {
 		WaitForStandby: spec.Setting(c.Tags, spec.WaitForStandby) == "true",
 		RequireTLS:     true, IAMAuth: c.IAMAuth, Encrypted: c.StorageKey != "",
 		Owner:    member.Owner{Name: c.MasterUser, Verifier: c.Verifier, Serial: c.PasswordSerial, Database: c.DBName},
-		Upstream: links.Upstream,
-		Change:   c.Change, Reboot: c.Reboot, Failover: c.Failover, FailoverSeat: c.FailoverTarget,
+		Upstream: links.Upstream, Restore: restoreOf(c.Origin),
+		Change: c.Change, Reboot: c.Reboot, Failover: c.Failover, FailoverSeat: c.FailoverTarget,
 		ChangeStatus: c.ChangeStatus,
 	}
 	for _, f := range links.Followers {

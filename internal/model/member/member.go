@@ -83,6 +83,9 @@ type Assignment struct {
 	// Restore says what the first data of the database are made of; nil: it begins empty, or has
 	// data already.
 	Restore *Restore `json:"restore,omitempty"`
+	// Inherits says that the database was restored: the member never begins an empty one. It
+	// restores the data if Restore says of what, or else copies those of another member.
+	Inherits bool `json:"inherits,omitempty"`
 	// Seal proves that the home wrote this assignment for this host (package seal). It does not
 	// change how the member runs. "" comes from a control plane of an older release.
 	Seal string `json:"seal,omitempty"`
