@@ -24,6 +24,7 @@ import (
 	"howdah/internal/identity/authority"
 	"howdah/internal/identity/kms"
 	"howdah/internal/identity/secret"
+	"howdah/internal/model/backup"
 	"howdah/internal/model/event"
 	"howdah/internal/model/member"
 	"howdah/internal/model/network"
@@ -48,6 +49,7 @@ var records = []any{
 	operation.Record{}, operation.Wish{}, param.Catalogue{}, notify.Cursor{}, notify.Delivery{},
 	access.Key{}, authority.Record{}, authority.Default{}, kms.Key{}, kms.Alias{}, kms.Storage{}, secret.Secret{},
 	topic.Topic{}, topic.Subscription{}, topic.Message{}, topic.EventSubscription{}, topic.GivenUp{},
+	backup.Repository{}, member.Job{},
 }
 
 // read matches code that decodes a record of the state, with the record's type.

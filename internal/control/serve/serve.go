@@ -168,6 +168,7 @@ func Run(ctx context.Context, cfg Config) error {
 		Placed: func(ctx context.Context, database, name string) (string, error) {
 			return placed(ctx, store, database, name)
 		},
+		Repository: cfg.opener(store),
 		Members: func(context.Context) (*certs.CA, error) { return members, nil },
 	}
 	group.Go(func() error { return cache.Run(ctx) })

@@ -18,12 +18,14 @@ import (
 
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/home"
+	"howdah/internal/model/member"
 	"howdah/internal/state"
 	"howdah/internal/state/etcd"
 	"howdah/internal/state/format"
 )
 
-// Server answers hosts. All fields except Login, Authority, Storage and Placed are required.
+// Server answers hosts. All fields except Login, Authority, Storage, Placed and Repository are
+// required.
 type Server struct {
 	Home  *home.Home
 	CA    *certs.CA
@@ -42,6 +44,9 @@ type Server struct {
 	// Placed returns the host that a database's layout has for a member, or "" if there is no such
 	// member. Without it nobody gets a key for a look.
 	Placed func(ctx context.Context, database, name string) (host string, err error)
+	// Repository returns what opens a repository for a database, without a passphrase for the
+	// database "". Without it nobody gets to a repository.
+	Repository func(ctx context.Context, name, database string) (member.Repository, error)
 	// Beat is called for each heartbeat. agent is the process that sent it, or "" if its release
 	// does not say. Beat must not block.
 	Beat func(host, agent string)
@@ -67,6 +72,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST "+Path+"certificate", handle(s, s.certificate))
 	mux.HandleFunc("POST "+Path+"login", handle(s, s.login))
 	mux.HandleFunc("POST "+Path+storageKeyPath, handle(s, s.storageKey))
+	mux.HandleFunc("POST "+Path+repositoryPath, handle(s, s.repository))
 	mux.HandleFunc("POST "+Path+"heartbeat", s.heartbeat)
 	return mux
 }

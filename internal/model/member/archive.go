@@ -27,3 +27,22 @@ type Archived struct {
 	// backup that began after it. "" says that there is none.
 	Broken string `json:"broken,omitempty"`
 }
+
+// Repository is what opens the part of one database in a repository. A control plane tells it a
+// host that has work there. It has secrets: a host keeps it in files of root alone.
+type Repository struct {
+	Name string `json:"name"`
+	ID   string `json:"id"`   // that the repository's marker shows
+	Kind string `json:"kind"` // as a backup.RepositoryKind: directory or s3
+	// As in backup.Repository.
+	Path      string `json:"path,omitempty"`
+	Endpoint  string `json:"endpoint,omitempty"`
+	Region    string `json:"region,omitempty"`
+	Bucket    string `json:"bucket,omitempty"`
+	Prefix    string `json:"prefix,omitempty"`
+	CA        string `json:"ca,omitempty"`
+	AccessKey string `json:"access_key,omitempty"`
+	Secret    string `json:"secret,omitempty"`
+	// Passphrase encrypts the part of the database. "" says that nothing is encrypted.
+	Passphrase string `json:"passphrase,omitempty"`
+}
