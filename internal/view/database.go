@@ -32,6 +32,7 @@ type origin struct {
 	groups    string // all parameter groups
 	networks  int64  // all security groups, and edges that hide clients
 	zones     string // of its subnet group
+	archive   string // the repositories of its WAL
 }
 
 // As reports whether a database is wanted as it was, and has the same records; old may be nil.

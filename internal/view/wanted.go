@@ -28,6 +28,7 @@ type Wanted struct {
 	zones     map[spec.GroupKey][]string
 	subnets   int64 // when zones changed last
 	parts     parts
+	archives  archives
 }
 
 // Nothing is where all databases of a state are new.
@@ -73,7 +74,9 @@ func (w *Wanted) After(made *Made) (next *Wanted, news News) {
 	next.parts = w.parts.as(w.cache)
 	next.networks, next.subnets = w.cache.Changes(state.SecurityGroupRoot, state.BetweenRoot), w.cache.Changes(state.SubnetGroupRoot)
 	networks, subnets := w.made == nil || next.networks != w.networks, w.made == nil || next.subnets != w.subnets
-	if made == w.made && !networks && !subnets {
+	var moved bool
+	next.archives, moved = w.archives.as(w.cache)
+	if made == w.made && !networks && !subnets && !moved {
 		return next, News{}
 	}
 	next.made = made
@@ -84,7 +87,7 @@ func (w *Wanted) After(made *Made) (next *Wanted, news News) {
 	if subnets {
 		next.zones = subnetZones(w.cache)
 	}
-	if !networks && !subnets && made.marks == w.made.marks {
+	if !networks && !subnets && !moved && made.marks == w.made.marks {
 		if gone, come, plain := w.made.differs(made); plain && w.alone(gone) && w.alone(come) {
 			return next, next.exchange(w, gone, come)
 		}
@@ -201,21 +204,22 @@ func (w *Wanted) add(d *Database) {
 // originOf is the origin of a database by its own record.
 func (w *Wanted) originOf(revision int64, c spec.Common, links plan.Links) origin {
 	return origin{
-		own: revision, followers: strings.Join(links.Followers, " ") + "/" + strings.Join(links.Below, " "), groups: w.made.marks, networks: w.networks,
+		archive: strings.Join(links.Repositories, " "),
+		own:     revision, followers: strings.Join(links.Followers, " ") + "/" + strings.Join(links.Below, " "), groups: w.made.marks, networks: w.networks,
 		zones: strings.Join(w.zones[c.SubnetGroupKey()], " "),
 	}
 }
 
 // ofInstance is the database of an instance that is no member of a cluster.
 func (w *Wanted) ofInstance(before *Wanted, i state.Record[*spec.Instance], links plan.Links) *Database {
-	links.Groups = w.made.Groups
+	links.Groups, links.Repositories = w.made.Groups, w.archives.of(i.Value.ResourceID)
 	return w.one(before, i.Value.ResourceID, w.originOf(i.Revision, i.Value.Common, links), func() *Database {
 		return &Database{Want: plan.ForInstance(*i.Value, links), Owner: i.Value.Common, Specs: []state.Record[*spec.Instance]{i}}
 	})
 }
 
 func (w *Wanted) ofCluster(before *Wanted, c state.Record[spec.Cluster], links plan.Links) *Database {
-	links.Groups = w.made.Groups
+	links.Groups, links.Repositories = w.made.Groups, w.archives.of(c.Value.ResourceID)
 	account, _, _ := strings.Cut(state.Tail(c.Key, state.ClusterRoot), "/")
 	id, a := c.Value.ResourceID, w.made.Of(account)
 	members, custom := a.Members[id], a.Custom[id]

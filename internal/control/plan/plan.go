@@ -42,6 +42,8 @@ type Database struct {
 	LogicalSlots   bool              // users may have logical replication slots
 	Slots          []string
 	Upstream       *patroni.Upstream
+	// Archive says where WAL goes; nil: nowhere.
+	Archive *member.Archive
 	// Restore says what the first data are made of; nil: the database begins empty.
 	Restore   *member.Restore
 	ServerIPs []string

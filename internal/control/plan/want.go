@@ -22,6 +22,8 @@ type Links struct {
 	Below []string
 	// Groups are all parameter groups.
 	Groups Groups
+	// Repositories has the names of those that the database's WAL goes to.
+	Repositories []string
 }
 
 // SlotName returns the name of the replication slot for a database that follows another one.
@@ -51,6 +53,9 @@ func ShapeOf(i spec.Instance, links Links) Database {
 	}
 	d := common(i.Common, links)
 	d.Seats, d.Zone, d.SpreadZones = seats, i.Zone, true
+	if !i.Follows() {
+		d.Archive = archiveOf(i.Common, int64(i.Storage)<<30, links)
+	}
 	return d
 }
 
@@ -76,6 +81,7 @@ func ForCluster(c spec.Cluster, instances []spec.Instance, links Links) Database
 	allowOne(d.Seats)
 	// The oldest instance becomes the writer, but only an instance that may be promoted.
 	slices.SortStableFunc(d.Seats, func(a, b Seat) int { return boolRank(a.NoFailover) - boolRank(b.NoFailover) })
+	d.Archive = archiveOf(c.Common, storage, links)
 	d.Parameters = spec.ClusterParameters(memory, storage)
 	c.Taken = newestTaken(c, instances)
 	database, _ := param.Split(links.Groups.inForce(param.Cluster, c.Common))
@@ -128,6 +134,15 @@ func common(c spec.Common, links Links) Database {
 		d.State = member.Stopped
 	}
 	return d
+}
+
+// archiveOf returns where the WAL of a database with so much storage goes. One that follows another
+// one has none: nobody would archive what its members wait for. Its WAL is its source's.
+func archiveOf(c spec.Common, storage int64, links Links) *member.Archive {
+	if len(links.Repositories) == 0 {
+		return nil
+	}
+	return &member.Archive{Repositories: links.Repositories, Cap: spec.WALCap(c.Tags, storage)}
 }
 
 func instanceSeat(i spec.Instance) Seat {

@@ -56,6 +56,12 @@ func ClusterParameters(memory, storage int64) map[string]string {
 		// A replica that does not come back must not fill the disk. Its slot is given up first.
 		"max_slot_wal_keep_size": fmt.Sprintf("%dMB", slotCap(storage)>>20),
 		"max_wal_size":           "2GB",
+		// A standby keeps WAL until the archive has it, so whoever is promoted archives what the old
+		// primary had not. Where a database is archived its members have another command, and a
+		// timeout: see ArchiveParameters. Without a command WAL would be kept for ever.
+		"archive_mode":    "always",
+		"archive_command": "/bin/true",
+		"archive_timeout": "0",
 		// A standby that does not answer stalls commits for at most this long.
 		"wal_sender_timeout":                  "5s",
 		"wal_receiver_timeout":                "5s",
@@ -80,6 +86,24 @@ func ClusterParameters(memory, storage int64) map[string]string {
 		"log_timezone":             "UTC",
 		"timezone":                 "UTC",
 	}
+}
+
+// ArchiveParameters returns the settings of a member whose database is archived by this command.
+func ArchiveParameters(command string) map[string]string {
+	return map[string]string{
+		"archive_command": command,
+		// What was committed is in the archive half a minute later, also where little is written.
+		"archive_timeout": "30s",
+	}
+}
+
+// WALCap returns how many bytes of WAL may wait to be archived: what the database's setting says,
+// or a tenth of its storage, which is given in bytes, but at least 1 GiB and at most 50 GiB.
+func WALCap(tags []Tag, storage int64) int64 {
+	if gib, ok := parseWALCap(Setting(tags, WALCapSetting)); ok {
+		return gib << 30
+	}
+	return min(max(storage/10, 1<<30), 50<<30)
 }
 
 // slotCap returns a fifth of the storage, but at least 1 GiB and at most 64 GiB.

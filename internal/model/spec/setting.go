@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -17,7 +18,13 @@ const (
 	WaitForStandby = SettingPrefix + "wait-for-standby"
 	// Promotable ("false") keeps an instance of a cluster from ever becoming the writer.
 	Promotable = SettingPrefix + "promotable"
+	// WALCapSetting is how many GiB of WAL may wait to be archived, before what is oldest is given
+	// up.
+	WALCapSetting = SettingPrefix + "wal-cap"
 )
+
+// mostWALCap is the most that WALCapSetting may say, in GiB.
+const mostWALCap = 1 << 14
 
 var settings = map[string][]string{
 	WaitForStandby: {"true", "false"},
@@ -38,14 +45,25 @@ func checkSetting(t Tag) error {
 	if !strings.HasPrefix(t.Key, SettingPrefix) {
 		return nil
 	}
+	if t.Key == WALCapSetting {
+		if _, ok := parseWALCap(t.Value); !ok {
+			return invalidValue("Invalid value %q of the setting %s: use a number of GiB from 1 to %d.", t.Value, t.Key, mostWALCap)
+		}
+		return nil
+	}
 	allowed, known := settings[t.Key]
 	if !known {
-		return invalidValue("Unknown setting %s. Known: %s, %s.", t.Key, WaitForStandby, Promotable)
+		return invalidValue("Unknown setting %s. Known: %s, %s, %s.", t.Key, WaitForStandby, Promotable, WALCapSetting)
 	}
 	if !slices.Contains(allowed, t.Value) {
 		return invalidValue("Invalid value %q of the setting %s: use %s.", t.Value, t.Key, strings.Join(allowed, " or "))
 	}
 	return nil
+}
+
+func parseWALCap(text string) (gib int64, ok bool) {
+	gib, err := strconv.ParseInt(text, 10, 64)
+	return gib, err == nil && gib >= 1 && gib <= mostWALCap
 }
 
 // MergeTags adds tags to a list. An added tag replaces one with the same key.

@@ -28,6 +28,9 @@ func systemValues() map[string]string {
 	all := spec.ClusterParameters(1<<30, 0)
 	// It depends on the storage, in a way that is no formula.
 	delete(all, "max_slot_wal_keep_size")
+	// They differ where a database is archived, and users cannot set them.
+	delete(all, "archive_command")
+	delete(all, "archive_timeout")
 	maps.Copy(all, spec.DefaultFormulas())
 	return all
 }
