@@ -92,7 +92,7 @@ var Bounds = map[string]Bound{
 	ClusterSnapshotRoot:  Asked,
 	AutomatedRoot:        Asked, // removed with the last backup
 	DrillRoot:            PerDatabase,
-	BackupBusyRoot:       UntilDone, // one that was left is taken over, or removed by the keeper
+	BackupPartRoot:       Asked, // as BackupRoot
 	JobRoot:              UntilDone,
 	JobReportRoot:        UntilDone,
 	MetaRoot:             PerPart,

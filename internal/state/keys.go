@@ -167,9 +167,9 @@ const (
 	// the operations' runner, and by server in the transaction that deletes a database. Removed by
 	// the runner.
 	AutomatedRoot = Root + "automated/"
-	// BackupBusyRoot: which operation may change a database's part of a repository. Written and
-	// removed by the operations' runner.
-	BackupBusyRoot = Root + "backup-busy/"
+	// BackupPartRoot: the parts that databases have of repositories. Written and removed by the
+	// operations' runner.
+	BackupPartRoot = Root + "backup-part/"
 	// DrillRoot: the newest restore drill of each database. Written by the operations' runner.
 	DrillRoot = Root + "drill/"
 	// JobRoot: what operations ask of hosts. Written and removed by the operations' runner.
@@ -437,9 +437,9 @@ func Backup(database, repository, label string) string {
 // BackupPrefix is what the backups of a database begin with.
 func BackupPrefix(database string) string { return BackupRoot + database + "/" }
 
-// BackupBusy is the key of which operation may change a database's part of a repository.
-func BackupBusy(database, repository string) string {
-	return BackupBusyRoot + database + "/" + repository
+// BackupPart is the key of the part that a database has of a repository.
+func BackupPart(database, repository string) string {
+	return BackupPartRoot + database + "/" + repository
 }
 
 // Snapshot is the key of a DB snapshot.

@@ -87,6 +87,9 @@ type Backup struct {
 	// Gap is the newest moment that could be restored when WAL before this backup was given up: what
 	// lies after Gap and before Stop cannot be restored. It is zero if nothing was given up.
 	Gap time.Time `json:"gap,omitzero"`
+	// Alone says that WAL after the backup was removed, or may have been: of it only the moment of its
+	// end can be restored.
+	Alone bool `json:"alone,omitempty"`
 	// Size is that of the database, Stored what the backup added to the repository, in bytes.
 	Size   int64 `json:"size"`
 	Stored int64 `json:"stored"`
@@ -168,14 +171,13 @@ type Automated struct {
 	Retained bool      `json:"retained,omitempty"`
 	Deleted  time.Time `json:"deleted,omitzero"`
 	Until    time.Time `json:"until,omitzero"`
-	// Window is when the backup window opened for which an automated backup was begun last, and
-	// Attempt counts the operations that were begun for it. Healing is the first file of WAL that was
-	// lost when a backup was begun to heal that.
+	// Window is when the backup window opened for which an automated backup was begun last. Attempt
+	// counts the operations that were begun for it. Made is the window of the last that was made.
 	Window  time.Time `json:"window,omitzero"`
 	Attempt int       `json:"attempt,omitempty"`
-	Healing string    `json:"healing,omitempty"`
-	// Tidied is when a Tidy began last.
-	Tidied time.Time `json:"tidied,omitzero"`
+	Made    time.Time `json:"made,omitzero"`
+	// Healing is when a backup was begun last because WAL had been lost.
+	Healing time.Time `json:"healing,omitzero"`
 }
 
 // The kinds of operations about backups.
@@ -194,11 +196,13 @@ var (
 
 // TakeArgs are the arguments of Take and Final.
 type TakeArgs struct {
-	// Snapshot is the key of the snapshot that it makes.
+	// Snapshot is the key of the snapshot that it makes; "": it makes none.
 	Snapshot string `json:"snapshot"`
 	// Repository has the backup.
 	Repository string `json:"repository"`
 	Automated  bool   `json:"automated,omitempty"`
+	// Window is that of an automated backup: see Automated.
+	Window time.Time `json:"window,omitzero"`
 	// Full asks for a full backup; else one is made if the chain calls for it (NeedsFull).
 	Full bool `json:"full,omitempty"`
 	// DropAutomated is of Final: the automated backups go with the database.

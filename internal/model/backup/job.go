@@ -35,7 +35,7 @@ type Listed struct {
 }
 
 // TidyJob asks any host to remove from the part of a database in a repository what nobody needs.
-// No backup of the database is made in the repository at the same time: see Busy. It is idempotent,
+// No backup of the database is made in the repository at the same time: see Part. It is idempotent,
 // and may find less than it is told to keep.
 type TidyJob struct {
 	Database   string `json:"database"`
@@ -56,10 +56,13 @@ type Tidied struct {
 	Removed []string `json:"removed,omitempty"` // labels
 }
 
-// Busy says which operation may change a database's part of a repository now: one that makes a
-// backup, or one that tidies. It is taken and given back in the transactions of the operation's
-// steps. That of an operation which has ended counts no more.
-type Busy struct {
-	Operation string          `json:"operation"`
-	About     operation.About `json:"about"`
+// Part is the part that a database has of a repository. The record is there as long as there may be
+// files, also after the database was deleted.
+type Part struct {
+	About      operation.About `json:"about"`
+	Repository string          `json:"repository"`
+	// Operation may change the part now: it makes a backup, or tidies. "" says that none does. An
+	// operation takes the part and gives it back in the transactions of its steps. One that has ended
+	// has given it back, whatever is said here.
+	Operation string `json:"operation,omitempty"`
 }

@@ -72,6 +72,7 @@ var catalog = map[SourceType]map[string]kind{
 		"H011": {"failure", "PostgreSQL on host %s hangs: %s. It is replaced if a standby in sync can take over."},
 		"H012": {"failure", "Nobody is promoted in place of the primary, so that no acknowledged write is lost: %s. howdah status says what helps."},
 		"H013": {"notification", "The operation %s takes longer than it should, and goes on: howdah operations show %s"},
+		"H014": {"failure", "No backup was made: %s. howdah operations show %s says more."},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	Cluster: {
@@ -94,6 +95,7 @@ var catalog = map[SourceType]map[string]kind{
 		"H008": {"configuration change", "Updated to use DBClusterParameterGroup %s."},
 		"H012": {"failure", "Nobody is promoted in place of the primary, so that no acknowledged write is lost: %s. howdah status says what helps."},
 		"H013": {"notification", "The operation %s takes longer than it should, and goes on: howdah operations show %s"},
+		"H014": {"failure", "No backup was made: %s. howdah operations show %s says more."},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	Snapshot: {

@@ -26,7 +26,7 @@ const (
 // notRaised are the events of RDS's list that nothing raises, and why.
 var notRaised = map[SourceType]map[string]string{
 	Instance: {
-		"0001": noBackups, "0002": noBackups, "0032": noBackups, "0019": noBackups,
+		"0032": noBackups, "0019": noBackups,
 		"0154": "what is stopped stays stopped, for as long as users want",
 		"0217": noAutosize, "0218": noAutosize,
 		"0015": otherWord + " (0049): endpoints are addresses, and no DNS has to follow",
@@ -53,10 +53,9 @@ var notRaised = map[SourceType]map[string]string{
 		"0238": noGlobal, "0239": noGlobal, "0240": noGlobal, "0241": noGlobal, "0397": noGlobal, "0423": noGlobal,
 	},
 	Snapshot: {
-		"0040": noBackups, "0041": noBackups, "0042": noBackups, "0043": noBackups, "0059": noBackups, "0060": noBackups, "0061": noBackups, "0090": noBackups,
-		"0091": noBackups, "0190": noBackups, "0196": noBackups, "0197": noBackups,
+		"0040": noBackups, "0041": noBackups, "0043": noBackups, "0059": noBackups, "0060": noBackups, "0061": noBackups, "0190": noBackups, "0196": noBackups, "0197": noBackups,
 	},
-	ClusterSnapshot: {"0074": noBackups, "0075": noBackups, "0168": noBackups, "0169": noBackups},
+	ClusterSnapshot: {"0074": noBackups},
 }
 
 // listed are the events of RDS's list for the source types that Howdah has.

@@ -35,6 +35,18 @@ func CheckBackupWindow(window string) error {
 	return nil
 }
 
+// BackupWindow returns when the daily window opened last, and whether now is inside it. It returns the
+// zero time for an invalid window.
+func BackupWindow(window string, now time.Time) (opened time.Time, inside bool) {
+	start, length, ok := parseDaily(window)
+	if !ok {
+		return time.Time{}, false
+	}
+	now = now.UTC()
+	since := (now.Hour()*60 + now.Minute() - start + day) % day
+	return now.Truncate(time.Minute).Add(-time.Duration(since) * time.Minute), since < length
+}
+
 func parseDaily(window string) (start, length int, ok bool) {
 	m := dailyForm.FindStringSubmatch(window)
 	if m == nil {

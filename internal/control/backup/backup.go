@@ -1,0 +1,155 @@
+// Package backup makes backups of databases, and removes what nobody needs of them. It runs in the
+// control plane that leads. Take and Final are operations that make a backup, Tidy is one that
+// removes; Keep begins what nobody asks for: the automated backup of each day, a backup that heals
+// an archive, and Tidy. docs/design/backup.md says how this works together with the hosts.
+//
+// Invariants: what is recorded as a backup is whole in its repository. A record goes before its
+// files do, and the files of a backup that a record needs stay. A database's part of a repository is
+// changed by one operation at a time. An automated backup is begun once for each window, whichever
+// control plane leads.
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	step "howdah/internal/control/operation"
+	"howdah/internal/model/backup"
+	"howdah/internal/model/operation"
+	"howdah/internal/state"
+)
+
+// Config is what backups need. All fields are required.
+type Config struct {
+	Store *state.Store
+	Cache *state.Cache // of state.Root and patroni.Namespace
+	Hosts step.Hosts
+	Log   *slog.Logger
+}
+
+// Backups makes and removes backups. Make it with New.
+type Backups struct {
+	Config
+	slots slots
+	pace  pace
+	// These belong to Keep's goroutine: when a part was tidied last, and what was told of failures.
+	tidied map[string]time.Time
+	told   map[string]string
+}
+
+// New returns Backups.
+func New(cfg Config) *Backups {
+	return &Backups{
+		Config: cfg, slots: slots{host: map[string]string{}}, pace: usual,
+		tidied: map[string]time.Time{}, told: map[string]string{},
+	}
+}
+
+// Definitions returns the operations, for the runner of operations.
+func (b *Backups) Definitions() []*step.Definition {
+	return []*step.Definition{
+		{Kind: backup.Take, First: stepChoose, Steps: b.taking(b.record)},
+		{Kind: backup.Final, First: stepChoose, Steps: b.taking(b.recordFinal)},
+		{Kind: backup.Tidy, First: stepForget, Steps: map[string]step.Step{
+			stepForget: {Do: b.forget, Undo: b.letGo},
+			stepRemove: {Do: b.remove, Undo: b.endJob},
+		}},
+	}
+}
+
+// pace is how often operations look at what they wait for.
+type pace struct {
+	look time.Duration // at a job
+	// wait is the pause before something that is waited for is looked at again. The longer it is
+	// waited for the longer the pause gets, up to longestWait.
+	wait time.Duration
+	// pause is before a job that failed is asked for again, or another host. It doubles each time, up
+	// to longestPause.
+	pause time.Duration
+}
+
+var usual = pace{look: 2 * time.Second, wait: 2 * time.Second, pause: 10 * time.Second}
+
+const (
+	longestWait  = 30 * time.Second
+	longestPause = 10 * time.Minute
+)
+
+// What steps note for later ones, or for others to see.
+const (
+	noteHost     = "host"
+	noteMember   = "member"
+	noteJob      = "job"  // its name
+	noteFull     = "full" // why the backup is a full one
+	noteGap      = "gap"  // the newest moment before a break in the WAL, or "none"
+	noteFailures = "failures"
+	noteWhy      = "why" // the last one failed
+	noteAgain    = "again"
+)
+
+// wait has the step called again, and says what for.
+func (b *Backups) wait(run *step.Run, why error) step.Outcome {
+	nap := min(max(time.Since(run.Record.StepBegan)/10, b.pace.wait), longestWait)
+	return step.Nap(nap).Because(why)
+}
+
+// job is what a step asked a host for.
+type job struct{ host, name string }
+
+func jobOf(run *step.Run) job {
+	return job{run.Record.Notes[noteHost], run.Record.Notes[noteJob]}
+}
+
+// asks notes a job that a later step has done by a host. Each has a name of its own, so that what a
+// host says of an earlier one is not taken for its answer.
+func asks(run *step.Run, host string) {
+	run.Note(noteHost, host)
+	run.Note(noteJob, fmt.Sprintf("%s/%d", run.Record.ID, run.Turn()))
+}
+
+// endJob is the undo of a step that asked for a job.
+func (b *Backups) endJob(_ context.Context, run *step.Run) (step.Outcome, error) {
+	return step.End().With(b.endsJob(run)...), nil
+}
+
+// endsJob returns the changes that end a job, and have the host forget it.
+func (b *Backups) endsJob(run *step.Run) []state.Op {
+	if j := jobOf(run); j.name != "" {
+		return b.Hosts.Forget(j.host, j.name)
+	}
+	return nil
+}
+
+var (
+	errGone   = errors.New("the database is gone")
+	errNoRepo = errors.New("there is no such repository")
+)
+
+// fresh waits until everything can be read that was written before the call.
+func (b *Backups) fresh(ctx context.Context) error {
+	revision, err := b.Store.Commit(ctx, state.Unchanged(state.BackupPartRoot, 0))
+	if err != nil {
+		return fmt.Errorf("read what is new: %w", err)
+	}
+	return b.Cache.WaitRevision(ctx, revision)
+}
+
+// active returns the operations of some kinds about a database that have not ended. "" stands for all
+// databases.
+func (b *Backups) active(database string, kinds ...operation.Kind) []*operation.Record {
+	var all []*operation.Record
+	for _, r := range state.ViewAll[operation.Record](b.Cache, state.OperationRoot) {
+		if r.Value.State.Ended() || database != "" && r.Value.About.Database != database {
+			continue
+		}
+		for _, k := range kinds {
+			if r.Value.Kind == k.Name {
+				all = append(all, r.Value)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,43 @@
+package backup
+
+import (
+	"slices"
+	"time"
+)
+
+// FullEvery is how old the newest full backup of a database may be before the next one is full again.
+const FullEvery = 7 * 24 * time.Hour
+
+// NeedsFull reports whether the next backup must be a full one: an incremental backup is worth what
+// it needs is worth. all are the backups of the database in the repository, in any order.
+func NeedsFull(all []Backup, major int, now time.Time) bool {
+	newest, ok := Newest(all)
+	if !ok || newest.Major != major || !sound(all, newest) {
+		return true
+	}
+	full, ok := newestFull(all)
+	return !ok || now.Sub(full.Stop) >= FullEvery
+}
+
+// Newest returns the backup that ended last.
+func Newest(all []Backup) (Backup, bool) {
+	if len(all) == 0 {
+		return Backup{}, false
+	}
+	return slices.MaxFunc(all, func(a, b Backup) int { return a.Stop.Compare(b.Stop) }), true
+}
+
+func newestFull(all []Backup) (Backup, bool) {
+	return Newest(slices.DeleteFunc(slices.Clone(all), func(b Backup) bool { return b.Kind != Full }))
+}
+
+// sound reports whether nothing is known to be wrong with a backup and with what it needs. What it
+// needs may have no record: an operation may have been cancelled after its backup was made.
+func sound(all []Backup, b Backup) bool {
+	if b.Damaged != "" {
+		return false
+	}
+	return !slices.ContainsFunc(all, func(other Backup) bool {
+		return other.Damaged != "" && slices.Contains(b.Needs, other.Label)
+	})
+}

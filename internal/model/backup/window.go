@@ -1,0 +1,23 @@
+package backup
+
+import (
+	"time"
+
+	"howdah/internal/model/spec"
+)
+
+// Due returns when the backup window opened for which an automated backup is to be begun now, and
+// whether one is. last is the window for which one was begun last, zero if none ever was: then the
+// first one is due at once. A window that was missed is made up for a day after the last one, at any
+// time of the day. A window that users moved is not.
+func Due(window string, last, now time.Time) (time.Time, bool) {
+	now = now.UTC()
+	if last.IsZero() {
+		return now.Truncate(time.Minute), true
+	}
+	opened, inside := spec.BackupWindow(window, now)
+	if opened.IsZero() || !opened.After(last) {
+		return time.Time{}, false
+	}
+	return opened, inside || now.Sub(last) >= Day
+}
