@@ -3,16 +3,18 @@ module howdah
 go 1.26.0
 
 require (
-	// tests: the API must work with the Go SDK, unmodified.
-	github.com/aws/aws-sdk-go-v2 v1.47.6
+	// what the SDK's client of S3 stands on; tests: the API must work with the Go SDK, unmodified.
+	github.com/aws/aws-sdk-go-v2 v1.48.0
 	// tests: the SDK's RDS client.
 	github.com/aws/aws-sdk-go-v2/service/rds v1.132.0
+	// repositories in S3: retries, signatures and XML of a protocol that we did not make.
+	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.10
 	// tests: the SDK's client of notifications.
 	github.com/aws/aws-sdk-go-v2/service/sns v1.47.8
 	// tests: the SDK's client of who one is.
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7
-	// tests: the SDK's typed errors.
-	github.com/aws/smithy-go v1.28.8
+	// the typed errors of the SDK.
+	github.com/aws/smithy-go v1.28.9
 	// tests: differences that a person can read.
 	github.com/google/go-cmp v0.7.0
 	// PostgreSQL client: logins, probes, acknowledged writers.
@@ -56,11 +58,14 @@ require (
 )
 
 require (
-	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.9 // indirect
-	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.9 // indirect
-	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.9 // indirect
-	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
-	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.9 // indirect
+	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.27 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.12 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.12 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.12 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.25 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/checksum v1.11.13 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.12 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/s3shared v1.20.12 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -15,15 +15,16 @@ const internal = module + "internal/"
 // admin API stand on aws: its front knows who calls, and its looks know what a status says. aws does
 // not stand on them. A control plane (control/serve) puts both together.
 var closed = map[string][]string{
-	"edge":     {"control", "aws", "admin", "host"},
-	"host":     {"control", "aws", "admin"},
-	"engine":   {"control", "aws", "admin", "host", "edge", "failover", "state", "view"},
-	"state":    {"control", "aws", "admin", "edge", "failover", "view"},
-	"failover": {"control", "aws", "admin", "host", "view"},
-	"identity": {"control", "aws", "admin", "host", "edge", "failover", "view"},
-	"admin":    {"control"},
-	"aws":      {"control", "admin"},
-	"view":     {"control", "aws", "admin", "host"},
+	"edge":       {"control", "aws", "admin", "host"},
+	"host":       {"control", "aws", "admin"},
+	"engine":     {"control", "aws", "admin", "host", "edge", "failover", "state", "view"},
+	"state":      {"control", "aws", "admin", "edge", "failover", "view"},
+	"repository": {"control", "aws", "admin", "host", "edge", "failover", "state", "view"},
+	"failover":   {"control", "aws", "admin", "host", "view"},
+	"identity":   {"control", "aws", "admin", "host", "edge", "failover", "view"},
+	"admin":      {"control"},
+	"aws":        {"control", "admin"},
+	"view":       {"control", "aws", "admin", "host"},
 }
 
 // alone has the rooms that reach no other room.
