@@ -469,7 +469,7 @@ def journey_refusals():
             pass
 
     step("what is not there yet is an InvalidAction, and no reason to try again")
-    fails("InvalidAction", rds.create_db_snapshot, DBInstanceIdentifier="none", DBSnapshotIdentifier="s")
+    fails("InvalidAction", rds.start_export_task, ExportTaskIdentifier="e", SourceArn="a", S3BucketName="bucket", IamRoleArn="r", KmsKeyId="k")
 
     step("bad parameters are named in the message")
     message = fails("InvalidParameterValue", create, name="bad", MasterUserPassword="has/slash-and-more")

@@ -154,7 +154,9 @@ func goErrors(t *testing.T, client *rds.Client) {
 	if state := (*types.InvalidDBInstanceStateFault)(nil); !errors.As(err, &state) {
 		t.Errorf("a start of what runs: %v", err)
 	}
-	_, err = client.CreateDBSnapshot(t.Context(), &rds.CreateDBSnapshotInput{DBInstanceIdentifier: aws.String("gone-1"), DBSnapshotIdentifier: aws.String("s")})
+	_, err = client.StartExportTask(t.Context(), &rds.StartExportTaskInput{
+		ExportTaskIdentifier: aws.String("e"), SourceArn: aws.String("arn"), S3BucketName: aws.String("b"), IamRoleArn: aws.String("r"), KmsKeyId: aws.String("k"),
+	})
 	if action := smithy.APIError(nil); !errors.As(err, &action) || action.ErrorCode() != "InvalidAction" || action.ErrorFault() != smithy.FaultUnknown {
 		t.Errorf("an action that is not there: %v", err)
 	}

@@ -47,8 +47,14 @@ func TestLacks(t *testing.T) {
 
 // A journey leaves nothing behind: most actions succeed at least once.
 func TestActionsSucceed(t *testing.T) {
-	// Nothing is pending, and PostgreSQL has no option.
-	never := []string{"rds ApplyPendingMaintenanceAction", "rds CreateDBSnapshot", "rds ModifyOptionGroup"}
+	// Nothing is pending, PostgreSQL has no option, and what succeeds with backups is walked by a
+	// journey of its own.
+	never := []string{
+		"rds ApplyPendingMaintenanceAction", "rds StartExportTask", "rds ModifyOptionGroup",
+		"rds CopyDBClusterSnapshot", "rds CopyDBSnapshot", "rds CreateDBClusterSnapshot", "rds CreateDBSnapshot", "rds DeleteDBClusterSnapshot", "rds DeleteDBSnapshot",
+		"rds DescribeDBClusterSnapshotAttributes", "rds DescribeDBSnapshotAttributes", "rds ModifyDBClusterSnapshotAttribute", "rds ModifyDBSnapshot",
+		"rds ModifyDBSnapshotAttribute", "rds RestoreDBInstanceFromDBSnapshot",
+	}
 	succeeds := map[string]bool{}
 	for _, s := range steps(t) {
 		succeeds[s.Call] = succeeds[s.Call] || s.Fails == ""

@@ -21,7 +21,8 @@ var takeARNs = []string{"rds:DescribeDBInstances", "rds:DescribeDBClusters"}
 // must be like is checked where the resource is made.
 var newNames = map[string]string{
 	"rds:CreateDBInstance": "DBInstanceIdentifier", "rds:CreateDBInstanceReadReplica": "DBInstanceIdentifier",
-	"rds:CreateDBCluster": "DBClusterIdentifier",
+	"rds:CreateDBCluster": "DBClusterIdentifier", "rds:RestoreDBClusterFromSnapshot": "DBClusterIdentifier", "rds:RestoreDBClusterToPointInTime": "DBClusterIdentifier",
+	"rds:RestoreDBInstanceFromDBSnapshot": "DBInstanceIdentifier", "rds:RestoreDBInstanceToPointInTime": "TargetDBInstanceIdentifier",
 }
 
 // checkNames refuses an ARN where a name belongs, in RDS's own words.

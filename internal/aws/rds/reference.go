@@ -10,6 +10,9 @@ import (
 
 // notes say what users have to know of an action that differs from RDS's.
 var notes = map[string]string{
+	"CopyDBClusterSnapshot":                "in the region: another record of the same backup; to another region: into the repository for copies",
+	"CopyDBSnapshot":                       "in the region: another record of the same backup; to another region: into the repository for copies",
+	"ModifyDBSnapshot":                     "the option group; a restored instance has the newest minor version anyway",
 	"AddRoleToDBCluster":                   "kept and shown",
 	"AddRoleToDBInstance":                  "kept and shown",
 	"CopyOptionGroup":                      "kept and shown: PostgreSQL has no options",

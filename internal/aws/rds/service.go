@@ -21,6 +21,7 @@ import (
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/rds/option"
+	"howdah/internal/aws/rds/snapshot"
 	"howdah/internal/aws/rds/subnet"
 	"howdah/internal/aws/rds/subscription"
 	"howdah/internal/aws/rds/upkeep"
@@ -98,6 +99,7 @@ func (p *Parts) actions() map[string]front.Action {
 		instance.Actions(p.Databases),
 		log.Actions(log.Config{State: cfg.State, Looks: cfg.Looks, Reader: cfg.Logs, Log: cfg.Log}),
 		option.Actions(cfg.State, cfg.Looks),
+		snapshot.Actions(p.Databases),
 		subnet.Actions(cfg.State, cfg.Looks),
 		subscription.Actions(cfg.State, cfg.Looks),
 		(&tags{cfg.State, cfg.Looks}).actions(),

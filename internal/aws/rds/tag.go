@@ -2,6 +2,7 @@ package rds
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"howdah/api"
@@ -13,6 +14,7 @@ import (
 	"howdah/internal/aws/rds/instance"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/rds/option"
+	"howdah/internal/aws/rds/snapshot"
 	"howdah/internal/aws/rds/subnet"
 	"howdah/internal/aws/rds/subscription"
 	"howdah/internal/aws/wire"
@@ -86,10 +88,13 @@ func (s *tags) changeTags(ctx context.Context, c front.Call, arn string, change 
 	})
 }
 
+// colons are the kinds of resources whose names may have a colon, of those that RDS makes itself.
+var colons = []string{"og", snapshot.Instance.ARN, snapshot.Cluster.ARN}
+
 // tagged finds a resource by its ARN, wherever the finder of its kind is.
 func tagged(l *look.Look, scope spec.Scope, arn string) (look.Tagged, error) {
 	parts := strings.SplitN(strings.TrimSpace(arn), ":", 7)
-	if len(parts) != 7 || parts[0] != "arn" || parts[2] != "rds" || parts[5] != "og" && strings.Contains(parts[6], ":") {
+	if len(parts) != 7 || parts[0] != "arn" || parts[2] != "rds" || !slices.Contains(colons, parts[5]) && strings.Contains(parts[6], ":") {
 		return look.Tagged{}, wire.NewError(api.ErrInvalidParameterValue, "Invalid resource name: %s", arn)
 	}
 	if parts[3] != scope.Region || parts[4] != scope.Account {
@@ -108,6 +113,10 @@ func tagged(l *look.Look, scope spec.Scope, arn string) (look.Tagged, error) {
 		return group.Tagged(l, scope, param.Cluster, arn)
 	case "es":
 		return subscription.Tagged(l, scope, parts[6])
+	case snapshot.Instance.ARN:
+		return snapshot.Instance.Tagged(l, scope, arn)
+	case snapshot.Cluster.ARN:
+		return snapshot.Cluster.Tagged(l, scope, arn)
 	case "subgrp":
 		return subnet.Tagged(l, scope, arn)
 	case "og":

@@ -62,6 +62,7 @@ func newSweep(t *testing.T) *sweep {
 	confirmed := s.asked().Only
 	s.do("ConfirmSubscription?TopicArn=" + topicARN + "&Token=" + confirmed.Token)
 	s.do(with(subHook, "Endpoint=https://hook.example/other"))
+	s.withBackups()
 	s.before, s.revision = s.keys()
 	asked := s.asked().Only
 	s.filling = strings.NewReplacer("{account}", s.account, "{subscription}", asked.ARN(), "{confirmed}", confirmed.ARN(), "{logged}", s.server.rds.Databases.Of(s.account).Instance[s.wanted()[0].ID].Name, "{token}", asked.Token)
@@ -200,7 +201,7 @@ func mayTake(b bad) bool {
 // say better than a common one what is not there.
 var alsoAnswers = map[string][]string{
 	"CreateDBCluster": {"CertificateNotFound"}, "ModifyDBCluster": {"CertificateNotFound"}, "ModifyDBInstance": {"DBSubnetGroupNotFoundFault"},
-	"FailoverDBCluster": {"DBInstanceNotFound"},
+	"FailoverDBCluster": {"DBInstanceNotFound"}, "CopyDBSnapshot": {"OptionGroupNotFoundFault"}, "ModifyDBSnapshot": {"OptionGroupNotFoundFault"},
 }
 
 // names: a message says which parameter is wrong, by its name, by that of what it is

@@ -70,7 +70,7 @@ var createScenarios = append(append([]scenario{
 			u.settle()
 			u.do(showDB).has("DBInstances/DBInstance/Endpoint/Port=6000", "DBInstances/DBInstance/SecondaryAvailabilityZone=us-east-1b",
 				"DBInstances/DBInstance/AvailabilityZone=us-east-1a")
-			u.do("DescribeEvents?SourceType=db-instance").has("Events/Event[1]/Message=Automated backups were asked for and are not available in this version of Howdah: nothing is backed up.")
+			u.do("DescribeEvents?SourceType=db-instance").has("Events/Event[1]/Message=Automated backups were asked for, and this home has no repository for them: nothing is backed up. See howdah repository add.")
 		},
 	},
 	{

@@ -62,7 +62,7 @@ var raws = []raw{
 	{name: "nothing", status: 400, code: "MissingAction"},
 	{name: "no action", body: "Version=2014-10-31", status: 400, code: "MissingAction"},
 	{name: "an unknown action", body: "Action=MakeTea", status: 400, code: "InvalidAction", within: "MakeTea"},
-	{name: "an action of RDS's that is not there", body: "Action=CreateDBSnapshot", status: 400, code: "InvalidAction", within: "not available in this version"},
+	{name: "an action of RDS's that is not there", body: "Action=StartExportTask", status: 400, code: "InvalidAction", within: "not available in this version"},
 	{name: "an action with markup", body: "Action=%3Cb%3E%26", status: 400, code: "InvalidAction", within: "<b>&"},
 	{name: "an unknown service", body: listForm, service: "toaster", status: 400, code: "InvalidAction", within: "toaster"},
 	{name: "an action of another service", body: "Action=GetCallerIdentity", status: 400, code: "InvalidAction"},

@@ -42,6 +42,15 @@ func TestAPI(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		t.Run(name, func(t *testing.T) { w.run(t, groups[name]) })
 	}
+	w.backups() // all above play in a home without a repository
+	withBackups := map[string][]scenario{
+		"snapshots":          snapshotScenarios,
+		"snapshots, refused": snapshotRefusals,
+		"restored snapshots": restoreScenarios,
+	}
+	for _, name := range slices.Sorted(maps.Keys(withBackups)) {
+		t.Run(name, func(t *testing.T) { w.run(t, withBackups[name]) })
+	}
 	if t.Failed() {
 		return
 	}

@@ -39,6 +39,7 @@ func (u *user) wanted() []plan.Database {
 // are gone, and all requests are done.
 func (u *user) settle() {
 	u.Helper()
+	u.settleBackups()
 	for _, want := range u.wanted() {
 		switch want.State {
 		case member.Absent:

@@ -40,6 +40,6 @@ func TestSkippedActions(t *testing.T) {
 	u.do("DescribeTenantDatabases")
 	u.try("DescribeDBSecurityGroups?DBSecurityGroupName=x").is("DBSecurityGroupNotFound", "x")
 	u.try("DescribeReservedDBInstances?ReservedDBInstanceId=x").is("ReservedDBInstanceNotFound", "x")
-	u.try("DescribeDBSnapshots").is("InvalidAction", "not available in this version")
+	u.try("StartExportTask").is("InvalidAction", "not available in this version")
 	u.try("DescribeEverything").is("InvalidAction", "not valid for this web service")
 }

@@ -3,6 +3,7 @@
 package backup
 
 import (
+	"slices"
 	"time"
 
 	"howdah/internal/model/lsn"
@@ -136,6 +137,8 @@ type Snapshot struct {
 	Size   int64     `json:"size,omitempty"`   // of the database, bytes
 	Stored int64     `json:"stored,omitempty"` // that it added
 	Reason string    `json:"reason,omitempty"` // why it failed
+	// First is Taken of the first snapshot that it is a copy of; zero: it is no copy.
+	First time.Time `json:"first,omitzero"`
 	// CopyOf is the ARN of the snapshot that it is a copy of, or "".
 	CopyOf string     `json:"copy_of,omitempty"`
 	KMSKey string     `json:"kms_key,omitempty"` // id; "": the storage was not encrypted
@@ -219,4 +222,36 @@ type CopyArgs struct {
 	From       string `json:"from"`     // key of the snapshot to copy
 	Snapshot   string `json:"snapshot"` // key of the copy
 	Repository string `json:"repository"`
+}
+
+// Keep keeps a database as it is in a snapshot of it. Exactly one of the two is given.
+func (s *Snapshot) Keep(i *spec.Instance, c *spec.Cluster) {
+	if c != nil {
+		kept := *c
+		kept.Forget()
+		s.Cluster = &kept
+		return
+	}
+	kept := *i
+	kept.Forget()
+	s.Instance = &kept
+}
+
+// SharedWith reports whether users of another account may restore the snapshot.
+func (s Snapshot) SharedWith(account string) bool {
+	return s.Public() || slices.Contains(s.Shared, account)
+}
+
+// Everyone in Shared says that everyone may restore the snapshot.
+const Everyone = "all"
+
+// Public reports whether everyone may restore the snapshot.
+func (s Snapshot) Public() bool { return slices.Contains(s.Shared, Everyone) }
+
+// Original is the moment of the data, also of a copy. It is zero until that is known.
+func (s Snapshot) Original() time.Time {
+	if !s.First.IsZero() {
+		return s.First
+	}
+	return s.Taken
 }

@@ -21,3 +21,10 @@ type Origin struct {
 	// Snapshot says that From is a snapshot.
 	Snapshot bool `json:"snapshot,omitempty"`
 }
+
+// Forget takes away what is of the moment, from a copy of a record that is kept: changes that wait
+// or are under way, and what the database was made of.
+func (c *Common) Forget() {
+	c.Pending, c.Before, c.OptIns, c.Origin = nil, nil, nil, nil
+	c.Final, c.StopAfter, c.Stopped, c.Deleting = "", "", false, false
+}

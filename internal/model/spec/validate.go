@@ -14,8 +14,11 @@ var (
 
 // CheckName checks an identifier. It must be in lower case. what is the name of the parameter, for
 // the message.
-func CheckName(what, name string) error {
-	if len(name) > 63 || !nameForm.MatchString(name) {
+func CheckName(what, name string) error { return CheckLongName(what, name, 63) }
+
+// CheckLongName is CheckName of a name that may have that many characters.
+func CheckLongName(what, name string, most int) error {
+	if len(name) > most || !nameForm.MatchString(name) {
 		return invalidValue("The parameter %s is not a valid identifier. Identifiers must begin with a letter; must contain only "+
 			"ASCII letters, digits, and hyphens; and must not end with a hyphen or contain two consecutive hyphens.", what)
 	}

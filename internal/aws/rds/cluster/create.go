@@ -61,7 +61,7 @@ func newCluster(l *database.Sight, c front.Call, in *rds.CreateDBClusterMessage)
 	if err != nil {
 		return cluster, nil, err
 	}
-	events, err := look.WarnBackups(c, event.Cluster, cluster.Common, in.BackupRetentionPeriod)
+	events, err := l.WarnBackups(c, event.Cluster, cluster.Common, in.BackupRetentionPeriod)
 	if err != nil {
 		return cluster, nil, err
 	}

@@ -84,6 +84,9 @@ func (m *Modification) Master(c *spec.Common, in Master) error {
 	if err := in.check(c.Managed); err != nil {
 		return err
 	}
+	if in.Password != nil {
+		c.PasswordSerial = max(c.PasswordSerial, Taken(in.Facts)) // restored data may have a newer one
+	}
 	switch {
 	case manage && !c.Managed:
 		return m.manageMaster(c, in)

@@ -107,7 +107,15 @@ func (m *Modification) Retention(c *spec.Common, days *int) {
 	case *days == 0:
 		m.Began = append(m.Began, look.Event("0028"))
 	case c.BackupRetention == 0:
-		m.Began = append(m.Began, look.Event("H004"))
+		m.Began = append(m.Began, look.Event(m.backupsBegin()))
 	}
 	c.BackupRetention = *days
+}
+
+// backupsBegin is the event for backups that begin, or would if there were a place for them.
+func (m *Modification) backupsBegin() string {
+	if _, ok := m.Repository(); ok && m.Kind == event.Instance {
+		return "0032"
+	}
+	return "H004"
 }

@@ -24,7 +24,7 @@ func (l *Sight) Encrypt(c front.Call, common *spec.Common, asked *bool, named *s
 	}
 	var key *kms.Record
 	if named != nil {
-		found, err := l.usableKey(c.Scope, *named)
+		found, err := l.UsableKey(c.Scope, *named)
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +43,7 @@ func (l *Sight) EncryptReplica(c front.Call, common *spec.Common, from spec.Comm
 		if named == nil {
 			return nil, nil
 		}
-		if _, err := l.usableKey(c.Scope, *named); err != nil {
+		if _, err := l.UsableKey(c.Scope, *named); err != nil {
 			return nil, err
 		}
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "You cannot create an encrypted Read Replica from an unencrypted DB instance.")
@@ -53,7 +53,7 @@ func (l *Sight) EncryptReplica(c front.Call, common *spec.Common, from spec.Comm
 	case named == nil && from.Scope != c.Scope:
 		return nil, wire.NewError(api.ErrInvalidParameterCombination, "An encrypted Read Replica in another region needs KmsKeyId, a key of the region %s.", c.Region)
 	case named != nil:
-		given, err := l.usableKey(c.Scope, *named)
+		given, err := l.UsableKey(c.Scope, *named)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,24 @@ func (l *Sight) EncryptReplica(c front.Call, common *spec.Common, from spec.Comm
 		}
 		key = given.Value.ARN()
 	}
-	found, err := l.usableKey(c.Scope, key)
+	found, err := l.UsableKey(c.Scope, key)
+	if err != nil {
+		return nil, err
+	}
+	return l.encryptWith(c, common, &found)
+}
+
+// EncryptRestored: what was encrypted is encrypted again. key is the id of the KMS key that it had
+// in its scope, or "". Another one may be named, also to encrypt what was not.
+func (l *Sight) EncryptRestored(c front.Call, common *spec.Common, from spec.Scope, key string, named *string) ([]state.Op, error) {
+	if key == "" && named == nil {
+		return nil, nil
+	}
+	name := kms.ARN(from, key)
+	if named != nil {
+		name = *named
+	}
+	found, err := l.UsableKey(c.Scope, name)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +116,8 @@ func (l *Sight) encryptWith(c front.Call, common *spec.Common, key *kms.Record) 
 	return append(ops, state.Swap(used.Path(), key.Revision, used), state.Swap(state.StorageKey(common.ResourceID), 0, storage)), nil
 }
 
-// usableKey finds the KMS key of a name, in the caller's account and region.
-func (l *Sight) usableKey(scope spec.Scope, name string) (kms.Record, error) {
+// UsableKey finds the KMS key of a name, in the caller's account and region.
+func (l *Sight) UsableKey(scope spec.Scope, name string) (kms.Record, error) {
 	found, err := kms.Find(l.Cache, scope, name)
 	if err != nil || found.Value.Scope != scope || !found.Value.Usable() {
 		return found, notAccessible(name)

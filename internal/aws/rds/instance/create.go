@@ -99,6 +99,9 @@ func newInstance(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMessag
 	if err != nil {
 		return i, nil, err
 	}
+	if err := database.SetMaster(&i.Common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword); err != nil {
+		return i, nil, err
+	}
 	if err := l.NameFree(c.Scope, i.Name); err != nil {
 		return i, nil, err
 	}
@@ -113,10 +116,11 @@ func newInstance(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMessag
 	if err != nil {
 		return i, nil, err
 	}
-	events, err := look.WarnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
+	events, err := l.WarnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
 	return i, append(append(ops, kept...), events...), err
 }
 
+// instanceRecord is the record that a request asks for, but for its master user.
 func instanceRecord(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, error) {
 	switch engine := wire.Or(in.Engine, ""); engine {
 	case spec.Postgres:
@@ -175,7 +179,7 @@ func instanceCommon(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMes
 		Created: c.Now, Generation: 1, Engine: spec.Postgres,
 		Port: int(wire.Or(in.Port, look.DefaultPort)), DBName: wire.Or(in.DBName, ""),
 		ParameterGroup: wire.Or(in.DBParameterGroupName, ""), SubnetGroup: wire.Or(in.DBSubnetGroupName, look.DefaultSubnetGroup),
-		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(wire.Or(in.BackupRetentionPeriod, 0)),
+		SecurityGroups: in.VpcSecurityGroupIds, BackupRetention: int(wire.Or(in.BackupRetentionPeriod, int32(l.StandardRetention()))),
 		BackupWindow: wire.Or(in.PreferredBackupWindow, ""), MaintenanceWindow: wire.Or(in.PreferredMaintenanceWindow, ""),
 		DeletionProtection: wire.Or(in.DeletionProtection, false), CopyTagsToSnapshot: wire.Or(in.CopyTagsToSnapshot, false),
 		IAMAuth:            wire.Or(in.EnableIAMDatabaseAuthentication, false),
@@ -186,8 +190,5 @@ func instanceCommon(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMes
 	if err := spec.CheckName("DBInstanceIdentifier", common.Name); err != nil {
 		return spec.Common{}, err
 	}
-	if err := l.Complete(&common, wire.Or(in.EngineVersion, ""), rds.ErrDBParameterGroupNotFound); err != nil {
-		return spec.Common{}, err
-	}
-	return common, database.SetMaster(&common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
+	return common, l.Complete(&common, wire.Or(in.EngineVersion, ""), rds.ErrDBParameterGroupNotFound)
 }

@@ -34,17 +34,18 @@ type service struct {
 func Actions(from *database.Source) map[string]front.Action {
 	s := &service{database.Service[spec.Instance, rds.DBInstance]{Source: from, Kind: Kind, Show: instanceOut}}
 	return map[string]front.Action{
-		"AddRoleToDBInstance":         front.On(s.addRoleToDBInstance),
-		"CreateDBInstance":            front.On(s.createDBInstance),
-		"CreateDBInstanceReadReplica": front.On(s.createDBInstanceReadReplica),
-		"DeleteDBInstance":            front.On(s.deleteDBInstance),
-		"DescribeDBInstances":         front.On(s.describeDBInstances),
-		"ModifyDBInstance":            front.On(s.modifyDBInstance),
-		"PromoteReadReplica":          front.On(s.promoteReadReplica),
-		"RebootDBInstance":            front.On(s.rebootDBInstance),
-		"RemoveRoleFromDBInstance":    front.On(s.removeRoleFromDBInstance),
-		"StartDBInstance":             front.On(s.startDBInstance),
-		"StopDBInstance":              front.On(s.stopDBInstance),
+		"AddRoleToDBInstance":             front.On(s.addRoleToDBInstance),
+		"CreateDBInstance":                front.On(s.createDBInstance),
+		"CreateDBInstanceReadReplica":     front.On(s.createDBInstanceReadReplica),
+		"RestoreDBInstanceFromDBSnapshot": front.On(s.restoreDBInstanceFromDBSnapshot),
+		"DeleteDBInstance":                front.On(s.deleteDBInstance),
+		"DescribeDBInstances":             front.On(s.describeDBInstances),
+		"ModifyDBInstance":                front.On(s.modifyDBInstance),
+		"PromoteReadReplica":              front.On(s.promoteReadReplica),
+		"RebootDBInstance":                front.On(s.rebootDBInstance),
+		"RemoveRoleFromDBInstance":        front.On(s.removeRoleFromDBInstance),
+		"StartDBInstance":                 front.On(s.startDBInstance),
+		"StopDBInstance":                  front.On(s.stopDBInstance),
 	}
 }
 

@@ -170,18 +170,25 @@ func replicaDisk(i *spec.Instance, from spec.Storage, in *rds.CreateDBInstanceRe
 	if disk.GiB == 0 {
 		disk = spec.Storage{GiB: defaultReplicaStorage} // of a cluster whose storage has no size
 	}
-	if in.StorageType != nil && *in.StorageType != disk.Type {
-		disk.Type, disk.IOPS, disk.MiBps = *in.StorageType, 0, 0
-	}
-	wire.Set(&disk.GiB, database.Ints(in.AllocatedStorage))
-	wire.Set(&disk.IOPS, database.Ints(in.Iops))
-	wire.Set(&disk.MiBps, database.Ints(in.StorageThroughput))
+	disk = diskLike(disk, in.AllocatedStorage, in.Iops, in.StorageThroughput, in.StorageType)
 	if disk.GiB < from.GiB {
 		return wire.NewError(api.ErrInvalidParameterCombination, "The AllocatedStorage of a read replica must be at least that of its source, %d GiB.", from.GiB)
 	}
 	disk, err := spec.CheckStorage(disk)
 	i.SetDisk(disk)
 	return err
+}
+
+// diskLike is storage as another one, but for what is given. Another type forgets what belonged to
+// the one before.
+func diskLike(disk spec.Storage, size, iops, throughput *int32, kind *string) spec.Storage {
+	if kind != nil && *kind != disk.Type {
+		disk.Type, disk.IOPS, disk.MiBps = *kind, 0, 0
+	}
+	wire.Set(&disk.GiB, database.Ints(size))
+	wire.Set(&disk.IOPS, database.Ints(iops))
+	wire.Set(&disk.MiBps, database.Ints(throughput))
+	return disk
 }
 
 // defaultReplicaStorage is for a replica of an Aurora cluster that names no size.
@@ -213,7 +220,7 @@ func promote(l *database.Sight, c front.Call, i *spec.Instance, in *rds.PromoteR
 		return nil, err
 	}
 	l.Promote(i)
-	return look.WarnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
+	return l.WarnBackups(c, event.Instance, i.Common, in.BackupRetentionPeriod)
 }
 
 func mayPromote(l *database.Sight, i spec.Instance) error {

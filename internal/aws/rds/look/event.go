@@ -10,10 +10,10 @@ import (
 	"howdah/internal/state"
 )
 
-// WarnBackups is an event where backups are asked for, which this version does not
-// make: nobody may believe to have them.
-func WarnBackups(c front.Call, kind event.SourceType, common spec.Common, asked *int32) ([]state.Op, error) {
-	if wire.Or(asked, 0) == 0 {
+// WarnBackups is an event where backups are asked for in a home that has no repository for them:
+// nobody may believe to have them.
+func (s *Source) WarnBackups(c front.Call, kind event.SourceType, common spec.Common, asked *int32) ([]state.Op, error) {
+	if _, ok := s.Repository(); ok || wire.Or(asked, 0) == 0 {
 		return nil, nil
 	}
 	return Tell(c, kind, common, Event("H004"))
@@ -28,15 +28,20 @@ type Told struct {
 // Event is one of the catalog, with what its message names.
 func Event(number string, args ...any) Told { return Told{number, args} }
 
-// Tell raises events of a resource.
+// Tell raises events of an instance or a cluster.
 func Tell(c front.Call, kind event.SourceType, common spec.Common, all ...Told) ([]state.Op, error) {
+	return TellOf(c, event.Source{Scope: common.Scope, Type: kind, Name: common.Name}, common.ResourceID, all...)
+}
+
+// TellOf raises events of a source. id tells it from others of that name.
+func TellOf(c front.Call, of event.Source, id string, all ...Told) ([]state.Op, error) {
 	var ops []state.Op
 	for _, t := range all {
-		e, err := event.Make(event.Source{Scope: common.Scope, Type: kind, Name: common.Name}, t.Number, c.Now, t.Args...)
+		e, err := event.Make(of, t.Number, c.Now, t.Args...)
 		if err != nil {
 			return nil, fmt.Errorf("raise event: %w", err)
 		}
-		ops = append(ops, state.Put(state.Event(common.Account, common.Region, e.Key(common.ResourceID)), e))
+		ops = append(ops, state.Put(state.Event(of.Account, of.Region, e.Key(id)), e))
 	}
 	return ops, nil
 }

@@ -53,7 +53,7 @@ func (s *Source) NameFree(scope spec.Scope, name string) error {
 // scope that the caller's look does not hold.
 func Locate(scope spec.Scope, identifier, kind string) (spec.Scope, string) {
 	identifier = strings.ToLower(strings.TrimSpace(identifier))
-	parts := strings.Split(identifier, ":")
+	parts := strings.SplitN(identifier, ":", 7) // names of automated snapshots have a colon
 	if len(parts) == 7 && parts[0] == "arn" && parts[2] == "rds" && parts[5] == kind {
 		return spec.Scope{Region: parts[3], Account: parts[4]}, parts[6]
 	}

@@ -11,6 +11,10 @@ const (
 	MaxFollowers = 15
 	// MaxEndpoints is RDS's limit of custom endpoints of one cluster.
 	MaxEndpoints = 5
+	// MaxSnapshots is RDS's limit of manual snapshots of a kind in an account and region, and MaxShared
+	// that of accounts which one snapshot is shared with.
+	MaxSnapshots = 100
+	MaxShared    = 20
 	// MaxEventSubscriptions is RDS's limit in an account and region.
 	MaxEventSubscriptions = 20
 )

@@ -8,6 +8,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/snapshot"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/event"
 	"howdah/internal/model/topic"
@@ -62,10 +63,14 @@ func (s *service) checkSource(c front.Call, kind event.SourceType, name string) 
 		_, err = l.FindInstance(c.Scope, name)
 	case event.Cluster:
 		_, err = l.FindCluster(c.Scope, name)
+	case event.Snapshot:
+		_, err = snapshot.Instance.Find(s.looks, c.Scope, name)
+	case event.ClusterSnapshot:
+		_, err = snapshot.Cluster.Find(s.looks, c.Scope, name)
 	default:
 		err = errNoSource
 	}
-	if err != nil || strings.Contains(name, ":") {
+	if err != nil || strings.HasPrefix(name, "arn:") {
 		return wire.NewError(rds.ErrSourceNotFound, "Source %s of the type %s not found: name it by its identifier.", name, kind)
 	}
 	return nil

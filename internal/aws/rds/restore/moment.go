@@ -1,0 +1,178 @@
+package restore
+
+import (
+	"fmt"
+	"time"
+
+	"howdah/api"
+	"howdah/api/rds"
+	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/wire"
+	"howdah/internal/model/backup"
+	"howdah/internal/model/lsn"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// Source is a database with automated backups: one that lives, or one that was deleted and whose
+// backups were kept.
+type Source struct {
+	Instance *spec.Instance
+	Cluster  *spec.Cluster
+	Window   Window
+	// Repository has the backups.
+	Repository string
+}
+
+func (s Source) common() spec.Common {
+	if s.Cluster != nil {
+		return s.Cluster.Common
+	}
+	return s.Instance.Common
+}
+
+// OfInstance is an instance that lives.
+func OfInstance(l *look.Look, i spec.Instance) (Source, error) {
+	switch {
+	case i.Cluster != "":
+		return Source{}, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is a member of a DB cluster: restore the cluster, by RestoreDBClusterToPointInTime.", i.Name)
+	case i.Follows():
+		return Source{}, wire.NewError(rds.ErrInvalidDBInstanceState, "The DB instance %s is a read replica: restore its source, which has the same data.", i.Name)
+	}
+	s := Source{Instance: &i, Window: WindowOf(l.Source, i.Common, l.FactsOf(i)), Repository: l.RepositoryOf(i.ResourceID)}
+	return s, enabled(i.Common)
+}
+
+// OfCluster is a cluster that lives.
+func OfCluster(l *look.Look, c spec.Cluster) (Source, error) {
+	s := Source{Cluster: &c, Window: WindowOf(l.Source, c.Common, l.FactsOfCluster(c)), Repository: l.RepositoryOf(c.ResourceID)}
+	return s, enabled(c.Common)
+}
+
+func enabled(c spec.Common) error {
+	if c.BackupRetention > 0 {
+		return nil
+	}
+	return wire.NewError(rds.ErrPointInTimeRestoreNotEnabled, "%s has no automated backups: its BackupRetentionPeriod is 0.", c.Name)
+}
+
+// OfRetained is a database that was deleted.
+func OfRetained(l *look.Source, a backup.Automated) Source {
+	return Source{Instance: a.Instance, Cluster: a.Cluster, Window: WindowOfRetained(l, a), Repository: a.Repository}
+}
+
+// Target is what to restore: exactly one of its fields is set.
+type Target struct {
+	// Time is a moment: everything that was committed by then, and nothing later.
+	Time *time.Time
+	// Latest is all that can be restored.
+	Latest bool
+	// LSN is a place in WAL: everything up to it. Before is the id of a transaction: everything
+	// before it. The API of RDS has neither.
+	LSN    lsn.LSN
+	Before string
+}
+
+// TargetOf is what a request of RDS asks for. parameter is the one with the time.
+func TargetOf(at *time.Time, latest *bool, parameter string) (Target, error) {
+	newest := wire.Or(latest, false)
+	switch {
+	case at != nil && newest:
+		return Target{}, wire.NewError(api.ErrInvalidParameterCombination, "You can't specify both %s and UseLatestRestorableTime.", parameter)
+	case at == nil && !newest:
+		return Target{}, wire.NewError(api.ErrInvalidParameterCombination, "You must specify either %s or UseLatestRestorableTime.", parameter)
+	}
+	return Target{Time: at, Latest: newest}, nil
+}
+
+// To is the choice for a target of a database: the newest backup from before it.
+func To(l *look.Source, s Source, t Target) (Choice, error) {
+	if err := s.allows(l, t); err != nil {
+		return Choice{}, err
+	}
+	of := s.common()
+	if t.Time != nil {
+		if err := noGap(l, of, s.Repository, *t.Time); err != nil {
+			return Choice{}, err
+		}
+	}
+	all := s.Window.backups(l, of.ResourceID, s.Repository)
+	at := -1
+	for n, r := range all {
+		if s.begins(r.Value, t) {
+			at = n
+		}
+	}
+	if at < 0 {
+		return Choice{}, wire.NewError(rds.ErrInvalidRestore, "%s has no whole backup from before then: it can be restored to a time %s.", of.Name, s.Window)
+	}
+	origin := spec.Origin{
+		Database: of.ResourceID, Repository: s.Repository, Label: all[at].Value.Label, Newest: t.Latest, Before: t.Before, From: of.Name,
+	}
+	if t.Time != nil {
+		origin.Until = t.Time.UTC()
+	}
+	if t.LSN != 0 {
+		origin.LSN = t.LSN.String()
+	}
+	return Choice{Origin: origin, Instance: s.Instance, Cluster: s.Cluster, Unchanged: state.Unchanged(all[at].Key, all[at].Revision)}, Can(l)
+}
+
+// begins reports whether a restore to the target can begin with a backup.
+func (s Source) begins(b backup.Backup, t Target) bool {
+	switch {
+	case t.Time != nil:
+		return !b.Stop.After(*t.Time)
+	case t.LSN != 0:
+		return b.StopLSN <= t.LSN
+	case t.Before != "":
+		return !b.Stop.After(s.Window.Earliest) // nobody knows when that was
+	}
+	return true
+}
+
+// backups are those with which a restore to a moment of the window may begin. Of an older one, not
+// all WAL since then is there.
+func (w Window) backups(l *look.Source, database, repository string) []state.Record[backup.Backup] {
+	all := backups(l, database, repository)
+	for len(all) > 1 && !all[1].Value.Stop.After(w.Earliest) {
+		all = all[1:]
+	}
+	return all
+}
+
+// allows refuses what is outside of the window.
+func (s Source) allows(l *look.Source, t Target) error {
+	of, w := s.common(), s.Window
+	if w.Latest.IsZero() {
+		return wire.NewError(rds.ErrInvalidRestore, "%s cannot be restored to a point in time yet: its first automated backup is not done, or its archive is not there.", of.Name)
+	}
+	switch {
+	case t.Time == nil:
+		return nil
+	case t.Time.After(w.Latest):
+		return wire.NewError(api.ErrInvalidParameterValue, "The specified instance cannot be restored to a time later than %s: %s can be restored to a time %s.", stamp(w.Latest), of.Name, w)
+	case t.Time.Before(w.Earliest):
+		return wire.NewError(api.ErrInvalidParameterValue, "The specified instance cannot be restored to a time earlier than %s: %s can be restored to a time %s.", stamp(w.Earliest), of.Name, w)
+	}
+	return nil
+}
+
+// noGap refuses a moment for which WAL was given up.
+func noGap(l *look.Source, of spec.Common, repository string, at time.Time) error {
+	for _, r := range state.LoadAll[backup.Backup](l.Cache, state.BackupPrefix(of.ResourceID)+repository+"/") {
+		if b := r.Value; !b.Gap.IsZero() && at.After(b.Gap) && at.Before(b.Stop) {
+			return wire.NewError(rds.ErrInvalidRestore, "%s cannot be restored to a time after %s and before %s: its WAL of that time was given up before it could be archived.",
+				of.Name, stamp(b.Gap), stamp(b.Stop))
+		}
+	}
+	return nil
+}
+
+// String says a window in words.
+func (w Window) String() string {
+	if w.Latest.IsZero() {
+		return "no time at all"
+	}
+	return fmt.Sprintf("from %s to %s", stamp(w.Earliest), stamp(w.Latest))
+}

@@ -1,0 +1,86 @@
+// Package restore decides what a restored database is made of: the snapshot that was named, or for a
+// moment the backup to begin with. It knows which moments can be restored. A restored database is a
+// new one whose record says so (spec.Origin): packages instance and cluster make it, as they make
+// others.
+package restore
+
+import (
+	"slices"
+	"time"
+
+	"howdah/api/rds"
+	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/snapshot"
+	"howdah/internal/aws/wire"
+	"howdah/internal/model/backup"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+	"howdah/internal/state/format"
+)
+
+// Choice is what a new database is to be made of.
+type Choice struct {
+	spec.Origin
+	// Instance or Cluster is the database as it was.
+	Instance *spec.Instance
+	Cluster  *spec.Cluster
+	// Unchanged is the condition that what was chosen is still there.
+	Unchanged state.Op
+}
+
+// Common is the part that instances and clusters have alike.
+func (c Choice) Common() spec.Common {
+	if c.Cluster != nil {
+		return c.Cluster.Common
+	}
+	return c.Instance.Common
+}
+
+// firstFormat is the format of records from which on all parts of a home know restored databases.
+const firstFormat = 2
+
+// Can refuses restores while some part of the home is of a release that would begin a restored
+// database empty.
+func Can(l *look.Source) error {
+	if format.Heard(l.Cache).Format >= firstFormat {
+		return nil
+	}
+	return wire.NewError(rds.ErrInvalidRestore, "Nothing can be restored before every part of this home runs this release: see `howdah status`, upgrade the hosts, control planes and edges that are older, and try again.")
+}
+
+// Of is the choice of a snapshot: the data that it has.
+func Of(l *look.Source, r snapshot.Record) (Choice, error) {
+	s := r.Value
+	if s.State != backup.Available {
+		code := rds.ErrInvalidDBSnapshotState
+		if s.Cluster != nil {
+			code = rds.ErrInvalidDBClusterSnapshotState
+		}
+		return Choice{}, wire.NewError(code, "Cannot restore the snapshot %s because it is not currently in the available state: it is %s.", s.Name, s.State)
+	}
+	held, err := state.Load[backup.Backup](l.Cache, state.Backup(s.Database, s.Repository, s.Label))
+	if err == nil && held.Value.Damaged != "" {
+		return Choice{}, wire.NewError(rds.ErrInvalidRestore, "The backup of the snapshot %s is damaged: %s. Restore another one.", s.Name, held.Value.Damaged)
+	}
+	return Choice{
+		Origin:   spec.Origin{Database: s.Database, Repository: s.Repository, Label: s.Label, From: s.Name, Snapshot: true},
+		Instance: s.Instance, Cluster: s.Cluster, Unchanged: state.Unchanged(r.Key, r.Revision),
+	}, Can(l)
+}
+
+// backups are those of a database in a repository that can be restored, the oldest first.
+func backups(l *look.Source, database, repository string) []state.Record[backup.Backup] {
+	all := state.LoadAll[backup.Backup](l.Cache, state.BackupPrefix(database)+repository+"/")
+	whole := map[string]bool{}
+	for _, r := range all {
+		whole[r.Value.Label] = r.Value.Damaged == ""
+	}
+	all = slices.DeleteFunc(all, func(r state.Record[backup.Backup]) bool {
+		return !whole[r.Value.Label] || slices.ContainsFunc(r.Value.Needs, func(label string) bool { return !whole[label] })
+	})
+	slices.SortFunc(all, func(a, b state.Record[backup.Backup]) int { return a.Value.Stop.Compare(b.Value.Stop) })
+	return all
+}
+
+// stamp is a moment as messages have it.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

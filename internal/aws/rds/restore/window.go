@@ -1,0 +1,62 @@
+package restore
+
+import (
+	"time"
+
+	"howdah/internal/aws/rds/look"
+	"howdah/internal/control/plan"
+	"howdah/internal/model/backup"
+	"howdah/internal/model/member"
+	"howdah/internal/model/spec"
+)
+
+// Window is from when to when a database can be restored. Both are zero if no moment can be.
+type Window struct{ Earliest, Latest time.Time }
+
+// Latest is the newest moment to which a database that lives can be restored, as the host of its
+// primary says, or zero. While there is no primary that says so, it is the newest moment that
+// anybody said.
+func Latest(facts plan.Facts) time.Time {
+	var newest time.Time
+	for _, m := range facts.Layout.Members {
+		archived := facts.Reports[member.ID(facts.Want.ID, m.Name)].Archived
+		if archived == nil || archived.Restorable.At.IsZero() {
+			continue
+		}
+		if m.Name == facts.Leader {
+			return archived.Restorable.At
+		}
+		if archived.Restorable.At.After(newest) {
+			newest = archived.Restorable.At
+		}
+	}
+	return newest
+}
+
+// WindowOf is that of a database that lives.
+func WindowOf(l *look.Source, c spec.Common, facts plan.Facts) Window {
+	if c.BackupRetention == 0 {
+		return Window{}
+	}
+	return window(l, c.ResourceID, l.RepositoryOf(c.ResourceID), c.BackupRetention, Latest(facts))
+}
+
+// WindowOfRetained is that of a database that was deleted, and whose backups were kept.
+func WindowOfRetained(l *look.Source, a backup.Automated) Window {
+	return window(l, a.Database, a.Repository, a.Retention, a.Until)
+}
+
+func window(l *look.Source, database, repository string, days int, latest time.Time) Window {
+	all := backups(l, database, repository)
+	if len(all) == 0 || latest.IsZero() {
+		return Window{}
+	}
+	first := all[0].Value.Stop
+	if kept := l.Now().UTC().AddDate(0, 0, -days); first.Before(kept) {
+		first = kept // WAL from before then goes
+	}
+	if latest.Before(first) {
+		return Window{}
+	}
+	return Window{first, latest}
+}
