@@ -27,7 +27,7 @@ var past = []string{
 	state.LiveRoot, state.TaskRoot, state.ResultRoot, state.ReportRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot,
 	state.DeathRoot, state.PleaRoot, state.PassedRoot, state.SwornRoot, state.IncidentRoot, state.AttemptRoot, state.LeadRoot,
 	state.SwitchRoot, state.ControlRoot, state.ElectionRoot, state.HeldRoot, state.HoldingRoot, state.GoneRoot,
-	state.OperationCancelRoot,
+	state.OperationCancelRoot, state.JobRoot, state.JobReportRoot,
 }
 
 // namesApart is how much higher the numbers of new members are than those that were given out. Some

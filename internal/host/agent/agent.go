@@ -28,6 +28,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"howdah/internal/host/agent/plane"
+	"howdah/internal/host/job"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/identity/certs"
@@ -55,6 +56,9 @@ type Config struct {
 	Log      *slog.Logger
 }
 
+// jobsDir has the files of the jobs that the host does for operations.
+const jobsDir = "jobs"
+
 // Agent runs one host.
 type Agent struct {
 	Config
@@ -62,6 +66,7 @@ type Agent struct {
 	Procs  *proc.Host   // processes of the members
 	users  *users       // nil: everything runs as our own
 	planes *plane.Planes
+	jobs   *job.Jobs
 	// life names this process of the agent, in reports and heartbeats.
 	life string
 	// listen is where control planes are answered; set before anything runs.
@@ -108,6 +113,12 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err := a.Kind.Open(ctx, a); err != nil {
 		return nil, err
 	}
+	a.jobs, err = job.New(job.Config{
+		Host: cfg.Name, Dir: a.Path(jobsDir), Procs: a.Procs, Kinds: a.Kind.Jobs(), Refuse: a.planes.Newer, Discard: a.ThrowAway, Log: cfg.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
 	return a, nil
 }
 
@@ -129,6 +140,7 @@ func (a *Agent) Run(ctx context.Context, client *clientv3.Client) error {
 	group.Go(func() error { return a.describe(ctx) })
 	group.Go(func() error { return a.followAssignments(ctx) })
 	group.Go(func() error { return newTasks(a).follow(ctx) })
+	group.Go(func() error { return a.jobs.Run(ctx, a.Store) })
 	group.Go(func() error { return a.followRestored(ctx) })
 	group.Go(func() error { return (&trash{a}).run(ctx) })
 	<-ctx.Done()

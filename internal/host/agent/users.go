@@ -37,7 +37,7 @@ func (a *Agent) newUsers() *users {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	dirs := []string{a.Path("members", "*"), a.Path(trashDir, "*")}
+	dirs := []string{a.Path("members", "*"), a.Path(trashDir, "*"), a.Path(jobsDir, "*", "*")}
 	for _, dir := range a.Kind.Dirs() {
 		dirs = append(dirs, a.Path(dir))
 	}

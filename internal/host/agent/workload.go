@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"howdah/internal/host/job"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 	"howdah/internal/model/regain"
@@ -73,6 +74,9 @@ type Kind interface {
 	Release(dir string) error
 	// Forget removes what a member that was deleted has in other directories of the host.
 	Forget(id string) error
+	// Jobs are the kinds of jobs that hosts of this kind of workload do for operations. It is called
+	// once, after Open.
+	Jobs() []job.Kind
 	// Inspector begins a new round of looks at data that are here: see Inspect.
 	Inspector() Inspector
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/host/job"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
 	"howdah/internal/model/regain"
@@ -37,6 +38,7 @@ func (k *sleepers) New(m *Member) Workload                 { return &sleeper{Mem
 func (k *sleepers) Handler() http.Handler                  { return http.NotFoundHandler() }
 func (k *sleepers) Facts(h *member.Host) error             { h.Cut = "none"; return nil }
 func (k *sleepers) Release(string) error                   { return nil }
+func (k *sleepers) Jobs() []job.Kind                       { return nil }
 func (k *sleepers) Inspector() Inspector                   { return k }
 
 func (k *sleepers) Begin(context.Context) func(context.Context) error {

@@ -27,6 +27,7 @@ import (
 	"howdah/internal/host/database/watchdog"
 	"howdah/internal/host/hang"
 	"howdah/internal/host/hostapi"
+	"howdah/internal/host/job"
 	"howdah/internal/host/osuser"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -75,6 +76,9 @@ func NewHost(cfg Config) (*Host, error) {
 
 // Dirs are where data are that no member has yet.
 func (a *Host) Dirs() []string { return spare.Dirs() }
+
+// Jobs are what hosts of databases do for operations.
+func (a *Host) Jobs() []job.Kind { return nil }
 
 // Open makes directories, and finds out how standbys can be cut off here.
 func (a *Host) Open(ctx context.Context, of *agent.Agent) error {

@@ -16,6 +16,8 @@ type Job struct {
 	// turn than it has seen of the operation.
 	Turn int64           `json:"turn"`
 	Args json.RawMessage `json:"args"`
+	// At is when it was asked for.
+	At time.Time `json:"at"`
 }
 
 // JobState is how far a job is.
@@ -30,14 +32,18 @@ const (
 
 // JobReport is how far a job is. Only the host's agent writes it.
 type JobReport struct {
-	Name  string   `json:"name"`
+	Name string `json:"name"`
+	// Asked is the revision at which the job's key was written. A report on an earlier job of the
+	// same name says nothing of this one.
+	Asked int64    `json:"asked"`
 	State JobState `json:"state"`
 	Done  int64    `json:"done,omitempty"`
 	Of    int64    `json:"of,omitempty"` // 0: nobody knows
 	Unit  string   `json:"unit,omitempty"`
 	// Result is what came of it, as its kind says. It has 8 KiB at most.
 	Result json.RawMessage `json:"result,omitempty"`
-	Detail string          `json:"detail,omitempty"` // why it failed
-	Final  bool            `json:"final,omitempty"`  // another try would fail, too
-	At     time.Time       `json:"at"`
+	// Detail is why it failed, or what it waits for.
+	Detail string    `json:"detail,omitempty"`
+	Final  bool      `json:"final,omitempty"` // another try would fail, too
+	At     time.Time `json:"at"`
 }

@@ -51,7 +51,7 @@ func (a agent) may(ctx context.Context, n need) error {
 		return nil
 	}
 	key := string(n.Key)
-	if scopeOf(key) == "" && !strings.HasPrefix(key, state.ResultRoot) || !a.door.gate.budget.asks(a.account()) {
+	if scopeOf(key) == "" && !strings.HasPrefix(key, state.ResultRoot) && !isBelow(state.JobReportPrefix(a.host), key) || !a.door.gate.budget.asks(a.account()) {
 		return notOwn(n)
 	}
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
@@ -79,7 +79,10 @@ func (a agent) allows(n need) bool {
 	case writes:
 		// The parameters of a version of PostgreSQL are written once, for all.
 		return one && (a.writes(key) || n.fresh && isVersion(strings.TrimPrefix(key, state.CatalogueRoot)))
-	default: // deletes, keeps
+	case deletes:
+		// A report on a job is removed after its job.
+		return one && (a.writes(key) || isBelow(state.JobReportPrefix(a.host), key))
+	default: // keeps
 		return one && a.writes(key)
 	}
 }
@@ -87,6 +90,7 @@ func (a agent) allows(n need) bool {
 func (a agent) reads(n need) bool {
 	areas := []string{
 		state.AssignPrefix(a.host), state.TaskPrefix(a.host), state.HoldingPrefix(a.host),
+		state.JobPrefix(a.host), state.JobReportPrefix(a.host),
 		state.LiveRoot, state.FenceRoot, state.ControlRoot, state.RestoredRoot, state.HeldRoot, state.CatalogueRoot,
 	}
 	return slices.ContainsFunc(areas, func(root string) bool { return area(root).holds(n.keys) }) ||
@@ -109,6 +113,10 @@ func (a agent) writes(key string) bool {
 	}
 	if id, ok := strings.CutPrefix(key, state.ResultRoot); ok {
 		_, _, asked := a.door.Cache.Raw(state.Task(a.host, id))
+		return asked
+	}
+	if name, ok := strings.CutPrefix(key, state.JobReportPrefix(a.host)); ok {
+		_, _, asked := a.door.Cache.Raw(state.Job(a.host, name))
 		return asked
 	}
 	scope := scopeOf(key)
@@ -150,6 +158,11 @@ func isVersion(text string) bool {
 func below(prefix, key string) bool {
 	rest, ok := strings.CutPrefix(key, prefix)
 	return ok && rest != "" && !strings.Contains(rest, "/")
+}
+
+// isBelow reports whether a key is below a prefix, however deep. Names of jobs have slashes.
+func isBelow(prefix, key string) bool {
+	return len(key) > len(prefix) && strings.HasPrefix(key, prefix)
 }
 
 // members returns the rights of a database's members that are assigned to the host.

@@ -22,6 +22,7 @@ func TestRightsOfHosts(t *testing.T) {
 	etcdtest.Put(t, store, cache,
 		state.Put(state.Assign("h1", "db-A.m1"), member.Assignment{}), state.Put(state.Assign("h1", "db-B.m2"), member.Assignment{}),
 		state.Put(state.Assign("h2", "db-A.m2"), member.Assignment{}), state.Put(state.Assign("h2", "db-C.m1"), member.Assignment{}),
+		state.Put(state.Job("h1", "copy-1/fill"), member.Job{}), state.Put(state.Job("h2", "copy-3/fill"), member.Job{}),
 		state.Put(state.Task("h1", "db-A/restart/1"), member.Task{}), state.Put(state.Task("h2", "db-C/restart/1"), member.Task{}),
 	)
 	d := bareDoor(DoorConfig{Cache: cache, CatchUp: caughtUp})
@@ -83,6 +84,26 @@ func TestRightsOfHosts(t *testing.T) {
 		{an, "/howdah/sworn/h1", "", writes, false},
 		{an, "/howdah/live/", "/howdah/live0", reads, true},
 		{an, "/howdah/live/h1", "", writes, false},
+		// Jobs that its host is asked for, and no other host's. It writes none, and reports only on
+		// those that are asked for. A report outlives its job for a moment.
+		{an, "/howdah/job/h1/", "/howdah/job/h10", reads, true},
+		{an, "/howdah/job/h1/copy-1/fill", "", reads, true},
+		{an, "/howdah/job/h1/copy-1/fill", "", writes, false},
+		{an, "/howdah/job/h1/copy-1/fill", "", deletes, false},
+		{an, "/howdah/job/h2/", "/howdah/job/h20", reads, false},
+		{an, "/howdah/job/", "/howdah/job0", reads, false},
+		{an, "/howdah/job-report/h1/", "/howdah/job-report/h10", reads, true},
+		{an, "/howdah/job-report/h2/", "/howdah/job-report/h20", reads, false},
+		{an, "/howdah/job-report/", "/howdah/job-report0", reads, false},
+		{an, "/howdah/job-report/h1/copy-1/fill", "", writes, true},
+		{an, "/howdah/job-report/h1/copy-2/fill", "", writes, false},
+		{an, "/howdah/job-report/h1/copy-1", "", writes, false},
+		{an, "/howdah/job-report/h1/copy-1/fill/x", "", writes, false},
+		{an, "/howdah/job-report/h2/copy-3/fill", "", writes, false},
+		{an, "/howdah/job-report/h1/copy-2/fill", "", deletes, true},
+		{an, "/howdah/job-report/h1/", "", deletes, false},
+		{an, "/howdah/job-report/h1/", "/howdah/job-report/h10", deletes, false},
+		{an, "/howdah/job-report/h2/copy-3/fill", "", deletes, false},
 		// Operations are not for hosts.
 		{an, "/howdah/operation/copy-1", "", writes, false},
 		{an, "/howdah/operation/", "/howdah/operation0", reads, false},

@@ -41,6 +41,8 @@ func agrees(n need, host string) bool {
 		return is(s.Host, first) && (second == "" || s.Assignment == nil || s.Assignment.ID == second)
 	case state.ReportRoot:
 		return is(s.Host, first) && is(s.ID, second)
+	case state.JobReportRoot:
+		return is(s.Name, second)
 	case state.ResultRoot:
 		return is(s.ID, rest)
 	case state.WitnessRoot:

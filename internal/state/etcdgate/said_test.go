@@ -36,6 +36,8 @@ func TestValuesAgreeWithTheirKeys(t *testing.T) {
 		{"/howdah/incident/db-A/01", `{"database":"db-C"}`, false},
 		{"/howdah/result/db-A/restart/1", `{"id":"db-A/restart/1","member":"db-A.m1"}`, true},
 		{"/howdah/result/db-A/restart/1", `{"id":"db-A/restart/2"}`, false},
+		{"/howdah/job-report/h1/copy-1/fill", `{"name":"copy-1/fill","state":"done","result":{"name":"x"}}`, true},
+		{"/howdah/job-report/h1/copy-1/fill", `{"name":"copy-2/fill"}`, false},
 		{"/howdah/way/db-A/h1", `{"route":"db-A","edge":"h1"}`, true},
 		{"/howdah/way/db-A/h1", `{"route":"db-A","edge":"h2"}`, false},
 		{"/howdah/switch/h1/db-A", `{"database":"db-C"}`, false},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"howdah/internal/host/agent"
+	"howdah/internal/host/job"
 	"howdah/internal/host/proc"
 	"howdah/internal/testkit/hosttest"
 	"howdah/internal/testkit/patience"
@@ -25,6 +26,9 @@ func (Idle) New(*agent.Member) agent.Workload { return nil }
 
 // Dirs are those that are Taken.
 func (i Idle) Dirs() []string { return i.Taken }
+
+// Jobs answers none.
+func (Idle) Jobs() []job.Kind { return nil }
 
 // Open prepares nothing.
 func (Idle) Open(context.Context, *agent.Agent) error { return nil }
