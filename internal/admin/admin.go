@@ -2,8 +2,8 @@
 // RDS has no action for. A call is POST Path+verb with JSON in and out. Any access key of the home
 // signs it, with SigV4 for Service. The package has no code beyond its own types.
 //
-// Invariants: no answer holds a secret, except for that of a new access key. Names in JSON are
-// stable.
+// Invariants: no answer holds a secret, except for that of a new access key, and for the key of a
+// repository that somebody exports. Names in JSON are stable.
 package admin
 
 import (
@@ -42,6 +42,15 @@ const (
 	VerbOperations      = "operations"       // OperationsRequest, OperationsAnswer
 	VerbOperationCancel = "operation-cancel" // OperationCancelRequest, Operation
 
+	VerbRepositoryAdd       = "repository-add"        // RepositoryAddRequest, Repository
+	VerbRepositoryList      = "repository-list"       // Nothing, RepositoryListAnswer
+	VerbRepositoryShow      = "repository-show"       // RepositoryRequest, Repository
+	VerbRepositoryCheck     = "repository-check"      // RepositoryRequest, RepositoryCheckAnswer
+	VerbRepositoryDefault   = "repository-default"    // RepositoryRequest, Repository
+	VerbRepositoryRemove    = "repository-remove"     // RepositoryRemoveRequest, RepositoryRemoveAnswer
+	VerbRepositoryKeyExport = "repository-key-export" // RepositoryRequest, RepositoryKeyAnswer
+	VerbRepositoryKeyImport = "repository-key-import" // RepositoryKeyRequest, Repository
+
 	VerbHeld     = "held"      // Nothing, Held
 	VerbTakeOver = "take-over" // TakeOverRequest, Nothing
 )
@@ -71,6 +80,12 @@ const (
 	CodeNotDisposable  = "NotDisposable"
 	CodeUnavailable    = "ServiceUnavailable"
 
+	CodeRepositoryNotFound = "RepositoryNotFound"
+	CodeRepositoryExists   = "RepositoryAlreadyExists"
+	CodeRepositoryInUse    = "RepositoryInUse"
+	CodeRepositoryRefused  = "RepositoryRefused" // its place is not fit, or does not work
+	CodeRepositoryKey      = "RepositoryKeyWrong"
+
 	CodeOperationNotFound = "OperationNotFound"
 	CodeOperationEnded    = "OperationEnded"
 
@@ -80,6 +95,7 @@ const (
 // statuses has the HTTP status of the codes above. Any other code is the caller's fault.
 var statuses = map[string]int{
 	CodeUnknownVerb: http.StatusNotFound, CodeHostNotFound: http.StatusNotFound, CodeKeyNotFound: http.StatusNotFound,
+	CodeRepositoryNotFound: http.StatusNotFound, CodeRepositoryExists: http.StatusConflict, CodeRepositoryInUse: http.StatusConflict,
 	CodeOperationNotFound: http.StatusNotFound, CodeOperationEnded: http.StatusConflict,
 	CodeKeyOfHome: http.StatusConflict, CodeHostAlive: http.StatusConflict, CodeOnlyCopy: http.StatusConflict,
 	CodeNotDisposable: http.StatusForbidden, CodeWrongService: http.StatusForbidden,

@@ -20,6 +20,10 @@ const (
 	ProblemStranger = "unknown-data"
 	ProblemBackup   = "no-backup"
 	ProblemLate     = "operation-late"
+
+	ProblemNoRepository = "no-repository"
+	ProblemKeyAtHome    = "key-not-exported"
+	ProblemRepository   = "repository-away"
 )
 
 // Problem is something that is wrong.

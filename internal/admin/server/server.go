@@ -18,6 +18,7 @@ import (
 	"howdah/internal/admin/host"
 	"howdah/internal/admin/key"
 	"howdah/internal/admin/operation"
+	"howdah/internal/admin/repository"
 	"howdah/internal/admin/status"
 	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
@@ -39,8 +40,13 @@ type Config struct {
 	Etcd etcd.Upkeep
 	// NoBackup returns why the last backup of the home was not taken, or "".
 	NoBackup func() string
-	Version  string
-	Log      *slog.Logger
+	// Repositories asks hosts about repositories, and NoRepository and Away know what is wrong with
+	// them: see repository.Problems.
+	Repositories repository.Prober
+	NoRepository func() string
+	Away         func() map[string]string
+	Version      string
+	Log          *slog.Logger
 }
 
 // Server is an http.Handler.
@@ -58,10 +64,12 @@ func New(cfg Config) *Server {
 	members := &etcd.Members{Client: cfg.State.Store.Client, CertDir: cfg.Home.CertDir()}
 	held := &home.Held{Cache: cfg.State.Cache, Databases: databases, SealKey: cfg.Home.SealKey}
 	late := func(now time.Time, id string) []admin.Problem { return operation.Late(cfg.State.Cache, now, id) }
+	repositories := func() []admin.Problem { return repository.Problems(cfg.State.Cache, cfg.NoRepository, cfg.Away) }
 	for _, table := range []verb.Table{
 		key.Verbs(key.Config{State: cfg.State, Home: cfg.Home, Log: cfg.Log}),
 		authority.Verbs(authority.Config{State: cfg.State, Authorities: cfg.Authorities, Log: cfg.Log}),
 		operation.Verbs(operation.Config{State: cfg.State, Now: cfg.Looks.Now, Log: cfg.Log}),
+		repository.Verbs(repository.Config{State: cfg.State, Home: cfg.Home, Databases: databases, Hosts: cfg.Repositories, Log: cfg.Log}),
 		etcd.Verbs(etcd.Config{Members: members, Upkeep: cfg.Etcd, Log: cfg.Log}),
 		host.Verbs(host.Config{State: cfg.State, Databases: databases, Held: held, Now: cfg.Looks.Now}),
 		home.Verbs(home.Config{
@@ -69,7 +77,7 @@ func New(cfg Config) *Server {
 		}),
 		status.Verbs(status.Config{
 			State: cfg.State, Home: cfg.Home, Looks: cfg.Looks, Databases: databases, Held: held, Etcd: members,
-			Late: late, NoBackup: cfg.NoBackup, Version: cfg.Version,
+			Late: late, NoBackup: cfg.NoBackup, Repositories: repositories, Version: cfg.Version,
 		}),
 	} {
 		maps.Copy(s.verbs, table)

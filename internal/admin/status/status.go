@@ -46,7 +46,9 @@ type Config struct {
 	Late func(now time.Time, database string) []admin.Problem
 	// NoBackup returns why the last backup of the home was not taken, or "".
 	NoBackup func() string
-	Version  string
+	// Repositories returns the problems of repositories.
+	Repositories func() []admin.Problem
+	Version      string
 }
 
 // service has the handlers.
@@ -94,6 +96,7 @@ func (s *service) status(ctx context.Context, c front.Call, _ admin.Nothing) (ad
 	}
 	out.Problems = append(out.Problems, s.Late(c.Now, "")...)
 	out.Problems = append(out.Problems, s.Held.Strangers()...)
+	out.Problems = append(out.Problems, s.Repositories()...)
 	if why := s.NoBackup(); why != "" {
 		out.Problems = append(out.Problems, admin.Problem{Code: admin.ProblemBackup, Subject: "backup", Text: "no backup of the home could be taken: " + why})
 	}

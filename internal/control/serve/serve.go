@@ -152,9 +152,11 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	places := newPlaces(cfg, cache)
 	admins := admin.New(admin.Config{
 		Home: cfg.Home, State: api.State(), Front: api.Front(), Looks: api.Looks(), Authorities: api.Authorities(),
-		Etcd: keeper, NoBackup: cfg.Backups.Failing, Version: cfg.Version, Log: cfg.Log.With("component", "api"),
+		Etcd: keeper, NoBackup: cfg.Backups.Failing, Repositories: &hostapi.Prober{Identity: identity},
+		NoRepository: places.none, Away: places.away, Version: cfg.Version, Log: cfg.Log.With("component", "api"),
 	})
 	hosts := &hostapi.Server{
 		Home: cfg.Home, CA: ca, Store: store, Etcd: member.Client, Beat: pulse.Beat, Log: cfg.Log.With("component", "hosts"),
@@ -169,12 +171,13 @@ func Run(ctx context.Context, cfg Config) error {
 			return placed(ctx, store, database, name)
 		},
 		Repository: cfg.opener(store),
-		Members: func(context.Context) (*certs.CA, error) { return members, nil },
+		Members:    func(context.Context) (*certs.CA, error) { return members, nil },
 	}
 	group.Go(func() error { return cache.Run(ctx) })
 	group.Go(func() error { return watchEtcd(ctx, member) })
 	group.Go(func() error { return cfg.followFormat(ctx, store, cache) })
 	group.Go(func() error { return keeper.Run(ctx) })
+	group.Go(func() error { return places.watch(ctx) })
 	if cfg.Backups != nil {
 		group.Go(func() error { return cfg.Backups.Run(ctx) })
 	}
@@ -195,6 +198,7 @@ func Run(ctx context.Context, cfg Config) error {
 			leading.Go(func() error { return api.Upkeep().RunHouse(ctx) })
 			leading.Go(func() error { return api.Upkeep().RunAuthorities(ctx) })
 			leading.Go(func() error { return notifier.Run(ctx) })
+			leading.Go(func() error { return places.ensure(ctx, store, held) })
 			leading.Go(func() error { return operations.Run(ctx, held) })
 			return leading.Wait()
 		})

@@ -113,7 +113,7 @@ func (a *Host) New(m *agent.Member) agent.Workload { return newRunner(a, m) }
 
 // Handler shows logs, and judges settings.
 func (a *Host) Handler() http.Handler {
-	return hostapi.AgentHandler(hostapi.LogHandler(a.logsOf, a.Log), hostapi.SettingHandler(a.checkSetting, a.Log))
+	return hostapi.AgentHandler(hostapi.LogHandler(a.logsOf, a.Log), hostapi.SettingHandler(a.checkSetting, a.Log), hostapi.ProbeHandler(a.Name, a.Log))
 }
 
 // Facts are the versions of PostgreSQL, and what members can be given here.

@@ -35,7 +35,7 @@ func settingHost(t *testing.T, shows certs.Pair) (address string) {
 				return "PostgreSQL refuses it", nil
 			}
 			return "", nil
-		}, quiet)))
+		}, quiet), ProbeHandler("zone-a", quiet)))
 	server.Listener = tls.NewListener(server.Listener, config)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	server.Start()

@@ -256,6 +256,9 @@ func (h *Home) EtcdDir() string { return h.path("etcd") }
 // bornFile exists once the home has had a state.
 const bornFile = "etcd.began"
 
+// RepositoryDir is where the default repository of a home on one machine is.
+func (h *Home) RepositoryDir() string { return h.path("repository") }
+
 // Begin notes that the home has a state from now on.
 func (h *Home) Begin() error {
 	return os.WriteFile(h.path(bornFile), nil, 0o644)
@@ -334,7 +337,7 @@ func (h *Home) Purge() error {
 	}
 	// Only what Howdah makes is deleted: somebody may have made the home in a directory with other
 	// files.
-	for _, name := range []string{"hosts", "etcd", "edge", "pki", "log", "run", "pgpass", secretFile, joinFile, ConfigFile, RestoringFile, bornFile, "restoring"} {
+	for _, name := range []string{"hosts", "etcd", "edge", "pki", "log", "run", "pgpass", secretFile, joinFile, ConfigFile, RestoringFile, bornFile, "restoring", "repository"} {
 		errs = append(errs, os.RemoveAll(h.path(name)))
 	}
 	os.Remove(h.Dir) // stays when something else is in it

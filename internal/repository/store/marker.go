@@ -29,6 +29,9 @@ type Marker struct {
 	ID      string    `json:"id"`
 	Home    string    `json:"home"`
 	Created time.Time `json:"created"`
+	// Proof shows whether somebody has the repository's key: see identity/repository. It is "" if
+	// nothing is encrypted.
+	Proof string `json:"proof,omitempty"`
 }
 
 // ReadMarker returns the marker, or ErrNoMarker.

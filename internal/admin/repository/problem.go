@@ -1,0 +1,51 @@
+package repository
+
+import (
+	"maps"
+	"slices"
+
+	"howdah/internal/admin"
+	"howdah/internal/model/backup"
+	"howdah/internal/state"
+)
+
+// Problems returns what is wrong with repositories. none says why the home has none, if it has
+// none; "": it is about to get one. away has the repositories that the control plane cannot work
+// with, and why.
+func Problems(cache *state.Cache, none func() string, away func() map[string]string) []admin.Problem {
+	all := state.LoadAll[backup.Repository](cache, state.RepositoryRoot)
+	if len(all) == 0 {
+		why := none()
+		if why == "" {
+			return nil
+		}
+		return []admin.Problem{{
+			Code: admin.ProblemNoRepository, Subject: "backup", Command: "howdah repository add NAME --s3 URL --bucket BUCKET",
+			Text: "there is no repository, so no database is backed up: " + why,
+		}}
+	}
+	held := map[string]bool{}
+	for _, b := range state.LoadAll[backup.Backup](cache, state.BackupRoot) {
+		held[b.Value.Repository] = true
+	}
+	var problems []admin.Problem
+	for _, r := range all {
+		// A key that opens nothing yet need not be kept.
+		if r.Value.Encrypted() && r.Value.Exported.IsZero() && held[r.Value.Name] {
+			problems = append(problems, admin.Problem{
+				Code: admin.ProblemKeyAtHome, Subject: "repository " + r.Value.Name, Command: "howdah repository key export " + r.Value.Name,
+				Text: "its key is in this home alone: whoever loses the home loses all backups; export the key, and keep it elsewhere",
+			})
+		}
+	}
+	troubles := away()
+	for _, name := range slices.Sorted(maps.Keys(troubles)) {
+		if slices.ContainsFunc(all, func(r state.Record[backup.Repository]) bool { return r.Value.Name == name }) {
+			problems = append(problems, admin.Problem{
+				Code: admin.ProblemRepository, Subject: "repository " + name, Command: "howdah repository check " + name,
+				Text: "the control plane cannot work with it: " + troubles[name],
+			})
+		}
+	}
+	return problems
+}
