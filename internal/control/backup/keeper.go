@@ -74,7 +74,11 @@ func (b *Backups) round(ctx context.Context, leading state.Op, now time.Time, pa
 			k.tidies++
 			continue
 		}
-		k.onHost[o.Notes[noteHost]]++
+		host := o.Notes[noteHost]
+		if host == "" {
+			host = b.primaryHost(o.About.Database) // it is about to be chosen
+		}
+		k.onHost[host]++
 		if strings.HasPrefix(o.ID, "auto-") || strings.HasPrefix(o.ID, "heal-") {
 			k.all++
 			k.ofAccount[o.About.Account]++

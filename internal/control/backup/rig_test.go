@@ -233,6 +233,7 @@ type yard struct {
 	stored map[string][]backup.Backup // by database
 	fails  map[string]string          // by host: why its jobs fail; final if it begins with "!"
 	slow   bool                       // nothing ends
+	ahead  time.Duration              // of the clocks of hosts
 	made   int
 }
 
@@ -314,7 +315,7 @@ func (y *yard) backUp(args backup.BackupJob) backup.Backup {
 		}
 	}
 	y.made++
-	now := time.Now().UTC()
+	now := time.Now().UTC().Add(y.ahead)
 	b := backup.Backup{
 		Database: args.Database, Repository: args.Repository, Operation: args.Operation, Label: fmt.Sprintf("B%03d", y.made), Kind: backup.Full,
 		Major: 15, Start: now, Stop: now, Size: 100, Stored: 10,

@@ -151,6 +151,21 @@ func (b *Backups) archives(m plan.Placed, id, repository string, now member.Arch
 	return nil
 }
 
+// primaryHost returns the host of the member with the leader key of a database, or "".
+func (b *Backups) primaryHost(id string) string {
+	layout, err := state.View[plan.Layout](b.Cache, state.Layout(id))
+	if err != nil {
+		return ""
+	}
+	leader := view.Leader(b.Cache, id)
+	for _, m := range layout.Value.Members {
+		if m.Name == leader {
+			return m.Host
+		}
+	}
+	return ""
+}
+
 func (b *Backups) alive(host string) bool {
 	live, err := state.View[member.Liveness](b.Cache, state.Live(host))
 	return err == nil && live.Value.Alive

@@ -9,11 +9,9 @@ import (
 	"time"
 
 	step "howdah/internal/control/operation"
-	"howdah/internal/control/plan"
 	"howdah/internal/model/backup"
 	"howdah/internal/model/member"
 	"howdah/internal/state"
-	"howdah/internal/view"
 )
 
 // The steps of Tidy. Records go first. From then on nobody can begin to use what they stood for: who
@@ -149,14 +147,8 @@ var errNoHost = errors.New("no host is alive")
 
 // tidier returns the host that removes files of a database: the one of its primary, or else any.
 func (b *Backups) tidier(database string) (string, error) {
-	layout, err := state.View[plan.Layout](b.Cache, state.Layout(database))
-	if err == nil {
-		leader := view.Leader(b.Cache, database)
-		for _, m := range layout.Value.Members {
-			if m.Name == leader && b.alive(m.Host) {
-				return m.Host, nil
-			}
-		}
+	if host := b.primaryHost(database); b.alive(host) {
+		return host, nil
 	}
 	var hosts []string
 	for _, h := range state.ViewAll[member.Host](b.Cache, state.HostRoot) {
