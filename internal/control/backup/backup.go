@@ -110,6 +110,15 @@ func asks(run *step.Run, host string) {
 	run.Note(noteJob, fmt.Sprintf("%s/%d", run.Record.ID, run.Turn()))
 }
 
+// lookAgain has a job looked at again, and says what it waits for.
+func (b *Backups) lookAgain(report step.JobReport) step.Outcome {
+	nap := step.Nap(b.pace.look)
+	if report.Detail == "" {
+		return nap
+	}
+	return nap.Because(errors.New(report.Detail))
+}
+
 // endJob is the undo of a step that asked for a job.
 func (b *Backups) endJob(_ context.Context, run *step.Run) (step.Outcome, error) {
 	return step.End().With(b.endsJob(run)...), nil

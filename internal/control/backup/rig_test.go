@@ -224,7 +224,6 @@ func (s *site) clean(database string) {
 // job only what is in etcd, as hosts do.
 type yard struct {
 	store *state.Store
-	pass  func(what string) // called at each point at which a control plane may stop; nil: none
 
 	mu     sync.Mutex
 	seen   map[string]step.JobReport // by host and name
@@ -237,24 +236,15 @@ type yard struct {
 	made   int
 }
 
-func (y *yard) point(what string) {
-	if y.pass != nil {
-		y.pass(what)
-	}
-}
-
 func (y *yard) Ask(j step.Job) []state.Op {
-	y.point("ask")
 	return []state.Op{state.Swap(state.Job(j.Host, j.Name), 0, member.Job{Name: j.Name, Host: j.Host, Kind: j.Kind, Turn: j.Turn, Args: j.Args})}
 }
 
 func (y *yard) Forget(host, name string) []state.Op {
-	y.point("forget")
 	return []state.Op{state.Delete(state.Job(host, name))}
 }
 
 func (y *yard) Look(ctx context.Context, host, name string) (step.JobReport, error) {
-	y.point("look")
 	j, err := state.Get[member.Job](ctx, y.store, state.Job(host, name))
 	if errors.Is(err, state.ErrNotFound) {
 		return step.JobReport{}, nil

@@ -137,7 +137,8 @@ func (b *Backups) run(ctx context.Context, run *step.Run) (step.Outcome, error) 
 	case step.Lost:
 		return b.rechoose(ctx, run, args, report)
 	case step.InProgress:
-		return step.Nap(b.pace.look), nil
+		_, err := b.backable(run.Record.About)
+		return b.lookAgain(report), err
 	case step.NotAsked:
 	}
 	text, err := json.Marshal(backup.BackupJob{
@@ -337,7 +338,7 @@ func (b *Backups) unmake(ctx context.Context, run *step.Run) (step.Outcome, erro
 	case ok:
 		ops = append(ops, state.Remove(s.Key, s.Revision))
 	}
-	if failed {
+	if t, there := b.target(run.Record.About); failed && there && !t.common().Deleting {
 		told, err := tell(run, run.Record.About.Source(), "H014", time.Now().UTC(), run.Record.Reason, run.Record.ID)
 		if err != nil {
 			return step.Outcome{}, step.Final(err)

@@ -101,19 +101,22 @@ func TestABackupThatCannotBe(t *testing.T) {
 	s := newSite(t)
 	s.lead(s.runner, s.elect())
 	i := s.instance("orders", "zone-a", nil)
+	told := ""
 	refused := func(name, why string, change func(*backup.TakeArgs)) {
 		t.Helper()
 		r := s.ends(s.snapshot(i, name, backup.Take, change), operation.Failed)
 		if got := s.shot(name); got.State != backup.Failed || got.Reason != r.Reason || !strings.Contains(r.Reason, why) {
 			t.Errorf("%+v, snapshot %+v", r, got)
 		}
-		if s.events("orders") != "014" && !strings.HasPrefix(s.events("orders"), "014 ") {
-			t.Errorf("events %q", s.events("orders"))
+		if got := s.events("orders"); got != told {
+			t.Errorf("%s: events %q, want %q", name, got, told)
 		}
 		s.clean(i.ResourceID)
 	}
+	told = "014"
 	refused("nowhere", "no such repository", func(a *backup.TakeArgs) { a.Repository = "other" })
 	s.yard.set(func() { s.yard.fails["zone-a"] = "!the disk is broken" })
+	told = "014 014"
 	refused("broken", "the disk is broken", nil)
 	s.put(state.Delete(state.Instance(shop.Account, shop.Region, "orders")))
 	refused("gone", "the database is gone", nil)
@@ -138,6 +141,27 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("snapshot %+v, events %q", got, s.events("orders"))
 	}
 	s.clean(i.ResourceID)
+}
+
+// TestADeletedDatabaseIsNotBackedUp: a deletion need not wait for an automated backup.
+func TestADeletedDatabaseIsNotBackedUp(t *testing.T) {
+	c := midnight(t)
+	c.yard.slow = true
+	i := c.instance("orders", "zone-a", week)
+	c.begin()
+	testkit.Eventually(t, 20*time.Second, func() error {
+		all := c.backups.active(i.ResourceID, backup.Take)
+		if len(all) != 1 || all[0].Progress.Of != 2 || len(all[0].Excludes) > 0 {
+			return fmt.Errorf("%+v", all)
+		}
+		return nil
+	})
+	c.change("orders", func(i *spec.Instance) { i.Deleting = true })
+	c.rest()
+	if got := c.automatic(); len(got) > 0 || c.events("orders") != "0001" {
+		t.Errorf("snapshots %q, events %q", got, c.events("orders"))
+	}
+	c.clean(i.ResourceID)
 }
 
 // TestFewAtATime: a host makes no more than a few backups at the same time.

@@ -76,7 +76,7 @@ func (b *Backups) remove(ctx context.Context, run *step.Run) (step.Outcome, erro
 	run.Progress(report.Progress.Done, report.Progress.Of, report.Progress.Unit)
 	switch report.State {
 	case step.InProgress:
-		return step.Nap(b.pace.look), nil
+		return b.lookAgain(report), nil
 	case step.Succeeded:
 		return b.removed(ctx, run, args)
 	case step.Lost:

@@ -136,7 +136,8 @@ func (w *world) tasks(wanted []member.Task) []state.Op {
 	return ops
 }
 
-// farewell removes the records of a deleted database, its spec last. A crash before that leaves a
+// farewell removes the records of a deleted database, its spec last. Its backups, and what says how
+// long they are kept, stay: package control/backup sees to them. A crash before that leaves a
 // database that is still being deleted.
 func (r *Reconciler) farewell(w *world, d *database) ([]state.Op, error) {
 	ops, err := deletionEvents(d, w.now)
@@ -147,7 +148,7 @@ func (r *Reconciler) farewell(w *world, d *database) ([]state.Op, error) {
 		ops = append(ops, state.Remove(state.Layout(d.Want.ID), d.layout.Revision))
 	}
 	ops = append(ops, state.DeletePrefix(patroni.Prefix(d.Want.ID)), state.DeletePrefix(state.ResultRoot+d.Want.ID+"/"),
-		state.Delete(state.Lead(d.Want.ID)), state.Delete(state.Notice(d.Want.ID)), state.Delete(state.Secret(d.Want.ID)), state.Delete(state.StorageKey(d.Want.ID)))
+		state.Delete(state.Lead(d.Want.ID)), state.Delete(state.Notice(d.Want.ID)), state.Delete(state.Drill(d.Want.ID)), state.Delete(state.Secret(d.Want.ID)), state.Delete(state.StorageKey(d.Want.ID)))
 	for _, s := range d.Specs {
 		ops = append(ops, state.Remove(s.Key, s.Revision))
 	}
