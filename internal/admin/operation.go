@@ -40,15 +40,32 @@ type Operation struct {
 	// Left are steps that could not be undone.
 	Left []string `json:"left,omitempty"`
 	// Excludes are deeds on the database that wait until the operation has ended.
-	Excludes   []string  `json:"excludes,omitempty"`
-	Cancelling bool      `json:"cancelling,omitempty"` // it is to be cancelled
-	Late       bool      `json:"late,omitempty"`       // it should have ended at the deadline
-	Began      time.Time `json:"began"`
-	StepBegan  time.Time `json:"step_began,omitzero"`
-	Next       time.Time `json:"next,omitzero"` // it naps until then
-	Deadline   time.Time `json:"deadline"`
-	EndedAt    time.Time `json:"ended_at,omitzero"`
-	By         string    `json:"by,omitempty"` // the control plane that took it over last
+	Excludes   []string `json:"excludes,omitempty"`
+	Cancelling bool     `json:"cancelling,omitempty"` // it is to be cancelled
+	Late       bool     `json:"late,omitempty"`       // it should have ended at the deadline
+	// Jobs are what hosts do for it now.
+	Jobs      []OperationJob `json:"jobs,omitempty"`
+	Began     time.Time      `json:"began"`
+	StepBegan time.Time      `json:"step_began,omitzero"`
+	Next      time.Time      `json:"next,omitzero"` // it naps until then
+	Deadline  time.Time      `json:"deadline"`
+	EndedAt   time.Time      `json:"ended_at,omitzero"`
+	By        string         `json:"by,omitempty"` // the control plane that took it over last
+}
+
+// OperationJob is what a host does for an operation.
+type OperationJob struct {
+	Host string `json:"host"`
+	Kind string `json:"kind"`
+	// State is asked, running, done or failed.
+	State string `json:"state"`
+	Done  int64  `json:"done"`
+	Of    int64  `json:"of"` // 0: nobody knows
+	Unit  string `json:"unit,omitempty"`
+	// Detail is why it failed, or what it waits for.
+	Detail string    `json:"detail,omitempty"`
+	Asked  time.Time `json:"asked"`
+	Said   time.Time `json:"said,omitzero"` // when the host last said something of it
 }
 
 // OperationCancelRequest cancels an operation. What it did is undone, or, with Abandon, left as it

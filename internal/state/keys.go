@@ -175,7 +175,7 @@ const (
 	// JobRoot: what operations ask of hosts. Written and removed by the operations' runner.
 	JobRoot = Root + "job/"
 	// JobReportRoot: how far jobs are. Written by the host's agent, which removes a report when its
-	// job is gone.
+	// job is gone. The operations' runner removes those of hosts that were forgotten.
 	JobReportRoot = Root + "job-report/"
 	// MetaRoot: identity of the home. Written once, at the first start.
 	MetaRoot = Root + "meta/"

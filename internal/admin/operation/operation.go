@@ -15,6 +15,7 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
+	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
 	"howdah/internal/state"
 )
@@ -62,7 +63,11 @@ func (s *service) list(ctx context.Context, _ front.Call, in admin.OperationsReq
 				continue
 			}
 		}
-		out.Operations = append(out.Operations, s.shown(r))
+		shown := s.shown(r)
+		if in.ID != "" {
+			shown.Jobs = s.jobs(r.ID)
+		}
+		out.Operations = append(out.Operations, shown)
 	}
 	if in.ID != "" && len(out.Operations) == 0 {
 		return out, unknown(in.ID)
@@ -107,6 +112,27 @@ func (s *service) shown(r *operation.Record) admin.Operation {
 	}
 	return out
 }
+
+// jobs returns what hosts do for an operation.
+func (s *service) jobs(id string) (all []admin.OperationJob) {
+	for _, j := range state.ViewAll[member.Job](s.Cache, state.JobRoot) {
+		if !strings.HasPrefix(j.Value.Name, id+"/") {
+			continue
+		}
+		shown := admin.OperationJob{Host: j.Value.Host, Kind: j.Value.Kind, State: "asked", Asked: j.Value.At}
+		r, err := state.View[member.JobReport](s.Cache, state.JobReport(j.Value.Host, j.Value.Name))
+		if err == nil && r.Value.Asked == j.Revision {
+			shown.State, shown.Said = string(r.Value.State), r.Value.At
+			shown.Done, shown.Of, shown.Unit = r.Value.Done, r.Value.Of, r.Value.Unit
+			shown.Detail = operation.Plain(r.Value.Detail, mostDetail)
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+// mostDetail is how many bytes of a host's words are shown.
+const mostDetail = 500
 
 // cancel records that an operation is to be cancelled. The control plane that leads cancels it. To
 // ask twice is to ask once. An operation that is to be abandoned stays so.

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/aws/front"
 	"howdah/internal/model/event"
+	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -155,5 +157,31 @@ func TestALateOperation(t *testing.T) {
 	}
 	if other := Late(w.Cache, w.now(), "db-OTHER"); len(other) != 0 {
 		t.Errorf("%+v", other)
+	}
+}
+
+// An operation that is asked for by its id tells what hosts do for it. What a host said of an
+// earlier job of the same name is not told.
+func TestJobs(t *testing.T) {
+	w := newWorld(t)
+	w.begin("copy-1", "orders", nil)
+	name := func(id string) member.Job { return member.Job{Name: id, Host: "zone-a", Kind: "copy", At: w.now()} }
+	etcdtest.Put(t, w.Store, w.Cache, state.Put(state.Job("zone-a", "copy-1/fill"), name("copy-1/fill")), state.Put(state.Job("zone-a", "copy-11/fill"), name("copy-11/fill")))
+	asked, err := state.Load[member.Job](w.Cache, state.Job("zone-a", "copy-1/fill"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for revision, want := range map[int64]string{asked.Revision: "running 3/8 files waits", asked.Revision - 1: "asked 0/0  "} {
+		etcdtest.Put(t, w.Store, w.Cache, state.Put(state.JobReport("zone-a", "copy-1/fill"), member.JobReport{
+			Name: "copy-1/fill", Asked: revision, State: member.JobRuns, Done: 3, Of: 8, Unit: "files", Detail: "waits", At: w.now(),
+		}))
+		out, err := w.list(t.Context(), w.who, admin.OperationsRequest{ID: "copy-1"})
+		if err != nil || len(out.Operations) != 1 || len(out.Operations[0].Jobs) != 1 {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		j := out.Operations[0].Jobs[0]
+		if got := fmt.Sprintf("%s %d/%d %s %s", j.State, j.Done, j.Of, j.Unit, j.Detail); got != want || j.Host != "zone-a" || j.Kind != "copy" {
+			t.Errorf("%+v", j)
+		}
 	}
 }

@@ -20,7 +20,9 @@ func fakeOperations() []admin.Operation {
 	})
 	late.Deadline, late.Database = Noon.Add(-time.Hour), "shop"
 	return []admin.Operation{
-		about(admin.Operation{ID: "copy-17", Kind: "copy", State: "running", Step: "fill", StepBegan: began.Add(time.Second), Done: 3 << 30, Of: 8 << 30, Unit: "bytes"}),
+		about(admin.Operation{ID: "copy-17", Kind: "copy", State: "running", Step: "fill", StepBegan: began.Add(time.Second), Done: 3 << 30, Of: 8 << 30, Unit: "bytes", Jobs: []admin.OperationJob{{
+			Host: "zone-b", Kind: "copy", State: "running", Done: 3 << 30, Of: 8 << 30, Unit: "bytes", Asked: began.Add(time.Second), Said: Noon.Add(-2 * time.Second),
+		}}}),
 		late,
 		about(admin.Operation{ID: "copy-16", Kind: "copy", State: "undoing", Step: "fill", StepBegan: Noon, Done: 2, Of: 3, Unit: "files", Reason: "cancelled by TESTKEY"}),
 		about(admin.Operation{ID: "copy-15", Kind: "copy", State: "done", Ended: true, EndedAt: began.Add(90 * time.Second), Done: 3, Of: 3, Unit: "files"}),

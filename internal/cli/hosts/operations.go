@@ -201,19 +201,30 @@ func operationStyle(p admin.Operation) screen.Style {
 	return screen.Yellow
 }
 
-func progressText(p admin.Operation) string {
+func progressText(p admin.Operation) string { return farText(p.Done, p.Of, p.Unit) }
+
+// jobText says how far a host is with what it does for an operation.
+func jobText(o *cli.Options, j admin.OperationJob) string {
+	since := ""
+	if !j.Said.IsZero() {
+		since = "said " + screen.Span(o.Now().Sub(j.Said)) + " ago"
+	}
+	return cli.JoinTexts(", ", j.Kind+": "+j.State, farText(j.Done, j.Of, j.Unit), j.Detail, since)
+}
+
+// farText says how much of something is done; a unit of "" is none.
+func farText(done, of int64, unit string) string {
+	if unit == "" {
+		return ""
+	}
 	number := func(n int64) string { return fmt.Sprint(n) }
-	unit := p.Unit
 	if unit == "bytes" {
 		number, unit = screen.Bytes, ""
 	}
-	switch {
-	case p.Unit == "":
-		return ""
-	case p.Of == 0:
-		return strings.TrimSpace(number(p.Done) + " " + unit)
+	if of == 0 {
+		return strings.TrimSpace(number(done) + " " + unit)
 	}
-	return fmt.Sprintf("%s (%d%%)", strings.TrimSpace(number(p.Done)+" of "+number(p.Of)+" "+unit), int64(100*float64(p.Done)/float64(p.Of)))
+	return fmt.Sprintf("%s (%d%%)", strings.TrimSpace(number(done)+" of "+number(of)+" "+unit), int64(100*float64(done)/float64(of)))
 }
 
 func operationText(o *cli.Options, p admin.Operation) error {
@@ -225,7 +236,7 @@ func operationText(o *cli.Options, p admin.Operation) error {
 		return moment.UTC().Format(time.DateTime) + "Z"
 	}
 	t := screen.Table{Indent: "  "}
-	for _, line := range [][2]string{
+	lines := [][2]string{
 		{"state", operationState(p)},
 		{"step", cli.JoinTexts(", since ", p.Step, at(p.StepBegan))},
 		{"progress", progressText(p)},
@@ -238,7 +249,11 @@ func operationText(o *cli.Options, p admin.Operation) error {
 		{"deadline", at(p.Deadline)},
 		{"ended", cli.JoinTexts(", after ", at(p.EndedAt), cli.Yes(p.Ended, screen.Span(lasted(o, p))))},
 		{"carried out by", p.By},
-	} {
+	}
+	for _, j := range p.Jobs {
+		lines = append(lines, [2]string{"on host " + j.Host, jobText(o, j)})
+	}
+	for _, line := range lines {
 		if line[1] != "" {
 			t.Row(screen.Cell{Text: line[0], Style: screen.Dim}, line[1])
 		}

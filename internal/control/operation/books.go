@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"howdah/internal/model/operation"
 	"howdah/internal/state"
@@ -19,6 +20,8 @@ type ledger interface {
 	write(ctx context.Context, r operation.Record, revision int64, ops ...state.Op) (int64, error)
 	// prove answers ErrOvertaken if the record is not at that revision, or another one leads.
 	prove(ctx context.Context, id string, revision int64) error
+	// forget removes the jobs of an operation, as far as they are known here.
+	forget(ctx context.Context, id string) error
 	// wish is that somebody wants it to be cancelled.
 	wish(id string) (operation.Wish, bool)
 }
@@ -49,6 +52,24 @@ func (b books) prove(ctx context.Context, id string, revision int64) error {
 		return fmt.Errorf("operation %s: %w", id, ErrOvertaken)
 	}
 	return err
+}
+
+func (b books) forget(ctx context.Context, id string) error {
+	var ops []state.Op
+	for _, key := range b.cache.Keys(state.JobRoot) {
+		if operationOf(key) == id {
+			ops = append(ops, state.Delete(key))
+		}
+	}
+	_, err := b.store.CommitEach(ctx, ops, b.leading)
+	return err
+}
+
+// operationOf returns the operation that a job is of, by the job's key.
+func operationOf(key string) string {
+	_, name, _ := strings.Cut(state.Tail(key, state.JobRoot), "/")
+	id, _, _ := strings.Cut(name, "/")
+	return id
 }
 
 func (b books) wish(id string) (operation.Wish, bool) {

@@ -130,6 +130,13 @@ func (d *driver) live(ctx context.Context) error {
 		if err := d.move(ctx, r, time.Now()); err != nil {
 			return err
 		}
+		if now, _ := d.now(); now.State != r.State {
+			// What hosts were doing for steps that are over is not wanted. What is missed here is
+			// swept later.
+			if err := d.books.forget(ctx, d.id); err != nil && ctx.Err() == nil {
+				d.log.Warn("remove the jobs of an operation", "id", d.id, "error", err)
+			}
+		}
 	}
 	return ctx.Err()
 }

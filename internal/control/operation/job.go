@@ -42,7 +42,7 @@ type JobReport struct {
 	State    JobState
 	Progress operation.Progress
 	Result   json.RawMessage // what came of it, as its kind says
-	Detail   string          // why it failed
+	Detail   string          // why it failed, or what it waits for
 	Final    bool            // another try would fail too
 }
 
@@ -63,9 +63,10 @@ const jobLook = 2 * time.Second
 // errJob says that a job failed.
 var errJob = errors.New("the host could not")
 
-// Await is a step that has a host do a job: it asks once, looks how far it is, and goes on
-// with then when it is done.
-func Await(ctx context.Context, run *Run, hosts Hosts, job Job, then Outcome) (Outcome, error) {
+// Await is a step that has a host do a job: it asks once, looks how far it is, and goes on with
+// then when it is done, with what came of it. The job is forgotten in the transaction that records
+// what follows, unless that is a nap: then it is looked at again, and then called again.
+func Await(ctx context.Context, run *Run, hosts Hosts, job Job, then func(result json.RawMessage) (Outcome, error)) (Outcome, error) {
 	job.Turn = run.Turn()
 	report, err := hosts.Look(ctx, job.Host, job.Name)
 	if err != nil {
@@ -77,13 +78,21 @@ func Await(ctx context.Context, run *Run, hosts Hosts, job Job, then Outcome) (O
 		return Nap(jobLook).With(hosts.Ask(job)...), nil
 	case InProgress:
 		run.Progress(p.Done, p.Of, p.Unit)
-		return Nap(jobLook), nil
+		nap := Nap(jobLook)
+		if report.Detail != "" {
+			nap.why = fmt.Sprintf("%s on %s: %s", job.Kind, job.Host, report.Detail)
+		}
+		return nap, nil
 	case Lost:
 		return again(run, hosts, job, report)
 	case Succeeded:
 	}
 	run.Progress(p.Done, p.Of, p.Unit)
-	return then, nil
+	out, err := then(report.Result)
+	if err == nil && out.kind != naps {
+		out = out.With(hosts.Forget(job.Host, job.Name)...)
+	}
+	return out, err
 }
 
 // again is what follows a job that failed: it is forgotten, and asked for anew after a pause.

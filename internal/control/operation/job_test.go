@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -35,7 +36,7 @@ func (y *yard) Look(context.Context, string, string) (JobReport, error) {
 	if now.State == InProgress {
 		y.report.Progress.Done += 5
 		if y.report.Progress.Done > 10 {
-			y.report.State = Succeeded
+			y.report.State, y.report.Result = Succeeded, json.RawMessage(`{"files":3}`)
 		}
 		if y.asked <= y.fails {
 			y.report.State, y.report.Detail = Lost, fmt.Sprintf("no room, %d", y.asked)
@@ -61,7 +62,10 @@ func TestAwait(t *testing.T) {
 			d := &Definition{Kind: operation.Kind{Name: "copying", Within: time.Hour}, First: "copy", Steps: map[string]Step{
 				"copy": {
 					Do: func(ctx context.Context, run *Run) (Outcome, error) {
-						return Await(ctx, run, y, Job{Host: "zone-a", Name: run.Name(), Kind: "copy", Tries: c.tries}, End())
+						return Await(ctx, run, y, Job{Host: "zone-a", Name: run.Name(), Kind: "copy", Tries: c.tries}, func(result json.RawMessage) (Outcome, error) {
+							run.Note("result", string(result))
+							return End(), nil
+						})
 					},
 					Undo: func(_ context.Context, run *Run) (Outcome, error) {
 						return End().With(y.Forget("zone-a", run.Name())...), nil
@@ -72,6 +76,9 @@ func TestAwait(t *testing.T) {
 			m.driver(d, "a").run(t.Context())
 			if m.record.State != c.want || y.asked != c.asked || m.record.Reason != c.reason {
 				t.Errorf("%s: asked %d times:\n%s", name, y.asked, m.text())
+			}
+			if c.want == operation.Done && (m.record.Notes["result"] != `{"files":3}` || y.report.State != NotAsked) {
+				t.Errorf("%s: the result %q, and the job is %d afterwards", name, m.record.Notes["result"], y.report.State)
 			}
 			if c.fails == 2 && !slices.ContainsFunc(m.history, func(r operation.Record) bool { return r.Trouble == "copy on zone-a: the host could not: no room, 1" }) {
 				t.Errorf("%s: nobody is told why:\n%s", name, m.text())

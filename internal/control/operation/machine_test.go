@@ -34,6 +34,7 @@ type memory struct {
 	lines    []string
 	history  []operation.Record
 	ops      int
+	forgot   int // how often jobs were removed
 }
 
 func (m *memory) read(context.Context, string) (operation.Record, int64, error) {
@@ -93,6 +94,13 @@ func (m *memory) prove(_ context.Context, _ string, revision int64) error {
 	if revision != m.revision {
 		return ErrOvertaken
 	}
+	return nil
+}
+
+func (m *memory) forget(context.Context, string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forgot++
 	return nil
 }
 

@@ -158,7 +158,8 @@ func (r *Runner) definition(kind string) *Definition {
 	return nil
 }
 
-// sweep removes what need not be kept: old operations, and wishes that came too late.
+// sweep removes what need not be kept: old operations, wishes that came too late, and jobs that
+// nobody waits for.
 func (t *term) sweep(ctx context.Context, now time.Time) error {
 	records := state.ViewAll[operation.Record](t.Cache, state.OperationRoot)
 	all, active := make([]*operation.Record, len(records)), map[string]bool{}
@@ -175,9 +176,29 @@ func (t *term) sweep(ctx context.Context, now time.Time) error {
 			ops = append(ops, state.Delete(state.OperationCancel(id)))
 		}
 	}
+	ops = append(ops, t.orphans(active)...)
 	_, err := t.Store.CommitEach(ctx, ops, t.leading)
 	if errors.Is(err, state.ErrConflict) {
 		return ErrOvertaken
 	}
 	return err
+}
+
+// orphans returns the removal of jobs whose operation has ended, and of reports of hosts that were
+// forgotten. Other reports are removed by their hosts.
+func (t *term) orphans(active map[string]bool) (ops []state.Op) {
+	for _, key := range t.Cache.Keys(state.JobRoot) {
+		if !active[operationOf(key)] {
+			ops = append(ops, state.Delete(key))
+		}
+	}
+	for _, key := range t.Cache.Keys(state.JobReportRoot) {
+		name := state.Tail(key, state.JobReportRoot)
+		host, _, _ := strings.Cut(name, "/")
+		_, _, asked := t.Cache.Raw(state.JobRoot + name)
+		if _, _, known := t.Cache.Raw(state.Host(host)); !known && !asked {
+			ops = append(ops, state.Delete(key))
+		}
+	}
+	return ops
 }

@@ -21,6 +21,8 @@ import (
 	admin "howdah/internal/admin/server"
 	"howdah/internal/aws/audit"
 	"howdah/internal/aws/server"
+	databasebackup "howdah/internal/control/backup"
+	"howdah/internal/control/job"
 	"howdah/internal/control/judge"
 	"howdah/internal/control/notify"
 	"howdah/internal/control/operation"
@@ -117,7 +119,12 @@ func Run(ctx context.Context, cfg Config) error {
 		Store: store, Cache: cache, Base: "https://" + cfg.hostAddr(), CA: ca, Dir: cfg.Home.SignerDir(), SMTP: cfg.Home.SMTP,
 		Own: cfg.own(cache).listens, Retry: notify.DefaultRetry, Log: cfg.Log.With("component", "notify"),
 	})
-	operations := operation.New(operation.Config{Store: store, Cache: cache, Name: cfg.Name, Log: cfg.Log.With("component", "operation")})
+	backups := databasebackup.New(databasebackup.Config{
+		Store: store, Cache: cache, Hosts: job.New(store, cache), Log: cfg.Log.With("component", "operation"),
+	})
+	operations := operation.New(operation.Config{
+		Store: store, Cache: cache, Name: cfg.Name, Definitions: backups.Definitions(), Log: cfg.Log.With("component", "operation"),
+	})
 	members, err := cfg.members(ctx, store)
 	if err != nil {
 		return err

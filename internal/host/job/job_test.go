@@ -27,7 +27,7 @@ func TestEndings(t *testing.T) {
 		{"hopeless", member.JobFailed, true, "there is no room"},
 		{"panics", member.JobFailed, false, "the job panicked: oh"},
 		{"long", member.JobFailed, true, "8194 bytes"},
-		{"unheard-of", member.JobFailed, true, `does not know the kind of job: "unheard-of"`},
+		{"unheard-of", member.JobFailed, false, `does not know the kind of job: "unheard-of"`},
 		{"root", member.JobFailed, true, "as root"},
 	} {
 		if c.kind == "root" && ordinary() == nil {

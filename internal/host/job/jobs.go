@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -211,6 +210,5 @@ func (j *Jobs) kind(name string) (k Kind) {
 	return k
 }
 
+// errUnknown says that a job is of a newer release. Other hosts may know it, and this one soon.
 var errUnknown = errors.New("this host's release of Howdah does not know the kind of job")
-
-func (j *Jobs) unknown(kind string) error { return Final(fmt.Errorf("%w: %.40q", errUnknown, kind)) }

@@ -150,7 +150,7 @@ func (w *work) claim() (earlier, over bool) {
 // do has the kind do the job, when it is its turn.
 func (w *work) do(resume bool) (result any, err error) {
 	if w.kind.Run == nil {
-		return nil, w.jobs.unknown(w.job.Kind)
+		return nil, fmt.Errorf("%w: %.40q", errUnknown, w.job.Kind)
 	}
 	if !w.noted {
 		if err := w.admit(); err != nil {
