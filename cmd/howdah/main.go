@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"howdah/internal/cli"
+	"howdah/internal/cli/backups"
 	"howdah/internal/cli/db"
 	"howdah/internal/cli/homes"
 	"howdah/internal/cli/hosts"
@@ -50,7 +51,7 @@ func newRoot(o *cli.Options) *cobra.Command {
 // commands returns the commands of every kind.
 func commands(o *cli.Options) []*cobra.Command {
 	return slices.Concat(
-		db.Commands(o), hosts.Commands(o), homes.Commands(o), parts.Commands(o), []*cobra.Command{newVersion(o), newDocs(), newAPIDocs()},
+		db.Commands(o), backups.Commands(o), hosts.Commands(o), homes.Commands(o), parts.Commands(o), []*cobra.Command{newVersion(o), newDocs(), newAPIDocs()},
 	)
 }
 

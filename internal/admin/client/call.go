@@ -67,10 +67,15 @@ var repeatable = map[string]bool{
 	admin.VerbDrain: true, admin.VerbUndrain: true, admin.VerbWipe: true,
 	admin.VerbKeyList: true, admin.VerbAuthorityList: true,
 	admin.VerbOperations: true, admin.VerbOperationCancel: true,
+	admin.VerbRepositoryList: true, admin.VerbRepositoryShow: true, admin.VerbRepositoryCheck: true, admin.VerbRepositoryDefault: true,
 }
 
 // longVerbs has the timeouts of verbs that take long.
-var longVerbs = map[string]time.Duration{admin.VerbWipe: 70 * time.Second, admin.VerbAuthorityCreate: 130 * time.Second, admin.VerbEtcd: 310 * time.Second}
+var longVerbs = map[string]time.Duration{
+	admin.VerbWipe: 70 * time.Second, admin.VerbAuthorityCreate: 130 * time.Second, admin.VerbEtcd: 310 * time.Second,
+	admin.VerbRepositoryAdd: 130 * time.Second, admin.VerbRepositoryShow: 35 * time.Second, admin.VerbRepositoryCheck: 130 * time.Second,
+	admin.VerbRepositoryRemove: 610 * time.Second, admin.VerbRepositoryKeyImport: 35 * time.Second,
+}
 
 // Admin calls a verb with the structures of package admin.
 func (c *Client) Admin(ctx context.Context, verb string, in, out any) error {

@@ -55,7 +55,7 @@ type service struct {
 // repository takes long to delete.
 const (
 	lookWithin   = 25 * time.Second
-	checkWithin  = time.Minute
+	checkWithin  = 2 * time.Minute
 	removeWithin = 10 * time.Minute
 )
 

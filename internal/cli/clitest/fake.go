@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -112,8 +113,14 @@ func read(body []byte, in any) {
 	}
 }
 
+// secretsOf matches members of requests with secrets, which no golden file may have.
+var secretsOf = regexp.MustCompile(`"(key_)?secret":"[^"]*"`)
+
 func (f *Fake) answerVerb(w http.ResponseWriter, verb string, body []byte) {
-	f.note(verb + " " + string(body))
+	f.note(verb + " " + secretsOf.ReplaceAllStringFunc(string(body), func(member string) string {
+		name, value, _ := strings.Cut(member, ":")
+		return fmt.Sprintf("%s:<%d characters>", name, len(value)-len(`""`))
+	}))
 	if e := f.refuse[verb]; e != nil {
 		w.WriteHeader(e.Status)
 		json.NewEncoder(w).Encode(e)
@@ -123,6 +130,9 @@ func (f *Fake) answerVerb(w http.ResponseWriter, verb string, body []byte) {
 }
 
 func (f *Fake) verb(verb string, body []byte) any {
+	if strings.HasPrefix(verb, "repository-") {
+		return f.repository(verb, body)
+	}
 	switch verb {
 	case admin.VerbStatus:
 		return f.status

@@ -59,7 +59,8 @@ func (k Key) Check() error {
 const readOnly = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Resource": "*", "Action": [
 	"rds:Describe*", "rds:List*", "rds:Download*", "sts:GetCallerIdentity",
 	"ec2:Describe*", "sns:Get*", "sns:List*",
-	"howdah:Status", "howdah:Database", "howdah:Failovers", "howdah:Held", "howdah:Operations"
+	"howdah:Status", "howdah:Database", "howdah:Failovers", "howdah:Held", "howdah:Operations",
+	"howdah:RepositoryList", "howdah:RepositoryShow"
 ]}]}`
 
 var readOnlyPolicy = func() *iam.Policy {

@@ -1,0 +1,9 @@
+package backups
+
+import (
+	"testing"
+
+	"howdah/internal/cli/clitest"
+)
+
+func TestGolden(t *testing.T) { clitest.Golden(t, Commands) }
