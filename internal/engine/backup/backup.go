@@ -50,6 +50,10 @@ type Place struct {
 // DefaultProcesses is how many processes a backup works with, if the place does not say.
 const DefaultProcesses = 2
 
+// Failing is the name of the file in Place.Dir with what was printed when a file of WAL could not
+// be archived or fetched last. It is gone once that works again. It is for Engine.Failed.
+const Failing = "failing"
+
 // Broken is the name of the file in Place.Dir that lists the files of WAL which were given up, the
 // oldest first, one a line. The agent takes out of it what does no harm any more, by a rename of a
 // new file to this name.
@@ -165,7 +169,7 @@ type Info struct {
 	Damaged bool
 }
 
-// Progress is how far a command is, in bytes. Of is 0 if nobody knows.
+// Progress is how far a command is: Done parts of Of. Parts may be of any size, but are alike.
 type Progress struct {
 	Done, Of int64
 }
@@ -188,11 +192,14 @@ type Engine interface {
 	// command only succeeds once a file is in each repository.
 	ArchiveCommand(p Place) string
 
-	// Create prepares each repository for the database. It needs a running primary. It is
-	// idempotent, and also does what a new major version needs.
+	// Create prepares each repository for the database. It needs a running primary, and is
+	// idempotent. It fails if the repository has files of a server with another system identifier.
 	Create(p Place) []Command
-	// Check succeeds if WAL of the running primary arrives in each repository.
-	Check(p Place) Command
+	// Renew tells each repository that the database has another system identifier or another major
+	// version from now on. It needs a running primary after Create, and is idempotent.
+	Renew(p Place) []Command
+	// Check commands succeed if WAL of the running primary arrives in each repository.
+	Check(p Place) []Command
 	// Backup makes a backup of the running primary.
 	Backup(p Place, t Take) Command
 	// List prints what ParseList reads.
@@ -204,7 +211,8 @@ type Engine interface {
 	// Expire returns commands that are to be run one after the other.
 	Expire(p Place, e Expire) []Command
 
-	// Restore copies files into the empty directory Place.DataDir. Nothing needs to run.
+	// Restore copies files into the empty directory Place.DataDir. Nothing needs to run. In Place,
+	// Database and Repositories are those of the database that was backed up.
 	Restore(p Place, r Restore) Command
 	// Recovery is what the first start after Restore needs. The caller starts the server with
 	// archive_mode=off until recovery has ended.

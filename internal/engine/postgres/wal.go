@@ -103,11 +103,11 @@ func NewestWAL(dataDir string) (timeline int, first string, err error) {
 			}
 		}
 		if int(number[0]) > timeline {
-			timeline, first = int(number[0]), fmt.Sprintf("%X/%X", number[1], number[2]*segmentSize)
+			timeline, first = int(number[0]), fmt.Sprintf("%X/%X", number[1], number[2]*SegmentSize)
 		}
 	}
 	return timeline, first, nil
 }
 
-// segmentSize is the size of the WAL files of our clusters, in bytes.
-const segmentSize = 16 << 20
+// SegmentSize is the size of the WAL files of our clusters, in bytes.
+const SegmentSize = 16 << 20

@@ -127,6 +127,16 @@ func owner(t testing.TB) *syscall.Credential {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
+// DataDir is the server's data directory. It lies in a directory of the server's user, as whom
+// Credential starts programs; nil stands for whoever runs the test.
+func (s *Server) DataDir() string { return s.data() }
+
+// Credential is the user that the server runs as.
+func (s *Server) Credential() *syscall.Credential { return s.user }
+
+// Give makes a file or directory the server's own.
+func (s *Server) Give(path string) { s.t.Helper(); s.give(path) }
+
 func (s *Server) give(path string) {
 	s.t.Helper()
 	if s.user == nil {

@@ -1,0 +1,49 @@
+// Package conformance says by tests what an engine for backups must do. An engine's own tests run
+// it with the real program, and with a real PostgreSQL.
+package conformance
+
+import (
+	"testing"
+
+	"howdah/internal/engine/backup"
+	"howdah/internal/testkit/pgtest"
+)
+
+// Config says what to test.
+type Config struct {
+	Engine backup.Engine
+	// Open makes an empty repository, and returns how a database whose server is s reaches its own
+	// part. The repository is gone when the test ends.
+	Open func(t testing.TB, s *pgtest.Server, name, database string) Repository
+}
+
+// Repository is one that the suite may break.
+type Repository struct {
+	Access backup.Access
+	// Remove takes away what has this in its name, and reports how many files there were.
+	Remove func(t testing.TB, part string) int
+	// Away makes the repository fail, until back is called.
+	Away func(t testing.TB) (back func())
+}
+
+// Run tests an engine.
+func Run(t *testing.T, c Config) {
+	t.Helper()
+	for name, test := range map[string]func(*testing.T, Config){
+		"archive":    testArchive,
+		"standby":    testStandby,
+		"cap":        testCap,
+		"second":     testSecond,
+		"backup":     testBackup,
+		"targets":    testTargets,
+		"gap":        testGap,
+		"expire":     testExpire,
+		"wrong key":  testWrongKey,
+		"other data": testOtherData,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, c)
+		})
+	}
+}

@@ -1,0 +1,119 @@
+# archive FILE: archives a file of WAL; FILE is relative to the data directory.
+#
+# A primary pushes the file. A standby only asks whether each repository has it: it keeps WAL until
+# then, and pushes it if it is promoted. Nothing is acknowledged that is not in each repository, but
+# what is given up: then too much waits, and its name goes to the file `broken`.
+set -u
+umask 077
+PATH=/usr/bin:/bin
+LC_ALL=C
+file=$1
+name=${file##*/}
+newline='
+'
+IFS=$newline
+said=
+
+run() { # CONFIG COMMAND…: what the program prints is kept if it fails
+	conf=$1
+	shift
+	out=$("$program" --config="$conf" --stanza="$database" "$@" 2>&1) && return
+	said="$said$out$newline"
+	return 1
+}
+
+# waiting counts the files of WAL that wait to be archived.
+waiting() {
+	set -- pg_wal/archive_status/????????????????????????.ready
+	echo $#
+}
+
+give_up() {
+	grep -qxF "$name" "$broken" 2>/dev/null || printf '%s\n' "$name" >>"$broken" || exit 1
+	sync "$broken" "$dir" || exit 1
+	echo "howdah: WAL file $name is given up: $(waiting) files wait, and $cap may. A backup heals it." >&2
+	exit 0
+}
+
+# end CODE: says why a file could not be archived, and lets others read it.
+end() {
+	if [ "$1" = 0 ]; then
+		[ ! -e "$failing" ] || rm -f "$failing"
+		exit 0
+	fi
+	printf '%s' "$said" >&2
+	printf '%s' "$said" >"$failing.new" && mv -f "$failing.new" "$failing"
+	exit 1
+}
+
+# has CONFIG: whether the repository has the file.
+has() {
+	run "$1" repo-ls "archive/$database" --filter="^$major-[0-9]+\$" || return
+	id=$(printf '%s\n' "$out" | sort -t- -k2n | tail -n 1)
+	if [ -z "$id" ]; then
+		said="${said}The repository is not prepared yet.$newline"
+		return 1
+	fi
+	case $name in
+	*.history) place="archive/$database/$id" ;;
+	*) place="archive/$database/$id/${name%????????}" ;;
+	esac
+	run "$1" repo-ls "$place" --filter="^$name" || return
+	case $out in
+	"$name" | "$name"-*) return 0 ;;
+	esac
+	said="${said}The primary has not archived $name yet.$newline"
+	return 1
+}
+
+# ahead: one repository that fails keeps no others from what follows.
+ahead() {
+	left=64
+	for ready in pg_wal/archive_status/*.ready; do
+		next=${ready##*/}
+		next=${next%.ready}
+		[ "$next" != "$name" ] || continue
+		for conf in $works; do
+			list="$conf.ahead"
+			grep -qxF "$next" "$list" 2>/dev/null && continue
+			[ "$left" -gt 0 ] || return
+			left=$((left - 1))
+			run "$conf" archive-push "pg_wal/$next" || return
+			echo "$next" >>"$list"
+		done
+	done
+}
+
+case $name in
+????????????????????????)
+	if [ "$cap" -gt 0 ] && [ "$(waiting)" -gt "$cap" ]; then
+		give_up
+	fi
+	;;
+esac
+
+if [ -e standby.signal ]; then
+	# Nothing is restored from these, and nobody else may have them.
+	case $name in *.partial | *.backup) end 0 ;; esac
+	for conf in $configs; do
+		has "$conf" || end 1
+	done
+	end 0
+fi
+
+works='' fails=''
+for conf in $configs; do
+	if run "$conf" archive-push "$file"; then
+		works="$works$conf$newline"
+	else
+		fails=yes
+	fi
+done
+if [ -z "$fails" ]; then
+	for conf in $configs; do
+		[ ! -e "$conf.ahead" ] || rm -f "$conf.ahead"
+	done
+	end 0
+fi
+[ -z "$works" ] || ahead
+end 1
