@@ -42,7 +42,9 @@ func (k *keeper) automate(ctx context.Context, t target) error {
 		return nil
 	}
 	changed := !has || shown(a) != c.Generation || a.Name != c.Name || a.Retention != c.BackupRetention
-	a.Name, a.Retention, a.Instance, a.Cluster = c.Name, c.BackupRetention, t.instance, t.cluster
+	var kept backup.Snapshot
+	kept.Keep(t.instance, t.cluster)
+	a.Name, a.Retention, a.Instance, a.Cluster = c.Name, c.BackupRetention, kept.Instance, kept.Cluster
 	begun, err := k.begin(t, &a)
 	switch {
 	case err != nil:
@@ -90,7 +92,8 @@ func (k *keeper) begin(t target, a *backup.Automated) ([]state.Op, error) {
 		return nil, nil //nolint:nilerr // as soon as it can be made
 	}
 	args := backup.TakeArgs{Repository: a.Repository, Automated: true}
-	name, next := "", *a
+	next := *a
+	var name string
 	switch {
 	case due:
 		next.Window, next.Attempt, args.Window = window, attempt, window
@@ -189,9 +192,9 @@ func automatedSnapshot(t target, repository, id string, now time.Time) backup.Sn
 	c := t.common()
 	s := backup.Snapshot{
 		Scope: c.Scope, Name: "rds:" + c.Name + "-" + now.Format("2006-01-02-15-04"), Automated: true, State: backup.Creating,
-		Instance: t.instance, Cluster: t.cluster, Database: c.ResourceID, Repository: repository, Operation: id,
-		Asked: now, KMSKey: c.StorageKey, Tags: []spec.Tag{},
+		Database: c.ResourceID, Repository: repository, Operation: id, Asked: now, KMSKey: c.StorageKey, Tags: []spec.Tag{},
 	}
+	s.Keep(t.instance, t.cluster)
 	if c.CopyTagsToSnapshot {
 		s.Tags = append(s.Tags, c.Tags...)
 	}

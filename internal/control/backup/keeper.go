@@ -39,7 +39,7 @@ const (
 // a commit that only the control plane that leads may make.
 func (b *Backups) Keep(ctx context.Context, leading state.Op) error {
 	if err := b.Cache.Loaded(ctx); err != nil {
-		return nil //nolint:nilerr // it was told to end
+		return nil
 	}
 	timer := time.NewTicker(roundEvery)
 	defer timer.Stop()

@@ -72,6 +72,9 @@ func TestWhatABackupWaitsFor(t *testing.T) {
 		{"no primary", func() { s.serve(i.ResourceID, "", member.Archived{}) }, serves},
 		{"no primary", func() { s.put(state.Put(state.Live("zone-a"), member.Liveness{})) }, func() { s.put(state.Put(state.Live("zone-a"), member.Liveness{Alive: true})) }},
 		{"cannot archive its WAL: no room", func() { s.serve(i.ResourceID, "zone-a", member.Archived{Failing: "no room"}) }, serves},
+		{"says nothing of the archive", func() {
+			s.put(state.Put(state.Report("zone-a", member.ID(i.ResourceID, "m1")), member.Report{Ready: true}))
+		}, serves},
 		{"is stopped", func() { put(func(i *spec.Instance) { i.Stopped = true }) }, func() { put(func(*spec.Instance) {}) }},
 		{"not been available", func() { s.put(state.Delete(state.Layout(i.ResourceID))) }, serves},
 		{"not taken over", func() { s.put(state.Put(state.Hold(i.ResourceID), 1)) }, func() { s.put(state.Delete(state.Hold(i.ResourceID))) }},

@@ -129,10 +129,10 @@ func (b *Backups) place(t target, repository string) (place, error) {
 		if m.Name != leader || err != nil || !b.alive(m.Host) || !report.Value.Ready || report.Value.InRecovery {
 			continue
 		}
-		p := place{host: m.Host, member: m.Name}
-		if report.Value.Archived != nil {
-			p.archived = *report.Value.Archived
+		if report.Value.Archived == nil {
+			return place{}, fmt.Errorf("host %s says nothing of the archive of the primary's WAL yet", m.Host)
 		}
+		p := place{host: m.Host, member: m.Name, archived: *report.Value.Archived}
 		return p, b.archives(m, id, repository, p.archived)
 	}
 	return place{}, errors.New("the database has no primary that serves")

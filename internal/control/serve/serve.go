@@ -120,7 +120,7 @@ func Run(ctx context.Context, cfg Config) error {
 		Own: cfg.own(cache).listens, Retry: notify.DefaultRetry, Log: cfg.Log.With("component", "notify"),
 	})
 	backups := databasebackup.New(databasebackup.Config{
-		Store: store, Cache: cache, Hosts: job.New(store, cache), Log: cfg.Log.With("component", "operation"),
+		Store: store, Cache: cache, Hosts: job.New(store, cache), Log: cfg.Log.With("component", "database-backup"),
 	})
 	operations := operation.New(operation.Config{
 		Store: store, Cache: cache, Name: cfg.Name, Definitions: backups.Definitions(), Log: cfg.Log.With("component", "operation"),
@@ -207,6 +207,7 @@ func Run(ctx context.Context, cfg Config) error {
 			leading.Go(func() error { return notifier.Run(ctx) })
 			leading.Go(func() error { return places.ensure(ctx, store, held) })
 			leading.Go(func() error { return operations.Run(ctx, held) })
+			leading.Go(func() error { return backups.Keep(ctx, held) })
 			return leading.Wait()
 		})
 	})
