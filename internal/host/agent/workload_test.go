@@ -38,7 +38,7 @@ func (k *sleepers) New(m *Member) Workload                 { return &sleeper{Mem
 func (k *sleepers) Handler() http.Handler                  { return http.NotFoundHandler() }
 func (k *sleepers) Facts(h *member.Host) error             { h.Cut = "none"; return nil }
 func (k *sleepers) Release(string) error                   { return nil }
-func (k *sleepers) Jobs() []job.Kind                       { return nil }
+func (k *sleepers) Jobs() []job.Kind                       { return []job.Kind{{Name: "whoami", Run: k.whoami}} }
 func (k *sleepers) Inspector() Inspector                   { return k }
 
 func (k *sleepers) Begin(context.Context) func(context.Context) error {
