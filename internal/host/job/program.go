@@ -246,7 +246,7 @@ func (l *lines) open() error {
 		}
 		if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 			_ = file.Close()
-			return errors.Join(err, fmt.Errorf("read output: %s is no plain file", l.path)) //nolint:err113 // nobody asks for it
+			return errors.Join(err, fmt.Errorf("read output: %s is no plain file", l.path))
 		}
 		l.file = file
 		return nil

@@ -39,8 +39,8 @@ type work struct {
 	log   *slog.Logger
 
 	// agent ends with the agent, and ctx also when the job is forgotten.
-	agent  context.Context //nolint:containedctx // those of a running service
-	ctx    context.Context //nolint:containedctx // as above
+	agent  context.Context
+	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	reporter *reporter
