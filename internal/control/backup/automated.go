@@ -38,10 +38,15 @@ func (k *keeper) automate(ctx context.Context, t target) error {
 	a := backup.Automated{Scope: c.Scope, Database: c.ResourceID, Created: k.now}
 	if has {
 		a = *r.Value
-	} else if a.Repository = k.repository(); a.Repository == "" {
-		return nil
 	}
-	changed := !has || shown(a) != c.Generation || a.Name != c.Name || a.Retention != c.BackupRetention
+	moved := false
+	if _, _, known := k.Cache.Raw(state.Repository(a.Repository)); !known {
+		// There was none yet, or it was removed: then WAL goes to the usual one, too.
+		if a.Repository, moved = k.repository(), has; a.Repository == "" {
+			return nil
+		}
+	}
+	changed := moved || !has || shown(a) != c.Generation || a.Name != c.Name || a.Retention != c.BackupRetention
 	var kept backup.Snapshot
 	kept.Keep(t.instance, t.cluster)
 	a.Name, a.Retention, a.Instance, a.Cluster = c.Name, c.BackupRetention, kept.Instance, kept.Cluster
@@ -98,7 +103,7 @@ func (k *keeper) begin(t target, a *backup.Automated) ([]state.Op, error) {
 	case due:
 		next.Window, next.Attempt, args.Window = window, attempt, window
 		name = automatedID(id, window, attempt)
-	case p.archived.Broken != "" && k.now.Sub(a.Healing) >= firstRetry:
+	case p.archived.Broken != "" && k.now.Sub(a.Healing).Abs() >= firstRetry:
 		next.Healing, args.Full = k.now, true
 		name = "heal-" + strings.ToLower(id) + "-" + strconv.FormatInt(k.now.Unix(), 36)
 	default:

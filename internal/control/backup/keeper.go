@@ -170,6 +170,9 @@ func (k *keeper) meet(ctx context.Context, t target) error {
 // tidy begins a Tidy of a part if something is to go from it, or if it is time.
 func (k *keeper) tidy(ctx context.Context, key string, p backup.Part) error {
 	id := p.About.Database
+	if _, _, held := k.Cache.Raw(state.Hold(id)); held {
+		return nil // after the home was restored: first it must be known what there is
+	}
 	if _, _, known := k.Cache.Raw(state.Repository(p.Repository)); !known || k.works(id, backup.Take, backup.Final, backup.Tidy) || k.tidies >= mostTidies {
 		return nil
 	}

@@ -436,6 +436,69 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestARepositoryThatWasRemoved: the usual one takes its place.
+func TestARepositoryThatWasRemoved(t *testing.T) {
+	c := midnight(t)
+	i := c.instance("orders", "zone-a", week)
+	c.put(state.Put(state.Automated(i.ResourceID), backup.Automated{Scope: shop, Database: i.ResourceID, Repository: "removed", Window: c.now, Made: c.now}))
+	c.begin()
+	if a, _ := c.automatedOf(i.ResourceID); a.Repository != "main" || len(c.automatic()) > 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestWithoutARepository nothing is begun.
+func TestWithoutARepository(t *testing.T) {
+	c := midnight(t)
+	i := c.instance("orders", "zone-a", week)
+	c.put(state.Delete(state.Repository("main")))
+	c.begin()
+	if _, there := c.automatedOf(i.ResourceID); there || len(c.automatic()) > 0 {
+		t.Errorf("snapshots %q", c.automatic())
+	}
+}
+
+// TestTidyWaits: for a backup that is being made, for a host that can, and until a database is taken
+// over after the home was restored.
+func TestTidyWaits(t *testing.T) {
+	c := midnight(t)
+	i := c.instance("orders", "zone-a", nil)
+	c.ends(c.snapshot(i, "mine", backup.Take, nil), operation.Done)
+	c.yard.set(func() { c.yard.slow = true })
+	id := c.snapshot(i, "second", backup.Take, nil)
+	testkit.Eventually(t, 20*time.Second, func() error {
+		if r := c.operation(id); r.Step != stepRun {
+			return fmt.Errorf("%+v", r)
+		}
+		return nil
+	})
+	r, err := operation.New("tidy", backup.Tidy, aboutOf(i), backup.TidyArgs{Repository: "main"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.put(state.Put(state.Operation("tidy"), r))
+	c.waits("tidy", "operation "+id+" (backup) comes first")
+	c.yard.set(func() { c.yard.slow = false })
+	c.ends("tidy", operation.Done)
+	c.ends(id, operation.Done)
+	c.yard.set(func() { c.yard.fails["zone-a"], c.yard.fails["zone-b"] = "no room", "no room" })
+	r.ID = "again"
+	c.put(state.Put(state.Operation("again"), r))
+	c.waits("again", "host zone-a could not tidy: no room")
+	c.yard.set(func() { clear(c.yard.fails) })
+	c.ends("again", operation.Done)
+	c.clean(i.ResourceID)
+	c.remove(i)
+	c.put(state.Put(state.Hold(i.ResourceID), 1), state.Delete(state.Snapshot(shop.Account, shop.Region, "mine")), state.Delete(state.Snapshot(shop.Account, shop.Region, "second")))
+	n := len(c.yard.tidied)
+	c.round()
+	if len(c.yard.tidied) != n {
+		t.Errorf("tidied before it is taken over: %+v", c.yard.tidied[n:])
+	}
+	c.put(state.Delete(state.Hold(i.ResourceID)))
+	c.gone(i)
+}
+
 // TestManyAtOnce: no host is asked for more than a few at a time, and all get their backup.
 func TestManyAtOnce(t *testing.T) {
 	c := midnight(t)

@@ -71,7 +71,8 @@ func (b *Backups) choose(ctx context.Context, run *step.Run) (step.Outcome, erro
 // pausing reports whether it is too early for another try after a failure.
 func pausing(run *step.Run) (step.Outcome, bool) {
 	again, err := time.Parse(time.RFC3339Nano, run.Record.Notes[noteAgain])
-	if left := time.Until(again); err == nil && left > 0 {
+	// A pause that is longer than one may be comes from another clock.
+	if left := time.Until(again); err == nil && left > 0 && left <= longestPause {
 		return step.Nap(left).Because(errors.New(run.Record.Notes[noteWhy])), true
 	}
 	return step.Outcome{}, false

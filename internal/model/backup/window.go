@@ -9,13 +9,17 @@ import (
 // Due returns when the backup window opened for which an automated backup is to be begun now, and
 // whether one is. last is the window for which one was begun last, zero if none ever was: then the
 // first one is due at once. A window that was missed is made up for a day after the last one, at any
-// time of the day. A window that users moved is not.
+// time of the day. A window that users moved is not. A last window that is far in the future was noted
+// by a clock that was wrong: the next window counts.
 func Due(window string, last, now time.Time) (time.Time, bool) {
 	now = now.UTC()
 	if last.IsZero() {
 		return now.Truncate(time.Minute), true
 	}
 	opened, inside := spec.BackupWindow(window, now)
+	if last.Sub(now) > Day {
+		return opened, inside
+	}
 	if opened.IsZero() || !opened.After(last) {
 		return time.Time{}, false
 	}
