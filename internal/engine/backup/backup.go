@@ -192,6 +192,12 @@ type Engine interface {
 	// command only succeeds once a file is in each repository.
 	ArchiveCommand(p Place) string
 
+	// ArchivePrefix is what the keys of a database's WAL begin with, below the database's part of a
+	// repository. WALOf returns the name that PostgreSQL gave to the file with such a key: of whole
+	// files of WAL, and of timelines' histories. ok is false for what is neither.
+	ArchivePrefix(p Place) string
+	WALOf(key string) (name string, ok bool)
+
 	// Create prepares each repository for the database. It needs a running primary, and is
 	// idempotent. It fails if the repository has files of a server with another system identifier.
 	Create(p Place) []Command

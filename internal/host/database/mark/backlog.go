@@ -1,0 +1,124 @@
+package mark
+
+import (
+	"slices"
+	"time"
+
+	"howdah/internal/model/member"
+)
+
+// failsAfter is how long the file whose turn it is may wait before the archive counts as failing.
+const failsAfter = 30 * time.Second
+
+// backlog is what was seen last of what waits.
+type backlog struct {
+	looked time.Time
+	first  string    // the file whose turn it is; "": nothing waits
+	count  int       // how many wait
+	since  time.Time // it is so since
+	gap    string    // what was missing in the repository at the look before
+}
+
+// lookBack finds out how much waits, whether it goes on, and what was given up.
+func (w *Watch) lookBack(now time.Time) {
+	if now.Sub(w.backlog.looked) < backlogEvery {
+		return
+	}
+	w.backlog.looked = now
+	b, err := w.Backlog()
+	if err != nil {
+		w.Log.Debug("look what waits to be archived", "error", err)
+		return
+	}
+	since := w.backlog.waits(b, now)
+	broken := w.broken(b)
+	w.tell(func(a *member.Archived) {
+		a.Waiting = int64(len(b.Ready)) * SegmentSize
+		a.Failing, a.Since, a.Broken = "", time.Time{}, broken
+		if !since.IsZero() && now.Sub(since) >= failsAfter {
+			a.Since, a.Failing = since.UTC(), w.why()
+		}
+	})
+}
+
+// why is never empty.
+func (w *Watch) why() string {
+	if why := w.Why(); why != "" {
+		return why
+	}
+	return "PostgreSQL's archive command does not end well: its server log says why"
+}
+
+// waits returns since when nothing goes on, or zero if nothing waits. It goes on where another file
+// has its turn, or fewer wait: several may be archived at once.
+func (l *backlog) waits(b Backlog, now time.Time) (since time.Time) {
+	if len(b.Ready) == 0 {
+		l.first, l.count, l.since = "", 0, time.Time{}
+		return time.Time{}
+	}
+	if b.Ready[0] != l.first || len(b.Ready) < l.count {
+		l.since = now
+	}
+	l.first, l.count = b.Ready[0], len(b.Ready)
+	return l.since
+}
+
+// broken returns the first file of WAL that is lost to the archive, or "". It is one that was given
+// up here, or that a primary before has not archived and nobody has any more.
+func (w *Watch) broken(b Backlog) string {
+	var first string
+	var over []string
+	for _, name := range b.Broken {
+		if w.harmless(name) {
+			over = append(over, name)
+		} else if first == "" {
+			first = name
+		}
+	}
+	if len(over) > 0 {
+		if err := w.Forget(over); err != nil {
+			w.Log.Warn("forget what is missing in the archive", "error", err)
+		}
+	}
+	if first != "" {
+		return first
+	}
+	// Files may come in another order than they were written: it counts when it is still so.
+	before := w.backlog.gap
+	if w.backlog.gap = w.gap(b.Ready); w.backlog.gap != before {
+		return ""
+	}
+	return before
+}
+
+// harmless: a backup began after the file.
+func (w *Watch) harmless(name string) bool {
+	e := &w.epoch
+	file, ok := ParseSegment(name)
+	if e.base == nil || !ok {
+		return false
+	}
+	return file.Timeline <= e.base.Timeline && file.Number < uint64(e.base.Start)/SegmentSize
+}
+
+// gap returns the first file that the repository lacks before one that it has, and that does not
+// wait here.
+func (w *Watch) gap(ready []string) string {
+	e := &w.epoch
+	if e.base == nil || e.listed.IsZero() {
+		return ""
+	}
+	w.mu.Lock()
+	stock := w.stock
+	w.mu.Unlock()
+	newest, ok := stock.Newest(e.timeline)
+	if !ok {
+		return ""
+	}
+	to := Point{e.timeline, lsnAfter(newest)}
+	missing, found := stock.Missing(e.history, e.from(), to)
+	if !found || slices.Contains(ready, missing.String()) {
+		return ""
+	}
+	return missing.String()
+}

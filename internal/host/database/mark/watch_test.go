@@ -1,0 +1,236 @@
+package mark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"howdah/internal/model/lsn"
+	"howdah/internal/model/member"
+	"howdah/internal/repository/store"
+)
+
+// watching is a Watch of a database on its second timeline, with a backup in the first.
+func watching(t *testing.T, have ...Segment) *Watch {
+	t.Helper()
+	w := &Watch{Around: Around{
+		Database: "db-1", Log: slog.New(slog.DiscardHandler), Why: func() string { return "" },
+		Forget: func([]string) error { return nil },
+	}}
+	w.begin(epoch{
+		repository: "main", timeline: 2, history: History{{1, at(5, 100)}, {2, 0}}, listed: time.Now(), based: time.Now(),
+		base: &Backup{Timeline: 1, Start: at(3, 40), Stop: at(4, 10)},
+	})
+	for _, f := range have {
+		w.Wrote("main", f.String())
+	}
+	return w
+}
+
+func pending(ends ...lsn.LSN) (all []member.Mark) {
+	for n, end := range ends {
+		all = append(all, member.Mark{At: time.Unix(int64(n), 0), Timeline: 2, LSN: end})
+	}
+	return all
+}
+
+func TestAMarkNeedsAllWALSinceTheBackup(t *testing.T) {
+	marks := pending(at(5, 200), at(6, 1), at(7, 0), at(7, 1))
+	for name, c := range map[string]struct {
+		have []Segment
+		want int
+	}{
+		"nothing":             {nil, -1},
+		"all but the fork":    {[]Segment{{1, 3}, {1, 4}}, -1},
+		"up to the fork":      {[]Segment{{1, 3}, {1, 4}, {2, 5}}, 0},
+		"up to the newest":    {[]Segment{{1, 3}, {1, 4}, {2, 5}, {2, 6}, {2, 7}}, 3},
+		"up to a file's end":  {[]Segment{{1, 3}, {1, 4}, {2, 5}, {2, 6}}, 2},
+		"not the first":       {[]Segment{{1, 4}, {2, 5}, {2, 6}, {2, 7}}, -1},
+		"not one in between":  {[]Segment{{1, 3}, {1, 4}, {2, 5}, {2, 7}}, 0},
+		"of another timeline": {[]Segment{{1, 3}, {1, 4}, {1, 5}, {1, 6}}, -1},
+	} {
+		w := watching(t, c.have...)
+		w.epoch.pending = marks
+		if got := w.newestWhole(); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+		w.epoch.base.Stop = at(9, 0)
+		if got := w.newestWhole(); got != -1 {
+			t.Errorf("%s: %d before the end of the backup", name, got)
+		}
+		w.epoch.base = nil
+		if got := w.newestWhole(); got != -1 {
+			t.Errorf("%s: %d without a backup", name, got)
+		}
+	}
+	w := watching(t)
+	w.Wrote("other", Segment{2, 5}.String())
+	if _, found := w.stock.Newest(2); found {
+		t.Error("a file in another repository counts")
+	}
+}
+
+func TestMarksAreKeptInTheRepository(t *testing.T) {
+	s, err := store.OpenDirectory(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := readBook(t.Context(), s, "db-1")
+	if err != nil || len(b.Marks) != 0 {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	for n := range uint64(100) {
+		m := member.Mark{At: time.Unix(int64(n), 0).UTC(), Timeline: 1 + int(n)/90, LSN: lsn.LSN(n)}
+		if b, err = b.write(t.Context(), s, "db-1", m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err = readBook(t.Context(), s, "db-1")
+	if err != nil || len(b.Marks) != mostMarks {
+		t.Fatalf("%d marks, %v", len(b.Marks), err)
+	}
+	for _, c := range []struct {
+		h    History
+		want lsn.LSN
+	}{
+		{History{{1, 0}}, 89}, {History{{1, 80}, {2, 0}}, 99}, {History{{1, 60}, {3, 0}}, 60}, {History{{1, 30}, {3, 0}}, 0}, {History{{7, 0}}, 0},
+	} {
+		if got := b.newest(c.h); got.LSN != c.want {
+			t.Errorf("%v: %v, want %s", c.h, got, c.want)
+		}
+	}
+	if _, err := s.Put(t.Context(), Key("db-1"), errorReader{}); err == nil {
+		t.Error("half a book was written")
+	}
+}
+
+type errorReader struct{}
+
+func (errorReader) Read([]byte) (int, error) { return 0, errors.New("broken off") }
+
+func TestWhatWaits(t *testing.T) {
+	var l backlog
+	now := time.Unix(1000, 0)
+	for n, c := range []struct {
+		ready []string
+		since int64 // 0: nothing waits
+	}{
+		{nil, 0}, {[]string{"a"}, 1001}, {[]string{"a", "b"}, 1001}, {[]string{"a", "b", "c"}, 1001},
+		{[]string{"a", "c"}, 1004}, {[]string{"a", "c", "d"}, 1004}, {[]string{"c", "d"}, 1006}, {nil, 0}, {[]string{"c"}, 1008},
+	} {
+		since := l.waits(Backlog{Ready: c.ready}, now.Add(time.Duration(n)*time.Second))
+		if since.IsZero() != (c.since == 0) || c.since != 0 && since.Unix() != c.since {
+			t.Errorf("%d: since %d, want %d", n, since.Unix(), c.since)
+		}
+	}
+}
+
+func TestWhatIsLostToTheArchive(t *testing.T) {
+	name := func(timeline int, number uint64) string { return Segment{timeline, number}.String() }
+	whole := []Segment{{1, 3}, {1, 4}, {2, 5}, {2, 6}}
+	for what, c := range map[string]struct {
+		have   []Segment
+		b      Backlog
+		want   string
+		forget []string
+	}{
+		"nothing":                      {whole, Backlog{}, "", nil},
+		"what waits":                   {append(whole[:3:3], Segment{2, 7}), Backlog{Ready: []string{name(2, 6)}}, "", nil},
+		"what was given up":            {append(whole[:3:3], Segment{2, 7}), Backlog{Broken: []string{name(2, 6)}}, name(2, 6), nil},
+		"what another host gave up":    {append(whole[:3:3], Segment{2, 7}), Backlog{}, name(2, 6), nil},
+		"what was given up long ago":   {whole, Backlog{Broken: []string{name(1, 2), name(2, 6)}}, name(2, 6), []string{name(1, 2)}},
+		"what no primary has archived": {[]Segment{{1, 3}, {2, 5}, {2, 6}}, Backlog{}, name(1, 4), nil},
+	} {
+		w := watching(t, c.have...)
+		var forgotten []string
+		w.Forget = func(names []string) error { forgotten = names; return nil }
+		_ = w.broken(c.b)
+		if got := w.broken(c.b); got != c.want || !slices.Equal(forgotten, c.forget) {
+			t.Errorf("%s: %q, forgets %q; want %q, %q", what, got, forgotten, c.want, c.forget)
+		}
+	}
+}
+
+// TestWhatIsToldIsShared: it stays the same one until something else is told.
+func TestWhatIsToldIsShared(t *testing.T) {
+	w := watching(t)
+	w.Backlog = func() (Backlog, error) { return Backlog{Ready: []string{Segment{2, 5}.String()}}, nil }
+	now := time.Now()
+	w.lookBack(now)
+	first := w.Archived()
+	if first == nil || first.Waiting != SegmentSize || first.Failing != "" {
+		t.Fatalf("%+v", first)
+	}
+	w.lookBack(now.Add(backlogEvery))
+	if w.Archived() != first {
+		t.Error("it is another one")
+	}
+	w.lookBack(now.Add(failsAfter))
+	if a := w.Archived(); a == first || a.Failing == "" || !a.Since.Equal(now) || first.Failing != "" {
+		t.Errorf("%+v after %+v", a, first)
+	}
+	w.leave()
+	if w.Archived() != nil {
+		t.Error("no primary has an archive")
+	}
+}
+
+// TestAnAbsentRepositoryIsAskedAgain, and what is not known is not promised.
+func TestAnAbsentRepositoryIsAskedAgain(t *testing.T) {
+	w := watching(t)
+	w.epoch.listed, w.epoch.based = time.Time{}, time.Time{}
+	files, err := store.OpenDirectory(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := errors.New("away")
+	w.Objects = func(string) (store.Objects, error) { return nil, away }
+	now := time.Now()
+	if err := w.learnAll(t.Context(), now); !errors.Is(err, away) {
+		t.Fatal(err)
+	}
+	w.Objects = func(string) (store.Objects, error) { return files, nil }
+	w.List = func(_ context.Context, _ string, f func(string)) error {
+		for _, s := range []Segment{{1, 3}, {1, 4}, {2, 5}} {
+			f(s.String())
+		}
+		f("00000002.history")
+		return nil
+	}
+	asked := 0
+	w.Newest = func(context.Context, string) (*Backup, error) {
+		asked++
+		return &Backup{Timeline: 2, Start: at(5, 0), Stop: at(5, 50)}, nil
+	}
+	for n := range 3 {
+		if err := w.learnAll(t.Context(), now.Add(time.Duration(n)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 1 || w.epoch.base.Start != at(5, 0) || w.epoch.listed.IsZero() {
+		t.Errorf("asked %d times, %+v", asked, w.epoch)
+	}
+	w.Backed()
+	if err := w.learnAll(t.Context(), now.Add(3*time.Second)); err != nil || asked != 2 {
+		t.Errorf("after a backup: asked %d times, %v", asked, err)
+	}
+}
+
+func TestMarksThatWaitAreFew(t *testing.T) {
+	var all []member.Mark
+	for n := range 1000 {
+		all = append(thin(all), member.Mark{LSN: lsn.LSN(n)})
+	}
+	if len(all) > mostPending || all[len(all)-1].LSN != 999 {
+		t.Error(fmt.Sprint(len(all), all[len(all)-1]))
+	}
+	for n := 1; n < len(all); n++ {
+		if all[n].LSN <= all[n-1].LSN {
+			t.Fatalf("%d after %d", all[n].LSN, all[n-1].LSN)
+		}
+	}
+}
