@@ -31,7 +31,7 @@ func TestDue(t *testing.T) {
 		"before one that goes over midnight": {"23:45-00:15", "23 23:45", "24 23:44", ""},
 		"moved to a time that has passed":    {"02:00-02:30", "24 03:00", "24 16:00", ""},
 		"moved to later":                     {"17:00-17:30", "24 03:00", "24 17:00", "24 17:00"},
-		"the clock went back":                {"03:00-03:30", "25 03:00", "23 03:10", ""},
+		"the clock went back":                {"03:00-03:30", "25 03:00", "24 03:10", ""},
 		"the clock went forward":             {"03:00-03:30", "25 03:00", "29 12:00", "29 03:00"},
 		"the clock was wrong":                {"03:00-03:30", "30 03:00", "24 03:10", "24 03:00"},
 		"it was wrong, before the window":    {"03:00-03:30", "30 03:00", "24 02:10", ""},
