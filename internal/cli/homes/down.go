@@ -29,7 +29,7 @@ func newDown(o *cli.Options) *cobra.Command {
 		Use: "down", Short: "Stop everything of a home on this machine, databases too. Data stay unless --purge is given",
 		Args: cli.Args(cobra.NoArgs), Example: "  howdah down\n  howdah down --home ~/test --purge",
 		Long: "Stops control plane, edge, agents and databases of a home on this machine, and removes what the home put into the " +
-			"kernel. With --purge it also deletes the home with all databases in it, for good. On a terminal it then asks for the name of " +
+			"kernel. With --purge it also deletes the home with all databases in it, and their backups in its directory repository, for good. On a terminal it then asks for the name of " +
 			"the directory. Anywhere else it needs --yes, unless the home was made by `howdah up --disposable`.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := home.Open(o.Home)
@@ -55,7 +55,7 @@ func newDown(o *cli.Options) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&purge, "purge", false, "delete the home with all databases in it")
+	cmd.Flags().BoolVar(&purge, "purge", false, "delete the home with all databases and backups in it")
 	cmd.Flags().BoolVar(&sure, "yes", false, "with --purge: do not ask")
 	return cmd
 }

@@ -185,6 +185,10 @@ func restoreHome(cmd *cobra.Command, o *cli.Options, cfg restore.Config, address
 		}
 		if !dryRun {
 			o.Say("%d databases wait to be taken over. Start the control plane, then see `howdah home held`.", p.Held)
+			for _, r := range p.Missing {
+				o.Say("The repository %s is not here: bring its files back to %s, or put a link to them there. Then: %s",
+					r.Repository, r.Path, o.Pasteable("howdah repository check "+r.Repository))
+			}
 		}
 		return nil
 	})

@@ -56,6 +56,9 @@ type Plan struct {
 	Aside string `json:"aside,omitempty"`
 	// Held is how many databases are to be taken over.
 	Held int `json:"held,omitempty"`
+	// Missing has the directories of repositories that are not on this machine. The backups of
+	// databases are there, not in that of the home.
+	Missing []Missing `json:"missing,omitempty"`
 
 	own bool // the home's files are there
 }
@@ -163,33 +166,33 @@ func Run(ctx context.Context, cfg Config) (Plan, error) {
 		return p, fmt.Errorf("restore: %w", err)
 	}
 	defer os.RemoveAll(staging)
-	if p.Held, err = cfg.stage(ctx, p, staging); err != nil {
+	if err := cfg.stage(ctx, &p, staging); err != nil {
 		return p, err
 	}
 	return p, cfg.install(p, staging)
 }
 
 // stage makes the new state, ready to be started.
-func (cfg Config) stage(ctx context.Context, p Plan, staging string) (held int, err error) {
+func (cfg Config) stage(ctx context.Context, p *Plan, staging string) (err error) {
 	files := cfg.Dir
 	snapshot := filepath.Join(cfg.Backup, backup.SnapshotFile)
 	if cfg.Backup == "" {
 		if snapshot, err = cfg.salvage(ctx, staging); err != nil {
-			return 0, err
+			return err
 		}
 	} else {
 		if _, err := home.Reinstate(filepath.Join(cfg.Backup, backup.HomeDir), filepath.Join(staging, stagedHome)); err != nil {
-			return 0, err
+			return err
 		}
 		files = filepath.Join(staging, stagedHome)
 	}
 	dir := filepath.Join(staging, stagedEtcd)
 	if err := etcd.Unpack(snapshot, dir, cfg.Name, cfg.PeerAddr); err != nil {
-		return 0, err
+		return err
 	}
 	m, err := etcd.StartAside(ctx, dir, filepath.Join(files, "pki"), cfg.Name, false, cfg.Log)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer m.Close()
 	now, err := format.Read(ctx, m.Client)
@@ -197,20 +200,22 @@ func (cfg Config) stage(ctx context.Context, p Plan, staging string) (held int, 
 		err = now.Check(cfg.Version)
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	id := make([]byte, 8)
 	if _, err := rand.Read(id); err != nil {
-		return 0, fmt.Errorf("restore: %w", err)
+		return fmt.Errorf("restore: %w", err)
 	}
-	held, err = Rewrite(ctx, &state.Store{Client: m.Client}, regain.Home{
-		ID: hex.EncodeToString(id), From: p.From, Taken: p.Taken, At: time.Now().UTC(),
-	}, cfg.Log)
+	store := &state.Store{Client: m.Client}
+	if p.Missing, err = missing(ctx, store); err != nil {
+		return err
+	}
+	p.Held, err = Rewrite(ctx, store, regain.Home{ID: hex.EncodeToString(id), From: p.From, Taken: p.Taken, At: time.Now().UTC()}, cfg.Log)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	m.Close()
-	return held, home.SyncTree(dir)
+	return home.SyncTree(dir)
 }
 
 // salvage takes a snapshot of a member whose others are lost. It works on a copy, and does not

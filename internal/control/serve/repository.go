@@ -77,10 +77,12 @@ func (p *places) away() map[string]string {
 }
 
 // watch looks again and again, until ctx ends, whether this control plane reaches the repositories.
+// While it knows none, as when it has just started, it looks more often.
 func (p *places) watch(ctx context.Context) error {
 	for {
-		trouble := map[string]string{}
+		trouble, next := map[string]string{}, time.Second
 		for _, r := range state.LoadAll[backup.Repository](p.cache, state.RepositoryRoot) {
+			next = lookEvery
 			if err := p.look(ctx, r.Value); err != nil && ctx.Err() == nil {
 				trouble[r.Value.Name] = err.Error()
 			}
@@ -91,7 +93,7 @@ func (p *places) watch(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(lookEvery):
+		case <-time.After(next):
 		}
 	}
 }
