@@ -8,16 +8,31 @@ umask 077
 PATH=/usr/bin:/bin
 LC_ALL=C
 file=$1
+
+stopping() {
+	case $(sed -n 8p postmaster.pid 2>/dev/null) in
+	stopping*) return 0 ;;
+	esac
+	return 1
+}
+
 name=${file##*/}
 newline='
 '
 IFS=$newline
 said=
+# The end of a server waits for its archiver, and a switchover for that. So then a file has little
+# time, and none if the repository has failed before.
+limit=300
+if stopping; then
+	[ ! -e "$failing" ] || exit 129
+	limit=2
+fi
 
 run() { # CONFIG COMMAND…: what the program prints is kept if it fails
 	conf=$1
 	shift
-	out=$("$program" --config="$conf" --stanza="$database" "$@" 2>&1) && return
+	out=$(timeout "$limit" "$program" --config="$conf" --stanza="$database" "$@" 2>&1) && return
 	said="$said$out$newline"
 	return 1
 }
@@ -43,6 +58,8 @@ end() {
 	fi
 	printf '%s' "$said" >&2
 	printf '%s' "$said" >"$failing.new" && mv -f "$failing.new" "$failing"
+	# PostgreSQL tries again, after a pause, what ends with 1. With 129 the archiver ends.
+	! stopping || exit 129
 	exit 1
 }
 
@@ -96,7 +113,16 @@ if [ -e standby.signal ]; then
 	# Nothing is restored from these, and nobody else may have them.
 	case $name in *.partial | *.backup) end 0 ;; esac
 	for conf in $configs; do
-		has "$conf" || end 1
+		# The primary may be at it: that is no failure yet.
+		left=5
+		until
+			said=
+			has "$conf"
+		do
+			left=$((left - 1))
+			[ "$left" -gt 0 ] && [ -e standby.signal ] && ! stopping || end 1
+			sleep 1
+		done
 	done
 	end 0
 fi

@@ -1,0 +1,122 @@
+package pgbackrest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"howdah/internal/engine/backup"
+)
+
+// runScript runs a script with a program that stands for pgBackRest, in a data directory.
+func runScript(t *testing.T, program, name string, args []string, files map[string]string) (exit int) {
+	t.Helper()
+	root := t.TempDir()
+	p := backup.Place{Database: "db", Dir: filepath.Join(root, "backup"), DataDir: filepath.Join(root, "data"), Major: 17, Repositories: []backup.Access{{Name: "main", Path: "/x"}}}
+	for _, dir := range []string{p.Dir, filepath.Join(p.DataDir, "pg_wal/archive_status")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(path, text string, mode os.FileMode) {
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stub := filepath.Join(root, "program")
+	write(stub, "#!/bin/sh\n"+program+"\n", 0o700)
+	for _, file := range (Engine{Program: stub, Version: Oldest}).Files(p) {
+		write(file.Path, string(file.Data), file.Mode)
+	}
+	for path, text := range files {
+		write(filepath.Join(root, path), text, 0o600)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(p.Dir, name), args...)
+	cmd.Dir = p.DataDir
+	out, err := cmd.CombinedOutput()
+	if failed := new(exec.ExitError); errors.As(err, &failed) {
+		return failed.ExitCode()
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return 0
+}
+
+// The end of a server, and so a switchover, waits for no repository that is away: with 129 its
+// archiver ends at once.
+func TestArchivingKeepsNoServerFromEnding(t *testing.T) {
+	const (
+		wal      = "pg_wal/000000010000000000000001"
+		stopping = "1\n/data\n0\n5432\n/run\n\n0\nstopping\n"
+		ready    = "1\n/data\n0\n5432\n/run\n\n0\nready   \n"
+	)
+	for name, test := range map[string]struct {
+		program string
+		files   map[string]string
+		want    int
+	}{
+		"works":                       {"exit 0", map[string]string{"data/postmaster.pid": ready}, 0},
+		"fails":                       {"exit 1", map[string]string{"data/postmaster.pid": ready}, 1},
+		"killed":                      {"kill -9 $$", map[string]string{"data/postmaster.pid": ready}, 1},
+		"ends":                        {"exit 0", map[string]string{"data/postmaster.pid": stopping}, 0},
+		"ends, and fails":             {"exit 1", map[string]string{"data/postmaster.pid": stopping}, 129},
+		"ends, and hangs":             {"sleep 100", map[string]string{"data/postmaster.pid": stopping}, 129},
+		"ends, and failed before":     {"exit 0", map[string]string{"data/postmaster.pid": stopping, "backup/failing": "x"}, 129},
+		"a standby's own files":       {"exit 1", map[string]string{"data/standby.signal": ""}, 1},
+		"failed before, and goes on":  {"exit 0", map[string]string{"data/postmaster.pid": ready, "backup/failing": "x"}, 0},
+		"a standby ends, and waits":   {"exit 1", map[string]string{"data/postmaster.pid": stopping, "data/standby.signal": ""}, 129},
+		"no archive command is known": {"exit 127", map[string]string{}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := runScript(t, test.program, archiveName, []string{wal}, test.files); got != test.want {
+				t.Errorf("exit code %d, and not %d", got, test.want)
+			}
+		})
+	}
+}
+
+// What a standby alone has is of no use to the archive, and must not wait for it.
+func TestStandbysArchiveNoHalfFiles(t *testing.T) {
+	for _, name := range []string{"000000010000000000000001.partial", "000000010000000000000001.00000028.backup"} {
+		if got := runScript(t, "exit 1", archiveName, []string{"pg_wal/" + name}, map[string]string{"data/standby.signal": ""}); got != 0 {
+			t.Errorf("%s: exit code %d", name, got)
+		}
+	}
+}
+
+// Only what is certainly not there lets recovery end.
+func TestRecoveryEndsOnlyWhereWALDoes(t *testing.T) {
+	const wal = "000000010000000000000005"
+	// 15-1 has files of one log, up to what is listed.
+	listing := `case "$*" in
+	*archive-get*) exit 1 ;;
+	*repo-ls*archive/db/15-1/*) echo ` + "000000010000000000000004-aa.zst" + `; [ ! -e "${0%/*}/later" ] || echo 000000010000000000000007-bb.zst ;;
+	*repo-ls*) echo 0000000100000000 ;;
+	esac`
+	for name, test := range map[string]struct {
+		mode, program, name string
+		files               map[string]string
+		want                int
+	}{
+		"there":                     {"target", "exit 0", wal, nil, 0},
+		"not there":                 {"target", "exit 1", wal, nil, 1},
+		"nobody knows":              {"target", "exit 42", wal, nil, 126},
+		"killed":                    {"target", "kill -9 $$", wal, nil, 126},
+		"the end":                   {"newest", listing, wal, map[string]string{"backup/archive-id": "15-1\n"}, 1},
+		"a gap":                     {"newest", listing, wal, map[string]string{"backup/archive-id": "15-1\n", "later": ""}, 126},
+		"a gap behind a target":     {"target", listing, wal, map[string]string{"backup/archive-id": "15-1\n", "later": ""}, 1},
+		"no history":                {"newest", listing, "00000002.history", map[string]string{"backup/archive-id": "15-1\n", "later": ""}, 1},
+		"nobody knows what follows": {"newest", `case "$*" in *archive-get*) exit 1 ;; esac; exit 42`, wal, map[string]string{"backup/archive-id": "15-1\n"}, 126},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := runScript(t, test.program, fetchName, []string{test.mode, "/conf", test.name, "/dev/null"}, test.files); got != test.want {
+				t.Errorf("exit code %d, and not %d", got, test.want)
+			}
+		})
+	}
+}
