@@ -1,6 +1,6 @@
 // Package backup makes backups of databases, and removes what nobody needs of them. It runs in the
 // control plane that leads. Take and Final are operations that make a backup, Tidy is one that
-// removes; Keep begins what nobody asks for: the automated backup of each day, a backup that heals
+// removes, and Drill tries one; Keep begins what nobody asks for: the automated backup of each day, a backup that heals
 // an archive, and Tidy. docs/design/backup.md says how this works together with the hosts.
 //
 // Invariants: what is recorded as a backup is whole in its repository. A record goes before its
@@ -37,6 +37,7 @@ type Backups struct {
 	pace  pace
 	// These belong to Keep's goroutine: when a part was tidied last, and what was told of failures.
 	tidied map[string]time.Time
+	tried  map[string]time.Time // when a drill was begun last
 	told   map[string]string
 }
 
@@ -44,7 +45,7 @@ type Backups struct {
 func New(cfg Config) *Backups {
 	return &Backups{
 		Config: cfg, slots: slots{host: map[string]string{}}, pace: usual,
-		tidied: map[string]time.Time{}, told: map[string]string{},
+		tidied: map[string]time.Time{}, tried: map[string]time.Time{}, told: map[string]string{},
 	}
 }
 
@@ -57,6 +58,7 @@ func (b *Backups) Definitions() []*step.Definition {
 			stepForget: {Do: b.forget, Undo: b.letGo},
 			stepRemove: {Do: b.remove, Undo: b.endJob},
 		}},
+		{Kind: backup.Drill, First: stepPick, Steps: b.drilling()},
 	}
 }
 

@@ -64,11 +64,13 @@ type keeper struct {
 	ofAccount map[string]int
 	onHost    map[string]int
 	tidies    int
+	drills    int
 }
 
 // round does everything that is due.
 func (b *Backups) round(ctx context.Context, leading state.Op, now time.Time, parts bool) {
 	k := &keeper{Backups: b, sight: b.look(), leading: leading, now: now, ofAccount: map[string]int{}, onHost: map[string]int{}}
+	k.drills = len(b.active("", backup.Drill))
 	for _, o := range k.sight.active {
 		if o.Kind == backup.Tidy.Name {
 			k.tidies++
@@ -93,6 +95,7 @@ func (b *Backups) round(ctx context.Context, leading state.Op, now time.Time, pa
 	if parts {
 		for _, id := range slices.Sorted(maps.Keys(k.targets)) {
 			b.note(ctx, "repository of "+id, k.meet(ctx, k.targets[id]))
+			b.note(ctx, "drill of "+id, k.drill(ctx, k.targets[id]))
 		}
 		for _, r := range state.ViewAll[backup.Part](b.Cache, state.BackupPartRoot) {
 			b.note(ctx, "tidy "+r.Key, k.tidy(ctx, r.Key, *r.Value))

@@ -49,7 +49,7 @@ func newSite(t *testing.T) *site {
 		})
 	})
 	for _, host := range []string{"zone-a", "zone-b"} {
-		s.put(state.Put(state.Host(host), member.Host{Name: host}), state.Put(state.Live(host), member.Liveness{Alive: true}))
+		s.put(state.Put(state.Host(host), member.Host{Name: host, DiskFree: 1 << 30, Majors: map[int]string{15: "15.1"}}), state.Put(state.Live(host), member.Liveness{Alive: true}))
 	}
 	s.put(state.Put(state.Repository("main"), backup.Repository{Name: "main", Default: true}))
 	return s
@@ -234,6 +234,8 @@ type yard struct {
 	slow   bool                       // nothing ends
 	ahead  time.Duration              // of the clocks of hosts
 	made   int
+	drills []backup.DrillJob
+	drill  backup.Drilled // what the next one finds, but for its label
 }
 
 func (y *yard) Ask(j step.Job) []state.Op {
@@ -288,6 +290,15 @@ func (y *yard) do(host string, j member.Job) step.JobReport {
 		y.tidied = append(y.tidied, args)
 		y.stored[args.Database] = slices.DeleteFunc(y.stored[args.Database], func(b backup.Backup) bool { return !slices.Contains(args.Keep, b.Label) })
 		result = backup.Tidied{}
+	case backup.JobDrill:
+		var args backup.DrillJob
+		if err := json.Unmarshal(j.Args, &args); err != nil {
+			return step.JobReport{State: step.Lost, Detail: err.Error(), Final: true}
+		}
+		y.drills = append(y.drills, args)
+		found := y.drill
+		found.Label = args.Label
+		result = found
 	}
 	text, err := json.Marshal(result)
 	if err != nil {

@@ -73,6 +73,8 @@ var catalog = map[SourceType]map[string]kind{
 		"H012": {"failure", "Nobody is promoted in place of the primary, so that no acknowledged write is lost: %s. howdah status says what helps."},
 		"H013": {"notification", "The operation %s takes longer than it should, and goes on: howdah operations show %s"},
 		"H014": {"failure", "No backup was made: %s. howdah operations show %s says more."},
+		"H015": {"notification", "A restore drill worked: the newest backup was restored and checked in %s, and %s would have been lost."},
+		"H016": {"failure", "A restore drill failed: %s. howdah backup drill %s tries again."},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	Cluster: {
@@ -96,6 +98,8 @@ var catalog = map[SourceType]map[string]kind{
 		"H012": {"failure", "Nobody is promoted in place of the primary, so that no acknowledged write is lost: %s. howdah status says what helps."},
 		"H013": {"notification", "The operation %s takes longer than it should, and goes on: howdah operations show %s"},
 		"H014": {"failure", "No backup was made: %s. howdah operations show %s says more."},
+		"H015": {"notification", "A restore drill worked: the newest backup was restored and checked in %s, and %s would have been lost."},
+		"H016": {"failure", "A restore drill failed: %s. howdah backup drill %s tries again."},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	Snapshot: {

@@ -1,0 +1,307 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	step "howdah/internal/control/operation"
+	"howdah/internal/model/backup"
+	"howdah/internal/model/member"
+	"howdah/internal/model/operation"
+	"howdah/internal/state"
+	"howdah/internal/view"
+)
+
+// The steps of Drill. pick chooses the backup and a host, try has the host restore it, and conclude
+// records what was found.
+const (
+	stepPick     = "pick"
+	stepTry      = "try"
+	stepConclude = "conclude"
+)
+
+// What a drill notes.
+const (
+	notePromised = "promised" // LatestRestorableTime when it began
+	noteBegan    = "began"
+	noteWAL      = "wal" // replayed as far as there is some
+)
+
+func (b *Backups) drilling() map[string]step.Step {
+	return map[string]step.Step{
+		stepPick:     {Do: b.pick},
+		stepTry:      {Do: b.try, Undo: b.endJob},
+		stepConclude: {Do: b.conclude},
+	}
+}
+
+var errNoBackup = errors.New("there is no backup that could be restored")
+
+// pick chooses the newest backup, and a host with room for it.
+func (b *Backups) pick(ctx context.Context, run *step.Run) (step.Outcome, error) {
+	var args backup.DrillArgs
+	if err := run.Args(&args); err != nil {
+		return step.Outcome{}, err
+	}
+	if out, paused := pausing(run); paused {
+		return out, nil
+	}
+	if err := b.fresh(ctx); err != nil {
+		return step.Outcome{}, err
+	}
+	id := run.Record.About.Database
+	newest, ok := backup.Newest(b.backups(id, args.Repository))
+	if !ok {
+		return step.Outcome{}, step.Final(fmt.Errorf("try the backups of %s in repository %s: %w", run.Record.About.Name, args.Repository, errNoBackup))
+	}
+	host, why := b.drillHost(id, newest)
+	if why != nil {
+		return b.wait(run, why), nil
+	}
+	mark := b.restorable(id)
+	run.Note(NoteLabel, newest.Label)
+	run.Note(noteWAL, strconv.FormatBool(!newest.Alone && !mark.At.Before(newest.Stop)))
+	run.Note(notePromised, stamp(mark.At))
+	run.Note(noteBegan, stamp(time.Now()))
+	asks(run, host)
+	// Tidy took the record away before it looked who uses the backup, or it sees the note.
+	key := state.Backup(id, args.Repository, newest.Label)
+	_, revision, known := b.Cache.Raw(key)
+	if !known {
+		return step.Nap(b.pace.look), nil
+	}
+	return step.Next(stepTry).With(state.Unchanged(key, revision)), nil
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// spareRoom is how many times the size of a database has to be free on the host of its drill: its
+// files, its WAL, and as much again for databases that live there.
+const spareRoom = 2
+
+// drillHost returns the host that a drill disturbs least: one that does not have the primary, with the
+// most room.
+func (b *Backups) drillHost(id string, of backup.Backup) (string, error) {
+	primary := b.primaryHost(id)
+	busy := map[string]bool{}
+	for _, o := range b.active("", backup.Drill) {
+		if o.Step == stepTry && o.About.Database != id {
+			busy[o.Notes[noteHost]] = true
+		}
+	}
+	var best *member.Host
+	why := errNoHost
+	for _, r := range state.ViewAll[member.Host](b.Cache, state.HostRoot) {
+		h := r.Value
+		_, _, drained := b.Cache.Raw(state.Drain(h.Name))
+		switch {
+		case !b.alive(h.Name) || drained || h.Majors[of.Major] == "":
+			continue
+		case h.DiskFree < spareRoom*of.Size:
+			why = fmt.Errorf("no host has %d MiB free, twice the size of the database", spareRoom*of.Size>>20)
+			continue
+		case busy[h.Name]:
+			why = errors.New("other backups are being tried")
+			continue
+		}
+		if best == nil || best.Name == primary || h.Name != primary && h.DiskFree > best.DiskFree {
+			best = h
+		}
+	}
+	if best == nil {
+		return "", why
+	}
+	return best.Name, nil
+}
+
+// try has the host restore the backup and look at it.
+func (b *Backups) try(ctx context.Context, run *step.Run) (step.Outcome, error) {
+	j := jobOf(run)
+	report, err := b.Hosts.Look(ctx, j.host, j.name)
+	if err != nil {
+		return step.Outcome{}, fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
+	}
+	run.Progress(report.Progress.Done, report.Progress.Of, report.Progress.Unit)
+	switch report.State {
+	case step.InProgress:
+		return step.Nap(b.pace.look), nil
+	case step.Succeeded:
+		return step.Next(stepConclude), nil
+	case step.Lost:
+		err := fmt.Errorf("host %s could not try the backup: %s", j.host, report.Detail)
+		if report.Final {
+			return step.Outcome{}, step.Final(err)
+		}
+		b.failed(run, err)
+		return step.Next(stepPick).With(b.endsJob(run)...), nil
+	case step.NotAsked:
+	}
+	return b.askDrill(run, j)
+}
+
+func (b *Backups) askDrill(run *step.Run, j job) (step.Outcome, error) {
+	var args backup.DrillArgs
+	if err := run.Args(&args); err != nil {
+		return step.Outcome{}, err
+	}
+	label := run.Record.Notes[NoteLabel]
+	r, err := state.View[backup.Backup](b.Cache, state.Backup(run.Record.About.Database, args.Repository, label))
+	if err != nil {
+		return step.Next(stepPick), nil //nolint:nilerr // it is gone: another one is the newest
+	}
+	text, err := json.Marshal(backup.DrillJob{
+		Database: run.Record.About.Database, Repository: args.Repository, Label: label, Major: r.Value.Major,
+		Newest: run.Record.Notes[noteWAL] == "true",
+	})
+	if err != nil {
+		return step.Outcome{}, step.Final(err)
+	}
+	return step.Nap(b.pace.look).With(b.Hosts.Ask(step.Job{
+		Host: j.host, Name: j.name, Turn: run.Turn(), Kind: backup.JobDrill, Args: text,
+	})...), nil
+}
+
+// conclude records what the drill found, and tells of it.
+func (b *Backups) conclude(ctx context.Context, run *step.Run) (step.Outcome, error) {
+	j := jobOf(run)
+	report, err := b.Hosts.Look(ctx, j.host, j.name)
+	if err != nil {
+		return step.Outcome{}, fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
+	}
+	if report.State != step.Succeeded {
+		return step.Next(stepPick).With(b.endsJob(run)...), nil
+	}
+	d, err := b.found(run, report.Result)
+	if err != nil {
+		return step.Outcome{}, step.Final(err)
+	}
+	ops := []state.Op{state.Put(state.Drill(d.Database), d)}
+	marked, err := b.marks(ctx, d)
+	if err != nil {
+		return step.Outcome{}, err
+	}
+	number, more := "H015", []any{d.RTO().Round(time.Second).String(), lost(d)}
+	if d.Failed != "" {
+		number, more = "H016", []any{d.Failed, run.Record.About.Name}
+	}
+	told, err := tell(run, run.Record.About.Source(), number, d.Ended, more...)
+	if err != nil {
+		return step.Outcome{}, step.Final(err)
+	}
+	return step.End().With(append(append(ops, told), append(marked, b.endsJob(run)...)...)...), nil
+}
+
+// lost says in words how much would have been lost.
+func lost(d backup.DrillRecord) string {
+	rpo, known := d.RPO()
+	if !known {
+		return "nobody knows how much"
+	}
+	return rpo.Round(time.Second).String()
+}
+
+// found makes the record of a drill.
+func (b *Backups) found(run *step.Run, result json.RawMessage) (backup.DrillRecord, error) {
+	var args backup.DrillArgs
+	if err := run.Args(&args); err != nil {
+		return backup.DrillRecord{}, err
+	}
+	d := backup.DrillRecord{
+		Database: run.Record.About.Database, Repository: args.Repository, Operation: run.Record.ID, Host: jobOf(run).host, Ended: time.Now().UTC(),
+	}
+	if err := json.Unmarshal(result, &d.Drilled); err != nil {
+		return d, fmt.Errorf("read what the host says of the drill: %w", err)
+	}
+	if d.Label != run.Record.Notes[NoteLabel] {
+		return d, fmt.Errorf("the host tried the backup %q, and not the one that it was asked for", d.Label)
+	}
+	d.Began, _ = time.Parse(time.RFC3339Nano, run.Record.Notes[noteBegan])
+	d.Promised, _ = time.Parse(time.RFC3339Nano, run.Record.Notes[notePromised]) // "": nothing was promised
+	promised := d.Promised
+	if run.Record.Notes[noteWAL] != "true" {
+		promised = time.Time{}
+	}
+	if d.Failed = operation.Reason(d.Judge(promised)); d.Failed == "" {
+		d.Worked = d.Ended
+	} else if before, err := state.View[backup.DrillRecord](b.Cache, state.Drill(d.Database)); err == nil {
+		d.Worked = before.Value.Worked
+	}
+	return d, nil
+}
+
+// marks returns the change of the backup's record: it is proved, or damaged.
+func (b *Backups) marks(ctx context.Context, d backup.DrillRecord) ([]state.Op, error) {
+	r, err := state.Get[backup.Backup](ctx, b.Store, state.Backup(d.Database, d.Repository, d.Label))
+	if errors.Is(err, state.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if d.Failed == "" {
+		r.Value.Proved, r.Value.Damaged = d.Ended, ""
+	} else if d.Faults > 0 || d.Unrestorable != "" {
+		r.Value.Damaged = d.Failed
+	}
+	return []state.Op{state.Swap(r.Key, r.Revision, r.Value)}, nil
+}
+
+// firstDrill is how long after its first backup the backups of a database are tried.
+const firstDrill = time.Hour
+
+// drill begins a drill of a database if one is due.
+func (k *keeper) drill(ctx context.Context, t target) error {
+	c := t.common()
+	a, has := k.automated[c.ResourceID]
+	if !has || c.Deleting || k.drills >= mostDrills || len(k.Backups.active(c.ResourceID, backup.Drill)) > 0 {
+		return nil
+	}
+	all := k.backups(c.ResourceID, a.Value.Repository)
+	newest, ok := backup.Newest(all)
+	if !ok {
+		return nil
+	}
+	due := slices.MinFunc(all, func(x, y backup.Backup) int { return x.Stop.Compare(y.Stop) }).Stop.Add(firstDrill)
+	last, err := state.View[backup.DrillRecord](k.Cache, state.Drill(c.ResourceID))
+	if err == nil {
+		// One that failed is tried again when there is another backup.
+		if due = last.Value.Began.Add(backup.DrillEvery); last.Value.Failed != "" && newest.Label != last.Value.Label {
+			due = newest.Stop.Add(firstDrill)
+		}
+	}
+	if k.now.Before(due) || k.now.Before(k.tried[c.ResourceID].Add(backup.Day)) {
+		return nil
+	}
+	id := "drill-" + strings.ToLower(c.ResourceID) + "-" + strconv.FormatInt(k.now.Unix(), 36)
+	r, err := operation.New(id, backup.Drill, t.about(), backup.DrillArgs{Repository: a.Value.Repository}, k.now)
+	if err != nil {
+		return err
+	}
+	begun, err := view.Begin(k.Cache, r)
+	if errors.Is(err, operation.ErrTooMany) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := k.commit(ctx, begun); err != nil {
+		return err
+	}
+	k.tried[c.ResourceID] = k.now
+	k.drills++
+	return nil
+}
+
+// mostDrills is how many drills the keeper has under way.
+const mostDrills = 2
