@@ -49,7 +49,7 @@ var records = []any{
 	operation.Record{}, operation.Wish{}, param.Catalogue{}, notify.Cursor{}, notify.Delivery{},
 	access.Key{}, authority.Record{}, authority.Default{}, kms.Key{}, kms.Alias{}, kms.Storage{}, secret.Secret{},
 	topic.Topic{}, topic.Subscription{}, topic.Message{}, topic.EventSubscription{}, topic.GivenUp{},
-	backup.Repository{}, backup.Backup{}, backup.Snapshot{}, backup.Automated{}, backup.Part{}, member.Job{},
+	backup.Repository{}, backup.Backup{}, backup.Snapshot{}, backup.Automated{}, backup.Part{}, backup.DrillRecord{}, member.Job{},
 }
 
 // read matches code that decodes a record of the state, with the record's type.

@@ -188,6 +188,13 @@ func (a *Agent) SocketDir(id string) string {
 	return filepath.Join(a.ownSockets(), id)
 }
 
+// GiveSocketDir makes a directory for the socket of a server that is no member's, such as one that is
+// thrown away, and gives it to the user. The caller removes it. name is no member's id.
+func (a *Agent) GiveSocketDir(name string, user *owner.User) (string, error) {
+	dir := filepath.Join(a.ownSockets(), name)
+	return dir, errors.Join(home.OpenWay(a.ownSockets()), user.GiveDir(dir))
+}
+
 // sharers are the members that an older release made, and whom they run as.
 func (a *Agent) sharers() (ids []string, shared *owner.User) {
 	found, err := filepath.Glob(a.Path("members", "*"))

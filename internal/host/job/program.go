@@ -111,6 +111,10 @@ func (c Call) Adopt(ctx context.Context, p Program) (exit proc.Exit, found bool,
 	return exit, true, err
 }
 
+// Group returns a process group of the job, for a kind that starts programs by itself. What runs in it
+// is killed when the job ends or is run again.
+func (c Call) Group(name string) (*proc.Group, error) { return c.work.group(name) }
+
 func (c Call) log(p Program) (string, error) {
 	dir, err := c.Place(ownerOf(p.Command.User))
 	return filepath.Join(dir, p.Name+".log"), err
