@@ -59,6 +59,16 @@ func SetOwner(ctx context.Context, conn *pgx.Conn, o Owner) error {
 	return nil
 }
 
+// ForgetOwner has the next SetOwner set the master user up, whatever its serial. The databases keep
+// their owners. It is for data that were copied from another database. conn is as for SetOwner.
+func ForgetOwner(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, "UPDATE public.howdah_done SET serial = -1 WHERE what = $1", ownerMark)
+	if err != nil {
+		return fmt.Errorf("forget the master user: %w", err)
+	}
+	return nil
+}
+
 // discreet keeps the server from recording the text of this session's statements. Nobody can log in
 // with a verifier, but whoever has it can try to guess the password. The setting of an extension
 // that is not loaded may be set too, and has no effect.

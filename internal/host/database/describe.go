@@ -23,6 +23,7 @@ func (r *runner) Describe(report *member.Report) {
 		report.OwnerSerial, report.StorageBytes = s.OwnerSerial, s.Size
 		report.Authority, report.CertUntil = s.Shown.Authority, s.Shown.Until
 	}
+	report.Restoring = r.origin.Restoring()
 	r.addProblem(report, s)
 	if h := r.hangs.Last(); h.Why != "" && h.Postmaster == r.postmaster.Process {
 		report.Ready, report.Problem, report.Detail = false, member.Hangs, h.Why

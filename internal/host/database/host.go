@@ -11,6 +11,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/aside"
 	"howdah/internal/host/database/cut"
+	"howdah/internal/host/database/origin"
 	"howdah/internal/host/database/spare"
 	"howdah/internal/host/database/watchdog"
 	"howdah/internal/host/hang"
@@ -56,6 +58,8 @@ type Host struct {
 	driftEvery time.Duration
 	// leasePatience is the same for one that has a PostgreSQL.
 	leasePatience watchdog.LeasePatience
+	// sources opens repositories for members that are restored; nil: it cannot.
+	sources origin.Open
 	// logins is the port where the PostgreSQLs of this host are answered; set before
 	// anything runs.
 	logins int
@@ -138,7 +142,17 @@ func releaseShared(dir string) error {
 }
 
 // Forget closes the place of prepared data.
-func (a *Host) Forget(id string) error { return a.spares.Close(id) }
+func (a *Host) Forget(id string) error {
+	return errors.Join(a.spares.Close(id), origin.Forget(context.Background(), a.Agent, id))
+}
+
+// openSource opens what a member is restored from.
+func (a *Host) openSource(ctx context.Context, id string, from member.Restore) (origin.Source, error) {
+	if a.sources == nil {
+		return origin.Source{}, origin.ErrNoRepositories
+	}
+	return a.sources(ctx, id, from)
+}
 
 // runner is that of a member, which is started if it is not there.
 func (a *Host) runner(ctx context.Context, id string) *runner { return runnerOf(a.Member(ctx, id)) }

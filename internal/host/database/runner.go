@@ -16,6 +16,7 @@ import (
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/database/guard"
 	"howdah/internal/host/database/keys"
+	"howdah/internal/host/database/origin"
 	"howdah/internal/host/database/probe"
 	"howdah/internal/host/database/spare"
 	"howdah/internal/host/database/watchdog"
@@ -52,6 +53,7 @@ type runner struct {
 	// standby is the member as far as it may have to be cut off.
 	standby *cut.Standby
 	taker   *spare.Taker // of prepared data
+	origin  *origin.Restorer
 
 	starting sync.Mutex  // held while Patroni is started, or while a member that hangs is ended
 	fencing  atomic.Bool // the latter
@@ -88,6 +90,7 @@ func newRunner(a *Host, m *agent.Member) *runner {
 	r.keys = &keys.Ring{Member: m, Agent: a.Agent}
 	r.aside = &aside.Data{Member: m, Agent: a.Agent, DataDir: r.dataDir, Leadership: r.guard.Leadership}
 	r.taker = &spare.Taker{Member: m, Keeper: a.spares, DataDir: r.dataDir}
+	r.origin = &origin.Restorer{Member: m, Agent: a.Agent, DataDir: r.dataDir, Open: a.openSource, Made: func() { r.retry = pace.Backoff{} }}
 	r.standby = &cut.Standby{
 		Member: m, DataDir: r.dataDir, LSN: func() lsn.LSN { return r.probe.Last().Facts.LSN },
 		Admin: func(ctx context.Context) (*pgx.Conn, error) { return dial.Admin(ctx, a.Agent, r.probe.Target()) },
@@ -110,6 +113,7 @@ func (r *runner) Told(changed bool) {
 	}
 	r.logs.aim(r.Want)
 	r.retry = pace.Backoff{}
+	r.origin.Told()
 	if r.Problem == member.PortTaken {
 		r.Problem, r.Detail = member.None, ""
 	}
@@ -119,6 +123,9 @@ func (r *runner) Told(changed bool) {
 func (r *runner) Look(ctx context.Context) bool {
 	r.findPostmaster(ctx)
 	if r.fencing.Load() {
+		return false
+	}
+	if !r.origin.Settled(ctx) {
 		return false
 	}
 	r.guard.Pay(ctx)
@@ -139,7 +146,9 @@ func (r *runner) Buried() { r.retry = pace.Backoff{} }
 // Start deals with a PostgreSQL that has no Patroni, and starts Patroni.
 func (r *runner) Start(ctx context.Context) {
 	r.orphan(ctx)
-	r.startPatroni(ctx)
+	if !r.origin.Makes(ctx) {
+		r.startPatroni(ctx)
+	}
 }
 
 // Ended is told of the end of Patroni or PostgreSQL.

@@ -13,6 +13,7 @@ import (
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/aside"
 	"howdah/internal/host/database/keys"
+	"howdah/internal/host/database/origin"
 	"howdah/internal/host/database/spare"
 	"howdah/internal/host/database/watchdog"
 	"howdah/internal/identity/certs"
@@ -55,7 +56,7 @@ func (s *settings) render(ctx context.Context) (m config.Member, err error) {
 	if err := s.keys.Ensure(ctx, s.showsOwn()); err != nil {
 		return m, err
 	}
-	if err := errors.Join(s.aside.Scripts(install, s.host.spares.Script(s.ID)), s.taker.Open()); err != nil {
+	if err := s.scripts(install); err != nil {
 		return m, err
 	}
 	if err := s.User().ReplaceFile(filepath.Join(s.Dir(), patroni.PythonDir, patroni.WholeFile), config.Whole, 0o600); err != nil {
@@ -74,6 +75,15 @@ func (s *settings) render(ctx context.Context) (m config.Member, err error) {
 	}
 	s.told = told{hosts: hosts, digest: digest, at: time.Now()}
 	return m, s.User().ReplaceFile(m.ConfigPath(), text, 0o600)
+}
+
+// scripts writes what stands for PostgreSQL's programs. A member that inherits its data is never
+// handed an empty data directory.
+func (s *settings) scripts(install postgres.Install) error {
+	if s.Want.Inherits {
+		return s.aside.Scripts(install, origin.Script(s.Dir()))
+	}
+	return errors.Join(s.aside.Scripts(install, s.host.spares.Script(s.ID)), s.taker.Open())
 }
 
 // renewCertificate has a certificate that ages written anew, with everything

@@ -24,6 +24,7 @@ const patroniOutput = "patroni.out"
 func (r *runner) Keep(ctx context.Context) {
 	r.orphaned = time.Time{}
 	r.taker.Offer(ctx)
+	r.origin.Tidy(ctx)
 	r.settle()
 	r.settings.renewCertificate()
 	r.nudge()

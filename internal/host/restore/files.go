@@ -1,0 +1,201 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"howdah/internal/engine/backup"
+	"howdah/internal/host/tree"
+)
+
+// copyFiles has the engine copy the files of the backup. It begins with nothing.
+func (w *work) copyFiles(ctx context.Context) error {
+	began := time.Now()
+	if err := w.prepare(); err != nil {
+		return err
+	}
+	command := w.Engine.Restore(w.Place, w.Source)
+	p, err := w.start(ctx, w.path(outFile), command.Path, command.Args, command.Env)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if err := w.at("copying"); err != nil {
+		return err
+	}
+	var last backup.Progress
+	exit, err := p.await(ctx, func(line string) error {
+		if now, ok := w.Engine.Progress(line); ok {
+			last = now
+			w.tell("files", now.Done, now.Of)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !exit.Known || exit.Code != 0 {
+		failure := w.Engine.Failed(p.out.all.Bytes(), exit.Code)
+		return &Error{Reason: failure.Reason, Final: failure.Final}
+	}
+	if err := w.at("copied"); err != nil {
+		return err
+	}
+	if err := w.checkVersion(); err != nil {
+		return err
+	}
+	if err := w.User.Do(w.scrub); err != nil {
+		return fmt.Errorf("remove what is the source's own: %w", err)
+	}
+	if err := tree.Sync(w.Dir); err != nil {
+		return err
+	}
+	if err := w.at("scrubbed"); err != nil {
+		return err
+	}
+	w.state.Result = Result{Bytes: max(last.Of, last.Done), Files: time.Since(began)}
+	return w.enter(replaying)
+}
+
+// prepare makes empty directories.
+func (w *work) prepare() error {
+	err := w.User.Do(func() error {
+		for _, dir := range []string{w.part(), w.path(fetchDir), w.path(confDir)} {
+			if err := os.RemoveAll(dir); err != nil {
+				return err
+			}
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("make room for a restore: %w", err)
+	}
+	return nil
+}
+
+// equip writes the engine's files. What opens the repository may be another thing than before.
+func (w *work) equip() error {
+	if err := w.User.MakeDir(w.Place.Dir); err != nil {
+		return err
+	}
+	files := w.Engine.Files(w.Place)
+	if len(w.CA) > 0 {
+		files = append(files, backup.File{Path: w.caFile(), Data: w.CA, Mode: 0o600})
+	}
+	for _, file := range files {
+		if err := w.User.ReplaceFile(file.Path, file.Data, file.Mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkVersion refuses data of another major version.
+func (w *work) checkVersion() error {
+	text, err := w.User.ReadFile(filepath.Join(w.part(), "PG_VERSION"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return final("the backup %s has no data of PostgreSQL", w.Source.Label)
+	}
+	if err != nil {
+		return err
+	}
+	if is := strings.TrimSpace(string(text)); is != strconv.Itoa(w.Install.Major) {
+		return final("the backup %s is of PostgreSQL %s, and the database is to be of PostgreSQL %d: restore it with its own version", w.Source.Label, is, w.Install.Major)
+	}
+	return nil
+}
+
+// kept are the names in a data directory that are PostgreSQL's own data. All else is of the
+// source's configuration, or was left there by somebody.
+var kept = []string{
+	"PG_VERSION", "base", "global", "pg_commit_ts", "pg_dynshmem", "pg_logical", "pg_multixact", "pg_notify", "pg_replslot", "pg_serial",
+	"pg_snapshots", "pg_stat", "pg_stat_tmp", "pg_subtrans", "pg_tblspc", "pg_twophase", "pg_wal", "pg_xact",
+	"backup_label", "tablespace_map", baseConf,
+}
+
+// emptied are directories of which only the directory is kept.
+var emptied = []string{"pg_dynshmem", "pg_notify", "pg_replslot", "pg_serial", "pg_snapshots", "pg_stat", "pg_stat_tmp", "pg_subtrans", "pg_wal/summaries"}
+
+// Files of PostgreSQL's configuration. Patroni keeps what initdb made under the first name.
+const (
+	baseConf  = "postgresql.base.conf"
+	mainConf  = "postgresql.conf"
+	autoConf  = "postgresql.auto.conf"
+	hbaConf   = "pg_hba.conf"
+	identConf = "pg_ident.conf"
+)
+
+// scrub removes what is the source's own, and not its data: settings, slots, statistics, logs, and
+// the records of its Patroni. It is called with the rights of the data's owner, and may be called
+// again.
+func (w *work) scrub() error {
+	entries, err := os.ReadDir(w.part())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(w.keepConf(), os.Chmod(w.part(), 0o700)); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !slices.Contains(kept, e.Name()) {
+			if err := os.RemoveAll(filepath.Join(w.part(), e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	for _, dir := range emptied {
+		if err := empty(filepath.Join(w.part(), dir)); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"pg_wal", "pg_wal/archive_status"} { // archives may lack them
+		if err := os.MkdirAll(filepath.Join(w.part(), dir), 0o700); err != nil {
+			return err
+		}
+	}
+	for name, text := range map[string]string{autoConf: "", hbaConf: "", identConf: ""} {
+		if err := os.WriteFile(filepath.Join(w.part(), name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepConf keeps the configuration that initdb made, if it is there, and an empty one otherwise.
+func (w *work) keepConf() error {
+	base := filepath.Join(w.part(), baseConf)
+	if info, err := os.Lstat(base); err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	if err := os.RemoveAll(base); err != nil {
+		return err
+	}
+	return os.WriteFile(base, nil, 0o600)
+}
+
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package restore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"howdah/internal/engine/backup"
+	"howdah/internal/testkit"
+)
+
+// steps are the places where a restore may be killed.
+var steps = []string{"copying", "copied", "scrubbed", "timeline chosen", "replaying", "open", "stopping", "stopped", "plain", "renewed", "renamed"}
+
+// killable is a source with a history that takes a moment to replay.
+func killable(t *testing.T) (s source, from backup.Restore, rows string) {
+	t.Helper()
+	s = newSource(t)
+	s.Keep("a")
+	s.Backup("one")
+	s.Exec("CREATE TABLE public.much AS SELECT i, repeat('x', 200) FROM generate_series(1, 30000) i")
+	b := s.Keep("b")
+	s.Keep("c")
+	s.Archive()
+	return s, backup.Restore{Label: "one", Target: backup.Target{Until: b.At}}, "a b"
+}
+
+// TestKilledAtEachStep: whoever restores is killed, and what it started runs on. The next one goes on,
+// with the same result. Nothing is there before it is whole.
+func TestKilledAtEachStep(t *testing.T) {
+	t.Parallel()
+	s, from, rows := killable(t)
+	for _, step := range steps {
+		t.Run(step, func(t *testing.T) {
+			r := s.request(t, from)
+			_, err := restore(t.Context(), r, func(at string) error {
+				if at == step {
+					return fmt.Errorf("at %s: %w", at, errKilled)
+				}
+				return nil
+			})
+			if !errors.Is(err, errKilled) {
+				t.Fatalf("it was not killed: %v", err)
+			}
+			if _, err := os.Stat(DataDir(r.Dir)); (err == nil) != (step == "renamed") {
+				t.Errorf("data are there: %v", err)
+			}
+			s.goesOn(t, r, rows)
+		})
+	}
+	t.Run("at all of them", func(t *testing.T) {
+		r := s.request(t, from)
+		died := map[string]bool{}
+		for range 2 * len(steps) {
+			_, err := restore(t.Context(), r, func(at string) error {
+				if died[at] {
+					return nil
+				}
+				died[at] = true
+				return errKilled
+			})
+			if err != nil && !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+		}
+		if len(died) != len(steps) {
+			t.Errorf("killed at %v", died)
+		}
+		s.goesOn(t, r, rows)
+	})
+}
+
+// goesOn expects that a restore ends well.
+func (s source) goesOn(t *testing.T, r Request, rows string) {
+	t.Helper()
+	if _, err := Restore(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Restore(t.Context(), r)
+	if err != nil || again.LastCommit.IsZero() {
+		t.Errorf("once more: %+v, %v", again, err)
+	}
+	s.checkClean(t, r)
+	if got := strings.Join(s.look(t, r), " "); got != rows {
+		t.Errorf("it has %q, want %q", got, rows)
+	}
+}
+
+// TestProgramsThatAreKilled: that fails, and is no reason to give up.
+func TestProgramsThatAreKilled(t *testing.T) {
+	t.Parallel()
+	s, from, rows := killable(t)
+	for _, step := range []string{"copying", "replaying", "open", "stopping"} {
+		t.Run(step, func(t *testing.T) {
+			r := s.request(t, from)
+			_, err := restore(t.Context(), r, func(at string) error {
+				if at == step {
+					s.killAll(t, r)
+				}
+				return nil
+			})
+			if err == nil || Final(err) {
+				t.Fatalf("killed while %s: %v", step, err)
+			}
+			s.goesOn(t, r, rows)
+		})
+	}
+	t.Run("at any moment", func(t *testing.T) {
+		r := s.request(t, from)
+		var kills atomic.Int64
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := range 12 {
+				select {
+				case <-time.After(time.Duration(50+i*70) * time.Millisecond):
+				case <-t.Context().Done():
+					return
+				}
+				kills.Add(int64(s.killAll(t, r)))
+			}
+		}()
+		testkit.Eventually(t, 2*time.Minute, func() error {
+			_, err := Restore(t.Context(), r)
+			if Final(err) {
+				t.Errorf("it gave up: %v", err)
+				return nil
+			}
+			return err
+		})
+		<-done
+		if kills.Load() == 0 {
+			t.Error("nothing was killed")
+		}
+		s.goesOn(t, r, rows)
+	})
+}
+
+// killAll kills all programs of a restore.
+func (s source) killAll(t *testing.T, r Request) int {
+	t.Helper()
+	all, err := r.Group.Processes()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, p := range all {
+		_ = r.Procs.Signal(p, syscall.SIGKILL)
+	}
+	return len(all)
+}
+
+// TestARestoreOfAnotherSourceBeginsAnew, and removes what was there.
+func TestARestoreOfAnotherSourceBeginsAnew(t *testing.T) {
+	t.Parallel()
+	s, from, _ := killable(t)
+	r := s.request(t, from)
+	if _, err := Restore(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	r.Source.Target = backup.Target{Newest: true}
+	s.goesOn(t, r, "a b c")
+	s.Must(os.Rename(DataDir(r.Dir), r.Dir+".taken"))
+	s.goesOn(t, r, "a b c")
+}

@@ -1,0 +1,75 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// What the server's log says when recovery cannot end at its target.
+var (
+	notReached = "recovery ended before configured recovery target was reached"
+	notWhole   = regexp.MustCompile(`^(WAL ends before|could not locate required checkpoint|could not find redo location|could not open WAL|invalid checkpoint record)`)
+	notChild   = regexp.MustCompile(`^requested timeline [0-9]+ (is not a child|does not contain minimum recovery point)`)
+	noPrepared = "maximum number of prepared transactions reached"
+)
+
+// failed says why the server ended before it took writes. It may have the replay tried once more.
+func (w *work) failed(ctx context.Context, seen replayLog, out string, code int) (reached, error) {
+	if !seen.commit.IsZero() {
+		w.state.Result.LastCommit = seen.commit
+	}
+	for _, fatal := range seen.fatal {
+		switch {
+		case strings.HasPrefix(fatal, notReached) && w.exact(seen):
+			// Nothing was committed later, and all until then is there.
+			w.state.Exhaust = true
+			if err := w.enter(replaying); err != nil {
+				return reached{}, err
+			}
+			return w.recover(ctx)
+		case strings.HasPrefix(fatal, notReached):
+			return reached{}, w.unreached(seen)
+		case notWhole.MatchString(fatal):
+			return reached{}, final("WAL that makes the backup %s consistent is missing in the archive (%s): choose another backup", w.Source.Label, fatal)
+		case notChild.MatchString(fatal):
+			return reached{}, final("the backup %s ended on a branch that was abandoned (%s): choose another backup", w.Source.Label, fatal)
+		case strings.HasPrefix(fatal, noPrepared):
+			return reached{}, final("there were more than %d prepared transactions at once", prepared)
+		}
+	}
+	failure := w.Engine.Failed([]byte(out), code)
+	reason := failure.Reason
+	if !failure.Final && len(seen.fatal) > 0 {
+		reason = seen.fatal[len(seen.fatal)-1]
+	}
+	return reached{}, &Error{Reason: "the WAL of the archive cannot be replayed: " + reason, Final: failure.Final}
+}
+
+// exact reports whether the newest commit of the archive is just that of the moment that was asked
+// for. The server wants to see a later one.
+func (w *work) exact(seen replayLog) bool {
+	until := w.Source.Target.Until
+	return !until.IsZero() && !w.state.Exhaust && seen.commit.Equal(until)
+}
+
+// unreached says where the archive ends, and what was asked for.
+func (w *work) unreached(seen replayLog) error {
+	ends := "the archive ends at " + seen.end.String()
+	if !seen.commit.IsZero() {
+		ends = fmt.Sprintf("the archive ends at %s (%s)", clock(seen.commit), seen.end)
+	}
+	t := w.Source.Target
+	switch {
+	case !t.Until.IsZero() && !seen.commit.IsZero():
+		return final("%s, before the moment that was asked for, %s: ask for one until then", ends, clock(t.Until))
+	case !t.Until.IsZero():
+		return final("%s, and nothing was committed since the backup: the moment that was asked for, %s, cannot be told from it", ends, clock(t.Until))
+	case t.LSN > 0:
+		return final("%s, before the position that was asked for, %s: ask for one until then", ends, t.LSN)
+	case t.Before != "":
+		return final("%s, and has no transaction %s: it was before the backup, or did not end", ends, t.Before)
+	}
+	return final("%s, before the end of the backup", ends)
+}

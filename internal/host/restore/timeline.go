@@ -1,0 +1,229 @@
+package restore
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"howdah/internal/model/lsn"
+)
+
+// A promotion begins a new timeline, and leaves a history file in the archive: which timelines it
+// goes back to, and where each of them was left. WAL of a timeline beyond the place where it was
+// left is a branch that was abandoned.
+
+// fork is where a timeline was left for the next one.
+type fork struct {
+	Timeline int     `json:"timeline"`
+	At       lsn.LSN `json:"at"`
+}
+
+// missesInARow is how many timelines may have left no history, before it is believed that there are
+// no more: a primary may have been lost before it archived anything.
+const missesInARow = 3
+
+var (
+	labelStart    = regexp.MustCompile(`(?m)^START WAL LOCATION: ([0-9A-F]+/[0-9A-F]+) `)
+	labelTimeline = regexp.MustCompile(`(?m)^START TIMELINE: ([0-9]+)$`)
+	errLabel      = errors.New("backup_label does not say where the backup began")
+)
+
+// chooseTimeline finds the newest timeline that goes back to the backup, unless one was asked for.
+func (w *work) chooseTimeline(ctx context.Context) error {
+	text, err := w.User.ReadFile(filepath.Join(w.part(), "backup_label"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return final("the backup %s has no backup_label: it is not whole", w.Source.Label)
+	}
+	if err != nil {
+		return err
+	}
+	start, timeline := labelStart.FindSubmatch(text), labelTimeline.FindSubmatch(text)
+	if start == nil || timeline == nil {
+		return errLabel
+	}
+	w.state.Start = string(start[1])
+	from, err := lsn.Parse(w.state.Start)
+	if err != nil {
+		return err
+	}
+	first, err := strconv.Atoi(string(timeline[1]))
+	if err != nil {
+		return errLabel
+	}
+	if w.state.Timeline, w.state.Forks, err = w.newest(ctx, first, from); err != nil {
+		return err
+	}
+	return errors.Join(w.enter(replaying), w.at("timeline chosen"))
+}
+
+// newest returns the newest timeline that has this position of a timeline in its past, and the forks
+// on the way there, the newest first. If a timeline was asked for, it is that one.
+func (w *work) newest(ctx context.Context, first int, from lsn.LSN) (newest int, forks []fork, err error) {
+	if asked := w.Source.Timeline; asked > 0 {
+		forks, err = w.wayTo(ctx, asked, first, from)
+		return asked, forks, err
+	}
+	newest = first
+	for n, misses := first+1, 0; misses < missesInARow; n++ {
+		text, found, err := w.history(ctx, n)
+		if err != nil {
+			return 0, nil, err
+		}
+		misses++
+		if found {
+			misses = 0
+		}
+		if way, goesBack := wayBack(text, first, from); goesBack {
+			newest, forks = n, way
+		}
+	}
+	return newest, forks, nil
+}
+
+// wayTo returns the forks of a timeline that was asked for.
+func (w *work) wayTo(ctx context.Context, asked, first int, from lsn.LSN) ([]fork, error) {
+	if asked == first {
+		return nil, nil
+	}
+	text, found, err := w.history(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	way, goesBack := wayBack(text, first, from)
+	switch {
+	case asked > first && !found:
+		return nil, final("the archive knows no timeline %d", asked)
+	case !goesBack:
+		return nil, final("timeline %d does not go back to the backup %s: choose another backup, or another timeline", asked, w.Source.Label)
+	}
+	return way, nil
+}
+
+// wayBack reads a history file, whose lines are "TIMELINE LSN reason", the oldest first. It returns
+// the forks from its timeline back to the first one, the newest first.
+func wayBack(text string, first int, from lsn.LSN) (way []fork, goesBack bool) {
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) < 2 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		timeline, err := strconv.Atoi(words[0])
+		at, errAt := lsn.Parse(words[1])
+		if err != nil || errAt != nil || timeline < first {
+			continue
+		}
+		if timeline == first && at < from {
+			return nil, false // it was left before the backup
+		}
+		goesBack = goesBack || timeline == first
+		way = append([]fork{{timeline, at}}, way...)
+	}
+	return way, goesBack
+}
+
+func (w *work) history(ctx context.Context, timeline int) (text string, found bool, err error) {
+	name := fmt.Sprintf("%08X.history", timeline)
+	if found, err = w.fetch(ctx, name); err != nil || !found {
+		return "", false, err
+	}
+	all, err := w.User.ReadFile(w.path(filepath.Join(fetchDir, name)))
+	return string(all), err == nil, err
+}
+
+// fetch gets a file of the archive as the server would.
+func (w *work) fetch(ctx context.Context, name string) (found bool, err error) {
+	source := w.Source
+	source.Timeline = w.state.Timeline
+	command := w.Engine.Recovery(w.Place, source).Settings["restore_command"]
+	to := w.path(filepath.Join(fetchDir, name))
+	command = strings.NewReplacer("%f", name, "%p", to, "%%", "%", "%r", "").Replace(command)
+	out, exit, err := w.short(ctx, "/bin/sh", []string{"-c", "cd " + quoted(w.part()) + " && " + command}, nil)
+	if err != nil {
+		return false, err
+	}
+	if exit.Code != 0 {
+		// The same program tells the server, and it is the server's failure that counts.
+		w.Log.Debug("not in the archive", "file", name, "exit", exit.String(), "output", out)
+		return false, nil
+	}
+	return true, nil
+}
+
+// quoted returns a word as a shell takes it.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// mostForks is how many forks are looked at.
+const mostForks = 8
+
+// checkBranch refuses a moment at which another branch was in use than the one that was followed. It
+// looks for the first commit that a timeline has beyond the place where it was left: if that is not
+// after the moment, and nothing was committed on the branch that was followed since, then the moment
+// lies on the abandoned one.
+func (w *work) checkBranch(ctx context.Context, at reached) error {
+	until := w.Source.Target.Until
+	if until.IsZero() || w.Source.Timeline > 0 {
+		return nil
+	}
+	for i, f := range w.state.Forks {
+		if i >= mostForks {
+			break
+		}
+		if at.end < f.At { // it was not followed that far
+			continue
+		}
+		abandoned, err := w.firstCommit(ctx, f)
+		if err != nil {
+			return err
+		}
+		if abandoned.IsZero() || abandoned.After(until) || at.commit.After(abandoned) {
+			continue
+		}
+		return final("the moment %s lies on a branch that was abandoned at %s: what was committed between the two was given up later. "+
+			"Ask for %s or earlier, or for timeline %d", clock(until), clock(at.commit), clock(at.commit), f.Timeline)
+	}
+	return nil
+}
+
+// clock shows a moment with all that PostgreSQL knows of it.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999Z") }
+
+const segmentSize = 16 << 20
+
+var commitRecord = regexp.MustCompile(`(?m)desc: COMMIT (?:PREPARED )?.*?([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+) UTC`)
+
+// firstCommit returns the time of the first commit that a timeline has beyond a fork; zero: the
+// archive has none.
+func (w *work) firstCommit(ctx context.Context, f fork) (time.Time, error) {
+	name := func(segment lsn.LSN) string {
+		perID := lsn.LSN(1<<32) / segmentSize
+		return fmt.Sprintf("%08X%08X%08X", f.Timeline, uint64(segment/perID), uint64(segment%perID))
+	}
+	for segment := f.At / segmentSize; segment <= f.At/segmentSize+1; segment++ {
+		found, err := w.fetch(ctx, name(segment))
+		if err != nil {
+			return time.Time{}, err
+		}
+		if !found {
+			break
+		}
+		out, _, err := w.short(ctx, w.Install.Program("pg_waldump"), []string{
+			"--path=" + w.path(fetchDir), "--timeline=" + strconv.Itoa(f.Timeline), "--rmgr=Transaction", "--limit=1000",
+			"--start=" + max(f.At, segment*segmentSize).String(), name(segment),
+		}, nil)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if at := commitRecord.FindStringSubmatch(out); at != nil {
+			return time.Parse("2006-01-02 15:04:05.999999", at[1])
+		}
+	}
+	return time.Time{}, nil
+}
