@@ -179,7 +179,7 @@ func (s *service) alive(host string) bool {
 }
 
 // remains has the families of keys of which a wipe leaves nothing. Hosts, edges and control planes
-// stay, and so do the orders to lost hosts.
+// stay, and so do the orders to lost hosts, and repositories with the files in them.
 var remains = []string{
 	state.LayoutRoot, state.AddressRoot, state.RouteRoot, state.TaskRoot, state.ResultRoot, state.ReportRoot,
 	state.DrainRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot, state.DeathRoot, state.PleaRoot, state.PassedRoot, state.IncidentRoot, state.FailoverRoot,
@@ -187,6 +187,7 @@ var remains = []string{
 	state.SecurityGroupRoot, state.DefaultAuthorityRoot, state.SecretRoot, state.StorageKeyRoot, state.KMSKeyRoot, state.KMSAliasRoot, patroni.Namespace,
 	state.EventSubRoot, state.TopicRoot, state.SubscriptionRoot, state.MessageRoot, state.DeliveryRoot, state.NotifyCursor(),
 	state.OperationRoot, state.OperationCancelRoot,
+	state.BackupRoot, state.BackupPartRoot, state.SnapshotRoot, state.ClusterSnapshotRoot, state.AutomatedRoot, state.DrillRoot, state.JobRoot, state.JobReportRoot,
 }
 
 // clear removes what is left of anything, if there is no resource at this very moment: then none of

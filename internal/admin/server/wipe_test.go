@@ -30,7 +30,7 @@ func keys(t *testing.T, s *testserver.Server) []string {
 		}
 		for _, kv := range answer.Kvs {
 			key := string(kv.Key)
-			if !slices.ContainsFunc([]string{state.HostRoot, state.LiveRoot, state.EdgeRoot, state.BetweenRoot, state.RunsRoot, state.ControlRoot, state.ElectionRoot, state.MetaRoot, state.AuthorityRoot, state.MembersAuthority, state.HomeFormat},
+			if !slices.ContainsFunc([]string{state.HostRoot, state.LiveRoot, state.EdgeRoot, state.BetweenRoot, state.RunsRoot, state.ControlRoot, state.ElectionRoot, state.MetaRoot, state.AuthorityRoot, state.MembersAuthority, state.HomeFormat, state.RepositoryRoot},
 				func(root string) bool { return strings.HasPrefix(key, root) }) {
 				left = append(left, key)
 			}
