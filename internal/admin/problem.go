@@ -24,6 +24,7 @@ const (
 	ProblemNoRepository = "no-repository"
 	ProblemKeyAtHome    = "key-not-exported"
 	ProblemRepository   = "repository-away"
+	ProblemBackupLate   = "backup-late"
 )
 
 // Problem is something that is wrong.

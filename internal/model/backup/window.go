@@ -25,3 +25,21 @@ func Due(window string, last, now time.Time) (time.Time, bool) {
 	}
 	return opened, inside || now.Sub(last) >= Day
 }
+
+// How long an automated backup may take from the opening of its window, and how long ago the window of
+// the last one may have opened, before something is wrong.
+const (
+	takesAtMost = 3 * time.Hour
+	apartAtMost = 26 * time.Hour
+)
+
+// Late reports whether the newest automated backup that was made is too old, of a database that lives.
+func (a Automated) Late(now time.Time) bool {
+	switch {
+	case a.Retained || a.Retention == 0 || a.Window.IsZero():
+		return false
+	case a.Made.Equal(a.Window):
+		return now.Sub(a.Window) > apartAtMost
+	}
+	return now.Sub(a.Window) > takesAtMost
+}

@@ -47,3 +47,24 @@ func TestDue(t *testing.T) {
 		}
 	}
 }
+
+func TestLate(t *testing.T) {
+	ago := func(hours int) time.Time { return noon.Add(-time.Duration(hours) * time.Hour) }
+	for name, c := range map[string]struct {
+		a    Automated
+		want bool
+	}{
+		"none yet":           {Automated{Retention: 1}, false},
+		"made":               {Automated{Retention: 1, Window: ago(25), Made: ago(25)}, false},
+		"none for two days":  {Automated{Retention: 1, Window: ago(48), Made: ago(48)}, true},
+		"being made":         {Automated{Retention: 1, Window: ago(1), Made: ago(25)}, false},
+		"not made":           {Automated{Retention: 1, Window: ago(4), Made: ago(28)}, true},
+		"the first fails":    {Automated{Retention: 1, Window: ago(4)}, true},
+		"of a deleted one":   {Automated{Retention: 1, Window: ago(48), Made: ago(48), Retained: true}, false},
+		"none are asked for": {Automated{Window: ago(48), Made: ago(48)}, false},
+	} {
+		if got := c.a.Late(noon); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
