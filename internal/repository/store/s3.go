@@ -47,7 +47,7 @@ const (
 	connections = 64
 )
 
-// S3 is a store in a bucket. It holds at most three times pieceSize in memory for each Put and Part.
+// S3 is a store in a bucket. All of them together hold at most maxPieces pieces in memory.
 type S3 struct {
 	client         *s3.Client
 	bucket, prefix string

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -23,35 +24,58 @@ const (
 	// them an object has at most 80 GiB.
 	pieceSize = 8 << 20
 	// atOnce is how many pieces of an object are on their way at the same time.
-	atOnce = 2
+	atOnce = 1
 	// abortTimeout is how long an upload that cannot go on is aborted.
 	abortTimeout = 10 * time.Second
 )
 
-var pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b }}
+// maxPieces is how many pieces are held in memory at the same time, by all stores of the process.
+const maxPieces = 48
+
+var (
+	pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b }}
+	held   = semaphore.NewWeighted(maxPieces)
+)
 
 // Put implements Objects. What is small is sent in one request, the rest in pieces.
 func (s *S3) Put(ctx context.Context, key string, body io.Reader) (Object, error) {
 	if err := CheckKey(key); err != nil {
 		return Object{}, err
 	}
-	piece := pieces.Get().(*[]byte)
-	n, err := readFull(body, *piece)
-	if !errors.Is(err, io.EOF) && err != nil {
-		pieces.Put(piece)
+	small := buffers.Get().(*[]byte)
+	defer buffers.Put(small)
+	n, err := readFull(body, *small)
+	if errors.Is(err, io.EOF) {
+		return s.putWhole(ctx, key, (*small)[:n])
+	}
+	if err != nil {
 		return Object{}, err
 	}
+	if err := held.Acquire(ctx, 1+atOnce); err != nil {
+		return Object{}, err
+	}
+	defer held.Release(1 + atOnce)
+	piece := pieces.Get().(*[]byte)
+	n, err = readFull(body, (*piece)[copy(*piece, *small):])
 	if err == nil {
 		return s.putPieces(ctx, key, piece, body)
 	}
 	defer pieces.Put(piece)
+	if !errors.Is(err, io.EOF) {
+		return Object{}, err
+	}
+	return s.putWhole(ctx, key, (*piece)[:len(*small)+n])
+}
+
+// putWhole sends an object in one request.
+func (s *S3) putWhole(ctx context.Context, key string, text []byte) (Object, error) {
 	out, err := s.client.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &s.bucket, Key: s.at(key), Body: bytes.NewReader((*piece)[:n]), ContentLength: aws.Int64(int64(n)),
+		Bucket: &s.bucket, Key: s.at(key), Body: bytes.NewReader(text), ContentLength: aws.Int64(int64(len(text))),
 	})
 	if err != nil {
 		return Object{}, s.kind("put", key, err)
 	}
-	return objectFrom(key, aws.Int64(int64(n)), aws.Time(time.Now()), out.ETag), nil
+	return objectFrom(key, aws.Int64(int64(len(text))), aws.Time(time.Now()), out.ETag), nil
 }
 
 // putPieces sends an object of which the first piece was read.
@@ -163,6 +187,10 @@ func (s *S3) Part(ctx context.Context, key, id string, number int, body Body) (P
 	if body.Length > pieceSize {
 		return s.stream(ctx, key, id, part, body)
 	}
+	if err := held.Acquire(ctx, 1); err != nil {
+		return Part{}, err
+	}
+	defer held.Release(1)
 	piece := pieces.Get().(*[]byte)
 	defer pieces.Put(piece)
 	n, err := readFull(body, *piece)

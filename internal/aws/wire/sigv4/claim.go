@@ -62,7 +62,7 @@ func ClaimedService(r *http.Request) string {
 	if err != nil {
 		return ""
 	}
-	return c.scope.service
+	return c.scope.Service
 }
 
 // parseAuthorization reads the value of the header Authorization.
@@ -122,11 +122,11 @@ func newClaim(credential, signed, signature string) (claim, error) {
 	}
 	c := claim{
 		accessKeyID: parts[0],
-		scope:       scope{date: parts[1], region: parts[2], service: parts[3]},
+		scope:       scope{Date: parts[1], Region: parts[2], Service: parts[3]},
 		signed:      strings.Split(signed, ";"),
 		signature:   signature,
 	}
-	if c.accessKeyID == "" || !plain(c.scope.region) || !plain(c.scope.service) {
+	if c.accessKeyID == "" || !plain(c.scope.Region) || !plain(c.scope.Service) {
 		return claim{}, incomplete("The Credential must name an access key, a region and a service.")
 	}
 	if len(signature) != 64 || strings.Trim(signature, "0123456789abcdef") != "" {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"howdah/internal/identity/signature"
 )
 
 // Sign adds the headers X-Amz-Date, Authorization and, where the credentials
@@ -20,14 +22,14 @@ func Sign(req *http.Request, body []byte, creds Credentials, region, service str
 	if creds.SessionToken != "" {
 		req.Header.Set("X-Amz-Security-Token", creds.SessionToken)
 	}
-	s := scope{now.Format(dateLayout), region, service}
+	s := scope{Date: now.Format(dateLayout), Region: region, Service: service}
 	signed := headersToSign(req.Header)
-	query, _ := canonicalQuery(req.URL.RawQuery, "")
-	canonical := canonicalRequest(req, query, signed, hash(body))
+	query, _ := signature.Query(req.URL.RawQuery, "")
+	canonical := signature.Canonical(req, canonicalPath(req.URL), query, signed, signature.Hash(body))
 	req.Header.Set("Authorization", algorithm+
 		" Credential="+creds.AccessKeyID+"/"+s.String()+
 		", SignedHeaders="+strings.Join(signed, ";")+
-		", Signature="+s.signature(creds.SecretAccessKey, now, canonical))
+		", Signature="+s.Signature(creds.SecretAccessKey, now, canonical))
 }
 
 // Presign makes the request's URL one that anybody may use for that long; the
@@ -35,7 +37,7 @@ func Sign(req *http.Request, body []byte, creds Credentials, region, service str
 // seconds, from 1 to MaxExpires: Verify refuses others.
 func Presign(req *http.Request, creds Credentials, region, service string, now time.Time, expires time.Duration) {
 	now = now.UTC()
-	s := scope{now.Format(dateLayout), region, service}
+	s := scope{Date: now.Format(dateLayout), Region: region, Service: service}
 	added := url.Values{
 		"X-Amz-Algorithm":     {algorithm},
 		"X-Amz-Credential":    {creds.AccessKeyID + "/" + s.String()},
@@ -46,9 +48,9 @@ func Presign(req *http.Request, creds Credentials, region, service string, now t
 	if creds.SessionToken != "" {
 		added.Set("X-Amz-Security-Token", creds.SessionToken)
 	}
-	query, _ := canonicalQuery(req.URL.RawQuery+"&"+added.Encode(), "")
-	canonical := canonicalRequest(req, query, []string{"host"}, hash(nil))
-	req.URL.RawQuery = query + "&X-Amz-Signature=" + s.signature(creds.SecretAccessKey, now, canonical)
+	query, _ := signature.Query(req.URL.RawQuery+"&"+added.Encode(), "")
+	canonical := signature.Canonical(req, canonicalPath(req.URL), query, []string{"host"}, signature.Hash(nil))
+	req.URL.RawQuery = query + "&X-Amz-Signature=" + s.Signature(creds.SecretAccessKey, now, canonical)
 }
 
 func headersToSign(header http.Header) []string {

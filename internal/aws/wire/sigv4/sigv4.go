@@ -7,19 +7,24 @@
 package sigv4
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
+	"net/url"
+	"path"
+	"strings"
 	"time"
+
+	"howdah/internal/identity/signature"
 )
 
 const (
-	algorithm  = "AWS4-HMAC-SHA256"
-	terminator = "aws4_request"
-	timeLayout = "20060102T150405Z"
-	dateLayout = "20060102"
+	algorithm  = signature.Algorithm
+	terminator = signature.Terminator
+	timeLayout = signature.TimeLayout
+	dateLayout = signature.DateLayout
 )
+
+// scope is what a signature is valid for.
+type scope = signature.Scope
 
 const (
 	// Skew is how far the clocks of client and server may differ, and how long a
@@ -57,32 +62,13 @@ type Identity struct {
 	Service     string
 }
 
-// scope is what a signature is valid for.
-type scope struct {
-	date, region, service string
-}
-
-func (s scope) String() string {
-	return s.date + "/" + s.region + "/" + s.service + "/" + terminator
-}
-
-// signature returns the signature, in hexadecimal, of a canonical request.
-func (s scope) signature(secret string, at time.Time, canonical string) string {
-	toSign := algorithm + "\n" + at.Format(timeLayout) + "\n" + s.String() + "\n" + hash([]byte(canonical))
-	key := []byte("AWS4" + secret)
-	for _, part := range []string{s.date, s.region, s.service, terminator, toSign} {
-		key = mac(key, part)
+// canonicalPath returns the path of the URL without dot segments and encoded
+// once more than on the wire, as every service but S3 wants it.
+func canonicalPath(u *url.URL) string {
+	wire := u.EscapedPath()
+	clean := path.Clean("/" + wire)
+	if strings.HasSuffix(wire, "/") && clean != "/" {
+		clean += "/"
 	}
-	return hex.EncodeToString(key)
-}
-
-func mac(key []byte, text string) []byte {
-	h := hmac.New(sha256.New, key)
-	h.Write([]byte(text))
-	return h.Sum(nil)
-}
-
-func hash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return signature.Encode(clean, true)
 }

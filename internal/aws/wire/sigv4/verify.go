@@ -9,6 +9,7 @@ import (
 
 	"howdah/api"
 	"howdah/internal/aws/wire"
+	"howdah/internal/identity/signature"
 )
 
 // Verify returns who signed the request. body is the raw body, read before any
@@ -34,7 +35,7 @@ func Verify(req *http.Request, body []byte, lookup func(accessKeyID string) (sec
 	if c.presigned {
 		skip = "X-Amz-Signature"
 	}
-	query, ok := canonicalQuery(req.URL.RawQuery, skip)
+	query, ok := signature.Query(req.URL.RawQuery, skip)
 	if !ok {
 		return Identity{}, wire.NewError(api.ErrMalformedQueryString, "The query string contains a syntax error.")
 	}
@@ -42,11 +43,11 @@ func Verify(req *http.Request, body []byte, lookup func(accessKeyID string) (sec
 	if !ok {
 		return Identity{}, NoSuchKey()
 	}
-	want := c.scope.signature(secret, c.at, canonicalRequest(req, query, c.signed, bodyHash))
+	want := c.scope.Signature(secret, c.at, signature.Canonical(req, canonicalPath(req.URL), query, c.signed, bodyHash))
 	if subtle.ConstantTimeCompare([]byte(want), []byte(c.signature)) != 1 {
 		return Identity{}, mismatch("The signature is not the one of this request: check the secret access key, the host name and the method of signing.")
 	}
-	return Identity{AccessKeyID: c.accessKeyID, Region: c.scope.region, Service: c.scope.service}, nil
+	return Identity{AccessKeyID: c.accessKeyID, Region: c.scope.Region, Service: c.scope.Service}, nil
 }
 
 // NoSuchKey returns the error for an access key that does not exist.
@@ -76,7 +77,7 @@ func checkClaim(req *http.Request, now time.Time) (claim, error) {
 // checkTime refuses what is too old, comes from the future, or carries a scope
 // of another day.
 func (c claim) checkTime(now time.Time) error {
-	if c.scope.date != c.at.Format(dateLayout) {
+	if c.scope.Date != c.at.Format(dateLayout) {
 		return mismatch("The date of the Credential's scope differs from the date of the request.")
 	}
 	lives := Skew
@@ -103,7 +104,7 @@ func (c claim) checkHeaders(r *http.Request) error {
 		}
 	}
 	for _, name := range c.signed {
-		if _, ok := headerValues(r, name); !ok {
+		if _, ok := signature.HeaderValues(r, name); !ok {
 			return mismatch("The request does not have all the headers that it has signed.")
 		}
 	}
@@ -119,7 +120,7 @@ func (c claim) signs(name string) bool {
 // signedHash returns the hash of the body. A request that names a hash must name
 // that one; unsigned bodies are refused.
 func signedHash(r *http.Request, body []byte) (string, error) {
-	sum := hash(body)
+	sum := signature.Hash(body)
 	if named := r.Header.Get("X-Amz-Content-Sha256"); named != "" && named != sum {
 		return "", mismatch("X-Amz-Content-Sha256 is not the hash of the request's body; an unsigned body is not accepted.")
 	}

@@ -18,6 +18,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"howdah/internal/aws/wire"
+	"howdah/internal/identity/signature"
 )
 
 var (
@@ -137,8 +138,8 @@ func TestVerifyBodyHash(t *testing.T) {
 		name, hash string
 		ok         bool
 	}{
-		{"right", hash(testBody), true},
-		{"of another body", hash(nil), false},
+		{"right", signature.Hash(testBody), true},
+		{"of another body", signature.Hash(nil), false},
 		{"unsigned", "UNSIGNED-PAYLOAD", false},
 		{"streaming", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", false},
 	}
@@ -243,7 +244,7 @@ func TestVerifyLooksUpLast(t *testing.T) {
 // resign signs the request as a client with habits of its own would: it covers
 // the headers given, in the scope given.
 func resign(r *http.Request, s scope, signed ...string) {
-	signature := s.signature(testCreds.SecretAccessKey, signedAt, canonicalRequest(r, "", signed, hash(testBody)))
+	signature := s.Signature(testCreds.SecretAccessKey, signedAt, signature.Canonical(r, canonicalPath(r.URL), "", signed, signature.Hash(testBody)))
 	r.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s,SignedHeaders=%s,Signature=%s",
 		algorithm, testCreds.AccessKeyID, s, strings.Join(signed, ";"), signature))
 }
@@ -253,7 +254,7 @@ func TestVerifyDateHeader(t *testing.T) {
 		r := signedRequest()
 		r.Header.Del("X-Amz-Date")
 		r.Header.Set("Date", signedAt.Format(layout))
-		resign(r, scope{"20261121", "us-east-1", "rds"}, "content-type", "date", "host")
+		resign(r, scope{Date: "20261121", Region: "us-east-1", Service: "rds"}, "content-type", "date", "host")
 		if _, err := Verify(r, testBody, testLookup, signedAt); err != nil {
 			t.Errorf("%s: %v", layout, err)
 		}
@@ -262,7 +263,7 @@ func TestVerifyDateHeader(t *testing.T) {
 
 // A right signature is not enough if it leaves out what it must cover.
 func TestVerifyRefusesNarrowSignatures(t *testing.T) {
-	today := scope{"20261121", "us-east-1", "rds"}
+	today := scope{Date: "20261121", Region: "us-east-1", Service: "rds"}
 	tests := []struct {
 		name   string
 		scope  scope
@@ -273,7 +274,7 @@ func TestVerifyRefusesNarrowSignatures(t *testing.T) {
 		{"no content type", today, []string{"host", "x-amz-date"}, true},
 		{"no host", today, []string{"content-type", "x-amz-date"}, false},
 		{"no date", today, []string{"content-type", "host"}, false},
-		{"scope of yesterday", scope{"20261120", "us-east-1", "rds"}, []string{"host", "x-amz-date"}, false},
+		{"scope of yesterday", scope{Date: "20261120", Region: "us-east-1", Service: "rds"}, []string{"host", "x-amz-date"}, false},
 		{"a header that is not there", today, []string{"host", "x-amz-date", "x-other"}, false},
 	}
 	for _, tt := range tests {
@@ -309,7 +310,7 @@ func TestVerifyGoSDK(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Amz-Sdk-Invocation-Id", "1  2")
-		if err := signer.SignHTTP(t.Context(), creds, r, hash([]byte(body)), "rds", "us-east-1", time.Now()); err != nil {
+		if err := signer.SignHTTP(t.Context(), creds, r, signature.Hash([]byte(body)), "rds", "us-east-1", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if body != "" && !strings.Contains(r.Header.Get("Authorization"), "content-length") {
@@ -331,7 +332,7 @@ func TestVerifyGoSDK(t *testing.T) {
 func TestVerifyGoSDKPresigned(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "http://sts.example/?Action=GetCallerIdentity&Version=2011-06-15", nil)
 	creds := aws.Credentials{AccessKeyID: testCreds.AccessKeyID, SecretAccessKey: testCreds.SecretAccessKey}
-	signed, _, err := v4.NewSigner().PresignHTTP(context.Background(), creds, r, hash(nil), "sts", "us-east-1", signedAt)
+	signed, _, err := v4.NewSigner().PresignHTTP(context.Background(), creds, r, signature.Hash(nil), "sts", "us-east-1", signedAt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,11 +389,11 @@ func TestCanonicalQuery(t *testing.T) {
 		"a=\u00e9&a=%C3%A9%0a*": "a=%C3%A9&a=%C3%A9%0A%2A",
 	}
 	for raw, want := range tests {
-		if got, ok := canonicalQuery(raw, "skip"); !ok || got != want {
+		if got, ok := signature.Query(raw, "skip"); !ok || got != want {
 			t.Errorf("%s became %s, not %s", raw, got, want)
 		}
 	}
-	if got, ok := canonicalQuery("a=%z", ""); ok {
+	if got, ok := signature.Query("a=%z", ""); ok {
 		t.Errorf("a malformed escape became %s", got)
 	}
 }

@@ -1,22 +1,20 @@
-package sigv4
+package signature
 
 import (
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// canonicalRequest returns the text that both sides hash: method, path, query,
-// the signed headers and the hash of the body. signed must be lower-case and
-// sorted.
-func canonicalRequest(r *http.Request, query string, signed []string, bodyHash string) string {
+// Canonical returns the text that both sides hash: method, path, query, the signed headers and the
+// hash of the body. Services encode paths in different ways. signed must be lower-case and sorted.
+func Canonical(r *http.Request, path, query string, signed []string, bodyHash string) string {
 	var b strings.Builder
-	b.WriteString(r.Method + "\n" + canonicalPath(r.URL) + "\n" + query + "\n")
+	b.WriteString(r.Method + "\n" + path + "\n" + query + "\n")
 	for _, name := range signed {
-		values, _ := headerValues(r, name)
+		values, _ := HeaderValues(r, name)
 		for i, value := range values {
 			values[i] = collapse(value)
 		}
@@ -26,21 +24,10 @@ func canonicalRequest(r *http.Request, query string, signed []string, bodyHash s
 	return b.String()
 }
 
-// canonicalPath returns the path of the URL without dot segments and encoded
-// once more than on the wire, as every service but S3 wants it.
-func canonicalPath(u *url.URL) string {
-	wire := u.EscapedPath()
-	clean := path.Clean("/" + wire)
-	if strings.HasSuffix(wire, "/") && clean != "/" {
-		clean += "/"
-	}
-	return encode(clean, true)
-}
-
-// canonicalQuery returns a raw query string with its parameters decoded, encoded
+// Query returns a raw query string with its parameters decoded, encoded
 // in the one form that is signed, and sorted; the parameter skip is left out. It
 // returns false if an escape is malformed.
-func canonicalQuery(raw, skip string) (string, bool) {
+func Query(raw, skip string) (string, bool) {
 	type pair struct{ name, value string }
 	var pairs []pair
 	for part := range strings.SplitSeq(raw, "&") {
@@ -54,7 +41,7 @@ func canonicalQuery(raw, skip string) (string, bool) {
 			return "", false
 		}
 		if name != skip {
-			pairs = append(pairs, pair{encode(name, false), encode(value, false)})
+			pairs = append(pairs, pair{Encode(name, false), Encode(value, false)})
 		}
 	}
 	slices.SortFunc(pairs, func(a, b pair) int {
@@ -73,9 +60,9 @@ func canonicalQuery(raw, skip string) (string, bool) {
 	return b.String(), true
 }
 
-// encode writes all but the unreserved characters of RFC 3986 as %XX; it may
+// Encode writes all but the unreserved characters of RFC 3986 as %XX; it may
 // keep slashes.
-func encode(s string, keepSlash bool) string {
+func Encode(s string, keepSlash bool) string {
 	const hexDigits = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := range len(s) {
@@ -93,9 +80,9 @@ func unreserved(c byte) bool {
 	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("-_.~", c) >= 0
 }
 
-// headerValues returns a copy of the values of the header with that lower-case
+// HeaderValues returns a copy of the values of the header with that lower-case
 // name, and whether the request has it. net/http keeps two of them elsewhere.
-func headerValues(r *http.Request, name string) ([]string, bool) {
+func HeaderValues(r *http.Request, name string) ([]string, bool) {
 	switch name {
 	case "host":
 		host := r.Host
