@@ -137,8 +137,8 @@ func (s *service) taken(in admin.RepositoryAddRequest) []string {
 	}
 	all := []string{s.Home.Dir, s.Home.DataRoot, s.Home.RunDir()}
 	for _, dir := range all {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
-			all = append(all, real)
+		if target, err := filepath.EvalSymlinks(dir); err == nil && target != dir {
+			all = append(all, target)
 		}
 	}
 	return all
@@ -257,7 +257,7 @@ func refused(r backup.Repository, err error) error {
 	if _, ok := errors.AsType[*admin.Error](err); ok {
 		return err
 	}
-	code, hint := admin.CodeRepositoryRefused, ""
+	code, hint := admin.CodeRepositoryRefused, hintOf(r, err)
 	switch {
 	case errors.Is(err, place.ErrTaken):
 		hint = "use another place; or give --adopt and, with --key-file, the key that `howdah repository key export` of its home prints"
@@ -267,8 +267,6 @@ func refused(r backup.Repository, err error) error {
 		hint = "look whether its file system is mounted, or leave --adopt away"
 	case errors.Is(err, errKeyNeeded), errors.Is(err, errWrongKey):
 		code, hint = admin.CodeRepositoryKey, "give --key-file with the key of this very repository: `howdah repository key export` prints it in the home that made it"
-	default:
-		hint = hintOf(r, err)
 	}
 	where := r.Path
 	if r.Kind == backup.S3 {

@@ -45,12 +45,12 @@ func CheckPath(path string, taken ...string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPath, err)
 	}
-	real, err := filepath.EvalSymlinks(path)
+	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPath, err)
 	}
-	if real != path {
-		return fmt.Errorf("%w: a part of %s is a link: give the path that it leads to, %s", ErrPath, path, real)
+	if target != path {
+		return fmt.Errorf("%w: a part of %s is a link: give the path that it leads to, %s", ErrPath, path, target)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("%w: %s is no directory", ErrPath, path)

@@ -15,15 +15,15 @@ import (
 
 func directory(t *testing.T) (store.Store, string) {
 	t.Helper()
-	dir := filepath.Join(real(t), "r")
+	dir := filepath.Join(plain(t), "r")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return open(t, dir, ""), dir
 }
 
-// real returns a temporary directory by a path without links.
-func real(t *testing.T) string {
+// plain returns a temporary directory by a path without links.
+func plain(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -42,7 +42,7 @@ func open(t *testing.T, dir, id string) store.Store {
 }
 
 func TestWhichDirectoriesMayBeRepositories(t *testing.T) {
-	top := real(t)
+	top := plain(t)
 	for path, mode := range map[string]os.FileMode{"good": 0o700, "open": 0o777, "home/hosts/a": 0o700} {
 		full := filepath.Join(top, path)
 		if err := errors.Join(os.MkdirAll(full, 0o700), os.Chmod(full, mode)); err != nil {
