@@ -22,6 +22,7 @@ func (w *work) copyFiles(ctx context.Context) error {
 	if err := w.prepare(); err != nil {
 		return err
 	}
+	size := w.size(ctx)
 	command := w.Engine.Restore(w.Place, w.Source)
 	p, err := w.start(ctx, w.path(outFile), command.Path, command.Args, command.Env)
 	if err != nil {
@@ -34,8 +35,8 @@ func (w *work) copyFiles(ctx context.Context) error {
 	var last backup.Progress
 	exit, err := p.await(ctx, func(line string) error {
 		if now, ok := w.Engine.Progress(line); ok {
-			last = now
-			w.tell("files", now.Done, now.Of)
+			last = scaled(now, size)
+			w.tell("files", last.Done, last.Of)
 		}
 		return nil
 	})
@@ -61,8 +62,36 @@ func (w *work) copyFiles(ctx context.Context) error {
 	if err := w.at("scrubbed"); err != nil {
 		return err
 	}
-	w.state.Result = Result{Bytes: max(last.Of, last.Done), Files: time.Since(began)}
+	w.state.Result = Result{Bytes: max(size, last.Of, last.Done), Files: time.Since(began)}
 	return w.enter(replaying)
+}
+
+// size asks the repository how large the data of the backup are; 0: nobody knows. If the backup is
+// not there, the engine says so when it is to restore it.
+func (w *work) size(ctx context.Context) int64 {
+	command := w.Engine.List(w.Place, w.Source.Repository)
+	out, exit, err := w.short(ctx, command.Path, command.Args, command.Env)
+	var list backup.Listing
+	if err == nil && exit.Code == 0 {
+		list, err = w.Engine.ParseList([]byte(out))
+	}
+	if err != nil {
+		w.Log.Warn("ask how large a backup is", "label", w.Source.Label, "error", err)
+	}
+	for _, b := range list.Backups {
+		if b.Label == w.Source.Label {
+			return b.Size
+		}
+	}
+	return 0
+}
+
+// scaled is progress in bytes, where an engine knows parts of the whole only.
+func scaled(p backup.Progress, size int64) backup.Progress {
+	if size <= 0 || p.Of <= 0 {
+		return p
+	}
+	return backup.Progress{Done: int64(float64(size) * float64(p.Done) / float64(p.Of)), Of: size}
 }
 
 // prepare makes empty directories.

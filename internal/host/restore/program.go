@@ -83,6 +83,7 @@ func (p *program) await(ctx context.Context, see func(line string) error) (proc.
 			return proc.Exit{}, err
 		}
 		if p.ended != nil {
+			p.out.all.Write(p.out.rest) // a line without an end
 			return *p.ended, nil
 		}
 	}

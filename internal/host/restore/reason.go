@@ -2,8 +2,10 @@ package restore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -12,6 +14,8 @@ var (
 	notReached = "recovery ended before configured recovery target was reached"
 	notWhole   = regexp.MustCompile(`^(WAL ends before|could not locate required checkpoint|could not find redo location|could not open WAL|invalid checkpoint record)`)
 	notChild   = regexp.MustCompile(`^requested timeline [0-9]+ (is not a child|does not contain minimum recovery point)`)
+	serverForm = regexp.MustCompile(`^(LOG|DEBUG[1-5]?|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|CONTEXT|STATEMENT|QUERY|LOCATION):  `)
+	gapForm    = regexp.MustCompile(`^WAL file [0-9A-F]+ is missing`)
 	noPrepared = "maximum number of prepared transactions reached"
 )
 
@@ -30,6 +34,9 @@ func (w *work) failed(ctx context.Context, seen replayLog, out string, code int)
 			}
 			return w.recover(ctx)
 		case strings.HasPrefix(fatal, notReached):
+			if missing, after, err := w.gap(ctx, seen.last); err != nil || after != "" {
+				return reached{}, errors.Join(err, w.missing(missing, after))
+			}
 			return reached{}, w.unreached(seen)
 		case notWhole.MatchString(fatal):
 			return reached{}, final("WAL that makes the backup %s consistent is missing in the archive (%s): choose another backup", w.Source.Label, fatal)
@@ -39,12 +46,78 @@ func (w *work) failed(ctx context.Context, seen replayLog, out string, code int)
 			return reached{}, final("there were more than %d prepared transactions at once", prepared)
 		}
 	}
-	failure := w.Engine.Failed([]byte(out), code)
+	failure := w.Engine.Failed([]byte(ofEngine(out)), code)
+	if gap := gapForm.FindString(failure.Reason); gap != "" {
+		return reached{}, final("%s", failure.Reason)
+	}
 	reason := failure.Reason
 	if !failure.Final && len(seen.fatal) > 0 {
 		reason = seen.fatal[len(seen.fatal)-1]
 	}
 	return reached{}, &Error{Reason: "the WAL of the archive cannot be replayed: " + reason, Final: failure.Final}
+}
+
+// ofEngine returns what was not printed by the server: the engine's words, when it fetched WAL.
+func ofEngine(log string) string {
+	var own strings.Builder
+	for line := range strings.Lines(log) {
+		if !serverForm.MatchString(line) {
+			own.WriteString(line)
+		}
+	}
+	return own.String()
+}
+
+// mostGap is how many files may be missing in a row, before it is believed that there are no more.
+const mostGap = 4
+
+// gap finds out whether the archive goes on after the file that was missing: the one that follows
+// the last file that was replayed. It returns both names; after is "" if there are no more.
+func (w *work) gap(ctx context.Context, last string) (missing, after string, err error) {
+	if len(last) != 24 {
+		return "", "", nil
+	}
+	at := last
+	for range mostGap {
+		if at, err = nextFile(at); err != nil {
+			return "", "", err
+		}
+		if missing == "" {
+			missing = at
+			continue
+		}
+		found, err := w.fetch(ctx, at)
+		if err != nil {
+			return "", "", err
+		}
+		if found {
+			return missing, at, nil
+		}
+	}
+	return missing, "", nil
+}
+
+// nextFile returns the name of the file of WAL that follows another one on its timeline.
+func nextFile(name string) (string, error) {
+	var number [3]uint64
+	for i := range number {
+		var err error
+		if number[i], err = strconv.ParseUint(name[8*i:8*i+8], 16, 32); err != nil {
+			return "", fmt.Errorf("find the next file of WAL: %w", err)
+		}
+	}
+	number[2]++
+	if number[2] >= 1<<32/segmentSize {
+		number[1], number[2] = number[1]+1, 0
+	}
+	return fmt.Sprintf("%08X%08X%08X", number[0], number[1], number[2]), nil
+}
+
+func (w *work) missing(name, after string) error {
+	if after == "" {
+		return nil
+	}
+	return final("WAL file %s is missing in the archive, which goes on with %s: ask for a moment before the gap, or for a backup after it", name, after)
 }
 
 // exact reports whether the newest commit of the archive is just that of the moment that was asked

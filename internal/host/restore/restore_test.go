@@ -17,6 +17,7 @@ import (
 	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/sourcetest"
 )
 
 // look starts a server on restored data, and returns the rows that were kept.
@@ -147,7 +148,7 @@ func TestTargets(t *testing.T) {
 			if rows != tt.rows {
 				t.Errorf("it has %q, want %q", rows, tt.rows)
 			}
-			if !result.LastCommit.Equal(tt.last) || result.Timeline != 2 || result.EndLSN == 0 || result.Bytes != 2 {
+			if !result.LastCommit.Equal(tt.last) || result.Timeline != 2 || result.EndLSN == 0 || result.Bytes != sourcetest.Size {
 				t.Errorf("result %+v, want the last commit at %s", result, tt.last)
 			}
 		})
@@ -195,7 +196,7 @@ func TestProgressIsTold(t *testing.T) {
 	if _, err := Restore(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if len(told) == 0 || told[0].Phase != "files" || told[0].Of != 2 || told[0].Began.IsZero() {
+	if len(told) == 0 || told[0].Phase != "files" || told[0].Of != sourcetest.Size || told[0].Done != sourcetest.Size/2 || told[0].Began.IsZero() {
 		t.Errorf("told %+v", told)
 	}
 }

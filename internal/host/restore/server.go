@@ -259,6 +259,7 @@ var (
 	beginForm  = regexp.MustCompile(`^LOG:  redo starts at ([0-9A-F]+/[0-9A-F]+)`)
 	doneForm   = regexp.MustCompile(`^LOG:  redo done at ([0-9A-F]+/[0-9A-F]+)`)
 	commitForm = regexp.MustCompile(`^LOG:  last completed transaction was at log time (.+)$`)
+	fileForm   = regexp.MustCompile(`^LOG:  restored log file "([0-9A-F]{24})" from archive`)
 	fatalForm  = regexp.MustCompile(`^(?:FATAL|PANIC):  (.+)$`)
 )
 
@@ -270,6 +271,7 @@ type replayLog struct {
 	at     lsn.LSN
 	end    lsn.LSN
 	commit time.Time
+	last   string // file of WAL that was replayed last
 	fatal  []string
 	// complete says that recovery ended at its target, and open that the server takes writes.
 	complete bool
@@ -302,6 +304,9 @@ func (l *replayLog) read(line string) (news bool) {
 		if at, err := time.Parse("2006-01-02 15:04:05.999999-07", found[1]); err == nil {
 			l.commit = at.UTC()
 		}
+	}
+	if found := fileForm.FindStringSubmatch(line); found != nil {
+		l.last = found[1]
 	}
 	if found := fatalForm.FindStringSubmatch(line); found != nil {
 		l.fatal = append(l.fatal, found[1])

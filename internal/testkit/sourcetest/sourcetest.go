@@ -253,6 +253,20 @@ func (p Plain) Restore(place backup.Place, r backup.Restore) backup.Command {
 	return backup.Command{Path: "/bin/sh", Args: []string{"-c", fmt.Sprintf("echo 1 of 2; cp -a %s/. %s && echo 2 of 2", from, place.DataDir)}}
 }
 
+func (p Plain) List(backup.Place, string) backup.Command {
+	return backup.Command{Path: "/bin/ls", Args: []string{p.Dir + "/backups"}}
+}
+
+// Size is that of each backup.
+const Size = 20000
+
+func (p Plain) ParseList(out []byte) (list backup.Listing, err error) {
+	for label := range strings.Lines(string(out)) {
+		list.Backups = append(list.Backups, backup.Info{Label: strings.TrimSpace(label), Size: Size})
+	}
+	return list, nil
+}
+
 var plainProgress = regexp.MustCompile(`^(\d+) of (\d+)$`)
 
 func (p Plain) Progress(line string) (backup.Progress, bool) {
