@@ -11,7 +11,6 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/address"
-	"howdah/internal/aws/rds/automated"
 	"howdah/internal/aws/rds/catalogue"
 	"howdah/internal/aws/rds/certificate"
 	"howdah/internal/aws/rds/cluster"
@@ -92,7 +91,6 @@ func (p *Parts) actions() map[string]front.Action {
 	cfg := p.cfg
 	all := map[string]front.Action{}
 	for _, part := range []map[string]front.Action{
-		automated.Actions(p.Databases),
 		catalogue.Actions(p.catalogue()),
 		p.Authorities.Actions(),
 		cluster.Actions(p.Databases),

@@ -69,11 +69,8 @@ func seatFor(want Database, m Placed) Seat {
 			return s
 		}
 	}
-	switch {
-	case len(want.Seats) > 0:
+	if len(want.Seats) > 0 {
 		return want.Seats[0]
-	case want.Last != nil:
-		return *want.Last
 	}
 	return Seat{}
 }

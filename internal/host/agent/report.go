@@ -68,10 +68,18 @@ func (m *Member) Trouble(report *member.Report, serves, noRoom bool, lacking str
 // sameFacts: nothing that decisions depend on differs.
 func sameFacts(a, b member.Report) bool {
 	a.At, a.LSN, a.LagSeconds, a.StorageBytes, a.Detail = b.At, b.LSN, b.LagSeconds, b.StorageBytes, b.Detail
-	return a == b
+	if a.Archived != nil && b.Archived != nil {
+		now := *a.Archived
+		now.Restorable, now.Waiting = b.Archived.Restorable, b.Archived.Waiting
+		a.Archived = &now
+	}
+	return sameAll(a, b)
 }
 
 func sameAll(a, b member.Report) bool {
 	a.At = b.At
+	if a.Archived != nil && b.Archived != nil && *a.Archived == *b.Archived {
+		a.Archived = b.Archived
+	}
 	return a == b
 }

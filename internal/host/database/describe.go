@@ -25,6 +25,7 @@ func (r *runner) Describe(report *member.Report) {
 	}
 	report.Restoring = r.origin.Restoring()
 	r.addProblem(report, s)
+	r.archiver.describe(report, report.At)
 	if h := r.hangs.Last(); h.Why != "" && h.Postmaster == r.postmaster.Process {
 		report.Ready, report.Problem, report.Detail = false, member.Hangs, h.Why
 	}

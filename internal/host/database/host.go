@@ -18,10 +18,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"howdah/internal/engine/backup"
 	"howdah/internal/engine/patroni/config"
 	"howdah/internal/engine/patroni/program"
+	"howdah/internal/engine/pgbackrest"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
+	"howdah/internal/host/database/archive"
 	"howdah/internal/host/database/aside"
 	"howdah/internal/host/database/cut"
 	"howdah/internal/host/database/origin"
@@ -58,11 +61,18 @@ type Host struct {
 	driftEvery time.Duration
 	// leasePatience is the same for one that has a PostgreSQL.
 	leasePatience watchdog.LeasePatience
-	// sources opens repositories for members that are restored; nil: it cannot.
+	// sources opens repositories for members that are restored; nil: the gateway lets them in.
 	sources origin.Open
 	// logins is the port where the PostgreSQLs of this host are answered; set before
 	// anything runs.
 	logins int
+	// certificate is that of the servers which answer members.
+	certificate *certificate
+	// engine backs up; nil: noEngine says why it is not there.
+	engine   backup.Engine
+	noEngine error
+	// repositories has the keys of members to repositories.
+	repositories *archive.Keeper
 }
 
 // NewHost looks for Patroni. An agent opens what it answers.
@@ -74,6 +84,10 @@ func NewHost(cfg Config) (*Host, error) {
 	a := &Host{Config: cfg, patroni: program, hangAfter: hangAfter, driftEvery: driftEvery, leasePatience: watchdog.DefaultLeasePatience}
 	if a.Hang == (hang.Patience{}) {
 		a.Hang = hang.DefaultPatience
+	}
+	engine, err := pgbackrest.Find()
+	if a.noEngine = err; err == nil {
+		a.engine = engine
 	}
 	return a, nil
 }
@@ -94,17 +108,21 @@ func (a *Host) Open(ctx context.Context, of *agent.Agent) error {
 	if err := a.placeGate(); err != nil {
 		return err
 	}
+	a.certificate = newCertificate(of)
+	if err := a.openRepositories(); err != nil {
+		return err
+	}
 	a.fences = &cut.Fences{Agent: of, Cutter: cut.Choose(ctx, of, a.standbys), Standbys: a.standbys, GiveIn: a.giveIn}
 	return nil
 }
 
-// Begin listens for logins.
+// Begin listens for logins, and for members that archive.
 func (a *Host) Begin(ctx context.Context) (run func(context.Context) error) {
-	answerLogins := a.listenForLogins(ctx)
+	answerLogins, answerArchivers := a.listenForLogins(ctx), a.listenForArchivers(ctx)
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		for _, work := range []func(context.Context) error{
-			answerLogins, a.fences.Run, a.followLosses, a.followOrphans, a.spares.Run,
+			answerLogins, answerArchivers, a.fences.Run, a.followLosses, a.followOrphans, a.spares.Run,
 		} {
 			group.Go(func() error { return work(ctx) })
 		}
@@ -141,17 +159,9 @@ func releaseShared(dir string) error {
 	return postgres.RemoveShared(filepath.Join(dir, patroni.DataDir))
 }
 
-// Forget closes the place of prepared data.
+// Forget closes the place of prepared data, and the member's ways into repositories.
 func (a *Host) Forget(id string) error {
-	return errors.Join(a.spares.Close(id), origin.Forget(context.Background(), a.Agent, id))
-}
-
-// openSource opens what a member is restored from.
-func (a *Host) openSource(ctx context.Context, id string, from member.Restore) (origin.Source, error) {
-	if a.sources == nil {
-		return origin.Source{}, origin.ErrNoRepositories
-	}
-	return a.sources(ctx, id, from)
+	return errors.Join(a.spares.Close(id), origin.Forget(context.Background(), a.Agent, id), a.repositories.Dismiss(id), a.repositories.Dismiss(id+restoring))
 }
 
 // runner is that of a member, which is started if it is not there.
@@ -196,7 +206,7 @@ func (a *Host) patroniMember(as member.Assignment, install postgres.Install, hos
 		Address: as.Address, Port: as.Port, RESTPort: as.RESTPort,
 		BinDir: install.BinDir, Programs: aside.Programs(dir),
 		SocketDir: a.SocketDir(as.ID), EtcdHosts: hosts, OSUsers: a.osUsers(as.ID),
-		Parameters: as.Parameters, Cluster: as.Cluster,
+		Parameters: a.parameters(as), Cluster: as.Cluster,
 		Keys: keysOf(as), Gate: a.gateCommand(), Tier: as.Tier, Boost: as.Boost, NoFailover: as.NoFailover, NoSync: as.NoSync,
 		RequireTLS: as.RequireTLS, Allow: as.Allow, Tokens: a.tokens(as), Generation: as.Generation,
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	"howdah/internal/engine/patroni/config"
@@ -13,10 +12,8 @@ import (
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/hostapi"
-	"howdah/internal/identity/certs"
 	"howdah/internal/identity/login"
 	"howdah/internal/identity/scram"
-	"howdah/internal/model/kind"
 	"howdah/internal/model/member"
 )
 
@@ -40,48 +37,13 @@ func (a *Host) listenForLogins(ctx context.Context) (answer func(context.Context
 	}
 	a.logins = l.Addr().(*net.TCPAddr).Port
 	server := &login.Server{Check: a.checkLogin, Log: a.Log}
-	own := &loginCertificate{host: a}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		return own.get(hello.Context())
-	}}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: a.certificate.get}
 	return func(ctx context.Context) error {
 		if err := server.Serve(ctx, l, config); err != nil {
 			a.Log.Warn("answer logins", "error", err)
 		}
 		return nil
 	}
-}
-
-// loginCertificate is the agent's server's, which names this host's address: its own names
-// none. A member's would do, but its key is a tenant's.
-type loginCertificate struct {
-	host *Host
-
-	mu   sync.Mutex
-	pair certs.Pair       // guarded by mu
-	cert *tls.Certificate // guarded by mu; pair's, parsed
-}
-
-func (l *loginCertificate) get(ctx context.Context) (*tls.Certificate, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	subject := certs.Subject{CommonName: hostapi.ServerName(l.host.Name), IPs: []net.IP{net.ParseIP(l.host.Address)}}
-	if l.pair.Fresh(subject, time.Now()) {
-		return l.cert, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, loginTry)
-	defer cancel()
-	pair, err := l.host.Certificate(ctx, "", hostapi.ForServer, kind.EC256)
-	if err == nil {
-		var cert tls.Certificate
-		if cert, err = tls.X509KeyPair(pair.CertPEM, pair.KeyPEM); err == nil {
-			l.pair, l.cert = pair, &cert
-		}
-	}
-	if err != nil && l.pair.Valid(time.Now()) {
-		return l.cert, nil
-	}
-	return l.cert, err
 }
 
 // checkLogin decides about a user whom PostgreSQL takes for a member of rds_iam. If it

@@ -54,6 +54,8 @@ type runner struct {
 	standby *cut.Standby
 	taker   *spare.Taker // of prepared data
 	origin  *origin.Restorer
+	// archiver sees to the archive of the database's WAL.
+	archiver *archiver
 
 	starting sync.Mutex  // held while Patroni is started, or while a member that hangs is ended
 	fencing  atomic.Bool // the latter
@@ -95,14 +97,15 @@ func newRunner(a *Host, m *agent.Member) *runner {
 		Member: m, DataDir: r.dataDir, LSN: func() lsn.LSN { return r.probe.Last().Facts.LSN },
 		Admin: func(ctx context.Context) (*pgx.Conn, error) { return dial.Admin(ctx, a.Agent, r.probe.Target()) },
 	}
-	r.settings = &settings{Member: m, host: a, keys: r.keys, aside: r.aside, taker: r.taker, leases: r.leases}
+	r.archiver = newArchiver(a, r)
+	r.settings = &settings{Member: m, host: a, keys: r.keys, aside: r.aside, taker: r.taker, leases: r.leases, archiver: r.archiver}
 	r.deeds = &deeds{Member: m, host: a.Agent, guard: r.guard, probe: r.probe, again: func() { r.retry = pace.Backoff{} }}
 	return r
 }
 
 // Beside are those who look at the database.
 func (r *runner) Beside() []func(context.Context) {
-	return []func(context.Context){r.probe.Run, r.leases.Run, r.hangs.Run, r.logs.run}
+	return []func(context.Context){r.probe.Run, r.leases.Run, r.hangs.Run, r.logs.run, r.archiver.prepare, r.archiver.watch.Run}
 }
 
 // Told has a configuration rendered that says something else, and started at once what

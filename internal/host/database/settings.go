@@ -24,11 +24,12 @@ import (
 // with. It belongs to the goroutine of the member.
 type settings struct {
 	*agent.Member
-	host   *Host
-	keys   *keys.Ring
-	aside  *aside.Data
-	taker  *spare.Taker
-	leases *watchdog.Lease
+	host     *Host
+	keys     *keys.Ring
+	aside    *aside.Data
+	taker    *spare.Taker
+	leases   *watchdog.Lease
+	archiver *archiver
 
 	named       string    // what the running Patroni calls itself
 	ownKey      bool      // it shows the member's own key
@@ -65,6 +66,7 @@ func (s *settings) render(ctx context.Context) (m config.Member, err error) {
 	if err := s.writeLDAP(); err != nil {
 		return m, err
 	}
+	s.archiver.write()
 	hosts, err := s.keys.EtcdHosts(s.showsOwn())
 	if err != nil {
 		return m, err

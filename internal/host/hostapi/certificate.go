@@ -47,7 +47,9 @@ func (s *Server) certificate(ctx context.Context, c call, in CertificateRequest)
 		if err != nil {
 			return CertificateAnswer{}, fmt.Errorf("%w: %w", errForbidden, err)
 		}
-		return sign(s.CA, in.CSR, certs.Subject{CommonName: ServerName(host), IPs: addresses([]string{h.Value.Address}), For: certs.ServerOnly})
+		// Older releases of pgBackRest look for the address among the names alone.
+		names := []string{h.Value.Address}
+		return sign(s.CA, in.CSR, certs.Subject{CommonName: ServerName(host), IPs: addresses(names), DNSNames: names, For: certs.ServerOnly})
 	default:
 		return CertificateAnswer{}, fmt.Errorf("%w: a certificate for %q", errBad, in.For)
 	}

@@ -26,6 +26,7 @@ import (
 	"howdah/internal/host/proc"
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/kms"
+	"howdah/internal/identity/repository"
 	"howdah/internal/model/kind"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -117,6 +118,9 @@ func (s *Site) serveHosts() string {
 			return kms.Open(ctx, s.Store, s.Home.SealKey, database, member)
 		},
 		Placed: func(context.Context, string, string) (string, error) { return "", nil },
+		Repository: func(ctx context.Context, name, database string) (member.Repository, error) {
+			return repository.Open(ctx, s.Store, s.Home.SealKey, name, database)
+		},
 	}
 	listener := httptest.NewUnstartedServer(server.Handler())
 	listener.Listener = s.Secure(listener.Listener)
