@@ -13,7 +13,6 @@ import (
 // Why events of RDS are not raised. Those of source types that Howdah does not have
 // at all (proxies, blue/green deployments, shard groups) are not listed.
 const (
-	noBackups  = "what makes backups and restores them does not tell of it yet"
 	noMajor    = "major versions are not upgraded"
 	noAutosize = "storage does not grow by itself yet"
 	itRetries  = "what cannot be made is tried again until it can be: nothing fails for good"
@@ -26,7 +25,6 @@ const (
 // notRaised are the events of RDS's list that nothing raises, and why.
 var notRaised = map[SourceType]map[string]string{
 	Instance: {
-		"0019": noBackups,
 		"0154": "what is stopped stays stopped, for as long as users want",
 		"0217": noAutosize, "0218": noAutosize,
 		"0015": otherWord + " (0049): endpoints are addresses, and no DNS has to follow",
@@ -53,7 +51,6 @@ var notRaised = map[SourceType]map[string]string{
 		"0238": noGlobal, "0239": noGlobal, "0240": noGlobal, "0241": noGlobal, "0397": noGlobal, "0423": noGlobal,
 	},
 	Snapshot: {
-		"0043": noBackups,
 		"0061": "a copy goes on until it is done", "0190": "a copy within a region is done at once",
 	},
 }
