@@ -37,12 +37,9 @@ func installed(t *testing.T) []Engine {
 	return []Engine{preferred, oldest}
 }
 
+// The program of Debian 12 works, with a directory, too.
 func TestConformance(t *testing.T) {
-	for _, engine := range installed(t) {
-		t.Run(engine.Version.String(), func(t *testing.T) {
-			conformance.Run(t, conformance.Config{Engine: engine, Open: directory})
-		})
-	}
+	conformance.Run(t, conformance.Config{Engine: installed(t)[1], Open: directory})
 }
 
 // directory makes a repository without a server.
@@ -55,37 +52,46 @@ func directory(t testing.TB, s *pgtest.Server, name, database string) conformanc
 	s.Give(root)
 	return conformance.Repository{
 		Access: backup.Access{Name: name, Path: filepath.Join(root, database), Passphrase: "a passphrase of " + name},
-		Remove: func(t testing.TB, part string) (removed int) {
-			t.Helper()
-			err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-				if err != nil || entry.IsDir() || !strings.Contains(entry.Name(), part) {
-					return err
-				}
-				removed++
-				return os.Remove(path)
-			})
-			if err != nil {
+		Remove: remover(root),
+		Away:   mover(root),
+	}
+}
+
+// remover removes files by a part of their names.
+func remover(root string) func(t testing.TB, part string) int {
+	return func(t testing.TB, part string) (removed int) {
+		t.Helper()
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.Contains(entry.Name(), part) {
+				return err
+			}
+			removed++
+			return os.Remove(path)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return removed
+	}
+}
+
+// mover takes a directory away, and puts it back. Nothing can be made in its place.
+func mover(root string) func(t testing.TB) func() {
+	return func(t testing.TB) func() {
+		t.Helper()
+		if err := os.Rename(root, root+".away"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(root, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			if err := os.Remove(root); err != nil {
 				t.Fatal(err)
 			}
-			return removed
-		},
-		Away: func(t testing.TB) func() {
-			t.Helper()
-			if err := os.Rename(root, root+".away"); err != nil {
+			if err := os.Rename(root+".away", root); err != nil {
 				t.Fatal(err)
 			}
-			// Nothing may be made in its place.
-			if err := os.WriteFile(root, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			return func() {
-				if err := os.Remove(root); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Rename(root+".away", root); err != nil {
-					t.Fatal(err)
-				}
-			}
-		},
+		}
 	}
 }

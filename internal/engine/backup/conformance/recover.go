@@ -75,7 +75,8 @@ func (w *world) start(name string, p backup.Place, recovery backup.Recovery) *re
 // recovered waits until a server takes writes, or has ended.
 func (w *world) recovered(r *restored, log string, ended <-chan struct{}) *restored {
 	w.Helper()
-	testkit.Eventually(w, within, func() error {
+	// A repository that is away is asked again and again.
+	testkit.Eventually(w, 3*within, func() error {
 		said, err := os.ReadFile(log)
 		if err != nil {
 			return err

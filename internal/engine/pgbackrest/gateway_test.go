@@ -1,0 +1,107 @@
+package pgbackrest
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"howdah/internal/engine/backup"
+	"howdah/internal/engine/backup/conformance"
+	"howdah/internal/identity/certs"
+	"howdah/internal/repository/gateway"
+	"howdah/internal/repository/store"
+	"howdah/internal/testkit"
+	"howdah/internal/testkit/hometest"
+	"howdah/internal/testkit/pgtest"
+)
+
+// Members reach repositories only through a gateway, with TLS.
+func TestConformanceThroughTheGateway(t *testing.T) {
+	for _, engine := range installed(t) {
+		t.Run(engine.Version.String(), func(t *testing.T) {
+			// What is left out here, TestConformance does with it.
+			brief := engine.Version == Oldest
+			conformance.Run(t, conformance.Config{Engine: engine, Brief: brief, Open: throughGateway})
+		})
+	}
+}
+
+func throughGateway(t testing.TB, s *pgtest.Server, name, database string) conformance.Repository {
+	t.Helper()
+	dir := hometest.Dir(t)
+	root := filepath.Join(dir, name)
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	open := func(id string) store.Store {
+		d, err := store.OpenDirectory(root, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	if err := store.WriteMarker(t.Context(), open(""), store.Marker{ID: "id-" + name, Home: "home", Created: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	var written atomic.Int64
+	g := gateway.New(gateway.Config{Log: slog.New(slog.DiscardHandler), Written: func(gateway.Object) { written.Add(1) }})
+	g.SetRepository(name, open("id-"+name))
+	g.SetKey("KEY", "a secret of "+name, []gateway.Grant{{Repository: name, Database: database}})
+	t.Cleanup(func() {
+		if written.Load() == 0 {
+			t.Error("the gateway told of no object")
+		}
+	})
+	ca := filepath.Join(dir, "ca.crt")
+	addr := serve(t, g, ca)
+	return conformance.Repository{
+		Access: backup.Access{
+			Name: name, Endpoint: "https://" + addr, Bucket: name, CAFile: ca, Key: "KEY", Secret: "a secret of " + name,
+			Path: "/" + database, Passphrase: "a passphrase of " + name,
+		},
+		Remove: remover(root),
+		Away:   mover(root),
+	}
+}
+
+// serve serves with a certificate that has the address as an IP and, for 2.45, as a name.
+func serve(t testing.TB, g *gateway.Gateway, ca string) (addr string) {
+	t.Helper()
+	authority, err := certs.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Issue(certs.Subject{CommonName: "agent:a", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(ca, pair.CAPEM, 0o644); err != nil { //nolint:gosec // the server's user reads it
+		t.Fatal(err)
+	}
+	certificate, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := g.Server()
+	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", testkit.FreeAddr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ServeTLS(listener, "", "") }()
+	t.Cleanup(func() {
+		_ = server.Close() // what is under way ends with it
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String()
+}
