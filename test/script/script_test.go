@@ -54,6 +54,8 @@ func TestActionsSucceed(t *testing.T) {
 		"rds CopyDBClusterSnapshot", "rds CopyDBSnapshot", "rds CreateDBClusterSnapshot", "rds CreateDBSnapshot", "rds DeleteDBClusterSnapshot", "rds DeleteDBSnapshot",
 		"rds DescribeDBClusterSnapshotAttributes", "rds DescribeDBSnapshotAttributes", "rds ModifyDBClusterSnapshotAttribute", "rds ModifyDBSnapshot",
 		"rds ModifyDBSnapshotAttribute", "rds RestoreDBInstanceFromDBSnapshot",
+		"rds RestoreDBInstanceToPointInTime", "rds RestoreDBClusterFromSnapshot", "rds RestoreDBClusterToPointInTime", "rds DeleteDBInstanceAutomatedBackup",
+		"rds DeleteDBClusterAutomatedBackup", "rds StartDBInstanceAutomatedBackupsReplication", "rds StopDBInstanceAutomatedBackupsReplication",
 	}
 	succeeds := map[string]bool{}
 	for _, s := range steps(t) {

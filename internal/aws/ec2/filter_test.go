@@ -10,8 +10,19 @@ func TestLike(t *testing.T) {
 		pattern, text string
 		want          bool
 	}{
-		{"a", "a", true}, {"a", "b", false}, {"", "", true}, {"*", "", true}, {"a*", "abc", true}, {"*c", "abc", true}, {"a*c*", "abcd", true},
-		{"a?c", "abc", true}, {"a?c", "ac", false}, {"*b*b*", "abcb", true}, {"*b*b*", "abc", false}, {"**", "x", true}, {"a", "ab", false},
+		{"a", "a", true},
+		{"a", "b", false},
+		{"", "", true},
+		{"*", "", true},
+		{"a*", "abc", true},
+		{"*c", "abc", true},
+		{"a*c*", "abcd", true},
+		{"a?c", "abc", true},
+		{"a?c", "ac", false},
+		{"*b*b*", "abcb", true},
+		{"*b*b*", "abc", false},
+		{"**", "x", true},
+		{"a", "ab", false},
 	} {
 		if got := like(tt.pattern, tt.text); got != tt.want {
 			t.Errorf("like(%q, %q) = %v", tt.pattern, tt.text, got)

@@ -3,10 +3,10 @@ package rds
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"howdah/api"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 )
 
@@ -33,14 +33,9 @@ func checkNames(c front.Call, in any) error {
 	var err error
 	front.Each(in, func(name string, value reflect.Value) {
 		text, ok := value.Interface().(*string)
-		if ok && slices.Contains(nameParameters, name) && newNames[c.Action] != name && isARN(*text) {
+		if ok && slices.Contains(nameParameters, name) && newNames[c.Action] != name && look.IsARN(*text) {
 			err = wire.NewError(api.ErrInvalidParameterValue, "Invalid database identifier: %s", *text)
 		}
 	})
 	return err
-}
-
-func isARN(text string) bool {
-	text = strings.TrimSpace(text)
-	return len(text) >= 4 && strings.EqualFold(text[:4], "arn:")
 }

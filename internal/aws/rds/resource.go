@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/automated"
 	"howdah/internal/aws/rds/look"
 )
 
@@ -25,7 +26,14 @@ var kindOf = map[string]string{
 	"SubscriptionName":                        "es",
 	"DBSnapshotIdentifier":                    "snapshot", "SourceDBSnapshotIdentifier": "snapshot", "TargetDBSnapshotIdentifier": "snapshot",
 	"DBClusterSnapshotIdentifier": "cluster-snapshot", "SourceDBClusterSnapshotIdentifier": "cluster-snapshot",
-	"TargetDBClusterSnapshotIdentifier": "cluster-snapshot",
+	"TargetDBClusterSnapshotIdentifier": "cluster-snapshot", "SnapshotIdentifier": "cluster-snapshot",
+	"SourceDBInstanceArn": "db", "DBInstanceAutomatedBackupsArn": "auto-backup", "SourceDBInstanceAutomatedBackupsArn": "auto-backup",
+}
+
+// resourceIDs name the automated backups of a database by its resource id.
+var resourceIDs = map[string]*automated.Kind{
+	"DbiResourceId": automated.Instance, "SourceDbiResourceId": automated.Instance,
+	"DbClusterResourceId": automated.Cluster, "SourceDbClusterResourceId": automated.Cluster,
 }
 
 // arnParameters name a resource of any kind by its ARN.
@@ -38,6 +46,7 @@ var listed = map[string]string{
 	"rds:DescribeDBSubnetGroups": "subgrp", "rds:DescribeOptionGroups": "og", "rds:DescribeDBParameterGroups": "pg",
 	"rds:DescribeDBClusterParameterGroups": "cluster-pg", "rds:DescribeEventSubscriptions": "es", "rds:DescribeEvents": "es",
 	"rds:DescribeDBSnapshots": "snapshot", "rds:DescribeDBClusterSnapshots": "cluster-snapshot",
+	"rds:DescribeDBInstanceAutomatedBackups": "auto-backup", "rds:DescribeDBClusterAutomatedBackups": "cluster-auto-backup",
 }
 
 // resources are the ARNs of everything that a request names, written as handlers read names.
@@ -47,9 +56,13 @@ func resources(c front.Call, in any) []string {
 		text, ok := value.Interface().(*string)
 		switch {
 		case !ok || strings.TrimSpace(*text) == "":
+		case name == "SnapshotIdentifier" && strings.Contains(strings.ToLower(*text), ":snapshot:"): // of an instance
+			found[look.PlainARN(*text)] = true
 		case kindOf[name] != "":
 			scope, id := look.Locate(c.Scope, *text, kindOf[name])
 			found[scope.ARN(kindOf[name], id)] = true
+		case resourceIDs[name] != nil:
+			found[resourceIDs[name].ARNOf(c.Scope, *text)] = true
 		case slices.Contains(arnParameters, name):
 			found[look.PlainARN(*text)] = true
 		}

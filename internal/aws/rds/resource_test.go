@@ -18,3 +18,26 @@ func TestLogsByPolicy(t *testing.T) {
 		t.Errorf("it names %s", got)
 	}
 }
+
+// A policy may allow some snapshots, and the automated backups of one database.
+func TestSnapshotsByPolicy(t *testing.T) {
+	c := front.Call{Scope: spec.Scope{Account: "123456789012", Region: "us-east-1"}}
+	const arn = "arn:aws:rds:us-east-1:123456789012:"
+	for _, r := range []struct {
+		in   any
+		want string
+	}{
+		{&rds.CreateDBSnapshotMessage{DBInstanceIdentifier: wire.Some("DB"), DBSnapshotIdentifier: wire.Some("Snap")}, arn + "db:db " + arn + "snapshot:snap"},
+		{&rds.DeleteDBSnapshotMessage{DBSnapshotIdentifier: wire.Some("rds:db-1")}, arn + "snapshot:rds:db-1"},
+		{&rds.DeleteDBSnapshotMessage{DBSnapshotIdentifier: wire.Some(arn + "snapshot:rds:db-1")}, arn + "snapshot:rds:db-1"},
+		{&rds.RestoreDBClusterFromSnapshotMessage{DBClusterIdentifier: wire.Some("c"), SnapshotIdentifier: wire.Some("s")}, arn + "cluster-snapshot:s " + arn + "cluster:c"},
+		{&rds.RestoreDBClusterFromSnapshotMessage{DBClusterIdentifier: wire.Some("c"), SnapshotIdentifier: wire.Some(arn + "snapshot:s")}, arn + "cluster:c " + arn + "snapshot:s"},
+		{&rds.DeleteDBInstanceAutomatedBackupMessage{DbiResourceId: wire.Some("db-ABC")}, arn + "auto-backup:ab-abc"},
+		{&rds.DeleteDBInstanceAutomatedBackupMessage{DBInstanceAutomatedBackupsArn: wire.Some(arn + "auto-backup:ab-abc")}, arn + "auto-backup:ab-abc"},
+		{&rds.StopDBInstanceAutomatedBackupsReplicationMessage{SourceDBInstanceArn: wire.Some("arn:aws:rds:eu-west-1:123456789012:db:x")}, "arn:aws:rds:eu-west-1:123456789012:db:x"},
+	} {
+		if got := strings.Join(resources(c, r.in), " "); got != r.want {
+			t.Errorf("%T names %s, want %s", r.in, got, r.want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/address"
+	"howdah/internal/aws/rds/automated"
 	"howdah/internal/aws/rds/catalogue"
 	"howdah/internal/aws/rds/certificate"
 	"howdah/internal/aws/rds/cluster"
@@ -91,6 +92,7 @@ func (p *Parts) actions() map[string]front.Action {
 	cfg := p.cfg
 	all := map[string]front.Action{}
 	for _, part := range []map[string]front.Action{
+		automated.Actions(p.Databases),
 		catalogue.Actions(p.catalogue()),
 		p.Authorities.Actions(),
 		cluster.Actions(p.Databases),

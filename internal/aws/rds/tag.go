@@ -8,6 +8,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/automated"
 	"howdah/internal/aws/rds/cluster"
 	"howdah/internal/aws/rds/endpoint"
 	"howdah/internal/aws/rds/group"
@@ -113,6 +114,10 @@ func tagged(l *look.Look, scope spec.Scope, arn string) (look.Tagged, error) {
 		return group.Tagged(l, scope, param.Cluster, arn)
 	case "es":
 		return subscription.Tagged(l, scope, parts[6])
+	case automated.Instance.ARN:
+		return automated.Instance.Tagged(l, scope, arn)
+	case automated.Cluster.ARN:
+		return automated.Cluster.Tagged(l, scope, arn)
 	case snapshot.Instance.ARN:
 		return snapshot.Instance.Tagged(l, scope, arn)
 	case snapshot.Cluster.ARN:

@@ -53,6 +53,7 @@ func newSweep(t *testing.T) *sweep {
 	t.Helper()
 	w := newWorld(t)
 	s := &sweep{user: w.user(t), found: map[string][]string{}}
+	s.backups()
 	having(newDB)(s.user)
 	having(newReplica, newCluster, newMember, second, addEndpoint, newTrio, newGroup, newShared, newTopic, subHook, newEvents+"&SourceType=db-instance&SourceIds.SourceId.1=db")(s.user)
 	having(with(newDB, "DBInstanceIdentifier=lone"), with(newDB, "DBInstanceIdentifier=idle"), "StopDBInstance?DBInstanceIdentifier=idle", "AddSourceIdentifierToSubscription?SubscriptionName=watch&SourceIdentifier=lone")(s.user)

@@ -105,7 +105,7 @@ var stateScenarios = []scenario{
 			u.try(startDB).is(badState, "not stopped")
 		},
 	},
-	{name: "stop with a snapshot", setup: having(newDB), call: stopDB + "&DBSnapshotIdentifier=s", code: badMix, message: "Snapshots"},
+	{name: "stop with a snapshot", setup: having(newDB), call: stopDB + "&DBSnapshotIdentifier=s", code: badMix, message: "howdah repository add"},
 	{name: "stop while creating", setup: makeOnly(newDB), call: stopDB, code: badState},
 	{name: "start what is deleted", setup: having(newDB, dropDB), call: startDB, code: "DBInstanceNotFound"},
 	{name: "stop a member", setup: having(newCluster, newMember), call: "StopDBInstance?DBInstanceIdentifier=aura-1", code: "InvalidDBClusterStateFault"},
@@ -124,7 +124,7 @@ var stateScenarios = []scenario{
 	{name: "delete while creating", setup: makeOnly(newDB), call: dropDB, want: []string{"DBInstance/DBInstanceStatus=deleting"}},
 	{name: "delete while stopped", setup: having(newDB, stopDB), call: dropDB, want: []string{"DBInstance/DBInstanceStatus=deleting"}},
 	{name: "delete without a word on snapshots", setup: having(newDB), call: with(dropDB, "-SkipFinalSnapshot"), code: badMix, message: "SkipFinalSnapshot"},
-	{name: "delete with a snapshot", setup: having(newDB), call: with(dropDB, "-SkipFinalSnapshot", "FinalDBSnapshotIdentifier=s"), code: badMix, message: "pg_dump"},
+	{name: "delete with a snapshot", setup: having(newDB), call: with(dropDB, "-SkipFinalSnapshot", "FinalDBSnapshotIdentifier=s"), code: badMix, message: "howdah repository add"},
 	{name: "delete with both", setup: having(newDB), call: with(dropDB, "FinalDBSnapshotIdentifier=s"), code: badMix, message: "can not be specified"},
 	{name: "delete what is protected", setup: having(with(newDB, "DeletionProtection=true")), call: dropDB, code: badMix, message: "protected"},
 	{name: "delete nothing", call: dropDB, code: "DBInstanceNotFound"},

@@ -46,6 +46,8 @@ func TestAPI(t *testing.T) {
 	withBackups := map[string][]scenario{
 		"snapshots":          snapshotScenarios,
 		"snapshots, refused": snapshotRefusals,
+		"moments":            momentScenarios, "moments, refused": momentRefusals, "automated backups": automatedScenarios, "final snapshots": finalScenarios,
+		"restored clusters": restoreClusterScenarios, "replicated backups": replicationScenarios,
 		"restored snapshots": restoreScenarios,
 	}
 	for _, name := range slices.Sorted(maps.Keys(withBackups)) {

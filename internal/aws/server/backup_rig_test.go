@@ -8,6 +8,7 @@ import (
 	"howdah/internal/model/backup"
 	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
+	"howdah/internal/model/spec"
 	"howdah/internal/state"
 	"howdah/internal/state/format"
 )
@@ -131,8 +132,33 @@ func (u *user) archivedUntil(name string, ago time.Duration) {
 	})
 }
 
+// automatedOf writes what the keeper of backups records of a database that has one.
+func (u *user) automatedOf(name string) backup.Automated {
+	u.Helper()
+	id := u.database(name).ID
+	a := backup.Automated{Scope: u.scope(), Name: name, Database: id, Repository: "main", Created: u.now().UTC()}
+	l := u.server.rds.Databases.Of(u.account)
+	if c, ok := l.Cluster[id]; ok {
+		a.Keep(nil, &c)
+		a.Retention = c.BackupRetention
+	} else {
+		a.Keep(l.Instance[id], nil)
+		a.Retention = l.Instance[id].BackupRetention
+	}
+	u.put(state.Put(state.Automated(id), a))
+	return a
+}
+
 // eventsOf are the messages of events of a source.
 func (u *user) eventsOf(kind, name string) string {
 	u.Helper()
 	return strings.Join(u.do("DescribeEvents?SourceType="+kind+"&SourceIdentifier="+name).result().texts("Events/Event/Message"), "; ")
+}
+
+// instanceIn is what is stored of an instance in a region.
+func (u *user) instanceIn(region, name string) spec.Instance {
+	u.Helper()
+	there := *u
+	there.region = region
+	return there.instanceRecord(name)
 }

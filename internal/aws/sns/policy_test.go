@@ -7,7 +7,8 @@ func TestPlainARN(t *testing.T) {
 		{"arn:aws:sns:us-west-2:1:My-Topic", "arn:aws:sns:us-west-2:1:My-Topic"},
 		{"arn:aws-cn:sns:us-west-2:1:My-Topic", "arn:aws:sns:us-west-2:1:My-Topic"},
 		{"arn:aws-cn:sns:us-west-2:1:My-Topic:an-id", "arn:aws:sns:us-west-2:1:My-Topic"},
-		{" db ", "db"}, {"", ""},
+		{" db ", "db"},
+		{"", ""},
 	} {
 		if got := plainARN(test[0]); got != test[1] {
 			t.Errorf("%q: %q, want %q", test[0], got, test[1])

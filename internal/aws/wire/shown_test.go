@@ -18,9 +18,13 @@ func TestShown(t *testing.T) {
 		action, query string
 		want          map[string]string
 	}{
-		{"CreateDBInstance", "DBInstanceIdentifier=db&MasterUserPassword=secret&Tags.Tag.1.Key=a&Tags.Tag.1.Value=b&VpcSecurityGroupIds.VpcSecurityGroupId.1=sg-1",
-			map[string]string{"DBInstanceIdentifier": "db", "MasterUserPassword": Masked, "Tags.Tag.1.Key": "a", "Tags.Tag.1.Value": "b",
-				"VpcSecurityGroupIds.VpcSecurityGroupId.1": "sg-1"}},
+		{
+			"CreateDBInstance", "DBInstanceIdentifier=db&MasterUserPassword=secret&Tags.Tag.1.Key=a&Tags.Tag.1.Value=b&VpcSecurityGroupIds.VpcSecurityGroupId.1=sg-1",
+			map[string]string{
+				"DBInstanceIdentifier": "db", "MasterUserPassword": Masked, "Tags.Tag.1.Key": "a", "Tags.Tag.1.Value": "b",
+				"VpcSecurityGroupIds.VpcSecurityGroupId.1": "sg-1",
+			},
+		},
 		{"CreateDBInstance", "masteruserpassword=secret&MasterUserPassword.1=secret&Action=CreateDBInstance&Version=1", map[string]string{"MasterUserPassword.1": Masked}},
 		{"CreateDBInstance", "DBInstanceIdentifier.x=secret&Tags.Tag=secret&Tags.Tag.1.x=secret&Tags.Tag.1.Key.y=secret", map[string]string{}},
 		{"CopyDBSnapshot", "PreSignedUrl=https://secret", map[string]string{"PreSignedUrl": Masked}},
@@ -37,8 +41,10 @@ func TestShownOfSNS(t *testing.T) {
 		action, query string
 		want          map[string]string
 	}{
-		{"Subscribe", "Protocol=https&Endpoint=https://user:secret@hook.example/in?key=secret",
-			map[string]string{"Protocol": "https", "Endpoint": "https://****@hook.example/in?****"}},
+		{
+			"Subscribe", "Protocol=https&Endpoint=https://user:secret@hook.example/in?key=secret",
+			map[string]string{"Protocol": "https", "Endpoint": "https://****@hook.example/in?****"},
+		},
 		{"Subscribe", "Endpoint=ops@example.org", map[string]string{"Endpoint": "ops@example.org"}},
 		{"Publish", "TopicArn=arn&Message=secret&Subject=secret", map[string]string{"TopicArn": "arn", "Message": Masked, "Subject": Masked}},
 		{"ConfirmSubscription", "TopicArn=arn&Token=secret", map[string]string{"TopicArn": "arn", "Token": Masked}},

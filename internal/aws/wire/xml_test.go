@@ -43,19 +43,29 @@ func TestEncodeResult(t *testing.T) {
 			"<VpcSecurityGroups><VpcSecurityGroupMembership><Status>active</Status></VpcSecurityGroupMembership></VpcSecurityGroups>" +
 			"<MultiAZ>false</MultiAZ><ReadReplicaDBInstanceIdentifiers/>" +
 			"<TagList><Tag><Key>k</Key><Value>v</Value></Tag><Tag/></TagList></DBInstance></CreateDBInstanceResult>" + tail + "CreateDBInstanceResponse>"},
-		{"DescribeDBClusterEndpoints", &rds.DBClusterEndpointMessage{DBClusterEndpoints: []rds.DBClusterEndpoint{{Status: new("available")}}},
+		{
+			"DescribeDBClusterEndpoints", &rds.DBClusterEndpointMessage{DBClusterEndpoints: []rds.DBClusterEndpoint{{Status: new("available")}}},
 			"<DescribeDBClusterEndpointsResponse" + ns + "<DescribeDBClusterEndpointsResult><DBClusterEndpoints><DBClusterEndpointList><Status>available</Status>" +
-				"</DBClusterEndpointList></DBClusterEndpoints></DescribeDBClusterEndpointsResult>" + tail + "DescribeDBClusterEndpointsResponse>"},
-		{"DescribeDBProxies", &rds.DescribeDBProxiesResponse{DBProxies: []rds.DBProxy{{DBProxyName: new("")}}},
-			"<DescribeDBProxiesResponse" + ns + "<DescribeDBProxiesResult><DBProxies><member><DBProxyName/></member></DBProxies></DescribeDBProxiesResult>" + tail + "DescribeDBProxiesResponse>"},
-		{"DescribeDBInstances", &rds.DBInstanceMessage{DBInstances: []rds.DBInstance{}},
-			"<DescribeDBInstancesResponse" + ns + "<DescribeDBInstancesResult><DBInstances/></DescribeDBInstancesResult>" + tail + "DescribeDBInstancesResponse>"},
-		{"CreateIntegration", &rds.Integration{AdditionalEncryptionContext: map[string]string{"b": "<", "a": ""}},
+				"</DBClusterEndpointList></DBClusterEndpoints></DescribeDBClusterEndpointsResult>" + tail + "DescribeDBClusterEndpointsResponse>",
+		},
+		{
+			"DescribeDBProxies", &rds.DescribeDBProxiesResponse{DBProxies: []rds.DBProxy{{DBProxyName: new("")}}},
+			"<DescribeDBProxiesResponse" + ns + "<DescribeDBProxiesResult><DBProxies><member><DBProxyName/></member></DBProxies></DescribeDBProxiesResult>" + tail + "DescribeDBProxiesResponse>",
+		},
+		{
+			"DescribeDBInstances", &rds.DBInstanceMessage{DBInstances: []rds.DBInstance{}},
+			"<DescribeDBInstancesResponse" + ns + "<DescribeDBInstancesResult><DBInstances/></DescribeDBInstancesResult>" + tail + "DescribeDBInstancesResponse>",
+		},
+		{
+			"CreateIntegration", &rds.Integration{AdditionalEncryptionContext: map[string]string{"b": "<", "a": ""}},
 			"<CreateIntegrationResponse" + ns + "<CreateIntegrationResult><AdditionalEncryptionContext><entry><key>a</key><value></value></entry>" +
-				"<entry><key>b</key><value>&lt;</value></entry></AdditionalEncryptionContext></CreateIntegrationResult>" + tail + "CreateIntegrationResponse>"},
+				"<entry><key>b</key><value>&lt;</value></entry></AdditionalEncryptionContext></CreateIntegrationResult>" + tail + "CreateIntegrationResponse>",
+		},
 		{"AddTagsToResource", nil, "<AddTagsToResourceResponse" + ns + tail + "AddTagsToResourceResponse>"},
-		{"GetCallerIdentity", &sts.GetCallerIdentityResponse{Account: new("123456789012")},
-			`<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult><Account>123456789012</Account></GetCallerIdentityResult>` + tail + "GetCallerIdentityResponse>"},
+		{
+			"GetCallerIdentity", &sts.GetCallerIdentityResponse{Account: new("123456789012")},
+			`<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult><Account>123456789012</Account></GetCallerIdentityResult>` + tail + "GetCallerIdentityResponse>",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.action, func(t *testing.T) {
@@ -158,10 +168,14 @@ func TestErrorDocument(t *testing.T) {
 		err  *wire.Error
 		want string
 	}{
-		{wire.NewError(rds.ErrDBInstanceNotFound, "DBInstance %s not found.", "z<z"),
-			"<Error><Type>Sender</Type><Code>DBInstanceNotFound</Code><Message>DBInstance z&lt;z not found.</Message></Error>"},
-		{wire.NewError(api.ErrInternalFailure, "100%% broken").WithHint("try later"),
-			"<Error><Type>Receiver</Type><Code>InternalFailure</Code><Message>100% broken</Message><Hint>try later</Hint></Error>"},
+		{
+			wire.NewError(rds.ErrDBInstanceNotFound, "DBInstance %s not found.", "z<z"),
+			"<Error><Type>Sender</Type><Code>DBInstanceNotFound</Code><Message>DBInstance z&lt;z not found.</Message></Error>",
+		},
+		{
+			wire.NewError(api.ErrInternalFailure, "100%% broken").WithHint("try later"),
+			"<Error><Type>Receiver</Type><Code>InternalFailure</Code><Message>100% broken</Message><Hint>try later</Hint></Error>",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.err.Code, func(t *testing.T) {

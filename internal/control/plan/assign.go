@@ -69,8 +69,11 @@ func seatFor(want Database, m Placed) Seat {
 			return s
 		}
 	}
-	if len(want.Seats) > 0 {
+	switch {
+	case len(want.Seats) > 0:
 		return want.Seats[0]
+	case want.Last != nil:
+		return *want.Last
 	}
 	return Seat{}
 }

@@ -25,6 +25,9 @@ type Database struct {
 	// State is running, stopped or absent.
 	State member.Want
 	Seats []Seat
+	// Last has the settings of the last copy of a cluster without instances while it shall run, because
+	// a final snapshot of it is made; nil: it is kept, and does not run.
+	Last *Seat
 	// Zone is the zone of the first member of a database without keyed seats; "" means any.
 	Zone string
 	// Zones are the zones in which new members may be placed; none means any. Members that are

@@ -86,7 +86,7 @@ func (w *work) retire() bool {
 		switch {
 		case m.Going == Staying:
 		case w.parked(m):
-			m.Stopped = true
+			m.Stopped = w.Want.Last == nil
 		case w.primary() == nil:
 			w.doing("waiting for a primary")
 		case !w.dispensable(m):

@@ -198,6 +198,8 @@ func (p *player) wish(verb string, rest []string) error {
 	case "stop", "start", "delete":
 		want.State = map[string]member.Want{"stop": member.Stopped, "start": member.Running, "delete": member.Absent}[verb]
 		want.Change++
+	case "final-snapshot":
+		want.Last = &Seat{Limits: limitsOf("db.t3.micro")}
 	case "follow":
 		want.Upstream = &patroni.Upstream{Host: "10.9.9.9", Port: 5432, Slot: "follow_db_1"}
 	case "promote":

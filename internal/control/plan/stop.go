@@ -49,7 +49,7 @@ func (w *work) wake() {
 	for _, m := range w.members() {
 		slept := m.Stopped && w.alive(m) && w.down(m)
 		asleep = asleep && slept
-		m.Stopped = w.parked(m) || m.Stopped && w.aside(m)
+		m.Stopped = w.parked(m) && w.Want.Last == nil || m.Stopped && w.aside(m)
 		if seat, ok := w.seatOf(m); ok && slept {
 			m.Restarted, m.Rebooted = seat.Restart, seat.Reboot
 		}

@@ -78,6 +78,9 @@ func ForCluster(c spec.Cluster, instances []spec.Instance, links Links) Database
 		memory, storage = max(memory, classOf(i.Class).Memory), max(storage, int64(i.Storage)<<30)
 		cpus = max(cpus, classOf(i.Class).CPUs)
 	}
+	if c.Final != "" {
+		d.Last = &Seat{Limits: member.Limits{MemoryBytes: memory}}
+	}
 	allowOne(d.Seats)
 	// The oldest instance becomes the writer, but only an instance that may be promoted.
 	slices.SortStableFunc(d.Seats, func(a, b Seat) int { return boolRank(a.NoFailover) - boolRank(b.NoFailover) })

@@ -165,10 +165,14 @@ type Automated struct {
 	Instance *spec.Instance `json:"instance,omitempty"`
 	Cluster  *spec.Cluster  `json:"cluster,omitempty"`
 	// Repository has the backups; Second has copies, or is "".
-	Repository string    `json:"repository"`
-	Second     string    `json:"second,omitempty"`
-	Retention  int       `json:"retention"` // days
-	Created    time.Time `json:"created"`
+	Repository string `json:"repository"`
+	Second     string `json:"second,omitempty"`
+	// SecondRegion is the region in which users see the copies, and SecondKey the id of the KMS key of
+	// there that a database made of them is encrypted with.
+	SecondRegion string    `json:"second_region,omitempty"`
+	SecondKey    string    `json:"second_key,omitempty"`
+	Retention    int       `json:"retention"` // days
+	Created      time.Time `json:"created"`
 	// Retained says that the database was deleted at Deleted, and that the backups stay until their
 	// retention is over. Until is the newest moment that can be restored.
 	Retained bool      `json:"retained,omitempty"`
@@ -225,16 +229,20 @@ type CopyArgs struct {
 }
 
 // Keep keeps a database as it is in a snapshot of it. Exactly one of the two is given.
-func (s *Snapshot) Keep(i *spec.Instance, c *spec.Cluster) {
+func (s *Snapshot) Keep(i *spec.Instance, c *spec.Cluster) { s.Instance, s.Cluster = kept(i, c) }
+
+// Keep keeps a database as it is, in the record of its automated backups.
+func (a *Automated) Keep(i *spec.Instance, c *spec.Cluster) { a.Instance, a.Cluster = kept(i, c) }
+
+func kept(i *spec.Instance, c *spec.Cluster) (*spec.Instance, *spec.Cluster) {
 	if c != nil {
-		kept := *c
-		kept.Forget()
-		s.Cluster = &kept
-		return
+		next := *c
+		next.Forget()
+		return nil, &next
 	}
-	kept := *i
-	kept.Forget()
-	s.Instance = &kept
+	next := *i
+	next.Forget()
+	return &next, nil
 }
 
 // SharedWith reports whether users of another account may restore the snapshot.

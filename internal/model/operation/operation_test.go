@@ -104,8 +104,14 @@ func TestExcluding(t *testing.T) {
 		deed     Deed
 		want     bool
 	}{
-		{Running, "db-1", Restart, true}, {Undoing, "db-1", Restart, true}, {Running, "db-1", Failover, false}, {Running, "db-1", Change, false},
-		{Running, "db-2", Restart, false}, {Done, "db-1", Restart, false}, {Failed, "db-1", Restart, false}, {Cancelled, "db-1", Restart, false},
+		{Running, "db-1", Restart, true},
+		{Undoing, "db-1", Restart, true},
+		{Running, "db-1", Failover, false},
+		{Running, "db-1", Change, false},
+		{Running, "db-2", Restart, false},
+		{Done, "db-1", Restart, false},
+		{Failed, "db-1", Restart, false},
+		{Cancelled, "db-1", Restart, false},
 	} {
 		running.State = c.state
 		if r, got := Excluding([]*Record{running}, c.database, c.deed); got != c.want || got && r.ID != "one" {

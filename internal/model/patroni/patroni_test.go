@@ -51,10 +51,16 @@ func TestParseSync(t *testing.T) {
 		{"no key", "", Sync{}, 0},
 		{"alone", `{"leader":"m1","sync_standby":null}`, Sync{Leader: "m1"}, 0},
 		{"one standby", `{"leader":"m1","sync_standby":"m2"}`, Sync{Leader: "m1", Standbys: []string{"m2"}}, 1},
-		{"any one of two", `{"leader":"m1","quorum":1,"sync_standby":"m2,m3"}`,
-			Sync{Leader: "m1", Standbys: []string{"m2", "m3"}, Quorum: 1}, 2},
-		{"any one of three", `{"leader":"m1","quorum":2,"sync_standby":"m2,m3,m4"}`,
-			Sync{Leader: "m1", Standbys: []string{"m2", "m3", "m4"}, Quorum: 2}, 3},
+		{
+			"any one of two", `{"leader":"m1","quorum":1,"sync_standby":"m2,m3"}`,
+			Sync{Leader: "m1", Standbys: []string{"m2", "m3"}, Quorum: 1},
+			2,
+		},
+		{
+			"any one of three", `{"leader":"m1","quorum":2,"sync_standby":"m2,m3,m4"}`,
+			Sync{Leader: "m1", Standbys: []string{"m2", "m3", "m4"}, Quorum: 2},
+			3,
+		},
 	}
 	for _, c := range cases {
 		got, err := ParseSync([]byte(c.in))

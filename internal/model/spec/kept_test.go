@@ -24,9 +24,12 @@ func TestCheckSubnetGroup(t *testing.T) {
 
 func TestZonesOfASubnetGroup(t *testing.T) {
 	for _, tt := range []struct{ subnets, want string }{
-		{"", "[]"}, {"b:subnet-b", "[b]"}, {"c:subnet-c a:subnet-a", "[a c]"},
+		{"", "[]"},
+		{"b:subnet-b", "[b]"},
+		{"c:subnet-c a:subnet-a", "[a c]"},
 		// A subnet that is not the home's may be anywhere.
-		{"a:subnet-a b:subnet-0f3a", "[]"}, {"a:subnet-b", "[]"},
+		{"a:subnet-a b:subnet-0f3a", "[]"},
+		{"a:subnet-b", "[]"},
 	} {
 		g := SubnetGroup{}
 		for _, text := range strings.Fields(tt.subnets) {

@@ -132,10 +132,19 @@ func TestNumbers(t *testing.T) {
 		err  error
 		code string
 	}{
-		{"port 1149", CheckPort(1149), value}, {"port 1150", CheckPort(1150), ""}, {"port 65535", CheckPort(65535), ""}, {"port 65536", CheckPort(65536), value},
-		{"no backups", CheckRetention(0, 0), ""}, {"35 days", CheckRetention(35, 1), ""}, {"36 days", CheckRetention(36, 0), value},
-		{"no backups of a cluster", CheckRetention(0, 1), value}, {"-1 days", CheckRetention(-1, 0), value},
-		{"tier 0", CheckTier(0), ""}, {"tier 15", CheckTier(15), ""}, {"tier 16", CheckTier(16), value}, {"tier -1", CheckTier(-1), value},
+		{"port 1149", CheckPort(1149), value},
+		{"port 1150", CheckPort(1150), ""},
+		{"port 65535", CheckPort(65535), ""},
+		{"port 65536", CheckPort(65536), value},
+		{"no backups", CheckRetention(0, 0), ""},
+		{"35 days", CheckRetention(35, 1), ""},
+		{"36 days", CheckRetention(36, 0), value},
+		{"no backups of a cluster", CheckRetention(0, 1), value},
+		{"-1 days", CheckRetention(-1, 0), value},
+		{"tier 0", CheckTier(0), ""},
+		{"tier 15", CheckTier(15), ""},
+		{"tier 16", CheckTier(16), value},
+		{"tier -1", CheckTier(-1), value},
 	}
 	for _, c := range cases {
 		if !refusedWith(c.err, c.code) {

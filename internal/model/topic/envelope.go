@@ -52,8 +52,14 @@ func UnsubscribeURL(base string, s Subscription) string {
 // that SNS signs, a line each, in the order of the names.
 func (e Envelope) Signed() string {
 	members := []struct{ name, value string }{
-		{"Message", e.Message}, {"MessageId", e.MessageID}, {"Subject", e.Subject}, {"SubscribeURL", e.SubscribeURL},
-		{"Timestamp", e.Timestamp}, {"Token", e.Token}, {"TopicArn", e.TopicARN}, {"Type", e.Type},
+		{"Message", e.Message},
+		{"MessageId", e.MessageID},
+		{"Subject", e.Subject},
+		{"SubscribeURL", e.SubscribeURL},
+		{"Timestamp", e.Timestamp},
+		{"Token", e.Token},
+		{"TopicArn", e.TopicARN},
+		{"Type", e.Type},
 	}
 	var b strings.Builder
 	for _, m := range members {

@@ -40,6 +40,9 @@ func newCluster(l *database.Sight, c front.Call, in *rds.CreateDBClusterMessage)
 	if err != nil {
 		return cluster, nil, err
 	}
+	if err := database.SetMaster(&cluster.Common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword); err != nil {
+		return cluster, nil, err
+	}
 	if err := nameFree(l, cluster.Scope, cluster.Name); err != nil {
 		return cluster, nil, err
 	}
@@ -47,6 +50,12 @@ func newCluster(l *database.Sight, c front.Call, in *rds.CreateDBClusterMessage)
 	if err != nil {
 		return cluster, nil, err
 	}
+	return add(l, c, cluster, ops, in.BackupRetentionPeriod)
+}
+
+// add takes addresses for a new cluster, makes its secret and the instances that it has of its own,
+// and holds what it uses. days are what was asked for of backups.
+func add(l *database.Sight, c front.Call, cluster spec.Cluster, ops []state.Op, days *int32) (spec.Cluster, []state.Op, error) {
 	addresses, err := takeAddresses(l, &cluster)
 	if err != nil {
 		return cluster, nil, err
@@ -61,7 +70,7 @@ func newCluster(l *database.Sight, c front.Call, in *rds.CreateDBClusterMessage)
 	if err != nil {
 		return cluster, nil, err
 	}
-	events, err := l.WarnBackups(c, event.Cluster, cluster.Common, in.BackupRetentionPeriod)
+	events, err := l.WarnBackups(c, event.Cluster, cluster.Common, days)
 	if err != nil {
 		return cluster, nil, err
 	}
@@ -100,7 +109,7 @@ func nameFree(l *database.Sight, scope spec.Scope, name string) error {
 	return nil
 }
 
-// recordOf is the record that a request asks for, with all defaults.
+// recordOf is the record that a request asks for, with all defaults, but for its master user.
 func recordOf(l *database.Sight, c front.Call, in *rds.CreateDBClusterMessage) (spec.Cluster, error) {
 	engine := wire.Or(in.Engine, "")
 	if engine != spec.Aurora && engine != spec.Postgres {
@@ -131,10 +140,7 @@ func recordOf(l *database.Sight, c front.Call, in *rds.CreateDBClusterMessage) (
 			return cluster, err
 		}
 	}
-	if err := setKind(l, &cluster, in); err != nil {
-		return cluster, err
-	}
-	return cluster, database.SetMaster(&cluster.Common, in.MasterUsername, in.MasterUserPassword, in.ManageMasterUserPassword)
+	return cluster, setKind(l, &cluster, in)
 }
 
 // checkName leaves room for the names of the instances that a Multi-AZ DB

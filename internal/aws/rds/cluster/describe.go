@@ -12,6 +12,7 @@ import (
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/restore"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
@@ -68,9 +69,9 @@ func attributes(c spec.Cluster) map[string][]string {
 func clusterOut(l *database.Sight, c spec.Cluster) *rds.DBCluster {
 	facts := l.FactsOfCluster(c)
 	out := &rds.DBCluster{
-		AllocatedStorage: wire.Number(max(c.Storage, 1)), AvailabilityZones: zonesOut(l, c), BackupRetentionPeriod: wire.Number(c.BackupRetention),
+		AllocatedStorage: wire.Number(max(c.Storage, 1)), AvailabilityZones: l.Looks.ZonesOf(c), BackupRetentionPeriod: wire.Number(c.BackupRetention),
 		DatabaseName: wire.Text(c.DBName), DBClusterIdentifier: wire.Some(c.Name), DBClusterParameterGroup: wire.Some(c.ParameterGroup),
-		DBSubnetGroup: wire.Some(c.SubnetGroup), Status: wire.Some(look.WhileMoving(c.Moving(), facts.DatabaseStatus())), Endpoint: wire.Some(c.ServedAt()),
+		DBSubnetGroup: wire.Some(c.SubnetGroup), Status: wire.Some(l.ClusterStatusBy(c, facts)), Endpoint: wire.Some(c.ServedAt()),
 		ReaderEndpoint: wire.Some(address.ServedAt(c.ReaderAddress, c.ReaderFormer)), MultiAZ: wire.Some(c.MultiAZ() || spread(facts)), Engine: wire.Some(c.Engine),
 		EngineVersion: wire.Some(c.Version), Port: wire.Number(c.Port), MasterUsername: wire.Some(c.MasterUser),
 		PreferredBackupWindow: wire.Some(c.BackupWindow), PreferredMaintenanceWindow: wire.Some(c.MaintenanceWindow),
@@ -85,6 +86,8 @@ func clusterOut(l *database.Sight, c spec.Cluster) *rds.DBCluster {
 		AutoMinorVersionUpgrade: wire.Some(c.AutoMinor),
 	}
 	out.MasterUserSecret = l.MasterSecretOut(c.Common, facts)
+	window := restore.WindowOf(l.Looks, c.Common, facts)
+	out.EarliestRestorableTime, out.LatestRestorableTime = wire.Moment(window.Earliest), wire.Moment(window.Latest)
 	out.StorageEncrypted, out.KmsKeyId = database.EncryptedOut(c.Common, facts)
 	if c.OptionGroup != "" {
 		out.DBClusterOptionGroupMemberships = []rds.DBClusterOptionGroupStatus{{DBClusterOptionGroupName: wire.Some(c.OptionGroup), Status: wire.Some("in-sync")}}
@@ -101,20 +104,6 @@ func clusterOut(l *database.Sight, c spec.Cluster) *rds.DBCluster {
 	}
 	out.PendingModifiedValues = pendingOut(l, out, c, facts)
 	return out
-}
-
-// zonesOut are the zones of a cluster: those asked for, or the home's first three.
-func zonesOut(l *database.Sight, c spec.Cluster) []string {
-	zones := c.Zones
-	if len(zones) == 0 {
-		zones = l.Zones()
-		zones = zones[:min(3, len(zones))]
-	}
-	names := []string{}
-	for _, z := range zones {
-		names = append(names, c.ZoneName(z))
-	}
-	return names
 }
 
 // spread: the members live in more than one zone.

@@ -30,16 +30,18 @@ type service struct {
 func Actions(from *database.Source) map[string]front.Action {
 	s := &service{database.Service[spec.Cluster, rds.DBCluster]{Source: from, Kind: Kind, Show: clusterOut}}
 	return map[string]front.Action{
-		"AddRoleToDBCluster":      front.On(s.addRoleToDBCluster),
-		"CreateDBCluster":         front.On(s.createDBCluster),
-		"DeleteDBCluster":         front.On(s.deleteDBCluster),
-		"DescribeDBClusters":      front.On(s.describeDBClusters),
-		"FailoverDBCluster":       front.On(s.failoverDBCluster),
-		"ModifyDBCluster":         front.On(s.modifyDBCluster),
-		"RebootDBCluster":         front.On(s.rebootDBCluster),
-		"RemoveRoleFromDBCluster": front.On(s.removeRoleFromDBCluster),
-		"StartDBCluster":          front.On(s.startDBCluster),
-		"StopDBCluster":           front.On(s.stopDBCluster),
+		"AddRoleToDBCluster":            front.On(s.addRoleToDBCluster),
+		"CreateDBCluster":               front.On(s.createDBCluster),
+		"DeleteDBCluster":               front.On(s.deleteDBCluster),
+		"DescribeDBClusters":            front.On(s.describeDBClusters),
+		"FailoverDBCluster":             front.On(s.failoverDBCluster),
+		"ModifyDBCluster":               front.On(s.modifyDBCluster),
+		"RebootDBCluster":               front.On(s.rebootDBCluster),
+		"RestoreDBClusterFromSnapshot":  front.On(s.restoreDBClusterFromSnapshot),
+		"RestoreDBClusterToPointInTime": front.On(s.restoreDBClusterToPointInTime),
+		"RemoveRoleFromDBCluster":       front.On(s.removeRoleFromDBCluster),
+		"StartDBCluster":                front.On(s.startDBCluster),
+		"StopDBCluster":                 front.On(s.stopDBCluster),
 	}
 }
 

@@ -7,11 +7,14 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/automated"
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/snapshot"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
+	"howdah/internal/model/backup"
 	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -35,8 +38,8 @@ func (s *service) deleteDBCluster(ctx context.Context, c front.Call, in *rds.Del
 				ops = append(ops, state.Delete(state.Address(a)))
 			}
 		}
-		cluster.Deleting = true
-		return ops, nil
+		last, err := end(l, c, cluster, in)
+		return append(ops, last...), err
 	})
 	if err != nil {
 		return nil, err
@@ -44,10 +47,30 @@ func (s *service) deleteDBCluster(ctx context.Context, c front.Call, in *rds.Del
 	return &rds.DeleteDBClusterResult{DBCluster: cluster}, nil
 }
 
+// end has a cluster deleted, at once or after its final snapshot.
+func end(l *database.Sight, c front.Call, cluster *spec.Cluster, in *rds.DeleteDBClusterMessage) ([]state.Op, error) {
+	drop := wire.Or(in.DeleteAutomatedBackups, true)
+	if in.FinalDBSnapshotIdentifier == nil {
+		cluster.Deleting = true
+		if drop {
+			return nil, nil
+		}
+		return automated.Retain(l.Look, c, nil, cluster)
+	}
+	if err := snapshot.MayCluster(l.Look, *cluster); err != nil {
+		return nil, err
+	}
+	made, ops, err := snapshot.Take(l.Look, c, snapshot.Wish{
+		Name: *in.FinalDBSnapshotIdentifier, Parameter: "FinalDBSnapshotIdentifier", Operation: backup.Final, DropAutomated: drop, Cluster: cluster,
+	})
+	cluster.Final = made.Name
+	return ops, err
+}
+
 func mayDelete(l *database.Sight, c spec.Cluster, in *rds.DeleteDBClusterMessage) error {
 	status := l.ClusterStatus(c)
 	switch {
-	case c.Deleting:
+	case c.Going():
 		return look.ClusterState(c, status, plan.Available)
 	case c.DeletionProtection:
 		return wire.NewError(api.ErrInvalidParameterCombination, "Cannot delete protected Cluster, please disable deletion protection and try again.")

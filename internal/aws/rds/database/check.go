@@ -97,13 +97,13 @@ func CheckKept(insightsRetention *int32, lifecycle *string) error {
 	return nil
 }
 
+// FinalSnapshot asks for the explicit word that the data may go, or for the name of the snapshot that
+// keeps them.
 func FinalSnapshot(skip bool, name *string, parameter string) error {
 	switch {
 	case skip && name != nil:
 		return wire.NewError(api.ErrInvalidParameterCombination, "%s can not be specified when SkipFinalSnapshot is specified.", parameter)
-	case name != nil:
-		return wire.NewError(api.ErrInvalidParameterCombination, "Snapshots are not available in this version of Howdah: save the data with pg_dump, and delete with SkipFinalSnapshot.")
-	case !skip:
+	case !skip && name == nil:
 		return wire.NewError(api.ErrInvalidParameterCombination, "%s is required unless SkipFinalSnapshot is specified.", parameter)
 	}
 	return nil

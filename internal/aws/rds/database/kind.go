@@ -130,7 +130,7 @@ func (k *Kind[T]) Tagged(l *look.Look, scope spec.Scope, arn string, gone func(T
 		c.Generation++
 		return state.Swap(r.Key, r.Revision, v)
 	}}
-	if err == nil && k.Common(&r.Value).Deleting {
+	if err == nil && k.Common(&r.Value).Going() {
 		t.Gone = gone(r.Value)
 	}
 	return t, err

@@ -6,17 +6,20 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/automated"
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/snapshot"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
+	"howdah/internal/model/backup"
 	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
-// deleteDBInstance marks an instance as being deleted, in whatever state it is:
-// from the answer on its status is "deleting", and it cannot be taken back.
+// deleteDBInstance marks an instance as being deleted, in whatever state it is: from the answer on
+// its status is "deleting". With a final snapshot it can only be taken back until that is there.
 func (s *service) deleteDBInstance(ctx context.Context, c front.Call, in *rds.DeleteDBInstanceMessage) (*rds.DeleteDBInstanceResult, error) {
 	i, err := s.Change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
 		if err := mayDelete(l, *i, in); err != nil {
@@ -26,9 +29,12 @@ func (s *service) deleteDBInstance(ctx context.Context, c front.Call, in *rds.De
 		if err != nil {
 			return nil, err
 		}
+		last, err := end(l, c, i, in)
+		if err != nil {
+			return nil, err
+		}
 		more, err := l.Leaves(*i)
-		i.Deleting = true
-		return append(ops, more...), err
+		return append(append(ops, last...), more...), err
 	})
 	if err != nil {
 		return nil, err
@@ -36,8 +42,27 @@ func (s *service) deleteDBInstance(ctx context.Context, c front.Call, in *rds.De
 	return &rds.DeleteDBInstanceResult{DBInstance: i}, nil
 }
 
-// mayDelete asks for the explicit word that the data may go: in this version that
-// is SkipFinalSnapshot, since there are no snapshots yet.
+// end has an instance deleted, at once or after its final snapshot.
+func end(l *database.Sight, c front.Call, i *spec.Instance, in *rds.DeleteDBInstanceMessage) ([]state.Op, error) {
+	drop := wire.Or(in.DeleteAutomatedBackups, true)
+	if in.FinalDBSnapshotIdentifier == nil {
+		i.Deleting = true
+		if drop || i.Cluster != "" {
+			return nil, nil
+		}
+		return automated.Retain(l.Look, c, i, nil)
+	}
+	if err := snapshot.MayInstance(l.Look, *i); err != nil {
+		return nil, err
+	}
+	made, ops, err := snapshot.Take(l.Look, c, snapshot.Wish{
+		Name: *in.FinalDBSnapshotIdentifier, Parameter: "FinalDBSnapshotIdentifier", Operation: backup.Final, DropAutomated: drop, Instance: i,
+	})
+	i.Final = made.Name
+	return ops, err
+}
+
+// mayDelete asks for the explicit word that the data may go, or for a final snapshot.
 func mayDelete(l *database.Sight, i spec.Instance, in *rds.DeleteDBInstanceMessage) error {
 	switch {
 	case i.Deleting || l.Status(i) == plan.Deleting:

@@ -38,6 +38,7 @@ func Actions(from *database.Source) map[string]front.Action {
 		"CreateDBInstance":                front.On(s.createDBInstance),
 		"CreateDBInstanceReadReplica":     front.On(s.createDBInstanceReadReplica),
 		"RestoreDBInstanceFromDBSnapshot": front.On(s.restoreDBInstanceFromDBSnapshot),
+		"RestoreDBInstanceToPointInTime":  front.On(s.restoreDBInstanceToPointInTime),
 		"DeleteDBInstance":                front.On(s.deleteDBInstance),
 		"DescribeDBInstances":             front.On(s.describeDBInstances),
 		"ModifyDBInstance":                front.On(s.modifyDBInstance),

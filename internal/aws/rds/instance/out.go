@@ -6,6 +6,7 @@ import (
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/restore"
 	"howdah/internal/aws/rds/subnet"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -43,6 +44,7 @@ func instanceOut(l *database.Sight, i spec.Instance) *rds.DBInstance {
 	}
 	if i.Cluster == "" {
 		out.MasterUserSecret = l.MasterSecretOut(i.Common, facts)
+		out.LatestRestorableTime = wire.Moment(restore.LatestOf(i.Common, facts))
 	}
 	out.StorageEncrypted, out.KmsKeyId = database.EncryptedOut(i.Common, facts)
 	addPlace(out, i, facts)
@@ -59,7 +61,7 @@ func addPlace(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 	if i.Cluster != "" {
 		created = i.Announced
 	}
-	if created && !i.Deleting {
+	if created && !i.Going() {
 		out.Endpoint = &rds.Endpoint{Address: wire.Some(i.ServedAt()), Port: wire.Number(i.Port), HostedZoneId: wire.Some(look.HostedZone)}
 	}
 	for m := range look.PlacesOf(i, facts) {

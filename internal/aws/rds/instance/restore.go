@@ -28,7 +28,7 @@ func (s *service) restoreDBInstanceFromDBSnapshot(ctx context.Context, c front.C
 		if err != nil {
 			return spec.Instance{}, nil, err
 		}
-		return newRestored(l, c, choice, in)
+		return newRestored(l, c, choice, in, nil)
 	})
 	if err != nil {
 		return nil, err
@@ -69,12 +69,16 @@ func notRestorable(in *rds.RestoreDBInstanceFromDBSnapshotMessage) error {
 }
 
 // newRestored is the record of a restored instance: with the classes, sizes and windows of the one
-// that it is made of, and with the default groups, unless something else is asked for.
-func newRestored(l *database.Sight, c front.Call, from restore.Choice, in *rds.RestoreDBInstanceFromDBSnapshotMessage) (spec.Instance, []state.Op, error) {
+// that it is made of, and with the default groups, unless something else is asked for. limit is that
+// of its growth, or nil.
+func newRestored(l *database.Sight, c front.Call, from restore.Choice, in *rds.RestoreDBInstanceFromDBSnapshotMessage, limit *int32) (spec.Instance, []state.Op, error) {
 	of := instanceOf(from)
 	asked, err := createAs(of, in)
 	if err != nil {
 		return spec.Instance{}, nil, err
+	}
+	if limit != nil {
+		asked.MaxAllocatedStorage = limit
 	}
 	i, err := instanceRecord(l, c, asked)
 	if err != nil {
@@ -94,7 +98,7 @@ func newRestored(l *database.Sight, c front.Call, from restore.Choice, in *rds.R
 	}
 	i.Managed = wire.Or(in.ManageMasterUserPassword, false)
 	kept, err := l.FirstSecret(&i.Common, false, c.Now)
-	return i, append(append(ops, kept...), from.Unchanged), err
+	return i, append(append(ops, kept...), from.Unchanged...), err
 }
 
 // instanceOf is what a restored instance is like. Of a Multi-AZ DB cluster it has what each of its

@@ -9,8 +9,10 @@ import (
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/snapshot"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
+	"howdah/internal/model/backup"
 	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -50,11 +52,9 @@ func (s *service) rebootDBInstance(ctx context.Context, c front.Call, in *rds.Re
 	return &rds.RebootDBInstanceResult{DBInstance: i}, nil
 }
 
-// stopDBInstance ends an instance's processes; its data and its endpoint stay.
+// stopDBInstance ends an instance's processes; its data and its endpoint stay. With a snapshot it
+// ends them when that is there (package upkeep).
 func (s *service) stopDBInstance(ctx context.Context, c front.Call, in *rds.StopDBInstanceMessage) (*rds.StopDBInstanceResult, error) {
-	if in.DBSnapshotIdentifier != nil {
-		return nil, wire.NewError(api.ErrInvalidParameterCombination, "Snapshots are not available in this version of Howdah: stop without DBSnapshotIdentifier.")
-	}
 	i, err := s.Change(ctx, c, in.DBInstanceIdentifier, func(l *database.Sight, i *spec.Instance) ([]state.Op, error) {
 		if err := alone(l, *i); err != nil {
 			return nil, err
@@ -62,14 +62,26 @@ func (s *service) stopDBInstance(ctx context.Context, c front.Call, in *rds.Stop
 		if err := l.May(operation.Restart, *i, wire.NewError(rds.ErrInvalidDBInstanceState, "Instance %s is not in available state.", i.Name)); err != nil {
 			return nil, err
 		}
-		i.Stopped = true
-		look.Begin(&i.Common, plan.Stopping, nil, "0087")
-		return nil, nil
+		if in.DBSnapshotIdentifier == nil {
+			Stop(i)
+			return nil, nil
+		}
+		made, ops, err := snapshot.Take(l.Look, c, snapshot.Wish{
+			Name: *in.DBSnapshotIdentifier, Parameter: "DBSnapshotIdentifier", Operation: backup.Take, Instance: i,
+		})
+		i.StopAfter = made.Name
+		return ops, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &rds.StopDBInstanceResult{DBInstance: i}, nil
+}
+
+// Stop has an instance stopped.
+func Stop(i *spec.Instance) {
+	i.Stopped, i.StopAfter = true, ""
+	look.Begin(&i.Common, plan.Stopping, nil, "0087")
 }
 
 // startDBInstance starts a stopped instance.

@@ -21,6 +21,12 @@ func PlainARN(arn string) string {
 	return "arn:aws:rds:" + strings.ToLower(parts[3])
 }
 
+// IsARN reports whether a text is meant to be an ARN.
+func IsARN(text string) bool {
+	text = strings.TrimSpace(text)
+	return len(text) >= 4 && strings.EqualFold(text[:4], "arn:")
+}
+
 // NewResourceID makes an identifier that stays when a resource is renamed, in
 // RDS's form: a prefix and 26 capital letters and digits.
 func NewResourceID(prefix string) string {

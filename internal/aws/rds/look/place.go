@@ -85,6 +85,21 @@ func (s *Source) Zones() []string {
 	return s.zones.names
 }
 
+// ZonesOf are the zones of a cluster, as the API names them: those asked for, or the home's first
+// three.
+func (s *Source) ZonesOf(c spec.Cluster) []string {
+	zones := c.Zones
+	if len(zones) == 0 {
+		zones = s.Zones()
+		zones = zones[:min(3, len(zones))]
+	}
+	names := []string{}
+	for _, z := range zones {
+		names = append(names, c.ZoneName(z))
+	}
+	return names
+}
+
 // ZoneIn checks an Availability Zone that was asked for.
 func (s *Source) ZoneIn(scope spec.Scope, name *string) (string, error) {
 	if name == nil {

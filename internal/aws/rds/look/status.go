@@ -63,25 +63,36 @@ func (l *Look) StatusBy(i spec.Instance, f plan.Facts) string {
 	if i.Cluster == "" {
 		status := f.DatabaseStatus()
 		if status == plan.FailingOver {
-			return plan.Rebooting // an instance has no such status
+			status = plan.Rebooting // an instance has no such status
 		}
-		return WhileMoving(i.Moving(), status)
+		return shown(i.Common, i.Moving(), status)
 	}
-	if _, exists := l.Cluster[i.Cluster]; !exists {
+	c, exists := l.Cluster[i.Cluster]
+	if !exists || i.Auto && c.Going() {
 		return plan.Deleting
 	}
-	return WhileMoving(i.Moving(), f.SeatStatus(SeatOf(f, i), i.Deleting))
+	return shown(i.Common, i.Moving(), f.SeatStatus(SeatOf(f, i), i.Deleting))
 }
 
 // ClusterStatus is the status word of a cluster.
 func (l *Look) ClusterStatus(c spec.Cluster) string {
-	return WhileMoving(c.Moving(), l.FactsOfCluster(c).DatabaseStatus())
+	return l.ClusterStatusBy(c, l.FactsOfCluster(c))
 }
 
-// WhileMoving is the status of what is being moved: until it is done a database that
-// is not reached is not one that fails.
-func WhileMoving(moving bool, status string) string {
-	if moving && (status == plan.Available || status == plan.Rebooting) {
+// ClusterStatusBy is ClusterStatus by facts that the caller has already.
+func (l *Look) ClusterStatusBy(c spec.Cluster, f plan.Facts) string {
+	return shown(c.Common, c.Moving(), f.DatabaseStatus())
+}
+
+// shown is the status of what waits for a snapshot before it is deleted or stopped, and of what is
+// being moved: until that is done a database that is not reached is not one that fails.
+func shown(c spec.Common, moving bool, status string) string {
+	switch {
+	case c.Going():
+		return plan.Deleting
+	case c.StopAfter != "":
+		return plan.Stopping
+	case moving && (status == plan.Available || status == plan.Rebooting):
 		return plan.Modifying
 	}
 	return status

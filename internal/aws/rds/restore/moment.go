@@ -2,6 +2,7 @@ package restore
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"howdah/api"
@@ -91,23 +92,15 @@ func To(l *look.Source, s Source, t Target) (Choice, error) {
 		return Choice{}, err
 	}
 	of := s.common()
-	if t.Time != nil {
-		if err := noGap(l, of, s.Repository, *t.Time); err != nil {
-			return Choice{}, err
-		}
+	all := backups(l, of.ResourceID, s.Repository)
+	base, ok := s.base(plain(all), t)
+	if !ok {
+		return Choice{}, wire.NewError(rds.ErrInvalidRestore, "%s cannot be restored to that: no whole backup is from before then, or WAL of that time was given up before it could be archived. Choose another time %s.",
+			of.Name, s.Window)
 	}
-	all := s.Window.backups(l, of.ResourceID, s.Repository)
-	at := -1
-	for n, r := range all {
-		if s.begins(r.Value, t) {
-			at = n
-		}
-	}
-	if at < 0 {
-		return Choice{}, wire.NewError(rds.ErrInvalidRestore, "%s has no whole backup from before then: it can be restored to a time %s.", of.Name, s.Window)
-	}
+	at := slices.IndexFunc(all, func(r state.Record[backup.Backup]) bool { return r.Value.Label == base.Label })
 	origin := spec.Origin{
-		Database: of.ResourceID, Repository: s.Repository, Label: all[at].Value.Label, Newest: t.Latest, Before: t.Before, From: of.Name,
+		Database: of.ResourceID, Repository: s.Repository, Label: base.Label, Newest: t.Latest, Before: t.Before, From: of.Name,
 	}
 	if t.Time != nil {
 		origin.Until = t.Time.UTC()
@@ -115,30 +108,27 @@ func To(l *look.Source, s Source, t Target) (Choice, error) {
 	if t.LSN != 0 {
 		origin.LSN = t.LSN.String()
 	}
-	return Choice{Origin: origin, Instance: s.Instance, Cluster: s.Cluster, Unchanged: state.Unchanged(all[at].Key, all[at].Revision)}, Can(l)
+	return Choice{Origin: origin, Instance: s.Instance, Cluster: s.Cluster, Unchanged: []state.Op{state.Unchanged(all[at].Key, all[at].Revision)}}, Can(l)
 }
 
-// begins reports whether a restore to the target can begin with a backup.
-func (s Source) begins(b backup.Backup, t Target) bool {
+// base is the backup to begin with.
+func (s Source) base(all []backup.Backup, t Target) (backup.Backup, bool) {
 	switch {
 	case t.Time != nil:
-		return !b.Stop.After(*t.Time)
-	case t.LSN != 0:
-		return b.StopLSN <= t.LSN
-	case t.Before != "":
-		return !b.Stop.After(s.Window.Earliest) // nobody knows when that was
+		return backup.Base(all, *t.Time)
+	case t.Before != "": // nobody knows when that was
+		return backup.Base(all, s.Window.Earliest)
+	case t.LSN == 0:
+		return backup.Base(all, s.Window.Latest)
 	}
-	return true
-}
-
-// backups are those with which a restore to a moment of the window may begin. Of an older one, not
-// all WAL since then is there.
-func (w Window) backups(l *look.Source, database, repository string) []state.Record[backup.Backup] {
-	all := backups(l, database, repository)
-	for len(all) > 1 && !all[1].Value.Stop.After(w.Earliest) {
-		all = all[1:]
+	var newest backup.Backup
+	for _, b := range all {
+		// One that its own moment can be restored from is sound, and has its WAL.
+		if own, ok := backup.Base(all, b.Stop); ok && own.Label == b.Label && b.StopLSN <= t.LSN && b.Stop.After(newest.Stop) {
+			newest = b
+		}
 	}
-	return all
+	return newest, newest.Label != ""
 }
 
 // allows refuses what is outside of the window.
@@ -154,17 +144,6 @@ func (s Source) allows(l *look.Source, t Target) error {
 		return wire.NewError(api.ErrInvalidParameterValue, "The specified instance cannot be restored to a time later than %s: %s can be restored to a time %s.", stamp(w.Latest), of.Name, w)
 	case t.Time.Before(w.Earliest):
 		return wire.NewError(api.ErrInvalidParameterValue, "The specified instance cannot be restored to a time earlier than %s: %s can be restored to a time %s.", stamp(w.Earliest), of.Name, w)
-	}
-	return nil
-}
-
-// noGap refuses a moment for which WAL was given up.
-func noGap(l *look.Source, of spec.Common, repository string, at time.Time) error {
-	for _, r := range state.LoadAll[backup.Backup](l.Cache, state.BackupPrefix(of.ResourceID)+repository+"/") {
-		if b := r.Value; !b.Gap.IsZero() && at.After(b.Gap) && at.Before(b.Stop) {
-			return wire.NewError(rds.ErrInvalidRestore, "%s cannot be restored to a time after %s and before %s: its WAL of that time was given up before it could be archived.",
-				of.Name, stamp(b.Gap), stamp(b.Stop))
-		}
 	}
 	return nil
 }

@@ -5,7 +5,7 @@
 package restore
 
 import (
-	"slices"
+	"errors"
 	"time"
 
 	"howdah/api/rds"
@@ -24,8 +24,8 @@ type Choice struct {
 	// Instance or Cluster is the database as it was.
 	Instance *spec.Instance
 	Cluster  *spec.Cluster
-	// Unchanged is the condition that what was chosen is still there.
-	Unchanged state.Op
+	// Unchanged are the conditions that what was chosen is still there.
+	Unchanged []state.Op
 }
 
 // Common is the part that instances and clusters have alike.
@@ -59,27 +59,32 @@ func Of(l *look.Source, r snapshot.Record) (Choice, error) {
 		return Choice{}, wire.NewError(code, "Cannot restore the snapshot %s because it is not currently in the available state: it is %s.", s.Name, s.State)
 	}
 	held, err := state.Load[backup.Backup](l.Cache, state.Backup(s.Database, s.Repository, s.Label))
-	if err == nil && held.Value.Damaged != "" {
+	switch {
+	case errors.Is(err, state.ErrNotFound):
+		return Choice{}, wire.NewError(rds.ErrInvalidRestore, "The backup of the snapshot %s is not in the repository %s any more.", s.Name, s.Repository)
+	case err != nil:
+		return Choice{}, err
+	case held.Value.Damaged != "":
 		return Choice{}, wire.NewError(rds.ErrInvalidRestore, "The backup of the snapshot %s is damaged: %s. Restore another one.", s.Name, held.Value.Damaged)
 	}
 	return Choice{
 		Origin:   spec.Origin{Database: s.Database, Repository: s.Repository, Label: s.Label, From: s.Name, Snapshot: true},
-		Instance: s.Instance, Cluster: s.Cluster, Unchanged: state.Unchanged(r.Key, r.Revision),
+		Instance: s.Instance, Cluster: s.Cluster, Unchanged: []state.Op{state.Unchanged(r.Key, r.Revision), state.Unchanged(held.Key, held.Revision)},
 	}, Can(l)
 }
 
-// backups are those of a database in a repository that can be restored, the oldest first.
+// backups are those of a database in a repository, by label.
 func backups(l *look.Source, database, repository string) []state.Record[backup.Backup] {
-	all := state.LoadAll[backup.Backup](l.Cache, state.BackupPrefix(database)+repository+"/")
-	whole := map[string]bool{}
-	for _, r := range all {
-		whole[r.Value.Label] = r.Value.Damaged == ""
+	return state.LoadAll[backup.Backup](l.Cache, state.BackupPrefix(database)+repository+"/")
+}
+
+// plain are the backups without what the state knows of their records.
+func plain(all []state.Record[backup.Backup]) []backup.Backup {
+	values := make([]backup.Backup, len(all))
+	for n, r := range all {
+		values[n] = r.Value
 	}
-	all = slices.DeleteFunc(all, func(r state.Record[backup.Backup]) bool {
-		return !whole[r.Value.Label] || slices.ContainsFunc(r.Value.Needs, func(label string) bool { return !whole[label] })
-	})
-	slices.SortFunc(all, func(a, b state.Record[backup.Backup]) int { return a.Value.Stop.Compare(b.Value.Stop) })
-	return all
+	return values
 }
 
 // stamp is a moment as messages have it.

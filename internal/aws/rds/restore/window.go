@@ -33,6 +33,14 @@ func Latest(facts plan.Facts) time.Time {
 	return newest
 }
 
+// LatestOf is Latest, or zero of a database without automated backups.
+func LatestOf(c spec.Common, facts plan.Facts) time.Time {
+	if c.BackupRetention == 0 {
+		return time.Time{}
+	}
+	return Latest(facts)
+}
+
 // WindowOf is that of a database that lives.
 func WindowOf(l *look.Source, c spec.Common, facts plan.Facts) Window {
 	if c.BackupRetention == 0 {
@@ -47,16 +55,9 @@ func WindowOfRetained(l *look.Source, a backup.Automated) Window {
 }
 
 func window(l *look.Source, database, repository string, days int, latest time.Time) Window {
-	all := backups(l, database, repository)
-	if len(all) == 0 || latest.IsZero() {
+	earliest, ok := backup.EarliestRestorable(plain(backups(l, database, repository)), days, l.Now().UTC())
+	if !ok || latest.Before(earliest) {
 		return Window{}
 	}
-	first := all[0].Value.Stop
-	if kept := l.Now().UTC().AddDate(0, 0, -days); first.Before(kept) {
-		first = kept // WAL from before then goes
-	}
-	if latest.Before(first) {
-		return Window{}
-	}
-	return Window{first, latest}
+	return Window{earliest, latest}
 }

@@ -30,7 +30,7 @@ type Kind struct {
 	// key is where a record belongs, root where all of them are.
 	key  func(account, region, name string) string
 	root string
-	// creating, copying and copied are events; deleted is "" where RDS has none.
+	// creating and deleted are events; deleted is "" where RDS has none.
 	creating, deleted string
 }
 

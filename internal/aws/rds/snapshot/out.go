@@ -7,7 +7,6 @@ import (
 	"howdah/internal/identity/kms"
 	"howdah/internal/model/backup"
 	"howdah/internal/model/operation"
-	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
@@ -49,7 +48,7 @@ func clusterOut(l *look.Source, s *backup.Snapshot) *rds.DBClusterSnapshot {
 		DBClusterSnapshotIdentifier: wire.Some(s.Name), DBClusterIdentifier: wire.Some(c.Name), DbClusterResourceId: wire.Some(s.Database),
 		DBClusterSnapshotArn: wire.Some(s.ARN("cluster-snapshot", s.Name)), Status: wire.Some(string(s.State)), PercentProgress: wire.Some(percent(l, s)),
 		SnapshotCreateTime: wire.Moment(at), Engine: wire.Some(c.Engine), EngineVersion: wire.Some(c.Version), EngineMode: wire.Some("provisioned"),
-		LicenseModel: wire.Some(look.License), AllocatedStorage: wire.Number(max(c.Storage, 1)), AvailabilityZones: zones(l, c), Port: wire.Number(c.Port),
+		LicenseModel: wire.Some(look.License), AllocatedStorage: wire.Number(max(c.Storage, 1)), AvailabilityZones: l.ZonesOf(*c), Port: wire.Number(c.Port),
 		VpcId: wire.Some(vpc), ClusterCreateTime: wire.Moment(c.Created), MasterUsername: wire.Some(c.MasterUser), SnapshotType: wire.Some(typeOf(s)),
 		BackupRetentionPeriod: wire.Number(c.BackupRetention), PreferredBackupWindow: wire.Some(c.BackupWindow), StorageType: wire.Text(c.StorageType),
 		StorageEncrypted: wire.Some(s.KMSKey != ""), IAMDatabaseAuthenticationEnabled: wire.Some(c.IAMAuth), TagList: look.TagsOut(s.Tags),
@@ -59,20 +58,6 @@ func clusterOut(l *look.Source, s *backup.Snapshot) *rds.DBClusterSnapshot {
 		out.KmsKeyId = wire.Some(kms.ARN(s.Scope, s.KMSKey))
 	}
 	return out
-}
-
-// zones are the zones that a cluster asked for, or the home's first three.
-func zones(l *look.Source, c *spec.Cluster) []string {
-	all := c.Zones
-	if len(all) == 0 {
-		all = l.Zones()
-		all = all[:min(3, len(all))]
-	}
-	names := []string{}
-	for _, z := range all {
-		names = append(names, c.ZoneName(z))
-	}
-	return names
 }
 
 // typeOf is the type of a snapshot for its owner.

@@ -85,7 +85,7 @@ func (h *House) look() {
 	h.instances = state.Copies(slices.DeleteFunc(state.ViewAll[spec.Instance](cache, state.InstanceRoot), func(r state.Record[*spec.Instance]) bool {
 		i := r.Value
 		due := due(subjectOfInstance(i))
-		return i.Deleting || !i.Moving() && i.Pending == nil && (i.Cluster == "" || i.Announced) && !due
+		return i.Deleting || !i.Moving() && i.Pending == nil && i.StopAfter == "" && (i.Cluster == "" || i.Announced) && !due
 	}))
 	h.clusters = slices.DeleteFunc(state.LoadAll[spec.Cluster](cache, state.ClusterRoot), func(r state.Record[spec.Cluster]) bool {
 		due := due(subjectOfCluster(&r.Value))
@@ -119,7 +119,7 @@ func (w ward) chore(name, mark string, do func(ctx context.Context, l *database.
 func (h *House) Keep(ctx context.Context) {
 	h.look()
 	now := h.Looks.Now().UTC()
-	for _, chore := range slices.Concat(h.windows(now), h.newcomers(), h.upgrades(now), h.rotations(now), h.movers(), h.passwords(now)) {
+	for _, chore := range slices.Concat(h.windows(now), h.newcomers(), h.upgrades(now), h.rotations(now), h.movers(), h.stops(), h.passwords(now)) {
 		if ctx.Err() != nil {
 			return
 		}
