@@ -203,10 +203,20 @@ type Member struct {
 	LagSeconds   *float64 `json:"lag_seconds,omitempty"`
 	StorageBytes int64    `json:"storage_bytes"`
 
+	// Restoring is how far its first data are made of a backup. It is absent when that does not go on.
+	Restoring *Restoring `json:"restoring,omitempty"`
 	// Going says why it is to be removed: replaced or surplus.
 	Going   string `json:"going,omitempty"`
 	Problem string `json:"problem,omitempty"`
 	Detail  string `json:"detail,omitempty"`
+}
+
+// Restoring is how far a restore is.
+type Restoring struct {
+	Phase string    `json:"phase"` // files while they are copied, and wal while it is replayed
+	Done  int64     `json:"done"`  // bytes
+	Of    int64     `json:"of"`    // bytes; 0: not known
+	Began time.Time `json:"began"`
 }
 
 // Fence is an open case of a primary that may be lost.

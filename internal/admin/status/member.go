@@ -19,6 +19,9 @@ func (s *service) memberOut(d database.Subject, m plan.Placed, primary lsn.LSN) 
 		Patroni: report.Patroni, Postgres: report.Postgres, Timeline: report.Timeline, LSN: report.LSN,
 		StorageBytes: report.StorageBytes, Going: string(m.Going), Problem: string(report.Problem), Detail: report.Detail,
 	}
+	if r := report.Restoring; r != nil && d.Alive[m.Host] {
+		out.Restoring = &admin.Restoring{Phase: r.Phase, Done: r.Done, Of: r.Of, Began: r.Began}
+	}
 	out.State = memberState(d, m, report)
 	out.Ready = out.State == stateReady
 	at := s.position(d.Want.ID, m.Name)
@@ -66,6 +69,7 @@ const (
 	stateStarting = "starting"
 	stateNotReady = "not ready"
 	stateDown     = "down"
+	stateRestores = "restoring"
 )
 
 func memberState(d database.Subject, m plan.Placed, r member.Report) string {
@@ -82,6 +86,8 @@ func memberState(d database.Subject, m plan.Placed, r member.Report) string {
 		return stateNotReady
 	case r.Patroni:
 		return stateStarting
+	case r.Restoring != nil:
+		return stateRestores
 	default:
 		return stateDown
 	}

@@ -34,6 +34,8 @@ func (s *service) explain(d database.Subject, m plan.Placed, r member.Report) (c
 		return "howdah db show " + name, "commits wait for a standby to confirm them" + inBrackets(r.Detail)
 	case member.StartFails:
 		return "howdah logs " + name, "it does not start" + inBrackets(r.Detail)
+	case member.RestoreFails:
+		return "howdah db delete " + name, "its data cannot be restored" + inBrackets(r.Detail) + ": delete it, and restore what can be had"
 	case member.NoRoom:
 		return "howdah host drain " + m.Host, "it cannot go on with the data that it has, which are kept until a standby is in sync, and there is no room for a copy beside them" +
 			inBrackets(r.Detail) + ": free some space there, or have it built elsewhere"

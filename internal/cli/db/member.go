@@ -73,6 +73,27 @@ func StepsText(o *cli.Options, d admin.Database, indent string) {
 	}
 	last := d.Steps[len(d.Steps)-1]
 	o.Say("%s%s %s, for %s", indent, o.Screen.Paint(screen.Yellow, "going on:"), last.Name, screen.Span(o.Now().Sub(last.Began)))
+	for _, m := range d.Members {
+		if m.Restoring != nil {
+			o.Say("%s          %s", indent, restoringText(*m.Restoring, o.Now()))
+		}
+	}
+}
+
+// restoringText says how far a restore is, and how long the copy may still take if that can be told.
+func restoringText(r admin.Restoring, now time.Time) string {
+	text, done := "copied ", screen.Bytes(r.Done)
+	if r.Phase != "files" {
+		text = "all files are there; replayed WAL: "
+	}
+	if r.Of == 0 {
+		return text + done
+	}
+	text += fmt.Sprintf("%s of %s (%d %%)", done, screen.Bytes(r.Of), 100*r.Done/r.Of)
+	if past := now.Sub(r.Began); r.Phase == "files" && r.Done > 0 && r.Done < r.Of && past > 0 {
+		text += ", about " + screen.Span(time.Duration(float64(past)*float64(r.Of-r.Done)/float64(r.Done))) + " left"
+	}
+	return text
 }
 
 // ProblemsText says what is wrong, each with the command that mends it.

@@ -92,7 +92,7 @@ func (w *world) standbyInSync(d *database) bool {
 
 // told has the problems that events tell of, the most urgent first. An agent reports only the most
 // urgent problem of a member.
-var told = []member.Problem{member.Hangs, member.DiskFull, member.SlotLost, member.StorageFull, member.StorageLow}
+var told = []member.Problem{member.RestoreFails, member.Hangs, member.DiskFull, member.SlotLost, member.StorageFull, member.StorageLow}
 
 // urgency returns the place of a problem in that order. A problem that is not in the order hides
 // all others, except for those that an agent only sees if there is no other problem.
@@ -156,6 +156,8 @@ func (w *world) problemNote(d *database, m plan.Placed, r member.Report) (note, 
 		src = seat
 	}
 	switch r.Problem {
+	case member.RestoreFails:
+		return note{src, "0031", []any{plan.CannotRestore}}, true
 	case member.Hangs:
 		return note{src, "H011", []any{m.Host, r.Detail}}, true
 	case member.DiskFull:

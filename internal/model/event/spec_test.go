@@ -31,7 +31,7 @@ var notRaised = map[SourceType]map[string]string{
 		"0034": "a failover that was asked for is carried out, however recent the last one is",
 		"0050": "whoever is promoted was a standby: that is a failover", "0051": "whoever is promoted was a standby: that is a failover",
 		"0065": "a failover is one transaction: there is none in part",
-		"0031": itRetries, "0278": itRetries, "0202": itRetries,
+		"0278": itRetries, "0202": itRetries,
 		"0035": "values that PostgreSQL would refuse are refused at the API",
 		"0036": "no network of a database is managed that could be incompatible",
 		"0221": "a database whose storage is full goes on", "0222": "a database whose storage is full goes on",
