@@ -50,9 +50,6 @@ func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Ti
 	if after.Created && !before.Created && d.Cluster != nil && d.Cluster.Value.MultiAZ() {
 		add("0170")
 	}
-	if after.Created && !before.Created {
-		notes = append(notes, originNotes(d)...)
-	}
 	if after.Changed > before.Changed && before.Created {
 		for _, number := range d.Owner.ChangeEvents {
 			add(number)
@@ -70,32 +67,6 @@ func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Ti
 	}
 	notes = append(notes, memberNotes(d, before, after)...)
 	return puts(d, notes, now)
-}
-
-// originNotes returns the event of an instance that was made from a snapshot or from a moment.
-func originNotes(d *database) []note {
-	o := d.Owner.Origin
-	switch {
-	case o == nil || d.Cluster != nil:
-		return nil
-	case o.Snapshot:
-		return []note{{event.Source{Scope: d.Owner.Scope, Type: event.Snapshot, Name: o.From}, "0043", []any{o.From}}}
-	}
-	return []note{{d.source(), "0019", []any{o.From, moment(*o)}}}
-}
-
-// moment says which data an origin has.
-func moment(o spec.Origin) string {
-	switch {
-	case !o.Until.IsZero():
-		return o.Until.UTC().Format("2006-01-02 15:04:05.999999 UTC")
-	case o.LSN != "":
-		return "position " + o.LSN
-	case o.Before != "":
-		return "before transaction " + o.Before
-	default:
-		return "the latest restorable time"
-	}
 }
 
 // memberNotes returns the events of a cluster's instances, and of members that are rebuilt.
