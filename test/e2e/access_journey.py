@@ -88,7 +88,8 @@ def journey_groups_and_keys():
         file.flush()
         limited = howdah("key", "create", "--name", "ci", "--policy", file.name)
     ci = holder(limited)
-    parameters = {"DBInstanceClass": "db.t3.micro", "Engine": "postgres", "AllocatedStorage": 20, "MasterUsername": "boss", "MasterUserPassword": PASSWORD}
+    parameters = {"DBInstanceClass": "db.t3.micro", "Engine": "postgres", "AllocatedStorage": 20, "MasterUsername": "boss", "MasterUserPassword": PASSWORD,
+                  "BackupRetentionPeriod": 0}
     fails("AccessDenied", ci.delete_db_instance, DBInstanceIdentifier="GUARDED", SkipFinalSnapshot=True)
     fails("AccessDenied", ci.modify_db_instance, DBInstanceIdentifier="guarded", MasterUserPassword=PASSWORD)
     fails("AccessDenied", ci.create_db_instance, DBInstanceIdentifier="other", **parameters)

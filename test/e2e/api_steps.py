@@ -125,7 +125,7 @@ def far_window():
 
 def create(name, **more):
     parameters = dict(DBInstanceIdentifier=name, DBInstanceClass="db.t3.micro", Engine="postgres", AllocatedStorage=20,
-                      MasterUsername="boss", MasterUserPassword=PASSWORD, PreferredMaintenanceWindow=far_window())
+                      MasterUsername="boss", MasterUserPassword=PASSWORD, PreferredMaintenanceWindow=far_window(), BackupRetentionPeriod=0)
     return rds.create_db_instance(**{**parameters, **more})["DBInstance"]
 
 

@@ -31,7 +31,7 @@ func goJourney(t *testing.T, env map[string]string) {
 	for _, name := range []string{"gone-1", "gone-2"} {
 		made, err := client.CreateDBInstance(ctx, &rds.CreateDBInstanceInput{
 			DBInstanceIdentifier: &name, DBInstanceClass: aws.String("db.t3.micro"), Engine: aws.String("postgres"),
-			AllocatedStorage: aws.Int32(20), MasterUsername: aws.String("boss"), MasterUserPassword: aws.String(goPassword),
+			AllocatedStorage: aws.Int32(20), MasterUsername: aws.String("boss"), MasterUserPassword: aws.String(goPassword), BackupRetentionPeriod: aws.Int32(0),
 			Tags: []types.Tag{{Key: aws.String("made-by"), Value: aws.String("Go")}},
 		})
 		if err != nil {

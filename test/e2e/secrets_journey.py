@@ -37,7 +37,7 @@ def known(arn):
 
 def create_managed(name, **more):
     parameters = dict(DBInstanceIdentifier=name, DBInstanceClass="db.t3.micro", Engine="postgres", AllocatedStorage=20, MasterUsername="boss",
-                      ManageMasterUserPassword=True, **more)
+                      ManageMasterUserPassword=True, BackupRetentionPeriod=0, **more)
     return rds.create_db_instance(**parameters)["DBInstance"]
 
 

@@ -23,6 +23,7 @@ func create(ctx context.Context, s *Soak, d deed) error {
 		err = s.ask(ctx, "CreateDBInstance", &rds.CreateDBInstanceMessage{
 			DBInstanceIdentifier: &m.Name, Engine: new("postgres"), DBInstanceClass: &m.Class, AllocatedStorage: new(int32(m.Storage)),
 			MasterUsername: new(masterUser), MasterUserPassword: new(firstPassword), MultiAZ: new(m.Kind == model.MultiAZ), Port: new(int32(m.Port)),
+			BackupRetentionPeriod: new(int32(0)),
 		}, &rds.CreateDBInstanceResult{}, rds.ErrDBInstanceAlreadyExists)
 	case model.Three:
 		err = s.ask(ctx, "CreateDBCluster", &rds.CreateDBClusterMessage{

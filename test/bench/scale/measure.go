@@ -127,6 +127,7 @@ func (s *site) createOne(ctx context.Context, n int) (text string, err error) {
 		text, _, err = s.caller.call(ctx, "CreateDBInstance", &rds.CreateDBInstanceMessage{
 			DBInstanceIdentifier: ptr(name(n)), DBInstanceClass: ptr("db.t3.small"), Engine: ptr("postgres"),
 			MasterUsername: ptr("master"), MasterUserPassword: ptr("long-enough"), AllocatedStorage: ptr(int32(20)), MultiAZ: ptr(n%10 == 0),
+			BackupRetentionPeriod: ptr(int32(0)),
 		})
 		// No host was heard yet, or the machine is too busy. SDKs try again, too.
 		return err == nil || !strings.Contains(err.Error(), "InsufficientDBInstanceCapacity") && !strings.Contains(err.Error(), "ServiceUnavailable")
