@@ -27,6 +27,14 @@ type note struct {
 	args   []any
 }
 
+// madeOf tells what an instance was made of. RDS has no such event for clusters.
+func madeOf(src event.Source, from spec.Origin) note {
+	if from.Snapshot {
+		return note{event.Source{Scope: src.Scope, Type: event.Snapshot, Name: from.From}, "0043", []any{from.From}}
+	}
+	return note{src, "0019", []any{from.From, src.Name}}
+}
+
 // eventsBetween returns the events that a step of the planner causes.
 func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Time) ([]state.Op, error) {
 	src, after := d.source(), out.Layout
@@ -34,6 +42,9 @@ func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Ti
 	add := func(number string) { notes = append(notes, note{src, number, nil}) }
 	if after.Created && !before.Created && d.Cluster == nil {
 		add("0005")
+	}
+	if after.Created && !before.Created && d.Owner.Origin != nil && d.Cluster == nil {
+		notes = append(notes, madeOf(src, *d.Owner.Origin))
 	}
 	// An Aurora cluster exists before it has instances, and its event comes then.
 	if after.Created && !before.Created && d.Cluster != nil && d.Cluster.Value.MultiAZ() {
