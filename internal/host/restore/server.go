@@ -189,7 +189,8 @@ func (w *work) configure(ctx context.Context) error {
 		"max_logical_replication_workers": "0", "restart_after_crash": "off", "ssl": "off",
 		"log_startup_progress_interval": "1s", "log_line_prefix": "", "log_timezone": "UTC", "timezone": "UTC", "lc_messages": "C",
 		"hba_file": filepath.Join(w.path(confDir), hbaConf), "ident_file": filepath.Join(w.path(confDir), identConf),
-		"checkpoint_timeout": "30min", "max_wal_size": "2GB",
+		"allow_in_place_tablespaces": "on", // those of users are
+		"checkpoint_timeout":         "30min", "max_wal_size": "2GB",
 	}
 	maps.Copy(all, w.Settings)
 	// What the source's transactions need of the server that takes them over.
