@@ -51,6 +51,13 @@ const (
 	VerbRepositoryKeyExport = "repository-key-export" // RepositoryRequest, RepositoryKeyAnswer
 	VerbRepositoryKeyImport = "repository-key-import" // RepositoryKeyRequest, Repository
 
+	VerbBackups     = "backups"      // BackupsRequest, BackupsAnswer
+	VerbBackupShow  = "backup-show"  // BackupsRequest, BackupStatus
+	VerbBackupNow   = "backup-now"   // BackupBeginRequest, BackupBegun
+	VerbBackupDrill = "backup-drill" // BackupBeginRequest, BackupBegun
+	VerbDrills      = "drills"       // BackupsRequest, DrillsAnswer
+	VerbSnapshots   = "snapshots"    // BackupsRequest, SnapshotsAnswer
+
 	VerbHeld     = "held"      // Nothing, Held
 	VerbTakeOver = "take-over" // TakeOverRequest, Nothing
 )
@@ -86,6 +93,9 @@ const (
 	CodeRepositoryRefused  = "RepositoryRefused" // its place is not fit, or does not work
 	CodeRepositoryKey      = "RepositoryKeyWrong"
 
+	CodeDatabaseNotFound = "DatabaseNotFound"
+	CodeBackupRefused    = "BackupRefused" // no backup or drill can be begun now
+
 	CodeOperationNotFound = "OperationNotFound"
 	CodeOperationEnded    = "OperationEnded"
 
@@ -96,6 +106,7 @@ const (
 var statuses = map[string]int{
 	CodeUnknownVerb: http.StatusNotFound, CodeHostNotFound: http.StatusNotFound, CodeKeyNotFound: http.StatusNotFound,
 	CodeRepositoryNotFound: http.StatusNotFound, CodeRepositoryExists: http.StatusConflict, CodeRepositoryInUse: http.StatusConflict,
+	CodeDatabaseNotFound: http.StatusNotFound, CodeBackupRefused: http.StatusConflict,
 	CodeOperationNotFound: http.StatusNotFound, CodeOperationEnded: http.StatusConflict,
 	CodeKeyOfHome: http.StatusConflict, CodeHostAlive: http.StatusConflict, CodeOnlyCopy: http.StatusConflict,
 	CodeNotDisposable: http.StatusForbidden, CodeWrongService: http.StatusForbidden,

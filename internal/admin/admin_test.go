@@ -38,8 +38,24 @@ var snake = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 func TestNamesAreSnakeCase(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	for _, v := range []any{
-		Status{}, DatabaseRequest{}, DatabaseAnswer{}, FailoversRequest{}, FailoversAnswer{}, HostRequest{}, HostOffRequest{}, HostOffAnswer{}, DrainRequest{},
-		DrainAnswer{}, WipeAnswer{}, Error{},
+		Status{},
+		DatabaseRequest{},
+		DatabaseAnswer{},
+		FailoversRequest{},
+		FailoversAnswer{},
+		HostRequest{},
+		HostOffRequest{},
+		HostOffAnswer{},
+		DrainRequest{},
+		DrainAnswer{},
+		WipeAnswer{},
+		Error{},
+		BackupsRequest{},
+		BackupsAnswer{},
+		BackupStatus{},
+		BackupBeginRequest{},
+		DrillsAnswer{},
+		SnapshotsAnswer{},
 	} {
 		names(t, reflect.TypeOf(v), seen)
 	}

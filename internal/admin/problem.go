@@ -24,7 +24,10 @@ const (
 	ProblemNoRepository = "no-repository"
 	ProblemKeyAtHome    = "key-not-exported"
 	ProblemRepository   = "repository-away"
-	ProblemBackupLate   = "backup-late"
+
+	ProblemDrill         = "drill-failed"
+	ProblemBackupLate    = "backup-late"
+	ProblemNotRestorable = "not-restorable"
 )
 
 // Problem is something that is wrong.

@@ -145,6 +145,9 @@ type Database struct {
 	// Abandoned says why the last requested failover did not take place. It is "" if it did.
 	Abandoned string `json:"abandoned,omitempty"`
 
+	// Backups is nil where nothing is promised, and there are no backups either.
+	Backups *DatabaseBackups `json:"backups,omitempty"`
+
 	SyncMode  string     `json:"sync_mode"` // off, on, quorum
 	Endpoints []Endpoint `json:"endpoints"`
 	Members   []Member   `json:"members"`

@@ -67,6 +67,8 @@ var repeatable = map[string]bool{
 	admin.VerbDrain: true, admin.VerbUndrain: true, admin.VerbWipe: true,
 	admin.VerbKeyList: true, admin.VerbAuthorityList: true,
 	admin.VerbOperations: true, admin.VerbOperationCancel: true,
+	admin.VerbBackups: true, admin.VerbBackupShow: true, admin.VerbDrills: true, admin.VerbSnapshots: true,
+	admin.VerbBackupNow: true, admin.VerbBackupDrill: true, // the caller chose the operation's id
 	admin.VerbRepositoryList: true, admin.VerbRepositoryShow: true, admin.VerbRepositoryCheck: true, admin.VerbRepositoryDefault: true,
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/admin/authority"
+	"howdah/internal/admin/backup"
 	"howdah/internal/admin/database"
 	"howdah/internal/admin/etcd"
 	"howdah/internal/admin/home"
@@ -65,11 +66,13 @@ func New(cfg Config) *Server {
 	held := &home.Held{Cache: cfg.State.Cache, Databases: databases, SealKey: cfg.Home.SealKey}
 	late := func(now time.Time, id string) []admin.Problem { return operation.Late(cfg.State.Cache, now, id) }
 	repositories := func() []admin.Problem { return repository.Problems(cfg.State.Cache, cfg.NoRepository, cfg.Away) }
+	backups := func() status.Backups { return backup.Look(cfg.Looks) }
 	for _, table := range []verb.Table{
 		key.Verbs(key.Config{State: cfg.State, Home: cfg.Home, Log: cfg.Log}),
 		authority.Verbs(authority.Config{State: cfg.State, Authorities: cfg.Authorities, Log: cfg.Log}),
 		operation.Verbs(operation.Config{State: cfg.State, Now: cfg.Looks.Now, Log: cfg.Log}),
 		repository.Verbs(repository.Config{State: cfg.State, Home: cfg.Home, Databases: databases, Hosts: cfg.Repositories, Log: cfg.Log}),
+		backup.Verbs(backup.Config{State: cfg.State, Looks: cfg.Looks, Databases: databases, Log: cfg.Log}),
 		etcd.Verbs(etcd.Config{Members: members, Upkeep: cfg.Etcd, Log: cfg.Log}),
 		host.Verbs(host.Config{State: cfg.State, Databases: databases, Held: held, Now: cfg.Looks.Now}),
 		home.Verbs(home.Config{
@@ -77,7 +80,7 @@ func New(cfg Config) *Server {
 		}),
 		status.Verbs(status.Config{
 			State: cfg.State, Home: cfg.Home, Looks: cfg.Looks, Databases: databases, Held: held, Etcd: members,
-			Late: late, NoBackup: cfg.NoBackup, Repositories: repositories, Version: cfg.Version,
+			Late: late, NoBackup: cfg.NoBackup, Repositories: repositories, Backups: backups, Version: cfg.Version,
 		}),
 	} {
 		maps.Copy(s.verbs, table)

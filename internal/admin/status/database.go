@@ -15,14 +15,14 @@ import (
 )
 
 // databaseOut returns what to show of a database.
-func (s *service) databaseOut(d database.Subject) admin.Database {
+func (s *service) databaseOut(d database.Subject, backups Backups) admin.Database {
 	out := admin.Database{
 		Kind: admin.KindInstance, Name: d.Common.Name, Account: d.Common.Account, Region: d.Common.Region,
 		ResourceID: d.Common.ResourceID, Engine: d.Common.Engine, Version: d.Common.Version,
 		MasterUser: d.Common.MasterUser, DBName: d.Common.DBName, Created: d.Common.Created,
 		Protected: d.Common.DeletionProtection, Abandoned: d.Layout.Abandoned, SyncMode: string(plan.SyncMode(d.Want, d.Layout)),
 		Endpoints: s.endpointsOut(d), Members: []admin.Member{}, Steps: stepsOut(d.Layout.Steps),
-		HostKeys: len(d.Layout.Members) > 0 && !d.Layout.OnlyOwnKeys,
+		HostKeys: len(d.Layout.Members) > 0 && !d.Layout.OnlyOwnKeys, Backups: backups.Short(d),
 	}
 	if i := d.Instance; i != nil {
 		out.Status = s.instanceStatus(*i)

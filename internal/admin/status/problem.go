@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"howdah/internal/admin"
 	"howdah/internal/admin/database"
 	"howdah/internal/control/plan"
 	"howdah/internal/failover/fence"
-	"howdah/internal/model/backup"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
@@ -18,15 +16,15 @@ import (
 )
 
 // databaseProblems returns everything that is wrong with a database: what holds its planner up,
-// what its members report, and what is missing.
-func (s *service) databaseProblems(d database.Subject) []admin.Problem {
+// what its members report, what is missing, and what is wrong with its backups.
+func (s *service) databaseProblems(d database.Subject, backups Backups) []admin.Problem {
 	if why := s.Held.Why(d.Want.ID); why != "" {
 		return []admin.Problem{{
 			Code: admin.ProblemHeld, Subject: d.Title(), ResourceID: d.Common.ResourceID, Command: "howdah home held",
 			Text: "the home was restored, and the database is not taken over yet: " + why,
 		}}
 	}
-	all := s.planProblems(d)
+	all := append(s.planProblems(d), backups.Problems(d)...)
 	add := func(code, command, text string, args ...any) {
 		all = append(all, admin.Problem{
 			Code: code, Subject: d.Title(), ResourceID: d.Common.ResourceID, Text: fmt.Sprintf(text, args...), Command: command,
@@ -49,19 +47,8 @@ func (s *service) databaseProblems(d database.Subject) []admin.Problem {
 	if primary, serving := d.Primary(); serving && view.Edgeless(s.Cache)(primary.Host) {
 		add(admin.ProblemEdge, "howdah edge --own "+primary.Host, "no edge runs on %s, where its primary is: the addresses of its endpoints move with the edges of hosts, and nobody has them", primary.Host)
 	}
-	if a, err := state.View[backup.Automated](s.Cache, state.Automated(d.Want.ID)); err == nil && a.Value.Late(time.Now()) {
-		add(admin.ProblemBackupLate, "howdah operations list "+d.Common.Name, "%s", lateText(*a.Value))
-	}
 	addMissing(d, add)
 	return all
-}
-
-// lateText says which automated backup is missing, and what can be restored all the same.
-func lateText(a backup.Automated) string {
-	if a.Made.IsZero() {
-		return "its first automated backup is not made yet: no moment of it can be restored"
-	}
-	return "its newest automated backup is of " + a.Made.UTC().Format(time.DateTime) + "Z, and the next one is not made"
 }
 
 // unproved says why nobody takes the place of a lost primary, and what would help. It returns "" if

@@ -33,6 +33,13 @@ type Etcd interface {
 	Ask(ctx context.Context) []admin.EtcdMember
 }
 
+// Backups knows the backups of databases at one moment: backup.Sight.
+type Backups interface {
+	// Short returns nil for a database that has no backups, and shall have none.
+	Short(d database.Subject) *admin.DatabaseBackups
+	Problems(d database.Subject) []admin.Problem
+}
+
 // Config is what the verbs need. All fields are required.
 type Config struct {
 	State     *state.Client
@@ -48,7 +55,9 @@ type Config struct {
 	NoBackup func() string
 	// Repositories returns the problems of repositories.
 	Repositories func() []admin.Problem
-	Version      string
+	// Backups looks at the backups of databases.
+	Backups func() Backups
+	Version string
 }
 
 // service has the handlers.
@@ -79,9 +88,9 @@ func (s *service) status(ctx context.Context, c front.Call, _ admin.Nothing) (ad
 		Control: s.controlOut(), Etcd: s.Etcd.Ask(ctx), Edges: s.edgesOut(), Hosts: s.hostsOut(),
 		Databases: []admin.Database{}, Fences: []admin.Fence{}, Problems: []admin.Problem{},
 	}
-	subjects := s.Databases.All()
+	subjects, backups := s.Databases.All(), s.Backups()
 	for _, d := range subjects {
-		out.Databases = append(out.Databases, s.databaseOut(d))
+		out.Databases = append(out.Databases, s.databaseOut(d, backups))
 		for _, open := range state.LoadAll[fence.Case](s.Cache, state.FencePrefix(d.Want.ID)) {
 			out.Fences = append(out.Fences, fenceOut(d, open.Value))
 		}
@@ -92,7 +101,7 @@ func (s *service) status(ctx context.Context, c front.Call, _ admin.Nothing) (ad
 	out.Problems = append(out.Problems, homeProblems(out)...)
 	out.Problems = append(out.Problems, s.hostProblems(out.Hosts)...)
 	for _, d := range subjects {
-		out.Problems = append(out.Problems, s.databaseProblems(d)...)
+		out.Problems = append(out.Problems, s.databaseProblems(d, backups)...)
 	}
 	out.Problems = append(out.Problems, s.Late(c.Now, "")...)
 	out.Problems = append(out.Problems, s.Held.Strangers()...)
@@ -109,6 +118,7 @@ func (s *service) database(ctx context.Context, c front.Call, in admin.DatabaseR
 		return admin.DatabaseAnswer{}, err
 	}
 	out := admin.DatabaseAnswer{Databases: []admin.Database{}, Problems: []admin.Problem{}}
+	backups := s.Backups()
 	for _, d := range s.Databases.All() {
 		if name := strings.ToLower(in.Name); d.Common.Scope == c.Scope && d.Has(name) {
 			for _, arn := range d.Named(name) {
@@ -116,8 +126,8 @@ func (s *service) database(ctx context.Context, c front.Call, in admin.DatabaseR
 					return admin.DatabaseAnswer{}, err
 				}
 			}
-			out.Databases = append(out.Databases, s.databaseOut(d))
-			out.Problems = append(out.Problems, s.databaseProblems(d)...)
+			out.Databases = append(out.Databases, s.databaseOut(d, backups))
+			out.Problems = append(out.Problems, s.databaseProblems(d, backups)...)
 			out.Problems = append(out.Problems, s.Late(c.Now, d.Want.ID)...)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package backups has the commands about backups of databases: the repositories that keep them, and
-// the keys that open those.
+// Package backups has the commands about backups of databases: which there are, and whether they are
+// good, snapshots, the repositories that keep them, and the keys that open those.
 package backups
 
 import (
@@ -11,7 +11,7 @@ import (
 
 // Commands returns the commands about backups of databases.
 func Commands(o *cli.Options) []*cobra.Command {
-	return []*cobra.Command{newRepository(o)}
+	return []*cobra.Command{newBackup(o), newSnapshot(o), newRepository(o)}
 }
 
 func newRepository(o *cli.Options) *cobra.Command {

@@ -51,6 +51,8 @@ type Fake struct {
 	// refuse holds errors by action or verb.
 	refuse map[string]*admin.Error
 	calls  []string
+	// working is an operation that was begun: as it is at each of the next looks. The last one stays.
+	working []admin.Operation
 }
 
 // Start serves a fixture for a home of its own.
@@ -134,6 +136,8 @@ func (f *Fake) verb(verb string, body []byte) any {
 		return f.repository(verb, body)
 	}
 	switch verb {
+	case admin.VerbBackups, admin.VerbBackupShow, admin.VerbBackupNow, admin.VerbBackupDrill, admin.VerbDrills, admin.VerbSnapshots:
+		return f.backup(verb, body)
 	case admin.VerbStatus:
 		return f.status
 	case admin.VerbDatabase:
@@ -157,6 +161,11 @@ func (f *Fake) verb(verb string, body []byte) any {
 	case admin.VerbOperations:
 		var in admin.OperationsRequest
 		read(body, &in)
+		if len(f.working) > 0 && in.ID == f.working[0].ID {
+			now := f.working[0]
+			f.working = f.working[min(1, len(f.working)-1):]
+			return admin.OperationsAnswer{Operations: []admin.Operation{now}}
+		}
 		return admin.OperationsAnswer{Operations: slices.DeleteFunc(fakeOperations(), func(p admin.Operation) bool {
 			return f.empty || in.ID != "" && p.ID != in.ID || in.Name != "" && p.Database != in.Name
 		})}

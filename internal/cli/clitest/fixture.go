@@ -80,6 +80,12 @@ var Fixtures = map[string]func(*Fake){
 		f.refuse[admin.VerbForgetHost] = admin.NewError(admin.CodeHostAlive, "The host zone-a is alive.", "empty it first")
 		f.refuse[admin.VerbWipe] = admin.NewError(admin.CodeNotDisposable, "This home is not disposable: nothing was deleted.", "use another one")
 	},
+	"no backups": func(f *Fake) {
+		Two(f)
+		f.status.Databases[0].Backups = &admin.DatabaseBackups{Retention: 7, Count: 1, Failed: "it cannot be restored"}
+		f.refuse[admin.VerbBackupDrill] = admin.NewError(admin.CodeBackupRefused, "There is no backup of orders in the repository default that could be tried.", "make one: howdah backup now orders")
+		f.refuse[admin.VerbBackups] = admin.NewError(admin.CodeDatabaseNotFound, `There is no database "nobody".`, "see `howdah db list`")
+	},
 	"stopped": func(f *Fake) { Two(f); f.later["orders"] = []string{"stopped"} },
 	"unlimited": func(f *Fake) {
 		f.status = home3()
@@ -213,6 +219,9 @@ func Two(f *Fake) {
 		{Kind: admin.EndpointInstance, Name: "shop-2", Address: "127.31.8.4:5432", LeadsTo: []string{"m2"}},
 	}
 	f.status.Databases = []admin.Database{databaseOf("orders", "db-1"), shop}
+	f.status.Databases[0].Backups = &admin.DatabaseBackups{
+		Retention: 7, Count: 2, Earliest: Noon.Add(-33 * time.Hour), Restorable: Noon.Add(-10 * time.Second), Proved: Noon.Add(-24 * time.Hour),
+	}
 	f.status.Hosts[0].Members = []string{"orders/m1", "shop/m1"}
 	f.status.Hosts[0].Committed = 2 << 30
 	f.failovers = []postmortem.Record{failover("orders", Noon.Add(-time.Minute))}

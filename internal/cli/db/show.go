@@ -113,6 +113,7 @@ func factsOf(v showView) [][2]string {
 	add("created", r.Created.UTC().Format(time.DateTime)+"Z")
 	add("resource id", r.ResourceID)
 	if d := v.Database; d != nil {
+		add("backups", BackupsLine(d.Backups))
 		add("protection", cli.Yes(d.Protected, "it cannot be deleted"))
 		add("pending", cli.Yes(d.Waiting, cli.JoinTexts(" ", cmp.Or(strings.Join(r.Pending, ", "), "modifications"), "at the maintenance window")))
 	}

@@ -201,6 +201,9 @@ func databasesText(o *cli.Options, s admin.Status) error {
 		for _, e := range d.Endpoints {
 			o.Say("  %s %s%s", db.EndpointTitle(e), e.Address, db.LeadsText(d, e))
 		}
+		if line := db.BackupsLine(d.Backups); line != "" {
+			o.Say("  backups: %s", line)
+		}
 		if err := db.MembersText(o, d, "  "); err != nil {
 			return err
 		}

@@ -1,0 +1,152 @@
+package backups
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"howdah/internal/admin"
+	"howdah/internal/cli"
+	"howdah/internal/cli/screen"
+)
+
+func newBackupNow(o *cli.Options) *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use: "now DB", Short: "Make a backup of a database now", Args: cli.OneName, ValidArgsFunction: o.CompleteNames,
+		Long: "Makes a backup beside the daily ones. It is kept as long as they are. What is to be kept longer is a snapshot: " +
+			"`aws rds create-db-snapshot`.",
+		Example: "  howdah backup now orders\n  howdah backup now orders --wait",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			begun, err := begin(cmd, o, admin.VerbBackupNow, "backup", names[0])
+			if err != nil {
+				return err
+			}
+			if !wait {
+				return o.Print(begun, func() error { o.Say("A backup of %s is being made: %s", begun.Database, watch(o, begun)); return nil })
+			}
+			return finishBackup(cmd, o, begun)
+		},
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it is made")
+	return cmd
+}
+
+// finishBackup waits for a backup, and says what it took.
+func finishBackup(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun) error {
+	if err := await(cmd, o, begun, "the backup of "+begun.Database); err != nil {
+		return err
+	}
+	out, err := ask[admin.BackupsAnswer](cmd, o, admin.VerbBackups, admin.BackupsRequest{Name: begun.ResourceID})
+	if err != nil {
+		return err
+	}
+	for _, b := range out.Backups {
+		if b.Operation == begun.Operation {
+			return o.Print(b, func() error {
+				o.Say("%s is backed up in %s: %s, %s for %s, %s", b.Database, b.Repository, kindText(b.Kind), screen.Bytes(b.Stored), screen.Bytes(b.Size), b.Label)
+				return nil
+			})
+		}
+	}
+	return fmt.Errorf("the backup of %s was removed meanwhile: see %s", begun.Database, o.Pasteable("howdah backup list "+begun.Database))
+}
+
+// begin begins an operation about the backups of a database. The id is chosen here, so that a call
+// that is sent again begins nothing more.
+func begin(cmd *cobra.Command, o *cli.Options, verb, prefix, name string) (admin.BackupBegun, error) {
+	return ask[admin.BackupBegun](cmd, o, verb, admin.BackupBeginRequest{Name: name, ID: operationID(prefix, name, o.Now())})
+}
+
+// operationID returns an id that shows people what the operation is about, and is no other's.
+func operationID(prefix, name string, now time.Time) string {
+	const most = 40
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return prefix + "-" + plain[:min(len(plain), most)] + "-" + strconv.FormatInt(now.UnixNano(), 36)
+}
+
+// watch returns the command that shows how far an operation is.
+func watch(o *cli.Options, begun admin.BackupBegun) string {
+	return o.Pasteable("howdah operations show " + begun.Operation + " --watch")
+}
+
+// await waits until an operation is done, as long as that takes, and shows its steps. It fails if the
+// operation does. Whoever waits no longer is told how to go on watching.
+func await(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, what string) error {
+	api, err := o.API(cmd)
+	if err != nil {
+		return err
+	}
+	p := o.Screen.Begin(o.Now)
+	defer p.End()
+	var now admin.Operation
+	err = o.Poll(cmd.Context(), what, func() (bool, error) {
+		var out admin.OperationsAnswer
+		if err := api.Admin(cmd.Context(), admin.VerbOperations, admin.OperationsRequest{ID: begun.Operation}, &out); err != nil {
+			return false, err
+		}
+		if len(out.Operations) != 1 {
+			return false, fmt.Errorf("%d operations have the id %s", len(out.Operations), begun.Operation)
+		}
+		now = out.Operations[0]
+		if !now.Ended {
+			p.Step(stepText(now), now.StepBegan)
+			if now.Trouble != "" {
+				p.Note(now.Trouble)
+			}
+		}
+		return now.Ended, nil
+	})
+	switch {
+	case cmd.Context().Err() != nil:
+		return fmt.Errorf("no longer waiting for %s: it goes on: %s", what, watch(o, begun))
+	case err != nil:
+		return err
+	case now.State != "done":
+		word := map[string]string{"failed": "failed", "cancelled": "was cancelled"}[now.State]
+		return fmt.Errorf("%s %s: %s: see %s", what, word, now.Reason, o.Pasteable("howdah operations show "+begun.Operation))
+	}
+	return nil
+}
+
+// stepText says in words what an operation does.
+func stepText(p admin.Operation) string {
+	switch p.Step {
+	case "":
+		return "waiting to begin"
+	case "pick":
+		return "choosing the backup and a host"
+	case "try":
+		return tryText(p.Unit)
+	case "conclude":
+		return "recording what was found"
+	case "choose":
+		return "choosing where the backup is made"
+	case "run":
+		return "making the backup"
+	case "record":
+		return "recording the backup"
+	}
+	return p.Step
+}
+
+// tryText says what a host does, by what it counts.
+func tryText(unit string) string {
+	switch {
+	case unit == "":
+		return "asking a host"
+	case strings.HasSuffix(unit, " of files"):
+		return "restoring files"
+	case strings.HasSuffix(unit, " of wal"):
+		return "replaying WAL"
+	}
+	return "looking whether all is there"
+}
