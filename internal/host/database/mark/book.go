@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"howdah/internal/model/member"
 	"howdah/internal/repository/store"
@@ -42,15 +43,14 @@ func readBook(ctx context.Context, in store.Objects, database string) (book, err
 	}
 	var b book
 	if err := json.Unmarshal(text, &b); err != nil {
-		return book{}, nil //nolint:nilerr // what cannot be read promises nothing, and is written anew
+		return book{}, nil // what cannot be read promises nothing, and is written anew
 	}
 	return b, nil
 }
 
 // write keeps the book, with one more mark.
 func (b book) write(ctx context.Context, in store.Objects, database string, m member.Mark) (book, error) {
-	marks := append(b.Marks[max(0, len(b.Marks)+1-mostMarks):len(b.Marks):len(b.Marks)], m)
-	next := book{Marks: marks}
+	next := book{Marks: slices.Concat(b.Marks[max(0, len(b.Marks)+1-mostMarks):], []member.Mark{m})}
 	text, err := json.Marshal(next)
 	if err != nil {
 		return b, err
