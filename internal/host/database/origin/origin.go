@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"howdah/internal/engine/backup"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
@@ -251,7 +249,7 @@ func (r *Restorer) restore(ctx context.Context, want member.Assignment) (restore
 		Source: backup.Restore{Repository: from.Repository, Label: from.Label, Target: target},
 		// No server of the member runs.
 		SocketDir: r.Agent.SocketDir(want.ID), Port: want.Port, Superuser: superuser, DBName: database, Settings: settings,
-		Finish:   func(ctx context.Context, conn *pgx.Conn) error { return postgres.ForgetOwner(ctx, conn) },
+		Finish:   postgres.ForgetOwner,
 		Progress: func(p member.Restoring) { r.tell(&p) }, Log: r.Log,
 	})
 }
