@@ -314,7 +314,12 @@ func (w *Watch) learnAll(ctx context.Context, now time.Time) error {
 		}
 		e.listed = now
 	}
-	if e.based.IsZero() || e.base == nil && now.Sub(e.based) >= idleEvery {
+	// Whoever makes a backup tells of it, but an agent may have died before.
+	again := listAgain
+	if a := w.Archived(); e.base == nil || a != nil && a.Broken != "" {
+		again = idleEvery
+	}
+	if now.Sub(e.based) >= again {
 		limited, cancel := context.WithTimeout(ctx, listTimeout)
 		defer cancel()
 		base, err := w.Newest(limited, e.repository)

@@ -218,6 +218,10 @@ func TestAnAbsentRepositoryIsAskedAgain(t *testing.T) {
 	if err := w.learnAll(t.Context(), now.Add(3*time.Second)); err != nil || asked != 2 {
 		t.Errorf("after a backup: asked %d times, %v", asked, err)
 	}
+	w.tell(func(a *member.Archived) { a.Broken = "000000020000000000000006" })
+	if err := w.learnAll(t.Context(), now.Add(4*time.Second+idleEvery)); err != nil || asked != 3 {
+		t.Errorf("while WAL is missing: asked %d times, %v", asked, err)
+	}
 }
 
 func TestMarksThatWaitAreFew(t *testing.T) {
