@@ -27,6 +27,7 @@ import (
 	"howdah/internal/host/database/archive"
 	"howdah/internal/host/database/aside"
 	"howdah/internal/host/database/cut"
+	"howdah/internal/host/database/jobs"
 	"howdah/internal/host/database/origin"
 	"howdah/internal/host/database/spare"
 	"howdah/internal/host/database/watchdog"
@@ -36,6 +37,7 @@ import (
 	"howdah/internal/host/osuser"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
+	"howdah/internal/system/owner"
 )
 
 // Config says how databases are kept.
@@ -96,7 +98,21 @@ func NewHost(cfg Config) (*Host, error) {
 func (a *Host) Dirs() []string { return spare.Dirs() }
 
 // Jobs are what hosts of databases do for operations.
-func (a *Host) Jobs() []job.Kind { return nil }
+func (a *Host) Jobs() []job.Kind {
+	if a.engine == nil {
+		return jobs.Refuse(a.noEngine)
+	}
+	h := &jobs.Host{
+		Engine: a.engine, Place: a.repositories.Place, User: a.UserOf, Backed: a.repositories.Backed,
+		Admit: a.repositories.Admit, Dismiss: a.repositories.Dismiss, Store: a.repositories.Store, CA: a.repositories.CA,
+		Give: func(dir string) (*owner.User, error) {
+			err := a.Give(dir)
+			return a.OwnerOf(dir), err
+		},
+		Sockets: a.GiveSocketDir, Procs: a.Procs, Log: a.Log,
+	}
+	return h.Kinds()
+}
 
 // Open makes directories, and finds out how standbys can be cut off here.
 func (a *Host) Open(ctx context.Context, of *agent.Agent) error {

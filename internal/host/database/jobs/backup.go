@@ -1,0 +1,98 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"howdah/internal/engine/backup"
+	"howdah/internal/host/job"
+	model "howdah/internal/model/backup"
+)
+
+// programBackup is the name of the program that makes a backup.
+const programBackup = "backup"
+
+var errNotThere = errors.New("the engine says that the backup is made, and does not list it")
+
+// backUp makes a backup, unless the repository has one of the same operation.
+func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
+	var args model.BackupJob
+	if err := call.Decode(&args); err != nil {
+		return nil, err
+	}
+	r, err := h.memberPlace(call, id(args))
+	if err != nil {
+		return nil, err
+	}
+	take := backup.Take{Repository: args.Repository, Kind: model.Incremental, Operation: args.Operation}
+	if args.Full {
+		take.Kind = model.Full
+	}
+	command := r.Engine.Backup(r.place, take)
+	if call.Resume {
+		// Its end says nothing: whether it made the backup, the repository says.
+		if _, _, err := call.Adopt(ctx, r.program(programBackup, command, r.tell)); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.create(ctx); err != nil {
+		return nil, err
+	}
+	if made, err := r.made(ctx, args); err != nil {
+		return nil, err
+	} else if made != nil {
+		h.Backed(args.Database)
+		return made, nil
+	}
+	if _, err := r.do(ctx, programBackup, command); err != nil {
+		return nil, err
+	}
+	made, err := r.made(ctx, args)
+	if err == nil && made == nil {
+		err = errNotThere
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.Backed(args.Database)
+	return made, nil
+}
+
+// create prepares the repositories for the database, which does nothing where that is done.
+func (r *run) create(ctx context.Context) error {
+	for n, c := range r.Engine.Create(r.place) {
+		if _, err := r.do(ctx, fmt.Sprintf("create-%d", n), c); err != nil {
+			return fmt.Errorf("prepare the repository: %w", err)
+		}
+	}
+	return nil
+}
+
+// made returns the backup of the operation, or nil if there is none.
+func (r *run) made(ctx context.Context, args model.BackupJob) (*model.Backup, error) {
+	listing, err := r.listing(ctx, args.Repository)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range listing.Backups {
+		if info.Operation == args.Operation {
+			b := record(args, info)
+			return &b, nil
+		}
+	}
+	return nil, nil
+}
+
+// record is what is known of a backup in the words of the model.
+func record(args model.BackupJob, info backup.Info) model.Backup {
+	b := model.Backup{
+		Database: args.Database, Repository: args.Repository, Label: info.Label, Kind: info.Kind, Needs: info.Needs, Operation: info.Operation,
+		Major: info.Major, Start: info.Start, Stop: info.Stop, Timeline: info.Timeline, StartLSN: info.StartLSN, StopLSN: info.StopLSN,
+		Size: info.Size, Stored: info.Stored,
+	}
+	if info.Damaged {
+		b.Damaged = "pages with wrong checksums were found while the backup was made"
+	}
+	return b
+}

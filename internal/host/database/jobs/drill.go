@@ -1,0 +1,115 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/engine/backup"
+	"howdah/internal/engine/postgres"
+	"howdah/internal/engine/postgres/whole"
+	"howdah/internal/host/database/archive"
+	"howdah/internal/host/job"
+	"howdah/internal/host/restore"
+	"howdah/internal/host/tree"
+	model "howdah/internal/model/backup"
+	"howdah/internal/model/member"
+)
+
+const (
+	// drillDir is in the directory of a drill.
+	drillDir = "restored"
+	// socketPrefix makes the name of a job one that no member has.
+	socketPrefix = "drill-"
+)
+
+// The server of a drill listens on a socket of its own, so its port is no other server's.
+const drillPort = 5432
+
+// drill restores a backup, looks at all of it, and throws it away.
+func (h *Host) drill(ctx context.Context, call job.Call) (any, error) {
+	var args model.DrillJob
+	if err := call.Decode(&args); err != nil {
+		return nil, err
+	}
+	install, err := postgres.Find(args.Major)
+	if err != nil {
+		return nil, err
+	}
+	r, end, err := h.aside(ctx, call, archive.Part{Database: args.Database, Repository: args.Repository, ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	group, err := call.Group("restore")
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(filepath.Dir(r.place.Dir), drillDir)
+	// What is left of a drill is the user's own, and goes with the job at the latest.
+	defer func() {
+		left, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		if err := restore.Discard(left, group, r.user, dir); err != nil {
+			h.Log.Warn("throw a drill away", "job", call.Name, "error", err)
+		}
+	}()
+	done := model.Drilled{Label: args.Label}
+	sockets, err := h.Sockets(socketPrefix+filepath.Base(call.Dir), r.user)
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for a socket: %w", err)
+	}
+	defer func() { _ = tree.Remove(context.WithoutCancel(ctx), sockets) }() // it outlasts no reboot
+	result, err := restore.Restore(ctx, restore.Request{
+		Dir: dir, User: r.user, Procs: h.Procs, Group: group, Install: install, Engine: h.Engine, Place: r.place,
+		Source:    backup.Restore{Repository: args.Repository, Label: args.Label, Target: backup.Target{Newest: args.Newest}},
+		SocketDir: sockets, Port: drillPort, Superuser: superuser, DBName: superuser, Settings: drillSettings(args.Memory), Log: h.Log,
+		Finish:   func(ctx context.Context, conn *pgx.Conn) error { return r.check(ctx, conn, &done) },
+		Progress: func(p member.Restoring) { call.Progress(p.Done, p.Of, "bytes of "+p.Phase) },
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case restore.Final(err):
+		done.Unrestorable = err.Error()
+		return done, nil
+	case err != nil:
+		return nil, err
+	}
+	done.Newest, done.EndLSN, done.Timeline = result.LastCommit, result.EndLSN, result.Timeline
+	done.Bytes, done.Files, done.Replay = result.Bytes, result.Files, max(0, result.Replay-done.Check)
+	return done, nil
+}
+
+// superuser is the platform's role in each database, and its own database.
+const superuser = "rdsadmin"
+
+// drillSettings are for a server that is thrown away: it need not outlive a loss of power.
+func drillSettings(memory int64) map[string]string {
+	settings := map[string]string{"fsync": "off", "autovacuum": "off"}
+	if memory > 0 {
+		settings["shared_buffers"] = strconv.FormatInt(memory>>10, 10) + "kB"
+	}
+	return settings
+}
+
+// check looks at all of the restored databases.
+func (r *run) check(ctx context.Context, conn *pgx.Conn, done *model.Drilled) error {
+	began := time.Now()
+	report, err := whole.Check(ctx, conn.Config(), func(database string, n, of int64) {
+		r.call.Progress(n, of, "bytes checked of "+database)
+	})
+	if err != nil {
+		return fmt.Errorf("check what was restored: %w", err)
+	}
+	done.Check = time.Since(began)
+	done.Databases, done.Tables, done.Indexes, done.Faults, done.Damaged = report.Databases, report.Tables, report.Indexes, report.Faults, nil
+	for _, f := range report.Described {
+		done.Damaged = append(done.Damaged, f.String())
+	}
+	return nil
+}
