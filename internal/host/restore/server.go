@@ -207,6 +207,10 @@ func (w *work) configure(ctx context.Context) error {
 	}
 	recovery := w.Engine.Recovery(w.Place, source)
 	maps.Copy(all, recovery.Settings)
+	if len(w.state.Forks) == 0 {
+		// A timeline that a restore began has no history in the archive, and PostgreSQL would miss it.
+		all["recovery_target_timeline"] = "current"
+	}
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&text, "%s = '%s'\n", name, strings.ReplaceAll(all[name], "'", "''"))
