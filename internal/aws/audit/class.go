@@ -27,7 +27,10 @@ var classes = []Class{Changed, Looked, Refused, Opened}
 // verbs that change nothing. A login to a database also changes nothing of the home.
 var (
 	readers   = []string{"Describe", "List", "Get", "Download"}
-	readVerbs = []string{"status", "database", "failovers", "held", "key-list", "authority-list"}
+	readVerbs = []string{
+		"status", "database", "failovers", "held", "key-list", "authority-list", "operations", "repository-list", "repository-show",
+		"backups", "backup-show", "drills", "snapshots",
+	}
 )
 
 func classOf(r Record) Class {
