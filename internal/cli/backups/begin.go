@@ -88,7 +88,9 @@ func await(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, what str
 	p := o.Screen.Begin(o.Now)
 	defer p.End()
 	var now admin.Operation
-	err = o.Poll(cmd.Context(), what, func() (bool, error) {
+	slow := *o
+	slow.Every *= 5 // it may take hours
+	err = slow.Poll(cmd.Context(), what, func() (bool, error) {
 		var out admin.OperationsAnswer
 		if err := api.Admin(cmd.Context(), admin.VerbOperations, admin.OperationsRequest{ID: begun.Operation}, &out); err != nil {
 			return false, err
