@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,14 +52,18 @@ func (h *Host) tidy(ctx context.Context, call job.Call) (any, error) {
 	if err != nil && !args.Gone {
 		return nil, err
 	}
-	done := model.Tidied{Removed: unneeded(listing, args.Keep)}
+	if err := lost(listing, args.Keep); err != nil {
+		return nil, err
+	}
+	removed := unneeded(listing, args.Keep)
+	done := model.Tidied{Removed: removed[:min(len(removed), mostTold)]}
 	if args.Gone {
 		return done, r.removeAll(ctx, args)
 	}
-	expire := backup.Expire{Repository: args.Repository, Labels: done.Removed, Archive: args.Archive}
 	if len(listing.Backups) == 0 {
 		return done, r.removeWAL(ctx, args, time.Now().Add(-keepWAL))
 	}
+	expire := backup.Expire{Repository: args.Repository, Labels: removed, Archive: withWAL(listing, removed, args.Keep, args.Archive)}
 	for n, c := range r.Engine.Expire(r.place, expire) {
 		if _, err := r.do(ctx, fmt.Sprintf("expire-%d", n), c); err != nil {
 			return nil, fmt.Errorf("remove what is not needed: %w", err)
@@ -88,6 +93,39 @@ func unneeded(listing backup.Listing, keep []string) []string {
 		}
 	}
 	return labels
+}
+
+// mostTold bounds what a result tells: it has room for a few KiB.
+const mostTold = 100
+
+// errLost says that nothing is removed, because what is to stay is not there.
+var errLost = errors.New("the repository lists no backup of the database, although there are some that must stay: " +
+	"nothing is removed; look whether its files were moved or removed")
+
+// lost fails if a repository lists none of what is to stay. Its WAL is worth keeping: the backups may
+// come back, as when a file with the list of them was lost.
+func lost(listing backup.Listing, keep []string) error {
+	if len(keep) > 0 && !slices.ContainsFunc(listing.Backups, func(b backup.Info) bool { return slices.Contains(keep, b.Label) }) {
+		return errLost
+	}
+	return nil
+}
+
+// withWAL returns from how many backups back on the engine has to keep all WAL, so that it is kept
+// from the most-th newest of keep on. The engine also counts backups that stay and are not in keep.
+func withWAL(listing backup.Listing, removed, keep []string, most int) (n int) {
+	for _, b := range slices.Backward(listing.Backups) {
+		if slices.Contains(removed, b.Label) {
+			continue
+		}
+		n++
+		if slices.Contains(keep, b.Label) {
+			if most--; most <= 0 {
+				return n
+			}
+		}
+	}
+	return n
 }
 
 // keepWAL is how long WAL is kept that no backup needs: a backup that has begun may need it.

@@ -35,3 +35,41 @@ func TestWhatNobodyNeeds(t *testing.T) {
 		}
 	}
 }
+
+// TestWALIsCountedByWhatStays: an orphan that the engine cannot be without does not cost the WAL of
+// what is promised.
+func TestWALIsCountedByWhatStays(t *testing.T) {
+	full := func(label string) backup.Info { return backup.Info{Label: label, Kind: model.Full} }
+	all := backup.Listing{Backups: []backup.Info{full("f1"), full("f2"), full("f3"), full("f4")}}
+	for name, c := range map[string]struct {
+		removed, keep []string
+		most, want    int
+	}{
+		"all are known":                {nil, []string{"f1", "f2", "f3", "f4"}, 2, 2},
+		"a newer orphan stays":         {nil, []string{"f3"}, 1, 2},
+		"orphans in the middle":        {[]string{"f3"}, []string{"f1", "f2"}, 2, 3},
+		"some of them are not there":   {nil, []string{"f4", "z"}, 2, 4},
+		"nothing is to stay":           {[]string{"f1", "f2", "f3"}, nil, 1, 1},
+		"the older ones only need own": {[]string{"f2"}, []string{"f1", "f3", "f4"}, 1, 1},
+	} {
+		if got := withWAL(all, c.removed, c.keep, c.most); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestAListThatWasLost costs nothing else.
+func TestAListThatWasLost(t *testing.T) {
+	one := backup.Listing{Backups: []backup.Info{{Label: "f1", Kind: model.Full}}}
+	if err := lost(backup.Listing{}, []string{"f1"}); err == nil {
+		t.Error("nothing is listed, and that is taken for the truth")
+	}
+	if err := lost(one, []string{"f0"}); err == nil {
+		t.Error("something else is listed, and that is taken for the truth")
+	}
+	for _, keep := range [][]string{nil, {"f1"}, {"f1", "z"}} {
+		if err := lost(one, keep); err != nil {
+			t.Errorf("%q: %v", keep, err)
+		}
+	}
+}
