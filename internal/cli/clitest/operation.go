@@ -24,7 +24,7 @@ func fakeOperations() []admin.Operation {
 			Host: "zone-b", Kind: "copy", State: "running", Done: 3 << 30, Of: 8 << 30, Unit: "bytes", Asked: began.Add(time.Second), Said: Noon.Add(-2 * time.Second),
 		}}}),
 		late,
-		about(admin.Operation{ID: "copy-16", Kind: "copy", State: "undoing", Step: "fill", StepBegan: Noon, Done: 2, Of: 3, Unit: "files", Reason: "cancelled by TESTKEY"}),
+		about(admin.Operation{ID: "copy-16", Kind: "copy", State: "undoing", Step: "fill", StepBegan: Noon, Done: 2 << 20, Of: 3 << 20, Unit: "bytes of files", Reason: "cancelled by TESTKEY"}),
 		about(admin.Operation{ID: "copy-15", Kind: "copy", State: "done", Ended: true, EndedAt: began.Add(90 * time.Second), Done: 3, Of: 3, Unit: "files"}),
 		about(admin.Operation{
 			ID: "copy-14", Kind: "copy", State: "failed", Ended: true, EndedAt: began.Add(61 * time.Minute), Reason: "no space is left on zone-c",

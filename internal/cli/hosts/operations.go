@@ -218,8 +218,8 @@ func farText(done, of int64, unit string) string {
 		return ""
 	}
 	number := func(n int64) string { return fmt.Sprint(n) }
-	if unit == "bytes" {
-		number, unit = screen.Bytes, ""
+	if rest, is := strings.CutPrefix(unit, "bytes"); is {
+		number, unit = screen.Bytes, strings.TrimSpace(rest) // such as "of files"
 	}
 	if of == 0 {
 		return strings.TrimSpace(number(done) + " " + unit)
