@@ -95,7 +95,7 @@ func drillText(o *cli.Options, d admin.Drill) error {
 // rpoText says how much would have been lost, by the newest commit that was there.
 func rpoText(d admin.Drill) string {
 	if d.RPO == nil {
-		return "not known: nothing says of when the newest commit is"
+		return "not measured: no commit after the backup was replayed"
 	}
 	return fmt.Sprintf("%s: the newest commit is of %s, and the drill began at %s", span(*d.RPO), at(d.Newest), at(d.Began))
 }
