@@ -36,9 +36,11 @@ type Backup struct {
 	// Only says that of it only the moment Taken can be restored, because the WAL after it is gone.
 	Only bool `json:"only,omitempty"`
 	// Proved is when a drill restored it last. Damaged says what a drill or a check found.
-	Proved    time.Time `json:"proved,omitzero"`
-	Damaged   string    `json:"damaged,omitempty"`
-	Operation string    `json:"operation"` // that made it
+	Proved  time.Time `json:"proved,omitzero"`
+	Damaged string    `json:"damaged,omitempty"`
+	// Doubt says that a backup which needs this one is damaged.
+	Doubt     bool   `json:"doubt,omitempty"`
+	Operation string `json:"operation"` // that made it
 }
 
 // States of the archive of a database's WAL.

@@ -58,13 +58,19 @@ func (s *service) list(ctx context.Context, c front.Call, in admin.BackupsReques
 		return out, err
 	}
 	names, users := s.names(), users(s.Cache)
+	all := map[key][]backup.Backup{} // by database and repository
 	for _, r := range state.ViewAll[backup.Backup](s.Cache, state.BackupRoot) {
-		if wanted(r.Value.Database) {
-			out.Backups = append(out.Backups, shown(*r.Value, names, users))
+		if part := (key{r.Value.Database, r.Value.Repository, ""}); wanted(part.database) {
+			all[part] = append(all[part], *r.Value)
+		}
+	}
+	for _, part := range all {
+		for _, b := range part {
+			out.Backups = append(out.Backups, shown(b, part, names, users))
 		}
 	}
 	slices.SortStableFunc(out.Backups, func(a, b admin.Backup) int {
-		return cmp.Or(strings.Compare(a.Database, b.Database), strings.Compare(a.ResourceID, b.ResourceID), b.Taken.Compare(a.Taken))
+		return cmp.Or(strings.Compare(a.Database, b.Database), strings.Compare(a.ResourceID, b.ResourceID), b.Taken.Compare(a.Taken), strings.Compare(a.Repository, b.Repository))
 	})
 	return out, nil
 }
@@ -151,12 +157,14 @@ func users(cache *state.Cache) map[key][]string {
 	return all
 }
 
-func shown(b backup.Backup, names names, users map[key][]string) admin.Backup {
+// shown returns what to show of a backup. all are those of its database in its repository.
+func shown(b backup.Backup, all []backup.Backup, names names, users map[key][]string) admin.Backup {
 	n := names.of(b.Database)
 	out := admin.Backup{
 		Database: n.Name, ResourceID: b.Database, Deleted: n.deleted, Account: n.Account, Region: n.Region,
 		Repository: b.Repository, Label: b.Label, Kind: string(b.Kind), Taken: b.Stop, Size: b.Size, Stored: b.Stored, Automated: b.Automated,
 		Snapshots: users[key{b.Database, b.Repository, b.Label}], Only: b.Alone, Proved: b.Proved, Damaged: b.Damaged, Operation: b.Operation,
+		Doubt: backup.InDoubt(all, b),
 	}
 	if out.Snapshots == nil {
 		out.Snapshots = []string{}

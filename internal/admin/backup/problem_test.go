@@ -151,6 +151,12 @@ func TestNothingIsPromisedThatIsNotSeen(t *testing.T) {
 		"no retention": {func(s *standing) { s.Common.BackupRetention = 0 }, time.Time{}, time.Time{}},
 		"held":         {func(s *standing) { s.held = true }, time.Time{}, time.Time{}},
 		"in a gap":     {func(s *standing) { s.all[6].Heals, s.all[6].Gap, s.all[6].Stop = true, mark.Add(-time.Second), noon }, time.Time{}, time.Time{}},
+		"all in doubt": {func(s *standing) {
+			for _, b := range s.all[:6] {
+				s.all[6].Needs = append(s.all[6].Needs, b.Label)
+			}
+			s.all[6].Damaged = "a page"
+		}, time.Time{}, time.Time{}},
 		"the only one": {func(s *standing) { s.all = s.all[6:] }, noon.Add(-9*time.Hour + 10*time.Minute), mark},
 		"before backups": {func(s *standing) {
 			s.archives(member.Archived{Restorable: member.Mark{At: noon.Add(-30 * backup.Day)}})

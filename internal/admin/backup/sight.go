@@ -74,16 +74,18 @@ func (s standing) archived() *member.Archived {
 }
 
 // window returns the oldest and the newest moment that can be restored, or zero times. Both stand on
-// what was seen: backups that are recorded, whole and sound, and WAL that is in the repository.
+// what was seen: backups that are recorded, whole, sound and not in doubt, and WAL that is in the
+// repository.
 func (s standing) window() (earliest, latest time.Time) {
 	latest = restore.Latest(s.Facts)
 	if s.held || latest.IsZero() {
 		return time.Time{}, time.Time{}
 	}
-	if _, ok := backup.Base(s.all, latest); !ok {
+	sure := slices.DeleteFunc(slices.Clone(s.all), func(b backup.Backup) bool { return backup.InDoubt(s.all, b) })
+	if _, ok := backup.Base(sure, latest); !ok {
 		return time.Time{}, time.Time{}
 	}
-	earliest, ok := backup.EarliestRestorable(s.all, s.Common.BackupRetention, s.now)
+	earliest, ok := backup.EarliestRestorable(sure, s.Common.BackupRetention, s.now)
 	if !ok || earliest.After(latest) {
 		return time.Time{}, time.Time{}
 	}
@@ -133,7 +135,7 @@ func (s standing) status(names names, users map[key][]string) admin.BackupStatus
 		out.Archive, out.Failing, out.Since, out.Broken, out.Waiting = archiveState(*a), operation.Reason(a.Failing), a.Since, a.Broken, a.Waiting
 	}
 	if b, ok := backup.Newest(s.all); ok {
-		newest := shown(b, names, users)
+		newest := shown(b, s.all, names, users)
 		out.Newest = &newest
 	}
 	if opened, _ := spec.BackupWindow(s.Common.BackupWindow, s.now); !opened.IsZero() && out.Short.Retention > 0 {

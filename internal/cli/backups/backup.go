@@ -61,7 +61,9 @@ func kindText(kind string) string {
 func noteCell(b admin.Backup) screen.Cell {
 	switch {
 	case b.Damaged != "":
-		return screen.Cell{Text: "damaged: " + b.Damaged, Style: screen.Red}
+		return screen.Cell{Text: "damaged", Style: screen.Red}
+	case b.Doubt:
+		return screen.Cell{Text: "in doubt: one that needs it is damaged", Style: screen.Yellow}
 	case b.Only:
 		return screen.Cell{Text: "of this moment only"}
 	}

@@ -68,7 +68,7 @@ func stateCell(s admin.Snapshot) screen.Cell {
 func snapshotNote(s admin.Snapshot) screen.Cell {
 	switch {
 	case s.Damaged != "":
-		return screen.Cell{Text: "damaged: " + s.Damaged, Style: screen.Red}
+		return screen.Cell{Text: "damaged", Style: screen.Red}
 	case s.Reason != "":
 		return screen.Cell{Text: s.Reason}
 	case s.State != "available" && s.Operation != "":

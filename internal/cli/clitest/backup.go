@@ -28,7 +28,7 @@ func fakeBackups() []admin.Backup {
 		}),
 		b(admin.Backup{
 			Database: "orders", ResourceID: "db-1", Label: "20261120-031000F", Kind: "full", Taken: Noon.Add(-33 * time.Hour), Size: 8 << 30, Stored: 3 << 30,
-			Automated: true, Snapshots: []string{"before-sale"}, Operation: "auto-db-1-1",
+			Automated: true, Snapshots: []string{"before-sale"}, Doubt: true, Operation: "auto-db-1-1",
 		}),
 		b(admin.Backup{
 			Database: "shop", ResourceID: "cluster-1", Label: "20261121-032000F", Kind: "full", Taken: Noon.Add(-8 * time.Hour), Size: 5 << 30, Stored: 2 << 30,

@@ -41,3 +41,11 @@ func sound(all []Backup, b Backup) bool {
 		return other.Damaged != "" && slices.Contains(b.Needs, other.Label)
 	})
 }
+
+// InDoubt reports whether a damaged backup needs this one, so that the damage may be here. Nothing is
+// to be promised of it until a drill says more. A restore that begins with it may well work.
+func InDoubt(all []Backup, b Backup) bool {
+	return slices.ContainsFunc(all, func(other Backup) bool {
+		return other.Damaged != "" && slices.Contains(other.Needs, b.Label)
+	})
+}

@@ -240,3 +240,12 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 		}
 	}
 }
+
+func TestInDoubt(t *testing.T) {
+	all := []Backup{{Label: "F"}, {Label: "I1", Needs: []string{"F"}}, {Label: "I2", Needs: []string{"F", "I1"}, Damaged: "a page"}, {Label: "G"}}
+	for n, want := range []bool{true, true, false, false} {
+		if got := InDoubt(all, all[n]); got != want {
+			t.Errorf("%s: %t", all[n].Label, got)
+		}
+	}
+}
