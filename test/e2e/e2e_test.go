@@ -63,6 +63,7 @@ func TestJourneys(t *testing.T) {
 		script("logs", "HOWDAH_TEST_BINARY="+h.binary, python, "logs_journey.py")
 		script("tokens", "HOWDAH_TEST_BINARY="+h.binary, python, "tokens_journey.py")
 		script("secrets", "", python, "secrets_journey.py")
+		script("backups", "HOWDAH_TEST_AWS="+aws, python, "backup_journey.py")
 		script("access", "HOWDAH_TEST_BINARY="+h.binary, python, "access_journey.py")
 		script("certificates", "HOWDAH_TEST_BINARY="+h.binary, python, "certificates_journey.py")
 	})
