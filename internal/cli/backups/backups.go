@@ -23,7 +23,7 @@ func newRepository(o *cli.Options) *cobra.Command {
 		cli.Group("key", "Take the key of a repository out, or give it back",
 			"What lies in a repository is encrypted with a key that the home keeps. Whoever loses the home loses the backups, unless "+
 				"the key was exported, and kept elsewhere.",
-			newKeyExport(o), newKeyImport(o)),
+			newKeyExport(o), newKeyImport(o), newKeyPassphrase(o)),
 	)
 	group.Aliases = []string{"repositories", "repo"}
 	return group

@@ -7,6 +7,7 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/cli"
+	"howdah/internal/identity/repository"
 )
 
 func newKeyExport(o *cli.Options) *cobra.Command {
@@ -53,6 +54,35 @@ func newKeyImport(o *cli.Options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "key-file", "", "file with the key (default: standard input)")
+	cli.CompleteFiles(cmd, "key-file")
+	return cmd
+}
+
+func newKeyPassphrase(o *cli.Options) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "passphrase DATABASE", Short: "Print what opens the backups of one database, for pgBackRest alone", Args: cli.OneName,
+		Long: "Prints the passphrase (repo1-cipher-pass of pgBackRest) of a database's backups, by the exported key of the repository and the " +
+			"database's resource id, which is also the name of its directory in the repository and of its stanza. It needs no home, so that " +
+			"nobody depends on Howdah to read backups.",
+		Example: "  howdah repository key passphrase db-ABCDEFGHIJKL --key-file key.txt",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if file == "" {
+				return fmt.Errorf("give the exported key with --key-file: %w", cli.ErrUsage)
+			}
+			text, err := readFile(file, "key")
+			if err != nil {
+				return err
+			}
+			key, err := repository.Parse(text)
+			if err != nil {
+				return fmt.Errorf("read the key in %s: %w", file, err)
+			}
+			fmt.Fprintln(o.Screen.Stdout, repository.Passphrase(key.Key, args[0]))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&file, "key-file", "", "file with the key, as `howdah repository key export` prints it")
 	cli.CompleteFiles(cmd, "key-file")
 	return cmd
 }
