@@ -54,7 +54,9 @@ func (b *Backups) Definitions() []*step.Definition {
 	return []*step.Definition{
 		{Kind: backup.Take, First: stepChoose, Steps: b.taking(b.record)},
 		{Kind: backup.Final, First: stepChoose, Steps: b.taking(b.recordFinal)},
-		{Kind: backup.Tidy, First: stepForget, Steps: map[string]step.Step{
+		{Kind: backup.Tidy, First: stepFind, Steps: map[string]step.Step{
+			stepFind:   {Do: b.find, Undo: b.letGo},
+			stepList:   {Do: b.list, Undo: b.endJob},
 			stepForget: {Do: b.forget, Undo: b.letGo},
 			stepRemove: {Do: b.remove, Undo: b.endJob},
 		}},

@@ -97,6 +97,7 @@ func (b *Backups) round(ctx context.Context, leading state.Op, now time.Time, pa
 			b.note(ctx, "repository of "+id, k.meet(ctx, k.targets[id]))
 			b.note(ctx, "drill of "+id, k.drill(ctx, k.targets[id]))
 		}
+		k.settle(ctx)
 		for _, r := range state.ViewAll[backup.Part](b.Cache, state.BackupPartRoot) {
 			b.note(ctx, "tidy "+r.Key, k.tidy(ctx, r.Key, *r.Value))
 		}
@@ -129,6 +130,8 @@ func (k *keeper) retire(ctx context.Context, r state.Record[*backup.Automated]) 
 	a := *r.Value
 	all := k.backups(a.Database, a.Repository)
 	switch {
+	case a.Retained && len(all) == 0 && k.unlisted(a.Database, a.Repository):
+		return nil
 	case !a.Retained, len(all) == 0, !a.Until.IsZero() && !backup.Floor(a.Retention, k.now).Before(a.Until):
 		return k.commit(ctx, state.Remove(r.Key, r.Revision))
 	case a.Until.IsZero():
@@ -186,7 +189,7 @@ func (k *keeper) tidy(ctx context.Context, key string, p backup.Part) error {
 		k.tidied[key] = last
 	}
 	h := k.holdings(id, p.Repository)
-	if len(h.over(k.now)) == 0 && !h.gone(h.Keep(k.now)) && k.now.Sub(last) < tidyEvery {
+	if !k.unlisted(id, p.Repository) && len(h.over(k.now)) == 0 && !h.gone(h.Keep(k.now)) && k.now.Sub(last) < tidyEvery {
 		return nil
 	}
 	name := "tidy-" + strings.ToLower(id) + "-" + strconv.FormatInt(k.now.Unix(), 36)

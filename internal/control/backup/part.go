@@ -34,6 +34,7 @@ func (b *Backups) take(ctx context.Context, run *step.Run, repository string) (o
 			return op, fmt.Errorf("operation %s (%s) comes first", other, r.Value.Kind), nil
 		}
 	}
+	mine.Listed = part.Value.Listed
 	return state.Swap(key, part.Revision, mine), nil, nil
 }
 

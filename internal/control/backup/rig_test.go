@@ -290,6 +290,22 @@ func (y *yard) do(host string, j member.Job) step.JobReport {
 		y.tidied = append(y.tidied, args)
 		y.stored[args.Database] = slices.DeleteFunc(y.stored[args.Database], func(b backup.Backup) bool { return !slices.Contains(args.Keep, b.Label) })
 		result = backup.Tidied{}
+	case backup.JobList:
+		var args backup.ListJob
+		if err := json.Unmarshal(j.Args, &args); err != nil {
+			return step.JobReport{State: step.Lost, Detail: err.Error(), Final: true}
+		}
+		listed := backup.Listed{}
+		for _, b := range y.stored[args.Database] {
+			if slices.Contains(args.Known, b.Label) {
+				continue
+			}
+			if listed.More = len(listed.Backups) == 2; listed.More {
+				break
+			}
+			listed.Backups = append(listed.Backups, b)
+		}
+		result = listed
 	case backup.JobDrill:
 		var args backup.DrillJob
 		if err := json.Unmarshal(j.Args, &args); err != nil {

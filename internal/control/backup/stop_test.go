@@ -12,6 +12,7 @@ import (
 	"howdah/internal/model/backup"
 	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
+	"howdah/internal/model/regain"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
@@ -94,6 +95,31 @@ func TestStoppedAtEachPoint(t *testing.T) {
 			func(s *site, i spec.Instance, id string) error {
 				if r := s.operation(id); r.State != operation.Failed || s.shot("mine").State != backup.Failed || s.events("orders") != "014" {
 					return fmt.Errorf("%+v, events %q", r, s.events("orders"))
+				}
+				return nil
+			},
+		},
+		"Tidy after the home was restored": {
+			func(s *site, i spec.Instance) string {
+				s.yard.set(func() {
+					for _, o := range []string{"snap-a-000000000000", "snap-b-000000000000", "auto-c"} {
+						s.yard.backUp(backup.BackupJob{Database: i.ResourceID, Repository: "main", Operation: o})
+					}
+				})
+				s.put(state.Put(state.Restored(), regain.Home{ID: "r1", At: time.Now()}))
+				r, err := operation.New("tidy", backup.Tidy, aboutOf(i), backup.TidyArgs{Repository: "main"}, time.Now())
+				if err != nil {
+					s.t.Fatal(err)
+				}
+				s.put(state.Put(state.Operation("tidy"), r))
+				return "tidy"
+			},
+			func(s *site, i spec.Instance, id string) error {
+				if r := s.operation(id); r.State != operation.Done || len(s.yard.stored[i.ResourceID]) != 3 || len(s.records(i.ResourceID)) != 3 {
+					return fmt.Errorf("%+v, there are %+v", r, s.yard.stored)
+				}
+				if names := s.cache.Names(state.SnapshotRoot); len(names) != 2 || s.shot("a").State != backup.Available {
+					return fmt.Errorf("snapshots %q", names)
 				}
 				return nil
 			},

@@ -14,10 +14,13 @@ import (
 	"howdah/internal/state"
 )
 
-// The steps of Tidy. Records go first. From then on nobody can begin to use what they stood for: who
+// The steps of Tidy. After the home was restored, find and list look for backups that have no record:
+// see find. Then records go first. From then on nobody can begin to use what they stood for: who
 // does that has it as a condition of the transaction that the record is there. Whoever began before
 // is seen when the files are removed.
 const (
+	stepFind   = "find"
+	stepList   = "list"
 	stepForget = "forget"
 	stepRemove = "remove"
 )

@@ -101,6 +101,9 @@ type Backup struct {
 	Heals bool `json:"heals,omitempty"`
 	// Proved is when it was restored last by a drill.
 	Proved time.Time `json:"proved,omitzero"`
+	// Found is when it was found in the repository, after the home had been restored from a state
+	// that does not know it. Who wants it is not known either, so it stays: see Holdings.Keep.
+	Found time.Time `json:"found,omitzero"`
 }
 
 // SnapshotState is the status of a snapshot, in RDS's words.

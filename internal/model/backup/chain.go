@@ -8,11 +8,15 @@ import (
 // FullEvery is how old the newest full backup of a database may be before the next one is full again.
 const FullEvery = 7 * 24 * time.Hour
 
+// mostNeeds is how long a chain gets at most. Whoever makes snapshots over and over would make one
+// that nobody can record: the result of a job has 8 KiB.
+const mostNeeds = 64
+
 // NeedsFull reports whether the next backup must be a full one: an incremental backup is worth what
 // it needs is worth. all are the backups of the database in the repository, in any order.
 func NeedsFull(all []Backup, major int, now time.Time) bool {
 	newest, ok := Newest(all)
-	if !ok || newest.Major != major || !sound(all, newest) {
+	if !ok || newest.Major != major || !sound(all, newest) || len(newest.Needs) >= mostNeeds {
 		return true
 	}
 	full, ok := newestFull(all)

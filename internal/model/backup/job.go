@@ -23,15 +23,17 @@ type BackupJob struct {
 	Operation string `json:"operation"`
 }
 
-// ListJob asks any host for the backups of a database in a repository.
+// ListJob asks any host for the backups of a database in a repository, without those that are Known.
 type ListJob struct {
-	Database   string `json:"database"`
-	Repository string `json:"repository"`
+	Database   string   `json:"database"`
+	Repository string   `json:"repository"`
+	Known      []string `json:"known,omitempty"` // labels
 }
 
-// Listed is what a ListJob finds, the oldest first.
+// Listed is what a ListJob finds, the oldest first. More says that there was no room for all.
 type Listed struct {
-	Labels []string `json:"labels"`
+	Backups []Backup `json:"backups"`
+	More    bool     `json:"more,omitempty"`
 }
 
 // TidyJob asks any host to remove from the part of a database in a repository what nobody needs.
@@ -65,4 +67,8 @@ type Part struct {
 	// operation takes the part and gives it back in the transactions of its steps. One that has ended
 	// has given it back, whatever is said here.
 	Operation string `json:"operation,omitempty"`
+	// Listed is the id of the restoration of the home (regain.Home) since which backups that have no
+	// record were looked for. Nothing is removed from the part before: what was made after the
+	// home's own backup is not known.
+	Listed string `json:"listed,omitempty"`
 }

@@ -36,6 +36,9 @@ type Kept struct {
 	Expired []Snapshot
 }
 
+// longestRetention is the longest retention period that users can ask for.
+const longestRetention = 35 * Day
+
 // Floor is the oldest moment that a retention period promises. Nothing is promised for 0 days.
 func Floor(days int, now time.Time) time.Time { return now.Add(-time.Duration(days) * Day) }
 
@@ -45,7 +48,9 @@ func Floor(days int, now time.Time) time.Time { return now.Add(-time.Duration(da
 //   - a restore, a copy or a drill under way;
 //   - the retention period: every automated backup in it, and the newest backup before it, without
 //     which the first moments of the period could not be restored;
-//   - the database itself, if it lives: its next backup builds upon the newest one.
+//   - the database itself, if it lives: its next backup builds upon the newest one;
+//   - those who may have been promised what was Found. An automated one stays for the longest
+//     retention period. Another one stays, unless it got a snapshot, which users may delete.
 func (h Holdings) Keep(now time.Time) Kept {
 	all := slices.SortedFunc(slices.Values(h.Backups), func(a, b Backup) int { return a.Stop.Compare(b.Stop) })
 	var k Kept
@@ -70,7 +75,7 @@ func (h Holdings) Keep(now time.Time) Kept {
 		switch {
 		case slices.Contains(h.Used, b.Label):
 			reach(n) // a restore may want any moment after it
-		case h.Days > 0 && b.Automated && b.Stop.After(Floor(h.Days, now)):
+		case h.Days > 0 && b.Automated && b.Stop.After(Floor(h.Days, now)), !b.Found.IsZero() && (!b.Automated || now.Before(b.Found.Add(longestRetention))):
 			needed[b.Label] = true
 			reach(n)
 		}

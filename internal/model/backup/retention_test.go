@@ -249,3 +249,34 @@ func TestInDoubt(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWasFound stays: an automated backup for the longest retention period, another one always.
+func TestWhatWasFound(t *testing.T) {
+	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	h := Holdings{Backups: []Backup{
+		{Label: "a", Kind: Full, Automated: true, Stop: at.Add(-time.Hour), Found: at},
+		{Label: "b", Kind: Full, Stop: at.Add(-time.Minute), Found: at},
+	}}
+	if k := h.Keep(at.Add(34 * Day)); !slices.Equal(k.Labels, []string{"a", "b"}) || len(k.Alone) > 0 || k.Archive != 2 {
+		t.Errorf("%+v", k)
+	}
+	if k := h.Keep(at.Add(1000 * Day)); !slices.Equal(k.Labels, []string{"b"}) {
+		t.Errorf("%+v", k)
+	}
+}
+
+// TestALongChain ends with a full backup, so that what it needs can be recorded.
+func TestALongChain(t *testing.T) {
+	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	all := []Backup{{Label: "f", Kind: Full, Major: 15, Stop: at}}
+	n := 0
+	for ; !NeedsFull(all, 15, at); n++ {
+		last := all[len(all)-1]
+		all = append(all, Backup{
+			Label: fmt.Sprint(n), Kind: Incremental, Major: 15, Stop: last.Stop.Add(time.Second), Needs: append(slices.Clone(last.Needs), last.Label),
+		})
+	}
+	if n != mostNeeds {
+		t.Errorf("%d incremental backups in a chain", n)
+	}
+}

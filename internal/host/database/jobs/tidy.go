@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,11 +31,29 @@ func (h *Host) list(ctx context.Context, call job.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	listed := model.Listed{Labels: []string{}}
+	return listed(args, listing), nil
+}
+
+// mostListed is how many bytes the backups of a Listed have, so that it fits into a result.
+const mostListed = 6 << 10
+
+// listed returns the backups that are not known yet, as many as fit.
+func listed(args model.ListJob, listing backup.Listing) (l model.Listed) {
+	l.Backups = []model.Backup{}
+	size := 0
 	for _, info := range listing.Backups {
-		listed.Labels = append(listed.Labels, info.Label)
+		if slices.Contains(args.Known, info.Label) {
+			continue
+		}
+		b := record(model.BackupJob{Database: args.Database, Repository: args.Repository}, info)
+		text, err := json.Marshal(b)
+		if size += len(text); err != nil || size > mostListed {
+			l.More = true
+			return l
+		}
+		l.Backups = append(l.Backups, b)
 	}
-	return listed, nil
+	return l
 }
 
 // tidy removes what nobody needs.

@@ -1,10 +1,13 @@
 package jobs
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/host/job"
 	model "howdah/internal/model/backup"
 )
 
@@ -71,5 +74,34 @@ func TestAListThatWasLost(t *testing.T) {
 		if err := lost(one, keep); err != nil {
 			t.Errorf("%q: %v", keep, err)
 		}
+	}
+}
+
+// TestAListThatFits: what does not fit into a result is told the next time.
+func TestAListThatFits(t *testing.T) {
+	all := backup.Listing{}
+	for n := range 200 {
+		b := backup.Info{Label: fmt.Sprintf("20261124-%06dF", n), Kind: model.Full, Operation: "auto-db-abcdefghijklmnopqrstuvwxyz-202611240300"}
+		for range n % 60 {
+			b.Needs = append(b.Needs, "20261124-000000F_20261124-000000I")
+		}
+		all.Backups = append(all.Backups, b)
+	}
+	args := model.ListJob{Database: "db-A", Repository: "main"}
+	for rounds := 0; ; rounds++ {
+		l := listed(args, all)
+		text, err := json.Marshal(l)
+		if err != nil || len(text) > job.MostResult || len(l.Backups) == 0 || rounds > 200 {
+			t.Fatalf("%d bytes, %d backups, %v", len(text), len(l.Backups), err)
+		}
+		for _, b := range l.Backups {
+			args.Known = append(args.Known, b.Label)
+		}
+		if !l.More {
+			break
+		}
+	}
+	if len(args.Known) != 200 {
+		t.Errorf("%d were told", len(args.Known))
 	}
 }
