@@ -156,7 +156,7 @@ func (p *places) ensure(ctx context.Context, s *state.Store, held state.Op) erro
 		case <-time.After(ensureEvery):
 		}
 	}
-	return nil
+	return nil //nolint:nilerr // it is told, and tried again as long as ctx lasts
 }
 
 // makeDefault marks the directory first, and records the repository then. What was interrupted in

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"howdah/internal/engine/backup"
 	backupmodel "howdah/internal/model/backup"
@@ -117,7 +118,7 @@ func TestFailuresAreTold(t *testing.T) {
 		"too much":       {strings.Repeat("ä", 1000), 1, false, "…"},
 	} {
 		got := Engine{}.Failed([]byte(test.out), test.exit)
-		if got.Final != test.final || !strings.Contains(got.Reason, test.want) || len(got.Reason) > 1000 || strings.ContainsAny(got.Reason, "\n\x00\x1b\xff") {
+		if got.Final != test.final || !strings.Contains(got.Reason, test.want) || len(got.Reason) > 1000 || strings.ContainsAny(got.Reason, "\n\x00\x1b") || !utf8.ValidString(got.Reason) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

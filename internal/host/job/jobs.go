@@ -82,7 +82,7 @@ func (j *Jobs) Run(ctx context.Context, store *state.Store) error {
 	cache.OnChange(func([]string) { j.poke() })
 	j.busy.Go(func() { _ = cache.Run(ctx) })
 	if err := cache.Loaded(ctx); err != nil {
-		return nil //nolint:nilerr // it was told to end
+		return nil // it was told to end
 	}
 	for {
 		j.look(ctx, cache)

@@ -1,10 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -14,7 +12,7 @@ import (
 
 // List implements Objects. Files that are no plain ones are not listed.
 func (d *Directory) List(ctx context.Context, query Query) (Page, error) {
-	base, _, _ := cutLast(query.Prefix)
+	base, _ := cutLast(query.Prefix)
 	if checkText(query.Prefix) != nil || base != "" && CheckKey(base) != nil {
 		return Page{}, nil // no key begins like this
 	}
@@ -34,11 +32,9 @@ func (d *Directory) List(ctx context.Context, query Query) (Page, error) {
 }
 
 // cutLast cuts a text at its last slash.
-func cutLast(text string) (before, after string, found bool) {
-	if i := strings.LastIndexByte(text, '/'); i >= 0 {
-		return text[:i], text[i+1:], true
-	}
-	return "", text, false
+func cutLast(text string) (before, after string) {
+	i := strings.LastIndexByte(text, '/')
+	return text[:max(i, 0)], text[i+1:]
 }
 
 // errEnough ends a walk.
@@ -157,14 +153,13 @@ func (w *walk) read(base string) ([]entry, *os.File, error) {
 		if path := base + e.Name(); CheckKey(path) != nil {
 			continue // ours, or nothing that we made
 		}
-		switch e.Type() & fs.ModeType {
-		case 0:
+		if e.Type().IsRegular() {
 			entries = append(entries, entry(e.Name()))
-		case fs.ModeDir:
+		} else if e.IsDir() {
 			entries = append(entries, entry(e.Name()+"/"))
 		}
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a, b) })
+	slices.Sort(entries)
 	return entries, dir, nil
 }
 

@@ -122,7 +122,7 @@ func (u upload) keep(file *os.File, making string, part Part) (Part, error) {
 		return Part{}, kindOf(err)
 	}
 	defer dir.Close()
-	_, from, _ := cutLast(making)
+	_, from := cutLast(making)
 	if err := unix.Renameat(int(dir.Fd()), from, int(dir.Fd()), partName(part)); err != nil {
 		return Part{}, kindOf(err)
 	}

@@ -3,6 +3,7 @@
 package sourcetest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -87,7 +88,7 @@ func New(t testing.TB) *Source {
 
 // command runs as the user of the server.
 func (s *Source) Command(program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(program, args...)
+	cmd := exec.CommandContext(context.Background(), program, args...)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if s.User != nil {

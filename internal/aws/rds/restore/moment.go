@@ -88,7 +88,7 @@ func TargetOf(at *time.Time, latest *bool, parameter string) (Target, error) {
 
 // To is the choice for a target of a database: the newest backup from before it.
 func To(l *look.Source, s Source, t Target) (Choice, error) {
-	if err := s.allows(l, t); err != nil {
+	if err := s.allows(t); err != nil {
 		return Choice{}, err
 	}
 	of := s.common()
@@ -132,7 +132,7 @@ func (s Source) base(all []backup.Backup, t Target) (backup.Backup, bool) {
 }
 
 // allows refuses what is outside of the window.
-func (s Source) allows(l *look.Source, t Target) error {
+func (s Source) allows(t Target) error {
 	of, w := s.common(), s.Window
 	if w.Latest.IsZero() {
 		return wire.NewError(rds.ErrInvalidRestore, "%s cannot be restored to a point in time yet: its first automated backup is not done, or its archive is not there.", of.Name)

@@ -88,7 +88,7 @@ func (s *service) describe(ctx context.Context, c front.Call, k *Kind, q questio
 		return nil, nil, err
 	}
 	all = slices.DeleteFunc(all, func(v *backup.Snapshot) bool {
-		return !q.wants(c.Scope, k, v) || !filters.MatchBy(func(name string) []string { return q.attribute(c.Scope, k, v, name) })
+		return !q.wants(c.Scope, v) || !filters.MatchBy(func(name string) []string { return q.attribute(c.Scope, k, v, name) })
 	})
 	return page.Of(all, func(v *backup.Snapshot) string { return sortKey(c.Scope, v) }, q.size, q.marker)
 }
@@ -135,7 +135,7 @@ func sortKey(scope spec.Scope, v *backup.Snapshot) string {
 }
 
 // wants: it is of a type, and of the database, that was asked for.
-func (q question) wants(scope spec.Scope, k *Kind, v *backup.Snapshot) bool {
+func (q question) wants(scope spec.Scope, v *backup.Snapshot) bool {
 	if q.of != nil && wire.Lower(q.of) != v.Common().Name || q.database != nil && *q.database != v.Database {
 		return false
 	}

@@ -73,7 +73,7 @@ func testBackup(t *testing.T, c Config) {
 	absent := w.place
 	absent.DataDir = w.dir(w.server, "data-absent")
 	w.write(w.server, absent)
-	w.refused(w.engine.Restore(absent, backup.Restore{Repository: main, Label: "20200101-000000F"}), true, "does not have this backup")
+	w.refused(w.engine.Restore(absent, backup.Restore{Repository: main, Label: "20200101-000000F"}), "does not have this backup")
 }
 
 // Recovery ends where it was told to, to the byte.
@@ -188,5 +188,5 @@ func testExpire(t *testing.T, c Config) {
 		t.Errorf("%s are left, and not %s", got, want)
 	}
 	w.restore("last", backup.Restore{Label: infos[4].Label}).has(count, "9")
-	w.refused(w.engine.Expire(w.place, backup.Expire{Repository: main, Labels: []string{infos[3].Label}})[0], true, "newest full backup")
+	w.refused(w.engine.Expire(w.place, backup.Expire{Repository: main, Labels: []string{infos[3].Label}})[0], "newest full backup")
 }

@@ -18,11 +18,11 @@ func testWrongKey(t *testing.T, c Config) {
 	wrong.Repositories[0].Passphrase = "another passphrase of the same kind"
 	w.write(w.server, wrong)
 	const words = "cannot be read with this key"
-	w.refused(w.engine.Restore(wrong, backup.Restore{Repository: main, Label: full.Label}), true, words)
+	w.refused(w.engine.Restore(wrong, backup.Restore{Repository: main, Label: full.Label}), words)
 	wrong.DataDir = w.place.DataDir
 	w.write(w.server, wrong)
-	w.refused(w.engine.Backup(wrong, backup.Take{Repository: main, Kind: backupmodel.Full, Operation: "op-2"}), true, words)
-	w.refused(w.engine.Create(wrong)[0], true, words)
+	w.refused(w.engine.Backup(wrong, backup.Take{Repository: main, Kind: backupmodel.Full, Operation: "op-2"}), words)
+	w.refused(w.engine.Create(wrong)[0], words)
 	if got := len(w.list().Backups); got != 1 {
 		t.Errorf("%d backups are there after that", got)
 	}
@@ -37,8 +37,8 @@ func testOtherData(t *testing.T, c Config) {
 	p.Repositories = w.place.Repositories
 	w.write(other, p)
 	const words = "another system identifier"
-	w.refused(w.engine.Backup(p, backup.Take{Repository: main, Kind: backupmodel.Full, Operation: "op-2"}), true, words)
-	w.refused(w.engine.Create(p)[0], true, words)
+	w.refused(w.engine.Backup(p, backup.Take{Repository: main, Kind: backupmodel.Full, Operation: "op-2"}), words)
+	w.refused(w.engine.Create(p)[0], words)
 
 	w.server.Kill()
 	w.server, w.place = other, p

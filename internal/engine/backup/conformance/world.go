@@ -172,15 +172,15 @@ func (w *world) must(command backup.Command) []byte {
 	return out
 }
 
-// refused runs a command that must fail, with a reason that has these words.
-func (w *world) refused(command backup.Command, final bool, words string) {
+// refused runs a command that must fail for good, with a reason that has these words.
+func (w *world) refused(command backup.Command, words string) {
 	w.Helper()
 	out, exit := w.run(command)
 	if exit == 0 {
 		w.Fatalf("%v was not refused:\n%s", command.Args, out)
 	}
 	failure := w.engine.Failed(out, exit)
-	if failure.Final != final || !strings.Contains(failure.Reason, words) || strings.Contains(failure.Reason, "\n") {
+	if !failure.Final || !strings.Contains(failure.Reason, words) || strings.Contains(failure.Reason, "\n") {
 		w.Errorf("exit code %d is told as %+v, and not with the words %q\n%s", exit, failure, words, out)
 	}
 }
