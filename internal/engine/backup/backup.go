@@ -59,6 +59,11 @@ const Failing = "failing"
 // new file to this name.
 const Broken = "broken"
 
+// Foreign is the name of the directory in Place.Dir that has an empty file for each file of WAL of
+// which a repository has another one by the same name: two servers archived to it. The agent removes
+// what does no harm any more.
+const Foreign = "foreign"
+
 // Access opens one repository to a member. It is either an S3 server (Endpoint is set) or a
 // directory (Path alone).
 type Access struct {

@@ -2,7 +2,9 @@
 #
 # A primary pushes the file. A standby only asks whether each repository has it: it keeps WAL until
 # then, and pushes it if it is promoted. Nothing is acknowledged that is not in each repository, but
-# what is given up: then too much waits, and its name goes to the file `broken`.
+# - what nobody needs: what lies beyond the place where its timeline was left, and half files;
+# - what is given up: then too much waits, and its name goes to the file `broken`;
+# - what another server has archived by the same name: that goes to the directory `foreign`.
 set -u
 umask 077
 PATH=/usr/bin:/bin
@@ -63,6 +65,52 @@ end() {
 	exit 1
 }
 
+# abandoned: whether the file lies where its timeline was left for the one that the server is on, or
+# beyond. What is needed of it is in the first file of the next timeline. Nobody archives it: a
+# standby that follows a promotion has such a file, and would wait for it for ever.
+abandoned() {
+	case $name in
+	????????????????????????) ;;
+	*) return 1 ;;
+	esac
+	timeline=${name%????????????????}
+	current=
+	for segment in pg_wal/[0-9A-F]???????????????????????; do
+		current=${segment#pg_wal/}
+	done
+	current=${current%????????????????}
+	[ "$current" != "$timeline" ] && [ -e "pg_wal/$current.history" ] || return 1
+	number=${name#????????????????}
+	log=${name#????????}
+	log=${log%????????}
+	while IFS=' 	' read -r line place _; do
+		case $line:$place in
+		"$((0x$timeline)):"?*/?*)
+			[ $((0x$log * 256 + 0x$number)) -ge $((0x${place%/*} * 256 + (0x${place#*/} >> 24))) ]
+			return
+			;;
+		esac
+	done <"pg_wal/$current.history"
+	return 1
+}
+
+# push CONFIG: pushes the file. If the repository has another one of this name, that will never
+# change. So it is written down that the one in the repository is not of this server, and the next
+# try passes.
+push() {
+	if run "$1" archive-push "$file"; then
+		[ ! -e "$foreign/$name" ] || rm -f "$foreign/$name"
+		return 0
+	fi
+	case $out in
+	*'ERROR: [045]'*) ;;
+	*) return 1 ;;
+	esac
+	[ ! -e "$foreign/$name" ] || return 0
+	mkdir -p "$foreign" && : >"$foreign/$name" && sync "$foreign/$name" "$foreign" "$dir"
+	return 1
+}
+
 # has CONFIG: whether the repository has the file.
 has() {
 	run "$1" repo-ls "archive/$database" --filter="^$major-[0-9]+\$" || return
@@ -89,7 +137,7 @@ ahead() {
 	for ready in pg_wal/archive_status/*.ready; do
 		next=${ready##*/}
 		next=${next%.ready}
-		[ "$next" != "$name" ] || continue
+		case $next in "$name" | *.partial) continue ;; esac
 		for conf in $works; do
 			list="$conf.ahead"
 			grep -qxF "$next" "$list" 2>/dev/null && continue
@@ -101,6 +149,10 @@ ahead() {
 	done
 }
 
+# Nothing is restored from these. Two servers may have different ones of the same name.
+case $name in *.partial) end 0 ;; esac
+! abandoned || end 0
+
 case $name in
 ????????????????????????)
 	if [ "$cap" -gt 0 ] && [ "$(waiting)" -gt "$cap" ]; then
@@ -111,7 +163,7 @@ esac
 
 if [ -e standby.signal ]; then
 	# Nothing is restored from these, and nobody else may have them.
-	case $name in *.partial | *.backup) end 0 ;; esac
+	case $name in *.backup) end 0 ;; esac
 	for conf in $configs; do
 		# The primary may be at it: that is no failure yet.
 		left=5
@@ -119,6 +171,7 @@ if [ -e standby.signal ]; then
 			said=
 			has "$conf"
 		do
+			! abandoned || end 0
 			left=$((left - 1))
 			[ "$left" -gt 0 ] && [ -e standby.signal ] && ! stopping || end 1
 			sleep 1
@@ -129,7 +182,7 @@ fi
 
 works='' fails=''
 for conf in $configs; do
-	if run "$conf" archive-push "$file"; then
+	if push "$conf"; then
 		works="$works$conf$newline"
 	else
 		fails=yes

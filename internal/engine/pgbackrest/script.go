@@ -44,6 +44,7 @@ func (e Engine) script(p backup.Place, body string) string {
 	set("tablespaces", tablespaces)
 	set("failing", filepath.Join(p.Dir, backup.Failing))
 	set("broken", filepath.Join(p.Dir, backup.Broken))
+	set("foreign", filepath.Join(p.Dir, backup.Foreign))
 	text.WriteString(body)
 	return text.String()
 }

@@ -35,6 +35,8 @@ func Run(t *testing.T, c Config) {
 	for name, test := range map[string]func(*testing.T, Config){
 		"archive":    testArchive,
 		"standby":    testStandby,
+		"third":      testThird,
+		"foreign":    testForeign,
 		"cap":        testCap,
 		"second":     testSecond,
 		"backup":     testBackup,
