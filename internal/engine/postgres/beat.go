@@ -78,6 +78,15 @@ func NextWriter(ctx context.Context, conn *pgx.Conn) (next string, err error) {
 	return next, nil
 }
 
+// LastArchived returns the name of the file that the archiver was done with last; "": there is none.
+func LastArchived(ctx context.Context, conn *pgx.Conn) (name string, err error) {
+	err = conn.QueryRow(ctx, "SELECT coalesce(last_archived_wal, '') FROM pg_stat_archiver").Scan(&name)
+	if err != nil {
+		return "", fmt.Errorf("look what was archived last: %w", err)
+	}
+	return name, nil
+}
+
 // Confirmed reports whether a position would be acknowledged to users: a synchronous standby has it
 // on its disk, or the server does not wait for any.
 func Confirmed(ctx context.Context, conn *pgx.Conn, position lsn.LSN) (confirmed bool, err error) {

@@ -394,8 +394,29 @@ func (c *archiver) backlog() (mark.Backlog, error) {
 	if err != nil {
 		return b, err
 	}
-	b.Broken, err = c.readBroken()
+	if b.Broken, err = c.readBroken(); err != nil {
+		return b, err
+	}
+	b.Foreign, err = c.readForeign()
 	return b, err
+}
+
+func (c *archiver) foreignPath() string {
+	return filepath.Join(c.host.backupDir(c.ID), backup.Foreign)
+}
+
+func (c *archiver) readForeign() (names []string, err error) {
+	err = c.User().Do(func() error {
+		entries, err := os.ReadDir(c.foreignPath())
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return err
+	})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
 }
 
 func (c *archiver) brokenPath() string { return filepath.Join(c.host.backupDir(c.ID), backup.Broken) }
@@ -410,13 +431,27 @@ func (c *archiver) readBroken() ([]string, error) {
 
 // forgetBroken: see mark.Around.
 func (c *archiver) forgetBroken(names []string) error {
+	err := c.User().Do(func() error {
+		for _, name := range names {
+			if err := os.Remove(filepath.Join(c.foreignPath(), name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	all, err := c.readBroken()
 	if err != nil {
 		return err
 	}
 	left := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(names, name) })
 	if len(left) == 0 {
-		return c.User().Do(func() error { return os.Remove(c.brokenPath()) })
+		if err := c.User().Do(func() error { return os.Remove(c.brokenPath()) }); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
 	}
 	return c.User().ReplaceFile(c.brokenPath(), []byte(strings.Join(left, "\n")+"\n"), 0o600)
 }

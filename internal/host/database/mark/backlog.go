@@ -68,10 +68,11 @@ func (l *backlog) waits(b Backlog, now time.Time) (since time.Time) {
 func (w *Watch) broken(b Backlog) string {
 	var first string
 	var over []string
-	for _, name := range b.Broken {
-		if w.harmless(name) {
+	for _, name := range slices.Concat(b.Broken, b.Foreign) {
+		switch {
+		case w.harmless(name) || w.arrived(name) && !slices.Contains(b.Foreign, name):
 			over = append(over, name)
-		} else if first == "" {
+		case first == "":
 			first = name
 		}
 	}
@@ -91,14 +92,30 @@ func (w *Watch) broken(b Backlog) string {
 	return before
 }
 
-// harmless: a backup began after the file.
+// arrived reports whether the repository has a file. A standby gives up what waits for too long, too,
+// and its primary may have archived it later.
+func (w *Watch) arrived(name string) bool {
+	file, ok := ParseSegment(name)
+	if !ok || w.epoch.listed.IsZero() {
+		return false
+	}
+	w.mu.Lock()
+	stock := w.stock
+	w.mu.Unlock()
+	return stock.Has(file)
+}
+
+// harmless: a backup began after the file, or the file is of a branch that was abandoned.
 func (w *Watch) harmless(name string) bool {
 	e := &w.epoch
 	file, ok := ParseSegment(name)
-	if e.base == nil || !ok {
+	if e.timeline == 0 || !ok {
 		return false
 	}
-	return file.Timeline <= e.base.Timeline && file.Number < uint64(e.base.Start)/SegmentSize
+	if e.history.left(file) {
+		return true
+	}
+	return e.base != nil && file.Timeline <= e.base.Timeline && file.Number < uint64(e.base.Start)/SegmentSize
 }
 
 // gap returns the first file that the repository lacks before one that it has, and that does not

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,10 +96,32 @@ func (h History) Has(timeline int, at lsn.LSN) bool {
 	return false
 }
 
+// left returns whether a file of WAL lies where its timeline was left for the next one, or beyond:
+// nobody who follows this history reads it. So does a file of a timeline that is not in the history.
+func (h History) left(file Segment) bool {
+	for _, b := range h {
+		if b.Timeline == file.Timeline {
+			return b.Until != 0 && file.Number >= uint64(b.Until)/SegmentSize
+		}
+	}
+	return true
+}
+
 // Point is a position on a timeline.
 type Point struct {
 	Timeline int
 	LSN      lsn.LSN
+}
+
+// needs reports whether one of these files is needed to replay WAL from one point up to another one.
+func (h History) needs(files []Segment, from, to Point) (needed bool) {
+	h.spans(from, to, func(timeline int, first, end uint64) bool {
+		needed = slices.ContainsFunc(files, func(f Segment) bool {
+			return f.Timeline == timeline && first <= f.Number && f.Number < end
+		})
+		return !needed
+	})
+	return needed
 }
 
 // spans calls f for the numbers of the files, from first to before end, that somebody needs of each

@@ -74,6 +74,13 @@ func (s *Stock) next(timeline int, n uint64) uint64 {
 	return n
 }
 
+// Has reports whether a file is there.
+func (s *Stock) Has(file Segment) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next(file.Timeline, file.Number) > file.Number
+}
+
 // Newest returns the newest file of a timeline.
 func (s *Stock) Newest(timeline int) (Segment, bool) {
 	s.mu.Lock()

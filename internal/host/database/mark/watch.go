@@ -14,6 +14,7 @@ package mark
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -74,7 +75,8 @@ type Around struct {
 	History func(timeline int) (string, error)
 	// Backlog reads what waits in the member's directories.
 	Backlog func() (Backlog, error)
-	// Forget takes names out of the list of files that were given up.
+	// Forget takes names out of the lists of files that were given up, and of those that are
+	// another server's.
 	Forget func(names []string) error
 	// Why says what stands in the way of the archive, or "".
 	Why func() string
@@ -86,6 +88,8 @@ type Backlog struct {
 	Ready []string
 	// Broken lists the files that were given up, the oldest first.
 	Broken []string
+	// Foreign lists the files of which the repository has another server's.
+	Foreign []string
 }
 
 // Watch makes the marks of one member, while it is a primary.
@@ -341,7 +345,11 @@ func (w *Watch) publish(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, sqlTimeout)
 	defer cancel()
-	confirmed, err := postgres.Confirmed(limited, w.conn, e.pending[at].LSN)
+	m := e.pending[at]
+	confirmed, err := postgres.Confirmed(limited, w.conn, m.LSN)
+	if err == nil && confirmed {
+		confirmed, err = w.own(limited, m)
+	}
 	if err != nil {
 		w.hangUp()
 		return err
@@ -355,13 +363,38 @@ func (w *Watch) publish(ctx context.Context) error {
 	}
 	keeping, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	m := e.pending[at]
 	if e.book, err = e.book.write(keeping, objects, w.Database, m); err != nil {
 		return err
 	}
 	e.pending = e.pending[at+1:]
 	w.tell(func(a *member.Archived) { a.Restorable = m })
 	return nil
+}
+
+// own reports whether what the repository has up to a mark is this server's. Another server may have
+// archived files by the same names, if it was promoted to the same timeline. The archiver finds that
+// out when it is done with its own.
+func (w *Watch) own(ctx context.Context, m member.Mark) (bool, error) {
+	name, err := postgres.LastArchived(ctx, w.conn)
+	if err != nil {
+		return false, err
+	}
+	last, ok := ParseSegment(name)
+	end := Segment{m.Timeline, uint64(m.LSN-1) / SegmentSize}
+	if !ok || last.Timeline != end.Timeline || last.Number < end.Number {
+		return false, nil
+	}
+	b, err := w.Backlog()
+	if err != nil {
+		return false, fmt.Errorf("look what another server has archived: %w", err)
+	}
+	var foreign []Segment
+	for _, name := range b.Foreign {
+		if file, ok := ParseSegment(name); ok {
+			foreign = append(foreign, file)
+		}
+	}
+	return !w.epoch.history.needs(foreign, w.epoch.from(), Point{m.Timeline, m.LSN}), nil
 }
 
 // newestWhole returns which of the pending marks is the newest that the repository has all WAL for,

@@ -74,6 +74,22 @@ func TestAMarkNeedsAllWALSinceTheBackup(t *testing.T) {
 	}
 }
 
+func TestAnotherServersFilesCountForNothing(t *testing.T) {
+	h := History{{1, at(5, 100)}, {2, 0}}
+	from, to := Point{1, at(3, 40)}, Point{2, at(6, 1)}
+	for _, c := range []struct {
+		file         Segment
+		needed, left bool
+	}{
+		{Segment{1, 2}, false, false}, {Segment{1, 3}, true, false}, {Segment{1, 4}, true, false}, {Segment{1, 5}, false, true},
+		{Segment{2, 4}, false, false}, {Segment{2, 5}, true, false}, {Segment{2, 6}, true, false}, {Segment{2, 7}, false, false}, {Segment{3, 5}, false, true},
+	} {
+		if h.needs([]Segment{c.file}, from, to) != c.needed || h.left(c.file) != c.left {
+			t.Errorf("%s: needed %v, left %v", c.file, !c.needed, !c.left)
+		}
+	}
+}
+
 func TestMarksAreKeptInTheRepository(t *testing.T) {
 	s, err := store.OpenDirectory(t.TempDir(), "")
 	if err != nil {
@@ -142,7 +158,10 @@ func TestWhatIsLostToTheArchive(t *testing.T) {
 		"what waits":                   {append(whole[:3:3], Segment{2, 7}), Backlog{Ready: []string{name(2, 6)}}, "", nil},
 		"what was given up":            {append(whole[:3:3], Segment{2, 7}), Backlog{Broken: []string{name(2, 6)}}, name(2, 6), nil},
 		"what another host gave up":    {append(whole[:3:3], Segment{2, 7}), Backlog{}, name(2, 6), nil},
-		"what was given up long ago":   {whole, Backlog{Broken: []string{name(1, 2), name(2, 6)}}, name(2, 6), []string{name(1, 2)}},
+		"what was given up long ago":   {whole[:3:3], Backlog{Broken: []string{name(1, 2), name(2, 6)}}, name(2, 6), []string{name(1, 2)}},
+		"what came all the same":       {whole, Backlog{Broken: []string{name(1, 4), name(2, 6)}}, "", []string{name(1, 4), name(2, 6)}},
+		"what an old branch gave up":   {whole, Backlog{Broken: []string{name(1, 5), name(3, 1)}}, "", []string{name(1, 5), name(3, 1)}},
+		"another server's":             {whole, Backlog{Foreign: []string{name(1, 2), name(2, 6)}}, name(2, 6), []string{name(1, 2)}},
 		"what no primary has archived": {[]Segment{{1, 3}, {2, 5}, {2, 6}}, Backlog{}, name(1, 4), nil},
 	} {
 		w := watching(t, c.have...)
