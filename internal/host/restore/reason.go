@@ -87,7 +87,7 @@ func (w *work) gap(ctx context.Context, last string) (missing, after string, err
 			continue
 		}
 		found, err := w.fetch(ctx, at)
-		if err != nil {
+		if err != nil && !errors.Is(err, errUnasked) {
 			return "", "", err
 		}
 		if found {

@@ -138,7 +138,7 @@ func (w *work) history(ctx context.Context, timeline int) (text string, found bo
 	return string(all), err == nil, err
 }
 
-// fetch gets a file of the archive as the server would.
+// fetch gets a file of the archive as the server would. found is false only if it is not there.
 func (w *work) fetch(ctx context.Context, name string) (found bool, err error) {
 	source := w.Source
 	source.Timeline = w.state.Timeline
@@ -149,13 +149,20 @@ func (w *work) fetch(ctx context.Context, name string) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if exit.Code != 0 {
-		// The same program tells the server, and it is the server's failure that counts.
-		w.Log.Debug("not in the archive", "file", name, "exit", exit.String(), "output", out)
+	switch exit.Code {
+	case 0:
+		return true, nil
+	case 1:
+		w.Log.Debug("not in the archive", "file", name, "output", out)
 		return false, nil
+	default:
+		return false, fmt.Errorf("%w for %s: %s: %.400s", errUnasked, name, exit.String(), out)
 	}
-	return true, nil
 }
+
+// errUnasked says that it is not known whether a file is in the archive. A timeline that is not seen
+// for that reason must not be left out: what is restored would be an abandoned branch.
+var errUnasked = errors.New("the archive cannot be asked")
 
 // quoted returns a word as a shell takes it.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
