@@ -264,7 +264,7 @@ const firstDrill = time.Hour
 func (k *keeper) drill(ctx context.Context, t target) error {
 	c := t.common()
 	a, has := k.automated[c.ResourceID]
-	if !has || c.Deleting || k.drills >= mostDrills || len(k.Backups.active(c.ResourceID, backup.Drill)) > 0 {
+	if !has || c.Deleting || k.drills >= mostDrills || k.drilled[c.ResourceID] {
 		return nil
 	}
 	all := k.backups(c.ResourceID, a.Value.Repository)

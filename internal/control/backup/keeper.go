@@ -65,12 +65,17 @@ type keeper struct {
 	onHost    map[string]int
 	tidies    int
 	drills    int
+	drilled   map[string]bool // databases whose backups are being tried
 }
 
 // round does everything that is due.
 func (b *Backups) round(ctx context.Context, leading state.Op, now time.Time, parts bool) {
 	k := &keeper{Backups: b, sight: b.look(), leading: leading, now: now, ofAccount: map[string]int{}, onHost: map[string]int{}}
-	k.drills = len(b.active("", backup.Drill))
+	k.drilled = map[string]bool{}
+	for _, o := range b.active("", backup.Drill) {
+		k.drills++
+		k.drilled[o.About.Database] = true
+	}
 	for _, o := range k.sight.active {
 		if o.Kind == backup.Tidy.Name {
 			k.tidies++
