@@ -47,6 +47,7 @@ type Progress func(database string, done, of int64)
 // faults are no error.
 func Check(ctx context.Context, config *pgx.ConnConfig, progress Progress) (Report, error) {
 	var report Report
+	config = quiet(config)
 	names, err := databases(ctx, config)
 	if err != nil {
 		return report, err
@@ -60,6 +61,18 @@ func Check(ctx context.Context, config *pgx.ConnConfig, progress Progress) (Repo
 		report.Databases++
 	}
 	return report, nil
+}
+
+// quiet returns a configuration for sessions in which nothing holds that was set for the role or for a
+// database.
+func quiet(config *pgx.ConnConfig) *pgx.ConnConfig {
+	own := config.Copy()
+	own.RuntimeParams["search_path"] = "pg_catalog, pg_temp"
+	own.RuntimeParams["default_transaction_read_only"] = "off"
+	for _, name := range []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"} {
+		own.RuntimeParams[name] = "0"
+	}
+	return own
 }
 
 func databases(ctx context.Context, config *pgx.ConnConfig) ([]string, error) {
@@ -138,12 +151,10 @@ func checkDatabase(ctx context.Context, config *pgx.ConnConfig, report *Report, 
 	return nil
 }
 
-// prepare makes amcheck, in a schema that no user has put anything into, whatever users did to
-// search_path and timeouts. An amcheck of theirs may stand beside functions of theirs that have its
-// names, so it goes, with all that depends on it.
+// prepare makes amcheck, in a schema that no user has put anything into. An amcheck of theirs may
+// stand beside functions of theirs that have its names, so it goes, with all that depends on it.
 func prepare(ctx context.Context, conn *pgx.Conn) error {
 	for _, statement := range []string{
-		"SET search_path = pg_catalog, pg_temp", "SET statement_timeout = 0", "SET lock_timeout = 0", "SET default_transaction_read_only = off",
 		"DROP EXTENSION IF EXISTS amcheck CASCADE", "DROP SCHEMA IF EXISTS howdah_check CASCADE",
 		"CREATE SCHEMA howdah_check", "CREATE EXTENSION amcheck SCHEMA howdah_check",
 	} {
