@@ -79,10 +79,14 @@ func (a *archived) backup(h *Host, kind backupmodel.Kind) {
 	commands = append(commands, h.engine.Create(place)...)
 	commands = append(commands, h.engine.Backup(place, backup.Take{Repository: "main", Kind: kind, Operation: "op-1"}))
 	for _, c := range commands {
-		out, exit, err := runAs(a.Context(), h.UserOf(a.ID), c)
-		if err != nil || exit != 0 {
-			a.Fatalf("%v: exit %d, %v\n%s", c.Args, exit, err, out)
-		}
+		// The host prepares and archives beside it, and each keeps the other waiting.
+		testkit.Eventually(a.T, time.Minute, func() error {
+			out, exit, err := runAs(a.Context(), h.UserOf(a.ID), c)
+			if err != nil || exit != 0 {
+				return fmt.Errorf("%v: exit %d, %w\n%s", c.Args, exit, err, out)
+			}
+			return nil
+		})
 	}
 	h.repositories.Backed("db-1")
 }

@@ -73,6 +73,9 @@ var errFinal = errors.New("for good")
 // Final is a failure that another try, here or on another host, would not mend.
 func Final(err error) error { return finalError{err} }
 
+// IsFinal reports whether an error is one of Final.
+func IsFinal(err error) bool { return errors.Is(err, errFinal) }
+
 type finalError struct{ error }
 
 func (f finalError) Unwrap() []error { return []error{f.error, errFinal} }

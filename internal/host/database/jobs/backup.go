@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"howdah/internal/engine/backup"
 	"howdah/internal/host/job"
+	"howdah/internal/host/pace"
 	model "howdah/internal/model/backup"
 )
 
@@ -59,11 +61,23 @@ func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
 	return made, nil
 }
 
+// The engine refuses to prepare a repository while a file is archived there, which takes a moment.
+const (
+	createTries = 10
+	createAgain = time.Second
+)
+
 // create prepares the repositories for the database, which does nothing where that is done.
 func (r *run) create(ctx context.Context) error {
 	for n, c := range r.Engine.Create(r.place) {
-		if _, err := r.do(ctx, fmt.Sprintf("create-%d", n), c); err != nil {
-			return fmt.Errorf("prepare the repository: %w", err)
+		for tries := 1; ; tries++ {
+			_, err := r.do(ctx, fmt.Sprintf("create-%d", n), c)
+			if err == nil {
+				break
+			}
+			if job.IsFinal(err) || tries == createTries || !pace.Sleep(ctx, createAgain) {
+				return fmt.Errorf("prepare the repository: %w", err)
+			}
 		}
 	}
 	return nil
