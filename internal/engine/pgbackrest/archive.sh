@@ -26,23 +26,59 @@ said=
 # The end of a server waits for its archiver, and a switchover for that. So then a file has little
 # time, and none if the repository has failed before.
 limit=300
-if stopping; then
-	[ ! -e "$failing" ] || exit 129
-	limit=2
-fi
-
-run() { # CONFIG COMMAND…: what the program prints is kept if it fails
-	conf=$1
-	shift
-	out=$(timeout "$limit" "$program" --config="$conf" --stanza="$database" "$@" 2>&1) && return
-	said="$said$out$newline"
-	return 1
-}
 
 # waiting counts the files of WAL that wait to be archived.
 waiting() {
 	set -- pg_wal/archive_status/????????????????????????.ready
 	echo $#
+}
+
+# over: whether more files wait than may, so that this one is given up.
+over() {
+	case $name in
+	????????????????????????) [ "$cap" -gt 0 ] && [ "$(waiting)" -gt "$cap" ] ;;
+	*) return 1 ;;
+	esac
+}
+
+if stopping; then
+	[ ! -e "$failing" ] && [ "$(waiting)" -le 8 ] || exit 129
+	limit=2
+fi
+
+# watch PID: ends a program if the server has been ending for two seconds, or too much waits by now.
+watch() {
+	trap 'kill ${nap:-} 2>/dev/null; exit 0' TERM
+	ending=0
+	while kill -0 "$1" 2>/dev/null; do
+		sleep 1 &
+		nap=$!
+		wait "$nap"
+		! stopping || ending=$((ending + 1))
+		if [ "$ending" -ge 2 ] || over; then
+			kill "$1" 2>/dev/null
+			return
+		fi
+	done
+}
+
+watched() { # COMMAND…
+	"$@" &
+	pid=$!
+	watch "$pid" >/dev/null 2>&1 &
+	watch=$!
+	wait "$pid"
+	code=$?
+	kill "$watch" 2>/dev/null
+	return "$code"
+}
+
+run() { # CONFIG COMMAND…: what the program prints is kept if it fails
+	conf=$1
+	shift
+	out=$(watched timeout "$limit" "$program" --config="$conf" --stanza="$database" "$@" 2>&1) && return
+	said="$said$out$newline"
+	return 1
 }
 
 give_up() {
@@ -62,6 +98,7 @@ end() {
 	printf '%s' "$said" >"$failing.new" && mv -f "$failing.new" "$failing"
 	# PostgreSQL tries again, after a pause, what ends with 1. With 129 the archiver ends.
 	! stopping || exit 129
+	! over || give_up
 	exit 1
 }
 
@@ -153,13 +190,7 @@ ahead() {
 case $name in *.partial) end 0 ;; esac
 ! abandoned || end 0
 
-case $name in
-????????????????????????)
-	if [ "$cap" -gt 0 ] && [ "$(waiting)" -gt "$cap" ]; then
-		give_up
-	fi
-	;;
-esac
+! over || give_up
 
 if [ -e standby.signal ]; then
 	# Nothing is restored from these, and nobody else may have them.

@@ -6,15 +6,23 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/testkit/patience"
 )
 
 // runScript runs a script with a program that stands for pgBackRest, in a data directory.
 func runScript(t *testing.T, program, name string, args []string, files map[string]string) (exit int) {
 	t.Helper()
+	return runCapped(t, 0, program, name, args, files)
+}
+
+// runCapped does so where this many bytes may wait.
+func runCapped(t *testing.T, limit int64, program, name string, args []string, files map[string]string) (exit int) {
+	t.Helper()
 	root := t.TempDir()
-	p := backup.Place{Database: "db", Dir: filepath.Join(root, "backup"), DataDir: filepath.Join(root, "data"), Major: 17, Repositories: []backup.Access{{Name: "main", Path: "/x"}}}
+	p := backup.Place{Database: "db", Dir: filepath.Join(root, "backup"), DataDir: filepath.Join(root, "data"), Major: 17, Cap: limit, Repositories: []backup.Access{{Name: "main", Path: "/x"}}}
 	for _, dir := range []string{p.Dir, filepath.Join(p.DataDir, "pg_wal/archive_status")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -74,6 +82,30 @@ func TestArchivingKeepsNoServerFromEnding(t *testing.T) {
 			t.Parallel()
 			if got := runScript(t, test.program, archiveName, []string{wal}, test.files); got != test.want {
 				t.Errorf("exit code %d, and not %d", got, test.want)
+			}
+		})
+	}
+}
+
+// A program that hangs keeps no server from ending, and no more WAL than may waits for it.
+func TestAnArchiveThatHangsIsLeft(t *testing.T) {
+	const wal = "pg_wal/000000010000000000000001"
+	for name, test := range map[string]struct {
+		then string
+		cap  int64
+		want int
+	}{
+		"the server ends": {`printf '1\n/data\n0\n5432\n/run\n\n0\nstopping\n' >postmaster.pid`, 0, 129},
+		"too much waits":  {"for n in 1 2 3; do : >pg_wal/archive_status/00000001000000000000000$n.ready; done", 2 << 24, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			if got := runCapped(t, test.cap, test.then+"; sleep 100", archiveName, []string{wal}, nil); got != test.want {
+				t.Errorf("exit code %d, and not %d", got, test.want)
+			}
+			if took := time.Since(began); took > patience.For(20*time.Second) {
+				t.Errorf("it took %s", took)
 			}
 		})
 	}
