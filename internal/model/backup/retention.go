@@ -46,14 +46,15 @@ func Floor(days int, now time.Time) time.Time { return now.Add(-time.Duration(da
 //
 //   - a snapshot that is not over;
 //   - a restore, a copy or a drill under way;
-//   - the retention period: every automated backup in it, and the newest backup before it, without
-//     which the first moments of the period could not be restored;
+//   - the retention period (see floor): every automated backup in it, and the newest backup before it,
+//     without which the first moments of the period could not be restored;
 //   - the database itself, if it lives: its next backup builds upon the newest one;
 //   - those who may have been promised what was Found. An automated one stays for the longest
 //     retention period. Another one stays, unless it got a snapshot, which users may delete.
 func (h Holdings) Keep(now time.Time) Kept {
 	all := slices.SortedFunc(slices.Values(h.Backups), func(a, b Backup) int { return a.Stop.Compare(b.Stop) })
 	var k Kept
+	floor := h.floor(all, now)
 	needed := map[string]bool{}
 	anchor := -1 // from there on WAL is needed
 	reach := func(n int) {
@@ -62,7 +63,7 @@ func (h Holdings) Keep(now time.Time) Kept {
 		}
 	}
 	for _, s := range h.Snapshots {
-		if h.over(s, now) {
+		if h.over(s, floor) {
 			k.Expired = append(k.Expired, s)
 		} else if s.Label != "" {
 			needed[s.Label] = true
@@ -75,12 +76,12 @@ func (h Holdings) Keep(now time.Time) Kept {
 		switch {
 		case slices.Contains(h.Used, b.Label):
 			reach(n) // a restore may want any moment after it
-		case h.Days > 0 && b.Automated && b.Stop.After(Floor(h.Days, now)), !b.Found.IsZero() && (!b.Automated || now.Before(b.Found.Add(longestRetention))):
+		case h.Days > 0 && b.Automated && b.Stop.After(floor), !b.Found.IsZero() && (!b.Automated || now.Before(b.Found.Add(longestRetention))):
 			needed[b.Label] = true
 			reach(n)
 		}
 	}
-	if n := before(all, Floor(h.Days, now)); n >= 0 && h.Days > 0 {
+	if n := before(all, floor); n >= 0 && h.Days > 0 {
 		needed[all[n].Label] = true
 		reach(n)
 	}
@@ -116,13 +117,35 @@ func (h Holdings) Keep(now time.Time) Kept {
 	return k
 }
 
+// floor returns the oldest moment that has to be kept. A clock that jumped ahead would make all
+// backups old at once. So of a database that lives as many automated backups stay as the retention
+// period has days, whatever their age: one is made each day.
+func (h Holdings) floor(sorted []Backup, now time.Time) time.Time {
+	floor, left := Floor(h.Days, now), h.Days
+	if !h.Lives || left == 0 {
+		return floor
+	}
+	for _, b := range slices.Backward(sorted) {
+		if !b.Automated || b.Damaged != "" {
+			continue
+		}
+		if left--; left == 0 {
+			if oldest := b.Stop.Add(-1); oldest.Before(floor) {
+				return oldest
+			}
+			return floor
+		}
+	}
+	return time.Time{}
+}
+
 // over reports whether an automated snapshot is not kept any longer. Those that users made stay until
 // users delete them.
-func (h Holdings) over(s Snapshot, now time.Time) bool {
+func (h Holdings) over(s Snapshot, floor time.Time) bool {
 	if !s.Automated || s.State == Creating {
 		return false
 	}
-	return h.Days == 0 || !s.moment().After(Floor(h.Days, now))
+	return h.Days == 0 || !s.moment().After(floor)
 }
 
 // moment returns when the data were taken, or were to be.

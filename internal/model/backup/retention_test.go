@@ -70,20 +70,20 @@ func TestKeep(t *testing.T) {
 		"nothing":                             {Holdings{Lives: true}, "", 1, 0},
 		"nobody needs anything":               {Holdings{Backups: week}, "", 1, 0},
 		"the next one builds upon the newest": {Holdings{Backups: week, Lives: true}, "d e", 1, 0},
-		"a week":                              {Holdings{Backups: week, Days: 7, Lives: true}, "a b c d e", 4, 0},
-		"three days":                          {Holdings{Backups: week, Days: 3, Lives: true}, "a b c d e", 3, 0},
-		"a day":                               {Holdings{Backups: week, Days: 1, Lives: true}, "d e", 1, 0},
+		"a week, with too few backups":        {Holdings{Backups: week, Days: 7, Lives: true}, "a b c d e", 5, 0},
+		"three days":                          {Holdings{Backups: week, Days: 3, Lives: true}, "a b c d e", 4, 0},
+		"a day":                               {Holdings{Backups: week, Days: 1, Lives: true}, "d e", 2, 0},
 		"two days of a deleted one":           {Holdings{Backups: week, Days: 2}, "d e", 2, 0},
 		"a snapshot":                          {Holdings{Backups: week, Snapshots: []Snapshot{shot("b", 8, false)}}, "a b", 1, 0},
 		"a snapshot of a live one":            {Holdings{Backups: week, Snapshots: []Snapshot{shot("b", 8, false)}, Lives: true}, "a b d e", 1, 0},
-		"an old automated snapshot":           {Holdings{Backups: week, Snapshots: []Snapshot{shot("b", 8, true)}, Days: 7, Lives: true}, "a b c d e", 4, 1},
+		"an old automated snapshot":           {Holdings{Backups: week, Snapshots: []Snapshot{shot("b", 8, true)}, Days: 2, Lives: true}, "a b c d e", 3, 1},
 		"automated ones without a period":     {Holdings{Backups: week, Snapshots: []Snapshot{shot("d", 2, true), shot("e", 1, true)}, Lives: true}, "d e", 1, 2},
 		"one that is being made":              {Holdings{Snapshots: []Snapshot{{Automated: true, State: Creating}}}, "", 1, 0},
 		"a restore":                           {Holdings{Backups: week, Used: []string{"c"}}, "a b c", 1, 0},
 		"a restore, and the newest":           {Holdings{Backups: week, Used: []string{"c"}, Lives: true}, "a b c d e", 3, 0},
 		"one without a record is needed":      {Holdings{Backups: []Backup{at("b", 1, needs("a"))}, Days: 1, Lives: true}, "a b", 2, 0},
 		"the last before the period is damaged": {
-			Holdings{Backups: []Backup{at("a", 5), at("b", 3, damaged), at("c", 1)}, Days: 2, Lives: true}, "a c", 2, 0,
+			Holdings{Backups: []Backup{at("a", 5), at("b", 3, damaged), at("c", 1)}, Days: 2, Lives: true}, "a b c", 3, 0,
 		},
 		"those of users are not the period's": {Holdings{Backups: []Backup{at("a", 3), at("b", 1, manual), at("c", 0.5)}, Days: 2}, "a c", 2, 0},
 		"WAL that is gone does not come back": {Holdings{Backups: []Backup{at("a", 5, alone), at("b", 1, alone), at("c", 0.5)}, Days: 2, Lives: true}, "b c", 1, 0},
@@ -278,5 +278,32 @@ func TestALongChain(t *testing.T) {
 	}
 	if n != mostNeeds {
 		t.Errorf("%d incremental backups in a chain", n)
+	}
+}
+
+// TestAClockThatJumps costs no backup of a database that lives, and the next days one each.
+func TestAClockThatJumps(t *testing.T) {
+	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	h := Holdings{Days: 3, Lives: true}
+	add := func(at time.Time) {
+		b := Backup{Label: at.Format(time.DateOnly), Kind: Full, Automated: true, Stop: at}
+		h.Backups = append(h.Backups, b)
+		h.Snapshots = append(h.Snapshots, Snapshot{Automated: true, State: Available, Label: b.Label, Taken: at})
+	}
+	for n := range 4 {
+		add(at.Add(time.Duration(n-3) * Day))
+	}
+	for _, now := range []time.Time{at.Add(time.Hour), at.Add(1000 * Day), at.Add(-1000 * Day)} {
+		if k := h.Keep(now); len(k.Labels) != 4 || len(k.Alone) > 0 || len(k.Expired) > 1 {
+			t.Errorf("%s: %+v", now, k)
+		}
+	}
+	add(at.Add(1000 * Day))
+	if k := h.Keep(at.Add(1000 * Day)); len(k.Labels) != 4 || len(k.Expired) != 2 {
+		t.Errorf("%+v", k)
+	}
+	h.Lives = false
+	if k := h.Keep(at.Add(1004 * Day)); len(k.Labels) != 1 {
+		t.Errorf("%+v", k)
 	}
 }
