@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func (b *Backups) repository() string {
 // if no backup is due, or none can be made now.
 func (k *keeper) begin(t target, a *backup.Automated) ([]state.Op, error) {
 	id := a.Database
-	if k.works(id, backup.Take, backup.Final) || k.all >= mostAutomated || k.ofAccount[a.Account] >= mostOfAccount {
+	if k.worksFirst(id) || k.all >= mostAutomated || k.ofAccount[a.Account] >= mostOfAccount {
 		return nil, nil
 	}
 	window, attempt, due := k.due(t, a)
@@ -106,6 +107,8 @@ func (k *keeper) begin(t target, a *backup.Automated) ([]state.Op, error) {
 	case p.archived.Broken != "" && k.now.Sub(a.Healing).Abs() >= firstRetry:
 		next.Healing, args.Full = k.now, true
 		name = "heal-" + strings.ToLower(id) + "-" + strconv.FormatInt(k.now.Unix(), 36)
+	case k.lacks(t, a):
+		args.Repository, name = a.Second, secondID(id, a.Window)
 	default:
 		return nil, nil
 	}
@@ -118,6 +121,37 @@ func (k *keeper) begin(t target, a *backup.Automated) ([]state.Op, error) {
 	k.ofAccount[a.Account]++
 	k.onHost[p.host]++
 	return ops, nil
+}
+
+// second ends the id of an operation that makes the backup of a window in the second repository.
+const second = "-second"
+
+func secondID(database string, window time.Time) string {
+	return automatedID(database, window, 1) + second
+}
+
+// worksFirst reports whether a backup of a database is being made that its automated one waits for. It
+// does not wait for one in the second repository, which may be away.
+func (s sight) worksFirst(database string) bool {
+	return slices.ContainsFunc(s.about[database], func(o *operation.Record) bool {
+		return (o.Kind == backup.Take.Name || o.Kind == backup.Final.Name) && !strings.HasSuffix(o.ID, second)
+	})
+}
+
+// lacks reports whether the second repository is to get a backup now: one for each window, after the
+// first repository has got its own.
+func (k *keeper) lacks(t target, a *backup.Automated) bool {
+	if a.Second == "" || !a.Made.Equal(a.Window) || k.works(a.Database, backup.Take, backup.Final) {
+		return false
+	}
+	if _, _, begun := k.Cache.Raw(state.Operation(secondID(a.Database, a.Window))); begun {
+		return false
+	}
+	if newest, ok := backup.Newest(k.backups(a.Database, a.Second)); ok && newest.Stop.After(a.Window) {
+		return false
+	}
+	_, err := k.place(t, a.Second)
+	return err == nil
 }
 
 // due returns the window for which an automated backup is to be begun now, and which attempt it is.
