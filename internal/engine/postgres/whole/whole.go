@@ -45,6 +45,10 @@ type Progress func(database string, done, of int64)
 // Check looks at all databases that can be logged in to. config is for a superuser, to any database;
 // with each database its Database is replaced. An error says that not everything could be looked at;
 // faults are no error.
+//
+// It is a superuser's session in databases of users. So it runs nothing of theirs with its rights:
+// event triggers go before the first statement that one could follow. The server has to be started
+// without those that follow a login (event_triggers = off, from PostgreSQL 17 on).
 func Check(ctx context.Context, config *pgx.ConnConfig, progress Progress) (Report, error) {
 	var report Report
 	config = quiet(config)
@@ -153,8 +157,12 @@ func checkDatabase(ctx context.Context, config *pgx.ConnConfig, report *Report, 
 
 // prepare makes amcheck, in a schema that no user has put anything into. An amcheck of theirs may
 // stand beside functions of theirs that have its names, so it goes, with all that depends on it.
+//
+// Event triggers of users would run their functions as this superuser, and the module that prevents
+// that is not loaded here. DROP EVENT TRIGGER takes one at a time, and DELETE is followed by none.
 func prepare(ctx context.Context, conn *pgx.Conn) error {
 	for _, statement := range []string{
+		"SET allow_system_table_mods = on", "DELETE FROM pg_catalog.pg_event_trigger", "SET allow_system_table_mods = off",
 		"DROP EXTENSION IF EXISTS amcheck CASCADE", "DROP SCHEMA IF EXISTS howdah_check CASCADE",
 		"CREATE SCHEMA howdah_check", "CREATE EXTENSION amcheck SCHEMA howdah_check",
 	} {

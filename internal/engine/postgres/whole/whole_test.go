@@ -144,3 +144,23 @@ func TestACheckThatCannotEnd(t *testing.T) {
 		t.Error("nobody may look, and all is well")
 	}
 }
+
+// What users left in their databases must not run as the superuser who checks them.
+func TestEventTriggersDoNotFollowTheCheck(t *testing.T) {
+	t.Parallel()
+	s := filled(t)
+	s.Exec("CREATE TABLE ran (what text)")
+	s.Exec("CREATE FUNCTION public.run() RETURNS event_trigger LANGUAGE plpgsql SECURITY INVOKER AS $$ BEGIN INSERT INTO public.ran VALUES (tg_tag || ' as ' || current_user); END $$")
+	s.Exec("CREATE EXTENSION amcheck")
+	for _, event := range []string{"ddl_command_start", "ddl_command_end", "sql_drop"} {
+		s.Exec("CREATE EVENT TRIGGER on_" + event + " ON " + event + " EXECUTE FUNCTION public.run()")
+		s.Exec("ALTER EVENT TRIGGER on_" + event + " ENABLE ALWAYS")
+	}
+	s.Exec("TRUNCATE ran")
+	if r := check(t, s); r.Faults != 0 {
+		t.Errorf("%+v", r)
+	}
+	if ran := ask[string](t, s, "SELECT coalesce(string_agg(what, ', '), '') FROM ran"); ran != "" {
+		t.Errorf("functions of users ran: %s", ran)
+	}
+}
