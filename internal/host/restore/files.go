@@ -14,6 +14,7 @@ import (
 
 	"howdah/internal/engine/backup"
 	"howdah/internal/host/tree"
+	"howdah/internal/system/plainfile"
 )
 
 // copyFiles has the engine copy the files of the backup. It begins with nothing.
@@ -194,7 +195,7 @@ func (w *work) scrub() error {
 		}
 	}
 	for name, text := range map[string]string{autoConf: "", hbaConf: "", identConf: ""} {
-		if err := os.WriteFile(filepath.Join(w.part(), name), []byte(text), 0o600); err != nil {
+		if err := plainfile.Replace(filepath.Join(w.part(), name), []byte(text), 0o600); err != nil {
 			return err
 		}
 	}
@@ -210,7 +211,7 @@ func (w *work) keepConf() error {
 	if err := os.RemoveAll(base); err != nil {
 		return err
 	}
-	return os.WriteFile(base, nil, 0o600)
+	return plainfile.Replace(base, nil, 0o600)
 }
 
 func empty(dir string) error {

@@ -9,6 +9,7 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/tree"
+	"howdah/internal/system/plainfile"
 )
 
 var errGone = errors.New("the data that were restored are gone")
@@ -61,14 +62,15 @@ func (w *work) finish(ctx context.Context) error {
 // it was done before.
 func (w *work) plain() error {
 	base := filepath.Join(w.part(), baseConf)
-	text, err := os.ReadFile(base)
-	if errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(base); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
+	if err := w.scrub(); err != nil {
 		return err
 	}
-	if err := w.scrub(); err != nil {
+	// Functions of users ran in the server: it may be anything.
+	text, err := plainfile.Read(base)
+	if err != nil {
 		return err
 	}
 	for _, name := range []string{"backup_label", "tablespace_map"} {
@@ -76,5 +78,5 @@ func (w *work) plain() error {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(w.part(), mainConf), text, 0o600)
+	return plainfile.Replace(filepath.Join(w.part(), mainConf), text, 0o600)
 }

@@ -103,6 +103,14 @@ func (p *program) close() { _ = p.out.file.Close() }
 // Output that is kept for the reason of a failure.
 const mostOutput = 1 << 20
 
+const (
+	// mostLine is where a line that is longer is cut into several.
+	mostLine = 64 << 10
+	// mostLook is how much is read at one look: whoever writes faster than we read must not keep us
+	// from seeing the end.
+	mostLook = 16 << 20
+)
+
 // output is what a program prints, line by line.
 type output struct {
 	file *os.File
@@ -113,10 +121,16 @@ type output struct {
 // each gives the lines that are new to see, until that returns an error. What follows that line is
 // read at the next call.
 func (o *output) each(see func(line string) error) error {
-	buffer := make([]byte, 64<<10)
-	for {
+	buffer := make([]byte, mostLine)
+	for looked := 0; ; {
 		line, rest, found := bytes.Cut(o.rest, []byte("\n"))
+		if !found && len(o.rest) >= mostLine {
+			line, rest, found = o.rest[:mostLine], o.rest[mostLine:], true
+		}
 		if !found {
+			if looked >= mostLook {
+				return nil
+			}
 			n, err := o.file.Read(buffer)
 			if n == 0 && (err == nil || errors.Is(err, io.EOF)) {
 				return nil
@@ -125,6 +139,7 @@ func (o *output) each(see func(line string) error) error {
 				return fmt.Errorf("read output: %w", err)
 			}
 			o.rest = append(o.rest, buffer[:n]...)
+			looked += n
 			continue
 		}
 		text := string(line)

@@ -200,3 +200,62 @@ func TestProgressIsTold(t *testing.T) {
 		t.Errorf("told %+v", told)
 	}
 }
+
+// TestPipesOfUsers: functions of users run in the private server, and may leave anything where files
+// are to be, and programs that go on.
+func TestPipesOfUsers(t *testing.T) {
+	t.Parallel()
+	s := newSource(t)
+	s.Keep("a")
+	s.Backup("one")
+	s.Archive()
+	r := s.request(t, backup.Restore{Label: "one", Target: backup.Target{Newest: true}})
+	part := filepath.Join(r.Dir, partDir)
+	r.Finish = func(ctx context.Context, conn *pgx.Conn) error {
+		loop := "cd " + part + "; while :; do for f in " + baseConf + " " + autoConf + " " + hbaConf + "; do rm -f $f; mkfifo $f; : >seen; done; done"
+		if _, err := conn.Exec(ctx, "COPY (SELECT 1) TO PROGRAM $sh$setsid sh -c '"+loop+"' >/dev/null 2>&1 &$sh$"); err != nil {
+			return err
+		}
+		testkit.Eventually(t, time.Minute, func() error { // it runs
+			_, err := os.Stat(filepath.Join(part, "seen"))
+			return err
+		})
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := restore(ctx, r, func(step string) error {
+		if left, err := r.Group.Processes(); step == "stopped" && (err != nil || len(left) > 0) {
+			t.Errorf("they go on: %v, %v", left, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.checkClean(t, r)
+}
+
+// TestLongOutput: who prints without end fills no memory, and hides no end.
+func TestLongOutput(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	if err := errors.Join(os.WriteFile(path, []byte("a\n"), 0o600), os.Truncate(path, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	o, longest, lines := output{file: file}, 0, 0
+	for range 3 {
+		err = errors.Join(err, o.each(func(line string) error {
+			longest, lines = max(longest, len(line)), lines+1
+			return nil
+		}))
+	}
+	if err != nil || longest > mostLine || lines < 3 || len(o.rest) > mostLine || o.all.Len() > 2*mostOutput {
+		t.Errorf("%d lines of at most %d bytes, %v", lines, longest, err)
+	}
+}

@@ -111,6 +111,10 @@ func (w *work) recover(ctx context.Context) (reached, error) {
 	if err := p.stop(ctx, w.Procs); err != nil {
 		return reached{}, err
 	}
+	// Functions of users may have left programs behind, which would exchange files from now on.
+	if _, err := w.Group.Kill(ctx); err != nil {
+		return reached{}, fmt.Errorf("end what the server that replayed WAL left: %w", err)
+	}
 	control, err := postgres.ReadControl(w.part())
 	if err == nil && control.State != postgres.ShutDown {
 		err = fmt.Errorf("the server that replayed WAL was not stopped in good order: it is %s", control.State)
@@ -193,6 +197,10 @@ func (w *work) configure(ctx context.Context) error {
 		"checkpoint_timeout":         "30min", "max_wal_size": "2GB",
 	}
 	maps.Copy(all, w.Settings)
+	if w.Install.Major >= 17 {
+		// A trigger of a user that follows a login would run with the rights of whoever logs in here.
+		all["event_triggers"] = "off"
+	}
 	// What the source's transactions need of the server that takes them over.
 	for _, name := range []string{"max_connections", "max_locks_per_transaction", "max_worker_processes", "max_wal_senders", "track_commit_timestamp"} {
 		if value := control[name]; value != "" {
@@ -219,7 +227,8 @@ func (w *work) configure(ctx context.Context) error {
 		mainConf: text.String(), hbaConf: "local all " + w.Superuser + " peer map=here\n", identConf: "here " + osuser.Current() + " " + w.Superuser + "\n",
 	}
 	return w.User.Do(func() error {
-		if err := os.MkdirAll(w.path(confDir), 0o700); err != nil {
+		// A program of an earlier try may have left a pipe where a file is to be.
+		if err := errors.Join(os.RemoveAll(w.path(confDir)), os.Mkdir(w.path(confDir), 0o700)); err != nil {
 			return err
 		}
 		for name, text := range files {
@@ -255,7 +264,7 @@ func (w *work) signal(name string) error {
 	if begun && control.State != postgres.InArchiveRecovery && control.State != postgres.ShutDownInRecovery {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(w.part(), name), nil, 0o600)
+	return plainfile.Replace(filepath.Join(w.part(), name), nil, 0o600)
 }
 
 // Lines of the server's log, which has no prefix. LSNs are as "16/B374D848".
@@ -267,6 +276,9 @@ var (
 	fileForm   = regexp.MustCompile(`^LOG:  restored log file "([0-9A-F]{24})" from archive`)
 	fatalForm  = regexp.MustCompile(`^(?:FATAL|PANIC):  (.+)$`)
 )
+
+// mostFatal is how many fatal lines are kept: the first ones say why.
+const mostFatal = 100
 
 // replayLog is what the log of the server says.
 type replayLog struct {
@@ -313,7 +325,7 @@ func (l *replayLog) read(line string) (news bool) {
 	if found := fileForm.FindStringSubmatch(line); found != nil {
 		l.last = found[1]
 	}
-	if found := fatalForm.FindStringSubmatch(line); found != nil {
+	if found := fatalForm.FindStringSubmatch(line); found != nil && len(l.fatal) < mostFatal {
 		l.fatal = append(l.fatal, found[1])
 	}
 	return false

@@ -66,7 +66,8 @@ func copyFile(source *os.Root, path, target string, mode os.FileMode) error {
 
 // Sync writes the file system of a directory to the disk.
 func Sync(dir string) error {
-	file, err := os.Open(dir)
+	// Where others may exchange it, it may be a pipe.
+	file, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
