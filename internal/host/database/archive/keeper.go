@@ -52,7 +52,8 @@ type Part struct {
 }
 
 // Keeper has the keys of all who reach repositories from this host. Holders are named: a member by
-// its id, anybody else by a name that has a slash.
+// its id, anybody else by a name that has a slash. Those others are let in by one agent, and the next
+// one does not know them.
 type Keeper struct {
 	Agent *agent.Agent
 	// Wrote is told of every object that was written, with the key of the object in the
@@ -124,6 +125,13 @@ func (k *Keeper) load() error {
 		var h holder
 		if err := json.Unmarshal(text, &h); err != nil || k.path(h.Name) != path {
 			k.Agent.Log.Error("a key to repositories cannot be read, and is made anew", "file", path, "error", err)
+			continue
+		}
+		if strings.Contains(h.Name, "/") {
+			// Nobody may come to dismiss it: what it was for may be over. Whoever goes on is admitted anew.
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("forget the key of %s: %w", h.Name, err)
+			}
 			continue
 		}
 		k.letIn(&h)

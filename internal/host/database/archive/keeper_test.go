@@ -146,6 +146,33 @@ func TestAHolderIsLetInWithoutAControlPlane(t *testing.T) {
 	s.must(err)
 }
 
+// TestTheKeyOfAJobEndsWithTheAgent: the job may be gone when the next one comes, and then nobody
+// dismisses its key.
+func TestTheKeyOfAJobEndsWithTheAgent(t *testing.T) {
+	s := newSite(t)
+	k := s.open()
+	stop := s.run(k)
+	var old []string
+	for _, name := range []string{"job/op-1/0", "db-1.m1" + "/restore"} {
+		all, err := k.Admit(t.Context(), name, own)
+		s.must(err)
+		old = append(old, all[0].Key)
+	}
+	stop()
+	k = s.open()
+	for name := range k.holders {
+		t.Errorf("%s is let in", name)
+	}
+	if left, err := os.ReadDir(k.dir(keysDir)); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	s.run(k)
+	anew, err := k.Admit(t.Context(), "job/op-1/0", own)
+	if err != nil || anew[0].Key == old[0] {
+		t.Errorf("%+v, %v", anew, err)
+	}
+}
+
 // TestEachHasAKeyOfItsOwn, which opens nothing once it is dismissed.
 func TestEachHasAKeyOfItsOwn(t *testing.T) {
 	s := newSite(t)
