@@ -60,7 +60,7 @@ func (b *Backups) pick(ctx context.Context, run *step.Run) (step.Outcome, error)
 	if !ok {
 		return step.Outcome{}, step.Final(fmt.Errorf("try the backups of %s in repository %s: %w", run.Record.About.Name, args.Repository, errNoBackup))
 	}
-	host, why := b.drillHost(id, newest)
+	host, why := b.drillHost(id, newest, b.encrypted(run.Record.About))
 	if why != nil {
 		return b.wait(run, why), nil
 	}
@@ -86,13 +86,20 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
+// encrypted reports whether what is restored of a database may be on no disk in the clear. Of one that
+// is gone nobody knows.
+func (b *Backups) encrypted(about operation.About) bool {
+	t, ok := b.target(about)
+	return !ok || t.common().StorageKey != ""
+}
+
 // spareRoom is how many times the size of a database has to be free on the host of its drill: its
 // files, its WAL, and as much again for databases that live there.
 const spareRoom = 2
 
 // drillHost returns the host that a drill disturbs least: one that does not have the primary, with the
 // most room.
-func (b *Backups) drillHost(id string, of backup.Backup) (string, error) {
+func (b *Backups) drillHost(id string, of backup.Backup, encrypted bool) (string, error) {
 	primary := b.primaryHost(id)
 	busy := map[string]bool{}
 	for _, o := range b.active("", backup.Drill) {
@@ -107,6 +114,9 @@ func (b *Backups) drillHost(id string, of backup.Backup) (string, error) {
 		_, _, drained := b.Cache.Raw(state.Drain(h.Name))
 		switch {
 		case !b.alive(h.Name) || drained || h.Majors[of.Major] == "":
+			continue
+		case encrypted && h.WhyPlain != "":
+			why = fmt.Errorf("no host can encrypt what is restored, as that of an encrypted database has to be (%s cannot: %s)", h.Name, h.WhyPlain)
 			continue
 		case h.DiskFree < spareRoom*of.Size:
 			why = fmt.Errorf("no host has %d MiB free, twice the size of the database", spareRoom*of.Size>>20)
@@ -162,7 +172,7 @@ func (b *Backups) askDrill(run *step.Run, j job) (step.Outcome, error) {
 	}
 	text, err := json.Marshal(backup.DrillJob{
 		Database: run.Record.About.Database, Repository: args.Repository, Label: label, Major: r.Value.Major,
-		Newest: run.Record.Notes[noteWAL] == "true",
+		Newest: run.Record.Notes[noteWAL] == "true", Encrypted: b.encrypted(run.Record.About),
 	})
 	if err != nil {
 		return step.Outcome{}, step.Final(err)

@@ -102,6 +102,29 @@ func TestADrillThatCannotBeMade(t *testing.T) {
 	s.clean(i.ResourceID)
 }
 
+// TestADrillOfAnEncryptedDatabase: what it restores is on no disk in the clear.
+func TestADrillOfAnEncryptedDatabase(t *testing.T) {
+	s := newSite(t)
+	s.lead(s.runner, s.elect())
+	i := s.instance("orders", "zone-a", func(i *spec.Instance) { i.StorageKey = "key-1" })
+	s.ends(s.snapshot(i, "first", backup.Take, nil), operation.Done)
+	host := func(name, why string) {
+		s.put(state.Put(state.Host(name), member.Host{Name: name, DiskFree: 1 << 30, Majors: map[int]string{15: "15.1"}, WhyPlain: why}))
+	}
+	host("zone-a", "it has no fscrypt")
+	host("zone-b", "it has no fscrypt")
+	id := s.drill(i, "one")
+	s.waits(id, "no host can encrypt")
+	host("zone-a", "")
+	if r := s.ends(id, operation.Done); r.Notes[noteHost] != "zone-a" {
+		t.Errorf("%+v", r)
+	}
+	if asked := s.yard.drills[0]; !asked.Encrypted {
+		t.Errorf("asked for %+v", asked)
+	}
+	s.clean(i.ResourceID)
+}
+
 // TestDrillsAreBegun: the backups of a database are tried a while after the first one, and every week
 // from then on.
 func TestDrillsAreBegun(t *testing.T) {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/tree"
+	"howdah/internal/identity/home"
 	"howdah/internal/model/member"
 	"howdah/internal/system/btrfs"
 	"howdah/internal/system/fscrypt"
@@ -229,6 +231,41 @@ func (a *Agent) storageKey(ctx context.Context, id string) ([]byte, error) {
 		}
 	}
 	return nil, last
+}
+
+// EncryptAside has a directory of ours, which the trash gets in the end, be encrypted with a key that
+// only the kernel has. What is in it otherwise goes: it was written in the clear, or its key is lost.
+// Where the disks are encrypted and directories cannot be, it does nothing.
+func (a *Agent) EncryptAside(dir string) error {
+	id, encrypted, err := fscrypt.Of(dir)
+	if err != nil {
+		return err
+	}
+	if encrypted {
+		if state, err := fscrypt.KeyState(dir, id); err != nil || state == fscrypt.Present {
+			return err
+		}
+	}
+	_, unable := fscrypt.KeyState(dir, fscrypt.ID{})
+	if unable != nil {
+		if byDisk, err := (fscrypt.Machine{}).DiskEncrypted(dir); err != nil || byDisk {
+			return err
+		}
+		return fmt.Errorf("encrypt %s: %w", dir, unable)
+	}
+	if empty, err := isEmpty(dir); err != nil || encrypted || !empty {
+		if err := errors.Join(err, a.ThrowAway(dir), home.OpenWay(dir)); err != nil {
+			return err
+		}
+	}
+	key := make([]byte, fscrypt.KeySize)
+	defer clear(key)
+	_, _ = rand.Read(key) // never fails
+	own, err := fscrypt.AddKey(dir, key)
+	if err != nil {
+		return err
+	}
+	return fscrypt.Encrypt(dir, own)
 }
 
 // lock takes the key from the kernel once nothing of the member runs.

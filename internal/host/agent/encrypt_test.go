@@ -95,6 +95,57 @@ func TestAKeyThatIsNotTheDirectorys(t *testing.T) {
 	})
 }
 
+// What is made aside of an encrypted database is encrypted, from the first byte on.
+func TestEncryptedAside(t *testing.T) {
+	disk := loopdisk.New(t, "32", "-O", "encrypt")
+	a := &Agent{Config: Config{Name: hosttest.Name, Dir: disk.Dir, Kind: &sleepers{}}}
+	dir := a.Path(jobsDir, "one")
+	file := filepath.Join(dir, "file")
+	look := func() (id fscrypt.ID) {
+		t.Helper()
+		id, encrypted, err := fscrypt.Of(dir)
+		if state, keyErr := fscrypt.KeyState(dir, id); err != nil || keyErr != nil || !encrypted || state != fscrypt.Present {
+			t.Fatalf("%v, %v, %v, %v", encrypted, state, err, keyErr)
+		}
+		return id
+	}
+	must := func(errs ...error) {
+		t.Helper()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What was written in the clear is thrown away.
+	must(os.MkdirAll(dir, 0o711), os.MkdirAll(a.Path(trashDir), 0o700), os.WriteFile(file, nil, 0o600), a.EncryptAside(dir))
+	id := look()
+	if empty, err := isEmpty(dir); err != nil || !empty {
+		t.Errorf("something is left: %v", err)
+	}
+	// The next agent goes on with what is there, as long as the kernel has the key.
+	must(os.WriteFile(file, nil, 0o600), a.EncryptAside(dir))
+	if _, err := os.Stat(file); look() != id || err != nil {
+		t.Errorf("it was made anew: %v", err)
+	}
+	busy, err := fscrypt.RemoveKey(disk.Dir, id)
+	if must(err, a.EncryptAside(dir)); busy || look() == id {
+		t.Error("it has the key of before the reboot")
+	}
+	id = look()
+	must(a.ThrowAway(dir), a.EmptyTrash(t.Context()))
+	if state, err := fscrypt.KeyState(disk.Dir, id); err != nil || state != fscrypt.Absent {
+		t.Errorf("the key of what was thrown away: %v, %v", state, err)
+	}
+}
+
+// What cannot be encrypted is not made.
+func TestNothingAsideIsInTheClear(t *testing.T) {
+	disk := loopdisk.New(t, "32")
+	a := &Agent{Config: Config{Name: hosttest.Name, Dir: disk.Dir, Kind: &sleepers{}}}
+	if err := a.EncryptAside(disk.Dir); !errors.Is(err, fscrypt.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
 // What is thrown away takes its key along, however deep it is; data that were on their way to a
 // member that runs leave that member's key alone.
 func TestTheTrashAndKeys(t *testing.T) {

@@ -22,6 +22,9 @@ type DrillJob struct {
 	// Newest says that WAL is replayed as far as there is some. Else the data of the backup's end are
 	// looked at.
 	Newest bool `json:"newest,omitempty"`
+	// Encrypted says that the database's storage is encrypted: nothing that is restored may be
+	// readable on a disk.
+	Encrypted bool `json:"encrypted,omitempty"`
 	// Memory is what the server may have for its buffers, in bytes. 0 leaves PostgreSQL's default.
 	Memory int64 `json:"memory,omitempty"`
 }

@@ -40,6 +40,12 @@ func (h *Host) drill(ctx context.Context, call job.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if args.Encrypted {
+		// Also the engine's files: they have the passphrase.
+		if err := h.Encrypt(call.Dir); err != nil {
+			return nil, fmt.Errorf("encrypt what is restored: %w", err)
+		}
+	}
 	r, end, err := h.aside(ctx, call, archive.Part{Database: args.Database, Repository: args.Repository, ReadOnly: true})
 	if err != nil {
 		return nil, err

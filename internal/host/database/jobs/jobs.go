@@ -41,6 +41,9 @@ type Host struct {
 	Store   func(repository string) (store.Store, error)
 	// Give makes a directory that belongs to a user who has nothing else here; nil is our own.
 	Give func(dir string) (*owner.User, error)
+	// Encrypt has an empty directory of ours, and all that will lie in it, be encrypted with a key that
+	// is on no disk. It empties a directory that is not.
+	Encrypt func(dir string) error
 	// CA returns the certificates, as PEM, that sign those of the host.
 	CA func() []byte
 	// Sockets makes a directory for a server's socket, with a short path, and gives it to a user. It
