@@ -147,7 +147,7 @@ func newArchiver(a *Host, r *runner) *archiver {
 	c := &archiver{Member: r.Member, host: a, runner: r, dataDir: r.dataDir}
 	c.watch = &mark.Watch{Around: mark.Around{
 		Database: r.Database(), Log: r.Log, Primary: c.primary, Connect: c.connect,
-		Objects: c.objects, Newest: c.newest, List: c.list, History: c.history,
+		Objects: c.objects, Backups: c.backups, List: c.list, History: c.history,
 		Backlog: c.backlog, Forget: c.forgetBroken, Why: c.why,
 	}}
 	return c
@@ -335,18 +335,17 @@ func (c *archiver) create(ctx context.Context, place backup.Place) error {
 	return nil
 }
 
-// newest: see mark.Around.
-func (c *archiver) newest(ctx context.Context, repository string) (*mark.Backup, error) {
+// backups: see mark.Around.
+func (c *archiver) backups(ctx context.Context, repository string) (all []mark.Backup, err error) {
 	place, ok := c.written()
 	if !ok || !slices.ContainsFunc(place.Repositories, func(a backup.Access) bool { return a.Name == repository }) {
 		return nil, fmt.Errorf("%w %s", archive.ErrAwaited, repository)
 	}
 	listing, err := c.host.listBackups(ctx, c.User(), place, repository)
-	if err != nil || len(listing.Backups) == 0 {
-		return nil, err
+	for _, b := range listing.Backups {
+		all = append(all, mark.Backup{Timeline: b.Timeline, Start: b.StartLSN, Stop: b.StopLSN})
 	}
-	b := listing.Backups[len(listing.Backups)-1]
-	return &mark.Backup{Timeline: b.Timeline, Start: b.StartLSN, Stop: b.StopLSN}, nil
+	return all, err
 }
 
 // list: see mark.Around.

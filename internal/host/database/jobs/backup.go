@@ -4,9 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/host/database/mark"
 	"howdah/internal/host/job"
 	"howdah/internal/host/pace"
 	model "howdah/internal/model/backup"
@@ -43,7 +49,7 @@ func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
 	}
 	if made, err := r.made(ctx, args); err != nil {
 		return nil, err
-	} else if made != nil {
+	} else if made != nil && r.follows(*made) {
 		h.Backed(args.Database)
 		return made, nil
 	}
@@ -83,19 +89,45 @@ func (r *run) create(ctx context.Context) error {
 	return nil
 }
 
-// made returns the backup of the operation, or nil if there is none.
+// made returns the newest backup of the operation, or nil if there is none.
 func (r *run) made(ctx context.Context, args model.BackupJob) (*model.Backup, error) {
 	listing, err := r.listing(ctx, args.Repository)
 	if err != nil {
 		return nil, err
 	}
-	for _, info := range listing.Backups {
+	for _, info := range slices.Backward(listing.Backups) {
 		if info.Operation == args.Operation {
 			b := record(args, info)
 			return &b, nil
 		}
 	}
 	return nil, nil
+}
+
+// follows reports whether the member goes back to a backup of the operation. A primary that was cut
+// off and replaced may have ended one on the branch that it was left on: nothing later can be
+// restored from that.
+func (r *run) follows(b model.Backup) bool {
+	var newest string
+	var text []byte
+	err := r.user.Do(func() error {
+		names, err := filepath.Glob(filepath.Join(r.place.DataDir, "pg_wal", "????????.history"))
+		if err != nil || len(names) == 0 {
+			return err
+		}
+		newest = slices.Max(names)
+		text, err = os.ReadFile(newest)
+		return err
+	})
+	if err != nil || newest == "" {
+		return err == nil
+	}
+	timeline, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(newest), ".history"), 16, 31)
+	if err != nil {
+		return false
+	}
+	history, err := mark.ParseHistory(int(timeline), string(text))
+	return err == nil && history.Has(b.Timeline, b.StopLSN)
 }
 
 // record is what is known of a backup in the words of the model.

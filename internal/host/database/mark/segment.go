@@ -96,6 +96,18 @@ func (h History) Has(timeline int, at lsn.LSN) bool {
 	return false
 }
 
+// newest returns the last of these backups that lies on the history; nil: none does. A primary that
+// was cut off may have ended one on the branch that it was left on: nothing later is restored from
+// that.
+func (h History) newest(backups []Backup) *Backup {
+	for _, b := range slices.Backward(backups) {
+		if h.Has(b.Timeline, b.Stop) {
+			return &b
+		}
+	}
+	return nil
+}
+
 // left returns whether a file of WAL lies where its timeline was left for the next one, or beyond:
 // nobody who follows this history reads it. So does a file of a timeline that is not in the history.
 func (h History) left(file Segment) bool {

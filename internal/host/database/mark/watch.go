@@ -50,7 +50,7 @@ const (
 // is dropped.
 const mostPending = 64
 
-// Backup is what counts of the newest backup in a repository.
+// Backup is what counts of a backup in a repository.
 type Backup struct {
 	Timeline    int
 	Start, Stop lsn.LSN
@@ -66,10 +66,10 @@ type Around struct {
 	Primary func() (repository string, ok bool)
 	// Connect connects as rdsadmin to the member's server, to the platform's database.
 	Connect func(context.Context) (*pgx.Conn, error)
-	// Objects opens the repository, and Newest returns its newest backup of the database: nil if it
-	// has none. List calls f for the names of all files of WAL that it has of the database.
+	// Objects opens the repository, and Backups returns its backups of the database, the newest
+	// last. List calls f for the names of all files of WAL that it has of the database.
 	Objects func(repository string) (store.Objects, error)
-	Newest  func(ctx context.Context, repository string) (*Backup, error)
+	Backups func(ctx context.Context, repository string) ([]Backup, error)
 	List    func(ctx context.Context, repository string, f func(name string)) error
 	// History reads the file of a timeline's history.
 	History func(timeline int) (string, error)
@@ -326,11 +326,11 @@ func (w *Watch) learnAll(ctx context.Context, now time.Time) error {
 	if now.Sub(e.based) >= again {
 		limited, cancel := context.WithTimeout(ctx, listTimeout)
 		defer cancel()
-		base, err := w.Newest(limited, e.repository)
+		all, err := w.Backups(limited, e.repository)
 		if err != nil {
 			return err
 		}
-		e.base, e.based = base, now
+		e.base, e.based = e.history.newest(all), now
 	}
 	e.learn = pace.Backoff{}
 	return nil

@@ -221,9 +221,13 @@ func TestAnAbsentRepositoryIsAskedAgain(t *testing.T) {
 		return nil
 	}
 	asked := 0
-	w.Newest = func(context.Context, string) (*Backup, error) {
+	w.Backups = func(context.Context, string) ([]Backup, error) {
 		asked++
-		return &Backup{Timeline: 2, Start: at(5, 0), Stop: at(5, 50)}, nil
+		return []Backup{
+			{Timeline: 1, Start: at(3, 0), Stop: at(3, 50)}, {Timeline: 2, Start: at(5, 0), Stop: at(5, 50)},
+			// The old primary ended it after it was replaced.
+			{Timeline: 1, Start: at(5, 90), Stop: at(5, 101)},
+		}, nil
 	}
 	for n := range 3 {
 		if err := w.learnAll(t.Context(), now.Add(time.Duration(n)*time.Second)); err != nil {
