@@ -35,8 +35,6 @@ func (u *user) settleBackups() {
 		switch o.Kind {
 		case backup.Take.Name, backup.Final.Name:
 			u.take(o)
-		case backup.Copy.Name:
-			u.copied(o)
 		default:
 			continue
 		}
@@ -78,16 +76,10 @@ func (u *user) finished(s backup.Snapshot, args backup.TakeArgs) state.Op {
 	return state.Put(state.Instance(i.Account, i.Region, i.Name), i)
 }
 
-// copied makes a copy of a snapshot available.
-func (u *user) copied(o operation.Record) {
-	u.Helper()
-	var args backup.CopyArgs
-	if err := json.Unmarshal(o.Args, &args); err != nil {
-		u.Fatal(err)
-	}
-	s := u.snapshotAt(args.Snapshot)
-	s.State, s.Label, s.Taken, s.Done = backup.Available, u.snapshotAt(args.From).Label, u.now().UTC(), u.now().UTC()
-	u.put(state.Put(args.Snapshot, s))
+// everythingIn has one repository for backups and for copies.
+func (w *world) everythingIn(name string) {
+	w.Helper()
+	w.put(state.Delete(state.Repository("far")), state.Put(state.Repository(name), backup.Repository{Name: name, Kind: backup.Directory, Path: "/backups", Default: true, Copies: true}))
 }
 
 func (u *user) snapshotAt(key string) backup.Snapshot {

@@ -8,6 +8,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/rds/look"
+	"howdah/internal/aws/rds/snapshot"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/backup"
 	"howdah/internal/model/lsn"
@@ -108,7 +109,7 @@ func To(l *look.Source, s Source, t Target) (Choice, error) {
 	if t.LSN != 0 {
 		origin.LSN = t.LSN.String()
 	}
-	return Choice{Origin: origin, Instance: s.Instance, Cluster: s.Cluster, Unchanged: []state.Op{state.Unchanged(all[at].Key, all[at].Revision)}}, Can(l)
+	return Choice{Origin: origin, Instance: s.Instance, Cluster: s.Cluster, Unchanged: []state.Op{snapshot.Held(all[at])}}, Can(l)
 }
 
 // base is the backup to begin with.

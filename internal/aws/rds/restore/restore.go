@@ -24,7 +24,7 @@ type Choice struct {
 	// Instance or Cluster is the database as it was.
 	Instance *spec.Instance
 	Cluster  *spec.Cluster
-	// Unchanged are the conditions that what was chosen is still there.
+	// Unchanged are the conditions that what was chosen is still there, and stays.
 	Unchanged []state.Op
 }
 
@@ -69,7 +69,7 @@ func Of(l *look.Source, r snapshot.Record) (Choice, error) {
 	}
 	return Choice{
 		Origin:   spec.Origin{Database: s.Database, Repository: s.Repository, Label: s.Label, From: s.Name, Snapshot: true},
-		Instance: s.Instance, Cluster: s.Cluster, Unchanged: []state.Op{state.Unchanged(r.Key, r.Revision), state.Unchanged(held.Key, held.Revision)},
+		Instance: s.Instance, Cluster: s.Cluster, Unchanged: []state.Op{state.Unchanged(r.Key, r.Revision), snapshot.Held(held)},
 	}, Can(l)
 }
 

@@ -2,7 +2,7 @@ package snapshot
 
 import (
 	"context"
-	"time"
+	"errors"
 
 	"howdah/api"
 	"howdah/api/rds"
@@ -12,7 +12,6 @@ import (
 	"howdah/internal/aws/rds/option"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/backup"
-	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -99,14 +98,22 @@ func (k *Kind) copy(l *database.Sight, c front.Call, in copying) (backup.Snapsho
 	if err != nil {
 		return v, nil, err
 	}
-	ops, err := k.place(l, c, &v, from, r.Key)
-	return v, append(ops, state.Unchanged(r.Key, r.Revision)), err // it is not deleted meanwhile
+	held, err := state.Load[backup.Backup](l.Cache, state.Backup(from.Database, from.Repository, from.Label))
+	if errors.Is(err, state.ErrNotFound) {
+		return v, nil, wire.NewError(k.badState, "The backup of the snapshot %s is not in the repository %s any more.", from.Name, from.Repository)
+	}
+	if err != nil {
+		return v, nil, err
+	}
+	ops, err := k.place(l, c, v, from)
+	// It is not deleted meanwhile. The backup is written as it is: see Held.
+	return v, append(ops, state.Unchanged(r.Key, r.Revision), Held(held)), err
 }
 
 // place decides where the data of a copy are to be.
-func (k *Kind) place(l *database.Sight, c front.Call, v *backup.Snapshot, from backup.Snapshot, fromKey string) ([]state.Op, error) {
+func (k *Kind) place(l *database.Sight, c front.Call, v, from backup.Snapshot) ([]state.Op, error) {
 	if v.Region == from.Region {
-		return k.tell(c, *v, look.Event("0196", from.Name, v.Region), look.Event("0197", from.Name, v.Region))
+		return k.tell(c, v, look.Event("0196", from.Name, v.Region), look.Event("0197", from.Name, v.Region))
 	}
 	to, ok := l.Looks.CopyRepository()
 	if !ok {
@@ -114,17 +121,12 @@ func (k *Kind) place(l *database.Sight, c front.Call, v *backup.Snapshot, from b
 			"This home has no repository for copies to other regions: make one with `howdah repository add --copies`, or copy within the region %s.", from.Region)
 	}
 	if to.Name == from.Repository {
-		return k.tell(c, *v, look.Event("0059", from.Name, from.Region), look.Event("0060", from.Name, from.Region))
+		return k.tell(c, v, look.Event("0059", from.Name, from.Region), look.Event("0060", from.Name, from.Region))
 	}
-	v.State, v.Repository, v.Label, v.Taken, v.Done = backup.Copying, to.Name, "", time.Time{}, time.Time{}
-	v.Operation = newOperation(v.Name)
-	about := operation.About{Scope: v.Scope, Type: k.ofSource, Name: v.Common().Name, Database: v.Database}
-	op, err := begin(l.Look, c, v.Operation, backup.Copy, about, backup.CopyArgs{From: fromKey, Snapshot: k.Key(*v), Repository: to.Name})
-	if err != nil {
-		return nil, err
-	}
-	events, err := k.tell(c, *v, look.Event("0059", from.Name, from.Region))
-	return append(events, op), err
+	return nil, wire.NewError(api.ErrInvalidParameterCombination,
+		"The snapshot %s is in the repository %s, and copies for other regions go to the repository %s. A snapshot is not copied from one repository to another: "+
+			"copy it within the region %s, or have the automated backups of %s copied, by StartDBInstanceAutomatedBackupsReplication.",
+		from.Name, from.Repository, to.Name, from.Region, from.Common().Name)
 }
 
 // tell raises events of a copy. RDS has none for clusters.
@@ -134,6 +136,10 @@ func (k *Kind) tell(c front.Call, v backup.Snapshot, all ...look.Told) ([]state.
 	}
 	return look.TellOf(c, k.about(v), v.Name, all...)
 }
+
+// Held writes the record of a backup as it is, in the transaction that begins to use it. Whoever was
+// about to remove the record, because nobody used it, looks again.
+func Held(b state.Record[backup.Backup]) state.Op { return state.Swap(b.Key, b.Revision, b.Value) }
 
 // copyKey is the KMS key of a copy: that of the snapshot, unless another one is asked for. Of an
 // encrypted snapshot of another account or region, one has to be.
