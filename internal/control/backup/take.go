@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	step "howdah/internal/control/operation"
@@ -234,6 +234,23 @@ func (b *Backups) recorded(ctx context.Context, run *step.Run) (out step.Outcome
 	return step.End().With(append(ops, b.endsJob(run)...)...), made, nil
 }
 
+// labelForm is what engines call backups. A label is a part of a key, and is shown on terminals.
+var labelForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// plausible refuses a backup that no engine makes: whoever owns the user of a database writes what
+// the engine lists there.
+func plausible(made backup.Backup) error {
+	for _, label := range append([]string{made.Label}, made.Needs...) {
+		if !labelForm.MatchString(label) {
+			return fmt.Errorf("the host made a backup with a label that none has: %.80q", label)
+		}
+	}
+	if made.Size < 0 || made.Stored < 0 {
+		return fmt.Errorf("the host made the backup %s of %d bytes, with %d in the repository", made.Label, made.Size, made.Stored)
+	}
+	return nil
+}
+
 // made returns the backup that a host says it made.
 func (b *Backups) made(run *step.Run, args backup.TakeArgs, result json.RawMessage) (backup.Backup, error) {
 	var made backup.Backup
@@ -241,9 +258,11 @@ func (b *Backups) made(run *step.Run, args backup.TakeArgs, result json.RawMessa
 		return made, fmt.Errorf("read what the host says of the backup: %w", err)
 	}
 	about := run.Record.About
-	if made.Database != about.Database || made.Repository != args.Repository || made.Operation != run.Record.ID ||
-		made.Label == "" || strings.Contains(made.Label, "/") || made.Stop.IsZero() {
-		return made, fmt.Errorf("the host made another backup than it was asked for: %q of %s by %s", made.Label, made.Database, made.Operation)
+	if made.Database != about.Database || made.Repository != args.Repository || made.Operation != run.Record.ID || made.Stop.IsZero() {
+		return made, fmt.Errorf("the host made another backup than it was asked for: %.80q of %.80q by %.80q", made.Label, made.Database, made.Operation)
+	}
+	if err := plausible(made); err != nil {
+		return made, err
 	}
 	made.Automated, made.Damaged, made.Proved = args.Automated, "", time.Time{}
 	if gap := run.Record.Notes[noteGap]; gap != "" {
