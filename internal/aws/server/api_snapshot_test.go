@@ -107,6 +107,19 @@ var snapshotScenarios = []scenario{
 		},
 	},
 	{
+		name: "one is written with its database", setup: having(newDB), call: newSnap,
+		after: func(u *user) {
+			// Whoever deletes the database, and does not know of the snapshot yet, has to look again.
+			shot, err := state.Load[backup.Snapshot](u.server.Cache, state.Snapshot(u.account, u.region, "snap"))
+			if err != nil {
+				u.Fatal(err)
+			}
+			if _, revision, _ := u.server.Cache.Raw(state.Instance(u.account, u.region, "db")); revision != shot.Revision {
+				u.Errorf("the database is of revision %d, the snapshot of %d", revision, shot.Revision)
+			}
+		},
+	},
+	{
 		name: "pages", setup: having(newDB, newSnap), call: showSnap,
 		after: func(u *user) {
 			s := u.snapshotRecord("snap")

@@ -26,7 +26,7 @@ func (s *service) createDBSnapshot(ctx context.Context, c front.Call, in *rds.Cr
 		if err := MayInstance(l.Look, i); err != nil {
 			return Wish{}, state.Op{}, err
 		}
-		return Wish{Name: text(in.DBSnapshotIdentifier), Instance: &i}, state.Unchanged(r.Key, r.Revision), nil
+		return Wish{Name: text(in.DBSnapshotIdentifier), Instance: &i}, state.Swap(r.Key, r.Revision, r.Value), nil
 	}, in.Tags)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (s *service) createDBClusterSnapshot(ctx context.Context, c front.Call, in 
 		if err := MayCluster(l.Look, cluster); err != nil {
 			return Wish{}, state.Op{}, err
 		}
-		return Wish{Name: text(in.DBClusterSnapshotIdentifier), Cluster: &cluster}, state.Unchanged(r.Key, r.Revision), nil
+		return Wish{Name: text(in.DBClusterSnapshotIdentifier), Cluster: &cluster}, state.Swap(r.Key, r.Revision, r.Value), nil
 	}, in.Tags)
 	if err != nil {
 		return nil, err
@@ -53,12 +53,12 @@ func (s *service) createDBClusterSnapshot(ctx context.Context, c front.Call, in 
 	return &rds.CreateDBClusterSnapshotResult{DBClusterSnapshot: s.clusterOut(made)}, nil
 }
 
-// create begins the snapshot that wish answers, with the condition that nobody changed the database
-// since, so that it is not deleted at the same time.
+// create begins the snapshot that wish answers. The record of the database is written as it is: whoever
+// was about to delete the database, and knew of no snapshot that is being made, looks again.
 func (s *service) create(ctx context.Context, c front.Call, wish func(*database.Sight) (Wish, state.Op, error), tags []rds.Tag) (made backup.Snapshot, err error) {
 	err = s.State.Retry(ctx, func() error {
 		l := s.Of(c.Account)
-		w, unchanged, err := wish(l)
+		w, written, err := wish(l)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (s *service) create(ctx context.Context, c front.Call, wish func(*database.
 			return err
 		}
 		made = v
-		return s.State.Commit(ctx, append(ops, unchanged)...)
+		return s.State.Commit(ctx, append(ops, written)...)
 	})
 	return made, err
 }
