@@ -118,6 +118,10 @@ func Take(ctx context.Context, dir string, from Source) (Backup, error) {
 
 func take(ctx context.Context, dir, at string, from Source) (Backup, error) {
 	m := Manifest{Format: format, Home: from.Home.ID, Version: from.Version, Taken: time.Now().UTC()}
+	// A clock that was set back may name a moment that another backup has.
+	for exists(pathOf(dir, m)) {
+		m.Taken = m.Taken.Add(time.Millisecond)
+	}
 	if err := os.Mkdir(at, 0o700); err != nil {
 		return Backup{}, err
 	}
@@ -162,11 +166,20 @@ func take(ctx context.Context, dir, at string, from Source) (Backup, error) {
 	if _, err := Verify(at); err != nil {
 		return Backup{}, err
 	}
-	path := filepath.Join(dir, prefix(m.Home)+m.Taken.Format(stamp))
+	path := pathOf(dir, m)
 	if err := os.Rename(at, path); err != nil {
 		return Backup{}, err
 	}
 	return Backup{Path: path, Manifest: m}, home.SyncDir(dir)
+}
+
+func pathOf(dir string, m Manifest) string {
+	return filepath.Join(dir, prefix(m.Home)+m.Taken.Format(stamp))
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func copyOf(path string) func(io.Writer) error {
