@@ -130,13 +130,20 @@ func (a *archived) restore(h *Host, at time.Time, query string) string {
 	if err != nil || exit != 0 {
 		a.Fatalf("restore: exit %d, %v\n%s", exit, err, out)
 	}
+	// The path of a socket is short.
+	sockets, err := os.MkdirTemp("/tmp", "howdah-")
+	a.Must(err)
+	defer os.RemoveAll(sockets)
+	if user != nil {
+		a.Must(os.Chown(sockets, user.UID, user.GID))
+	}
 	recovery := h.engine.Recovery(place, r)
 	a.Must(user.ReplaceFile(filepath.Join(place.DataDir, recovery.Signal), nil, 0o600))
 	install, err := postgres.Find(a.Major)
 	a.Must(err)
 	port := hosttest.FreePort(a.T)
 	args := []string{
-		"-D", place.DataDir, "-p", strconv.Itoa(port), "-k", dir, "-c", "listen_addresses=", "-c", "archive_mode=off", "-c", "hot_standby=off",
+		"-D", place.DataDir, "-p", strconv.Itoa(port), "-k", sockets, "-c", "listen_addresses=", "-c", "archive_mode=off", "-c", "hot_standby=off",
 		"-c", "ssl=off", "-c", "logging_collector=off", "-c", "shared_preload_libraries=", "-c", "primary_conninfo=", "-c", "primary_slot_name=",
 		"-c", "hba_file=" + filepath.Join(place.DataDir, "pg_hba.conf"), "-c", "ident_file=" + filepath.Join(place.DataDir, "pg_ident.conf"), "-c", "cluster_name=restored", "-c", "synchronous_standby_names=",
 	}
@@ -164,7 +171,7 @@ func (a *archived) restore(h *Host, at time.Time, query string) string {
 			a.Fatalf("the restored server ended: %v", err)
 		default:
 		}
-		config, err := dial.Config(dir, port, "rdsadmin", nil)
+		config, err := dial.Config(sockets, port, "rdsadmin", nil)
 		if err != nil {
 			return err
 		}
