@@ -49,7 +49,7 @@ func testThird(t *testing.T, c Config) {
 	first.Exec("SELECT pg_logical_emit_message(true, 'conformance', 'x')")
 	testkit.Eventually(t, within, func() error {
 		if names, err := filepath.Glob(filepath.Join(third.DataDir(), "pg_wal/archive_status/00000002????????????????.*")); err != nil || len(names) == 0 {
-			return fmt.Errorf("the third one has no WAL of the new timeline yet: %v", err)
+			return fmt.Errorf("the third one has no WAL of the new timeline yet: %w", err)
 		}
 		return nil
 	})

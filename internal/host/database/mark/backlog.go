@@ -50,13 +50,14 @@ func (w *Watch) why() string {
 }
 
 // waits returns since when nothing goes on, or zero if nothing waits. It goes on where another file
-// has its turn, or fewer wait: several may be archived at once.
+// has its turn, or fewer wait: several may be archived at once. To give a file up is not to go on.
 func (l *backlog) waits(b Backlog, now time.Time) (since time.Time) {
 	if len(b.Ready) == 0 {
 		l.first, l.count, l.since = "", 0, time.Time{}
 		return time.Time{}
 	}
-	if b.Ready[0] != l.first || len(b.Ready) < l.count {
+	gaveUp := slices.Contains(b.Broken, l.first)
+	if l.first == "" || !gaveUp && (b.Ready[0] != l.first || len(b.Ready) < l.count) {
 		l.since = now
 	}
 	l.first, l.count = b.Ready[0], len(b.Ready)
