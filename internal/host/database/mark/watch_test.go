@@ -143,6 +143,16 @@ func TestWhatWaits(t *testing.T) {
 			t.Errorf("%d: since %d, want %d", n, since.Unix(), c.since)
 		}
 	}
+	// What is given up is not archived.
+	first := l.waits(Backlog{Ready: []string{"d", "e"}}, now)
+	for n, b := range []Backlog{{Ready: []string{"e"}, Broken: []string{"d"}}, {Ready: []string{"f", "g"}, Broken: []string{"d", "e"}}} {
+		if since := l.waits(b, now.Add(time.Duration(n+1)*time.Hour)); since != first {
+			t.Errorf("%d: since %s, want %s", n, since, first)
+		}
+	}
+	if since := l.waits(Backlog{Ready: []string{"g"}, Broken: []string{"d", "e"}}, now.Add(9*time.Hour)); since == first {
+		t.Error("a file that was archived is none that goes on")
+	}
 }
 
 func TestWhatIsLostToTheArchive(t *testing.T) {
