@@ -85,7 +85,10 @@ def stamp(text):
 
 
 def restorable(name, at):
-    eventually(150, lambda: stamp(database(name)["LatestRestorableTime"]) >= at, f"{name} restorable until {at}")
+    def promised():
+        latest = database(name).get("LatestRestorableTime")  # it is not there before the first moment is
+        return latest is not None and stamp(latest) >= at
+    eventually(150, promised, f"{name} restorable until {at}")
 
 
 def journey_snapshots():
