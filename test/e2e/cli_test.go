@@ -221,6 +221,10 @@ func TestCommandLine(t *testing.T) {
 	}
 	c.pastes(told)
 	c.well(30 * time.Second)
+	// As soon as there is a backup, its key has to be kept elsewhere.
+	if key := c.does(20*time.Second, "repository", "key", "export", "default"); !strings.Contains(key, "check:") {
+		t.Errorf("the key is %q", key)
+	}
 
 	c.databaseJourney()
 	c.hostJourney()
