@@ -146,11 +146,11 @@ func TestWhatWaits(t *testing.T) {
 	// What is given up is not archived.
 	first := l.waits(Backlog{Ready: []string{"d", "e"}}, now)
 	for n, b := range []Backlog{{Ready: []string{"e"}, Broken: []string{"d"}}, {Ready: []string{"f", "g"}, Broken: []string{"d", "e"}}} {
-		if since := l.waits(b, now.Add(time.Duration(n+1)*time.Hour)); since != first {
+		if since := l.waits(b, now.Add(time.Duration(n+1)*time.Hour)); !since.Equal(first) {
 			t.Errorf("%d: since %s, want %s", n, since, first)
 		}
 	}
-	if since := l.waits(Backlog{Ready: []string{"g"}, Broken: []string{"d", "e"}}, now.Add(9*time.Hour)); since == first {
+	if since := l.waits(Backlog{Ready: []string{"g"}, Broken: []string{"d", "e"}}, now.Add(9*time.Hour)); since.Equal(first) {
 		t.Error("a file that was archived is none that goes on")
 	}
 }
