@@ -24,6 +24,8 @@ const (
 var lacks = map[string]map[string]string{
 	CLI1: {"rds DescribeDBCapacityReservations": newest},
 	CLI2: {
+		"rds DeleteDBClusterAutomatedBackup":       old,
+		"rds DescribeDBClusterAutomatedBackups":    old,
 		"rds DescribeDBCapacityReservations":       old,
 		"rds DescribeDBMajorEngineVersions":        old,
 		"rds DescribeDBRecommendations":            old,
