@@ -11,8 +11,8 @@ import (
 
 // Problems returns what is wrong with repositories. none says why the home has none, if it has
 // none; "": it is about to get one. away has the repositories that the control plane cannot work
-// with, and why.
-func Problems(cache *state.Cache, none func() string, away func() map[string]string) []admin.Problem {
+// with, and why. Nobody keeps the keys of a home that may be wiped at any moment: disposable.
+func Problems(cache *state.Cache, disposable bool, none func() string, away func() map[string]string) []admin.Problem {
 	all := state.LoadAll[backup.Repository](cache, state.RepositoryRoot)
 	if len(all) == 0 {
 		why := none()
@@ -31,7 +31,7 @@ func Problems(cache *state.Cache, none func() string, away func() map[string]str
 	var problems []admin.Problem
 	for _, r := range all {
 		// A key that opens nothing yet need not be kept.
-		if r.Value.Encrypted() && r.Value.Exported.IsZero() && held[r.Value.Name] {
+		if r.Value.Encrypted() && r.Value.Exported.IsZero() && held[r.Value.Name] && !disposable {
 			problems = append(problems, admin.Problem{
 				Code: admin.ProblemKeyAtHome, Subject: "repository " + r.Value.Name, Command: "howdah repository key export " + r.Value.Name,
 				Text: "its key is in this home alone: whoever loses the home loses all backups; export the key, and keep it elsewhere",

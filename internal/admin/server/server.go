@@ -65,7 +65,9 @@ func New(cfg Config) *Server {
 	members := &etcd.Members{Client: cfg.State.Store.Client, CertDir: cfg.Home.CertDir()}
 	held := &home.Held{Cache: cfg.State.Cache, Databases: databases, SealKey: cfg.Home.SealKey}
 	late := func(now time.Time, id string) []admin.Problem { return operation.Late(cfg.State.Cache, now, id) }
-	repositories := func() []admin.Problem { return repository.Problems(cfg.State.Cache, cfg.NoRepository, cfg.Away) }
+	repositories := func() []admin.Problem {
+		return repository.Problems(cfg.State.Cache, cfg.Home.Disposable, cfg.NoRepository, cfg.Away)
+	}
 	backups := func() status.Backups { return backup.Look(cfg.Looks) }
 	for _, table := range []verb.Table{
 		key.Verbs(key.Config{State: cfg.State, Home: cfg.Home, Log: cfg.Log}),
