@@ -96,6 +96,7 @@ func (r *Rig) AskWith(ctx context.Context, name string, change func(*rds.CreateD
 	in := &rds.CreateDBInstanceMessage{
 		DBInstanceIdentifier: &name, Engine: new("postgres"), DBInstanceClass: new("db.t3.micro"),
 		AllocatedStorage: new(int32(20)), MasterUsername: new("app"), MasterUserPassword: new(Password),
+		BackupRetentionPeriod: new(int32(0)), // few stories are about backups
 	}
 	change(in)
 	return r.Call(ctx, "CreateDBInstance", in, &rds.CreateDBInstanceResult{})

@@ -20,7 +20,7 @@ import (
 func (r *Rig) CreateManaged(ctx context.Context, name string, multiAZ bool) (arn string, err error) {
 	in := &rds.CreateDBInstanceMessage{
 		DBInstanceIdentifier: &name, Engine: new("postgres"), DBInstanceClass: new("db.t3.micro"),
-		AllocatedStorage: new(int32(20)), MasterUsername: new("app"), ManageMasterUserPassword: new(true), MultiAZ: &multiAZ,
+		AllocatedStorage: new(int32(20)), MasterUsername: new("app"), ManageMasterUserPassword: new(true), MultiAZ: &multiAZ, BackupRetentionPeriod: new(int32(0)),
 	}
 	var out rds.CreateDBInstanceResult
 	if err := r.Call(ctx, "CreateDBInstance", in, &out); err != nil {
