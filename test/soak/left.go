@@ -22,19 +22,24 @@ import (
 
 // stay has families of keys that outlive their databases, with the reason.
 var stay = map[string]string{
-	state.FailoverRoot:  "post-mortems are for after a failure, also of what was deleted since",
-	state.EventRoot:     "events are kept for a fortnight",
-	state.AuthorityRoot: "signs the certificates of databases to come, too",
-	state.CatalogueRoot: "what a version of PostgreSQL can be set to",
-	state.ControlRoot:   "a control plane's own",
-	state.EdgeRoot:      "an edge's own",
-	state.RunsRoot:      "an edge's own",
-	state.BetweenRoot:   "an edge's own",
-	state.ElectionRoot:  "one for each start of a control plane",
-	state.NotifyRoot:    "up to where events were published",
-	state.HostRoot:      "a host's own",
-	state.LiveRoot:      "a host's own",
-	state.AttemptRoot:   "a host's own",
+	state.FailoverRoot: "post-mortems are for after a failure, also of what was deleted since",
+	state.EventRoot:    "events are kept for a fortnight",
+
+	state.BackupRoot:     "a backup goes with its retention, and its record before it",
+	state.BackupPartRoot: "as long as a repository has files of the database",
+	state.OperationRoot:  "operations that have ended are kept for a week",
+	state.RepositoryRoot: "backups of all databases",
+	state.AuthorityRoot:  "signs the certificates of databases to come, too",
+	state.CatalogueRoot:  "what a version of PostgreSQL can be set to",
+	state.ControlRoot:    "a control plane's own",
+	state.EdgeRoot:       "an edge's own",
+	state.RunsRoot:       "an edge's own",
+	state.BetweenRoot:    "an edge's own",
+	state.ElectionRoot:   "one for each start of a control plane",
+	state.NotifyRoot:     "up to where events were published",
+	state.HostRoot:       "a host's own",
+	state.LiveRoot:       "a host's own",
+	state.AttemptRoot:    "a host's own",
 }
 
 // late has families of keys that hosts and edges write when they come to it. What is left of them
