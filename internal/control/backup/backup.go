@@ -11,6 +11,7 @@ package backup
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -121,6 +122,28 @@ func (b *Backups) lookAgain(report step.JobReport) step.Outcome {
 		return nap
 	}
 	return nap.Because(errors.New(report.Detail))
+}
+
+// follow looks how far the job is that was noted, and notes its progress.
+func (b *Backups) follow(ctx context.Context, run *step.Run) (step.JobReport, error) {
+	j := jobOf(run)
+	report, err := b.Hosts.Look(ctx, j.host, j.name)
+	if err != nil {
+		return report, fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
+	}
+	run.Progress(report.Progress.Done, report.Progress.Of, report.Progress.Unit)
+	return report, nil
+}
+
+// ask asks for the job that was noted.
+func (b *Backups) ask(run *step.Run, kind string, args any) (step.Outcome, error) {
+	text, err := json.Marshal(args)
+	if err != nil {
+		return step.Outcome{}, step.Final(err)
+	}
+	j := jobOf(run)
+	job := step.Job{Host: j.host, Name: j.name, Turn: run.Turn(), Kind: kind, Args: text}
+	return step.Nap(b.pace.look).With(b.Hosts.Ask(job)...), nil
 }
 
 // endJob is the undo of a step that asked for a job.

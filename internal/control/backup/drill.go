@@ -137,19 +137,17 @@ func (b *Backups) drillHost(id string, of backup.Backup, encrypted bool) (string
 
 // try has the host restore the backup and look at it.
 func (b *Backups) try(ctx context.Context, run *step.Run) (step.Outcome, error) {
-	j := jobOf(run)
-	report, err := b.Hosts.Look(ctx, j.host, j.name)
+	report, err := b.follow(ctx, run)
 	if err != nil {
-		return step.Outcome{}, fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
+		return step.Outcome{}, err
 	}
-	run.Progress(report.Progress.Done, report.Progress.Of, report.Progress.Unit)
 	switch report.State {
 	case step.InProgress:
 		return step.Nap(b.pace.look), nil
 	case step.Succeeded:
 		return step.Next(stepConclude), nil
 	case step.Lost:
-		err := fmt.Errorf("host %s could not try the backup: %s", j.host, report.Detail)
+		err := fmt.Errorf("host %s could not try the backup: %s", jobOf(run).host, report.Detail)
 		if report.Final {
 			return step.Outcome{}, step.Final(err)
 		}
@@ -157,10 +155,10 @@ func (b *Backups) try(ctx context.Context, run *step.Run) (step.Outcome, error) 
 		return step.Next(stepPick).With(b.endsJob(run)...), nil
 	case step.NotAsked:
 	}
-	return b.askDrill(run, j)
+	return b.askDrill(run)
 }
 
-func (b *Backups) askDrill(run *step.Run, j job) (step.Outcome, error) {
+func (b *Backups) askDrill(run *step.Run) (step.Outcome, error) {
 	var args backup.DrillArgs
 	if err := run.Args(&args); err != nil {
 		return step.Outcome{}, err
@@ -170,16 +168,10 @@ func (b *Backups) askDrill(run *step.Run, j job) (step.Outcome, error) {
 	if err != nil {
 		return step.Next(stepPick), nil //nolint:nilerr // it is gone: another one is the newest
 	}
-	text, err := json.Marshal(backup.DrillJob{
+	return b.ask(run, backup.JobDrill, backup.DrillJob{
 		Database: run.Record.About.Database, Repository: args.Repository, Label: label, Major: r.Value.Major,
 		Newest: run.Record.Notes[noteWAL] == "true", Encrypted: b.encrypted(run.Record.About),
 	})
-	if err != nil {
-		return step.Outcome{}, step.Final(err)
-	}
-	return step.Nap(b.pace.look).With(b.Hosts.Ask(step.Job{
-		Host: j.host, Name: j.name, Turn: run.Turn(), Kind: backup.JobDrill, Args: text,
-	})...), nil
 }
 
 // conclude records what the drill found, and tells of it.

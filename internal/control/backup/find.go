@@ -96,13 +96,7 @@ func (b *Backups) list(ctx context.Context, run *step.Run) (step.Outcome, error)
 	for _, known := range b.backups(job.Database, job.Repository) {
 		job.Known = append(job.Known, known.Label)
 	}
-	text, err := json.Marshal(job)
-	if err != nil {
-		return step.Outcome{}, step.Final(err)
-	}
-	return step.Nap(b.pace.look).With(b.Hosts.Ask(step.Job{
-		Host: j.host, Name: j.name, Turn: run.Turn(), Kind: backup.JobList, Args: text,
-	})...), nil
+	return b.ask(run, backup.JobList, job)
 }
 
 // mostFound is how many backups are recorded in one transaction.

@@ -126,12 +126,10 @@ func (b *Backups) run(ctx context.Context, run *step.Run) (step.Outcome, error) 
 	if err := run.Args(&args); err != nil {
 		return step.Outcome{}, err
 	}
-	j := jobOf(run)
-	report, err := b.Hosts.Look(ctx, j.host, j.name)
+	report, err := b.follow(ctx, run)
 	if err != nil {
-		return step.Outcome{}, fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
+		return step.Outcome{}, err
 	}
-	run.Progress(report.Progress.Done, report.Progress.Of, report.Progress.Unit)
 	switch report.State {
 	case step.Succeeded:
 		return step.Next(stepRecord), nil
@@ -142,16 +140,10 @@ func (b *Backups) run(ctx context.Context, run *step.Run) (step.Outcome, error) 
 		return b.lookAgain(report), err
 	case step.NotAsked:
 	}
-	text, err := json.Marshal(backup.BackupJob{
+	return b.ask(run, backup.JobBackup, backup.BackupJob{
 		Database: run.Record.About.Database, Member: run.Record.Notes[noteMember], Repository: args.Repository,
 		Full: run.Record.Notes[noteFull] != "", Operation: run.Record.ID,
 	})
-	if err != nil {
-		return step.Outcome{}, step.Final(err)
-	}
-	return step.Nap(b.pace.look).With(b.Hosts.Ask(step.Job{
-		Host: j.host, Name: j.name, Turn: run.Turn(), Kind: backup.JobBackup, Args: text,
-	})...), nil
 }
 
 // rechoose follows a job that failed: the part is given back meanwhile, and another host is chosen

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -71,12 +70,10 @@ func (b *Backups) remove(ctx context.Context, run *step.Run) (step.Outcome, erro
 	if err := run.Args(&args); err != nil {
 		return step.Outcome{}, err
 	}
-	j := jobOf(run)
-	report, err := b.Hosts.Look(ctx, j.host, j.name)
+	report, err := b.follow(ctx, run)
 	if err != nil {
-		return step.Outcome{}, fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
+		return step.Outcome{}, err
 	}
-	run.Progress(report.Progress.Done, report.Progress.Of, report.Progress.Unit)
 	switch report.State {
 	case step.InProgress:
 		return b.lookAgain(report), nil
@@ -91,15 +88,9 @@ func (b *Backups) remove(ctx context.Context, run *step.Run) (step.Outcome, erro
 	}
 	h := b.look().holdings(run.Record.About.Database, args.Repository)
 	kept := h.Keep(time.Now())
-	text, err := json.Marshal(backup.TidyJob{
+	return b.ask(run, backup.JobTidy, backup.TidyJob{
 		Database: run.Record.About.Database, Repository: args.Repository, Keep: kept.Labels, Archive: kept.Archive, Gone: h.gone(kept),
 	})
-	if err != nil {
-		return step.Outcome{}, step.Final(err)
-	}
-	return step.Nap(b.pace.look).With(b.Hosts.Ask(step.Job{
-		Host: j.host, Name: j.name, Turn: run.Turn(), Kind: backup.JobTidy, Args: text,
-	})...), nil
 }
 
 // removed ends a Tidy. The part goes if nothing is left in it.
