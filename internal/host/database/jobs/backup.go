@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"howdah/internal/host/job"
 	"howdah/internal/host/pace"
 	model "howdah/internal/model/backup"
+	"howdah/internal/system/plainfile"
 )
 
 // programBackup is the name of the program that makes a backup.
@@ -116,7 +116,7 @@ func (r *run) follows(b model.Backup) bool {
 			return err
 		}
 		newest = slices.Max(names)
-		text, err = os.ReadFile(newest)
+		text, err = plainfile.Read(newest)
 		return err
 	})
 	if err != nil || newest == "" {

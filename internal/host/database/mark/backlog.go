@@ -69,9 +69,13 @@ func (l *backlog) waits(b Backlog, now time.Time) (since time.Time) {
 func (w *Watch) broken(b Backlog) string {
 	var first string
 	var over []string
+	foreign := make(map[string]bool, len(b.Foreign))
+	for _, name := range b.Foreign {
+		foreign[name] = true
+	}
 	for _, name := range slices.Concat(b.Broken, b.Foreign) {
 		switch {
-		case w.harmless(name) || w.arrived(name) && !slices.Contains(b.Foreign, name):
+		case w.harmless(name) || w.arrived(name) && !foreign[name]:
 			over = append(over, name)
 		case first == "":
 			first = name
@@ -106,11 +110,18 @@ func (w *Watch) arrived(name string) bool {
 	return stock.Has(file)
 }
 
-// harmless: a backup began after the file, or the file is of a branch that was abandoned.
+// harmless: a backup began after the file, or the file is of a branch that was abandoned. The history
+// of a timeline is needed to restore a backup of an earlier one.
 func (w *Watch) harmless(name string) bool {
 	e := &w.epoch
+	if e.timeline == 0 {
+		return false
+	}
+	if timeline, ok := parseHistoryName(name); ok {
+		return !e.history.on(timeline) || e.base != nil && e.base.Timeline >= timeline
+	}
 	file, ok := ParseSegment(name)
-	if e.timeline == 0 || !ok {
+	if !ok {
 		return false
 	}
 	if e.history.left(file) {

@@ -45,6 +45,25 @@ func ParseSegment(name string) (Segment, bool) {
 	return Segment{int(number[0]), number[1]*perLog + number[2]}, true
 }
 
+// Names reports whether this is the name of a file of WAL, or of a timeline's history.
+func Names(name string) bool {
+	if _, ok := ParseSegment(name); ok {
+		return true
+	}
+	_, ok := parseHistoryName(name)
+	return ok
+}
+
+// parseHistoryName returns whose history a file has.
+func parseHistoryName(name string) (timeline int, ok bool) {
+	digits, ok := strings.CutSuffix(name, ".history")
+	if !ok || len(digits) != 8 {
+		return 0, false
+	}
+	file, ok := ParseSegment(digits + "0000000000000000")
+	return file.Timeline, ok
+}
+
 func (s Segment) String() string {
 	return fmt.Sprintf("%08X%08X%08X", s.Timeline, s.Number/perLog, s.Number%perLog)
 }
@@ -117,6 +136,11 @@ func (h History) left(file Segment) bool {
 		}
 	}
 	return true
+}
+
+// on reports whether the history has a timeline.
+func (h History) on(timeline int) bool {
+	return slices.ContainsFunc(h, func(b Branch) bool { return b.Timeline == timeline })
 }
 
 // Point is a position on a timeline.

@@ -392,6 +392,8 @@ func (w *Watch) own(ctx context.Context, m member.Mark) (bool, error) {
 	for _, name := range b.Foreign {
 		if file, ok := ParseSegment(name); ok {
 			foreign = append(foreign, file)
+		} else if !w.harmless(name) { // the way to this timeline is another server's
+			return false, nil
 		}
 	}
 	return !w.epoch.history.needs(foreign, w.epoch.from(), Point{m.Timeline, m.LSN}), nil

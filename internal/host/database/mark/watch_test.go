@@ -172,6 +172,8 @@ func TestWhatIsLostToTheArchive(t *testing.T) {
 		"what came all the same":       {whole, Backlog{Broken: []string{name(1, 4), name(2, 6)}}, "", []string{name(1, 4), name(2, 6)}},
 		"what an old branch gave up":   {whole, Backlog{Broken: []string{name(1, 5), name(3, 1)}}, "", []string{name(1, 5), name(3, 1)}},
 		"another server's":             {whole, Backlog{Foreign: []string{name(1, 2), name(2, 6)}}, name(2, 6), []string{name(1, 2)}},
+		"another server's history":     {whole, Backlog{Foreign: []string{"00000002.history", "00000003.history"}}, "00000002.history", []string{"00000003.history"}},
+		"the history of the backup":    {whole, Backlog{Foreign: []string{"00000001.history"}}, "", []string{"00000001.history"}},
 		"what no primary has archived": {[]Segment{{1, 3}, {2, 5}, {2, 6}}, Backlog{}, name(1, 4), nil},
 	} {
 		w := watching(t, c.have...)

@@ -1,0 +1,122 @@
+package database
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"howdah/internal/engine/backup"
+	"howdah/internal/host/database/mark"
+	"howdah/internal/system/owner"
+)
+
+// A member's user may put anything into its directories. So no more is read of them than is
+// sensible, nothing is waited for, and no name gets into a report that PostgreSQL would not give to
+// a file of WAL.
+
+// mostNames is how many names are read of a directory, or of a list, of a member's: as many files of
+// WAL have 2 TiB.
+const mostNames = 1 << 17
+
+// backlog: see mark.Around.
+func (c *archiver) backlog() (b mark.Backlog, err error) {
+	ready, err := namesIn(c.User(), filepath.Join(c.dataDir, "pg_wal", "archive_status"))
+	if err != nil {
+		return b, err
+	}
+	for _, name := range ready {
+		if name, ok := strings.CutSuffix(name, ".ready"); ok {
+			b.Ready = append(b.Ready, name)
+		}
+	}
+	if b.Broken, err = c.readBroken(); err != nil {
+		return b, err
+	}
+	b.Foreign, err = namesIn(c.User(), c.foreignPath())
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	b.Foreign = slices.DeleteFunc(b.Foreign, func(name string) bool { return !mark.Names(name) })
+	return b, err
+}
+
+// namesIn returns what is in a directory of a user's, in order. It may be something else by now, such
+// as a pipe.
+func namesIn(user *owner.User, path string) (names []string, err error) {
+	err = user.Do(func() error {
+		dir, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		if names, err = dir.Readdirnames(mostNames); errors.Is(err, io.EOF) { // it is empty
+			err = nil
+		}
+		return err
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+func (c *archiver) foreignPath() string {
+	return filepath.Join(c.host.backupDir(c.ID), backup.Foreign)
+}
+
+func (c *archiver) brokenPath() string { return filepath.Join(c.host.backupDir(c.ID), backup.Broken) }
+
+// readBroken returns the files of WAL that were given up, the oldest first.
+func (c *archiver) readBroken() ([]string, error) {
+	text, err := c.User().ReadFile(c.brokenPath())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return namesOf(string(text)), err
+}
+
+// namesOf returns the names of files of WAL that a text lists.
+func namesOf(text string) (names []string) {
+	for name := range strings.FieldsSeq(text) {
+		if len(names) == mostNames {
+			break
+		}
+		if mark.Names(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// forgetBroken: see mark.Around.
+func (c *archiver) forgetBroken(names []string) error {
+	err := c.User().Do(func() error {
+		for _, name := range names {
+			if err := os.Remove(filepath.Join(c.foreignPath(), name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	all, err := c.readBroken()
+	if err != nil {
+		return err
+	}
+	over := make(map[string]bool, len(names))
+	for _, name := range names {
+		over[name] = true
+	}
+	left := slices.DeleteFunc(all, func(name string) bool { return over[name] })
+	if len(left) == 0 {
+		if err := c.User().Do(func() error { return os.Remove(c.brokenPath()) }); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	return c.User().ReplaceFile(c.brokenPath(), []byte(strings.Join(left, "\n")+"\n"), 0o600)
+}

@@ -1,0 +1,76 @@
+package database
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A directory of a member's may be anything, and nobody waits for it.
+func TestNamesIn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(filepath.Join(dir, "a"), nil, 0o600), os.Mkdir(filepath.Join(dir, "none"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := namesIn(nil, dir); err != nil || !slices.Equal(names, []string{"a", "none", "pipe"}) {
+		t.Errorf("%q, %v", names, err)
+	}
+	if names, err := namesIn(nil, filepath.Join(dir, "none")); err != nil || len(names) > 0 {
+		t.Errorf("an empty one: %q, %v", names, err)
+	}
+	if _, err := namesIn(nil, pipe); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("a pipe: %v", err)
+	}
+	if _, err := namesIn(nil, filepath.Join(dir, "nothing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+// TestAHostileListOfWAL: whatever a member writes where names of WAL are to be, nothing else is told.
+func TestAHostileListOfWAL(t *testing.T) {
+	t.Parallel()
+	names := namesOf("000000010000000000000003\n../../etc/passwd \x1b[31m 00000002.history 0000000100000000000000zz\n0000000z.history\n")
+	if want := []string{"000000010000000000000003", "00000002.history"}; !slices.Equal(names, want) {
+		t.Errorf("%q", names)
+	}
+	if n := len(namesOf(strings.Repeat("000000010000000000000003\n", mostNames+1))); n != mostNames {
+		t.Errorf("%d names", n)
+	}
+}
+
+// TestABacklogOfAHostileMember has only what can be names of WAL, and is forgotten by name.
+func TestABacklogOfAHostileMember(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, waits)
+	h := w.open()
+	c := unstarted(h, "db-1.m1").archiver
+	status := filepath.Join(c.dataDir, "pg_wal", "archive_status")
+	w.Must(errors.Join(os.MkdirAll(status, 0o700), os.MkdirAll(c.foreignPath(), 0o700)))
+	const one, two = "000000010000000000000001", "000000010000000000000002"
+	for _, path := range []string{
+		filepath.Join(status, two+".ready"), filepath.Join(status, one+".done"), filepath.Join(c.foreignPath(), one), filepath.Join(c.foreignPath(), "\x1b[31m"),
+	} {
+		w.Must(os.WriteFile(path, nil, 0o600))
+	}
+	w.Must(os.WriteFile(c.brokenPath(), []byte(one+"\nnothing\n"+two+"\n"), 0o600))
+	b, err := c.backlog()
+	w.Must(err)
+	if !slices.Equal(b.Ready, []string{two}) || !slices.Equal(b.Broken, []string{one, two}) || !slices.Equal(b.Foreign, []string{one}) {
+		t.Errorf("%q", b)
+	}
+	w.Must(c.forgetBroken([]string{one}))
+	if b, err = c.backlog(); err != nil || !slices.Equal(b.Broken, []string{two}) || len(b.Foreign) > 0 {
+		t.Errorf("%q, %v", b, err)
+	}
+	w.Must(os.Remove(c.brokenPath()))
+	w.Must(syscall.Mkfifo(c.brokenPath(), 0o600))
+	if _, err := c.backlog(); err == nil {
+		t.Error("a pipe is read as a list")
+	}
+}
