@@ -51,14 +51,15 @@ func TestABacklogOfAHostileMember(t *testing.T) {
 	h := w.open()
 	c := unstarted(h, "db-1.m1").archiver
 	status := filepath.Join(c.dataDir, "pg_wal", "archive_status")
-	w.Must(errors.Join(os.MkdirAll(status, 0o700), os.MkdirAll(c.foreignPath(), 0o700)))
+	w.Must(h.Give(h.MemberDir(c.ID)))
+	w.Must(errors.Join(c.User().MakeDir(status), c.User().MakeDir(c.foreignPath())))
 	const one, two = "000000010000000000000001", "000000010000000000000002"
 	for _, path := range []string{
 		filepath.Join(status, two+".ready"), filepath.Join(status, one+".done"), filepath.Join(c.foreignPath(), one), filepath.Join(c.foreignPath(), "\x1b[31m"),
 	} {
-		w.Must(os.WriteFile(path, nil, 0o600))
+		w.Must(c.User().ReplaceFile(path, nil, 0o600))
 	}
-	w.Must(os.WriteFile(c.brokenPath(), []byte(one+"\nnothing\n"+two+"\n"), 0o600))
+	w.Must(c.User().ReplaceFile(c.brokenPath(), []byte(one+"\nnothing\n"+two+"\n"), 0o600))
 	b, err := c.backlog()
 	w.Must(err)
 	if !slices.Equal(b.Ready, []string{two}) || !slices.Equal(b.Broken, []string{one, two}) || !slices.Equal(b.Foreign, []string{one}) {
