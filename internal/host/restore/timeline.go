@@ -170,10 +170,17 @@ func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\
 // mostForks is how many forks are looked at.
 const mostForks = 8
 
+// mostSkew is how far the clocks of two hosts may be apart.
+const mostSkew = time.Second
+
 // checkBranch refuses a moment at which another branch was in use than the one that was followed. It
 // looks for the first commit that a timeline has beyond the place where it was left: if that is not
 // after the moment, and nothing was committed on the branch that was followed since, then the moment
 // lies on the abandoned one.
+//
+// What was committed there after the next timeline began does not count: a primary that was cut off
+// goes on with heartbeats and with writes that nobody confirms, until it ends. The two times are of
+// two hosts' clocks, so it counts while they are closer than clocks may be apart.
 func (w *work) checkBranch(ctx context.Context, at reached) error {
 	until := w.Source.Target.Until
 	if until.IsZero() || w.Source.Timeline > 0 {
@@ -193,6 +200,17 @@ func (w *work) checkBranch(ctx context.Context, at reached) error {
 		if abandoned.IsZero() || abandoned.After(until) || at.commit.After(abandoned) {
 			continue
 		}
+		next := w.state.Timeline
+		if i > 0 {
+			next = w.state.Forks[i-1].Timeline
+		}
+		began, err := w.begin(ctx, next, f.At)
+		if err != nil {
+			return err
+		}
+		if !began.IsZero() && abandoned.Sub(began) > mostSkew {
+			continue
+		}
 		return final("the moment %s lies on a branch that was abandoned at %s: what was committed between the two was given up later. "+
 			"Ask for %s or earlier, or for timeline %d", clock(until), clock(at.commit), clock(at.commit), f.Timeline)
 	}
@@ -204,15 +222,45 @@ func clock(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.9999
 
 const segmentSize = 16 << 20
 
+var beginRecord = regexp.MustCompile(`(?m)desc: END_OF_RECOVERY .*time ([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+) UTC`)
+
+// begin returns when the promotion of a standby began a timeline at a position; zero: that is not
+// known, or it began in another way.
+func (w *work) begin(ctx context.Context, timeline int, at lsn.LSN) (time.Time, error) {
+	name := walName(timeline, at/segmentSize)
+	if found, err := w.fetch(ctx, name); err != nil || !found {
+		return time.Time{}, err
+	}
+	out, _, err := w.short(ctx, w.Install.Program("pg_waldump"), []string{
+		"--path=" + w.path(fetchDir), "--timeline=" + strconv.Itoa(timeline), "--rmgr=XLOG", "--limit=10", "--start=" + at.String(), name,
+	}, nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return begun(out)
+}
+
+// begun reads what pg_waldump prints of the beginning of a timeline.
+func begun(out string) (time.Time, error) {
+	found := beginRecord.FindStringSubmatch(out)
+	if found == nil {
+		return time.Time{}, nil
+	}
+	return time.Parse("2006-01-02 15:04:05.999999", found[1])
+}
+
+// walName is the name of a file of WAL by its number.
+func walName(timeline int, segment lsn.LSN) string {
+	perID := lsn.LSN(1<<32) / segmentSize
+	return fmt.Sprintf("%08X%08X%08X", timeline, uint64(segment/perID), uint64(segment%perID))
+}
+
 var commitRecord = regexp.MustCompile(`(?m)desc: COMMIT (?:PREPARED )?.*?([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+) UTC`)
 
 // firstCommit returns the time of the first commit that a timeline has beyond a fork; zero: the
 // archive has none.
 func (w *work) firstCommit(ctx context.Context, f fork) (time.Time, error) {
-	name := func(segment lsn.LSN) string {
-		perID := lsn.LSN(1<<32) / segmentSize
-		return fmt.Sprintf("%08X%08X%08X", f.Timeline, uint64(segment/perID), uint64(segment%perID))
-	}
+	name := func(segment lsn.LSN) string { return walName(f.Timeline, segment) }
 	for segment := f.At / segmentSize; segment <= f.At/segmentSize+1; segment++ {
 		found, err := w.fetch(ctx, name(segment))
 		if err != nil {

@@ -131,6 +131,7 @@ fsync = off
 		defer conn.Close(s.Context())
 		var recovers bool
 		if err := conn.QueryRow(s.Context(), "SELECT pg_is_in_recovery()").Scan(&recovers); err != nil || recovers {
+			_, _ = conn.Exec(s.Context(), "SELECT pg_promote(false) WHERE pg_is_wal_replay_paused()")
 			return fmt.Errorf("recovers %v, %w", recovers, err)
 		}
 		return nil
@@ -228,14 +229,14 @@ func (s *Source) run(program string, args ...string) {
 }
 
 // promote ends the server, and has a copy of a backup replay the archive up to a position, and begin
-// a new timeline there.
+// a new timeline there, as a standby does that is promoted.
 func (s *Source) Promote(label string, at lsn.LSN) {
 	s.Helper()
 	s.Kill()
 	s.Data = filepath.Join(s.Dir, fmt.Sprintf("next-%d", s.servers))
 	s.run("/bin/cp", "-a", filepath.Join(s.Dir, "backups", label), s.Data)
 	s.put("recovery.signal", "")
-	s.put("postgresql.conf", fmt.Sprintf("recovery_target_lsn = '%s'\nrecovery_target_action = promote\n", at))
+	s.put("postgresql.conf", fmt.Sprintf("recovery_target_lsn = '%s'\nrecovery_target_action = pause\n", at))
 	s.Up()
 }
 

@@ -36,6 +36,8 @@ const (
 	// often while nobody does.
 	beatEvery = 10 * time.Second
 	idleEvery = 4 * time.Minute
+	// freshFor is longer than a primary that was replaced can write.
+	freshFor = time.Minute
 	// backlogEvery is how often it is looked at what waits to be archived.
 	backlogEvery = 5 * time.Second
 	// listAgain is how often all files are listed anew: somebody may have taken some away.
@@ -111,6 +113,7 @@ type Watch struct {
 // epoch is what is known of a time as primary, on one timeline, of one repository.
 type epoch struct {
 	repository string
+	began      time.Time
 	timeline   int // 0: nothing was committed yet
 	history    History
 	pending    []member.Mark // the oldest first
@@ -230,7 +233,7 @@ func (w *Watch) commit(ctx context.Context, now time.Time) error {
 		}
 		w.conn = conn
 	}
-	if now.Sub(w.epoch.written) < idleEvery {
+	if w.epoch.rests(now) {
 		next, err := postgres.NextWriter(ctx, w.conn)
 		if err != nil || next == w.epoch.next {
 			return err
@@ -251,11 +254,19 @@ func (w *Watch) commit(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		w.begin(epoch{repository: w.epoch.repository, beat: now, timeline: b.Timeline, history: history})
+		w.begin(epoch{repository: w.epoch.repository, began: now, beat: now, timeline: b.Timeline, history: history})
 	}
 	w.epoch.written, w.epoch.next = now, b.Next
 	w.epoch.pending = append(thin(w.epoch.pending), member.Mark{At: b.At, Timeline: b.Timeline, LSN: b.End})
 	return nil
+}
+
+// rests reports whether a heartbeat is due only if somebody else has written. It is not soon after a
+// promotion: an old primary may still write, and a restore takes a moment after such a write for one
+// on this timeline by the commits that this one has.
+func (e *epoch) rests(now time.Time) bool {
+	promoted := e.timeline > 1 && now.Sub(e.began) < freshFor
+	return !promoted && now.Sub(e.written) < idleEvery
 }
 
 // thin makes room for one more.

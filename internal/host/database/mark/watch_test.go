@@ -273,3 +273,23 @@ func TestMarksThatWaitAreFew(t *testing.T) {
 		}
 	}
 }
+
+// TestAPrimaryThatWasPromotedCommits soon and often, so that moments are told from those of the one
+// before.
+func TestAPrimaryThatWasPromotedCommits(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		e    epoch
+		want bool
+	}{
+		"nothing was committed":  {epoch{}, false},
+		"committed just now":     {epoch{timeline: 1, began: now.Add(-beatEvery), written: now.Add(-beatEvery)}, true},
+		"committed long ago":     {epoch{timeline: 1, began: now.Add(-time.Hour), written: now.Add(-idleEvery)}, false},
+		"promoted just now":      {epoch{timeline: 2, began: now.Add(-beatEvery), written: now.Add(-beatEvery)}, false},
+		"promoted some time ago": {epoch{timeline: 2, began: now.Add(-freshFor), written: now.Add(-beatEvery)}, true},
+	} {
+		if got := c.e.rests(now); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
