@@ -28,7 +28,7 @@ func TestConformanceThroughTheGateway(t *testing.T) {
 		t.Run(engine.Version.String(), func(t *testing.T) {
 			// What is left out here, TestConformance does with it.
 			brief := engine.Version == Oldest
-			conformance.Run(t, conformance.Config{Engine: engine, Brief: brief, Open: throughGateway})
+			conformance.Run(t, conformance.Config{Engine: engine, Brief: brief, Open: throughGateway, Copies: true})
 		})
 	}
 }
@@ -66,8 +66,9 @@ func throughGateway(t testing.TB, s *pgtest.Server, name, database string) confo
 			Name: name, Endpoint: "https://" + addr, Bucket: name, CAFile: ca, Key: "KEY", Secret: "a secret of " + name,
 			Path: "/" + database, Passphrase: "a passphrase of " + name,
 		},
-		Remove: remover(root),
-		Away:   mover(root),
+		Remove:  remover(root),
+		Away:    mover(root),
+		Objects: open("id-" + name),
 	}
 }
 

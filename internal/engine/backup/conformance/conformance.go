@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/repository/store"
 	"howdah/internal/testkit/pgtest"
 )
 
@@ -18,6 +19,8 @@ type Config struct {
 	// Open makes an empty repository, and returns how a database whose server is s reaches its own
 	// part. The repository is gone when the test ends.
 	Open func(t testing.TB, s *pgtest.Server, name, database string) Repository
+	// Copies says that repositories have Objects, and that the engine is a backup.Copier.
+	Copies bool
 }
 
 // Repository is one that the suite may break.
@@ -27,12 +30,14 @@ type Repository struct {
 	Remove func(t testing.TB, part string) int
 	// Away makes the repository fail, until back is called.
 	Away func(t testing.TB) (back func())
+	// Objects has the files of the repository, as the owner of it sees them.
+	Objects store.Objects
 }
 
 // Run tests an engine.
 func Run(t *testing.T, c Config) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, Config){
+	all := map[string]func(*testing.T, Config){
 		"archive":    testArchive,
 		"standby":    testStandby,
 		"third":      testThird,
@@ -45,7 +50,11 @@ func Run(t *testing.T, c Config) {
 		"expire":     testExpire,
 		"wrong key":  testWrongKey,
 		"other data": testOtherData,
-	} {
+	}
+	if c.Copies {
+		all["copy"] = testCopy
+	}
+	for name, test := range all {
 		if c.Brief && slices.Contains([]string{"cap", "second", "gap"}, name) {
 			continue
 		}

@@ -28,7 +28,9 @@ type restored struct {
 // the server does. The server is gone when the test ends.
 func (w *world) restore(name string, r backup.Restore) *restored {
 	w.Helper()
-	r.Repository = main
+	if r.Repository == "" {
+		r.Repository = main
+	}
 	p := w.place
 	p.Dir, p.DataDir = w.dir(w.server, "origin-"+name), w.dir(w.server, "data-"+name)
 	w.write(w.server, p)
