@@ -24,6 +24,9 @@ func (w *work) failed(ctx context.Context, seen replayLog, out string, code int)
 	if !seen.commit.IsZero() {
 		w.state.Result.LastCommit = seen.commit
 	}
+	if w.Live != nil {
+		return reached{}, w.anew(strings.Join(seen.fatal, "; "))
+	}
 	for _, fatal := range seen.fatal {
 		switch {
 		case strings.HasPrefix(fatal, notReached) && w.exact(seen):

@@ -1,5 +1,6 @@
-// Package restore makes a data directory from a repository: it has a backup's files copied, and a
-// private PostgreSQL replay WAL up to a target and end recovery there. What comes out is a cluster
+// Package restore makes a data directory from a repository, or of a server that runs on the same
+// host: it has a backup's files copied, and a private PostgreSQL replay WAL up to a target and end
+// recovery there. What comes out is a cluster
 // that was stopped in good order, and that nothing tells from one which was just made, but for its
 // data: with a system identifier of its own, without slots, settings, statistics or logs of the
 // source.
@@ -49,6 +50,9 @@ type Request struct {
 	Engine backup.Engine
 	Place  backup.Place
 	Source backup.Restore
+	// Live, if set, is a server that is cloned instead: Engine and the repositories of Place are not
+	// used then, and Source only tells one clone from another.
+	Live *Live
 	// CA has the certificates, as PEM, that sign those of the place's repositories. nil: CAFile is
 	// set, or not needed.
 	CA []byte
@@ -75,9 +79,11 @@ type Result struct {
 	Timeline int     `json:"timeline"`
 	// LastCommit is the time of the newest commit that was replayed. It is zero if none was.
 	LastCommit time.Time `json:"last_commit,omitzero"`
-	// Bytes is the size of the files that were copied. Files and Replay are how long that took, and
+	// Bytes is the size of the files that were copied, and Shared how many of these share their blocks
+	// with the source. Files and Replay are how long that took, and
 	// the rest. Both are of the last try.
 	Bytes  int64         `json:"bytes"`
+	Shared int64         `json:"shared,omitempty"`
 	Files  time.Duration `json:"files"`
 	Replay time.Duration `json:"replay"`
 }
@@ -173,15 +179,19 @@ func (w *work) run(ctx context.Context) (Result, error) {
 	if tree.Exists(DataDir(w.Dir)) && w.state.Phase == whole {
 		return w.state.Result, nil
 	}
-	if w.state.Phase != ending {
+	if w.state.Phase != ending && w.Live == nil {
 		if err := w.equip(); err != nil {
 			return Result{}, err
 		}
 	}
+	files := w.copyFiles
+	if w.Live != nil {
+		files = w.copyLive
+	}
 	for _, step := range []struct {
 		phase phase
 		do    func(context.Context) error
-	}{{copying, w.copyFiles}, {replaying, w.replay}, {ending, w.finish}} {
+	}{{copying, files}, {replaying, w.replay}, {ending, w.finish}} {
 		if w.state.Phase != step.phase {
 			continue
 		}

@@ -43,7 +43,7 @@ func (w *work) replay(ctx context.Context) error {
 	}
 	w.state.Result.EndLSN, w.state.Result.Timeline, w.state.Result.LastCommit = reached.end, reached.timeline, reached.commit
 	w.state.Result.Replay = time.Since(began)
-	if err := w.checkBranch(ctx, reached); err != nil {
+	if err := errors.Join(w.checkBranch(ctx, reached), w.reachedAll(reached)); err != nil {
 		return err
 	}
 	if err := tree.Sync(w.Dir); err != nil {
@@ -208,17 +208,8 @@ func (w *work) configure(ctx context.Context) error {
 		}
 	}
 	all["max_prepared_transactions"] = strconv.Itoa(max(prepared, number(control["max_prepared_xacts"])))
-	source := w.Source
-	source.Timeline = w.state.Timeline
-	if w.state.Exhaust {
-		source.Target.Until, source.Target.Newest = time.Time{}, true
-	}
-	recovery := w.Engine.Recovery(w.Place, source)
+	recovery := w.recovery()
 	maps.Copy(all, recovery.Settings)
-	if len(w.state.Forks) == 0 {
-		// A timeline that a restore began has no history in the archive, and PostgreSQL would miss it.
-		all["recovery_target_timeline"] = "current"
-	}
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&text, "%s = '%s'\n", name, strings.ReplaceAll(all[name], "'", "''"))

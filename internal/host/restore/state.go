@@ -10,6 +10,7 @@ import (
 
 	"howdah/internal/engine/backup"
 	"howdah/internal/host/tree"
+	"howdah/internal/model/lsn"
 )
 
 // phase is what a restore does next.
@@ -43,6 +44,8 @@ type state struct {
 	Forks []fork `json:"forks,omitempty"`
 	// Start is where the replay begins.
 	Start string `json:"start,omitempty"`
+	// Reach is up to where a clone has to have WAL.
+	Reach lsn.LSN `json:"reach,omitempty"`
 }
 
 // load reads how far the restore is. What is of another source, or of another start of the machine,

@@ -14,11 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"howdah/internal/host/tree"
+	"howdah/internal/system/owner"
+	"howdah/internal/testkit/hosttest"
 	"howdah/internal/testkit/loopdisk"
 )
 
 // data makes a directory with two files of these sizes, and what is to be left out.
-func data(t *testing.T, dir string, sizes ...int) *os.Root {
+func data(t *testing.T, dir string, sizes ...int) {
 	t.Helper()
 	for _, sub := range []string{"base/1", "pgsql_tmp"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
@@ -35,15 +37,9 @@ func data(t *testing.T, dir string, sizes ...int) *os.Root {
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "pgsql_tmp/x"), nil, 0o600), os.Symlink("/etc", filepath.Join(dir, "odd"))); err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = root.Close() })
-	return root
 }
 
-func outside(path string) bool { return path == "odd" || path == "pgsql_tmp" }
+func outside(_ *os.Root, path string) bool { return path == "odd" || path == "pgsql_tmp" }
 
 func TestCopyLive(t *testing.T) {
 	t.Parallel()
@@ -56,16 +52,19 @@ func TestCopyLive(t *testing.T) {
 			t.Parallel()
 			dir := disk(t)
 			from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-			source := data(t, from, 0, 1, 8192, 5<<20+17)
+			data(t, from, 0, 1, 8192, 5<<20+17)
 			var told tree.Copied
-			done, err := tree.CopyLive(t.Context(), source, to, outside, func(c tree.Copied) { told = c })
+			done, err := tree.CopyLive(t.Context(), tree.Live{From: from, To: to, Skip: outside, Progress: func(c tree.Copied) error {
+				told = c
+				return nil
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if done.Files != 4 || done.Shared+done.Written != 5<<20+17+8193 || told != done {
 				t.Errorf("%+v, told %+v", done, told)
 			}
-			shares, err := tree.Shares(from, to)
+			shares, err := tree.Shares(from, "base/1/2", nil, to, nil)
 			if err != nil || shares != (name == "xfs") && name != "anywhere else" {
 				t.Errorf("shares: %v, %v", shares, err)
 			}
@@ -102,16 +101,16 @@ func TestCopyOfADirectoryThatChanges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	from := filepath.Join(dir, "from")
-	source := data(t, from, 10, 10, 10, 10)
+	data(t, from, 10, 10, 10, 10)
 	n := 0
-	done, err := tree.CopyLive(t.Context(), source, filepath.Join(dir, "to"), func(path string) bool {
+	done, err := tree.CopyLive(t.Context(), tree.Live{From: from, To: filepath.Join(dir, "to"), Skip: func(root *os.Root, path string) bool {
 		if strings.HasPrefix(path, "base/1/") {
 			if n++; n == 1 {
 				_ = os.Remove(filepath.Join(from, "base/1/2"))
 			}
 		}
-		return outside(path)
-	}, nil)
+		return outside(root, path)
+	}})
 	if err != nil || done.Files != 3 {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -125,13 +124,59 @@ func TestCopyOfADirectoryThatChanges(t *testing.T) {
 		if err := plant(path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tree.CopyLive(t.Context(), source, filepath.Join(dir, name), outside, nil); err == nil {
-			t.Errorf("%s was copied", name)
+		if _, err := tree.CopyLive(t.Context(), tree.Live{From: from, To: filepath.Join(dir, name), Skip: outside}); !tree.Odd(err) {
+			t.Errorf("%s was copied: %v", name, err)
 		}
+	}
+	if err := errors.Join(os.Remove(filepath.Join(from, "base/1/3")), os.Truncate(filepath.Join(from, "base/1/0"), 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	large := tree.Live{From: from, To: filepath.Join(dir, "large"), Skip: outside, Largest: 1 << 20}
+	if _, err := tree.CopyLive(t.Context(), large); !tree.Odd(err) {
+		t.Errorf("what is too large was copied: %v", err)
+	}
+	if err := os.Remove(filepath.Join(from, "base/1/0")); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.MakeDeep(t, filepath.Join(from, "base"), 30)
+	if _, err := tree.CopyLive(t.Context(), tree.Live{From: from, To: filepath.Join(dir, "deep"), Skip: outside}); !tree.Odd(err) {
+		t.Errorf("what is too deep was copied: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tree.CopyLive(ctx, source, filepath.Join(dir, "never"), outside, nil); !errors.Is(err, context.Canceled) {
+	if _, err := tree.CopyLive(ctx, tree.Live{From: from, To: filepath.Join(dir, "never"), Skip: outside}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a copy that was broken off: %v", err)
+	}
+}
+
+// Each side is touched with the rights of its own user alone.
+func TestCopyBetweenUsers(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to have other users' rights")
+	}
+	d := loopdisk.NewXFS(t, "320")
+	one, other := &owner.User{Name: "one", UID: 40001, GID: 40001}, &owner.User{Name: "other", UID: 40002, GID: 40002}
+	from, to := filepath.Join(d.Dir, "one"), filepath.Join(d.Dir, "other")
+	data(t, from, 8192)
+	if err := errors.Join(tree.Remove(t.Context(), filepath.Join(from, "odd")), tree.Give(from, one), other.GiveDir(to)); err != nil {
+		t.Fatal(err)
+	}
+	done, err := tree.CopyLive(t.Context(), tree.Live{From: from, By: one, To: filepath.Join(to, "copy"), As: other})
+	if err != nil || done.Shared != 8192 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	copied := filepath.Join(to, "copy/base/1/0")
+	if of, err := owner.Of(copied); err != nil || of == nil || of.UID != other.UID {
+		t.Errorf("it belongs to %+v, %v", of, err)
+	}
+	if err := one.Do(func() error { return os.WriteFile(copied, nil, 0o600) }); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("the source's user writes to the copy: %v", err)
+	}
+	if _, err := tree.CopyLive(t.Context(), tree.Live{From: from, By: other, To: filepath.Join(to, "no"), As: other}); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("it was read with another user's rights: %v", err)
+	}
+	if _, err := tree.CopyLive(t.Context(), tree.Live{From: from, By: one, To: filepath.Join(from, "no"), As: other}); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("it was written with another user's rights: %v", err)
 	}
 }

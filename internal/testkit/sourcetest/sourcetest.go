@@ -67,11 +67,18 @@ func (s *Source) Must(err error) {
 // New makes a database with an archive, and starts its server.
 func New(t testing.TB) *Source {
 	t.Helper()
+	return NewIn(t, hometest.Dir(t))
+}
+
+// NewIn is New, below a directory that others may pass through. Paths of sockets are short: so is
+// that of the directory.
+func NewIn(t testing.TB, dir string) *Source {
+	t.Helper()
 	install, err := postgres.Find(pgversion.Major())
 	if err != nil {
 		testkit.Missing(t, fmt.Sprintf("PostgreSQL %d", pgversion.Major()))
 	}
-	s := &Source{TB: t, Install: install, User: PlainUser(t), Dir: filepath.Join(hometest.Dir(t), "s")}
+	s := &Source{TB: t, Install: install, User: PlainUser(t), Dir: filepath.Join(dir, "s")}
 	for _, dir := range []string{"", "archive", "backups", "socket"} {
 		s.Must(os.Mkdir(filepath.Join(s.Dir, dir), 0o700))
 		if s.User != nil {
@@ -116,6 +123,12 @@ fsync = off
 	s.put("postgresql.auto.conf", settings)
 	s.put("pg_hba.conf", "local all all trust\nlocal replication all trust\n")
 	s.put("patroni.dynamic.json", "{}")
+	s.start(false)
+}
+
+// start starts the server, and waits until it answers, as a standby or not.
+func (s *Source) start(standby bool) {
+	s.Helper()
 	cmd := s.Command(s.Install.Program("postgres"), "-D", s.Data)
 	log, err := os.Create(filepath.Join(s.Dir, fmt.Sprintf("log-%d", s.servers)))
 	s.Must(err)
@@ -130,7 +143,7 @@ fsync = off
 		}
 		defer conn.Close(s.Context())
 		var recovers bool
-		if err := conn.QueryRow(s.Context(), "SELECT pg_is_in_recovery()").Scan(&recovers); err != nil || recovers {
+		if err := conn.QueryRow(s.Context(), "SELECT pg_is_in_recovery()").Scan(&recovers); err != nil || recovers != standby {
 			_, _ = conn.Exec(s.Context(), "SELECT pg_promote(false) WHERE pg_is_wal_replay_paused()")
 			return fmt.Errorf("recovers %v, %w", recovers, err)
 		}
@@ -157,8 +170,11 @@ func (s *Source) Kill() {
 	_ = postgres.RemoveShared(s.Data)
 }
 
-func (s *Source) connect() (*pgx.Conn, error) {
-	return pgx.Connect(s.Context(), "host="+filepath.Join(s.Dir, "socket")+" port=5432 user=rdsadmin dbname=rdsadmin")
+func (s *Source) connect() (*pgx.Conn, error) { return s.Connect(s.Context()) }
+
+// Connect connects to the server as a superuser.
+func (s *Source) Connect(ctx context.Context) (*pgx.Conn, error) {
+	return pgx.Connect(ctx, "host="+filepath.Join(s.Dir, "socket")+" port=5432 user=rdsadmin dbname=rdsadmin")
 }
 
 func (s *Source) Exec(sql string) {
@@ -226,6 +242,28 @@ func (s *Source) run(program string, args ...string) {
 	if out, err := s.Command(program, args...).CombinedOutput(); err != nil {
 		s.Fatalf("%s: %v\n%s", filepath.Base(program), err, out)
 	}
+}
+
+// Standby starts a standby of the server, which follows what listens below a directory; "": the
+// server. It has all its history in its WAL.
+func (s *Source) Standby(name, follows string) *Source {
+	s.Helper()
+	b := &Source{TB: s.TB, Install: s.Install, User: s.User, Dir: filepath.Join(filepath.Dir(s.Dir), name)}
+	b.Data = filepath.Join(b.Dir, "data")
+	for _, dir := range []string{"", "socket"} {
+		s.Must(s.User.GiveDir(filepath.Join(b.Dir, dir)))
+	}
+	s.run(s.Install.Program("pg_basebackup"), "-D", b.Data, "--no-sync", "-c", "fast", "-X", "stream",
+		"-d", "host="+filepath.Join(s.Dir, "socket")+" port=5432 user=rdsadmin")
+	if follows == "" {
+		follows = s.Dir
+	}
+	b.put("standby.signal", "")
+	b.put("postgresql.auto.conf", fmt.Sprintf("listen_addresses = ''\nport = 5432\nunix_socket_directories = '%s/socket'\nmax_prepared_transactions = 5\n"+
+		"max_connections = 37\nfsync = off\ntrack_commit_timestamp = on\nprimary_conninfo = 'host=%s/socket port=5432 user=rdsadmin'\n", b.Dir, follows))
+	b.start(true)
+	s.TB.Cleanup(b.Kill)
+	return b
 }
 
 // promote ends the server, and has a copy of a backup replay the archive up to a position, and begin
