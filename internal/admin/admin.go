@@ -58,6 +58,8 @@ const (
 	VerbDrills      = "drills"       // BackupsRequest, DrillsAnswer
 	VerbSnapshots   = "snapshots"    // BackupsRequest, SnapshotsAnswer
 
+	VerbRestore = "restore" // RestoreRequest, RestorePlan
+
 	VerbHeld     = "held"      // Nothing, Held
 	VerbTakeOver = "take-over" // TakeOverRequest, Nothing
 )
@@ -96,6 +98,8 @@ const (
 	CodeDatabaseNotFound = "DatabaseNotFound"
 	CodeBackupRefused    = "BackupRefused" // no backup or drill can be begun now
 
+	CodeRestoreRefused = "RestoreRefused" // that cannot be restored
+
 	CodeOperationNotFound = "OperationNotFound"
 	CodeOperationEnded    = "OperationEnded"
 
@@ -106,7 +110,7 @@ const (
 var statuses = map[string]int{
 	CodeUnknownVerb: http.StatusNotFound, CodeHostNotFound: http.StatusNotFound, CodeKeyNotFound: http.StatusNotFound,
 	CodeRepositoryNotFound: http.StatusNotFound, CodeRepositoryExists: http.StatusConflict, CodeRepositoryInUse: http.StatusConflict,
-	CodeDatabaseNotFound: http.StatusNotFound, CodeBackupRefused: http.StatusConflict,
+	CodeDatabaseNotFound: http.StatusNotFound, CodeBackupRefused: http.StatusConflict, CodeRestoreRefused: http.StatusConflict,
 	CodeOperationNotFound: http.StatusNotFound, CodeOperationEnded: http.StatusConflict,
 	CodeKeyOfHome: http.StatusConflict, CodeHostAlive: http.StatusConflict, CodeOnlyCopy: http.StatusConflict,
 	CodeNotDisposable: http.StatusForbidden, CodeWrongService: http.StatusForbidden,

@@ -63,8 +63,11 @@ func (o *Options) CompleteTargets(cmd *cobra.Command, args []string, _ string) (
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// CompleteClasses completes the flag --class, and --storage-type beside it.
+// CompleteClasses completes the flag --class, and --storage-type beside it if there is one.
 func CompleteClasses(cmd *cobra.Command) {
+	if cmd.Flags().Lookup("storage-type") != nil {
+		Complete(cmd, "storage-type", cobra.FixedCompletions([]string{"gp2", "gp3", "io1", "io2"}, cobra.ShellCompDirectiveNoFileComp))
+	}
 	Complete(cmd, "class", func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		var names []string
 		for _, c := range spec.Classes() {
@@ -74,7 +77,6 @@ func CompleteClasses(cmd *cobra.Command) {
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
-	Complete(cmd, "storage-type", cobra.FixedCompletions([]string{"gp2", "gp3", "io1", "io2"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // CompleteFiles completes flags that name files.

@@ -20,9 +20,11 @@ import (
 	"howdah/internal/admin/key"
 	"howdah/internal/admin/operation"
 	"howdah/internal/admin/repository"
+	"howdah/internal/admin/restore"
 	"howdah/internal/admin/status"
 	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
+	records "howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/look"
 	identity "howdah/internal/identity/home"
 	"howdah/internal/state"
@@ -35,6 +37,8 @@ type Config struct {
 	State *state.Client
 	Front *front.Front
 	Looks *look.Source
+	// Records make and change databases as the API does.
+	Records *records.Source
 	// Authorities has the authorities that sign the certificates of databases.
 	Authorities authority.Authorities
 	// Etcd may be nil: then nobody makes room in it.
@@ -75,6 +79,7 @@ func New(cfg Config) *Server {
 		operation.Verbs(operation.Config{State: cfg.State, Now: cfg.Looks.Now, Log: cfg.Log}),
 		repository.Verbs(repository.Config{State: cfg.State, Home: cfg.Home, Databases: databases, Hosts: cfg.Repositories, Log: cfg.Log}),
 		backup.Verbs(backup.Config{State: cfg.State, Looks: cfg.Looks, Databases: databases, Log: cfg.Log}),
+		restore.Verbs(restore.Config{Records: cfg.Records, Log: cfg.Log}),
 		etcd.Verbs(etcd.Config{Members: members, Upkeep: cfg.Etcd, Log: cfg.Log}),
 		host.Verbs(host.Config{State: cfg.State, Databases: databases, Held: held, Now: cfg.Looks.Now}),
 		home.Verbs(home.Config{

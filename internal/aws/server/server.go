@@ -19,6 +19,7 @@ import (
 	"howdah/internal/aws/rds"
 	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/certificate"
+	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/group"
 	"howdah/internal/aws/rds/log"
 	"howdah/internal/aws/rds/login"
@@ -115,7 +116,7 @@ func (s *Server) Login(ctx context.Context, database, user, token string) error 
 	return gate.Login(ctx, database, user, token)
 }
 
-// State, Front, Looks and Authorities are what the admin API shares with this one.
+// State, Front, Looks, Records and Authorities are what the admin API shares with this one.
 
 // State is how both read and write.
 func (s *Server) State() *state.Client { return s.client }
@@ -125,6 +126,9 @@ func (s *Server) Front() *front.Front { return s.front }
 
 // Looks tell of databases.
 func (s *Server) Looks() *look.Source { return s.looks }
+
+// Records make and change databases.
+func (s *Server) Records() *database.Source { return s.rds.Databases }
 
 // Authorities are those that sign the certificates of databases.
 func (s *Server) Authorities() *certificate.Authorities { return s.rds.Authorities }

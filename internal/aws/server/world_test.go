@@ -115,7 +115,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.server.now = w.now
 	w.admin = admin.New(admin.Config{
-		Home: h, State: w.server.client, Front: w.server.front, Looks: w.server.looks, Authorities: w.server.rds.Authorities,
+		Home: h, State: w.server.client, Front: w.server.front, Looks: w.server.looks, Records: w.server.Records(), Authorities: w.server.rds.Authorities,
 		NoBackup: func() string { return "" }, NoRepository: func() string { return "" }, Away: func() map[string]string { return nil }, Version: "test", Log: log,
 	})
 	for _, zone := range []string{"a", "b", "c"} {

@@ -138,6 +138,8 @@ func (f *Fake) verb(verb string, body []byte) any {
 	switch verb {
 	case admin.VerbBackups, admin.VerbBackupShow, admin.VerbBackupNow, admin.VerbBackupDrill, admin.VerbDrills, admin.VerbSnapshots:
 		return f.backup(verb, body)
+	case admin.VerbRestore:
+		return f.restore(body)
 	case admin.VerbStatus:
 		return f.status
 	case admin.VerbDatabase:

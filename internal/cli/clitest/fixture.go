@@ -86,6 +86,14 @@ var Fixtures = map[string]func(*Fake){
 		f.refuse[admin.VerbBackupDrill] = admin.NewError(admin.CodeBackupRefused, "There is no backup of orders in the repository default that could be tried.", "make one: howdah backup now orders")
 		f.refuse[admin.VerbBackups] = admin.NewError(admin.CodeDatabaseNotFound, `There is no database "nobody".`, "see `howdah db list`")
 	},
+	"not restorable": func(f *Fake) {
+		f.status = home3()
+		f.later["new"] = []string{"creating", "incompatible-restore"}
+	},
+	"too late": func(f *Fake) {
+		f.status = home3()
+		f.refuse[admin.VerbRestore] = &admin.Error{Code: "InvalidParameterValue", Message: "The specified instance cannot be restored to a time later than 2026-11-21T11:59:30Z: orders can be restored to a time from 2026-11-20T03:10:00Z to 2026-11-21T11:59:30Z.", Hint: "howdah backup show orders says what can be restored", Status: 400}
+	},
 	"stopped": func(f *Fake) { Two(f); f.later["orders"] = []string{"stopped"} },
 	"unlimited": func(f *Fake) {
 		f.status = home3()

@@ -27,6 +27,8 @@ type Progress struct {
 	step  string    // guarded by mu
 	since time.Time // guarded by mu
 	turn  int       // guarded by mu
+	far   string    // guarded by mu: how far the step is
+	wrote time.Time // guarded by mu: when a line said how far
 	told  map[string]bool
 	end   chan struct{}
 	over  sync.WaitGroup
@@ -67,13 +69,30 @@ func (p *Progress) Step(name string, since time.Time) {
 		return
 	}
 	p.finish()
-	p.step, p.since = name, since
+	p.step, p.since, p.far, p.wrote = name, since, "", p.now()
 	switch {
 	case name == "":
 	case p.live:
 		p.draw()
 	default:
 		fmt.Fprintf(p.out, "%8s  %s\n", Span(p.now().Sub(p.began)), name)
+	}
+}
+
+// farEvery is how often a line says how far a step is, where no running line does.
+const farEvery = 10 * time.Second
+
+// Far says how far the step is that is going on.
+func (p *Progress) Far(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.step == "" || text == p.far {
+		return
+	}
+	p.far = text
+	if now := p.now(); !p.live && text != "" && now.Sub(p.wrote) >= farEvery {
+		p.wrote = now
+		fmt.Fprintf(p.out, "%8s  %s: %s\n", Span(now.Sub(p.began)), p.step, text)
 	}
 }
 
@@ -117,6 +136,9 @@ func (p *Progress) draw() {
 	p.turn++
 	p.erase()
 	line := []rune(fmt.Sprintf("%8s  %c %s", Span(p.now().Sub(p.since)), wheel[p.turn%len(wheel)], p.step))
+	if p.far != "" {
+		line = append(line, []rune(": "+p.far)...)
+	}
 	if p.width > 0 && len(line) >= p.width {
 		line = line[:p.width-1]
 	}

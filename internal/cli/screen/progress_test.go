@@ -40,6 +40,24 @@ func TestPlainProgressIsALineAStep(t *testing.T) {
 	})
 }
 
+func TestHowFarAStepIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := (&Screen{Stderr: &out, Terminal: ends{}}).Begin(time.Now)
+		p.Far("nothing goes on")
+		p.Step("copying", time.Now())
+		for _, far := range []string{"1 of 9", "2 of 9", "2 of 9", "3 of 9", "4 of 9"} {
+			time.Sleep(6 * time.Second)
+			p.Far(far)
+		}
+		p.End()
+		want := "  0.00 s  copying\n    12 s  copying: 2 of 9\n    24 s  copying: 3 of 9\n"
+		if out.String() != want {
+			t.Errorf("got\n%q\nwant\n%q", out.String(), want)
+		}
+	})
+}
+
 func TestLiveProgressRunsAndLeavesWhatIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -307,15 +307,23 @@ func (p places) portInLayout(host string, port int) bool {
 // CanPlace returns an error if a database with these seats would find no hosts now. The error names
 // what is missing. The API asks before it accepts a request.
 func CanPlace(in Input) error {
+	_, err := WhereTo(in)
+	return err
+}
+
+// WhereTo returns the hosts that a database with these seats would get now. It fails as CanPlace does.
+func WhereTo(in Input) ([]string, error) {
 	w := begin(in)
+	var hosts []string
 	for _, s := range w.vacant() {
 		m, err := w.place(s)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		w.add(m)
+		hosts = append(hosts, m.Host)
 	}
-	return nil
+	return hosts, nil
 }
 
 // mendPorts moves a member to other ports when something else has taken its own.

@@ -161,7 +161,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	places := newPlaces(cfg, cache)
 	admins := admin.New(admin.Config{
-		Home: cfg.Home, State: api.State(), Front: api.Front(), Looks: api.Looks(), Authorities: api.Authorities(),
+		Home: cfg.Home, State: api.State(), Front: api.Front(), Looks: api.Looks(), Records: api.Records(), Authorities: api.Authorities(),
 		Etcd: keeper, NoBackup: cfg.Backups.Failing, Repositories: &hostapi.Prober{Identity: identity},
 		NoRepository: places.none, Away: places.away, Version: cfg.Version, Log: cfg.Log.With("component", "api"),
 	})

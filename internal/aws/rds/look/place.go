@@ -29,15 +29,22 @@ func (s *Source) Hosts() []plan.Host { return s.Places.Hosts() }
 // CanPlace refuses what no host has room for, beside the members that the
 // database has already. It is placed where the subnet group of its record is.
 func (s *Source) CanPlace(c spec.Common, want plan.Database) error {
+	_, err := s.WhereTo(c, want)
+	return err
+}
+
+// WhereTo are the hosts that the members of a database would get now. It refuses what CanPlace does.
+func (s *Source) WhereTo(c spec.Common, want plan.Database) ([]string, error) {
 	want.Zones = s.Covered(c)
 	in := plan.Input{Now: s.Now(), Want: want, Hosts: s.Hosts(), Policy: s.Policy}
 	if layout, err := state.Load[plan.Layout](s.Cache, state.Layout(want.ID)); err == nil {
 		in.Layout = layout.Value
 	}
-	if err := plan.CanPlace(in); err != nil {
-		return noRoom(err.Error())
+	hosts, err := plan.WhereTo(in)
+	if err != nil {
+		return nil, noRoom(err.Error())
 	}
-	return nil
+	return hosts, nil
 }
 
 func noRoom(why string) error {

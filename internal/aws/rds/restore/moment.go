@@ -139,6 +139,8 @@ func (s Source) allows(t Target) error {
 		return wire.NewError(rds.ErrInvalidRestore, "%s cannot be restored to a point in time yet: its first automated backup is not done, or its archive is not there.", of.Name)
 	}
 	switch {
+	case w.End != 0 && t.LSN > w.End:
+		return wire.NewError(api.ErrInvalidParameterValue, "%s cannot be restored to the position %s: its WAL is safe until %s, which is of %s.", of.Name, t.LSN, w.End, stamp(w.Latest))
 	case t.Time == nil:
 		return nil
 	case t.Time.After(w.Latest):

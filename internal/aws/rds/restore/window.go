@@ -6,28 +6,35 @@ import (
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/backup"
+	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
 )
 
-// Window is from when to when a database can be restored. Both are zero if no moment can be.
-type Window struct{ Earliest, Latest time.Time }
+// Window is from when to when a database can be restored. Both are zero if no moment can be. End is
+// the position in WAL of Latest, or 0 if nobody who is heard knows it.
+type Window struct {
+	Earliest, Latest time.Time
+	End              lsn.LSN
+}
 
 // Latest is the newest moment to which a database that lives can be restored, as the host of its
 // primary says, or zero. While there is no primary that says so, it is the newest moment that
 // anybody said.
-func Latest(facts plan.Facts) time.Time {
-	var newest time.Time
+func Latest(facts plan.Facts) time.Time { return latest(facts).At }
+
+func latest(facts plan.Facts) member.Mark {
+	var newest member.Mark
 	for _, m := range facts.Layout.Members {
 		archived := facts.Reports[member.ID(facts.Want.ID, m.Name)].Archived
 		if archived == nil || archived.Restorable.At.IsZero() {
 			continue
 		}
 		if m.Name == facts.Leader {
-			return archived.Restorable.At
+			return archived.Restorable
 		}
-		if archived.Restorable.At.After(newest) {
-			newest = archived.Restorable.At
+		if archived.Restorable.At.After(newest.At) {
+			newest = archived.Restorable
 		}
 	}
 	return newest
@@ -46,18 +53,23 @@ func WindowOf(l *look.Source, c spec.Common, facts plan.Facts) Window {
 	if c.BackupRetention == 0 {
 		return Window{}
 	}
-	return window(l, c.ResourceID, l.RepositoryOf(c.ResourceID), c.BackupRetention, Latest(facts))
+	return window(l, c.ResourceID, l.RepositoryOf(c.ResourceID), c.BackupRetention, latest(facts))
 }
 
 // WindowOfRetained is that of a database that was deleted, and whose backups were kept.
 func WindowOfRetained(l *look.Source, a backup.Automated) Window {
-	return window(l, a.Database, a.Repository, a.Retention, a.Until)
+	return window(l, a.Database, a.Repository, a.Retention, member.Mark{At: a.Until})
 }
 
-func window(l *look.Source, database, repository string, days int, latest time.Time) Window {
+func window(l *look.Source, database, repository string, days int, latest member.Mark) Window {
 	earliest, ok := backup.EarliestRestorable(plain(backups(l, database, repository)), days, l.Now().UTC())
-	if !ok || latest.Before(earliest) {
+	if !ok || latest.At.Before(earliest) {
 		return Window{}
 	}
-	return Window{earliest, latest}
+	return Window{earliest, latest.At, latest.LSN}
+}
+
+// Has reports whether a moment can be restored, as far as the window tells.
+func (w Window) Has(moment time.Time) bool {
+	return !w.Latest.IsZero() && !moment.Before(w.Earliest) && !moment.After(w.Latest)
 }

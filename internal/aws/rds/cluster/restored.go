@@ -1,0 +1,17 @@
+package cluster
+
+import (
+	"howdah/api/rds"
+	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/database"
+	"howdah/internal/aws/rds/restore"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// Restored is the record of a new cluster with the data that were chosen, and all writes that belong
+// to it but that of the record itself. It is for callers that ask for what RDS has no action for; it
+// refuses what the actions refuse. in is what shall be unlike the database as it was.
+func Restored(l *database.Sight, c front.Call, from restore.Choice, in *rds.RestoreDBClusterFromSnapshotMessage) (spec.Cluster, []state.Op, error) {
+	return newRestored(l, c, from, in)
+}
