@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -89,6 +91,35 @@ func (s source) goesOn(t *testing.T, r Request, rows string) {
 	if got := strings.Join(s.look(t, r), " "); got != rows {
 		t.Errorf("it has %q, want %q", got, rows)
 	}
+}
+
+// TestANumberThatIsAnothers: the process that a killed server's data name is another one by now, of
+// the same user.
+func TestANumberThatIsAnothers(t *testing.T) {
+	t.Parallel()
+	s, from, rows := killable(t)
+	r := s.request(t, from)
+	if _, err := restore(t.Context(), r, func(at string) error {
+		if at == "open" {
+			return errKilled
+		}
+		return nil
+	}); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	other := exec.CommandContext(t.Context(), "sleep", "600")
+	if r.User != nil {
+		other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(r.User.UID), Gid: uint32(r.User.GID)}}
+	}
+	s.Must(other.Start())
+	defer func() { _ = errors.Join(other.Process.Kill(), other.Wait()) }() // it is only there
+	s.killAll(t, r)
+	path := filepath.Join(r.Dir, partDir, pidFile)
+	text, err := os.ReadFile(path)
+	s.Must(err)
+	_, rest, _ := strings.Cut(string(text), "\n")
+	s.Must(os.WriteFile(path, fmt.Appendf(nil, "%d\n%s", other.Process.Pid, rest), 0o600))
+	s.goesOn(t, r, rows)
 }
 
 // TestProgramsThatAreKilled: that fails, and is no reason to give up.

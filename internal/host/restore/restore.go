@@ -118,6 +118,7 @@ const (
 	stateFile = "restore"  // how far it is
 	outFile   = "out.log"  // of the engine
 	logFile   = "postgres" // of the private server
+	pidFile   = "postmaster.pid"
 )
 
 // DataDir returns where the restored data are once they are whole, below the directory of a
@@ -213,7 +214,14 @@ func (w *work) quiet(ctx context.Context) error {
 	if err := postgres.RemoveShared(w.part()); err != nil {
 		w.Log.Warn("remove what a killed PostgreSQL left in memory", "error", err)
 	}
-	return nil
+	return w.User.Do(func() error {
+		// It names a process that is dead, but that its parent may not have seen yet, or one that has
+		// its number since. PostgreSQL takes either for a server of the same data.
+		if err := os.Remove(filepath.Join(w.part(), pidFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove what a killed PostgreSQL left: %w", err)
+		}
+		return nil
+	})
 }
 
 // tellEvery is how often progress is told at most.

@@ -29,7 +29,7 @@ func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
 	if err := call.Decode(&args); err != nil {
 		return nil, err
 	}
-	r, err := h.memberPlace(call, id(args))
+	r, err := h.memberPlace(ctx, call, id(args))
 	if err != nil {
 		return nil, err
 	}

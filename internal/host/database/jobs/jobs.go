@@ -10,14 +10,17 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"howdah/internal/engine/backup"
 	"howdah/internal/host/database/archive"
 	"howdah/internal/host/job"
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	model "howdah/internal/model/backup"
 	"howdah/internal/model/member"
@@ -28,8 +31,8 @@ import (
 // Host is what jobs need of their host. All fields are required.
 type Host struct {
 	Engine backup.Engine
-	// Place returns the place of a member that runs here, with the engine's files in it. User is
-	// whom the member runs as; nil is our own.
+	// Place returns the place of a member that runs here, with the engine's files in it, or
+	// archive.ErrAwaited. User is whom the member runs as; nil is our own.
 	Place func(member string) (backup.Place, error)
 	User  func(member string) *owner.User
 	// Backed is told that a database has a backup that is newer than all before.
@@ -192,9 +195,19 @@ func (r *run) listing(ctx context.Context, repository string) (backup.Listing, e
 	return r.Engine.ParseList(out)
 }
 
+const (
+	// placeWithin is how long a member may need to come to its place after its agent was started. A
+	// backup that goes on meanwhile is not given up for that.
+	placeWithin = 30 * time.Second
+	placeAgain  = 200 * time.Millisecond
+)
+
 // memberPlace returns the place of a member as a run.
-func (h *Host) memberPlace(call job.Call, id string) (*run, error) {
+func (h *Host) memberPlace(ctx context.Context, call job.Call, id string) (*run, error) {
 	place, err := h.Place(id)
+	for until := time.Now().Add(placeWithin); errors.Is(err, archive.ErrAwaited) && time.Now().Before(until) && pace.Sleep(ctx, placeAgain); {
+		place, err = h.Place(id)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("back %s up: %w", id, err)
 	}
