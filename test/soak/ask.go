@@ -25,7 +25,7 @@ const (
 // parts of Howdah are away.
 var later = []string{
 	rds.ErrInvalidDBInstanceState, rds.ErrInvalidDBClusterState, rds.ErrInvalidDBParameterGroupState, api.ErrServiceUnavailable, api.ErrInternalFailure,
-	"DependencyViolation",
+	"DependencyViolation", rds.ErrInvalidDBSnapshotState, rds.ErrInvalidDBClusterSnapshotState, rds.ErrInvalidRestore,
 }
 
 // ask calls an action until it is accepted. Codes in done say that an earlier call was accepted

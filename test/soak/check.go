@@ -38,6 +38,9 @@ func (s *Soak) settle(ctx context.Context, fleet *model.Fleet) error {
 	}
 	for _, name := range fleet.Names() {
 		m := fleet.Databases[name]
+		if err := s.await(settleWithin, name+" to say what can be restored", func() error { return s.keepsPromises(ctx, m) }); err != nil {
+			return failed("LatestRestorableTime went backward", fmt.Errorf("%s: %w", name, err))
+		}
 		if m.Standbys() > 0 {
 			id := s.database(m.Serial).id
 			if err := s.await(syncWithin, name+" to be in sync", func() error { return s.Rig.InSync(ctx, id, m.Standbys()) }); err != nil {
@@ -92,9 +95,9 @@ func (s *Soak) isAsked(ctx context.Context, m model.Database) error {
 	case model.Single, model.MultiAZ:
 		i := instances[0]
 		multi := m.Kind == model.MultiAZ
-		got := fmt.Sprint(*i.DBInstanceClass, *i.AllocatedStorage, *i.MultiAZ, i.Endpoint != nil && int(*i.Endpoint.Port) == m.Port)
-		if want := fmt.Sprint(m.Class, m.Storage, multi, true); got != want {
-			return fmt.Errorf("class, storage, Multi-AZ, port right: %s, want %s", got, want)
+		got := fmt.Sprint(*i.DBInstanceClass, *i.AllocatedStorage, *i.MultiAZ, i.Endpoint != nil && int(*i.Endpoint.Port) == m.Port, *i.BackupRetentionPeriod)
+		if want := fmt.Sprint(m.Class, m.Storage, multi, true, m.Days); got != want {
+			return fmt.Errorf("class, storage, Multi-AZ, port right, retention: %s, want %s", got, want)
 		}
 	case model.Three, model.Aurora:
 		if len(instances) != m.Members() {

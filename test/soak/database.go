@@ -33,6 +33,7 @@ type database struct {
 	// instances are the names of an Aurora cluster's instances, oldest first.
 	instances []string
 	groups    []func(context.Context) error // deletes what was made for it, last first
+	latest    time.Time                     // the newest moment that it was promised to be restorable to
 
 	mu     sync.Mutex
 	load   *ack.Load   // nil: nobody writes; guarded by mu
@@ -72,7 +73,7 @@ func (s *Soak) adopt(ctx context.Context, m model.Database, instances []string) 
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live[m.Serial] = d
+	s.live[m.Serial], s.ever[m.Serial] = d, d
 	return err
 }
 

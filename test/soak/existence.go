@@ -3,6 +3,8 @@ package soak
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"time"
 
 	"howdah/api/rds"
 	"howdah/internal/control/plan"
@@ -23,17 +25,18 @@ func create(ctx context.Context, s *Soak, d deed) error {
 		err = s.ask(ctx, "CreateDBInstance", &rds.CreateDBInstanceMessage{
 			DBInstanceIdentifier: &m.Name, Engine: new("postgres"), DBInstanceClass: &m.Class, AllocatedStorage: new(int32(m.Storage)),
 			MasterUsername: new(masterUser), MasterUserPassword: new(firstPassword), MultiAZ: new(m.Kind == model.MultiAZ), Port: new(int32(m.Port)),
-			BackupRetentionPeriod: new(int32(0)),
+			BackupRetentionPeriod: new(int32(m.Days)),
 		}, &rds.CreateDBInstanceResult{}, rds.ErrDBInstanceAlreadyExists)
 	case model.Three:
 		err = s.ask(ctx, "CreateDBCluster", &rds.CreateDBClusterMessage{
 			DBClusterIdentifier: &m.Name, Engine: new("postgres"), DBClusterInstanceClass: &m.Class, AllocatedStorage: new(int32(m.Storage)),
 			StorageType: new("gp3"), MasterUsername: new(masterUser), MasterUserPassword: new(firstPassword), Port: new(int32(m.Port)),
+			BackupRetentionPeriod: new(int32(m.Days)),
 		}, &rds.CreateDBClusterResult{}, rds.ErrDBClusterAlreadyExists)
 	case model.Aurora:
 		err = s.ask(ctx, "CreateDBCluster", &rds.CreateDBClusterMessage{
 			DBClusterIdentifier: &m.Name, Engine: new("aurora-postgresql"),
-			MasterUsername: new(masterUser), MasterUserPassword: new(firstPassword), Port: new(int32(m.Port)),
+			MasterUsername: new(masterUser), MasterUserPassword: new(firstPassword), Port: new(int32(m.Port)), BackupRetentionPeriod: new(int32(m.Days)),
 		}, &rds.CreateDBClusterResult{}, rds.ErrDBClusterAlreadyExists)
 		for n := 1; n <= m.Instances && err == nil; n++ {
 			instances = append(instances, instanceName(m, n))
@@ -107,6 +110,12 @@ func remove(ctx context.Context, s *Soak, d deed) error {
 			return err
 		}
 	}
+	_, retained := d.after.Retained[strconv.Itoa(m.Serial)]
+	if retained { // of a database without any backup nothing would be
+		if _, err := s.window(ctx, m, time.Time{}); err != nil {
+			return err
+		}
+	}
 	for _, name := range own.instances {
 		if err := s.removeInstance(ctx, name); err != nil {
 			return err
@@ -114,10 +123,10 @@ func remove(ctx context.Context, s *Soak, d deed) error {
 	}
 	var err error
 	if m.Cluster() {
-		err = s.ask(ctx, "DeleteDBCluster", &rds.DeleteDBClusterMessage{DBClusterIdentifier: &m.Name, SkipFinalSnapshot: new(true)},
+		err = s.ask(ctx, "DeleteDBCluster", &rds.DeleteDBClusterMessage{DBClusterIdentifier: &m.Name, SkipFinalSnapshot: new(true), DeleteAutomatedBackups: new(!retained)},
 			&rds.DeleteDBClusterResult{}, rds.ErrDBClusterNotFound)
 	} else {
-		err = s.ask(ctx, "DeleteDBInstance", &rds.DeleteDBInstanceMessage{DBInstanceIdentifier: &m.Name, SkipFinalSnapshot: new(true)},
+		err = s.ask(ctx, "DeleteDBInstance", &rds.DeleteDBInstanceMessage{DBInstanceIdentifier: &m.Name, SkipFinalSnapshot: new(true), DeleteAutomatedBackups: new(!retained)},
 			&rds.DeleteDBInstanceResult{}, rds.ErrDBInstanceNotFound)
 	}
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,11 +51,12 @@ var faults = map[string]func(context.Context, *Soak, deed) error{
 		}
 		return errors.Join(passes(ctx, d.seconds(2)), thaw())
 	}),
-	"part":      part,
-	"pause":     pause,
-	"fill-etcd": fillEtcd,
-	"drain":     drain,
-	"kill-part": killPart, "freeze-part": freezePart, "upgrade": upgrade,
+	"kill-engine": killEngine,
+	"part":        part,
+	"pause":       pause,
+	"fill-etcd":   fillEtcd,
+	"drain":       drain,
+	"kill-part":   killPart, "freeze-part": freezePart, "upgrade": upgrade,
 	"cancel": sessions("pg_cancel_backend"), "terminate": sessions("pg_terminate_backend"),
 }
 
@@ -158,6 +161,29 @@ func sides(text string) []rig.Side {
 		all = append(all, side)
 	}
 	return all
+}
+
+// killEngine kills every process of the engine of backups as soon as it is seen, for as long as the
+// step says.
+func killEngine(ctx context.Context, s *Soak, d deed) error {
+	for until := time.Now().Add(d.seconds(0)); time.Now().Before(until); {
+		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			return err
+		}
+		for _, path := range lines {
+			line, err := os.ReadFile(path)
+			program, _, _ := strings.Cut(string(line), "\x00")
+			pid, bad := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err == nil && bad == nil && filepath.Base(program) == "pgbackrest" && strings.Contains(string(line), s.Rig.Dir) {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			}
+		}
+		if err := passes(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // drain empties a host as far as that is possible, and then lets it have members again.

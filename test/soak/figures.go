@@ -18,6 +18,7 @@ type Figures struct {
 	mu         sync.Mutex
 	operations int
 	faults     int
+	restores   int
 	acked      int                      // of loads that ended
 	current    map[int]int              // acknowledgements by serial, of the sequence that runs
 	lost       int                      //
@@ -48,6 +49,13 @@ func (f *Figures) Sequence() {
 		f.read += n
 	}
 	f.current, f.reads = nil, nil
+}
+
+// restore counts a database that was restored, whose rows are as they have to be.
+func (f *Figures) restore() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.restores++
 }
 
 // severalAtOnce is the kind of an outage with more than one reason.
@@ -133,7 +141,7 @@ func (f *Figures) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d operations, %d faults, %d rows acknowledged, %d lost, %d reads, none stale\n", f.operations, f.faults, f.acked, f.lost, f.read)
+	fmt.Fprintf(&text, "%d operations, %d of them restores, %d faults, %d rows acknowledged, %d lost, %d reads, none stale\n", f.operations, f.restores, f.faults, f.acked, f.lost, f.read)
 	fmt.Fprintln(&text, "longest time without an answer to a writer, of all databases:")
 	for _, kind := range slices.Sorted(maps.Keys(f.outages)) {
 		fmt.Fprintf(&text, "  %-24s %7.2f s\n", kind, f.outages[kind].Seconds())

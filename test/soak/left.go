@@ -25,8 +25,6 @@ var stay = map[string]string{
 	state.FailoverRoot: "post-mortems are for after a failure, also of what was deleted since",
 	state.EventRoot:    "events are kept for a fortnight",
 
-	state.BackupRoot:     "a backup goes with its retention, and its record before it",
-	state.BackupPartRoot: "as long as a repository has files of the database",
 	state.OperationRoot:  "operations that have ended are kept for a week",
 	state.RepositoryRoot: "backups of all databases",
 	state.AuthorityRoot:  "signs the certificates of databases to come, too",
@@ -41,6 +39,10 @@ var stay = map[string]string{
 	state.LiveRoot:       "a host's own",
 	state.AttemptRoot:    "a host's own",
 }
+
+// held has families of keys that outlive their databases as long as there are backups of them, or
+// operations that remove those.
+var held = []string{state.BackupRoot, state.BackupPartRoot, state.AutomatedRoot, state.DrillRoot, state.JobRoot, state.JobReportRoot}
 
 // late has families of keys that hosts and edges write when they come to it. What is left of them
 // is removed twice a minute, and looked for at the end.
@@ -75,11 +77,20 @@ func comesLate(key string) bool {
 	return slices.ContainsFunc(late, func(root string) bool { return strings.HasPrefix(key, root) })
 }
 
+func isHeld(key string) bool {
+	return slices.ContainsFunc(held, func(root string) bool { return strings.HasPrefix(key, root) })
+}
+
+// repositoryName is the name of the directory that databases of a soak are backed up to.
+const repositoryName = "repository"
+
 // nothingOf returns nil once nothing is left of a database: no keys, processes, control groups,
 // files or rules.
 func (s *Soak) nothingOf(ctx context.Context, id string) error {
 	keys, err := s.keys(ctx)
-	keys = slices.DeleteFunc(keys, func(key string) bool { return stays(key) || comesLate(key) || !strings.Contains(key, id) })
+	keys = slices.DeleteFunc(keys, func(key string) bool {
+		return stays(key) || comesLate(key) || isHeld(key) || !strings.Contains(key, id)
+	})
 	if len(keys) > 0 {
 		err = errors.Join(err, fmt.Errorf("etcd has %s", keys))
 	}
@@ -95,6 +106,8 @@ func noFiles(dir, id string) error {
 			return nil // it went meanwhile
 		case err != nil:
 			return err
+		case e.IsDir() && (path == filepath.Join(dir, repositoryName) || e.Name() == "jobs"):
+			return fs.SkipDir // backups may be held, and jobs that remove them go on
 		case strings.Contains(strings.ToLower(e.Name()), strings.ToLower(id)):
 			found = append(found, path)
 			return fs.SkipAll
@@ -157,8 +170,27 @@ func (s *Soak) nothingLeft(ctx context.Context) error {
 		if len(keys) > 0 {
 			err = fmt.Errorf("etcd has %s", keys)
 		}
-		return errors.Join(err, s.noRules(ctx))
+		return errors.Join(err, s.noRules(ctx), s.noBackups())
 	}))
+}
+
+// noBackups checks that no repository has a part of a database, and no host a job's directory.
+func (s *Soak) noBackups() error {
+	var all []string
+	for _, pattern := range []string{
+		filepath.Join(s.Rig.Dir, repositoryName, "db-*"), filepath.Join(s.Rig.Dir, repositoryName, "cluster-*"),
+		filepath.Join(s.Rig.HostDir("*"), "jobs", "*", "*"), filepath.Join(s.Rig.HostDir("*"), "members", "*", "restore"),
+	} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
+	}
+	if len(all) > 0 {
+		return fmt.Errorf("there are %q", all)
+	}
+	return nil
 }
 
 // places returns where rules and addresses may be left: where clients are, and on hosts that have a

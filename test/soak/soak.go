@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,9 +28,13 @@ type Soak struct {
 	// one that is lost with them.
 	Keep string
 
-	mu    sync.Mutex
-	live  map[int]*database // by serial; guarded by mu
-	begun []string          // etcd's keys before the first step
+	mu   sync.Mutex
+	live map[int]*database // by serial; guarded by mu
+	// ever are all databases that there were, also those that are gone: they may be restored.
+	ever map[int]*database // by serial; guarded by mu
+	// snapshots are those that were made, by name.
+	snapshots map[string]span // guarded by mu
+	begun     []string        // etcd's keys before the first step
 	// addressed are the kernel's addresses before the first step.
 	addressed []string
 }
@@ -37,7 +43,7 @@ type Soak struct {
 // everything, and checks that nothing is left. The error says what did not hold, first in words
 // that are the same each time.
 func (s *Soak) Run(ctx context.Context, rounds []model.Round, until time.Time) (err error) {
-	s.live = map[int]*database{}
+	s.live, s.ever, s.snapshots = map[int]*database{}, map[int]*database{}, map[string]span{}
 	defer s.endWriters()
 	if s.begun, err = s.keys(ctx); err != nil {
 		return err
@@ -122,7 +128,7 @@ func (d deed) database(word int) model.Database {
 var deeds = map[string]func(context.Context, *Soak, deed) error{}
 
 func init() {
-	for _, some := range []map[string]func(context.Context, *Soak, deed) error{setting, existence, changes, restarts, faults} {
+	for _, some := range []map[string]func(context.Context, *Soak, deed) error{setting, existence, backups, changes, restarts, faults} {
 		for verb, do := range some {
 			deeds[verb] = do
 		}
@@ -142,6 +148,13 @@ func (s *Soak) end(ctx context.Context, fleet *model.Fleet) error {
 		name := fleet.Names()[0]
 		if err := s.round(ctx, single(fleet, model.Step{Verb: "delete", Words: []string{name}}, &fleet)); err != nil {
 			return err
+		}
+	}
+	for verb, names := range map[string][]string{"delete-snapshot": slices.Sorted(maps.Keys(fleet.Snapshots)), "delete-retained": slices.Sorted(maps.Keys(fleet.Retained))} {
+		for _, name := range names {
+			if err := s.round(ctx, single(fleet, model.Step{Verb: verb, Words: []string{name}}, &fleet)); err != nil {
+				return err
+			}
 		}
 	}
 	return s.nothingLeft(ctx)

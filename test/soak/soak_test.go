@@ -247,6 +247,9 @@ func run(t *testing.T, sequence model.Sequence, figures *Figures, until time.Tim
 		showLogs(t, dir)
 		return err
 	}
+	if err := addRepository(t, r); err != nil {
+		return errors.Join(err, r.Close())
+	}
 	began := time.Now()
 	s := &Soak{Rig: r, Figures: figures, Upgrade: upgraded, Log: func(format string, args ...any) {
 		t.Logf("%6.1f %s", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
@@ -266,6 +269,19 @@ func run(t *testing.T, sequence model.Sequence, figures *Figures, until time.Tim
 		err = closed
 	}
 	return err
+}
+
+// addRepository gives a rig a repository for backups.
+func addRepository(t *testing.T, r *rig.Rig) error {
+	dir := filepath.Join(r.Dir, repositoryName)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	add := exec.CommandContext(t.Context(), binary, "--home", r.Home.Dir, "repository", "add", "main", "--directory", dir, "--default")
+	if out, err := add.CombinedOutput(); err != nil {
+		return fmt.Errorf("add a repository: %w: %s", err, out)
+	}
+	return nil
 }
 
 // makeDisks gives each host a disk of its own.

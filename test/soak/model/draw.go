@@ -23,7 +23,7 @@ const tries = 8
 
 // often has verbs that are drawn this many times as often as the others. Without databases nothing
 // else happens.
-var often = map[string]int{"create": 3, "replica": 2, "failover": 2, "pause": 2}
+var often = map[string]int{"create": 3, "replica": 2, "failover": 2, "pause": 2, "snapshot": 2, "restore": 2, "restore-moment": 3}
 
 // Draw draws a sequence. Each step is possible after those before it.
 func Draw(t *rapid.T, o Options) Sequence {

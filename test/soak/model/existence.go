@@ -30,7 +30,8 @@ const (
 var existence = map[string]verb{
 	"create": {
 		draw: func(t *rapid.T, f *Fleet) []string {
-			return []string{freeName(t, f), evenly(t, drawn, "kind")}
+			kind := evenly(t, drawn, "kind")
+			return []string{freeName(t, f), kind, evenly(t, daysOf(Kind(kind)), "days")}
 		},
 		apply: create,
 	},
@@ -44,7 +45,10 @@ var existence = map[string]verb{
 	},
 	"promote": {draw: named(replicated, nil).draw, apply: promote},
 	"delete": {
-		draw: named(runs, nil).draw, apply: remove,
+		draw: func(t *rapid.T, f *Fleet) []string {
+			return []string{one(t, f, runs), evenly(t, []string{keep, drop, drop}, "backups")}
+		},
+		apply: remove,
 		touches: func(f *Fleet, s Step) []string {
 			return append([]string{s.Word(0)}, f.Followers(f.Databases[s.Word(0)].Serial)...)
 		},
@@ -77,6 +81,11 @@ func remove(f *Fleet, s Step) error {
 	case d.Stopped:
 		return errState
 	}
+	if s.Word(1) == keep {
+		if err := f.retain(d); err != nil {
+			return err
+		}
+	}
 	// From then on whatever follows it is on its own.
 	for _, name := range f.Followers(d.Serial) {
 		f.promote(f.Databases[name])
@@ -107,6 +116,15 @@ func create(f *Fleet, s Step) error {
 	}
 	if err := among(kinds, s.Word(1)); err != nil {
 		return err
+	}
+	if d.Cluster() {
+		d.Days = 1 // unless something else is said
+	}
+	if text := s.Word(2); text != "" {
+		if err := among(daysOf(d.Kind), text); err != nil {
+			return err
+		}
+		d.Days, _ = strconv.Atoi(text) // it is one of those
 	}
 	return f.make(d)
 }

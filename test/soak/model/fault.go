@@ -99,6 +99,12 @@ var faults = map[string]verb{
 		apply:   func(_ *Fleet, s Step) error { return among(zones, s.Word(0)) },
 		touches: only(theHosts),
 	},
+	// The engine of backups, whatever it does.
+	"kill-engine": {
+		draw:    func(t *rapid.T, _ *Fleet) []string { return []string{seconds(t)} },
+		apply:   func(_ *Fleet, s Step) error { return isSeconds(s.Word(0)) },
+		touches: only("the engine"),
+	},
 	// Howdah's own processes. Databases go on.
 	"kill-part":   ofPart(),
 	"freeze-part": ofPart(),

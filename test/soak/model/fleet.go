@@ -37,6 +37,10 @@ type Database struct {
 	Instances, Made int
 	// Memory and Connections are work_mem in kB and max_connections. 0 is the default.
 	Memory, Connections int
+	// Days is the retention period of its automated backups; 0: it has none.
+	Days int
+	// From is the serial of the database whose data it was made of; 0: it began empty.
+	From int
 }
 
 // Cluster reports whether it is a cluster at the API.
@@ -73,6 +77,8 @@ func (d Database) Standbys() int {
 type Fleet struct {
 	Databases map[string]Database // by name
 	Serials   int                 // given out so far
+	Snapshots map[string]Snapshot // by name
+	Retained  map[string]Snapshot // automated backups of what was deleted, by serial
 	// Network is what the hosts are on. It is "" until a step said so.
 	Network string
 	// Limit is how many members there may be. 0 is any number.
@@ -80,12 +86,14 @@ type Fleet struct {
 }
 
 // New returns an empty fleet.
-func New(limit int) *Fleet { return &Fleet{Databases: map[string]Database{}, Limit: limit} }
+func New(limit int) *Fleet {
+	return &Fleet{Databases: map[string]Database{}, Snapshots: map[string]Snapshot{}, Retained: map[string]Snapshot{}, Limit: limit}
+}
 
 // Clone returns a copy that shares nothing.
 func (f *Fleet) Clone() *Fleet {
 	c := *f
-	c.Databases = maps.Clone(f.Databases)
+	c.Databases, c.Snapshots, c.Retained = maps.Clone(f.Databases), maps.Clone(f.Snapshots), maps.Clone(f.Retained)
 	return &c
 }
 

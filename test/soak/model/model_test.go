@@ -106,12 +106,12 @@ func TestWhatStepsMake(t *testing.T) {
 			steps: "create orders multi-az\ncreate shop aurora",
 			want: []Database{
 				{Serial: 1, Name: "orders", Kind: MultiAZ, Class: "db.t3.micro", Storage: 20, Port: 5432},
-				{Serial: 2, Name: "shop", Kind: Aurora, Class: "db.t3.micro", Storage: 20, Port: 5432, Instances: 2, Made: 2},
+				{Serial: 2, Name: "shop", Kind: Aurora, Class: "db.t3.micro", Storage: 20, Port: 5432, Instances: 2, Made: 2, Days: 1},
 			},
 		},
 		"a name is used again": {
 			steps: "create orders single\ndelete orders\ncreate orders three",
-			want:  []Database{{Serial: 2, Name: "orders", Kind: Three, Class: "db.t3.micro", Storage: 20, Port: 5432}},
+			want:  []Database{{Serial: 2, Name: "orders", Kind: Three, Class: "db.t3.micro", Storage: 20, Port: 5432, Days: 1}},
 		},
 		"a replica has its source's shape and password": {
 			steps: "create orders single\nstorage orders 10\nport orders 6000\nreplica report single orders\npassword orders\npromote report\npassword orders",
@@ -135,7 +135,15 @@ func TestWhatStepsMake(t *testing.T) {
 		},
 		"instances have names of their own": {
 			steps: "create shop aurora\nscale shop 1\nscale shop 3",
-			want:  []Database{{Serial: 1, Name: "shop", Kind: Aurora, Class: "db.t3.micro", Storage: 20, Port: 5432, Instances: 3, Made: 4}},
+			want:  []Database{{Serial: 1, Name: "shop", Kind: Aurora, Class: "db.t3.micro", Storage: 20, Port: 5432, Instances: 3, Made: 4, Days: 1}},
+		},
+		"what is restored is as it was": {
+			steps: "create orders multi-az 1\nport orders 6000\nsnapshot orders sale\npassword orders\nport orders 5433\nrestore shop sale\n" +
+				"restore-moment stock orders 50\nretention orders 7\ndelete orders keep\nrestore-retained report 1 100\ndelete-retained 1\ndelete stock drop",
+			want: []Database{
+				{Serial: 4, Name: "report", Kind: MultiAZ, Class: "db.t3.micro", Storage: 20, Port: 5433, Password: 1, Days: 1, From: 1},
+				{Serial: 2, Name: "shop", Kind: MultiAZ, Class: "db.t3.micro", Storage: 20, Port: 6000, Days: 1, From: 1},
+			},
 		},
 		"faults change nothing": {
 			steps: "network moving\ncreate orders multi-az\npart primary orders control+peers 9\nfreeze-host primary orders 4\nkill-part serve 2\nupgrade\ndrain a\ncancel orders 3",
@@ -188,6 +196,13 @@ func TestSequencesThatMakeNoSense(t *testing.T) {
 		"create a aurora\nscale a 2":                                   `step 2, "scale a 2": it is so already`,
 		"create a single\npause a revoked":                             `step 2, "pause a revoked": the database is not in a state for it`,
 		"create a three\npause a over":                                 `step 2, "pause a over": "over" is none of noticed, revoked, elected, served`,
+		"create a single\nrestore-moment b a 50":                       `step 2, "restore-moment b a 50": the database is not in a state for it`,
+		"create a three 0":                                             `step 1, "create a three 0": "0" is none of 1, 7`,
+		"create a single 1\nrestore b sale":                            `step 2, "restore b sale": there is no such database`,
+		"create a single 1\nsnapshot a sale\nsnapshot a sale":          `step 3, "snapshot a sale": the database is not in a state for it`,
+		"create a single\ndelete a keep":                               `step 2, "delete a keep": the database is not in a state for it`,
+		"create a single 1\nretention a 1":                             `step 2, "retention a 1": it is so already`,
+		"create a single 1\nsnapshot a sale\n& port a 6000":            `step 3, "port a 6000": it cannot be done at once with what is before it`,
 		"create a single\ncreate a single":                             `step 2, "create a single": there is no room for it`,
 	} {
 		s, err := Parse(strings.NewReader(text))

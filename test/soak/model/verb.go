@@ -25,7 +25,7 @@ var verbs map[string]verb
 
 func init() {
 	verbs = map[string]verb{}
-	for _, some := range []map[string]verb{setting, existence, changes, restarts, faults} {
+	for _, some := range []map[string]verb{setting, existence, backups, changes, restarts, faults} {
 		for name, v := range some {
 			if v.touches == nil {
 				v.touches = first
