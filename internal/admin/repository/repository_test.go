@@ -30,7 +30,7 @@ type world struct {
 
 func newWorld(t *testing.T) world {
 	t.Helper()
-	w := world{t, testserver.Start(t, testserver.Options{NoHosts: true}), ""}
+	w := world{t, testserver.Start(t, testserver.Options{NoHosts: true, Permanent: true}), ""}
 	var err error
 	if w.top, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
 		t.Fatal(err)

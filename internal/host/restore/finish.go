@@ -14,22 +14,26 @@ import (
 
 var errGone = errors.New("the data that were restored are gone")
 
-// finish makes of the data what a new database begins with, and puts them in their place.
-func (w *work) finish(ctx context.Context) error {
+// bare makes the configuration what a new database begins with.
+func (w *work) bare(context.Context) error {
 	if !tree.Exists(w.part()) {
 		return errGone
 	}
 	if err := w.User.Do(w.plain); err != nil {
 		return fmt.Errorf("remove what is the source's own: %w", err)
 	}
-	if err := w.at("plain"); err != nil {
+	if err := errors.Join(tree.Sync(w.Dir), w.at("plain")); err != nil {
 		return err
+	}
+	return w.enter(renewing)
+}
+
+// finish makes of the data a database of its own, and puts them in their place.
+func (w *work) finish(ctx context.Context) error {
+	if !tree.Exists(w.part()) {
+		return errGone
 	}
 	if err := postgres.RenewIdentity(ctx, w.Install, w.User, w.part()); err != nil {
-		return err
-	}
-	// It says that plain has not been here.
-	if err := w.User.Do(func() error { return os.RemoveAll(filepath.Join(w.part(), baseConf)) }); err != nil {
 		return err
 	}
 	if err := errors.Join(tree.Sync(w.Dir), w.at("renewed")); err != nil {
@@ -58,25 +62,24 @@ func (w *work) finish(ctx context.Context) error {
 	return tree.Sync(w.Dir)
 }
 
-// plain leaves a configuration as initdb makes it, and nothing of the recovery. It does nothing if
-// it was done before.
+// plain leaves a configuration as initdb makes it, and nothing of the recovery. Functions of users
+// ran in the server: any file may be missing, or be anything.
 func (w *work) plain() error {
-	base := filepath.Join(w.part(), baseConf)
-	if _, err := os.Lstat(base); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
 	if err := w.scrub(); err != nil {
 		return err
 	}
-	// Functions of users ran in the server: it may be anything.
+	base := filepath.Join(w.part(), baseConf)
 	text, err := plainfile.Read(base)
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"backup_label", "tablespace_map"} {
+	if err := plainfile.Replace(filepath.Join(w.part(), mainConf), text, 0o600); err != nil {
+		return err
+	}
+	for _, name := range []string{"backup_label", "tablespace_map", baseConf} {
 		if err := os.RemoveAll(filepath.Join(w.part(), name)); err != nil {
 			return err
 		}
 	}
-	return plainfile.Replace(filepath.Join(w.part(), mainConf), text, 0o600)
+	return nil
 }

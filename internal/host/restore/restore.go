@@ -180,7 +180,7 @@ func (w *work) run(ctx context.Context) (Result, error) {
 	if tree.Exists(DataDir(w.Dir)) && w.state.Phase == whole {
 		return w.state.Result, nil
 	}
-	if w.state.Phase != ending && w.Live == nil {
+	if w.state.Phase != ending && w.state.Phase != renewing && w.Live == nil {
 		if err := w.equip(); err != nil {
 			return Result{}, err
 		}
@@ -192,7 +192,7 @@ func (w *work) run(ctx context.Context) (Result, error) {
 	for _, step := range []struct {
 		phase phase
 		do    func(context.Context) error
-	}{{copying, files}, {replaying, w.replay}, {ending, w.finish}} {
+	}{{copying, files}, {replaying, w.replay}, {ending, w.bare}, {renewing, w.finish}} {
 		if w.state.Phase != step.phase {
 			continue
 		}

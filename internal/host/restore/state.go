@@ -21,6 +21,7 @@ const (
 	copying   phase = "copying"   // files, from the beginning
 	replaying phase = "replaying" // WAL: all files are there
 	ending    phase = "ending"    // recovery has ended at the target, and the server was stopped
+	renewing  phase = "renewing"  // nothing but data of the source is there
 	whole     phase = "whole"     // all is done
 )
 
@@ -64,9 +65,9 @@ func (w *work) load() error {
 		s = fresh
 	case s.Phase == replaying && s.Boot != boot():
 		s.Phase = copying
-	case s.Phase == ending && !tree.Exists(w.part()) && tree.Exists(DataDir(w.Dir)):
+	case s.Phase == renewing && !tree.Exists(w.part()) && tree.Exists(DataDir(w.Dir)):
 		s.Phase = whole // it died after the rename
-	case s.Phase == ending && !tree.Exists(w.part()), s.Phase == whole && !tree.Exists(DataDir(w.Dir)):
+	case s.Phase == renewing && !tree.Exists(w.part()), s.Phase == ending && !tree.Exists(w.part()), s.Phase == whole && !tree.Exists(DataDir(w.Dir)):
 		s = fresh // somebody took it
 	}
 	w.state = s
