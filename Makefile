@@ -48,6 +48,10 @@ bench-scale: ## measure a control plane with 100, 1,000 and 10,000 instances on 
 	@$(GO) build -o bin/bench-scale ./test/bench/scale
 	@bin/bench-scale $(BENCH_FLAGS)
 
+bench-backup: build ## measure snapshots, restores, clones and drills of 5 GB against plain tools (about an hour; as root)
+	@$(GO) build -o bin/bench-backup ./test/bench/backup
+	@bin/bench-backup -howdah $(HOWDAH) $(BENCH_FLAGS)
+
 generate: ## rewrite api/ from the public service models, docs/cli.md and docs/guide/api.md
 	@scripts/install --test
 	@HOWDAH_BOTOCORE=$$(echo $$(scripts/install --print-test-dir)/botocore-*.whl) $(GO) generate ./api
@@ -57,4 +61,4 @@ generate: ## rewrite api/ from the public service models, docs/cli.md and docs/g
 clean: ## remove what was built
 	@rm -rf bin
 
-.PHONY: help up down install build test test-versions soak pauses check bench-ha bench-scale generate clean
+.PHONY: help up down install build test test-versions soak pauses check bench-ha bench-scale bench-backup generate clean
