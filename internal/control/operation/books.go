@@ -65,9 +65,13 @@ func (b books) forget(ctx context.Context, id string) error {
 	return err
 }
 
-// operationOf returns the operation that a job is of, by the job's key.
+// operationOf returns the operation that a job is of, by the job's key or that of its report.
 func operationOf(key string) string {
-	_, name, _ := strings.Cut(state.Tail(key, state.JobRoot), "/")
+	place, report := strings.CutPrefix(key, state.JobReportRoot)
+	if !report {
+		place = state.Tail(key, state.JobRoot)
+	}
+	_, name, _ := strings.Cut(place, "/")
 	id, _, _ := strings.Cut(name, "/")
 	return id
 }

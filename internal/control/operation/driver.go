@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"howdah/internal/model/event"
@@ -37,6 +38,8 @@ type driver struct {
 	books ledger
 	wake  chan struct{}
 	log   *slog.Logger
+	// heard says that a job has ended since the step was called last: its nap is over.
+	heard atomic.Bool
 
 	mu       sync.Mutex
 	record   operation.Record // guarded by mu, as are those below
@@ -54,6 +57,12 @@ func (d *driver) poke() {
 	case d.wake <- struct{}{}:
 	default:
 	}
+}
+
+// hear has a step that naps be called now, because one of the operation's jobs has ended.
+func (d *driver) hear() {
+	d.heard.Store(true)
+	d.poke()
 }
 
 // run drives until the operation has ended, or ctx does. What is not known to be recorded, as
@@ -151,7 +160,7 @@ func (d *driver) move(ctx context.Context, r operation.Record, now time.Time) er
 		return d.change(ctx, only(func(r operation.Record) operation.Record { return d.def.cancel(r, wish, now) }))
 	case r.Late(now) && !r.Told:
 		return d.tell(ctx)
-	case !knows || now.Before(r.Next):
+	case !knows || now.Before(r.Next) && !d.heard.Load():
 		d.rest(ctx, r, now)
 		return nil
 	case r.Owner != d.owner:
@@ -200,6 +209,7 @@ type result struct {
 
 // call calls the step once, and records the outcome.
 func (d *driver) call(ctx context.Context) error {
+	d.heard.Store(false)
 	r, revision := d.now()
 	// Who was paused since this was recorded may find that others have gone on.
 	if err := d.books.prove(ctx, d.id, revision); err != nil {

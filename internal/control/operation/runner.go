@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
 	"howdah/internal/state"
 )
@@ -49,7 +50,8 @@ func New(cfg Config) *Runner {
 	return r
 }
 
-// changed tells drivers of wishes, and the loop of operations that have none yet.
+// changed tells drivers of wishes and of jobs that have ended, and the loop of operations that have
+// no driver yet.
 func (r *Runner) changed(keys []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,6 +60,10 @@ func (r *Runner) changed(keys []string) {
 			if d := r.drivers[id]; d != nil {
 				d.poke()
 			}
+		} else if strings.HasPrefix(key, state.JobReportRoot) {
+			if d := r.drivers[operationOf(key)]; d != nil && r.over(key) {
+				d.hear()
+			}
 		} else if id, ok := strings.CutPrefix(key, state.OperationRoot); ok && r.drivers[id] == nil {
 			select {
 			case r.wake <- struct{}{}:
@@ -65,6 +71,12 @@ func (r *Runner) changed(keys []string) {
 			}
 		}
 	}
+}
+
+// over reports whether a host has reported that a job ended.
+func (r *Runner) over(key string) bool {
+	report, err := state.View[member.JobReport](r.Cache, key)
+	return err == nil && report.Value.State != member.JobRuns
 }
 
 // Run carries operations out until ctx ends, that is, as long as this control plane leads.

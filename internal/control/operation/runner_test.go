@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"howdah/internal/model/event"
+	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
@@ -185,4 +186,35 @@ func TestAStepThatHangs(t *testing.T) {
 	stop()
 	s.lead("two")
 	<-called // by the one that leads now
+}
+
+// A step that naps is called as soon as its job has ended, and not for what a job says meanwhile, nor
+// for the jobs of others.
+func TestAJobThatEndsEndsANap(t *testing.T) {
+	var s *site
+	calls := make(chan struct{}, 8)
+	d := &Definition{Kind: operation.Kind{Name: "sleepy", Within: time.Hour}, First: "wait", Steps: map[string]Step{
+		"wait": {Do: func(context.Context, *Run) (Outcome, error) {
+			calls <- struct{}{}
+			report, err := state.Load[member.JobReport](s.cache, state.JobReport("zone-a", "one/1"))
+			if err == nil && report.Value.State == member.JobDone {
+				return End(), nil
+			}
+			return Nap(time.Hour), nil
+		}},
+	}}
+	s = newSite(t, d)
+	s.begin("one", d.Kind, nil)
+	s.lead("one")
+	<-calls
+	for job, is := range map[string]member.JobState{"one/1": member.JobRuns, "another/1": member.JobDone} {
+		etcdtest.Put(t, s.store, s.cache, state.Put(state.JobReport("zone-a", job), member.JobReport{Name: job, State: is}))
+	}
+	s.is("one", operation.Running)
+	etcdtest.Put(t, s.store, s.cache, state.Put(state.JobReport("zone-a", "one/1"), member.JobReport{Name: "one/1", State: member.JobDone}))
+	s.is("one", operation.Done)
+	<-calls
+	if len(calls) > 0 {
+		t.Errorf("the step was called %d times more", len(calls))
+	}
 }
