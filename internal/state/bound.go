@@ -58,6 +58,7 @@ var Bounds = map[string]Bound{
 	DeathRoot:            PerDatabase,
 	PleaRoot:             PerDatabase, // removed by the judge, as those of PassedRoot are
 	PassedRoot:           PerDatabase,
+	TimelineRoot:         PerDatabase,
 	SwornRoot:            PerPart,
 	IncidentRoot:         Aged,
 	AttemptRoot:          PerPart,

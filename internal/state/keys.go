@@ -82,6 +82,9 @@ const (
 	// PassedRoot: the member that a gate let through last. Written by gates. Removed by the judge
 	// if the previous primary leads on.
 	PassedRoot = Root + "passed/"
+	// TimelineRoot: the newest timeline that a promotion of a database was to begin. Written by gates.
+	// Removed by reconcile with the database.
+	TimelineRoot = Root + "timeline/"
 	// SwornRoot: hosts that are off, as an operator swore. Written by server. Removed by the judge
 	// when the host is heard.
 	SwornRoot = Root + "sworn/"
@@ -312,6 +315,9 @@ func Plea(database string) string { return PleaRoot + database }
 
 // Passed is the key of the member that a gate of a database let through last.
 func Passed(database string) string { return PassedRoot + database }
+
+// Timeline is the key of the newest timeline that a promotion of a database was to begin.
+func Timeline(database string) string { return TimelineRoot + database }
 
 // Sworn is the key of an operator's word on a host.
 func Sworn(host string) string { return SwornRoot + host }

@@ -182,7 +182,7 @@ func (s *service) alive(host string) bool {
 // stay, and so do the orders to lost hosts, and repositories with the files in them.
 var remains = []string{
 	state.LayoutRoot, state.AddressRoot, state.RouteRoot, state.TaskRoot, state.ResultRoot, state.ReportRoot,
-	state.DrainRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot, state.DeathRoot, state.PleaRoot, state.PassedRoot, state.IncidentRoot, state.FailoverRoot,
+	state.DrainRoot, state.FenceRoot, state.WitnessRoot, state.CutRoot, state.DeathRoot, state.PleaRoot, state.PassedRoot, state.TimelineRoot, state.IncidentRoot, state.FailoverRoot,
 	state.LeadRoot, state.NoticeRoot, state.SwitchRoot, state.WayRoot, state.EventRoot, state.SubnetGroupRoot, state.OptionGroupRoot,
 	state.SecurityGroupRoot, state.DefaultAuthorityRoot, state.SecretRoot, state.StorageKeyRoot, state.KMSKeyRoot, state.KMSAliasRoot, patroni.Namespace,
 	state.EventSubRoot, state.TopicRoot, state.SubscriptionRoot, state.MessageRoot, state.DeliveryRoot, state.NotifyCursor(),

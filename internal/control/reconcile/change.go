@@ -148,7 +148,7 @@ func (r *Reconciler) farewell(w *world, d *database) ([]state.Op, error) {
 		ops = append(ops, state.Remove(state.Layout(d.Want.ID), d.layout.Revision))
 	}
 	ops = append(ops, state.DeletePrefix(patroni.Prefix(d.Want.ID)), state.DeletePrefix(state.ResultRoot+d.Want.ID+"/"),
-		state.Delete(state.Lead(d.Want.ID)), state.Delete(state.Notice(d.Want.ID)), state.Delete(state.Drill(d.Want.ID)), state.Delete(state.Secret(d.Want.ID)), state.Delete(state.StorageKey(d.Want.ID)))
+		state.Delete(state.Lead(d.Want.ID)), state.Delete(state.Timeline(d.Want.ID)), state.Delete(state.Notice(d.Want.ID)), state.Delete(state.Drill(d.Want.ID)), state.Delete(state.Secret(d.Want.ID)), state.Delete(state.StorageKey(d.Want.ID)))
 	for _, s := range d.Specs {
 		ops = append(ops, state.Remove(s.Key, s.Revision))
 	}

@@ -188,6 +188,8 @@ ahead() {
 
 # Nothing is restored from these. Two servers may have different ones of the same name.
 case $name in *.partial) end 0 ;; esac
+# A history that names no timeline bars a number (package gate): the repository gets none.
+case $name in *.history) grep -q '^[0-9]' "$file" || [ ! -e "$file" ] || end 0 ;; esac
 ! abandoned || end 0
 
 ! over || give_up

@@ -120,6 +120,18 @@ func TestStandbysArchiveNoHalfFiles(t *testing.T) {
 	}
 }
 
+// A history that bars a timeline is in no repository, and nobody waits until it is.
+func TestNoHistoryThatBarsIsArchived(t *testing.T) {
+	for text, want := range map[string]int{"# taken\n": 0, "1\t0/3000000\tno reason\n": 1, "# x\n\n1\t0/3000000\t\n": 1} {
+		for _, signal := range []string{"data/standby.signal", "data/nothing"} {
+			files := map[string]string{signal: "", "data/pg_wal/00000002.history": text}
+			if got := runScript(t, "exit 1", archiveName, []string{"pg_wal/00000002.history"}, files); got != want {
+				t.Errorf("%q, %s: exit code %d, want %d", text, signal, got, want)
+			}
+		}
+	}
+}
+
 // Only what is certainly not there lets recovery end.
 func TestRecoveryEndsOnlyWhereWALDoes(t *testing.T) {
 	const wal = "000000010000000000000005"

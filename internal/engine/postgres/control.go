@@ -48,6 +48,8 @@ func (s State) Clean() bool { return s == ShutDown || s == ShutDownInRecovery }
 type Control struct {
 	SystemID uint64
 	State    State
+	// Timeline is that of the newest checkpoint; 0: the file ends before it.
+	Timeline int
 }
 
 // ReadControl reads the control file of a data directory. It returns ErrNoData if there is none.
@@ -75,14 +77,17 @@ func readControl(dataDir string) (Control, error) {
 		return Control{}, fmt.Errorf("read control file: %w", err)
 	}
 	defer file.Close()
-	// system_identifier uint64, pg_control_version uint32, catalog_version_no
-	// uint32, state int32, in the machine's own byte order.
-	var head [20]byte
-	if _, err := io.ReadFull(file, head[:]); err != nil {
+	// system_identifier uint64, pg_control_version uint32, catalog_version_no uint32, state int32,
+	// time int64, checkPoint uint64, and of the checkpoint redo uint64, ThisTimeLineID uint32, in the
+	// machine's own byte order.
+	var head [52]byte
+	n, err := io.ReadFull(file, head[:])
+	if err != nil && n < 20 {
 		return Control{}, fmt.Errorf("read control file: %w", err)
 	}
 	return Control{
 		SystemID: binary.NativeEndian.Uint64(head[0:8]),
 		State:    State(binary.NativeEndian.Uint32(head[16:20])),
+		Timeline: int(binary.NativeEndian.Uint32(head[48:52])),
 	}, nil
 }

@@ -114,6 +114,17 @@ func (p Passed) Before(c Case, caseAt, passedAt int64) bool {
 	return c.Leadership.LeaderRevision < p.LeaderRevision
 }
 
+// Timeline is the newest timeline that a promotion of a database was to begin. The gate that lets a
+// member through writes it. So no two promotions take the same number, although the second one may
+// not have heard of the first.
+type Timeline struct {
+	Database string `json:"database"`
+	Number   int    `json:"number"`
+	Member   string `json:"member"`
+	// LeaderRevision is the revision of the leader key that the member had.
+	LeaderRevision int64 `json:"leader_revision"`
+}
+
 // Sworn is an operator's word that a host is off. The server writes it. The judge removes it when
 // the host is heard.
 type Sworn struct {

@@ -1,12 +1,14 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -42,6 +44,8 @@ type facts struct {
 	// strange reports whether the home was restored and either does not know this database or
 	// has not taken it over yet.
 	strange bool
+	// claims is what is known of timelines.
+	claims claims
 	// named lists the names by which Patroni knows the members: from their own keys, and from
 	// what the last primary wrote for the time without etcd.
 	named []string
@@ -61,6 +65,10 @@ type record[T any] struct {
 func (g *gate) read(ctx context.Context) (facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	var claimed claims
+	var claimedErr error
+	var beside sync.WaitGroup
+	beside.Go(func() { claimed, claimedErr = g.claimed(ctx) })
 	answer, err := g.Client.Txn(ctx).Then(
 		clientv3.OpGet(patroni.LeaderKey(g.Database)),
 		clientv3.OpGet(patroni.SyncKey(g.Database)),
@@ -75,13 +83,14 @@ func (g *gate) read(ctx context.Context) (facts, error) {
 		clientv3.OpGet(state.Layout(g.Database), clientv3.WithCountOnly()),
 		clientv3.OpGet(state.Hold(g.Database), clientv3.WithCountOnly()),
 	).Commit()
-	if err != nil {
+	beside.Wait()
+	if err = cmp.Or(err, claimedErr); err != nil {
 		return facts{}, fmt.Errorf("ask etcd who led %s: %w", g.Database, err)
 	}
 	kvs := func(i int) *clientv3.GetResponse {
 		return (*clientv3.GetResponse)(answer.Responses[i].GetResponseRange())
 	}
-	f := facts{places: map[string]place{}}
+	f := facts{places: map[string]place{}, claims: claimed}
 	if leader := kvs(0).Kvs; len(leader) > 0 {
 		f.leader, f.leaderRevision = patroni.MemberName(string(leader[0].Value)), leader[0].ModRevision
 	}

@@ -30,7 +30,8 @@ import (
 // ErrRefused says that the member must not be promoted now.
 var ErrRefused = errors.New("the promotion is refused")
 
-// Config is what a gate depends on. All of it is required except Patience.
+// Config is what a gate depends on. All of it is required except DataDir and
+// Patience.
 type Config struct {
 	Database, Name string // the database, and its member that wants to be promoted
 	// PatroniName is what Patroni calls the member, and writes into the leader key.
@@ -42,6 +43,9 @@ type Config struct {
 	Received func(ctx context.Context, address string) (int64, error)
 	// Own is the URL of the Patroni of the member that wants to be promoted.
 	Own string
+	// DataDir is the data directory of the member that wants to be promoted. If it is "", no timeline
+	// is taken for the promotion.
+	DataDir string
 	// Patience is how long the gate waits for the count to become enough before it refuses.
 	Patience time.Duration
 	Log      *slog.Logger

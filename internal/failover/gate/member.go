@@ -26,6 +26,9 @@ type config struct {
 		Hosts []string `json:"hosts"`
 		Cert  string   `json:"cert"`
 	} `json:"etcd3"`
+	PostgreSQL struct {
+		DataDir string `json:"data_dir"`
+	} `json:"postgresql"`
 }
 
 // PassMember is Pass for the member whose Patroni has its configuration at path, with
@@ -59,7 +62,7 @@ func PassMember(ctx context.Context, path string, log *slog.Logger) error {
 	name := patroni.MemberName(c.Name)
 	return Pass(ctx, Config{
 		Database: c.Scope, Name: name, PatroniName: c.Name, Client: client,
-		Own: "https://" + c.RestAPI.Connect + "/patroni", Patience: DefaultPatience,
+		Own: "https://" + c.RestAPI.Connect + "/patroni", DataDir: c.PostgreSQL.DataDir, Patience: DefaultPatience,
 		Ask:      Asker(&http.Client{Transport: &http.Transport{TLSClientConfig: identity, DisableKeepAlives: true}}),
 		Received: Receiver(identity),
 		Log:      log.With("member", member.ID(c.Scope, name)),

@@ -38,7 +38,8 @@ func (g *gate) mine(f facts) []clientv3.Cmp {
 // consent records that the member is let through, if all that was counted still holds; otherwise
 // it returns errMoved. It also writes the old primary's synchronous state again, unchanged, so
 // that a compare-and-swap which the old primary has begun fails. Where Patroni has overwritten
-// that state already, no such write is needed.
+// that state already, no such write is needed. With the consent goes the number of the timeline that
+// the promotion begins.
 func (g *gate) consent(ctx context.Context, f facts, v verdict) error {
 	if f.old.Leader == "" && !f.recorded(g.Name) {
 		return nil // no primary had standbys, and there is nothing that a record would correct
@@ -47,15 +48,22 @@ func (g *gate) consent(ctx context.Context, f facts, v verdict) error {
 	if err != nil {
 		return err
 	}
-	changes := []clientv3.Op{
+	number, err := g.claim(f)
+	if err != nil {
+		return err
+	}
+	changes := append([]clientv3.Op{
 		clientv3.OpPut(state.Passed(g.Database), passed),
 		clientv3.OpDelete(state.Death(g.Database, g.Name)),
 		clientv3.OpDelete(state.Plea(g.Database)),
-	}
+	}, number.change...)
 	if f.old.Leader != "" && f.old.Leader != g.Name && !f.overwritten {
 		changes = append(changes, clientv3.OpPut(patroni.SyncKey(g.Database), string(f.sync)))
 	}
-	return g.commit(ctx, append(g.mine(f), v.conditions...), changes)
+	if err := g.commit(ctx, slices.Concat(g.mine(f), v.conditions, number.condition), changes); err != nil {
+		return err
+	}
+	return g.bar(f, number)
 }
 
 // recorded reports whether a record names another member as primary, or says of this one that it

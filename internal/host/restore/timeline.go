@@ -26,8 +26,8 @@ type fork struct {
 }
 
 // missesInARow is how many timelines may have left no history, before it is believed that there are
-// no more: a primary may have been lost before it archived anything.
-const missesInARow = 3
+// no more: a primary may have been lost before it archived anything, and nobody takes its number.
+const missesInARow = 6
 
 var (
 	labelStart    = regexp.MustCompile(`(?m)^START WAL LOCATION: ([0-9A-F]+/[0-9A-F]+) `)

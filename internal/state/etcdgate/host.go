@@ -190,7 +190,7 @@ func scopeOf(key string) string {
 		}
 	}
 	for _, root := range []string{
-		state.LayoutRoot, state.HeldRoot, state.FenceRoot, state.DeathRoot, state.PleaRoot, state.PassedRoot, state.LeadRoot, state.IncidentRoot,
+		state.LayoutRoot, state.HeldRoot, state.FenceRoot, state.DeathRoot, state.PleaRoot, state.PassedRoot, state.TimelineRoot, state.LeadRoot, state.IncidentRoot,
 	} {
 		if rest, ok := strings.CutPrefix(key, root); ok {
 			scope, _, _ := strings.Cut(rest, "/")

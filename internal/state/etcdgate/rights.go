@@ -83,7 +83,7 @@ func (r rights) allows(n need) bool {
 // that led it.
 func (r rights) reads(k keys) bool {
 	one := []string{
-		state.Passed(r.scope), state.Plea(r.scope), state.Lead(r.scope), state.Layout(r.scope), state.Hold(r.scope), state.Restored(),
+		state.Passed(r.scope), state.Timeline(r.scope), state.Plea(r.scope), state.Lead(r.scope), state.Layout(r.scope), state.Hold(r.scope), state.Restored(),
 	}
 	several := []string{state.FencePrefix(r.scope), state.Cuts(r.scope), state.DeathPrefix(r.scope)}
 	return len(k.RangeEnd) == 0 && slices.Contains(one, string(k.Key)) ||
@@ -91,7 +91,7 @@ func (r rights) reads(k keys) bool {
 }
 
 func (r rights) writes(key string) bool {
-	if key == state.Passed(r.scope) || key == state.Plea(r.scope) {
+	if key == state.Passed(r.scope) || key == state.Timeline(r.scope) || key == state.Plea(r.scope) {
 		return true
 	}
 	file, ok := strings.CutPrefix(key, string(r.own()))

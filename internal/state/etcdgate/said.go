@@ -51,7 +51,7 @@ func agrees(n need, host string) bool {
 		return is(s.Case, first) && is(s.Member, second) && by(s.Host)
 	case state.DeathRoot:
 		return is(s.Database, first) && is(s.Member, second) && by(s.Host)
-	case state.PleaRoot, state.PassedRoot, state.IncidentRoot:
+	case state.PleaRoot, state.PassedRoot, state.TimelineRoot, state.IncidentRoot:
 		return is(s.Database, first)
 	case state.SwitchRoot:
 		return is(s.Database, second)

@@ -36,7 +36,9 @@ type Source struct {
 	Dir     string // has all below
 	Data    string // of the server that runs
 	running *exec.Cmd
-	servers int
+	// promotes is called before the server that runs is promoted.
+	promotes []func(data string)
+	servers  int
 }
 
 // PlainUser is who runs PostgreSQL, which refuses to run as root.
@@ -144,11 +146,24 @@ func (s *Source) start(standby bool) {
 		defer conn.Close(s.Context())
 		var recovers bool
 		if err := conn.QueryRow(s.Context(), "SELECT pg_is_in_recovery()").Scan(&recovers); err != nil || recovers != standby {
-			_, _ = conn.Exec(s.Context(), "SELECT pg_promote(false) WHERE pg_is_wal_replay_paused()")
+			s.promote(conn)
 			return fmt.Errorf("recovers %v, %w", recovers, err)
 		}
 		return nil
 	})
+}
+
+// promote promotes a server that has reached its target.
+func (s *Source) promote(conn *pgx.Conn) {
+	var paused bool
+	if err := conn.QueryRow(s.Context(), "SELECT pg_is_wal_replay_paused()").Scan(&paused); err != nil || !paused {
+		return
+	}
+	for _, f := range s.promotes {
+		f(s.Data)
+	}
+	s.promotes = nil
+	_, _ = conn.Exec(s.Context(), "SELECT pg_promote(false)")
 }
 
 func (s *Source) put(name, text string) {
@@ -267,14 +282,15 @@ func (s *Source) Standby(name, follows string) *Source {
 }
 
 // promote ends the server, and has a copy of a backup replay the archive up to a position, and begin
-// a new timeline there, as a standby does that is promoted.
-func (s *Source) Promote(label string, at lsn.LSN) {
+// a new timeline there, as a standby does that is promoted. before is called before that.
+func (s *Source) Promote(label string, at lsn.LSN, before ...func(data string)) {
 	s.Helper()
 	s.Kill()
 	s.Data = filepath.Join(s.Dir, fmt.Sprintf("next-%d", s.servers))
 	s.run("/bin/cp", "-a", filepath.Join(s.Dir, "backups", label), s.Data)
 	s.put("recovery.signal", "")
 	s.put("postgresql.conf", fmt.Sprintf("recovery_target_lsn = '%s'\nrecovery_target_action = pause\n", at))
+	s.promotes = before
 	s.Up()
 }
 
