@@ -125,7 +125,7 @@ func (s *service) snapshotShown(r backup.Snapshot) admin.Snapshot {
 	if r.Cluster != nil {
 		out.Kind = admin.KindCluster
 	}
-	if b, err := state.View[backup.Backup](s.Cache, state.Backup(r.Database, r.Repository, r.Label)); err == nil && r.Label != "" {
+	if b, err := state.View[backup.Backup](s.Cache, state.Backup(r.Holder(), r.Repository, r.Label)); err == nil && r.Label != "" {
 		out.Proved, out.Damaged = b.Value.Proved, b.Value.Damaged
 	}
 	return out
@@ -142,7 +142,7 @@ func users(cache *state.Cache) map[key][]string {
 	}
 	all := map[key][]string{}
 	for _, r := range allSnapshots(cache) {
-		own := key{r.Value.Database, r.Value.Repository, r.Value.Label}
+		own := key{r.Value.Holder(), r.Value.Repository, r.Value.Label}
 		if own.label == "" {
 			continue
 		}

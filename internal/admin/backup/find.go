@@ -35,6 +35,7 @@ func (s *service) names() names {
 	all := names{}
 	for _, r := range allSnapshots(s.Cache) {
 		all[r.Value.Database] = named{r.Value.Scope, r.Value.Common().Name, true}
+		all[r.Value.Holder()] = all[r.Value.Database] // a copy has a part of its own
 	}
 	for _, r := range state.ViewAll[backup.Automated](s.Cache, state.AutomatedRoot) {
 		all[r.Value.Database] = named{r.Value.Scope, r.Value.Name, true}

@@ -180,7 +180,57 @@ var snapshotScenarios = []scenario{
 			u.region = "eu-west-1"
 			far := with(copySnap, "SourceDBSnapshotIdentifier=arn:aws:rds:us-east-1:{account}:snapshot:snap", "CopyTags=true")
 			u.try(copySnap).is(noSnapshot, "snap")
-			u.try(far).is(badMix, "not copied from one repository to another")
+			u.put(state.Put(state.Repository("far"), backup.Repository{Name: "far", Copies: true, Key: []byte("k")}))
+			u.try(far).is(badMix, "is encrypted, and the other one is not")
+			u.put(state.Put(state.Repository("far"), backup.Repository{Name: "far", Copies: true}))
+			u.do(far).has("DBSnapshot/Status=copying", "DBSnapshot/PercentProgress=0", u.fill("DBSnapshot/DBSnapshotArn=arn:aws:rds:eu-west-1:{account}:snapshot:copied"))
+			u.try(far).is("DBSnapshotAlreadyExists", "copied")
+			u.try("RestoreDBInstanceFromDBSnapshot?DBSnapshotIdentifier=copied&DBInstanceIdentifier=x").is(badSnapshot, "copying")
+			under := u.snapshotRecord("copied")
+			if under.Repository != "far" || under.Label != "" || !backup.IsCopy(under.Part) {
+				u.Errorf("%+v", under)
+			}
+			u.settleBackups()
+			u.do("DescribeDBSnapshots").has("DBSnapshots/DBSnapshot#1", "DBSnapshots/DBSnapshot/Status=available", "DBSnapshots/DBSnapshot/SourceRegion=us-east-1",
+				"DBSnapshots/DBSnapshot/PercentProgress=100")
+			// What is there already is not copied again. A copy of a copy, and one back, have the data where they are.
+			u.do(with(far, "TargetDBSnapshotIdentifier=twice")).has("DBSnapshot/Status=available")
+			u.do("CopyDBSnapshot?SourceDBSnapshotIdentifier=copied&TargetDBSnapshotIdentifier=again").has("DBSnapshot/Status=available")
+			for _, name := range []string{"twice", "again"} {
+				if s := u.snapshotRecord(name); s.Part != under.Part || s.Repository != "far" {
+					u.Errorf("%s is %+v", name, s)
+				}
+			}
+			if got := u.eventsOf("db-snapshot", "twice"); got != "Started copy of snapshot snap from region us-east-1; Finished copy of snapshot snap from region us-east-1" {
+				u.Errorf("events %q", got)
+			}
+			u.do("RestoreDBInstanceFromDBSnapshot?DBSnapshotIdentifier=copied&DBInstanceIdentifier=restored")
+			if from := u.instanceRecord("restored").Origin; from == nil || from.Database != under.Part || from.Repository != "far" {
+				u.Errorf("restored from %+v", from)
+			}
+		},
+	},
+	{
+		name: "a copy that is given up", setup: having(newDB, newSnap), call: showSnap,
+		after: func(u *user) {
+			u.region = "eu-west-1"
+			u.do(with(copySnap, "SourceDBSnapshotIdentifier=arn:aws:rds:us-east-1:{account}:snapshot:snap"))
+			id := u.snapshotRecord("copied").Operation
+			u.do("DeleteDBSnapshot?DBSnapshotIdentifier=copied").has("DBSnapshot/Status=deleted")
+			if _, _, cancelled := u.server.Cache.Raw(state.OperationCancel(id)); !cancelled {
+				u.Error("the copy goes on")
+			}
+			if got := u.eventsOf("db-snapshot", "copied"); !strings.Contains(got, "Canceled snapshot copy request of snap from region us-east-1") {
+				u.Errorf("events %q", got)
+			}
+			u.do(with(copySnap, "SourceDBSnapshotIdentifier=arn:aws:rds:us-east-1:{account}:snapshot:snap")).has("DBSnapshot/Status=copying")
+		},
+	},
+	{
+		name: "a copy in another region, in one repository", setup: having(newDB, newSnap), call: showSnap,
+		after: func(u *user) {
+			u.region = "eu-west-1"
+			far := with(copySnap, "SourceDBSnapshotIdentifier=arn:aws:rds:us-east-1:{account}:snapshot:snap", "CopyTags=true")
 			u.everythingIn("main")
 			u.do(far).has("DBSnapshot/Status=available", u.fill("DBSnapshot/DBSnapshotArn=arn:aws:rds:eu-west-1:{account}:snapshot:copied"))
 			u.do("DescribeDBSnapshots").has("DBSnapshots/DBSnapshot#1", "DBSnapshots/DBSnapshot/Status=available", "DBSnapshots/DBSnapshot/SourceRegion=us-east-1")

@@ -35,6 +35,8 @@ func (u *user) settleBackups() {
 		switch o.Kind {
 		case backup.Take.Name, backup.Final.Name:
 			u.take(o)
+		case backup.Copy.Name:
+			u.finishCopy(o)
 		default:
 			continue
 		}
@@ -61,6 +63,23 @@ func (u *user) take(o operation.Record) {
 		ops = append(ops, u.finished(s, args))
 	}
 	u.put(ops...)
+}
+
+// finishCopy makes a copy available, with a backup in its own part.
+func (u *user) finishCopy(o operation.Record) {
+	u.Helper()
+	var args backup.CopyArgs
+	if err := json.Unmarshal(o.Args, &args); err != nil {
+		u.Fatal(err)
+	}
+	held, err := state.Load[backup.Backup](u.server.Cache, state.Backup(args.Source.Database, args.Source.Repository, args.Label))
+	if err != nil {
+		u.Fatal(err)
+	}
+	s := u.snapshotAt(args.Snapshot)
+	b := backup.CopyOf(held.Value, backup.PartRef{Database: o.About.Database, Repository: args.Repository}, o.ID, 5<<20)
+	s.State, s.Label, s.Done, s.Stored = backup.Available, b.Label, u.now().UTC(), b.Stored
+	u.put(state.Put(args.Snapshot, s), state.Put(state.Backup(b.Database, b.Repository, b.Label), b))
 }
 
 // finished marks a database as being deleted, after its final snapshot.

@@ -1,6 +1,6 @@
 // Package backup makes backups of databases, and removes what nobody needs of them. It runs in the
 // control plane that leads. Take and Final are operations that make a backup, Tidy is one that
-// removes, and Drill tries one; Keep begins what nobody asks for: the automated backup of each day, a backup that heals
+// removes, Drill tries one, and Copy copies one into another repository; Keep begins what nobody asks for: the automated backup of each day, a backup that heals
 // an archive, and Tidy. docs/design/backup.md says how this works together with the hosts.
 //
 // Invariants: what is recorded as a backup is whole in its repository. A record goes before its
@@ -19,23 +19,28 @@ import (
 
 	step "howdah/internal/control/operation"
 	"howdah/internal/model/backup"
+	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
 	"howdah/internal/state"
 )
 
-// Config is what backups need. All fields are required.
+// Config is what backups need. All fields are required, but for Repository.
 type Config struct {
 	Store *state.Store
 	Cache *state.Cache // of state.Root and patroni.Namespace
 	Hosts step.Hosts
-	Log   *slog.Logger
+	// Repository returns what opens the part of a database in a repository. nil: copies that nobody
+	// knows are not looked for after the home was restored.
+	Repository func(ctx context.Context, name, database string) (member.Repository, error)
+	Log        *slog.Logger
 }
 
 // Backups makes and removes backups. Make it with New.
 type Backups struct {
 	Config
-	slots slots
-	pace  pace
+	slots  slots
+	pace   pace
+	finder finder
 	// These belong to Keep's goroutine: when a part was tidied last, and what was told of failures.
 	tidied map[string]time.Time
 	tried  map[string]time.Time // when a drill was begun last
@@ -46,6 +51,7 @@ type Backups struct {
 func New(cfg Config) *Backups {
 	return &Backups{
 		Config: cfg, slots: slots{host: map[string]string{}}, pace: usual,
+		finder: finder{running: map[string]bool{}, found: map[string][]foundCopy{}, failed: map[string]error{}},
 		tidied: map[string]time.Time{}, tried: map[string]time.Time{}, told: map[string]string{},
 	}
 }
@@ -62,6 +68,7 @@ func (b *Backups) Definitions() []*step.Definition {
 			stepRemove: {Do: b.remove, Undo: b.endJob},
 		}},
 		{Kind: backup.Drill, First: stepPick, Steps: b.drilling()},
+		{Kind: backup.Copy, First: stepSite, Steps: b.copying()},
 	}
 }
 

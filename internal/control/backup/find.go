@@ -47,7 +47,7 @@ func (b *Backups) find(ctx context.Context, run *step.Run) (step.Outcome, error)
 	if err := b.fresh(ctx); err != nil {
 		return step.Outcome{}, err
 	}
-	if !b.unlisted(database, args.Repository) {
+	if backup.IsCopy(database) || !b.unlisted(database, args.Repository) {
 		return step.Next(stepForget).With(taken), nil
 	}
 	host, err := b.tidier(database)
@@ -141,8 +141,14 @@ func (b *Backups) listed(ctx context.Context, run *step.Run, args backup.TidyArg
 }
 
 // unlisted reports whether there may be backups in a part that nobody knows since the home was restored.
+// Copies are looked for in all of a repository at once: see findCopies.
 func (b *Backups) unlisted(database, repository string) bool {
 	home := b.restored()
+	if backup.IsCopy(database) {
+		if database = allCopies; b.Repository == nil {
+			return false
+		}
+	}
 	return home.ID != "" && b.listedOf(database, repository) != home.ID
 }
 

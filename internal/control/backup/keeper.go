@@ -102,6 +102,9 @@ func (b *Backups) round(ctx context.Context, leading state.Op, now time.Time, pa
 			b.note(ctx, "repository of "+id, k.meet(ctx, k.targets[id]))
 			b.note(ctx, "drill of "+id, k.drill(ctx, k.targets[id]))
 		}
+		for _, r := range state.ViewAll[backup.Repository](b.Cache, state.RepositoryRoot) {
+			b.note(ctx, "copies in "+r.Value.Name, k.findCopies(ctx, r.Value.Name))
+		}
 		k.settle(ctx)
 		for _, r := range state.ViewAll[backup.Part](b.Cache, state.BackupPartRoot) {
 			b.note(ctx, "tidy "+r.Key, k.tidy(ctx, r.Key, *r.Value))
@@ -181,6 +184,9 @@ func (k *keeper) meet(ctx context.Context, t target) error {
 // tidy begins a Tidy of a part if something is to go from it, or if it is time.
 func (k *keeper) tidy(ctx context.Context, key string, p backup.Part) error {
 	id := p.About.Database
+	if id == allCopies {
+		return k.forgetCopies(ctx, key, p.Repository)
+	}
 	if _, _, held := k.Cache.Raw(state.Hold(id)); held {
 		return nil // after the home was restored: first it must be known what there is
 	}
@@ -194,7 +200,14 @@ func (k *keeper) tidy(ctx context.Context, key string, p backup.Part) error {
 		k.tidied[key] = last
 	}
 	h := k.holdings(id, p.Repository)
-	if !k.unlisted(id, p.Repository) && len(h.over(k.now)) == 0 && !h.gone(h.Keep(k.now)) && k.now.Sub(last) < tidyEvery {
+	idle := k.now.Sub(last) < tidyEvery
+	if backup.IsCopy(id) {
+		idle = true // nothing is added to it
+		if k.unlisted(id, p.Repository) {
+			return nil // first it must be known whether the copy is whole
+		}
+	}
+	if !k.unlisted(id, p.Repository) && len(h.over(k.now)) == 0 && !h.gone(h.Keep(k.now)) && idle {
 		return nil
 	}
 	name := "tidy-" + strings.ToLower(id) + "-" + strconv.FormatInt(k.now.Unix(), 36)

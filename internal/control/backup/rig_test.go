@@ -234,6 +234,7 @@ type yard struct {
 	slow   bool                       // nothing ends
 	ahead  time.Duration              // of the clocks of hosts
 	made   int
+	copied []backup.CopyJob
 	drills []backup.DrillJob
 	drill  backup.Drilled // what the next one finds, but for its label
 }
@@ -306,6 +307,14 @@ func (y *yard) do(host string, j member.Job) step.JobReport {
 			listed.Backups = append(listed.Backups, b)
 		}
 		result = listed
+	case backup.JobCopy:
+		var args backup.CopyJob
+		if err := json.Unmarshal(j.Args, &args); err != nil {
+			return step.JobReport{State: step.Lost, Detail: err.Error(), Final: true}
+		}
+		y.copied = append(y.copied, args)
+		y.stored[args.Database] = append(y.stored[args.Database], args.Note.Backup)
+		result = backup.Copied{Stored: 77}
 	case backup.JobDrill:
 		var args backup.DrillJob
 		if err := json.Unmarshal(j.Args, &args); err != nil {

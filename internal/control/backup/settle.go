@@ -23,7 +23,7 @@ func (k *keeper) settle(ctx context.Context) {
 	for _, all := range k.snapshots {
 		for _, r := range all {
 			s := *r.Value
-			if s.State != backup.Creating && s.State != backup.Copying || k.unlisted(s.Database, s.Repository) {
+			if s.State != backup.Creating && s.State != backup.Copying || k.unlisted(s.Holder(), s.Repository) {
 				continue
 			}
 			o, err := state.View[operation.Record](k.Cache, state.Operation(s.Operation))

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 type sight struct {
 	cache     *state.Cache
 	targets   map[string]target                           // by resource id
-	snapshots map[string][]state.Record[*backup.Snapshot] // by database
+	snapshots map[string][]state.Record[*backup.Snapshot] // by whose part has their backup
 	used      map[string][]string                         // labels, by database
 	automated map[string]state.Record[*backup.Automated]  // by database
 	active    []*operation.Record                         // of Take, Final and Tidy
@@ -28,7 +29,7 @@ func (b *Backups) look() sight {
 	}
 	for _, root := range []string{state.SnapshotRoot, state.ClusterSnapshotRoot} {
 		for _, r := range state.ViewAll[backup.Snapshot](b.Cache, root) {
-			s.snapshots[r.Value.Database] = append(s.snapshots[r.Value.Database], r)
+			s.snapshots[r.Value.Holder()] = append(s.snapshots[r.Value.Holder()], r)
 		}
 	}
 	for _, r := range state.ViewAll[backup.Automated](b.Cache, state.AutomatedRoot) {
@@ -45,9 +46,16 @@ func (b *Backups) look() sight {
 			s.used[from.Database] = append(s.used[from.Database], from.Label)
 		}
 	}
-	for _, o := range b.active("", backup.Copy, backup.Drill) {
+	for _, o := range b.active("", backup.Drill) {
 		if label := o.Notes[NoteLabel]; label != "" {
 			s.used[o.About.Database] = append(s.used[o.About.Database], label)
+		}
+	}
+	// A copy uses its source from the transaction on that begins it.
+	for _, o := range b.active("", backup.Copy) {
+		var args backup.CopyArgs
+		if err := json.Unmarshal(o.Args, &args); err == nil {
+			s.used[args.Source.Database] = append(s.used[args.Source.Database], args.Label)
 		}
 	}
 	s.active = b.active("", backup.Take, backup.Final, backup.Tidy)

@@ -120,7 +120,7 @@ func Run(ctx context.Context, cfg Config) error {
 		Own: cfg.own(cache).listens, Retry: notify.DefaultRetry, Log: cfg.Log.With("component", "notify"),
 	})
 	backups := databasebackup.New(databasebackup.Config{
-		Store: store, Cache: cache, Hosts: job.New(store, cache), Log: cfg.Log.With("component", "database-backup"),
+		Store: store, Cache: cache, Hosts: job.New(store, cache), Repository: cfg.opener(store), Log: cfg.Log.With("component", "database-backup"),
 	})
 	operations := operation.New(operation.Config{
 		Store: store, Cache: cache, Name: cfg.Name, Definitions: backups.Definitions(), Log: cfg.Log.With("component", "operation"),

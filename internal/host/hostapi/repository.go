@@ -78,20 +78,15 @@ func restores(a member.Assignment, in RepositoryRequest) bool {
 	return a.Want != member.Absent && a.Restore != nil && a.Restore.Database == in.Database && a.Restore.Repository == in.Repository
 }
 
-// about reports whether the arguments of a job name the database and the repository. Every kind of
-// job writes them so (package model/backup): a job with two repositories names the second one as
-// to, or as from.
+// about reports whether the arguments of a job name the part of the database in the repository. Every
+// kind of job writes them so (package model/backup): a job with two parts names the second one as its
+// source.
 func about(j member.Job, in RepositoryRequest) bool {
 	var args struct {
-		Database   string `json:"database"`
-		Repository string `json:"repository"`
-		From       string `json:"from"`
-		To         string `json:"to"`
+		RepositoryRequest
+		Source RepositoryRequest `json:"source"`
 	}
-	if json.Unmarshal(j.Args, &args) != nil {
-		return false
-	}
-	return args.Database == in.Database && slices.Contains([]string{args.Repository, args.From, args.To}, in.Repository)
+	return json.Unmarshal(j.Args, &args) == nil && (args.RepositoryRequest == in || args.Source == in)
 }
 
 // Repository gets what opens a repository for a database of which the caller has work.

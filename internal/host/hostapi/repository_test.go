@@ -39,7 +39,8 @@ func TestRepositoriesAreForHostsWithWork(t *testing.T) {
 		return state.Put(state.Job(host, name), member.Job{Name: name, Host: host, Kind: "k", Args: text})
 	}
 	type both struct {
-		Database, Repository, From, To string
+		Database, Repository string
+		Source               RepositoryRequest
 	}
 	if _, err := w.Store.Commit(t.Context(),
 		state.Put(state.Repository("near"), near), state.Put(state.Repository("far"), far),
@@ -48,7 +49,7 @@ func TestRepositoriesAreForHostsWithWork(t *testing.T) {
 		assign("d3.m1", member.Assignment{Scope: "d3", Want: member.Running, Restore: &member.Restore{Database: "d4", Repository: "far"}}),
 		assign("d5.m1", member.Assignment{Scope: "d5", Want: member.Stopped, Archive: archive}),
 		job("db1", "o1/run", both{Database: "d6", Repository: "near"}),
-		job("db1", "o2/run", both{Database: "d7", From: "near", To: "far"}),
+		job("db1", "o2/run", both{"d7", "far", RepositoryRequest{"d11", "near"}}),
 		job("db1", "o3/run", both{Database: "d10", Repository: "lost"}),
 		job("db2", "o4/run", both{Database: "d8", Repository: "near"}),
 		job("db3", "o5/look", both{Repository: "far"}),
@@ -70,8 +71,10 @@ func TestRepositoriesAreForHostsWithWork(t *testing.T) {
 		{"it archives nowhere", "agent:db1", "d3", "near", refused},
 		{"it is stopped", "agent:db1", "d5", "near", repository.Passphrase(key, "d5")},
 		{"a job", "agent:db1", "d6", "near", repository.Passphrase(key, "d6")},
-		{"a job that copies, from", "agent:db1", "d7", "near", repository.Passphrase(key, "d7")},
+		{"a job that copies, from", "agent:db1", "d11", "near", repository.Passphrase(key, "d11")},
 		{"a job that copies, to", "agent:db1", "d7", "far", ""},
+		{"what it copies, elsewhere", "agent:db1", "d11", "far", refused},
+		{"the copy, elsewhere", "agent:db1", "d7", "near", refused},
 		{"a job of another host", "agent:db1", "d8", "near", refused},
 		{"a job without a database", "agent:db3", "", "far", ""},
 		{"a job of another repository, without a database", "agent:db3", "", "near", refused},

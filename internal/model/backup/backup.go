@@ -72,7 +72,10 @@ type Backup struct {
 	Database   string `json:"database"` // resource id
 	Repository string `json:"repository"`
 	Label      string `json:"label"` // the engine's name for it
-	Kind       Kind   `json:"kind"`
+	// CopyOf is the Lineage of the backup that it was copied from, or "". Then Database is the name of
+	// the copy's part.
+	CopyOf string `json:"copy_of,omitempty"`
+	Kind   Kind   `json:"kind"`
 	// Needs lists the labels of the backups without which this one is of no use.
 	Needs []string `json:"needs,omitempty"`
 	// Operation made it. Automated says that it belongs to automated backups.
@@ -131,8 +134,11 @@ type Snapshot struct {
 	Cluster    *spec.Cluster  `json:"cluster,omitempty"`
 	Database   string         `json:"database"`
 	Repository string         `json:"repository"`
-	Label      string         `json:"label,omitempty"` // "" until it is available
-	Operation  string         `json:"operation,omitempty"`
+	// Part is the part of the repository that has the backup, if it is a copy from another repository;
+	// "": it is in the part of the database.
+	Part      string `json:"part,omitempty"`
+	Label     string `json:"label,omitempty"` // "" until it is available
+	Operation string `json:"operation,omitempty"`
 	// Asked is when it was asked for, Taken the moment of the data, Done when it was available.
 	Asked  time.Time `json:"asked"`
 	Taken  time.Time `json:"taken,omitzero"`
@@ -224,11 +230,17 @@ type TidyArgs struct {
 	Repository string `json:"repository"`
 }
 
-// CopyArgs are the arguments of Copy. The backup of one snapshot is copied into another repository.
+// CopyArgs are the arguments of Copy. The backup of one snapshot is copied into another repository,
+// into the part that the operation is about.
 type CopyArgs struct {
-	From       string `json:"from"`     // key of the snapshot to copy
 	Snapshot   string `json:"snapshot"` // key of the copy
 	Repository string `json:"repository"`
+	// Source has the backup, with this label.
+	Source PartRef `json:"source"`
+	Label  string  `json:"label"`
+	// From is the name of the snapshot to copy, and Region where it is.
+	From   string `json:"from"`
+	Region string `json:"region"`
 }
 
 // Keep keeps a database as it is in a snapshot of it. Exactly one of the two is given.

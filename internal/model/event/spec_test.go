@@ -50,9 +50,6 @@ var notRaised = map[SourceType]map[string]string{
 		"0181": noGlobal, "0182": noGlobal, "0183": noGlobal, "0184": noGlobal, "0185": noGlobal, "0186": noGlobal, "0187": noGlobal,
 		"0238": noGlobal, "0239": noGlobal, "0240": noGlobal, "0241": noGlobal, "0397": noGlobal, "0423": noGlobal,
 	},
-	Snapshot: {
-		"0061": "a copy goes on until it is done", "0190": "a copy within a region is done at once",
-	},
 }
 
 // listed are the events of RDS's list for the source types that Howdah has.

@@ -58,7 +58,7 @@ func Of(l *look.Source, r snapshot.Record) (Choice, error) {
 		}
 		return Choice{}, wire.NewError(code, "Cannot restore the snapshot %s because it is not currently in the available state: it is %s.", s.Name, s.State)
 	}
-	held, err := state.Load[backup.Backup](l.Cache, state.Backup(s.Database, s.Repository, s.Label))
+	held, err := state.Load[backup.Backup](l.Cache, state.Backup(s.Holder(), s.Repository, s.Label))
 	switch {
 	case errors.Is(err, state.ErrNotFound):
 		return Choice{}, wire.NewError(rds.ErrInvalidRestore, "The backup of the snapshot %s is not in the repository %s any more.", s.Name, s.Repository)
@@ -68,7 +68,7 @@ func Of(l *look.Source, r snapshot.Record) (Choice, error) {
 		return Choice{}, wire.NewError(rds.ErrInvalidRestore, "The backup of the snapshot %s is damaged: %s. Restore another one.", s.Name, held.Value.Damaged)
 	}
 	return Choice{
-		Origin:   spec.Origin{Database: s.Database, Repository: s.Repository, Label: s.Label, From: s.Name, Snapshot: true},
+		Origin:   spec.Origin{Database: s.Holder(), Repository: s.Repository, Label: s.Label, From: s.Name, Snapshot: true},
 		Instance: s.Instance, Cluster: s.Cluster, Unchanged: []state.Op{state.Unchanged(r.Key, r.Revision), snapshot.Held(held)},
 	}, Can(l)
 }

@@ -2,7 +2,10 @@ package snapshot
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
+	"time"
 
 	"howdah/api"
 	"howdah/api/rds"
@@ -12,8 +15,10 @@ import (
 	"howdah/internal/aws/rds/option"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/backup"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
+	"howdah/internal/state/format"
 )
 
 // copying is what a caller wants to have copied.
@@ -61,30 +66,45 @@ func (s *service) copyDBClusterSnapshot(ctx context.Context, c front.Call, in *r
 func (s *service) copy(ctx context.Context, c front.Call, k *Kind, in copying) (made backup.Snapshot, err error) {
 	err = s.State.Retry(ctx, func() error {
 		l := s.Of(c.Account)
-		v, ops, err := k.copy(l, c, in)
+		v, from, err := k.copied(l.Look, c, in)
+		if err == nil {
+			err = look.First(copyKey(l, &v, from.Value, in.kmsKey), copyOptions(l, &v, in.optionGroup))
+		}
 		if err != nil {
 			return err
 		}
-		made = v
-		return s.State.Commit(ctx, append(ops, state.Swap(k.Key(v), 0, v))...)
+		repository := from.Value.Repository
+		if v.Region != from.Value.Region {
+			to, ok := l.Looks.CopyRepository()
+			if !ok {
+				return wire.NewError(api.ErrInvalidParameterCombination,
+					"This home has no repository for copies to other regions: make one with `howdah repository add --copies`, or copy within the region %s.", from.Value.Region)
+			}
+			repository = to.Name
+		}
+		p, err := k.place(l.Look, c, v, from, repository)
+		if err != nil {
+			return err
+		}
+		made = p.Snapshot
+		return s.State.Commit(ctx, p.Ops...)
 	})
 	return made, err
 }
 
-// copy is the record of a copy, with what else is to be written. In the same region a copy is
-// another record of the same backup, which stays as long as any record needs it. In another region
-// the backup is copied into the home's repository for copies.
-func (k *Kind) copy(l *database.Sight, c front.Call, in copying) (backup.Snapshot, []state.Op, error) {
+// copied is the record of a copy, as far as it does not matter where its data are to be, with the
+// snapshot that it is a copy of.
+func (k *Kind) copied(l *look.Look, c front.Call, in copying) (backup.Snapshot, Record, error) {
 	if text(in.from) == "" {
-		return backup.Snapshot{}, nil, front.Blank(in.fromParameter)
+		return backup.Snapshot{}, Record{}, front.Blank(in.fromParameter)
 	}
-	r, err := k.FindUsable(l.Looks, c.Scope, *in.from, true)
+	r, err := k.FindUsable(l.Source, c.Scope, *in.from, true)
 	if err != nil {
-		return backup.Snapshot{}, nil, err
+		return backup.Snapshot{}, r, err
 	}
 	from := r.Value
 	if from.State != backup.Available {
-		return backup.Snapshot{}, nil, wire.NewError(k.badState, "Cannot copy the snapshot %s because it is not currently in the available state: it is %s.", from.Name, from.State)
+		return backup.Snapshot{}, r, wire.NewError(k.badState, "Cannot copy the snapshot %s because it is not currently in the available state: it is %s.", from.Name, from.State)
 	}
 	v := from
 	v.Scope, v.Name, v.Automated, v.Shared, v.Operation = c.Scope, wire.Lower(in.to), false, nil, ""
@@ -93,40 +113,140 @@ func (k *Kind) copy(l *database.Sight, c front.Call, in copying) (backup.Snapsho
 	if wire.Or(in.copyTags, false) && len(in.tags) == 0 {
 		v.Tags = from.Tags
 	}
-	err = look.First(k.checkName(in.toParameter, v.Name), spec.CheckTags(v.Tags), k.Free(l.Looks, v.Scope, v.Name), k.Room(l.Looks, v.Scope),
-		copyKey(l, &v, from, in.kmsKey), copyOptions(l, &v, in.optionGroup))
-	if err != nil {
-		return v, nil, err
-	}
-	held, err := state.Load[backup.Backup](l.Cache, state.Backup(from.Database, from.Repository, from.Label))
-	if errors.Is(err, state.ErrNotFound) {
-		return v, nil, wire.NewError(k.badState, "The backup of the snapshot %s is not in the repository %s any more.", from.Name, from.Repository)
-	}
-	if err != nil {
-		return v, nil, err
-	}
-	ops, err := k.place(l, c, v, from)
-	// It is not deleted meanwhile. The backup is written as it is: see Held.
-	return v, append(ops, state.Unchanged(r.Key, r.Revision), Held(held)), err
+	return v, r, look.First(k.checkName(in.toParameter, v.Name), spec.CheckTags(v.Tags), k.Free(l.Source, v.Scope, v.Name), k.Room(l.Source, v.Scope))
 }
 
-// place decides where the data of a copy are to be.
-func (k *Kind) place(l *database.Sight, c front.Call, v, from backup.Snapshot) ([]state.Op, error) {
-	if v.Region == from.Region {
-		return k.tell(c, v, look.Event("0196", from.Name, v.Region), look.Event("0197", from.Name, v.Region))
+// Copy is a copy of a snapshot that is about to be made, with the writes that begin it. Whoever asks
+// commits them.
+type Copy struct {
+	Snapshot backup.Snapshot
+	// Bytes is what is to be copied. It is 0 if the repository has the data already: then the copy is
+	// available at once.
+	Bytes int64
+	Ops   []state.Op
+}
+
+// CopyTo is a copy of a snapshot of the caller's into a repository, in the same account and region.
+func (k *Kind) CopyTo(l *look.Look, c front.Call, from, to, repository string) (Copy, error) {
+	yes := true
+	v, r, err := k.copied(l, c, copying{from: &from, to: &to, fromParameter: "NAME", toParameter: "NEW", copyTags: &yes})
+	if err != nil {
+		return Copy{}, err
 	}
-	to, ok := l.Looks.CopyRepository()
+	return k.place(l, c, v, r, repository)
+}
+
+// place decides where the data of a copy are to be. Where a repository has them already a copy is
+// another record of the same backup, which stays as long as any record needs it. Else the backup is
+// copied into a part of the repository that is the copy's own.
+func (k *Kind) place(l *look.Look, c front.Call, v backup.Snapshot, r Record, repository string) (Copy, error) {
+	from := r.Value
+	held, err := state.Load[backup.Backup](l.Cache, state.Backup(from.Holder(), from.Repository, from.Label))
+	if errors.Is(err, state.ErrNotFound) {
+		return Copy{}, wire.NewError(k.badState, "The backup of the snapshot %s is not in the repository %s any more.", from.Name, from.Repository)
+	}
+	if err != nil {
+		return Copy{}, err
+	}
+	// The snapshot is not deleted meanwhile. The backup is written as it is: see Held.
+	out := Copy{Snapshot: v, Ops: []state.Op{state.Unchanged(r.Key, r.Revision), Held(held)}}
+	if repository != from.Repository {
+		twin, ok := twin(l, held.Value, repository)
+		if !ok {
+			return k.carry(l, c, out, from, held.Value, repository)
+		}
+		// The backup of the copy is there: nobody needs that of the source.
+		out.Ops = []state.Op{state.Unchanged(r.Key, r.Revision), Held(twin)}
+		out.Snapshot.Repository, out.Snapshot.Part, out.Snapshot.Label = repository, "", twin.Value.Label
+		if backup.IsCopy(twin.Value.Database) {
+			out.Snapshot.Part = twin.Value.Database
+		}
+	}
+	began, ended := "0196", "0197"
+	if v.Region != from.Region {
+		began, ended = "0059", "0060"
+	}
+	told, err := k.tell(c, v, look.Event(began, from.Name, from.Region), look.Event(ended, from.Name, from.Region))
+	out.Ops = append(append(out.Ops, told...), state.Swap(k.Key(v), 0, out.Snapshot))
+	return out, err
+}
+
+// twin is the backup in a repository that has the same data as another one.
+func twin(l *look.Look, of backup.Backup, repository string) (state.Record[backup.Backup], bool) {
+	var all []*backup.Backup
+	for _, r := range state.ViewAll[backup.Backup](l.Cache, state.BackupRoot) {
+		all = append(all, r.Value)
+	}
+	found, ok := backup.Twin(all, of, repository)
 	if !ok {
-		return nil, wire.NewError(api.ErrInvalidParameterCombination,
-			"This home has no repository for copies to other regions: make one with `howdah repository add --copies`, or copy within the region %s.", from.Region)
+		return state.Record[backup.Backup]{}, false
 	}
-	if to.Name == from.Repository {
-		return k.tell(c, v, look.Event("0059", from.Name, from.Region), look.Event("0060", from.Name, from.Region))
+	r, err := state.Load[backup.Backup](l.Cache, state.Backup(found.Database, found.Repository, found.Label))
+	return r, err == nil
+}
+
+// copyFormat is the format of the home's records from which on every part knows of copies.
+const copyFormat = 2
+
+// carry begins the operation that copies a backup into another repository.
+func (k *Kind) carry(l *look.Look, c front.Call, out Copy, from backup.Snapshot, held backup.Backup, repository string) (Copy, error) {
+	source, err := state.Load[backup.Repository](l.Cache, state.Repository(from.Repository))
+	if err != nil {
+		return out, wire.NewError(k.badState, "The repository %s, which has the snapshot %s, is not known any more.", from.Repository, from.Name)
 	}
-	return nil, wire.NewError(api.ErrInvalidParameterCombination,
-		"The snapshot %s is in the repository %s, and copies for other regions go to the repository %s. A snapshot is not copied from one repository to another: "+
-			"copy it within the region %s, or have the automated backups of %s copied, by StartDBInstanceAutomatedBackupsReplication.",
-		from.Name, from.Repository, to.Name, from.Region, from.Common().Name)
+	target, err := state.Load[backup.Repository](l.Cache, state.Repository(repository))
+	switch {
+	case err != nil:
+		return out, wire.NewError(api.ErrInvalidParameterValue, "There is no repository %.64q: see `howdah repository list`.", repository)
+	case source.Value.Encrypted() != target.Value.Encrypted():
+		return out, wire.NewError(api.ErrInvalidParameterCombination,
+			"One of the repositories %s and %s is encrypted, and the other one is not. A copy has the files as they are: add a repository that is alike.", from.Repository, repository)
+	case held.Damaged != "":
+		return out, wire.NewError(k.badState, "The backup of the snapshot %s is damaged: %s. Copy another one.", from.Name, held.Damaged)
+	case format.Heard(l.Cache).Format < copyFormat:
+		return out, wire.NewError(k.badState,
+			"Nothing can be copied to another repository before every part of this home runs this release: see `howdah status`, upgrade what is older, and try again.")
+	}
+	v := &out.Snapshot
+	v.State, v.Operation, v.Done, v.Label = backup.Copying, newOperation(v.Name), time.Time{}, ""
+	v.Repository, v.Part = repository, newPart()
+	about := operation.About{Scope: v.Scope, Type: k.ofSource, Name: from.Common().Name, Database: v.Part}
+	begin, err := begin(l, c, v.Operation, backup.Copy, about, backup.CopyArgs{
+		Snapshot: k.Key(*v), Repository: repository, Source: backup.PartRef{Database: from.Holder(), Repository: from.Repository}, Label: from.Label,
+		From: from.Name, Region: from.Region,
+	})
+	if err != nil {
+		return out, err
+	}
+	started := "0196"
+	if v.Region != from.Region {
+		started = "0059"
+	}
+	told, err := k.tell(c, *v, look.Event(started, from.Name, from.Region))
+	// A repository is not removed while something is copied into it.
+	out.Ops = append(append(out.Ops, told...), begin, state.Swap(k.Key(*v), 0, *v), state.Unchanged(target.Key, target.Revision))
+	out.Bytes = stored(l, held)
+	return out, err
+}
+
+// stored is what a backup takes in its repository, with all that it needs.
+func stored(l *look.Look, b backup.Backup) int64 {
+	all := b.Stored
+	for _, label := range b.Needs {
+		if r, err := state.View[backup.Backup](l.Cache, state.Backup(b.Database, b.Repository, label)); err == nil {
+			all += r.Value.Stored
+		}
+	}
+	return all
+}
+
+// newPart is a name for the part of a copy, which no other one has.
+func newPart() string {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic("snapshot: no randomness: " + err.Error())
+	}
+	return backup.CopyPart + hex.EncodeToString(b[:])
 }
 
 // tell raises events of a copy. RDS has none for clusters.

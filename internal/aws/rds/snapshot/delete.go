@@ -8,6 +8,7 @@ import (
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/backup"
+	"howdah/internal/model/operation"
 	"howdah/internal/state"
 )
 
@@ -48,10 +49,17 @@ func (s *service) remove(ctx context.Context, c front.Call, k *Kind, identifier 
 		switch {
 		case gone.Automated:
 			return wire.NewError(k.badState, "The snapshot %s is automated and cannot be deleted: it goes with the backup retention period of its database.", gone.Name)
-		case gone.State != backup.Available && gone.State != backup.Failed:
+		case gone.State == backup.Creating:
 			return wire.NewError(k.badState, "Cannot delete the snapshot because it is not currently in the available or failed state: %s is %s.", gone.Name, gone.State)
 		}
 		ops := []state.Op{state.Remove(r.Key, r.Revision)}
+		if gone.State == backup.Copying {
+			cancelled, err := k.cancel(c, gone)
+			if err != nil {
+				return err
+			}
+			ops = append(ops, cancelled...)
+		}
 		if k.deleted != "" {
 			events, err := look.TellOf(c, k.about(gone), gone.Operation, look.Event(k.deleted))
 			if err != nil {
@@ -62,4 +70,15 @@ func (s *service) remove(ctx context.Context, c front.Call, k *Kind, identifier 
 		return s.State.Commit(ctx, ops...)
 	})
 	return gone, err
+}
+
+// cancel ends the copying of a snapshot that is deleted.
+func (k *Kind) cancel(c front.Call, gone backup.Snapshot) ([]state.Op, error) {
+	from, name := look.Locate(gone.Scope, gone.CopyOf, k.ARN)
+	number := "0190"
+	if from.Region != gone.Region {
+		number = "0061"
+	}
+	told, err := k.tell(c, gone, look.Event(number, name, from.Region))
+	return append(told, state.Put(state.OperationCancel(gone.Operation), operation.Wish{By: c.Who.Key, At: c.Now})), err
 }

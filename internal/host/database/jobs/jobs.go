@@ -1,7 +1,7 @@
 // Package jobs has what a host does of databases' backups for operations: it makes a backup of a
 // member that runs here, and lists or removes what a database has in a repository, whoever runs the
 // database. internal/model/backup has the arguments and results; package job has them done.
-// And it restores backups on trial.
+// And it restores backups on trial, and copies them into other repositories.
 //
 // Invariants: the engine never runs as root. A backup runs as the member's own user, and whatever
 // else as a user that has nothing but the job's directory. A job that is begun again finds what was
@@ -66,6 +66,7 @@ func (h *Host) Kinds() []job.Kind {
 		{Name: model.JobList, Run: h.list, Light: true},
 		{Name: model.JobTidy, Run: h.tidy},
 		{Name: model.JobDrill, Run: h.drill},
+		{Name: model.JobCopy, Run: h.copy},
 	}
 }
 
