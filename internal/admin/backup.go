@@ -147,6 +147,8 @@ type Drill struct {
 	// Damaged lists what is damaged, in PostgreSQL's words. Faults counts all of it.
 	Damaged []string `json:"damaged,omitempty"`
 	Faults  int      `json:"faults,omitempty"`
+	// Unlimited says what the host could not limit of the drill, and why, a line each.
+	Unlimited []string `json:"unlimited,omitempty"`
 	// Worked is when a drill worked last, this one or an earlier one.
 	Worked time.Time `json:"worked,omitzero"`
 }

@@ -177,7 +177,7 @@ func drillShown(d backup.DrillRecord, name string) admin.Drill {
 		Database: name, ResourceID: d.Database, Repository: d.Repository, Operation: d.Operation, Host: d.Host, Label: d.Label,
 		Began: d.Began, Ended: d.Ended, Failed: d.Failed, Restored: d.Unrestorable == "",
 		Files: d.Files.Seconds(), Replay: d.Replay.Seconds(), Check: d.Check.Seconds(), Newest: d.Newest, Promised: d.Promised,
-		Bytes: d.Bytes, Databases: d.Databases, Tables: d.Tables, Indexes: d.Indexes, Damaged: d.Damaged, Faults: d.Faults, Worked: d.Worked,
+		Bytes: d.Bytes, Databases: d.Databases, Tables: d.Tables, Indexes: d.Indexes, Damaged: d.Damaged, Faults: d.Faults, Unlimited: d.Unlimited, Worked: d.Worked,
 	}
 	if out.Restored {
 		out.RTO = d.RTO().Seconds()

@@ -83,6 +83,9 @@ func drillText(o *cli.Options, d admin.Drill) error {
 	} else {
 		lines = append(lines, [2]string{"measured", "nothing, as it could not be restored"})
 	}
+	for n, text := range d.Unlimited {
+		lines = append(lines, [2]string{cli.Yes(n == 0, "not limited"), text})
+	}
 	for n, text := range d.Damaged {
 		lines = append(lines, [2]string{cli.Yes(n == 0, "damaged"), text})
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	step "howdah/internal/control/operation"
+	"howdah/internal/control/plan"
 	"howdah/internal/model/backup"
 	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
@@ -30,7 +31,8 @@ const (
 const (
 	notePromised = "promised" // LatestRestorableTime when it began
 	noteBegan    = "began"
-	noteWAL      = "wal" // replayed as far as there is some
+	noteWAL      = "wal"     // replayed as far as there is some
+	noteRefused  = "refused" // the host that could not make it last
 )
 
 func (b *Backups) drilling() map[string]step.Step {
@@ -60,7 +62,7 @@ func (b *Backups) pick(ctx context.Context, run *step.Run) (step.Outcome, error)
 	if !ok {
 		return step.Outcome{}, step.Final(fmt.Errorf("try the backups of %s in repository %s: %w", run.Record.About.Name, args.Repository, errNoBackup))
 	}
-	host, why := b.drillHost(id, newest, b.encrypted(run.Record.About))
+	host, why := b.drillHost(id, newest, b.encrypted(run.Record.About), run.Record.Notes[noteRefused])
 	if why != nil {
 		return b.wait(run, why), nil
 	}
@@ -98,8 +100,8 @@ func (b *Backups) encrypted(about operation.About) bool {
 const spareRoom = 2
 
 // drillHost returns the host that a drill disturbs least: one that does not have the primary, with the
-// most room.
-func (b *Backups) drillHost(id string, of backup.Backup, encrypted bool) (string, error) {
+// most room. It is the one that refused only if no other one can.
+func (b *Backups) drillHost(id string, of backup.Backup, encrypted bool, refused string) (string, error) {
 	primary := b.primaryHost(id)
 	busy := map[string]bool{}
 	for _, o := range b.active("", backup.Drill) {
@@ -107,8 +109,18 @@ func (b *Backups) drillHost(id string, of backup.Backup, encrypted bool) (string
 			busy[o.Notes[noteHost]] = true
 		}
 	}
-	var best *member.Host
+	var best, roomiest *member.Host
 	why := errNoHost
+	// behind reports whether a host is a worse choice than another one.
+	behind := func(h, than *member.Host) bool {
+		if (h.Name == refused) != (than.Name == refused) {
+			return h.Name == refused
+		}
+		if (h.Name == primary) != (than.Name == primary) {
+			return h.Name == primary
+		}
+		return h.DiskFree <= than.DiskFree
+	}
 	for _, r := range state.ViewAll[member.Host](b.Cache, state.HostRoot) {
 		h := r.Value
 		_, _, drained := b.Cache.Raw(state.Drain(h.Name))
@@ -119,13 +131,16 @@ func (b *Backups) drillHost(id string, of backup.Backup, encrypted bool) (string
 			why = fmt.Errorf("no host can encrypt what is restored, as that of an encrypted database has to be (%s cannot: %s)", h.Name, h.WhyPlain)
 			continue
 		case h.DiskFree < spareRoom*of.Size:
-			why = fmt.Errorf("no host has %d MiB free, twice the size of the database", spareRoom*of.Size>>20)
+			if roomiest == nil || h.DiskFree > roomiest.DiskFree {
+				roomiest = h
+			}
+			why = fmt.Errorf("no host has %d MiB free, twice the size of the database: %s, which has most, has %d MiB", spareRoom*of.Size>>20, roomiest.Name, roomiest.DiskFree>>20)
 			continue
 		case busy[h.Name]:
 			why = errors.New("other backups are being tried")
 			continue
 		}
-		if best == nil || best.Name == primary || h.Name != primary && h.DiskFree > best.DiskFree {
+		if best == nil || !behind(h, best) {
 			best = h
 		}
 	}
@@ -152,6 +167,7 @@ func (b *Backups) try(ctx context.Context, run *step.Run) (step.Outcome, error) 
 			return step.Outcome{}, step.Final(err)
 		}
 		b.failed(run, err)
+		run.Note(noteRefused, jobOf(run).host)
 		return step.Next(stepPick).With(b.endsJob(run)...), nil
 	case step.NotAsked:
 	}
@@ -168,10 +184,32 @@ func (b *Backups) askDrill(run *step.Run) (step.Outcome, error) {
 	if err != nil {
 		return step.Next(stepPick), nil //nolint:nilerr // it is gone: another one is the newest
 	}
-	return b.ask(run, backup.JobDrill, backup.DrillJob{
+	job := backup.DrillJob{
 		Database: run.Record.About.Database, Repository: args.Repository, Label: label, Major: r.Value.Major,
-		Newest: run.Record.Notes[noteWAL] == "true", Encrypted: b.encrypted(run.Record.About),
-	})
+		Newest: run.Record.Notes[noteWAL] == "true", Encrypted: b.encrypted(run.Record.About), Room: spareRoom * r.Value.Size,
+	}
+	if t, ok := b.target(run.Record.About); ok {
+		l := b.limitsOf(t)
+		job.CPUs, job.Memory, job.IOPS = l.CPUs, l.MemoryBytes, l.IOPS
+	}
+	return b.ask(run, backup.JobDrill, job)
+}
+
+// limitsOf returns what the primary of a database may use; zero: nobody knows.
+func (b *Backups) limitsOf(t target) member.Limits {
+	id := t.common().ResourceID
+	layout, err := state.View[plan.Layout](b.Cache, state.Layout(id))
+	if err != nil {
+		return member.Limits{}
+	}
+	leader := view.Leader(b.Cache, id)
+	for _, m := range layout.Value.Members {
+		told, known := view.LastAssigned(b.Cache, m.Host, member.ID(id, m.Name))
+		if m.Name == leader && known {
+			return told.Value.Limits
+		}
+	}
+	return member.Limits{}
 }
 
 // conclude records what the drill found, and tells of it.

@@ -87,7 +87,7 @@ func TestADrillThatCannotBeMade(t *testing.T) {
 	full("zone-a", 10)
 	full("zone-b", 10)
 	id := s.drill(i, "one")
-	s.waits(id, "MiB free")
+	s.waits(id, "which has most, has 0 MiB")
 	s.yard.set(func() { s.yard.fails["zone-b"] = "it broke" })
 	full("zone-b", 1<<30)
 	s.waits(id, "it broke")
@@ -100,6 +100,26 @@ func TestADrillThatCannotBeMade(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	s.clean(i.ResourceID)
+}
+
+// TestADrillAvoidsAHostThatRefused: the host with the most room has less than it said.
+func TestADrillAvoidsAHostThatRefused(t *testing.T) {
+	s := newSite(t)
+	s.lead(s.runner, s.elect())
+	i := s.instance("orders", "zone-a", nil)
+	s.ends(s.snapshot(i, "first", backup.Take, nil), operation.Done)
+	for host, free := range map[string]int64{"zone-a": 1 << 30, "zone-b": 3 << 30, "zone-c": 2 << 30} {
+		s.put(state.Put(state.Host(host), member.Host{Name: host, DiskFree: free, Majors: map[int]string{15: "15.1"}}))
+		s.put(state.Put(state.Live(host), member.Liveness{Alive: true, Since: time.Now()}))
+	}
+	s.yard.set(func() { s.yard.fails["zone-b"] = "no room" })
+	if r := s.ends(s.drill(i, "one"), operation.Done); r.Notes[noteHost] != "zone-c" || !strings.Contains(r.Notes[noteWhy], "zone-b could not try the backup: no room") {
+		t.Errorf("%+v", r.Notes)
+	}
+	asked := s.yard.drills[len(s.yard.drills)-1]
+	if asked.Room != spareRoom*s.records(i.ResourceID)[0].Size {
+		t.Errorf("asked for %+v", asked)
+	}
 }
 
 // TestADrillOfAnEncryptedDatabase: what it restores is on no disk in the clear.

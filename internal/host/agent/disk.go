@@ -37,6 +37,16 @@ func (d *disk) look(dir string, now time.Time) {
 	d.judge(size, roomOn(dir, size, int64(stat.Bavail)*stat.Bsize))
 }
 
+// Room returns how large the disk of members is, in bytes, and how much of it is free for them.
+func (a *Agent) Room() (size, free int64, err error) {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(a.Dir, &stat); err != nil {
+		return 0, 0, fmt.Errorf("read disk of the host: %w", err)
+	}
+	size = int64(stat.Blocks) * stat.Bsize
+	return size, roomOn(a.Dir, size, int64(stat.Bavail)*stat.Bsize), nil
+}
+
 // judge takes sizes in bytes. A disk that was full is so until twice the minimum
 // is free, so that the primary role does not go to and fro.
 func (d *disk) judge(size, free int64) {

@@ -109,7 +109,7 @@ func (a *Host) Jobs() []job.Kind {
 			err := a.Give(dir)
 			return a.OwnerOf(dir), err
 		},
-		Encrypt: a.EncryptAside, Sockets: a.GiveSocketDir, Procs: a.Procs, Log: a.Log,
+		Encrypt: a.EncryptAside, Sockets: a.GiveSocketDir, Room: a.Room, Procs: a.Procs, Log: a.Log,
 	}
 	return h.Kinds()
 }

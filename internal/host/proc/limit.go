@@ -28,6 +28,9 @@ type Limits struct {
 	MemoryBytes int64   `json:"memory_bytes"`
 	IOPS        int64   `json:"iops"`   // reads and writes a second, each
 	Device      Device  `json:"device"` // whose operations IOPS limits; also to count them
+	// Yields says that the group stands back for all others that want a processor or a disk. A group
+	// that once stood back does so as long as it is there.
+	Yields bool `json:"yields,omitempty"`
 }
 
 // Warning says what could not be applied, in words for the user.
@@ -78,6 +81,10 @@ func (g *Group) Limit(limits Limits) ([]Warning, error) {
 	apply("io", limits.IOPS > 0, layout.IO, func(dir string) error {
 		return cgroup.SetIOPS(layout.IO.Version, dir, limits.Device, limits.IOPS)
 	})
+	if limits.Yields {
+		apply("cpu", true, layout.CPU, func(dir string) error { return cgroup.YieldCPU(layout.CPU.Version, dir) })
+		apply("io", true, layout.IO, func(dir string) error { return cgroup.YieldIO(layout.IO.Version, dir) })
+	}
 	return warnings, nil
 }
 

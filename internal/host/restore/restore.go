@@ -65,7 +65,7 @@ type Request struct {
 	// Settings are given to the private server, such as shared_buffers. nil: none.
 	Settings map[string]string
 	// Finish, if set, is called with a connection of Superuser's to DBName in the private server,
-	// once recovery has ended. It may be called again.
+	// once recovery has ended. It may be called again, and bounds by itself how long it takes.
 	Finish func(ctx context.Context, conn *pgx.Conn) error
 	// Progress, if set, is called now and then from the goroutine that restores.
 	Progress func(member.Restoring)

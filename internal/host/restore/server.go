@@ -23,8 +23,8 @@ import (
 	"howdah/internal/system/plainfile"
 )
 
-// finishWithin is how long the server may take for what is done in it after recovery.
-const finishWithin = 5 * time.Minute
+// askWithin is how long the server may take to say where it is after recovery.
+const askWithin = 5 * time.Minute
 
 // replay has a private server replay WAL, and end recovery at the target.
 func (w *work) replay(ctx context.Context) error {
@@ -142,31 +142,37 @@ var errOpen = errors.New("it takes connections")
 
 // inServer does what is to be done in the server, and asks it where it is.
 func (w *work) inServer(ctx context.Context, p *program, at *reached) error {
-	ctx, cancel := context.WithTimeout(ctx, finishWithin)
+	conn, err := w.ask(ctx, p, at)
+	if conn != nil {
+		defer conn.Close(context.WithoutCancel(ctx))
+	}
+	if err != nil || w.Finish == nil {
+		return err
+	}
+	return w.Finish(ctx, conn)
+}
+
+// ask asks the server where it is. It returns the connection, also with an error if there is one.
+func (w *work) ask(ctx context.Context, p *program, at *reached) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	conn, err := w.connect(ctx, p)
 	if err != nil {
-		return fmt.Errorf("ask the server that replayed WAL: %w", err)
+		return nil, fmt.Errorf("ask the server that replayed WAL: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
 	var recovers bool
 	var now string
 	const sql = `SELECT pg_is_in_recovery(), pg_current_wal_insert_lsn()::text, ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int`
 	if err := conn.QueryRow(ctx, sql).Scan(&recovers, &now, &at.timeline); err != nil {
-		return fmt.Errorf("ask the server that replayed WAL: %w", err)
+		return conn, fmt.Errorf("ask the server that replayed WAL: %w", err)
 	}
 	if recovers {
-		return fmt.Errorf("the server that replayed WAL still recovers") //nolint:err113 // nobody tells it apart
+		return conn, fmt.Errorf("the server that replayed WAL still recovers") //nolint:err113 // nobody tells it apart
 	}
 	if at.end == 0 { // it had ended before the server was killed
-		if at.end, err = lsn.Parse(now); err != nil {
-			return err
-		}
+		at.end, err = lsn.Parse(now)
 	}
-	if w.Finish != nil {
-		return w.Finish(ctx, conn)
-	}
-	return nil
+	return conn, err
 }
 
 // connect logs in to the server, as long as that runs.

@@ -25,8 +25,13 @@ type DrillJob struct {
 	// Encrypted says that the database's storage is encrypted: nothing that is restored may be
 	// readable on a disk.
 	Encrypted bool `json:"encrypted,omitempty"`
-	// Memory is what the server may have for its buffers, in bytes. 0 leaves PostgreSQL's default.
-	Memory int64 `json:"memory,omitempty"`
+	// Room is how many bytes have to be free on the host's disk before it begins.
+	Room int64 `json:"room,omitempty"`
+	// What the database's class may use, so that what is measured is what a restore would take:
+	// processors, bytes of memory, and operations of the disk a second. 0: what the host chooses.
+	CPUs   float64 `json:"cpus,omitempty"`
+	Memory int64   `json:"memory,omitempty"`
+	IOPS   int64   `json:"iops,omitempty"`
 }
 
 // Drilled is what a drill found. A database that is damaged is found, and is no failure of the job.
@@ -52,6 +57,8 @@ type Drilled struct {
 	Faults  int      `json:"faults,omitempty"`
 	// Unrestorable says why the backup cannot be restored. It is "" if it could be.
 	Unrestorable string `json:"unrestorable,omitempty"`
+	// Unlimited says what the host could not limit, and why, a line each.
+	Unlimited []string `json:"unlimited,omitempty"`
 }
 
 // DrillArgs are the arguments of Drill.

@@ -2,10 +2,12 @@ package whole
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -33,18 +35,19 @@ func file(t *testing.T, s *pgtest.Server, relation string) string {
 
 func check(t *testing.T, s *pgtest.Server) Report {
 	t.Helper()
-	var last int64
-	r, err := Check(t.Context(), s.Config(), func(_ string, done, of int64) {
-		if done > of {
-			t.Errorf("%d of %d bytes", done, of)
+	var last Seen
+	patience := func(int64) time.Duration { return time.Minute }
+	r, err := Check(t.Context(), s.Config(), Options{Sessions: 2, Patience: patience, Progress: func(seen Seen) {
+		if seen.Bytes < last.Bytes || seen.Bytes > seen.OfBytes || seen.Relations < last.Relations || seen.Relations > seen.Of {
+			t.Errorf("%+v after %+v", seen, last)
 		}
-		last = done
-	})
+		last = seen
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last == 0 {
-		t.Error("no progress was told")
+	if last.Relations != last.Of || last.Bytes != last.OfBytes || r.Tables+r.Indexes != last.Of {
+		t.Errorf("looked at %+v, and reports %+v", last, r)
 	}
 	return r
 }
@@ -56,6 +59,7 @@ func filled(t *testing.T) *pgtest.Server {
 	s.Exec("CREATE TABLE orders (id int PRIMARY KEY, what text, at timestamptz DEFAULT now())")
 	s.Exec("CREATE INDEX by_text ON orders (lower(what)) WHERE id % 2 = 0")
 	s.Exec("CREATE INDEX by_brin ON orders USING brin (at)")
+	s.Exec("CREATE INDEX by_hash ON orders USING hash (what)")
 	s.Exec("CREATE UNLOGGED TABLE passing (id int PRIMARY KEY)")
 	s.Exec("INSERT INTO orders SELECT n, repeat(md5(n::text), 1 + n % 300) FROM generate_series(1, 3000) n")
 	s.Exec("CHECKPOINT")
@@ -135,12 +139,12 @@ func TestACheckThatCannotEnd(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := Check(ctx, s.Config(), func(string, int64, int64) { cancel() }); err == nil {
+	if _, err := Check(ctx, s.Config(), Options{Progress: func(Seen) { cancel() }}); err == nil {
 		t.Error("a check that was broken off says that all is well")
 	}
 	config := s.Config()
 	config.User = "nobody"
-	if _, err := Check(t.Context(), config, nil); err == nil {
+	if _, err := Check(t.Context(), config, Options{}); err == nil {
 		t.Error("nobody may look, and all is well")
 	}
 }
@@ -162,5 +166,56 @@ func TestEventTriggersDoNotFollowTheCheck(t *testing.T) {
 	}
 	if ran := ask[string](t, s, "SELECT coalesce(string_agg(what, ', '), '') FROM ran"); ran != "" {
 		t.Errorf("functions of users ran: %s", ran)
+	}
+}
+
+// A part that takes longer than it may ends the check, however much time all has.
+func TestACheckThatStandsStill(t *testing.T) {
+	t.Parallel()
+	s := filled(t)
+	_, err := Check(t.Context(), s.Config(), Options{Patience: func(int64) time.Duration { return time.Nanosecond }})
+	if !errors.Is(err, ErrStill) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLargeTablesAreSplit(t *testing.T) {
+	t.Parallel()
+	r := relation{OID: 1, Kind: table, Bytes: (2*mostPages + 1) * pageSize}
+	parts := r.split("shop")
+	var pages, ends int64
+	for n, p := range parts {
+		if p.from != int64(n)*mostPages || p.last != (n == 2) {
+			t.Errorf("part %d: %+v", n, p)
+		}
+		pages += p.until - p.from + 1
+		ends += p.bytes
+	}
+	if len(parts) != 3 || pages != 2*mostPages+1 || ends != r.Bytes {
+		t.Errorf("%+v", parts)
+	}
+	r.Kind = tree
+	if parts := r.split("shop"); len(parts) != 1 || !parts[0].last || parts[0].bytes != r.Bytes {
+		t.Errorf("an index: %+v", parts)
+	}
+}
+
+// The pages of an index that amcheck does not know are read, so the server sees which are none.
+func TestADamagedIndexOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	s := filled(t)
+	path := file(t, s, "by_hash")
+	s.Kill()
+	pages, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(pages[3*8192+12:], []byte{0xff, 0xff, 0xff, 0xff}) // where its free space begins and ends
+	if err := os.WriteFile(path, pages, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Up()
+	if r := check(t, s); r.Faults != 1 || r.Described[0].Relation != "public.by_hash" || !strings.Contains(r.Described[0].Says, "invalid page") {
+		t.Errorf("%+v", r)
 	}
 }

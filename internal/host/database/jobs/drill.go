@@ -14,6 +14,7 @@ import (
 	"howdah/internal/engine/postgres/whole"
 	"howdah/internal/host/database/archive"
 	"howdah/internal/host/job"
+	"howdah/internal/host/proc"
 	"howdah/internal/host/restore"
 	"howdah/internal/host/tree"
 	model "howdah/internal/model/backup"
@@ -36,6 +37,11 @@ func (h *Host) drill(ctx context.Context, call job.Call) (any, error) {
 	if err := call.Decode(&args); err != nil {
 		return nil, err
 	}
+	ctx, end, err := h.withRoom(ctx, args.Room)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	install, err := postgres.Find(args.Major)
 	if err != nil {
 		return nil, err
@@ -46,11 +52,11 @@ func (h *Host) drill(ctx context.Context, call job.Call) (any, error) {
 			return nil, fmt.Errorf("encrypt what is restored: %w", err)
 		}
 	}
-	r, end, err := h.aside(ctx, call, archive.Part{Database: args.Database, Repository: args.Repository, ReadOnly: true})
+	r, leave, err := h.aside(ctx, call, archive.Part{Database: args.Database, Repository: args.Repository, ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	defer end()
+	defer leave()
 	group, err := call.Group("restore")
 	if err != nil {
 		return nil, err
@@ -64,6 +70,12 @@ func (h *Host) drill(ctx context.Context, call job.Call) (any, error) {
 			h.Log.Warn("throw a drill away", "job", call.Name, "error", err)
 		}
 	}()
+	bounds := boundsOf(args, totalMemory())
+	if device, err := proc.DeviceOf(call.Dir); err == nil {
+		bounds.Device = device
+	} else {
+		bounds.IOPS = 0
+	}
 	done := model.Drilled{Label: args.Label}
 	sockets, err := h.Sockets(socketPrefix+filepath.Base(call.Dir), r.user)
 	if err != nil {
@@ -73,13 +85,14 @@ func (h *Host) drill(ctx context.Context, call job.Call) (any, error) {
 	result, err := restore.Restore(ctx, restore.Request{
 		Dir: dir, User: r.user, Procs: h.Procs, Group: group, Install: install, Engine: h.Engine, Place: r.place,
 		Source:    backup.Restore{Repository: args.Repository, Label: args.Label, Target: backup.Target{Newest: args.Newest}},
-		SocketDir: sockets, Port: drillPort, Superuser: superuser, DBName: superuser, Settings: drillSettings(args.Memory), Log: h.Log,
+		SocketDir: sockets, Port: drillPort, Superuser: superuser, DBName: superuser, Settings: drillSettings(bounds.MemoryBytes), Log: h.Log,
+		Limit:    func(p proc.Process) { done.Unlimited = h.hold(group, bounds, p) },
 		Finish:   func(ctx context.Context, conn *pgx.Conn) error { return r.check(ctx, conn, &done) },
 		Progress: func(p member.Restoring) { call.Progress(p.Done, p.Of, "bytes of "+p.Phase) },
 	})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
 	case restore.Final(err):
 		done.Unrestorable = err.Error()
 		return done, nil
@@ -94,21 +107,28 @@ func (h *Host) drill(ctx context.Context, call job.Call) (any, error) {
 // superuser is the platform's role in each database, and its own database.
 const superuser = "rdsadmin"
 
-// drillSettings are for a server that is thrown away: it need not outlive a loss of power.
+// drillSettings are for a server that is thrown away, and that may use so many bytes of memory: it
+// need not outlive a loss of power.
 func drillSettings(memory int64) map[string]string {
-	settings := map[string]string{"fsync": "off", "autovacuum": "off"}
-	if memory > 0 {
-		settings["shared_buffers"] = strconv.FormatInt(memory>>10, 10) + "kB"
-	}
-	return settings
+	buffers := min(max(memory/4, 16<<20), 1<<30) // what is looked at is read once or twice
+	return map[string]string{"fsync": "off", "autovacuum": "off", "full_page_writes": "off", "shared_buffers": strconv.FormatInt(buffers>>10, 10) + "kB"}
+}
+
+// sessions is how many relations are looked at at a time.
+const sessions = 2
+
+// patience is how long a look at so many bytes may take before it stands still. Disks that are slow,
+// and others' work, leave more than a twentieth of what a disk does.
+func patience(bytes int64) time.Duration {
+	return 10*time.Minute + time.Duration(bytes/(2<<20))*time.Second
 }
 
 // check looks at all of the restored databases.
 func (r *run) check(ctx context.Context, conn *pgx.Conn, done *model.Drilled) error {
 	began := time.Now()
-	report, err := whole.Check(ctx, conn.Config(), func(database string, n, of int64) {
-		r.call.Progress(n, of, "bytes checked of "+database)
-	})
+	report, err := whole.Check(ctx, conn.Config(), whole.Options{Sessions: sessions, Patience: patience, Progress: func(seen whole.Seen) {
+		r.call.Progress(seen.Bytes, seen.OfBytes, fmt.Sprintf("bytes in %d/%d relations", seen.Relations, seen.Of))
+	}})
 	if err != nil {
 		return fmt.Errorf("check what was restored: %w", err)
 	}

@@ -52,8 +52,10 @@ type Host struct {
 	// Sockets makes a directory for a server's socket, with a short path, and gives it to a user. It
 	// is removed by us.
 	Sockets func(name string, user *owner.User) (string, error)
-	Procs   *proc.Host
-	Log     *slog.Logger
+	// Room returns how large the disk is on which drills are, in bytes, and how much of it is free.
+	Room  func() (size, free int64, err error)
+	Procs *proc.Host
+	Log   *slog.Logger
 }
 
 // ownDir is the directory of a job's user, in that of the job.

@@ -42,13 +42,18 @@ func TestLimitText(t *testing.T) {
 			map[string]string{"io.max": "254:0 riops=3000 wiops=3000"}},
 		{"v2 iops, none", func(d string) error { return SetIOPS(V2, d, disk, 0) },
 			map[string]string{"io.max": "254:0 riops=max wiops=max"}},
+		{"v1 cpu that yields", func(d string) error { return YieldCPU(V1, d) }, map[string]string{"cpu.shares": "102"}},
+		{"v2 cpu that yields", func(d string) error { return YieldCPU(V2, d) }, map[string]string{"cpu.weight": "10"}},
+		{"v1 io that yields", func(d string) error { return YieldIO(V1, d) }, map[string]string{"blkio.weight": "50"}},
+		{"v2 io that yields", func(d string) error { return YieldIO(V2, d) }, map[string]string{"io.weight": "10", "io.bfq.weight": "10"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(t)
 			f.group("g", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.max", "memory.limit_in_bytes", "memory.max=max\n",
 				"memory.current=900000\n", "memory.stat=anon 900000\n", "io.max",
-				"blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device")
+				"blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device",
+				"cpu.shares", "cpu.weight", "blkio.weight", "io.weight", "io.bfq.weight")
 			if err := c.set(f.path("g")); err != nil {
 				t.Fatal(err)
 			}
@@ -90,9 +95,17 @@ func TestMemoryLimitBelowUseIsRefusedInVersion2(t *testing.T) {
 	}
 }
 
+func TestNobodyWeighsOperations(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(YieldIO(V1, dir), YieldIO(V2, dir)); !errors.Is(err, ErrNoWeight) {
+		t.Error(err)
+	}
+}
+
 func TestLimitWithoutFilesIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	for name, err := range map[string]error{
+		"v1 yield": YieldCPU(V1, dir), "v2 yield": YieldCPU(V2, dir),
 		"v1 cpu": SetCPU(V1, dir, 1), "v2 cpu": SetCPU(V2, dir, 1),
 		"v1 memory": SetMemory(V1, dir, 1), "v2 memory": SetMemory(V2, dir, 1),
 		"v1 io": SetIOPS(V1, dir, disk, 1), "v2 io": SetIOPS(V2, dir, disk, 1),
