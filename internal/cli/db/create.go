@@ -19,7 +19,7 @@ import (
 // createFlags are those of `howdah db create`.
 type createFlags struct {
 	class, version, user, dbname, storageType, zone string
-	storage, iops, port                             int32
+	storage, maxStorage, iops, port                 int32
 	multiAZ, protect, noWait, dryRun                bool
 	tags                                            []string
 	password                                        passwordFlags
@@ -40,6 +40,7 @@ func newDBCreate(o *cli.Options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.class, "class", "db.t3.micro", "DB instance class: how many CPUs and how much memory")
 	flags.Int32Var(&f.storage, "storage", 20, "allocated storage in GiB")
+	flags.Int32Var(&f.maxStorage, "max-storage", 0, "how many GiB the storage may grow to by itself (default: it does not)")
 	flags.StringVar(&f.storageType, "storage-type", "", "gp2, gp3, io1 or io2")
 	flags.Int32Var(&f.iops, "iops", 0, "provisioned I/O operations a second")
 	flags.BoolVar(&f.multiAZ, "multi-az", false, "with a synchronous standby in another zone")
@@ -102,7 +103,8 @@ func (f *createFlags) input(cmd *cobra.Command, name string) (*rds.CreateDBInsta
 	engine := spec.Postgres
 	return &rds.CreateDBInstanceMessage{
 		DBInstanceIdentifier: &name, Engine: &engine, DBInstanceClass: &f.class, AllocatedStorage: &f.storage,
-		StorageType: cli.Given(cmd, "storage-type", f.storageType), Iops: cli.Given(cmd, "iops", f.iops), MultiAZ: &f.multiAZ,
+		MaxAllocatedStorage: cli.Given(cmd, "max-storage", f.maxStorage),
+		StorageType:         cli.Given(cmd, "storage-type", f.storageType), Iops: cli.Given(cmd, "iops", f.iops), MultiAZ: &f.multiAZ,
 		EngineVersion: cli.Given(cmd, "engine-version", f.version), MasterUsername: &f.user,
 		DBName: cli.Given(cmd, "dbname", f.dbname), Port: &f.port, Tags: tags,
 		AvailabilityZone: cli.Given(cmd, "az", f.zone), DeletionProtection: cli.Given(cmd, "deletion-protection", f.protect),

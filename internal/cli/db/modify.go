@@ -15,7 +15,7 @@ import (
 // modifyFlags are those of `howdah db modify`.
 type modifyFlags struct {
 	class, version, storageType, newName string
-	storage, iops, port                  int32
+	storage, maxStorage, iops, port      int32
 	multiAZ, protect, now, noWait        bool
 	password                             passwordFlags
 }
@@ -35,6 +35,7 @@ func newDBModify(o *cli.Options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.class, "class", "", "DB instance class")
 	flags.Int32Var(&f.storage, "storage", 0, "allocated storage in GiB: it can only grow")
+	flags.Int32Var(&f.maxStorage, "max-storage", 0, "how many GiB the storage may grow to by itself; the size itself: it does not grow")
 	flags.StringVar(&f.storageType, "storage-type", "", "gp2, gp3, io1 or io2")
 	flags.Int32Var(&f.iops, "iops", 0, "provisioned I/O operations a second")
 	flags.BoolVar(&f.multiAZ, "multi-az", false, "with (true) or without (false) a standby in another zone")
@@ -51,7 +52,7 @@ func newDBModify(o *cli.Options) *cobra.Command {
 
 // changing lists the flags that change something.
 var changing = []string{
-	"class", "storage", "storage-type", "iops", "multi-az", "engine-version", "new-name", "port",
+	"class", "storage", "max-storage", "storage-type", "iops", "multi-az", "engine-version", "new-name", "port",
 	"deletion-protection", "password-file", "password-stdin",
 }
 
@@ -107,7 +108,8 @@ func (f *modifyFlags) input(cmd *cobra.Command, name string) *rds.ModifyDBInstan
 	return &rds.ModifyDBInstanceMessage{
 		DBInstanceIdentifier: &name, ApplyImmediately: &f.now,
 		DBInstanceClass: cli.Given(cmd, "class", f.class), AllocatedStorage: cli.Given(cmd, "storage", f.storage),
-		StorageType: cli.Given(cmd, "storage-type", f.storageType), Iops: cli.Given(cmd, "iops", f.iops),
+		MaxAllocatedStorage: cli.Given(cmd, "max-storage", f.maxStorage),
+		StorageType:         cli.Given(cmd, "storage-type", f.storageType), Iops: cli.Given(cmd, "iops", f.iops),
 		MultiAZ: cli.Given(cmd, "multi-az", f.multiAZ), EngineVersion: cli.Given(cmd, "engine-version", f.version),
 		NewDBInstanceIdentifier: cli.Given(cmd, "new-name", f.newName), DBPortNumber: cli.Given(cmd, "port", f.port),
 		DeletionProtection: cli.Given(cmd, "deletion-protection", f.protect),

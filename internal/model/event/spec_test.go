@@ -14,7 +14,6 @@ import (
 // at all (proxies, blue/green deployments, shard groups) are not listed.
 const (
 	noMajor    = "major versions are not upgraded"
-	noAutosize = "storage does not grow by itself yet"
 	itRetries  = "what cannot be made is tried again until it can be: nothing fails for good"
 	noChecks   = "a minor upgrade has no steps before and after it"
 	ofHosts    = "hosts and their operating systems are their operator's"
@@ -26,7 +25,6 @@ const (
 var notRaised = map[SourceType]map[string]string{
 	Instance: {
 		"0154": "what is stopped stays stopped, for as long as users want",
-		"0217": noAutosize, "0218": noAutosize,
 		"0015": otherWord + " (0049): endpoints are addresses, and no DNS has to follow",
 		"0034": "a failover that was asked for is carried out, however recent the last one is",
 		"0050": "whoever is promoted was a standby: that is a failover", "0051": "whoever is promoted was a standby: that is a failover",
@@ -54,7 +52,7 @@ var notRaised = map[SourceType]map[string]string{
 
 // listed are the events of RDS's list for the source types that Howdah has.
 var listed = map[SourceType]string{
-	Instance: "0005 0003 0006 0004 0087 0088 0154 0001 0002 0032 0028 0012 0014 0018 0017 0217 0218 0011 0092 0016 0024 0025 0030 0029 0013 0049 0015 0034 0050 0051 0065 " +
+	Instance: "0005 0003 0006 0004 0087 0088 0154 0001 0002 0032 0028 0012 0014 0018 0017 0217 0218 0223 0224 0011 0092 0016 0024 0025 0030 0029 0013 0049 0015 0034 0050 0051 0065 " +
 		"0020 0021 0052 0053 0361 0362 0031 0035 0036 0278 0007 0089 0221 0222 0404 0045 0046 0057 0062 0202 0233 0415 0416 0019 " +
 		"0026 0027 0047 0155 0264 0265 0266 0267 0268 0269 0270 0398 0399 0422 0501 0502 0230 0385",
 	Cluster: "0016 0170 0171 0150 0151 0152 0153 0172 0069 0070 0071 0072 0073 0156 0173 0176 0286 0287 0288 0289 0290 0410 0411 0412 0413 0414 0417 " +

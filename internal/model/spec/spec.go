@@ -158,6 +158,8 @@ type Instance struct {
 	Promoted bool `json:"promoted,omitempty"`
 	// Announced says that the instance has been available once as a member of a cluster.
 	Announced bool `json:"announced,omitempty"`
+	// StorageChanged is when the size of the storage changed last. It is zero if it never did.
+	StorageChanged time.Time `json:"storage_changed,omitzero"`
 }
 
 // Values holds what a modification changes, or what it replaces. A zero value means no change.

@@ -23,6 +23,8 @@ type Modification struct {
 	Done   []string    // events for when it is done
 	words  []string    // statuses that its parts ask for
 	Before spec.Values // what it replaces
+	// Autoscales: storage grows because little of it was left.
+	Autoscales bool
 	// Restarts: PostgreSQL is restarted for another reason than a new class.
 	Restarts bool
 	Ops      []state.Op    // on other records

@@ -208,6 +208,20 @@ func possible(m *database.Modification, i spec.Instance, v spec.Values) error {
 	return m.CanPlace(i.Common, plan.ForInstance(i, look.FollowLinks(i)))
 }
 
+// changeDisk gives the instance other storage.
+func changeDisk(m *database.Modification, i *spec.Instance, to spec.Storage) {
+	m.Before.Disk = wire.Some(i.Disk())
+	if m.Autoscales {
+		m.Work(plan.Modifying, "0217", "0218")
+	} else {
+		m.Work(plan.Modifying, "0018", "0017")
+	}
+	if to.GiB != i.Storage {
+		i.StorageChanged = m.Now.UTC()
+	}
+	i.SetDisk(to)
+}
+
 // carryOut changes the record to new values, all of which differ from its own.
 func carryOut(m *database.Modification, i *spec.Instance, v spec.Values) error {
 	if v.Class != "" {
@@ -216,9 +230,7 @@ func carryOut(m *database.Modification, i *spec.Instance, v spec.Values) error {
 		changeClass(m, i, v.Class)
 	}
 	if v.Disk != nil {
-		m.Before.Disk = wire.Some(i.Disk())
-		m.Work(plan.Modifying, "0018", "0017")
-		i.SetDisk(*v.Disk)
+		changeDisk(m, i, *v.Disk)
 	}
 	if v.MultiAZ != nil {
 		m.Before.MultiAZ = wire.Some(i.MultiAZ)

@@ -55,13 +55,17 @@ type House struct {
 	wards     []ward                        // both
 	rotates   bool                          // some of them may have a certificate rotated
 	endpoints []state.Record[spec.Endpoint] // custom ones that are being moved
+	// stores is what is known of storage that may grow by itself, by resource id.
+	stores map[string]*store
 	// secrets are managed passwords, as of secretChanges.
 	secrets       []state.Record[*secret.Secret]
 	secretChanges int64
 }
 
 // House is one that had no round yet.
-func (u *Upkeep) House() *House { return &House{Upkeep: u, Failed: map[string]string{}} }
+func (u *Upkeep) House() *House {
+	return &House{Upkeep: u, Failed: map[string]string{}, stores: map[string]*store{}}
+}
 
 // look finds the records anew when users changed any.
 func (h *House) look() {
@@ -85,7 +89,7 @@ func (h *House) look() {
 	h.instances = state.Copies(slices.DeleteFunc(state.ViewAll[spec.Instance](cache, state.InstanceRoot), func(r state.Record[*spec.Instance]) bool {
 		i := r.Value
 		due := due(subjectOfInstance(i))
-		return i.Deleting || !i.Moving() && i.Pending == nil && i.StopAfter == "" && (i.Cluster == "" || i.Announced) && !due
+		return i.Deleting || !i.Moving() && i.Pending == nil && i.StopAfter == "" && !autoscales(*i) && (i.Cluster == "" || i.Announced) && !due
 	}))
 	h.clusters = slices.DeleteFunc(state.LoadAll[spec.Cluster](cache, state.ClusterRoot), func(r state.Record[spec.Cluster]) bool {
 		due := due(subjectOfCluster(&r.Value))
@@ -119,7 +123,7 @@ func (w ward) chore(name, mark string, do func(ctx context.Context, l *database.
 func (h *House) Keep(ctx context.Context) {
 	h.look()
 	now := h.Looks.Now().UTC()
-	for _, chore := range slices.Concat(h.windows(now), h.newcomers(), h.upgrades(now), h.rotations(now), h.movers(), h.stops(), h.passwords(now)) {
+	for _, chore := range slices.Concat(h.windows(now), h.newcomers(), h.upgrades(now), h.rotations(now), h.movers(), h.stops(), h.growths(now), h.passwords(now)) {
 		if ctx.Err() != nil {
 			return
 		}
