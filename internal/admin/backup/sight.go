@@ -74,22 +74,13 @@ func (s standing) archived() *member.Archived {
 }
 
 // window returns the oldest and the newest moment that can be restored, or zero times. Both stand on
-// what was seen: backups that are recorded, whole, sound and not in doubt, and WAL that is in the
-// repository.
+// what was seen: see backup.Promise.
 func (s standing) window() (earliest, latest time.Time) {
 	latest = restore.Latest(s.Facts)
 	if s.held || latest.IsZero() {
 		return time.Time{}, time.Time{}
 	}
-	sure := slices.DeleteFunc(slices.Clone(s.all), func(b backup.Backup) bool { return backup.InDoubt(s.all, b) })
-	if _, ok := backup.Base(sure, latest); !ok {
-		return time.Time{}, time.Time{}
-	}
-	earliest, ok := backup.EarliestRestorable(sure, s.Common.BackupRetention, s.now)
-	if !ok || earliest.After(latest) {
-		return time.Time{}, time.Time{}
-	}
-	return earliest, latest
+	return backup.Promise(s.all, s.Common.BackupRetention, latest, s.now)
 }
 
 // working returns the operation of one of these kinds that is under way, or nil.

@@ -73,6 +73,24 @@ var momentScenarios = []scenario{
 		},
 	},
 	{
+		name: "a backup in doubt promises nothing, and may be tried", setup: func(u *user) {
+			backedUpDB(u)
+			u.automatedOf("db")
+			all := state.LoadAll[backup.Backup](u.server.Cache, state.BackupPrefix(u.database("db").ID))
+			var needs []string
+			for _, r := range all {
+				if u.now().UTC().Sub(r.Value.Stop).Round(time.Minute) == hour {
+					r.Value.Damaged, r.Value.Needs = "a bit", needs
+					u.put(state.Put(r.Key, r.Value))
+				}
+				needs = append(needs, r.Value.Label)
+			}
+		}, call: showDB, want: []string{"!DBInstances/DBInstance/LatestRestorableTime"}, after: func(u *user) {
+			u.do("DescribeDBInstanceAutomatedBackups").has(oneBackup+"#1", "!"+oneBackup+"/RestoreWindow")
+			u.do(toLatest)
+		},
+	},
+	{
 		name: "WAL that was given up", setup: func(u *user) {
 			backedUpDB(u)
 			for _, r := range state.LoadAll[backup.Backup](u.server.Cache, state.BackupPrefix(u.database("db").ID)) {

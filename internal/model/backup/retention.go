@@ -198,6 +198,21 @@ func Base(all []Backup, moment time.Time) (Backup, bool) {
 	return sorted[n], true
 }
 
+// Promise returns the oldest and the newest moment that a database is said to be restorable to; zero
+// times: none is. latest is the newest one that its WAL reaches. It stands on backups that are sound
+// and not in doubt: what is told must hold. A restore may be tried of more.
+func Promise(all []Backup, days int, latest, now time.Time) (from, until time.Time) {
+	sure := slices.DeleteFunc(slices.Clone(all), func(b Backup) bool { return InDoubt(all, b) })
+	if _, ok := Base(sure, latest); !ok {
+		return time.Time{}, time.Time{}
+	}
+	from, ok := EarliestRestorable(sure, days, now)
+	if !ok || latest.Before(from) {
+		return time.Time{}, time.Time{}
+	}
+	return from, latest
+}
+
 // outOfGap returns a moment, or the end of the gap in the WAL in which it lies.
 func outOfGap(all []Backup, moment time.Time) time.Time {
 	for _, b := range all {

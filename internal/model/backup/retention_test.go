@@ -307,3 +307,27 @@ func TestAClockThatJumps(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 }
+
+// TestPromise: what is told must hold.
+func TestPromise(t *testing.T) {
+	day := func(days float64) time.Time { return noon.Add(-time.Duration(days * float64(Day))) }
+	latest := noon.Add(-time.Minute)
+	for name, c := range map[string]struct {
+		all         []Backup
+		latest      time.Time
+		from, until time.Time // zero: nothing is promised
+	}{
+		"none":                          {nil, latest, time.Time{}, time.Time{}},
+		"one":                           {[]Backup{at("a", 1)}, latest, day(1), latest},
+		"no WAL":                        {[]Backup{at("a", 1)}, time.Time{}, time.Time{}, time.Time{}},
+		"WAL of before":                 {[]Backup{at("a", 1)}, day(2), time.Time{}, time.Time{}},
+		"the newest is damaged":         {[]Backup{at("b", 1, damaged), at("a", 3)}, latest, day(3), latest},
+		"what that needs is in doubt":   {[]Backup{at("b", 1, damaged, needs("a")), at("a", 3)}, latest, time.Time{}, time.Time{}},
+		"another one is not":            {[]Backup{at("c", 1, damaged, needs("b")), at("b", 2), at("a", 3)}, latest, day(3), latest},
+		"the newest moment is in a gap": {[]Backup{at("b", 1, heals(2)), at("a", 3)}, day(1.5), time.Time{}, time.Time{}},
+	} {
+		if from, until := Promise(c.all, 7, c.latest, noon); !from.Equal(c.from) || !until.Equal(c.until) {
+			t.Errorf("%s: from %s until %s, want %s, %s", name, from, until, c.from, c.until)
+		}
+	}
+}

@@ -151,10 +151,10 @@ func (s *service) remove(ctx context.Context, c front.Call, k *Kind, resource, a
 }
 
 func windowOut(w restore.Window) *rds.RestoreWindow {
-	if w.Latest.IsZero() {
+	if w.Until.IsZero() {
 		return nil
 	}
-	return &rds.RestoreWindow{EarliestTime: wire.Moment(w.Earliest), LatestTime: wire.Moment(w.Latest)}
+	return &rds.RestoreWindow{EarliestTime: wire.Moment(w.From), LatestTime: wire.Moment(w.Until)}
 }
 
 // vpc is the one network that a home has.

@@ -87,7 +87,7 @@ func clusterOut(l *database.Sight, c spec.Cluster) *rds.DBCluster {
 	}
 	out.MasterUserSecret = l.MasterSecretOut(c.Common, facts)
 	window := restore.WindowOf(l.Looks, c.Common, facts)
-	out.EarliestRestorableTime, out.LatestRestorableTime = wire.Moment(window.Earliest), wire.Moment(window.Latest)
+	out.EarliestRestorableTime, out.LatestRestorableTime = wire.Moment(window.From), wire.Moment(window.Until)
 	out.StorageEncrypted, out.KmsKeyId = database.EncryptedOut(c.Common, facts)
 	if c.OptionGroup != "" {
 		out.DBClusterOptionGroupMemberships = []rds.DBClusterOptionGroupStatus{{DBClusterOptionGroupName: wire.Some(c.OptionGroup), Status: wire.Some("in-sync")}}

@@ -44,7 +44,7 @@ func instanceOut(l *database.Sight, i spec.Instance) *rds.DBInstance {
 	}
 	if i.Cluster == "" {
 		out.MasterUserSecret = l.MasterSecretOut(i.Common, facts)
-		out.LatestRestorableTime = wire.Moment(restore.LatestOf(i.Common, facts))
+		out.LatestRestorableTime = wire.Moment(restore.WindowOf(l.Looks, i.Common, facts).Until)
 	}
 	out.StorageEncrypted, out.KmsKeyId = database.EncryptedOut(i.Common, facts)
 	addPlace(out, i, facts)

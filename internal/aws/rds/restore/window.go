@@ -9,13 +9,16 @@ import (
 	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
+	"howdah/internal/state"
 )
 
-// Window is from when to when a database can be restored. Both are zero if no moment can be. End is
-// the position in WAL of Latest, or 0 if nobody who is heard knows it.
+// Window is from when to when a restore of a database may be tried. Both are zero if no moment can be
+// restored. End is the position in WAL of Latest, or 0 if nobody who is heard knows it.
 type Window struct {
 	Earliest, Latest time.Time
 	End              lsn.LSN
+	// From and Until are what is promised, which is less if a backup is in doubt, or zero.
+	From, Until time.Time
 }
 
 // Latest is the newest moment to which a database that lives can be restored, as the host of its
@@ -40,14 +43,6 @@ func latest(facts plan.Facts) member.Mark {
 	return newest
 }
 
-// LatestOf is Latest, or zero of a database without automated backups.
-func LatestOf(c spec.Common, facts plan.Facts) time.Time {
-	if c.BackupRetention == 0 {
-		return time.Time{}
-	}
-	return Latest(facts)
-}
-
 // WindowOf is that of a database that lives.
 func WindowOf(l *look.Source, c spec.Common, facts plan.Facts) Window {
 	if c.BackupRetention == 0 {
@@ -62,11 +57,21 @@ func WindowOfRetained(l *look.Source, a backup.Automated) Window {
 }
 
 func window(l *look.Source, database, repository string, days int, latest member.Mark) Window {
-	earliest, ok := backup.EarliestRestorable(plain(backups(l, database, repository)), days, l.Now().UTC())
+	if latest.At.IsZero() {
+		return Window{}
+	}
+	var all []backup.Backup
+	for _, r := range state.ViewAll[backup.Backup](l.Cache, state.BackupPrefix(database)+repository+"/") {
+		all = append(all, *r.Value)
+	}
+	now := l.Now().UTC()
+	earliest, ok := backup.EarliestRestorable(all, days, now)
 	if !ok || latest.At.Before(earliest) {
 		return Window{}
 	}
-	return Window{earliest, latest.At, latest.LSN}
+	w := Window{Earliest: earliest, Latest: latest.At, End: latest.LSN}
+	w.From, w.Until = backup.Promise(all, days, latest.At, now)
+	return w
 }
 
 // Has reports whether a moment can be restored, as far as the window tells.
