@@ -280,7 +280,9 @@ func (b *Backups) found(run *step.Run, result json.RawMessage) (backup.DrillReco
 	return d, nil
 }
 
-// marks returns the change of the backup's record: it is proved, or damaged.
+// marks returns the change of the backup's record: it is proved, or damaged. What a later drill finds
+// whole may still be damaged: it replays more WAL, which may have the pages that are damaged in the
+// backup. So it only clears what another drill could not restore at all.
 func (b *Backups) marks(ctx context.Context, d backup.DrillRecord) ([]state.Op, error) {
 	r, err := state.Get[backup.Backup](ctx, b.Store, state.Backup(d.Database, d.Repository, d.Label))
 	if errors.Is(err, state.ErrNotFound) {
@@ -289,8 +291,12 @@ func (b *Backups) marks(ctx context.Context, d backup.DrillRecord) ([]state.Op, 
 	if err != nil {
 		return nil, err
 	}
+	last, err := state.View[backup.DrillRecord](b.Cache, state.Drill(d.Database))
+	if err == nil && last.Value.Label == d.Label && last.Value.Unrestorable != "" && d.Failed == "" {
+		r.Value.Damaged = ""
+	}
 	if d.Failed == "" {
-		r.Value.Proved, r.Value.Damaged = d.Ended, ""
+		r.Value.Proved = d.Ended
 	} else if d.Faults > 0 || d.Unrestorable != "" {
 		r.Value.Damaged = d.Failed
 	}

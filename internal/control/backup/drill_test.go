@@ -70,6 +70,28 @@ func TestADrill(t *testing.T) {
 	if b := s.records(i.ResourceID)[0]; !strings.Contains(b.Damaged, "lacks a row") {
 		t.Errorf("%+v", b)
 	}
+	s.clean(i.ResourceID)
+
+	// A later one replays more WAL, and may find all pages there. The backup alone has them not.
+	s.yard.set(func() { s.yard.drill = backup.Drilled{Newest: promised.Add(time.Second)} })
+	s.ends(s.drill(i, "three"), operation.Done)
+	if b := s.records(i.ResourceID)[0]; !strings.Contains(b.Damaged, "lacks a row") || s.drilled(i.ResourceID).Failed != "" {
+		t.Errorf("%+v", b)
+	}
+	s.clean(i.ResourceID)
+	s.put(state.Delete(state.Drill(i.ResourceID)))
+	s.ends(s.snapshot(i, "second", backup.Take, nil), operation.Done)
+	s.yard.set(func() { s.yard.drill = backup.Drilled{Unrestorable: "WAL is missing"} })
+	s.ends(s.drill(i, "four"), operation.Done)
+	if b := s.records(i.ResourceID)[1]; !strings.Contains(b.Damaged, "WAL is missing") {
+		t.Errorf("%+v", b)
+	}
+	s.clean(i.ResourceID)
+	s.yard.set(func() { s.yard.drill = backup.Drilled{Newest: promised.Add(time.Second)} })
+	s.ends(s.drill(i, "five"), operation.Done)
+	if b := s.records(i.ResourceID)[1]; b.Damaged != "" || b.Proved.IsZero() {
+		t.Errorf("%+v", b)
+	}
 	if told := s.events("orders"); !strings.Contains(told, "015") || !strings.Contains(told, "016") {
 		t.Errorf("events %s", told)
 	}

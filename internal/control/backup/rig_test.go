@@ -223,7 +223,8 @@ func (s *site) clean(database string) {
 // yard plays all hosts, which do what they are asked for at once, and their repository. It knows of a
 // job only what is in etcd, as hosts do.
 type yard struct {
-	store *state.Store
+	damaged string // what is found while a backup is made
+	store   *state.Store
 
 	mu     sync.Mutex
 	seen   map[string]step.JobReport // by host and name
@@ -344,7 +345,7 @@ func (y *yard) backUp(args backup.BackupJob) backup.Backup {
 	now := time.Now().UTC().Add(y.ahead)
 	b := backup.Backup{
 		Database: args.Database, Repository: args.Repository, Operation: args.Operation, Label: fmt.Sprintf("B%03d", y.made), Kind: backup.Full,
-		Major: 15, Start: now, Stop: now, Size: 100, Stored: 10,
+		Major: 15, Start: now, Stop: now, Size: 100, Stored: 10, Damaged: y.damaged,
 	}
 	if n := len(all); !args.Full && n > 0 {
 		b.Kind, b.Needs = backup.Incremental, append(slices.Clone(all[n-1].Needs), all[n-1].Label)

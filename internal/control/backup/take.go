@@ -256,7 +256,7 @@ func (b *Backups) made(run *step.Run, args backup.TakeArgs, result json.RawMessa
 	if err := plausible(made); err != nil {
 		return made, err
 	}
-	made.Automated, made.Damaged, made.Proved = args.Automated, "", time.Time{}
+	made.Automated, made.Damaged, made.Proved = args.Automated, operation.Reason(made.Damaged), time.Time{}
 	if gap := run.Record.Notes[noteGap]; gap != "" {
 		made.Heals = true
 		made.Gap, _ = time.Parse(time.RFC3339Nano, gap) // "none": zero
