@@ -399,6 +399,9 @@ func (c *archiver) why() string {
 // describe says how the archive of a primary's WAL is, and whether that is a problem.
 func (c *archiver) describe(report *member.Report, now time.Time) {
 	report.Archived = c.watch.Archived()
+	if report.Archived == nil && (!report.Ready || report.InRecovery) {
+		report.Archived = c.watch.Last(now)
+	}
 	if c.host.engine == nil && c.Want.Archive != nil && report.Ready && !report.InRecovery && report.Problem == member.None {
 		report.Problem, report.Detail = member.ArchiveFails, c.host.noEngine.Error()
 	}

@@ -11,7 +11,10 @@ import (
 	"howdah/api/rds"
 )
 
-const lagRow = "LatestRestorableTime behind now, under load, with 2 failovers"
+const (
+	lagRow  = "LatestRestorableTime behind now, under load, with 2 failovers"
+	noneRow = "  of the looks at it, those that showed none"
+)
 
 // behind watches LatestRestorableTime of a database that is used as much as it can take. One failover
 // is asked for, and one follows a crash.
@@ -57,6 +60,8 @@ func (s *site) watch(ctx context.Context) error {
 	third := s.lag / 3
 	strikes := []func(context.Context) error{s.failOver, s.crash}
 	var sum []float64 // of a minute
+	var newest time.Time
+	looks, without := 0, 0
 	for ctx.Err() == nil && time.Since(began) < s.lag {
 		if len(strikes) > 0 && time.Since(began) > third*time.Duration(3-len(strikes)) {
 			if err := strikes[0](ctx); err != nil {
@@ -65,10 +70,18 @@ func (s *site) watch(ctx context.Context) error {
 			strikes = strikes[1:]
 		}
 		at, err := s.restorable(ctx)
-		if err != nil {
+		looks++
+		switch {
+		case errors.Is(err, errNotRestorable):
+			without++ // users know what they were told before
+		case err != nil:
 			return err
+		default:
+			newest = at
 		}
-		sum = append(sum, time.Since(at).Seconds())
+		if !newest.IsZero() {
+			sum = append(sum, time.Since(newest).Seconds())
+		}
 		if len(sum) == 60 {
 			s.addLag(ctx, sum)
 			sum = nil
@@ -78,6 +91,7 @@ func (s *site) watch(ctx context.Context) error {
 	if len(sum) > 0 {
 		s.addLag(ctx, sum)
 	}
+	s.add(noneRow, 0, most(0.01), "share", float64(without)/float64(max(looks, 1)))
 	return ctx.Err()
 }
 

@@ -61,7 +61,8 @@ func (b *bench) begin(ctx context.Context, within string, repository bool) (s *s
 		case err == nil || ctx.Err() != nil:
 			err = errors.Join(err, os.RemoveAll(path))
 		default:
-			err = fmt.Errorf("%w (logs are kept in %s)", errors.Join(err, s.shrink()), path)
+			logs, failed := s.keepLogs(context.WithoutCancel(ctx))
+			err = fmt.Errorf("%w (logs are kept in %s)", errors.Join(err, failed, os.RemoveAll(path)), logs)
 		}
 		return err
 	}
@@ -74,15 +75,16 @@ func (b *bench) begin(ctx context.Context, within string, repository bool) (s *s
 	return s, end, nil
 }
 
-// shrink removes everything but the logs.
-func (s *site) shrink() error {
-	entries, err := os.ReadDir(s.path)
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".log") {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(s.path, e.Name())))
-		}
+// keepLogs moves the logs to where they stay.
+func (s *site) keepLogs(ctx context.Context) (dir string, err error) {
+	if dir, err = os.MkdirTemp(s.tmp, "bench-backup-logs-"); err != nil {
+		return "", err
 	}
-	return err
+	logs, err := filepath.Glob(filepath.Join(s.path, "*.log"))
+	for _, log := range logs {
+		err = errors.Join(err, run(ctx, "mv", log, dir))
+	}
+	return dir, err
 }
 
 func (s *site) repositoryDir() string { return filepath.Join(s.path, "repository") }

@@ -103,6 +103,9 @@ type Watch struct {
 	into     string           // guarded by mu: the repository that has the stock
 	archived *member.Archived // guarded by mu; nil: nothing is known
 	fresh    bool             // guarded by mu: a backup was made
+	// last is the newest mark of the time as primary that is over, and left when that ended.
+	last *member.Archived // guarded by mu; nil: none
+	left time.Time        // guarded by mu
 
 	// All below belongs to the goroutine.
 	conn    *pgx.Conn
@@ -152,6 +155,22 @@ func (w *Watch) Archived() *member.Archived {
 	return w.archived
 }
 
+// lastFor is how long the newest mark is told after the member was a primary: so long the next primary
+// may take to find it in the repository.
+const lastFor = time.Minute
+
+// Last returns the newest mark of a time as primary that has just ended; nil: there is none. What it
+// promises is in the repository, and holds until the next primary tells more. It is the same one each
+// time.
+func (w *Watch) Last(now time.Time) *member.Archived {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now.Sub(w.left).Abs() > lastFor {
+		return nil
+	}
+	return w.last
+}
+
 // Run works until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
 	defer w.leave()
@@ -173,6 +192,9 @@ func (w *Watch) leave() {
 	w.epoch, w.backlog = epoch{}, backlog{}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.archived != nil {
+		w.last, w.left = &member.Archived{Restorable: w.archived.Restorable}, time.Now()
+	}
 	w.stock, w.archived = nil, nil
 }
 

@@ -204,9 +204,19 @@ func TestWhatIsToldIsShared(t *testing.T) {
 	if a := w.Archived(); a == first || a.Failing == "" || !a.Since.Equal(now) || first.Failing != "" {
 		t.Errorf("%+v after %+v", a, first)
 	}
-	w.leave()
+	mark := member.Mark{At: now, LSN: 7}
+	w.tell(func(a *member.Archived) { a.Restorable = mark })
+	for range 2 {
+		w.leave()
+	}
 	if w.Archived() != nil {
 		t.Error("no primary has an archive")
+	}
+	if last := w.Last(time.Now()); last == nil || *last != (member.Archived{Restorable: mark}) || last != w.Last(time.Now()) {
+		t.Errorf("%+v is left of the time as primary", last)
+	}
+	if last := w.Last(time.Now().Add(2 * lastFor)); last != nil {
+		t.Errorf("%+v is told for ever", last)
 	}
 }
 
