@@ -42,6 +42,11 @@ func (s *service) add(ctx context.Context, c front.Call, in admin.RepositoryAddR
 	if err := s.free(r); err != nil {
 		return admin.Repository{}, err
 	}
+	if in.Unencrypted && in.Default { // before anything is written there
+		if err := s.hides(r); err != nil {
+			return admin.Repository{}, err
+		}
+	}
 	sealer, err := s.sealer()
 	if err != nil {
 		return admin.Repository{}, err
@@ -233,7 +238,11 @@ func (s *service) record(ctx context.Context, r backup.Repository) error {
 			return err
 		}
 		all := state.LoadAll[backup.Repository](s.Cache, state.RepositoryRoot)
-		r.Default = r.Default || len(all) == 0
+		if r.Default = r.Default || len(all) == 0; r.Default {
+			if err := s.hides(r); err != nil {
+				return err
+			}
+		}
 		return s.Commit(ctx, append(changed(all, r), state.Swap(state.Repository(r.Name), 0, r))...)
 	})
 }

@@ -3,11 +3,14 @@ package repository
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"howdah/internal/admin"
 	"howdah/internal/aws/front"
 	"howdah/internal/identity/repository"
 	"howdah/internal/model/backup"
+	"howdah/internal/model/spec"
 	"howdah/internal/repository/store"
 	"howdah/internal/state"
 )
@@ -24,6 +27,9 @@ func (s *service) makeDefault(ctx context.Context, c front.Call, in admin.Reposi
 			out = s.shown(r.Value)
 			return nil
 		}
+		if err := s.hides(r.Value); err != nil {
+			return err
+		}
 		all := state.LoadAll[backup.Repository](s.Cache, state.RepositoryRoot)
 		only := backup.Repository{Name: r.Value.Name, Default: true}
 		r.Value.Default = true
@@ -32,6 +38,36 @@ func (s *service) makeDefault(ctx context.Context, c front.Call, in admin.Reposi
 		return s.Commit(ctx, append(changed(all, only), state.Swap(r.Key, r.Revision, r.Value))...)
 	})
 	return out, err
+}
+
+// hides refuses a repository that encrypts nothing as the default one, if there are databases whose
+// storage is encrypted: their backups would lie there in the clear.
+func (s *service) hides(r backup.Repository) error {
+	if r.Encrypted() {
+		return nil
+	}
+	var names []string
+	for _, i := range state.ViewAll[spec.Instance](s.Cache, state.InstanceRoot) {
+		if i.Value.StorageKey != "" && i.Value.Cluster == "" {
+			names = append(names, i.Value.Name)
+		}
+	}
+	for _, c := range state.ViewAll[spec.Cluster](s.Cache, state.ClusterRoot) {
+		if c.Value.StorageKey != "" {
+			names = append(names, c.Value.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	more := ""
+	if len(names) > 3 {
+		names, more = names[:3], fmt.Sprintf(" and %d more", len(names)-3)
+	}
+	return admin.NewError(admin.CodeRepositoryRefused,
+		fmt.Sprintf("The repository %s encrypts nothing, and so cannot be the default one: the storage of %s%s is encrypted, and its backups have to be.", r.Name, strings.Join(names, ", "), more),
+		"add one without --unencrypted, and make that the default")
 }
 
 // remove forgets a repository that nothing needs. Its files stay unless they are to be deleted.

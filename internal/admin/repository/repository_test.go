@@ -16,6 +16,7 @@ import (
 	"howdah/internal/admin/client/testserver"
 	"howdah/internal/identity/repository"
 	"howdah/internal/model/backup"
+	"howdah/internal/model/spec"
 	"howdah/internal/repository/store"
 	"howdah/internal/state"
 	"howdah/internal/testkit"
@@ -178,6 +179,14 @@ func TestRepositoriesAreAddedAndRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}), admin.CodeRepositoryRefused, "photo.jpg", "empty")
+
+	// What is to be encrypted is backed up to no place in the clear.
+	w.put(state.Put(state.Instance("1", "us-east-1", "secret"), spec.Instance{Common: spec.Common{Name: "secret", ResourceID: "db-2", StorageKey: "key-1"}}))
+	w.refused(admin.VerbRepositoryDefault, admin.RepositoryRequest{Name: "plain"}, admin.CodeRepositoryRefused, "plain encrypts nothing", "the storage of secret is encrypted")
+	w.refused(admin.VerbRepositoryAdd, add("bare", func(in *admin.RepositoryAddRequest) { in.Unencrypted, in.Default = true, true }), admin.CodeRepositoryRefused, "the storage of secret")
+	must[admin.Repository](w, admin.VerbRepositoryAdd, add("beside", func(in *admin.RepositoryAddRequest) { in.Unencrypted = true }))
+	must[admin.RepositoryRemoveAnswer](w, admin.VerbRepositoryRemove, admin.RepositoryRemoveRequest{Name: "beside"})
+	w.put(state.Delete(state.Instance("1", "us-east-1", "secret")))
 
 	must[admin.Repository](w, admin.VerbRepositoryDefault, admin.RepositoryRequest{Name: "plain"})
 	for _, r := range w.list() {

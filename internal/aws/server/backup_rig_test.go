@@ -18,8 +18,8 @@ import (
 func (w *world) backups() {
 	w.Helper()
 	w.put(
-		state.Put(state.Repository("main"), backup.Repository{Name: "main", Kind: backup.Directory, Path: "/backups", Default: true}),
-		state.Put(state.Repository("far"), backup.Repository{Name: "far", Kind: backup.Directory, Path: "/far", Copies: true}),
+		state.Put(state.Repository("main"), backup.Repository{Name: "main", Kind: backup.Directory, Path: "/backups", Key: []byte("sealed"), Default: true}),
+		state.Put(state.Repository("far"), backup.Repository{Name: "far", Kind: backup.Directory, Path: "/far", Key: []byte("sealed"), Copies: true}),
 		state.Put(state.Control("c1"), format.Said{Reads: format.Newest, Format: 2, Release: "test"}),
 	)
 }

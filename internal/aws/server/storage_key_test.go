@@ -7,6 +7,7 @@ import (
 
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/kms"
+	"howdah/internal/model/backup"
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -175,4 +176,18 @@ func TestWhatInheritsEncryption(t *testing.T) {
 	if got := plan.ForCluster(u.clusterRecord("trio"), nil, plan.Links{}); !got.Encrypted {
 		t.Error("the planner does not know of it")
 	}
+}
+
+// TestEncryptedStorageNeedsEncryptedBackups: nothing of it is written in the clear.
+func TestEncryptedStorageNeedsEncryptedBackups(t *testing.T) {
+	u := newWorld(t).user(t)
+	u.encrypts("a", "b", "c")
+	plain := backup.Repository{Name: "plain", Kind: backup.Directory, Path: "/plain", Default: true}
+	u.put(state.Put(state.Repository("plain"), plain))
+	asked := with(newDB, encrypted)
+	u.try(asked).is("InvalidParameterCombination", "the repository plain, where its backups would go, encrypts nothing")
+	u.do(with(newDB, "DBInstanceIdentifier=open"))
+	plain.Default = false
+	u.put(state.Put(state.Repository("plain"), plain), state.Put(state.Repository("main"), backup.Repository{Name: "main", Kind: backup.Directory, Path: "/main", Key: []byte("sealed"), Default: true}))
+	u.do(asked).has("DBInstance/StorageEncrypted=true")
 }

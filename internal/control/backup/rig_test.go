@@ -51,7 +51,7 @@ func newSite(t *testing.T) *site {
 	for _, host := range []string{"zone-a", "zone-b"} {
 		s.put(state.Put(state.Host(host), member.Host{Name: host, DiskFree: 1 << 30, Majors: map[int]string{15: "15.1"}}), state.Put(state.Live(host), member.Liveness{Alive: true}))
 	}
-	s.put(state.Put(state.Repository("main"), backup.Repository{Name: "main", Default: true}))
+	s.put(state.Put(state.Repository("main"), backup.Repository{Name: "main", Key: []byte("sealed"), Default: true}))
 	return s
 }
 

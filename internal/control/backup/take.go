@@ -31,6 +31,9 @@ func (b *Backups) taking(record step.Func) map[string]step.Step {
 	}
 }
 
+// errInTheClear says why a backup of encrypted storage is not made.
+var errInTheClear = errors.New("it encrypts nothing, and the storage of the database is encrypted: make an encrypted repository the default")
+
 // choose finds where the backup is made, and which kind of one. It is called again after a job failed
 // or its host was lost: then another host may have the primary.
 func (b *Backups) choose(ctx context.Context, run *step.Run) (step.Outcome, error) {
@@ -42,8 +45,12 @@ func (b *Backups) choose(ctx context.Context, run *step.Run) (step.Outcome, erro
 	if err != nil {
 		return step.Outcome{}, err
 	}
-	if _, _, known := b.Cache.Raw(state.Repository(args.Repository)); !known {
+	repository, err := state.View[backup.Repository](b.Cache, state.Repository(args.Repository))
+	switch {
+	case err != nil:
 		return step.Outcome{}, step.Final(fmt.Errorf("back up to repository %s: %w", args.Repository, errNoRepo))
+	case t.common().StorageKey != "" && !repository.Value.Encrypted():
+		return step.Outcome{}, step.Final(fmt.Errorf("back up to repository %s: %w", args.Repository, errInTheClear))
 	}
 	if out, paused := pausing(run); paused {
 		return out, b.tooLate(run, args)

@@ -249,3 +249,16 @@ func TestLostWAL(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// TestNoBackupInTheClear: what is shown as encrypted is encrypted.
+func TestNoBackupInTheClear(t *testing.T) {
+	s := newSite(t)
+	s.lead(s.runner, s.elect())
+	i := s.instance("orders", "zone-a", func(i *spec.Instance) { i.StorageKey = "key-1" })
+	s.put(state.Put(state.Repository("main"), backup.Repository{Name: "main", Default: true}))
+	if r := s.ends(s.snapshot(i, "first", backup.Take, nil), operation.Failed); !strings.Contains(r.Reason, "it encrypts nothing") {
+		t.Errorf("%+v", r)
+	}
+	s.put(state.Put(state.Repository("main"), backup.Repository{Name: "main", Key: []byte("sealed"), Default: true}))
+	s.ends(s.snapshot(i, "second", backup.Take, nil), operation.Done)
+}

@@ -8,6 +8,7 @@ import (
 	"howdah/api"
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/identity/kms"
@@ -88,7 +89,7 @@ func (l *Sight) EncryptRestored(c front.Call, common *spec.Common, from spec.Sco
 
 // encryptWith makes the key of a database's storage; nil: with the account's own KMS key.
 func (l *Sight) encryptWith(c front.Call, common *spec.Common, key *kms.Record) ([]state.Op, error) {
-	if err := l.CanEncrypt(); err != nil {
+	if err := look.First(l.CanEncrypt(), l.keepsSecrets()); err != nil {
 		return nil, err
 	}
 	var ops []state.Op
@@ -114,6 +115,17 @@ func (l *Sight) encryptWith(c front.Call, common *spec.Common, key *kms.Record) 
 	used := key.Value
 	used.Uses++ // whoever wants to delete it looks again
 	return append(ops, state.Swap(used.Path(), key.Revision, used), state.Swap(state.StorageKey(common.ResourceID), 0, storage)), nil
+}
+
+// keepsSecrets refuses encrypted storage where backups of it would lie in the clear: what is shown as
+// encrypted is so in each of its snapshots.
+func (l *Sight) keepsSecrets() error {
+	r, ok := l.Repository()
+	if !ok || r.Encrypted() {
+		return nil
+	}
+	return wire.NewError(api.ErrInvalidParameterCombination, "Storage cannot be encrypted: the repository %s, where its backups would go, encrypts nothing. "+
+		"Make one that does the default (`howdah repository add NAME … --default`), and try again.", r.Name)
 }
 
 // UsableKey finds the KMS key of a name, in the caller's account and region.
