@@ -81,7 +81,7 @@ type Access struct {
 	Passphrase string
 }
 
-// File is a rendered file. Path is absolute and lies in Place.Dir.
+// File is a rendered file. Path is absolute and lies in Place.Dir, or in another Dir that was given.
 type File struct {
 	Path string
 	Data []byte
@@ -94,6 +94,45 @@ type Command struct {
 	Path string
 	Args []string
 	Env  []string
+}
+
+// Prepared is a command with what it needs. Files are written before it starts. Leaves is what the
+// command leaves if it is killed.
+type Prepared struct {
+	Files   []File
+	Command Command
+	Leaves  []Link
+}
+
+// Link is a link that is removed by whoever can lock the file Lock for itself alone: then nobody else
+// needs it.
+type Link struct {
+	Path, Lock string
+}
+
+// Server is how a primary lets a backup of one of its standbys read what a standby has not.
+type Server struct {
+	// Dir is a directory of the member's user for what is rendered.
+	Dir     string
+	Address string // of this host
+	Port    int
+	// CertFile and KeyFile are what the server shows. CAFile has the certificates, as PEM, that sign
+	// those of clients. Client is the common name of the only one that is let in.
+	CertFile, KeyFile, CAFile string
+	Client                    string
+}
+
+// Primary is such a server, as a standby on another host reaches it.
+type Primary struct {
+	Address string
+	Port    int
+	// ServerDir is the server's Dir. DataDir, SocketDir and PostgresPort are of the primary's Place.
+	ServerDir, DataDir, SocketDir string
+	PostgresPort                  int
+	// Dir is a directory of the standby's user for what is rendered. CertFile and KeyFile are what
+	// the standby shows. CAFile has the certificate, as PEM, that signs the server's.
+	Dir                       string
+	CertFile, KeyFile, CAFile string
 }
 
 // Take says which backup to make.
@@ -213,6 +252,13 @@ type Engine interface {
 	Check(p Place) []Command
 	// Backup makes a backup of the running primary.
 	Backup(p Place, t Take) Command
+	// BackupStandby makes a backup by copying what the standby in the place has. The primary begins
+	// and ends it, and gives what a standby has not. The command fails if the standby does not replay
+	// what it needs or is promoted meanwhile, and if the engine of the primary's host is of another
+	// release.
+	BackupStandby(p Place, from Primary, t Take) Prepared
+	// Serve lets a backup of a standby use the primary in the place, until the command is ended.
+	Serve(p Place, s Server) Prepared
 	// List prints what ParseList reads.
 	List(p Place, repository string) Command
 	ParseList(out []byte) (Listing, error)

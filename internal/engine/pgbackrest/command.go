@@ -47,6 +47,11 @@ const annotation = "operation"
 
 // Backup runs the script backup.
 func (e Engine) Backup(p backup.Place, t backup.Take) backup.Command {
+	return around(p, backupName, t.Repository, taking(t)...)
+}
+
+// taking is how the program is told which backup to make.
+func taking(t backup.Take) []string {
 	kind := "incr"
 	if t.Kind == backupmodel.Full {
 		kind = "full"
@@ -55,7 +60,7 @@ func (e Engine) Backup(p backup.Place, t backup.Take) backup.Command {
 	if t.Operation != "" {
 		args = append(args, "--annotation="+annotation+"="+t.Operation)
 	}
-	return around(p, backupName, t.Repository, args...)
+	return args
 }
 
 // List prints JSON.

@@ -38,6 +38,12 @@ var backupScript string
 //go:embed restore.sh
 var restoreScript string
 
+//go:embed link.sh
+var linkScript string
+
+//go:embed serve.sh
+var serveScript string
+
 // Files renders a configuration for each repository, and the scripts.
 func (e Engine) Files(p backup.Place) []backup.File {
 	var files []backup.File
@@ -79,10 +85,13 @@ func (e Engine) config(p backup.Place, access backup.Access) string {
 	set("pg1-path", p.DataDir)
 	set("pg1-socket-path", p.SocketDir)
 	set("pg1-port", p.Port)
-	set("pg1-user", cmp.Or(p.User, "postgres"))
-	set("pg1-database", cmp.Or(p.DBName, "postgres"))
+	set("pg1-user", user(p))
+	set("pg1-database", database(p))
 	return text.String()
 }
+
+func user(p backup.Place) string     { return cmp.Or(p.User, "postgres") }
+func database(p backup.Place) string { return cmp.Or(p.DBName, "postgres") }
 
 func (e Engine) repository(set func(name string, value any), access backup.Access) {
 	set("repo1-path", access.Path)

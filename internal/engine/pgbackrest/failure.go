@@ -24,12 +24,14 @@ type cause struct {
 const (
 	wrongKey   = "the repository's files cannot be read with this key: it is another repository, or another key"
 	otherData  = "the repository has the files of a server with another system identifier or major version"
+	noPrimary  = "the primary cannot be reached from its standby, or its host has another release of pgBackRest"
 	notTheRepo = "the repository is not prepared, has no files of this database, or cannot be reached"
 )
 
 // causes are looked at in this order. What is in none of them may pass by itself. The names of the
 // codes are in pgBackRest's source, src/build/error/error.yaml.
 var causes = []cause{
+	{pattern: regexp.MustCompile(`unable to check pg2: .*`), reason: noPrimary},
 	{pattern: regexp.MustCompile(`key/value found outside of section|unable to flush|cipher header|CryptoError`), reason: wrongKey, final: true, mute: true},
 	{code: 28, reason: otherData, final: true, mute: true},
 	{code: 44, reason: otherData, final: true, mute: true},

@@ -24,11 +24,12 @@ import (
 
 // Members reach repositories only through a gateway, with TLS.
 func TestConformanceThroughTheGateway(t *testing.T) {
-	for _, engine := range installed(t) {
+	engines := installed(t)
+	for n, engine := range engines {
 		t.Run(engine.Version.String(), func(t *testing.T) {
 			// What is left out here, TestConformance does with it.
 			brief := engine.Version == Oldest
-			conformance.Run(t, conformance.Config{Engine: engine, Brief: brief, Open: throughGateway, Copies: true})
+			conformance.Run(t, conformance.Config{Engine: engine, Other: engines[1-n], Brief: brief, Open: throughGateway, Copies: true})
 		})
 	}
 }

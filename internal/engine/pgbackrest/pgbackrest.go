@@ -4,11 +4,14 @@
 // that is away keeps WAL from no other one, and no command needs to say which repository it means.
 // All that pgBackRest writes lies in the repository or in Place.Dir.
 //
-// Four scripts stand around the program, since they have to do what it does not:
+// A backup of a standby has the standby's own server, and the primary's behind a server of
+// pgBackRest's on the primary's host. docs/design/backup.md says what keeps others out of it.
+//
+// Six scripts stand around the program, since they have to do what it does not:
 //   - archive: on a standby it only asks whether a file is there, it gives files up where too many
 //     wait, and it pushes ahead to those repositories that work.
 //   - fetch: it ends recovery with an error where the program would say that there is no more WAL.
-//   - backup and restore: pgBackRest refuses tablespaces that are directories in pg_tblspc, as ours
+//   - backup, serve, link and restore: pgBackRest refuses tablespaces that are directories in pg_tblspc, as ours
 //     are. For it they are what a link in the data directory points to.
 package pgbackrest
 

@@ -112,6 +112,7 @@ func TestFailuresAreTold(t *testing.T) {
 		"the key":        {"P00   WARN: repo1: [FormatError] unable\nFormatError: key/value found outside of section at line 1: \xff\x01\nP00  ERROR: [075]: no backup set found to restore\n", 75, true, "cannot be read with this key"},
 		"no such backup": {"P00  ERROR: [075]: backup set X is not valid\n", 75, true, "backup set X"},
 		"of 2.45":        {"ERROR: [031]: option 'x' is not valid\n", 31, false, "option 'x' is not valid"},
+		"no primary":     {"P00   WARN: unable to check pg2: [CryptoError] unable to verify certificate\nP00  ERROR: [056]: unable to find primary cluster - cannot proceed\n", 56, false, "cannot be reached from its standby"},
 		"nothing":        {"", 139, false, "exit code 139"},
 		"another line":   {"sh: 1: not found\n", 127, false, "not found"},
 		"strange bytes":  {"P00  ERROR: [099]: a\x00\x1b[1mb\xff\n", 99, false, "a[1mb"},

@@ -26,11 +26,23 @@ func place() backup.Place {
 	}
 }
 
+func primary() backup.Primary {
+	return backup.Primary{
+		Address: "10.0.0.8", Port: 8432, ServerDir: "/jobs/1", DataDir: "/members/db-ABC.m2/data", SocketDir: "/members/db-ABC.m2/run", PostgresPort: 5434,
+		Dir: "/jobs/2", CertFile: "/members/db-ABC.m1/tls/tls.crt", KeyFile: "/members/db-ABC.m1/tls/tls.key", CAFile: "/jobs/2/ca.crt",
+	}
+}
+
 func TestRenderedFiles(t *testing.T) {
 	for _, version := range []Version{Oldest, Preferred} {
 		engine := Engine{Program: "/opt/pgbackrest", Version: version}
 		var text strings.Builder
-		for _, file := range engine.Files(place()) {
+		files := engine.Files(place())
+		files = append(files, engine.BackupStandby(place(), primary(), backup.Take{Repository: "main"}).Files...)
+		files = append(files, engine.Serve(place(), backup.Server{
+			Dir: "/jobs/1", Address: "10.0.0.8", Port: 8432, CertFile: "/jobs/1/tls.crt", KeyFile: "/jobs/1/tls.key", CAFile: "/members/db-ABC.m1/tls/ca.crt", Client: "member:db-ABC.m2",
+		}).Files...)
+		for _, file := range files {
 			data := string(file.Data)
 			if file.Mode == 0o700 { // what is put before the body
 				data = data[:strings.Index(data, "\n# ")+1]
@@ -76,12 +88,13 @@ func TestSecretsAreInNoArgument(t *testing.T) {
 	commands = append(commands, e.Renew(p)...)
 	commands = append(commands, e.Check(p)...)
 	commands = append(commands, e.Expire(p, backup.Expire{Repository: "main", Labels: []string{"L"}, Archive: 3})...)
-	for _, c := range commands {
+	standby := e.BackupStandby(p, primary(), backup.Take{Repository: "main", Operation: "op"}).Command
+	for _, c := range append(commands, standby) {
 		line := strings.Join(append(c.Args, c.Env...), " ")
 		if strings.Contains(line, "secret") || strings.Contains(line, "phrase") {
 			t.Errorf("%s", line)
 		}
-		if !strings.Contains(line, "/members/db-ABC.m1/backup/repository-") {
+		if !strings.Contains(line, "/members/db-ABC.m1/backup/repository-") && !strings.Contains(line, "/jobs/2/standby.conf") {
 			t.Errorf("%s does not say which repository", line)
 		}
 	}

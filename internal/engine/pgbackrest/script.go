@@ -16,10 +16,14 @@ const (
 	fetchName   = "fetch"
 	backupName  = "backup"
 	restoreName = "restore"
+	serveName   = "serve"
+	linkName    = "link"
+	linkLock    = "link.lock"
 )
 
 var scripts = map[string]*string{
 	archiveName: &archiveScript, fetchName: &fetchScript, backupName: &backupScript, restoreName: &restoreScript,
+	serveName: &serveScript, linkName: &linkScript,
 }
 
 func script(p backup.Place, name string) string { return filepath.Join(p.Dir, name) }
@@ -42,6 +46,7 @@ func (e Engine) script(p backup.Place, body string) string {
 	set("configs", strings.Join(configs, "\n"))
 	set("cap", strconv.FormatInt(p.Cap/postgres.SegmentSize, 10))
 	set("tablespaces", tablespaces)
+	set("linklock", linkLock)
 	set("failing", filepath.Join(p.Dir, backup.Failing))
 	set("broken", filepath.Join(p.Dir, backup.Broken))
 	set("foreign", filepath.Join(p.Dir, backup.Foreign))

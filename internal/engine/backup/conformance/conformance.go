@@ -14,6 +14,8 @@ import (
 // Config says what to test.
 type Config struct {
 	Engine backup.Engine
+	// Other is the same engine of another release; nil: there is none here.
+	Other backup.Engine
 	// Brief leaves out what waits long for repositories that are away.
 	Brief bool
 	// Open makes an empty repository, and returns how a database whose server is s reaches its own
@@ -38,24 +40,25 @@ type Repository struct {
 func Run(t *testing.T, c Config) {
 	t.Helper()
 	all := map[string]func(*testing.T, Config){
-		"archive":    testArchive,
-		"standby":    testStandby,
-		"third":      testThird,
-		"foreign":    testForeign,
-		"cap":        testCap,
-		"second":     testSecond,
-		"backup":     testBackup,
-		"targets":    testTargets,
-		"gap":        testGap,
-		"expire":     testExpire,
-		"wrong key":  testWrongKey,
-		"other data": testOtherData,
+		"archive":      testArchive,
+		"standby":      testStandby,
+		"third":        testThird,
+		"foreign":      testForeign,
+		"cap":          testCap,
+		"second":       testSecond,
+		"backup":       testBackup,
+		"of a standby": testOfStandby,
+		"targets":      testTargets,
+		"gap":          testGap,
+		"expire":       testExpire,
+		"wrong key":    testWrongKey,
+		"other data":   testOtherData,
 	}
 	if c.Copies {
 		all["copy"] = testCopy
 	}
 	for name, test := range all {
-		if c.Brief && slices.Contains([]string{"cap", "second", "gap"}, name) {
+		if c.Brief && slices.Contains([]string{"cap", "second", "gap", "of a standby"}, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -201,6 +201,12 @@ func (w *world) backup(kind backupmodel.Kind, operation string) backup.Info {
 	if last.Of == 0 {
 		w.Errorf("there was no progress in\n%s", out)
 	}
+	return w.listed(operation)
+}
+
+// listed returns the backup of an operation.
+func (w *world) listed(operation string) backup.Info {
+	w.Helper()
 	for _, info := range w.list().Backups {
 		if info.Operation == operation {
 			return info
