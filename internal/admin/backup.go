@@ -30,6 +30,10 @@ type Backup struct {
 	Size      int64 `json:"size"`
 	Stored    int64 `json:"stored"`
 	Automated bool  `json:"automated"`
+	// Member is the one whose files were copied, and Standby says that it was a standby. "": nobody
+	// noted it.
+	Member  string `json:"member,omitempty"`
+	Standby bool   `json:"standby,omitempty"`
 	// Snapshots are the names of the snapshots that need it, their own backup or one that builds
 	// upon it.
 	Snapshots []string `json:"snapshots"`

@@ -164,7 +164,7 @@ func shown(b backup.Backup, all []backup.Backup, names names, users map[key][]st
 		Database: n.Name, ResourceID: b.Database, Deleted: n.deleted, Account: n.Account, Region: n.Region,
 		Repository: b.Repository, Label: b.Label, Kind: string(b.Kind), Taken: b.Stop, Size: b.Size, Stored: b.Stored, Automated: b.Automated,
 		Snapshots: users[key{b.Database, b.Repository, b.Label}], Only: b.Alone, Proved: b.Proved, Damaged: b.Damaged, Operation: b.Operation,
-		Doubt: backup.InDoubt(all, b),
+		Doubt: backup.InDoubt(all, b), Member: b.Member, Standby: b.Standby,
 	}
 	if out.Snapshots == nil {
 		out.Snapshots = []string{}

@@ -42,12 +42,23 @@ func backupsTable(o *cli.Options, all []admin.Backup) error {
 		return nil
 	}
 	var t screen.Table
-	t.Head("DATABASE", "TAKEN", "KIND", "SIZE", "STORED", "AUTOMATED", "SNAPSHOTS", "PROVED", "REPOSITORY", "LABEL", "NOTE")
+	t.Head("DATABASE", "TAKEN", "KIND", "SIZE", "STORED", "AUTOMATED", "SNAPSHOTS", "PROVED", "FROM", "REPOSITORY", "LABEL", "NOTE")
 	for _, b := range all {
 		t.Row(b.Database+cli.Yes(b.Deleted, " (deleted)"), at(b.Taken), kindText(b.Kind), screen.Bytes(b.Size), screen.Bytes(b.Stored),
-			cli.Yes(b.Automated, "yes"), strings.Join(b.Snapshots, ", "), at(b.Proved), b.Repository, b.Label, noteCell(b))
+			cli.Yes(b.Automated, "yes"), strings.Join(b.Snapshots, ", "), at(b.Proved), fromText(b), b.Repository, b.Label, noteCell(b))
 	}
 	return t.Write(o.Screen.Stdout, o.Screen.Color())
+}
+
+// fromText says whose files were copied; "": nobody noted it.
+func fromText(b admin.Backup) string {
+	if b.Member == "" {
+		return ""
+	}
+	if b.Standby {
+		return b.Member + " (standby)"
+	}
+	return b.Member + " (primary)"
 }
 
 func kindText(kind string) string {
@@ -164,7 +175,7 @@ func newestText(b *admin.Backup) string {
 	if b == nil {
 		return "none"
 	}
-	return cli.JoinTexts(", ", at(b.Taken), kindText(b.Kind), screen.Bytes(b.Stored)+" for "+screen.Bytes(b.Size), b.Label, cli.Yes(b.Damaged != "", "damaged"))
+	return cli.JoinTexts(", ", at(b.Taken), kindText(b.Kind), screen.Bytes(b.Stored)+" for "+screen.Bytes(b.Size), b.Label, cli.Yes(b.Member != "", "from "+fromText(*b)), cli.Yes(b.Damaged != "", "damaged"))
 }
 
 func drillLine(d *admin.Drill) string {

@@ -24,11 +24,11 @@ func fakeBackups() []admin.Backup {
 		}),
 		b(admin.Backup{
 			Database: "orders", ResourceID: "db-1", Label: "20261120-031000F_20261121-031000I", Kind: "incr", Taken: Noon.Add(-9 * time.Hour), Size: 8 << 30, Stored: 90 << 20,
-			Automated: true, Proved: Noon.Add(-time.Hour), Operation: backupID("orders"),
+			Automated: true, Proved: Noon.Add(-time.Hour), Operation: backupID("orders"), Member: "m2", Standby: true,
 		}),
 		b(admin.Backup{
 			Database: "orders", ResourceID: "db-1", Label: "20261120-031000F", Kind: "full", Taken: Noon.Add(-33 * time.Hour), Size: 8 << 30, Stored: 3 << 30,
-			Automated: true, Snapshots: []string{"before-sale"}, Doubt: true, Operation: "auto-db-1-1",
+			Automated: true, Snapshots: []string{"before-sale"}, Doubt: true, Operation: "auto-db-1-1", Member: "m1",
 		}),
 		b(admin.Backup{
 			Database: "shop", ResourceID: "cluster-1", Label: "20261121-032000F", Kind: "full", Taken: Noon.Add(-8 * time.Hour), Size: 5 << 30, Stored: 2 << 30,

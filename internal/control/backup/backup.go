@@ -98,8 +98,15 @@ const (
 	noteFull     = "full" // why the backup is a full one
 	noteGap      = "gap"  // the newest moment before a break in the WAL, or "none"
 	noteFailures = "failures"
-	noteWhy      = "why" // the last one failed
-	noteAgain    = "again"
+	// The primary whose standby is backed up, where it is served to the standby, and by which job. All
+	// are "" if the primary itself is backed up.
+	notePrimary = "primary"
+	noteServer  = "server"
+	noteServing = "serving"
+	// noteDirect names a primary of whose standby no backup could be made.
+	noteDirect = "direct"
+	noteWhy    = "why" // the last one failed
+	noteAgain  = "again"
 )
 
 // wait has the step called again, and says what for.
@@ -158,12 +165,17 @@ func (b *Backups) endJob(_ context.Context, run *step.Run) (step.Outcome, error)
 	return step.End().With(b.endsJob(run)...), nil
 }
 
-// endsJob returns the changes that end a job, and have the host forget it.
+// endsJob returns the changes that end a job, and have the host forget it. The one by which a primary
+// is served goes with it.
 func (b *Backups) endsJob(run *step.Run) []state.Op {
+	var ops []state.Op
 	if j := jobOf(run); j.name != "" {
-		return b.Hosts.Forget(j.host, j.name)
+		ops = b.Hosts.Forget(j.host, j.name)
 	}
-	return nil
+	if j := servingOf(run); j.name != "" {
+		ops = append(ops, b.Hosts.Forget(j.host, j.name)...)
+	}
+	return ops
 }
 
 var (

@@ -41,7 +41,7 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{t: t, store: etcdtest.Store(t)}
 	s.cache = etcdtest.Cache(t, s.store, func(c *state.Cache) {
-		s.yard = &yard{store: s.store, seen: map[string]step.JobReport{}, stored: map[string][]backup.Backup{}, fails: map[string]string{}}
+		s.yard = &yard{store: s.store, seen: map[string]step.JobReport{}, stored: map[string][]backup.Backup{}, fails: map[string]string{}, lost: map[string]bool{}}
 		s.backups = New(Config{Store: s.store, Cache: c, Hosts: s.yard, Log: slog.New(slog.DiscardHandler)})
 		s.backups.pace = pace{look: time.Millisecond, wait: time.Millisecond, pause: time.Millisecond}
 		s.runner = step.New(step.Config{
@@ -236,6 +236,8 @@ type yard struct {
 	ahead  time.Duration              // of the clocks of hosts
 	made   int
 	copied []backup.CopyJob
+	served []backup.ServeJob
+	lost   map[string]bool // by host: it serves no primary any more
 	drills []backup.DrillJob
 	drill  backup.Drilled // what the next one finds, but for its label
 }
@@ -258,6 +260,9 @@ func (y *yard) Look(ctx context.Context, host, name string) (step.JobReport, err
 	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
+	if j.Value.Kind == backup.JobServe {
+		return y.serve(host, j.Value), nil
+	}
 	if r, done := y.seen[host+"/"+name]; done {
 		return r, nil
 	}
@@ -267,6 +272,23 @@ func (y *yard) Look(ctx context.Context, host, name string) (step.JobReport, err
 	r := y.do(host, j.Value)
 	y.seen[host+"/"+name] = r
 	return r, nil
+}
+
+// serve serves a primary. The caller holds mu.
+func (y *yard) serve(host string, j member.Job) step.JobReport {
+	if y.lost[host] {
+		return step.JobReport{State: step.Lost, Detail: "it serves nobody"}
+	}
+	var args backup.ServeJob
+	if err := json.Unmarshal(j.Args, &args); err != nil {
+		return step.JobReport{State: step.Lost, Detail: err.Error(), Final: true}
+	}
+	y.served = append(y.served, args)
+	text, err := json.Marshal(backup.Served{Address: host, Port: 1})
+	if err != nil {
+		return step.JobReport{State: step.Lost, Detail: err.Error(), Final: true}
+	}
+	return step.JobReport{State: step.InProgress, Result: text}
 }
 
 // do does a job. The caller holds mu.

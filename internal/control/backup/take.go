@@ -55,10 +55,11 @@ func (b *Backups) choose(ctx context.Context, run *step.Run) (step.Outcome, erro
 	if out, paused := pausing(run); paused {
 		return out, b.tooLate(run, args)
 	}
-	p, why := b.place(t, args.Repository)
+	primary, why := b.place(t, args.Repository)
 	if why != nil {
 		return b.wait(run, why), b.tooLate(run, args)
 	}
+	p := b.prefer(run, t, primary, args.Repository)
 	taken, why, err := b.take(ctx, run, args.Repository)
 	if err != nil {
 		return step.Outcome{}, err
@@ -71,7 +72,7 @@ func (b *Backups) choose(ctx context.Context, run *step.Run) (step.Outcome, erro
 	}
 	asks(run, p.host)
 	run.Note(noteMember, p.member)
-	b.noteKind(run, args, t, p)
+	b.noteKind(run, args, t, primary)
 	return step.Next(stepRun).With(taken), nil
 }
 
@@ -127,7 +128,8 @@ func (b *Backups) backups(database, repository string) []backup.Backup {
 	return all
 }
 
-// run has the host of the primary make the backup.
+// run has the host of a member make the backup. If that is a standby, the host of the primary serves
+// the primary to it meanwhile.
 func (b *Backups) run(ctx context.Context, run *step.Run) (step.Outcome, error) {
 	var args backup.TakeArgs
 	if err := run.Args(&args); err != nil {
@@ -142,23 +144,32 @@ func (b *Backups) run(ctx context.Context, run *step.Run) (step.Outcome, error) 
 		return step.Next(stepRecord), nil
 	case step.Lost:
 		return b.rechoose(ctx, run, args, report)
-	case step.InProgress:
+	case step.InProgress, step.NotAsked:
+	}
+	served, out, lost, err := b.served(ctx, run)
+	switch {
+	case err != nil:
+		return step.Outcome{}, err
+	case lost != "":
+		return b.rechoose(ctx, run, args, step.JobReport{Detail: lost})
+	case report.State == step.InProgress:
 		_, err := b.backable(run.Record.About)
 		return b.lookAgain(report), err
-	case step.NotAsked:
+	case served == nil && servingOf(run).name != "":
+		return out, nil
 	}
 	return b.ask(run, backup.JobBackup, backup.BackupJob{
 		Database: run.Record.About.Database, Member: run.Record.Notes[noteMember], Repository: args.Repository,
-		Full: run.Record.Notes[noteFull] != "", Operation: run.Record.ID,
+		Full: run.Record.Notes[noteFull] != "", Operation: run.Record.ID, Primary: served,
 	})
 }
 
 // rechoose follows a job that failed: the part is given back meanwhile, and another host is chosen
-// after a pause, or the same one.
+// after a pause, or the same one. After the backup of a standby that need not be later.
 func (b *Backups) rechoose(ctx context.Context, run *step.Run, args backup.TakeArgs, report step.JobReport) (step.Outcome, error) {
 	j := jobOf(run)
 	err := fmt.Errorf("host %s could not make the backup: %s", j.host, report.Detail)
-	if report.Final {
+	if report.Final && servingOf(run).name == "" {
 		return step.Outcome{}, step.Final(err)
 	}
 	given, lost := b.gives(ctx, run, args.Repository, false)
@@ -166,6 +177,7 @@ func (b *Backups) rechoose(ctx context.Context, run *step.Run, args backup.TakeA
 		return step.Outcome{}, lost
 	}
 	b.failed(run, err)
+	b.direct(run)
 	b.slots.give(run.Record.ID)
 	return step.Next(stepChoose).With(append(given, b.endsJob(run)...)...), nil
 }
@@ -264,6 +276,7 @@ func (b *Backups) made(run *step.Run, args backup.TakeArgs, result json.RawMessa
 		return made, err
 	}
 	made.Automated, made.Damaged, made.Proved = args.Automated, operation.Reason(made.Damaged), time.Time{}
+	made.Member, made.Standby = run.Record.Notes[noteMember], servingOf(run).name != ""
 	if gap := run.Record.Notes[noteGap]; gap != "" {
 		made.Heals = true
 		made.Gap, _ = time.Parse(time.RFC3339Nano, gap) // "none": zero

@@ -108,6 +108,8 @@ type place struct {
 	host     string
 	member   string // its name
 	archived member.Archived
+	timeline int
+	ownKey   bool // it shows a key of its own
 }
 
 // place returns where a backup of a database can be made now. An error says what it waits for.
@@ -132,7 +134,10 @@ func (b *Backups) place(t target, repository string) (place, error) {
 		if report.Value.Archived == nil {
 			return place{}, fmt.Errorf("host %s says nothing of the archive of the primary's WAL yet", m.Host)
 		}
-		p := place{host: m.Host, member: m.Name, archived: *report.Value.Archived}
+		p := place{
+			host: m.Host, member: m.Name, archived: *report.Value.Archived,
+			timeline: report.Value.Timeline, ownKey: report.Value.OwnKey,
+		}
 		return p, b.archives(m, id, repository, p.archived)
 	}
 	return place{}, errors.New("the database has no primary that serves")
@@ -149,6 +154,35 @@ func (b *Backups) archives(m plan.Placed, id, repository string, now member.Arch
 		return fmt.Errorf("the primary cannot archive its WAL: %s", now.Failing)
 	}
 	return nil
+}
+
+// mostLag is how far the standby that is backed up may be behind, in seconds. The backup begins once
+// it has replayed what the primary had then.
+const mostLag = 30
+
+// standby returns the standby that is backed up in place of the primary. ok is false if there is none
+// that is well enough.
+func (b *Backups) standby(t target, primary place, repository string) (p place, ok bool) {
+	id := t.common().ResourceID
+	layout, err := state.View[plan.Layout](b.Cache, state.Layout(id))
+	if err != nil || !primary.ownKey {
+		return p, false
+	}
+	for _, m := range layout.Value.Members {
+		r, err := state.View[member.Report](b.Cache, state.Report(m.Host, member.ID(id, m.Name)))
+		if m.Name == primary.member || m.Host == primary.host || err != nil || !b.alive(m.Host) || !followsWell(*r.Value, primary) {
+			continue
+		}
+		if b.archives(m, id, repository, member.Archived{}) == nil {
+			return place{host: m.Host, member: m.Name}, true
+		}
+	}
+	return p, false
+}
+
+// followsWell reports whether a member is a standby that replays what it receives.
+func followsWell(r member.Report, primary place) bool {
+	return r.Ready && r.InRecovery && r.Streaming && !r.Paused && r.OwnKey && r.LagSeconds <= mostLag && r.Timeline == primary.timeline
 }
 
 // primaryHost returns the host of the member with the leader key of a database, or "".

@@ -66,13 +66,13 @@ func (h *Hosts) Look(ctx context.Context, host, name string) (step.JobReport, er
 	report := step.JobReport{State: step.InProgress}
 	if begun {
 		report.Progress = operation.Progress{Done: r.Done, Of: r.Of, Unit: r.Unit}
-		report.Detail = r.Detail
+		report.Detail, report.Result = r.Detail, r.Result
 	}
 	switch {
 	case begun && r.State == member.JobDone:
-		report.State, report.Result = step.Succeeded, r.Result
+		report.State = step.Succeeded
 	case begun && r.State == member.JobFailed:
-		report.State, report.Final = step.Lost, r.Final
+		report.State, report.Result, report.Final = step.Lost, nil, r.Final
 	default:
 		if why := h.lost(host, asked.Value, begun); why != "" {
 			report.State, report.Detail = step.Lost, why

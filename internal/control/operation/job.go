@@ -41,7 +41,7 @@ const (
 type JobReport struct {
 	State    JobState
 	Progress operation.Progress
-	Result   json.RawMessage // what came of it, as its kind says
+	Result   json.RawMessage // what came of it, as its kind says, or what it tells while it goes on
 	Detail   string          // why it failed, or what it waits for
 	Final    bool            // another try would fail too
 }

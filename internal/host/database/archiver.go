@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,6 +127,21 @@ func (a *Host) parameters(as member.Assignment) map[string]string {
 	maps.Copy(all, spec.ArchiveParameters(a.engine.ArchiveCommand(backup.Place{Dir: a.backupDir(as.ID)})))
 	return all
 }
+
+// serverPort is where servers for backups of standbys listen, or on one of the ports that follow.
+const serverPort = agent.KindPort + 40
+
+// backupPort finds a port that is free. Whoever takes it meanwhile is not trusted: see jobs.
+func (a *Host) backupPort(ctx context.Context) (string, int, error) {
+	l, err := a.ListenFrom(ctx, serverPort)
+	if err != nil {
+		return "", 0, err
+	}
+	return a.Address, l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// ownDir is the directory of a member with what it shows as a client.
+func (a *Host) ownDir(id string) string { return filepath.Join(a.MemberDir(id), patroni.OwnDir) }
 
 func (a *Host) backupDir(id string) string { return filepath.Join(a.MemberDir(id), backupDir) }
 

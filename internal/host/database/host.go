@@ -103,7 +103,7 @@ func (a *Host) Jobs() []job.Kind {
 		return jobs.Refuse(a.noEngine)
 	}
 	h := &jobs.Host{
-		Engine: a.engine, Place: a.repositories.Place, User: a.UserOf, Backed: a.repositories.Backed,
+		Engine: a.engine, Place: a.repositories.Place, User: a.UserOf, Own: a.ownDir, Port: a.backupPort, Backed: a.repositories.Backed,
 		Admit: a.repositories.Admit, Dismiss: a.repositories.Dismiss, Store: a.repositories.Store, CA: a.repositories.CA,
 		Give: func(dir string) (*owner.User, error) {
 			err := a.Give(dir)

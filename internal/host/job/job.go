@@ -67,6 +67,21 @@ func (c Call) Decode(into any) error {
 // and may be called as often as one likes.
 func (c Call) Progress(done, of int64, unit string) { c.work.progress(done, of, unit) }
 
+// Tell tells others of something while the job goes on, in place of its result. It is forgotten when
+// the job ends, and if the agent ends, unless Run tells of it again.
+func (c Call) Tell(of any) error {
+	text, err := encode(of)
+	if err != nil {
+		return err
+	}
+	c.work.reporter.change(func(r *member.JobReport) { r.Result = text })
+	return nil
+}
+
+// Ends reports whether the agent ends, and not just the job. Then the programs of a kind that Adopts
+// go on.
+func (c Call) Ends() bool { return c.work.agentEnds() }
+
 // errFinal marks what another try would not mend.
 var errFinal = errors.New("for good")
 

@@ -238,7 +238,7 @@ func (w *work) finish(result any, err error) {
 		err = bad
 	}
 	report := w.reporter.newest()
-	report.State, report.Detail, report.At = member.JobDone, "", time.Now().UTC()
+	report.State, report.Detail, report.Result, report.At = member.JobDone, "", nil, time.Now().UTC()
 	if err != nil {
 		report.State, report.Detail, report.Final = member.JobFailed, detail(err), errors.Is(err, errFinal)
 	} else {

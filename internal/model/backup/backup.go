@@ -82,6 +82,10 @@ type Backup struct {
 	Operation string `json:"operation"`
 	Automated bool   `json:"automated,omitempty"`
 	Major     int    `json:"major"`
+	// Member is the name of the one whose files were copied, and Standby says that it was a standby.
+	// "" stands for a primary of which nobody noted the name.
+	Member  string `json:"member,omitempty"`
+	Standby bool   `json:"standby,omitempty"`
 	// The data are consistent from Stop on: an earlier moment cannot be restored from this backup.
 	Start    time.Time `json:"start"`
 	Stop     time.Time `json:"stop"`

@@ -6,6 +6,9 @@ import "howdah/internal/model/operation"
 const (
 	// JobBackup makes a backup. Its arguments are a BackupJob, and its result is a Backup.
 	JobBackup = "backup"
+	// JobServe lets the backup of a standby use the primary, until the job is forgotten. Its arguments
+	// are a ServeJob. It tells of a Served once it can be used, and never ends well.
+	JobServe = "serve"
 	// JobList lists what is in a repository. Its arguments are a ListJob, its result is a Listed.
 	JobList = "list"
 	// JobTidy removes what nobody needs. Its arguments are a TidyJob, and its result is a Tidied.
@@ -21,6 +24,27 @@ type BackupJob struct {
 	Full       bool   `json:"full,omitempty"`
 	// Operation is in the annotation of the backup.
 	Operation string `json:"operation"`
+	// Primary says that the member is a standby, and how its host reaches the primary.
+	Primary *Served `json:"primary,omitempty"`
+}
+
+// ServeJob asks the host of a primary to let the backup of one of its standbys use it.
+type ServeJob struct {
+	Database string `json:"database"` // resource id
+	Member   string `json:"member"`   // the primary's name
+	Standby  string `json:"standby"`  // the name of the only member that is let in
+}
+
+// Served is how a standby uses its primary. CA is the certificate, as PEM, that signs what the server
+// shows. It signs nothing else, and is made for the one job. The rest are paths on the primary's host.
+type Served struct {
+	Address      string `json:"address"`
+	Port         int    `json:"port"`
+	CA           []byte `json:"ca"`
+	Dir          string `json:"dir"`
+	DataDir      string `json:"data_dir"`
+	SocketDir    string `json:"socket_dir"`
+	PostgresPort int    `json:"postgres_port"`
 }
 
 // ListJob asks any host for the backups of a database in a repository, without those that are Known.

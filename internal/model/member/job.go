@@ -40,7 +40,8 @@ type JobReport struct {
 	Done  int64    `json:"done,omitempty"`
 	Of    int64    `json:"of,omitempty"` // 0: nobody knows
 	Unit  string   `json:"unit,omitempty"`
-	// Result is what came of it, as its kind says. It has 8 KiB at most.
+	// Result is what came of it, as its kind says, or what others need of it while it goes on. It has
+	// 8 KiB at most.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Detail is why it failed, or what it waits for.
 	Detail string    `json:"detail,omitempty"`

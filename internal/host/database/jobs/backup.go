@@ -21,7 +21,10 @@ import (
 // programBackup is the name of the program that makes a backup.
 const programBackup = "backup"
 
-var errNotThere = errors.New("the engine says that the backup is made, and does not list it")
+var (
+	errNotThere = errors.New("the engine says that the backup is made, and does not list it")
+	errLeft     = errors.New("another member was promoted while the backup was made")
+)
 
 // backUp makes a backup, unless the repository has one of the same operation.
 func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
@@ -38,14 +41,21 @@ func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
 		take.Kind = model.Full
 	}
 	command := r.Engine.Backup(r.place, take)
+	if args.Primary != nil {
+		if command, err = r.standby(id(args), *args.Primary, take); err != nil {
+			return nil, err
+		}
+	}
 	if call.Resume {
 		// Its end says nothing: whether it made the backup, the repository says.
 		if _, _, err := call.Adopt(ctx, r.program(programBackup, command, r.tell)); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.create(ctx); err != nil {
-		return nil, err
+	if args.Primary == nil { // what a standby has comes after what its primary prepared
+		if err := r.create(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if made, err := r.made(ctx, args); err != nil {
 		return nil, err
@@ -57,8 +67,11 @@ func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
 		return nil, err
 	}
 	made, err := r.made(ctx, args)
-	if err == nil && made == nil {
+	switch {
+	case err == nil && made == nil:
 		err = errNotThere
+	case err == nil && !r.follows(*made):
+		err = errLeft
 	}
 	if err != nil {
 		return nil, err
@@ -106,7 +119,8 @@ func (r *run) made(ctx context.Context, args model.BackupJob) (*model.Backup, er
 
 // follows reports whether the member goes back to a backup of the operation. A primary that was cut
 // off and replaced may have ended one on the branch that it was left on: nothing later can be
-// restored from that.
+// restored from that. A standby that followed the new primary before all was copied has files of both
+// branches: the old primary ended the backup after that, so beyond where the branches part.
 func (r *run) follows(b model.Backup) bool {
 	var newest string
 	var text []byte
@@ -135,7 +149,7 @@ func record(args model.BackupJob, info backup.Info) model.Backup {
 	b := model.Backup{
 		Database: args.Database, Repository: args.Repository, Label: info.Label, Kind: info.Kind, Needs: info.Needs, Operation: info.Operation,
 		Major: info.Major, Start: info.Start, Stop: info.Stop, Timeline: info.Timeline, StartLSN: info.StartLSN, StopLSN: info.StopLSN,
-		Size: info.Size, Stored: info.Stored,
+		Size: info.Size, Stored: info.Stored, Member: args.Member, Standby: args.Primary != nil,
 	}
 	if info.Damaged {
 		b.Damaged = "pages with wrong checksums were found while the backup was made"

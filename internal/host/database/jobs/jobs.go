@@ -35,6 +35,10 @@ type Host struct {
 	// archive.ErrAwaited. User is whom the member runs as; nil is our own.
 	Place func(member string) (backup.Place, error)
 	User  func(member string) *owner.User
+	// Own is the directory of a member with what it shows as a client, and with whom it trusts.
+	Own func(member string) string
+	// Port finds a port of this host's address that is free now.
+	Port func(ctx context.Context) (address string, port int, err error)
 	// Backed is told that a database has a backup that is newer than all before.
 	Backed func(database string)
 	// Admit lets a job into parts of repositories until Dismiss. CAFile is not set in what it
@@ -65,6 +69,7 @@ const ownDir = "user"
 func (h *Host) Kinds() []job.Kind {
 	return []job.Kind{
 		{Name: model.JobBackup, Run: h.backUp, Adopts: true},
+		{Name: model.JobServe, Run: h.serve, Adopts: true, Light: true},
 		{Name: model.JobList, Run: h.list, Light: true},
 		{Name: model.JobTidy, Run: h.tidy},
 		{Name: model.JobDrill, Run: h.drill},
