@@ -43,6 +43,7 @@ func (w *work) noteRestored() {
 // there is no other place.
 func (w *work) restoreAnew() {
 	if !w.restoring() {
+		w.tellRestoredLost()
 		return
 	}
 	for i := range w.members() {
@@ -62,6 +63,26 @@ func (w *work) restoreAnew() {
 		w.add(next)
 		w.doing("restoring on " + next.Host + " in place of " + m.Host)
 		return
+	}
+}
+
+// tellRestoredLost tells that the only host with the restored data is lost before anybody else had
+// them. A client may have written there, so nobody begins anew without being asked to.
+func (w *work) tellRestoredLost() {
+	if w.Want.Restore == nil || w.Want.State == member.Absent || !w.out.Layout.Restored || w.out.Layout.Created || w.Leader != "" {
+		return
+	}
+	var lost *Placed
+	for _, m := range w.members() {
+		if w.alive(m) && w.report(m).Postgres {
+			return // it has them, too
+		}
+		if lost == nil && w.lostTooLong(m) {
+			lost = m
+		}
+	}
+	if lost != nil {
+		w.tell(Problem{"", lost.Host, "the restored data are on host " + lost.Host + " alone, which is lost: bring it back; or delete the database, and restore it again"})
 	}
 }
 
