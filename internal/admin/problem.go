@@ -24,6 +24,7 @@ const (
 	ProblemNoRepository = "no-repository"
 	ProblemKeyAtHome    = "key-not-exported"
 	ProblemRepository   = "repository-away"
+	ProblemLowRoom      = "repository-low"
 
 	ProblemDrill         = "drill-failed"
 	ProblemBackupLate    = "backup-late"

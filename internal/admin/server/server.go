@@ -50,8 +50,10 @@ type Config struct {
 	Repositories repository.Prober
 	NoRepository func() string
 	Away         func() map[string]string
-	Version      string
-	Log          *slog.Logger
+	// Low knows in which repositories little is free, and how much. nil: in none.
+	Low     func() map[string]string
+	Version string
+	Log     *slog.Logger
 }
 
 // Server is an http.Handler.
@@ -70,7 +72,7 @@ func New(cfg Config) *Server {
 	held := &home.Held{Cache: cfg.State.Cache, Databases: databases, SealKey: cfg.Home.SealKey}
 	late := func(now time.Time, id string) []admin.Problem { return operation.Late(cfg.State.Cache, now, id) }
 	repositories := func() []admin.Problem {
-		return repository.Problems(cfg.State.Cache, cfg.Home.Disposable, cfg.NoRepository, cfg.Away)
+		return repository.Problems(cfg.State.Cache, cfg.Home.Disposable, cfg.NoRepository, cfg.Away, cfg.Low)
 	}
 	backups := func() status.Backups { return backup.Look(cfg.Looks) }
 	for _, table := range []verb.Table{

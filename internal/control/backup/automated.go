@@ -112,6 +112,9 @@ func (k *keeper) begin(t target, a *backup.Automated) ([]state.Op, error) {
 	default:
 		return nil, nil
 	}
+	if k.Low != nil && k.Low(args.Repository) != "" {
+		return nil, nil // what room is left is for WAL; status tells
+	}
 	ops, err := k.begins(t, name, args)
 	if err != nil || len(ops) == 0 {
 		return nil, err

@@ -24,7 +24,7 @@ import (
 	"howdah/internal/state"
 )
 
-// Config is what backups need. All fields are required, but for Repository.
+// Config is what backups need. All fields are required, but for Repository and Low.
 type Config struct {
 	Store *state.Store
 	Cache *state.Cache // of state.Root and patroni.Namespace
@@ -32,7 +32,10 @@ type Config struct {
 	// Repository returns what opens the part of a database in a repository. nil: copies that nobody
 	// knows are not looked for after the home was restored.
 	Repository func(ctx context.Context, name, database string) (member.Repository, error)
-	Log        *slog.Logger
+	// Low says how little room is left in a repository, so that no automated backup begins there, or
+	// "". nil: there is always enough.
+	Low func(repository string) string
+	Log *slog.Logger
 }
 
 // Backups makes and removes backups. Make it with New.

@@ -555,3 +555,27 @@ func TestACluster(t *testing.T) {
 		t.Errorf("events %q, %q", got, c.events("aura"))
 	}
 }
+
+// What room is left in a repository is for WAL: no automated backup begins there until there is more.
+func TestNoAutomatedBackupWhereLittleIsFree(t *testing.T) {
+	c := midnight(t)
+	scarce := "4 of 100 MiB are free"
+	c.backups.Low = func(name string) string {
+		if name != "main" {
+			t.Errorf("asked for %s", name)
+		}
+		return scarce
+	}
+	i := c.instance("orders", "zone-a", func(i *spec.Instance) { i.BackupRetention = 7 })
+	c.round()
+	if made := c.automatic(); len(made) > 0 {
+		t.Errorf("made %v", made)
+	}
+	// What is asked for is made.
+	c.ends(c.snapshot(i, "asked", backup.Take, nil), operation.Done)
+	scarce = ""
+	c.round()
+	if made := c.automatic(); len(made) != 1 {
+		t.Errorf("made %v", made)
+	}
+}

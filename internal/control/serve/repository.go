@@ -48,6 +48,7 @@ type places struct {
 	// guarded by mu
 	failed  string            // why the default one could not be made
 	trouble map[string]string // by name
+	scarce  map[string]string // where little is free, by name
 }
 
 func newPlaces(cfg Config, cache *state.Cache) *places { return &places{Config: cfg, cache: cache} }
@@ -80,19 +81,37 @@ func (p *places) away() map[string]string {
 	return maps.Clone(p.trouble)
 }
 
+// low returns the repositories in which little is free, and how much.
+func (p *places) low() map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.scarce)
+}
+
+// lowOf says how little is free in a repository, or "".
+func (p *places) lowOf(name string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.scarce[name]
+}
+
 // watch looks again and again, until ctx ends, whether this control plane reaches the repositories.
 // While it knows none, as when it has just started, it looks more often.
 func (p *places) watch(ctx context.Context) error {
 	for {
-		trouble, next := map[string]string{}, time.Second
+		trouble, scarce, next := map[string]string{}, map[string]string{}, time.Second
 		for _, r := range state.LoadAll[backup.Repository](p.cache, state.RepositoryRoot) {
 			next = lookEvery
-			if err := p.look(ctx, r.Value); err != nil && ctx.Err() == nil {
+			low, err := p.look(ctx, r.Value)
+			if err != nil && ctx.Err() == nil {
 				trouble[r.Value.Name] = err.Error()
+			}
+			if low != "" {
+				scarce[r.Value.Name] = low
 			}
 		}
 		p.mu.Lock()
-		p.trouble = trouble
+		p.trouble, p.scarce = trouble, scarce
 		p.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -102,38 +121,49 @@ func (p *places) watch(ctx context.Context) error {
 	}
 }
 
-// look returns an error if a place is not the repository, or does not answer in time.
-func (p *places) look(ctx context.Context, r backup.Repository) error {
+// look returns an error if a place is not the repository, or does not answer in time. It says how
+// little is free there, or "".
+func (p *places) look(ctx context.Context, r backup.Repository) (low string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- p.recognize(ctx, r) }()
+	type seen struct {
+		low string
+		err error
+	}
+	done := make(chan seen, 1)
+	go func() {
+		low, err := p.recognize(ctx, r)
+		done <- seen{low, err}
+	}()
 	select {
-	case err := <-done:
-		return err
+	case s := <-done:
+		return s.low, s.err
 	case <-ctx.Done():
-		return fmt.Errorf("it does not answer: %w", ctx.Err())
+		return "", fmt.Errorf("it does not answer: %w", ctx.Err())
 	}
 }
 
-func (p *places) recognize(ctx context.Context, r backup.Repository) error {
+func (p *places) recognize(ctx context.Context, r backup.Repository) (low string, err error) {
 	key, err := p.Home.SealKey()
 	if err != nil {
-		return err
+		return "", err
 	}
 	sealer, err := repository.NewSealer(key)
 	if err != nil {
-		return err
+		return "", err
 	}
 	access, err := sealer.Access(r, "")
 	if err != nil {
-		return err
+		return "", err
 	}
 	opened, err := place.Open(access)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return store.CheckMarker(ctx, opened, r.ID)
+	if err := store.CheckMarker(ctx, opened, r.ID); err != nil {
+		return "", err
+	}
+	return place.Low(access), nil
 }
 
 // ensure makes the default repository of a home on one machine, unless the home has a repository.

@@ -58,7 +58,7 @@ func TestTheDefaultRepositoryIsMadeOnce(t *testing.T) {
 		if err != nil || m.ID != r.Value.ID || m.ID == "repo-died" || !r.Value.Default || r.Value.Path != dir {
 			t.Errorf("%+v, %+v, %v", m, r.Value, err)
 		}
-		if err := p.look(t.Context(), r.Value); err != nil {
+		if _, err := p.look(t.Context(), r.Value); err != nil {
 			t.Error(err)
 		}
 		if _, err := repository.Open(t.Context(), h.Store, h.SealKey, "default", "db-1"); err != nil {

@@ -119,8 +119,9 @@ func Run(ctx context.Context, cfg Config) error {
 		Store: store, Cache: cache, Base: "https://" + cfg.hostAddr(), CA: ca, Dir: cfg.Home.SignerDir(), SMTP: cfg.Home.SMTP,
 		Own: cfg.own(cache).listens, Retry: notify.DefaultRetry, Log: cfg.Log.With("component", "notify"),
 	})
+	places := newPlaces(cfg, cache)
 	backups := databasebackup.New(databasebackup.Config{
-		Store: store, Cache: cache, Hosts: job.New(store, cache), Repository: cfg.opener(store), Log: cfg.Log.With("component", "database-backup"),
+		Store: store, Cache: cache, Hosts: job.New(store, cache), Repository: cfg.opener(store), Low: places.lowOf, Log: cfg.Log.With("component", "database-backup"),
 	})
 	operations := operation.New(operation.Config{
 		Store: store, Cache: cache, Name: cfg.Name, Definitions: backups.Definitions(), Log: cfg.Log.With("component", "operation"),
@@ -159,11 +160,10 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	places := newPlaces(cfg, cache)
 	admins := admin.New(admin.Config{
 		Home: cfg.Home, State: api.State(), Front: api.Front(), Looks: api.Looks(), Records: api.Records(), Authorities: api.Authorities(),
 		Etcd: keeper, NoBackup: cfg.Backups.Failing, Repositories: &hostapi.Prober{Identity: identity},
-		NoRepository: places.none, Away: places.away, Version: cfg.Version, Log: cfg.Log.With("component", "api"),
+		NoRepository: places.none, Away: places.away, Low: places.low, Version: cfg.Version, Log: cfg.Log.With("component", "api"),
 	})
 	hosts := &hostapi.Server{
 		Home: cfg.Home, CA: ca, Store: store, Etcd: member.Client, Beat: pulse.Beat, Log: cfg.Log.With("component", "hosts"),
