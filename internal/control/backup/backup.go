@@ -143,12 +143,20 @@ func (b *Backups) lookAgain(report step.JobReport) step.Outcome {
 
 // follow looks how far the job is that was noted, and notes its progress.
 func (b *Backups) follow(ctx context.Context, run *step.Run) (step.JobReport, error) {
-	j := jobOf(run)
+	report, err := b.reported(ctx, jobOf(run))
+	if err != nil {
+		return report, err
+	}
+	run.Progress(report.Progress.Done, report.Progress.Of, report.Progress.Unit)
+	return report, nil
+}
+
+// reported returns what a host says of a job.
+func (b *Backups) reported(ctx context.Context, j job) (step.JobReport, error) {
 	report, err := b.Hosts.Look(ctx, j.host, j.name)
 	if err != nil {
 		return report, fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
 	}
-	run.Progress(report.Progress.Done, report.Progress.Of, report.Progress.Unit)
 	return report, nil
 }
 

@@ -134,9 +134,9 @@ func (b *Backups) copied(ctx context.Context, run *step.Run) (step.Outcome, erro
 		return step.Outcome{}, err
 	}
 	j := jobOf(run)
-	report, err := b.Hosts.Look(ctx, j.host, j.name)
+	report, err := b.reported(ctx, j)
 	if err != nil {
-		return step.Outcome{}, fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
+		return step.Outcome{}, err
 	}
 	if report.State != step.Succeeded {
 		report.Detail, report.Final = "the host forgot what it had copied: "+report.Detail, false

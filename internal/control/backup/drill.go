@@ -215,9 +215,9 @@ func (b *Backups) limitsOf(t target) member.Limits {
 // conclude records what the drill found, and tells of it.
 func (b *Backups) conclude(ctx context.Context, run *step.Run) (step.Outcome, error) {
 	j := jobOf(run)
-	report, err := b.Hosts.Look(ctx, j.host, j.name)
+	report, err := b.reported(ctx, j)
 	if err != nil {
-		return step.Outcome{}, fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
+		return step.Outcome{}, err
 	}
 	if report.State != step.Succeeded {
 		return step.Next(stepPick).With(b.endsJob(run)...), nil

@@ -74,9 +74,9 @@ func (b *Backups) list(ctx context.Context, run *step.Run) (step.Outcome, error)
 		return step.Outcome{}, err
 	}
 	j := jobOf(run)
-	report, err := b.Hosts.Look(ctx, j.host, j.name)
+	report, err := b.reported(ctx, j)
 	if err != nil {
-		return step.Outcome{}, fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
+		return step.Outcome{}, err
 	}
 	switch report.State {
 	case step.InProgress:

@@ -40,9 +40,9 @@ func (b *Backups) served(ctx context.Context, run *step.Run) (served *backup.Ser
 	if j.name == "" {
 		return nil, out, "", nil
 	}
-	report, err := b.Hosts.Look(ctx, j.host, j.name)
+	report, err := b.reported(ctx, j)
 	if err != nil {
-		return nil, out, "", fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
+		return nil, out, "", err
 	}
 	switch report.State {
 	case step.NotAsked:

@@ -214,9 +214,9 @@ func (b *Backups) recorded(ctx context.Context, run *step.Run) (out step.Outcome
 		return out, made, err
 	}
 	j := jobOf(run)
-	report, err := b.Hosts.Look(ctx, j.host, j.name)
+	report, err := b.reported(ctx, j)
 	if err != nil {
-		return out, made, fmt.Errorf("look at %s on %s: %w", j.name, j.host, err)
+		return out, made, err
 	}
 	if report.State != step.Succeeded {
 		report.Detail = "the host forgot what it had made: " + report.Detail

@@ -51,6 +51,16 @@ func (w *work) copyFiles(ctx context.Context) error {
 	if err := w.at("copied"); err != nil {
 		return err
 	}
+	if err := w.settle(); err != nil {
+		return err
+	}
+	w.state.Result = Result{Bytes: max(size, last.Of, last.Done), Files: time.Since(began)}
+	return w.enter(replaying)
+}
+
+// settle ends the copying: the files are of the version that runs them, have nothing of the source's
+// own, and are on the disk.
+func (w *work) settle() error {
 	if err := w.checkVersion(); err != nil {
 		return err
 	}
@@ -60,11 +70,7 @@ func (w *work) copyFiles(ctx context.Context) error {
 	if err := tree.Sync(w.Dir); err != nil {
 		return err
 	}
-	if err := w.at("scrubbed"); err != nil {
-		return err
-	}
-	w.state.Result = Result{Bytes: max(size, last.Of, last.Done), Files: time.Since(began)}
-	return w.enter(replaying)
+	return w.at("scrubbed")
 }
 
 // size asks the repository how large the data of the backup are; 0: nobody knows. If the backup is

@@ -99,16 +99,7 @@ func (w *work) copyLive(ctx context.Context) error {
 	if err := w.User.ReplaceFile(filepath.Join(w.part(), "backup_label"), []byte(b.label), 0o600); err != nil {
 		return err
 	}
-	if err := w.checkVersion(); err != nil {
-		return err
-	}
-	if err := w.User.Do(w.scrub); err != nil {
-		return fmt.Errorf("remove what is the source's own: %w", err)
-	}
-	if err := tree.Sync(w.Dir); err != nil {
-		return err
-	}
-	if err := w.at("scrubbed"); err != nil {
+	if err := w.settle(); err != nil {
 		return err
 	}
 	copied := w.state.Result
