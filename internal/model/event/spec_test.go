@@ -13,12 +13,12 @@ import (
 // Why events of RDS are not raised. Those of source types that Howdah does not have
 // at all (proxies, blue/green deployments, shard groups) are not listed.
 const (
-	noMajor    = "major versions are not upgraded"
-	itRetries  = "what cannot be made is tried again until it can be: nothing fails for good"
-	noChecks   = "a minor upgrade has no steps before and after it"
-	ofHosts    = "hosts and their operating systems are their operator's"
-	otherWord  = "another event of the same change is raised"
-	noGlobal   = "there are no global clusters"
+	noMajor   = "major versions are not upgraded"
+	itRetries = "what cannot be made is tried again until it can be: nothing fails for good"
+	noChecks  = "a minor upgrade has no steps before and after it"
+	ofHosts   = "hosts and their operating systems are their operator's"
+	otherWord = "another event of the same change is raised"
+	noGlobal  = "there are no global clusters"
 )
 
 // notRaised are the events of RDS's list that nothing raises, and why.
