@@ -95,8 +95,12 @@ func (s *story) killed(k killing) {
 			break // the others have moved on meanwhile
 		}
 		for _, name := range restored {
-			if i, err := s.rig.Instance(s.Context(), name); err != nil || *i.DBInstanceStatus != "available" {
-				return fmt.Errorf("%s is not available: %v, killed at %q", name, err, slices.Sorted(maps.Keys(hit)))
+			i, err := s.rig.Instance(s.Context(), name)
+			if err != nil {
+				return fmt.Errorf("look at %s: %w; killed at %q", name, err, slices.Sorted(maps.Keys(hit)))
+			}
+			if *i.DBInstanceStatus != "available" {
+				return fmt.Errorf("%s is %s; killed at %q", name, *i.DBInstanceStatus, slices.Sorted(maps.Keys(hit)))
 			}
 		}
 		if busy || len(hit) == 0 {

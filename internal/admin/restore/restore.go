@@ -53,7 +53,7 @@ func (s *service) restore(ctx context.Context, c front.Call, in admin.RestoreReq
 		if err != nil {
 			return err
 		}
-		plan, ops, err := make(l, c, choice, in)
+		plan, ops, err := planned(l, c, choice, in)
 		if err != nil {
 			return hinted(err, choice.Common().Name)
 		}
@@ -67,8 +67,8 @@ func (s *service) restore(ctx context.Context, c front.Call, in admin.RestoreReq
 	return out, err
 }
 
-// make returns what is made of a choice, with the writes that make it.
-func make(l *database.Sight, c front.Call, from restore.Choice, in admin.RestoreRequest) (admin.RestorePlan, []state.Op, error) {
+// planned returns what is made of a choice, with the writes that make it.
+func planned(l *database.Sight, c front.Call, from restore.Choice, in admin.RestoreRequest) (admin.RestorePlan, []state.Op, error) {
 	if from.Cluster != nil {
 		return makeCluster(l, c, from, in)
 	}

@@ -151,12 +151,12 @@ func waitRestored(ctx context.Context, o *cli.Options, t *cli.Target) error {
 		if err != nil {
 			return false, err
 		}
-		switch status := t.Status(); {
-		case status == "available":
+		switch status := t.Status(); status {
+		case "available":
 			return true, nil
-		case status == "":
+		case "":
 			return false, fmt.Errorf("%s was deleted meanwhile", t.Name)
-		case status == incompatibleRestore:
+		case incompatibleRestore:
 			return false, cannotRestore(o, t.Name, problems)
 		default:
 			showRestore(p, truth, status, o.Now())

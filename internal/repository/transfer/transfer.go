@@ -184,7 +184,7 @@ func (e *exact) Read(p []byte) (int, error) {
 		var more [1]byte
 		if n, err := io.ReadFull(e.from, more[:]); n > 0 {
 			return 0, ErrChanged
-		} else if err != io.EOF { //nolint:errorlint // it is what ReadFull returns at the end
+		} else if err != io.EOF {
 			return 0, err
 		}
 		return 0, io.EOF

@@ -25,9 +25,6 @@ var (
 	moments = []string{"0", "5", "20", "50", "65", "80", "95", "100"}
 )
 
-// whole is the moment that is the latest restorable time.
-const whole = "100"
-
 const (
 	// keep says that the automated backups of a database that is deleted are retained.
 	keep = "keep"

@@ -82,7 +82,7 @@ func (h *House) used(id string) (bytes int64, said bool) {
 func (h *House) grow(ctx context.Context, l *database.Sight, c front.Call, r state.Record[spec.Instance], s *store, to int) error {
 	i := r.Value
 	if h.instance(r).may(l.Look) != nil {
-		return nil
+		return nil //nolint:nilerr // it is looked at again in the next round
 	}
 	disk := i.Disk()
 	disk.GiB = to

@@ -89,12 +89,12 @@ func (r relation) split(database string) []part {
 
 // look returns what is wrong with a part.
 func (p part) look(ctx context.Context, conn *pgx.Conn) (says []string, err error) {
-	switch {
-	case p.Kind == tree:
+	switch p.Kind {
+	case tree:
 		if err = remember(ctx, conn, p.Rows); err == nil {
 			_, err = conn.Exec(ctx, treeSQL, p.OID)
 		}
-	case p.Kind == other:
+	case other:
 		_, err = conn.Exec(ctx, otherSQL, p.OID)
 	default:
 		args := []any{p.OID, p.from, p.until}

@@ -145,12 +145,12 @@ func (r *run) prepareServer(ctx context.Context, args model.ServeJob) (p backup.
 		Client: hostapi.MemberName(member.ID(args.Database, args.Standby)),
 	}
 	p = r.Engine.Serve(r.place, s)
-	files := append(p.Files, backup.File{Path: s.CertFile, Data: pair.CertPEM, Mode: 0o600}, backup.File{Path: s.KeyFile, Data: pair.KeyPEM, Mode: 0o600})
+	p.Files = append(p.Files, backup.File{Path: s.CertFile, Data: pair.CertPEM, Mode: 0o600}, backup.File{Path: s.KeyFile, Data: pair.KeyPEM, Mode: 0o600})
 	served = model.Served{
 		Address: address, Port: port, CA: pair.CAPEM, Dir: dir,
 		DataDir: r.place.DataDir, SocketDir: r.place.SocketDir, PostgresPort: r.place.Port,
 	}
-	return p, served, r.writeAll(files)
+	return p, served, r.writeAll(p.Files)
 }
 
 func (r *run) writeAll(files []backup.File) error {
