@@ -180,9 +180,9 @@ var snapshotScenarios = []scenario{
 			u.region = "eu-west-1"
 			far := with(copySnap, "SourceDBSnapshotIdentifier=arn:aws:rds:us-east-1:{account}:snapshot:snap", "CopyTags=true")
 			u.try(copySnap).is(noSnapshot, "snap")
-			u.put(state.Put(state.Repository("far"), backup.Repository{Name: "far", Copies: true, Key: []byte("k")}))
-			u.try(far).is(badMix, "is encrypted, and the other one is not")
 			u.put(state.Put(state.Repository("far"), backup.Repository{Name: "far", Copies: true}))
+			u.try(far).is(badMix, "is encrypted, and the other one is not")
+			u.put(state.Put(state.Repository("far"), backup.Repository{Name: "far", Copies: true, Key: []byte("k")}))
 			u.do(far).has("DBSnapshot/Status=copying", "DBSnapshot/PercentProgress=0", u.fill("DBSnapshot/DBSnapshotArn=arn:aws:rds:eu-west-1:{account}:snapshot:copied"))
 			u.try(far).is("DBSnapshotAlreadyExists", "copied")
 			u.try("RestoreDBInstanceFromDBSnapshot?DBSnapshotIdentifier=copied&DBInstanceIdentifier=x").is(badSnapshot, "copying")

@@ -98,7 +98,7 @@ func (u *user) finished(s backup.Snapshot, args backup.TakeArgs) state.Op {
 // everythingIn has one repository for backups and for copies.
 func (w *world) everythingIn(name string) {
 	w.Helper()
-	w.put(state.Delete(state.Repository("far")), state.Put(state.Repository(name), backup.Repository{Name: name, Kind: backup.Directory, Path: "/backups", Default: true, Copies: true}))
+	w.put(state.Delete(state.Repository("far")), state.Put(state.Repository(name), backup.Repository{Name: name, Kind: backup.Directory, Path: "/backups", Key: []byte("sealed"), Default: true, Copies: true}))
 }
 
 func (u *user) snapshotAt(key string) backup.Snapshot {
