@@ -316,6 +316,15 @@ func TestCloneOfAStandby(t *testing.T) {
 	s.Exec(muchData)
 	second := s.Standby("second", "")
 	third := s.Standby("third", second.Dir)
+	// Nothing is acknowledged that the failover below could lose.
+	s.Exec("ALTER SYSTEM SET synchronous_standby_names = '*'")
+	s.Exec("SELECT pg_reload_conf()")
+	testkit.Eventually(t, time.Minute, func() error {
+		if n := sourcetest.Ask[int64](s.Source, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"); n != 1 {
+			return fmt.Errorf("%d standbys are in sync", n)
+		}
+		return nil
+	})
 	load := s.writes(t)
 	clone := func(name string, of, primary *sourcetest.Source) {
 		t.Run(name, func(t *testing.T) {
