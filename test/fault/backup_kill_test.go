@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,6 +141,9 @@ func (s *story) killAgents() error {
 	return errors.Join(errs...)
 }
 
+// digits say how far a step is. They make no step of their own.
+var digits = regexp.MustCompile(`[0-9]+`)
+
 // points returns where operations, the jobs of hosts and restores are now. busy says that operations
 // have not ended, or that nobody knows.
 func (s *story) points() (points map[string][]int, busy bool) {
@@ -158,7 +162,7 @@ func (s *story) points() (points map[string][]int, busy bool) {
 	reports, failed := state.List[member.JobReport](ctx, s.rig.Store, state.JobReportRoot)
 	for _, r := range reports {
 		of, _, _ := strings.Cut(r.Value.Name, "/")
-		points[fmt.Sprintf("%s's host: %s %.11s", kinds[of], r.Value.State, r.Value.Unit)] = nil
+		points[fmt.Sprintf("%s's host: %s %.16s", kinds[of], r.Value.State, digits.ReplaceAllString(r.Value.Unit, "N"))] = nil
 	}
 	members, lost := state.List[struct {
 		Restoring *member.Restoring `json:"restoring"`
