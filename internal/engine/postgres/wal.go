@@ -20,6 +20,7 @@ var (
 	redoForm     = regexp.MustCompile(`Latest checkpoint's REDO location:\s+([0-9A-F]+/[0-9A-F]+)`)
 	timelineForm = regexp.MustCompile(`Latest checkpoint's TimeLineID:\s+([0-9]+)`)
 	endForm      = regexp.MustCompile(`at ([0-9A-F]+/[0-9A-F]+)`)
+	missingForm  = regexp.MustCompile(`could not find file "([0-9A-F]{24})"`)
 )
 
 // WALEnd returns where the WAL of a cluster ends, on the timeline of its last checkpoint. No server
@@ -54,9 +55,32 @@ func walEnd(ctx context.Context, install Install, user *owner.User, dataDir stri
 	// missing.
 	places := endForm.FindAllStringSubmatch(out, -1)
 	if len(places) == 0 {
-		return 0, fmt.Errorf("%w: %s", errWAL, tail(out))
+		return endOfFiles(dataDir, timeline, start, out)
 	}
 	return lsn.Parse(places[len(places)-1][1])
+}
+
+// endOfFiles returns where the WAL of a timeline ends, if pg_waldump has read it to the end of its
+// last file and has missed the next one. A server that was stopped just after it switched to a new
+// file has not made that file yet. Where a later file is there, one is missing in the middle.
+func endOfFiles(dataDir string, timeline int, start, out string) (lsn.LSN, error) {
+	unknown := fmt.Errorf("%w: %s", errWAL, tail(out))
+	missing := missingForm.FindStringSubmatch(out)
+	if missing == nil {
+		return 0, unknown
+	}
+	end, of, err := position(missing[1])
+	began, bad := lsn.Parse(start)
+	if err = errors.Join(err, bad); err != nil || of != timeline || end <= began {
+		return 0, errors.Join(unknown, err)
+	}
+	names, err := walFiles(dataDir)
+	for _, name := range names {
+		if name[:8] == missing[1][:8] && name > missing[1] {
+			return 0, fmt.Errorf("%w, and %s is there", unknown, name)
+		}
+	}
+	return end, err
 }
 
 // NewestEnd returns where the WAL of a cluster ends on the newest timeline of which it has any. No
@@ -77,9 +101,8 @@ func NewestEnd(ctx context.Context, install Install, user *owner.User, dataDir s
 
 var segmentForm = regexp.MustCompile(`^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})$`)
 
-// NewestWAL returns the newest timeline of which a cluster has WAL, and the position at which the
-// first file of that timeline begins, as in "16/B3000000". timeline is 0 if there is no WAL.
-func NewestWAL(dataDir string) (timeline int, first string, err error) {
+// walFiles returns the names of all whole files of WAL of a cluster, sorted.
+func walFiles(dataDir string) (names []string, err error) {
 	owner, err := owner.Of(dataDir)
 	var entries []os.DirEntry
 	if err == nil {
@@ -89,21 +112,41 @@ func NewestWAL(dataDir string) (timeline int, first string, err error) {
 		})
 	}
 	if err != nil {
-		return 0, "", fmt.Errorf("look for WAL: %w", err)
+		return nil, fmt.Errorf("look for WAL: %w", err)
 	}
 	for _, e := range entries {
-		parts := segmentForm.FindStringSubmatch(e.Name())
-		if parts == nil {
-			continue
+		if segmentForm.MatchString(e.Name()) {
+			names = append(names, e.Name())
 		}
-		var number [3]uint64
-		for i := range number {
-			if number[i], err = strconv.ParseUint(parts[i+1], 16, 32); err != nil {
-				return 0, "", fmt.Errorf("look for WAL: %w", err)
-			}
+	}
+	return names, nil
+}
+
+// position returns where a file of WAL begins, and its timeline.
+func position(name string) (first lsn.LSN, timeline int, err error) {
+	var number [3]uint64
+	for i, part := range segmentForm.FindStringSubmatch(name)[1:] {
+		if number[i], err = strconv.ParseUint(part, 16, 32); err != nil {
+			return 0, 0, fmt.Errorf("look for WAL: %w", err)
 		}
-		if int(number[0]) > timeline {
-			timeline, first = int(number[0]), fmt.Sprintf("%X/%X", number[1], number[2]*SegmentSize)
+	}
+	return lsn.LSN(number[1]<<32 + number[2]*SegmentSize), int(number[0]), nil
+}
+
+// NewestWAL returns the newest timeline of which a cluster has WAL, and the position at which the
+// first file of that timeline begins, as in "16/B3000000". timeline is 0 if there is no WAL.
+func NewestWAL(dataDir string) (timeline int, first string, err error) {
+	names, err := walFiles(dataDir)
+	if err != nil {
+		return 0, "", err
+	}
+	for _, name := range names {
+		at, of, err := position(name)
+		if err != nil {
+			return 0, "", err
+		}
+		if of > timeline {
+			timeline, first = of, at.String()
 		}
 	}
 	return timeline, first, nil
