@@ -201,9 +201,10 @@ type Info struct {
 	Major     int
 	SystemID  string
 	Start     time.Time
-	Stop      time.Time
-	StartLSN  lsn.LSN
-	StopLSN   lsn.LSN
+	// Stop is not before the backup ended: from then on each moment can be restored from it.
+	Stop     time.Time
+	StartLSN lsn.LSN
+	StopLSN  lsn.LSN
 	// Timeline is the one on which the backup ended.
 	Timeline int
 	// Size is that of the database, Stored what the backup added to the repository, in bytes.

@@ -108,7 +108,8 @@ func (e Engine) ParseList(out []byte) (backup.Listing, error) {
 func (b set) info(dbs []db) (backup.Info, error) {
 	info := backup.Info{
 		Label: b.Label, Kind: backupmodel.Incremental, Operation: b.Annotation[annotation],
-		Start: time.Unix(b.Timestamp.Start, 0).UTC(), Stop: time.Unix(b.Timestamp.Stop, 0).UTC(),
+		// Times are cut off at the second. The backup has what was committed in the second of its end.
+		Start: time.Unix(b.Timestamp.Start, 0).UTC(), Stop: time.Unix(b.Timestamp.Stop+1, 0).UTC(),
 		StartLSN: b.LSN.Start, StopLSN: b.LSN.Stop,
 		Size: b.Info.Size, Stored: b.Info.Repository.Delta, Damaged: b.Error,
 	}

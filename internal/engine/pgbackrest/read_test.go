@@ -26,12 +26,12 @@ func TestListIsRead(t *testing.T) {
 		FirstWAL: "000000010000000000000001", LastWAL: "000000020000000000000015",
 		Backups: []backup.Info{
 			{
-				Label: "20261124-160054F", Kind: backupmodel.Full, Operation: "op-1", Major: 15, SystemID: "7711768629229081380", Start: at(1795536054), Stop: at(1795536055),
+				Label: "20261124-160054F", Kind: backupmodel.Full, Operation: "op-1", Major: 15, SystemID: "7711768629229081380", Start: at(1795536054), Stop: at(1795536056),
 				StartLSN: 0x3000028, StopLSN: 0x4000050, Timeline: 1, Size: 23213923, Stored: 3028312,
 			},
 			{
 				Label: "20261124-160054F_20261124-160447I", Kind: backupmodel.Incremental, Needs: []string{"20261124-160054F", "20261124-160054F_20261124-160100I"},
-				Major: 17, SystemID: "7711768629229081381", Start: at(1795536287), Stop: at(1795536288),
+				Major: 17, SystemID: "7711768629229081381", Start: at(1795536287), Stop: at(1795536289),
 				StartLSN: 0x8000028, StopLSN: 0x9000050, Timeline: 26, Size: 27000000, Stored: 900000, Damaged: true,
 			},
 		},

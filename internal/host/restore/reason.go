@@ -13,6 +13,7 @@ import (
 var (
 	notReached = "recovery ended before configured recovery target was reached"
 	notWhole   = regexp.MustCompile(`^(WAL ends before|could not locate required checkpoint|could not find redo location|could not open WAL|invalid checkpoint record)`)
+	tooEarly   = "requested recovery stop point is before consistent recovery point"
 	notChild   = regexp.MustCompile(`^requested timeline [0-9]+ (is not a child|does not contain minimum recovery point)`)
 	serverForm = regexp.MustCompile(`^(LOG|DEBUG[1-5]?|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|CONTEXT|STATEMENT|QUERY|LOCATION):  `)
 	gapForm    = regexp.MustCompile(`^WAL file [0-9A-F]+ is missing`)
@@ -41,6 +42,8 @@ func (w *work) failed(ctx context.Context, seen replayLog, out string, code int)
 				return reached{}, errors.Join(err, w.missing(missing, after))
 			}
 			return reached{}, w.unreached(seen)
+		case strings.HasPrefix(fatal, tooEarly):
+			return reached{}, final("what was asked for is from before the end of the backup %s: choose an earlier backup, or ask for a later moment", w.Source.Label)
 		case notWhole.MatchString(fatal):
 			return reached{}, final("WAL that makes the backup %s consistent is missing in the archive (%s): choose another backup", w.Source.Label, fatal)
 		case notChild.MatchString(fatal):

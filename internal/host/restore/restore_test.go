@@ -161,6 +161,7 @@ func TestTargets(t *testing.T) {
 		{"the future", until(e.At.Add(time.Hour)), "the archive ends at " + clock(e.At)},
 		{"a position that was never reached", backup.Target{LSN: e.End + lsn.LSN(1<<32)}, "the archive ends at " + clock(e.At)},
 		{"a transaction that never was", backup.Target{Before: "4000000"}, "has no transaction 4000000"},
+		{"a position before the end of the backup", backup.Target{LSN: 1}, "choose an earlier backup, or ask for a later moment"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s.refused(t, backup.Restore{Label: "one", Target: tt.target}, tt.reason)

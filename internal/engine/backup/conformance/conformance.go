@@ -49,6 +49,7 @@ func Run(t *testing.T, c Config) {
 		"backup":       testBackup,
 		"of a standby": testOfStandby,
 		"targets":      testTargets,
+		"end":          testEnd,
 		"gap":          testGap,
 		"expire":       testExpire,
 		"wrong key":    testWrongKey,

@@ -1,13 +1,17 @@
 package conformance
 
 import (
+	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"howdah/internal/engine/backup"
 	backupmodel "howdah/internal/model/backup"
 	"howdah/internal/model/lsn"
+	"howdah/internal/testkit"
 )
 
 const count = "SELECT coalesce(sum(n), 0)::text FROM kept"
@@ -110,6 +114,34 @@ func testTargets(t *testing.T, c Config) {
 		w.restore(name, backup.Restore{Label: full.Label, Target: test.target}).has(count, test.want)
 	}
 	w.restore("future", backup.Restore{Label: full.Label, Target: backup.Target{Until: time.Now().Add(time.Hour)}}).ended("before configured recovery target was reached")
+}
+
+// The moment at which a backup is said to have ended can be restored from it, although others commit
+// at that time.
+func testEnd(t *testing.T, c Config) {
+	w := prepared(t, c)
+	w.exec("CREATE TABLE busy (at timestamptz DEFAULT clock_timestamp())")
+	ctx, cancel := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for ctx.Err() == nil {
+			var n string
+			_ = ask(ctx, w.server.Config(), "INSERT INTO busy VALUES (DEFAULT) RETURNING 'x'", &n)
+		}
+	})
+	full := w.backup(backupmodel.Full, "op-1")
+	testkit.Eventually(t, within, func() error { // somebody commits after that moment
+		if w.ask(w.server, "SELECT (max(at) > '"+full.Stop.Format(time.RFC3339)+"')::text FROM busy") != "true" {
+			return errors.New("nothing was committed later")
+		}
+		return nil
+	})
+	cancel()
+	writing.Wait()
+	w.switchWAL()
+	w.archived(w.server)
+	r := w.restore("end", backup.Restore{Label: full.Label, Target: backup.Target{Until: full.Stop}})
+	r.has("SELECT (max(at) <= '"+full.Stop.Format(time.RFC3339)+"')::text FROM busy", "true")
 }
 
 // WAL that is missing in the middle ends recovery with an error, and not with less data.
