@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"howdah/internal/engine/backup"
 	"howdah/internal/model/lsn"
 )
 
@@ -35,7 +36,8 @@ var (
 	errLabel      = errors.New("backup_label does not say where the backup began")
 )
 
-// chooseTimeline finds the newest timeline that goes back to the backup, unless one was asked for.
+// chooseTimeline finds the newest timeline that goes back to the backup, unless one was asked for. The
+// end of the backup is on the backup's own, whatever became of that.
 func (w *work) chooseTimeline(ctx context.Context) error {
 	text, err := w.User.ReadFile(filepath.Join(w.part(), "backup_label"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,6 +68,9 @@ func (w *work) chooseTimeline(ctx context.Context) error {
 // newest returns the newest timeline that has this position of a timeline in its past, and the forks
 // on the way there, the newest first. If a timeline was asked for, it is that one.
 func (w *work) newest(ctx context.Context, first int, from lsn.LSN) (newest int, forks []fork, err error) {
+	if w.Source.Timeline == 0 && w.Source.Target == (backup.Target{}) {
+		return first, nil, nil
+	}
 	if asked := w.Source.Timeline; asked > 0 {
 		forks, err = w.wayTo(ctx, asked, first, from)
 		return asked, forks, err

@@ -72,6 +72,27 @@ func TestForks(t *testing.T) {
 	t.Run("the timeline before the backup's", func(t *testing.T) { s.refused(t, notBack, "timeline 1 does not go back to the backup two") })
 }
 
+// TestABackupThatEndedOnABranchThatWasLeft: a primary that was cut off ended it after its successor had
+// begun another timeline. Its own moment can be had, and nothing later.
+func TestABackupThatEndedOnABranchThatWasLeft(t *testing.T) {
+	t.Parallel()
+	s := newSource(t)
+	s.Keep("a")
+	s.Backup("one")
+	s.Backup("cut")
+	label, err := s.User.ReadFile(filepath.Join(s.Dir, "backups", "cut", "backup_label"))
+	s.Must(err)
+	s.Keep("given up")
+	s.Archive()
+	s.Promote("one", mustLSN(t, string(labelStart.FindSubmatch(label)[1])))
+	b := s.Keep("b")
+	s.Archive()
+	if rows, result := s.restored(t, backup.Restore{Label: "cut"}); rows != "a" || result.Timeline != 2 {
+		t.Errorf("it has %q: %+v", rows, result)
+	}
+	s.refused(t, backup.Restore{Label: "cut", Target: backup.Target{Until: b.At}}, "choose another backup")
+}
+
 // TestMissingWAL: what cannot be had ends the archive.
 func TestMissingWAL(t *testing.T) {
 	t.Parallel()
