@@ -233,6 +233,7 @@ type yard struct {
 	stored map[string][]backup.Backup // by database
 	fails  map[string]string          // by host: why its jobs fail; final if it begins with "!"
 	slow   bool                       // nothing ends
+	forget chan struct{}              // a job that has ended is told once, and is lost as soon as this is closed
 	ahead  time.Duration              // of the clocks of hosts
 	made   int
 	copied []backup.CopyJob
@@ -264,6 +265,14 @@ func (y *yard) Look(ctx context.Context, host, name string) (step.JobReport, err
 		return y.serve(host, j.Value), nil
 	}
 	if r, done := y.seen[host+"/"+name]; done {
+		if forget := y.forget; forget != nil {
+			y.forget = nil
+			y.mu.Unlock()
+			<-forget
+			y.mu.Lock()
+			r = step.JobReport{State: step.Lost, Detail: "it is forgotten"}
+			y.seen[host+"/"+name] = r
+		}
 		return r, nil
 	}
 	if y.slow {

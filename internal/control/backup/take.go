@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"howdah/internal/model/event"
 	"howdah/internal/model/operation"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // The steps of Take and Final.
@@ -99,8 +101,13 @@ func (b *Backups) tooLate(run *step.Run, args backup.TakeArgs) error {
 	return step.Final(fmt.Errorf("no backup could be made within %s: %s", backup.Take.Within, why))
 }
 
-// noteKind notes whether the backup is to be a full one, and whether WAL was lost before it.
+// noteKind notes whether the backup is to be a full one, and whether WAL was lost before it. What was
+// lost before the first try stays noted: that try may have made the backup which mends it, so that the
+// primary's host knows of nothing any more.
 func (b *Backups) noteKind(run *step.Run, args backup.TakeArgs, t target, p place) {
+	if run.Record.Notes[noteGap] != "" {
+		return
+	}
 	full, gap := "", ""
 	switch broken := p.archived.Broken; {
 	case broken != "":
@@ -207,7 +214,8 @@ func (b *Backups) record(ctx context.Context, run *step.Run) (step.Outcome, erro
 }
 
 // recorded returns the end of an operation with all changes that make its backup count. made is zero
-// if the backup has to be made again.
+// if the backup has to be made again, or has to be looked for by another host: a primary that was cut
+// off, and knows nothing of it, may have ended a backup after the branch on which its successor goes on.
 func (b *Backups) recorded(ctx context.Context, run *step.Run) (out step.Outcome, made backup.Backup, err error) {
 	var args backup.TakeArgs
 	if err := run.Args(&args); err != nil {
@@ -218,12 +226,29 @@ func (b *Backups) recorded(ctx context.Context, run *step.Run) (out step.Outcome
 	if err != nil {
 		return out, made, err
 	}
-	if report.State != step.Succeeded {
-		report.Detail = "the host forgot what it had made: " + report.Detail
-		report.Final = false
-		out, err = b.rechoose(ctx, run, args, report)
+	if err := b.fresh(ctx); err != nil {
 		return out, made, err
 	}
+	switch leader := view.Leader(b.Cache, run.Record.About.Database); {
+	case report.State != step.Succeeded:
+		report.Detail = "the host forgot what it had made: " + report.Detail
+	case leader != "" && leader != primaryOf(run):
+		report = step.JobReport{Detail: leader + " was promoted meanwhile, and has to find out whether the backup is on its branch"}
+	default:
+		return b.counted(ctx, run, args, report)
+	}
+	report.Final = false
+	out, err = b.rechoose(ctx, run, args, report)
+	return out, made, err
+}
+
+// primaryOf is the name of the primary that began and ended a backup.
+func primaryOf(run *step.Run) string {
+	return cmp.Or(run.Record.Notes[notePrimary], run.Record.Notes[noteMember])
+}
+
+// counted returns the end of an operation whose backup is made.
+func (b *Backups) counted(ctx context.Context, run *step.Run, args backup.TakeArgs, report step.JobReport) (out step.Outcome, made backup.Backup, err error) {
 	made, err = b.made(run, args, report.Result)
 	if err != nil {
 		return out, backup.Backup{}, step.Final(err)

@@ -250,6 +250,56 @@ func TestLostWAL(t *testing.T) {
 	}
 }
 
+// TestLostWALIsNotForgotten: a host that has made the backup which mends it knows of nothing any more.
+func TestLostWALIsNotForgotten(t *testing.T) {
+	s := newSite(t)
+	forget := make(chan struct{})
+	s.yard.forget = forget
+	s.lead(s.runner, s.elect())
+	i := s.instance("orders", "zone-a", nil)
+	gap := time.Now().UTC().Truncate(time.Second)
+	s.serve(i.ResourceID, "zone-a", member.Archived{Broken: "000000010000000000000007", Restorable: member.Mark{At: gap}})
+	id := s.snapshot(i, "after", backup.Take, nil)
+	testkit.Eventually(t, 20*time.Second, func() error {
+		if r := s.operation(id); r.Step != stepRecord {
+			return fmt.Errorf("%+v", r)
+		}
+		return nil
+	})
+	s.serve(i.ResourceID, "zone-a", member.Archived{Restorable: member.Mark{At: gap.Add(time.Minute)}})
+	close(forget)
+	r := s.ends(id, operation.Done)
+	if all := s.records(i.ResourceID); len(all) != 1 || !all[0].Heals || !all[0].Gap.Equal(gap) || r.Notes[noteFailures] != "1" {
+		t.Errorf("%+v, %+v", all, r)
+	}
+}
+
+// TestAPrimaryThatWasReplaced cannot tell whether the backup that it ended is of any use. Its successor
+// can.
+func TestAPrimaryThatWasReplaced(t *testing.T) {
+	s := newSite(t)
+	s.yard.slow = true
+	s.lead(s.runner, s.elect())
+	i := s.instance("orders", "zone-a", nil)
+	id := s.snapshot(i, "first", backup.Take, nil)
+	testkit.Eventually(t, 20*time.Second, func() error {
+		if r := s.operation(id); r.Progress.Of != 2 {
+			return fmt.Errorf("%+v", r)
+		}
+		return nil
+	})
+	s.serve(i.ResourceID, "zone-b", member.Archived{})
+	s.yard.set(func() { s.yard.slow = false })
+	s.ends(id, operation.Done)
+	if asked := s.yard.asked; len(asked) != 2 || asked[1].Member != "m2" {
+		t.Errorf("asked for %+v", asked)
+	}
+	if all := s.records(i.ResourceID); len(all) != 1 || all[0].Member != "m2" {
+		t.Errorf("%+v", all)
+	}
+	s.clean(i.ResourceID)
+}
+
 // TestNoBackupInTheClear: what is shown as encrypted is encrypted.
 func TestNoBackupInTheClear(t *testing.T) {
 	s := newSite(t)
