@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,12 +33,12 @@ import (
 // way of whoever follows a primary on that timeline, and has to be removed.
 const Barred = "# taken by a promotion that this server had not heard of\n"
 
-// taken is the file in the data directory that says which number a gate has taken for it. If nothing
-// was promoted by it, the next gate there takes the same one again.
+// taken is the file in the data directory that says which number a gate has taken for it, or was about
+// to. If nothing was promoted by it, the next gate there takes the same one again.
 const taken = "howdah_timeline"
 
-// mostBarred is how many numbers are barred at most. There are more only if somebody else wrote the
-// record.
+// mostBarred is how many numbers in a row are barred at most. There are more only if somebody else wrote
+// the record, or a history.
 const mostBarred = 64
 
 // claims is what etcd has of timelines.
@@ -61,8 +63,10 @@ func (g *gate) claimed(ctx context.Context) (c claims, err error) {
 	c.known = true
 	for _, kv := range answer.Kvs {
 		c.revision = kv.ModRevision
+		// What cannot be read stands in nobody's way, and is written anew.
 		if err := json.Unmarshal(kv.Value, &c.Timeline); err != nil {
-			return c, fmt.Errorf("decode %s: %w", kv.Key, err)
+			g.Log.Warn("the record of timelines cannot be read", "error", err)
+			c.Timeline = fence.Timeline{}
 		}
 	}
 	return c, nil
@@ -71,6 +75,7 @@ func (g *gate) claimed(ctx context.Context) (c claims, err error) {
 // claim is the number that a promotion takes, with what records it.
 type claim struct {
 	number    int // 0: none is taken
+	note      string
 	condition []clientv3.Cmp
 	change    []clientv3.Op
 }
@@ -85,17 +90,23 @@ func (g *gate) claim(f facts) (c claim, err error) {
 		return c, err
 	}
 	last := f.claims.Timeline
-	c.number = max(own.newest, last.Number) + 1
+	mine := last.Member == g.Name && own.noted(last)
 	switch {
-	case last.Member == g.Name && last.Number > own.newest && own.taken == mark(last):
-		c.number = last.Number
-	case c.number-own.now > mostBarred:
+	case last.Number > own.newest+mostBarred:
 		g.Log.Warn("the record of timelines is not believed", "record", last.Number, "newest", own.newest)
-		c.number = own.newest + 1
+		c.number = own.after(own.newest)
+	case mine && last.Number > own.newest && !own.known[last.Number]:
+		c.number = last.Number
+	default:
+		c.number = own.after(max(own.newest, last.Number))
 	}
-	text, err := encode(fence.Timeline{Database: g.Database, Number: c.number, Member: g.Name, LeaderRevision: f.leaderRevision})
+	next := fence.Timeline{Database: g.Database, Number: c.number, Member: g.Name, LeaderRevision: f.leaderRevision}
+	text, err := encode(next)
 	if err != nil {
 		return c, err
+	}
+	if c.note = mark(next); mine {
+		c.note += mark(last) // until it is replaced
 	}
 	key := state.Timeline(g.Database)
 	c.condition = []clientv3.Cmp{unchanged(key, f.claims.revision)}
@@ -103,20 +114,24 @@ func (g *gate) claim(f facts) (c claim, err error) {
 	return c, nil
 }
 
+// note notes in the data directory which number is about to be claimed. So a gate that is killed once
+// it has claimed it leaves no gap: there is a record of what is noted only once the claim is made.
+func (g *gate) note(c claim) {
+	if c.number == 0 {
+		return
+	}
+	// Without it the next gate takes another number.
+	if err := os.WriteFile(filepath.Join(g.DataDir, taken), []byte(c.note), 0o600); err != nil {
+		g.Log.Warn("note the timeline of a promotion", "error", err)
+	}
+}
+
 // bar has the promotion take the number that was claimed.
-func (g *gate) bar(f facts, c claim) error {
+func (g *gate) bar(c claim) error {
 	if c.number == 0 {
 		return nil
 	}
-	if err := bar(g.DataDir, c.number); err != nil {
-		return err
-	}
-	text := mark(fence.Timeline{Number: c.number, LeaderRevision: f.leaderRevision})
-	// Without it the next gate takes another number.
-	if err := os.WriteFile(filepath.Join(g.DataDir, taken), []byte(text), 0o600); err != nil {
-		g.Log.Warn("note the timeline of a promotion", "error", err)
-	}
-	return nil
+	return bar(g.DataDir, c.number)
 }
 
 // mark names a claim in the data directory.
@@ -125,9 +140,19 @@ func mark(t fence.Timeline) string { return fmt.Sprintf("%d %d\n", t.Number, t.L
 // lineage is what a data directory says of timelines.
 type lineage struct {
 	now    int // that of the newest checkpoint: the server is on it, or on a later one
-	newest int // that it knows of
+	newest int // that it knows of: not one that lies further up than can be barred
 	known  map[int]bool
 	taken  string
+}
+
+// noted reports whether a gate has noted a claim here.
+func (l lineage) noted(t fence.Timeline) bool { return strings.Contains("\n"+l.taken, "\n"+mark(t)) }
+
+// after is the first number after another one that has no history.
+func (l lineage) after(n int) int {
+	for n++; l.known[n]; n++ {
+	}
+	return n
 }
 
 func readLineage(dataDir string) (l lineage, err error) {
@@ -143,7 +168,11 @@ func readLineage(dataDir string) (l lineage, err error) {
 	for _, path := range files {
 		if n, ok := ParseHistoryName(filepath.Base(path)); ok {
 			l.known[n] = true
-			l.newest = max(l.newest, n)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(l.known)) {
+		if n > l.newest && n <= l.newest+mostBarred {
+			l.newest = n
 		}
 	}
 	text, err := plainfile.Read(filepath.Join(dataDir, taken))

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,6 +65,10 @@ func TestNoTwoPromotionsTakeOneTimeline(t *testing.T) {
 		"after several":                  {2, []int{2, 4}, other(5), 6, []int{3, 5}},
 		"after a home was restored":      {4, []int{2, 3, 4}, other(2), 5, nil},
 		"a record that nobody believes":  {4, []int{2, 3, 4}, other(1 << 30), 5, nil},
+		"the greatest of all records":    {4, nil, other(math.MaxInt), 5, nil},
+		"a history that nobody wrote":    {2, []int{0x7fffffff}, other(3), 4, []int{3}},
+		"one that is in the way":         {2, []int{4, 5}, other(3), 6, []int{3}},
+		"far behind a record":            {1, many(2, 90), other(91), 92, []int{91}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,6 +113,55 @@ func (s *stage) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
+	}
+}
+
+// many are numbers in a row.
+func many(first, last int) (all []int) {
+	for n := first; n <= last; n++ {
+		all = append(all, n)
+	}
+	return all
+}
+
+// TestAGateThatWasKilledLeavesNoGap: it had taken a number, and not barred any yet.
+func TestAGateThatWasKilledLeavesNoGap(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, onlyM2)
+	dir := dataDir(t, 1)
+	wal := filepath.Join(dir, "pg_wal")
+	s.put(state.Put(state.Timeline("db-1"), fence.Timeline{Number: 2, Member: "m1", LeaderRevision: 7}))
+	s.must(os.WriteFile(wal+"-away", nil, 0o600))
+	for range 3 {
+		// As good as killed: it cannot bar anything.
+		s.must(errors.Join(os.Remove(wal), os.Symlink(wal+"-away", wal)))
+		if err := s.pass(func(cfg *Config) { cfg.DataDir = dir }); err == nil {
+			t.Fatal("a gate passes that barred nothing")
+		}
+		s.must(os.Remove(wal))
+		s.must(os.Mkdir(wal, 0o700))
+		s.raw(patroni.LeaderKey("db-1"), patroni.OwnName("db-1", "m2"))
+	}
+	s.must(s.pass(func(cfg *Config) { cfg.DataDir = dir }))
+	record, err := state.Get[fence.Timeline](t.Context(), s.store, state.Timeline("db-1"))
+	if err != nil || record.Value.Number != 3 {
+		t.Errorf("%+v, %v", record.Value, err)
+	}
+	if got := barredIn(t, dir); !slices.Equal(got, []int{2}) {
+		t.Errorf("barred: %v", got)
+	}
+}
+
+// TestARecordThatCannotBeRead keeps nobody from being promoted.
+func TestARecordThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, onlyM2)
+	s.raw(state.Timeline("db-1"), `{"database":"db-1","number":"two"}`)
+	dir := dataDir(t, 1)
+	s.must(s.pass(func(cfg *Config) { cfg.DataDir = dir }))
+	record, err := state.Get[fence.Timeline](t.Context(), s.store, state.Timeline("db-1"))
+	if err != nil || record.Value.Number != 2 {
+		t.Errorf("%+v, %v", record.Value, err)
 	}
 }
 

@@ -60,10 +60,11 @@ func (g *gate) consent(ctx context.Context, f facts, v verdict) error {
 	if f.old.Leader != "" && f.old.Leader != g.Name && !f.overwritten {
 		changes = append(changes, clientv3.OpPut(patroni.SyncKey(g.Database), string(f.sync)))
 	}
+	g.note(number)
 	if err := g.commit(ctx, slices.Concat(g.mine(f), v.conditions, number.condition), changes); err != nil {
 		return err
 	}
-	return g.bar(f, number)
+	return g.bar(number)
 }
 
 // recorded reports whether a record names another member as primary, or says of this one that it
