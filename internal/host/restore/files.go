@@ -74,7 +74,7 @@ func (w *work) settle() error {
 }
 
 // size asks the repository how large the data of the backup are; 0: nobody knows. If the backup is
-// not there, the engine says so when it is to restore it.
+// not there, the engine says so when it is to restore it. It notes the archive's newest timeline.
 func (w *work) size(ctx context.Context) int64 {
 	command := w.Engine.List(w.Place, w.Source.Repository)
 	out, exit, err := w.short(ctx, command.Path, command.Args, command.Env)
@@ -85,12 +85,25 @@ func (w *work) size(ctx context.Context) int64 {
 	if err != nil {
 		w.Log.Warn("ask how large a backup is", "label", w.Source.Label, "error", err)
 	}
+	w.state.Archived = timelineOf(list.LastWAL)
 	for _, b := range list.Backups {
 		if b.Label == w.Source.Label {
 			return b.Size
 		}
 	}
 	return 0
+}
+
+// timelineOf is the timeline of a file of WAL; 0: it is none.
+func timelineOf(name string) int {
+	if len(name) != 24 {
+		return 0
+	}
+	n, err := strconv.ParseUint(name[:8], 16, 31)
+	if err != nil {
+		return 0
+	}
+	return int(n)
 }
 
 // scaled is progress in bytes, where an engine knows parts of the whole only.

@@ -39,6 +39,8 @@ type state struct {
 	// Exhaust says that no commit follows the moment that was asked for, which is fine: all of the
 	// archive is replayed.
 	Exhaust bool `json:"exhaust,omitempty"`
+	// Archived is the timeline of the newest file of WAL in the archive; 0: nobody knows.
+	Archived int `json:"archived,omitempty"`
 	// Timeline is the one that is followed.
 	Timeline int `json:"timeline,omitempty"`
 	// Forks lead from it back to the backup's, the newest first.

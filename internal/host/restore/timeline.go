@@ -27,8 +27,12 @@ type fork struct {
 }
 
 // missesInARow is how many timelines may have left no history, before it is believed that there are
-// no more: a primary may have been lost before it archived anything, and nobody takes its number.
-const missesInARow = 6
+// no more: a primary may have been lost before it archived anything, and nobody takes its number. There
+// may be more where files of WAL tell of a newer timeline, but no more than mostMisses.
+const (
+	missesInARow = 6
+	mostMisses   = 256
+)
 
 var (
 	labelStart    = regexp.MustCompile(`(?m)^START WAL LOCATION: ([0-9A-F]+/[0-9A-F]+) `)
@@ -76,7 +80,7 @@ func (w *work) newest(ctx context.Context, first int, from lsn.LSN) (newest int,
 		return asked, forks, err
 	}
 	newest = first
-	for n, misses := first+1, 0; misses < missesInARow; n++ {
+	for n, misses := first+1, 0; misses < missesInARow || n <= w.state.Archived && misses < mostMisses; n++ {
 		text, found, err := w.history(ctx, n)
 		if err != nil {
 			return 0, nil, err

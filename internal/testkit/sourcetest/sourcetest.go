@@ -310,7 +310,7 @@ func (p Plain) Restore(place backup.Place, r backup.Restore) backup.Command {
 }
 
 func (p Plain) List(backup.Place, string) backup.Command {
-	return backup.Command{Path: "/bin/ls", Args: []string{p.Dir + "/backups"}}
+	return backup.Command{Path: "/bin/sh", Args: []string{"-c", "ls " + p.Dir + "/backups; ls " + p.Dir + "/archive | sed 's/^/archived /'"}}
 }
 
 // Size is that of each backup.
@@ -318,6 +318,12 @@ const Size = 20000
 
 func (p Plain) ParseList(out []byte) (list backup.Listing, err error) {
 	for label := range strings.Lines(string(out)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(label), "archived "); ok {
+			if len(name) == len("000000010000000000000001") {
+				list.LastWAL = max(list.LastWAL, name)
+			}
+			continue
+		}
 		list.Backups = append(list.Backups, backup.Info{Label: strings.TrimSpace(label), Size: Size})
 	}
 	return list, nil
