@@ -122,26 +122,32 @@ func (r *run) made(ctx context.Context, args model.BackupJob) (*model.Backup, er
 // restored from that. A standby that followed the new primary before all was copied has files of both
 // branches: the old primary ended the backup after that, so beyond where the branches part.
 func (r *run) follows(b model.Backup) bool {
-	var newest string
-	var text []byte
-	err := r.user.Do(func() error {
-		names, err := filepath.Glob(filepath.Join(r.place.DataDir, "pg_wal", "????????.history"))
-		if err != nil || len(names) == 0 {
-			return err
-		}
-		newest = slices.Max(names)
-		text, err = plainfile.Read(newest)
+	var history mark.History
+	err := r.user.Do(func() (err error) {
+		history, err = newestHistory(r.place.DataDir)
 		return err
 	})
-	if err != nil || newest == "" {
-		return err == nil
+	return err == nil && (history == nil || history.Has(b.Timeline, b.StopLSN))
+}
+
+// newestHistory returns the history of the newest timeline that a data directory knows; nil: it has
+// none. What only bars a number is no history (package gate).
+func newestHistory(dataDir string) (mark.History, error) {
+	names, err := filepath.Glob(filepath.Join(dataDir, "pg_wal", "????????.history"))
+	for _, name := range slices.Backward(names) { // in order
+		timeline, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(name), ".history"), 16, 31)
+		if err != nil {
+			return nil, fmt.Errorf("read the timeline of %s: %w", name, err)
+		}
+		text, err := plainfile.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		if history, err := mark.ParseHistory(int(timeline), string(text)); err != nil || len(history) > 1 {
+			return history, err
+		}
 	}
-	timeline, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(newest), ".history"), 16, 31)
-	if err != nil {
-		return false
-	}
-	history, err := mark.ParseHistory(int(timeline), string(text))
-	return err == nil && history.Has(b.Timeline, b.StopLSN)
+	return nil, err
 }
 
 // record is what is known of a backup in the words of the model.

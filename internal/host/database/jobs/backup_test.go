@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/failover/gate"
 	model "howdah/internal/model/backup"
 )
 
@@ -24,6 +25,9 @@ func TestABackupOfAnAbandonedBranchIsMadeAgain(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(wal, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(wal, "00000004.history"), []byte(gate.Barred), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if !r.follows(before) || r.follows(after) || !r.follows(model.Backup{Timeline: 3, StopLSN: 0x9000000}) {
 		t.Error("it is not known where a timeline was left")
