@@ -73,9 +73,11 @@ func Target(at admin.RestorePoint) (restore.Target, error) {
 		t.Time = &moment
 	}
 	if at.Before != "" {
-		if id, err := strconv.ParseUint(at.Before, 10, 32); err != nil || id < firstTransaction {
+		id, err := strconv.ParseUint(at.Before, 10, 32)
+		if err != nil || id < firstTransaction {
 			return t, invalid(fmt.Sprintf("%.40q is no id of a transaction.", at.Before), "give its number without the epoch, such as 1234: txid_current() % 2^32")
 		}
+		t.Before = strconv.FormatUint(id, 10) // PostgreSQL takes what begins with a zero for an octal number
 	}
 	if at.LSN != "" {
 		var err error

@@ -37,6 +37,7 @@ func TestRestoresThatRDSHasNoWordsFor(t *testing.T) {
 		base time.Duration
 	}{
 		"lsn":    {admin.RestorePoint{LSN: "0/2000001"}, spec.Origin{LSN: "0/2000001"}, hour},
+		"octal":  {admin.RestorePoint{Before: "0010"}, spec.Origin{Before: "10"}, 3 * hour},
 		"before": {admin.RestorePoint{Before: "4711"}, spec.Origin{Before: "4711"}, 3 * hour},
 		"time":   {admin.RestorePoint{Time: u.ago(150 * time.Minute)}, spec.Origin{}, 3 * hour},
 		"latest": {admin.RestorePoint{Latest: true}, spec.Origin{Newest: true}, hour},
