@@ -266,6 +266,10 @@ var snapshotScenarios = []scenario{
 		after: func(u *user) {
 			mine := u.customerKey(u.region, func(k *kms.Key) { k.Description = "mine" })
 			u.do(copySnap+"&KmsKeyId="+mine.ARN()).has("DBSnapshot/Encrypted=true", "DBSnapshot/KmsKeyId="+mine.ARN())
+			// What is shown as encrypted is not in the clear.
+			u.put(state.Put(state.Repository("main"), backup.Repository{Name: "main", Default: true}))
+			u.try(with(copySnap, "TargetDBSnapshotIdentifier=open")+"&KmsKeyId="+mine.ARN()).is(badMix, "encrypts nothing")
+			u.do(with(copySnap, "TargetDBSnapshotIdentifier=open")).has("DBSnapshot/Encrypted=false")
 		},
 	},
 	{

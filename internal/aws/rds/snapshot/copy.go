@@ -141,6 +141,9 @@ func (k *Kind) CopyTo(l *look.Look, c front.Call, from, to, repository string) (
 // copied into a part of the repository that is the copy's own.
 func (k *Kind) place(l *look.Look, c front.Call, v backup.Snapshot, r Record, repository string) (Copy, error) {
 	from := r.Value
+	if err := keepsSecret(l, v, repository); err != nil {
+		return Copy{}, err
+	}
 	held, err := state.Load[backup.Backup](l.Cache, state.Backup(from.Holder(), from.Repository, from.Label))
 	if errors.Is(err, state.ErrNotFound) {
 		return Copy{}, wire.NewError(k.badState, "The backup of the snapshot %s is not in the repository %s any more.", from.Name, from.Repository)
@@ -169,6 +172,16 @@ func (k *Kind) place(l *look.Look, c front.Call, v backup.Snapshot, r Record, re
 	told, err := k.tell(c, v, look.Event(began, from.Name, from.Region), look.Event(ended, from.Name, from.Region))
 	out.Ops = append(append(out.Ops, told...), state.Swap(k.Key(v), 0, out.Snapshot))
 	return out, err
+}
+
+// keepsSecret refuses a copy that would be shown as encrypted, and lie in the clear.
+func keepsSecret(l *look.Look, v backup.Snapshot, repository string) error {
+	to, err := state.Load[backup.Repository](l.Cache, state.Repository(repository))
+	if v.KMSKey == "" || err != nil || to.Value.Encrypted() {
+		return nil //nolint:nilerr // that there is none is said later
+	}
+	return wire.NewError(api.ErrInvalidParameterCombination,
+		"The copy cannot be encrypted: the repository %s, where its data would lie, encrypts nothing. Leave KmsKeyId away, or copy into a repository that does.", repository)
 }
 
 // twin is the backup in a repository that has the same data as another one.
