@@ -213,7 +213,7 @@ func planOf(l *database.Sight, from restore.Choice, in admin.RestoreRequest) adm
 	if r, err := state.View[backup.Backup](l.Cache, state.Backup(from.Database, from.Repository, from.Label)); err == nil {
 		p.BackupKind, p.Taken, p.Size = string(r.Value.Kind), r.Value.Stop, r.Value.Size
 	}
-	if from.Snapshot {
+	if !p.Latest && p.Until.IsZero() && p.LSN == "" && p.Before == "" {
 		p.Until = p.Taken
 	}
 	return p

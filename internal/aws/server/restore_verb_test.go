@@ -8,6 +8,7 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/aws/wire"
+	"howdah/internal/model/backup"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
@@ -115,6 +116,39 @@ func TestRestoresThatAreRefused(t *testing.T) {
 				t.Errorf("%s: %v (%q) says nothing of %q", name, err, text, word)
 			}
 		}
+	}
+}
+
+// After the end of the newest backup of a database that is no more nobody commits. So that end is what
+// is restored, and not a moment, which PostgreSQL would wait for in vain.
+func TestTheEndOfTheNewestBackupOfWhatIsGone(t *testing.T) {
+	u := newWorld(t).user(t)
+	u.backups()
+	backedUpDB(u)
+	old := u.automatedOf("db")
+	having(with(dropDB, keepBackups))(u)
+	var newest backup.Backup
+	for _, r := range state.LoadAll[backup.Backup](u.server.Cache, state.BackupPrefix(old.Database)) {
+		if r.Value.Stop.After(newest.Stop) {
+			newest = r.Value
+		}
+	}
+	a, err := state.Load[backup.Automated](u.server.Cache, state.Automated(old.Database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Value.Until = newest.Stop
+	u.put(state.Put(a.Key, a.Value))
+	p, err := u.restore(admin.RestoreRequest{Name: "end", From: "db", RestorePoint: admin.RestorePoint{Time: &newest.Stop}})
+	if err != nil || p.Label != newest.Label || !p.Until.Equal(newest.Stop) {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if o := u.instanceRecord("end").Origin; !o.Until.IsZero() || o.Newest || o.Snapshot {
+		t.Errorf("%+v", o)
+	}
+	before := newest.Stop.Add(-time.Minute)
+	if p, err := u.restore(admin.RestoreRequest{Name: "before", From: "db", RestorePoint: admin.RestorePoint{Time: &before}}); err != nil || !p.Until.Equal(before) {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 

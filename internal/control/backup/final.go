@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	step "howdah/internal/control/operation"
@@ -44,10 +45,19 @@ func (b *Backups) retains(ctx context.Context, t target, args backup.TakeArgs, m
 		return nil, err
 	}
 	a.Value.Retained, a.Value.Deleted = true, now
-	if a.Value.Until = made.Stop; b.restorable(id).At.After(made.Stop) {
-		a.Value.Until = b.restorable(id).At
-	}
+	a.Value.Until = until(b.backups(id, a.Value.Repository), made, b.restorable(id).At)
 	return []state.Op{state.Swap(a.Key, a.Revision, a.Value)}, nil
+}
+
+// until is the newest moment that can be restored of a database that is no more: its newest mark. Later
+// ones are not promised, although there may be later commits: without one that follows a moment nobody
+// knows whether all that came before it is there. Only a newest backup that is the first one stands
+// for itself.
+func until(all []backup.Backup, newest backup.Backup, mark time.Time) time.Time {
+	if _, ok := backup.Base(append(slices.Clone(all), newest), mark); ok {
+		return mark
+	}
+	return newest.Stop
 }
 
 // stays returns the change with which a database goes on that was to be deleted after its final

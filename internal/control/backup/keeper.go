@@ -143,13 +143,8 @@ func (k *keeper) retire(ctx context.Context, r state.Record[*backup.Automated]) 
 	case !a.Retained, len(all) == 0, !a.Until.IsZero() && !backup.Floor(a.Retention, k.now).Before(a.Until):
 		return k.commit(ctx, state.Remove(r.Key, r.Revision))
 	case a.Until.IsZero():
-		a.Until = a.Deleted
-		if newest, _ := backup.Newest(all); true {
-			a.Until = newest.Stop
-		}
-		if at := k.restorable(a.Database).At; at.After(a.Until) {
-			a.Until = at
-		}
+		newest, _ := backup.Newest(all) // there is one
+		a.Until = until(all, newest, k.restorable(a.Database).At)
 		return k.commit(ctx, state.Swap(r.Key, r.Revision, a))
 	}
 	return nil

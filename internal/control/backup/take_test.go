@@ -222,6 +222,31 @@ func TestAFinalSnapshot(t *testing.T) {
 	}
 }
 
+// TestWhatIsPromisedOfWhatIsGone: nobody knows whether all is there that was committed after the newest
+// mark.
+func TestWhatIsPromisedOfWhatIsGone(t *testing.T) {
+	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	made := func(after time.Duration) backup.Backup {
+		return backup.Backup{Label: after.String(), Stop: noon.Add(after)}
+	}
+	for name, c := range map[string]struct {
+		all  []backup.Backup
+		mark time.Duration
+		want time.Duration
+	}{
+		"a mark after all backups":      {[]backup.Backup{made(-time.Hour)}, time.Minute, time.Minute},
+		"one before the final snapshot": {[]backup.Backup{made(-time.Hour)}, -time.Minute, -time.Minute},
+		"one before the first backup":   {nil, -time.Minute, 0},
+	} {
+		if got := until(c.all, made(0), noon.Add(c.mark)); !got.Equal(noon.Add(c.want)) {
+			t.Errorf("%s: %s, want %s", name, got, noon.Add(c.want))
+		}
+	}
+	if got := until(nil, made(0), time.Time{}); !got.Equal(noon) {
+		t.Errorf("nobody has a mark: %s", got)
+	}
+}
+
 // TestAFinalSnapshotFails: then the database lives on.
 func TestAFinalSnapshotFails(t *testing.T) {
 	s := newSite(t)

@@ -24,6 +24,8 @@ type Source struct {
 	Window   Window
 	// Repository has the backups.
 	Repository string
+	// Gone says that the database is no more.
+	Gone bool
 }
 
 func (s Source) common() spec.Common {
@@ -60,7 +62,7 @@ func enabled(c spec.Common) error {
 
 // OfRetained is a database that was deleted.
 func OfRetained(l *look.Source, a backup.Automated) Source {
-	return Source{Instance: a.Instance, Cluster: a.Cluster, Window: WindowOfRetained(l, a), Repository: a.Repository}
+	return Source{Instance: a.Instance, Cluster: a.Cluster, Window: WindowOfRetained(l, a), Repository: a.Repository, Gone: true}
 }
 
 // Target is what to restore: exactly one of its fields is set.
@@ -103,7 +105,9 @@ func To(l *look.Source, s Source, t Target) (Choice, error) {
 	origin := spec.Origin{
 		Database: of.ResourceID, Repository: s.Repository, Label: base.Label, Newest: t.Latest, Before: t.Before, From: of.Name,
 	}
-	if t.Time != nil {
+	// Of a database that is no more nobody commits after the end of its newest backup, and PostgreSQL
+	// needs to see that to stop there.
+	if end := s.Gone && base.Stop.Equal(s.Window.Latest); t.Time != nil && !(end && t.Time.Equal(base.Stop)) {
 		origin.Until = t.Time.UTC()
 	}
 	if t.LSN != 0 {
