@@ -78,6 +78,14 @@ func NextWriter(ctx context.Context, conn *pgx.Conn) (next string, err error) {
 	return next, nil
 }
 
+// EndFile ends the file of WAL that is written to, so that it is archived.
+func EndFile(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, "SELECT pg_switch_wal()"); err != nil {
+		return fmt.Errorf("end a file of WAL: %w", err)
+	}
+	return nil
+}
+
 // LastArchived returns the name of the file that the archiver was done with last; "": there is none.
 func LastArchived(ctx context.Context, conn *pgx.Conn) (name string, err error) {
 	err = conn.QueryRow(ctx, "SELECT coalesce(last_archived_wal, '') FROM pg_stat_archiver").Scan(&name)

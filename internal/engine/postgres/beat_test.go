@@ -56,6 +56,27 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
+// TestAFileOfWALIsEnded, with all that was written before.
+func TestAFileOfWALIsEnded(t *testing.T) {
+	s := pgtest.Start(t, pgtest.Options{})
+	conn, err := pgx.ConnectConfig(t.Context(), s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	b, err := postgres.Commit(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := postgres.EndFile(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	var later bool
+	if err := conn.QueryRow(t.Context(), "SELECT pg_walfile_name(pg_current_wal_insert_lsn() + 1) > pg_walfile_name($1::text::pg_lsn)", b.End.String()).Scan(&later); err != nil || !later {
+		t.Errorf("it is written to the same file, %v", err)
+	}
+}
+
 func TestNoHeartbeatOfAStandby(t *testing.T) {
 	s := pgtest.Start(t, pgtest.Options{})
 	f := s.Follow("standby", pgtest.Options{})

@@ -228,7 +228,7 @@ func TestWhatIsPromisedIsRestored(t *testing.T) {
 	a.exec(conn, "INSERT INTO said VALUES (1)")
 	var wrote time.Time
 	a.Must(conn.QueryRow(a.Context(), "SELECT clock_timestamp()").Scan(&wrote))
-	m := a.restorable(90*time.Second, wrote)
+	m := a.restorable(90*time.Second, wrote.Add(time.Second)) // the backup ends with a whole second
 	if m.Timeline != 1 || m.LSN == 0 {
 		t.Errorf("%+v", m)
 	}
@@ -340,9 +340,9 @@ func TestAFullRepositoryStopsNoPrimary(t *testing.T) {
 		return s.Failing == "" && s.Waiting == 0 && s.Broken == broken.Broken && r.Problem == member.ArchiveBroken
 	})
 	a.exec(conn, "INSERT INTO said VALUES (2)")
-	var wrote time.Time
-	a.Must(conn.QueryRow(a.Context(), "SELECT clock_timestamp()").Scan(&wrote))
 	a.backup(h, backupmodel.Full)
+	var wrote time.Time
+	a.Must(conn.QueryRow(a.Context(), "SELECT clock_timestamp() + interval '1 s'").Scan(&wrote))
 	healed := a.says(func(_ member.Report, s member.Archived) bool { return s.Broken == "" && s.Restorable.At.After(wrote) })
 	if after.Restorable.At != broken.Restorable.At {
 		t.Errorf("%s could be restored, and then %s, while WAL was missing", broken.Restorable.At, after.Restorable.At)

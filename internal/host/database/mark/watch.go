@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,6 +37,10 @@ const (
 	// often while nobody does.
 	beatEvery = 10 * time.Second
 	idleEvery = 4 * time.Minute
+	// endAfter is how long a mark waits for the file of WAL that it is in to get full, before that is
+	// ended with a new mark at its end. It is shorter than archive_timeout, which ends files just before
+	// a mark as well.
+	endAfter = 20 * time.Second
 	// freshFor is longer than a primary that was replaced can write.
 	freshFor = time.Minute
 	// backlogEvery is how often it is looked at what waits to be archived.
@@ -280,8 +285,26 @@ func (w *Watch) commit(ctx context.Context, now time.Time) error {
 	}
 	w.epoch.written, w.epoch.next = now, b.Next
 	w.epoch.pending = append(thin(w.epoch.pending), member.Mark{At: b.At, Timeline: b.Timeline, LSN: b.End})
+	if w.epoch.ends(now) {
+		return postgres.EndFile(ctx, w.conn)
+	}
 	return nil
 }
+
+// ends reports whether the file of WAL is to be ended that has the newest mark: another one waits for
+// that, or it is the first one after a promotion. Until then nothing is promised but what the primary
+// before has archived.
+func (e *epoch) ends(now time.Time) bool {
+	newest := e.pending[len(e.pending)-1]
+	first := slices.IndexFunc(e.pending, func(m member.Mark) bool {
+		return m.Timeline == newest.Timeline && segmentBefore(m.LSN) == segmentBefore(newest.LSN)
+	})
+	promoted := e.timeline > 1 && e.began.Equal(now)
+	return promoted || newest.At.Sub(e.pending[first].At) >= endAfter
+}
+
+// segmentBefore is the number of the file of WAL that ends at a position, or has what is before it.
+func segmentBefore(at lsn.LSN) uint64 { return uint64(max(at, 1)-1) / SegmentSize }
 
 // rests reports whether a heartbeat is due only if somebody else has written. It is not soon after a
 // promotion: an old primary may still write, and a restore takes a moment after such a write for one
@@ -413,7 +436,7 @@ func (w *Watch) own(ctx context.Context, m member.Mark) (bool, error) {
 		return false, err
 	}
 	last, ok := ParseSegment(name)
-	end := Segment{m.Timeline, uint64(m.LSN-1) / SegmentSize}
+	end := Segment{m.Timeline, segmentBefore(m.LSN)}
 	if !ok || last.Timeline != end.Timeline || last.Number < end.Number {
 		return false, nil
 	}

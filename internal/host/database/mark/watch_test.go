@@ -284,6 +284,36 @@ func TestMarksThatWaitAreFew(t *testing.T) {
 	}
 }
 
+// TestWhenAFileIsEnded, so that a mark does not wait for long.
+func TestWhenAFileIsEnded(t *testing.T) {
+	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	mark := func(after time.Duration, timeline int, end lsn.LSN) member.Mark {
+		return member.Mark{At: noon.Add(after), Timeline: timeline, LSN: end}
+	}
+	first := mark(0, 2, at(5, 100))
+	for name, c := range map[string]struct {
+		timeline int
+		began    time.Duration // before now
+		pending  []member.Mark
+		want     bool
+	}{
+		"the first one":                     {1, 0, []member.Mark{mark(0, 1, at(5, 100))}, false},
+		"the first one after a promotion":   {2, 0, []member.Mark{first}, true},
+		"a later one":                       {2, time.Minute, []member.Mark{first}, false},
+		"another one, soon":                 {2, time.Minute, []member.Mark{first, mark(beatEvery, 2, at(5, 200))}, false},
+		"another one, later":                {2, time.Minute, []member.Mark{first, mark(endAfter, 2, at(5, 200))}, true},
+		"another one, at the end":           {2, time.Minute, []member.Mark{first, mark(endAfter, 2, at(6, 0))}, true},
+		"another one, in another file":      {2, time.Minute, []member.Mark{first, mark(endAfter, 2, at(6, 1))}, false},
+		"another one, on another timeline":  {2, time.Minute, []member.Mark{mark(0, 1, at(5, 100)), mark(endAfter, 2, at(5, 200))}, false},
+		"many, of which few are in the way": {2, time.Minute, []member.Mark{first, mark(time.Minute, 2, at(6, 1)), mark(time.Minute+endAfter, 2, at(6, 9))}, true},
+	} {
+		e := epoch{timeline: c.timeline, began: noon.Add(-c.began), pending: c.pending}
+		if got := e.ends(noon); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestAPrimaryThatWasPromotedCommits soon and often, so that moments are told from those of the one
 // before.
 func TestAPrimaryThatWasPromotedCommits(t *testing.T) {
