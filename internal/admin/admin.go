@@ -58,6 +58,8 @@ const (
 	VerbDrills      = "drills"       // BackupsRequest, DrillsAnswer
 	VerbSnapshots   = "snapshots"    // BackupsRequest, SnapshotsAnswer
 
+	VerbSnapshotCopy = "snapshot-copy" // SnapshotCopyRequest, SnapshotCopy
+
 	VerbRestore = "restore" // RestoreRequest, RestorePlan
 
 	VerbHeld     = "held"      // Nothing, Held

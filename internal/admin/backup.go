@@ -181,6 +181,8 @@ type Snapshot struct {
 	Repository string    `json:"repository"`
 	Label      string    `json:"label,omitempty"`
 	Operation  string    `json:"operation,omitempty"` // that makes it
+	// CopyOf is the ARN of the snapshot that it is a copy of, or "".
+	CopyOf string `json:"copy_of,omitempty"`
 	// Proved is when a drill restored its backup last, and Damaged says what is wrong with that.
 	Proved  time.Time `json:"proved,omitzero"`
 	Damaged string    `json:"damaged,omitempty"`

@@ -60,6 +60,10 @@ type Repository struct {
 	Databases []string `json:"databases"`
 	Backups   int      `json:"backups"`
 	Snapshots int      `json:"snapshots"`
+	// Copied are snapshots that were copied there from another repository, by name. Seconds are the
+	// databases whose automated backups are made there, too, beside the repository that they use.
+	Copied  []RepositoryCopy `json:"copied,omitempty"`
+	Seconds []string         `json:"seconds,omitempty"`
 	// Stored is how many bytes the backups take, without WAL.
 	Stored int64 `json:"stored"`
 	// Size and Free are those of a directory's file system. They are 0 if nobody knows, and in lists.
@@ -67,6 +71,17 @@ type Repository struct {
 	Free int64 `json:"free,omitempty"`
 	// Trouble says why the control plane cannot work with it. It is "" in lists.
 	Trouble string `json:"trouble,omitempty"`
+}
+
+// RepositoryCopy is a snapshot that was copied to a repository, or is being copied.
+type RepositoryCopy struct {
+	Snapshot string    `json:"snapshot"`
+	Database string    `json:"database"` // its name when the data were backed up
+	Account  string    `json:"account"`
+	Region   string    `json:"region"`
+	State    string    `json:"state"`
+	Taken    time.Time `json:"taken,omitzero"` // the moment of its data
+	Stored   int64     `json:"stored"`
 }
 
 // RepositoryCheckAnswer says for each who works with a repository whether everything works.

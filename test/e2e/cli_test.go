@@ -227,6 +227,7 @@ func TestCommandLine(t *testing.T) {
 	}
 
 	c.databaseJourney()
+	c.snapshotJourney()
 	c.hostJourney()
 	c.restartJourney()
 

@@ -16,6 +16,7 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/admin/database"
+	"howdah/internal/admin/snapshot"
 	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/rds/look"
@@ -117,14 +118,7 @@ func allSnapshots(cache *state.Cache) []state.Record[*backup.Snapshot] {
 }
 
 func (s *service) snapshotShown(r backup.Snapshot) admin.Snapshot {
-	out := admin.Snapshot{
-		Name: r.Name, Kind: admin.KindInstance, Database: r.Common().Name, ResourceID: r.Database, Account: r.Account, Region: r.Region,
-		Automated: r.Automated, State: string(r.State), Reason: r.Reason, Taken: r.Original(), Asked: r.Asked, Size: r.Size, Stored: r.Stored,
-		Repository: r.Repository, Label: r.Label, Operation: r.Operation,
-	}
-	if r.Cluster != nil {
-		out.Kind = admin.KindCluster
-	}
+	out := snapshot.Shown(r)
 	if b, err := state.View[backup.Backup](s.Cache, state.Backup(r.Holder(), r.Repository, r.Label)); err == nil && r.Label != "" {
 		out.Proved, out.Damaged = b.Value.Proved, b.Value.Damaged
 	}

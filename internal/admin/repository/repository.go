@@ -176,6 +176,7 @@ func (s *service) shown(r backup.Repository) admin.Repository {
 	}
 	u := s.uses(r.Name)
 	out.Databases, out.Backups, out.Snapshots, out.Stored = u.databases, u.backups, u.snapshots, u.stored
+	out.Copied, out.Seconds = u.copied, u.seconds
 	return out
 }
 
@@ -184,6 +185,8 @@ type uses struct {
 	databases          []string // names, or resource ids of those that are no more
 	backups, snapshots int
 	stored             int64
+	copied             []admin.RepositoryCopy
+	seconds            []string
 }
 
 func (u uses) any() bool { return len(u.databases)+u.backups+u.snapshots > 0 }
@@ -218,16 +221,27 @@ func (s *service) uses(name string) uses {
 	}
 	for _, root := range []string{state.SnapshotRoot, state.ClusterSnapshotRoot} {
 		for _, r := range state.LoadAll[backup.Snapshot](s.Cache, root) {
-			if r.Value.Repository == name {
-				u.snapshots++
+			if r.Value.Repository != name {
+				continue
+			}
+			u.snapshots++
+			if r.Value.Part != "" {
+				u.copied = append(u.copied, copyShown(r.Value))
 			}
 		}
 	}
+	slices.SortFunc(u.copied, func(a, b admin.RepositoryCopy) int {
+		return cmp.Or(cmp.Compare(a.Snapshot, b.Snapshot), cmp.Compare(a.Account, b.Account), cmp.Compare(a.Region, b.Region))
+	})
 	for _, r := range state.LoadAll[backup.Automated](s.Cache, state.AutomatedRoot) {
 		if r.Value.Repository == name || r.Value.Second == name {
 			ids[r.Value.Database] = true
 		}
+		if r.Value.Second == name {
+			u.seconds = append(u.seconds, r.Value.Name)
+		}
 	}
+	slices.Sort(u.seconds)
 	for _, r := range state.LoadAll[member.Assignment](s.Cache, state.AssignRoot) {
 		a := r.Value
 		if a.Want != member.Absent && a.Archive != nil && slices.Contains(a.Archive.Repositories, name) || a.Restore != nil && a.Restore.Repository == name {
@@ -248,4 +262,10 @@ func (s *service) uses(name string) uses {
 		u.databases = []string{}
 	}
 	return u
+}
+
+func copyShown(s backup.Snapshot) admin.RepositoryCopy {
+	return admin.RepositoryCopy{
+		Snapshot: s.Name, Database: s.Common().Name, Account: s.Account, Region: s.Region, State: string(s.State), Taken: s.Original(), Stored: s.Stored,
+	}
 }

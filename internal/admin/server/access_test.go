@@ -60,6 +60,7 @@ func TestVerbsOfLimitedKeys(t *testing.T) {
 		{"a key that may look, at those of one database", admin.VerbBackupShow, keyOf(home, access.Key{ReadOnly: true}), "yes"},
 		{"a key that may look, at drills", admin.VerbDrills, keyOf(home, access.Key{ReadOnly: true}), "yes"},
 		{"a key that may look, at snapshots", admin.VerbSnapshots, keyOf(home, access.Key{ReadOnly: true}), "yes"},
+		{"a key that may look, copying a snapshot", admin.VerbSnapshotCopy, keyOf(home, access.Key{ReadOnly: true}), "no"},
 		{"a key that may look, making a backup", admin.VerbBackupNow, keyOf(home, access.Key{ReadOnly: true}), "no"},
 		{"a key that may look, trying one", admin.VerbBackupDrill, keyOf(home, access.Key{ReadOnly: true}), "no"},
 		{"a key of another account, at backups", admin.VerbBackups, keyOf("000000000009", access.Key{}), "no"},

@@ -21,6 +21,7 @@ import (
 	"howdah/internal/admin/operation"
 	"howdah/internal/admin/repository"
 	"howdah/internal/admin/restore"
+	"howdah/internal/admin/snapshot"
 	"howdah/internal/admin/status"
 	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
@@ -81,6 +82,7 @@ func New(cfg Config) *Server {
 		operation.Verbs(operation.Config{State: cfg.State, Now: cfg.Looks.Now, Log: cfg.Log}),
 		repository.Verbs(repository.Config{State: cfg.State, Home: cfg.Home, Databases: databases, Hosts: cfg.Repositories, Log: cfg.Log}),
 		backup.Verbs(backup.Config{State: cfg.State, Looks: cfg.Looks, Databases: databases, Log: cfg.Log}),
+		snapshot.Verbs(snapshot.Config{Records: cfg.Records, Log: cfg.Log}),
 		restore.Verbs(restore.Config{Records: cfg.Records, Log: cfg.Log}),
 		etcd.Verbs(etcd.Config{Members: members, Upkeep: cfg.Etcd, Log: cfg.Log}),
 		host.Verbs(host.Config{State: cfg.State, Databases: databases, Held: held, Now: cfg.Looks.Now}),

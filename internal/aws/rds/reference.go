@@ -10,8 +10,8 @@ import (
 
 // notes say what users have to know of an action that differs from RDS's.
 var notes = map[string]string{
-	"CopyDBClusterSnapshot":                      "in the region: another record of the same backup; to another region: as well, if backups and copies are in one repository",
-	"CopyDBSnapshot":                             "in the region: another record of the same backup; to another region: as well, if backups and copies are in one repository",
+	"CopyDBClusterSnapshot":                      "in the region: another record of the same backup; to another region: a copy of the files in the home's repository for copies",
+	"CopyDBSnapshot":                             "in the region: another record of the same backup; to another region: a copy of the files in the home's repository for copies",
 	"ModifyDBSnapshot":                           "the option group; a restored instance has the newest minor version anyway",
 	"AddRoleToDBCluster":                         "kept and shown",
 	"AddRoleToDBInstance":                        "kept and shown",

@@ -88,6 +88,7 @@ func await(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, what str
 	p := o.Screen.Begin(o.Now)
 	defer p.End()
 	var now admin.Operation
+	pace := far{now: o.Now}
 	slow := *o
 	slow.Every *= 5 // it may take hours
 	err = slow.Poll(cmd.Context(), what, func() (bool, error) {
@@ -101,6 +102,7 @@ func await(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, what str
 		now = out.Operations[0]
 		if !now.Ended {
 			p.Step(stepText(now), now.StepBegan)
+			p.Far(pace.text(now))
 			if now.Trouble != "" {
 				p.Note(now.Trouble)
 			}
@@ -136,6 +138,12 @@ func stepText(p admin.Operation) string {
 		return "making the backup"
 	case "record":
 		return "recording the backup"
+	case "site":
+		return "choosing the host that copies"
+	case "copy":
+		return "copying"
+	case "show":
+		return "recording the copy"
 	}
 	return p.Step
 }
@@ -151,4 +159,32 @@ func tryText(unit string) string {
 		return "replaying WAL"
 	}
 	return "looking whether all is there"
+}
+
+// far tells how far an operation is, and how long its bytes will take. It goes by what it has seen,
+// as nobody notes when a unit began.
+type far struct {
+	now   func() time.Time
+	unit  string
+	since time.Time
+	first int64
+}
+
+// text returns how many bytes are done, of how many, and the time left. It is "" for other units.
+func (f *far) text(p admin.Operation) string {
+	if p.Unit != f.unit || f.since.IsZero() || p.Done < f.first {
+		f.unit, f.since, f.first = p.Unit, f.now(), p.Done
+	}
+	if !strings.HasPrefix(p.Unit, "bytes") {
+		return ""
+	}
+	if p.Of <= 0 {
+		return screen.Bytes(p.Done)
+	}
+	text := fmt.Sprintf("%s of %s (%d %%)", screen.Bytes(p.Done), screen.Bytes(p.Of), 100*p.Done/p.Of)
+	past, done := f.now().Sub(f.since), p.Done-f.first
+	if past <= 0 || done <= 0 || p.Done >= p.Of {
+		return text
+	}
+	return text + ", about " + screen.Span(time.Duration(float64(past)*float64(p.Of-p.Done)/float64(done))) + " left"
 }

@@ -81,6 +81,12 @@ func about(r admin.Repository) []string {
 		"databases  " + orNothing(strings.Join(r.Databases, ", ")),
 		fmt.Sprintf("backups    %d, with %s; %d snapshots", r.Backups, screen.Bytes(r.Stored), r.Snapshots),
 	}
+	for n, c := range r.Copied {
+		lines = append(lines, label(n, "copies")+copyText(c))
+	}
+	if len(r.Seconds) > 0 {
+		lines = append(lines, "second of  "+strings.Join(r.Seconds, ", ")+": their automated backups are made here, too")
+	}
 	if r.Size > 0 {
 		lines = append(lines, fmt.Sprintf("free       %s of %s", screen.Bytes(r.Free), screen.Bytes(r.Size)))
 	}
@@ -95,4 +101,15 @@ func orNothing(text string) string {
 		return "nothing"
 	}
 	return text
+}
+
+// label returns the name of a fact, before the first of several that have it.
+func label(n int, name string) string { return fmt.Sprintf("%-11s", cli.Yes(n == 0, name)) }
+
+func copyText(c admin.RepositoryCopy) string {
+	text := fmt.Sprintf("%s, of %s", c.Snapshot, c.Database)
+	if c.State != "available" {
+		return text + ": " + c.State
+	}
+	return fmt.Sprintf("%s: %s, with %s", text, at(c.Taken), screen.Bytes(c.Stored))
 }

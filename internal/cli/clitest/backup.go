@@ -88,7 +88,7 @@ func (f *Fake) backup(verb string, body []byte) any {
 		return out
 	case admin.VerbSnapshots:
 		out := admin.SnapshotsAnswer{Snapshots: []admin.Snapshot{}}
-		for _, s := range fakeSnapshots {
+		for _, s := range f.snapshots() {
 			if is(s.Database, s.ResourceID) {
 				out.Snapshots = append(out.Snapshots, s)
 			}

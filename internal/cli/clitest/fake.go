@@ -53,6 +53,7 @@ type Fake struct {
 	calls  []string
 	// working is an operation that was begun: as it is at each of the next looks. The last one stays.
 	working []admin.Operation
+	made    []admin.Snapshot // by commands
 }
 
 // Start serves a fixture for a home of its own.
@@ -138,6 +139,8 @@ func (f *Fake) verb(verb string, body []byte) any {
 	switch verb {
 	case admin.VerbBackups, admin.VerbBackupShow, admin.VerbBackupNow, admin.VerbBackupDrill, admin.VerbDrills, admin.VerbSnapshots:
 		return f.backup(verb, body)
+	case admin.VerbSnapshotCopy:
+		return f.copySnapshot(body)
 	case admin.VerbRestore:
 		return f.restore(body)
 	case admin.VerbStatus:
@@ -295,7 +298,7 @@ func (f *Fake) action(action string, get func(string) string) (any, *wire.Error)
 	case "RebootDBCluster":
 		return &rds.RebootDBClusterResult{DBCluster: &f.clusters[0]}, nil
 	}
-	return nil, wire.NewError("InvalidAction", "The fake has no %s.", action)
+	return f.snapshotAction(action, get)
 }
 
 func (f *Fake) describeInstances(name string) (any, *wire.Error) {

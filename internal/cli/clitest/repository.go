@@ -16,6 +16,7 @@ var fakeRepositories = []admin.Repository{
 	{
 		Name: "far", ID: "repo-fedcba9876543210", Kind: "s3", Endpoint: "https://s3.example.com", Bucket: "howdah", Prefix: "copies/", AccessKey: "AK",
 		Copies: true, Encrypted: true, Exported: Noon.Add(-24 * time.Hour), Created: Noon, Databases: []string{},
+		Copied: fakeCopies, Seconds: []string{"orders"},
 	},
 	{Name: "plain", ID: "repo-1111111111111111", Kind: "directory", Path: "/mnt/plain", Created: Noon, Databases: []string{}},
 }
