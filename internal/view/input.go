@@ -105,6 +105,7 @@ func (b Basis) Input(now time.Time, policy plan.Policy) plan.Input {
 		Applied: map[string]int64{}, Assigned: map[string]int64{}, Results: map[string]member.Result{},
 		Making: map[string]bool{}, Positions: map[string]int64{}, Behind: map[string]bool{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{},
 		Ways: Ways(cache, b.Routes(b.Layout), b.Since), OwnNames: b.Wanted.parts.ownNames, Keys: b.keys(),
+		Source: Source(cache, b.Want, b.Layout),
 	}
 	_, config, _ := cache.Raw(patroni.ConfigKey(id))
 	for _, m := range b.Layout.Members {

@@ -18,7 +18,7 @@ func hostsOf(cache *state.Cache) []plan.Host {
 		host := plan.Host{
 			Name: h.Value.Name, Zone: h.Value.Zone, Address: h.Value.Address,
 			CPUs: h.Value.CPUs, Memory: h.Value.Memory, DiskFull: member.NearlyFull(h.Value.Disk, h.Value.DiskFree),
-			OwnKeys: h.Value.OwnKeys,
+			OwnKeys: h.Value.OwnKeys, Shares: h.Value.Shares,
 		}
 		if live, err := state.View[member.Liveness](cache, state.Live(host.Name)); err == nil {
 			host.Alive, host.LostSince = live.Value.Alive, live.Value.Since

@@ -193,6 +193,7 @@ func TestStatusExplainsWhatMembersReport(t *testing.T) {
 		{"start-fails", "it does not start (exit 1)", "howdah logs orders"},
 		{"no-room", "no room for a copy beside them (exit 1)", "howdah host drain " + d.Members[0].Host},
 		{"restore-fails", "its data cannot be restored (exit 1)", "howdah db delete orders"},
+		{"source-away", "it is to be a clone of another database, which does not answer on this host (exit 1)", "howdah db list"},
 		{"cannot-contain", "could not be killed", ""},
 		{"hangs", "its PostgreSQL hangs (exit 1)", "howdah host drain " + d.Members[0].Host},
 		{"no-module", "without the module howdah (exit 1)", "howdah db reboot orders"},

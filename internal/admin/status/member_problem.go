@@ -36,6 +36,12 @@ func (s *service) explain(d database.Subject, m plan.Placed, r member.Report) (c
 		return "howdah logs " + name, "it does not start" + inBrackets(r.Detail)
 	case member.RestoreFails:
 		return "howdah db delete " + name, "its data cannot be restored" + inBrackets(r.Detail) + ": delete it, and restore what can be had"
+	case member.SourceAway:
+		source, command := "another database", "howdah db list"
+		if from := d.Common.Origin; from != nil {
+			source, command = from.From, "howdah db show "+from.From
+		}
+		return command, "it is to be a clone of " + source + ", which does not answer on this host" + inBrackets(r.Detail) + ": it is tried again"
 	case member.NoRoom:
 		return "howdah host drain " + m.Host, "it cannot go on with the data that it has, which are kept until a standby is in sync, and there is no room for a copy beside them" +
 			inBrackets(r.Detail) + ": free some space there, or have it built elsewhere"

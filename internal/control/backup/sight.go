@@ -35,10 +35,10 @@ func (b *Backups) look() sight {
 	for _, r := range state.ViewAll[backup.Automated](b.Cache, state.AutomatedRoot) {
 		s.automated[r.Value.Database] = r
 	}
-	// A database that is being restored uses the backup that it begins with.
+	// A database that is being restored, and is no clone, uses the backup that it begins with.
 	for id, t := range s.targets {
 		from := t.common().Origin
-		if from == nil {
+		if from == nil || from.Live {
 			continue
 		}
 		layout, err := state.View[plan.Layout](b.Cache, state.Layout(id))

@@ -93,6 +93,8 @@ type Layout struct {
 	// Restored says that a database which was made from a backup has its data, so that nobody
 	// restores them again.
 	Restored bool `json:"restored,omitempty"`
+	// Unrestorable says why the data of a clone can never be had, or is "".
+	Unrestorable string `json:"unrestorable,omitempty"`
 	// Changed, Rebooted and FailedOver are the numbers of the last requests that are done.
 	Changed    int64 `json:"changed"`
 	Rebooted   int64 `json:"rebooted"`
@@ -173,6 +175,7 @@ type Host struct {
 	Draining            bool
 	DiskFull            bool
 	OwnKeys             bool   // its agent can give members keys of their own
+	Shares              bool   // files can share their blocks: a clone takes no room
 	Edgeless            bool   // addresses move with the edges of hosts, and none runs here
 	WhyPlain            string // it cannot encrypt storage; "": it can
 	Majors              []int
@@ -221,6 +224,8 @@ type Input struct {
 	// Ways holds, by seat, the addresses to which edges lead clients. "" is the writer's.
 	Ways   map[string][]string
 	Policy Policy
+	// Source is set where the database is a clone that has no data yet, and nil otherwise.
+	Source *Source
 }
 
 // Keys is what is known of keys of members' own.

@@ -52,7 +52,12 @@ func TestRandomRestores(t *testing.T) {
 	for i := range uint64(n) {
 		s := newStory(first + i)
 		s.sim.want.Upstream = nil
-		s.do("restore")
+		clone := s.rnd.IntN(2) == 0
+		if clone {
+			s.do("clone " + s.copies())
+		} else {
+			s.do("restore")
+		}
 		if *seed > 0 {
 			s.log = t.Logf
 		}
@@ -60,8 +65,12 @@ func TestRandomRestores(t *testing.T) {
 			if s.rnd.IntN(3) == 0 {
 				s.event()
 			}
+			if clone && s.rnd.IntN(4) == 0 {
+				s.do("source " + s.copies())
+			}
 			s.second()
 		}
+		s.sim.source = s.everywhere()
 		if err := s.play(); err != nil {
 			t.Fatalf("seed %d: %v\nsee it with: go test -run RandomRestores -v -seed %d", first+i, err, first+i)
 		}
@@ -104,6 +113,25 @@ func (st *story) begin() {
 	if st.rnd.IntN(8) == 0 {
 		st.do("follow")
 	}
+}
+
+// copies are members of a source on some hosts, of which some answer.
+func (st *story) copies() string {
+	var words []string
+	for _, h := range st.sim.hosts {
+		if is := st.rnd.IntN(4); is < 3 {
+			words = append(words, h.Name+[]string{"=primary", "=standby", "=down"}[is])
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// everywhere is a source that answers on every host.
+func (st *story) everywhere() (all Source) {
+	for _, h := range st.sim.hosts {
+		all.Copies = append(all.Copies, Copy{Host: h.Name, Ready: true})
+	}
+	return all
 }
 
 func (st *story) do(command string) {

@@ -18,7 +18,7 @@ func restoreOf(o *spec.Origin) *member.Restore {
 		return nil
 	}
 	return &member.Restore{
-		Database: o.Database, Repository: o.Repository, Label: o.Label,
+		Live: o.Live, Database: o.Database, Repository: o.Repository, Label: o.Label,
 		Until: o.Until, LSN: o.LSN, Before: o.Before, Newest: o.Newest,
 	}
 }
@@ -39,8 +39,8 @@ func (w *work) noteRestored() {
 }
 
 // restoreAnew has the member that restores give way to another one, which begins anew, if its host
-// is lost or being drained. Nobody has ever stored anything in its data. It stays where it is if
-// there is no other place.
+// is lost or being drained, or can clone no more. Nobody has ever stored anything in its data. It
+// stays where it is if there is no other place.
 func (w *work) restoreAnew() {
 	if !w.restoring() {
 		w.tellRestoredLost()
@@ -48,22 +48,33 @@ func (w *work) restoreAnew() {
 	}
 	for i := range w.members() {
 		m := w.members()[i]
-		h, _ := w.host(m.Host)
+		why := w.whyAnew(m)
 		seat, seated := w.seatOf(m)
-		if !seated || !h.Draining && !w.lostTooLong(m) {
+		if !seated || why == "" {
 			continue
 		}
 		m.Leaving = true
 		next, err := w.place(seat)
 		if err != nil {
 			m.Leaving = false
-			w.tell(Problem{kindOf(err), m.Host, "host " + m.Host + " is lost or being drained, and the restore cannot begin on another one: " + err.Error()})
+			w.tell(Problem{kindOf(err), m.Host, "host " + m.Host + " " + why + ", and the restore cannot begin on another one: " + err.Error()})
 			continue
 		}
 		w.add(next)
 		w.doing("restoring on " + next.Host + " in place of " + m.Host)
 		return
 	}
+}
+
+// whyAnew says why the member that restores is to give way, or "".
+func (w *work) whyAnew(m *Placed) string {
+	switch h, _ := w.host(m.Host); {
+	case h.Draining || w.lostTooLong(m):
+		return "is lost or being drained"
+	case w.astray(m):
+		return "has no member any more of the database that is cloned"
+	}
+	return ""
 }
 
 // tellRestoredLost tells that the only host with the restored data is lost before anybody else had
@@ -105,6 +116,9 @@ func (w *work) restores() bool {
 func (f Facts) RestoreFailed() (reason string, ok bool) {
 	if !f.Layout.restoring(f.Want) {
 		return "", false
+	}
+	if f.Layout.Unrestorable != "" {
+		return f.Layout.Unrestorable, true
 	}
 	for _, m := range f.Layout.Members {
 		r := f.Reports[member.ID(f.Want.ID, m.Name)]

@@ -21,6 +21,7 @@ func (w *work) run() {
 	seated := w.seat()
 	w.replaceLost()
 	w.restoreAnew()
+	w.noteSourceGone()
 	w.drain()
 	w.restores()
 	w.mendPorts()

@@ -146,6 +146,8 @@ func hostState(h *simHost, words []string) error {
 			h.up = false
 		case "back":
 			h.up, h.agent = true, true
+		case "shares":
+			h.Shares = true
 		case "full", "emptied":
 			h.full = name == "full"
 		case "zone":
@@ -206,12 +208,29 @@ func (p *player) wish(verb string, rest []string) error {
 		want.Upstream = nil
 	case "restore":
 		want.Restore = &member.Restore{Database: "db-0", Repository: "main", Label: "20261101-000000F", Newest: true}
+	case "clone":
+		want.Restore = &member.Restore{Live: true, Database: "db-0"}
+		p.sim.source = sourceOf(rest)
+	case "source":
+		p.sim.source = sourceOf(rest)
 	case "restore-fails":
 		p.sim.unrestorable = rest[0] == "on"
 	default:
 		return fmt.Errorf("unknown command")
 	}
 	return nil
+}
+
+// sourceOf is where the database has members that is cloned: "a=primary b c=down", or "gone".
+func sourceOf(words []string) (s Source) {
+	for _, word := range words {
+		host, is, _ := strings.Cut(word, "=")
+		if host == "gone" {
+			return Source{Gone: true}
+		}
+		s.Copies = append(s.Copies, Copy{Host: host, Primary: is == "primary", Ready: is != "down"})
+	}
+	return s
 }
 
 func seatWith(words []string) Seat {

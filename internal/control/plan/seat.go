@@ -23,7 +23,7 @@ func (w *work) seat() bool {
 	w.reconsider()
 	w.markSurplus()
 	complete := true
-	for _, s := range w.vacant() {
+	for _, s := range w.beginning(w.vacant()) {
 		if w.firstComes() || w.awaitsFirst(s) {
 			complete = false
 			continue
@@ -155,6 +155,7 @@ func (p places) place(s Seat) (Placed, error) {
 	}
 	h := slices.MinFunc(hosts, func(a, b Host) int {
 		return cmp.Or(
+			cmp.Compare(p.cloneRank(a), p.cloneRank(b)),
 			cmp.Compare(p.inZone(a.Zone), p.inZone(b.Zone)),
 			cmp.Compare(p.onHost(a.Name), p.onHost(b.Name)),
 			boolRank(a.Edgeless)-boolRank(b.Edgeless), // never a reason for fewer copies, or for closer ones
@@ -214,6 +215,8 @@ func (p places) unfit(h Host, s Seat) string {
 		return "is lost"
 	case h.Draining:
 		return "is being drained"
+	case p.uncloneable(h) != "":
+		return p.uncloneable(h)
 	case zone != "" && h.Zone != zone:
 		return "is in another zone"
 	case len(p.Want.Zones) > 0 && !slices.Contains(p.Want.Zones, h.Zone):
@@ -315,7 +318,7 @@ func CanPlace(in Input) error {
 func WhereTo(in Input) ([]string, error) {
 	w := begin(in)
 	var hosts []string
-	for _, s := range w.vacant() {
+	for _, s := range w.beginning(w.vacant()) {
 		m, err := w.place(s)
 		if err != nil {
 			return nil, err

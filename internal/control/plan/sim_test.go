@@ -46,8 +46,10 @@ type sim struct {
 	initialized bool
 	// unrestorable says that no restore ends.
 	unrestorable bool
-	acked        int
-	ran          time.Duration
+	// source is what a clone is made of.
+	source Source
+	acked  int
+	ran    time.Duration
 
 	// Faults to come.
 	failTasks, killAgents int
@@ -86,6 +88,7 @@ type simMember struct {
 const (
 	copyTime    = 3
 	restoreTime = 5
+	cloneTime   = 2 // of which this needs the source
 )
 
 func newSim(hosts ...string) *sim {
@@ -189,12 +192,21 @@ func (s *sim) converge(m *simMember, h *simHost, id string) {
 		taken := slices.Contains(h.foreign, m.have.Port) || slices.Contains(h.foreign, m.have.RESTPort)
 		switch {
 		case m.running || m.task != "" || taken:
+		case s.away(m):
 		case m.have.Restore != nil && !m.data && (s.unrestorable || m.restored < restoreTime):
 			m.restored++
 		default:
 			m.running = true
 		}
 	}
+}
+
+// away reports whether a clone that has not copied yet cannot do so now.
+func (s *sim) away(m *simMember) bool {
+	if m.have.Want != member.Running || m.have.Restore == nil || !m.have.Restore.Live || m.data || m.restored >= cloneTime {
+		return false
+	}
+	return !slices.ContainsFunc(s.source.Copies, func(c Copy) bool { return c.Host == m.host && c.Ready })
 }
 
 func splitKey(key string) (host, id string) {
@@ -285,6 +297,9 @@ func (s *sim) report() {
 		if m.have.Restore != nil && s.unrestorable && !m.data && !m.gone {
 			r.Problem, r.Detail = member.RestoreFails, "the archive ends at noon"
 		}
+		if s.away(m) && !m.gone {
+			r.Problem, r.Detail = member.SourceAway, "it does not answer"
+		}
 		if h.full && !m.gone {
 			r.Problem = member.DiskFull
 		}
@@ -334,6 +349,9 @@ func (s *sim) input() Input {
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
 		Results: maps.Clone(s.results), OwnNames: s.ownNames, Ways: map[string][]string{}, Positions: map[string]int64{},
 		Born: s.initialized,
+	}
+	if s.layout.Cloning(s.want) {
+		in.Source = &s.source
 	}
 	for _, h := range s.hosts {
 		host := h.Host

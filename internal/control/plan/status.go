@@ -82,6 +82,8 @@ func (f Facts) DatabaseStatus() string {
 			return Stopping
 		}
 		return StoppedWord
+	case len(f.Want.Seats) == 0 && f.Layout.Unrestorable != "":
+		return CannotRestore
 	case len(f.Want.Seats) == 0:
 		return f.change(Available) // a cluster without instances: its data are kept
 	case !f.Layout.Created:

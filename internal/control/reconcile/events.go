@@ -46,6 +46,12 @@ func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Ti
 	if after.Created && !before.Created && d.Owner.Origin != nil && d.Cluster == nil {
 		notes = append(notes, madeOf(src, *d.Owner.Origin))
 	}
+	if after.Unrestorable != "" && before.Unrestorable == "" {
+		for _, s := range d.Specs {
+			of := event.Source{Scope: s.Value.Scope, Type: event.Instance, Name: s.Value.Name}
+			notes = append(notes, note{of, "0031", []any{plan.CannotRestore}})
+		}
+	}
 	// An Aurora cluster exists before it has instances, and its event comes then.
 	if after.Created && !before.Created && d.Cluster != nil && d.Cluster.Value.MultiAZ() {
 		add("0170")

@@ -102,7 +102,10 @@ type Archive struct {
 
 // Restore says which data a new database begins with.
 type Restore struct {
-	Database   string `json:"database"` // resource id of the one that was backed up
+	// Live says that they are a copy of those of another database, made of a member of it that runs
+	// on the same host.
+	Live       bool   `json:"live,omitempty"`
+	Database   string `json:"database"` // resource id of the one that was backed up, or is cloned
 	Repository string `json:"repository"`
 	Label      string `json:"label"`
 	// As in spec.Origin.
@@ -184,6 +187,7 @@ const (
 	NoKey          Problem = "no-key"          // the key of the encrypted storage cannot be had
 	NotEncryptable Problem = "not-encrypted"   // storage that shall be encrypted is not, and cannot be
 	RestoreFails   Problem = "restore-fails"   // its first data cannot be made of the backup
+	SourceAway     Problem = "source-away"     // the database that it is a clone of does not answer on its host
 	ArchiveFails   Problem = "archive-fails"   // WAL cannot be archived
 	ArchiveBroken  Problem = "archive-broken"  // WAL was given up before it was archived
 )
@@ -374,6 +378,8 @@ type Host struct {
 	// says why it does not; the agent then only watches how much databases use.
 	LimitsStorage bool   `json:"limits_storage,omitempty"`
 	WhyWatched    string `json:"why_watched,omitempty"`
+	// Shares says that files of databases here can share their blocks, so that a copy takes no room.
+	Shares bool `json:"shares,omitempty"`
 	// Listen is where the agent answers control planes, as host:port. It is "" if the agent does
 	// not.
 	Listen string `json:"listen,omitempty"`

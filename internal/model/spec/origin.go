@@ -4,6 +4,9 @@ import "time"
 
 // Origin is where the data of a restored database come from. It is never changed.
 type Origin struct {
+	// Live says that the database is a clone of another one, whose files are copied as it runs:
+	// Database is that one's resource id, and all else but From is "".
+	Live bool `json:"live,omitempty"`
 	// Database is the resource id of the database that was backed up, and Repository the name of
 	// the repository.
 	Database   string `json:"database"`

@@ -207,6 +207,8 @@ type Cluster struct {
 	OptionGroup string `json:"option_group,omitempty"` // asked for, or ""
 	// Restart counts the changes that need a restart of all members.
 	Restart int64 `json:"restart"`
+	// CloneGroup is what a cluster and its clones have in common; "": it has none, and is none.
+	CloneGroup string `json:"clone_group,omitempty"`
 }
 
 // Disk returns the storage of each instance of a Multi-AZ DB cluster.

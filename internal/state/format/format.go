@@ -19,7 +19,7 @@ import (
 
 // Newest is the number that this release reads, and that it writes once all parts of the home read
 // it. Releases that knew no number wrote 0. 1 has the same records, and keeps those releases out. 2
-// has restored databases: a release before would begin one without its data.
+// has restored databases, and clones: a release before would begin one without its data.
 const Newest = 2
 
 // Record is the number of a home. Control planes write it, and only ever write a larger one.

@@ -12,6 +12,7 @@ import (
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // AgentAddress is where the agent of a host answers, or "".
@@ -40,6 +41,7 @@ func (s *Source) WhereTo(c spec.Common, want plan.Database) ([]string, error) {
 	if layout, err := state.Load[plan.Layout](s.Cache, state.Layout(want.ID)); err == nil {
 		in.Layout = layout.Value
 	}
+	in.Source = view.Source(s.Cache, want, in.Layout)
 	hosts, err := plan.WhereTo(in)
 	if err != nil {
 		return nil, noRoom(err.Error())
