@@ -75,6 +75,7 @@ type Agent struct {
 	// Used by describe only.
 	encrypts ability
 	limits   limiter
+	shares   sharing
 
 	// undescribed: the state does not know any more what was told of this host.
 	undescribed atomic.Bool

@@ -32,6 +32,7 @@ func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
 	}
 	can := a.Procs.Describe()
 	a.encrypts.look(a.Dir, time.Now())
+	a.shares.look(a, time.Now())
 	size := int64(disk.Blocks) * disk.Bsize
 	free, err := a.limits.look(a.Dir, size, int64(disk.Bavail)*disk.Bsize)
 	if err != nil {
@@ -44,6 +45,7 @@ func (a *Agent) hostFacts(started time.Time) (member.Host, error) {
 		Containment: string(can.Containment), Limits: can.String(),
 		Warnings: can.Notes, Shared: a.whyShared(), Started: started, Version: a.Version, Listen: a.listen, Reads: format.Newest,
 		Encrypts: a.encrypts.how, WhyPlain: a.encrypts.why, LimitsStorage: a.limits.why == "", WhyWatched: a.limits.why,
+		Shares: a.shares.can,
 	}
 	err = a.Kind.Facts(&h)
 	return h, err

@@ -102,6 +102,9 @@ func (a *Host) openSource(ctx context.Context, id string, from member.Restore) (
 	if a.sources != nil {
 		return a.sources(ctx, id, from)
 	}
+	if from.Live {
+		return a.openClone(from), nil
+	}
 	if a.engine == nil {
 		return origin.Source{}, a.noEngine
 	}

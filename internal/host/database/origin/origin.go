@@ -37,8 +37,12 @@ const tellEvery = 2 * time.Second
 
 // Source opens what a member is restored from, for reading.
 type Source struct {
-	Engine backup.Engine
-	Access backup.Access
+	// Live is the server that is cloned; nil: it is restored from a repository.
+	Live *restore.Live
+	// Encrypted says that its storage is, so that of its clone has to be.
+	Encrypted bool
+	Engine    backup.Engine
+	Access    backup.Access
 	// CA signs the repository's certificate, as PEM; nil: Access says it.
 	CA []byte
 	// Close ends the access; nil: there is nothing to end.
@@ -48,6 +52,12 @@ type Source struct {
 // Open opens it for a member of this host. An error that is final (restore.Final) is not tried
 // again.
 type Open func(ctx context.Context, id string, from member.Restore) (Source, error)
+
+// ErrSourceAway says that no server of the database that is cloned answers on this host.
+var ErrSourceAway = errors.New("the database that it is a clone of does not answer here")
+
+// errPlain is not met by way of the API, which encrypts such a clone.
+var errPlain = &restore.Error{Reason: "the storage of the database that it is a clone of is encrypted, and its own is not", Final: true}
 
 // ErrNoRepositories says that this host cannot read repositories.
 var ErrNoRepositories = errors.New("this host cannot read repositories")
@@ -163,22 +173,24 @@ func (r *Restorer) ended(result restore.Result, err error, stopped bool) {
 	case err == nil:
 		r.whole, r.retry = true, pace.Backoff{}
 		r.Problem, r.Detail = member.None, ""
-		r.Log.Info("restored", "from", r.of.Label, "until", result.EndLSN.String(), "last_commit", result.LastCommit, "bytes", result.Bytes, "files", result.Files.String(), "replay", result.Replay.String())
+		r.Log.Info("restored", "from", sourceOf(r.of), "until", result.EndLSN.String(), "last_commit", result.LastCommit, "bytes", result.Bytes, "shared", result.Shared, "files", result.Files.String(), "replay", result.Replay.String())
 		r.Made()
 	case stopped:
 	case restore.Final(err):
 		r.gaveUp = true
 		r.Problem, r.Detail = member.RestoreFails, err.Error()
-		r.Log.Error("restore", "from", r.of.Label, "error", err)
+		r.Log.Error("restore", "from", sourceOf(r.of), "error", err)
 	default:
 		r.Problem, r.Detail = problemOf(err), "restore: "+err.Error()
-		r.Log.Warn("restore", "from", r.of.Label, "attempt", r.retry.Failures, "error", err)
+		r.Log.Warn("restore", "from", sourceOf(r.of), "attempt", r.retry.Failures, "error", err)
 	}
 }
 
 // problemOf tells what holds a restore up that is tried again.
 func problemOf(err error) member.Problem {
 	switch text := err.Error(); {
+	case errors.Is(err, ErrSourceAway):
+		return member.SourceAway
 	case errors.Is(err, postgres.ErrNoVersion):
 		return member.NoVersion
 	case errors.Is(err, syscall.ENOSPC), strings.Contains(text, syscall.ENOSPC.Error()), strings.Contains(text, "No space left on device"):
@@ -226,6 +238,9 @@ func (r *Restorer) restore(ctx context.Context, want member.Assignment) (restore
 	if err != nil {
 		return restore.Result{}, fmt.Errorf("open the repository %s: %w", from.Repository, err)
 	}
+	if source.Encrypted && !want.Encrypted {
+		return restore.Result{}, errPlain
+	}
 	// Patroni keeps what it failed to start.
 	err = r.User().Do(func() error { return os.RemoveAll(r.DataDir + ".failed") })
 	if err != nil {
@@ -243,7 +258,7 @@ func (r *Restorer) restore(ctx context.Context, want member.Assignment) (restore
 	return restore.Restore(ctx, restore.Request{
 		Dir: place(r.Dir()), User: r.User(), Procs: r.Agent.Procs, Group: group, NoSubvolumes: r.Agent.IsVolume(want.ID),
 		Limit: func(p proc.Process) { r.limit(group, want.Limits, p) }, Install: install,
-		Engine: source.Engine,
+		Engine: source.Engine, Live: source.Live,
 		Place:  backup.Place{Database: from.Database, Repositories: []backup.Access{source.Access}, User: superuser, DBName: database},
 		CA:     source.CA,
 		Source: backup.Restore{Repository: from.Repository, Label: from.Label, Target: target},
@@ -252,6 +267,14 @@ func (r *Restorer) restore(ctx context.Context, want member.Assignment) (restore
 		Finish:   postgres.ForgetOwner,
 		Progress: func(p member.Restoring) { r.tell(&p) }, Log: r.Log,
 	})
+}
+
+// sourceOf says in words what is restored.
+func sourceOf(from member.Restore) string {
+	if from.Live {
+		return "the database " + from.Database
+	}
+	return from.Label
 }
 
 // The platform's superuser and database, which all databases have.
