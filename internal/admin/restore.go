@@ -6,10 +6,11 @@ import "time"
 type RestorePoint struct {
 	// Snapshot is the name or the ARN of a snapshot. It excludes all that follows.
 	Snapshot string `json:"snapshot,omitempty"`
-	// Of a database exactly one of these is given. Time is a moment, to the microsecond: everything
+	// Of a database exactly one of these is given. Live is the database as it runs: a clone. Time is a moment, to the microsecond: everything
 	// that was committed by then, and nothing later. Latest is all that can be restored. LSN is a
 	// position of WAL: everything up to it. Before is the id of a transaction: everything before it
 	// ended.
+	Live   bool       `json:"live,omitempty"`
 	Time   *time.Time `json:"time,omitempty"`
 	Latest bool       `json:"latest,omitempty"`
 	LSN    string     `json:"lsn,omitempty"`
@@ -46,11 +47,15 @@ type RestorePlan struct {
 	// From is the name of the database, also of one that is no more, and FromID its resource id.
 	From   string `json:"from"`
 	FromID string `json:"from_resource_id"`
+	// Live says that it is a clone of the database as it runs. There is no backup then, and all of it
+	// is "". Thin says that it shares blocks with the database, and takes no room at first.
+	Live bool `json:"live,omitempty"`
+	Thin bool `json:"thin,omitempty"`
 	// The backup to begin with: its data are of Taken, and Size is how many bytes are copied.
-	Repository string    `json:"repository"`
-	Label      string    `json:"label"`
-	BackupKind string    `json:"backup_kind"`
-	Taken      time.Time `json:"taken"`
+	Repository string    `json:"repository,omitempty"`
+	Label      string    `json:"label,omitempty"`
+	BackupKind string    `json:"backup_kind,omitempty"`
+	Taken      time.Time `json:"taken,omitzero"`
 	Size       int64     `json:"size"`
 	// Until is the moment that is restored; zero: it is said by LSN or Before, or it is not known yet.
 	Until  time.Time `json:"until,omitzero"`

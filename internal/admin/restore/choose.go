@@ -16,8 +16,11 @@ import (
 	"howdah/internal/aws/rds/restore"
 	"howdah/internal/aws/rds/snapshot"
 	"howdah/internal/aws/wire"
+	"howdah/internal/control/plan"
 	"howdah/internal/model/backup"
 	"howdah/internal/model/lsn"
+	"howdah/internal/model/member"
+	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
@@ -32,6 +35,10 @@ func choose(l *database.Sight, c front.Call, from string, at admin.RestorePoint)
 	}
 	if from == "" {
 		return restore.Choice{}, invalid("It is not said what to restore.", "give a snapshot, or a database")
+	}
+	if at.Live && moments(at) == 1 {
+		choice, err := running(l, c, from)
+		return choice, hinted(err, from)
 	}
 	target, err := Target(at)
 	if err != nil {
@@ -51,7 +58,7 @@ func invalid(message, hint string) error {
 
 func moments(at admin.RestorePoint) int {
 	n := 0
-	for _, given := range []bool{at.Time != nil, at.Latest, at.LSN != "", at.Before != ""} {
+	for _, given := range []bool{at.Live, at.Time != nil, at.Latest, at.LSN != "", at.Before != ""} {
 		if given {
 			n++
 		}
@@ -62,7 +69,7 @@ func moments(at admin.RestorePoint) int {
 // Target returns the moment that is asked for.
 func Target(at admin.RestorePoint) (restore.Target, error) {
 	if moments(at) != 1 {
-		return restore.Target{}, invalid("Exactly one moment is to be given.", "give a time, the latest one, an LSN, or a transaction")
+		return restore.Target{}, invalid("Exactly one moment is to be given.", "give a time, the latest one, an LSN, or a transaction; or clone the database as it runs")
 	}
 	t := restore.Target{Latest: at.Latest, Before: at.Before}
 	if at.Time != nil {
@@ -140,17 +147,43 @@ func Source(l *database.Sight, c front.Call, name string, t restore.Target) (res
 }
 
 func living(l *database.Sight, c front.Call, kind, name string) (restore.Source, error) {
+	i, v, err := named(l, c, kind, name, "There is no database %.64q, and no automated backups of one were kept.")
+	switch {
+	case err != nil:
+		return restore.Source{}, err
+	case v != nil:
+		return restore.OfCluster(l.Look, *v)
+	}
+	return restore.OfInstance(l.Look, *i)
+}
+
+// running is the choice of a database as it runs.
+func running(l *database.Sight, c front.Call, from string) (restore.Choice, error) {
+	kind, bare := split(from)
+	i, v, err := named(l, c, kind, strings.ToLower(strings.TrimSpace(bare)), "There is no database %.64q that could be cloned.")
+	switch {
+	case err != nil:
+		return restore.Choice{}, err
+	case v != nil:
+		return restore.CloneOfCluster(l.Look, *v)
+	}
+	return restore.CloneOfInstance(l.Look, *i)
+}
+
+// named is the instance or the cluster of a name, or of a resource id, that lives. none is the error's
+// text if there is none.
+func named(l *database.Sight, c front.Call, kind, name, none string) (*spec.Instance, *spec.Cluster, error) {
 	for _, r := range l.InstancesIn(c.Scope) {
 		if i := r.Value; kind != admin.KindCluster && !i.Deleting && (i.Name == name || strings.EqualFold(i.ResourceID, name)) {
-			return restore.OfInstance(l.Look, *i)
+			return i, nil, nil
 		}
 	}
 	for _, r := range l.Clusters {
 		if v := r.Value; kind != admin.KindInstance && v.Scope == c.Scope && !v.Deleting && (v.Name == name || strings.EqualFold(v.ResourceID, name)) {
-			return restore.OfCluster(l.Look, v)
+			return nil, &v, nil
 		}
 	}
-	return restore.Source{}, wire.NewError(rds.ErrDBInstanceNotFound, "There is no database %.64q, and no automated backups of one were kept.", name).WithHint("see `howdah db list` and `howdah backup list`")
+	return nil, nil, wire.NewError(rds.ErrDBInstanceNotFound, none, name).WithHint("see `howdah db list` and `howdah backup list`")
 }
 
 // retained are those of a name that live no more, the newest first.
@@ -206,6 +239,11 @@ func hinted(err error, name string) error {
 // planOf says what a choice begins with.
 func planOf(l *database.Sight, from restore.Choice, in admin.RestoreRequest) admin.RestorePlan {
 	of := from.Common()
+	if from.Live {
+		return admin.RestorePlan{
+			Name: wire.Lower(&in.Name), From: of.Name, FromID: from.Database, Live: true, Size: sizeOf(l, from), DryRun: in.DryRun, Hosts: []string{},
+		}
+	}
 	p := admin.RestorePlan{
 		Name: wire.Lower(&in.Name), From: of.Name, FromID: from.Database, Repository: from.Repository, Label: from.Label,
 		Until: from.Until, Latest: from.Newest, LSN: from.LSN, Before: from.Before, DryRun: in.DryRun, Hosts: []string{},
@@ -217,4 +255,16 @@ func planOf(l *database.Sight, from restore.Choice, in admin.RestoreRequest) adm
 		p.Until = p.Taken
 	}
 	return p
+}
+
+// sizeOf is how much a clone copies: what the primary has.
+func sizeOf(l *database.Sight, from restore.Choice) int64 {
+	f := l.Looks.Facts(plan.Database{ID: from.Database})
+	m, _ := f.Primary()
+	return f.Reports[member.ID(from.Database, m.Name)].StorageBytes
+}
+
+// thin reports whether a clone takes no room on the host that makes it.
+func thin(l *database.Sight, hosts []string) bool {
+	return slices.ContainsFunc(l.Looks.Hosts(), func(h plan.Host) bool { return len(hosts) > 0 && h.Name == hosts[0] && h.Shares })
 }

@@ -76,7 +76,7 @@ func planned(l *database.Sight, c front.Call, from restore.Choice, in admin.Rest
 		DBInstanceIdentifier: &in.Name, DBInstanceClass: wire.Text(in.Class), AllocatedStorage: wire.Amount(int(in.StorageGiB)), Port: wire.Amount(int(in.Port)),
 		MultiAZ: in.MultiAZ, DBParameterGroupName: wire.Text(in.ParameterGroup), DeletionProtection: &in.Protect, AvailabilityZone: wire.Text(c.ZoneName(in.Zone)),
 	}
-	if in.MultiAZ == nil && in.Zone == "" {
+	if in.MultiAZ == nil && in.Zone == "" && !in.Live {
 		asked.MultiAZ = &from.Instance.MultiAZ
 	}
 	i, ops, err := instance.Restored(l, c, from, asked)
@@ -86,6 +86,7 @@ func planned(l *database.Sight, c front.Call, from restore.Choice, in admin.Rest
 	p := planOf(l, from, in)
 	p.Kind, p.ResourceID, p.Class, p.StorageGiB, p.MultiAZ = admin.KindInstance, i.ResourceID, i.Class, i.Storage, i.MultiAZ
 	p.Hosts, err = l.WhereTo(i.Common, plan.ForInstance(i, plan.Links{}))
+	p.Thin = p.Live && thin(l, p.Hosts)
 	return p, append(ops, state.Swap(look.InstanceKey(i), 0, i)), err
 }
 
@@ -103,5 +104,12 @@ func makeCluster(l *database.Sight, c front.Call, from restore.Choice, in admin.
 	}
 	p := planOf(l, from, in)
 	p.Kind, p.ResourceID, p.Class, p.StorageGiB, p.MultiAZ = admin.KindCluster, made.ResourceID, made.Class, made.Storage, made.MultiAZ()
+	if p.Live && p.MultiAZ {
+		first := spec.Instance{Common: made.Common, Class: made.Class, Storage: made.Storage}
+		if p.Hosts, err = l.WhereTo(made.Common, plan.ForCluster(made, []spec.Instance{first}, plan.Links{})); err != nil {
+			return p, nil, err
+		}
+		p.Thin = thin(l, p.Hosts)
+	}
 	return p, append(ops, state.Swap(look.ClusterKey(made), 0, made)), nil
 }

@@ -206,7 +206,6 @@ var restoreClusterScenarios = append(append([]scenario{
 			if o := u.clusterRecord("then").Origin; o == nil || o.Until.IsZero() {
 				u.Errorf("%+v", o)
 			}
-			u.try(with(aurasLatest, "DBClusterIdentifier=thin", "RestoreType=copy-on-write")).is(badMix, "copy-on-write")
 			u.try(with(aurasLatest, "DBClusterIdentifier=thin", "RestoreType=soon")).is(badValue, "soon")
 			u.try(with(then, "DBClusterIdentifier=early", "RestoreToTime=2020-01-01T00:00:00Z")).is(badValue, "earlier")
 			u.do(with(aurasLatest, "DBClusterIdentifier=by-id", "-SourceDBClusterIdentifier", "SourceDbClusterResourceId="+u.clusterRecord("aura").ResourceID))

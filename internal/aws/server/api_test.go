@@ -47,7 +47,7 @@ func TestAPI(t *testing.T) {
 		"snapshots":          snapshotScenarios,
 		"snapshots, refused": snapshotRefusals,
 		"moments":            momentScenarios, "moments, refused": momentRefusals, "automated backups": automatedScenarios, "final snapshots": finalScenarios,
-		"restored clusters": restoreClusterScenarios, "replicated backups": replicationScenarios,
+		"restored clusters": restoreClusterScenarios, "clones": cloneScenarios, "replicated backups": replicationScenarios,
 		"restored snapshots": restoreScenarios,
 	}
 	for _, name := range slices.Sorted(maps.Keys(withBackups)) {

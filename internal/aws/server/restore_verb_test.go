@@ -105,16 +105,22 @@ func TestRestoresThatAreRefused(t *testing.T) {
 			t.Errorf("%s: done", name)
 			continue
 		}
-		text := err.Error()
-		if e, ok := errors.AsType[*admin.Error](err); ok {
-			text += " " + e.Hint
-		} else if e, ok := errors.AsType[*wire.Error](err); ok {
-			text += " " + e.Hint
-		}
-		for _, word := range c.want {
-			if !strings.Contains(text, word) {
-				t.Errorf("%s: %v (%q) says nothing of %q", name, err, text, word)
-			}
+		u.says(name, err, c.want...)
+	}
+}
+
+// says checks that an error or its hint has these words.
+func (u *user) says(name string, err error, words ...string) {
+	u.Helper()
+	text := err.Error()
+	if e, ok := errors.AsType[*admin.Error](err); ok {
+		text += " " + e.Hint
+	} else if e, ok := errors.AsType[*wire.Error](err); ok {
+		text += " " + e.Hint
+	}
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			u.Errorf("%s: %v (%q) says nothing of %q", name, err, text, word)
 		}
 	}
 }

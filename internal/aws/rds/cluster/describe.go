@@ -83,7 +83,7 @@ func clusterOut(l *database.Sight, c spec.Cluster) *rds.DBCluster {
 		EngineMode: wire.Some("provisioned"), DeletionProtection: wire.Some(c.DeletionProtection), HttpEndpointEnabled: wire.Some(false),
 		ActivityStreamStatus: wire.Some("stopped"), CopyTagsToSnapshot: wire.Some(c.CopyTagsToSnapshot), CrossAccountClone: wire.Some(false),
 		DomainMemberships: []rds.DomainMembership{}, TagList: look.TagsOut(c.Tags), NetworkType: wire.Some(c.NetworkType),
-		AutoMinorVersionUpgrade: wire.Some(c.AutoMinor),
+		AutoMinorVersionUpgrade: wire.Some(c.AutoMinor), CloneGroupId: wire.Text(c.CloneGroup),
 	}
 	out.MasterUserSecret = l.MasterSecretOut(c.Common, facts)
 	window := restore.WindowOf(l.Looks, c.Common, facts)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"howdah/api"
 	"howdah/api/rds"
@@ -53,7 +54,8 @@ func snapshotOf(l *database.Sight, c front.Call, identifier string) (snapshot.Re
 // also one that was deleted and whose automated backups were kept.
 func (s *service) restoreDBClusterToPointInTime(ctx context.Context, c front.Call, in *rds.RestoreDBClusterToPointInTimeMessage) (*rds.RestoreDBClusterToPointInTimeResult, error) {
 	asked := likeFromSnapshot(in)
-	if err := look.First(notRestorable(asked), checkType(in.RestoreType)); err != nil {
+	thin, err := copiesOnWrite(in)
+	if err := look.First(notRestorable(asked), err); err != nil {
 		return nil, err
 	}
 	target, err := restore.TargetOf(in.RestoreToTime, in.UseLatestRestorableTime, "RestoreToTime")
@@ -61,6 +63,9 @@ func (s *service) restoreDBClusterToPointInTime(ctx context.Context, c front.Cal
 		return nil, err
 	}
 	made, err := s.restore(ctx, c, asked, func(l *database.Sight) (restore.Choice, error) {
+		if thin {
+			return cloneOf(l, c, in)
+		}
 		from, err := automated.Cluster.Source(l.Look, c.Scope, in.SourceDBClusterIdentifier, in.SourceDbClusterResourceId, nil)
 		if err != nil {
 			return restore.Choice{}, err
@@ -73,14 +78,37 @@ func (s *service) restoreDBClusterToPointInTime(ctx context.Context, c front.Cal
 	return &rds.RestoreDBClusterToPointInTimeResult{DBCluster: made}, nil
 }
 
-func checkType(kind *string) error {
-	switch wire.Or(kind, "full-copy") {
+// copiesOnWrite reports whether a clone of a cluster that runs is asked for.
+func copiesOnWrite(in *rds.RestoreDBClusterToPointInTimeMessage) (bool, error) {
+	switch wire.Or(in.RestoreType, "full-copy") {
 	case "full-copy":
-		return nil
+		return false, nil
 	case "copy-on-write":
-		return wire.NewError(api.ErrInvalidParameterCombination, "RestoreType copy-on-write is not available in this version of Howdah: leave it away, which makes a full copy.")
+		if in.RestoreToTime != nil {
+			return true, wire.NewError(api.ErrInvalidParameterCombination, "You can't specify RestoreToTime with the RestoreType copy-on-write: a clone has the newest data. Use UseLatestRestorableTime, or full-copy.")
+		}
+		return true, nil
 	}
-	return wire.NewError(api.ErrInvalidParameterValue, "Invalid RestoreType %s: use full-copy or copy-on-write.", *kind)
+	return false, wire.NewError(api.ErrInvalidParameterValue, "Invalid RestoreType %s: use full-copy or copy-on-write.", *in.RestoreType)
+}
+
+// cloneOf is the cluster that is to be cloned: one that lives.
+func cloneOf(l *database.Sight, c front.Call, in *rds.RestoreDBClusterToPointInTimeMessage) (restore.Choice, error) {
+	if (in.SourceDBClusterIdentifier == nil) == (in.SourceDbClusterResourceId == nil) {
+		return restore.Choice{}, wire.NewError(api.ErrInvalidParameterCombination, "Exactly one of SourceDBClusterIdentifier and SourceDbClusterResourceId must be given.")
+	}
+	if in.SourceDBClusterIdentifier != nil {
+		r, err := l.FindCluster(c.Scope, *in.SourceDBClusterIdentifier)
+		if err != nil {
+			return restore.Choice{}, look.OrBlank(strings.TrimSpace(*in.SourceDBClusterIdentifier), "SourceDBClusterIdentifier", err)
+		}
+		return restore.CloneOfCluster(l.Look, r.Value)
+	}
+	r, ok := l.ClusterRecord(*in.SourceDbClusterResourceId)
+	if !ok || r.Value.Scope != c.Scope {
+		return restore.Choice{}, wire.NewError(rds.ErrDBClusterNotFound, "DBCluster %s not found: only one that was not deleted can be cloned.", *in.SourceDbClusterResourceId)
+	}
+	return restore.CloneOfCluster(l.Look, r.Value)
 }
 
 // restore makes the cluster that a request asks for, of what is chosen.
@@ -125,7 +153,7 @@ func newRestored(l *database.Sight, c front.Call, from restore.Choice, in *rds.R
 	if err := nameFree(l, cluster.Scope, cluster.Name); err != nil {
 		return cluster, nil, err
 	}
-	cluster.Origin = &from.Origin
+	cluster.Origin, cluster.CloneGroup = &from.Origin, from.CloneGroup
 	cluster.MasterUser, cluster.Verifier, cluster.PasswordSerial, cluster.DBName = of.MasterUser, of.Verifier, of.PasswordSerial, of.DBName
 	ops, err := l.EncryptRestored(c, &cluster.Common, of.Scope, of.StorageKey, in.KmsKeyId)
 	if err != nil {

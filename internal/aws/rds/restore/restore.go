@@ -26,6 +26,8 @@ type Choice struct {
 	Cluster  *spec.Cluster
 	// Unchanged are the conditions that what was chosen is still there, and stays.
 	Unchanged []state.Op
+	// CloneGroup is that of a cluster's clone, or "".
+	CloneGroup string
 }
 
 // Common is the part that instances and clusters have alike.
