@@ -19,6 +19,15 @@ func (f *Fake) restore(body []byte) admin.RestorePlan {
 	if in.Time != nil {
 		p.Until = *in.Time
 	}
+	if in.Live {
+		p = admin.RestorePlan{
+			Name: in.Name, Kind: admin.KindInstance, ResourceID: "db-7", Class: "db.t3.micro", StorageGiB: 20, MultiAZ: in.MultiAZ != nil && *in.MultiAZ,
+			From: "orders", FromID: "db-1", Live: true, Thin: in.Class == "", Size: 8 << 30, Hosts: []string{"zone-b"}, DryRun: in.DryRun,
+		}
+	}
+	if in.From == "shop" { // an Aurora cluster
+		p.Kind, p.From, p.Hosts, p.Thin, p.Size, p.StorageGiB, p.Class = admin.KindCluster, "shop", []string{}, false, 0, 0, ""
+	}
 	if in.Snapshot != "" {
 		p.Until = p.Taken
 	}

@@ -34,7 +34,13 @@ func newDBRestore(o *cli.Options) *cobra.Command {
 		Example: "  howdah db restore orders-noon --from orders --to 2026-11-24T12:00:00.123456Z\n" +
 			"  howdah db restore orders-2 --from orders --before-transaction 4711 --dry-run\n" +
 			"  howdah db restore shop-again --snapshot before-sale --class db.m7g.large",
-		RunE: func(cmd *cobra.Command, args []string) error { return runDBRestore(cmd, o, args[0], &f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, err := f.request(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return runRestore(cmd, o, in, f.noWait)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "the database whose data it gets: its name, or of one that was deleted also its resource id")
@@ -71,11 +77,8 @@ func (f *restoreFlags) request(cmd *cobra.Command, name string) (admin.RestoreRe
 	}, err
 }
 
-func runDBRestore(cmd *cobra.Command, o *cli.Options, name string, f *restoreFlags) error {
-	in, err := f.request(cmd, name)
-	if err != nil {
-		return err
-	}
+// runRestore has a database made of what another one had, or has.
+func runRestore(cmd *cobra.Command, o *cli.Options, in admin.RestoreRequest, noWait bool) error {
 	api, err := o.API(cmd)
 	if err != nil {
 		return err
@@ -85,7 +88,7 @@ func runDBRestore(cmd *cobra.Command, o *cli.Options, name string, f *restoreFla
 	if err := api.Admin(ctx, admin.VerbRestore, in, &p); err != nil {
 		return err
 	}
-	if f.dryRun {
+	if in.DryRun {
 		return o.Print(p, func() error { return planText(o, p) })
 	}
 	t, err := cli.Find(ctx, api, p.Kind+"/"+p.Name)
@@ -98,8 +101,8 @@ func runDBRestore(cmd *cobra.Command, o *cli.Options, name string, f *restoreFla
 			return nil
 		})
 	}
-	if !f.noWait {
-		if err := waitRestored(ctx, o, &t); err != nil {
+	if !noWait {
+		if err := waitRestored(ctx, o, &t, p.Live); err != nil {
 			return err
 		}
 	}
@@ -108,19 +111,25 @@ func runDBRestore(cmd *cobra.Command, o *cli.Options, name string, f *restoreFla
 
 // planText says what a dry run found.
 func planText(o *cli.Options, p admin.RestorePlan) error {
-	o.Say("would restore the %s %s from %s:", p.Kind, p.Name, p.From)
+	verb := map[bool]string{true: "clone the %s %s of %s:", false: "restore the %s %s from %s:"}[p.Live]
+	o.Say("would "+verb, p.Kind, p.Name, p.From)
 	kind := []string{p.Class}
 	if p.StorageGiB > 0 {
 		kind = append(kind, fmt.Sprintf("%d GiB", p.StorageGiB))
 	}
 	facts := screen.Table{Indent: "  "}
-	for _, f := range [][2]string{
+	made := [][2]string{
 		{"backup", fmt.Sprintf("%s in repository %s, of %s", p.Label, p.Repository, momentText(p.Taken))},
 		{"size", screen.Bytes(p.Size) + " of files" + replayText(p)},
 		{"data", targetText(p)},
+	}
+	if p.Live {
+		made = cloneFacts(p)
+	}
+	for _, f := range append(made, [][2]string{
 		{"as", cli.JoinTexts(", ", append(kind, azText(p.MultiAZ))...)},
 		{"hosts", cmp.Or(strings.Join(p.Hosts, ", "), "those of the instances that are added to it")},
-	} {
+	}...) {
 		facts.Row(screen.Cell{Text: f[0], Style: screen.Dim}, f[1])
 	}
 	return facts.Write(o.Screen.Stdout, o.Screen.Color())
@@ -137,12 +146,13 @@ func replayText(p admin.RestorePlan) string {
 	return ""
 }
 
-// waitRestored waits until a restored database is available, however long that takes, and shows how
-// far it is. A restore that cannot succeed ends it.
-func waitRestored(ctx context.Context, o *cli.Options, t *cli.Target) error {
+// waitRestored waits until a restored database, or a clone, is available, however long that takes,
+// and shows how far it is. A restore that cannot succeed ends it.
+func waitRestored(ctx context.Context, o *cli.Options, t *cli.Target, clone bool) error {
 	p := o.Screen.Begin(o.Now)
 	defer p.End()
-	what := t.Name + " to be restored"
+	done := map[bool]string{true: "cloned", false: "restored"}[clone]
+	what := t.Name + " to be " + done
 	err := o.Poll(ctx, what, func() (bool, error) {
 		truth, problems, err := t.Truth(ctx)
 		if err == nil {
@@ -157,7 +167,7 @@ func waitRestored(ctx context.Context, o *cli.Options, t *cli.Target) error {
 		case "":
 			return false, fmt.Errorf("%s was deleted meanwhile", t.Name)
 		case incompatibleRestore:
-			return false, cannotRestore(o, t.Name, problems)
+			return false, cannotRestore(o, t.Name, done, problems)
 		default:
 			showRestore(p, truth, status, o.Now())
 		}
@@ -172,12 +182,12 @@ func waitRestored(ctx context.Context, o *cli.Options, t *cli.Target) error {
 // incompatibleRestore is the status of a database that cannot be restored.
 const incompatibleRestore = "incompatible-restore"
 
-func cannotRestore(o *cli.Options, name string, problems []admin.Problem) error {
+func cannotRestore(o *cli.Options, name, done string, problems []admin.Problem) error {
 	why := "see " + o.Pasteable("howdah db show "+name)
 	if len(problems) > 0 {
 		why = problems[0].Text
 	}
-	return fmt.Errorf("%s cannot be restored: %s: delete it with %s", name, why, o.Pasteable("howdah db delete "+name+" --skip-final-snapshot"))
+	return fmt.Errorf("%s cannot be %s: %s: delete it with %s", name, done, why, o.Pasteable("howdah db delete "+name+" --skip-final-snapshot"))
 }
 
 // showRestore shows what goes on, with the bytes and the time left.
