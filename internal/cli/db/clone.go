@@ -87,6 +87,9 @@ func cloneFacts(p admin.RestorePlan) [][2]string {
 // copyText says how a clone is made, and where.
 func copyText(p admin.RestorePlan) string {
 	size, at := screen.Bytes(p.Size), " on host "+p.Hosts[0]
+	if p.Size == 0 { // it is new
+		size = "all files"
+	}
 	if p.Thin {
 		return "thin" + at + ": it shares " + size + " with " + p.From + ", and takes room as either changes"
 	}
