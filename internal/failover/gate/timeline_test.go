@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"maps"
@@ -9,6 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/failover/fence"
 	"howdah/internal/model/patroni"
@@ -162,6 +166,47 @@ func TestARecordThatCannotBeRead(t *testing.T) {
 	record, err := state.Get[fence.Timeline](t.Context(), s.store, state.Timeline("db-1"))
 	if err != nil || record.Value.Number != 2 {
 		t.Errorf("%+v, %v", record.Value, err)
+	}
+}
+
+// older is a control plane of the release before, which lets nobody write the record.
+type older struct{ clientv3.KV }
+
+func (o older) Txn(ctx context.Context) clientv3.Txn { return &olderTxn{Txn: o.KV.Txn(ctx)} }
+
+type olderTxn struct {
+	clientv3.Txn
+	denied bool
+}
+
+func (o *olderTxn) If(all ...clientv3.Cmp) clientv3.Txn {
+	o.Txn = o.Txn.If(all...)
+	return o
+}
+
+func (o *olderTxn) Then(all ...clientv3.Op) clientv3.Txn {
+	o.denied = slices.ContainsFunc(all, func(op clientv3.Op) bool { return string(op.KeyBytes()) == state.Timeline("db-1") })
+	o.Txn = o.Txn.Then(all...)
+	return o
+}
+
+func (o *olderTxn) Commit() (*clientv3.TxnResponse, error) {
+	if o.denied {
+		return nil, rpctypes.ErrPermissionDenied
+	}
+	return o.Txn.Commit()
+}
+
+// TestControlPlanesOfTwoReleases keep nobody from being promoted.
+func TestControlPlanesOfTwoReleases(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, onlyM2)
+	s.store.Client.KV = older{s.store.Client.KV}
+	dir := dataDir(t, 1)
+	s.must(s.pass(func(cfg *Config) { cfg.DataDir = dir }))
+	passed, err := state.Get[fence.Passed](t.Context(), s.store, state.Passed("db-1"))
+	if err != nil || passed.Value.Member != "m2" {
+		t.Errorf("%+v, %v", passed.Value, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/failover/fence"
@@ -52,16 +53,22 @@ func (g *gate) consent(ctx context.Context, f facts, v verdict) error {
 	if err != nil {
 		return err
 	}
-	changes := append([]clientv3.Op{
+	changes := []clientv3.Op{
 		clientv3.OpPut(state.Passed(g.Database), passed),
 		clientv3.OpDelete(state.Death(g.Database, g.Name)),
 		clientv3.OpDelete(state.Plea(g.Database)),
-	}, number.change...)
+	}
 	if f.old.Leader != "" && f.old.Leader != g.Name && !f.overwritten {
 		changes = append(changes, clientv3.OpPut(patroni.SyncKey(g.Database), string(f.sync)))
 	}
 	g.note(number)
-	if err := g.commit(ctx, slices.Concat(g.mine(f), v.conditions, number.condition), changes); err != nil {
+	err = g.commit(ctx, slices.Concat(g.mine(f), v.conditions, number.condition), slices.Concat(changes, number.change))
+	if errors.Is(err, rpctypes.ErrPermissionDenied) && number.number > 0 {
+		// One control plane has let the record be read, and another one is of an older release.
+		number = claim{}
+		err = g.commit(ctx, slices.Concat(g.mine(f), v.conditions), changes)
+	}
+	if err != nil {
 		return err
 	}
 	return g.bar(number)
