@@ -195,13 +195,8 @@ func (w *work) checkBranch(ctx context.Context, at reached) error {
 	if until.IsZero() || w.Source.Timeline > 0 {
 		return nil
 	}
-	for i, f := range w.state.Forks {
-		if i >= mostForks {
-			break
-		}
-		if at.end < f.At { // it was not followed that far
-			continue
-		}
+	for _, i := range followed(w.state.Forks, at.end) {
+		f := w.state.Forks[i]
 		abandoned, err := w.firstCommit(ctx, f)
 		if err != nil {
 			return err
@@ -224,6 +219,17 @@ func (w *work) checkBranch(ctx context.Context, at reached) error {
 			"Ask for %s or earlier, or for timeline %d", clock(until), clock(at.commit), clock(at.commit), f.Timeline)
 	}
 	return nil
+}
+
+// followed returns which of the forks were passed by who replayed WAL up to a position: the newest of
+// them first, and no more than are looked at.
+func followed(forks []fork, end lsn.LSN) (all []int) {
+	for i, f := range forks {
+		if f.At <= end && len(all) < mostForks {
+			all = append(all, i)
+		}
+	}
+	return all
 }
 
 // clock shows a moment with all that PostgreSQL knows of it.

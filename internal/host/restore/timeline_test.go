@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/model/lsn"
 	"howdah/internal/testkit/sourcetest"
 )
 
@@ -137,6 +138,19 @@ func TestMissingWAL(t *testing.T) {
 		s.Must(os.Remove(file))
 	}
 	s.refused(t, backup.Restore{Label: "one"}, "WAL that makes the backup one consistent is missing")
+}
+
+// TestTheForksThatWerePassedAreLookedAt, however many came later.
+func TestTheForksThatWerePassedAreLookedAt(t *testing.T) {
+	var forks []fork
+	for n := 30; n > 0; n-- {
+		forks = append(forks, fork{Timeline: n, At: lsn.LSN(n * 100)})
+	}
+	for end, want := range map[lsn.LSN][]int{50: nil, 100: {29}, 350: {27, 28, 29}, 9999: {0, 1, 2, 3, 4, 5, 6, 7}} {
+		if got := followed(forks, end); !slices.Equal(got, want) {
+			t.Errorf("up to %d: %v, want %v", end, got, want)
+		}
+	}
 }
 
 // TestWayBack reads history files.
