@@ -162,5 +162,53 @@ def journey_snapshots():
     assert aws("describe-db-snapshots", "--snapshot-type", "manual")["DBSnapshots"] == []
 
 
+def clone(source, name, *more, **expect):
+    """Asks for a clone of a cluster."""
+    return aws("restore-db-cluster-to-point-in-time", "--source-db-cluster-identifier", source, "--db-cluster-identifier", name, "--restore-type", "copy-on-write", *more, **expect)
+
+
+def member(cluster, name):
+    aws("create-db-instance", "--db-cluster-identifier", cluster, "--db-instance-identifier", name, "--db-instance-class", "db.t3.micro", "--engine", "aurora-postgresql")
+    available(name)
+
+
+def journey_clones():
+    step("a cluster is cloned as it runs, and its clone too")
+    aws("create-db-cluster", "--db-cluster-identifier", "mall", "--engine", "aurora-postgresql", "--master-username", "boss", "--master-user-password", PASSWORD,
+        "--preferred-maintenance-window", far_window())
+    member("mall", "mall-1")
+    run("mall-1", "CREATE TABLE orders (id int PRIMARY KEY, what text); INSERT INTO orders SELECT n, md5(n::text) FROM generate_series(1, 20000) n")
+    latest = "--use-latest-restorable-time"
+    made = clone("mall", "mall-test", latest)["DBCluster"]
+    assert made["Status"] == "creating" and made["MasterUsername"] == "boss" and made["CloneGroupId"], made
+    member("mall-test", "mall-test-1")
+    first = content("mall-1")
+    assert content("mall-test-1") == first
+    run("mall-test-1", "DELETE FROM orders WHERE id > 10")
+    assert content("mall-1") == first
+    clone("mall-test", "mall-twice", latest)
+    member("mall-twice", "mall-twice-1")
+    assert content("mall-twice-1") == content("mall-test-1")
+    groups = {c["CloneGroupId"] for c in aws("describe-db-clusters")["DBClusters"]}
+    assert groups == {made["CloneGroupId"]}, groups
+
+    step("a clone has the newest data, and no moment's")
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat()
+    clone("mall", "never", "--restore-to-time", now, code="InvalidParameterCombination")
+    clone("mall", "never", code="InvalidParameterCombination")
+    clone("nobody", "never", latest, code="DBClusterNotFoundFault")
+
+    step("a clone outlives its source")
+    aws("delete-db-instance", "--db-instance-identifier", "mall-1")
+    gone("mall-1")
+    aws("delete-db-cluster", "--db-cluster-identifier", "mall", "--skip-final-snapshot")
+    run("mall-twice-1", "INSERT INTO orders VALUES (0, 'alone')")
+    for name in ("mall-test", "mall-twice"):
+        aws("delete-db-instance", "--db-instance-identifier", name + "-1")
+        gone(name + "-1")
+        aws("delete-db-cluster", "--db-cluster-identifier", name, "--skip-final-snapshot")
+
+
 if __name__ == "__main__":
     journey_snapshots()
+    journey_clones()
