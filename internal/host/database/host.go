@@ -75,6 +75,8 @@ type Host struct {
 	noEngine error
 	// repositories has the keys of members to repositories.
 	repositories *archive.Keeper
+	// offers has what control planes may fetch from here.
+	offers jobs.Offers
 }
 
 // NewHost looks for Patroni. An agent opens what it answers.
@@ -109,7 +111,7 @@ func (a *Host) Jobs() []job.Kind {
 			err := a.Give(dir)
 			return a.OwnerOf(dir), err
 		},
-		Encrypt: a.EncryptAside, Sockets: a.GiveSocketDir, Room: a.Room, Procs: a.Procs, Log: a.Log,
+		Encrypt: a.EncryptAside, Sockets: a.GiveSocketDir, Room: a.Room, Offers: &a.offers, Procs: a.Procs, Log: a.Log,
 	}
 	return h.Kinds()
 }
@@ -151,7 +153,9 @@ func (a *Host) New(m *agent.Member) agent.Workload { return newRunner(a, m) }
 
 // Handler shows logs, and judges settings.
 func (a *Host) Handler() http.Handler {
-	return hostapi.AgentHandler(hostapi.LogHandler(a.logsOf, a.Log), hostapi.SettingHandler(a.checkSetting, a.Log), hostapi.ProbeHandler(a.Name, a.Log))
+	offer := func(job string) (hostapi.Offer, error) { return a.offers.Of(job) }
+	return hostapi.AgentHandler(
+		hostapi.LogHandler(a.logsOf, a.Log), hostapi.SettingHandler(a.checkSetting, a.Log), hostapi.ProbeHandler(a.Name, a.Log), hostapi.FetchHandler(offer, a.Log))
 }
 
 // Facts are the versions of PostgreSQL, and what members can be given here.

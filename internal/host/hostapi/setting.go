@@ -85,10 +85,11 @@ func (s *SettingChecker) Check(ctx context.Context, host, address string, in Set
 }
 
 // AgentHandler handles everything that an agent answers control planes.
-func AgentHandler(logs, settings, probes http.Handler) http.Handler {
+func AgentHandler(logs, settings, probes, fetches http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST "+settingPath, settings)
 	mux.Handle("POST "+probePath, probes)
+	mux.Handle("POST "+fetchPath, fetches)
 	mux.Handle("/", logs)
 	return mux
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func settingHost(t *testing.T, shows certs.Pair) (address string) {
 				return "PostgreSQL refuses it", nil
 			}
 			return "", nil
-		}, quiet), ProbeHandler("zone-a", quiet)))
+		}, quiet), ProbeHandler("zone-a", quiet), http.NotFoundHandler()))
 	server.Listener = tls.NewListener(server.Listener, config)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	server.Start()

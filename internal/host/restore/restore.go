@@ -62,6 +62,8 @@ type Request struct {
 	Port      int
 	Superuser string
 	DBName    string
+	// LetUser lets User be Superuser there, too, for programs that Finish runs.
+	LetUser bool
 	// Settings are given to the private server, such as shared_buffers. nil: none.
 	Settings map[string]string
 	// Finish, if set, is called with a connection of Superuser's to DBName in the private server,

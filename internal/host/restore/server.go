@@ -220,9 +220,11 @@ func (w *work) configure(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&text, "%s = '%s'\n", name, strings.ReplaceAll(all[name], "'", "''"))
 	}
-	files := map[string]string{
-		mainConf: text.String(), hbaConf: "local all " + w.Superuser + " peer map=here\n", identConf: "here " + osuser.Current() + " " + w.Superuser + "\n",
+	idents := "here " + osuser.Current() + " " + w.Superuser + "\n"
+	if w.LetUser && w.User != nil {
+		idents += "here " + w.User.Name + " " + w.Superuser + "\n"
 	}
+	files := map[string]string{mainConf: text.String(), hbaConf: "local all " + w.Superuser + " peer map=here\n", identConf: idents}
 	return w.User.Do(func() error {
 		// A program of an earlier try may have left a pipe where a file is to be.
 		if err := errors.Join(os.RemoveAll(w.path(confDir)), os.Mkdir(w.path(confDir), 0o700)); err != nil {

@@ -42,54 +42,17 @@ func (h *Host) drill(ctx context.Context, call job.Call) (any, error) {
 		return nil, err
 	}
 	defer end()
-	install, err := postgres.Find(args.Major)
-	if err != nil {
-		return nil, err
-	}
-	if args.Encrypted {
-		// Also the engine's files: they have the passphrase.
-		if err := h.Encrypt(call.Dir); err != nil {
-			return nil, fmt.Errorf("encrypt what is restored: %w", err)
-		}
-	}
-	r, leave, err := h.aside(ctx, call, archive.Part{Database: args.Database, Repository: args.Repository, ReadOnly: true})
+	done := model.Drilled{Label: args.Label}
+	s, leave, err := h.scratch(ctx, call, args)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	group, err := call.Group("restore")
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(filepath.Dir(r.place.Dir), drillDir)
 	// What is left of a drill is the user's own, and goes with the job at the latest.
-	defer func() {
-		left, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		if err := restore.Discard(left, group, r.user, dir); err != nil {
-			h.Log.Warn("throw a drill away", "job", call.Name, "error", err)
-		}
-	}()
-	bounds := boundsOf(args, totalMemory())
-	if device, err := proc.DeviceOf(call.Dir); err == nil {
-		bounds.Device = device
-	} else {
-		bounds.IOPS = 0
-	}
-	done := model.Drilled{Label: args.Label}
-	sockets, err := h.Sockets(socketPrefix+filepath.Base(call.Dir), r.user)
-	if err != nil {
-		return nil, fmt.Errorf("make a directory for a socket: %w", err)
-	}
-	defer func() { _ = tree.Remove(context.WithoutCancel(ctx), sockets) }() // it outlasts no reboot
-	result, err := restore.Restore(ctx, restore.Request{
-		Dir: dir, User: r.user, Procs: h.Procs, Group: group, Install: install, Engine: h.Engine, Place: r.place,
-		Source:    backup.Restore{Repository: args.Repository, Label: args.Label, Target: backup.Target{Newest: args.Newest}},
-		SocketDir: sockets, Port: drillPort, Superuser: superuser, DBName: superuser, Settings: drillSettings(bounds.MemoryBytes), Log: h.Log,
-		Limit:    func(p proc.Process) { done.Unlimited = h.hold(group, bounds, p) },
-		Finish:   func(ctx context.Context, conn *pgx.Conn) error { return r.check(ctx, conn, &done) },
-		Progress: func(p member.Restoring) { call.Progress(p.Done, p.Of, "bytes of "+p.Phase) },
-	})
+	defer s.discard(ctx)
+	s.request.Limit = func(p proc.Process) { done.Unlimited = h.hold(s.request.Group, s.bounds, p) }
+	s.request.Finish = func(ctx context.Context, conn *pgx.Conn) error { return s.check(ctx, conn, &done) }
+	result, err := restore.Restore(ctx, s.request)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -102,6 +65,67 @@ func (h *Host) drill(ctx context.Context, call job.Call) (any, error) {
 	done.Newest, done.EndLSN, done.Timeline = result.LastCommit, result.EndLSN, result.Timeline
 	done.Bytes, done.Files, done.Replay = result.Bytes, result.Files, max(0, result.Replay-done.Check)
 	return done, nil
+}
+
+// scratch is a place on a host in which a backup is restored for a while.
+type scratch struct {
+	*run
+	bounds  proc.Limits
+	request restore.Request // without Finish, and with limits that nobody is told of
+}
+
+// scratch prepares a place for a backup, with an operating-system user and limits of its own. leave has
+// to be called when the job is over. It may be called again for the same job.
+func (h *Host) scratch(ctx context.Context, call job.Call, args model.DrillJob) (s *scratch, leave func(), err error) {
+	install, err := postgres.Find(args.Major)
+	if err != nil {
+		return nil, nil, err
+	}
+	if args.Encrypted {
+		// Also the engine's files: they have the passphrase.
+		if err := h.Encrypt(call.Dir); err != nil {
+			return nil, nil, fmt.Errorf("encrypt what is restored: %w", err)
+		}
+	}
+	r, end, err := h.aside(ctx, call, archive.Part{Database: args.Database, Repository: args.Repository, ReadOnly: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	group, err := call.Group("restore")
+	var sockets string
+	if err == nil {
+		sockets, err = h.Sockets(socketPrefix+filepath.Base(call.Dir), r.user)
+	}
+	if err != nil {
+		end()
+		return nil, nil, fmt.Errorf("make a directory for a socket: %w", err)
+	}
+	bounds := boundsOf(args, totalMemory())
+	if device, err := proc.DeviceOf(call.Dir); err == nil {
+		bounds.Device = device
+	} else {
+		bounds.IOPS = 0
+	}
+	s = &scratch{run: r, bounds: bounds, request: restore.Request{
+		Dir: filepath.Join(filepath.Dir(r.place.Dir), drillDir), User: r.user, Procs: h.Procs, Group: group, Install: install, Engine: h.Engine, Place: r.place,
+		Source:    backup.Restore{Repository: args.Repository, Label: args.Label, Target: backup.Target{Newest: args.Newest}},
+		SocketDir: sockets, Port: drillPort, Superuser: superuser, DBName: superuser, Settings: drillSettings(bounds.MemoryBytes), Log: h.Log,
+		Limit:    func(p proc.Process) { h.hold(group, bounds, p) },
+		Progress: func(p member.Restoring) { call.Progress(p.Done, p.Of, "bytes of "+p.Phase) },
+	}}
+	return s, func() {
+		_ = tree.Remove(context.WithoutCancel(ctx), sockets) // it outlasts no reboot
+		end()
+	}, nil
+}
+
+// discard throws away what was restored.
+func (s *scratch) discard(ctx context.Context) {
+	left, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	if err := restore.Discard(left, s.request.Group, s.user, s.request.Dir); err != nil {
+		s.Log.Warn("throw away what was restored", "job", s.call.Name, "error", err)
+	}
 }
 
 // superuser is the platform's role in each database, and its own database.

@@ -1,7 +1,8 @@
 // Package jobs has what a host does of databases' backups for operations: it makes a backup of a
 // member that runs here, and lists or removes what a database has in a repository, whoever runs the
 // database. internal/model/backup has the arguments and results; package job has them done.
-// And it restores backups on trial, and copies them into other repositories.
+// And it restores backups on trial, and for whoever fetches them, and copies them into other
+// repositories.
 //
 // Invariants: the engine never runs as root. A backup runs as the member's own user, and whatever
 // else as a user that has nothing but the job's directory. A job that is begun again finds what was
@@ -57,7 +58,11 @@ type Host struct {
 	// is removed by us.
 	Sockets func(name string, user *owner.User) (string, error)
 	// Room returns how large the disk is on which drills are, in bytes, and how much of it is free.
-	Room  func() (size, free int64, err error)
+	Room func() (size, free int64, err error)
+	// Offers has what control planes may fetch from here.
+	Offers *Offers
+	// at is called at the steps of a download, for tests; nil: it is not.
+	at    func(step string) error
 	Procs *proc.Host
 	Log   *slog.Logger
 }
@@ -74,6 +79,8 @@ func (h *Host) Kinds() []job.Kind {
 		{Name: model.JobTidy, Run: h.tidy},
 		{Name: model.JobDrill, Run: h.drill},
 		{Name: model.JobCopy, Run: h.copy},
+		// Others do not wait for somebody who fetches slowly.
+		{Name: model.JobDownload, Run: h.download, Light: true},
 	}
 }
 
