@@ -1,6 +1,7 @@
 // Package backup makes backups of databases, and removes what nobody needs of them. It runs in the
 // control plane that leads. Take and Final are operations that make a backup, Tidy is one that
-// removes, Drill tries one, and Copy copies one into another repository; Keep begins what nobody asks for: the automated backup of each day, a backup that heals
+// removes, Drill tries one, Copy copies one into another repository, and Download makes one ready to be
+// fetched; Keep begins what nobody asks for: the automated backup of each day, a backup that heals
 // an archive, and Tidy. docs/design/backup.md says how this works together with the hosts.
 //
 // Invariants: what is recorded as a backup is whole in its repository. A record goes before its
@@ -72,6 +73,7 @@ func (b *Backups) Definitions() []*step.Definition {
 		}},
 		{Kind: backup.Drill, First: stepPick, Steps: b.drilling()},
 		{Kind: backup.Copy, First: stepSite, Steps: b.copying()},
+		{Kind: backup.Download, First: stepPlace, Steps: b.downloading()},
 	}
 }
 
@@ -95,11 +97,11 @@ const (
 
 // What steps note for later ones, or for others to see.
 const (
-	noteHost     = "host"
+	noteHost     = backup.NoteHost
 	noteMember   = "member"
-	noteJob      = "job"  // its name
-	noteFull     = "full" // why the backup is a full one
-	noteGap      = "gap"  // the newest moment before a break in the WAL, or "none"
+	noteJob      = backup.NoteJob // its name
+	noteFull     = "full"         // why the backup is a full one
+	noteGap      = "gap"          // the newest moment before a break in the WAL, or "none"
 	noteFailures = "failures"
 	// The primary whose standby is backed up, where it is served to the standby, and by which job. All
 	// are "" if the primary itself is backed up.

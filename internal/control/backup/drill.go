@@ -62,7 +62,9 @@ func (b *Backups) pick(ctx context.Context, run *step.Run) (step.Outcome, error)
 	if !ok {
 		return step.Outcome{}, step.Final(fmt.Errorf("try the backups of %s in repository %s: %w", run.Record.About.Name, args.Repository, errNoBackup))
 	}
-	host, why := b.drillHost(id, newest, b.encrypted(run.Record.About), run.Record.Notes[noteRefused])
+	host, why := b.scratchHost(scratch{
+		database: id, of: newest, times: spareRoom, encrypted: b.encrypted(run.Record.About), refused: run.Record.Notes[noteRefused],
+	})
 	if why != nil {
 		return b.wait(run, why), nil
 	}
@@ -99,13 +101,24 @@ func (b *Backups) encrypted(about operation.About) bool {
 // files, its WAL, and as much again for databases that live there.
 const spareRoom = 2
 
-// drillHost returns the host that a drill disturbs least: one that does not have the primary, with the
-// most room. It is the one that refused only if no other one can.
-func (b *Backups) drillHost(id string, of backup.Backup, encrypted bool, refused string) (string, error) {
-	primary := b.primaryHost(id)
+// scratch is a backup that is to be restored to a place that is thrown away.
+type scratch struct {
+	database  string
+	of        backup.Backup
+	times     int64  // of its size that have to be free
+	encrypted bool   // nothing of it may be on a disk in the clear
+	refused   string // the host that could not do it last
+}
+
+func (s scratch) room() int64 { return s.times * s.of.Size }
+
+// scratchHost returns the host that a restore disturbs least: one that does not have the primary, with
+// the most room. It is the one that refused only if no other one can.
+func (b *Backups) scratchHost(s scratch) (string, error) {
+	primary := b.primaryHost(s.database)
 	busy := map[string]bool{}
-	for _, o := range b.active("", backup.Drill) {
-		if o.Step == stepTry && o.About.Database != id {
+	for _, o := range b.active("", backup.Drill, backup.Download) {
+		if (o.Step == stepTry || o.Step == stepMake) && o.About.Database != s.database {
 			busy[o.Notes[noteHost]] = true
 		}
 	}
@@ -113,8 +126,8 @@ func (b *Backups) drillHost(id string, of backup.Backup, encrypted bool, refused
 	why := errNoHost
 	// behind reports whether a host is a worse choice than another one.
 	behind := func(h, than *member.Host) bool {
-		if (h.Name == refused) != (than.Name == refused) {
-			return h.Name == refused
+		if (h.Name == s.refused) != (than.Name == s.refused) {
+			return h.Name == s.refused
 		}
 		if (h.Name == primary) != (than.Name == primary) {
 			return h.Name == primary
@@ -125,19 +138,20 @@ func (b *Backups) drillHost(id string, of backup.Backup, encrypted bool, refused
 		h := r.Value
 		_, _, drained := b.Cache.Raw(state.Drain(h.Name))
 		switch {
-		case !b.alive(h.Name) || drained || h.Majors[of.Major] == "":
+		case !b.alive(h.Name) || drained || h.Majors[s.of.Major] == "":
 			continue
-		case encrypted && h.WhyPlain != "":
+		case s.encrypted && h.WhyPlain != "":
 			why = fmt.Errorf("no host can encrypt what is restored, as that of an encrypted database has to be (%s cannot: %s)", h.Name, h.WhyPlain)
 			continue
-		case h.DiskFree < spareRoom*of.Size:
+		case h.DiskFree < s.room():
 			if roomiest == nil || h.DiskFree > roomiest.DiskFree {
 				roomiest = h
 			}
-			why = fmt.Errorf("no host has %d MiB free, twice the size of the database: %s, which has most, has %d MiB", spareRoom*of.Size>>20, roomiest.Name, roomiest.DiskFree>>20)
+			why = fmt.Errorf("no host has %d MiB free, %s the size of the database: %s, which has most, has %d MiB",
+				s.room()>>20, timesText[s.times], roomiest.Name, roomiest.DiskFree>>20)
 			continue
 		case busy[h.Name]:
-			why = errors.New("other backups are being tried")
+			why = errors.New("other backups are being restored for a while")
 			continue
 		}
 		if best == nil || !behind(h, best) {
@@ -149,6 +163,8 @@ func (b *Backups) drillHost(id string, of backup.Backup, encrypted bool, refused
 	}
 	return best.Name, nil
 }
+
+var timesText = map[int64]string{2: "twice", 3: "three times"}
 
 // try has the host restore the backup and look at it.
 func (b *Backups) try(ctx context.Context, run *step.Run) (step.Outcome, error) {

@@ -41,7 +41,7 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{t: t, store: etcdtest.Store(t)}
 	s.cache = etcdtest.Cache(t, s.store, func(c *state.Cache) {
-		s.yard = &yard{store: s.store, seen: map[string]step.JobReport{}, stored: map[string][]backup.Backup{}, fails: map[string]string{}, lost: map[string]bool{}}
+		s.yard = &yard{store: s.store, seen: map[string]step.JobReport{}, stored: map[string][]backup.Backup{}, fails: map[string]string{}, lost: map[string]bool{}, offers: map[string]int{}}
 		s.backups = New(Config{Store: s.store, Cache: c, Hosts: s.yard, Log: slog.New(slog.DiscardHandler)})
 		s.backups.pace = pace{look: time.Millisecond, wait: time.Millisecond, pause: time.Millisecond}
 		s.runner = step.New(step.Config{
@@ -241,6 +241,10 @@ type yard struct {
 	lost   map[string]bool // by host: it serves no primary any more
 	drills []backup.DrillJob
 	drill  backup.Drilled // what the next one finds, but for its label
+	// Downloads that were asked for, how often each was looked at, and whether somebody fetches them.
+	downloads []backup.DownloadJob
+	offers    map[string]int
+	fetched   bool
 }
 
 func (y *yard) Ask(j step.Job) []state.Op {
@@ -263,6 +267,9 @@ func (y *yard) Look(ctx context.Context, host, name string) (step.JobReport, err
 	defer y.mu.Unlock()
 	if j.Value.Kind == backup.JobServe {
 		return y.serve(host, j.Value), nil
+	}
+	if j.Value.Kind == backup.JobDownload && y.fails[host] == "" {
+		return y.offer(j.Value), nil
 	}
 	if r, done := y.seen[host+"/"+name]; done {
 		if forget := y.forget; forget != nil {
@@ -298,6 +305,25 @@ func (y *yard) serve(host string, j member.Job) step.JobReport {
 		return step.JobReport{State: step.Lost, Detail: err.Error(), Final: true}
 	}
 	return step.JobReport{State: step.InProgress, Result: text}
+}
+
+// offer is a download that is ready at the second look, and over when somebody fetched it. The caller
+// holds mu.
+func (y *yard) offer(j member.Job) step.JobReport {
+	var args backup.DownloadJob
+	if err := json.Unmarshal(j.Args, &args); err != nil {
+		return step.JobReport{State: step.Lost, Detail: err.Error(), Final: true}
+	}
+	if y.offers[j.Name]++; y.offers[j.Name] == 1 {
+		y.downloads = append(y.downloads, args)
+	}
+	switch {
+	case y.fetched:
+		return step.JobReport{State: step.Succeeded}
+	case y.offers[j.Name] == 1 || y.slow:
+		return step.JobReport{State: step.InProgress, Progress: operation.Progress{Done: 1, Of: 2, Unit: "bytes of files"}}
+	}
+	return step.JobReport{State: step.InProgress, Result: json.RawMessage(`{"files":7,"bytes":99}`)}
 }
 
 // do does a job. The caller holds mu.

@@ -46,7 +46,7 @@ func (b *Backups) look() sight {
 			s.used[from.Database] = append(s.used[from.Database], from.Label)
 		}
 	}
-	for _, o := range b.active("", backup.Drill) {
+	for _, o := range b.active("", backup.Drill, backup.Download) {
 		if label := o.Notes[NoteLabel]; label != "" {
 			s.used[o.About.Database] = append(s.used[o.About.Database], label)
 		}
