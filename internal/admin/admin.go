@@ -58,7 +58,9 @@ const (
 	VerbDrills      = "drills"       // BackupsRequest, DrillsAnswer
 	VerbSnapshots   = "snapshots"    // BackupsRequest, SnapshotsAnswer
 
-	VerbSnapshotCopy = "snapshot-copy" // SnapshotCopyRequest, SnapshotCopy
+	VerbSnapshotCopy     = "snapshot-copy"     // SnapshotCopyRequest, SnapshotCopy
+	VerbSnapshotDownload = "snapshot-download" // SnapshotDownloadRequest, SnapshotDownload
+	VerbSnapshotFetch    = "snapshot-fetch"    // SnapshotFetchRequest, a tar archive as SnapshotFetchRequest says, or Nothing
 
 	VerbRestore = "restore" // RestoreRequest, RestorePlan
 
@@ -102,6 +104,10 @@ const (
 
 	CodeRestoreRefused = "RestoreRefused" // that cannot be restored
 
+	CodeDownloadRefused   = "DownloadRefused"
+	CodeDownloadEncrypted = "DownloadNotEncrypted" // the caller has to say that this is all right
+	CodeNotReady          = "DownloadNotReady"     // nothing can be fetched now
+
 	CodeOperationNotFound = "OperationNotFound"
 	CodeOperationEnded    = "OperationEnded"
 
@@ -113,6 +119,7 @@ var statuses = map[string]int{
 	CodeUnknownVerb: http.StatusNotFound, CodeHostNotFound: http.StatusNotFound, CodeKeyNotFound: http.StatusNotFound,
 	CodeRepositoryNotFound: http.StatusNotFound, CodeRepositoryExists: http.StatusConflict, CodeRepositoryInUse: http.StatusConflict,
 	CodeDatabaseNotFound: http.StatusNotFound, CodeBackupRefused: http.StatusConflict, CodeRestoreRefused: http.StatusConflict,
+	CodeDownloadRefused: http.StatusConflict, CodeDownloadEncrypted: http.StatusConflict, CodeNotReady: http.StatusConflict,
 	CodeOperationNotFound: http.StatusNotFound, CodeOperationEnded: http.StatusConflict,
 	CodeKeyOfHome: http.StatusConflict, CodeHostAlive: http.StatusConflict, CodeOnlyCopy: http.StatusConflict,
 	CodeNotDisposable: http.StatusForbidden, CodeWrongService: http.StatusForbidden,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/admin"
 	"howdah/internal/aws/wire"
+	"howdah/internal/host/hostapi"
 )
 
 // Error is an answer of the API that says no.
@@ -68,7 +70,7 @@ var repeatable = map[string]bool{
 	admin.VerbKeyList: true, admin.VerbAuthorityList: true,
 	admin.VerbOperations: true, admin.VerbOperationCancel: true,
 	admin.VerbBackups: true, admin.VerbBackupShow: true, admin.VerbDrills: true, admin.VerbSnapshots: true,
-	admin.VerbBackupNow: true, admin.VerbBackupDrill: true, // the caller chose the operation's id
+	admin.VerbBackupNow: true, admin.VerbBackupDrill: true, admin.VerbSnapshotDownload: true, // the caller chose the operation's id
 	admin.VerbRepositoryList: true, admin.VerbRepositoryShow: true, admin.VerbRepositoryCheck: true, admin.VerbRepositoryDefault: true,
 }
 
@@ -98,6 +100,42 @@ func (c *Client) Admin(ctx context.Context, verb string, in, out any) error {
 		}
 		return nil
 	}
+	return c.refusal(verb, a)
+}
+
+// Fetch calls a verb whose answer is no JSON. Reading it ends with io.EOF only if all of it came whole.
+// The caller closes it.
+func (c *Client) Fetch(ctx context.Context, verb string, in any) (*hostapi.Summed, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", verb, err)
+	}
+	r := request{name: verb, path: admin.Path + verb, service: admin.Service, media: "application/json", body: body}
+	ctx, cancel := context.WithCancel(ctx)
+	begins := time.AfterFunc(callTimeout, cancel)
+	got, err := c.do(ctx, r)
+	if !begins.Stop() && err == nil {
+		_ = got.Body.Close()
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
+		cancel()
+		return nil, c.explain(r, err)
+	}
+	if got.StatusCode == http.StatusOK {
+		return hostapi.ReadSummed(got, cancel), nil
+	}
+	defer cancel()
+	defer got.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(got.Body, maxAnswer))
+	if err != nil {
+		return nil, c.explain(r, err)
+	}
+	return nil, c.refusal(verb, answer{got.StatusCode, text})
+}
+
+// refusal is the error that an answer has.
+func (c *Client) refusal(verb string, a answer) error {
 	var e admin.Error
 	if err := json.Unmarshal(a.body, &e); err != nil || e.Code == "" {
 		return c.stranger(verb, a, err)

@@ -143,19 +143,24 @@ func unsent(err error) bool {
 func (c *Client) once(ctx context.Context, r request) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(r.timeout, callTimeout))
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Endpoint+r.path, bytes.NewReader(r.body))
-	if err != nil {
-		return answer{}, err
-	}
-	req.Header.Set("Content-Type", r.media)
-	sigv4.Sign(req, r.body, c.Credentials, c.Region, r.service, c.now())
-	got, err := c.http.Do(req)
+	got, err := c.do(ctx, r)
 	if err != nil {
 		return answer{}, err
 	}
 	defer got.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(got.Body, maxAnswer))
 	return answer{got.StatusCode, body}, err
+}
+
+// do signs a call and sends it. The caller closes the body of the answer.
+func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Endpoint+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", r.media)
+	sigv4.Sign(req, r.body, c.Credentials, c.Region, r.service, c.now())
+	return c.http.Do(req)
 }
 
 // explain returns a transport's error as one short line.

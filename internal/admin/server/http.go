@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
+	"howdah/internal/host/hostapi"
 )
 
 // ServeHTTP answers one request below admin.Path.
@@ -19,12 +22,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := front.RequestID()
 	record := s.front.Begin(r, id)
 	out, err := s.answer(r, id, record)
+	stream, size, err := opened(r, out, err)
 	status, code := http.StatusOK, ""
 	if err != nil {
 		known := s.known(id, err)
 		status, code, out = known.Status, known.Code, known
 	}
 	record.End(status, code)
+	if stream != nil {
+		s.send(w, r, id, stream, size)
+		return
+	}
 	text, err := json.Marshal(out)
 	if err != nil {
 		s.log.Error("encode answer", "request", id, "error", err)
@@ -35,6 +43,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 	w.Write(append(text, '\n'))
 }
+
+// opened opens an answer that is not JSON. stream is nil for any other one.
+func opened(r *http.Request, out any, failed error) (stream io.ReadCloser, size int64, err error) {
+	of, ok := out.(verb.Stream)
+	if failed != nil || !ok {
+		return nil, 0, failed
+	}
+	return of.Open(r.Context())
+}
+
+// send sends an answer that is not JSON. Whoever gets a part of it only sees no sum.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, id string, stream io.ReadCloser, size int64) {
+	defer stream.Close()
+	w.Header().Set("x-amzn-RequestId", id)
+	err := hostapi.SendSummed(r.Context(), w, size, func(_ context.Context, to io.Writer) error {
+		_, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{stream}, make([]byte, sendAtOnce))
+		return err
+	})
+	if err != nil {
+		s.log.Warn("send data", "request", id, "error", err)
+	}
+}
+
+// sendAtOnce is how many bytes are kept of what is sent.
+const sendAtOnce = 256 << 10
 
 func (s *Server) answer(r *http.Request, id string, record *front.Record) (out any, err error) {
 	defer s.front.Recover(&err)

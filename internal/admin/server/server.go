@@ -51,6 +51,8 @@ type Config struct {
 	Repositories repository.Prober
 	NoRepository func() string
 	Away         func() map[string]string
+	// Fetches fetches from hosts what they made ready.
+	Fetches snapshot.Fetcher
 	// Low knows in which repositories little is free, and how much. nil: in none.
 	Low     func() map[string]string
 	Version string
@@ -82,7 +84,7 @@ func New(cfg Config) *Server {
 		operation.Verbs(operation.Config{State: cfg.State, Now: cfg.Looks.Now, Log: cfg.Log}),
 		repository.Verbs(repository.Config{State: cfg.State, Home: cfg.Home, Databases: databases, Hosts: cfg.Repositories, Log: cfg.Log}),
 		backup.Verbs(backup.Config{State: cfg.State, Looks: cfg.Looks, Databases: databases, Log: cfg.Log}),
-		snapshot.Verbs(snapshot.Config{Records: cfg.Records, Log: cfg.Log}),
+		snapshot.Verbs(snapshot.Config{Records: cfg.Records, Hosts: cfg.Fetches, Log: cfg.Log}),
 		restore.Verbs(restore.Config{Records: cfg.Records, Log: cfg.Log}),
 		etcd.Verbs(etcd.Config{Members: members, Upkeep: cfg.Etcd, Log: cfg.Log}),
 		host.Verbs(host.Config{State: cfg.State, Databases: databases, Held: held, Now: cfg.Looks.Now}),

@@ -1,8 +1,10 @@
 // Package snapshot has the admin API's verbs on snapshots of databases for which RDS has no words: a
-// copy in a repository that the caller names.
+// copy in a repository that the caller names, and a download.
 //
 // Invariants: a copy is made by the same code as those that are asked for by RDS, so nothing is
-// refused there and made here. A dry run goes as far as that code goes without a write.
+// refused there and made here. A dry run goes as far as that code goes without a write. What is
+// downloaded of a database whose storage was encrypted leaves only if the caller says that this is all
+// right.
 package snapshot
 
 import (
@@ -18,13 +20,21 @@ import (
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/snapshot"
 	"howdah/internal/aws/wire"
+	"howdah/internal/host/hostapi"
 	"howdah/internal/model/backup"
 )
 
 // Config is what the verbs need. All fields are required.
 type Config struct {
 	Records *database.Source
+	Hosts   Fetcher
 	Log     *slog.Logger
+}
+
+// Fetcher fetches what jobs of hosts offer: hostapi.Fetcher.
+type Fetcher interface {
+	Fetch(ctx context.Context, host, address, job string) (*hostapi.Summed, error)
+	Taken(ctx context.Context, host, address, job string) error
 }
 
 type service struct{ Config }
@@ -32,7 +42,11 @@ type service struct{ Config }
 // Verbs returns the verbs on snapshots.
 func Verbs(cfg Config) verb.Table {
 	s := &service{cfg}
-	return verb.Table{admin.VerbSnapshotCopy: verb.On(verb.OfHome, s.copy)}
+	return verb.Table{
+		admin.VerbSnapshotCopy:     verb.On(verb.OfHome, s.copy),
+		admin.VerbSnapshotDownload: verb.On(verb.OfHome, s.download),
+		admin.VerbSnapshotFetch:    verb.On(verb.OfHome, s.fetch),
+	}
 }
 
 // copy begins a copy of a snapshot, or says what it would copy.
@@ -45,7 +59,7 @@ func (s *service) copy(ctx context.Context, c front.Call, in admin.SnapshotCopyR
 		l := records.Of(c.Account)
 		kind, from, err := find(l, c, in.Snapshot)
 		if err != nil {
-			return hinted(err, in)
+			return hinted(err, in.Snapshot)
 		}
 		repository := in.Repository
 		if repository == "" {
@@ -53,7 +67,7 @@ func (s *service) copy(ctx context.Context, c front.Call, in admin.SnapshotCopyR
 		}
 		made, err := kind.CopyTo(l.Look, c, from.Name, in.Name, repository)
 		if err != nil {
-			return hinted(err, in)
+			return hinted(err, in.Snapshot)
 		}
 		out = admin.SnapshotCopy{
 			Snapshot: Shown(made.Snapshot), From: from.Name, FromRepository: from.Repository, Bytes: made.Bytes, DryRun: in.DryRun,
@@ -115,7 +129,7 @@ var hints = map[string]string{
 }
 
 // hinted gives an error of RDS a hint, if it has none.
-func hinted(err error, in admin.SnapshotCopyRequest) error {
+func hinted(err error, name string) error {
 	e, ok := errors.AsType[*wire.Error](err)
 	if !ok || e.Hint != "" {
 		return err
@@ -124,7 +138,7 @@ func hinted(err error, in admin.SnapshotCopyRequest) error {
 		return e.WithHint(hint)
 	}
 	if e.Code == rds.ErrInvalidDBSnapshotState || e.Code == rds.ErrInvalidDBClusterSnapshotState {
-		return e.WithHint("howdah snapshot show " + in.Snapshot)
+		return e.WithHint("howdah snapshot show " + name)
 	}
 	return err
 }

@@ -31,6 +31,12 @@ const (
 	OfKeys
 )
 
+// Stream is an answer that is not JSON, but as hostapi.SendSummed sends it, however long that takes.
+// Open is called when the verb is done, with a context that lasts.
+type Stream struct {
+	Open func(ctx context.Context) (body io.ReadCloser, size int64, err error)
+}
+
 // Verb is one verb: see On.
 type Verb struct {
 	Permission Permission

@@ -162,7 +162,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	admins := admin.New(admin.Config{
 		Home: cfg.Home, State: api.State(), Front: api.Front(), Looks: api.Looks(), Records: api.Records(), Authorities: api.Authorities(),
-		Etcd: keeper, NoBackup: cfg.Backups.Failing, Repositories: &hostapi.Prober{Identity: identity},
+		Etcd: keeper, NoBackup: cfg.Backups.Failing, Repositories: &hostapi.Prober{Identity: identity}, Fetches: &hostapi.Fetcher{Identity: identity},
 		NoRepository: places.none, Away: places.away, Low: places.low, Version: cfg.Version, Log: cfg.Log.With("component", "api"),
 	})
 	hosts := &hostapi.Server{
