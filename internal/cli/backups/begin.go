@@ -81,13 +81,18 @@ func watch(o *cli.Options, begun admin.BackupBegun) string {
 // await waits until an operation is done, as long as that takes, and shows its steps. It fails if the
 // operation does. Whoever waits no longer is told how to go on watching.
 func await(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, what string) error {
+	_, err := awaitUntil(cmd, o, begun, what, func(admin.Operation) bool { return false })
+	return err
+}
+
+// awaitUntil is await, but until an operation is as far as it is waited for, or done.
+func awaitUntil(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, what string, until func(admin.Operation) bool) (now admin.Operation, err error) {
 	api, err := o.API(cmd)
 	if err != nil {
-		return err
+		return now, err
 	}
 	p := o.Screen.Begin(o.Now)
 	defer p.End()
-	var now admin.Operation
 	pace := far{now: o.Now}
 	slow := *o
 	slow.Every *= 5 // it may take hours
@@ -100,6 +105,9 @@ func await(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, what str
 			return false, fmt.Errorf("%d operations have the id %s", len(out.Operations), begun.Operation)
 		}
 		now = out.Operations[0]
+		if !now.Ended && until(now) {
+			return true, nil
+		}
 		if !now.Ended {
 			p.Step(stepText(now), now.StepBegan)
 			p.Far(pace.text(now))
@@ -111,14 +119,14 @@ func await(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, what str
 	})
 	switch {
 	case cmd.Context().Err() != nil:
-		return fmt.Errorf("no longer waiting for %s: it goes on: %s", what, watch(o, begun))
+		return now, fmt.Errorf("no longer waiting for %s: it goes on: %s", what, watch(o, begun))
 	case err != nil:
-		return err
-	case now.State != "done":
+		return now, err
+	case now.Ended && now.State != "done":
 		word := map[string]string{"failed": "failed", "cancelled": "was cancelled"}[now.State]
-		return fmt.Errorf("%s %s: %s: see %s", what, word, now.Reason, o.Pasteable("howdah operations show "+begun.Operation))
+		return now, fmt.Errorf("%s %s: %s: see %s", what, word, now.Reason, o.Pasteable("howdah operations show "+begun.Operation))
 	}
-	return nil
+	return now, nil
 }
 
 // stepText says in words what an operation does.
@@ -144,8 +152,23 @@ func stepText(p admin.Operation) string {
 		return "copying"
 	case "show":
 		return "recording the copy"
+	case "place":
+		return "choosing a host"
+	case "make":
+		return makeText(p.Unit)
 	}
 	return p.Step
+}
+
+// makeText says what a host does that makes a download ready, by what it counts.
+func makeText(unit string) string {
+	switch {
+	case strings.HasSuffix(unit, "dumped"):
+		return "dumping"
+	case unit == "" || strings.HasPrefix(unit, "bytes of"):
+		return tryText(unit)
+	}
+	return "making it ready to be fetched"
 }
 
 // tryText says what a host does, by what it counts.

@@ -11,10 +11,10 @@ import (
 )
 
 func newSnapshot(o *cli.Options) *cobra.Command {
-	group := cli.Group("snapshot", "Make, list, copy and delete snapshots of databases",
+	group := cli.Group("snapshot", "Make, list, copy, download and delete snapshots of databases",
 		"A snapshot is a backup with a name. Those that users made are kept until they are deleted; automated ones are kept for the retention "+
 			"period. `howdah db restore NEW --snapshot NAME` makes a database of one.",
-		newSnapshotCreate(o), newSnapshotList(o), newSnapshotShow(o), newSnapshotCopy(o), newSnapshotDelete(o))
+		newSnapshotCreate(o), newSnapshotList(o), newSnapshotShow(o), newSnapshotCopy(o), newSnapshotDownload(o), newSnapshotDelete(o))
 	group.Aliases = []string{"snapshots"}
 	return group
 }

@@ -54,6 +54,7 @@ type Fake struct {
 	// working is an operation that was begun: as it is at each of the next looks. The last one stays.
 	working []admin.Operation
 	made    []admin.Snapshot // by commands
+	fetches int              // of downloads
 }
 
 // Start serves a fixture for a home of its own.
@@ -103,7 +104,7 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if verb, ok := strings.CutPrefix(r.URL.Path, admin.Path); ok && identity.Service == admin.Service {
-		f.answerVerb(w, verb, body)
+		f.answerVerb(w, r, verb, body)
 		return
 	}
 	f.answerAction(w, r)
@@ -119,17 +120,29 @@ func read(body []byte, in any) {
 // secretsOf matches members of requests with secrets, which no golden file may have.
 var secretsOf = regexp.MustCompile(`"(key_)?secret":"[^"]*"`)
 
-func (f *Fake) answerVerb(w http.ResponseWriter, verb string, body []byte) {
+func (f *Fake) answerVerb(w http.ResponseWriter, r *http.Request, verb string, body []byte) {
 	f.note(verb + " " + secretsOf.ReplaceAllStringFunc(string(body), func(member string) string {
 		name, value, _ := strings.Cut(member, ":")
 		return fmt.Sprintf("%s:<%d characters>", name, len(value)-len(`""`))
 	}))
-	if e := f.refuse[verb]; e != nil {
+	var out any
+	e := f.refuse[verb]
+	switch {
+	case e != nil:
+	case verb == admin.VerbSnapshotFetch:
+		f.sendSnapshot(w, r, body)
+		return
+	case verb == admin.VerbSnapshotDownload:
+		out, e = f.downloadSnapshot(body)
+	default:
+		out = f.verb(verb, body)
+	}
+	if e != nil {
 		w.WriteHeader(e.Status)
 		json.NewEncoder(w).Encode(e)
 		return
 	}
-	json.NewEncoder(w).Encode(f.verb(verb, body))
+	json.NewEncoder(w).Encode(out)
 }
 
 func (f *Fake) verb(verb string, body []byte) any {
