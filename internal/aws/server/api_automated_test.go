@@ -216,6 +216,9 @@ var replicationScenarios = []scenario{
 			u.region = "eu-west-1"
 			u.try(replicate).is(badMix, "give KmsKeyId")
 			u.try(replicate+"&KmsKeyId=none").is("KMSKeyNotAccessibleFault", "none")
+			u.put(state.Put(state.Repository("far"), backup.Repository{Name: "far", Copies: true}))
+			u.try(replicate+"&KmsKeyId="+far.ARN()).is(badMix, "encrypts nothing")
+			u.put(state.Put(state.Repository("far"), backup.Repository{Name: "far", Copies: true, Key: []byte("sealed")}))
 			u.do(replicate + "&KmsKeyId=" + far.ARN()).has("DBInstanceAutomatedBackup/KmsKeyId=" + far.ARN())
 		},
 	},

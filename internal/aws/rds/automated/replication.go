@@ -27,6 +27,9 @@ func (s *service) startReplication(ctx context.Context, c front.Call, in *rds.St
 		if !ok || to.Name == a.Repository {
 			return wire.NewError(rds.ErrInvalidDBInstanceAutomatedBackupState, "This home has no repository for copies beside the one that %s is backed up to: make one with `howdah repository add --copies`.", i.Name)
 		}
+		if i.StorageKey != "" && !to.Encrypted() {
+			return wire.NewError(api.ErrInvalidParameterCombination, "The DB instance %s is encrypted, and the repository %s, where the copies would lie, encrypts nothing: make one that does with `howdah repository add --copies`.", i.Name, to.Name)
+		}
 		a.Second, a.SecondRegion = to.Name, c.Region
 		return copyKey(l, c, i, a, in.KmsKeyId)
 	})
