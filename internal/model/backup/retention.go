@@ -174,25 +174,35 @@ func EarliestRestorable(all []Backup, days int, now time.Time) (time.Time, bool)
 	if days == 0 {
 		return time.Time{}, false
 	}
-	sorted := slices.SortedFunc(slices.Values(all), func(a, b Backup) int { return a.Stop.Compare(b.Stop) })
-	floor := Floor(days, now)
-	if before(sorted, floor) >= 0 {
-		return outOfGap(sorted, floor), true
+	return earliest(all, all, Floor(days, now))
+}
+
+// earliest returns the oldest moment from a floor on that can be restored from some of all backups.
+func earliest(all, some []Backup, floor time.Time) (time.Time, bool) {
+	if _, ok := base(all, some, floor); ok {
+		return floor, true
 	}
-	for _, b := range sorted {
-		if b.Automated && !b.Alone && sound(sorted, b) {
+	for _, b := range byStop(some) {
+		if b.Automated && !b.Alone && !b.Stop.Before(floor) && sound(all, b) {
 			return b.Stop, true
 		}
 	}
 	return time.Time{}, false
 }
 
+func byStop(all []Backup) []Backup {
+	return slices.SortedFunc(slices.Values(all), func(a, b Backup) int { return a.Stop.Compare(b.Stop) })
+}
+
 // Base returns the backup to begin with when a moment is to be restored. It returns false if the moment
 // cannot be restored: it is too early, or lies in a gap of the WAL.
-func Base(all []Backup, moment time.Time) (Backup, bool) {
-	sorted := slices.SortedFunc(slices.Values(all), func(a, b Backup) int { return a.Stop.Compare(b.Stop) })
+func Base(all []Backup, moment time.Time) (Backup, bool) { return base(all, all, moment) }
+
+// base returns one of some of all backups.
+func base(all, some []Backup, moment time.Time) (Backup, bool) {
+	sorted := byStop(some)
 	n := before(sorted, moment)
-	if n < 0 || !outOfGap(sorted, moment).Equal(moment) {
+	if n < 0 || crosses(all, sorted[n], moment) {
 		return Backup{}, false
 	}
 	return sorted[n], true
@@ -203,22 +213,20 @@ func Base(all []Backup, moment time.Time) (Backup, bool) {
 // and not in doubt: what is told must hold. A restore may be tried of more.
 func Promise(all []Backup, days int, latest, now time.Time) (from, until time.Time) {
 	sure := slices.DeleteFunc(slices.Clone(all), func(b Backup) bool { return InDoubt(all, b) })
-	if _, ok := Base(sure, latest); !ok {
+	if _, ok := base(all, sure, latest); !ok || days == 0 {
 		return time.Time{}, time.Time{}
 	}
-	from, ok := EarliestRestorable(sure, days, now)
+	from, ok := earliest(all, sure, Floor(days, now))
 	if !ok || latest.Before(from) {
 		return time.Time{}, time.Time{}
 	}
 	return from, latest
 }
 
-// outOfGap returns a moment, or the end of the gap in the WAL in which it lies.
-func outOfGap(all []Backup, moment time.Time) time.Time {
-	for _, b := range all {
-		if b.Heals && moment.After(b.Gap) && moment.Before(b.Stop) {
-			return b.Stop
-		}
-	}
-	return moment
+// crosses reports whether WAL is missing between a backup and a moment after it. A later backup says
+// so that healed the archive, whether or not it can be restored itself.
+func crosses(all []Backup, from Backup, moment time.Time) bool {
+	return slices.ContainsFunc(all, func(b Backup) bool {
+		return b.Heals && b.Stop.After(from.Stop) && moment.After(b.Gap)
+	})
 }

@@ -103,18 +103,21 @@ func TestEarliestRestorable(t *testing.T) {
 		days int
 		want time.Time // zero: none
 	}{
-		"none":                       {nil, 7, time.Time{}},
-		"no period":                  {[]Backup{at("a", 1)}, 0, time.Time{}},
-		"the first one":              {[]Backup{at("a", 1)}, 7, day(1)},
-		"the whole period":           {[]Backup{at("b", 3), at("a", 9)}, 7, day(7)},
-		"not by a user's":            {[]Backup{at("b", 1), at("a", 3, manual)}, 7, day(1)},
-		"a user's before the period": {[]Backup{at("b", 1), at("a", 8, manual)}, 7, day(7)},
-		"the first is damaged":       {[]Backup{at("b", 1), at("a", 3, damaged)}, 7, day(1)},
-		"all is damaged":             {[]Backup{at("b", 1, needs("a")), at("a", 3, damaged)}, 7, time.Time{}},
-		"WAL before is gone":         {[]Backup{at("b", 1), at("a", 9, alone)}, 7, day(1)},
-		"it begins in a gap":         {[]Backup{at("b", 6, heals(8)), at("a", 9)}, 7, day(6)},
-		"a gap in the middle":        {[]Backup{at("b", 3, heals(4)), at("a", 9)}, 7, day(7)},
-		"a gap of which nobody knows how long it is": {[]Backup{at("b", 3, func(b *Backup) { b.Heals = true }), at("a", 9)}, 7, day(3)},
+		"none":                                         {nil, 7, time.Time{}},
+		"no period":                                    {[]Backup{at("a", 1)}, 0, time.Time{}},
+		"the first one":                                {[]Backup{at("a", 1)}, 7, day(1)},
+		"the whole period":                             {[]Backup{at("b", 3), at("a", 9)}, 7, day(7)},
+		"not by a user's":                              {[]Backup{at("b", 1), at("a", 3, manual)}, 7, day(1)},
+		"a user's before the period":                   {[]Backup{at("b", 1), at("a", 8, manual)}, 7, day(7)},
+		"the first is damaged":                         {[]Backup{at("b", 1), at("a", 3, damaged)}, 7, day(1)},
+		"all is damaged":                               {[]Backup{at("b", 1, needs("a")), at("a", 3, damaged)}, 7, time.Time{}},
+		"WAL before is gone":                           {[]Backup{at("b", 1), at("a", 9, alone)}, 7, day(1)},
+		"it begins in a gap":                           {[]Backup{at("b", 6, heals(8)), at("a", 9)}, 7, day(6)},
+		"a gap in the middle":                          {[]Backup{at("b", 3, heals(4)), at("a", 9)}, 7, day(7)},
+		"a gap that a damaged backup ended":            {[]Backup{at("d", 1), at("c", 2, heals(3), damaged), at("a", 9)}, 7, day(7)},
+		"a floor in a gap that a damaged one ended":    {[]Backup{at("d", 1), at("c", 5, heals(8), damaged), at("a", 9)}, 7, day(1)},
+		"a floor after a gap that a damaged one ended": {[]Backup{at("d", 1), at("c", 8, heals(8.5), damaged), at("a", 9)}, 7, day(1)},
+		"a gap of which nobody knows how long it is":   {[]Backup{at("b", 3, func(b *Backup) { b.Heals = true }), at("a", 9)}, 7, day(3)},
 	} {
 		got, ok := EarliestRestorable(c.all, c.days, noon)
 		if !got.Equal(c.want) || ok == c.want.IsZero() {
@@ -324,6 +327,9 @@ func TestPromise(t *testing.T) {
 		"the newest is damaged":         {[]Backup{at("b", 1, damaged), at("a", 3)}, latest, day(3), latest},
 		"what that needs is in doubt":   {[]Backup{at("b", 1, damaged, needs("a")), at("a", 3)}, latest, time.Time{}, time.Time{}},
 		"another one is not":            {[]Backup{at("c", 1, damaged, needs("b")), at("b", 2), at("a", 3)}, latest, day(3), latest},
+		"what ended a gap is damaged":   {[]Backup{at("b", 1, heals(2), damaged), at("a", 3)}, latest, time.Time{}, time.Time{}},
+		"what ended a gap is in doubt":  {[]Backup{at("c", 0.5, damaged, needs("b")), at("b", 1, heals(2)), at("a", 3)}, latest, time.Time{}, time.Time{}},
+		"a backup after it is not":      {[]Backup{at("c", 0.5), at("b", 1, heals(2), damaged), at("a", 3)}, latest, day(3), latest},
 		"the newest moment is in a gap": {[]Backup{at("b", 1, heals(2)), at("a", 3)}, day(1.5), time.Time{}, time.Time{}},
 	} {
 		if from, until := Promise(c.all, 7, c.latest, noon); !from.Equal(c.from) || !until.Equal(c.until) {
