@@ -224,6 +224,29 @@ type Progress struct {
 type Failure struct {
 	Reason string
 	Final  bool
+	// Suspect says that a file of a backup may be damaged or missing. It may also have been garbled on
+	// its way: Verify looks at it once more. It is not Final.
+	Suspect bool
+	// Lost is the name of the file of WAL, or of the history, that recovery asked for and that the
+	// repository does not have any more, or has damaged; "": it is none of these. It was looked at more
+	// than once, so it is Final.
+	Lost string
+}
+
+// Fault is a file of a repository that is missing, or is not what was written.
+type Fault struct {
+	// File is the engine's name for it, and Backup the label of the backup that it is a part of. One
+	// of the two may be "": nobody knows more. WAL is the name of a file of WAL; then Backup is "".
+	File, Backup, WAL string
+	// What says what is wrong with it, as "is missing".
+	What string
+}
+
+func (f Fault) String() string {
+	if f.File == "" {
+		return "a file " + f.What
+	}
+	return f.File + " " + f.What
 }
 
 // Engine is a program that backs up and restores. Its methods are pure.
@@ -263,9 +286,13 @@ type Engine interface {
 	// List prints what ParseList reads.
 	List(p Place, repository string) Command
 	ParseList(out []byte) (Listing, error)
-	// Verify reads all that the repository has of the database, and fails if a file is missing or
-	// is not what was written.
-	Verify(p Place, repository string) Command
+	// Verify reads a backup, with all that it needs, and prints what Verified reads. "" stands for all
+	// backups and all WAL that the repository has of the database. How it ends says nothing of what it
+	// found. It may look at more than it was asked for.
+	Verify(p Place, repository, label string) Command
+	// Verified returns what is damaged, by what Verify printed and its exit code. An error says that the
+	// repository could not be read: nobody knows then.
+	Verified(out []byte, exit int) ([]Fault, error)
 	// Expire returns commands that are to be run one after the other.
 	Expire(p Place, e Expire) []Command
 
@@ -275,6 +302,9 @@ type Engine interface {
 	// Recovery is what the first start after Restore needs. The caller starts the server with
 	// archive_mode=off until recovery has ended.
 	Recovery(p Place, r Restore) Recovery
+	// CheckWAL fetches a file of WAL that recovery has fetched before, to another place. It fails with
+	// Failure.Lost if its content is not what was archived, which recovery takes for the end of WAL.
+	CheckWAL(p Place, r Restore, name, to string) Command
 
 	// Progress reads a line that a command printed. ok is false if the line says nothing of it.
 	Progress(line string) (p Progress, ok bool)

@@ -14,8 +14,6 @@ type Copier interface {
 	// Reseal returns a head that opens with another passphrase; "" is none. It fails if the head does
 	// not open with the first one. What it returns is never in the clear unless to is "".
 	Reseal(head []byte, from, to string) ([]byte, error)
-	// Whole reads what Verify printed when it did not fail, and returns what it found.
-	Whole(verified []byte) error
 	// Settle has a part list the backups that are whole in it, and no others.
 	Settle(p Place, repository string) Command
 }

@@ -68,9 +68,13 @@ func (e Engine) List(p backup.Place, repository string) backup.Command {
 	return e.command(p, repository, "--output=json", "info")
 }
 
-// Verify reads every file.
-func (e Engine) Verify(p backup.Place, repository string) backup.Command {
-	return e.command(p, repository, "--log-level-console=info", "verify")
+// Verify reads every file. Releases that do not know of a set there read all of them.
+func (e Engine) Verify(p backup.Place, repository, label string) backup.Command {
+	args := []string{"--log-level-console=detail"}
+	if label != "" {
+		args = append(args, "--set="+label)
+	}
+	return e.command(p, repository, append(args, "verify")...)
 }
 
 // Expire removes backups one after the other, and then WAL.

@@ -1,10 +1,12 @@
 package pgbackrest
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"howdah/internal/engine/backup"
@@ -42,6 +44,14 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Config{Engine: installed(t)[1], Open: directory})
 }
 
+func TestDamage(t *testing.T) {
+	for _, engine := range installed(t) {
+		t.Run(engine.Version.String(), func(t *testing.T) {
+			conformance.RunDamage(t, conformance.Config{Engine: engine, Open: directory})
+		})
+	}
+}
+
 // directory makes a repository without a server.
 func directory(t testing.TB, s *pgtest.Server, name, database string) conformance.Repository {
 	t.Helper()
@@ -53,7 +63,50 @@ func directory(t testing.TB, s *pgtest.Server, name, database string) conformanc
 	return conformance.Repository{
 		Access: backup.Access{Name: name, Path: filepath.Join(root, database), Passphrase: "a passphrase of " + name},
 		Remove: remover(root),
+		Spoil:  spoiler(root),
 		Away:   mover(root),
+	}
+}
+
+// spoiler changes files, and puts them back.
+func spoiler(root string) func(testing.TB, func(string) bool, func([]byte) []byte) ([]string, func()) {
+	return func(t testing.TB, match func(path string) bool, change func([]byte) []byte) (paths []string, undo func()) {
+		t.Helper()
+		before := map[string][]byte{}
+		put := func(path string, content []byte) error {
+			if content == nil {
+				return os.Remove(path)
+			}
+			return os.WriteFile(path, content, 0o600) // as it is: the file keeps its owner
+		}
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() || !match(strings.TrimPrefix(path, root+"/")) {
+				return err
+			}
+			if before[path], err = os.ReadFile(path); err != nil {
+				return err
+			}
+			paths = append(paths, strings.TrimPrefix(path, root+"/"))
+			return put(path, change(bytes.Clone(before[path])))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return paths, func() {
+			for path, content := range before {
+				info, err := os.Stat(filepath.Dir(path))
+				if err == nil {
+					err = put(path, content)
+				}
+				if err == nil { // one that was removed is made anew
+					of := info.Sys().(*syscall.Stat_t) //nolint:forcetypeassert // on Linux it is
+					err = os.Chown(path, int(of.Uid), int(of.Gid))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 	}
 }
 

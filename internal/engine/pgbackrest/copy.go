@@ -8,7 +8,6 @@ import (
 	"crypto/sha1" //nolint:gosec // pgBackRest derives keys with it
 	"errors"
 	"fmt"
-	"regexp"
 
 	"howdah/internal/engine/backup"
 )
@@ -30,26 +29,6 @@ func (e Engine) Heads(p backup.Place) []string {
 // Settle expires nothing. But before that pgBackRest looks which backups are there, and lists them.
 func (e Engine) Settle(p backup.Place, repository string) backup.Command {
 	return e.command(p, repository, "expire")
-}
-
-var (
-	verifyForm = regexp.MustCompile(`(?m)^.{0,200}\bstatus: (?:error|invalid)\b`)
-	// faultForm counts what is wrong, below the status of each backup and of the WAL.
-	faultForm = regexp.MustCompile(`(?m)^\s*((?:missing|checksum invalid|size invalid|other): \d+.{0,40})$`)
-)
-
-// errFaults says that a part has not all that was written.
-var errFaults = errors.New("pgBackRest found files that are missing, or are not what was written")
-
-// Whole looks for the status that is an error. pgBackRest ends with the exit code 0 all the same.
-func (e Engine) Whole(verified []byte) error {
-	if !verifyForm.Match(verified) {
-		return nil
-	}
-	if match := faultForm.FindSubmatch(verified); match != nil {
-		return fmt.Errorf("%w (%s)", errFaults, match[1])
-	}
-	return errFaults
 }
 
 // What pgBackRest encrypts is what `openssl enc -aes-256-cbc -md sha1` encrypts: a word, a salt, and

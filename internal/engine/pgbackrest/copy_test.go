@@ -45,17 +45,3 @@ func TestHeadsOpenWithOnePassphrase(t *testing.T) {
 		t.Error("what is no head is sealed")
 	}
 }
-
-func TestVerifyTellsInWords(t *testing.T) {
-	for said, want := range map[string]string{
-		"P00   INFO: verify command begin 2.45\nP00   INFO: verify command end: completed successfully\n":                                    "",
-		"P00   INFO: stanza: x\n            status: ok\n":                                                                                    "",
-		"P00   INFO: stanza: x\n            status: error\n              backup: L, status: invalid, total files checked: 3\n  missing: 2\n": "missing: 2",
-		"P00   INFO: stanza: x\n            status: error\n":                                                                                 errFaults.Error(),
-	} {
-		err := Engine{}.Whole([]byte(said))
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is told as %v", said, err)
-		}
-	}
-}

@@ -38,6 +38,8 @@ var causes = []cause{
 	{code: 51, reason: otherData, final: true, mute: true},
 	{code: 45, reason: "the repository has another file of WAL with this name: two servers archived to it", final: true},
 	{code: 75, pattern: regexp.MustCompile(`cannot be expired until`), reason: "the newest full backup cannot be removed before there is another one", final: true, mute: true},
+	// It then lists no backups.
+	{code: 75, pattern: regexp.MustCompile(`WARN: repo\d+: \[(?:FileOpen|FileRead|FileInfo|PathOpen|HostConnect|Protocol|Service|Kernel|Access)Error\]`), reason: notTheRepo},
 	{code: 75, reason: "the repository does not have this backup", final: true},
 	{code: 40, reason: "the data directory is not empty", final: true},
 	{code: 26, reason: "a file is not what was written", final: true},
@@ -50,7 +52,29 @@ var causes = []cause{
 
 var (
 	errorLine = regexp.MustCompile(`^(?:P\d+ +)?ERROR: \[(\d+)\]: (.*)$`)
+	// lostForm is what the script fetch says of a file that it has looked for more than once.
+	lostForm = regexp.MustCompile(`(?m)^WAL file ([0-9A-F]{24}|[0-9A-F]{8}\.history) is (?:missing|damaged) in the repository.*$`)
+	// ofCopier is an error of a process that copies files, and ofManifest one of what lists them. Both
+	// come after the list of backups was read, so the key is the right one.
+	ofCopier   = regexp.MustCompile(`^raised from local-\d+ [^:]*: `)
+	ofManifest = regexp.MustCompile(`^unable to load backup manifest file `)
+	// manifestDamaged is why, in a line after that.
+	manifestDamaged = regexp.MustCompile(`\b(?:(?:Json)?FormatError|CryptoError|ChecksumError|AssertError|FileMissingError): `)
 )
+
+// missingFile is the code of an error about a file that is not there.
+const missingFile = 55
+
+// suspect reports whether a failure may come from a file of a backup that is damaged or missing.
+func suspect(code int, words, out string) bool {
+	switch {
+	case ofManifest.MatchString(words):
+		return manifestDamaged.MatchString(out) && !ofServer.MatchString(out)
+	case ofCopier.MatchString(words):
+		return garbled(code, words) || code == missingFile
+	}
+	return false
+}
 
 // Failed reads the first error that was printed.
 func (e Engine) Failed(out []byte, exit int) backup.Failure {
@@ -64,6 +88,12 @@ func (e Engine) Failed(out []byte, exit int) backup.Failure {
 		if n, err := strconv.Atoi(match[1]); err == nil && words == "" {
 			code, words = n, match[2]
 		}
+	}
+	if match := lostForm.FindStringSubmatch(string(out)); match != nil {
+		return backup.Failure{Reason: plain(match[0]), Final: true, Lost: match[1]}
+	}
+	if suspect(code, words, string(out)) {
+		return backup.Failure{Reason: plain("a file of the backup cannot be read (" + words + ")"), Suspect: true}
 	}
 	if words == "" {
 		words = lastLine(string(out))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,6 +37,12 @@ func TestConformanceThroughTheGateway(t *testing.T) {
 
 func throughGateway(t testing.TB, s *pgtest.Server, name, database string) conformance.Repository {
 	t.Helper()
+	return throughHandler(t, s, name, database, func(h http.Handler) http.Handler { return h })
+}
+
+// throughHandler has requests go through what around makes of the gateway.
+func throughHandler(t testing.TB, s *pgtest.Server, name, database string, around func(http.Handler) http.Handler) conformance.Repository {
+	t.Helper()
 	dir := hometest.Dir(t)
 	root := filepath.Join(dir, name)
 	if err := os.Mkdir(root, 0o700); err != nil {
@@ -61,20 +68,23 @@ func throughGateway(t testing.TB, s *pgtest.Server, name, database string) confo
 		}
 	})
 	ca := filepath.Join(dir, "ca.crt")
-	addr := serve(t, g, ca)
+	server := g.Server()
+	server.Handler = around(server.Handler)
+	addr := serve(t, server, ca)
 	return conformance.Repository{
 		Access: backup.Access{
 			Name: name, Endpoint: "https://" + addr, Bucket: name, CAFile: ca, Key: "KEY", Secret: "a secret of " + name,
 			Path: "/" + database, Passphrase: "a passphrase of " + name,
 		},
 		Remove:  remover(root),
+		Spoil:   spoiler(root),
 		Away:    mover(root),
 		Objects: open("id-" + name),
 	}
 }
 
 // serve serves with a certificate that has the address as an IP and, for 2.45, as a name.
-func serve(t testing.TB, g *gateway.Gateway, ca string) (addr string) {
+func serve(t testing.TB, server *http.Server, ca string) (addr string) {
 	t.Helper()
 	authority, err := certs.New("test")
 	if err != nil {
@@ -91,7 +101,6 @@ func serve(t testing.TB, g *gateway.Gateway, ca string) (addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := g.Server()
 	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", testkit.FreeAddr(t))
 	if err != nil {
@@ -106,4 +115,43 @@ func serve(t testing.TB, g *gateway.Gateway, ca string) (addr string) {
 		}
 	})
 	return listener.Addr().String()
+}
+
+// A connection that breaks in the middle of a file, however often, is no damage.
+func TestABrokenConnectionIsNoDamage(t *testing.T) {
+	var breaks atomic.Bool
+	breaking := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if breaks.Load() && r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/bundle/") {
+				w = &broken{ResponseWriter: w, left: 1000}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	open := func(t testing.TB, s *pgtest.Server, name, database string) conformance.Repository {
+		r := throughHandler(t, s, name, database, breaking)
+		r.Away = func(testing.TB) func() {
+			breaks.Store(true)
+			return func() { breaks.Store(false) }
+		}
+		return r
+	}
+	conformance.RunAway(t, conformance.Config{Engine: installed(t)[0], Open: open})
+}
+
+// broken is an answer that breaks off.
+type broken struct {
+	http.ResponseWriter
+	left int
+}
+
+func (b *broken) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.ResponseWriter.Write(p)
+	if b.left -= n; b.left <= 0 {
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
 }

@@ -111,6 +111,7 @@ func TestFailuresAreTold(t *testing.T) {
 		"a lock":         {"P00  ERROR: [050]: unable to acquire lock on file 'x': Resource temporarily unavailable\n         HINT: is another process running?\n", 50, false, "another backup"},
 		"the key":        {"P00   WARN: repo1: [FormatError] unable\nFormatError: key/value found outside of section at line 1: \xff\x01\nP00  ERROR: [075]: no backup set found to restore\n", 75, true, "cannot be read with this key"},
 		"no such backup": {"P00  ERROR: [075]: backup set X is not valid\n", 75, true, "backup set X"},
+		"no repository":  {"P00   WARN: repo1: [FileOpenError] unable to load info file 'x' or 'x.copy':\nP00  ERROR: [075]: backup set X is not valid\n", 75, false, "cannot be reached"},
 		"of 2.45":        {"ERROR: [031]: option 'x' is not valid\n", 31, false, "option 'x' is not valid"},
 		"no primary":     {"P00   WARN: unable to check pg2: [CryptoError] unable to verify certificate\nP00  ERROR: [056]: unable to find primary cluster - cannot proceed\n", 56, false, "cannot be reached from its standby"},
 		"nothing":        {"", 139, false, "exit code 139"},
@@ -122,5 +123,100 @@ func TestFailuresAreTold(t *testing.T) {
 		if got.Final != test.final || !strings.Contains(got.Reason, test.want) || len(got.Reason) > 1000 || strings.ContainsAny(got.Reason, "\n\x00\x1b") || !utf8.ValidString(got.Reason) {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// A file that is not what was written is told from a key that does not fit, and from a repository that
+// cannot be reached.
+func TestDamageIsSuspected(t *testing.T) {
+	const copier = "P00  ERROR: [%]: raised from local-1 shim protocol: "
+	line := func(code, words string) string { return strings.Replace(copier, "%", code, 1) + words + "\n" }
+	const manifest = "P00  ERROR: [041]: unable to load backup manifest file '/db/L/backup.manifest' or '/db/L/backup.manifest.copy':\n"
+	for name, test := range map[string]struct {
+		out     string
+		suspect bool
+	}{
+		"zst":                 {line("029", "zst error: [-20] Data corruption detected"), true},
+		"lz4":                 {line("029", "lz4 error: [-17] ERROR_frameType_unknown"), true},
+		"gz":                  {line("029", "gz error: [-3] data error"), true},
+		"cut off":             {line("029", "unexpected eof in compressed data"), true},
+		"aes":                 {line("095", "unable to flush"), true},
+		"aes header":          {line("095", "cipher header invalid"), true},
+		"checksum":            {line("026", "error restoring '/data/base/1/2': actual checksum '0' does not match expected checksum '1'"), true},
+		"missing":             {line("055", "unable to open missing file '/db/L/bundle/1' for read"), true},
+		"block map":           {line("025", "unexpected block"), true},
+		"manifest":            {manifest + "       CryptoError: unable to flush\n", true},
+		"manifest, garbled":   {manifest + "       JsonFormatError: invalid JSON value at line 889\n", true},
+		"manifest missing":    {manifest + "       FileMissingError: unable to open missing file 'x' for read\n", true},
+		"manifest, no server": {manifest + "       HostConnectError: unable to connect to '127.0.0.1:9000': [111] Connection refused\n", false},
+		"no server":           {line("049", "unable to connect to '127.0.0.1:9000': [111] Connection refused"), false},
+		"broken off":          {line("042", "unexpected EOF reading HTTP content"), false},
+		"not HTTP":            {line("029", "HTTP version of response 'x' must be HTTP/1.1 or HTTP/1.0"), false},
+		"refused":             {line("039", "HTTP request failed with 503 (Service Unavailable)"), false},
+		"silent":              {line("042", "timeout after 20000ms waiting for read from '127.0.0.1:9000'"), false},
+		"the key":             {"P00   WARN: repo1: [CryptoError] unable to load info file\nP00  ERROR: [075]: no backup set found to restore\n", false},
+		"the disk":            {line("064", "unable to write '/data/x': [28] No space left on device"), false},
+	} {
+		if got := (Engine{}).Failed([]byte(test.out), 1); got.Suspect != test.suspect || got.Suspect && got.Final || got.Lost != "" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	got := Engine{}.Failed([]byte("WAL file 000000010000000000000005 is damaged in the repository: zst error: [-20] Data.\n"), 126)
+	if got.Lost != "000000010000000000000005" || !got.Final {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestVerifyTellsInWords(t *testing.T) {
+	const begin, end = "P00   INFO: verify command begin 2.55.1\n", "P00   INFO: verify command end: completed successfully\n"
+	const bad = "P00   INFO: stanza: x\n            status: error\n"
+	for name, test := range map[string]struct {
+		said string
+		want []backup.Fault
+	}{
+		"nothing": {begin + end, nil},
+		"well":    {begin + "P00   INFO: stanza: x\n            status: ok\n" + end, nil},
+		"files": {
+			begin + "P01   INFO: invalid checksum '20261124-160054F/bundle/1'\nP02   INFO: file missing '20261124-160054F_20261124-160447I/pg_data/base/1/2.zst'\n" + bad,
+			[]backup.Fault{
+				{File: "20261124-160054F/bundle/1", Backup: "20261124-160054F", What: "is not what was written"},
+				{File: "20261124-160054F_20261124-160447I/pg_data/base/1/2.zst", Backup: "20261124-160054F_20261124-160447I", What: "is missing"},
+			},
+		},
+		"WAL": {
+			begin + "P01   WARN: file missing '15-1/0000000100000000/000000010000000000000003-" + strings.Repeat("a", 40) + ".zst'\n",
+			[]backup.Fault{{File: "15-1/0000000100000000/000000010000000000000003-" + strings.Repeat("a", 40) + ".zst", WAL: "000000010000000000000003", What: "is missing"}},
+		},
+		"cannot be opened": {
+			begin + "P01   INFO: invalid result 20261124-160054F/bundle/1: [29] raised from local-1 shim protocol: zst error\n" + bad,
+			[]backup.Fault{{File: "20261124-160054F/bundle/1", Backup: "20261124-160054F", What: "cannot be read (raised from local-1 shim protocol: zst error)"}},
+		},
+		"a manifest": {
+			begin + "P00 DETAIL: invalid checksum, actual 'a' but expected 'b' <REPO:BACKUP>/20261124-160054F/backup.manifest\n" + bad +
+				"              backup: 20261124-160054F, status: invalid, total files checked: 0, total valid files: 0\n",
+			[]backup.Fault{{File: "20261124-160054F/backup.manifest", Backup: "20261124-160054F", What: "is missing or damaged, and its copy, too"}},
+		},
+		"a garbled manifest": {
+			begin + "P00 DETAIL: invalid JSON value at line 889 'x={': expected data\n" + bad +
+				"              backup: 20261124-160054F, status: invalid, total files checked: 0, total valid files: 0\n",
+			[]backup.Fault{{File: "20261124-160054F/backup.manifest", Backup: "20261124-160054F", What: "is missing or damaged, and its copy, too"}},
+		},
+		"no more": {begin + bad, []backup.Fault{{What: "is missing, or is not what was written"}}},
+	} {
+		if got, err := (Engine{}).Verified([]byte(test.said), 0); err != nil || !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	for name, said := range map[string]string{
+		"no server":   begin + "P01   INFO: invalid result 20261124-160054F/bundle/1: [49] raised from local-1 shim protocol: unable to connect\n" + bad,
+		"no manifest": begin + "P00 DETAIL: unable to connect to '127.0.0.1:9000'\n" + bad + "  backup: 20261124-160054F, status: invalid, total files checked: 0, total valid files: 0\n",
+		"no list":     begin + bad + "              No usable backup.info file\n",
+	} {
+		if got, err := (Engine{}).Verified([]byte(said), 0); err == nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got, err := (Engine{}).Verified([]byte("P00  ERROR: [049]: unable to connect\n"), 49); err == nil {
+		t.Errorf("%+v", got)
 	}
 }

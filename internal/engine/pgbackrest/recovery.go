@@ -35,3 +35,9 @@ func (e Engine) Recovery(p backup.Place, r backup.Restore) backup.Recovery {
 	set["restore_command"] = setting(script(p, fetchName)) + " " + mode + " " + setting(conf) + ` %f "%p"`
 	return backup.Recovery{Signal: "recovery.signal", Settings: set}
 }
+
+// CheckWAL runs the script fetch.
+func (e Engine) CheckWAL(p backup.Place, r backup.Restore, name, to string) backup.Command {
+	conf := config(p, p.Repositories[p.Index(r.Repository)])
+	return backup.Command{Path: script(p, fetchName), Args: []string{"check", conf, name, to}}
+}

@@ -81,7 +81,7 @@ func TestScriptsAreWhatTheShellReads(t *testing.T) {
 func TestSecretsAreInNoArgument(t *testing.T) {
 	e, p := Engine{Program: "/opt/pgbackrest", Version: Preferred}, place()
 	commands := []backup.Command{
-		e.List(p, "main"), e.Verify(p, "copies"), e.Backup(p, backup.Take{Repository: "main", Kind: backupmodel.Full, Operation: "op"}),
+		e.List(p, "main"), e.Verify(p, "copies", ""), e.Verify(p, "main", "20261124-160054F"), e.Backup(p, backup.Take{Repository: "main", Kind: backupmodel.Full, Operation: "op"}),
 		e.Restore(p, backup.Restore{Repository: "copies", Label: "L"}),
 	}
 	commands = append(commands, e.Create(p)...)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,6 +142,10 @@ func TestRecoveryEndsOnlyWhereWALDoes(t *testing.T) {
 	*repo-ls*archive/db/15-1/*) echo ` + "000000010000000000000004-aa.zst" + `; [ ! -e "${0%/*}/later" ] || echo 000000010000000000000007-bb.zst ;;
 	*repo-ls*) echo 0000000100000000 ;;
 	esac`
+	named := func(sum string) string { // of nothing
+		return `case "$*" in *repo-ls*) echo ` + wal + "-" + sum + ".zst ;; *) echo 'P00 INFO: found x in the repo1: 15-1 archive' ;; esac"
+	}
+	const damaged = "echo 'ERROR: [042]: unable to get " + wal + ":'; echo 'repo1: 15-1/0000000100000000/" + wal + "-aa.zst [FormatError] zst error: [-20] Data corruption detected'; exit 42"
 	for name, test := range map[string]struct {
 		mode, program, name string
 		files               map[string]string
@@ -153,6 +158,11 @@ func TestRecoveryEndsOnlyWhereWALDoes(t *testing.T) {
 		"the end":                   {"newest", listing, wal, map[string]string{"backup/archive-id": "15-1\n"}, 1},
 		"a gap":                     {"newest", listing, wal, map[string]string{"backup/archive-id": "15-1\n", "later": ""}, 126},
 		"a gap behind a target":     {"target", listing, wal, map[string]string{"backup/archive-id": "15-1\n", "later": ""}, 1},
+		"damaged, behind a target":  {"target", damaged, wal, nil, 1},
+		"damaged":                   {"newest", damaged, wal, nil, 126},
+		"a damaged history":         {"target", strings.ReplaceAll(damaged, wal, "00000002.history"), "00000002.history", nil, 126},
+		"not what was archived":     {"check", named(strings.Repeat("a", 40)), wal, nil, 126},
+		"what was archived":         {"check", named("da39a3ee5e6b4b0d3255bfef95601890afd80709"), wal, nil, 0},
 		"no history":                {"newest", listing, "00000002.history", map[string]string{"backup/archive-id": "15-1\n", "later": ""}, 1},
 		"nobody knows what follows": {"newest", `case "$*" in *archive-get*) exit 1 ;; esac; exit 42`, wal, map[string]string{"backup/archive-id": "15-1\n"}, 126},
 	} {

@@ -30,6 +30,9 @@ type Repository struct {
 	Access backup.Access
 	// Remove takes away what has this in its name, and reports how many files there were.
 	Remove func(t testing.TB, part string) int
+	// Spoil replaces the content of each file whose path matches below the repository, and lists them. No
+	// content removes the file. undo puts all back.
+	Spoil func(t testing.TB, match func(path string) bool, change func(content []byte) []byte) (paths []string, undo func())
 	// Away makes the repository fail, until back is called.
 	Away func(t testing.TB) (back func())
 	// Objects has the files of the repository, as the owner of it sees them.
@@ -58,6 +61,17 @@ func Run(t *testing.T, c Config) {
 	if c.Copies {
 		all["copy"] = testCopy
 	}
+	run(t, c, all)
+}
+
+// RunDamage tests what an engine makes of a repository that is damaged, or away.
+func RunDamage(t *testing.T, c Config) {
+	t.Helper()
+	run(t, c, map[string]func(*testing.T, Config){"damage": testDamage, "spoilt WAL": testSpoiltWAL, "away": testAway})
+}
+
+func run(t *testing.T, c Config, all map[string]func(*testing.T, Config)) {
+	t.Helper()
 	for name, test := range all {
 		if c.Brief && slices.Contains([]string{"cap", "second", "gap", "of a standby"}, name) {
 			continue

@@ -65,7 +65,7 @@ func testBackup(t *testing.T, c Config) {
 	if incremental.Stored*2 > full.Stored {
 		t.Errorf("an incremental backup stores %d bytes, a full one %d", incremental.Stored, full.Stored)
 	}
-	w.must(w.engine.Verify(w.place, main))
+	w.whole(w.place, main)
 
 	r := w.restore("full", backup.Restore{Label: full.Label})
 	r.has(count, "1")

@@ -115,15 +115,27 @@ func (c *copying) do(ctx context.Context) (any, error) {
 	if err := c.same(ctx); err != nil {
 		return nil, err
 	}
-	out, err := c.run.do(ctx, "verify", c.Engine.Verify(c.place, c.args.Repository))
-	if err != nil {
-		return nil, fmt.Errorf("read the copy: %w", err)
-	}
-	if err := c.engine.Whole(out); err != nil {
-		// Each object was stored as it was read.
-		return nil, job.Final(fmt.Errorf("the backup %s is damaged in the repository %s: %w", c.args.Backup.Label, c.args.Source.Repository, err))
+	if err := c.verify(ctx); err != nil {
+		return nil, err
 	}
 	return model.Copied{Stored: size.Bytes}, c.note(ctx, size.Bytes)
+}
+
+// verify has the engine read all of the copy.
+func (c *copying) verify(ctx context.Context) error {
+	out, err := c.run.do(ctx, "verify", c.Engine.Verify(c.place, c.args.Repository, ""))
+	if err != nil {
+		return fmt.Errorf("read the copy: %w", err)
+	}
+	faults, err := c.Engine.Verified(out, 0)
+	if err != nil {
+		return fmt.Errorf("read the copy: %w", err)
+	}
+	if len(faults) > 0 {
+		// Each object was stored as it was read.
+		return job.Final(fmt.Errorf("the backup %s is damaged in the repository %s: %s", c.args.Backup.Label, c.args.Source.Repository, faults[0])) //nolint:err113 // nobody tells it apart
+	}
+	return nil
 }
 
 // labels are those of all backups to copy.
