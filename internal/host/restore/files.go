@@ -20,32 +20,21 @@ import (
 // copyFiles has the engine copy the files of the backup. It begins with nothing.
 func (w *work) copyFiles(ctx context.Context) error {
 	began := time.Now()
-	if err := w.prepare(); err != nil {
-		return err
-	}
-	size := w.size(ctx)
-	command := w.Engine.Restore(w.Place, w.Source)
-	p, err := w.start(ctx, w.path(outFile), command.Path, command.Args, command.Env)
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	if err := w.at("copying"); err != nil {
-		return err
-	}
-	var last backup.Progress
-	exit, err := p.await(ctx, func(line string) error {
-		if now, ok := w.Engine.Progress(line); ok {
-			last = scaled(now, size)
-			w.tell("files", last.Done, last.Of)
+	list := w.listing(ctx)
+	size := list.Size
+	failure, last, err := w.copyOnce(ctx, size)
+	if err == nil && failure.Suspect {
+		// What was garbled on its way is not damaged.
+		if err := w.doubt(ctx, list, failure); err != nil {
+			return err
 		}
-		return nil
-	})
+		failure, last, err = w.copyOnce(ctx, size)
+		failure.Final = failure.Final || failure.Suspect
+	}
 	if err != nil {
 		return err
 	}
-	if !exit.Known || exit.Code != 0 {
-		failure := w.Engine.Failed(p.out.all.Bytes(), exit.Code)
+	if failure.Reason != "" {
 		return &Error{Reason: failure.Reason, Final: failure.Final}
 	}
 	if err := w.at("copied"); err != nil {
@@ -56,6 +45,78 @@ func (w *work) copyFiles(ctx context.Context) error {
 	}
 	w.state.Result = Result{Bytes: max(size, last.Of, last.Done), Files: time.Since(began)}
 	return w.enter(replaying)
+}
+
+// copyOnce copies the files. A failure without a reason is none.
+func (w *work) copyOnce(ctx context.Context, size int64) (failure backup.Failure, last backup.Progress, err error) {
+	if err := w.prepare(); err != nil {
+		return failure, last, err
+	}
+	command := w.Engine.Restore(w.Place, w.Source)
+	p, err := w.start(ctx, w.path(outFile), command.Path, command.Args, command.Env)
+	if err != nil {
+		return failure, last, err
+	}
+	defer p.close()
+	if err := w.at("copying"); err != nil {
+		return failure, last, err
+	}
+	exit, err := p.await(ctx, func(line string) error {
+		if now, ok := w.Engine.Progress(line); ok {
+			last = scaled(now, size)
+			w.tell("files", last.Done, last.Of)
+		}
+		return nil
+	})
+	if err == nil && (!exit.Known || exit.Code != 0) {
+		failure = w.Engine.Failed(p.out.all.Bytes(), exit.Code)
+	}
+	return failure, last, err
+}
+
+// doubt has the engine read all files of a backup that could not be copied, since one of them may be
+// damaged. It returns an error if that is so, or if nobody can tell now, and nil if all are whole.
+func (w *work) doubt(ctx context.Context, of backup.Info, failure backup.Failure) error {
+	w.Log.Warn("look for damage in a backup", "label", w.Source.Label, "why", failure.Reason)
+	command := w.Engine.Verify(w.Place, w.Source.Repository, w.Source.Label)
+	out, exit, err := w.short(ctx, command.Path, command.Args, command.Env)
+	if err != nil {
+		return err
+	}
+	faults, err := w.Engine.Verified([]byte(out), exit.Code)
+	if err != nil || !exit.Known || exit.Signal != 0 {
+		return &Error{Reason: fmt.Sprintf("%s, and nobody could look whether it is damaged: %v", failure.Reason, err)}
+	}
+	// An engine may have looked at other backups, and at WAL.
+	faults = slices.DeleteFunc(faults, func(f backup.Fault) bool {
+		return f.WAL != "" || f.Backup != "" && f.Backup != w.Source.Label && !slices.Contains(of.Needs, f.Backup)
+	})
+	if len(faults) == 0 {
+		return nil
+	}
+	return damaged(w.Source.Label, faults)
+}
+
+// mostNamed is how many files are named.
+const mostNamed = 3
+
+// damaged is the end of a restore of a backup that has damaged files.
+func damaged(label string, faults []backup.Fault) error {
+	e := &Error{Final: true}
+	var names []string
+	for n, f := range faults {
+		if n < mostNamed {
+			names = append(names, f.String())
+		}
+		if f.Backup != "" && !slices.Contains(e.Backups, f.Backup) {
+			e.Backups = append(e.Backups, f.Backup)
+		}
+	}
+	e.Reason = fmt.Sprintf("the backup %s is damaged in the repository: %s", label, strings.Join(names, "; "))
+	if more := len(faults) - len(names); more > 0 {
+		e.Reason += fmt.Sprintf("; and %d more", more)
+	}
+	return e
 }
 
 // settle ends the copying: the files are of the version that runs them, have nothing of the source's
@@ -73,9 +134,9 @@ func (w *work) settle() error {
 	return w.at("scrubbed")
 }
 
-// size asks the repository how large the data of the backup are; 0: nobody knows. If the backup is
-// not there, the engine says so when it is to restore it. It notes the archive's newest timeline.
-func (w *work) size(ctx context.Context) int64 {
+// listing asks the repository what it knows of the backup; zero: nobody knows. If the backup is not
+// there, the engine says so when it is to restore it. It notes the archive's newest timeline.
+func (w *work) listing(ctx context.Context) backup.Info {
 	command := w.Engine.List(w.Place, w.Source.Repository)
 	out, exit, err := w.short(ctx, command.Path, command.Args, command.Env)
 	var list backup.Listing
@@ -88,10 +149,10 @@ func (w *work) size(ctx context.Context) int64 {
 	w.state.Archived = timelineOf(list.LastWAL)
 	for _, b := range list.Backups {
 		if b.Label == w.Source.Label {
-			return b.Size
+			return b
 		}
 	}
-	return 0
+	return backup.Info{}
 }
 
 // timelineOf is the timeline of a file of WAL; 0: it is none.

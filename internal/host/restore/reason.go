@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,7 +17,6 @@ var (
 	tooEarly   = "requested recovery stop point is before consistent recovery point"
 	notChild   = regexp.MustCompile(`^requested timeline [0-9]+ (is not a child|does not contain minimum recovery point)`)
 	serverForm = regexp.MustCompile(`^(LOG|DEBUG[1-5]?|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|CONTEXT|STATEMENT|QUERY|LOCATION):  `)
-	gapForm    = regexp.MustCompile(`^WAL file [0-9A-F]+ is missing`)
 	noPrepared = "maximum number of prepared transactions reached"
 )
 
@@ -28,7 +28,16 @@ func (w *work) failed(ctx context.Context, seen replayLog, out string, code int)
 	if w.Live != nil {
 		return reached{}, w.anew(strings.Join(seen.fatal, "; "))
 	}
+	if failure := w.Engine.Failed([]byte(ofEngine(out)), code); failure.Lost != "" {
+		return reached{}, w.lost(ctx, failure.Lost, failure.Reason)
+	}
 	for _, fatal := range seen.fatal {
+		if ends(fatal) && !w.exact(seen) {
+			// WAL that is not what was archived looks like its end.
+			if err := w.checkWAL(ctx, seen.files); err != nil {
+				return reached{}, err
+			}
+		}
 		switch {
 		case strings.HasPrefix(fatal, notReached) && w.exact(seen):
 			// Nothing was committed later, and all until then is there.
@@ -39,7 +48,7 @@ func (w *work) failed(ctx context.Context, seen replayLog, out string, code int)
 			return w.recover(ctx)
 		case strings.HasPrefix(fatal, notReached):
 			if missing, after, err := w.gap(ctx, seen.last); err != nil || after != "" {
-				return reached{}, errors.Join(err, w.missing(missing, after))
+				return reached{}, errors.Join(err, w.missing(ctx, missing, after))
 			}
 			return reached{}, w.unreached(seen)
 		case strings.HasPrefix(fatal, tooEarly):
@@ -53,14 +62,37 @@ func (w *work) failed(ctx context.Context, seen replayLog, out string, code int)
 		}
 	}
 	failure := w.Engine.Failed([]byte(ofEngine(out)), code)
-	if gap := gapForm.FindString(failure.Reason); gap != "" {
-		return reached{}, final("%s", failure.Reason)
-	}
 	reason := failure.Reason
 	if !failure.Final && len(seen.fatal) > 0 {
 		reason = seen.fatal[len(seen.fatal)-1]
 	}
 	return reached{}, &Error{Reason: "the WAL of the archive cannot be replayed: " + reason, Final: failure.Final}
+}
+
+// ends reports whether the server found the end of WAL too early.
+func ends(fatal string) bool {
+	return strings.HasPrefix(fatal, notReached) || notWhole.MatchString(fatal)
+}
+
+// checkWAL looks whether the files that were replayed last are what was archived. A record may begin
+// in one file, and be damaged there, while the next one was fetched.
+func (w *work) checkWAL(ctx context.Context, files []string) error {
+	for _, name := range files {
+		command := w.Engine.CheckWAL(w.Place, w.Source, name, w.path(filepath.Join(fetchDir, name)))
+		out, exit, err := w.short(ctx, command.Path, command.Args, command.Env)
+		if err != nil {
+			return err
+		}
+		if exit.Known && exit.Code == 0 {
+			continue
+		}
+		failure := w.Engine.Failed([]byte(out), exit.Code)
+		if failure.Lost != "" {
+			return w.lost(ctx, failure.Lost, failure.Reason)
+		}
+		return fmt.Errorf("%w for %s: %s", errUnasked, name, failure.Reason)
+	}
+	return nil
 }
 
 // ofEngine returns what was not printed by the server: the engine's words, when it fetched WAL.
@@ -119,11 +151,11 @@ func nextFile(name string) (string, error) {
 	return fmt.Sprintf("%08X%08X%08X", number[0], number[1], number[2]), nil
 }
 
-func (w *work) missing(name, after string) error {
+func (w *work) missing(ctx context.Context, name, after string) error {
 	if after == "" {
 		return nil
 	}
-	return final("WAL file %s is missing in the archive, which goes on with %s: ask for a moment before the gap, or for a backup after it", name, after)
+	return w.lost(ctx, name, fmt.Sprintf("WAL file %s is missing in the archive, which goes on with %s: ask for a moment before the gap, or for a backup after it", name, after))
 }
 
 // exact reports whether the newest commit of the archive is just that of the moment that was asked

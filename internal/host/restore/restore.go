@@ -95,6 +95,21 @@ type Error struct {
 	Reason string
 	// Final says that another try would fail, too: the repository does not have what was asked for.
 	Final bool
+	// Backups are the labels of the backups that have files which are damaged or missing in the
+	// repository. It is empty if there are none, and if nobody knows which.
+	Backups []string
+	// Lost is the file of WAL, or of a timeline's history, that is missing in the middle of the archive,
+	// or is damaged; "": there is none. All before it on the way that was followed, Past, was there.
+	Lost string
+	Past []Branch
+	// Reaches is the newest moment before Lost that a restore reaches; zero: nobody knows.
+	Reaches time.Time
+}
+
+// Branch is a timeline that was followed until a position; of the last one it is 0.
+type Branch struct {
+	Timeline int
+	Until    lsn.LSN
 }
 
 func (e *Error) Error() string { return e.Reason }

@@ -91,6 +91,12 @@ func (w *work) recover(ctx context.Context) (reached, error) {
 	if !errors.Is(err, errOpen) {
 		return reached{}, err
 	}
+	if (w.Source.Target.Newest || w.state.Exhaust) && w.Live == nil {
+		// The server ended where it took WAL to end.
+		if err := w.checkWAL(ctx, append(before.files, seen.files...)); err != nil {
+			return reached{}, err
+		}
+	}
 	at := reached{commit: seen.commit, end: seen.end}
 	if !seen.complete { // recovery had ended, and then the server was killed
 		at.commit, at.end = w.state.Result.LastCommit, w.state.Result.EndLSN
@@ -287,7 +293,8 @@ type replayLog struct {
 	at     lsn.LSN
 	end    lsn.LSN
 	commit time.Time
-	last   string // file of WAL that was replayed last
+	last   string   // file of WAL that was replayed last
+	files  []string // the last two of them
 	fatal  []string
 	// complete says that recovery ended at its target, and open that the server takes writes.
 	complete bool
@@ -322,6 +329,9 @@ func (l *replayLog) read(line string) (news bool) {
 		}
 	}
 	if found := fileForm.FindStringSubmatch(line); found != nil {
+		if l.last != found[1] {
+			l.files = append(l.files[max(0, len(l.files)-1):], found[1])
+		}
 		l.last = found[1]
 	}
 	if found := fatalForm.FindStringSubmatch(line); found != nil && len(l.fatal) < mostFatal {

@@ -165,6 +165,9 @@ func (w *work) fetch(ctx context.Context, name string) (found bool, err error) {
 		w.Log.Debug("not in the archive", "file", name, "output", out)
 		return false, nil
 	default:
+		if failure := w.Engine.Failed([]byte(out), exit.Code); failure.Lost != "" {
+			return false, w.lost(ctx, failure.Lost, failure.Reason)
+		}
 		return false, fmt.Errorf("%w for %s: %s: %.400s", errUnasked, name, exit.String(), out)
 	}
 }
