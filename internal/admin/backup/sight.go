@@ -77,6 +77,9 @@ func (s standing) archived() *member.Archived {
 // what was seen: see backup.Promise.
 func (s standing) window() (earliest, latest time.Time) {
 	latest = restore.Latest(s.Facts)
+	if s.drill != nil && s.drill.Repository == s.repository {
+		latest = s.drill.Latest(s.all, latest)
+	}
 	if s.held || latest.IsZero() {
 		return time.Time{}, time.Time{}
 	}

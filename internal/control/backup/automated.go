@@ -104,9 +104,9 @@ func (k *keeper) begin(t target, a *backup.Automated) ([]state.Op, error) {
 	case due:
 		next.Window, next.Attempt, args.Window = window, attempt, window
 		name = automatedID(id, window, attempt)
-	case p.archived.Broken != "" && k.now.Sub(a.Healing).Abs() >= firstRetry:
+	case p.archived.Broken != "" && k.now.Sub(a.Healing).Abs() >= firstRetry, k.drilledBadly(a):
 		next.Healing, args.Full = k.now, true
-		name = "heal-" + strings.ToLower(id) + "-" + strconv.FormatInt(k.now.Unix(), 36)
+		name = healing + strings.ToLower(id) + "-" + strconv.FormatInt(k.now.Unix(), 36)
 	case k.lacks(t, a):
 		args.Repository, name = a.Second, secondID(id, a.Window)
 	default:
@@ -124,6 +124,22 @@ func (k *keeper) begin(t target, a *backup.Automated) ([]state.Op, error) {
 	k.ofAccount[a.Account]++
 	k.onHost[p.host]++
 	return ops, nil
+}
+
+// drilledBadly reports whether a drill found damage in the repository that a full backup heals now. It
+// heals at once what was found since the last one was begun. If a backup that was to heal is damaged,
+// too, the next one waits for a day: the repository itself is at fault.
+func (k *keeper) drilledBadly(a *backup.Automated) bool {
+	all := k.backups(a.Database, a.Repository)
+	d := k.drillOf(a.Database, a.Repository)
+	if d.Heal(all) == "" {
+		return false
+	}
+	ago := k.now.Sub(a.Healing).Abs()
+	if slices.ContainsFunc(all, func(b backup.Backup) bool { return b.Label == d.Label && heals(b) && d.Spoils(b) }) {
+		return ago >= backup.Day
+	}
+	return a.Healing.Before(d.Ended) || ago >= firstRetry
 }
 
 // second ends the id of an operation that makes the backup of a window in the second repository.

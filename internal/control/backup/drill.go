@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,10 +69,10 @@ func (b *Backups) pick(ctx context.Context, run *step.Run) (step.Outcome, error)
 	if why != nil {
 		return b.wait(run, why), nil
 	}
-	mark := b.restorable(id)
 	run.Note(NoteLabel, newest.Label)
-	run.Note(noteWAL, strconv.FormatBool(!newest.Alone && !mark.At.Before(newest.Stop)))
-	run.Note(notePromised, stamp(mark.At))
+	// Also what an earlier drill found to be lost is looked at again.
+	run.Note(noteWAL, strconv.FormatBool(!newest.Alone && !b.archivedUntil(id).At.Before(newest.Stop)))
+	run.Note(notePromised, stamp(b.restorable(id).At))
 	run.Note(noteBegan, stamp(time.Now()))
 	asks(run, host)
 	// Tidy took the record away before it looked who uses the backup, or it sees the note.
@@ -282,6 +283,9 @@ func (b *Backups) found(run *step.Run, result json.RawMessage) (backup.DrillReco
 	if d.Label != run.Record.Notes[NoteLabel] {
 		return d, fmt.Errorf("the host tried the backup %q, and not the one that it was asked for", d.Label)
 	}
+	if !walForm.MatchString(d.LostWAL) || slices.ContainsFunc(d.Backups, func(l string) bool { return !labelForm.MatchString(l) }) {
+		return d, fmt.Errorf("the host found that %.80q and the backups %.400q are lost, and there are none of these names", d.LostWAL, d.Backups)
+	}
 	d.Began, _ = time.Parse(time.RFC3339Nano, run.Record.Notes[noteBegan])
 	d.Promised, _ = time.Parse(time.RFC3339Nano, run.Record.Notes[notePromised]) // "": nothing was promised
 	promised := d.Promised
@@ -296,27 +300,42 @@ func (b *Backups) found(run *step.Run, result json.RawMessage) (backup.DrillReco
 	return d, nil
 }
 
-// marks returns the change of the backup's record: it is proved, or damaged. What a later drill finds
-// whole may still be damaged: it replays more WAL, which may have the pages that are damaged in the
-// backup. So it only clears what another drill could not restore at all.
+// walForm matches what may be the name of a file of WAL, or of a history.
+var walForm = regexp.MustCompile(`^(?:[0-9A-F]{24}|[0-9A-F]{8}\.history)?$`)
+
+// marks returns the changes of backups' records: the one that was tried is proved, or it is damaged, or
+// those are that it needs. What a later drill finds whole may still be damaged: it replays more WAL,
+// which may have the pages that are damaged in the backup. So it only clears what another drill could
+// not restore at all.
 func (b *Backups) marks(ctx context.Context, d backup.DrillRecord) ([]state.Op, error) {
-	r, err := state.Get[backup.Backup](ctx, b.Store, state.Backup(d.Database, d.Repository, d.Label))
-	if errors.Is(err, state.ErrNotFound) {
-		return nil, nil
+	last := b.drillOf(d.Database, d.Repository)
+	cleared := last.Label == d.Label && last.Unrestorable != "" && d.Failed == ""
+	labels := append([]string{d.Label}, d.Backups...)
+	if cleared {
+		labels = append(labels, last.Backups...)
 	}
-	if err != nil {
-		return nil, err
+	slices.Sort(labels)
+	var ops []state.Op
+	for _, label := range slices.Compact(labels) {
+		r, err := state.Get[backup.Backup](ctx, b.Store, state.Backup(d.Database, d.Repository, label))
+		if errors.Is(err, state.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if cleared {
+			r.Value.Damaged, r.Value.Located = "", false
+		}
+		switch {
+		case d.Failed == "" && label == d.Label:
+			r.Value.Proved = d.Ended
+		case d.Failed != "" && d.Spoils(r.Value):
+			r.Value.Damaged, r.Value.Located = d.Failed, d.LostWAL != "" || len(d.Backups) > 0
+		}
+		ops = append(ops, state.Swap(r.Key, r.Revision, r.Value))
 	}
-	last, err := state.View[backup.DrillRecord](b.Cache, state.Drill(d.Database))
-	if err == nil && last.Value.Label == d.Label && last.Value.Unrestorable != "" && d.Failed == "" {
-		r.Value.Damaged = ""
-	}
-	if d.Failed == "" {
-		r.Value.Proved = d.Ended
-	} else if d.Faults > 0 || d.Unrestorable != "" {
-		r.Value.Damaged = d.Failed
-	}
-	return []state.Op{state.Swap(r.Key, r.Revision, r.Value)}, nil
+	return ops, nil
 }
 
 // firstDrill is how long after its first backup the backups of a database are tried.
@@ -335,14 +354,19 @@ func (k *keeper) drill(ctx context.Context, t target) error {
 		return nil
 	}
 	due := slices.MinFunc(all, func(x, y backup.Backup) int { return x.Stop.Compare(y.Stop) }).Stop.Add(firstDrill)
+	again := k.tried[c.ResourceID].Add(backup.Day)
 	last, err := state.View[backup.DrillRecord](k.Cache, state.Drill(c.ResourceID))
 	if err == nil {
-		// One that failed is tried again when there is another backup.
+		// One that failed is tried again when there is another backup, and at once if that one heals what
+		// is damaged in the repository.
 		if due = last.Value.Began.Add(backup.DrillEvery); last.Value.Failed != "" && newest.Label != last.Value.Label {
 			due = newest.Stop.Add(firstDrill)
+			if last.Value.Unrestorable != "" && newest.Kind == backup.Full && k.tried[c.ResourceID].Before(newest.Stop) {
+				due, again = newest.Stop, newest.Stop
+			}
 		}
 	}
-	if k.now.Before(due) || k.now.Before(k.tried[c.ResourceID].Add(backup.Day)) {
+	if k.now.Before(due) || k.now.Before(again) {
 		return nil
 	}
 	id := "drill-" + strings.ToLower(c.ResourceID) + "-" + strconv.FormatInt(k.now.Unix(), 36)
@@ -364,6 +388,12 @@ func (k *keeper) drill(ctx context.Context, t target) error {
 	k.drills++
 	return nil
 }
+
+// heals reports whether a backup was made because of damage in the repository.
+func heals(b backup.Backup) bool { return strings.HasPrefix(b.Operation, healing) }
+
+// healing begins the ids of the operations that make such backups.
+const healing = "heal-"
 
 // mostDrills is how many drills the keeper has under way.
 const mostDrills = 2

@@ -154,7 +154,7 @@ func (b *Backups) unlisted(database, repository string) bool {
 
 // automatic reports whether an operation with this id made a backup that belongs to automated ones.
 func automatic(operation string) bool {
-	return slices.ContainsFunc([]string{"auto-", "heal-", "backup-"}, func(begin string) bool { return strings.HasPrefix(operation, begin) })
+	return slices.ContainsFunc([]string{"auto-", healing, "backup-"}, func(begin string) bool { return strings.HasPrefix(operation, begin) })
 }
 
 // adopt returns the changes that record a backup which was found. If users asked for it, it has a

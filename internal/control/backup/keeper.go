@@ -86,7 +86,7 @@ func (b *Backups) round(ctx context.Context, leading state.Op, now time.Time, pa
 			host = b.primaryHost(o.About.Database) // it is about to be chosen
 		}
 		k.onHost[host]++
-		if strings.HasPrefix(o.ID, "auto-") || strings.HasPrefix(o.ID, "heal-") {
+		if strings.HasPrefix(o.ID, "auto-") || strings.HasPrefix(o.ID, healing) {
 			k.all++
 			k.ofAccount[o.About.Account]++
 		}

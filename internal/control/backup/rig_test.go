@@ -16,6 +16,7 @@ import (
 	"howdah/internal/control/plan"
 	"howdah/internal/model/backup"
 	"howdah/internal/model/event"
+	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
 	"howdah/internal/model/patroni"
@@ -403,6 +404,7 @@ func (y *yard) backUp(args backup.BackupJob) backup.Backup {
 	b := backup.Backup{
 		Database: args.Database, Repository: args.Repository, Operation: args.Operation, Label: fmt.Sprintf("B%03d", y.made), Kind: backup.Full,
 		Major: 15, Start: now, Stop: now, Size: 100, Stored: 10, Damaged: y.damaged,
+		Timeline: 1, StartLSN: lsn.LSN(y.made) * 100, StopLSN: lsn.LSN(y.made)*100 + 50,
 	}
 	if n := len(all); !args.Full && n > 0 {
 		b.Kind, b.Needs = backup.Incremental, append(slices.Clone(all[n-1].Needs), all[n-1].Label)

@@ -109,19 +109,36 @@ func (b *Backups) noteKind(run *step.Run, args backup.TakeArgs, t target, p plac
 		return
 	}
 	full, gap := "", ""
+	id := t.common().ResourceID
+	all, d := b.backups(id, args.Repository), b.drillOf(id, args.Repository)
+	lost := d.Lost(all)
 	switch broken := p.archived.Broken; {
 	case broken != "":
-		full, gap = "WAL was lost from "+broken+" on", "none"
-		if at := p.archived.Restorable.At; !at.IsZero() {
-			gap = at.UTC().Format(time.RFC3339Nano)
-		}
+		full, lost = "WAL was lost from "+broken+" on", true
+	case d.Heal(all) != "":
+		full = d.Heal(all)
 	case args.Full:
 		full = "it was asked for"
-	case backup.NeedsFull(b.backups(t.common().ResourceID, args.Repository), t.common().Major, time.Now()):
+	case backup.NeedsFull(all, t.common().Major, time.Now()):
 		full = "there is none to build upon, or it is too old"
+	}
+	if lost {
+		gap = "none"
+		if at := d.Latest(all, p.archived.Restorable.At); !at.IsZero() {
+			gap = at.UTC().Format(time.RFC3339Nano)
+		}
 	}
 	run.Note(noteFull, full)
 	run.Note(noteGap, gap)
+}
+
+// drillOf returns the newest drill of a database, if it was of this repository; zero: there is none.
+func (b *Backups) drillOf(id, repository string) backup.DrillRecord {
+	d, err := state.View[backup.DrillRecord](b.Cache, state.Drill(id))
+	if err != nil || d.Value.Repository != repository {
+		return backup.DrillRecord{}
+	}
+	return *d.Value
 }
 
 // backups returns the backups of a database in a repository.

@@ -7,6 +7,7 @@ import (
 
 	step "howdah/internal/control/operation"
 	"howdah/internal/control/plan"
+	"howdah/internal/model/backup"
 	"howdah/internal/model/event"
 	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
@@ -205,8 +206,21 @@ func (b *Backups) alive(host string) bool {
 	return err == nil && live.Value.Alive
 }
 
-// restorable returns the newest moment that members of a database say can be restored.
-func (b *Backups) restorable(id string) (newest member.Mark) {
+// restorable returns the newest moment that can be restored: as members of the database say, and as
+// the newest drill found.
+func (b *Backups) restorable(id string) member.Mark {
+	newest := b.archivedUntil(id)
+	if d, err := state.View[backup.DrillRecord](b.Cache, state.Drill(id)); err == nil {
+		if at := d.Value.Latest(b.backups(id, d.Value.Repository), newest.At); !at.Equal(newest.At) {
+			return member.Mark{At: at}
+		}
+	}
+	return newest
+}
+
+// archivedUntil returns the newest moment of which members of a database say that all WAL until then
+// is in the repository.
+func (b *Backups) archivedUntil(id string) (newest member.Mark) {
 	layout, err := state.View[plan.Layout](b.Cache, state.Layout(id))
 	if err != nil {
 		return newest

@@ -103,6 +103,8 @@ type Backup struct {
 	Stored int64 `json:"stored"`
 	// Damaged says what a drill or a check found, or is "".
 	Damaged string `json:"damaged,omitempty"`
+	// Located says that what is damaged are files of this backup, and not of one that it needs.
+	Located bool `json:"located,omitempty"`
 	// Heals says that WAL was lost between the backup before and this one: what is older cannot be
 	// restored past that, and this one needs nothing of it.
 	Heals bool `json:"heals,omitempty"`

@@ -46,10 +46,10 @@ func sound(all []Backup, b Backup) bool {
 	})
 }
 
-// InDoubt reports whether a damaged backup needs this one, so that the damage may be here. Nothing is
-// to be promised of it until a drill says more. A restore that begins with it may well work.
+// InDoubt reports whether a damaged backup needs this one, so that the damage may be here, as far as
+// nobody knows where it is. Nothing is to be promised of it until a drill says more. A restore that begins with it may well work.
 func InDoubt(all []Backup, b Backup) bool {
 	return slices.ContainsFunc(all, func(other Backup) bool {
-		return other.Damaged != "" && slices.Contains(other.Needs, b.Label)
+		return other.Damaged != "" && !other.Located && slices.Contains(other.Needs, b.Label)
 	})
 }

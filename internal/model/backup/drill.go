@@ -57,6 +57,14 @@ type Drilled struct {
 	Faults  int      `json:"faults,omitempty"`
 	// Unrestorable says why the backup cannot be restored. It is "" if it could be.
 	Unrestorable string `json:"unrestorable,omitempty"`
+	// Backups are the labels of the backups that have files which are damaged or missing in the
+	// repository, as far as anybody knows.
+	Backups []string `json:"backups,omitempty"`
+	// LostWAL is the name of the first file of WAL, or of a history, that is missing or damaged in the
+	// repository; "": none is known. EndLSN is where it begins, and Reaches the newest moment before it
+	// that can be restored; zero: nobody knows one.
+	LostWAL string    `json:"lost_wal,omitempty"`
+	Reaches time.Time `json:"reaches,omitzero"`
 	// Unlimited says what the host could not limit, and why, a line each.
 	Unlimited []string `json:"unlimited,omitempty"`
 }

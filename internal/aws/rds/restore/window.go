@@ -64,9 +64,14 @@ func window(l *look.Source, database, repository string, days int, latest member
 	for _, r := range state.ViewAll[backup.Backup](l.Cache, state.BackupPrefix(database)+repository+"/") {
 		all = append(all, *r.Value)
 	}
+	if d, err := state.View[backup.DrillRecord](l.Cache, state.Drill(database)); err == nil && d.Value.Repository == repository {
+		if at := d.Value.Latest(all, latest.At); !at.Equal(latest.At) {
+			latest = member.Mark{At: at}
+		}
+	}
 	now := l.Now().UTC()
 	earliest, ok := backup.EarliestRestorable(all, days, now)
-	if !ok || latest.At.Before(earliest) {
+	if !ok || latest.At.IsZero() || latest.At.Before(earliest) {
 		return Window{}
 	}
 	w := Window{Earliest: earliest, Latest: latest.At, End: latest.LSN}

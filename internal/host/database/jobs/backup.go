@@ -40,11 +40,9 @@ func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
 	if args.Full {
 		take.Kind = model.Full
 	}
-	command := r.Engine.Backup(r.place, take)
-	if args.Primary != nil {
-		if command, err = r.standby(id(args), *args.Primary, take); err != nil {
-			return nil, err
-		}
+	command, err := r.taking(args, take)
+	if err != nil {
+		return nil, err
 	}
 	if call.Resume {
 		// Its end says nothing: whether it made the backup, the repository says.
@@ -63,7 +61,16 @@ func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
 		h.Backed(args.Database)
 		return made, nil
 	}
-	if _, err := r.do(ctx, programBackup, command); err != nil {
+	_, err = r.do(ctx, programBackup, command)
+	if errors.Is(err, errSuspect) && take.Kind != model.Full {
+		// What it would build upon cannot be read.
+		h.Log.Warn("make a full backup in place of an incremental one", "database", args.Database, "error", err)
+		take.Kind = model.Full
+		if command, err = r.taking(args, take); err == nil {
+			_, err = r.do(ctx, programBackup, command)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	made, err := r.made(ctx, args)
@@ -78,6 +85,14 @@ func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
 	}
 	h.Backed(args.Database)
 	return made, nil
+}
+
+// taking is the command that makes a backup, of the primary or of a standby.
+func (r *run) taking(args model.BackupJob, take backup.Take) (backup.Command, error) {
+	if args.Primary != nil {
+		return r.standby(id(args), *args.Primary, take)
+	}
+	return r.Engine.Backup(r.place, take), nil
 }
 
 // The engine refuses to prepare a repository while a file is archived there, which takes a moment.

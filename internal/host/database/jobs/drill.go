@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"howdah/internal/engine/postgres"
 	"howdah/internal/engine/postgres/whole"
 	"howdah/internal/host/database/archive"
+	"howdah/internal/host/database/mark"
 	"howdah/internal/host/job"
 	"howdah/internal/host/proc"
 	"howdah/internal/host/restore"
@@ -57,14 +59,47 @@ func (h *Host) drill(ctx context.Context, call job.Call) (any, error) {
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case restore.Final(err):
-		done.Unrestorable = err.Error()
-		return done, nil
+		return h.unrestorable(ctx, args, done, err)
 	case err != nil:
 		return nil, err
 	}
 	done.Newest, done.EndLSN, done.Timeline = result.LastCommit, result.EndLSN, result.Timeline
 	done.Bytes, done.Files, done.Replay = result.Bytes, result.Files, max(0, result.Replay-done.Check)
 	return done, nil
+}
+
+// mostLabels is how many damaged backups are told of.
+const mostLabels = 20
+
+// unrestorable says what a drill found that could not restore the backup.
+func (h *Host) unrestorable(ctx context.Context, args model.DrillJob, done model.Drilled, err error) (model.Drilled, error) {
+	done.Unrestorable = err.Error()
+	e, ok := errors.AsType[*restore.Error](err)
+	if !ok {
+		return done, nil
+	}
+	done.Backups = e.Backups[:min(len(e.Backups), mostLabels)]
+	if done.LostWAL = e.Lost; e.Lost == "" {
+		return done, nil
+	}
+	file, ok := mark.ParseSegment(e.Lost)
+	if !ok {
+		return done, nil
+	}
+	done.EndLSN, done.Timeline = file.Begin(), file.Timeline
+	objects, err := h.opened(ctx, args.Repository)
+	if err != nil {
+		return done, err
+	}
+	var past mark.History
+	for _, b := range e.Past {
+		past = append(past, mark.Branch{Timeline: b.Timeline, Until: b.Until})
+	}
+	newest, err := mark.Before(ctx, objects, args.Database, past, file.Begin())
+	if done.Reaches = e.Reaches; newest.At.After(e.Reaches) {
+		done.Reaches = newest.At
+	}
+	return done, err
 }
 
 // scratch is a place on a host in which a backup is restored for a while.

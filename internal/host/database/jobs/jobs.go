@@ -195,11 +195,17 @@ func (r *run) judge(out []byte, exit proc.Exit) error {
 	}
 	failure := r.Engine.Failed(out, code)
 	err := fmt.Errorf("%s", failure.Reason)
-	if failure.Final {
+	switch {
+	case failure.Final:
 		return job.Final(err)
+	case failure.Suspect:
+		return fmt.Errorf("%w: %s", errSuspect, failure.Reason)
 	}
 	return err
 }
+
+// errSuspect says that a file of a backup may be damaged.
+var errSuspect = errors.New("a backup in the repository may be damaged")
 
 // listing returns what the place's database has in a repository.
 func (r *run) listing(ctx context.Context, repository string) (backup.Listing, error) {

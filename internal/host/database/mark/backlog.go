@@ -35,10 +35,21 @@ func (w *Watch) lookBack(now time.Time) {
 	w.tell(func(a *member.Archived) {
 		a.Waiting = int64(len(b.Ready)) * SegmentSize
 		a.Failing, a.Since, a.Broken = "", time.Time{}, broken
+		a.Restorable = w.until(broken, a.Restorable)
 		if !since.IsZero() && now.Sub(since) >= failsAfter {
 			a.Since, a.Failing = since.UTC(), w.why()
 		}
 	})
+}
+
+// until returns a mark, or the newest one before a file that is lost. What was archived may be gone
+// from the repository again.
+func (w *Watch) until(lost string, m member.Mark) member.Mark {
+	file, ok := ParseSegment(lost)
+	if !ok || m.LSN <= file.Begin() {
+		return m
+	}
+	return w.epoch.book.before(w.epoch.history, file.Begin())
 }
 
 // why is never empty.

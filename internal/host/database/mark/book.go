@@ -7,15 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"time"
 
+	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
 	"howdah/internal/repository/store"
 )
 
-// mostMarks is how many marks are kept: a primary may have published some that its successor does
-// not have on its history.
-const mostMarks = 60
+const (
+	// recentMarks is how many of the newest marks are all kept: a primary may have published some that
+	// its successor does not have on its history.
+	recentMarks = 40
+	// Of older ones one is kept for each hour of a day, and then one for each quarter of a day, as long
+	// as the longest retention period: WAL may turn out to be lost that was archived long ago.
+	hourly    = time.Hour
+	quarterly = 6 * time.Hour
+	longest   = 36 * 24 * time.Hour
+)
 
 // mostBook is more than a book has, in bytes.
 const mostBook = 64 << 10
@@ -50,7 +60,7 @@ func readBook(ctx context.Context, in store.Objects, database string) (book, err
 
 // write keeps the book, with one more mark.
 func (b book) write(ctx context.Context, in store.Objects, database string, m member.Mark) (book, error) {
-	next := book{Marks: slices.Concat(b.Marks[max(0, len(b.Marks)+1-mostMarks):], []member.Mark{m})}
+	next := book{Marks: sparse(append(slices.Clone(b.Marks), m))}
 	text, err := json.Marshal(next)
 	if err != nil {
 		return b, err
@@ -61,12 +71,44 @@ func (b book) write(ctx context.Context, in store.Objects, database string, m me
 	return next, nil
 }
 
+// sparse leaves out what is not kept of marks, the oldest first.
+func sparse(all []member.Mark) []member.Mark {
+	old := max(0, len(all)-recentMarks)
+	newest := all[len(all)-1].At
+	var kept []member.Mark
+	var last time.Time
+	for _, m := range all[:old] {
+		every := hourly
+		switch age := newest.Sub(m.At); {
+		case age > longest:
+			continue
+		case age > 24*time.Hour:
+			every = quarterly
+		}
+		// The first of each slot stays where it is, so that it is not the next one's turn each time.
+		if slot := m.At.Truncate(every); kept == nil || !slot.Equal(last.Truncate(every)) {
+			kept, last = append(kept, m), m.At
+		}
+	}
+	return append(kept, all[old:]...)
+}
+
 // newest returns the newest mark that lies on a history; zero: none does.
-func (b book) newest(h History) (newest member.Mark) {
+func (b book) newest(h History) member.Mark { return b.before(h, math.MaxUint64) }
+
+// before returns the newest mark that lies on a history and not behind a position; zero: none does.
+func (b book) before(h History, end lsn.LSN) (newest member.Mark) {
 	for _, m := range b.Marks {
-		if h.Has(m.Timeline, m.LSN) && m.At.After(newest.At) {
+		if m.LSN <= end && h.Has(m.Timeline, m.LSN) && m.At.After(newest.At) {
 			newest = m
 		}
 	}
 	return newest
+}
+
+// Before returns the newest mark of a database in a repository that lies on a history, and not behind a
+// position; zero: there is none.
+func Before(ctx context.Context, in store.Objects, database string, h History, end lsn.LSN) (member.Mark, error) {
+	b, err := readBook(ctx, in, database)
+	return b.before(h, end), err
 }

@@ -68,6 +68,9 @@ func (s Segment) String() string {
 	return fmt.Sprintf("%08X%08X%08X", s.Timeline, s.Number/perLog, s.Number%perLog)
 }
 
+// Begin returns where the file begins.
+func (s Segment) Begin() lsn.LSN { return lsn.LSN(s.Number * SegmentSize) }
+
 // lsnAfter returns where the file ends.
 func lsnAfter(s Segment) lsn.LSN { return lsn.LSN((s.Number + 1) * SegmentSize) }
 

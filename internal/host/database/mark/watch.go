@@ -6,7 +6,8 @@
 // a failover does not take it back, and once the repository has every file of WAL from the newest
 // backup's beginning up to that position. Then it is kept in the repository, where a later primary
 // finds it, and after that it is reported. So what is reported is never more than what can be
-// restored, and never goes back while nothing that was acknowledged is lost.
+// restored, and never goes back while nothing that was acknowledged is lost, and nothing that was
+// archived.
 //
 // Which files the repository has is known from those that were written through the host's gateway,
 // and from a listing at the beginning: files are not deduced from numbers.

@@ -2,6 +2,7 @@ package mark
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -106,7 +107,7 @@ func TestMarksAreKeptInTheRepository(t *testing.T) {
 		}
 	}
 	b, err = readBook(t.Context(), s, "db-1")
-	if err != nil || len(b.Marks) != mostMarks {
+	if err != nil || len(b.Marks) != recentMarks+1 { // and the first of the hour
 		t.Fatalf("%d marks, %v", len(b.Marks), err)
 	}
 	for _, c := range []struct {
@@ -121,6 +122,53 @@ func TestMarksAreKeptInTheRepository(t *testing.T) {
 	}
 	if _, err := s.Put(t.Context(), Key("db-1"), errorReader{}); err == nil {
 		t.Error("half a book was written")
+	}
+}
+
+// Of a long time there are few marks, and never one that is far away, nor a book that is too long.
+func TestOldMarksAreSparse(t *testing.T) {
+	var all []member.Mark
+	began := time.Unix(1_700_000_000, 0)
+	const step = 7 * time.Minute
+	for n := range int(60 * 24 * time.Hour / step) {
+		all = sparse(append(all, member.Mark{At: began.Add(time.Duration(n) * step), Timeline: 1, LSN: lsn.LSN(n)}))
+	}
+	if text, err := json.Marshal(book{Marks: all}); err != nil || len(text) > mostBook/2 {
+		t.Errorf("%d marks have %d bytes, %v", len(all), len(text), err)
+	}
+	newest := all[len(all)-1].At
+	for n, m := range all[1:] {
+		most := 2 * quarterly
+		if newest.Sub(m.At) < 24*time.Hour-quarterly {
+			most = 2 * hourly
+		}
+		if gap := m.At.Sub(all[n].At); gap <= 0 || gap > most {
+			t.Errorf("%s lie between %s and %s", gap, all[n].At, m.At)
+		}
+	}
+	if oldest := newest.Sub(all[0].At); oldest > longest || oldest < longest-24*time.Hour {
+		t.Errorf("the oldest mark is %s old", oldest)
+	}
+}
+
+// What was archived may be gone again: then a mark that was reported before does not count.
+func TestLostWALTakesAMarkBack(t *testing.T) {
+	at := func(n int64, number uint64) member.Mark {
+		return member.Mark{At: time.Unix(n, 0), Timeline: 1, LSN: lsn.LSN(number*SegmentSize + 100)}
+	}
+	w := &Watch{epoch: epoch{history: History{{1, 0}}, book: book{Marks: []member.Mark{at(1, 3), at(2, 4), at(3, 5), at(4, 7)}}}}
+	lost := Segment{1, 5}.String()
+	if got := w.until(lost, at(4, 7)); got != at(2, 4) {
+		t.Errorf("%+v", got)
+	}
+	if got := w.until(lost, at(1, 3)); got != at(1, 3) {
+		t.Errorf("%+v", got)
+	}
+	if got := w.until("", at(4, 7)); got != at(4, 7) {
+		t.Errorf("%+v", got)
+	}
+	if got := w.until(Segment{1, 2}.String(), at(4, 7)); !got.At.IsZero() {
+		t.Errorf("%+v", got)
 	}
 }
 
