@@ -54,6 +54,7 @@ func (c *cli) snapshotJourney() {
 		c.Errorf("restored from the copy the rows are %s, and were %s", got, rows)
 	}
 	c.does(120*time.Second, "db", "delete", "demo-then", "--skip-final-snapshot", "--yes")
+	c.downloadJourney(c.sql("demo", "SELECT current_database()"), sum, rows)
 }
 
 // keepsPasswords has psql know the passwords of restored databases, which are those of the databases
