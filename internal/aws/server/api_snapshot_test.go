@@ -183,6 +183,16 @@ var snapshotScenarios = []scenario{
 			u.put(state.Put(state.Repository("far"), backup.Repository{Name: "far", Copies: true}))
 			u.try(far).is(badMix, "is encrypted, and the other one is not")
 			u.put(state.Put(state.Repository("far"), backup.Repository{Name: "far", Copies: true, Key: []byte("k")}))
+			at := u.snapshotAt(state.Snapshot(u.account, "us-east-1", "snap"))
+			whole, err := state.Load[backup.Backup](u.server.Cache, state.Backup(at.Database, "main", at.Label))
+			if err != nil {
+				u.Fatal(err)
+			}
+			on, below := whole.Value, state.Backup(at.Database, "main", "first")
+			on.Needs = []string{"first"}
+			u.put(state.Put(whole.Key, on), state.Put(below, backup.Backup{Database: at.Database, Repository: "main", Label: "first", Damaged: "a page is wrong"}))
+			u.try(far).is(badSnapshot, "it needs first, of which is said: a page is wrong")
+			u.put(state.Put(whole.Key, whole.Value), state.Delete(below))
 			u.do(far).has("DBSnapshot/Status=copying", "DBSnapshot/PercentProgress=0", u.fill("DBSnapshot/DBSnapshotArn=arn:aws:rds:eu-west-1:{account}:snapshot:copied"))
 			u.try(far).is("DBSnapshotAlreadyExists", "copied")
 			u.try("RestoreDBInstanceFromDBSnapshot?DBSnapshotIdentifier=copied&DBInstanceIdentifier=x").is(badSnapshot, "copying")

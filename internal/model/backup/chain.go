@@ -35,15 +35,21 @@ func newestFull(all []Backup) (Backup, bool) {
 	return Newest(slices.DeleteFunc(slices.Clone(all), func(b Backup) bool { return b.Kind != Full }))
 }
 
-// sound reports whether nothing is known to be wrong with a backup and with what it needs. What it
-// needs may have no record: an operation may have been cancelled after its backup was made.
-func sound(all []Backup, b Backup) bool {
+// sound reports whether nothing is known to be wrong with a backup and with what it needs.
+func sound(all []Backup, b Backup) bool { return Damage(all, b) == "" }
+
+// Damage is what is known to be wrong with a backup, or with one that it needs, or "". What it needs may
+// have no record: an operation may have been cancelled after its backup was made.
+func Damage(all []Backup, b Backup) string {
 	if b.Damaged != "" {
-		return false
+		return b.Damaged
 	}
-	return !slices.ContainsFunc(all, func(other Backup) bool {
-		return other.Damaged != "" && slices.Contains(b.Needs, other.Label)
-	})
+	for _, other := range all {
+		if other.Damaged != "" && slices.Contains(b.Needs, other.Label) {
+			return "it needs " + other.Label + ", of which is said: " + other.Damaged
+		}
+	}
+	return ""
 }
 
 // InDoubt reports whether a damaged backup needs this one, so that the damage may be here, as far as

@@ -214,8 +214,8 @@ func (k *Kind) carry(l *look.Look, c front.Call, out Copy, from backup.Snapshot,
 	case source.Value.Encrypted() != target.Value.Encrypted():
 		return out, wire.NewError(api.ErrInvalidParameterCombination,
 			"One of the repositories %s and %s is encrypted, and the other one is not. A copy has the files as they are: add a repository that is alike.", from.Repository, repository)
-	case held.Damaged != "":
-		return out, wire.NewError(k.badState, "The backup of the snapshot %s is damaged: %s. Copy another one.", from.Name, held.Damaged)
+	case damage(l, held) != "":
+		return out, wire.NewError(k.badState, "The backup of the snapshot %s is damaged: %s. Copy another one.", from.Name, damage(l, held))
 	case format.Heard(l.Cache).Format < copyFormat:
 		return out, wire.NewError(k.badState,
 			"Nothing can be copied to another repository before every part of this home runs this release: see `howdah status`, upgrade what is older, and try again.")
@@ -240,6 +240,16 @@ func (k *Kind) carry(l *look.Look, c front.Call, out Copy, from backup.Snapshot,
 	out.Ops = append(append(out.Ops, told...), begin, state.Swap(k.Key(*v), 0, *v), state.Unchanged(target.Key, target.Revision))
 	out.Bytes = stored(l, held)
 	return out, err
+}
+
+// damage is what is wrong with a backup, also if it is with one that it needs: in the part of a copy
+// nobody would know.
+func damage(l *look.Look, b backup.Backup) string {
+	var all []backup.Backup
+	for _, r := range state.ViewAll[backup.Backup](l.Cache, state.BackupPrefix(b.Database)+b.Repository+"/") {
+		all = append(all, *r.Value)
+	}
+	return backup.Damage(all, b)
 }
 
 // stored is what a backup takes in its repository, with all that it needs.
