@@ -77,7 +77,8 @@ func (s *story) goesOnAtTheElection(old rig.Member, thaw func() error, within ti
 }
 
 // The next primary is lost a moment after its promotion, while the previous one is back but no
-// standby yet. That one never had WAL of the new timeline, so the third member is promoted.
+// standby yet. That one never had WAL of the new timeline, so the third member is promoted. It begins
+// a timeline of its own, although it may not have heard of the one before.
 func TestAloneTwoPrimariesAreLostOneAfterTheOther(t *testing.T) {
 	// With networks of their own a cut is between two hosts, as between machines.
 	s := alone(t, func(o *rig.Options) { o.Netns, o.Edge = true, []string{"--masquerade"} })
@@ -94,10 +95,18 @@ func TestAloneTwoPrimariesAreLostOneAfterTheOther(t *testing.T) {
 		return err
 	})
 	second := s.leader(id)
+	began, err := s.timeline(second)
+	s.must(err, "ask the next primary for its timeline")
 	s.must(second.Freeze(), "freeze the next primary's host")
 	s.must(first.Thaw(), "the first host is back")
 	s.primary(id, sync.Standbys[0], 15*time.Second)
 	w.works(5 * time.Second)
+	third, err := s.timeline(s.leader(id))
+	s.must(err, "ask the third primary for its timeline")
+	taken, err := state.Get[fence.Timeline](s.Context(), s.rig.Store, state.Timeline(id))
+	if s.must(err, "read which timeline was taken"); third <= began || third != taken.Value.Number {
+		t.Errorf("timelines %d and %d, taken: %+v", began, third, taken.Value)
+	}
 	s.must(second.Thaw(), "the second host is back")
 	s.eventually(60*time.Second, func() error { return s.rig.InSync(s.Context(), id, 2) })
 	w.nothingLost()
@@ -125,6 +134,22 @@ func (s *story) overtaken(database, old string, within time.Duration) {
 		}
 		return err
 	})
+}
+
+// timeline returns the one that a primary writes to.
+func (s *story) timeline(m rig.Member) (n int, err error) {
+	config, err := s.rig.ConfigAt(m.Address, m.Port)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(s.Context(), patience.For(5*time.Second))
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close(ctx)
+	return n, conn.QueryRow(ctx, "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int").Scan(&n)
 }
 
 // recovers reports whether a member is a standby, as it says itself.
