@@ -31,7 +31,7 @@ var notes = map[string]string{
 	"DescribeServerlessV2PlatformVersions":       "an empty list: serverless capacity is not available",
 	"DescribeSourceRegions":                      "the regions in which the account has instances, and the home's",
 	"RestoreDBClusterFromSnapshot":               "of a cluster, or of an instance (by its ARN); the first instance of the cluster gets the data",
-	"RestoreDBClusterToPointInTime":              "RestoreType full-copy only",
+	"RestoreDBClusterToPointInTime":              "RestoreType copy-on-write makes a clone; of an Aurora cluster when its first instance is created",
 	"StartDBInstanceAutomatedBackupsReplication": "into the home's repository for copies",
 	"FailoverDBCluster":                          "see [availability](availability.md)",
 	"ModifyCertificates":                         "the authority that new databases get; see [certificates](certificates.md)",
