@@ -129,6 +129,16 @@ func (f Facts) RestoreFailed() (reason string, ok bool) {
 	return "", false
 }
 
+// justRestored reports whether the member restored the data, and leads with the settings of then. What
+// it was told since says that it need not restore them again, and what all members share was written
+// again by itself as it bootstrapped. Patroni takes more than a second to read even that, and nobody
+// has to wait for it.
+func (w *work) justRestored(m *Placed) bool {
+	id := w.id(m)
+	return w.Want.Restore != nil && w.out.Layout.Restored && !w.out.Layout.Created && m.Name == w.Leader &&
+		w.runs(m) && w.Applied[id] > 0 && w.Applied[id] == w.Assigned[id]-1
+}
+
 // firstComes reports whether a new member has to wait for the one that restores.
 func (p places) firstComes() bool {
 	return p.restoring() && slices.ContainsFunc(p.out.Layout.Members, func(m Placed) bool { return !m.Leaving })

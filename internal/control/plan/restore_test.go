@@ -65,3 +65,35 @@ func TestAnOriginIsRestored(t *testing.T) {
 		t.Error("a database without an origin is restored")
 	}
 }
+
+// TestARestoredDatabaseIsAvailable as soon as it serves: Patroni need not have read that it is not
+// restored again. All else is waited for.
+func TestARestoredDatabaseIsAvailable(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*Input)
+		want   bool
+	}{
+		"it has read all":                 {func(in *Input) { in.Applied["db-1.m1"] = 2 }, true},
+		"all but that":                    {func(*Input) {}, true},
+		"less than that":                  {func(in *Input) { in.Assigned["db-1.m1"] = 3 }, false},
+		"not what itself wrote":           {func(in *Input) { in.Behind = map[string]bool{"db-1.m1": true} }, true},
+		"nothing is led by a way to it":   {func(in *Input) { in.Ways = nil }, false},
+		"a database that began empty":     {func(in *Input) { in.Want.Restore = nil }, false},
+		"its Patroni does not run at all": {func(in *Input) { in.Applied = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Placed{Name: "m1", Host: "a", Address: "10.0.0.1", Port: 15432, Votes: true, Served: true}
+			in := Input{
+				Want:   Database{ID: "db-1", Major: 15, State: member.Running, Seats: []Seat{{}}, SpreadZones: true, Restore: &member.Restore{Label: "x"}},
+				Layout: Layout{ID: "db-1", Members: []Placed{m}, Next: 1, Restored: true}, Hosts: []Host{{Name: "a", Alive: true, Majors: []int{15}}},
+				Reports: map[string]member.Report{"db-1.m1": {Patroni: true, Postgres: true, Ready: true}},
+				Applied: map[string]int64{"db-1.m1": 1}, Assigned: map[string]int64{"db-1.m1": 2}, Leader: "m1", Born: true,
+				Ways: map[string][]string{"": {"10.0.0.1:15432"}}, Policy: Policy{Overcommit: true},
+			}
+			tt.change(&in)
+			if got := Next(in).Layout.Created; got != tt.want {
+				t.Errorf("it is available: %v; %+v", got, Next(in).Layout.Steps)
+			}
+		})
+	}
+}

@@ -108,7 +108,7 @@ func (w *work) tidy() bool {
 		tidy = tidy && !m.Leaving && m.Going != Surplus
 	}
 	for _, m := range w.members() {
-		if m.Going == Staying && w.ready(m) && !w.applied(m) {
+		if m.Going == Staying && w.ready(m) && !w.applied(m) && !w.justRestored(m) {
 			w.doing("waiting for " + m.Name + " to take its settings over")
 			tidy = false
 		}

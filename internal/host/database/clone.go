@@ -90,7 +90,7 @@ func (a *Host) reach(ctx context.Context, source member.Assignment, conn *pgx.Co
 	if err != nil {
 		return 0, err
 	}
-	defer primary.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only asked
+	defer primary.Close(context.WithoutCancel(ctx))
 	standby, at, err = flushed(ctx, primary)
 	if err != nil {
 		return 0, err

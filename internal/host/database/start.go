@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
-	"howdah/internal/host/database/dial"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/model/member"
@@ -204,11 +203,6 @@ func (r *runner) reload(ctx context.Context) {
 		return
 	}
 	r.reloads = pace.Backoff{}
-	if want := r.Want; want.Inherits {
-		// A database that was restored or cloned counts as available once its Patroni has read this. It
-		// would look for it in its next round.
-		r.Go(func() { dial.Wake(ctx, r.host.Agent, want) })
-	}
 	r.settings.rendered = r.Want.Generation
 	r.limited = proc.Process{}
 	if r.Problem == member.StartFails || r.Problem == member.PortTaken {
