@@ -257,7 +257,7 @@ func planOf(l *database.Sight, from restore.Choice, in admin.RestoreRequest) adm
 	return p
 }
 
-// sizeOf is how much a clone copies: what the primary has.
+// sizeOf is how much a clone copies at most: what the primary has, with all of its WAL.
 func sizeOf(l *database.Sight, from restore.Choice) int64 {
 	f := l.Looks.Facts(plan.Database{ID: from.Database})
 	m, _ := f.Primary()

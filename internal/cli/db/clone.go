@@ -86,7 +86,8 @@ func cloneFacts(p admin.RestorePlan) [][2]string {
 
 // copyText says how a clone is made, and where.
 func copyText(p admin.RestorePlan) string {
-	size, at := screen.Bytes(p.Size), " on host "+p.Hosts[0]
+	// What the other one has is measured with its WAL, most of which is not copied.
+	size, at := "up to "+screen.Bytes(p.Size), " on host "+p.Hosts[0]
 	if p.Size == 0 { // it is new
 		size = "all files"
 	}
