@@ -49,6 +49,8 @@ func (h *Host) serve(ctx context.Context, call job.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Then the backup has ended, and its host is another one than that of whoever makes marks.
+	defer h.Backed(args.Database)
 	if call.Resume {
 		return nil, r.serveOn(ctx)
 	}
