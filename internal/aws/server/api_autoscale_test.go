@@ -73,6 +73,7 @@ func TestStorageGrowsByItself(t *testing.T) {
 	u.settle()
 	u.do(showDB).has("DBInstances/DBInstance/AllocatedStorage=110", "DBInstances/DBInstance/MaxAllocatedStorage=115", "DBInstances/DBInstance/DBInstanceStatus="+plan.Available)
 	u.told("Applying autoscaling-initiated modification to allocated storage")
+	u.told("Allocated storage size 110 GB is approaching the maximum storage threshold 115 GB")
 
 	// Not again within six hours, and not above the most.
 	uses(109)

@@ -116,6 +116,7 @@ var createScenarios = append(append([]scenario{
 	{"StorageThroughput=125", badMix, "StorageThroughput"},
 	{"StorageType=io1&AllocatedStorage=100&Iops=10", badValue, "Iops"},
 	{"MaxAllocatedStorage=10", badMix, "Max storage size must be greater than storage size"},
+	{"MaxAllocatedStorage=21", badMix, "Invalid max storage size for engine name postgres and storage type"},
 	{"MasterUsername=rdsadmin", badValue, "reserved"},
 	{"MasterUsername=pg_boss", badValue, "reserved"},
 	{"MasterUsername=1boss", badValue, "MasterUsername"},

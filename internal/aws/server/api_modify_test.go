@@ -19,6 +19,7 @@ var modifyScenarios = slices.Concat(modifyOutcomes, modifyStates, refusals(havin
 	{"Iops=1000", badMix, "Iops"},
 	{"StorageType=io2", badValue, "storage size"},
 	{"MaxAllocatedStorage=10", badMix, "Max storage"},
+	{"MaxAllocatedStorage=21", badMix, "Invalid max storage size for engine name postgres and storage type"},
 	{"MasterUserPassword=short", badValue, "shorter than 8 characters."},
 	{"DBPortNumber=80", badValue, "1150"},
 	{"NewDBInstanceIdentifier=a--b", badValue, "NewDBInstanceIdentifier"},

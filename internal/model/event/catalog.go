@@ -56,6 +56,7 @@ var catalog = map[SourceType]map[string]kind{
 		"0218": {"configuration change", "Finished applying autoscaling-initiated modification to allocated storage"},
 		"0223": {"failure", "Storage autoscaling is unable to scale the storage for the reason: %s."},
 		"0224": {"failure", "Storage autoscaling has triggered a pending scale storage task that will reach or exceed the maximum storage threshold. Increase the maximum storage threshold."},
+		"0225": {"notification", "Allocated storage size %s GB is approaching the maximum storage threshold %s GB. Increase the maximum storage threshold."},
 		"0266": {"maintenance", "The downtime started for the DB instance."},
 		"0267": {"maintenance", "The engine version upgrade started."},
 		"0268": {"maintenance", "The engine version upgrade finished."},

@@ -75,6 +75,17 @@ func CheckMaxStorage(limit, size int) error {
 	return nil
 }
 
+// CheckAskedMaxStorage checks a limit that a user asks for: it is to be a tenth above the size at
+// least. Storage that grew may come nearer to it.
+func CheckAskedMaxStorage(limit *int32, storage spec.Storage) error {
+	most := int(wire.Or(limit, 0))
+	if most <= storage.GiB || most*10 >= storage.GiB*11 {
+		return nil
+	}
+	return wire.NewError(api.ErrInvalidParameterCombination,
+		"Invalid max storage size for engine name postgres and storage type %s: %d. It must be at least 10%% more than the allocated storage of %d GiB.", storage.Type, most, storage.GiB)
+}
+
 // SameVersion refuses to go to another version: in this one databases stay at the
 // version that they were made with.
 func SameVersion(c spec.Common, asked *string) error {

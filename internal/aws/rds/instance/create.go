@@ -96,6 +96,9 @@ func notAvailable(in *rds.CreateDBInstanceMessage) error {
 // newInstance is the record that a request asks for, with all defaults.
 func newInstance(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMessage) (spec.Instance, []state.Op, error) {
 	i, err := instanceRecord(l, c, in)
+	if err == nil {
+		err = database.CheckAskedMaxStorage(in.MaxAllocatedStorage, i.Disk())
+	}
 	if err != nil {
 		return i, nil, err
 	}

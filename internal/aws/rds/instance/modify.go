@@ -163,11 +163,11 @@ func wantedOf(m *database.Modification, i spec.Instance, in *rds.ModifyDBInstanc
 	if err != nil {
 		return v, err
 	}
-	size := i.Storage
+	disk := i.Disk()
 	if v.Disk != nil {
-		size = v.Disk.GiB
+		disk = *v.Disk
 	}
-	return v, database.CheckMaxStorage(i.MaxStorage, size)
+	return v, look.First(database.CheckMaxStorage(i.MaxStorage, disk.GiB), database.CheckAskedMaxStorage(in.MaxAllocatedStorage, disk))
 }
 
 func valuesOf(i spec.Instance) spec.Values {

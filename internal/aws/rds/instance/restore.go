@@ -81,6 +81,9 @@ func newRestored(l *database.Sight, c front.Call, from restore.Choice, in *rds.R
 		asked.MaxAllocatedStorage = limit
 	}
 	i, err := instanceRecord(l, c, asked)
+	if err == nil {
+		err = database.CheckAskedMaxStorage(limit, i.Disk())
+	}
 	if err != nil {
 		return i, nil, err
 	}

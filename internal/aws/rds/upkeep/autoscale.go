@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	"howdah/internal/aws/front"
@@ -19,7 +20,8 @@ import (
 )
 
 // autoscales reports whether the storage of an instance may grow by itself. Instances of clusters
-// have their cluster's, which RDS does not let grow by itself.
+// have their cluster's, which RDS does not let grow by itself: neither Aurora's, which has no size,
+// nor that of a Multi-AZ DB cluster.
 func autoscales(i spec.Instance) bool {
 	return i.Cluster == "" && i.MaxStorage > i.Storage && !i.Going()
 }
@@ -98,6 +100,9 @@ func (h *House) grow(ctx context.Context, l *database.Sight, c front.Call, r sta
 	m.Autoscales = true
 	if to == i.MaxStorage {
 		m.Began = append(m.Began, look.Event("0224"))
+	}
+	if to*5 >= i.MaxStorage*4 {
+		m.Began = append(m.Began, look.Event("0225", strconv.Itoa(to), strconv.Itoa(i.MaxStorage)))
 	}
 	if i.Pending != nil && i.Pending.Disk != nil && i.Pending.Disk.GiB < to {
 		// What waits for the window must not make it smaller again.
