@@ -1,10 +1,13 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	"howdah/internal/control/plan"
+	"howdah/internal/model/backup"
 	"howdah/internal/model/member"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
 )
@@ -107,6 +110,8 @@ func (b Basis) Input(now time.Time, policy plan.Policy) plan.Input {
 		Ways: Ways(cache, b.Routes(b.Layout), b.Since), OwnNames: b.Wanted.parts.ownNames, Keys: b.keys(),
 		Source: Source(cache, b.Want, b.Layout),
 	}
+	in.Backup = b.backup()
+	in.BackingUp = b.Want.Restore != nil && in.Backup == nil && backingUp(cache, id)
 	_, config, _ := cache.Raw(patroni.ConfigKey(id))
 	for _, m := range b.Layout.Members {
 		b.addMember(&in, m, config)
@@ -115,6 +120,31 @@ func (b Basis) Input(now time.Time, policy plan.Policy) plan.Input {
 		in.Results[result.Value.ID] = *result.Value
 	}
 	return in
+}
+
+// backup is the one that a new standby may begin with, or nil.
+func (b Basis) backup() *member.Copy {
+	if b.Want.Archive == nil {
+		return nil
+	}
+	var all []backup.Backup
+	for _, r := range state.ViewAll[backup.Backup](b.Wanted.cache, state.BackupPrefix(b.Want.ID)) {
+		if slices.Contains(b.Want.Archive.Repositories, r.Value.Repository) {
+			all = append(all, *r.Value)
+		}
+	}
+	newest, ok := backup.First(all, b.Want.Major)
+	if !ok {
+		return nil
+	}
+	return &member.Copy{Repository: newest.Repository, Label: newest.Label}
+}
+
+// backingUp: a backup of a database is being made.
+func backingUp(cache *state.Cache, database string) bool {
+	return slices.ContainsFunc(operations(cache), func(o *operation.Record) bool {
+		return o.Kind == backup.Take.Name && o.About.Database == database && !o.State.Ended()
+	})
 }
 
 // addMember adds what is known of one member; config is the revision of what all share.

@@ -9,5 +9,5 @@ import (
 
 // Commands returns the commands that are the parts of Howdah.
 func Commands(o *cli.Options) []*cobra.Command {
-	return []*cobra.Command{newServe(o), newAgent(o), newEdge(o), newGate(o)}
+	return []*cobra.Command{newServe(o), newAgent(o), newEdge(o), newGate(o), newSeed(o)}
 }

@@ -28,7 +28,7 @@ func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Ass
 		Tier: seat.Tier, Boost: m.Boost, NoFailover: m.Barred, NoSync: m.NoSync, RequireTLS: want.RequireTLS, IAMAuth: want.IAMAuth,
 		Parameters: memberParameters(want, seat, usable(seat.Limits.MemoryBytes, hostMemory)), Cluster: ClusterConfig(want, layout), Limits: seat.Limits,
 		ServerIPs: append([]string{m.Address}, want.ServerIPs...),
-		Owner:     want.Owner, Encrypted: want.Encrypted, Archive: want.Archive,
+		Owner:     want.Owner, Encrypted: want.Encrypted, Archive: want.Archive, Copy: m.Copy,
 	}
 	if layout.KeyAuthority != "" {
 		a.Keys = &member.Keys{Authority: layout.KeyAuthority, Admits: want.Admits, Own: m.OwnKey, Only: layout.OnlyOwnKeys}

@@ -24,8 +24,7 @@ func TestNewMembersHaveNamesOfTheirOwn(t *testing.T) {
 		}
 		for _, m := range out.Layout.Members {
 			a := Assign(in.Want, out.Layout, m, 0)
-			// So does Patroni make the name of a member's slot.
-			slot := strings.ToLower(strings.NewReplacer("-", "_", ".", "_").Replace(a.PatroniName()))
+			slot := patroni.SlotName(a.PatroniName())
 			if other, taken := seen[slot]; taken || len(slot) > patroni.MaxName {
 				t.Errorf("%s has the slot %s, as has %q", a.ID, slot, other)
 			}

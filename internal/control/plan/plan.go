@@ -45,8 +45,9 @@ type Database struct {
 	LogicalSlots   bool              // users may have logical replication slots
 	Slots          []string
 	Upstream       *patroni.Upstream
-	// Archive says where WAL goes; nil: nowhere.
-	Archive *member.Archive
+	// Archive says where WAL goes; nil: nowhere. BackedUp says that it has automated backups.
+	Archive  *member.Archive
+	BackedUp bool
 	// Restore says what the first data are made of; nil: the database begins empty.
 	Restore   *member.Restore
 	ServerIPs []string
@@ -95,6 +96,8 @@ type Layout struct {
 	Restored bool `json:"restored,omitempty"`
 	// Unrestorable says why the data of a clone can never be had, or is "".
 	Unrestorable string `json:"unrestorable,omitempty"`
+	// Alone is since when the database would have a standby, but for the backup that it is made of.
+	Alone time.Time `json:"alone,omitzero"`
 	// Changed, Rebooted and FailedOver are the numbers of the last requests that are done.
 	Changed    int64 `json:"changed"`
 	Rebooted   int64 `json:"rebooted"`
@@ -154,6 +157,8 @@ type Placed struct {
 	// NoSync says that the member shall confirm no commits, for example because it would be lost
 	// with the primary. See spread.
 	NoSync bool `json:"no_sync,omitempty"`
+	// Copy is the backup that the member may begin with, if it has no data yet.
+	Copy *member.Copy `json:"copy,omitempty"`
 	// Leaving says that the member's host was told to delete it.
 	Leaving bool `json:"leaving,omitempty"`
 	// Served says that the seat was filled once, by this member or by the one that it replaces. If
@@ -222,8 +227,12 @@ type Input struct {
 	// moment ago.
 	Positions map[string]int64
 	// Ways holds, by seat, the addresses to which edges lead clients. "" is the writer's.
-	Ways   map[string][]string
-	Policy Policy
+	Ways map[string][]string
+	// Backup is what a new standby may begin with; nil: the files of its primary. BackingUp says that
+	// a backup of the database is being made.
+	Backup    *member.Copy
+	BackingUp bool
+	Policy    Policy
 	// Source is set where the database is a clone that has no data yet, and nil otherwise.
 	Source *Source
 }

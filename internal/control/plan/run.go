@@ -73,7 +73,12 @@ func (w *work) settle(seated bool) {
 		w.doing("waiting for the endpoint")
 		return
 	}
-	filled := w.fillSeats() && seated
+	filled := w.fillSeats()
+	if !seated && w.awaitsBackup() {
+		w.doing(awaitBackup)
+		seated = true
+	}
+	filled = filled && seated
 	w.checkSync()
 	// Instances of a cluster come and go one by one. Everything else is made as a whole.
 	if (filled || !w.Want.SpreadZones) && w.tidy() {

@@ -213,6 +213,14 @@ func (p *player) wish(verb string, rest []string) error {
 		p.sim.source = sourceOf(rest)
 	case "source":
 		p.sim.source = sourceOf(rest)
+	case "backups":
+		want.BackedUp, want.Archive = true, &member.Archive{Repositories: []string{"main"}}
+	case "backing-up":
+		p.sim.backingUp = rest[0] == "on"
+	case "backed-up":
+		p.sim.backup, p.sim.backingUp = &member.Copy{Repository: "main", Label: rest[0]}, false
+	case "wait-for-standby":
+		want.WaitForStandby = true
 	case "restore-fails":
 		p.sim.unrestorable = rest[0] == "on"
 	default:

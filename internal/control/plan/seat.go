@@ -24,7 +24,7 @@ func (w *work) seat() bool {
 	w.markSurplus()
 	complete := true
 	for _, s := range w.beginning(w.vacant()) {
-		if w.firstComes() || w.awaitsFirst(s) {
+		if w.firstComes() || w.awaitsFirst(s) || w.awaitsBackup() {
 			complete = false
 			continue
 		}
@@ -170,7 +170,7 @@ func (p places) place(s Seat) (Placed, error) {
 		// A new member starts with the newest settings: nothing to restart for.
 		Rebooted: s.Reboot, Restarted: s.Restart,
 		Barred: s.NoFailover || p.unguarded(), Votes: !s.NoFailover,
-		OwnName: p.OwnNames, OwnKey: p.newKeys(),
+		OwnName: p.OwnNames, OwnKey: p.newKeys(), Copy: p.copyOf(),
 	}, nil
 }
 

@@ -48,8 +48,11 @@ type sim struct {
 	unrestorable bool
 	// source is what a clone is made of.
 	source Source
-	acked  int
-	ran    time.Duration
+	// backup is what new members may begin with, and backingUp says that one is being made.
+	backup    *member.Copy
+	backingUp bool
+	acked     int
+	ran       time.Duration
 
 	// Faults to come.
 	failTasks, killAgents int
@@ -348,7 +351,7 @@ func (s *sim) input() Input {
 		Now: s.now, Want: s.want, Layout: s.layout, Policy: s.policy, Leader: s.leader, Sync: s.sync,
 		Reports: map[string]member.Report{}, Applied: map[string]int64{}, Assigned: map[string]int64{},
 		Results: maps.Clone(s.results), OwnNames: s.ownNames, Ways: map[string][]string{}, Positions: map[string]int64{},
-		Born: s.initialized,
+		Born: s.initialized, Backup: s.backup, BackingUp: s.backingUp,
 	}
 	if s.layout.Cloning(s.want) {
 		in.Source = &s.source

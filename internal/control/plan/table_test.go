@@ -123,5 +123,8 @@ func flags(m Placed) string {
 	add(m.Boost, "boost")
 	add(m.Stopped, "stop")
 	add(m.Leaving, "DELETE")
+	if m.Copy != nil {
+		add(true, "of "+m.Copy.Label)
+	}
 	return strings.Join(all, " ")
 }

@@ -123,7 +123,7 @@ func common(c spec.Common, links Links) Database {
 		Owner:    member.Owner{Name: c.MasterUser, Verifier: c.Verifier, Serial: c.PasswordSerial, Database: c.DBName},
 		Upstream: links.Upstream, Restore: restoreOf(c.Origin),
 		Change: c.Change, Reboot: c.Reboot, Failover: c.Failover, FailoverSeat: c.FailoverTarget,
-		ChangeStatus: c.ChangeStatus,
+		ChangeStatus: c.ChangeStatus, BackedUp: c.BackupRetention > 0,
 	}
 	for _, f := range links.Followers {
 		d.Slots = append(d.Slots, SlotName(f))

@@ -17,12 +17,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/engine/pgbackrest"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/archive"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/database/mark"
 	"howdah/internal/host/database/origin"
+	"howdah/internal/host/database/seed"
 	"howdah/internal/host/pace"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/member"
@@ -212,12 +214,15 @@ func (c *archiver) write() {
 		return
 	}
 	if c.Want.Archive == nil {
-		if err := c.host.repositories.Dismiss(c.ID); err != nil {
+		if err := errors.Join(c.host.repositories.Dismiss(c.ID), seed.Forget(c.User(), c.Dir())); err != nil {
 			c.Log.Warn("end the archive of WAL", "error", err)
 		}
 		return
 	}
 	place, err := c.writeFiles()
+	if errors.Is(err, archive.ErrAwaited) && c.Want.Copy != nil {
+		err = errors.Join(err, seed.Announce(c.User(), c.Dir()))
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lacks = err
@@ -258,7 +263,20 @@ func (c *archiver) writeFiles() (backup.Place, error) {
 			return backup.Place{}, err
 		}
 	}
-	return place, nil
+	return place, c.order(place)
+}
+
+// order says which backup a standby without data may begin with, if there is one that it reaches.
+func (c *archiver) order(place backup.Place) error {
+	engine, ok := c.host.engine.(pgbackrest.Engine)
+	from := c.Want.Copy
+	if !ok || from == nil || !slices.Contains(c.Want.Archive.Repositories, from.Repository) {
+		return seed.Forget(c.User(), c.Dir())
+	}
+	place = seed.Place(place, c.Dir())
+	return seed.Write(c.User(), c.Dir(), seed.Order{
+		Program: engine.Program, Place: place, Repository: from.Repository, Label: from.Label, Slot: patroni.SlotName(c.Want.PatroniName()),
+	}, engine.Files(place))
 }
 
 // removeOthers removes configurations of repositories that the member does not use any more: they

@@ -13,13 +13,21 @@ import (
 // where it is installed.
 const gateFile = "gate"
 
+// program is our own program as members find it, or "" if the agent was given none.
+func (a *Host) program() string {
+	if a.Program == "" {
+		return ""
+	}
+	return a.Path(gateFile)
+}
+
 // gateCommand is what Patroni asks before it promotes a member, or nil if the agent
 // was given no program.
 func (a *Host) gateCommand() []string {
 	if a.Program == "" {
 		return nil
 	}
-	return []string{a.Path(gateFile), gate.Command}
+	return []string{a.program(), gate.Command}
 }
 
 // placeGate puts the program where members find it, in one step: a gate may be started

@@ -44,8 +44,8 @@ import (
 type Config struct {
 	// Hang says when a PostgreSQL counts as hanging; zero is DefaultHangPatience.
 	Hang hang.Patience
-	// Program is our own program, which members run as their gate (package gate). "":
-	// they have none.
+	// Program is our own program, which members run as their gate (package gate), and to make data of
+	// backups (package seed). "": they do neither.
 	Program string
 }
 

@@ -73,7 +73,7 @@ func touchAll(t *testing.T, a *Host, r *runner, launch bool) (launched error) {
 			_ = r.settings.admit(m)
 			_ = r.settings.differs(m.HBAPath(), m.HBA())
 		}
-		_ = r.aside.Scripts(postgres.Install{}, nil)
+		_ = r.aside.Scripts(postgres.Install{}, nil, "")
 		_ = r.settings.writeLDAP()
 		_, _ = a.Remembered(r.ID)
 		_, _ = r.standby.IsCut(), r.standby.IsSealed()

@@ -83,9 +83,9 @@ func (s *settings) render(ctx context.Context) (m config.Member, err error) {
 // handed an empty data directory.
 func (s *settings) scripts(install postgres.Install) error {
 	if s.Want.Inherits {
-		return s.aside.Scripts(install, origin.Script(s.Dir()))
+		return s.aside.Scripts(install, origin.Script(s.Dir()), s.host.program())
 	}
-	return errors.Join(s.aside.Scripts(install, s.host.spares.Script(s.ID)), s.taker.Open())
+	return errors.Join(s.aside.Scripts(install, s.host.spares.Script(s.ID), s.host.program()), s.taker.Open())
 }
 
 // renewCertificate has a certificate that ages written anew, with everything

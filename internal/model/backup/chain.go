@@ -52,6 +52,14 @@ func Damage(all []Backup, b Backup) string {
 	return ""
 }
 
+// First returns the backup that a new standby of the database best begins with: the newest of which
+// nothing is known to be wrong, and that WAL follows.
+func First(all []Backup, major int) (Backup, bool) {
+	return Newest(slices.DeleteFunc(slices.Clone(all), func(b Backup) bool {
+		return b.Major != major || b.Alone || b.CopyOf != "" || !sound(all, b) || InDoubt(all, b)
+	}))
+}
+
 // InDoubt reports whether a damaged backup needs this one, so that the damage may be here, as far as
 // nobody knows where it is. Nothing is to be promised of it until a drill says more. A restore that begins with it may well work.
 func InDoubt(all []Backup, b Backup) bool {

@@ -59,6 +59,26 @@ func TestNeedsFull(t *testing.T) {
 	}
 }
 
+func TestFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		all  []Backup
+		want string
+	}{
+		"none":                         {nil, ""},
+		"the newest":                   {[]Backup{at("a", 2), at("b", 1, needs("a"))}, "b"},
+		"a damaged one":                {[]Backup{at("a", 2), at("b", 1, damaged)}, "a"},
+		"one on a damaged one":         {[]Backup{at("a", 2, damaged), at("b", 1, needs("a"))}, ""},
+		"one that a damaged one needs": {[]Backup{at("a", 2), at("b", 1, needs("a"), damaged)}, ""},
+		"one without WAL":              {[]Backup{at("a", 2), at("b", 1, alone)}, "a"},
+		"of an earlier version":        {[]Backup{at("a", 1, func(b *Backup) { b.Major = 14 })}, ""},
+		"a copy":                       {[]Backup{at("a", 1, func(b *Backup) { b.CopyOf = "db-0/a" })}, ""},
+	} {
+		if got, ok := First(c.all, 15); got.Label != c.want || ok != (c.want != "") {
+			t.Errorf("%s: %q", name, got.Label)
+		}
+	}
+}
+
 func TestKeep(t *testing.T) {
 	week := []Backup{at("a", 9), at("b", 8, needs("a")), at("c", 5, needs("a", "b")), at("d", 2), at("e", 1, needs("d"))}
 	for name, c := range map[string]struct {

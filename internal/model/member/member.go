@@ -86,6 +86,9 @@ type Assignment struct {
 	// Inherits says that the database was restored: the member never begins an empty one. It
 	// restores the data if Restore says of what, or else copies those of another member.
 	Inherits bool `json:"inherits,omitempty"`
+	// Copy is a backup of the database that a standby without data may begin with; nil: it copies
+	// the files of its primary.
+	Copy *Copy `json:"copy,omitempty"`
 	// Seal proves that the home wrote this assignment for this host (package seal). It does not
 	// change how the member runs. "" comes from a control plane of an older release.
 	Seal string `json:"seal,omitempty"`
@@ -113,6 +116,12 @@ type Restore struct {
 	LSN    string    `json:"lsn,omitempty"`
 	Before string    `json:"before,omitempty"`
 	Newest bool      `json:"newest,omitempty"`
+}
+
+// Copy is a backup of a database.
+type Copy struct {
+	Repository string `json:"repository"`
+	Label      string `json:"label"`
 }
 
 // Unsealed returns the assignment without its seal.

@@ -51,6 +51,13 @@ func OwnName(scope, member string) string { return scope + "." + member }
 // after a member, too.
 const MaxName = 63
 
+// SlotName returns the name of the slot that Patroni makes for a member, by the name that it knows
+// it by.
+func SlotName(patroniName string) string {
+	name := strings.NewReplacer("-", "_", ".", "_").Replace(strings.ToLower(patroniName))
+	return name[:min(len(name), MaxName)]
+}
+
 // MemberName returns a member's name within its database for the name that Patroni knows it by.
 // That name begins with the scope, or, for a member of an older release, is the member's name
 // itself.

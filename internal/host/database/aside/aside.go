@@ -20,6 +20,7 @@ import (
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/cut"
+	"howdah/internal/host/database/seed"
 	"howdah/internal/host/tree"
 	"howdah/internal/model/patroni"
 )
@@ -48,13 +49,14 @@ type Data struct {
 	lacking string    // why there is no room for a copy beside them, or ""
 }
 
-// Scripts writes what Patroni calls in place of PostgreSQL's own programs; initdb is that for new
-// databases.
-func (d *Data) Scripts(install postgres.Install, initdb []byte) error {
+// Scripts writes what Patroni calls in place of PostgreSQL's own programs. initdb is that for new
+// databases. program is our own, which makes data of a backup where there is an order to (package
+// seed); "": there is none.
+func (d *Data) Scripts(install postgres.Install, initdb []byte, program string) error {
 	for name, text := range map[string][]byte{
 		initdbScript:     initdb,
 		rewindScript:     rewindText(install, d.Dir()),
-		baseBackupScript: baseBackupText(install, d.Dir()),
+		baseBackupScript: baseBackupText(install, d.Dir(), program),
 		postgresScript:   postgresText(install, d.Dir()),
 	} {
 		if err := d.User().ReplaceFile(filepath.Join(d.Dir(), name), text, 0o755); err != nil {
@@ -112,7 +114,7 @@ func room(size, disk int64) int64 { return size + size/10 + max(128<<10, disk/50
 
 // baseBackupText makes no copy beside data that were put aside unless there is room for
 // both: a full disk would stop all other databases of the host.
-func baseBackupText(install postgres.Install, dir string) []byte {
+func baseBackupText(install postgres.Install, dir, program string) []byte {
 	return fmt.Appendf(nil, `#!/bin/sh
 # Called by Patroni in place of pg_basebackup: begins no copy that has no room beside the
 # data that are kept until it is there.
@@ -130,8 +132,11 @@ if cd '%s' && [ -d %[3]s ]; then
 		exit 1
 	fi
 fi
+if [ -x '%[5]s' ] && [ -d %[8]s ]; then
+	exec '%[5]s' %[7]s '%[6]s' '%[2]s/pg_basebackup' "$@"
+fi
 exec '%[2]s/pg_basebackup' "$@"
-`, dir, install.BinDir, keptDir, keptSize)
+`, dir, install.BinDir, keptDir, keptSize, program, seed.Path(dir), seed.Command, seed.Dir)
 }
 
 // keptEvery is how often it is looked whether data that were put aside may go.

@@ -11,6 +11,7 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/database/cut"
+	"howdah/internal/host/database/seed"
 )
 
 // scripted is a member's directory with the scripts of its Patroni, and programs of the
@@ -25,7 +26,7 @@ func newScripted(t *testing.T) scripted {
 	p := scripted{t, t.TempDir()}
 	install := postgres.Install{BinDir: filepath.Join(p.dir, "bin")}
 	p.write("rewind", string(rewindText(install, p.dir)))
-	p.write("copy", string(baseBackupText(install, p.dir)))
+	p.write("copy", string(baseBackupText(install, p.dir, filepath.Join(p.dir, "bin/howdah"))))
 	p.write("serve", string(postgresText(install, p.dir)))
 	p.write("bin/postgres", "#!/bin/sh\n[ -L data ] && echo link > served || echo directory > served\n")
 	p.write("bin/pg_basebackup", "#!/bin/sh\necho \"$@\" > copied\n")
@@ -206,5 +207,38 @@ func TestACopyNeedsRoomBesideWhatIsKept(t *testing.T) {
 				t.Errorf("it says %q", out)
 			}
 		})
+	}
+}
+
+// A member that may be made of a backup is: our own program is called with what pg_basebackup would
+// get, and is that in the end.
+func TestACopyMayBeMadeOfABackup(t *testing.T) {
+	p := newScripted(t)
+	copies := func() string {
+		t.Helper()
+		p.write("copied", "")
+		cmd := exec.Command(filepath.Join(p.dir, "copy"), "-X", "stream")
+		cmd.Dir = p.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return strings.TrimSpace(p.read("copied"))
+	}
+	if err := os.Mkdir(filepath.Join(p.dir, seed.Dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := copies(); got != "-X stream" {
+		t.Errorf("without our program it copies %q", got)
+	}
+	p.write("bin/howdah", "#!/bin/sh\necho \"$@\" > copied\n")
+	want := seed.Command + " " + seed.Path(p.dir) + " " + filepath.Join(p.dir, "bin/pg_basebackup") + " -X stream"
+	if got := copies(); got != want {
+		t.Errorf("it calls %q, want %q", got, want)
+	}
+	if err := os.Remove(filepath.Join(p.dir, seed.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	if got := copies(); got != "-X stream" {
+		t.Errorf("without an order it copies %q", got)
 	}
 }

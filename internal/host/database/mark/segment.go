@@ -118,6 +118,17 @@ func (h History) Has(timeline int, at lsn.LSN) bool {
 	return false
 }
 
+// File returns the file of WAL with this number that the history goes by. Where a timeline began
+// within it, that is the file of the new one: what the old one has behind that place was left.
+func (h History) File(number uint64) Segment {
+	for n := len(h) - 1; n > 0; n-- {
+		if uint64(h[n-1].Until)/SegmentSize <= number {
+			return Segment{h[n].Timeline, number}
+		}
+	}
+	return Segment{h[0].Timeline, number}
+}
+
 // newest returns the last of these backups that lies on the history; nil: none does. A primary that
 // was cut off may have ended one on the branch that it was left on: nothing later is restored from
 // that.
