@@ -86,6 +86,15 @@ func EndFile(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
+// Archives reports whether the server archives its WAL at all. That changes with a restart alone.
+func Archives(ctx context.Context, conn *pgx.Conn) (archives bool, err error) {
+	err = conn.QueryRow(ctx, "SELECT current_setting('archive_mode') <> 'off'").Scan(&archives)
+	if err != nil {
+		return false, fmt.Errorf("look whether WAL is archived: %w", err)
+	}
+	return archives, nil
+}
+
 // LastArchived returns the name of the file that the archiver was done with last; "": there is none.
 func LastArchived(ctx context.Context, conn *pgx.Conn) (name string, err error) {
 	err = conn.QueryRow(ctx, "SELECT coalesce(last_archived_wal, '') FROM pg_stat_archiver").Scan(&name)

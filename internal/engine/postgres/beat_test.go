@@ -31,6 +31,9 @@ func TestHeartbeats(t *testing.T) {
 	if ok, err := postgres.Confirmed(t.Context(), conn, first.End); err != nil || !ok {
 		t.Errorf("without standbys: %v, %v", ok, err)
 	}
+	if ok, err := postgres.Archives(t.Context(), conn); err != nil || ok {
+		t.Errorf("without an archive: %v, %v", ok, err)
+	}
 	s.Exec("CREATE TABLE t (n int)")
 	if next, err := postgres.NextWriter(t.Context(), conn); err != nil || next == first.Next {
 		t.Errorf("somebody wrote: %s, %v", next, err)

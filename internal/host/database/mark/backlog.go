@@ -17,6 +17,22 @@ type backlog struct {
 	count  int       // how many wait
 	since  time.Time // it is so since
 	gap    string    // what was missing in the repository at the look before
+	// idle is since when it has been known that the server archives nothing; zero: it does.
+	idle time.Time
+}
+
+// Off says why nothing is archived by a server that was started without an archive, as by a release
+// that had none.
+const Off = "the server archives nothing until it is restarted: reboot the database"
+
+// off takes note of whether the server archives.
+func (l *backlog) off(archives bool, now time.Time) {
+	switch {
+	case archives:
+		l.idle = time.Time{}
+	case l.idle.IsZero():
+		l.idle = now
+	}
 }
 
 // lookBack finds out how much waits, whether it goes on, and what was given up.
@@ -38,6 +54,9 @@ func (w *Watch) lookBack(now time.Time) {
 		a.Restorable = w.until(broken, a.Restorable)
 		if !since.IsZero() && now.Sub(since) >= failsAfter {
 			a.Since, a.Failing = since.UTC(), w.why()
+		}
+		if !w.backlog.idle.IsZero() {
+			a.Since, a.Failing = w.backlog.idle.UTC(), Off
 		}
 	})
 }

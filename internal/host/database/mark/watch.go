@@ -260,6 +260,11 @@ func (w *Watch) commit(ctx context.Context, now time.Time) error {
 			return err
 		}
 		w.conn = conn
+		archives, err := postgres.Archives(ctx, conn)
+		if err != nil {
+			return err
+		}
+		w.backlog.off(archives, now)
 	}
 	if w.epoch.rests(now) {
 		next, err := postgres.NextWriter(ctx, w.conn)

@@ -39,6 +39,30 @@ func pending(ends ...lsn.LSN) (all []member.Mark) {
 	return all
 }
 
+// TestAServerThatArchivesNothing says so, until it is restarted.
+func TestAServerThatArchivesNothing(t *testing.T) {
+	w := watching(t)
+	w.Backlog = func() (Backlog, error) { return Backlog{}, nil }
+	now := time.Now()
+	says := func(archives bool, after time.Duration) member.Archived {
+		w.backlog.off(archives, now.Add(after))
+		w.lookBack(now.Add(after))
+		return *w.Archived()
+	}
+	if a := says(true, 0); a.Failing != "" {
+		t.Errorf("it archives, and says %q", a.Failing)
+	}
+	if a := says(false, 10*time.Second); a.Failing != Off || !a.Since.Equal(now.Add(10*time.Second)) {
+		t.Errorf("it does not archive, and says %q since %s", a.Failing, a.Since)
+	}
+	if a := says(false, 20*time.Second); a.Failing != Off || !a.Since.Equal(now.Add(10*time.Second)) {
+		t.Errorf("it still does not archive, and says %q since %s", a.Failing, a.Since)
+	}
+	if a := says(true, 30*time.Second); a.Failing != "" || !a.Since.IsZero() {
+		t.Errorf("it was restarted, and says %q", a.Failing)
+	}
+}
+
 func TestAMarkNeedsAllWALSinceTheBackup(t *testing.T) {
 	marks := pending(at(5, 200), at(6, 1), at(7, 0), at(7, 1))
 	for name, c := range map[string]struct {
