@@ -106,6 +106,11 @@ var automatedScenarios = []scenario{
 	},
 }
 
+const (
+	showCopy = "DescribeDBInstances?DBInstanceIdentifier=copy"
+	copyPath = "DBInstances/DBInstance/"
+)
+
 const lastSnap = "FinalDBSnapshotIdentifier=last"
 
 var finalScenarios = []scenario{
@@ -136,6 +141,40 @@ var finalScenarios = []scenario{
 			u.try("DescribeDBClusters?DBClusterIdentifier=trio").is(noCluster, "trio")
 			u.do("DescribeDBClusterSnapshots?DBClusterSnapshotIdentifier=last").has("DBClusterSnapshots/DBClusterSnapshot/Status=available")
 		},
+	},
+	{
+		name: "what belongs to an instance stays until then", call: with(dropDB, "-SkipFinalSnapshot", lastSnap), setup: func(u *user) {
+			backedUpDB(u)
+			having(newReplica, newTopic, newEvents+"&SourceType=db-instance&SourceIds.SourceId.1=db")(u)
+			u.do("AddTagsToResource?Tags.Tag.1.Key=team&Tags.Tag.1.Value=shop&ResourceName=arn:aws:rds:us-east-1:" + u.account + ":db:db")
+		},
+		after: func(u *user) {
+			u.do(showCopy).has(copyPath+"ReadReplicaSourceDBInstanceIdentifier=db", copyPath+"DBInstanceStatus=available")
+			u.do(showDB).has("DBInstances/DBInstance/ReadReplicaDBInstanceIdentifiers/ReadReplicaDBInstanceIdentifier=copy", "DBInstances/DBInstance/TagList/Tag/Key=team")
+			u.do("DescribeEventSubscriptions").has("EventSubscriptionsList/EventSubscription/SourceIdsList/SourceId=db")
+		},
+	},
+	{
+		name: "what belongs to a cluster stays until then", call: "DeleteDBCluster?DBClusterIdentifier=aura&" + lastSnap, setup: func(u *user) {
+			having(newCluster, newMember, addEndpoint)(u)
+			u.do("DeleteDBInstance?DBInstanceIdentifier=aura-1&SkipFinalSnapshot=true")
+		},
+		after: func(u *user) {
+			reports := "DescribeDBClusterEndpoints?DBClusterEndpointIdentifier=reports"
+			u.do(reports).has("DBClusterEndpoints/DBClusterEndpointList#1")
+			u.try(with(addEndpoint, "DBClusterEndpointIdentifier=more")).is("InvalidDBClusterStateFault", "deleting")
+			// The snapshot cannot be made, and the cluster stays.
+			c := u.clusterRecord("aura")
+			c.Final = ""
+			u.put(state.Put(state.Cluster(c.Account, c.Region, c.Name), c))
+			u.do(reports).has("DBClusterEndpoints/DBClusterEndpointList#1")
+		},
+	},
+	{
+		name: "with a replica that is not there yet", setup: func(u *user) {
+			backedUpDB(u)
+			u.do(newReplica)
+		}, call: with(dropDB, "-SkipFinalSnapshot", lastSnap), code: badState, message: "still being created",
 	},
 	{name: "with a name that is taken", setup: having(newDB, newSnap), call: with(dropDB, "-SkipFinalSnapshot", "FinalDBSnapshotIdentifier=snap"), code: "DBSnapshotAlreadyExists", message: "snap"},
 	{name: "with a bad name", setup: having(newDB), call: with(dropDB, "-SkipFinalSnapshot", "FinalDBSnapshotIdentifier=1"), code: badValue, message: "FinalDBSnapshotIdentifier"},

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	step "howdah/internal/control/operation"
+	"howdah/internal/control/plan"
 	"howdah/internal/model/backup"
 	"howdah/internal/model/operation"
+	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
@@ -30,7 +32,23 @@ func (b *Backups) recordFinal(ctx context.Context, run *step.Run) (step.Outcome,
 	next := *t.common()
 	next.Deleting = true
 	retained, err := b.retains(ctx, t, args, made, time.Now().UTC())
-	return out.With(t.put(next)).With(retained...), err
+	return out.With(t.put(next)).With(retained...).With(b.followersGo(*t.common())...), err
+}
+
+// followersGo returns the changes that make the databases which follow one independent, as it is deleted
+// now.
+func (b *Backups) followersGo(from spec.Common) (ops []state.Op) {
+	for _, r := range state.ViewAll[spec.Instance](b.Cache, state.InstanceRoot) {
+		if r.Value.Source != from.ResourceID || !r.Value.Follows() || r.Value.Deleting {
+			continue
+		}
+		next := *r.Value
+		next.Promote(from)
+		next.Begin(plan.Modifying, nil, "0057")
+		next.Generation++
+		ops = append(ops, state.Swap(r.Key, r.Revision, next))
+	}
+	return ops
 }
 
 // retains returns the changes with which the automated backups outlive their database, unless they

@@ -9,6 +9,7 @@ import (
 	"howdah/internal/control/plan"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
+	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
@@ -157,6 +158,7 @@ func (r *Reconciler) farewell(w *world, d *database) ([]state.Op, error) {
 	}
 	if d.Cluster != nil {
 		ops = append(ops, state.Remove(d.Cluster.Key, d.Cluster.Revision))
+		ops = append(ops, w.endpointsGo(d, func(spec.Endpoint) bool { return true })...)
 	}
 	for _, id := range w.routesOf(d.Want.ID) {
 		ops = append(ops, state.Delete(state.Route(id)))

@@ -83,14 +83,20 @@ func (w *world) departed(d *database, layout plan.Layout) ([]state.Op, error) {
 		ops = append(ops, state.Remove(s.Key, s.Revision), state.Delete(state.Address(s.Value.Address)))
 		ops = append(ops, released(s.Value.Former)...)
 	}
+	ops = append(ops, w.endpointsGo(d, func(e spec.Endpoint) bool { return e.Deleting })...)
+	events, err := puts(d, notes, w.now)
+	return append(ops, events...), err
+}
+
+// endpointsGo returns the removal of those custom endpoints of a cluster that go now.
+func (w *world) endpointsGo(d *database, now func(spec.Endpoint) bool) (ops []state.Op) {
 	for _, e := range state.LoadAll[spec.Endpoint](w.cache, state.EndpointRoot) {
-		if e.Value.Cluster == d.Want.ID && e.Value.Deleting {
+		if e.Value.Cluster == d.Want.ID && now(e.Value) {
 			ops = append(ops, state.Remove(e.Key, e.Revision), state.Delete(state.Address(e.Value.Address)))
 			ops = append(ops, released(e.Value.Former)...)
 		}
 	}
-	events, err := puts(d, notes, w.now)
-	return append(ops, events...), err
+	return ops
 }
 
 // occupied reports whether a member has the seat and is more than a copy that is only kept.

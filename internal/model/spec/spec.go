@@ -246,6 +246,20 @@ func (c Common) Going() bool { return c.Deleting || c.Final != "" }
 // Follows reports whether the instance replicates from another database.
 func (i Instance) Follows() bool { return i.Source != "" && !i.Promoted }
 
+// Promote ends the following. The master user's password is the one that the data came with: the
+// newest of the database that they come from.
+func (i *Instance) Promote(from Common) {
+	i.MasterUser, i.Verifier, i.PasswordSerial = from.MasterUser, from.Verifier, from.PasswordSerial
+	i.Promoted = true
+}
+
+// Begin counts a change that the planner carries out, with the status to show, the values before it,
+// and the events to raise when it is done.
+func (c *Common) Begin(status string, before *Values, done ...string) {
+	c.Change++
+	c.ChangeStatus, c.ChangeEvents, c.Before = status, done, before
+}
+
 // Moving reports whether the address of the endpoint is changing. For a cluster it is the writer
 // endpoint.
 func (c Common) Moving() bool { return len(c.Former) > 0 }

@@ -22,21 +22,18 @@ import (
 
 // deleteDBCluster marks a cluster as being deleted. Its instances must be deleted
 // before, but for those that a Multi-AZ DB cluster made itself. Custom endpoints
-// go with the cluster, at once.
+// go with the cluster: at once, or after its final snapshot.
 func (s *service) deleteDBCluster(ctx context.Context, c front.Call, in *rds.DeleteDBClusterMessage) (*rds.DeleteDBClusterResult, error) {
 	cluster, err := s.Change(ctx, c, in.DBClusterIdentifier, func(l *database.Sight, cluster *spec.Cluster) ([]state.Op, error) {
 		if err := mayDelete(l, *cluster, in); err != nil {
 			return nil, err
 		}
-		ops, err := l.LetGo(cluster.Common)
+		ops, err := l.LetGo(cluster.Common, in.FinalDBSnapshotIdentifier != nil)
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range l.EndpointsOf(cluster.ResourceID) {
-			ops = append(ops, state.Remove(e.Key, e.Revision), state.Delete(state.Address(e.Value.Address)))
-			for _, a := range e.Value.Former {
-				ops = append(ops, state.Delete(state.Address(a)))
-			}
+		if in.FinalDBSnapshotIdentifier == nil {
+			ops = append(ops, removeEndpoints(l, *cluster)...)
 		}
 		last, err := end(l, c, cluster, in)
 		return append(ops, last...), err
@@ -45,6 +42,18 @@ func (s *service) deleteDBCluster(ctx context.Context, c front.Call, in *rds.Del
 		return nil, err
 	}
 	return &rds.DeleteDBClusterResult{DBCluster: cluster}, nil
+}
+
+// removeEndpoints removes the custom endpoints of a cluster. Those of one that has a final snapshot
+// made go with its record.
+func removeEndpoints(l *database.Sight, c spec.Cluster) (ops []state.Op) {
+	for _, e := range l.EndpointsOf(c.ResourceID) {
+		ops = append(ops, state.Remove(e.Key, e.Revision), state.Delete(state.Address(e.Value.Address)))
+		for _, a := range e.Value.Former {
+			ops = append(ops, state.Delete(state.Address(a)))
+		}
+	}
+	return ops
 }
 
 // end has a cluster deleted, at once or after its final snapshot.

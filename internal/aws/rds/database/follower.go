@@ -9,14 +9,18 @@ import (
 	"howdah/internal/state"
 )
 
-// LetGo makes the databases that follow one that is being deleted independent.
-// One that has not copied its source yet would be left with nothing.
-func (l *Sight) LetGo(c spec.Common) ([]state.Op, error) {
+// LetGo makes the databases that follow one that is being deleted independent. One that has not
+// copied its source yet would be left with nothing. final says that the source stays until its
+// final snapshot is there: then they follow it that long, as it may not be deleted after all.
+func (l *Sight) LetGo(c spec.Common, final bool) ([]state.Op, error) {
 	var ops []state.Op
 	for _, f := range l.FollowersOf(c.ResourceID) {
 		i := f.Value
 		if !l.InstanceFacts(i).Layout.Created {
 			return nil, wire.NewError(rds.ErrInvalidDBInstanceState, "The read replica %s of %s is still being created: wait for it, or delete it first.", i.Name, c.Name)
+		}
+		if final {
+			continue
 		}
 		l.Promote(&i)
 		i.Generation++
@@ -85,8 +89,6 @@ func (l *Sight) ReplicaNames(c spec.Common, cluster string) []string {
 // Promote ends the following. The master user's password is the one that the data
 // came with: the source's newest.
 func (l *Sight) Promote(i *spec.Instance) {
-	from := l.Root(*i)
-	i.MasterUser, i.Verifier, i.PasswordSerial = from.MasterUser, from.Verifier, from.PasswordSerial
-	i.Promoted = true
+	i.Promote(l.Root(*i))
 	look.Begin(&i.Common, plan.Modifying, nil, "0057")
 }

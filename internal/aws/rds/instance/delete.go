@@ -25,7 +25,7 @@ func (s *service) deleteDBInstance(ctx context.Context, c front.Call, in *rds.De
 		if err := mayDelete(l, *i, in); err != nil {
 			return nil, err
 		}
-		ops, err := l.LetGo(i.Common)
+		ops, err := l.LetGo(i.Common, in.FinalDBSnapshotIdentifier != nil)
 		if err != nil {
 			return nil, err
 		}

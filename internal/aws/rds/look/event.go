@@ -49,6 +49,5 @@ func TellOf(c front.Call, of event.Source, id string, all ...Told) ([]state.Op, 
 // Begin counts a change that the planner carries out, with the status to show and
 // the events to raise when it is done.
 func Begin(c *spec.Common, status string, before *spec.Values, done ...string) {
-	c.Change++
-	c.ChangeStatus, c.ChangeEvents, c.Before = status, done, before
+	c.Begin(status, before, done...)
 }
