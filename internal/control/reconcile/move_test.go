@@ -226,6 +226,18 @@ func TestEndpointsOfAClusterMove(t *testing.T) {
 	if diff := cmp.Diff(after, look()); diff != "" {
 		t.Errorf("after (-want +got)\n%s", diff)
 	}
+
+	// The end of the cluster is that of the custom endpoints which it kept until its final snapshot.
+	b.put(state.Put(state.Address("127.9.0.4"), "ep-1"), state.Put(state.Address("127.10.0.4"), "ep-1"))
+	w = b.look()
+	ops, err := b.r.farewell(w, w.database("cl-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.put(ops...)
+	if left := slices.Concat(b.cache.Keys(state.EndpointRoot), b.cache.Keys(state.AddressRoot)); len(left) > 0 {
+		t.Errorf("left are %q", left)
+	}
 }
 
 // An endpoint has moved when its route and all running edges are at the new address.
