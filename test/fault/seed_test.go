@@ -84,13 +84,13 @@ func TestStandbysAreMadeOfBackups(t *testing.T) {
 // logged makes a parameter group by which servers log who copies them.
 func (s *story) logged(group string) {
 	s.Helper()
-	s.must(s.rig.Call(s.Context(), "CreateDBParameterGroup", &rds.CreateDBParameterGroupMessage{
+	s.asks(time.Minute, "CreateDBParameterGroup", &rds.CreateDBParameterGroupMessage{
 		DBParameterGroupName: &group, DBParameterGroupFamily: new(fmt.Sprintf("postgres%d", pgversion.Major())), Description: new("of a story"),
-	}, &rds.CreateDBParameterGroupResult{}), "make a parameter group")
-	s.must(s.rig.Call(s.Context(), "ModifyDBParameterGroup", &rds.ModifyDBParameterGroupMessage{
+	}, &rds.CreateDBParameterGroupResult{})
+	s.asks(time.Minute, "ModifyDBParameterGroup", &rds.ModifyDBParameterGroupMessage{
 		DBParameterGroupName: &group,
 		Parameters:           []rds.Parameter{{ParameterName: new("log_replication_commands"), ParameterValue: new("1"), ApplyMethod: new("immediate")}},
-	}, &rds.DBParameterGroupNameMessage{}), "log replication")
+	}, &rds.DBParameterGroupNameMessage{})
 }
 
 // copied expects that members of a database have sent all their files so often.
