@@ -46,7 +46,7 @@ func ask(ctx context.Context, conninfo string, say func(context.Context, *pgconn
 	if err != nil {
 		return fmt.Errorf("connect to the primary: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	if err := say(ctx, conn); err != nil {
 		return fmt.Errorf("ask the primary: %w", err)
 	}
