@@ -35,7 +35,7 @@ func (p places) copyOf() *member.Copy {
 func (w *work) awaitsBackup() bool {
 	l := &w.out.Layout
 	if w.Want.Restore == nil || w.Want.Archive == nil || !w.Want.BackedUp || w.Want.WaitForStandby || w.Want.Upstream != nil ||
-		w.Backup != nil || w.Leader == "" && l.Alone.IsZero() || len(w.members()) != 1 || !l.Restored {
+		w.Backup != nil || len(w.members()) != 1 || !l.Restored {
 		return false
 	}
 	if l.Alone.IsZero() {

@@ -97,3 +97,23 @@ func TestARestoredDatabaseIsAvailable(t *testing.T) {
 		})
 	}
 }
+
+// TestAStandbyAwaitsTheFirstBackup from the moment on that the data are known, which is before
+// anybody leads.
+func TestAStandbyAwaitsTheFirstBackup(t *testing.T) {
+	in := newCluster()
+	in.Want.Seats, in.Want.SpreadZones = []Seat{{}, {}}, true
+	in.Want.Restore, in.Want.BackedUp, in.Want.Archive = &member.Restore{Label: "x"}, true, &member.Archive{Repositories: []string{"main"}}
+	in.Layout = Next(in).Layout
+	if n := len(in.Layout.Members); n != 1 {
+		t.Fatalf("%d members restore", n)
+	}
+	in.Born = true
+	if out := Next(in); len(out.Layout.Members) != 1 || out.Layout.Alone.IsZero() {
+		t.Errorf("%d members, alone since %s", len(out.Layout.Members), out.Layout.Alone)
+	}
+	in.Leader, in.Backup = "m1", &member.Copy{Repository: "main", Label: "first"}
+	if out := Next(in); len(out.Layout.Members) != 2 || out.Layout.Members[1].Copy == nil || out.Layout.Members[1].Copy.Label != "first" {
+		t.Errorf("%+v", out.Layout.Members)
+	}
+}
