@@ -21,7 +21,7 @@ func TestAStandbyIsPromotedWhileItIsBackedUp(t *testing.T) {
 	s.must(err, "find orders")
 	s.snapshot("orders", "base") // the first backup is over
 	// It takes a while to copy, as it does not get small when it is compressed.
-	s.must(s.exec("orders", "CREATE TABLE entries AS SELECT n AS seq, (SELECT string_agg(md5(random()::text || n), '') FROM generate_series(1, 30)) AS what FROM generate_series(1, 200000) n"), "write")
+	s.must(s.exec("orders", "CREATE TABLE entries AS SELECT n AS seq, (SELECT string_agg(md5(random()::text || k), '') FROM generate_series(1, 30) k) AS what FROM generate_series(1, 100000) n"), "write")
 	s.must(s.exec("orders", "CREATE INDEX ON entries (seq)"), "write an index")
 	s.eventually(time.Minute, func() error { return s.rig.InSync(s.Context(), id, 1) })
 
