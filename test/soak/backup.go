@@ -25,7 +25,7 @@ var backups = map[string]func(context.Context, *Soak, deed) error{
 	}),
 	"snapshot": snapshot, "delete-snapshot": deleteSnapshot, "delete-retained": deleteRetained,
 	"restore": restoreSnapshot, "restore-moment": restoreMoment, "restore-retained": restoreRetained,
-	"drill": drill,
+	"drill": drill, "moments": moments,
 }
 
 const (
@@ -259,20 +259,30 @@ func (s *Soak) restored(ctx context.Context, d deed, m model.Database, data span
 		return err
 	}
 	var there map[ack.Row]bool
-	if err := s.Rig.Wait(loginWithin, func() (err error) {
-		there, err = rowsIn(ctx, config, fmt.Sprintf("acks_%d", m.From))
+	if err := s.Rig.Wait(loginWithin, func() error {
+		conn, err := pgx.ConnectConfig(ctx, config.Copy())
+		if err != nil {
+			return fmt.Errorf("log in: %w", err)
+		}
+		defer conn.Close(ctx)
+		there, err = rowsIn(ctx, conn, m.From)
 		return err
 	}); err != nil {
 		return failed("the rows of a restored database cannot be read", err)
 	}
+	return s.hasRows(m.Name+" of "+s.idOf(m.From), there, acks, data)
+}
+
+// hasRows compares the rows of a restored database.
+func (s *Soak) hasRows(name string, there map[ack.Row]bool, acks []ack.Ack, data span) error {
 	var known, before int
 	for _, a := range acks {
 		has := there[ack.Row{Writer: a.Writer, Seq: a.Seq}]
 		switch {
 		case a.At.Before(data.from) && !has:
-			return failed("a restored database lacks rows", fmt.Errorf("%s of %s to %s: of %d rows the one of %+v is missing", m.Name, s.idOf(m.From), data.from, len(there), a))
+			return failed("a restored database lacks rows", fmt.Errorf("%s to %s: of %d rows the one of %+v is missing", name, data.from, len(there), a))
 		case a.Began.After(data.to) && has:
-			return failed("a restored database has rows of later", fmt.Errorf("%s of %s to %s: of %d rows there is %+v", m.Name, s.idOf(m.From), data.to, len(there), a))
+			return failed("a restored database has rows of later", fmt.Errorf("%s to %s: of %d rows there is %+v", name, data.to, len(there), a))
 		case a.At.Before(data.from):
 			before++
 		}
@@ -280,22 +290,18 @@ func (s *Soak) restored(ctx context.Context, d deed, m model.Database, data span
 			known++
 		}
 	}
-	s.Log("  %s has %d rows, %d acknowledged, %d of them before %s, of %d", m.Name, len(there), known, before, data.from.Format(time.TimeOnly), len(acks))
+	s.Log("  %s has %d rows, %d acknowledged, %d of them before %s, of %d", name, len(there), known, before, data.from.Format(time.TimeOnly), len(acks))
 	return nil
 }
 
 // undefinedTable is PostgreSQL's code for a table that is not there.
 const undefinedTable = "42P01"
 
-// rowsIn returns the rows of a load's table. At an early moment there was no table.
-func rowsIn(ctx context.Context, config *pgx.ConnConfig, table string) (map[ack.Row]bool, error) {
+// rowsIn returns the rows that the load of a database has written. At an early moment there was no
+// table.
+func rowsIn(ctx context.Context, conn *pgx.Conn, serial int) (map[ack.Row]bool, error) {
 	there := map[ack.Row]bool{}
-	conn, err := pgx.ConnectConfig(ctx, config.Copy())
-	if err != nil {
-		return nil, fmt.Errorf("log in: %w", err)
-	}
-	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, "SELECT writer, seq FROM "+table)
+	rows, err := conn.Query(ctx, fmt.Sprintf("SELECT writer, seq FROM public.acks_%d", serial))
 	if err == nil {
 		var r ack.Row
 		_, err = pgx.ForEachRow(rows, []any{&r.Writer, &r.Seq}, func() error { there[r] = true; return nil })

@@ -136,6 +136,8 @@ var backups = map[string]verb{
 		touches: func(_ *Fleet, s Step) []string { return []string{"retained " + s.Word(0)} },
 	},
 	"drill": named(backed, nil),
+	// Many moments are restored without the home.
+	"moments": named(backed, nil),
 }
 
 func daysOf(k Kind) []string {
