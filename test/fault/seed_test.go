@@ -59,6 +59,10 @@ func TestStandbysAreMadeOfBackups(t *testing.T) {
 	multiAZ(true)
 	s.eventually(2*time.Minute, func() error { return s.rig.InSync(s.Context(), orders, 1) })
 	s.must(s.copied(orders, 0), "a standby that came later")
+	s.snapshot("orders", "of-standby")
+	if n := s.standbysBackedUp(orders); n == 0 {
+		t.Error("no backup was made of the standby")
+	}
 
 	multiAZ(false)
 	s.eventually(time.Minute, func() error {
