@@ -10,13 +10,14 @@ import (
 // send all its files. The standby's host looks whether the backup will do (package seed there).
 //
 // The first standby of a restored database waits for the first backup. A restored database serves
-// without it meanwhile, as soon as its primary does: what was committed is in the archive.
+// without it meanwhile, as soon as its primary does: what was committed is in the archive, half a minute
+// later. That no standby is in sync is told.
 
 const (
 	// backupBegins is how long the first backup of a restored database may take to begin, once a
 	// standby is wanted, and backupWithin how long to end.
 	backupBegins = 2 * time.Minute
-	backupWithin = 6 * time.Hour
+	backupWithin = time.Hour
 )
 
 // awaitBackup is the step of a database whose standbys wait.

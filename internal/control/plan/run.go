@@ -76,6 +76,7 @@ func (w *work) settle(seated bool) {
 	filled := w.fillSeats()
 	if !seated && w.awaitsBackup() {
 		w.doing(awaitBackup)
+		w.tell(Problem{NoStandby, "", "the standby waits for the first backup: " + unsurvived})
 		seated = true
 	}
 	filled = filled && seated
@@ -121,27 +122,33 @@ func (w *work) tidy() bool {
 	return tidy
 }
 
+const unsurvived = "the next failure of the primary cannot be survived"
+
 // checkSync reports a problem if no standby is in sync where there was one.
 func (w *work) checkSync() {
-	if w.SyncMode() == patroni.SyncOff || slices.ContainsFunc(w.members(), w.inSync) {
+	if slices.ContainsFunc(w.members(), w.inSync) {
+		w.out.Layout.Alone = time.Time{}
+		return
+	}
+	if w.SyncMode() == patroni.SyncOff {
 		return
 	}
 	w.doing("waiting for a standby in sync")
 	if w.exposed() {
-		w.tell(Problem{NoStandby, "", "no standby is in sync: the next failure of the primary cannot be survived"})
+		w.tell(Problem{NoStandby, "", "no standby is in sync: " + unsurvived})
 	}
 }
 
-// exposed reports whether the primary serves without a standby in sync, although there was one and
-// shall be one.
+// exposed reports whether the primary serves without a standby in sync, although there shall be one,
+// and was one, or would have been but for the backup that it is made of.
 func (k *known) exposed() bool {
 	voters := 0
 	for _, s := range k.Want.Seats {
 		voters += 1 - boolRank(s.NoFailover)
 	}
 	served := slices.ContainsFunc(k.members(), func(m *Placed) bool { return m.Served && m.Name != k.Leader && k.confirms(m) })
-	return k.Want.State == member.Running && voters > 1 && served && k.primary() != nil &&
-		k.SyncMode() != patroni.SyncOff && !slices.ContainsFunc(k.members(), k.inSync)
+	return k.Want.State == member.Running && voters > 1 && (served && k.SyncMode() != patroni.SyncOff || !k.Layout.Alone.IsZero()) && k.primary() != nil &&
+		 !slices.ContainsFunc(k.members(), k.inSync)
 }
 
 // rebootDatabase restarts the primary once for each request.
