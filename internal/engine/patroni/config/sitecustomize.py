@@ -22,6 +22,10 @@ the newest timeline is of which there is WAL on its disk: also where PostgreSQL 
 Members ask each other before one of them is promoted. Where PostgreSQL is just starting, Patroni
 asks it a second time after one to two seconds, and all who asked wait. Here it asks again at once.
 
+Whoever starts PostgreSQL asks once a second whether its port is open, and then whether it accepts
+clients. Most servers do so within a tenth of a second. Here they are asked more often for the first
+seconds, so that a start, a restore and a clone take up to two seconds less.
+
 Who shows a certificate may ask Patroni for anything, also to restart or to end its
 PostgreSQL. So members of other databases are refused: their keys are other tenants'.
 
@@ -54,7 +58,7 @@ import time
 os.environ.pop('PYTHONPATH', None)  # it is meant for Patroni alone
 
 from patroni.postgresql import config  # before ha: they import each other
-from patroni import api, global_config, ha
+from patroni import api, global_config, ha, postgresql
 from patroni.dcs import Cluster, Leader, RemoteMember, SyncState, etcd3
 from patroni.exceptions import PostgresConnectionException
 from patroni.postgresql import rewind
@@ -201,6 +205,32 @@ def ask_soon_again(self, sql, *params, retry=False):
 
 
 api.RestApiHandler.query = ask_soon_again
+
+# For so many seconds a server that starts is asked every tenth of a second.
+QUICK = 3
+
+port_open, startup = postgresql.Postgresql.wait_for_port_open, postgresql.Postgresql.wait_for_startup
+
+
+def ask_often(self, answer, going_on, timeout):
+    """Returns once a server gives another answer, ends, or has taken longer than most do."""
+    end = time.time() + min(timeout or QUICK, QUICK)
+    while time.time() < end and going_on() and not self.cancellable.is_cancelled and self.pg_isready() == answer:
+        time.sleep(0.1)
+
+
+def wait_for_port_open(self, postmaster, timeout):
+    ask_often(self, postgresql.PgIsReadyStatus.NO_RESPONSE, postmaster.is_running, timeout)
+    return port_open(self, postmaster, timeout)
+
+
+def wait_for_startup(self, timeout=0):
+    ask_often(self, postgresql.PgIsReadyStatus.REJECT, self.is_running, timeout)
+    return startup(self, timeout)
+
+
+postgresql.Postgresql.wait_for_port_open = wait_for_port_open
+postgresql.Postgresql.wait_for_startup = wait_for_startup
 
 
 parse = api.RestApiHandler.parse_request

@@ -146,6 +146,65 @@ func TestAServerThatStartsIsAskedSoonAgain(t *testing.T) {
 	}
 }
 
+// startsSoon is a program with the modules of the real Patroni, and a server that opens its port and
+// accepts clients after so many questions. It prints what Patroni makes of it, and how long it slept.
+const startsSoon = `
+import time
+from types import SimpleNamespace
+from patroni import postgresql
+from patroni.postgresql import PgIsReadyStatus as Ready, PostgresqlState
+
+slept, clock = [], [1000.0]
+def sleep(seconds):
+    slept.append(seconds)
+    clock[0] += seconds
+time.sleep, time.time = sleep, lambda: clock[0]
+
+def start(name, *answers, cancelled=False, timeout=60):
+    slept.clear()
+    answers = list(answers)
+    p = postgresql.Postgresql.__new__(postgresql.Postgresql)
+    alive = lambda: 'lives' if answers else None
+    p.pg_isready = lambda: answers.pop(0)
+    p.is_running, p.cancellable = alive, SimpleNamespace(is_cancelled=cancelled)
+    state = [PostgresqlState.STARTING]
+    p.set_state = lambda s: state.__setitem__(0, s)
+    p.time_in_state = lambda: clock[0] - 1000.0
+    def changed():
+        if not answers or p.pg_isready() == Ready.RUNNING:
+            state[0] = PostgresqlState.RUNNING if answers else PostgresqlState.START_FAILED
+            return True
+        return False
+    p.check_startup_state_changed, p.is_starting = changed, lambda: True
+    type(p).state = property(lambda self: state[0])
+    done = p.wait_for_port_open(SimpleNamespace(is_running=alive), timeout)
+    done = done and p.wait_for_startup(timeout)
+    print(f'{name}: {done}, slept {sum(slept):.1f} s in {len(slept)}')
+
+no, wait, up = Ready.NO_RESPONSE, Ready.REJECT, Ready.RUNNING
+start('at once', *[up] * 9)
+start('soon', *[no] * 3, *[wait] * 5, *[up] * 9)
+start('late', *[no] * 35, *[up] * 9)
+start('never', *[no] * 3)
+start('cancelled', *[no] * 9, cancelled=True)
+`
+
+// A server that starts is asked often while it may be there at any moment, and once a second after.
+func TestAServerIsSeenAsSoonAsItHasStarted(t *testing.T) {
+	out, err := inPatroni(t, startsSoon)
+	want := strings.TrimPrefix(`
+at once: True, slept 0.0 s in 0
+soon: True, slept 0.6 s in 6
+late: True, slept 8.0 s in 35
+postmaster is not running
+never: False, slept 0.3 s in 3
+cancelled: False, slept 0.0 s in 0
+`, "\n")
+	if err != nil || out != want {
+		t.Errorf("%v; got\n%s\nwant\n%s", err, out, want)
+	}
+}
+
 // tellsShared is a program with the modules of the real Patroni, and its own tags.
 const tellsShared = `
 from types import SimpleNamespace
