@@ -148,7 +148,7 @@ func (k *known) exposed() bool {
 	}
 	served := slices.ContainsFunc(k.members(), func(m *Placed) bool { return m.Served && m.Name != k.Leader && k.confirms(m) })
 	return k.Want.State == member.Running && voters > 1 && (served && k.SyncMode() != patroni.SyncOff || !k.Layout.Alone.IsZero()) && k.primary() != nil &&
-		 !slices.ContainsFunc(k.members(), k.inSync)
+		!slices.ContainsFunc(k.members(), k.inSync)
 }
 
 // rebootDatabase restarts the primary once for each request.
