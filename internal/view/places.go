@@ -111,8 +111,13 @@ func (p *Places) follow() {
 			concerned[id] = true
 			continue
 		}
-		before, after := p.tenant(key)
-		concerned[before], concerned[after] = true, true
+		concerned[p.forget(key)] = true
+	}
+	// An instance that got another name, or two that changed places, are noted after all are forgotten.
+	for _, key := range keys {
+		if id := state.Tail(key, state.LayoutRoot); id == key {
+			concerned[p.tenant(key)] = true
+		}
 	}
 	delete(concerned, "")
 	for id := range concerned {
@@ -121,15 +126,19 @@ func (p *Places) follow() {
 	}
 }
 
-// tenant notes what an instance needs now. It answers the databases that it belonged
-// to before and belongs to now, "" for none.
-func (p *Places) tenant(key string) (before, after string) {
+// forget drops what is known of an instance. It answers the database that it belonged to, or "".
+func (p *Places) forget(key string) string {
 	old := p.known[key]
 	delete(p.needs, old.id)
 	delete(p.known, key)
+	return old.database
+}
+
+// tenant notes what an instance needs now. It answers the database that it belongs to, or "".
+func (p *Places) tenant(key string) string {
 	r, err := state.View[spec.Instance](p.Cache, key)
 	if err != nil {
-		return old.database, ""
+		return ""
 	}
 	i := r.Value
 	now := tenant{i.ResourceID, cmp.Or(i.Cluster, i.ResourceID)}
@@ -138,7 +147,7 @@ func (p *Places) tenant(key string) (before, after string) {
 	if class, ok := spec.LookupClass(i.Class); ok && (i.Cluster == "" || !i.Deleting) {
 		p.needs[i.ResourceID] = class.Memory
 	}
-	return old.database, now.database
+	return now.database
 }
 
 // count counts anew what one database takes.

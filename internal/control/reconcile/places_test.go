@@ -82,6 +82,30 @@ func (b *bench) disturb(random *rand.Rand, n int, classes []string, port *int) [
 	return append(ops, state.Put(state.Layout(id), layout))
 }
 
+// TestTwoThatChangePlaces: what both take is known however their records changed places.
+func TestTwoThatChangePlaces(t *testing.T) {
+	b := newBench(t)
+	kept := &view.Places{Cache: b.cache}
+	put := func(name, id, class string) state.Op {
+		i := spec.Instance{Class: class}
+		i.Name, i.ResourceID = name, id
+		return state.Put(state.Instance(account, region, name), i)
+	}
+	layout := func(id string) state.Op {
+		return state.Put(state.Layout(id), plan.Layout{ID: id, Members: []plan.Placed{{Name: "m1", Host: "a", Port: 1, RESTPort: 2}}})
+	}
+	b.put(put("x", "db-1", "db.t3.micro"), put("y", "db-2", "db.m5.large"), layout("db-1"), layout("db-2"))
+	before := kept.Hosts()
+	for range 3 {
+		b.put(put("x", "db-2", "db.m5.large"), put("y", "db-1", "db.t3.micro"))
+		if now := kept.Hosts(); !reflect.DeepEqual(byPort(now), byPort(before)) || now[0].Committed == 0 {
+			t.Fatalf("%+v, want %+v", now, before)
+		}
+		b.put(put("x", "db-1", "db.t3.micro"), put("y", "db-2", "db.m5.large"))
+		kept.Hosts()
+	}
+}
+
 func byPort(hosts []plan.Host) []plan.Host {
 	for n := range hosts {
 		hosts[n].UsedPorts = append([]int{}, hosts[n].UsedPorts...)
