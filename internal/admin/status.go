@@ -136,6 +136,8 @@ type Database struct {
 	Protected   bool      `json:"deletion_protection"`
 	// Follows is the name of the database that this one replicates.
 	Follows string `json:"follows,omitempty"`
+	// Replaced has the resource ids of the databases in whose place it is, the newest last.
+	Replaced []string `json:"replaced,omitempty"`
 	// HostKeys says that whoever has the key of a host may copy its members, too: not all members
 	// of it, and of what follows it, have keys of their own yet.
 	HostKeys bool `json:"host_keys,omitempty"`

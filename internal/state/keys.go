@@ -10,7 +10,8 @@ const Root = "/howdah/"
 const (
 	// SpecRoot: what users asked for. Written by server: by API handlers, and by the maintenance
 	// window on behalf of an earlier request. Also written by reconcile when it takes a database
-	// over after the home was restored. Removed by reconcile once nothing of a deleted database is
+	// over after the home was restored, and by the operations' runner when an operation closes, opens,
+	// exchanges or deletes databases. Removed by reconcile once nothing of a deleted database is
 	// left.
 	SpecRoot = Root + "spec/"
 	// InstanceRoot, ClusterRoot and EndpointRoot are below SpecRoot, by account,
@@ -42,7 +43,7 @@ const (
 	// Written by whichever control plane is first.
 	MembersAuthority = Root + "members-authority"
 	// SecretRoot: passwords of master users that Howdah manages, sealed, by database. Written by
-	// server. Reconcile removes those of databases that no longer exist.
+	// server. The operations' runner moves one to the database that takes the place. Reconcile removes those of databases that no longer exist.
 	SecretRoot = Root + "secret/"
 	// KMSKeyRoot and KMSAliasRoot: the KMS keys of accounts, sealed, and their other names.
 	// Written by server.
@@ -100,10 +101,12 @@ const (
 	// NoticeRoot: which lasting facts about each database events have already told of. Written by
 	// reconcile.
 	NoticeRoot = Root + "notice/"
-	// AddressRoot: endpoint addresses in use. Written by server. Removed by reconcile with the
+	// AddressRoot: endpoint addresses in use. Written by server, and by the operations' runner when two
+	// databases change places. Removed by reconcile with the
 	// database.
 	AddressRoot = Root + "address/"
-	// RouteRoot: where each endpoint leads. Written by reconcile.
+	// RouteRoot: where each endpoint leads. Written by reconcile. The operations' runner removes that of
+	// a database whose place another one takes.
 	RouteRoot = Root + "route/"
 	// WayRoot: where each edge leads the clients of a route now. Written by the edges.
 	WayRoot = Root + "way/"

@@ -67,6 +67,9 @@ func (d *Database) Addresses() []string {
 // served are the addresses that clients may verify in the server's certificate.
 func (d *Database) served() []string {
 	all := d.Addresses()
+	if d.Owner.Expects != "" {
+		all = append(all, d.Owner.Expects)
+	}
 	for _, e := range d.Custom {
 		if !e.Deleting {
 			all = append(append(all, e.Address), e.Former...)

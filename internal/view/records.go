@@ -26,6 +26,9 @@ type Account struct {
 	*Related
 	Instances []state.Record[*spec.Instance] // by region and name
 	Instance  map[string]*spec.Instance      // by resource id
+	// Shown are the instances that users see: all, but for those that an operation made for its own
+	// ends.
+	Shown []state.Record[*spec.Instance]
 }
 
 // Related is what is known of databases of several records. It stays the same one while only
@@ -158,6 +161,7 @@ func lookAtAccount(cache *state.Cache, name string) *Account {
 			a.Followers[i.Source] = append(a.Followers[i.Source], r)
 		}
 	}
+	a.Shown = shown(a.Instances)
 	for _, r := range a.Clusters {
 		a.Cluster[r.Value.ResourceID] = r.Value
 	}
@@ -200,7 +204,17 @@ func (a *Account) after(cache *state.Cache, keys []string) (next *Account, ok bo
 			own.Instance[r.Value.ResourceID] = r.Value
 		}
 	}
+	own.Shown = shown(own.Instances)
 	return &own, true
+}
+
+// shown are the instances that users see. It is the same list if they see all.
+func shown(all []state.Record[*spec.Instance]) []state.Record[*spec.Instance] {
+	hidden := func(r state.Record[*spec.Instance]) bool { return r.Value.Hidden() }
+	if !slices.ContainsFunc(all, hidden) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), hidden)
 }
 
 func all[T any](list []T, such func(T) bool) bool {
@@ -208,23 +222,25 @@ func all[T any](list []T, such func(T) bool) bool {
 }
 
 // place is where an instance with this key is, or would be.
-func (a *Account) place(key string) (at int, found bool) {
-	return slices.BinarySearchFunc(a.Instances, key, func(r state.Record[*spec.Instance], key string) int { return strings.Compare(r.Key, key) })
+func (a *Account) place(key string) (at int, found bool) { return placeIn(a.Instances, key) }
+
+func placeIn(all []state.Record[*spec.Instance], key string) (at int, found bool) {
+	return slices.BinarySearchFunc(all, key, func(r state.Record[*spec.Instance], key string) int { return strings.Compare(r.Key, key) })
 }
 
-// Named is the instance of that name in a region.
+// Named is the instance of that name in a region, if users see it.
 func (a *Account) Named(in spec.Scope, name string) (state.Record[*spec.Instance], bool) {
-	at, found := a.place(state.Instance(in.Account, in.Region, name))
+	at, found := placeIn(a.Shown, state.Instance(in.Account, in.Region, name))
 	if !found {
 		return state.Record[*spec.Instance]{}, false
 	}
-	return a.Instances[at], true
+	return a.Shown[at], true
 }
 
-// In are the instances of a region, by name.
+// In are the instances of a region that users see, by name.
 func (a *Account) In(scope spec.Scope) []state.Record[*spec.Instance] {
 	prefix := state.Instance(scope.Account, scope.Region, "")
-	first, _ := a.place(prefix)
-	end, _ := a.place(prefix + "\xff") // behind every name
-	return a.Instances[first:end]
+	first, _ := placeIn(a.Shown, prefix)
+	end, _ := placeIn(a.Shown, prefix+"\xff") // behind every name
+	return a.Shown[first:end]
 }

@@ -107,7 +107,12 @@ func disturb(random *rand.Rand, n int64, account string) (what string, ops []sta
 		return state.Put(key(name), i)
 	}
 	name := fmt.Sprintf("db-%d", random.IntN(4))
-	switch random.IntN(10) {
+	switch random.IntN(12) {
+	case 10, 11: // as at the end of a rewind
+		ids := []string{"db-6", "db-7"}
+		random.Shuffle(2, func(a, b int) { ids[a], ids[b] = ids[b], ids[a] })
+		hidden := spec.Instance{Common: spec.Common{Scope: scope, Name: "hidden", ResourceID: own(ids[1]), PasswordSerial: n, MadeBy: "op"}}
+		return "two that may have changed places", []state.Op{put("here", ids[0], "", ""), state.Put(key("hidden"), hidden)}
 	case 0:
 		return "a deletion", []state.Op{state.Delete(key(name)), state.Delete(key("new-" + name))}
 	case 1:

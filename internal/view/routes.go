@@ -13,9 +13,10 @@ import (
 	"howdah/internal/state"
 )
 
-// Routes are the endpoints of the database, where its members are those of a layout.
+// Routes are the endpoints of the database, where its members are those of a layout. A hidden one has
+// none.
 func (b Basis) Routes(layout plan.Layout) []route.Route {
-	if b.Want.State == member.Absent {
+	if b.Want.State == member.Absent || b.Want.Hidden {
 		return nil
 	}
 	base := route.Route{Database: b.Want.ID, Follows: b.Want.Upstream != nil, Members: []route.Member{}, Allow: b.passing()}

@@ -41,7 +41,9 @@ func (s *service) names() names {
 		all[r.Value.Database] = named{r.Value.Scope, r.Value.Name, true}
 	}
 	for _, d := range s.Databases.All() {
-		all[d.Want.ID] = named{d.Common.Scope, d.Common.Name, false}
+		if !d.Common.Hidden() {
+			all[d.Want.ID] = named{d.Common.Scope, d.Common.Name, false}
+		}
 	}
 	return all
 }
@@ -105,7 +107,7 @@ func (s *service) matching(c front.Call, name string) []database.Subject {
 	var own, others []database.Subject
 	for _, d := range s.Databases.All() {
 		switch is := kindOf(d); {
-		case kind != "" && kind != is, !d.Has(bare) && !strings.EqualFold(d.Want.ID, bare):
+		case d.Common.Hidden(), kind != "" && kind != is, !d.Has(bare) && !strings.EqualFold(d.Want.ID, bare):
 		case d.Common.Scope == c.Scope:
 			own = append(own, d)
 		default:

@@ -20,7 +20,7 @@ const mostBehind = 10 * time.Minute
 func (s *Sight) Problems(d database.Subject) []admin.Problem { return s.of(d).problems() }
 
 func (s standing) problems() []admin.Problem {
-	if s.held || s.Follows() || s.Common.Deleting || s.Common.Final != "" {
+	if s.held || s.Follows() || s.Common.Deleting || s.Common.Final != "" || s.Common.Hidden() {
 		return nil
 	}
 	var all []admin.Problem

@@ -22,7 +22,7 @@ func (s *service) databaseOut(d database.Subject, backups Backups) admin.Databas
 		MasterUser: d.Common.MasterUser, DBName: d.Common.DBName, Created: d.Common.Created,
 		Protected: d.Common.DeletionProtection, Abandoned: d.Layout.Abandoned, SyncMode: string(plan.SyncMode(d.Want, d.Layout)),
 		Endpoints: s.endpointsOut(d), Members: []admin.Member{}, Steps: stepsOut(d.Layout.Steps),
-		HostKeys: len(d.Layout.Members) > 0 && !d.Layout.OnlyOwnKeys, Backups: backups.Short(d),
+		Replaced: d.Common.Replaced, HostKeys: len(d.Layout.Members) > 0 && !d.Layout.OnlyOwnKeys, Backups: backups.Short(d),
 	}
 	if i := d.Instance; i != nil {
 		out.Status = s.instanceStatus(*i)

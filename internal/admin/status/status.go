@@ -90,7 +90,9 @@ func (s *service) status(ctx context.Context, c front.Call, _ admin.Nothing) (ad
 	}
 	subjects, backups := s.Databases.All(), s.Backups()
 	for _, d := range subjects {
-		out.Databases = append(out.Databases, s.databaseOut(d, backups))
+		if !d.Common.Hidden() { // the operation tells of it
+			out.Databases = append(out.Databases, s.databaseOut(d, backups))
+		}
 		for _, open := range state.LoadAll[fence.Case](s.Cache, state.FencePrefix(d.Want.ID)) {
 			out.Fences = append(out.Fences, fenceOut(d, open.Value))
 		}

@@ -23,7 +23,7 @@ import (
 func (k *keeper) automate(ctx context.Context, t target) error {
 	c := t.common()
 	r, has := k.automated[c.ResourceID]
-	if c.Deleting || c.Final != "" || t.follows() {
+	if c.Deleting || c.Final != "" || c.Hidden() || t.follows() {
 		return nil
 	}
 	if c.BackupRetention == 0 {

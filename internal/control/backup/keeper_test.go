@@ -579,3 +579,19 @@ func TestNoAutomatedBackupWhereLittleIsFree(t *testing.T) {
 		t.Errorf("made %v", made)
 	}
 }
+
+// A database that an operation makes for its own ends has no automated backups. Its first one is made
+// when it is a user's.
+func TestAHiddenDatabaseHasNoAutomatedBackups(t *testing.T) {
+	c := midnight(t)
+	i := c.instance("orders", "zone-a", func(i *spec.Instance) { week(i); i.MadeBy = "rewind-1" })
+	c.round()
+	if _, _, there := c.cache.Raw(state.Automated(i.ResourceID)); there || len(c.records(i.ResourceID)) > 0 {
+		t.Error("it is backed up")
+	}
+	c.change("orders", func(i *spec.Instance) { i.MadeBy = "" })
+	c.round()
+	if len(c.records(i.ResourceID)) != 1 {
+		t.Errorf("it has %+v", c.records(i.ResourceID))
+	}
+}

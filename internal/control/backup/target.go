@@ -121,7 +121,7 @@ func (b *Backups) place(t target, repository string) (place, error) {
 	switch {
 	case held:
 		return place{}, errors.New("the database is not taken over yet since the home was restored")
-	case t.common().Stopped:
+	case t.common().Stopped, t.common().ClosedBy != "":
 		return place{}, errors.New("the database is stopped")
 	case err != nil || !layout.Value.Created:
 		return place{}, errors.New("the database has not been available yet")

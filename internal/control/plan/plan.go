@@ -28,6 +28,8 @@ type Database struct {
 	// Last has the settings of the last copy of a cluster without instances while it shall run, because
 	// a final snapshot of it is made; nil: it is kept, and does not run.
 	Last *Seat
+	// Hidden says that no endpoint leads to the database.
+	Hidden bool
 	// Zone is the zone of the first member of a database without keyed seats; "" means any.
 	Zone string
 	// Zones are the zones in which new members may be placed; none means any. Members that are

@@ -69,7 +69,7 @@ func (w *work) settle(seated bool) {
 		w.doing("setting up the master user")
 		return
 	}
-	if !slices.Contains(w.Ways[""], leader.Listen()) {
+	if !w.Want.Hidden && !slices.Contains(w.Ways[""], leader.Listen()) {
 		w.doing("waiting for the endpoint")
 		return
 	}

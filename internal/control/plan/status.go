@@ -96,7 +96,7 @@ func (f Facts) DatabaseStatus() string {
 		return Creating
 	}
 	primary, serving := f.Primary()
-	serving = serving && f.reached("", primary)
+	serving = serving && (f.Want.Hidden || f.reached("", primary))
 	switch {
 	case f.storageFull():
 		return StorageFull

@@ -123,7 +123,7 @@ func common(c spec.Common, links Links) Database {
 		Owner:    member.Owner{Name: c.MasterUser, Verifier: c.Verifier, Serial: c.PasswordSerial, Database: c.DBName},
 		Upstream: links.Upstream, Restore: restoreOf(c.Origin),
 		Change: c.Change, Reboot: c.Reboot, Failover: c.Failover, FailoverSeat: c.FailoverTarget,
-		ChangeStatus: c.ChangeStatus, BackedUp: c.BackupRetention > 0,
+		ChangeStatus: c.ChangeStatus, BackedUp: c.BackupRetention > 0 && !c.Hidden(), Hidden: c.Hidden(),
 	}
 	for _, f := range links.Followers {
 		d.Slots = append(d.Slots, SlotName(f))
@@ -133,7 +133,7 @@ func common(c spec.Common, links Links) Database {
 	switch {
 	case c.Deleting:
 		d.State = member.Absent
-	case c.Stopped:
+	case c.Stopped, c.ClosedBy != "":
 		d.State = member.Stopped
 	}
 	return d

@@ -153,8 +153,11 @@ func deletionEvents(d *database, now time.Time) ([]state.Op, error) {
 }
 
 // puts turns notes into writes. Their keys derive from what happened. So a step that is taken twice
-// tells its events once.
+// tells its events once. Nobody is told of a hidden database.
 func puts(d *database, notes []note, now time.Time) ([]state.Op, error) {
+	if d.Owner.Hidden() {
+		return nil, nil
+	}
 	var ops []state.Op
 	for i, n := range notes {
 		e, err := event.Make(n.source, n.number, now, n.args...)

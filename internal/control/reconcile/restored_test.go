@@ -21,9 +21,13 @@ func TestEventsOfARestoredInstance(t *testing.T) {
 		{"not restored", nil, ""},
 		{"a snapshot", &spec.Origin{From: "snap", Snapshot: true}, "Restored from snapshot snap"},
 		{"a moment", &spec.Origin{From: "shop"}, "Restored from DB instance shop to again"},
+		{"a moment, for an operation", &spec.Origin{From: "shop"}, "hidden"},
 	} {
 		scope := spec.Scope{Account: "123456789012", Region: "us-east-1"}
 		d := &database{Database: &view.Database{Owner: spec.Common{Scope: scope, Name: "again", ResourceID: "db-1", Origin: c.origin}}}
+		if c.want == "hidden" { // nobody is told of it
+			d.Owner.MadeBy, c.want = "rewind-1", ""
+		}
 		for _, before := range []bool{false, true} {
 			ops, err := eventsBetween(d, plan.Layout{Created: before}, plan.Output{Layout: plan.Layout{Created: true}}, time.Now())
 			if err != nil {

@@ -30,4 +30,5 @@ type Origin struct {
 func (c *Common) Forget() {
 	c.Pending, c.Before, c.OptIns, c.Origin = nil, nil, nil, nil
 	c.Final, c.StopAfter, c.Stopped, c.Deleting = "", "", false, false
+	c.MadeBy, c.ClosedBy, c.Expects = "", "", ""
 }

@@ -109,6 +109,19 @@ type Common struct {
 	// StopAfter is the name of the snapshot that is made before the instance is stopped. The
 	// instance counts as stopping from then on, and Stopped is set when the snapshot is there.
 	StopAfter string `json:"stop_after,omitempty"`
+	// MadeBy is the id of the operation that has made the database for its own ends, or that has taken
+	// the database out of use. Users do not see such a database, and no endpoint leads to it. "" says
+	// that the database is a user's.
+	MadeBy string `json:"made_by,omitempty"`
+	// ClosedBy is the id of the operation that keeps all processes of the database from running for a
+	// while; "": none does.
+	ClosedBy string `json:"closed_by,omitempty"`
+	// Replaced has the resource ids of the databases whose place it took, and whose name and endpoint it
+	// has, the newest last.
+	Replaced []string `json:"replaced,omitempty"`
+	// Expects is an address that the endpoint is about to have; "": none. The certificates of servers
+	// name it already.
+	Expects string `json:"expects,omitempty"`
 
 	// Before holds the values that the newest Change replaces. They are shown until it is done.
 	Before *Values `json:"before,omitempty"`
@@ -242,6 +255,9 @@ type Endpoint struct {
 // Going reports whether the resource is being deleted, or is to be deleted once its final snapshot is
 // there.
 func (c Common) Going() bool { return c.Deleting || c.Final != "" }
+
+// Hidden reports whether the database is an operation's own, which users do not see.
+func (c Common) Hidden() bool { return c.MadeBy != "" }
 
 // Follows reports whether the instance replicates from another database.
 func (i Instance) Follows() bool { return i.Source != "" && !i.Promoted }

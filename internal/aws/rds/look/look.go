@@ -47,7 +47,7 @@ type Source struct {
 type Look struct {
 	*Source
 	account   *view.Account
-	Instances []state.Record[*spec.Instance] // by region and name; this and what follows is the account's
+	Instances []state.Record[*spec.Instance] // that users see, by region and name; this and what follows is the account's
 	Instance  map[string]*spec.Instance      // by resource id
 	Members   map[string][]state.Record[*spec.Instance]
 	Followers map[string][]state.Record[*spec.Instance]
@@ -62,7 +62,7 @@ func (s *Source) Of(account string) *Look {
 	made := s.Records.Made()
 	a := made.Of(account)
 	return &Look{
-		Source: s, account: a, Instances: a.Instances, Instance: a.Instance, Members: a.Members, Followers: a.Followers,
+		Source: s, account: a, Instances: a.Shown, Instance: a.Instance, Members: a.Members, Followers: a.Followers,
 		Clusters: a.Clusters, Cluster: a.Cluster, Groups: made.Groups, Checked: map[string]state.Op{},
 	}
 }

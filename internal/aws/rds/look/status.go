@@ -84,14 +84,16 @@ func (l *Look) ClusterStatusBy(c spec.Cluster, f plan.Facts) string {
 	return shown(c.Common, c.Moving(), f.DatabaseStatus())
 }
 
-// shown is the status of what waits for a snapshot before it is deleted or stopped, and of what is
-// being moved: until that is done a database that is not reached is not one that fails.
+// shown is the status of what waits for a snapshot before it is deleted or stopped, of what an
+// operation has closed, and of what is being moved: until that is done a database that is not reached is not one that fails.
 func shown(c spec.Common, moving bool, status string) string {
 	switch {
 	case c.Going():
 		return plan.Deleting
 	case c.StopAfter != "":
 		return plan.Stopping
+	case c.ClosedBy != "":
+		return plan.Modifying
 	case moving && (status == plan.Available || status == plan.Rebooting):
 		return plan.Modifying
 	}

@@ -57,6 +57,8 @@ type House struct {
 	endpoints []state.Record[spec.Endpoint] // custom ones that are being moved
 	// stores is what is known of storage that may grow by itself, by resource id.
 	stores map[string]*store
+	// held are instances that an operation has made for its own ends, or has closed.
+	held []state.Record[*spec.Instance]
 	// secrets are managed passwords, as of secretChanges.
 	secrets       []state.Record[*secret.Secret]
 	secretChanges int64
@@ -89,8 +91,11 @@ func (h *House) look() {
 	h.instances = state.Copies(slices.DeleteFunc(state.ViewAll[spec.Instance](cache, state.InstanceRoot), func(r state.Record[*spec.Instance]) bool {
 		i := r.Value
 		due := due(subjectOfInstance(i))
-		return i.Deleting || !i.Moving() && i.Pending == nil && i.StopAfter == "" && !autoscales(*i) && (i.Cluster == "" || i.Announced) && !due
+		return i.Deleting || i.Hidden() || !i.Moving() && i.Pending == nil && i.StopAfter == "" && !autoscales(*i) && (i.Cluster == "" || i.Announced) && !due
 	}))
+	h.held = slices.DeleteFunc(state.ViewAll[spec.Instance](cache, state.InstanceRoot), func(r state.Record[*spec.Instance]) bool {
+		return r.Value.Deleting || r.Value.MadeBy == "" && r.Value.ClosedBy == ""
+	})
 	h.clusters = slices.DeleteFunc(state.LoadAll[spec.Cluster](cache, state.ClusterRoot), func(r state.Record[spec.Cluster]) bool {
 		due := due(subjectOfCluster(&r.Value))
 		return r.Value.Deleting || !r.Value.Moving() && r.Value.Pending == nil && !due
@@ -123,7 +128,7 @@ func (w ward) chore(name, mark string, do func(ctx context.Context, l *database.
 func (h *House) Keep(ctx context.Context) {
 	h.look()
 	now := h.Looks.Now().UTC()
-	for _, chore := range slices.Concat(h.windows(now), h.newcomers(), h.upgrades(now), h.rotations(now), h.movers(), h.stops(), h.growths(now), h.passwords(now)) {
+	for _, chore := range slices.Concat(h.windows(now), h.newcomers(), h.upgrades(now), h.rotations(now), h.movers(), h.stops(), h.growths(now), h.passwords(now), h.left()) {
 		if ctx.Err() != nil {
 			return
 		}

@@ -1,0 +1,48 @@
+package view
+
+import (
+	"slices"
+	"testing"
+
+	"howdah/internal/control/plan"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+	"howdah/internal/testkit/etcdtest"
+)
+
+// A hidden instance is a database like others, but users do not see it, and no endpoint leads to it.
+// Its certificates name the address that it is about to have.
+func TestAHiddenInstance(t *testing.T) {
+	store := etcdtest.Store(t)
+	cache := etcdtest.Cache(t, store, nil)
+	scope := spec.Scope{Account: "111111111111", Region: "us-east-1"}
+	instance := func(name, id, address string) spec.Instance {
+		return spec.Instance{Common: spec.Common{Scope: scope, Name: name, ResourceID: id, Address: address, Port: 5432}, Class: "db.t3.micro"}
+	}
+	put := func(i spec.Instance) state.Op {
+		return state.Put(state.Instance(scope.Account, scope.Region, i.Name), i)
+	}
+	seen, hidden := instance("orders", "db-1", "10.0.0.1"), instance("orders-rewind", "db-2", "10.0.0.2")
+	hidden.MadeBy, hidden.Expects = "op", "10.0.0.1"
+	etcdtest.Put(t, store, cache, put(seen), put(hidden))
+	records := &Records{Cache: cache}
+	a := records.Made().Of(scope.Account)
+	if len(a.Shown) != 1 || len(a.In(scope)) != 1 || len(a.Instances) != 2 {
+		t.Errorf("%d of %d are shown", len(a.Shown), len(a.Instances))
+	}
+	if _, found := a.Named(scope, "orders-rewind"); found {
+		t.Error("it is found by its name")
+	}
+	w, _ := Nothing(cache).After(records.Made())
+	d := w.Database("db-2")
+	layout := plan.Layout{Members: []plan.Placed{{Name: "m1", Host: "a", Address: "127.0.0.1", Port: 1}}}
+	if d == nil || !d.Want.Hidden || !slices.Equal(d.Want.ServerIPs, []string{"10.0.0.1", "10.0.0.2"}) || !slices.Equal(d.Addresses(), []string{"10.0.0.2"}) {
+		t.Fatalf("%+v", d)
+	}
+	if routes := w.Basis(d, layout, nil).Routes(layout); len(routes) > 0 {
+		t.Errorf("it has the routes %+v", routes)
+	}
+	if routes := w.Basis(w.Database("db-1"), layout, nil).Routes(layout); len(routes) != 1 {
+		t.Errorf("the other one has the routes %+v", routes)
+	}
+}
