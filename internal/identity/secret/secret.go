@@ -3,6 +3,7 @@
 package secret
 
 import (
+	"cmp"
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/json"
@@ -37,10 +38,12 @@ type Version struct {
 type Secret struct {
 	spec.Scope
 	Database string `json:"database"` // resource id
-	Cluster  bool   `json:"cluster,omitempty"`
-	Name     string `json:"name"`
-	Suffix   string `json:"suffix"` // of its ARN
-	User     string `json:"user"`
+	// Sealed is the resource id that the versions are sealed for, if that is another one: see Move.
+	Sealed  string `json:"sealed,omitempty"`
+	Cluster bool   `json:"cluster,omitempty"`
+	Name    string `json:"name"`
+	Suffix  string `json:"suffix"` // of its ARN
+	User    string `json:"user"`
 
 	Created time.Time `json:"created"`
 	Rotated time.Time `json:"rotated,omitzero"`
@@ -134,6 +137,14 @@ func (s Secret) Rotate(serial int64, token string, now time.Time, sealer *Sealer
 // is of use until the database has taken that password.
 func (s Secret) Leave(serial int64) Secret {
 	s.Until = serial
+	return s
+}
+
+// Move returns the secret as that of another database which takes the place of its own one, and whose
+// master user has the same passwords.
+func (s Secret) Move(database string) Secret {
+	s.Sealed = cmp.Or(s.Sealed, s.Database)
+	s.Database = database
 	return s
 }
 
@@ -292,7 +303,7 @@ func (s *Sealer) Value(of Secret, v Version) (string, error) {
 
 // bound returns everything that decides who may read the password, and what it is good for.
 func (s Secret) bound(v Version) []byte {
-	return fmt.Appendf(nil, "secret %q %q %q %q %q %q", s.Account, s.Region, s.Database, s.Name, s.User, v.ID)
+	return fmt.Appendf(nil, "secret %q %q %q %q %q %q", s.Account, s.Region, cmp.Or(s.Sealed, s.Database), s.Name, s.User, v.ID)
 }
 
 const (

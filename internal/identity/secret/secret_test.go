@@ -142,3 +142,23 @@ func TestNoTwoAreAlike(t *testing.T) {
 		t.Error(cluster.ARN())
 	}
 }
+
+// One that moves to another database is the same secret, and all that it has is opened there alone.
+func TestASecretMoves(t *testing.T) {
+	s, password := made(t)
+	moved := s.Move("db-2").Move("db-3")
+	if moved.ARN() != s.ARN() || moved.Database != "db-3" {
+		t.Errorf("%+v", moved)
+	}
+	if got, err := sealer(t).Open(moved, moved.Current); err != nil || got != password {
+		t.Errorf("%q, %v", got, err)
+	}
+	next, second := moved.Rotate(9, "", noon, sealer(t))
+	if got, err := sealer(t).Open(next.Move("db-4"), *next.Pending); err != nil || got != second {
+		t.Errorf("%q, %v", got, err)
+	}
+	moved.Sealed = "db-9"
+	if _, err := sealer(t).Open(moved, moved.Current); err == nil {
+		t.Error("one that was sealed for another database opens")
+	}
+}
