@@ -28,6 +28,7 @@ import (
 	"howdah/internal/control/operation"
 	"howdah/internal/control/plan"
 	"howdah/internal/control/reconcile"
+	"howdah/internal/control/rewind"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/identity/authority"
 	"howdah/internal/identity/certs"
@@ -123,8 +124,9 @@ func Run(ctx context.Context, cfg Config) error {
 	backups := databasebackup.New(databasebackup.Config{
 		Store: store, Cache: cache, Hosts: job.New(store, cache), Repository: cfg.opener(store), Low: places.lowOf, Log: cfg.Log.With("component", "database-backup"),
 	})
+	rewinds := rewind.Definition(rewind.Config{Store: store, Cache: cache, Look: rewind.LookEvery, Log: cfg.Log.With("component", "rewind")})
 	operations := operation.New(operation.Config{
-		Store: store, Cache: cache, Name: cfg.Name, Definitions: backups.Definitions(), Log: cfg.Log.With("component", "operation"),
+		Store: store, Cache: cache, Name: cfg.Name, Definitions: append(backups.Definitions(), rewinds), Log: cfg.Log.With("component", "operation"),
 	})
 	members, err := cfg.members(ctx, store)
 	if err != nil {

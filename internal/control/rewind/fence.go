@@ -1,0 +1,131 @@
+package rewind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	step "howdah/internal/control/operation"
+	"howdah/internal/model/backup"
+	"howdah/internal/model/member"
+	"howdah/internal/model/operation"
+	"howdah/internal/state"
+	"howdah/internal/view"
+)
+
+// serves says what a hidden database lacks, or "": it has been available, and its primary takes writes.
+func (r *rewinds) serves(id string) (lacks string) {
+	layout := r.layout(id)
+	if !layout.Created {
+		if n := len(layout.Steps); n > 0 {
+			return layout.Steps[n-1].Name
+		}
+		return "it waits for a host"
+	}
+	leader := view.Leader(r.Cache, id)
+	for _, m := range layout.Members {
+		if report := r.report(id, m); m.Name == leader && r.alive(m.Host) && report.Ready && !report.InRecovery {
+			return ""
+		}
+	}
+	return "it has no primary that serves"
+}
+
+// close ends all processes of the database, in good order, so that everything that it acknowledged is
+// in the archive. From then on nobody writes to it.
+func (r *rewinds) close(ctx context.Context, run *step.Run) (step.Outcome, error) {
+	var args backup.RewindArgs
+	if err := run.Args(&args); err != nil {
+		return step.Outcome{}, err
+	}
+	old, err := r.about(ctx, run)
+	if err != nil {
+		return step.Outcome{}, err
+	}
+	run.Progress(0, 0, "") // what was counted before is done
+	if old.Value.ClosedBy == "" {
+		if why := r.mayClose(run, args); why != "" {
+			return r.wait("it is closed as soon as that is possible: %s", why), nil
+		}
+		next := old.Value
+		next.ClosedBy = run.Record.ID
+		next.Generation++
+		run.Note(noteClosed, time.Now().UTC().Format(time.RFC3339Nano))
+		run.Note(noteRestorable, r.restorable(old.Value.ResourceID).Format(time.RFC3339Nano))
+		return r.wait("its processes end").With(state.Swap(old.Key, old.Revision, next)), nil
+	}
+	if why := r.runs(old.Value.ResourceID); why != "" {
+		return r.wait("%s", why), nil
+	}
+	return step.Next(stepExchange), nil
+}
+
+// mayClose says what to wait for before the database is closed, or "". A snapshot that somebody asked
+// for meanwhile is made first.
+func (r *rewinds) mayClose(run *step.Run, args backup.RewindArgs) string {
+	if why := r.serves(args.Database); why != "" {
+		return "what is restored does not serve just now: " + why
+	}
+	for _, o := range state.ViewAll[operation.Record](r.Cache, state.OperationRoot) {
+		v := o.Value
+		if v.ID != run.Record.ID && !v.State.Ended() && v.About.Database == run.Record.About.Database && slices.Contains(v.Excludes, operation.Delete) {
+			return fmt.Sprintf("the operation %s (%s) ends first", v.ID, v.Kind)
+		}
+	}
+	return ""
+}
+
+// runs says which process of a closed database may still run, or "". What a host said before it was
+// told that the database is closed does not count, nor does that a host is silent: its primary may
+// still acknowledge writes there.
+func (r *rewinds) runs(id string) string {
+	for _, m := range r.layout(id).Members {
+		name := member.ID(id, m.Name)
+		if _, _, known := r.Cache.Raw(state.Host(m.Host)); !known {
+			continue // an operator's word, after which nothing of it counts
+		}
+		if !r.alive(m.Host) {
+			return fmt.Sprintf("host %s is silent, and may still run %s: bring it back, or say that it is gone (howdah host forget %s)", m.Host, m.Name, m.Host)
+		}
+		told, err := state.View[member.Assignment](r.Cache, state.Assign(m.Host, name))
+		report := r.report(id, m)
+		if err != nil || told.Value.Want != member.Stopped || report.Generation < told.Value.Generation || report.Patroni || report.Postgres {
+			return fmt.Sprintf("%s on host %s ends", m.Name, m.Host)
+		}
+	}
+	return ""
+}
+
+// open is the undo of close.
+func (r *rewinds) open(ctx context.Context, run *step.Run) (step.Outcome, error) {
+	old, err := r.about(ctx, run)
+	switch {
+	case errors.Is(err, errGone):
+		return step.End(), nil
+	case err != nil:
+		return step.Outcome{}, err
+	case old.Value.ClosedBy != run.Record.ID:
+		return step.End(), nil
+	}
+	next := old.Value
+	next.ClosedBy = ""
+	next.Generation++
+	return step.End().With(state.Swap(old.Key, old.Revision, next)), nil
+}
+
+// restorable is the newest moment that members of a database say can be restored, or zero.
+func (r *rewinds) restorable(id string) (newest time.Time) {
+	for _, report := range view.Reports(r.Cache, id, r.layout(id)) {
+		if a := report.Archived; a != nil && a.Restorable.At.After(newest) {
+			newest = a.Restorable.At
+		}
+	}
+	return newest.UTC()
+}
+
+func (r *rewinds) alive(host string) bool {
+	live, err := state.View[member.Liveness](r.Cache, state.Live(host))
+	return err == nil && live.Value.Alive
+}

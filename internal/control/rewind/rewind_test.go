@@ -1,0 +1,240 @@
+package rewind
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"howdah/internal/control/plan"
+	"howdah/internal/identity/secret"
+	"howdah/internal/model/backup"
+	"howdah/internal/model/member"
+	"howdah/internal/model/operation"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+	"howdah/internal/testkit"
+)
+
+// advance plays what the operation waits for next, at the step that it is at.
+func (s *site) advance() {
+	s.t.Helper()
+	switch s.operation().Step {
+	case stepSnapshot:
+		s.shot(backup.Available, "")
+	case stepRestore:
+		s.serve(newID)
+	case stepClose:
+		if s.instance("orders").ClosedBy != "" {
+			s.told(oldID, true)
+		}
+	}
+}
+
+func TestADatabaseGoesBack(t *testing.T) {
+	s := newSite(t, nil)
+	s.run()
+	s.reaches(stepSnapshot, "the snapshot kept is being made")
+	s.shot(backup.Available, "")
+	s.reaches(stepRestore, "it waits for a host")
+	if s.instance("orders").ClosedBy != "" {
+		t.Error("it is closed before there is anything to take its place")
+	}
+	s.serve(newID)
+	s.reaches(stepClose, "m1 on host zone-a ends")
+	s.told(oldID, false)
+	s.reaches(stepClose, "m1 on host zone-a ends")
+	// Somebody sets tags meanwhile.
+	old := s.instance("orders")
+	old.Tags = []spec.Tag{{Key: "team", Value: "green"}}
+	s.put(state.Put(keyOf(old), old))
+	s.told(oldID, true)
+	s.ends(operation.Done)
+	s.exchanged()
+	next := s.instance("orders")
+	if next.Tags[0].Value != "green" || !next.DeletionProtection || next.Reboot != 0 || next.ChangeStatus != plan.Modifying || strings.Join(next.Replaced, " ") != oldID {
+		t.Errorf("%+v", next)
+	}
+	a, err := state.Get[backup.Automated](t.Context(), s.store, state.Automated(oldID))
+	if err != nil || !a.Value.Retained || a.Value.Name != "orders" || a.Value.Until != until.Add(time.Hour) || a.Value.Instance == nil || a.Value.Instance.Name != "orders" {
+		t.Errorf("automated backups: %+v, %v", a.Value, err)
+	}
+	if told := s.events(); !strings.Contains(told, "the snapshot kept, and the automated backups of db-OLD") {
+		t.Errorf("the events say:\n%s", told)
+	}
+}
+
+// Whoever leads does so until the operation has one more record: another one goes on from there.
+func TestAnotherOneGoesOnAfterEachRecord(t *testing.T) {
+	for _, failed := range []bool{false, true} {
+		s := newSite(t, nil)
+		terms := 0
+		for ; !s.operation().State.Ended(); terms++ {
+			if terms > 200 {
+				t.Fatalf("it does not end: %+v", s.operation())
+			}
+			before, err := state.Load[operation.Record](s.cache, state.Operation(opID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := s.run()
+			testkit.Eventually(t, 20*time.Second, func() error {
+				now, err := state.Load[operation.Record](s.cache, state.Operation(opID))
+				if err == nil && now.Revision == before.Revision {
+					err = fmt.Errorf("it is still %+v", now.Value)
+				}
+				return err
+			})
+			stop()
+			if failed && s.instance("orders").ClosedBy != "" {
+				s.put(state.Delete(s.shotKey())) // then there is nothing to go back to
+			}
+			s.advance()
+		}
+		if terms < 3 {
+			t.Errorf("only %d led", terms)
+		}
+		if failed {
+			s.untouched("it was deleted")
+		} else {
+			s.exchanged()
+		}
+	}
+}
+
+func TestWhatFailsChangesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		do     func(*site)
+		reason string
+	}{
+		"no snapshot": {func(s *site) { s.shot(backup.Failed, "the disk is full") }, "the disk is full"},
+		"a snapshot that was deleted": {func(s *site) {
+			s.put(state.Delete(s.shotKey()))
+		}, "it was deleted"},
+		"a restore that cannot succeed": {func(s *site) {
+			s.shot(backup.Available, "")
+			s.put(state.Put(state.Layout(newID), plan.Layout{ID: newID, Members: []plan.Placed{{Name: "m1", Host: "zone-b"}}}),
+				state.Put(state.Report("zone-b", member.ID(newID, "m1")), member.Report{Problem: member.RestoreFails, Detail: "WAL file 7 is missing"}))
+		}, "WAL file 7 is missing"},
+		"a snapshot that is deleted while it is closed": {func(s *site) {
+			s.shot(backup.Available, "")
+			s.serve(newID)
+			s.reaches(stepClose, "ends")
+			s.put(state.Delete(s.shotKey()))
+			s.told(oldID, true)
+		}, "it was deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, nil)
+			s.run()
+			c.do(s)
+			if r := s.ends(operation.Failed); !strings.Contains(r.Reason, c.reason) || len(r.Left) > 0 {
+				t.Errorf("%+v", r)
+			}
+			s.untouched(c.reason)
+		})
+	}
+}
+
+func TestItIsCancelledAtEachStep(t *testing.T) {
+	for _, at := range []string{stepSnapshot, stepRestore, stepClose, stepExchange} {
+		t.Run(at, func(t *testing.T) {
+			s := newSite(t, nil)
+			s.run()
+			s.reaches(stepSnapshot, "kept")
+			for _, next := range []string{stepRestore, stepClose, stepExchange} {
+				if s.operation().Step == at {
+					break
+				}
+				if next == stepExchange {
+					s.reaches(stepClose, "ends")
+					s.lead(newID, "nobody") // then it waits there
+				}
+				s.advance()
+				s.reaches(next, "")
+			}
+			s.cancel()
+			s.ends(operation.Cancelled)
+			s.untouched("cancelled by me")
+		})
+	}
+}
+
+// It is not closed while what is to take its place does not serve, nor while a snapshot is made that
+// somebody asked for.
+func TestItIsClosedAsLateAsPossible(t *testing.T) {
+	s := newSite(t, nil)
+	other, err := operation.New("snap-other", backup.Take, s.operation().About, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put(state.Put(state.Operation(other.ID), other))
+	s.run()
+	s.shot(backup.Available, "")
+	s.serve(newID)
+	s.reaches(stepClose, "the operation snap-other (backup) ends first")
+	s.lead(newID, "nobody")
+	other.State = operation.Done
+	s.put(state.Put(state.Operation(other.ID), other))
+	s.reaches(stepClose, "it has no primary that serves")
+	if s.instance("orders").ClosedBy != "" {
+		t.Error("it is closed")
+	}
+	s.lead(newID, "m1")
+	s.reaches(stepClose, "m1 on host zone-a ends")
+}
+
+// A primary on a host that is silent may acknowledge writes.
+func TestASilentHostIsWaitedFor(t *testing.T) {
+	s := newSite(t, nil)
+	s.run()
+	s.shot(backup.Available, "")
+	s.serve(newID)
+	s.reaches(stepClose, "ends")
+	s.put(state.Put(state.Live("zone-b"), member.Liveness{}))
+	s.told(oldID, true)
+	s.reaches(stepClose, "host zone-b is silent")
+	s.put(state.Delete(state.Host("zone-b"))) // an operator forgets it
+	s.ends(operation.Done)
+	s.exchanged()
+}
+
+func TestTheManagedPasswordGoesAlong(t *testing.T) {
+	sealer, err := secret.NewSealer(make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, password := secret.New(shop, oldID, false, "boss", 4, time.Now(), sealer)
+	s := newSite(t, func(old, inside *spec.Instance) { old.Managed, inside.Managed = true, true })
+	s.put(state.Put(state.Secret(oldID), made))
+	s.run()
+	s.shot(backup.Available, "")
+	s.serve(newID)
+	s.reaches(stepClose, "ends")
+	s.told(oldID, true)
+	s.ends(operation.Done)
+	moved, err := state.Get[secret.Secret](t.Context(), s.store, state.Secret(newID))
+	if err != nil || moved.Value.ARN() != made.ARN() || moved.Value.Database != newID {
+		t.Fatalf("%+v, %v", moved.Value, err)
+	}
+	if got, err := sealer.Open(moved.Value, moved.Value.Current); err != nil || got != password {
+		t.Errorf("opened: %v", err)
+	}
+	if _, _, there := s.cache.Raw(state.Secret(oldID)); there {
+		t.Error("it is still that of the old one")
+	}
+}
+
+func TestWithoutAutomatedBackupsNoneStay(t *testing.T) {
+	s := newSite(t, func(old, inside *spec.Instance) { old.BackupRetention, inside.BackupRetention = 0, 0 })
+	s.put(state.Delete(state.Automated(oldID)))
+	s.run()
+	s.shot(backup.Available, "")
+	s.serve(newID)
+	s.reaches(stepClose, "ends")
+	s.told(oldID, true)
+	s.ends(operation.Done)
+	if told := s.events(); !strings.Contains(told, "see the snapshot kept.") {
+		t.Errorf("the events say:\n%s", told)
+	}
+}
