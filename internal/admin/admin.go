@@ -63,6 +63,7 @@ const (
 	VerbSnapshotFetch    = "snapshot-fetch"    // SnapshotFetchRequest, a tar archive as SnapshotFetchRequest says, or Nothing
 
 	VerbRestore = "restore" // RestoreRequest, RestorePlan
+	VerbRewind  = "rewind"  // RewindRequest, RewindPlan
 
 	VerbHeld     = "held"      // Nothing, Held
 	VerbTakeOver = "take-over" // TakeOverRequest, Nothing
@@ -103,6 +104,7 @@ const (
 	CodeBackupRefused    = "BackupRefused" // no backup or drill can be begun now
 
 	CodeRestoreRefused = "RestoreRefused" // that cannot be restored
+	CodeRewindRefused  = "RewindRefused"  // the database cannot go back in its place
 
 	CodeDownloadRefused   = "DownloadRefused"
 	CodeDownloadEncrypted = "DownloadNotEncrypted" // the caller has to say that this is all right
@@ -118,7 +120,7 @@ const (
 var statuses = map[string]int{
 	CodeUnknownVerb: http.StatusNotFound, CodeHostNotFound: http.StatusNotFound, CodeKeyNotFound: http.StatusNotFound,
 	CodeRepositoryNotFound: http.StatusNotFound, CodeRepositoryExists: http.StatusConflict, CodeRepositoryInUse: http.StatusConflict,
-	CodeDatabaseNotFound: http.StatusNotFound, CodeBackupRefused: http.StatusConflict, CodeRestoreRefused: http.StatusConflict,
+	CodeDatabaseNotFound: http.StatusNotFound, CodeBackupRefused: http.StatusConflict, CodeRestoreRefused: http.StatusConflict, CodeRewindRefused: http.StatusConflict,
 	CodeDownloadRefused: http.StatusConflict, CodeDownloadEncrypted: http.StatusConflict, CodeNotReady: http.StatusConflict,
 	CodeOperationNotFound: http.StatusNotFound, CodeOperationEnded: http.StatusConflict,
 	CodeKeyOfHome: http.StatusConflict, CodeHostAlive: http.StatusConflict, CodeOnlyCopy: http.StatusConflict,

@@ -35,7 +35,7 @@ type service struct{ Config }
 // Verbs returns the verbs on restores.
 func Verbs(cfg Config) verb.Table {
 	s := &service{cfg}
-	return verb.Table{admin.VerbRestore: verb.On(verb.OfHome, s.restore)}
+	return verb.Table{admin.VerbRestore: verb.On(verb.OfHome, s.restore), admin.VerbRewind: verb.On(verb.OfHome, s.rewind)}
 }
 
 // restore makes a new database of a backup, or says what it would make.
