@@ -2,9 +2,7 @@ package backups
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +24,10 @@ func newBackupNow(o *cli.Options) *cobra.Command {
 				return err
 			}
 			if !wait {
-				return o.Print(begun, func() error { o.Say("A backup of %s is being made: %s", begun.Database, watch(o, begun)); return nil })
+				return o.Print(begun, func() error {
+					o.Say("A backup of %s is being made: %s", begun.Database, o.Watch(begun.Operation))
+					return nil
+				})
 			}
 			return finishBackup(cmd, o, begun)
 		},
@@ -58,75 +59,17 @@ func finishBackup(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun) e
 // begin begins an operation about the backups of a database. The id is chosen here, so that a call
 // that is sent again begins nothing more.
 func begin(cmd *cobra.Command, o *cli.Options, verb, prefix, name string) (admin.BackupBegun, error) {
-	return ask[admin.BackupBegun](cmd, o, verb, admin.BackupBeginRequest{Name: name, ID: operationID(prefix, name, o.Now())})
+	return ask[admin.BackupBegun](cmd, o, verb, admin.BackupBeginRequest{Name: name, ID: cli.OperationID(prefix, name, o.Now())})
 }
 
-// operationID returns an id that shows people what the operation is about, and is no other's.
-func operationID(prefix, name string, now time.Time) string {
-	const most = 40
-	plain := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(name))
-	return prefix + "-" + plain[:min(len(plain), most)] + "-" + strconv.FormatInt(now.UnixNano(), 36)
-}
-
-// watch returns the command that shows how far an operation is.
-func watch(o *cli.Options, begun admin.BackupBegun) string {
-	return o.Pasteable("howdah operations show " + begun.Operation + " --watch")
-}
-
-// await waits until an operation is done, as long as that takes, and shows its steps. It fails if the
-// operation does. Whoever waits no longer is told how to go on watching.
+// await waits until an operation is done, and shows its steps.
 func await(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, what string) error {
-	_, err := awaitUntil(cmd, o, begun, what, func(admin.Operation) bool { return false })
-	return err
+	return o.Await(cmd, begun.Operation, what, stepText)
 }
 
 // awaitUntil is await, but until an operation is as far as it is waited for, or done.
-func awaitUntil(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, what string, until func(admin.Operation) bool) (now admin.Operation, err error) {
-	api, err := o.API(cmd)
-	if err != nil {
-		return now, err
-	}
-	p := o.Screen.Begin(o.Now)
-	defer p.End()
-	pace := far{now: o.Now}
-	slow := *o
-	slow.Every *= 5 // it may take hours
-	err = slow.Poll(cmd.Context(), what, func() (bool, error) {
-		var out admin.OperationsAnswer
-		if err := api.Admin(cmd.Context(), admin.VerbOperations, admin.OperationsRequest{ID: begun.Operation}, &out); err != nil {
-			return false, err
-		}
-		if len(out.Operations) != 1 {
-			return false, fmt.Errorf("%d operations have the id %s", len(out.Operations), begun.Operation)
-		}
-		now = out.Operations[0]
-		if !now.Ended && until(now) {
-			return true, nil
-		}
-		if !now.Ended {
-			p.Step(stepText(now), now.StepBegan)
-			p.Far(pace.text(now))
-			if now.Trouble != "" {
-				p.Note(now.Trouble)
-			}
-		}
-		return now.Ended, nil
-	})
-	switch {
-	case cmd.Context().Err() != nil:
-		return now, fmt.Errorf("no longer waiting for %s: it goes on: %s", what, watch(o, begun))
-	case err != nil:
-		return now, err
-	case now.Ended && now.State != "done":
-		word := map[string]string{"failed": "failed", "cancelled": "was cancelled"}[now.State]
-		return now, fmt.Errorf("%s %s: %s: see %s", what, word, now.Reason, o.Pasteable("howdah operations show "+begun.Operation))
-	}
-	return now, nil
+func awaitUntil(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, what string, until func(admin.Operation) bool) (admin.Operation, error) {
+	return o.AwaitUntil(cmd, begun.Operation, what, stepText, until)
 }
 
 // stepText says in words what an operation does.
@@ -182,32 +125,4 @@ func tryText(unit string) string {
 		return "replaying WAL"
 	}
 	return "looking whether all is there"
-}
-
-// far tells how far an operation is, and how long its bytes will take. It goes by what it has seen,
-// as nobody notes when a unit began.
-type far struct {
-	now   func() time.Time
-	unit  string
-	since time.Time
-	first int64
-}
-
-// text returns how many bytes are done, of how many, and the time left. It is "" for other units.
-func (f *far) text(p admin.Operation) string {
-	if p.Unit != f.unit || f.since.IsZero() || p.Done < f.first {
-		f.unit, f.since, f.first = p.Unit, f.now(), p.Done
-	}
-	if !strings.HasPrefix(p.Unit, "bytes") {
-		return ""
-	}
-	if p.Of <= 0 {
-		return screen.Bytes(p.Done)
-	}
-	text := fmt.Sprintf("%s of %s (%d %%)", screen.Bytes(p.Done), screen.Bytes(p.Of), 100*p.Done/p.Of)
-	past, done := f.now().Sub(f.since), p.Done-f.first
-	if past <= 0 || done <= 0 || p.Done >= p.Of {
-		return text
-	}
-	return text + ", about " + screen.Span(time.Duration(float64(past)*float64(p.Of-p.Done)/float64(done))) + " left"
 }

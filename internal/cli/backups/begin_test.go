@@ -7,26 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"howdah/internal/admin"
 	"howdah/internal/cli"
 	"howdah/internal/cli/clitest"
 	"howdah/internal/cli/screen"
-	"howdah/internal/model/operation"
 )
-
-func TestOperationIDs(t *testing.T) {
-	for _, name := range []string{"orders", "Cluster/Shop", "db-ABC", "ä/ö;", strings.Repeat("x", 100)} {
-		for _, prefix := range []string{"drill", "backup"} {
-			if id := operationID(prefix, name, time.Now()); !operation.ValidID(id) || !strings.HasPrefix(id, prefix+"-") {
-				t.Errorf("%s: %q", name, id)
-			}
-		}
-	}
-	now := time.Now()
-	if a, b := operationID("drill", "orders", now), operationID("drill", "orders", now.Add(1)); a == b {
-		t.Errorf("twice %q", a)
-	}
-}
 
 // TestWhoeverWaitsNoLongerIsTold how to go on watching, and the drill goes on.
 func TestWhoeverWaitsNoLongerIsTold(t *testing.T) {
@@ -57,30 +41,4 @@ func (e *ending) Write(p []byte) (int, error) {
 		e.cancel()
 	}
 	return n, err
-}
-
-func TestHowFarAnOperationIs(t *testing.T) {
-	now := time.Now()
-	f := far{now: func() time.Time { return now }}
-	for _, look := range []struct {
-		unit     string
-		done, of int64
-		after    time.Duration
-		want     string
-	}{
-		{"", 0, 0, 0, ""},
-		{"bytes of files", 1 << 30, 0, 0, "1.0 GiB"},
-		{"bytes of files", 1 << 30, 4 << 30, time.Minute, "1.0 GiB of 4.0 GiB (25 %)"},
-		{"bytes of files", 2 << 30, 4 << 30, time.Minute, "2.0 GiB of 4.0 GiB (50 %), about 4m0s left"},
-		{"bytes of files", 4 << 30, 4 << 30, time.Minute, "4.0 GiB of 4.0 GiB (100 %)"},
-		{"bytes of wal", 1 << 20, 0, time.Minute, "1.0 MiB"},
-		{"objects", 3, 4, time.Minute, ""},
-		{"bytes", 0, 100, 0, "0 B of 100 B (0 %)"}, // another host begins anew
-		{"bytes", 50, 100, time.Second, "50 B of 100 B (50 %), about 1.0 s left"},
-	} {
-		now = now.Add(look.after)
-		if got := f.text(admin.Operation{Unit: look.unit, Done: look.done, Of: look.of}); got != look.want {
-			t.Errorf("%+v: %q", look, got)
-		}
-	}
 }

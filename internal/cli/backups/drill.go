@@ -26,7 +26,7 @@ func newBackupDrill(o *cli.Options) *cobra.Command {
 			}
 			if noWait {
 				return o.Print(begun, func() error {
-					o.Say("The newest backup of %s is being tried: %s", begun.Database, watch(o, begun))
+					o.Say("The newest backup of %s is being tried: %s", begun.Database, o.Watch(begun.Operation))
 					return nil
 				})
 			}

@@ -57,7 +57,7 @@ func runSnapshotCopy(cmd *cobra.Command, o *cli.Options, in admin.SnapshotCopyRe
 	begun := admin.BackupBegun{Operation: shot.Operation, Database: shot.Database, ResourceID: shot.ResourceID}
 	if noWait {
 		return o.Print(out, func() error {
-			o.Say("%s is being copied to %s in repository %s: %s", out.From, shot.Name, shot.Repository, watch(o, begun))
+			o.Say("%s is being copied to %s in repository %s: %s", out.From, shot.Name, shot.Repository, o.Watch(begun.Operation))
 			return nil
 		})
 	}

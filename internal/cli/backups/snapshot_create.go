@@ -72,7 +72,7 @@ func finishSnapshot(cmd *cobra.Command, o *cli.Options, t *cli.Target, name stri
 	}
 	if noWait {
 		return o.Print(begun, func() error {
-			o.Say("The snapshot %s of %s is being made: %s", name, t.Name, watch(o, begun))
+			o.Say("The snapshot %s of %s is being made: %s", name, t.Name, o.Watch(begun.Operation))
 			return nil
 		})
 	}

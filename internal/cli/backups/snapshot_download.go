@@ -70,7 +70,7 @@ func runSnapshotDownload(cmd *cobra.Command, o *cli.Options, f *downloadFlags) e
 	if err != nil {
 		return err
 	}
-	f.ID = operationID("download", f.Snapshot, o.Now())
+	f.ID = cli.OperationID("download", f.Snapshot, o.Now())
 	out, err := beginDownload(cmd, o, f)
 	if err != nil {
 		return err
@@ -195,9 +195,9 @@ func (d *downloading) fetch() (*backup.DownloadNote, error) {
 	p := d.o.Screen.Begin(d.o.Now)
 	defer p.End()
 	p.Step("fetching", d.o.Now())
-	pace := far{now: d.o.Now}
+	pace := cli.Pace{Now: d.o.Now}
 	return d.to.Unpack(stream, stream.Size, func(done int64) {
-		p.Far(pace.text(admin.Operation{Done: done, Of: max(stream.Size, done), Unit: "bytes"}))
+		p.Far(pace.Text(admin.Operation{Done: done, Of: max(stream.Size, done), Unit: "bytes"}))
 	})
 }
 

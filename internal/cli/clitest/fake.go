@@ -156,6 +156,8 @@ func (f *Fake) verb(verb string, body []byte) any {
 		return f.copySnapshot(body)
 	case admin.VerbRestore:
 		return f.restore(body)
+	case admin.VerbRewind:
+		return f.rewind(body)
 	case admin.VerbStatus:
 		return f.status
 	case admin.VerbDatabase:

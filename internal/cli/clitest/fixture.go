@@ -94,6 +94,10 @@ var Fixtures = map[string]func(*Fake){
 		f.status = home3()
 		f.refuse[admin.VerbRestore] = &admin.Error{Code: "InvalidParameterValue", Message: "The specified instance cannot be restored to a time later than 2026-11-21T11:59:30Z: orders can be restored to a time from 2026-11-20T03:10:00Z to 2026-11-21T11:59:30Z.", Hint: "howdah backup show orders says what can be restored", Status: 400}
 	},
+	"with replicas": func(f *Fake) {
+		Two(f)
+		f.refuse[admin.VerbRewind] = &admin.Error{Code: "InvalidDBInstanceState", Message: "orders has read replicas (copy), which would go on with the data of now: promote them (howdah db promote NAME) or delete them first, and make new ones after it has gone back.", Status: 400}
+	},
 	"stopped": func(f *Fake) { Two(f); f.later["orders"] = []string{"stopped"} },
 	"unlimited": func(f *Fake) {
 		f.status = home3()

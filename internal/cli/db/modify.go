@@ -81,7 +81,10 @@ func runDBModify(cmd *cobra.Command, o *cli.Options, name string, f *modifyFlags
 		return err
 	}
 	if password != "" && h != nil {
-		// A password that was kept is not right any more.
+		// A password that was kept is not right any more, also one of before it went back in its place.
+		if err := prunePasswords(ctx, api, h); err != nil {
+			return err
+		}
 		if err := Passwords(h).Keep(func(id string) bool { return id != t.ResourceID() }); err != nil {
 			return err
 		}

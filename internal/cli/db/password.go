@@ -83,7 +83,7 @@ func Passwords(h *home.Home) pgpass.File {
 }
 
 // prunePasswords drops the passwords of databases that no longer exist, because their addresses are
-// used again.
+// used again. Those of databases that went back in their place stay.
 func prunePasswords(ctx context.Context, api *client.Client, h *home.Home) error {
 	var status admin.Status
 	if err := api.Admin(ctx, admin.VerbStatus, admin.Nothing{}, &status); err != nil {
@@ -92,6 +92,11 @@ func prunePasswords(ctx context.Context, api *client.Client, h *home.Home) error
 	known := map[string]bool{}
 	for _, d := range status.Databases {
 		known[d.ResourceID] = true
+		for _, id := range d.Replaced { // it has the same address, and the same password
+			if err := Passwords(h).Move(id, d.ResourceID); err != nil {
+				return err
+			}
+		}
 	}
 	return Passwords(h).Keep(func(id string) bool { return known[id] })
 }

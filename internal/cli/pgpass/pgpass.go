@@ -72,6 +72,22 @@ func (f File) Keep(alive func(resourceID string) bool) error {
 	})
 }
 
+// Move makes the entries of a database those of another one that has taken its place. It writes nothing
+// if there are none.
+func (f File) Move(from, to string) error {
+	if !f.Has(from) {
+		return nil
+	}
+	return f.change(func(all []Entry) []Entry {
+		for n := range all {
+			if all[n].ResourceID == from {
+				all[n].ResourceID = to
+			}
+		}
+		return all
+	})
+}
+
 func dead(all []Entry, alive func(string) bool) []Entry {
 	var gone []Entry
 	for _, e := range all {

@@ -127,3 +127,20 @@ func TestGenerate(t *testing.T) {
 		seen[p] = true
 	}
 }
+
+func TestMoveKeepsThePassword(t *testing.T) {
+	f := newFile(t)
+	for _, e := range []Entry{entry("db-1", "127.0.0.1", "one"), entry("db-2", "127.0.0.2", "two")} {
+		if err := f.Put(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, from := range []string{"db-1", "db-1", "db-7"} {
+		if err := f.Move(from, "db-9"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "# howdah db-9\n127.0.0.1:5432:*:app:one\n# howdah db-2\n127.0.0.2:5432:*:app:two\n"; read(t, f) != want {
+		t.Errorf("got\n%s\nwant\n%s", read(t, f), want)
+	}
+}
