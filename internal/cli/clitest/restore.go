@@ -62,9 +62,10 @@ func (f *Fake) rewind(body []byte) admin.RewindPlan {
 		return p
 	}
 	p.NextResourceID = "db-9"
-	for _, w := range []admin.Operation{{Step: "snapshot"}, {Step: "restore", Trouble: "the data are being restored: waiting for m1 on zone-b to restore the data"}, {Step: "close"}, {Step: "exchange"}} {
-		f.working = append(f.working, w)
-	}
+	f.working = append(f.working,
+		admin.Operation{Step: "snapshot"},
+		admin.Operation{Step: "restore", Trouble: "the data are being restored: waiting for m1 on zone-b to restore the data"},
+		admin.Operation{Step: "close"}, admin.Operation{Step: "exchange"})
 	end := admin.Operation{State: "done", Ended: true}
 	if in.Before != "" {
 		f.working, end = f.working[:2], admin.Operation{State: "failed", Ended: true, Reason: "the data cannot be restored: WAL file 7 is missing"}

@@ -69,7 +69,7 @@ const mostReplaced = 16
 // and set stays as it was: also what they changed since the hidden one was made. What belongs to the
 // data, and what the planner counts, goes with them.
 func exchanged(old, inside spec.Instance) (next, gone spec.Instance) {
-	next, gone = old, inside
+	next = old
 	next.ResourceID, next.StorageKey, next.Origin = inside.ResourceID, inside.StorageKey, inside.Origin
 	next.PasswordSerial = max(old.PasswordSerial, inside.PasswordSerial)
 	next.Taken, next.ClusterTaken, next.SharedMemory = inside.Taken, inside.ClusterTaken, inside.SharedMemory
