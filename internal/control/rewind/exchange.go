@@ -46,7 +46,7 @@ func (r *rewinds) exchange(ctx context.Context, run *step.Run) (step.Outcome, er
 	if err != nil {
 		return step.Outcome{}, err
 	}
-	retained, err := r.retain(ctx, run, old.Value)
+	retained, err := r.retain(ctx, run, old.Value, next)
 	if err != nil {
 		return step.Outcome{}, err
 	}
@@ -103,9 +103,9 @@ func (r *rewinds) secret(ctx context.Context, from, to string) ([]state.Op, erro
 	return []state.Op{state.Remove(kept.Key, kept.Revision), state.Swap(state.Secret(to), 0, kept.Value.Move(to))}, nil
 }
 
-// retain returns the changes with which the automated backups outlive the database. There are none if
-// it has none.
-func (r *rewinds) retain(ctx context.Context, run *step.Run, old spec.Instance) ([]state.Op, error) {
+// retain returns the changes with which the automated backups outlive the database, and with which the
+// next one is backed up to the same repositories. There are none if it has none.
+func (r *rewinds) retain(ctx context.Context, run *step.Run, old, next spec.Instance) ([]state.Op, error) {
 	a, err := state.Get[backup.Automated](ctx, r.Store, state.Automated(old.ResourceID))
 	if errors.Is(err, state.ErrNotFound) || err == nil && old.BackupRetention == 0 {
 		return nil, nil
@@ -113,6 +113,11 @@ func (r *rewinds) retain(ctx context.Context, run *step.Run, old spec.Instance) 
 	if err != nil {
 		return nil, err
 	}
+	follows := backup.Automated{
+		Scope: a.Value.Scope, Name: next.Name, Database: next.ResourceID, Retention: next.BackupRetention, Created: time.Now().UTC(),
+		Repository: a.Value.Repository, Second: a.Value.Second, SecondRegion: a.Value.SecondRegion, SecondKey: a.Value.SecondKey,
+	}
+	follows.Keep(&next, nil)
 	a.Value.Keep(&old, nil)
 	a.Value.Name, a.Value.Retention = old.Name, old.BackupRetention
 	a.Value.Retained, a.Value.Deleted = true, time.Now().UTC()
@@ -122,7 +127,7 @@ func (r *rewinds) retain(ctx context.Context, run *step.Run, old spec.Instance) 
 			a.Value.Until = at
 		}
 	}
-	return []state.Op{state.Swap(a.Key, a.Revision, a.Value)}, nil
+	return []state.Op{state.Swap(a.Key, a.Revision, a.Value), state.Swap(state.Automated(next.ResourceID), 0, follows)}, nil
 }
 
 // stamp is a noted moment as texts have it.

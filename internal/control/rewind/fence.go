@@ -11,6 +11,7 @@ import (
 	"howdah/internal/model/backup"
 	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
+	"howdah/internal/model/spec"
 	"howdah/internal/state"
 	"howdah/internal/view"
 )
@@ -46,32 +47,85 @@ func (r *rewinds) close(ctx context.Context, run *step.Run) (step.Outcome, error
 	}
 	run.Progress(0, 0, "") // what was counted before is done
 	if old.Value.ClosedBy == "" {
-		if why := r.mayClose(run, args); why != "" {
+		if why := r.mayClose(run, args, old.Value); why != "" {
 			return r.wait("it is closed as soon as that is possible: %s", why), nil
 		}
 		next := old.Value
 		next.ClosedBy = run.Record.ID
 		next.Generation++
 		run.Note(noteClosed, time.Now().UTC().Format(time.RFC3339Nano))
+		run.Note(noteLed, view.Leader(r.Cache, old.Value.ResourceID))
 		run.Note(noteRestorable, r.restorable(old.Value.ResourceID).Format(time.RFC3339Nano))
 		return r.wait("its processes end").With(state.Swap(old.Key, old.Revision, next)), nil
 	}
 	if why := r.runs(old.Value.ResourceID); why != "" {
 		return r.wait("%s", why), nil
 	}
+	if why := r.unarchived(run, old.Value); why != "" {
+		return step.Outcome{}, step.Final(fmt.Errorf("%w: %s; see that WAL is archived, and try again", errLast, why))
+	}
 	return step.Next(stepExchange), nil
 }
 
+// unarchived says why the archive may lack what the closed database acknowledged last, or "". It is
+// opened again then: nobody could restore that.
+func (r *rewinds) unarchived(run *step.Run, old spec.Instance) string {
+	if old.BackupRetention == 0 {
+		return "" // whoever asked was told
+	}
+	for _, m := range r.layout(old.ResourceID).Members {
+		if _, _, known := r.Cache.Raw(state.Host(m.Host)); known && m.Name == run.Record.Notes[noteLed] {
+			return r.report(old.ResourceID, m).Unarchived
+		}
+	}
+	return ""
+}
+
 // mayClose says what to wait for before the database is closed, or "". A snapshot that somebody asked
-// for meanwhile is made first.
-func (r *rewinds) mayClose(run *step.Run, args backup.RewindArgs) string {
+// for meanwhile is made first, and a clone gets its data.
+func (r *rewinds) mayClose(run *step.Run, args backup.RewindArgs, old spec.Instance) string {
 	if why := r.serves(args.Database); why != "" {
 		return "what is restored does not serve just now: " + why
+	}
+	if why := r.lags(old); why != "" {
+		return why
+	}
+	if name := r.cloned(old.ResourceID); name != "" {
+		return fmt.Sprintf("its clone %s gets its data first", name)
 	}
 	for _, o := range state.ViewAll[operation.Record](r.Cache, state.OperationRoot) {
 		v := o.Value
 		if v.ID != run.Record.ID && !v.State.Ended() && v.About.Database == run.Record.About.Database && slices.Contains(v.Excludes, operation.Delete) {
 			return fmt.Sprintf("the operation %s (%s) ends first", v.ID, v.Kind)
+		}
+	}
+	return ""
+}
+
+// lags says why the archive would not take the last WAL of a database, or "".
+func (r *rewinds) lags(old spec.Instance) string {
+	if old.BackupRetention == 0 {
+		return ""
+	}
+	leader := view.Leader(r.Cache, old.ResourceID)
+	for _, m := range r.layout(old.ResourceID).Members {
+		a := r.report(old.ResourceID, m).Archived
+		switch {
+		case m.Name != leader || a == nil:
+		case a.Failing != "":
+			return "its WAL is not archived: " + a.Failing
+		case a.Broken != "":
+			return "WAL was given up, and the backup that mends it is not there yet"
+		}
+	}
+	return ""
+}
+
+// cloned returns the name of a clone that has not got its data yet, or "".
+func (r *rewinds) cloned(id string) string {
+	for _, i := range state.ViewAll[spec.Instance](r.Cache, state.InstanceRoot) {
+		if o := i.Value.Origin; o != nil && o.Live && o.Database == id && !i.Value.Deleting && !r.layout(i.Value.ResourceID).Restored {
+			return i.Value.Name
 		}
 	}
 	return ""

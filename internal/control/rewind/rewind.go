@@ -40,6 +40,7 @@ const (
 	noteClosed = "closed" // when the database was closed
 	// noteRestorable is the newest moment that could be restored when the database was closed.
 	noteRestorable = "restorable"
+	noteLed        = "led" // who was the primary when it was closed
 )
 
 // Config is what rewinds need. All fields are required.
@@ -77,6 +78,7 @@ var (
 	errInside = errors.New("the database that was being restored beside it is gone")
 	errShot   = errors.New("the snapshot of the database as it is could not be made")
 	errFails  = errors.New("the data cannot be restored")
+	errLast   = errors.New("what was committed last is not in the archive")
 )
 
 // about returns the record of the database that the operation is about.

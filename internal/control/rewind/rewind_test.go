@@ -59,6 +59,10 @@ func TestADatabaseGoesBack(t *testing.T) {
 	if err != nil || !a.Value.Retained || a.Value.Name != "orders" || a.Value.Until != until.Add(time.Hour) || a.Value.Instance == nil || a.Value.Instance.Name != "orders" {
 		t.Errorf("automated backups: %+v, %v", a.Value, err)
 	}
+	if a, err = state.Get[backup.Automated](t.Context(), s.store, state.Automated(newID)); err != nil || a.Value.Repository != "main" || a.Value.Second != "far" ||
+		a.Value.SecondRegion != "eu-west-1" || a.Value.SecondKey != "key-2" || a.Value.Retention != 7 || a.Value.Retained || a.Value.Instance == nil || a.Value.Instance.ResourceID != newID {
+		t.Errorf("what is backed up next: %+v, %v", a.Value, err)
+	}
 	if told := s.events(); !strings.Contains(told, "the snapshot kept, and the automated backups of db-OLD") {
 		t.Errorf("the events say:\n%s", told)
 	}
@@ -182,6 +186,61 @@ func TestItIsClosedAsLateAsPossible(t *testing.T) {
 	}
 	s.lead(newID, "m1")
 	s.reaches(stepClose, "m1 on host zone-a ends")
+}
+
+// What is acknowledged while it is closed has to get into the archive, and a clone that was asked for
+// has to get its data.
+func TestItIsNotClosedWhileWALWaitsOrACloneIsMade(t *testing.T) {
+	s := newSite(t, nil)
+	at := state.Report("zone-a", member.ID(oldID, "m1"))
+	report, err := state.Get[member.Report](t.Context(), s.store, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := func(a member.Archived) {
+		report.Value.Archived = &a
+		s.put(state.Put(at, report.Value))
+	}
+	clone := spec.Instance{Common: spec.Common{Scope: shop, Name: "copy", ResourceID: "db-COPY", Origin: &spec.Origin{Live: true, Database: oldID}}}
+	s.put(state.Put(keyOf(clone), clone))
+	is(member.Archived{Failing: "the bucket is full"})
+	s.run()
+	s.shot(backup.Available, "")
+	s.serve(newID)
+	s.reaches(stepClose, "its WAL is not archived: the bucket is full")
+	is(member.Archived{Broken: "000000010000000000000007"})
+	s.reaches(stepClose, "WAL was given up")
+	is(member.Archived{})
+	s.reaches(stepClose, "its clone copy gets its data first")
+	if s.instance("orders").ClosedBy != "" {
+		t.Error("it is closed")
+	}
+	s.put(state.Put(state.Layout("db-COPY"), plan.Layout{ID: "db-COPY", Restored: true}))
+	s.reaches(stepClose, "m1 on host zone-a ends")
+}
+
+// Nobody could restore what only the closed database has: it is opened again.
+func TestItIsOpenedAgainIfTheLastWALIsNotArchived(t *testing.T) {
+	for _, retention := range []int{7, 0} {
+		s := newSite(t, func(old, inside *spec.Instance) { old.BackupRetention, inside.BackupRetention = retention, retention })
+		s.run()
+		s.shot(backup.Available, "")
+		s.serve(newID)
+		s.reaches(stepClose, "ends")
+		s.told(oldID, false)
+		for n, why := range []string{"WAL waits to be archived", "it was not shut down"} { // the second one was not the primary
+			host := []string{"zone-a", "zone-b"}[n]
+			s.put(state.Put(state.Report(host, member.ID(oldID, fmt.Sprintf("m%d", n+1))), member.Report{Generation: 6, Unarchived: why}))
+		}
+		if retention == 0 {
+			s.ends(operation.Done)
+			continue
+		}
+		if r := s.ends(operation.Failed); !strings.Contains(r.Reason, "not in the archive: WAL waits to be archived; see that WAL is archived") {
+			t.Errorf("%+v", r)
+		}
+		s.untouched("WAL waits to be archived")
+	}
 }
 
 // A primary on a host that is silent may acknowledge writes.

@@ -73,7 +73,7 @@ func newSite(t *testing.T, change func(old, inside *spec.Instance)) *site {
 	}
 	s.put(state.Put(keyOf(old), old), state.Put(keyOf(inside), inside), state.Put(state.Address(publicIP), oldID), state.Put(state.Address(hiddenIP), newID),
 		state.Put(state.Route(oldID), route.Route{ID: oldID, Database: oldID, Listen: publicIP + ":5432"}),
-		state.Put(state.Automated(oldID), backup.Automated{Scope: shop, Name: "orders", Database: oldID, Repository: "main", Retention: 7}),
+		state.Put(state.Automated(oldID), backup.Automated{Scope: shop, Name: "orders", Database: oldID, Repository: "main", Second: "far", SecondRegion: "eu-west-1", SecondKey: "key-2", Retention: 7}),
 		state.Put(s.shotKey(), backup.Snapshot{Scope: shop, Name: "kept", State: backup.Creating, Instance: &old, Database: oldID, Operation: "snap-kept"}),
 		state.Put(state.Operation(opID), r))
 	for _, host := range []string{"zone-a", "zone-b"} {

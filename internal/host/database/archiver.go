@@ -435,6 +435,9 @@ func (c *archiver) why() string {
 
 // describe says how the archive of a primary's WAL is, and whether that is a problem.
 func (c *archiver) describe(report *member.Report, now time.Time) {
+	if c.Want.Want == member.Stopped && c.Want.Archive != nil && !report.Patroni && !report.Postgres {
+		report.Unarchived = c.unarchived()
+	}
 	report.Archived = c.watch.Archived()
 	if report.Archived == nil && (!report.Ready || report.InRecovery) {
 		report.Archived = c.watch.Last(now)

@@ -318,6 +318,24 @@ func TestARepositoryThatIsAwayStopsNoPrimary(t *testing.T) {
 	}
 	disk.Mount(t)
 	a.whole(conn)
+
+	// Stopped in good order it has archived everything.
+	a.exec(conn, "INSERT INTO said VALUES (7)")
+	stopped := a.Assignment
+	stopped.Generation, stopped.Want = 2, member.Stopped
+	a.Assign(stopped)
+	a.stopped(stopped, "")
+}
+
+// stopped waits until a member has stopped, and says this of WAL that its archive may lack.
+func (a *archived) stopped(as member.Assignment, unarchived string) {
+	a.Helper()
+	a.Awaits(as.ID, time.Minute, func(r member.Report) error {
+		if r.Generation != as.Generation || r.Postgres || r.Patroni || !strings.Contains(r.Unarchived, unarchived) || unarchived == "" && r.Unarchived != "" {
+			return fmt.Errorf("report %+v", r)
+		}
+		return nil
+	})
 }
 
 // TestAFullRepositoryStopsNoPrimary: more waits than may. What was given up is told, until a backup
@@ -384,6 +402,7 @@ func TestAFailoverLeavesNoGap(t *testing.T) {
 	first := a.Assignment
 	first.Generation, first.Want = 2, member.Stopped
 	a.Assign(first)
+	a.stopped(first, "WAL waits to be archived, from 0000")
 	a.Assignment = second
 	a.ready(2)
 	a.Must(os.Rename(a.dir+".away", a.dir))

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/engine/postgres"
 	"howdah/internal/host/database/mark"
 	"howdah/internal/system/owner"
 )
@@ -42,6 +43,31 @@ func (c *archiver) backlog() (b mark.Backlog, err error) {
 	}
 	b.Foreign = slices.DeleteFunc(b.Foreign, func(name string) bool { return !mark.Names(name) })
 	return b, err
+}
+
+// unarchived says why WAL of a primary that was stopped may not be in the archive, or "". A server that
+// is shut down in good order archives all that it has, if the archive takes it.
+func (c *archiver) unarchived() string {
+	control, err := postgres.ReadControl(c.dataDir)
+	switch {
+	case errors.Is(err, postgres.ErrNoData):
+		return ""
+	case err != nil:
+		return err.Error()
+	case control.State == postgres.ShutDownInRecovery || control.State == postgres.InArchiveRecovery:
+		return "" // it was a standby
+	case control.State != postgres.ShutDown:
+		return "it was not shut down in good order: it is " + control.State.String()
+	}
+	b, err := c.backlog()
+	if err != nil {
+		return err.Error()
+	}
+	b.Ready = slices.DeleteFunc(b.Ready, func(name string) bool { return !mark.Names(name) })
+	if len(b.Ready) > 0 {
+		return "WAL waits to be archived, from " + b.Ready[0] + " on"
+	}
+	return ""
 }
 
 // namesIn returns what is in a directory of a user's, in order. It may be something else by now, such

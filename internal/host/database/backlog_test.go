@@ -1,6 +1,7 @@
 package database
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"howdah/internal/engine/postgres"
 )
 
 // A directory of a member's may be anything, and nobody waits for it.
@@ -73,5 +76,47 @@ func TestABacklogOfAHostileMember(t *testing.T) {
 	w.Must(syscall.Mkfifo(c.brokenPath(), 0o600))
 	if _, err := c.backlog(); err == nil {
 		t.Error("a pipe is read as a list")
+	}
+}
+
+// TestWhatAStoppedServerHasNotArchived: only a primary that was shut down in good order has archived all.
+func TestWhatAStoppedServerHasNotArchived(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, waits)
+	h := w.open()
+	c := unstarted(h, "db-1.m1").archiver
+	w.Must(h.Give(h.MemberDir(c.ID)))
+	if why := c.unarchived(); why != "" {
+		t.Errorf("without data: %s", why)
+	}
+	status, control := filepath.Join(c.dataDir, "pg_wal", "archive_status"), filepath.Join(c.dataDir, "global", "pg_control")
+	w.Must(errors.Join(c.User().MakeDir(status), c.User().MakeDir(filepath.Dir(control))))
+	for _, file := range []string{"000000010000000000000001.done", "\x1b[31m.ready"} {
+		w.Must(c.User().ReplaceFile(filepath.Join(status, file), nil, 0o600))
+	}
+	is := func(state postgres.State) string {
+		var head [52]byte
+		binary.NativeEndian.PutUint32(head[16:], uint32(state))
+		w.Must(c.User().ReplaceFile(control, head[:], 0o600))
+		return c.unarchived()
+	}
+	for state, want := range map[postgres.State]string{
+		postgres.ShutDown: "", postgres.ShutDownInRecovery: "", postgres.InArchiveRecovery: "",
+		postgres.InProduction: "not shut down in good order: it is in production", postgres.ShuttingDown: "it is shutting down", postgres.InCrashRecovery: "it is in crash",
+	} {
+		if why := is(state); !strings.Contains(why, want) || (why == "") != (want == "") {
+			t.Errorf("%s: %q", state, why)
+		}
+	}
+	w.Must(c.User().ReplaceFile(filepath.Join(status, "000000010000000000000002.ready"), nil, 0o600))
+	if why := is(postgres.ShutDown); why != "WAL waits to be archived, from 000000010000000000000002 on" {
+		t.Errorf("%q", why)
+	}
+	if why := is(postgres.ShutDownInRecovery); why != "" {
+		t.Errorf("of a standby: %q", why)
+	}
+	w.Must(c.User().ReplaceFile(control, []byte("short"), 0o600))
+	if why := c.unarchived(); !strings.Contains(why, "read control file") {
+		t.Errorf("%q", why)
 	}
 }

@@ -257,6 +257,9 @@ type Report struct {
 
 	// Archived is what a primary says of the archive of the database's WAL.
 	Archived *Archived `json:"archived,omitempty"`
+	// Unarchived says of a primary that was stopped why WAL that it wrote may lack in the archive. ""
+	// says that all is there, that it was a standby, or that nothing is archived.
+	Unarchived string `json:"unarchived,omitempty"`
 	// Restoring is how far the making of the first data of a restored database is; nil: it is not
 	// going on.
 	Restoring *Restoring `json:"restoring,omitempty"`
