@@ -93,13 +93,14 @@ func sparse(all []member.Mark) []member.Mark {
 	return append(kept, all[old:]...)
 }
 
-// newest returns the newest mark that lies on a history; zero: none does.
+// newest returns the last mark that lies on a history; zero: none does.
 func (b book) newest(h History) member.Mark { return b.before(h, math.MaxUint64) }
 
-// before returns the newest mark that lies on a history and not behind a position; zero: none does.
+// before returns the last mark that lies on a history and not behind a position; zero: none does. It
+// is the last one in WAL: the clock of an earlier one may have been ahead.
 func (b book) before(h History, end lsn.LSN) (newest member.Mark) {
 	for _, m := range b.Marks {
-		if m.LSN <= end && h.Has(m.Timeline, m.LSN) && m.At.After(newest.At) {
+		if m.LSN <= end && h.Has(m.Timeline, m.LSN) && (newest.At.IsZero() || m.LSN >= newest.LSN) {
 			newest = m
 		}
 	}

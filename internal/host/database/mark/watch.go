@@ -134,6 +134,7 @@ type epoch struct {
 	based      time.Time // the newest backup was looked for at
 	base       *Backup
 	book       book
+	clock      clock
 }
 
 // Wrote is told of each file of WAL that came into a repository.
@@ -216,9 +217,12 @@ func (w *Watch) hangUp() {
 
 func (w *Watch) look(ctx context.Context, repository string) {
 	if w.epoch.repository != repository {
-		w.begin(epoch{repository: repository})
+		w.begin(epoch{repository: repository, clock: w.epoch.clock})
 	}
 	now := time.Now()
+	if back := w.epoch.clock.look(now); back > 0 {
+		w.Log.Warn("the clock was set back: no moment is promised that it shows for the second time", "by", back.String())
+	}
 	if err := w.commit(ctx, now); err != nil && ctx.Err() == nil {
 		w.hangUp()
 		w.Log.Debug("commit a heartbeat", "error", err)
@@ -287,10 +291,12 @@ func (w *Watch) commit(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		w.begin(epoch{repository: w.epoch.repository, began: now, beat: now, timeline: b.Timeline, history: history})
+		w.begin(epoch{repository: w.epoch.repository, began: now, beat: now, timeline: b.Timeline, history: history, clock: w.epoch.clock})
 	}
 	w.epoch.written, w.epoch.next = now, b.Next
-	w.epoch.pending = append(thin(w.epoch.pending), member.Mark{At: b.At, Timeline: b.Timeline, LSN: b.End})
+	m := member.Mark{At: b.At, Timeline: b.Timeline, LSN: b.End}
+	w.epoch.clock.made(m, w.epoch.base)
+	w.epoch.pending = append(thin(w.epoch.pending), m)
 	if w.epoch.ends(now) {
 		return postgres.EndFile(ctx, w.conn)
 	}
@@ -475,6 +481,9 @@ func (w *Watch) newestWhole() int {
 		m := e.pending[n]
 		if m.LSN < e.base.Stop {
 			return -1
+		}
+		if e.shownBefore(m) {
+			continue
 		}
 		if _, missing := stock.Missing(e.history, e.from(), Point{m.Timeline, m.LSN}); !missing {
 			return n
