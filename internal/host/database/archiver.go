@@ -313,6 +313,21 @@ func (c *archiver) connect(ctx context.Context) (*pgx.Conn, error) {
 	return dial.Admin(ctx, c.host.Agent, c.runner.probe.Target())
 }
 
+// checkpoint has a member that runs here make a checkpoint. That takes as long as the disk needs.
+func (a *Host) checkpoint(ctx context.Context, id string) error {
+	m := a.Find(id)
+	if m == nil {
+		return fmt.Errorf("%s is not on this host", id)
+	}
+	conn, err := runnerOf(m).archiver.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	_, err = conn.Exec(ctx, "CHECKPOINT")
+	return err
+}
+
 func (c *archiver) objects(repository string) (store.Objects, error) {
 	return c.host.repositories.Store(repository)
 }

@@ -111,7 +111,7 @@ func (a *Host) Jobs() []job.Kind {
 			err := a.Give(dir)
 			return a.OwnerOf(dir), err
 		},
-		Encrypt: a.EncryptAside, Sockets: a.GiveSocketDir, Room: a.Room, Offers: &a.offers, Procs: a.Procs, Log: a.Log,
+		Checkpoint: a.checkpoint, Encrypt: a.EncryptAside, Sockets: a.GiveSocketDir, Room: a.Room, Offers: &a.offers, Procs: a.Procs, Log: a.Log,
 	}
 	return h.Kinds()
 }

@@ -44,6 +44,9 @@ func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if args.Primary != nil {
+		defer r.hasten(ctx, id(args))()
+	}
 	if call.Resume {
 		// Its end says nothing: whether it made the backup, the repository says.
 		if _, _, err := call.Adopt(ctx, r.program(programBackup, command, r.tell)); err != nil {

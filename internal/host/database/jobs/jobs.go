@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"howdah/internal/engine/backup"
@@ -40,6 +41,8 @@ type Host struct {
 	Own func(member string) string
 	// Port finds a port of this host's address that is free now.
 	Port func(ctx context.Context) (address string, port int, err error)
+	// Checkpoint has a member that runs here make a checkpoint, or a restartpoint if it is a standby.
+	Checkpoint func(ctx context.Context, member string) error
 	// Backed is told that a database has a backup that is newer than all before.
 	Backed func(database string)
 	// Admit lets a job into parts of repositories until Dismiss. CAFile is not set in what it
@@ -99,6 +102,8 @@ type run struct {
 	call  job.Call
 	place backup.Place
 	user  *owner.User
+	// copies says that the engine copies files.
+	copies atomic.Bool
 }
 
 // aside prepares a place of the job's own for the part of a database in a repository. end has to be
@@ -180,6 +185,7 @@ func (r *run) do(ctx context.Context, name string, c backup.Command) (out []byte
 // tell reports the progress that a line tells of.
 func (r *run) tell(line string) {
 	if p, ok := r.Engine.Progress(line); ok {
+		r.copies.Store(true)
 		r.call.Progress(p.Done, p.Of, "bytes")
 	}
 }
