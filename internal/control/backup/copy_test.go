@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"howdah/internal/model/spec"
 	"howdah/internal/repository/store"
 	"howdah/internal/state"
+	"howdah/internal/testkit"
 )
 
 const part = "copy-0123456789abcdef"
@@ -158,19 +160,28 @@ func TestACopyThatFails(t *testing.T) {
 	}
 }
 
-// After the home was restored copies are found again by their notes.
-func TestCopiesOfAHomeThatWasRestored(t *testing.T) {
-	c := midnight(t)
-	key, dir := repository.NewKey(), t.TempDir()
+func directory(t *testing.T, dir string) store.Store {
+	t.Helper()
 	s, err := store.OpenDirectory(dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.WriteMarker(t.Context(), s, store.Marker{ID: "repo-far"}); err != nil {
-		t.Fatal(err)
+	return s
+}
+
+// After the home was restored copies are found again by their notes, in the repository that has them.
+func TestCopiesOfAHomeThatWasRestored(t *testing.T) {
+	c := midnight(t)
+	key := repository.NewKey()
+	dirs := map[string]string{"main": t.TempDir(), "far": t.TempDir()}
+	for name, dir := range dirs {
+		if err := store.WriteMarker(t.Context(), directory(t, dir), store.Marker{ID: "repo-" + name}); err != nil {
+			t.Fatal(err)
+		}
 	}
+	s := directory(t, dirs["far"])
 	c.backups.Repository = func(_ context.Context, name, database string) (member.Repository, error) {
-		return member.Repository{Name: name, ID: "repo-far", Kind: "directory", Path: dir, Passphrase: repository.Passphrase(key, database)}, nil
+		return member.Repository{Name: name, ID: "repo-" + name, Kind: "directory", Path: dirs[name], Passphrase: repository.Passphrase(key, database)}, nil
 	}
 	c.backups.Log = slog.New(slog.DiscardHandler)
 	i := c.instance("orders", "zone-a", nil)
@@ -205,7 +216,15 @@ func TestCopiesOfAHomeThatWasRestored(t *testing.T) {
 		state.Put(state.BackupPart("copy-3", "far"), backup.Part{Repository: "far", About: operation.About{Scope: shop, Type: event.Instance, Name: "orders", Database: "copy-3"}}),
 	)
 	c.restore("r1")
-	for range 10 {
+	testkit.Eventually(t, 20*time.Second, func() error { // the keeper waits for no repository
+		c.pass(time.Minute)
+		c.round()
+		if s := c.shot("unknown"); s.State != backup.Available {
+			return fmt.Errorf("the copy in far is %+v", s)
+		}
+		return nil
+	})
+	for range 3 {
 		c.pass(time.Minute)
 		c.round()
 	}
@@ -215,6 +234,9 @@ func TestCopiesOfAHomeThatWasRestored(t *testing.T) {
 		}
 		if _, err := state.Load[backup.Backup](c.cache, state.Backup(in, "far", "B1")); err != nil {
 			t.Errorf("the backup of %s: %v", name, err)
+		}
+		if all := c.backups.backups(in, "main"); len(all) > 0 {
+			t.Errorf("the repository main has none of %s: %+v", name, all)
 		}
 	}
 	if s := c.shot("taken"); s.Label != "B7" {
