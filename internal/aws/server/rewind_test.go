@@ -103,7 +103,8 @@ func TestARewindBegins(t *testing.T) {
 	}
 	excluded := "(rewind)"
 	u.settleBackups() // the snapshot excludes a delete, too
-	for _, call := range []string{dropDB, "ModifyDBInstance?DBInstanceIdentifier=db&MultiAZ=false&ApplyImmediately=true", "StopDBInstance?DBInstanceIdentifier=db", "RebootDBInstance?DBInstanceIdentifier=db"} {
+	for _, call := range []string{dropDB, "ModifyDBInstance?DBInstanceIdentifier=db&MultiAZ=false&ApplyImmediately=true", "StopDBInstance?DBInstanceIdentifier=db", "RebootDBInstance?DBInstanceIdentifier=db",
+		"CreateDBInstanceReadReplica?DBInstanceIdentifier=copy&SourceDBInstanceIdentifier=db"} {
 		u.try(call).is(badState, excluded)
 	}
 	other := in
@@ -123,7 +124,7 @@ func TestRewindsThatAreRefused(t *testing.T) {
 	}{
 		"nobody":        {backedUpDB, func(_ *user, in *admin.RewindRequest) { in.Name = "nobody" }, []string{"nobody", "howdah db list"}},
 		"a cluster":     {having(newCluster, newMember), func(_ *user, in *admin.RewindRequest) { in.Name = "aura" }, []string{"is a DB cluster", "--from cluster/aura"}},
-		"of a cluster":  {having(newCluster, newMember), func(_ *user, in *admin.RewindRequest) { in.Name = "aura-1" }, []string{"instance of a DB cluster"}},
+		"of a cluster":  {having(newCluster, newMember), func(_ *user, in *admin.RewindRequest) { in.Name = "aura-1" }, []string{"instance of a DB cluster", "--from cluster/aura "}},
 		"a bad id":      {backedUpDB, func(_ *user, in *admin.RewindRequest) { in.ID = "drill-1" }, []string{"begins with rewind-"}},
 		"the newest":    {backedUpDB, func(_ *user, in *admin.RewindRequest) { in.RestorePoint = admin.RestorePoint{Latest: true} }, []string{"newest data already"}},
 		"the future":    {backedUpDB, func(u *user, in *admin.RewindRequest) { in.Time = u.ago(-hour) }, []string{"later than", "howdah backup show db"}},

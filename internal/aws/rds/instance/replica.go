@@ -102,7 +102,7 @@ func sourceOf(l *database.Sight, c front.Call, in *rds.CreateDBInstanceReadRepli
 	return source{
 		Common: i.Common, class: i.Class, disk: i.Disk(), memory: l.SharedMemory(i.ResourceID), auto: i.AutoMinor,
 		touch: state.Swap(r.Key, r.Revision, i),
-	}, followable(l, i.Common)
+	}, look.First(l.Excluded(operation.Change, i.ResourceID, rds.ErrInvalidDBInstanceState), followable(l, i.Common))
 }
 
 func sourceCluster(l *database.Sight, c front.Call, identifier string) (source, error) {

@@ -87,7 +87,11 @@ func Begin(l *database.Sight, c front.Call, of state.Record[spec.Instance], w Wi
 // May refuses an instance whose data cannot be exchanged now.
 func May(l *database.Sight, i spec.Instance) error {
 	if i.Cluster != "" {
-		return wire.NewError(rds.ErrInvalidDBInstanceState, "%s is an instance of a DB cluster, which cannot go back in its place yet: restore the cluster beside it (howdah db restore NEW --from cluster/NAME --to TIME), and have clients use that.", i.Name)
+		name := "NAME"
+		if r, found := l.ClusterRecord(i.Cluster); found {
+			name = r.Value.Name
+		}
+		return wire.NewError(rds.ErrInvalidDBInstanceState, "%s is an instance of a DB cluster, which cannot go back in its place yet: restore the cluster beside it (howdah db restore NEW --from cluster/%s --to TIME), and have clients use that.", i.Name, name)
 	}
 	if i.Follows() {
 		return wire.NewError(rds.ErrInvalidDBInstanceState, "%s is a read replica, and has the data of its source: go back with the source, after its replicas were promoted or deleted.", i.Name)
