@@ -1,6 +1,7 @@
 package rewind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	step "howdah/internal/control/operation"
+	"howdah/internal/control/plan"
 	"howdah/internal/model/backup"
 	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
@@ -50,16 +52,23 @@ func (r *rewinds) close(ctx context.Context, run *step.Run) (step.Outcome, error
 		if why := r.mayClose(run, args, old.Value); why != "" {
 			return r.wait("it is closed as soon as that is possible: %s", why), nil
 		}
+		if name := r.cloned(old.Value.ResourceID); name != "" {
+			return r.waitForClone(run, name)
+		}
 		next := old.Value
 		next.ClosedBy = run.Record.ID
 		next.Generation++
 		run.Note(noteClosed, time.Now().UTC().Format(time.RFC3339Nano))
-		run.Note(noteLed, view.Leader(r.Cache, old.Value.ResourceID))
+		r.noteLed(run, old.Value.ResourceID)
 		run.Note(noteRestorable, r.restorable(old.Value.ResourceID).Format(time.RFC3339Nano))
 		return r.wait("its processes end").With(state.Swap(old.Key, old.Revision, next)), nil
 	}
+	r.noteLed(run, old.Value.ResourceID)
 	if why := r.runs(old.Value.ResourceID); why != "" {
 		return r.wait("%s", why), nil
+	}
+	if name := r.cloned(old.Value.ResourceID); name != "" {
+		return step.Outcome{}, noClone(name)
 	}
 	if why := r.unarchived(run, old.Value); why != "" {
 		return step.Outcome{}, step.Final(fmt.Errorf("%w: %s; see that WAL is archived, and try again", errLast, why))
@@ -67,31 +76,62 @@ func (r *rewinds) close(ctx context.Context, run *step.Run) (step.Outcome, error
 	return step.Next(stepExchange), nil
 }
 
+// longestClone is for how long a clone of the database is waited for. It may wait for something itself,
+// such as room on a host.
+const longestClone = time.Hour
+
+// waitForClone waits until a clone has its data, but not for ever: room is taken meanwhile by what is to
+// take the place.
+func (r *rewinds) waitForClone(run *step.Run, name string) (step.Outcome, error) {
+	if time.Since(run.Record.StepBegan) > longestClone {
+		return step.Outcome{}, noClone(name)
+	}
+	return r.wait("it is closed as soon as that is possible: its clone %s gets its data first", name), nil
+}
+
+func noClone(name string) error {
+	return step.Final(fmt.Errorf("%w: wait until %s is available, or delete it, and try again", errClone, name))
+}
+
+// noteLed notes who leads a database that is being closed. It may be promoted only now, as a failover
+// went on when the database was closed.
+func (r *rewinds) noteLed(run *step.Run, id string) {
+	if leader := view.Leader(r.Cache, id); leader != "" && leader != run.Record.Notes[noteLed] {
+		run.Note(noteLed, leader)
+	}
+}
+
 // unarchived says why the archive may lack what the closed database acknowledged last, or "". It is
-// opened again then: nobody could restore that.
-func (r *rewinds) unarchived(run *step.Run, old spec.Instance) string {
+// opened again then: nobody could restore that. What counts is the word of the member that led last. If
+// its host is forgotten, that of every other one counts, as one of them may have led after it.
+func (r *rewinds) unarchived(run *step.Run, old spec.Instance) (why string) {
 	if old.BackupRetention == 0 {
 		return "" // whoever asked was told
 	}
 	for _, m := range r.layout(old.ResourceID).Members {
-		if _, _, known := r.Cache.Raw(state.Host(m.Host)); known && m.Name == run.Record.Notes[noteLed] {
-			return r.report(old.ResourceID, m).Unarchived
+		if _, _, known := r.Cache.Raw(state.Host(m.Host)); !known {
+			continue
 		}
+		said := r.report(old.ResourceID, m).Unarchived
+		if m.Name == run.Record.Notes[noteLed] {
+			return said
+		}
+		why = cmp.Or(why, said)
 	}
-	return ""
+	return why
 }
 
 // mayClose says what to wait for before the database is closed, or "". A snapshot that somebody asked
-// for meanwhile is made first, and a clone gets its data.
+// for meanwhile is made first.
 func (r *rewinds) mayClose(run *step.Run, args backup.RewindArgs, old spec.Instance) string {
 	if why := r.serves(args.Database); why != "" {
 		return "what is restored does not serve just now: " + why
 	}
-	if why := r.lags(old); why != "" {
+	if why := r.silent(old.ResourceID); why != "" {
 		return why
 	}
-	if name := r.cloned(old.ResourceID); name != "" {
-		return fmt.Sprintf("its clone %s gets its data first", name)
+	if why := r.lags(old); why != "" {
+		return why
 	}
 	for _, o := range state.ViewAll[operation.Record](r.Cache, state.OperationRoot) {
 		v := o.Value
@@ -108,6 +148,9 @@ func (r *rewinds) lags(old spec.Instance) string {
 		return ""
 	}
 	leader := view.Leader(r.Cache, old.ResourceID)
+	if leader == "" {
+		return "it has no primary just now, which would archive its last WAL"
+	}
 	for _, m := range r.layout(old.ResourceID).Members {
 		a := r.report(old.ResourceID, m).Archived
 		switch {
@@ -121,10 +164,15 @@ func (r *rewinds) lags(old spec.Instance) string {
 	return ""
 }
 
-// cloned returns the name of a clone that has not got its data yet, or "".
+// cloned returns the name of a clone that has not got its data yet, or "". One that never gets them does
+// not count.
 func (r *rewinds) cloned(id string) string {
 	for _, i := range state.ViewAll[spec.Instance](r.Cache, state.InstanceRoot) {
-		if o := i.Value.Origin; o != nil && o.Live && o.Database == id && !i.Value.Deleting && !r.layout(i.Value.ResourceID).Restored {
+		if o := i.Value.Origin; o == nil || !o.Live || o.Database != id || i.Value.Deleting {
+			continue
+		}
+		layout := r.layout(i.Value.ResourceID)
+		if _, never := r.never(layout); !layout.Restored && !layout.Created && !never {
 			return i.Value.Name
 		}
 	}
@@ -141,7 +189,7 @@ func (r *rewinds) runs(id string) string {
 			continue // an operator's word, after which nothing of it counts
 		}
 		if !r.alive(m.Host) {
-			return fmt.Sprintf("host %s is silent, and may still run %s: bring it back, or say that it is gone (howdah host forget %s)", m.Host, m.Name, m.Host)
+			return mayRun(m)
 		}
 		told, err := state.View[member.Assignment](r.Cache, state.Assign(m.Host, name))
 		report := r.report(id, m)
@@ -150,6 +198,21 @@ func (r *rewinds) runs(id string) string {
 		}
 	}
 	return ""
+}
+
+// silent says which host of a database is silent, or "". If the database was closed now, clients would
+// wait for that host.
+func (r *rewinds) silent(id string) string {
+	for _, m := range r.layout(id).Members {
+		if _, _, known := r.Cache.Raw(state.Host(m.Host)); known && !r.alive(m.Host) {
+			return mayRun(m)
+		}
+	}
+	return ""
+}
+
+func mayRun(m plan.Placed) string {
+	return fmt.Sprintf("host %s is silent, and may still run %s: bring it back, or say that it is gone (howdah host forget %s)", m.Host, m.Name, m.Host)
 }
 
 // open is the undo of close.

@@ -40,7 +40,7 @@ const (
 	noteClosed = "closed" // when the database was closed
 	// noteRestorable is the newest moment that could be restored when the database was closed.
 	noteRestorable = "restorable"
-	noteLed        = "led" // who was the primary when it was closed
+	noteLed        = "led" // who was its last primary
 )
 
 // Config is what rewinds need. All fields are required.
@@ -78,6 +78,7 @@ var (
 	errInside = errors.New("the database that was being restored beside it is gone")
 	errShot   = errors.New("the snapshot of the database as it is could not be made")
 	errFails  = errors.New("the data cannot be restored")
+	errClone  = errors.New("a clone of the database has not got its data")
 	errLast   = errors.New("what was committed last is not in the archive")
 )
 
@@ -152,14 +153,31 @@ func (r *rewinds) restore(ctx context.Context, run *step.Run) (step.Outcome, err
 		if p := report.Restoring; p != nil {
 			run.Progress(p.Done, p.Of, "bytes of "+p.Phase)
 		}
-		if !m.Leaving && report.Problem == member.RestoreFails && !layout.Created && !layout.Restored {
-			return step.Outcome{}, step.Final(fmt.Errorf("%w: %s", errFails, report.Detail))
-		}
+	}
+	if why, never := r.never(layout); never {
+		return step.Outcome{}, step.Final(fmt.Errorf("%w: %s", errFails, why))
 	}
 	if why := r.serves(args.Database); why != "" {
 		return r.wait("the data are being restored: %s", why), nil
 	}
 	return step.Next(stepClose), nil
+}
+
+// never says why a database with this layout never gets its first data; ok is false if it may, or has
+// them.
+func (r *rewinds) never(layout plan.Layout) (why string, ok bool) {
+	if layout.Created || layout.Restored {
+		return "", false
+	}
+	if layout.Unrestorable != "" {
+		return layout.Unrestorable, true
+	}
+	for _, m := range layout.Members {
+		if report := r.report(layout.ID, m); !m.Leaving && report.Problem == member.RestoreFails {
+			return report.Detail, true
+		}
+	}
+	return "", false
 }
 
 // remove is the undo of all but close: the hidden database goes, and an event tells why. The snapshot

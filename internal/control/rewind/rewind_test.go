@@ -201,8 +201,7 @@ func TestItIsNotClosedWhileWALWaitsOrACloneIsMade(t *testing.T) {
 		report.Value.Archived = &a
 		s.put(state.Put(at, report.Value))
 	}
-	clone := spec.Instance{Common: spec.Common{Scope: shop, Name: "copy", ResourceID: "db-COPY", Origin: &spec.Origin{Live: true, Database: oldID}}}
-	s.put(state.Put(keyOf(clone), clone))
+	s.cloned("copy", plan.Layout{ID: "db-COPY"})
 	is(member.Archived{Failing: "the bucket is full"})
 	s.run()
 	s.shot(backup.Available, "")
@@ -210,13 +209,118 @@ func TestItIsNotClosedWhileWALWaitsOrACloneIsMade(t *testing.T) {
 	s.reaches(stepClose, "its WAL is not archived: the bucket is full")
 	is(member.Archived{Broken: "000000010000000000000007"})
 	s.reaches(stepClose, "WAL was given up")
+	s.lead(oldID, "")
+	s.reaches(stepClose, "it has no primary just now")
+	s.put(state.Put(state.Live("zone-b"), member.Liveness{}))
+	s.reaches(stepClose, "host zone-b is silent")
+	s.lead(oldID, "m1")
 	is(member.Archived{})
+	s.put(state.Put(state.Live("zone-b"), member.Liveness{Alive: true}))
 	s.reaches(stepClose, "its clone copy gets its data first")
 	if s.instance("orders").ClosedBy != "" {
 		t.Error("it is closed")
 	}
 	s.put(state.Put(state.Layout("db-COPY"), plan.Layout{ID: "db-COPY", Restored: true}))
 	s.reaches(stepClose, "m1 on host zone-a ends")
+}
+
+// A clone that never gets its data is not waited for.
+func TestACloneThatFailsIsNotWaitedFor(t *testing.T) {
+	for name, layout := range map[string]plan.Layout{
+		"nobody can make it": {ID: "db-COPY", Unrestorable: "what it copies is gone"},
+		"its member cannot":  {ID: "db-COPY", Members: []plan.Placed{{Name: "m1", Host: "zone-b"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, nil)
+			s.cloned("copy", layout)
+			s.put(state.Put(state.Report("zone-b", member.ID("db-COPY", "m1")), member.Report{Problem: member.RestoreFails}))
+			s.run()
+			s.shot(backup.Available, "")
+			s.serve(newID)
+			s.reaches(stepClose, "m1 on host zone-a ends")
+		})
+	}
+}
+
+// Whoever asks for a clone as the database is closed does not lose it.
+func TestACloneThatIsAskedForAsItCloses(t *testing.T) {
+	s := newSite(t, nil)
+	s.run()
+	s.shot(backup.Available, "")
+	s.serve(newID)
+	s.reaches(stepClose, "ends")
+	s.cloned("copy", plan.Layout{ID: "db-COPY"})
+	s.told(oldID, true)
+	if r := s.ends(operation.Failed); !strings.Contains(r.Reason, "has not got its data: wait until copy is available, or delete it") {
+		t.Errorf("%+v", r)
+	}
+	s.untouched("wait until copy is available")
+}
+
+// A clone that does not get its data in an hour is not waited for any longer, and not taken from its owner.
+func TestACloneIsNotWaitedForForEver(t *testing.T) {
+	s := newSite(t, nil)
+	s.cloned("copy", plan.Layout{ID: "db-COPY"})
+	stop := s.run()
+	s.shot(backup.Available, "")
+	s.serve(newID)
+	s.reaches(stepClose, "its clone copy gets its data first")
+	stop()
+	r := s.operation()
+	r.StepBegan = r.StepBegan.Add(-longestClone)
+	s.put(state.Put(state.Operation(r.ID), r))
+	s.run()
+	s.ends(operation.Failed)
+	s.untouched("wait until copy is available")
+}
+
+// A failover that went on as the database was closed: the word of the last primary counts.
+func TestWhoLedLastHasTheLastWAL(t *testing.T) {
+	for name, c := range map[string]struct {
+		led    string // as it is closed
+		forget string
+		lacks  []string // WAL of m1, and of m2
+		fails  bool
+	}{
+		"a new primary lacks it":      {led: "m2", lacks: []string{"", "WAL waits"}, fails: true},
+		"the one before lacks it":     {led: "m2", lacks: []string{"WAL waits", ""}},
+		"the last one's host is gone": {led: "m2", forget: "zone-b", lacks: []string{"WAL waits", ""}, fails: true},
+		"that of another one is gone": {led: "m1", forget: "zone-b", lacks: []string{"", "WAL waits"}},
+		"nobody leads when they end":  {lacks: []string{"WAL waits", ""}, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, nil)
+			s.run()
+			s.shot(backup.Available, "")
+			s.serve(newID)
+			s.reaches(stepClose, "ends")
+			s.lead(oldID, c.led)
+			s.reaches(stepClose, "m1 on host zone-a ends")
+			if c.led == "m2" {
+				testkit.Eventually(t, 20*time.Second, func() error {
+					if led := s.operation().Notes[noteLed]; led != c.led {
+						return fmt.Errorf("%s led", led)
+					}
+					return nil
+				})
+			}
+			if c.forget != "" {
+				s.put(state.Delete(state.Host(c.forget)))
+			}
+			s.told(oldID, false)
+			for n, host := range []string{"zone-b", "zone-a"} { // the first one ends last
+				name := fmt.Sprintf("m%d", 2-n)
+				s.put(state.Put(state.Report(host, member.ID(oldID, name)), member.Report{Generation: 6, Unarchived: c.lacks[1-n]}))
+			}
+			if c.fails {
+				s.ends(operation.Failed)
+				s.untouched("not in the archive")
+				return
+			}
+			s.ends(operation.Done)
+			s.exchanged()
+		})
+	}
 }
 
 // Nobody could restore what only the closed database has: it is opened again.

@@ -153,6 +153,13 @@ func (s *site) told(id string, ended bool) {
 	}
 }
 
+// cloned has a clone of the database asked for.
+func (s *site) cloned(name string, layout plan.Layout) {
+	s.t.Helper()
+	i := spec.Instance{Common: spec.Common{Scope: shop, Name: name, ResourceID: layout.ID, Origin: &spec.Origin{Live: true, Database: oldID}}}
+	s.put(state.Put(keyOf(i), i), state.Put(state.Layout(layout.ID), layout))
+}
+
 // shot has the snapshot made.
 func (s *site) shot(as backup.SnapshotState, reason string) {
 	s.t.Helper()
