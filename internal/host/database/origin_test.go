@@ -47,6 +47,8 @@ func restoredFrom(t *testing.T) (s *sourcetest.Source, last sourcetest.Commit) {
 	s.Must(err)
 	defer conn.Close(t.Context())
 	s.Must(postgres.SetOwner(t.Context(), conn, postgres.Owner{Name: "ada", Verifier: verifier, Serial: 7, Database: "works"}))
+	s.Exec("CREATE SUBSCRIPTION theirs CONNECTION 'host=/nowhere dbname=x' PUBLICATION p WITH (connect = false, slot_name = 'theirs')")
+	s.Exec("ALTER SUBSCRIPTION theirs ENABLE")
 	s.Backup("one")
 	last = s.Keep("a")
 	s.Keep("b")
@@ -100,6 +102,11 @@ func TestARestoredDatabase(t *testing.T) {
 		"(SELECT datdba::regrole::text FROM pg_database WHERE datname = 'works') FROM public.kept").Scan(&rows, &password, &owner))
 	if rows != "a" || password != verifier || owner != "ada" {
 		t.Errorf("it has %q, the password %q, want %q, and the owner %q", rows, password, verifier, owner)
+	}
+	var reads bool
+	w.Must(conn.QueryRow(t.Context(), "SELECT subenabled OR subslotname IS NOT NULL FROM pg_subscription").Scan(&reads))
+	if reads {
+		t.Error("it reads the slot of its source's subscription")
 	}
 	control, err := postgres.ReadControl(filepath.Join(w.MemberDir(a.ID), "data"))
 	w.Must(err)

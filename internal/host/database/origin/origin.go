@@ -264,7 +264,7 @@ func (r *Restorer) restore(ctx context.Context, want member.Assignment) (restore
 		Source: backup.Restore{Repository: from.Repository, Label: from.Label, Target: target},
 		// No server of the member runs.
 		SocketDir: r.Agent.SocketDir(want.ID), Port: want.Port, Superuser: superuser, DBName: database, Settings: settings,
-		Finish:   postgres.ForgetOwner,
+		Finish:   postgres.LeaveSource,
 		Progress: func(p member.Restoring) { r.tell(&p) }, Log: r.Log,
 	})
 }
