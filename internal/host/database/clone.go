@@ -14,6 +14,7 @@ import (
 	"howdah/internal/failover/fence"
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/dial"
+	"howdah/internal/host/database/mark"
 	"howdah/internal/host/database/origin"
 	"howdah/internal/host/restore"
 	"howdah/internal/model/lsn"
@@ -46,7 +47,7 @@ func (a *Host) openClone(from member.Restore) origin.Source {
 			}
 			return conn, nil
 		},
-		Reach: func(ctx context.Context, conn *pgx.Conn) (lsn.LSN, error) { return a.reach(ctx, source, conn) },
+		Reach: func(ctx context.Context, conn *pgx.Conn) (restore.Point, error) { return a.reach(ctx, source, conn) },
 	}}
 }
 
@@ -70,47 +71,55 @@ var errNoPrimary = errors.New("its database has no primary now")
 // reach is a position that is not before anything that was acknowledged to clients until now. Whoever
 // holds the leader's key says it. The key is read last: a primary that has lost it may not know that
 // another one acknowledges writes.
-func (a *Host) reach(ctx context.Context, source member.Assignment, conn *pgx.Conn) (lsn.LSN, error) {
+func (a *Host) reach(ctx context.Context, source member.Assignment, conn *pgx.Conn) (to restore.Point, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
 	standby, at, err := flushed(ctx, conn)
 	if err != nil {
-		return 0, err
+		return to, err
 	}
 	leads, err := a.leaderOf(ctx, source.Scope)
 	switch {
 	case err != nil:
-		return 0, err
+		return to, err
 	case !standby && leads == source.Name:
 		return at, nil
 	case !standby || leads == "" || leads == source.Name:
-		return 0, errNoPrimary
+		return to, errNoPrimary
 	}
 	primary, err := a.primaryOf(ctx, source.Scope, leads)
 	if err != nil {
-		return 0, err
+		return to, err
 	}
 	defer primary.Close(context.WithoutCancel(ctx))
 	standby, at, err = flushed(ctx, primary)
 	if err != nil {
-		return 0, err
+		return to, err
 	}
 	if still, err := a.leaderOf(ctx, source.Scope); err != nil || standby || still != leads {
-		return 0, errors.Join(errNoPrimary, err)
+		return to, errors.Join(errNoPrimary, err)
 	}
 	return at, nil
 }
 
 // flushed asks a server whether it is a standby, and if it is none, up to where its WAL is safe.
-func flushed(ctx context.Context, conn *pgx.Conn) (standby bool, at lsn.LSN, err error) {
-	var text *string
-	const sql = `SELECT pg_is_in_recovery(), CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_flush_lsn()::text END`
-	if err := conn.QueryRow(ctx, sql).Scan(&standby, &text); err != nil || text == nil {
-		return standby, 0, err
+func flushed(ctx context.Context, conn *pgx.Conn) (standby bool, at restore.Point, err error) {
+	var position, file *string
+	const sql = `SELECT pg_is_in_recovery(), CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_flush_lsn()::text END,
+		CASE WHEN NOT pg_is_in_recovery() THEN pg_walfile_name(pg_current_wal_flush_lsn()) END`
+	if err := conn.QueryRow(ctx, sql).Scan(&standby, &position, &file); err != nil || position == nil || file == nil {
+		return standby, at, err
 	}
-	at, err = lsn.Parse(*text)
+	written, ok := mark.ParseSegment(*file)
+	if !ok {
+		return standby, at, fmt.Errorf("%w: %q", errNoFile, *file)
+	}
+	at.Timeline = written.Timeline
+	at.At, err = lsn.Parse(*position)
 	return standby, at, err
 }
+
+var errNoFile = errors.New("a server names a file of WAL as PostgreSQL does not")
 
 // leaderOf is the name of the member that leads a database, or "".
 func (a *Host) leaderOf(ctx context.Context, database string) (string, error) {

@@ -15,9 +15,9 @@ import (
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/database/origin"
+	"howdah/internal/host/restore"
 	"howdah/internal/host/tree"
 	"howdah/internal/identity/scram"
-	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/testkit"
@@ -136,23 +136,23 @@ func TestHowFarAPrimaryIs(t *testing.T) {
 	w := newWorld(t, "")
 	host, _ := w.run(func(a *Host) { a.spares.Keep = 1 })
 	source, conn := w.primary(host, "db-1", "ada")
-	var before, after lsn.LSN
-	reach := func() (lsn.LSN, error) { return host.reach(t.Context(), source, conn) }
+	var before, after restore.Point
+	reach := func() (restore.Point, error) { return host.reach(t.Context(), source, conn) }
 	testkit.Eventually(t, hosttest.Soon, func() (err error) { // Patroni takes the key when the server is there
 		before, err = reach()
 		return err
 	})
 	_, err := conn.Exec(t.Context(), "INSERT INTO public.kept VALUES ('b')")
 	w.Must(err)
-	if after, err = reach(); err != nil || after <= before {
-		t.Errorf("it was at %s, and is at %s, %v", before, after, err)
+	if after, err = reach(); err != nil || after.At <= before.At || after.Timeline != 1 {
+		t.Errorf("it was at %+v, and is at %+v, %v", before, after, err)
 	}
 	// As a standby on another host would ask it.
 	primary, err := host.primaryOf(t.Context(), source.Scope, source.Name)
 	w.Must(err)
 	defer primary.Close(t.Context())
-	if standby, at, err := flushed(t.Context(), primary); standby || at < after || err != nil {
-		t.Errorf("it says %v, %s, %v", standby, at, err)
+	if standby, at, err := flushed(t.Context(), primary); standby || at.At < after.At || at.Timeline != 1 || err != nil {
+		t.Errorf("it says %v, %+v, %v", standby, at, err)
 	}
 	other := source
 	other.Name = "m2"

@@ -35,9 +35,16 @@ type Live struct {
 	User    *owner.User // its data belong to; nil: us
 	// Connect connects to it as a superuser. Its connection must not time out.
 	Connect func(ctx context.Context) (*pgx.Conn, error)
-	// Reach returns the position up to which the copy has to have WAL. It is called first, with that
-	// connection. The server may be a standby that has not received so much yet.
-	Reach func(ctx context.Context, conn *pgx.Conn) (lsn.LSN, error)
+	// Reach returns up to where the copy has to have WAL. It is called first, with that connection. The
+	// server may be a standby that has not received so much yet, or that still follows a primary that
+	// was replaced.
+	Reach func(ctx context.Context, conn *pgx.Conn) (Point, error)
+}
+
+// Point is a position in the WAL of a timeline.
+type Point struct {
+	At       lsn.LSN
+	Timeline int
 }
 
 const (
@@ -65,6 +72,7 @@ var ErrNoRoom = errors.New("there is no room for the copy")
 type base struct {
 	conn     *pgx.Conn
 	reach    lsn.LSN
+	branch   int // the timeline of reach
 	thin     bool
 	start    lsn.LSN
 	stop     lsn.LSN
@@ -116,29 +124,55 @@ func (b *base) ask(ctx context.Context, sql string, to ...any) error {
 }
 
 // near waits until the source has all that the copy has to have.
-func (w *work) near(ctx context.Context, b *base) (err error) {
-	if b.reach, err = w.Live.Reach(ctx, b.conn); err != nil {
+func (w *work) near(ctx context.Context, b *base) error {
+	to, err := w.Live.Reach(ctx, b.conn)
+	if err != nil {
 		return fmt.Errorf("find out what the source %s has to have: %w", w.Live.Name, err)
 	}
-	var has string
+	b.reach, b.branch = to.At, to.Timeline
 	for end := time.Now().Add(nearWithin); ; {
-		// A standby has what it received, and what it replayed from elsewhere.
-		const sql = `SELECT CASE WHEN pg_is_in_recovery()
-			THEN greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) ELSE pg_current_wal_flush_lsn() END::text`
-		if err := b.ask(ctx, sql, &has); err != nil {
+		lacks, err := b.lacks(ctx)
+		if err != nil {
 			return fmt.Errorf("ask the source %s how far it is: %w", w.Live.Name, err)
 		}
-		at, err := lsn.Parse(has)
-		if err != nil || at >= b.reach {
-			return err
+		if lacks == "" {
+			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("the source %s is at %s, and does not get to %s, which was acknowledged before: it is tried again", w.Live.Name, at, b.reach) //nolint:err113 // nobody tells it apart
+			return fmt.Errorf("the source %s %s: it is tried again", w.Live.Name, lacks) //nolint:err113 // nobody tells it apart
 		}
 		if !pace.Sleep(ctx, nearEvery) {
 			return ctx.Err()
 		}
 	}
+}
+
+// timelineSQL is the timeline that a server writes, or that a standby follows.
+const timelineSQL = `CASE WHEN pg_is_in_recovery()
+	THEN greatest((SELECT received_tli FROM pg_stat_wal_receiver), (SELECT timeline_id FROM pg_control_checkpoint()), (SELECT min_recovery_end_timeline FROM pg_control_recovery()))
+	ELSE ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int END`
+
+// lacks says what the source has not got yet of what the copy has to have, or "". A position alone says
+// little: behind the place where a timeline ended, who still follows it has what nobody acknowledged.
+func (b *base) lacks(ctx context.Context) (string, error) {
+	// A standby has what it received, and what it replayed from elsewhere.
+	const sql = `SELECT ` + timelineSQL + `, CASE WHEN pg_is_in_recovery()
+		THEN greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) ELSE pg_current_wal_flush_lsn() END::text`
+	var timeline int
+	var has string
+	if err := b.ask(ctx, sql, &timeline, &has); err != nil {
+		return "", err
+	}
+	at, err := lsn.Parse(has)
+	switch {
+	case err != nil:
+		return "", err
+	case timeline < b.branch:
+		return fmt.Sprintf("follows timeline %d, and %d is the one where writes are acknowledged", timeline, b.branch), nil
+	case at < b.reach:
+		return fmt.Sprintf("is at %s, and does not get to %s, which was acknowledged before", at, b.reach), nil
+	}
+	return "", nil
 }
 
 // noSlotLeft is the code of the error that all slots are in use.
@@ -279,10 +313,7 @@ func (w *work) endBackup(ctx context.Context, b *base) error {
 		return err
 	}
 	b.stop = at
-	const sql = `SELECT CASE WHEN pg_is_in_recovery()
-		THEN greatest((SELECT received_tli FROM pg_stat_wal_receiver), (SELECT timeline_id FROM pg_control_checkpoint()), (SELECT min_recovery_end_timeline FROM pg_control_recovery()))
-		ELSE ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int END`
-	if err := b.ask(ctx, sql, &b.timeline); err != nil {
+	if err := b.ask(ctx, `SELECT `+timelineSQL, &b.timeline); err != nil {
 		return fmt.Errorf("ask the source %s for its timeline: %w", w.Live.Name, err)
 	}
 	return nil

@@ -41,15 +41,19 @@ func (s source) live(t testing.TB, dir string) Request {
 	r.SocketDir = above
 	r.Live = &Live{
 		Name: "db-1.m1", DataDir: s.Data, User: s.User, Connect: s.Connect,
-		Reach: func(ctx context.Context, conn *pgx.Conn) (at lsn.LSN, err error) {
-			var text string
-			if err := conn.QueryRow(ctx, "SELECT pg_current_wal_flush_lsn()::text").Scan(&text); err != nil {
-				return 0, err
-			}
-			return lsn.Parse(text)
-		},
+		Reach: flushedNow,
 	}
 	return r
+}
+
+// flushedNow is up to where the WAL of a primary is safe.
+func flushedNow(ctx context.Context, conn *pgx.Conn) (to Point, err error) {
+	var text string
+	if err := conn.QueryRow(ctx, "SELECT "+timelineSQL+", pg_current_wal_flush_lsn()::text").Scan(&to.Timeline, &text); err != nil {
+		return to, err
+	}
+	to.At, err = lsn.Parse(text)
+	return to, err
 }
 
 // opened starts a server on what was cloned, and returns how to connect to it.
@@ -330,15 +334,14 @@ func TestCloneOfAStandby(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := load.Acks()
 			r := s.live(t, "")
-			reach := r.Live.Reach
 			r.Live.DataDir, r.Live.Connect = of.Data, of.Connect
-			r.Live.Reach = func(ctx context.Context, _ *pgx.Conn) (lsn.LSN, error) {
+			r.Live.Reach = func(ctx context.Context, _ *pgx.Conn) (Point, error) {
 				conn, err := primary.Connect(ctx)
 				if err != nil {
-					return 0, err
+					return Point{}, err
 				}
 				defer conn.Close(ctx)
-				return reach(ctx, conn)
+				return flushedNow(ctx, conn)
 			}
 			if _, err := Restore(t.Context(), r); err != nil {
 				t.Fatal(err)
@@ -365,4 +368,45 @@ func TestCloneOfAStandby(t *testing.T) {
 	})
 	clone("a standby that follows a promoted one", third, second)
 	clone("a primary that was promoted", second, second)
+}
+
+// TestAStandbyOfAReplacedPrimaryLacksWhatIsAcknowledged: it follows a primary that was cut off, and that
+// writes on. Its position is beyond that of the new primary, and it has nothing of that one.
+func TestAStandbyOfAReplacedPrimaryLacksWhatIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	s := newSource(t)
+	second, third := s.Standby("second", ""), s.Standby("third", "")
+	second.Exec("SELECT pg_promote()")
+	second.Exec("INSERT INTO public.kept VALUES ('acknowledged')")
+	lacks := func(of, primary *sourcetest.Source) string {
+		t.Helper()
+		conn, err := of.Connect(t.Context())
+		s.Must(err)
+		defer conn.Close(t.Context())
+		leads, err := primary.Connect(t.Context())
+		s.Must(err)
+		defer leads.Close(t.Context())
+		to, err := flushedNow(t.Context(), leads)
+		s.Must(err)
+		b := &base{conn: conn, reach: to.At, branch: to.Timeline}
+		says, err := b.lacks(t.Context())
+		s.Must(err)
+		return says
+	}
+	for range 3 { // whatever begins a timeline writes
+		s.Exec("SELECT pg_switch_wal()")
+		s.Exec("INSERT INTO public.kept VALUES ('nobody knows of it')")
+	}
+	testkit.Eventually(t, time.Minute, func() error {
+		if says := lacks(third, s.Source); says != "" {
+			return errors.New(says)
+		}
+		return nil
+	})
+	if says := lacks(third, second); !strings.Contains(says, "follows timeline 1, and 2 is") {
+		t.Errorf("it says %q", says)
+	}
+	if says := lacks(second, second); says != "" {
+		t.Errorf("the new primary %s", says)
+	}
 }
