@@ -42,7 +42,7 @@ func (r *rewinds) exchange(ctx context.Context, run *step.Run) (step.Outcome, er
 		state.Swap(old.Key, old.Revision, next), state.Swap(inside.Key, inside.Revision, gone), state.Delete(state.Route(gone.ResourceID)),
 		state.Put(state.Address(next.Address), next.ResourceID), state.Put(state.Address(gone.Address), gone.ResourceID),
 	}
-	moved, err := r.secret(ctx, gone.ResourceID, next.ResourceID)
+	moved, err := r.secret(ctx, old.Value, next)
 	if err != nil {
 		return step.Outcome{}, err
 	}
@@ -92,15 +92,16 @@ func exchanged(old, inside spec.Instance) (next, gone spec.Instance) {
 
 // secret returns the changes with which the master user's password that Howdah manages is found with
 // the other database.
-func (r *rewinds) secret(ctx context.Context, from, to string) ([]state.Op, error) {
-	kept, err := state.Get[secret.Secret](ctx, r.Store, state.Secret(from))
+func (r *rewinds) secret(ctx context.Context, old, next spec.Instance) ([]state.Op, error) {
+	kept, err := state.Get[secret.Secret](ctx, r.Store, state.Secret(old.ResourceID))
 	if errors.Is(err, state.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return []state.Op{state.Remove(kept.Key, kept.Revision), state.Swap(state.Secret(to), 0, kept.Value.Move(to))}, nil
+	moved := kept.Value.Move(next.ResourceID, old.PasswordSerial, next.PasswordSerial)
+	return []state.Op{state.Remove(kept.Key, kept.Revision), state.Swap(state.Secret(next.ResourceID), 0, moved)}, nil
 }
 
 // retain returns the changes with which the automated backups outlive the database, and with which the

@@ -368,7 +368,10 @@ func TestTheManagedPasswordGoesAlong(t *testing.T) {
 		t.Fatal(err)
 	}
 	made, password := secret.New(shop, oldID, false, "boss", 4, time.Now(), sealer)
-	s := newSite(t, func(old, inside *spec.Instance) { old.Managed, inside.Managed = true, true })
+	s := newSite(t, func(old, inside *spec.Instance) {
+		old.Managed, inside.Managed = true, true
+		inside.PasswordSerial = 9 // the data are of a database that counted so far
+	})
 	s.put(state.Put(state.Secret(oldID), made))
 	s.run()
 	s.shot(backup.Available, "")
@@ -377,7 +380,7 @@ func TestTheManagedPasswordGoesAlong(t *testing.T) {
 	s.told(oldID, true)
 	s.ends(operation.Done)
 	moved, err := state.Get[secret.Secret](t.Context(), s.store, state.Secret(newID))
-	if err != nil || moved.Value.ARN() != made.ARN() || moved.Value.Database != newID {
+	if err != nil || moved.Value.ARN() != made.ARN() || moved.Value.Database != newID || moved.Value.Current.Serial != s.instance("orders").PasswordSerial || moved.Value.Current.Serial != 9 {
 		t.Fatalf("%+v, %v", moved.Value, err)
 	}
 	if got, err := sealer.Open(moved.Value, moved.Value.Current); err != nil || got != password {

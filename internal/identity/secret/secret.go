@@ -141,10 +141,22 @@ func (s Secret) Leave(serial int64) Secret {
 }
 
 // Move returns the secret as that of another database which takes the place of its own one, and whose
-// master user has the same passwords.
-func (s Secret) Move(database string) Secret {
+// master user has the same passwords. The verifier of serial from has the serial to there.
+func (s Secret) Move(database string, from, to int64) Secret {
 	s.Sealed = cmp.Or(s.Sealed, s.Database)
 	s.Database = database
+	there := func(serial int64) int64 {
+		if serial == from {
+			return to
+		}
+		return serial
+	}
+	s.Current.Serial, s.Until = there(s.Current.Serial), there(s.Until)
+	if s.Pending != nil {
+		pending := *s.Pending
+		pending.Serial = there(pending.Serial)
+		s.Pending = &pending
+	}
 	return s
 }
 

@@ -146,7 +146,7 @@ func TestNoTwoAreAlike(t *testing.T) {
 // One that moves to another database is the same secret, and all that it has is opened there alone.
 func TestASecretMoves(t *testing.T) {
 	s, password := made(t)
-	moved := s.Move("db-2").Move("db-3")
+	moved := s.Move("db-2", 1, 1).Move("db-3", 1, 1)
 	if moved.ARN() != s.ARN() || moved.Database != "db-3" {
 		t.Errorf("%+v", moved)
 	}
@@ -154,11 +154,33 @@ func TestASecretMoves(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	next, second := moved.Rotate(9, "", noon, sealer(t))
-	if got, err := sealer(t).Open(next.Move("db-4"), *next.Pending); err != nil || got != second {
+	if got, err := sealer(t).Open(next.Move("db-4", 9, 9), *next.Pending); err != nil || got != second {
 		t.Errorf("%q, %v", got, err)
 	}
 	moved.Sealed = "db-9"
 	if _, err := sealer(t).Open(moved, moved.Current); err == nil {
 		t.Error("one that was sealed for another database opens")
+	}
+}
+
+// The database that takes the place may count on from a higher serial. Its password is known all the same.
+func TestASecretMovesToAnotherSerial(t *testing.T) {
+	s, _ := made(t)
+	at := s.Current.Serial
+	moved := s.Move("db-2", at, at+5)
+	standing := Standing{Verifier: at + 5, Taken: at + 5}
+	if moved.Overtaken(standing) || moved.Taken(at+5, noon).Status(standing, noon) != Active || s.Current.Serial != at {
+		t.Errorf("%+v", moved)
+	}
+	if moved = s.Move("db-2", at+1, at+5); !moved.Overtaken(standing) {
+		t.Error("a password that nobody knows is taken for the one that is known")
+	}
+	next, _ := s.Rotate(at+1, "", noon, sealer(t))
+	moved = next.Move("db-2", at+1, at+5)
+	if moved.Newest() != at+5 || moved.Current.Serial != at || next.Pending.Serial != at+1 {
+		t.Errorf("pending: %+v", moved)
+	}
+	if moved = s.Leave(at+1).Move("db-2", at+1, at+5); moved.Left(at+4) || !moved.Left(at+5) {
+		t.Errorf("left: %+v", moved)
 	}
 }

@@ -85,7 +85,8 @@ func (l *Look) ClusterStatusBy(c spec.Cluster, f plan.Facts) string {
 }
 
 // shown is the status of what waits for a snapshot before it is deleted or stopped, of what an
-// operation has closed, and of what is being moved: until that is done a database that is not reached is not one that fails.
+// operation has closed, and of what is being moved: until that is done a database that is not reached
+// is not one that fails.
 func shown(c spec.Common, moving bool, status string) string {
 	switch {
 	case c.Going():
