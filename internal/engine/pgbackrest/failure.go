@@ -31,6 +31,9 @@ const (
 // causes are looked at in this order. What is in none of them may pass by itself. The names of the
 // codes are in pgBackRest's source, src/build/error/error.yaml.
 var causes = []cause{
+	// In the words of the system, by which it is known: see origin.
+	{pattern: regexp.MustCompile(`\[28\] No space left on device`), reason: "No space left on device"},
+	{pattern: regexp.MustCompile(`\[122\] Disk quota exceeded`), reason: "Disk quota exceeded"},
 	{pattern: regexp.MustCompile(`unable to check pg2: .*`), reason: noPrimary},
 	{pattern: regexp.MustCompile(`key/value found outside of section|unable to flush|cipher header|CryptoError`), reason: wrongKey, final: true, mute: true},
 	{code: 28, reason: otherData, final: true, mute: true},
@@ -78,11 +81,14 @@ func suspect(code int, words, out string) bool {
 
 // Failed reads the first error that was printed.
 func (e Engine) Failed(out []byte, exit int) backup.Failure {
-	code, words := exit, ""
+	code, words, why := exit, "", ""
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimRight(line, "\r\n")
 		match := errorLine.FindStringSubmatch(line)
 		if match == nil {
+			if strings.HasSuffix(words, ":") && why == "" {
+				why = " " + strings.TrimSpace(line)
+			}
 			continue
 		}
 		if n, err := strconv.Atoi(match[1]); err == nil && words == "" {
@@ -95,7 +101,7 @@ func (e Engine) Failed(out []byte, exit int) backup.Failure {
 	if suspect(code, words, string(out)) {
 		return backup.Failure{Reason: plain("a file of the backup cannot be read (" + words + ")"), Suspect: true}
 	}
-	if words == "" {
+	if words += why; words == "" {
 		words = lastLine(string(out))
 	}
 	for _, c := range causes {

@@ -114,10 +114,14 @@ func TestFailuresAreTold(t *testing.T) {
 		"no repository":  {"P00   WARN: repo1: [FileOpenError] unable to load info file 'x' or 'x.copy':\nP00  ERROR: [075]: backup set X is not valid\n", 75, false, "cannot be reached"},
 		"of 2.45":        {"ERROR: [031]: option 'x' is not valid\n", 31, false, "option 'x' is not valid"},
 		"no primary":     {"P00   WARN: unable to check pg2: [CryptoError] unable to verify certificate\nP00  ERROR: [056]: unable to find primary cluster - cannot proceed\n", 56, false, "cannot be reached from its standby"},
-		"nothing":        {"", 139, false, "exit code 139"},
-		"another line":   {"sh: 1: not found\n", 127, false, "not found"},
-		"strange bytes":  {"P00  ERROR: [099]: a\x00\x1b[1mb\xff\n", 99, false, "a[1mb"},
-		"too much":       {strings.Repeat("ä", 1000), 1, false, "…"},
+		"a full disk": {"P00  ERROR: [042]: unable to get 00000001000000000000000A:\n            repo1: 15-1/0000000100000000/00000001000000000000000A-be6b.zst [FileWriteError] unable to write '/m/x': [28] No space left on device\n", 42, false,
+			"No space left on device (unable to get 00000001000000000000000A: repo1: 15-1/"},
+		"a full quota":  {"P00  ERROR: [064]: raised from local-1 shim protocol: unable to write '/m/x': [122] Disk quota exceeded\n", 64, false, "Disk quota exceeded"},
+		"two lines":     {"P00  ERROR: [042]: unable to get X:\n            repo1: [FileReadError] of some kind\n", 42, false, "unable to get X: repo1: [FileReadError] of some kind"},
+		"nothing":       {"", 139, false, "exit code 139"},
+		"another line":  {"sh: 1: not found\n", 127, false, "not found"},
+		"strange bytes": {"P00  ERROR: [099]: a\x00\x1b[1mb\xff\n", 99, false, "a[1mb"},
+		"too much":      {strings.Repeat("ä", 1000), 1, false, "…"},
 	} {
 		got := Engine{}.Failed([]byte(test.out), test.exit)
 		if got.Final != test.final || !strings.Contains(got.Reason, test.want) || len(got.Reason) > 1000 || strings.ContainsAny(got.Reason, "\n\x00\x1b") || !utf8.ValidString(got.Reason) {
