@@ -38,6 +38,9 @@ func choose(l *database.Sight, c front.Call, from string, at admin.RestorePoint)
 	}
 	if at.Live && moments(at) == 1 {
 		choice, err := running(l, c, from)
+		if err == nil {
+			err = spared(c, choice)
+		}
 		return choice, hinted(err, from)
 	}
 	target, err := Target(at)
@@ -49,6 +52,9 @@ func choose(l *database.Sight, c front.Call, from string, at admin.RestorePoint)
 		return restore.Choice{}, hinted(err, from)
 	}
 	choice, err := restore.To(l.Looks, source, target)
+	if err == nil {
+		err = spared(c, choice)
+	}
 	return choice, hinted(err, from)
 }
 
@@ -108,6 +114,9 @@ func ofSnapshot(l *database.Sight, c front.Call, name string) (restore.Choice, e
 		} else if kind == admin.KindCluster {
 			err = other
 		}
+	}
+	if err == nil {
+		err = sparedSnapshot(c, r)
 	}
 	if err != nil {
 		return restore.Choice{}, err

@@ -50,6 +50,9 @@ func (s *service) restore(ctx context.Context, c front.Call, in admin.RestoreReq
 	err = records.State.Retry(ctx, func() error {
 		l := records.Of(c.Account)
 		choice, err := choose(l, c, in.From, in.RestorePoint)
+		if err == nil {
+			err = sparedNew(c, choice, in.Name)
+		}
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/admin/verb"
 	"howdah/internal/aws/front"
+	"howdah/internal/aws/rds/snapshot"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/model/backup"
 	"howdah/internal/model/event"
@@ -152,6 +153,9 @@ func (s *service) fetch(ctx context.Context, c front.Call, in admin.SnapshotFetc
 		return nil, err
 	}
 	o := r.Value
+	if err := spared(c, o); err != nil {
+		return nil, err
+	}
 	if o.State.Ended() || o.Step != backup.StepServe {
 		return nil, notReady(o.ID)
 	}
@@ -168,6 +172,19 @@ func (s *service) fetch(ctx context.Context, c front.Call, in admin.SnapshotFetc
 		}
 		return body, body.Size, nil
 	}}, nil
+}
+
+// spared refuses what was made ready of a snapshot that the caller's policies deny.
+func spared(c front.Call, o *operation.Record) error {
+	var args backup.DownloadArgs
+	if err := json.Unmarshal(o.Args, &args); err != nil {
+		return fmt.Errorf("read what is downloaded: %w", err)
+	}
+	kind := snapshot.Instance
+	if o.About.Type == event.Cluster {
+		kind = snapshot.Cluster
+	}
+	return c.Spared(o.About.Scope.ARN(kind.ARN, args.Snapshot))
 }
 
 // fetched gives an error of a host a code.

@@ -8,6 +8,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -58,6 +59,9 @@ func (s *service) copy(ctx context.Context, c front.Call, in admin.SnapshotCopyR
 	err = records.State.Retry(ctx, func() error {
 		l := records.Of(c.Account)
 		kind, from, err := find(l, c, in.Snapshot)
+		if err == nil {
+			err = c.Spared(c.ARN(kind.ARN, cmp.Or(wire.Lower(&in.Name), "*")))
+		}
 		if err != nil {
 			return hinted(err, in.Snapshot)
 		}
@@ -82,7 +86,8 @@ func (s *service) copy(ctx context.Context, c front.Call, in admin.SnapshotCopyR
 }
 
 // find returns a snapshot of the caller's account and region by its name, which may have its kind
-// before it. Without that, it is an instance's if both kinds have the name.
+// before it. Without that, it is an instance's if both kinds have the name. It refuses one that the
+// caller's policies deny.
 func find(l *database.Sight, c front.Call, name string) (*snapshot.Kind, backup.Snapshot, error) {
 	kinds := []*snapshot.Kind{snapshot.Instance, snapshot.Cluster}
 	word, bare, qualified := strings.Cut(name, "/")
@@ -97,7 +102,7 @@ func find(l *database.Sight, c front.Call, name string) (*snapshot.Kind, backup.
 	for _, k := range kinds {
 		r, err := k.Find(l.Looks, c.Scope, name)
 		if err == nil {
-			return k, r.Value, nil
+			return k, r.Value, c.Spared(r.Value.ARN(k.ARN, r.Value.Name))
 		}
 		if missing == nil {
 			missing = err
