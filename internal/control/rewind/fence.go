@@ -63,7 +63,9 @@ func (r *rewinds) close(ctx context.Context, run *step.Run) (step.Outcome, error
 		run.Note(noteRestorable, r.restorable(old.Value.ResourceID).Format(time.RFC3339Nano))
 		return r.wait("its processes end").With(state.Swap(old.Key, old.Revision, next)), nil
 	}
-	r.noteLed(run, old.Value.ResourceID)
+	if r.noteLed(run, old.Value.ResourceID) {
+		return r.wait("its processes end"), nil // what follows goes by the note
+	}
 	if why := r.runs(old.Value.ResourceID); why != "" {
 		return r.wait("%s", why), nil
 	}
@@ -93,12 +95,15 @@ func noClone(name string) error {
 	return step.Final(fmt.Errorf("%w: wait until %s is available, or delete it, and try again", errClone, name))
 }
 
-// noteLed notes who leads a database that is being closed. It may be promoted only now, as a failover
-// went on when the database was closed.
-func (r *rewinds) noteLed(run *step.Run, id string) {
-	if leader := view.Leader(r.Cache, id); leader != "" && leader != run.Record.Notes[noteLed] {
-		run.Note(noteLed, leader)
+// noteLed notes who leads a database that is being closed, and reports whether that is somebody else than
+// before. It may be promoted only now, as a failover went on when the database was closed.
+func (r *rewinds) noteLed(run *step.Run, id string) bool {
+	leader := view.Leader(r.Cache, id)
+	if leader == "" || leader == run.Record.Notes[noteLed] {
+		return false
 	}
+	run.Note(noteLed, leader)
+	return true
 }
 
 // unarchived says why the archive may lack what the closed database acknowledged last, or "". It is

@@ -224,6 +224,22 @@ func TestItIsNotClosedWhileWALWaitsOrACloneIsMade(t *testing.T) {
 	s.reaches(stepClose, "m1 on host zone-a ends")
 }
 
+// Somebody else is seen to lead only when all processes have ended: it is that one's word that counts.
+func TestWhoLedIsSeenLate(t *testing.T) {
+	s := newSite(t, nil)
+	stop := s.run()
+	s.shot(backup.Available, "")
+	s.serve(newID)
+	s.reaches(stepClose, "ends")
+	stop()
+	s.lead(oldID, "m2")
+	s.told(oldID, true)
+	s.put(state.Put(state.Report("zone-b", member.ID(oldID, "m2")), member.Report{Generation: 6, Unarchived: "WAL waits"}))
+	s.run()
+	s.ends(operation.Failed)
+	s.untouched("not in the archive")
+}
+
 // A clone that never gets its data is not waited for.
 func TestACloneThatFailsIsNotWaitedFor(t *testing.T) {
 	for name, layout := range map[string]plan.Layout{
