@@ -23,24 +23,29 @@ import (
 	"howdah/internal/testkit/rig"
 )
 
-// A snapshot, a drill and two restores of one snapshot go on at once. Whenever one of them comes to
-// a step, the control plane is killed; then all agents in its place, and then whatever the engine is
-// doing. All end well each time, and nothing half made is left.
+// A snapshot, a drill, two restores of one snapshot, its copy into another repository and a clone go on
+// at once. Whenever one of them comes to a step, the control plane is killed; then all agents in its
+// place, and then whatever the engine is doing. All end well each time, and nothing half made is left.
 func TestBackupsOutliveKillsAtEachStep(t *testing.T) {
 	s := begin(t, nil)
 	s.repository()
+	far := filepath.Join(s.rig.Dir, "far")
+	s.must(os.Mkdir(far, 0o700), "make a directory for copies")
+	_, err := s.howdah("repository", "add", "far", "--directory", far, "--copies")
+	s.must(err, "add a repository for copies")
 	s.must(s.rig.AskWith(s.Context(), "shop", func(in *rds.CreateDBInstanceMessage) { in.BackupRetentionPeriod = new(int32(1)) }), "ask for shop")
 	s.must(s.rig.WaitStatus(s.Context(), "shop", "available", 2*time.Minute), "shop")
 	s.must(s.exec("shop", "CREATE TABLE entries AS SELECT n AS writer, n AS seq FROM generate_series(1, 50000) n"), "write")
 	s.snapshot("shop", "base")
 	s.must(s.exec("shop", "INSERT INTO entries VALUES (0, 0)"), "write more")
 
+	of := "base" // another one each time: what is in a repository is not copied again
 	for _, k := range []killing{
 		{"serve", s.killServe, always, 6},
 		{"agents", s.killAgents, busy, 5},
 		{"engine", nil, always, 4},
 	} {
-		s.killed(k)
+		of = s.killed(k, of)
 	}
 	s.nothingHalfMade("shop")
 }
@@ -61,11 +66,13 @@ func busy(point string) bool {
 	return !strings.HasSuffix(point, " ") && !strings.Contains(point, ": done") && !strings.Contains(point, ": failed") && !strings.HasPrefix(point, "tidy")
 }
 
-// killed has operations go on while somebody is killed at each point that they come to.
-func (s *story) killed(k killing) {
+// killed has operations go on while somebody is killed at each point that they come to. It copies a
+// snapshot, and returns the one that it made.
+func (s *story) killed(k killing, copied string) (snapshot string) {
 	s.Helper()
 	began := time.Now()
 	snapshot, restored := "made-"+k.name, []string{k.name + "-1", k.name + "-2"}
+	far, clone := "far-"+k.name, k.name+"-clone"
 	id, err := s.rig.Database(s.Context(), "shop")
 	s.must(err, "find shop")
 	for _, target := range restored {
@@ -74,8 +81,12 @@ func (s *story) killed(k killing) {
 	}
 	in := &rds.CreateDBSnapshotMessage{DBInstanceIdentifier: new("shop"), DBSnapshotIdentifier: &snapshot}
 	s.must(s.rig.Call(s.Context(), "CreateDBSnapshot", in, &rds.CreateDBSnapshotResult{}), "ask for a snapshot")
-	_, err = s.howdah("backup", "drill", "shop", "--no-wait")
-	s.must(err, "begin a drill")
+	for _, command := range [][]string{
+		{"backup", "drill", "shop"}, {"snapshot", "copy", copied, far, "--repository", "far"}, {"db", "clone", "shop", clone},
+	} {
+		_, err = s.howdah(append(command, "--no-wait")...)
+		s.must(err, "begin "+strings.Join(command, " "))
+	}
 
 	hit := map[string]bool{}
 	s.eventually(3*time.Minute, func() error {
@@ -95,7 +106,7 @@ func (s *story) killed(k killing) {
 			s.must(k.do(), "kill the "+k.name)
 			break // the others have moved on meanwhile
 		}
-		for _, name := range restored {
+		for _, name := range append(restored, clone) {
 			i, err := s.rig.Instance(s.Context(), name)
 			if err != nil {
 				return fmt.Errorf("look at %s: %w; killed at %q", name, err, slices.Sorted(maps.Keys(hit)))
@@ -114,17 +125,19 @@ func (s *story) killed(k killing) {
 		s.Errorf("%s killed at %q only", k.name, slices.Sorted(maps.Keys(hit)))
 	}
 	s.snapshotIs(snapshot, "available")
+	s.snapshotIs(far, "available")
 	drill, err := state.Get[backup.DrillRecord](s.Context(), s.rig.Store, state.Drill(id))
 	s.must(err, "look at the drill")
 	if drill.Value.Began.Before(began) || drill.Value.Failed != "" {
 		s.Errorf("the drill began at %s: %q", drill.Value.Began, drill.Value.Failed)
 	}
-	for _, name := range restored {
-		if n, err := s.query(name, "SELECT count(*)::text FROM entries"); err != nil || n != "50000" {
-			s.Errorf("%s has %s rows: %v", name, n, err)
+	for name, rows := range map[string]string{restored[0]: "50000", restored[1]: "50000", clone: "50001"} {
+		if n, err := s.query(name, "SELECT count(*)::text FROM entries"); err != nil || n != rows {
+			s.Errorf("%s has %s rows, want %s: %v", name, n, rows, err)
 		}
 		s.drop(name)
 	}
+	return snapshot
 }
 
 func (s *story) killServe() error {
