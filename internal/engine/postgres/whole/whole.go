@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/engine/postgres"
 )
 
 // Most is how many faults are described. Further ones are only counted.
@@ -58,7 +60,7 @@ type Options struct {
 // count: a check may take as long as it needs, if it does not stand still.
 var ErrStill = errors.New("the check stands still")
 
-// Check looks at all databases that can be logged in to. config is for a superuser, to any database;
+// Check looks at all databases but template0. config is for a superuser, to any database;
 // with each database its Database is replaced. An error says that not everything could be looked at;
 // faults are no error.
 //
@@ -101,19 +103,18 @@ func databases(ctx context.Context, config *pgx.ConnConfig) ([]string, error) {
 		return nil, fmt.Errorf("check databases: %w", err)
 	}
 	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, "SELECT datname FROM pg_catalog.pg_database WHERE datallowconn ORDER BY datname")
-	if err != nil {
-		return nil, fmt.Errorf("list databases: %w", err)
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return postgres.LetIn(ctx, conn)
 }
 
-// prepare makes the extensions, in a schema that no user has put anything into. One of theirs may
+// prepare ends what would hold the check up, and makes the extensions, in a schema that no user has put anything into. One of theirs may
 // stand beside functions of theirs that have its names, so it goes, with all that depends on it.
 //
 // Event triggers of users would run their functions as this superuser, and the module that prevents
 // that is not loaded here. DROP EVENT TRIGGER takes one at a time, and DELETE is followed by none.
 func prepare(ctx context.Context, conn *pgx.Conn) error {
+	if err := postgres.RollBackPrepared(ctx, conn); err != nil {
+		return err
+	}
 	for _, statement := range []string{
 		"SET allow_system_table_mods = on", "DELETE FROM pg_catalog.pg_event_trigger", "SET allow_system_table_mods = off",
 		"DROP EXTENSION IF EXISTS amcheck CASCADE", "DROP EXTENSION IF EXISTS pg_prewarm CASCADE", "DROP SCHEMA IF EXISTS howdah_check CASCADE",

@@ -169,6 +169,27 @@ func TestEventTriggersDoNotFollowTheCheck(t *testing.T) {
 	}
 }
 
+// A drill must not wait for what nobody is going to end, nor fail for what is no database any more.
+// What nobody may connect to is looked at, too.
+func TestWhatUsersLeftDoesNotHoldTheCheckUp(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{Settings: "autovacuum = off\nmax_prepared_transactions = 5\n"})
+	s.Exec("CREATE EXTENSION amcheck; CREATE TABLE orders (id int PRIMARY KEY)")
+	s.Exec("BEGIN; LOCK TABLE orders; PREPARE TRANSACTION 'it''s'")
+	s.Exec("BEGIN; DROP EXTENSION amcheck; PREPARE TRANSACTION 'two'")
+	for _, name := range []string{"closed", "broken"} {
+		s.Exec("CREATE DATABASE " + name)
+	}
+	s.Exec("ALTER DATABASE closed ALLOW_CONNECTIONS false")
+	s.Exec("UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'broken'") // as an interrupted DROP DATABASE does
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := Check(ctx, s.Config(), Options{Sessions: 2})
+	if err != nil || r.Faults != 0 || r.Databases != 4 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A part that takes longer than it may ends the check, however much time all has.
 func TestACheckThatStandsStill(t *testing.T) {
 	t.Parallel()

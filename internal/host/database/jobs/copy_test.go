@@ -136,7 +136,7 @@ func newDepot(t *testing.T) *depot {
 	}
 	dir := hometest.Dir(t)
 	d := &depot{
-		T: t, engine: engine, server: pgtest.Start(t, pgtest.Options{Settings: "archive_mode = always\narchive_timeout = 0\n"}), user: sourcetest.PlainUser(t),
+		T: t, engine: engine, server: pgtest.Start(t, pgtest.Options{Settings: "archive_mode = always\narchive_timeout = 0\nmax_prepared_transactions = 5\n"}), user: sourcetest.PlainUser(t),
 		keys: map[string][]byte{"main": repository.NewKey(), "far": repository.NewKey()}, main: filepath.Join(dir, "main"),
 		caFile: filepath.Join(dir, "ca.crt"), jobs: filepath.Join(dir, "jobs"),
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"howdah/internal/engine/backup"
 	"howdah/internal/host/job"
 	model "howdah/internal/model/backup"
@@ -23,18 +25,35 @@ import (
 	"howdah/internal/testkit/pgversion"
 )
 
-// sale is a depot whose newest backup has what databases of users have.
-func newSale(t *testing.T) *depot {
+// sale is a depot whose newest backup has what databases of users have, after more statements.
+func newSale(t *testing.T, statements ...string) *depot {
 	t.Helper()
 	d := newDepot(t)
 	for _, statement := range []string{
 		"CREATE ROLE rdsadmin SUPERUSER LOGIN", "CREATE ROLE boss LOGIN PASSWORD 'a password'", "CREATE DATABASE shop OWNER boss", `CREATE DATABASE "a/b 'c'"`,
 		"ALTER DATABASE shop SET statement_timeout = '1ms'",
+		"CREATE DATABASE closed", "ALTER DATABASE closed ALLOW_CONNECTIONS false",
+		"CREATE DATABASE broken", "UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'broken'", // as an interrupted DROP DATABASE does
 	} {
 		d.server.Exec(statement)
 	}
+	d.inPostgres(statements...)
 	d.run(d.engine.Backup(d.place, backup.Take{Repository: "main", Kind: model.Full, Operation: "op-sale"}))
 	return d
+}
+
+// inPostgres runs statements in the database postgres.
+func (d *depot) inPostgres(statements ...string) {
+	d.Helper()
+	config := d.server.Config()
+	config.Database = "postgres"
+	conn, err := pgx.ConnectConfig(d.Context(), config)
+	d.must(err)
+	defer conn.Close(d.Context())
+	for _, statement := range statements {
+		_, err := conn.Exec(d.Context(), statement)
+		d.must(err)
+	}
 }
 
 // trial is a job that downloads, with an agent that ends where a test says.
@@ -206,17 +225,24 @@ func TestADownloadedDataDirectory(t *testing.T) {
 	if _, files := with.fetched(false); len(holds(files, verifier)) == 0 {
 		t.Error("no verifiers are there")
 	}
+
+	d.inPostgres("BEGIN; ALTER ROLE boss CREATEDB; PREPARE TRANSACTION 'role'")
+	d.run(d.engine.Backup(d.place, backup.Take{Repository: "main", Kind: model.Incremental, Operation: "op-held"}))
+	held := d.download("op-held/1", model.Downloading{Form: model.DataDirectory})
+	if _, err := held.try(t.Context(), false); !job.IsFinal(err) || !strings.Contains(err.Error(), "--with-passwords") {
+		t.Errorf("a transaction keeps verifiers: %v", err)
+	}
 }
 
 // A dump is ended at each of its steps, and goes on.
 func TestADownloadedDump(t *testing.T) {
-	d := newSale(t)
+	d := newSale(t, "CREATE TABLE public.held ()", "BEGIN; LOCK TABLE public.held; PREPARE TRANSACTION 'table'")
 	w := d.download("op-dump/1", model.Downloading{Form: model.Dump})
 	for n, step := range []string{foundFile, "restored", "dumped", readyFile} {
 		w.killed(step, n > 0)
 	}
 	note, files := w.fetched(true)
-	if note.Files != len(files) || len(note.Dirs) != 3 || note.Dirs["shop"] != "databases/shop" {
+	if note.Files != len(files) || len(note.Dirs) != 4 || note.Dirs["shop"] != "databases/shop" || note.Dirs["closed"] != "databases/closed" {
 		t.Errorf("%+v", note)
 	}
 	for name, dir := range note.Dirs {
@@ -234,7 +260,7 @@ func TestADownloadedDump(t *testing.T) {
 		t.Errorf("%+v\n%s", note, files[model.GlobalsName])
 	}
 	none := d.download("op-none/1", model.Downloading{Form: model.Dump, Only: "nothing"})
-	if _, err := none.try(t.Context(), false); !job.IsFinal(err) || !strings.Contains(err.Error(), "a/b 'c', postgres, shop") {
+	if _, err := none.try(t.Context(), false); !job.IsFinal(err) || !strings.Contains(err.Error(), "a/b 'c', closed, postgres, shop") {
 		t.Errorf("a database that is not there: %v", err)
 	}
 }

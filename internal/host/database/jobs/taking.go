@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/engine/postgres"
 	"howdah/internal/host/job"
 	"howdah/internal/host/proc"
 	"howdah/internal/host/tree"
@@ -30,14 +31,23 @@ type taking struct {
 }
 
 func (t *taking) do(ctx context.Context, conn *pgx.Conn) error {
+	if t.asked.Form == model.Dump {
+		// The data are thrown away once they are dumped.
+		if _, err := postgres.LetIn(ctx, conn); err != nil {
+			return err
+		}
+	}
 	if err := t.look(ctx, conn); err != nil {
 		return fmt.Errorf("look at what was restored: %w", err)
 	}
 	if t.asked.Form == model.Dump {
-		return t.dump(ctx)
+		return t.dump(ctx, conn.Config())
 	}
-	if t.asked.Verifiers {
+	switch {
+	case t.asked.Verifiers:
 		return nil
+	case t.note.Prepared > 0:
+		return job.Final(errKept)
 	}
 	if err := forgetVerifiers(ctx, conn); err != nil {
 		return fmt.Errorf("remove the verifiers of passwords: %w", err)
@@ -61,7 +71,7 @@ func (t *taking) look(ctx context.Context, conn *pgx.Conn) error {
 	if t.note.Logins, err = texts("SELECT rolname::text FROM pg_catalog.pg_roles WHERE rolcanlogin OR rolname = $1 ORDER BY 1"); err != nil {
 		return err
 	}
-	t.note.Databases, err = texts("SELECT datname::text FROM pg_catalog.pg_database WHERE datallowconn AND datname NOT IN ($1, 'template1') ORDER BY 1")
+	t.note.Databases, err = texts("SELECT datname::text FROM pg_catalog.pg_database WHERE datallowconn AND datconnlimit <> -2 AND datname NOT IN ($1, 'template1') ORDER BY 1")
 	if err != nil {
 		return err
 	}
@@ -95,8 +105,24 @@ func forgetVerifiers(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
+// errKept says that rows which a statement replaces stay in their file, because a transaction that is
+// prepared may have to see them. If that has changed a role itself, it would even be waited for.
+var errKept = errors.New("passwords cannot be removed from a snapshot with prepared transactions: download it --with-passwords, or --format dump")
+
+// settle ends what holds locks in a database, for which a dump would wait.
+func settle(ctx context.Context, config *pgx.ConnConfig, database string) error {
+	config.Database = database
+	config.RuntimeParams["statement_timeout"] = "0" // whatever was set for the database
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return postgres.RollBackPrepared(ctx, conn)
+}
+
 // dump has pg_dumpall and pg_dump write what they find, into a directory that is not whole yet.
-func (t *taking) dump(ctx context.Context) error {
+func (t *taking) dump(ctx context.Context, config *pgx.ConnConfig) error {
 	part := filepath.Join(filepath.Dir(t.request.Dir), partDump)
 	err := t.user.Do(func() error {
 		if err := os.RemoveAll(part); err != nil {
@@ -121,6 +147,9 @@ func (t *taking) dump(ctx context.Context) error {
 	t.note.Dirs = map[string]string{}
 	for n, name := range names {
 		t.call.Progress(int64(n), int64(len(names)), "databases dumped")
+		if err := settle(ctx, config.Copy(), name); err != nil {
+			return fmt.Errorf("prepare the dump of %s: %w", name, err)
+		}
 		dir := dirOf(name, n)
 		err := t.tool(ctx, "pg_dump", "--format=directory", "--jobs="+strconv.Itoa(dumpJobs), "--no-tablespaces",
 			"--file="+filepath.Join(part, "databases", dir), "--dbname=dbname='"+quoted.Replace(name)+"'")
