@@ -257,8 +257,10 @@ func (w *work) copyData(ctx context.Context, b *base) error {
 		return err
 	}
 	// Of a standby it says up to where WAL has to be replayed, of all that was copied before.
-	_, _, err = tree.CopyFile(w.Live.DataDir, controlFile, w.Live.User, filepath.Join(w.part(), controlFile), w.User)
-	return err
+	if _, _, err = tree.CopyFile(w.Live.DataDir, controlFile, w.Live.User, filepath.Join(w.part(), controlFile), w.User, segmentSize); err != nil {
+		return w.odd(err)
+	}
+	return nil
 }
 
 // odd tells what can never be copied from what may be at the next try.
@@ -377,13 +379,15 @@ func (b *base) beyond(name string) bool {
 
 func (w *work) copyOneWAL(ctx context.Context, from, name string) error {
 	for try := 1; ; try++ {
-		_, _, err := tree.CopyFile(from, name, w.Live.User, filepath.Join(w.part(), "pg_wal", name), w.User)
+		_, _, err := tree.CopyFile(from, name, w.Live.User, filepath.Join(w.part(), "pg_wal", name), w.User, segmentSize)
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, os.ErrNotExist):
 			return nil // it is seen below whether it is needed
-		case !errors.Is(err, tree.ErrHardLink) || try >= walTries:
+		case !errors.Is(err, tree.ErrHardLink):
+			return w.odd(err)
+		case try >= walTries:
 			return fmt.Errorf("copy the WAL of the source %s: %w", w.Live.Name, err)
 		}
 		if !pace.Sleep(ctx, nearEvery) {

@@ -296,6 +296,22 @@ func TestCloneOfStrangeData(t *testing.T) {
 			}
 		})
 	}
+	// A file with a hole takes no room of its user's, and its copy would take the host's.
+	for _, name := range []string{"PG_VERSION", "pg_wal/00000001.history"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(s.Data, name)
+			was, err := os.ReadFile(path)
+			if err != nil {
+				was = []byte("\n")
+			}
+			s.Must(s.User.Do(func() error { return errors.Join(os.WriteFile(path, was, 0o600), os.Truncate(path, 64<<20)) }))
+			defer func() { s.Must(os.Truncate(path, int64(len(was)))) }()
+			r := s.live(t, "")
+			if _, err := Restore(t.Context(), r); !Final(err) || !strings.Contains(err.Error(), "larger than it may be") {
+				t.Errorf("it was cloned: %v", err)
+			}
+		})
+	}
 }
 
 // TestCloneWithoutRoom copies nothing.

@@ -257,9 +257,9 @@ func clone(out, in *os.File, largest int64) (n int64, shared bool, err error) {
 	return n, false, err
 }
 
-// CopyFile copies one file of a directory in which somebody goes on working, as CopyLive does.
-// target is made with the rights of as, and replaces nothing.
-func CopyFile(dir, name string, by *owner.User, target string, as *owner.User) (bytes int64, shared bool, err error) {
+// CopyFile copies one file of a directory in which somebody goes on working, as CopyLive does. It may
+// have largest bytes. target is made with the rights of as, and replaces nothing.
+func CopyFile(dir, name string, by *owner.User, target string, as *owner.User, largest int64) (bytes int64, shared bool, err error) {
 	var root *os.Root
 	err = by.Do(func() (err error) {
 		root, err = os.OpenRoot(dir)
@@ -274,14 +274,17 @@ func CopyFile(dir, name string, by *owner.User, target string, as *owner.User) (
 		return 0, false, fmt.Errorf("copy %s: %w", name, err)
 	}
 	defer in.Close()
-	return copyTo(in, target, as, 0o600, 0)
+	return copyTo(in, target, as, 0o600, largest)
 }
+
+// largestProbe is how large a file may be that is copied to find out whether blocks can be shared.
+const largestProbe = 1 << 20
 
 // Shares reports whether a file can share its blocks with files in a directory. Both users may
 // reach what is theirs; nothing is left there.
 func Shares(dir, name string, by *owner.User, to string, as *owner.User) (bool, error) {
 	probe := filepath.Join(to, fmt.Sprintf(".shares-%d", time.Now().UnixNano()))
-	_, shared, err := CopyFile(dir, name, by, probe, as)
+	_, shared, err := CopyFile(dir, name, by, probe, as, largestProbe)
 	gone := as.Do(func() error {
 		if err := os.Remove(probe); !errors.Is(err, os.ErrNotExist) {
 			return err
