@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -52,7 +53,20 @@ func At(name string) (*Target, error) {
 	if info, err := os.Stat(filepath.Dir(dir)); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("there is no directory %s: make it first", filepath.Dir(dir)) //nolint:err113 // for people alone
 	}
+	// A download is made beside it, and renamed at the end.
+	if info, err := os.Lstat(dir); err == nil && (!info.IsDir() || device(dir) != device(filepath.Dir(dir))) {
+		return nil, fmt.Errorf("%s is a link, or another file system: name a directory in it that is not there yet", dir) //nolint:err113 // for people alone
+	}
 	return &Target{Dir: dir, part: dir + ".part"}, nil
+}
+
+// device is the file system of a directory; 0: nobody knows.
+func device(dir string) uint64 {
+	var stat unix.Stat_t
+	if unix.Stat(dir, &stat) != nil {
+		return 0
+	}
+	return stat.Dev
 }
 
 // free refuses a place where something is.
@@ -72,6 +86,10 @@ func (t *Target) Open() error {
 	if err := os.Mkdir(t.part, dirMode); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("make room for the download: %w", err)
 	}
+	// Whoever owns it could exchange what is written there, also for a link to anywhere.
+	if info, err := os.Lstat(t.part); err != nil || !info.IsDir() || !ours(info) {
+		return fmt.Errorf("%s is in the way, and is not a directory of yours: name another directory", t.part) //nolint:err113 // for people alone
+	}
 	path := filepath.Join(t.part, mark)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		if entries, err := os.ReadDir(t.part); err != nil || len(entries) > 0 {
@@ -88,6 +106,11 @@ func (t *Target) Open() error {
 	}
 	t.lock = lock
 	return errors.Join(os.Chmod(t.part, dirMode), t.clear())
+}
+
+func ours(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
 }
 
 // clear removes all but the mark.
@@ -264,7 +287,7 @@ func (t *Target) Finish(note backup.DownloadNote, about About) error {
 			return fmt.Errorf("write %s: %w", backup.GlobalsName, err)
 		}
 	}
-	if err := errors.Join(tree.Sync(t.part), os.Remove(filepath.Join(t.part, mark)), free(t.Dir)); err != nil {
+	if err := errors.Join(tree.Sync(t.part), free(t.Dir)); err != nil {
 		return fmt.Errorf("write the download to the disk: %w", err)
 	}
 	if err := os.Rename(t.part, t.Dir); err != nil {
@@ -272,6 +295,10 @@ func (t *Target) Finish(note backup.DownloadNote, about About) error {
 	}
 	_ = t.lock.Close()
 	t.lock = nil
+	// Without the mark nobody would know, after a kill, whose the directory beside the place is.
+	if err := os.Remove(filepath.Join(t.Dir, mark)); err != nil {
+		return fmt.Errorf("put the download in its place: %w", err)
+	}
 	return tree.Sync(filepath.Dir(t.Dir))
 }
 

@@ -244,6 +244,46 @@ func TestWhatIsInTheWay(t *testing.T) {
 	}
 }
 
+// Nobody writes to a directory that another user has put in the way: its owner could have root write
+// anywhere.
+func TestADirectoryOfSomebodyElse(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "taken")
+	refused := func(what string) {
+		t.Helper()
+		to, err := At(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := to.Open(); err == nil || !strings.Contains(err.Error(), "not a directory of yours") {
+			to.Close()
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	theirs := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(theirs, mark), nil, 0o600), os.Symlink(theirs, dir+".part")); err != nil {
+		t.Fatal(err)
+	}
+	refused("a link")
+	if os.Geteuid() != 0 {
+		return // it cannot give a directory away
+	}
+	if err := errors.Join(os.Remove(dir+".part"), os.Mkdir(dir+".part", 0o700), os.WriteFile(filepath.Join(dir+".part", mark), nil, 0o600), os.Chown(dir+".part", 40001, 40001)); err != nil {
+		t.Fatal(err)
+	}
+	refused("a directory")
+}
+
+// What cannot be put in its place at the end is refused before anything is fetched.
+func TestAPlaceThatCannotBeTaken(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(t.TempDir(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := At(dir); err == nil || !strings.Contains(err.Error(), "is a link") {
+		t.Errorf("a link: %v", err)
+	}
+}
+
 func TestThereHasToBeRoom(t *testing.T) {
 	to := open(t, filepath.Join(t.TempDir(), "taken"))
 	if _, err := to.Unpack(archive(t, note(0, 0)), 1<<60, quiet); err == nil || !strings.Contains(err.Error(), "are free") {
