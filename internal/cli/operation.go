@@ -10,6 +10,7 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/cli/screen"
+	"howdah/internal/model/operation"
 )
 
 // OperationID returns an id that shows people what an operation is about, and is no other's. It is
@@ -94,18 +95,23 @@ type Pace struct {
 	first int64
 }
 
-// Text returns how many bytes are done, of how many, and the time left. It is "" for other units.
+// Text returns how many bytes are done, of how many, or what share of parts, and the time left. It is ""
+// for other units.
 func (f *Pace) Text(p admin.Operation) string {
 	if p.Unit != f.unit || f.since.IsZero() || p.Done < f.first {
 		f.unit, f.since, f.first = p.Unit, f.Now(), p.Done
 	}
-	if !strings.HasPrefix(p.Unit, "bytes") {
+	var text string
+	switch parts := strings.HasPrefix(p.Unit, operation.Parts); {
+	case parts && p.Of > 0:
+		text = fmt.Sprintf("%d %%", 100*p.Done/p.Of)
+	case !strings.HasPrefix(p.Unit, "bytes"):
 		return ""
-	}
-	if p.Of <= 0 {
+	case p.Of <= 0:
 		return screen.Bytes(p.Done)
+	default:
+		text = fmt.Sprintf("%s of %s (%d %%)", screen.Bytes(p.Done), screen.Bytes(p.Of), 100*p.Done/p.Of)
 	}
-	text := fmt.Sprintf("%s of %s (%d %%)", screen.Bytes(p.Done), screen.Bytes(p.Of), 100*p.Done/p.Of)
 	past, done := f.Now().Sub(f.since), p.Done-f.first
 	if past <= 0 || done <= 0 || p.Done >= p.Of {
 		return text

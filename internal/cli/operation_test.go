@@ -39,6 +39,9 @@ func TestHowFarAnOperationIs(t *testing.T) {
 		{"bytes of files", 4 << 30, 4 << 30, time.Minute, "4.0 GiB of 4.0 GiB (100 %)"},
 		{"bytes of wal", 1 << 20, 0, time.Minute, "1.0 MiB"},
 		{"objects", 3, 4, time.Minute, ""},
+		{"parts of files", 0, 10000, 0, "0 %"},
+		{"parts of files", 2500, 10000, time.Minute, "25 %, about 3m0s left"},
+		{"parts of files", 10000, 10000, time.Minute, "100 %"},
 		{"bytes", 0, 100, 0, "0 B of 100 B (0 %)"}, // another host begins anew
 		{"bytes", 50, 100, time.Second, "50 B of 100 B (50 %), about 1.0 s left"},
 	} {

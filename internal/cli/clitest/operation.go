@@ -20,7 +20,7 @@ func fakeOperations() []admin.Operation {
 	})
 	late.Deadline, late.Database = Noon.Add(-time.Hour), "shop"
 	return []admin.Operation{
-		about(admin.Operation{ID: "copy-17", Kind: "copy", State: "running", Step: "fill", StepBegan: began.Add(time.Second), Done: 3 << 30, Of: 8 << 30, Unit: "bytes", Jobs: []admin.OperationJob{{
+		about(admin.Operation{ID: "copy-17", Kind: "copy", State: "running", Step: "fill", StepBegan: began.Add(time.Second), Done: 3750, Of: 10000, Unit: "parts of files", Jobs: []admin.OperationJob{{
 			Host: "zone-b", Kind: "copy", State: "running", Done: 3 << 30, Of: 8 << 30, Unit: "bytes", Asked: began.Add(time.Second), Said: Noon.Add(-2 * time.Second),
 		}}}),
 		late,

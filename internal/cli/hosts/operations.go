@@ -12,6 +12,7 @@ import (
 	"howdah/internal/admin/client"
 	"howdah/internal/cli"
 	"howdah/internal/cli/screen"
+	"howdah/internal/model/operation"
 )
 
 // operationsLimit is how many operations that have ended are listed.
@@ -216,6 +217,9 @@ func jobText(o *cli.Options, j admin.OperationJob) string {
 func farText(done, of int64, unit string) string {
 	if unit == "" {
 		return ""
+	}
+	if rest, is := strings.CutPrefix(unit, operation.Parts); is && of > 0 {
+		return fmt.Sprintf("%d%%%s", 100*done/of, rest)
 	}
 	number := func(n int64) string { return fmt.Sprint(n) }
 	if rest, is := strings.CutPrefix(unit, "bytes"); is {

@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// Parts begins the unit of a progress that is known as a share alone: the numbers mean nothing else.
+const Parts = "parts"
+
 // Progress is how much is done, such as 3 of 40 files.
 type Progress struct {
 	Done int64  `json:"done"`

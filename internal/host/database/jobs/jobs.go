@@ -26,6 +26,7 @@ import (
 	"howdah/internal/host/proc"
 	model "howdah/internal/model/backup"
 	"howdah/internal/model/member"
+	"howdah/internal/model/operation"
 	"howdah/internal/repository/store"
 	"howdah/internal/system/owner"
 )
@@ -186,7 +187,7 @@ func (r *run) do(ctx context.Context, name string, c backup.Command) (out []byte
 func (r *run) tell(line string) {
 	if p, ok := r.Engine.Progress(line); ok {
 		r.copies.Store(true)
-		r.call.Progress(p.Done, p.Of, "bytes")
+		r.call.Progress(p.Done, p.Of, operation.Parts+" of files")
 	}
 }
 
