@@ -41,12 +41,15 @@ func installed(t *testing.T) []Engine {
 
 // The program of Debian 12 works, with a directory, too.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	conformance.Run(t, conformance.Config{Engine: installed(t)[1], Open: directory})
 }
 
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	for _, engine := range installed(t) {
 		t.Run(engine.Version.String(), func(t *testing.T) {
+			t.Parallel()
 			conformance.RunDamage(t, conformance.Config{Engine: engine, Open: directory})
 		})
 	}

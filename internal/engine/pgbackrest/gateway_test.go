@@ -25,9 +25,11 @@ import (
 
 // Members reach repositories only through a gateway, with TLS.
 func TestConformanceThroughTheGateway(t *testing.T) {
+	t.Parallel()
 	engines := installed(t)
 	for n, engine := range engines {
 		t.Run(engine.Version.String(), func(t *testing.T) {
+			t.Parallel()
 			// What is left out here, TestConformance does with it.
 			brief := engine.Version == Oldest
 			conformance.Run(t, conformance.Config{Engine: engine, Other: engines[1-n], Brief: brief, Open: throughGateway, Copies: true})
@@ -119,6 +121,7 @@ func serve(t testing.TB, server *http.Server, ca string) (addr string) {
 
 // A connection that breaks in the middle of a file, however often, is no damage.
 func TestABrokenConnectionIsNoDamage(t *testing.T) {
+	t.Parallel()
 	var breaks atomic.Bool
 	breaking := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

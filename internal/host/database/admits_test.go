@@ -39,6 +39,7 @@ func (w *world) cutting() {
 // A host is started again after it told of a cut: the standby is not started before the cut
 // is there again, and says why. Members of other databases do not wait for it.
 func TestNothingIsStartedBeforeItsCutIsThereAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	k := &knife{}
 	_, stop := w.run(func(a *Host) { a.fences.Cutter = k })
@@ -95,6 +96,7 @@ func (s slowTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 
 // … nor before it was asked which primaries are lost.
 func TestNothingIsStartedBeforeTheCasesAreKnown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	k, told := &knife{}, &atomic.Bool{}
 	_, stop := w.run(func(a *Host) { a.fences.Cutter = k })
@@ -120,6 +122,7 @@ func TestNothingIsStartedBeforeTheCasesAreKnown(t *testing.T) {
 // A PostgreSQL that runs gets its Patroni back at once, whatever etcd says: it would be
 // ended without one.
 func TestARunningPostgresDoesNotWaitForTheCases(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, serves)
 	_, stop := w.run(nil)
 	a := w.startPrimary()

@@ -16,6 +16,7 @@ import (
 )
 
 func TestWhyPatroniIsBlind(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name string
 		said watchdog.Says

@@ -20,6 +20,7 @@ func (w *world) passed(marker string) {
 }
 
 func TestANewerConfigurationIsReloaded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(nil)
 	a := w.Assignment("db-1", 2)
@@ -52,6 +53,7 @@ func TestANewerConfigurationIsReloaded(t *testing.T) {
 }
 
 func TestAStoppedDatabaseStaysStopped(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(nil)
 	a := w.start(hosttest.Running(1))
@@ -72,6 +74,7 @@ func TestAStoppedDatabaseStaysStopped(t *testing.T) {
 
 // A killed agent leaves its members alone; the next one takes them over as they are.
 func TestAKilledAgentsMembersAreTakenOver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, serves)
 	kill := w.runProcess()
 	a := w.Assignment("db-1", 1)

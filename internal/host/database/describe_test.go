@@ -13,6 +13,7 @@ import (
 )
 
 func TestAddProblem(t *testing.T) {
+	t.Parallel()
 	replica := member.Report{Ready: true, InRecovery: true, Streaming: true}
 	limited := member.Assignment{Limits: member.Limits{StorageBytes: 1000}}
 	guarded, own := limited, limited
@@ -68,6 +69,7 @@ func TestAddProblem(t *testing.T) {
 }
 
 func TestLastLine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	long := ""
 	for range 200 {

@@ -93,6 +93,7 @@ func TestADeadPrimaryIsFencedAndRevoked(t *testing.T) {
 // What must not be replaced keeps its key, whoever else could take it, and its Patroni is
 // told at once to start PostgreSQL again.
 func TestNobodyIsRevokedWhoseCommitsCouldBeLost(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ name, leader, standbys string }{
 		{"no standby is in sync", "m1", ""},
 		{"another member leads", "m2", "m1"},
@@ -133,6 +134,7 @@ func TestNobodyIsRevokedWhoseCommitsCouldBeLost(t *testing.T) {
 
 // A PostgreSQL that stopped in good order was stopped by Patroni.
 func TestAnOrderlyStopIsNoFailure(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, serves)
 	w.run(nil)
 	a := w.startPrimary()
@@ -156,6 +158,7 @@ func TestAnOrderlyStopIsNoFailure(t *testing.T) {
 // Nobody could replace it: a new Patroni takes the PostgreSQL over that the old one
 // left, and no client notices.
 func TestAnOrphanWithoutAStandbyGetsANewPatroni(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, serves)
 	w.run(nil)
 	a := w.startPrimary()

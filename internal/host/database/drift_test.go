@@ -70,6 +70,7 @@ func withoutTLS(a member.Assignment) member.Assignment {
 // not know. The next one has that from disk first, and then the same generation, with the
 // field, from etcd.
 func TestFieldsThatAnOlderAgentDroppedAreApplied(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	a := w.Assignment("db-1", 5)
 	w.keep(a, "require_tls")
@@ -99,6 +100,7 @@ func TestFieldsThatAnOlderAgentDroppedAreApplied(t *testing.T) {
 
 // A Patroni that runs since before is told too, without a restart: the older agent's own.
 func TestARunningPatroniOfAnOlderAgentIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	a := w.Assignment("db-1", 5)
 	w.keep(a, "require_tls")
@@ -116,6 +118,7 @@ func TestARunningPatroniOfAnOlderAgentIsTold(t *testing.T) {
 
 // What is on disk is brought again when it is not what the assignment makes.
 func TestAChangedConfigurationIsBroughtAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(func(a *Host) { a.driftEvery = 100 * time.Millisecond })
 	a := w.Assignment("db-1", 1)
@@ -132,6 +135,7 @@ func TestAChangedConfigurationIsBroughtAgain(t *testing.T) {
 // A Patroni that says that it runs with another configuration is told again, until it has
 // taken over what it was told; then it is left alone.
 func TestAPatroniThatDidNotHearIsToldAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `trap 'echo hup >> hups' HUP
 echo $$ >> starts
 mkdir -p data/global

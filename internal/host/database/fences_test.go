@@ -102,6 +102,7 @@ func half(t *testing.T, answer string) string {
 
 // A witness tells apart who answers and who only accepts, as a frozen server does.
 func TestWitness(t *testing.T) {
+	t.Parallel()
 	w, k := standbyWorld(t)
 	a := w.Assignment("db-1", 1)
 	w.answers(a, func(http.ResponseWriter, *http.Request) {})
@@ -138,6 +139,7 @@ func TestWitness(t *testing.T) {
 // The report of a cut comes after the cut, never before, and the cut is lifted when
 // the case is over.
 func TestCutting(t *testing.T) {
+	t.Parallel()
 	w, k := standbyWorld(t)
 	reported := func() error {
 		r, err := state.Get[fence.CutReport](t.Context(), w.Store, state.Cut("case-1", "m1"))
@@ -174,6 +176,7 @@ func TestCutting(t *testing.T) {
 // Each of the own standbys is cut and told of by itself: one that is sick does not
 // hide the others, and a second lost primary of the same database not the first.
 func TestCutsAreTheStandbysOwn(t *testing.T) {
+	t.Parallel()
 	w, k := standbyWorld(t)
 	b := w.Assignment("db-1", 1)
 	b.Name = "m3"
@@ -206,6 +209,7 @@ func TestCutsAreTheStandbysOwn(t *testing.T) {
 
 // A case against a primary of which we have no synchronous standby is not ours.
 func TestACaseOfOthers(t *testing.T) {
+	t.Parallel()
 	w, k := standbyWorld(t)
 	c := hosttest.Suspect(testkit.FreeAddr(t), testkit.FreeAddr(t))
 	c.Phase, c.Leadership.Sync.Standbys = fence.Cutting, []string{"m3"}
@@ -222,6 +226,7 @@ func TestACaseOfOthers(t *testing.T) {
 // This host was silent, and its primary was replaced meanwhile: it gives in. If the
 // primary was elected again, it serves on.
 func TestGivingIn(t *testing.T) {
+	t.Parallel()
 	for _, leader := range []string{"m2", "m1"} {
 		t.Run(leader+" leads", func(t *testing.T) {
 			w := newWorld(t, serves)
@@ -264,6 +269,7 @@ func TestGivingIn(t *testing.T) {
 // The standby of very many primaries that were lost at once tells of all its cuts, in
 // transactions that etcd takes.
 func TestManyCutsAreToldAtOnce(t *testing.T) {
+	t.Parallel()
 	w, _ := standbyWorld(t)
 	const many = 150
 	for i := range many {
@@ -283,6 +289,7 @@ func TestManyCutsAreToldAtOnce(t *testing.T) {
 // A runner that hangs in the middle of its work, with as much waiting for it as there may
 // be, delays no cut and no other case of its host.
 func TestARunnerThatHangsDelaysNoFence(t *testing.T) {
+	t.Parallel()
 	w, k := newWorld(t, waits), &knife{}
 	a, _ := w.run(func(a *Host) { a.fences.Cutter = k })
 	w.start(hosttest.Running(1))

@@ -11,6 +11,7 @@ import (
 // The gate is there for everybody, follows the program when that is replaced, and is a copy
 // where not everybody may run the program.
 func TestPlacingTheGate(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	a := &Host{Agent: &agent.Agent{Config: agent.Config{Dir: dir}}}
 	if a.gateCommand() != nil || a.placeGate() != nil {

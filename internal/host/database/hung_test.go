@@ -115,6 +115,7 @@ func TestACheckpointThatFailsVetoesNoForcedHandover(t *testing.T) {
 
 // What a process does is seen, also when it is nothing.
 func TestActivity(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, serves)
 	agent, _ := w.run(nil)
 	busy := exec.CommandContext(t.Context(), "/bin/sh", "-c", "while :; do :; done")
@@ -149,6 +150,7 @@ func TestActivity(t *testing.T) {
 // The disk below a directory is asked what it has done; where there is none, nothing is
 // known.
 func TestDiskWrites(t *testing.T) {
+	t.Parallel()
 	if n := hang.DiskWrites(hang.DiskOf(t.TempDir(), "")); n != -1 {
 		t.Errorf("of no member: %d", n)
 	}

@@ -30,6 +30,7 @@ var touched = []string{
 // Whoever runs as the database's user has its member's directory: what it puts there in the
 // place of anything leads the agent, which is root, nowhere else, and does not stop it.
 func TestTheAgentFollowsNobodysLinks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	a := w.open()
 	if os.Geteuid() != 0 {

@@ -20,6 +20,7 @@ import (
 )
 
 func TestLogRetention(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		member, all map[string]string
 		want        time.Duration
@@ -41,6 +42,7 @@ func TestLogRetention(t *testing.T) {
 }
 
 func TestLogLimit(t *testing.T) {
+	t.Parallel()
 	for storage, want := range map[int64]int64{0: 4 << 30, 1 << 30: 64 << 20, 20 << 30: 1 << 30, 1 << 40: 4 << 30} {
 		if got := logLimit(member.Assignment{Limits: member.Limits{StorageBytes: storage}}); got != want {
 			t.Errorf("%d GiB: %d MiB", storage>>30, got>>20)
@@ -51,6 +53,7 @@ func TestLogLimit(t *testing.T) {
 // What an assignment says is what the files are kept by, while the member runs and
 // while it does not.
 func TestLogsAreTrimmed(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	dir := logfile.Dir{Root: root, Sub: "log", Owner: "db-1.m1"}
 	if err := os.Mkdir(filepath.Join(root, "log"), 0o700); err != nil {
@@ -90,6 +93,7 @@ func TestLogsAreTrimmed(t *testing.T) {
 // A control plane reads the log of a member from the host that it is on, and finds
 // out from the host's record where.
 func TestControlPlanesReadLogs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(nil)
 	w.Assign(w.Assignment("db-1", 1))

@@ -15,6 +15,7 @@ import (
 // A Patroni that is frozen accepts connections, and says nothing: what the probe asks
 // PostgreSQL next still has its time.
 func TestAFrozenPatroniDoesNotHoldTheProbeUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	host, _ := w.run(nil)
 	a := w.start(hosttest.Running(1))

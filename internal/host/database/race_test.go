@@ -47,6 +47,7 @@ for database in sys.argv[3:]:
 // A standby races if /sync names it, whatever /failsafe says. It also does if it served last and
 // what /sync names is a member that was not let through: the gate decides.
 func TestWhoRaces(t *testing.T) {
+	t.Parallel()
 	program, err := program.Find()
 	if err != nil {
 		testkit.Missing(t, err.Error())

@@ -167,6 +167,7 @@ func (w *world) admits(a member.Assignment) {
 
 // A host says which versions it has, and how it cuts.
 func TestWhatAHostSaysOfDatabases(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(nil)
 	var h member.Host

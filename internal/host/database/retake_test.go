@@ -58,6 +58,7 @@ for case in sys.argv[4:]:
 // A primary whose leader key is gone takes it again, unless a gate let another member
 // through meanwhile, which may be the primary at any moment.
 func TestAPrimaryTakesItsKeyAgain(t *testing.T) {
+	t.Parallel()
 	program, err := program.Find()
 	if err != nil {
 		testkit.Missing(t, err.Error())

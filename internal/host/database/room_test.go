@@ -24,6 +24,7 @@ func btrfsWorld(t *testing.T) (*world, *Host) {
 }
 
 func TestTheHardLimitIsFarAboveWhatPostgreSQLStopsAt(t *testing.T) {
+	t.Parallel()
 	for _, given := range []int64{1 * 1 << 30, 5 * 1 << 30, 20 * 1 << 30, 1000 * 1 << 30, 64000 * 1 << 30} {
 		over := given + given/10 + probe.MostOver
 		if probe.StorageLevel(postgres.StorageFull, over, given) != postgres.StorageOver || probe.StorageLevel(postgres.StorageFull, over-1, given) == postgres.StorageOver {
@@ -42,6 +43,7 @@ func TestTheHardLimitIsFarAboveWhatPostgreSQLStopsAt(t *testing.T) {
 // Data that were put aside count against the member's limit until they are removed, and so its
 // limit is that of two copies until then.
 func TestRoomForDataThatAreBeingRemoved(t *testing.T) {
+	t.Parallel()
 	w, a := btrfsWorld(t)
 	id := "db-1.m1"
 	w.Must(a.MakeMemberDir(id))

@@ -11,6 +11,7 @@ import (
 )
 
 func TestCheckSetting(t *testing.T) {
+	t.Parallel()
 	a := &Host{}
 	for value, good := range map[string]bool{"Europe/Berlin": true, "Nowhere": false, "": false, "it's": false} {
 		why, err := a.checkSetting(t.Context(), hostapi.SettingRequest{Major: pgversion.Major(), Name: "TimeZone", Value: value})

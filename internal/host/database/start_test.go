@@ -25,6 +25,7 @@ import (
 )
 
 func TestProblemOf(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		err  error
 		want member.Problem
@@ -44,6 +45,7 @@ func TestProblemOf(t *testing.T) {
 // However often it failed to start before, what was fenced, or is to be revived, or has been told
 // something newer, is started at once.
 func TestNoPauseBeforeAStartThatIsDue(t *testing.T) {
+	t.Parallel()
 	r := unstarted(newWorld(t, waits).open(), "db-1.m1")
 	for name, due := range map[string]func(){
 		"fenced": r.guard.Revoked, "revived": r.deeds.again, "buried": r.Buried, "told": func() { r.Told(false) },
@@ -68,6 +70,7 @@ while :; do sleep 1 & wait; done
 
 // A change while Patroni starts must not end it.
 func TestAStartingPatroniIsNotToldYet(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, slow)
 	w.run(nil)
 	a := w.Assignment("db-1", 1)
@@ -98,6 +101,7 @@ func TestAStartingPatroniIsNotToldYet(t *testing.T) {
 // Patroni may throw the data of a killed server away, and with them what tells where its
 // shared memory is.
 func TestAStartRemovesTheMemoryOfAKilledServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	a := w.Assignment("db-1", 1)
 	data := filepath.Join(w.Dir, "members", a.ID, patroni.DataDir)
@@ -170,6 +174,7 @@ func TestACrashLoopIsTold(t *testing.T) {
 }
 
 func TestAPortThatIsTaken(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -188,6 +193,7 @@ func TestAPortThatIsTaken(t *testing.T) {
 }
 
 func TestAVersionThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(nil)
 	a := w.Assignment("db-1", 1)
@@ -198,6 +204,7 @@ func TestAVersionThatIsNotThere(t *testing.T) {
 
 // No control plane, no certificate: the member starts once etcd knows one.
 func TestAMemberWaitsForItsCertificate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	there := hostapi.ControlMember{Name: "s1", URL: w.Control[0]}
 	gone := hostapi.ControlMember{Name: "s1", URL: "https://" + testkit.FreeAddr(t)}

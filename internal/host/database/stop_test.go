@@ -17,6 +17,7 @@ import (
 // those of a host when it stops, those of all hosts when the home goes, and nobody
 // else's.
 func TestStoppingRemovesCuts(t *testing.T) {
+	t.Parallel()
 	testkit.NeedRoot(t)
 	testkit.NeedProgram(t, "nft")
 	id, other := fmt.Sprintf("%08x", rand.Uint32()), fmt.Sprintf("%08x", rand.Uint32())
@@ -61,6 +62,7 @@ func TestStoppingRemovesCuts(t *testing.T) {
 // A home that is purged leaves nothing in memory, neither of its members nor of those that
 // were deleted just before.
 func TestStoppingForgetsWhatWasKilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, path := range map[string]string{"a member": "members/db-1.m1", "a deleted one": "trash/db-2.m1-1"} {
 		left := leaveMemory(t, filepath.Join(dir, path, patroni.DataDir))

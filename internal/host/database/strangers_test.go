@@ -27,6 +27,7 @@ func rootWorld(t *testing.T) (*world, *Host) {
 
 // A member's user may lead root to another database's server: root says nothing to it.
 func TestRootTalksToNoOtherServer(t *testing.T) {
+	t.Parallel()
 	w, a := rootWorld(t)
 	told := w.Assignment("db-thief", 1)
 	w.Must(a.MakeMemberDir(told.ID))
@@ -64,6 +65,7 @@ func TestRootTalksToNoOtherServer(t *testing.T) {
 // What a member's user puts in the place of files that root reads leads to nothing that
 // only root may read.
 func TestRootReadsNothingForAMembersUser(t *testing.T) {
+	t.Parallel()
 	w, a := rootWorld(t)
 	id := w.Assignment("db-reader", 1).ID
 	w.Must(a.MakeMemberDir(id))

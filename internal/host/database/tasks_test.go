@@ -38,6 +38,7 @@ func (w *world) answers(a member.Assignment, handler http.HandlerFunc) {
 }
 
 func TestARestartIsPatronisWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(nil)
 	a := w.start(hosttest.Running(1))
@@ -70,6 +71,7 @@ func TestARestartIsPatronisWork(t *testing.T) {
 
 // A database that was just made serves before its Patroni has ended the bootstrap.
 func TestARestartWaitsForABusyPatroni(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(nil)
 	a := w.start(hosttest.Running(1))
@@ -138,6 +140,7 @@ func (t *shakyTxn) Commit() (*clientv3.TxnResponse, error) {
 }
 
 func TestATaskIsDoneAndToldOfAlthoughEtcdStalls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	var writes, calls atomic.Int32
 	w.Between = func(kv clientv3.KV) clientv3.KV { return shaky{KV: kv, writes: &writes} }
@@ -163,6 +166,7 @@ func TestATaskIsDoneAndToldOfAlthoughEtcdStalls(t *testing.T) {
 // The agent is killed in the middle of a restart: the next one does not do it
 // again, and says that it does not know.
 func TestADeedIsDoneOnceAlthoughTheAgentDies(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	kill := w.runProcess()
 	a := w.start(hosttest.Running(1))
@@ -193,6 +197,7 @@ func TestADeedIsDoneOnceAlthoughTheAgentDies(t *testing.T) {
 // leads, and not to have when the same one does. The task may come before the
 // assignment: it is another watch that brings it.
 func TestAHandoverIsConcludedByWhoLeads(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		leader         string
 		assigned, done bool
@@ -213,6 +218,7 @@ func TestAHandoverIsConcludedByWhoLeads(t *testing.T) {
 }
 
 func TestAHandoverIsRefusedWhereItCouldLose(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, serves)
 	w.run(nil)
 	a := w.startPrimary()
@@ -238,6 +244,7 @@ func TestAHandoverIsRefusedWhereItCouldLose(t *testing.T) {
 }
 
 func TestATaskOfANewerControlPlane(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(nil)
 	a := w.Assignment("db-1", 1)
@@ -250,6 +257,7 @@ func TestATaskOfANewerControlPlane(t *testing.T) {
 
 // The clocks of control plane and host differ: what counts is how long a task takes.
 func TestATaskIsNotEndedByClocks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, waits)
 	w.run(nil)
 	a := w.start(hosttest.Running(1))
@@ -312,6 +320,7 @@ func TestAHandoverDoesNotWaitForeverForPatroni(t *testing.T) {
 // Only a PostgreSQL that is no primary, of a database that has none, is ended to be
 // started anew.
 func TestARevivalIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, leader := range map[string]string{"there is a primary": "m2", "it leads itself": "m1", "PostgreSQL does not answer": ""} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, waits)

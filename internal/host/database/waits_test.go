@@ -12,6 +12,7 @@ import (
 
 // Who waits is told before what can wait, and by a server that answers only.
 func TestCommitsThatWaitAreTold(t *testing.T) {
+	t.Parallel()
 	s := probe.Sight{Ready: true, Stuck: 3, StuckSince: time.Date(2026, 11, 22, 12, 0, 5, 0, time.UTC)}
 	limited := member.Assignment{Limits: member.Limits{StorageBytes: 1000}}
 	r := runner{Member: &agent.Member{Want: limited}, aside: &aside.Data{}}

@@ -32,6 +32,7 @@ signal.pause()
 // Patroni rewrites PostgreSQL's configuration when it is told to reload, also while it
 // starts PostgreSQL. Who reads it then must not see half of it.
 func TestPatroniReplacesConfigurationsWhole(t *testing.T) {
+	t.Parallel()
 	program, err := program.Find()
 	if err != nil {
 		testkit.Missing(t, err.Error())
