@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,6 +31,9 @@ func runCapped(t *testing.T, limit int64, program, name string, args []string, f
 		}
 	}
 	write := func(path, text string, mode os.FileMode) {
+		// No child of another test may inherit the file while it is written: it could not be run.
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
 		if err := os.WriteFile(path, []byte(text), mode); err != nil {
 			t.Fatal(err)
 		}
@@ -125,10 +129,13 @@ func TestStandbysArchiveNoHalfFiles(t *testing.T) {
 func TestNoHistoryThatBarsIsArchived(t *testing.T) {
 	for text, want := range map[string]int{"# taken\n": 0, "1\t0/3000000\tno reason\n": 1, "# x\n\n1\t0/3000000\t\n": 1} {
 		for _, signal := range []string{"data/standby.signal", "data/nothing"} {
-			files := map[string]string{signal: "", "data/pg_wal/00000002.history": text}
-			if got := runScript(t, "exit 1", archiveName, []string{"pg_wal/00000002.history"}, files); got != want {
-				t.Errorf("%q, %s: exit code %d, want %d", text, signal, got, want)
-			}
+			t.Run(signal+" "+text, func(t *testing.T) {
+				t.Parallel()
+				files := map[string]string{signal: "", "data/pg_wal/00000002.history": text}
+				if got := runScript(t, "exit 1", archiveName, []string{"pg_wal/00000002.history"}, files); got != want {
+					t.Errorf("exit code %d, want %d", got, want)
+				}
+			})
 		}
 	}
 }

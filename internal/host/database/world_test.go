@@ -53,6 +53,9 @@ func TestMain(m *testing.M) {
 // setPatroni replaces the script in one step: it may be started at any moment.
 func (w *world) setPatroni(script string) {
 	w.Helper()
+	// No child of another test may inherit the file while it is written: it could not be run.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	next := w.patroni + ".new"
 	w.Must(os.WriteFile(next, []byte("#!/bin/sh\n"+script), 0o755))
 	w.Must(os.Rename(next, w.patroni))

@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -70,15 +71,21 @@ func RunDamage(t *testing.T, c Config) {
 	run(t, c, map[string]func(*testing.T, Config){"damage": testDamage, "spoilt WAL": testSpoiltWAL, "away": testAway})
 }
 
+// long are the tests that wait long for repositories that are away.
+var long = []string{"cap", "second", "gap", "of a standby"}
+
+// run runs tests beside each other. The long ones begin, so that none is left alone at the end.
 func run(t *testing.T, c Config, all map[string]func(*testing.T, Config)) {
 	t.Helper()
-	for name, test := range all {
-		if c.Brief && slices.Contains([]string{"cap", "second", "gap", "of a standby"}, name) {
+	names := slices.Sorted(maps.Keys(all))
+	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(long, b) - slices.Index(long, a) })
+	for _, name := range names {
+		if c.Brief && slices.Contains(long, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, c)
+			all[name](t, c)
 		})
 	}
 }
