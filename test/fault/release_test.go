@@ -103,11 +103,12 @@ func copyProgram(from, to string) error {
 // older begins a story in which some parts are of the release before.
 func older(t *testing.T, parts ...string) *story {
 	t.Helper()
-	before.Do(func() { before.program, before.err = buildBefore() })
-	if before.err != nil {
-		t.Fatal(before.err)
-	}
 	return begin(t, func(o *rig.Options) {
+		// Other stories go on while it is made.
+		before.Do(func() { before.program, before.err = buildBefore() })
+		if before.err != nil {
+			t.Fatal(before.err)
+		}
 		o.Programs = map[string]string{}
 		for _, part := range parts {
 			o.Programs[part] = before.program
