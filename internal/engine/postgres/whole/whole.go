@@ -85,29 +85,37 @@ func Check(ctx context.Context, config *pgx.ConnConfig, opts Options) (Report, e
 	return c.work(ctx)
 }
 
-// quiet returns a configuration for sessions in which nothing holds that was set for the role or for a
-// database.
+// quiet returns a configuration for sessions in which nothing holds of what was set for the role that
+// would keep them from forgetting the rest: see databases.
 func quiet(config *pgx.ConnConfig) *pgx.ConnConfig {
 	own := config.Copy()
 	own.RuntimeParams["search_path"] = "pg_catalog, pg_temp"
-	own.RuntimeParams["default_transaction_read_only"] = "off"
+	own.RuntimeParams["default_transaction_read_only"], own.RuntimeParams["role"] = "off", "none"
 	for _, name := range []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"} {
 		own.RuntimeParams[name] = "0"
 	}
 	return own
 }
 
+// databases lists the databases. What their owners set for sessions there is forgotten before: it may
+// be the role of another user, who may look at nothing, or that sessions end at once.
 func databases(ctx context.Context, config *pgx.ConnConfig) ([]string, error) {
 	conn, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {
 		return nil, fmt.Errorf("check databases: %w", err)
 	}
 	defer conn.Close(ctx)
+	for _, statement := range []string{"SET allow_system_table_mods = on", "DELETE FROM pg_catalog.pg_db_role_setting"} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return nil, fmt.Errorf("forget what was set for databases: %w", err)
+		}
+	}
 	return postgres.LetIn(ctx, conn)
 }
 
-// prepare ends what would hold the check up, and makes the extensions, in a schema that no user has put anything into. One of theirs may
-// stand beside functions of theirs that have its names, so it goes, with all that depends on it.
+// prepare ends what would hold the check up, and makes the extensions, in a schema that no user has put
+// anything into. One of theirs may stand beside functions of theirs that have its names, so it goes, with
+// all that depends on it.
 //
 // Event triggers of users would run their functions as this superuser, and the module that prevents
 // that is not loaded here. DROP EVENT TRIGGER takes one at a time, and DELETE is followed by none.

@@ -70,10 +70,13 @@ func TestAServerThatIsWhole(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
 	s.Exec("CREATE EXTENSION amcheck; CREATE VIEW theirs AS SELECT bt_index_check('orders_pkey'::regclass)::text")
+	s.Exec("CREATE ROLE joe")
+	s.Exec("CREATE DATABASE shop")
+	s.Exec("ALTER DATABASE shop SET role = joe; ALTER DATABASE shop SET idle_session_timeout = '1ms'; ALTER DATABASE shop SET default_transaction_isolation = serializable")
 	s.Exec("ALTER ROLE rdsmon SET search_path = public; ALTER ROLE rdsmon SET statement_timeout = 1; ALTER ROLE rdsmon SET default_transaction_read_only = on")
 	for range 2 {
 		r := check(t, s)
-		if r.Faults != 0 || len(r.Described) != 0 || r.Databases != 3 || r.Tables < 100 || r.Indexes < 100 || r.Bytes == 0 {
+		if r.Faults != 0 || len(r.Described) != 0 || r.Databases != 4 || r.Tables < 100 || r.Indexes < 100 || r.Bytes == 0 {
 			t.Errorf("%+v", r)
 		}
 	}

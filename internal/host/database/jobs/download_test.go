@@ -34,10 +34,23 @@ func newSale(t *testing.T, statements ...string) *depot {
 		"ALTER DATABASE shop SET statement_timeout = '1ms'",
 		"CREATE DATABASE closed", "ALTER DATABASE closed ALLOW_CONNECTIONS false",
 		"CREATE DATABASE broken", "UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'broken'", // as an interrupted DROP DATABASE does
+		"CREATE ROLE nobody_there",
 	} {
 		d.server.Exec(statement)
 	}
 	d.inPostgres(statements...)
+	config := d.server.Config()
+	config.Database = "shop"
+	config.RuntimeParams["statement_timeout"] = "0"
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	// Whoever logs in there is somebody who may read nothing.
+	if _, err := conn.Exec(t.Context(), "CREATE TABLE goods (i int); ALTER DATABASE shop SET role = nobody_there"); err != nil {
+		t.Fatal(err)
+	}
 	d.run(d.engine.Backup(d.place, backup.Take{Repository: "main", Kind: model.Full, Operation: "op-sale"}))
 	return d
 }

@@ -181,10 +181,14 @@ func dirOf(name string, n int) string {
 // tool runs a program of PostgreSQL's on the server, as the user of the data.
 func (t *taking) tool(ctx context.Context, name string, args ...string) error {
 	r := t.request
+	// Whatever was set for the role or for a database.
+	options := "-c role=none -c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0"
+	if r.Install.Major >= 17 {
+		options += " -c transaction_timeout=0"
+	}
 	command := backup.Command{Path: r.Install.Program(name), Args: args, Env: []string{
 		"PGHOST=" + r.SocketDir, "PGPORT=" + strconv.Itoa(r.Port), "PGUSER=" + r.Superuser, "PGSSLMODE=disable", "HOME=" + r.Dir,
-		// Whatever was set for the role or for a database.
-		"PGOPTIONS=-c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0",
+		"PGOPTIONS=" + options,
 	}}
 	var last []string
 	exit, err := t.call.Process(ctx, t.program(strings.ReplaceAll(name, "_", "-"), command, func(line string) {
