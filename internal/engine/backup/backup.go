@@ -54,6 +54,11 @@ const DefaultProcesses = 2
 // be archived or fetched last. It is gone once that works again. It is for Engine.Failed.
 const Failing = "failing"
 
+// Patience is the name of the file in Place.Dir with the moment, in seconds since 1970, until which the
+// end of the server may wait for its archive. Without it that waits for two seconds, as a failover may
+// wait for that end. A moment that is more than a minute away does not count.
+const Patience = "patience"
+
 // Broken is the name of the file in Place.Dir that lists the files of WAL which were given up, the
 // oldest first, one a line. The agent takes out of it what does no harm any more, by a rename of a
 // new file to this name.

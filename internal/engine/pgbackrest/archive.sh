@@ -24,8 +24,20 @@ newline='
 IFS=$newline
 said=
 # The end of a server waits for its archiver, and a switchover for that. So then a file has little
-# time, and none if the repository has failed before.
+# time, and none if the repository has failed before. Who stops a server for good gives it more: see
+# patient.
 limit=300
+
+# patient: whether the end of the server may wait still.
+patient() {
+	until=
+	[ ! -f "$patience" ] || read -r until <"$patience" || :
+	case $until in
+	'' | *[!0-9]* | ????????????*) return 1 ;;
+	esac
+	now=$(date +%s)
+	[ "$until" -gt "$now" ] && [ "$until" -le $((now + 60)) ]
+}
 
 # waiting counts the files of WAL that wait to be archived.
 waiting() {
@@ -42,11 +54,17 @@ over() {
 }
 
 if stopping; then
-	[ ! -e "$failing" ] && [ "$(waiting)" -le 8 ] || exit 129
-	limit=2
+	[ ! -e "$failing" ] || exit 129
+	if patient; then
+		limit=60 # watch looks for how long
+	else
+		[ "$(waiting)" -le 8 ] || exit 129
+		limit=2
+	fi
 fi
 
-# watch PID: ends a program if the server has been ending for two seconds, or too much waits by now.
+# watch PID: ends a program if the server has been ending for two seconds, or for as long as it may, or
+# if too much waits by now.
 watch() {
 	trap 'kill ${nap:-} 2>/dev/null; exit 0' TERM
 	ending=0
@@ -55,7 +73,7 @@ watch() {
 		nap=$!
 		wait "$nap"
 		! stopping || ending=$((ending + 1))
-		if [ "$ending" -ge 2 ] || over; then
+		if [ "$ending" -ge 2 ] && ! patient || over; then
 			kill "$1" 2>/dev/null
 			return
 		fi

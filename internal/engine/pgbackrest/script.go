@@ -50,6 +50,7 @@ func (e Engine) script(p backup.Place, body string) string {
 	set("failing", filepath.Join(p.Dir, backup.Failing))
 	set("broken", filepath.Join(p.Dir, backup.Broken))
 	set("foreign", filepath.Join(p.Dir, backup.Foreign))
+	set("patience", filepath.Join(p.Dir, backup.Patience))
 	text.WriteString(body)
 	return text.String()
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,6 +67,7 @@ func TestArchivingKeepsNoServerFromEnding(t *testing.T) {
 		stopping = "1\n/data\n0\n5432\n/run\n\n0\nstopping\n"
 		ready    = "1\n/data\n0\n5432\n/run\n\n0\nready   \n"
 	)
+	seconds := func(n int64) string { return strconv.FormatInt(time.Now().Unix()+n, 10) + "\n" }
 	for name, test := range map[string]struct {
 		program string
 		files   map[string]string
@@ -82,6 +84,16 @@ func TestArchivingKeepsNoServerFromEnding(t *testing.T) {
 		"failed before, and goes on":  {"exit 0", map[string]string{"data/postmaster.pid": ready, "backup/failing": "x"}, 0},
 		"a standby ends, and waits":   {"exit 1", map[string]string{"data/postmaster.pid": stopping, "data/standby.signal": ""}, 129},
 		"no archive command is known": {"exit 127", map[string]string{}, 1},
+
+		"ends, and takes long":             {"sleep 4", map[string]string{"data/postmaster.pid": stopping}, 129},
+		"ends for good":                    {"sleep 4", map[string]string{"data/postmaster.pid": stopping, "backup/patience": seconds(30)}, 0},
+		"ends for good, and hangs":         {"sleep 100", map[string]string{"data/postmaster.pid": stopping, "backup/patience": seconds(5)}, 129},
+		"ends for good, and fails":         {"exit 1", map[string]string{"data/postmaster.pid": stopping, "backup/patience": seconds(30)}, 129},
+		"ends for good, and failed before": {"exit 0", map[string]string{"data/postmaster.pid": stopping, "backup/patience": seconds(30), "backup/failing": "x"}, 129},
+		"ended for good long ago":          {"sleep 4", map[string]string{"data/postmaster.pid": stopping, "backup/patience": seconds(-30)}, 129},
+		"may wait for ever":                {"sleep 4", map[string]string{"data/postmaster.pid": stopping, "backup/patience": seconds(1000)}, 129},
+		"may wait for nonsense":            {"sleep 4", map[string]string{"data/postmaster.pid": stopping, "backup/patience": "99999999999999999999999\n"}, 129},
+		"may wait for text":                {"sleep 4", map[string]string{"data/postmaster.pid": stopping, "backup/patience": "$(touch x)\n"}, 129},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

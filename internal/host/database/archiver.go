@@ -158,6 +158,7 @@ type archiver struct {
 	runner  *runner
 	dataDir string
 	watch   *mark.Watch
+	left    *string // what look said last, since the member ran; nil: nobody looked
 
 	mu    sync.Mutex
 	place backup.Place // guarded by mu: as its files were written last; its zero value: never

@@ -39,15 +39,22 @@ type archived struct {
 
 func newArchived(t *testing.T, dir string) *archived {
 	t.Helper()
+	a := archiving(t, newWorld(t, ""))
+	a.dir = cmp.Or(dir, filepath.Join(a.Home.Dir, "repository"))
+	a.Repository("main", a.dir)
+	return a
+}
+
+// archiving is such a database, whose repository "main" is still to be made.
+func archiving(t *testing.T, w *world) *archived {
+	t.Helper()
 	if _, err := program.Find(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	if _, err := pgbackrest.Find(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
-	w := newWorld(t, "")
-	a := &archived{world: w, Assignment: w.Assignment("db-1", 1), dir: cmp.Or(dir, filepath.Join(w.Home.Dir, "repository"))}
-	w.Repository("main", a.dir)
+	a := &archived{world: w, Assignment: w.Assignment("db-1", 1)}
 	a.Archive = &member.Archive{Repositories: []string{"main"}, Cap: 1 << 30}
 	a.Cluster.Parameters = map[string]string{
 		"archive_mode": "always", "archive_command": "/bin/true", "archive_timeout": "0", "wal_level": "replica", "max_wal_size": "2GB",
@@ -290,8 +297,8 @@ const mayWait = 6 // files
 func (a *archived) whole(conn *pgx.Conn) {
 	a.Helper()
 	a.fillWAL(conn, 1) // PostgreSQL tries again at once
-	a.says(func(_ member.Report, s member.Archived) bool {
-		return s.Failing == "" && s.Waiting == 0 && s.Broken == ""
+	a.says(func(r member.Report, s member.Archived) bool {
+		return r.Archived != nil && s.Restorable.Timeline == r.Timeline && s.Failing == "" && s.Waiting == 0 && s.Broken == ""
 	})
 }
 
@@ -299,7 +306,7 @@ func (a *archived) whole(conn *pgx.Conn) {
 // back, nothing is missing.
 func TestARepositoryThatIsAwayStopsNoPrimary(t *testing.T) {
 	t.Parallel()
-	a, _, conn, disk := onDisk(t)
+	a, h, conn, disk := onDisk(t)
 	a.Must(exec.Command("mount", "-o", "remount,ro", disk.Dir).Run())
 	a.fillWAL(conn, 2)
 	a.says(func(_ member.Report, s member.Archived) bool {
@@ -319,10 +326,31 @@ func TestARepositoryThatIsAwayStopsNoPrimary(t *testing.T) {
 	disk.Mount(t)
 	a.whole(conn)
 
-	// Stopped in good order it has archived everything.
+	// It is stopped while the repository is away. What it left is archived when it is started again.
+	disk.Unmount()
 	a.exec(conn, "INSERT INTO said VALUES (7)")
+	a.fillWAL(conn, 1)
 	stopped := a.Assignment
 	stopped.Generation, stopped.Want = 2, member.Stopped
+	a.Assign(stopped)
+	a.stopped(stopped, "WAL waits to be archived")
+	disk.Mount(t)
+	again := a.Assignment
+	again.Generation = 3
+	a.Assign(again)
+	a.ready(2)
+	conn = a.admin(h)
+	a.whole(conn)
+	a.exec(conn, "INSERT INTO said VALUES (8)")
+	var wrote time.Time
+	a.Must(conn.QueryRow(a.Context(), "SELECT clock_timestamp()").Scan(&wrote))
+	m := a.restorable(2*time.Minute, wrote)
+	if got := a.restore(h, m.At, "SELECT string_agg(DISTINCT n::text, ' ') FROM said"); got != "0 7 8" {
+		t.Errorf("restored %q", got)
+	}
+
+	// Stopped in good order it has archived everything.
+	stopped.Generation = 4
 	a.Assign(stopped)
 	a.stopped(stopped, "")
 }

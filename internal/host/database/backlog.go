@@ -6,12 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"howdah/internal/engine/backup"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/database/mark"
+	"howdah/internal/system/fscrypt"
 	"howdah/internal/system/owner"
 )
 
@@ -46,8 +49,27 @@ func (c *archiver) backlog() (b mark.Backlog, err error) {
 }
 
 // unarchived says why WAL of a primary that was stopped may not be in the archive, or "". A server that
-// is shut down in good order archives all that it has, if the archive takes it.
+// is shut down in good order archives all that it has, if the archive takes it. It is called in the
+// member's goroutine. What was seen before the storage was locked counts afterwards.
 func (c *archiver) unarchived() string {
+	locked, err := fscrypt.Locked(c.Dir())
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return ""
+	case err != nil:
+		return err.Error()
+	case locked && c.left == nil:
+		return "its storage was locked before anybody looked"
+	case locked:
+		return *c.left
+	}
+	left := c.look()
+	c.left = &left
+	return left
+}
+
+// look is unarchived of storage that is not locked.
+func (c *archiver) look() string {
 	control, err := postgres.ReadControl(c.dataDir)
 	switch {
 	case errors.Is(err, postgres.ErrNoData):
@@ -66,6 +88,9 @@ func (c *archiver) unarchived() string {
 	b.Ready = slices.DeleteFunc(b.Ready, func(name string) bool { return !mark.Names(name) })
 	if len(b.Ready) > 0 {
 		return "WAL waits to be archived, from " + b.Ready[0] + " on"
+	}
+	if given := slices.Concat(b.Broken, b.Foreign); len(given) > 0 {
+		return "WAL was given up, from " + slices.Min(given) + " on"
 	}
 	return ""
 }
@@ -145,4 +170,20 @@ func (c *archiver) forgetBroken(names []string) error {
 		return nil
 	}
 	return c.User().ReplaceFile(c.brokenPath(), []byte(strings.Join(left, "\n")+"\n"), 0o600)
+}
+
+// stopPatience is for how long the end of a server that is stopped for good may wait for its archive. An
+// archive that failed before is not waited for. It is less than stopTimeout.
+const stopPatience = 25 * time.Second
+
+// patient lets the end of the server wait for its archive. Without that the archive lacks its last
+// moments where the machine has much to do.
+func (c *archiver) patient() {
+	if c.Want.Archive == nil {
+		return
+	}
+	until := strconv.FormatInt(time.Now().Add(stopPatience).Unix(), 10)
+	if err := c.User().ReplaceFile(filepath.Join(c.host.backupDir(c.ID), backup.Patience), []byte(until+"\n"), 0o600); err != nil {
+		c.Log.Info("let the end of the server wait for its archive", "error", err)
+	}
 }

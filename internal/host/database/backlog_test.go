@@ -6,11 +6,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"howdah/internal/engine/backup"
 	"howdah/internal/engine/postgres"
+	backupmodel "howdah/internal/model/backup"
+	"howdah/internal/model/member"
+	"howdah/internal/system/fscrypt"
 )
 
 // A directory of a member's may be anything, and nobody waits for it.
@@ -95,9 +101,7 @@ func TestWhatAStoppedServerHasNotArchived(t *testing.T) {
 		w.Must(c.User().ReplaceFile(filepath.Join(status, file), nil, 0o600))
 	}
 	is := func(state postgres.State) string {
-		var head [52]byte
-		binary.NativeEndian.PutUint32(head[16:], uint32(state))
-		w.Must(c.User().ReplaceFile(control, head[:], 0o600))
+		w.Must(c.User().ReplaceFile(control, controlSays(state), 0o600))
 		return c.unarchived()
 	}
 	for state, want := range map[postgres.State]string{
@@ -115,8 +119,94 @@ func TestWhatAStoppedServerHasNotArchived(t *testing.T) {
 	if why := is(postgres.ShutDownInRecovery); why != "" {
 		t.Errorf("of a standby: %q", why)
 	}
+	w.Must(os.Remove(filepath.Join(status, "000000010000000000000002.ready")))
+	w.Must(errors.Join(c.User().MakeDir(c.foreignPath()), c.User().ReplaceFile(filepath.Join(c.foreignPath(), "000000010000000000000004"), nil, 0o600)))
+	if why := is(postgres.ShutDown); why != "WAL was given up, from 000000010000000000000004 on" {
+		t.Errorf("%q", why)
+	}
+	w.Must(c.User().ReplaceFile(c.brokenPath(), []byte("000000010000000000000003\n"), 0o600))
+	if why := is(postgres.ShutDown); why != "WAL was given up, from 000000010000000000000003 on" {
+		t.Errorf("%q", why)
+	}
 	w.Must(c.User().ReplaceFile(control, []byte("short"), 0o600))
 	if why := c.unarchived(); !strings.Contains(why, "read control file") {
 		t.Errorf("%q", why)
 	}
+}
+
+// controlSays is the begin of a control file.
+func controlSays(state postgres.State) []byte {
+	var head [52]byte
+	binary.NativeEndian.PutUint32(head[16:], uint32(state))
+	return head[:]
+}
+
+// TestWhoStopsForGoodLetsTheArchiveHaveTime, and less of it than its own patience.
+func TestWhoStopsForGoodLetsTheArchiveHaveTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, waits)
+	h := w.open()
+	c := unstarted(h, "db-1.m1").archiver
+	w.Must(h.Give(h.MemberDir(c.ID)))
+	w.Must(c.User().MakeDir(h.backupDir(c.ID)))
+	path := filepath.Join(h.backupDir(c.ID), backup.Patience)
+	c.patient()
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of a member that archives nothing: %v", err)
+	}
+	c.Want.Archive = &member.Archive{}
+	before := time.Now().Unix()
+	c.patient()
+	text, err := os.ReadFile(path)
+	w.Must(err)
+	until, err := strconv.ParseInt(strings.TrimSuffix(string(text), "\n"), 10, 64)
+	if margin := int64(stopTimeout / time.Second); err != nil || until < before+20 || until > time.Now().Unix()+margin-30 {
+		t.Errorf("%q at %d: %v", text, before, err)
+	}
+}
+
+// TestAnEncryptedMemberSaysWhatItsArchiveLacks, also when its storage is locked, which is not taken for
+// storage without data.
+func TestAnEncryptedMemberSaysWhatItsArchiveLacks(t *testing.T) {
+	t.Parallel()
+	w, _ := newEncryptingWorld(t, "", "-O", "encrypt")
+	a := archiving(t, w)
+	a.dir = filepath.Join(w.Home.Dir, "repository")
+	w.Repository("main", a.dir)
+	a.Encrypted = true
+	h, stop := a.run(func(h *Host) { h.spares.Keep = 1 })
+	a.Assign(a.Assignment)
+	a.ready(1)
+	conn := a.admin(h)
+	a.exec(conn, "CREATE TABLE said (n int, at timestamptz DEFAULT clock_timestamp(), noise text)")
+	a.backup(h, backupmodel.Full)
+	id, encrypted, err := fscrypt.Of(h.MemberDir(a.ID))
+	if err != nil || !encrypted {
+		t.Fatalf("the directory of the member is encrypted: %v, %v", encrypted, err)
+	}
+	wants := a.Assignment
+	asks := func(want member.Want) member.Assignment {
+		wants.Generation, wants.Want = wants.Generation+1, want
+		a.Assign(wants)
+		return wants
+	}
+
+	a.Must(os.Rename(a.dir, a.dir+".away"))
+	a.fillWAL(conn, 1)
+	stopped := asks(member.Stopped)
+	a.Stopped(stopped, id)
+	a.stopped(stopped, "WAL waits to be archived")
+
+	a.Must(os.Rename(a.dir+".away", a.dir))
+	asks(member.Running)
+	a.ready(2)
+	a.whole(a.admin(h))
+	stopped = asks(member.Stopped)
+	a.Stopped(stopped, id)
+	a.stopped(stopped, "")
+
+	stop()
+	_, stop = a.run(func(h *Host) { h.spares.Keep = 0 })
+	defer stop()
+	a.stopped(stopped, "locked before anybody looked")
 }

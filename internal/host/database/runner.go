@@ -111,6 +111,9 @@ func (r *runner) Beside() []func(context.Context) {
 // Told has a configuration rendered that says something else, and started at once what
 // failed to start before.
 func (r *runner) Told(changed bool) {
+	if r.Want.Want != member.Stopped {
+		r.archiver.left = nil
+	}
 	if changed {
 		r.settings.rendered = 0
 	}

@@ -215,6 +215,7 @@ func (r *runner) reload(ctx context.Context) {
 func (r *runner) Stop(ctx context.Context) bool {
 	if !r.patroni.Alive() && !r.findPatroni(ctx) {
 		if !r.postmaster.Alive() {
+			_ = r.archiver.unarchived() // the storage is locked after that
 			return true
 		}
 		r.KillAll(ctx, "PostgreSQL of a stopped member runs without Patroni")
@@ -222,6 +223,7 @@ func (r *runner) Stop(ctx context.Context) bool {
 	}
 	if r.stopping.IsZero() {
 		r.stopping = time.Now()
+		r.archiver.patient()
 		r.Log.Info("stopping", "pid", r.patroni.Process.PID)
 		if err := r.host.Procs.Signal(r.patroni.Process, syscall.SIGTERM); err != nil && !errors.Is(err, proc.ErrGone) {
 			r.Log.Warn("stop Patroni", "error", err)
