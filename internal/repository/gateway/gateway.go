@@ -62,6 +62,9 @@ type Config struct {
 	// Stall is how long a client may take for a small part of a body; 0: one minute. A whole body
 	// may take that, and a second for each 64 KiB.
 	Stall time.Duration
+	// Mute is how long a repository may say nothing until a client that leaves has left for that; 0:
+	// ten seconds. Failed is told store.ErrAway then.
+	Mute time.Duration
 	// Abandoned is the age at which what is not whole is removed; 0: one day.
 	Abandoned time.Duration
 }
@@ -74,6 +77,7 @@ const (
 	usualWrites    = 24
 	usualUploads   = 256
 	usualStall     = time.Minute
+	usualMute      = 10 * time.Second
 	usualAbandoned = 24 * time.Hour
 	sweepEvery     = time.Hour
 	headerTimeout  = 10 * time.Second
@@ -100,6 +104,7 @@ func (c *Config) complete() {
 	setDefault(&c.WritesPerKey, usualWrites)
 	setDefault(&c.UploadsPerKey, usualUploads)
 	setDefault(&c.Stall, usualStall)
+	setDefault(&c.Mute, usualMute)
 	setDefault(&c.Abandoned, usualAbandoned)
 }
 

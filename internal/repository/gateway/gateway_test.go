@@ -397,6 +397,93 @@ func TestWhatTheStoreCannotDoIsTriedAgain(t *testing.T) {
 	}
 }
 
+// mute is a store that says nothing. asked is told that it is asked.
+type mute struct {
+	store.Store
+	asked chan struct{}
+}
+
+func (m mute) Put(ctx context.Context, _ string, body io.Reader) (store.Object, error) {
+	close(m.asked)
+	_, err := io.Copy(io.Discard, body)
+	if err == nil {
+		<-ctx.Done()
+		err = ctx.Err()
+	}
+	return store.Object{}, err
+}
+
+func (m mute) Head(ctx context.Context, _ string) (store.Object, error) {
+	close(m.asked)
+	<-ctx.Done()
+	return store.Object{}, ctx.Err()
+}
+
+func (m mute) Delete(ctx context.Context, _ ...string) error {
+	close(m.asked)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A client that leaves has waited for a repository that says nothing, or has other reasons: it is at
+// once gone, or has not sent all.
+func TestAStoreThatSaysNothing(t *testing.T) {
+	t.Parallel()
+	const soon = 200 * time.Millisecond
+	for name, c := range map[string]struct {
+		mute       time.Duration
+		method     string
+		body, part int // so much of it is sent before it leaves
+		want       bool
+	}{
+		"head":               {soon, http.MethodHead, 0, 0, true},
+		"put":                {soon, http.MethodPut, 100, 100, true},
+		"left at once":       {time.Hour, http.MethodPut, 100, 100, false},
+		"a deletion":         {soon, http.MethodDelete, 0, 0, false},
+		"left in the middle": {soon, http.MethodPut, 100, 50, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan struct{})
+			r := newRig(t, mute{directory(t), asked}, Config{Mute: c.mute})
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			q := r.request(t, c.method, "/main/db-1/x", make([]byte, c.body))
+			if c.part < c.body {
+				q.Body = io.NopCloser(io.MultiReader(bytes.NewReader(make([]byte, c.part)), never{ctx}))
+			}
+			go func() {
+				<-asked
+				time.Sleep(2 * soon) // nothing tells that nothing was said
+				leave()
+			}()
+			if response, err := r.client.Do(q.WithContext(ctx)); err == nil {
+				response.Body.Close()
+				t.Fatalf("answered %s", response.Status)
+			}
+			testkit.Eventually(t, time.Minute, func() error {
+				r.Gateway.mu.Lock()
+				defer r.Gateway.mu.Unlock()
+				if r.underWay > 0 {
+					return fmt.Errorf("%d requests are under way", r.underWay)
+				}
+				return nil
+			})
+			if told := len(r.failed) == 1 && errors.Is(r.failed[0], store.ErrAway); told != c.want {
+				t.Errorf("told of %v", r.failed)
+			}
+		})
+	}
+}
+
+// never has nothing to read.
+type never struct{ context.Context }
+
+func (n never) Read([]byte) (int, error) {
+	<-n.Done()
+	return 0, n.Err()
+}
+
 func TestUploadsOfAKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, directory(t), Config{UploadsPerKey: 2})

@@ -85,6 +85,7 @@ func (c *call) copy(from io.Reader, size int64) {
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	for size > 0 {
+		c.asks()
 		n, err := io.ReadFull(from, (*buffer)[:min(size, sendSize)])
 		size -= int64(n)
 		if err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"howdah/internal/repository/store"
@@ -37,7 +39,23 @@ type call struct {
 	signing func() []byte
 	// upload says that the request is about an upload.
 	upload bool
+	// asked is since when the repository alone is waited for, in nanoseconds.
+	asked atomic.Int64
 }
+
+// sent is a body. Who waits for more of it does not wait for the repository.
+type sent struct {
+	io.ReadCloser
+	*call
+}
+
+func (s sent) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	s.asks()
+	return n, err
+}
+
+func (c *call) asks() { c.asked.Store(time.Now().UnixNano()) }
 
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,6 +63,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Amz-Request-Id", id)
 	w.Header().Set("Server", "Howdah")
 	c := &call{Gateway: g, w: w, r: r}
+	c.asks()
+	r.Body = sent{r.Body, c}
 	if err := c.serve(); err != nil {
 		refused := refusalOf(err, c.upload)
 		if refused.status >= http.StatusInternalServerError {
@@ -203,10 +223,25 @@ func (c *call) drain(err error) {
 	}
 }
 
-// done tells what a store could not do.
+// ErrMute says that a repository says nothing. It is a store.ErrAway.
+var ErrMute = fmt.Errorf("%w: it says nothing", store.ErrAway)
+
+// done tells what a store could not do. A client that has left waited for a store that says nothing,
+// or had other reasons.
 func (c *call) done(err error) error {
-	if _, ok := errors.AsType[*refusal](err); err != nil && !ok && !errors.Is(c.r.Context().Err(), context.Canceled) {
+	_, refused := errors.AsType[*refusal](err)
+	switch mute := time.Since(time.Unix(0, c.asked.Load())); {
+	case err == nil || refused:
+	case !errors.Is(c.r.Context().Err(), context.Canceled):
 		c.failed(c.repository, err)
+	case mute >= c.config.Mute && !c.takesLong():
+		c.failed(c.repository, fmt.Errorf("%w, for %s by now", ErrMute, mute.Round(time.Second)))
 	}
 	return err
+}
+
+// takesLong reports whether a repository that works may need minutes for the request: to join an upload's
+// parts, or to delete much.
+func (c *call) takesLong() bool {
+	return c.r.Method == http.MethodPost || c.r.Method == http.MethodDelete
 }

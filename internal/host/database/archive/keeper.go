@@ -319,7 +319,7 @@ func (k *Keeper) whyNot(g grant) string {
 		return fmt.Sprintf("it is full: make room there, or lower the retention of backups (%v)", err)
 	case errors.Is(err, store.ErrReadOnly):
 		return fmt.Sprintf("it cannot be written to: mount it for writing, or give its login the right to write (%v)", err)
-	case errors.Is(err, store.ErrAway) && g.Access.Path != "":
+	case errors.Is(err, store.ErrAway) && g.Access.Path != "" && !errors.Is(err, gateway.ErrMute):
 		return fmt.Sprintf("the directory %s is not the repository: mount it on this host (%v)", g.Access.Path, err)
 	default:
 		return err.Error()
