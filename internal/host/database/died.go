@@ -165,7 +165,7 @@ func (r *runner) patroniIsBusy() bool {
 	if _, err := postgres.ReadControl(r.dataDir); errors.Is(err, postgres.ErrNoData) {
 		return true
 	}
-	all, err := r.Group.Processes()
+	all, err := r.Group.Inside()
 	if err != nil {
 		return true
 	}

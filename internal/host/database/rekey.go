@@ -26,8 +26,7 @@ func keysOf(as member.Assignment) config.Keys {
 // next Patroni takes it over, with the leader key, which is the member's for as long as
 // its lease.
 func (r *runner) rekey(ctx context.Context) bool {
-	quiet := r.Reported.Ready || !r.postmaster.Alive() && !r.patroniIsBusy()
-	if r.settings.ownKey == r.Want.OwnKey() || !quiet || !r.hearsReload() {
+	if r.settings.ownKey == r.Want.OwnKey() || !r.quiet() || !r.hearsReload() {
 		return false
 	}
 	if time.Since(r.rekeyTried) < rekeyPause || r.guard.Writable(ctx) != nil {
@@ -49,6 +48,11 @@ func (r *runner) rekey(ctx context.Context) bool {
 	}
 	r.retry, r.rekeyed = pace.Backoff{}, time.Now()
 	return true
+}
+
+// quiet: nothing is in the middle of becoming something else.
+func (r *runner) quiet() bool {
+	return r.Reported.Ready || !r.postmaster.Alive() && !r.patroniIsBusy()
 }
 
 const (

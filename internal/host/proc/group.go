@@ -149,6 +149,15 @@ func (g *Group) Processes() ([]Process, error) {
 	return contained, nil
 }
 
+// Inside lists what Processes does, but none of those outside the control group. So it need not read
+// the process table, where there are control groups.
+func (g *Group) Inside() ([]Process, error) {
+	if g.containedDir() == "" {
+		return g.scanned()
+	}
+	return g.contained()
+}
+
 // Outside lists live processes that belong to the member by all signs, although they are not in its
 // control group. An administrator may have started a PostgreSQL by hand, or an earlier life of this
 // process without control groups. Kill kills them, too. There are none in tree containment. It

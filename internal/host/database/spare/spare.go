@@ -23,9 +23,14 @@ import (
 // sparesDir has prepared data, below the host's directory.
 const sparesDir = "spares"
 
-// sparesKept is how many prepared data directories wait for each version; only one
-// does until the first was taken, as not every host gets new databases.
-const sparesKept = 2
+const (
+	// sparesKept is how many prepared data directories wait for each version. Only one does until the
+	// first was taken, as not every host gets new databases.
+	sparesKept = 2
+	// takenLately: until so long after one was taken, only one is made anew. The database that is being
+	// made needs the processors more.
+	takenLately = 30 * time.Second
+)
 
 // Keeper keeps data directories ready, so that a new database need not wait for
 // initdb. Each is a cluster of its own.
@@ -34,8 +39,8 @@ type Keeper struct {
 	Keep  int // of each version
 
 	// Used by Run only.
-	ready map[int]int  // how many there were, by major version
-	taken map[int]bool // one was taken
+	ready map[int]int       // how many there were, by major version
+	taken map[int]time.Time // when one was taken last
 	// By full version.
 	read      map[string]param.Catalogue // not published yet
 	published map[string]bool
@@ -44,7 +49,7 @@ type Keeper struct {
 // New is a keeper that keeps as many as is usual.
 func New(a *agent.Agent) *Keeper {
 	return &Keeper{
-		Agent: a, Keep: sparesKept, ready: map[int]int{}, taken: map[int]bool{},
+		Agent: a, Keep: sparesKept, ready: map[int]int{}, taken: map[int]time.Time{},
 		read: map[string]param.Catalogue{}, published: map[string]bool{},
 	}
 }
@@ -107,7 +112,7 @@ func (s *Keeper) refillVersion(ctx context.Context, install postgres.Install) er
 	if err != nil {
 		return err
 	}
-	missing := s.wanted(install.Major, len(ready)) - len(ready)
+	missing := s.wanted(install.Major, len(ready), time.Now()) - len(ready)
 	if s.Keep > 0 && !s.catalogued(ctx, install) {
 		missing = max(missing, 1)
 	}
@@ -128,13 +133,15 @@ func (s *Keeper) refillVersion(ctx context.Context, install postgres.Install) er
 }
 
 // wanted is how many spares of a version there should be, where so many are.
-func (s *Keeper) wanted(major, ready int) int {
-	s.taken[major] = s.taken[major] || ready < s.ready[major]
-	s.ready[major] = ready
-	if s.taken[major] {
-		return s.Keep
+func (s *Keeper) wanted(major, ready int, now time.Time) int {
+	if ready < s.ready[major] {
+		s.taken[major] = now
 	}
-	return min(s.Keep, 1)
+	s.ready[major] = ready
+	if at := s.taken[major]; at.IsZero() || now.Sub(at) < takenLately {
+		return min(s.Keep, 1)
+	}
+	return s.Keep
 }
 
 // Dirs are where data are that no member has yet: patterns below the host's directory.
