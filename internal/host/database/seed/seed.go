@@ -147,13 +147,19 @@ func (m *Maker) find(ctx context.Context, p primary) (of backup.Info, err error)
 	if err := unix.Statfs(m.Dir, &disk); err != nil {
 		return of, fmt.Errorf("look for room: %w", err)
 	}
-	if free := int64(disk.Bavail) * disk.Bsize; free < of.Size+gap+leastWAL {
-		return of, fmt.Errorf("%w: %d MiB are free, and %d MiB are needed", errRoom, free>>20, (of.Size+gap+leastWAL)>>20)
+	if free := int64(disk.Bavail) * disk.Bsize; free < of.Size+gap+leftFree {
+		return of, fmt.Errorf("%w: %d MiB are free, and %d MiB are needed", errRoom, free>>20, (of.Size+gap+leftFree)>>20)
 	}
 	return of, nil
 }
 
-const leastWAL = 128 << 20
+const (
+	// leastWAL may always follow a backup. A database of which little is written has that much after a few
+	// minutes: a file of WAL that is archived before it is full counts as a whole one.
+	leastWAL = 256 << 20
+	// leftFree is what stays free of a disk.
+	leftFree = 128 << 20
+)
 
 // mostWAL is how much WAL may follow a backup of some size: as much as a copy has room for, and
 // not more than what is replayed sooner than the primary would have sent its files.
