@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"howdah/internal/host/proc"
 )
 
 // What the server's log says when recovery cannot end at its target.
@@ -20,14 +23,24 @@ var (
 	noPrepared = "maximum number of prepared transactions reached"
 )
 
+// byKill is what a server's log says if somebody, such as the kernel without memory, killed one of its
+// processes.
+const byKill = "was terminated by signal 9: Killed"
+
+var errByKill = errors.New("its PostgreSQL was killed while it replayed WAL")
+
 // failed says why the server ended before it took writes. It may have the replay tried once more.
-func (w *work) failed(ctx context.Context, seen replayLog, out string, code int) (reached, error) {
+func (w *work) failed(ctx context.Context, seen replayLog, out string, exit proc.Exit) (reached, error) {
 	if !seen.commit.IsZero() {
 		w.state.Result.LastCommit = seen.commit
 	}
 	if w.Live != nil {
 		return reached{}, w.anew(strings.Join(seen.fatal, "; "))
 	}
+	if exit.Signal == syscall.SIGKILL || strings.Contains(out, byKill) {
+		return reached{}, errByKill // what was printed before is no reason
+	}
+	code := exit.Code
 	if failure := w.Engine.Failed([]byte(ofEngine(out)), code); failure.Lost != "" {
 		return reached{}, w.lost(ctx, failure.Lost, failure.Reason)
 	}

@@ -86,7 +86,7 @@ func (w *work) recover(ctx context.Context) (reached, error) {
 		return nil
 	})
 	if err == nil {
-		return w.failed(ctx, seen, p.out.all.String(), exit.Code)
+		return w.failed(ctx, seen, p.out.all.String(), exit)
 	}
 	if !errors.Is(err, errOpen) {
 		return reached{}, err
