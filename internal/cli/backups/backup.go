@@ -17,7 +17,7 @@ func newBackup(o *cli.Options) *cobra.Command {
 	group := cli.Group("backup", "List, make and try backups of databases",
 		"Backups of databases are in repositories. The automated ones are made each day, and are kept for the retention period; snapshots "+
 			"are kept until they are deleted. A backup counts only when it was restored: that is what drills do, each week and when you ask for one.",
-		newBackupList(o), newBackupShow(o), newBackupNow(o), newBackupDrill(o))
+		newBackupList(o), newBackupShow(o), newBackupNow(o), newBackupDrill(o), newBackupMetrics(o))
 	group.Aliases = []string{"backups"}
 	return group
 }
