@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/testkit"
 	"howdah/internal/testkit/rig"
 )
 
@@ -117,7 +118,7 @@ func (s *story) burnProcessors(n int) {
 	for range n {
 		cmd := exec.Command("sh", "-c", "while :; do :; done")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		s.must(cmd.Start(), "start a busy process")
+		testkit.Start(s, cmd)
 		s.Cleanup(func() {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()

@@ -22,6 +22,7 @@ import (
 	"howdah/internal/model/param"
 	"howdah/internal/model/spec"
 	"howdah/internal/system/owner"
+	"howdah/internal/testkit"
 	"howdah/internal/testkit/pgversion"
 )
 
@@ -133,9 +134,7 @@ func (c *cluster) start(settings map[string]string) error {
 	}
 	defer out.Close()
 	cmd.Stderr = w
-	if err := cmd.Start(); err != nil {
-		c.Fatal(err)
-	}
+	testkit.Start(c, cmd)
 	w.Close()
 	lines, ready := "", false
 	for scan := bufio.NewScanner(out); scan.Scan(); {

@@ -33,9 +33,7 @@ func served(t *testing.T) (data string, kill func()) {
 	if u != nil {
 		server.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
 	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Start(t, server)
 	kill = func() {
 		_ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL)
 		_ = server.Wait()

@@ -63,7 +63,7 @@ func (s source) opened(t testing.TB, r Request) *pgx.ConnConfig {
 	s.Must(r.User.ReplaceFile(filepath.Join(data, "pg_hba.conf"), []byte("local all all trust\n"), 0o600))
 	other := *s.Source
 	other.User = r.User
-	cmd := other.Command(s.Install.Program("postgres"), "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories="+r.SocketDir, "-c", "port=5432", "-c", "fsync=off")
+	cmd := other.Server("-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories="+r.SocketDir, "-c", "port=5432", "-c", "fsync=off")
 	log, err := os.Create(filepath.Join(filepath.Dir(s.Dir), fmt.Sprintf("clone-%d.log", time.Now().UnixNano())))
 	s.Must(err)
 	defer log.Close()

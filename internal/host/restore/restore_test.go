@@ -25,7 +25,7 @@ func (s source) look(t testing.TB, r Request) []string {
 	t.Helper()
 	data := DataDir(r.Dir)
 	s.Must(s.User.ReplaceFile(filepath.Join(data, "pg_hba.conf"), []byte("local all all trust\n"), 0o600))
-	cmd := s.Command(s.Install.Program("postgres"), "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories="+r.SocketDir, "-c", "port=5432")
+	cmd := s.Server("-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories="+r.SocketDir, "-c", "port=5432")
 	log, err := os.Create(filepath.Join(filepath.Dir(r.SocketDir), "look.log"))
 	s.Must(err)
 	defer log.Close()

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -397,18 +398,31 @@ func (r *Rig) StartPart(name string) error {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: r.User.UID, Gid: r.User.GID}
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.Dir, pgversion.Offer()}
 	}
-	if err := cmd.Start(); err != nil {
+	p := &part{cmd: cmd, done: make(chan struct{})}
+	if err := p.start(); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	p := &part{cmd: cmd, done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		_ = cmd.Wait() // its log says why it ended
-	}()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parts[name] = p
 	return nil
+}
+
+// start keeps the thread that starts the process until that has ended. The process would be killed if
+// the thread ended (see testkit.Start).
+func (p *part) start() error {
+	started := make(chan error)
+	go func() {
+		defer close(p.done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // its log says why it ended
+		}
+	}()
+	return <-started
 }
 
 func (r *Rig) part(name string) *part {

@@ -99,14 +99,21 @@ func NewIn(t testing.TB, dir string) *Source {
 func (s *Source) Command(program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.Background(), program, args...)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if s.User != nil {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(s.User.UID), Gid: uint32(s.User.GID)}
 	}
 	return cmd
 }
 
-// up starts the server on s.Data.
+// Server is a command for testkit.Start: a server with these arguments.
+func (s *Source) Server(args ...string) *exec.Cmd {
+	cmd := s.Command(s.Install.Program("postgres"), args...)
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	return cmd
+}
+
+// Up starts the server on s.Data.
 func (s *Source) Up() {
 	s.Helper()
 	s.servers++
@@ -131,7 +138,7 @@ fsync = off
 // start starts the server, and waits until it answers, as a standby or not.
 func (s *Source) start(standby bool) {
 	s.Helper()
-	cmd := s.Command(s.Install.Program("postgres"), "-D", s.Data)
+	cmd := s.Server("-D", s.Data)
 	log, err := os.Create(filepath.Join(s.Dir, fmt.Sprintf("log-%d", s.servers)))
 	s.Must(err)
 	defer log.Close()

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"howdah/internal/edge/endpoint"
+	"howdah/internal/testkit"
 )
 
 // role is the environment variable that makes a child of a test binary play a
@@ -112,9 +113,7 @@ func Prepare(t testing.TB, flags uintptr, part string) *Child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Start(t, cmd)
 	c := &Child{cmd, bufio.NewScanner(out), in}
 	t.Cleanup(c.kill)
 	return c

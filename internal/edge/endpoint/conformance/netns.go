@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -43,6 +44,7 @@ func Isolate(m *testing.M, open func(ctx context.Context, home, runDir string) (
 }
 
 func again() int {
+	runtime.LockOSThread() // it would be killed at the end of the thread that started it
 	cmd := exec.CommandContext(context.Background(), "/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), isolated+"=1")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 )
@@ -44,7 +45,9 @@ func AsNobody(t *testing.T) bool {
 		Credential: &syscall.Credential{Uid: nobody, Gid: nobody},
 		Pdeathsig:  syscall.SIGKILL,
 	}
+	runtime.LockOSThread() // it would be killed at the end of the thread that started it
 	out, err := cmd.CombinedOutput()
+	runtime.UnlockOSThread()
 	if err != nil {
 		t.Fatalf("as nobody: %v\n%s", err, out)
 	}

@@ -239,7 +239,7 @@ recovery_target_timeline = latest
 primary_slot_name = '%s'
 primary_conninfo = '%s application_name=m2'
 `, socket, slot, m.conninfo()), 0o600))
-	cmd := m.Command(m.Install.Program("postgres"), "-D", m.data())
+	cmd := m.Server("-D", m.data())
 	log, err := os.Create(filepath.Join(m.dir, "log"))
 	m.Must(err)
 	defer log.Close()
