@@ -105,7 +105,9 @@ func (h *history) lose(how func() error) {
 func (h *history) amid() {
 	h.s.Helper()
 	in := &rds.CreateDBSnapshotMessage{DBInstanceIdentifier: new("orders"), DBSnapshotIdentifier: new("amid")}
-	h.s.must(h.s.rig.Call(h.s.Context(), "CreateDBSnapshot", in, &rds.CreateDBSnapshotResult{}), "ask for a snapshot")
+	h.s.eventually(time.Minute, func() error { // a planned failover shows its end a bit later
+		return h.s.rig.Call(h.s.Context(), "CreateDBSnapshot", in, &rds.CreateDBSnapshotResult{})
+	})
 	h.s.eventually(time.Minute, func() error {
 		if len(h.s.commands()["backup"]) == 0 {
 			return errors.New("no backup is made")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,7 +86,14 @@ func (s *story) writes(l *ack.Load, long time.Duration) {
 func (s *story) snapshot(of, name string) {
 	s.Helper()
 	in := &rds.CreateDBSnapshotMessage{DBInstanceIdentifier: &of, DBSnapshotIdentifier: &name}
-	s.must(s.rig.Call(s.Context(), "CreateDBSnapshot", in, &rds.CreateDBSnapshotResult{}), "ask for the snapshot "+name)
+	s.eventually(time.Minute, func() error { // it may be the end of a change still
+		err := s.rig.Call(s.Context(), "CreateDBSnapshot", in, &rds.CreateDBSnapshotResult{})
+		if err != nil && strings.Contains(err.Error(), rds.ErrInvalidDBInstanceState) {
+			return err
+		}
+		s.must(err, "ask for the snapshot "+name)
+		return nil
+	})
 	s.eventually(2*time.Minute, func() error {
 		var out rds.DBSnapshotMessage
 		err := s.rig.Call(s.Context(), "DescribeDBSnapshots", &rds.DescribeDBSnapshotsMessage{DBSnapshotIdentifier: &name}, &out)

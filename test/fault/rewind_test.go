@@ -75,7 +75,7 @@ func (w *writers) around(to time.Time) (old, lost, since []ack.Ack) {
 			gap = n
 		}
 	}
-	w.s.Logf("of %d rows the last before it was closed was acknowledged at %s, and the next %s later", len(acks), acks[gap-1].At, acks[gap].At.Sub(acks[gap-1].At))
+	w.s.Logf("of %d rows the last before it was closed was committed at %s, and the next %s later", len(acks), acks[gap-1].At, acks[gap].At.Sub(acks[gap-1].At))
 	for n, a := range acks {
 		switch {
 		case n >= gap && a.Began.After(acks[gap-1].At):

@@ -98,7 +98,7 @@ func (s *story) limitsAreHeld() error {
 func (s *story) hidesNothing(m rig.Member, dir string) {
 	s.Helper()
 	hidden := filepath.Join(dir, "hidden")
-	err := s.asPlatform(m, "COPY (SELECT) TO PROGRAM 'btrfs subvolume create "+hidden+" 2>&1 || touch "+hidden+"-not; exit 0'")
+	err := s.asPlatform(m, "COPY (SELECT) TO PROGRAM 'cat >/dev/null; btrfs subvolume create "+hidden+" 2>&1 || touch "+hidden+"-not; exit 0'")
 	s.must(err, "run a program below the database")
 	if _, err := os.Lstat(hidden + "-not"); err != nil {
 		s.Errorf("it is not forbidden to make a subvolume: %v", err)
