@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/engine/postgres"
 	"howdah/internal/testkit"
 )
 
@@ -176,6 +178,43 @@ func TestProgramsThatAreKilled(t *testing.T) {
 		}
 		s.goesOn(t, r, rows)
 	})
+}
+
+// TestAServerThatIsKilledWhenRecoveryEnds, during the checkpoint with which that is written down. What lies
+// behind the target is not replayed at its next start.
+func TestAServerThatIsKilledWhenRecoveryEnds(t *testing.T) {
+	t.Parallel()
+	s, from, rows := killable(t)
+	var r Request
+	killed := false
+	for try := 0; !killed && try < 20; try++ {
+		r = s.request(t, from)
+		part := filepath.Join(r.Dir, partDir)
+		ctx, end := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for ctx.Err() == nil {
+				control, err := postgres.ReadControl(part)
+				if err == nil && control.State == postgres.ShuttingDown {
+					s.killAll(t, r)
+					return
+				}
+			}
+		}()
+		_, err := Restore(t.Context(), r)
+		end()
+		<-done
+		if Final(err) {
+			t.Fatal(err)
+		}
+		control, ctrlErr := postgres.ReadControl(part)
+		killed = err != nil && ctrlErr == nil && control.State == postgres.ShuttingDown && control.Timeline == 1
+	}
+	if !killed {
+		t.Fatal("the checkpoint was missed each time")
+	}
+	s.goesOn(t, r, rows)
 }
 
 // killAll kills all programs of a restore.

@@ -257,16 +257,16 @@ func number(text string) int {
 	return n
 }
 
-// signal makes the file that has the server recover from the archive, at its first start. The
-// server removes it when it has ended recovery: until then, backup_label or a control file that is
-// in recovery say that it has not.
+// signal makes the file that has the server recover from the archive. Recovery has ended when the newest
+// checkpoint is of a timeline beyond the one that is followed. The server removes the file before that
+// checkpoint. If it is killed between the two, its next start would replay all WAL that it has, also what
+// lies behind the target.
 func (w *work) signal(name string) error {
 	control, err := postgres.ReadControl(w.part())
 	if err != nil {
 		return err
 	}
-	begun := !tree.Exists(filepath.Join(w.part(), "backup_label"))
-	if begun && control.State != postgres.InArchiveRecovery && control.State != postgres.ShutDownInRecovery {
+	if !tree.Exists(filepath.Join(w.part(), "backup_label")) && control.Timeline > w.state.Timeline {
 		return nil
 	}
 	return plainfile.Replace(filepath.Join(w.part(), name), nil, 0o600)
