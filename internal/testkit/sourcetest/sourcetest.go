@@ -87,6 +87,7 @@ func NewIn(t testing.TB, dir string) *Source {
 			s.Must(os.Chown(filepath.Join(s.Dir, dir), s.User.UID, s.User.GID))
 		}
 	}
+	t.Cleanup(s.tell)
 	s.Data = filepath.Join(s.Dir, "first")
 	s.Must(postgres.Prepare(t.Context(), install, s.User, s.Data))
 	s.Up()
@@ -95,7 +96,20 @@ func NewIn(t testing.TB, dir string) *Source {
 	return s
 }
 
-// command runs as the user of the server.
+// tell shows the ends of the servers' logs if the test has failed.
+func (s *Source) tell() {
+	if !s.TB.Failed() {
+		return
+	}
+	logs, _ := filepath.Glob(filepath.Join(s.Dir, "log-*"))
+	for _, log := range logs {
+		if text, err := os.ReadFile(log); err == nil {
+			s.TB.Logf("%s:\n%s", filepath.Base(log), text[max(0, len(text)-4<<10):])
+		}
+	}
+}
+
+// Command runs as the user of the server.
 func (s *Source) Command(program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.Background(), program, args...)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"}
