@@ -31,7 +31,7 @@ const (
 
 const (
 	// usual is the length for make test.
-	usual = 150 * time.Second
+	usual = 120 * time.Second
 	// stepsEach is a quarter of how many steps a sequence has, on average.
 	stepsEach = 10
 )
