@@ -7,7 +7,10 @@ import (
 	"slices"
 
 	"howdah/internal/control/plan"
+	"howdah/internal/model/backup"
+	"howdah/internal/model/event"
 	"howdah/internal/model/member"
+	"howdah/internal/model/operation"
 	"howdah/internal/model/patroni"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -163,5 +166,26 @@ func (r *Reconciler) farewell(w *world, d *database) ([]state.Op, error) {
 	for _, id := range w.routesOf(d.Want.ID) {
 		ops = append(ops, state.Delete(state.Route(id)))
 	}
-	return ops, nil
+	return append(ops, w.partsStay(d)...), nil
+}
+
+// partsStay has package control/backup know of what a deleted database leaves in repositories. That of one
+// that was deleted soon after its WAL began to go there is not known yet, and would stay for ever.
+func (w *world) partsStay(d *database) (ops []state.Op) {
+	if d.Want.Archive == nil {
+		return nil
+	}
+	about := operation.About{Database: d.Want.ID}
+	if d.Cluster != nil {
+		about.Scope, about.Type, about.Name = d.Cluster.Value.Scope, event.Cluster, d.Cluster.Value.Name
+	} else {
+		about.Scope, about.Type, about.Name = d.Specs[0].Value.Scope, event.Instance, d.Specs[0].Value.Name
+	}
+	for _, repository := range d.Want.Archive.Repositories {
+		key := state.BackupPart(d.Want.ID, repository)
+		if _, _, known := w.cache.Raw(key); !known {
+			ops = append(ops, state.Swap(key, 0, backup.Part{About: about, Repository: repository}))
+		}
+	}
+	return ops
 }
