@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"howdah/internal/control/plan"
+	"howdah/internal/model/backup"
+	"howdah/internal/model/event"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/model/route"
@@ -241,6 +243,29 @@ func TestNothingIsLeftOfADeletedDatabase(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"0005", "0003"}, b.events()); diff != "" {
 		t.Errorf("events (-want +got)\n%s", diff)
+	}
+}
+
+// What a deleted database leaves in repositories is known afterwards, also if nobody had noted it.
+func TestPartsOfRepositoriesOutliveTheirDatabase(t *testing.T) {
+	b := newBench(t)
+	b.want(b.instance(false))
+	b.put(state.Put(state.BackupPart(dbID, "far"), backup.Part{Repository: "far"}))
+	b.settle()
+	w := b.look()
+	d := w.database(dbID)
+	if ops := w.partsStay(d); len(ops) > 0 {
+		t.Errorf("of one that archives nothing: %v", ops)
+	}
+	d.Want.Archive = &member.Archive{Repositories: []string{"main", "far"}}
+	ops := w.partsStay(d)
+	if len(ops) != 1 {
+		t.Fatalf("%d changes: %v", len(ops), ops)
+	}
+	b.put(ops...)
+	part, err := state.Get[backup.Part](t.Context(), b.store, state.BackupPart(dbID, "main"))
+	if p := part.Value; err != nil || p.Repository != "main" || p.Operation != "" || p.About.Database != dbID || p.About.Type != event.Instance || p.About.Name != b.instance(false).Name || p.About.Scope != b.instance(false).Scope {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 
