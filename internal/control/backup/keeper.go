@@ -97,12 +97,9 @@ func (b *Backups) round(ctx context.Context, leading state.Op, now time.Time, pa
 	for _, id := range slices.Sorted(maps.Keys(k.automated)) {
 		b.note(ctx, "retained backups of "+id, k.retire(ctx, k.automated[id]))
 	}
-	// Whoever is deleted before this leaves its WAL in the repository, and nobody knows of that.
-	for _, id := range slices.Sorted(maps.Keys(k.targets)) {
-		b.note(ctx, "repository of "+id, k.meet(ctx, k.targets[id]))
-	}
 	if parts {
 		for _, id := range slices.Sorted(maps.Keys(k.targets)) {
+			b.note(ctx, "repository of "+id, k.meet(ctx, k.targets[id]))
 			b.note(ctx, "drill of "+id, k.drill(ctx, k.targets[id]))
 		}
 		for _, r := range state.ViewAll[backup.Repository](b.Cache, state.RepositoryRoot) {

@@ -8,7 +8,6 @@ import (
 
 	"howdah/internal/control/plan"
 	"howdah/internal/model/backup"
-	"howdah/internal/model/event"
 	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
 	"howdah/internal/model/patroni"
@@ -175,12 +174,8 @@ func (w *world) partsStay(d *database) (ops []state.Op) {
 	if d.Want.Archive == nil {
 		return nil
 	}
-	about := operation.About{Database: d.Want.ID}
-	if d.Cluster != nil {
-		about.Scope, about.Type, about.Name = d.Cluster.Value.Scope, event.Cluster, d.Cluster.Value.Name
-	} else {
-		about.Scope, about.Type, about.Name = d.Specs[0].Value.Scope, event.Instance, d.Specs[0].Value.Name
-	}
+	src := d.source()
+	about := operation.About{Scope: src.Scope, Type: src.Type, Name: src.Name, Database: d.Want.ID}
 	for _, repository := range d.Want.Archive.Repositories {
 		key := state.BackupPart(d.Want.ID, repository)
 		if _, _, known := w.cache.Raw(key); !known {
