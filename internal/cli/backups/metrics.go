@@ -99,27 +99,27 @@ var metrics = []metric{
 		return float64(s.Waiting), s.Archive != admin.ArchiveUnknown
 	}},
 	{"drill_success_timestamp_seconds", "When a drill worked last.", func(s admin.BackupStatus) (float64, bool) { return moment(s.Short.Proved) }},
-	{"drill_timestamp_seconds", "When the newest drill ended.", func(s admin.BackupStatus) (float64, bool) {
+	{"drill_timestamp_seconds", "When the newest drill ended.", ofDrill(func(d admin.Drill) (float64, bool) { return moment(d.Ended) })},
+	{"drill_success", "1 if the newest drill worked.", ofDrill(func(d admin.Drill) (float64, bool) { return yes(d.Failed == ""), true })},
+	{"drill_rto_seconds", "How long the newest drill took until clients would have been let in.", ofDrill(func(d admin.Drill) (float64, bool) {
+		return d.RTO, d.Restored
+	})},
+	{"drill_rpo_seconds", "How old the newest commit was that the newest drill brought back, when it began.", ofDrill(func(d admin.Drill) (float64, bool) {
+		if d.RPO == nil {
+			return 0, false
+		}
+		return *d.RPO, true
+	})},
+}
+
+// ofDrill is a value of the newest drill, if there is one.
+func ofDrill(value func(d admin.Drill) (float64, bool)) func(s admin.BackupStatus) (float64, bool) {
+	return func(s admin.BackupStatus) (float64, bool) {
 		if s.Drill == nil {
 			return 0, false
 		}
-		return moment(s.Drill.Ended)
-	}},
-	{"drill_success", "1 if the newest drill worked.", func(s admin.BackupStatus) (float64, bool) {
-		return yes(s.Drill != nil && s.Drill.Failed == ""), s.Drill != nil
-	}},
-	{"drill_rto_seconds", "How long the newest drill took until clients would have been let in.", func(s admin.BackupStatus) (float64, bool) {
-		if s.Drill == nil {
-			return 0, false
-		}
-		return s.Drill.RTO, s.Drill.Restored
-	}},
-	{"drill_rpo_seconds", "How old the newest commit was that the newest drill brought back, when it began.", func(s admin.BackupStatus) (float64, bool) {
-		if s.Drill == nil || s.Drill.RPO == nil {
-			return 0, false
-		}
-		return *s.Drill.RPO, true
-	}},
+		return value(*s.Drill)
+	}
 }
 
 func moment(t time.Time) (float64, bool) { return float64(t.UnixMicro()) / 1e6, !t.IsZero() }
