@@ -19,12 +19,8 @@ func TestASlowRepositoryStopsNoPrimary(t *testing.T) {
 	link := server.Link(t)
 	a := archiving(t, newWorld(t, ""))
 	a.S3("main", server, link.Endpoint)
-	h, stop := a.run(func(h *Host) { h.spares.Keep = 1 })
+	h, stop, conn := a.serves()
 	t.Cleanup(stop)
-	a.Assign(a.Assignment)
-	a.ready(1)
-	conn := a.admin(h)
-	a.exec(conn, "CREATE TABLE said (n int, at timestamptz DEFAULT clock_timestamp(), noise text)")
 
 	link.Slow(20 * time.Millisecond) // some 800 KB a second
 	a.backup(h, backupmodel.Full)

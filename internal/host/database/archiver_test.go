@@ -207,6 +207,17 @@ func (a *archived) ready(timeline int) {
 	})
 }
 
+// serves runs a host on which the database serves, with a table to write into.
+func (a *archived) serves() (h *Host, stop func(), conn *pgx.Conn) {
+	a.Helper()
+	h, stop = a.run(func(h *Host) { h.spares.Keep = 1 })
+	a.Assign(a.Assignment)
+	a.ready(1)
+	conn = a.admin(h)
+	a.exec(conn, "CREATE TABLE said (n int, at timestamptz DEFAULT clock_timestamp(), noise text)")
+	return h, stop, conn
+}
+
 // says waits for what is said of the archive.
 func (a *archived) says(check func(member.Report, member.Archived) bool) (said member.Archived) {
 	a.Helper()
@@ -226,11 +237,7 @@ func (a *archived) says(check func(member.Report, member.Archived) bool) (said m
 func TestWhatIsPromisedIsRestored(t *testing.T) {
 	t.Parallel()
 	a := newArchived(t, "")
-	h, stop := a.run(func(h *Host) { h.spares.Keep = 1 })
-	a.Assign(a.Assignment)
-	a.ready(1)
-	conn := a.admin(h)
-	a.exec(conn, "CREATE TABLE said (n int, at timestamptz DEFAULT clock_timestamp(), noise text)")
+	h, stop, conn := a.serves()
 	a.backup(h, backupmodel.Full)
 	a.exec(conn, "INSERT INTO said VALUES (1)")
 	var wrote time.Time
@@ -281,12 +288,8 @@ func onDisk(t *testing.T) (a *archived, h *Host, conn *pgx.Conn, disk loopdisk.D
 	disk = loopdisk.New(t, "96")
 	a = newArchived(t, filepath.Join(disk.Dir, "repository"))
 	a.Archive.Cap = mayWait * mark.SegmentSize
-	h, stop := a.run(func(h *Host) { h.spares.Keep = 1 })
+	h, stop, conn := a.serves()
 	t.Cleanup(stop)
-	a.Assign(a.Assignment)
-	a.ready(1)
-	conn = a.admin(h)
-	a.exec(conn, "CREATE TABLE said (n int, at timestamptz DEFAULT clock_timestamp(), noise text)")
 	a.backup(h, backupmodel.Full)
 	return a, h, conn, disk
 }

@@ -56,11 +56,8 @@ func TestAHostileListOfWAL(t *testing.T) {
 // TestABacklogOfAHostileMember has only what can be names of WAL, and is forgotten by name.
 func TestABacklogOfAHostileMember(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, waits)
-	h := w.open()
-	c := unstarted(h, "db-1.m1").archiver
+	w, _, c := idleArchiver(t)
 	status := filepath.Join(c.dataDir, "pg_wal", "archive_status")
-	w.Must(h.Give(h.MemberDir(c.ID)))
 	w.Must(errors.Join(c.User().MakeDir(status), c.User().MakeDir(c.foreignPath())))
 	const one, two = "000000010000000000000001", "000000010000000000000002"
 	for _, path := range []string{
@@ -88,10 +85,7 @@ func TestABacklogOfAHostileMember(t *testing.T) {
 // TestWhatAStoppedServerHasNotArchived: only a primary that was shut down in good order has archived all.
 func TestWhatAStoppedServerHasNotArchived(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, waits)
-	h := w.open()
-	c := unstarted(h, "db-1.m1").archiver
-	w.Must(h.Give(h.MemberDir(c.ID)))
+	w, _, c := idleArchiver(t)
 	if why := c.unarchived(); why != "" {
 		t.Errorf("without data: %s", why)
 	}
@@ -134,6 +128,16 @@ func TestWhatAStoppedServerHasNotArchived(t *testing.T) {
 	}
 }
 
+// idleArchiver is that of a member which was never started.
+func idleArchiver(t *testing.T) (*world, *Host, *archiver) {
+	t.Helper()
+	w := newWorld(t, waits)
+	h := w.open()
+	c := unstarted(h, "db-1.m1").archiver
+	w.Must(h.Give(h.MemberDir(c.ID)))
+	return w, h, c
+}
+
 // controlSays is the begin of a control file.
 func controlSays(state postgres.State) []byte {
 	var head [52]byte
@@ -144,10 +148,7 @@ func controlSays(state postgres.State) []byte {
 // TestWhoStopsForGoodLetsTheArchiveHaveTime, and less of it than its own patience.
 func TestWhoStopsForGoodLetsTheArchiveHaveTime(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, waits)
-	h := w.open()
-	c := unstarted(h, "db-1.m1").archiver
-	w.Must(h.Give(h.MemberDir(c.ID)))
+	w, h, c := idleArchiver(t)
 	w.Must(c.User().MakeDir(h.backupDir(c.ID)))
 	path := filepath.Join(h.backupDir(c.ID), backup.Patience)
 	c.patient()
@@ -174,11 +175,7 @@ func TestAnEncryptedMemberSaysWhatItsArchiveLacks(t *testing.T) {
 	a.dir = filepath.Join(w.Home.Dir, "repository")
 	w.Repository("main", a.dir)
 	a.Encrypted = true
-	h, stop := a.run(func(h *Host) { h.spares.Keep = 1 })
-	a.Assign(a.Assignment)
-	a.ready(1)
-	conn := a.admin(h)
-	a.exec(conn, "CREATE TABLE said (n int, at timestamptz DEFAULT clock_timestamp(), noise text)")
+	h, stop, conn := a.serves()
 	a.backup(h, backupmodel.Full)
 	id, encrypted, err := fscrypt.Of(h.MemberDir(a.ID))
 	if err != nil || !encrypted {

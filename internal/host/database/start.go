@@ -215,7 +215,9 @@ func (r *runner) reload(ctx context.Context) {
 func (r *runner) Stop(ctx context.Context) bool {
 	if !r.patroni.Alive() && !r.findPatroni(ctx) {
 		if !r.postmaster.Alive() {
-			_ = r.archiver.unarchived() // the storage is locked after that
+			if r.Want.Encrypted {
+				_ = r.archiver.unarchived() // its storage is locked before it is described
+			}
 			return true
 		}
 		r.KillAll(ctx, "PostgreSQL of a stopped member runs without Patroni")

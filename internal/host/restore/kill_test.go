@@ -24,10 +24,16 @@ var steps = []string{"copying", "copied", "scrubbed", "timeline chosen", "replay
 // killable is a source with a history that takes a moment to replay.
 func killable(t *testing.T) (s source, from backup.Restore, rows string) {
 	t.Helper()
+	return killableWith(t, 30000, 200)
+}
+
+// killableWith has so many rows of so many bytes to replay.
+func killableWith(t *testing.T, many, bytes int) (s source, from backup.Restore, rows string) {
+	t.Helper()
 	s = newSource(t)
 	s.Keep("a")
 	s.Backup("one")
-	s.Exec("CREATE TABLE public.much AS SELECT i, repeat('x', 200) FROM generate_series(1, 30000) i")
+	s.Exec(fmt.Sprintf("CREATE TABLE public.much AS SELECT i, repeat('x', %d) FROM generate_series(1, %d) i", bytes, many))
 	b := s.Keep("b")
 	s.Keep("c")
 	s.Archive()
@@ -184,15 +190,7 @@ func TestProgramsThatAreKilled(t *testing.T) {
 // behind the target is not replayed at its next start.
 func TestAServerThatIsKilledWhenRecoveryEnds(t *testing.T) {
 	t.Parallel()
-	s := newSource(t)
-	s.Keep("a")
-	s.Backup("one")
-	// So many pages make the checkpoint take a while.
-	s.Exec("CREATE TABLE public.much AS SELECT i, repeat('x', 1000) FROM generate_series(1, 90000) i")
-	b := s.Keep("b")
-	s.Keep("c")
-	s.Archive()
-	from := backup.Restore{Label: "one", Target: backup.Target{Until: b.At}}
+	s, from, rows := killableWith(t, 90000, 1000) // so many pages make the checkpoint take a while
 	var r Request
 	killed := false
 	for try := 0; !killed && try < 20; try++ {
@@ -222,7 +220,7 @@ func TestAServerThatIsKilledWhenRecoveryEnds(t *testing.T) {
 	if !killed {
 		t.Fatal("the checkpoint was missed each time")
 	}
-	s.goesOn(t, r, "a b")
+	s.goesOn(t, r, rows)
 }
 
 // killAll kills all programs of a restore.

@@ -40,8 +40,7 @@ func (w *work) failed(ctx context.Context, seen replayLog, out string, exit proc
 	if exit.Signal == syscall.SIGKILL || strings.Contains(out, byKill) {
 		return reached{}, errByKill // what was printed before is no reason
 	}
-	code := exit.Code
-	if failure := w.Engine.Failed([]byte(ofEngine(out)), code); failure.Lost != "" {
+	if failure := w.Engine.Failed([]byte(ofEngine(out)), exit.Code); failure.Lost != "" {
 		return reached{}, w.lost(ctx, failure.Lost, failure.Reason)
 	}
 	for _, fatal := range seen.fatal {
@@ -74,7 +73,7 @@ func (w *work) failed(ctx context.Context, seen replayLog, out string, exit proc
 			return reached{}, final("there were more than %d prepared transactions at once", prepared)
 		}
 	}
-	failure := w.Engine.Failed([]byte(ofEngine(out)), code)
+	failure := w.Engine.Failed([]byte(ofEngine(out)), exit.Code)
 	reason := failure.Reason
 	if !failure.Final && len(seen.fatal) > 0 {
 		reason = seen.fatal[len(seen.fatal)-1]
