@@ -104,10 +104,7 @@ func (h *history) lose(how func() error) {
 // amid kills the primary as soon as a backup is made.
 func (h *history) amid() {
 	h.s.Helper()
-	in := &rds.CreateDBSnapshotMessage{DBInstanceIdentifier: new("orders"), DBSnapshotIdentifier: new("amid")}
-	h.s.eventually(time.Minute, func() error { // a planned failover shows its end a bit later
-		return h.s.rig.Call(h.s.Context(), "CreateDBSnapshot", in, &rds.CreateDBSnapshotResult{})
-	})
+	h.s.asksForSnapshot("orders", "amid")
 	h.s.eventually(time.Minute, func() error {
 		if len(h.s.commands()["backup"]) == 0 {
 			return errors.New("no backup is made")

@@ -85,15 +85,7 @@ func (s *story) writes(l *ack.Load, long time.Duration) {
 // snapshot makes a snapshot, and waits until it is available.
 func (s *story) snapshot(of, name string) {
 	s.Helper()
-	in := &rds.CreateDBSnapshotMessage{DBInstanceIdentifier: &of, DBSnapshotIdentifier: &name}
-	s.eventually(time.Minute, func() error { // it may be the end of a change still
-		err := s.rig.Call(s.Context(), "CreateDBSnapshot", in, &rds.CreateDBSnapshotResult{})
-		if err != nil && strings.Contains(err.Error(), rds.ErrInvalidDBInstanceState) {
-			return err
-		}
-		s.must(err, "ask for the snapshot "+name)
-		return nil
-	})
+	s.asksForSnapshot(of, name)
 	s.eventually(2*time.Minute, func() error {
 		var out rds.DBSnapshotMessage
 		err := s.rig.Call(s.Context(), "DescribeDBSnapshots", &rds.DescribeDBSnapshotsMessage{DBSnapshotIdentifier: &name}, &out)
@@ -101,6 +93,20 @@ func (s *story) snapshot(of, name string) {
 			err = fmt.Errorf("the snapshot %s is %s", name, *out.DBSnapshots[0].Status)
 		}
 		return err
+	})
+}
+
+// asksForSnapshot asks again as long as a change has not ended: what is waited for may come a bit before that.
+func (s *story) asksForSnapshot(of, name string) {
+	s.Helper()
+	in := &rds.CreateDBSnapshotMessage{DBInstanceIdentifier: &of, DBSnapshotIdentifier: &name}
+	s.eventually(time.Minute, func() error {
+		err := s.rig.Call(s.Context(), "CreateDBSnapshot", in, &rds.CreateDBSnapshotResult{})
+		if err != nil && strings.Contains(err.Error(), rds.ErrInvalidDBInstanceState) {
+			return err
+		}
+		s.must(err, "ask for the snapshot "+name)
+		return nil
 	})
 }
 
