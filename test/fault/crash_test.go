@@ -98,14 +98,14 @@ func TestCreateGoesOnAfterACrash(t *testing.T) {
 	w.nothingLost()
 }
 
-// The helper through which Patroni starts PostgreSQL is killed. Patroni waits for ever, and says
-// nothing. The agent notices.
+// Patroni of a standby stands still, and PostgreSQL dies: nobody starts it. The agent notices.
 func TestAHangingPatroniIsMended(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
 	s.eventually(20*time.Second, func() error { return s.rig.InSync(s.Context(), id, 1) })
 	standby := s.standby(id)
-	s.killStartHelper(standby)
+	s.must(standby.FreezePatroni(), "freeze Patroni of the standby")
+	s.must(standby.KillPostgres(), "kill PostgreSQL of the standby")
 	s.eventually(60*time.Second, func() error { return s.hasEvent("orders", "hanging Patroni") })
 	s.eventually(60*time.Second, func() error {
 		// The sync key may name the standby for a moment after it is gone.
@@ -129,23 +129,6 @@ func (s *story) standby(database string) rig.Member {
 	}
 	s.Fatal("no standby")
 	return rig.Member{}
-}
-
-// killStartHelper kills a member's PostgreSQL, and then the helper that starts it. It does both
-// again as long as the helper was quicker.
-func (s *story) killStartHelper(m rig.Member) {
-	s.Helper()
-	s.eventually(30*time.Second, func() error {
-		err := m.KillStartHelper()
-		if err == nil {
-			return nil
-		}
-		runs, looked := m.RunsPostgres()
-		if runs {
-			looked = m.KillPostgres()
-		}
-		return errors.Join(err, looked)
-	})
 }
 
 // A PostgreSQL without Patroni is never left alone.

@@ -186,34 +186,6 @@ func (m Member) RunsPostgres() (bool, error) {
 	return len(found) > 0, err
 }
 
-var (
-	errNoHelper = errors.New("no start helper")
-	errTooLate  = errors.New("the start helper had started PostgreSQL")
-)
-
-// KillStartHelper kills the helper through which Patroni starts PostgreSQL, before PostgreSQL runs.
-// The helper exists for a fraction of a second.
-func (m Member) KillStartHelper() error {
-	host, found, err := m.find(func(args []string) bool {
-		return slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "multiprocessing.spawn") })
-	})
-	if err != nil {
-		return err
-	}
-	if len(found) == 0 {
-		return errNoHelper
-	}
-	for _, p := range found {
-		if err := host.Signal(p, syscall.SIGKILL); err != nil {
-			return err
-		}
-	}
-	if late, err := m.RunsPostgres(); late || err != nil {
-		return errors.Join(errTooLate, err)
-	}
-	return nil
-}
-
 // find returns the member's processes for whose arguments is returns true.
 func (m Member) find(is func(args []string) bool) (*proc.Host, []proc.Process, error) {
 	host, all, err := m.processes()
