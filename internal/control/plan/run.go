@@ -163,7 +163,7 @@ func (w *work) rebootDatabase() bool {
 		return false
 	}
 	request := w.request("reboot", "", w.Want.Reboot)
-	if !w.restartFirst(request, leader, w.Growing) || !w.reboot(request, leader) || !w.restartLast(request, leader) {
+	if !w.restartFirst(request, leader, w.Growing) || !w.reboot(request, leader) || !w.rebootAgain(request, leader) || !w.restartLast(request, leader) {
 		return false
 	}
 	w.out.Layout.Rebooted = w.Want.Reboot
@@ -179,7 +179,8 @@ func (w *work) rebootSeats() bool {
 			continue
 		}
 		request := w.request("reboot", m.Name, seat.Reboot)
-		if m.Name == w.Leader && !w.restartFirst(request, m, w.Growing) || !w.reboot(request, m) {
+		leads := m.Name == w.Leader
+		if leads && !w.restartFirst(request, m, w.Growing) || !w.reboot(request, m) || leads && !w.rebootAgain(request, m) {
 			return false
 		}
 		m.Rebooted = seat.Reboot

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"time"
+
+	"howdah/internal/model/patroni"
 )
 
 // restartFirst restarts the standbys that wait for a restart before the request is done on the
@@ -20,6 +22,23 @@ func (w *work) restartFirst(request string, leader *Placed, waits map[string]boo
 		}
 	}
 	return true
+}
+
+// saidWithin is how long after its restart a primary may still say that it waits for one.
+const saidWithin = 3 * patroni.LoopWait * time.Second
+
+// rebootAgain restarts a primary that still waits after its reboot. Where it was killed at that, or
+// etcd was away, Patroni started it as a standby: with at least as much of standbyNeeds as before.
+func (w *work) rebootAgain(request string, leader *Placed) bool {
+	_, done := w.doneBy(request)
+	switch begun := w.progress(again(request)).stage != unasked; {
+	case !done || w.Want.Upstream != nil || !begun && !w.PendingRestart[w.id(leader)]:
+		return true
+	case !begun && w.progress(request).ended < saidWithin:
+		w.doing("waiting for " + leader.Name + " to say with which settings it runs")
+		return false
+	}
+	return w.reboot(again(request), leader)
 }
 
 // lastWithin is how long after its primary's restart a standby may take to be back.
@@ -78,7 +97,7 @@ func (w *work) failoverLast(request string) bool {
 	return w.reboot(again(request), leader) && w.restartLast(again(request), leader)
 }
 
-// again returns the name of the restart that follows a failover.
+// again returns the name of the restart that follows a failover or a reboot.
 func again(request string) string { return request + "/again" }
 
 // late returns a standby that does not serve, but may soon.

@@ -57,6 +57,45 @@ func TestStandbysThatStillWaitRestartLast(t *testing.T) {
 	}
 }
 
+// TestAPrimaryThatStartedAsAStandbyRestartsAgain: it has not taken fewer connections over, and
+// waits for another restart.
+func TestAPrimaryThatStartedAsAStandbyRestartsAgain(t *testing.T) {
+	for name, begin := range map[string]struct {
+		in   Input
+		done func(Layout) bool
+	}{
+		"an instance":             {rebooting(), func(l Layout) bool { return l.Rebooted == 1 }},
+		"the writer of a cluster": {rebootingCluster(), func(l Layout) bool { return l.Members[0].Rebooted == 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := begin.in
+			in = ended(in, Next(in))
+			if out := Next(in); !begin.done(out.Layout) {
+				t.Error("nothing waits, and the reboot is not done")
+			}
+			in.PendingRestart = map[string]bool{"db-1.m1": true}
+			out := Next(in)
+			if asked(out) != "" || begin.done(out.Layout) {
+				t.Fatalf("what Patroni said before the restart counts: %+v", out.Tasks)
+			}
+			in.Layout, in.Now = out.Layout, in.Now.Add(saidWithin)
+			if out = Next(in); asked(out) != "db-1.m1" || begin.done(out.Layout) {
+				t.Fatalf("asked for %+v", out.Tasks)
+			}
+			in = ended(in, out)
+			if out = Next(in); asked(out) != "" || !begin.done(out.Layout) {
+				t.Errorf("it is restarted a third time: %+v", out.Tasks)
+			}
+		})
+	}
+	in := rebooting()
+	in.Want.Upstream, in.PendingRestart = &patroni.Upstream{}, map[string]bool{"db-1.m1": true}
+	in = ended(in, Next(in))
+	if out := Next(in); out.Layout.Rebooted != 1 {
+		t.Errorf("what follows has as many connections as its source: %+v", out.Tasks)
+	}
+}
+
 func TestGrows(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
@@ -110,7 +149,9 @@ func TestReadersThatGrowRestartWithTheirWriter(t *testing.T) {
 	if asked(out) != "db-1.m1" {
 		t.Fatalf("asked for %+v", out.Tasks)
 	}
-	if out = Next(ended(in, out)); asked(out) != "" || out.Layout.Members[0].Rebooted != 1 {
+	in = ended(in, out)
+	in.PendingRestart = map[string]bool{"db-1.m2": true}
+	if out = Next(in); asked(out) != "" || out.Layout.Members[0].Rebooted != 1 {
 		t.Errorf("the reader is not rebooted with its writer: %+v", out.Tasks)
 	}
 	in = rebootingCluster()
