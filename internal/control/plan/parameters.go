@@ -79,11 +79,21 @@ var standbyNeeds = []string{"max_connections", "max_worker_processes", "max_wal_
 
 // Grows reports whether a restart would raise one of standbyNeeds.
 func Grows(differences map[string]patroni.Difference) bool {
+	return changes(differences, func(before, after float64) bool { return after > before })
+}
+
+// Shrinks reports whether a restart would lower one of standbyNeeds.
+func Shrinks(differences map[string]patroni.Difference) bool {
+	return changes(differences, func(before, after float64) bool { return after < before })
+}
+
+// changes reports whether one of standbyNeeds changes in such a way.
+func changes(differences map[string]patroni.Difference, such func(before, after float64) bool) bool {
 	return slices.ContainsFunc(standbyNeeds, func(name string) bool {
 		d, ok := differences[name]
 		before, errBefore := number(d.Old)
 		after, errAfter := number(d.New)
-		return ok && errBefore == nil && errAfter == nil && after > before
+		return ok && errBefore == nil && errAfter == nil && such(before, after)
 	})
 }
 

@@ -211,9 +211,10 @@ type Input struct {
 	// PendingRestart holds, by member id, whether PostgreSQL runs with older settings than its
 	// files have.
 	PendingRestart map[string]bool
-	// Growing holds, by member id, whether a restart raises one of standbyNeeds.
-	Growing map[string]bool
-	Results map[string]member.Result // by task id
+	// Growing and Shrinking hold, by member id, whether a restart raises, or lowers, one of
+	// standbyNeeds.
+	Growing, Shrinking map[string]bool
+	Results            map[string]member.Result // by task id
 	// OwnNames says that every part of the home knows members by names of their own.
 	OwnNames bool
 	// Keys is what is known of keys of members' own.

@@ -27,7 +27,7 @@ func (w *work) run() {
 	w.mendPorts()
 	w.mendNames()
 	w.mendKeys()
-	if !w.retire() {
+	if !w.lower() || !w.retire() {
 		return
 	}
 	if len(w.Want.Seats) == 0 {

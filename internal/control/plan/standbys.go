@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"howdah/internal/model/patroni"
@@ -108,6 +109,30 @@ func (k *known) late(leader *Placed) *Placed {
 		}
 	}
 	return nil
+}
+
+// lower restarts a standby that runs with more of standbyNeeds than its primary: it was made of a
+// backup from before they were lowered, and would lead with as much. A reader of a cluster serves
+// clients, so it waits for a reboot, unless it takes the place of another member.
+func (w *work) lower() bool {
+	leader := w.primary()
+	if leader == nil || w.Want.Upstream != nil || w.PendingRestart[w.id(leader)] {
+		return true
+	}
+	for _, m := range w.members() {
+		if m.Name == leader.Name || m.Going != Staying || !w.Shrinking[w.id(m)] || !w.ready(m) || !w.asGood(m) || m.Seat != "" && !w.takesOver(m) {
+			continue
+		}
+		if !w.reboot(w.request("lower/"+m.Name, "", w.Assigned[w.id(m)]), m) {
+			return false
+		}
+	}
+	return true
+}
+
+// takesOver reports whether a member takes the place of another one.
+func (k *known) takesOver(m *Placed) bool {
+	return slices.ContainsFunc(k.members(), func(other *Placed) bool { return other.Going == Replaced && other.Seat == m.Seat })
 }
 
 // resume restarts the members that have stopped replaying. PostgreSQL stops if it has less of some

@@ -96,6 +96,52 @@ func TestAPrimaryThatStartedAsAStandbyRestartsAgain(t *testing.T) {
 	}
 }
 
+// TestANewStandbyTakesLessOver: it was made of a backup from before its primary had fewer
+// connections.
+func TestANewStandbyTakesLessOver(t *testing.T) {
+	atRest := func(of func() Input) Input {
+		in := of()
+		in.Want.Reboot, in.Sync = 0, patroni.Sync{Leader: "m1", Standbys: []string{"m2"}}
+		for n := range in.Want.Seats {
+			in.Want.Seats[n].Reboot = 0
+		}
+		in.PendingRestart, in.Shrinking = map[string]bool{"db-1.m2": true}, map[string]bool{"db-1.m2": true}
+		return in
+	}
+	for _, tt := range []struct {
+		name string
+		of   func() Input
+		with func(*Input)
+		want string
+	}{
+		{"a standby", rebooting, func(*Input) {}, "db-1.m2"},
+		{"it waits for something else", rebooting, func(in *Input) { in.Shrinking = nil }, ""},
+		{"its primary waits, too", rebooting, func(in *Input) { in.PendingRestart["db-1.m1"] = true }, ""},
+		{"what follows another database", rebooting, func(in *Input) { in.Want.Upstream = &patroni.Upstream{} }, ""},
+		{"a reader, which serves", rebootingCluster, func(*Input) {}, ""},
+		{"in place of a member of its cluster", rebootingCluster, func(in *Input) {
+			in.Want.Seats = in.Want.Seats[:1]
+			in.Layout.Members[0].Going, in.Layout.Members[1].Seat = Replaced, "i1"
+			in.Hosts[0].Draining = true
+		}, "db-1.m2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := atRest(tt.of)
+			tt.with(&in)
+			out := Next(in)
+			if got := asked(out); got != tt.want || got != "" && out.Tasks[0].Kind != member.Restart {
+				t.Fatalf("asked for %+v", out.Tasks)
+			}
+			if tt.want == "" {
+				return
+			}
+			if out = Next(ended(in, out)); len(out.Tasks) > 0 && out.Tasks[0].Member == tt.want {
+				t.Errorf("it is restarted again: %+v", out.Tasks)
+			}
+		})
+	}
+}
+
 func TestGrows(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
@@ -115,9 +161,12 @@ func TestGrows(t *testing.T) {
 			if got := Grows(map[string]patroni.Difference{tt.setting: {Old: tt.before, New: tt.after}}); got != tt.want {
 				t.Errorf("Grows = %t", got)
 			}
+			if got := Shrinks(map[string]patroni.Difference{tt.setting: {Old: tt.after, New: tt.before}}); got != tt.want {
+				t.Errorf("Shrinks the other way = %t", got)
+			}
 		})
 	}
-	if Grows(nil) {
+	if Grows(nil) || Shrinks(nil) {
 		t.Error("no differences")
 	}
 }
