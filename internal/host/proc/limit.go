@@ -82,8 +82,8 @@ func (g *Group) Limit(limits Limits) ([]Warning, error) {
 		return cgroup.SetIOPS(layout.IO.Version, dir, limits.Device, limits.IOPS)
 	})
 	if limits.Yields {
-		apply("cpu", true, layout.CPU, func(dir string) error { return cgroup.YieldCPU(layout.CPU.Version, dir) })
-		apply("io", true, layout.IO, func(dir string) error { return cgroup.YieldIO(layout.IO.Version, dir) })
+		apply("cpu", true, layout.CPU, func(string) error { return cgroup.YieldCPU(layout.CPU.Version, g.weightDir(layout.CPU)) })
+		apply("io", true, layout.IO, func(string) error { return cgroup.YieldIO(layout.IO.Version, g.weightDir(layout.IO)) })
 	}
 	return warnings, nil
 }

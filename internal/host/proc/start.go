@@ -35,6 +35,8 @@ type Command struct {
 	// NoSubvolumes says that nothing which this command leads to may make subvolumes of Btrfs
 	// (btrfs.Forbid). It needs a User.
 	NoSubvolumes bool
+	// Yields says that the command and what it starts stand back for others that want a processor.
+	Yields bool
 }
 
 // User is the user that a command runs as.
@@ -82,7 +84,10 @@ func (g *Group) Start(ctx context.Context, command Command) (Process, error) {
 		return Process{}, err
 	}
 	defer startsOne()()
-	handle, err := g.launch(command)
+	handle, err := g.launch(command.yields())
+	if err == nil && command.Yields {
+		_ = g.standBack(handle.Pid) // one that does not is better than none
+	}
 	noted.Begun = nil
 	if err != nil {
 		g.remember(noted)

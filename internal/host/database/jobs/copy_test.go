@@ -155,8 +155,26 @@ func newDepot(t *testing.T) *depot {
 	parent := strings.ToLower(filepath.Base(dir))
 	d.procs, err = proc.Open(proc.Config{Parent: parent, StateDir: filepath.Join(dir, "groups")})
 	d.must(err)
+	t.Cleanup(func() { d.must(d.leaveNothing()) })
 	d.backups()
 	return d
+}
+
+// leaveNothing removes what an agent that ended in the middle has left running.
+func (d *depot) leaveNothing() error {
+	names, err := d.procs.Groups()
+	errs := []error{err}
+	for _, name := range names {
+		group, err := d.procs.Group(name)
+		if err == nil {
+			_, err = group.Kill(context.Background())
+		}
+		if err == nil {
+			err = group.Remove()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 func (d *depot) must(err error) {

@@ -148,13 +148,10 @@ func (h *Host) aside(ctx context.Context, call job.Call, part archive.Part) (r *
 	return &run{Host: h, call: call, place: place, user: user}, end, nil
 }
 
-// niceness is how much the processes of a backup stand back for those of databases.
-const niceness = "10"
-
 // program is a command of the engine as a program of the job.
 func (r *run) program(name string, c backup.Command, line func(string)) job.Program {
 	p := job.Program{Name: name, Line: line, Command: proc.Command{
-		Path: "/usr/bin/nice", Args: append([]string{"-n", niceness, c.Path}, c.Args...),
+		Path: c.Path, Args: c.Args, Yields: true,
 		Env: append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"}, c.Env...),
 	}}
 	if r.user != nil {
