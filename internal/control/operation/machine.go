@@ -167,9 +167,14 @@ func (d *Definition) cancel(r operation.Record, wish operation.Wish, now time.Ti
 	return r
 }
 
-// undo is that the operation begins to be undone, beginning with the step that was being taken.
+// undo is that the operation begins to be undone, beginning with the step that was being taken. Where
+// none was, whoever began it may have made something in the same transaction, such as the record of a
+// snapshot: the first step sees to that.
 func (d *Definition) undo(r operation.Record, ending operation.State, now time.Time) operation.Record {
 	r.State, r.Ending = operation.Undoing, ending
+	if len(r.Entered) == 0 {
+		r.Entered = []string{d.First}
+	}
 	return d.unwind(r, now)
 }
 

@@ -287,6 +287,21 @@ func TestCancelledAtAnyTime(t *testing.T) {
 	}
 }
 
+// What is cancelled before anybody has begun it was begun by somebody, who may have made something
+// with it: its first step removes that.
+func TestCancelledBeforeItsFirstStep(t *testing.T) {
+	begun := operation.Record{State: operation.Running}
+	d := &Definition{First: "choose", Steps: map[string]Step{"choose": {Undo: func(context.Context, *Run) (Outcome, error) { return End(), nil }}}}
+	r := d.cancel(begun, operation.Wish{By: "KEY"}, time.Now())
+	if r.State != operation.Undoing || r.Step != "choose" {
+		t.Errorf("%+v", r)
+	}
+	d.Steps["choose"] = Step{}
+	if r := d.cancel(begun, operation.Wish{By: "KEY"}, time.Now()); r.State != operation.Cancelled {
+		t.Errorf("with nothing to undo: %+v", r)
+	}
+}
+
 // A cancelled operation ends a call that is under way.
 func TestCancelledDuringACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

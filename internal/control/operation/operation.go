@@ -34,7 +34,8 @@ type Step struct {
 	// Do takes the step, or a part of it: what lasts is begun, and looked at after naps.
 	Do Func
 	// Undo removes whatever Do may have made, also where it never got to make it. nil: Do
-	// leaves nothing. It is tried until it succeeds, unless it says that it cannot.
+	// leaves nothing. It is tried until it succeeds, unless it says that it cannot. That of the
+	// first step also removes what was made in the transaction that began the operation.
 	Undo Func
 	// Tries is after how many failures in a row the operation fails; 0: it goes on trying,
 	// and the deadline's alarm tells.

@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"howdah/internal/engine/backup"
 	"howdah/internal/host/tree"
 	"howdah/internal/model/lsn"
+	"howdah/internal/testkit"
 	"howdah/internal/testkit/sourcetest"
 )
 
@@ -197,9 +199,13 @@ func TestAKillIsAPause(t *testing.T) {
 			if !strings.Contains(out, "step "+step) || tree.Exists(m.data()) || m.copied() {
 				t.Fatalf("it was not killed: %s", out)
 			}
-			if left := running(m.dir); left != "" {
-				t.Errorf("it left running: %s", left)
-			}
+			// The kernel kills them, a moment later.
+			testkit.Eventually(t, 5*time.Second, func() error {
+				if left := running(m.dir); left != "" {
+					return errors.New("it left running: " + left)
+				}
+				return nil
+			})
 			m.KillAt = ""
 			out = m.makes()
 			if step == "noted" && m.copied() {
