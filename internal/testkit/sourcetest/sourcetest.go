@@ -136,7 +136,7 @@ func (s *Source) Up() {
 port = 5432
 unix_socket_directories = '%[1]s/socket'
 archive_mode = on
-archive_command = 'test -f %[2]s/%%f || cp %%p %[2]s/%%f.new && mv %[2]s/%%f.new %[2]s/%%f'
+archive_command = 'test -f %[2]s/%%f || { cp %%p %[2]s/%%f.new && mv %[2]s/%%f.new %[2]s/%%f; }'
 restore_command = 'cp %[2]s/%%f %%p'
 track_commit_timestamp = on
 max_prepared_transactions = 5
