@@ -26,6 +26,10 @@ Whoever starts PostgreSQL asks once a second whether its port is open, and then 
 clients. Most servers do so within a tenth of a second. Here they are asked more often for the first
 seconds, so that a start, a restore and a clone take up to two seconds less.
 
+Patroni asks PostgreSQL which settings it has when it is told of new ones. If PostgreSQL dies at that
+moment it gives up, and tells with its tags that it runs with them all the same: PostgreSQL is then
+started with the old ones. Here it takes the new ones over as for a server that does not run.
+
 Patroni starts PostgreSQL through a second Python, as a child of its own would stay its child. That
 one imports all of Patroni first: 0.23 s of a processor. If it is killed at that, Patroni waits for
 its word for ever. Here a shell does it.
@@ -67,6 +71,7 @@ from patroni import api, global_config, ha, postgresql
 from patroni.dcs import Cluster, Leader, RemoteMember, SyncState, etcd3
 from patroni.exceptions import PostgresConnectionException
 from patroni.postgresql import postmaster, rewind
+from patroni.postgresql.misc import PostgresqlState
 from patroni.utils import Retry
 
 writing = threading.RLock()
@@ -236,6 +241,35 @@ def wait_for_startup(self, timeout=0):
 
 postgresql.Postgresql.wait_for_port_open = wait_for_port_open
 postgresql.Postgresql.wait_for_startup = wait_for_startup
+
+
+class Ended:
+    """Stands for a PostgreSQL that does not run."""
+    state = PostgresqlState.STOPPED
+
+    def __init__(self, of):
+        self._of = of
+
+    def __getattr__(self, name):
+        return getattr(self._of, name)
+
+
+reload_config = config.ConfigHandler.reload_config
+
+
+def reload_all(self, settings, sighup=False):
+    server = self._postgresql
+    try:
+        return reload_config(self, settings, sighup)
+    except PostgresConnectionException as e:
+        postgresql.logger.warning('PostgreSQL did not say which settings it has, and gets the new ones: %r', e)
+        self._postgresql = Ended(server)
+        return reload_config(self, settings, True)
+    finally:
+        self._postgresql = server
+
+
+config.ConfigHandler.reload_config = reload_all
 
 
 class Shell:

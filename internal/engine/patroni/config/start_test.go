@@ -31,9 +31,12 @@ pm = PostmasterProcess.start(program, '/data dir', '/conf', ['--port=5432', "--n
 while not os.path.exists(said):
     time.sleep(0.01)
 print(open(said).read(), end='')
-while open('/proc/%d/comm' % pm.pid).read() != 'sleep\n':
-    time.sleep(0.01)
-print('open files:', *sorted(os.listdir('/proc/%d/fd' % pm.pid)))
+def files():
+    return sorted(os.listdir('/proc/%d/fd' % pm.pid))
+end = time.time() + 10
+while (open('/proc/%d/comm' % pm.pid).read() != 'sleep\n' or files() != ['0', '1', '2']) and time.time() < end:
+    time.sleep(0.01)  # it opens its libraries
+print('open files:', *files())
 print('its parent is Patroni:', pm.ppid() == os.getpid())
 print('of a session of its own:', os.getsid(pm.pid) not in (pm.pid, os.getsid(0)))
 print('runs:', pm.is_running())
