@@ -159,6 +159,8 @@ type Placed struct {
 	// NoSync says that the member shall confirm no commits, for example because it would be lost
 	// with the primary. See spread.
 	NoSync bool `json:"no_sync,omitempty"`
+	// Lowered has the values of standbyNeeds for which the member was restarted: see lower.
+	Lowered string `json:"lowered,omitempty"`
 	// Copy is the backup that the member may begin with, if it has no data yet.
 	Copy *member.Copy `json:"copy,omitempty"`
 	// Leaving says that the member's host was told to delete it.

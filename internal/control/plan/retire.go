@@ -139,7 +139,9 @@ func (w *work) stepAside(m *Placed) bool {
 		w.doing("waiting for a standby in sync")
 		return true
 	}
-	w.handOver(request, "")
+	if w.progress(request).stage != unasked || w.lower() {
+		w.handOver(request, "")
+	}
 	return false
 }
 

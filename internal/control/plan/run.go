@@ -27,14 +27,14 @@ func (w *work) run() {
 	w.mendPorts()
 	w.mendNames()
 	w.mendKeys()
-	if !w.lower() || !w.retire() {
+	if !w.retire() {
 		return
 	}
 	if len(w.Want.Seats) == 0 {
 		w.out.Layout.requestsDone(w.Want)
 		return
 	}
-	if !w.flee() || !w.rebootDatabase() || !w.failover() || !w.rebootSeats() || !w.resume() || !w.restart() {
+	if !w.flee() || !w.rebootDatabase() || !w.failover() || !w.lower() || !w.rebootSeats() || !w.resume() || !w.restart() {
 		return
 	}
 	w.settle(seated)

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"howdah/internal/model/patroni"
@@ -28,12 +29,12 @@ func (w *work) restartFirst(request string, leader *Placed, waits map[string]boo
 // saidWithin is how long after its restart a primary may still say that it waits for one.
 const saidWithin = 3 * patroni.LoopWait * time.Second
 
-// rebootAgain restarts a primary that still waits after its reboot. Where it was killed at that, or
+// rebootAgain restarts a primary that still has more of standbyNeeds after its reboot. Where it was killed at that, or
 // etcd was away, Patroni started it as a standby: with at least as much of standbyNeeds as before.
 func (w *work) rebootAgain(request string, leader *Placed) bool {
 	_, done := w.doneBy(request)
 	switch begun := w.progress(again(request)).stage != unasked; {
-	case !done || w.Want.Upstream != nil || !begun && !w.PendingRestart[w.id(leader)]:
+	case !done || w.Want.Upstream != nil || !begun && !w.Shrinking[w.id(leader)]:
 		return true
 	case !begun && w.progress(request).ended < saidWithin:
 		w.doing("waiting for " + leader.Name + " to say with which settings it runs")
@@ -112,22 +113,43 @@ func (k *known) late(leader *Placed) *Placed {
 }
 
 // lower restarts a standby that runs with more of standbyNeeds than its primary: it was made of a
-// backup from before they were lowered, and would lead with as much. A reader of a cluster serves
-// clients, so it waits for a reboot, unless it takes the place of another member.
+// backup from before they were lowered, and would lead with as much. It does so once for each of their
+// values, and not while users' requests are open, which restart standbys too. A reader of a cluster
+// serves clients, so it waits for a reboot, unless it takes the place of another member.
 func (w *work) lower() bool {
 	leader := w.primary()
-	if leader == nil || w.Want.Upstream != nil || w.PendingRestart[w.id(leader)] {
+	if leader == nil || w.Want.Upstream != nil || w.PendingRestart[w.id(leader)] || w.diskFull(leader) || w.asked() {
 		return true
 	}
+	needs := w.needs()
 	for _, m := range w.members() {
-		if m.Name == leader.Name || m.Going != Staying || !w.Shrinking[w.id(m)] || !w.ready(m) || !w.asGood(m) || m.Seat != "" && !w.takesOver(m) {
+		if m.Name == leader.Name || m.Going != Staying || m.Lowered == needs || !w.Shrinking[w.id(m)] || !w.ready(m) || !w.applied(m) || !w.asGood(m) || m.Seat != "" && !w.takesOver(m) {
 			continue
 		}
-		if !w.reboot(w.request("lower/"+m.Name, "", w.Assigned[w.id(m)]), m) {
+		if !w.reboot(w.request("lower/"+m.Name+"/"+needs, "", 0), m) {
 			return false
 		}
+		m.Lowered = needs
 	}
 	return true
+}
+
+// asked reports whether a user's request is open that restarts members.
+func (k *known) asked() bool {
+	l := k.out.Layout
+	return k.Want.Reboot > l.Rebooted || k.Want.Failover > l.FailedOver || k.Want.Change > l.Changed || slices.ContainsFunc(k.members(), func(m *Placed) bool {
+		seat, ok := k.seatOf(m)
+		return ok && (seat.Reboot > m.Rebooted || seat.Restart > m.Restarted)
+	})
+}
+
+// needs has the values of standbyNeeds as one word.
+func (k *known) needs() string {
+	values := make([]string, len(standbyNeeds))
+	for i, name := range standbyNeeds {
+		values[i] = strings.ReplaceAll(k.Want.Parameters[name], "/", "")
+	}
+	return strings.Join(values, "-")
 }
 
 // takesOver reports whether a member takes the place of another one.

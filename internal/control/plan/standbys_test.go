@@ -74,6 +74,10 @@ func TestAPrimaryThatStartedAsAStandbyRestartsAgain(t *testing.T) {
 				t.Error("nothing waits, and the reboot is not done")
 			}
 			in.PendingRestart = map[string]bool{"db-1.m1": true}
+			if out := Next(in); !begin.done(out.Layout) {
+				t.Error("it waits for another setting, and the reboot is not done")
+			}
+			in.Shrinking = in.PendingRestart
 			out := Next(in)
 			if asked(out) != "" || begin.done(out.Layout) {
 				t.Fatalf("what Patroni said before the restart counts: %+v", out.Tasks)
@@ -89,7 +93,7 @@ func TestAPrimaryThatStartedAsAStandbyRestartsAgain(t *testing.T) {
 		})
 	}
 	in := rebooting()
-	in.Want.Upstream, in.PendingRestart = &patroni.Upstream{}, map[string]bool{"db-1.m1": true}
+	in.Want.Upstream, in.Shrinking = &patroni.Upstream{}, map[string]bool{"db-1.m1": true}
 	in = ended(in, Next(in))
 	if out := Next(in); out.Layout.Rebooted != 1 {
 		t.Errorf("what follows has as many connections as its source: %+v", out.Tasks)
@@ -117,6 +121,8 @@ func TestANewStandbyTakesLessOver(t *testing.T) {
 		{"a standby", rebooting, func(*Input) {}, "db-1.m2"},
 		{"it waits for something else", rebooting, func(in *Input) { in.Shrinking = nil }, ""},
 		{"its primary waits, too", rebooting, func(in *Input) { in.PendingRestart["db-1.m1"] = true }, ""},
+		{"a user's reboot is open", rebooting, func(in *Input) { in.Want.Reboot, in.Leader, in.Sync.Leader = 1, "m1", "m1" }, "db-1.m1"},
+		{"it has not taken its settings over", rebooting, func(in *Input) { in.Assigned["db-1.m2"] = 5 }, ""},
 		{"what follows another database", rebooting, func(in *Input) { in.Want.Upstream = &patroni.Upstream{} }, ""},
 		{"a reader, which serves", rebootingCluster, func(*Input) {}, ""},
 		{"in place of a member of its cluster", rebootingCluster, func(in *Input) {
@@ -135,8 +141,17 @@ func TestANewStandbyTakesLessOver(t *testing.T) {
 			if tt.want == "" {
 				return
 			}
-			if out = Next(ended(in, out)); len(out.Tasks) > 0 && out.Tasks[0].Member == tt.want {
-				t.Errorf("it is restarted again: %+v", out.Tasks)
+			in = ended(in, out)
+			in.Layout = Next(in).Layout
+			clear(in.Results) // they are swept
+			in.Layout.Members[1].Boost = true
+			in.Assigned["db-1.m2"], in.Applied["db-1.m2"] = 9, 9
+			if out = Next(in); len(out.Tasks) > 0 && out.Tasks[0].Kind == member.Restart {
+				t.Errorf("it is restarted again, for the same values: %+v", out.Tasks)
+			}
+			in.Want.Parameters = map[string]string{"max_connections": "50"}
+			if tt.name == "a standby" && asked(Next(in)) != tt.want {
+				t.Error("other values: it is not restarted")
 			}
 		})
 	}

@@ -28,7 +28,8 @@ seconds, so that a start, a restore and a clone take up to two seconds less.
 
 Patroni asks PostgreSQL which settings it has when it is told of new ones. If PostgreSQL dies at that
 moment it gives up, and tells with its tags that it runs with them all the same: PostgreSQL is then
-started with the old ones. Here it takes the new ones over as for a server that does not run.
+started with the old ones. Here it takes the new ones over as for a server that does not run. One
+that stands still is told again in the next turn.
 
 Patroni starts PostgreSQL through a second Python, as a child of its own would stay its child. That
 one imports all of Patroni first: 0.23 s of a processor. If it is killed at that, Patroni waits for
@@ -259,17 +260,35 @@ reload_config = config.ConfigHandler.reload_config
 
 def reload_all(self, settings, sighup=False):
     server = self._postgresql
+    server._told = None
     try:
         return reload_config(self, settings, sighup)
     except PostgresConnectionException as e:
-        postgresql.logger.warning('PostgreSQL did not say which settings it has, and gets the new ones: %r', e)
+        if server.is_running():
+            server._told = (settings, sighup)  # it stands still, and has to say what a restart changes
+            raise
+        postgresql.logger.warning('PostgreSQL ended before it said which settings it has: %r', e)
         self._postgresql = Ended(server)
         return reload_config(self, settings, True)
     finally:
         self._postgresql = server
 
 
-config.ConfigHandler.reload_config = reload_all
+run_cycle = ha.Ha.run_cycle
+
+
+def run_cycle_told(self):
+    """Tells PostgreSQL again what it was told while it did not answer."""
+    told = getattr(self.state_handler, '_told', None)
+    if told:
+        try:
+            self.state_handler.config.reload_config(*told)
+        except Exception as e:
+            postgresql.logger.warning('PostgreSQL does not take its settings over yet: %r', e)
+    return run_cycle(self)
+
+
+config.ConfigHandler.reload_config, ha.Ha.run_cycle = reload_all, run_cycle_told
 
 
 class Shell:
