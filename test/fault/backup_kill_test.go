@@ -250,8 +250,16 @@ func (s *story) nothingHalfMade(name string) {
 	s.Helper()
 	id, err := s.rig.Database(s.Context(), name)
 	s.must(err, "find "+name)
-	operations, err := state.List[operation.Record](s.Context(), s.rig.Store, state.OperationRoot)
-	s.must(err, "list operations")
+	var operations []state.Record[operation.Record]
+	s.eventually(time.Minute, func() (err error) { // a keeper may have begun to tidy up
+		operations, err = state.List[operation.Record](s.Context(), s.rig.Store, state.OperationRoot)
+		for _, r := range operations {
+			if err == nil && !r.Value.State.Ended() {
+				err = fmt.Errorf("%s %s goes on", r.Value.Kind, r.Value.ID)
+			}
+		}
+		return err
+	})
 	for _, r := range operations {
 		if r.Value.About.Database == id && r.Value.State != operation.Done {
 			s.Errorf("%s %s is %s: %s", r.Value.Kind, r.Value.ID, r.Value.State, r.Value.Reason)
