@@ -78,9 +78,7 @@ func (s *story) killed(k killing, copied string) (snapshot string) {
 	for _, target := range restored {
 		in := &rds.RestoreDBInstanceFromDBSnapshotMessage{DBInstanceIdentifier: &target, DBSnapshotIdentifier: new("base"), BackupRetentionPeriod: new(int32(0))}
 		// A new home restores nothing until all its parts have said which release they run.
-		s.eventually(30*time.Second, func() error {
-			return s.rig.Call(s.Context(), "RestoreDBInstanceFromDBSnapshot", in, &rds.RestoreDBInstanceFromDBSnapshotResult{})
-		})
+		s.asksAgain(rds.ErrInvalidRestore, "RestoreDBInstanceFromDBSnapshot", in, &rds.RestoreDBInstanceFromDBSnapshotResult{})
 	}
 	in := &rds.CreateDBSnapshotMessage{DBInstanceIdentifier: new("shop"), DBSnapshotIdentifier: &snapshot}
 	s.must(s.rig.Call(s.Context(), "CreateDBSnapshot", in, &rds.CreateDBSnapshotResult{}), "ask for a snapshot")

@@ -100,12 +100,18 @@ func (s *story) snapshot(of, name string) {
 func (s *story) asksForSnapshot(of, name string) {
 	s.Helper()
 	in := &rds.CreateDBSnapshotMessage{DBInstanceIdentifier: &of, DBSnapshotIdentifier: &name}
+	s.asksAgain(rds.ErrInvalidDBInstanceState, "CreateDBSnapshot", in, &rds.CreateDBSnapshotResult{})
+}
+
+// asksAgain calls an action again as long as it is refused with one code, for a minute.
+func (s *story) asksAgain(code, action string, in, out any) {
+	s.Helper()
 	s.eventually(time.Minute, func() error {
-		err := s.rig.Call(s.Context(), "CreateDBSnapshot", in, &rds.CreateDBSnapshotResult{})
-		if err != nil && strings.Contains(err.Error(), rds.ErrInvalidDBInstanceState) {
+		err := s.rig.Call(s.Context(), action, in, out)
+		if err != nil && strings.Contains(err.Error(), code) {
 			return err
 		}
-		s.must(err, "ask for the snapshot "+name)
+		s.must(err, action)
 		return nil
 	})
 }

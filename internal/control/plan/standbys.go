@@ -29,8 +29,8 @@ func (w *work) restartFirst(request string, leader *Placed, waits map[string]boo
 // saidWithin is how long after its restart a primary may still say that it waits for one.
 const saidWithin = 3 * patroni.LoopWait * time.Second
 
-// rebootAgain restarts a primary that still has more of standbyNeeds after its reboot. Where it was killed at that, or
-// etcd was away, Patroni started it as a standby: with at least as much of standbyNeeds as before.
+// rebootAgain restarts a primary that still has more of standbyNeeds after its reboot. Where it was
+// killed at that, or etcd was away, Patroni started it as a standby: with at least as much as before.
 func (w *work) rebootAgain(request string, leader *Placed) bool {
 	_, done := w.doneBy(request)
 	switch begun := w.progress(again(request)).stage != unasked; {
@@ -123,7 +123,9 @@ func (w *work) lower() bool {
 	}
 	needs := w.needs()
 	for _, m := range w.members() {
-		if m.Name == leader.Name || m.Going != Staying || m.Lowered == needs || !w.Shrinking[w.id(m)] || !w.ready(m) || !w.applied(m) || !w.asGood(m) || m.Seat != "" && !w.takesOver(m) {
+		serves := m.Name == leader.Name || m.Seat != "" && !w.takesOver(m)
+		able := m.Going == Staying && w.ready(m) && w.applied(m) && w.asGood(m)
+		if serves || !able || m.Lowered == needs || !w.Shrinking[w.id(m)] {
 			continue
 		}
 		if !w.reboot(w.request("lower/"+m.Name+"/"+needs, "", 0), m) {
@@ -136,8 +138,10 @@ func (w *work) lower() bool {
 
 // asked reports whether a user's request is open that restarts members.
 func (k *known) asked() bool {
-	l := k.out.Layout
-	return k.Want.Reboot > l.Rebooted || k.Want.Failover > l.FailedOver || k.Want.Change > l.Changed || slices.ContainsFunc(k.members(), func(m *Placed) bool {
+	if l := k.out.Layout; k.Want.Reboot > l.Rebooted || k.Want.Failover > l.FailedOver || k.Want.Change > l.Changed {
+		return true
+	}
+	return slices.ContainsFunc(k.members(), func(m *Placed) bool {
 		seat, ok := k.seatOf(m)
 		return ok && (seat.Reboot > m.Rebooted || seat.Restart > m.Restarted)
 	})
@@ -154,7 +158,9 @@ func (k *known) needs() string {
 
 // takesOver reports whether a member takes the place of another one.
 func (k *known) takesOver(m *Placed) bool {
-	return slices.ContainsFunc(k.members(), func(other *Placed) bool { return other.Going == Replaced && other.Seat == m.Seat })
+	return slices.ContainsFunc(k.members(), func(other *Placed) bool {
+		return other.Going == Replaced && other.Seat == m.Seat
+	})
 }
 
 // resume restarts the members that have stopped replaying. PostgreSQL stops if it has less of some

@@ -57,7 +57,7 @@ func niceOf(t *testing.T) int {
 // autogroup is the nice value of a process's session, or "" where the kernel knows none.
 func autogroup(t *testing.T, pid int) string {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%s/autogroup", strconv.Itoa(pid)))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/autogroup", pid))
 	if os.IsNotExist(err) {
 		return ""
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -176,23 +175,6 @@ func (m Member) SignalPostgres(sig syscall.Signal) error {
 		}
 	}
 	return nil
-}
-
-// RunsPostgres reports whether the member has a postmaster.
-func (m Member) RunsPostgres() (bool, error) {
-	_, found, err := m.find(func(args []string) bool {
-		return filepath.Base(args[0]) == "postgres" && slices.Contains(args, m.DataDir())
-	})
-	return len(found) > 0, err
-}
-
-// find returns the member's processes for whose arguments is returns true.
-func (m Member) find(is func(args []string) bool) (*proc.Host, []proc.Process, error) {
-	host, all, err := m.processes()
-	return host, slices.DeleteFunc(all, func(p proc.Process) bool {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
-		return err != nil || !is(strings.Split(string(line), "\x00"))
-	}), err
 }
 
 // KillPatroni kills only Patroni.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -72,10 +71,7 @@ func newServed(t *testing.T) *served {
 		<-ended
 		ended <- nil
 	}
-	t.Cleanup(func() {
-		s.stop()
-		s.killAll()
-	})
+	t.Cleanup(s.stop) // what it left is removed after that: see newDepot
 	testkit.Eventually(t, 20*time.Second, func() error {
 		select {
 		case err := <-ended:
@@ -106,22 +102,6 @@ func authority(t *testing.T) *certs.CA {
 		t.Fatal(err)
 	}
 	return ca
-}
-
-// killAll ends the programs of the job, as it is done when a job is forgotten.
-func (s *served) killAll() {
-	s.Helper()
-	names, err := s.procs.Groups()
-	s.must(err)
-	for _, name := range names {
-		if !strings.HasPrefix(name, "job-") {
-			continue
-		}
-		group, err := s.procs.Group(name)
-		s.must(err)
-		_, err = group.Kill(context.Background())
-		s.must(errors.Join(err, group.Remove()))
-	}
 }
 
 // uses has the engine, with a certificate, look at the primary for a repository of its own. It
@@ -181,7 +161,7 @@ func TestOnlyItsStandbyUsesAPrimary(t *testing.T) {
 	if out, worked := s.uses("while-no-agent-runs", string(s.CA), issue(s.members, standby)); !worked {
 		t.Errorf("it ended with the agent: %s", out)
 	}
-	s.killAll()
+	s.must(s.leaveNothing()) // as when a job is forgotten
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", net.JoinHostPort(s.Address, strconv.Itoa(s.Port)))
 	if err == nil {
 		conn.Close()
