@@ -20,7 +20,6 @@ var (
 	redoForm     = regexp.MustCompile(`Latest checkpoint's REDO location:\s+([0-9A-F]+/[0-9A-F]+)`)
 	timelineForm = regexp.MustCompile(`Latest checkpoint's TimeLineID:\s+([0-9]+)`)
 	endForm      = regexp.MustCompile(`at ([0-9A-F]+/[0-9A-F]+)`)
-	missingForm  = regexp.MustCompile(`could not find file "([0-9A-F]{24})"`)
 )
 
 // WALEnd returns where the WAL of a cluster ends, on the timeline of its last checkpoint. No server
@@ -41,46 +40,41 @@ func WALEnd(ctx context.Context, install Install, user *owner.User, dataDir stri
 	return end, timeline, err
 }
 
+// walEnd reads the files of a timeline from the one that holds start. It names that file, and the
+// last one: without names pg_waldump asks any file for the size of all, also one that the server has
+// made ahead of its use, which says nothing.
 func walEnd(ctx context.Context, install Install, user *owner.User, dataDir string, timeline int, start string) (lsn.LSN, error) {
-	// pg_waldump always ends with an error, at the first place without a record.
+	began, err := lsn.Parse(start)
+	if err != nil {
+		return 0, err
+	}
+	names, err := walFiles(dataDir)
+	if err != nil {
+		return 0, err
+	}
+	first := segment(began, timeline)
+	last := first
+	for _, name := range names {
+		if name[:8] == first[:8] && name > last {
+			last = name
+		}
+	}
 	out, err := run(ctx, user, nil, install.Program("pg_waldump"), "--quiet",
-		"--path="+filepath.Join(dataDir, "pg_wal"), "--timeline="+strconv.Itoa(timeline), "--start="+start)
+		"--path="+filepath.Join(dataDir, "pg_wal"), "--start="+start, first, last)
 	if ctx.Err() != nil {
 		return 0, fmt.Errorf("read WAL: %w", ctx.Err())
 	}
-	if err == nil {
-		return 0, errWAL
+	if err == nil { // it read to the end of the last file, for which it was asked
+		end, _, err := position(last)
+		return end + SegmentSize, err
 	}
 	// The error names the last record that could be read, and then the place where the next one is
 	// missing.
 	places := endForm.FindAllStringSubmatch(out, -1)
 	if len(places) == 0 {
-		return endOfFiles(dataDir, timeline, start, out)
+		return 0, fmt.Errorf("%w: %s", errWAL, tail(out))
 	}
 	return lsn.Parse(places[len(places)-1][1])
-}
-
-// endOfFiles returns where the WAL of a timeline ends, if pg_waldump has read it to the end of its
-// last file and has missed the next one. A server that was stopped just after it switched to a new
-// file has not made that file yet. Where a later file is there, one is missing in the middle.
-func endOfFiles(dataDir string, timeline int, start, out string) (lsn.LSN, error) {
-	unknown := fmt.Errorf("%w: %s", errWAL, tail(out))
-	missing := missingForm.FindStringSubmatch(out)
-	if missing == nil {
-		return 0, unknown
-	}
-	end, of, err := position(missing[1])
-	began, bad := lsn.Parse(start)
-	if err = errors.Join(err, bad); err != nil || of != timeline || end <= began {
-		return 0, errors.Join(unknown, err)
-	}
-	names, err := walFiles(dataDir)
-	for _, name := range names {
-		if name[:8] == missing[1][:8] && name > missing[1] {
-			return 0, fmt.Errorf("%w, and %s is there", unknown, name)
-		}
-	}
-	return end, err
 }
 
 // NewestEnd returns where the WAL of a cluster ends on the newest timeline of which it has any. No
@@ -131,6 +125,11 @@ func position(name string) (first lsn.LSN, timeline int, err error) {
 		}
 	}
 	return lsn.LSN(number[1]<<32 + number[2]*SegmentSize), int(number[0]), nil
+}
+
+// segment returns the name of the file of WAL that holds a position.
+func segment(at lsn.LSN, timeline int) string {
+	return fmt.Sprintf("%08X%08X%08X", timeline, uint64(at)>>32, uint64(at)&(1<<32-1)/SegmentSize)
 }
 
 // NewestWAL returns the newest timeline of which a cluster has WAL, and the position at which the

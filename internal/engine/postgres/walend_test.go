@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,5 +76,40 @@ func TestWALEndsWithAFile(t *testing.T) {
 	}
 	if end, _, err := postgres.WALEnd(t.Context(), install, user, server.DataDir()); err == nil {
 		t.Errorf("without %s it ends at %s: %v", middle, end, err)
+	}
+}
+
+// A file that the server made ahead of its use is empty. It says nothing of where the WAL ends, in
+// whatever order the directory names its files.
+func TestAFileMadeAheadOfItsUse(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t, pgtest.Options{})
+	server.Exec("CREATE TABLE t AS SELECT generate_series(1, 1000) i")
+	server.Kill()
+	user, err := owner.Of(server.DataDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	install, err := postgres.Find(pgversion.Major())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := postgres.NewestEnd(t.Context(), install, user, server.DataDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 2; i < 40; i++ { // with some of them before the one that is in use
+		path := filepath.Join(server.DataDir(), "pg_wal", fmt.Sprintf("0000000100000000000000%02X", i))
+		if _, err := os.Stat(path); err == nil {
+			continue
+		}
+		if err := user.Do(func() error {
+			return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, postgres.SegmentSize))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if end, timeline, err := postgres.NewestEnd(t.Context(), install, user, server.DataDir()); err != nil || end != want || timeline != 1 {
+		t.Errorf("%s on %d, want %s: %v", end, timeline, want, err)
 	}
 }
