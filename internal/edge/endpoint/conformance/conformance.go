@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,11 +107,19 @@ func at(listen netip.AddrPort, targets ...netip.AddrPort) endpoint.Endpoint {
 // databases.
 func SomeListen() netip.AddrPort { return netip.AddrPortFrom(SomeAddr(), 5432) }
 
-// SomeAddr returns an address that nobody else uses. It leaves out the first and last networks,
-// which people use by hand.
+// given has each address that SomeAddr returned.
+var given sync.Map
+
+// SomeAddr returns an address that it has not returned before. It leaves out the first and last
+// networks, which people use by hand.
 func SomeAddr() netip.Addr {
 	b := func() byte { return byte(16 + rand.IntN(224)) }
-	return netip.AddrFrom4([4]byte{127, b(), b(), b()})
+	for {
+		addr := netip.AddrFrom4([4]byte{127, b(), b(), b()})
+		if _, used := given.LoadOrStore(addr, true); !used {
+			return addr
+		}
+	}
 }
 
 func randomHome() string {
