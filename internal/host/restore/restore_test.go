@@ -214,7 +214,7 @@ func TestPipesOfUsers(t *testing.T) {
 	part := filepath.Join(r.Dir, partDir)
 	r.Finish = func(ctx context.Context, conn *pgx.Conn) error {
 		loop := "cd " + part + "; while :; do for f in " + baseConf + " " + autoConf + " " + hbaConf + "; do rm -f $f; mkfifo $f; : >seen; done; done"
-		if _, err := conn.Exec(ctx, "COPY (SELECT 1) TO PROGRAM $sh$setsid sh -c '"+loop+"' >/dev/null 2>&1 &$sh$"); err != nil {
+		if _, err := conn.Exec(ctx, "COPY (SELECT 1) TO PROGRAM $sh$cat >/dev/null; setsid sh -c '"+loop+"' >/dev/null 2>&1 &$sh$"); err != nil {
 			return err
 		}
 		testkit.Eventually(t, time.Minute, func() error { // it runs
