@@ -1,0 +1,366 @@
+/*-------------------------------------------------------------------------
+ *
+ * client.c
+ *		The worker's connection to the upstream.
+ *
+ * Every wait has an end, and gives way to a promotion: an upstream that went
+ * away without a word must not keep the worker. Whatever comes back is bytes
+ * of somebody else's until wire.c and filter.c have read them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "access/xlogrecovery.h"
+#include "catalog/pg_type_d.h"
+#include "libpq-fe.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "storage/fd.h"
+#include "storage/latch.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "ccm.h"
+
+#define CONNECT_MS		10000
+#define ANSWER_MS		60000
+#define MAX_OPTIONS		64
+
+static PGconn *conn = NULL;
+static char *connected_to = NULL;	/* the settings that conn was made of */
+
+bool
+ccm_connected(void)
+{
+	return conn != NULL;
+}
+
+void
+ccm_disconnect(void)
+{
+	if (conn == NULL)
+		return;
+	PQfinish(conn);
+	ReleaseExternalFD();
+	conn = NULL;
+}
+
+static const char *
+conninfo(void)
+{
+	return ccm_upstream_conninfo[0] != '\0' ? ccm_upstream_conninfo : PrimaryConnInfo;
+}
+
+/*
+ * Wait for the socket or the latch, not past the deadline. The worker may be
+ * told meanwhile that this is not its business any more.
+ */
+static void
+wait_for_socket(int events, TimestampTz deadline)
+{
+	long		ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
+	int			rc;
+
+	if (ms <= 0)
+		ccm_fail(CCM_CAUSE_CONNECTION, "the upstream does not answer");
+	rc = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						   PQsocket(conn), Min(ms, 200), PG_WAIT_EXTENSION);
+	if (rc & WL_LATCH_SET)
+		ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	if (!RecoveryInProgress())
+		ccm_fail(CCM_CAUSE_OTHER, "this server was promoted");
+}
+
+/* libpq's messages have more lines than one, the first of which says it. */
+static const char *
+first_line(const char *message)
+{
+	char	   *line = pstrdup(message ? message : "");
+	char	   *end = strchr(line, '\n');
+
+	if (end)
+		*end = '\0';
+	return line;
+}
+
+static void
+add_option(const char **keywords, const char **values, int *count,
+		   const char *keyword, const char *value)
+{
+	if (*count < MAX_OPTIONS - 1)
+	{
+		keywords[*count] = keyword;
+		values[*count] = value;
+		(*count)++;
+	}
+}
+
+/*
+ * What the conninfo leaves open. A connection that a firewall forgot, or whose
+ * other end lost its power, is noticed within half a minute.
+ */
+static void
+add_defaults(const char **keywords, const char **values, int *count)
+{
+	static const char *const defaults[][2] = {
+		{"application_name", "ccm"},
+		{"client_encoding", "SQL_ASCII"},
+		{"keepalives_idle", "10"},
+		{"keepalives_interval", "5"},
+		{"keepalives_count", "3"},
+		{"tcp_user_timeout", "30000"},
+	};
+	int			given = *count;
+
+	for (int d = 0; d < lengthof(defaults); d++)
+	{
+		bool		is_given = false;
+
+		for (int i = 0; i < given; i++)
+			is_given |= strcmp(keywords[i], defaults[d][0]) == 0;
+		if (!is_given)
+			add_option(keywords, values, count, defaults[d][0], defaults[d][1]);
+	}
+}
+
+/*
+ * Begin to connect; the file descriptor is accounted for. primary_conninfo is for replication: the name of the
+ * standby and a database that may be in it are not ours.
+ */
+static PGconn *
+start_connection(void)
+{
+	bool		is_ours = ccm_upstream_conninfo[0] != '\0';
+	bool		has_database = false;
+	const char *keywords[MAX_OPTIONS];
+	const char *values[MAX_OPTIONS];
+	int			count = 0;
+	char	   *error = NULL;
+	PQconninfoOption *options = PQconninfoParse(conninfo(), &error);
+	PGconn	   *result;
+
+	if (options == NULL)
+	{
+		const char *line = first_line(error);
+
+		PQfreemem(error);
+		ccm_fail(CCM_CAUSE_CONNECTION, "invalid connection string: %s", line);
+	}
+	for (PQconninfoOption *o = options; o->keyword != NULL; o++)
+	{
+		bool		skip = !is_ours && (strcmp(o->keyword, "application_name") == 0 ||
+										strcmp(o->keyword, "dbname") == 0);
+
+		if (o->val == NULL || skip || strcmp(o->keyword, "replication") == 0)
+			continue;
+		has_database |= strcmp(o->keyword, "dbname") == 0;
+		add_option(keywords, values, &count, o->keyword, o->val);
+	}
+	if (!has_database)
+		add_option(keywords, values, &count, "dbname", ccm_database);
+	add_defaults(keywords, values, &count);
+	keywords[count] = values[count] = NULL;
+	result = AcquireExternalFD() ? PQconnectStartParams(keywords, values, 0) : NULL;
+	PQconninfoFree(options);
+	return result;
+}
+
+static void
+finish_connection(void)
+{
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), CONNECT_MS);
+	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+
+	while (PQstatus(conn) != CONNECTION_BAD &&
+		   status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED)
+	{
+		wait_for_socket(status == PGRES_POLLING_READING ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE,
+						deadline);
+		status = PQconnectPoll(conn);
+	}
+	if (PQstatus(conn) != CONNECTION_OK)
+		ccm_fail(CCM_CAUSE_CONNECTION, "%s", first_line(PQerrorMessage(conn)));
+}
+
+static void
+remember_upstream(void)
+{
+	char		text[CCM_TEXT];
+
+	snprintf(text, sizeof(text), "%s:%s", PQhost(conn) ? PQhost(conn) : "",
+			 PQport(conn) ? PQport(conn) : "");
+	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
+	strlcpy(ccm_shared->reader.upstream, text, CCM_TEXT);
+	LWLockRelease(ccm_shared->lock);
+}
+
+/* Connect, unless that is done and the settings are the same. */
+void
+ccm_connect(void)
+{
+	char	   *wanted = psprintf("%s\n%s", conninfo(), ccm_database);
+
+	if (conn != NULL && strcmp(connected_to, wanted) == 0 && PQstatus(conn) == CONNECTION_OK)
+		return;
+	ccm_disconnect();
+	if (conninfo()[0] == '\0')
+		ccm_fail(CCM_CAUSE_CONNECTION, "neither ccm.upstream_conninfo nor primary_conninfo is set");
+	ccm_set_state(CCM_STATE_CONNECTING, CCM_CAUSE_NONE);
+	if (connected_to)
+		free(connected_to);
+	connected_to = strdup(wanted);
+	conn = connected_to ? start_connection() : NULL;
+	if (conn == NULL)
+		ccm_fail(CCM_CAUSE_CONNECTION, "out of memory or of file descriptors");
+	finish_connection();
+	PQsetnonblocking(conn, 1);
+	remember_upstream();
+}
+
+/* Send what libpq still holds: a filter is larger than a socket's buffer. */
+static void
+flush_request(TimestampTz deadline)
+{
+	int			left;
+
+	while ((left = PQflush(conn)) > 0)
+	{
+		wait_for_socket(WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE, deadline);
+		if (!PQconsumeInput(conn))
+			break;
+	}
+	if (left < 0)
+		ccm_fail(CCM_CAUSE_CONNECTION, "%s", first_line(PQerrorMessage(conn)));
+}
+
+/* The last of the results that a statement has; the caller clears it. */
+static PGresult *
+get_result(TimestampTz deadline)
+{
+	PGresult   *last = NULL;
+
+	PG_TRY();
+	{
+		for (;;)
+		{
+			PGresult   *result;
+
+			while (PQisBusy(conn))
+			{
+				wait_for_socket(WL_SOCKET_READABLE, deadline);
+				if (!PQconsumeInput(conn))
+					break;
+			}
+			result = PQgetResult(conn);
+			if (result == NULL)
+				break;
+			PQclear(last);
+			last = result;
+			if (PQstatus(conn) == CONNECTION_BAD)
+				break;
+		}
+	}
+	PG_CATCH();
+	{
+		PQclear(last);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return last;
+}
+
+/* The upstream says no: find out what that means. */
+static void
+fail_with_result(PGresult *result)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	CcmCause	cause = CCM_CAUSE_CONNECTION;
+	char		text[CCM_TEXT];
+
+	if (state != NULL && strlen(state) == 5)
+		cause = ccm_cause_of_error(MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]));
+	strlcpy(text, first_line(message ? message : PQerrorMessage(conn)), CCM_TEXT);
+	PQclear(result);
+	ccm_fail(cause, "%s", text);
+}
+
+static int64
+get_binary(PGresult *result, int column, int bytes)
+{
+	const char *value = PQgetvalue(result, 0, column);
+	uint32		u32;
+	uint64		u64;
+
+	if (PQgetisnull(result, 0, column) || PQgetlength(result, 0, column) != bytes)
+		ccm_fail(CCM_CAUSE_MALFORMED, "the upstream's answer is malformed");
+	if (bytes == 4)
+	{
+		memcpy(&u32, value, 4);
+		return (int32) pg_ntoh32(u32);
+	}
+	memcpy(&u64, value, 8);
+	return (int64) pg_ntoh64(u64);
+}
+
+static void
+read_pulled(PGresult *result, CcmPulled *pulled)
+{
+	pulled->result = result;
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+	{
+		pulled->result = NULL;
+		fail_with_result(result);
+	}
+	if (PQntuples(result) != 1 || PQnfields(result) != 4 || PQgetisnull(result, 0, 0) ||
+		PQfformat(result, 0) != 1 || PQfformat(result, 3) != 1)
+		ccm_fail(CCM_CAUSE_MALFORMED, "the upstream's answer is malformed");
+	pulled->blocks = (const unsigned char *) PQgetvalue(result, 0, 0);
+	pulled->blocks_length = PQgetlength(result, 0, 0);
+	pulled->next = (int) get_binary(result, 1, 4);
+	pulled->found = get_binary(result, 2, 8);
+	pulled->mirror = NULL;
+	if (!PQgetisnull(result, 0, 3))
+	{
+		pulled->mirror = (const unsigned char *) PQgetvalue(result, 0, 3);
+		pulled->mirror_length = PQgetlength(result, 0, 3);
+	}
+}
+
+/* Ask. The answer's bytes are valid until ccm_pulled_free(). */
+void
+ccm_pull_from_upstream(const unsigned char *filter, size_t length,
+					   const CcmFilter *header, int max, int start, CcmPulled *pulled)
+{
+	const char *query = "SELECT blocks, next_buf, found, peer_filter FROM ccm.pull($1, $2, $3, $4, $5, $6)";
+	const Oid	types[6] = {BYTEAOID, INT4OID, INT4OID, INT4OID, INT4OID, INT4OID};
+	int			numbers[6] = {0, header->slice, header->nslices, ccm_min_usage, max, start};
+	const char *values[6] = {(const char *) filter};
+	int			lengths[6] = {(int) length, 4, 4, 4, 4, 4};
+	int			formats[6] = {1, 1, 1, 1, 1, 1};
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ANSWER_MS);
+	PGresult   *result;
+
+	for (int i = 1; i < 6; i++)
+	{
+		numbers[i] = pg_hton32(numbers[i]);
+		values[i] = (const char *) &numbers[i];
+	}
+	if (!PQsendQueryParams(conn, query, 6, types, values, lengths, formats, 1))
+		ccm_fail(CCM_CAUSE_CONNECTION, "%s", first_line(PQerrorMessage(conn)));
+	flush_request(deadline);
+	result = get_result(deadline);
+	if (result == NULL)
+		ccm_fail(CCM_CAUSE_CONNECTION, "%s", first_line(PQerrorMessage(conn)));
+	read_pulled(result, pulled);
+}
+
+void
+ccm_pulled_free(CcmPulled *pulled)
+{
+	PQclear(pulled->result);
+	pulled->result = NULL;
+}

@@ -1,0 +1,267 @@
+/*-------------------------------------------------------------------------
+ *
+ * read.c
+ *		Has pages read: as many as the cache can take, by a short-lived
+ *		worker for each database.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "catalog/pg_database_d.h"
+#include "common/relpath.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "storage/dsm.h"
+#include "storage/latch.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "ccm.h"
+
+/* A database or relation that failed is left alone for so long. */
+#define BAD_DATABASE_MS		300000
+#define BAD_RELATION_MS		3600000
+
+static dsm_segment *segment = NULL;
+
+/* Was there trouble with this relation, or with its database? */
+bool
+ccm_is_bad(const CcmTag *tag)
+{
+	TimestampTz now = 0;
+	bool		found = false;
+
+	LWLockAcquire(ccm_shared->lock, LW_SHARED);
+	for (int i = 0; i < CCM_NBAD && !found; i++)
+	{
+		const CcmBad *bad = &ccm_shared->bad[i];
+
+		if (bad->until == 0 || bad->db != tag->db ||
+			(bad->rel != 0 && (bad->rel != tag->rel || bad->spc != tag->spc)))
+			continue;
+		if (now == 0)
+			now = GetCurrentTimestamp();
+		found = bad->until > now;
+	}
+	LWLockRelease(ccm_shared->lock);
+	return found;
+}
+
+/* Leave a relation alone for a while; with rel 0, the whole database. */
+void
+ccm_mark_bad(const CcmTag *tag)
+{
+	CcmBad	   *oldest = &ccm_shared->bad[0];
+
+	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
+	for (int i = 1; i < CCM_NBAD; i++)
+		if (ccm_shared->bad[i].until < oldest->until)
+			oldest = &ccm_shared->bad[i];
+	oldest->db = tag->db;
+	oldest->spc = tag->spc;
+	oldest->rel = tag->rel;
+	oldest->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+												tag->rel ? BAD_RELATION_MS : BAD_DATABASE_MS);
+	LWLockRelease(ccm_shared->lock);
+}
+
+static int
+compare_usage(const void *a, const void *b)
+{
+	return ((const CcmTag *) b)->usage - ((const CcmTag *) a)->usage;
+}
+
+/*
+ * Every page that is read takes a buffer from another. A cache that is smaller
+ * than what is hot would turn round and round, so pages are only put where
+ * there is nothing that anybody would miss. The hottest are taken.
+ */
+static uint32
+limit_to_cold(CcmTag *tags, uint32 count, CcmScan *scan)
+{
+	int64		cold = ccm_count_cold();
+	int64		budget = cold - cold / 10;
+
+	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
+	ccm_shared->reader.cold = cold;
+	LWLockRelease(ccm_shared->lock);
+	if (count <= budget)
+		return count;
+	qsort(tags, count, sizeof(CcmTag), compare_usage);
+	scan->held_back += count - budget;
+	return budget;
+}
+
+static CcmJob *
+make_job(const CcmTag *tags, uint32 count)
+{
+	CcmJob	   *job;
+
+	segment = dsm_create(offsetof(CcmJob, tags) + sizeof(CcmTag) * (Size) count, 0);
+	job = dsm_segment_address(segment);
+	memset(job, 0, offsetof(CcmJob, tags));
+	memcpy(job->tags, tags, sizeof(CcmTag) * (Size) count);
+	job->rate = ccm_rate;
+	job->batch = ccm_batch;
+	job->bump = ccm_bump_usage;
+	pg_atomic_init_u32(&job->stop, 0);
+	pg_atomic_init_u32(&job->connected, 0);
+	pg_atomic_init_u64(&job->read, 0);
+	pg_atomic_init_u64(&job->hit, 0);
+	pg_atomic_init_u64(&job->skipped, 0);
+	pg_atomic_init_u64(&job->errors, 0);
+	return job;
+}
+
+/* A worker that still reads stops at the next page; its memory is its own. */
+void
+ccm_abandon_job(void)
+{
+	if (segment == NULL)
+		return;
+	pg_atomic_write_u32(&((CcmJob *) dsm_segment_address(segment))->stop, 1);
+	dsm_detach(segment);
+	segment = NULL;
+}
+
+static BackgroundWorkerHandle *
+start_worker(void)
+{
+	BackgroundWorker worker = {0};
+	BackgroundWorkerHandle *handle;
+
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_ConsistentState;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	worker.bgw_main_arg = UInt32GetDatum(dsm_segment_handle(segment));
+	worker.bgw_notify_pid = MyProcPid;
+	strlcpy(worker.bgw_library_name, "ccm", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "ccm_database_main", BGW_MAXLEN);
+	strlcpy(worker.bgw_name, "ccm reader", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "ccm reader", BGW_MAXLEN);
+	if (!RegisterDynamicBackgroundWorker(&worker, &handle))
+		ccm_fail(CCM_CAUSE_WORKERS, "max_worker_processes leaves no worker for reading");
+	return handle;
+}
+
+/* Until the worker is gone. False if the scan shall not go on. */
+static bool
+wait_for_worker(CcmJob *job, BackgroundWorkerHandle *handle)
+{
+	bool		go_on = true;
+	pid_t		pid;
+
+	while (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED)
+	{
+		if (go_on && !ccm_go_on())
+		{
+			go_on = false;
+			pg_atomic_write_u32(&job->stop, 1);
+		}
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 100, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return go_on;
+}
+
+/*
+ * A database that was dropped, or whose creation was not replayed yet, has no
+ * directory: a worker that connected to it would fail with a line in the log.
+ */
+static bool
+database_exists(const CcmJob *job)
+{
+	Oid			last = InvalidOid;
+
+	for (uint32 i = job->begin; i < job->end; i++)
+	{
+		char	   *path;
+		bool		exists;
+
+		if (job->tags[i].db == 0 || job->tags[i].spc == last)
+			continue;
+		last = job->tags[i].spc;
+		path = GetDatabasePath(job->tags[i].db, last);
+		exists = access(path, F_OK) == 0;
+		pfree(path);
+		if (exists)
+			return true;
+	}
+	return job->database == Template1DbOid;
+}
+
+/* Read what belongs to one database. False if the scan shall not go on. */
+static bool
+read_database(CcmJob *job, CcmScan *scan)
+{
+	CcmTag		database = {.db = job->database};
+	BackgroundWorkerHandle *handle;
+	bool		go_on;
+
+	if (ccm_is_bad(&database) || !database_exists(job))
+	{
+		scan->skipped += job->end - job->begin;
+		return true;
+	}
+	pg_atomic_write_u32(&job->connected, 0);
+	handle = start_worker();
+	go_on = wait_for_worker(job, handle);
+	pfree(handle);
+	if (pg_atomic_read_u32(&job->connected) == 0 && go_on)
+	{
+		ccm_mark_bad(&database);
+		scan->errors++;
+	}
+	return go_on;
+}
+
+/*
+ * The end of the pages of a database. What all databases share comes first in
+ * the order, and is read along with the first database: any will do.
+ */
+static uint32
+end_of_database(CcmJob *job, uint32 begin, uint32 count)
+{
+	uint32		end = begin;
+
+	job->database = Template1DbOid;
+	while (end < count && job->tags[end].db == 0)
+		end++;
+	if (end == count)
+		return end;
+	job->database = job->tags[end].db;
+	while (end < count && job->tags[end].db == job->database)
+		end++;
+	return end;
+}
+
+/* Have these pages read. The list is not the same afterwards. */
+void
+ccm_read_pages(CcmTag *tags, uint32 count, CcmScan *scan)
+{
+	CcmJob	   *job;
+
+	count = limit_to_cold(tags, count, scan);
+	if (count == 0)
+		return;
+	qsort(tags, count, sizeof(CcmTag), ccm_tag_compare);
+	job = make_job(tags, count);
+	for (uint32 begin = 0; begin < count; begin = job->end)
+	{
+		job->begin = begin;
+		job->end = end_of_database(job, begin, count);
+		if (!read_database(job, scan))
+			break;
+	}
+	scan->read += pg_atomic_read_u64(&job->read);
+	scan->hit += pg_atomic_read_u64(&job->hit);
+	scan->skipped += pg_atomic_read_u64(&job->skipped);
+	scan->errors += pg_atomic_read_u64(&job->errors);
+	dsm_detach(segment);
+	segment = NULL;
+}

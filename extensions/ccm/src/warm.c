@@ -1,0 +1,348 @@
+/*-------------------------------------------------------------------------
+ *
+ * warm.c
+ *		The short-lived worker that reads pages of one database.
+ *
+ * A page may only be read under its relation's lock. Replay drops and
+ * truncates under a logged AccessExclusiveLock: a page that was read after
+ * replay had emptied the cache of it would stay, valid and wrong, and break
+ * the relation once it grows again. And a lock names a database, so the worker
+ * must be connected to it.
+ *
+ * Replay must not wait for us, either. The lock is taken if it is free, and
+ * held for one batch, a tenth of a second at most; a snapshot is not held, and
+ * the sleeps that keep the rate are between batches. If replay wants something
+ * of ours nevertheless it cancels us, which costs the rest of the relation
+ * until the next scan. DROP DATABASE ends the worker, and the scan goes on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "storage/dsm.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/smgr.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "compat.h"
+#include "ccm.h"
+
+/* How long one batch may hold the lock, and how many pages are read ahead */
+#define HOLD_MS			100
+#define MAX_AHEAD		64
+
+PGDLLEXPORT void ccm_database_main(Datum arg);
+
+/* What is read under one lock: pages of one fork */
+typedef struct Batch
+{
+	CcmJob	   *job;
+	Relation	rel;
+	ForkNumber	fork;
+	uint32		next;			/* of the job's tags */
+	uint32		end;
+	TimestampTz deadline;
+} Batch;
+
+static bool
+same_relation(const CcmTag *a, const CcmTag *b)
+{
+	return a->db == b->db && a->spc == b->spc && a->rel == b->rel;
+}
+
+static uint32
+end_of_relation(const CcmJob *job, uint32 begin)
+{
+	uint32		end = begin + 1;
+
+	while (end < job->end && same_relation(&job->tags[begin], &job->tags[end]))
+		end++;
+	return end;
+}
+
+static uint32
+end_of_fork(const CcmJob *job, uint32 begin)
+{
+	uint32		end = begin + 1;
+
+	while (end < job->end && same_relation(&job->tags[begin], &job->tags[end]) &&
+		   job->tags[begin].fork == job->tags[end].fork)
+		end++;
+	return end;
+}
+
+/* Give a pinned page, whose tag cannot change, the upstream's usage count. */
+static void
+raise_usage(const CcmJob *job, Buffer buffer, uint8 usage)
+{
+	BufferDesc *desc = GetBufferDescriptor(buffer - 1);
+	uint32		state;
+
+	if (!job->bump)
+		return;
+	state = LockBufHdr(desc);
+	if (BUF_STATE_GET_USAGECOUNT(state) < usage)
+		state += (usage - BUF_STATE_GET_USAGECOUNT(state)) * BUF_USAGECOUNT_ONE;
+	UnlockBufHdr(desc, state);
+}
+
+static bool
+batch_is_over(const Batch *batch)
+{
+	return batch->next >= batch->end ||
+		pg_atomic_read_u32(&batch->job->stop) != 0 ||
+		GetCurrentTimestamp() >= batch->deadline;
+}
+
+#ifdef CCM_READ_STREAM
+
+/* The next page that the stream should read; it may be far ahead of us. */
+static BlockNumber
+next_block(ReadStream *stream, void *callback_data, void *buffer_data)
+{
+	Batch	   *batch = callback_data;
+	CcmTag	   *tag;
+
+	if (batch_is_over(batch))
+		return InvalidBlockNumber;
+	tag = &batch->job->tags[batch->next++];
+	*(uint8 *) buffer_data = tag->usage;
+	return tag->block;
+}
+
+static void
+read_batch(Batch *batch)
+{
+	ReadStream *stream = read_stream_begin_relation(CCM_STREAM_FLAGS, NULL, batch->rel,
+													batch->fork, next_block, batch, sizeof(uint8));
+	Buffer		buffer;
+	void	   *usage;
+
+	while ((buffer = read_stream_next_buffer(stream, &usage)) != InvalidBuffer)
+	{
+		raise_usage(batch->job, buffer, *(uint8 *) usage);
+		ReleaseBuffer(buffer);
+		CHECK_FOR_INTERRUPTS();
+	}
+	read_stream_end(stream);
+}
+
+#else
+
+/* The system is told of pages some way ahead of our reading them. */
+static void
+read_batch(Batch *batch)
+{
+	CcmTag	   *tags = batch->job->tags;
+	uint32		ahead = Min(maintenance_io_concurrency, MAX_AHEAD);
+	uint32		told = batch->next;
+
+	while (!batch_is_over(batch))
+	{
+		Buffer		buffer;
+
+		CHECK_FOR_INTERRUPTS();
+		for (; told < batch->end && told < batch->next + ahead; told++)
+			PrefetchBuffer(batch->rel, batch->fork, tags[told].block);
+		buffer = ReadBufferExtended(batch->rel, batch->fork, tags[batch->next].block,
+									RBM_NORMAL, NULL);
+		raise_usage(batch->job, buffer, tags[batch->next].usage);
+		ReleaseBuffer(buffer);
+		batch->next++;
+	}
+}
+
+#endif
+
+/*
+ * Open the relation of a page, if it can be locked at once. Who has the file
+ * now is looked up without a lock, so it is looked at again under the lock:
+ * replay gives the lock of a relation back before it unlinks the old file.
+ */
+static Relation
+open_relation(const CcmTag *tag)
+{
+	Oid			relid = RelidByRelfilenumber(tag->spc, tag->rel);
+	Relation	rel;
+
+	if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock))
+		return NULL;
+	rel = try_relation_open(relid, NoLock);
+	if (rel == NULL)
+		return NULL;
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
+		RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
+		rel->rd_locator.spcOid == tag->spc && rel->rd_locator.dbOid == tag->db &&
+		rel->rd_locator.relNumber == tag->rel)
+		return rel;
+	relation_close(rel, NoLock);
+	return NULL;
+}
+
+/* Where the pages end that the fork has here: replay may not be there yet. */
+static uint32
+end_of_pages(const CcmJob *job, Relation rel, uint32 begin, uint32 end)
+{
+	SMgrRelation smgr = RelationGetSmgr(rel);
+	ForkNumber	fork = job->tags[begin].fork;
+	BlockNumber nblocks = smgrexists(smgr, fork) ? smgrnblocks(smgr, fork) : 0;
+
+	while (end > begin && job->tags[end - 1].block >= nblocks)
+		end--;
+	return end;
+}
+
+static void
+count_batch(CcmJob *job, uint32 done, int64 read, uint32 skipped)
+{
+	read = Min(read, done);
+	pg_atomic_fetch_add_u64(&job->read, read);
+	pg_atomic_fetch_add_u64(&job->hit, done - read);
+	pg_atomic_fetch_add_u64(&job->skipped, skipped);
+}
+
+/* Read a batch from a page on, in a transaction; returns where to go on. */
+static uint32
+warm_batch(CcmJob *job, uint32 begin)
+{
+	Batch		batch = {.job = job,.fork = job->tags[begin].fork,.next = begin};
+	uint32		end = end_of_fork(job, begin);
+	int64		before;
+
+	batch.rel = open_relation(&job->tags[begin]);
+	if (batch.rel == NULL)
+	{
+		end = end_of_relation(job, begin);
+		count_batch(job, 0, 0, end - begin);
+		return end;
+	}
+	/* A snapshot that is left from the look-ups would hold back replay. */
+	InvalidateCatalogSnapshot();
+	batch.end = end_of_pages(job, batch.rel, begin, end);
+	count_batch(job, 0, 0, end - batch.end);
+	if (batch.end - begin > job->batch)
+		end = batch.end = begin + job->batch;
+	batch.deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), HOLD_MS);
+	before = pgBufferUsage.shared_blks_read;
+	if (batch.end > begin)
+		read_batch(&batch);
+	count_batch(job, batch.next - begin, pgBufferUsage.shared_blks_read - before, 0);
+	relation_close(batch.rel, AccessShareLock);
+	return batch.next < batch.end ? batch.next : end;
+}
+
+/*
+ * After an error the relation is left to the next scan. A conflict with replay
+ * is nothing to talk about; for anything else, which is most likely a broken
+ * page, it is left alone for a while.
+ */
+static void
+forgive(CcmJob *job, const CcmTag *tag, ErrorData *error)
+{
+	pg_atomic_fetch_add_u64(&job->errors, 1);
+	if (error->sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE ||
+		error->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
+		error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		return;
+	ccm_mark_bad(tag);
+	ereport(LOG,
+			(errmsg("ccm: relation file %u of database %u is left alone for an hour: %s",
+					tag->rel, tag->db, error->message)));
+}
+
+static uint32
+try_batch(CcmJob *job, uint32 begin)
+{
+	volatile uint32 next = end_of_relation(job, begin);
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		StartTransactionCommand();
+		next = warm_batch(job, begin);
+		CommitTransactionCommand();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		HOLD_INTERRUPTS();
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		AbortCurrentTransaction();
+		FlushErrorState();
+		MemoryContextSwitchTo(context);
+		forgive(job, &job->tags[begin], error);
+		FreeErrorData(error);
+		RESUME_INTERRUPTS();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	return next;
+}
+
+static bool
+may_go_on(CcmJob *job)
+{
+	CHECK_FOR_INTERRUPTS();
+	return pg_atomic_read_u32(&job->stop) == 0 && RecoveryInProgress();
+}
+
+/* Wait until so many pages may have been read since the start. */
+static void
+keep_rate(CcmJob *job, TimestampTz start, uint64 pages)
+{
+	TimestampTz due;
+
+	if (job->rate == 0)
+		return;
+	due = start + (TimestampTz) (pages * USECS_PER_SEC / job->rate);
+	while (may_go_on(job))
+	{
+		long		ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), due);
+
+		if (ms <= 0)
+			return;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 Min(ms, 200), PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+	}
+}
+
+void
+ccm_database_main(Datum arg)
+{
+	dsm_segment *segment;
+	CcmJob	   *job;
+	TimestampTz start = GetCurrentTimestamp();
+
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	segment = dsm_attach(DatumGetUInt32(arg));
+	if (segment == NULL)
+		return;					/* nobody waits for us any more */
+	job = dsm_segment_address(segment);
+	BackgroundWorkerInitializeConnectionByOid(job->database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
+	pg_atomic_write_u32(&job->connected, 1);
+	pgstat_report_activity(STATE_RUNNING, "reading what is hot on the upstream");
+
+	for (uint32 next = job->begin; next < job->end && may_go_on(job);)
+	{
+		next = try_batch(job, next);
+		pgstat_report_stat(false);
+		keep_rate(job, start, pg_atomic_read_u64(&job->read));
+	}
+	pgstat_report_stat(true);
+}
