@@ -240,7 +240,7 @@ flush_request(TimestampTz deadline)
 static PGresult *
 get_result(TimestampTz deadline)
 {
-	PGresult   *last = NULL;
+	PGresult   *volatile last = NULL;
 
 	PG_TRY();
 	{

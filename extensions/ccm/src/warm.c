@@ -327,6 +327,7 @@ ccm_database_main(Datum arg)
 	dsm_segment *segment;
 	CcmJob	   *job;
 	TimestampTz start = GetCurrentTimestamp();
+	uint64		before;
 
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
@@ -338,11 +339,12 @@ ccm_database_main(Datum arg)
 	pg_atomic_write_u32(&job->connected, 1);
 	pgstat_report_activity(STATE_RUNNING, "reading what is hot on the upstream");
 
+	before = pg_atomic_read_u64(&job->read);
 	for (uint32 next = job->begin; next < job->end && may_go_on(job);)
 	{
 		next = try_batch(job, next);
 		pgstat_report_stat(false);
-		keep_rate(job, start, pg_atomic_read_u64(&job->read));
+		keep_rate(job, start, pg_atomic_read_u64(&job->read) - before);
 	}
 	pgstat_report_stat(true);
 }

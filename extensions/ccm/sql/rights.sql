@@ -1,0 +1,58 @@
+-- Who may do what. A tenant's master user may be the owner of the database and
+-- hand out every role that is no superuser's.
+CREATE ROLE tenant LOGIN CREATEROLE CREATEDB;
+CREATE ROLE monitor LOGIN IN ROLE pg_monitor;
+CREATE ROLE asks LOGIN REPLICATION IN ROLE ccm_reader;
+CREATE ROLE replicates LOGIN REPLICATION;
+GRANT ALL ON DATABASE contrib_regression TO tenant;
+\set VERBOSITY terse
+
+\c - tenant
+SELECT count(*) FROM aurora_ccm_status();
+SELECT ccm.filter(0, 1, 0);
+SELECT ccm.pull('', 0, 1, 3, 1, 0);
+SELECT ccm.contains('', 1, 1, 1, 0, 1);
+SELECT ccm.status();
+SELECT ccm.reader_status();
+SET ccm.enabled = off;
+ALTER SYSTEM SET ccm.enabled = off;
+ALTER ROLE tenant SET ccm.rate = 0;
+SET ccm.unknown = 1;
+SHOW ccm.upstream_conninfo;
+CREATE FUNCTION ccm.pull(bytea) RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE OR REPLACE FUNCTION pg_catalog.aurora_ccm_status() RETURNS int LANGUAGE sql AS 'SELECT 1';
+DROP EXTENSION ccm;
+DROP SCHEMA ccm CASCADE;
+
+-- membership is not enough, whoever has given it
+\c - postgres
+GRANT ccm_reader TO tenant;
+\c - tenant
+SELECT ccm.filter(0, 1, 0);
+SELECT ccm.pull('', 0, 1, 3, 1, 0);
+SELECT ccm.contains('', 1, 1, 1, 0, 1);
+ALTER ROLE tenant REPLICATION;
+
+-- and what a replication login may do anyway is not, either
+\c - replicates
+SELECT ccm.pull('', 0, 1, 3, 1, 0);
+
+\c - monitor
+SELECT count(*) FROM ccm.status();
+SELECT count(*) FROM ccm.reader_status();
+SELECT ccm.filter(0, 1, 0);
+
+\c - asks
+SELECT length(ccm.filter(0, 1, 0)) > 64 AS filter;
+SELECT found >= 0 AS pull FROM ccm.pull(ccm.filter(0, 1, 0), 0, 1, 3, 1, 0);
+
+\c - postgres
+REVOKE ALL ON DATABASE contrib_regression FROM tenant;
+DROP ROLE tenant, monitor, asks, replicates;
+-- A schema of this name that somebody else has made stops the extension.
+DROP EXTENSION ccm;
+CREATE SCHEMA ccm;
+CREATE EXTENSION ccm;
+DROP SCHEMA ccm;
+CREATE EXTENSION ccm;
+SELECT count(*) FROM pg_roles WHERE rolname = 'ccm_reader';

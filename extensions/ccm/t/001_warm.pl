@@ -1,0 +1,47 @@
+# A page that is hot on the primary comes to the standby, with its usage count;
+# then nothing is sent any more; and after a promotion the cache is there.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use Ccm;
+use Test::More;
+
+my $primary = primary('primary');
+$primary->safe_psql('postgres', q(
+CREATE TABLE t AS SELECT i, repeat('x', 900) AS filler FROM generate_series(1, 4000) i;
+VACUUM t;
+CHECKPOINT;
+));
+my $blocks = $primary->safe_psql('postgres', "SELECT pg_relation_size('t') / 8192");
+my $standby = standby($primary, 'standby');
+
+ok(wait_scans($standby, 2), 'the standby scans');
+make_hot($primary, 't');
+my $scans = reader($standby, 'scans');
+ok(wait_scans($standby, 2), 'two intervals later');
+is(cached($standby, 't', 3), $blocks, 'all hot pages are on the standby, with their usage counts');
+cmp_ok(reader($standby, 'total_read'), '>=', $blocks, 'the worker has read them');
+
+ok(wait_reader($standby, 'received = 0 AND found > 0'), 'then nothing is sent any more');
+is(reader($standby, 'state || warm_percent'), 'waiting100', 'the standby is warm');
+is($primary->safe_psql('postgres', 'SELECT buffers_sent_last_scan, buffers_found_last_scan > 400 FROM aurora_ccm_status()'), '0|t',
+	'and the primary says so');
+is($primary->safe_psql('postgres', "SELECT buffers_sent_last_minute >= $blocks, buffers_found_last_minute > buffers_sent_last_minute,
+	current_scan_progress <= 2048, warm_percent, scans > 0, reader_pid IS NOT NULL FROM ccm.status()"), 't|t|t|100|t|t',
+	'ccm.status() has what a person needs');
+
+# promotion: the worker ends, the pages stay
+$standby->promote;
+ok($standby->poll_query_until('postgres', "SELECT state = 'primary' FROM ccm.reader_status()"), 'promoted');
+ok(ccm_eventually('the worker ends', sub {
+	$standby->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'ccm%'") == 0 }), 'no worker is left');
+is(cached($standby, 't', 3), $blocks, 'the new primary is warm');
+is($standby->safe_psql('postgres', "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM t") =~ /read=/ ? 1 : 0, 0,
+	'and reads nothing');
+ok(ccm_eventually('the primary notices', sub {
+	my ($code) = $primary->psql('postgres', 'SELECT reader_pid IS NULL FROM ccm.status()'); $code == 0 }), 'the old primary still has its numbers');
+
+$standby->stop;
+$primary->stop;
+done_testing();
