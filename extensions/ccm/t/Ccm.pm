@@ -125,7 +125,7 @@ sub cached
 	my ($node, $relation, $usage, $database) = @_;
 	$usage = 0 unless defined $usage;
 	return $node->safe_psql($database || 'postgres', qq(
-SELECT count(*) FROM pg_buffercache b WHERE relfilenode = pg_relation_filenode('$relation')
+SELECT count(*) FROM pg_buffercache b WHERE relforknumber = 0 AND relfilenode = pg_relation_filenode('$relation')
 AND reldatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) AND usagecount >= $usage));
 }
 
