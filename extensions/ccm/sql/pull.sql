@@ -82,12 +82,3 @@ FROM pg_proc, unnest(proargnames, proallargtypes) WITH ORDINALITY AS u(attname, 
 SELECT spoiled(32, '\x0102030405060708');
 \c
 SELECT 1 FROM pg_sleep(0) WHERE NOT EXISTS (SELECT FROM generate_series(1, 3000), LATERAL (SELECT pg_sleep(0.01)) s WHERE spoiled(32, '\x0102030405060708') = 'answered' LIMIT 1);
-
--- off
-ALTER SYSTEM SET ccm.enabled = off;
-SELECT pg_reload_conf();
-\c
-SELECT refused(ccm.filter(0, 1, 2));
-SELECT * FROM aurora_ccm_status();
-ALTER SYSTEM RESET ccm.enabled;
-SELECT pg_reload_conf();

@@ -5,7 +5,7 @@ CREATE ROLE monitor LOGIN IN ROLE pg_monitor;
 CREATE ROLE asks LOGIN REPLICATION IN ROLE ccm_reader;
 CREATE ROLE replicates LOGIN REPLICATION;
 GRANT ALL ON DATABASE contrib_regression TO tenant;
-\set VERBOSITY terse
+\set VERBOSITY sqlstate
 
 \c - tenant
 SELECT count(*) FROM aurora_ccm_status();
@@ -52,6 +52,7 @@ DROP ROLE tenant, monitor, asks, replicates;
 -- A schema of this name that somebody else has made stops the extension.
 DROP EXTENSION ccm;
 CREATE SCHEMA ccm;
+\set VERBOSITY terse
 CREATE EXTENSION ccm;
 DROP SCHEMA ccm;
 CREATE EXTENSION ccm;
