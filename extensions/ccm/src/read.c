@@ -22,7 +22,7 @@
 #include "ccm.h"
 
 /* A database or relation that failed is left alone for so long. */
-#define BAD_DATABASE_MS		300000
+#define BAD_DATABASE_MS		30000
 #define BAD_RELATION_MS		3600000
 
 static dsm_segment *segment = NULL;
@@ -171,7 +171,7 @@ wait_for_worker(CcmJob *job, BackgroundWorkerHandle *handle)
 
 /*
  * A database that was dropped, or whose creation was not replayed yet, has no
- * directory: a worker that connected to it would fail with a line in the log.
+ * directory: no worker needs to find out.
  */
 static bool
 database_exists(const CcmJob *job)

@@ -61,12 +61,12 @@ static int	hushed_code = 0;	/* the error that is raised is not for the log */
 /*
  * A reader that is refused comes again and again. Its operator sees the reason
  * in ccm.reader_status(); ours needs one line. The hook sees every error of
- * this backend, and touches the one that refuse() is raising.
+ * this backend, and touches the one that ccm_hush() has announced.
  */
 static void
 filter_log(ErrorData *edata)
 {
-	if (edata->elevel == ERROR)
+	if (edata->elevel >= ERROR)
 	{
 		if (hushed_code != 0 && edata->sqlerrcode == hushed_code)
 			edata->output_to_server = false;
@@ -83,6 +83,13 @@ ccm_install_log_filter(void)
 	emit_log_hook = filter_log;
 }
 
+/* The next error is not for the log, if it is this one; 0 for none. */
+void
+ccm_hush(int sqlerrcode)
+{
+	hushed_code = sqlerrcode;
+}
+
 static void
 refuse(CcmCause cause, const char *message)
 {
@@ -92,7 +99,7 @@ refuse(CcmCause cause, const char *message)
 	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
 	if (server->refused == cause &&
 		!TimestampDifferenceExceeds(server->refused_at, now, REFUSAL_AGAIN_MS))
-		hushed_code = ccm_code_of_cause(cause);
+		ccm_hush(ccm_code_of_cause(cause));
 	else
 	{
 		server->refused = cause;

@@ -38,6 +38,7 @@
 
 #include "compat.h"
 #include "ccm.h"
+#include "serve.h"
 
 /* How long one batch may hold the lock, and how many pages are read ahead */
 #define HOLD_MS			100
@@ -335,7 +336,10 @@ ccm_database_main(Datum arg)
 	if (segment == NULL)
 		return;					/* nobody waits for us any more */
 	job = dsm_segment_address(segment);
+	/* Replay may be in the middle of making it. */
+	ccm_hush(ERRCODE_UNDEFINED_DATABASE);
 	BackgroundWorkerInitializeConnectionByOid(job->database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
+	ccm_hush(0);
 	pg_atomic_write_u32(&job->connected, 1);
 	pgstat_report_activity(STATE_RUNNING, "reading what is hot on the upstream");
 

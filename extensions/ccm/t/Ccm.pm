@@ -71,13 +71,13 @@ sub ccm_eventually
 	return 0;
 }
 
-# Change settings of a running server.
+# Change settings of a running server. ccm.debug_hold cannot be set by ALTER SYSTEM.
 sub set_on
 {
 	my ($node, %settings) = @_;
 	while (my ($name, $value) = each %settings)
 	{
-		# what debug_hold is must not be in postgresql.auto.conf
+		$value =~ s/'/''/g;
 		$node->append_conf('postgresql.conf', "$name = '$value'");
 	}
 	$node->reload;
