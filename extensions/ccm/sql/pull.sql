@@ -23,7 +23,7 @@ SELECT spoiled(0, '\xff');                         -- magic
 SELECT spoiled(4, '\x02');                         -- version
 SELECT spoiled(6, '\x00');                         -- no hashes
 SELECT spoiled(6, '\x11');                         -- too many
-SELECT spoiled(7, '\xfe');                         -- flags
+SELECT spoiled(7, '\xfc');                         -- flags
 SELECT spoiled(8, '\x4000000000000000');           -- bits: fewer than are there
 SELECT spoiled(8, '\xffffffffffffffff');           -- more than there are
 SELECT spoiled(8, '\x0000000000000000');
@@ -71,6 +71,10 @@ SELECT sum(pages) > 400 AS all_sent, max(pages) AS at_most, count(*) > 4 AS in_p
 -- the mirror, for who asks
 SELECT length(peer_filter) > 64 AS mirror FROM ccm.pull(overlay(nothing() PLACING '\x01' FROM 8), 0, 1, 3, 10, 0);
 SELECT peer_filter IS NULL AS only_once FROM ccm.pull(overlay(nothing() PLACING '\x01' FROM 8), 0, 1, 3, 10, 1);
+
+-- a filter of what is hot is smaller
+SELECT length(hot.peer_filter) < length(mirror.peer_filter) AS smaller FROM ccm.pull(overlay(nothing() PLACING '\x02' FROM 8), 0, 1, 5, 10, 0) hot,
+  ccm.pull(overlay(nothing() PLACING '\x01' FROM 8), 0, 1, 5, 10, 0) mirror;
 
 -- now somebody has
 SELECT buffers_sent_last_minute > 0, buffers_found_last_minute >= buffers_sent_last_minute, current_scan_progress > 0 FROM aurora_ccm_status();

@@ -12,6 +12,7 @@
 #include "port/atomics.h"
 #include "storage/lwlock.h"
 
+#include "compat.h"
 #include "filter.h"
 #include "tag.h"
 #include "wire.h"
@@ -158,6 +159,7 @@ extern bool ccm_scan_next(int *position, int min_usage, CcmTag *tag);
 extern unsigned char *ccm_build_filter(CcmFilter *filter, int min_usage, size_t reserve);
 extern int64 ccm_count_cold(void);
 extern bool ccm_raise_resident(const CcmTag *tag, bool raise);
+extern void ccm_age_slice(const CcmFilter *hot, uint32 rounds);
 extern int64 ccm_mirror_slices(CcmFilter *peers, uint32 nslices, bool keep);
 
 /* client.c: the connection to the upstream */
@@ -182,7 +184,7 @@ extern void ccm_pulled_free(CcmPulled *pulled);
 
 /* report.c: what the worker tells about itself */
 extern void ccm_set_state(CcmState state, CcmCause paused);
-extern void ccm_fail(CcmCause cause, const char *format,...) pg_attribute_printf(2, 3) pg_attribute_noreturn();
+pg_noreturn extern void ccm_fail(CcmCause cause, const char *format,...) pg_attribute_printf(2, 3);
 extern void ccm_report_failure(CcmCause cause, const char *text);
 extern void ccm_report_scan(const CcmScan *scan, int64 us);
 extern CcmCause ccm_cause_of_error(int sqlerrcode);
@@ -192,7 +194,7 @@ extern const char *ccm_cause_name(CcmCause cause);
 /* worker.c, read.c, warm.c */
 extern void ccm_register_worker(void);
 extern bool ccm_go_on(void);
-extern void ccm_read_pages(CcmTag *tags, uint32 count, CcmScan *scan);
+extern void ccm_read_pages(CcmTag *tags, uint32 count, uint32 slices_left, CcmScan *scan);
 extern void ccm_abandon_job(void);
 extern bool ccm_is_bad(const CcmTag *tag);
 extern void ccm_mark_bad(const CcmTag *tag);

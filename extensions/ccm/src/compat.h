@@ -86,9 +86,9 @@ BufferTagsEqual(const BufferTag *a, const BufferTag *b)
 
 #endif
 
-/* 17: dsm_handle's bad value moved its name */
-#ifndef DSM_HANDLE_INVALID
-#include "storage/dsm_impl.h"
+/* 18: what does not return is said in front */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
 #endif
 
 #endif							/* CCM_COMPAT_H */

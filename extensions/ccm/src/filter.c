@@ -123,7 +123,7 @@ ccm_filter_read(CcmFilter *filter, unsigned char *message, size_t length,
 		return CCM_OTHER_BLOCK_SIZE;
 	if (filter->bits == 0 || filter->bits > CCM_MAX_BITS ||
 		filter->hashes == 0 || filter->hashes > CCM_MAX_HASHES ||
-		(filter->flags & ~CCM_WANTS_MIRROR) != 0 ||
+		(filter->flags & ~(CCM_WANTS_MIRROR | CCM_WANTS_HOT)) != 0 ||
 		filter->nslices == 0 || filter->nslices > CCM_MAX_SLICES ||
 		filter->slice >= filter->nslices ||
 		ccm_get(message + AT_RESERVED, 8) != 0 ||

@@ -17,8 +17,10 @@
 /* The bits' positions are 32-bit numbers. */
 #define CCM_MAX_BITS		UINT64_C(0xffffffc0)
 
-/* flags: the answer should have the upstream's own filter with it */
+/* flags: the answer should have a filter of the upstream's with it, of all
+ * that it has cached, or of what is hot there */
 #define CCM_WANTS_MIRROR	0x01
+#define CCM_WANTS_HOT		0x02
 
 typedef struct CcmFilter
 {

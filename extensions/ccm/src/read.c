@@ -25,6 +25,9 @@
 #define BAD_DATABASE_MS		30000
 #define BAD_RELATION_MS		3600000
 
+/* Which part of the cache has to be cold before any of it is taken */
+#define WORTH_A_ROUND		128
+
 static dsm_segment *segment = NULL;
 
 /* Was there trouble with this relation, or with its database? */
@@ -78,12 +81,18 @@ compare_usage(const void *a, const void *b)
  * Every page that is read takes a buffer from another. A cache that is smaller
  * than what is hot would turn round and round, so pages are only put where
  * there is nothing that anybody would miss. The hottest are taken.
+ *
+ * The hand of the clock, which looks for these buffers, goes round twice at
+ * most, and takes one off every usage count each time. What is hot here has
+ * ccm.keep_usage at least, or it would have been sent again and raised: with 3
+ * it survives. For a few buffers alone the hand is not sent round, and the
+ * slices of a scan share what there is.
  */
 static uint32
-limit_to_cold(CcmTag *tags, uint32 count, CcmScan *scan)
+limit_to_cold(CcmTag *tags, uint32 count, uint32 slices_left, CcmScan *scan)
 {
 	int64		cold = ccm_count_cold();
-	int64		budget = cold - cold / 10;
+	int64		budget = cold < NBuffers / WORTH_A_ROUND ? 0 : (cold - cold / 10) / slices_left;
 
 	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
 	ccm_shared->reader.cold = cold;
@@ -242,11 +251,11 @@ end_of_database(CcmJob *job, uint32 begin, uint32 count)
 
 /* Have these pages read. The list is not the same afterwards. */
 void
-ccm_read_pages(CcmTag *tags, uint32 count, CcmScan *scan)
+ccm_read_pages(CcmTag *tags, uint32 count, uint32 slices_left, CcmScan *scan)
 {
 	CcmJob	   *job;
 
-	count = limit_to_cold(tags, count, scan);
+	count = limit_to_cold(tags, count, slices_left, scan);
 	if (count == 0)
 		return;
 	qsort(tags, count, sizeof(CcmTag), ccm_tag_compare);

@@ -243,6 +243,23 @@ set_usage(BufferDesc *buffer, const CcmTag *tag, uint32 usage)
 }
 
 /*
+ * Take something off the usage counts of a slice's pages that are not hot on
+ * the upstream, as so many rounds of the clock would.
+ */
+void
+ccm_age_slice(const CcmFilter *hot, uint32 rounds)
+{
+	int			position = 0;
+	CcmTag		tag;
+
+	while (ccm_scan_next(&position, 1, &tag))
+		if (ccm_tag_slice(&tag, hot->nslices) == hot->slice &&
+			!ccm_filter_has(hot, ccm_tag_hash(&tag, hot->seed)))
+			set_usage(GetBufferDescriptor(position - 1), &tag,
+					  tag.usage - Min(tag.usage, rounds));
+}
+
+/*
  * Mirror mode: pages that the upstream has not cached are the next to be
  * replaced. With keep, those that it has stay for another round of the clock.
  * peers are the upstream's filters, one for each slice; one whose map is

@@ -411,8 +411,8 @@ ccm_pull(PG_FUNCTION_ARGS)
 	values[2] = Int64GetDatum(answer.found);
 	mirror.slice = request.filter.slice;
 	mirror.nslices = request.filter.nslices;
-	if ((request.filter.flags & CCM_WANTS_MIRROR) != 0 && request.start == 0)
-		values[3] = PointerGetDatum(filter_of_buffers(&mirror, 0));
+	if (request.filter.flags != 0 && request.start == 0)
+		values[3] = PointerGetDatum(filter_of_buffers(&mirror, (request.filter.flags & CCM_WANTS_MIRROR) ? 0 : request.min_usage));
 	else
 		nulls[3] = true;
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));

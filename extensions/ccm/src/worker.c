@@ -9,7 +9,10 @@
  *
  * What matters to the cluster goes first. While replay is behind, the worker
  * pauses, and it reads no more pages than there are buffers that nobody would
- * miss (read.c). When anything fails it waits longer and longer, says so once
+ * miss (read.c). Where there are too few of these, because replay of a bulk load
+ * has filled the cache, or sessions of the standby use it, what is not hot on
+ * the upstream gets older with every scan, and what is not used here either
+ * becomes cold. When anything fails it waits longer and longer, says so once
  * in the log, and goes on.
  *
  *-------------------------------------------------------------------------
@@ -39,6 +42,15 @@
 /* Pages of one answer: some 300 kB of them */
 #define PULL_MAX		131072
 
+/*
+ * Pressed for room, the worker lets pages get older by so many rounds of the
+ * clock in each scan: replay gives a page that it loads a usage count of 5, and
+ * after two scans nothing is left of it. It does not while so much of the cache
+ * (one part in so many) at the most is not hot on the upstream.
+ */
+#define AGE_ROUNDS		2
+#define NOT_HOT_PART	8
+
 /* A standby of which nothing is wanted looks again after so long. */
 #define IDLE_MS			60000
 #define BACKOFF_MS		60000
@@ -61,6 +73,7 @@ static uint32 mirror_slices = 0;
 static TimestampTz mirror_at = 0;
 static CcmPulled pulled;
 static int	failures = 0;
+static bool pressed = false;	/* the last scan left out what should be here */
 
 void
 ccm_register_worker(void)
@@ -150,18 +163,20 @@ fail_with_fault(CcmFault fault, const char *what)
 	ccm_fail(cause[fault], "the upstream's %s: %s", what, ccm_cause_name(cause[fault]));
 }
 
-static void
-keep_mirror(const CcmFilter *ours)
+/*
+ * The filter that came with an answer, copied: its map is what was allocated,
+ * less the header.
+ */
+static CcmFilter
+take_filter(const CcmFilter *ours, MemoryContext context)
 {
-	CcmFilter  *peer = &mirror_peers[ours->slice];
-	unsigned char *old = peer->map ? peer->map - CCM_FILTER_HEADER : NULL;
 	unsigned char *copy;
 	CcmFilter	filter;
 	CcmPeer		self;
 	CcmFault	fault;
 
 	ccm_self(&self);
-	copy = MemoryContextAllocHuge(mirror_context, Max(pulled.mirror_length, 1));
+	copy = MemoryContextAllocHuge(context, Max(pulled.mirror_length, 1));
 	memcpy(copy, pulled.mirror, pulled.mirror_length);
 	fault = ccm_filter_read(&filter, copy, pulled.mirror_length, &self);
 	if (fault == CCM_OK && (filter.slice != ours->slice || filter.nslices != ours->nslices))
@@ -171,10 +186,32 @@ keep_mirror(const CcmFilter *ours)
 		pfree(copy);
 		fail_with_fault(fault, "filter");
 	}
-	if (old)
-		pfree(old);
-	*peer = filter;
-	mirror_at = GetCurrentTimestamp();
+	return filter;
+}
+
+/* Do what the upstream's filter is for. */
+static void
+use_filter(const CcmFilter *ours, CcmScan *scan)
+{
+	CcmFilter  *peer;
+	CcmFilter	filter;
+
+	if (ours->flags & CCM_WANTS_HOT)
+	{
+		filter = take_filter(ours, CurrentMemoryContext);
+		ccm_age_slice(&filter, AGE_ROUNDS);
+		pfree(filter.map - CCM_FILTER_HEADER);
+	}
+	else if (mirror_slices == ours->nslices)
+	{
+		filter = take_filter(ours, mirror_context);
+		peer = &mirror_peers[ours->slice];
+		if (peer->map)
+			pfree(peer->map - CCM_FILTER_HEADER);
+		*peer = filter;
+		mirror_at = GetCurrentTimestamp();
+		scan->demoted += ccm_mirror_slices(mirror_peers, mirror_slices, false);
+	}
 }
 
 /* Take what came: what is here already needs no reading. */
@@ -235,12 +272,12 @@ hold(void)
 
 /* Have the pages read that were collected, and begin a new list. */
 static void
-read_list(PageList *list, CcmScan *scan)
+read_list(PageList *list, uint32 slices_left, CcmScan *scan)
 {
 	if (list->count > 0 && hold())
 	{
 		ccm_set_state(CCM_STATE_READING, CCM_CAUSE_NONE);
-		ccm_read_pages(list->tags, list->count, scan);
+		ccm_read_pages(list->tags, list->count, slices_left, scan);
 	}
 	list->count = 0;
 }
@@ -259,7 +296,7 @@ scan_slice(uint32 slice, uint32 nslices, CcmScan *scan)
 
 	filter.slice = slice;
 	filter.nslices = nslices;
-	filter.flags = ccm_mirror ? CCM_WANTS_MIRROR : 0;
+	filter.flags = ccm_mirror ? CCM_WANTS_MIRROR : pressed ? CCM_WANTS_HOT : 0;
 	if (!pg_strong_random(&filter.seed, sizeof(filter.seed)))
 		ccm_fail(CCM_CAUSE_OTHER, "could not get a random number");
 	message = ccm_build_filter(&filter, ccm_keep_usage, 0);
@@ -273,19 +310,25 @@ scan_slice(uint32 slice, uint32 nslices, CcmScan *scan)
 			fail_with_fault(CCM_MALFORMED, "answer");
 		start = pulled.next;
 		take_answer(&list, scan);
-		if (pulled.mirror != NULL && mirror_slices == nslices)
-		{
-			keep_mirror(&filter);
-			scan->demoted += ccm_mirror_slices(mirror_peers, nslices, false);
-		}
+		if (pulled.mirror != NULL)
+			use_filter(&filter, scan);
 		ccm_pulled_free(&pulled);
 		if (start < 0 || list.count >= ccm_slice_buffers)
-			read_list(&list, scan);
+			read_list(&list, nslices - slice, scan);
 	} while (start >= 0);
 	pfree(message);
 	if (list.tags)
 		pfree(list.tags);
 	return true;
+}
+
+/* Should more be here, and is there something that could go instead? */
+static bool
+is_pressed(const CcmScan *scan)
+{
+	int64		hot_here = scan->found - scan->received + scan->hit + scan->read;
+
+	return scan->held_back > 0 && NBuffers - hot_here > NBuffers / NOT_HOT_PART;
 }
 
 static void
@@ -299,6 +342,7 @@ scan_upstream(void)
 	for (uint32 slice = 0; slice < nslices; slice++)
 		if (!scan_slice(slice, nslices, &scan))
 			return;
+	pressed = is_pressed(&scan);
 	if (ccm_go_on())
 		ccm_report_scan(&scan, GetCurrentTimestamp() - begin);
 }
