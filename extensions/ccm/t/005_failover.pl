@@ -41,7 +41,7 @@ cmp_ok(cached($standby, 'hot', 3), '>=', $read - 1, 'the pages stay');
 is(logged($standby, 'PANIC|TRAP|signal 11|LOG:  ccm: other'), 0, 'nothing strange in the log');
 $standby->safe_psql('postgres', q(INSERT INTO hot SELECT 1, 'y'; CHECKPOINT));
 is($standby->safe_psql('postgres', 'SELECT count(*) FROM hot'), '8001', 'the new primary works');
-my $pages = $standby->safe_psql('postgres', "SELECT pg_relation_size('hot') / 8192");
+
 
 # promoted while the worker waits for the answer of a primary that hangs
 my $third = standby($standby, 'third');
@@ -61,7 +61,7 @@ $primary = standby($standby, 'back');
 make_hot($standby, 'hot');
 set_on($primary, 'ccm.rate' => 0, 'ccm.batch' => 1000);
 ok(wait_scans($primary, 2), 'the worker of the old primary asks the new one');
-ok(ccm_eventually('pages', sub { cached($primary, 'hot', 3) == $pages }), 'and brings everything');
+ok(comes($primary, 'hot'), 'and brings everything');
 ok($standby->poll_query_until('postgres', 'SELECT warm_percent = 100 FROM ccm.status()'), 'the new primary says so');
 is($primary->psql('postgres', 'SELECT * FROM aurora_ccm_status()'), 3, 'and a standby that nobody asks has none');
 
@@ -85,7 +85,7 @@ $cascade->append_conf('postgresql.conf', "ccm.upstream_conninfo = ''");
 $cascade->start;
 make_hot($primary, 'hot');
 ok(wait_scans($cascade, 2), 'a standby of a standby');
-ok(ccm_eventually('pages', sub { cached($cascade, 'hot', 3) == $pages }), 'is warm, too');
+ok(comes($cascade, 'hot'), 'is warm, too');
 is($cascade_root->safe_psql('postgres', 'SELECT scans > 0 FROM ccm.status()'), 't', 'and its upstream says so');
 
 $_->stop for $cascade, $cascade_root, $primary;

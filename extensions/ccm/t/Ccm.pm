@@ -8,7 +8,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 use Exporter 'import';
 our @EXPORT = qw(primary standby set_on reader wait_reader wait_scans hot_pages make_hot
-  wait_replay cached logged ccm_eventually);
+  wait_replay cached comes pages logged ccm_eventually);
 
 # Small caches, a scan five times a second, and nothing that reads by itself.
 my $settings = qq(
@@ -134,6 +134,21 @@ sub hot_pages
 	my ($node, $usage) = @_;
 	$usage = 3 unless defined $usage;
 	return $node->safe_psql('postgres', "SELECT count(*) FROM pg_buffercache WHERE usagecount >= $usage");
+}
+
+sub pages
+{
+	my ($node, $relation, $database) = @_;
+	return $node->safe_psql($database || 'postgres', "SELECT pg_relation_size('$relation') / 8192");
+}
+
+# All pages of a relation come to a node, hot. A filter is wrong about one in a
+# hundred, so that one scan does not bring all.
+sub comes
+{
+	my ($node, $relation, $database) = @_;
+	my $pages = pages($node, $relation, $database);
+	return $pages > 0 && ccm_eventually("all of $relation", sub { cached($node, $relation, 3, $database) == $pages });
 }
 
 # How often the log has something
