@@ -22,6 +22,7 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "access/xlogrecovery.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -298,7 +299,7 @@ static bool
 may_go_on(CcmJob *job)
 {
 	CHECK_FOR_INTERRUPTS();
-	return pg_atomic_read_u32(&job->stop) == 0 && RecoveryInProgress();
+	return pg_atomic_read_u32(&job->stop) == 0 && RecoveryInProgress() && !PromoteIsTriggered();
 }
 
 /* Wait until so many pages may have been read since the start. */

@@ -116,7 +116,7 @@ ccm_go_on(void)
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
 	}
-	if (!RecoveryInProgress())
+	if (!RecoveryInProgress() || PromoteIsTriggered())
 		return false;
 	if (!ccm_enabled)
 	{
