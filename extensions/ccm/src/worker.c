@@ -51,6 +51,12 @@
 #define AGE_ROUNDS		2
 #define NOT_HOT_PART	8
 
+/*
+ * Each slice takes a look at all buffers, on either side. The filters of very
+ * large caches get larger rather than more.
+ */
+#define MAX_SLICES		8
+
 /* A standby of which nothing is wanted looks again after so long. */
 #define IDLE_MS			60000
 #define BACKOFF_MS		60000
@@ -334,7 +340,7 @@ is_pressed(const CcmScan *scan)
 static void
 scan_upstream(void)
 {
-	uint32		nslices = (NBuffers + ccm_slice_buffers - 1) / ccm_slice_buffers;
+	uint32		nslices = Min((NBuffers - 1) / ccm_slice_buffers + 1, MAX_SLICES);
 	TimestampTz begin = GetCurrentTimestamp();
 	CcmScan		scan = {0};
 
@@ -414,15 +420,22 @@ try_turn(void)
 /*
  * Between two scans, mirror mode goes on with what it knows: what replay has
  * brought meanwhile is the next to go, before it has pushed out what is hot.
- * While there are free buffers nothing is pushed out.
+ * While there are free buffers nothing is pushed out. Where the cache is so
+ * large that this takes its time, it is done less often.
  */
 static void
 mirror_again(void)
 {
-	if (mirror_peers == NULL || !ccm_enabled || !ccm_mirror || have_free_buffer() ||
-		TimestampDifferenceExceeds(mirror_at, GetCurrentTimestamp(), 3 * ccm_interval + 10000))
+	static TimestampTz due = 0;
+	TimestampTz begin = GetCurrentTimestamp();
+	TimestampTz end;
+
+	if (begin < due || mirror_peers == NULL || !ccm_enabled || !ccm_mirror || have_free_buffer() ||
+		TimestampDifferenceExceeds(mirror_at, begin, 3 * ccm_interval + 10000))
 		return;
 	(void) ccm_mirror_slices(mirror_peers, mirror_slices, true);
+	end = GetCurrentTimestamp();
+	due = end + 20 * (end - begin);
 }
 
 static void
@@ -479,6 +492,8 @@ ccm_leader_main(Datum arg)
 	before_shmem_exit(clear_pid, 0);
 	set_pid(MyProcPid);
 	ccm_set_state(CCM_STATE_OFF, CCM_CAUSE_NONE);
+	/* A reload between our fork and the handler was lost. */
+	ConfigReloadPending = true;
 	for (;;)
 		wait_for_turn(try_turn());
 }
