@@ -43,6 +43,7 @@ typedef enum CcmCause
 {
 	CCM_CAUSE_NONE = 0,
 	CCM_CAUSE_LAG,				/* replay is behind */
+	CCM_CAUSE_NOT_STREAMING,	/* how far replay is behind is not known */
 	CCM_CAUSE_COLD,				/* what is hot does not fit in */
 	CCM_CAUSE_CONNECTION,
 	CCM_CAUSE_NO_EXTENSION,

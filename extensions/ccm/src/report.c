@@ -24,6 +24,7 @@ static const struct
 }			causes[CCM_NCAUSES] = {
 	[CCM_CAUSE_NONE] = {"", "CM000"},
 	[CCM_CAUSE_LAG] = {"replay lag", "CM010"},
+	[CCM_CAUSE_NOT_STREAMING] = {"not streaming", "CM016"},
 	[CCM_CAUSE_COLD] = {"cold limit", "CM011"},
 	[CCM_CAUSE_CONNECTION] = {"connection", "CM012"},
 	[CCM_CAUSE_NO_EXTENSION] = {"no extension", "CM013"},

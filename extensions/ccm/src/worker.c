@@ -111,11 +111,29 @@ replay_lag(void)
 }
 
 /*
+ * Is replay near enough? A standby that was started replays what it has itself
+ * before it streams. Until then nobody knows how much that is.
+ */
+static CcmCause
+behind(void)
+{
+	int64		lag = replay_lag();
+
+	if (ccm_max_replay_lag == 0)
+		return CCM_CAUSE_NONE;
+	if (PrimaryConnInfo[0] != '\0' && !WalRcvStreaming())
+		return CCM_CAUSE_NOT_STREAMING;
+	return lag > ccm_max_replay_lag ? CCM_CAUSE_LAG : CCM_CAUSE_NONE;
+}
+
+/*
  * May the scan go on? If not, the state says why.
  */
 bool
 ccm_go_on(void)
 {
+	CcmCause	cause;
+
 	CHECK_FOR_INTERRUPTS();
 	if (ConfigReloadPending)
 	{
@@ -129,12 +147,10 @@ ccm_go_on(void)
 		ccm_set_state(CCM_STATE_OFF, CCM_CAUSE_NONE);
 		return false;
 	}
-	if (replay_lag() > ccm_max_replay_lag && ccm_max_replay_lag > 0)
-	{
-		ccm_set_state(CCM_STATE_PAUSED, CCM_CAUSE_LAG);
-		return false;
-	}
-	return true;
+	cause = behind();
+	if (cause != CCM_CAUSE_NONE)
+		ccm_set_state(CCM_STATE_PAUSED, cause);
+	return cause == CCM_CAUSE_NONE;
 }
 
 static void

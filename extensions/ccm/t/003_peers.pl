@@ -169,8 +169,9 @@ works_again('malformed answers');
 
 # the primary is away for a while
 $primary->stop('immediate');
-ok(wait_reader($standby, "state = 'error' AND error = 'connection'"), 'the primary is away');
+ok(wait_reader($standby, "state = 'paused' AND paused_reason = 'not streaming'"), 'the primary is away');
 $primary->start;
+ok($primary->poll_query_until('postgres', 'SELECT count(*) = 1 FROM pg_stat_replication'), 'and comes back');
 works_again('a primary that was away');
 is(logged($standby, 'LOG:  ccm: connection:'), 1, 'still one line');
 
