@@ -45,7 +45,7 @@ bool		howdah_commit_ignores_cancel;
  */
 static const char default_protected_roles[] =
 "rdsadmin, rdsrepladmin, rdsmon, "
-"rds_superuser, rds_replication, rds_iam, rds_password, "
+"rds_superuser, rds_replication, rds_iam, rds_password, ccm_reader, "
 "pg_execute_server_program, pg_read_server_files, pg_write_server_files, "
 "pg_use_reserved_connections, pg_maintain";
 

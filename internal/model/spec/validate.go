@@ -26,7 +26,7 @@ func CheckLongName(what, name string, most int) error {
 }
 
 // reservedUsers are PostgreSQL's and the platform's own roles.
-var reservedUsers = []string{"rdsadmin", "rdsrepladmin", "rdsmon", "public", "none", "current_user", "session_user", "current_role"}
+var reservedUsers = []string{"rdsadmin", "rdsrepladmin", "rdsmon", "ccm_reader", "public", "none", "current_user", "session_user", "current_role"}
 
 // CheckMasterUser checks the name of a master user.
 func CheckMasterUser(name string) error {
