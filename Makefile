@@ -61,4 +61,8 @@ generate: ## rewrite api/ from the public service models, docs/cli.md and docs/g
 clean: ## remove what was built
 	@rm -rf bin
 
-.PHONY: help up down install build test test-versions soak pauses check bench-ha bench-scale bench-backup generate clean
+bench-ccm: build ## measure failovers with a warm and a cold cache, alternating (20 minutes; as root)
+	@$(GO) build -o bin/bench-ccm ./test/bench/ccm
+	@bin/bench-ccm -howdah $(HOWDAH) $(BENCH_FLAGS)
+
+.PHONY: help up down install build test test-versions soak pauses check bench-ha bench-scale bench-backup bench-ccm generate clean

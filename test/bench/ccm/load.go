@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// load is a pgbench that runs. Its mix is that of Aurora's own test of the feature.
+type load struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	once sync.Once
+	mu   sync.Mutex
+	tps  []float64 // guarded by mu; of each second
+}
+
+// pgbench returns a command that uses the database through its endpoint, with TLS, as clients do.
+func (b *bench) pgbench(ctx context.Context, args ...string) (*exec.Cmd, error) {
+	i, err := b.rig.Instance(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	config, err := b.rig.Config(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	passFile := filepath.Join(b.rig.Home.Dir, "bench-pgpass")
+	if err := os.WriteFile(passFile, []byte("*:*:*:*:"+config.Password+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "pgbench", append([]string{"-h", *i.Endpoint.Address, "-p", strconv.Itoa(int(*i.Endpoint.Port)), "-U", "app"}, args...)...)
+	cmd.Args = append(cmd.Args, "postgres")
+	cmd.Env = append(os.Environ(), "PGSSLMODE=verify-full", "PGSSLROOTCERT="+b.rig.Home.CAFile(), "PGPASSFILE="+passFile)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd, nil
+}
+
+func (b *bench) load(ctx context.Context, long time.Duration) (*load, error) {
+	cmd, err := b.pgbench(ctx, "-n", "-M", "prepared", "-b", "tpcb-like@1", "-b", "select-only@20", "-c", "8", "-j", "2", "-P", "1", "-T", strconv.Itoa(int(long.Seconds())))
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start pgbench: %w", err)
+	}
+	l := &load{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			l.read(lines.Bytes())
+		}
+	}()
+	return l, nil
+}
+
+var progressForm = regexp.MustCompile(`^progress: [0-9.]+ s, ([0-9.]+) tps`)
+
+func (l *load) read(line []byte) {
+	found := progressForm.FindSubmatch(line)
+	if found == nil {
+		return
+	}
+	if tps, err := strconv.ParseFloat(string(found[1]), 64); err == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.tps = append(l.tps, tps)
+	}
+}
+
+// wait waits until it has ended.
+func (l *load) wait() {
+	<-l.done
+	l.once.Do(func() { _ = l.cmd.Wait() })
+}
+
+func (l *load) all() []float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]float64(nil), l.tps...)
+}
+
+// last is the mean of so many seconds at the end.
+func (l *load) last(seconds int) float64 {
+	all := l.all()
+	all = all[max(0, len(all)-seconds):]
+	sum := 0.0
+	for _, tps := range all {
+		sum += tps
+	}
+	return sum / float64(max(1, len(all)))
+}
