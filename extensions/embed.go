@@ -9,3 +9,8 @@ import _ "embed"
 //
 //go:embed howdah/bootstrap.sql
 var Bootstrap string
+
+// Cache is the script of the extension ccm, for CREATE EXTENSION.
+//
+//go:embed ccm/ccm--1.0.sql
+var Cache string

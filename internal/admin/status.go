@@ -208,12 +208,21 @@ type Member struct {
 	LagSeconds   *float64 `json:"lag_seconds,omitempty"`
 	StorageBytes int64    `json:"storage_bytes"`
 
+	// Cache says how a standby keeps its cache like its primary's. It is absent where it does not.
+	Cache *Cache `json:"cache,omitempty"`
 	// Restoring is how far its first data are made of a backup. It is absent when that does not go on.
 	Restoring *Restoring `json:"restoring,omitempty"`
 	// Going says why it is to be removed: replaced or surplus.
 	Going   string `json:"going,omitempty"`
 	Problem string `json:"problem,omitempty"`
 	Detail  string `json:"detail,omitempty"`
+}
+
+// Cache says how a standby keeps its cache like its primary's (cluster cache management).
+type Cache struct {
+	State   string  `json:"state"`         // the cache manager's own word
+	Why     string  `json:"why,omitempty"` // what holds it up
+	Percent float64 `json:"percent"`       // of what is hot in the primary's cache
 }
 
 // Restoring is how far a restore is.

@@ -160,7 +160,7 @@ func (b Basis) addMember(in *plan.Input, m plan.Placed, config int64) {
 		in.Behind[id] = s.Shared() > 0 && s.Shared() < config
 		in.Applied[id], in.Positions[id], in.Making[id] = s.Generation(), s.Location, s.Making()
 		// What a primary said before it was restarted as a standby holds no more.
-		in.PendingRestart[id] = s.PendingRestart && (m.Name == in.Leader || s.Role == "replica")
+		in.PendingRestart[id] = s.Waits() && (m.Name == in.Leader || s.Role == "replica")
 		in.Growing[id] = in.PendingRestart[id] && plan.Grows(s.Differences)
 		in.Shrinking[id] = in.PendingRestart[id] && plan.Shrinks(s.Differences)
 	}

@@ -22,6 +22,9 @@ func (s *service) memberOut(d database.Subject, m plan.Placed, primary lsn.LSN) 
 	if r := report.Restoring; r != nil && d.Alive[m.Host] {
 		out.Restoring = &admin.Restoring{Phase: r.Phase, Done: r.Done, Of: r.Of, Began: r.Began}
 	}
+	if c := report.Cache; c != nil && report.Ready && d.Alive[m.Host] {
+		out.Cache = &admin.Cache{State: c.State, Why: c.Why, Percent: c.Percent}
+	}
 	out.State = memberState(d, m, report)
 	out.Ready = out.State == stateReady
 	at := s.position(d.Want.ID, m.Name)

@@ -23,7 +23,24 @@ func MembersText(o *cli.Options, d admin.Database, indent string) error {
 	if t.Rows() == 1 {
 		return nil
 	}
-	return t.Write(o.Screen.Stdout, o.Screen.Color())
+	if err := t.Write(o.Screen.Stdout, o.Screen.Color()); err != nil {
+		return err
+	}
+	for _, m := range d.Members {
+		if m.Cache != nil {
+			o.Say("%s%s", indent, cacheText(m.Name, *m.Cache))
+		}
+	}
+	return nil
+}
+
+// cacheText says how much of its primary's cache a standby has.
+func cacheText(name string, c admin.Cache) string {
+	text := fmt.Sprintf("the cache of %s has %.0f %% of what is hot in the primary's", name, c.Percent)
+	if c.Why != "" {
+		text = fmt.Sprintf("the cache of %s is not kept like the primary's: %s", name, c.Why)
+	}
+	return text
 }
 
 func roleCell(m admin.Member) screen.Cell {

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/model/spec"
@@ -29,6 +31,9 @@ func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Ass
 		Parameters: memberParameters(want, seat, usable(seat.Limits.MemoryBytes, hostMemory)), Cluster: ClusterConfig(want, layout), Limits: seat.Limits,
 		ServerIPs: append([]string{m.Address}, want.ServerIPs...),
 		Owner:     want.Owner, Encrypted: want.Encrypted, Archive: want.Archive, Copy: m.Copy,
+	}
+	if slices.Contains(layout.Warm, m.Name) {
+		a.Parameters["ccm.enabled"] = "on"
 	}
 	if layout.KeyAuthority != "" {
 		a.Keys = &member.Keys{Authority: layout.KeyAuthority, Admits: want.Admits, Own: m.OwnKey, Only: layout.OnlyOwnKeys}

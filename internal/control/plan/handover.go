@@ -149,6 +149,10 @@ func (w *work) askHandover(request, target string, leader *Placed) {
 		w.doing("waiting for a standby in sync")
 		return
 	}
+	if request != w.fleeRequest() && w.cold(next) && w.warming(request) {
+		w.doing("waiting for the cache of " + next.Name + " to be warm")
+		return
+	}
 	next.Boost = true
 	if !w.mayPause(next) || !w.boosted(next) || !w.applied(next) {
 		w.doing("preparing " + next.Name + " to take over")

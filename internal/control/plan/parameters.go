@@ -68,6 +68,9 @@ func (d *Database) configure(values map[string]string, m param.Machine) {
 	if e.ForceTLS != nil {
 		d.RequireTLS = *e.ForceTLS
 	}
+	if e.Cache != nil {
+		d.Warm = *e.Cache
+	}
 	if e.Logical != nil && *e.Logical {
 		d.Parameters["wal_level"], d.LogicalSlots = "logical", true
 	}

@@ -39,14 +39,16 @@ type Database struct {
 	SpreadZones bool
 
 	WaitForStandby bool
-	RequireTLS     bool
-	IAMAuth        bool // users of rds_iam log in with tokens
-	Encrypted      bool // its storage is
-	Owner          member.Owner
-	Parameters     map[string]string // the same for all members
-	LogicalSlots   bool              // users may have logical replication slots
-	Slots          []string
-	Upstream       *patroni.Upstream
+	// Warm says that a standby shall keep in its cache what the primary has in its own (warm.go).
+	Warm         bool
+	RequireTLS   bool
+	IAMAuth      bool // users of rds_iam log in with tokens
+	Encrypted    bool // its storage is
+	Owner        member.Owner
+	Parameters   map[string]string // the same for all members
+	LogicalSlots bool              // users may have logical replication slots
+	Slots        []string
+	Upstream     *patroni.Upstream
 	// Archive says where WAL goes; nil: nowhere. BackedUp says that it has automated backups.
 	Archive  *member.Archive
 	BackedUp bool
@@ -108,6 +110,12 @@ type Layout struct {
 	Abandoned string `json:"abandoned,omitempty"`
 	// Fled counts the handovers away from full disks.
 	Fled int64 `json:"fled,omitempty"`
+	// Warm has the names of the two members of which each, while the other leads, keeps its cache
+	// like the other's. Cold says why there are none although they are wanted, or is "".
+	Warm []string `json:"warm,omitempty"`
+	Cold string   `json:"cold,omitempty"`
+	// Warming is the planned failover that waited for a warm cache last.
+	Warming *Waiting `json:"warming,omitempty"`
 	// Asked is the task that was asked for last.
 	Asked *Asked `json:"asked,omitempty"`
 	// KeyAuthority is the fingerprint of the authority of members' keys. OnlyOwnKeys says that the
@@ -116,6 +124,12 @@ type Layout struct {
 	OnlyOwnKeys  bool   `json:"only_own_keys,omitempty"`
 	// Steps are the steps of what is going on, oldest first. There are none when all is done.
 	Steps []Step `json:"steps,omitempty"`
+}
+
+// Waiting is a request that waits since some time.
+type Waiting struct {
+	Request string    `json:"request"`
+	Since   time.Time `json:"since"`
 }
 
 // Step is one named stage of what is going on.

@@ -27,6 +27,7 @@ func (w *work) run() {
 	w.mendPorts()
 	w.mendNames()
 	w.mendKeys()
+	w.warm()
 	if !w.retire() {
 		return
 	}

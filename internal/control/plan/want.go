@@ -41,6 +41,7 @@ func ForInstance(i spec.Instance, links Links) Database {
 	for n := range d.Seats {
 		d.Seats[n].Values = own
 	}
+	d.Warm = i.MultiAZ && spec.Setting(i.Tags, spec.WarmStandby) == "true"
 	return d
 }
 

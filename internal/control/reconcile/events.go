@@ -71,6 +71,12 @@ func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Ti
 	case done && d.Cluster == nil && !out.GaveUp:
 		add("0006")
 	}
+	switch {
+	case after.Cold != "" && after.Cold != before.Cold:
+		notes = append(notes, note{src, "H020", []any{after.Cold}})
+	case len(after.Warm) > 0 && len(before.Warm) == 0:
+		add("H021")
+	}
 	notes = append(notes, memberNotes(d, before, after)...)
 	return puts(d, notes, now)
 }

@@ -33,12 +33,20 @@ func Prepare(ctx context.Context, install Install, user *owner.User, dir string)
 	if err != nil {
 		return fmt.Errorf("make a cluster: %w", err)
 	}
+	modules, err := Modules(install.Major)
+	if err != nil {
+		return err
+	}
+	everywhere, platform := extensions.Bootstrap, settingsTable
+	if HasCache(modules) {
+		everywhere, platform = everywhere+auroraSQL(), platform+cacheSQL()+cacheDone
+	}
 	for _, step := range []struct{ database, sql string }{
-		{"template1", "CREATE DATABASE rdsadmin;\n\n" + extensions.Bootstrap},
-		{"postgres", extensions.Bootstrap},
-		{"rdsadmin", extensions.Bootstrap + settingsTable},
+		{"template1", "CREATE DATABASE rdsadmin;\n\n" + everywhere},
+		{"postgres", everywhere},
+		{"rdsadmin", extensions.Bootstrap + platform},
 	} {
-		if err := single(ctx, install, user, dir, step.database, step.sql); err != nil {
+		if err := single(ctx, install, user, dir, modules, step.database, step.sql); err != nil {
 			return err
 		}
 	}
@@ -55,9 +63,9 @@ GRANT SELECT ON public.howdah_done TO rdsmon;
 
 // single runs SQL in a cluster on which no server runs. A single-user server always exits with 0,
 // so errors are found in its output.
-func single(ctx context.Context, install Install, user *owner.User, dir, database, sql string) error {
+func single(ctx context.Context, install Install, user *owner.User, dir, modules, database, sql string) error {
 	out, err := run(ctx, user, strings.NewReader(sql), install.Program("postgres"),
-		"--single", "-j", "-D", dir, "-c", "exit_on_error=on", "-c", "log_min_messages=error", database)
+		"--single", "-j", "-D", dir, "-c", "exit_on_error=on", "-c", "log_min_messages=error", "-c", "dynamic_library_path=$libdir:"+modules, database)
 	if err != nil {
 		return fmt.Errorf("prepare database %s: %w", database, err)
 	}

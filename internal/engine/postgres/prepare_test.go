@@ -95,7 +95,7 @@ func TestPrepareFindsErrorsOfTheSQL(t *testing.T) {
 	if err := Prepare(t.Context(), install, u, data); err != nil {
 		t.Fatal(err)
 	}
-	err := single(t.Context(), install, u, data, "postgres", "SELECT 1/0;\n\n")
+	err := single(t.Context(), install, u, data, "", "postgres", "SELECT 1/0;\n\n")
 	if !errors.Is(err, errBootstrap) && err == nil {
 		t.Errorf("a failing statement: %v", err)
 	}

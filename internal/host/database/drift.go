@@ -2,8 +2,11 @@ package database
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"maps"
 	"os"
+	"strings"
 	"time"
 
 	"howdah/internal/engine/patroni/config"
@@ -78,10 +81,26 @@ func (s *settings) intended(hosts []string) (m config.Member, text []byte, diges
 	}
 	m = s.host.patroniMember(s.Want, install, hosts)
 	m.Modules = modules
+	if postgres.HasCache(modules) {
+		m.Parameters = withCache(m.Parameters, m.Cluster.Parameters)
+	}
 	if s.Leader.Alive() {
 		m.Name = s.named // it takes no other while it runs
 	}
 	m.Keys.Own = s.showsOwn()
 	text, digest, err = config.Render(m)
 	return m, text, digest, err
+}
+
+// withCache returns a member's own settings with the library of cluster cache management; shared are
+// those of all members. Each agent knows what its host has: a server does not start that is to load a
+// library which is not there.
+func withCache(own, shared map[string]string) map[string]string {
+	const libraries = "shared_preload_libraries"
+	all := map[string]string{}
+	maps.Copy(all, own)
+	listed := cmp.Or(all[libraries], shared[libraries])
+	all[libraries] = strings.TrimPrefix(listed+","+postgres.CacheModule, ",")
+	all["ccm.database"] = "rdsadmin"
+	return all
 }

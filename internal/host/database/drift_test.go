@@ -181,3 +181,20 @@ while :; do sleep 1 & wait $!; done
 		t.Errorf("%d starts", len(starts))
 	}
 }
+
+// The library of cluster cache management comes to whatever else a member loads, and to its own
+// settings, such as where its WAL goes.
+func TestTheCacheLibraryComesToTheRest(t *testing.T) {
+	shared := map[string]string{"shared_preload_libraries": "pg_stat_statements,howdah", "archive_command": "/bin/true"}
+	own := map[string]string{"archive_command": "push"}
+	got := withCache(own, shared)
+	if got["shared_preload_libraries"] != "pg_stat_statements,howdah,ccm" || got["archive_command"] != "push" || len(own) != 1 {
+		t.Errorf("%v, of %v", got, own)
+	}
+	if got := withCache(map[string]string{"shared_preload_libraries": "howdah,auto_explain"}, shared); got["shared_preload_libraries"] != "howdah,auto_explain,ccm" {
+		t.Error(got)
+	}
+	if got := withCache(nil, nil); got["shared_preload_libraries"] != "ccm" {
+		t.Error(got)
+	}
+}

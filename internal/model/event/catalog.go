@@ -83,6 +83,8 @@ var catalog = map[SourceType]map[string]kind{
 		"H017": {"restoration", "The DB instance goes back to %s: it serves until the data of then are ready. The snapshot %s is made of it as it is now."},
 		"H018": {"restoration", "The DB instance has gone back to %s. What was committed after that, until %s, is not in it any more: see %s."},
 		"H019": {"notification", "The DB instance does not go back to %s, and is as it was: %s. howdah operations show %s says more."},
+		"H020": {"notification", "Cluster cache management is off: %s."},
+		"H021": {"notification", "Cluster cache management is on."},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	Cluster: {
@@ -107,6 +109,8 @@ var catalog = map[SourceType]map[string]kind{
 		"H013": {"notification", "The operation %s takes longer than it should, and goes on: howdah operations show %s"},
 		"H014": {"failure", "No backup was made: %s. howdah operations show %s says more."},
 		"H015": {"notification", "A restore drill worked: the newest backup was restored and checked in %s, and %s would have been lost."},
+		"H020": {"notification", "Cluster cache management is off: %s."},
+		"H021": {"notification", "Cluster cache management is on."},
 		"H016": {"failure", "A restore drill failed: %s. howdah backup drill %s tries again."},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},

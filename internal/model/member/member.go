@@ -260,6 +260,8 @@ type Report struct {
 	// Unarchived says of a primary that was stopped why WAL that it wrote may lack in the archive. ""
 	// says that all is there, that it was a standby, or that nothing is archived.
 	Unarchived string `json:"unarchived,omitempty"`
+	// Cache is what a standby says of keeping its cache like its primary's; nil: it does not do that.
+	Cache *Cache `json:"cache,omitempty"`
 	// Restoring is how far the making of the first data of a restored database is; nil: it is not
 	// going on.
 	Restoring *Restoring `json:"restoring,omitempty"`
@@ -268,6 +270,15 @@ type Report struct {
 	Problem      Problem   `json:"problem,omitempty"`
 	Detail       string    `json:"detail,omitempty"`
 	At           time.Time `json:"at"`
+}
+
+// Cache says how a standby keeps its cache like its primary's.
+type Cache struct {
+	// State is the cache manager's own word. Why says what holds it up, or is "".
+	State string `json:"state"`
+	Why   string `json:"why,omitempty"`
+	// Percent says how much of what is hot in the primary's cache the standby had, at its last look.
+	Percent float64 `json:"percent"`
 }
 
 // Restoring is how far a restore is.

@@ -11,8 +11,8 @@ import (
 type Effect struct {
 	// Settings are settings of PostgreSQL.
 	Settings map[string]string
-	// ForceTLS and Logical are nil if no group sets them.
-	ForceTLS, Logical *bool
+	// ForceTLS, Logical and Cache (cluster cache management) are nil if no group sets them.
+	ForceTLS, Logical, Cache *bool
 }
 
 // platformLibraries are always preloaded, whatever a group says.
@@ -39,7 +39,9 @@ func Apply(values map[string]string, m Machine) Effect {
 		case logicalReplication:
 			e.Logical = boolOf(value)
 			e.Settings[name] = value
-		case ccm, rdsExtensions, allowedExtensions:
+		case ccm:
+			e.Cache = boolOf(value)
+		case rdsExtensions, allowedExtensions:
 		case "shared_preload_libraries":
 			e.Settings[name] = preload(value)
 		default:

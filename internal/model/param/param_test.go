@@ -334,7 +334,7 @@ func TestEffects(t *testing.T) {
 		{"a formula", map[string]string{"shared_buffers": "{DBInstanceClassMemory/32768}", "work_mem": "{Bad}"}, Effect{Settings: map[string]string{"shared_buffers": "32768"}}},
 		{"TLS", map[string]string{"rds.force_ssl": "0"}, Effect{Settings: map[string]string{"rds.force_ssl": "0"}, ForceTLS: &no}},
 		{"logical", map[string]string{"rds.logical_replication": "on"}, Effect{Settings: map[string]string{"rds.logical_replication": "on"}, Logical: &yes}},
-		{"ccm", map[string]string{"apg_ccm_enabled": "1"}, Effect{Settings: map[string]string{}}},
+		{"ccm", map[string]string{"apg_ccm_enabled": "1"}, Effect{Settings: map[string]string{}, Cache: &yes}},
 		{"libraries", map[string]string{"shared_preload_libraries": "auto_explain, howdah"}, Effect{Settings: map[string]string{"shared_preload_libraries": "pg_stat_statements,howdah,auto_explain"}}},
 		{"no libraries", map[string]string{"shared_preload_libraries": ""}, Effect{Settings: map[string]string{"shared_preload_libraries": "pg_stat_statements,howdah"}}},
 		{"extensions", map[string]string{"rds.extensions": "citext, uuid-ossp"}, Effect{Settings: map[string]string{"rds.extensions": "citext,uuid-ossp", "howdah.extensions": `"citext","uuid-ossp"`}}},

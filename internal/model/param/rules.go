@@ -43,7 +43,7 @@ var owned = []struct {
 var shared = []string{
 	"max_connections", "max_worker_processes", "max_wal_senders", "max_prepared_transactions", "max_locks_per_transaction",
 	"max_replication_slots", "track_commit_timestamp", "wal_keep_size",
-	forceSSL, logicalReplication,
+	forceSSL, logicalReplication, ccm,
 }
 
 // narrow holds ranges that are narrower here than PostgreSQL's. Patroni silently corrects values
@@ -160,5 +160,5 @@ var rdsParameters = []rdsParameter{
 	{Parameter: Parameter{Name: allowedExtensions, Type: "string", Context: "sighup", Default: "*", Text: "Narrows the extensions that users may create; * is all of rds.extensions."}},
 	// RDS keeps logs for at least a day and at most a week.
 	{Parameter: Parameter{Name: logRetention, Type: "integer", Min: "1440", Max: "10080", Context: "sighup", Default: "4320", Text: "How long log files are kept, in minutes."}},
-	{Parameter: Parameter{Name: ccm, Type: "bool", Context: "postmaster", Default: "0", Text: "Cluster cache management. Kept and shown; it has no effect yet."}, aurora: true},
+	{Parameter: Parameter{Name: ccm, Type: "bool", Context: "sighup", Default: "0", Text: "Cluster cache management: the reader of promotion tier 0 keeps in its cache what the writer has in its own."}, aurora: true},
 }

@@ -138,3 +138,25 @@ func TestLogicalSlotsAreLeftAlone(t *testing.T) {
 		t.Errorf("%s, %v", without, err)
 	}
 }
+
+func TestWaits(t *testing.T) {
+	added := map[string]Difference{"shared_preload_libraries": {Old: "pg_stat_statements,howdah", New: "pg_stat_statements,howdah,ccm"}}
+	users := map[string]Difference{"shared_preload_libraries": {Old: "pg_stat_statements,howdah", New: "pg_stat_statements,howdah,auto_explain,ccm"}}
+	both := map[string]Difference{"shared_preload_libraries": added["shared_preload_libraries"], "max_connections": {Old: "100", New: "75"}}
+	for _, tt := range []struct {
+		name string
+		m    MemberState
+		want bool
+	}{
+		{"nothing", MemberState{}, false},
+		{"a setting", MemberState{PendingRestart: true, Differences: map[string]Difference{"max_connections": {Old: "100", New: "75"}}}, true},
+		{"an older Patroni says no reason", MemberState{PendingRestart: true}, true},
+		{"the platform's new library", MemberState{PendingRestart: true, Differences: added}, false},
+		{"a library of the user's beside it", MemberState{PendingRestart: true, Differences: users}, true},
+		{"a setting beside it", MemberState{PendingRestart: true, Differences: both}, true},
+	} {
+		if got := tt.m.Waits(); got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+}

@@ -18,6 +18,9 @@ const (
 	WaitForStandby = SettingPrefix + "wait-for-standby"
 	// Promotable ("false") keeps an instance of a cluster from ever becoming the writer.
 	Promotable = SettingPrefix + "promotable"
+	// WarmStandby ("true") has the standby of a Multi-AZ instance keep in its cache what the primary
+	// has in its own. Aurora has the parameter apg_ccm_enabled for it, RDS has nothing.
+	WarmStandby = SettingPrefix + "warm-standby"
 	// WALCapSetting is how many GiB of WAL may wait to be archived, before what is oldest is given
 	// up.
 	WALCapSetting = SettingPrefix + "wal-cap"
@@ -29,6 +32,7 @@ const mostWALCap = 1 << 14
 var settings = map[string][]string{
 	WaitForStandby: {"true", "false"},
 	Promotable:     {"true", "false"},
+	WarmStandby:    {"true", "false"},
 }
 
 // Setting returns the value of a setting in a list of tags, or "".
@@ -53,7 +57,7 @@ func checkSetting(t Tag) error {
 	}
 	allowed, known := settings[t.Key]
 	if !known {
-		return invalidValue("Unknown setting %s. Known: %s, %s, %s.", t.Key, WaitForStandby, Promotable, WALCapSetting)
+		return invalidValue("Unknown setting %s. Known: %s, %s, %s, %s.", t.Key, WaitForStandby, Promotable, WarmStandby, WALCapSetting)
 	}
 	if !slices.Contains(allowed, t.Value) {
 		return invalidValue("Invalid value %q of the setting %s: use %s.", t.Value, t.Key, strings.Join(allowed, " or "))

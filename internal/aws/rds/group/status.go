@@ -70,7 +70,7 @@ func memberStatus(l *look.Look, want plan.Database, facts plan.Facts, m plan.Pla
 	switch {
 	case !told || seen.Generation() < assigned.Value.Generation:
 		return applies
-	case seen.PendingRestart:
+	case seen.Waits():
 		return pendingReboot
 	}
 	return inSync

@@ -99,13 +99,15 @@ name in the place of root in pg_ident.conf.
 - Databases: %s.
 %s%s- Settings of the parameter group are not here, but what was set for roles and databases is.
   Extensions need their packages, and collations the locales of this machine.
+- Before pg_upgrade, in each database: DROP FUNCTION IF EXISTS pg_catalog.aurora_ccm_status(); and in
+  the database rdsadmin, DROP SCHEMA IF EXISTS ccm CASCADE; their library is Howdah's.
 - What users stored is here, also passwords in subscriptions and in user mappings of foreign servers.
 - Nothing is encrypted.
 `, about.User, strings.Join(note.Databases, ", "), roles(note), passwords(about))
 }
 
 func roles(note backup.DownloadNote) string {
-	return fmt.Sprintf(`- The roles %s (a superuser), rdsrepladmin, rdsmon, and those that begin with rds_ are
+	return fmt.Sprintf(`- The roles %s (a superuser), rdsrepladmin, rdsmon, ccm_reader, and those that begin with rds_ are
   Howdah's own. They own some objects, and never had passwords. The search_path of %s has no
   schema but pg_catalog.
 `, note.Superuser, note.Superuser)
