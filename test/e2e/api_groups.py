@@ -54,7 +54,7 @@ def journey_parameter_groups():
     available("tuned")
     at = address("tuned")
     assert sql(at, "SHOW work_mem") == "8MB" and sql(at, "SHOW log_min_duration_statement") == "250ms"
-    assert sql(at, "SHOW shared_preload_libraries") == "pg_stat_statements,howdah,auto_explain"
+    assert sql(at, "SHOW shared_preload_libraries") == "pg_stat_statements,howdah,auto_explain,ccm"
     eventually(15, lambda: status("tuned") == "in-sync", "in sync")
 
     step("what PostgreSQL would refuse is refused, and why")
