@@ -138,6 +138,7 @@ def journey_snapshots():
     aws("restore-db-instance-from-db-snapshot", "--db-instance-identifier", "never", "--db-snapshot-identifier", "no-such", code="DBSnapshotNotFound")
 
     step("a deleted database leaves its final snapshot, and its automated backups if they are to stay")
+    eventually(180, lambda: database("shop-back").get("LatestRestorableTime"), "shop-back has an automated backup")
     aws("delete-db-instance", "--db-instance-identifier", "shop-back", "--final-db-snapshot-identifier", "last-of-back", "--no-delete-automated-backups")
     gone("shop-back")
     snapshot_available("last-of-back")
