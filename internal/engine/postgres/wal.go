@@ -52,7 +52,7 @@ func walEnd(ctx context.Context, install Install, user *owner.User, dataDir stri
 	if err != nil {
 		return 0, err
 	}
-	first := segment(began, timeline)
+	first := WALName(began, timeline)
 	last := first
 	for _, name := range names {
 		if name[:8] == first[:8] && name > last {
@@ -127,8 +127,8 @@ func position(name string) (first lsn.LSN, timeline int, err error) {
 	return lsn.LSN(number[1]<<32 + number[2]*SegmentSize), int(number[0]), nil
 }
 
-// segment returns the name of the file of WAL that holds a position.
-func segment(at lsn.LSN, timeline int) string {
+// WALName returns the name of the file of WAL that holds a position of a timeline.
+func WALName(at lsn.LSN, timeline int) string {
 	return fmt.Sprintf("%08X%08X%08X", timeline, uint64(at)>>32, uint64(at)&(1<<32-1)/SegmentSize)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/engine/postgres"
 	"howdah/internal/host/pace"
 	"howdah/internal/host/tree"
 	"howdah/internal/model/lsn"
@@ -328,8 +329,7 @@ var (
 
 // segmentOf is the number of the file of WAL that has a position, as the names of files end.
 func segmentOf(at lsn.LSN) string {
-	n, perID := at/segmentSize, lsn.LSN(1<<32)/segmentSize
-	return fmt.Sprintf("%08X%08X", uint64(n/perID), uint64(n%perID))
+	return postgres.WALName(at, 0)[8:]
 }
 
 // copyWAL copies the WAL that the copy needs to be whole, of all timelines.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/backup"
+	"howdah/internal/engine/postgres"
 	"howdah/internal/model/lsn"
 )
 
@@ -269,8 +270,7 @@ func begun(out string) (time.Time, error) {
 
 // walName is the name of a file of WAL by its number.
 func walName(timeline int, segment lsn.LSN) string {
-	perID := lsn.LSN(1<<32) / segmentSize
-	return fmt.Sprintf("%08X%08X%08X", timeline, uint64(segment/perID), uint64(segment%perID))
+	return postgres.WALName(segment*segmentSize, timeline)
 }
 
 var commitRecord = regexp.MustCompile(`(?m)desc: COMMIT (?:PREPARED )?.*?([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+) UTC`)
