@@ -139,33 +139,31 @@ func (s *story) overtaken(database, old string, within time.Duration) {
 // timeline returns the one that a primary writes to.
 func (s *story) timeline(m rig.Member) (n int, err error) {
 	config, err := s.rig.ConfigAt(m.Address, m.Port)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = s.answers(config, "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int", &n)
 	}
-	ctx, cancel := context.WithTimeout(s.Context(), patience.For(5*time.Second))
-	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close(ctx)
-	return n, conn.QueryRow(ctx, "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int").Scan(&n)
+	return n, err
 }
 
 // recovers reports whether a member is a standby, as it says itself.
 func (s *story) recovers(m rig.Member) (recovery bool, err error) {
 	config, err := s.rig.ConfigAt(m.Address, m.Port)
-	if err != nil {
-		return false, err
+	if err == nil {
+		err = s.answers(config, "SELECT pg_is_in_recovery()", &recovery)
 	}
+	return recovery, err
+}
+
+// answers asks a server for one value, and stores it.
+func (s *story) answers(config *pgx.ConnConfig, sql string, value any) error {
 	ctx, cancel := context.WithTimeout(s.Context(), patience.For(5*time.Second))
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer conn.Close(ctx)
-	return recovery, conn.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&recovery)
+	return conn.QueryRow(ctx, sql).Scan(value)
 }
 
 // patroniLog returns what Patroni of a member has logged.

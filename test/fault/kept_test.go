@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,10 +54,15 @@ func TestTheOldCopyStaysUntilAStandbyIsInSync(t *testing.T) {
 
 // asPlatform runs a statement as the platform does, on a member's private socket.
 func (s *story) asPlatform(m rig.Member, sql string) error {
-	cmd := exec.Command("psql", "-X", "-q", "-c", sql, "-h", m.SocketDir(),
-		"-p", strconv.Itoa(m.Port), "-U", "rdsadmin", "-d", "rdsadmin")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
+	_, err := s.onSocket(m, "rdsadmin", sql)
+	return err
+}
+
+// onSocket asks a member's server for a text, in a database, as the platform does.
+func (s *story) onSocket(m rig.Member, database, sql string) (string, error) {
+	out, err := exec.Command("psql", "-X", "-q", "-At", "-c", sql, "-h", m.SocketDir(), "-p", strconv.Itoa(m.Port), "-U", "rdsadmin", "-d", database).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s on %s: %w: %s", sql, m.Name, err, out)
 	}
-	return nil
+	return strings.TrimSpace(string(out)), err
 }

@@ -1,19 +1,14 @@
 package fault
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"howdah/api/rds"
-	"howdah/internal/testkit/patience"
 	"howdah/internal/testkit/pgversion"
 	"howdah/internal/testkit/rig"
 )
@@ -41,7 +36,7 @@ func TestAFailoverMeetsAWarmCache(t *testing.T) {
 
 	writer, reader := s.leader(id), s.standby(id)
 	for _, sql := range []string{"CREATE EXTENSION pg_buffercache SCHEMA public", "CREATE TABLE public.goods AS SELECT n, repeat('x', 200) AS what FROM generate_series(1, 100000) n", "VACUUM ANALYZE public.goods"} {
-		_, err := s.onSocket(writer, sql)
+		_, err := s.onSocket(writer, "postgres", sql)
 		s.must(err, sql)
 	}
 	// What replay has brought into the reader's cache is gone with it.
@@ -64,7 +59,7 @@ func TestAFailoverMeetsAWarmCache(t *testing.T) {
 func (s *story) warms(name string, writer, reader rig.Member) {
 	s.Helper()
 	s.eventually(2*time.Minute, func() error {
-		_, err := s.onSocket(writer, "SELECT count(*) FROM public.goods")
+		_, err := s.onSocket(writer, "postgres", "SELECT count(*) FROM public.goods")
 		hot, asked := s.hotBuffers(name)
 		if asked == nil && hot == 0 {
 			asked = errors.New("the writer has found nothing hot yet")
@@ -76,11 +71,11 @@ func (s *story) warms(name string, writer, reader rig.Member) {
 // alike returns nil once a standby has what is hot of a table in its primary's cache.
 func (s *story) alike(primary, standby rig.Member) error {
 	const sql = "SELECT count(*) FROM public.pg_buffercache WHERE relfilenode = pg_relation_filenode('public.goods') AND usagecount >= %d"
-	hot, err := s.onSocket(primary, fmt.Sprintf(sql, 3))
+	hot, err := s.onSocket(primary, "postgres", fmt.Sprintf(sql, 3))
 	if err != nil {
 		return err
 	}
-	have, err := s.onSocket(standby, fmt.Sprintf(sql, 1))
+	have, err := s.onSocket(standby, "postgres", fmt.Sprintf(sql, 1))
 	if err != nil {
 		return err
 	}
@@ -94,27 +89,10 @@ func (s *story) alike(primary, standby rig.Member) error {
 // hotBuffers is what the writer of a cluster found to be hot, as any user may ask.
 func (s *story) hotBuffers(name string) (n int, err error) {
 	config, err := s.rig.ClusterConfig(s.Context(), name)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = s.answers(config, "SELECT coalesce(buffers_found_last_scan, 0) FROM aurora_ccm_status()", &n)
 	}
-	ctx, cancel := context.WithTimeout(s.Context(), patience.For(5*time.Second))
-	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close(ctx)
-	err = conn.QueryRow(ctx, "SELECT coalesce(buffers_found_last_scan, 0) FROM aurora_ccm_status()").Scan(&n)
 	return n, err
-}
-
-// onSocket asks a member's server for a text as the platform does, in the database postgres.
-func (s *story) onSocket(m rig.Member, sql string) (string, error) {
-	out, err := exec.Command("psql", "-X", "-q", "-At", "-c", sql, "-h", m.SocketDir(), "-p", strconv.Itoa(m.Port), "-U", "rdsadmin", "-d", "postgres").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%s on %s: %w: %s", sql, m.Name, err, out)
-	}
-	return strings.TrimSpace(string(out)), err
 }
 
 // clusterTells returns nil if an event of a cluster has these words.

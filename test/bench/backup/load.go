@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"sync"
@@ -39,19 +37,7 @@ func (s *site) pgbench(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := s.Config(ctx, source)
-	if err != nil {
-		return nil, err
-	}
-	passFile := filepath.Join(s.path, "pgpass")
-	if err := os.WriteFile(passFile, []byte("*:*:*:*:"+config.Password+"\n"), 0o600); err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, "pgbench", append([]string{"-h", *i.Endpoint.Address, "-p", strconv.Itoa(int(*i.Endpoint.Port)), "-U", "app"}, args...)...)
-	cmd.Args = append(cmd.Args, "postgres")
-	cmd.Env = append(os.Environ(), "PGSSLMODE=verify-full", "PGSSLROOTCERT="+s.Home.CAFile(), "PGPASSFILE="+passFile)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return cmd, nil
+	return s.PGBench(ctx, *i.Endpoint.Address, strconv.Itoa(int(*i.Endpoint.Port)), args...)
 }
 
 // initialize makes pgbench's tables, in about 15 MB for each unit of scale.

@@ -4,13 +4,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -29,19 +26,7 @@ func (b *bench) pgbench(ctx context.Context, args ...string) (*exec.Cmd, error) 
 	if err != nil {
 		return nil, err
 	}
-	config, err := b.rig.Config(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	passFile := filepath.Join(b.rig.Home.Dir, "bench-pgpass")
-	if err := os.WriteFile(passFile, []byte("*:*:*:*:"+config.Password+"\n"), 0o600); err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, "pgbench", append([]string{"-h", *i.Endpoint.Address, "-p", strconv.Itoa(int(*i.Endpoint.Port)), "-U", "app"}, args...)...)
-	cmd.Args = append(cmd.Args, "postgres")
-	cmd.Env = append(os.Environ(), "PGSSLMODE=verify-full", "PGSSLROOTCERT="+b.rig.Home.CAFile(), "PGPASSFILE="+passFile)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return cmd, nil
+	return b.rig.PGBench(ctx, *i.Endpoint.Address, strconv.Itoa(int(*i.Endpoint.Port)), args...)
 }
 
 func (b *bench) load(ctx context.Context, long time.Duration) (*load, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -219,13 +218,10 @@ var tpsForm = regexp.MustCompile(`tps = ([0-9.]+) \(without`)
 
 // pgbench runs PostgreSQL's own benchmark with TLS, and returns its tps.
 func pgbench(ctx context.Context, r *rig.Rig, at [2]string, args ...string) (float64, error) {
-	args = append([]string{"-h", at[0], "-p", at[1], "-U", "app"}, args...)
-	cmd := exec.CommandContext(ctx, "pgbench", append(args, "postgres")...)
-	passFile := filepath.Join(r.Dir, "pgpass")
-	if err := os.WriteFile(passFile, []byte("*:*:*:*:"+rig.Password+"\n"), 0o600); err != nil {
+	cmd, err := r.PGBench(ctx, at[0], at[1], args...)
+	if err != nil {
 		return 0, err
 	}
-	cmd.Env = append(os.Environ(), "PGSSLMODE=verify-full", "PGSSLROOTCERT="+r.Home.CAFile(), "PGPASSFILE="+passFile)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("pgbench %s: %w: %s", strings.Join(args, " "), err, out)
