@@ -65,8 +65,11 @@ func TestACloneOfWhatIsDeleted(t *testing.T) {
 	from, name := s.leader(id), "late"
 	// Nobody can copy its files while it answers nobody.
 	s.must(from.SignalPostgres(syscall.SIGSTOP), "stop its PostgreSQL")
-	_, err := s.howdah("db", "clone", "orders", name, "--no-wait")
-	s.must(err, "ask for a clone")
+	// A home that has just begun restores nothing before all its parts have said what they read.
+	s.eventually(time.Minute, func() error {
+		_, err := s.howdah("db", "clone", "orders", name, "--no-wait")
+		return err
+	})
 	s.drop("orders")
 	s.must(s.rig.WaitStatus(s.Context(), name, "incompatible-restore", 2*time.Minute), name)
 	s.eventually(30*time.Second, func() error { return s.hasProblem("restore-fails") })

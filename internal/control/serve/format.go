@@ -14,8 +14,13 @@ import (
 	"howdah/internal/state/format"
 )
 
-// raiseEvery is the pause between two looks whether all parts read the newest format by now.
-const raiseEvery = 5 * time.Second
+const (
+	// raiseEvery is the pause between two looks whether all parts read the newest format by now.
+	raiseEvery = 5 * time.Second
+	// followEvery is the pause between two looks at the number of the home. They cost no question to
+	// etcd, and what needs the newest format is refused until a control plane has told of it.
+	followEvery = time.Second
+)
 
 // readable refuses a state whose records this program does not read. It would drop what it does not
 // know when it writes them back. Our own member is asked, before anything is written.
@@ -33,7 +38,7 @@ func (cfg Config) followFormat(ctx context.Context, store *state.Store, cache *s
 	if err := cache.Loaded(ctx); err != nil {
 		return nil // it was told to end
 	}
-	timer := time.NewTicker(raiseEvery)
+	timer := time.NewTicker(followEvery)
 	defer timer.Stop()
 	for told := 0; ; {
 		r, err := state.Load[format.Record](cache, state.HomeFormat)
