@@ -38,3 +38,24 @@ func Postmaster(dataDir string) (pid int, err error) {
 	// A single-user server writes its number negated.
 	return max(pid, -pid), nil
 }
+
+// Life names one life of the server that runs, or ran, on a data directory: a server that was started
+// again has another one. It returns "" if there is no pid file: the server has ended. It does not say
+// whether the process lives.
+func Life(dataDir string) (string, error) {
+	data, err := readPIDFile(dataDir)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read pid file: %w", err)
+	}
+	lines := strings.SplitN(string(data), "\n", 4)
+	if len(lines) < 4 {
+		return "", fmt.Errorf("read pid file: %w", errShort)
+	}
+	return lines[0] + " since " + lines[2], nil
+}
+
+// errShort says that a pid file is being written.
+var errShort = errors.New("it has too few lines")

@@ -142,6 +142,23 @@ func TestPostmaster(t *testing.T) {
 	}
 }
 
+func TestTheLifeOfAServer(t *testing.T) {
+	dir := t.TempDir()
+	if got, err := Life(dir); got != "" || err != nil {
+		t.Errorf("no file: %q, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"31\n/data\n1790000000\n5432\n/run\n": "31 since 1790000000", "31\n/data\n1790000009\n5432\n": "31 since 1790000009", "31\n/data\n179": "", "": "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "postmaster.pid"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Life(dir); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+}
+
 func TestFindAndExtension(t *testing.T) {
 	install := newestInstall(t)
 	if _, err := Find(install.Major); err != nil {

@@ -44,15 +44,22 @@ func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	over := never
 	if args.Primary != nil {
+		over = r.copies.Load // of a standby only its files are needed then
 		defer r.hasten(ctx, id(args))()
 	}
 	if call.Resume {
 		// Its end says nothing: whether it made the backup, the repository says.
-		if _, _, err := call.Adopt(ctx, r.program(programBackup, command, r.tell)); err != nil {
+		if err := r.adopt(ctx, over, r.program(programBackup, command, r.tell)); err != nil {
 			return nil, err
 		}
 	}
+	ctx, end, err := r.living(ctx, over)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	if args.Primary == nil { // what a standby has comes after what its primary prepared
 		if err := r.create(ctx); err != nil {
 			return nil, err
@@ -88,6 +95,17 @@ func (h *Host) backUp(ctx context.Context, call job.Call) (any, error) {
 	}
 	h.Backed(args.Database)
 	return made, nil
+}
+
+// adopt waits for a program that an earlier agent began.
+func (r *run) adopt(ctx context.Context, over func() bool, p job.Program) error {
+	ctx, end, err := r.livedOn(ctx, over)
+	if err != nil {
+		return err
+	}
+	defer end()
+	_, _, err = r.call.Adopt(ctx, p)
+	return err
 }
 
 // taking is the command that makes a backup, of the primary or of a standby.

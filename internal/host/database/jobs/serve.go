@@ -54,6 +54,11 @@ func (h *Host) serve(ctx context.Context, call job.Call) (any, error) {
 	if call.Resume {
 		return nil, r.serveOn(ctx)
 	}
+	ctx, end, err := r.living(ctx, never)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	prepared, served, err := r.prepareServer(ctx, args)
 	if err != nil {
 		return nil, err
@@ -85,8 +90,7 @@ func (r *run) serveOn(ctx context.Context) error {
 	}
 	prepared := r.Engine.Serve(r.place, backup.Server{Dir: dir})
 	defer r.unlink(prepared)
-	_, _, err = r.call.Adopt(ctx, r.program(programServe, prepared.Command, nil))
-	return errors.Join(err, errServed)
+	return errors.Join(r.adopt(ctx, never, r.program(programServe, prepared.Command, nil)), errServed)
 }
 
 // unlink removes what a program leaves that was killed.
