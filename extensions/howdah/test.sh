@@ -43,6 +43,12 @@ cd "$work/build"
 make -s clean PG_CONFIG="$pg_config" with_llvm=no
 make -s PG_CONFIG="$pg_config" with_llvm=no
 make -s install PG_CONFIG="$pg_config" with_llvm=no
+# The suite of escapes has the other module loaded, too. It is built with the
+# original's files, and copied.
+cp -a "$source_dir/../ccm" "$work/ccm"
+make -s -C "$work/ccm" clean all PG_CONFIG="${PG_CONFIG:-pg_config}" with_llvm=no
+cp "$work/ccm/ccm.so" "$("$pg_config" --pkglibdir)"
+cp "$work"/ccm/ccm{.control,--1.0.sql} "$("$pg_config" --sharedir)/extension"
 chmod 755 "$work"
 [ "$(id -u)" -ne 0 ] || chown -R "$user" "$work"
 

@@ -18,7 +18,7 @@ sub new
 	my $node = PostgreSQL::Test::Cluster->new('escape');
 	$node->init(extra => [ '-U', 'rdsadmin', '--auth=trust' ]);
 	my $dir = PostgreSQL::Test::Utils::tempdir();
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'howdah'\n"
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'howdah, ccm'\nccm.enabled = on\n"
 		  . "listen_addresses = '127.0.0.1'\nlog_connections = on\nautovacuum = off\nlog_statement = none\n"
 		  . "max_prepared_transactions = 2\nwal_level = logical\nmax_wal_senders = 2\n");
 	my $self = bless { node => $node, dir => $dir }, $class;
@@ -27,6 +27,7 @@ sub new
 	$self->{major} = int($self->admin('postgres', 'SHOW server_version_num') / 10000);
 	$self->admin('postgres', 'CREATE DATABASE rdsadmin');
 	$self->admin($_, slurp_file('bootstrap.sql')) for ('template1', 'postgres', 'rdsadmin');
+	$self->set_cache_management_up;
 	$self->admin('postgres', "CREATE ROLE master LOGIN CREATEROLE CREATEDB PASSWORD '$password{master}';"
 		  . "CREATE ROLE plain LOGIN PASSWORD '$password{plain}'; GRANT rds_superuser TO master WITH ADMIN OPTION");
 	$self->admin('postgres', "ALTER DATABASE $_ OWNER TO master") for ('postgres', 'template1');
@@ -34,7 +35,7 @@ sub new
 	$self->fresh;
 	$self->{roles} = $self->admin('rdsadmin', "SELECT string_agg(quote_literal(rolname), ',') FROM pg_roles");
 	$self->{databases} = $self->admin('rdsadmin', "SELECT string_agg(quote_literal(datname), ',') FROM pg_database");
-	(undef, $self->{state}, $self->{left}) = $self->look;
+	($self->{in_target}, $self->{state}, $self->{left}) = $self->look;
 	return $self;
 }
 
@@ -52,6 +53,19 @@ sub log_in_as_in_production
 		'host rdsadmin all all reject',
 		'host all all all scram-sha-256', ''));
 	append_to_file("$data/pg_ident.conf", "platform $user rdsadmin\nplatform $user rdsmon\n");
+}
+
+# Functions as internal/engine/postgres/cache.go and hot.go make them.
+sub set_cache_management_up
+{
+	my ($self) = @_;
+	my ($aurora) = slurp_file('../ccm/ccm--1.0.sql') =~ /(CREATE FUNCTION pg_catalog\.aurora_ccm_status.*?;)/s;
+	$aurora =~ s/MODULE_PATHNAME/ccm/;
+	my $prewarm = "CREATE FUNCTION pg_catalog.howdah_prewarm(regclass, text, text, int8, int8) RETURNS int8"
+	  . q{ LANGUAGE C PARALLEL SAFE AS '$libdir/pg_prewarm', 'pg_prewarm'; REVOKE ALL ON FUNCTION pg_catalog.howdah_prewarm FROM PUBLIC;};
+	$self->admin($_, "$aurora $prewarm") for ('template1', 'postgres');
+	$self->admin('rdsadmin', 'CREATE EXTENSION ccm; CREATE SCHEMA howdah_cache; GRANT USAGE ON SCHEMA howdah_cache TO rdsmon;'
+		  . ' CREATE EXTENSION pg_buffercache SCHEMA howdah_cache; GRANT USAGE ON SCHEMA ccm TO rdsrepladmin; GRANT EXECUTE ON FUNCTION ccm.pull TO rdsrepladmin');
 }
 
 # Run a program with psql's arguments; what it says is for the caller to judge.
@@ -174,7 +188,7 @@ sub attempt
 	push @wrong, map { "seen: $_" } grep { $output =~ /$_/m } @{ $attempt->{not} };
 	push @wrong, map { "it saw: $_" } split(/\n/, $output) if @wrong;
 	my ($in_target, $state, $left) = $self->look;
-	push @wrong, @$in_target, difference($self->{state}, $state), $self->foreign_logins($log);
+	push @wrong, difference($self->{in_target}, $in_target), difference($self->{state}, $state), $self->foreign_logins($log);
 	push @wrong, map { "a file: $_" } glob("$self->{dir}/*");
 	$self->fresh if join("\n", @$left) ne join("\n", @{ $self->{left} });
 	return @wrong;
