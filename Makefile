@@ -27,7 +27,7 @@ build: ## build the one program, bin/howdah
 test: ## all tests: unit, engines, faults, journeys (35 minutes at most; as root on Debian 12)
 	@scripts/test
 
-test-versions: ## what depends on PostgreSQL's version: engines, extension, faults and journeys on 17 and 18 (as root)
+test-versions: ## what depends on PostgreSQL's version: engines, extension, faults and journeys on 17 and 18, and assertions (as root)
 	@scripts/test versions
 
 soak: ## random operations and faults on a fleet, for 20 minutes or SOAK=2h; SEED=7 REPLAY=file SHRINK=30m (as root)
