@@ -223,6 +223,8 @@ type Cache struct {
 	State   string  `json:"state"`         // the cache manager's own word
 	Why     string  `json:"why,omitempty"` // what holds it up
 	Percent float64 `json:"percent"`       // of what is hot in the primary's cache
+	// Outside says that its agent reads for it: PostgreSQL runs without the library.
+	Outside bool `json:"outside,omitempty"`
 }
 
 // Restoring is how far a restore is.

@@ -53,6 +53,14 @@ func TestAFailoverMeetsAWarmCache(t *testing.T) {
 		return err
 	})
 	s.warms("shop", reader, writer)
+	// The former writer was started since caches are to be alike, so that a restart finds its own again.
+	s.eventually(30*time.Second, func() error {
+		n, err := s.onSocket(writer, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autoprewarm leader'")
+		if err == nil && n != "1" {
+			err = fmt.Errorf("%s autoprewarm leaders", n)
+		}
+		return err
+	})
 }
 
 // warms waits until what is read again and again on the writer of a cluster is in its reader's cache.
@@ -134,4 +142,47 @@ func (s *story) enableCaches(name string) {
 	}, &rds.ModifyDBClusterResult{}), "assign it")
 	s.must(s.rig.Call(s.Context(), "RebootDBInstance", &rds.RebootDBInstanceMessage{DBInstanceIdentifier: new(name + "-1")}, &rds.RebootDBInstanceResult{}), "reboot the writer")
 	s.must(s.rig.WaitStatus(s.Context(), name+"-1", "available", time.Minute), "wait for the writer")
+}
+
+// A database that runs since the release before has not loaded the library. Its agents keep the
+// standby's cache like its primary's all the same, and nothing is started anew for it. After a failover
+// only one of the two has the library, and it goes on.
+func TestAWarmStandbyWithoutTheLibrary(t *testing.T) {
+	s := older(t, append([]string{"serve", "edge"}, agents...)...)
+	id := s.given("orders", true)
+	began := s.startedAt()
+	s.upgrade(append([]string{"serve", "edge"}, agents...)...)
+	s.eventually(60*time.Second, s.isWell)
+	i, err := s.rig.Instance(s.Context(), "orders")
+	s.must(err, "find the instance")
+	s.must(s.rig.Call(s.Context(), "AddTagsToResource", &rds.AddTagsToResourceMessage{
+		ResourceName: i.DBInstanceArn, Tags: []rds.Tag{{Key: new("howdah:warm-standby"), Value: new("true")}},
+	}, nil), "ask for a warm standby")
+	primary, standby := s.leader(id), s.standby(id)
+	for _, sql := range []string{"CREATE EXTENSION pg_buffercache SCHEMA public", "CREATE TABLE public.goods AS SELECT n, repeat('x', 200) AS what FROM generate_series(1, 100000) n", "VACUUM ANALYZE public.goods"} {
+		_, err := s.onSocket(primary, sql)
+		s.must(err, sql)
+	}
+	s.fillsFromOutside(primary, standby)
+	if now := s.startedAt(); now != began {
+		t.Errorf("PostgreSQL was started at %s, and then at %s", began, now)
+	}
+	s.must(s.rig.Call(s.Context(), "RebootDBInstance", &rds.RebootDBInstanceMessage{DBInstanceIdentifier: new("orders"), ForceFailover: new(true)}, &rds.RebootDBInstanceResult{}), "fail over")
+	s.primary(id, standby.Name, time.Minute)
+	s.eventually(2*time.Minute, func() error { return s.rig.InSync(s.Context(), id, 1) })
+	s.fillsFromOutside(standby, primary)
+}
+
+// fillsFromOutside waits until what is read again and again on the primary is in the standby's cache,
+// and until `howdah db show` says who brought it there.
+func (s *story) fillsFromOutside(primary, standby rig.Member) {
+	s.Helper()
+	s.eventually(3*time.Minute, func() error {
+		_, err := s.onSocket(primary, "SELECT count(*) FROM public.goods")
+		shown, told := s.howdah("db", "show", "orders")
+		if told == nil && !strings.Contains(shown, "the cache of "+standby.Name+" has ") || !strings.Contains(shown, "its agent sees to it until PostgreSQL is rebooted") {
+			told = errors.New(shown)
+		}
+		return errors.Join(err, told, s.alike(primary, standby))
+	})
 }

@@ -37,6 +37,9 @@ func MembersText(o *cli.Options, d admin.Database, indent string) error {
 // cacheText says how much of its primary's cache a standby has.
 func cacheText(name string, c admin.Cache) string {
 	text := fmt.Sprintf("the cache of %s has %.0f %% of what is hot in the primary's", name, c.Percent)
+	if c.Outside {
+		text += "; its agent sees to it until PostgreSQL is rebooted with the library ccm"
+	}
 	if c.Why != "" {
 		text = fmt.Sprintf("the cache of %s is not kept like the primary's: %s", name, c.Why)
 	}

@@ -18,3 +18,21 @@ func TestLagText(t *testing.T) {
 		}
 	}
 }
+
+func TestCacheText(t *testing.T) {
+	for _, tt := range []struct {
+		c    admin.Cache
+		want string
+	}{
+		{admin.Cache{State: "waiting", Percent: 99.4}, "the cache of m2 has 99 % of what is hot in the primary's"},
+		{admin.Cache{State: "paused", Why: "replay lag", Percent: 40}, "the cache of m2 is not kept like the primary's: replay lag"},
+		{
+			admin.Cache{State: "from outside", Percent: 40, Outside: true},
+			"the cache of m2 has 40 % of what is hot in the primary's; its agent sees to it until PostgreSQL is rebooted with the library ccm",
+		},
+	} {
+		if got := cacheText("m2", tt.c); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.c, got, tt.want)
+		}
+	}
+}

@@ -34,6 +34,9 @@ func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Ass
 	}
 	if slices.Contains(layout.Warm, m.Name) {
 		a.Parameters["ccm.enabled"] = "on"
+		if seat.Key == "" { // the standby of an instance serves no reads, so that it needs no page for itself
+			a.Parameters["ccm.mirror"] = "on"
+		}
 	}
 	if layout.KeyAuthority != "" {
 		a.Keys = &member.Keys{Authority: layout.KeyAuthority, Admits: want.Admits, Own: m.OwnKey, Only: layout.OnlyOwnKeys}

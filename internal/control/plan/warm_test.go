@@ -57,7 +57,11 @@ func TestThePairOfLikeCaches(t *testing.T) {
 				t.Errorf("%v, %q, %v", l.Warm, l.Cold, out.Problems)
 			}
 			for _, m := range out.Layout.Members {
-				on := Assign(in.Want, out.Layout, m, 0).Parameters["ccm.enabled"] == "on"
+				parameters := Assign(in.Want, out.Layout, m, 0).Parameters
+				on := parameters["ccm.enabled"] == "on"
+				if parameters["ccm.mirror"] != "" {
+					t.Errorf("%s may serve reads, and has ccm.mirror", m.Name)
+				}
 				if on != slices.Contains(tt.pair, m.Name) {
 					t.Errorf("%s has it on: %t", m.Name, on)
 				}
@@ -70,8 +74,14 @@ func TestThePairOfLikeCaches(t *testing.T) {
 func TestAnInstanceHasAPair(t *testing.T) {
 	in := rebooting()
 	in.Want.Reboot, in.Want.Warm = 0, true
-	if l := Next(in).Layout; !slices.Equal(l.Warm, []string{"m1", "m2"}) {
+	out := Next(in)
+	if l := out.Layout; !slices.Equal(l.Warm, []string{"m1", "m2"}) {
 		t.Errorf("%v, %q", l.Warm, l.Cold)
+	}
+	for _, m := range out.Layout.Members {
+		if got := Assign(in.Want, out.Layout, m, 0).Parameters["ccm.mirror"]; got != "on" {
+			t.Errorf("%s serves no reads as a standby, and has ccm.mirror %q", m.Name, got)
+		}
 	}
 }
 

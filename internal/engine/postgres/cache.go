@@ -12,10 +12,11 @@ import (
 
 	"howdah/extensions"
 	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
 )
 
 // CacheModule is the library of cluster cache management (extensions/ccm).
-const CacheModule = "ccm"
+const CacheModule = patroni.CacheLibrary
 
 // CacheSetting switches it on for a member.
 const CacheSetting = "ccm.enabled"
@@ -72,18 +73,7 @@ func SetUpCache(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) || err == nil && done >= cacheSerial {
 		return err
 	}
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		for _, sql := range []string{"DROP SCHEMA IF EXISTS ccm CASCADE", "DROP FUNCTION IF EXISTS pg_catalog.aurora_ccm_status()", cacheSQL(), cacheDone} {
-			if _, err := tx.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("set cluster cache management up: %w", err)
-	}
-	return nil
+	return execAll(ctx, conn, "DROP SCHEMA IF EXISTS ccm CASCADE", "DROP FUNCTION IF EXISTS pg_catalog.aurora_ccm_status()", cacheSQL(), cacheDone)
 }
 
 // cacheDone records that all is set up.

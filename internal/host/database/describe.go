@@ -19,7 +19,7 @@ func (r *runner) Describe(report *member.Report) {
 	if r.postmaster.Alive() && s.Ready {
 		report.Ready, report.InRecovery, report.Streaming = true, s.Facts.InRecovery, s.Facts.Streaming
 		report.Timeline, report.LSN, report.LagSeconds = s.Facts.Timeline, s.Facts.LSN, s.Facts.LagSeconds
-		report.Paused, report.Cache = s.Facts.Paused, s.Cache
+		report.Paused, report.Cache = s.Facts.Paused, r.warmth.Last()
 		report.OwnerSerial, report.StorageBytes = s.OwnerSerial, s.Size
 		report.Authority, report.CertUntil = s.Shown.Authority, s.Shown.Until
 	}

@@ -272,9 +272,13 @@ type Report struct {
 	At           time.Time `json:"at"`
 }
 
+// CacheOutside is the state of a standby whose agent reads for it, as its PostgreSQL, or its
+// primary's, runs without the library of cluster cache management.
+const CacheOutside = "from outside"
+
 // Cache says how a standby keeps its cache like its primary's.
 type Cache struct {
-	// State is the cache manager's own word. Why says what holds it up, or is "".
+	// State is the cache manager's own word, or CacheOutside. Why says what holds it up, or is "".
 	State string `json:"state"`
 	Why   string `json:"why,omitempty"`
 	// Percent says how much of what is hot in the primary's cache the standby had, at its last look.

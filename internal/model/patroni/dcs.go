@@ -164,16 +164,25 @@ var making = []string{"initializing new cluster", "running custom bootstrap scri
 // Making reports whether Patroni creates a data directory, or starts PostgreSQL.
 func (m MemberState) Making() bool { return slices.Contains(making, m.State) }
 
-// Waits reports whether PostgreSQL runs with older settings than its files have. A library of the
-// platform's that a release adds is none: it is loaded whenever PostgreSQL starts next.
+// Waits reports whether PostgreSQL runs with older settings than its files have. The libraries of
+// cluster cache management count for nothing: they come and go whenever PostgreSQL starts next.
 func (m MemberState) Waits() bool {
 	const libraries = "shared_preload_libraries"
 	d, ours := m.Differences[libraries]
-	return m.PendingRestart && !(ours && len(m.Differences) == 1 && d.New == d.Old+","+AddedLibrary)
+	return m.PendingRestart && !(ours && len(m.Differences) == 1 && withoutCache(d.Old) == withoutCache(d.New))
 }
 
-// AddedLibrary is the library that this release adds.
-const AddedLibrary = "ccm"
+// The libraries of cluster cache management are at the end of the list, behind the users'.
+const (
+	CacheLibrary   = "ccm"
+	PrewarmLibrary = "pg_prewarm"
+)
+
+func withoutCache(libraries string) string {
+	libraries, _ = strings.CutSuffix(libraries, ","+CacheLibrary+","+PrewarmLibrary)
+	libraries, _ = strings.CutSuffix(libraries, ","+CacheLibrary)
+	return libraries
+}
 
 // Difference has the value of a setting before and after a restart.
 type Difference struct {

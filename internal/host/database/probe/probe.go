@@ -48,7 +48,6 @@ type Prober struct {
 	restOld  bool              // belongs to the goroutine; as of loggedIn
 	waits    commitWaits       // belongs to the goroutine
 	gauge    gauge
-	warm     warmth      // belongs to the goroutine
 	hold     storageHold // belongs to the goroutine
 }
 
@@ -62,7 +61,6 @@ type Sight struct {
 	RESTOld     bool // Patroni shows another certificate than it should
 	Follows     bool // nobody can log in, and it says on its socket that it is a standby
 	Detail      string
-	Cache       *member.Cache
 	NoRoom      bool // PostgreSQL refused to write
 	// stuck commits have waited long for standbys, the first of them since then.
 	Stuck      int
@@ -178,7 +176,6 @@ func (p *Prober) look(ctx context.Context, target member.Assignment) Sight {
 	s.Facts.StorageFull = p.holdStorage(ctx, target, facts, usage, measured)
 	s.Stuck, s.StuckSince = p.waits.look(s.At, facts.Waiting)
 	p.tellWaits(s)
-	s.Cache = p.warm.look(ctx, p, target, facts) // last: it may use up the time that is left
 	return s
 }
 

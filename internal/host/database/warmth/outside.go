@@ -1,0 +1,226 @@
+package warmth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/host/database/dial"
+	"howdah/internal/host/pace"
+	"howdah/internal/model/member"
+)
+
+// Reading from outside is for the time until PostgreSQL is started with the library. It costs both
+// servers more, and pages that it reads count as used once only.
+const (
+	// outsideEvery is how long it rests between two rounds.
+	outsideEvery = 30 * time.Second
+	// outsideRate is how many blocks it reads in a second at most, as ccm.rate is by default.
+	outsideRate = 8000
+	// outsideBatch is how many blocks it reads under one lock.
+	outsideBatch = 1000
+	// outsideMost is how many buffers a server may have, so that the answers of both fit into memory.
+	outsideMost = 1 << 19
+	// outsideLag is how many bytes of WAL replay may be behind, as ccm.max_replay_lag is by default.
+	outsideLag = 64 << 20
+	// hotUse is how often a page was used that is hot, as ccm.min_usage is by default.
+	hotUse = 3
+)
+
+var (
+	errTooLarge = fmt.Errorf("its PostgreSQL runs without the library %s, and has more than %d buffers: reboot it", postgres.CacheModule, outsideMost)
+	errBehind   = errors.New("replay is behind")
+	errPromoted = errors.New("it is no standby any more")
+	errNoStream = errors.New("it receives nothing from its primary")
+)
+
+// outside reads once what is hot in the primary's cache, and lacks in the standby's.
+func (k *Keeper) outside(ctx context.Context, target member.Assignment) {
+	hot, missing, room, err := k.compare(ctx, target)
+	if err != nil {
+		k.tell(&member.Cache{State: member.CacheOutside, Why: err.Error()})
+		return
+	}
+	r := round{keeper: k, target: target, hot: count(hot), missing: count(missing), room: room}
+	r.tell("")
+	why := ""
+	if err := r.read(ctx, missing); err != nil {
+		why = err.Error()
+	}
+	r.tell(why)
+}
+
+// compare asks both servers. room is how many blocks the standby can take without losing others that
+// it needs.
+func (k *Keeper) compare(ctx context.Context, target member.Assignment) (hot, missing map[postgres.File]postgres.Blocks, room int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := k.connect(ctx, target); err != nil {
+		return nil, nil, 0, err
+	}
+	defer func() {
+		if err != nil {
+			k.drop()
+		}
+	}()
+	buffers, cold, err := postgres.Room(ctx, k.conn)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if buffers > outsideMost {
+		return nil, nil, 0, errTooLarge
+	}
+	if hot, err = k.upstream(ctx); err != nil {
+		return nil, nil, 0, err
+	}
+	have, err := postgres.Cached(ctx, k.conn, 0)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	missing = map[postgres.File]postgres.Blocks{}
+	for f, blocks := range hot {
+		if b := blocks.Without(have[f]); len(b) > 0 {
+			missing[f] = b
+		}
+	}
+	return hot, missing, cold * 9 / 10, nil
+}
+
+// upstream asks the primary that a standby follows what is hot there.
+func (k *Keeper) upstream(ctx context.Context) (map[postgres.File]postgres.Blocks, error) {
+	const sql = "SELECT sender_host, sender_port FROM pg_catalog.pg_stat_wal_receiver WHERE status = 'streaming'"
+	var host string
+	var port int
+	err := k.conn.QueryRow(ctx, sql).Scan(&host, &port)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, errNoStream
+	}
+	if err != nil {
+		return nil, err
+	}
+	client, err := k.agent.Identity.ClientTLS()
+	if err != nil {
+		return nil, err
+	}
+	config, err := dial.Config(host, port, "rdsmon", client)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("ask the primary at %s: %w", net.JoinHostPort(host, strconv.Itoa(port)), err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return postgres.Cached(ctx, conn, hotUse)
+}
+
+// round is one reading of what is missing.
+type round struct {
+	keeper             *Keeper
+	target             member.Assignment
+	hot, missing, room int64
+}
+
+func (r *round) tell(why string) {
+	c := member.Cache{State: member.CacheOutside, Why: why, Percent: 100}
+	if r.hot > 0 {
+		c.Percent = 100 * float64(r.hot-r.missing) / float64(r.hot)
+	}
+	r.keeper.tell(&c)
+}
+
+// read reads one database after the other.
+func (r *round) read(ctx context.Context, missing map[postgres.File]postgres.Blocks) error {
+	names := map[uint32]string{0: "rdsadmin"}
+	databases, err := postgres.Databases(ctx, r.keeper.conn)
+	if err != nil {
+		return err
+	}
+	for _, d := range databases {
+		names[d.OID] = d.Name
+	}
+	var wanted []uint32
+	for f := range missing {
+		if !slices.Contains(wanted, f.Database) {
+			wanted = append(wanted, f.Database)
+		}
+	}
+	slices.Sort(wanted)
+	for _, oid := range wanted {
+		if names[oid] == "" {
+			continue // it is gone, or lets nobody in
+		}
+		if err := r.readDatabase(ctx, names[oid], missing, postgres.FilesOf(missing, oid)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *round) readDatabase(ctx context.Context, name string, missing map[postgres.File]postgres.Blocks, files []postgres.File) error {
+	conn, err := r.keeper.admin(ctx, r.target, name)
+	if err != nil {
+		return err
+	}
+	defer func() { conn.Close(context.WithoutCancel(ctx)) }()
+	for _, f := range files {
+		for _, batch := range missing[f].Batches(outsideBatch) {
+			if err := r.mayRead(ctx, batch.Count()); err != nil {
+				return err
+			}
+			n, err := postgres.Load(ctx, conn, f, batch)
+			if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused || conn.IsClosed() {
+				return err
+			}
+			if err != nil {
+				break // its relation is locked, or is not here: the next round sees to it
+			}
+			r.missing, r.room = r.missing-n, r.room-n
+			r.tell("")
+			if !pace.Sleep(ctx, time.Duration(n)*time.Second/outsideRate) {
+				return ctx.Err()
+			}
+		}
+	}
+	return nil
+}
+
+var errNoRoom = errors.New("more is hot than its cache can take")
+
+// mayRead reports whether so many blocks more may be read now.
+func (r *round) mayRead(ctx context.Context, n int64) error {
+	if n > r.room {
+		return errNoRoom
+	}
+	const sql = `SELECT pg_catalog.pg_is_in_recovery(),
+		coalesce(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_last_wal_receive_lsn(), pg_catalog.pg_last_wal_replay_lsn()), 0)::bigint`
+	var standby bool
+	var lag int64
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if err := r.keeper.conn.QueryRow(ctx, sql).Scan(&standby, &lag); err != nil {
+		return err
+	}
+	switch target := r.keeper.probe.Target(); {
+	case !standby || target.ID == "" || target.Parameters[postgres.CacheSetting] != "on":
+		return errPromoted
+	case lag > outsideLag:
+		return errBehind
+	}
+	return nil
+}
+
+func count(all map[postgres.File]postgres.Blocks) (n int64) {
+	for _, blocks := range all {
+		n += blocks.Count()
+	}
+	return n
+}

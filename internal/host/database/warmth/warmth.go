@@ -1,0 +1,226 @@
+// Package warmth sees to cluster cache management: a primary is set up to answer its standby, and a
+// standby is asked how far it is. Where PostgreSQL has not loaded the library, the agent does the
+// work from outside.
+package warmth
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/host/agent"
+	"howdah/internal/host/database/dial"
+	"howdah/internal/host/database/probe"
+	"howdah/internal/host/pace"
+	"howdah/internal/model/member"
+)
+
+const (
+	// every is how often it looks.
+	every = 5 * time.Second
+	// within is how long it waits for an answer.
+	within = 5 * time.Second
+	// againEvery is how often it looks for databases that are new.
+	againEvery = time.Minute
+)
+
+// Keeper sees to the cache of one member.
+type Keeper struct {
+	agent *agent.Agent
+	id    string
+	probe *probe.Prober
+
+	mu   sync.Mutex
+	told *member.Cache // guarded by mu
+
+	// All below belongs to the goroutine of Run.
+	conn  *pgx.Conn       // to a standby, as rdsmon
+	setUp bool            // the platform's database of a primary is
+	ready map[uint32]bool // databases of a primary that are set up
+	again time.Time       // when it looks for others
+	round time.Time       // when the next round of reading from outside may begin
+}
+
+// New returns the keeper of a member, which a prober looks at.
+func New(a *agent.Agent, id string, p *probe.Prober) *Keeper {
+	return &Keeper{agent: a, id: id, probe: p}
+}
+
+// Last is what the member's cache manager said last; nil: it has nothing to do.
+func (k *Keeper) Last() *member.Cache {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.told
+}
+
+func (k *Keeper) tell(c *member.Cache) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.told = c
+}
+
+// Run looks until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	defer k.drop()
+	for pace.Sleep(ctx, every) {
+		target, sight := k.probe.Target(), k.probe.Last()
+		if target.Parameters[postgres.CacheSetting] != "on" || !sight.Ready {
+			k.forget()
+			continue
+		}
+		if !sight.Facts.InRecovery {
+			k.tell(nil)
+			k.answers(ctx, target, loaded(sight.Facts.Libraries))
+			continue
+		}
+		k.setUp, k.ready = false, nil
+		k.asks(ctx, target, loaded(sight.Facts.Libraries))
+	}
+}
+
+// forget ends what is told, and begins anew when there is something to do again.
+func (k *Keeper) forget() {
+	k.tell(nil)
+	k.drop()
+	k.setUp, k.ready = false, nil
+}
+
+func (k *Keeper) drop() {
+	if k.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	k.conn.Close(ctx)
+	k.conn = nil
+}
+
+// answers sets a primary up.
+func (k *Keeper) answers(ctx context.Context, target member.Assignment, library bool) {
+	k.drop()
+	if k.setUp && time.Now().Before(k.again) {
+		return
+	}
+	k.again = time.Now().Add(againEvery)
+	if err := k.prepare(ctx, target, library); err != nil && ctx.Err() == nil {
+		k.agent.Log.Warn("cluster cache management is not set up", "member", k.id, "error", err)
+	}
+}
+
+func (k *Keeper) prepare(ctx context.Context, target member.Assignment, library bool) error {
+	conn, err := k.admin(ctx, target, "rdsadmin")
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if !k.setUp {
+		err := postgres.SetUpAsking(ctx, conn)
+		if err == nil && library {
+			err = postgres.SetUpCache(ctx, conn)
+		}
+		if err != nil {
+			return err
+		}
+		k.setUp, k.ready = true, map[uint32]bool{}
+	}
+	databases, err := postgres.Databases(ctx, conn)
+	if err != nil {
+		return err
+	}
+	for _, d := range databases {
+		if k.ready[d.OID] {
+			continue
+		}
+		bad := k.prepareDatabase(ctx, target, d.Name, library)
+		k.ready[d.OID] = bad == nil
+		err = errors.Join(err, bad)
+	}
+	return err
+}
+
+func (k *Keeper) prepareDatabase(ctx context.Context, target member.Assignment, database string, library bool) error {
+	conn, err := k.admin(ctx, target, database)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return postgres.SetUpDatabase(ctx, conn, library)
+}
+
+// admin connects as rdsadmin. Nothing waits long there: neither for locks, nor for answers, nor for
+// standbys. What is made there is made again by the next primary, if that has not received it.
+func (k *Keeper) admin(ctx context.Context, target member.Assignment, database string) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	config, err := dial.AdminConfig(k.agent, target)
+	if err != nil {
+		return nil, err
+	}
+	config.Database = database
+	config.RuntimeParams["search_path"] = "pg_catalog"
+	config.RuntimeParams["lock_timeout"] = "100ms"
+	config.RuntimeParams["statement_timeout"] = "30s"
+	config.RuntimeParams["synchronous_commit"] = "local"
+	return pgx.ConnectConfig(ctx, config)
+}
+
+// asks finds out how warm a standby is, or makes it so.
+func (k *Keeper) asks(ctx context.Context, target member.Assignment, library bool) {
+	c := member.Cache{State: "waiting"}
+	if library {
+		c = k.ask(ctx, target)
+	}
+	if library && !lacks(c) {
+		k.tell(&c)
+		return
+	}
+	if time.Now().Before(k.round) {
+		return
+	}
+	k.outside(ctx, target)
+	k.round = time.Now().Add(outsideEvery)
+}
+
+// ask asks the cache manager of a standby.
+func (k *Keeper) ask(ctx context.Context, target member.Assignment) (c member.Cache) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := k.connect(ctx, target)
+	if err == nil {
+		c, err = postgres.ReadCache(ctx, k.conn)
+	}
+	if err != nil {
+		// The primary has not been set up yet, or what it has made has not come.
+		k.drop()
+		c = member.Cache{State: "waiting", Why: err.Error()}
+	}
+	return c
+}
+
+// connect keeps a connection to a standby, as rdsmon.
+func (k *Keeper) connect(ctx context.Context, target member.Assignment) error {
+	if k.conn != nil && !k.conn.IsClosed() {
+		return nil
+	}
+	config, err := dial.Monitor(k.agent, target)
+	if err == nil {
+		k.conn, err = pgx.ConnectConfig(ctx, config)
+	}
+	if err != nil {
+		k.conn = nil
+	}
+	return err
+}
+
+// lacks reports whether the standby has the library, and its primary has not.
+func lacks(c member.Cache) bool { return strings.Contains(c.Why, "no extension") }
+
+func loaded(libraries string) bool {
+	return slices.ContainsFunc(strings.Split(libraries, ","), func(l string) bool { return strings.Trim(l, ` "`) == postgres.CacheModule })
+}
