@@ -22,9 +22,13 @@ func main() {
 	b := &bench{}
 	flag.StringVar(&b.binary, "howdah", "bin/howdah", "the program to measure")
 	flag.StringVar(&b.dir, "dir", "/var/tmp", "where everything is made; it must be a disk")
+	flag.StringVar(&b.svg, "svg", "", "the file for a plot of the seconds after a failover")
+	flag.BoolVar(&b.costs, "costs", true, "measure also what it costs, and how fast it fills a cache")
 	flag.IntVar(&b.rounds, "n", 3, "rounds, each with a warm and a cold standby")
 	flag.IntVar(&b.scale, "scale", 120, "of pgbench's tables: 120 is about 1.8 GB, and the cache has 2 GB")
-	flag.DurationVar(&b.heat, "heat", 90*time.Second, "how long the load runs before each failover")
+	flag.IntVar(&b.iops, "iops", 3000, "reads a second that the disk of each member serves, as RDS's gp3 does; 0 for as many as there can be")
+	flag.IntVar(&b.rate, "rate", 5000, "transactions a second of the load that is measured, as all members share the processors; 0 for as many as there can be")
+	flag.DurationVar(&b.heat, "heat", 90*time.Second, "how long the load runs as fast as it can before each failover")
 	flag.DurationVar(&b.after, "after", time.Minute, "how long it runs after it")
 	flag.Parse()
 	if !rig.Isolate() {

@@ -15,29 +15,30 @@ func (t turn) String() string {
 	if t.back > 0 {
 		back = t.back.String()
 	}
-	return fmt.Sprintf("   %s: %.0f TPS before; load again after %.1f s; back at 90 %% after %s; %.2f %% cached in the first 10 s",
-		kind, t.before, t.took.Seconds(), back, t.hit)
+	return fmt.Sprintf("   %s: the standby has %d of %d buffers of pgbench_accounts; %.0f TPS before; load again after %.1f s; back at 90 %% after %s; %.2f %% cached in the first 10 s",
+		kind, t.reader, t.writer, t.before, t.took.Seconds(), back, t.hit)
 }
 
 // print writes the medians, and the series of each second.
 func (b *bench) print() {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "standby\tn\tTPS before\tback at 90 %, median (least, greatest)\tcached in the first 10 s\tTPS in the first 10 s / before")
+	fmt.Fprintln(table, "standby\tn\tbuffers of pgbench_accounts, standby / primary (least, greatest)\tTPS before\tback at 90 %, median (least, greatest)\tcached in the first 10 s\tTPS in the first 10 s / before")
 	for _, warm := range []bool{true, false} {
-		var before, back, hit, early []float64
+		var before, back, hit, early, alike []float64
 		for _, t := range b.turns {
 			if t.warm != warm {
 				continue
 			}
 			before, hit = append(before, t.before), append(hit, t.hit)
+			alike = append(alike, float64(t.reader)/float64(max(1, t.writer)))
 			early = append(early, mean(t.series[:min(10, len(t.series))])/t.before)
 			if t.back == 0 {
 				t.back = b.after // at least
 			}
 			back = append(back, t.back.Seconds())
 		}
-		fmt.Fprintf(table, "%s\t%d\t%.0f\t%.0f s (%.0f, %.0f)\t%.2f %%\t%.2f\n", map[bool]string{true: "warm", false: "cold"}[warm], len(back),
-			median(before), median(back), slices.Min(back), slices.Max(back), median(hit), median(early))
+		fmt.Fprintf(table, "%s\t%d\t%.3f (%.3f, %.3f)\t%.0f\t%.0f s (%.0f, %.0f)\t%.2f %%\t%.2f\n", map[bool]string{true: "warm", false: "cold"}[warm], len(back),
+			median(alike), slices.Min(alike), slices.Max(alike), median(before), median(back), slices.Min(back), slices.Max(back), median(hit), median(early))
 	}
 	_ = table.Flush()
 	fmt.Println("\nTPS of each second after the failover, medians:")
