@@ -12,7 +12,6 @@ const (
 	ProblemSync     = "no-standby-in-sync"
 	ProblemPlace    = "no-place"
 	ProblemPlan     = "held-up"
-	ProblemCold     = "cold-standby"
 	ProblemFence    = "fence-open"
 	ProblemProof    = "no-proof"
 	ProblemVersions = "version-differs"

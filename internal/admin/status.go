@@ -144,6 +144,8 @@ type Database struct {
 	// Waiting says that modifications wait for the maintenance window.
 	Waiting bool `json:"waiting,omitempty"`
 
+	// Cold says why cluster cache management is off although it is asked for.
+	Cold string `json:"cold,omitempty"`
 	// Abandoned says why the last requested failover did not take place. It is "" if it did.
 	Abandoned string `json:"abandoned,omitempty"`
 
@@ -222,7 +224,8 @@ type Member struct {
 type Cache struct {
 	State   string  `json:"state"`         // the cache manager's own word
 	Why     string  `json:"why,omitempty"` // what holds it up
-	Percent float64 `json:"percent"`       // of what is hot in the primary's cache
+	Percent float64 `json:"percent"`       // of what is hot in the primary's cache, if Known
+	Known   bool    `json:"known"`
 	// Outside says that its agent reads for it: PostgreSQL runs without the library.
 	Outside bool `json:"outside,omitempty"`
 }

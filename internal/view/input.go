@@ -106,7 +106,7 @@ func (b Basis) Input(now time.Time, policy plan.Policy) plan.Input {
 		Now: now, Policy: policy, Want: b.Want, Layout: b.Layout, Hosts: b.Hosts, HostAt: b.HostAt, Reports: b.Reports,
 		Leader: Leader(cache, id), Sync: Sync(cache, id), Unborn: unborn(cache, id), Born: born(cache, id),
 		Applied: map[string]int64{}, Assigned: map[string]int64{}, Results: map[string]member.Result{},
-		Making: map[string]bool{}, Positions: map[string]int64{}, Behind: map[string]bool{}, PendingRestart: map[string]bool{}, Growing: map[string]bool{}, Shrinking: map[string]bool{},
+		Making: map[string]bool{}, Positions: map[string]int64{}, Behind: map[string]bool{}, PendingRestart: map[string]bool{}, Unloaded: map[string]bool{}, Growing: map[string]bool{}, Shrinking: map[string]bool{},
 		Ways: Ways(cache, b.Routes(b.Layout), b.Since), OwnNames: b.Wanted.parts.ownNames, Keys: b.keys(),
 		Source: Source(cache, b.Want, b.Layout),
 	}
@@ -161,6 +161,7 @@ func (b Basis) addMember(in *plan.Input, m plan.Placed, config int64) {
 		in.Applied[id], in.Positions[id], in.Making[id] = s.Generation(), s.Location, s.Making()
 		// What a primary said before it was restarted as a standby holds no more.
 		in.PendingRestart[id] = s.Waits() && (m.Name == in.Leader || s.Role == "replica")
+		in.Unloaded[id] = s.Unloaded() && b.Want.Warm && (m.Name == in.Leader || s.Role == "replica")
 		in.Growing[id] = in.PendingRestart[id] && plan.Grows(s.Differences)
 		in.Shrinking[id] = in.PendingRestart[id] && plan.Shrinks(s.Differences)
 	}

@@ -55,9 +55,9 @@ func TestAFailoverMeetsAWarmCache(t *testing.T) {
 	s.warms("shop", reader, writer)
 	// The former writer was started since caches are to be alike, so that a restart finds its own again.
 	s.eventually(30*time.Second, func() error {
-		n, err := s.onSocket(writer, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autoprewarm leader'")
-		if err == nil && n != "1" {
-			err = fmt.Errorf("%s autoprewarm leaders", n)
+		loaded, err := s.onSocket(writer, "SELECT current_setting('shared_preload_libraries') || ' ' || current_setting('pg_prewarm.autoprewarm')")
+		if err == nil && !strings.HasSuffix(loaded, ",pg_prewarm on") {
+			err = errors.New("it has loaded " + loaded)
 		}
 		return err
 	})
@@ -145,8 +145,8 @@ func (s *story) enableCaches(name string) {
 }
 
 // A database that runs since the release before has not loaded the library. Its agents keep the
-// standby's cache like its primary's all the same, and nothing is started anew for it. After a failover
-// only one of the two has the library, and it goes on.
+// standby's cache like its primary's all the same, and nothing is started anew for it. A failover that
+// is asked for starts all members anew: then they have the library.
 func TestAWarmStandbyWithoutTheLibrary(t *testing.T) {
 	s := older(t, append([]string{"serve", "edge"}, agents...)...)
 	id := s.given("orders", true)
@@ -163,24 +163,31 @@ func TestAWarmStandbyWithoutTheLibrary(t *testing.T) {
 		_, err := s.onSocket(primary, sql)
 		s.must(err, sql)
 	}
-	s.fillsFromOutside(primary, standby)
+	s.fills(primary, standby, "its agent sees to it until PostgreSQL is rebooted")
 	if now := s.startedAt(); now != began {
 		t.Errorf("PostgreSQL was started at %s, and then at %s", began, now)
 	}
 	s.must(s.rig.Call(s.Context(), "RebootDBInstance", &rds.RebootDBInstanceMessage{DBInstanceIdentifier: new("orders"), ForceFailover: new(true)}, &rds.RebootDBInstanceResult{}), "fail over")
 	s.primary(id, standby.Name, time.Minute)
 	s.eventually(2*time.Minute, func() error { return s.rig.InSync(s.Context(), id, 1) })
-	s.fillsFromOutside(standby, primary)
+	for _, m := range []rig.Member{primary, standby} {
+		loaded, err := s.onSocket(m, "SHOW shared_preload_libraries")
+		if s.must(err, "ask for the libraries"); !strings.Contains(loaded, "ccm") {
+			t.Errorf("%s has loaded %s", m.Name, loaded)
+		}
+	}
+	s.fills(standby, primary, "")
 }
 
-// fillsFromOutside waits until what is read again and again on the primary is in the standby's cache,
-// and until `howdah db show` says who brought it there.
-func (s *story) fillsFromOutside(primary, standby rig.Member) {
+// fills waits until what is read again and again on the primary is in the standby's cache, and until
+// `howdah db show` says so, and who brought it there.
+func (s *story) fills(primary, standby rig.Member, by string) {
 	s.Helper()
 	s.eventually(3*time.Minute, func() error {
 		_, err := s.onSocket(primary, "SELECT count(*) FROM public.goods")
 		shown, told := s.howdah("db", "show", "orders")
-		if told == nil && !strings.Contains(shown, "the cache of "+standby.Name+" has ") || !strings.Contains(shown, "its agent sees to it until PostgreSQL is rebooted") {
+		outside := "its agent sees to it until PostgreSQL is rebooted"
+		if told == nil && (!strings.Contains(shown, "the cache of "+standby.Name+" has ") || !strings.Contains(shown, by) || by == "" && strings.Contains(shown, outside)) {
 			told = errors.New(shown)
 		}
 		return errors.Join(err, told, s.alike(primary, standby))

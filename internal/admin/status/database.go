@@ -20,7 +20,7 @@ func (s *service) databaseOut(d database.Subject, backups Backups) admin.Databas
 		Kind: admin.KindInstance, Name: d.Common.Name, Account: d.Common.Account, Region: d.Common.Region,
 		ResourceID: d.Common.ResourceID, Engine: d.Common.Engine, Version: d.Common.Version,
 		MasterUser: d.Common.MasterUser, DBName: d.Common.DBName, Created: d.Common.Created,
-		Protected: d.Common.DeletionProtection, Abandoned: d.Layout.Abandoned, SyncMode: string(plan.SyncMode(d.Want, d.Layout)),
+		Protected: d.Common.DeletionProtection, Cold: d.Layout.Cold, Abandoned: d.Layout.Abandoned, SyncMode: string(plan.SyncMode(d.Want, d.Layout)),
 		Endpoints: s.endpointsOut(d), Members: []admin.Member{}, Steps: stepsOut(d.Layout.Steps),
 		Replaced: d.Common.Replaced, HostKeys: len(d.Layout.Members) > 0 && !d.Layout.OnlyOwnKeys, Backups: backups.Short(d),
 	}

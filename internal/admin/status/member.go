@@ -23,7 +23,7 @@ func (s *service) memberOut(d database.Subject, m plan.Placed, primary lsn.LSN) 
 		out.Restoring = &admin.Restoring{Phase: r.Phase, Done: r.Done, Of: r.Of, Began: r.Began}
 	}
 	if c := report.Cache; c != nil && report.Ready && d.Alive[m.Host] {
-		out.Cache = &admin.Cache{State: c.State, Why: c.Why, Percent: c.Percent, Outside: c.State == member.CacheOutside}
+		out.Cache = &admin.Cache{State: c.State, Why: c.Why, Percent: c.Percent, Known: c.Known, Outside: c.State == member.CacheOutside}
 	}
 	out.State = memberState(d, m, report)
 	out.Ready = out.State == stateReady

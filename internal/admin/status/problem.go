@@ -142,8 +142,6 @@ func (s *service) planProblems(d database.Subject) []admin.Problem {
 			continue // told by addMissing and by hostProblems
 		case plan.NoPlace:
 			p.Code, p.Command = admin.ProblemPlace, "howdah status --join"
-		case plan.ColdStandby:
-			p.Code = admin.ProblemCold
 		case plan.CannotClone:
 			p.Code, p.Command = string(member.RestoreFails), "howdah db delete "+d.Common.Name
 			p.Text = "its data cannot be restored (" + told.Text + "): delete it, and clone another one"

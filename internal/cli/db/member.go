@@ -31,17 +31,23 @@ func MembersText(o *cli.Options, d admin.Database, indent string) error {
 			o.Say("%s%s", indent, cacheText(m.Name, *m.Cache))
 		}
 	}
+	if d.Cold != "" {
+		o.Say("%scluster cache management is off: %s", indent, d.Cold)
+	}
 	return nil
 }
 
 // cacheText says how much of its primary's cache a standby has.
 func cacheText(name string, c admin.Cache) string {
-	text := fmt.Sprintf("the cache of %s has %.0f %% of what is hot in the primary's", name, c.Percent)
+	text := "nothing is known yet of the cache of " + name
+	if c.Known {
+		text = fmt.Sprintf("the cache of %s has %.0f %% of what is hot in the primary's", name, c.Percent)
+	}
 	if c.Outside {
 		text += "; its agent sees to it until PostgreSQL is rebooted with the library ccm"
 	}
 	if c.Why != "" {
-		text = fmt.Sprintf("the cache of %s is not kept like the primary's: %s", name, c.Why)
+		text += "; held up: " + c.Why
 	}
 	return text
 }

@@ -24,10 +24,11 @@ func TestCacheText(t *testing.T) {
 		c    admin.Cache
 		want string
 	}{
-		{admin.Cache{State: "waiting", Percent: 99.4}, "the cache of m2 has 99 % of what is hot in the primary's"},
-		{admin.Cache{State: "paused", Why: "replay lag", Percent: 40}, "the cache of m2 is not kept like the primary's: replay lag"},
+		{admin.Cache{State: "waiting", Percent: 99.4, Known: true}, "the cache of m2 has 99 % of what is hot in the primary's"},
+		{admin.Cache{State: "paused", Why: "cold limit", Percent: 97, Known: true}, "the cache of m2 has 97 % of what is hot in the primary's; held up: cold limit"},
+		{admin.Cache{State: "paused", Why: "replay lag", Percent: 97}, "nothing is known yet of the cache of m2; held up: replay lag"},
 		{
-			admin.Cache{State: "from outside", Percent: 40, Outside: true},
+			admin.Cache{State: "from outside", Percent: 40, Known: true, Outside: true},
 			"the cache of m2 has 40 % of what is hot in the primary's; its agent sees to it until PostgreSQL is rebooted with the library ccm",
 		},
 	} {

@@ -149,7 +149,7 @@ func (w *work) askHandover(request, target string, leader *Placed) {
 		w.doing("waiting for a standby in sync")
 		return
 	}
-	if request != w.fleeRequest() && w.cold(next) && w.warming(request) {
+	if !w.diskFull(leader) && !w.boosted(next) && w.cold(next) && w.warming(request) {
 		w.doing("waiting for the cache of " + next.Name + " to be warm")
 		return
 	}

@@ -227,6 +227,9 @@ type Input struct {
 	// PendingRestart holds, by member id, whether PostgreSQL runs with older settings than its
 	// files have.
 	PendingRestart map[string]bool
+	// Unloaded holds, by member id, whether a restart loads the library of cluster cache management,
+	// which is wanted. That waits for a restart that a user asks for.
+	Unloaded map[string]bool
 	// Growing and Shrinking hold, by member id, whether a restart raises, or lowers, one of
 	// standbyNeeds.
 	Growing, Shrinking map[string]bool

@@ -23,8 +23,6 @@ const (
 	NoStandby Kind = "no-standby"
 	// NoPlace: there is no host for a member.
 	NoPlace Kind = "no-place"
-	// ColdStandby: cluster cache management is wanted, and cannot be.
-	ColdStandby Kind = "cold-standby"
 	// CannotClone: the database that it is to be a clone of is deleted.
 	CannotClone Kind = "cannot-clone"
 )

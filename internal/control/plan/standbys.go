@@ -54,7 +54,7 @@ func (w *work) restartLast(request string, leader *Placed) bool {
 	}
 	for _, m := range w.members() {
 		switch {
-		case m.Name == leader.Name || m.Going == Surplus || !w.alive(m) || !w.PendingRestart[w.id(m)]:
+		case m.Name == leader.Name || m.Going == Surplus || !w.alive(m) || !w.renews(m):
 		case w.ready(m):
 			if !w.reboot(request+"/last/"+m.Name, m) {
 				return false
@@ -71,11 +71,23 @@ func (w *work) restartLast(request string, leader *Placed) bool {
 // after it all settings are in force. The instances of a cluster are rebooted one by one.
 func (k *known) rebootAll() bool { return k.Want.Seats[0].Key == "" && k.Want.Upstream == nil }
 
+// renews reports whether a member has newer settings, or another library, after a restart.
+func (k *known) renews(m *Placed) bool { return k.PendingRestart[k.id(m)] || k.Unloaded[k.id(m)] }
+
+// renewed holds the members for which renews is true, by their ids.
+func (k *known) renewed() map[string]bool {
+	all := map[string]bool{}
+	for _, m := range k.members() {
+		all[k.id(m)] = k.renews(m)
+	}
+	return all
+}
+
 // failoverFirst restarts the standbys that wait, so that the next primary has its new settings
 // before it serves anybody.
 func (w *work) failoverFirst(request string) bool {
 	leader := w.primary()
-	return !w.rebootAll() || leader == nil || w.restartFirst(request, leader, w.PendingRestart)
+	return !w.rebootAll() || leader == nil || w.restartFirst(request, leader, w.renewed())
 }
 
 // failoverLast restarts the new primary if it still waits, as it does if some of standbyNeeds get
@@ -88,7 +100,7 @@ func (w *work) failoverLast(request string) bool {
 	case leader == nil:
 		w.doing("waiting for a primary")
 		return false
-	case !begun && !w.PendingRestart[w.id(leader)]:
+	case !begun && !w.renews(leader):
 		return true
 	case !begun && w.progress(request).ended < lastWithin:
 		if late := w.late(leader); late != nil {

@@ -74,8 +74,10 @@ func eventsBetween(d *database, before plan.Layout, out plan.Output, now time.Ti
 	switch {
 	case after.Cold != "" && after.Cold != before.Cold:
 		notes = append(notes, note{src, "H020", []any{after.Cold}})
-	case len(after.Warm) > 0 && len(before.Warm) == 0:
+	case len(after.Warm) > 0 && after.Cold == "" && (len(before.Warm) == 0 || before.Cold != ""):
 		add("H021")
+	case len(before.Warm) > 0 && len(after.Warm) == 0 && !d.Want.Warm:
+		notes = append(notes, note{src, "H020", []any{"it is not asked for any more"}})
 	}
 	notes = append(notes, memberNotes(d, before, after)...)
 	return puts(d, notes, now)

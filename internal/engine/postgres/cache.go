@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -30,7 +31,7 @@ func HasCache(modules string) bool {
 // cacheMark is the row of the settings table that keeps cacheSerial, the number of cacheSQL.
 const (
 	cacheMark   = "ccm"
-	cacheSerial = 1
+	cacheSerial = 2
 )
 
 // cacheSQL makes what the members ask each other, in the platform's database. It is no extension
@@ -41,7 +42,20 @@ func cacheSQL() string {
 
 GRANT EXECUTE ON FUNCTION ccm.pull TO rdsrepladmin;
 
-`
+` + quietSQL()
+}
+
+// quietSQL keeps what a standby asks with out of the log, whatever users log: it sends up to 1.25 MB
+// at a time, many times a minute.
+func quietSQL() (sql string) {
+	for _, setting := range []string{
+		"log_statement = 'none'", "log_duration = off", "log_min_duration_statement = -1", "log_min_duration_sample = -1",
+		"log_transaction_sample_rate = 0", "log_parameter_max_length = 0", "log_parameter_max_length_on_error = 0",
+		"auto_explain.log_min_duration = -1", "pgaudit.log = 'none'",
+	} {
+		sql += "ALTER ROLE rdsrepladmin IN DATABASE rdsadmin SET " + setting + ";\n\n"
+	}
+	return sql
 }
 
 func cacheScript() string {
@@ -82,14 +96,38 @@ var cacheDone = fmt.Sprintf(`INSERT INTO public.howdah_done (what, serial) VALUE
 
 `, cacheMark, cacheSerial)
 
+// ErrNoCache says that a standby, or its primary, has no cache manager.
+var ErrNoCache = errors.New("no cache manager")
+
+// readCacheSQL reads what the cache manager says. What it found out about warmth holds for a minute, or
+// for the time of two scans, if one takes so long.
+const readCacheSQL = `SELECT coalesce(state, ''), concat_ws('; ', paused_reason, error), coalesce(warm_percent, 0), coalesce(error, ''),
+	coalesce(state NOT IN ('off', 'stopped') AND warm_percent IS NOT NULL
+		AND last_scan_at > pg_catalog.now() - interval '1 minute' - 2 * last_scan_ms * interval '1 millisecond', false)
+	FROM ccm.reader_status()`
+
+// hopeless lists errors of the cache manager that need somebody to mend something.
+var hopeless = []string{"rights", "other reader", "other system", "other block size", "other version", "no worker"}
+
 // ReadCache returns what the cache manager of a standby says. conn must be rdsmon's or rdsadmin's, on
-// the platform's database.
+// the platform's database. The error is ErrNoCache if the standby, or its primary, has none.
 func ReadCache(ctx context.Context, conn *pgx.Conn) (member.Cache, error) {
 	var c member.Cache
-	err := conn.QueryRow(ctx, `SELECT coalesce(state, ''), concat_ws('; ', paused_reason, error), coalesce(warm_percent, 0) FROM ccm.reader_status()`).
-		Scan(&c.State, &c.Why, &c.Percent)
+	var there bool
+	var wrong string
+	err := conn.QueryRow(ctx, "SELECT pg_catalog.to_regprocedure('ccm.reader_status()') IS NOT NULL").Scan(&there)
+	if err == nil && !there {
+		return c, ErrNoCache
+	}
+	if err == nil {
+		err = conn.QueryRow(ctx, readCacheSQL).Scan(&c.State, &c.Why, &c.Percent, &wrong, &c.Known)
+	}
 	if err != nil {
 		return c, fmt.Errorf("ask the cache manager: %w", err)
 	}
+	if wrong == "no extension" {
+		return c, ErrNoCache
+	}
+	c.Never = slices.Contains(hopeless, wrong)
 	return c, nil
 }

@@ -20,7 +20,7 @@ func TestCacheManagementIsSetUp(t *testing.T) {
 	if err != nil || !postgres.HasCache(modules) {
 		testkit.Missing(t, fmt.Sprintf("the module ccm: run scripts/install (%v)", err))
 	}
-	s := pgtest.Start(t, pgtest.Options{Settings: "dynamic_library_path = '$libdir:" + modules + "'\nshared_preload_libraries = 'ccm'\n"})
+	s := pgtest.Start(t, pgtest.Options{Settings: "dynamic_library_path = '$libdir:" + modules + "'\nshared_preload_libraries = 'ccm'\nlog_statement = 'all'\nlog_min_duration_statement = 0\n"})
 	for _, sql := range []string{
 		"CREATE ROLE rdsrepladmin LOGIN REPLICATION", "CREATE ROLE tenant LOGIN",
 		"CREATE TABLE public.howdah_done (what text PRIMARY KEY, serial bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())",
@@ -44,6 +44,20 @@ func TestCacheManagementIsSetUp(t *testing.T) {
 	for role, want := range map[string]string{"rdsrepladmin": "true", "tenant": "false"} {
 		if got := ask(t, s, fmt.Sprintf("SELECT has_function_privilege('%s', 'ccm.pull(bytea,int,int,int,int,int)', 'EXECUTE')::text", role)); got != want {
 			t.Errorf("%s may pull: %s", role, got)
+		}
+	}
+	// What a standby asks with is in no log, whatever users log.
+	config := s.Config()
+	config.User = "rdsrepladmin"
+	asks, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asks.Close(t.Context())
+	for setting, want := range map[string]string{"log_statement": "none", "log_min_duration_statement": "-1", "log_parameter_max_length": "0", "auto_explain.log_min_duration": "-1"} {
+		var got string
+		if err := asks.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got); err != nil || got != want {
+			t.Errorf("%s is %q, %v", setting, got, err)
 		}
 	}
 	// The next release needs something else.

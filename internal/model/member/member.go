@@ -281,8 +281,12 @@ type Cache struct {
 	// State is the cache manager's own word, or CacheOutside. Why says what holds it up, or is "".
 	State string `json:"state"`
 	Why   string `json:"why,omitempty"`
-	// Percent says how much of what is hot in the primary's cache the standby had, at its last look.
+	// Percent says how much of what is hot in the primary's cache the standby had, if Known says that
+	// it found that out lately.
 	Percent float64 `json:"percent"`
+	Known   bool    `json:"known,omitempty"`
+	// Never says that its cache cannot become like its primary's: Why has to be mended first.
+	Never bool `json:"never,omitempty"`
 }
 
 // Restoring is how far a restore is.

@@ -178,6 +178,17 @@ const (
 	PrewarmLibrary = "pg_prewarm"
 )
 
+// Unloaded reports whether PostgreSQL was started without the library of cluster cache management, and
+// loads it when it starts next.
+func (m MemberState) Unloaded() bool {
+	d := m.Differences["shared_preload_libraries"]
+	return m.PendingRestart && !loads(d.Old) && loads(d.New)
+}
+
+func loads(libraries string) bool {
+	return slices.Contains(strings.Split(libraries, ","), CacheLibrary)
+}
+
 func withoutCache(libraries string) string {
 	libraries, _ = strings.CutSuffix(libraries, ","+CacheLibrary+","+PrewarmLibrary)
 	libraries, _ = strings.CutSuffix(libraries, ","+CacheLibrary)

@@ -164,5 +164,8 @@ func TestWaits(t *testing.T) {
 		if got := tt.m.Waits(); got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}
+		if got, want := tt.m.Unloaded(), strings.Contains(tt.name, "library") || tt.name == "a setting beside it" || tt.name == "what is for restarts, too"; got != want {
+			t.Errorf("%s: a restart loads the library: %t", tt.name, got)
+		}
 	}
 }

@@ -25,8 +25,8 @@ const (
 	outsideEvery = 30 * time.Second
 	// outsideRate is how many blocks it reads in a second at most, as ccm.rate is by default.
 	outsideRate = 8000
-	// outsideBatch is how many blocks it reads under one lock.
-	outsideBatch = 1000
+	// outsideBatch is how many blocks it reads under one lock: replay may wait for that.
+	outsideBatch = 64
 	// outsideMost is how many buffers a server may have, so that the answers of both fit into memory.
 	outsideMost = 1 << 19
 	// outsideLag is how many bytes of WAL replay may be behind, as ccm.max_replay_lag is by default.
@@ -46,7 +46,7 @@ var (
 func (k *Keeper) outside(ctx context.Context, target member.Assignment) {
 	hot, missing, room, err := k.compare(ctx, target)
 	if err != nil {
-		k.tell(&member.Cache{State: member.CacheOutside, Why: err.Error()})
+		k.tell(&member.Cache{State: member.CacheOutside, Why: err.Error(), Never: errors.Is(err, errTooLarge)})
 		return
 	}
 	r := round{keeper: k, target: target, hot: count(hot), missing: count(missing), room: room}
@@ -91,7 +91,9 @@ func (k *Keeper) compare(ctx context.Context, target member.Assignment) (hot, mi
 			missing[f] = b
 		}
 	}
-	return hot, missing, cold * 9 / 10, nil
+	// What was read from outside counts as used once, as what nobody needs. So much of the cache stays
+	// free of it that no round reads in place of what the last one did.
+	return hot, missing, min(cold*9/10, buffers*9/10-(count(hot)-count(missing))), nil
 }
 
 // upstream asks the primary that a standby follows what is hot there.
@@ -130,7 +132,7 @@ type round struct {
 }
 
 func (r *round) tell(why string) {
-	c := member.Cache{State: member.CacheOutside, Why: why, Percent: 100}
+	c := member.Cache{State: member.CacheOutside, Why: why, Percent: 100, Known: true}
 	if r.hot > 0 {
 		c.Percent = 100 * float64(r.hot-r.missing) / float64(r.hot)
 	}

@@ -23,7 +23,7 @@ import (
 
 const (
 	// every is how often it looks.
-	every = 5 * time.Second
+	every = time.Second
 	// within is how long it waits for an answer.
 	within = 5 * time.Second
 	// againEvery is how often it looks for databases that are new.
@@ -42,8 +42,9 @@ type Keeper struct {
 	// All below belongs to the goroutine of Run.
 	conn  *pgx.Conn       // to a standby, as rdsmon
 	setUp bool            // the platform's database of a primary is
+	whole bool            // it was, with the library
 	ready map[uint32]bool // databases of a primary that are set up
-	again time.Time       // when it looks for others
+	again time.Time       // when it looks for others, or tries again
 	round time.Time       // when the next round of reading from outside may begin
 }
 
@@ -79,7 +80,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.answers(ctx, target, loaded(sight.Facts.Libraries))
 			continue
 		}
-		k.setUp, k.ready = false, nil
+		k.setUp, k.ready, k.again = false, nil, time.Time{}
 		k.asks(ctx, target, loaded(sight.Facts.Libraries))
 	}
 }
@@ -88,7 +89,7 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) forget() {
 	k.tell(nil)
 	k.drop()
-	k.setUp, k.ready = false, nil
+	k.setUp, k.ready, k.again = false, nil, time.Time{}
 }
 
 func (k *Keeper) drop() {
@@ -101,14 +102,20 @@ func (k *Keeper) drop() {
 	k.conn = nil
 }
 
-// answers sets a primary up.
+// answers sets a primary up: again when PostgreSQL was started with the library, or without it.
 func (k *Keeper) answers(ctx context.Context, target member.Assignment, library bool) {
 	k.drop()
-	if k.setUp && time.Now().Before(k.again) {
+	if k.whole != library {
+		k.setUp, k.whole, k.again = false, library, time.Time{}
+	}
+	if time.Now().Before(k.again) {
 		return
 	}
-	k.again = time.Now().Add(againEvery)
-	if err := k.prepare(ctx, target, library); err != nil && ctx.Err() == nil {
+	err := k.prepare(ctx, target, library)
+	if k.again = time.Now().Add(againEvery); !k.setUp {
+		k.again = time.Now().Add(within)
+	}
+	if err != nil && ctx.Err() == nil {
 		k.agent.Log.Warn("cluster cache management is not set up", "member", k.id, "error", err)
 	}
 }
@@ -172,13 +179,12 @@ func (k *Keeper) admin(ctx context.Context, target member.Assignment, database s
 
 // asks finds out how warm a standby is, or makes it so.
 func (k *Keeper) asks(ctx context.Context, target member.Assignment, library bool) {
-	c := member.Cache{State: "waiting"}
 	if library {
-		c = k.ask(ctx, target)
-	}
-	if library && !lacks(c) {
-		k.tell(&c)
-		return
+		c, err := k.ask(ctx, target)
+		if err == nil || !errors.Is(err, postgres.ErrNoCache) {
+			k.tell(&c)
+			return
+		}
 	}
 	if time.Now().Before(k.round) {
 		return
@@ -187,20 +193,19 @@ func (k *Keeper) asks(ctx context.Context, target member.Assignment, library boo
 	k.round = time.Now().Add(outsideEvery)
 }
 
-// ask asks the cache manager of a standby.
-func (k *Keeper) ask(ctx context.Context, target member.Assignment) (c member.Cache) {
+// ask asks the cache manager of a standby. The error is postgres.ErrNoCache where this standby, or
+// its primary, has none.
+func (k *Keeper) ask(ctx context.Context, target member.Assignment) (c member.Cache, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	err := k.connect(ctx, target)
-	if err == nil {
+	if err = k.connect(ctx, target); err == nil {
 		c, err = postgres.ReadCache(ctx, k.conn)
 	}
-	if err != nil {
-		// The primary has not been set up yet, or what it has made has not come.
+	if err != nil && !errors.Is(err, postgres.ErrNoCache) {
 		k.drop()
-		c = member.Cache{State: "waiting", Why: err.Error()}
+		c = member.Cache{State: "unknown", Why: err.Error()}
 	}
-	return c
+	return c, err
 }
 
 // connect keeps a connection to a standby, as rdsmon.
@@ -217,9 +222,6 @@ func (k *Keeper) connect(ctx context.Context, target member.Assignment) error {
 	}
 	return err
 }
-
-// lacks reports whether the standby has the library, and its primary has not.
-func lacks(c member.Cache) bool { return strings.Contains(c.Why, "no extension") }
 
 func loaded(libraries string) bool {
 	return slices.ContainsFunc(strings.Split(libraries, ","), func(l string) bool { return strings.Trim(l, ` "`) == postgres.CacheModule })
