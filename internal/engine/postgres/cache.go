@@ -106,8 +106,8 @@ const readCacheSQL = `SELECT coalesce(state, ''), concat_ws('; ', paused_reason,
 		AND last_scan_at > pg_catalog.now() - interval '1 minute' - 2 * last_scan_ms * interval '1 millisecond', false)
 	FROM ccm.reader_status()`
 
-// hopeless lists errors of the cache manager that need somebody to mend something.
-var hopeless = []string{"rights", "other reader", "other system", "other block size", "other version", "no worker"}
+// hopeless lists errors of the cache manager that do not go by themselves.
+var hopeless = []string{"other system", "other block size", "other version"}
 
 // ReadCache returns what the cache manager of a standby says. conn must be rdsmon's or rdsadmin's, on
 // the platform's database. The error is ErrNoCache if the standby, or its primary, has none.

@@ -26,7 +26,9 @@ type bench struct {
 	svg           string
 	costs         bool
 	rounds, scale int
-	iops, rate    int
+	iops, mbps    int
+	rate          int
+	free          bool
 	heat, after   time.Duration
 
 	rig   *rig.Rig
@@ -140,7 +142,7 @@ func (b *bench) turn(ctx context.Context, warm bool) (turn, error) {
 	if err := b.compare(ctx, &t); err != nil {
 		return t, err
 	}
-	if err := errors.Join(b.throttle(), os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0)); err != nil {
+	if err := errors.Join(b.throttle(true), os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0)); err != nil {
 		return t, err
 	}
 	old, err := b.leader(ctx)
@@ -166,7 +168,7 @@ func (b *bench) watch(ctx context.Context, t *turn) error {
 		return err
 	}
 	// The agent gives a member the limits of its class when it finds a new postmaster.
-	if err := b.throttle(); err != nil {
+	if err := b.throttle(true); err != nil {
 		return err
 	}
 	l, err := b.load(ctx, b.after, b.rate, auroras)
@@ -191,6 +193,9 @@ func (b *bench) watch(ctx context.Context, t *turn) error {
 		t.hit = 100 * (hits - hit) / all
 	}
 	l.wait()
+	if err := b.throttle(false); err != nil {
+		return err
+	}
 	t.series = l.all()
 	for n := range t.series { // one lucky second does not count
 		if mean(t.series[n:min(n+5, len(t.series))]) >= 0.9*t.before && t.series[n] >= 0.9*t.before {
@@ -224,10 +229,7 @@ func (b *bench) prepare(ctx context.Context, warm bool) error {
 	if err == nil {
 		err = b.restart(ctx, m)
 	}
-	if err != nil {
-		return err
-	}
-	return b.throttle()
+	return err
 }
 
 // compare counts what both have cached of the hottest relation.

@@ -160,7 +160,9 @@ func processorTime(pid string) (time.Duration, error) {
 // speed measures how fast an empty cache is filled without a limit, beside plain reading of the same
 // table.
 func (b *bench) speed(ctx context.Context) error {
-	b.iops = 0
+	if err := b.throttle(false); err != nil {
+		return err
+	}
 	if err := b.set(ctx, "ccm.rate", "0", "ccm.interval", "1s"); err != nil {
 		return err
 	}
