@@ -56,6 +56,18 @@ CREATE FUNCTION pg_catalog.aurora_ccm_status(
 COMMENT ON FUNCTION pg_catalog.aurora_ccm_status IS 'what this server has sent to its reader, as on Aurora';
 
 REVOKE ALL ON FUNCTION ccm.filter, ccm.pull, ccm.contains, ccm.status, ccm.reader_status FROM PUBLIC;
-GRANT USAGE ON SCHEMA ccm TO ccm_reader, pg_monitor;
-GRANT EXECUTE ON FUNCTION ccm.filter, ccm.pull, ccm.contains TO ccm_reader;
-GRANT EXECUTE ON FUNCTION ccm.status, ccm.reader_status TO ccm_reader, pg_monitor;
+GRANT USAGE ON SCHEMA ccm TO pg_monitor;
+GRANT EXECUTE ON FUNCTION ccm.status, ccm.reader_status TO pg_monitor;
+
+-- A role of this name that can log in is somebody's, who may have made it to get at these rights. He
+-- gets none; who runs this may grant EXECUTE on ccm.pull to the standby's login itself.
+DO $$
+BEGIN
+  IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'ccm_reader' AND rolcanlogin) THEN
+    RAISE WARNING 'the role ccm_reader can log in, so it is not ours and gets no rights'
+      USING HINT = 'Rename or drop it, and create the extension again.';
+  ELSE
+    GRANT USAGE ON SCHEMA ccm TO ccm_reader;
+    GRANT EXECUTE ON FUNCTION ccm.filter, ccm.pull, ccm.contains, ccm.status, ccm.reader_status TO ccm_reader;
+  END IF;
+END $$;

@@ -46,7 +46,28 @@ SELECT ccm.filter(0, 1, 0);
 SELECT length(ccm.filter(0, 1, 0)) > 64 AS filter;
 SELECT found >= 0 AS pull FROM ccm.pull(ccm.filter(0, 1, 0), 0, 1, 3, 1, 0);
 
+-- a tenant's code in a session of somebody who may ask: as the rights of
+-- another, by a function with its owner's rights, in a restricted operation
 \c - postgres
+GRANT ccm_reader TO monitor;
+SET ROLE monitor;
+SELECT ccm.filter(0, 1, 0);
+RESET ROLE;
+CREATE FUNCTION definer() RETURNS bytea LANGUAGE sql SECURITY DEFINER AS 'SELECT ccm.filter(0, 1, 0)';
+GRANT ALL ON SCHEMA public TO monitor;
+ALTER FUNCTION definer OWNER TO monitor;
+SELECT definer();
+CREATE FUNCTION innocent(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE 'SELECT ccm.filter(0, 1, 0)';
+  RETURN $1;
+END $$;
+CREATE TABLE bait AS SELECT 1 AS i;
+CREATE INDEX ON bait (innocent(i));
+DROP TABLE bait;
+DROP FUNCTION innocent(int), definer();
+REVOKE ALL ON SCHEMA public FROM monitor;
+
 REVOKE ALL ON DATABASE contrib_regression FROM tenant;
 DROP ROLE tenant, monitor, asks, replicates;
 -- A schema of this name that somebody else has made stops the extension.
@@ -57,3 +78,13 @@ CREATE EXTENSION ccm;
 DROP SCHEMA ccm;
 CREATE EXTENSION ccm;
 SELECT count(*) FROM pg_roles WHERE rolname = 'ccm_reader';
+
+-- Nor does a role that can log in, which somebody has made for this, get rights.
+DROP EXTENSION ccm;
+ALTER ROLE ccm_reader LOGIN;
+CREATE EXTENSION ccm;
+SELECT has_schema_privilege('ccm_reader', 'ccm', 'USAGE'), has_function_privilege('ccm_reader', 'ccm.pull(bytea,int,int,int,int,int)', 'EXECUTE');
+DROP EXTENSION ccm;
+ALTER ROLE ccm_reader NOLOGIN;
+CREATE EXTENSION ccm;
+SELECT has_schema_privilege('ccm_reader', 'ccm', 'USAGE'), has_function_privilege('ccm_reader', 'ccm.pull(bytea,int,int,int,int,int)', 'EXECUTE');

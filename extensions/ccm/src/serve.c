@@ -10,6 +10,10 @@
  * of a standby has. The second is for PostgreSQL 15, where whoever has
  * CREATEROLE makes himself a member of any role: REPLICATION he cannot give.
  *
+ * The login must ask itself. What autovacuum, a trigger or a function with its
+ * owner's rights calls is a tenant's code in the session of somebody mightier:
+ * the session user of an autovacuum worker is a superuser.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -121,15 +125,25 @@ ccm_require_library(void)
 }
 
 /* See the head of this file. */
+static bool
+is_reader(void)
+{
+	Oid			login = GetSessionUserId();
+
+	if (MyProcPort == NULL || GetUserId() != login || InSecurityRestrictedOperation())
+		return false;
+	return superuser_arg(login) || has_rolreplication(login);
+}
+
 static void
 require_reader(void)
 {
 	ccm_require_library();
-	if (!superuser_arg(GetSessionUserId()) && !has_rolreplication(GetSessionUserId()))
+	if (!is_reader())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to read which pages are cached"),
-				 errdetail("The login must have the REPLICATION attribute.")));
+				 errdetail("A login that has the REPLICATION attribute must ask itself.")));
 }
 
 static void
