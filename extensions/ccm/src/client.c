@@ -236,7 +236,19 @@ flush_request(TimestampTz deadline)
 		ccm_fail(CCM_CAUSE_CONNECTION, "%s", first_line(PQerrorMessage(conn)));
 }
 
-/* The last of the results that a statement has; the caller clears it. */
+/* Does the upstream want to copy? We did not ask for that, and no end of it comes by itself. */
+static bool
+is_copy(const PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
+}
+
+/*
+ * The last of the results that a statement has; the caller clears it. Somebody
+ * who sends one after the other is not waited for: it takes its end, too.
+ */
 static PGresult *
 get_result(TimestampTz deadline)
 {
@@ -248,6 +260,9 @@ get_result(TimestampTz deadline)
 		{
 			PGresult   *result;
 
+			CHECK_FOR_INTERRUPTS();
+			if (GetCurrentTimestamp() >= deadline)
+				ccm_fail(CCM_CAUSE_CONNECTION, "the upstream does not answer");
 			while (PQisBusy(conn))
 			{
 				wait_for_socket(WL_SOCKET_READABLE, deadline);
@@ -259,7 +274,7 @@ get_result(TimestampTz deadline)
 				break;
 			PQclear(last);
 			last = result;
-			if (PQstatus(conn) == CONNECTION_BAD)
+			if (PQstatus(conn) == CONNECTION_BAD || is_copy(result))
 				break;
 		}
 	}
@@ -288,6 +303,20 @@ fail_with_result(PGresult *result)
 	ccm_fail(cause, "%s", text);
 }
 
+/* It must be rows; what is not is cleared. */
+static void
+check_result(PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	if (status == PGRES_TUPLES_OK)
+		return;
+	if (result == NULL || status == PGRES_FATAL_ERROR)
+		fail_with_result(result);
+	PQclear(result);
+	ccm_fail(CCM_CAUSE_MALFORMED, "the upstream's answer is malformed");
+}
+
 static int64
 get_binary(PGresult *result, int column, int bytes)
 {
@@ -309,12 +338,8 @@ get_binary(PGresult *result, int column, int bytes)
 static void
 read_pulled(PGresult *result, CcmPulled *pulled)
 {
+	check_result(result);
 	pulled->result = result;
-	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-	{
-		pulled->result = NULL;
-		fail_with_result(result);
-	}
 	if (PQntuples(result) != 1 || PQnfields(result) != 4 || PQgetisnull(result, 0, 0) ||
 		PQfformat(result, 0) != 1 || PQfformat(result, 3) != 1)
 		ccm_fail(CCM_CAUSE_MALFORMED, "the upstream's answer is malformed");
@@ -342,7 +367,6 @@ ccm_pull_from_upstream(const unsigned char *filter, size_t length,
 	int			lengths[6] = {(int) length, 4, 4, 4, 4, 4};
 	int			formats[6] = {1, 1, 1, 1, 1, 1};
 	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ANSWER_MS);
-	PGresult   *result;
 
 	for (int i = 1; i < 6; i++)
 	{
@@ -352,10 +376,7 @@ ccm_pull_from_upstream(const unsigned char *filter, size_t length,
 	if (!PQsendQueryParams(conn, query, 6, types, values, lengths, formats, 1))
 		ccm_fail(CCM_CAUSE_CONNECTION, "%s", first_line(PQerrorMessage(conn)));
 	flush_request(deadline);
-	result = get_result(deadline);
-	if (result == NULL)
-		ccm_fail(CCM_CAUSE_CONNECTION, "%s", first_line(PQerrorMessage(conn)));
-	read_pulled(result, pulled);
+	read_pulled(get_result(deadline), pulled);
 }
 
 void
