@@ -197,6 +197,12 @@ remember_upstream(void)
 	LWLockRelease(ccm_shared->lock);
 }
 
+/* What the upstream says besides is not for our log, which libpq would write to. */
+static void
+ignore_notice(void *arg, const char *message)
+{
+}
+
 /* Connect, unless that is done and the settings are the same. */
 void
 ccm_connect(void)
@@ -215,6 +221,7 @@ ccm_connect(void)
 	conn = connected_to ? start_connection() : NULL;
 	if (conn == NULL)
 		ccm_fail(CCM_CAUSE_CONNECTION, "out of memory or of file descriptors");
+	PQsetNoticeProcessor(conn, ignore_notice, NULL);
 	finish_connection();
 	PQsetnonblocking(conn, 1);
 	remember_upstream();

@@ -91,6 +91,11 @@ ask_at(hostile('', message('1', '') . message('2', '') . message('H', "\0\0\0"))
 $standby->stop('fast');
 $standby->start;
 ok(1, 'the server stops and starts');
+
+# what it says besides
+$at = ask_at(hostile(notice('flood') x 100, failure('CM006', 'no')));
+ok(wait_reader($standby, "error = 'disabled upstream' AND last_error_at > '$at'"), 'notices at the login');
+is(logged($standby, 'flood'), 0, 'are not for the log');
 # END OF TESTS
 $standby->stop;
 $primary->stop;
