@@ -74,7 +74,11 @@ wait_for_socket(int events, TimestampTz deadline)
 		ccm_fail(CCM_CAUSE_OTHER, "this server was promoted");
 }
 
-/* libpq's messages have more lines than one, the first of which says it. */
+/*
+ * libpq's messages have more lines than one, the first of which says it. The
+ * words may be the upstream's: nobody knows in which encoding they are, and
+ * what else is in them.
+ */
 static const char *
 first_line(const char *message)
 {
@@ -83,7 +87,7 @@ first_line(const char *message)
 
 	if (end)
 		*end = '\0';
-	return line;
+	return ccm_clean_ascii(line);
 }
 
 static void
@@ -301,11 +305,10 @@ fail_with_result(PGresult *result)
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	CcmCause	cause = CCM_CAUSE_CONNECTION;
-	char		text[CCM_TEXT];
+	const char *text = first_line(message ? message : PQerrorMessage(conn));
 
 	if (state != NULL && strlen(state) == 5)
 		cause = ccm_cause_of_error(MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]));
-	strlcpy(text, first_line(message ? message : PQerrorMessage(conn)), CCM_TEXT);
 	PQclear(result);
 	ccm_fail(cause, "%s", text);
 }

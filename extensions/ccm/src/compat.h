@@ -9,6 +9,7 @@
 #ifndef CCM_COMPAT_H
 #define CCM_COMPAT_H
 
+#include "common/string.h"
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
@@ -69,6 +70,18 @@ BufferTagsEqual(const BufferTag *a, const BufferTag *b)
 #include "utils/relfilenumbermap.h"
 
 #endif
+
+/* 16: a copy is returned, where the string itself was changed before */
+static inline char *
+ccm_clean_ascii(char *text)
+{
+#if PG_VERSION_NUM < 160000
+	pg_clean_ascii(text);
+	return text;
+#else
+	return pg_clean_ascii(text, 0);
+#endif
+}
 
 /* 17: streams of pages that are read ahead of use */
 #if PG_VERSION_NUM >= 170000

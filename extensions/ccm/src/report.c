@@ -105,6 +105,21 @@ ccm_fail(CcmCause cause, const char *format,...)
 			 errmsg_internal("%s", text)));
 }
 
+/*
+ * Copy as much of a message as there is room for, and no part of a character of
+ * UTF-8: it may be our own server's, in the language of its log.
+ */
+static void
+copy_text(char *to, const char *text)
+{
+	size_t		length = strnlen(text, CCM_TEXT - 1);
+
+	while (length > 0 && text[length] != '\0' && ((unsigned char) text[length] & 0xc0) == 0x80)
+		length--;
+	memcpy(to, text, length);
+	to[length] = '\0';
+}
+
 /* One line in the log for each cause, and the state that stays until it works. */
 void
 ccm_report_failure(CcmCause cause, const char *text)
@@ -118,7 +133,7 @@ ccm_report_failure(CcmCause cause, const char *text)
 	reader->paused = CCM_CAUSE_NONE;
 	reader->error = cause;
 	reader->error_at = now;
-	strlcpy(reader->error_text, text, CCM_TEXT);
+	copy_text(reader->error_text, text);
 	LWLockRelease(ccm_shared->lock);
 
 	if (logged[cause] == 0 || TimestampDifferenceExceeds(logged[cause], now, LOG_AGAIN_MS))

@@ -96,6 +96,12 @@ ok(1, 'the server stops and starts');
 $at = ask_at(hostile(notice('flood') x 100, failure('CM006', 'no')));
 ok(wait_reader($standby, "error = 'disabled upstream' AND last_error_at > '$at'"), 'notices at the login');
 is(logged($standby, 'flood'), 0, 'are not for the log');
+
+# words in no encoding, with a colour, and longer than what is kept
+$at = ask_at(hostile('', failure('CM006', "\e[31mred\xff" . "\xc3\xa9" x 300)));
+ok(wait_reader($standby, "error = 'disabled upstream' AND last_error_at > '$at'"), 'strange words');
+is(reader($standby, "last_error ~ '^[ -~]+\$' AND last_error ~ 'red' AND length(last_error) > 200"), 't', 'are made plain');
+is(logged($standby, "\e"), 0, 'in the log, too');
 # END OF TESTS
 $standby->stop;
 $primary->stop;
