@@ -74,8 +74,7 @@ typedef struct CcmServer
 	int			reader_pid;		/* the backend in which it asks */
 	TimestampTz last_pull;
 	char		reader_address[CCM_TEXT];
-	CcmCause	refused;		/* what was logged last, and when */
-	TimestampTz refused_at;
+	TimestampTz refused_at[CCM_NCAUSES];	/* when it was logged last */
 	int64		scans;
 	int64		sent_last_scan;
 	int64		found_last_scan;
@@ -117,7 +116,12 @@ typedef struct CcmReader
 	char		upstream[CCM_TEXT];
 } CcmReader;
 
-/* A relation that could not be read, which is left alone for a while */
+/* A database or relation that failed is left alone for so long. */
+#define CCM_BAD_DATABASE_MS		30000
+#define CCM_BAD_STORAGE_MS		300000
+#define CCM_BAD_RELATION_MS		3600000
+
+/* A relation that could not be read, or with rel 0 a whole database */
 typedef struct CcmBad
 {
 	uint32		db;
@@ -199,6 +203,7 @@ extern void ccm_read_pages(CcmTag *tags, uint32 count, uint32 slices_left, CcmSc
 extern void ccm_abandon_job(void);
 extern bool ccm_is_bad(const CcmTag *tag);
 extern void ccm_mark_bad(const CcmTag *tag);
+extern void ccm_mark_database_bad(uint32 database, int ms);
 
 /*
  * What the worker hands to the short-lived workers that read, one for each
@@ -213,7 +218,10 @@ typedef struct CcmJob
 	int			batch;
 	bool		bump;
 	pg_atomic_uint32 stop;		/* set by the leader */
-	pg_atomic_uint32 connected;
+	pg_atomic_uint32 connected; /* the worker is in its database */
+	pg_atomic_uint32 done;		/* it came to its end, and was not ended */
+	pg_atomic_uint64 progress;	/* steps of the worker's; the leader looks
+								 * whether it gets on */
 	pg_atomic_uint64 read;
 	pg_atomic_uint64 hit;
 	pg_atomic_uint64 skipped;

@@ -90,12 +90,19 @@ ccm_clean_ascii(char *text)
 
 #define CCM_READ_STREAM
 
+/* 17: one more setting that ends a session */
+#define CCM_MORE_TIMEOUTS {"transaction_timeout", "0"},
+
 /* 18: the requests of a stream may be handed over together */
 #if PG_VERSION_NUM >= 180000
 #define CCM_STREAM_FLAGS (READ_STREAM_MAINTENANCE | READ_STREAM_USE_BATCHING)
 #else
 #define CCM_STREAM_FLAGS READ_STREAM_MAINTENANCE
 #endif
+
+#else
+
+#define CCM_MORE_TIMEOUTS
 
 #endif
 

@@ -21,14 +21,15 @@
 
 #include "ccm.h"
 
-/* A database or relation that failed is left alone for so long. */
-#define BAD_DATABASE_MS		30000
-#define BAD_RELATION_MS		3600000
+/* A worker that makes no step for so long, or does not end, is ended. */
+#define STALL_MS			5000
+#define STOP_MS				2000
 
 /* Which part of the cache has to be cold before any of it is taken */
 #define WORTH_A_ROUND		128
 
 static dsm_segment *segment = NULL;
+static BackgroundWorkerHandle *reader = NULL;	/* the worker that reads now */
 
 /* Was there trouble with this relation, or with its database? */
 bool
@@ -53,22 +54,43 @@ ccm_is_bad(const CcmTag *tag)
 	return found;
 }
 
-/* Leave a relation alone for a while; with rel 0, the whole database. */
+/* The place of what failed before, or the one that is over first */
+static void
+leave_alone(uint32 db, uint32 spc, uint32 rel, int ms)
+{
+	CcmBad	   *place = &ccm_shared->bad[0];
+
+	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < CCM_NBAD; i++)
+	{
+		CcmBad	   *bad = &ccm_shared->bad[i];
+
+		if (bad->db == db && bad->spc == spc && bad->rel == rel)
+		{
+			place = bad;
+			break;
+		}
+		if (bad->until < place->until)
+			place = bad;
+	}
+	place->db = db;
+	place->spc = spc;
+	place->rel = rel;
+	place->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+	LWLockRelease(ccm_shared->lock);
+}
+
+/* Leave a relation alone for a while. */
 void
 ccm_mark_bad(const CcmTag *tag)
 {
-	CcmBad	   *oldest = &ccm_shared->bad[0];
+	leave_alone(tag->db, tag->spc, tag->rel, CCM_BAD_RELATION_MS);
+}
 
-	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
-	for (int i = 1; i < CCM_NBAD; i++)
-		if (ccm_shared->bad[i].until < oldest->until)
-			oldest = &ccm_shared->bad[i];
-	oldest->db = tag->db;
-	oldest->spc = tag->spc;
-	oldest->rel = tag->rel;
-	oldest->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-												tag->rel ? BAD_RELATION_MS : BAD_DATABASE_MS);
-	LWLockRelease(ccm_shared->lock);
+void
+ccm_mark_database_bad(uint32 database, int ms)
+{
+	leave_alone(database, 0, 0, ms);
 }
 
 static int
@@ -118,6 +140,8 @@ make_job(const CcmTag *tags, uint32 count)
 	job->bump = ccm_bump_usage;
 	pg_atomic_init_u32(&job->stop, 0);
 	pg_atomic_init_u32(&job->connected, 0);
+	pg_atomic_init_u32(&job->done, 0);
+	pg_atomic_init_u64(&job->progress, 0);
 	pg_atomic_init_u64(&job->read, 0);
 	pg_atomic_init_u64(&job->hit, 0);
 	pg_atomic_init_u64(&job->skipped, 0);
@@ -125,10 +149,16 @@ make_job(const CcmTag *tags, uint32 count)
 	return job;
 }
 
-/* A worker that still reads stops at the next page; its memory is its own. */
+/*
+ * A worker that still reads stops at the next page, or where it waits for
+ * something; its memory is its own. This is also how the leader exits.
+ */
 void
 ccm_abandon_job(void)
 {
+	if (reader != NULL)
+		TerminateBackgroundWorker(reader);
+	reader = NULL;
 	if (segment == NULL)
 		return;
 	pg_atomic_write_u32(&((CcmJob *) dsm_segment_address(segment))->stop, 1);
@@ -136,11 +166,10 @@ ccm_abandon_job(void)
 	segment = NULL;
 }
 
-static BackgroundWorkerHandle *
+static void
 start_worker(void)
 {
 	BackgroundWorker worker = {0};
-	BackgroundWorkerHandle *handle;
 
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
 	worker.bgw_start_time = BgWorkerStart_ConsistentState;
@@ -151,30 +180,50 @@ start_worker(void)
 	strlcpy(worker.bgw_function_name, "ccm_database_main", BGW_MAXLEN);
 	strlcpy(worker.bgw_name, "ccm reader", BGW_MAXLEN);
 	strlcpy(worker.bgw_type, "ccm reader", BGW_MAXLEN);
-	if (!RegisterDynamicBackgroundWorker(&worker, &handle))
+	if (!RegisterDynamicBackgroundWorker(&worker, &reader))
+	{
+		reader = NULL;
 		ccm_fail(CCM_CAUSE_WORKERS, "max_worker_processes leaves no worker for reading");
-	return handle;
+	}
 }
 
-/* Until the worker is gone. False if the scan shall not go on. */
+/*
+ * Until the worker is gone. False if the scan shall not go on.
+ *
+ * It takes no lock that is not free, but to look for a relation it reads
+ * catalogs. Where somebody has one of them locked on the primary, replay has
+ * the lock here, for as long as it likes. The worker gives up by itself then
+ * (warm.c); this is for whatever else it might wait for. One database must not
+ * keep the others from being read.
+ */
 static bool
-wait_for_worker(CcmJob *job, BackgroundWorkerHandle *handle)
+wait_for_worker(CcmJob *job)
 {
 	bool		go_on = true;
+	uint64		seen = 0;
+	TimestampTz since = GetCurrentTimestamp();
 	pid_t		pid;
 
-	while (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED)
+	while (GetBackgroundWorkerPid(reader, &pid) != BGWH_STOPPED)
 	{
-		if (go_on && !ccm_go_on())
-		{
-			go_on = false;
+		uint64		progress = pg_atomic_read_u64(&job->progress);
+		bool		stop = go_on && !ccm_go_on();
+
+		if (stop)
 			pg_atomic_write_u32(&job->stop, 1);
-		}
+		if (stop || (go_on && progress != seen))
+			since = GetCurrentTimestamp();
+		go_on = go_on && !stop;
+		seen = progress;
+		if (TimestampDifferenceExceeds(since, GetCurrentTimestamp(), go_on ? STALL_MS : STOP_MS))
+			TerminateBackgroundWorker(reader);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 100, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
+	pfree(reader);
+	reader = NULL;
 	return go_on;
 }
 
@@ -209,7 +258,6 @@ static bool
 read_database(CcmJob *job, CcmScan *scan)
 {
 	CcmTag		database = {.db = job->database};
-	BackgroundWorkerHandle *handle;
 	bool		go_on;
 
 	if (ccm_is_bad(&database) || !database_exists(job))
@@ -218,12 +266,12 @@ read_database(CcmJob *job, CcmScan *scan)
 		return true;
 	}
 	pg_atomic_write_u32(&job->connected, 0);
-	handle = start_worker();
-	go_on = wait_for_worker(job, handle);
-	pfree(handle);
-	if (pg_atomic_read_u32(&job->connected) == 0 && go_on)
+	pg_atomic_write_u32(&job->done, 0);
+	start_worker();
+	go_on = wait_for_worker(job);
+	if (go_on && pg_atomic_read_u32(&job->done) == 0)
 	{
-		ccm_mark_bad(&database);
+		ccm_mark_database_bad(job->database, CCM_BAD_DATABASE_MS);
 		scan->errors++;
 	}
 	return go_on;

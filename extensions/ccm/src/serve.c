@@ -34,6 +34,9 @@
 /* The most pages that one answer has */
 #define MAX_PAGES			(1024 * 1024)
 
+/* The text domain of an error that is not for the log; it has no translations. */
+#define HUSHED				"ccm-hushed"
+
 /* A refusal is logged again after so long, if it is the same. */
 #define REFUSAL_AGAIN_MS	3600000
 
@@ -60,22 +63,23 @@ typedef struct Answer
 } Answer;
 
 static emit_log_hook_type prev_emit_log = NULL;
-static int	hushed_code = 0;	/* the error that is raised is not for the log */
+static bool connecting = false; /* to a database that may be none */
 
 /*
  * A reader that is refused comes again and again. Its operator sees the reason
  * in ccm.reader_status(); ours needs one line. The hook sees every error of
- * this backend, and touches the one that ccm_hush() has announced.
+ * this backend, and touches those that are marked as not for the log, and what
+ * is usual where a database is just made or dropped.
  */
 static void
 filter_log(ErrorData *edata)
 {
-	if (edata->elevel >= ERROR)
-	{
-		if (hushed_code != 0 && edata->sqlerrcode == hushed_code)
-			edata->output_to_server = false;
-		hushed_code = 0;
-	}
+	bool		is_usual = edata->sqlerrcode == ERRCODE_UNDEFINED_DATABASE ||
+		edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+
+	if (edata->elevel >= ERROR &&
+		((connecting && is_usual) || (edata->domain != NULL && strcmp(edata->domain, HUSHED) == 0)))
+		edata->output_to_server = false;
 	if (prev_emit_log)
 		prev_emit_log(edata);
 }
@@ -87,32 +91,42 @@ ccm_install_log_filter(void)
 	emit_log_hook = filter_log;
 }
 
-/* The next error is not for the log, if it is this one; 0 for none. */
+/* A reading worker is about to connect, or it has. */
 void
-ccm_hush(int sqlerrcode)
+ccm_hush_connecting(bool is)
 {
-	hushed_code = sqlerrcode;
+	connecting = is;
+}
+
+/* Should a refusal be logged? Each cause is, once in a while. */
+static bool
+is_news(CcmCause cause)
+{
+	TimestampTz *refused_at = &ccm_shared->server.refused_at[cause];
+	TimestampTz now = GetCurrentTimestamp();
+	bool		result;
+
+	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
+	result = TimestampDifferenceExceeds(*refused_at, now, REFUSAL_AGAIN_MS);
+	if (result)
+		*refused_at = now;
+	LWLockRelease(ccm_shared->lock);
+	return result;
+}
+
+static void
+refuse_with(CcmCause cause, int code, const char *message, const char *detail)
+{
+	ereport_domain(ERROR, is_news(cause) ? TEXTDOMAIN : HUSHED,
+				   (errcode(code),
+					errmsg_internal("%s", message),
+					detail ? errdetail_internal("%s", detail) : 0));
 }
 
 static void
 refuse(CcmCause cause, const char *message)
 {
-	CcmServer  *server = &ccm_shared->server;
-	TimestampTz now = GetCurrentTimestamp();
-
-	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
-	if (server->refused == cause &&
-		!TimestampDifferenceExceeds(server->refused_at, now, REFUSAL_AGAIN_MS))
-		ccm_hush(ccm_code_of_cause(cause));
-	else
-	{
-		server->refused = cause;
-		server->refused_at = now;
-	}
-	LWLockRelease(ccm_shared->lock);
-	ereport(ERROR,
-			(errcode(ccm_code_of_cause(cause)),
-			 errmsg_internal("%s", message)));
+	refuse_with(cause, ccm_code_of_cause(cause), message, NULL);
 }
 
 void
@@ -140,10 +154,9 @@ require_reader(void)
 {
 	ccm_require_library();
 	if (!is_reader())
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to read which pages are cached"),
-				 errdetail("A login that has the REPLICATION attribute must ask itself.")));
+		refuse_with(CCM_CAUSE_RIGHTS, ERRCODE_INSUFFICIENT_PRIVILEGE,
+					"permission denied to read which pages are cached",
+					"A login that has the REPLICATION attribute must ask itself.");
 }
 
 static void

@@ -32,6 +32,7 @@
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
 #include "tcop/tcopprot.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -47,6 +48,8 @@
 
 PGDLLEXPORT void ccm_database_main(Datum arg);
 
+static bool give_up = false;	/* no more of this database */
+
 /* What is read under one lock: pages of one fork */
 typedef struct Batch
 {
@@ -57,6 +60,13 @@ typedef struct Batch
 	uint32		end;
 	TimestampTz deadline;
 } Batch;
+
+/* Show the leader that there is something that moves. */
+static void
+step(CcmJob *job)
+{
+	pg_atomic_fetch_add_u64(&job->progress, 1);
+}
 
 static bool
 same_relation(const CcmTag *a, const CcmTag *b)
@@ -136,6 +146,7 @@ read_batch(Batch *batch)
 	{
 		raise_usage(batch->job, buffer, *(uint8 *) usage);
 		ReleaseBuffer(buffer);
+		step(batch->job);
 		CHECK_FOR_INTERRUPTS();
 	}
 	read_stream_end(stream);
@@ -162,6 +173,7 @@ read_batch(Batch *batch)
 									RBM_NORMAL, NULL);
 		raise_usage(batch->job, buffer, tags[batch->next].usage);
 		ReleaseBuffer(buffer);
+		step(batch->job);
 		batch->next++;
 	}
 }
@@ -248,12 +260,19 @@ warm_batch(CcmJob *job, uint32 begin)
 /*
  * After an error the relation is left to the next scan. A conflict with replay
  * is nothing to talk about; for anything else, which is most likely a broken
- * page, it is left alone for a while.
+ * page, it is left alone for a while. A lock that did not become free is one of
+ * a catalog, which the next relation would wait for, too: the database is left.
  */
 static void
 forgive(CcmJob *job, const CcmTag *tag, ErrorData *error)
 {
 	pg_atomic_fetch_add_u64(&job->errors, 1);
+	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
+	{
+		ccm_mark_database_bad(job->database, CCM_BAD_DATABASE_MS);
+		give_up = true;
+		return;
+	}
 	if (error->sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE ||
 		error->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
 		error->sqlerrcode == ERRCODE_QUERY_CANCELED)
@@ -299,7 +318,8 @@ static bool
 may_go_on(CcmJob *job)
 {
 	CHECK_FOR_INTERRUPTS();
-	return pg_atomic_read_u32(&job->stop) == 0 && RecoveryInProgress() && !PromoteIsTriggered();
+	step(job);
+	return !give_up && pg_atomic_read_u32(&job->stop) == 0 && RecoveryInProgress() && !PromoteIsTriggered();
 }
 
 /* Wait until so many pages may have been read since the start. */
@@ -323,6 +343,27 @@ keep_rate(CcmJob *job, TimestampTz start, uint64 pages)
 	}
 }
 
+/*
+ * Whoever owns the database may have settings for it, which would end us again
+ * and again, or have us wait. Ours are set first, and those do not count then.
+ * A lock that is not free at once is somebody's for longer.
+ */
+static void
+override_settings(void)
+{
+	static const char *const settings[][2] = {
+		{"lock_timeout", "200ms"},
+		{"statement_timeout", "0"},
+		{"idle_in_transaction_session_timeout", "0"},
+		{"idle_session_timeout", "0"},
+		{"exit_on_error", "off"},
+		CCM_MORE_TIMEOUTS
+	};
+
+	for (int i = 0; i < lengthof(settings); i++)
+		SetConfigOption(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_OVERRIDE);
+}
+
 void
 ccm_database_main(Datum arg)
 {
@@ -337,10 +378,11 @@ ccm_database_main(Datum arg)
 	if (segment == NULL)
 		return;					/* nobody waits for us any more */
 	job = dsm_segment_address(segment);
-	/* Replay may be in the middle of making it. */
-	ccm_hush(ERRCODE_UNDEFINED_DATABASE);
+	override_settings();
+	/* Replay may be in the middle of making it, or has a lock in it. */
+	ccm_hush_connecting(true);
 	BackgroundWorkerInitializeConnectionByOid(job->database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
-	ccm_hush(0);
+	ccm_hush_connecting(false);
 	pg_atomic_write_u32(&job->connected, 1);
 	pgstat_report_activity(STATE_RUNNING, "reading what is hot on the upstream");
 
@@ -352,4 +394,5 @@ ccm_database_main(Datum arg)
 		keep_rate(job, start, pg_atomic_read_u64(&job->read) - before);
 	}
 	pgstat_report_stat(true);
+	pg_atomic_write_u32(&job->done, 1);
 }

@@ -488,9 +488,11 @@ set_pid(int pid)
 	LWLockRelease(ccm_shared->lock);
 }
 
+/* Whoever reads for us must not outlive us: another leader would start another. */
 static void
-clear_pid(int code, Datum arg)
+leave(int code, Datum arg)
 {
+	ccm_abandon_job();
 	set_pid(0);
 }
 
@@ -505,7 +507,7 @@ ccm_leader_main(Datum arg)
 
 	scan_context = AllocSetContextCreate(TopMemoryContext, "ccm scan", ALLOCSET_DEFAULT_SIZES);
 	mirror_context = AllocSetContextCreate(TopMemoryContext, "ccm mirror", ALLOCSET_DEFAULT_SIZES);
-	before_shmem_exit(clear_pid, 0);
+	before_shmem_exit(leave, 0);
 	set_pid(MyProcPid);
 	ccm_set_state(CCM_STATE_OFF, CCM_CAUSE_NONE);
 	/* A reload between our fork and the handler was lost. */
