@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "access/xlog.h"
+#include "catalog/pg_tablespace_d.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "postmaster/postmaster.h"
@@ -27,6 +28,9 @@
 
 /* How many buffers are looked at between two checks for interrupts */
 #define INTERRUPT_EVERY		4096
+
+StaticAssertDecl(GLOBALTABLESPACE_OID == CCM_GLOBAL_SPACE && InvalidBlockNumber == CCM_NO_BLOCK,
+				 "tag.h knows PostgreSQL's numbers");
 
 /* What both sides must have in common */
 void
@@ -93,7 +97,8 @@ make_buffer_tag(const CcmTag *tag, BufferTag *to)
 /*
  * The next permanent page that is cached with at least this usage count, from
  * a buffer on; false if there is none. An init fork is no page of anybody's
- * workload.
+ * workload. Of the tags that were torn, those that are no page's are dropped: the
+ * other side would take them for rubbish.
  */
 bool
 ccm_scan_next(int *position, int min_usage, CcmTag *tag)
@@ -112,7 +117,7 @@ ccm_scan_next(int *position, int min_usage, CcmTag *tag)
 			continue;
 		pg_read_barrier();
 		copy_tag(&buffer->tag, tag);
-		if (tag->fork >= INIT_FORKNUM)
+		if (tag->fork >= INIT_FORKNUM || !ccm_tag_possible(tag))
 			continue;
 		tag->usage = (uint8) Min(BUF_STATE_GET_USAGECOUNT(state), CCM_MAX_USAGE);
 		*position = i + 1;

@@ -26,6 +26,10 @@
 #define CCM_MAX_USAGE		5
 #define CCM_MAX_FORK		3
 
+/* The tablespace of what all databases share, and what is no block */
+#define CCM_GLOBAL_SPACE	1664
+#define CCM_NO_BLOCK		UINT32_C(0xffffffff)
+
 typedef struct CcmTag
 {
 	uint32_t	db;				/* 0 for what all databases share */
@@ -92,6 +96,17 @@ ccm_tag_slice(const CcmTag *tag, uint32_t nslices)
 		return 0;
 	run.block >>= CCM_SLICE_SHIFT;
 	return (uint32_t) (ccm_tag_hash(&run, UINT64_C(0x43434d)) % nslices);
+}
+
+/*
+ * Can there be such a relation? PostgreSQL makes a path of the numbers of a
+ * database and a tablespace only if they go together.
+ */
+static inline bool
+ccm_tag_possible(const CcmTag *tag)
+{
+	return tag->rel != 0 && tag->spc != 0 && tag->block != CCM_NO_BLOCK &&
+		(tag->db == 0) == (tag->spc == CCM_GLOBAL_SPACE);
 }
 
 static inline bool

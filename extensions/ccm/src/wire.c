@@ -208,7 +208,7 @@ ccm_blocks_read(const unsigned char *message, size_t length, CcmTag *tags,
 		if (!get_uint32(&in, &group.db) || !get_uint32(&in, &group.spc) ||
 			!get_uint32(&in, &group.rel) || !get_uint32(&in, &fork) ||
 			!get_uint32(&in, &pages) || fork > CCM_MAX_FORK ||
-			pages == 0 || pages > count - done)
+			pages == 0 || pages > count - done || !ccm_tag_possible(&group))
 			return CCM_MALFORMED;
 		group.fork = (uint8_t) fork;
 		if (!read_pages(&in, &group, tags + done, pages))

@@ -73,8 +73,8 @@ list_of_pages(size_t *length)
 	for (uint32_t i = 0; i < count; i++)
 	{
 		tags[i].db = draw_number();
-		tags[i].rel = (uint32_t) draw(3);
-		tags[i].spc = draw_number();
+		tags[i].rel = (uint32_t) draw(3) + 1;
+		tags[i].spc = tags[i].db ? draw_number() : CCM_GLOBAL_SPACE;
 		tags[i].block = draw_number();
 		tags[i].fork = (uint8_t) draw(4);
 		tags[i].usage = (uint8_t) draw(6);
@@ -102,7 +102,7 @@ try_list(void)
 		fault = ccm_blocks_read(message, length, tags, count);
 		for (uint32_t i = 0; fault == CCM_OK && i < count; i++)
 			if (tags[i].fork > CCM_MAX_FORK || tags[i].usage > CCM_MAX_USAGE ||
-				tags[i].block == UINT32_MAX)
+				!ccm_tag_possible(&tags[i]))
 				abort();
 		free(tags);
 	}

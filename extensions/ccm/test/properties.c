@@ -125,6 +125,35 @@ test_list(uint32_t pages)
 	free(message);
 }
 
+/* Addresses that no page has do not come through. */
+static void
+test_impossible(void)
+{
+	static const struct
+	{
+		CcmTag		tag;
+		CcmFault	fault;
+	}			cases[] = {
+		{{.db = 5,.spc = 1663,.rel = 1}, CCM_OK},
+		{{.db = 0,.spc = CCM_GLOBAL_SPACE,.rel = 1}, CCM_OK},
+		{{.db = 5,.spc = CCM_GLOBAL_SPACE,.rel = 1}, CCM_MALFORMED},
+		{{.db = 0,.spc = 1663,.rel = 1}, CCM_MALFORMED},
+		{{.db = 5,.spc = 1663,.rel = 0}, CCM_MALFORMED},
+		{{.db = 5,.spc = 0,.rel = 1}, CCM_MALFORMED},
+		{{.db = 5,.spc = 1663,.rel = 1,.block = CCM_NO_BLOCK}, CCM_MALFORMED},
+	};
+	unsigned char message[CCM_BLOCKS_HEADER + CCM_BYTES_PER_PAGE];
+	CcmTag		back;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		size_t		length = ccm_blocks_write(message, &cases[i].tag, 1, &self);
+
+		CHECK(ccm_blocks_read(message, length, &back, 1) == cases[i].fault);
+		CHECK(ccm_tag_possible(&cases[i].tag) == (cases[i].fault == CCM_OK));
+	}
+}
+
 /* Each lie about the header is found, and gets its own name. */
 static void
 test_lies(void)
@@ -170,6 +199,7 @@ main(void)
 	test_slices();
 	test_list(0);
 	test_list(100000);
+	test_impossible();
 	test_lies();
 	printf("ok - properties of filters and lists\n");
 	return 0;
