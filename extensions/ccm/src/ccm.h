@@ -189,6 +189,7 @@ extern void ccm_pulled_free(CcmPulled *pulled);
 
 /* report.c: what the worker tells about itself */
 extern void ccm_set_state(CcmState state, CcmCause paused);
+extern void ccm_report_off(void);
 pg_noreturn extern void ccm_fail(CcmCause cause, const char *format,...) pg_attribute_printf(2, 3);
 extern void ccm_report_failure(CcmCause cause, const char *text);
 extern void ccm_report_scan(const CcmScan *scan, int64 us);

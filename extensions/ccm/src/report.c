@@ -90,6 +90,25 @@ ccm_set_state(CcmState state, CcmCause paused)
 	LWLockRelease(ccm_shared->lock);
 }
 
+/*
+ * Nothing is asked any more. What the last scan has found is soon not true, and
+ * nobody should take it for how warm the cache is, when it is on again.
+ */
+void
+ccm_report_off(void)
+{
+	CcmReader  *reader = &ccm_shared->reader;
+
+	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
+	reader->state = CCM_STATE_OFF;
+	reader->paused = CCM_CAUSE_NONE;
+	reader->scans = 0;
+	reader->last_scan_at = 0;
+	reader->last_scan_us = 0;
+	memset(&reader->last, 0, sizeof(reader->last));
+	LWLockRelease(ccm_shared->lock);
+}
+
 /* Give a scan up. Whoever runs it reports why. */
 void
 ccm_fail(CcmCause cause, const char *format,...)

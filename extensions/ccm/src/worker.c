@@ -59,6 +59,8 @@
 
 /* A standby of which nothing is wanted looks again after so long. */
 #define IDLE_MS			60000
+/* So long, where replay is not streaming yet: it may any moment. */
+#define NOT_STREAMING_MS	500
 #define BACKOFF_MS		60000
 #define TICK_MS			1000
 
@@ -144,7 +146,7 @@ ccm_go_on(void)
 		return false;
 	if (!ccm_enabled)
 	{
-		ccm_set_state(CCM_STATE_OFF, CCM_CAUSE_NONE);
+		ccm_report_off();
 		return false;
 	}
 	cause = behind();
@@ -369,6 +371,22 @@ scan_upstream(void)
 		ccm_report_scan(&scan, GetCurrentTimestamp() - begin);
 }
 
+/*
+ * How long to rest where ccm_go_on() said no. An upstream that went away takes
+ * our connection with it: that should not be found out when it is back.
+ */
+static long
+rest(void)
+{
+	bool		is_away = ccm_enabled && behind() == CCM_CAUSE_NOT_STREAMING;
+
+	if (!ccm_enabled || is_away)
+		ccm_disconnect();
+	if (is_away)
+		return Min(ccm_interval, NOT_STREAMING_MS);
+	return ccm_enabled ? ccm_interval : IDLE_MS;
+}
+
 /* One turn; how long to wait until the next, in milliseconds */
 static long
 take_turn(void)
@@ -381,11 +399,7 @@ take_turn(void)
 	if (!ccm_mirror && mirror_peers)
 		forget_mirror();
 	if (!ccm_go_on())
-	{
-		if (!ccm_enabled)
-			ccm_disconnect();
-		return ccm_enabled ? ccm_interval : IDLE_MS;
-	}
+		return rest();
 	ccm_connect();
 	scan_upstream();
 	failures = 0;
@@ -509,7 +523,7 @@ ccm_leader_main(Datum arg)
 	mirror_context = AllocSetContextCreate(TopMemoryContext, "ccm mirror", ALLOCSET_DEFAULT_SIZES);
 	before_shmem_exit(leave, 0);
 	set_pid(MyProcPid);
-	ccm_set_state(CCM_STATE_OFF, CCM_CAUSE_NONE);
+	ccm_report_off();
 	/* A reload between our fork and the handler was lost. */
 	ConfigReloadPending = true;
 	for (;;)

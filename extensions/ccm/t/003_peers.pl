@@ -81,6 +81,8 @@ works_again('off on the primary');
 set_on($standby, 'ccm.enabled' => 'off');
 ok(wait_reader($standby, "state = 'off'"), 'off on the standby');
 ok($primary->poll_query_until('postgres', 'SELECT reader_pid IS NULL FROM ccm.status()'), 'the connection ends');
+is(reader($standby, 'warm_percent IS NULL AND last_scan_at IS NULL AND last_scan_ms IS NULL AND scans = 0 AND found = 0 AND total_read > 0'), 't',
+	'and what the last scan found is forgotten');
 set_on($standby, 'ccm.enabled' => 'on');
 works_again('off on the standby');
 
@@ -174,8 +176,14 @@ works_again('malformed answers');
 # the primary is away for a while
 $primary->stop('immediate');
 ok(wait_reader($standby, "state = 'paused' AND paused_reason = 'not streaming'"), 'the primary is away');
+set_on($standby, 'ccm.interval' => '60s');
+my $before = reader($standby, 'scans');
 $primary->start;
 ok($primary->poll_query_until('postgres', 'SELECT count(*) = 1 FROM pg_stat_replication'), 'and comes back');
+my $back = time;
+ok(wait_reader($standby, "scans > $before"), 'once there is streaming it scans');
+cmp_ok(time - $back, '<', 20, 'and does not wait for an interval');
+set_on($standby, 'ccm.interval' => 200);
 works_again('a primary that was away');
 is(logged($standby, 'LOG:  ccm: connection:'), 1, 'still one line');
 
