@@ -207,30 +207,6 @@ ignore_notice(void *arg, const char *message)
 {
 }
 
-/* Connect, unless that is done and the settings are the same. */
-void
-ccm_connect(void)
-{
-	char	   *wanted = psprintf("%s\n%s", conninfo(), ccm_database);
-
-	if (conn != NULL && strcmp(connected_to, wanted) == 0 && PQstatus(conn) == CONNECTION_OK)
-		return;
-	ccm_disconnect();
-	if (conninfo()[0] == '\0')
-		ccm_fail(CCM_CAUSE_CONNECTION, "neither ccm.upstream_conninfo nor primary_conninfo is set");
-	ccm_set_state(CCM_STATE_CONNECTING, CCM_CAUSE_NONE);
-	if (connected_to)
-		free(connected_to);
-	connected_to = strdup(wanted);
-	conn = connected_to ? start_connection() : NULL;
-	if (conn == NULL)
-		ccm_fail(CCM_CAUSE_CONNECTION, "out of memory or of file descriptors");
-	PQsetNoticeProcessor(conn, ignore_notice, NULL);
-	finish_connection();
-	PQsetnonblocking(conn, 1);
-	remember_upstream();
-}
-
 /* Send what libpq still holds: a filter is larger than a socket's buffer. */
 static void
 flush_request(TimestampTz deadline)
@@ -348,7 +324,6 @@ get_binary(PGresult *result, int column, int bytes)
 static void
 read_pulled(PGresult *result, CcmPulled *pulled)
 {
-	check_result(result);
 	pulled->result = result;
 	if (PQntuples(result) != 1 || PQnfields(result) != 4 || PQgetisnull(result, 0, 0) ||
 		PQfformat(result, 0) != 1 || PQfformat(result, 3) != 1)
@@ -365,6 +340,71 @@ read_pulled(PGresult *result, CcmPulled *pulled)
 	}
 }
 
+/* Ask something; the result is rows, and the caller's to clear. */
+static PGresult *
+ask(const char *query, int count, const Oid *types, const char *const *values,
+	const int *lengths, const int *formats)
+{
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ANSWER_MS);
+	PGresult   *result;
+
+	if (!PQsendQueryParams(conn, query, count, types, values, lengths, formats, 1))
+		ccm_fail(CCM_CAUSE_CONNECTION, "%s", first_line(PQerrorMessage(conn)));
+	flush_request(deadline);
+	result = get_result(deadline);
+	check_result(result);
+	return result;
+}
+
+/*
+ * Is there what we are going to call, and may we? To call it in vain would be
+ * an error in the upstream's log each time that it is tried.
+ */
+static void
+look_for_function(void)
+{
+	PGresult   *result = ask("SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE'::pg_catalog.text)"
+							 " AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE'::pg_catalog.text)"
+							 " FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_proc p ON p.pronamespace = n.oid"
+							 " WHERE n.nspname = 'ccm' AND p.proname = 'pull'"
+							 " AND p.proargtypes = '17 23 23 23 23 23'::pg_catalog.oidvector",
+							 0, NULL, NULL, NULL, NULL);
+	bool		is_there = PQntuples(result) == 1;
+	bool		is_allowed = is_there && PQnfields(result) == 1 && PQgetlength(result, 0, 0) == 1 &&
+		PQgetvalue(result, 0, 0)[0] == 1;
+
+	PQclear(result);
+	if (!is_there)
+		ccm_fail(CCM_CAUSE_NO_EXTENSION, "there is no function ccm.pull in the upstream's database");
+	if (!is_allowed)
+		ccm_fail(CCM_CAUSE_RIGHTS, "permission denied for function ccm.pull");
+}
+
+/* Connect, unless that is done and the settings are the same. */
+void
+ccm_connect(void)
+{
+	char	   *wanted = psprintf("%s\n%s", conninfo(), ccm_database);
+
+	if (conn != NULL && strcmp(connected_to, wanted) == 0 && PQstatus(conn) == CONNECTION_OK)
+		return;
+	ccm_disconnect();
+	if (conninfo()[0] == '\0')
+		ccm_fail(CCM_CAUSE_CONNECTION, "neither ccm.upstream_conninfo nor primary_conninfo is set");
+	ccm_set_state(CCM_STATE_CONNECTING, CCM_CAUSE_NONE);
+	if (connected_to)
+		free(connected_to);
+	connected_to = strdup(wanted);
+	conn = connected_to ? start_connection() : NULL;
+	if (conn == NULL)
+		ccm_fail(CCM_CAUSE_CONNECTION, "out of memory or of file descriptors");
+	PQsetNoticeProcessor(conn, ignore_notice, NULL);
+	finish_connection();
+	PQsetnonblocking(conn, 1);
+	look_for_function();
+	remember_upstream();
+}
+
 /* Ask. The answer's bytes are valid until ccm_pulled_free(). */
 void
 ccm_pull_from_upstream(const unsigned char *filter, size_t length,
@@ -376,17 +416,13 @@ ccm_pull_from_upstream(const unsigned char *filter, size_t length,
 	const char *values[6] = {(const char *) filter};
 	int			lengths[6] = {(int) length, 4, 4, 4, 4, 4};
 	int			formats[6] = {1, 1, 1, 1, 1, 1};
-	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ANSWER_MS);
 
 	for (int i = 1; i < 6; i++)
 	{
 		numbers[i] = pg_hton32(numbers[i]);
 		values[i] = (const char *) &numbers[i];
 	}
-	if (!PQsendQueryParams(conn, query, 6, types, values, lengths, formats, 1))
-		ccm_fail(CCM_CAUSE_CONNECTION, "%s", first_line(PQerrorMessage(conn)));
-	flush_request(deadline);
-	read_pulled(get_result(deadline), pulled);
+	read_pulled(ask(query, 6, types, values, lengths, formats), pulled);
 }
 
 void

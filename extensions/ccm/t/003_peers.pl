@@ -8,6 +8,7 @@ use Ccm;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(sleep);
 
 my $primary = primary('primary');
 my $standby = standby($primary, 'standby');
@@ -58,12 +59,22 @@ fails_with('rights', 'permission denied', 'no member of ccm_reader');
 on_primary("GRANT ccm_reader TO ccm_standby; ALTER ROLE ccm_standby NOREPLICATION");
 $standby->reload;
 ok(wait_reader($standby, "last_error ~ 'which pages are cached'"), 'no replication role');
+my $reader_status = reader($standby, 'last_error_at');
+ok(wait_reader($standby, "last_error_at > '$reader_status'"), 'which is tried again');
 on_primary("ALTER ROLE ccm_standby REPLICATION");
 works_again('rights');
+is(logged($primary, 'ERROR:  permission denied to read which pages are cached'), 1, "one line in the primary's log");
+cmp_ok(logged($primary, 'ERROR:  permission denied for'), '<=', 1, 'and one about the rights at the most');
 
 # no extension, at first and in between
 on_primary('DROP EXTENSION ccm');
 ok(ccm_eventually('the log', sub { logged($standby, 'LOG:  ccm: no extension:') == 1 }), 'no extension: one line in the log');
+for (1 .. 5)
+{
+	$standby->reload;
+	sleep 0.3;
+}
+cmp_ok(logged($primary, 'ERROR:  (schema "ccm"|function ccm.pull)'), '<=', 1, "and one in the primary's log at the most");
 on_primary('CREATE EXTENSION ccm; GRANT ccm_reader TO ccm_standby');
 wait_replay($primary, $standby);
 works_again('no extension');
