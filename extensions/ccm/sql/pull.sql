@@ -86,3 +86,5 @@ FROM pg_proc, unnest(proargnames, proallargtypes) WITH ORDINALITY AS u(attname, 
 SELECT spoiled(32, '\x0102030405060708');
 \c
 SELECT 1 FROM pg_sleep(0) WHERE NOT EXISTS (SELECT FROM generate_series(1, 3000), LATERAL (SELECT pg_sleep(0.01)) s WHERE spoiled(32, '\x0102030405060708') = 'answered' LIMIT 1);
+-- after one scan its place is kept for it, after more it is free once the session is over
+SELECT spoiled(32, '\x0102030405060708');

@@ -18,9 +18,12 @@
 #include "wire.h"
 
 /* How long a scan's numbers count as those of a cluster that has CCM on, and
- * how long a reader that went away without a word keeps its place */
+ * how long a reader that is away keeps its place: longer than ccm.interval is */
 #define CCM_READER_GONE_MS		120000
-#define CCM_READER_HELD_MS		60000
+#define CCM_READER_HELD_MS		75000
+
+/* From this ccm.interval on the reader's session ends with each scan. */
+#define CCM_STAY_MS				5000
 
 #define CCM_MINUTE				60	/* seconds of the last minute's numbers */
 #define CCM_TEXT				256

@@ -90,6 +90,14 @@ first_line(const char *message)
 	return ccm_clean_ascii(line);
 }
 
+/* A session that stays must not be ended between two scans. */
+static const char *
+with_no_timeout(const char *options)
+{
+	return ccm_interval >= CCM_STAY_MS ? options :
+		psprintf("%s -c idle_session_timeout=0", options);
+}
+
 static void
 add_option(const char **keywords, const char **values, int *count,
 		   const char *keyword, const char *value)
@@ -139,6 +147,7 @@ start_connection(void)
 {
 	bool		is_ours = ccm_upstream_conninfo[0] != '\0';
 	bool		has_database = false;
+	const char *session = "";
 	const char *keywords[MAX_OPTIONS];
 	const char *values[MAX_OPTIONS];
 	int			count = 0;
@@ -160,11 +169,17 @@ start_connection(void)
 
 		if (o->val == NULL || skip || strcmp(o->keyword, "replication") == 0)
 			continue;
+		if (strcmp(o->keyword, "options") == 0)
+		{
+			session = o->val;
+			continue;
+		}
 		has_database |= strcmp(o->keyword, "dbname") == 0;
 		add_option(keywords, values, &count, o->keyword, o->val);
 	}
 	if (!has_database)
 		add_option(keywords, values, &count, "dbname", ccm_database);
+	add_option(keywords, values, &count, "options", with_no_timeout(session));
 	add_defaults(keywords, values, &count);
 	keywords[count] = values[count] = NULL;
 	result = AcquireExternalFD() ? PQconnectStartParams(keywords, values, 0) : NULL;

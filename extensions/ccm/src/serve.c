@@ -63,6 +63,7 @@ typedef struct Answer
 } Answer;
 
 static emit_log_hook_type prev_emit_log = NULL;
+static int	session_scans = 0;	/* that ended in this session */
 static bool connecting = false; /* to a database that may be none */
 
 /*
@@ -253,15 +254,20 @@ ccm_contains(PG_FUNCTION_ARGS)
 				   ccm_filter_has(&filter, ccm_tag_hash(&tag, filter.seed)));
 }
 
-/* Our reader's session is over: another may come at once. */
+/*
+ * Our reader's session is over. One that stayed for several scans is gone, and
+ * another reader may come at once. For one scan, or the part of one, the session
+ * was made to last no longer, and the same reader will be back for the next.
+ */
 static void
 release_reader(int code, Datum arg)
 {
 	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
 	if (ccm_shared->server.reader_pid == MyProcPid)
 	{
-		ccm_shared->server.reader = 0;
 		ccm_shared->server.reader_pid = 0;
+		if (session_scans > 1)
+			ccm_shared->server.reader = 0;
 	}
 	LWLockRelease(ccm_shared->lock);
 }
@@ -374,6 +380,7 @@ count_answer(const Request *request, const Answer *answer)
 		server->sent_last_scan = server->sent_scan;
 		server->found_last_scan = server->found_scan;
 		server->scans++;
+		session_scans++;
 	}
 	LWLockRelease(ccm_shared->lock);
 }

@@ -294,10 +294,24 @@ hold(void)
 	return true;
 }
 
+/*
+ * A session that is idle stands in the way of a smart shutdown there, and of
+ * whoever renames or copies its database. It stays only where the next question
+ * comes soon.
+ */
+static void
+end_session(void)
+{
+	if (ccm_interval >= CCM_STAY_MS)
+		ccm_disconnect();
+}
+
 /* Have the pages read that were collected, and begin a new list. */
 static void
 read_list(PageList *list, uint32 slices_left, CcmScan *scan)
 {
+	if (list->count > 0)
+		end_session();
 	if (list->count > 0 && hold())
 	{
 		ccm_set_state(CCM_STATE_READING, CCM_CAUSE_NONE);
@@ -328,6 +342,7 @@ scan_slice(uint32 slice, uint32 nslices, CcmScan *scan)
 	{
 		if (!ccm_go_on())
 			return false;
+		ccm_connect();
 		ccm_set_state(CCM_STATE_SCANNING, CCM_CAUSE_NONE);
 		ccm_pull_from_upstream(message, ccm_filter_bytes(&filter), &filter, PULL_MAX, start, &pulled);
 		if (pulled.next != -1 && pulled.next <= start)
@@ -402,6 +417,7 @@ take_turn(void)
 		return rest();
 	ccm_connect();
 	scan_upstream();
+	end_session();
 	failures = 0;
 	return ccm_interval;
 }
