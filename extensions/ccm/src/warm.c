@@ -50,6 +50,13 @@ PGDLLEXPORT void ccm_database_main(Datum arg);
 
 static bool give_up = false;	/* no more of this database */
 
+/* Where the relation and the fork end that are being read */
+typedef struct Run
+{
+	uint32		relation;
+	uint32		fork;
+} Run;
+
 /* What is read under one lock: pages of one fork */
 typedef struct Batch
 {
@@ -205,7 +212,10 @@ open_relation(const CcmTag *tag)
 	return NULL;
 }
 
-/* Where the pages end that the fork has here: replay may not be there yet. */
+/*
+ * Where the pages end that the fork has here: replay may not be there yet. They
+ * are in order, and a fork may have many batches.
+ */
 static uint32
 end_of_pages(const CcmJob *job, Relation rel, uint32 begin, uint32 end)
 {
@@ -213,8 +223,15 @@ end_of_pages(const CcmJob *job, Relation rel, uint32 begin, uint32 end)
 	ForkNumber	fork = job->tags[begin].fork;
 	BlockNumber nblocks = smgrexists(smgr, fork) ? smgrnblocks(smgr, fork) : 0;
 
-	while (end > begin && job->tags[end - 1].block >= nblocks)
-		end--;
+	while (begin < end)
+	{
+		uint32		middle = begin + (end - begin) / 2;
+
+		if (job->tags[middle].block < nblocks)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
 	return end;
 }
 
@@ -229,32 +246,32 @@ count_batch(CcmJob *job, uint32 done, int64 read, uint32 skipped)
 
 /* Read a batch from a page on, in a transaction; returns where to go on. */
 static uint32
-warm_batch(CcmJob *job, uint32 begin)
+warm_batch(CcmJob *job, uint32 begin, const Run *run)
 {
 	Batch		batch = {.job = job,.fork = job->tags[begin].fork,.next = begin};
-	uint32		end = end_of_fork(job, begin);
+	uint32		end;
 	int64		before;
 
 	batch.rel = open_relation(&job->tags[begin]);
 	if (batch.rel == NULL)
 	{
-		end = end_of_relation(job, begin);
-		count_batch(job, 0, 0, end - begin);
-		return end;
+		count_batch(job, 0, 0, run->relation - begin);
+		return run->relation;
 	}
 	/* A snapshot that is left from the look-ups would hold back replay. */
 	InvalidateCatalogSnapshot();
-	batch.end = end_of_pages(job, batch.rel, begin, end);
-	count_batch(job, 0, 0, end - batch.end);
-	if (batch.end - begin > job->batch)
-		end = batch.end = begin + job->batch;
+	end = end_of_pages(job, batch.rel, begin, run->fork);
+	batch.end = Min(end, begin + job->batch);
 	batch.deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), HOLD_MS);
 	before = pgBufferUsage.shared_blks_read;
 	if (batch.end > begin)
 		read_batch(&batch);
 	count_batch(job, batch.next - begin, pgBufferUsage.shared_blks_read - before, 0);
 	relation_close(batch.rel, AccessShareLock);
-	return batch.next < batch.end ? batch.next : end;
+	if (batch.next < end)
+		return batch.next;
+	count_batch(job, 0, 0, run->fork - end);
+	return run->fork;
 }
 
 /*
@@ -284,15 +301,15 @@ forgive(CcmJob *job, const CcmTag *tag, ErrorData *error)
 }
 
 static uint32
-try_batch(CcmJob *job, uint32 begin)
+try_batch(CcmJob *job, uint32 begin, const Run *run)
 {
-	volatile uint32 next = end_of_relation(job, begin);
+	volatile uint32 next = run->relation;
 	MemoryContext context = CurrentMemoryContext;
 
 	PG_TRY();
 	{
 		StartTransactionCommand();
-		next = warm_batch(job, begin);
+		next = warm_batch(job, begin, run);
 		CommitTransactionCommand();
 	}
 	PG_CATCH();
@@ -343,6 +360,25 @@ keep_rate(CcmJob *job, TimestampTz start, uint64 pages)
 	}
 }
 
+static void
+read_job(CcmJob *job)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	uint64		before = pg_atomic_read_u64(&job->read);
+	Run			run = {0};
+
+	for (uint32 next = job->begin; next < job->end && may_go_on(job);)
+	{
+		if (next >= run.relation)
+			run.relation = end_of_relation(job, next);
+		if (next >= run.fork)
+			run.fork = end_of_fork(job, next);
+		next = try_batch(job, next, &run);
+		pgstat_report_stat(false);
+		keep_rate(job, start, pg_atomic_read_u64(&job->read) - before);
+	}
+}
+
 /*
  * Whoever owns the database may have settings for it, which would end us again
  * and again, or have us wait. Ours are set first, and those do not count then.
@@ -369,8 +405,6 @@ ccm_database_main(Datum arg)
 {
 	dsm_segment *segment;
 	CcmJob	   *job;
-	TimestampTz start = GetCurrentTimestamp();
-	uint64		before;
 
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
@@ -386,13 +420,7 @@ ccm_database_main(Datum arg)
 	pg_atomic_write_u32(&job->connected, 1);
 	pgstat_report_activity(STATE_RUNNING, "reading what is hot on the upstream");
 
-	before = pg_atomic_read_u64(&job->read);
-	for (uint32 next = job->begin; next < job->end && may_go_on(job);)
-	{
-		next = try_batch(job, next);
-		pgstat_report_stat(false);
-		keep_rate(job, start, pg_atomic_read_u64(&job->read) - before);
-	}
+	read_job(job);
 	pgstat_report_stat(true);
 	pg_atomic_write_u32(&job->done, 1);
 }
