@@ -46,6 +46,9 @@
 #define HOLD_MS			100
 #define MAX_AHEAD		64
 
+/* After so many errors nothing more is read of a database. */
+#define MAX_FAILURES	3
+
 PGDLLEXPORT void ccm_database_main(Datum arg);
 
 static bool give_up = false;	/* no more of this database */
@@ -274,30 +277,54 @@ warm_batch(CcmJob *job, uint32 begin, const Run *run)
 	return run->fork;
 }
 
+/* This database is left for a while, and what else there is to read in it. */
+static void
+leave_database(const CcmJob *job, int ms)
+{
+	ccm_mark_database_bad(job->database, ms);
+	give_up = true;
+}
+
+/*
+ * Something that is most likely a broken page: the relation is left alone for a
+ * while. Where it is the storage that is broken there are many of them, and no
+ * line for each.
+ */
+static void
+leave_relation(CcmJob *job, const CcmTag *tag, const ErrorData *error)
+{
+	static int	failures = 0;
+
+	ccm_mark_bad(tag);
+	if (++failures == 1)
+		ereport(LOG,
+				(errmsg("ccm: relation file %u of database %u is left alone for an hour: %s",
+						tag->rel, tag->db, error->message)));
+	if (failures >= MAX_FAILURES)
+		leave_database(job, CCM_BAD_STORAGE_MS);
+}
+
 /*
  * After an error the relation is left to the next scan. A conflict with replay
- * is nothing to talk about; for anything else, which is most likely a broken
- * page, it is left alone for a while. A lock that did not become free is one of
- * a catalog, which the next relation would wait for, too: the database is left.
+ * is nothing to talk about. A lock that did not become free is one of a catalog,
+ * which the next relation would wait for, too.
  */
 static void
 forgive(CcmJob *job, const CcmTag *tag, ErrorData *error)
 {
 	pg_atomic_fetch_add_u64(&job->errors, 1);
-	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
+	switch (error->sqlerrcode)
 	{
-		ccm_mark_database_bad(job->database, CCM_BAD_DATABASE_MS);
-		give_up = true;
-		return;
+		case ERRCODE_T_R_SERIALIZATION_FAILURE:
+		case ERRCODE_T_R_DEADLOCK_DETECTED:
+		case ERRCODE_QUERY_CANCELED:
+			break;
+		case ERRCODE_LOCK_NOT_AVAILABLE:
+			leave_database(job, CCM_BAD_DATABASE_MS);
+			break;
+		default:
+			leave_relation(job, tag, error);
 	}
-	if (error->sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE ||
-		error->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
-		error->sqlerrcode == ERRCODE_QUERY_CANCELED)
-		return;
-	ccm_mark_bad(tag);
-	ereport(LOG,
-			(errmsg("ccm: relation file %u of database %u is left alone for an hour: %s",
-					tag->rel, tag->db, error->message)));
 }
 
 static uint32

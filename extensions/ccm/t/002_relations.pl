@@ -152,6 +152,31 @@ ok(wait_scans($standby, 4), 'but scans go on');
 is(reader($standby, 'total_errors'), '1', 'without reading it again');
 is(logged($standby, 'is left alone for an hour'), 1, 'with one line in the log');
 
+# storage that is broken: no line for each relation, and the database is left alone
+$primary->safe_psql('postgres', "CREATE TABLE worse_$_ $table") for 1 .. 6;
+$primary->safe_psql('postgres', 'CHECKPOINT');
+wait_replay($primary, $standby);
+query('CHECKPOINT');
+my @paths = map { query("SELECT pg_relation_filepath('worse_$_')") } 1 .. 6;
+set_on($standby, 'ccm.enabled' => 'off');
+$standby->stop;
+for my $broken (@paths)
+{
+	open my $file, '+<', $standby->data_dir . "/$broken" or die;
+	print $file 'rubbish' x 100;
+	close $file;
+}
+$standby->start;
+my $lines = logged($standby, 'is left alone for an hour');
+make_hot($primary, "worse_$_") for 1 .. 6;
+make_hot($primary, 't', 'other');
+set_on($standby, 'ccm.enabled' => 'on');
+ok(wait_reader($standby, 'scans > 0 AND total_errors = 3'), 'after three errors a database is left alone');
+ok(comes($standby, 't', 'other'), 'and not the other one');
+ok(wait_scans($standby, 4), 'scans go on');
+is(reader($standby, 'total_errors'), '3', 'without an error more');
+is(logged($standby, 'is left alone for an hour'), $lines + 1, 'with one line in the log');
+
 $standby->stop;
 $primary->stop;
 done_testing();
