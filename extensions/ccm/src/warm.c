@@ -128,6 +128,30 @@ batch_is_over(const Batch *batch)
 		GetCurrentTimestamp() >= batch->deadline;
 }
 
+/* The system is told of pages some way ahead of our reading them. */
+static void
+read_pages(Batch *batch, ReadBufferMode mode)
+{
+	CcmTag	   *tags = batch->job->tags;
+	uint32		ahead = Min(maintenance_io_concurrency, MAX_AHEAD);
+	uint32		told = batch->next;
+
+	while (!batch_is_over(batch))
+	{
+		Buffer		buffer;
+
+		CHECK_FOR_INTERRUPTS();
+		for (; told < batch->end && told < batch->next + ahead; told++)
+			PrefetchBuffer(batch->rel, batch->fork, tags[told].block);
+		buffer = ReadBufferExtended(batch->rel, batch->fork, tags[batch->next].block,
+									mode, NULL);
+		raise_usage(batch->job, buffer, tags[batch->next].usage);
+		ReleaseBuffer(buffer);
+		step(batch->job);
+		batch->next++;
+	}
+}
+
 #ifdef CCM_READ_STREAM
 
 /* The next page that the stream should read; it may be far ahead of us. */
@@ -145,7 +169,7 @@ next_block(ReadStream *stream, void *callback_data, void *buffer_data)
 }
 
 static void
-read_batch(Batch *batch)
+read_main_pages(Batch *batch)
 {
 	ReadStream *stream = read_stream_begin_relation(CCM_STREAM_FLAGS, NULL, batch->rel,
 													batch->fork, next_block, batch, sizeof(uint8));
@@ -164,31 +188,26 @@ read_batch(Batch *batch)
 
 #else
 
-/* The system is told of pages some way ahead of our reading them. */
 static void
-read_batch(Batch *batch)
+read_main_pages(Batch *batch)
 {
-	CcmTag	   *tags = batch->job->tags;
-	uint32		ahead = Min(maintenance_io_concurrency, MAX_AHEAD);
-	uint32		told = batch->next;
-
-	while (!batch_is_over(batch))
-	{
-		Buffer		buffer;
-
-		CHECK_FOR_INTERRUPTS();
-		for (; told < batch->end && told < batch->next + ahead; told++)
-			PrefetchBuffer(batch->rel, batch->fork, tags[told].block);
-		buffer = ReadBufferExtended(batch->rel, batch->fork, tags[batch->next].block,
-									RBM_NORMAL, NULL);
-		raise_usage(batch->job, buffer, tags[batch->next].usage);
-		ReleaseBuffer(buffer);
-		step(batch->job);
-		batch->next++;
-	}
+	read_pages(batch, RBM_NORMAL);
 }
 
 #endif
+
+/*
+ * The maps of a relation may be torn, as they are not always logged. PostgreSQL
+ * takes such a page of theirs for an empty one, and so do we.
+ */
+static void
+read_batch(Batch *batch)
+{
+	if (batch->fork == MAIN_FORKNUM)
+		read_main_pages(batch);
+	else
+		read_pages(batch, RBM_ZERO_ON_ERROR);
+}
 
 /*
  * Open the relation of a page, if it can be locked at once. Who has the file

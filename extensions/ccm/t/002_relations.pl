@@ -152,6 +152,25 @@ ok(wait_scans($standby, 4), 'but scans go on');
 is(reader($standby, 'total_errors'), '1', 'without reading it again');
 is(logged($standby, 'is left alone for an hour'), 1, 'with one line in the log');
 
+# a map that is torn is no error
+$primary->safe_psql('postgres', "CREATE TABLE torn $table; VACUUM torn; CHECKPOINT");
+wait_replay($primary, $standby);
+query('CHECKPOINT');
+my $map = query("SELECT pg_relation_filepath('torn')") . '_fsm';
+set_on($standby, 'ccm.enabled' => 'off');
+$standby->stop;
+open $file, '+<', $standby->data_dir . "/$map" or die;
+print $file 'rubbish' x 100;
+close $file;
+$standby->start;
+make_hot($primary, 'torn');
+$primary->safe_psql('postgres', "SELECT pg_prewarm('torn', 'buffer', 'fsm')") for 1 .. 5;
+set_on($standby, 'ccm.enabled' => 'on');
+ok(comes($standby, 'torn'), 'a relation with a torn map');
+ok($standby->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('torn') AND relforknumber = 1 AND usagecount >= 3"),
+	'comes, and the map as well');
+is(logged($standby, "left alone for an hour.*$map"), 0, 'without an error');
+
 # storage that is broken: no line for each relation, and the database is left alone
 $primary->safe_psql('postgres', "CREATE TABLE worse_$_ $table") for 1 .. 6;
 $primary->safe_psql('postgres', 'CHECKPOINT');
