@@ -29,6 +29,8 @@
 #define WORTH_A_ROUND		128
 
 static dsm_segment *segment = NULL;
+static int64 cold_floor = 0;	/* with fewer cold buffers the job ends */
+static bool is_full = false;	/* it has */
 static BackgroundWorkerHandle *reader = NULL;	/* the worker that reads now */
 
 /* Was there trouble with this relation, or with its database? */
@@ -99,6 +101,17 @@ compare_usage(const void *a, const void *b)
 	return ((const CcmTag *) b)->usage - ((const CcmTag *) a)->usage;
 }
 
+static int64
+count_cold(void)
+{
+	int64		cold = ccm_count_cold();
+
+	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
+	ccm_shared->reader.cold = cold;
+	LWLockRelease(ccm_shared->lock);
+	return cold;
+}
+
 /*
  * Every page that is read takes a buffer from another. A cache that is smaller
  * than what is hot would turn round and round, so pages are only put where
@@ -113,17 +126,33 @@ compare_usage(const void *a, const void *b)
 static uint32
 limit_to_cold(CcmTag *tags, uint32 count, uint32 slices_left, CcmScan *scan)
 {
-	int64		cold = ccm_count_cold();
+	int64		cold = count_cold();
 	int64		budget = cold < NBuffers / WORTH_A_ROUND ? 0 : (cold - cold / 10) / slices_left;
 
-	LWLockAcquire(ccm_shared->lock, LW_EXCLUSIVE);
-	ccm_shared->reader.cold = cold;
-	LWLockRelease(ccm_shared->lock);
+	cold_floor = Min(NBuffers / WORTH_A_ROUND, cold / 10);
 	if (count <= budget)
 		return count;
 	qsort(tags, count, sizeof(CcmTag), compare_usage);
 	scan->held_back += count - budget;
 	return budget;
+}
+
+/*
+ * A job may take minutes, and others use the cache meanwhile. Is there so little
+ * left that is cold that it should end? In a very large cache this is asked less
+ * often, as it takes its time.
+ */
+static bool
+cache_is_full(void)
+{
+	static TimestampTz due = 0;
+	TimestampTz begin = GetCurrentTimestamp();
+
+	if (begin < due)
+		return false;
+	is_full = count_cold() < cold_floor;
+	due = begin + Max(USECS_PER_SEC, 20 * (GetCurrentTimestamp() - begin));
+	return is_full;
 }
 
 static CcmJob *
@@ -136,7 +165,8 @@ make_job(const CcmTag *tags, uint32 count)
 	memset(job, 0, offsetof(CcmJob, tags));
 	memcpy(job->tags, tags, sizeof(CcmTag) * (Size) count);
 	job->rate = ccm_rate;
-	job->batch = ccm_batch;
+	/* A batch is read as fast as it can be: a tenth of a second's at most. */
+	job->batch = ccm_rate == 0 ? ccm_batch : Min(ccm_batch, Max(1, ccm_rate / 10));
 	job->bump = ccm_bump_usage;
 	pg_atomic_init_u32(&job->stop, 0);
 	pg_atomic_init_u32(&job->connected, 0);
@@ -188,7 +218,7 @@ start_worker(void)
 }
 
 /*
- * Until the worker is gone. False if the scan shall not go on.
+ * Until the worker is gone. False if nothing more shall be read.
  *
  * It takes no lock that is not free, but to look for a relation it reads
  * catalogs. Where somebody has one of them locked on the primary, replay has
@@ -207,7 +237,7 @@ wait_for_worker(CcmJob *job)
 	while (GetBackgroundWorkerPid(reader, &pid) != BGWH_STOPPED)
 	{
 		uint64		progress = pg_atomic_read_u64(&job->progress);
-		bool		stop = go_on && !ccm_go_on();
+		bool		stop = go_on && (!ccm_go_on() || cache_is_full());
 
 		if (stop)
 			pg_atomic_write_u32(&job->stop, 1);
@@ -253,7 +283,7 @@ database_exists(const CcmJob *job)
 	return job->database == Template1DbOid;
 }
 
-/* Read what belongs to one database. False if the scan shall not go on. */
+/* Read what belongs to one database. False if nothing more shall be read. */
 static bool
 read_database(CcmJob *job, CcmScan *scan)
 {
@@ -297,10 +327,27 @@ end_of_database(CcmJob *job, uint32 begin, uint32 count)
 	return end;
 }
 
+/* The numbers of a job; how many of its pages they account for */
+static int64
+take_numbers(CcmJob *job, CcmScan *scan)
+{
+	int64		read = pg_atomic_read_u64(&job->read);
+	int64		hit = pg_atomic_read_u64(&job->hit);
+	int64		skipped = pg_atomic_read_u64(&job->skipped);
+
+	scan->read += read;
+	scan->hit += hit;
+	scan->skipped += skipped;
+	scan->errors += pg_atomic_read_u64(&job->errors);
+	return read + hit + skipped;
+}
+
 /* Have these pages read. The list is not the same afterwards. */
 void
 ccm_read_pages(CcmTag *tags, uint32 count, uint32 slices_left, CcmScan *scan)
 {
+	int64		skipped = scan->skipped;
+	int64		done;
 	CcmJob	   *job;
 
 	count = limit_to_cold(tags, count, slices_left, scan);
@@ -308,6 +355,7 @@ ccm_read_pages(CcmTag *tags, uint32 count, uint32 slices_left, CcmScan *scan)
 		return;
 	qsort(tags, count, sizeof(CcmTag), ccm_tag_compare);
 	job = make_job(tags, count);
+	is_full = false;
 	for (uint32 begin = 0; begin < count; begin = job->end)
 	{
 		job->begin = begin;
@@ -315,10 +363,9 @@ ccm_read_pages(CcmTag *tags, uint32 count, uint32 slices_left, CcmScan *scan)
 		if (!read_database(job, scan))
 			break;
 	}
-	scan->read += pg_atomic_read_u64(&job->read);
-	scan->hit += pg_atomic_read_u64(&job->hit);
-	scan->skipped += pg_atomic_read_u64(&job->skipped);
-	scan->errors += pg_atomic_read_u64(&job->errors);
+	done = scan->skipped - skipped + take_numbers(job, scan);
+	if (is_full)
+		scan->held_back += Max(count - done, 0);
 	dsm_detach(segment);
 	segment = NULL;
 }

@@ -176,6 +176,8 @@ read_main_pages(Batch *batch)
 	Buffer		buffer;
 	void	   *usage;
 
+	/* It has looked for the tablespace: no snapshot is held while we read. */
+	InvalidateCatalogSnapshot();
 	while ((buffer = read_stream_next_buffer(stream, &usage)) != InvalidBuffer)
 	{
 		raise_usage(batch->job, buffer, *(uint8 *) usage);
@@ -385,18 +387,20 @@ may_go_on(CcmJob *job)
 	return !give_up && pg_atomic_read_u32(&job->stop) == 0 && RecoveryInProgress() && !PromoteIsTriggered();
 }
 
-/* Wait until so many pages may have been read since the start. */
+/*
+ * Wait until so many pages more may have been read. After a stall the rate is
+ * what it was: of what was not read meanwhile, a second's worth is made up for.
+ */
 static void
-keep_rate(CcmJob *job, TimestampTz start, uint64 pages)
+keep_rate(CcmJob *job, TimestampTz *due, uint64 pages)
 {
-	TimestampTz due;
-
 	if (job->rate == 0)
 		return;
-	due = start + (TimestampTz) (pages * USECS_PER_SEC / job->rate);
+	*due = Max(*due, GetCurrentTimestamp() - USECS_PER_SEC) +
+		(TimestampTz) (pages * USECS_PER_SEC / job->rate);
 	while (may_go_on(job))
 	{
-		long		ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), due);
+		long		ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), *due);
 
 		if (ms <= 0)
 			return;
@@ -409,19 +413,20 @@ keep_rate(CcmJob *job, TimestampTz start, uint64 pages)
 static void
 read_job(CcmJob *job)
 {
-	TimestampTz start = GetCurrentTimestamp();
-	uint64		before = pg_atomic_read_u64(&job->read);
+	TimestampTz due = GetCurrentTimestamp();
 	Run			run = {0};
 
 	for (uint32 next = job->begin; next < job->end && may_go_on(job);)
 	{
+		uint64		before = pg_atomic_read_u64(&job->read);
+
 		if (next >= run.relation)
 			run.relation = end_of_relation(job, next);
 		if (next >= run.fork)
 			run.fork = end_of_fork(job, next);
 		next = try_batch(job, next, &run);
 		pgstat_report_stat(false);
-		keep_rate(job, start, pg_atomic_read_u64(&job->read) - before);
+		keep_rate(job, &due, pg_atomic_read_u64(&job->read) - before);
 	}
 }
 

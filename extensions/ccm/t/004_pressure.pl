@@ -108,6 +108,23 @@ my $last = reader($standby, 'scans') + 4;
 make_hot($standby, 'pg_proc') while reader($standby, 'scans') < $last;
 cmp_ok(cached($standby, 'pg_proc'), '>=', 0.95 * pages($standby, 'pg_proc'), 'pages that sessions of the standby use stay');
 
+# the rate counts for single batches, too
+set_on($standby, 'ccm.enabled' => 'off', 'ccm.interval' => 200, 'shared_buffers' => '32MB');
+$standby->restart;
+make_hot($primary, 'hot');
+set_on($standby, 'ccm.rate' => 100, 'ccm.enabled' => 'on');
+ok(wait_reader($standby, "state = 'reading'"), 'a slow job');
+my $first = cached($standby, 'hot');
+sleep 1;
+my $then = cached($standby, 'hot');
+cmp_ok($first, '<', 500, "does not begin with a whole batch ($first)");
+cmp_ok($then - $first, '<', 400, "nor goes on with one ($first to $then)");
+
+# sessions that fill the cache meanwhile keep it
+$standby->safe_psql('postgres', "SELECT pg_prewarm('more')") for 1 .. 5;
+$standby->safe_psql('postgres', "SELECT pg_prewarm('flood_1', 'buffer', 'main', 0, 3500)") for 1 .. 5;
+ok(wait_reader($standby, "scans > 0 AND held_back > 0 AND read < 1500"), 'the job ends where there is nothing cold any more');
+
 $standby->stop;
 $primary->stop;
 done_testing();
