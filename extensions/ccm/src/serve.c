@@ -10,9 +10,9 @@
  * of a standby has. The second is for PostgreSQL 15, where whoever has
  * CREATEROLE makes himself a member of any role: REPLICATION he cannot give.
  *
- * The login must ask itself. What autovacuum, a trigger or a function with its
- * owner's rights calls is a tenant's code in the session of somebody mightier:
- * the session user of an autovacuum worker is a superuser.
+ * The login must ask itself. What autovacuum or a function with its owner's
+ * rights calls may be a tenant's code in the session of somebody mightier: the
+ * session user of an autovacuum worker is a superuser.
  *
  *-------------------------------------------------------------------------
  */
