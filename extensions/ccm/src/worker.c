@@ -30,6 +30,7 @@
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/procsignal.h"
+#include "storage/spin.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -113,6 +114,21 @@ replay_lag(void)
 }
 
 /*
+ * Has the walreceiver got through to the upstream? It counts as streaming while
+ * it tries to connect, too.
+ */
+static bool
+is_streaming(void)
+{
+	bool		connected;
+
+	SpinLockAcquire(&WalRcv->mutex);
+	connected = WalRcv->ready_to_display;
+	SpinLockRelease(&WalRcv->mutex);
+	return connected && WalRcvStreaming();
+}
+
+/*
  * Is replay near enough? A standby that was started replays what it has itself
  * before it streams. Until then nobody knows how much that is.
  */
@@ -123,7 +139,7 @@ behind(void)
 
 	if (ccm_max_replay_lag == 0)
 		return CCM_CAUSE_NONE;
-	if (PrimaryConnInfo[0] != '\0' && !WalRcvStreaming())
+	if (PrimaryConnInfo[0] != '\0' && !is_streaming())
 		return CCM_CAUSE_NOT_STREAMING;
 	return lag > ccm_max_replay_lag ? CCM_CAUSE_LAG : CCM_CAUSE_NONE;
 }
