@@ -24,6 +24,8 @@
 
 /* From this ccm.interval on the reader's session ends with each scan. */
 #define CCM_STAY_MS				5000
+/* Below, the session says by this option that it is to stay. */
+#define CCM_STAY_OPTION			"idle_session_timeout=0"
 
 #define CCM_MINUTE				60	/* seconds of the last minute's numbers */
 #define CCM_TEXT				256

@@ -95,7 +95,7 @@ static const char *
 with_no_timeout(const char *options)
 {
 	return ccm_interval >= CCM_STAY_MS ? options :
-		psprintf("%s -c idle_session_timeout=0", options);
+		psprintf("%s -c " CCM_STAY_OPTION, options);
 }
 
 static void

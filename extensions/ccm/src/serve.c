@@ -254,10 +254,19 @@ ccm_contains(PG_FUNCTION_ARGS)
 				   ccm_filter_has(&filter, ccm_tag_hash(&tag, filter.seed)));
 }
 
+/* Is this a session for more scans than one? It says so, or has had them. */
+static bool
+session_stays(void)
+{
+	const char *options = MyProcPort ? MyProcPort->cmdline_options : NULL;
+
+	return session_scans > 1 || (options != NULL && strstr(options, CCM_STAY_OPTION) != NULL);
+}
+
 /*
- * Our reader's session is over. One that stayed for several scans is gone, and
- * another reader may come at once. For one scan, or the part of one, the session
- * was made to last no longer, and the same reader will be back for the next.
+ * Our reader's session is over. If it was to stay the reader is gone, and another
+ * may come at once. If it was for one scan the same reader will be back for the
+ * next.
  */
 static void
 release_reader(int code, Datum arg)
@@ -266,7 +275,7 @@ release_reader(int code, Datum arg)
 	if (ccm_shared->server.reader_pid == MyProcPid)
 	{
 		ccm_shared->server.reader_pid = 0;
-		if (session_scans > 1)
+		if (session_stays())
 			ccm_shared->server.reader = 0;
 	}
 	LWLockRelease(ccm_shared->lock);
