@@ -20,11 +20,11 @@ CHECKPOINT;
 )) for qw(stuck well);
 # What its owner may set does not change it.
 $primary->safe_psql('postgres', "ALTER DATABASE stuck SET $_") for 'lock_timeout = 0', 'exit_on_error = on';
+my $newer = $primary->safe_psql('postgres', "SELECT name FROM pg_settings WHERE name = 'transaction_timeout'");
 $primary->safe_psql('postgres', "ALTER DATABASE well SET $_")
-  for 'lock_timeout = 1', 'statement_timeout = 1', 'exit_on_error = on',
-  $primary->safe_psql('postgres', "SELECT 'transaction_timeout = 1' FROM pg_settings WHERE name = 'transaction_timeout'") || ();
+  for 'lock_timeout = 1', 'statement_timeout = 1', 'exit_on_error = on', $newer ? "$newer = 1" : ();
 my $standby = standby($primary, 'standby');
-$ENV{PGOPTIONS} = '-c lock_timeout=0 -c statement_timeout=0 -c exit_on_error=off';
+$ENV{PGOPTIONS} = '-c lock_timeout=0 -c statement_timeout=0 -c exit_on_error=off' . ($newer && " -c $newer=0");
 
 sub cold
 {
