@@ -22,6 +22,7 @@ autovacuum = off
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1h
 max_wal_size = 4GB
+wal_keep_size = 1GB
 log_min_messages = info
 wal_receiver_status_interval = 1
 wal_receiver_timeout = 0
