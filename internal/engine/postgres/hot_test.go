@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -151,7 +150,7 @@ func oidOf(t *testing.T, conn *pgx.Conn, name string) uint32 {
 	}
 	i := slices.IndexFunc(all, func(d postgres.Database) bool { return d.Name == name })
 	if i < 0 {
-		t.Fatal(fmt.Sprintf("there is no database %s in %v", name, all))
+		t.Fatalf("there is no database %s in %v", name, all)
 	}
 	return all[i].OID
 }

@@ -167,7 +167,6 @@ func (b *bench) watch(ctx context.Context, t *turn) error {
 	if err != nil {
 		return err
 	}
-	// The agent gives a member the limits of its class when it finds a new postmaster.
 	if err := b.throttle(true); err != nil {
 		return err
 	}
@@ -176,6 +175,11 @@ func (b *bench) watch(ctx context.Context, t *turn) error {
 		return err
 	}
 	defer l.wait()
+	throttled := make(chan struct{})
+	go func() {
+		defer close(throttled)
+		b.stayThrottled(l)
+	}()
 	select {
 	case <-time.After(10 * time.Second):
 	case <-ctx.Done():
@@ -193,6 +197,7 @@ func (b *bench) watch(ctx context.Context, t *turn) error {
 		t.hit = 100 * (hits - hit) / all
 	}
 	l.wait()
+	<-throttled
 	if err := b.throttle(false); err != nil {
 		return err
 	}

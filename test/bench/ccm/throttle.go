@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,4 +48,17 @@ func (b *bench) throttle(on bool) error {
 		return errors.New("the reads of the disk cannot be limited: members have no control groups; -free does without")
 	}
 	return nil
+}
+
+// stayThrottled keeps it so while a load runs: the agents give members the limits of their class again and
+// again.
+func (b *bench) stayThrottled(l *load) {
+	for {
+		select {
+		case <-l.done:
+			return
+		case <-time.After(100 * time.Millisecond):
+			_ = b.throttle(true)
+		}
+	}
 }
