@@ -55,7 +55,7 @@ func TestAFailoverMeetsAWarmCache(t *testing.T) {
 	s.warms("shop", reader, writer)
 	// The former writer was started since caches are to be alike, so that a restart finds its own again.
 	s.eventually(30*time.Second, func() error {
-		loaded, err := s.onSocket(writer, "SELECT current_setting('shared_preload_libraries') || ' ' || current_setting('pg_prewarm.autoprewarm')")
+		loaded, err := s.onSocket(writer, "postgres", "SELECT current_setting('shared_preload_libraries') || ' ' || current_setting('pg_prewarm.autoprewarm')")
 		if err == nil && !strings.HasSuffix(loaded, ",pg_prewarm on") {
 			err = errors.New("it has loaded " + loaded)
 		}
@@ -160,7 +160,7 @@ func TestAWarmStandbyWithoutTheLibrary(t *testing.T) {
 	}, nil), "ask for a warm standby")
 	primary, standby := s.leader(id), s.standby(id)
 	for _, sql := range []string{"CREATE EXTENSION pg_buffercache SCHEMA public", "CREATE TABLE public.goods AS SELECT n, repeat('x', 200) AS what FROM generate_series(1, 100000) n", "VACUUM ANALYZE public.goods"} {
-		_, err := s.onSocket(primary, sql)
+		_, err := s.onSocket(primary, "postgres", sql)
 		s.must(err, sql)
 	}
 	s.fills(primary, standby, "its agent sees to it until PostgreSQL is rebooted")
@@ -171,7 +171,7 @@ func TestAWarmStandbyWithoutTheLibrary(t *testing.T) {
 	s.primary(id, standby.Name, time.Minute)
 	s.eventually(2*time.Minute, func() error { return s.rig.InSync(s.Context(), id, 1) })
 	for _, m := range []rig.Member{primary, standby} {
-		loaded, err := s.onSocket(m, "SHOW shared_preload_libraries")
+		loaded, err := s.onSocket(m, "postgres", "SHOW shared_preload_libraries")
 		if s.must(err, "ask for the libraries"); !strings.Contains(loaded, "ccm") {
 			t.Errorf("%s has loaded %s", m.Name, loaded)
 		}
@@ -184,7 +184,7 @@ func TestAWarmStandbyWithoutTheLibrary(t *testing.T) {
 func (s *story) fills(primary, standby rig.Member, by string) {
 	s.Helper()
 	s.eventually(3*time.Minute, func() error {
-		_, err := s.onSocket(primary, "SELECT count(*) FROM public.goods")
+		_, err := s.onSocket(primary, "postgres", "SELECT count(*) FROM public.goods")
 		shown, told := s.howdah("db", "show", "orders")
 		outside := "its agent sees to it until PostgreSQL is rebooted"
 		if told == nil && (!strings.Contains(shown, "the cache of "+standby.Name+" has ") || !strings.Contains(shown, by) || by == "" && strings.Contains(shown, outside)) {
