@@ -48,7 +48,7 @@ func TestDamageInTheRepositoryIsFoundAndHealed(t *testing.T) {
 	s.statusSaysNot(bundle)
 	s.must(s.exec("orders", "INSERT INTO entries VALUES (1, 1)"), "write")
 	moment := time.Now()
-	s.eventually(2*time.Minute, func() error { return s.restorable("orders", moment) })
+	s.archived("orders", moment)
 	s.restoresTo("again", moment, "1")
 
 	// WAL in the middle.
@@ -59,7 +59,7 @@ func TestDamageInTheRepositoryIsFoundAndHealed(t *testing.T) {
 	s.must(s.exec("orders", "INSERT INTO entries VALUES (2, 2)"), "write more")
 	before := time.Now()
 	s.must(s.asPlatform(s.leader(id), next), "end another file of WAL")
-	s.eventually(2*time.Minute, func() error { return s.restorable("orders", before) })
+	s.archived("orders", before)
 	s.remove(id, lost)
 	out, err = s.howdah("backup", "drill", "orders")
 	if err == nil || !strings.Contains(out, lost) {
@@ -80,7 +80,7 @@ func TestDamageInTheRepositoryIsFoundAndHealed(t *testing.T) {
 	s.proved(id, again)
 	s.must(s.exec("orders", "INSERT INTO entries VALUES (3, 3)"), "write at the end")
 	moment = time.Now()
-	s.eventually(2*time.Minute, func() error { return s.restorable("orders", moment) })
+	s.archived("orders", moment)
 	s.restoresTo("behind-gap", moment, "3")
 }
 

@@ -149,7 +149,7 @@ func (h *history) end() {
 	h.s.Helper()
 	ended := time.Now()
 	h.stop()
-	h.s.eventually(2*time.Minute, func() error { return h.s.restorable("orders", ended) })
+	h.s.archived("orders", ended)
 	dir := filepath.Join(h.s.rig.Dir, "p")
 	h.s.must(os.Mkdir(dir, 0o755), "make a directory")
 	var err error

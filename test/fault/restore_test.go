@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -67,6 +68,23 @@ func (s *story) restorable(name string, at time.Time) error {
 		return fmt.Errorf("%s can be restored until %v, not %s", name, i.LatestRestorableTime, at)
 	}
 	return nil
+}
+
+// archived waits until a database can be restored to a moment that has just been. It ends a file of WAL
+// now and then, for which the server itself would wait a minute.
+func (s *story) archived(name string, at time.Time) {
+	s.Helper()
+	id, err := s.rig.Database(s.Context(), name)
+	s.must(err, "find "+name)
+	var ended time.Time
+	s.eventually(2*time.Minute, func() error {
+		err := s.restorable(name, at)
+		if err == nil || time.Since(ended) < 5*time.Second {
+			return err
+		}
+		ended = time.Now()
+		return errors.Join(err, s.asPlatform(s.leader(id), "SELECT pg_switch_wal()"))
+	})
 }
 
 // writes waits until a load has been acknowledged something for a while.

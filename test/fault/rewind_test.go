@@ -31,7 +31,7 @@ func TestAnInstanceGoesBackInItsPlace(t *testing.T) {
 	w.works(2 * time.Second)
 	to := time.Now().Truncate(time.Microsecond)
 	w.works(2 * time.Second)
-	s.eventually(2*time.Minute, func() error { return s.restorable("orders", to) })
+	s.archived("orders", to)
 
 	out, err := s.howdah("db", "rewind", "orders", "--to", to.Format(time.RFC3339Nano), "--yes", "--no-wait", "-o", "json")
 	s.must(err, "go back")
