@@ -59,9 +59,12 @@ func TestStandbysAreMadeOfBackups(t *testing.T) {
 	multiAZ(true)
 	s.eventually(2*time.Minute, func() error { return s.rig.InSync(s.Context(), orders, 1) })
 	s.must(s.copied(orders, 0), "a standby that came later")
-	s.snapshot("orders", "of-standby")
-	if n := s.standbysBackedUp(orders); n == 0 {
-		t.Error("no backup was made of the standby")
+	// Where its newest report has not come yet, the primary is backed up in its place.
+	for try := 1; s.standbysBackedUp(orders) == 0; try++ {
+		if try > 3 {
+			t.Fatal("no backup was made of the standby")
+		}
+		s.snapshot("orders", fmt.Sprintf("of-standby-%d", try))
 	}
 
 	multiAZ(false)
