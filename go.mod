@@ -3,6 +3,8 @@ module howdah
 go 1.26.0
 
 require (
+	// the lab: percentiles of latencies, of which only histograms can be added up.
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	// what the SDK's client of S3 stands on; tests: the API must work with the Go SDK, unmodified.
 	github.com/aws/aws-sdk-go-v2 v1.48.0
 	// tests: the SDK's RDS client.
@@ -56,6 +58,8 @@ require (
 	// tests: sequences of operations and faults, drawn from a model, and shrunk.
 	pgregory.net/rapid v1.3.0
 )
+
+require github.com/HdrHistogram/hdrhistogram-go v1.4.0
 
 require (
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.27 // indirect
