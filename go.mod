@@ -57,6 +57,8 @@ require (
 	google.golang.org/protobuf v1.36.11
 	// tests: sequences of operations and faults, drawn from a model, and shrunk.
 	pgregory.net/rapid v1.3.0
+	// the lab's experiments, which people write.
+	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
@@ -116,5 +118,4 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	k8s.io/utils v0.0.0-20260108192941-914a6e750570 // indirect
-	sigs.k8s.io/yaml v1.6.0 // indirect
 )

@@ -1,0 +1,182 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Init makes pgbench's tables anew.
+type Init struct {
+	Scale      int    `json:"scale"`
+	Fillfactor int    `json:"fillfactor,omitempty"` // 0: pgbench's own
+	Unlogged   bool   `json:"unlogged,omitempty"`
+	Tables     string `json:"tables,omitempty"` // "unlogged" is Unlogged, for a factor; "logged" is not
+}
+
+// PGBench is a run of pgbench.
+type PGBench struct {
+	// Scripts are pgbench's own, by name, or SQL of one's own, each with a weight.
+	Scripts []Script `json:"scripts"`
+	Clients int      `json:"clients"`
+	Threads int      `json:"threads,omitempty"` // 0: one for each client, up to the processors
+	// Warmup is how many seconds run before what counts.
+	Warmup       int     `json:"warmup,omitempty"`
+	Seconds      int     `json:"seconds,omitempty"`
+	Transactions int     `json:"transactions,omitempty"` // of each client, in place of Seconds
+	Protocol     string  `json:"protocol,omitempty"`     // simple, extended, prepared
+	Rate         float64 `json:"rate,omitempty"`
+	LimitMS      int     `json:"limit_ms,omitempty"`
+	Vacuum       bool    `json:"vacuum,omitempty"`
+	// Prefix is before the names of its figures, where an experiment has several such steps.
+	Prefix string `json:"prefix,omitempty"`
+}
+
+// Script is one of the scripts of a run.
+type Script struct {
+	Builtin string `json:"builtin,omitempty"`
+	SQL     string `json:"sql,omitempty"`
+	Weight  int    `json:"weight,omitempty"` // 0 is 1
+}
+
+// SQL is a statement that is timed.
+type SQL struct {
+	Text string `json:"text"`
+	// Figure is the name of the figure with its seconds; "" keeps none.
+	Figure string `json:"figure,omitempty"`
+	// Value is the name of a figure with the number that it returns.
+	Value string `json:"value,omitempty"`
+	Each  int    `json:"each,omitempty"` // how often; 0 is once
+}
+
+// CatchUp waits until all standbys have replayed what the primary has written by now.
+type CatchUp struct {
+	Figure string `json:"figure"` // seconds of the last one
+	Within int    `json:"within"` // seconds
+}
+
+// Arguments are those of one step, filled in. Exactly one of its fields is set.
+type Arguments struct {
+	Init    *Init
+	PGBench *PGBench
+	SQL     *SQL
+	CatchUp *CatchUp
+}
+
+// Arguments returns the arguments of a step for a setting.
+func (e *Experiment) Arguments(step Step, s Setting) (a Arguments, err error) {
+	filled, err := e.Fill(map[string]any(step[step.Kind()]), s)
+	if err != nil {
+		return a, fmt.Errorf("%s: %w", step.Kind(), err)
+	}
+	switch step.Kind() {
+	case "init":
+		a.Init = &Init{}
+		err = errors.Join(decode(filled, a.Init), a.Init.check())
+	case "pgbench":
+		a.PGBench = &PGBench{}
+		err = errors.Join(decode(filled, a.PGBench), a.PGBench.check())
+	case "sql":
+		a.SQL = &SQL{}
+		err = errors.Join(decode(filled, a.SQL), a.SQL.check())
+	case "catch_up":
+		a.CatchUp = &CatchUp{}
+		err = errors.Join(decode(filled, a.CatchUp), a.CatchUp.check())
+	default:
+		err = ErrKind
+	}
+	if err != nil {
+		return a, fmt.Errorf("%w: %s: %w", ErrForm, step.Kind(), err)
+	}
+	return a, nil
+}
+
+var (
+	// ErrKind says that there is no such step.
+	ErrKind = errors.New("there is no such step: there are init, pgbench, sql and catch_up")
+	// ErrArgument says that a step cannot be done so.
+	ErrArgument = errors.New("it cannot be done so")
+)
+
+func wrong(form string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrArgument, fmt.Sprintf(form, args...))
+}
+
+func (i *Init) check() error {
+	switch {
+	case i.Scale < 1 || i.Scale > 1_000_000:
+		return wrong("scale is %d, and not from 1 to 1000000", i.Scale)
+	case i.Fillfactor != 0 && (i.Fillfactor < 10 || i.Fillfactor > 100):
+		return wrong("fillfactor is %d, and not from 10 to 100", i.Fillfactor)
+	case !slices.Contains([]string{"", "logged", "unlogged"}, i.Tables):
+		return wrong("tables are %q, and neither logged nor unlogged", i.Tables)
+	}
+	i.Unlogged = i.Unlogged || i.Tables == "unlogged"
+	return nil
+}
+
+func (p *PGBench) check() error {
+	if p.Protocol == "" {
+		p.Protocol = "simple"
+	}
+	switch {
+	case len(p.Scripts) == 0:
+		return wrong("it has no script")
+	case p.Clients < 1 || p.Clients > 10_000:
+		return wrong("clients are %d, and not from 1 to 10000", p.Clients)
+	case p.Threads < 0 || p.Threads > p.Clients:
+		return wrong("threads are %d, and not from 1 to the %d clients", p.Threads, p.Clients)
+	case (p.Seconds > 0) == (p.Transactions > 0) || p.Seconds < 0 || p.Transactions < 0 || p.Warmup < 0:
+		return wrong("it needs either seconds or transactions, above 0")
+	case !slices.Contains([]string{"simple", "extended", "prepared"}, p.Protocol):
+		return wrong("protocol is %q, and not simple, extended or prepared", p.Protocol)
+	case p.Rate < 0 || p.LimitMS < 0:
+		return wrong("rate and limit_ms are not below 0")
+	}
+	for n := range p.Scripts {
+		s := &p.Scripts[n]
+		if (s.Builtin == "") == (s.SQL == "") || s.Weight < 0 {
+			return wrong("a script is either builtin or sql, with a weight above 0")
+		}
+		if s.Builtin != "" && !slices.Contains([]string{"tpcb-like", "simple-update", "select-only"}, s.Builtin) {
+			return wrong("pgbench has no script %s", s.Builtin)
+		}
+		s.Weight = max(s.Weight, 1)
+	}
+	return nil
+}
+
+func (q *SQL) check() error {
+	if q.Each = max(q.Each, 1); q.Text == "" || q.Each > 1_000_000 {
+		return wrong("it has no text, or runs more than a million times")
+	}
+	return nil
+}
+
+func (c *CatchUp) check() error {
+	if c.Figure == "" || c.Within < 1 {
+		return wrong("it needs a figure, and within how many seconds")
+	}
+	return nil
+}
+
+// checkSteps tries each step with each setting, also as a quick run has them.
+func (e *Experiment) checkSteps() error {
+	for _, all := range []*Experiment{e, e.Quickly()} {
+		for n, s := range all.Settings() {
+			steps := all.Each
+			if n == 0 {
+				steps = slices.Concat(all.Prepare, all.Each)
+			}
+			for _, step := range steps {
+				if len(step) != 1 {
+					return fmt.Errorf("a step has one kind, and this has %d: %v", len(step), step) //nolint:err113
+				}
+				if _, err := all.Arguments(step, s); err != nil {
+					return fmt.Errorf("with %s: %w", all.Key(s), err)
+				}
+			}
+		}
+	}
+	return nil
+}
