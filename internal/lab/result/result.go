@@ -1,0 +1,211 @@
+// Package result has what an experiment found, as it is kept: DIR/result.json, and DIR/series.csv with
+// what was seen each second. Docs: docs/guide/lab-results.md.
+package result
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"howdah/internal/lab/stats"
+)
+
+// Schema is the number of the form of result.json. A program that meets a larger one reads it not.
+const Schema = 1
+
+// Result is a whole run of an experiment.
+type Result struct {
+	Schema     int       `json:"schema"`
+	Experiment string    `json:"experiment"`
+	Quick      bool      `json:"quick"`
+	Howdah     string    `json:"howdah"` // the release that measured
+	Began      time.Time `json:"began"`
+	Ended      time.Time `json:"ended,omitzero"` // zero: it goes on, or was broken off
+	Target     Target    `json:"target"`
+	// Source is the text of the experiment, so that it can be run again.
+	Source string  `json:"source"`
+	Points []Point `json:"points"`
+	// Settings sum the points of each setting up, and Comparisons compare them. They are there once
+	// all points are.
+	Settings    []Setting    `json:"settings,omitempty"`
+	Comparisons []Comparison `json:"comparisons,omitempty"`
+	Problems    []string     `json:"problems,omitempty"` // all that failed, in words
+}
+
+// Target is what was measured.
+type Target struct {
+	Name    string `json:"name"` // host, port and database
+	Kind    string `json:"kind"` // howdah, or address
+	Version string `json:"version"`
+	// Parameters are all settings of the server that are not the default. None is a secret.
+	Parameters map[string]string `json:"parameters,omitempty"`
+	Machine    map[string]string `json:"machine,omitempty"`
+}
+
+// Point is one run of one setting.
+type Point struct {
+	Setting string             `json:"setting"` // its key
+	Levels  map[string]any     `json:"levels"`
+	Run     int                `json:"run"`
+	Began   time.Time          `json:"began"`
+	Took    float64            `json:"took"` // seconds
+	Figures map[string]float64 `json:"figures"`
+	// Commands are those that were run, without passwords.
+	Commands []string `json:"commands,omitempty"`
+	Errors   []string `json:"errors,omitempty"`
+	// Struck says why the point does not count; "": it does.
+	Struck string `json:"struck,omitempty"`
+}
+
+// Setting has the figures of all runs of a setting that count.
+type Setting struct {
+	Setting string                   `json:"setting"`
+	Levels  map[string]any           `json:"levels"`
+	Figures map[string]stats.Summary `json:"figures"`
+}
+
+// Comparison compares two settings that differ in one factor.
+type Comparison struct {
+	Factor string `json:"factor"`
+	Figure string `json:"figure"`
+	Base   string `json:"base"`  // key of the setting
+	Other  string `json:"other"` // key of the setting
+	Less   bool   `json:"less,omitempty"`
+	// Figures compares the runs of the two.
+	Figures stats.Comparison `json:"figures"`
+}
+
+// Tick is a row of series.csv: what was seen of a point in a second.
+type Tick struct {
+	Point int // its number in Result.Points, from 0 on
+	At    time.Time
+	Name  string
+	Value float64
+}
+
+// The files of a result.
+const (
+	FileName   = "result.json"
+	SeriesName = "series.csv"
+)
+
+// ErrNewer says that a result is of a newer release.
+var ErrNewer = errors.New("this result is of a newer release of howdah")
+
+// Write keeps a result, whole or not at all.
+func Write(dir string, r *Result) error {
+	text, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, FileName)
+	if err := os.WriteFile(path+".new", append(text, '\n'), 0o644); err != nil { //nolint:gosec // others may read results
+		return fmt.Errorf("keep a result: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("keep a result: %w", err)
+	}
+	return nil
+}
+
+// Read reads a result.
+func Read(dir string) (*Result, error) {
+	text, err := os.ReadFile(filepath.Join(dir, FileName))
+	if err != nil {
+		return nil, fmt.Errorf("read a result: %w", err)
+	}
+	var r Result
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("read the result in %s: %w", dir, err)
+	}
+	if r.Schema > Schema {
+		return nil, fmt.Errorf("read the result in %s: %w", dir, ErrNewer)
+	}
+	return &r, nil
+}
+
+// Append adds rows to the series of a result. What a broken run left of its last row is repaired.
+func Append(dir string, ticks []Tick) error {
+	path := filepath.Join(dir, SeriesName)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644) //nolint:gosec // others may read results
+	if err != nil {
+		return fmt.Errorf("keep a series: %w", err)
+	}
+	defer file.Close()
+	size, err := wholeRows(file)
+	if err == nil {
+		_, err = file.Seek(size, 0)
+	}
+	if err == nil {
+		err = file.Truncate(size)
+	}
+	if err != nil {
+		return fmt.Errorf("keep a series: %w", err)
+	}
+	rows := csv.NewWriter(file)
+	if size == 0 {
+		_ = rows.Write([]string{"point", "unix_ms", "name", "value"})
+	}
+	for _, t := range ticks {
+		_ = rows.Write([]string{strconv.Itoa(t.Point), strconv.FormatInt(t.At.UnixMilli(), 10), t.Name, strconv.FormatFloat(t.Value, 'g', 10, 64)})
+	}
+	if rows.Flush(); rows.Error() != nil {
+		return fmt.Errorf("keep a series: %w", rows.Error())
+	}
+	return nil
+}
+
+// wholeRows returns where the last whole row ends.
+func wholeRows(file *os.File) (int64, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	tail := make([]byte, min(info.Size(), 4096))
+	if _, err := file.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
+		return 0, err
+	}
+	for n, b := range slices.Backward(tail) {
+		if b == '\n' {
+			return info.Size() - int64(len(tail)-n-1), nil
+		}
+	}
+	return 0, nil
+}
+
+// ReadSeries reads all rows.
+func ReadSeries(dir string) ([]Tick, error) {
+	file, err := os.Open(filepath.Join(dir, SeriesName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read a series: %w", err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("read the series in %s: %w", dir, err)
+	}
+	var all []Tick
+	for _, row := range rows[min(1, len(rows)):] {
+		t := Tick{Name: row[2]}
+		var ms int64
+		var errs [3]error
+		t.Point, errs[0] = strconv.Atoi(row[0])
+		ms, errs[1] = strconv.ParseInt(row[1], 10, 64)
+		t.Value, errs[2] = strconv.ParseFloat(row[3], 64)
+		if err := errors.Join(errs[:]...); err != nil {
+			return nil, fmt.Errorf("read the series in %s: %w", dir, err)
+		}
+		t.At = time.UnixMilli(ms).UTC()
+		all = append(all, t)
+	}
+	return all, nil
+}

@@ -1,0 +1,159 @@
+package result
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"howdah/internal/lab/experiment"
+)
+
+func given(t *testing.T) *experiment.Experiment {
+	t.Helper()
+	e, err := experiment.Read([]byte(`
+name: small
+title: {en: Small}
+question: {en: Small}
+factors:
+  - {name: tables, title: {en: Tables}, levels: [logged, unlogged]}
+  - {name: clients, title: {en: Clients}, levels: [1, 2]}
+runs: 3
+each: [{sql: {text: SELECT 1}}]
+compare: [{factor: tables, base: logged, figure: tps}]
+quick: {}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// measured has all points: unlogged is twice as fast, and two clients are a tenth faster.
+func measured(e *experiment.Experiment) *Result {
+	r := &Result{Schema: Schema, Experiment: e.Name}
+	for {
+		p, more := r.Next(e)
+		if !more {
+			return r
+		}
+		tps := 100.0 + float64(p.Run)
+		if p.Setting["tables"] == "unlogged" {
+			tps *= 2
+		}
+		if p.Setting["clients"] == 2.0 {
+			tps *= 1.1
+		}
+		r.Points = append(r.Points, Point{Setting: e.Key(p.Setting), Levels: p.Setting, Run: p.Run, Figures: map[string]float64{"tps": tps}})
+	}
+}
+
+func TestSums(t *testing.T) {
+	t.Parallel()
+	e := given(t)
+	r := measured(e)
+	r.Sum(e)
+	if len(r.Points) != 12 || len(r.Settings) != 4 || len(r.Comparisons) != 2 {
+		t.Fatalf("%d points, %d settings, %d comparisons", len(r.Points), len(r.Settings), len(r.Comparisons))
+	}
+	if s := r.Settings[0].Figures["tps"]; s.Median != 102 || s.Runs != 3 {
+		t.Errorf("%+v", s)
+	}
+	if c := r.Comparisons[0]; c.Base != "tables=logged clients=1" || c.Other != "tables=unlogged clients=1" || !c.Figures.Carried || c.Figures.Ratio.Median != 2 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// What is struck counts nowhere, also not in the other half of its pair.
+func TestPointsThatAreStruck(t *testing.T) {
+	t.Parallel()
+	e := given(t)
+	r := measured(e)
+	for n, p := range r.Points {
+		if p.Run == 2 && p.Setting == "tables=logged clients=1" {
+			r.Points[n].Struck = "something else took the processors"
+		}
+	}
+	r.Sum(e)
+	if s := r.Settings[0].Figures["tps"]; s.Runs != 2 || s.Median != 102 {
+		t.Errorf("%+v", s)
+	}
+	if c := r.Comparisons[0]; c.Figures.Carried || c.Figures.Base.Runs != 2 || c.Figures.Other.Runs != 2 || !strings.Contains(c.Figures.Why, "3 are needed") {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestARunGoesOn(t *testing.T) {
+	t.Parallel()
+	e := given(t)
+	r := measured(e)
+	lost := r.Points[5]
+	r.Points = slices.Delete(r.Points, 5, 6)
+	p, more := r.Next(e)
+	if !more || p.Run != lost.Run || e.Key(p.Setting) != lost.Setting {
+		t.Errorf("%+v, %v", p, more)
+	}
+}
+
+func TestAResultIsKept(t *testing.T) {
+	t.Parallel()
+	dir, e := t.TempDir(), given(t)
+	if _, err := Read(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	r := measured(e)
+	r.Sum(e)
+	r.Began = time.Date(2026, 11, 26, 20, 0, 0, 0, time.UTC)
+	if err := Write(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Read(dir)
+	if err != nil || !reflect.DeepEqual(again.Comparisons, r.Comparisons) || len(again.Points) != len(r.Points) || !again.Began.Equal(r.Began) {
+		t.Errorf("%+v, %v", again, err)
+	}
+	r.Schema++
+	if err := Write(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(dir); !errors.Is(err, ErrNewer) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestASeriesIsKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if all, err := ReadSeries(dir); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	tick := func(point int, second int64, name string, value float64) Tick {
+		return Tick{Point: point, At: time.Unix(second, 0).UTC(), Name: name, Value: value}
+	}
+	first := []Tick{tick(0, 100, "tps", 1234.5), tick(0, 101, "cpu", 0.25)}
+	more := []Tick{tick(1, 102, "a, with a comma", 1e-9)}
+	for _, ticks := range [][]Tick{first, more} {
+		if err := Append(dir, ticks); err != nil {
+			t.Fatal(err)
+		}
+		// As after a loss of power in the middle of a row.
+		file, err := os.OpenFile(filepath.Join(dir, SeriesName), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.WriteString("7,12"); err != nil {
+			t.Fatal(err)
+		}
+		file.Close()
+	}
+	if err := Append(dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	all, err := ReadSeries(dir)
+	if err != nil || !slices.Equal(all, slices.Concat(first, more)) {
+		t.Errorf("%v, %v", all, err)
+	}
+}
