@@ -19,6 +19,7 @@ type Server struct {
 	password string
 	config   *pgx.ConnConfig
 	passfile string
+	schema   string
 }
 
 // ErrForm says that an address is not one of a server.
@@ -65,6 +66,15 @@ func (s Server) Address() string { return s.address }
 // Config returns how our own connections are made. The caller may change it.
 func (s Server) Config() *pgx.ConnConfig { return s.config.Copy() }
 
+// In returns the server as one sees it whose tables are in a schema. The name of the schema needs no
+// quotes.
+func (s Server) In(schema string) Server {
+	s.config = s.config.Copy()
+	s.config.RuntimeParams["search_path"] = schema
+	s.schema = schema
+	return s
+}
+
 // Name is the server's host, port and database, as people say it.
 func (s Server) Name() string {
 	return fmt.Sprintf("%s:%d/%s", s.config.Host, s.config.Port, s.config.Database)
@@ -75,9 +85,12 @@ func (s Server) Name() string {
 func (s Server) Environment() ([]string, error) {
 	var all []string
 	for _, pair := range os.Environ() {
-		if strings.HasPrefix(pair, "PG") || strings.HasPrefix(pair, "HOME=") {
+		if strings.HasPrefix(pair, "PG") && !strings.HasPrefix(pair, "PGOPTIONS=") || strings.HasPrefix(pair, "HOME=") {
 			all = append(all, pair)
 		}
+	}
+	if options := strings.TrimSpace(os.Getenv("PGOPTIONS") + " " + s.options()); options != "" {
+		all = append(all, "PGOPTIONS="+options)
 	}
 	if s.passfile == "" {
 		return all, nil
@@ -86,4 +99,11 @@ func (s Server) Environment() ([]string, error) {
 		return nil, fmt.Errorf("the password for pgbench: %w", err)
 	}
 	return append(all, "PGPASSFILE="+s.passfile), nil
+}
+
+func (s Server) options() string {
+	if s.schema == "" {
+		return ""
+	}
+	return "-c search_path=" + s.schema
 }

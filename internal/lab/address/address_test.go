@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,13 @@ func TestAddresses(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(dir, "pgpass")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
+	}
+	in := s.In("lab")
+	if env, err := in.Environment(); err != nil || !slices.Contains(env, "PGOPTIONS=-c search_path=lab") || in.Config().RuntimeParams["search_path"] != "lab" {
+		t.Errorf("%q, %v", env, err)
+	}
+	if s.Config().RuntimeParams["search_path"] != "" {
+		t.Error("the server itself was changed")
 	}
 	if s.Config().Host = "other"; s.Config().Host != "db.example" {
 		t.Error("a change of the configuration changed the server")

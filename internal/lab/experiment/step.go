@@ -180,3 +180,19 @@ func (e *Experiment) checkSteps() error {
 	}
 	return nil
 }
+
+// Clients returns how many clients a step has at most.
+func (e *Experiment) Clients() (most int, err error) {
+	for _, s := range e.Settings() {
+		for _, step := range slices.Concat(e.Prepare, e.Each) {
+			a, err := e.Arguments(step, s)
+			if err != nil {
+				return 0, err
+			}
+			if a.PGBench != nil {
+				most = max(most, a.PGBench.Clients)
+			}
+		}
+	}
+	return most, nil
+}

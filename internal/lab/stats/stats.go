@@ -31,8 +31,8 @@ type Interval struct {
 	To   float64 `json:"to"`
 }
 
-// Unsteady is the Variation from which on a summary is marked: runs that should be alike were not.
-const Unsteady = 0.05
+// unsteady is the Variation above which runs were not alike.
+const unsteady = 0.05
 
 // Of sums runs up. Nothing is the zero Summary.
 func Of(runs []float64) Summary {
@@ -218,3 +218,6 @@ func orders(a, b int) []float64 {
 	}
 	return table[a]
 }
+
+// Unsteady reports whether runs that should be alike were not.
+func (s Summary) Unsteady() bool { return s.Variation > unsteady }

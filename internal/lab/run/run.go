@@ -1,0 +1,190 @@
+// Package run makes the runs of an experiment, one after the other, and keeps what they find after each.
+// A run that is broken off goes on at the next point.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/result"
+	"howdah/internal/lab/target"
+)
+
+// Options say what is run. All fields but Told are required.
+type Options struct {
+	Experiment *experiment.Experiment
+	Source     string // its text
+	Quick      bool
+	Release    string
+	// Dir is where the result is, or will be.
+	Dir    string
+	Target *target.Address
+	// PGBench is the program.
+	PGBench string
+	// Told is told what goes on.
+	Told func(Progress)
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Point, Points int // the number of the point, from 1 on, and how many there are
+	Setting       string
+	Run           int
+	Step          string
+	Left          time.Duration // until the end, by what points have taken; 0: nobody knows yet
+}
+
+var (
+	// ErrBusy says that another program makes this run.
+	ErrBusy = errors.New("another howdah lab writes this result")
+	// ErrOther says that a directory has the result of something else.
+	ErrOther = errors.New("the directory has a result of another experiment, or of another form of it: choose another directory")
+	// ErrFails says that the first points all failed: the others would, too.
+	ErrFails = errors.New("the experiment fails")
+)
+
+// mostFailures is after how many points in a row that failed nothing more is tried.
+const mostFailures = 3
+
+// Run makes all points that are missing. It returns what there is also with an error.
+func Run(ctx context.Context, o Options) (*result.Result, error) {
+	unlock, err := lock(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	r, err := o.begin(ctx)
+	if err != nil {
+		return r, err
+	}
+	for failures := 0; ; {
+		p, more := r.Next(o.Experiment)
+		if !more {
+			break
+		}
+		point, ticks, err := o.measure(ctx, r, p)
+		if err != nil {
+			return r, err
+		}
+		if err := result.Append(o.Dir, ticks); err != nil {
+			return r, err
+		}
+		r.Points = append(r.Points, point)
+		if failures++; point.Struck == "" {
+			failures = 0
+		} else {
+			r.Problems = append(r.Problems, fmt.Sprintf("%s, run %d: %s", point.Setting, point.Run, point.Struck))
+		}
+		if err := result.Write(o.Dir, r); err != nil {
+			return r, err
+		}
+		if failures == mostFailures {
+			return r, fmt.Errorf("%w: %s", ErrFails, point.Struck)
+		}
+	}
+	r.Ended = time.Now().UTC()
+	r.Sum(o.Experiment)
+	return r, result.Write(o.Dir, r)
+}
+
+// lock keeps others from writing the same result.
+func lock(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // others may read results
+		return nil, fmt.Errorf("make a directory for a result: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for a result: %w", err)
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
+		file.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = ErrBusy
+		}
+		return nil, fmt.Errorf("write to %s: %w", dir, err)
+	}
+	return func() { file.Close() }, nil
+}
+
+// begin finds what there is, checks the target, and prepares it.
+func (o Options) begin(ctx context.Context) (*result.Result, error) {
+	r, err := result.Read(o.Dir)
+	fresh := errors.Is(err, os.ErrNotExist)
+	switch {
+	case fresh:
+		r = &result.Result{
+			Schema: result.Schema, Experiment: o.Experiment.Name, Quick: o.Quick, Howdah: o.Release, Began: time.Now().UTC(), Source: o.Source,
+		}
+	case err != nil:
+		return nil, err
+	case r.Experiment != o.Experiment.Name || r.Quick != o.Quick || r.Source != o.Source || r.Target.Name != o.Target.Server.Name():
+		return nil, fmt.Errorf("%w: %s", ErrOther, o.Dir)
+	}
+	clients, err := o.Experiment.Clients()
+	if err != nil {
+		return r, err
+	}
+	if err := o.Target.Prepare(ctx, clients); err != nil {
+		return r, err
+	}
+	if r.Target, err = o.Target.Describe(ctx); err != nil {
+		return r, err
+	}
+	// What was prepared may be gone since a run was broken off.
+	if _, more := r.Next(o.Experiment); more {
+		first := o.Experiment.Points()[0]
+		for _, step := range o.Experiment.Prepare {
+			d := &doing{Options: o}
+			o.tell(r, first, step.Kind())
+			if err := d.step(ctx, step, first.Setting); err != nil {
+				return r, fmt.Errorf("prepare the experiment: %w", err)
+			}
+		}
+	}
+	return r, result.Write(o.Dir, r)
+}
+
+// measure makes one point. An error is one of ours, or the end of ctx; what went wrong at the target is
+// in the point.
+func (o Options) measure(ctx context.Context, r *result.Result, p experiment.Point) (result.Point, []result.Tick, error) {
+	d := &doing{Options: o, number: len(r.Points)}
+	d.point = result.Point{
+		Setting: o.Experiment.Key(p.Setting), Levels: p.Setting, Run: p.Run, Began: time.Now().UTC(), Figures: map[string]float64{},
+	}
+	for _, step := range o.Experiment.Each {
+		o.tell(r, p, step.Kind())
+		if err := d.step(ctx, step, p.Setting); err != nil {
+			if ctx.Err() != nil {
+				return d.point, nil, ctx.Err()
+			}
+			d.point.Struck = fmt.Sprintf("%s failed: %v", step.Kind(), err)
+			break
+		}
+	}
+	d.point.Took = time.Since(d.point.Began).Seconds()
+	return d.point, d.ticks, nil
+}
+
+func (o Options) tell(r *result.Result, p experiment.Point, step string) {
+	if o.Told == nil {
+		return
+	}
+	all := len(o.Experiment.Points())
+	progress := Progress{Point: min(len(r.Points)+1, all), Points: all, Setting: o.Experiment.Key(p.Setting), Run: p.Run, Step: step}
+	took := 0.0
+	for _, done := range r.Points {
+		took += done.Took
+	}
+	if len(r.Points) > 0 {
+		progress.Left = time.Duration(took / float64(len(r.Points)) * float64(all-len(r.Points)) * float64(time.Second)).Round(time.Second)
+	}
+	o.Told(progress)
+}

@@ -1,0 +1,200 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/lab/address"
+	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/pgbench"
+	"howdah/internal/lab/result"
+	"howdah/internal/lab/target"
+)
+
+// doing is a point that is being made.
+type doing struct {
+	Options
+	number int
+	point  result.Point
+	ticks  []result.Tick
+}
+
+func (d *doing) step(ctx context.Context, step experiment.Step, s experiment.Setting) error {
+	a, err := d.Experiment.Arguments(step, s)
+	switch {
+	case err != nil:
+		return err
+	case a.Init != nil:
+		return pgbench.Init(ctx, d.PGBench, d.server(), a.Init.Scale, a.Init.Fillfactor, "", a.Init.Unlogged)
+	case a.PGBench != nil:
+		return d.pgbench(ctx, *a.PGBench)
+	case a.SQL != nil:
+		return d.sql(ctx, *a.SQL)
+	default:
+		return d.catchUp(ctx, *a.CatchUp)
+	}
+}
+
+func (d *doing) server() address.Server { return d.Target.Server.In(target.Schema) }
+
+func (d *doing) figure(name string, value float64) {
+	if d.point.Figures == nil {
+		d.point.Figures = map[string]float64{}
+	}
+	d.point.Figures[name] = value
+}
+
+func (d *doing) connect(ctx context.Context) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, d.server().Config())
+	if err != nil {
+		return nil, fmt.Errorf("connect to the target: %w", err)
+	}
+	return conn, nil
+}
+
+// sql runs a statement, as often as it is to run, and keeps the time of all together.
+func (d *doing) sql(ctx context.Context, a experiment.SQL) error {
+	conn, err := d.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if a.Value != "" {
+		var value float64
+		if err := conn.QueryRow(ctx, "SELECT ("+a.Text+")::float8").Scan(&value); err != nil {
+			return err
+		}
+		d.figure(a.Value, value)
+		return nil
+	}
+	began := time.Now()
+	for range a.Each {
+		if _, err := conn.Exec(ctx, a.Text); err != nil {
+			return err
+		}
+	}
+	if a.Figure != "" {
+		d.figure(a.Figure, time.Since(began).Seconds())
+	}
+	return nil
+}
+
+// mostFailed is the share of transactions that may fail in a point that counts.
+const mostFailed = 0.001
+
+// pgbench warms up, and measures.
+func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) error {
+	dir, err := os.MkdirTemp(d.Dir, "pgbench-")
+	if err != nil {
+		return fmt.Errorf("make a directory for pgbench: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	o := pgbench.Options{
+		Program: d.PGBench, Server: d.server(), Clients: a.Clients, Threads: a.Threads, Protocol: a.Protocol, Rate: a.Rate,
+		Limit: time.Duration(a.LimitMS) * time.Millisecond, Vacuum: a.Vacuum, Dir: dir,
+	}
+	for n, s := range a.Scripts {
+		script := pgbench.Script{Builtin: s.Builtin, Weight: s.Weight}
+		if s.SQL != "" {
+			script.File = filepath.Join(dir, fmt.Sprintf("script-%d.sql", n+1))
+			if err := os.WriteFile(script.File, []byte(s.SQL+"\n"), 0o600); err != nil {
+				return err
+			}
+		}
+		o.Scripts = append(o.Scripts, script)
+	}
+	if a.Warmup > 0 {
+		warm := o
+		warm.Time = time.Duration(a.Warmup) * time.Second
+		if _, err := pgbench.Run(ctx, warm); err != nil {
+			return fmt.Errorf("warm up: %w", err)
+		}
+	}
+	o.Time, o.Transactions, o.Sample = time.Duration(a.Seconds)*time.Second, a.Transactions, 1
+	found, err := pgbench.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	times, err := pgbench.ReadTimes(dir, len(o.Scripts))
+	if err != nil {
+		return err
+	}
+	d.found(a.Prefix, found, times)
+	return nil
+}
+
+// found keeps what a run of pgbench found.
+func (d *doing) found(prefix string, r pgbench.Result, times pgbench.Times) {
+	d.point.Commands = append(d.point.Commands, quoted(r.Command))
+	d.figure(prefix+"tps", r.TPS)
+	d.figure(prefix+"transactions", float64(r.Transactions))
+	d.figure(prefix+"failed", float64(r.Failed))
+	d.figure(prefix+"client_cpu", r.CPU.Seconds()/r.Took.Seconds())
+	d.percentiles(prefix, times.All)
+	for _, s := range r.Seconds {
+		d.ticks = append(d.ticks,
+			result.Tick{Point: d.number, At: s.At, Name: prefix + "tps", Value: s.TPS},
+			result.Tick{Point: d.number, At: s.At, Name: prefix + "latency_ms", Value: s.Latency})
+	}
+	d.point.Errors = append(d.point.Errors, r.Messages...)
+	switch failed := float64(r.Failed) / float64(max(1, r.Transactions+r.Failed)); {
+	case r.Aborted > 0:
+		d.point.Struck = fmt.Sprintf("%d of pgbench's clients ended early", r.Aborted)
+	case failed > mostFailed:
+		d.point.Struck = fmt.Sprintf("%.2f %% of the transactions failed", 100*failed)
+	}
+}
+
+func (d *doing) percentiles(prefix string, h *hdrhistogram.Histogram) {
+	if h.TotalCount() == 0 {
+		return
+	}
+	for name, q := range map[string]float64{"p50": 50, "p90": 90, "p95": 95, "p99": 99, "p99.9": 99.9, "max": 100} {
+		d.figure(prefix+"latency_"+name+"_ms", float64(h.ValueAtQuantile(q))/1000)
+	}
+	d.figure(prefix+"latency_mean_ms", h.Mean()/1000)
+}
+
+var errBehind = errors.New("a standby has not caught up")
+
+// catchUp waits until all standbys that are connected have replayed what is written by now.
+func (d *doing) catchUp(ctx context.Context, a experiment.CatchUp) error {
+	conn, err := d.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	began := time.Now()
+	var until string
+	if err := conn.QueryRow(ctx, "SELECT pg_catalog.pg_current_wal_lsn()::text").Scan(&until); err != nil {
+		return err
+	}
+	const sql = "SELECT coalesce(string_agg(application_name, ', '), '') FROM pg_catalog.pg_stat_replication WHERE replay_lsn IS NULL OR replay_lsn < $1::pg_lsn"
+	for {
+		var late string
+		if err := conn.QueryRow(ctx, sql, until).Scan(&late); err != nil {
+			return err
+		}
+		switch {
+		case late == "":
+			d.figure(a.Figure, time.Since(began).Seconds())
+			return nil
+		case time.Since(began) > time.Duration(a.Within)*time.Second:
+			return fmt.Errorf("%w within %d s: %s", errBehind, a.Within, late)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+const lookEvery = 50 * time.Millisecond

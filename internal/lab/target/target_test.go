@@ -1,0 +1,82 @@
+package target
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/lab/address"
+	"howdah/internal/testkit/pgtest"
+)
+
+func given(t *testing.T, s *pgtest.Server) *Address {
+	t.Helper()
+	server, err := address.Parse("postgresql://"+s.User+"@"+s.Addr+"/"+s.Database+"?sslmode=disable", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Address{Server: server}
+}
+
+// The lab writes to its own schema, and to no database that has somebody's data, unless it is told to.
+func TestTheLabTouchesItsOwn(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{Settings: "max_connections = 20\nprimary_conninfo = 'password=secret'\n"})
+	a := given(t, s)
+	expect := func(what string, clients int, want error) {
+		t.Helper()
+		if err := a.Prepare(t.Context(), clients); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	expect("an empty database", 10, nil)
+	expect("with its own schema", 10, nil)
+	expect("more clients than it takes", 16, ErrClients)
+	s.Exec("CREATE TABLE howdah_lab.own AS SELECT 1")
+	s.Exec("CREATE EXTENSION pg_stat_statements")
+	expect("with its own table, and an extension's", 1, nil)
+	s.Exec("CREATE SCHEMA shop")
+	s.Exec("CREATE TABLE shop.orders ()")
+	expect("somebody's data", 1, ErrForeign)
+	if err := a.Prepare(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "shop.orders") {
+		t.Errorf("it does not say whose: %v", err)
+	}
+	a.Writes = true
+	expect("somebody lets it", 1, nil)
+
+	described, err := a.Describe(t.Context())
+	if err != nil || described.Parameters["max_connections"] != "20" || strings.Contains(described.Parameters["primary_conninfo"], "secret") || !strings.HasPrefix(described.Version, "PostgreSQL ") {
+		t.Errorf("%+v, %v", described, err)
+	}
+	for range 2 {
+		if err := a.Clear(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	conn, err := pgx.ConnectConfig(t.Context(), s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	var orders, own *string
+	err = conn.QueryRow(t.Context(), "SELECT to_regclass('shop.orders')::text, to_regclass('howdah_lab.own')::text").Scan(&orders, &own)
+	if err != nil || orders == nil || own != nil {
+		t.Errorf("after it was cleared: %v, %v, %v", orders, own, err)
+	}
+
+	s.Exec("CREATE SCHEMA howdah_lab")
+	expect("a schema of somebody else's", 1, ErrSchema)
+	if err := a.Clear(t.Context()); !errors.Is(err, ErrSchema) {
+		t.Errorf("clear it: %v", err)
+	}
+}
+
+func TestAStandbyIsNoTarget(t *testing.T) {
+	t.Parallel()
+	a := given(t, pgtest.Start(t, pgtest.Options{Standby: true}))
+	if err := a.Prepare(t.Context(), 1); !errors.Is(err, ErrStandby) {
+		t.Error(err)
+	}
+}
