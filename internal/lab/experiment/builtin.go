@@ -3,6 +3,7 @@ package experiment
 import (
 	"embed"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -31,4 +32,12 @@ func BuiltIn() ([]*Experiment, error) {
 	}
 	slices.SortFunc(all, func(a, b *Experiment) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// Source returns the file of an experiment that is built in.
+func Source(name string) ([]byte, error) {
+	if !nameForm.MatchString(name) {
+		return nil, fs.ErrNotExist
+	}
+	return files.ReadFile(path.Join("builtin", name+".yaml"))
 }

@@ -1,0 +1,254 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"howdah/internal/cli"
+	"howdah/internal/cli/screen"
+	"howdah/internal/engine/postgres"
+	"howdah/internal/lab/address"
+	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/report"
+	"howdah/internal/lab/result"
+	"howdah/internal/lab/run"
+	"howdah/internal/lab/target"
+)
+
+// runFlags are those of a run.
+type runFlags struct {
+	target, targetFile, out, language string
+	quick, writes, dryRun             bool
+}
+
+// targetVariable has the address of the target, where it is in no argument.
+const targetVariable = "HOWDAH_LAB_TARGET"
+
+func newRun(o *cli.Options) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use: "run NAME|FILE…", Short: "Make experiments, and write their reports", ValidArgsFunction: complete,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("lab run takes the name of an experiment: %w", cli.ErrUsage)
+			}
+			return nil
+		},
+		Long: "Makes experiments against a PostgreSQL server, one after the other, and writes each one's report into a directory of its name " +
+			"below --out. A run that was broken off goes on where it was: give the same command again. The lab writes to its own schema, " +
+			target.Schema + ", and to no database that has somebody's tables, unless --allow-writes is given. A password comes from " +
+			"~/.pgpass, PGPASSWORD, --target-file or " + targetVariable + ", and not from an argument, which others see.",
+		Example: "  howdah lab run e3 --quick --target postgresql://app@127.0.0.1/empty\n" +
+			"  howdah lab run mine.yaml --target-file target.txt --out results --lang ja",
+		RunE: func(cmd *cobra.Command, args []string) error { return runAll(cmd.Context(), cmd, o, f, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.target, "target", "", "address of the server, as postgresql://USER@HOST:PORT/DATABASE")
+	flags.StringVar(&f.targetFile, "target-file", "", "file with the address of the server, also with its password")
+	flags.StringVar(&f.out, "out", "lab", "directory for the results")
+	flags.StringVar(&f.language, "lang", "both", "language of the reports: en, ja or both")
+	flags.BoolVar(&f.quick, "quick", false, "two minutes or so for each: it shows how the experiment goes, and carries no figures")
+	flags.BoolVar(&f.writes, "allow-writes", false, "write beside tables that are not the lab's, in its own schema")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done, and how long it would take")
+	cli.CompleteFiles(cmd, "target-file", "out")
+	return cmd
+}
+
+func runAll(ctx context.Context, cmd *cobra.Command, o *cli.Options, f runFlags, names []string) error {
+	languages, err := languagesOf(f.language)
+	if err != nil {
+		return err
+	}
+	if err := cli.Exclusive(cmd, "target", "target-file"); err != nil {
+		return err
+	}
+	// All are read before the first one runs.
+	var all []run.Options
+	for _, name := range names {
+		text, e, err := find(name)
+		if err != nil {
+			return err
+		}
+		if f.quick {
+			e = e.Quickly()
+		}
+		all = append(all, run.Options{Experiment: e, Source: string(text), Quick: f.quick, Release: o.Version, Dir: filepath.Join(f.out, e.Name)})
+	}
+	if f.dryRun {
+		return plans(o, all)
+	}
+	dir, err := os.MkdirTemp("", "howdah-lab-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	server, err := f.server(o, dir)
+	if err != nil {
+		return err
+	}
+	program, err := pgbench()
+	if err != nil {
+		return err
+	}
+	var results []*result.Result
+	for _, one := range all {
+		one.Target, one.PGBench = &target.Address{Server: server, Writes: f.writes}, program
+		r, err := runOne(ctx, o, one, languages)
+		if err != nil {
+			return fmt.Errorf("%s: %w", one.Experiment.Name, err)
+		}
+		results = append(results, r)
+	}
+	return o.Print(results, func() error { return nil })
+}
+
+var (
+	errTarget   = errors.New("lab run needs --target, --target-file or " + targetVariable)
+	errPassword = errors.New("others see a password in an argument: use ~/.pgpass, PGPASSWORD, --target-file or " + targetVariable)
+)
+
+// server is the target that was named.
+func (f runFlags) server(o *cli.Options, dir string) (address.Server, error) {
+	text := f.target
+	switch {
+	case f.targetFile != "":
+		file, err := os.ReadFile(f.targetFile)
+		if err != nil {
+			return address.Server{}, fmt.Errorf("read --target-file: %w", err)
+		}
+		text = strings.TrimSpace(string(file))
+	case text == "":
+		text = o.Getenv(targetVariable)
+	default:
+		if u, err := url.Parse(text); err == nil {
+			if _, has := u.User.Password(); has || u.Query().Has("password") {
+				return address.Server{}, errPassword
+			}
+		}
+	}
+	if text == "" {
+		return address.Server{}, fmt.Errorf("%w: %w", errTarget, cli.ErrUsage)
+	}
+	return address.Parse(text, dir)
+}
+
+var errPGBench = errors.New("pgbench is not installed: install PostgreSQL's server package (postgresql-contrib before version 10)")
+
+// pgbench finds the program: that of the newest release that is installed.
+func pgbench() (string, error) {
+	all, err := postgres.Installed()
+	if err == nil && len(all) > 0 {
+		newest := all[0]
+		for _, i := range all {
+			if i.Major > newest.Major {
+				newest = i
+			}
+		}
+		return newest.Program("pgbench"), nil
+	}
+	path, err := exec.LookPath("pgbench")
+	if err != nil {
+		return "", errPGBench
+	}
+	return path, nil
+}
+
+// runOne makes one experiment, and shows how far it is.
+func runOne(ctx context.Context, o *cli.Options, one run.Options, languages []string) (*result.Result, error) {
+	progress := o.Screen.Begin(o.Now)
+	one.Told = func(p run.Progress) {
+		left := ""
+		if p.Left > 0 {
+			left = ", " + screen.Span(p.Left) + " left"
+		}
+		setting := ""
+		if p.Setting != "" {
+			setting = " (" + p.Setting + ")"
+		}
+		progress.Step(one.Experiment.Name, o.Now())
+		progress.Far(fmt.Sprintf("point %d of %d%s: %s%s", p.Point, p.Points, setting, p.Step, left))
+	}
+	r, err := run.Run(ctx, one)
+	progress.End()
+	if err != nil {
+		return r, err
+	}
+	if err := report.Write(one.Dir, languages...); err != nil {
+		return r, err
+	}
+	if o.JSON() {
+		return r, nil
+	}
+	return r, tellReports(o, one.Dir, languages)
+}
+
+// plan is what a run would do.
+type plan struct {
+	Experiment string   `json:"experiment"`
+	Points     int      `json:"points"`
+	Settings   []string `json:"settings"`
+	// Seconds is how long pgbench alone would run.
+	Seconds int    `json:"seconds"`
+	Clients int    `json:"clients"`
+	Dir     string `json:"dir"`
+}
+
+func plans(o *cli.Options, all []run.Options) error {
+	var list []plan
+	for _, one := range all {
+		p, err := planOf(one)
+		if err != nil {
+			return err
+		}
+		list = append(list, p)
+	}
+	return o.Print(list, func() error {
+		for _, p := range list {
+			o.Say("%s: %d points, pgbench runs for %s in all, up to %d clients, into %s", p.Experiment, p.Points, span(time.Duration(p.Seconds)*time.Second), p.Clients, p.Dir)
+			for _, s := range p.Settings {
+				o.Say("  %s", s)
+			}
+		}
+		return nil
+	})
+}
+
+func planOf(one run.Options) (plan, error) {
+	e := one.Experiment
+	p := plan{Experiment: e.Name, Points: len(e.Points()), Dir: one.Dir}
+	var err error
+	if p.Clients, err = e.Clients(); err != nil {
+		return p, err
+	}
+	for _, s := range e.Settings() {
+		p.Settings = append(p.Settings, e.Key(s))
+		seconds, err := secondsOf(e, s)
+		if err != nil {
+			return p, err
+		}
+		p.Seconds += seconds * e.Runs
+	}
+	return p, nil
+}
+
+func secondsOf(e *experiment.Experiment, s experiment.Setting) (seconds int, err error) {
+	for _, step := range e.Each {
+		a, err := e.Arguments(step, s)
+		if err != nil {
+			return 0, err
+		}
+		if a.PGBench != nil {
+			seconds += a.PGBench.Warmup + a.PGBench.Seconds
+		}
+	}
+	return seconds, nil
+}

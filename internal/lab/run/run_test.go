@@ -1,0 +1,232 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/lab/address"
+	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/result"
+	"howdah/internal/lab/target"
+	"howdah/internal/testkit/pgtest"
+	"howdah/internal/testkit/pgversion"
+)
+
+// given is an experiment against a server, of which a test changes something.
+func given(t *testing.T, s *pgtest.Server, source string) Options {
+	t.Helper()
+	e, err := experiment.Read([]byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := address.Parse("postgresql://"+s.User+"@"+s.Addr+"/"+s.Database+"?sslmode=disable", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	install, err := postgres.Find(pgversion.Major())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{
+		Experiment: e, Source: source, Release: "1.2", Dir: filepath.Join(t.TempDir(), e.Name), Target: &target.Address{Server: server},
+		PGBench: install.Program("pgbench"),
+	}
+}
+
+const small = `
+name: small
+title: {en: Small}
+question: {en: Small}
+factors: [{name: tables, title: {en: Tables}, levels: [logged, unlogged]}]
+runs: 2
+prepare: [{sql: {text: CREATE TABLE prepared ()}}]
+each:
+  - init: {scale: 1, tables: $tables}
+  - sql: {text: "SELECT count(*) FROM pgbench_accounts", value: rows}
+  - sql: {text: CHECKPOINT, figure: checkpoint}
+  - pgbench: {scripts: [{builtin: tpcb-like}, {sql: SELECT 1, weight: 3}], clients: 2, seconds: 1, protocol: prepared}
+  - pgbench: {scripts: [{builtin: select-only}], clients: 1, transactions: 50, prefix: read_}
+  - catch_up: {figure: behind, within: 5}
+compare: [{factor: tables, base: logged, figure: tps}]
+quick: {}
+`
+
+func TestARun(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{})
+	o := given(t, s, small)
+	var told []Progress
+	o.Told = func(p Progress) { told = append(told, p) }
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Points) != 4 || len(r.Problems) > 0 || r.Ended.IsZero() || len(r.Settings) != 2 || len(r.Comparisons) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	for _, p := range r.Points {
+		f := p.Figures
+		if p.Struck != "" || f["tps"] <= 0 || f["rows"] != 100_000 || f["read_transactions"] != 50 || f["latency_p50_ms"] <= 0 || f["latency_p99_ms"] < f["latency_p50_ms"] {
+			t.Errorf("%+v", p)
+		}
+		if _, there := f["behind"]; !there || f["client_cpu"] <= 0 || len(p.Commands) != 2 || !strings.HasPrefix(p.Commands[0], "pgbench -c 2 -j 2 ") {
+			t.Errorf("%+v", p)
+		}
+	}
+	// Nothing says that one is faster after two runs.
+	if c := r.Comparisons[0]; c.Figures.Carried {
+		t.Errorf("%+v", c)
+	}
+	ticks, err := result.ReadSeries(o.Dir)
+	if err != nil || len(ticks) == 0 || ticks[len(ticks)-1].Point != 3 {
+		t.Errorf("%d ticks, %v", len(ticks), err)
+	}
+	if last := told[len(told)-1]; last.Point != 4 || last.Points != 4 || last.Left == 0 || last.Step != "catch_up" {
+		t.Errorf("%+v", last)
+	}
+	// The same command has nothing more to do.
+	again, err := Run(t.Context(), o)
+	if err != nil || len(again.Points) != 4 {
+		t.Errorf("%+v, %v", again, err)
+	}
+	left, err := filepath.Glob(filepath.Join(o.Dir, "pgbench-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("it leaves %q, %v", left, err)
+	}
+	if outside := schemas(t, s); outside != target.Schema {
+		t.Errorf("tables are in %s", outside)
+	}
+}
+
+// schemas lists those in which somebody has tables.
+func schemas(t *testing.T, s *pgtest.Server) (names string) {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(t.Context(), s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	err = conn.QueryRow(t.Context(), "SELECT string_agg(DISTINCT schemaname, ' ') FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')").Scan(&names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// A run that is broken off goes on at the next point, and measures none twice.
+func TestARunThatIsBrokenOffGoesOn(t *testing.T) {
+	t.Parallel()
+	o := given(t, pgtest.Start(t, pgtest.Options{}), strings.Replace(small, "prepare: [{sql: {text: CREATE TABLE prepared ()}}]\n", "", 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Told = func(p Progress) {
+		if p.Point == 3 && p.Step == "pgbench" {
+			time.AfterFunc(200*time.Millisecond, cancel)
+		}
+	}
+	if r, err := Run(ctx, o); !errors.Is(err, context.Canceled) || len(r.Points) != 2 || !r.Ended.IsZero() {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	before, err := result.Read(o.Dir)
+	if err != nil || len(before.Points) != 2 {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	o.Told = nil
+	after, err := Run(t.Context(), o)
+	if err != nil || len(after.Points) != 4 || after.Ended.IsZero() || !after.Points[1].Began.Equal(before.Points[1].Began) {
+		t.Errorf("%+v, %v", after, err)
+	}
+	// A directory belongs to one experiment, in one form.
+	o.Quick = true
+	if _, err := Run(t.Context(), o); !errors.Is(err, ErrOther) {
+		t.Errorf("another form of it: %v", err)
+	}
+	unlock, err := lock(o.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if _, err := Run(t.Context(), o); !errors.Is(err, ErrBusy) {
+		t.Errorf("while another one writes: %v", err)
+	}
+}
+
+// What fails is in the result, does not count, and ends the run if nothing else happens.
+func TestWhatFailsIsTold(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{})
+	o := given(t, s, `
+name: fails
+title: {en: Fails}
+question: {en: Fails}
+factors: [{name: n, title: {en: N}, levels: [0, 1]}]
+runs: 2
+each:
+  - sql: {text: "SELECT 1 / ${n}", value: one}
+quick: {}
+`)
+	r, err := Run(t.Context(), o)
+	if err != nil || len(r.Points) != 4 || len(r.Problems) != 2 || !strings.Contains(r.Problems[0], "n=0, run 1: sql failed") || !strings.Contains(r.Problems[0], "division by zero") {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if f := r.Settings[1].Figures["one"]; f.Runs != 2 || f.Median != 1 {
+		t.Errorf("%+v", f)
+	}
+
+	o = given(t, s, strings.ReplaceAll(o.Source, "levels: [0, 1]", "levels: [0]")+"values: {}\n")
+	o.Experiment.Runs, o.Dir = 9, filepath.Join(t.TempDir(), "always")
+	if r, err := Run(t.Context(), o); !errors.Is(err, ErrFails) || len(r.Points) != mostFailures {
+		t.Errorf("it always fails: %d points, %v", len(r.Points), err)
+	}
+}
+
+// Clients that are ended, and transactions that fail, strike a point.
+func TestPointsThatDoNotCount(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{})
+	o := given(t, s, `
+name: ended
+title: {en: Ended}
+question: {en: Ended}
+runs: 1
+each:
+  - pgbench: {scripts: [{sql: "SELECT pg_terminate_backend(pg_backend_pid())"}], clients: 2, transactions: 5}
+quick: {}
+`)
+	r, err := Run(t.Context(), o)
+	if err != nil || len(r.Points) != 1 || !strings.Contains(r.Points[0].Struck, "clients ended early") || len(r.Points[0].Errors) == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestWhatCannotBeRunIsRefused(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{Settings: "max_connections = 10\n"})
+	o := given(t, s, strings.Replace(small, "clients: 2", "clients: 20", 1))
+	r, err := Run(t.Context(), o)
+	if !errors.Is(err, target.ErrClients) || len(r.Points) > 0 {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(o.Dir, result.FileName)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it left a result: %v", err)
+	}
+}
+
+func TestCommandsAsOneTypesThem(t *testing.T) {
+	t.Parallel()
+	for want, words := range map[string][]string{
+		"pgbench -c 1 postgresql://app@h/x": {"pgbench", "-c", "1", "postgresql://app@h/x"},
+		`a '' 'b c' 'it'\''s' '$x'`:         {"a", "", "b c", "it's", "$x"},
+	} {
+		if got := quoted(words); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
