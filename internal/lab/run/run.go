@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -80,7 +81,8 @@ func Run(ctx context.Context, o Options) (*result.Result, error) {
 		if failures++; point.Struck == "" {
 			failures = 0
 		} else {
-			r.Problems = append(r.Problems, fmt.Sprintf("%s, run %d: %s", point.Setting, point.Run, point.Struck))
+			where := strings.TrimPrefix(fmt.Sprintf("%s, run %d", point.Setting, point.Run), ", ") // there may be one setting, without a name
+			r.Problems = append(r.Problems, where+": "+point.Struck)
 		}
 		if err := result.Write(o.Dir, r); err != nil {
 			return r, err
