@@ -17,6 +17,7 @@ import (
 	"howdah/internal/cli/db"
 	"howdah/internal/cli/homes"
 	"howdah/internal/cli/hosts"
+	"howdah/internal/cli/lab"
 	"howdah/internal/cli/parts"
 	"howdah/internal/cli/screen"
 	"howdah/internal/host/supervise"
@@ -51,7 +52,7 @@ func newRoot(o *cli.Options) *cobra.Command {
 // commands returns the commands of every kind.
 func commands(o *cli.Options) []*cobra.Command {
 	return slices.Concat(
-		db.Commands(o), backups.Commands(o), hosts.Commands(o), homes.Commands(o), parts.Commands(o), []*cobra.Command{newVersion(o), newDocs(), newAPIDocs()},
+		db.Commands(o), backups.Commands(o), lab.Commands(o), hosts.Commands(o), homes.Commands(o), parts.Commands(o), []*cobra.Command{newVersion(o), newDocs(), newAPIDocs()},
 	)
 }
 

@@ -161,8 +161,13 @@ func Compare(base, other []float64) (Comparison, error) {
 	return c, nil
 }
 
-// short is a figure with three digits that count.
-func short(f float64) string { return fmt.Sprintf("%.3g", f) }
+// short is a figure with three digits that count, or all before the point.
+func short(f float64) string {
+	if math.Abs(f) >= 1000 {
+		return fmt.Sprintf("%.0f", f)
+	}
+	return fmt.Sprintf("%.3g", f)
+}
 
 // mannWhitney is the exact probability, on both sides, of an order of two samples at least as uneven as
 // this one, if all orders are alike. Equal figures count half.
