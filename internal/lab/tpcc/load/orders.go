@@ -24,7 +24,7 @@ func (d Data) orders(w int) []Part {
 		}
 		all[i] = order{customers[i%form.Orders], int32(s.Between(form.MinLines, form.MaxLines))}
 	}
-	return []Part{{"orders", d.heads(w, s, all)}, {"new_order", d.undelivered(w)}, {"order_line", d.lines(w, s, all)}}
+	return []Part{{"orders", w, d.heads(w, s, all)}, {"new_order", w, d.undelivered(w)}, {"order_line", w, d.lines(w, s, all)}}
 }
 
 func at(all []order, district, n int) order { return all[(district-1)*form.Orders+n-1] }

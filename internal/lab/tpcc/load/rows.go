@@ -61,7 +61,7 @@ func (e *encoder) address(s *draw.Source) {
 
 func (d Data) items() []Part {
 	s, i := d.source(0, itemStream), 0
-	return []Part{{"item", d.stream(func(e *encoder) bool {
+	return []Part{{"item", 0, d.stream(func(e *encoder) bool {
 		if i == form.Items {
 			return false
 		}
@@ -78,7 +78,7 @@ func (d Data) items() []Part {
 
 func (d Data) stock(w int) []Part {
 	s, i := d.source(w, stockStream), 0
-	return []Part{{"stock", d.stream(func(e *encoder) bool {
+	return []Part{{"stock", w, d.stream(func(e *encoder) bool {
 		if i == form.Items {
 			return false
 		}
@@ -102,8 +102,8 @@ func (d Data) stock(w int) []Part {
 func (d Data) people(w int) []Part {
 	s := d.source(w, peopleStream)
 	return []Part{
-		{"warehouse", d.warehouse(w, s)}, {"district", d.districts(w, s)},
-		{"customer", d.customers(w, s)}, {"history", d.payments(w, s)},
+		{"warehouse", w, d.warehouse(w, s)}, {"district", w, d.districts(w, s)},
+		{"customer", w, d.customers(w, s)}, {"history", w, d.payments(w, s)},
 	}
 }
 

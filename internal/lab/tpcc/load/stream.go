@@ -22,7 +22,8 @@ type Data struct {
 
 // Part is a table's rows of one warehouse, or of all items.
 type Part struct {
-	Table string
+	Table     string
+	Warehouse int // 0 for all items
 	// Rows reads them once.
 	Rows io.Reader
 }
