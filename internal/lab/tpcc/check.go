@@ -24,13 +24,16 @@ type Condition struct {
 // after a crash, and then nothing holds.
 func (c Condition) Holds() bool { return c.Checked > 0 && c.Violations == 0 }
 
-// conditions are those that hold after a run in both modes. HammerDB's data break the others from the
-// start.
-var conditions = []struct {
+// condition is how a condition is checked.
+type condition struct {
 	number int
 	text   string
 	sql    string // rows with wrong, and what is shown of them
-}{
+}
+
+// conditions are those that hold after a run in both modes. HammerDB's data break the others from the
+// start.
+var conditions = []condition{
 	{1, "a warehouse has taken in what its districts have", `
 		SELECT w_id AS w, w_ytd AS warehouse, district.sum AS districts, w_ytd IS DISTINCT FROM district.sum AS wrong
 		FROM lab.warehouse LEFT JOIN (SELECT d_w_id, sum(d_ytd) FROM lab.district GROUP BY d_w_id) AS district ON d_w_id = w_id`},
@@ -87,14 +90,22 @@ func Check(ctx context.Context, conn *pgx.Conn, schema string) ([]Condition, err
 	moment := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, conn, moment, func(tx pgx.Tx) error {
 		for _, c := range conditions {
-			found := Condition{Number: c.number, Text: c.text}
-			sql := fmt.Sprintf(countSQL, routine.In(quoted(schema), c.sql))
-			if err := tx.QueryRow(ctx, sql).Scan(&found.Checked, &found.Violations, &found.Examples); err != nil {
-				return fmt.Errorf("check condition %d: %w", c.number, err)
+			found, err := check(ctx, tx, quoted(schema), c)
+			if err != nil {
+				return err
 			}
 			all = append(all, found)
 		}
 		return nil
 	})
 	return all, err
+}
+
+func check(ctx context.Context, tx pgx.Tx, schema string, c condition) (Condition, error) {
+	found := Condition{Number: c.number, Text: c.text}
+	sql := fmt.Sprintf(countSQL, routine.In(schema, c.sql))
+	if err := tx.QueryRow(ctx, sql).Scan(&found.Checked, &found.Violations, &found.Examples); err != nil {
+		return found, fmt.Errorf("check condition %d: %w", c.number, err)
+	}
+	return found, nil
 }
