@@ -123,7 +123,6 @@ func (r *run) stages(ctx, working context.Context) error {
 	if err := wait(ctx, r.o.RampUp); err != nil {
 		return fmt.Errorf("ramp up: %w", err)
 	}
-	r.enter(Measuring)
 	return r.measure(ctx)
 }
 
@@ -176,6 +175,7 @@ func (r *run) measure(ctx context.Context) error {
 		return err
 	}
 	r.recorder.Open()
+	r.enter(Measuring)
 	waited := wait(ctx, r.o.Measure-time.Since(first.at))
 	// What was measured until it was broken off is still counted.
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), awayTime+readTime)

@@ -52,7 +52,8 @@ func testRun(t *testing.T, config *pgx.ConnConfig, mode Mode, call Call) {
 	if len(r.Errors()) > 0 || len(r.OutsideErrors) > 0 || r.Reconnected > 0 || r.ServerChanged {
 		t.Errorf("errors %v, before and after %v, texts %v", r.Errors(), r.OutsideErrors, r.ErrorTexts)
 	}
-	if r.NOPM <= 0 || r.Ratio() < 1.9 || r.Ratio() > 2.7 {
+	// The server's counts are up to a second old, at both ends of seconds.
+	if r.NOPM <= 0 || r.Ratio() < 1.6 || r.Ratio() > 3.2 {
 		t.Errorf("NOPM %.0f, TPM %.0f, ratio %.2f", r.NOPM, r.TPM, r.Ratio())
 	}
 	if m := r.Measured(); m < o.Measure || m > 2*o.Measure {
@@ -79,6 +80,9 @@ func checkKinds(t *testing.T, r Result) {
 	done := r.Kinds[form.NewOrder].Calls - r.Kinds[form.NewOrder].RolledBack
 	if diff := done - r.Orders; diff < -20 || diff > 20 {
 		t.Errorf("%d orders on the server, and %d here", r.Orders, done)
+	}
+	if ratio := float64(calls) / float64(r.Kinds[form.NewOrder].Calls); ratio < 2.1 || ratio > 2.5 {
+		t.Errorf("there are %.2f calls for each new order", ratio)
 	}
 	if share := float64(r.Kinds[form.Payment].Calls) / float64(calls); share < 0.38 || share > 0.49 {
 		t.Errorf("%.2f of the calls are payments", share)
@@ -203,11 +207,13 @@ func testLostSessions(t *testing.T, config *pgx.ConnConfig) {
 	var ending sync.WaitGroup
 	ending.Go(func() {
 		<-measuring
+		ended := 0.0
 		testkit.Eventually(t, 10*time.Second, func() error {
 			// The users' sessions only: the monitor reads, and ends no transaction.
-			if n := number(t, conn, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-				WHERE application_name = 'howdah_lab' AND datname = current_database() AND query NOT LIKE '%pg_stat_database%' AND backend_start < now() - interval '1 second'`); n < 3 {
-				return fmt.Errorf("%.0f sessions were ended", n)
+			ended += number(t, conn, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+				WHERE application_name = 'howdah_lab' AND datname = current_database() AND query NOT LIKE '%pg_stat_database%'`)
+			if ended < 3 {
+				return fmt.Errorf("%.0f sessions were ended", ended)
 			}
 			return nil
 		})
@@ -273,8 +279,10 @@ func testRunBrokenOff(t *testing.T, config *pgx.ConnConfig) {
 	breaking.Go(func() {
 		<-measuring
 		defer cancel()
+		const orders = "SELECT sum(d_next_o_id) FROM lab.district"
+		before := number(t, conn, orders)
 		testkit.Eventually(t, 20*time.Second, func() error {
-			if n := number(t, conn, "SELECT sum(d_next_o_id - 3001) FROM lab.district"); n < 300 {
+			if n := number(t, conn, orders) - before; n < 300 {
 				return fmt.Errorf("%.0f orders", n)
 			}
 			return nil

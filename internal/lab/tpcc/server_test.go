@@ -43,8 +43,21 @@ func (l *lab) copy(t *testing.T, mode Mode) *pgx.ConnConfig {
 	l.copies++
 	name := fmt.Sprintf("copy_%d", l.copies)
 	l.Exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy", name, mode))
-	t.Cleanup(func() { l.Exec(fmt.Sprintf("DROP DATABASE %s WITH (FORCE)", name)) })
+	t.Cleanup(func() { l.drop(t, name) })
 	return l.of(name)
+}
+
+// drop makes room for the next copies. The test's context has ended by then.
+func (l *lab) drop(t *testing.T, name string) {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(context.Background(), l.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeConn(conn)
+	if _, err := conn.Exec(context.Background(), fmt.Sprintf("DROP DATABASE %s WITH (FORCE)", name)); err != nil {
+		t.Error(err)
+	}
 }
 
 // empty makes a database without anything.
