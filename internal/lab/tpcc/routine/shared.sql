@@ -1,4 +1,4 @@
--- Reading is alike in both modes.
+-- An order status is alike in both modes.
 
 CREATE PROCEDURE lab.ostat(
     in_w integer, in_d integer, INOUT io_c integer, in_by_name integer,
@@ -33,15 +33,5 @@ BEGIN
     FROM lab.order_line WHERE ol_w_id = in_w AND ol_d_id = in_d AND ol_o_id = out_order;
 EXCEPTION WHEN serialization_failure OR deadlock_detected OR no_data_found THEN
     RAISE;
-END;
-$$;
-
-CREATE PROCEDURE lab.slev(in_w integer, in_d integer, in_threshold integer, INOUT out_low integer) LANGUAGE plpgsql AS $$
-BEGIN
-    SELECT count(DISTINCT s_i_id) INTO out_low
-    FROM lab.district
-        JOIN lab.order_line ON ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id < d_next_o_id AND ol_o_id >= d_next_o_id - 20
-        JOIN lab.stock ON s_w_id = d_w_id AND s_i_id = ol_i_id
-    WHERE d_w_id = in_w AND d_id = in_d AND s_quantity < in_threshold;
 END;
 $$;

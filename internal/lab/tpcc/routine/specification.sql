@@ -128,3 +128,15 @@ BEGIN
     END LOOP;
 END;
 $$;
+
+-- The next order is read first. So the planner knows that twenty orders are asked for, whatever it takes the district for.
+CREATE PROCEDURE lab.slev(in_w integer, in_d integer, in_threshold integer, INOUT out_low integer) LANGUAGE plpgsql AS $$
+DECLARE
+    v_next integer;
+BEGIN
+    SELECT d_next_o_id INTO v_next FROM lab.district WHERE d_w_id = in_w AND d_id = in_d;
+    SELECT count(DISTINCT s_i_id) INTO out_low
+    FROM lab.order_line JOIN lab.stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id
+    WHERE ol_w_id = in_w AND ol_d_id = in_d AND ol_o_id < v_next AND ol_o_id >= v_next - 20 AND s_quantity < in_threshold;
+END;
+$$;

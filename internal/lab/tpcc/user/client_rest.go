@@ -113,6 +113,14 @@ func (u *User) orderStatus(s *terminal.OrderStatus) error {
 }
 
 func (u *User) stockLevel(warehouse, district, threshold int) error {
-	u.params.reset().ints(warehouse, district, threshold)
+	u.params.reset().ints(warehouse, district)
+	if err := u.one("next_number"); err != nil {
+		return err
+	}
+	next, err := u.answer.int(0, 0)
+	if err != nil {
+		return err
+	}
+	u.params.ints(next, threshold)
 	return u.one("low")
 }

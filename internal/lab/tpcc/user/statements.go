@@ -42,10 +42,9 @@ var common = map[string]string{
 		WHERE o_w_id = $1 AND o_d_id = $2 AND o_c_id = $3 ORDER BY o_id DESC LIMIT 1`,
 	"lines": `SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM lab.order_line
 		WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3`,
-	"low": `SELECT count(DISTINCT s_i_id) FROM lab.district
-		JOIN lab.order_line ON ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id < d_next_o_id AND ol_o_id >= d_next_o_id - 20
-		JOIN lab.stock ON s_w_id = d_w_id AND s_i_id = ol_i_id
-		WHERE d_w_id = $1 AND d_id = $2 AND s_quantity < $3`,
+	"next_number": `SELECT d_next_o_id FROM lab.district WHERE d_w_id = $1 AND d_id = $2`,
+	"low": `SELECT count(DISTINCT s_i_id) FROM lab.order_line JOIN lab.stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id
+		WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id < $3 AND ol_o_id >= $3 - 20 AND s_quantity < $4`,
 }
 
 // payReturning is what the terminal shows of a customer who paid.
