@@ -1,0 +1,212 @@
+// Package counter reads the statistics of a PostgreSQL server, of versions 15 to 18, by one
+// connection.
+//
+// Invariants:
+//   - One set of queries a major version. A set asks only for what that version has.
+//   - The same column means the same in all versions.
+//   - A query that the login may not run is left out and named. Its columns are absent.
+//   - No query writes, waits for a lock, or holds a snapshot after it.
+package counter
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// The versions whose statistics are known. Newer ones are read as the newest.
+const (
+	Oldest = 15
+	Newest = 18
+)
+
+// ErrOld says that a server is older than all that are known.
+var ErrOld = fmt.Errorf("its PostgreSQL is older than %d", Oldest)
+
+// Kind says what the rows of a query are.
+type Kind int
+
+// The kinds.
+const (
+	// Counters: one row, whose numbers only grow until its "epoch" changes.
+	Counters Kind = iota
+	// Gauges: one row.
+	Gauges
+	// Keyed gauges: a row for each "key", which is a part of the column's name.
+	Keyed
+)
+
+// Query is one statement. Its columns are called as the columns of a row, without the prefix and a
+// dot. All but "key" and "epoch" are float8. NULL is absent.
+type Query struct {
+	Name   string // of its own among the queries
+	Prefix string // what the names of its columns begin with; "" for the name
+	Kind   Kind
+	SQL    string
+}
+
+// Column returns the name of a column in a row of an observation. The key is "" unless the query is
+// keyed.
+func (q Query) Column(key, name string) string {
+	parts := []string{cmp.Or(q.Prefix, q.Name)}
+	if q.Kind == Keyed {
+		parts = append(parts, key)
+	}
+	return strings.Join(append(parts, name), ".")
+}
+
+// Queries returns the statements for a major version.
+func Queries(major int) ([]Query, error) {
+	if major < Oldest {
+		return nil, ErrOld
+	}
+	major = min(major, Newest)
+	queries := []Query{database, wal(major), position, recovery, standbys, slots}
+	queries = append(queries, checkpoints(major)...)
+	if major >= 16 {
+		queries = append(queries, io(major))
+	}
+	if major >= 18 {
+		queries = append(queries, walIO)
+	}
+	return queries, nil
+}
+
+// floats makes a list of columns, as in "xact_commit AS commits".
+func floats(columns ...string) string {
+	parts := make([]string, len(columns))
+	for i, column := range columns {
+		expression, name, renamed := strings.Cut(column, " AS ")
+		if !renamed {
+			name = expression
+		}
+		parts[i] = fmt.Sprintf("(%s)::float8 AS %s", expression, name)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// epochOf makes the epoch of a view that is reset by itself. A server that was started again may
+// have lost what it counted, without a reset.
+func epochOf(reset string) string {
+	return fmt.Sprintf("concat(%s, '/', pg_postmaster_start_time()) AS epoch", reset)
+}
+
+var database = Query{Name: "db", SQL: "SELECT " + epochOf("datid, '/', stats_reset") + ", " + floats(
+	"xact_commit AS commits", "xact_rollback AS rollbacks", "blks_read AS blocks_read", "blks_hit AS blocks_hit",
+	"tup_returned AS rows_returned", "tup_fetched AS rows_fetched", "tup_inserted AS rows_inserted",
+	"tup_updated AS rows_updated", "tup_deleted AS rows_deleted", "conflicts", "temp_files", "temp_bytes", "deadlocks",
+	"checksum_failures", "blk_read_time AS read_ms", "blk_write_time AS write_ms", "active_time AS active_ms",
+	"idle_in_transaction_time AS idle_in_transaction_ms", "sessions",
+) + " FROM pg_stat_database WHERE datname = current_database()"}
+
+// wal leaves the writes and flushes to pg_stat_io from version 18 on.
+func wal(major int) Query {
+	columns := []string{"wal_bytes AS bytes", "wal_records AS records", "wal_fpi AS images", "wal_buffers_full AS buffers_full"}
+	if major < 18 {
+		columns = append(columns, "wal_write AS writes", "wal_sync AS syncs", "wal_write_time AS write_ms", "wal_sync_time AS sync_ms")
+	}
+	return Query{Name: "wal", SQL: "SELECT " + epochOf("stats_reset") + ", " + floats(columns...) + " FROM pg_stat_wal"}
+}
+
+// walIO has what version 17 has in pg_stat_wal.
+var walIO = Query{Name: "wal_io", Prefix: "wal", SQL: "SELECT " + epochOf("max(stats_reset)") + ", " + floats(
+	"sum(writes) AS writes", "sum(fsyncs) AS syncs", "sum(write_time) AS write_ms", "sum(fsync_time) AS sync_ms",
+) + " FROM pg_stat_io WHERE object = 'wal' AND context = 'normal'"}
+
+// position is exact at any moment, while backends report their counters once a second. A promotion
+// begins an epoch.
+var position = Query{Name: "lsn", SQL: "SELECT " + epochOf("pg_is_in_recovery()") + `,
+ pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END, '0/0')::float8 AS bytes`}
+
+// recovery has no lag where all that was received is replayed: an idle primary sends nothing that
+// could be replayed.
+var recovery = Query{Name: "recovery", Kind: Gauges, SQL: `SELECT pg_wal_lsn_diff(received, '0/0')::float8 AS received_lsn,
+ pg_wal_lsn_diff(replayed, '0/0')::float8 AS replayed_lsn, pg_wal_lsn_diff(received, replayed)::float8 AS replay_lag_bytes,
+ CASE WHEN received = replayed THEN 0 ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) END::float8 AS replay_lag_seconds
+ FROM (SELECT pg_last_wal_receive_lsn() AS received, pg_last_wal_replay_lsn() AS replayed) p WHERE pg_is_in_recovery()`}
+
+// here is how far the WAL of the server that is asked has come.
+const here = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END"
+
+var standbys = Query{Name: "standby", Kind: Keyed, SQL: `SELECT application_name AS key,
+ pg_wal_lsn_diff(sent_lsn, '0/0')::float8 AS sent_lsn, pg_wal_lsn_diff(write_lsn, '0/0')::float8 AS write_lsn,
+ pg_wal_lsn_diff(flush_lsn, '0/0')::float8 AS flush_lsn, pg_wal_lsn_diff(replay_lsn, '0/0')::float8 AS replay_lsn,
+ pg_wal_lsn_diff(here, sent_lsn)::float8 AS sent_lag_bytes, pg_wal_lsn_diff(here, write_lsn)::float8 AS write_lag_bytes,
+ pg_wal_lsn_diff(here, flush_lsn)::float8 AS flush_lag_bytes, pg_wal_lsn_diff(here, replay_lsn)::float8 AS replay_lag_bytes,
+ extract(epoch FROM write_lag)::float8 AS write_lag_seconds, extract(epoch FROM flush_lag)::float8 AS flush_lag_seconds,
+ extract(epoch FROM replay_lag)::float8 AS replay_lag_seconds,
+ (state = 'streaming')::int::float8 AS streaming, (sync_state IN ('sync', 'quorum'))::int::float8 AS sync
+ FROM pg_stat_replication, (SELECT ` + here + ` AS here) h ORDER BY application_name, backend_start`}
+
+var slots = Query{Name: "slot", Kind: Keyed, SQL: `SELECT slot_name AS key, active::int::float8 AS active,
+ pg_wal_lsn_diff(here, restart_lsn)::float8 AS retained_bytes, safe_wal_size::float8 AS safe_bytes
+ FROM pg_replication_slots, (SELECT ` + here + ` AS here) h ORDER BY slot_name`}
+
+// checkpoints: version 17 gave the checkpointer a view of its own.
+func checkpoints(major int) []Query {
+	if major < 17 {
+		return []Query{
+			{Name: "checkpoint", SQL: "SELECT " + epochOf("stats_reset") + ", " + floats(
+				"checkpoints_timed AS timed", "checkpoints_req AS requested", "checkpoint_write_time AS write_ms",
+				"checkpoint_sync_time AS sync_ms", "buffers_checkpoint AS buffers") + " FROM pg_stat_bgwriter"},
+			{Name: "bgwriter", SQL: "SELECT " + epochOf("stats_reset") + ", " + floats(
+				"buffers_clean AS cleaned", "maxwritten_clean AS stopped", "buffers_alloc AS allocated",
+				"buffers_backend AS by_backends", "buffers_backend_fsync AS syncs_by_backends") + " FROM pg_stat_bgwriter"},
+		}
+	}
+	columns := []string{"num_timed AS timed", "num_requested AS requested", "write_time AS write_ms", "sync_time AS sync_ms", "buffers_written AS buffers"}
+	if major >= 18 {
+		columns = append(columns, "num_done AS done", "slru_written")
+	}
+	return []Query{
+		{Name: "checkpoint", SQL: "SELECT " + epochOf("stats_reset") + ", " + floats(columns...) + " FROM pg_stat_checkpointer"},
+		{Name: "bgwriter", SQL: "SELECT " + epochOf("b.stats_reset") + ", " + floats(
+			"buffers_clean AS cleaned", "maxwritten_clean AS stopped", "buffers_alloc AS allocated",
+			"i.writes AS by_backends", "i.fsyncs AS syncs_by_backends") + ` FROM pg_stat_bgwriter b,
+ (SELECT sum(writes) AS writes, sum(fsyncs) AS fsyncs FROM pg_stat_io WHERE object = 'relation' AND backend_type IN ('client backend', 'background worker', 'autovacuum worker')) i`},
+	}
+}
+
+// groupsOfIO are the kinds of processes whose I/O is told apart.
+var groupsOfIO = []struct{ name, where string }{
+	{"client", "backend_type IN ('client backend', 'background worker')"},
+	{"autovacuum", "backend_type LIKE 'autovacuum %'"},
+	{"checkpointer", "backend_type = 'checkpointer'"},
+	{"bgwriter", "backend_type = 'background writer'"},
+}
+
+// io sums up pg_stat_io by kind of process. Until version 17 an operation has a fixed size.
+func io(major int) Query {
+	size := func(what string) string {
+		if major < 18 {
+			return what + "s * op_bytes"
+		}
+		return what + "_bytes"
+	}
+	measures := []struct{ expression, name string }{
+		{"reads", "reads"}, {size("read"), "read_bytes"}, {"read_time", "read_ms"},
+		{"writes", "writes"}, {size("write"), "write_bytes"}, {"write_time", "write_ms"},
+		{"extends", "extends"}, {size("extend"), "extend_bytes"},
+		{"fsyncs", "syncs"}, {"fsync_time", "sync_ms"}, {"hits", "hits"}, {"evictions", "evictions"},
+	}
+	var columns []string
+	for _, g := range groupsOfIO {
+		for _, m := range measures {
+			columns = append(columns, fmt.Sprintf("sum(%s) FILTER (WHERE %s) AS %s_%s", m.expression, g.where, g.name, m.name))
+		}
+	}
+	return Query{Name: "io", SQL: "SELECT " + epochOf("max(stats_reset)") + ", " + floats(columns...) + " FROM pg_stat_io WHERE object IN ('relation', 'temp relation')"}
+}
+
+// Locks asks who waits for which lock. It takes all partitions of the lock table, one after the
+// other, so it is asked only while somebody waits. A lock on a row is one of the other
+// transaction: which table it is on shows in the tuple's lock, which the first of those who wait
+// holds.
+const Locks = `SELECT relation::regclass::text, count(*)::float8
+ FROM pg_locks WHERE relation IS NOT NULL AND database IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+ AND (NOT granted OR locktype = 'tuple') GROUP BY 1`
+
+// Activity counts sessions by what they do. It leaves out the session that asks.
+const Activity = `SELECT backend_type, coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''), count(*)::float8
+ FROM pg_stat_get_activity(NULL) WHERE pid <> pg_backend_pid()
+ AND backend_type IN ('client backend', 'parallel worker', 'autovacuum worker', 'checkpointer') GROUP BY 1, 2, 3, 4`
