@@ -1,0 +1,161 @@
+// Package verdict says what limited the throughput of a measurement, by what was observed. It is
+// pure: the same evidence gives the same verdict.
+//
+// The rules are tried in a fixed order, and the first that matches decides. What matches further
+// down is told, too. A rule whose figures are not known does not match.
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"howdah/internal/observe/series"
+	"howdah/internal/observe/wait"
+)
+
+// Cause is what limited the throughput.
+type Cause string
+
+// The causes.
+const (
+	Noise       Cause = "noise"       // the measurement does not hold: something else disturbed it
+	Client      Cause = "client"      // the load generator
+	Network     Cause = "network"     // round trips between generator and server
+	CPU         Cause = "cpu"         // the server's CPUs, or what it may use of them
+	WAL         Cause = "wal"         // writing and flushing WAL: commits
+	RowLock     Cause = "row_lock"    // sessions change the same rows
+	Lock        Cause = "lock"        // another lock of SQL, by its name
+	ReadIO      Cause = "read_io"     // reads of data files
+	WriteIO     Cause = "write_io"    // writes of data files
+	Temporary   Cause = "temporary"   // temporary files
+	Replication Cause = "replication" // commits wait for a standby
+	LWLock      Cause = "lwlock"      // a lock inside of the server, by its name
+	Checkpoint  Cause = "checkpoint"  // checkpoints, or the page images after them
+	Wait        Cause = "wait"        // another wait, by its name
+	None        Cause = "none"        // nothing was found
+	Unknown     Cause = "unknown"     // the sessions could not be seen
+)
+
+// Verdict says what limited a measurement.
+type Verdict struct {
+	Finding
+	// Also has what matched further down, in the order of the rules.
+	Also []Finding `json:"also,omitempty"`
+}
+
+// Finding is a rule that matched.
+type Finding struct {
+	Cause Cause `json:"cause"`
+	// Subject names it further: a wait event, a relation, a standby. It may be "".
+	Subject string `json:"subject,omitempty"`
+	// Sentence says it in English.
+	Sentence string `json:"sentence"`
+	// Reasons has the figures that it is based on. The first one decided.
+	Reasons []Reason `json:"reasons,omitempty"`
+}
+
+// Reason is a sentence with the figures in it.
+type Reason struct {
+	// Key tells the sentences apart, for other languages.
+	Key string `json:"key"`
+	// Text is the sentence in English.
+	Text string `json:"text"`
+	// Figures has its numbers, in the order of the text.
+	Figures []Figure `json:"figures"`
+}
+
+// Figure is a number of a reason.
+type Figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"` // share, cores, ms, sessions, 1/s, …
+	// Threshold is what the value was compared with; 0 for none.
+	Threshold float64 `json:"threshold,omitempty"`
+}
+
+// rule returns a finding, and whether it matches.
+type rule func(Evidence) (Finding, bool)
+
+// rules in their order.
+var rules = []rule{
+	noise, generatorCPU, idleServer, cpu, walCommit, locks, reads, writes, temporary, replication, lwlock, checkpoint, otherWait,
+}
+
+// Judge says what limited the throughput.
+func Judge(e Evidence) Verdict {
+	var found []Finding
+	for _, each := range rules {
+		if f, ok := each(e); ok {
+			found = append(found, f)
+		}
+	}
+	_, seen := e.Observed.Mean(series.Active)
+	switch {
+	case len(found) > 0:
+		return Verdict{Finding: found[0], Also: found[1:]}
+	case !seen:
+		return Verdict{Finding: Finding{Cause: Unknown, Sentence: "What limits it is not known: the sessions could not be seen."}}
+	}
+	return Verdict{Finding: none(e)}
+}
+
+// none says why nothing was found.
+func none(e Evidence) Finding {
+	f := Finding{Cause: None, Sentence: "Nothing was found that limits it: no kind of wait stands out."}
+	busy := e.of(wait.CPU)
+	switch gain, known := lastGain(e.Sweep); {
+	case known && gain >= kneeGain:
+		f.Sentence = "Nothing limits it yet: more clients still give more."
+		f.Reasons = append(f.Reasons, reason("gain", fmt.Sprintf("Twice the clients gave %s more at the last step.", percent(gain)),
+			Figure{"gain", gain, "share", kneeGain}))
+	case busy >= cpuShare:
+		f.Sentence = "Nothing limits the server: its sessions compute, and there are too few to use all of its CPUs."
+	}
+	if share, known := e.serverCPU(); known {
+		f.Reasons = append(f.Reasons, reason("server_cpu", fmt.Sprintf("The server used %s of its CPUs.", percent(share)), Figure{"server_cpu_share", share, "share", serverFull}))
+	}
+	if active, known := e.Observed.Mean(series.Active); known {
+		f.Reasons = append(f.Reasons, reason("active", fmt.Sprintf("On average %s sessions were active: %s.", number(active), e.classes()), Figure{Name: series.Active, Value: active, Unit: "sessions"}))
+	}
+	return f
+}
+
+// classes lists what the active sessions did, the greatest share first.
+func (e Evidence) classes() string {
+	var parts []string
+	for _, each := range e.Observed.Top(series.Active+".", 4) {
+		share, _ := e.share(series.Active+"."+each.Name, series.Active)
+		parts = append(parts, fmt.Sprintf("%s %s", each.Name, percent(share)))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func reason(key, text string, figures ...Figure) Reason {
+	return Reason{Key: key, Text: text, Figures: figures}
+}
+
+// percent writes a share for people.
+func percent(share float64) string {
+	if share != 0 && math.Abs(share) < 0.1 {
+		return fmt.Sprintf("%.1f %%", share*100)
+	}
+	return fmt.Sprintf("%.0f %%", share*100)
+}
+
+// number writes three digits at least.
+func number(value float64) string {
+	switch size := math.Abs(value); {
+	case size >= 100 || size == 0:
+		return fmt.Sprintf("%.0f", value)
+	case size >= 10:
+		return fmt.Sprintf("%.1f", value)
+	case size >= 1:
+		return fmt.Sprintf("%.2f", value)
+	default:
+		return fmt.Sprintf("%.3f", value)
+	}
+}
