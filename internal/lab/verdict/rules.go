@@ -86,8 +86,10 @@ func (e Evidence) serverWorks() bool {
 		return true
 	}
 	_, own, _ := e.cpuLimit()
-	machine, known := e.share(series.MachineCPU, series.MachineCPUs)
-	return !own && known && machine >= serverFull
+	cpus, known := e.Observed.Mean(series.MachineCPUs)
+	used, also := e.Observed.Mean(series.MachineCPU)
+	ours := used - e.mean(series.MachineForeign) // strangers do not make the server's sessions idle
+	return !own && known && also && ours >= serverFull*cpus
 }
 
 // underWay returns the share of the time in which a client has a transaction under way.

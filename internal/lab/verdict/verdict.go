@@ -44,6 +44,17 @@ type Verdict struct {
 	Also []Finding `json:"also,omitempty"`
 }
 
+// Limit returns what limited the measurement if the noise is left aside: it may be repeated to see
+// whether that holds.
+func (v Verdict) Limit() Finding {
+	for _, f := range append([]Finding{v.Finding}, v.Also...) {
+		if f.Cause != Noise {
+			return f
+		}
+	}
+	return v.Finding
+}
+
 // Finding is a rule that matched.
 type Finding struct {
 	Cause Cause `json:"cause"`
@@ -90,18 +101,17 @@ func Judge(e Evidence) Verdict {
 			found = append(found, f)
 		}
 	}
-	_, seen := e.Observed.Mean(series.Active)
-	switch {
-	case len(found) > 0:
-		return Verdict{Finding: found[0], Also: found[1:]}
-	case !seen:
-		return Verdict{Finding: Finding{Cause: Unknown, Sentence: "What limits it is not known: the sessions could not be seen."}}
+	if last := len(found) - 1; last < 0 || found[last].Cause == Noise {
+		found = append(found, none(e))
 	}
-	return Verdict{Finding: none(e)}
+	return Verdict{Finding: found[0], Also: found[1:]}
 }
 
 // none says why nothing was found.
 func none(e Evidence) Finding {
+	if _, seen := e.Observed.Mean(series.Active); !seen {
+		return Finding{Cause: Unknown, Sentence: "What limits it is not known: the sessions could not be seen."}
+	}
 	f := Finding{Cause: None, Sentence: "Nothing was found that limits it: no kind of wait stands out."}
 	busy := e.of(wait.CPU)
 	switch gain, known := lastGain(e.Sweep); {

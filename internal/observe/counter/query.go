@@ -23,33 +23,24 @@ const (
 // ErrOld says that a server is older than all that are known.
 var ErrOld = fmt.Errorf("its PostgreSQL is older than %d", Oldest)
 
-// Kind says what the rows of a query are.
-type Kind int
-
-// The kinds.
-const (
-	// Counters: one row, whose numbers only grow until its "epoch" changes.
-	Counters Kind = iota
-	// Gauges: one row.
-	Gauges
-	// Keyed gauges: a row for each "key", which is a part of the column's name.
-	Keyed
-)
-
 // Query is one statement. Its columns are called as the columns of a row, without the prefix and a
 // dot. All but "key" and "epoch" are float8. NULL is absent.
 type Query struct {
 	Name   string // of its own among the queries
 	Prefix string // what the names of its columns begin with; "" for the name
-	Kind   Kind
-	SQL    string
+	// Gauges: its numbers are what is now. Otherwise they only grow until its "epoch" changes.
+	Gauges bool
+	// Keyed: there is a row for each "key", which is a part of the column's name. Otherwise there
+	// is one row at most.
+	Keyed bool
+	SQL   string
 }
 
 // Column returns the name of a column in a row of an observation. The key is "" unless the query is
 // keyed.
 func (q Query) Column(key, name string) string {
 	parts := []string{cmp.Or(q.Prefix, q.Name)}
-	if q.Kind == Keyed {
+	if q.Keyed {
 		parts = append(parts, key)
 	}
 	return strings.Join(append(parts, name), ".")
@@ -91,11 +82,21 @@ func epochOf(reset string) string {
 	return fmt.Sprintf("concat(%s, '/', pg_postmaster_start_time()) AS epoch", reset)
 }
 
+// timed is NULL where the server does not measure times: a 0 would say that they are short.
+func timed(column string) string { return onlyIf("track_io_timing", column) }
+
+func timedWAL(column string) string { return onlyIf("track_wal_io_timing", column) }
+
+func onlyIf(setting, column string) string {
+	expression, name, _ := strings.Cut(column, " AS ")
+	return fmt.Sprintf("CASE WHEN current_setting('%s')::bool THEN %s END AS %s", setting, expression, name)
+}
+
 var database = Query{Name: "db", SQL: "SELECT " + epochOf("datid, '/', stats_reset") + ", " + floats(
 	"xact_commit AS commits", "xact_rollback AS rollbacks", "blks_read AS blocks_read", "blks_hit AS blocks_hit",
 	"tup_returned AS rows_returned", "tup_fetched AS rows_fetched", "tup_inserted AS rows_inserted",
 	"tup_updated AS rows_updated", "tup_deleted AS rows_deleted", "conflicts", "temp_files", "temp_bytes", "deadlocks",
-	"checksum_failures", "blk_read_time AS read_ms", "blk_write_time AS write_ms", "active_time AS active_ms",
+	"checksum_failures", timed("blk_read_time AS read_ms"), timed("blk_write_time AS write_ms"), "active_time AS active_ms",
 	"idle_in_transaction_time AS idle_in_transaction_ms", "sessions",
 ) + " FROM pg_stat_database WHERE datname = current_database()"}
 
@@ -103,14 +104,14 @@ var database = Query{Name: "db", SQL: "SELECT " + epochOf("datid, '/', stats_res
 func wal(major int) Query {
 	columns := []string{"wal_bytes AS bytes", "wal_records AS records", "wal_fpi AS images", "wal_buffers_full AS buffers_full"}
 	if major < 18 {
-		columns = append(columns, "wal_write AS writes", "wal_sync AS syncs", "wal_write_time AS write_ms", "wal_sync_time AS sync_ms")
+		columns = append(columns, "wal_write AS writes", "wal_sync AS syncs", timedWAL("wal_write_time AS write_ms"), timedWAL("wal_sync_time AS sync_ms"))
 	}
 	return Query{Name: "wal", SQL: "SELECT " + epochOf("stats_reset") + ", " + floats(columns...) + " FROM pg_stat_wal"}
 }
 
 // walIO has what version 17 has in pg_stat_wal.
 var walIO = Query{Name: "wal_io", Prefix: "wal", SQL: "SELECT " + epochOf("max(stats_reset)") + ", " + floats(
-	"sum(writes) AS writes", "sum(fsyncs) AS syncs", "sum(write_time) AS write_ms", "sum(fsync_time) AS sync_ms",
+	"sum(writes) AS writes", "sum(fsyncs) AS syncs", timedWAL("sum(write_time) AS write_ms"), timedWAL("sum(fsync_time) AS sync_ms"),
 ) + " FROM pg_stat_io WHERE object = 'wal' AND context = 'normal'"}
 
 // position is exact at any moment, while backends report their counters once a second. A promotion
@@ -120,7 +121,7 @@ var position = Query{Name: "lsn", SQL: "SELECT " + epochOf("pg_is_in_recovery()"
 
 // recovery has no lag where all that was received is replayed: an idle primary sends nothing that
 // could be replayed.
-var recovery = Query{Name: "recovery", Kind: Gauges, SQL: `SELECT pg_wal_lsn_diff(received, '0/0')::float8 AS received_lsn,
+var recovery = Query{Name: "recovery", Gauges: true, SQL: `SELECT pg_wal_lsn_diff(received, '0/0')::float8 AS received_lsn,
  pg_wal_lsn_diff(replayed, '0/0')::float8 AS replayed_lsn, pg_wal_lsn_diff(received, replayed)::float8 AS replay_lag_bytes,
  CASE WHEN received = replayed THEN 0 ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) END::float8 AS replay_lag_seconds
  FROM (SELECT pg_last_wal_receive_lsn() AS received, pg_last_wal_replay_lsn() AS replayed) p WHERE pg_is_in_recovery()`}
@@ -128,7 +129,7 @@ var recovery = Query{Name: "recovery", Kind: Gauges, SQL: `SELECT pg_wal_lsn_dif
 // here is how far the WAL of the server that is asked has come.
 const here = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END"
 
-var standbys = Query{Name: "standby", Kind: Keyed, SQL: `SELECT application_name AS key,
+var standbys = Query{Name: "standby", Gauges: true, Keyed: true, SQL: `SELECT application_name AS key,
  pg_wal_lsn_diff(sent_lsn, '0/0')::float8 AS sent_lsn, pg_wal_lsn_diff(write_lsn, '0/0')::float8 AS write_lsn,
  pg_wal_lsn_diff(flush_lsn, '0/0')::float8 AS flush_lsn, pg_wal_lsn_diff(replay_lsn, '0/0')::float8 AS replay_lsn,
  pg_wal_lsn_diff(here, sent_lsn)::float8 AS sent_lag_bytes, pg_wal_lsn_diff(here, write_lsn)::float8 AS write_lag_bytes,
@@ -138,7 +139,7 @@ var standbys = Query{Name: "standby", Kind: Keyed, SQL: `SELECT application_name
  (state = 'streaming')::int::float8 AS streaming, (sync_state IN ('sync', 'quorum'))::int::float8 AS sync
  FROM pg_stat_replication, (SELECT ` + here + ` AS here) h ORDER BY application_name, backend_start`}
 
-var slots = Query{Name: "slot", Kind: Keyed, SQL: `SELECT slot_name AS key, active::int::float8 AS active,
+var slots = Query{Name: "slot", Gauges: true, Keyed: true, SQL: `SELECT slot_name AS key, active::int::float8 AS active,
  pg_wal_lsn_diff(here, restart_lsn)::float8 AS retained_bytes, safe_wal_size::float8 AS safe_bytes
  FROM pg_replication_slots, (SELECT ` + here + ` AS here) h ORDER BY slot_name`}
 
@@ -167,14 +168,6 @@ func checkpoints(major int) []Query {
 	}
 }
 
-// groupsOfIO are the kinds of processes whose I/O is told apart.
-var groupsOfIO = []struct{ name, where string }{
-	{"client", "backend_type IN ('client backend', 'background worker')"},
-	{"autovacuum", "backend_type LIKE 'autovacuum %'"},
-	{"checkpointer", "backend_type = 'checkpointer'"},
-	{"bgwriter", "backend_type = 'background writer'"},
-}
-
 // io sums up pg_stat_io by kind of process. Until version 17 an operation has a fixed size.
 func io(major int) Query {
 	size := func(what string) string {
@@ -183,19 +176,13 @@ func io(major int) Query {
 		}
 		return what + "_bytes"
 	}
-	measures := []struct{ expression, name string }{
-		{"reads", "reads"}, {size("read"), "read_bytes"}, {"read_time", "read_ms"},
-		{"writes", "writes"}, {size("write"), "write_bytes"}, {"write_time", "write_ms"},
-		{"extends", "extends"}, {size("extend"), "extend_bytes"},
-		{"fsyncs", "syncs"}, {"fsync_time", "sync_ms"}, {"hits", "hits"}, {"evictions", "evictions"},
-	}
-	var columns []string
-	for _, g := range groupsOfIO {
-		for _, m := range measures {
-			columns = append(columns, fmt.Sprintf("sum(%s) FILTER (WHERE %s) AS %s_%s", m.expression, g.where, g.name, m.name))
-		}
-	}
-	return Query{Name: "io", SQL: "SELECT " + epochOf("max(stats_reset)") + ", " + floats(columns...) + " FROM pg_stat_io WHERE object IN ('relation', 'temp relation')"}
+	return Query{Name: "io", Keyed: true, SQL: `SELECT CASE WHEN backend_type IN ('client backend', 'background worker') THEN 'client'
+ WHEN backend_type LIKE 'autovacuum %' THEN 'autovacuum' WHEN backend_type = 'background writer' THEN 'bgwriter'
+ WHEN backend_type = 'checkpointer' THEN 'checkpointer' ELSE 'other' END AS key, ` + epochOf("max(stats_reset)") + ", " + floats(
+		"sum(reads) AS reads", "sum("+size("read")+") AS read_bytes", "sum(writes) AS writes", "sum("+size("write")+") AS write_bytes",
+		"sum(extends) AS extends", "sum("+size("extend")+") AS extend_bytes", "sum(fsyncs) AS syncs", "sum(hits) AS hits", "sum(evictions) AS evictions",
+		timed("sum(read_time) AS read_ms"), timed("sum(write_time) AS write_ms"), timed("sum(fsync_time) AS sync_ms"),
+	) + " FROM pg_stat_io WHERE object IN ('relation', 'temp relation') GROUP BY 1 ORDER BY 1"}
 }
 
 // Locks asks who waits for which lock. It takes all partitions of the lock table, one after the

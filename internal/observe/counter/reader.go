@@ -234,10 +234,10 @@ func (q Query) add(row map[string]any, at time.Time, seen map[string]int, readin
 		}
 		values[q.Column(key, name)] = number
 	}
-	if q.Kind != Counters {
+	if q.Gauges {
 		maps.Copy(reading.Gauges, values)
 		return
 	}
 	epoch, _ := row["epoch"].(string)
-	reading.Add(q.Name, epoch, at, values)
+	reading.Add(strings.TrimSuffix(q.Name+"/"+key, "/"), epoch, at, values)
 }

@@ -83,9 +83,9 @@ func pressures(counters map[string]float64, family string, read func(resource st
 		if err != nil {
 			continue
 		}
-		counters[family+".psi_"+resource] = p.Some.Seconds()
+		counters[family+".psi."+resource] = p.Some.Seconds()
 		if resource != "cpu" { // the kernel has no such thing for all CPUs
-			counters[family+".psi_"+resource+"_full"] = p.Full.Seconds()
+			counters[family+".psi."+resource+"_full"] = p.Full.Seconds()
 		}
 	}
 }

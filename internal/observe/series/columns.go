@@ -55,7 +55,7 @@ const (
 	ServerWriteOps    = "server.write_ops"
 	ServerReadBytes   = "server.read_bytes"
 	ServerWriteBytes  = "server.write_bytes"
-	ServerPSIIO       = "server.psi_io"
+	ServerPSIIO       = "server.psi.io"
 
 	GeneratorCPU = "generator.cpu"
 	KnownCPU     = "known.cpu"
@@ -66,7 +66,7 @@ const (
 	MachineSteal         = "machine.steal"
 	MachineForeign       = "machine.foreign"
 	MachineKernelThreads = "machine.kernel_threads"
-	MachinePSIIO         = "machine.psi_io"
+	MachinePSIIO         = "machine.psi.io"
 
 	DeviceReadOps      = "device.read_ops"
 	DeviceReadBytes    = "device.read_bytes"
@@ -143,16 +143,16 @@ var Columns = []Column{
 	{BlocksHit, "blocks/s", "blocks that were in shared buffers"},
 	{HitRatio, "share", "of blocks that were in shared buffers"},
 	{Deadlocks, "1/s", "deadlocks in the database"},
-	{"db.", "1/s", "other counters of pg_stat_database for the database; _ms are milliseconds a second"},
+	{"db.", "1/s", "other counters of pg_stat_database for the database; _ms are milliseconds a second, and those of reads and writes absent unless track_io_timing is on"},
 
 	{WALBytes, "bytes/s", "WAL made, by pg_stat_wal"},
 	{WALRecords, "1/s", "WAL records"},
 	{WALImages, "1/s", "full page images in WAL"},
 	{WALBuffersFull, "1/s", "writes because the WAL buffers were full"},
 	{WALWrites, "1/s", "writes of WAL"},
-	{WALWriteTime, "ms/s", "time in writes of WAL; 0 unless track_wal_io_timing is on"},
+	{WALWriteTime, "ms/s", "time in writes of WAL; absent unless track_wal_io_timing is on"},
 	{WALSyncs, "1/s", "flushes of WAL"},
-	{WALSyncTime, "ms/s", "time in flushes of WAL; 0 unless track_wal_io_timing is on"},
+	{WALSyncTime, "ms/s", "time in flushes of WAL; absent unless track_wal_io_timing is on"},
 	{WALSyncLatency, "ms", "time of one flush of WAL"},
 	{CommitsPerSync, "transactions", "commits that shared one flush of WAL"},
 	{FPIShare, "share", "full page images among the bytes of WAL, at most"},
@@ -160,7 +160,7 @@ var Columns = []Column{
 
 	{"checkpoint.", "1/s", "counters of the checkpointer; _ms are milliseconds a second, buffers are blocks"},
 	{"bgwriter.", "1/s", "counters of the background writer, in blocks"},
-	{"io.", "1/s", "counters of pg_stat_io (16 and later) by kind of process; _ms are milliseconds a second"},
+	{"io.", "1/s", "counters of pg_stat_io (16 and later) by kind of process, as in io.client.reads; _ms are milliseconds a second"},
 	{"recovery.", "bytes, seconds", "a standby's received and replayed positions, and its lag"},
 	{StandbyPrefix, "bytes, seconds", "of each standby, by its name: positions (_lsn), bytes that it lacks (_lag_bytes), lag as the server measures it (_lag_seconds), and whether commits wait for it (sync)"},
 	{SlotPrefix, "bytes, share", "of each replication slot, by its name: WAL that it holds (retained_bytes), and whether it is in use (active)"},
@@ -177,7 +177,7 @@ var Columns = []Column{
 	{ServerWriteOps, "1/s", "writes of its control group on its devices; in version 1 without those that the kernel's flusher makes"},
 	{ServerReadBytes, "bytes/s", "the same, in bytes"},
 	{ServerWriteBytes, "bytes/s", "the same, in bytes"},
-	{"server.psi_", "share", "time in which some (or all: _full) of its control group waited for CPU, I/O or memory"},
+	{"server.psi.", "share", "time in which some (or all: _full) of its control group waited for CPU, I/O or memory"},
 
 	{GeneratorCPU, "cores", "CPU of the load generator's processes"},
 	{KnownCPU, "cores", "CPU of other processes that belong to the test"},
@@ -189,7 +189,7 @@ var Columns = []Column{
 	{MachineForeign, "cores", "CPU of tasks that are neither the server's, the generator's, the observer's nor the kernel's"},
 	{MachineKernelThreads, "cores", "CPU of the kernel's threads"},
 	{"machine.memory_available_bytes", "bytes", "memory that could be had without swapping"},
-	{"machine.psi_", "share", "time in which some (or all: _full) of the machine's tasks waited for CPU, I/O or memory"},
+	{"machine.psi.", "share", "time in which some (or all: _full) of the machine's tasks waited for CPU, I/O or memory"},
 
 	{DeviceReadOps, "1/s", "reads that the server's devices completed, whoever asked for them"},
 	{DeviceReadBytes, "bytes/s", "the same, in bytes"},
