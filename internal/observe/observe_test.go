@@ -115,9 +115,8 @@ func TestARowHasWhatThereIs(t *testing.T) {
 		return nil
 	})
 	rows := o.Rows()
-	first, last := rows[0], rows[len(rows)-1]
-	s := series.Summarise(rows, time.UnixMilli(first.At), time.UnixMilli(last.At))
-	if cpu, known := s.Mean(series.ServerCPU); s.Rows != len(rows)-1 || !known || cpu <= 0 {
+	s := series.Summarise(rows, time.UnixMilli(rows[0].At).Add(-time.Hour), time.Now())
+	if cpu, known := s.Mean(series.ServerCPU); s.Rows != len(rows) || !known || cpu <= 0 {
 		t.Errorf("%d of %d rows, CPU %v", s.Rows, len(rows), cpu)
 	}
 }

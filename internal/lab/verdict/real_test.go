@@ -111,15 +111,6 @@ func TestAnAdvisoryLock(t *testing.T) {
 
 const insert = "INSERT INTO log VALUES (1, 'a line of some length');"
 
-// Each flush waits for others to join it, as if the disk were slow.
-func TestCommitsThatFlushSlowly(t *testing.T) {
-	t.Parallel()
-	server := pgtest.Start(t, pgtest.Options{Settings: "fsync = on\ncommit_delay = 20000\ncommit_siblings = 1\n"})
-	server.Exec("CREATE TABLE log (n int, line text)")
-	script := observetest.Script(t, insert)
-	situation{server: server, clients: 8, trips: 1, args: []string{"-f", script}}.expect(t, verdict.WAL, "")
-}
-
 // The standby has what the primary sent, and applies it late.
 func TestAStandbyThatConfirmsLate(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"fmt"
 
 	"howdah/internal/observe/series"
@@ -26,6 +25,7 @@ const (
 	imageShare    = 0.50 // of the bytes of WAL
 	imagesMatter  = 0.20 // of the active sessions that write WAL or data
 	checkpointDip = 0.70 // of the throughput without a checkpoint
+	mostOfLimit   = 0.80 // of the operations that a control group may do
 )
 
 const (
@@ -60,7 +60,7 @@ func idleServer(e Evidence) (Finding, bool) {
 	if occupied >= fewOccupied && waits < cpuShare {
 		return Finding{}, false
 	}
-	decided := reason("occupied", fmt.Sprintf("On average the sessions of %s of the clients were active.", percent(occupied)),
+	decided := reason("occupied", fmt.Sprintf("On average %s of the clients had a session that was active.", percent(occupied)),
 		Figure{"occupied_share", occupied, "share", fewOccupied})
 	if occupied >= fewOccupied {
 		decided = reason("client_waits", fmt.Sprintf("%s of the active sessions waited for their client to send or to take data.", percent(waits)),
@@ -122,12 +122,11 @@ func (e Evidence) network() (Reason, bool) {
 
 // cpu: the server uses all that it may, and its sessions want more.
 func cpu(e Evidence) (Finding, bool) {
-	computing := e.of(wait.CPU)
 	used, known := e.serverCPU()
-	if !known || computing < cpuShare {
+	limit, own, _ := e.cpuLimit()
+	if !known || !e.computes(own) {
 		return Finding{}, false
 	}
-	limit, own, _ := e.cpuLimit()
 	throttled, _ := e.Observed.Mean(series.ServerThrottled)
 	machine, seen := e.share(series.MachineCPU, series.MachineCPUs)
 	f := Finding{Cause: CPU, Subject: "class", Sentence: fmt.Sprintf("The CPU limits it: the server may use %s CPUs.", number(limit))}
@@ -145,17 +144,38 @@ func cpu(e Evidence) (Finding, bool) {
 	if !own {
 		f.Subject, f.Sentence = "machine", "The CPUs of the machine limit it."
 	}
-	f.Reasons = append(f.Reasons, spent, reason("cpu_share", fmt.Sprintf("%s of the active sessions ran, or waited for a CPU.", percent(computing)),
-		Figure{"cpu_share", computing, "share", cpuShare}))
-	if own && throttled > 0 {
-		f.Reasons = append(f.Reasons, reason("throttled", fmt.Sprintf("The kernel held it back %s times a second.", number(throttled)),
+	f.Reasons = append([]Reason{spent}, e.queue(limit)...)
+	return f, true
+}
+
+// computes reports whether the sessions mostly run. A server that is held back by its control group
+// stands still most of the time, and whoever asks its sessions with it: they are seen only while
+// they run, or while they just take the next statement.
+func (e Evidence) computes(held bool) bool {
+	if _, seen := e.Observed.Mean(series.Active); !seen {
+		return false
+	}
+	throttled, _ := e.Observed.Mean(series.ServerThrottled)
+	if !held || throttled < heldBack {
+		return e.of(wait.CPU) >= cpuShare
+	}
+	return 1-e.of(wait.CPU)-e.of(wait.Client) < cpuShare || e.mean(series.Active) == 0
+}
+
+// queue says how many sessions wanted the CPUs.
+func (e Evidence) queue(limit float64) []Reason {
+	share, active := e.of(wait.CPU), e.mean(series.ActiveCPU)
+	reasons := []Reason{reason("cpu_share", fmt.Sprintf("%s of the active sessions ran, or waited for a CPU.", percent(share)),
+		Figure{"cpu_share", share, "share", cpuShare})}
+	if throttled, known := e.Observed.Mean(series.ServerThrottled); known && throttled > 0 {
+		reasons = append(reasons, reason("throttled", fmt.Sprintf("The kernel held it back %s times a second.", number(throttled)),
 			Figure{Name: series.ServerThrottled, Value: throttled, Unit: "1/s"}))
 	}
-	if active, known := e.Observed.Mean(series.ActiveCPU); known && active > limit {
-		f.Reasons = append(f.Reasons, reason("queue", fmt.Sprintf("On average %s sessions wanted %s CPUs: they queue.", number(active), number(limit)),
+	if active > limit {
+		reasons = append(reasons, reason("queue", fmt.Sprintf("On average %s sessions wanted %s CPUs: they queue.", number(active), number(limit)),
 			Figure{Name: series.ActiveCPU, Value: active, Unit: "sessions"}, Figure{Name: "server_cpus", Value: limit, Unit: "cores"}))
 	}
-	return f, true
+	return reasons
 }
 
 // locks: sessions wait for each other's transactions.
@@ -199,25 +219,6 @@ func lwlock(e Evidence) (Finding, bool) {
 	}, true
 }
 
-// replication: commits wait for a standby.
-func replication(e Evidence) (Finding, bool) {
-	share, _ := e.events(wait.Event.Replication)
-	if share < waitShare {
-		return Finding{}, false
-	}
-	f := Finding{
-		Cause: Replication, Sentence: "Replication limits it: commits wait until a standby has confirmed.",
-		Reasons: []Reason{reason("replication_share", fmt.Sprintf("%s of the active sessions waited for a standby's confirmation.", percent(share)),
-			Figure{"replication_share", share, "share", waitShare})},
-	}
-	if name, lag, known := e.slowestStandby(); known {
-		f.Subject = name
-		f.Reasons = append(f.Reasons, reason("standby_lag", fmt.Sprintf("The standby %s confirmed after %s ms.", name, number(lag*1000)),
-			Figure{Name: series.StandbyPrefix + name + ".flush_lag_seconds", Value: lag, Unit: "seconds"}))
-	}
-	return f, true
-}
-
 // otherWait: some other wait stands out.
 func otherWait(e Evidence) (Finding, bool) {
 	share, top := e.events(func(event wait.Event) bool {
@@ -244,16 +245,4 @@ func (e Evidence) topReason(top wait.Event) Reason {
 func (e Evidence) mean(name string) float64 {
 	value, _ := e.Observed.Mean(name)
 	return value
-}
-
-// slowestStandby returns the one for which commits wait that lags the most, in seconds.
-func (e Evidence) slowestStandby() (name string, lag float64, known bool) {
-	for _, each := range e.standbys() {
-		waits := e.mean(series.StandbyPrefix + each + ".sync")
-		behind, seen := e.Observed.Mean(series.StandbyPrefix + each + ".flush_lag_seconds")
-		if seen && waits > 0 && (!known || cmp.Compare(behind, lag) > 0) {
-			name, lag, known = each, behind, true
-		}
-	}
-	return name, lag, known
 }

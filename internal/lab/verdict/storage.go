@@ -2,8 +2,6 @@ package verdict
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"howdah/internal/observe/series"
 	"howdah/internal/observe/wait"
@@ -34,6 +32,7 @@ func walCommit(e Evidence) (Finding, bool) {
 		f.Reasons = append(f.Reasons, reason("wal_volume", fmt.Sprintf("%s MB of WAL came a second.", number(rate/1e6)),
 			Figure{Name: series.WALPosition, Value: rate, Unit: "bytes/s"}))
 	}
+	f.Reasons = append(f.Reasons, e.limit("write")...)
 	return f, true
 }
 
@@ -121,26 +120,26 @@ func (e Evidence) pressure() (float64, bool) {
 	return e.Observed.Mean(series.MachinePSIIO)
 }
 
-// device says what the disks did, if that is known.
+// device says what the disks did, if that is known, and how much of it the server may.
 func (e Evidence) device(what, ops, latency string) []Reason {
+	var reasons []Reason
 	rate, known := e.Observed.Mean(ops)
 	took, also := e.Observed.Mean(latency)
-	if !known || !also {
-		return nil
+	if known && also {
+		reasons = append(reasons, reason("device_"+what, fmt.Sprintf("The disks did %s %ss a second, and one took %s ms.", number(rate), what, number(took)),
+			Figure{Name: ops, Value: rate, Unit: "1/s"}, Figure{Name: latency, Value: took, Unit: "ms"}))
 	}
-	return []Reason{reason("device_"+what, fmt.Sprintf("The disks did %s %ss a second, and one took %s ms.", number(rate), what, number(took)),
-		Figure{Name: ops, Value: rate, Unit: "1/s"}, Figure{Name: latency, Value: took, Unit: "ms"})}
+	return append(reasons, e.limit(what)...)
 }
 
-// standbys lists the names of the standbys that were seen.
-func (e Evidence) standbys() []string {
-	var names []string
-	for column := range e.Observed.Columns {
-		rest, ours := strings.CutPrefix(column, series.StandbyPrefix)
-		if name, ok := strings.CutSuffix(rest, ".sync"); ours && ok {
-			names = append(names, name)
-		}
+// limit says how many operations the server may do, if it does nearly so many: the kernel has them
+// wait before a disk sees them.
+func (e Evidence) limit(what string) []Reason {
+	done, known := e.Observed.Mean("server." + what + "_ops")
+	most, also := e.Observed.Mean("server." + what + "_ops_limit")
+	if !known || !also || done < mostOfLimit*most {
+		return nil
 	}
-	slices.Sort(names)
-	return names
+	return []Reason{reason(what+"_limit", fmt.Sprintf("The server may do %s %ss a second, and did %s.", number(most), what, number(done)),
+		Figure{Name: "server." + what + "_ops_limit", Value: most, Unit: "1/s"}, Figure{"server." + what + "_ops", done, "1/s", mostOfLimit * most})}
 }

@@ -95,7 +95,7 @@ func TestJudge(t *testing.T) {
 		{
 			name: "the generator thinks within its transactions", load: Load{Clients: 10, Cores: 2, TPS: 100, LatencyMS: 100, RoundTrips: 5},
 			columns: with(waits(numbers{"CPU": 0.3}), with(two, numbers{series.ServerCPU: 0.2, series.Sessions: 10, series.ObserverRoundTrip: 0.1})),
-			cause:   Client, subject: "rate", says: "3.0 % of the clients were active",
+			cause:   Client, subject: "rate", says: "3.0 % of the clients had a session that was active",
 		},
 		{
 			name: "a generator that says nothing of itself, and a server elsewhere", columns: waits(numbers{"CPU": 0.2}), cause: None,
@@ -124,6 +124,15 @@ func TestJudge(t *testing.T) {
 		{
 			name: "the class's CPUs, in bursts", load: Load{Clients: 8, Cores: 2}, columns: with(waits(numbers{"CPU": 6}), with(two, numbers{series.ServerCPU: 0.4, series.ServerCPULimit: 0.5, series.ServerThrottled: 5})),
 			cause: CPU, subject: "class", says: "held it back 5.00 times",
+		},
+		{
+			name: "the class's CPUs, so few that sessions are seen only as they take statements", load: Load{Clients: 4, Cores: 2},
+			columns: with(waits(numbers{"CPU": 0.1, "Client:ClientRead": 0.1}), with(two, numbers{series.ServerCPU: 0.1, series.ServerCPULimit: 0.1, series.ServerThrottled: 9, series.Sessions: 4})),
+			cause:   CPU, subject: "class", says: "held it back 9.00 times",
+		},
+		{
+			name: "locks in a class of few CPUs", load: Load{Clients: 8, Cores: 2}, columns: with(waits(numbers{"CPU": 1, "Lock:tuple": 5}), with(two, numbers{series.ServerCPU: 0.49, series.ServerCPULimit: 0.5, series.ServerThrottled: 9})),
+			cause: RowLock,
 		},
 		{
 			name: "the machine's CPUs", load: Load{Clients: 8, Cores: 2}, columns: with(waits(numbers{"CPU": 6}), with(two, numbers{series.ServerCPU: 1.9, series.MachineCPU: 1.95})),
@@ -157,6 +166,14 @@ func TestJudge(t *testing.T) {
 			cause: ReadIO, subject: "IO:DataFileRead", says: "The disks did 100 reads a second, and one took 61.5 ms.",
 		},
 		{
+			name: "reads that are limited", load: Load{Clients: 8}, columns: with(waits(numbers{"IO:DataFileRead": 6, "CPU": 1}), numbers{series.ServerReadOps: 99, series.ServerReadLimit: 100}),
+			cause: ReadIO, says: "The server may do 100 reads a second, and did 99.0.",
+		},
+		{
+			name: "commits whose writes are limited", load: Load{Clients: 8}, columns: with(waits(numbers{"LWLock:WALWrite": 4}), numbers{series.ServerWriteOps: 49, series.ServerWriteLimit: 50}),
+			cause: WAL, says: "The server may do 50.0 writes a second, and did 49.0.",
+		},
+		{
 			name: "reads by helpers, as version 18 does", load: Load{Clients: 8}, columns: waits(numbers{"IO:AioIoCompletion": 6, "CPU": 1}), cause: ReadIO, subject: "IO:AioIoCompletion",
 		},
 		{
@@ -176,8 +193,19 @@ func TestJudge(t *testing.T) {
 		{
 			name: "a standby", load: Load{Clients: 8}, columns: with(waits(numbers{"IPC:SyncRep": 6, "CPU": 1}), numbers{
 				"standby.a.sync": 1, "standby.a.flush_lag_seconds": 0.002, "standby.b.sync": 1, "standby.b.flush_lag_seconds": 0.02, "standby.c.sync": 0, "standby.c.flush_lag_seconds": 9,
+				"standby.a.replay_lag_seconds": 5, series.Commits: 300,
 			}),
-			cause: Replication, subject: "b", says: "The standby b confirmed after 20.0 ms.",
+			cause: Replication, subject: "b", says: "A commit waited 20.0 ms for it.",
+		},
+		{
+			name: "a standby that replays late", load: Load{Clients: 8}, columns: with(waits(numbers{"IPC:SyncRep": 6, "CPU": 1}), numbers{
+				"standby.a.sync": 1, "standby.a.flush_lag_seconds": 0.002, "standby.a.replay_lag_seconds": 0.05, "standby.b.sync": 1, "standby.b.flush_lag_seconds": 0.003, "standby.b.replay_lag_seconds": 0.01,
+				series.Commits: 120,
+			}),
+			cause: Replication, subject: "a", says: "The standby a had flushed after 2.00 ms, and replayed after 50.0 ms.",
+		},
+		{
+			name: "a standby of which nothing is known", load: Load{Clients: 8}, columns: waits(numbers{"IPC:SyncRep": 6, "CPU": 1}), cause: Replication,
 		},
 		{
 			name: "a lock inside of the server", load: Load{Clients: 8}, columns: waits(numbers{"LWLock:BufferMapping": 3, "LWLock:LockManager": 1, "CPU": 3}), cause: LWLock, subject: "LWLock:BufferMapping",

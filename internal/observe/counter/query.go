@@ -185,13 +185,19 @@ func io(major int) Query {
 	) + " FROM pg_stat_io WHERE object IN ('relation', 'temp relation') GROUP BY 1 ORDER BY 1"}
 }
 
-// Locks asks who waits for which lock. It takes all partitions of the lock table, one after the
-// other, so it is asked only while somebody waits. A lock on a row is one of the other
-// transaction: which table it is on shows in the tuple's lock, which the first of those who wait
-// holds.
-const Locks = `SELECT relation::regclass::text, count(*)::float8
- FROM pg_locks WHERE relation IS NOT NULL AND database IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
- AND (NOT granted OR locktype = 'tuple') GROUP BY 1`
+// Locks asks for which relations sessions wait. It takes all partitions of the lock table, one after
+// the other, so it is asked only while somebody waits. Who waits for a row waits for the transaction
+// that changed it. Which table that is on shows in the lock on the row, which the first of those who
+// wait has. Of the others only the statement tells: its table, if there is one of that name. Nothing
+// else of statements leaves the server.
+const Locks = `WITH l AS MATERIALIZED (SELECT pid, locktype, database, relation, granted FROM pg_locks WHERE NOT granted OR locktype = 'tuple'),
+ here AS (SELECT oid FROM pg_database WHERE datname = current_database()),
+ w AS (SELECT pid, max(relation) FILTER (WHERE database IN (0, here.oid)) AS relation, bool_and(database IS NULL OR database IN (0, here.oid)) AS ours
+  FROM l, here WHERE pid IN (SELECT pid FROM l WHERE NOT granted AND locktype IN ('relation', 'extend', 'page', 'tuple', 'transactionid')) GROUP BY pid)
+ SELECT coalesce(w.relation::regclass, to_regclass(coalesce(
+  substring(a.query from '(?i)^\s*(?:update|delete\s+from|insert\s+into|merge\s+into)\s+(?:only\s+)?("[^".]+"|[[:alnum:]_]+(?:\.[[:alnum:]_]+)?)'),
+  substring(a.query from '(?i)^\s*select\M.*\mfrom\s+(?:only\s+)?("[^".]+"|[[:alnum:]_]+(?:\.[[:alnum:]_]+)?)'))))::text, count(*)::float8
+ FROM w, here, pg_stat_get_activity(w.pid) a WHERE w.ours AND a.datid = here.oid GROUP BY 1`
 
 // Activity counts sessions by what they do. It leaves out the session that asks.
 const Activity = `SELECT backend_type, coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''), count(*)::float8

@@ -122,10 +122,12 @@ func (r *Reader) Sessions(ctx context.Context, load *Load) error {
 		return fmt.Errorf("sample locks: %w", err)
 	}
 	defer rows.Close()
-	var relation string
+	var relation *string // of those who wait for no table that is known
 	var count float64
 	_, err = pgx.ForEachRow(rows, []any{&relation, &count}, func() error {
-		load.sums[series.LockOnPrefix+relation] += count
+		if relation != nil {
+			load.sums[series.LockOnPrefix+*relation] += count
+		}
 		return nil
 	})
 	if err != nil {

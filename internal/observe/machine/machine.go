@@ -173,6 +173,12 @@ func (s *Server) Read() (series.Reading, error) {
 	s.groups.throttling(counters, r.Gauges)
 	pressures(counters, "server", func(resource string) (string, bool) { return s.groups.unified.read(resource + ".pressure") })
 	s.memory(r.Gauges)
+	limits := s.Limits()
+	for name, limit := range map[string]float64{series.ServerReadLimit: limits.ReadIOPS, series.ServerWriteLimit: limits.WriteIOPS} {
+		if limit > 0 {
+			r.Gauges[name] = limit
+		}
+	}
 	r.Add("server", epoch, at, counters)
 	if io, ok := s.groups.io.ioOf(s.Devices); ok {
 		r.Add("server_io", epoch, at, map[string]float64{

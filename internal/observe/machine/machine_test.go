@@ -68,6 +68,7 @@ func TestAServerInGroupsOfVersion1(t *testing.T) {
 		series.ServerCPU: 12.5, series.ServerCPULimit: 0.5, series.ServerThrottled: 40, "server.throttled_seconds": 2.5,
 		series.ServerMemory: 5000, series.ServerMemoryLimit: 10000,
 		series.ServerReadOps: 12, series.ServerWriteOps: 34, series.ServerReadBytes: 49152, series.ServerWriteBytes: 139264,
+		series.ServerReadLimit: 200,
 	}
 	for name, value := range got {
 		if strings.HasPrefix(name, "device.") {

@@ -55,6 +55,8 @@ const (
 	ServerWriteOps    = "server.write_ops"
 	ServerReadBytes   = "server.read_bytes"
 	ServerWriteBytes  = "server.write_bytes"
+	ServerReadLimit   = "server.read_ops_limit"
+	ServerWriteLimit  = "server.write_ops_limit"
 	ServerPSIIO       = "server.psi.io"
 
 	GeneratorCPU = "generator.cpu"
@@ -177,6 +179,8 @@ var Columns = []Column{
 	{ServerWriteOps, "1/s", "writes of its control group on its devices; in version 1 without those that the kernel's flusher makes"},
 	{ServerReadBytes, "bytes/s", "the same, in bytes"},
 	{ServerWriteBytes, "bytes/s", "the same, in bytes"},
+	{ServerReadLimit, "1/s", "reads that its control group may do on one of its devices; absent: any number"},
+	{ServerWriteLimit, "1/s", "writes that its control group may do on one of its devices; absent: any number"},
 	{"server.psi.", "share", "time in which some (or all: _full) of its control group waited for CPU, I/O or memory"},
 
 	{GeneratorCPU, "cores", "CPU of the load generator's processes"},
