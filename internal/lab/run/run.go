@@ -29,6 +29,8 @@ type Options struct {
 	Target *target.Address
 	// PGBench is the program.
 	PGBench string
+	// Blind says that nothing is observed: what observing costs can be measured so.
+	Blind bool
 	// Told is told what goes on.
 	Told func(Progress)
 }
@@ -142,6 +144,7 @@ func (o Options) begin(ctx context.Context) (*result.Result, error) {
 	}
 	// What was prepared may be gone since a run was broken off.
 	if _, more := r.Next(o.Experiment); more {
+		(&doing{Options: o}).environment(ctx, r)
 		first := o.Experiment.Points()[0]
 		for _, step := range o.Experiment.Prepare {
 			d := &doing{Options: o}
