@@ -68,7 +68,7 @@ func idleServer(e Evidence) (Finding, bool) {
 	}
 	f := Finding{Cause: Client, Key: "client_rate", Subject: "rate", Sentence: "The load generator limits it: it leaves the server idle.", Reasons: []Reason{decided}}
 	if trips, ok := e.network(); ok {
-		f.Cause, f.Key, f.Subject, f.Sentence = Network, "network", "", "The network limits it: most of the time statements and answers are on their way."
+		f.Cause, f.Key, f.Subject, f.Sentence = Network, "network", "", "Round trips limit it: most of the time statements and answers are on their way."
 		f.Reasons = append(f.Reasons, trips)
 	} else if busy, known := e.underWay(); known {
 		f.Reasons = append(f.Reasons, reason("under_way", fmt.Sprintf("A client had a transaction under way in %s of the time.", percent(busy)),
