@@ -3,8 +3,11 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"howdah/internal/lab/result"
+	"howdah/internal/lab/stats"
 	"howdah/internal/lab/verdict"
 	"howdah/internal/observe/series"
 )
@@ -40,10 +43,11 @@ func (w writer) limits() (all []limitView) {
 	return all
 }
 
-// knees says where more clients stop to give more. That is a statement about medians.
+// knees says where more clients stop to give more. That is a statement about medians: it is not made of
+// runs that vary.
 func (w writer) knees() (all []string) {
 	for _, s := range w.r.Sweeps(w.e) {
-		if w.e.Runs < 2 || len(s.Steps) < 2 {
+		if w.e.Runs < stats.FewestRuns || len(s.Steps) < 2 || w.unsteady(s.Settings) {
 			continue
 		}
 		where := ""
@@ -57,6 +61,12 @@ func (w writer) knees() (all []string) {
 		}
 	}
 	return all
+}
+
+func (w writer) unsteady(keys []string) bool {
+	return slices.ContainsFunc(w.r.Settings, func(s result.Setting) bool {
+		return slices.Contains(keys, s.Setting) && slices.ContainsFunc(rates, func(rate string) bool { return s.Figures[rate].Unsteady() })
+	})
 }
 
 func (w writer) levels(key string) map[string]any {
