@@ -27,7 +27,7 @@ import (
 // runFlags are those of a run.
 type runFlags struct {
 	target, targetFile, out, language string
-	quick, writes, dryRun             bool
+	quick, writes, dryRun, blind      bool
 }
 
 // targetVariable has the address of the target, where it is in no argument.
@@ -58,6 +58,7 @@ func newRun(o *cli.Options) *cobra.Command {
 	flags.StringVar(&f.language, "lang", "both", "language of the reports: en, ja or both")
 	flags.BoolVar(&f.quick, "quick", false, "two minutes or so for each: it shows how the experiment goes, and carries no figures")
 	flags.BoolVar(&f.writes, "allow-writes", false, "write beside tables that are not the lab's, in its own schema")
+	flags.BoolVar(&f.blind, "blind", false, "do not observe the server meanwhile: reports then do not say what limited it")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done, and how long it would take")
 	cli.CompleteFiles(cmd, "target-file", "out")
 	return cmd
@@ -81,7 +82,7 @@ func runAll(ctx context.Context, cmd *cobra.Command, o *cli.Options, f runFlags,
 		if f.quick {
 			e = e.Quickly()
 		}
-		all = append(all, run.Options{Experiment: e, Source: string(text), Quick: f.quick, Release: o.Version, Dir: filepath.Join(f.out, e.Name)})
+		all = append(all, run.Options{Experiment: e, Source: string(text), Quick: f.quick, Blind: f.blind, Release: o.Version, Dir: filepath.Join(f.out, e.Name)})
 	}
 	if f.dryRun {
 		return plans(o, all)

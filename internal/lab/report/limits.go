@@ -16,6 +16,7 @@ import (
 type limitView struct {
 	Setting   string
 	Sentence  string
+	Aside     string // the sentence if the noise is left aside, where all runs were disturbed
 	Evidence  []string
 	Agree     string
 	Disturbed string
@@ -32,6 +33,9 @@ func (w writer) limits() (all []limitView) {
 			}
 			v.Agree = fmt.Sprintf(word(w.language, "agree"), l.Agree, l.Runs)
 			if l.Disturbed > 0 {
+				if l.Disturbed == l.Runs {
+					v.Sentence, v.Aside = w.sentence(verdict.Disturbed), word(w.language, "aside")+v.Sentence
+				}
 				v.Disturbed = fmt.Sprintf(word(w.language, "disturbed"), l.Disturbed, l.Runs, strings.Join(w.reasons(l.Why), " "))
 			}
 			for _, f := range l.Others {
