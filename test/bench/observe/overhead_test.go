@@ -21,10 +21,8 @@ var (
 	seconds = flag.Int("seconds", 20, "how long each run is")
 	clients = flag.Int("clients", 16, "how many clients pgbench has")
 	scale   = flag.Int("scale", 20, "how large the tables are")
+	sample  = flag.Duration("sample", 250*time.Millisecond, "how often sessions are looked at; the lab's is 250ms")
 )
-
-// sample is how often the lab looks at sessions.
-const sample = 250 * time.Millisecond
 
 // BenchmarkObserver prints the TPS of both, and the ratio of each pair. Every other pair begins with the
 // observer, so a machine that drifts favours neither.
@@ -75,7 +73,7 @@ func measure(b *testing.B, server *pgtest.Server, run func(seconds int) float64)
 
 // observed runs as the lab does.
 func observed(b *testing.B, server *pgtest.Server, run func(seconds int) float64) float64 {
-	observer, err := observe.Open(b.Context(), observe.Config{Conn: server.Config(), Sample: sample})
+	observer, err := observe.Open(b.Context(), observe.Config{Conn: server.Config(), Sample: *sample})
 	if err != nil {
 		b.Fatal(err)
 	}
