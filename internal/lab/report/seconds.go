@@ -84,6 +84,11 @@ func (w writer) seconds(name string) ([]Plot, error) {
 			}
 		}
 		one.Y.Min, one.X.Min = 0, 0
+		most := 0
+		for _, t := range all[n:min(len(all), n+mostLines)] {
+			most = max(most, len(w.r.Points[t.point].Marks))
+		}
+		one.Y.Max *= 1 + markHeight*float64(min(most, markRows))
 		for i, t := range all[n:min(len(all), n+mostLines)] {
 			if err := w.marks(one, t, colour(i)); err != nil {
 				return nil, err
@@ -98,7 +103,14 @@ func (w writer) seconds(name string) ([]Plot, error) {
 	return plots, nil
 }
 
-// marks draws the marks of a point, each below the one before.
+// Marks have rows of their own above the data, each so high.
+const (
+	markRows   = 6
+	markHeight = 0.08
+)
+
+// marks draws the marks of a point, each below the one before. Those near the right edge are at the left
+// of their lines.
 func (w writer) marks(to *plot.Plot, t track, c color.Color) error {
 	for n, m := range w.r.Points[t.point].Marks {
 		x := m.At.Sub(t.began).Seconds()
@@ -107,13 +119,16 @@ func (w writer) marks(to *plot.Plot, t track, c color.Color) error {
 			return err
 		}
 		upright.Color, upright.Dashes, upright.Width = c, dashes[1], 1
-		height := to.Y.Max * (1 - 0.07*float64(n%8))
-		labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: height}}, Labels: []string{" " + m.Text}})
+		height := to.Y.Max * (1 - 0.9*markHeight*float64(n%markRows))
+		labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: height}}, Labels: []string{" " + m.Text + " "}})
 		if err != nil {
 			return err
 		}
 		style := &labels.TextStyle[0]
 		style.Font, style.Color, style.YAlign, style.Handler = sans(8), c, draw.YTop, newHandler()
+		if x > 0.6*to.X.Max {
+			style.XAlign = draw.XRight
+		}
 		to.Add(upright, labels)
 	}
 	return nil
