@@ -27,7 +27,8 @@ import (
 // runFlags are those of a run.
 type runFlags struct {
 	target, targetFile, out, language string
-	quick, writes, dryRun             bool
+	quick, writes, dryRun, keep       bool
+	clock                             bool
 }
 
 // targetVariable has the address of the target, where it is in no argument.
@@ -43,11 +44,12 @@ func newRun(o *cli.Options) *cobra.Command {
 			}
 			return nil
 		},
-		Long: "Makes experiments against a PostgreSQL server, one after the other, and writes each one's report into a directory of its name " +
-			"below --out. A run that was broken off goes on where it was: give the same command again. The lab writes to its own schema, " +
+		Long: "Makes experiments, one after the other, and writes each one's report into a directory of its name below --out. Without --target " +
+			"the Howdah that is found here makes a database for each, whose name begins with lab-, and removes it afterwards. A run that was broken off goes on where it was: give the same command again. The lab writes to its own schema, " +
 			target.Schema + ", and to no database that has somebody's tables, unless --allow-writes is given. A password comes from " +
 			"~/.pgpass, PGPASSWORD, --target-file or " + targetVariable + ", and not from an argument, which others see.",
-		Example: "  howdah lab run e3 --quick --target postgresql://app@127.0.0.1/empty\n" +
+		Example: "  howdah lab run e3 --quick\n" +
+			"  howdah lab run e3 --quick --target postgresql://app@127.0.0.1/empty\n" +
 			"  howdah lab run mine.yaml --target-file target.txt --out results --lang ja",
 		RunE: func(cmd *cobra.Command, args []string) error { return runAll(cmd.Context(), cmd, o, f, args) },
 	}
@@ -58,6 +60,8 @@ func newRun(o *cli.Options) *cobra.Command {
 	flags.StringVar(&f.language, "lang", "both", "language of the reports: en, ja or both")
 	flags.BoolVar(&f.quick, "quick", false, "two minutes or so for each: it shows how the experiment goes, and carries no figures")
 	flags.BoolVar(&f.writes, "allow-writes", false, "write beside tables that are not the lab's, in its own schema")
+	flags.BoolVar(&f.keep, "keep", false, "leave the database that a Howdah made for the experiment")
+	flags.BoolVar(&f.clock, "allow-clock", false, "let the fault clock set this machine's clock, which all that runs here sees")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done, and how long it would take")
 	cli.CompleteFiles(cmd, "target-file", "out")
 	return cmd
@@ -91,9 +95,15 @@ func runAll(ctx context.Context, cmd *cobra.Command, o *cli.Options, f runFlags,
 		return err
 	}
 	defer os.RemoveAll(dir)
-	server, err := f.server(o, dir)
+	targets, err := f.targets(cmd, o, dir)
 	if err != nil {
 		return err
+	}
+	for n := range all {
+		all[n].Target = targets(all[n])
+		if err := target.Check(all[n].Target, all[n].Experiment); err != nil {
+			return err
+		}
 	}
 	program, err := pgbench()
 	if err != nil {
@@ -101,7 +111,7 @@ func runAll(ctx context.Context, cmd *cobra.Command, o *cli.Options, f runFlags,
 	}
 	var results []*result.Result
 	for _, one := range all {
-		one.Target, one.PGBench = &target.Address{Server: server, Writes: f.writes}, program
+		one.PGBench = program
 		r, err := runOne(ctx, o, one, languages)
 		if err != nil {
 			return fmt.Errorf("%s: %w", one.Experiment.Name, err)
@@ -112,9 +122,28 @@ func runAll(ctx context.Context, cmd *cobra.Command, o *cli.Options, f runFlags,
 }
 
 var (
-	errTarget   = errors.New("lab run needs --target, --target-file or " + targetVariable)
 	errPassword = errors.New("others see a password in an argument: use ~/.pgpass, PGPASSWORD, --target-file or " + targetVariable)
 )
+
+// targets returns what the experiments are made against: the server that was named, or else a database of
+// a Howdah, which each experiment has for itself.
+func (f runFlags) targets(cmd *cobra.Command, o *cli.Options, dir string) (func(run.Options) target.Target, error) {
+	if f.target != "" || f.targetFile != "" || o.Getenv(targetVariable) != "" {
+		server, err := f.server(o, dir)
+		return func(run.Options) target.Target { return &target.Address{Server: server, Writes: f.writes} }, err
+	}
+	api, h, err := o.Connect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	authority := o.Getenv("AWS_CA_BUNDLE")
+	if h != nil {
+		authority = h.CAFile()
+	}
+	return func(one run.Options) target.Target {
+		return &target.Howdah{API: api, Home: h, CA: authority, Dir: one.Dir, Experiment: one.Experiment.Name, Keep: f.keep, Clock: f.clock}
+	}, nil
+}
 
 // server is the target that was named.
 func (f runFlags) server(o *cli.Options, dir string) (address.Server, error) {
@@ -134,9 +163,6 @@ func (f runFlags) server(o *cli.Options, dir string) (address.Server, error) {
 				return address.Server{}, errPassword
 			}
 		}
-	}
-	if text == "" {
-		return address.Server{}, fmt.Errorf("%w: %w", errTarget, cli.ErrUsage)
 	}
 	return address.Parse(text, dir)
 }
@@ -177,7 +203,16 @@ func runOne(ctx context.Context, o *cli.Options, one run.Options, languages []st
 		progress.Step(one.Experiment.Name, o.Now())
 		progress.Far(fmt.Sprintf("point %d of %d%s: %s%s", p.Point, p.Points, setting, p.Step, left))
 	}
+	if h, ok := one.Target.(*target.Howdah); ok {
+		h.Told = func(step string) {
+			progress.Step(one.Experiment.Name, o.Now())
+			progress.Far(step)
+		}
+	}
 	r, err := run.Run(ctx, one)
+	if h, ok := one.Target.(*target.Howdah); ok && h.Keep && err == nil {
+		progress.Note(h.Name() + " is kept; its password is in " + filepath.Join(one.Dir, "pgpass"))
+	}
 	progress.End()
 	if err != nil {
 		return r, err
@@ -246,9 +281,7 @@ func secondsOf(e *experiment.Experiment, s experiment.Setting) (seconds int, err
 		if err != nil {
 			return 0, err
 		}
-		if a.PGBench != nil {
-			seconds += a.PGBench.Warmup + a.PGBench.Seconds
-		}
+		seconds += a.Seconds()
 	}
 	return seconds, nil
 }

@@ -61,6 +61,7 @@ type Arguments struct {
 	PGBench *PGBench
 	SQL     *SQL
 	CatchUp *CatchUp
+	ServerSteps
 }
 
 // Arguments returns the arguments of a step for a setting.
@@ -83,7 +84,7 @@ func (e *Experiment) Arguments(step Step, s Setting) (a Arguments, err error) {
 		a.CatchUp = &CatchUp{}
 		err = errors.Join(decode(filled, a.CatchUp), a.CatchUp.check())
 	default:
-		err = ErrKind
+		err = a.read(step.Kind(), filled)
 	}
 	if err != nil {
 		return a, fmt.Errorf("%w: %s: %w", ErrForm, step.Kind(), err)
@@ -93,7 +94,8 @@ func (e *Experiment) Arguments(step Step, s Setting) (a Arguments, err error) {
 
 var (
 	// ErrKind says that there is no such step.
-	ErrKind = errors.New("there is no such step: there are init, pgbench, sql and catch_up")
+	ErrKind = errors.New("there is no such step: there are init, pgbench, sql, catch_up, restore, reboot, failover, crash, fault, " +
+		"bulk_load, vacuum and buffers")
 	// ErrArgument says that a step cannot be done so.
 	ErrArgument = errors.New("it cannot be done so")
 )
@@ -192,6 +194,7 @@ func (e *Experiment) Clients() (most int, err error) {
 			if a.PGBench != nil {
 				most = max(most, a.PGBench.Clients)
 			}
+			most = max(most, a.clients())
 		}
 	}
 	return most, nil

@@ -59,6 +59,9 @@ type Point struct {
 	// Commands are those that were run, without passwords.
 	Commands []string `json:"commands,omitempty"`
 	Errors   []string `json:"errors,omitempty"`
+	// Marks say what was done when, and Faults which faults were made.
+	Marks  []Mark  `json:"marks,omitempty"`
+	Faults []Fault `json:"faults,omitempty"`
 	// Struck says why the point does not count; "": it does.
 	Struck string `json:"struck,omitempty"`
 }
