@@ -73,7 +73,9 @@ func (c Config) withDefaults() Config {
 // that descend from them.
 type Processes struct {
 	Generator []int // the load generator
-	Known     []int // others that belong to the test, such as standbys and poolers
+	// Own says that this process itself is the load generator, without those that it started.
+	Own   bool
+	Known []int // others that belong to the test, such as standbys and poolers
 }
 
 // Observer observes one server. Run and Close are for one goroutine. Other methods may be called at
@@ -100,7 +102,10 @@ type Observer struct {
 }
 
 // watched has trees of Processes.
-type watched struct{ generator, known machine.Tree }
+type watched struct {
+	generator, known machine.Tree
+	own              bool
+}
 
 // Open connects to the server, and finds out what of it can be read. It fails if the server does
 // not answer, or is older than counter.Oldest.
@@ -117,7 +122,10 @@ func Open(ctx context.Context, config Config) (*Observer, error) {
 
 // Watch says whose CPU to tell apart from now on. It replaces what was watched before.
 func (o *Observer) Watch(p Processes) {
-	w := watched{generator: o.config.System.TreeOf(p.Generator...), known: o.config.System.TreeOf(p.Known...)}
+	w := watched{generator: o.config.System.TreeOf(p.Generator...), known: o.config.System.TreeOf(p.Known...), own: p.Own}
+	if p.Own {
+		w.generator = o.self
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.watched = w
@@ -190,6 +198,21 @@ func (o *Observer) connect(ctx context.Context) error {
 	defer o.mu.Unlock()
 	o.missing, o.local = missing, o.server != nil
 	return nil
+}
+
+// Counters reads all that SQL tells once, as it is: it counts since whenever the server began to. It
+// is not for while Run runs. Without a connection it connects first.
+func (o *Observer) Counters(ctx context.Context) (series.Reading, error) {
+	if o.conn == nil {
+		if err := o.connect(ctx); err != nil {
+			return series.Reading{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	reading, err := o.reader.Read(ctx)
+	o.lose(err)
+	return reading, err
 }
 
 // Run samples until ctx ends, and calls each with every row, from its own goroutine. It returns nil
@@ -306,7 +329,7 @@ func (o *Observer) readMachine(values map[string]float64) {
 		column string
 		tree   machine.Tree
 	}{{series.GeneratorCPU, w.generator}, {series.KnownCPU, w.known}, {series.ObserverCPU, o.self}} {
-		if each.column == series.ObserverCPU && (w.generator.Has(os.Getpid()) || w.known.Has(os.Getpid())) {
+		if each.column == series.ObserverCPU && (w.own || w.generator.Has(os.Getpid()) || w.known.Has(os.Getpid())) {
 			continue // it is counted there
 		}
 		if family, ok := system.CPU(each.column, each.tree); ok {

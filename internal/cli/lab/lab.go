@@ -28,7 +28,7 @@ func Commands(o *cli.Options) []*cobra.Command {
 			"that says what the figures carry, and what not. `howdah lab list` shows those that are built in. An experiment is a small file, " +
 			"so write your own.",
 	}
-	cmd.AddCommand(newList(o), newShow(o), newRun(o), newReport(o))
+	cmd.AddCommand(newList(o), newShow(o), newRun(o), newReport(o), newCompare(o))
 	return []*cobra.Command{cmd}
 }
 

@@ -52,6 +52,8 @@ type Options struct {
 	Seed   int64 // 0: another one each time
 	// Dir is an empty directory for what it writes.
 	Dir string
+	// Started is told the process once it runs. It may be nil.
+	Started func(pid int)
 	// Second is told of each second. It may be nil.
 	Second func(Second)
 }
@@ -103,11 +105,7 @@ var (
 
 // Arguments are those of a run, without the name of the database, which comes last.
 func (o Options) Arguments() []string {
-	threads := o.Threads
-	if threads == 0 {
-		threads = min(o.Clients, processors())
-	}
-	args := []string{"-c", strconv.Itoa(o.Clients), "-j", strconv.Itoa(threads), "-P", "1", "--progress-timestamp", "-M", o.Protocol}
+	args := []string{"-c", strconv.Itoa(o.Clients), "-j", strconv.Itoa(o.threads()), "-P", "1", "--progress-timestamp", "-M", o.Protocol}
 	if o.Time > 0 {
 		args = append(args, "-T", strconv.Itoa(int(o.Time.Seconds())))
 	} else {
@@ -141,6 +139,16 @@ func (o Options) Arguments() []string {
 	return args
 }
 
+func (o Options) threads() int {
+	if o.Threads > 0 {
+		return o.Threads
+	}
+	return min(o.Clients, processors())
+}
+
+// Cores is how many processors pgbench can use at most.
+func (o Options) Cores() int { return min(o.threads(), processors()) }
+
 const logPrefix = "transactions"
 
 // Run runs pgbench to its end, or until ctx ends. A run whose clients were aborted is no error: they are
@@ -159,6 +167,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	r := Result{Command: append([]string{"pgbench"}, cmd.Args[1:]...), Began: time.Now()}
 	if err := cmd.Start(); err != nil {
 		return r, fmt.Errorf("%w: %w", ErrRun, err)
+	}
+	if o.Started != nil {
+		o.Started(cmd.Process.Pid)
 	}
 	var reading sync.WaitGroup
 	reading.Go(func() { r.listen(stderr, o.Second) })

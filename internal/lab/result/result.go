@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"howdah/internal/lab/stats"
+	"howdah/internal/observe/environment"
 )
 
 // Schema is the number of the form of result.json. A program that meets a larger one reads it not.
@@ -28,6 +29,8 @@ type Result struct {
 	Began      time.Time `json:"began"`
 	Ended      time.Time `json:"ended,omitzero"` // zero: it goes on, or was broken off
 	Target     Target    `json:"target"`
+	// Environment is what was measured, as it was when the run began; nil: it could not be read.
+	Environment *environment.Environment `json:"environment,omitempty"`
 	// Source is the text of the experiment, so that it can be run again.
 	Source string  `json:"source"`
 	Points []Point `json:"points"`
@@ -62,6 +65,8 @@ type Point struct {
 	// Marks say what was done when, and Faults which faults were made.
 	Marks  []Mark  `json:"marks,omitempty"`
 	Faults []Fault `json:"faults,omitempty"`
+	// Observed has what was seen meanwhile: one for each step that made a load.
+	Observed []Observation `json:"observed,omitempty"`
 	// Struck says why the point does not count; "": it does.
 	Struck string `json:"struck,omitempty"`
 }
@@ -71,6 +76,8 @@ type Setting struct {
 	Setting string                   `json:"setting"`
 	Levels  map[string]any           `json:"levels"`
 	Figures map[string]stats.Summary `json:"figures"`
+	// Limits says what limited each step that was observed.
+	Limits []Limit `json:"limits,omitempty"`
 }
 
 // Comparison compares two settings that differ in one factor.

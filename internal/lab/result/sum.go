@@ -30,6 +30,7 @@ func (r *Result) Sum(e *experiment.Experiment) {
 	for _, c := range e.Compare {
 		r.compare(e, c)
 	}
+	r.judge(e)
 }
 
 // counted lists the points of a setting that count, by run.

@@ -98,16 +98,16 @@ func comeBack(seconds []pgbench.Second, at time.Time, share float64) (before, af
 			later = append(later, s)
 		}
 	}
-	before, after = mean(earlier), mean(later)
+	before, after = meanTPS(earlier), meanTPS(later)
 	for n := range later {
-		if n+backFor <= len(later) && mean(later[n:n+backFor]) >= share*before {
+		if n+backFor <= len(later) && meanTPS(later[n:n+backFor]) >= share*before {
 			return before, after, max(0, later[n].At.Add(-time.Second).Sub(at)), before > 0
 		}
 	}
 	return before, after, 0, false
 }
 
-func mean(all []pgbench.Second) float64 {
+func meanTPS(all []pgbench.Second) float64 {
 	if len(all) == 0 {
 		return 0
 	}

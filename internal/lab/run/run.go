@@ -30,6 +30,8 @@ type Options struct {
 	Target target.Target
 	// PGBench is the program.
 	PGBench string
+	// Blind says that nothing is observed: what observing costs can be measured so.
+	Blind bool
 	// Told is told what goes on.
 	Told func(Progress)
 }
@@ -185,6 +187,7 @@ func (o Options) begin(ctx context.Context, r *result.Result, first experiment.P
 	if r.Target, err = o.Target.Describe(ctx); err != nil {
 		return err
 	}
+	(&doing{Options: o, run: r}).environment(ctx, r)
 	if err := o.prepare(ctx, r, first); err != nil {
 		return err
 	}

@@ -81,6 +81,9 @@ func TestARun(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
+	if e := r.Environment; e == nil || e.Host == nil || !strings.HasPrefix(e.Database.Version, "PostgreSQL") {
+		t.Errorf("the environment: %+v", e)
+	}
 	// Nothing says that one is faster after two runs.
 	if c := r.Comparisons[0]; c.Figures.Carried {
 		t.Errorf("%+v", c)

@@ -16,6 +16,8 @@ import (
 	"howdah/internal/lab/pgbench"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
+	"howdah/internal/lab/verdict"
+	"howdah/internal/observe"
 )
 
 // doing is a point that is being made.
@@ -108,16 +110,31 @@ func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) error {
 		}
 	}
 	o.Time, o.Transactions, o.Sample = time.Duration(a.Seconds)*time.Second, a.Transactions, 1
-	found, err := pgbench.Run(ctx, o)
-	if err != nil {
-		return err
+	return d.observed(ctx, a.Prefix, func(begin func(observe.Processes)) (verdict.Load, error) {
+		o.Started = func(pid int) { begin(observe.Processes{Generator: []int{pid}}) }
+		found, err := pgbench.Run(ctx, o)
+		if err != nil {
+			return verdict.Load{}, err
+		}
+		times, err := pgbench.ReadTimes(dir, len(o.Scripts))
+		if err != nil {
+			return verdict.Load{}, err
+		}
+		d.found(a.Prefix, found, times)
+		return loadOf(a, o, found), nil
+	})
+}
+
+// loadOf is what pgbench says of itself. With a rate its latency has the time until a turn, too.
+func loadOf(a experiment.PGBench, o pgbench.Options, r pgbench.Result) verdict.Load {
+	l := verdict.Load{
+		Clients: a.Clients, Cores: float64(o.Cores()), TPS: r.TPS, LatencyMS: r.Latency, RoundTrips: roundTrips(a.Scripts),
+		ErrorShare: float64(r.Failed) / float64(max(1, r.Transactions+r.Failed)),
 	}
-	times, err := pgbench.ReadTimes(dir, len(o.Scripts))
-	if err != nil {
-		return err
+	if a.Rate > 0 {
+		l.LatencyMS = 0
 	}
-	d.found(a.Prefix, found, times)
-	return nil
+	return l
 }
 
 // load is a run of pgbench, in a directory of its own, which remove removes.

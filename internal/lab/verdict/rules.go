@@ -43,7 +43,7 @@ func generatorCPU(e Evidence) (Finding, bool) {
 	}
 	share := used / e.Load.Cores
 	return Finding{
-		Cause: Client, Subject: "CPU", Sentence: "The load generator limits it: it has no CPU left.",
+		Cause: Client, Key: "client_cpu", Subject: "CPU", Sentence: "The load generator limits it: it has no CPU left.",
 		Reasons: []Reason{reason("generator_cpu", fmt.Sprintf("It used %s of the %s CPUs that it can use.", percent(share), number(e.Load.Cores)),
 			Figure{"generator_cpu_share", share, "share", generatorFull}, Figure{Name: "generator_cores", Value: e.Load.Cores, Unit: "cores"})},
 	}, true
@@ -66,9 +66,9 @@ func idleServer(e Evidence) (Finding, bool) {
 		decided = reason("client_waits", fmt.Sprintf("%s of the active sessions waited for their client to send or to take data.", percent(waits)),
 			Figure{"client_wait_share", waits, "share", cpuShare})
 	}
-	f := Finding{Cause: Client, Subject: "rate", Sentence: "The load generator limits it: it leaves the server idle.", Reasons: []Reason{decided}}
+	f := Finding{Cause: Client, Key: "client_rate", Subject: "rate", Sentence: "The load generator limits it: it leaves the server idle.", Reasons: []Reason{decided}}
 	if trips, ok := e.network(); ok {
-		f.Cause, f.Subject, f.Sentence = Network, "", "The network limits it: most of the time statements and answers are on their way."
+		f.Cause, f.Key, f.Subject, f.Sentence = Network, "network", "", "Round trips limit it: most of the time statements and answers are on their way."
 		f.Reasons = append(f.Reasons, trips)
 	} else if busy, known := e.underWay(); known {
 		f.Reasons = append(f.Reasons, reason("under_way", fmt.Sprintf("A client had a transaction under way in %s of the time.", percent(busy)),
@@ -129,7 +129,7 @@ func cpu(e Evidence) (Finding, bool) {
 	}
 	throttled, _ := e.Observed.Mean(series.ServerThrottled)
 	machine, seen := e.share(series.MachineCPU, series.MachineCPUs)
-	f := Finding{Cause: CPU, Subject: "class", Sentence: fmt.Sprintf("The CPU limits it: the server may use %s CPUs.", number(limit))}
+	f := Finding{Cause: CPU, Key: "cpu_class", Subject: "class", Sentence: fmt.Sprintf("The CPU limits it: the server may use %s CPUs.", number(limit))}
 	spent := reason("server_cpu", fmt.Sprintf("The server used %s of its %s CPUs.", percent(used), number(limit)),
 		Figure{"server_cpu_share", used, "share", serverFull}, Figure{Name: "server_cpus", Value: limit, Unit: "cores"})
 	switch {
@@ -142,7 +142,7 @@ func cpu(e Evidence) (Finding, bool) {
 		return Finding{}, false
 	}
 	if !own {
-		f.Subject, f.Sentence = "machine", "The CPUs of the machine limit it."
+		f.Key, f.Subject, f.Sentence = "cpu_machine", "machine", "The CPUs of the machine limit it."
 	}
 	f.Reasons = append([]Reason{spent}, e.queue(limit)...)
 	return f, true

@@ -95,7 +95,7 @@ func temporary(e Evidence) (Finding, bool) {
 func checkpoint(e Evidence) (Finding, bool) {
 	f := Finding{Cause: Checkpoint}
 	if dip := e.Load.CheckpointTPS; dip > 0 && dip < checkpointDip {
-		f.Sentence = "Checkpoints limit it: throughput falls while one runs."
+		f.Key, f.Sentence = "checkpoint_dip", "Checkpoints limit it: throughput falls while one runs."
 		f.Reasons = append(f.Reasons, reason("dip", fmt.Sprintf("While a checkpoint ran there was %s of the throughput of the other time.", percent(dip)),
 			Figure{"checkpoint_tps", dip, "share", checkpointDip}))
 	}
@@ -104,7 +104,7 @@ func checkpoint(e Evidence) (Finding, bool) {
 	busy := e.of(wait.WAL) + written
 	if known && images > imageShare && busy >= imagesMatter {
 		if f.Sentence == "" {
-			f.Sentence = "Checkpoints limit it: after each one whole pages go into the WAL."
+			f.Key, f.Sentence = "checkpoint_images", "Checkpoints limit it: after each one whole pages go into the WAL."
 		}
 		f.Reasons = append(f.Reasons, reason("images", fmt.Sprintf("About %s of the WAL are images of whole pages, and %s of the active sessions write.", percent(images), percent(busy)),
 			Figure{"image_share", images, "share", imageShare}, Figure{"write_share", busy, "share", imagesMatter}))

@@ -6,6 +6,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -58,6 +59,9 @@ func (v Verdict) Limit() Finding {
 // Finding is a rule that matched.
 type Finding struct {
 	Cause Cause `json:"cause"`
+	// Key tells the sentences apart, for other languages. It is the cause, unless that has several
+	// sentences.
+	Key string `json:"key"`
 	// Subject names it further: a wait event, a relation, a standby. It may be "".
 	Subject string `json:"subject,omitempty"`
 	// Sentence says it in English.
@@ -104,6 +108,9 @@ func Judge(e Evidence) Verdict {
 	if last := len(found) - 1; last < 0 || found[last].Cause == Noise {
 		found = append(found, none(e))
 	}
+	for i := range found {
+		found[i].Key = cmp.Or(found[i].Key, string(found[i].Cause))
+	}
 	return Verdict{Finding: found[0], Also: found[1:]}
 }
 
@@ -116,11 +123,11 @@ func none(e Evidence) Finding {
 	busy := e.of(wait.CPU)
 	switch gain, known := lastGain(e.Sweep); {
 	case known && gain >= kneeGain:
-		f.Sentence = "Nothing limits it yet: more clients still give more."
+		f.Key, f.Sentence = "none_yet", "Nothing limits it yet: more clients still give more."
 		f.Reasons = append(f.Reasons, reason("gain", fmt.Sprintf("Twice the clients gave %s more at the last step.", percent(gain)),
 			Figure{"gain", gain, "share", kneeGain}))
 	case busy >= cpuShare:
-		f.Sentence = "Nothing limits the server: its sessions compute, and there are too few to use all of its CPUs."
+		f.Key, f.Sentence = "none_computes", "Nothing limits the server: its sessions compute, and there are too few to use all of its CPUs."
 	}
 	if share, known := e.serverCPU(); known {
 		f.Reasons = append(f.Reasons, reason("server_cpu", fmt.Sprintf("The server used %s of its CPUs.", percent(share)), Figure{"server_cpu_share", share, "share", serverFull}))

@@ -189,15 +189,23 @@ func io(major int) Query {
 // the other, so it is asked only while somebody waits. Who waits for a row waits for the transaction
 // that changed it. Which table that is on shows in the lock on the row, which the first of those who
 // wait has. Of the others only the statement tells: its table, if there is one of that name. Nothing
-// else of statements leaves the server.
-const Locks = `WITH l AS MATERIALIZED (SELECT pid, locktype, database, relation, granted FROM pg_locks WHERE NOT granted OR locktype = 'tuple'),
+// else of statements leaves the server. Who waits for a session that waits itself counts for the
+// relation at the end of that chain: the first one holds all of them up.
+const Locks = `WITH RECURSIVE l AS MATERIALIZED (SELECT pid, locktype, database, relation, page, tuple, transactionid, granted
+  FROM pg_locks WHERE NOT granted OR locktype IN ('tuple', 'transactionid')),
  here AS (SELECT oid FROM pg_database WHERE datname = current_database()),
  w AS (SELECT pid, max(relation) FILTER (WHERE database IN (0, here.oid)) AS relation, bool_and(database IS NULL OR database IN (0, here.oid)) AS ours
-  FROM l, here WHERE pid IN (SELECT pid FROM l WHERE NOT granted AND locktype IN ('relation', 'extend', 'page', 'tuple', 'transactionid')) GROUP BY pid)
+  FROM l, here WHERE pid IN (SELECT pid FROM l WHERE NOT granted AND locktype IN ('relation', 'extend', 'page', 'tuple', 'transactionid'))
+  AND (NOT granted OR locktype = 'tuple') GROUP BY pid),
+ behind AS (SELECT DISTINCT a.pid, b.pid AS holder FROM l a JOIN l b ON NOT a.granted AND b.granted AND a.pid <> b.pid AND a.locktype = b.locktype
+  AND (a.transactionid = b.transactionid OR (a.database, a.relation, a.page, a.tuple) = (b.database, b.relation, b.page, b.tuple))
+  WHERE b.pid IN (SELECT pid FROM w)),
+ chain AS (SELECT pid, pid AS last, 0 AS depth FROM w UNION ALL SELECT c.pid, b.holder, c.depth + 1 FROM chain c JOIN behind b ON b.pid = c.last WHERE c.depth < 8),
+ ends AS (SELECT DISTINCT ON (pid) pid, last FROM chain ORDER BY pid, depth DESC)
  SELECT coalesce(w.relation::regclass, to_regclass(coalesce(
   substring(a.query from '(?i)^\s*(?:update|delete\s+from|insert\s+into|merge\s+into)\s+(?:only\s+)?("[^".]+"|[[:alnum:]_]+(?:\.[[:alnum:]_]+)?)'),
   substring(a.query from '(?i)^\s*select\M.*\mfrom\s+(?:only\s+)?("[^".]+"|[[:alnum:]_]+(?:\.[[:alnum:]_]+)?)'))))::text, count(*)::float8
- FROM w, here, pg_stat_get_activity(w.pid) a WHERE w.ours AND a.datid = here.oid GROUP BY 1`
+ FROM ends, w, here, pg_stat_get_activity(w.pid) a WHERE w.pid = ends.last AND w.ours AND a.datid = here.oid GROUP BY 1`
 
 // Activity counts sessions by what they do. It leaves out the session that asks.
 const Activity = `SELECT backend_type, coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''), count(*)::float8

@@ -277,6 +277,36 @@ func TestSessionsAreSeen(t *testing.T) {
 	})
 }
 
+// Who waits for a session that waits itself counts for what that one waits for.
+func TestAChainOfWaits(t *testing.T) {
+	server := pgtest.Start(t, pgtest.Options{})
+	server.Exec("CREATE TABLE branches AS SELECT 1 AS n")
+	server.Exec("CREATE TABLE tellers AS SELECT 1 AS n")
+	r := reader(t, connect(t, server, ""))
+	hold(t, server, "UPDATE branches SET n = 2")
+	stuck(t, server, "DO 'BEGIN UPDATE tellers SET n = 2; UPDATE branches SET n = 3; END'")
+	waiting := func(want map[string]float64) {
+		t.Helper()
+		testkit.Eventually(t, soon, func() error {
+			got := sample(t, r)
+			for name, want := range want {
+				if got[name] != want {
+					return fmt.Errorf("%s is %v, want %v; all: %v", name, got[name], want, got)
+				}
+			}
+			return nil
+		})
+	}
+	waiting(map[string]float64{series.LockWaiting: 1})
+	stuck(t, server, "UPDATE branches SET n = 4")
+	waiting(map[string]float64{series.LockWaiting: 2})
+	for range 3 {
+		stuck(t, server, "UPDATE tellers SET n = 4")
+	}
+	// The first in the queue waits within a block, whose text names no table.
+	waiting(map[string]float64{series.LockWaiting: 5, series.LockOnPrefix + "branches": 5, series.LockOnPrefix + "tellers": 0})
+}
+
 // Two standbys may have the same name.
 func TestStandbysAreSeen(t *testing.T) {
 	primary := pgtest.Start(t, pgtest.Options{Settings: "wal_level = replica\n"})

@@ -167,7 +167,7 @@ var Columns = []Column{
 	{StandbyPrefix, "bytes, seconds", "of each standby, by its name: positions (_lsn), bytes that it lacks (_lag_bytes), lag as the server measures it (_lag_seconds), and whether commits wait for it (sync)"},
 	{SlotPrefix, "bytes, share", "of each replication slot, by its name: WAL that it holds (retained_bytes), and whether it is in use (active)"},
 	{LockWaiting, "sessions", "sessions that wait for a lock of SQL"},
-	{LockOnPrefix, "sessions", "those that wait for one relation or its rows, as in lock.on.pgbench_branches; absent: nobody"},
+	{LockOnPrefix, "sessions", "those that wait for one relation or its rows, as in lock.on.pgbench_branches, also through others that wait there; absent: nobody"},
 
 	{ServerCPU, "cores", "CPU of the server's control group, or of its processes"},
 	{ServerCPULimit, "cores", "what its control group may use; absent: all"},

@@ -1,0 +1,128 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"howdah/internal/lab/experiment"
+)
+
+// known says what a figure is called, and in which table it is.
+type known struct {
+	experiment.Text
+	unit  string
+	group string
+}
+
+// The tables of figures, in their order.
+var groups = []string{"throughput", "latency", "server", "wal", "waits", "other"}
+
+// catalogue has the figures that steps make, by name, in the order of the tables.
+var catalogue = []struct {
+	name string
+	known
+}{
+	{"tps", known{experiment.Text{English: "Throughput", Japanese: "スループット"}, "TPS", "throughput"}},
+	{"nopm", known{experiment.Text{English: "New orders", Japanese: "新規注文"}, "NOPM", "throughput"}},
+	{"tpm", known{experiment.Text{English: "Transactions", Japanese: "トランザクション"}, "TPM", "throughput"}},
+	{"transactions", known{experiment.Text{English: "Transactions", Japanese: "トランザクション数"}, "", "throughput"}},
+	{"failed", known{experiment.Text{English: "Failed", Japanese: "失敗"}, "", "throughput"}},
+	{"client_cpu", known{experiment.Text{English: "Generator's CPU", Japanese: "負荷生成側 CPU"}, "cores", "throughput"}},
+	{"latency_mean_ms", known{experiment.Text{English: "Mean", Japanese: "平均"}, "ms", "latency"}},
+	{"latency_p50_ms", known{experiment.Text{English: "p50"}, "ms", "latency"}},
+	{"latency_p90_ms", known{experiment.Text{English: "p90"}, "ms", "latency"}},
+	{"latency_p95_ms", known{experiment.Text{English: "p95"}, "ms", "latency"}},
+	{"latency_p99_ms", known{experiment.Text{English: "p99"}, "ms", "latency"}},
+	{"latency_p99.9_ms", known{experiment.Text{English: "p99.9"}, "ms", "latency"}},
+	{"latency_max_ms", known{experiment.Text{English: "Greatest", Japanese: "最大"}, "ms", "latency"}},
+	{"server_cpu_percent", known{experiment.Text{English: "Server's CPU", Japanese: "サーバ CPU"}, "%", "server"}},
+	{"machine_cpu_percent", known{experiment.Text{English: "Machine's CPU", Japanese: "マシン全体 CPU"}, "%", "server"}},
+	{"read_iops", known{experiment.Text{English: "Reads", Japanese: "読み込み"}, "IOPS", "server"}},
+	{"write_iops", known{experiment.Text{English: "Writes", Japanese: "書き込み"}, "IOPS", "server"}},
+	{"read_mb_s", known{experiment.Text{English: "Read", Japanese: "読み込み量"}, "MB/s", "server"}},
+	{"write_mb_s", known{experiment.Text{English: "Written", Japanese: "書き込み量"}, "MB/s", "server"}},
+	{"hit_percent", known{experiment.Text{English: "Buffer hits", Japanese: "バッファヒット率"}, "%", "server"}},
+	{"wal_mb_s", known{experiment.Text{English: "WAL"}, "MB/s", "wal"}},
+	{"wal_bytes_tx", known{experiment.Text{English: "WAL of a transaction", Japanese: "1 トランザクションの WAL"}, "bytes", "wal"}},
+	{"wal_syncs_s", known{experiment.Text{English: "WAL flushes", Japanese: "WAL フラッシュ"}, "1/s", "wal"}},
+	{"checkpoints", known{experiment.Text{English: "Checkpoints", Japanese: "チェックポイント"}, "", "wal"}},
+	{"replay_lag_mb", known{experiment.Text{English: "Standby behind", Japanese: "スタンバイの遅れ"}, "MB", "wal"}},
+	{"aas", known{experiment.Text{English: "Active sessions", Japanese: "アクティブセッション"}, "", "waits"}},
+	{"aas_cpu", known{experiment.Text{English: "CPU"}, "", "waits"}},
+	{"aas_io", known{experiment.Text{English: "I/O"}, "", "waits"}},
+	{"aas_wal", known{experiment.Text{English: "WAL"}, "", "waits"}},
+	{"aas_lock", known{experiment.Text{English: "Lock", Japanese: "ロック"}, "", "waits"}},
+	{"aas_lwlock", known{experiment.Text{English: "LWLock"}, "", "waits"}},
+	{"aas_ipc", known{experiment.Text{English: "IPC"}, "", "waits"}},
+	{"aas_client", known{experiment.Text{English: "Client", Japanese: "クライアント"}, "", "waits"}},
+	{"aas_timeout", known{experiment.Text{English: "Timeout", Japanese: "タイムアウト"}, "", "waits"}},
+	{"aas_other", known{experiment.Text{English: "Other", Japanese: "その他"}, "", "waits"}},
+}
+
+// lookUp returns what a figure is, and the prefix of its step. A figure that nobody knows is called by
+// its name.
+func lookUp(name string) (k known, prefix string) {
+	best := -1
+	for n, each := range catalogue {
+		before, ok := strings.CutSuffix(name, each.name)
+		if ok && (before == "" || strings.HasSuffix(before, "_")) && (best < 0 || len(each.name) > len(catalogue[best].name)) {
+			best, prefix = n, before
+		}
+	}
+	if best < 0 {
+		return known{experiment.Text{English: name}, "", "other"}, ""
+	}
+	return catalogue[best].known, prefix
+}
+
+// place is where a figure is among the others of its table.
+func place(name string) int {
+	_, prefix := lookUp(name)
+	for n, each := range catalogue {
+		if each.name == strings.TrimPrefix(name, prefix) {
+			return n
+		}
+	}
+	return len(catalogue)
+}
+
+// title is the name of a figure for people, without its unit.
+func title(name, language string) string {
+	k, prefix := lookUp(name)
+	if prefix = strings.TrimSuffix(prefix, "_"); prefix != "" {
+		return prefix + ": " + k.In(language)
+	}
+	return k.In(language)
+}
+
+// labelled is the name of a figure with its unit.
+func labelled(name, language string) string {
+	text := title(name, language)
+	if k, _ := lookUp(name); k.unit != "" {
+		text += " (" + k.unit + ")"
+	}
+	return text
+}
+
+// unitOr is the short name of a figure in a sentence: TPS.
+func unitOr(name, language string) string {
+	if k, prefix := lookUp(name); k.group == "throughput" && k.unit != "" && k.unit != "cores" {
+		return prefix + k.unit
+	}
+	return labelled(name, language)
+}
+
+// inOrder sorts the names of figures as tables have them.
+func inOrder(names map[string]bool) []string {
+	all := slices.Sorted(maps.Keys(names))
+	slices.SortStableFunc(all, func(a, b string) int {
+		_, pa := lookUp(a)
+		_, pb := lookUp(b)
+		if pa != pb {
+			return strings.Compare(pa, pb)
+		}
+		return place(a) - place(b)
+	})
+	return all
+}

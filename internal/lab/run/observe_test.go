@@ -1,0 +1,203 @@
+package run
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"howdah/internal/lab/address"
+	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/result"
+	"howdah/internal/lab/target"
+	"howdah/internal/lab/verdict"
+	"howdah/internal/observe"
+	"howdah/internal/observe/series"
+	"howdah/internal/testkit"
+	"howdah/internal/testkit/pgtest"
+)
+
+const watched = `
+name: watched
+title: {en: Watched}
+question: {en: Watched}
+factors: [{name: clients, title: {en: Clients}, levels: [1, 8]}]
+runs: 1
+prepare: [{init: {scale: 1}}]
+each:
+  - pgbench: {scripts: [{builtin: tpcb-like}], clients: $clients, warmup: 1, seconds: 5}
+quick: {}
+`
+
+// Eight clients that change one row wait for it, and the report says so.
+func TestAPointIsObserved(t *testing.T) {
+	t.Parallel()
+	o := given(t, pgtest.Start(t, pgtest.Options{}), watched)
+	r, err := Run(t.Context(), o)
+	if err != nil || len(r.Points) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	p := r.Points[1]
+	if len(p.Observed) != 1 || p.Observed[0].Failed != "" {
+		t.Fatalf("%+v", p.Observed)
+	}
+	seen := p.Observed[0]
+	// The warm-up is left out, and so is what is less than a row at the end.
+	if rows := seen.Observed.Rows; rows < 3 || rows > 6 {
+		t.Errorf("%d rows of 5 s", rows)
+	}
+	if f := seen.Verdict.Limit(); f.Cause != verdict.RowLock {
+		t.Errorf("%s: %s; %+v", f.Cause, f.Sentence, seen)
+	}
+	if l := seen.Load; l.Clients != 8 || l.TPS <= 0 || l.LatencyMS <= 0 || l.RoundTrips != 7 || l.Cores < 1 {
+		t.Errorf("the load is %+v", l)
+	}
+	// What the counters say is what pgbench says, but for what connecting and observing take.
+	commits := seen.Counters["db.commits"]
+	if made := p.Figures["transactions"]; commits.After-commits.Before < made || commits.After-commits.Before > made+500 {
+		t.Errorf("%v commits, and %v transactions", commits, made)
+	}
+	for _, name := range []string{"aas", "aas_lock", "server_cpu_percent", "machine_cpu_percent", "wal_mb_s", "wal_bytes_tx", "hit_percent"} {
+		if p.Figures[name] <= 0 {
+			t.Errorf("%s is %v", name, p.Figures[name])
+		}
+	}
+	if s := r.Settings[1]; len(s.Limits) != 1 || s.Limits[0].Cause != verdict.RowLock || s.Limits[0].Agree != 1 {
+		t.Errorf("%+v", s.Limits)
+	}
+	if sweeps := r.Sweeps(o.Experiment); len(sweeps) != 1 || len(sweeps[0].Steps) != 2 || sweeps[0].Steps[1].Clients != 8 {
+		t.Errorf("%+v", sweeps)
+	}
+	ticks, err := result.ReadSeries(o.Dir)
+	if err != nil || !slices.ContainsFunc(ticks, func(t result.Tick) bool { return t.Point == 1 && t.Name == series.ActiveLock && t.Value > 0 }) {
+		t.Errorf("%d ticks, %v", len(ticks), err)
+	}
+}
+
+// A target that cannot be observed is measured all the same. So is one that nobody wants to observe.
+func TestWhatCannotBeObserved(t *testing.T) {
+	t.Parallel()
+	server, err := address.Parse("postgresql://nobody@"+testkit.FreeAddr(t)+"/none?sslmode=disable", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &doing{Options: Options{Target: &target.Address{Server: server}}}
+	ran := 0
+	do := func(begin func(observe.Processes)) (verdict.Load, error) {
+		begin(observe.Processes{Own: true})
+		ran++
+		return verdict.Load{}, nil
+	}
+	if err := d.observed(t.Context(), "", do); err != nil || ran != 1 || len(d.point.Observed) != 1 || d.point.Observed[0].Failed == "" {
+		t.Errorf("%v, %+v", err, d.point)
+	}
+	d.Blind = true
+	if err := d.observed(t.Context(), "", do); err != nil || ran != 2 || len(d.point.Observed) != 1 {
+		t.Errorf("%v, %+v", err, d.point)
+	}
+}
+
+var errLoad = errors.New("the load failed")
+
+// A load that fails, or never begins, leaves no observation.
+func TestALoadThatFails(t *testing.T) {
+	t.Parallel()
+	d := &doing{Options: given(t, pgtest.Start(t, pgtest.Options{}), watched)}
+	err := d.observed(t.Context(), "", func(begin func(observe.Processes)) (verdict.Load, error) {
+		begin(observe.Processes{Own: true})
+		return verdict.Load{}, errLoad
+	})
+	if !errors.Is(err, errLoad) || len(d.point.Observed) != 0 {
+		t.Errorf("%v, %+v", err, d.point)
+	}
+	err = d.observed(t.Context(), "", func(func(observe.Processes)) (verdict.Load, error) { return verdict.Load{}, nil })
+	if err != nil || len(d.point.Observed) != 0 {
+		t.Errorf("%v, %+v", err, d.point)
+	}
+	// One that ends at once was not seen.
+	err = d.observed(t.Context(), "", func(begin func(observe.Processes)) (verdict.Load, error) {
+		begin(observe.Processes{Own: true})
+		return verdict.Load{}, nil
+	})
+	if err != nil || len(d.point.Observed) != 1 || d.point.Observed[0].Failed == "" {
+		t.Errorf("%v, %+v", err, d.point)
+	}
+}
+
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		scripts []experiment.Script
+		want    float64
+	}{
+		{[]experiment.Script{{Builtin: "tpcb-like", Weight: 1}}, 7},
+		{[]experiment.Script{{Builtin: "simple-update", Weight: 1}, {Builtin: "select-only", Weight: 3}}, 2},
+		{[]experiment.Script{{SQL: "BEGIN; SELECT 1;\nEND;\n", Weight: 1}}, 3},
+		{[]experiment.Script{{SQL: "SELECT 1", Weight: 1}}, 1},
+		{[]experiment.Script{{SQL: "\\set a 1\nSELECT :a;", Weight: 1}}, 0},
+		{[]experiment.Script{{SQL: "DO $$ BEGIN; END; $$", Weight: 1}}, 0},
+		{nil, 0},
+	} {
+		if got := roundTrips(c.scripts); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.scripts, got, c.want)
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	reading := func(epoch string, values map[string]float64) series.Reading {
+		r := series.NewReading()
+		r.Add("f", epoch, time.Time{}, values)
+		return r
+	}
+	before := reading("1", map[string]float64{"grew": 1, "same": 2, "fell": 3})
+	after := map[string]float64{"grew": 5, "same": 2, "fell": 1, "new": 9}
+	if got := changes(before, reading("1", after)); len(got) != 1 || got["grew"] != (result.Change{Before: 1, After: 5}) {
+		t.Errorf("%v", got)
+	}
+	if got := changes(before, reading("2", after)); len(got) != 0 {
+		t.Errorf("over a restart: %v", got)
+	}
+}
+
+func TestStandbysByName(t *testing.T) {
+	t.Parallel()
+	got := standbys(map[string]float64{"standby.db.a#2.replay_lag_bytes": 7, "standby.b.sync": 1, "slot.x.active": 1})
+	if len(got) != 2 || got["db.a#2"]["replay_lag_bytes"] != 7 || got["b"]["sync"] != 1 {
+		t.Errorf("%v", got)
+	}
+	if value, known := lag(result.Observation{Standbys: got}); !known || value != 7e-6 {
+		t.Errorf("%v, %t", value, known)
+	}
+}
+
+// Seconds with a checkpoint are told from the others by the rows that they are in.
+func TestCheckpoints(t *testing.T) {
+	t.Parallel()
+	var rows []series.Row
+	var ticks []result.Tick
+	for second := range int64(20) {
+		running, tps := 0.0, 100.0
+		if second >= 10 {
+			running, tps = 1, 40
+		}
+		rows = append(rows, series.Row{At: 1000 * (second + 1), Seconds: 1, Values: map[string]float64{series.CheckpointRunning: running}})
+		ticks = append(ticks, result.Tick{At: time.UnixMilli(1000*(second+1) + 200), Name: "tps", Value: tps}, result.Tick{Point: 1, Name: "tps"})
+	}
+	if got := checkpointTPS(rows, ticks, 0, "tps"); got != 0.4 {
+		t.Errorf("%v", got)
+	}
+	if got := checkpointTPS(rows[:12], ticks, 0, "tps"); got != 0 {
+		t.Errorf("of two seconds: %v", got)
+	}
+}
+
+func TestWhatIsKeptOfEachSecond(t *testing.T) {
+	t.Parallel()
+	row := series.Row{Values: map[string]float64{"aas": 1, "aas.cpu": 1, "aasx": 1, "wait.CPU": 1, "io.client.reads": 1, "standby.s.replay_lag_bytes": 0, "server.cpu": 1, "server.psi.io": 0}}
+	want := []string{"aas", "aas.cpu", "server.cpu", "standby.s.replay_lag_bytes", "wait.CPU"}
+	if got := kept(row); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
