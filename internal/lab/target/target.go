@@ -12,14 +12,15 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/lab/address"
+	"howdah/internal/lab/own"
 	"howdah/internal/lab/result"
 )
 
 // Schema is where all of the lab's own tables are, and the only one that it writes to.
-const Schema = "howdah_lab"
+const Schema = own.Schema
 
 // mark is the comment on a schema that the lab made.
-const mark = "made by howdah lab; it may be dropped"
+const mark = own.Mark
 
 // Address is any PostgreSQL server, by its address.
 type Address struct {
