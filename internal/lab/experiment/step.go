@@ -61,6 +61,7 @@ type Arguments struct {
 	PGBench *PGBench
 	SQL     *SQL
 	CatchUp *CatchUp
+	TPCC    *TPCC
 }
 
 // Arguments returns the arguments of a step for a setting.
@@ -82,6 +83,9 @@ func (e *Experiment) Arguments(step Step, s Setting) (a Arguments, err error) {
 	case "catch_up":
 		a.CatchUp = &CatchUp{}
 		err = errors.Join(decode(filled, a.CatchUp), a.CatchUp.check())
+	case "tpcc":
+		a.TPCC = &TPCC{}
+		err = errors.Join(decode(filled, a.TPCC), a.TPCC.check())
 	default:
 		err = ErrKind
 	}
@@ -93,7 +97,7 @@ func (e *Experiment) Arguments(step Step, s Setting) (a Arguments, err error) {
 
 var (
 	// ErrKind says that there is no such step.
-	ErrKind = errors.New("there is no such step: there are init, pgbench, sql and catch_up")
+	ErrKind = errors.New("there is no such step: there are init, pgbench, sql, catch_up and tpcc")
 	// ErrArgument says that a step cannot be done so.
 	ErrArgument = errors.New("it cannot be done so")
 )
@@ -191,6 +195,9 @@ func (e *Experiment) Clients() (most int, err error) {
 			}
 			if a.PGBench != nil {
 				most = max(most, a.PGBench.Clients)
+			}
+			if a.TPCC != nil {
+				most = max(most, a.TPCC.sessions())
 			}
 		}
 	}

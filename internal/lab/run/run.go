@@ -144,7 +144,7 @@ func (o Options) begin(ctx context.Context) (*result.Result, error) {
 	if _, more := r.Next(o.Experiment); more {
 		first := o.Experiment.Points()[0]
 		for _, step := range o.Experiment.Prepare {
-			d := &doing{Options: o}
+			d := &doing{Options: o, tell: func(step string) { o.tell(r, first, step) }}
 			o.tell(r, first, step.Kind())
 			if err := d.step(ctx, step, first.Setting); err != nil {
 				return r, fmt.Errorf("prepare the experiment: %w", err)
@@ -157,7 +157,7 @@ func (o Options) begin(ctx context.Context) (*result.Result, error) {
 // measure makes one point. An error is one of ours, or the end of ctx; what went wrong at the target is
 // in the point.
 func (o Options) measure(ctx context.Context, r *result.Result, p experiment.Point) (result.Point, []result.Tick, error) {
-	d := &doing{Options: o, number: len(r.Points)}
+	d := &doing{Options: o, number: len(r.Points), tell: func(step string) { o.tell(r, p, step) }}
 	d.point = result.Point{
 		Setting: o.Experiment.Key(p.Setting), Levels: p.Setting, Run: p.Run, Began: time.Now().UTC(), Figures: map[string]float64{},
 	}
