@@ -17,7 +17,7 @@ type TPCC struct {
 	// RampUp is how many seconds run before what counts.
 	RampUp  int `json:"ramp_up,omitempty"`
 	Seconds int `json:"seconds"`
-	// Keying makes users type and think, as TPC-C has it. A user then makes about two orders a minute.
+	// Keying makes users type and think, as TPC-C has it. A user then makes little more than one order a minute.
 	Keying bool `json:"keying,omitempty"`
 	// Workers is how many sessions build; 0: one for each processor here.
 	Workers int `json:"workers,omitempty"`

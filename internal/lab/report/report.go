@@ -97,7 +97,7 @@ func Plots(r *result.Result, e *experiment.Experiment, ticks []result.Tick) (all
 		}
 		add(ratios(r, e, c))
 	}
-	for _, name := range []string{"tps"} {
+	for _, name := range []string{"tps", "nopm"} {
 		add(seconds(r, e, ticks, name))
 	}
 	return all, err
