@@ -17,7 +17,6 @@ import (
 	"howdah/internal/cli/screen"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/lab/address"
-	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/report"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/run"
@@ -231,8 +230,9 @@ type plan struct {
 	Experiment string   `json:"experiment"`
 	Points     int      `json:"points"`
 	Settings   []string `json:"settings"`
-	// Seconds is how long pgbench alone would run.
+	// Seconds is how long the loads alone would run.
 	Seconds int    `json:"seconds"`
+	Bytes   int64  `json:"bytes"` // about what the data take
 	Clients int    `json:"clients"`
 	Dir     string `json:"dir"`
 }
@@ -248,7 +248,8 @@ func plans(o *cli.Options, all []run.Options) error {
 	}
 	return o.Print(list, func() error {
 		for _, p := range list {
-			o.Say("%s: %d points, pgbench runs for %s in all, up to %d clients, into %s", p.Experiment, p.Points, span(time.Duration(p.Seconds)*time.Second), p.Clients, p.Dir)
+			o.Say("%s: %d points, the loads run for %s in all, up to %d clients, about %s of data, into %s", p.Experiment, p.Points,
+				span(time.Duration(p.Seconds)*time.Second), p.Clients, screen.Bytes(p.Bytes), p.Dir)
 			for _, s := range p.Settings {
 				o.Say("  %s", s)
 			}
@@ -264,24 +265,16 @@ func planOf(one run.Options) (plan, error) {
 	if p.Clients, err = e.Clients(); err != nil {
 		return p, err
 	}
+	if p.Bytes, err = e.Bytes(); err != nil {
+		return p, err
+	}
 	for _, s := range e.Settings() {
 		p.Settings = append(p.Settings, e.Key(s))
-		seconds, err := secondsOf(e, s)
+		seconds, err := e.Seconds(s)
 		if err != nil {
 			return p, err
 		}
 		p.Seconds += seconds * e.Runs
 	}
 	return p, nil
-}
-
-func secondsOf(e *experiment.Experiment, s experiment.Setting) (seconds int, err error) {
-	for _, step := range e.Each {
-		a, err := e.Arguments(step, s)
-		if err != nil {
-			return 0, err
-		}
-		seconds += a.Seconds()
-	}
-	return seconds, nil
 }

@@ -206,8 +206,12 @@ func (s *ServerSteps) seconds() int {
 
 // Seconds is how long a step's loads run.
 func (a Arguments) Seconds() int {
-	if a.PGBench != nil {
+	switch {
+	case a.PGBench != nil:
 		return a.PGBench.Warmup + a.PGBench.Seconds
+	case a.TPCC != nil:
+		return a.TPCC.RampUp + a.TPCC.Seconds
+	default:
+		return a.seconds()
 	}
-	return a.seconds()
 }

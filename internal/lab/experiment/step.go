@@ -62,6 +62,7 @@ type Arguments struct {
 	SQL     *SQL
 	CatchUp *CatchUp
 	ServerSteps
+	TPCC *TPCC
 }
 
 // Arguments returns the arguments of a step for a setting.
@@ -83,6 +84,9 @@ func (e *Experiment) Arguments(step Step, s Setting) (a Arguments, err error) {
 	case "catch_up":
 		a.CatchUp = &CatchUp{}
 		err = errors.Join(decode(filled, a.CatchUp), a.CatchUp.check())
+	case "tpcc":
+		a.TPCC = &TPCC{}
+		err = errors.Join(decode(filled, a.TPCC), a.TPCC.check())
 	default:
 		err = a.read(step.Kind(), filled)
 	}
@@ -94,7 +98,7 @@ func (e *Experiment) Arguments(step Step, s Setting) (a Arguments, err error) {
 
 var (
 	// ErrKind says that there is no such step.
-	ErrKind = errors.New("there is no such step: there are init, pgbench, sql, catch_up, restore, reboot, failover, crash, fault, " +
+	ErrKind = errors.New("there is no such step: there are init, pgbench, sql, catch_up, tpcc, restore, reboot, failover, crash, fault, " +
 		"bulk_load, vacuum and buffers")
 	// ErrArgument says that a step cannot be done so.
 	ErrArgument = errors.New("it cannot be done so")
@@ -195,6 +199,9 @@ func (e *Experiment) Clients() (most int, err error) {
 				most = max(most, a.PGBench.Clients)
 			}
 			most = max(most, a.clients())
+			if a.TPCC != nil {
+				most = max(most, a.TPCC.sessions())
+			}
 		}
 	}
 	return most, nil

@@ -209,7 +209,7 @@ func (o Options) prepare(ctx context.Context, r *result.Result, p experiment.Poi
 		return nil
 	}
 	for _, step := range o.Experiment.Prepare {
-		d := &doing{Options: o, run: r}
+		d := &doing{Options: o, run: r, tell: func(step string) { o.tell(r, p, step) }}
 		o.tell(r, p, step.Kind())
 		if err := d.step(ctx, step, p.Setting); err != nil {
 			return fmt.Errorf("prepare the experiment: %w", err)
@@ -248,7 +248,7 @@ func (o Options) become(ctx context.Context, r *result.Result, p experiment.Poin
 // measure makes one point. An error is one of ours, or the end of ctx; what went wrong at the target is
 // in the point.
 func (o Options) measure(ctx context.Context, r *result.Result, p experiment.Point) (result.Point, []result.Tick, error) {
-	d := &doing{Options: o, run: r, number: len(r.Points)}
+	d := &doing{Options: o, run: r, number: len(r.Points), tell: func(step string) { o.tell(r, p, step) }}
 	d.point = result.Point{
 		Setting: o.Experiment.Key(p.Setting), Levels: p.Setting, Run: p.Run, Began: time.Now().UTC(), Figures: map[string]float64{},
 	}

@@ -27,6 +27,7 @@ type doing struct {
 	number int
 	point  result.Point
 	ticks  []result.Tick
+	tell   func(step string)
 }
 
 func (d *doing) step(ctx context.Context, step experiment.Step, s experiment.Setting) error {
@@ -40,6 +41,8 @@ func (d *doing) step(ctx context.Context, step experiment.Step, s experiment.Set
 		return d.pgbench(ctx, *a.PGBench)
 	case a.SQL != nil:
 		return d.sql(ctx, *a.SQL)
+	case a.TPCC != nil:
+		return d.tpcc(ctx, *a.TPCC)
 	case a.CatchUp != nil:
 		return d.catchUp(ctx, *a.CatchUp)
 	default:

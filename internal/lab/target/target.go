@@ -10,14 +10,15 @@ import (
 
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/own"
 	"howdah/internal/lab/result"
 )
 
 // Schema is where all of the lab's own tables are, and the only one that it writes to.
-const Schema = "howdah_lab"
+const Schema = own.Schema
 
 // mark is the comment on a schema that the lab made.
-const mark = "made by howdah lab; it may be dropped"
+const mark = own.Mark
 
 // Target is what experiments are made against. One run uses it at a time.
 type Target interface {
