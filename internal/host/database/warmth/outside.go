@@ -38,7 +38,7 @@ const (
 var (
 	errTooLarge = fmt.Errorf("its PostgreSQL runs without the library %s, and has more than %d buffers: reboot it", postgres.CacheModule, outsideMost)
 	errBehind   = errors.New("replay is behind")
-	errPromoted = errors.New("it is no standby any more")
+	errPromoted = errors.New("it has another role by now, or is to read no more")
 	errNoStream = errors.New("it receives nothing from its primary")
 )
 
@@ -85,15 +85,21 @@ func (k *Keeper) compare(ctx context.Context, target member.Assignment) (hot, mi
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	missing = map[postgres.File]postgres.Blocks{}
-	for f, blocks := range hot {
+	missing = lacks(hot, have)
+	// What was read from outside counts as used once, as what nobody needs. So much of the cache stays
+	// free of it that no round reads in place of what the last one did.
+	return hot, missing, min(cold*9/10, buffers*9/10-(count(hot)-count(missing))), nil
+}
+
+// lacks returns what is in the one and not in the other.
+func lacks(all, have map[postgres.File]postgres.Blocks) map[postgres.File]postgres.Blocks {
+	missing := map[postgres.File]postgres.Blocks{}
+	for f, blocks := range all {
 		if b := blocks.Without(have[f]); len(b) > 0 {
 			missing[f] = b
 		}
 	}
-	// What was read from outside counts as used once, as what nobody needs. So much of the cache stays
-	// free of it that no round reads in place of what the last one did.
-	return hot, missing, min(cold*9/10, buffers*9/10-(count(hot)-count(missing))), nil
+	return missing
 }
 
 // upstream asks the primary that a standby follows what is hot there.
@@ -129,9 +135,14 @@ type round struct {
 	keeper             *Keeper
 	target             member.Assignment
 	hot, missing, room int64
+	// leads says that it is a primary, which reads again what it had before it was started.
+	leads bool
 }
 
 func (r *round) tell(why string) {
+	if r.leads {
+		return
+	}
 	c := member.Cache{State: member.CacheOutside, Why: why, Percent: 100, Known: true}
 	if r.hot > 0 {
 		c.Percent = 100 * float64(r.hot-r.missing) / float64(r.hot)
@@ -212,7 +223,7 @@ func (r *round) mayRead(ctx context.Context, n int64) error {
 		return err
 	}
 	switch target := r.keeper.probe.Target(); {
-	case !standby || target.ID == "" || target.Parameters[postgres.CacheSetting] != "on":
+	case standby == r.leads || target.ID == "" || target.Parameters[postgres.CacheSetting] != "on":
 		return errPromoted
 	case lag > outsideLag:
 		return errBehind
