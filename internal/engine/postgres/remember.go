@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sys/unix"
 
 	"howdah/internal/system/owner"
 )
@@ -54,7 +55,7 @@ func Remembered(dataDir string) (map[File]Blocks, error) {
 	}
 	var text []byte
 	err = user.Do(func() error {
-		file, err := os.Open(filepath.Join(dataDir, listName))
+		file, err := os.OpenFile(filepath.Join(dataDir, listName), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe would have it wait
 		if err != nil {
 			return err
 		}
