@@ -23,7 +23,8 @@ import (
 const (
 	// outsideEvery is how long it rests between two rounds.
 	outsideEvery = 30 * time.Second
-	// outsideRate is how many blocks it reads in a second at most, as ccm.rate is by default.
+	// outsideRate is how many blocks it reads in a second at most, as ccm.rate is by default. It is
+	// less where the disk takes long.
 	outsideRate = 8000
 	// outsideBatch is how many blocks it reads under one lock: replay may wait for that.
 	outsideBatch = 64
@@ -49,7 +50,7 @@ func (k *Keeper) outside(ctx context.Context, target member.Assignment) {
 		k.tell(&member.Cache{State: member.CacheOutside, Why: err.Error(), Never: errors.Is(err, errTooLarge)})
 		return
 	}
-	r := round{keeper: k, target: target, hot: count(hot), missing: count(missing), room: room}
+	r := round{keeper: k, target: target, hot: count(hot), missing: count(missing), room: room, flow: k.flow()}
 	r.tell("")
 	why := ""
 	if err := r.read(ctx, missing); err != nil {
@@ -135,6 +136,8 @@ type round struct {
 	keeper             *Keeper
 	target             member.Assignment
 	hot, missing, room int64
+	// flow says how long it rests after a batch.
+	flow *pace.Flow
 	// leads says that it is a primary, which reads again what it had before it was started.
 	leads bool
 }
@@ -189,6 +192,7 @@ func (r *round) readDatabase(ctx context.Context, name string, missing map[postg
 			if err := r.mayRead(ctx, batch.Count()); err != nil {
 				return err
 			}
+			began := time.Now()
 			n, err := postgres.Load(ctx, conn, f, batch)
 			if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused || conn.IsClosed() {
 				return err
@@ -198,7 +202,7 @@ func (r *round) readDatabase(ctx context.Context, name string, missing map[postg
 			}
 			r.missing, r.room = r.missing-n, r.room-n
 			r.tell("")
-			if !pace.Sleep(ctx, time.Duration(n)*time.Second/outsideRate) {
+			if !pace.Sleep(ctx, r.flow.Rest(n, time.Since(began), time.Now())) {
 				return ctx.Err()
 			}
 		}
@@ -229,6 +233,14 @@ func (r *round) mayRead(ctx context.Context, n int64) error {
 		return errBehind
 	}
 	return nil
+}
+
+// flow goes on from round to round: what the disk has room for is not found out anew.
+func (k *Keeper) flow() *pace.Flow {
+	if k.reads == nil {
+		k.reads = pace.NewFlow(outsideRate, time.Now())
+	}
+	return k.reads
 }
 
 func count(all map[postgres.File]postgres.Blocks) (n int64) {

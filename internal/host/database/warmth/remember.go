@@ -65,7 +65,7 @@ func (k *Keeper) recall(ctx context.Context, target member.Assignment) error {
 		return err
 	}
 	missing := lacks(listed, have)
-	r := round{keeper: k, target: target, missing: count(missing), room: cold * 9 / 10, leads: true}
+	r := round{keeper: k, target: target, missing: count(missing), room: cold * 9 / 10, leads: true, flow: k.flow()}
 	return r.read(ctx, missing)
 }
 

@@ -46,6 +46,7 @@ type Keeper struct {
 	ready map[uint32]bool // databases of a primary that are set up
 	again time.Time       // when it looks for others, or tries again
 	round time.Time       // when the next round of reading from outside may begin
+	reads *pace.Flow      // of reading from outside
 	// forgot says that a standby has no list any more of what it had cached as a primary, and read
 	// that a primary has read its own. written is when the next list is due.
 	forgot, read bool
