@@ -31,6 +31,9 @@ const (
 	every = time.Second
 	// ahead is how many files are read that follow the one that is being written.
 	ahead = 2
+	// piece is how much is asked for at once, in bytes: of more, the kernel reads only what the device
+	// takes in one request.
+	piece = 128 << 10
 )
 
 // Reader reads the WAL files of one member while it is a standby.
@@ -114,8 +117,14 @@ func advise(path string) error {
 		return err
 	}
 	defer file.Close()
-	if err := unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_WILLNEED); err != nil {
-		return &fs.PathError{Op: "fadvise", Path: path, Err: err}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	for at := int64(0); at < info.Size(); at += piece {
+		if err := unix.Fadvise(int(file.Fd()), at, piece, unix.FADV_WILLNEED); err != nil {
+			return &fs.PathError{Op: "fadvise", Path: path, Err: err}
+		}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"howdah/internal/testkit"
 )
 
-const size = 1 << 20
+const size = 16 << 20
 
 // drop writes a file and has the kernel forget its pages.
 func drop(t *testing.T, path string, at time.Time) {
