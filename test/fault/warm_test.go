@@ -64,7 +64,7 @@ func (s *story) remembers(primary, standby rig.Member) {
 	s.Helper()
 	s.eventually(30*time.Second, func() error {
 		if _, err := os.Stat(filepath.Join(standby.DataDir(), "autoprewarm.blocks")); !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("the standby has a list: %v", err)
+			return fmt.Errorf("the standby has a list: %w", err)
 		}
 		_, err := s.onSocket(primary, "rdsadmin", "SELECT pg_catalog.howdah_remember()")
 		return err

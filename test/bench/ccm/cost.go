@@ -178,7 +178,7 @@ func (b *bench) speed(ctx context.Context) error {
 		return err
 	}
 	// It may have read all before we look first. So it counts from when the server is up.
-	began, bytes := time.Now(), 0.0
+	began := time.Now()
 	err = b.rig.Wait(5*time.Minute, func() error {
 		text, err := b.ask(ctx, b.standby, "rdsadmin", "SELECT total_bytes FROM ccm.reader_status()")
 		if err = errors.Join(err, b.isWarm(ctx)); err != nil {
@@ -200,7 +200,8 @@ func (b *bench) speed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	began, bytes = time.Now(), 0
+	bytes := 0.0
+	began = time.Now()
 	for _, file := range files {
 		f, err := os.Open(file)
 		if err != nil {

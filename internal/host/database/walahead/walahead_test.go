@@ -75,8 +75,8 @@ func TestTheFilesThatComeNextAreRead(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	now := time.Now()
 	name := func(n int) string { return filepath.Join(dir, fmt.Sprintf("0000000300000000000000%02X", n)) }
-	for n, age := range []time.Duration{30, 20, 10, 50, 45, 40} {
-		drop(t, name(n), now.Add(-age*time.Minute))
+	for n, minutes := range []int{30, 20, 10, 50, 45, 40} {
+		drop(t, name(n), now.Add(-time.Duration(minutes)*time.Minute))
 	}
 	drop(t, filepath.Join(dir, "000000030000000000000003.partial"), now)
 	if err := os.Mkdir(filepath.Join(dir, "archive_status"), 0o700); err != nil {
