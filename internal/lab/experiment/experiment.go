@@ -121,7 +121,7 @@ const (
 )
 
 func (e *Experiment) check() error {
-	problem := func(form string, args ...any) error { return fmt.Errorf(form, args...) } //nolint:err113 // they are ErrForm
+	problem := fmt.Errorf
 	switch {
 	case !nameForm.MatchString(e.Name):
 		return problem("name: %q is not of small letters and digits", e.Name)

@@ -67,7 +67,7 @@ type Arguments struct {
 
 // Arguments returns the arguments of a step for a setting.
 func (e *Experiment) Arguments(step Step, s Setting) (a Arguments, err error) {
-	filled, err := e.Fill(map[string]any(step[step.Kind()]), s)
+	filled, err := e.Fill(step[step.Kind()], s)
 	if err != nil {
 		return a, fmt.Errorf("%s: %w", step.Kind(), err)
 	}

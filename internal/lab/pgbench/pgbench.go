@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -219,7 +220,7 @@ func command(ctx context.Context, program string, server address.Server, args []
 	if err != nil {
 		return nil, err
 	}
-	cmd.Env = append(environment, "LC_ALL=C.UTF-8", "PATH="+os.Getenv("PATH"))
+	cmd.Env = slices.Concat(environment, []string{"LC_ALL=C.UTF-8", "PATH=" + os.Getenv("PATH")})
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second
 	return cmd, nil
