@@ -177,16 +177,9 @@ func (h *Howdah) WholeAgain(ctx context.Context) error {
 	var since time.Time
 	var last error
 	err := h.poll(ctx, func() (bool, error) {
-		d, err := h.Truth(ctx)
-		if err == nil {
-			err = whole(d, h.now.MultiAZ)
-		}
-		if err == nil {
-			err = h.streams(ctx)
-		}
-		if last = err; err != nil {
+		if last = h.wholeNow(ctx); last != nil {
 			since = time.Time{}
-			return false, nil
+			return false, nil // it may be later
 		}
 		if since.IsZero() {
 			since = time.Now()
@@ -197,6 +190,18 @@ func (h *Howdah) WholeAgain(ctx context.Context) error {
 		return errors.Join(err, last)
 	}
 	return nil
+}
+
+// wholeNow returns what the database lacks now, or why nobody knows, or nil.
+func (h *Howdah) wholeNow(ctx context.Context) error {
+	d, err := h.Truth(ctx)
+	if err != nil {
+		return err
+	}
+	if err := whole(d, h.now.MultiAZ); err != nil {
+		return err
+	}
+	return h.streams(ctx)
 }
 
 // Ground is where faults are made for this database.
