@@ -73,7 +73,7 @@ func (e *Experiment) Wanted(s Setting) (w Wanted, err error) {
 	if err != nil {
 		return w, fmt.Errorf("server: %w", err)
 	}
-	values := filled.(map[string]any) //nolint:errcheck,forcetypeassert // Fill keeps the form
+	values := filled.(map[string]any) //nolint:forcetypeassert // Fill keeps the form
 	nodes, named := values["nodes"]
 	delete(values, "nodes")
 	if err := decode(values, &w); err != nil {

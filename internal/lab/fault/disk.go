@@ -192,7 +192,7 @@ func (g *Ground) fillDisk(ctx context.Context) (*Made, error) {
 	if err := unix.Statfs(m.dataDir(), &disk); err != nil {
 		return nil, fmt.Errorf("ask for the room on the disk: %w", err)
 	}
-	if free := int64(disk.Bavail) * disk.Bsize; d.StorageGiB == 0 || free-size < leaveFree { //nolint:gosec,unconvert // disks are smaller
+	if free := int64(disk.Bavail) * disk.Bsize; d.StorageGiB == 0 || free-size < leaveFree { //nolint:gosec // disks are smaller
 		return nil, fmt.Errorf("%w: full-disk: the database may take %d GiB, and of %d GiB that are free %d stay so: give it less storage", ErrImpossible, d.StorageGiB, free>>30, leaveFree>>30)
 	}
 	path := filepath.Join(m.dataDir(), fillName)

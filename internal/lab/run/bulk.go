@@ -97,13 +97,13 @@ func (d *doing) buffers(ctx context.Context, a experiment.Buffers) error {
 		if err != nil {
 			return err
 		}
-		standby, any, err := d.cachedByStandbys(ctx, a.Table)
+		standby, known, err := d.cachedByStandbys(ctx, a.Table)
 		if err != nil {
 			return err
 		}
-		if time.Now().After(until) || any && standby >= primary/2 {
+		if time.Now().After(until) || known && standby >= primary/2 {
 			d.figure("cached_primary", primary)
-			if any {
+			if known {
 				d.figure("cached_standby", standby)
 			}
 			return nil
@@ -126,8 +126,8 @@ func (d *doing) makeBuffercache(ctx context.Context) error {
 	return err
 }
 
-// cachedByStandbys is what the best of the standbys that serve reads has. any says that there is one.
-func (d *doing) cachedByStandbys(ctx context.Context, table string) (best float64, any bool, err error) {
+// cachedByStandbys is what the best of the standbys that serve reads has. known says that there is one.
+func (d *doing) cachedByStandbys(ctx context.Context, table string) (best float64, known bool, err error) {
 	m, err := d.manager()
 	if err != nil {
 		return 0, false, nil //nolint:nilerr // of other targets only the primary is known
@@ -144,9 +144,9 @@ func (d *doing) cachedByStandbys(ctx context.Context, table string) (best float6
 		if err != nil {
 			return 0, false, fmt.Errorf("ask %s: %w", n.Name, err)
 		}
-		best, any = max(best, percent), true
+		best, known = max(best, percent), true
 	}
-	return best, any, nil
+	return best, known, nil
 }
 
 // cached is the share of a table's pages that a server has in shared_buffers, in percent.

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,8 +10,6 @@ import (
 	"howdah/internal/lab/pgbench"
 	"howdah/internal/lab/result"
 )
-
-var errNotBack = errors.New("the throughput did not come back")
 
 // failover puts a load on the server, has the primary role handed over meanwhile, and goes on with the
 // same load. pgbench ends when its sessions are cut, so it is started again as soon as it can connect.
@@ -42,9 +39,7 @@ func (d *doing) failover(ctx context.Context, m manager, a experiment.Failover) 
 	for _, s := range l.seconds {
 		d.ticks = append(d.ticks, result.Tick{Point: d.number, At: s.At, Name: "tps", Value: s.TPS}, result.Tick{Point: d.number, At: s.At, Name: "latency_ms", Value: s.Latency})
 	}
-	if err := d.recovered(l.seconds, asked, a.Share); err != nil {
-		return err
-	}
+	d.recovered(l.seconds, asked, a)
 	if err := m.WholeAgain(ctx); err != nil {
 		return err
 	}
@@ -70,17 +65,19 @@ func (d *doing) askFailover(ctx context.Context, m manager, after time.Duration)
 	return asked, m.Failover(ctx)
 }
 
-// recovered finds out when the throughput was back.
-func (d *doing) recovered(seconds []pgbench.Second, asked time.Time, share float64) error {
-	before, after, back, ok := comeBack(seconds, asked, share)
+// recovered finds out when the throughput was back. Where it was not, back_s is how long was waited.
+func (d *doing) recovered(seconds []pgbench.Second, asked time.Time, a experiment.Failover) {
+	before, after, back, ok := comeBack(seconds, asked, a.Share)
 	d.figure("tps_before", before)
 	d.figure("tps_after", after)
+	text := fmt.Sprintf("back at %.0f %%", 100*a.Share)
 	if !ok {
-		return fmt.Errorf("%w to %.0f %% of %.1f transactions a second", errNotBack, 100*share, before)
+		back = time.Duration(a.After) * time.Second
+		text = fmt.Sprintf("not back at %.0f %% of %.1f transactions a second within %s: back_s is at least that", 100*a.Share, before, back)
+		d.point.Errors = append(d.point.Errors, text)
 	}
 	d.figure("back_s", back.Seconds())
-	d.point.Marks = append(d.point.Marks, result.Mark{At: asked.Add(back), Text: fmt.Sprintf("back at %.0f %%", 100*share)})
-	return nil
+	d.point.Marks = append(d.point.Marks, result.Mark{At: asked.Add(back), Text: text})
 }
 
 // backFor is over how many seconds in a row the throughput has to be back.

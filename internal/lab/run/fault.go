@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/fault"
 	"howdah/internal/lab/ledger"
@@ -29,7 +27,7 @@ func (d *doing) fault(ctx context.Context, m manager, a experiment.Fault) error 
 		return err
 	}
 	server := d.server()
-	l := &ledger.Ledger{Connect: func() *pgx.ConnConfig { return server.Config() }, Table: ledgerTable, Writers: a.Writers, Pause: time.Duration(a.PauseMS) * time.Millisecond}
+	l := &ledger.Ledger{Connect: server.Config, Table: ledgerTable, Writers: a.Writers, Pause: time.Duration(a.PauseMS) * time.Millisecond}
 	if err := l.Prepare(ctx); err != nil {
 		return err
 	}

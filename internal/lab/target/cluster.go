@@ -95,16 +95,7 @@ func (h *Howdah) warmCluster(ctx context.Context, w experiment.Wanted) error {
 		return err
 	}
 	// A group that is new acts with the next restart.
-	for n := range h.now.Standbys + 1 {
-		in := &rds.RebootDBInstanceMessage{DBInstanceIdentifier: new(h.member(n + 1))}
-		if err := h.waitInstance(ctx, h.member(n+1)); err != nil {
-			return err
-		}
-		if err := h.API.RDS(ctx, "RebootDBInstance", in, &rds.RebootDBInstanceResult{}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return h.Reboot(ctx)
 }
 
 func (h *Howdah) settleCluster(ctx context.Context) error {

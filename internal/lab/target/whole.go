@@ -124,21 +124,26 @@ func (h *Howdah) Failover(ctx context.Context) error {
 	return h.API.RDS(ctx, "RebootDBInstance", in, &rds.RebootDBInstanceResult{})
 }
 
-// Reboot restarts the database, and waits until it is available again.
+// Reboot restarts the database, and all instances of a cluster, and waits until all are available again.
 func (h *Howdah) Reboot(ctx context.Context) error {
-	name := h.record.Identifier
-	if h.now.Cluster {
-		name = h.member(1)
-	}
-	if err := h.API.RDS(ctx, "RebootDBInstance", &rds.RebootDBInstanceMessage{DBInstanceIdentifier: &name}, &rds.RebootDBInstanceResult{}); err != nil {
-		return fmt.Errorf("restart the lab's database: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := h.waitInstance(ctx, name); err != nil {
-		return err
+	names := []string{h.record.Identifier}
+	if h.now.Cluster {
+		names = nil
+		for n := range h.now.Standbys + 1 {
+			names = append(names, h.member(n+1))
+		}
 	}
-	return h.Whole(ctx)
+	for _, name := range names {
+		if err := h.API.RDS(ctx, "RebootDBInstance", &rds.RebootDBInstanceMessage{DBInstanceIdentifier: &name}, &rds.RebootDBInstanceResult{}); err != nil {
+			return fmt.Errorf("restart %s: %w", name, err)
+		}
+		if err := h.waitInstance(ctx, name); err != nil {
+			return err
+		}
+	}
+	return h.WholeAgain(ctx)
 }
 
 // Node is a standby that serves reads.
@@ -177,16 +182,9 @@ func (h *Howdah) WholeAgain(ctx context.Context) error {
 	var since time.Time
 	var last error
 	err := h.poll(ctx, func() (bool, error) {
-		d, err := h.Truth(ctx)
-		if err == nil {
-			err = whole(d, h.now.MultiAZ)
-		}
-		if err == nil {
-			err = h.streams(ctx)
-		}
-		if last = err; err != nil {
+		if last = h.wholeNow(ctx); last != nil {
 			since = time.Time{}
-			return false, nil
+			return false, nil // it may be later
 		}
 		if since.IsZero() {
 			since = time.Now()
@@ -197,6 +195,18 @@ func (h *Howdah) WholeAgain(ctx context.Context) error {
 		return errors.Join(err, last)
 	}
 	return nil
+}
+
+// wholeNow returns what the database lacks now, or why nobody knows, or nil.
+func (h *Howdah) wholeNow(ctx context.Context) error {
+	d, err := h.Truth(ctx)
+	if err != nil {
+		return err
+	}
+	if err := whole(d, h.now.MultiAZ); err != nil {
+		return err
+	}
+	return h.streams(ctx)
 }
 
 // Ground is where faults are made for this database.
