@@ -61,8 +61,11 @@ generate: ## rewrite api/ from the public service models, docs/cli.md and docs/g
 clean: ## remove what was built
 	@rm -rf bin
 
+bench-observe: ## measure what observing a server costs it, alternating (nine minutes)
+	@$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 1h ./test/bench/observe -args $(BENCH_FLAGS)
+
 bench-ccm: build ## measure failovers with a warm and a cold cache, alternating (20 minutes; as root)
 	@$(GO) build -o bin/bench-ccm ./test/bench/ccm
 	@bin/bench-ccm -howdah $(HOWDAH) $(BENCH_FLAGS)
 
-.PHONY: help up down install build test test-versions soak pauses check bench-ha bench-scale bench-backup bench-ccm generate clean
+.PHONY: help up down install build test test-versions soak pauses check bench-ha bench-scale bench-backup bench-ccm bench-observe generate clean

@@ -91,7 +91,7 @@ type Observer struct {
 	own    machine.Tree // the connection's backend
 	load   counter.Load
 	rates  series.Tracker
-	trip   time.Duration // of the latest empty statement
+	trip   time.Duration // of the quickest empty statement of the row; 0: there was none
 	slow   time.Duration // the slowest sample of the row
 	row    time.Time     // when the row began
 
@@ -254,8 +254,10 @@ func (o *Observer) sample(ctx context.Context) {
 	defer cancel()
 	began := time.Now()
 	err := o.conn.Ping(ctx)
-	o.trip = time.Since(began)
-	if err == nil {
+	if trip := time.Since(began); err == nil {
+		if o.trip == 0 || trip < o.trip {
+			o.trip = trip
+		}
 		err = o.reader.Sessions(ctx, &o.load)
 	}
 	o.slow = max(o.slow, time.Since(began))
@@ -283,14 +285,16 @@ func (o *Observer) finish(ctx context.Context) (series.Row, bool) {
 	values[series.ObserverConnected] = 0
 	if o.conn != nil {
 		values[series.ObserverConnected] = 1
-		values[series.ObserverRoundTrip] = ms(o.trip)
 		values[series.ObserverSample] = ms(o.slow)
+		if o.trip > 0 {
+			values[series.ObserverRoundTrip] = ms(o.trip)
+		}
 	}
 	now := time.Now()
 	length := now.Sub(o.row)
 	values[series.ObserverClockStep] = ms(now.Round(0).Sub(o.row.Round(0)) - length)
 	series.Derive(values)
-	o.row, o.slow = now, 0
+	o.row, o.slow, o.trip = now, 0, 0
 	return series.Row{At: now.UnixMilli(), Seconds: length.Seconds(), Values: values}, ctx.Err() == nil
 }
 

@@ -48,7 +48,7 @@ func (f runFlags) work(o *cli.Options, names []string) ([]run.Options, error) {
 		if slices.ContainsFunc(all, func(other run.Options) bool { return other.Experiment.Name == e.Name }) {
 			return nil, fmt.Errorf("there are two experiments of the name %s: %w", e.Name, cli.ErrUsage)
 		}
-		all = append(all, run.Options{Experiment: e, Source: string(text), Quick: f.quick, Release: o.Version})
+		all = append(all, run.Options{Experiment: e, Source: string(text), Quick: f.quick, Blind: f.blind, Release: o.Version})
 	}
 	return all, nil
 }
@@ -95,7 +95,7 @@ var pathFlags = []string{"target-file"}
 
 // given lists the flags that a run was begun with, but for those that are in the book anyway.
 func given(cmd *cobra.Command) (all []string) {
-	for _, name := range []string{"target", "target-file", "lang", "quick", "allow-writes", "keep", "allow-clock"} {
+	for _, name := range []string{"target", "target-file", "lang", "quick", "allow-writes", "keep", "allow-clock", "blind"} {
 		flag := cmd.Flags().Lookup(name)
 		if flag == nil || !flag.Changed {
 			continue

@@ -28,7 +28,7 @@ import (
 type runFlags struct {
 	target, targetFile, out, language string
 	quick, writes, dryRun, keep       bool
-	clock, detach                     bool
+	clock, detach, blind              bool
 	dir                               string // for what connections need: certificates, passwords
 }
 
@@ -71,6 +71,7 @@ func newRunWith(o *cli.Options) (*cobra.Command, *runFlags) {
 	flags.BoolVar(&f.keep, "keep", false, "leave the database that a Howdah made for the experiment")
 	flags.BoolVar(&f.clock, "allow-clock", false, "let the fault clock set this machine's clock, which all that runs here sees")
 	flags.BoolVar(&f.detach, "detach", false, "go on in the background: see howdah lab watch")
+	flags.BoolVar(&f.blind, "blind", false, "do not observe the server meanwhile: reports then do not say what limited it")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done, and how long it would take")
 	cli.CompleteFiles(cmd, "target-file", "out")
 	return cmd, f

@@ -5,7 +5,6 @@ import (
 	"image/color"
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
@@ -61,9 +60,7 @@ func (w writer) ratios(c experiment.Comparison) (Plot, error) {
 		return Plot{}, nil
 	}
 	p := newPicture("ratio-"+c.Factor+"-"+c.Figure, "ratio")
-	one := plot.New()
-	*one = *newPlot(fmt.Sprintf(word(w.language, "over"), unitOr(c.Figure, w.language), w.factorTitle(c.Factor)+" "+experiment.Word(c.Base)), "")
-	p.panels = []panel{{one, 1}}
+	one := p.add(fmt.Sprintf(word(w.language, "over"), unitOr(c.Figure, w.language), w.factorTitle(c.Factor)+" "+experiment.Word(c.Base)), "", 1)
 	one.Add(acrossGrid())
 	slices.Reverse(found)
 	heights := make(plotter.Values, len(found))

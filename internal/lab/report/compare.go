@@ -200,6 +200,9 @@ func (w writer) facts() map[string]string {
 	all := map[string]string{}
 	rows, settings := w.environment()
 	for _, r := range rows {
+		if r[0] == word(w.language, "env_storage") { // how much is free changes by itself, and comes last
+			r[1] = r[1][:max(0, strings.LastIndex(r[1], ", "))]
+		}
 		all[r[0]] = strings.TrimPrefix(all[r[0]]+"; "+r[1], "; ")
 	}
 	for _, s := range settings {
@@ -231,9 +234,15 @@ func comparison(a, b writer, s SideBySide) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	views := w.plotViews(plots)
+	for n, p := range plots {
+		if p.Kind == "ratio" {
+			views[n].Note = word(a.language, "note_beside")
+		}
+	}
 	v := compareView{
 		W: words[a.language], Style: template.CSS(styleText), Title: a.e.Title.In(a.language), Question: a.e.Question.In(a.language), Quick: a.r.Quick || b.r.Quick, //nolint:gosec // it is ours
-		Findings: w.findings(), Differs: differs(a, b), Only: s.Only, Plots: w.plotViews(plots), Tables: w.tables(), Names: [2]string{s.First.Name, s.Second.Name},
+		Findings: w.findings(), Differs: differs(a, b), Only: s.Only, Plots: views, Tables: w.tables(), Names: [2]string{s.First.Name, s.Second.Name},
 	}
 	for n, each := range []writer{a, b} {
 		name := v.Names[n]

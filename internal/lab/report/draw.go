@@ -64,7 +64,7 @@ type picture struct {
 
 func newPicture(name, kind string) *picture {
 	p := &picture{name: name, kind: kind, legend: plot.NewLegend(), height: plotHeight}
-	p.legend.TextStyle.Font = sans(8.5)
+	p.legend.TextStyle.Font, p.legend.TextStyle.Handler = sans(8.5), newHandler()
 	p.legend.Top, p.legend.Left, p.legend.Padding, p.legend.ThumbnailWidth = true, true, 3, 16
 	return p
 }
@@ -89,9 +89,10 @@ func sans(size vg.Length) font.Font {
 
 func newPlot(x, y string) *plot.Plot {
 	p := plot.New()
+	handle(p)
 	p.X.Label.Text, p.Y.Label.Text = x, y
 	p.Y.Min = 0
-	p.Y.Tick.Marker = readable{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = readable{}, readable{}
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Label.TextStyle.Font, axis.Tick.Label.Font = sans(9), sans(8.5)
 		axis.LineStyle.Color, axis.Tick.LineStyle.Color = grey, grey
@@ -138,7 +139,7 @@ func (p *picture) drawn() (Plot, error) {
 		return out, fmt.Errorf("draw %s: %w", p.name, err)
 	}
 	// A browser has the font, one of the same widths, or any other.
-	out.SVG = bytes.ReplaceAll(text, []byte("font-family:Liberation Sans;"), []byte(`font-family:Liberation Sans,Arimo,Helvetica,Arial,sans-serif;`))
+	out.SVG = bytes.ReplaceAll(fitted(text), []byte("font-family:Liberation Sans;"), []byte(`font-family:Liberation Sans,Arimo,Helvetica,Arial,sans-serif;`))
 	image := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(plotWidth, p.height), vgimg.UseDPI(dpi))}
 	p.draw(draw.New(image))
 	if out.PNG, err = bytesOf(image); err != nil {

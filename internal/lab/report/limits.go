@@ -3,8 +3,11 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"howdah/internal/lab/result"
+	"howdah/internal/lab/stats"
 	"howdah/internal/lab/verdict"
 	"howdah/internal/observe/series"
 )
@@ -13,6 +16,7 @@ import (
 type limitView struct {
 	Setting   string
 	Sentence  string
+	Aside     string // the sentence if the noise is left aside, where all runs were disturbed
 	Evidence  []string
 	Agree     string
 	Disturbed string
@@ -29,6 +33,9 @@ func (w writer) limits() (all []limitView) {
 			}
 			v.Agree = fmt.Sprintf(word(w.language, "agree"), l.Agree, l.Runs)
 			if l.Disturbed > 0 {
+				if l.Disturbed == l.Runs {
+					v.Sentence, v.Aside = w.sentence(verdict.Disturbed), word(w.language, "aside")+v.Sentence
+				}
 				v.Disturbed = fmt.Sprintf(word(w.language, "disturbed"), l.Disturbed, l.Runs, strings.Join(w.reasons(l.Why), " "))
 			}
 			for _, f := range l.Others {
@@ -40,10 +47,11 @@ func (w writer) limits() (all []limitView) {
 	return all
 }
 
-// knees says where more clients stop to give more. That is a statement about medians.
+// knees says where more clients stop to give more. That is a statement about medians: it is not made of
+// runs that vary.
 func (w writer) knees() (all []string) {
 	for _, s := range w.r.Sweeps(w.e) {
-		if w.e.Runs < 2 || len(s.Steps) < 2 {
+		if w.e.Runs < stats.FewestRuns || len(s.Steps) < 2 || w.unsteady(s.Settings) {
 			continue
 		}
 		where := ""
@@ -57,6 +65,12 @@ func (w writer) knees() (all []string) {
 		}
 	}
 	return all
+}
+
+func (w writer) unsteady(keys []string) bool {
+	return slices.ContainsFunc(w.r.Settings, func(s result.Setting) bool {
+		return slices.Contains(keys, s.Setting) && slices.ContainsFunc(rates, func(rate string) bool { return s.Figures[rate].Unsteady() })
+	})
 }
 
 func (w writer) levels(key string) map[string]any {

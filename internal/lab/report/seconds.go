@@ -112,7 +112,8 @@ func (w writer) marks(to *plot.Plot, t track, c color.Color) error {
 		if err != nil {
 			return err
 		}
-		labels.TextStyle[0].Font, labels.TextStyle[0].Color, labels.TextStyle[0].YAlign = sans(8), c, draw.YTop
+		style := &labels.TextStyle[0]
+		style.Font, style.Color, style.YAlign, style.Handler = sans(8), c, draw.YTop, newHandler()
 		to.Add(upright, labels)
 	}
 	return nil
@@ -132,11 +133,11 @@ func (w writer) latency(prefix string) (Plot, error) {
 			return Plot{}, err
 		}
 		for n, name := range names {
-			if n > 0 {
-				w.entriesOnce(p, dashes[n], title(name, w.language))
-			} else {
-				w.entriesOnce(p, nil, title(name, w.language))
-			}
+			w.entriesOnce(p, dashes[n], title(name, w.language))
+		}
+		if least := w.least(names); least > 0 {
+			one.Y.Min, one.Y.Max = least*0.8, one.Y.Max*1.2
+			one.Y.Scale, one.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 		}
 		return p.drawn()
 	}
@@ -169,6 +170,19 @@ func (w writer) latency(prefix string) (Plot, error) {
 		return Plot{}, nil
 	}
 	return p.drawn()
+}
+
+// least is the least run of figures.
+func (w writer) least(names []string) float64 {
+	least := 0.0
+	for _, s := range w.r.Settings {
+		for _, name := range names {
+			if f, known := s.Figures[name]; known && (least == 0 || f.Least < least) {
+				least = f.Least
+			}
+		}
+	}
+	return least
 }
 
 // ladder draws the percentiles of one setting.

@@ -111,7 +111,7 @@ func (w writer) sweepLines(p *picture, to *plot.Plot, f experiment.Factor, figur
 			}
 			bars.Color, bars.CapWidth = colour(n), 5
 			to.Add(path, dots, bars)
-			if named {
+			if named && dash == 0 {
 				p.entry(l.name, path, dots)
 			}
 			for _, point := range l.points {

@@ -117,7 +117,7 @@ func (w writer) steps() (all []string) {
 		if what == "" {
 			what = step.Kind()
 		}
-		filled, err := w.e.Fill(map[string]any(step[step.Kind()]), names)
+		filled, err := w.e.Fill(step[step.Kind()], names)
 		if err == nil {
 			if arguments := inWords(filled); arguments != "" {
 				what += ": " + arguments

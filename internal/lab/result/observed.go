@@ -182,7 +182,8 @@ func (r *Result) limits(key string) []Limit {
 func limitOf(prefix string, verdicts []verdict.Verdict) Limit {
 	l := Limit{Prefix: prefix, Runs: len(verdicts)}
 	counts := map[string]int{}
-	name := func(f verdict.Finding) string { return f.Key + " " + f.Subject }
+	// One sentence is one limit: the event that most waited for may be another in each run.
+	name := func(f verdict.Finding) string { return f.Sentence }
 	for _, v := range verdicts {
 		counts[name(v.Limit())]++
 	}

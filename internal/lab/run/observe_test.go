@@ -32,7 +32,9 @@ quick: {}
 // Eight clients that change one row wait for it, and the report says so.
 func TestAPointIsObserved(t *testing.T) {
 	t.Parallel()
-	o := given(t, pgtest.Start(t, pgtest.Options{}), watched)
+	server := pgtest.Start(t, pgtest.Options{})
+	server.Follow("second", pgtest.Options{})
+	o := given(t, server, watched)
 	r, err := Run(t.Context(), o)
 	if err != nil || len(r.Points) != 2 {
 		t.Fatalf("%+v, %v", r, err)
@@ -61,6 +63,12 @@ func TestAPointIsObserved(t *testing.T) {
 		if p.Figures[name] <= 0 {
 			t.Errorf("%s is %v", name, p.Figures[name])
 		}
+	}
+	if s := seen.Standbys["second"]; s["streaming"] != 1 || s["replay_lsn"] == 0 {
+		t.Errorf("the standby is %v", seen.Standbys)
+	}
+	if _, known := p.Figures["replay_lag_mb"]; !known {
+		t.Error("how far the standby is behind is not known")
 	}
 	if s := r.Settings[1]; len(s.Limits) != 1 || s.Limits[0].Cause != verdict.RowLock || s.Limits[0].Agree != 1 {
 		t.Errorf("%+v", s.Limits)

@@ -16,9 +16,12 @@ const (
 	mostClockStep = 100   // ms that the wall clock may be stepped in one row
 )
 
+// Disturbed is what is said of a measurement that does not count, without its reasons.
+var Disturbed = Finding{Cause: Noise, Key: string(Noise), Sentence: "The measurement does not count: something else disturbed it."}
+
 // noise: something that is not measured used the machine, or the measurement itself is broken.
 func noise(e Evidence) (Finding, bool) {
-	f := Finding{Cause: Noise, Sentence: "The measurement does not count: something else disturbed it."}
+	f := Disturbed
 	if share, known := e.share(series.MachineForeign, series.MachineCPUs); known && share > mostForeign {
 		f.Reasons = append(f.Reasons, reason("foreign", fmt.Sprintf("Other programs used %s of the machine's CPUs; %s are allowed.", percent(share), percent(mostForeign)),
 			Figure{"foreign_share", share, "share", mostForeign}))

@@ -113,7 +113,7 @@ func (e Evidence) network() (Reason, bool) {
 	if e.Load.RoundTrips <= 0 {
 		return reason("round_trip", fmt.Sprintf("A round trip to the server takes %s ms.", number(trip)), trips), trip >= farAway
 	}
-	share := trip * e.Load.RoundTrips / e.Load.LatencyMS
+	share := min(1, trip*e.Load.RoundTrips/e.Load.LatencyMS)
 	text := fmt.Sprintf("%s round trips of %s ms each are %s of the latency of %s ms.",
 		number(e.Load.RoundTrips), number(trip), percent(share), number(e.Load.LatencyMS))
 	return reason("round_trips", text, Figure{Name: "round_trips", Value: e.Load.RoundTrips, Unit: "1"}, trips,

@@ -213,7 +213,7 @@ var Columns = []Column{
 
 	{ObserverCPU, "cores", "CPU of the observer's own process, where that is not the generator's"},
 	{ObserverBackendCPU, "cores", "CPU of the observer's backend in the server"},
-	{ObserverRoundTrip, "ms", "an empty statement, there and back"},
+	{ObserverRoundTrip, "ms", "an empty statement, there and back: the quickest of the row"},
 	{ObserverSample, "ms", "all statements of the slowest sample of the row"},
 	{ObserverPace, "seconds", "time between samples of sessions; it grows when samples are slow"},
 	{ObserverConnected, "share", "1 if the server answered, 0 if not"},
